@@ -1,0 +1,133 @@
+//! Just enough unsigned big-integer arithmetic to move between decimal text and binary values exactly.
+//!
+//! Little-endian limbs, no leading zero limbs. Not public and not fast: text of one element needs at most about 1,100
+//! digits. Anything beyond the operations below belongs in a library.
+
+use std::cmp::Ordering;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Big(Vec<u32>);
+
+impl Big {
+    pub fn from_u64(value: u64) -> Self {
+        Self(vec![value as u32, (value >> 32) as u32]).trimmed()
+    }
+
+    fn trimmed(mut self) -> Self {
+        while self.0.last() == Some(&0) {
+            self.0.pop();
+        }
+        self
+    }
+
+    pub fn is_zero(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Number of significant bits.
+    pub fn bits(&self) -> u32 {
+        self.0.last().map_or(0, |top| 32 * self.0.len() as u32 - top.leading_zeros())
+    }
+
+    /// `self * factor + addend`.
+    pub fn mul_add(&mut self, factor: u32, addend: u32) {
+        let mut carry = addend as u64;
+        for limb in &mut self.0 {
+            carry += *limb as u64 * factor as u64;
+            *limb = carry as u32;
+            carry >>= 32;
+        }
+        if carry != 0 {
+            self.0.push(carry as u32);
+        }
+    }
+
+    /// `self * 10^n`.
+    pub fn mul_pow10(&mut self, n: u32) {
+        self.mul_pow(5, n);
+        *self = self.shl(n);
+    }
+
+    /// `self * base^n`.
+    pub fn mul_pow(&mut self, base: u32, n: u32) {
+        for _ in 0..n {
+            self.mul_add(base, 0);
+        }
+    }
+
+    pub fn shl(&self, n: u32) -> Self {
+        let (limbs, bits) = ((n / 32) as usize, n % 32);
+        let mut out = vec![0; limbs];
+        let mut carry = 0u64;
+        for &limb in &self.0 {
+            carry |= (limb as u64) << bits;
+            out.push(carry as u32);
+            carry >>= 32;
+        }
+        out.push(carry as u32);
+        Self(out).trimmed()
+    }
+
+    /// Divides in place by a small number and returns the remainder.
+    pub fn div_small(&mut self, divisor: u32) -> u32 {
+        let mut rest = 0u64;
+        for limb in self.0.iter_mut().rev() {
+            rest = rest << 32 | *limb as u64;
+            *limb = (rest / divisor as u64) as u32;
+            rest %= divisor as u64;
+        }
+        while self.0.last() == Some(&0) {
+            self.0.pop();
+        }
+        rest as u32
+    }
+
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.len().cmp(&other.0.len()).then_with(|| self.0.iter().rev().cmp(other.0.iter().rev()))
+    }
+
+    /// `self - other`, for `other <= self`.
+    fn sub(&mut self, other: &Self) {
+        let mut borrow = 0i64;
+        for (i, limb) in self.0.iter_mut().enumerate() {
+            let difference = *limb as i64 - other.0.get(i).copied().unwrap_or(0) as i64 + borrow;
+            *limb = difference as u32;
+            borrow = difference >> 32;
+        }
+        while self.0.last() == Some(&0) {
+            self.0.pop();
+        }
+    }
+
+    /// The leading 64 bits of `self / divisor` as `sig * 2^exp`, bit 63 of `sig` set, and whether anything is left.
+    /// Neither operand may be zero.
+    pub fn div_to_64(&self, divisor: &Self) -> (u64, i32, bool) {
+        // Scale so that the quotient lies in (2^63, 2^65), then divide bit by bit.
+        let scale = 64 + divisor.bits() as i32 - self.bits() as i32;
+        let mut rest = self.shl(scale.max(0) as u32);
+        let divisor = divisor.shl((-scale).max(0) as u32);
+        let mut quotient = 0u128;
+        for i in (0..=64).rev() {
+            let part = divisor.shl(i);
+            quotient <<= 1;
+            if rest.cmp(&part) != Ordering::Less {
+                rest.sub(&part);
+                quotient |= 1;
+            }
+        }
+        let extra = quotient >> 64 != 0;
+        let lost = extra && quotient & 1 != 0;
+        ((quotient >> extra as u32) as u64, extra as i32 - scale, lost || !rest.is_zero())
+    }
+
+    /// Decimal digits, without leading zeros; "0" for zero.
+    pub fn to_decimal(&self) -> String {
+        let mut rest = self.clone();
+        let mut groups = Vec::new();
+        while !rest.is_zero() {
+            groups.push(rest.div_small(1_000_000_000));
+        }
+        let Some(first) = groups.pop() else { return "0".into() };
+        groups.iter().rev().fold(first.to_string(), |text, group| text + &format!("{group:09}"))
+    }
+}

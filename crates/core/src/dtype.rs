@@ -1,0 +1,421 @@
+//! The element types: one table row per type, everything about names and storage derived from it.
+//!
+//! No arithmetic lives here. Names are those of `docs/interfaces.md §1`; what other ecosystems call a type stands in
+//! the same row, so that a name is looked up in exactly one place.
+
+use crate::format::*;
+
+/// An element type of `docs/interfaces.md §1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The variants are the names of the table below.
+pub enum DType {
+    Bool,
+    String,
+    I1,
+    U1,
+    I2,
+    U2,
+    U3,
+    I4,
+    U4,
+    U6,
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I48,
+    I64,
+    U64,
+    F4E2M1,
+    F6E2M3,
+    F6E3M2,
+    F8E4M3Fn,
+    F8E4M3Fnuz,
+    F8E5M2,
+    F8E5M2Fnuz,
+    F8E8M0,
+    F8E3M4,
+    F8E4M3Ieee,
+    F8E4M3B11Fnuz,
+    F8E5M3Fnu,
+    F16,
+    Bf16,
+    Tf32,
+    F32,
+    F64,
+    MxInt8,
+    Nf4,
+    C64,
+}
+
+/// What kind of number a type holds, with its descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Truth value; any nonzero code is true.
+    Bool,
+    /// Integer.
+    Int(IntFormat),
+    /// Sign-magnitude binary float.
+    Float(FloatFormat),
+    /// Fixed point.
+    Fixed(FixedFormat),
+    /// Code book.
+    Book(CodeBook),
+    /// Pair of floats; can only be copied.
+    Complex(FloatFormat),
+    /// Text.
+    String,
+}
+
+/// How elements narrower than a byte lie in a buffer. Types of whole bytes look the same in both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Layout {
+    /// One little-endian bit stream: element `i` occupies the bits `i * bits ..`, counted from the least significant bit
+    /// of the first byte. The unused bits of the last byte are zero.
+    #[default]
+    Packed,
+    /// One element a byte, in its low bits (NumPy's layout).
+    Bytes,
+}
+
+/// Whose vocabulary a type name belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Ecosystem {
+    /// ONNX `DataType` names.
+    Onnx,
+    /// NumPy and ml_dtypes.
+    Numpy,
+    /// PyTorch.
+    Torch,
+    /// MLIR (and Tile IR's text).
+    Mlir,
+    /// OpenVINO attribute and IR names.
+    OpenVino,
+    /// TOSA.
+    Tosa,
+    /// CUDA Tile IR.
+    Tile,
+    /// safetensors headers.
+    Safetensors,
+}
+
+impl Ecosystem {
+    /// Every ecosystem, with the prefix that selects it on a command line.
+    pub const PREFIXES: [(&'static str, Ecosystem); 9] = [
+        ("onnx", Ecosystem::Onnx),
+        ("numpy", Ecosystem::Numpy),
+        ("np", Ecosystem::Numpy),
+        ("torch", Ecosystem::Torch),
+        ("mlir", Ecosystem::Mlir),
+        ("ov", Ecosystem::OpenVino),
+        ("tosa", Ecosystem::Tosa),
+        ("tile", Ecosystem::Tile),
+        ("st", Ecosystem::Safetensors),
+    ];
+
+    const fn column(self) -> usize {
+        self as usize
+    }
+}
+
+struct Row {
+    dtype: DType,
+    name: &'static str,
+    kind: Kind,
+    /// Bits of one element in packed storage; 0 for text.
+    storage_bits: u32,
+    /// Names by ecosystem, in the order of [`Ecosystem`]; several are separated by a blank.
+    names: [&'static str; 8],
+}
+
+const fn int(bits: u8, signed: bool) -> Kind {
+    Kind::Int(IntFormat { bits, signed })
+}
+
+macro_rules! rows {
+    ($($dtype:ident $name:literal $kind:expr, $bits:literal, [$($eco:literal)*];)*) => {
+        &[$(Row { dtype: DType::$dtype, name: $name, kind: $kind, storage_bits: $bits, names: [$($eco),*] },)*]
+    };
+}
+
+//           onnx | numpy, ml_dtypes | torch | mlir | openvino | tosa | tile | safetensors
+#[rustfmt::skip]
+const TABLE: &[Row] = rows! {
+    Bool "bool" Kind::Bool, 8, ["BOOL" "bool bool_" "bool" "" "boolean" "bool_t" "" "BOOL"];
+    String "string" Kind::String, 0, ["STRING" "str" "" "" "string" "" "" ""];
+    I1 "i1" int(1, true), 8, ["" "int1" "int1" "i1" "" "" "i1" ""];
+    U1 "u1" int(1, false), 1, ["" "uint1" "uint1" "ui1" "u1 bin" "" "" ""];
+    I2 "i2" int(2, true), 2, ["INT2" "int2" "int2" "i2" "" "" "" ""];
+    U2 "u2" int(2, false), 2, ["UINT2" "uint2" "uint2" "ui2" "u2" "" "" ""];
+    U3 "u3" int(3, false), 3, ["" "" "uint3" "ui3" "u3" "" "" ""];
+    I4 "i4" int(4, true), 4, ["INT4" "int4" "int4" "i4" "i4" "i4_t int4" "i4" ""];
+    U4 "u4" int(4, false), 4, ["UINT4" "uint4" "uint4" "ui4" "u4" "" "" ""];
+    U6 "u6" int(6, false), 6, ["" "" "uint6" "ui6" "u6" "" "" ""];
+    I8 "i8" int(8, true), 8, ["INT8" "int8" "int8" "i8 si8" "i8" "i8_t" "i8" "I8"];
+    U8 "u8" int(8, false), 8, ["UINT8" "uint8" "uint8" "ui8" "u8" "" "" "U8"];
+    I16 "i16" int(16, true), 16, ["INT16" "int16" "int16 short" "i16 si16" "i16" "i16_t" "i16" "I16"];
+    U16 "u16" int(16, false), 16, ["UINT16" "uint16" "uint16" "ui16" "u16" "" "" "U16"];
+    I32 "i32" int(32, true), 32, ["INT32" "int32" "int32" "i32 si32" "i32" "i32_t" "i32" "I32"];
+    U32 "u32" int(32, false), 32, ["UINT32" "uint32" "uint32" "ui32" "u32" "" "" "U32"];
+    I48 "i48" int(48, true), 48, ["" "" "" "i48" "" "i48_t int48" "" ""];
+    I64 "i64" int(64, true), 64, ["INT64" "int64" "int64 long" "i64 si64" "i64" "i64_t" "i64" "I64"];
+    U64 "u64" int(64, false), 64, ["UINT64" "uint64" "uint64" "ui64" "u64" "" "" "U64"];
+    F4E2M1 "f4e2m1" Kind::Float(F4E2M1), 4, ["FLOAT4E2M1" "float4_e2m1fn" "float4_e2m1fn_x2" "f4E2M1FN" "f4e2m1" "fp4e2m1_t fp4e2m1" "f4E2M1FN fp4e2m1fn" "F4"];
+    F6E2M3 "f6e2m3" Kind::Float(F6E2M3), 6, ["FLOAT6E2M3" "float6_e2m3fn" "" "f6E2M3FN" "" "fp6e2m3_t fp6e2m3" "" "F6_E2M3"];
+    F6E3M2 "f6e3m2" Kind::Float(F6E3M2), 6, ["FLOAT6E3M2" "float6_e3m2fn" "" "f6E3M2FN" "" "fp6e3m2_t fp6e3m2" "" "F6_E3M2"];
+    F8E4M3Fn "f8e4m3fn" Kind::Float(F8E4M3FN), 8, ["FLOAT8E4M3FN" "float8_e4m3fn" "float8_e4m3fn" "f8E4M3FN" "f8e4m3" "fp8e4m3_t fp8e4m3 f8e4m3" "f8E4M3FN fp8e4m3fn" "F8_E4M3 f8e4m3"];
+    F8E4M3Fnuz "f8e4m3fnuz" Kind::Float(F8E4M3FNUZ), 8, ["FLOAT8E4M3FNUZ" "float8_e4m3fnuz" "float8_e4m3fnuz" "f8E4M3FNUZ" "" "" "" "F8_E4M3FNUZ"];
+    F8E5M2 "f8e5m2" Kind::Float(F8E5M2), 8, ["FLOAT8E5M2" "float8_e5m2" "float8_e5m2" "f8E5M2" "f8e5m2" "fp8e5m2_t fp8e5m2" "f8E5M2 fp8e5m2" "F8_E5M2"];
+    F8E5M2Fnuz "f8e5m2fnuz" Kind::Float(F8E5M2FNUZ), 8, ["FLOAT8E5M2FNUZ" "float8_e5m2fnuz" "float8_e5m2fnuz" "f8E5M2FNUZ" "" "" "" "F8_E5M2FNUZ"];
+    F8E8M0 "f8e8m0" Kind::Float(F8E8M0), 8, ["FLOAT8E8M0" "float8_e8m0fnu" "float8_e8m0fnu" "f8E8M0FNU" "f8e8m0" "fp8ue8m0_t fp8ue8m0" "f8E8M0FNU fp8e8m0fnu" "F8_E8M0"];
+    F8E3M4 "f8e3m4" Kind::Float(F8E3M4), 8, ["" "float8_e3m4" "" "f8E3M4" "" "" "" ""];
+    F8E4M3Ieee "f8e4m3ieee" Kind::Float(F8E4M3IEEE), 8, ["" "float8_e4m3 f8e4m3" "" "f8E4M3" "" "" "" ""];
+    F8E4M3B11Fnuz "f8e4m3b11fnuz" Kind::Float(F8E4M3B11FNUZ), 8, ["" "float8_e4m3b11fnuz" "" "f8E4M3B11FNUZ" "" "" "" ""];
+    F8E5M3Fnu "f8e5m3fnu" Kind::Float(F8E5M3FNU), 8, ["" "" "" "" "" "" "fnv8E5M3FNU" ""];
+    F16 "f16" Kind::Float(F16), 16, ["FLOAT16" "float16" "float16 half" "f16" "f16 fp16" "fp16_t" "f16" "F16"];
+    Bf16 "bf16" Kind::Float(BF16), 16, ["BFLOAT16" "bfloat16" "bfloat16" "bf16" "bf16" "bf16_t" "bf16" "BF16"];
+    Tf32 "tf32" Kind::Float(TF32), 32, ["" "" "" "tf32" "" "" "tf32" ""];
+    F32 "f32" Kind::Float(F32), 32, ["FLOAT" "float32" "float32 float" "f32" "f32 fp32" "fp32_t" "f32" "F32"];
+    F64 "f64" Kind::Float(F64), 64, ["DOUBLE" "float64 double float" "float64 double" "f64" "f64 fp64" "fp64_t" "f64" "F64"];
+    MxInt8 "mxint8" Kind::Fixed(MXINT8), 8, ["" "" "" "" "" "mxint8_t" "" ""];
+    Nf4 "nf4" Kind::Book(NF4), 4, ["" "" "" "" "nf4" "" "" ""];
+    C64 "c64" Kind::Complex(F32), 64, ["COMPLEX64" "complex64" "complex64 cfloat" "complex<f32>" "" "" "" "C64"];
+};
+
+/// Short or half-said names, with what they could mean. They are errors on a command line even where a single
+/// ecosystem uses them.
+const AMBIGUOUS: &[(&str, &[DType])] = {
+    use DType::*;
+    &[
+        ("f8e4m3", &[F8E4M3Fn, F8E4M3Ieee, F8E4M3Fnuz, F8E4M3B11Fnuz]),
+        ("e4m3", &[F8E4M3Fn, F8E4M3Ieee, F8E4M3Fnuz, F8E4M3B11Fnuz]),
+        ("fp8e4m3", &[F8E4M3Fn, F8E4M3Ieee]),
+        ("fp8_e4m3", &[F8E4M3Fn, F8E4M3Ieee]),
+        ("float8_e4m3", &[F8E4M3Fn, F8E4M3Ieee]),
+        ("fp8", &[F8E4M3Fn, F8E5M2, F8E4M3Fnuz, F8E5M2Fnuz]),
+        ("f8", &[F8E4M3Fn, F8E5M2, F8E4M3Fnuz, F8E5M2Fnuz]),
+        ("float8", &[F8E4M3Fn, F8E5M2, F8E4M3Fnuz, F8E5M2Fnuz]),
+        ("fp6", &[F6E2M3, F6E3M2]),
+        ("f6", &[F6E2M3, F6E3M2]),
+        ("float6", &[F6E2M3, F6E3M2]),
+        ("fp4", &[F4E2M1, Nf4]),
+        ("float4", &[F4E2M1, Nf4]),
+        ("float", &[F32, F64]),
+        ("int", &[I32, I64]),
+        ("uint", &[U32, U64]),
+    ]
+};
+
+/// Why a type name was not understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseTypeError {
+    /// No ecosystem uses this name.
+    #[error("unknown type {name:?}; `truecast formats` lists the types")]
+    Unknown {
+        /// The name as written.
+        name: String,
+    },
+    /// The name means different types in different places.
+    #[error("type name {name:?} is ambiguous: write one of {}, or a prefix such as `onnx:`, `torch:`, `ov:`", list(.choices))]
+    Ambiguous {
+        /// The name as written.
+        name: String,
+        /// What it could mean.
+        choices: Vec<DType>,
+    },
+    /// The prefix is not an ecosystem.
+    #[error("unknown prefix {prefix:?} of a type name; known are onnx, np, torch, mlir, ov, tosa, tile, st")]
+    Prefix {
+        /// The prefix as written.
+        prefix: String,
+    },
+}
+
+fn list(types: &[DType]) -> String {
+    types.iter().map(|t| t.name()).collect::<Vec<_>>().join(", ")
+}
+
+impl DType {
+    /// Every type, in the order of `docs/interfaces.md §1`.
+    pub const ALL: [DType; TABLE.len()] = {
+        let mut all = [DType::Bool; TABLE.len()];
+        let mut i = 0;
+        while i < all.len() {
+            assert!(TABLE[i].dtype as usize == i, "rows stand in the order of the enum");
+            all[i] = TABLE[i].dtype;
+            i += 1;
+        }
+        all
+    };
+
+    const fn row(self) -> &'static Row {
+        &TABLE[self as usize]
+    }
+
+    /// The canonical name.
+    pub const fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// What it holds.
+    pub const fn kind(self) -> Kind {
+        self.row().kind
+    }
+
+    /// Bits of one element in a packed buffer; `None` for text.
+    pub const fn storage_bits(self) -> Option<u32> {
+        match self.row().storage_bits {
+            0 => None,
+            bits => Some(bits),
+        }
+    }
+
+    /// Bits of a code as [`crate::exact`] takes it. Differs from the storage of bool and i1 (1 of 8) and tf32 (19 of 32).
+    pub const fn code_bits(self) -> u32 {
+        match self.kind() {
+            Kind::Bool => 1,
+            Kind::Int(f) => f.bits as u32,
+            Kind::Float(f) => f.bits(),
+            Kind::Fixed(f) => f.int.bits as u32,
+            Kind::Book(_) => 4,
+            Kind::Complex(f) => 2 * f.bits(),
+            Kind::String => 0,
+        }
+    }
+
+    /// The code held by a storage element.
+    ///
+    /// Source: `docs/spec/tile-ir.md §3.2` (i1: any nonzero byte), §3.3 (tf32: the low 13 bits are dropped).
+    pub const fn code_of_storage(self, storage: u64) -> u64 {
+        match self {
+            DType::Bool | DType::I1 => (storage != 0) as u64,
+            DType::Tf32 => (storage & 0xffff_ffff) >> 13,
+            _ => storage & (u64::MAX >> (64 - self.code_bits())),
+        }
+    }
+
+    /// The storage element that holds a code.
+    pub const fn storage_of_code(self, code: u64) -> u64 {
+        match self {
+            DType::Tf32 => code << 13,
+            _ => code,
+        }
+    }
+
+    /// Elements in the smallest whole number of bytes: buffers may be split at multiples of it.
+    pub const fn granule(self) -> usize {
+        match self.row().storage_bits % 8 {
+            0 => 1,
+            4 => 2,
+            2 | 6 => 4,
+            _ => 8,
+        }
+    }
+
+    /// Bits of one element in a buffer of the given layout; `None` for text.
+    pub const fn bits_in(self, layout: Layout) -> Option<u32> {
+        match (self.storage_bits(), layout) {
+            (Some(bits), Layout::Bytes) if bits < 8 => Some(8),
+            (bits, _) => bits,
+        }
+    }
+
+    /// Bytes of `len` elements, `None` for text or on overflow.
+    pub const fn bytes_in(self, layout: Layout, len: u64) -> Option<u64> {
+        let Some(bits) = self.bits_in(layout) else { return None };
+        let total = len as u128 * bits as u128;
+        let bytes = total.div_ceil(8);
+        if bytes > u64::MAX as u128 { None } else { Some(bytes as u64) }
+    }
+
+    /// A floating-point type in the wide sense: not an integer, not bool, not text, not complex.
+    pub const fn is_float(self) -> bool {
+        matches!(self.kind(), Kind::Float(_) | Kind::Fixed(_) | Kind::Book(_))
+    }
+
+    /// A number or truth value that can be converted to any other such type.
+    pub const fn is_numeric(self) -> bool {
+        !matches!(self.kind(), Kind::Complex(_) | Kind::String)
+    }
+
+    /// What an ecosystem calls the type, its preferred spelling first.
+    pub fn names_in(self, ecosystem: Ecosystem) -> impl Iterator<Item = &'static str> {
+        self.row().names[ecosystem.column()].split(' ').filter(|n| !n.is_empty())
+    }
+
+    /// Reads a name as a command line gives it: canonical, of any ecosystem, or with a prefix (`ov:f8e4m3`).
+    /// Case does not matter.
+    ///
+    /// # Errors
+    /// Unknown names, unknown prefixes, and names that mean two things.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::DType;
+    /// assert_eq!("FLOAT8E4M3FN".parse(), Ok(DType::F8E4M3Fn));
+    /// assert_eq!("ov:f8e4m3".parse(), Ok(DType::F8E4M3Fn));
+    /// assert_eq!("mlir:f8E4M3".parse(), Ok(DType::F8E4M3Ieee));
+    /// assert!("f8e4m3".parse::<DType>().is_err()); // one of the two above
+    /// ```
+    pub fn parse(text: &str) -> Result<DType, ParseTypeError> {
+        if let Some((prefix, name)) = text.split_once(':') {
+            let known = Ecosystem::PREFIXES.iter().find(|(p, _)| p.eq_ignore_ascii_case(prefix));
+            let (_, ecosystem) = known.ok_or_else(|| ParseTypeError::Prefix { prefix: prefix.into() })?;
+            return DType::parse_in(*ecosystem, name);
+        }
+        if let Some((_, choices)) = AMBIGUOUS.iter().find(|(n, _)| n.eq_ignore_ascii_case(text)) {
+            return Err(ParseTypeError::Ambiguous { name: text.into(), choices: choices.to_vec() });
+        }
+        if let Some(row) = TABLE.iter().find(|row| row.name.eq_ignore_ascii_case(text)) {
+            return Ok(row.dtype);
+        }
+        let named = |row: &&Row| row.names.iter().any(|names| has_word(names, text));
+        let mut choices: Vec<DType> = TABLE.iter().filter(named).map(|row| row.dtype).collect();
+        match (choices.pop(), choices.is_empty()) {
+            (Some(only), true) => Ok(only),
+            (Some(last), false) => {
+                choices.push(last);
+                Err(ParseTypeError::Ambiguous { name: text.into(), choices })
+            }
+            (None, _) => Err(ParseTypeError::Unknown { name: text.into() }),
+        }
+    }
+
+    /// Reads a name as one ecosystem uses it. Case does not matter; a canonical name that the ecosystem does not use for
+    /// anything else is understood too.
+    ///
+    /// # Errors
+    /// [`ParseTypeError::Unknown`].
+    pub fn parse_in(ecosystem: Ecosystem, name: &str) -> Result<DType, ParseTypeError> {
+        let column = ecosystem.column();
+        TABLE
+            .iter()
+            .find(|row| has_word(row.names[column], name))
+            .or_else(|| TABLE.iter().find(|row| row.name.eq_ignore_ascii_case(name)))
+            .map(|row| row.dtype)
+            .ok_or_else(|| ParseTypeError::Unknown { name: name.into() })
+    }
+}
+
+fn has_word(names: &str, name: &str) -> bool {
+    !name.is_empty() && names.split(' ').any(|n| n.eq_ignore_ascii_case(name))
+}
+
+impl std::str::FromStr for DType {
+    type Err = ParseTypeError;
+    fn from_str(text: &str) -> Result<DType, ParseTypeError> {
+        DType::parse(text)
+    }
+}
+
+impl std::fmt::Display for DType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}

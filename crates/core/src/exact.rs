@@ -1,0 +1,521 @@
+//! The definition: decode, round once, encode.
+//!
+//! [`cast_one`] is what a conversion means. Every fast path is tested against it, bit for bit. Integer arithmetic only;
+//! nothing here names a standard, and nothing here is fast. Read it beside `docs/spec/onnx.md §4` and
+//! `docs/kernels.md §1` (whose letters `p t q emin` are used below).
+
+use crate::dtype::{DType, Kind};
+use crate::format::{CodeBook, F32, FixedFormat, FloatFormat, IntFormat, Specials};
+use crate::policy::*;
+use crate::round::{Remainder, Rounding};
+
+/// A number with nothing lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exact {
+    /// Not a number. `payload` holds the fraction bits, the quiet bit on top (bit 63); `None` if the format it came from
+    /// has no payload.
+    Nan {
+        /// Sign.
+        neg: bool,
+        /// Fraction bits from bit 63 down.
+        payload: Option<u64>,
+    },
+    /// Infinity.
+    Inf {
+        /// Sign.
+        neg: bool,
+    },
+    /// `(-1)^neg * sig * 2^exp`; with `sticky`, more than that but less than `sig + 1`. `sig == 0` is a signed zero.
+    /// A sticky value has a 64-bit `sig`, so that no destination keeps its last bit.
+    Finite {
+        /// Sign.
+        neg: bool,
+        /// Significand.
+        sig: u64,
+        /// Exponent of the last bit of `sig`.
+        exp: i32,
+        /// The value lies strictly between `sig` and `sig + 1`.
+        sticky: bool,
+    },
+}
+
+/// What one conversion gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The one right code.
+    Defined(u64),
+    /// The specification gives no single answer; `code` is the documented one.
+    Undefined {
+        /// The documented code.
+        code: u64,
+        /// The clause that leaves it open.
+        reason: &'static str,
+    },
+    /// An `error` policy applies to this value.
+    Refused {
+        /// What is wrong with the value.
+        edge: Edge,
+    },
+}
+
+impl Outcome {
+    /// The code, unless the cast was refused.
+    pub const fn code(self) -> Option<u64> {
+        match self {
+            Outcome::Defined(code) | Outcome::Undefined { code, .. } => Some(code),
+            Outcome::Refused { .. } => None,
+        }
+    }
+}
+
+/// A code, or the refusal of an `error` policy, and the property that a standard may leave open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    /// The code; `None` if an `error` policy refuses the value.
+    pub code: Option<u64>,
+    /// The property of the value that matters for this destination, if any.
+    pub edge: Option<Edge>,
+}
+
+impl Encoded {
+    const fn plain(code: u64) -> Self {
+        Self { code: Some(code), edge: None }
+    }
+    const fn at(edge: Edge, code: Option<u64>) -> Self {
+        Self { code, edge: Some(edge) }
+    }
+}
+
+/// Converts one code: decode, round once, encode.
+///
+/// Shapes: `code` is right-aligned, [`DType::code_bits`] wide (higher bits are ignored; bool and i1: nonzero is true).
+/// Result: the definition. Source: [`CastSpec::clause`].
+///
+/// # Panics
+/// If the source or destination is text, or complex and not copied: no [`CastSpec`] of `spec/` asks for that.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{spec::ieee, cast_one, DType, Outcome};
+/// let spec = ieee::Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?;
+/// assert_eq!(cast_one(&spec, 464f32.to_bits().into()), Outcome::Defined(0x7e)); // a tie, to the even code of 448
+/// assert_eq!(cast_one(&spec, 465f32.to_bits().into()), Outcome::Defined(0x7f)); // overflow: no Inf, so NaN
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+pub fn cast_one(spec: &CastSpec, code: u64) -> Outcome {
+    let CastSpec { src, dst, policy, undefined, .. } = spec;
+    if src == dst && !src.is_numeric() {
+        return Outcome::Defined(code);
+    }
+    let value = flush_source(decode(*src, code), *src, policy);
+    if src == dst && policy.nan == NanRule::Keep && matches!(value, Exact::Nan { .. }) {
+        return Outcome::Defined(code & code_mask(*src)); // a cast to the same type copies bits
+    }
+    let Encoded { code, edge } = encode(*dst, policy, value);
+    match (code, edge) {
+        (None, edge) => Outcome::Refused { edge: edge.unwrap_or(Edge::Overflow) },
+        (Some(code), Some(edge)) => match undefined.iter().find(|u| u.edge == edge) {
+            Some(u) => Outcome::Undefined { code, reason: u.reason },
+            None => Outcome::Defined(code),
+        },
+        (Some(code), None) => Outcome::Defined(code),
+    }
+}
+
+fn code_mask(dtype: DType) -> u64 {
+    u64::MAX >> (64 - dtype.code_bits())
+}
+
+/// The exact value of a code.
+///
+/// # Panics
+/// If `dtype` is complex or text.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{exact::decode, DType, Exact};
+/// assert_eq!(decode(DType::F8E8M0, 0), Exact::Finite { neg: false, sig: 1, exp: -127, sticky: false });
+/// assert_eq!(decode(DType::F8E4M3Fnuz, 0x80), Exact::Nan { neg: true, payload: None });
+/// ```
+pub fn decode(dtype: DType, code: u64) -> Exact {
+    match dtype.kind() {
+        Kind::Bool => integer((code != 0) as i128, 0),
+        Kind::Int(f) if f.bits == 1 && f.signed => integer(-((code != 0) as i128), 0),
+        Kind::Int(f) => integer(f.value(code), 0),
+        Kind::Fixed(f) => integer(f.int.value(code), -(f.frac_bits as i32)),
+        Kind::Book(book) => decode_float(&F32, book.values[(code & 15) as usize] as u64),
+        Kind::Float(f) => decode_float(&f, code),
+        Kind::Complex(_) | Kind::String => panic!("{dtype} has no numeric value"),
+    }
+}
+
+const fn integer(value: i128, exp: i32) -> Exact {
+    Exact::Finite { neg: value < 0, sig: value.unsigned_abs() as u64, exp, sticky: false }
+}
+
+/// `s eeee ffff`: the value is `f * 2^q` in the lowest binade, `(2^t + f) * 2^(q + e - 1)` above it.
+pub fn decode_float(f: &FloatFormat, code: u64) -> Exact {
+    let neg = code & f.sign_bit() != 0;
+    let magnitude = code & f.magnitude_mask();
+    if f.specials == Specials::Fnuz && neg && magnitude == 0 {
+        return Exact::Nan { neg: true, payload: None };
+    }
+    let fraction = magnitude & ((1 << f.man_bits) - 1);
+    if magnitude > f.max_code() {
+        return match f.inf_code() {
+            Some(inf) if inf == magnitude => Exact::Inf { neg },
+            Some(_) => Exact::Nan { neg, payload: Some(fraction << (64 - f.man_bits)) },
+            None => Exact::Nan { neg, payload: None },
+        };
+    }
+    let field = (magnitude >> f.man_bits) as i32;
+    let (sig, steps) = match field {
+        _ if !f.has_zero => (1, field),
+        0 => (fraction, 0),
+        _ => (fraction | 1 << f.man_bits, field - 1),
+    };
+    Exact::Finite { neg, sig, exp: f.quantum() + steps, sticky: false }
+}
+
+/// Subnormals read as zero, if the policy says so.
+fn flush_source(value: Exact, src: DType, policy: &CastPolicy) -> Exact {
+    match (value, src.kind(), policy.subnormals) {
+        (Exact::Finite { neg, sig, exp, .. }, Kind::Float(f), Subnormals::Flush)
+            if f.has_zero && exp == f.quantum() && sig < f.min_normal_code() =>
+        {
+            Exact::Finite { neg, sig: 0, exp, sticky: false }
+        }
+        _ => value,
+    }
+}
+
+/// Rounds a value once into `dst`.
+///
+/// # Panics
+/// If `dtype` is complex or text.
+pub fn encode(dst: DType, policy: &CastPolicy, value: Exact) -> Encoded {
+    if let (Exact::Nan { .. }, NanRule::Error) = (value, policy.nan) {
+        return Encoded::at(Edge::Nan, None);
+    }
+    match dst.kind() {
+        Kind::Bool => Encoded::plain(!matches!(value, Exact::Finite { sig: 0, sticky: false, .. }) as u64),
+        Kind::Int(f) => encode_int(f, policy, value),
+        Kind::Float(f) => encode_float(&f, policy, value),
+        Kind::Fixed(f) => encode_fixed(f, policy, value),
+        Kind::Book(book) => encode_book(&book, policy, value),
+        Kind::Complex(_) | Kind::String => panic!("{dst} takes no numeric value"),
+    }
+}
+
+/// `floor(sig * 2^(exp - q))` and what is left, in units of `2^q`. The floor must fit 64 bits.
+fn split(sig: u64, exp: i32, sticky: bool, q: i32) -> (u64, Remainder) {
+    let shift = q - exp;
+    if shift <= 0 {
+        return (sig << -shift, Remainder::Zero);
+    }
+    // One bit below `sig` holds the sticky bit, so that one half stays exactly one half.
+    let wide = (sig as u128) << 1 | sticky as u128;
+    let s = (shift as u32 + 1).min(127);
+    let (rest, half) = (wide & ((1 << s) - 1), 1 << (s - 1));
+    let remainder = match rest {
+        0 => Remainder::Zero,
+        _ if rest < half => Remainder::BelowHalf,
+        _ if rest == half => Remainder::Half,
+        _ => Remainder::AboveHalf,
+    };
+    ((wide >> s) as u64, remainder)
+}
+
+/// Exponent of the leading bit.
+const fn leading(sig: u64, exp: i32) -> i32 {
+    exp + 63 - sig.leading_zeros() as i32
+}
+
+// ---- integers ----
+
+/// Source: `docs/spec/onnx.md §4.5`.
+fn encode_int(f: IntFormat, policy: &CastPolicy, value: Exact) -> Encoded {
+    match value {
+        Exact::Nan { .. } => Encoded::at(
+            Edge::Nan,
+            match policy.nan_to_int {
+                NanToInt::Zero => Some(0),
+                NanToInt::Saturate => Some(f.code(f.max())),
+                NanToInt::Error => None,
+            },
+        ),
+        Exact::Inf { neg } => Encoded::at(
+            Edge::Infinite,
+            match policy.int_overflow {
+                IntOverflow::Wrap => Some(0),
+                IntOverflow::Saturate => Some(int_bound(f, neg)),
+                IntOverflow::Error => None,
+            },
+        ),
+        Exact::Finite { neg, sig, exp, sticky } => {
+            let Integral { low, magnitude, exact } = to_integral(neg, sig, exp, sticky, policy.to_int);
+            let limit = if neg { f.min().unsigned_abs() } else { f.max() as u128 };
+            let code = f.code(if neg { -(low as i128) } else { low as i128 });
+            if magnitude.is_some_and(|m| m <= limit) {
+                return Encoded { code: Some(code), edge: (!exact).then_some(Edge::Fraction) };
+            }
+            Encoded::at(
+                Edge::Overflow,
+                match policy.int_overflow {
+                    IntOverflow::Wrap => Some(code),
+                    IntOverflow::Saturate => Some(int_bound(f, neg)),
+                    IntOverflow::Error => None,
+                },
+            )
+        }
+    }
+}
+
+const fn int_bound(f: IntFormat, neg: bool) -> u64 {
+    f.code(if neg { f.min() } else { f.max() })
+}
+
+struct Integral {
+    /// The magnitude modulo 2^64.
+    low: u64,
+    /// The magnitude, if it is at most 2^64.
+    magnitude: Option<u128>,
+    exact: bool,
+}
+
+fn to_integral(neg: bool, sig: u64, exp: i32, sticky: bool, rounding: Rounding) -> Integral {
+    if exp >= 0 {
+        let low = if exp < 64 { sig << exp } else { 0 };
+        let fits = sig == 0 || leading(sig, exp) < 64;
+        return Integral { low, magnitude: fits.then_some(low as u128), exact: !sticky };
+    }
+    let (floor, remainder) = split(sig, exp, sticky, 0);
+    let magnitude = floor as u128 + rounding.increments(neg, floor & 1 == 1, remainder) as u128;
+    Integral { low: magnitude as u64, magnitude: Some(magnitude), exact: remainder == Remainder::Zero }
+}
+
+// ---- floats ----
+
+/// Source: `docs/spec/onnx.md §4.3, §4.6, §4.7, §4.8`.
+fn encode_float(f: &FloatFormat, policy: &CastPolicy, value: Exact) -> Encoded {
+    match value {
+        Exact::Nan { neg, payload } => {
+            let edge = f.nan_code().is_none().then_some(Edge::Nan);
+            Encoded { code: Some(nan(f, policy, neg, payload)), edge }
+        }
+        Exact::Inf { neg: true } if !f.signed => {
+            unrepresentable(f, policy.negative, Edge::Negative, || beyond_max(f, policy.inf, Edge::Negative, false))
+        }
+        Exact::Inf { neg } => beyond_max(f, policy.inf, Edge::Infinite, neg),
+        Exact::Finite { neg, sig: 0, sticky: false, .. } => {
+            let negative_zero = neg && !f.signed;
+            if f.has_zero {
+                return Encoded { code: Some(signed(f, 0, neg)), edge: negative_zero.then_some(Edge::NegativeZero) };
+            }
+            let edge = if negative_zero { Edge::NegativeZero } else { Edge::Zero };
+            unrepresentable(f, policy.vanishing, edge, || unreachable!("zero has no magnitude to convert"))
+        }
+        Exact::Finite { neg: true, sig, exp, sticky } if !f.signed => {
+            unrepresentable(f, policy.negative, Edge::Negative, || {
+                let magnitude = encode_finite(f, policy, false, sig, exp, sticky);
+                Encoded { edge: Some(Edge::Negative), ..magnitude }
+            })
+        }
+        Exact::Finite { neg, sig, exp, sticky } => encode_finite(f, policy, neg, sig, exp, sticky),
+    }
+}
+
+/// Rounds a nonzero finite value. With `n` units of `2^q` (hidden bit included), the magnitude's code is
+/// `n + (binades above the lowest) * 2^t`: a carry out of the fraction runs into the exponent, as it must.
+fn encode_finite(f: &FloatFormat, policy: &CastPolicy, neg: bool, sig: u64, exp: i32, sticky: bool) -> Encoded {
+    let t = f.man_bits as i32;
+    let q = (leading(sig, exp) - t).max(f.quantum());
+    let (n, remainder) = split(sig, exp, sticky, q);
+    // A format without zero has its smallest value, n = 1 in the lowest binade, at code 0.
+    let floor = n as i128 + ((q - f.quantum()) as i128) * (1 << t) - !f.has_zero as i128;
+    let max = f.max_code() as i128;
+
+    if policy.range == RangeTest::Source {
+        if floor > max || (floor == max && remainder != Remainder::Zero) {
+            return beyond_max(f, policy.overflow, Edge::Overflow, neg);
+        }
+        if floor < 0 {
+            return vanish(f, policy);
+        }
+    }
+
+    let code = floor + policy.to_float.increments(neg, floor & 1 != 0, remainder) as i128;
+    if code < 0 {
+        return vanish(f, policy);
+    }
+    if code > max {
+        return match policy.overflow {
+            Overflow::Error => Encoded::at(Edge::Overflow, None),
+            _ if policy.to_float.stops_at_max(neg) => Encoded::at(Edge::Overflow, Some(signed(f, f.max_code(), neg))),
+            rule => beyond_max(f, rule, Edge::Overflow, neg),
+        };
+    }
+    let flushed = policy.subnormals == Subnormals::Flush && (code as u64) < f.min_normal_code();
+    let edge = (floor < 0).then_some(Edge::Underflow);
+    Encoded { code: Some(signed(f, if flushed { 0 } else { code as u64 }, neg)), edge }
+}
+
+/// The code of a magnitude with a sign; formats without -0 lose the sign of zero.
+fn signed(f: &FloatFormat, magnitude: u64, neg: bool) -> u64 {
+    let keeps_sign = magnitude != 0 || f.has_negative_zero();
+    if neg && keeps_sign { magnitude | f.sign_bit() } else { magnitude }
+}
+
+fn beyond_max(f: &FloatFormat, rule: Overflow, edge: Edge, neg: bool) -> Encoded {
+    let max = signed(f, f.max_code(), neg);
+    let code = match (rule, f.inf_code(), f.nan_code()) {
+        (Overflow::Error, ..) => return Encoded::at(edge, None),
+        (Overflow::Saturate, ..) | (_, None, None) => max,
+        (Overflow::Nonfinite, Some(inf), _) => signed(f, inf, neg),
+        (Overflow::Nonfinite, None, Some(nan)) => signed(f, nan, neg),
+    };
+    Encoded::at(edge, Some(code))
+}
+
+fn vanish(f: &FloatFormat, policy: &CastPolicy) -> Encoded {
+    unrepresentable(f, policy.vanishing, Edge::Underflow, || unreachable!("no magnitude below the smallest value"))
+}
+
+fn unrepresentable(f: &FloatFormat, rule: Unrepresentable, edge: Edge, magnitude: impl FnOnce() -> Encoded) -> Encoded {
+    match rule {
+        Unrepresentable::Smallest => Encoded::at(edge, Some(0)),
+        Unrepresentable::Nan => Encoded::at(edge, f.nan_code()),
+        Unrepresentable::Magnitude => magnitude(),
+        Unrepresentable::Error => Encoded::at(edge, None),
+    }
+}
+
+/// The one NaN rule. Source: `ARCHITECTURE.md` §8, `docs/spec/onnx.md §4.9`.
+fn nan(f: &FloatFormat, policy: &CastPolicy, neg: bool, payload: Option<u64>) -> u64 {
+    let Some(canonical) = f.nan_code() else {
+        return match policy.nan_substitute {
+            NanSubstitute::ZeroFlipped => signed(f, 0, !neg),
+            NanSubstitute::MaxSigned => signed(f, f.max_code(), neg),
+            NanSubstitute::MaxPositive => f.max_code(),
+        };
+    };
+    let code = match (payload, f.inf_code(), policy.nan) {
+        (Some(bits), Some(_), NanRule::Keep) => canonical | bits >> (64 - f.man_bits),
+        _ => canonical,
+    };
+    if neg { code | f.sign_bit() } else { code }
+}
+
+// ---- fixed point and code books ----
+
+/// Source: `docs/spec/tosa.md §2.1` and its block-scaled casts: round, then clamp; there is no Inf and no NaN.
+fn encode_fixed(f: FixedFormat, policy: &CastPolicy, value: Exact) -> Encoded {
+    match value {
+        Exact::Nan { neg, .. } => {
+            let code = match policy.nan_substitute {
+                NanSubstitute::ZeroFlipped => 0,
+                NanSubstitute::MaxSigned => int_bound(f.int, neg),
+                NanSubstitute::MaxPositive => int_bound(f.int, false),
+            };
+            Encoded::at(Edge::Nan, Some(code))
+        }
+        Exact::Inf { neg } => end(policy.inf, Edge::Infinite, int_bound(f.int, neg)),
+        Exact::Finite { neg, sig, exp, sticky } => {
+            let steps = to_integral(neg, sig, exp + f.frac_bits as i32, sticky, policy.to_float);
+            let limit = if neg { f.int.min().unsigned_abs() } else { f.int.max() as u128 };
+            match steps.magnitude {
+                Some(m) if m <= limit => Encoded::plain(f.int.code(if neg { -(m as i128) } else { m as i128 })),
+                _ => end(policy.overflow, Edge::Overflow, int_bound(f.int, neg)),
+            }
+        }
+    }
+}
+
+/// Beyond the range of a type without Inf and NaN: its end, whatever `overflow` says short of `error`.
+fn end(rule: Overflow, edge: Edge, code: u64) -> Encoded {
+    Encoded::at(edge, if rule == Overflow::Error { None } else { Some(code) })
+}
+
+/// Source: `docs/spec/openvino.md §6.8`: a nearest rounding counts the thresholds that the value strictly exceeds. The
+/// other roundings choose between the neighbouring values.
+fn encode_book(book: &CodeBook, policy: &CastPolicy, value: Exact) -> Encoded {
+    let last = book.values.len() as u64 - 1;
+    let neg = match value {
+        Exact::Nan { neg, .. } => {
+            let code = match policy.nan_substitute {
+                NanSubstitute::ZeroFlipped => book.zero_code,
+                NanSubstitute::MaxSigned if neg => 0,
+                NanSubstitute::MaxSigned | NanSubstitute::MaxPositive => last,
+            };
+            return Encoded::at(Edge::Nan, Some(code));
+        }
+        Exact::Inf { neg } => return end(policy.inf, Edge::Infinite, if neg { 0 } else { last }),
+        Exact::Finite { neg, .. } => neg,
+    };
+    let exceeded = |bits: &[u32]| bits.iter().filter(|&&b| f32_cmp(value, b) == std::cmp::Ordering::Greater).count();
+    let below = exceeded(&book.values) as u64; // values strictly below the source
+    if below > last {
+        return end(policy.overflow, Edge::Overflow, last);
+    }
+    if f32_cmp(value, book.values[below as usize]) == std::cmp::Ordering::Equal {
+        return Encoded::plain(below);
+    }
+    if below == 0 {
+        return end(policy.overflow, Edge::Overflow, 0);
+    }
+    let (down, up) = (below - 1, below);
+    Encoded::plain(match policy.to_float {
+        Rounding::NearestEven | Rounding::NearestAway | Rounding::NearestUp => exceeded(&book.thresholds) as u64,
+        Rounding::Down => down,
+        Rounding::Up => up,
+        Rounding::TowardZero => {
+            if neg {
+                up
+            } else {
+                down
+            }
+        }
+        Rounding::AwayFromZero => {
+            if neg {
+                down
+            } else {
+                up
+            }
+        }
+        Rounding::ToOdd => {
+            if down & 1 == 1 {
+                down
+            } else {
+                up
+            }
+        }
+    })
+}
+
+/// Compares a finite value with a finite f32.
+fn f32_cmp(value: Exact, bits: u32) -> std::cmp::Ordering {
+    let Exact::Finite { neg, sig, exp, sticky } = value else { unreachable!("finite by the caller") };
+    let Exact::Finite { neg: b_neg, sig: b_sig, exp: b_exp, .. } = decode_float(&F32, bits as u64) else {
+        unreachable!("code books are finite")
+    };
+    let sign = |neg: bool, zero: bool| {
+        if zero {
+            0
+        } else if neg {
+            -1
+        } else {
+            1
+        }
+    };
+    let (a_sign, b_sign) = (sign(neg, sig == 0 && !sticky), sign(b_neg, b_sig == 0));
+    if a_sign != b_sign || a_sign == 0 {
+        return a_sign.cmp(&b_sign);
+    }
+    // Align the f32 on the grid of the value: its 24 bits fit 64 once the leading exponents are equal.
+    let magnitude = leading(sig, exp).cmp(&leading(b_sig, b_exp)).then_with(|| {
+        let (a, b) = ((sig as u128) << 1 | sticky as u128, (b_sig as u128) << 1);
+        let shift = b_exp - exp;
+        if shift >= 0 { a.cmp(&(b << shift)) } else { (a << -shift).cmp(&b) }
+    });
+    if neg { magnitude.reverse() } else { magnitude }
+}

@@ -1,0 +1,280 @@
+//! Number formats as `const` descriptors: six fields for a float, everything else derived.
+//!
+//! No algorithms live here, only quantities. Values are checked against the tables of `docs/kernels.md §3.3, §4.7`
+//! and `docs/spec/onnx.md §2.1` in `tests/formats.rs`.
+//!
+//! Terminology (used by [`crate::exact`] and the kernels): `p` precision with the hidden bit, `t = p - 1` stored
+//! fraction bits, `emin` exponent of the smallest normal, `q = emin - t` exponent of one unit in the last place at the
+//! bottom of the range. A *magnitude* is a code without its sign bit.
+
+/// What the codes at the top of the range (and the code of -0) mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Specials {
+    /// All-ones exponent: Inf with a zero fraction, NaN otherwise.
+    Ieee,
+    /// No Inf; the all-ones magnitude is NaN.
+    Fn,
+    /// No Inf and no -0; the code of -0 is the only NaN.
+    Fnuz,
+    /// Every code is a number.
+    Finite,
+}
+
+/// A sign-magnitude binary floating-point format of at most 64 bits.
+///
+/// Source: `docs/spec/onnx.md §2.1`, `docs/spec/tile-ir.md §3.1`.
+///
+/// # Examples
+/// ```
+/// use truecast_core::format::F8E4M3FN;
+/// assert_eq!(F8E4M3FN.max_code(), 0x7e); // 448
+/// assert_eq!(F8E4M3FN.inf_code(), None); // no infinity: overflow is NaN or 448, never Inf
+/// assert_eq!(F8E4M3FN.quantum(), -9); // smallest subnormal 2^-9
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FloatFormat {
+    /// Has a sign bit (the top bit).
+    pub signed: bool,
+    /// Width of the exponent field in bits.
+    pub exp_bits: u8,
+    /// Explicit fraction bits, `t`.
+    pub man_bits: u8,
+    /// Exponent bias.
+    pub bias: i16,
+    /// Inf, NaN and -0.
+    pub specials: Specials,
+    /// False for E8M0: code 0 is `2^-bias`, not zero, and there are no subnormals.
+    pub has_zero: bool,
+}
+
+impl FloatFormat {
+    const fn new(exp_bits: u8, man_bits: u8, bias: i16, specials: Specials) -> Self {
+        Self { signed: true, exp_bits, man_bits, bias, specials, has_zero: true }
+    }
+
+    /// Width of a code in bits.
+    pub const fn bits(&self) -> u32 {
+        self.signed as u32 + self.exp_bits as u32 + self.man_bits as u32
+    }
+
+    /// Significand bits, hidden bit included.
+    pub const fn precision(&self) -> u32 {
+        self.man_bits as u32 + 1
+    }
+
+    /// All magnitude bits set: the code without its sign bit can be no larger.
+    pub const fn magnitude_mask(&self) -> u64 {
+        (1 << (self.exp_bits as u32 + self.man_bits as u32)) - 1
+    }
+
+    /// The sign bit, 0 if the format has none.
+    pub const fn sign_bit(&self) -> u64 {
+        if self.signed { self.magnitude_mask() + 1 } else { 0 }
+    }
+
+    /// Exponent of the smallest normal (E8M0: of the smallest value).
+    pub const fn emin(&self) -> i32 {
+        self.has_zero as i32 - self.bias as i32
+    }
+
+    /// `q`: exponent of one unit in the last place at the bottom of the range; `2^q` is the smallest positive value.
+    pub const fn quantum(&self) -> i32 {
+        self.emin() - self.man_bits as i32
+    }
+
+    /// Magnitude of the largest finite value.
+    pub const fn max_code(&self) -> u64 {
+        let all = self.magnitude_mask();
+        match self.specials {
+            Specials::Ieee => all - (1 << self.man_bits),
+            Specials::Fn => all - 1,
+            Specials::Fnuz | Specials::Finite => all,
+        }
+    }
+
+    /// Exponent of the largest finite value.
+    pub const fn emax(&self) -> i32 {
+        let field = (self.max_code() >> self.man_bits) as i32;
+        field - self.bias as i32
+    }
+
+    /// Magnitude of +Inf.
+    pub const fn inf_code(&self) -> Option<u64> {
+        match self.specials {
+            Specials::Ieee => Some(self.max_code() + 1),
+            _ => None,
+        }
+    }
+
+    /// The canonical quiet NaN of positive sign (of a FNUZ format: its only NaN).
+    pub const fn nan_code(&self) -> Option<u64> {
+        match self.specials {
+            Specials::Ieee => Some(self.max_code() + 1 + (1 << (self.man_bits - 1))),
+            Specials::Fn => Some(self.magnitude_mask()),
+            Specials::Fnuz => Some(self.sign_bit()),
+            Specials::Finite => None,
+        }
+    }
+
+    /// The format has a code for -0.
+    pub const fn has_negative_zero(&self) -> bool {
+        self.signed && self.has_zero && !matches!(self.specials, Specials::Fnuz)
+    }
+
+    /// Magnitude of the smallest normal; codes below it (and above 0) are subnormal. 0 if there are no subnormals.
+    pub const fn min_normal_code(&self) -> u64 {
+        if self.has_zero { 1 << self.man_bits } else { 0 }
+    }
+
+    /// `T`, the smallest magnitude that a nearest rounding with unlimited exponent range takes above the largest finite
+    /// value or, if the largest finite value is even, ties at: `max + ulp(max)/2`, as `(significand, exponent)`.
+    pub const fn overflow_threshold(&self) -> (u64, i32) {
+        let fraction = self.max_code() & ((1 << self.man_bits) - 1);
+        let significand = fraction | 1 << self.man_bits;
+        (2 * significand + 1, self.emax() - self.man_bits as i32 - 1)
+    }
+
+    /// Every value of `self` is a value of `wider` (specials aside).
+    pub const fn embeds_in(&self, wider: &FloatFormat) -> bool {
+        wider.precision() >= self.precision()
+            && wider.quantum() <= self.quantum()
+            && wider.emax() >= self.emax()
+            && (wider.signed || !self.signed)
+    }
+
+    /// Rounding to odd in `self` and then rounding to `dst` in any deterministic mode equals one rounding.
+    ///
+    /// Source: `docs/kernels.md §3.1`, conditions 1 to 4 with two guard bits.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::format::*;
+    /// assert!(F32.is_odd_hub_for(&BF16));
+    /// assert!(!F16.is_odd_hub_for(&F8E5M3FNU)); // its overflow threshold is above 65504
+    /// ```
+    pub const fn is_odd_hub_for(&self, dst: &FloatFormat) -> bool {
+        const GUARD: i32 = 2;
+        let (sig, exp) = dst.overflow_threshold();
+        let threshold_exponent = exp + 63 - sig.leading_zeros() as i32;
+        // The threshold has at most p_dst + 1 <= p_self significant bits, so only its exponent can keep it out of range;
+        // at equal exponents the largest value of `self`, all ones, is at least as large.
+        let covers = self.emax() >= threshold_exponent;
+        matches!(self.specials, Specials::Ieee)
+            && self.signed
+            && self.precision() as i32 >= dst.precision() as i32 + GUARD
+            && self.quantum() <= dst.quantum() - GUARD
+            && covers
+    }
+}
+
+/// A two's-complement or plain binary integer of at most 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IntFormat {
+    /// Width in bits, 1 to 64.
+    pub bits: u8,
+    /// Two's complement.
+    pub signed: bool,
+}
+
+impl IntFormat {
+    /// All value bits set.
+    pub const fn mask(&self) -> u64 {
+        u64::MAX >> (64 - self.bits as u32)
+    }
+
+    /// Smallest value.
+    pub const fn min(&self) -> i128 {
+        if self.signed { -(1 << (self.bits - 1)) } else { 0 }
+    }
+
+    /// Largest value.
+    pub const fn max(&self) -> i128 {
+        (1 << (self.bits - self.signed as u8)) - 1
+    }
+
+    /// The value of a code.
+    pub const fn value(&self, code: u64) -> i128 {
+        let code = code & self.mask();
+        if self.signed && code >> (self.bits - 1) != 0 { code as i128 - (1 << self.bits) } else { code as i128 }
+    }
+
+    /// The code of the low bits of `value`.
+    pub const fn code(&self, value: i128) -> u64 {
+        value as u64 & self.mask()
+    }
+}
+
+/// Two's complement integers divided by a power of two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FixedFormat {
+    /// The integer that is stored.
+    pub int: IntFormat,
+    /// The value is the integer times `2^-frac_bits`.
+    pub frac_bits: u8,
+}
+
+/// Sixteen values without structure, and where one turns into the next.
+///
+/// Source: `docs/spec/openvino.md §1.3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CodeBook {
+    /// Value of each code as f32 bits, ascending.
+    pub values: [u32; 16],
+    /// f32 bits of the largest value that still takes the code, for all codes but the last.
+    pub thresholds: [u32; 15],
+    /// The code of zero.
+    pub zero_code: u64,
+}
+
+use Specials::{Finite, Fn, Fnuz, Ieee};
+
+/// IEEE 754 binary64.
+pub const F64: FloatFormat = FloatFormat::new(11, 52, 1023, Ieee);
+/// IEEE 754 binary32.
+pub const F32: FloatFormat = FloatFormat::new(8, 23, 127, Ieee);
+/// TensorFloat-32: 19 bits, stored in the layout of f32.
+pub const TF32: FloatFormat = FloatFormat::new(8, 10, 127, Ieee);
+/// bfloat16.
+pub const BF16: FloatFormat = FloatFormat::new(8, 7, 127, Ieee);
+/// IEEE 754 binary16.
+pub const F16: FloatFormat = FloatFormat::new(5, 10, 15, Ieee);
+/// OCP E5M2.
+pub const F8E5M2: FloatFormat = FloatFormat::new(5, 2, 15, Ieee);
+/// E4M3 with IEEE-like specials.
+pub const F8E4M3IEEE: FloatFormat = FloatFormat::new(4, 3, 7, Ieee);
+/// E3M4 with IEEE-like specials.
+pub const F8E3M4: FloatFormat = FloatFormat::new(3, 4, 3, Ieee);
+/// OCP E4M3.
+pub const F8E4M3FN: FloatFormat = FloatFormat::new(4, 3, 7, Fn);
+/// E4M3 without Inf and -0.
+pub const F8E4M3FNUZ: FloatFormat = FloatFormat::new(4, 3, 8, Fnuz);
+/// E5M2 without Inf and -0.
+pub const F8E5M2FNUZ: FloatFormat = FloatFormat::new(5, 2, 16, Fnuz);
+/// E4M3 with bias 11, without Inf and -0.
+pub const F8E4M3B11FNUZ: FloatFormat = FloatFormat::new(4, 3, 11, Fnuz);
+/// Unsigned E5M3 (Tile IR).
+pub const F8E5M3FNU: FloatFormat = FloatFormat { signed: false, ..FloatFormat::new(5, 3, 15, Fn) };
+/// OCP E8M0: powers of two, no sign, no zero.
+pub const F8E8M0: FloatFormat = FloatFormat { signed: false, has_zero: false, ..FloatFormat::new(8, 0, 127, Fn) };
+/// OCP E2M3.
+pub const F6E2M3: FloatFormat = FloatFormat::new(2, 3, 1, Finite);
+/// OCP E3M2.
+pub const F6E3M2: FloatFormat = FloatFormat::new(3, 2, 3, Finite);
+/// OCP E2M1.
+pub const F4E2M1: FloatFormat = FloatFormat::new(2, 1, 1, Finite);
+
+/// OCP MX INT8: two's complement 64ths. Source: `docs/spec/tosa.md §2.1`.
+pub const MXINT8: FixedFormat = FixedFormat { int: IntFormat { bits: 8, signed: true }, frac_bits: 6 };
+
+/// The 4-bit normal-float code book. Source: `docs/spec/openvino.md §1.3`.
+pub const NF4: CodeBook = CodeBook {
+    values: [
+        0xbf800000, 0xbf3239b1, 0xbf066b30, 0xbeca32a0, 0xbe91a24d, 0xbe3d353f, 0xbdba7871, 0x00000000, 0x3da2faff,
+        0x3e24cae3, 0x3e7c04dd, 0x3ead033a, 0x3ee1a4b8, 0x3f1007ab, 0x3f3913b3, 0x3f800000,
+    ],
+    thresholds: [
+        0xbf591cd9, 0xbf1c5270, 0xbeeb8480, 0xbeadea76, 0xbe703cec, 0xbe0d38bc, 0xbd3a7871, 0x3d22faff, 0x3df64863,
+        0x3e5067e0, 0x3e9582d4, 0x3ec753f9, 0x3f006d03, 0x3f248daf, 0x3f5c89d9,
+    ],
+    zero_code: 7,
+};

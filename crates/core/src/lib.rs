@@ -1,0 +1,23 @@
+//! What a conversion means.
+//!
+//! Formats, policies, the exact definition [`exact::cast_one`], and the public standards as data ([`spec`]).
+//! Nothing here is fast and nothing here is `unsafe`: this crate is to be read beside the pages of `docs/spec`.
+//! How conversions are made fast is `truecast-kernel`, which is tested against this crate bit for bit.
+//!
+//! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`spec`].
+#![forbid(unsafe_code)]
+
+mod big;
+pub mod decimal;
+pub mod dtype;
+pub mod exact;
+pub mod format;
+pub mod policy;
+pub mod round;
+pub mod spec;
+
+pub use dtype::{DType, Ecosystem, Kind, Layout};
+pub use exact::{Exact, Outcome, cast_one};
+pub use format::{CodeBook, FixedFormat, FloatFormat, IntFormat, Specials};
+pub use policy::{CastPolicy, CastSpec};
+pub use round::Rounding;

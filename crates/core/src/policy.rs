@@ -1,0 +1,196 @@
+//! What standards decide differently, as data.
+//!
+//! Each field of [`CastPolicy`] is an *observed difference* between standards; none of them names a standard. A
+//! standard fills them in (`spec/`), [`crate::exact`] obeys them, and the kernels are derived from both.
+//! Arithmetic operators (TOSA RESCALE, block scales) are not casts and do not live here.
+
+use crate::dtype::DType;
+use crate::round::Rounding;
+
+/// What a value beyond the largest finite one becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Overflow {
+    /// Inf if the format has one, else NaN if it has one, else the largest finite value.
+    Nonfinite,
+    /// The largest finite value of the same sign.
+    Saturate,
+    /// The cast is refused.
+    Error,
+}
+
+/// What becomes of the sign and payload of a NaN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NanRule {
+    /// Quiet, with the source's sign; between IEEE-like formats the leading payload bits that fit; same type: bits kept.
+    Keep,
+    /// The canonical quiet NaN with the source's sign.
+    Canonical,
+    /// The cast is refused.
+    Error,
+}
+
+/// What stands for NaN in a format that has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NanSubstitute {
+    /// Zero with the inverted sign of the NaN (`docs/spec/onnx.md §4.8`).
+    ZeroFlipped,
+    /// The largest finite value with the sign of the NaN (`docs/spec/openvino.md §6.8`).
+    MaxSigned,
+    /// The largest finite value, positive (`docs/spec/tile-ir.md §6.7.3`).
+    MaxPositive,
+}
+
+/// What an integer out of the destination's range becomes (infinities included).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IntOverflow {
+    /// The low bits; ±Inf is 0.
+    Wrap,
+    /// The nearest bound.
+    Saturate,
+    /// The cast is refused.
+    Error,
+}
+
+/// What NaN becomes as an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NanToInt {
+    /// 0.
+    Zero,
+    /// The largest value of the type, whatever the sign of the NaN.
+    Saturate,
+    /// The cast is refused.
+    Error,
+}
+
+/// Whether subnormals take part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Subnormals {
+    /// Gradual underflow.
+    Keep,
+    /// Subnormal sources are read as, and subnormal results replaced by, a zero of the same sign.
+    Flush,
+}
+
+/// On what the range of a floating-point destination is tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RangeTest {
+    /// On the rounded value.
+    Rounded,
+    /// On the source value, before rounding (`docs/spec/onnx.md §4.7`).
+    Source,
+}
+
+/// What a value that the format has no room for (negative in an unsigned format; zero in one without zero) becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unrepresentable {
+    /// Code 0, the smallest value.
+    Smallest,
+    /// NaN.
+    Nan,
+    /// Its magnitude is converted. For negative values only.
+    Magnitude,
+    /// The cast is refused.
+    Error,
+}
+
+/// How one conversion treats every value. Plain data: equal policies convert identically.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CastPolicy {
+    /// Rounding into floating-point (and fixed-point) types.
+    pub to_float: Rounding,
+    /// Rounding into integers.
+    pub to_int: Rounding,
+    /// Finite value beyond the largest finite one of a floating-point type.
+    pub overflow: Overflow,
+    /// Source Inf into a floating-point type.
+    pub inf: Overflow,
+    /// NaN into a type that has NaN.
+    pub nan: NanRule,
+    /// NaN into a floating-point type that has none.
+    pub nan_substitute: NanSubstitute,
+    /// Integer results out of range.
+    pub int_overflow: IntOverflow,
+    /// NaN into an integer.
+    pub nan_to_int: NanToInt,
+    /// Subnormals of source and destination.
+    pub subnormals: Subnormals,
+    /// On what the range is tested.
+    pub range: RangeTest,
+    /// Negative value into an unsigned floating-point type.
+    pub negative: Unrepresentable,
+    /// Zero, or a value that underflows, into a type without zero.
+    pub vanishing: Unrepresentable,
+}
+
+impl CastPolicy {
+    /// IEEE 754-2019 §5.4: nearest even, Inf on overflow, quiet NaN with payload, no flushing; integers truncate and wrap.
+    pub const IEEE: CastPolicy = CastPolicy {
+        to_float: Rounding::NearestEven,
+        to_int: Rounding::TowardZero,
+        overflow: Overflow::Nonfinite,
+        inf: Overflow::Nonfinite,
+        nan: NanRule::Keep,
+        nan_substitute: NanSubstitute::ZeroFlipped,
+        int_overflow: IntOverflow::Wrap,
+        nan_to_int: NanToInt::Zero,
+        subnormals: Subnormals::Keep,
+        range: RangeTest::Rounded,
+        negative: Unrepresentable::Nan,
+        vanishing: Unrepresentable::Nan,
+    };
+}
+
+/// A property of one source value that a standard may leave without an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Edge {
+    /// NaN.
+    Nan,
+    /// +Inf, or -Inf into a signed destination.
+    Infinite,
+    /// Negative (or -Inf) into an unsigned floating-point destination.
+    Negative,
+    /// -0 into an unsigned floating-point destination.
+    NegativeZero,
+    /// +0 into a destination without zero.
+    Zero,
+    /// Positive, but below the smallest value of a destination without zero.
+    Underflow,
+    /// Beyond the largest finite value ([`CastPolicy::range`] says on what it is tested), or an integer out of range.
+    Overflow,
+    /// Not an integer, into an integer.
+    Fraction,
+}
+
+/// One row of what a standard leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Undefined {
+    /// The property that leaves it open.
+    pub edge: Edge,
+    /// Where the standard (or our page) says so.
+    pub reason: &'static str,
+}
+
+/// A fully resolved request: no attribute, default or version is left open.
+///
+/// Source: whoever made it; [`CastSpec::clause`] says.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{spec::onnx, cast_one, DType, Outcome};
+/// let spec = onnx::Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?;
+/// assert_eq!(cast_one(&spec, 465f32.to_bits().into()), Outcome::Defined(0x7e)); // saturates to 448
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CastSpec {
+    /// Source type.
+    pub src: DType,
+    /// Destination type.
+    pub dst: DType,
+    /// How values are treated.
+    pub policy: CastPolicy,
+    /// What the standard leaves open for this pair.
+    pub undefined: &'static [Undefined],
+    /// Where the standard says so.
+    pub clause: &'static str,
+}

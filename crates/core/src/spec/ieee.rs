@@ -1,0 +1,113 @@
+//! `ieee`: no attributes of its own but every policy of the engine, for every pair of numeric types.
+//!
+//! Defaults: IEEE 754-2019 §5.4 (nearest even, overflow to Inf or NaN), `docs/interfaces.md §2`.
+
+use super::{Interpretation, SpecError, convertible};
+use crate::dtype::{DType, Kind};
+use crate::policy::*;
+use crate::round::Rounding;
+
+const CLAUSE: &str = "IEEE 754-2019 §5.4, §7.4; docs/interfaces.md §2";
+
+/// A request with free policies. Options that are `None` take the default of `docs/interfaces.md §2`.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{spec::ieee::Cast, cast_one, DType, Outcome, Rounding};
+/// let up = Cast { rounding: Some(Rounding::Up), ..Cast::to(DType::I8) }.resolve(DType::F32)?;
+/// assert_eq!(cast_one(&up, 2.25f32.to_bits().into()), Outcome::Defined(3));
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cast {
+    /// Destination type.
+    pub to: DType,
+    /// Sets the rounding to floats and to integers. Default: nearest even and toward zero.
+    pub rounding: Option<Rounding>,
+    /// Finite overflow of floating-point destinations.
+    pub overflow: Overflow,
+    /// Source Inf; default as `overflow`.
+    pub inf: Option<Overflow>,
+    /// Integers out of range.
+    pub int_overflow: IntOverflow,
+    /// NaN to an integer.
+    pub nan_to_int: NanToInt,
+    /// NaN to a type with NaN.
+    pub nan: NanRule,
+    /// Subnormals.
+    pub subnormals: Subnormals,
+}
+
+/// What no format of the pair can say, so that IEEE 754 has no answer.
+const UNDEFINED: &[Undefined] = &[
+    Undefined { edge: Edge::Nan, reason: "the destination has no NaN; docs/interfaces.md §2" },
+    Undefined { edge: Edge::Negative, reason: "the destination has no sign; docs/interfaces.md §2" },
+    Undefined { edge: Edge::NegativeZero, reason: "the destination has no sign; docs/interfaces.md §2" },
+    Undefined { edge: Edge::Zero, reason: "the destination has no zero; docs/interfaces.md §2" },
+    Undefined { edge: Edge::Underflow, reason: "the destination has no zero; docs/interfaces.md §2" },
+];
+
+impl Cast {
+    /// The defaults.
+    pub const fn to(to: DType) -> Self {
+        Self {
+            to,
+            rounding: None,
+            overflow: Overflow::Nonfinite,
+            inf: None,
+            int_overflow: IntOverflow::Wrap,
+            nan_to_int: NanToInt::Zero,
+            nan: NanRule::Keep,
+            subnormals: Subnormals::Keep,
+        }
+    }
+
+    /// Settles every question.
+    ///
+    /// # Errors
+    /// [`SpecError::Pair`] for text and for complex numbers that are not copied.
+    pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
+        convertible(src, self.to)?;
+        // A value that an unsigned or zero-less format has no room for is out of its range.
+        let no_room = match self.overflow {
+            Overflow::Nonfinite => Unrepresentable::Nan,
+            Overflow::Saturate => Unrepresentable::Smallest,
+            Overflow::Error => Unrepresentable::Error,
+        };
+        let policy = CastPolicy {
+            to_float: self.rounding.unwrap_or(Rounding::NearestEven),
+            to_int: self.rounding.unwrap_or(Rounding::TowardZero),
+            overflow: self.overflow,
+            inf: self.inf.unwrap_or(self.overflow),
+            nan: self.nan,
+            int_overflow: self.int_overflow,
+            nan_to_int: self.nan_to_int,
+            subnormals: self.subnormals,
+            negative: no_room,
+            vanishing: no_room,
+            ..CastPolicy::IEEE
+        };
+        // IEEE 754 §5.8 leaves integer results out of range to the invalid-operation flag, which policies replace.
+        let undefined = if matches!(self.to.kind(), Kind::Int(_)) { &[] } else { UNDEFINED };
+        Ok(CastSpec { src, dst: self.to, policy, undefined, clause: CLAUSE })
+    }
+}
+
+pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
+    let plain = Cast::to(dst);
+    let saturating = Cast { overflow: Overflow::Saturate, int_overflow: IntOverflow::Saturate, ..plain };
+    let saturated = match dst.kind() {
+        Kind::Int(_) => "int-overflow=saturate",
+        _ => "overflow=saturate",
+    };
+    let mut all = vec![("", plain)];
+    if dst != DType::Bool && src != dst {
+        all.push((saturated, saturating));
+    }
+    all.into_iter()
+        .filter_map(|(attributes, cast)| {
+            let cast = cast.resolve(src).ok()?;
+            Some(Interpretation { spec: "ieee", version: String::new(), attributes: attributes.into(), cast })
+        })
+        .collect()
+}

@@ -1,0 +1,93 @@
+//! The standards, as data.
+//!
+//! Each module owns one standard: its attributes with their defaults, its versions, the pairs it allows, its errors and
+//! the clauses that its results cite. It returns a [`CastSpec`], never a code path.
+
+pub mod ieee;
+pub mod onnx;
+
+use crate::dtype::DType;
+use crate::policy::CastSpec;
+
+/// Why a standard does not allow a request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// The type is not part of the standard at this version.
+    #[error("{spec} does not have type {dtype} ({clause}); use --spec ieee")]
+    Type {
+        /// The standard and its version.
+        spec: String,
+        /// The type.
+        dtype: DType,
+        /// Where the standard says so.
+        clause: &'static str,
+    },
+    /// An attribute is not part of the standard at this version, or has a value that it does not allow.
+    #[error("{spec}: attribute {name}: {why} ({clause})")]
+    Attribute {
+        /// The standard and its version.
+        spec: String,
+        /// The attribute.
+        name: &'static str,
+        /// What is wrong.
+        why: String,
+        /// Where the standard says so.
+        clause: &'static str,
+    },
+    /// The standard has no such version.
+    #[error("{spec} has no version {version}; known are {known}")]
+    Version {
+        /// The standard.
+        spec: &'static str,
+        /// The version asked for.
+        version: String,
+        /// The versions that exist.
+        known: &'static str,
+    },
+    /// Text and complex numbers are not converted.
+    #[error("{src} cannot be converted to {dst}: {why}")]
+    Pair {
+        /// Source type.
+        src: DType,
+        /// Destination type.
+        dst: DType,
+        /// Why not.
+        why: &'static str,
+    },
+}
+
+/// One way in which one standard answers a request: what `truecast explain` lists.
+#[derive(Clone, Debug)]
+pub struct Interpretation {
+    /// The standard, as `--spec` names it.
+    pub spec: &'static str,
+    /// Its version.
+    pub version: String,
+    /// The attributes, in the standard's words; empty if none matter for the pair.
+    pub attributes: String,
+    /// The resolved request.
+    pub cast: CastSpec,
+}
+
+/// Every standard and attribute set that allows the pair; attribute sets that cannot differ are listed once.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{spec::interpretations, DType};
+/// let all = interpretations(DType::F32, DType::F8E4M3Fn);
+/// assert!(all.iter().any(|i| i.spec == "onnx" && i.attributes == "saturate=0"));
+/// ```
+pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
+    onnx::interpretations(src, dst).into_iter().chain(ieee::interpretations(src, dst)).collect()
+}
+
+/// A pair that can be converted by value at all: numbers and truth values, or a copy.
+fn convertible(src: DType, dst: DType) -> Result<(), SpecError> {
+    let why = match (src, dst) {
+        _ if src == dst || (src.is_numeric() && dst.is_numeric()) => return Ok(()),
+        (DType::String, _) | (_, DType::String) => "text is not a numeric type",
+        _ => "complex numbers can only be copied",
+    };
+    Err(SpecError::Pair { src, dst, why })
+}

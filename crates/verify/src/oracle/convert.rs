@@ -1,0 +1,313 @@
+//! One conversion of one code: the rules, in the order in which they apply.
+//!
+//! Decoding and the search for neighbours are in `format.rs`; here they are only compared. Sources: `spec/onnx.md` §4,
+//! `spec/openvino.md` §6.
+
+use std::cmp::Ordering;
+
+use super::dyadic::Magnitude;
+use super::format::{Class, Format, NF4_THRESHOLDS, NF4_VALUES, Specials, Type, Value, all_ones, f32_value};
+use super::policy::{
+    IntOverflow, Nan, NanSubstitute, NanToInt, Negative, OnRange, Policy, Range, Rounding, Subnormals, Vanishing,
+};
+
+/// Converts one code of `src` to a code of `dst`.
+///
+/// Result: the one right code under `policy`, or `None` if an `Error` rule refuses the conversion. Bits of `code` above the width of
+/// `src` are ignored.
+/// Cost: one search among the values of `dst`.
+pub fn convert(src: Type, dst: Type, policy: &Policy, code: u64) -> Option<u64> {
+    let code = flush(src, policy, src.mask(code));
+    let result = match src.decode(code) {
+        Value::Nan { .. } if policy.nan == Nan::Error => return None,
+        Value::Nan { .. } if policy.nan == Nan::Keep && src == dst => Some(code),
+        Value::Nan { negative, fraction } => convert_nan(src, dst, policy, negative, fraction),
+        Value::Inf { negative } => convert_inf(dst, policy, negative),
+        Value::Finite { negative, magnitude } => convert_finite(dst, policy, negative, magnitude),
+    };
+    result.map(|code| flush(dst, policy, code))
+}
+
+/// `code`, with a subnormal replaced by the zero of its sign if the policy says so.
+fn flush(of: Type, policy: &Policy, code: u64) -> u64 {
+    match of.class() {
+        Class::Float(format) if policy.subnormals == Subnormals::Flush => {
+            let magnitude_code = code & all_ones(format.magnitude_bits());
+            if format.is_subnormal(magnitude_code) { format.encode(code != magnitude_code, 0) } else { code }
+        }
+        _ => code,
+    }
+}
+
+fn convert_nan(src: Type, dst: Type, policy: &Policy, negative: bool, fraction: u64) -> Option<u64> {
+    match dst.class() {
+        Class::Float(format) => Some(match format.specials {
+            Specials::Ieee => {
+                let quiet = 1 << (format.fraction_bits - 1);
+                let payload = match src.class() {
+                    // The fractions are aligned at their top.
+                    Class::Float(from) if policy.nan == Nan::Keep && from.specials == Specials::Ieee => {
+                        let at_top = fraction << (64 - from.fraction_bits);
+                        at_top >> (64 - format.fraction_bits)
+                    }
+                    _ => 0,
+                };
+                format.sign(negative) | (all_ones(format.exponent_bits) << format.fraction_bits) | quiet | payload
+            }
+            Specials::Fn | Specials::Fnuz => nan_of(format, negative),
+            Specials::Finite => match (policy.nan_substitute, negative) {
+                (NanSubstitute::ZeroFlipped, _) => format.sign(!negative),
+                (NanSubstitute::MaxSigned, _) => format.encode(negative, format.max_finite()),
+                (NanSubstitute::MaxPositive, _) => format.max_finite(),
+            },
+        }),
+        Class::MxInt8 => Some(match (policy.nan_substitute, negative) {
+            (NanSubstitute::ZeroFlipped, _) => 0,
+            (NanSubstitute::MaxSigned, true) => 0x80,
+            (NanSubstitute::MaxSigned, false) | (NanSubstitute::MaxPositive, _) => 0x7F,
+        }),
+        Class::Nf4 => Some(match (policy.nan_substitute, negative) {
+            (NanSubstitute::ZeroFlipped, _) => 7,
+            (NanSubstitute::MaxSigned, true) => 0,
+            (NanSubstitute::MaxSigned, false) | (NanSubstitute::MaxPositive, _) => 0xF,
+        }),
+        Class::Int { signed, bits } => match policy.nan_to_int {
+            NanToInt::Zero => Some(0),
+            NanToInt::Saturate => Some(code_of_integer(integer_bounds(signed, bits).1, bits)),
+            NanToInt::Error => None,
+        },
+        Class::Bool => Some(1),
+    }
+}
+
+fn convert_inf(dst: Type, policy: &Policy, negative: bool) -> Option<u64> {
+    match dst.class() {
+        Class::Float(_) | Class::MxInt8 | Class::Nf4 if policy.inf == OnRange::Error => None,
+        Class::Float(format) if negative && !format.signed => match policy.negative {
+            Negative::Smallest => Some(0),
+            Negative::Nan => Some(nan_of(format, false)),
+            Negative::Magnitude => beyond_max(format, policy.inf, false),
+            Negative::Error => None,
+        },
+        Class::Float(format) => beyond_max(format, policy.inf, negative),
+        Class::MxInt8 => Some(if negative { 0x80 } else { 0x7F }),
+        Class::Nf4 => Some(if negative { 0 } else { 0xF }),
+        Class::Int { signed, bits } => {
+            let (min, max) = integer_bounds(signed, bits);
+            match policy.int_overflow {
+                IntOverflow::Wrap => Some(0),
+                IntOverflow::Saturate => Some(code_of_integer(if negative { min } else { max }, bits)),
+                IntOverflow::Error => None,
+            }
+        }
+        Class::Bool => Some(1),
+    }
+}
+
+fn convert_finite(dst: Type, policy: &Policy, negative: bool, x: Magnitude) -> Option<u64> {
+    match dst.class() {
+        Class::Float(format) => convert_to_float(dst, format, policy, negative, x),
+        Class::Int { signed, bits } => convert_to_integer(signed, bits, policy, negative, x),
+        Class::Bool => Some(u64::from(!x.is_zero())),
+        Class::MxInt8 => convert_to_mxint8(policy, negative, x),
+        Class::Nf4 => convert_to_nf4(policy, negative, x),
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------- float formats
+
+fn convert_to_float(dst: Type, format: Format, policy: &Policy, negative: bool, x: Magnitude) -> Option<u64> {
+    if x.is_zero() {
+        return if format.has_zero { Some(format.encode(negative, 0)) } else { vanishing(format, policy) };
+    }
+    if negative && !format.signed {
+        return match policy.negative {
+            Negative::Smallest => Some(0),
+            Negative::Nan => Some(nan_of(format, false)),
+            Negative::Magnitude => convert_to_float(dst, format, policy, false, x),
+            Negative::Error => None,
+        };
+    }
+    let max = format.max_finite();
+    if policy.range == Range::Source {
+        if x > format.value(max) {
+            return beyond_max(format, policy.overflow, negative);
+        }
+        if !format.has_zero && x < format.value(0) {
+            return vanishing(format, policy);
+        }
+    }
+    match round_to_grid(dst, format, policy.to_float, negative, x) {
+        None => vanishing(format, policy),
+        Some(code) if code <= max => Some(format.encode(negative, code)),
+        Some(_) => {
+            let inward = match policy.to_float {
+                Rounding::TowardZero | Rounding::ToOdd => true,
+                Rounding::Up => negative,
+                Rounding::Down => !negative,
+                Rounding::NearestEven | Rounding::NearestAway | Rounding::NearestUp | Rounding::AwayFromZero => false,
+            };
+            let rule = if inward && policy.overflow != OnRange::Error { OnRange::Saturate } else { policy.overflow };
+            beyond_max(format, rule, negative)
+        }
+    }
+}
+
+/// The magnitude code that x, not zero, rounds to. A code above the largest finite one says that the result lies beyond it; `None` that
+/// a format without zero would need one.
+fn round_to_grid(dst: Type, format: Format, rounding: Rounding, negative: bool, x: Magnitude) -> Option<u64> {
+    let upper_code = dst.count_not_above(format, x);
+    // The grid of a format without zero is continued by 0, as if with the code -1, which is odd.
+    let (lower, lower_is_odd) = match upper_code.checked_sub(1) {
+        Some(lower_code) => (format.value(lower_code), lower_code % 2 == 1),
+        None => (Magnitude::ZERO, true),
+    };
+    if x == lower || upper_code > format.max_finite() + 1 {
+        return upper_code.checked_sub(1);
+    }
+    let middle = lower.midpoint(format.value(upper_code));
+    if goes_up(rounding, negative, x.cmp(&middle), lower_is_odd) { Some(upper_code) } else { upper_code.checked_sub(1) }
+}
+
+/// Whether a value strictly between two neighbours goes to the one of larger magnitude.
+fn goes_up(rounding: Rounding, negative: bool, to_middle: Ordering, lower_is_odd: bool) -> bool {
+    match rounding {
+        Rounding::NearestEven => to_middle == Ordering::Greater || (to_middle == Ordering::Equal && lower_is_odd),
+        Rounding::NearestAway => to_middle != Ordering::Less,
+        Rounding::NearestUp => to_middle == Ordering::Greater || (to_middle == Ordering::Equal && !negative),
+        Rounding::TowardZero => false,
+        Rounding::AwayFromZero => true,
+        Rounding::Up => !negative,
+        Rounding::Down => negative,
+        Rounding::ToOdd => !lower_is_odd,
+    }
+}
+
+/// The code for infinity or for a finite value that is too large.
+fn beyond_max(format: Format, rule: OnRange, negative: bool) -> Option<u64> {
+    let max = format.encode(negative, format.max_finite());
+    match rule {
+        OnRange::Error => None,
+        OnRange::Saturate => Some(max),
+        OnRange::Nonfinite => Some(match format.specials {
+            Specials::Ieee => format.sign(negative) | (format.max_finite() + 1),
+            Specials::Fn | Specials::Fnuz => nan_of(format, negative),
+            Specials::Finite => max,
+        }),
+    }
+}
+
+/// The NaN of a format that has no infinity.
+fn nan_of(format: Format, negative: bool) -> u64 {
+    match format.specials {
+        Specials::Fnuz => format.sign(true),
+        _ => format.sign(negative) | all_ones(format.magnitude_bits()),
+    }
+}
+
+fn vanishing(format: Format, policy: &Policy) -> Option<u64> {
+    match policy.vanishing {
+        Vanishing::Smallest => Some(0),
+        Vanishing::Nan => Some(nan_of(format, false)),
+        Vanishing::Error => None,
+    }
+}
+
+// -------------------------------------------------------------------------------------------------------------------- integers
+
+/// x rounded to an integer, or `None` if that is 2^127 or more in magnitude; x is then a multiple of 2^64.
+fn round_to_integer(rounding: Rounding, negative: bool, x: Magnitude) -> Option<i128> {
+    let floor = x.floor()?;
+    let up = x != Magnitude::new(floor, 0) && {
+        let middle = Magnitude::new(2 * floor + 1, -1);
+        goes_up(rounding, negative, x.cmp(&middle), floor % 2 == 1)
+    };
+    let magnitude = floor as i128 + i128::from(up);
+    Some(if negative { -magnitude } else { magnitude })
+}
+
+fn integer_bounds(signed: bool, bits: u32) -> (i128, i128) {
+    if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
+}
+
+/// t modulo 2^bits: the two's complement code of an integer in range, and the wrapped one of any other.
+fn code_of_integer(t: i128, bits: u32) -> u64 {
+    t.rem_euclid(1 << bits) as u64
+}
+
+fn convert_to_integer(signed: bool, bits: u32, policy: &Policy, negative: bool, x: Magnitude) -> Option<u64> {
+    let (min, max) = integer_bounds(signed, bits);
+    let rounded = round_to_integer(policy.to_int, negative, x);
+    if let Some(t) = rounded
+        && min <= t
+        && t <= max
+    {
+        return Some(code_of_integer(t, bits));
+    }
+    match policy.int_overflow {
+        // A magnitude of 2^127 or more is a multiple of 2^64, and so of 2^bits.
+        IntOverflow::Wrap => Some(rounded.map_or(0, |t| code_of_integer(t, bits))),
+        IntOverflow::Saturate => Some(code_of_integer(if negative { min } else { max }, bits)),
+        IntOverflow::Error => None,
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------------- mxint8 and nf4
+
+fn convert_to_mxint8(policy: &Policy, negative: bool, x: Magnitude) -> Option<u64> {
+    let rounded = round_to_integer(policy.to_float, negative, x.times_power_of_two(6));
+    match rounded {
+        Some(n @ -128..=127) => Some(code_of_integer(n, 8)),
+        _ if policy.overflow == OnRange::Error => None,
+        _ => Some(if negative { 0x80 } else { 0x7F }),
+    }
+}
+
+fn convert_to_nf4(policy: &Policy, negative: bool, x: Magnitude) -> Option<u64> {
+    let compare = |bits: u32| compare_with(negative, x, f32_value(bits));
+    if x > Magnitude::new(1, 0) {
+        return if policy.overflow == OnRange::Error { None } else { Some(if negative { 0 } else { 0xF }) };
+    }
+    // -1 <= x <= 1: both neighbours exist, and are the same code if x is a code value.
+    let below = NF4_VALUES.iter().rposition(|&value| compare(value) != Ordering::Less)? as u64;
+    let above = NF4_VALUES.iter().position(|&value| compare(value) != Ordering::Greater)? as u64;
+    Some(match policy.to_float {
+        Rounding::NearestEven | Rounding::NearestAway | Rounding::NearestUp => {
+            NF4_THRESHOLDS.iter().filter(|&&threshold| compare(threshold) == Ordering::Greater).count() as u64
+        }
+        Rounding::Down => below,
+        Rounding::Up => above,
+        Rounding::TowardZero => {
+            if negative {
+                above
+            } else {
+                below
+            }
+        }
+        Rounding::AwayFromZero => {
+            if negative {
+                below
+            } else {
+                above
+            }
+        }
+        Rounding::ToOdd => {
+            if below == above || below % 2 == 1 {
+                below
+            } else {
+                above
+            }
+        }
+    })
+}
+
+/// How ±x compares with a finite value, as numbers: the zeros are equal.
+fn compare_with(negative: bool, x: Magnitude, value: Value) -> Ordering {
+    let Value::Finite { negative: other_negative, magnitude } = value else { return Ordering::Equal };
+    match (negative && !x.is_zero(), other_negative && !magnitude.is_zero()) {
+        (false, false) => x.cmp(&magnitude),
+        (true, true) => magnitude.cmp(&x),
+        (true, false) => Ordering::Less,
+        (false, true) => Ordering::Greater,
+    }
+}
