@@ -1,1 +1,50 @@
+//! Tensors at rest: containers that hold tensors, read and written as streams of bytes.
+//!
+//! [`Source`] opens a `.safetensors`, `.npy` or `.npz` file and lists its tensors; [`TensorReader`] streams one of them;
+//! [`Writer`] streams a new container into place atomically. No element is converted here, no scheme of scales is known
+//! here, nothing is printed here. Memory is proportional to a file's header, never to its data, and every size that a
+//! file states is checked against the opened file before anything is allocated for it.
+//!
+//! Read first: `docs/spec/checkpoints.md §1`, `docs/interfaces.md §4`. Then [`source`], [`writer`], and the container
+//! modules [`safetensors`], [`npy`], [`npz`].
+//!
+//! # Examples
+//! ```
+//! use std::collections::BTreeMap;
+//! use truecast_core::{DType, Layout};
+//! use truecast_io::{Existing, Kind, Source, Tensor, Writer};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("a.safetensors");
+//! let tensor = Tensor { name: "w".into(), dtype: DType::F32, layout: Layout::Packed, shape: vec![2] };
+//! let mut writer = Writer::create(&path, Kind::Safetensors, vec![tensor], &BTreeMap::new(), Existing::Refuse)?;
+//! writer.write(&[0, 0, 128, 63, 0, 0, 0, 64])?; // 1.0, 2.0
+//! writer.finish()?;
+//!
+//! let source = Source::open(&path, None)?;
+//! let mut bytes = vec![0; source.tensors()[0].bytes() as usize];
+//! source.reader(0)?.read(&mut bytes)?;
+//! assert_eq!(bytes, [0, 0, 128, 63, 0, 0, 0, 64]);
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
 
+pub mod atomic;
+pub mod error;
+pub mod npy;
+pub mod npz;
+pub mod reader;
+pub mod safetensors;
+pub mod source;
+pub mod tensor;
+mod window;
+pub mod writer;
+
+pub use atomic::{Existing, OutputFile};
+pub use error::{Class, Error, Shown};
+pub use reader::TensorReader;
+pub use source::Source;
+pub use tensor::{Kind, Tensor, layout_for};
+pub use writer::{Refusal, Writer};

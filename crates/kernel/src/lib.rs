@@ -1,1 +1,25 @@
+//! How conversions are made fast.
+//!
+//! A [`Caster`] is planned once from a [`truecast_core::CastSpec`] and then runs over bytes with no decisions left
+//! inside the loop. Every result is bit-identical to [`truecast_core::cast_one`], on every CPU level, length, alignment
+//! and thread count. No module here knows a standard; all `unsafe` arithmetic of the project lives here.
+//!
+//! Read in this order: [`level`], `lane`, `stage`, `plan`, [`caster`]. The reasons and measurements are in
+//! `docs/kernels.md`.
 
+pub mod buf;
+pub mod caster;
+mod lane;
+pub mod level;
+pub mod measure;
+mod pack;
+mod plan;
+mod slot;
+mod stage;
+mod table;
+
+pub use buf::{Codes, CodesMut};
+pub use caster::{CastError, Caster, Counting, Exec};
+pub use level::Level;
+pub use measure::Counts;
+pub use plan::{PlanError, Route};

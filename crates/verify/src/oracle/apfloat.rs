@@ -6,10 +6,11 @@ use rustc_apfloat::{Float, FloatConvert, Round};
 use super::format::Type;
 use super::policy::Rounding;
 
-/// Converts an f64 code to `dst`; overflow and infinity as under `OnRange::Nonfinite`, the rest of the policy at its default.
+/// Converts an f64 code to `dst`; overflow and infinity as under `OnRange::Nonfinite`, the rest of the policy at its
+/// default.
 ///
-/// Result: `None` for a pair of destination and rounding that the crate lacks or gets wrong (f8e4m3fn with a directed rounding other
-/// than toward zero), and for NaN, whose payload rule is the crate's own.
+/// Result: `None` for a pair of destination and rounding that the crate lacks or gets wrong (f8e4m3fn with a directed
+/// rounding other than toward zero), and for NaN, whose payload rule is the crate's own.
 pub fn convert(dst: Type, rounding: Rounding, code: u64) -> Option<u64> {
     let round = match rounding {
         Rounding::NearestEven => Round::NearestTiesToEven,

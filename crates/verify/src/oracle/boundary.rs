@@ -1,16 +1,17 @@
 //! Source codes at which a conversion can change its mind: around every value and every midpoint of the destination.
 //!
-//! Lives here: the choice of inputs. What they convert to is no concern of this file, so the lists hold for every policy.
+//! Lives here: the choice of inputs. What they convert to is no concern of this file, so the lists hold for every
+//! policy.
 
 use super::dyadic::Magnitude;
 use super::format::{Class, Format, NF4_THRESHOLDS, NF4_VALUES, Type, Value, all_ones, f32_value};
 
 /// Source codes worth converting from `src` to `dst`: sorted, without duplicates.
 ///
-/// A source of at most 19 bits gives all its codes. From any other come, with both signs: the codes at, and one and two source ulps
-/// around, each value of `dst` and each midpoint of neighbours (a destination of more than 16 bits: a selection, by exponent and by
-/// pattern of the fraction; an integer destination also a few values out of range), each power of two, and the special codes:
-/// zeros, infinities, NaN patterns, extremes.
+/// A source of at most 19 bits gives all its codes. From any other come, with both signs: the codes at, and one and
+/// two source ulps around, each value of `dst` and each midpoint of neighbours (a destination of more than 16 bits: a
+/// selection, by exponent and by pattern of the fraction; an integer destination also a few values out of range), each
+/// power of two, and the special codes: zeros, infinities, NaN patterns, extremes.
 pub fn boundaries(src: Type, dst: Type) -> Vec<u64> {
     if src.bits() <= 19 {
         return (0..=all_ones(src.bits())).collect();
@@ -45,12 +46,13 @@ fn marks(dst: Type) -> Vec<Magnitude> {
             marks
         }
         Class::Int { bits, .. } => {
-            let integers: Vec<u128> = if bits <= 16 {
-                (0..=(1 << bits) + 2).collect()
-            } else {
-                selected_integers(bits)
-            };
-            integers.into_iter().flat_map(|n| [Magnitude::new(n, 0), Magnitude::new(2 * n + 1, -1)]).collect()
+            let integers: Vec<u128> =
+                if bits <= 16 { (0..=(1 << bits) + 2).collect() } else { selected_integers(bits) };
+            let fits = |n: &u128| n.checked_shr(n.trailing_zeros()).unwrap_or(0) <= u128::from(u64::MAX);
+            let values = integers.iter().filter(|n| fits(n)).map(|&n| Magnitude::new(n, 0));
+            // From 2^63 on, no source has a value between two integers.
+            let middles = integers.iter().filter(|n| **n < 1 << 63).map(|&n| Magnitude::new(2 * n + 1, -1));
+            values.chain(middles).collect()
         }
         Class::Bool => vec![Magnitude::ZERO],
         // Beyond the end, because the last step outward is a decision too.
@@ -66,8 +68,9 @@ fn magnitude(value: Value) -> Option<Magnitude> {
     }
 }
 
-/// Magnitude codes of a wide float format: at each exponent the fractions near its ends and middle and two alternating ones; and each
-/// single-bit fraction, in the double-precision format only at a few exponents, which keeps its list as short as the others.
+/// Magnitude codes of a wide float format: at each exponent the fractions near its ends and middle and two alternating
+/// ones; and each single-bit fraction, in the double-precision format only at a few exponents, which keeps its list as
+/// short as the others.
 fn selected(format: Format) -> Vec<u64> {
     let ones = all_ones(format.fraction_bits);
     let quarters = [0, ones / 4 + 1, ones / 2, ones / 2 + 1, ones / 2 + 2, ones - ones / 4];
@@ -78,15 +81,20 @@ fn selected(format: Format) -> Vec<u64> {
     for exponent in 0..=last {
         let base = exponent << format.fraction_bits;
         codes.extend(quarters.iter().chain(&ends).map(|fraction| base | fraction));
-        let few = [0, 1, 2, one - 1, one, one + 1, last - 1, last];
-        if format.exponent_bits <= 8 || few.contains(&exponent) {
+        // The ends, around 1, and where 64-bit integers are inexact.
+        let few = exponent <= 2
+            || exponent >= last - 1
+            || (one - 1..=one + 1).contains(&exponent)
+            || (one + 52..=one + 64).contains(&exponent);
+        if format.exponent_bits <= 8 || few {
             codes.extend((0..format.fraction_bits).flat_map(|bit| [base | (1 << bit), base | (ones ^ (1 << bit))]));
         }
     }
     codes
 }
 
-/// Integers of up to a little more than `bits` bits: sums and differences of two powers of two, alternating bits, and their neighbours.
+/// Integers of up to a little more than `bits` bits: sums and differences of two powers of two, alternating bits, and
+/// their neighbours.
 fn selected_integers(bits: u32) -> Vec<u128> {
     let mut centres: Vec<u128> = vec![0x5555_5555_5555_5555, 0xAAAA_AAAA_AAAA_AAAA];
     for high in 0..bits + 2 {
@@ -94,8 +102,7 @@ fn selected_integers(bits: u32) -> Vec<u128> {
         centres.extend((0..high).flat_map(|low| [(1 << high) + (1 << low), (1 << high) - (1 << low)]));
     }
     let near = |n: u128| n.saturating_sub(2)..=n + 2;
-    // A mark is a half-integer at most, and it has to have no more than 64 significant bits.
-    centres.into_iter().flat_map(near).filter(|&n| n < 1 << 63 || n.trailing_zeros() >= 3 || bits < 62).collect()
+    centres.into_iter().flat_map(near).collect()
 }
 
 /// The powers of two in the range of a source, and what lies halfway between them.
@@ -110,8 +117,8 @@ fn powers_of_two(src: Type) -> Vec<Magnitude> {
     exponents.into_iter().flat_map(|power| [power, power.midpoint(power.times_power_of_two(1))]).collect()
 }
 
-/// Pushes the codes of `src` at `mark` and around it: if `mark` is a value of `src`, that one and two on either side, else two below and
-/// two above (and one more, which does no harm).
+/// Pushes the codes of `src` at `mark` and around it: if `mark` is a value of `src`, that one and two on either side,
+/// else two below and two above (and one more, which does no harm).
 fn around(src: Type, mark: Magnitude, codes: &mut Vec<u64>) {
     match src.class() {
         Class::Float(format) => {
@@ -124,7 +131,8 @@ fn around(src: Type, mark: Magnitude, codes: &mut Vec<u64>) {
             }
         }
         Class::Int { signed, bits } => {
-            let (min, max) = if signed { (-(1i128 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
+            let (min, max) =
+                if signed { (-(1i128 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
             // Marks far outside say nothing about an integer.
             let Some(floor) = mark.floor().filter(|floor| *floor <= 1 << 65) else { return };
             for n in floor as i128 - 2..=floor as i128 + 3 {
@@ -142,11 +150,13 @@ fn specials(src: Type, codes: &mut Vec<u64>) {
         Class::Float(format) => {
             let infinity = format.max_finite() + 1;
             let quiet = 1u64 << (format.fraction_bits - 1);
-            let mut magnitudes = vec![0, 1, 2, quiet * 2 - 1, quiet * 2, format.max_finite() - 1, format.max_finite(), infinity];
+            let mut magnitudes =
+                vec![0, 1, 2, quiet * 2 - 1, quiet * 2, format.max_finite() - 1, format.max_finite(), infinity];
             // Each payload bit alone, all below it, all above it, in a signalling and in a quiet NaN.
             for bit in 0..format.fraction_bits {
                 for fraction in [1 << bit, (1 << bit) - 1, (quiet - 1) & !((1 << bit) - 1)] {
-                    magnitudes.extend([fraction, fraction | quiet].into_iter().filter(|f| *f != 0).map(|f| infinity | f));
+                    magnitudes
+                        .extend([fraction, fraction | quiet].into_iter().filter(|f| *f != 0).map(|f| infinity | f));
                 }
             }
             codes.extend(magnitudes.iter().flat_map(|&code| [code, format.sign(true) | code]));

@@ -13,29 +13,35 @@ use super::policy::{
 
 /// Converts one code of `src` to a code of `dst`.
 ///
-/// Result: the one right code under `policy`, or `None` if an `Error` rule refuses the conversion. Bits of `code` above the width of
-/// `src` are ignored.
+/// Result: the one right code under `policy`, or `None` if an `Error` rule refuses the conversion. Bits of `code` above
+/// the width of `src` are ignored.
 /// Cost: one search among the values of `dst`.
 pub fn convert(src: Type, dst: Type, policy: &Policy, code: u64) -> Option<u64> {
-    let code = flush(src, policy, src.mask(code));
+    let code = src.mask(code);
     let result = match src.decode(code) {
-        Value::Nan { .. } if policy.nan == Nan::Error => return None,
+        Value::Nan { .. } if policy.nan == Nan::Error => None,
         Value::Nan { .. } if policy.nan == Nan::Keep && src == dst => Some(code),
         Value::Nan { negative, fraction } => convert_nan(src, dst, policy, negative, fraction),
         Value::Inf { negative } => convert_inf(dst, policy, negative),
+        // A value, so the zero has a sign even if the source format has no code for it.
+        Value::Finite { negative, .. } if is_flushed(src, policy, code) => {
+            convert_finite(dst, policy, negative, Magnitude::ZERO)
+        }
         Value::Finite { negative, magnitude } => convert_finite(dst, policy, negative, magnitude),
     };
-    result.map(|code| flush(dst, policy, code))
+    result.map(|code| match dst.class() {
+        Class::Float(format) if is_flushed(dst, policy, code) => format.encode(code & format.sign(true) != 0, 0),
+        _ => code,
+    })
 }
 
-/// `code`, with a subnormal replaced by the zero of its sign if the policy says so.
-fn flush(of: Type, policy: &Policy, code: u64) -> u64 {
+/// Whether the policy makes this code a zero.
+fn is_flushed(of: Type, policy: &Policy, code: u64) -> bool {
     match of.class() {
-        Class::Float(format) if policy.subnormals == Subnormals::Flush => {
-            let magnitude_code = code & all_ones(format.magnitude_bits());
-            if format.is_subnormal(magnitude_code) { format.encode(code != magnitude_code, 0) } else { code }
+        Class::Float(format) => {
+            policy.subnormals == Subnormals::Flush && format.is_subnormal(code & all_ones(format.magnitude_bits()))
         }
-        _ => code,
+        _ => false,
     }
 }
 
@@ -114,7 +120,7 @@ fn convert_finite(dst: Type, policy: &Policy, negative: bool, x: Magnitude) -> O
     }
 }
 
-// ---------------------------------------------------------------------------------------------------------------- float formats
+// -------------------- float formats
 
 fn convert_to_float(dst: Type, format: Format, policy: &Policy, negative: bool, x: Magnitude) -> Option<u64> {
     if x.is_zero() {
@@ -153,8 +159,8 @@ fn convert_to_float(dst: Type, format: Format, policy: &Policy, negative: bool, 
     }
 }
 
-/// The magnitude code that x, not zero, rounds to. A code above the largest finite one says that the result lies beyond it; `None` that
-/// a format without zero would need one.
+/// The magnitude code that x, not zero, rounds to. A code above the largest finite one says that the result lies beyond
+/// it; `None` that a format without zero would need one.
 fn round_to_grid(dst: Type, format: Format, rounding: Rounding, negative: bool, x: Magnitude) -> Option<u64> {
     let upper_code = dst.count_not_above(format, x);
     // The grid of a format without zero is continued by 0, as if with the code -1, which is odd.
@@ -213,7 +219,7 @@ fn vanishing(format: Format, policy: &Policy) -> Option<u64> {
     }
 }
 
-// -------------------------------------------------------------------------------------------------------------------- integers
+// -------------------- integers
 
 /// x rounded to an integer, or `None` if that is 2^127 or more in magnitude; x is then a multiple of 2^64.
 fn round_to_integer(rounding: Rounding, negative: bool, x: Magnitude) -> Option<i128> {
@@ -252,7 +258,7 @@ fn convert_to_integer(signed: bool, bits: u32, policy: &Policy, negative: bool, 
     }
 }
 
-// ------------------------------------------------------------------------------------------------------------- mxint8 and nf4
+// -------------------- mxint8 and nf4
 
 fn convert_to_mxint8(policy: &Policy, negative: bool, x: Magnitude) -> Option<u64> {
     let rounded = round_to_integer(policy.to_float, negative, x.times_power_of_two(6));

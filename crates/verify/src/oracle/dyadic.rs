@@ -1,12 +1,14 @@
 //! Exact non-negative dyadic rationals m * 2^e: construction, comparison, midpoint, floor.
 //!
-//! Nothing here rounds: an operation whose result does not fit panics, and the bounds of the formats (at most 64 significant bits,
-//! neighbours of one format at most 53) keep every caller far from that. Signs are kept by the callers.
+//! Nothing here rounds: an operation whose result does not fit panics, and the bounds of the formats (at most 64
+//! significant bits, neighbours of one format at most 53) keep every caller far from that. Signs are kept by the
+//! callers.
 
 /// A non-negative dyadic rational.
 ///
-/// Invariant: zero is `{ top: i32::MIN, m: 0 }`; any other value is `m * 2^(top - 63)` with the highest bit of `m` set, so that `top`
-/// is floor(log2(value)). Each value has one representation, and the derived order (first `top`, then `m`) is the order of the values.
+/// Invariant: zero is `{ top: i32::MIN, m: 0 }`; any other value is `m * 2^(top - 63)` with the highest bit of `m`
+/// set, so that `top` is floor(log2(value)). Each value has one representation, and the derived order (first `top`,
+/// then `m`) is the order of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Magnitude {
     top: i32,
@@ -48,7 +50,8 @@ impl Magnitude {
         Magnitude::new((u128::from(high.m) << apart) + u128::from(low.m), low.top - 63 - 1)
     }
 
-    /// The largest integer not above the value, or `None` if the value is 2^127 or more (it is then a multiple of 2^64).
+    /// The largest integer not above the value, or `None` if the value is 2^127 or more (it is then a multiple of
+    /// 2^64).
     pub(super) fn floor(self) -> Option<u128> {
         match self.top {
             ..0 => Some(0),

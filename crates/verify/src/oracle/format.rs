@@ -80,7 +80,8 @@ macro_rules! types {
                 match self { $(Type::$variant => $name),+ }
             }
 
-            /// The width of a code in bits. tf32 has 19; bool and i1 are stored in a byte, of which every nonzero code is accepted.
+            /// The width of a code in bits. tf32 has 19; bool and i1 are stored in a byte, of which every nonzero code
+            /// is accepted.
             pub const fn bits(self) -> u32 {
                 match self { $(Type::$variant => $bits),+ }
             }
@@ -214,9 +215,11 @@ impl Type {
         }
     }
 
-    /// How many magnitude codes of `format`, this type's, have a value <= x; counted up to the code after the largest finite one.
+    /// How many magnitude codes of `format`, this type's, have a value <= x; counted up to the code after the largest
+    /// finite one.
     ///
-    /// The lower neighbour of x is the last of them; 0 says that x lies below the smallest value of a format without zero.
+    /// The lower neighbour of x is the last of them; 0 says that x lies below the smallest value of a format without
+    /// zero.
     pub(super) fn count_not_above(self, format: Format, x: Magnitude) -> u64 {
         // The values of the narrow types, computed once. The wide ones apply the formula as they search.
         static GRIDS: [OnceLock<Vec<Magnitude>>; Type::ALL.len()] = [const { OnceLock::new() }; Type::ALL.len()];
@@ -281,7 +284,8 @@ impl Format {
         self.sign(negative) | magnitude_code
     }
 
-    /// The textbook formula, for any magnitude code: beyond the largest finite one the exponent field just goes on counting.
+    /// The textbook formula, for any magnitude code: beyond the largest finite one the exponent field just goes on
+    /// counting.
     pub(super) fn value(self, magnitude_code: u64) -> Magnitude {
         let exponent = (magnitude_code >> self.fraction_bits) as i32;
         let fraction = magnitude_code & all_ones(self.fraction_bits);
@@ -314,12 +318,39 @@ impl Format {
 
 /// nf4, decoding: f32 bits by code (`spec/openvino.md` §1.3).
 pub(super) const NF4_VALUES: [u32; 16] = [
-    0xBF80_0000, 0xBF32_39B1, 0xBF06_6B30, 0xBECA_32A0, 0xBE91_A24D, 0xBE3D_353F, 0xBDBA_7871, 0x0000_0000,
-    0x3DA2_FAFF, 0x3E24_CAE3, 0x3E7C_04DD, 0x3EAD_033A, 0x3EE1_A4B8, 0x3F10_07AB, 0x3F39_13B3, 0x3F80_0000,
+    0xBF80_0000,
+    0xBF32_39B1,
+    0xBF06_6B30,
+    0xBECA_32A0,
+    0xBE91_A24D,
+    0xBE3D_353F,
+    0xBDBA_7871,
+    0x0000_0000,
+    0x3DA2_FAFF,
+    0x3E24_CAE3,
+    0x3E7C_04DD,
+    0x3EAD_033A,
+    0x3EE1_A4B8,
+    0x3F10_07AB,
+    0x3F39_13B3,
+    0x3F80_0000,
 ];
 
 /// nf4, encoding: f32 bits of the threshold above each code but the last (`spec/openvino.md` §1.3).
 pub(super) const NF4_THRESHOLDS: [u32; 15] = [
-    0xBF59_1CD9, 0xBF1C_5270, 0xBEEB_8480, 0xBEAD_EA76, 0xBE70_3CEC, 0xBE0D_38BC, 0xBD3A_7871, 0x3D22_FAFF,
-    0x3DF6_4863, 0x3E50_67E0, 0x3E95_82D4, 0x3EC7_53F9, 0x3F00_6D03, 0x3F24_8DAF, 0x3F5C_89D9,
+    0xBF59_1CD9,
+    0xBF1C_5270,
+    0xBEEB_8480,
+    0xBEAD_EA76,
+    0xBE70_3CEC,
+    0xBE0D_38BC,
+    0xBD3A_7871,
+    0x3D22_FAFF,
+    0x3DF6_4863,
+    0x3E50_67E0,
+    0x3E95_82D4,
+    0x3EC7_53F9,
+    0x3F00_6D03,
+    0x3F24_8DAF,
+    0x3F5C_89D9,
 ];

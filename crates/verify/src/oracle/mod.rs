@@ -1,16 +1,17 @@
 //! An independent second opinion on number-format conversions: slow and obvious.
 //!
-//! Lives here: every format as its textbook formula, exact values, and rounding by *looking for the neighbours* of a value among the
-//! values of the destination and comparing it with them and with their midpoint. May not live here: anything taken from another crate
-//! of the project, and any arithmetic on the bits of a significand that rounds (shift, guard bit, carry). Only then does an agreement
-//! with the engine mean something.
+//! Lives here: every format as its textbook formula, exact values, and rounding by *looking for the neighbours* of a
+//! value among the values of the destination and comparing it with them and with their midpoint. May not live here:
+//! anything taken from another crate of the project, and any arithmetic on the bits of a significand that rounds
+//! (shift, guard bit, carry). Only then does an agreement with the engine mean something.
 //!
 //! Read first: `convert.rs`, which is the list of rules in the order in which they apply.
 //!
 //! Terminology, for the whole folder:
 //! - *code*: the bits of one element, right-aligned in a `u64`.
 //! - *magnitude code*: a code without its sign bit. In every format here the value grows with the magnitude code.
-//! - *grid*: the values of a format by magnitude code, continued beyond the largest finite one as if the exponent had no limit.
+//! - *grid*: the values of a format by magnitude code, continued beyond the largest finite one as if the exponent had
+//!   no limit.
 //! - *neighbours* of x: the largest grid value <= |x| and the grid value that follows it.
 
 pub mod apfloat;

@@ -1,0 +1,942 @@
+//! Witnesses from the pages as literal rows, and agreement with three things that share nothing with the oracle:
+//! `rustc_apfloat`, the language's own `as`, and a linear scan in f64.
+
+use super::*;
+
+fn ty(name: &str) -> Type {
+    Type::from_name(name).unwrap_or_else(|| panic!("no type {name}"))
+}
+
+fn default(src: &str, dst: &str, code: u64) -> Option<u64> {
+    convert(ty(src), ty(dst), &Policy::default(), code)
+}
+
+fn of_f32(x: f32, dst: &str, policy: &Policy) -> Option<u64> {
+    convert(Type::F32, ty(dst), policy, u64::from(x.to_bits()))
+}
+
+fn of_f64(x: f64, dst: &str, policy: &Policy) -> Option<u64> {
+    convert(Type::F64, ty(dst), policy, x.to_bits())
+}
+
+fn of_i64(x: i64, dst: &str, policy: &Policy) -> Option<u64> {
+    convert(Type::I64, ty(dst), policy, x as u64)
+}
+
+fn to_float(rounding: Rounding) -> Policy {
+    Policy { to_float: rounding, ..Policy::default() }
+}
+
+fn saturate() -> Policy {
+    Policy { overflow: OnRange::Saturate, inf: OnRange::Saturate, ..Policy::default() }
+}
+
+/// 2^k, k in the range of f64.
+fn p(k: i32) -> f64 {
+    2f64.powi(k)
+}
+
+/// A splitmix64 stream; the seed stands in each test, so a failure repeats.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// An f64 whose exponent is near those of the narrow formats, and whose fraction is often short.
+    fn f64(&mut self) -> f64 {
+        let fraction = (self.next() >> 12) & (u64::MAX << (self.next() % 53));
+        let exponent = 1023 - 160 + self.next() % 320;
+        f64::from_bits((self.next() << 63) | (exponent << 52) | (fraction & ((1 << 52) - 1)))
+    }
+}
+
+#[test]
+fn names() {
+    for &t in Type::ALL {
+        assert_eq!(Type::from_name(t.name()), Some(t));
+    }
+    assert_eq!(Type::ALL.len(), 37);
+    assert_eq!(Type::from_name("f8e4m3"), None);
+    assert_eq!(ty("tf32").bits(), 19);
+}
+
+#[test]
+fn witnesses() {
+    // spec/onnx.md §2.5, §4.3, §4.6; design/style.md §15.1.
+    let above_464 = f32::from_bits(464f32.to_bits() + 1);
+    let any = Policy::default();
+    assert_eq!(of_f32(464.0, "f8e4m3fn", &any), Some(0x7E));
+    assert_eq!(of_f32(above_464, "f8e4m3fn", &any), Some(0x7F));
+    assert_eq!(of_f32(-above_464, "f8e4m3fn", &any), Some(0xFF));
+    assert_eq!(of_f32(464.0, "f8e4m3fn", &saturate()), Some(0x7E));
+    assert_eq!(of_f32(above_464, "f8e4m3fn", &saturate()), Some(0x7E));
+    assert_eq!(of_f64(65519.99999999999, "f16", &any), Some(0x7BFF));
+    assert_eq!(of_f64(65520.0, "f16", &any), Some(0x7C00));
+    assert_eq!(of_i64(65519, "f16", &any), Some(0x7BFF));
+    assert_eq!(of_i64(65520, "f16", &any), Some(0x7C00));
+    assert_eq!(default("i32", "bf16", 16_842_753), Some(0x4B81));
+    assert_eq!(of_f64(1.0625 + p(-30), "f8e4m3fn", &any), Some(0x39));
+    assert_eq!(of_i64((1 << 40) + (1 << 32) + 1, "bf16", &any), Some(0x5381));
+    assert_eq!(of_f64(p(-25) * (1.0 + p(-52)), "f16", &any), Some(1));
+    assert_eq!(of_f64(p(-25), "f16", &any), Some(0));
+    assert_eq!(of_f64(p(-10) * (1.0 - p(-53)), "f8e4m3fn", &to_float(Rounding::NearestAway)), Some(0));
+    assert_eq!(of_f64(p(-10), "f8e4m3fn", &to_float(Rounding::NearestAway)), Some(1));
+    // The directed roundings that rustc_apfloat gets wrong.
+    assert_eq!(of_f64(-497.575, "f8e4m3fn", &to_float(Rounding::Up)), Some(0xFE));
+    assert_eq!(of_f64(-497.575, "f8e4m3fn", &to_float(Rounding::Down)), Some(0xFF));
+    // E8M0 into IEEE formats.
+    for (code, f16) in [(0x66, 0), (0x67, 1), (0x8E, 0x7800), (0x8F, 0x7C00), (0xFE, 0x7C00), (0xFF, 0x7E00)] {
+        assert_eq!(default("f8e8m0", "f16", code), Some(f16), "{code:02X}");
+    }
+    assert_eq!(default("f8e8m0", "f32", 0), Some(0x0040_0000));
+    assert_eq!(default("f8e8m0", "bf16", 0), Some(0x0040));
+    assert_eq!(default("f8e8m0", "f64", 0), Some(0x3800_0000_0000_0000));
+    // Bool.
+    assert_eq!(default("bool", "f32", 1), Some(0x3F80_0000));
+    assert_eq!(default("bool", "f8e8m0", 2), Some(0x7F));
+    assert_eq!(default("bool", "bool", 0x80), Some(1));
+    assert_eq!(default("i1", "i8", 2), Some(0xFF));
+    for (src, code, truth) in [
+        ("f32", 0x8000_0000, 0),
+        ("f32", 1, 1),
+        ("f32", 0x7FC0_0000, 1),
+        ("f16", 0xFC00, 1),
+        ("f8e8m0", 0, 1),
+        ("i16", 256, 1),
+    ] {
+        assert_eq!(default(src, "bool", code), Some(truth), "{src} {code:X}");
+    }
+}
+
+#[test]
+fn special_codes() {
+    // spec/onnx.md §2.3: the smallest positive, largest subnormal, smallest normal, half, one, two, largest finite.
+    let rows: [(&str, [(u64, f64); 7]); 4] = [
+        ("f8e4m3fn", [(1, p(-9)), (7, 7.0 * p(-9)), (8, p(-6)), (0x30, 0.5), (0x38, 1.0), (0x40, 2.0), (0x7E, 448.0)]),
+        (
+            "f8e4m3fnuz",
+            [(1, p(-10)), (7, 7.0 * p(-10)), (8, p(-7)), (0x38, 0.5), (0x40, 1.0), (0x48, 2.0), (0x7F, 240.0)],
+        ),
+        (
+            "f8e5m2",
+            [(1, p(-16)), (3, 3.0 * p(-16)), (4, p(-14)), (0x38, 0.5), (0x3C, 1.0), (0x40, 2.0), (0x7B, 57344.0)],
+        ),
+        (
+            "f8e5m2fnuz",
+            [(1, p(-17)), (3, 3.0 * p(-17)), (4, p(-15)), (0x3C, 0.5), (0x40, 1.0), (0x44, 2.0), (0x7F, 57344.0)],
+        ),
+    ];
+    for (name, values) in rows {
+        for (code, value) in values {
+            assert_eq!(default(name, "f64", code), Some(value.to_bits()), "{name} {code:02X}");
+            assert_eq!(of_f64(value, name, &Policy::default()), Some(code), "{name} {value}");
+            assert_eq!(default(name, "f64", code | 0x80), Some((-value).to_bits()), "{name} -{code:02X}");
+        }
+    }
+    // §2.4.
+    let f4 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+    let f6e2m3: Vec<f64> = (0..16)
+        .map(|k| f64::from(k) * 0.125)
+        .chain((8..16).map(|k| f64::from(k) * 0.25))
+        .chain((8..16).map(|k| f64::from(k) * 0.5))
+        .collect();
+    let f6e3m2 = [
+        0.0, 0.0625, 0.125, 0.1875, 0.25, 0.3125, 0.375, 0.4375, 0.5, 0.625, 0.75, 0.875, 1.0, 1.25, 1.5, 1.75, //
+        2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 14.0, 16.0, 20.0, 24.0, 28.0,
+    ];
+    for (name, values) in [("f4e2m1", &f4[..]), ("f6e2m3", &f6e2m3), ("f6e3m2", &f6e3m2)] {
+        let sign = values.len() as u64;
+        for (code, value) in (0..).zip(values) {
+            assert_eq!(default(name, "f64", code), Some(value.to_bits()), "{name} {code:02X}");
+            assert_eq!(default(name, "f64", code | sign), Some((-value).to_bits()), "{name} -{code:02X}");
+        }
+    }
+    // Types that the pages of ONNX lack, from their layouts.
+    for (name, code, value) in [
+        ("f8e5m3fnu", 0xFE, 114_688.0),
+        ("f8e5m3fnu", 1, p(-17)),
+        ("f8e4m3ieee", 0x77, 240.0),
+        ("f8e3m4", 0x6F, 15.5),
+        ("f8e3m4", 1, p(-6)),
+        ("f8e4m3b11fnuz", 0x7F, 30.0),
+        ("f8e4m3b11fnuz", 1, p(-13)),
+        ("tf32", 0x1FC00, 1.0),
+        ("mxint8", 0x80, -2.0),
+        ("mxint8", 0x7F, 1.984375),
+        ("nf4", 7, 0.0),
+        ("nf4", 0, -1.0),
+    ] {
+        assert_eq!(default(name, "f64", code), Some(f64::to_bits(value)), "{name} {code:02X}");
+        assert_eq!(of_f64(value, name, &Policy::default()), Some(code), "{name} {value}");
+    }
+}
+
+#[test]
+fn float8_table() {
+    // spec/onnx.md §4.6. Destinations as in its columns; rows: input, codes with saturation, codes without.
+    let names = ["f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz"];
+    let nan = f32::NAN.abs();
+    let tiny = f32::from_bits(1);
+    let rows: [(f32, [u64; 4], [u64; 4]); 10] = [
+        (0.0, [0, 0, 0, 0], [0, 0, 0, 0]),
+        (-0.0, [0x80, 0, 0x80, 0], [0x80, 0, 0x80, 0]),
+        (nan, [0x7F, 0x80, 0x7E, 0x80], [0x7F, 0x80, 0x7E, 0x80]),
+        (-nan, [0xFF, 0x80, 0xFE, 0x80], [0xFF, 0x80, 0xFE, 0x80]),
+        (f32::INFINITY, [0x7E, 0x7F, 0x7B, 0x7F], [0x7F, 0x80, 0x7C, 0x80]),
+        (-f32::INFINITY, [0xFE, 0xFF, 0xFB, 0xFF], [0xFF, 0x80, 0xFC, 0x80]),
+        (1e6, [0x7E, 0x7F, 0x7B, 0x7F], [0x7F, 0x80, 0x7C, 0x80]),
+        (-1e6, [0xFE, 0xFF, 0xFB, 0xFF], [0xFF, 0x80, 0xFC, 0x80]),
+        (tiny, [0, 0, 0, 0], [0, 0, 0, 0]),
+        (-tiny, [0x80, 0, 0x80, 0], [0x80, 0, 0x80, 0]),
+    ];
+    for (x, with, without) in rows {
+        for (column, name) in names.into_iter().enumerate() {
+            assert_eq!(of_f32(x, name, &saturate()), Some(with[column]), "{x} {name}");
+            assert_eq!(of_f32(x, name, &Policy::default()), Some(without[column]), "{x} {name}");
+        }
+    }
+    // §2.5: the last magnitude that does not overflow, and the first that does.
+    for (name, last, max, overflowed) in
+        [("f8e4m3fnuz", 248.0f32, 0x7F, 0x80), ("f8e5m2", 61440.0, 0x7B, 0x7C), ("f8e5m2fnuz", 61440.0, 0x7F, 0x80)]
+    {
+        assert_eq!(of_f32(f32::from_bits(last.to_bits() - 1), name, &Policy::default()), Some(max), "{name}");
+        assert_eq!(of_f32(last, name, &Policy::default()), Some(overflowed), "{name}");
+        assert_eq!(of_f32(last, name, &saturate()), Some(max), "{name}");
+    }
+    // §2.5: rounds to zero up to here.
+    for (name, half) in [
+        ("f16", -25),
+        ("bf16", -134),
+        ("f32", -150),
+        ("f8e4m3fn", -10),
+        ("f8e4m3fnuz", -11),
+        ("f8e5m2", -17),
+        ("f8e5m2fnuz", -18),
+        ("f4e2m1", -2),
+        ("f6e2m3", -4),
+        ("f6e3m2", -5),
+    ] {
+        assert_eq!(of_f64(p(half), name, &Policy::default()), Some(0), "{name}");
+        assert_eq!(of_f64(p(half) * (1.0 + p(-52)), name, &Policy::default()), Some(1), "{name}");
+    }
+    // §4.10: f8e5m2 to itself follows the table.
+    for (code, with) in [(0x7C, 0x7B), (0xFC, 0xFB)] {
+        assert_eq!(convert(Type::F8E5M2, Type::F8E5M2, &saturate(), code), Some(with));
+        assert_eq!(default("f8e5m2", "f8e5m2", code), Some(code));
+    }
+}
+
+#[test]
+fn float4_ties() {
+    // spec/onnx.md §4.8.
+    for (x, code) in
+        [(0.25, 0), (0.75, 2), (1.25, 2), (1.75, 4), (2.5, 4), (3.5, 6), (5.0, 6), (-0.25, 8), (1e30, 7), (-1e30, 15)]
+    {
+        assert_eq!(of_f64(x, "f4e2m1", &Policy::default()), Some(code), "{x}");
+    }
+    assert_eq!(of_f64(f64::INFINITY, "f6e2m3", &Policy::default()), Some(0x1F));
+    // Between the maximum 6 and 8 the rounded value decides; 7 is a tie with the even, larger code.
+    let refuse = Policy { overflow: OnRange::Error, ..Policy::default() };
+    assert_eq!(of_f64(6.999, "f4e2m1", &refuse), Some(7));
+    assert_eq!(of_f64(7.0, "f4e2m1", &refuse), None);
+    assert_eq!(of_f64(6.001, "f4e2m1", &Policy { range: Range::Source, ..refuse }), None);
+    assert_eq!(of_f64(7.9, "f4e2m1", &Policy { to_float: Rounding::TowardZero, ..refuse }), Some(7));
+    assert_eq!(of_f64(8.0, "f4e2m1", &Policy { to_float: Rounding::TowardZero, ..refuse }), None);
+}
+
+#[test]
+fn e8m0_table() {
+    // spec/onnx.md §4.7. Columns: saturating up, down, nearest; not saturating up, down, nearest.
+    let clamp = Policy {
+        overflow: OnRange::Saturate,
+        inf: OnRange::Saturate,
+        range: Range::Source,
+        negative: Negative::Smallest,
+        vanishing: Vanishing::Smallest,
+        ..Policy::default()
+    };
+    let to_nan =
+        Policy { range: Range::Source, negative: Negative::Nan, vanishing: Vanishing::Nan, ..Policy::default() };
+    let modes = [Rounding::AwayFromZero, Rounding::TowardZero, Rounding::NearestUp];
+    let max = f64::from(f32::MAX);
+    let next = f64::from(f32::from_bits((p(127) as f32).to_bits() + 1));
+    let (none, nan) = ([0, 0, 0, 0xFF, 0xFF, 0xFF], [0xFF; 6]);
+    let beyond = [0xFE, 0xFE, 0xFE, 0xFF, 0xFF, 0xFF];
+    let rows: [(f64, [u64; 6]); 29] = [
+        (0.0, none),
+        (-0.0, none),
+        (p(-149), none),
+        (0.75 * p(-127), none),
+        (p(-127), [0; 6]),
+        (1.25 * p(-127), [1, 0, 0, 1, 0, 0]),
+        (1.5 * p(-127), [1, 0, 1, 1, 0, 1]),
+        (1.75 * p(-127), [1, 0, 1, 1, 0, 1]),
+        (p(-126), [1; 6]),
+        (1.25 * p(-126), [2, 1, 1, 2, 1, 1]),
+        (1.5 * p(-126), [2, 1, 2, 2, 1, 2]),
+        (1.0, [0x7F; 6]),
+        (1.25, [0x80, 0x7F, 0x7F, 0x80, 0x7F, 0x7F]),
+        (1.5, [0x80, 0x7F, 0x80, 0x80, 0x7F, 0x80]),
+        (1.75, [0x80, 0x7F, 0x80, 0x80, 0x7F, 0x80]),
+        (p(127), [0xFE; 6]),
+        (next, beyond),
+        (1.25 * p(127), beyond),
+        (1.5 * p(127), beyond),
+        (max, beyond),
+        (f64::INFINITY, beyond),
+        (-1.0, none),
+        (-1.5, none),
+        (-p(-149), none),
+        (-p(127), none),
+        (-max, none),
+        (-f64::INFINITY, none),
+        (f64::NAN, nan),
+        (-f64::NAN, nan),
+    ];
+    for (x, codes) in rows {
+        for (column, want) in codes.into_iter().enumerate() {
+            let policy = Policy { to_float: modes[column % 3], ..if column < 3 { clamp } else { to_nan } };
+            assert_eq!(of_f64(x, "f8e8m0", &policy), Some(want), "{x:e} column {column}");
+            assert_eq!(of_f32(x as f32, "f8e8m0", &policy), Some(want), "{x:e} column {column}");
+        }
+    }
+}
+
+#[test]
+fn e8m0_by_code_parity() {
+    // spec/openvino.md §6.7.
+    let policy = Policy {
+        overflow: OnRange::Saturate,
+        inf: OnRange::Saturate,
+        negative: Negative::Smallest,
+        vanishing: Vanishing::Smallest,
+        ..Policy::default()
+    };
+    for (x, code) in [
+        (1.5, 0x80),
+        (3.0, 0x80),
+        (6.0, 0x82),
+        (1.5 * p(-127), 0),
+        (1.5000001 * p(-127), 1),
+        (p(-140), 0),
+        (0.0, 0),
+        (-3.0, 0),
+        (p(127), 0xFE),
+        (p(128), 0xFE),
+        (f64::INFINITY, 0xFE),
+        (f64::NAN, 0xFF),
+    ] {
+        assert_eq!(of_f64(x, "f8e8m0", &policy), Some(code), "{x:e}");
+    }
+    // Without saturation nothing up to the tie 1.5 * 2^127 overflows: the lower code FE is the even one.
+    assert_eq!(of_f64(1.5 * p(127), "f8e8m0", &Policy::default()), Some(0xFE));
+    assert_eq!(of_f64(1.5000001 * p(127), "f8e8m0", &Policy::default()), Some(0xFF));
+    // Below the smallest value: half of it is a tie between nothing, odd, and the code 0.
+    let rows = [
+        (Rounding::NearestEven, 0.5, 0),
+        (Rounding::NearestEven, 0.4999, 0xFF),
+        (Rounding::NearestAway, 0.5, 0),
+        (Rounding::NearestUp, 0.5, 0),
+        (Rounding::TowardZero, 0.9999, 0xFF),
+        (Rounding::Down, 0.9999, 0xFF),
+        (Rounding::Up, 0.0001, 0),
+        (Rounding::AwayFromZero, 0.0001, 0),
+        (Rounding::ToOdd, 0.9999, 0xFF),
+        (Rounding::ToOdd, 1.0001, 1),
+        (Rounding::ToOdd, 2.0001, 1),
+        (Rounding::ToOdd, 1.0, 0),
+    ];
+    for (rounding, units, code) in rows {
+        assert_eq!(of_f64(units * p(-127), "f8e8m0", &to_float(rounding)), Some(code), "{rounding:?} {units}");
+        let refuse = Policy { vanishing: Vanishing::Error, ..to_float(rounding) };
+        assert_eq!(of_f64(units * p(-127), "f8e8m0", &refuse), if code == 0xFF { None } else { Some(code) });
+    }
+    // The smaller of the rules for sign and size comes first: a negative value is negative, however it rounds.
+    let magnitude = Policy { negative: Negative::Magnitude, ..Policy::default() };
+    assert_eq!(of_f64(-3.0, "f8e8m0", &magnitude), Some(0x80));
+    assert_eq!(of_f64(-2.5, "f8e8m0", &Policy { to_float: Rounding::Down, ..magnitude }), Some(0x80));
+    assert_eq!(of_f64(-f64::INFINITY, "f8e8m0", &magnitude), Some(0xFF));
+    assert_eq!(of_f64(-f64::INFINITY, "f8e8m0", &Policy { inf: OnRange::Saturate, ..magnitude }), Some(0xFE));
+    assert_eq!(of_f64(-f64::INFINITY, "f8e8m0", &Policy { negative: Negative::Error, ..magnitude }), None);
+    assert_eq!(of_f64(-p(-149), "f8e5m3fnu", &Policy::default()), Some(0xFF));
+    assert_eq!(of_f64(-p(-149), "f8e5m3fnu", &magnitude), Some(0));
+    assert_eq!(of_f64(-0.0, "f8e5m3fnu", &Policy { negative: Negative::Error, ..magnitude }), Some(0));
+}
+
+#[test]
+fn integer_table() {
+    // spec/onnx.md §4.5: finite values, wrapped. Columns i8 u8 i16 u16 i32 u32 i64 u64, then 4 and 2 bits all zero.
+    let names = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"];
+    let wide: [(f32, [i128; 8]); 5] = [
+        (3e9, [0, 0, 24064, 24064, -1_294_967_296, 3_000_000_000, 3_000_000_000, 3_000_000_000]),
+        (-3e9, [0, 0, -24064, 41472, 1_294_967_296, 1_294_967_296, -3_000_000_000, 18_446_744_070_709_551_616]),
+        (5e9, [0, 0, -3584, 61952, 705_032_704, 705_032_704, 5_000_000_000, 5_000_000_000]),
+        (9.3e18, [0, 0, 0, 0, 0, 0, -9_146_743_772_980_183_040, 9_300_000_300_729_368_576]),
+        (-1e20, [0, 0, 0, 0, 0, 0, -7_766_281_635_539_976_192, 10_680_462_438_169_575_424]),
+    ];
+    for (x, values) in wide {
+        for (name, value) in names.iter().zip(values) {
+            let code = value as u64 & (u64::MAX >> (64 - ty(name).bits()));
+            assert_eq!(of_f32(x, name, &Policy::default()), Some(code), "{x} {name}");
+            assert_eq!(of_f64(f64::from(x), name, &Policy::default()), Some(code), "{x} {name}");
+        }
+        for name in ["i4", "u4", "i2", "u2", "i1", "u1", "u3", "u6"] {
+            assert_eq!(of_f32(x, name, &Policy::default()), Some(0), "{x} {name}");
+        }
+    }
+    for x in [1e30, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN] {
+        for name in names.iter().chain(&["i48", "i4", "u4", "i2", "u2", "u3", "u6"]) {
+            assert_eq!(of_f32(x, name, &Policy::default()), Some(0), "{x} {name}");
+        }
+    }
+    for (x, name, code) in [
+        (300.0, "i8", 44),
+        (-129.0, "i8", 127),
+        (-1.0, "u8", 255),
+        (-1.0, "u64", u64::MAX),
+        (9.0, "i4", 9),
+        (-1.0, "u4", 15),
+        (3.0, "i2", 3),
+        (-0.99, "u8", 0),
+        (-128.9, "i8", 0x80),
+        (2.999, "i32", 2),
+        (-2.5, "i32", 0xFFFF_FFFE),
+    ] {
+        assert_eq!(of_f32(x, name, &Policy::default()), Some(code), "{x} {name}");
+    }
+    for (src, code, dst, want) in [
+        ("i16", 200, "i8", 0xC8),
+        ("u8", 200, "i4", 8),
+        ("i4", 8, "u4", 8),
+        ("i4", 8, "u8", 248),
+        ("i8", 0xFF, "u64", u64::MAX),
+        ("bool", 7, "i1", 1),
+        ("i1", 1, "i64", u64::MAX),
+        ("i1", 1, "bool", 1),
+        ("u1", 1, "i1", 1),
+        ("f8e8m0", 0x7E, "i8", 0),
+        ("f8e8m0", 0x85, "i8", 64),
+        ("f8e8m0", 0xFE, "u64", 0),
+        ("f8e8m0", 0xFF, "i32", 0),
+    ] {
+        assert_eq!(default(src, dst, code), Some(want), "{src} {code:X} {dst}");
+    }
+    // The other policies.
+    let clamp = Policy { int_overflow: IntOverflow::Saturate, nan_to_int: NanToInt::Saturate, ..Policy::default() };
+    for (x, name, code) in [
+        (300.0, "i8", 127),
+        (-300.0, "i8", 0x80),
+        (-1.0, "u8", 0),
+        (f32::INFINITY, "i48", (1 << 47) - 1),
+        (-f32::INFINITY, "i48", 1 << 47),
+        (f32::MAX, "u64", u64::MAX),
+        (f32::MIN, "u64", 0),
+        (f32::MIN, "i64", 1 << 63),
+        (-f32::NAN, "i16", 0x7FFF),
+        (f32::NAN, "i1", 0),
+        (5.0, "i1", 0),
+        (-5.0, "i1", 1),
+        (-0.9, "u1", 0),
+    ] {
+        assert_eq!(of_f32(x, name, &clamp), Some(code), "{x} {name}");
+    }
+    let refuse = Policy { int_overflow: IntOverflow::Error, nan_to_int: NanToInt::Error, ..Policy::default() };
+    for (x, name, code) in [
+        (127.9, "i8", Some(127)),
+        (128.0, "i8", None),
+        (-128.9, "i8", Some(0x80)),
+        (f32::MAX, "i64", None),
+        (f32::INFINITY, "i8", None),
+        (f32::NAN, "i8", None),
+        (-0.99, "u8", Some(0)),
+    ] {
+        assert_eq!(of_f32(x, name, &refuse), code, "{x} {name}");
+    }
+    // The eight roundings of ±k/4.
+    use Rounding::*;
+    for (rounding, want) in [
+        (NearestEven, [2, 2, 2, 3, 3, 3, 4, 4, 4, -2, -2, -3, -3, -4]),
+        (NearestAway, [2, 2, 3, 3, 3, 3, 4, 4, 4, -2, -3, -3, -3, -4]),
+        (TowardZero, [2, 2, 2, 2, 3, 3, 3, 3, 4, -2, -2, -2, -3, -3]),
+        (Up, [2, 3, 3, 3, 3, 4, 4, 4, 4, -2, -2, -2, -3, -3]),
+        (Down, [2, 2, 2, 2, 3, 3, 3, 3, 4, -3, -3, -3, -3, -4]),
+        (AwayFromZero, [2, 3, 3, 3, 3, 4, 4, 4, 4, -3, -3, -3, -3, -4]),
+        (NearestUp, [2, 2, 3, 3, 3, 3, 4, 4, 4, -2, -2, -3, -3, -3]),
+        (ToOdd, [2, 3, 3, 3, 3, 3, 3, 3, 4, -3, -3, -3, -3, -3]),
+    ] {
+        let quarters = [8, 9, 10, 11, 12, 13, 14, 15, 16, -9, -10, -11, -12, -14];
+        for (quarter, want) in quarters.into_iter().zip(want) {
+            let policy = Policy { to_int: rounding, ..Policy::default() };
+            let got = of_f64(f64::from(quarter) / 4.0, "i64", &policy);
+            assert_eq!(got, Some(want as u64), "{rounding:?} {quarter}/4");
+        }
+    }
+}
+
+#[test]
+fn nan_table() {
+    // spec/onnx.md §4.9.
+    for (name, positive, negative) in [
+        ("f64", 0x7FF8_0000_0000_0000, 0xFFF8_0000_0000_0000),
+        ("f32", 0x7FC0_0000, 0xFFC0_0000),
+        ("f16", 0x7E00, 0xFE00),
+        ("bf16", 0x7FC0, 0xFFC0),
+        ("tf32", 0x3FE00, 0x7FE00),
+        ("f8e4m3fn", 0x7F, 0xFF),
+        ("f8e5m2", 0x7E, 0xFE),
+        ("f8e4m3ieee", 0x7C, 0xFC),
+        ("f8e3m4", 0x78, 0xF8),
+        ("f8e4m3fnuz", 0x80, 0x80),
+        ("f8e5m2fnuz", 0x80, 0x80),
+        ("f8e4m3b11fnuz", 0x80, 0x80),
+        ("f8e8m0", 0xFF, 0xFF),
+        ("f8e5m3fnu", 0xFF, 0xFF),
+        ("f4e2m1", 8, 0),
+        ("f6e2m3", 0x20, 0),
+        ("f6e3m2", 0x20, 0),
+        ("mxint8", 0, 0),
+        ("nf4", 7, 7),
+        ("i8", 0, 0),
+        ("u64", 0, 0),
+        ("bool", 1, 1),
+    ] {
+        for (src, plus, minus) in [("f32", 0x7FC0_0000, 0xFFC0_0000), ("f16", 0x7E00, 0xFE00), ("f8e4m3fn", 0x7F, 0xFF)]
+        {
+            assert_eq!(default(src, name, plus), Some(positive), "{src} {name}");
+            assert_eq!(default(src, name, minus), Some(negative), "{src} {name}");
+        }
+        assert_eq!(default("f8e8m0", name, 0xFF), Some(positive), "{name}");
+        assert_eq!(default("f8e4m3fnuz", name, 0x80), Some(negative), "{name}");
+        let canonical = Policy { nan: Nan::Canonical, ..Policy::default() };
+        assert_eq!(convert(Type::F64, ty(name), &canonical, 0xFFF0_0000_0000_0001), Some(negative), "{name}");
+        assert_eq!(convert(Type::F32, ty(name), &canonical, 0x7FFF_FFFF), Some(positive), "{name}");
+        let refuse = Policy { nan: Nan::Error, ..Policy::default() };
+        assert_eq!(convert(Type::F32, ty(name), &refuse, 0x7FC0_0000), None, "{name}");
+    }
+    for (src, code, dst, want) in [
+        ("f32", 0x7FE0_0000, "f8e5m2", 0x7F),
+        ("f32", 0x7F80_0001, "f16", 0x7E00),
+        ("bf16", 0x7FC1, "f32", 0x7FC1_0000),
+        ("f16", 0x7C01, "f32", 0x7FC0_2000),
+        ("f16", 0x7C01, "f64", 0x7FF8_0400_0000_0000),
+        ("f32", 0xFFFF_FFFF, "f64", 0xFFFF_FFFF_E000_0000),
+        ("f32", 0x7F80_0001, "f32", 0x7F80_0001),
+        ("f8e5m2", 0x7D, "f8e5m2", 0x7D),
+        ("f8e5m2", 0x7D, "f8e4m3ieee", 0x7E),
+        ("f64", 0x7FF4_0000_0000_0000, "f8e3m4", 0x7C),
+    ] {
+        assert_eq!(default(src, dst, code), Some(want), "{src} {code:X} {dst}");
+    }
+    let canonical = Policy { nan: Nan::Canonical, ..Policy::default() };
+    assert_eq!(convert(Type::F32, Type::F32, &canonical, 0xFF80_0001), Some(0xFFC0_0000));
+    assert_eq!(convert(Type::F8E5M2, Type::F8E5M2, &canonical, 0x7D), Some(0x7E));
+    for (substitute, rows) in [
+        (NanSubstitute::MaxSigned, [("f4e2m1", 7, 15), ("f6e3m2", 0x1F, 0x3F), ("mxint8", 0x7F, 0x80), ("nf4", 15, 0)]),
+        (
+            NanSubstitute::MaxPositive,
+            [("f4e2m1", 7, 7), ("f6e3m2", 0x1F, 0x1F), ("mxint8", 0x7F, 0x7F), ("nf4", 15, 15)],
+        ),
+    ] {
+        let policy = Policy { nan_substitute: substitute, ..Policy::default() };
+        for (name, positive, negative) in rows {
+            assert_eq!(of_f32(f32::NAN.abs(), name, &policy), Some(positive), "{name}");
+            assert_eq!(of_f32(-f32::NAN.abs(), name, &policy), Some(negative), "{name}");
+        }
+    }
+}
+
+#[test]
+fn subnormals_flushed() {
+    let flush = Policy { subnormals: Subnormals::Flush, ..Policy::default() };
+    for (src, code, dst, want) in [
+        ("f32", 1, "f64", 0),
+        ("f32", 0x807F_FFFF, "f64", 1 << 63),
+        ("f32", 0x0080_0000, "f64", 0x3810_0000_0000_0000),
+        ("f32", 0x3380_0000, "f16", 0),
+        ("f32", 0xB380_0000, "f16", 0x8000),
+        ("f32", 0x3880_0000, "f16", 0x0400),
+        // Rounded up to the smallest normal: no subnormal.
+        ("f32", 0x387F_FFFF, "f16", 0x0400),
+        ("f4e2m1", 9, "f32", 0x8000_0000),
+        ("f8e8m0", 0, "f32", 0),
+        ("f8e8m0", 0, "f8e8m0", 0),
+        ("f8e4m3fnuz", 0x81, "f32", 0x8000_0000),
+        ("f32", 0xBA80_0000, "f8e4m3fnuz", 0),
+        ("f16", 1, "i8", 0),
+        ("f16", 1, "bool", 0),
+        ("f32", 1, "f8e8m0", 0xFF),
+        ("mxint8", 1, "f32", 0x3C80_0000),
+        ("f32", 0x3C80_0000, "mxint8", 1),
+        ("f16", 0x7C01, "f16", 0x7C01),
+    ] {
+        assert_eq!(convert(ty(src), ty(dst), &flush, code), Some(want), "{src} {code:X} {dst}");
+    }
+}
+
+#[test]
+fn beyond_the_largest() {
+    use Rounding::*;
+    // f16, between the largest, 65504 (odd code 7BFF), and 65536.
+    for (rounding, plus, minus) in [
+        (NearestEven, 0x7C00, 0xFC00),
+        (NearestAway, 0x7C00, 0xFC00),
+        (NearestUp, 0x7C00, 0xFBFF),
+        (TowardZero, 0x7BFF, 0xFBFF),
+        (AwayFromZero, 0x7C00, 0xFC00),
+        (Up, 0x7C00, 0xFBFF),
+        (Down, 0x7BFF, 0xFC00),
+        (ToOdd, 0x7BFF, 0xFBFF),
+    ] {
+        assert_eq!(of_f64(65520.0, "f16", &to_float(rounding)), Some(plus), "{rounding:?}");
+        assert_eq!(of_f64(-65520.0, "f16", &to_float(rounding)), Some(minus), "{rounding:?}");
+        let refuse = Policy { overflow: OnRange::Error, ..to_float(rounding) };
+        let stays = |code, max| if code == max { Some(max) } else { None };
+        assert_eq!(of_f64(65520.0, "f16", &refuse), stays(plus, 0x7BFF), "{rounding:?}");
+        assert_eq!(of_f64(-65520.0, "f16", &refuse), stays(minus, 0xFBFF), "{rounding:?}");
+        assert_eq!(of_f64(1e300, "f16", &refuse), None, "{rounding:?}");
+        assert_eq!(of_f64(65520.0, "f16", &Policy { overflow: OnRange::Saturate, ..to_float(rounding) }), Some(0x7BFF));
+        let source = Policy { range: Range::Source, ..to_float(rounding) };
+        assert_eq!(of_f64(65504.5, "f16", &source), Some(0x7C00), "{rounding:?}");
+    }
+    // f8e4m3fn: the largest, 448, has an even code, so odd rounding oversteps it.
+    assert_eq!(of_f64(449.0, "f8e4m3fn", &to_float(ToOdd)), Some(0x7E));
+    assert_eq!(of_f64(449.0, "f8e4m3fn", &Policy { overflow: OnRange::Error, ..to_float(ToOdd) }), None);
+    // Far beyond.
+    for rounding in [TowardZero, Down, ToOdd] {
+        assert_eq!(of_f64(f64::MAX, "f8e4m3fnuz", &to_float(rounding)), Some(0x7F), "{rounding:?}");
+    }
+    assert_eq!(of_f64(f64::INFINITY, "f16", &to_float(TowardZero)), Some(0x7C00));
+    assert_eq!(of_f64(f64::INFINITY, "f4e2m1", &Policy { inf: OnRange::Error, ..Policy::default() }), None);
+}
+
+#[test]
+fn mxint8_and_nf4() {
+    let any = Policy::default();
+    for (x, code) in [
+        (0.0078125, 0),
+        (0.0234375, 2),
+        (-0.0078125, 0),
+        (-0.5, 0xE0),
+        (1.9921875, 127),
+        (-2.0, 0x80),
+        (5.0, 127),
+        (-1e300, 0x80),
+    ] {
+        assert_eq!(of_f64(x, "mxint8", &any), Some(code), "{x}");
+    }
+    let refuse = Policy { overflow: OnRange::Error, inf: OnRange::Error, ..any };
+    assert_eq!(of_f64(127.49 / 64.0, "mxint8", &refuse), Some(127));
+    assert_eq!(of_f64(127.5 / 64.0, "mxint8", &refuse), None);
+    assert_eq!(of_f64(-128.5 / 64.0, "mxint8", &refuse), Some(0x80));
+    assert_eq!(of_f64(f64::NEG_INFINITY, "mxint8", &refuse), None);
+    assert_eq!(of_f64(f64::NEG_INFINITY, "mxint8", &any), Some(0x80));
+    // nf4: a value equal to a threshold takes the lower code.
+    for (code, threshold) in (0..).zip(super::format::NF4_THRESHOLDS) {
+        let x = f64::from(f32::from_bits(threshold));
+        assert_eq!(of_f64(x, "nf4", &any), Some(code), "{x}");
+        assert_eq!(of_f64(x.next_up(), "nf4", &any), Some(code + 1), "{x}");
+        assert_eq!(of_f64(x, "nf4", &to_float(Rounding::Down)), Some(code), "{x}");
+        assert_eq!(of_f64(x, "nf4", &to_float(Rounding::Up)), Some(code + 1), "{x}");
+        assert_eq!(of_f64(x, "nf4", &to_float(Rounding::ToOdd)), Some(code | 1), "{x}");
+        let toward_zero = if x < 0.0 { code + 1 } else { code };
+        assert_eq!(of_f64(x, "nf4", &to_float(Rounding::TowardZero)), Some(toward_zero), "{x}");
+        assert_eq!(of_f64(x, "nf4", &to_float(Rounding::AwayFromZero)), Some(2 * code + 1 - toward_zero), "{x}");
+    }
+    for &rounding in Rounding::ALL {
+        for code in 0..16 {
+            assert_eq!(convert(Type::Nf4, Type::Nf4, &to_float(rounding), code), Some(code));
+        }
+        for (x, code) in [(0.0, 7), (-0.0, 7), (9.0, 15), (-9.0, 0), (f64::INFINITY, 15), (-f64::INFINITY, 0)] {
+            assert_eq!(of_f64(x, "nf4", &to_float(rounding)), Some(code), "{rounding:?} {x}");
+        }
+        assert_eq!(of_f64(1.5, "nf4", &Policy { to_float: rounding, ..refuse }), None);
+    }
+}
+
+#[test]
+fn every_narrow_code_survives_f64() {
+    for &narrow in Type::ALL.iter().filter(|t| t.bits() <= 19) {
+        for code in 0..1 << narrow.bits() {
+            let here = convert(narrow, narrow, &Policy::default(), code).unwrap();
+            // A byte that holds one bit is normalised.
+            let normal = if matches!(narrow, Type::Bool | Type::I1) { u64::from(code != 0) } else { code };
+            assert_eq!(here, normal, "{} {code:X}", narrow.name());
+            let wide = convert(narrow, Type::F64, &Policy::default(), code).unwrap();
+            let is_nan = f64::from_bits(wide).is_nan();
+            for &rounding in Rounding::ALL {
+                let back = convert(Type::F64, narrow, &to_float(rounding), wide).unwrap();
+                let quiet = match narrow {
+                    Type::Tf32 => 1 << 9,
+                    Type::F16 => 1 << 9,
+                    Type::Bf16 => 1 << 6,
+                    Type::F8E5M2 => 1 << 1,
+                    Type::F8E4M3Ieee => 1 << 2,
+                    Type::F8E3M4 => 1 << 3,
+                    _ => 0,
+                };
+                assert_eq!(
+                    back,
+                    if is_nan { normal | quiet } else { normal },
+                    "{} {code:X} {rounding:?}",
+                    narrow.name()
+                );
+            }
+        }
+    }
+}
+
+/// The signed neighbours of x found by scanning every code, and the decision made in f64, where sums of two neighbours
+/// are exact.
+fn scan(values: &[(f64, u64)], rounding: Rounding, x: f64) -> u64 {
+    let below = values.iter().copied().filter(|v| v.0 <= x).max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+    let above = values.iter().copied().filter(|v| v.0 >= x).min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+    let (inner, outer) = if x < 0.0 { (above, below) } else { (below, above) };
+    let nearer = |tie: (f64, u64)| {
+        let middle = (below.0 + above.0) / 2.0;
+        if x < middle {
+            below
+        } else if x > middle {
+            above
+        } else {
+            tie
+        }
+    };
+    let of_parity = |parity| if below.1 % 2 == parity { below } else { above };
+    let chosen = match rounding {
+        _ if below.0 == above.0 => below,
+        Rounding::Down => below,
+        Rounding::Up => above,
+        Rounding::TowardZero => inner,
+        Rounding::AwayFromZero => outer,
+        Rounding::ToOdd => of_parity(1),
+        Rounding::NearestEven => nearer(of_parity(0)),
+        Rounding::NearestAway => nearer(outer),
+        Rounding::NearestUp => nearer(above),
+    };
+    chosen.1
+}
+
+#[test]
+fn agrees_with_a_linear_scan() {
+    let narrow: Vec<Type> = Type::ALL.iter().copied().filter(|t| t.name().starts_with('f') && t.bits() <= 8).collect();
+    assert_eq!(narrow.len(), 12);
+    let mut random = Random(0x5EED_0001);
+    for dst in narrow {
+        let values: Vec<(f64, u64)> = (0..1 << dst.bits())
+            .map(|code| (f64::from_bits(convert(dst, Type::F64, &Policy::default(), code).unwrap()), code))
+            .filter(|(value, _)| !value.is_nan() && !value.is_infinite())
+            .collect();
+        let largest = values.iter().map(|v| v.0).fold(0.0, f64::max);
+        let least = values.iter().map(|v| v.0).fold(f64::MAX, f64::min);
+        let mut inputs: Vec<f64> =
+            (0..1u32 << 16).step_by(3).map(|code| f64::from(f32::from_bits(code << 16))).collect();
+        inputs.extend((0..500).map(|_| random.f64()));
+        for pair in values.iter().zip(&values[1..]) {
+            let middle = (pair.0.0 + pair.1.0) / 2.0;
+            inputs.extend([
+                middle.next_down(),
+                middle,
+                middle.next_up(),
+                pair.0.0.next_down(),
+                pair.0.0,
+                pair.0.0.next_up(),
+            ]);
+        }
+        inputs.retain(|x| least <= *x && *x <= largest);
+        for x in inputs {
+            for &rounding in Rounding::ALL {
+                let got = of_f64(x, dst.name(), &to_float(rounding)).unwrap();
+                let want = scan(&values, rounding, x);
+                let number = |code| values.iter().find(|v| v.1 == code).map(|v| v.0);
+                // The scan does not know the sign of a zero that a negative value rounds to.
+                assert_eq!(number(got), number(want), "{} {x:e} {rounding:?}", dst.name());
+                assert!(got == want || number(got) == Some(0.0), "{} {x:e}", dst.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn agrees_with_rustc_apfloat() {
+    let mut random = Random(0x5EED_0002);
+    let roundings = [Rounding::NearestEven, Rounding::NearestAway, Rounding::TowardZero, Rounding::Up, Rounding::Down];
+    for dst in [Type::F32, Type::F16, Type::Bf16, Type::F8E5M2, Type::F8E4M3Fn] {
+        let mut codes = boundaries(Type::F64, dst);
+        codes.extend((0..200_000).map(|k| if k % 4 == 0 { random.next() } else { random.f64().to_bits() }));
+        let mut compared = 0u64;
+        for code in codes {
+            for rounding in roundings {
+                let Some(want) = apfloat::convert(dst, rounding, code) else { continue };
+                compared += 1;
+                let got = convert(Type::F64, dst, &to_float(rounding), code);
+                assert_eq!(got, Some(want), "{} {:e} {rounding:?}", dst.name(), f64::from_bits(code));
+            }
+        }
+        println!("{}: {compared} conversions compared", dst.name());
+        assert!(compared > 500_000);
+    }
+    assert_eq!(apfloat::convert(Type::F8E4M3Fn, Rounding::Up, 0), None);
+    assert_eq!(apfloat::convert(Type::F4E2M1, Rounding::NearestEven, 0), None);
+}
+
+#[test]
+fn agrees_with_native_casts() {
+    let mut random = Random(0x5EED_0003);
+    let mut inputs = |src: Type, dst: Type| {
+        let mut codes = boundaries(src, dst);
+        codes.extend((0..50_000).map(|k| {
+            let code = if k % 2 == 0 { random.next() >> (random.next() % 64) } else { random.f64().to_bits() };
+            if src == Type::F32 {
+                u64::from((f64::from_bits(code) as f32).to_bits())
+            } else {
+                code & (u64::MAX >> (64 - src.bits()))
+            }
+        }));
+        codes
+    };
+    let any = Policy::default();
+    let same_f32 = |got: u64, want: f32, what: &str| assert_eq!(got, u64::from(want.to_bits()), "{what} {want:e}");
+    let same_f64 = |got: u64, want: f64, what: &str| assert_eq!(got, want.to_bits(), "{what} {want:e}");
+    for code in inputs(Type::F64, Type::F32) {
+        let x = f64::from_bits(code);
+        if !x.is_nan() {
+            same_f32(convert(Type::F64, Type::F32, &any, code).unwrap(), x as f32, "f64 as f32");
+        }
+    }
+    for code in inputs(Type::F32, Type::F64) {
+        let x = f32::from_bits(code as u32);
+        if !x.is_nan() {
+            same_f64(convert(Type::F32, Type::F64, &any, code).unwrap(), f64::from(x), "f32 as f64");
+        }
+    }
+    for (src, dst) in [
+        (Type::I64, Type::F32),
+        (Type::I64, Type::F64),
+        (Type::U64, Type::F32),
+        (Type::U64, Type::F64),
+        (Type::I32, Type::F32),
+        (Type::U32, Type::F32),
+    ] {
+        for code in inputs(src, dst) {
+            let got = convert(src, dst, &any, code).unwrap();
+            match (src, dst) {
+                (Type::I64, Type::F32) => same_f32(got, code as i64 as f32, "i64 as f32"),
+                (Type::I64, _) => same_f64(got, code as i64 as f64, "i64 as f64"),
+                (Type::U64, Type::F32) => same_f32(got, code as f32, "u64 as f32"),
+                (Type::U64, _) => same_f64(got, code as f64, "u64 as f64"),
+                (Type::I32, _) => same_f32(got, code as i32 as f32, "i32 as f32"),
+                _ => same_f32(got, code as u32 as f32, "u32 as f32"),
+            }
+        }
+    }
+    let clamp = Policy { int_overflow: IntOverflow::Saturate, ..any };
+    macro_rules! floats_to_integers {
+        ($($dst:expr, $int:ty, $mask:ty;)+) => { $(
+            for code in inputs(Type::F64, $dst) {
+                let want = f64::from_bits(code) as $int as $mask as u64;
+                assert_eq!(convert(Type::F64, $dst, &clamp, code), Some(want), "{:e}", f64::from_bits(code));
+            }
+            for code in inputs(Type::F32, $dst) {
+                let want = f32::from_bits(code as u32) as $int as $mask as u64;
+                assert_eq!(convert(Type::F32, $dst, &clamp, code), Some(want), "{:e}", f32::from_bits(code as u32));
+            }
+            for code in inputs(Type::I64, $dst) {
+                assert_eq!(convert(Type::I64, $dst, &any, code), Some(code as i64 as $int as $mask as u64), "{code:X}");
+            }
+        )+ };
+    }
+    floats_to_integers! {
+        Type::I8, i8, u8; Type::U8, u8, u8; Type::I16, i16, u16; Type::U16, u16, u16;
+        Type::I32, i32, u32; Type::U32, u32, u32; Type::I64, i64, u64; Type::U64, u64, u64;
+    }
+}
+
+#[test]
+fn wrapping_is_modular() {
+    // Exact integers far beyond 2^64, against repeated doubling modulo 2^64.
+    let mut random = Random(0x5EED_0004);
+    for _ in 0..20_000 {
+        let significand = (random.next() >> 11) | (1 << 52);
+        let shift = (random.next() % 140) as u32;
+        let x = significand as f64 * p(shift as i32);
+        let mut residue = significand;
+        for _ in 0..shift {
+            residue = residue.wrapping_add(residue);
+        }
+        assert_eq!(of_f64(x, "u64", &Policy::default()), Some(residue), "{x:e}");
+        assert_eq!(of_f64(-x, "u64", &Policy::default()), Some(residue.wrapping_neg()), "{x:e}");
+        assert_eq!(of_f64(-x, "i48", &Policy::default()), Some(residue.wrapping_neg() & ((1 << 48) - 1)), "{x:e}");
+        assert_eq!(of_f64(x, "u3", &Policy::default()), Some(residue & 7), "{x:e}");
+    }
+    assert_eq!(of_f64(f64::MAX, "i64", &Policy::default()), Some(0));
+}
+
+#[test]
+fn boundary_lists() {
+    for &src in &[Type::F32, Type::F64, Type::I32, Type::U32, Type::I48, Type::I64, Type::U64] {
+        for &dst in Type::ALL {
+            let codes = boundaries(src, dst);
+            let pair = format!("{} to {}: {}", src.name(), dst.name(), codes.len());
+            assert!(codes.is_sorted_by(|a, b| a < b), "{pair}");
+            assert!(codes.iter().all(|c| src.bits() == 64 || c >> src.bits() == 0), "{pair}");
+            assert!(codes.len() > 100 && codes.len() < 2_000_000, "{pair}");
+        }
+    }
+    // The tie at 464, its neighbours, and the same below zero.
+    let codes = boundaries(Type::F32, Type::F8E4M3Fn);
+    for step in 0..5 {
+        let code = u64::from(464f32.to_bits()) - 2 + step;
+        assert!(codes.binary_search(&code).is_ok() && codes.binary_search(&(code | 0x8000_0000)).is_ok());
+    }
+    for code in
+        [0, 0x8000_0000, 0x7F80_0000, 0xFF80_0000, 0x7F80_0001, 0x7FC0_0000, 0x7FFF_FFFF, 0xFFBF_FFFF, 1, 0x7F7F_FFFF]
+    {
+        assert!(codes.binary_search(&code).is_ok(), "{code:X}");
+    }
+    let codes = boundaries(Type::F64, Type::F16);
+    for x in [65519.99999999999f64, 65520.0, p(-25), p(-25).next_up(), p(-24).next_down(), -65504.0, 1.0 + p(-11)] {
+        assert!(codes.binary_search(&x.to_bits()).is_ok(), "{x:e}");
+    }
+    let codes = boundaries(Type::I64, Type::Bf16);
+    for n in [257i64, 258, 259, -257, i64::MIN, i64::MAX, 0, (1 << 40) + (1 << 32), (1 << 40) + (1 << 32) + 1] {
+        assert!(codes.binary_search(&(n as u64)).is_ok(), "{n}");
+    }
+    assert_eq!(boundaries(Type::Bf16, Type::F32).len(), 65536);
+}
+
+#[test]
+fn nothing_panics() {
+    // Every pair under every value of every choice, one choice at a time, over codes that reach every rule.
+    let any = Policy::default();
+    let mut policies = vec![any];
+    policies.extend(Rounding::ALL.iter().flat_map(|&r| [Policy { to_float: r, ..any }, Policy { to_int: r, ..any }]));
+    policies.extend(OnRange::ALL.iter().flat_map(|&r| [Policy { overflow: r, ..any }, Policy { inf: r, ..any }]));
+    policies.extend(Nan::ALL.iter().map(|&nan| Policy { nan, ..any }));
+    policies.extend(NanSubstitute::ALL.iter().map(|&nan_substitute| Policy { nan_substitute, ..any }));
+    policies.extend(IntOverflow::ALL.iter().map(|&int_overflow| Policy { int_overflow, ..any }));
+    policies.extend(NanToInt::ALL.iter().map(|&nan_to_int| Policy { nan_to_int, ..any }));
+    policies.extend(Subnormals::ALL.iter().map(|&subnormals| Policy { subnormals, ..any }));
+    policies.extend(Range::ALL.iter().map(|&range| Policy { range, ..any }));
+    policies.extend(Negative::ALL.iter().map(|&negative| Policy { negative, ..any }));
+    policies.extend(Vanishing::ALL.iter().map(|&vanishing| Policy { vanishing, ..any }));
+    let mut random = Random(0x5EED_0005);
+    for &src in Type::ALL {
+        let codes: Vec<u64> =
+            if src.bits() <= 8 { (0..256).collect() } else { (0..200).map(|_| random.next()).collect() };
+        for &dst in Type::ALL {
+            for policy in &policies {
+                for &code in &codes {
+                    if let Some(result) = convert(src, dst, policy, code) {
+                        assert!(dst.bits() == 64 || result >> dst.bits() == 0);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Files that appear complete or not at all.
+//!
+//! The only place of this crate that creates files. Read first: `docs/spec/checkpoints.md §2.8`.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::error::Error;
+
+/// What happens if the destination exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Existing {
+    /// It is an error, also if the file appears while the new one is written.
+    Refuse,
+    /// A regular file is replaced and its mode is kept. Anything else is an error.
+    Replace,
+}
+
+/// A file under construction: a temporary name in the destination's folder until [`commit`](OutputFile::commit).
+///
+/// Dropping it without `commit` removes the temporary file and leaves the destination as it was.
+///
+/// # Examples
+/// ```
+/// use std::io::Write;
+/// use truecast_io::{Existing, OutputFile};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a.bin");
+/// let mut file = OutputFile::create(&path, Existing::Refuse)?;
+/// file.write_all(b"abc")?;
+/// assert!(!path.exists());
+/// file.commit()?;
+/// assert_eq!(std::fs::read(&path)?, b"abc");
+/// assert!(OutputFile::create(&path, Existing::Refuse).is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct OutputFile {
+    file: BufWriter<NamedTempFile>,
+    path: PathBuf,
+    existing: Existing,
+    /// The mode of the file that is replaced.
+    mode: Option<u32>,
+}
+
+impl OutputFile {
+    /// Starts a file.
+    ///
+    /// The last component of `path` is not followed if it is a symbolic link: a link is refused like every other thing
+    /// that is not a regular file. A caller that wants to write through a link resolves it first.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], [`Error::DestinationNotRegular`], and [`Error::Io`] if the temporary file cannot be created.
+    pub fn create(path: &Path, existing: Existing) -> Result<OutputFile, Error> {
+        let mode = match fs::symlink_metadata(path) {
+            Ok(found) if !found.is_file() => {
+                let found = what(&found.file_type());
+                return Err(Error::DestinationNotRegular { path: path.into(), found });
+            }
+            Ok(_) if existing == Existing::Refuse => return Err(Error::Exists { path: path.into() }),
+            Ok(found) => Some(found.permissions().mode() & 0o777),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Error::io(path, "looking at the destination")(error)),
+        };
+        // The process's umask is applied by the system at creation. While a file with a mode of its own is being
+        // replaced, the data is readable by the owner only, until `commit` sets that mode.
+        let creation_mode = if mode.is_some() { 0o600 } else { 0o666 };
+        let file = tempfile::Builder::new()
+            .prefix(".")
+            .suffix(".truecast-tmp")
+            .permissions(Permissions::from_mode(creation_mode))
+            .tempfile_in(folder_of(path))
+            .map_err(Error::io(path, "creating a temporary file in the destination's folder"))?;
+        Ok(OutputFile { file: BufWriter::with_capacity(1 << 16, file), path: path.into(), existing, mode })
+    }
+
+    /// The destination.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Brings the file to rest under its name: flush, fsync, mode, rename, fsync of the folder. Returns its size.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] if something appeared at the destination meanwhile and replacing was not asked for;
+    /// [`Error::Io`]. In both cases the destination is what it was, except if the last step alone failed.
+    pub fn commit(self) -> Result<u64, Error> {
+        let OutputFile { file, path, existing, mode } = self;
+        let file = file.into_inner().map_err(|e| Error::io(&path, "writing")(e.into_error()))?;
+        if let Some(mode) = mode {
+            file.as_file()
+                .set_permissions(Permissions::from_mode(mode))
+                .map_err(Error::io(&path, "setting the mode"))?;
+        }
+        file.as_file().sync_all().map_err(Error::io(&path, "fsync"))?;
+        let bytes = file.as_file().metadata().map_err(Error::io(&path, "asking for the size"))?.len();
+        let renamed = match existing {
+            Existing::Refuse => file.persist_noclobber(&path),
+            Existing::Replace => file.persist(&path),
+        };
+        renamed.map_err(|e| match e.error.kind() {
+            io::ErrorKind::AlreadyExists => Error::Exists { path: path.clone() },
+            _ => Error::io(&path, "renaming the temporary file")(e.error),
+        })?;
+        sync_folder(folder_of(&path)).map_err(Error::io(&path, "fsync of the folder"))?;
+        Ok(bytes)
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.file.write(buf)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for OutputFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// The folder that holds `path`; a bare name lies in the current one.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    match File::open(folder)?.sync_all() {
+        // Some network file systems have no fsync for folders; the rename is then as durable as they make it.
+        Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+        result => result,
+    }
+}
+
+fn what(found: &fs::FileType) -> &'static str {
+    if found.is_dir() {
+        "a folder"
+    } else if found.is_symlink() {
+        "a symbolic link"
+    } else {
+        "a device, pipe or socket"
+    }
+}

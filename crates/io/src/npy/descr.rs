@@ -1,0 +1,140 @@
+//! Element descriptors: what `'<f4'` and its like mean, in both directions.
+//!
+//! The table is that of `docs/interfaces.md §4`.
+
+use truecast_core::{DType, Layout};
+
+use super::HeaderError;
+
+/// What a descriptor says about the bytes of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Element {
+    /// The type, unless the descriptor leaves it open (`<V1`).
+    pub(crate) dtype: Option<DType>,
+    /// Bytes of one element.
+    pub(crate) bytes: u32,
+    /// Length of the units whose bytes are to be reversed: the element, or each part of a complex one.
+    pub(crate) swap: Option<usize>,
+}
+
+/// The descriptor that a type is written with, or `None` if `.npy` has no form for it.
+///
+/// # Examples
+/// ```
+/// use truecast_core::DType;
+/// use truecast_io::npy::descr_of;
+/// assert_eq!(descr_of(DType::Bf16), Some("<V2"));
+/// assert_eq!(descr_of(DType::I4), Some("<V1")); // one element a byte
+/// assert_eq!(descr_of(DType::I48), None);
+/// ```
+pub fn descr_of(dtype: DType) -> Option<&'static str> {
+    Some(match dtype {
+        DType::Bool => "|b1",
+        DType::I8 => "|i1",
+        DType::U8 => "|u1",
+        DType::I16 => "<i2",
+        DType::U16 => "<u2",
+        DType::I32 => "<i4",
+        DType::U32 => "<u4",
+        DType::I64 => "<i8",
+        DType::U64 => "<u8",
+        DType::F16 => "<f2",
+        // tf32 is stored in the layout of f32.
+        DType::F32 | DType::Tf32 => "<f4",
+        DType::F64 => "<f8",
+        DType::C64 => "<c8",
+        DType::Bf16 => "<V2",
+        DType::F8E5M2 => "<f1",
+        _ => match dtype.bits_in(Layout::Bytes) {
+            Some(8) => "<V1",
+            _ => return None,
+        },
+    })
+}
+
+/// Reads a descriptor.
+pub(crate) fn element(descr: &str) -> Result<Element, HeaderError> {
+    let refuse = |why: &'static str| HeaderError::Descr { descr: descr.to_owned(), why };
+    let mut chars = descr.chars();
+    let order = chars.next().unwrap_or(' ');
+    if !matches!(order, '<' | '>' | '|') {
+        return Err(refuse("does not begin with one of < > |"));
+    }
+    let rest = chars.as_str();
+    let dtype = match rest {
+        "b1" => Some(DType::Bool),
+        "i1" => Some(DType::I8),
+        "u1" => Some(DType::U8),
+        "i2" => Some(DType::I16),
+        "u2" => Some(DType::U16),
+        "i4" => Some(DType::I32),
+        "u4" => Some(DType::U32),
+        "i8" => Some(DType::I64),
+        "u8" => Some(DType::U64),
+        "f1" => Some(DType::F8E5M2),
+        "f2" => Some(DType::F16),
+        "f4" => Some(DType::F32),
+        "f8" => Some(DType::F64),
+        "c8" => Some(DType::C64),
+        "V1" => None,
+        "V2" => Some(DType::Bf16),
+        _ => return Err(refuse(why_not(rest))),
+    };
+    let bytes = dtype.and_then(DType::storage_bits).unwrap_or(8) / 8;
+    // NumPy writes the order of one byte, and of void, sometimes as `|` and sometimes as `<`.
+    if bytes > 1 && order == '|' && rest != "V2" {
+        return Err(refuse("has no byte order"));
+    }
+    if rest == "V2" && order == '>' {
+        return Err(refuse("void has no byte order; save little-endian bf16"));
+    }
+    let unit = if dtype == Some(DType::C64) { 4 } else { bytes as usize };
+    Ok(Element { dtype, bytes, swap: (order == '>' && bytes > 1).then_some(unit) })
+}
+
+/// Why a descriptor without its byte order is not supported.
+fn why_not(rest: &str) -> &'static str {
+    match (rest.chars().next(), rest) {
+        (Some('U' | 'S' | 'a'), _) => "text is not converted",
+        (Some('O'), _) => "Python objects are not read",
+        (Some('M' | 'm'), _) => "dates and time spans are not numbers; save them as int64",
+        (_, "c16") => "complex128 is not supported; save the parts as float64",
+        (Some('f'), "f10" | "f12" | "f16") => "longdouble is not supported; save as float64",
+        (Some('c'), "c20" | "c24" | "c32") => "clongdouble is not supported; save the parts as float64",
+        (Some('V'), _) => "opaque elements are not supported",
+        _ => "unknown element type",
+    }
+}
+
+/// The type of the elements under the caller's `from`.
+///
+/// A `from` type reinterprets the bytes of an element, so it must take as many; types narrower than a byte take one
+/// (`docs/interfaces.md §3`, `--from`).
+pub(crate) fn resolve(descr: &str, element: Element, from: Option<DType>) -> Result<DType, HeaderError> {
+    match (from, element.dtype) {
+        (Some(from), _) if from.bits_in(Layout::Bytes) == Some(8 * element.bytes) => Ok(from),
+        (Some(from), _) => Err(HeaderError::FromWidth { descr: descr.to_owned(), from }),
+        (None, Some(dtype)) => Ok(dtype),
+        (None, None) => Err(HeaderError::FromNeeded { descr: descr.to_owned() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_and_descriptors_agree() {
+        for dtype in DType::ALL {
+            let Some(descr) = descr_of(dtype) else {
+                assert!(matches!(dtype, DType::I48 | DType::String), "{dtype}");
+                continue;
+            };
+            let element = element(descr).unwrap();
+            assert_eq!(resolve(descr, element, Some(dtype)), Ok(dtype));
+            if !matches!(descr, "<V1" | "<f4") {
+                assert_eq!(resolve(descr, element, None), Ok(dtype));
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! From a tensor to the bytes of a `.npy` header, the same bytes that NumPy 2 writes.
+//!
+//! Version 1.0 always suffices: its header may have 65,535 bytes, and 64 dimensions of 20 digits take fewer than 1,500.
+
+use super::{MAGIC, descr_of};
+use crate::tensor::Tensor;
+
+/// NumPy leaves room for the first dimension to grow in place to 21 digits (`numpy.lib.format`, version 1.24 and later).
+const GROWTH_DIGITS: usize = 21;
+
+/// The header of a C-contiguous array, padded so that the data starts at a multiple of 64. `None` if the type has no
+/// descriptor.
+pub(crate) fn emit(tensor: &Tensor) -> Option<Vec<u8>> {
+    let descr = descr_of(tensor.dtype)?;
+    let dimensions: Vec<String> = tensor.shape.iter().map(u64::to_string).collect();
+    let shape = match &dimensions[..] {
+        [only] => format!("({only},)"),
+        all => format!("({})", all.join(", ")),
+    };
+    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    if let Some(first) = dimensions.first() {
+        text.extend(std::iter::repeat_n(' ', GROWTH_DIGITS.saturating_sub(first.len())));
+    }
+    // NumPy pads by 64 where nothing would be needed.
+    let padding = 64 - (10 + text.len() + 1) % 64;
+    text.extend(std::iter::repeat_n(' ', padding));
+    text.push('\n');
+    let length = u16::try_from(text.len()).expect("at most 64 dimensions of 20 digits");
+    let mut header = MAGIC.to_vec();
+    header.extend_from_slice(&[1, 0]);
+    header.extend_from_slice(&length.to_le_bytes());
+    header.extend_from_slice(text.as_bytes());
+    Some(header)
+}

@@ -1,0 +1,24 @@
+//! The `.npy` container: element descriptors, header reader, header writer. Members of `.npz` files are the same.
+//!
+//! Headers only; data is streamed by [`crate::reader`] and [`crate::writer`]. The type table is that of
+//! `docs/interfaces.md §4`; the container is described with NumPy's `numpy.lib.format`.
+
+mod descr;
+mod emit;
+mod literal;
+mod parse;
+
+pub use descr::descr_of;
+pub(crate) use emit::emit;
+pub(crate) use parse::ReadError;
+pub use parse::{Header, HeaderError};
+
+/// The name of the only tensor of a `.npy` file, which stores none (`docs/interfaces.md §4`).
+pub const TENSOR_NAME: &str = "data";
+
+/// The longest header text that is read. NumPy writes at most 65,535 bytes for every array of this crate's types; the
+/// rest is room for padding.
+pub const MAX_HEADER_BYTES: u64 = 1 << 20;
+
+/// The six bytes that every file begins with.
+pub const MAGIC: &[u8; 6] = b"\x93NUMPY";

@@ -1,0 +1,216 @@
+//! The directory of an archive, and members as streams.
+//!
+//! Members are read in place (stored) or inflated as a stream (deflated), so that any number of them can be open at
+//! once. Checksums are verified by [`crate::reader`], at the end of each member's data.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::sync::Arc;
+
+use flate2::read::DeflateDecoder;
+use truecast_core::DType;
+use zip::{CompressionMethod, ZipArchive, result::ZipError};
+
+use crate::error::Shown;
+use crate::npy;
+use crate::tensor::Tensor;
+use crate::window::Window;
+
+/// What is wrong with a `.npz` archive.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum ArchiveError {
+    /// The archive's directory is not understood.
+    #[error("not a readable zip archive: {reason}")]
+    Directory { reason: String },
+    /// Two members have one name: readers disagree about which one counts.
+    #[error("member {}: name occurs twice", Shown(member))]
+    DuplicateMember { member: String },
+    /// As [`ArchiveError::DuplicateMember`], where the name is not known.
+    #[error("a member's name occurs twice")]
+    DuplicateMembers,
+    /// Members share bytes of the file.
+    #[error("members overlap; the archive is damaged or hostile")]
+    Overlap,
+    /// A member that is not an array.
+    #[error("member {}: not a .npy member; remove it from the archive", Shown(member))]
+    NotNpy { member: String },
+    /// A member that needs a password.
+    #[error("member {}: encrypted; save it without a password", Shown(member))]
+    Encrypted { member: String },
+    /// A member that is neither stored nor deflated.
+    #[error(
+        "member {}: compression {method} is not supported; save with numpy.savez or numpy.savez_compressed",
+        Shown(member)
+    )]
+    Method { member: String, method: String },
+    /// A member's stated size or place cannot be right.
+    #[error("member {}: {bytes} bytes at offset {offset} do not fit the file; the archive is damaged", Shown(member))]
+    Place { member: String, offset: u64, bytes: u64 },
+    /// A member's data does not expand to what the directory says.
+    #[error("member {}: compressed data is damaged: {reason}", Shown(member))]
+    Inflate { member: String, reason: String },
+    /// A member's data is not what was stored.
+    #[error("member {}: checksum is {actual:#010x}, not {expected:#010x}; the data is damaged", Shown(member))]
+    Checksum { member: String, expected: u32, actual: u32 },
+    /// The type that was given fits no member.
+    #[error("no member has elements of the size of {from}; check --from")]
+    FromUnused { from: DType },
+}
+
+/// Where a member's bytes are.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    is_deflated: bool,
+    /// The stored or compressed bytes: `start .. end` in the file.
+    start: u64,
+    end: u64,
+    /// Bytes of the member when expanded.
+    bytes: u64,
+    pub(crate) checksum: u32,
+}
+
+/// A member's bytes, expanded.
+#[derive(Debug)]
+pub(crate) enum MemberStream {
+    Stored(Window),
+    Deflated(Box<DeflateDecoder<Window>>),
+}
+
+impl Read for MemberStream {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            MemberStream::Stored(window) => window.read(buf),
+            MemberStream::Deflated(decoder) => decoder.read(buf),
+        }
+    }
+}
+
+impl Member {
+    /// Starts reading it.
+    pub(crate) fn stream(&self, file: &Arc<File>) -> MemberStream {
+        let window = Window::new(file.clone(), self.start, self.end);
+        match self.is_deflated {
+            true => MemberStream::Deflated(Box::new(DeflateDecoder::new(window))),
+            false => MemberStream::Stored(window),
+        }
+    }
+
+    /// Offset in the file of the byte at `offset` of the member, if the member is stored.
+    pub(crate) fn file_offset(&self, offset: u64) -> Option<u64> {
+        (!self.is_deflated).then_some(self.start + offset)
+    }
+}
+
+/// Why an archive could not be opened.
+pub(crate) enum OpenError {
+    Archive(ArchiveError),
+    Npy(String, npy::HeaderError),
+    Io(io::Error),
+}
+
+impl From<ArchiveError> for OpenError {
+    fn from(cause: ArchiveError) -> OpenError {
+        OpenError::Archive(cause)
+    }
+}
+
+/// A readable archive: per tensor its description, its member and the member's header; in the order of the data.
+pub(crate) type Contents = Vec<(Tensor, Member, npy::Header)>;
+
+/// Lists an archive.
+///
+/// `from` applies to the members whose elements have its size; the others keep the type that they state. If it applies
+/// to none, or a member states no type and has another size, that is an error.
+pub(crate) fn open(file: &Arc<File>, file_bytes: u64, from: Option<DType>) -> Result<Contents, OpenError> {
+    let mut is_from_used = from.is_none();
+    let mut contents = Vec::new();
+    for member in directory(file, file_bytes)? {
+        let header = match npy::Header::read(member.stream(file), member.bytes) {
+            Ok(header) => header,
+            Err(npy::ReadError::Header(cause)) => return Err(OpenError::Npy(member.name, cause)),
+            Err(npy::ReadError::Io(error)) => return Err(inflating(&member.name, error)),
+        };
+        let dtype = match header.dtype(from) {
+            Ok(dtype) => {
+                is_from_used = true;
+                dtype
+            }
+            Err(cause) => match header.dtype(None) {
+                Ok(own) => own,
+                Err(_) => return Err(OpenError::Npy(member.name, cause)),
+            },
+        };
+        let name = member.name.strip_suffix(".npy").unwrap_or(&member.name).to_owned();
+        let tensor = Tensor { name, dtype, layout: npy::Header::LAYOUT, shape: header.shape.clone() };
+        contents.push((tensor, member, header));
+    }
+    match from {
+        Some(from) if !is_from_used => Err(ArchiveError::FromUnused { from }.into()),
+        _ => Ok(contents),
+    }
+}
+
+/// A failure while a member was read: its content or the system.
+pub(crate) fn inflating(member: &str, error: io::Error) -> OpenError {
+    match error.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+            ArchiveError::Inflate { member: member.to_owned(), reason: error.to_string() }.into()
+        }
+        _ => OpenError::Io(error),
+    }
+}
+
+fn directory(file: &Arc<File>, file_bytes: u64) -> Result<Vec<Member>, OpenError> {
+    let reader = BufReader::new(Window::new(file.clone(), 0, file_bytes));
+    let mut archive = ZipArchive::new(reader).map_err(unreadable)?;
+    if archive.has_duplicate_names() {
+        return Err(ArchiveError::DuplicateMembers.into());
+    }
+    let mut members = Vec::new();
+    // Names that differ as bytes can still be equal as text: a flag selects the encoding.
+    let mut names = HashSet::new();
+    for index in 0..archive.len() {
+        let entry = archive.by_index_raw(index).map_err(unreadable)?;
+        let member = entry.name().map_err(unreadable)?.into_owned();
+        if !member.ends_with(".npy") {
+            return Err(ArchiveError::NotNpy { member }.into());
+        }
+        if entry.encrypted() {
+            return Err(ArchiveError::Encrypted { member }.into());
+        }
+        let is_deflated = match entry.compression() {
+            CompressionMethod::Stored => false,
+            CompressionMethod::Deflated => true,
+            method => return Err(ArchiveError::Method { member, method: method.to_string() }.into()),
+        };
+        let start = entry.data_start().unwrap_or(u64::MAX);
+        let (packed, bytes) = (entry.compressed_size(), entry.size());
+        let end = start.checked_add(packed).filter(|&end| end <= file_bytes && (is_deflated || packed == bytes));
+        let Some(end) = end else {
+            return Err(ArchiveError::Place { member, offset: start, bytes: packed.max(bytes) }.into());
+        };
+        if !names.insert(member.clone()) {
+            return Err(ArchiveError::DuplicateMember { member }.into());
+        }
+        members.push(Member { name: member, is_deflated, start, end, bytes, checksum: entry.crc32() });
+    }
+    if archive.has_overlapping_entries().map_err(unreadable)? {
+        return Err(ArchiveError::Overlap.into());
+    }
+    members.sort_by_key(|m| (m.start, m.end));
+    Ok(members)
+}
+
+fn unreadable(error: ZipError) -> OpenError {
+    match error {
+        ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => OpenError::Io(error),
+        error => {
+            let reason = error.to_string().chars().take(200).flat_map(|c| c.escape_debug()).collect();
+            ArchiveError::Directory { reason }.into()
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! An archive of stored members, written in one pass.
+//!
+//! Equal contents give equal bytes: no time of day, no attributes of the system. Zip64 fields appear where a size, an
+//! offset or a count needs them and nowhere else. Names of fields: APPNOTE.TXT 6.3.10, sections 4.3 and 4.5.3.
+
+use std::io::{self, Seek, SeekFrom, Write};
+
+use flate2::Crc;
+
+use crate::atomic::OutputFile;
+
+/// What does not fit a field of 32 or 16 bits is written as the field's highest value and stands in a zip64 field.
+const ELSEWHERE_32: u32 = u32::MAX;
+const ELSEWHERE_16: u16 = u16::MAX;
+
+/// 1 January 1980, the earliest date there is.
+const DATE: u16 = 1 << 5 | 1;
+/// A regular file of mode 0644, as Unix attributes.
+const ATTRIBUTES: u32 = 0o100_644 << 16;
+/// Offset of the checksum in a local header.
+const CHECKSUM_AT: u64 = 14;
+
+/// One member of the directory.
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    bytes: u64,
+    offset: u64,
+    checksum: u32,
+}
+
+/// Writes members in order. Sizes are announced, so only checksums are filled in afterwards.
+#[derive(Debug)]
+pub(crate) struct ArchiveWriter {
+    file: OutputFile,
+    position: u64,
+    entries: Vec<Entry>,
+    crc: Crc,
+}
+
+impl ArchiveWriter {
+    pub(crate) fn new(file: OutputFile) -> ArchiveWriter {
+        ArchiveWriter { file, position: 0, entries: Vec::new(), crc: Crc::new() }
+    }
+
+    /// Starts a member of `bytes` bytes; the one before it must be complete. Names are at most 65,535 bytes long.
+    pub(crate) fn start(&mut self, name: &str, bytes: u64) -> io::Result<()> {
+        self.end()?;
+        let entry = Entry { name: name.to_owned(), bytes, offset: self.position, checksum: 0 };
+        self.put(&entry.local())?;
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// Writes data of the member started last.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.crc.update(bytes);
+        self.put(bytes)
+    }
+
+    /// Writes the directory and gives the file back.
+    pub(crate) fn finish(mut self) -> io::Result<OutputFile> {
+        self.end()?;
+        let start = self.position;
+        for i in 0..self.entries.len() {
+            let record = self.entries[i].central();
+            self.put(&record)?;
+        }
+        let end = end_records(self.entries.len() as u64, start, self.position - start);
+        self.put(&end)?;
+        Ok(self.file)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.position += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Fills in the checksum of the member that ends here.
+    fn end(&mut self) -> io::Result<()> {
+        let Some(entry) = self.entries.last_mut() else { return Ok(()) };
+        entry.checksum = self.crc.sum();
+        self.crc.reset();
+        self.file.seek(SeekFrom::Start(entry.offset + CHECKSUM_AT))?;
+        self.file.write_all(&entry.checksum.to_le_bytes())?;
+        self.file.seek(SeekFrom::Start(self.position))?;
+        Ok(())
+    }
+}
+
+impl Entry {
+    /// Size as stored and as expanded.
+    fn size_field(&self) -> u32 {
+        u32::try_from(self.bytes).unwrap_or(ELSEWHERE_32)
+    }
+
+    /// The fields that both headers share, from the version needed to the expanded size.
+    fn common(&self, record: &mut Record, is_zip64: bool) {
+        record.u16(if is_zip64 { 45 } else { 20 });
+        // Names that are not ASCII are marked as UTF-8.
+        record.u16(if self.name.is_ascii() { 0 } else { 1 << 11 });
+        record.u16(0); // stored
+        record.u16(0); // midnight
+        record.u16(DATE);
+        record.u32(self.checksum);
+        record.u32(self.size_field());
+        record.u32(self.size_field());
+        record.u16(u16::try_from(self.name.len()).expect("names are at most 65,535 bytes long"));
+    }
+
+    fn local(&self) -> Vec<u8> {
+        let is_zip64 = self.size_field() == ELSEWHERE_32;
+        let mut record = Record::new(b"PK\x03\x04");
+        self.common(&mut record, is_zip64);
+        record.u16(if is_zip64 { 20 } else { 0 });
+        record.0.extend_from_slice(self.name.as_bytes());
+        if is_zip64 {
+            record.zip64(&[self.bytes, self.bytes]);
+        }
+        record.0
+    }
+
+    fn central(&self) -> Vec<u8> {
+        let offset = u32::try_from(self.offset).unwrap_or(ELSEWHERE_32);
+        let mut elsewhere = Vec::new();
+        if self.size_field() == ELSEWHERE_32 {
+            elsewhere.extend([self.bytes, self.bytes]);
+        }
+        if offset == ELSEWHERE_32 {
+            elsewhere.push(self.offset);
+        }
+        let mut record = Record::new(b"PK\x01\x02");
+        record.u16(3 << 8 | 45); // made on Unix
+        self.common(&mut record, !elsewhere.is_empty());
+        record.u16(if elsewhere.is_empty() { 0 } else { 4 + 8 * elsewhere.len() as u16 });
+        record.u16(0); // no comment
+        record.u16(0); // first disk
+        record.u16(0); // no internal attributes
+        record.u32(ATTRIBUTES);
+        record.u32(offset);
+        record.0.extend_from_slice(self.name.as_bytes());
+        if !elsewhere.is_empty() {
+            record.zip64(&elsewhere);
+        }
+        record.0
+    }
+}
+
+/// The records after a directory of `entries` entries that lies at `start .. start + bytes`.
+fn end_records(entries: u64, start: u64, bytes: u64) -> Vec<u8> {
+    let short_entries = u16::try_from(entries).unwrap_or(ELSEWHERE_16);
+    let short_bytes = u32::try_from(bytes).unwrap_or(ELSEWHERE_32);
+    let short_start = u32::try_from(start).unwrap_or(ELSEWHERE_32);
+    let mut records = Vec::new();
+    if short_entries == ELSEWHERE_16 || short_bytes == ELSEWHERE_32 || short_start == ELSEWHERE_32 {
+        let mut end64 = Record::new(b"PK\x06\x06");
+        end64.u64(44); // bytes that follow
+        end64.u16(3 << 8 | 45);
+        end64.u16(45);
+        end64.u32(0); // this disk
+        end64.u32(0); // the directory's disk
+        end64.u64(entries); // on this disk
+        end64.u64(entries);
+        end64.u64(bytes);
+        end64.u64(start);
+        let mut locator = Record::new(b"PK\x06\x07");
+        locator.u32(0);
+        locator.u64(start + bytes);
+        locator.u32(1); // disks
+        records.extend(end64.0);
+        records.extend(locator.0);
+    }
+    let mut end = Record::new(b"PK\x05\x06");
+    end.u16(0);
+    end.u16(0);
+    end.u16(short_entries);
+    end.u16(short_entries);
+    end.u32(short_bytes);
+    end.u32(short_start);
+    end.u16(0); // no comment
+    records.extend(end.0);
+    records
+}
+
+/// A record under construction, little-endian.
+struct Record(Vec<u8>);
+
+impl Record {
+    fn new(signature: &[u8; 4]) -> Record {
+        Record(signature.to_vec())
+    }
+
+    fn u16(&mut self, value: u16) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn u32(&mut self, value: u32) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn u64(&mut self, value: u64) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// The extra field with the values that stand elsewhere.
+    fn zip64(&mut self, values: &[u64]) {
+        self.u16(1);
+        self.u16(8 * values.len() as u16);
+        values.iter().for_each(|&value| self.u64(value));
+    }
+}

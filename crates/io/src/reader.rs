@@ -1,0 +1,199 @@
+//! One tensor's data as a stream of bytes: little-endian, row-major, in the tensor's layout.
+//!
+//! Byte order is converted and codes are checked here, in place; element types are not.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use flate2::Crc;
+use truecast_core::DType;
+
+use crate::error::Error;
+use crate::npz::{ArchiveError, Member, MemberStream, OpenError, inflating};
+use crate::tensor::Tensor;
+use crate::window::Window;
+
+/// Reads one tensor from its first byte to its last.
+///
+/// Owns what it needs; any number of readers of one [`Source`](crate::Source) work in parallel.
+#[derive(Debug)]
+pub struct TensorReader {
+    path: Arc<Path>,
+    name: String,
+    dtype: DType,
+    stream: Stream,
+    decoding: Decoding,
+    /// Bytes delivered and bytes to come.
+    delivered: u64,
+    remaining: u64,
+    /// The rest of an element of which a caller's buffer took the beginning: the last `held` bytes.
+    element: [u8; 8],
+    held: usize,
+}
+
+/// What happens to bytes on their way.
+#[derive(Debug)]
+pub(crate) struct Decoding {
+    /// The length of the units whose bytes are reversed.
+    pub(crate) swap: Option<usize>,
+    /// The width of codes that take a byte each.
+    pub(crate) code_bits: Option<u32>,
+}
+
+/// Where bytes come from.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    /// A stretch of the file: every read is one positioned read into the caller's buffer.
+    Plain(Window),
+    /// A member of an archive, with its checksum so far.
+    Member { stream: MemberStream, crc: Crc, name: String, expected: u32 },
+}
+
+impl Stream {
+    /// A member, read up to `offset`.
+    pub(crate) fn member(member: &Member, file: &Arc<File>, offset: u64) -> Result<Stream, OpenError> {
+        let (mut stream, mut crc) = (member.stream(file), Crc::new());
+        let mut header = vec![0; usize::try_from(offset).unwrap_or(usize::MAX)];
+        stream.read_exact(&mut header).map_err(|e| inflating(&member.name, e))?;
+        crc.update(&header);
+        Ok(Stream::Member { stream, crc, name: member.name.clone(), expected: member.checksum })
+    }
+}
+
+impl TensorReader {
+    pub(crate) fn new(
+        path: Arc<Path>,
+        tensor: &Tensor,
+        stream: Stream,
+        decoding: Decoding,
+    ) -> Result<TensorReader, Error> {
+        let mut reader = TensorReader {
+            path,
+            name: tensor.name.clone(),
+            dtype: tensor.dtype,
+            stream,
+            decoding,
+            delivered: 0,
+            remaining: tensor.bytes(),
+            element: [0; 8],
+            held: 0,
+        };
+        if reader.remaining == 0 {
+            reader.end()?;
+        }
+        Ok(reader)
+    }
+
+    /// Bytes that are still to be read.
+    pub fn remaining(&self) -> u64 {
+        self.remaining
+    }
+
+    /// Fills `buf` with the next bytes of the tensor; buffers may end anywhere, also inside an element.
+    ///
+    /// Result: little-endian elements in the tensor's layout, whatever the file has.
+    /// Cost: for an uncompressed tensor one positioned read into `buf`; no allocation.
+    ///
+    /// # Errors
+    /// [`Error::DataLength`] if `buf` is longer than [`remaining`](TensorReader::remaining); [`Error::ReadTensor`];
+    /// [`Error::CodeTooWide`] for a byte that is no code of a type narrower than a byte; [`Error::Npz`] for damaged
+    /// compressed data, which may be found only at the tensor's end. After an error the reader is of no use.
+    pub fn read(&mut self, buf: &mut [u8]) -> Result<(), Error> {
+        let wanted = buf.len() as u64;
+        if wanted > self.remaining {
+            let path = self.path.to_path_buf();
+            return Err(Error::DataLength { path, expected: self.remaining, actual: wanted });
+        }
+        if wanted == 0 {
+            return Ok(());
+        }
+        match self.decoding.swap {
+            None => self.fetch(buf)?,
+            Some(unit) => self.fetch_swapped(buf, unit)?,
+        }
+        self.check_codes(buf)?;
+        self.delivered += wanted;
+        self.remaining -= wanted;
+        if self.remaining == 0 {
+            self.end()?;
+        }
+        Ok(())
+    }
+
+    /// Fills `buf` from the stream as it is.
+    fn fetch(&mut self, buf: &mut [u8]) -> Result<(), Error> {
+        let result = match &mut self.stream {
+            Stream::Plain(window) => window.fill(buf),
+            Stream::Member { stream, crc, .. } => stream.read_exact(buf).map(|()| crc.update(buf)),
+        };
+        result.map_err(|e| self.failed(e))
+    }
+
+    fn fetch_swapped(&mut self, mut buf: &mut [u8], unit: usize) -> Result<(), Error> {
+        if self.held > 0 {
+            let first = unit - self.held;
+            let taken = self.held.min(buf.len());
+            buf[..taken].copy_from_slice(&self.element[first..first + taken]);
+            self.held -= taken;
+            buf = &mut buf[taken..];
+        }
+        let (whole, rest) = buf.split_at_mut(buf.len() / unit * unit);
+        self.fetch(whole)?;
+        whole.chunks_exact_mut(unit).for_each(<[u8]>::reverse);
+        if !rest.is_empty() {
+            let mut element = self.element;
+            self.fetch(&mut element[..unit])?;
+            element[..unit].reverse();
+            rest.copy_from_slice(&element[..rest.len()]);
+            (self.element, self.held) = (element, unit - rest.len());
+        }
+        Ok(())
+    }
+
+    fn check_codes(&self, buf: &[u8]) -> Result<(), Error> {
+        let Some(bits) = self.decoding.code_bits else { return Ok(()) };
+        // One pass that does not branch; the culprit is looked for only if there is one.
+        if buf.iter().fold(0, |all, byte| all | byte) >> bits == 0 {
+            return Ok(());
+        }
+        let found = buf.iter().enumerate().find(|(_, byte)| **byte >> bits != 0);
+        found.map_or(Ok(()), |(i, &byte)| {
+            Err(Error::CodeTooWide {
+                path: self.path.to_path_buf(),
+                tensor: self.name.clone(),
+                index: self.delivered + i as u64,
+                byte,
+                bits,
+                dtype: self.dtype,
+            })
+        })
+    }
+
+    /// The tensor is read: a member must end here, and its checksum must be right.
+    fn end(&mut self) -> Result<(), Error> {
+        let Stream::Member { stream, crc, name, expected } = &mut self.stream else { return Ok(()) };
+        let (member, expected, actual) = (name.clone(), *expected, crc.sum());
+        let cause = match stream.read(&mut [0]) {
+            Ok(0) if actual == expected => return Ok(()),
+            Ok(0) => ArchiveError::Checksum { member, expected, actual },
+            Ok(_) => ArchiveError::Inflate { member, reason: "more data than announced".into() },
+            Err(error) => return Err(self.failed(error)),
+        };
+        Err(Error::Npz { path: self.path.to_path_buf(), cause })
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        let path = self.path.to_path_buf();
+        let (offset, error) = match &self.stream {
+            Stream::Plain(window) => (window.file_offset(), error),
+            Stream::Member { name, .. } => match inflating(name, error) {
+                OpenError::Archive(cause) => return Error::Npz { path, cause },
+                OpenError::Io(error) => (self.delivered, error),
+                OpenError::Npy(member, cause) => return Error::Npy { path, member: Some(member), cause },
+            },
+        };
+        Error::ReadTensor { path, tensor: self.name.clone(), offset, source: error }
+    }
+}

@@ -1,0 +1,118 @@
+//! From tensors to the bytes of a header, as `docs/spec/checkpoints.md §1.5` and §1.8 say, to the byte.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use truecast_core::DType;
+
+use super::{MAX_HEADER_BYTES, METADATA_KEY, name_of, rank_of};
+use crate::tensor::Tensor;
+use crate::writer::Refusal;
+
+/// The canonical order: type rank descending, then name in byte order. What is not a tensor of a safetensors file comes
+/// last.
+///
+/// Result: indices into `tensors`.
+/// Source: `docs/spec/checkpoints.md §1.5`.
+pub fn canonical_order(tensors: &[Tensor]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..tensors.len()).collect();
+    order.sort_by(|&a, &b| {
+        let (a, b) = (&tensors[a], &tensors[b]);
+        rank_of(b.dtype).cmp(&rank_of(a.dtype)).then_with(|| a.name.as_bytes().cmp(b.name.as_bytes()))
+    });
+    order
+}
+
+/// The order in which the data is written: the given one if every tensor then starts at a multiple of its element size,
+/// otherwise the canonical one, in which it always does.
+pub(crate) fn data_order(tensors: &[Tensor]) -> Vec<usize> {
+    let mut offset = 0u64;
+    let is_aligned = tensors.iter().all(|tensor| {
+        // Elements of at most 8 bits may start anywhere. The header's length is a multiple of 8.
+        let size = u64::from(tensor.dtype.storage_bits().unwrap_or(8).div_ceil(8));
+        let fits = offset.is_multiple_of(size);
+        offset = offset.saturating_add(tensor.bytes());
+        fits
+    });
+    if is_aligned { (0..tensors.len()).collect() } else { canonical_order(tensors) }
+}
+
+/// What forbids a tensor in a safetensors file beyond what every container forbids.
+pub(crate) fn refusal(tensor: &Tensor) -> Option<Refusal> {
+    if tensor.name == METADATA_KEY {
+        return Some(Refusal::ReservedName);
+    }
+    let bits = tensor.dtype.storage_bits().map(|b| u128::from(tensor.len()) * u128::from(b));
+    if bits.is_none_or(|b| b % 8 != 0) {
+        return Some(Refusal::PartialByte { dtype: tensor.dtype });
+    }
+    // §1.4: torch cannot read such a tensor although the total is even.
+    if tensor.dtype == DType::F4E2M1 && tensor.shape.last().is_some_and(|d| d % 2 != 0) {
+        return Some(Refusal::OddLastDimension);
+    }
+    None
+}
+
+/// The start of a file: the length and the header. `None` if it is longer than allowed, with that length.
+pub(crate) fn emit(tensors: &[Tensor], order: &[usize], metadata: &BTreeMap<String, String>) -> Result<Vec<u8>, u64> {
+    let mut text = String::from("{");
+    text.push_str("\"");
+    text.push_str(METADATA_KEY);
+    text.push_str("\":{");
+    let format = ("format", "pt");
+    let given = metadata.iter().map(|(k, v)| (k.as_str(), v.as_str()));
+    // §1.7: keys in byte order, `format` always present.
+    let mut pairs: BTreeMap<&str, &str> = given.collect();
+    pairs.entry(format.0).or_insert(format.1);
+    for (i, (key, value)) in pairs.into_iter().enumerate() {
+        if i > 0 {
+            text.push(',');
+        }
+        quote(&mut text, key);
+        text.push(':');
+        quote(&mut text, value);
+    }
+    text.push('}');
+    let mut offset = 0u64;
+    for &index in order {
+        let tensor = &tensors[index];
+        let end = offset.saturating_add(tensor.bytes());
+        text.push(',');
+        quote(&mut text, &tensor.name);
+        let name = name_of(tensor.dtype).unwrap_or_default();
+        let shape: Vec<String> = tensor.shape.iter().map(u64::to_string).collect();
+        write!(text, r#":{{"dtype":"{name}","shape":[{}],"data_offsets":[{offset},{end}]}}"#, shape.join(","))
+            .expect("writing to a string cannot fail");
+        offset = end;
+    }
+    text.push('}');
+    while !text.len().is_multiple_of(8) {
+        text.push(' ');
+    }
+    let bytes = text.len() as u64;
+    if bytes > MAX_HEADER_BYTES {
+        return Err(bytes);
+    }
+    let mut header = bytes.to_le_bytes().to_vec();
+    header.extend_from_slice(text.as_bytes());
+    Ok(header)
+}
+
+/// §1.8, rule 2.
+fn quote(text: &mut String, string: &str) {
+    text.push('"');
+    for c in string.chars() {
+        match c {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\u{8}' => text.push_str("\\b"),
+            '\t' => text.push_str("\\t"),
+            '\n' => text.push_str("\\n"),
+            '\u{c}' => text.push_str("\\f"),
+            '\r' => text.push_str("\\r"),
+            '\0'..='\u{1f}' => write!(text, "\\u{:04x}", u32::from(c)).expect("writing to a string cannot fail"),
+            _ => text.push(c),
+        }
+    }
+    text.push('"');
+}

@@ -1,0 +1,482 @@
+//! From the bytes of a header to [`Header`], by rules V1 to V20 of `docs/spec/checkpoints.md §1.6`.
+//!
+//! Nothing is taken on trust: the JSON is visited as a stream, so that a repeated key is seen, and what is kept is
+//! proportional to the text. V20 (nesting) needs no counter: a visitor that expects a number or a string refuses `[` and
+//! `{` before it enters them, and nothing unknown is skipped over.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::io;
+
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use truecast_core::{DType, Layout};
+
+use super::{Header, MAX_HEADER_BYTES, METADATA_KEY, NAMES};
+use crate::error::Shown;
+use crate::tensor::{MAX_RANK, Tensor, checked_len};
+use crate::window::Window;
+
+/// Which rule of `docs/spec/checkpoints.md §1.6` a file breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum HeaderError {
+    /// V1.
+    #[error("a file of {file_bytes} bytes is too short for a safetensors header; it is truncated or something else")]
+    TooShort { file_bytes: u64 },
+    /// V2.
+    #[error("offset 0: header length {bytes} exceeds the limit of {MAX_HEADER_BYTES}; not a safetensors file")]
+    HeaderTooLong { bytes: u64 },
+    /// V3.
+    #[error(
+        "offset 0: a header of {bytes} bytes does not fit a file of {file_bytes}; it is truncated or something else"
+    )]
+    HeaderPastEnd { bytes: u64, file_bytes: u64 },
+    /// V4.
+    #[error("offset {offset}: header is not UTF-8")]
+    NotUtf8 { offset: u64 },
+    /// V5.
+    #[error("offset 8: header does not begin with {{")]
+    NotAnObject,
+    /// V6.
+    #[error("offset {offset}: header goes on after its object; only blanks may follow")]
+    AfterObject { offset: u64 },
+    /// V4 (lone surrogates), V19, V20, and text that is not JSON.
+    #[error("offset {offset}: {}{message}", InTensor(tensor.as_deref()))]
+    Json { offset: u64, tensor: Option<String>, message: String },
+    /// V7.
+    #[error("tensor {}: name occurs twice", Shown(tensor))]
+    DuplicateTensor { tensor: String },
+    /// V8.
+    #[error("tensor {}: field {field:?} occurs twice", Shown(tensor))]
+    DuplicateField { tensor: String, field: &'static str },
+    /// V8.
+    #[error("{METADATA_KEY} occurs twice")]
+    DuplicateMetadata,
+    /// V9.
+    #[error("{METADATA_KEY}: key {} occurs twice", Shown(key))]
+    DuplicateMetadataKey { key: String },
+    /// V10.
+    #[error("tensor {}: unknown field {}", Shown(tensor), Shown(field))]
+    UnknownField { tensor: String, field: String },
+    /// V10.
+    #[error("tensor {}: no field {field:?}", Shown(tensor))]
+    MissingField { tensor: String, field: &'static str },
+    /// V11.
+    #[error("tensor {}: unknown dtype {}", Shown(tensor), Shown(dtype))]
+    UnknownDtype { tensor: String, dtype: String },
+    /// V12.
+    #[error("tensor {}: {field}: {found} is not a plain integer from 0 to 2^64-1", Shown(tensor))]
+    NotAnInteger { tensor: String, field: &'static str, found: String },
+    /// V12.
+    #[error("tensor {}: data_offsets does not hold exactly two numbers", Shown(tensor))]
+    OffsetCount { tensor: String },
+    /// V13.
+    #[error("tensor {}: shape has 2^63 elements or more", Shown(tensor))]
+    ShapeTooBig { tensor: String },
+    /// V14.
+    #[error("tensor {}: more than {MAX_RANK} dimensions", Shown(tensor))]
+    RankTooHigh { tensor: String },
+    /// V15.
+    #[error("tensor {}: {len} elements of {dtype} are no whole number of bytes below 2^61", Shown(tensor))]
+    NotWholeBytes { tensor: String, len: u64, dtype: DType },
+    /// V16.
+    #[error("tensor {}: data_offsets [{begin}, {end}] where shape and dtype need {bytes} bytes", Shown(tensor))]
+    WrongLength { tensor: String, begin: u64, end: u64, bytes: u64 },
+    /// V17.
+    #[error(
+        "tensor {}: data begins at {begin} where {expected} is due; tensors overlap or leave a hole",
+        Shown(tensor)
+    )]
+    NotContiguous { tensor: String, begin: u64, expected: u64 },
+    /// V18.
+    #[error("tensors end at {end} of a data buffer of {data_bytes} bytes; the file is truncated or damaged")]
+    DataLength { end: u64, data_bytes: u64 },
+}
+
+struct InTensor<'a>(Option<&'a str>);
+
+impl fmt::Display for InTensor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(name) => write!(f, "tensor {}: ", Shown(name)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why a header could not be had: the file's fault or the system's.
+pub(crate) enum ReadError {
+    Header(HeaderError),
+    Io(io::Error),
+}
+
+impl From<HeaderError> for ReadError {
+    fn from(cause: HeaderError) -> ReadError {
+        ReadError::Header(cause)
+    }
+}
+
+impl Header {
+    /// Reads the header of a file of `file_bytes` bytes. Returns also where the data buffer starts.
+    pub(crate) fn read(mut file: Window, file_bytes: u64) -> Result<(Header, u64), ReadError> {
+        if file_bytes < 8 {
+            return Err(HeaderError::TooShort { file_bytes }.into());
+        }
+        let mut length = [0; 8];
+        file.fill(&mut length).map_err(ReadError::Io)?;
+        let bytes = u64::from_le_bytes(length);
+        if bytes > MAX_HEADER_BYTES {
+            return Err(HeaderError::HeaderTooLong { bytes }.into());
+        }
+        let data_start = 8 + bytes;
+        if data_start > file_bytes {
+            return Err(HeaderError::HeaderPastEnd { bytes, file_bytes }.into());
+        }
+        let mut text = vec![0; bytes as usize];
+        file.fill(&mut text).map_err(ReadError::Io)?;
+        Ok((Header::parse(&text, file_bytes - data_start)?, data_start))
+    }
+
+    /// Reads a header's text, without the eight bytes before it; `data_bytes` is the length of the data buffer.
+    ///
+    /// Cost: memory proportional to `text`.
+    /// Source: `docs/spec/checkpoints.md §1.6`, V4 to V20.
+    ///
+    /// # Errors
+    /// The first rule found broken.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_io::safetensors::{Header, HeaderError};
+    /// let text = br#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
+    /// assert_eq!(Header::parse(text, 8).unwrap().tensors[0].shape, [2]);
+    /// assert_eq!(Header::parse(text, 12), Err(HeaderError::DataLength { end: 8, data_bytes: 12 }));
+    /// ```
+    pub fn parse(text: &[u8], data_bytes: u64) -> Result<Header, HeaderError> {
+        let text =
+            std::str::from_utf8(text).map_err(|e| HeaderError::NotUtf8 { offset: 8 + e.valid_up_to() as u64 })?;
+        if !text.starts_with('{') {
+            return Err(HeaderError::NotAnObject);
+        }
+        let context = Context::default();
+        let mut json = serde_json::Deserializer::from_str(text);
+        let parsed = json.deserialize_map(Object(&context)).map_err(|error| {
+            let (cause, tensor) = (context.cause.take(), context.tensor.take());
+            cause.unwrap_or_else(|| HeaderError::Json {
+                offset: offset_in(text, &error),
+                tensor,
+                message: reason(&error),
+            })
+        })?;
+        json.end().map_err(|error| HeaderError::AfterObject { offset: offset_in(text, &error) })?;
+        check(parsed, data_bytes)
+    }
+}
+
+/// Offset in the file of the character that a JSON error points at.
+fn offset_in(text: &str, error: &serde_json::Error) -> u64 {
+    let before: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+    8 + (before + error.column().saturating_sub(1)).min(text.len()) as u64
+}
+
+/// A JSON error's message without its line and column, which mean nothing inside a binary file.
+fn reason(error: &serde_json::Error) -> String {
+    let mut message = error.to_string();
+    if let Some(end) = message.rfind(" at line ") {
+        message.truncate(end);
+    }
+    // The message may quote a string of the file.
+    Cow::from(message).chars().take(200).flat_map(|c| if c.is_control() { ' ' } else { c }.to_lowercase()).collect()
+}
+
+/// What a visitor found out before it gave up; serde's errors carry text only.
+#[derive(Default)]
+struct Context {
+    cause: RefCell<Option<HeaderError>>,
+    tensor: RefCell<Option<String>>,
+}
+
+impl Context {
+    fn fail<E: serde::de::Error>(&self, cause: HeaderError) -> E {
+        let error = E::custom("rule broken");
+        *self.cause.borrow_mut() = Some(cause);
+        error
+    }
+}
+
+/// A tensor as written, before any arithmetic.
+struct Parsed {
+    dtype: DType,
+    shape: Vec<u64>,
+    begin: u64,
+    end: u64,
+    /// Position in the header: keeps empty tensors at one offset in the order in which they are written.
+    position: usize,
+}
+
+#[derive(Default)]
+struct ParsedHeader {
+    tensors: HashMap<String, Parsed>,
+    metadata: Option<BTreeMap<String, String>>,
+}
+
+/// The header's object.
+struct Object<'c>(&'c Context);
+
+impl<'de> Visitor<'de> for Object<'_> {
+    type Value = ParsedHeader;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object that maps names to tensors")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ParsedHeader, A::Error> {
+        let context = self.0;
+        let mut header = ParsedHeader::default();
+        let mut has_metadata = false;
+        while let Some(name) = map.next_key::<String>()? {
+            if name == METADATA_KEY {
+                if has_metadata {
+                    return Err(context.fail(HeaderError::DuplicateMetadata));
+                }
+                has_metadata = true;
+                header.metadata = map.next_value_seed(Metadata(context))?;
+                continue;
+            }
+            let position = header.tensors.len();
+            match header.tensors.entry(name) {
+                Entry::Occupied(entry) => {
+                    return Err(context.fail(HeaderError::DuplicateTensor { tensor: entry.key().clone() }));
+                }
+                Entry::Vacant(entry) => {
+                    let seed = TensorFields { context, name: entry.key(), position };
+                    match map.next_value_seed(seed) {
+                        Ok(parsed) => entry.insert(parsed),
+                        Err(error) => {
+                            *context.tensor.borrow_mut() = Some(entry.into_key());
+                            return Err(error);
+                        }
+                    };
+                }
+            }
+        }
+        Ok(header)
+    }
+}
+
+/// `__metadata__`: an object of strings, or `null`, which counts as absent (V19).
+struct Metadata<'c>(&'c Context);
+
+impl<'de> DeserializeSeed<'de> for Metadata<'_> {
+    type Value = Option<BTreeMap<String, String>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        json.deserialize_option(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Metadata<'_> {
+    type Value = Option<BTreeMap<String, String>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{METADATA_KEY} to map strings to strings")
+    }
+
+    fn visit_none<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        json.deserialize_map(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut metadata = BTreeMap::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if metadata.contains_key(&key) {
+                return Err(self.0.fail(HeaderError::DuplicateMetadataKey { key }));
+            }
+            metadata.insert(key, map.next_value::<String>()?);
+        }
+        Ok(Some(metadata))
+    }
+}
+
+/// The object of one tensor: exactly `dtype`, `shape` and `data_offsets`, in any order.
+struct TensorFields<'c> {
+    context: &'c Context,
+    name: &'c str,
+    position: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for TensorFields<'_> {
+    type Value = Parsed;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Parsed, D::Error> {
+        json.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for TensorFields<'_> {
+    type Value = Parsed;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with dtype, shape and data_offsets")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parsed, A::Error> {
+        let TensorFields { context, name, position } = self;
+        let tensor = || name.to_owned();
+        let once = |is_new: bool, field: &'static str| match is_new {
+            true => Ok(()),
+            false => Err(context.fail::<A::Error>(HeaderError::DuplicateField { tensor: tensor(), field })),
+        };
+        let (mut dtype, mut shape, mut offsets) = (None, None, None);
+        while let Some(field) = map.next_key::<String>()? {
+            match field.as_str() {
+                "dtype" => {
+                    once(dtype.is_none(), "dtype")?;
+                    let text: String = map.next_value()?;
+                    let Some((_, known)) = NAMES.iter().find(|(n, _)| *n == text) else {
+                        return Err(context.fail(HeaderError::UnknownDtype { tensor: tensor(), dtype: text }));
+                    };
+                    dtype = Some(*known);
+                }
+                "shape" => {
+                    once(shape.is_none(), "shape")?;
+                    shape = Some(map.next_value_seed(Numbers { context, name, field: "shape", most: MAX_RANK })?);
+                }
+                "data_offsets" => {
+                    once(offsets.is_none(), "data_offsets")?;
+                    let pair = map.next_value_seed(Numbers { context, name, field: "data_offsets", most: 2 })?;
+                    let [begin, end] = pair[..] else {
+                        return Err(context.fail(HeaderError::OffsetCount { tensor: tensor() }));
+                    };
+                    offsets = Some((begin, end));
+                }
+                _ => return Err(context.fail(HeaderError::UnknownField { tensor: tensor(), field })),
+            }
+        }
+        let missing = |field| context.fail::<A::Error>(HeaderError::MissingField { tensor: tensor(), field });
+        let dtype = dtype.ok_or_else(|| missing("dtype"))?;
+        let shape = shape.ok_or_else(|| missing("shape"))?;
+        let (begin, end) = offsets.ok_or_else(|| missing("data_offsets"))?;
+        Ok(Parsed { dtype, shape, begin, end, position })
+    }
+}
+
+/// An array of at most `most` plain integers.
+#[derive(Clone, Copy)]
+struct Numbers<'c> {
+    context: &'c Context,
+    name: &'c str,
+    field: &'static str,
+    most: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Numbers<'_> {
+    type Value = Vec<u64>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Vec<u64>, D::Error> {
+        json.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Numbers<'_> {
+    type Value = Vec<u64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to be an array of integers", self.field)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Vec<u64>, A::Error> {
+        let mut numbers = Vec::new();
+        while let Some(number) = sequence.next_element_seed(Number(self))? {
+            if numbers.len() == self.most {
+                let tensor = self.name.to_owned();
+                return Err(self.context.fail(match self.field {
+                    "shape" => HeaderError::RankTooHigh { tensor },
+                    _ => HeaderError::OffsetCount { tensor },
+                }));
+            }
+            numbers.push(number);
+        }
+        Ok(numbers)
+    }
+}
+
+/// One of them (V12). serde_json gives whatever has a sign, a fraction or an exponent as something other than `u64`.
+struct Number<'c>(Numbers<'c>);
+
+impl Number<'_> {
+    fn refuse<E: serde::de::Error>(&self, found: impl fmt::Display) -> E {
+        let Numbers { context, name, field, .. } = self.0;
+        context.fail(HeaderError::NotAnInteger { tensor: name.to_owned(), field, found: found.to_string() })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Number<'_> {
+    type Value = u64;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<u64, D::Error> {
+        json.deserialize_u64(self)
+    }
+}
+
+impl Visitor<'_> for Number<'_> {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to hold integers", self.0.field)
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<u64, E> {
+        Ok(number)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<u64, E> {
+        Err(self.refuse(number))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<u64, E> {
+        Err(self.refuse(format_args!("{number:?}")))
+    }
+}
+
+/// The arithmetic: V13 to V18.
+fn check(parsed: ParsedHeader, data_bytes: u64) -> Result<Header, HeaderError> {
+    let mut entries: Vec<(String, Parsed)> = parsed.tensors.into_iter().collect();
+    entries.sort_unstable_by_key(|(_, t)| (t.begin, t.end, t.position));
+    let mut header = Header {
+        tensors: Vec::with_capacity(entries.len()),
+        begins: Vec::with_capacity(entries.len()),
+        metadata: parsed.metadata.unwrap_or_default(),
+    };
+    let mut due = 0;
+    for (tensor, Parsed { dtype, shape, begin, end, .. }) in entries {
+        let Some(len) = checked_len(&shape) else {
+            return Err(HeaderError::ShapeTooBig { tensor });
+        };
+        let bits = dtype.storage_bits().and_then(|b| len.checked_mul(u64::from(b)));
+        let Some(bytes) = bits.filter(|b| b % 8 == 0).map(|b| b / 8) else {
+            return Err(HeaderError::NotWholeBytes { tensor, len, dtype });
+        };
+        if end.checked_sub(begin) != Some(bytes) {
+            return Err(HeaderError::WrongLength { tensor, begin, end, bytes });
+        }
+        if begin != due {
+            return Err(HeaderError::NotContiguous { tensor, begin, expected: due });
+        }
+        due = end;
+        header.tensors.push(Tensor { name: tensor, dtype, layout: Layout::Packed, shape });
+        header.begins.push(begin);
+    }
+    if due != data_bytes {
+        return Err(HeaderError::DataLength { end: due, data_bytes });
+    }
+    Ok(header)
+}

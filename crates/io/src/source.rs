@@ -1,0 +1,218 @@
+//! An opened container: what it holds and where.
+//!
+//! Opening reads headers only. Data is read by [`crate::reader`].
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use truecast_core::{DType, Layout};
+
+use crate::error::Error;
+use crate::npz::{self, Member};
+use crate::reader::{Decoding, Stream, TensorReader};
+use crate::tensor::{Kind, Tensor};
+use crate::window::Window;
+use crate::{npy, safetensors};
+
+/// An opened container.
+///
+/// It holds one open handle and is shared freely between threads: reads are positioned and do not move anything.
+///
+/// # Examples
+/// ```
+/// use truecast_core::DType;
+/// use truecast_io::Source;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a.npy");
+/// let mut file = b"\x93NUMPY\x01\x00\x37\x00{'descr': '<V1', 'fortran_order': False, 'shape': (2,)}".to_vec();
+/// file.extend_from_slice(&[0x0f, 0x01]);
+/// std::fs::write(&path, file)?;
+/// assert!(Source::open(&path, None).is_err()); // `<V1` does not say which type
+/// let source = Source::open(&path, Some(DType::I4))?;
+/// assert_eq!(source.tensors()[0].dtype, DType::I4);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Source {
+    path: Arc<Path>,
+    kind: Kind,
+    file: Arc<File>,
+    file_bytes: u64,
+    identity: (u64, u64),
+    tensors: Vec<Tensor>,
+    metadata: BTreeMap<String, String>,
+    places: Vec<Place>,
+}
+
+/// Where a tensor's data is.
+#[derive(Debug)]
+enum Place {
+    /// At an offset in the file, with the length of the units to be byte-swapped.
+    File { offset: u64, swap: Option<usize> },
+    /// At an offset in a member of an archive.
+    Member { member: Member, offset: u64, swap: Option<usize> },
+}
+
+impl Source {
+    /// Opens the container that the extension names.
+    ///
+    /// `from` reinterprets the elements of an array (`docs/interfaces.md §3`): it is needed where the file does not
+    /// state the type (`<V1`), and otherwise accepted for elements of its storage size, types narrower than a byte
+    /// counting as one byte. In a `.npz` file it applies to the members whose elements have that size.
+    ///
+    /// Cost: memory proportional to the header, or the archive's directory.
+    /// Source: `docs/spec/checkpoints.md §1.6`, `docs/interfaces.md §4`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the headers; [`Error::FromNotApplicable`] for `from` on a safetensors file, whose
+    /// header states the types; [`Error::UnknownKind`]; [`Error::Io`].
+    pub fn open(path: &Path, from: Option<DType>) -> Result<Source, Error> {
+        let kind = Kind::of_path(path).ok_or_else(|| Error::UnknownKind { path: path.into() })?;
+        if let (Kind::Safetensors, Some(from)) = (kind, from) {
+            return Err(Error::FromNotApplicable { path: path.into(), from });
+        }
+        // Asked before opening, because opening a pipe waits; and again of the handle, because names can change.
+        let found = fs::metadata(path).map_err(Error::io(path, "opening"))?;
+        if !found.is_file() {
+            return Err(Error::NotRegular { path: path.into() });
+        }
+        let file = File::open(path).map_err(Error::io(path, "opening"))?;
+        let found = file.metadata().map_err(Error::io(path, "asking for the size"))?;
+        if !found.is_file() {
+            return Err(Error::NotRegular { path: path.into() });
+        }
+        let mut source = Source {
+            path: path.into(),
+            kind,
+            file: Arc::new(file),
+            file_bytes: found.len(),
+            identity: (found.dev(), found.ino()),
+            tensors: Vec::new(),
+            metadata: BTreeMap::new(),
+            places: Vec::new(),
+        };
+        match kind {
+            Kind::Safetensors => source.list_safetensors()?,
+            Kind::Npy => source.list_npy(from)?,
+            Kind::Npz => source.list_npz(from)?,
+        }
+        Ok(source)
+    }
+
+    fn whole_file(&self) -> Window {
+        Window::new(self.file.clone(), 0, self.file_bytes)
+    }
+
+    fn list_safetensors(&mut self) -> Result<(), Error> {
+        use safetensors::{Header, ReadError};
+        let (header, data_start) = Header::read(self.whole_file(), self.file_bytes).map_err(|e| match e {
+            ReadError::Header(cause) => Error::Safetensors { path: self.path_buf(), cause },
+            ReadError::Io(error) => Error::io(&self.path, "reading the header")(error),
+        })?;
+        let Header { tensors, begins, metadata } = header;
+        self.places = begins.into_iter().map(|b| Place::File { offset: data_start + b, swap: None }).collect();
+        (self.tensors, self.metadata) = (tensors, metadata);
+        Ok(())
+    }
+
+    fn list_npy(&mut self, from: Option<DType>) -> Result<(), Error> {
+        use npy::{Header, ReadError, TENSOR_NAME};
+        let malformed = |cause| Error::Npy { path: self.path_buf(), member: None, cause };
+        let header = Header::read(self.whole_file(), self.file_bytes).map_err(|e| match e {
+            ReadError::Header(cause) => malformed(cause),
+            ReadError::Io(error) => Error::io(&self.path, "reading the header")(error),
+        })?;
+        let dtype = header.dtype(from).map_err(malformed)?;
+        self.places = vec![Place::File { offset: header.data_start, swap: header.swap() }];
+        self.tensors = vec![Tensor { name: TENSOR_NAME.into(), dtype, layout: Header::LAYOUT, shape: header.shape }];
+        Ok(())
+    }
+
+    fn list_npz(&mut self, from: Option<DType>) -> Result<(), Error> {
+        let contents = npz::open(&self.file, self.file_bytes, from).map_err(|e| self.archive_error(e))?;
+        for (tensor, member, header) in contents {
+            self.tensors.push(tensor);
+            self.places.push(Place::Member { member, offset: header.data_start, swap: header.swap() });
+        }
+        Ok(())
+    }
+
+    fn archive_error(&self, error: npz::OpenError) -> Error {
+        let path = self.path_buf();
+        match error {
+            npz::OpenError::Archive(cause) => Error::Npz { path, cause },
+            npz::OpenError::Npy(member, cause) => Error::Npy { path, member: Some(member), cause },
+            npz::OpenError::Io(error) => Error::io(&path, "reading the archive")(error),
+        }
+    }
+
+    fn path_buf(&self) -> PathBuf {
+        self.path.to_path_buf()
+    }
+
+    /// Which container it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The path that it was opened with.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The length of the file when it was opened.
+    pub fn file_bytes(&self) -> u64 {
+        self.file_bytes
+    }
+
+    /// The tensors, in the order of their data.
+    pub fn tensors(&self) -> &[Tensor] {
+        &self.tensors
+    }
+
+    /// `__metadata__` of a safetensors file; empty for others.
+    pub fn metadata(&self) -> &BTreeMap<String, String> {
+        &self.metadata
+    }
+
+    /// The offset in the file of a tensor's first byte; `None` if it is compressed or there is no such tensor.
+    pub fn data_offset(&self, index: usize) -> Option<u64> {
+        match self.places.get(index)? {
+            Place::File { offset, .. } => Some(*offset),
+            Place::Member { member, offset, .. } => member.file_offset(*offset),
+        }
+    }
+
+    /// Starts reading a tensor's data.
+    ///
+    /// # Errors
+    /// [`Error::Npz`] and [`Error::ReadTensor`] if a compressed member cannot be read up to its data.
+    ///
+    /// # Panics
+    /// If `index` is not below the number of tensors.
+    pub fn reader(&self, index: usize) -> Result<TensorReader, Error> {
+        let tensor = &self.tensors[index];
+        let bits = tensor.dtype.storage_bits().filter(|&b| b < 8 && tensor.layout == Layout::Bytes);
+        let decoding = |swap| Decoding { swap, code_bits: bits };
+        match &self.places[index] {
+            Place::File { offset, swap } => {
+                let window = Window::new(self.file.clone(), *offset, self.file_bytes);
+                TensorReader::new(self.path.clone(), tensor, Stream::Plain(window), decoding(*swap))
+            }
+            Place::Member { member, offset, swap } => {
+                let stream = Stream::member(member, &self.file, *offset).map_err(|e| self.archive_error(e))?;
+                TensorReader::new(self.path.clone(), tensor, stream, decoding(*swap))
+            }
+        }
+    }
+
+    /// The file at `path` is this one: same device, same inode. Links are followed; a path that names nothing is not.
+    pub fn same_file(&self, path: &Path) -> bool {
+        fs::metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == self.identity)
+    }
+}

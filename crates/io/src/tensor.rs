@@ -1,0 +1,150 @@
+//! What a tensor is while it rests: a name, a type, a layout, a shape. And which containers exist.
+//!
+//! No input or output happens here.
+
+use std::path::Path;
+
+use truecast_core::{DType, Layout};
+
+use crate::error::Error;
+use crate::{npy, safetensors};
+
+/// The highest rank that is read or written (`docs/spec/checkpoints.md §1.6 V14`; NumPy has the same limit).
+pub const MAX_RANK: usize = 64;
+
+/// A container of tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `.safetensors`: many tensors, packed.
+    Safetensors,
+    /// `.npy`: exactly one tensor, without a name.
+    Npy,
+    /// `.npz`: a zip archive of `.npy` members.
+    Npz,
+}
+
+impl Kind {
+    /// The kind that a file name's extension stands for. Case does not matter.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::path::Path;
+    /// use truecast_io::Kind;
+    /// assert_eq!(Kind::of_path(Path::new("a/model.safetensors")), Some(Kind::Safetensors));
+    /// assert_eq!(Kind::of_path(Path::new("model.onnx")), None);
+    /// ```
+    pub fn of_path(path: &Path) -> Option<Kind> {
+        let extension = path.extension()?.to_str()?;
+        [Kind::Safetensors, Kind::Npy, Kind::Npz].into_iter().find(|k| k.extension().eq_ignore_ascii_case(extension))
+    }
+
+    /// The extension, without the dot.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Kind::Safetensors => "safetensors",
+            Kind::Npy => "npy",
+            Kind::Npz => "npz",
+        }
+    }
+}
+
+/// One tensor of a container.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tensor {
+    /// Its name: data, never a path. May be empty and may hold control characters; print it through
+    /// [`Shown`](crate::Shown). A `.npy` file's only tensor is called `data` (`docs/interfaces.md §4`).
+    pub name: String,
+    /// The element type.
+    pub dtype: DType,
+    /// How elements narrower than a byte lie in the file.
+    pub layout: Layout,
+    /// The dimensions, in elements. Empty for a scalar.
+    pub shape: Vec<u64>,
+}
+
+impl Tensor {
+    /// Elements; saturates at `u64::MAX`, which no tensor that was read or may be written reaches.
+    pub fn len(&self) -> u64 {
+        checked_len(&self.shape).unwrap_or(u64::MAX)
+    }
+
+    /// Has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
+    /// Bytes of all elements in this layout; saturates at `u64::MAX`, which also stands for text.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::{DType, Layout};
+    /// use truecast_io::Tensor;
+    /// let mut tensor = Tensor { name: "w".into(), dtype: DType::F4E2M1, layout: Layout::Packed, shape: vec![3, 4] };
+    /// assert_eq!((tensor.len(), tensor.bytes()), (12, 6));
+    /// tensor.layout = Layout::Bytes;
+    /// assert_eq!(tensor.bytes(), 12);
+    /// ```
+    pub fn bytes(&self) -> u64 {
+        self.checked_bytes().unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn checked_bytes(&self) -> Option<u64> {
+        self.dtype.bytes_in(self.layout, checked_len(&self.shape)?)
+    }
+}
+
+/// The number of elements, if the product of the nonzero dimensions is below 2^63.
+///
+/// Zero dimensions are left out of the limit's product, so that `[0, 2^63, 2^63]` is not accepted either: other readers
+/// multiply from left to right (`docs/spec/checkpoints.md §1.6 V13`).
+pub(crate) fn checked_len(shape: &[u64]) -> Option<u64> {
+    let mut product = 1u64;
+    for &dimension in shape.iter().filter(|&&d| d != 0) {
+        product = product.checked_mul(dimension).filter(|&p| p < 1 << 63)?;
+    }
+    Some(if shape.contains(&0) { 0 } else { product })
+}
+
+/// The layout that a container gives elements of a type.
+///
+/// # Errors
+/// [`Error::NoForm`] if the container cannot hold the type at all.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{DType, Layout};
+/// use truecast_io::{Kind, layout_for};
+/// assert_eq!(layout_for(Kind::Safetensors, DType::F4E2M1).unwrap(), Layout::Packed);
+/// assert_eq!(layout_for(Kind::Npy, DType::I4).unwrap(), Layout::Bytes);
+/// assert!(layout_for(Kind::Safetensors, DType::I4).is_err()); // safetensors has no name for it
+/// ```
+pub fn layout_for(kind: Kind, dtype: DType) -> Result<Layout, Error> {
+    let layout = match kind {
+        Kind::Safetensors => safetensors::name_of(dtype).map(|_| Layout::Packed),
+        Kind::Npy | Kind::Npz => npy::descr_of(dtype).map(|_| Layout::Bytes),
+    };
+    layout.ok_or(Error::NoForm { kind, dtype })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_checked_without_the_zeros() {
+        assert_eq!(checked_len(&[]), Some(1));
+        assert_eq!(checked_len(&[3, 0, 5]), Some(0));
+        assert_eq!(checked_len(&[(1 << 63) - 1]), Some((1 << 63) - 1));
+        assert_eq!(checked_len(&[1 << 63]), None);
+        assert_eq!(checked_len(&[0, 1 << 32, 1 << 31]), None);
+        assert_eq!(checked_len(&[1 << 40, 1 << 40]), None);
+    }
+
+    #[test]
+    fn kinds_are_known_by_extension() {
+        assert_eq!(Kind::of_path(Path::new("X.NPZ")), Some(Kind::Npz));
+        assert_eq!(Kind::of_path(Path::new("x.npy")), Some(Kind::Npy));
+        assert_eq!(Kind::of_path(Path::new("npy")), None);
+        assert_eq!(Kind::of_path(Path::new(".npy")), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! A stretch of an open file as a stream of its own.
+//!
+//! Positioned reads only: many windows share one handle, in many threads, and none moves another's position.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    file: Arc<File>,
+    start: u64,
+    end: u64,
+    position: u64,
+}
+
+impl Window {
+    /// The bytes `start .. end` of a file.
+    pub(crate) fn new(file: Arc<File>, start: u64, end: u64) -> Window {
+        Window { file, start, end: end.max(start), position: start }
+    }
+
+    /// The offset in the file of the next byte.
+    pub(crate) fn file_offset(&self) -> u64 {
+        self.position
+    }
+
+    /// Fills `buf` with one positioned read.
+    pub(crate) fn fill(&mut self, buf: &mut [u8]) -> io::Result<()> {
+        if buf.len() as u64 > self.end.saturating_sub(self.position) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.file.read_exact_at(buf, self.position).map_err(shrunk)?;
+        self.position += buf.len() as u64;
+        Ok(())
+    }
+}
+
+/// Sizes were checked when the file was opened: an early end means that it changed since.
+fn shrunk(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "the file became shorter while it was read"),
+        _ => error,
+    }
+}
+
+impl Read for Window {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let left = self.end.saturating_sub(self.position);
+        let wanted = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let got = self.file.read_at(&mut buf[..wanted], self.position)?;
+        self.position += got as u64;
+        Ok(got)
+    }
+}
+
+impl Seek for Window {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let target = match to {
+            SeekFrom::Start(offset) => self.start.checked_add(offset),
+            SeekFrom::End(offset) => self.end.checked_add_signed(offset),
+            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
+        };
+        match target.filter(|&t| t >= self.start) {
+            Some(target) => {
+                self.position = target;
+                Ok(target - self.start)
+            }
+            None => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+}

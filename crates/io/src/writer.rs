@@ -1,0 +1,256 @@
+//! A container under construction: header first, then every tensor's bytes, then the name.
+//!
+//! All sizes are known when writing starts, so data is streamed and nothing is kept. Files come into being through
+//! [`crate::atomic`] only.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use truecast_core::{DType, Layout};
+
+use crate::atomic::{Existing, OutputFile};
+use crate::error::Error;
+use crate::npz::ArchiveWriter;
+use crate::tensor::{Kind, MAX_RANK, Tensor, layout_for};
+use crate::{npy, safetensors};
+
+/// Why a container's rules forbid a tensor.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum Refusal {
+    /// Names are unique.
+    #[error("name occurs twice; rename one")]
+    DuplicateName,
+    /// `__metadata__` is not a tensor's name.
+    #[error("name is reserved; rename it")]
+    ReservedName,
+    /// A zip archive stores the length of a name in 16 bits.
+    #[error("name of {bytes} bytes is too long for an archive; rename it")]
+    NameTooLong { bytes: usize },
+    /// `docs/spec/checkpoints.md §1.6` V14.
+    #[error("{rank} dimensions exceed the limit of {MAX_RANK}")]
+    RankTooHigh { rank: usize },
+    /// `docs/spec/checkpoints.md §1.6` V13, V15.
+    #[error("shape is too big")]
+    ShapeTooBig,
+    /// `docs/spec/checkpoints.md §1.4`.
+    #[error("elements of {dtype} fill no whole number of bytes; choose a wider type")]
+    PartialByte { dtype: DType },
+    /// `docs/spec/checkpoints.md §1.4`: PyTorch cannot read it.
+    #[error("last dimension of an f4e2m1 tensor is odd; choose a wider type")]
+    OddLastDimension,
+    /// The bytes are announced in a layout that the container does not have.
+    #[error("layout {found:?} where the container has {expected:?}; lay the data out as layout_for says")]
+    Layout { found: Layout, expected: Layout },
+}
+
+/// Writes a container in a stream.
+///
+/// The destination appears when [`finish`](Writer::finish) succeeds. Dropping the writer leaves nothing behind.
+///
+/// # Examples
+/// ```
+/// use std::collections::BTreeMap;
+/// use truecast_core::{DType, Layout};
+/// use truecast_io::{Existing, Kind, Tensor, Writer};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("a.safetensors");
+/// let tensor = |name: &str, dtype| Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: vec![1] };
+/// let tensors = vec![tensor("byte", DType::U8), tensor("float", DType::F32)];
+/// let mut writer = Writer::create(&path, Kind::Safetensors, tensors, &BTreeMap::new(), Existing::Refuse)?;
+/// assert_eq!(writer.order(), [1, 0]); // as given, the float would start at offset 1
+/// writer.write(&[0, 0, 128, 63])?;
+/// writer.write(&[7])?;
+/// writer.finish()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Writer {
+    path: PathBuf,
+    tensors: Vec<Tensor>,
+    order: Vec<usize>,
+    total_bytes: u64,
+    written: u64,
+    output: Output,
+}
+
+#[derive(Debug)]
+enum Output {
+    Plain(OutputFile),
+    Archive(Archive),
+}
+
+impl Writer {
+    /// Starts a container and writes its header.
+    ///
+    /// `tensors` stand in the data order of their source; [`order`](Writer::order) says in which order their data is to
+    /// be written. For tensors that have no source sort them by [`safetensors::canonical_order`] first. `metadata` is
+    /// written to safetensors files, with `format` added if absent; other containers have no place for it.
+    ///
+    /// Source: `docs/spec/checkpoints.md §1.5`, §1.7, §1.8; `docs/interfaces.md §4`.
+    ///
+    /// # Errors
+    /// [`Error::NoForm`], [`Error::Refused`], [`Error::NotOneTensor`], [`Error::HeaderTooLong`], and those of
+    /// [`OutputFile::create`].
+    pub fn create(
+        path: &Path,
+        kind: Kind,
+        tensors: Vec<Tensor>,
+        metadata: &BTreeMap<String, String>,
+        existing: Existing,
+    ) -> Result<Writer, Error> {
+        let total_bytes = check(path, kind, &tensors)?;
+        let order = match kind {
+            Kind::Safetensors => safetensors::data_order(&tensors),
+            Kind::Npy | Kind::Npz => (0..tensors.len()).collect(),
+        };
+        let header = match kind {
+            Kind::Safetensors => safetensors::emit(&tensors, &order, metadata)
+                .map_err(|bytes| Error::HeaderTooLong { path: path.into(), bytes })?,
+            Kind::Npy => npy_header(&tensors[0]),
+            Kind::Npz => Vec::new(),
+        };
+        let mut file = OutputFile::create(path, existing)?;
+        file.write_all(&header).map_err(Error::io(path, "writing the header"))?;
+        let output = match kind {
+            Kind::Safetensors | Kind::Npy => Output::Plain(file),
+            Kind::Npz => Output::Archive(Archive { zip: ArchiveWriter::new(file), started: 0, lacking: 0 }),
+        };
+        Ok(Writer { path: path.into(), tensors, order, total_bytes, written: 0, output })
+    }
+
+    /// The order in which the tensors' data must be written: indices into the tensors given.
+    pub fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// Bytes of tensor data that must be written in all.
+    pub fn total_bytes(&self) -> u64 {
+        self.total_bytes
+    }
+
+    /// Writes the next bytes of tensor data; calls may split it anywhere, also inside an element or across tensors.
+    ///
+    /// # Errors
+    /// [`Error::DataLength`] for more bytes than were announced; [`Error::Io`]. After an error the writer can only be
+    /// dropped.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let written = self.written.saturating_add(bytes.len() as u64);
+        if written > self.total_bytes {
+            return Err(Error::DataLength { path: self.path.clone(), expected: self.total_bytes, actual: written });
+        }
+        let result = match &mut self.output {
+            Output::Plain(file) => file.write_all(bytes),
+            Output::Archive(archive) => archive.write(&self.tensors, bytes),
+        };
+        result.map_err(Error::io(&self.path, "writing"))?;
+        self.written = written;
+        Ok(())
+    }
+
+    /// Brings the file to rest under its name and returns its size.
+    ///
+    /// # Errors
+    /// [`Error::DataLength`] unless exactly the announced bytes were written; those of [`OutputFile::commit`].
+    pub fn finish(self) -> Result<u64, Error> {
+        let Writer { path, tensors, total_bytes, written, output, .. } = self;
+        if written != total_bytes {
+            return Err(Error::DataLength { path, expected: total_bytes, actual: written });
+        }
+        match output {
+            Output::Plain(file) => file.commit(),
+            Output::Archive(archive) => archive.finish(&tensors).map_err(Error::io(&path, "writing"))?.commit(),
+        }
+    }
+}
+
+/// Checks what the container and its readers demand; returns the bytes of all data.
+fn check(path: &Path, kind: Kind, tensors: &[Tensor]) -> Result<u64, Error> {
+    if kind == Kind::Npy && tensors.len() != 1 {
+        return Err(Error::NotOneTensor { path: path.into(), tensors: tensors.len() });
+    }
+    let mut names = HashSet::new();
+    let mut total = 0u64;
+    for tensor in tensors {
+        let expected = layout_for(kind, tensor.dtype)?;
+        let is_narrow = tensor.dtype.storage_bits().is_some_and(|b| b < 8);
+        let bytes = tensor.checked_bytes().and_then(|b| total.checked_add(b));
+        let refusal = if !names.insert(&tensor.name) {
+            Some(Refusal::DuplicateName)
+        } else if tensor.shape.len() > MAX_RANK {
+            Some(Refusal::RankTooHigh { rank: tensor.shape.len() })
+        } else if is_narrow && tensor.layout != expected {
+            Some(Refusal::Layout { found: tensor.layout, expected })
+        } else if bytes.is_none_or(|b| b >= 1 << 60) {
+            // Far above any file; keeps bits, offsets and the header's length inside 64 bits.
+            Some(Refusal::ShapeTooBig)
+        } else {
+            match kind {
+                Kind::Safetensors => safetensors::refusal(tensor),
+                Kind::Npz if member_name(tensor).len() > usize::from(u16::MAX) => {
+                    Some(Refusal::NameTooLong { bytes: tensor.name.len() })
+                }
+                Kind::Npy | Kind::Npz => None,
+            }
+        };
+        if let Some(cause) = refusal {
+            return Err(Error::Refused { path: path.into(), tensor: tensor.name.clone(), cause });
+        }
+        total = bytes.unwrap_or(total);
+    }
+    Ok(total)
+}
+
+fn npy_header(tensor: &Tensor) -> Vec<u8> {
+    npy::emit(tensor).expect("layout_for has found a form")
+}
+
+fn member_name(tensor: &Tensor) -> String {
+    format!("{}.npy", tensor.name)
+}
+
+/// A `.npz` file's members in the making.
+#[derive(Debug)]
+struct Archive {
+    zip: ArchiveWriter,
+    /// Members started so far, and bytes of data that the last one lacks.
+    started: usize,
+    lacking: u64,
+}
+
+impl Archive {
+    fn write(&mut self, tensors: &[Tensor], mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            if self.lacking == 0 {
+                self.start_member(&tensors[self.started])?;
+                continue;
+            }
+            let now = bytes.len().min(usize::try_from(self.lacking).unwrap_or(usize::MAX));
+            self.zip.write(&bytes[..now])?;
+            self.lacking -= now as u64;
+            bytes = &bytes[now..];
+        }
+        Ok(())
+    }
+
+    fn start_member(&mut self, tensor: &Tensor) -> io::Result<()> {
+        let header = npy_header(tensor);
+        self.zip.start(&member_name(tensor), header.len() as u64 + tensor.bytes())?;
+        self.zip.write(&header)?;
+        self.started += 1;
+        self.lacking = tensor.bytes();
+        Ok(())
+    }
+
+    /// Starts the empty members that are left, and gives the file back complete.
+    fn finish(mut self, tensors: &[Tensor]) -> io::Result<OutputFile> {
+        for tensor in &tensors[self.started..] {
+            self.start_member(tensor)?;
+        }
+        self.zip.finish()
+    }
+}

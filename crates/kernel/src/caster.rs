@@ -1,0 +1,232 @@
+//! [`Caster`]: a conversion that was planned once and runs over bytes with no decisions left.
+
+use crate::buf::{Codes, CodesMut};
+use crate::level::Level;
+use crate::measure::{Counts, Measure};
+use crate::plan::{PlanError, Route, plan};
+use crate::stage::{Pipeline, Refusal, slot_bytes};
+use rayon::prelude::*;
+use std::num::NonZeroUsize;
+use truecast_core::policy::Edge;
+use truecast_core::{CastSpec, DType, Layout};
+
+/// How to run a conversion. None of it changes a bit of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exec {
+    /// Instruction-set level.
+    pub level: Level,
+    /// Most pieces that work is cut into at once. They run on the current rayon pool.
+    pub threads: NonZeroUsize,
+    /// What is counted on the way.
+    pub counting: Counting,
+}
+
+/// What [`Caster::cast`] counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Counting {
+    /// Nothing: [`Counts`] holds the number of elements only.
+    Off,
+    /// Everything that [`Counts`] has.
+    Full,
+}
+
+impl Default for Exec {
+    /// The strongest level, every core, no counting.
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        Self { level: Level::detect(), threads, counting: Counting::Off }
+    }
+}
+
+/// Why a conversion did not happen. The destination's content is then unspecified.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CastError {
+    /// A buffer does not hold what it says.
+    #[error("{len} elements of {dtype} take {expected} bytes, the buffer has {got}")]
+    Length {
+        /// Element type of the buffer.
+        dtype: DType,
+        /// Elements it should hold.
+        len: usize,
+        /// Bytes they take.
+        expected: u64,
+        /// Bytes it has.
+        got: usize,
+    },
+    /// Source and destination hold different numbers of elements.
+    #[error("the source has {src} elements, the destination {dst}")]
+    Count {
+        /// Elements of the source.
+        src: usize,
+        /// Elements of the destination.
+        dst: usize,
+    },
+    /// A buffer's type is not the caster's.
+    #[error("this caster takes {expected}, the buffer holds {got}")]
+    Type {
+        /// The caster's type.
+        expected: DType,
+        /// The buffer's type.
+        got: DType,
+    },
+    /// Text has no fixed-width elements.
+    #[error("text has no fixed-width elements")]
+    Text,
+    /// An `error` policy refused an element.
+    #[error("element {index}: {}", edge_text(*edge))]
+    Value {
+        /// Index of the first such element.
+        index: usize,
+        /// What is wrong with it.
+        edge: Edge,
+    },
+}
+
+fn edge_text(edge: Edge) -> &'static str {
+    match edge {
+        Edge::Nan => "NaN is refused by the policy",
+        Edge::Infinite => "an infinity is refused by the policy",
+        Edge::Negative | Edge::NegativeZero => "a negative value does not fit the destination",
+        Edge::Zero => "the destination has no zero",
+        Edge::Underflow => "the value is below the destination's smallest",
+        Edge::Overflow => "the value is out of the destination's range",
+        Edge::Fraction => "the value is not an integer",
+    }
+}
+
+/// A planned conversion: immutable, to be used from any number of threads.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{spec::onnx::Cast, DType};
+/// use truecast_kernel::{Caster, Codes, CodesMut, Exec};
+/// let caster = Caster::new(&Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?, &Exec::default())?;
+/// let src: Vec<u8> = [1.0f32, 465.0].iter().flat_map(|v| v.to_le_bytes()).collect();
+/// let mut dst = [0; 2];
+/// caster.cast(Codes::new(DType::F32, 2, &src)?, CodesMut::new(DType::F8E4M3Fn, 2, &mut dst)?)?;
+/// assert_eq!(dst, [0x38, 0x7e]); // 465 saturates to 448
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Caster {
+    spec: CastSpec,
+    exec: Exec,
+    route: Route,
+    pipeline: Pipeline,
+    measure: Option<Measure>,
+}
+
+/// Elements per unit of measuring: sums are taken over blocks, and blocks are added in order, so that the result does
+/// not depend on threads (`docs/spec/checkpoints.md §10`).
+pub(crate) const BLOCK: usize = 65_536;
+
+/// A thread gets at least this much (`docs/kernels.md §8`).
+const MIN_BYTES_PER_THREAD: usize = 1 << 20;
+
+impl Caster {
+    /// Plans a conversion.
+    ///
+    /// # Errors
+    /// [`PlanError::Unsupported`] for text, and for complex numbers unless they are copied.
+    pub fn new(spec: &CastSpec, exec: &Exec) -> Result<Caster, PlanError> {
+        let (route, pipeline) = plan(spec, exec.level)?;
+        let measured = exec.counting == Counting::Full && spec.src.is_numeric();
+        let measure = measured.then(|| Measure::of_cast(spec, exec.level));
+        Ok(Caster { spec: *spec, exec: *exec, route, pipeline, measure })
+    }
+
+    /// What is converted.
+    pub fn spec(&self) -> &CastSpec {
+        &self.spec
+    }
+
+    /// The route that was chosen.
+    pub fn route(&self) -> Route {
+        self.route
+    }
+
+    /// Converts `src` into `dst`: formally equivalent to mapping [`truecast_core::cast_one`] over the codes.
+    ///
+    /// Shapes: `src.len() == dst.len()`, in elements; any alignment; padding bits of the last byte are written as zero.
+    /// Result: the same bits on every level, layout and number of threads. Cost: memory-bound for the common routes; no
+    /// allocation but for the counts.
+    ///
+    /// # Errors
+    /// [`CastError::Count`] and [`CastError::Type`] if the buffers do not fit; [`CastError::Value`] under an `error`
+    /// policy only, with the first element that it refuses.
+    pub fn cast(&self, src: Codes<'_>, dst: CodesMut<'_>) -> Result<Counts, CastError> {
+        let mut total = Counts::default();
+        self.cast_next(src, dst, &mut total)?;
+        Ok(total)
+    }
+
+    /// Converts the next part of an array and adds to its counts; `total.elements` is the index of the part's first
+    /// element in messages. If every part but the last holds a multiple of 65,536 elements, counts and errors are those
+    /// of the whole array at once.
+    ///
+    /// # Errors
+    /// As [`Caster::cast`].
+    pub fn cast_next(&self, src: Codes<'_>, dst: CodesMut<'_>, total: &mut Counts) -> Result<(), CastError> {
+        for (expected, got) in [(self.spec.src, src.dtype()), (self.spec.dst, dst.dtype())] {
+            if expected != got {
+                return Err(CastError::Type { expected, got });
+            }
+        }
+        if src.len() != dst.len() {
+            return Err(CastError::Count { src: src.len(), dst: dst.len() });
+        }
+        let (len, offset) = (src.len(), total.elements as usize);
+        if len == 0 {
+            return Ok(());
+        }
+        self.pipeline.prepare(len);
+        let piece = self.piece(len);
+        let (src_layout, dst_layout) = (src.layout(), dst.layout());
+        let bytes = |dtype: DType, layout| piece * dtype.bits_in(layout).expect("text is never planned") as usize / 8;
+        let (src_bytes, dst_bytes) = (bytes(self.spec.src, src_layout), bytes(self.spec.dst, dst_layout));
+        let convert = |(i, (s, d))| {
+            let result = self.piece_of(piece.min(len - i * piece), (src_layout, s), (dst_layout, d));
+            result.map_err(|r| CastError::Value { index: r.index + i * piece + offset, edge: r.edge })
+        };
+        let (src, dst) = (src.bytes(), dst.into_bytes());
+        if self.exec.threads.get() == 1 || len <= piece {
+            let pieces = src.chunks(src_bytes).zip(dst.chunks_mut(dst_bytes)).enumerate();
+            return pieces.map(convert).try_for_each(|counts| {
+                total.add(&counts?);
+                Ok(())
+            });
+        }
+        let pieces = src.par_chunks(src_bytes).zip(dst.par_chunks_mut(dst_bytes)).enumerate();
+        let results: Vec<_> = pieces.map(convert).collect();
+        results.into_iter().try_for_each(|counts| {
+            total.add(&counts?);
+            Ok(())
+        })
+    }
+
+    /// Elements that are converted in one go: a multiple of [`BLOCK`], and exactly that if they are measured.
+    fn piece(&self, len: usize) -> usize {
+        if self.measure.is_some() {
+            return BLOCK;
+        }
+        let per_thread = len.div_ceil(self.exec.threads.get());
+        let at_least = MIN_BYTES_PER_THREAD / slot_bytes(self.spec.src).max(slot_bytes(self.spec.dst));
+        per_thread.max(at_least).next_multiple_of(BLOCK)
+    }
+
+    fn piece_of(&self, len: usize, src: (Layout, &[u8]), dst: (Layout, &mut [u8])) -> Result<Counts, Refusal> {
+        let Some(measure) = &self.measure else {
+            self.pipeline.run(src, dst, len, None)?;
+            let copied = self.spec.src == self.spec.dst && !self.spec.src.is_numeric();
+            return Ok(if copied {
+                Counts::copied(len as u64)
+            } else {
+                Counts { elements: len as u64, ..Counts::default() }
+            });
+        };
+        let mut block = measure.block(src.0, dst.0);
+        self.pipeline.run(src, dst, len, Some(&mut |_, n, s, d| block.tile(n, s, d)))?;
+        Ok(block.finish())
+    }
+}

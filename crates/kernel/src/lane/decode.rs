@@ -1,0 +1,169 @@
+//! Into f32: the hub that encoders start from, and f32 as a destination. Source: `docs/kernels.md §2.6`, §4.10 to §4.13.
+//!
+//! As a hub, an f32 holds the source exactly, or rounded to odd; NaN keeps sign and payload and may be signalling. As a
+//! destination, NaN is quieted here.
+
+use super::{F32_INF, F64_INF, Lane};
+use crate::slot::Slot;
+use std::marker::PhantomData;
+
+/// What a NaN becomes on its way into f32.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NanBits {
+    /// Set in every NaN: the quiet bit of a destination, nothing for the hub.
+    quiet: u32,
+    /// Fraction bits that stay.
+    keep: u32,
+}
+
+impl NanBits {
+    /// The hub: bits as they are.
+    pub const HUB: NanBits = NanBits { quiet: 0, keep: 0x007f_ffff };
+    /// A destination that keeps payloads.
+    pub const QUIET: NanBits = NanBits { quiet: 0x0040_0000, keep: 0x007f_ffff };
+    /// A destination that drops payloads.
+    pub const CANONICAL: NanBits = NanBits { quiet: 0x0040_0000, keep: 0 };
+
+    #[inline(always)]
+    fn apply(self, bits: u32) -> u32 {
+        let nan = (bits & (0xff80_0000 | self.keep)) | self.quiet;
+        if bits & 0x7fff_ffff > F32_INF { nan } else { bits }
+    }
+}
+
+/// f16, by arithmetic (§4.10).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct F16ToF32(pub NanBits);
+impl Lane for F16ToF32 {
+    type Src = u16;
+    type Dst = u32;
+    #[inline(always)]
+    fn one(&self, c: u16) -> u32 {
+        const MAGIC: u32 = 0x3f00_0000; // 2^(q + 23), q = -24
+        let abs = c as u32 & 0x7fff;
+        let normal = (abs << 13) + (112 << 23);
+        let sub = (f32::from_bits(MAGIC | abs) - f32::from_bits(MAGIC)).to_bits();
+        let mut r = if abs < 0x400 { sub } else { normal };
+        r = if abs >= 0x7c00 { F32_INF | (abs & 0x3ff) << 13 } else { r };
+        self.0.apply(r | (c as u32 >> 15) << 31)
+    }
+}
+
+/// bf16: the upper half of an f32.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bf16ToF32(pub NanBits);
+impl Lane for Bf16ToF32 {
+    type Src = u16;
+    type Dst = u32;
+    #[inline(always)]
+    fn one(&self, c: u16) -> u32 {
+        self.0.apply((c as u32) << 16)
+    }
+}
+
+/// tf32 and f32 itself: the bits of f32, of which tf32 has no low 13.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct F32ToF32 {
+    pub nan: NanBits,
+    /// Bits that the source type has.
+    pub mask: u32,
+    /// +Inf of the destination's policy and -Inf.
+    pub inf: [u32; 2],
+}
+impl Lane for F32ToF32 {
+    type Src = u32;
+    type Dst = u32;
+    #[inline(always)]
+    fn one(&self, x: u32) -> u32 {
+        let x = x & self.mask;
+        let inf = if x >> 31 != 0 { self.inf[1] } else { self.inf[0] };
+        if x & 0x7fff_ffff == F32_INF { inf } else { self.nan.apply(x) }
+    }
+}
+
+/// f64 rounded to odd (§4.11), or with everything below 2^-126 reduced to the smallest f32 (§4.12).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct F64ToF32Odd<const REDUCED: bool>;
+impl<const REDUCED: bool> Lane for F64ToF32Odd<REDUCED> {
+    type Src = u64;
+    type Dst = u32;
+    #[inline(always)]
+    fn one(&self, b: u64) -> u32 {
+        let abs = b & 0x7fff_ffff_ffff_ffff;
+        let e = abs >> 52;
+        let normal = (abs.wrapping_sub(896 << 52) >> 29) | (abs & 0x1fff_ffff != 0) as u64;
+        let sub = if REDUCED {
+            (abs != 0) as u64
+        } else {
+            let sig = (abs & 0x000f_ffff_ffff_ffff) | if e != 0 { 1 << 52 } else { 0 };
+            let s = 926u64.wrapping_sub(e).min(63);
+            (sig >> s) | (sig & ((1u64 << s) - 1) != 0) as u64
+        };
+        let mut r = if e < 897 { sub } else { normal };
+        r = if e > 1150 { 0x7f7f_ffff } else { r }; // rounding to odd never makes an infinity
+        // A NaN keeps its leading payload bits; the bit below them keeps it a NaN if they are all zero.
+        let payload = (abs >> 29) & 0x003f_ffff;
+        let quiet = 0x0040_0000;
+        r = if abs == F64_INF { F32_INF as u64 } else { r };
+        r = if abs > F64_INF { F32_INF as u64 | quiet | payload } else { r };
+        r as u32 | ((b >> 63) as u32) << 31
+    }
+}
+
+/// Integers of at most 24 significant bits: exact. Wider ones to nearest even, for f32 as the destination.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntToF32<S, const SIGNED: bool>(pub PhantomData<S>);
+impl<S: Slot, const SIGNED: bool> Lane for IntToF32<S, SIGNED> {
+    type Src = S;
+    type Dst = u32;
+    #[inline(always)]
+    fn one(&self, v: S) -> u32 {
+        // Narrow integers go through i32, which every level converts in one instruction.
+        let f = match (SIGNED, S::BYTES) {
+            (true, 1 | 2 | 4) => v.sign_extended() as i32 as f32,
+            (false, 1 | 2) => v.wide() as i32 as f32,
+            (false, 4) => v.wide() as u32 as f32,
+            (true, _) => v.sign_extended() as f32,
+            (false, _) => v.wide() as f32,
+        };
+        f.to_bits()
+    }
+}
+
+/// Wide integers clamped to ±2^24 (§4.13), for destinations that overflow below it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClampToF32<S, const SIGNED: bool>(pub PhantomData<S>);
+impl<S: Slot, const SIGNED: bool> Lane for ClampToF32<S, SIGNED> {
+    type Src = S;
+    type Dst = u32;
+    #[inline(always)]
+    fn one(&self, v: S) -> u32 {
+        const LIMIT: i64 = 1 << 24;
+        let clamped = if SIGNED { v.sign_extended().clamp(-LIMIT, LIMIT) } else { v.wide().min(LIMIT as u64) as i64 };
+        (clamped as i32 as f32).to_bits()
+    }
+}
+
+/// Wide integers rounded to odd (§4.13): jammed to 53 bits, exact in f64, then the normal line of §4.11.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntToF32Odd<S, const SIGNED: bool>(pub PhantomData<S>);
+impl<S: Slot, const SIGNED: bool> Lane for IntToF32Odd<S, SIGNED> {
+    type Src = S;
+    type Dst = u32;
+    #[inline(always)]
+    fn one(&self, v: S) -> u32 {
+        let neg = SIGNED && v.sign_extended() < 0;
+        let abs = jam_to_f64::<S, SIGNED>(v);
+        let r = (abs.wrapping_sub(896 << 52) >> 29) | (abs & 0x1fff_ffff != 0) as u64;
+        let r = if abs == 0 { 0 } else { r };
+        r as u32 | (neg as u32) << 31
+    }
+}
+
+/// The f64 bits of the magnitude, rounded to odd at 53 bits.
+#[inline(always)]
+pub(super) fn jam_to_f64<S: Slot, const SIGNED: bool>(v: S) -> u64 {
+    let m = if SIGNED { v.sign_extended().unsigned_abs() } else { v.wide() };
+    let m = if m >> 53 != 0 { (m & !0x7ff) | ((m & 0x7ff != 0) as u64) << 11 } else { m };
+    (m as f64).to_bits()
+}

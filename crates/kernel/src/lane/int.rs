@@ -1,0 +1,59 @@
+//! Integer to integer, and anything to bool. Source: `docs/kernels.md §4.18`.
+
+use super::Lane;
+use crate::slot::Slot;
+use std::marker::PhantomData;
+use truecast_core::IntFormat;
+use truecast_core::policy::IntOverflow;
+
+/// Clamp to the destination (saturating) or to nothing (wrapping), then keep the low bits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntToInt<S, D, const SIGNED: bool> {
+    /// Bounds, in the source's signedness.
+    lo: u64,
+    hi: u64,
+    mask: u64,
+    pair: PhantomData<(S, D)>,
+}
+
+impl<S, D, const SIGNED: bool> IntToInt<S, D, SIGNED> {
+    pub fn new(dst: IntFormat, overflow: IntOverflow) -> Self {
+        let (min, max) = if SIGNED { (i64::MIN as i128, i64::MAX as i128) } else { (0, u64::MAX as i128) };
+        let (lo, hi) = match overflow {
+            IntOverflow::Saturate => (dst.min().max(min), dst.max().min(max)),
+            _ => (min, max),
+        };
+        Self { lo: lo as u64, hi: hi as u64, mask: dst.mask(), pair: PhantomData }
+    }
+}
+
+impl<S: Slot, D: Slot, const SIGNED: bool> Lane for IntToInt<S, D, SIGNED> {
+    type Src = S;
+    type Dst = D;
+    #[inline(always)]
+    fn one(&self, v: S) -> D {
+        let clamped = if SIGNED {
+            v.sign_extended().clamp(self.lo as i64, self.hi as i64) as u64
+        } else {
+            v.wide().min(self.hi).max(self.lo)
+        };
+        D::low(clamped & self.mask)
+    }
+}
+
+/// 1 unless the bits that make the value are all zero. An integer test, never `x != 0.0` (`docs/kernels.md §5.3`).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NonZero<S> {
+    /// All bits but the sign of a zero.
+    pub mask: u64,
+    pub src: PhantomData<S>,
+}
+
+impl<S: Slot> Lane for NonZero<S> {
+    type Src = S;
+    type Dst = u8;
+    #[inline(always)]
+    fn one(&self, v: S) -> u8 {
+        (v.wide() & self.mask != 0) as u8
+    }
+}

@@ -1,0 +1,163 @@
+//! Between f32 and f64, and integers to f64, without instructions that flush. Source: `docs/kernels.md §4.14`.
+
+use super::decode::jam_to_f64;
+use super::encode::SpecialCodes;
+use super::{F32_INF, F64_INF, Increments, Lane};
+use crate::slot::Slot;
+use std::marker::PhantomData;
+use truecast_core::Rounding;
+
+/// f32 to f64: exact.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct F32ToF64 {
+    inf: [u64; 2],
+    payload_mask: u64,
+}
+
+impl F32ToF64 {
+    pub fn new(special: &SpecialCodes) -> Self {
+        Self { inf: special.inf, payload_mask: special.payload_mask }
+    }
+}
+
+impl Lane for F32ToF64 {
+    type Src = u32;
+    type Dst = u64;
+    #[inline(always)]
+    fn one(&self, x: u32) -> u64 {
+        let abs = x & 0x7fff_ffff;
+        let sign = ((x >> 31) as u64) << 63;
+        // An f32 subnormal must not meet a conversion instruction (§5.3): its integer, scaled, is exact.
+        let sub = (abs as i32 as f64 * f64::from_bits(0x36a0_0000_0000_0000)).to_bits();
+        let normal = ((abs as u64) << 29) + (896 << 52);
+        let mut r = if abs < 0x0080_0000 { sub } else { normal } | sign;
+        r = if abs == F32_INF { if sign != 0 { self.inf[1] } else { self.inf[0] } } else { r };
+        let nan = F64_INF | 1 << 51 | (((abs & 0x007f_ffff) as u64) << 29 & self.payload_mask) | sign;
+        if abs > F32_INF { nan } else { r }
+    }
+}
+
+/// f64 to f32, nearest even.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct F64ToF32Nearest(pub F64ToF32);
+
+/// f64 to f32, any rounding: the scheme of §4.5 on 64-bit integers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct F64ToF32 {
+    over: [u32; 2],
+    inf: [u32; 2],
+    payload_mask: u32,
+    increments: Increments,
+}
+
+impl F64ToF32 {
+    pub fn new(special: &SpecialCodes, rounding: Rounding) -> Self {
+        let narrow = |codes: [u64; 2]| codes.map(|c| c as u32);
+        Self {
+            over: narrow(special.over),
+            inf: narrow(special.inf),
+            payload_mask: special.payload_mask as u32,
+            increments: Increments::new(rounding),
+        }
+    }
+
+    /// Inf and NaN, which no rounding touches.
+    #[inline(always)]
+    fn finish(&self, b: u64, finite: u32) -> u32 {
+        let abs = b & 0x7fff_ffff_ffff_ffff;
+        let sign = ((b >> 63) as u32) << 31;
+        let inf = if sign != 0 { self.inf[1] } else { self.inf[0] };
+        let r = if abs == F64_INF { inf } else { finite };
+        let nan = F32_INF | 0x0040_0000 | ((abs >> 29) as u32 & self.payload_mask) | sign;
+        if abs > F64_INF { nan } else { r }
+    }
+}
+
+impl Lane for F64ToF32Nearest {
+    type Src = u64;
+    type Dst = u32;
+    #[inline(always)]
+    fn one(&self, b: u64) -> u32 {
+        const MIN_NORMAL: u64 = 0x3810_0000_0000_0000; // 2^-126
+        const OVERFLOW: u64 = 0x47ef_ffff_f000_0000; // 2^128 - 2^103
+        const SUBNORMAL_MAGIC: u64 = 0x39e0_0000_0000_0000; // 2^-97, whose ulp is 2^-149
+        let p = &self.0;
+        let abs = b & 0x7fff_ffff_ffff_ffff;
+        let sign = ((b >> 63) as u32) << 31;
+        let parity = (abs >> 29) & 1;
+        let normal = (abs.wrapping_sub(896 << 52).wrapping_add(0x0fff_ffff + parity) >> 29) as u32;
+        let sum = f64::from_bits(abs) + f64::from_bits(SUBNORMAL_MAGIC);
+        let sub = sum.to_bits().wrapping_sub(SUBNORMAL_MAGIC) as u32;
+        let mut r = if abs < MIN_NORMAL { sub } else { normal } | sign;
+        r = if abs >= OVERFLOW { if sign != 0 { p.over[1] } else { p.over[0] } } else { r };
+        p.finish(b, r)
+    }
+}
+
+impl Lane for F64ToF32 {
+    type Src = u64;
+    type Dst = u32;
+    #[inline(always)]
+    fn one(&self, b: u64) -> u32 {
+        let (neg, abs) = (b >> 63, b & 0x7fff_ffff_ffff_ffff);
+        let field = abs >> 52;
+        let sig = (abs & 0x000f_ffff_ffff_ffff) | if field != 0 { 1 << 52 } else { 0 };
+        let e = field.max(1);
+        let s = (29 + 897u64.saturating_sub(e)).min(63);
+        let up = e.saturating_sub(897) << 23;
+        let (n, rest) = (sig >> s, sig & ((1u64 << s) - 1));
+        let floor = n + up;
+        let code = floor + self.increments.of_u64(neg, floor & 1, rest, 1 << (s - 1));
+        let sign = (neg as u32) << 31;
+        let over = if neg != 0 { self.over[1] } else { self.over[0] };
+        let finite = if code >= F32_INF as u64 { over } else { code as u32 | sign };
+        self.finish(b, finite)
+    }
+}
+
+/// Integers to f64: exact up to 53 bits, beyond that to nearest even, or to odd on the way to f32.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntToF64<S, const SIGNED: bool, const ODD: bool>(pub PhantomData<S>);
+
+impl<S: Slot, const SIGNED: bool, const ODD: bool> Lane for IntToF64<S, SIGNED, ODD> {
+    type Src = S;
+    type Dst = u64;
+    #[inline(always)]
+    fn one(&self, v: S) -> u64 {
+        if ODD {
+            let neg = SIGNED && v.sign_extended() < 0;
+            return jam_to_f64::<S, SIGNED>(v) | (neg as u64) << 63;
+        }
+        // Narrow integers go through 32 bits, which every level converts in one instruction.
+        let f = match (SIGNED, S::BYTES < 8) {
+            (true, true) => v.sign_extended() as i32 as f64,
+            (false, true) => v.wide() as u32 as f64,
+            (true, false) => v.sign_extended() as f64,
+            (false, false) => v.wide() as f64,
+        };
+        f.to_bits()
+    }
+}
+
+/// What the nearest f64 of a 64-bit integer leaves over, as an f64: at most 2^10 in magnitude, exact.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntResidual<const SIGNED: bool>;
+
+impl<const SIGNED: bool> Lane for IntResidual<SIGNED> {
+    type Src = u64;
+    type Dst = u64;
+    #[inline(always)]
+    fn one(&self, v: u64) -> u64 {
+        // The nearest f64 may be 2^63 or 2^64, which the integer type does not hold; arithmetic modulo 2^64 does.
+        let nearest = if SIGNED { (v as i64) as f64 } else { v as f64 };
+        let bits = nearest.to_bits();
+        let e = (bits >> 52) & 0x7ff;
+        let sig = (bits & 0x000f_ffff_ffff_ffff) | 1 << 52;
+        // At 2^53 and above the significand is an integer shifted left; below, nothing is left over.
+        let left = e.saturating_sub(1075).min(63);
+        let magnitude = sig << left;
+        let back = if bits >> 63 != 0 { magnitude.wrapping_neg() } else { magnitude };
+        let rest = if e >= 1075 { v.wrapping_sub(back) as i64 } else { 0 };
+        (rest as i32 as f64).to_bits()
+    }
+}

@@ -1,0 +1,120 @@
+//! Instruction-set levels, and the proof tokens that make using one safe. Reference: `docs/kernels.md §9`.
+//!
+//! The only way to obtain a token is detection, so a function that takes one may run code compiled for it. Nothing about
+//! numbers lives here.
+
+/// Proof that AVX2, FMA, F16C, BMI1, BMI2 and LZCNT were detected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Avx2(());
+
+/// Proof that everything of [`Avx2`] and AVX-512 F, BW, CD, DQ, VL and VBMI were detected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Avx512(());
+
+/// What the compiled code may use, weakest first.
+///
+/// # Examples
+/// ```
+/// use truecast_kernel::Level;
+/// assert_eq!(Level::available().last(), Some(&Level::detect()));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// What the target guarantees.
+    Baseline,
+    /// Haswell, Zen 1 and later.
+    Avx2(Avx2),
+    /// Ice Lake, Zen 4 and later.
+    Avx512(Avx512),
+}
+
+/// A piece of work that is compiled once per level.
+///
+/// `run` must be `#[inline(always)]`, so that its body is compiled inside the function that has the level's features.
+pub(crate) trait Task {
+    type Output;
+    fn run(self) -> Self::Output;
+}
+
+impl Level {
+    /// The strongest level of this CPU.
+    pub fn detect() -> Level {
+        *Level::available().last().unwrap_or(&Level::Baseline)
+    }
+
+    /// Every level that this CPU can run, weakest first.
+    #[cfg(target_arch = "x86_64")]
+    pub fn available() -> Vec<Level> {
+        use std::arch::is_x86_feature_detected as has;
+        let mut levels = vec![Level::Baseline];
+        let avx2 = has!("avx2") && has!("fma") && has!("f16c") && has!("bmi1") && has!("bmi2") && has!("lzcnt");
+        if avx2 {
+            levels.push(Level::Avx2(Avx2(())));
+        }
+        let avx512 = has!("avx512f") && has!("avx512bw") && has!("avx512cd") && has!("avx512dq") && has!("avx512vl");
+        if avx2 && avx512 && has!("avx512vbmi") {
+            levels.push(Level::Avx512(Avx512(())));
+        }
+        levels
+    }
+
+    /// Every level that this CPU can run, weakest first.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub fn available() -> Vec<Level> {
+        vec![Level::Baseline]
+    }
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Baseline => "baseline",
+            Level::Avx2(_) => "avx2",
+            Level::Avx512(_) => "avx512",
+        }
+    }
+
+    /// The same level without AVX-512, which makes table loops slower (`docs/kernels.md §2.3`).
+    pub(crate) fn without_avx512(self) -> Level {
+        match self {
+            Level::Avx512(_) => Level::Avx2(Avx2(())), // Avx512's proof contains Avx2's
+            other => other,
+        }
+    }
+
+    /// Runs a task with code compiled for this level.
+    #[inline]
+    pub(crate) fn run<T: Task>(self, task: T) -> T::Output {
+        match self {
+            Level::Baseline => task.run(),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the token exists only if detection succeeded (`Level::available`).
+            Level::Avx2(_) => unsafe { x86::avx2(task) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the token exists only if detection succeeded (`Level::available`).
+            Level::Avx512(_) => unsafe { x86::avx512(task) },
+            #[cfg(not(target_arch = "x86_64"))]
+            Level::Avx2(_) | Level::Avx512(_) => unreachable!("no token exists on this architecture"),
+        }
+    }
+}
+
+impl std::fmt::Display for Level {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::Task;
+
+    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt")]
+    pub(super) fn avx2<T: Task>(task: T) -> T::Output {
+        task.run()
+    }
+
+    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi")]
+    pub(super) fn avx512<T: Task>(task: T) -> T::Output {
+        task.run()
+    }
+}

@@ -1,0 +1,79 @@
+//! Elements that are not a whole number of 1, 2, 4 or 8 bytes: the bit stream of `docs/spec/onnx.md §3.4`, and i48.
+//!
+//! Unpacked, an element of fewer than 8 bits takes a byte, and an i48 is sign-extended to 8 bytes.
+
+/// Unpacks `len` elements of `BITS` bits into one byte each.
+fn unpack_bits<const BITS: usize>(src: &[u8], dst: &mut [u8], len: usize) {
+    let mask = (1u32 << BITS) - 1;
+    // Eight elements take BITS whole bytes.
+    let (groups, rest) = dst[..len].as_chunks_mut::<8>();
+    let (sources, tail) = src.as_chunks::<BITS>();
+    for (group, bytes) in groups.iter_mut().zip(sources) {
+        let word = little_endian(bytes);
+        for (i, code) in group.iter_mut().enumerate() {
+            *code = (word >> (i * BITS)) as u8 & mask as u8;
+        }
+    }
+    let tail = if rest.is_empty() { tail } else { &src[groups.len() * BITS..] };
+    let word = little_endian(&tail[..(rest.len() * BITS).div_ceil(8)]);
+    for (i, code) in rest.iter_mut().enumerate() {
+        *code = (word >> (i * BITS)) as u8 & mask as u8;
+    }
+}
+
+fn pack_bits<const BITS: usize>(src: &[u8], dst: &mut [u8], len: usize) {
+    let mask = (1u64 << BITS) - 1;
+    let join = |codes: &[u8]| codes.iter().rev().fold(0u64, |word, code| word << BITS | (*code as u64 & mask));
+    let (groups, rest) = src[..len].as_chunks::<8>();
+    let (targets, _) = dst.as_chunks_mut::<BITS>();
+    for (target, group) in targets.iter_mut().zip(groups) {
+        target.copy_from_slice(&join(group).to_le_bytes()[..BITS]);
+    }
+    let tail_bytes = (rest.len() * BITS).div_ceil(8);
+    dst[groups.len() * BITS..][..tail_bytes].copy_from_slice(&join(rest).to_le_bytes()[..tail_bytes]);
+}
+
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | *byte as u64)
+}
+
+/// Unpacks `len` elements of `bits` bits (1 to 7, or 48).
+///
+/// # Panics
+/// On other widths: [`crate::stage`] asks for none.
+pub(crate) fn unpack(bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
+    match bits {
+        1 => unpack_bits::<1>(src, dst, len),
+        2 => unpack_bits::<2>(src, dst, len),
+        3 => unpack_bits::<3>(src, dst, len),
+        4 => unpack_bits::<4>(src, dst, len),
+        6 => unpack_bits::<6>(src, dst, len),
+        48 => {
+            for (d, s) in dst.as_chunks_mut::<8>().0.iter_mut().zip(src.as_chunks::<6>().0) {
+                let word = little_endian(s);
+                *d = (((word << 16) as i64) >> 16).to_le_bytes();
+            }
+        }
+        _ => unreachable!("no type is {bits} bits wide"),
+    }
+}
+
+/// Packs `len` unpacked elements; the unused bits of the last byte become zero.
+///
+/// # Panics
+/// As [`unpack`].
+pub(crate) fn pack(bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
+    match bits {
+        1 => pack_bits::<1>(src, dst, len),
+        2 => pack_bits::<2>(src, dst, len),
+        3 => pack_bits::<3>(src, dst, len),
+        4 => pack_bits::<4>(src, dst, len),
+        6 => pack_bits::<6>(src, dst, len),
+        48 => {
+            for (d, s) in dst.as_chunks_mut::<6>().0.iter_mut().zip(src.as_chunks::<8>().0) {
+                d.copy_from_slice(&s[..6]);
+            }
+        }
+        _ => unreachable!("no type is {bits} bits wide"),
+    }
+}

@@ -1,0 +1,386 @@
+//! Which route a conversion takes. Reference: `docs/kernels.md §2`, and §3 for why a hub never rounds twice.
+//!
+//! Routes are tried in a fixed order and are additive: a format or a policy adds data to a row, not a row per pair. A
+//! lane's constructor answers `None` where a policy asks for something that it does not compute; the plan then goes on
+//! to the next route, and ends at the definition itself.
+
+use crate::lane::Lane;
+use crate::lane::decode::*;
+use crate::lane::encode::*;
+use crate::lane::int::*;
+use crate::lane::to_int::*;
+use crate::lane::wide::*;
+use crate::level::Level;
+use crate::slot::Slot;
+use crate::stage::{LaneStage, Pipeline, Scalar, Stage, slot_bytes};
+use crate::table::{fits_table8, table8, table16};
+use std::marker::PhantomData as Of;
+use truecast_core::exact::{decode, encode};
+use truecast_core::format::{F32, F64};
+use truecast_core::policy::*;
+use truecast_core::{CastSpec, DType, Exact, FloatFormat, IntFormat, Kind, Rounding};
+
+/// How a pair is converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Route {
+    /// Bytes as they are.
+    Copy,
+    /// 256 results, filled by the definition.
+    Table8,
+    /// 65,536 results, filled by the definition.
+    Table16,
+    /// One lane from the source to a narrow float.
+    Fused,
+    /// Exactly or rounded to odd into f32, then encoded.
+    Hub32,
+    /// Lanes to f32, f64, an integer or bool.
+    Direct,
+    /// The definition per element.
+    Scalar,
+}
+
+/// Why a conversion cannot be planned.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// Text and complex numbers are not converted by value.
+    #[error("{src} cannot be converted to {dst} by value")]
+    Unsupported {
+        /// Source type.
+        src: DType,
+        /// Destination type.
+        dst: DType,
+    },
+}
+
+type Stages = Vec<Box<dyn Stage>>;
+
+pub(crate) fn plan(spec: &CastSpec, level: Level) -> Result<(Route, Pipeline), PlanError> {
+    let CastSpec { src, dst, .. } = *spec;
+    if src == DType::String || dst == DType::String || (src != dst && !(src.is_numeric() && dst.is_numeric())) {
+        return Err(PlanError::Unsupported { src, dst });
+    }
+    let (route, stages) = stages(spec, level);
+    Ok((route, Pipeline::new(src, dst, stages)))
+}
+
+fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
+    let src = spec.src;
+    if is_copy(spec) {
+        return (Route::Copy, Vec::new());
+    }
+    if fits_table8(src)
+        && let Some(stage) = table8(spec, level)
+    {
+        return (Route::Table8, vec![stage]);
+    }
+    let lanes = if fits_table8(src) { None } else { Planner { spec, level }.lanes() };
+    if let Some(found) = lanes {
+        return found;
+    }
+    if slot_bytes(src) == 2 && slot_bytes(spec.dst) <= 2 && !refuses(&spec.policy) {
+        return (Route::Table16, vec![table16(spec)]);
+    }
+    (Route::Scalar, vec![Box::new(Scalar(*spec))])
+}
+
+/// Asked of the policy, not assumed from equal types (`docs/kernels.md §2.2`).
+fn is_copy(spec: &CastSpec) -> bool {
+    let CastSpec { src, dst, policy, .. } = spec;
+    if src != dst || matches!(src, DType::Bool | DType::I1 | DType::Tf32) {
+        return src == dst && !src.is_numeric(); // their storage has bits that a copy would not normalise
+    }
+    match src.kind() {
+        Kind::Float(f) => {
+            let keeps_inf = f.inf_code().is_none() || policy.inf == Overflow::Nonfinite;
+            let keeps_nan = f.nan_code().is_none() || policy.nan == NanRule::Keep;
+            let no_zero_rule = f.has_zero || policy.subnormals == Subnormals::Keep;
+            keeps_inf && keeps_nan && no_zero_rule && policy.subnormals == Subnormals::Keep
+        }
+        _ => true,
+    }
+}
+
+/// Whether some value is refused. Then the definition finds the first such element.
+fn refuses(policy: &CastPolicy) -> bool {
+    policy.overflow == Overflow::Error
+        || policy.inf == Overflow::Error
+        || policy.nan == NanRule::Error
+        || policy.int_overflow == IntOverflow::Error
+        || policy.nan_to_int == NanToInt::Error
+        || policy.negative == Unrepresentable::Error
+        || policy.vanishing == Unrepresentable::Error
+}
+
+/// Routes made of lanes, for sources wider than a byte.
+struct Planner<'a> {
+    spec: &'a CastSpec,
+    level: Level,
+}
+
+impl Planner<'_> {
+    fn stage<L: Lane>(&self, lane: L) -> Box<dyn Stage> {
+        Box::new(LaneStage { lane, level: self.level })
+    }
+
+    fn lanes(&self) -> Option<(Route, Stages)> {
+        let CastSpec { src, dst, policy, .. } = self.spec;
+        if policy.subnormals == Subnormals::Flush || policy.nan == NanRule::Error {
+            return None;
+        }
+        match dst.kind() {
+            Kind::Bool => Some((Route::Direct, vec![self.to_bool()?])),
+            Kind::Int(f) => match src.kind() {
+                Kind::Int(s) => Some((Route::Direct, vec![self.int_to_int(s, f)?])),
+                _ => Some((Route::Direct, self.float_to_int(&f)?)),
+            },
+            Kind::Float(f) if f == F64 => Some((Route::Direct, self.to_f64()?)),
+            Kind::Float(f) if f == F32 => Some((Route::Direct, self.to_f32()?)),
+            // The identity keeps NaN bits, which encoders do not.
+            Kind::Float(f) if src == dst && policy.nan == NanRule::Keep => {
+                Some((Route::Direct, vec![self.tf32_identity(&f)?]))
+            }
+            Kind::Float(f) => {
+                let mut stages = self.to_hub(&f)?;
+                let route = if stages.is_empty() { Route::Fused } else { Route::Hub32 };
+                stages.push(self.encode(&f)?);
+                Some((route, stages))
+            }
+            Kind::Fixed(_) | Kind::Book(_) | Kind::Complex(_) | Kind::String => None,
+        }
+    }
+
+    // ---- the f32 hub ----
+
+    /// The source in f32, exactly or rounded to odd; no stage if it is f32. `docs/kernels.md §2.6`.
+    fn to_hub(&self, dst: &FloatFormat) -> Option<Stages> {
+        const { assert!(F32.is_odd_hub_for(&truecast_core::format::BF16), "docs/kernels.md §3.3") };
+        match self.spec.src.kind() {
+            Kind::Float(f) if f == F32 => Some(Vec::new()),
+            Kind::Float(f) if f.embeds_in(&F32) => Some(vec![self.embed(NanBits::HUB)?]),
+            _ if !F32.is_odd_hub_for(dst) => None,
+            Kind::Float(f) if f == F64 && dst.quantum() >= -125 => Some(vec![self.stage(F64ToF32Odd::<true>)]),
+            Kind::Float(f) if f == F64 => Some(vec![self.stage(F64ToF32Odd::<false>)]),
+            Kind::Int(f) if f.bits <= 24 => Some(vec![self.int_to_f32(f)?]),
+            Kind::Int(f) => {
+                let (sig, exp) = dst.overflow_threshold();
+                let overflows_below = exp + 64 - sig.leading_zeros() as i32 <= 24;
+                // Every clamped magnitude lies above the threshold, as the value itself did.
+                let clamps = overflows_below && dst.has_zero;
+                Some(vec![match (clamps, f.signed, slot_bytes(self.spec.src)) {
+                    (true, true, 4) => self.stage(ClampToF32::<u32, true>(Of)),
+                    (true, false, 4) => self.stage(ClampToF32::<u32, false>(Of)),
+                    (true, true, _) => self.stage(ClampToF32::<u64, true>(Of)),
+                    (true, false, _) => self.stage(ClampToF32::<u64, false>(Of)),
+                    (false, true, 4) => self.stage(IntToF32Odd::<u32, true>(Of)),
+                    (false, false, 4) => self.stage(IntToF32Odd::<u32, false>(Of)),
+                    (false, true, _) => self.stage(IntToF32Odd::<u64, true>(Of)),
+                    (false, false, _) => self.stage(IntToF32Odd::<u64, false>(Of)),
+                }])
+            }
+            _ => None,
+        }
+    }
+
+    /// Sources of 16 bits or more whose every value is an f32.
+    fn embed(&self, nan: NanBits) -> Option<Box<dyn Stage>> {
+        match self.spec.src {
+            DType::F16 => Some(self.stage(F16ToF32(nan))),
+            DType::Bf16 => Some(self.stage(Bf16ToF32(nan))),
+            DType::Tf32 => Some(self.stage(F32ToF32 { nan, mask: !0x1fff, inf: [0x7f80_0000, 0xff80_0000] })),
+            _ => None,
+        }
+    }
+
+    /// tf32 to tf32 clears the bits of its storage that are not part of its code.
+    fn tf32_identity(&self, f: &FloatFormat) -> Option<Box<dyn Stage>> {
+        let CastSpec { dst, policy, .. } = self.spec;
+        let inf = SpecialCodes::new(*dst, f, policy)?.inf.map(|c| dst.storage_of_code(c) as u32);
+        (*dst == DType::Tf32).then(|| self.stage(F32ToF32 { nan: NanBits::HUB, mask: !0x1fff, inf }))
+    }
+
+    fn int_to_f32(&self, src: IntFormat) -> Option<Box<dyn Stage>> {
+        Some(match (slot_bytes(self.spec.src), src.signed) {
+            (2, true) => self.stage(IntToF32::<u16, true>(Of)),
+            (2, false) => self.stage(IntToF32::<u16, false>(Of)),
+            (4, true) => self.stage(IntToF32::<u32, true>(Of)),
+            (4, false) => self.stage(IntToF32::<u32, false>(Of)),
+            (8, true) => self.stage(IntToF32::<u64, true>(Of)),
+            (8, false) => self.stage(IntToF32::<u64, false>(Of)),
+            _ => return None,
+        })
+    }
+
+    fn encode(&self, f: &FloatFormat) -> Option<Box<dyn Stage>> {
+        let CastSpec { dst, policy, .. } = self.spec;
+        if !f.has_zero {
+            return Some(self.stage(EncodeE8m0::new(*dst, f, policy)?));
+        }
+        let encoder = Encoder::new(*dst, f, policy)?;
+        let shape = if policy.to_float == Rounding::NearestEven { encoder.shape() } else { Shape::Other };
+        Some(match (slot_bytes(*dst), shape) {
+            (1, Shape::Payload) => self.stage(EncodeNearest::<u8, true, true>(encoder, Of)),
+            (1, Shape::SignedZero) => self.stage(EncodeNearest::<u8, false, true>(encoder, Of)),
+            (1, Shape::UnsignedZero) => self.stage(EncodeNearest::<u8, false, false>(encoder, Of)),
+            (1, Shape::Other) => self.stage(EncodeAny::<u8>(encoder, Of)),
+            (2, Shape::Payload) => self.stage(EncodeNearest::<u16, true, true>(encoder, Of)),
+            (2, _) => self.stage(EncodeAny::<u16>(encoder, Of)),
+            (4, Shape::Payload) => self.stage(EncodeNearest::<u32, true, true>(encoder, Of)),
+            _ => self.stage(EncodeAny::<u32>(encoder, Of)),
+        })
+    }
+
+    // ---- f32 and f64 as destinations ----
+
+    fn to_f32(&self) -> Option<Stages> {
+        let CastSpec { src, dst, policy, .. } = self.spec;
+        let special = SpecialCodes::new(*dst, &F32, policy)?;
+        let nan = if policy.nan == NanRule::Keep { NanBits::QUIET } else { NanBits::CANONICAL };
+        let nearest = policy.to_float == Rounding::NearestEven;
+        let from_f64 = || match nearest {
+            true => self.stage(F64ToF32Nearest(F64ToF32::new(&special, policy.to_float))),
+            false => self.stage(F64ToF32::new(&special, policy.to_float)),
+        };
+        match src.kind() {
+            Kind::Float(f) if f == F64 => Some(vec![from_f64()]),
+            Kind::Float(f) if f.embeds_in(&F32) => {
+                // The identity keeps NaN bits even where it changes Inf.
+                let nan = if src == dst && policy.nan == NanRule::Keep { NanBits::HUB } else { nan };
+                let inf = special.inf.map(|c| c as u32);
+                let finish = || self.stage(F32ToF32 { nan, mask: !0, inf });
+                match (self.embed(nan), policy.inf) {
+                    (Some(load), Overflow::Nonfinite) => Some(vec![load]),
+                    (Some(load), _) => Some(vec![load, finish()]),
+                    (None, _) => Some(vec![finish()]),
+                }
+            }
+            Kind::Int(f) if nearest || f.bits <= 24 => Some(vec![self.int_to_f32(f)?]),
+            // Rounded to odd into f64, which is an odd hub for f32, then once into f32.
+            Kind::Int(f) if F64.is_odd_hub_for(&F32) => Some(vec![self.int_to_f64::<true>(f)?, from_f64()]),
+            _ => None,
+        }
+    }
+
+    fn to_f64(&self) -> Option<Stages> {
+        let CastSpec { src, dst, policy, .. } = self.spec;
+        let special = SpecialCodes::new(*dst, &F64, policy)?;
+        match src.kind() {
+            Kind::Float(f) if f.embeds_in(&F32) => {
+                let widen = self.stage(F32ToF64::new(&special));
+                Some(if f == F32 { vec![widen] } else { vec![self.embed(NanBits::HUB)?, widen] })
+            }
+            Kind::Int(f) if f.bits <= 53 || policy.to_float == Rounding::NearestEven => {
+                Some(vec![self.int_to_f64::<false>(f)?])
+            }
+            _ => None,
+        }
+    }
+
+    fn int_to_f64<const ODD: bool>(&self, src: IntFormat) -> Option<Box<dyn Stage>> {
+        Some(match (slot_bytes(self.spec.src), src.signed) {
+            (2, true) => self.stage(IntToF64::<u16, true, ODD>(Of)),
+            (2, false) => self.stage(IntToF64::<u16, false, ODD>(Of)),
+            (4, true) => self.stage(IntToF64::<u32, true, ODD>(Of)),
+            (4, false) => self.stage(IntToF64::<u32, false, ODD>(Of)),
+            (8, true) => self.stage(IntToF64::<u64, true, ODD>(Of)),
+            (8, false) => self.stage(IntToF64::<u64, false, ODD>(Of)),
+            _ => return None,
+        })
+    }
+
+    // ---- integers and bool as destinations ----
+
+    fn float_to_int(&self, f: &IntFormat) -> Option<Stages> {
+        let CastSpec { src, dst, policy, .. } = self.spec;
+        let numbers = ToInt::new(*dst, f, policy)?;
+        let bytes = slot_bytes(*dst);
+        if *src == DType::F64 {
+            return Some(vec![match bytes {
+                1 => self.stage(F64ToInt::<u8>(numbers, Of)),
+                2 => self.stage(F64ToInt::<u16>(numbers, Of)),
+                4 => self.stage(F64ToInt::<u32>(numbers, Of)),
+                _ => self.stage(F64ToInt::<u64>(numbers, Of)),
+            }]);
+        }
+        let mut stages = if *src == DType::F32 { Vec::new() } else { vec![self.embed(NanBits::HUB)?] };
+        stages.push(match bytes {
+            1 => self.stage(F32ToInt32::<u8>(numbers, Of)),
+            2 => self.stage(F32ToInt32::<u16>(numbers, Of)),
+            4 => self.stage(F32ToInt32::<u32>(numbers, Of)),
+            _ => self.stage(F32ToInt64(numbers)),
+        });
+        Some(stages)
+    }
+
+    fn int_to_int(&self, src: IntFormat, dst: IntFormat) -> Option<Box<dyn Stage>> {
+        if self.spec.policy.int_overflow == IntOverflow::Error {
+            return None;
+        }
+        fn to<S: Slot, const SIGNED: bool>(planner: &Planner<'_>, dst: IntFormat) -> Box<dyn Stage> {
+            let overflow = planner.spec.policy.int_overflow;
+            match slot_bytes(planner.spec.dst) {
+                1 => planner.stage(IntToInt::<S, u8, SIGNED>::new(dst, overflow)),
+                2 => planner.stage(IntToInt::<S, u16, SIGNED>::new(dst, overflow)),
+                4 => planner.stage(IntToInt::<S, u32, SIGNED>::new(dst, overflow)),
+                _ => planner.stage(IntToInt::<S, u64, SIGNED>::new(dst, overflow)),
+            }
+        }
+        Some(match (slot_bytes(self.spec.src), src.signed) {
+            (2, true) => to::<u16, true>(self, dst),
+            (2, false) => to::<u16, false>(self, dst),
+            (4, true) => to::<u32, true>(self, dst),
+            (4, false) => to::<u32, false>(self, dst),
+            (8, true) => to::<u64, true>(self, dst),
+            (8, false) => to::<u64, false>(self, dst),
+            _ => return None,
+        })
+    }
+
+    /// `docs/kernels.md §4.18`: an integer test of the bits that make the value.
+    fn to_bool(&self) -> Option<Box<dyn Stage>> {
+        let src = self.spec.src;
+        let storage_mask = src.storage_of_code(u64::MAX >> (64 - src.code_bits()));
+        let mask = match src.kind() {
+            Kind::Float(f) if f.has_negative_zero() => storage_mask & !src.storage_of_code(f.sign_bit()),
+            _ => storage_mask,
+        };
+        Some(match slot_bytes(src) {
+            2 => self.stage(NonZero::<u16> { mask, src: Of }),
+            4 => self.stage(NonZero::<u32> { mask, src: Of }),
+            8 => self.stage(NonZero::<u64> { mask, src: Of }),
+            _ => return None,
+        })
+    }
+}
+
+/// The pipeline that reads a type as f64 values, for measuring: exact for every type but 64-bit integers, which it
+/// rounds to the nearest, and which [`residual`] completes.
+pub(crate) fn values(src: DType, level: Level) -> Pipeline {
+    let spec = CastSpec { src, dst: DType::F64, policy: CastPolicy::IEEE, undefined: &[], clause: "" };
+    Pipeline::new(src, DType::F64, stages(&spec, level).1)
+}
+
+/// What [`values`] leaves out of a 64-bit integer.
+pub(crate) fn residual(src: DType, level: Level) -> Option<Pipeline> {
+    let stage: Box<dyn Stage> = match src {
+        DType::I64 => Box::new(LaneStage { lane: IntResidual::<true>, level }),
+        DType::U64 => Box::new(LaneStage { lane: IntResidual::<false>, level }),
+        _ => return None,
+    };
+    Some(Pipeline::new(src, DType::F64, vec![stage]))
+}
+
+/// The smallest f64 of a sign that a policy takes out of the destination's range (`Edge::Overflow`), as a magnitude; Inf
+/// if no finite value does. Found by bisection over the bits of f64, whose order is that of the magnitudes.
+pub(crate) fn overflow_from(dst: DType, policy: &CastPolicy, neg: bool) -> f64 {
+    let overflows = |bits: u64| {
+        let Exact::Finite { sig, exp, .. } = decode(DType::F64, bits) else { return true };
+        encode(dst, policy, Exact::Finite { neg, sig, exp, sticky: false }).edge == Some(Edge::Overflow)
+    };
+    let (mut fits, mut over) = (0, f64::INFINITY.to_bits());
+    while over - fits > 1 {
+        let middle = fits + (over - fits) / 2;
+        if overflows(middle) { over = middle } else { fits = middle }
+    }
+    f64::from_bits(over)
+}

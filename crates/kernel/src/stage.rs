@@ -1,0 +1,239 @@
+//! Stages: passes over a tile that stays in L1. At most four make a conversion (`docs/kernels.md §2`):
+//! unpack, load into a hub, encode, pack.
+//!
+//! What lives here is how stages are chained over tiles; what a stage computes lives in `lane` and `table`.
+
+use crate::lane::Lane;
+use crate::level::{Level, Task};
+use crate::pack;
+use crate::slot::Slot;
+use std::fmt::Debug;
+use truecast_core::policy::Edge;
+use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
+
+/// Elements per tile: two 8-byte tiles and two more for measuring fit L1 (`docs/kernels.md §1`).
+pub(crate) const TILE: usize = 2048;
+
+/// An `error` policy refused an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// Index of the first such element.
+    pub index: usize,
+    /// What is wrong with it.
+    pub edge: Edge,
+}
+
+/// One pass over unpacked elements of 1, 2, 4 or 8 bytes.
+pub(crate) trait Stage: Debug + Send + Sync {
+    /// Bytes per element read and written.
+    fn widths(&self) -> (usize, usize);
+    /// Converts `src.len() / widths().0` elements.
+    fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal>;
+    /// Told once before a conversion of `len` elements, so that a table that pays for itself can be filled.
+    fn prepare(&self, _len: usize) {}
+}
+
+/// A lane at a level.
+#[derive(Debug)]
+pub(crate) struct LaneStage<L> {
+    pub lane: L,
+    pub level: Level,
+}
+
+struct Loop<'a, L: Lane> {
+    lane: &'a L,
+    src: &'a [<L::Src as Slot>::Bytes],
+    dst: &'a mut [<L::Dst as Slot>::Bytes],
+}
+
+impl<L: Lane> Task for Loop<'_, L> {
+    type Output = ();
+    /// The only loop over lanes. `zip` proves the bounds.
+    #[inline(always)]
+    fn run(self) {
+        for (d, s) in self.dst.iter_mut().zip(self.src) {
+            *d = self.lane.one(L::Src::load(*s)).store();
+        }
+    }
+}
+
+impl<L: Lane> Stage for LaneStage<L> {
+    fn widths(&self) -> (usize, usize) {
+        (L::Src::BYTES, L::Dst::BYTES)
+    }
+    fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
+        self.level.run(Loop { lane: &self.lane, src: L::Src::view(src), dst: L::Dst::view_mut(dst) });
+        Ok(())
+    }
+}
+
+/// The definition, one element at a time: right for every pair and policy.
+#[derive(Debug)]
+pub(crate) struct Scalar(pub CastSpec);
+
+impl Stage for Scalar {
+    fn widths(&self) -> (usize, usize) {
+        (slot_bytes(self.0.src), slot_bytes(self.0.dst))
+    }
+    fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
+        let (src_bytes, dst_bytes) = self.widths();
+        for (index, (s, d)) in src.chunks_exact(src_bytes).zip(dst.chunks_exact_mut(dst_bytes)).enumerate() {
+            let mut wide = [0; 8];
+            wide[..src_bytes].copy_from_slice(s);
+            let result = scalar(&self.0, u64::from_le_bytes(wide)).map_err(|edge| Refusal { index, edge })?;
+            d.copy_from_slice(&result.to_le_bytes()[..dst_bytes]);
+        }
+        Ok(())
+    }
+}
+
+/// The definition from storage element to storage element.
+pub(crate) fn scalar(spec: &CastSpec, storage: u64) -> Result<u64, Edge> {
+    match cast_one(spec, spec.src.code_of_storage(storage)) {
+        Outcome::Defined(code) | Outcome::Undefined { code, .. } => Ok(spec.dst.storage_of_code(code)),
+        Outcome::Refused { edge } => Err(edge),
+    }
+}
+
+/// Bytes of an unpacked element.
+///
+/// # Panics
+/// For text, which no plan reaches.
+pub(crate) fn slot_bytes(dtype: DType) -> usize {
+    dtype.storage_bits().expect("text is never planned").next_power_of_two().max(8) as usize / 8
+}
+
+/// A chain of stages with the packing at its ends.
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    src: DType,
+    dst: DType,
+    /// Empty for a byte copy.
+    stages: Vec<Box<dyn Stage>>,
+}
+
+/// Two tiles that stages write alternately.
+struct Scratch([[u8; TILE * 8]; 2]);
+
+impl Pipeline {
+    pub fn new(src: DType, dst: DType, stages: Vec<Box<dyn Stage>>) -> Self {
+        debug_assert!(stages.windows(2).all(|w| w[0].widths().1 == w[1].widths().0), "{src} to {dst}: {stages:?}");
+        debug_assert!(stages.first().is_none_or(|s| s.widths().0 == slot_bytes(src)), "{src} to {dst}: {stages:?}");
+        debug_assert!(stages.last().is_none_or(|s| s.widths().1 == slot_bytes(dst)), "{src} to {dst}: {stages:?}");
+        Self { src, dst, stages }
+    }
+
+    pub fn prepare(&self, len: usize) {
+        self.stages.iter().for_each(|s| s.prepare(len));
+    }
+
+    /// Converts `len` elements from one buffer to another, tile by tile; `seen` is shown every tile while it is in L1:
+    /// (first element, number of elements, its bytes in `src`, its bytes in `dst`).
+    pub fn run(
+        &self,
+        (src_layout, src): (Layout, &[u8]),
+        (dst_layout, dst): (Layout, &mut [u8]),
+        len: usize,
+        mut seen: Option<&mut dyn FnMut(usize, usize, &[u8], &[u8])>,
+    ) -> Result<(), Refusal> {
+        let ends = Ends::new(self.src, src_layout, self.dst, dst_layout);
+        let single = ends.is_plain() && self.stages.len() <= 1 && seen.is_none();
+        let step = if single { len.max(1) } else { TILE };
+        let mut scratch = Scratch([[0; TILE * 8]; 2]);
+        for first in (0..len).step_by(step) {
+            let n = step.min(len - first);
+            let s = &src[ends.src_range(first, n)];
+            let d = &mut dst[ends.dst_range(first, n)];
+            self.tile(&ends, s, d, n, &mut scratch).map_err(|r| Refusal { index: r.index + first, ..r })?;
+            if let Some(seen) = &mut seen {
+                seen(first, n, s, d);
+            }
+        }
+        Ok(())
+    }
+
+    fn tile(
+        &self,
+        ends: &Ends,
+        src: &[u8],
+        dst: &mut [u8],
+        n: usize,
+        Scratch([a, b]): &mut Scratch,
+    ) -> Result<(), Refusal> {
+        let (mut front, mut back) = (a, b);
+        let mut left = self.stages.len() + ends.unpack.is_some() as usize + ends.pack.is_some() as usize;
+        if left == 0 {
+            dst.copy_from_slice(src);
+            return Ok(());
+        }
+        let mut input: Option<usize> = None; // bytes of the current tile in `front`; None: still in `src`
+        if let Some(bits) = ends.unpack {
+            left -= 1;
+            let bytes = n * slot_bytes(self.src);
+            if left == 0 {
+                pack::unpack(bits, src, dst, n);
+                return Ok(());
+            }
+            pack::unpack(bits, src, &mut front[..bytes], n);
+            input = Some(bytes);
+        }
+        for stage in &self.stages {
+            left -= 1;
+            let bytes = n * stage.widths().1;
+            let from: &[u8] = match input {
+                Some(bytes) => &front[..bytes],
+                None => src,
+            };
+            if left == 0 {
+                return stage.run(from, dst);
+            }
+            stage.run(from, &mut back[..bytes])?;
+            std::mem::swap(&mut front, &mut back);
+            input = Some(bytes);
+        }
+        let bits = ends.pack.expect("only packing is left");
+        let from: &[u8] = match input {
+            Some(bytes) => &front[..bytes],
+            None => src,
+        };
+        pack::pack(bits, from, dst, n);
+        Ok(())
+    }
+}
+
+/// How elements lie at the two ends of a conversion.
+#[derive(Debug)]
+struct Ends {
+    src_bits: usize,
+    dst_bits: usize,
+    /// Width of the packed source elements, if they need unpacking.
+    unpack: Option<u32>,
+    pack: Option<u32>,
+}
+
+impl Ends {
+    fn new(src: DType, src_layout: Layout, dst: DType, dst_layout: Layout) -> Self {
+        let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("text is never planned");
+        let packed = |bits: u32| (!bits.is_power_of_two() || bits < 8).then_some(bits);
+        let (src_bits, dst_bits) = (bits(src, src_layout), bits(dst, dst_layout));
+        Self {
+            src_bits: src_bits as usize,
+            dst_bits: dst_bits as usize,
+            unpack: packed(src_bits),
+            pack: packed(dst_bits),
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        self.unpack.is_none() && self.pack.is_none()
+    }
+
+    /// `first` is a multiple of 8, so a range starts on a byte.
+    fn src_range(&self, first: usize, n: usize) -> std::ops::Range<usize> {
+        first * self.src_bits / 8..((first + n) * self.src_bits).div_ceil(8)
+    }
+
+    fn dst_range(&self, first: usize, n: usize) -> std::ops::Range<usize> {
+        first * self.dst_bits / 8..((first + n) * self.dst_bits).div_ceil(8)
+    }
+}

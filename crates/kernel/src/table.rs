@@ -1,0 +1,114 @@
+//! Routes through tables of results (`docs/kernels.md §2.3, §2.4`). The tables are filled by the definition, so every
+//! policy is covered.
+
+use crate::level::{Level, Task};
+use crate::slot::Slot;
+use crate::stage::{Refusal, Scalar, Stage, scalar, slot_bytes};
+use std::sync::OnceLock;
+use truecast_core::{CastSpec, DType};
+
+/// One result for each storage byte of a source of 8 bits or fewer.
+pub(crate) struct Table8<D> {
+    table: Box<[D; 256]>,
+    level: Level,
+}
+
+impl<D: Slot> std::fmt::Debug for Table8<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Table8 to {} bytes", D::BYTES)
+    }
+}
+
+/// The table stage for a source of 8 bits or fewer; `None` if a policy refuses some code.
+pub(crate) fn table8(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
+    match slot_bytes(spec.dst) {
+        1 => Table8::<u8>::stage(spec, level),
+        2 => Table8::<u16>::stage(spec, level),
+        4 => Table8::<u32>::stage(spec, level),
+        _ => Table8::<u64>::stage(spec, level),
+    }
+}
+
+impl<D: Slot> Table8<D> {
+    fn stage(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
+        let mut table = Box::new([D::low(0); 256]);
+        for (storage, result) in table.iter_mut().enumerate() {
+            *result = D::low(scalar(spec, storage as u64).ok()?);
+        }
+        Some(Box::new(Table8 { table, level: level.without_avx512() }))
+    }
+}
+
+struct Lookup<'a, D: Slot> {
+    table: &'a [D; 256],
+    src: &'a [u8],
+    dst: &'a mut [D::Bytes],
+}
+
+impl<D: Slot> Task for Lookup<'_, D> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for (d, s) in self.dst.iter_mut().zip(self.src) {
+            *d = self.table[*s as usize].store();
+        }
+    }
+}
+
+impl<D: Slot> Stage for Table8<D> {
+    fn widths(&self) -> (usize, usize) {
+        (1, D::BYTES)
+    }
+    fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
+        self.level.run(Lookup { table: &self.table, src, dst: D::view_mut(dst) });
+        Ok(())
+    }
+}
+
+/// Fills before this many elements cost more than the definition itself.
+const TABLE16_FROM: usize = 131_072;
+
+/// One result for each code of a 16-bit source, filled by the first conversion that is long enough.
+pub(crate) struct Table16<D> {
+    table: OnceLock<Box<[D]>>,
+    spec: CastSpec,
+}
+
+impl<D: Slot> std::fmt::Debug for Table16<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Table16 to {} bytes", D::BYTES)
+    }
+}
+
+/// The table stage for a 16-bit source and a destination of at most 16 bits. The policy must refuse no code.
+pub(crate) fn table16(spec: &CastSpec) -> Box<dyn Stage> {
+    match slot_bytes(spec.dst) {
+        1 => Box::new(Table16::<u8> { table: OnceLock::new(), spec: *spec }),
+        _ => Box::new(Table16::<u16> { table: OnceLock::new(), spec: *spec }),
+    }
+}
+
+impl<D: Slot> Stage for Table16<D> {
+    fn widths(&self) -> (usize, usize) {
+        (2, D::BYTES)
+    }
+    fn prepare(&self, len: usize) {
+        if len >= TABLE16_FROM {
+            self.table.get_or_init(|| {
+                (0..=u16::MAX as u64).map(|code| D::low(scalar(&self.spec, code).unwrap_or(0))).collect()
+            });
+        }
+    }
+    fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
+        let Some(table) = self.table.get() else { return Scalar(self.spec).run(src, dst) };
+        for (d, s) in D::view_mut(dst).iter_mut().zip(u16::view(src)) {
+            *d = table[u16::load(*s) as usize].store();
+        }
+        Ok(())
+    }
+}
+
+/// The source's storage takes a byte once unpacked.
+pub(crate) fn fits_table8(src: DType) -> bool {
+    slot_bytes(src) == 1
+}

@@ -1,0 +1,301 @@
+//! Every pair, policy and level against the definition: all codes of narrow sources, boundaries and random bits of wide
+//! ones, every length and offset, split anywhere. Obligations 1, 2, 4, 9 and 13 of `docs/kernels.md §11`; the long
+//! sweeps are in `verify`.
+
+use std::num::NonZeroUsize;
+use truecast_core::policy::*;
+use truecast_core::{CastPolicy, CastSpec, DType, Layout, Outcome, Rounding, cast_one};
+use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Exec, Level};
+
+fn exec(level: Level) -> Exec {
+    Exec { level, threads: NonZeroUsize::MIN, counting: Counting::Off }
+}
+
+fn numeric() -> impl Iterator<Item = DType> {
+    DType::ALL.into_iter().filter(|t| t.is_numeric())
+}
+
+fn spec(src: DType, dst: DType, policy: CastPolicy) -> CastSpec {
+    CastSpec { src, dst, policy, undefined: &[], clause: "" }
+}
+
+/// Every rounding under the default policy, and every other choice of every field under nearest even and one other.
+fn policies() -> Vec<CastPolicy> {
+    let base = CastPolicy::IEEE;
+    let mut all: Vec<_> = Rounding::ALL.iter().map(|&r| CastPolicy { to_float: r, to_int: r, ..base }).collect();
+    let no_room = [Unrepresentable::Smallest, Unrepresentable::Magnitude];
+    for base in [base, CastPolicy { to_float: Rounding::Up, to_int: Rounding::Down, ..base }] {
+        all.push(CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..base });
+        all.push(CastPolicy { overflow: Overflow::Saturate, ..base });
+        all.push(CastPolicy { inf: Overflow::Saturate, ..base });
+        all.push(CastPolicy { nan: NanRule::Canonical, ..base });
+        all.push(CastPolicy { nan_substitute: NanSubstitute::MaxSigned, ..base });
+        all.push(CastPolicy { nan_substitute: NanSubstitute::MaxPositive, ..base });
+        all.push(CastPolicy { int_overflow: IntOverflow::Saturate, nan_to_int: NanToInt::Saturate, ..base });
+        all.push(CastPolicy { subnormals: Subnormals::Flush, ..base });
+        all.push(CastPolicy { range: RangeTest::Source, ..base });
+        all.extend(no_room.map(|negative| CastPolicy { negative, vanishing: Unrepresentable::Smallest, ..base }));
+    }
+    all
+}
+
+/// Storage elements as a packed buffer.
+fn packed(dtype: DType, elements: &[u64]) -> Vec<u8> {
+    let bits = dtype.storage_bits().unwrap() as usize;
+    let mut bytes = vec![0u8; (elements.len() * bits).div_ceil(8)];
+    for (i, element) in elements.iter().enumerate() {
+        for bit in 0..bits {
+            let at = i * bits + bit;
+            bytes[at / 8] |= ((element >> bit & 1) as u8) << (at % 8);
+        }
+    }
+    bytes
+}
+
+fn unpacked(dtype: DType, bytes: &[u8], i: usize) -> u64 {
+    let bits = dtype.storage_bits().unwrap() as usize;
+    (0..bits).fold(0, |v, bit| v | ((bytes[(i * bits + bit) / 8] >> ((i * bits + bit) % 8) & 1) as u64) << bit)
+}
+
+fn expected(spec: &CastSpec, storage: u64) -> Option<u64> {
+    match cast_one(spec, spec.src.code_of_storage(storage)) {
+        Outcome::Defined(code) | Outcome::Undefined { code, .. } => Some(spec.dst.storage_of_code(code)),
+        Outcome::Refused { .. } => None,
+    }
+}
+
+fn check(spec: &CastSpec, level: Level, elements: &[u64], src: &[u8]) {
+    let mut dst = vec![0xaa; spec.dst.bytes_in(Layout::Packed, elements.len() as u64).unwrap() as usize];
+    let caster = Caster::new(spec, &exec(level)).unwrap();
+    caster
+        .cast(
+            Codes::new(spec.src, elements.len(), src).unwrap(),
+            CodesMut::new(spec.dst, elements.len(), &mut dst).unwrap(),
+        )
+        .unwrap();
+    for (i, &element) in elements.iter().enumerate() {
+        let (got, want) = (unpacked(spec.dst, &dst, i), expected(spec, element).unwrap());
+        assert_eq!(
+            got,
+            want,
+            "{} -> {} at {level} by {:?}: element {element:#x} gives {got:#x}, not {want:#x}; {:?}",
+            spec.src,
+            spec.dst,
+            caster.route(),
+            spec.policy
+        );
+    }
+}
+
+/// A linear congruential stream: the high bits are good enough to spread inputs.
+struct Stream(u64);
+impl Stream {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 32) ^ self.0 << 13
+    }
+}
+
+/// All codes of a narrow source; powers of two, their neighbours, few-bit patterns and random bits of a wide one.
+fn elements(src: DType) -> Vec<u64> {
+    let bits = src.storage_bits().unwrap();
+    if bits <= 8 {
+        return (0..1 << bits).collect();
+    }
+    let mask = u64::MAX >> (64 - bits);
+    let mut all = vec![0, 1, mask, mask - 1, mask >> 1, (mask >> 1) + 1];
+    for i in 0..bits {
+        for j in 0..=i {
+            let (a, b) = (1u64 << i, 1u64 << j);
+            all.extend([a | b, a - b, (a | b).wrapping_sub(1), mask ^ a ^ b, mask ^ a, a]);
+        }
+    }
+    let mut stream = Stream(bits as u64);
+    // Exponents spread over the whole field and, for the common part, around one.
+    for i in 0..3000u64 {
+        let r = stream.next();
+        all.push(r);
+        all.push(match bits {
+            64 => (1023 - 40 + i % 80) << 52 | r >> 12 | r << 63,
+            32 => (127 - 40 + i % 80) << 23 | (r & 0x807f_ffff),
+            _ => r ^ i,
+        });
+    }
+    // Boundaries of narrow destinations seen from f32 and f64: short significands with one bit far below.
+    for exponent in -160i32..140 {
+        for top in 0..32u64 {
+            let value = (1.0 + top as f64 / 32.0) * 2f64.powi(exponent);
+            for delta in [-1i64, 0, 1] {
+                match bits {
+                    64 => all.push(value.to_bits().wrapping_add_signed(delta)),
+                    32 => all.push((value as f32).to_bits().wrapping_add_signed(delta as i32) as u64),
+                    _ => {}
+                }
+            }
+        }
+    }
+    all.iter_mut().for_each(|e| *e &= mask);
+    all
+}
+
+#[test]
+fn every_pair_policy_and_level() {
+    let policies = policies();
+    for src in numeric() {
+        let elements = elements(src);
+        let bytes = packed(src, &elements);
+        for dst in numeric() {
+            for policy in &policies {
+                for level in Level::available() {
+                    check(&spec(src, dst, *policy), level, &elements, &bytes);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn all_codes_of_16_bit_sources() {
+    let all: Vec<u64> = (0..=u16::MAX as u64).collect();
+    let roundings = [Rounding::NearestEven, Rounding::TowardZero, Rounding::ToOdd];
+    for src in [DType::F16, DType::Bf16, DType::I16, DType::U16] {
+        let bytes = packed(src, &all);
+        for dst in numeric() {
+            for rounding in roundings {
+                let policy = CastPolicy { to_float: rounding, to_int: rounding, ..CastPolicy::IEEE };
+                for level in Level::available() {
+                    check(&spec(src, dst, policy), level, &all, &bytes);
+                }
+            }
+        }
+    }
+}
+
+/// The table of a 16-bit source is filled only by long conversions: both ways must agree.
+#[test]
+fn table16_filled() {
+    let all: Vec<u64> = (0..3 * 65536u64).map(|i| i & 0xffff).collect();
+    let policy = CastPolicy { subnormals: Subnormals::Flush, ..CastPolicy::IEEE };
+    for dst in [DType::F8E4M3Fn, DType::Nf4, DType::F16, DType::I4] {
+        check(&spec(DType::F16, dst, policy), Level::detect(), &all, &packed(DType::F16, &all));
+    }
+}
+
+/// Obligation 1: lengths, offsets, canaries.
+#[test]
+fn lengths_and_offsets() {
+    let pairs = [
+        (DType::F32, DType::F8E4M3Fn),
+        (DType::F32, DType::F4E2M1),
+        (DType::F16, DType::F6E2M3),
+        (DType::F4E2M1, DType::F32),
+        (DType::U3, DType::U1),
+        (DType::I48, DType::Bf16),
+        (DType::F64, DType::F32),
+        (DType::I4, DType::I4),
+        (DType::Bf16, DType::I48),
+        (DType::F6E3M2, DType::F6E3M2),
+    ];
+    for (src, dst) in pairs {
+        let elements = elements(src);
+        let spec = spec(src, dst, CastPolicy::IEEE);
+        for level in Level::available() {
+            let caster = Caster::new(&spec, &exec(level)).unwrap();
+            for len in 0..=200 {
+                let elements: Vec<u64> = elements.iter().copied().cycle().skip(len).take(len).collect();
+                let bytes = packed(src, &elements);
+                for (s_off, d_off) in [(0, 0), (1, 3), (7, 1), (63, 31)] {
+                    let source = [vec![0x55; s_off], bytes.clone(), vec![0x55; 64]].concat();
+                    let n = dst.bytes_in(Layout::Packed, len as u64).unwrap() as usize;
+                    let mut target = vec![0xc7; d_off + n + 64];
+                    let from = Codes::new(src, len, &source[s_off..s_off + bytes.len()]).unwrap();
+                    let to = CodesMut::new(dst, len, &mut target[d_off..d_off + n]).unwrap();
+                    caster.cast(from, to).unwrap();
+                    for (i, &element) in elements.iter().enumerate() {
+                        assert_eq!(unpacked(dst, &target[d_off..], i), expected(&spec, element).unwrap());
+                    }
+                    let padding = 8 * n - len * dst.storage_bits().unwrap() as usize;
+                    assert!(padding == 0 || target[d_off + n - 1] >> (8 - padding) == 0, "padding bits are zero");
+                    assert!(target[..d_off].iter().chain(&target[d_off + n..]).all(|&b| b == 0xc7), "canaries");
+                }
+            }
+        }
+    }
+}
+
+/// One element a byte on either side gives the same codes.
+#[test]
+fn layouts() {
+    let codes: Vec<u64> = (0..1000).map(|i| i % 16).collect();
+    let plain: Vec<u8> = codes.iter().map(|&c| c as u8).collect();
+    let s = spec(DType::F4E2M1, DType::F6E2M3, CastPolicy::IEEE);
+    let caster = Caster::new(&s, &exec(Level::detect())).unwrap();
+    for (src_layout, src) in [(Layout::Packed, packed(DType::F4E2M1, &codes)), (Layout::Bytes, plain)] {
+        let from = Codes::with_layout(DType::F4E2M1, src_layout, 1000, &src).unwrap();
+        let mut wide = vec![0; 1000];
+        caster.cast(from, CodesMut::with_layout(s.dst, Layout::Bytes, 1000, &mut wide).unwrap()).unwrap();
+        let mut tight = vec![0; 750];
+        caster.cast(from, CodesMut::new(s.dst, 1000, &mut tight).unwrap()).unwrap();
+        for (i, &code) in codes.iter().enumerate() {
+            assert_eq!(wide[i] as u64, expected(&s, code).unwrap());
+            assert_eq!(unpacked(s.dst, &tight, i), wide[i] as u64);
+        }
+    }
+}
+
+/// Obligation 9: threads and splits change no bit and no count.
+#[test]
+fn threads_and_splits() {
+    let n = 5 * 65536 + 1234;
+    let mut stream = Stream(7);
+    let src: Vec<u8> = (0..n)
+        .flat_map(|i| ((127 - 20 + i as u32 % 40) << 23 | stream.next() as u32 & 0x807f_ffff).to_le_bytes())
+        .collect();
+    for dst in [DType::F4E2M1, DType::Bf16, DType::I8, DType::F64] {
+        let spec = spec(DType::F32, dst, CastPolicy::IEEE);
+        let bytes = dst.bytes_in(Layout::Packed, n as u64).unwrap() as usize;
+        let mut runs = Vec::new();
+        for threads in [1, 2, 5] {
+            let exec =
+                Exec { threads: NonZeroUsize::new(threads).unwrap(), counting: Counting::Full, ..Exec::default() };
+            let caster = Caster::new(&spec, &exec).unwrap();
+            let mut out = vec![0; bytes];
+            let counts = caster
+                .cast(Codes::new(DType::F32, n, &src).unwrap(), CodesMut::new(dst, n, &mut out).unwrap())
+                .unwrap();
+            runs.push((out, counts));
+        }
+        let caster = Caster::new(&spec, &Exec { counting: Counting::Full, ..exec(Level::Baseline) }).unwrap();
+        let (mut out, mut total) = (vec![0; bytes], Default::default());
+        let cut = 2 * 65536;
+        let bits = dst.storage_bits().unwrap() as usize;
+        let (head, tail) = out.split_at_mut(cut * bits / 8);
+        let parts = [(&src[..cut * 4], head, cut), (&src[cut * 4..], tail, n - cut)];
+        for (s, d, len) in parts {
+            let from = Codes::new(DType::F32, len, s).unwrap();
+            caster.cast_next(from, CodesMut::new(dst, len, d).unwrap(), &mut total).unwrap();
+        }
+        runs.push((out, total));
+        for run in &runs[1..] {
+            assert_eq!(run.0, runs[0].0);
+            assert_eq!(run.1, runs[0].1);
+        }
+    }
+}
+
+#[test]
+fn refusals_name_the_first_element() {
+    let mut values = vec![1f32; 3 * 65536];
+    for at in [70_000, 130_001, 190_000] {
+        values[at] = 1e30;
+    }
+    let src: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    let policy = CastPolicy { overflow: Overflow::Error, ..CastPolicy::IEEE };
+    let caster = Caster::new(&spec(DType::F32, DType::F16, policy), &Exec::default()).unwrap();
+    let mut dst = vec![0; values.len() * 2];
+    let result = caster.cast(
+        Codes::new(DType::F32, values.len(), &src).unwrap(),
+        CodesMut::new(DType::F16, values.len(), &mut dst).unwrap(),
+    );
+    assert_eq!(result, Err(CastError::Value { index: 70_000, edge: Edge::Overflow }));
+}
