@@ -1,4 +1,5 @@
 //! Descriptors, codes and names against tables typed from the reference pages.
+#![allow(clippy::type_complexity)] // a table's type is its heading
 
 use truecast_core::dtype::ParseTypeError;
 use truecast_core::exact::{decode, encode};
@@ -49,6 +50,25 @@ fn derived_quantities() {
     }
 }
 
+/// `docs/kernels.md §3.1`, conditions 1 to 3 with k = 2, each at its limit. No named format comes this close.
+#[test]
+fn hub_conditions() {
+    let dst = |exp_bits, man_bits, bias| FloatFormat { exp_bits, man_bits, bias, ..F16 };
+    let rows = [
+        (dst(5, 21, 15), true, "p = 22 and p_H = 24"),
+        (dst(5, 22, 15), false, "p = 23"),
+        (dst(8, 7, 141), true, "q = -147 and q_H = -149"),
+        (dst(8, 7, 142), false, "q = -148"),
+        (dst(8, 7, 127), true, "T = 2^128 - 2^119, below max_H"),
+        (dst(8, 7, 126), false, "T = 2^129 - 2^120, above max_H"),
+        (FloatFormat { specials: Specials::Finite, ..dst(7, 7, 0) }, true, "T = 2^128 - 2^119 in a format without Inf"),
+        (FloatFormat { specials: Specials::Finite, ..dst(7, 7, -1) }, false, "T = 2^129 - 2^120"),
+    ];
+    for (dst, expected, why) in rows {
+        assert_eq!(F32.is_odd_hub_for(&dst), expected, "{why}");
+    }
+}
+
 /// `docs/spec/onnx.md §2.1`, `docs/spec/tile-ir.md §3.1`, `docs/kernels.md §4.6, §4.7`: sign/exp/fraction bits, bias,
 /// max code, largest value, min normal (code, exponent of 2), Inf, canonical NaN, -0.
 #[rustfmt::skip]
@@ -90,8 +110,8 @@ fn parameters() {
     }
 }
 
-/// `docs/spec/onnx.md §2.3`: code and value as (integer, exponent of 2); NaN and Inf rows below.
-const POSITIVE_CODES: [(DType, &[(u64, i64, i32)]); 5] = [
+/// `docs/spec/onnx.md §2.3`: code and value as (integer, exponent of 2); NaN and Inf: in the test.
+const SPECIAL_CODES: [(DType, &[(u64, i64, i32)]); 5] = [
     (
         DType::F8E4M3Fn,
         &[
@@ -153,7 +173,7 @@ const POSITIVE_CODES: [(DType, &[(u64, i64, i32)]); 5] = [
 
 #[test]
 fn special_codes_of_the_8_bit_floats() {
-    for (dtype, rows) in POSITIVE_CODES {
+    for (dtype, rows) in SPECIAL_CODES {
         for &(code, integer, exponent) in rows {
             assert_eq!(value(decode(dtype, code)), integer as f64 * 2f64.powi(exponent), "{dtype} {code:02x}");
         }

@@ -2,9 +2,9 @@
 
 use crate::buf::{Codes, CodesMut};
 use crate::level::Level;
-use crate::measure::{Counts, Measure};
+use crate::measure::{Counts, Measure, Tiles};
 use crate::plan::{PlanError, Route, plan};
-use crate::stage::{Pipeline, Refusal, slot_bytes};
+use crate::stage::{Pipeline, Refusal, Scratch, slot_bytes};
 use rayon::prelude::*;
 use std::num::NonZeroUsize;
 use truecast_core::policy::Edge;
@@ -185,20 +185,21 @@ impl Caster {
         let (src_layout, dst_layout) = (src.layout(), dst.layout());
         let bytes = |dtype: DType, layout| piece * dtype.bits_in(layout).expect("text is never planned") as usize / 8;
         let (src_bytes, dst_bytes) = (bytes(self.spec.src, src_layout), bytes(self.spec.dst, dst_layout));
-        let convert = |(i, (s, d))| {
-            let result = self.piece_of(piece.min(len - i * piece), (src_layout, s), (dst_layout, d));
+        let convert = |work: &mut Work, (i, (s, d))| {
+            let result = self.piece_of(piece.min(len - i * piece), (src_layout, s), (dst_layout, d), work);
             result.map_err(|r| CastError::Value { index: r.index + i * piece + offset, edge: r.edge })
         };
         let (src, dst) = (src.bytes(), dst.into_bytes());
         if self.exec.threads.get() == 1 || len <= piece {
             let pieces = src.chunks(src_bytes).zip(dst.chunks_mut(dst_bytes)).enumerate();
-            return pieces.map(convert).try_for_each(|counts| {
+            let mut work = Work::default();
+            return pieces.map(|piece| convert(&mut work, piece)).try_for_each(|counts| {
                 total.add(&counts?);
                 Ok(())
             });
         }
         let pieces = src.par_chunks(src_bytes).zip(dst.par_chunks_mut(dst_bytes)).enumerate();
-        let results: Vec<_> = pieces.map(convert).collect();
+        let results: Vec<_> = pieces.map_init(Work::default, convert).collect();
         results.into_iter().try_for_each(|counts| {
             total.add(&counts?);
             Ok(())
@@ -215,9 +216,15 @@ impl Caster {
         per_thread.max(at_least).next_multiple_of(BLOCK)
     }
 
-    fn piece_of(&self, len: usize, src: (Layout, &[u8]), dst: (Layout, &mut [u8])) -> Result<Counts, Refusal> {
+    fn piece_of(
+        &self,
+        len: usize,
+        src: (Layout, &[u8]),
+        dst: (Layout, &mut [u8]),
+        work: &mut Work,
+    ) -> Result<Counts, Refusal> {
         let Some(measure) = &self.measure else {
-            self.pipeline.run(src, dst, len, None)?;
+            self.pipeline.run(src, dst, len, &mut work.scratch, None)?;
             let copied = self.spec.src == self.spec.dst && !self.spec.src.is_numeric();
             return Ok(if copied {
                 Counts::copied(len as u64)
@@ -225,8 +232,21 @@ impl Caster {
                 Counts { elements: len as u64, ..Counts::default() }
             });
         };
-        let mut block = measure.block(src.0, dst.0);
-        self.pipeline.run(src, dst, len, Some(&mut |_, n, s, d| block.tile(n, s, d)))?;
+        let mut block = measure.block(src.0, dst.0, work.tiles.get_or_insert_with(Tiles::new));
+        self.pipeline.run(src, dst, len, &mut work.scratch, Some(&mut |_, n, s, d| block.tile(n, s, d)))?;
         Ok(block.finish())
+    }
+}
+
+/// What one thread needs while it converts.
+struct Work {
+    scratch: Scratch,
+    /// Only where values are measured.
+    tiles: Option<Tiles>,
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Self { scratch: Scratch::new(), tiles: None }
     }
 }

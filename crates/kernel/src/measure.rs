@@ -8,7 +8,8 @@ use crate::buf::Codes;
 use crate::caster::BLOCK;
 use crate::level::{Level, Task};
 use crate::plan::{overflow_from, residual, values};
-use crate::stage::{Pipeline, TILE};
+use crate::stage::{Pipeline, Scratch, TILE};
+use rayon::prelude::*;
 use truecast_core::exact::decode;
 use truecast_core::policy::{Edge, IntOverflow};
 use truecast_core::{CastSpec, DType, Exact, Kind, Layout};
@@ -152,27 +153,42 @@ impl Values {
         Self { nearest: values(dtype, level), residual: residual(dtype, level) }
     }
 
-    fn read(&self, layout: Layout, bytes: &[u8], n: usize, tile: &mut Tile) {
+    fn read(&self, layout: Layout, bytes: &[u8], n: usize, tile: &mut Tile, scratch: &mut Scratch) {
         let infallible = "reading a value refuses nothing";
         let out = tile.nearest[..n].as_flattened_mut();
-        self.nearest.run((layout, bytes), (Layout::Packed, out), n, None).expect(infallible);
+        self.nearest.run((layout, bytes), (Layout::Packed, out), n, scratch, None).expect(infallible);
         if let Some(residual) = &self.residual {
             let out = tile.residual[..n].as_flattened_mut();
-            residual.run((layout, bytes), (Layout::Packed, out), n, None).expect(infallible);
+            residual.run((layout, bytes), (Layout::Packed, out), n, scratch, None).expect(infallible);
         }
     }
 }
 
 /// Values of a tile, as the bytes of little-endian f64.
+#[derive(Debug)]
 struct Tile {
-    nearest: Box<[[u8; 8]; TILE]>,
+    nearest: Vec<[u8; 8]>,
     /// All zero but for 64-bit integers.
-    residual: Box<[[u8; 8]; TILE]>,
+    residual: Vec<[u8; 8]>,
 }
 
 impl Tile {
     fn new() -> Self {
-        Self { nearest: Box::new([[0; 8]; TILE]), residual: Box::new([[0; 8]; TILE]) }
+        Self { nearest: vec![[0; 8]; TILE], residual: vec![[0; 8]; TILE] }
+    }
+}
+
+/// The tiles of a thread, to be used for one block after the other.
+#[derive(Debug)]
+pub(crate) struct Tiles {
+    x: Tile,
+    y: Tile,
+    scratch: Scratch,
+}
+
+impl Tiles {
+    pub fn new() -> Self {
+        Self { x: Tile::new(), y: Tile::new(), scratch: Scratch::new() }
     }
 }
 
@@ -341,38 +357,46 @@ impl Measure {
     /// If the buffers are of other types or differ in length.
     pub fn compare(&self, x: Codes<'_>, y: Codes<'_>, total: &mut Counts) {
         assert_eq!((x.dtype(), y.dtype(), x.len()), (self.types.0, self.types.1, y.len()), "buffers of this measure");
-        let bits = |codes: &Codes<'_>| codes.dtype().bits_in(codes.layout()).expect("numeric") as usize;
-        let range = |bits: usize, first: usize, n: usize| first * bits / 8..((first + n) * bits).div_ceil(8);
-        for block in (0..x.len()).step_by(BLOCK) {
-            let mut seen = self.block(x.layout(), y.layout());
-            let end = x.len().min(block + BLOCK);
-            for first in (block..end).step_by(TILE) {
-                let n = TILE.min(end - first);
-                seen.tile(n, &x.bytes()[range(bits(&x), first, n)], &y.bytes()[range(bits(&y), first, n)]);
-            }
-            total.add(&seen.finish());
-        }
+        let blocks: Vec<Counts> = (0..x.len().div_ceil(BLOCK))
+            .into_par_iter()
+            .map_init(Tiles::new, |work, block| {
+                let mut seen = self.block(x.layout(), y.layout(), work);
+                tiles(&x, block * BLOCK, BLOCK).zip(tiles(&y, block * BLOCK, BLOCK)).for_each(|((n, x), (_, y))| {
+                    seen.tile(n, x, y);
+                });
+                seen.finish()
+            })
+            .collect();
+        blocks.iter().for_each(|counts| total.add(counts));
     }
 
     /// Begins a block of at most [`BLOCK`] elements.
-    pub(crate) fn block(&self, x_layout: Layout, y_layout: Layout) -> Block<'_> {
+    pub(crate) fn block<'a>(&'a self, x_layout: Layout, y_layout: Layout, tiles: &'a mut Tiles) -> Block<'a> {
         Block {
             measure: self,
             layouts: (x_layout, y_layout),
-            x: Tile::new(),
-            y: Tile::new(),
+            tiles,
             lanes: Lanes::default(),
             counts: Counts::default(),
         }
     }
 }
 
+/// The tiles of at most `len` elements from `first` on: elements and bytes of each.
+fn tiles<'a>(codes: &Codes<'a>, first: usize, len: usize) -> impl Iterator<Item = (usize, &'a [u8])> {
+    let bits = codes.dtype().bits_in(codes.layout()).expect("only numbers are measured") as usize;
+    let (bytes, end) = (codes.bytes(), codes.len().min(first + len));
+    (first..end).step_by(TILE).map(move |at| {
+        let n = TILE.min(end - at);
+        (n, &bytes[at * bits / 8..((at + n) * bits).div_ceil(8)])
+    })
+}
+
 /// A block being measured.
 pub(crate) struct Block<'a> {
     measure: &'a Measure,
     layouts: (Layout, Layout),
-    x: Tile,
-    y: Tile,
+    tiles: &'a mut Tiles,
     lanes: Lanes,
     counts: Counts,
 }
@@ -381,13 +405,14 @@ impl Block<'_> {
     /// Measures the next `n` elements. All tiles but the last have a multiple of 16.
     pub fn tile(&mut self, n: usize, x_bytes: &[u8], y_bytes: &[u8]) {
         let Measure { x, y, limits, level, .. } = self.measure;
-        x.read(self.layouts.0, x_bytes, n, &mut self.x);
-        y.read(self.layouts.1, y_bytes, n, &mut self.y);
+        let tiles = &mut *self.tiles;
+        x.read(self.layouts.0, x_bytes, n, &mut tiles.x, &mut tiles.scratch);
+        y.read(self.layouts.1, y_bytes, n, &mut tiles.y, &mut tiles.scratch);
         let pairs = Pairs {
-            x: &self.x.nearest[..n],
-            y: &self.y.nearest[..n],
-            x_residual: &self.x.residual[..n],
-            y_residual: &self.y.residual[..n],
+            x: &tiles.x.nearest[..n],
+            y: &tiles.y.nearest[..n],
+            x_residual: &tiles.x.residual[..n],
+            y_residual: &tiles.y.residual[..n],
         };
         let seen = environment::default(|| {
             let seen = level.run(Sums { pairs, limits, lanes: &mut self.lanes });
@@ -499,46 +524,72 @@ impl Sums<'_> {
     #[inline(always)]
     fn pass<const RESIDUALS: bool>(self) -> Seen {
         let Sums { pairs, limits, lanes } = self;
-        let mut local = *lanes;
-        let mut exact = [0u64; 16];
-        let mut rare = [0u64; 16];
-        let mut max_abs = [0f64; 16];
-        let (over, under) = (limits.over[0], -limits.over[1]);
-        let mut row = |x: &[[u8; 8]], y: &[[u8; 8]], xr: &[[u8; 8]], yr: &[[u8; 8]]| {
-            for l in 0..x.len() {
-                let (xv, yv) = (f64::from_le_bytes(x[l]), f64::from_le_bytes(y[l]));
-                let both = finite(xv) & finite(yv);
-                let (xf, yf) = if both { (xv, yv) } else { (0.0, 0.0) };
-                let mut error = yf - xf;
-                if RESIDUALS {
-                    error += f64::from_le_bytes(yr[l]) - f64::from_le_bytes(xr[l]);
-                }
-                let magnitude = error.abs();
-                let same = if both { error == 0.0 } else { (xv == yv) | ((xv != xv) & (yv != yv)) };
-                exact[l] += same as u64;
-                local.finite[l] += both as u64;
-                local.noise[l] += error * error;
-                local.signal[l] += xf * xf;
-                local.image[l] += yf * yf;
-                local.product[l] += xf * yf;
-                max_abs[l] = if magnitude > max_abs[l] { magnitude } else { max_abs[l] };
-                let relative = magnitude / if xf == 0.0 { f64::INFINITY } else { xf.abs() };
-                local.max_rel[l] = if relative > local.max_rel[l] { relative } else { local.max_rel[l] };
-                let small = yv.abs() < limits.min_normal;
-                rare[l] |= (!both | small | (yv == 0.0) | (xv >= over) | (xv <= under)) as u64;
-            }
-        };
+        let mut row = Row { lanes: *lanes, exact: [0; 16], rare: [0; 16], max_abs: [0.0; 16] };
         let [x, y, xr, yr] = [pairs.x, pairs.y, pairs.x_residual, pairs.y_residual].map(|t| t.as_chunks::<16>());
-        for (((x, y), xr), yr) in x.0.iter().zip(y.0).zip(xr.0).zip(yr.0) {
-            row(x, y, xr, yr);
+        if RESIDUALS {
+            for (((x, y), xr), yr) in x.0.iter().zip(y.0).zip(xr.0).zip(yr.0) {
+                for l in 0..16 {
+                    row.add(l, x[l], y[l], difference(yr[l], xr[l]), limits);
+                }
+            }
+        } else {
+            for (x, y) in x.0.iter().zip(y.0) {
+                for l in 0..16 {
+                    row.add(l, x[l], y[l], 0.0, limits);
+                }
+            }
         }
-        row(x.1, y.1, xr.1, yr.1);
-        *lanes = local;
+        for l in 0..x.1.len() {
+            let residual = if RESIDUALS { difference(yr.1[l], xr.1[l]) } else { 0.0 };
+            row.add(l, x.1[l], y.1[l], residual, limits);
+        }
+        *lanes = row.lanes;
         Seen {
-            exact: exact.iter().sum(),
-            max_abs: max_abs.into_iter().fold(0.0, f64::max),
-            needs_details: limits.open.any || rare.iter().any(|&r| r != 0),
+            exact: row.exact.iter().sum(),
+            max_abs: row.max_abs.into_iter().fold(0.0, f64::max),
+            needs_details: limits.open.any || row.rare.iter().any(|&r| r != 0),
         }
+    }
+}
+
+#[inline(always)]
+fn difference(a: [u8; 8], b: [u8; 8]) -> f64 {
+    f64::from_le_bytes(a) - f64::from_le_bytes(b)
+}
+
+/// The accumulators of a tile. A plain struct rather than a closure: only functions can be forced to be compiled for the
+/// level around them.
+struct Row {
+    lanes: Lanes,
+    exact: [u64; 16],
+    rare: [u64; 16],
+    max_abs: [f64; 16],
+}
+
+impl Row {
+    #[inline(always)]
+    fn add(&mut self, l: usize, x: [u8; 8], y: [u8; 8], residual: f64, limits: &Limits) {
+        let (xv, yv) = (f64::from_le_bytes(x), f64::from_le_bytes(y));
+        let both = finite(xv) & finite(yv);
+        let xf = if both { xv } else { 0.0 };
+        let yf = if both { yv } else { 0.0 };
+        let error = (yf - xf) + residual;
+        let magnitude = error.abs();
+        let equal_specials = (xv == yv) | (xv.is_nan() & yv.is_nan());
+        let same = if both { error == 0.0 } else { equal_specials };
+        let lanes = &mut self.lanes;
+        self.exact[l] += same as u64;
+        lanes.finite[l] += both as u64;
+        lanes.noise[l] += error * error;
+        lanes.signal[l] += xf * xf;
+        lanes.image[l] += yf * yf;
+        lanes.product[l] += xf * yf;
+        self.max_abs[l] = if magnitude > self.max_abs[l] { magnitude } else { self.max_abs[l] };
+        let relative = magnitude / if xf == 0.0 { f64::INFINITY } else { xf.abs() };
+        lanes.max_rel[l] = if relative > lanes.max_rel[l] { relative } else { lanes.max_rel[l] };
+        let beyond = (xv >= limits.over[0]) | (xv <= -limits.over[1]);
+        let small = (yv.abs() < limits.min_normal) | (yv == 0.0);
+        self.rare[l] |= (!both | small | beyond) as u64;
     }
 }
 
@@ -607,6 +658,108 @@ impl Task for Details<'_> {
         c.saturated += saturated;
         c.wrapped += wrapped;
         c.undefined += undefined;
+    }
+}
+
+/// The smallest or largest value of a tensor: an f64 and, for 64-bit integers, what it leaves over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Extreme {
+    /// The nearest f64.
+    pub nearest: f64,
+    /// The value minus `nearest`; 0 for every type but 64-bit integers.
+    pub residual: f64,
+}
+
+impl std::fmt::Display for Extreme {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.nearest.abs() < 2f64.powi(65) && self.nearest.trunc() == self.nearest {
+            true => write!(f, "{}", self.nearest as i128 + self.residual as i128),
+            false if (1e-5..1e16).contains(&self.nearest.abs()) => write!(f, "{}", self.nearest),
+            false => write!(f, "{:e}", self.nearest),
+        }
+    }
+}
+
+/// What one tensor holds.
+///
+/// # Examples
+/// ```
+/// use truecast_core::DType;
+/// use truecast_kernel::{Codes, Level, measure::Survey};
+/// let mut survey = Survey::default();
+/// survey.add(Codes::new(DType::F8E4M3Fn, 3, &[0x01, 0x7f, 0xfe])?, Level::detect());
+/// assert_eq!((survey.nan, survey.subnormal), (1, 1));
+/// assert_eq!(survey.range.unwrap().0.nearest, -448.0);
+/// # Ok::<(), truecast_kernel::CastError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Survey {
+    /// Elements seen.
+    pub elements: u64,
+    /// NaN.
+    pub nan: u64,
+    /// Infinities.
+    pub inf: u64,
+    /// Zeros of either sign.
+    pub zero: u64,
+    /// Subnormals of the type.
+    pub subnormal: u64,
+    /// Smallest and largest finite value, if there is a finite value.
+    pub range: Option<(Extreme, Extreme)>,
+}
+
+impl Survey {
+    /// Looks at the next elements.
+    ///
+    /// # Panics
+    /// If the type is not numeric.
+    pub fn add(&mut self, codes: Codes<'_>, level: Level) {
+        let values = Values::new(codes.dtype(), level);
+        let limits = Limits::of_type(codes.dtype());
+        let blocks: Vec<Survey> = (0..codes.len().div_ceil(BLOCK))
+            .into_par_iter()
+            .map_init(Tiles::new, |Tiles { x: tile, scratch, .. }, block| {
+                let mut survey = Survey::default();
+                for (n, bytes) in tiles(&codes, block * BLOCK, BLOCK) {
+                    values.read(codes.layout(), bytes, n, tile, scratch);
+                    environment::default(|| survey.tile(&tile.nearest[..n], &tile.residual[..n], &limits));
+                }
+                survey
+            })
+            .collect();
+        blocks.iter().for_each(|s| self.merge(s));
+    }
+
+    fn merge(&mut self, next: &Survey) {
+        self.elements += next.elements;
+        self.nan += next.nan;
+        self.inf += next.inf;
+        self.zero += next.zero;
+        self.subnormal += next.subnormal;
+        self.widen(next.range);
+    }
+
+    fn widen(&mut self, range: Option<(Extreme, Extreme)>) {
+        self.range = match (self.range, range) {
+            (Some((a, b)), Some((c, d))) => Some((if c < a { c } else { a }, if d > b { d } else { b })),
+            (a, b) => a.or(b),
+        };
+    }
+
+    fn tile(&mut self, nearest: &[[u8; 8]], residual: &[[u8; 8]], limits: &Limits) {
+        for (value, residual) in nearest.iter().zip(residual) {
+            let value = f64::from_le_bytes(*value);
+            self.elements += 1;
+            self.nan += value.is_nan() as u64;
+            self.inf += (value.abs() == f64::INFINITY) as u64;
+            self.zero += (value == 0.0) as u64;
+            let small = limits.has_subnormals && value != 0.0 && value.abs() < limits.min_normal;
+            self.subnormal += small as u64;
+            if finite(value) {
+                let here = Extreme { nearest: value, residual: f64::from_le_bytes(*residual) };
+                self.widen(Some((here, here)));
+            }
+        }
     }
 }
 

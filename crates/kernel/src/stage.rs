@@ -113,7 +113,14 @@ pub(crate) struct Pipeline {
 }
 
 /// Two tiles that stages write alternately.
-struct Scratch([[u8; TILE * 8]; 2]);
+#[derive(Debug)]
+pub(crate) struct Scratch([Vec<u8>; 2]);
+
+impl Scratch {
+    pub fn new() -> Self {
+        Scratch([(); 2].map(|()| vec![0; TILE * 8]))
+    }
+}
 
 impl Pipeline {
     pub fn new(src: DType, dst: DType, stages: Vec<Box<dyn Stage>>) -> Self {
@@ -134,17 +141,17 @@ impl Pipeline {
         (src_layout, src): (Layout, &[u8]),
         (dst_layout, dst): (Layout, &mut [u8]),
         len: usize,
+        scratch: &mut Scratch,
         mut seen: Option<&mut dyn FnMut(usize, usize, &[u8], &[u8])>,
     ) -> Result<(), Refusal> {
         let ends = Ends::new(self.src, src_layout, self.dst, dst_layout);
         let single = ends.is_plain() && self.stages.len() <= 1 && seen.is_none();
         let step = if single { len.max(1) } else { TILE };
-        let mut scratch = Scratch([[0; TILE * 8]; 2]);
         for first in (0..len).step_by(step) {
             let n = step.min(len - first);
             let s = &src[ends.src_range(first, n)];
             let d = &mut dst[ends.dst_range(first, n)];
-            self.tile(&ends, s, d, n, &mut scratch).map_err(|r| Refusal { index: r.index + first, ..r })?;
+            self.tile(&ends, s, d, n, scratch).map_err(|r| Refusal { index: r.index + first, ..r })?;
             if let Some(seen) = &mut seen {
                 seen(first, n, s, d);
             }

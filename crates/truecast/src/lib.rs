@@ -1,1 +1,76 @@
+//! Exact and fast tensor element-type conversion.
+//!
+//! Every result is the chosen specification's answer, rounded once, bit for bit, on every CPU; where a specification is
+//! silent, truecast says so and gives one documented value. [`cast`] converts a buffer, [`Caster`] converts many,
+//! [`explain`](explain::explain) shows one value in detail, and with the feature `io` (on by default) whole files are
+//! converted, verified and compared in bounded memory.
+//!
+//! # Examples
+//! ```
+//! use truecast::{Codes, CodesMut, DType, spec::onnx};
+//! let spec = onnx::Cast::to(DType::Bf16).resolve(DType::F32)?;
+//! let src = [1.0f32, 3.1415927].map(f32::to_le_bytes).concat();
+//! let mut dst = [0u8; 4];
+//! truecast::cast(&spec, Codes::new(DType::F32, 2, &src)?, CodesMut::new(DType::Bf16, 2, &mut dst)?)?;
+//! assert_eq!(dst, [0x80, 0x3f, 0x49, 0x40]); // 1 and 3.140625
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
 
+pub mod explain;
+pub mod request;
+
+#[cfg(feature = "io")]
+pub mod compare;
+#[cfg(feature = "io")]
+pub mod convert;
+#[cfg(feature = "io")]
+mod error;
+#[cfg(feature = "io")]
+pub mod inspect;
+#[cfg(feature = "io")]
+mod parts;
+#[cfg(feature = "io")]
+pub mod report;
+#[cfg(feature = "io")]
+pub mod select;
+#[cfg(feature = "io")]
+mod stream;
+#[cfg(feature = "io")]
+pub mod verify;
+
+#[cfg(feature = "io")]
+pub use error::{Class, Error};
+#[cfg(feature = "io")]
+pub use truecast_io as io;
+
+pub use truecast_core::{
+    CastPolicy, CastSpec, DType, Ecosystem, Exact, FloatFormat, Kind, Layout, Outcome, Rounding, cast_one, decimal,
+    dtype, exact, format, policy, round, spec,
+};
+pub use truecast_kernel::{
+    CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, Route, measure,
+};
+
+/// Why [`cast`] did nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConversionError {
+    /// The pair cannot be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The buffers or a value do not fit.
+    #[error(transparent)]
+    Cast(#[from] CastError),
+}
+
+/// Converts a buffer once, on every core. For repeated use, or to count, make a [`Caster`].
+///
+/// Shapes: `src.len() == dst.len()`, in elements. Result: formally equivalent to mapping [`cast_one`] over the codes.
+///
+/// # Errors
+/// As [`Caster::new`] and [`Caster::cast`].
+pub fn cast(spec: &CastSpec, src: Codes<'_>, dst: CodesMut<'_>) -> Result<(), ConversionError> {
+    Caster::new(spec, &Exec::default())?.cast(src, dst)?;
+    Ok(())
+}

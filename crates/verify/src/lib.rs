@@ -1,1 +1,28 @@
+//! The verification driver: it tries to find an input for which a fast path differs from the definition, or the
+//! definition from an independent opinion.
+//!
+//! Lives here: inputs, expectations that do not come from the code under test, comparisons and their report. May not
+//! live here: anything that the engine needs. Expectations have three sources: `cast_one` for the kernels
+//! (`docs/kernels.md §11`), [`oracle`] and `rustc_apfloat` for `cast_one`, and properties that need neither.
+//!
+//! Read in this order: [`session`] (what a check needs), [`policies`] and [`inputs`] (what is tried), [`check`] (how it
+//! is compared), then the commands.
+#![deny(unsafe_code)]
 
+pub mod adapter;
+pub mod buffers;
+pub mod check;
+pub mod commands;
+pub mod environment;
+pub mod inputs;
+pub mod naive;
+pub mod number;
+pub mod oracle;
+pub mod policies;
+pub mod random;
+pub mod report;
+pub mod session;
+pub mod toy;
+
+pub use report::{Report, Witness};
+pub use session::Session;

@@ -95,13 +95,12 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads a header from the start of a stream that has `stream_bytes` bytes in all.
+    /// Reads the header of a whole stream.
     ///
     /// Cost: memory bounded by [`MAX_HEADER_BYTES`].
     ///
     /// # Errors
-    /// What is wrong with the header, or that it and the data do not make up the stream exactly. A failure to read is
-    /// reported as [`HeaderError::HeaderPastEnd`] or [`HeaderError::Magic`].
+    /// What is wrong with the header, or that it and the data do not make up the stream exactly.
     ///
     /// # Examples
     /// ```
@@ -118,6 +117,7 @@ impl Header {
         })
     }
 
+    /// Reads a header from the start of a stream that has `stream_bytes` bytes in all.
     pub(crate) fn read(mut stream: impl Read, stream_bytes: u64) -> Result<Header, ReadError> {
         let mut start = [0; 12];
         if stream_bytes < 10 {

@@ -210,3 +210,112 @@ impl Record {
         values.iter().for_each(|&value| self.u64(value));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UTF8: &str = "\u{e9}";
+
+    fn entry(name: &str, bytes: u64, offset: u64) -> Entry {
+        Entry { name: name.into(), bytes, offset, checksum: 0x0403_0201 }
+    }
+
+    // The expectations are APPNOTE.TXT's tables, filled in by hand; each line is a group of fields.
+
+    #[test]
+    fn small_members() {
+        let entry = entry("a", 5, 7);
+        let local = [
+            &b"PK\x03\x04"[..],
+            &[20, 0, 0, 0, 0, 0, 0, 0, 0x21, 0], // version, flags, method, time, date
+            &[1, 2, 3, 4, 5, 0, 0, 0, 5, 0, 0, 0], // checksum, sizes
+            &[1, 0, 0, 0],                       // lengths of name and extra field
+            b"a",
+        ];
+        assert_eq!(entry.local(), local.concat());
+        let central = [
+            &b"PK\x01\x02"[..],
+            &[45, 3, 20, 0, 0, 0, 0, 0, 0, 0, 0x21, 0],
+            &[1, 2, 3, 4, 5, 0, 0, 0, 5, 0, 0, 0],
+            &[1, 0, 0, 0, 0, 0],             // lengths of name, extra field and comment
+            &[0, 0, 0, 0, 0, 0, 0xa4, 0x81], // disk, attributes: 0o100644 << 16
+            &[7, 0, 0, 0],                   // offset
+            b"a",
+        ];
+        assert_eq!(entry.central(), central.concat());
+        let end = [&b"PK\x05\x06"[..], &[0, 0, 0, 0, 2, 0, 2, 0], &[9, 0, 0, 0, 8, 0, 0, 0], &[0, 0]];
+        assert_eq!(end_records(2, 8, 9), end.concat());
+    }
+
+    #[test]
+    fn members_beyond_32_bits() {
+        for (bytes, low) in [(0xffff_ffff, [255, 255, 255, 255, 0]), (0x1_0000_0005, [5, 0, 0, 0, 1])] {
+            let size = [&low[..], &[0, 0, 0]].concat();
+            let local = [
+                &b"PK\x03\x04"[..],
+                &[45, 0, 0, 8, 0, 0, 0, 0, 0x21, 0], // with the flag for UTF-8
+                &[1, 2, 3, 4, 255, 255, 255, 255, 255, 255, 255, 255],
+                &[2, 0, 20, 0],
+                UTF8.as_bytes(),
+                &[1, 0, 16, 0],
+                &size,
+                &size,
+            ];
+            assert_eq!(entry(UTF8, bytes, 0).local(), local.concat());
+        }
+        let central = |sizes: u8, offset: u8, extra: &[u8]| {
+            let four = |byte| [byte; 4];
+            [
+                &b"PK\x01\x02"[..],
+                &[45, 3, 45, 0, 0, 0, 0, 0, 0, 0, 0x21, 0],
+                &[1, 2, 3, 4],
+                &four(sizes),
+                &four(sizes),
+                &[1, 0, extra.len() as u8, 0, 0, 0],
+                &[0, 0, 0, 0, 0, 0, 0xa4, 0x81],
+                &four(offset),
+                b"a",
+                extra,
+            ]
+            .concat()
+        };
+        let big = |low: u8| [low, 0, 0, 0, 1, 0, 0, 0];
+        let both = [&[1, 0, 24, 0][..], &big(5), &big(5), &big(7)].concat();
+        assert_eq!(entry("a", 0x1_0000_0005, 0x1_0000_0007).central(), central(255, 255, &both));
+        let offset = [&[1, 0, 8, 0][..], &big(7)].concat();
+        assert_eq!(entry("a", 0, 0x1_0000_0007).central(), central(0, 255, &offset));
+        let sizes = [&[1, 0, 16, 0][..], &big(5), &big(5)].concat();
+        assert_eq!(entry("a", 0x1_0000_0005, 0).central(), central(255, 0, &sizes));
+    }
+
+    #[test]
+    fn directories_beyond_16_and_32_bits() {
+        let eight = |value: u64| value.to_le_bytes();
+        for (entries, start, bytes) in [(0xffff, 16, 32), (1, 0x1_0000_0000, 32), (1, 16, 0x1_0000_0000)] {
+            let short = |value: u64| (value.min(0xffff_ffff) as u32).to_le_bytes();
+            let count = (entries as u16).to_le_bytes();
+            let end = [
+                &b"PK\x06\x06"[..],
+                &eight(44),
+                &[45, 3, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+                &eight(entries),
+                &eight(entries),
+                &eight(bytes),
+                &eight(start),
+                b"PK\x06\x07",
+                &[0, 0, 0, 0],
+                &eight(start + bytes),
+                &[1, 0, 0, 0],
+                b"PK\x05\x06",
+                &[0, 0, 0, 0],
+                &count,
+                &count,
+                &short(bytes),
+                &short(start),
+                &[0, 0],
+            ];
+            assert_eq!(end_records(entries, start, bytes), end.concat());
+        }
+    }
+}

@@ -53,17 +53,12 @@ pub(crate) fn refusal(tensor: &Tensor) -> Option<Refusal> {
     None
 }
 
-/// The start of a file: the length and the header. `None` if it is longer than allowed, with that length.
+/// The start of a file: the length and the header. An error is the length of a header that is longer than allowed.
 pub(crate) fn emit(tensors: &[Tensor], order: &[usize], metadata: &BTreeMap<String, String>) -> Result<Vec<u8>, u64> {
-    let mut text = String::from("{");
-    text.push_str("\"");
-    text.push_str(METADATA_KEY);
-    text.push_str("\":{");
-    let format = ("format", "pt");
-    let given = metadata.iter().map(|(k, v)| (k.as_str(), v.as_str()));
     // §1.7: keys in byte order, `format` always present.
-    let mut pairs: BTreeMap<&str, &str> = given.collect();
-    pairs.entry(format.0).or_insert(format.1);
+    let mut pairs: BTreeMap<&str, &str> = metadata.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    pairs.entry("format").or_insert("pt");
+    let mut text = format!("{{\"{METADATA_KEY}\":{{");
     for (i, (key, value)) in pairs.into_iter().enumerate() {
         if i > 0 {
             text.push(',');

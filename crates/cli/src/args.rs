@@ -1,0 +1,216 @@
+//! What may be typed: one definition from which help, man page and completions come. Reference:
+//! `docs/interfaces.md §3`.
+
+use crate::policy::PolicyArgs;
+use crate::size;
+use clap::{ArgMatches, Args, Parser, Subcommand};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use truecast::DType;
+
+/// Exact and fast tensor element-type conversion
+///
+/// Every result is the chosen specification's answer, rounded once, bit for bit; where a specification is silent,
+/// truecast says so.
+#[derive(Parser, Debug)]
+#[command(name = "truecast", version, max_term_width = 100)]
+pub struct Cli {
+    /// Print one JSON object instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print nothing but errors and what was asked for
+    #[arg(long, global = true)]
+    pub quiet: bool,
+    /// Threads to use
+    #[arg(long, global = true, value_name = "N")]
+    pub threads: Option<NonZeroUsize>,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Convert a file and report what happened to its values
+    ///
+    /// In a checkpoint (.safetensors) floating-point tensors are converted and the others copied, unless a rule says
+    /// otherwise; arrays (.npy, .npz) are always converted. The destination is complete or untouched.
+    Convert(ConvertArgs),
+    /// List a file's tensors
+    Inspect(InspectArgs),
+    /// Recompute a conversion independently and compare bit for bit
+    ///
+    /// Takes the options of the conversion. Exit code 1 if anything differs.
+    Verify(VerifyArgs),
+    /// Show how two files differ as numbers, across types
+    Compare(CompareArgs),
+    /// Explain one value: bits, neighbours, rounding, and the result under every specification
+    #[command(allow_negative_numbers = true)]
+    Explain(ExplainArgs),
+    /// Describe the types: layout, range, special codes, every code of the narrow ones
+    Formats(FormatsArgs),
+    /// Print a completion script
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man {
+        /// The page of one command
+        command: Option<String>,
+    },
+}
+
+/// Options that choose tensors and what they become.
+#[derive(Args, Debug, Clone)]
+pub struct SelectArgs {
+    /// Type to convert to
+    #[arg(long, value_name = "TYPE")]
+    pub to: Option<DType>,
+    /// Read the payload as this type; in a checkpoint only of tensors of that width that a rule chooses
+    #[arg(long, value_name = "TYPE")]
+    pub from: Option<DType>,
+    /// Type of the tensors whose name matches; `*` matches anything, the first of all rules wins
+    #[arg(long, value_name = "GLOB=TYPE")]
+    pub rule: Vec<String>,
+    /// Copy the tensors whose name matches
+    #[arg(long, value_name = "GLOB")]
+    pub keep: Vec<String>,
+}
+
+/// `convert`
+#[derive(Args, Debug)]
+pub struct ConvertArgs {
+    /// File to read
+    pub src: PathBuf,
+    /// File to write
+    pub dst: PathBuf,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// Memory that buffers may take
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse)]
+    pub max_memory: u64,
+    /// Say what would be done, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Replace an existing destination (and report)
+    #[arg(long)]
+    pub force: bool,
+    /// Also write the report, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Exit with 1 if more than N values (default 0) were saturated, wrapped, nan, inf, flushed, inexact or undefined
+    #[arg(long, value_name = "WHAT[=N]", value_delimiter = ',')]
+    pub fail_on: Vec<String>,
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+/// `inspect`
+#[derive(Args, Debug)]
+pub struct InspectArgs {
+    /// File to read
+    pub src: PathBuf,
+    /// Range, NaN, Inf, zero and subnormal counts of each tensor
+    #[arg(long)]
+    pub stats: bool,
+    /// Type of the elements of an array whose header does not say
+    #[arg(long, value_name = "TYPE")]
+    pub from: Option<DType>,
+}
+
+/// `verify`
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    /// The file that was converted
+    pub src: PathBuf,
+    /// What came of it
+    pub dst: PathBuf,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+/// `compare`
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    /// The reference
+    pub a: PathBuf,
+    /// What differs from it
+    pub b: PathBuf,
+    /// Type of the elements of A, if its header does not say
+    #[arg(long, value_name = "TYPE")]
+    pub from: Option<DType>,
+    /// Type of the elements of B, if its header does not say
+    #[arg(long, value_name = "TYPE")]
+    pub to: Option<DType>,
+    /// Exit with 1 if more than N values (default 0) are nan, inf, flushed or inexact
+    #[arg(long, value_name = "WHAT[=N]", value_delimiter = ',')]
+    pub fail_on: Vec<String>,
+}
+
+/// `explain`
+#[derive(Args, Debug)]
+pub struct ExplainArgs {
+    /// Decimal number, nan, inf, -inf, or 0x.. bits of --from
+    #[arg(allow_hyphen_values = true)]
+    pub value: String,
+    /// Destination type
+    #[arg(long, value_name = "TYPE")]
+    pub to: DType,
+    /// Source type
+    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    pub from: DType,
+}
+
+/// `formats`
+#[derive(Args, Debug)]
+pub struct FormatsArgs {
+    /// One type, in detail
+    pub dtype: Option<DType>,
+}
+
+/// The rules of a command line in the order in which they were typed.
+#[derive(Debug, Default)]
+pub struct RuleOrder(Vec<(usize, bool, String)>);
+
+impl RuleOrder {
+    /// Reads the positions that clap keeps beside the values.
+    pub fn of(matches: &ArgMatches) -> Self {
+        let mut all = Vec::new();
+        if let Some((name, sub)) = matches.subcommand()
+            && matches!(name, "convert" | "verify")
+        {
+            for (id, keep) in [("rule", false), ("keep", true)] {
+                let values = sub.get_many::<String>(id).into_iter().flatten();
+                all.extend(sub.indices_of(id).into_iter().flatten().zip(values).map(|(at, v)| (at, keep, v.clone())));
+            }
+        }
+        all.sort();
+        Self(all)
+    }
+
+    /// (is it a `--keep`, the text), first typed first.
+    pub fn iter(&self) -> impl Iterator<Item = (bool, &str)> {
+        self.0.iter().map(|(_, keep, text)| (*keep, text.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn rules_keep_their_order() {
+        let line = ["truecast", "convert", "a", "b", "--rule", "x=f16", "--keep", "y", "--rule", "z=f32"];
+        let order = RuleOrder::of(&Cli::command().get_matches_from(line));
+        assert_eq!(order.iter().collect::<Vec<_>>(), [(false, "x=f16"), (true, "y"), (false, "z=f32")]);
+    }
+}

@@ -1,0 +1,191 @@
+//! `truecast convert`.
+
+use super::{Context, select, thresholds};
+use crate::args::{ConvertArgs, RuleOrder};
+use crate::failure::Failure;
+use crate::table::{Align, Table, grouped};
+use crate::{output, progress, size};
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use truecast::convert::{Options, Plan};
+use truecast::io::{Existing, OutputFile};
+use truecast::report::{Report, TensorReport, named_counts};
+
+pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
+    let options = Options {
+        selection: select::selection(&args.select, rules)?,
+        request: args.policy.request()?,
+        max_memory: args.max_memory,
+        existing: if args.force { Existing::Replace } else { Existing::Refuse },
+        exec: context.exec,
+    };
+    let limits = thresholds::parse(&args.fail_on)?;
+    let plan = Plan::new(&args.src, &args.dst, &options)?;
+    if args.dry_run {
+        print_dry_run(&plan, args, context)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    // Refused before the work rather than after it.
+    let report_file = args.report.as_ref().map(|path| OutputFile::create(path, options.existing)).transpose()?;
+
+    let stop = stop_flag();
+    let bar = progress::bytes(plan.bytes().0, context.quiet || context.json);
+    let begin = Instant::now();
+    let report = plan.run(&args.dst, &options, &stop, |done| bar.set_position(done))?;
+    bar.finish_and_clear();
+
+    if let Some(mut file) = report_file {
+        let object = output::object("convert", with_destination(&report, args));
+        let path = file.path().display().to_string();
+        file.write_all(output::pretty(&object).as_bytes())
+            .map_err(|e| Failure::system(format_args!("{path}: writing: {e}")))?;
+        file.commit()?;
+    }
+    let failed = thresholds::exceeded(&limits, &report.total.counts);
+    if context.json {
+        output::json("convert", with_destination(&report, args))?;
+    } else if !context.quiet {
+        output::text(&render(&report, args, begin.elapsed()))?;
+    }
+    for line in &failed {
+        // The exit code says it if standard error is gone.
+        writeln!(std::io::stderr(), "truecast: --fail-on: {line}").ok();
+    }
+    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Set by Ctrl-C and by a request to terminate; the conversion then stops and leaves nothing behind.
+fn stop_flag() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    // Fails only if there is a handler already.
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).ok();
+    stop
+}
+
+fn with_destination(report: &Report, args: &ConvertArgs) -> serde_json::Map<String, serde_json::Value> {
+    let mut object = report.to_json();
+    object.insert("destination".into(), args.dst.display().to_string().into());
+    object
+}
+
+fn print_dry_run(plan: &Plan, args: &ConvertArgs, context: &Context) -> Result<(), Failure> {
+    let report = plan.report();
+    if args.dst.exists() && !args.force {
+        return Err(truecast::io::Error::Exists { path: args.dst.clone() }.into());
+    }
+    if context.json {
+        let mut object = serde_json::Map::new();
+        object.insert("dry_run".into(), true.into());
+        object.insert("destination".into(), args.dst.display().to_string().into());
+        let planned = report.tensors.iter().map(|t| {
+            serde_json::json!({
+                "name": t.name, "shape": t.shape, "from": t.from.name(), "to": t.to.name(), "converted": t.converted,
+                "elements": t.elements, "bytes_in": t.bytes_in, "bytes_out": t.bytes_out
+            })
+        });
+        object.insert("tensors".into(), planned.collect());
+        let total = &report.total;
+        object.insert(
+            "total".into(),
+            serde_json::json!({
+                "tensors": total.tensors, "converted": total.converted, "elements": total.elements,
+                "bytes_in": total.bytes_in, "bytes_out": total.bytes_out
+            }),
+        );
+        return output::json("convert", object);
+    }
+    let mut table = Table::new(&[
+        ("tensor", Align::Left),
+        ("shape", Align::Left),
+        ("type", Align::Left),
+        ("elements", Align::Right),
+        ("before", Align::Right),
+        ("after", Align::Right),
+    ]);
+    for row in &report.tensors {
+        table.row([
+            row.name.clone(),
+            shape(&row.shape),
+            types(row),
+            grouped(row.elements),
+            size::human(row.bytes_in),
+            size::human(row.bytes_out),
+        ]);
+    }
+    let memory = size::human(args.max_memory);
+    let text = table.render()
+        + &summary(&report, args)
+        + &format!("dry run: nothing was written; buffers would take at most {memory}\n");
+    output::text(&text)
+}
+
+fn shape(shape: &[u64]) -> String {
+    format!("[{}]", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))
+}
+
+fn types(row: &TensorReport) -> String {
+    if row.converted { format!("{} -> {}", row.from, row.to) } else { format!("{} kept", row.from) }
+}
+
+fn summary(report: &Report, args: &ConvertArgs) -> String {
+    let total = &report.total;
+    format!(
+        "{} tensors, {} converted, {} elements, {} -> {}: {}\n",
+        total.tensors,
+        total.converted,
+        grouped(total.elements),
+        size::human(total.bytes_in),
+        size::human(total.bytes_out),
+        args.dst.display()
+    )
+}
+
+/// The counts that a person wants to see if they are not all zero.
+const SHOWN: [(&str, &str); 10] = [
+    ("inexact", "inexact"),
+    ("saturated", "saturated"),
+    ("wrapped", "wrapped"),
+    ("to_inf", "to Inf"),
+    ("to_nan", "to NaN"),
+    ("nan_in", "NaN in"),
+    ("flushed_to_zero", "to zero"),
+    ("subnormal", "subnormal"),
+    ("sign_of_zero_lost", "-0 lost"),
+    ("undefined", "undefined"),
+];
+
+fn render(report: &Report, args: &ConvertArgs, elapsed: Duration) -> String {
+    let total = named_counts(&report.total.counts);
+    let count = |counts: &[(&str, u64)], name: &str| counts.iter().find(|(n, _)| *n == name).map_or(0, |(_, c)| *c);
+    let shown: Vec<_> = SHOWN.into_iter().filter(|(name, _)| count(&total, name) > 0).collect();
+    let mut columns = vec![("tensor", Align::Left), ("type", Align::Left), ("elements", Align::Right)];
+    columns.extend(shown.iter().map(|(_, title)| (*title, Align::Right)));
+    columns.extend([("max abs error", Align::Right), ("max rel error", Align::Right), ("SQNR dB", Align::Right)]);
+    let mut table = Table::new(&columns);
+    let mut row = |name: String, types: String, elements: u64, c: &truecast::Counts, measured: bool| {
+        let counts = named_counts(c);
+        let mut cells = vec![name, types, grouped(elements)];
+        let blank_if_zero = |n: u64| if n == 0 { String::new() } else { grouped(n) };
+        cells.extend(shown.iter().map(|(name, _)| blank_if_zero(count(&counts, name))));
+        let error = |value: f64| if value == 0.0 { "0".into() } else { format!("{value:.2e}") };
+        let sqnr = c.sqnr_db();
+        let sqnr =
+            if sqnr.is_finite() { format!("{sqnr:.1}") } else { if sqnr > 0.0 { "exact" } else { "-inf" }.into() };
+        match measured {
+            true => cells.extend([error(c.max_abs_error), error(c.max_rel_error), sqnr]),
+            false => cells.extend([String::new(), String::new(), String::new()]),
+        }
+        table.row(cells);
+    };
+    for t in &report.tensors {
+        row(t.name.clone(), types(t), t.elements, &t.counts, t.converted);
+    }
+    row("total".into(), String::new(), report.total.elements, &report.total.counts, true);
+    let seconds = elapsed.as_secs_f64();
+    let rate = report.total.bytes_in as f64 / seconds.max(1e-9);
+    table.render() + &summary(report, args) + &format!("{seconds:.2} s, {}/s read\n", size::human(rate as u64))
+}

@@ -1,0 +1,220 @@
+//! `truecast explain`.
+
+use super::Context;
+use super::formats::value_text;
+use crate::args::ExplainArgs;
+use crate::failure::Failure;
+use crate::output::{self, bits};
+use crate::table::{Align, Table};
+use serde_json::{Map, Value, json};
+use std::process::ExitCode;
+use truecast::decimal::{parse, to_decimal};
+use truecast::exact::encode;
+use truecast::explain::{Answer, Decision, Element, Explanation, explain};
+use truecast::policy::CastPolicy;
+use truecast::{DType, Exact, Outcome};
+
+pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
+    for dtype in [args.from, args.to] {
+        if !dtype.is_numeric() {
+            return Err(Failure::usage(format_args!("{dtype} has no numeric value to explain")));
+        }
+    }
+    let Source { code, exact } = source(&args.value, args.from)?;
+    let explanation = explain(args.from, code, args.to);
+    match context.json {
+        true => output::json("explain", to_json(args, &explanation, exact))?,
+        false => output::text(&render(args, &explanation, exact))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The element that was asked about.
+struct Source {
+    code: u64,
+    /// The text is the element's value, not rounded to it.
+    exact: bool,
+}
+
+fn source(text: &str, from: DType) -> Result<Source, Failure> {
+    if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        let code = u64::from_str_radix(&digits.replace('_', ""), 16)
+            .map_err(|_| Failure::usage(format_args!("{text:?} is not a hexadecimal code of at most 64 bits")))?;
+        let width = from.code_bits();
+        if width < 64 && code >> width != 0 {
+            return Err(Failure::usage(format_args!("{text} has more than the {width} bits of {from}")));
+        }
+        return Ok(Source { code, exact: true });
+    }
+    let value = parse(text).map_err(|e| Failure::usage(format_args!("{text:?} is not a number: {e}")))?;
+    let code = encode(from, &CastPolicy::IEEE, value)
+        .code
+        .ok_or_else(|| Failure::usage(format_args!("{text} has no code in {from}")))?;
+    let read = truecast::exact::decode(from, code);
+    let exact = match (value, read) {
+        (Exact::Finite { sticky: true, .. }, _) => false,
+        (Exact::Finite { .. }, Exact::Finite { .. }) => to_decimal(value) == to_decimal(read),
+        (Exact::Nan { .. }, Exact::Nan { .. }) | (Exact::Inf { .. }, Exact::Inf { .. }) => true,
+        _ => false,
+    };
+    Ok(Source { code, exact })
+}
+
+/// `0 1111 110`: sign, exponent, fraction; other kinds as one binary number.
+fn fields(element: &Element) -> String {
+    let truecast::Kind::Float(f) = element.dtype.kind() else {
+        return format!("{:0width$b}", element.code, width = element.dtype.code_bits() as usize);
+    };
+    let (sign, exponent, fraction) = element.fields().unwrap_or((None, 0, 0));
+    let mut text = sign.map_or(String::new(), |s| format!("{} ", s as u8));
+    text += &format!("{exponent:0width$b}", width = f.exp_bits as usize);
+    if f.man_bits > 0 {
+        text += &format!(" {fraction:0width$b}", width = f.man_bits as usize);
+    }
+    text
+}
+
+fn code_text(element: &Element) -> String {
+    bits(element.code, element.dtype.code_bits())
+}
+
+fn result(to: DType, outcome: Outcome) -> (String, String, &'static str) {
+    let shown = |code| (bits(code, to.code_bits()), value_text(truecast::exact::decode(to, code)));
+    match outcome {
+        Outcome::Defined(code) => {
+            let (bits, value) = shown(code);
+            (bits, value, "")
+        }
+        Outcome::Undefined { code, reason } => {
+            let (bits, value) = shown(code);
+            (bits, value, reason)
+        }
+        Outcome::Refused { .. } => ("-".into(), "refused".into(), ""),
+    }
+}
+
+fn render(args: &ExplainArgs, e: &Explanation, exact: bool) -> String {
+    let mut table = Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Left), ("", Align::Left)]);
+    let mut line = |what: &str, a: String, b: String, c: String| table.row([what.into(), a, b, c]);
+    let note = if exact { String::new() } else { format!("{} rounded to {}", args.value, args.from) };
+    line(args.from.name(), code_text(&e.source), fields(&e.source), note);
+    line("value", to_decimal(e.source.value), String::new(), String::new());
+    let n = &e.neighbours;
+    let neighbour = |name: &str, element: &Element| {
+        (name.to_string(), to_decimal(element.value), code_text(element), fields(element))
+    };
+    let mut rows = Vec::new();
+    if n.decision != Decision::Exact {
+        rows.extend(n.below.as_ref().map(|b| neighbour("below", b)));
+        rows.extend(n.above.as_ref().map(|a| neighbour("above", a)));
+    }
+    for (what, a, b, c) in rows {
+        line(&what, a, b, c);
+    }
+    if let Some((step, code)) = &n.beyond {
+        let meaning = match code {
+            Some(element) => format!("{} there is {}", code_text(element), to_decimal(element.value)),
+            None => "no code is left for it".into(),
+        };
+        line("beyond", format!("({})", to_decimal(*step)), meaning, String::new());
+    }
+    if let Some(midpoint) = n.midpoint {
+        line("midpoint", to_decimal(midpoint), String::new(), String::new());
+    }
+    let mut text = table.render() + &decision(e) + "\n\n";
+    let mut table = Table::new(&[
+        ("specification", Align::Left),
+        ("attributes", Align::Left),
+        (args.to.name(), Align::Left),
+        ("value", Align::Left),
+        ("clause", Align::Left),
+    ]);
+    for Answer { interpretation: i, outcome } in &e.answers {
+        let name = if i.version.is_empty() { i.spec.into() } else { format!("{}@{}", i.spec, i.version) };
+        let (bits, value, undefined) = result(args.to, *outcome);
+        let clause = match undefined {
+            "" => i.cast.clause.to_string(),
+            reason => format!("UNDEFINED: {reason}"),
+        };
+        table.row([name, i.attributes.clone(), bits, value, clause]);
+    }
+    text += &table.render();
+    text
+}
+
+/// The rounding decision in words.
+fn decision(e: &Explanation) -> String {
+    let n = &e.neighbours;
+    let max = n.beyond.is_some();
+    let tie_rule = || {
+        let inner = n.below.as_ref().or(n.above.as_ref());
+        let (Some(m), Some(inner)) = (n.midpoint, inner) else { return String::new() };
+        let even = |element: &Element| element.code & 1 == 0;
+        let kept = match (&n.below, &n.above) {
+            (Some(a), Some(b)) => {
+                if even(a) {
+                    a
+                } else {
+                    b
+                }
+            }
+            _ if even(inner) => inner,
+            _ => {
+                return format!(
+                    "; a tie at {} would go up, to overflow, because {} is odd",
+                    to_decimal(m),
+                    code_text(inner)
+                );
+            }
+        };
+        format!("; a tie at {} goes to the even code {} = {}", to_decimal(m), code_text(kept), to_decimal(kept.value))
+    };
+    let text = match n.decision {
+        Decision::Exact => {
+            let code = n.below.as_ref().map_or(String::new(), |b| format!(", code {}", code_text(b)));
+            format!("exact: the value is a value of {}{code}", e.to)
+        }
+        Decision::Below if max && matches!(e.source.value, Exact::Finite { neg: true, .. }) => {
+            format!("to nearest: rounds beyond the largest finite value, overflow{}", tie_rule())
+        }
+        Decision::Above if max && matches!(e.source.value, Exact::Finite { neg: false, .. }) => {
+            format!("to nearest: rounds beyond the largest finite value, overflow{}", tie_rule())
+        }
+        Decision::Below => format!("to nearest: goes to the neighbour below{}", tie_rule()),
+        Decision::Above => format!("to nearest: goes to the neighbour above{}", tie_rule()),
+        Decision::Tie => format!("a tie{}", tie_rule()),
+        Decision::NotRounded => "not rounded: NaN and infinities follow rules of their own".into(),
+        _ => format!("{} follows rules of its own", e.to),
+    };
+    text
+}
+
+fn to_json(args: &ExplainArgs, e: &Explanation, exact: bool) -> Map<String, Value> {
+    let element = |x: &Element| json!({ "bits": code_text(x), "value": to_decimal(x.value) });
+    let mut object = Map::new();
+    object.insert("value".into(), json!(args.value));
+    object.insert("from".into(), json!(args.from.name()));
+    object.insert("to".into(), json!(args.to.name()));
+    object.insert(
+        "source".into(),
+        json!({ "bits": code_text(&e.source), "exact": to_decimal(e.source.value), "rounded": !exact }),
+    );
+    let n = &e.neighbours;
+    object.insert("neighbours".into(), json!({
+        "below": n.below.as_ref().map(element),
+        "above": n.above.as_ref().map(element),
+        "beyond": n.beyond.as_ref().map(|(step, code)| json!({ "value": to_decimal(*step), "code": code.as_ref().map(element) })),
+        "midpoint": n.midpoint.map(to_decimal),
+        "decision": decision(e)
+    }));
+    let results = e.answers.iter().map(|Answer { interpretation: i, outcome }| {
+        let (bits, value, undefined) = result(e.to, *outcome);
+        let undefined = if undefined.is_empty() { Value::Null } else { json!(undefined) };
+        json!({
+            "spec": i.spec, "version": i.version, "attributes": i.attributes, "to": e.to.name(), "bits": bits,
+            "value": value, "undefined": undefined, "clause": i.cast.clause
+        })
+    });
+    object.insert("results".into(), results.collect());
+    object
+}

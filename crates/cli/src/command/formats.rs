@@ -1,0 +1,223 @@
+//! `truecast formats`: the types, and one type in detail.
+
+use super::Context;
+use crate::args::FormatsArgs;
+use crate::failure::Failure;
+use crate::output::{self, bits};
+use crate::table::{Align, Table};
+use serde_json::{Map, Value, json};
+use std::process::ExitCode;
+use truecast::decimal::to_decimal;
+use truecast::exact::decode;
+use truecast::{DType, Ecosystem, Exact, FloatFormat, Kind, format::IntFormat};
+
+pub fn run(args: &FormatsArgs, context: &Context) -> Result<ExitCode, Failure> {
+    match (args.dtype, context.json) {
+        (None, false) => output::text(&list())?,
+        (None, true) => {
+            let types: Vec<Value> = DType::ALL.into_iter().map(|t| describe(t).into()).collect();
+            output::json("formats", Map::from_iter([("types".to_string(), types.into())]))?;
+        }
+        (Some(dtype), false) => output::text(&detail(dtype))?,
+        (Some(dtype), true) => {
+            let mut object = describe(dtype);
+            object.insert(
+                "codes".into(),
+                codes(dtype).map(|(code, value)| json!({ "bits": code, "value": value })).collect(),
+            );
+            output::json("formats", object)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The codes worth naming, by name.
+fn special(dtype: DType) -> Vec<(&'static str, u64)> {
+    match dtype.kind() {
+        Kind::Float(f) => special_floats(&f),
+        Kind::Int(f) => vec![("smallest", f.code(f.min())), ("largest", f.code(f.max()))],
+        Kind::Fixed(f) => {
+            vec![("smallest", f.int.code(f.int.min())), ("largest", f.int.code(f.int.max())), ("one unit", 1)]
+        }
+        Kind::Book(book) => vec![("smallest", 0), ("zero", book.zero_code), ("largest", 15)],
+        Kind::Bool => vec![("false", 0), ("true", 1)],
+        Kind::Complex(_) | Kind::String => Vec::new(),
+    }
+}
+
+fn special_floats(f: &FloatFormat) -> Vec<(&'static str, u64)> {
+    let mut all = Vec::new();
+    if f.has_zero {
+        all.push(("zero", 0));
+    }
+    if f.has_negative_zero() {
+        all.push(("negative zero", f.sign_bit()));
+    }
+    if f.has_zero {
+        all.push(("smallest subnormal", 1));
+        all.push(("largest subnormal", f.min_normal_code() - 1));
+        all.push(("smallest normal", f.min_normal_code()));
+    } else {
+        all.push(("smallest", 0));
+    }
+    all.push(("largest finite", f.max_code()));
+    if f.signed {
+        all.push(("most negative", f.max_code() | f.sign_bit()));
+    }
+    if let Some(inf) = f.inf_code() {
+        all.push(("infinity", inf));
+        all.push(("negative infinity", inf | f.sign_bit()));
+    }
+    if let Some(nan) = f.nan_code() {
+        all.push(("NaN", nan));
+    }
+    all
+}
+
+fn kind_name(dtype: DType) -> &'static str {
+    match dtype.kind() {
+        Kind::Bool => "truth value",
+        Kind::Int(IntFormat { signed: true, .. }) => "signed integer",
+        Kind::Int(_) => "unsigned integer",
+        Kind::Float(_) => "float",
+        Kind::Fixed(_) => "fixed point",
+        Kind::Book(_) => "code book",
+        Kind::Complex(_) => "complex",
+        Kind::String => "text",
+    }
+}
+
+/// Sign, exponent and fraction bits.
+fn layout(dtype: DType) -> String {
+    match dtype.kind() {
+        Kind::Float(f) => format!("{}/{}/{}", f.signed as u8, f.exp_bits, f.man_bits),
+        _ => "-".into(),
+    }
+}
+
+/// Every digit if they are few, else the digits that tell the value from its neighbours in f64.
+pub fn value_text(value: Exact) -> String {
+    let exact = to_decimal(value);
+    match value {
+        Exact::Finite { .. } if exact.len() > 24 => match exact.parse::<f64>() {
+            Ok(nearest) => format!("{nearest:e}"),
+            Err(_) => exact,
+        },
+        _ => exact,
+    }
+}
+
+fn list() -> String {
+    let mut table = Table::new(&[
+        ("type", Align::Left),
+        ("kind", Align::Left),
+        ("bits", Align::Right),
+        ("s/e/f", Align::Left),
+        ("bias", Align::Right),
+        ("largest", Align::Left),
+        ("smallest normal", Align::Left),
+        ("smallest", Align::Left),
+        ("Inf", Align::Left),
+        ("NaN", Align::Left),
+        ("-0", Align::Left),
+    ]);
+    for dtype in DType::ALL {
+        let storage = dtype.storage_bits().map_or("-".into(), |b| b.to_string());
+        let mut cells = vec![dtype.to_string(), kind_name(dtype).into(), storage, layout(dtype)];
+        let value = |code| value_text(decode(dtype, code));
+        match dtype.kind() {
+            Kind::Float(f) => {
+                let yes = |holds: bool| if holds { "yes" } else { "no" }.to_string();
+                let normal = if f.has_zero { power(f.emin()) } else { "-".into() };
+                cells.extend([f.bias.to_string(), value(f.max_code()), normal, power(f.quantum())]);
+                cells.extend([yes(f.inf_code().is_some()), yes(f.nan_code().is_some()), yes(f.has_negative_zero())]);
+            }
+            Kind::Int(f) => cells.extend([String::new(), f.max().to_string(), String::new(), f.min().to_string()]),
+            Kind::Fixed(f) => cells.extend([String::new(), value(f.int.code(f.int.max()))]),
+            Kind::Book(_) => cells.extend([String::new(), value(15)]),
+            _ => {}
+        }
+        table.row(cells);
+    }
+    table.render()
+}
+
+fn power(exponent: i32) -> String {
+    format!("2^{exponent}")
+}
+
+fn detail(dtype: DType) -> String {
+    let mut text = format!("{dtype}: {}", kind_name(dtype));
+    if let Some(storage) = dtype.storage_bits() {
+        text += &format!(", {storage} bits stored");
+        if storage != dtype.code_bits() {
+            text += &format!(" ({} used)", dtype.code_bits());
+        }
+    }
+    text.push('\n');
+    if let Kind::Float(f) = dtype.kind() {
+        text += &format!(
+            "{} sign, {} exponent (bias {}), {} fraction bits\n",
+            f.signed as u8, f.exp_bits, f.bias, f.man_bits
+        );
+    }
+    let names: Vec<String> = Ecosystem::PREFIXES
+        .iter()
+        .filter(|(prefix, _)| *prefix != "np")
+        .filter_map(|(prefix, ecosystem)| dtype.names_in(*ecosystem).next().map(|name| format!("{prefix}:{name}")))
+        .collect();
+    if !names.is_empty() {
+        text += &format!("also known as {}\n", names.join(" "));
+    }
+    let mut table = Table::new(&[("", Align::Left), ("bits", Align::Left), ("value", Align::Left)]);
+    for (name, code) in special(dtype) {
+        table.row([name.into(), bits(code, dtype.code_bits()), value_text(decode(dtype, code))]);
+    }
+    text += &table.render();
+    let all: Vec<_> = codes(dtype).collect();
+    if !all.is_empty() {
+        text += "\nevery code\n";
+        let per_row = if all.len() > 16 { 4 } else { 1 };
+        let columns: Vec<_> = (0..per_row).flat_map(|_| [("", Align::Left), ("", Align::Right)]).collect();
+        let mut table = Table::new(&columns);
+        let rows = all.len().div_ceil(per_row);
+        for i in 0..rows {
+            let cells = (0..per_row).filter_map(|c| all.get(c * rows + i)).flat_map(|(b, v)| [b.clone(), v.clone()]);
+            table.row(cells.collect::<Vec<_>>());
+        }
+        text += &table.render();
+    }
+    text
+}
+
+/// Every code of a type of 8 bits or fewer, with its value.
+fn codes(dtype: DType) -> impl Iterator<Item = (String, String)> {
+    let width = dtype.code_bits();
+    let count = if dtype.is_numeric() && width <= 8 { 1u64 << width } else { 0 };
+    (0..count).map(move |code| (bits(code, width), value_text(decode(dtype, code))))
+}
+
+fn describe(dtype: DType) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("name".into(), json!(dtype.name()));
+    object.insert("kind".into(), json!(kind_name(dtype)));
+    object.insert("storage_bits".into(), json!(dtype.storage_bits()));
+    object.insert("code_bits".into(), json!(dtype.code_bits()));
+    if let Kind::Float(f) = dtype.kind() {
+        object.insert("sign_bits".into(), json!(f.signed as u8));
+        object.insert("exponent_bits".into(), json!(f.exp_bits));
+        object.insert("fraction_bits".into(), json!(f.man_bits));
+        object.insert("bias".into(), json!(f.bias));
+    }
+    let special = special(dtype).into_iter().map(|(name, code)| {
+        let entry = json!({ "bits": bits(code, dtype.code_bits()), "value": value_text(decode(dtype, code)) });
+        (name.replace(' ', "_"), entry)
+    });
+    object.insert("special".into(), Map::from_iter(special).into());
+    let names = Ecosystem::PREFIXES.iter().filter(|(p, _)| *p != "np").filter_map(|(prefix, ecosystem)| {
+        let all: Vec<_> = dtype.names_in(*ecosystem).collect();
+        (!all.is_empty()).then(|| (prefix.to_string(), json!(all)))
+    });
+    object.insert("names".into(), Map::from_iter(names).into());
+    object
+}

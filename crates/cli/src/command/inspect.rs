@@ -1,0 +1,92 @@
+//! `truecast inspect`.
+
+use super::Context;
+use crate::args::InspectArgs;
+use crate::failure::Failure;
+use crate::table::{Align, Table, grouped};
+use crate::{output, progress, size};
+use serde_json::{Map, Value, json};
+use std::process::ExitCode;
+use truecast::inspect::stats;
+use truecast::io::{Source, Tensor};
+use truecast::measure::Survey;
+use truecast::report::json_number;
+
+pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
+    let source = Source::open(&args.src, args.from)?;
+    let total: u64 = source.tensors().iter().map(Tensor::bytes).sum();
+    let bar = progress::bytes(total, context.quiet || context.json || !args.stats);
+    let surveys = match args.stats {
+        true => (0..source.tensors().len())
+            .map(|i| stats(&source, i, context.exec.level, |bytes| bar.inc(bytes)).map(Some))
+            .collect::<Result<Vec<_>, _>>()?,
+        false => vec![None; source.tensors().len()],
+    };
+    bar.finish_and_clear();
+    match context.json {
+        true => output::json("inspect", to_json(&source, &surveys))?,
+        false => output::text(&render(&source, &surveys, total))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn to_json(source: &Source, surveys: &[Option<Survey>]) -> Map<String, Value> {
+    let tensors = source.tensors().iter().zip(surveys).enumerate().map(|(i, (t, survey))| {
+        let mut row = json!({
+            "name": t.name, "dtype": t.dtype.name(), "shape": t.shape, "elements": t.len(), "bytes": t.bytes(),
+            "offset": source.data_offset(i)
+        });
+        if let Some(s) = survey {
+            let bound = |e: Option<f64>| e.map_or(Value::Null, json_number);
+            row["stats"] = json!({
+                "min": bound(s.range.map(|r| r.0.nearest + r.0.residual)),
+                "max": bound(s.range.map(|r| r.1.nearest + r.1.residual)),
+                "nan": s.nan, "inf": s.inf, "zero": s.zero, "subnormal": s.subnormal
+            });
+        }
+        row
+    });
+    let mut object = Map::new();
+    object.insert("path".into(), json!(source.path().display().to_string()));
+    object.insert("kind".into(), json!(source.kind().extension()));
+    object.insert("file_bytes".into(), json!(source.file_bytes()));
+    object.insert("metadata".into(), json!(source.metadata()));
+    object.insert("tensors".into(), tensors.collect());
+    object
+}
+
+fn render(source: &Source, surveys: &[Option<Survey>], total: u64) -> String {
+    let mut columns = vec![
+        ("tensor", Align::Left),
+        ("type", Align::Left),
+        ("shape", Align::Left),
+        ("elements", Align::Right),
+        ("bytes", Align::Right),
+    ];
+    if surveys.iter().any(Option::is_some) {
+        columns.extend(["min", "max", "NaN", "Inf", "zero", "subnormal"].map(|name| (name, Align::Right)));
+    }
+    let mut table = Table::new(&columns);
+    for (t, survey) in source.tensors().iter().zip(surveys) {
+        let shape = format!("[{}]", t.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", "));
+        let mut cells = vec![t.name.clone(), t.dtype.to_string(), shape, grouped(t.len()), size::human(t.bytes())];
+        if let Some(s) = survey {
+            let bound = |e: Option<truecast::measure::Extreme>| e.map_or("-".into(), |e| e.to_string());
+            cells.extend([bound(s.range.map(|r| r.0)), bound(s.range.map(|r| r.1))]);
+            cells.extend([s.nan, s.inf, s.zero, s.subnormal].map(grouped));
+        }
+        table.row(cells);
+    }
+    let mut text = table.render();
+    for (key, value) in source.metadata() {
+        let line = format!("metadata {key}: {value}");
+        text += &line
+            .chars()
+            .take(120)
+            .flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] })
+            .collect::<String>();
+        text.push('\n');
+    }
+    let tensors = source.tensors().len();
+    text + &format!("{tensors} tensors, {} of data, {} in all\n", size::human(total), size::human(source.file_bytes()))
+}

@@ -1,0 +1,54 @@
+//! The commands: each a small file that carries out one request and prints its result.
+
+mod compare;
+mod convert;
+mod explain;
+mod formats;
+mod inspect;
+mod select;
+mod shell;
+mod thresholds;
+mod verify;
+
+use crate::args::{Cli, Command, RuleOrder};
+use crate::failure::Failure;
+use std::num::NonZeroUsize;
+use std::process::ExitCode;
+use truecast::Exec;
+
+/// What every command may ask about how it was called.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Print one JSON object.
+    pub json: bool,
+    /// Print little.
+    pub quiet: bool,
+    /// Level and threads.
+    pub exec: Exec,
+}
+
+/// Carries out what was typed.
+pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
+    let defaults = Exec::default();
+    let threads: NonZeroUsize = cli.threads.unwrap_or(defaults.threads);
+    let context = Context { json: cli.json, quiet: cli.quiet, exec: Exec { threads, ..defaults } };
+    if works_on_data(&cli.command) {
+        // Fails only if a pool exists already, and this is the first use.
+        rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global().ok();
+    }
+    match &cli.command {
+        Command::Convert(args) => convert::run(args, rules, &context),
+        Command::Inspect(args) => inspect::run(args, &context),
+        Command::Verify(args) => verify::run(args, rules, &context),
+        Command::Compare(args) => compare::run(args, &context),
+        Command::Explain(args) => explain::run(args, &context),
+        Command::Formats(args) => formats::run(args, &context),
+        Command::Completions { shell } => shell::completions(*shell),
+        Command::Man { command } => shell::man(command.as_deref()),
+    }
+}
+
+/// The others start faster without threads.
+fn works_on_data(command: &Command) -> bool {
+    matches!(command, Command::Convert(_) | Command::Verify(_) | Command::Compare(_) | Command::Inspect(_))
+}

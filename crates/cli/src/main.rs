@@ -1,0 +1,30 @@
+//! The command `truecast`: what was typed becomes a request (`args`), a command carries it out (`command`), and this
+//! file turns the result into output and an exit code. Interfaces: `docs/interfaces.md §3, §5, §6`.
+#![forbid(unsafe_code)]
+
+mod args;
+mod command;
+mod failure;
+mod output;
+mod policy;
+mod progress;
+mod size;
+mod table;
+
+use clap::{CommandFactory, FromArgMatches};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let matches = match args::Cli::command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return failure::usage(&error),
+    };
+    let result = args::Cli::from_arg_matches(&matches).map_err(failure::Failure::from).and_then(|cli| {
+        let ordered = args::RuleOrder::of(&matches);
+        command::run(&cli, &ordered).map_err(|failure| failure.in_json(cli.json))
+    });
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}

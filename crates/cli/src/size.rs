@@ -1,0 +1,60 @@
+//! Sizes on the command line and in tables: bytes, KiB/MiB/GiB, kB/MB/GB.
+
+/// Reads `32MiB`, `1.5GB`, `65536`.
+pub fn parse(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = (&text[..digits], text[digits..].trim_start());
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        _ => return Err(format!("unknown unit {unit:?}; known are KiB, MiB, GiB, kB, MB, GB")),
+    };
+    let value: f64 = number.parse().map_err(|_| format!("{text:?} is not a size such as 64MiB"))?;
+    let bytes = value * factor as f64;
+    if bytes.is_finite() && bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(format!("{text:?} is too large")) }
+}
+
+/// Three significant digits and a binary unit.
+pub fn human(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut unit) = (bytes as f64, 0);
+    while value >= 1000.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let decimals = if unit == 0 || value >= 100.0 {
+        0
+    } else if value >= 10.0 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units() {
+        assert_eq!(parse("32MiB"), Ok(32 << 20));
+        assert_eq!(parse("1.5 kB"), Ok(1500));
+        assert_eq!(parse("7"), Ok(7));
+        assert!(
+            parse("7 parsecs").is_err() && parse("MiB").is_err() && parse("1e30GiB").is_err() && parse("").is_err()
+        );
+    }
+
+    #[test]
+    fn three_digits() {
+        assert_eq!(human(999), "999 B");
+        assert_eq!(human(90_864_832), "86.7 MiB");
+        assert_eq!(human(1 << 30), "1.00 GiB");
+    }
+}

@@ -1,0 +1,199 @@
+//! `docs/spec/checkpoints.md §2.8`: outputs appear complete or not at all, with the right mode.
+
+mod disk;
+
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use truecast_core::DType;
+use truecast_io::{Class, Error, Existing, Kind, OutputFile, Writer};
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[test]
+fn nothing_is_visible_before_commit() {
+    let disk = disk::empty("a.bin");
+    let mut file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
+    file.write_all(&[1; 100_000]).unwrap();
+    let names = disk.names();
+    assert_eq!(names.len(), 1);
+    assert!(names[0].starts_with('.') && names[0].ends_with(".truecast-tmp"), "{names:?}");
+    assert_eq!(file.commit().unwrap(), 100_000);
+    assert_eq!(disk.names(), ["a.bin"]);
+    assert_eq!(fs::read(&disk.path).unwrap(), [1; 100_000]);
+}
+
+#[test]
+fn dropping_leaves_nothing() {
+    let disk = disk::empty("a.bin");
+    let mut file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
+    file.write_all(b"abc").unwrap();
+    drop(file);
+    assert!(disk.names().is_empty());
+    let disk = disk::file("a.bin", b"old");
+    let mut file = OutputFile::create(&disk.path, Existing::Replace).unwrap();
+    file.write_all(b"abc").unwrap();
+    drop(file);
+    assert_eq!((disk.names(), fs::read(&disk.path).unwrap()), (vec!["a.bin".into()], b"old".to_vec()));
+}
+
+#[test]
+fn existing_files() {
+    let disk = disk::file("a.bin", b"old");
+    let error = OutputFile::create(&disk.path, Existing::Refuse).unwrap_err();
+    assert!(matches!(error, Error::Exists { .. }) && error.class() == Class::Usage);
+    let mut file = OutputFile::create(&disk.path, Existing::Replace).unwrap();
+    file.write_all(b"new").unwrap();
+    assert_eq!(fs::read(&disk.path).unwrap(), b"old");
+    file.commit().unwrap();
+    assert_eq!(fs::read(&disk.path).unwrap(), b"new");
+    // A file that appears meanwhile is not overwritten.
+    let disk = disk::empty("b.bin");
+    let file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
+    fs::write(&disk.path, b"other").unwrap();
+    assert!(matches!(file.commit(), Err(Error::Exists { .. })));
+    assert_eq!((disk.names(), fs::read(&disk.path).unwrap()), (vec!["b.bin".into()], b"other".to_vec()));
+}
+
+#[test]
+fn a_reader_of_the_replaced_file_keeps_it() {
+    // safetensors#762: saving over a file must not touch the bytes that someone still reads.
+    let disk = disk::file("a.bin", b"old");
+    let open = fs::File::open(&disk.path).unwrap();
+    let mut file = OutputFile::create(&disk.path, Existing::Replace).unwrap();
+    file.write_all(b"n").unwrap();
+    file.commit().unwrap();
+    assert_eq!(open.metadata().unwrap().len(), 3);
+}
+
+#[test]
+fn only_regular_files_are_replaced() {
+    for existing in [Existing::Refuse, Existing::Replace] {
+        let disk = disk::empty("a.bin");
+        let refused = |what: &str| match OutputFile::create(&disk.path, existing) {
+            Err(error @ Error::DestinationNotRegular { found, .. }) => {
+                assert_eq!((found, error.class()), (what, Class::Usage));
+            }
+            other => panic!("{other:?}"),
+        };
+        fs::create_dir(&disk.path).unwrap();
+        refused("a folder");
+        fs::remove_dir(&disk.path).unwrap();
+        symlink("/dev/full", &disk.path).unwrap();
+        refused("a symbolic link");
+        fs::remove_file(&disk.path).unwrap();
+        symlink("absent", &disk.path).unwrap();
+        refused("a symbolic link");
+        fs::remove_file(&disk.path).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(&disk.path).unwrap();
+        refused("a device, pipe or socket");
+    }
+    let error = OutputFile::create(Path::new("/absent/folder/a"), Existing::Refuse).unwrap_err();
+    assert_eq!(error.class(), Class::System);
+    assert!(error.to_string().starts_with("/absent/folder/a: "), "{error}");
+}
+
+#[test]
+fn a_replaced_file_keeps_its_mode() {
+    for bits in [0o600, 0o644, 0o664, 0o755, 0o400, 0o444] {
+        let disk = disk::file("a.bin", b"old");
+        fs::set_permissions(&disk.path, Permissions::from_mode(bits)).unwrap();
+        let file = OutputFile::create(&disk.path, Existing::Replace).unwrap();
+        file.commit().unwrap();
+        assert_eq!(mode(&disk.path), bits, "{bits:o}");
+    }
+}
+
+/// Runs one of the ignored tests below in a process of its own, behind a shell command that prepares the process.
+#[track_caller]
+fn in_a_process(prepare: &str, test: &str) {
+    let command = format!("{prepare}; exec \"$0\" --ignored --exact {test}");
+    let result = Command::new("sh").arg("-c").arg(command).arg(std::env::current_exe().unwrap()).output().unwrap();
+    let text = String::from_utf8_lossy(&result.stdout);
+    assert!(result.status.success() && text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&result.stderr));
+    assert!(result.stderr.is_empty(), "{}", String::from_utf8_lossy(&result.stderr));
+}
+
+#[test]
+fn a_new_file_has_0666_without_the_umask() {
+    // safetensors#782: not 0600.
+    in_a_process("umask 022", "modes_under_022");
+    in_a_process("umask 077", "modes_under_077");
+    in_a_process("umask 002", "modes_under_002");
+}
+
+fn new_files_have(bits: u32) {
+    let disk = disk::empty("a.safetensors");
+    disk::write(&disk, &[], &[], &[]).unwrap();
+    assert_eq!(mode(&disk.path), bits);
+}
+
+#[test]
+#[ignore = "runs in a process of its own"]
+fn modes_under_022() {
+    new_files_have(0o644);
+}
+
+#[test]
+#[ignore = "runs in a process of its own"]
+fn modes_under_077() {
+    new_files_have(0o600);
+}
+
+#[test]
+#[ignore = "runs in a process of its own"]
+fn modes_under_002() {
+    new_files_have(0o664);
+}
+
+#[test]
+fn a_full_disk_is_an_error_that_leaves_nothing() {
+    // A limit on the size of files stands in for a disk: 8 blocks of 512 bytes.
+    in_a_process("trap '' XFSZ; ulimit -f 8", "writing_beyond_a_limit");
+}
+
+#[test]
+#[ignore = "runs in a process of its own"]
+fn writing_beyond_a_limit() {
+    for (name, kind) in [("a.safetensors", Kind::Safetensors), ("a.npy", Kind::Npy), ("a.npz", Kind::Npz)] {
+        // Small pieces stay in a buffer at first, large ones do not.
+        for piece in [10, 100_000] {
+            let disk = disk::file(name, b"old");
+            let tensors = vec![disk::tensor(kind, "w", DType::U8, &[200_000])];
+            let mut writer = Writer::create(&disk.path, kind, tensors, &Default::default(), Existing::Replace).unwrap();
+            let bytes = vec![7; piece];
+            let result = (0..200_000 / piece).try_for_each(|_| writer.write(&bytes));
+            let error = result.and_then(|()| writer.finish().map(|_| ())).unwrap_err();
+            assert_eq!(error.class(), Class::System, "{error}");
+            assert!(error.to_string().starts_with(disk.path.to_str().unwrap()), "{error}");
+            assert_eq!((disk.names(), fs::read(&disk.path).unwrap()), (vec![name.into()], b"old".to_vec()));
+        }
+    }
+    // Only the last flush fails: everything fits the buffer.
+    let disk = disk::empty("a.npz");
+    let tensors = [disk::tensor(Kind::Npz, "w", DType::U8, &[20_000])];
+    let error = disk::write(&disk, &tensors, &[vec![7; 20_000]], &[]).unwrap_err();
+    assert_eq!(error.class(), Class::System, "{error}");
+    assert!(disk.names().is_empty());
+}
+
+#[test]
+fn a_bare_name_lies_in_the_current_folder() {
+    in_a_process("cd \"$(mktemp -d)\"", "writing_a_bare_name");
+}
+
+#[test]
+#[ignore = "runs in a process of its own"]
+fn writing_a_bare_name() {
+    let mut file = OutputFile::create(Path::new("bare.bin"), Existing::Refuse).unwrap();
+    file.write_all(b"x").unwrap();
+    file.commit().unwrap();
+    assert_eq!(fs::read("bare.bin").unwrap(), b"x");
+    fs::remove_file("bare.bin").unwrap();
+    fs::remove_dir(std::env::current_dir().unwrap()).unwrap();
+}

@@ -1,0 +1,204 @@
+//! Any bytes at all: never a panic, never more memory than the file justifies.
+
+mod disk;
+
+use std::alloc::{GlobalAlloc, Layout as Allocation, System};
+use std::cell::Cell;
+use std::io::{Cursor, Write};
+
+use proptest::prelude::*;
+use truecast_core::DType;
+use truecast_io::{Kind, Source};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+/// Counts what the current thread holds.
+struct Counting;
+
+thread_local! {
+    static HELD: Cell<usize> = const { Cell::new(0) };
+    static PEAK: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: every call is passed on unchanged to `System`, which keeps the contract; the counters are plain cells that
+// neither allocate nor have destructors.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Allocation) -> *mut u8 {
+        HELD.set(HELD.get().wrapping_add(layout.size()));
+        PEAK.set(PEAK.get().max(HELD.get()));
+        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Allocation) {
+        HELD.set(HELD.get().saturating_sub(layout.size()));
+        // SAFETY: `pointer` came from `System.alloc` above with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Opens the file in every way, reads what can be read in small pieces, and checks the memory that this took.
+fn exercise(disk: &disk::Disk, bytes: &[u8]) {
+    std::fs::write(&disk.path, bytes).unwrap();
+    let mut buf = vec![0; 1000];
+    for from in [None, Some(DType::I4), Some(DType::Bf16)] {
+        HELD.set(0);
+        PEAK.set(0);
+        if let Ok(source) = Source::open(&disk.path, from) {
+            for index in 0..source.tensors().len() {
+                let Ok(mut reader) = source.reader(index) else { continue };
+                let mut pieces = 0;
+                while reader.remaining() > 0 && pieces < 2000 {
+                    let now = buf.len().min(reader.remaining() as usize);
+                    match reader.read(&mut buf[..now]) {
+                        Ok(()) => pieces += 1,
+                        Err(error) => {
+                            assert!(!error.to_string().chars().any(char::is_control));
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        // Fixed buffers (an inflater's window and tables, a file buffer), and structures made from the header's text.
+        let bound = 200_000 + 64 * bytes.len();
+        assert!(PEAK.get() <= bound, "{} bytes for a file of {}", PEAK.get(), bytes.len());
+    }
+}
+
+/// Files that are accepted.
+fn seeds(kind: Kind) -> Vec<Vec<u8>> {
+    let npy = |descr: &str, shape: &str, data: &[u8]| {
+        let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+        [&b"\x93NUMPY\x01\x00"[..], &(text.len() as u16).to_le_bytes(), text.as_bytes(), data].concat()
+    };
+    match kind {
+        Kind::Safetensors => {
+            let headers = [
+                (
+                    r#"{"__metadata__":{"format":"pt","k":"v"},"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},"b":{"dtype":"F4","shape":[2],"data_offsets":[8,9]}}"#,
+                    9,
+                ),
+                (r#"{"":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}   "#, 0),
+            ];
+            let file = |(text, data): (&str, usize)| {
+                [&(text.len() as u64).to_le_bytes()[..], text.as_bytes(), &vec![0; data][..]].concat()
+            };
+            headers.into_iter().map(file).collect()
+        }
+        Kind::Npy => vec![npy("<f4", "(2, 3)", &[1; 24]), npy(">f8", "(2,)", &[1; 16]), npy("<V1", "(3,)", &[1; 3])],
+        Kind::Npz => [CompressionMethod::Stored, CompressionMethod::Deflated]
+            .map(|method| {
+                let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+                for (name, member) in
+                    [("a.npy", npy("|u1", "(300,)", &[1; 300])), ("b.npy", npy("<f4", "(2,)", &[0; 8]))]
+                {
+                    zip.start_file(name, SimpleFileOptions::default().compression_method(method)).unwrap();
+                    zip.write_all(&member).unwrap();
+                }
+                zip.finish().unwrap().into_inner()
+            })
+            .into(),
+    }
+}
+
+/// A change to a file.
+#[derive(Clone, Debug)]
+enum Change {
+    Set(prop::sample::Index, u8),
+    Flip(prop::sample::Index, u8),
+    Insert(prop::sample::Index, Vec<u8>),
+    Remove(prop::sample::Index, usize),
+    Repeat(prop::sample::Index, usize),
+    Cut(prop::sample::Index),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let at = any::<prop::sample::Index>;
+    prop_oneof![
+        (at(), prop::sample::select(&b"\0\x01\x7f\xff09-.eE\"'\\{}[](),:L "[..])).prop_map(|(i, b)| Change::Set(i, b)),
+        (at(), 0..8u8).prop_map(|(i, b)| Change::Flip(i, b)),
+        (at(), prop::collection::vec(any::<u8>(), 1..20)).prop_map(|(i, b)| Change::Insert(i, b)),
+        (at(), 1..20usize).prop_map(|(i, n)| Change::Remove(i, n)),
+        (at(), 1..60usize).prop_map(|(i, n)| Change::Repeat(i, n)),
+        at().prop_map(Change::Cut),
+    ]
+}
+
+fn apply(bytes: &mut Vec<u8>, change: &Change) {
+    if bytes.is_empty() {
+        return;
+    }
+    let end = |at: usize, n: usize, bytes: &[u8]| (at + n).min(bytes.len());
+    match change {
+        Change::Set(i, byte) => *i.get_mut(bytes) = *byte,
+        Change::Flip(i, bit) => *i.get_mut(bytes) ^= 1 << bit,
+        Change::Insert(i, new) => {
+            let at = i.index(bytes.len());
+            bytes.splice(at..at, new.iter().copied());
+        }
+        Change::Remove(i, n) => {
+            let at = i.index(bytes.len());
+            bytes.drain(at..end(at, *n, bytes));
+        }
+        Change::Repeat(i, n) => {
+            let at = i.index(bytes.len());
+            let copy = bytes[at..end(at, *n, bytes)].to_vec();
+            bytes.splice(at..at, copy);
+        }
+        Change::Cut(i) => bytes.truncate(i.index(bytes.len())),
+    }
+}
+
+const KINDS: [(Kind, &str); 3] = [(Kind::Safetensors, "a.safetensors"), (Kind::Npy, "a.npy"), (Kind::Npz, "a.npz")];
+
+#[test]
+fn seeds_are_accepted() {
+    for (kind, name) in KINDS {
+        for seed in seeds(kind) {
+            let disk = disk::file(name, &seed);
+            let from = (seed.windows(3).any(|w| w == b"<V1")).then_some(DType::U8);
+            Source::open(&disk.path, from).unwrap();
+            exercise(&disk, &seed);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_bytes(kind in 0..3usize, start in any::<bool>(), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let (kind, name) = KINDS[kind];
+        let magic: &[u8] = match kind {
+            Kind::Safetensors => b"\x40\0\0\0\0\0\0\0{",
+            Kind::Npy => b"\x93NUMPY\x01\0",
+            Kind::Npz => b"PK\x03\x04",
+        };
+        let bytes = if start { [magic, &bytes].concat() } else { bytes };
+        exercise(&disk::empty(name), &bytes);
+    }
+
+    #[test]
+    fn changed_files(
+        kind in 0..3usize,
+        seed in any::<prop::sample::Index>(),
+        changes in prop::collection::vec(change(), 1..6),
+        has_length_mended in any::<bool>(),
+    ) {
+        let (kind, name) = KINDS[kind];
+        let seeds = seeds(kind);
+        let mut bytes = seed.get(&seeds).clone();
+        changes.iter().for_each(|c| apply(&mut bytes, c));
+        // Lets changes of a header's length reach the parser.
+        if has_length_mended && kind == Kind::Safetensors && bytes.len() > 8 {
+            let end = bytes.iter().rposition(|&b| b == b'}').map_or(bytes.len(), |p| p + 1).max(8);
+            let length = (end - 8) as u64;
+            bytes[..8].copy_from_slice(&length.to_le_bytes());
+        }
+        exercise(&disk::empty(name), &bytes);
+    }
+}

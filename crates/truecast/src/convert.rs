@@ -1,0 +1,222 @@
+//! Converting a file: what becomes of each tensor, then one pass over the data.
+
+use crate::error::Error;
+use crate::report::{Report, TensorReport};
+use crate::request::Request;
+use crate::select::{Choice, Selection};
+use crate::stream::{Item, LEAST_MEMORY, run};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use truecast_core::{CastSpec, DType, Layout};
+use truecast_io::{Existing, Kind, Source, Tensor, Writer, layout_for};
+use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Counts, Exec};
+
+/// How to convert a file.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which tensors become what.
+    pub selection: Selection,
+    /// The specification that decides.
+    pub request: Request,
+    /// Bytes that buffers may take in all.
+    pub max_memory: u64,
+    /// What happens to an existing destination.
+    pub existing: Existing,
+    /// Level and threads; counting is always on.
+    pub exec: Exec,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            selection: Selection::default(),
+            request: Request::default(),
+            max_memory: 256 << 20,
+            existing: Existing::Refuse,
+            exec: Exec::default(),
+        }
+    }
+}
+
+/// A conversion whose every question is settled: nothing was written yet.
+#[derive(Debug)]
+pub struct Plan {
+    source: Source,
+    kind: Kind,
+    tensors: Vec<Planned>,
+}
+
+/// What becomes of one tensor.
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
+    /// As it will be written.
+    pub target: Tensor,
+    /// The type its payload is read as.
+    pub from: DType,
+    /// Layout in the source.
+    pub src_layout: Layout,
+    /// `None` copies the bytes.
+    pub cast: Option<CastSpec>,
+}
+
+impl Plan {
+    /// Opens the source and settles what becomes of each tensor. Nothing is written.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the source's header or the options.
+    ///
+    /// # Panics
+    /// Never: text is refused before its width is asked for.
+    pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
+        let unknown = |path: &Path| Error::UnknownKind { path: path.display().to_string() };
+        let kind = Kind::of_path(dst).ok_or_else(|| unknown(dst))?;
+        let is_array = Kind::of_path(src).is_some_and(|k| k != Kind::Safetensors);
+        let source = Source::open(src, options.selection.from.filter(|_| is_array))?;
+        if source.same_file(dst) {
+            return Err(Error::SameFile { path: dst.display().to_string() });
+        }
+        let choices = options.selection.choose(source.kind(), source.tensors(), src)?;
+        let tensors = source.tensors().iter().zip(choices);
+        let planned = tensors.map(|(tensor, choice)| plan_tensor(tensor, choice, kind, src, &options.request));
+        let tensors = planned.collect::<Result<_, _>>()?;
+        Ok(Plan { source, kind, tensors })
+    }
+
+    /// What the report will say, without counts and errors: nothing was read but the header.
+    pub fn report(&self) -> Report {
+        let tensors = self.tensors.iter().map(|t| TensorReport::new(t, Counts::default())).collect();
+        Report::new(self.source.path(), tensors)
+    }
+
+    /// The source that was opened.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    pub(crate) fn tensors(&self) -> &[Planned] {
+        &self.tensors
+    }
+
+    /// Bytes of tensor data that will be read and written.
+    pub fn bytes(&self) -> (u64, u64) {
+        let read = self.source.tensors().iter().map(Tensor::bytes).sum();
+        (read, self.tensors.iter().map(|t| t.target.bytes()).sum())
+    }
+
+    /// Converts. `progress` is told the source bytes that are done.
+    ///
+    /// Result: the destination is complete or untouched. Cost: memory within `options.max_memory`, whatever the size of
+    /// the file.
+    ///
+    /// # Errors
+    /// Reading, writing, a value that an `error` policy refuses; [`Error::Interrupted`] once `stop` is set.
+    pub fn run(
+        self,
+        dst: &Path,
+        options: &Options,
+        stop: &AtomicBool,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Report, Error> {
+        if options.max_memory < LEAST_MEMORY {
+            return Err(Error::Memory { got: options.max_memory, least: LEAST_MEMORY });
+        }
+        let exec = Exec { counting: Counting::Full, ..options.exec };
+        let path = || self.source.path().display().to_string();
+        let casters = self.tensors.iter().map(|t| {
+            let planned = t.cast.as_ref().map(|cast| Caster::new(cast, &exec)).transpose();
+            planned.map_err(|source| Error::Plan { path: path(), tensor: t.target.name.clone(), source })
+        });
+        let casters = casters.collect::<Result<Vec<_>, _>>()?;
+        let targets = self.tensors.iter().map(|t| t.target.clone()).collect();
+        let writer = Writer::create(dst, self.kind, targets, self.source.metadata(), options.existing)?;
+        let items: Vec<Item> = writer.order().iter().map(|&i| self.tensors[i].item(i)).collect();
+
+        let mut counts = vec![Counts::default(); self.tensors.len()];
+        let mut done = 0;
+        let writer = run(&self.source, writer, &items, options.max_memory, stop, |at, len, src, dst| {
+            let index = items[at].index;
+            let tensor = &self.tensors[index];
+            match &casters[index] {
+                Some(caster) => {
+                    let cast = tensor.convert(caster, len as usize, src, dst, &mut counts[index]);
+                    let name = || tensor.target.name.clone();
+                    cast.map_err(|source| Error::Value { path: path(), tensor: name(), source })?;
+                }
+                None => {
+                    dst.copy_from_slice(src);
+                    counts[index].add(&Counts::copied(len));
+                }
+            }
+            done += src.len() as u64;
+            progress(done);
+            Ok(())
+        })?;
+        writer.finish()?;
+        let tensors = self.tensors.iter().zip(counts).map(|(t, counts)| TensorReport::new(t, counts)).collect();
+        Ok(Report::new(self.source.path(), tensors))
+    }
+}
+
+fn plan_tensor(tensor: &Tensor, choice: Choice, kind: Kind, path: &Path, request: &Request) -> Result<Planned, Error> {
+    let Choice { from, to } = choice;
+    let cast = to.map(|to| request.resolve(from, to)).transpose().map_err(|source| Error::Spec {
+        path: path.display().to_string(),
+        tensor: tensor.name.clone(),
+        source,
+    })?;
+    let dtype = to.unwrap_or(from);
+    let layout = layout_for(kind, dtype)?;
+    // A copy between containers that lay narrow elements out differently is a cast to the same type.
+    let relaid = cast.is_none() && from.bits_in(layout) != from.bits_in(tensor.layout);
+    let cast = if relaid { Some(CastSpec::copy(from)) } else { cast };
+    let target = Tensor { name: tensor.name.clone(), dtype, layout, shape: tensor.shape.clone() };
+    Ok(Planned { target, from, src_layout: tensor.layout, cast })
+}
+
+impl Planned {
+    fn item(&self, index: usize) -> Item {
+        let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("containers hold no text");
+        Item {
+            index,
+            len: self.target.len(),
+            src_bits: bits(self.from, self.src_layout),
+            dst_bits: bits(self.target.dtype, self.target.layout),
+        }
+    }
+
+    fn convert(
+        &self,
+        caster: &Caster,
+        len: usize,
+        src: &[u8],
+        dst: &mut [u8],
+        counts: &mut Counts,
+    ) -> Result<(), CastError> {
+        let from = Codes::with_layout(self.from, self.src_layout, len, src)?;
+        caster.cast_next(from, CodesMut::with_layout(self.target.dtype, self.target.layout, len, dst)?, counts)
+    }
+}
+
+/// Converts `src` into `dst` in one call.
+///
+/// # Errors
+/// As [`Plan::new`] and [`Plan::run`].
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, convert::{Options, convert}, select::Selection};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let (src, dst) = (folder.path().join("a.npy"), folder.path().join("b.npy"));
+/// # let mut npy = b"\x93NUMPY\x01\x00\x37\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}".to_vec();
+/// # npy.extend(465f32.to_le_bytes());
+/// # std::fs::write(&src, npy)?;
+/// let selection = Selection { to: Some(DType::F8E4M3Fn), ..Selection::default() };
+/// let report = convert(&src, &dst, &Options { selection, ..Options::default() })?;
+/// assert_eq!(report.total.counts.saturated, 1); // 465 became 448
+/// # Ok(())
+/// # }
+/// ```
+pub fn convert(src: &Path, dst: &Path, options: &Options) -> Result<Report, Error> {
+    Plan::new(src, dst, options)?.run(dst, options, &AtomicBool::new(false), |_| ())
+}

@@ -1,0 +1,116 @@
+//! Errors of working with files, and whose fault they are.
+
+use truecast_core::DType;
+use truecast_core::spec::SpecError;
+use truecast_io::Shown;
+use truecast_kernel::{CastError, PlanError};
+
+pub use truecast_io::Class;
+
+/// Why a file was not converted, verified, compared or inspected.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Reading or writing a container.
+    #[error(transparent)]
+    Io(#[from] truecast_io::Error),
+    /// The specification does not allow a tensor's conversion.
+    #[error("{path}: tensor {}: {source}", Shown(.tensor))]
+    Spec {
+        /// The file.
+        path: String,
+        /// The tensor.
+        tensor: String,
+        /// The clause.
+        source: SpecError,
+    },
+    /// A tensor cannot be converted by value.
+    #[error("{path}: tensor {}: {source}", Shown(.tensor))]
+    Plan {
+        /// The file.
+        path: String,
+        /// The tensor.
+        tensor: String,
+        /// Why.
+        source: PlanError,
+    },
+    /// An `error` policy refused an element.
+    #[error("{path}: tensor {}: {source}; choose another policy to convert it", Shown(.tensor))]
+    Value {
+        /// The file.
+        path: String,
+        /// The tensor.
+        tensor: String,
+        /// Which element, and why.
+        source: CastError,
+    },
+    /// A rule's pattern is not a glob.
+    #[error("rule {glob:?}: {why}")]
+    Glob {
+        /// The pattern.
+        glob: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A rule chooses nothing.
+    #[error("rule {rule:?} matches no tensor of {path}; `truecast inspect` lists them")]
+    UnusedRule {
+        /// The rule as written.
+        rule: String,
+        /// The file.
+        path: String,
+    },
+    /// Reinterpreting needs a tensor whose elements have that width.
+    #[error(
+        "{path}: --from {from} reinterprets no tensor: it needs a --rule that chooses tensors of {bits}-bit elements"
+    )]
+    UnusedFrom {
+        /// The file.
+        path: String,
+        /// The type.
+        from: DType,
+        /// Its storage width.
+        bits: u32,
+    },
+    /// Source and destination are one file.
+    #[error("{path}: source and destination are the same file; choose another destination")]
+    SameFile {
+        /// The file.
+        path: String,
+    },
+    /// The extension of the destination names no container.
+    #[error("{path}: unknown kind of file; expected .safetensors, .npy or .npz")]
+    UnknownKind {
+        /// The destination.
+        path: String,
+    },
+    /// The memory limit is below what one chunk takes.
+    #[error("--max-memory {got} is too small: at least {least} bytes are needed")]
+    Memory {
+        /// The limit.
+        got: u64,
+        /// The least.
+        least: u64,
+    },
+    /// Stopped on request.
+    #[error("interrupted; nothing was written")]
+    Interrupted,
+}
+
+impl Error {
+    /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    pub fn class(&self) -> Class {
+        match self {
+            Error::Io(error) => error.class(),
+            Error::Spec { source: SpecError::Attribute { .. } | SpecError::Version { .. }, .. } => Class::Usage,
+            Error::Spec { .. } | Error::Plan { .. } | Error::Value { .. } => Class::Input,
+            Error::Glob { .. }
+            | Error::UnusedRule { .. }
+            | Error::UnusedFrom { .. }
+            | Error::SameFile { .. }
+            | Error::UnknownKind { .. }
+            | Error::Memory { .. } => Class::Usage,
+            Error::Interrupted => Class::System,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! One value under every specification: bits, exact value, neighbours, the rounding decision, the results.
+
+use truecast_core::exact::{decode, encode};
+use truecast_core::policy::CastPolicy;
+use truecast_core::spec::{Interpretation, interpretations};
+use truecast_core::{DType, Exact, Kind, Outcome, Rounding, cast_one};
+
+/// A code and what it means.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Element {
+    /// Its type.
+    pub dtype: DType,
+    /// Its code.
+    pub code: u64,
+    /// Its exact value.
+    pub value: Exact,
+}
+
+impl Element {
+    fn new(dtype: DType, code: u64) -> Element {
+        Element { dtype, code, value: decode(dtype, code) }
+    }
+
+    /// Sign, exponent and fraction fields of a float as bits, `None` for other kinds.
+    pub fn fields(&self) -> Option<(Option<bool>, u64, u64)> {
+        let Kind::Float(f) = self.dtype.kind() else { return None };
+        let fraction = self.code & ((1 << f.man_bits) - 1);
+        let exponent = (self.code & f.magnitude_mask()) >> f.man_bits;
+        Some((f.signed.then_some(self.code & f.sign_bit() != 0), exponent, fraction))
+    }
+}
+
+/// Where a value lies among those of the destination.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbours {
+    /// The nearest value at or below it, as far as the type goes: `None` below everything.
+    pub below: Option<Element>,
+    /// The nearest value at or above it.
+    pub above: Option<Element>,
+    /// What the next step beyond the largest finite value would be, if the value lies beyond it or next to it: the code
+    /// there, and what that code means instead of this number.
+    pub beyond: Option<(Exact, Option<Element>)>,
+    /// Halfway between the two neighbours (or between the last value and the step beyond it).
+    pub midpoint: Option<Exact>,
+    /// How the value lies to the midpoint.
+    pub decision: Decision,
+}
+
+/// What a rounding sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Decision {
+    /// The value is a value of the destination.
+    Exact,
+    /// It is nearer to the neighbour below.
+    Below,
+    /// It is halfway: ties to even takes the neighbour with the even code.
+    Tie,
+    /// It is nearer to the neighbour above.
+    Above,
+    /// NaN and infinities are not rounded.
+    NotRounded,
+    /// Integers, bool and code books have no such picture.
+    Other,
+}
+
+/// The answer of one specification.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Which one.
+    pub interpretation: Interpretation,
+    /// What it gives.
+    pub outcome: Outcome,
+}
+
+/// Everything about one value.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// The source element.
+    pub source: Element,
+    /// The destination type.
+    pub to: DType,
+    /// Where it lies.
+    pub neighbours: Neighbours,
+    /// The results.
+    pub answers: Vec<Answer>,
+}
+
+/// Explains the conversion of one code.
+///
+/// # Panics
+/// If a type is complex or text.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, Outcome, explain::explain};
+/// let e = explain(DType::F32, 465f32.to_bits().into(), DType::F8E4M3Fn);
+/// assert_eq!(e.neighbours.below.unwrap().code, 0x7e); // 448
+/// assert_eq!(e.answers[0].outcome, Outcome::Defined(0x7e)); // ONNX saturates
+/// ```
+pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
+    let source = Element::new(from, code);
+    let answers = interpretations(from, to)
+        .into_iter()
+        .map(|i| Answer { outcome: cast_one(&i.cast, code), interpretation: i })
+        .collect();
+    let neighbours = neighbours(source.value, to);
+    Explanation { source, to, neighbours, answers }
+}
+
+fn neighbours(value: Exact, to: DType) -> Neighbours {
+    let nothing = |decision| Neighbours { below: None, above: None, beyond: None, midpoint: None, decision };
+    let Exact::Finite { neg, .. } = value else { return nothing(Decision::NotRounded) };
+    let Kind::Float(f) = to.kind() else { return nothing(Decision::Other) };
+    let rounded = |rounding| {
+        let policy = CastPolicy { to_float: rounding, ..CastPolicy::IEEE };
+        let code = encode(to, &policy, value).code?;
+        let element = Element::new(to, code);
+        matches!(element.value, Exact::Finite { .. }).then_some(element)
+    };
+    if neg && !f.signed {
+        return Neighbours { above: Some(Element::new(to, 0)), ..nothing(Decision::Other) };
+    }
+    let (down, up) = (rounded(Rounding::Down), rounded(Rounding::Up));
+    let max = decode(to, f.max_code() | if neg { f.sign_bit() } else { 0 });
+    let (sig, exp) = match max {
+        Exact::Finite { sig, exp, .. } => (sig, exp),
+        _ => unreachable!("the largest finite value is finite"),
+    };
+    let step = Exact::Finite { neg, sig: sig + 1, exp, sticky: false };
+    let outward = if neg { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater };
+    let at_the_end = compare(value, max) == outward;
+    let (down, up) = match at_the_end {
+        true if neg => (None, up),
+        true => (down, None),
+        false => (down, up),
+    };
+    let beyond = at_the_end.then(|| {
+        let next = f.max_code() + 1;
+        let code = next | if neg { f.sign_bit() } else { 0 };
+        (step, (next <= f.magnitude_mask()).then(|| Element::new(to, code)))
+    });
+    if let Some(here) = down.iter().chain(&up).find(|e| same(e.value, value)).cloned() {
+        let (below, above) = (Some(here.clone()), Some(here));
+        return Neighbours { below, above, ..nothing(Decision::Exact) };
+    }
+    let midpoint = match (&down, &up, at_the_end) {
+        (Some(a), Some(b), _) => middle(a.value, b.value),
+        _ if at_the_end => middle(max, step),
+        _ => None,
+    };
+    let decision = match midpoint.map(|m| compare(value, m)) {
+        Some(std::cmp::Ordering::Less) => Decision::Below,
+        Some(std::cmp::Ordering::Equal) => Decision::Tie,
+        Some(std::cmp::Ordering::Greater) => Decision::Above,
+        None => Decision::Other,
+    };
+    Neighbours { below: down, above: up, beyond, midpoint, decision }
+}
+
+/// Signed integers on the finer of two grids; values of formats differ by at most 2^11 binades, so the coarser one is
+/// shifted by a bounded amount only where the leading bits agree.
+fn compare(a: Exact, b: Exact) -> std::cmp::Ordering {
+    use std::cmp::Ordering;
+    let (Exact::Finite { neg: an, sig: asig, exp: ae, sticky }, Exact::Finite { neg: bn, sig: bsig, exp: be, .. }) =
+        (a, b)
+    else {
+        return Ordering::Equal;
+    };
+    let sign = |neg: bool, sig: u64| {
+        if sig == 0 {
+            0
+        } else if neg {
+            -1
+        } else {
+            1
+        }
+    };
+    let (sa, sb) = (sign(an, asig), sign(bn, bsig));
+    if sa != sb || sa == 0 {
+        return sa.cmp(&sb);
+    }
+    let leading = |sig: u64, exp: i32| exp + 64 - sig.leading_zeros() as i32;
+    let magnitude = leading(asig, ae).cmp(&leading(bsig, be)).then_with(|| {
+        let common = ae.min(be);
+        let (x, y) = ((asig as u128) << (ae - common), (bsig as u128) << (be - common));
+        x.cmp(&y).then(if sticky { Ordering::Greater } else { Ordering::Equal })
+    });
+    if an { magnitude.reverse() } else { magnitude }
+}
+
+fn same(a: Exact, b: Exact) -> bool {
+    let inexact = matches!(a, Exact::Finite { sticky: true, .. }) || matches!(b, Exact::Finite { sticky: true, .. });
+    !inexact && compare(a, b) == std::cmp::Ordering::Equal
+}
+
+/// Halfway between two neighbours of one format, which differ by one unit on the finer grid or by one on the coarser.
+fn middle(a: Exact, b: Exact) -> Option<Exact> {
+    let (Exact::Finite { neg: an, sig: asig, exp: ae, .. }, Exact::Finite { neg: bn, sig: bsig, exp: be, .. }) = (a, b)
+    else {
+        return None;
+    };
+    // A zero has no exponent of its own.
+    let common = if asig == 0 {
+        be
+    } else if bsig == 0 {
+        ae
+    } else {
+        ae.min(be)
+    };
+    let on_grid = |neg: bool, sig: u64, exp: i32| {
+        let magnitude = if sig == 0 { 0 } else { (sig as i128) << (exp - common) };
+        if neg { -magnitude } else { magnitude }
+    };
+    let sum = on_grid(an, asig, ae) + on_grid(bn, bsig, be);
+    let sig = u64::try_from(sum.unsigned_abs()).ok()?;
+    Some(Exact::Finite { neg: sum < 0, sig, exp: common - 1, sticky: false })
+}

@@ -1,0 +1,41 @@
+//! Reading a tensor in parts of bounded size, for work that looks but does not write.
+
+use crate::error::Error;
+use truecast_core::{DType, Layout};
+use truecast_io::{Source, TensorReader};
+use truecast_kernel::Codes;
+
+/// Elements of a part: a multiple of the block that counts are taken over.
+pub(crate) const PART: u64 = 1 << 19;
+
+/// The parts of one tensor.
+pub(crate) struct Parts {
+    reader: TensorReader,
+    dtype: DType,
+    layout: Layout,
+    left: u64,
+    buffer: Vec<u8>,
+}
+
+impl Parts {
+    /// Reads tensor `index` of `source` as elements of `dtype`, which has the width of its own type.
+    pub fn new(source: &Source, index: usize, dtype: DType) -> Result<Parts, Error> {
+        let tensor = &source.tensors()[index];
+        let reader = source.reader(index)?;
+        Ok(Parts { reader, dtype, layout: tensor.layout, left: tensor.len(), buffer: Vec::new() })
+    }
+
+    /// The next part, `None` at the end.
+    pub fn next(&mut self) -> Result<Option<Codes<'_>>, Error> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let len = self.left.min(PART);
+        let bytes = self.dtype.bytes_in(self.layout, len).expect("containers hold no text");
+        self.buffer.resize(bytes as usize, 0);
+        self.reader.read(&mut self.buffer)?;
+        self.left -= len;
+        let codes = Codes::with_layout(self.dtype, self.layout, len as usize, &self.buffer);
+        Ok(Some(codes.expect("the buffer was made for these elements")))
+    }
+}

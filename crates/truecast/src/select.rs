@@ -1,0 +1,154 @@
+//! Which tensor becomes what: rules and keep lists. Reference: `docs/interfaces.md §3`.
+
+use crate::error::Error;
+use globset::{Glob, GlobBuilder, GlobMatcher};
+use std::path::Path;
+use truecast_core::DType;
+use truecast_io::{Kind, Tensor};
+
+/// One `--rule GLOB=TYPE` or `--keep GLOB`.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    matcher: GlobMatcher,
+    /// `None` keeps the tensor as it is.
+    to: Option<DType>,
+}
+
+impl Rule {
+    /// A rule for tensors whose name matches `glob`: `*` matches any characters, `.` and `/` included; case matters.
+    ///
+    /// # Errors
+    /// [`Error::Glob`].
+    pub fn new(glob: &str, to: Option<DType>) -> Result<Rule, Error> {
+        let built: Result<Glob, _> = GlobBuilder::new(glob).literal_separator(false).backslash_escape(true).build();
+        let matcher =
+            built.map_err(|e| Error::Glob { glob: glob.into(), why: e.kind().to_string() })?.compile_matcher();
+        Ok(Rule { matcher, to })
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        self.matcher.is_match(Path::new(name))
+    }
+}
+
+impl std::fmt::Display for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.to {
+            Some(to) => write!(f, "{}={to}", self.matcher.glob()),
+            None => write!(f, "{}", self.matcher.glob()),
+        }
+    }
+}
+
+/// What to convert.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// The type of everything that no rule names; without it only rules convert.
+    pub to: Option<DType>,
+    /// Reads the payload of the chosen tensors as this type.
+    pub from: Option<DType>,
+    /// First match wins.
+    pub rules: Vec<Rule>,
+}
+
+/// What becomes of one tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The type its payload is read as.
+    pub from: DType,
+    /// The type to convert to; `None` copies the bytes.
+    pub to: Option<DType>,
+}
+
+impl Selection {
+    /// Decides for every tensor of a container.
+    ///
+    /// In a checkpoint only floating-point tensors are converted unless a rule chooses others; arrays always are. In a
+    /// checkpoint `from` reinterprets the tensors that a rule converts and whose elements have its width (an array was
+    /// reinterpreted when it was opened).
+    ///
+    /// # Errors
+    /// [`Error::UnusedRule`] and [`Error::UnusedFrom`].
+    pub fn choose(&self, kind: Kind, tensors: &[Tensor], path: &Path) -> Result<Vec<Choice>, Error> {
+        let is_checkpoint = kind == Kind::Safetensors;
+        let mut used = vec![false; self.rules.len()];
+        let mut from_used = !is_checkpoint;
+        let mut choose = |tensor: &Tensor| {
+            let from = tensor.dtype;
+            let Some(found) = self.rules.iter().position(|r| r.matches(&tensor.name)) else {
+                let by_default = !is_checkpoint || from.is_float();
+                return Choice { from, to: self.to.filter(|_| by_default) };
+            };
+            // A later rule that an earlier one shadows everywhere still names existing tensors.
+            for (used, rule) in used.iter_mut().zip(&self.rules) {
+                *used |= rule.matches(&tensor.name);
+            }
+            let to = self.rules[found].to;
+            let reinterpreted = self.from.filter(|f| to.is_some() && f.storage_bits() == from.storage_bits());
+            from_used |= reinterpreted.is_some();
+            Choice { from: if is_checkpoint { reinterpreted.unwrap_or(from) } else { from }, to }
+        };
+        let choices = tensors.iter().map(&mut choose).collect();
+        if let Some(unused) = used.iter().position(|used| !used) {
+            let rule = self.rules[unused].to_string();
+            return Err(Error::UnusedRule { rule, path: path.display().to_string() });
+        }
+        match self.from {
+            Some(from) if !from_used => {
+                let bits = from.storage_bits().unwrap_or(0);
+                Err(Error::UnusedFrom { path: path.display().to_string(), from, bits })
+            }
+            _ => Ok(choices),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use truecast_core::Layout;
+
+    fn tensors() -> Vec<Tensor> {
+        let tensor = |name: &str, dtype| Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: vec![2] };
+        vec![tensor("a.norm.weight", DType::F32), tensor("a/b.weight", DType::F32), tensor("ids", DType::U8)]
+    }
+
+    fn choose(selection: &Selection) -> Result<Vec<Option<DType>>, Error> {
+        let choices = selection.choose(Kind::Safetensors, &tensors(), Path::new("x"))?;
+        Ok(choices.into_iter().map(|c| c.to).collect())
+    }
+
+    #[test]
+    fn first_match_wins_and_stars_cross_separators() {
+        let rules = vec![
+            Rule::new("*norm*", None).unwrap(),
+            Rule::new("a*weight", Some(DType::F16)).unwrap(),
+            Rule::new("ids", Some(DType::I8)).unwrap(),
+        ];
+        let selection = Selection { to: Some(DType::Bf16), from: None, rules };
+        assert_eq!(choose(&selection).unwrap(), [None, Some(DType::F16), Some(DType::I8)]);
+    }
+
+    #[test]
+    fn integers_are_copied_unless_a_rule_names_them() {
+        let selection = Selection { to: Some(DType::Bf16), ..Selection::default() };
+        assert_eq!(choose(&selection).unwrap(), [Some(DType::Bf16), Some(DType::Bf16), None]);
+    }
+
+    #[test]
+    fn a_rule_that_matches_nothing_is_an_error() {
+        let rules = vec![Rule::new("NORM*", None).unwrap()];
+        let error = choose(&Selection { to: Some(DType::Bf16), from: None, rules }).unwrap_err();
+        assert!(matches!(error, Error::UnusedRule { .. }), "{error}");
+    }
+
+    #[test]
+    fn from_reinterprets_chosen_tensors_of_its_width() {
+        let rules = vec![Rule::new("ids", Some(DType::F32)).unwrap()];
+        let selection = Selection { to: None, from: Some(DType::F8E4M3Fn), rules };
+        let choices = selection.choose(Kind::Safetensors, &tensors(), Path::new("x")).unwrap();
+        assert_eq!(choices[2], Choice { from: DType::F8E4M3Fn, to: Some(DType::F32) });
+        let wrong = Selection { from: Some(DType::F16), ..selection };
+        assert!(matches!(wrong.choose(Kind::Safetensors, &tensors(), Path::new("x")), Err(Error::UnusedFrom { .. })));
+    }
+}

@@ -1,0 +1,81 @@
+//! Elements in and out of buffers, one at a time and obviously (`docs/kernels.md` has the fast way).
+//!
+//! An *element* is what storage holds, right-aligned in a `u64`: a code, but for bool and i1 any byte, and for tf32 the
+//! 32 bits of an f32.
+
+use truecast_core::{DType, Layout};
+
+/// Bits of an element in a buffer.
+///
+/// # Panics
+/// For text.
+pub fn width(dtype: DType, layout: Layout) -> usize {
+    dtype.bits_in(layout).expect("text has no elements") as usize
+}
+
+/// Elements as a buffer; unused bits of the last byte are zero.
+pub fn pack(dtype: DType, layout: Layout, elements: impl ExactSizeIterator<Item = u64>) -> Vec<u8> {
+    let bits = width(dtype, layout);
+    let mut bytes = Vec::with_capacity((elements.len() * bits).div_ceil(8));
+    if bits.is_multiple_of(8) {
+        elements.for_each(|element| bytes.extend_from_slice(&element.to_le_bytes()[..bits / 8]));
+        return bytes;
+    }
+    let (mut waiting, mut n_waiting) = (0u32, 0);
+    for element in elements {
+        waiting |= (element as u32 & ((1 << bits) - 1)) << n_waiting;
+        n_waiting += bits;
+        while n_waiting >= 8 {
+            bytes.push(waiting as u8);
+            waiting >>= 8;
+            n_waiting -= 8;
+        }
+    }
+    if n_waiting > 0 {
+        bytes.push(waiting as u8);
+    }
+    bytes
+}
+
+/// Element `i` of a buffer.
+pub fn element(dtype: DType, layout: Layout, bytes: &[u8], i: usize) -> u64 {
+    let bits = width(dtype, layout);
+    (0..bits).fold(0, |element, bit| {
+        let at = i * bits + bit;
+        element | ((bytes[at / 8] >> (at % 8) & 1) as u64) << bit
+    })
+}
+
+/// A list of inputs, packed once.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Their type.
+    pub dtype: DType,
+    /// One by one.
+    pub elements: Vec<u64>,
+    /// As a packed buffer.
+    pub bytes: Vec<u8>,
+}
+
+impl Source {
+    /// Packs elements.
+    pub fn new(dtype: DType, elements: Vec<u64>) -> Source {
+        let bytes = pack(dtype, Layout::Packed, elements.iter().copied());
+        Source { dtype, elements, bytes }
+    }
+
+    /// Every element of a type of at most 16 bits.
+    pub fn all(dtype: DType) -> Source {
+        Source::new(dtype, (0..1 << width(dtype, Layout::Packed)).collect())
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.elements.len()
+    }
+
+    /// No elements.
+    pub fn is_empty(&self) -> bool {
+        self.elements.is_empty()
+    }
+}

@@ -1,0 +1,261 @@
+//! The comparisons: casters with the definition, the definition with the oracle and with `rustc_apfloat`.
+//!
+//! The definition is computed once for a list of inputs and compared with as a whole buffer; single elements are looked
+//! at only where the buffers differ.
+
+use crate::adapter::{oracle_policy, oracle_rounding, oracle_type};
+use crate::buffers::{Source, element, pack};
+use crate::oracle;
+use crate::report::{Answer, Routes, Tally, Witness};
+use crate::session::Session;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use truecast_core::policy::{Edge, Overflow};
+use truecast_core::{CastPolicy, CastSpec, DType, Layout, Outcome};
+use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, Route};
+
+/// A request without anything left open.
+pub fn spec(src: DType, dst: DType, policy: CastPolicy) -> CastSpec {
+    CastSpec { src, dst, policy, undefined: &[], clause: "" }
+}
+
+/// One thread, so that a conversion runs where it is called.
+pub fn exec(level: Level, counting: Counting) -> Exec {
+    Exec { level, threads: NonZeroUsize::MIN, counting }
+}
+
+/// What the definition makes of a list of inputs.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Destination elements; 0 where the input is refused.
+    pub elements: Vec<u64>,
+    /// Inputs that are refused, with the reason.
+    pub refused: Vec<(usize, Edge)>,
+}
+
+impl Wanted {
+    /// Asks the definition.
+    pub fn of(session: &Session, spec: &CastSpec, src: &[u64]) -> Wanted {
+        let mut refused = Vec::new();
+        let mut one = |(i, &element): (usize, &u64)| match (session.definition)(spec, spec.src.code_of_storage(element)) {
+            Outcome::Defined(code) | Outcome::Undefined { code, .. } => spec.dst.storage_of_code(code),
+            Outcome::Refused { edge } => {
+                refused.push((i, edge));
+                0
+            }
+        };
+        let elements = src.iter().enumerate().map(&mut one).collect();
+        Wanted { elements, refused }
+    }
+
+    /// The buffer that a caster owes.
+    pub fn pack(&self, dst: DType, layout: Layout) -> Vec<u8> {
+        pack(dst, layout, self.elements.iter().copied())
+    }
+}
+
+/// Why there is no buffer to compare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The caster said so.
+    Cast(CastError),
+    /// The caster panicked, with this message.
+    Panic(String),
+}
+
+impl Failure {
+    /// As a witness shows it.
+    pub fn answer(&self) -> Answer {
+        match self {
+            Failure::Cast(CastError::Value { edge, .. }) => Answer::Refused(Some(*edge)),
+            Failure::Cast(error) => Answer::Text(error.to_string()),
+            Failure::Panic(message) => Answer::Text(format!("panic: {message}")),
+        }
+    }
+}
+
+/// Plans a conversion.
+///
+/// # Panics
+/// If it cannot be planned: the driver asks for numeric types only.
+pub fn caster(spec: &CastSpec, exec: &Exec) -> Caster {
+    Caster::new(spec, exec).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Runs a caster over `len` elements into a fresh buffer that held other bits before.
+///
+/// # Errors
+/// What the caster says, or its panic.
+pub fn run(caster: &Caster, src: (Layout, &[u8]), len: usize, layout: Layout) -> Result<(Vec<u8>, Counts), Failure> {
+    let spec = caster.spec();
+    let n_bytes = spec.dst.bytes_in(layout, len as u64).expect("numeric types have a size") as usize;
+    let mut dst = vec![0xa5; n_bytes];
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        let from = Codes::with_layout(spec.src, src.0, len, src.1)?;
+        caster.cast(from, CodesMut::with_layout(spec.dst, layout, len, &mut dst)?)
+    }));
+    match result {
+        Ok(Ok(counts)) => Ok((dst, counts)),
+        Ok(Err(error)) => Err(Failure::Cast(error)),
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| payload.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+            Err(Failure::Panic(text.unwrap_or_default()))
+        }
+    }
+}
+
+/// A witness about one input.
+pub fn witness(spec: &CastSpec, who: &str, code: Option<u64>, got: Answer, want: Answer) -> Witness {
+    Witness { src: spec.src, dst: spec.dst, policy: spec.policy, who: who.to_owned(), code, got, want }
+}
+
+/// Adds the elements in which two buffers of `dst` differ.
+pub fn compare(tally: &mut Tally, spec: &CastSpec, who: &str, src: &[u64], layout: Layout, got: &[u8], want: &[u8]) {
+    tally.checks += src.len() as u64;
+    if got == want {
+        return;
+    }
+    let before = tally.mismatches;
+    for (i, &code) in src.iter().enumerate() {
+        let [got, want] = [got, want].map(|bytes| element(spec.dst, layout, bytes, i));
+        if got != want {
+            tally.fail(witness(spec, who, Some(code), Answer::Code(got), Answer::Code(want)));
+        }
+    }
+    if tally.mismatches == before {
+        let (got, want) = (Answer::Text("padding bits set".into()), Answer::Text("zero".into()));
+        tally.fail(witness(spec, who, None, got, want));
+    }
+}
+
+/// A table of a 16-bit source is filled by conversions of this many elements; shorter ones do not use it.
+const FILLS_A_TABLE: usize = 131_072;
+
+/// Compares casters at every level of the session with the definition.
+///
+/// A policy that refuses inputs is checked in three ways: the whole list stops at the first refused input, the list
+/// without the refused ones converts, and refused ones are refused alone (all of a short list, 16 of a long one).
+pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: &Wanted, routes: &mut Routes) -> Tally {
+    Tally::timed(|tally| {
+        let accepted = (!wanted.refused.is_empty()).then(|| accepted(src, wanted));
+        let (src, wanted, whole) = match &accepted {
+            Some((kept, want)) => (kept, want, Some((src, wanted))),
+            None => (src, wanted, None),
+        };
+        let want = wanted.pack(spec.dst, Layout::Packed);
+        for &level in &session.levels {
+            let caster = caster(spec, &exec(level, Counting::Off));
+            routes.count(caster.route());
+            let mut compare_times = |n: usize| {
+                let (elements, bytes) = (src.elements.repeat(n), src.bytes.repeat(n));
+                match run(&caster, (Layout::Packed, &bytes), elements.len(), Layout::Packed) {
+                    Ok((got, _)) => {
+                        let want = if n == 1 { want.clone() } else { want.repeat(n) };
+                        compare(tally, spec, level.name(), &elements, Layout::Packed, &got, &want);
+                    }
+                    Err(failure) => {
+                        let want = Answer::Text("codes".into());
+                        tally.fail(witness(spec, level.name(), None, failure.answer(), want));
+                    }
+                }
+            };
+            compare_times(1);
+            if caster.route() == Route::Table16 && !src.is_empty() {
+                compare_times(FILLS_A_TABLE.div_ceil(src.len()));
+            }
+            if let Some((src, wanted)) = whole {
+                refusals(tally, spec, &caster, level, src, wanted);
+            }
+        }
+    })
+}
+
+/// The inputs that are not refused.
+fn accepted(src: &Source, wanted: &Wanted) -> (Source, Wanted) {
+    let mut refused = wanted.refused.iter().map(|&(i, _)| i).peekable();
+    let kept: Vec<usize> = (0..src.len()).filter(|i| refused.next_if_eq(i).is_none()).collect();
+    let take = |list: &[u64]| kept.iter().map(|&i| list[i]).collect::<Vec<_>>();
+    let want = Wanted { elements: take(&wanted.elements), refused: Vec::new() };
+    (Source::new(src.dtype, take(&src.elements)), want)
+}
+
+fn refusals(tally: &mut Tally, spec: &CastSpec, caster: &Caster, level: Level, src: &Source, wanted: &Wanted) {
+    let mut owes = |bytes: &[u8], elements: &[u64], index: usize, edge: Edge| {
+        tally.checks += 1;
+        let got = run(caster, (Layout::Packed, bytes), elements.len(), Layout::Packed).map(|_| ());
+        let want = Failure::Cast(CastError::Value { index, edge });
+        if got.as_ref() != Err(&want) {
+            let text = |r: Result<(), Failure>| match r {
+                Ok(()) => Answer::Text("codes".into()),
+                Err(failure) => Answer::Text(format!("{failure:?}")),
+            };
+            tally.fail(witness(spec, level.name(), Some(elements[index]), text(got), text(Err(want))));
+        }
+    };
+    let (first, edge) = wanted.refused[0];
+    owes(&src.bytes, &src.elements, first, edge);
+    let step = if src.len() <= 256 { 1 } else { wanted.refused.len().div_ceil(16) };
+    for &(i, edge) in wanted.refused.iter().step_by(step) {
+        let alone = Source::new(src.dtype, vec![src.elements[i]]);
+        owes(&alone.bytes, &alone.elements, 0, edge);
+    }
+}
+
+/// A code as the oracle takes it: it reads bool and i1 from the byte that stores them.
+fn oracle_code(dtype: DType, element: u64) -> u64 {
+    match dtype {
+        DType::Bool | DType::I1 => element,
+        _ => dtype.code_of_storage(element),
+    }
+}
+
+/// Compares the definition with the oracle at every `every`-th input.
+pub fn against_oracle(spec: &CastSpec, src: &Source, wanted: &Wanted, every: usize) -> Tally {
+    Tally::timed(|tally| {
+        let (from, to) = (oracle_type(spec.src), oracle_type(spec.dst));
+        let policy = oracle_policy(&spec.policy);
+        let mut refused = wanted.refused.iter().copied().peekable();
+        for (i, &element) in src.elements.iter().enumerate() {
+            let refusal = refused.next_if(|&(at, _)| at == i);
+            if i % every != 0 {
+                continue;
+            }
+            tally.checks += 1;
+            let want = oracle::convert(from, to, &policy, oracle_code(spec.src, element));
+            let want = want.map_or(Answer::Refused(None), |code| Answer::Code(spec.dst.storage_of_code(code)));
+            let same = match want {
+                Answer::Code(code) => refusal.is_none() && code == wanted.elements[i],
+                _ => refusal.is_some(),
+            };
+            if !same {
+                let got = refusal.map_or(Answer::Code(wanted.elements[i]), |(_, edge)| Answer::Refused(Some(edge)));
+                tally.fail(witness(spec, "definition", Some(element), got, want));
+            }
+        }
+    })
+}
+
+/// Compares the definition with `rustc_apfloat` through the f64 of the same value, where that exists and the crate is
+/// right (`docs/style.md §15.1`); under other policies nothing is compared.
+pub fn against_apfloat(spec: &CastSpec, src: &Source, wanted: &Wanted) -> Tally {
+    let rounding = spec.policy.to_float;
+    let plain = CastPolicy { to_float: rounding, to_int: spec.policy.to_int, ..CastPolicy::IEEE };
+    let wide = matches!(spec.src, DType::I64 | DType::U64);
+    if spec.policy != plain || spec.policy.overflow != Overflow::Nonfinite || wide {
+        return Tally::default();
+    }
+    Tally::timed(|tally| {
+        let (from, to) = (oracle_type(spec.src), oracle_type(spec.dst));
+        let exact = oracle::Policy::default();
+        for (&element, &got) in src.elements.iter().zip(&wanted.elements) {
+            let x = oracle::convert(from, oracle::Type::F64, &exact, oracle_code(spec.src, element));
+            let want = x.and_then(|x| oracle::apfloat::convert(to, oracle_rounding(rounding), x));
+            let Some(want) = want.map(|code| spec.dst.storage_of_code(code)) else { continue };
+            tally.checks += 1;
+            if got != want {
+                tally.fail(witness(spec, "definition", Some(element), Answer::Code(got), Answer::Code(want)));
+            }
+        }
+    })
+}

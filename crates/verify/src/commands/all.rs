@@ -1,0 +1,46 @@
+//! `verify all`: every command, in full or small enough for every change (`docs/kernels.md §11`).
+
+use super::{boundary, counts, ftz, properties, small, split, sweep, theorem};
+use crate::report::Report;
+use crate::session::Session;
+
+/// Options.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Sampled, for every change: a few minutes on two cores. Without it, hours
+    #[arg(long)]
+    pub quick: bool,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// Options of a command as if nothing but these had been typed.
+fn options<T: clap::Args>(arguments: &[String]) -> T {
+    let command = T::augment_args(clap::Command::new("verify").no_binary_name(true));
+    let matches = command.get_matches_from(arguments);
+    T::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// Runs every command and shows each report as it is done.
+pub fn run(session: &Session, all: &Options, mut show: impl FnMut(Report)) {
+    let seed = format!("--seed={}", all.seed);
+    let with = |quick: &[&str], full: &[&str]| -> Vec<String> {
+        let more = if all.quick { quick } else { full };
+        more.iter().map(|s| s.to_string()).chain([seed.clone()]).collect()
+    };
+    show(theorem::run(session, &options(&[])));
+    show(properties::run(session, &options(&with(&["--limit=4096"], &[]))));
+    show(split::run(session, &options(&with(&["--lengths=70", "--elements=70000"], &[]))));
+    show(counts::run(session, &options(&with(&["--limit=12000", "--limit-16=12000"], &[]))));
+    show(ftz::run(session, &options(&with(&["--limit=4096"], &[]))));
+    let quick = ["--limit=40000", "--limit-others=2000", "--random=8000", "--random-policies=2"];
+    show(boundary::run(session, &options(&with(&quick, &[]))));
+    show(small::run(session, &options(&with(&["--oracle-every=64", "--random-policies=2"], &[]))));
+    show(sweep::run(session, &options(&with(&["--sample=1024"], &[]))));
+    for src in ["--src=i32", "--src=u32"] {
+        show(sweep::run(session, &options(&with(&[src, "--sample=1024"], &[src]))));
+    }
+    let wide = "--dst=bool,i4,i8,u8,i32,u32,i64,f32,f64";
+    show(sweep::run(session, &options(&with(&[wide, "--sample=1024"], &[wide]))));
+}

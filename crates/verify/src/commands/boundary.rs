@@ -1,0 +1,83 @@
+//! `verify boundary`: wide sources where a destination decides something, against definition and oracle.
+
+use super::{pairs, parallel, report};
+use crate::adapter::numeric;
+use crate::buffers::Source;
+use crate::check::{Wanted, against_apfloat, against_levels, against_oracle, spec};
+use crate::inputs::{Extent, elements, is_narrow, thin};
+use crate::policies::{VARIANTS, main_for, others_for};
+use crate::random::Random;
+use crate::report::{Report, Sheet};
+use crate::session::Session;
+use std::time::Instant;
+use truecast_core::{DType, Rounding};
+
+/// Options.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Only these sources
+    #[arg(long, value_delimiter = ',')]
+    pub src: Vec<DType>,
+    /// Only these destinations
+    #[arg(long, value_delimiter = ',')]
+    pub dst: Vec<DType>,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Weighted random elements of each pair
+    #[arg(long, default_value_t = 200_000, value_name = "N")]
+    pub random: usize,
+    /// At most about this many elements of each pair under the main policies
+    #[arg(long, default_value_t = 1 << 23, value_name = "N")]
+    pub limit: usize,
+    /// At most about this many under each policy that varies one field
+    #[arg(long, default_value_t = 1 << 16, value_name = "N")]
+    pub limit_others: usize,
+    /// Policies with every field at random, for each pair
+    #[arg(long, default_value_t = 8, value_name = "N")]
+    pub random_policies: usize,
+}
+
+/// Elements that are converted together.
+const PART: usize = 1 << 18;
+
+/// Runs the command.
+pub fn run(session: &Session, options: &Options) -> Report {
+    let start = Instant::now();
+    let &Options { seed, random, limit, limit_others, random_policies, .. } = options;
+    let mut sources = numeric();
+    sources.retain(|src| !is_narrow(*src) && (options.src.is_empty() || options.src.contains(src)));
+    let mut pairs = pairs(sources.iter().copied(), &options.dst);
+    pairs.sort_by_key(|(_, dst)| dst.code_bits() != 16); // the long ones first
+    let sheet = parallel(session, "boundary", &pairs, |&(src, dst)| {
+        let mut sheet = Sheet::default();
+        let mut check = |policy, src: &Source| {
+            let spec = spec(src.dtype, dst, policy);
+            let wanted = Wanted::of(session, &spec, &src.elements);
+            let levels = against_levels(session, &spec, src, &wanted, &mut sheet.routes);
+            sheet.add("casters = definition", levels);
+            sheet.add("definition = oracle", against_oracle(&spec, src, &wanted, 1));
+            sheet.add("definition = rustc_apfloat", against_apfloat(&spec, src, &wanted));
+        };
+        let mut all = elements(src, dst, &Extent { seed, n_random: random, limit });
+        for part in all.elements.chunks(PART) {
+            let part = Source::new(src, part.to_vec());
+            main_for(&Rounding::ALL).into_iter().for_each(|policy| check(policy, &part));
+        }
+        let mut stream = Random::new(seed, &[src as u64, dst as u64, 1]);
+        thin(&mut all.elements, limit_others, &mut stream);
+        let some = Source::new(src, all.elements);
+        others_for(dst, &Rounding::ALL, random_policies, &mut stream).into_iter().for_each(|p| check(p, &some));
+        sheet
+    });
+    let covers = format!(
+        "boundary: {} wide sources, {} pairs, 8 roundings, {} choices of the other policy fields and {random_policies} \
+         random policies, at most {limit} elements of a pair ({limit_others} under all but the first two choices), \
+         {random} of them random, seed {seed}, levels {}",
+        sources.len(),
+        pairs.len(),
+        VARIANTS.len(),
+        session.level_names()
+    );
+    report(covers, sheet, Vec::new(), start)
+}

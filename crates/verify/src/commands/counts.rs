@@ -1,0 +1,133 @@
+//! `verify counts`: what a caster counts against the definitions of `docs/spec/checkpoints.md §10`, element by element.
+//!
+//! The requests are those of the standards, because what a standard leaves open is counted too.
+
+use super::{pairs, parallel, report};
+use crate::adapter::numeric;
+use crate::buffers::Source;
+use crate::check::{Wanted, caster, compare, exec, run as convert, witness};
+use crate::inputs::{Extent, elements, is_narrow, thin};
+use crate::naive;
+use crate::random::Random;
+use crate::report::{Answer, Report, Sheet, Tally};
+use crate::session::Session;
+use std::time::Instant;
+use truecast_core::policy::{IntOverflow, NanToInt, Overflow};
+use truecast_core::spec::{ieee, onnx};
+use truecast_core::{CastSpec, DType, Layout, Rounding};
+use truecast_kernel::Counting;
+
+/// Options.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Only these sources
+    #[arg(long, value_delimiter = ',')]
+    pub src: Vec<DType>,
+    /// Only these destinations
+    #[arg(long, value_delimiter = ',')]
+    pub dst: Vec<DType>,
+    /// Seed of the order and of everything random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// At most about this many elements of a wide source for each pair
+    #[arg(long, default_value_t = 2 * 65_536 + 1_234, value_name = "N")]
+    pub limit: usize,
+    /// Of 16-bit sources, about this many elements
+    #[arg(long, default_value_t = 1 << 16, value_name = "N")]
+    pub limit_16: usize,
+}
+
+/// Every request of the standards for a pair, and `ieee` with some roundings: with and without saturation.
+fn requests(src: DType, dst: DType) -> Vec<CastSpec> {
+    let mut all = Vec::new();
+    for saturate in [None, Some(true), Some(false)] {
+        for round_mode in [None].into_iter().chain(onnx::RoundMode::ALL.map(Some)) {
+            all.extend(onnx::Cast { saturate, round_mode, ..onnx::Cast::to(dst) }.resolve(src));
+        }
+    }
+    for rounding in [None, Some(Rounding::TowardZero), Some(Rounding::AwayFromZero), Some(Rounding::Up)] {
+        let plain = ieee::Cast { rounding, ..ieee::Cast::to(dst) };
+        let saturating = ieee::Cast {
+            overflow: Overflow::Saturate,
+            int_overflow: IntOverflow::Saturate,
+            nan_to_int: NanToInt::Saturate,
+            ..plain
+        };
+        all.extend([plain, saturating].into_iter().filter_map(|cast| cast.resolve(src).ok()));
+    }
+    let mut distinct: Vec<CastSpec> = Vec::new();
+    for spec in all {
+        if !distinct.iter().any(|seen| (seen.policy, seen.undefined) == (spec.policy, spec.undefined)) {
+            distinct.push(spec);
+        }
+    }
+    distinct
+}
+
+/// All elements of a narrow source (8 bits or fewer: many times), some of a wide one, in random order.
+fn inputs(src: DType, dst: DType, options: &Options) -> Source {
+    let Options { seed, limit, limit_16, .. } = *options;
+    let mut random = Random::new(seed, &[src as u64, dst as u64, 5]);
+    let mut all = elements(src, dst, &Extent { seed, n_random: limit / 4, limit }).elements;
+    if all.len() <= 256 {
+        all = all.repeat(4_400 / all.len());
+        all.truncate(4_391);
+    } else if is_narrow(src) {
+        thin(&mut all, limit_16, &mut random);
+    }
+    random.shuffle(&mut all);
+    Source::new(src, all)
+}
+
+/// Runs the command.
+pub fn run(session: &Session, options: &Options) -> Report {
+    let start = Instant::now();
+    let mut sources = numeric();
+    sources.retain(|src| options.src.is_empty() || options.src.contains(src));
+    sources.sort_by_key(|src| std::cmp::Reverse(src.storage_bits())); // the long ones first
+    let pairs = pairs(sources.into_iter(), &options.dst);
+    let sheet = parallel(session, "counts", &pairs, |&(src, dst)| {
+        let mut sheet = Sheet::default();
+        let all = inputs(src, dst, options);
+        for spec in requests(src, dst) {
+            let wanted = Wanted::of(session, &spec, &all.elements);
+            sheet.add("counts = naive counts", check(session, &spec, &all, &wanted));
+        }
+        sheet
+    });
+    let covers = format!(
+        "counts: {} pairs, every request of onnx and some of ieee, every element of narrow sources (16 bits: {}) and at \
+         most {} of wide ones in random order, seed {}, levels {}",
+        pairs.len(),
+        options.limit_16,
+        options.limit,
+        options.seed,
+        session.level_names()
+    );
+    report(covers, sheet, Vec::new(), start)
+}
+
+fn check(session: &Session, spec: &CastSpec, src: &Source, wanted: &Wanted) -> Tally {
+    Tally::timed(|tally| {
+        let want = naive::counts(session, spec, src, wanted);
+        let packed = wanted.pack(spec.dst, Layout::Packed);
+        for &level in &session.levels {
+            let caster = caster(spec, &exec(level, Counting::Full));
+            let result = convert(&caster, (Layout::Packed, &src.bytes), src.len(), Layout::Packed);
+            let counts = match result {
+                Ok((got, counts)) => {
+                    compare(tally, spec, level.name(), &src.elements, Layout::Packed, &got, &packed);
+                    counts
+                }
+                Err(failure) => {
+                    tally.fail(witness(spec, level.name(), None, failure.answer(), Answer::Text("counts".into())));
+                    continue;
+                }
+            };
+            for (got, want) in naive::differences(&counts, &want) {
+                let who = format!("{level}, {}", spec.clause);
+                tally.fail(witness(spec, &who, None, Answer::Text(got), Answer::Text(want)));
+            }
+        }
+    })
+}

@@ -1,0 +1,92 @@
+//! `verify ftz`: the same inputs with FTZ and DAZ set around planning and converting: same bits, same counts
+//! (`docs/kernels.md §5`, §11 row 5).
+//!
+//! Expectations are computed in the default environment.
+
+use super::{pairs, parallel, report};
+use crate::adapter::numeric;
+use crate::buffers::Source;
+use crate::check::{Wanted, against_levels, caster, exec, run as convert, spec, witness};
+use crate::environment::flushing;
+use crate::inputs::{Extent, elements, thin};
+use crate::naive::differences;
+use crate::policies::{main_for, others_for};
+use crate::random::Random;
+use crate::report::{Answer, Report, Sheet, Tally};
+use crate::session::Session;
+use std::time::Instant;
+use truecast_core::{CastSpec, DType, Layout, Rounding};
+use truecast_kernel::{Counting, Counts};
+
+/// Options.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Only these sources
+    #[arg(long, value_delimiter = ',')]
+    pub src: Vec<DType>,
+    /// Only these destinations
+    #[arg(long, value_delimiter = ',')]
+    pub dst: Vec<DType>,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// At most about this many elements of each pair
+    #[arg(long, default_value_t = 1 << 16, value_name = "N")]
+    pub limit: usize,
+}
+
+/// Runs the command.
+pub fn run(session: &Session, options: &Options) -> Report {
+    let start = Instant::now();
+    let Options { seed, limit, .. } = *options;
+    if flushing(|| ()).is_none() {
+        let covers = "ftz: nothing, since this architecture has no such control".into();
+        return report(covers, Sheet::default(), Vec::new(), start);
+    }
+    let sources: Vec<DType> =
+        numeric().into_iter().filter(|src| options.src.is_empty() || options.src.contains(src)).collect();
+    let pairs = pairs(sources.into_iter(), &options.dst);
+    let sheet = parallel(session, "ftz", &pairs, |&(src, dst)| {
+        let mut sheet = Sheet::default();
+        let mut random = Random::new(seed, &[src as u64, dst as u64, 2]);
+        let mut all = elements(src, dst, &Extent { seed, n_random: limit / 4, limit }).elements;
+        thin(&mut all, limit, &mut random);
+        let all = Source::new(src, all);
+        let main = main_for(&Rounding::ALL);
+        let others = others_for(dst, &[Rounding::NearestEven, Rounding::Up], 2, &mut random);
+        for policy in main.iter().chain(&others) {
+            let spec = spec(src, dst, *policy);
+            let wanted = Wanted::of(session, &spec, &all.elements);
+            let under_ftz = flushing(|| against_levels(session, &spec, &all, &wanted, &mut sheet.routes));
+            sheet.add("bits", under_ftz.unwrap_or_default());
+        }
+        for policy in main_for(&[Rounding::NearestEven, Rounding::TowardZero]) {
+            sheet.add("counts", counts(session, &spec(src, dst, policy), &all));
+        }
+        sheet
+    });
+    let covers = format!(
+        "ftz: FTZ and DAZ set, {} pairs, at most {limit} elements each, 8 roundings and every other policy field, seed \
+         {seed}, levels {}",
+        pairs.len(),
+        session.level_names()
+    );
+    report(covers, sheet, Vec::new(), start)
+}
+
+fn counts(session: &Session, spec: &CastSpec, src: &Source) -> Tally {
+    Tally::timed(|tally| {
+        for &level in &session.levels {
+            let one = || -> Counts {
+                let caster = caster(spec, &exec(level, Counting::Full));
+                let result = convert(&caster, (Layout::Packed, &src.bytes), src.len(), Layout::Packed);
+                result.map(|(_, counts)| counts).unwrap_or_default()
+            };
+            let (want, got) = (one(), flushing(one).unwrap_or_default());
+            tally.checks += src.len() as u64;
+            for (got, want) in differences(&got, &want) {
+                tally.fail(witness(spec, level.name(), None, Answer::Text(got), Answer::Text(want)));
+            }
+        }
+    })
+}

@@ -1,0 +1,54 @@
+//! The commands: each is a set of inputs, a set of comparisons and a report.
+
+pub mod all;
+pub mod boundary;
+pub mod counts;
+pub mod ftz;
+pub mod properties;
+pub mod small;
+pub mod split;
+pub mod sweep;
+pub mod theorem;
+
+use crate::adapter::numeric;
+use crate::report::{Report, Sheet};
+use crate::session::Session;
+use rayon::prelude::*;
+use std::time::Instant;
+use truecast_core::{DType, Rounding};
+
+/// Reads a rounding by its name on the command line.
+///
+/// # Errors
+/// The names, if it is none of them.
+pub fn parse_rounding(text: &str) -> Result<Rounding, String> {
+    let names = || Rounding::ALL.map(Rounding::name).join(", ");
+    Rounding::ALL.into_iter().find(|r| r.name() == text).ok_or_else(|| format!("known are {}", names()))
+}
+
+/// The pairs of `sources` with every destination that `only` allows (all, if it is empty).
+fn pairs(sources: impl Iterator<Item = DType>, only: &[DType]) -> Vec<(DType, DType)> {
+    let dsts: Vec<DType> = numeric().into_iter().filter(|d| only.is_empty() || only.contains(d)).collect();
+    sources.flat_map(|src| dsts.iter().map(move |&dst| (src, dst))).collect()
+}
+
+/// Runs units in parallel, shows progress, and adds up what they found in their order.
+fn parallel<T: Sync>(session: &Session, what: &str, units: &[T], one: impl Fn(&T) -> Sheet + Sync) -> Sheet {
+    let bar = session.bar(what, units.len());
+    let found: Vec<Sheet> = units
+        .par_iter()
+        .with_max_len(1)
+        .map(|unit| {
+            let sheet = one(unit);
+            bar.inc(1);
+            sheet
+        })
+        .collect();
+    bar.finish_and_clear();
+    Sheet::total(found)
+}
+
+/// A report with the time since `start`.
+fn report(covers: String, sheet: Sheet, notes: Vec<String>, start: Instant) -> Report {
+    Report { covers, sheet, notes, elapsed: start.elapsed() }
+}

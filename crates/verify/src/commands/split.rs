@@ -1,0 +1,276 @@
+//! `verify split`: lengths, offsets, layouts, threads and parts change no bit and no count (`docs/kernels.md §11` rows 1
+//! and 9).
+
+use super::{pairs, parallel, report};
+use crate::adapter::numeric;
+use crate::buffers::{Source, element, pack, width};
+use crate::check::{Wanted, caster, compare, exec, run as convert, spec, witness};
+use crate::inputs::{Extent, elements};
+use crate::naive::differences;
+use crate::policies::SATURATE;
+use crate::random::Random;
+use crate::report::{Answer, Report, Sheet, Tally};
+use crate::session::Session;
+use std::num::NonZeroUsize;
+use std::time::Instant;
+use truecast_core::{CastPolicy, CastSpec, DType, Layout};
+use truecast_kernel::{Caster, Codes, CodesMut, Counting, Counts, Exec};
+
+/// Options.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Only these sources
+    #[arg(long, value_delimiter = ',')]
+    pub src: Vec<DType>,
+    /// Only these destinations
+    #[arg(long, value_delimiter = ',')]
+    pub dst: Vec<DType>,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Longest length tried at odd offsets, from 0
+    #[arg(long, default_value_t = 200, value_name = "N")]
+    pub lengths: usize,
+    /// Elements of the arrays that are cut into parts
+    #[arg(long, default_value_t = 2 * 65_536 + 4_321, value_name = "N")]
+    pub elements: usize,
+}
+
+/// Threads that work is cut for.
+const THREADS: [usize; 4] = [1, 2, 3, 8];
+
+/// Counts and sums are those of the whole if parts are multiples of this.
+const BLOCK: usize = 65_536;
+
+/// Pairs of every route, converted in arrays long enough that threads share them without counting.
+const LONG: [(DType, DType); 14] = {
+    use DType::*;
+    [
+        (F32, F8E4M3Fn),
+        (F32, F4E2M1),
+        (F64, F6E2M3),
+        (Bf16, F8E5M2),
+        (F16, Bf16),
+        (F4E2M1, F32),
+        (U3, F64),
+        (I48, Bf16),
+        (F64, F32),
+        (F32, I48),
+        (I64, I4),
+        (F16, Nf4),
+        (F8E8M0, F8E8M0),
+        (Tf32, U1),
+    ]
+};
+
+/// Runs the command on a pool of its own, with as many threads as the most that work is cut for.
+///
+/// # Panics
+/// If the system gives no threads.
+pub fn run(session: &Session, options: &Options) -> Report {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(THREADS[THREADS.len() - 1]).build();
+    pool.expect("the system gives threads").install(|| run_here(session, options))
+}
+
+fn run_here(session: &Session, options: &Options) -> Report {
+    let start = Instant::now();
+    let Options { seed, lengths, elements: n, .. } = *options;
+    let sources: Vec<DType> =
+        numeric().into_iter().filter(|src| options.src.is_empty() || options.src.contains(src)).collect();
+    let pairs = pairs(sources.into_iter(), &options.dst);
+    let mut sheet = parallel(session, "split", &pairs, |&(src, dst)| {
+        let mut sheet = Sheet::default();
+        let mut random = Random::new(seed, &[src as u64, dst as u64, 3]);
+        let policy = if random.below(2) == 0 { CastPolicy::IEEE } else { SATURATE };
+        let case = Case::new(session, spec(src, dst, policy), n, &mut random);
+        sheet.add("lengths and offsets", case.lengths(session, lengths, &mut random));
+        sheet.add("layouts", case.layouts(session, &mut random));
+        sheet.add("threads", case.threads(session, Counting::Full));
+        sheet.add("parts", case.parts(session, &mut random));
+        sheet
+    });
+    let asked = |(src, dst): &&(DType, DType)| {
+        let allows = |list: &[DType], dtype| list.is_empty() || list.contains(dtype);
+        allows(&options.src, src) && allows(&options.dst, dst)
+    };
+    for &(src, dst) in LONG.iter().filter(asked) {
+        let mut random = Random::new(seed, &[src as u64, dst as u64, 4]);
+        let case = Case::new(session, spec(src, dst, CastPolicy::IEEE), 8 * n, &mut random);
+        sheet.add("threads, long arrays", case.threads(session, Counting::Off));
+    }
+    let covers = format!(
+        "split: {} pairs, lengths 0 to {lengths} at odd offsets, packed and byte layouts, 1, 2, 3 and 8 threads, parts \
+         of {n} elements at any granule, {} pairs of {} elements, seed {seed}, levels {}",
+        pairs.len(),
+        LONG.iter().filter(asked).count(),
+        8 * n,
+        session.level_names()
+    );
+    report(covers, sheet, Vec::new(), start)
+}
+
+/// An array and what it becomes.
+struct Case {
+    spec: CastSpec,
+    src: Source,
+    wanted: Wanted,
+    /// Packed.
+    want: Vec<u8>,
+}
+
+impl Case {
+    fn new(session: &Session, spec: CastSpec, n: usize, random: &mut Random) -> Case {
+        let list = elements(spec.src, spec.dst, &Extent { seed: random.bits(), n_random: 4096, limit: 1 << 14 }).elements;
+        let src = Source::new(spec.src, (0..n).map(|_| random.of(&list)).collect());
+        let wanted = Wanted::of(session, &spec, &src.elements);
+        let want = wanted.pack(spec.dst, Layout::Packed);
+        Case { spec, src, wanted, want }
+    }
+
+    fn fail(&self, tally: &mut Tally, who: &str, got: String, want: &str) {
+        tally.fail(witness(&self.spec, who, None, Answer::Text(got), Answer::Text(want.into())));
+    }
+
+    fn counts(&self, tally: &mut Tally, who: &str, got: &Counts, want: &Counts) {
+        for (got, want) in differences(got, want) {
+            self.fail(tally, who, got, &want);
+        }
+    }
+
+    /// Every length at some offset of both buffers, with canaries around the destination.
+    fn lengths(&self, session: &Session, longest: usize, random: &mut Random) -> Tally {
+        let CastSpec { src, dst, .. } = self.spec;
+        Tally::timed(|tally| {
+            for &level in &session.levels {
+                let caster = caster(&self.spec, &exec(level, Counting::Off));
+                for len in 0..=longest.min(self.src.len()) {
+                    let [s_off, d_off] = [64, 64].map(|n| random.below(n) as usize);
+                    let bytes = |dtype: DType| (len * width(dtype, Layout::Packed)).div_ceil(8);
+                    let source = [&[0x5c; 64][..s_off], &self.src.bytes[..bytes(src)]].concat();
+                    let mut target = vec![0xc7; d_off + bytes(dst) + 64];
+                    let (before, rest) = target.split_at_mut(d_off);
+                    let (out, after) = rest.split_at_mut(bytes(dst));
+                    let from = Codes::new(src, len, &source[s_off..]).expect("the right length");
+                    let done = caster.cast(from, CodesMut::new(dst, len, out).expect("the right length"));
+                    let want = pack(dst, Layout::Packed, self.wanted.elements[..len].iter().copied());
+                    compare(tally, &self.spec, level.name(), &self.src.elements[..len], Layout::Packed, out, &want);
+                    if done.is_err() || before.iter().chain(&*after).any(|byte| *byte != 0xc7) {
+                        let got = format!("{done:?} and bytes around the destination, {len} elements");
+                        self.fail(tally, level.name(), got, "success and canaries");
+                    }
+                }
+            }
+        })
+    }
+
+    /// Packed and one element a byte on either side; the bits of a source byte above the element may hold anything.
+    fn layouts(&self, session: &Session, random: &mut Random) -> Tally {
+        const LAYOUTS: [Layout; 2] = [Layout::Packed, Layout::Bytes];
+        let CastSpec { src, dst, .. } = self.spec;
+        let loose = |dtype: DType| width(dtype, Layout::Packed) < 8;
+        let n = self.src.len().min(5000);
+        Tally::timed(|tally| {
+            for (src_layout, dst_layout) in LAYOUTS.into_iter().flat_map(|s| LAYOUTS.map(|d| (s, d))) {
+                if (src_layout == Layout::Bytes && !loose(src)) || (dst_layout == Layout::Bytes && !loose(dst)) {
+                    continue;
+                }
+                let elements = &self.src.elements[..n];
+                let above = if src_layout == Layout::Bytes { 0xff << width(src, Layout::Packed) } else { 0 };
+                let dirty: Vec<u64> = elements.iter().map(|e| e | random.bits() & above & 0xff).collect();
+                let want = pack(dst, dst_layout, self.wanted.elements[..n].iter().copied());
+                for (kind, elements) in [("", elements), (", bits above the elements", &dirty)] {
+                    let source = pack(src, src_layout, elements.iter().copied());
+                    for &level in &session.levels {
+                        let who = format!("{level}, {src_layout:?} to {dst_layout:?}{kind}");
+                        let caster = caster(&self.spec, &exec(level, Counting::Full));
+                        match convert(&caster, (src_layout, &source), n, dst_layout) {
+                            Ok((got, _)) => compare(tally, &self.spec, &who, elements, dst_layout, &got, &want),
+                            Err(failure) => self.fail(tally, &who, format!("{failure:?}"), "codes"),
+                        }
+                    }
+                }
+            }
+        })
+    }
+
+    /// Any number of threads on any level.
+    fn threads(&self, session: &Session, counting: Counting) -> Tally {
+        Tally::timed(|tally| {
+            let mut first = None;
+            for (i, threads) in THREADS.into_iter().enumerate() {
+                let level = session.levels[i % session.levels.len()];
+                let exec = Exec { level, threads: NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN), counting };
+                let who = format!("{level}, {threads} threads");
+                let caster = caster(&self.spec, &exec);
+                match convert(&caster, (Layout::Packed, &self.src.bytes), self.src.len(), Layout::Packed) {
+                    Ok((got, counts)) => {
+                        let elements = &self.src.elements;
+                        compare(tally, &self.spec, &who, elements, Layout::Packed, &got, &self.want);
+                        self.counts(tally, &who, &counts, first.get_or_insert(counts));
+                    }
+                    Err(failure) => self.fail(tally, &who, format!("{failure:?}"), "codes"),
+                }
+            }
+        })
+    }
+
+    /// Parts at multiples of 65,536 elements have the counts of the whole; parts at any granule the same whole numbers.
+    fn parts(&self, session: &Session, random: &mut Random) -> Tally {
+        let CastSpec { src, dst, .. } = self.spec;
+        Tally::timed(|tally| {
+            let level = random.of(&session.levels);
+            let caster = caster(&self.spec, &exec(level, Counting::Full));
+            let whole = convert(&caster, (Layout::Packed, &self.src.bytes), self.src.len(), Layout::Packed);
+            let Ok((_, whole)) = whole else {
+                return self.fail(tally, level.name(), format!("{whole:?}"), "codes");
+            };
+            let n = self.src.len();
+            let granule = src.granule().max(dst.granule());
+            let any: Vec<usize> = (0..6).map(|_| random.below((n / granule) as u64) as usize * granule).collect();
+            for (who, mut cuts) in [("parts of blocks", vec![BLOCK, 2 * BLOCK]), ("parts", any)] {
+                cuts.retain(|cut| *cut < n);
+                cuts.extend([0, n]);
+                cuts.sort_unstable();
+                let who = format!("{level}, {who} {cuts:?}");
+                let Some((got, counts)) = self.converted_in_parts(&caster, &cuts) else {
+                    self.fail(tally, &who, "an error".into(), "codes");
+                    continue;
+                };
+                compare(tally, &self.spec, &who, &self.src.elements, Layout::Packed, &got, &self.want);
+                let Counts { noise, signal, image, product, .. } = whole;
+                let blocks = cuts[1..cuts.len() - 1].iter().all(|cut| cut % BLOCK == 0);
+                let counts = if blocks { counts } else { Counts { noise, signal, image, product, ..counts } };
+                self.counts(tally, &who, &counts, &whole);
+            }
+        })
+    }
+
+    fn converted_in_parts(&self, caster: &Caster, cuts: &[usize]) -> Option<(Vec<u8>, Counts)> {
+        let CastSpec { src, dst, .. } = self.spec;
+        let (mut out, mut total) = (vec![0xa5; self.want.len()], Counts::default());
+        for cut in cuts.windows(2) {
+            let range = |dtype| {
+                let bits = width(dtype, Layout::Packed);
+                cut[0] * bits / 8..(cut[1] * bits).div_ceil(8)
+            };
+            let from = Codes::new(src, cut[1] - cut[0], &self.src.bytes[range(src)]).ok()?;
+            let to = CodesMut::new(dst, cut[1] - cut[0], &mut out[range(dst)]).ok()?;
+            caster.cast_next(from, to, &mut total).ok()?;
+        }
+        Some((out, total))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parts of a packed buffer are where the elements are.
+    #[test]
+    fn elements_of_a_packed_buffer() {
+        let packed = pack(DType::U3, Layout::Packed, [1u64, 2, 3, 4, 5, 6, 7, 0, 1].into_iter());
+        assert_eq!(packed, [0b11_010_001, 0b1_101_100_0, 0b000_111_11, 0b001]);
+        let read: Vec<u64> = (0..9).map(|i| element(DType::U3, Layout::Packed, &packed, i)).collect();
+        assert_eq!(read, [1, 2, 3, 4, 5, 6, 7, 0, 1]);
+    }
+}

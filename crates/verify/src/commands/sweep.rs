@@ -1,0 +1,100 @@
+//! `verify sweep`: all 2^32 elements of f32, i32 or u32, or every N-th block of them, against the definition.
+
+use super::{parse_rounding, report};
+use crate::adapter::numeric;
+use crate::buffers::Source;
+use crate::check::{Wanted, against_levels, spec};
+use crate::policies::{VARIANTS, rounded};
+use crate::report::{Report, Sheet};
+use crate::session::Session;
+use rayon::prelude::*;
+use std::time::Instant;
+use truecast_core::{CastPolicy, DType, Rounding};
+
+/// Elements of a block.
+const BLOCK: u64 = 1 << 16;
+
+/// Options.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Source: f32, i32 or u32
+    #[arg(long, default_value = "f32", value_parser = parse_source)]
+    pub src: DType,
+    /// Destinations [default: every float of at most 19 bits]
+    #[arg(long, value_delimiter = ',')]
+    pub dst: Vec<DType>,
+    /// Roundings
+    #[arg(long, value_delimiter = ',', default_value = "nearest-even", value_parser = parse_rounding)]
+    pub rounding: Vec<Rounding>,
+    /// Choices of the other policy fields, by name
+    #[arg(long, value_delimiter = ',', default_value = "nonfinite,saturate", value_parser = parse_policy)]
+    pub policy: Vec<CastPolicy>,
+    /// Every N-th block of 2^16 elements
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65536))]
+    pub sample: u64,
+    /// Which of the blocks; another one for each destination and policy
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+fn parse_source(text: &str) -> Result<DType, String> {
+    match text.parse() {
+        Ok(src @ (DType::F32 | DType::I32 | DType::U32)) => Ok(src),
+        _ => Err("sweeps are over f32, i32 or u32".into()),
+    }
+}
+
+fn parse_policy(text: &str) -> Result<CastPolicy, String> {
+    let names = || VARIANTS.iter().map(|v| v.name).collect::<Vec<_>>().join(", ");
+    let found = VARIANTS.iter().find(|v| v.name == text);
+    found.map(|v| v.policy).ok_or_else(|| format!("known are {}", names()))
+}
+
+/// Every float of at most 19 bits.
+fn narrow_floats() -> Vec<DType> {
+    numeric().into_iter().filter(|dst| dst.is_float() && dst.code_bits() <= 19).collect()
+}
+
+/// Runs the command.
+pub fn run(session: &Session, options: &Options) -> Report {
+    let start = Instant::now();
+    let Options { src, sample, seed, .. } = *options;
+    let dsts = if options.dst.is_empty() { narrow_floats() } else { options.dst.clone() };
+    let mut runs = Vec::new();
+    for &dst in &dsts {
+        for &policy in &options.policy {
+            runs.extend(options.rounding.iter().map(|&rounding| (dst, rounded(policy, rounding))));
+        }
+    }
+    let bar = session.bar("sweep", runs.len() * (1 << 16) / sample as usize);
+    let mut sheet = Sheet::default();
+    for (i, &(dst, policy)) in runs.iter().enumerate() {
+        let spec = spec(src, dst, policy);
+        let first = (seed.wrapping_add(i as u64)) % sample;
+        let blocks: Vec<u64> = (first..1 << 16).step_by(sample as usize).collect();
+        let found: Vec<Sheet> = blocks
+            .par_iter()
+            .map(|block| {
+                let mut sheet = Sheet::default();
+                let src = Source::new(src, (block * BLOCK..(block + 1) * BLOCK).collect());
+                let wanted = Wanted::of(session, &spec, &src.elements);
+                let tally = against_levels(session, &spec, &src, &wanted, &mut sheet.routes);
+                sheet.add(&format!("{} -> {dst}", spec.src), tally);
+                bar.inc(1);
+                sheet
+            })
+            .collect();
+        sheet.merge(Sheet::total(found));
+    }
+    bar.finish_and_clear();
+    let names: Vec<&str> = options.rounding.iter().map(|r| r.name()).collect();
+    let covers = format!(
+        "sweep: {} of {src} to {} destinations, roundings {}, {} policies, seed {seed}, levels {}",
+        if sample == 1 { "all 2^32 elements".into() } else { format!("every {sample}-th block of 2^16 elements") },
+        dsts.len(),
+        names.join(" "),
+        options.policy.len(),
+        session.level_names()
+    );
+    report(covers, sheet, Vec::new(), start)
+}

@@ -1,0 +1,218 @@
+//! `verify theorem`: which hubs never round twice, by brute force over toy formats (`docs/kernels.md §3.5`, rows 1
+//! and 2).
+//!
+//! [`FloatFormat::is_odd_hub_for`] asks for two guard bits, which is what the nearest roundings need. So: where it
+//! answers yes, no result may be wrong under any rounding; where it answers no, there must be a wrong result.
+
+use super::{parallel, report};
+use crate::report::{Answer, Report, Sheet, Tally, Witness};
+use crate::session::Session;
+use crate::toy::{Limit, Rounded, SCALE, Toy};
+use std::time::Instant;
+use truecast_core::{CastPolicy, DType, FloatFormat, Rounding, Specials};
+
+/// Options.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Fraction bits of the widest hubs
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u8).range(2..=8))]
+    pub hub_bits: u8,
+}
+
+/// Precision of the source, hidden bit included: enough to stand on either side of anything a hub can tell apart.
+const P_SRC: u32 = 12;
+
+/// Exponents of the source's values, from below every destination's and hub's quantum of interest to above every
+/// destination's largest value.
+const SRC_EXPONENTS: std::ops::RangeInclusive<i32> = -9..=7;
+
+const LIMITS: [Limit; 2] = [Limit::Nonfinite, Limit::Saturate];
+
+/// Every positive source value in units.
+fn source() -> Vec<u64> {
+    let significands = 1u64 << (P_SRC - 1)..1 << P_SRC;
+    SRC_EXPONENTS
+        .flat_map(|e| significands.clone().map(move |sig| sig << (e + SCALE - (P_SRC as i32 - 1))))
+        .collect()
+}
+
+fn format(exp_bits: u8, man_bits: u8, bias: i16, specials: Specials) -> FloatFormat {
+    FloatFormat { signed: true, exp_bits, man_bits, bias, specials, has_zero: true }
+}
+
+const SPECIALS: [Specials; 4] = [Specials::Ieee, Specials::Fn, Specials::Fnuz, Specials::Finite];
+
+/// All kinds of specials, one to three fraction bits; unsigned formats and one without zero.
+fn destinations() -> Vec<FloatFormat> {
+    let mut all = Vec::new();
+    for (exp_bits, bias) in [(2, 1), (3, 3), (3, 4)] {
+        for man_bits in 1..=3 {
+            all.extend(SPECIALS.map(|specials| format(exp_bits, man_bits, bias, specials)));
+        }
+    }
+    let unsigned = |f: FloatFormat| FloatFormat { signed: false, ..f };
+    all.push(unsigned(format(3, 2, 3, Specials::Fn)));
+    all.push(unsigned(FloatFormat { has_zero: false, ..format(3, 0, 3, Specials::Fn) }));
+    all
+}
+
+/// Hubs with infinities, of more and less range and precision than the destinations.
+fn hubs(widest: u8) -> Vec<FloatFormat> {
+    let mut all = Vec::new();
+    for (exp_bits, bias) in [(3, 2), (3, 3), (3, 4), (4, 5), (4, 7), (4, 9)] {
+        all.extend((1..=widest).map(|man_bits| format(exp_bits, man_bits, bias, Specials::Ieee)));
+    }
+    all
+}
+
+/// A value whose result through a hub differs.
+#[derive(Clone, Copy, Debug)]
+struct Wrong {
+    rounding: Rounding,
+    limit: Limit,
+    neg: bool,
+    x: u64,
+    got: Rounded,
+    want: Rounded,
+}
+
+/// What goes wrong on the way to one destination.
+struct Found {
+    compared: u64,
+    /// How many, by rounding in the order of [`Rounding::ALL`], and the first.
+    wrong: [(u64, Option<Wrong>); 8],
+}
+
+/// One destination with the right results for the whole source.
+struct Direct {
+    toy: Toy,
+    /// By rounding, limit and sign.
+    results: Vec<(Rounding, Limit, bool, Vec<Rounded>)>,
+}
+
+impl Direct {
+    fn new(format: FloatFormat, source: &[u64]) -> Direct {
+        let toy = Toy::new(format);
+        let mut results = Vec::new();
+        for rounding in Rounding::ALL {
+            for limit in LIMITS {
+                for neg in if format.signed { &[false, true][..] } else { &[false] } {
+                    let right = source.iter().map(|&x| toy.round(rounding, limit, *neg, x)).collect();
+                    results.push((rounding, limit, *neg, right));
+                }
+            }
+        }
+        Direct { toy, results }
+    }
+
+    /// Compares with the way through a hub, whose codes for the source are `hub_codes`.
+    fn through(&self, hub: &Toy, source: &[u64], hub_codes: &[usize]) -> Found {
+        let mut found = Found { compared: 0, wrong: [(0, None); 8] };
+        for (rounding, limit, neg, right) in &self.results {
+            let round = |v: &u64| self.toy.round(*rounding, *limit, *neg, *v);
+            let by_hub_code: Vec<Rounded> = hub.finite().iter().map(round).collect();
+            let slot = Rounding::ALL.iter().position(|r| r == rounding).unwrap_or(0);
+            for ((&x, &want), &code) in source.iter().zip(right).zip(hub_codes) {
+                let got = by_hub_code[code];
+                if got != want {
+                    let (n, first) = &mut found.wrong[slot];
+                    *n += 1;
+                    first.get_or_insert(Wrong { rounding: *rounding, limit: *limit, neg: *neg, x, got, want });
+                }
+            }
+            found.compared += right.len() as u64;
+        }
+        found
+    }
+}
+
+fn name(f: &FloatFormat) -> String {
+    let sign = if f.signed { "" } else { "u" };
+    let zero = if f.has_zero { "" } else { ", no zero" };
+    format!("{sign}e{}m{} bias {} {:?}{zero}", f.exp_bits, f.man_bits, f.bias, f.specials)
+}
+
+/// A difference as a row of the report. The types stand in for toy formats, which are none.
+fn witness(hub: &FloatFormat, dst: &FloatFormat, wrong: Option<Wrong>, expected: &str) -> Witness {
+    let who = format!("hub {} for {}", name(hub), name(dst));
+    let policy = CastPolicy { to_float: wrong.map_or(Rounding::NearestEven, |w| w.rounding), ..CastPolicy::IEEE };
+    let (got, want) = match wrong {
+        Some(w) => {
+            let sign = if w.neg { "-" } else { "" };
+            let x = format!("{:?} at {sign}{} * 2^-{SCALE} ({:?})", w.got, w.x, w.limit);
+            (Answer::Text(x), Answer::Text(format!("{:?}", w.want)))
+        }
+        None => (Answer::Text("always right".into()), Answer::Text(expected.into())),
+    };
+    Witness { src: DType::F64, dst: DType::F32, policy, who, code: None, got, want }
+}
+
+/// Runs the command.
+pub fn run(session: &Session, options: &Options) -> Report {
+    let start = Instant::now();
+    let source = source();
+    let dsts: Vec<Direct> = destinations().into_iter().map(|f| Direct::new(f, &source)).collect();
+    let hubs = hubs(options.hub_bits);
+    let sheet = parallel(session, "theorem", &hubs, |hub| {
+        let mut sheet = Sheet::default();
+        let toy = Toy::new(*hub);
+        let to_code = |&x: &u64| match toy.round(Rounding::ToOdd, Limit::Nonfinite, false, x) {
+            Rounded::Code(code) => code as usize,
+            other => unreachable!("rounding to odd gives a code of a format with zero, not {other:?}"),
+        };
+        let codes: Vec<usize> = source.iter().map(to_code).collect();
+        for dst in &dsts {
+            let timer = Instant::now();
+            let found = dst.through(&toy, &source, &codes);
+            let mut rows = judge(hub, &dst.toy.format, &found);
+            rows[0].1.busy = timer.elapsed();
+            rows.into_iter().for_each(|(name, tally)| sheet.add(name, tally));
+        }
+        sheet
+    });
+    let covers = format!(
+        "theorem: {} hubs x {} destinations, all {} values of a source of {P_SRC} bits, 8 roundings, with and without \
+         saturation",
+        hubs.len(),
+        dsts.len(),
+        2 * source.len()
+    );
+    report(covers, sheet, Vec::new(), start)
+}
+
+/// What the predicate and the number of guard bits promise, and whether it holds; at least one row.
+fn judge(hub: &FloatFormat, dst: &FloatFormat, found: &Found) -> Vec<(&'static str, Tally)> {
+    let wrong = |r: Rounding| found.wrong[Rounding::ALL.iter().position(|x| *x == r).unwrap_or(0)];
+    let first = found.wrong.iter().find_map(|(_, first)| *first);
+    let empty = || Tally { checks: found.compared, ..Tally::default() };
+    let mut tally = empty();
+    if hub.is_odd_hub_for(dst) {
+        if first.is_some() {
+            tally.fail(witness(hub, dst, first, ""));
+            tally.mismatches = found.wrong.iter().map(|(n, _)| n).sum();
+        }
+        return vec![("predicted exact: no result is wrong", tally)];
+    }
+    if first.is_none() {
+        tally.fail(witness(hub, dst, None, "wrong somewhere"));
+    }
+    let mut rows = vec![("not predicted exact: some result is wrong", tally)];
+    // Row 1 of the table: enough range, one guard bit.
+    let guard = hub.precision() as i32 - dst.precision() as i32;
+    if guard == 1 && hub.quantum() < dst.quantum() && hub.emax() > dst.emax() && dst.has_zero {
+        use Rounding::*;
+        let mut row = empty();
+        for rounding in [TowardZero, AwayFromZero, Up, Down, ToOdd] {
+            if let (_, Some(wrong)) = wrong(rounding) {
+                row.fail(witness(hub, dst, Some(wrong), ""));
+            }
+        }
+        for rounding in [NearestEven, NearestAway, NearestUp] {
+            if wrong(rounding).0 == 0 {
+                row.fail(witness(hub, dst, None, &format!("wrong somewhere when {rounding}")));
+            }
+        }
+        rows.push(("one guard bit: enough for all but the nearest roundings", row));
+    }
+    rows
+}

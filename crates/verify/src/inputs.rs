@@ -1,0 +1,210 @@
+//! What is converted: lists of source elements, chosen so that a mistake has a chance to show.
+//!
+//! Nothing here says what a conversion gives, so the lists hold for every policy. Narrow sources give all their
+//! elements; wide ones the oracle's boundaries, the distances of `docs/kernels.md §11` row 4 around every value and
+//! midpoint of the destination, products of exponents and significand patterns, and weighted random.
+
+use crate::adapter::oracle_type;
+use crate::buffers::{Source, width};
+use crate::oracle;
+use crate::random::Random;
+use truecast_core::{DType, FloatFormat, Kind, Layout};
+
+/// Whether every element of a type is tried: those of at most 16 bits.
+pub fn is_narrow(dtype: DType) -> bool {
+    width(dtype, Layout::Packed) <= 16
+}
+
+/// How much of a wide source is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Seed of the random part.
+    pub seed: u64,
+    /// Weighted random elements.
+    pub n_random: usize,
+    /// At most about this many elements.
+    pub limit: usize,
+}
+
+/// Every element of a narrow source, what decides of a wide one: sorted, without duplicates.
+pub fn elements(src: DType, dst: DType, extent: &Extent) -> Source {
+    if is_narrow(src) {
+        return Source::all(src);
+    }
+    let mut random = Random::new(extent.seed, &[src as u64, dst as u64]);
+    let mut all = weighted(src, dst, extent.n_random, &mut random);
+    all.extend(products(src, dst));
+    let mut decisions = distances(src, dst);
+    decisions.extend(oracle::boundaries(oracle_type(src), oracle_type(dst)).iter().map(|&c| src.storage_of_code(c)));
+    if src == DType::Tf32 {
+        // The bits of its storage that are not part of the code.
+        decisions.iter_mut().for_each(|element| *element |= random.bits() & 0x1fff);
+    }
+    all.extend(decisions);
+    all.sort_unstable();
+    all.dedup();
+    thin(&mut all, extent.limit, &mut random);
+    Source::new(src, all)
+}
+
+/// Keeps about `limit` elements, chosen at random.
+pub fn thin(list: &mut Vec<u64>, limit: usize, random: &mut Random) {
+    let n = list.len() as u64;
+    if n > limit as u64 {
+        list.retain(|_| random.below(n) < limit as u64);
+    }
+}
+
+/// In units of the source's last place (integers: in ones).
+const DISTANCES: [i64; 10] = [0, 1, 2, 3, 1 << 10, 1 << 20, 1 << 27, 1 << 28, (1 << 28) + 1, 1 << 29];
+
+/// The values of a destination of at most 16 bits, and the midpoints between neighbours and above the largest, exactly.
+fn decision_points(dst: DType) -> Vec<f64> {
+    if !is_narrow(dst) {
+        return Vec::new();
+    }
+    let (from, exact) = (oracle_type(dst), oracle::Policy::default());
+    let value = |code| oracle::convert(from, oracle::Type::F64, &exact, code).map(f64::from_bits);
+    let mut values: Vec<f64> = (0..1 << dst.code_bits()).filter_map(value).filter(|v| v.is_finite()).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let mut points: Vec<f64> = values.windows(2).map(|w| (w[0] + w[1]) / 2.0).collect();
+    if let [first, second, .., before_last, last] = values[..] {
+        points.extend([first - (second - first) / 2.0, last + (last - before_last) / 2.0]);
+    }
+    points.extend(values);
+    points
+}
+
+fn distances(src: DType, dst: DType) -> Vec<u64> {
+    let points = decision_points(dst);
+    let mut all = Vec::with_capacity(points.len() * 2 * DISTANCES.len());
+    for point in points {
+        for distance in DISTANCES.into_iter().flat_map(|d| [d, -d]) {
+            match src.kind() {
+                Kind::Float(_) if src == DType::F64 => all.push(moved(point.to_bits(), distance, 63)),
+                Kind::Float(_) if distance.abs() <= 1 << 20 => {
+                    all.push(moved((point as f32).to_bits() as u64, distance, 31));
+                }
+                Kind::Int(f) => {
+                    let n = point as i128 + distance as i128;
+                    if (f.min()..=f.max()).contains(&n) {
+                        all.push(f.code(n));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    all
+}
+
+/// A float's bits with its magnitude moved, not beyond the ends of the magnitudes.
+fn moved(bits: u64, distance: i64, sign_bit: u32) -> u64 {
+    let sign = bits & 1 << sign_bit;
+    let magnitude = (bits ^ sign) as i64;
+    sign | magnitude.saturating_add(distance).clamp(0, (1 << sign_bit) - 1) as u64
+}
+
+/// Exponents at which something happens in a destination.
+fn landmarks(dst: DType) -> Vec<i32> {
+    let mut centres = vec![0, 24, 31, 32, 53, 63, 64];
+    match dst.kind() {
+        Kind::Float(f) => centres.extend([f.quantum(), f.emin(), f.emax()]),
+        Kind::Int(f) => centres.push(f.bits as i32),
+        Kind::Fixed(f) => centres.push(-(f.frac_bits as i32)),
+        _ => centres.push(-5),
+    }
+    let mut all: Vec<i32> = centres.into_iter().flat_map(|c| c - 3..=c + 3).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Exponent fields of a wide float source for [`landmarks`], and those at the ends of its range.
+fn exponent_fields(f: &FloatFormat, dst: DType) -> Vec<u64> {
+    let last = (1i32 << f.exp_bits) - 1;
+    let inner = landmarks(dst).into_iter().map(|e| e + f.bias as i32).filter(|e| (0..=last).contains(e));
+    let mut all: Vec<u64> = inner.chain([0, 1, 2, last - 2, last - 1, last]).map(|e| e as u64).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Every exponent of interest with every pattern: one bit, all but one, the low or the high ones. Integers: sums and
+/// differences of two powers of two.
+fn products(src: DType, dst: DType) -> Vec<u64> {
+    let mut all = Vec::new();
+    match src.kind() {
+        Kind::Float(f) => {
+            let t = f.man_bits as u32;
+            let ones = (1u64 << t) - 1;
+            let mut patterns = vec![0, ones];
+            for bit in 0..t {
+                patterns.extend([1 << bit, ones ^ 1 << bit, (1 << bit) - 1, ones << bit & ones]);
+            }
+            for field in exponent_fields(&f, dst) {
+                for pattern in &patterns {
+                    let code = field << t | pattern;
+                    all.extend([code, code | f.sign_bit()].map(|code| src.storage_of_code(code)));
+                }
+            }
+        }
+        Kind::Int(f) => {
+            for high in 0..f.bits {
+                for low in 0..=high {
+                    let (a, b) = (1u64 << high, 1u64 << low);
+                    for n in [a, a + (b - 1), a.wrapping_add(b), a - b, !a, !(a + (b - 1)), a.wrapping_sub(b + 1)] {
+                        all.extend([n, n.wrapping_neg()].map(|n| n & f.mask()));
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+    all
+}
+
+/// Random elements, mostly where the destination decides something: exponents near its own, short significands, and
+/// sums of two patterns.
+fn weighted(src: DType, dst: DType, n: usize, random: &mut Random) -> Vec<u64> {
+    let one: Box<dyn Fn(&mut Random) -> u64> = match src.kind() {
+        Kind::Float(f) => {
+            let fields = exponent_fields(&f, dst);
+            Box::new(move |random| {
+                let field = match random.below(4) {
+                    0 => random.below(1 << f.exp_bits),
+                    _ => random.of(&fields),
+                };
+                let code = field << f.man_bits | pattern(random, f.man_bits as u32);
+                let code = if random.below(2) == 0 { code } else { code | f.sign_bit() };
+                src.storage_of_code(code) | if src == DType::Tf32 { random.bits() & 0x1fff } else { 0 }
+            })
+        }
+        Kind::Int(f) => Box::new(move |random| {
+            let n_bits = 1 + random.below(f.bits as u64) as u32;
+            let n = pattern(random, n_bits) | random.below(2) << (n_bits - 1);
+            (if random.below(2) == 0 { n } else { n.wrapping_neg() }) & f.mask()
+        }),
+        _ => Box::new(|random| random.bits()),
+    };
+    (0..n).map(|_| one(random)).collect()
+}
+
+/// `n_bits` bits: at random, few ones at the top, a single one, or the sum or difference of two such.
+fn pattern(random: &mut Random, n_bits: u32) -> u64 {
+    let simple = |random: &mut Random| {
+        let any = random.bits() >> (64 - n_bits);
+        match random.below(3) {
+            0 => any,
+            1 => any & u64::MAX << random.below(n_bits as u64),
+            _ => 1 << random.below(n_bits as u64),
+        }
+    };
+    let (a, b) = (simple(random), simple(random));
+    let bits = match random.below(3) {
+        0 => a,
+        1 => a.wrapping_add(b),
+        _ => a.wrapping_sub(b),
+    };
+    bits & u64::MAX >> (64 - n_bits)
+}

@@ -1,0 +1,72 @@
+//! The command line of the verification driver: options in, reports out, exit code 1 on a mismatch.
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+use truecast_kernel::Level;
+use truecast_verify::commands::{all, boundary, counts, ftz, properties, small, split, sweep, theorem};
+use truecast_verify::session::Progress;
+use truecast_verify::{Report, Session};
+
+/// Looks for an input for which a conversion is wrong
+#[derive(Debug, Parser)]
+#[command(name = "verify", version, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+    /// Instruction-set levels [default: all of this CPU]
+    #[arg(long, global = true, value_delimiter = ',', value_parser = parse_level)]
+    level: Vec<Level>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// All elements of all sources of at most 16 bits: casters, definition, oracle, rustc_apfloat
+    Small(small::Options),
+    /// All 2^32 elements of a source, or every N-th block: casters, definition
+    Sweep(sweep::Options),
+    /// Wide sources where something is decided: casters, definition, oracle, rustc_apfloat
+    Boundary(boundary::Options),
+    /// Which hubs never round twice, by brute force over toy formats
+    Theorem(theorem::Options),
+    /// The same bits and counts with FTZ and DAZ set
+    Ftz(ftz::Options),
+    /// The same bits and counts for any split, thread count, layout and alignment
+    Split(split::Options),
+    /// Identity, monotonicity, clamping, round trips, mirrored roundings, neighbours
+    Properties(properties::Options),
+    /// Counts against their definitions
+    Counts(counts::Options),
+    /// Everything
+    All(all::Options),
+}
+
+fn parse_level(text: &str) -> Result<Level, String> {
+    let available = Level::available();
+    let names = || available.iter().map(|level| level.name()).collect::<Vec<_>>().join(", ");
+    available.iter().copied().find(|l| l.name() == text).ok_or_else(|| format!("this CPU has {}", names()))
+}
+
+fn main() -> ExitCode {
+    let Arguments { command, level } = Arguments::parse();
+    let mut session = Session::new(Progress::Shown);
+    if !level.is_empty() {
+        session.levels = level;
+    }
+    let mut mismatches = 0;
+    let mut show = |report: Report| {
+        println!("{}\n{report}", report.covers);
+        mismatches += report.mismatches();
+    };
+    match command {
+        Command::Small(options) => show(small::run(&session, &options)),
+        Command::Sweep(options) => show(sweep::run(&session, &options)),
+        Command::Boundary(options) => show(boundary::run(&session, &options)),
+        Command::Theorem(options) => show(theorem::run(&session, &options)),
+        Command::Ftz(options) => show(ftz::run(&session, &options)),
+        Command::Split(options) => show(split::run(&session, &options)),
+        Command::Properties(options) => show(properties::run(&session, &options)),
+        Command::Counts(options) => show(counts::run(&session, &options)),
+        Command::All(options) => all::run(&session, &options, &mut show),
+    }
+    if mismatches == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,156 @@
+//! What a conversion did to the values, element by element from the definitions of `docs/spec/checkpoints.md §10`:
+//! exact values, exact comparisons, each error rounded once.
+//!
+//! Whether a value lies beyond the range is asked of the definition: it does if the same policy with errors instead of
+//! limits refuses it.
+
+use crate::buffers::Source;
+use crate::check::Wanted;
+use crate::number::{Number, Value};
+use crate::session::Session;
+use truecast_core::policy::{Edge, IntOverflow, Overflow};
+use truecast_core::{CastPolicy, CastSpec, DType, Kind, Outcome};
+use truecast_kernel::Counts;
+
+/// Elements whose sums are taken together.
+const CHUNK: usize = 65_536;
+
+/// The counts that a conversion of `src` into `wanted` owes.
+pub fn counts(session: &Session, spec: &CastSpec, src: &Source, wanted: &Wanted) -> Counts {
+    let mut total = Counts::default();
+    for (first, (src, dst)) in src.elements.chunks(CHUNK).zip(wanted.elements.chunks(CHUNK)).enumerate() {
+        let sums = Sums::default();
+        let sums = src.iter().zip(dst).enumerate().fold(sums, |mut sums, (i, (&src, &dst))| {
+            one(session, spec, (first * CHUNK + i) as u64, src, dst, &mut total, &mut sums);
+            sums
+        });
+        total.noise += tree(sums.noise);
+        total.signal += tree(sums.signal);
+        total.image += tree(sums.image);
+        total.product += tree(sums.product);
+    }
+    total
+}
+
+/// Sums of a chunk, one for each index modulo 16.
+#[derive(Default)]
+struct Sums {
+    noise: [f64; 16],
+    signal: [f64; 16],
+    image: [f64; 16],
+    product: [f64; 16],
+}
+
+/// Lanes are added 0+8, 1+9, ..; then +4, +2, +1.
+fn tree(lanes: [f64; 16]) -> f64 {
+    let eight: [f64; 8] = std::array::from_fn(|i| lanes[i] + lanes[i + 8]);
+    let four: [f64; 4] = std::array::from_fn(|i| eight[i] + eight[i + 4]);
+    (four[0] + four[2]) + (four[1] + four[3])
+}
+
+fn one(s: &Session, spec: &CastSpec, index: u64, src: u64, dst: u64, total: &mut Counts, sums: &mut Sums) {
+    let code = spec.src.code_of_storage(src);
+    let (x, y) = (Value::of(spec.src, src), Value::of(spec.dst, dst));
+    let infinite = |v: Value| matches!(v, Value::Inf { .. });
+    let is_zero = |v: Value| matches!(v, Value::Finite(n) if n.is_zero());
+    let mut count = |holds: bool, field: fn(&mut Counts) -> &mut u64| *field(total) += holds as u64;
+
+    let beyond = is_beyond(s, spec, code);
+    let wraps = is_integer(spec.dst) && spec.policy.int_overflow == IntOverflow::Wrap;
+    let open = matches!((s.definition)(spec, code), Outcome::Undefined { .. });
+    // The sign of a zero is lost if it is not that of x, whether x is a zero too or not.
+    let sign_lost = is_zero(y) && x.is_negative().is_some_and(|neg| Some(neg) != y.is_negative());
+
+    count(true, |c| &mut c.elements);
+    count(x == y, |c| &mut c.exact);
+    count(x != y, |c| &mut c.inexact);
+    count(beyond && !wraps && is_largest(spec.dst, dst), |c| &mut c.saturated);
+    count(beyond && wraps, |c| &mut c.wrapped);
+    count(infinite(y) && x.number().is_some(), |c| &mut c.to_inf);
+    count(y == Value::Nan && x != Value::Nan, |c| &mut c.to_nan);
+    count(x == Value::Nan, |c| &mut c.nan_in);
+    count(infinite(x), |c| &mut c.inf_in);
+    count(y == Value::Nan, |c| &mut c.nan_out);
+    count(infinite(y), |c| &mut c.inf_out);
+    count(is_zero(y) && !is_zero(x) && x != Value::Nan, |c| &mut c.flushed_to_zero);
+    count(is_subnormal(spec.dst, dst), |c| &mut c.subnormal);
+    count(sign_lost, |c| &mut c.sign_of_zero_lost);
+    count(open, |c| &mut c.undefined);
+
+    let (Value::Finite(x), Value::Finite(y)) = (x, y) else { return };
+    total.finite_pairs += 1;
+    errors(index, x, y, total, sums);
+}
+
+fn errors(index: u64, x: Number, y: Number, total: &mut Counts, sums: &mut Sums) {
+    let error = y.minus(x);
+    if error.abs() > total.max_abs_error {
+        total.max_abs_error = error.abs();
+        total.index_max_abs = index;
+    }
+    let (x, y) = (x.to_f64(), y.to_f64());
+    if x != 0.0 {
+        total.max_rel_error = total.max_rel_error.max(error.abs() / x.abs());
+    }
+    let lane = (index % 16) as usize;
+    sums.noise[lane] += error * error;
+    sums.signal[lane] += x * x;
+    sums.image[lane] += y * y;
+    sums.product[lane] += x * y;
+}
+
+fn is_integer(dtype: DType) -> bool {
+    matches!(dtype.kind(), Kind::Int(_))
+}
+
+/// Rounding with an unlimited range would exceed the largest finite value; infinities do.
+fn is_beyond(session: &Session, spec: &CastSpec, code: u64) -> bool {
+    let strict = CastPolicy {
+        overflow: Overflow::Error,
+        inf: Overflow::Error,
+        int_overflow: IntOverflow::Error,
+        ..spec.policy
+    };
+    let outcome = (session.definition)(&CastSpec { policy: strict, ..*spec }, code);
+    matches!(outcome, Outcome::Refused { edge: Edge::Overflow | Edge::Infinite })
+}
+
+/// The code of plus or minus the largest finite value, or an end of an integer's range.
+fn is_largest(dtype: DType, element: u64) -> bool {
+    let code = dtype.code_of_storage(element);
+    match dtype.kind() {
+        Kind::Float(f) => code & f.magnitude_mask() == f.max_code(),
+        Kind::Int(f) => [f.min(), f.max()].contains(&f.value(code)),
+        Kind::Fixed(f) => [f.int.min(), f.int.max()].contains(&f.int.value(code)),
+        Kind::Book(book) => [0, book.values.len() as u64 - 1].contains(&code),
+        Kind::Bool | Kind::Complex(_) | Kind::String => false,
+    }
+}
+
+/// An exponent field of zero with a fraction, in a format that has subnormals.
+fn is_subnormal(dtype: DType, element: u64) -> bool {
+    match dtype.kind() {
+        Kind::Float(f) if f.has_zero => {
+            let magnitude = dtype.code_of_storage(element) & f.magnitude_mask();
+            magnitude != 0 && magnitude >> f.man_bits == 0
+        }
+        _ => false,
+    }
+}
+
+/// The fields in which two counts differ, with both values; sums are compared bit for bit.
+pub fn differences(got: &Counts, want: &Counts) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    macro_rules! fields {
+        ($compare:expr, $($name:ident)*) => {
+            $(if $compare(got.$name) != $compare(want.$name) {
+                let name = stringify!($name);
+                all.push((format!("{name} {:?}", got.$name), format!("{:?}", want.$name)));
+            })*
+        };
+    }
+    fields!(|n: u64| n, elements exact inexact saturated wrapped to_inf to_nan nan_in inf_in nan_out inf_out
+        flushed_to_zero subnormal sign_of_zero_lost undefined index_max_abs finite_pairs);
+    fields!(|v: f64| v.to_bits(), max_abs_error max_rel_error noise signal image product);
+    all
+}

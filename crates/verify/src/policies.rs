@@ -1,0 +1,154 @@
+//! The policies that are tried: every rounding, every other field one at a time, and random ones for the interplay.
+//!
+//! A variant is combined with every rounding where its field has a say in the destination, and tried once elsewhere, to
+//! see that it has none.
+
+use crate::random::Random;
+use truecast_core::policy::*;
+use truecast_core::{CastPolicy, DType, Kind, Rounding};
+
+/// Which destinations a variant can change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Matters {
+    Always,
+    ToFloats,
+    ToIntegers,
+    ToUnsignedFloats,
+}
+
+/// A named change of the IEEE policy.
+#[derive(Clone, Copy, Debug)]
+pub struct Variant {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// With the default roundings.
+    pub policy: CastPolicy,
+    matters: Matters,
+}
+
+const BASE: CastPolicy = CastPolicy::IEEE;
+
+/// Saturation everywhere: floats, infinities, integers, NaN to integers.
+pub const SATURATE: CastPolicy = CastPolicy {
+    overflow: Overflow::Saturate,
+    inf: Overflow::Saturate,
+    int_overflow: IntOverflow::Saturate,
+    nan_to_int: NanToInt::Saturate,
+    ..BASE
+};
+
+/// How many of [`VARIANTS`], from the first, get the longest lists of inputs.
+const MAIN: usize = 2;
+
+/// Every variant. The first two are those of `docs/kernels.md §11` row 3.
+#[rustfmt::skip]
+pub const VARIANTS: &[Variant] = {
+    use Matters::*;
+    &[
+        Variant { name: "nonfinite", matters: Always, policy: BASE },
+        Variant { name: "saturate", matters: Always, policy: SATURATE },
+        Variant { name: "finite-saturate", matters: ToFloats, policy: CastPolicy { overflow: Overflow::Saturate, ..BASE } },
+        Variant { name: "inf-saturate", matters: ToFloats, policy: CastPolicy { inf: Overflow::Saturate, ..BASE } },
+        Variant { name: "overflow-error", matters: ToFloats, policy: CastPolicy { overflow: Overflow::Error, ..BASE } },
+        Variant { name: "inf-error", matters: ToFloats, policy: CastPolicy { inf: Overflow::Error, ..BASE } },
+        Variant { name: "nan-canonical", matters: ToFloats, policy: CastPolicy { nan: NanRule::Canonical, ..BASE } },
+        Variant { name: "nan-error", matters: Always, policy: CastPolicy { nan: NanRule::Error, ..BASE } },
+        Variant { name: "nan-max-signed", matters: ToFloats, policy: CastPolicy { nan_substitute: NanSubstitute::MaxSigned, ..BASE } },
+        Variant { name: "nan-max-positive", matters: ToFloats, policy: CastPolicy { nan_substitute: NanSubstitute::MaxPositive, ..BASE } },
+        Variant { name: "int-saturate", matters: ToIntegers, policy: CastPolicy { int_overflow: IntOverflow::Saturate, ..BASE } },
+        Variant { name: "int-error", matters: ToIntegers, policy: CastPolicy { int_overflow: IntOverflow::Error, ..BASE } },
+        Variant { name: "nan-to-int-saturate", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Saturate, ..BASE } },
+        Variant { name: "nan-to-int-error", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Error, ..BASE } },
+        Variant { name: "flush", matters: Always, policy: CastPolicy { subnormals: Subnormals::Flush, ..BASE } },
+        Variant { name: "range-source", matters: ToFloats, policy: CastPolicy { range: RangeTest::Source, ..BASE } },
+        Variant { name: "range-source-saturate", matters: ToFloats, policy: CastPolicy { range: RangeTest::Source, ..SATURATE } },
+        Variant { name: "negative-smallest", matters: ToUnsignedFloats, policy: CastPolicy { negative: Unrepresentable::Smallest, ..BASE } },
+        Variant { name: "negative-magnitude", matters: ToUnsignedFloats, policy: CastPolicy { negative: Unrepresentable::Magnitude, ..BASE } },
+        Variant { name: "negative-error", matters: ToUnsignedFloats, policy: CastPolicy { negative: Unrepresentable::Error, ..BASE } },
+        Variant { name: "vanishing-smallest", matters: ToUnsignedFloats, policy: CastPolicy { vanishing: Unrepresentable::Smallest, ..BASE } },
+        Variant { name: "vanishing-error", matters: ToUnsignedFloats, policy: CastPolicy { vanishing: Unrepresentable::Error, ..BASE } },
+    ]
+};
+
+impl Matters {
+    fn to(self, dst: DType) -> bool {
+        match self {
+            Matters::Always => true,
+            Matters::ToFloats => dst.is_float(),
+            Matters::ToIntegers => matches!(dst.kind(), Kind::Int(_)),
+            Matters::ToUnsignedFloats => matches!(dst.kind(), Kind::Float(f) if !f.signed),
+        }
+    }
+}
+
+/// The policy with one rounding for floats and integers.
+pub fn rounded(policy: CastPolicy, rounding: Rounding) -> CastPolicy {
+    CastPolicy { to_float: rounding, to_int: rounding, ..policy }
+}
+
+/// The roundings of the two main variants.
+pub fn main_for(roundings: &[Rounding]) -> Vec<CastPolicy> {
+    VARIANTS[..MAIN].iter().flat_map(|v| roundings.iter().map(|&r| rounded(v.policy, r))).collect()
+}
+
+/// What a destination is tried with besides [`main_for`]: the other variants, and `n_random` policies of any choices.
+pub fn others_for(dst: DType, roundings: &[Rounding], n_random: usize, random: &mut Random) -> Vec<CastPolicy> {
+    let mut all = Vec::new();
+    for variant in &VARIANTS[MAIN..] {
+        if variant.matters.to(dst) {
+            all.extend(roundings.iter().map(|&r| rounded(variant.policy, r)));
+        } else {
+            all.push(variant.policy);
+        }
+    }
+    all.extend((0..n_random).map(|_| any(random)));
+    all
+}
+
+/// A policy with every field at random, an `Error` in few.
+fn any(random: &mut Random) -> CastPolicy {
+    let range = |random: &mut Random| random.of(&[Overflow::Nonfinite, Overflow::Saturate]);
+    let mut policy = CastPolicy {
+        to_float: random.of(&Rounding::ALL),
+        to_int: random.of(&Rounding::ALL),
+        overflow: range(random),
+        inf: range(random),
+        nan: random.of(&[NanRule::Keep, NanRule::Canonical]),
+        nan_substitute: random.of(&[
+            NanSubstitute::ZeroFlipped,
+            NanSubstitute::MaxSigned,
+            NanSubstitute::MaxPositive,
+        ]),
+        int_overflow: random.of(&[IntOverflow::Wrap, IntOverflow::Saturate]),
+        nan_to_int: random.of(&[NanToInt::Zero, NanToInt::Saturate]),
+        subnormals: random.of(&[Subnormals::Keep, Subnormals::Flush]),
+        range: random.of(&[RangeTest::Rounded, RangeTest::Source]),
+        negative: random.of(&[Unrepresentable::Smallest, Unrepresentable::Nan, Unrepresentable::Magnitude]),
+        vanishing: random.of(&[Unrepresentable::Smallest, Unrepresentable::Nan]),
+    };
+    match random.below(12) {
+        0 => policy.overflow = Overflow::Error,
+        1 => policy.inf = Overflow::Error,
+        2 => policy.nan = NanRule::Error,
+        3 => policy.int_overflow = IntOverflow::Error,
+        4 => policy.nan_to_int = NanToInt::Error,
+        5 => policy.negative = Unrepresentable::Error,
+        6 => policy.vanishing = Unrepresentable::Error,
+        _ => {}
+    }
+    policy
+}
+
+/// The fields that differ from the IEEE policy, for a person to repeat a case.
+pub fn describe(policy: &CastPolicy) -> String {
+    let mut changes = Vec::new();
+    macro_rules! field {
+        ($($name:ident)*) => {
+            $(if policy.$name != BASE.$name {
+                changes.push(format!("{}={:?}", stringify!($name), policy.$name));
+            })*
+        };
+    }
+    field!(to_float to_int overflow inf nan nan_substitute int_overflow nan_to_int subnormals range negative vanishing);
+    if changes.is_empty() { "ieee".into() } else { changes.join(" ") }
+}

@@ -1,0 +1,41 @@
+//! The random stream of every check: one seed, printed by the commands, repeats a run.
+
+/// splitmix64.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// A stream that depends on nothing but the seed and the purpose, so that units run in any order.
+    pub fn new(seed: u64, purpose: &[u64]) -> Random {
+        purpose.iter().fold(Random(seed), |mut stream, part| {
+            let mixed = stream.bits() ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            Random(mixed)
+        })
+    }
+
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`, which is not 0.
+    pub fn below(&mut self, n: u64) -> u64 {
+        (((self.bits() >> 32) as u128 * n as u128) >> 32) as u64
+    }
+
+    /// One of a list that is not empty.
+    pub fn of<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len() as u64) as usize]
+    }
+
+    /// Puts a list in random order.
+    pub fn shuffle<T>(&mut self, list: &mut [T]) {
+        for last in (1..list.len()).rev() {
+            list.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Counting checks, keeping the first witnesses, and the table at the end.
+
+use crate::policies::describe;
+use std::fmt;
+use std::time::{Duration, Instant};
+use truecast_core::policy::Edge;
+use truecast_core::{CastPolicy, DType};
+use truecast_kernel::Route;
+
+/// Witnesses that are kept of each check.
+const WITNESSES: usize = 8;
+
+/// What one side says about one input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A code, as storage holds it.
+    Code(u64),
+    /// Refused, for this reason if one was given.
+    Refused(Option<Edge>),
+    /// Something that is not an answer about one element.
+    Text(String),
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Answer::Code(code) => write!(f, "{code:#x}"),
+            Answer::Refused(Some(edge)) => write!(f, "refused ({edge:?})"),
+            Answer::Refused(None) => f.write_str("refused"),
+            Answer::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// One input for which two sides differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Witness {
+    /// Source type.
+    pub src: DType,
+    /// Destination type.
+    pub dst: DType,
+    /// Under which policy.
+    pub policy: CastPolicy,
+    /// The level, or whoever else gave the wrong answer.
+    pub who: String,
+    /// The source element, as storage holds it; `None` if it is not about one.
+    pub code: Option<u64>,
+    /// The wrong answer.
+    pub got: Answer,
+    /// The right one.
+    pub want: Answer,
+}
+
+impl fmt::Display for Witness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Witness { src, dst, policy, who, code, got, want } = self;
+        write!(f, "{src} -> {dst}, {}, {who}: ", describe(policy))?;
+        if let Some(code) = code {
+            write!(f, "{code:#x} gives ")?;
+        }
+        write!(f, "{got}, not {want}")
+    }
+}
+
+/// What became of one kind of check.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Elements compared.
+    pub checks: u64,
+    /// Elements that differ.
+    pub mismatches: u64,
+    /// The first of them.
+    pub witnesses: Vec<Witness>,
+    /// Time spent by all threads together.
+    pub busy: Duration,
+}
+
+impl Tally {
+    /// Adds one difference.
+    pub fn fail(&mut self, witness: Witness) {
+        self.mismatches += 1;
+        if self.witnesses.len() < WITNESSES {
+            self.witnesses.push(witness);
+        }
+    }
+
+    /// Adds what was found after `self`.
+    pub fn add(&mut self, next: Tally) {
+        self.checks += next.checks;
+        self.mismatches += next.mismatches;
+        self.busy += next.busy;
+        let room = WITNESSES.saturating_sub(self.witnesses.len());
+        self.witnesses.extend(next.witnesses.into_iter().take(room));
+    }
+
+    /// A tally of what `f` finds, with its time.
+    pub fn timed(f: impl FnOnce(&mut Tally)) -> Tally {
+        let start = Instant::now();
+        let mut tally = Tally::default();
+        f(&mut tally);
+        tally.busy = start.elapsed();
+        tally
+    }
+}
+
+/// How often each route was taken. The match has no other arm, so that a new route does not build until it is listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Routes([u64; Routes::NAMES.len()]);
+
+impl Routes {
+    const NAMES: [&'static str; 7] = ["copy", "table8", "table16", "fused", "hub32", "direct", "scalar"];
+
+    /// Adds a conversion.
+    pub fn count(&mut self, route: Route) {
+        let index = match route {
+            Route::Copy => 0,
+            Route::Table8 => 1,
+            Route::Table16 => 2,
+            Route::Fused => 3,
+            Route::Hub32 => 4,
+            Route::Direct => 5,
+            Route::Scalar => 6,
+        };
+        self.0[index] += 1;
+    }
+
+    /// Adds others.
+    pub fn add(&mut self, next: Routes) {
+        self.0.iter_mut().zip(next.0).for_each(|(total, part)| *total += part);
+    }
+
+    /// Every route was taken at least once.
+    pub fn covers_all(&self) -> bool {
+        self.0.iter().all(|&n| n > 0)
+    }
+}
+
+impl fmt::Display for Routes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let each = Routes::NAMES.iter().zip(self.0).map(|(name, n)| format!("{name} {n}"));
+        f.write_str(&each.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Tallies by name, in the order in which names first appear, and the routes taken.
+#[derive(Clone, Debug, Default)]
+pub struct Sheet {
+    /// By name.
+    pub rows: Vec<(String, Tally)>,
+    /// Conversions by route.
+    pub routes: Routes,
+}
+
+impl Sheet {
+    /// Adds to a row.
+    pub fn add(&mut self, name: &str, tally: Tally) {
+        match self.rows.iter_mut().find(|(row, _)| row == name) {
+            Some((_, total)) => total.add(tally),
+            None => self.rows.push((name.to_owned(), tally)),
+        }
+    }
+
+    /// Adds every row of another sheet.
+    pub fn merge(&mut self, next: Sheet) {
+        self.routes.add(next.routes);
+        next.rows.into_iter().for_each(|(name, tally)| self.add(&name, tally));
+    }
+
+    /// Sheets in order.
+    pub fn total(sheets: impl IntoIterator<Item = Sheet>) -> Sheet {
+        sheets.into_iter().fold(Sheet::default(), |mut total, sheet| {
+            total.merge(sheet);
+            total
+        })
+    }
+}
+
+/// What a command found.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What it covers, in one sentence.
+    pub covers: String,
+    /// Its checks.
+    pub sheet: Sheet,
+    /// Anything else worth a line.
+    pub notes: Vec<String>,
+    /// Time from start to end.
+    pub elapsed: Duration,
+}
+
+impl Report {
+    /// Checks of all rows.
+    pub fn checks(&self) -> u64 {
+        self.sheet.rows.iter().map(|(_, tally)| tally.checks).sum()
+    }
+
+    /// Mismatches of all rows.
+    pub fn mismatches(&self) -> u64 {
+        self.sheet.rows.iter().map(|(_, tally)| tally.mismatches).sum()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = |d: Duration| format!("{:.1}", d.as_secs_f64());
+        let header = ["check", "checks", "mismatches", "cpu s", "s"].map(String::from);
+        let mut lines = vec![header];
+        for (name, tally) in &self.sheet.rows {
+            let numbers = [grouped(tally.checks), grouped(tally.mismatches), seconds(tally.busy), String::new()];
+            let [checks, mismatches, busy, wall] = numbers;
+            lines.push([name.clone(), checks, mismatches, busy, wall]);
+        }
+        let busy = self.sheet.rows.iter().map(|(_, tally)| tally.busy).sum();
+        let (checks, mismatches) = (grouped(self.checks()), grouped(self.mismatches()));
+        lines.push(["total".into(), checks, mismatches, seconds(busy), seconds(self.elapsed)]);
+        let width = |column: usize| lines.iter().map(|line| line[column].len()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..5).map(width).collect();
+        for line in &lines {
+            write!(f, "{:<w$}", line[0], w = widths[0])?;
+            for (cell, w) in line[1..].iter().zip(&widths[1..]) {
+                write!(f, "  {cell:>w$}")?;
+            }
+            writeln!(f)?;
+        }
+        if self.sheet.routes != Routes::default() {
+            writeln!(f, "conversions by route: {}", self.sheet.routes)?;
+        }
+        for note in &self.notes {
+            writeln!(f, "{note}")?;
+        }
+        for (name, tally) in &self.sheet.rows {
+            for witness in &tally.witnesses {
+                writeln!(f, "mismatch in {name}: {witness}")?;
+            }
+            let kept = tally.witnesses.len() as u64;
+            if tally.mismatches > kept {
+                writeln!(f, "mismatch in {name}: and {} more", grouped(tally.mismatches - kept))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A count with a comma between thousands.
+fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn grouped_thousands() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(super::grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

@@ -1,0 +1,56 @@
+//! What every check is given: who says what is right, on which levels, and where progress goes.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use truecast_core::{CastSpec, Outcome, cast_one};
+use truecast_kernel::Level;
+
+/// Who says what a conversion means. Only tests of the driver itself take another than `cast_one`.
+pub type Definition = fn(&CastSpec, u64) -> Outcome;
+
+/// What every check is given.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// Levels to run, weakest first.
+    pub levels: Vec<Level>,
+    /// The definition that kernels and oracle are compared with.
+    pub definition: Definition,
+    /// Whether progress is shown. A stream that is no terminal never gets any.
+    pub progress: Progress,
+}
+
+/// Whether progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// On the terminal, if standard error is one.
+    Shown,
+    /// Nowhere.
+    Hidden,
+}
+
+impl Session {
+    /// Every level of this CPU against `cast_one`.
+    pub fn new(progress: Progress) -> Session {
+        Session { levels: Level::available(), definition: cast_one, progress }
+    }
+
+    /// The strongest level of the session.
+    pub fn strongest(&self) -> Level {
+        self.levels.last().copied().unwrap_or(Level::Baseline)
+    }
+
+    /// The levels by name.
+    pub fn level_names(&self) -> String {
+        self.levels.iter().map(|level| level.name()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// A bar of `n` steps.
+    pub fn bar(&self, what: &str, n: usize) -> ProgressBar {
+        let target = match self.progress {
+            Progress::Shown => ProgressDrawTarget::stderr(),
+            Progress::Hidden => ProgressDrawTarget::hidden(),
+        };
+        let style = ProgressStyle::with_template("{msg} [{bar:40}] {pos}/{len} {elapsed} (left {eta})");
+        let bar = ProgressBar::with_draw_target(Some(n as u64), target);
+        bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())).with_message(what.to_owned())
+    }
+}
