@@ -23,10 +23,10 @@ const TINY: i64 = -1200;
 
 /// Reads `[+-]digits[.digits][e[+-]digits]`, `nan`, `inf` or `infinity` (any case, with sign).
 ///
-/// Result: exact, or the leading 64 bits with `sticky`.
+/// Result: exact, or the leading 64 bits with `sticky`, which is enough for every floating-point destination.
 ///
 /// # Errors
-/// Anything else, with the position of the first byte that does not fit.
+/// Anything else, with the position of the first byte that cannot belong to a number.
 ///
 /// # Examples
 /// ```
@@ -118,7 +118,7 @@ impl Digits {
         }
         let exponent = self.exponent.saturating_add(exponent);
         let leading = exponent.saturating_add(self.kept - 1);
-        if leading > HUGE || leading < TINY {
+        if !(TINY..=HUGE).contains(&leading) {
             let exp = if leading > HUGE { 4 * HUGE } else { 4 * TINY } as i32;
             return Exact::Finite { neg, sig: 1 << 63, exp, sticky: true };
         }
@@ -133,7 +133,7 @@ impl Digits {
     }
 }
 
-/// Every digit of a value: `0.1` as f32 is `0.100000001490116119384765625`. NaN and Inf are words.
+/// Every digit of a value without `sticky`: `0.1` as f32 is `0.100000001490116119384765625`. NaN and Inf are words.
 ///
 /// # Examples
 /// ```

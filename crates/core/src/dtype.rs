@@ -158,9 +158,9 @@ const TABLE: &[Row] = rows! {
     U6 "u6" int(6, false), 6, ["" "" "uint6" "ui6" "u6" "" "" ""];
     I8 "i8" int(8, true), 8, ["INT8" "int8" "int8" "i8 si8" "i8" "i8_t" "i8" "I8"];
     U8 "u8" int(8, false), 8, ["UINT8" "uint8" "uint8" "ui8" "u8" "" "" "U8"];
-    I16 "i16" int(16, true), 16, ["INT16" "int16" "int16 short" "i16 si16" "i16" "i16_t" "i16" "I16"];
+    I16 "i16" int(16, true), 16, ["INT16" "int16 short" "int16 short" "i16 si16" "i16" "i16_t" "i16" "I16"];
     U16 "u16" int(16, false), 16, ["UINT16" "uint16" "uint16" "ui16" "u16" "" "" "U16"];
-    I32 "i32" int(32, true), 32, ["INT32" "int32" "int32" "i32 si32" "i32" "i32_t" "i32" "I32"];
+    I32 "i32" int(32, true), 32, ["INT32" "int32" "int32 int" "i32 si32" "i32" "i32_t" "i32" "I32"];
     U32 "u32" int(32, false), 32, ["UINT32" "uint32" "uint32" "ui32" "u32" "" "" "U32"];
     I48 "i48" int(48, true), 48, ["" "" "" "i48" "" "i48_t int48" "" ""];
     I64 "i64" int(64, true), 64, ["INT64" "int64" "int64 long" "i64 si64" "i64" "i64_t" "i64" "I64"];
@@ -177,10 +177,10 @@ const TABLE: &[Row] = rows! {
     F8E4M3Ieee "f8e4m3ieee" Kind::Float(F8E4M3IEEE), 8, ["" "float8_e4m3 f8e4m3" "" "f8E4M3" "" "" "" ""];
     F8E4M3B11Fnuz "f8e4m3b11fnuz" Kind::Float(F8E4M3B11FNUZ), 8, ["" "float8_e4m3b11fnuz" "" "f8E4M3B11FNUZ" "" "" "" ""];
     F8E5M3Fnu "f8e5m3fnu" Kind::Float(F8E5M3FNU), 8, ["" "" "" "" "" "" "fnv8E5M3FNU" ""];
-    F16 "f16" Kind::Float(F16), 16, ["FLOAT16" "float16" "float16 half" "f16" "f16 fp16" "fp16_t" "f16" "F16"];
+    F16 "f16" Kind::Float(F16), 16, ["FLOAT16" "float16 half" "float16 half" "f16" "f16 fp16" "fp16_t fp16" "f16" "F16"];
     Bf16 "bf16" Kind::Float(BF16), 16, ["BFLOAT16" "bfloat16" "bfloat16" "bf16" "bf16" "bf16_t" "bf16" "BF16"];
     Tf32 "tf32" Kind::Float(TF32), 32, ["" "" "" "tf32" "" "" "tf32" ""];
-    F32 "f32" Kind::Float(F32), 32, ["FLOAT" "float32" "float32 float" "f32" "f32 fp32" "fp32_t" "f32" "F32"];
+    F32 "f32" Kind::Float(F32), 32, ["FLOAT" "float32" "float32 float" "f32" "f32 fp32" "fp32_t fp32" "f32" "F32"];
     F64 "f64" Kind::Float(F64), 64, ["DOUBLE" "float64 double float" "float64 double" "f64" "f64 fp64" "fp64_t" "f64" "F64"];
     MxInt8 "mxint8" Kind::Fixed(MXINT8), 8, ["" "" "" "" "" "mxint8_t" "" ""];
     Nf4 "nf4" Kind::Book(NF4), 4, ["" "" "" "" "nf4" "" "" ""];
@@ -194,9 +194,12 @@ const AMBIGUOUS: &[(&str, &[DType])] = {
     &[
         ("f8e4m3", &[F8E4M3Fn, F8E4M3Ieee, F8E4M3Fnuz, F8E4M3B11Fnuz]),
         ("e4m3", &[F8E4M3Fn, F8E4M3Ieee, F8E4M3Fnuz, F8E4M3B11Fnuz]),
-        ("fp8e4m3", &[F8E4M3Fn, F8E4M3Ieee]),
-        ("fp8_e4m3", &[F8E4M3Fn, F8E4M3Ieee]),
-        ("float8_e4m3", &[F8E4M3Fn, F8E4M3Ieee]),
+        ("fp8e4m3", &[F8E4M3Fn, F8E4M3Ieee, F8E4M3Fnuz, F8E4M3B11Fnuz]),
+        ("fp8_e4m3", &[F8E4M3Fn, F8E4M3Ieee, F8E4M3Fnuz, F8E4M3B11Fnuz]),
+        ("float8_e4m3", &[F8E4M3Fn, F8E4M3Ieee, F8E4M3Fnuz, F8E4M3B11Fnuz]),
+        ("e5m2", &[F8E5M2, F8E5M2Fnuz]),
+        ("fp8e5m2", &[F8E5M2, F8E5M2Fnuz]),
+        ("fp8_e5m2", &[F8E5M2, F8E5M2Fnuz]),
         ("fp8", &[F8E4M3Fn, F8E5M2, F8E4M3Fnuz, F8E5M2Fnuz]),
         ("f8", &[F8E4M3Fn, F8E5M2, F8E4M3Fnuz, F8E5M2Fnuz]),
         ("float8", &[F8E4M3Fn, F8E5M2, F8E4M3Fnuz, F8E5M2Fnuz]),
@@ -204,6 +207,7 @@ const AMBIGUOUS: &[(&str, &[DType])] = {
         ("f6", &[F6E2M3, F6E3M2]),
         ("float6", &[F6E2M3, F6E3M2]),
         ("fp4", &[F4E2M1, Nf4]),
+        ("f4", &[F4E2M1, Nf4]),
         ("float4", &[F4E2M1, Nf4]),
         ("float", &[F32, F64]),
         ("int", &[I32, I64]),
@@ -296,11 +300,12 @@ impl DType {
         match self {
             DType::Bool | DType::I1 => (storage != 0) as u64,
             DType::Tf32 => (storage & 0xffff_ffff) >> 13,
+            DType::String => 0,
             _ => storage & (u64::MAX >> (64 - self.code_bits())),
         }
     }
 
-    /// The storage element that holds a code.
+    /// The storage element that holds a code of [`DType::code_bits`].
     pub const fn storage_of_code(self, code: u64) -> u64 {
         match self {
             DType::Tf32 => code << 13,

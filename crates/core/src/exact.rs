@@ -26,7 +26,8 @@ pub enum Exact {
         neg: bool,
     },
     /// `(-1)^neg * sig * 2^exp`; with `sticky`, more than that but less than `sig + 1`. `sig == 0` is a signed zero.
-    /// A sticky value has a 64-bit `sig`, so that no destination keeps its last bit.
+    /// A sticky value has a 64-bit `sig`, so that no floating-point destination keeps its last bit; into integers of 64
+    /// bits it can only be truncated. Exponents lie within ±100,000.
     Finite {
         /// Sign.
         neg: bool,
@@ -71,7 +72,7 @@ impl Outcome {
 /// A code, or the refusal of an `error` policy, and the property that a standard may leave open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// The code; `None` if an `error` policy refuses the value.
+    /// The code; `None` if an `error` policy refuses the value, which then has an edge.
     pub code: Option<u64>,
     /// The property of the value that matters for this destination, if any.
     pub edge: Option<Edge>,
@@ -92,7 +93,7 @@ impl Encoded {
 /// Result: the definition. Source: [`CastSpec::clause`].
 ///
 /// # Panics
-/// If the source or destination is text, or complex and not copied: no [`CastSpec`] of `spec/` asks for that.
+/// If the source or destination is text or complex and they differ: no [`CastSpec`] of `spec/` asks for that.
 ///
 /// # Examples
 /// ```
@@ -112,13 +113,12 @@ pub fn cast_one(spec: &CastSpec, code: u64) -> Outcome {
         return Outcome::Defined(code & code_mask(*src)); // a cast to the same type copies bits
     }
     let Encoded { code, edge } = encode(*dst, policy, value);
-    match (code, edge) {
-        (None, edge) => Outcome::Refused { edge: edge.unwrap_or(Edge::Overflow) },
-        (Some(code), Some(edge)) => match undefined.iter().find(|u| u.edge == edge) {
-            Some(u) => Outcome::Undefined { code, reason: u.reason },
-            None => Outcome::Defined(code),
-        },
-        (Some(code), None) => Outcome::Defined(code),
+    let Some(code) = code else {
+        return Outcome::Refused { edge: edge.expect("what is refused has a reason") };
+    };
+    match undefined.iter().find(|u| edge == Some(u.edge)) {
+        Some(u) => Outcome::Undefined { code, reason: u.reason },
+        None => Outcome::Defined(code),
     }
 }
 
@@ -180,9 +180,7 @@ pub fn decode_float(f: &FloatFormat, code: u64) -> Exact {
 /// Subnormals read as zero, if the policy says so.
 fn flush_source(value: Exact, src: DType, policy: &CastPolicy) -> Exact {
     match (value, src.kind(), policy.subnormals) {
-        (Exact::Finite { neg, sig, exp, .. }, Kind::Float(f), Subnormals::Flush)
-            if f.has_zero && exp == f.quantum() && sig < f.min_normal_code() =>
-        {
+        (Exact::Finite { neg, sig, exp, .. }, Kind::Float(f), Subnormals::Flush) if sig < f.min_normal_code() => {
             Exact::Finite { neg, sig: 0, exp, sticky: false }
         }
         _ => value,
@@ -210,6 +208,7 @@ pub fn encode(dst: DType, policy: &CastPolicy, value: Exact) -> Encoded {
 /// `floor(sig * 2^(exp - q))` and what is left, in units of `2^q`. The floor must fit 64 bits.
 fn split(sig: u64, exp: i32, sticky: bool, q: i32) -> (u64, Remainder) {
     let shift = q - exp;
+    debug_assert!(!sticky || shift > 0, "a sticky value is finer than any destination");
     if shift <= 0 {
         return (sig << -shift, Remainder::Zero);
     }
@@ -303,7 +302,7 @@ fn encode_float(f: &FloatFormat, policy: &CastPolicy, value: Exact) -> Encoded {
             let edge = f.nan_code().is_none().then_some(Edge::Nan);
             Encoded { code: Some(nan(f, policy, neg, payload)), edge }
         }
-        Exact::Inf { neg: true } if !f.signed => {
+        Exact::Inf { neg: true } if !f.signed && policy.inf != Overflow::Error => {
             unrepresentable(f, policy.negative, Edge::Negative, || beyond_max(f, policy.inf, Edge::Negative, false))
         }
         Exact::Inf { neg } => beyond_max(f, policy.inf, Edge::Infinite, neg),
@@ -313,7 +312,7 @@ fn encode_float(f: &FloatFormat, policy: &CastPolicy, value: Exact) -> Encoded {
                 return Encoded { code: Some(signed(f, 0, neg)), edge: negative_zero.then_some(Edge::NegativeZero) };
             }
             let edge = if negative_zero { Edge::NegativeZero } else { Edge::Zero };
-            unrepresentable(f, policy.vanishing, edge, || unreachable!("zero has no magnitude to convert"))
+            vanish(f, policy, edge)
         }
         Exact::Finite { neg: true, sig, exp, sticky } if !f.signed => {
             unrepresentable(f, policy.negative, Edge::Negative, || {
@@ -340,13 +339,13 @@ fn encode_finite(f: &FloatFormat, policy: &CastPolicy, neg: bool, sig: u64, exp:
             return beyond_max(f, policy.overflow, Edge::Overflow, neg);
         }
         if floor < 0 {
-            return vanish(f, policy);
+            return vanish(f, policy, Edge::Underflow);
         }
     }
 
     let code = floor + policy.to_float.increments(neg, floor & 1 != 0, remainder) as i128;
     if code < 0 {
-        return vanish(f, policy);
+        return vanish(f, policy, Edge::Underflow);
     }
     if code > max {
         return match policy.overflow {
@@ -377,8 +376,9 @@ fn beyond_max(f: &FloatFormat, rule: Overflow, edge: Edge, neg: bool) -> Encoded
     Encoded::at(edge, Some(code))
 }
 
-fn vanish(f: &FloatFormat, policy: &CastPolicy) -> Encoded {
-    unrepresentable(f, policy.vanishing, Edge::Underflow, || unreachable!("no magnitude below the smallest value"))
+/// Nothing is left of the magnitude, so converting it gives the smallest value.
+fn vanish(f: &FloatFormat, policy: &CastPolicy, edge: Edge) -> Encoded {
+    unrepresentable(f, policy.vanishing, edge, || Encoded::at(edge, Some(0)))
 }
 
 fn unrepresentable(f: &FloatFormat, rule: Unrepresentable, edge: Edge, magnitude: impl FnOnce() -> Encoded) -> Encoded {
@@ -464,31 +464,14 @@ fn encode_book(book: &CodeBook, policy: &CastPolicy, value: Exact) -> Encoded {
         return end(policy.overflow, Edge::Overflow, 0);
     }
     let (down, up) = (below - 1, below);
+    let (toward_zero, away) = if neg { (up, down) } else { (down, up) };
     Encoded::plain(match policy.to_float {
         Rounding::NearestEven | Rounding::NearestAway | Rounding::NearestUp => exceeded(&book.thresholds) as u64,
         Rounding::Down => down,
         Rounding::Up => up,
-        Rounding::TowardZero => {
-            if neg {
-                up
-            } else {
-                down
-            }
-        }
-        Rounding::AwayFromZero => {
-            if neg {
-                down
-            } else {
-                up
-            }
-        }
-        Rounding::ToOdd => {
-            if down & 1 == 1 {
-                down
-            } else {
-                up
-            }
-        }
+        Rounding::TowardZero => toward_zero,
+        Rounding::AwayFromZero => away,
+        Rounding::ToOdd => down | 1, // neighbours differ by one: the odd one of them
     })
 }
 

@@ -198,6 +198,12 @@ pub struct CastSpec {
 impl CastSpec {
     /// The identity of a type: every code stays what it is, and only the layout of a buffer may change.
     pub const fn copy(dtype: DType) -> CastSpec {
-        CastSpec { src: dtype, dst: dtype, policy: CastPolicy::IEEE, undefined: &[], clause: "same type: bits are kept" }
+        CastSpec {
+            src: dtype,
+            dst: dtype,
+            policy: CastPolicy::IEEE,
+            undefined: &[],
+            clause: "same type: bits are kept",
+        }
     }
 }

@@ -153,6 +153,7 @@ impl Values {
         Self { nearest: values(dtype, level), residual: residual(dtype, level) }
     }
 
+    /// Must run in the default floating-point environment.
     fn read(&self, layout: Layout, bytes: &[u8], n: usize, tile: &mut Tile, scratch: &mut Scratch) {
         let infallible = "reading a value refuses nothing";
         let out = tile.nearest[..n].as_flattened_mut();
@@ -406,8 +407,10 @@ impl Block<'_> {
     pub fn tile(&mut self, n: usize, x_bytes: &[u8], y_bytes: &[u8]) {
         let Measure { x, y, limits, level, .. } = self.measure;
         let tiles = &mut *self.tiles;
-        x.read(self.layouts.0, x_bytes, n, &mut tiles.x, &mut tiles.scratch);
-        y.read(self.layouts.1, y_bytes, n, &mut tiles.y, &mut tiles.scratch);
+        environment::default(|| {
+            x.read(self.layouts.0, x_bytes, n, &mut tiles.x, &mut tiles.scratch);
+            y.read(self.layouts.1, y_bytes, n, &mut tiles.y, &mut tiles.scratch);
+        });
         let pairs = Pairs {
             x: &tiles.x.nearest[..n],
             y: &tiles.y.nearest[..n],
@@ -528,20 +531,14 @@ impl Sums<'_> {
         let [x, y, xr, yr] = [pairs.x, pairs.y, pairs.x_residual, pairs.y_residual].map(|t| t.as_chunks::<16>());
         if RESIDUALS {
             for (((x, y), xr), yr) in x.0.iter().zip(y.0).zip(xr.0).zip(yr.0) {
-                for l in 0..16 {
-                    row.add(l, x[l], y[l], difference(yr[l], xr[l]), limits);
-                }
+                row.add(x, y, |l| difference(yr[l], xr[l]), limits);
             }
+            row.add(x.1, y.1, |l| difference(yr.1[l], xr.1[l]), limits);
         } else {
             for (x, y) in x.0.iter().zip(y.0) {
-                for l in 0..16 {
-                    row.add(l, x[l], y[l], 0.0, limits);
-                }
+                row.add(x, y, |_| 0.0, limits);
             }
-        }
-        for l in 0..x.1.len() {
-            let residual = if RESIDUALS { difference(yr.1[l], xr.1[l]) } else { 0.0 };
-            row.add(l, x.1[l], y.1[l], residual, limits);
+            row.add(x.1, y.1, |_| 0.0, limits);
         }
         *lanes = row.lanes;
         Seen {
@@ -567,29 +564,43 @@ struct Row {
 }
 
 impl Row {
+    /// Adds at most 16 elements, one to each lane.
     #[inline(always)]
-    fn add(&mut self, l: usize, x: [u8; 8], y: [u8; 8], residual: f64, limits: &Limits) {
-        let (xv, yv) = (f64::from_le_bytes(x), f64::from_le_bytes(y));
-        let both = finite(xv) & finite(yv);
-        let xf = if both { xv } else { 0.0 };
-        let yf = if both { yv } else { 0.0 };
-        let error = (yf - xf) + residual;
-        let magnitude = error.abs();
-        let equal_specials = (xv == yv) | (xv.is_nan() & yv.is_nan());
-        let same = if both { error == 0.0 } else { equal_specials };
-        let lanes = &mut self.lanes;
-        self.exact[l] += same as u64;
-        lanes.finite[l] += both as u64;
-        lanes.noise[l] += error * error;
-        lanes.signal[l] += xf * xf;
-        lanes.image[l] += yf * yf;
-        lanes.product[l] += xf * yf;
-        self.max_abs[l] = if magnitude > self.max_abs[l] { magnitude } else { self.max_abs[l] };
-        let relative = magnitude / if xf == 0.0 { f64::INFINITY } else { xf.abs() };
-        lanes.max_rel[l] = if relative > lanes.max_rel[l] { relative } else { lanes.max_rel[l] };
-        let beyond = (xv >= limits.over[0]) | (xv <= -limits.over[1]);
-        let small = (yv.abs() < limits.min_normal) | (yv == 0.0);
-        self.rare[l] |= (!both | small | beyond) as u64;
+    fn add(&mut self, x: &[[u8; 8]], y: &[[u8; 8]], residual: impl Fn(usize) -> f64, limits: &Limits) {
+        /// A relative error that does not exceed this part of a lane's maximum cannot be the new one, whatever the
+        /// roundings of the product: only the others are divided.
+        const SURELY_LESS: f64 = 1.0 - 1e-14;
+        let mut magnitudes = [(0.0, 0.0); 16];
+        let mut larger = 0;
+        for l in 0..x.len().min(16) {
+            let (xv, yv) = (f64::from_le_bytes(x[l]), f64::from_le_bytes(y[l]));
+            let both = finite(xv) & finite(yv);
+            let xf = if both { xv } else { 0.0 };
+            let yf = if both { yv } else { 0.0 };
+            let error = (yf - xf) + residual(l);
+            let magnitude = error.abs();
+            let equal_specials = (xv == yv) | (xv.is_nan() & yv.is_nan());
+            let same = if both { error == 0.0 } else { equal_specials };
+            let lanes = &mut self.lanes;
+            self.exact[l] += same as u64;
+            lanes.finite[l] += both as u64;
+            lanes.noise[l] += error * error;
+            lanes.signal[l] += xf * xf;
+            lanes.image[l] += yf * yf;
+            lanes.product[l] += xf * yf;
+            self.max_abs[l] = if magnitude > self.max_abs[l] { magnitude } else { self.max_abs[l] };
+            magnitudes[l] = (magnitude, xf.abs());
+            larger |= (magnitude > lanes.max_rel[l] * SURELY_LESS * xf.abs()) as u64;
+            let beyond = (xv >= limits.over[0]) | (xv <= -limits.over[1]);
+            let small = (yv.abs() < limits.min_normal) | (yv == 0.0);
+            self.rare[l] |= (!both | small | beyond) as u64;
+        }
+        if larger != 0 {
+            for (max, (magnitude, x)) in self.lanes.max_rel.iter_mut().zip(magnitudes) {
+                let relative = magnitude / if x == 0.0 { f64::INFINITY } else { x };
+                *max = if relative > *max { relative } else { *max };
+            }
+        }
     }
 }
 
@@ -600,52 +611,37 @@ struct Details<'a> {
     counts: &'a mut Counts,
 }
 
-impl Details<'_> {
-    #[inline(always)]
-    fn count(&self, holds: impl Fn(f64, f64) -> bool) -> u64 {
-        let both = self.pairs.x.iter().zip(self.pairs.y);
-        both.map(|(x, y)| holds(f64::from_le_bytes(*x), f64::from_le_bytes(*y)) as u64).sum()
-    }
-}
-
 impl Task for Details<'_> {
     type Output = ();
+    /// No short circuits: every count is a sum of comparisons, which the compiler turns into masks.
     #[inline(always)]
     fn run(self) {
-        let Limits { over, ends, min_normal, has_subnormals, between_integers, wraps, open, .. } = *self.limits;
-        let beyond = |x: f64| x >= over[0] || x <= -over[1];
-        let infinite = |v: f64| v.abs() == f64::INFINITY;
-        let signs_differ = |x: f64, y: f64| x.is_sign_negative() != y.is_sign_negative();
-        let nan_in = self.count(|x, _| x.is_nan());
-        let nan_out = self.count(|_, y| y.is_nan());
-        let inf_in = self.count(|x, _| infinite(x));
-        let inf_out = self.count(|_, y| infinite(y));
-        let to_nan = self.count(|x, y| y.is_nan() && !x.is_nan());
-        let to_inf = self.count(|x, y| infinite(y) && finite(x));
-        let flushed = self.count(|x, y| y == 0.0 && x != 0.0 && !x.is_nan());
-        let signs = self.count(|x, y| y == 0.0 && !x.is_nan() && signs_differ(x, y));
-        let subnormal = if has_subnormals { self.count(|_, y| y != 0.0 && y.abs() < min_normal) } else { 0 };
-        let (mut saturated, mut wrapped) = (0, 0);
-        if wraps && !between_integers {
-            wrapped = self.count(|x, _| beyond(x));
-        } else if !between_integers {
-            saturated = self.count(|x, y| beyond(x) && (y == ends[0] || y == ends[1]));
+        let Details { pairs, limits, counts: c } = self;
+        let Limits { over, ends, min_normal, has_subnormals, between_integers, wraps, open, .. } = *limits;
+        let bit = |flag: bool| flag as u64;
+        let subnormals = bit(has_subnormals);
+        let saturates = bit(!wraps & !between_integers);
+        let wraps = bit(wraps & !between_integers);
+        let (mut nan_in, mut nan_out, mut inf_in, mut inf_out, mut to_nan, mut to_inf) = (0, 0, 0, 0, 0, 0);
+        let (mut flushed, mut signs, mut subnormal, mut saturated, mut wrapped) = (0, 0, 0, 0, 0);
+        for (x, y) in pairs.x.iter().zip(pairs.y) {
+            let (x, y) = (f64::from_le_bytes(*x), f64::from_le_bytes(*y));
+            let (x_nan, y_nan) = (x.is_nan(), y.is_nan());
+            let (x_inf, y_inf) = (x.abs() == f64::INFINITY, y.abs() == f64::INFINITY);
+            let beyond = (x >= over[0]) | (x <= -over[1]);
+            let y_zero = y == 0.0;
+            nan_in += bit(x_nan);
+            nan_out += bit(y_nan);
+            inf_in += bit(x_inf);
+            inf_out += bit(y_inf);
+            to_nan += bit(y_nan & !x_nan);
+            to_inf += bit(y_inf & finite(x));
+            flushed += bit(y_zero & (x != 0.0) & !x_nan);
+            signs += bit(y_zero & !x_nan) & ((x.to_bits() ^ y.to_bits()) >> 63);
+            subnormal += bit(!y_zero & (y.abs() < min_normal)) & subnormals;
+            saturated += bit(beyond & ((y == ends[0]) | (y == ends[1]))) & saturates;
+            wrapped += bit(beyond) & wraps;
         }
-        let undefined = if open.any {
-            self.count(|x, _| {
-                (open.nan && x.is_nan())
-                    || (open.negative && x < 0.0)
-                    || (open.negative_zero && x == 0.0 && x.is_sign_negative())
-                    || (open.zero && x == 0.0 && x.is_sign_positive())
-                    || (x > 0.0 && x < open.below)
-                    || (open.infinite && infinite(x) && !(open.negative && x < 0.0))
-                    || (open.overflow && finite(x) && beyond(x))
-                    || (open.fraction && finite(x) && !beyond(x) && x.trunc() != x)
-            })
-        } else {
-            0
-        };
-        let c = self.counts;
         c.nan_in += nan_in;
         c.nan_out += nan_out;
         c.inf_in += inf_in;
@@ -657,8 +653,40 @@ impl Task for Details<'_> {
         c.subnormal += subnormal;
         c.saturated += saturated;
         c.wrapped += wrapped;
-        c.undefined += undefined;
+        if open.any {
+            c.undefined += undefined(pairs.x, over, &open);
+        }
     }
+}
+
+/// Source values that the specification leaves open.
+#[inline(always)]
+fn undefined(x: &[[u8; 8]], over: [f64; 2], open: &Open) -> u64 {
+    let bit = |flag: bool| flag as u64;
+    let (nan, infinite, negative, overflow) =
+        (bit(open.nan), bit(open.infinite), bit(open.negative), bit(open.overflow));
+    let (negative_zero, zero, below) = (bit(open.negative_zero), bit(open.zero), open.below);
+    let mut count = 0;
+    for x in x {
+        let x = f64::from_le_bytes(*x);
+        let bits = x.to_bits();
+        let beyond = finite(x) & ((x >= over[0]) | (x <= -over[1]));
+        count += (bit(x.is_nan()) & nan)
+            | (bit(x.abs() == f64::INFINITY) & infinite)
+            | (bit(x < 0.0) & negative)
+            | (bit(bits == 1 << 63) & negative_zero)
+            | (bit(bits == 0) & zero)
+            | bit((x > 0.0) & (x < below))
+            | (bit(beyond) & overflow);
+    }
+    if open.fraction {
+        for x in x {
+            let x = f64::from_le_bytes(*x);
+            let beyond = (x >= over[0]) | (x <= -over[1]);
+            count += bit(finite(x) & !beyond & (x.trunc() != x));
+        }
+    }
+    count
 }
 
 /// The smallest or largest value of a tensor: an f64 and, for 64-bit integers, what it leaves over.
@@ -721,8 +749,10 @@ impl Survey {
             .map_init(Tiles::new, |Tiles { x: tile, scratch, .. }, block| {
                 let mut survey = Survey::default();
                 for (n, bytes) in tiles(&codes, block * BLOCK, BLOCK) {
-                    values.read(codes.layout(), bytes, n, tile, scratch);
-                    environment::default(|| survey.tile(&tile.nearest[..n], &tile.residual[..n], &limits));
+                    environment::default(|| {
+                        values.read(codes.layout(), bytes, n, tile, scratch);
+                        survey.tile(&tile.nearest[..n], &tile.residual[..n], &limits);
+                    });
                 }
                 survey
             })

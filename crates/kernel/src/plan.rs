@@ -354,10 +354,23 @@ impl Planner<'_> {
 }
 
 /// The pipeline that reads a type as f64 values, for measuring: exact for every type but 64-bit integers, which it
-/// rounds to the nearest, and which [`residual`] completes.
+/// rounds to the nearest, and which [`residual`] completes. It may be used only in the default floating-point
+/// environment, and does not keep the bits of a NaN.
 pub(crate) fn values(src: DType, level: Level) -> Pipeline {
-    let spec = CastSpec { src, dst: DType::F64, policy: CastPolicy::IEEE, undefined: &[], clause: "" };
-    Pipeline::new(src, DType::F64, stages(&spec, level).1)
+    let spec = CastSpec { dst: DType::F64, ..CastSpec::copy(src) };
+    let planner = Planner { spec: &spec, level };
+    let through_f32 = match src {
+        DType::F32 => Some(Vec::new()),
+        _ => planner.embed(NanBits::HUB).map(|load| vec![load]),
+    };
+    let stages = match through_f32 {
+        Some(mut stages) => {
+            stages.push(planner.stage(F32Value));
+            stages
+        }
+        None => stages(&spec, level).1,
+    };
+    Pipeline::new(src, DType::F64, stages)
 }
 
 /// What [`values`] leaves out of a 64-bit integer.

@@ -37,7 +37,8 @@ impl Wanted {
     /// Asks the definition.
     pub fn of(session: &Session, spec: &CastSpec, src: &[u64]) -> Wanted {
         let mut refused = Vec::new();
-        let mut one = |(i, &element): (usize, &u64)| match (session.definition)(spec, spec.src.code_of_storage(element)) {
+        let mut one = |(i, &element): (usize, &u64)| match (session.definition)(spec, spec.src.code_of_storage(element))
+        {
             Outcome::Defined(code) | Outcome::Undefined { code, .. } => spec.dst.storage_of_code(code),
             Outcome::Refused { edge } => {
                 refused.push((i, edge));
@@ -151,8 +152,11 @@ pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: 
                 let (elements, bytes) = (src.elements.repeat(n), src.bytes.repeat(n));
                 match run(&caster, (Layout::Packed, &bytes), elements.len(), Layout::Packed) {
                     Ok((got, _)) => {
-                        let want = if n == 1 { want.clone() } else { want.repeat(n) };
-                        compare(tally, spec, level.name(), &elements, Layout::Packed, &got, &want);
+                        // Packed elements end within a byte: copies of a buffer are not the buffer of copies.
+                        let repeated =
+                            (n > 1).then(|| pack(spec.dst, Layout::Packed, wanted.elements.repeat(n).into_iter()));
+                        let want = repeated.as_ref().unwrap_or(&want);
+                        compare(tally, spec, level.name(), &elements, Layout::Packed, &got, want);
                     }
                     Err(failure) => {
                         let want = Answer::Text("codes".into());

@@ -6,6 +6,7 @@
 
 use crate::adapter::oracle_type;
 use crate::buffers::{Source, width};
+use crate::number::{Number, Value};
 use crate::oracle;
 use crate::random::Random;
 use truecast_core::{DType, FloatFormat, Kind, Layout};
@@ -34,7 +35,7 @@ pub fn elements(src: DType, dst: DType, extent: &Extent) -> Source {
     let mut random = Random::new(extent.seed, &[src as u64, dst as u64]);
     let mut all = weighted(src, dst, extent.n_random, &mut random);
     all.extend(products(src, dst));
-    let mut decisions = distances(src, dst);
+    let mut decisions = distances(src, &decision_points(dst));
     decisions.extend(oracle::boundaries(oracle_type(src), oracle_type(dst)).iter().map(|&c| src.storage_of_code(c)));
     if src == DType::Tf32 {
         // The bits of its storage that are not part of the code.
@@ -43,16 +44,54 @@ pub fn elements(src: DType, dst: DType, extent: &Extent) -> Source {
     all.extend(decisions);
     all.sort_unstable();
     all.dedup();
-    thin(&mut all, extent.limit, &mut random);
+    thin(&mut all, (src, dst), extent.limit, &mut random);
     Source::new(src, all)
 }
 
-/// Keeps about `limit` elements, chosen at random.
-pub fn thin(list: &mut Vec<u64>, limit: usize, random: &mut Random) {
+/// Keeps about `limit` elements, chosen at random, and those that are few and decide most: special codes, and the
+/// neighbourhood of the ends of the destination's range.
+pub fn thin(list: &mut Vec<u64>, (src, dst): (DType, DType), limit: usize, random: &mut Random) {
     let n = list.len() as u64;
-    if n > limit as u64 {
-        list.retain(|_| random.below(n) < limit as u64);
+    if n <= limit as u64 {
+        return;
     }
+    list.retain(|_| random.below(n) < limit as u64);
+    list.extend(specials(src));
+    if !is_narrow(src) {
+        list.extend(distances(src, &ends(dst)));
+    }
+    list.sort_unstable();
+    list.dedup();
+}
+
+/// Zeros, the smallest and the largest magnitudes, infinities, and NaN of both kinds; the ends of an integer.
+fn specials(src: DType) -> Vec<u64> {
+    match src.kind() {
+        Kind::Float(f) => {
+            let max = f.max_code();
+            let magnitudes = [0, 1, f.min_normal_code(), max, max + 1, max + 2, f.magnitude_mask()];
+            let magnitudes = magnitudes.into_iter().chain(f.nan_code()).filter(|m| *m <= f.magnitude_mask());
+            magnitudes.flat_map(|m| [m, m | f.sign_bit()]).map(|code| src.storage_of_code(code)).collect()
+        }
+        Kind::Int(f) => [0, 1, -1, f.min(), f.min() + 1, f.max() - 1, f.max()].map(|n| f.code(n)).to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+/// Where the range of a destination ends: its largest values and what still rounds to them, its smallest normal and
+/// subnormal ones and half of that.
+fn ends(dst: DType) -> Vec<f64> {
+    let power = |exp: i32| 2f64.powi(exp / 2) * 2f64.powi(exp - exp / 2);
+    let magnitudes = match dst.kind() {
+        Kind::Float(f) => {
+            let (sig, exp) = f.overflow_threshold();
+            let max = Value::of(dst, dst.storage_of_code(f.max_code())).number().map_or(0.0, Number::to_f64);
+            vec![max, sig as f64 * power(exp), power(f.emin()), power(f.quantum()), power(f.quantum()) / 2.0]
+        }
+        Kind::Int(f) => [f.max(), -f.min()].iter().flat_map(|&n| [-0.5, 0.0, 0.5].map(|d| n as f64 + d)).collect(),
+        _ => vec![1.0, 2.0],
+    };
+    magnitudes.into_iter().filter(|m| m.is_finite()).flat_map(|m| [m, -m]).collect()
 }
 
 /// In units of the source's last place (integers: in ones).
@@ -75,15 +114,15 @@ fn decision_points(dst: DType) -> Vec<f64> {
     points
 }
 
-fn distances(src: DType, dst: DType) -> Vec<u64> {
-    let points = decision_points(dst);
+/// The elements nearest to some points, and at [`DISTANCES`] from them.
+fn distances(src: DType, points: &[f64]) -> Vec<u64> {
     let mut all = Vec::with_capacity(points.len() * 2 * DISTANCES.len());
-    for point in points {
+    for &point in points {
         for distance in DISTANCES.into_iter().flat_map(|d| [d, -d]) {
             match src.kind() {
                 Kind::Float(_) if src == DType::F64 => all.push(moved(point.to_bits(), distance, 63)),
                 Kind::Float(_) if distance.abs() <= 1 << 20 => {
-                    all.push(moved((point as f32).to_bits() as u64, distance, 31));
+                    all.push(moved((point as f32).to_bits() as u64, distance, 31)); // f32 or tf32
                 }
                 Kind::Int(f) => {
                     let n = point as i128 + distance as i128;

@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     }
     let mut mismatches = 0;
     let mut show = |report: Report| {
-        println!("{}\n{report}", report.covers);
+        println!("{report}");
         mismatches += report.mismatches();
     };
     match command {

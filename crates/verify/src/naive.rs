@@ -12,6 +12,10 @@ use truecast_core::policy::{Edge, IntOverflow, Overflow};
 use truecast_core::{CastPolicy, CastSpec, DType, Kind, Outcome};
 use truecast_kernel::Counts;
 
+/// How far two f64 computations of an error of 64-bit integers may lie apart, relatively. The page fixes the order of
+/// the sums, not how a difference is rounded whose operands are no f64 values.
+const APART: f64 = 1e-14;
+
 /// Elements whose sums are taken together.
 const CHUNK: usize = 65_536;
 
@@ -105,12 +109,8 @@ fn is_integer(dtype: DType) -> bool {
 
 /// Rounding with an unlimited range would exceed the largest finite value; infinities do.
 fn is_beyond(session: &Session, spec: &CastSpec, code: u64) -> bool {
-    let strict = CastPolicy {
-        overflow: Overflow::Error,
-        inf: Overflow::Error,
-        int_overflow: IntOverflow::Error,
-        ..spec.policy
-    };
+    let strict =
+        CastPolicy { overflow: Overflow::Error, inf: Overflow::Error, int_overflow: IntOverflow::Error, ..spec.policy };
     let outcome = (session.definition)(&CastSpec { policy: strict, ..*spec }, code);
     matches!(outcome, Outcome::Refused { edge: Edge::Overflow | Edge::Infinite })
 }
@@ -153,4 +153,27 @@ pub fn differences(got: &Counts, want: &Counts) -> Vec<(String, String)> {
         flushed_to_zero subnormal sign_of_zero_lost undefined index_max_abs finite_pairs);
     fields!(|v: f64| v.to_bits(), max_abs_error max_rel_error noise signal image product);
     all
+}
+
+/// What is owed in the light of what was counted: for 64-bit integers, whose values are not all f64 values, an error or
+/// noise close to the right one is accepted, and as index any element whose error is that close to the largest.
+pub fn owed(spec: &CastSpec, src: &Source, wanted: &Wanted, got: &Counts, want: Counts) -> Counts {
+    let is_wide = |dtype: DType| matches!(dtype, DType::I64 | DType::U64);
+    if !is_wide(spec.src) && !is_wide(spec.dst) {
+        return want;
+    }
+    let close = |got: f64, want: f64| (got - want).abs() <= APART * want.abs();
+    let or = |got: f64, want: f64| if close(got, want) { got } else { want };
+    let error_at = |i: usize| {
+        let (x, y) = (Value::of(spec.src, *src.elements.get(i)?), Value::of(spec.dst, *wanted.elements.get(i)?));
+        Some(y.number()?.minus(x.number()?).abs())
+    };
+    let reaches = error_at(got.index_max_abs as usize).is_some_and(|error| close(error, want.max_abs_error));
+    Counts {
+        max_abs_error: or(got.max_abs_error, want.max_abs_error),
+        max_rel_error: or(got.max_rel_error, want.max_rel_error),
+        noise: or(got.noise, want.noise),
+        index_max_abs: if reaches { got.index_max_abs } else { want.index_max_abs },
+        ..want
+    }
 }

@@ -114,11 +114,7 @@ fn any(random: &mut Random) -> CastPolicy {
         overflow: range(random),
         inf: range(random),
         nan: random.of(&[NanRule::Keep, NanRule::Canonical]),
-        nan_substitute: random.of(&[
-            NanSubstitute::ZeroFlipped,
-            NanSubstitute::MaxSigned,
-            NanSubstitute::MaxPositive,
-        ]),
+        nan_substitute: random.of(&[NanSubstitute::ZeroFlipped, NanSubstitute::MaxSigned, NanSubstitute::MaxPositive]),
         int_overflow: random.of(&[IntOverflow::Wrap, IntOverflow::Saturate]),
         nan_to_int: random.of(&[NanToInt::Zero, NanToInt::Saturate]),
         subnormals: random.of(&[Subnormals::Keep, Subnormals::Flush]),

@@ -14,14 +14,14 @@ pub struct Session {
     pub levels: Vec<Level>,
     /// The definition that kernels and oracle are compared with.
     pub definition: Definition,
-    /// Whether progress is shown. A stream that is no terminal never gets any.
+    /// Whether progress is shown.
     pub progress: Progress,
 }
 
 /// Whether progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// On the terminal, if standard error is one.
+    /// What is tried on standard output, and a bar on standard error if that is a terminal.
     Shown,
     /// Nowhere.
     Hidden,
@@ -41,6 +41,14 @@ impl Session {
     /// The levels by name.
     pub fn level_names(&self) -> String {
         self.levels.iter().map(|level| level.name()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Says what is about to be tried, and passes it on.
+    pub fn announce(&self, covers: String) -> String {
+        if self.progress == Progress::Shown {
+            println!("{covers}");
+        }
+        covers
     }
 
     /// A bar of `n` steps.

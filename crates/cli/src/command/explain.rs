@@ -12,7 +12,7 @@ use truecast::decimal::{parse, to_decimal};
 use truecast::exact::encode;
 use truecast::explain::{Answer, Decision, Element, Explanation, explain};
 use truecast::policy::CastPolicy;
-use truecast::{DType, Exact, Outcome};
+use truecast::{DType, Exact, Kind, Outcome};
 
 pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
     for dtype in [args.from, args.to] {
@@ -46,6 +46,14 @@ fn source(text: &str, from: DType) -> Result<Source, Failure> {
         }
         return Ok(Source { code, exact: true });
     }
+    if let Kind::Int(f) = from.kind() {
+        let value: i128 =
+            text.parse().map_err(|_| Failure::usage(format_args!("{text:?} is not an integer, but {from} is")))?;
+        if !(f.min()..=f.max()).contains(&value) {
+            return Err(Failure::usage(format_args!("{text} is outside {from}: {} to {}", f.min(), f.max())));
+        }
+        return Ok(Source { code: f.code(value), exact: true });
+    }
     let value = parse(text).map_err(|e| Failure::usage(format_args!("{text:?} is not a number: {e}")))?;
     let code = encode(from, &CastPolicy::IEEE, value)
         .code
@@ -62,7 +70,7 @@ fn source(text: &str, from: DType) -> Result<Source, Failure> {
 
 /// `0 1111 110`: sign, exponent, fraction; other kinds as one binary number.
 fn fields(element: &Element) -> String {
-    let truecast::Kind::Float(f) = element.dtype.kind() else {
+    let Kind::Float(f) = element.dtype.kind() else {
         return format!("{:0width$b}", element.code, width = element.dtype.code_bits() as usize);
     };
     let (sign, exponent, fraction) = element.fields().unwrap_or((None, 0, 0));

@@ -70,7 +70,7 @@ pub struct Interpretation {
     pub cast: CastSpec,
 }
 
-/// Every standard and attribute set that allows the pair; attribute sets that cannot differ are listed once.
+/// Every standard that allows the pair, with every set of those attributes that matter for its destination.
 ///
 /// # Examples
 /// ```

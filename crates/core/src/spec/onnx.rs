@@ -27,6 +27,8 @@ const VERSIONS: &[(u32, &[DType])] = {
 };
 const SATURATE_SINCE: u32 = 19;
 const ROUND_MODE_SINCE: u32 = 24;
+/// From here on the table saturates Inf in FNUZ types as everybody always did. Source: `docs/spec/onnx.md §5 row 1`.
+const INF_TO_FNUZ_SINCE: u32 = 24;
 
 /// Rounding into E8M0. Source: `docs/spec/onnx.md §1.3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -120,7 +122,7 @@ impl Cast {
         }
         super::convertible(src, self.to)?;
         let saturate = self.saturate.unwrap_or(true);
-        Ok(rules(src, self.to, saturate, self.round_mode.unwrap_or_default()))
+        Ok(rules(version, src, self.to, saturate, self.round_mode.unwrap_or_default()))
     }
 }
 
@@ -139,16 +141,16 @@ fn types_at(version: u32) -> impl Iterator<Item = DType> {
 }
 
 /// The rules per pair. Source: `docs/spec/onnx.md §4.2` and the sections it points to.
-fn rules(src: DType, dst: DType, saturate: bool, round_mode: RoundMode) -> CastSpec {
+fn rules(version: u32, src: DType, dst: DType, saturate: bool, round_mode: RoundMode) -> CastSpec {
     let on_overflow = if saturate { Overflow::Saturate } else { Overflow::Nonfinite };
     let ieee = CastPolicy::IEEE;
     let (policy, undefined, clause): (_, &'static [Undefined], _) = match dst.kind() {
         Kind::Float(_) if src == dst && dst == DType::F8E5M2 && saturate => {
             // The one identity that is not a copy: it goes through the table of §4.6.
             let policy = CastPolicy { inf: Overflow::Saturate, nan: NanRule::Canonical, ..ieee };
-            (policy, &[], "ONNX Cast-28, saturate table; docs/spec/onnx.md §4.10")
+            (policy, &[], "ONNX Cast, saturate table; docs/spec/onnx.md §4.10")
         }
-        _ if src == dst => (ieee, &[], "ONNX Cast-28; docs/spec/onnx.md §4.10"),
+        _ if src == dst => (ieee, &[], "ONNX Cast; docs/spec/onnx.md §4.10"),
         Kind::Float(f) if !f.has_zero => {
             let no_room = if saturate { Unrepresentable::Smallest } else { Unrepresentable::Nan };
             let policy = CastPolicy {
@@ -166,25 +168,27 @@ fn rules(src: DType, dst: DType, saturate: bool, round_mode: RoundMode) -> CastS
             };
             let has_column = matches!((saturate, round_mode), (true, RoundMode::Up) | (false, RoundMode::Nearest));
             let open = if has_column { E8M0_SIGNS } else { E8M0_SILENT };
-            (policy, open, "ONNX Cast-28, float8e8m0 table; docs/spec/onnx.md §4.7")
+            (policy, open, "ONNX Cast, float8e8m0 table; docs/spec/onnx.md §4.7")
         }
         Kind::Float(f) if f.specials == Specials::Finite => {
             (ieee, FINITE_NAN, "ONNX float4 page; docs/spec/onnx.md §4.8")
         }
         Kind::Float(f) if f.bits() == 8 => {
             let policy = CastPolicy { overflow: on_overflow, inf: on_overflow, ..ieee };
-            (policy, &[], "ONNX Cast-28, saturate table; docs/spec/onnx.md §4.6")
+            let texts_differ = saturate && f.specials == Specials::Fnuz && version < INF_TO_FNUZ_SINCE;
+            let open = if texts_differ { FNUZ_INF } else { &[] };
+            (policy, open, "ONNX Cast, saturate table; docs/spec/onnx.md §4.6")
         }
-        Kind::Float(_) => (ieee, &[], "ONNX Cast-28; docs/spec/onnx.md §4.3"),
+        Kind::Float(_) => (ieee, &[], "ONNX Cast; docs/spec/onnx.md §4.3"),
         Kind::Int(f) => {
             let open: &[Undefined] = match (src.is_float(), f.bits < 8) {
                 (false, _) => &[],
                 (true, false) => OUT_OF_RANGE,
                 (true, true) => SUBBYTE,
             };
-            (ieee, open, "ONNX Cast-28; docs/spec/onnx.md §4.5")
+            (ieee, open, "ONNX Cast; docs/spec/onnx.md §4.5")
         }
-        _ => (ieee, &[], "ONNX Cast-28; docs/spec/onnx.md §4.4"),
+        _ => (ieee, &[], "ONNX Cast; docs/spec/onnx.md §4.4"),
     };
     CastSpec { src, dst, policy, undefined, clause }
 }
@@ -195,6 +199,9 @@ const U3: &str = "the table has no column for these attributes; docs/spec/onnx.m
 const U4: &str = "NaN to a type without NaN; docs/spec/onnx.md §4.11 U4";
 const U5: &str = "non-integer to a 4- or 2-bit integer; docs/spec/onnx.md §4.11 U5";
 
+const U6: &str = "Inf to a FNUZ type, saturating, before opset 24; docs/spec/onnx.md §4.11 U6";
+
+const FNUZ_INF: &[Undefined] = &[Undefined { edge: Edge::Infinite, reason: U6 }];
 const OUT_OF_RANGE: &[Undefined] = &[
     Undefined { edge: Edge::Overflow, reason: U1 },
     Undefined { edge: Edge::Infinite, reason: U1 },
@@ -226,7 +233,7 @@ pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
                 }
             }
         }
-        Kind::Float(f) if saturates(f) => {
+        Kind::Float(f) if saturates(f) && (src != dst || dst == DType::F8E5M2) => {
             for saturate in [true, false] {
                 let cast = Cast { saturate: Some(saturate), ..Cast::to(dst) };
                 all.push((format!("saturate={}", saturate as u8), cast));

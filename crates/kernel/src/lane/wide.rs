@@ -20,6 +20,20 @@ impl F32ToF64 {
     }
 }
 
+/// f32 to f64 by the conversion instruction, which flushes subnormals where the environment says so (§5.3) and chooses
+/// NaN bits: only for looking at values, in the default environment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct F32Value;
+
+impl Lane for F32Value {
+    type Src = u32;
+    type Dst = u64;
+    #[inline(always)]
+    fn one(&self, x: u32) -> u64 {
+        (f32::from_bits(x) as f64).to_bits()
+    }
+}
+
 impl Lane for F32ToF64 {
     type Src = u32;
     type Dst = u64;

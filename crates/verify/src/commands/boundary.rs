@@ -49,6 +49,15 @@ pub fn run(session: &Session, options: &Options) -> Report {
     sources.retain(|src| !is_narrow(*src) && (options.src.is_empty() || options.src.contains(src)));
     let mut pairs = pairs(sources.iter().copied(), &options.dst);
     pairs.sort_by_key(|(_, dst)| dst.code_bits() != 16); // the long ones first
+    let covers = session.announce(format!(
+        "boundary: {} wide sources, {} pairs, 8 roundings, {} choices of the other policy fields and {random_policies} \
+         random policies, at most {limit} elements of a pair ({limit_others} under all but the first two choices), \
+         {random} of them random, seed {seed}, levels {}",
+        sources.len(),
+        pairs.len(),
+        VARIANTS.len(),
+        session.level_names()
+    ));
     let sheet = parallel(session, "boundary", &pairs, |&(src, dst)| {
         let mut sheet = Sheet::default();
         let mut check = |policy, src: &Source| {
@@ -65,19 +74,10 @@ pub fn run(session: &Session, options: &Options) -> Report {
             main_for(&Rounding::ALL).into_iter().for_each(|policy| check(policy, &part));
         }
         let mut stream = Random::new(seed, &[src as u64, dst as u64, 1]);
-        thin(&mut all.elements, limit_others, &mut stream);
+        thin(&mut all.elements, (src, dst), limit_others, &mut stream);
         let some = Source::new(src, all.elements);
         others_for(dst, &Rounding::ALL, random_policies, &mut stream).into_iter().for_each(|p| check(p, &some));
         sheet
     });
-    let covers = format!(
-        "boundary: {} wide sources, {} pairs, 8 roundings, {} choices of the other policy fields and {random_policies} \
-         random policies, at most {limit} elements of a pair ({limit_others} under all but the first two choices), \
-         {random} of them random, seed {seed}, levels {}",
-        sources.len(),
-        pairs.len(),
-        VARIANTS.len(),
-        session.level_names()
-    );
     report(covers, sheet, Vec::new(), start)
 }

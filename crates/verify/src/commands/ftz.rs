@@ -46,11 +46,17 @@ pub fn run(session: &Session, options: &Options) -> Report {
     let sources: Vec<DType> =
         numeric().into_iter().filter(|src| options.src.is_empty() || options.src.contains(src)).collect();
     let pairs = pairs(sources.into_iter(), &options.dst);
+    let covers = session.announce(format!(
+        "ftz: FTZ and DAZ set, {} pairs, at most {limit} elements each, 8 roundings and every other policy field, seed \
+         {seed}, levels {}",
+        pairs.len(),
+        session.level_names()
+    ));
     let sheet = parallel(session, "ftz", &pairs, |&(src, dst)| {
         let mut sheet = Sheet::default();
         let mut random = Random::new(seed, &[src as u64, dst as u64, 2]);
         let mut all = elements(src, dst, &Extent { seed, n_random: limit / 4, limit }).elements;
-        thin(&mut all, limit, &mut random);
+        thin(&mut all, (src, dst), limit, &mut random);
         let all = Source::new(src, all);
         let main = main_for(&Rounding::ALL);
         let others = others_for(dst, &[Rounding::NearestEven, Rounding::Up], 2, &mut random);
@@ -65,12 +71,6 @@ pub fn run(session: &Session, options: &Options) -> Report {
         }
         sheet
     });
-    let covers = format!(
-        "ftz: FTZ and DAZ set, {} pairs, at most {limit} elements each, 8 roundings and every other policy field, seed \
-         {seed}, levels {}",
-        pairs.len(),
-        session.level_names()
-    );
     report(covers, sheet, Vec::new(), start)
 }
 

@@ -54,6 +54,12 @@ pub fn run(session: &Session, options: &Options) -> Report {
     sources.retain(|src| options.src.is_empty() || options.src.contains(src));
     sources.sort_by_key(|src| std::cmp::Reverse(src.storage_bits())); // the long ones first
     let pairs = pairs(sources.into_iter(), &options.dst);
+    let covers = session.announce(format!(
+        "properties: {} pairs, every element of narrow sources and at most {limit} of wide ones, 8 roundings, seed {seed}, \
+         by the definition and by a caster at level {}",
+        pairs.len(),
+        session.strongest()
+    ));
     let sheet = parallel(session, "properties", &pairs, |&(src, dst)| {
         let mut sheet = Sheet::default();
         let source = elements(src, dst, &Extent { seed, n_random: limit / 4, limit });
@@ -68,12 +74,6 @@ pub fn run(session: &Session, options: &Options) -> Report {
         }
         sheet
     });
-    let covers = format!(
-        "properties: {} pairs, every element of narrow sources and at most {limit} of wide ones, 8 roundings, seed {seed}, \
-         by the definition and by a caster at level {}",
-        pairs.len(),
-        session.strongest()
-    );
     report(covers, sheet, Vec::new(), start)
 }
 

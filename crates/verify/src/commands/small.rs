@@ -40,6 +40,14 @@ pub fn run(session: &Session, options: &Options) -> Report {
     sources.retain(|src| is_narrow(*src) && (options.src.is_empty() || options.src.contains(src)));
     sources.sort_by_key(|src| std::cmp::Reverse(src.storage_bits())); // the long ones first
     let pairs = pairs(sources.iter().copied(), &options.dst);
+    let covers = session.announce(format!(
+        "small: every element of {} sources of at most 16 bits, {} pairs, 8 roundings, {} choices of the other policy \
+         fields and {random_policies} random policies (seed {seed}), levels {}",
+        sources.len(),
+        pairs.len(),
+        VARIANTS.len(),
+        session.level_names()
+    ));
     let sheet = parallel(session, "small", &pairs, |&(src, dst)| {
         let mut sheet = Sheet::default();
         let all = Source::all(src);
@@ -57,13 +65,5 @@ pub fn run(session: &Session, options: &Options) -> Report {
         }
         sheet
     });
-    let covers = format!(
-        "small: every element of {} sources of at most 16 bits, {} pairs, 8 roundings, {} choices of the other policy \
-         fields and {random_policies} random policies (seed {seed}), levels {}",
-        sources.len(),
-        pairs.len(),
-        VARIANTS.len(),
-        session.level_names()
-    );
     report(covers, sheet, Vec::new(), start)
 }

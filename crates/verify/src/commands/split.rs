@@ -3,7 +3,7 @@
 
 use super::{pairs, parallel, report};
 use crate::adapter::numeric;
-use crate::buffers::{Source, element, pack, width};
+use crate::buffers::{Source, pack, width};
 use crate::check::{Wanted, caster, compare, exec, run as convert, spec, witness};
 use crate::inputs::{Extent, elements};
 use crate::naive::differences;
@@ -78,34 +78,35 @@ fn run_here(session: &Session, options: &Options) -> Report {
     let sources: Vec<DType> =
         numeric().into_iter().filter(|src| options.src.is_empty() || options.src.contains(src)).collect();
     let pairs = pairs(sources.into_iter(), &options.dst);
-    let mut sheet = parallel(session, "split", &pairs, |&(src, dst)| {
-        let mut sheet = Sheet::default();
-        let mut random = Random::new(seed, &[src as u64, dst as u64, 3]);
-        let policy = if random.below(2) == 0 { CastPolicy::IEEE } else { SATURATE };
-        let case = Case::new(session, spec(src, dst, policy), n, &mut random);
-        sheet.add("lengths and offsets", case.lengths(session, lengths, &mut random));
-        sheet.add("layouts", case.layouts(session, &mut random));
-        sheet.add("threads", case.threads(session, Counting::Full));
-        sheet.add("parts", case.parts(session, &mut random));
-        sheet
-    });
     let asked = |(src, dst): &&(DType, DType)| {
         let allows = |list: &[DType], dtype| list.is_empty() || list.contains(dtype);
         allows(&options.src, src) && allows(&options.dst, dst)
     };
-    for &(src, dst) in LONG.iter().filter(asked) {
-        let mut random = Random::new(seed, &[src as u64, dst as u64, 4]);
-        let case = Case::new(session, spec(src, dst, CastPolicy::IEEE), 8 * n, &mut random);
-        sheet.add("threads, long arrays", case.threads(session, Counting::Off));
-    }
-    let covers = format!(
+    let covers = session.announce(format!(
         "split: {} pairs, lengths 0 to {lengths} at odd offsets, packed and byte layouts, 1, 2, 3 and 8 threads, parts \
          of {n} elements at any granule, {} pairs of {} elements, seed {seed}, levels {}",
         pairs.len(),
         LONG.iter().filter(asked).count(),
         8 * n,
         session.level_names()
-    );
+    ));
+    let mut sheet = parallel(session, "split", &pairs, |&(src, dst)| {
+        let mut sheet = Sheet::default();
+        let mut random = Random::new(seed, &[src as u64, dst as u64, 3]);
+        let policy = if random.below(2) == 0 { CastPolicy::IEEE } else { SATURATE };
+        let case = Case::new(session, spec(src, dst, policy), n, &mut random);
+        sheet.add("lengths and offsets", case.lengths(session, lengths, &mut random));
+        sheet.add("layouts", case.layouts(session, None));
+        sheet.add("layouts, bits above byte elements", case.layouts(session, Some(&mut random)));
+        sheet.add("threads", case.threads(session, Counting::Full));
+        sheet.add("parts", case.parts(session, &mut random));
+        sheet
+    });
+    for &(src, dst) in LONG.iter().filter(asked) {
+        let mut random = Random::new(seed, &[src as u64, dst as u64, 4]);
+        let case = Case::new(session, spec(src, dst, CastPolicy::IEEE), 8 * n, &mut random);
+        sheet.add("threads, long arrays", case.threads(session, Counting::Off));
+    }
     report(covers, sheet, Vec::new(), start)
 }
 
@@ -120,7 +121,8 @@ struct Case {
 
 impl Case {
     fn new(session: &Session, spec: CastSpec, n: usize, random: &mut Random) -> Case {
-        let list = elements(spec.src, spec.dst, &Extent { seed: random.bits(), n_random: 4096, limit: 1 << 14 }).elements;
+        let list =
+            elements(spec.src, spec.dst, &Extent { seed: random.bits(), n_random: 4096, limit: 1 << 14 }).elements;
         let src = Source::new(spec.src, (0..n).map(|_| random.of(&list)).collect());
         let wanted = Wanted::of(session, &spec, &src.elements);
         let want = wanted.pack(spec.dst, Layout::Packed);
@@ -163,8 +165,9 @@ impl Case {
         })
     }
 
-    /// Packed and one element a byte on either side; the bits of a source byte above the element may hold anything.
-    fn layouts(&self, session: &Session, random: &mut Random) -> Tally {
+    /// Packed and one element a byte on either side. With `above`, the bits of a source byte above the element hold
+    /// anything: they are no part of its code.
+    fn layouts(&self, session: &Session, mut above: Option<&mut Random>) -> Tally {
         const LAYOUTS: [Layout; 2] = [Layout::Packed, Layout::Bytes];
         let CastSpec { src, dst, .. } = self.spec;
         let loose = |dtype: DType| width(dtype, Layout::Packed) < 8;
@@ -174,19 +177,22 @@ impl Case {
                 if (src_layout == Layout::Bytes && !loose(src)) || (dst_layout == Layout::Bytes && !loose(dst)) {
                     continue;
                 }
-                let elements = &self.src.elements[..n];
-                let above = if src_layout == Layout::Bytes { 0xff << width(src, Layout::Packed) } else { 0 };
-                let dirty: Vec<u64> = elements.iter().map(|e| e | random.bits() & above & 0xff).collect();
+                let mut elements = self.src.elements[..n].to_vec();
+                if let Some(random) = &mut above {
+                    if src_layout == Layout::Packed {
+                        continue;
+                    }
+                    let mask = 0xff << width(src, Layout::Packed) & 0xff;
+                    elements.iter_mut().for_each(|element| *element |= random.bits() & mask);
+                }
                 let want = pack(dst, dst_layout, self.wanted.elements[..n].iter().copied());
-                for (kind, elements) in [("", elements), (", bits above the elements", &dirty)] {
-                    let source = pack(src, src_layout, elements.iter().copied());
-                    for &level in &session.levels {
-                        let who = format!("{level}, {src_layout:?} to {dst_layout:?}{kind}");
-                        let caster = caster(&self.spec, &exec(level, Counting::Full));
-                        match convert(&caster, (src_layout, &source), n, dst_layout) {
-                            Ok((got, _)) => compare(tally, &self.spec, &who, elements, dst_layout, &got, &want),
-                            Err(failure) => self.fail(tally, &who, format!("{failure:?}"), "codes"),
-                        }
+                let source = pack(src, src_layout, elements.iter().copied());
+                for &level in &session.levels {
+                    let who = format!("{level}, {src_layout:?} to {dst_layout:?}");
+                    let caster = caster(&self.spec, &exec(level, Counting::Full));
+                    match convert(&caster, (src_layout, &source), n, dst_layout) {
+                        Ok((got, _)) => compare(tally, &self.spec, &who, &elements, dst_layout, &got, &want),
+                        Err(failure) => self.fail(tally, &who, format!("{failure:?}"), "codes"),
                     }
                 }
             }
@@ -264,6 +270,7 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffers::element;
 
     /// The parts of a packed buffer are where the elements are.
     #[test]

@@ -66,6 +66,15 @@ pub fn run(session: &Session, options: &Options) -> Report {
             runs.extend(options.rounding.iter().map(|&rounding| (dst, rounded(policy, rounding))));
         }
     }
+    let names: Vec<&str> = options.rounding.iter().map(|r| r.name()).collect();
+    let covers = session.announce(format!(
+        "sweep: {} of {src} to {} destinations, roundings {}, {} policies, seed {seed}, levels {}",
+        if sample == 1 { "all 2^32 elements".into() } else { format!("every {sample}-th block of 2^16 elements") },
+        dsts.len(),
+        names.join(" "),
+        options.policy.len(),
+        session.level_names()
+    ));
     let bar = session.bar("sweep", runs.len() * (1 << 16) / sample as usize);
     let mut sheet = Sheet::default();
     for (i, &(dst, policy)) in runs.iter().enumerate() {
@@ -87,14 +96,5 @@ pub fn run(session: &Session, options: &Options) -> Report {
         sheet.merge(Sheet::total(found));
     }
     bar.finish_and_clear();
-    let names: Vec<&str> = options.rounding.iter().map(|r| r.name()).collect();
-    let covers = format!(
-        "sweep: {} of {src} to {} destinations, roundings {}, {} policies, seed {seed}, levels {}",
-        if sample == 1 { "all 2^32 elements".into() } else { format!("every {sample}-th block of 2^16 elements") },
-        dsts.len(),
-        names.join(" "),
-        options.policy.len(),
-        session.level_names()
-    );
     report(covers, sheet, Vec::new(), start)
 }

@@ -31,9 +31,7 @@ const LIMITS: [Limit; 2] = [Limit::Nonfinite, Limit::Saturate];
 /// Every positive source value in units.
 fn source() -> Vec<u64> {
     let significands = 1u64 << (P_SRC - 1)..1 << P_SRC;
-    SRC_EXPONENTS
-        .flat_map(|e| significands.clone().map(move |sig| sig << (e + SCALE - (P_SRC as i32 - 1))))
-        .collect()
+    SRC_EXPONENTS.flat_map(|e| significands.clone().map(move |sig| sig << (e + SCALE - (P_SRC as i32 - 1)))).collect()
 }
 
 fn format(exp_bits: u8, man_bits: u8, bias: i16, specials: Specials) -> FloatFormat {
@@ -153,6 +151,13 @@ pub fn run(session: &Session, options: &Options) -> Report {
     let source = source();
     let dsts: Vec<Direct> = destinations().into_iter().map(|f| Direct::new(f, &source)).collect();
     let hubs = hubs(options.hub_bits);
+    let covers = session.announce(format!(
+        "theorem: {} hubs x {} destinations, all {} values of a source of {P_SRC} bits, 8 roundings, with and without \
+         saturation",
+        hubs.len(),
+        dsts.len(),
+        2 * source.len()
+    ));
     let sheet = parallel(session, "theorem", &hubs, |hub| {
         let mut sheet = Sheet::default();
         let toy = Toy::new(*hub);
@@ -170,13 +175,6 @@ pub fn run(session: &Session, options: &Options) -> Report {
         }
         sheet
     });
-    let covers = format!(
-        "theorem: {} hubs x {} destinations, all {} values of a source of {P_SRC} bits, 8 roundings, with and without \
-         saturation",
-        hubs.len(),
-        dsts.len(),
-        2 * source.len()
-    );
     report(covers, sheet, Vec::new(), start)
 }
 
