@@ -90,3 +90,23 @@ pub fn oracle_policy(policy: &CastPolicy) -> oracle::Policy {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    /// Each numeric type has one of its own in the oracle, and no choice of the oracle is out of reach.
+    #[test]
+    fn one_to_one() {
+        let types: HashSet<oracle::Type> = numeric().into_iter().map(oracle_type).collect();
+        assert_eq!(types.len(), oracle::Type::ALL.len());
+        assert_eq!(numeric().len(), types.len());
+        let roundings: HashSet<oracle::Rounding> = Rounding::ALL.into_iter().map(oracle_rounding).collect();
+        assert_eq!(roundings.len(), oracle::Rounding::ALL.len());
+        assert_eq!(oracle_policy(&CastPolicy::IEEE), oracle::Policy::default());
+        for rounding in Rounding::ALL {
+            assert_eq!(format!("{rounding:?}"), format!("{:?}", oracle_rounding(rounding)));
+        }
+    }
+}

@@ -53,3 +53,26 @@ mod mxcsr {
         unsafe { asm!("ldmxcsr [{}]", in(reg) &value, options(nostack, readonly, preserves_flags)) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::flushing;
+    use std::hint::black_box;
+
+    fn halves_to_zero() -> bool {
+        black_box(f64::MIN_POSITIVE) * black_box(0.5) == 0.0
+    }
+
+    /// Set inside, and restored after, also after a panic.
+    #[test]
+    fn set_and_restored() {
+        assert!(!halves_to_zero());
+        if let Some(inside) = flushing(halves_to_zero) {
+            assert!(inside);
+        }
+        assert!(!halves_to_zero());
+        let panicked = std::panic::catch_unwind(|| flushing(|| panic!("as intended")));
+        assert!(panicked.is_err() || cfg!(not(target_arch = "x86_64")));
+        assert!(!halves_to_zero());
+    }
+}

@@ -247,3 +247,43 @@ fn pattern(random: &mut Random, n_bits: u32) -> u64 {
     };
     bits & u64::MAX >> (64 - n_bits)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extent(limit: usize) -> Extent {
+        Extent { seed: 1, n_random: 100, limit }
+    }
+
+    /// The overflow threshold and its neighbours are in every list, however short; so are NaN, Inf and the zeros.
+    #[test]
+    fn decisions_survive_thinning() {
+        for limit in [0, 1000, usize::MAX] {
+            let list = elements(DType::F64, DType::F8E4M3Fn, &extent(limit)).elements;
+            for value in [464.0, 448.0, -464.0, 0.0, -0.0, f64::INFINITY, 2f64.powi(-10), f64::NAN] {
+                let bits = value.to_bits();
+                assert!(list.contains(&bits), "{value} at limit {limit}");
+                let near = value.is_finite() && value != 0.0;
+                assert!(!near || (list.contains(&(bits + 1)) && list.contains(&(bits - 1))), "around {value}");
+            }
+            let list = elements(DType::I64, DType::F16, &extent(limit)).elements;
+            assert!(list.contains(&65519) && list.contains(&65520) && list.contains(&(1 << 63)), "at limit {limit}");
+        }
+    }
+
+    /// Another seed gives other elements, the same seed the same ones.
+    #[test]
+    fn seeds() {
+        let of = |seed| elements(DType::F32, DType::F16, &Extent { seed, n_random: 1000, limit: 5000 }).elements;
+        assert_eq!(of(1), of(1));
+        assert_ne!(of(1), of(2));
+    }
+
+    #[test]
+    fn narrow_sources_give_everything() {
+        assert_eq!(elements(DType::U3, DType::F64, &extent(0)).elements, (0..8).collect::<Vec<_>>());
+        assert_eq!(elements(DType::Bool, DType::F64, &extent(0)).len(), 256);
+        assert_eq!(elements(DType::Bf16, DType::F64, &extent(0)).len(), 65_536);
+    }
+}

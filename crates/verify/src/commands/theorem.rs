@@ -214,3 +214,35 @@ fn judge(hub: &FloatFormat, dst: &FloatFormat, found: &Found) -> Vec<(&'static s
     }
     rows
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hub that rounds to nearest is wrong for every width (`docs/kernels.md §3.4`), and that is noticed.
+    #[test]
+    fn a_hub_that_rounds_to_nearest_is_found() {
+        let source = source();
+        let dst = Direct::new(format(3, 2, 3, Specials::Ieee), &source);
+        let hub = format(4, 6, 7, Specials::Ieee);
+        let toy = Toy::new(hub);
+        for (rounding, wrong) in [(Rounding::ToOdd, false), (Rounding::NearestEven, true)] {
+            let to_code = |&x: &u64| match toy.round(rounding, Limit::Saturate, false, x) {
+                Rounded::Code(code) => code as usize,
+                other => unreachable!("{other:?}"),
+            };
+            let codes: Vec<usize> = source.iter().map(to_code).collect();
+            let rows = judge(&hub, &dst.toy.format, &dst.through(&toy, &source, &codes));
+            assert_eq!(rows[0].0, "predicted exact: no result is wrong");
+            assert_eq!(rows[0].1.mismatches > 0, wrong);
+        }
+    }
+
+    /// A no that costs nothing is noticed too: this hub is wide enough.
+    #[test]
+    fn a_needless_no_is_found() {
+        let found = Found { compared: 1, wrong: [(0, None); 8] };
+        let (hub, dst) = (format(3, 2, 3, Specials::Ieee), format(3, 3, 3, Specials::Ieee));
+        assert_eq!(judge(&hub, &dst, &found)[0].1.mismatches, 1);
+    }
+}
