@@ -21,11 +21,19 @@ pub struct Cli {
     /// Print nothing but errors and what was asked for
     #[arg(long, global = true)]
     pub quiet: bool,
-    /// Threads to use
-    #[arg(long, global = true, value_name = "N")]
+    /// Threads to use (default: all cores)
+    #[arg(long, global = true, value_name = "N", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// More threads than this are a slip of the keyboard, and would exhaust the machine.
+const MOST_THREADS: usize = 1024;
+
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    let wanted: Option<NonZeroUsize> = text.parse().ok();
+    wanted.filter(|n| n.get() <= MOST_THREADS).ok_or_else(|| format!("expected a number from 1 to {MOST_THREADS}"))
 }
 
 /// What to do.

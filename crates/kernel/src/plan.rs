@@ -304,6 +304,9 @@ impl Planner<'_> {
         }
         let mut stages = if *src == DType::F32 { Vec::new() } else { vec![self.embed(NanBits::HUB)?] };
         stages.push(match bytes {
+            1 if numbers.truncates_and_wraps() => self.stage(F32ToInt32Trunc::<u8>(numbers, Of)),
+            2 if numbers.truncates_and_wraps() => self.stage(F32ToInt32Trunc::<u16>(numbers, Of)),
+            4 if numbers.truncates_and_wraps() => self.stage(F32ToInt32Trunc::<u32>(numbers, Of)),
             1 => self.stage(F32ToInt32::<u8>(numbers, Of)),
             2 => self.stage(F32ToInt32::<u16>(numbers, Of)),
             4 => self.stage(F32ToInt32::<u32>(numbers, Of)),
@@ -353,24 +356,45 @@ impl Planner<'_> {
     }
 }
 
-/// The pipeline that reads a type as f64 values, for measuring: exact for every type but 64-bit integers, which it
-/// rounds to the nearest, and which [`residual`] completes. It may be used only in the default floating-point
-/// environment, and does not keep the bits of a NaN.
-pub(crate) fn values(src: DType, level: Level) -> Pipeline {
-    let spec = CastSpec { dst: DType::F64, ..CastSpec::copy(src) };
+/// The type in which values are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hub {
+    F32,
+    F64,
+}
+
+impl Hub {
+    pub fn dtype(self) -> DType {
+        match self {
+            Hub::F32 => DType::F32,
+            Hub::F64 => DType::F64,
+        }
+    }
+
+    pub fn bytes(self) -> usize {
+        slot_bytes(self.dtype())
+    }
+}
+
+/// The pipeline that reads a type as values of a hub that holds them exactly, for measuring; 64-bit integers become the
+/// nearest f64, which [`residual`] completes. It may be used only in the default floating-point environment, and does
+/// not keep the bits of a NaN.
+pub(crate) fn values(src: DType, hub: Hub, level: Level) -> Pipeline {
+    let spec = CastSpec { dst: hub.dtype(), ..CastSpec::copy(src) };
     let planner = Planner { spec: &spec, level };
-    let through_f32 = match src {
+    let to_f32 = match src {
         DType::F32 => Some(Vec::new()),
         _ => planner.embed(NanBits::HUB).map(|load| vec![load]),
     };
-    let stages = match through_f32 {
-        Some(mut stages) => {
+    let stages = match (to_f32, hub) {
+        (Some(stages), Hub::F32) => stages,
+        (Some(mut stages), Hub::F64) => {
             stages.push(planner.stage(F32Value));
             stages
         }
-        None => stages(&spec, level).1,
+        (None, _) => stages(&spec, level).1,
     };
-    Pipeline::new(src, DType::F64, stages)
+    Pipeline::new(src, hub.dtype(), stages)
 }
 
 /// What [`values`] leaves out of a 64-bit integer.

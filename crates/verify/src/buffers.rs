@@ -79,3 +79,27 @@ impl Source {
         self.elements.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bit stream of `docs/spec/onnx.md §3.4` by hand: from the least significant bit on.
+    #[test]
+    #[expect(clippy::unusual_byte_groupings, reason = "grouped by element")]
+    fn elements_of_three_bits() {
+        let elements = [1u64, 2, 3, 4, 5, 6, 7, 0, 1];
+        let packed = pack(DType::U3, Layout::Packed, elements.into_iter());
+        assert_eq!(packed, [0b11_010_001, 0b0_101_100_0, 0b000_111_11, 0b001]);
+        assert!((0..9).all(|i| element(DType::U3, Layout::Packed, &packed, i) == elements[i]));
+        assert_eq!(pack(DType::U3, Layout::Bytes, elements.into_iter()), [1, 2, 3, 4, 5, 6, 7, 0, 1]);
+    }
+
+    #[test]
+    fn elements_of_whole_bytes() {
+        let packed = pack(DType::I48, Layout::Packed, [0x0605_0403_0201u64, 0xffff_ffff_fffe].into_iter());
+        assert_eq!(packed, [1, 2, 3, 4, 5, 6, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff]);
+        assert_eq!(element(DType::I48, Layout::Packed, &packed, 1), 0xffff_ffff_fffe);
+        assert_eq!(Source::all(DType::F16).bytes.len(), 1 << 17);
+    }
+}

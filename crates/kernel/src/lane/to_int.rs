@@ -7,16 +7,18 @@ use crate::slot::Slot;
 use std::marker::PhantomData;
 use truecast_core::exact::encode;
 use truecast_core::policy::{CastPolicy, IntOverflow};
-use truecast_core::{DType, Exact, IntFormat};
+use truecast_core::{DType, Exact, IntFormat, Rounding};
 
 /// Numbers of a conversion to an integer, asked of the definition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ToInt {
     increments: Increments,
-    /// Largest magnitude in range, by sign; larger ones take `over` if `saturate`.
+    /// Largest magnitude in range, by sign; all ones under a wrapping policy, which has no range.
     limit: [u64; 2],
+    /// What larger magnitudes become.
     over: [u64; 2],
-    saturate: bool,
+    /// All ones if magnitudes of more than 64 bits become `over`, 0 if they wrap.
+    huge_is_over: u64,
     inf: [u64; 2],
     nan: u64,
     mask: u64,
@@ -27,24 +29,47 @@ impl ToInt {
     pub fn new(dst: DType, f: &IntFormat, policy: &CastPolicy) -> Option<Self> {
         let code = |value| encode(dst, policy, value).code;
         let both = |value: fn(bool) -> Exact| -> Option<[u64; 2]> { Some([code(value(false))?, code(value(true))?]) };
+        let saturates = policy.int_overflow == IntOverflow::Saturate;
         Some(Self {
             increments: Increments::new(policy.to_int),
-            limit: [f.max() as u64, f.min().unsigned_abs() as u64],
+            limit: if saturates { [f.max() as u64, f.min().unsigned_abs() as u64] } else { [u64::MAX; 2] },
             over: both(|neg| Exact::Finite { neg, sig: 1, exp: 4096, sticky: false })?,
-            saturate: policy.int_overflow == IntOverflow::Saturate,
+            huge_is_over: if saturates { u64::MAX } else { 0 },
             inf: both(|neg| Exact::Inf { neg })?,
             nan: code(Exact::Nan { neg: false, payload: None })?,
             mask: f.mask(),
         })
     }
 
-    /// `m` is the magnitude modulo 2^64 and `huge` says that it is not the whole of it.
+    /// Truncates and wraps: what [`F32ToInt32Trunc`] computes.
+    pub fn truncates_and_wraps(&self) -> bool {
+        self.increments == Increments::new(Rounding::TowardZero) && self.huge_is_over == 0
+    }
+}
+
+/// f32 bits to an integer of at most 32 bits, truncated and wrapped (§4.16).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct F32ToInt32Trunc<D>(pub ToInt, pub PhantomData<D>);
+
+impl<D: Slot> Lane for F32ToInt32Trunc<D> {
+    type Src = u32;
+    type Dst = D;
     #[inline(always)]
-    fn finish(&self, neg: bool, m: u64, huge: bool) -> u64 {
-        let by_sign = |codes: [u64; 2]| if neg { codes[1] } else { codes[0] };
-        let low = if neg { m.wrapping_neg() } else { m } & self.mask;
-        let over = huge || m > by_sign(self.limit);
-        if over && self.saturate { by_sign(self.over) } else { low }
+    fn one(&self, x: u32) -> D {
+        let p = &self.0;
+        let abs = x & 0x7fff_ffff;
+        let e = abs >> 23;
+        // A subnormal with a hidden bit that it does not have is shifted out all the same.
+        let sig = (abs & 0x007f_ffff) | 1 << 23;
+        let (left, right) = (e.wrapping_sub(150), 150u32.wrapping_sub(e));
+        let above = if left < 32 { sig << (left & 31) } else { 0 };
+        let below = if right < 24 { sig >> (right & 31) } else { 0 };
+        let mut m = if e >= 150 { above } else { below };
+        m = if x >> 31 != 0 { m.wrapping_neg() } else { m };
+        // Inf and NaN are equal in this policy unless NaN has a value of its own.
+        m = if abs == F32_INF { p.inf[0] as u32 } else { m };
+        m = if abs > F32_INF { p.nan as u32 } else { m };
+        D::low((m & p.mask as u32) as u64)
     }
 }
 
@@ -66,13 +91,14 @@ impl<D: Slot> Lane for F32ToInt32<D> {
         // Fraction bits to drop (at most 31: then nothing is kept and less than half is lost), or to make.
         let right = 150u32.saturating_sub(e).min(31);
         let left = e.saturating_sub(150);
-        let (n, rest) = (sig >> right, sig & ((1u32 << right) - 1));
-        let half = (1u32 << right) >> 1;
-        let rounded = n + p.increments.of_u32(neg, n & 1, rest, half.max(1));
-        let m = if left < 32 { rounded.wrapping_shl(left) } else { 0 };
-        let over = left > 8 || m > by_sign(p.limit);
+        let (n, rest) = (sig >> (right & 31), sig & ((1u32 << (right & 31)) - 1));
+        let half = ((1u32 << (right & 31)) >> 1).max(1);
+        let rounded = n + p.increments.of_u32(neg, n & 1, rest, half);
+        let m = if left < 32 { rounded << (left & 31) } else { 0 };
         let low = if neg != 0 { m.wrapping_neg() } else { m } & p.mask as u32;
-        let mut r = if over && p.saturate { by_sign(p.over) } else { low };
+        let huge = if left > 8 { p.huge_is_over as u32 } else { 0 };
+        let over = (huge != 0) | (m > by_sign(p.limit));
+        let mut r = if over { by_sign(p.over) } else { low };
         r = if abs == F32_INF { by_sign(p.inf) } else { r };
         r = if abs > F32_INF { p.nan as u32 } else { r };
         D::low(r as u64)
@@ -127,9 +153,12 @@ fn to_int64<const UNIT: u64, const ROOM: u64>(
     let (n, rest) = (sig >> right, sig & ((1u64 << right) - 1));
     let half = (1u64 << right) >> 1;
     let rounded = n + p.increments.of_u64(neg, n & 1, rest, half.max(1));
-    let m = if left < 64 { rounded << left } else { 0 };
-    let mut r = p.finish(neg != 0, m, left > ROOM);
-    let inf = if neg != 0 { p.inf[1] } else { p.inf[0] };
-    r = if is_inf { inf } else { r };
+    let m = if left < 64 { rounded << (left & 63) } else { 0 };
+    let by_sign = |codes: [u64; 2]| if neg != 0 { codes[1] } else { codes[0] };
+    let low = if neg != 0 { m.wrapping_neg() } else { m } & p.mask;
+    let huge = if left > ROOM { p.huge_is_over } else { 0 };
+    let over = (huge != 0) | (m > by_sign(p.limit));
+    let mut r = if over { by_sign(p.over) } else { low };
+    r = if is_inf { by_sign(p.inf) } else { r };
     if is_nan { p.nan } else { r }
 }

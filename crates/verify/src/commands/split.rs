@@ -266,18 +266,3 @@ impl Case {
         Some((out, total))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::buffers::element;
-
-    /// The parts of a packed buffer are where the elements are.
-    #[test]
-    fn elements_of_a_packed_buffer() {
-        let packed = pack(DType::U3, Layout::Packed, [1u64, 2, 3, 4, 5, 6, 7, 0, 1].into_iter());
-        assert_eq!(packed, [0b11_010_001, 0b1_101_100_0, 0b000_111_11, 0b001]);
-        let read: Vec<u64> = (0..9).map(|i| element(DType::U3, Layout::Packed, &packed, i)).collect();
-        assert_eq!(read, [1, 2, 3, 4, 5, 6, 7, 0, 1]);
-    }
-}

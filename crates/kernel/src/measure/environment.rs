@@ -1,0 +1,30 @@
+//! The default floating-point environment. Sums are floating-point arithmetic, whose result a process with FTZ or DAZ set
+//! would change.
+
+/// Runs `f` in the default floating-point environment and restores the caller's.
+#[cfg(target_arch = "x86_64")]
+pub fn default<T>(f: impl FnOnce() -> T) -> T {
+    use std::arch::asm;
+    const DEFAULT: u32 = 0x1f80;
+    struct Restore(u32);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            // SAFETY: `self.0` is the value that MXCSR had; the pointer is to a live u32.
+            unsafe { asm!("ldmxcsr [{}]", in(reg) &self.0, options(nostack, readonly)) }
+        }
+    }
+    let mut old = 0u32;
+    // SAFETY: stores MXCSR into a live u32.
+    unsafe { asm!("stmxcsr [{}]", in(reg) &mut old, options(nostack)) }
+    let _restore = Restore(old);
+    // SAFETY: loads the environment that Rust code is compiled for, all exceptions masked; the pointer is to a
+    // live u32. `_restore` puts the caller's environment back, also on unwinding.
+    unsafe { asm!("ldmxcsr [{}]", in(reg) &DEFAULT, options(nostack, readonly)) }
+    f()
+}
+
+/// Runs `f`: on this architecture the environment is left alone.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn default<T>(f: impl FnOnce() -> T) -> T {
+    f()
+}

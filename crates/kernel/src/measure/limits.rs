@@ -1,0 +1,126 @@
+//! Numbers that decide what is counted, worked out once per conversion from the types, the policy and what the standard
+//! leaves open.
+
+use crate::plan::overflow_from;
+use truecast_core::exact::decode;
+use truecast_core::policy::{Edge, IntOverflow};
+use truecast_core::{CastSpec, DType, Exact, Kind};
+
+/// Numbers that decide the counts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Source magnitudes from which the policy overflows, for positive and negative values.
+    pub over: [f64; 2],
+    /// Ends of the destination's range.
+    pub ends: [f64; 2],
+    /// Results below this magnitude are zero or subnormal.
+    pub min_normal: f64,
+    /// The destination has subnormals.
+    pub has_subnormals: bool,
+    /// Integer to integer: whatever is not exact is out of range.
+    pub between_integers: bool,
+    /// Integer destination under a wrapping policy.
+    pub wraps: bool,
+    pub saturates: bool,
+    pub open: Open,
+}
+
+/// Which properties of a source value the specification leaves open.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Open {
+    pub nan: bool,
+    pub infinite: bool,
+    pub negative: bool,
+    pub negative_zero: bool,
+    pub zero: bool,
+    /// Positive values below this.
+    pub below: f64,
+    pub overflow: bool,
+    pub fraction: bool,
+    pub any: bool,
+}
+
+fn as_f64(dtype: DType, code: u64) -> f64 {
+    match decode(dtype, code) {
+        Exact::Finite { neg, sig, exp, .. } => {
+            // Exact: every type but the widest integers has at most 53 significant bits, and those only as bounds.
+            let magnitude = sig as f64 * 2f64.powi(exp / 2) * 2f64.powi(exp - exp / 2);
+            if neg { -magnitude } else { magnitude }
+        }
+        Exact::Inf { neg } => {
+            if neg {
+                f64::NEG_INFINITY
+            } else {
+                f64::INFINITY
+            }
+        }
+        Exact::Nan { .. } => f64::NAN,
+    }
+}
+
+impl Limits {
+    pub fn of_type(dst: DType) -> Self {
+        let (ends, min_normal, has_subnormals) = match dst.kind() {
+            Kind::Float(f) => {
+                let max = as_f64(dst, f.max_code());
+                let normal = if f.has_zero { as_f64(dst, f.min_normal_code()) } else { 0.0 };
+                ([max, if f.signed { -max } else { f64::NEG_INFINITY }], normal, f.has_zero)
+            }
+            Kind::Int(f) => ([f.max() as f64, f.min() as f64], f64::MIN_POSITIVE, false),
+            Kind::Fixed(f) => {
+                let unit = 2f64.powi(-(f.frac_bits as i32));
+                ([f.int.max() as f64 * unit, f.int.min() as f64 * unit], f64::MIN_POSITIVE, false)
+            }
+            _ => ([f64::INFINITY, f64::NEG_INFINITY], f64::MIN_POSITIVE, false),
+        };
+        Limits {
+            over: [f64::INFINITY; 2],
+            ends,
+            min_normal,
+            has_subnormals,
+            between_integers: false,
+            wraps: false,
+            saturates: false,
+            open: Open::default(),
+        }
+    }
+
+    pub fn of_cast(spec: &CastSpec) -> Self {
+        let CastSpec { src, dst, policy, undefined, .. } = spec;
+        let integer = |t: &DType| matches!(t.kind(), Kind::Int(_));
+        let leaves = |edge| undefined.iter().any(|u| u.edge == edge);
+        let open = Open {
+            nan: leaves(Edge::Nan) && !has_nan(*dst),
+            infinite: leaves(Edge::Infinite),
+            negative: leaves(Edge::Negative) && is_unsigned_float(*dst),
+            negative_zero: leaves(Edge::NegativeZero) && is_unsigned_float(*dst),
+            zero: leaves(Edge::Zero) && is_zeroless(*dst),
+            below: if leaves(Edge::Underflow) && is_zeroless(*dst) { as_f64(*dst, 0) } else { 0.0 },
+            overflow: leaves(Edge::Overflow),
+            fraction: leaves(Edge::Fraction),
+            any: false,
+        };
+        let any = open.nan || open.infinite || open.negative || open.negative_zero || open.zero || open.below > 0.0;
+        let any = any || open.overflow || open.fraction;
+        Limits {
+            over: [overflow_from(*dst, policy, false), overflow_from(*dst, policy, true)],
+            between_integers: integer(src) && integer(dst),
+            wraps: integer(dst) && policy.int_overflow == IntOverflow::Wrap,
+            saturates: integer(dst) && policy.int_overflow == IntOverflow::Saturate,
+            open: Open { any, ..open },
+            ..Limits::of_type(*dst)
+        }
+    }
+}
+
+fn has_nan(dtype: DType) -> bool {
+    matches!(dtype.kind(), Kind::Float(f) if f.nan_code().is_some()) || dtype == DType::Bool
+}
+
+fn is_unsigned_float(dtype: DType) -> bool {
+    matches!(dtype.kind(), Kind::Float(f) if !f.signed)
+}
+
+fn is_zeroless(dtype: DType) -> bool {
+    matches!(dtype.kind(), Kind::Float(f) if !f.has_zero)
+}

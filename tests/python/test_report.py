@@ -1,0 +1,198 @@
+"""Counts and error figures of `convert` and `compare` against `naive.py`.
+
+Exact to the last bit, sums included: docs/spec/checkpoints.md §10 fixes the order of every addition. `sqnr_db` alone may
+differ by one unit in the last place, because log10 is a library function.
+"""
+
+import json
+import math
+
+import container
+import numpy as np
+import pytest
+from dtypes import FINITE, F8, INTEGERS, TYPES, to_f64
+from naive import Sums, errors, report, sums
+from values import inputs, weights
+
+COUNTS = [
+    "elements", "exact", "inexact", "saturated", "wrapped", "to_inf", "to_nan", "nan_in", "inf_in", "nan_out", "inf_out",
+    "flushed_to_zero", "subnormal", "sign_of_zero_lost", "undefined", "index_max_abs", "lossless",
+]  # fmt: skip
+FIGURES = ["max_abs_error", "max_rel_error", "rmse", "cosine"]
+
+
+def number(value) -> float:
+    """docs/interfaces.md §6: what JSON cannot hold is a string."""
+    return {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}.get(value, value)
+
+
+def assert_figures(actual: dict, expected: dict) -> None:
+    for name in FIGURES:
+        if name in expected:
+            got, want = number(actual[name]), expected[name]
+            same = got == want or (math.isnan(got) and math.isnan(want))
+            assert same, f"{name}: {got!r}, expected {want!r}"
+    got, want = number(actual["sqnr_db"]), expected["sqnr_db"]
+    near = got == want or abs(got - want) <= math.ulp(want) or (math.isnan(got) and math.isnan(want))
+    assert near, f"sqnr_db: {got!r}, expected {want!r}"
+
+
+def assert_counts(actual: dict, expected: dict, names=COUNTS) -> None:
+    found = {name: actual[name] for name in names}
+    assert found == {name: expected[name] for name in names}
+
+
+def convert(truecast, tmp_path, tensors: dict[str, np.ndarray], dst: str, *options):
+    """Report rows by name, the total, and the result's tensors."""
+    path = container.write_safetensors(
+        tmp_path / "in.safetensors", {name: (TYPES["f32"], array) for name, array in tensors.items()}
+    )
+    out = tmp_path / "out.safetensors"
+    said = truecast.convert(path, out, "--to", dst, *options)
+    return said, container.read_safetensors(out)[0], path, out
+
+
+@pytest.mark.parametrize("dst", ["f16", "bf16", "f64", *F8, "f8e8m0", *FINITE])
+def test_floats(truecast, tmp_path, dst):
+    """Every special value; more than one chunk of sums."""
+    source = inputs("f32", dst, n_random=70_000)
+    said, results, _, _ = convert(truecast, tmp_path, {"x": source}, dst)
+    expected, _ = report(source, results["x"], dst)
+    row = said["tensors"][0]
+    assert_counts(row, expected)
+    assert_figures(row, expected)
+
+
+@pytest.mark.parametrize("infinite", [False, True], ids=["finite", "with-inf"])
+@pytest.mark.parametrize("dst", [name for name in INTEGERS if TYPES[name].bits <= 32])
+def test_integers(truecast, tmp_path, dst, infinite):
+    source = inputs("f32", dst)
+    source = source if infinite else source[~np.isinf(source)]
+    path, out = container.write_npy(tmp_path / "in.npy", source), tmp_path / "out.npy"
+    row = truecast.convert(path, out, "--to", dst)["tensors"][0]
+    expected, _ = report(source, container.read_npy(out, TYPES[dst])[0], dst)
+    # Whether Inf, which becomes 0, counts as wrapped is not written down.
+    assert_counts(row, expected, [n for n in COUNTS if not (infinite and n == "wrapped")])
+    assert_figures(row, expected)
+
+
+@pytest.mark.parametrize("src", ["f16", "bf16", "f64"])
+@pytest.mark.parametrize("dst", ["f32", "f8e4m3fn", "i8"])
+def test_other_sources(truecast, tmp_path, src, dst):
+    source = inputs(src, dst)
+    source = source[np.isfinite(to_f64(source))] if dst == "i8" else source
+    path, out = container.write_npy(tmp_path / "in.npy", source), tmp_path / "out.npy"
+    row = truecast.convert(path, out, "--to", dst)["tensors"][0]
+    expected, _ = report(source, container.read_npy(out, TYPES[dst])[0], dst)
+    assert_counts(row, expected)
+    assert_figures(row, expected)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(np.zeros(0, dtype=np.float32), id="empty"),
+        pytest.param(np.full(5, np.nan, dtype=np.float32), id="all-nan"),
+        pytest.param(np.zeros(4, dtype=np.float32), id="all-zero"),
+        pytest.param(np.full(3, -0.0, dtype=np.float32), id="negative-zero"),
+        pytest.param(np.array([1e-45], dtype=np.float32), id="one-subnormal"),
+    ],
+)
+@pytest.mark.parametrize("dst", ["f16", "f8e4m3fnuz"])
+def test_degenerate(truecast, tmp_path, source, dst):
+    path, out = container.write_npy(tmp_path / "in.npy", source), tmp_path / "out.npy"
+    row = truecast.convert(path, out, "--to", dst)["tensors"][0]
+    expected, _ = report(source, container.read_npy(out, TYPES[dst])[0], dst)
+    assert_counts(row, expected)
+    assert_figures(row, expected)
+
+
+def test_no_signal_but_noise(truecast, tmp_path):
+    """sqnr_db is "-Infinity"; only `compare` can get there."""
+    zeros = container.write_npy(tmp_path / "a.npy", np.zeros(3, dtype="f4"))
+    ones = container.write_npy(tmp_path / "b.npy", np.ones(3, dtype="f4"))
+    row = truecast.json("compare", zeros, ones)["tensors"][0]
+    assert row["sqnr_db"] == "-Infinity" and row["rmse"] == 1.0 and row["max_abs_error"] == 1.0
+    assert row["max_rel_error"] == 0.0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("n", [15, 16, 17, 65_535, 65_536, 65_537, 65_552, 300_001])
+def test_order_of_sums(truecast, tmp_path, n, threads):
+    """Around the ends of lanes and chunks; the result does not depend on the number of threads."""
+    source = weights(n)
+    path, out = container.write_npy(tmp_path / "in.npy", source), tmp_path / "out.npy"
+    row = truecast.json("convert", path, out, "--to", "bf16", "--threads", threads)["tensors"][0]
+    expected, _ = report(source, container.read_npy(out, TYPES["bf16"])[0], "bf16")
+    assert_figures(row, expected)
+
+
+def expected_total(before: dict, after: dict, names: list[str]) -> dict:
+    """§10: maxima of the rows, figures of the summed sums, added in the order of the rows."""
+    total, rows = Sums(), []
+    for name in names:
+        x, y = to_f64(before[name]).reshape(-1), to_f64(after[name]).reshape(-1)
+        total.add(sums(x, y))
+        rows.append(errors(x, y))
+    return total.figures() | {k: max(row[k] for row in rows) for k in ("max_abs_error", "max_rel_error")}
+
+
+@pytest.mark.parametrize("dst", ["f16", "bf16", "f8e4m3fn", "f8e5m2", "f8e8m0", "f4e2m1", "i8"])
+def test_sample_and_totals(truecast, sample, tmp_path, dst):
+    out, report_file = tmp_path / "out.safetensors", tmp_path / "report.json"
+    said = truecast.json("convert", sample, out, "--to", dst, "--report", report_file)
+    truecast("verify", sample, out, "--to", dst)
+    assert said == json.loads(report_file.read_text())
+    before, after = container.read_safetensors(sample)[0], container.read_safetensors(out)[0]
+    assert [row["name"] for row in said["tensors"]] == list(before)
+    added = dict.fromkeys(n for n in COUNTS if n not in ("index_max_abs", "lossless"))
+    for row in said["tensors"]:
+        name = row["name"]
+        to = "i64" if before[name].dtype == np.int64 else dst
+        expected, _ = report(before[name], after[name], to)
+        if to == "i64":
+            expected |= {"saturated": 0, "wrapped": 0, "undefined": 0}
+        assert_counts(row, expected)
+        assert_figures(row, expected)
+        assert (row["shape"], row["to"]) == (list(before[name].shape), to)
+        assert row["bytes_in"] == before[name].nbytes
+        assert row["bytes_out"] == before[name].size * TYPES[to].bits // 8
+        for count in added:
+            added[count] = (added[count] or 0) + expected[count]
+    assert {count: said["total"][count] for count in added} == added
+    assert_figures(said["total"], expected_total(before, after, list(before)))
+
+    compared = truecast.json("compare", sample, out)
+    assert not compared["only_first"] and not compared["only_second"] and not compared["incomparable"]
+    assert [row["name"] for row in compared["tensors"]] == list(before)
+    for row in compared["tensors"]:
+        name = row["name"]
+        assert_figures(row, report(before[name], after[name], "i64" if name.endswith("ids") else dst)[0])
+    assert_figures(compared["total"], expected_total(before, after, list(before)))
+
+
+@pytest.mark.parametrize("pair", [("f16", "bf16"), ("f8e4m3fn", "f8e5m2"), ("i8", "f32"), ("f64", "f8e4m3fnuz")], ids=str)
+def test_compare_across_types(truecast, tmp_path, pair):
+    """Two unrelated arrays."""
+    a, b = inputs(pair[0], "f16"), inputs(pair[1], "f16")
+    n = min(len(a), len(b))
+    a, b = a[:n], np.random.default_rng(9).permutation(b)[:n]
+    paths = [container.write_npy(tmp_path / f"{i}.npy", array) for i, array in enumerate([a, b])]
+    row = truecast.json("compare", *paths, "--from", pair[0], "--to", pair[1])["tensors"][0]
+    x, y = to_f64(a), to_f64(b)
+    assert_figures(row, errors(x, y) | sums(x, y).figures())
+    assert row["index_max_abs"] == errors(x, y)["index_max_abs"]
+
+
+def test_fail_on(truecast, tmp_path):
+    """docs/interfaces.md §3 and §5: exit code 1 above the limit, and the output is kept."""
+    source = np.array([1.0, 1e9, -1e9, 1e-9, np.inf], dtype=np.float32)
+    path = container.write_npy(tmp_path / "in.npy", source)
+    cases = [
+        ("inf", "f16", 1), ("inf=1", "f16", 1), ("inf=2", "f16", 0), ("flushed", "f16", 1), ("flushed=1", "f16", 0),
+        ("saturated=2", "f8e4m3fn", 1), ("saturated=3", "f8e4m3fn", 0), ("nan", "f8e4m3fn", 0), ("inexact", "f64", 0),
+    ]  # fmt: skip
+    for i, (what, dst, code) in enumerate(cases):
+        out = tmp_path / f"{i}.npy"
+        truecast("convert", path, out, "--to", dst, "--fail-on", what, code=code)
+        assert out.exists()
