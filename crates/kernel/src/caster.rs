@@ -233,7 +233,7 @@ impl Caster {
             });
         };
         let mut block = measure.block(src.0, dst.0, work.tiles.get_or_insert_with(Tiles::new));
-        self.pipeline.run(src, dst, len, &mut work.scratch, Some(&mut |_, n, s, d| block.tile(n, s, d)))?;
+        self.pipeline.run(src, dst, len, &mut work.scratch, Some(&mut |n, s, d| block.tile(n, s, d)))?;
         Ok(block.finish())
     }
 }

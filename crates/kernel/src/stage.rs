@@ -103,6 +103,9 @@ pub(crate) fn slot_bytes(dtype: DType) -> usize {
     dtype.storage_bits().expect("text is never planned").next_power_of_two().max(8) as usize / 8
 }
 
+/// Is shown every tile while it is in L1: the number of elements, their bytes in the source and in the destination.
+pub(crate) type Onlooker<'a> = &'a mut dyn FnMut(usize, &[u8], &[u8]);
+
 /// A chain of stages with the packing at its ends.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
@@ -134,26 +137,25 @@ impl Pipeline {
         self.stages.iter().for_each(|s| s.prepare(len));
     }
 
-    /// Converts `len` elements from one buffer to another, tile by tile; `seen` is shown every tile while it is in L1:
-    /// (first element, number of elements, its bytes in `src`, its bytes in `dst`).
+    /// Converts `len` elements from one buffer to another, tile by tile.
     pub fn run(
         &self,
         (src_layout, src): (Layout, &[u8]),
         (dst_layout, dst): (Layout, &mut [u8]),
         len: usize,
         scratch: &mut Scratch,
-        mut seen: Option<&mut dyn FnMut(usize, usize, &[u8], &[u8])>,
+        mut onlooker: Option<Onlooker<'_>>,
     ) -> Result<(), Refusal> {
         let ends = Ends::new(self.src, src_layout, self.dst, dst_layout);
-        let single = ends.is_plain() && self.stages.len() <= 1 && seen.is_none();
+        let single = ends.is_plain() && self.stages.len() <= 1 && onlooker.is_none();
         let step = if single { len.max(1) } else { TILE };
         for first in (0..len).step_by(step) {
             let n = step.min(len - first);
             let s = &src[ends.src_range(first, n)];
             let d = &mut dst[ends.dst_range(first, n)];
             self.tile(&ends, s, d, n, scratch).map_err(|r| Refusal { index: r.index + first, ..r })?;
-            if let Some(seen) = &mut seen {
-                seen(first, n, s, d);
+            if let Some(onlooker) = &mut onlooker {
+                onlooker(n, s, d);
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Converting a file: what becomes of each tensor, then one pass over the data.
 
-use crate::error::Error;
+use crate::error::{Cause, Error};
 use crate::report::{Report, TensorReport};
 use crate::request::Request;
 use crate::select::{Choice, Selection};
@@ -121,10 +121,10 @@ impl Plan {
             return Err(Error::Memory { got: options.max_memory, least: LEAST_MEMORY });
         }
         let exec = Exec { counting: Counting::Full, ..options.exec };
-        let path = || self.source.path().display().to_string();
+        let failed = |tensor: &Planned, cause: Cause| Error::tensor(self.source.path(), &tensor.target.name, cause);
         let casters = self.tensors.iter().map(|t| {
             let planned = t.cast.as_ref().map(|cast| Caster::new(cast, &exec)).transpose();
-            planned.map_err(|source| Error::Plan { path: path(), tensor: t.target.name.clone(), source })
+            planned.map_err(|cause| failed(t, cause.into()))
         });
         let casters = casters.collect::<Result<Vec<_>, _>>()?;
         let targets = self.tensors.iter().map(|t| t.target.clone()).collect();
@@ -139,8 +139,7 @@ impl Plan {
             match &casters[index] {
                 Some(caster) => {
                     let cast = tensor.convert(caster, len as usize, src, dst, &mut counts[index]);
-                    let name = || tensor.target.name.clone();
-                    cast.map_err(|source| Error::Value { path: path(), tensor: name(), source })?;
+                    cast.map_err(|cause| failed(tensor, cause.into()))?;
                 }
                 None => {
                     dst.copy_from_slice(src);
@@ -159,11 +158,8 @@ impl Plan {
 
 fn plan_tensor(tensor: &Tensor, choice: Choice, kind: Kind, path: &Path, request: &Request) -> Result<Planned, Error> {
     let Choice { from, to } = choice;
-    let cast = to.map(|to| request.resolve(from, to)).transpose().map_err(|source| Error::Spec {
-        path: path.display().to_string(),
-        tensor: tensor.name.clone(),
-        source,
-    })?;
+    let cast = to.map(|to| request.resolve(from, to)).transpose();
+    let cast = cast.map_err(|cause| Error::tensor(path, &tensor.name, cause))?;
     let dtype = to.unwrap_or(from);
     let layout = layout_for(kind, dtype)?;
     // A copy between containers that lay narrow elements out differently is a cast to the same type.

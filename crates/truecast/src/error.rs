@@ -1,5 +1,6 @@
 //! Errors of working with files, and whose fault they are.
 
+use std::path::Path;
 use truecast_core::DType;
 use truecast_core::spec::SpecError;
 use truecast_io::Shown;
@@ -14,35 +15,15 @@ pub enum Error {
     /// Reading or writing a container.
     #[error(transparent)]
     Io(#[from] truecast_io::Error),
-    /// The specification does not allow a tensor's conversion.
-    #[error("{path}: tensor {}: {source}", Shown(.tensor))]
-    Spec {
+    /// A tensor cannot be converted as asked.
+    #[error("{path}: tensor {}: {cause}", Shown(.tensor))]
+    Tensor {
         /// The file.
         path: String,
         /// The tensor.
         tensor: String,
-        /// The clause.
-        source: SpecError,
-    },
-    /// A tensor cannot be converted by value.
-    #[error("{path}: tensor {}: {source}", Shown(.tensor))]
-    Plan {
-        /// The file.
-        path: String,
-        /// The tensor.
-        tensor: String,
-        /// Why.
-        source: PlanError,
-    },
-    /// An `error` policy refused an element.
-    #[error("{path}: tensor {}: {source}; choose another policy to convert it", Shown(.tensor))]
-    Value {
-        /// The file.
-        path: String,
-        /// The tensor.
-        tensor: String,
-        /// Which element, and why.
-        source: CastError,
+        /// Why not.
+        cause: Box<Cause>,
     },
     /// A rule's pattern is not a glob.
     #[error("rule {glob:?}: {why}")]
@@ -97,13 +78,34 @@ pub enum Error {
     Interrupted,
 }
 
+/// Why a tensor cannot be converted as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The specification does not allow it.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// It has no value to convert.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// An `error` policy refused an element.
+    #[error("{0}; choose another policy to convert it")]
+    Value(#[from] CastError),
+}
+
 impl Error {
+    pub(crate) fn tensor(path: &Path, tensor: &str, cause: impl Into<Cause>) -> Error {
+        Error::Tensor { path: path.display().to_string(), tensor: tensor.into(), cause: Box::new(cause.into()) }
+    }
+
     /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
     pub fn class(&self) -> Class {
         match self {
             Error::Io(error) => error.class(),
-            Error::Spec { source: SpecError::Attribute { .. } | SpecError::Version { .. }, .. } => Class::Usage,
-            Error::Spec { .. } | Error::Plan { .. } | Error::Value { .. } => Class::Input,
+            Error::Tensor { cause, .. } => match **cause {
+                Cause::Spec(SpecError::Attribute { .. } | SpecError::Version { .. }) => Class::Usage,
+                _ => Class::Input,
+            },
             Error::Glob { .. }
             | Error::UnusedRule { .. }
             | Error::UnusedFrom { .. }

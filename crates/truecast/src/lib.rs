@@ -40,7 +40,7 @@ mod stream;
 pub mod verify;
 
 #[cfg(feature = "io")]
-pub use error::{Class, Error};
+pub use error::{Cause, Class, Error};
 #[cfg(feature = "io")]
 pub use truecast_io as io;
 

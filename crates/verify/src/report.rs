@@ -7,8 +7,9 @@ use truecast_core::policy::Edge;
 use truecast_core::{CastPolicy, DType};
 use truecast_kernel::Route;
 
-/// Witnesses that are kept of each check.
-const WITNESSES: usize = 8;
+/// Witnesses that are kept of each check, and of each pair in it: a mistake in one pair does not hide another.
+const WITNESSES: usize = 12;
+const WITNESSES_OF_A_PAIR: usize = 2;
 
 /// What one side says about one input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +80,12 @@ impl Tally {
     /// Adds one difference.
     pub fn fail(&mut self, witness: Witness) {
         self.mismatches += 1;
-        if self.witnesses.len() < WITNESSES {
+        self.keep(witness);
+    }
+
+    fn keep(&mut self, witness: Witness) {
+        let same_pair = |other: &&Witness| (other.src, other.dst) == (witness.src, witness.dst);
+        if self.witnesses.len() < WITNESSES && self.witnesses.iter().filter(same_pair).count() < WITNESSES_OF_A_PAIR {
             self.witnesses.push(witness);
         }
     }
@@ -89,8 +95,7 @@ impl Tally {
         self.checks += next.checks;
         self.mismatches += next.mismatches;
         self.busy += next.busy;
-        let room = WITNESSES.saturating_sub(self.witnesses.len());
-        self.witnesses.extend(next.witnesses.into_iter().take(room));
+        next.witnesses.into_iter().for_each(|witness| self.keep(witness));
     }
 
     /// A tally of what `f` finds, with its time.

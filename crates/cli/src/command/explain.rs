@@ -154,6 +154,7 @@ fn render(args: &ExplainArgs, e: &Explanation, exact: bool) -> String {
 fn decision(e: &Explanation) -> String {
     let n = &e.neighbours;
     let max = n.beyond.is_some();
+    let negative = matches!(e.source.value, Exact::Finite { neg: true, .. });
     let tie_rule = || {
         let inner = n.below.as_ref().or(n.above.as_ref());
         let (Some(m), Some(inner)) = (n.midpoint, inner) else { return String::new() };
@@ -169,32 +170,29 @@ fn decision(e: &Explanation) -> String {
             _ if even(inner) => inner,
             _ => {
                 return format!(
-                    "; a tie at {} would go up, to overflow, because {} is odd",
+                    "a tie at {} would go up, to overflow, because {} is odd",
                     to_decimal(m),
                     code_text(inner)
                 );
             }
         };
-        format!("; a tie at {} goes to the even code {} = {}", to_decimal(m), code_text(kept), to_decimal(kept.value))
+        format!("a tie at {} goes to the even code {} = {}", to_decimal(m), code_text(kept), to_decimal(kept.value))
     };
-    let text = match n.decision {
+    match n.decision {
         Decision::Exact => {
             let code = n.below.as_ref().map_or(String::new(), |b| format!(", code {}", code_text(b)));
             format!("exact: the value is a value of {}{code}", e.to)
         }
-        Decision::Below if max && matches!(e.source.value, Exact::Finite { neg: true, .. }) => {
-            format!("to nearest: rounds beyond the largest finite value, overflow{}", tie_rule())
+        // Past the last midpoint, outward.
+        Decision::Below | Decision::Above if max && (n.decision == Decision::Below) == negative => {
+            format!("to nearest: rounds beyond the largest finite value, overflow; {}", tie_rule())
         }
-        Decision::Above if max && matches!(e.source.value, Exact::Finite { neg: false, .. }) => {
-            format!("to nearest: rounds beyond the largest finite value, overflow{}", tie_rule())
-        }
-        Decision::Below => format!("to nearest: goes to the neighbour below{}", tie_rule()),
-        Decision::Above => format!("to nearest: goes to the neighbour above{}", tie_rule()),
-        Decision::Tie => format!("a tie{}", tie_rule()),
+        Decision::Below => format!("to nearest: goes to the neighbour below; {}", tie_rule()),
+        Decision::Above => format!("to nearest: goes to the neighbour above; {}", tie_rule()),
+        Decision::Tie => tie_rule(),
         Decision::NotRounded => "not rounded: NaN and infinities follow rules of their own".into(),
         _ => format!("{} follows rules of its own", e.to),
-    };
-    text
+    }
 }
 
 fn to_json(args: &ExplainArgs, e: &Explanation, exact: bool) -> Map<String, Value> {

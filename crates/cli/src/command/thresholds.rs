@@ -3,16 +3,19 @@
 use crate::failure::Failure;
 use truecast::Counts;
 
+/// Which of the counts.
+type Count = fn(&Counts) -> u64;
+
 /// One `WHAT[=N]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Threshold {
     what: &'static str,
-    count: fn(&Counts) -> u64,
+    count: Count,
     limit: u64,
 }
 
 /// What can be counted. Source: `docs/interfaces.md §3`, `docs/spec/checkpoints.md §10`.
-const COUNTS: [(&str, fn(&Counts) -> u64); 7] = [
+const COUNTS: [(&str, Count); 7] = [
     ("saturated", |c| c.saturated),
     ("wrapped", |c| c.wrapped),
     ("nan", |c| c.to_nan),

@@ -77,7 +77,10 @@ impl Encoder {
     /// `None` if the policy needs the definition: it refuses values, flushes subnormals or tests the range of the source.
     pub fn new(dst: DType, f: &FloatFormat, policy: &CastPolicy) -> Option<Self> {
         let t = f.man_bits as u32;
-        assert!(1 <= t && t <= 22 && f.bias <= 127 && f.has_zero, "docs/kernels.md §4.2: preconditions of an encoder");
+        assert!(
+            (1..=22).contains(&t) && f.bias <= 127 && f.has_zero,
+            "docs/kernels.md §4.2: preconditions of an encoder"
+        );
         let same_range = f.bias == 127;
         assert!(same_range || f.quantum() >= -125, "docs/kernels.md §4.2: preconditions of an encoder");
         if policy.range == RangeTest::Source {
