@@ -9,7 +9,7 @@ For each moment, drawn uniformly from the measured duration of the conversion, o
 
 - SIGKILL: the destination is absent (with --force: still the old file), or complete, and then `truecast verify` says
   verified. A temporary file may be left; nothing can remove it. The source is unchanged. The next conversion into the
-  same folder succeeds and is verified.
+  same folder succeeds and gives the same bytes as an undisturbed, verified one.
 - SIGINT, SIGTERM: exit code 4, the destination absent (or old) and no temporary left; or exit code 0 and a complete,
   verified destination.
 
@@ -78,6 +78,10 @@ class Campaign:
         write_source(self.source, megabytes, seed)
         self.source_hash = sha256(self.source)
         self.duration = statistics.median(self._timed() for _ in range(3))
+        self._convert()
+        self._verified()
+        self.result_hash = sha256(self.destination)
+        self.destination.unlink()
 
     def _command(self, force: bool) -> list[str]:
         # Small buffers make for many reads and writes between which a signal can fall.
@@ -85,9 +89,12 @@ class Campaign:
         command = [self.binary, "convert", self.source, self.destination, *self.options, *limits]
         return [str(c) for c in command] + (["--force"] if force else [])
 
+    def _convert(self, force: bool = False) -> None:
+        subprocess.run(self._command(force), check=True, capture_output=True)
+
     def _timed(self) -> float:
         begin = time.perf_counter()
-        subprocess.run(self._command(force=False), check=True, capture_output=True)
+        self._convert()
         elapsed = time.perf_counter() - begin
         self.destination.unlink()
         return elapsed
@@ -136,6 +143,7 @@ class Campaign:
         complete = self.destination.exists() and not is_old
         if complete:
             self._verified()
+            assert sha256(self.destination) == self.result_hash
         assert not force or self.destination.exists(), "--force lost the old file before the new one was complete"
         assert sha256(self.source) == self.source_hash, "the source changed"
 
@@ -153,8 +161,8 @@ class Campaign:
             outcome = "interrupted, nothing written" if code else "finished, complete"
 
         # The next conversion succeeds in the folder as it was left.
-        subprocess.run(self._command(force=True), check=True, capture_output=True)
-        self._verified()
+        self._convert(force=True)
+        assert sha256(self.destination) == self.result_hash, "the next conversion gave another file"
         for path in self.folder.iterdir():
             path.unlink()
         return outcome

@@ -34,6 +34,13 @@ def through_npy(truecast, tmp_path, source, src, dst, *options) -> np.ndarray:
     return container.read_npy(out, TYPES[dst])[0]
 
 
+def through_npy_array(truecast, tmp_path, source, dst, *options) -> np.ndarray:
+    """For sources that NumPy's header describes."""
+    path, out = container.write_npy(tmp_path / "in.npy", source), tmp_path / "out.npy"
+    truecast.convert(path, out, "--to", dst, *options)
+    return container.read_npy(out, TYPES[dst])[0]
+
+
 THROUGH = {"safetensors": through_safetensors, "npy": through_npy}
 
 
@@ -51,6 +58,48 @@ def test_double_to_narrower(truecast, tmp_path, dst):
     source = inputs("f64", dst)
     result = through_safetensors(truecast, tmp_path, source, "f64", dst)
     assert_same(result, peer(source, dst), TYPES[dst], source)
+
+
+def round_to_odd_f32(x: np.ndarray) -> np.ndarray:
+    """f64 to f32, inexact values to the neighbour with an odd code. A second rounding to a type with at least two bits
+    fewer then gives what one rounding of the f64 would, which makes f32 peers usable for f64."""
+    with np.errstate(all="ignore"):
+        nearest = x.astype(np.float32)
+        too_large = np.abs(nearest.astype(np.float64)) > np.abs(x)
+        toward_zero = np.where(too_large, np.nextafter(nearest, np.float32(0)), nearest)
+    inexact = (toward_zero.astype(np.float64) != x) & np.isfinite(x)
+    return (toward_zero.view(np.uint32) | inexact.astype(np.uint32)).view(np.float32)
+
+
+@pytest.mark.parametrize("dst", ["bf16", *F8, *FINITE])
+def test_double_is_rounded_once(truecast, tmp_path, dst):
+    """ml_dtypes takes f64 through f32 and rounds twice (docs/style.md §15); here f32 is reached by rounding to odd."""
+    source = inputs("f64", dst)
+    finite_or_infinite = source[~np.isnan(source)]
+    source = finite_or_infinite[: len(finite_or_infinite) // 4 * 4]
+    result = through_safetensors(truecast, tmp_path, source, "f64", dst, *UNSATURATED)
+    assert_same(result, peer(round_to_odd_f32(source), dst), TYPES[dst], source)
+
+
+@pytest.mark.parametrize(
+    "src, value, dst, code, options",
+    [
+        ("f64", 0.0009765625000000002, "f8e4m3fn", 0x01, ()),
+        ("f64", 464.00000000000006, "f8e4m3fn", 0x7F, UNSATURATED),
+        ("f64", 65519.99999999999, "f16", 0x7BFF, ()),
+        ("f64", 2.0**-25 * (1 + 2.0**-52), "f16", 0x0001, ()),
+        ("f64", 1.0625 + 2.0**-30, "f8e4m3fn", 0x39, ()),
+        ("i32", 16842753, "bf16", 0x4B81, ()),
+        ("i64", 2**40 + 2**32 + 1, "bf16", 0x5381, ()),
+        ("i64", 65519, "f16", 0x7BFF, ()),
+        ("i64", 65520, "f16", 0x7C00, ()),
+    ],
+)
+def test_double_rounding_witnesses(truecast, tmp_path, src, value, dst, code, options):
+    """Values for which engines round twice: docs/spec/onnx.md §4.3, §5 row 11 and docs/style.md §15.1."""
+    source = np.array([value], dtype=TYPES[src].numpy)
+    result = through_npy_array(truecast, tmp_path, source, dst, *options)
+    assert TYPES[dst].codes(result).tolist() == [code]
 
 
 @pytest.mark.parametrize("dst", F8)
@@ -114,12 +163,12 @@ def test_types_outside_onnx(truecast, tmp_path, src, dst):
     assert_same(result, peer(source, dst), TYPES[dst], source)
 
 
-@pytest.mark.parametrize("dst", ["f32", "f64"])
-@pytest.mark.parametrize("src", [*F8, *FINITE, "f8e8m0", *IEEE_ONLY, "f16", "bf16", "f32"])
+WIDENING = [(s, d) for s in [*F8, *FINITE, "f8e8m0", *IEEE_ONLY, "f16", "bf16"] for d in ("f32", "f64")]
+
+
+@pytest.mark.parametrize("src, dst", [*WIDENING, ("f32", "f64")])
 def test_widening(truecast, tmp_path, src, dst):
     """Exact from every type: all codes of the types of 16 bits or fewer."""
-    if src == dst:
-        pytest.skip("same type: a copy, tested elsewhere")
     source = inputs(src, dst)
     options = ("--spec", "ieee") if src in IEEE_ONLY else ()
     result = through_npy(truecast, tmp_path, source, src, dst, *options)
@@ -184,12 +233,6 @@ def test_integer_to_float(truecast, tmp_path, src, dst):
         source = np.concatenate([wide, shifted, np.array([*bounds(t), *near], dtype=t.numpy)])
     result = through_npy_array(truecast, tmp_path, source, dst)
     assert_same(result, source.astype(TYPES[dst].numpy), TYPES[dst], source)
-
-
-def through_npy_array(truecast, tmp_path, source, dst) -> np.ndarray:
-    path, out = container.write_npy(tmp_path / "in.npy", source), tmp_path / "out.npy"
-    truecast.convert(path, out, "--to", dst)
-    return container.read_npy(out, TYPES[dst])[0]
 
 
 def test_float_to_bool(truecast, tmp_path):

@@ -114,7 +114,7 @@ def test_verify_notices(truecast, tmp_path):
 
 @pytest.mark.xfail(strict=True, reason="verify looks only for the source's keys")
 def test_verify_notices_added_metadata(truecast, tmp_path):
-    """"exit 1 on any difference" (docs/interfaces.md §3); convert itself adds nothing but `format`."""
+    """ "exit 1 on any difference" (docs/interfaces.md §3); convert itself adds nothing but `format`."""
     x = np.arange(6, dtype=np.float32)
     tensors = {"a": (TYPES["f32"], x)}
     source = container.write_safetensors(tmp_path / "in.safetensors", tensors, {"format": "pt"})
@@ -134,8 +134,8 @@ def _kill_module():
 
 @pytest.mark.parametrize("signal", ["SIGKILL", "SIGINT", "SIGTERM"])
 def test_killed_at_random_moments(truecast, tmp_path, signal):
-    """Ten of each on a few MB; tests/acceptance/kill.py does it in earnest."""
+    """Ten of each on 4 MiB; tests/acceptance/kill.py does it in earnest."""
     kill = _kill_module()
-    campaign = kill.Campaign(truecast.binary, tmp_path, megabytes=12, seed=7)
+    campaign = kill.Campaign(truecast.binary, tmp_path, megabytes=4, seed=7)
     outcome = campaign.run(signal, times=10)
     assert sum(outcome.values()) == 10, outcome

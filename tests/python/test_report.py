@@ -173,7 +173,9 @@ def test_sample_and_totals(truecast, sample, tmp_path, dst):
     assert_figures(compared["total"], expected_total(before, after, list(before)))
 
 
-@pytest.mark.parametrize("pair", [("f16", "bf16"), ("f8e4m3fn", "f8e5m2"), ("i8", "f32"), ("f64", "f8e4m3fnuz")], ids=str)
+@pytest.mark.parametrize(
+    "pair", [("f16", "bf16"), ("f8e4m3fn", "f8e5m2"), ("i8", "f32"), ("f64", "f8e4m3fnuz")], ids=str
+)
 def test_compare_across_types(truecast, tmp_path, pair):
     """Two unrelated arrays."""
     a, b = inputs(pair[0], "f16"), inputs(pair[1], "f16")

@@ -188,6 +188,19 @@ def test_unaligned_source(truecast, tmp_path):
         assert (start + header[name]["data_offsets"][0]) % size == 0
 
 
+def test_complex_is_copied(truecast, tmp_path):
+    """docs/interfaces.md §1: c64 can only be copied; a rule that converts it is an error."""
+    tensors = {"z": np.array([1 + 2j, np.nan - 1j], dtype=np.complex64), "w": np.ones(3, dtype=np.float32)}
+    path, out = tmp_path / "in.safetensors", tmp_path / "out.safetensors"
+    path.write_bytes(save(tensors))
+    truecast("convert", path, out, "--to", "f16")
+    result = load_file(out)
+    assert result["z"].dtype == np.complex64 and result["z"].tobytes() == tensors["z"].tobytes()
+    assert result["w"].dtype == np.float16
+    truecast("verify", path, out, "--to", "f16")
+    truecast("convert", path, tmp_path / "no.safetensors", "--rule", "z=f32", code=3)
+
+
 @pytest.mark.parametrize("dst", ["i4", "u4", "i2", "u2"])
 def test_types_without_a_name_are_refused(truecast, sample, tmp_path, dst):
     """§1.3; a combination that makes no sense is exit code 2 (docs/interfaces.md §4)."""

@@ -18,7 +18,7 @@ mod slot;
 mod stage;
 mod table;
 
-pub use buf::{Codes, CodesMut};
+pub use buf::{Buffer, Codes, CodesMut};
 pub use caster::{CastError, Caster, Counting, Exec};
 pub use level::Level;
 pub use measure::Counts;

@@ -141,7 +141,7 @@ fn distances(src: DType, points: &[f64]) -> Vec<u64> {
 fn moved(bits: u64, distance: i64, sign_bit: u32) -> u64 {
     let sign = bits & 1 << sign_bit;
     let magnitude = (bits ^ sign) as i64;
-    sign | magnitude.saturating_add(distance).clamp(0, (1 << sign_bit) - 1) as u64
+    sign | magnitude.saturating_add(distance).clamp(0, i64::MAX >> (63 - sign_bit)) as u64
 }
 
 /// Exponents at which something happens in a destination.

@@ -3,7 +3,7 @@
 //! As a hub, an f32 holds the source exactly, or rounded to odd; NaN keeps sign and payload and may be signalling. As a
 //! destination, NaN is quieted here.
 
-use super::{F32_INF, F64_INF, Lane};
+use super::{F32_INF, F64_INF, Lane, f64_parts};
 use crate::slot::Slot;
 use std::marker::PhantomData;
 
@@ -95,7 +95,7 @@ impl<const REDUCED: bool> Lane for F64ToF32Odd<REDUCED> {
         let sub = if REDUCED {
             (abs != 0) as u64
         } else {
-            let sig = (abs & 0x000f_ffff_ffff_ffff) | if e != 0 { 1 << 52 } else { 0 };
+            let sig = f64_parts(b).sig;
             let s = 926u64.wrapping_sub(e).min(63);
             (sig >> s) | (sig & ((1u64 << s) - 1) != 0) as u64
         };

@@ -3,7 +3,7 @@
 //!
 //! The input is the f32 hub: the source itself, or a value that reached f32 exactly or rounded to odd (§3).
 
-use super::{F32_INF, Increments, Lane};
+use super::{F32_INF, F32Parts, Increments, Lane, f32_parts};
 use crate::slot::Slot;
 use std::marker::PhantomData;
 use truecast_core::exact::encode;
@@ -189,13 +189,10 @@ impl<D: Slot> Lane for EncodeAny<D> {
     #[inline(always)]
     fn one(&self, x: u32) -> D {
         let p = &self.0;
-        let (neg, abs) = (x >> 31, x & 0x7fff_ffff);
+        let F32Parts { neg, abs, sig, exp } = f32_parts(x);
         let by_sign = |codes: [u32; 2]| if neg != 0 { codes[1] } else { codes[0] };
-        let field = abs >> 23;
-        let sig = (abs & 0x007f_ffff) | if field != 0 { 1 << 23 } else { 0 };
-        let e = field.max(1);
-        let s = (p.shift + p.base.saturating_sub(e)).min(31);
-        let up = e.saturating_sub(p.base) << p.man_bits;
+        let s = (p.shift + p.base.saturating_sub(exp)).min(31);
+        let up = exp.saturating_sub(p.base) << p.man_bits;
         // `n` holds the hidden bit and `up` the biased exponent minus one, so a carry needs no special case.
         let (n, rest) = (sig >> s, sig & ((1u32 << s) - 1));
         let floor = n.wrapping_add(up);

@@ -23,6 +23,42 @@ pub(crate) trait Lane: Copy + Debug + Send + Sync + 'static {
     fn one(&self, s: Self::Src) -> Self::Dst;
 }
 
+/// An f32 taken apart: `(-1)^neg * sig * 2^(exp - 150)` if it is finite.
+#[derive(Clone, Copy)]
+struct F32Parts {
+    neg: u32,
+    abs: u32,
+    sig: u32,
+    /// Biased; 1 for subnormals.
+    exp: u32,
+}
+
+#[inline(always)]
+fn f32_parts(x: u32) -> F32Parts {
+    let abs = x & 0x7fff_ffff;
+    let field = abs >> 23;
+    let hidden = if field != 0 { 1 << 23 } else { 0 };
+    F32Parts { neg: x >> 31, abs, sig: (abs & 0x007f_ffff) | hidden, exp: field.max(1) }
+}
+
+/// An f64 taken apart: `(-1)^neg * sig * 2^(exp - 1075)` if it is finite.
+#[derive(Clone, Copy)]
+struct F64Parts {
+    neg: u64,
+    abs: u64,
+    sig: u64,
+    /// Biased; 1 for subnormals.
+    exp: u64,
+}
+
+#[inline(always)]
+fn f64_parts(x: u64) -> F64Parts {
+    let abs = x & 0x7fff_ffff_ffff_ffff;
+    let field = abs >> 52;
+    let hidden = if field != 0 { 1 << 52 } else { 0 };
+    F64Parts { neg: x >> 63, abs, sig: (abs & 0x000f_ffff_ffff_ffff) | hidden, exp: field.max(1) }
+}
+
 pub(crate) const F32_INF: u32 = 0x7f80_0000;
 pub(crate) const F64_INF: u64 = 0x7ff0_0000_0000_0000;
 

@@ -2,7 +2,7 @@
 //!
 //! Integer arithmetic only, so that no environment flag matters. The source is f32 (or reached f32 exactly) or f64.
 
-use super::{F32_INF, F64_INF, Increments, Lane};
+use super::{F32_INF, F32Parts, F64_INF, F64Parts, Increments, Lane, f32_parts, f64_parts};
 use crate::slot::Slot;
 use std::marker::PhantomData;
 use truecast_core::exact::encode;
@@ -83,14 +83,11 @@ impl<D: Slot> Lane for F32ToInt32<D> {
     #[inline(always)]
     fn one(&self, x: u32) -> D {
         let p = &self.0;
-        let (neg, abs) = (x >> 31, x & 0x7fff_ffff);
+        let F32Parts { neg, abs, sig, exp } = f32_parts(x);
         let by_sign = |codes: [u64; 2]| if neg != 0 { codes[1] as u32 } else { codes[0] as u32 };
-        let field = abs >> 23;
-        let sig = (abs & 0x007f_ffff) | if field != 0 { 1 << 23 } else { 0 };
-        let e = field.max(1);
         // Fraction bits to drop (at most 31: then nothing is kept and less than half is lost), or to make.
-        let right = 150u32.saturating_sub(e).min(31);
-        let left = e.saturating_sub(150);
+        let right = 150u32.saturating_sub(exp).min(31);
+        let left = exp.saturating_sub(150);
         let (n, rest) = (sig >> (right & 31), sig & ((1u32 << (right & 31)) - 1));
         let half = ((1u32 << (right & 31)) >> 1).max(1);
         let rounded = n + p.increments.of_u32(neg, n & 1, rest, half);
@@ -114,11 +111,9 @@ impl Lane for F32ToInt64 {
     type Dst = u64;
     #[inline(always)]
     fn one(&self, x: u32) -> u64 {
-        let abs = x & 0x7fff_ffff;
-        let field = (abs >> 23) as u64;
-        let sig = (abs & 0x007f_ffff) as u64 | if field != 0 { 1 << 23 } else { 0 };
+        let F32Parts { neg, abs, sig, exp } = f32_parts(x);
         let class = (abs == F32_INF, abs > F32_INF);
-        to_int64::<150, 40>(&self.0, (x >> 31) as u64, sig, field.max(1), class)
+        to_int64::<150, 40>(&self.0, neg as u64, sig as u64, exp as u64, class)
     }
 }
 
@@ -131,11 +126,9 @@ impl<D: Slot> Lane for F64ToInt<D> {
     type Dst = D;
     #[inline(always)]
     fn one(&self, x: u64) -> D {
-        let abs = x & 0x7fff_ffff_ffff_ffff;
-        let field = abs >> 52;
-        let sig = (abs & 0x000f_ffff_ffff_ffff) | if field != 0 { 1 << 52 } else { 0 };
+        let F64Parts { neg, abs, sig, exp } = f64_parts(x);
         let class = (abs == F64_INF, abs > F64_INF);
-        D::low(to_int64::<1075, 11>(&self.0, x >> 63, sig, field.max(1), class))
+        D::low(to_int64::<1075, 11>(&self.0, neg, sig, exp, class))
     }
 }
 
@@ -145,11 +138,11 @@ fn to_int64<const UNIT: u64, const ROOM: u64>(
     p: &ToInt,
     neg: u64,
     sig: u64,
-    e: u64,
+    exp: u64,
     (is_inf, is_nan): (bool, bool),
 ) -> u64 {
-    let right = UNIT.saturating_sub(e).min(63);
-    let left = e.saturating_sub(UNIT);
+    let right = UNIT.saturating_sub(exp).min(63);
+    let left = exp.saturating_sub(UNIT);
     let (n, rest) = (sig >> right, sig & ((1u64 << right) - 1));
     let half = (1u64 << right) >> 1;
     let rounded = n + p.increments.of_u64(neg, n & 1, rest, half.max(1));

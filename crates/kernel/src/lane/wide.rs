@@ -2,7 +2,7 @@
 
 use super::decode::jam_to_f64;
 use super::encode::SpecialCodes;
-use super::{F32_INF, F64_INF, Increments, Lane};
+use super::{F32_INF, F64_INF, F64Parts, Increments, Lane, f64_parts};
 use crate::slot::Slot;
 use std::marker::PhantomData;
 use truecast_core::Rounding;
@@ -113,12 +113,9 @@ impl Lane for F64ToF32 {
     type Dst = u32;
     #[inline(always)]
     fn one(&self, b: u64) -> u32 {
-        let (neg, abs) = (b >> 63, b & 0x7fff_ffff_ffff_ffff);
-        let field = abs >> 52;
-        let sig = (abs & 0x000f_ffff_ffff_ffff) | if field != 0 { 1 << 52 } else { 0 };
-        let e = field.max(1);
-        let s = (29 + 897u64.saturating_sub(e)).min(63);
-        let up = e.saturating_sub(897) << 23;
+        let F64Parts { neg, sig, exp, .. } = f64_parts(b);
+        let s = (29 + 897u64.saturating_sub(exp)).min(63);
+        let up = exp.saturating_sub(897) << 23;
         let (n, rest) = (sig >> s, sig & ((1u64 << s) - 1));
         let floor = n + up;
         let code = floor + self.increments.of_u64(neg, floor & 1, rest, 1 << (s - 1));

@@ -1,6 +1,7 @@
 //! `verify all`: every command, in full or small enough for every change (`docs/kernels.md §11`).
 
 use super::{boundary, counts, ftz, properties, small, split, sweep, theorem};
+use crate::adapter::numeric;
 use crate::report::Report;
 use crate::session::Session;
 
@@ -37,10 +38,17 @@ pub fn run(session: &Session, all: &Options, mut show: impl FnMut(Report)) {
     let quick = ["--limit=40000", "--limit-others=2000", "--random=8000", "--random-policies=2"];
     show(boundary::run(session, &options(&with(&quick, &[]))));
     show(small::run(session, &options(&with(&["--oracle-every=64", "--random-policies=2"], &[]))));
-    show(sweep::run(session, &options(&with(&["--sample=1024"], &[]))));
-    for src in ["--src=i32", "--src=u32"] {
-        show(sweep::run(session, &options(&with(&[src, "--sample=1024"], &[src]))));
-    }
-    let wide = "--dst=bool,i4,i8,u8,i32,u32,i64,f32,f64";
-    show(sweep::run(session, &options(&with(&[wide, "--sample=1024"], &[wide]))));
+    let mut sweep = |more: &[&str], n: &str| {
+        let sample = format!("--sample={n}");
+        let quick: Vec<&str> = more.iter().copied().chain([sample.as_str()]).collect();
+        show(sweep::run(session, &options(&with(&quick, more))));
+    };
+    sweep(&[], "1024");
+    sweep(&["--src=i32"], "1024");
+    sweep(&["--src=u32"], "1024");
+    sweep(&["--dst=bool,i4,i8,u8,i32,u32,i64,f32,f64"], "1024");
+    sweep(&["--dst=f8e8m0", "--rounding=away,toward-zero,nearest-up"], "1024");
+    let dsts: Vec<&str> = numeric().iter().map(|dst| dst.name()).collect();
+    let policies = "--policy=nan-canonical,nan-max-signed,nan-max-positive,nan-to-int-saturate";
+    sweep(&["--nan", &format!("--dst={}", dsts.join(",")), policies], "16");
 }

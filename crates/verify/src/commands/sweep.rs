@@ -35,6 +35,9 @@ pub struct Options {
     /// Which of the blocks; another one for each destination and policy
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Of f32, only the blocks of NaN and Inf
+    #[arg(long)]
+    pub nan: bool,
 }
 
 fn parse_source(text: &str) -> Result<DType, String> {
@@ -50,6 +53,11 @@ fn parse_policy(text: &str) -> Result<CastPolicy, String> {
     found.map(|v| v.policy).ok_or_else(|| format!("known are {}", names()))
 }
 
+/// Whether a block of f32 holds NaN or Inf.
+fn is_nan_block(block: u64) -> bool {
+    block & 0x7f80 == 0x7f80
+}
+
 /// Every float of at most 19 bits.
 fn narrow_floats() -> Vec<DType> {
     numeric().into_iter().filter(|dst| dst.is_float() && dst.code_bits() <= 19).collect()
@@ -59,6 +67,7 @@ fn narrow_floats() -> Vec<DType> {
 pub fn run(session: &Session, options: &Options) -> Report {
     let start = Instant::now();
     let Options { src, sample, seed, .. } = *options;
+    let nan = options.nan && src == DType::F32;
     let dsts = if options.dst.is_empty() { narrow_floats() } else { options.dst.clone() };
     let mut runs = Vec::new();
     for &dst in &dsts {
@@ -68,19 +77,22 @@ pub fn run(session: &Session, options: &Options) -> Report {
     }
     let names: Vec<&str> = options.rounding.iter().map(|r| r.name()).collect();
     let covers = session.announce(format!(
-        "sweep: {} of {src} to {} destinations, roundings {}, {} policies, seed {seed}, levels {}",
+        "sweep: {}{} of {src} to {} destinations, roundings {}, {} policies, seed {seed}, levels {}",
         if sample == 1 { "all 2^32 elements".into() } else { format!("every {sample}-th block of 2^16 elements") },
+        if nan { " of NaN and Inf" } else { "" },
         dsts.len(),
         names.join(" "),
         options.policy.len(),
         session.level_names()
     ));
-    let bar = session.bar("sweep", runs.len() * (1 << 16) / sample as usize);
+    let n_blocks = if nan { 1 << 8 } else { 1 << 16 };
+    let bar = session.bar("sweep", runs.len() * n_blocks / sample as usize);
     let mut sheet = Sheet::default();
     for (i, &(dst, policy)) in runs.iter().enumerate() {
         let spec = spec(src, dst, policy);
         let first = (seed.wrapping_add(i as u64)) % sample;
-        let blocks: Vec<u64> = (first..1 << 16).step_by(sample as usize).collect();
+        let blocks = (first..1 << 16).step_by(sample as usize);
+        let blocks: Vec<u64> = blocks.filter(|block| !nan || is_nan_block(*block)).collect();
         let found: Vec<Sheet> = blocks
             .par_iter()
             .map(|block| {

@@ -1,0 +1,257 @@
+//! `compare` and `verify`.
+
+use crate::files::{Tensor, f32s, npy, one_tensor, safetensors};
+use crate::run::Folder;
+use serde_json::{Value, json};
+
+/// Replaces one tensor's bytes in the file of a conversion by hand: b = f8e4m3fn of a.
+fn converted(tensors: &[Tensor]) -> Folder {
+    let source = [
+        ("w", "F32", &[3u64][..], f32s(&[1.0, 465.0, -2.0])),
+        ("v", "F32", &[1], f32s(&[0.5])),
+        ("ids", "I32", &[1], vec![7, 0, 0, 0]),
+    ];
+    let folder = Folder::with("a.safetensors", &safetensors(&source, &[("k", "v")]));
+    folder.write("b.safetensors", &safetensors(tensors, &[("k", "v"), ("format", "pt")]));
+    folder
+}
+
+fn right() -> Vec<Tensor<'static>> {
+    vec![
+        ("w", "F8_E4M3", &[3], vec![0x38, 0x7e, 0xc0]),
+        ("v", "F8_E4M3", &[1], vec![0x30]),
+        ("ids", "I32", &[1], vec![7, 0, 0, 0]),
+    ]
+}
+
+#[track_caller]
+fn differences(folder: &Folder, line: &str) -> Vec<Value> {
+    let object = folder.run(&format!("verify a.safetensors b.safetensors {line} --json")).exits(1).object("verify");
+    assert_eq!(object["equal"], false);
+    object["differences"].as_array().unwrap().clone()
+}
+
+#[test]
+fn verify_accepts_what_convert_writes() {
+    let folder = converted(&right());
+    folder.run("verify a.safetensors b.safetensors --to f8e4m3fn").succeeds();
+    let object = folder.run("verify a.safetensors b.safetensors --to f8e4m3fn --json").succeeds().object("verify");
+    assert_eq!((&object["equal"], &object["tensors"], &object["elements"]), (&json!(true), &json!(3), &json!(5)));
+    assert_eq!(folder.run("verify a.safetensors b.safetensors --to f8e4m3fn --quiet").succeeds().out, "");
+    for (i, options) in [
+        "--to bf16",
+        "--to f4e2m1 --keep w --keep v",
+        "--to f8e8m0 --round-mode nearest --saturate false",
+        "--rule *=i8 --spec ieee --int-overflow saturate",
+        "--to f16 --spec ieee --rounding odd --subnormals flush",
+        "--from f32 --rule ids=bf16",
+        "--to f6e2m3 --keep w --keep v",
+        "--to bf16 --nan canonical --keep *s",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        folder.run(&format!("convert a.safetensors c{i}.safetensors {options}")).succeeds();
+        folder.run(&format!("verify a.safetensors c{i}.safetensors {options}")).succeeds();
+    }
+}
+
+#[test]
+fn verify_names_a_wrong_element() {
+    let mut wrong = right();
+    wrong[0].3 = vec![0x38, 0x7f, 0xc1];
+    let folder = converted(&wrong);
+    let all = differences(&folder, "--to f8e4m3fn");
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert_eq!((&all[0]["tensor"], &all[0]["count"]), (&json!("w"), &json!(2)));
+    let first = &all[0]["first"];
+    assert_eq!([&first["index"], &first["expected"], &first["actual"]], [&json!(1), &json!("0x7e"), &json!("0x7f")]);
+    assert_eq!(first["source"], "0x43e88000");
+    let text = folder.run("verify a.safetensors b.safetensors --to f8e4m3fn").exits(1).out;
+    for word in ["\"w\"", "is 1:", "0x7e", "0x7f", "0x43e88000"] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+    // The same file is right without saturation, but for its last element.
+    let other = differences(&folder, "--to f8e4m3fn --saturate false");
+    assert_eq!((&other[0]["count"], &other[0]["first"]["index"]), (&json!(1), &json!(2)));
+    // A copied tensor is compared too.
+    let mut wrong = right();
+    wrong[2].3 = vec![8, 0, 0, 0];
+    assert_eq!(differences(&converted(&wrong), "--to f8e4m3fn")[0]["tensor"], "ids");
+}
+
+#[test]
+fn bits_in_json_have_all_their_digits() {
+    // interfaces.md §6, as everywhere else.
+    let mut wrong = right();
+    wrong[1].3 = vec![0x01];
+    let first = &differences(&converted(&wrong), "--to f8e4m3fn")[0]["first"];
+    assert_eq!((&first["actual"], &first["expected"]), (&json!("0x01"), &json!("0x30")));
+}
+
+/// (what is wrong with the second file, its tensors, the kind of difference, the tensor named)
+#[test]
+fn verify_finds_wrong_structure() {
+    let mut dtype = right();
+    dtype[1] = ("v", "F8_E5M2", &[1], vec![0x30]);
+    let mut shape = right();
+    shape[0].2 = &[3, 1];
+    let mut extra = right();
+    extra.push(("more", "U8", &[1], vec![0]));
+    let mut renamed = right();
+    renamed[1].0 = "vv";
+    for (what, tensors, kind, tensor) in [
+        ("dropped", right()[..2].to_vec(), "missing", "ids"),
+        ("extra", extra, "extra", "more"),
+        ("dtype", dtype, "header", "v"),
+        ("shape", shape, "header", "w"),
+        ("renamed", renamed, "missing", "v"),
+    ] {
+        let all = differences(&converted(&tensors), "--to f8e4m3fn");
+        assert!(all.iter().any(|d| d["kind"] == kind && d["tensor"] == tensor), "{what}: {all:?}");
+    }
+    let folder = converted(&right());
+    folder.write("b.safetensors", &safetensors(&right(), &[("k", "other"), ("format", "pt")]));
+    assert_eq!(differences(&folder, "--to f8e4m3fn")[0]["kind"], "metadata");
+}
+
+/// The same for a file of one tensor.
+#[test]
+fn verify_finds_wrong_structure_around_one_tensor() {
+    let folder = Folder::with("a.safetensors", &one_tensor(&[1.0]));
+    let one = ("w", "F32", &[1u64][..], f32s(&[1.0]));
+    for (what, tensors) in [
+        ("extra", vec![one.clone(), ("x", "F32", &[1], f32s(&[1.0]))]),
+        ("renamed", vec![("x", "F32", &[1], f32s(&[1.0]))]),
+        ("none", vec![]),
+    ] {
+        folder.write("b.safetensors", &safetensors(&tensors, &[("format", "pt")]));
+        let ran = folder.run("verify a.safetensors b.safetensors --to f32");
+        assert_eq!(ran.code, Some(1), "{what}: {}{}", ran.out, ran.err);
+    }
+    folder.write("empty.safetensors", &safetensors(&[], &[]));
+    folder.write("b.safetensors", &safetensors(&[one], &[("format", "pt")]));
+    folder.run("verify empty.safetensors b.safetensors --to f32").exits(1);
+}
+
+#[test]
+fn verify_arrays() {
+    let folder = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[1.0, 465.0])));
+    for to in ["f8e4m3fn", "f8e5m2", "bf16", "i4", "f64", "bool", "u8"] {
+        folder.run(&format!("convert a.npy {to}.npy --to {to} --quiet")).succeeds();
+        folder.run(&format!("verify a.npy {to}.npy --to {to}")).succeeds();
+    }
+    folder.run("convert a.npy tf32.npy --to tf32 --spec ieee --quiet").succeeds();
+    folder.run("verify a.npy tf32.npy --to tf32 --spec ieee").succeeds();
+    folder.run("convert a.npy c.safetensors --to f8e4m3fn --quiet").succeeds();
+    folder.run("verify a.npy c.safetensors --to f8e4m3fn").succeeds();
+    // A file of another type is a difference, whatever its width.
+    for (file, to) in [("f64", "f8e4m3fn"), ("f8e4m3fn", "f64"), ("u8", "i4"), ("bf16", "i4")] {
+        let ran = folder.run(&format!("verify a.npy {file}.npy --to {to}"));
+        assert_eq!(ran.code, Some(1), "{file} as {to}: {}{}", ran.out, ran.err);
+    }
+}
+
+/// An archive does not say which narrow type its members are, and need not.
+#[test]
+fn verify_archives() {
+    let two = [("p", "F32", &[2u64][..], f32s(&[1.0, 465.0])), ("q", "F32", &[1], f32s(&[-2.0]))];
+    let folder = Folder::with("a.safetensors", &safetensors(&two, &[]));
+    for to in ["f16", "f8e4m3fn", "i4"] {
+        folder.run(&format!("convert a.safetensors {to}.npz --rule *={to} --quiet")).succeeds();
+        folder.run(&format!("verify a.safetensors {to}.npz --rule *={to}")).succeeds();
+    }
+}
+
+/// checkpoints.md §10 does not make verification of many small tensors slow.
+#[test]
+fn verify_many_small_tensors() {
+    let names: Vec<String> = (0..2000).map(|i| format!("t{i:04}")).collect();
+    let tensors: Vec<Tensor> = names.iter().map(|n| (n.as_str(), "BF16", &[1u64][..], vec![0x80, 0x3f])).collect();
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    folder.run("convert a.safetensors b.safetensors --to f8e4m3fn --quiet").succeeds();
+    let begin = std::time::Instant::now();
+    folder.run("verify a.safetensors b.safetensors --to f8e4m3fn").succeeds();
+    assert!(begin.elapsed().as_secs_f64() < 3.0, "{:?} for 2000 elements", begin.elapsed());
+}
+
+#[test]
+fn verify_needs_the_options_of_the_conversion() {
+    let folder = converted(&right());
+    folder.run("verify a.safetensors b.safetensors").fails(2, &["--to"]);
+    folder.run("verify a.safetensors b.safetensors --to f8e4m3fn --rule no*=f16").fails(2, &["no*"]);
+    folder.run("verify a.safetensors b.safetensors --to f16 --rounding up").fails(2, &["--rounding"]);
+    folder.run("verify a.safetensors missing.safetensors --to f16").fails(4, &["missing.safetensors"]);
+    folder.write("bad.safetensors", b"x");
+    folder.run("verify a.safetensors bad.safetensors --to f16").fails(3, &["bad.safetensors"]);
+}
+
+fn pair(a: &[Tensor], b: &[Tensor]) -> Folder {
+    let folder = Folder::with("a.safetensors", &safetensors(a, &[]));
+    folder.write("b.safetensors", &safetensors(b, &[]));
+    folder
+}
+
+#[test]
+fn compare_across_types() {
+    let a = [("w", "F32", &[3u64][..], f32s(&[1.0, 465.0, f32::NAN]))];
+    let b = [("w", "F8_E4M3", &[3u64][..], vec![0x38, 0x7e, 0x7f])];
+    let folder = pair(&a, &b);
+    let object = folder.run("compare a.safetensors b.safetensors --json").succeeds().object("compare");
+    let row = &object["tensors"][0];
+    assert_eq!((&row["elements"], &row["exact"], &row["inexact"]), (&json!(3), &json!(2), &json!(1)));
+    assert_eq!((&row["max_abs_error"], &row["index_max_abs"]), (&json!(17.0), &json!(1)));
+    assert_eq!(object["equal"], false);
+    let text = folder.run("compare a.safetensors b.safetensors").succeeds().out;
+    assert!(text.contains("f32 | f8e4m3fn") && text.contains("different"), "{text}");
+    assert_eq!(folder.run("compare a.safetensors b.safetensors --quiet").succeeds().out, "");
+    let same = folder.run("compare a.safetensors a.safetensors --json").succeeds().object("compare");
+    assert_eq!(same["equal"], true);
+}
+
+#[test]
+fn compare_fails_on_request_only() {
+    let a = [("w", "F32", &[2u64][..], f32s(&[1.0, 2.0]))];
+    let b = [("w", "F32", &[2u64][..], f32s(&[1.5, f32::NAN]))];
+    let folder = pair(&a, &b);
+    for (options, code) in [
+        ("", 0),
+        ("--fail-on inexact", 1),
+        ("--fail-on inexact=1", 1),
+        ("--fail-on inexact=2", 0),
+        ("--fail-on nan", 1),
+        ("--fail-on nan=1", 0),
+        ("--fail-on inf", 0),
+        ("--fail-on zork", 2),
+    ] {
+        folder.run(&format!("compare a.safetensors b.safetensors --quiet {options}")).exits(code);
+    }
+}
+
+#[test]
+fn compare_names_what_cannot_be_compared() {
+    let f = |v: f32| f32s(&[v]);
+    let a = [("x", "F32", &[1u64][..], f(1.0)), ("only-a", "F32", &[1], f(1.0)), ("s", "F32", &[1], f(1.0))];
+    let b = [("x", "F32", &[1u64][..], f(1.0)), ("only-b", "F32", &[1], f(1.0)), ("s", "F32", &[1, 1], f(1.0))];
+    let folder = pair(&a, &b);
+    let object = folder.run("compare a.safetensors b.safetensors --json").succeeds().object("compare");
+    assert_eq!((&object["only_first"], &object["only_second"]), (&json!(["only-a"]), &json!(["only-b"])));
+    assert_eq!(object["incomparable"][0]["name"], "s");
+    assert_eq!(object["equal"], false);
+    let text = folder.run("compare a.safetensors b.safetensors").succeeds().out;
+    for word in ["only-a", "only-b", "[1, 1]", "different"] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+    folder.run("compare a.safetensors b.safetensors --fail-on inexact=9").exits(1);
+}
+
+#[test]
+fn compare_arrays() {
+    let folder = Folder::with("a.npy", &npy("<V1", 2, &[0x38, 0x7e]));
+    folder.write("b.npy", &npy("<f4", 2, &f32s(&[1.0, 448.0])));
+    folder.run("compare a.npy b.npy").fails(2, &["a.npy", "--from"]);
+    let ran = folder.run("compare a.npy b.npy --from f8e4m3fn --json").succeeds();
+    assert_eq!(ran.object("compare")["equal"], true);
+    let ran = folder.run("compare b.npy a.npy --to f8e5m2 --json").succeeds();
+    assert_eq!(ran.object("compare")["equal"], false);
+}

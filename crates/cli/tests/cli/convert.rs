@@ -1,0 +1,199 @@
+//! `convert`: what comes out, and the options that do not choose values.
+
+use crate::files::{Parsed, f32s, npy, npy_parts, one_tensor, safetensors};
+use crate::run::Folder;
+use serde_json::json;
+
+/// Codes by hand: 1.0 and -2.0 in types of each width.
+#[test]
+fn one_array_to_every_width() {
+    let folder = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[1.0, -2.0])));
+    let rows: [(&str, &str, &[u8]); 12] = [
+        ("f16", "<f2", &[0x00, 0x3c, 0x00, 0xc0]),
+        ("bf16", "<V2", &[0x80, 0x3f, 0x00, 0xc0]),
+        ("f64", "<f8", &[0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0, 0, 0, 0, 0, 0, 0x00, 0xc0]),
+        ("f8e5m2", "<f1", &[0x3c, 0xc0]),
+        ("f8e4m3fn", "<V1", &[0x38, 0xc0]),
+        ("f6e3m2", "<V1", &[0x0c, 0x30]),
+        ("f4e2m1", "<V1", &[0x2, 0xc]),
+        ("i8", "|i1", &[1, 0xfe]),
+        ("i4", "<V1", &[1, 0xe]),
+        ("i64", "<i8", &[1, 0, 0, 0, 0, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]),
+        ("u16", "<u2", &[1, 0, 0xfe, 0xff]),
+        ("bool", "|b1", &[1, 1]),
+    ];
+    for (to, descr, bytes) in rows {
+        folder.run(&format!("convert a.npy {to}.npy --to {to}")).succeeds();
+        let file = folder.read(&format!("{to}.npy"));
+        assert_eq!(npy_parts(&file), (descr.to_string(), bytes), "{to}");
+    }
+}
+
+#[test]
+fn narrow_floats_are_packed_in_safetensors() {
+    // checkpoints.md §1.4: F4 low nibble first; F6 as one little-endian bit stream, four elements in three bytes.
+    let folder = Folder::with("a.safetensors", &one_tensor(&[0.5, 1.0, -1.5, 6.0]));
+    let rows: [(&str, &str, &[u8]); 3] = [
+        ("f4e2m1", "F4", &[0x21, 0x7b]),
+        // 4 | 8 << 6 | 44 << 12 | 28 << 18 for E2M3 codes of 0.5, 1, -1.5, 6.
+        ("f6e2m3", "F6_E2M3", &[0x04, 0xc2, 0x72]),
+        // 8 | 12 << 6 | 46 << 12 | 22 << 18 for E3M2 codes.
+        ("f6e3m2", "F6_E3M2", &[0x08, 0xe3, 0x5a]),
+    ];
+    for (to, dtype, bytes) in rows {
+        folder.run(&format!("convert a.safetensors {to}.safetensors --to {to}")).succeeds();
+        let result = Parsed::new(&folder.read(&format!("{to}.safetensors")));
+        assert_eq!((result.dtype("w"), result.bytes("w")), (dtype, bytes));
+        assert_eq!(result.shape("w"), &json!([4]));
+    }
+    folder.write("odd.safetensors", &safetensors(&[("w", "F32", &[2, 3], f32s(&[0.0; 6]))], &[]));
+    folder.run("convert odd.safetensors o.safetensors --to f4e2m1").fails(3, &["\"w\"", "odd"]);
+    folder.write("five.safetensors", &one_tensor(&[0.0; 5]));
+    folder.run("convert five.safetensors o.safetensors --to f6e2m3").fails(3, &["\"w\""]);
+    assert!(!folder.names().contains(&"o.safetensors".to_string()));
+}
+
+#[test]
+fn f6_is_read_with_a_warning() {
+    // checkpoints.md §1.4: no public convention exists for the packing.
+    let folder = Folder::with("a.safetensors", &safetensors(&[("w", "F6_E2M3", &[4], vec![0x04, 0xc2, 0x72])], &[]));
+    let ran = folder.run("convert a.safetensors b.safetensors --to f32").exits(0);
+    assert_eq!(Parsed::new(&folder.read("b.safetensors")).bytes("w"), f32s(&[0.5, 1.0, -1.5, 6.0]));
+    assert!(ran.err.contains("F6") || ran.err.contains("f6e2m3"), "no warning: {:?}", ran.err);
+}
+
+#[test]
+fn metadata_and_order_are_kept() {
+    let tensors = [
+        ("z", "F32", &[1u64][..], f32s(&[1.0])),
+        ("a", "F32", &[1], f32s(&[2.0])),
+        ("m", "I32", &[1], vec![7, 0, 0, 0]),
+    ];
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[("note", "x\ny"), ("alpha", "1")]));
+    folder.run("convert a.safetensors b.safetensors --to bf16 --keep a").succeeds();
+    let result = Parsed::new(&folder.read("b.safetensors"));
+    // z takes two bytes, so a would start at 2: the canonical order of §1.5 (F32, I32, BF16) is used instead.
+    assert_eq!(result.names(), ["a", "m", "z"]);
+    assert_eq!(result.metadata(), &json!({ "alpha": "1", "format": "pt", "note": "x\ny" }));
+    assert_eq!(result.metadata().as_object().unwrap().keys().collect::<Vec<_>>(), ["alpha", "format", "note"]);
+    folder.run("convert a.safetensors c.safetensors --to f64").succeeds();
+    assert_eq!(Parsed::new(&folder.read("c.safetensors")).names(), ["z", "a", "m"]);
+}
+
+#[test]
+fn format_is_added_but_not_replaced() {
+    for (metadata, expected) in
+        [(&[][..], json!({ "format": "pt" })), (&[("format", "mlx")][..], json!({ "format": "mlx" }))]
+    {
+        let folder = Folder::with("a.safetensors", &safetensors(&[("w", "F32", &[], f32s(&[1.0]))], metadata));
+        folder.run("convert a.safetensors b.safetensors --to f16").succeeds();
+        assert_eq!(Parsed::new(&folder.read("b.safetensors")).metadata(), &expected);
+    }
+}
+
+#[test]
+fn empty_tensors_and_files() {
+    let folder = Folder::with("a.safetensors", &safetensors(&[("w", "F32", &[0, 3], vec![])], &[]));
+    folder.run("convert a.safetensors b.safetensors --to f4e2m1 --dry-run").exits(0);
+    folder.run("convert a.safetensors b.safetensors --to f16").succeeds();
+    assert_eq!(Parsed::new(&folder.read("b.safetensors")).shape("w"), &json!([0, 3]));
+    folder.write("none.safetensors", &safetensors(&[], &[]));
+    folder.run("convert none.safetensors n.safetensors --to f16").succeeds();
+    assert!(Parsed::new(&folder.read("n.safetensors")).names().is_empty());
+}
+
+#[test]
+fn between_containers() {
+    // interfaces.md §4: an array in safetensors keeps its name or is `data`; one tensor to .npy, many to .npz.
+    let folder = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[1.0, 2.0])));
+    folder.run("convert a.npy b.safetensors --to f16").succeeds();
+    let result = Parsed::new(&folder.read("b.safetensors"));
+    assert_eq!((result.names(), result.dtype("data")), (vec!["data"], "F16"));
+    folder.run("convert b.safetensors c.npy --to f32").succeeds();
+    assert_eq!(folder.read("c.npy")[128..], f32s(&[1.0, 2.0]));
+
+    let two = [("a/b", "F32", &[1u64][..], f32s(&[1.0])), ("c", "F32", &[1], f32s(&[2.0]))];
+    folder.write("two.safetensors", &safetensors(&two, &[]));
+    folder.run("convert two.safetensors two.npy --to f16").fails(2, &["two.npy", ".npz"]);
+    folder.run("convert two.safetensors two.npz --to f16").succeeds();
+    folder.run("convert two.npz back.safetensors --to f32").succeeds();
+    let back = Parsed::new(&folder.read("back.safetensors"));
+    assert_eq!((back.names(), back.bytes("c")), (vec!["a/b", "c"], &f32s(&[2.0])[..]));
+    folder.run("convert a.npy i.safetensors --to i4").fails(2, &["i4", "safetensors"]);
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let folder = Folder::with("a.safetensors", &one_tensor(&[1.0, 465.0]));
+    let ran = folder.run("convert a.safetensors b.safetensors --to f8e4m3fn --dry-run --report r.json").succeeds();
+    assert!(ran.out.contains("dry run"), "{}", ran.out);
+    assert_eq!(folder.names(), ["a.safetensors"]);
+    let plan = folder.run("convert a.safetensors b.safetensors --to f8e4m3fn --dry-run --json").succeeds();
+    let plan = plan.object("convert");
+    assert_eq!(plan["dry_run"], true);
+    let expected = json!({ "name": "w", "shape": [2], "from": "f32", "to": "f8e4m3fn", "converted": true,
+        "elements": 2, "bytes_in": 8, "bytes_out": 2 });
+    assert_eq!(plan["tensors"], json!([expected]));
+    assert_eq!(folder.names(), ["a.safetensors"]);
+}
+
+/// A plan that cannot be carried out is no plan.
+#[test]
+fn a_dry_run_refuses_what_the_run_would() {
+    let two = [("a", "F32", &[1u64][..], f32s(&[1.0])), ("b", "F32", &[1], f32s(&[2.0]))];
+    let folder = Folder::with("two.safetensors", &safetensors(&two, &[]));
+    folder.write("odd.safetensors", &safetensors(&[("w", "F32", &[2, 3], f32s(&[0.0; 6]))], &[]));
+    folder.write("x.npy", b"old");
+    for (line, code) in [
+        ("convert two.safetensors two.npy --to f16", 2),
+        ("convert odd.safetensors o.safetensors --to f4e2m1", 3),
+        ("convert odd.safetensors o.safetensors --to f16 --max-memory 7", 2),
+        ("convert odd.safetensors x.npy --to f16", 2),
+        ("convert odd.safetensors o.safetensors --to f16 --rule no=f32", 2),
+        ("convert odd.safetensors missing/o.safetensors --to f16", 4),
+    ] {
+        folder.run(line).exits(code);
+        folder.run(&format!("{line} --dry-run")).exits(code);
+    }
+}
+
+#[test]
+fn threads_and_memory_change_nothing() {
+    let values: Vec<f32> = (0..500_001u32).map(|i| f32::from_bits(i.wrapping_mul(2_654_435_761))).collect();
+    let folder = Folder::with("a.npy", &npy("<f4", values.len(), &f32s(&values)));
+    let mut results = Vec::new();
+    for (i, options) in
+        ["--threads 1", "--threads 4", "--threads 4 --max-memory 3MiB", "--threads 1 --max-memory 1GiB", "--threads 3"]
+            .into_iter()
+            .enumerate()
+    {
+        let line = format!("convert a.npy b{i}.npy --to f8e4m3fn --report r{i}.json --quiet {options}");
+        folder.run(&line).succeeds();
+        let mut report = folder.json(&format!("r{i}.json"));
+        report.as_object_mut().unwrap().remove("destination");
+        results.push((folder.read(&format!("b{i}.npy")), report));
+    }
+    assert!(results.iter().all(|r| *r == results[0]));
+}
+
+#[test]
+fn sizes_and_counts_on_the_command_line() {
+    let folder = Folder::with("a.npy", &npy("<f4", 1, &f32s(&[1.0])));
+    for (i, size) in ["4194304", "4MiB", "4mib", "1GiB", "8MB", "4000kB", "8192KiB", "0.5GB"].into_iter().enumerate() {
+        folder.run(&format!("convert a.npy s{i}.npy --to f16 --max-memory {size}")).succeeds();
+    }
+    for wrong in ["", "4 parsecs", "MiB", "-1", "1e3", "7"] {
+        folder.run_args(["convert", "a.npy", "x.npy", "--to", "f16", "--max-memory", wrong]).exits(2);
+    }
+    for wrong in ["0", "-1", "x"] {
+        folder.run_args(["convert", "a.npy", "x.npy", "--to", "f16", "--threads", wrong]).exits(2);
+    }
+    assert!(!folder.path("x.npy").exists());
+}
+
+#[test]
+fn quiet_prints_nothing() {
+    let folder = Folder::with("a.npy", &npy("<f4", 1, &f32s(&[1.0])));
+    let ran = folder.run("convert a.npy b.npy --to f16 --quiet").succeeds();
+    assert_eq!(ran.out, "");
+}

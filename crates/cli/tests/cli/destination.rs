@@ -1,0 +1,131 @@
+//! Destinations: what may be replaced, what is followed, what is refused (`docs/interfaces.md §3, §5`).
+
+use crate::files::{Parsed, one_tensor};
+use crate::run::Folder;
+use std::fs::{create_dir, hard_link, symlink_metadata};
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+fn folder() -> Folder {
+    Folder::with("a.safetensors", &one_tensor(&[1.0, 2.0]))
+}
+
+#[track_caller]
+fn is_f16(folder: &Folder, name: &str) {
+    assert_eq!(Parsed::new(&folder.read(name)).dtype("w"), "F16");
+}
+
+#[test]
+fn an_existing_file_needs_force() {
+    let folder = folder();
+    folder.write("b.safetensors", b"old");
+    std::fs::set_permissions(folder.path("b.safetensors"), PermissionsExt::from_mode(0o640)).unwrap();
+    for extra in ["", "--dry-run", "--json"] {
+        let line = format!("convert a.safetensors b.safetensors --to f16 {extra}");
+        let ran = folder.run(&line).exits(2);
+        assert!(ran.err.contains("b.safetensors") && ran.err.contains("--force"), "{}", ran.err);
+        assert_eq!(folder.read("b.safetensors"), b"old");
+    }
+    folder.run("convert a.safetensors b.safetensors --to f16 --force --dry-run").succeeds();
+    assert_eq!(folder.read("b.safetensors"), b"old");
+    folder.run("convert a.safetensors b.safetensors --to f16 --force").succeeds();
+    is_f16(&folder, "b.safetensors");
+    // checkpoints.md §2.8: the mode of the file that it replaces.
+    assert_eq!(symlink_metadata(folder.path("b.safetensors")).unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(folder.names(), ["a.safetensors", "b.safetensors"]);
+}
+
+#[test]
+fn the_source_is_no_destination() {
+    let folder = folder();
+    symlink("a.safetensors", folder.path("soft.safetensors")).unwrap();
+    hard_link(folder.path("a.safetensors"), folder.path("hard.safetensors")).unwrap();
+    create_dir(folder.path("d")).unwrap();
+    symlink("../a.safetensors", folder.path("d/soft.safetensors")).unwrap();
+    let (before, content) = (folder.names(), folder.read("a.safetensors"));
+    for (src, dst) in [
+        ("a", "a"),
+        ("a", "./a"),
+        ("a", "d/../a"),
+        ("a", "soft"),
+        ("soft", "a"),
+        ("a", "hard"),
+        ("hard", "soft"),
+        ("a", "d/soft"),
+    ] {
+        for force in ["", "--force", "--force --dry-run"] {
+            let line = format!("convert {src}.safetensors {dst}.safetensors --to f16 {force}");
+            folder.run(&line).fails(2, &[&format!("{dst}.safetensors"), "same file"]);
+            assert_eq!((folder.names(), folder.read("a.safetensors")), (before.clone(), content.clone()), "{line}");
+        }
+    }
+}
+
+#[test]
+fn folders_and_devices_are_not_replaced() {
+    let folder = folder();
+    create_dir(folder.path("d.safetensors")).unwrap();
+    symlink("d.safetensors", folder.path("to-d.safetensors")).unwrap();
+    symlink("/dev/null", folder.path("null.safetensors")).unwrap();
+    let before = folder.names();
+    for dst in ["d", "to-d", "null"] {
+        for force in ["", "--force", "--dry-run", "--force --dry-run"] {
+            let line = format!("convert a.safetensors {dst}.safetensors --to f16 {force}");
+            folder.run(&line).fails(2, &[&format!("{dst}.safetensors")]);
+            assert_eq!(folder.names(), before, "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_missing_folder_is_a_failure_of_the_system() {
+    let folder = folder();
+    folder.write("file", b"");
+    folder.run("convert a.safetensors no/b.safetensors --to f16").fails(4, &["no/b.safetensors"]);
+    folder.run("convert a.safetensors file/b.safetensors --to f16").fails(4, &["file/b.safetensors"]);
+    assert_eq!(folder.names(), ["a.safetensors", "file"]);
+}
+
+#[test]
+fn an_unknown_kind_is_a_wrong_command_line() {
+    let folder = folder();
+    for dst in ["b", "b.txt", "b.safetensors.bak", ".npy", "b/"] {
+        folder.run(&format!("convert a.safetensors {dst} --to f16")).fails(2, &[dst]);
+    }
+    assert_eq!(folder.names(), ["a.safetensors"]);
+}
+
+/// interfaces.md §3: a path given on the command line is followed.
+#[test]
+fn links_are_followed() {
+    let folder = folder();
+    create_dir(folder.path("store")).unwrap();
+    symlink("store/real.safetensors", folder.path("link.safetensors")).unwrap();
+    symlink("link.safetensors", folder.path("link2.safetensors")).unwrap();
+    let is_link = |name: &str| symlink_metadata(folder.path(name)).unwrap().is_symlink();
+
+    folder.run("convert a.safetensors link2.safetensors --to f16").succeeds();
+    is_f16(&folder, "store/real.safetensors");
+    assert!(is_link("link.safetensors") && is_link("link2.safetensors"));
+
+    folder.run("convert a.safetensors link.safetensors --to f64").fails(2, &["link.safetensors", "--force"]);
+    folder.run("convert a.safetensors link.safetensors --to f64 --force").succeeds();
+    assert_eq!(Parsed::new(&folder.read("store/real.safetensors")).dtype("w"), "F64");
+    assert!(is_link("link.safetensors"));
+
+    folder.run("convert link.safetensors back.safetensors --to f32").succeeds();
+    assert_eq!(
+        folder.read("back.safetensors").len(),
+        8 + Parsed::new(&folder.read("back.safetensors")).bytes("w").len()
+            + u64::from_le_bytes(folder.read("back.safetensors")[..8].try_into().unwrap()) as usize
+    );
+    assert_eq!(std::fs::read_dir(folder.path("store")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_report_through_a_link() {
+    let folder = folder();
+    create_dir(folder.path("store")).unwrap();
+    symlink("store/r.json", folder.path("r.json")).unwrap();
+    folder.run("convert a.safetensors b.safetensors --to f16 --report r.json").succeeds();
+    assert_eq!(folder.json("store/r.json")["command"], "convert");
+}

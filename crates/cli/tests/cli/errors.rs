@@ -1,0 +1,117 @@
+//! The form of errors and of JSON (`docs/interfaces.md §5, §6`), whatever the command.
+
+use crate::files::{npy, one_tensor};
+use crate::run::Folder;
+use serde_json::Value;
+
+/// (line, exit code)
+const WRONG: [(&str, i32); 16] = [
+    ("inspect missing.npy", 4),
+    ("inspect bad.npy", 3),
+    ("inspect a.txt", 2),
+    ("convert a.safetensors a.safetensors --to f16", 2),
+    ("convert a.safetensors b.safetensors", 2),
+    ("convert a.safetensors b.safetensors --to f16 --spec zork", 2),
+    ("convert a.safetensors b.safetensors --to i8 --spec ieee --int-overflow error", 3),
+    ("verify a.safetensors missing.safetensors --to f16", 4),
+    ("compare a.safetensors missing.safetensors", 4),
+    ("explain zork --to f16", 2),
+    ("man zork", 2),
+    // What the parser of the command line finds is no different.
+    ("convert a.safetensors b.safetensors --to zork", 2),
+    ("convert a.safetensors b.safetensors --to f16 --zork", 2),
+    ("convert a.safetensors", 2),
+    ("formats f8e4m3", 2),
+    ("convert a.safetensors b.safetensors --to f16 --max-memory 5parsecs", 2),
+];
+
+fn folder() -> Folder {
+    let folder = Folder::with("a.safetensors", &one_tensor(&[1000.0]));
+    folder.write("bad.npy", b"no");
+    folder
+}
+
+#[test]
+fn an_error_is_one_line() {
+    let folder = folder();
+    for (line, code) in WRONG {
+        folder.run(line).fails(code, &["truecast: "]);
+    }
+}
+
+#[test]
+fn an_error_is_one_object_with_json() {
+    let folder = folder();
+    for (line, code) in WRONG {
+        for line in [format!("--json {line}"), format!("{line} --json")] {
+            let ran = folder.run(&line).exits(code);
+            assert_eq!(ran.out, "", "{line}");
+            let object: Value = serde_json::from_str(&ran.err).unwrap_or_else(|e| panic!("{line}: {e}: {}", ran.err));
+            assert_eq!(object["truecast"], env!("CARGO_PKG_VERSION"), "{line}");
+            assert_eq!(object["exit_code"], code, "{line}");
+            assert!(!object["error"].as_str().unwrap().is_empty(), "{line}");
+        }
+    }
+}
+
+#[test]
+fn an_error_is_one_line_whatever_the_path() {
+    let name = "new\nline\u{1b}[2J";
+    let (source, other) = (format!("{name}.safetensors"), format!("{name}.b.safetensors"));
+    let folder = Folder::with(&source, &one_tensor(&[1000.0]));
+    folder.write(&other, &one_tensor(&[1.0]));
+    for (args, code) in [
+        (vec!["convert", &source, &format!("{name}.xyz"), "--to", "f16"], 2),
+        (vec!["convert", &source, &source, "--to", "f16"], 2),
+        (vec!["convert", &source, &other, "--to", "f16"], 2),
+        (vec!["convert", &source, "b.safetensors", "--to", "f16", "--rule", "no=f16"], 2),
+        (vec!["convert", &source, "b.safetensors", "--to", "f16", "--rule", "n\no=f16"], 2),
+        (vec!["convert", &source, "b.safetensors", "--from", "f8e4m3fn", "--to", "f16"], 2),
+        (vec!["convert", &source, "b.npy", "--to", "nf4"], 3),
+        (vec!["convert", &source, "b.npy", "--to", "i8", "--spec", "ieee", "--int-overflow", "error"], 3),
+        (vec!["inspect", "missing\n.npy"], 4),
+        (vec!["explain", "1\n2", "--to", "f16"], 2),
+    ] {
+        folder.run_args(args).fails(code, &[] as &[&str]);
+    }
+    // What is printed about success cannot move the cursor either.
+    let result = format!("{name}.c.safetensors");
+    let ran = folder.run_args(["convert", &source, &result, "--to", "f16"]).succeeds();
+    assert!(!ran.out.contains('\u{1b}'), "{:?}", ran.out);
+}
+
+#[test]
+fn one_object_on_everything_that_prints() {
+    let folder = folder();
+    folder.write("b.safetensors", &one_tensor(&[1000.0]));
+    for (line, command) in [
+        ("inspect a.safetensors", "inspect"),
+        ("inspect a.safetensors --stats --quiet", "inspect"),
+        ("convert a.safetensors c.safetensors --to f16", "convert"),
+        ("convert a.safetensors d.safetensors --to f16 --dry-run", "convert"),
+        ("convert a.safetensors e.safetensors --to f16 --quiet", "convert"),
+        ("verify a.safetensors b.safetensors --to f32", "verify"),
+        ("compare a.safetensors b.safetensors", "compare"),
+        ("explain 1 --to f16", "explain"),
+        ("formats", "formats"),
+        ("formats f16", "formats"),
+    ] {
+        folder.run(&format!("{line} --json")).succeeds().object(command);
+    }
+    folder.run("--json formats").succeeds().object("formats");
+}
+
+/// More threads than the system gives are an error of the system, not a panic. The memory that stacks may take is
+/// limited so that few threads come into being.
+#[test]
+fn threads_that_cannot_be_had() {
+    let folder = Folder::with("a.npy", &npy("<f4", 1, &[0; 4]));
+    let script = format!(
+        "ulimit -v 400000; exec {} convert a.npy b.npy --to f16 --threads 1000",
+        env!("CARGO_BIN_EXE_truecast")
+    );
+    let output = std::process::Command::new("sh").args(["-c", &script]).current_dir(folder.path("")).output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!err.contains("panicked"), "{err}");
+    assert!(matches!(output.status.code(), Some(0 | 2 | 4)), "{:?} {err}", output.status);
+}

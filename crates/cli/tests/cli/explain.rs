@@ -1,0 +1,243 @@
+//! `explain`.
+
+use crate::run::Folder;
+use serde_json::{Value, json};
+
+#[track_caller]
+fn explained(line: &str) -> Value {
+    Folder::new().run(&format!("explain {line} --json")).succeeds().object("explain")
+}
+
+/// (spec, attributes, bits, value) of every result.
+fn results(object: &Value) -> Vec<[String; 4]> {
+    let text = |v: &Value| v.as_str().unwrap().to_string();
+    let row = |r: &Value| [text(&r["spec"]), text(&r["attributes"]), text(&r["bits"]), text(&r["value"])];
+    object["results"].as_array().unwrap().iter().map(row).collect()
+}
+
+#[track_caller]
+fn result(object: &Value, spec: &str, attributes: &str) -> (String, String) {
+    let all = results(object);
+    let found = all.iter().find(|r| r[0] == spec && r[1] == attributes);
+    let [_, _, bits, value] = found.unwrap_or_else(|| panic!("no {spec} {attributes} in {all:?}"));
+    (bits.clone(), value.to_lowercase())
+}
+
+fn pair(bits: &str, value: &str) -> (String, String) {
+    (bits.into(), value.into())
+}
+
+#[test]
+fn the_value_of_the_acceptance_line() {
+    let ran = Folder::new().run("explain 465 --to f8e4m3fn").succeeds();
+    let line = |words: &[&str]| {
+        let found = ran.out.lines().any(|l| words.iter().all(|w| l.contains(w)));
+        assert!(found, "no line with {words:?} in\n{}", ran.out);
+    };
+    line(&["onnx@28", "saturate=1", "0x7e", "448"]);
+    line(&["onnx@28", "saturate=0", "0x7f", "nan"]);
+    line(&["below", "448", "0x7e", "0 1111 110"]);
+    line(&["480", "0x7f", "nan"]);
+    line(&["midpoint", "464"]);
+    line(&["tie at 464", "even code 0x7e"]);
+    line(&["f32", "0x43e88000", "0 10000111 11010001000000000000000"]);
+
+    let object = explained("465 --to f8e4m3fn");
+    assert_eq!(result(&object, "onnx", "saturate=1"), pair("0x7e", "448"));
+    assert_eq!(result(&object, "onnx", "saturate=0"), pair("0x7f", "nan"));
+    let near = &object["neighbours"];
+    assert_eq!(near["below"], json!({ "bits": "0x7e", "value": "448" }));
+    assert_eq!(near["above"], Value::Null);
+    assert_eq!((&near["beyond"]["value"], &near["beyond"]["code"]["bits"]), (&json!("480"), &json!("0x7f")));
+    assert_eq!(near["midpoint"], "464");
+    assert!(near["decision"].as_str().unwrap().contains("464"));
+    for row in object["results"].as_array().unwrap() {
+        for field in ["spec", "version", "attributes", "to", "bits", "value", "undefined", "clause"] {
+            assert!(row.get(field).is_some(), "no {field} in {row}");
+        }
+        assert_eq!(row["to"], "f8e4m3fn");
+        assert!(!row["clause"].as_str().unwrap().is_empty());
+    }
+}
+
+#[test]
+fn bits_and_decimals_as_input() {
+    // (arguments, source bits, rounded)
+    for (line, bits, rounded) in [
+        ("0x43e88000 --to f16", "0x43e88000", false),
+        ("0X43E8_8000 --to f16", "0x43e88000", false),
+        ("0x7e --from f8e4m3fn --to f32", "0x7e", false),
+        ("0x3ff0000000000000 --from f64 --to f32", "0x3ff0000000000000", false),
+        ("465 --to f16", "0x43e88000", false),
+        ("465.0 --to f16", "0x43e88000", false),
+        ("4.65e2 --to f16", "0x43e88000", false),
+        ("0.1 --to f16", "0x3dcccccd", true),
+        ("0.1 --from f64 --to f16", "0x3fb999999999999a", true),
+        ("1e400 --from f64 --to f16", "0x7ff0000000000000", true),
+        ("1e-400 --from f64 --to f16", "0x0000000000000000", true),
+        ("16777217 --to i32", "0x4b800000", true),
+        ("-1.5 --to f16", "0xbfc00000", false),
+        ("-0 --to f16", "0x80000000", false),
+        ("nan --to f16", "0x7fc00000", false),
+        ("-nan --to f16", "0xffc00000", false),
+        ("inf --to f16", "0x7f800000", false),
+        ("-inf --to f16", "0xff800000", false),
+        ("-7 --from i8 --to f16", "0xf9", false),
+        ("18446744073709551615 --from u64 --to f32", "0xffffffffffffffff", false),
+        ("500 --from f8e4m3fn --to f32", "0x7f", true),
+    ] {
+        let object = explained(line);
+        assert_eq!(object["source"]["bits"], bits, "{line}");
+        assert_eq!(object["source"]["rounded"], rounded, "{line}");
+    }
+    let folder = Folder::new();
+    let rounded = folder.run("explain 0.1 --to f16").succeeds();
+    assert!(rounded.out.contains("0.1 rounded to f32"), "{}", rounded.out);
+    assert!(rounded.out.contains("0.100000001490116119384765625"), "{}", rounded.out);
+    assert!(!folder.run("explain 0.5 --to f16").succeeds().out.contains("rounded to f32"));
+}
+
+#[test]
+fn results_by_value() {
+    for (line, spec, attributes, bits, value) in [
+        ("464 --to f8e4m3fn", "onnx", "saturate=0", "0x7e", "448"),
+        ("-1.5 --to f16", "onnx", "", "0xbe00", "-1.5"),
+        ("-465 --to f8e4m3fn", "onnx", "saturate=1", "0xfe", "-448"),
+        ("-inf --to f8e5m2", "onnx", "saturate=0", "0xfc", "-inf"),
+        ("-inf --to f8e5m2", "onnx", "saturate=1", "0xfb", "-57344"),
+        ("70000 --to f16", "ieee", "", "0x7c00", "inf"),
+        ("70000 --to f16", "ieee", "overflow=saturate", "0x7bff", "65504"),
+        ("300 --to i8", "onnx", "", "0x2c", "44"),
+        ("300 --to i8", "ieee", "int-overflow=saturate", "0x7f", "127"),
+        ("2.5 --to f4e2m1", "onnx", "", "0x4", "2"),
+        ("1.5 --to f8e8m0", "onnx", "saturate=1, round_mode=up", "0x80", "2"),
+        ("1.5 --to f8e8m0", "onnx", "saturate=1, round_mode=down", "0x7f", "1"),
+        ("1.25 --to f8e8m0", "onnx", "saturate=0, round_mode=nearest", "0x7f", "1"),
+        ("0x80 --from f8e4m3fnuz --to f8e4m3fn", "onnx", "saturate=1", "0xff", "-nan"),
+    ] {
+        let (got, shown) = result(&explained(line), spec, attributes);
+        assert_eq!((got.as_str(), shown.trim_start_matches('-')), (bits, value.trim_start_matches('-')), "{line}");
+    }
+    // Undefined results say so, with the clause: onnx.md §4.11 U1, U2, U4.
+    for (line, row) in [("300 --to i8", "U1"), ("-1 --to f8e8m0", "U2"), ("nan --to f4e2m1", "U4")] {
+        let object = explained(line);
+        let undefined = object["results"][0]["undefined"].as_str().unwrap_or_default();
+        assert!(undefined.contains(row), "{line}: {undefined:?}");
+    }
+    assert_eq!(explained("1 --to i8")["results"][0]["undefined"], Value::Null);
+}
+
+/// interfaces.md §6: values that JSON cannot hold are `"NaN"`, `"Infinity"`.
+#[test]
+fn special_values_in_json() {
+    let object = explained("nan --to f16");
+    assert_eq!(result_value(&object), "NaN");
+    assert_eq!(result_value(&explained("inf --to f16")), "Infinity");
+    assert_eq!(result_value(&explained("-inf --to f16")), "-Infinity");
+    assert_eq!(object["source"]["exact"], "NaN");
+}
+
+fn result_value(object: &Value) -> &Value {
+    &object["results"][0]["value"]
+}
+
+#[test]
+fn neighbours_and_ties() {
+    for (line, below, above, midpoint, part) in [
+        ("0.1 --to f8e4m3fn", "0.09375", "0.1015625", "0.09765625", "above"),
+        ("1.0625 --to f8e4m3fn", "1", "1.125", "1.0625", "even code 0x38 = 1"),
+        ("-1.0625 --to f8e4m3fn", "-1.125", "-1", "-1.0625", "even code 0xb8 = -1"),
+        ("0.0009765625 --to f8e4m3fn", "0", "0.001953125", "0.0009765625", "even code 0x00 = 0"),
+        ("5 --to f4e2m1", "4", "6", "5", "even code 0x6 = 4"),
+    ] {
+        let object = explained(line);
+        let near = &object["neighbours"];
+        let shown = [&near["below"]["value"], &near["above"]["value"], &near["midpoint"]];
+        assert_eq!(shown, [below, above, midpoint], "{line}");
+        assert!(near["decision"].as_str().unwrap().contains(part), "{line}: {}", near["decision"]);
+    }
+}
+
+#[test]
+fn values_that_make_no_sense() {
+    let folder = Folder::new();
+    for line in [
+        "zork --to f16",
+        "1.5.2 --to f16",
+        "0x --to f16",
+        "0xg --to f16",
+        "0x+5 --to f16",
+        "0x_ --to f16",
+        "0x1ff --from f8e4m3fn --to f16",
+        "0x10000000000000000 --from f64 --to f16",
+        "300 --from i8 --to f16",
+        "1.5 --from i8 --to f16",
+        "nan --from i8 --to f16",
+        "1 --to string",
+        "1 --from c64 --to f32",
+        "nan --from f4e2m1 --to f32",
+    ] {
+        folder.run(&format!("explain {line}")).fails(2, &[] as &[&str]);
+    }
+    for line in ["1", "1 --to zork", "--to f16", "1 2 --to f16"] {
+        folder.run(&format!("explain {line}")).exits(2);
+    }
+    assert!(folder.names().is_empty());
+}
+
+/// Every pair of types, at values where formulas break: no panic, and results under at least one specification.
+#[test]
+fn every_pair_at_the_edges() {
+    const TYPES: [&str; 37] = [
+        "bool",
+        "i1",
+        "u1",
+        "i2",
+        "u2",
+        "u3",
+        "i4",
+        "u4",
+        "u6",
+        "i8",
+        "u8",
+        "i16",
+        "u16",
+        "i32",
+        "u32",
+        "i48",
+        "i64",
+        "u64",
+        "f4e2m1",
+        "f6e2m3",
+        "f6e3m2",
+        "f8e4m3fn",
+        "f8e4m3fnuz",
+        "f8e5m2",
+        "f8e5m2fnuz",
+        "f8e8m0",
+        "f8e3m4",
+        "f8e4m3ieee",
+        "f8e4m3b11fnuz",
+        "f8e5m3fnu",
+        "f16",
+        "bf16",
+        "tf32",
+        "f32",
+        "f64",
+        "mxint8",
+        "nf4",
+    ];
+    let folder = Folder::new();
+    for to in TYPES {
+        for value in
+            ["0x0", "0x1", "0x7fefffffffffffff", "0x8000000000000001", "0xc07d100000000000", "0x3f40000000000001"]
+        {
+            let ran = folder.run(&format!("explain {value} --from f64 --to {to}")).succeeds();
+            assert!(ran.out.contains("ieee"), "{value} {to}");
+        }
+    }
+    for from in TYPES {
+        folder.run(&format!("explain 0x1 --from {from} --to f8e5m3fnu")).succeeds();
+        folder.run(&format!("explain 0x1 --from {from} --to f64")).succeeds();
+    }
+}

@@ -1,0 +1,262 @@
+//! `formats`, checked against a decoder written here, and `inspect`.
+
+use crate::files::{f32s, npy, safetensors};
+use crate::run::Folder;
+use serde_json::{Value, json};
+
+/// What the codes with the largest exponent mean (`docs/spec/onnx.md §2.1`).
+#[derive(Clone, Copy, PartialEq)]
+enum Top {
+    /// Inf and NaN, as in IEEE 754.
+    Ieee,
+    /// Numbers, but for a NaN where all bits are set.
+    Fn,
+    /// Numbers; the only NaN stands where -0 would.
+    Fnuz,
+    /// Numbers only.
+    Finite,
+    /// Unsigned, and all bits set are NaN.
+    UnsignedNan,
+}
+
+/// (type, exponent bits, fraction bits, bias, top)
+const FLOATS: [(&str, u32, u32, i32, Top); 11] = [
+    ("f4e2m1", 2, 1, 1, Top::Finite),
+    ("f6e2m3", 2, 3, 1, Top::Finite),
+    ("f6e3m2", 3, 2, 3, Top::Finite),
+    ("f8e4m3fn", 4, 3, 7, Top::Fn),
+    ("f8e4m3fnuz", 4, 3, 8, Top::Fnuz),
+    ("f8e5m2", 5, 2, 15, Top::Ieee),
+    ("f8e5m2fnuz", 5, 2, 16, Top::Fnuz),
+    ("f8e3m4", 3, 4, 3, Top::Ieee),
+    ("f8e4m3ieee", 4, 3, 7, Top::Ieee),
+    ("f8e4m3b11fnuz", 4, 3, 11, Top::Fnuz),
+    ("f8e5m3fnu", 5, 3, 15, Top::UnsignedNan),
+];
+
+/// QLoRA's code book (`docs/spec/openvino.md`), in f32.
+const NF4: [f32; 16] = [
+    -1.0,
+    -0.696_192_8,
+    -0.525_073_05,
+    -0.394_917_5,
+    -0.284_441_38,
+    -0.184_773_43,
+    -0.091_050_036,
+    0.0,
+    0.079_580_3,
+    0.160_930_2,
+    0.246_112_3,
+    0.337_915_24,
+    0.440_709_83,
+    0.562_617,
+    0.722_956_84,
+    1.0,
+];
+
+/// (type, bits, the value of a code)
+fn narrow_types() -> Vec<(String, u32, Box<dyn Fn(u64) -> f64 + Send + Sync>)> {
+    let mut all: Vec<(String, u32, Box<dyn Fn(u64) -> f64 + Send + Sync>)> = Vec::new();
+    for (name, exponent, fraction, bias, top) in FLOATS {
+        let signed = top != Top::UnsignedNan;
+        let bits = exponent + fraction + signed as u32;
+        all.push((name.into(), bits, Box::new(move |code| float(code, exponent, fraction, bias, top))));
+    }
+    for bits in [1, 2, 4, 8] {
+        let signed = move |code: u64| ((code << (64 - bits)) as i64 >> (64 - bits)) as f64;
+        all.push((format!("i{bits}"), bits, Box::new(signed)));
+    }
+    for bits in [1, 2, 3, 4, 6, 8] {
+        all.push((format!("u{bits}"), bits, Box::new(|code| code as f64)));
+    }
+    all.push(("bool".into(), 1, Box::new(|code| code as f64)));
+    all.push(("mxint8".into(), 8, Box::new(|code| f64::from(code as u8 as i8) / 64.0)));
+    all.push(("nf4".into(), 4, Box::new(|code| NF4[code as usize].into())));
+    let power = |code: u64| if code == 255 { f64::NAN } else { 2f64.powi(code as i32 - 127) };
+    all.push(("f8e8m0".into(), 8, Box::new(power)));
+    all
+}
+
+fn float(code: u64, exponent_bits: u32, fraction_bits: u32, bias: i32, top: Top) -> f64 {
+    let magnitude_bits = exponent_bits + fraction_bits;
+    let (sign, magnitude) = (code >> magnitude_bits, code & ((1 << magnitude_bits) - 1));
+    let (exponent, fraction) = (magnitude >> fraction_bits, magnitude & ((1 << fraction_bits) - 1));
+    let all_ones = magnitude == (1 << magnitude_bits) - 1;
+    let value = match top {
+        Top::Ieee if exponent == (1 << exponent_bits) - 1 => {
+            if fraction == 0 {
+                f64::INFINITY
+            } else {
+                f64::NAN
+            }
+        }
+        Top::Fn | Top::UnsignedNan if all_ones => f64::NAN,
+        Top::Fnuz if sign == 1 && magnitude == 0 => f64::NAN,
+        _ if exponent == 0 => fraction as f64 * 2f64.powi(1 - bias - fraction_bits as i32),
+        _ => (1.0 + fraction as f64 / 2f64.powi(fraction_bits as i32)) * 2f64.powi(exponent as i32 - bias),
+    };
+    if sign == 1 { -value } else { value }
+}
+
+/// Reads what `explain` and `formats` print.
+fn number(value: &Value) -> f64 {
+    value.as_str().unwrap().to_lowercase().parse().unwrap()
+}
+
+#[track_caller]
+fn same(got: f64, expected: f64, what: &str) {
+    let equal = (got.is_nan() && expected.is_nan()) || got.to_bits() == expected.to_bits();
+    assert!(equal, "{what}: {got:e}, not {expected:e}");
+}
+
+#[test]
+fn every_code_of_every_narrow_type() {
+    let folder = Folder::new();
+    for (name, bits, decode) in narrow_types() {
+        let object = folder.run(&format!("formats {name} --json")).succeeds().object("formats");
+        assert_eq!((&object["name"], &object["code_bits"]), (&json!(name), &json!(bits)));
+        let codes = object["codes"].as_array().unwrap();
+        assert_eq!(codes.len(), 1 << bits, "{name}");
+        let digits = bits.div_ceil(4) as usize;
+        for (code, entry) in codes.iter().enumerate() {
+            assert_eq!(entry["bits"], format!("{code:#0width$x}", width = digits + 2), "{name}");
+            same(number(&entry["value"]), decode(code as u64), &format!("{name} {code:#x}"));
+        }
+        for (what, entry) in object["special"].as_object().unwrap() {
+            let code = u64::from_str_radix(&entry["bits"].as_str().unwrap()[2..], 16).unwrap();
+            same(number(&entry["value"]), decode(code), &format!("{name} {what}"));
+        }
+    }
+}
+
+/// The exact value of every code by `explain`, and its way to f32, which holds them all.
+#[test]
+fn every_code_explained() {
+    let types = narrow_types();
+    let jobs: Vec<(usize, u64)> =
+        types.iter().enumerate().flat_map(|(i, t)| (0..1u64 << t.1).map(move |code| (i, code))).collect();
+    std::thread::scope(|scope| {
+        for half in jobs.chunks(jobs.len().div_ceil(2)) {
+            let types = &types;
+            scope.spawn(move || {
+                let folder = Folder::new();
+                for &(i, code) in half {
+                    let (name, _, decode) = &types[i];
+                    let line = format!("explain {code:#x} --from {name} --to f32 --json");
+                    let object = folder.run(&line).succeeds().object("explain");
+                    let expected = decode(code);
+                    same(number(&object["source"]["exact"]), expected, &line);
+                    let bits = object["results"][0]["bits"].as_str().unwrap();
+                    let result = f32::from_bits(u32::from_str_radix(&bits[2..], 16).unwrap());
+                    same(result.into(), (expected as f32).into(), &line);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn special_codes_of_the_8_bit_floats() {
+    // onnx.md §2.3 and the table of §4.6.
+    let folder = Folder::new();
+    for (name, largest, nan, infinity) in [
+        ("f8e4m3fn", "0x7e", Some("0x7f"), None),
+        ("f8e4m3fnuz", "0x7f", Some("0x80"), None),
+        ("f8e5m2", "0x7b", Some("0x7e"), Some("0x7c")),
+        ("f8e5m2fnuz", "0x7f", Some("0x80"), None),
+        ("f8e8m0", "0xfe", Some("0xff"), None),
+        ("f4e2m1", "0x7", None, None),
+    ] {
+        let object = folder.run(&format!("formats {name} --json")).succeeds().object("formats");
+        let bits = |what: &str| object["special"].get(what).map(|e| e["bits"].as_str().unwrap().to_string());
+        assert_eq!(bits("largest_finite").as_deref(), Some(largest), "{name}");
+        assert_eq!(bits("NaN").as_deref(), nan, "{name}");
+        assert_eq!(bits("infinity").as_deref(), infinity, "{name}");
+    }
+}
+
+#[test]
+fn the_list_has_every_type() {
+    let folder = Folder::new();
+    // interfaces.md §1.
+    let names = "bool string i1 u1 i2 u2 u3 i4 u4 u6 i8 u8 i16 u16 i32 u32 i48 i64 u64 f4e2m1 f6e2m3 f6e3m2 f8e4m3fn \
+        f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0 f8e3m4 f8e4m3ieee f8e4m3b11fnuz f8e5m3fnu f16 bf16 tf32 f32 f64 mxint8 nf4 \
+        c64";
+    let text = folder.run("formats").succeeds().out;
+    let object = folder.run("formats --json").succeeds().object("formats");
+    let listed: Vec<&str> = object["types"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    for name in names.split_whitespace() {
+        assert!(text.lines().any(|l| l.split_whitespace().next() == Some(name)), "{name}");
+        assert!(listed.contains(&name), "{name}");
+        let detail = folder.run(&format!("formats {name}")).succeeds();
+        assert!(detail.out.starts_with(name), "{}", detail.out);
+    }
+    folder.run("formats FLOAT8E4M3FN").succeeds();
+    folder.run("formats zork").exits(2);
+    let f32 = folder.run("formats f32 --json").succeeds().object("formats");
+    assert_eq!(f32["codes"], json!([]));
+    assert_eq!([&f32["exponent_bits"], &f32["fraction_bits"], &f32["bias"]], [8, 23, 127]);
+}
+
+fn checkpoint() -> Folder {
+    let values = [-3.5, 2.0, f32::NAN, f32::INFINITY, 0.0, -0.0, 1e-40];
+    let tensors = [
+        ("w", "F32", &[7u64][..], f32s(&values)),
+        ("ids", "I32", &[2], vec![5, 0, 0, 0, 0xfe, 0xff, 0xff, 0xff]),
+        ("f8", "F8_E4M3", &[2, 2], vec![0x7f, 0x01, 0x7e, 0x80]),
+        ("none", "F32", &[0], vec![]),
+        ("nans", "F16", &[1], vec![0x00, 0x7e]),
+    ];
+    Folder::with("a.safetensors", &safetensors(&tensors, &[("who", "me")]))
+}
+
+#[test]
+fn inspect_lists_tensors() {
+    let folder = checkpoint();
+    let object = folder.run("inspect a.safetensors --json").succeeds().object("inspect");
+    let rows = object["tensors"].as_array().unwrap();
+    let row =
+        |i: usize| [&rows[i]["name"], &rows[i]["dtype"], &rows[i]["shape"], &rows[i]["elements"], &rows[i]["bytes"]];
+    assert_eq!(row(0), [&json!("w"), &json!("f32"), &json!([7]), &json!(7), &json!(28)]);
+    let f8 = (0..rows.len()).find(|&i| rows[i]["name"] == "f8").unwrap();
+    assert_eq!(row(f8), [&json!("f8"), &json!("f8e4m3fn"), &json!([2, 2]), &json!(4), &json!(4)]);
+    assert!(rows.iter().all(|r| r.get("stats").is_none()));
+    assert_eq!(object["metadata"], json!({ "who": "me" }));
+    assert_eq!(object["file_bytes"], json!(folder.read("a.safetensors").len()));
+    let text = folder.run("inspect a.safetensors").succeeds().out;
+    for word in ["w", "f8e4m3fn", "[2, 2]", "who: me", "5 tensors"] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+}
+
+#[test]
+fn stats_against_data_made_by_hand() {
+    let folder = checkpoint();
+    let object = folder.run("inspect a.safetensors --stats --json").succeeds().object("inspect");
+    let stats = |name: &str| {
+        let rows = object["tensors"].as_array().unwrap();
+        rows.iter().find(|r| r["name"] == name).unwrap()["stats"].clone()
+    };
+    let expected = |min: Value, max: Value, nan: u64, inf: u64, zero: u64, subnormal: u64| json!({ "min": min, "max": max, "nan": nan, "inf": inf, "zero": zero, "subnormal": subnormal });
+    let w = stats("w");
+    assert_eq!([&w["nan"], &w["inf"], &w["zero"], &w["subnormal"]], [1, 1, 2, 1]);
+    assert_eq!(w["min"], json!(-3.5));
+    assert_eq!(stats("ids"), expected(json!(-2.0), json!(5.0), 0, 0, 0, 0));
+    let f8 = stats("f8");
+    assert_eq!([&f8["nan"], &f8["inf"], &f8["zero"], &f8["subnormal"]], [1, 0, 1, 1]);
+    assert_eq!(f8["max"], json!(448.0));
+    assert_eq!(stats("none"), expected(Value::Null, Value::Null, 0, 0, 0, 0));
+    assert_eq!(stats("nans"), expected(Value::Null, Value::Null, 1, 0, 0, 0));
+    let text = folder.run("inspect a.safetensors --stats").succeeds().out;
+    assert!(text.contains("-3.5") && text.contains("448"), "{text}");
+}
+
+#[test]
+fn inspect_arrays() {
+    let folder = Folder::with("a.npy", &npy("<V1", 2, &[0x38, 0x7e]));
+    folder.run("inspect a.npy").fails(2, &["a.npy", "--from"]);
+    let object = folder.run("inspect a.npy --from f8e4m3fn --stats --json").succeeds().object("inspect");
+    assert_eq!(object["tensors"][0]["stats"]["max"], json!(448.0));
+    let checkpoint = checkpoint();
+    checkpoint.run("inspect a.safetensors --from f16").fails(2, &["a.safetensors"]);
+}

@@ -1,0 +1,18 @@
+//! The command `truecast` as its users see it: arguments, files, exit codes, text and JSON. What is expected comes from
+//! `docs/interfaces.md` and the pages that it names, never from the code.
+
+mod bad_input;
+mod compare_verify;
+mod convert;
+mod destination;
+mod disk_and_pipe;
+mod errors;
+mod explain;
+mod files;
+mod formats_inspect;
+mod policies;
+mod report;
+mod run;
+mod select;
+mod shell;
+mod signals;

@@ -1,0 +1,235 @@
+//! `--spec` and the options of each specification (`docs/interfaces.md §2`), by their effect on single values.
+
+use crate::files::{npy, npy_parts};
+use crate::run::Folder;
+
+const INF: u32 = 0x7f80_0000;
+const NAN: u32 = 0x7fc0_0000;
+/// 1 + 2^-11, halfway between two values of f16.
+const TIE: u32 = 0x3f80_1000;
+
+fn bits(value: f32) -> u32 {
+    value.to_bits()
+}
+
+/// An array with one f32.
+fn array(value: u32) -> Folder {
+    Folder::with("a.npy", &npy("<f4", 1, &value.to_le_bytes()))
+}
+
+/// (options, f32 bits, the code that comes out)
+type Row = (&'static str, u32, u64);
+
+#[track_caller]
+fn check(rows: &[Row]) {
+    for &(options, value, expected) in rows {
+        let folder = array(value);
+        folder.run(&format!("convert a.npy b.npy {options}")).succeeds();
+        let file = folder.read("b.npy");
+        let mut code = [0; 8];
+        let (_, data) = npy_parts(&file);
+        code[..data.len()].copy_from_slice(data);
+        assert_eq!(u64::from_le_bytes(code), expected, "{options} of {value:#x}");
+    }
+}
+
+#[test]
+fn onnx() {
+    check(&[
+        ("--to f8e4m3fn", bits(465.0), 0x7e),
+        ("--to f8e4m3fn --spec onnx", bits(464.0), 0x7e),
+        ("--to f8e4m3fn --spec onnx@19", bits(465.0), 0x7e),
+        ("--to f8e4m3fn --saturate true", bits(465.0), 0x7e),
+        ("--to f8e4m3fn --saturate false", bits(465.0), 0x7f),
+        ("--to f8e4m3fn --saturate false", bits(464.0), 0x7e),
+        ("--to f8e4m3fn --saturate false", INF | 1 << 31, 0xff),
+        ("--to f8e4m3fn", INF, 0x7e),
+        ("--to f8e4m3fn", NAN, 0x7f),
+        ("--to f8e4m3fn", 1 << 31, 0x80),
+        ("--to f8e4m3fnuz", NAN, 0x80),
+        ("--to f8e4m3fnuz", 1 << 31, 0x00),
+        ("--to f8e5m2", INF, 0x7b),
+        ("--to f8e5m2 --saturate false", INF, 0x7c),
+        ("--to f8e8m0", bits(1.25), 0x80),
+        ("--to f8e8m0 --round-mode up", bits(1.25), 0x80),
+        ("--to f8e8m0 --round-mode down", bits(1.75), 0x7f),
+        ("--to f8e8m0 --round-mode nearest", bits(1.25), 0x7f),
+        ("--to f8e8m0 --round-mode nearest", bits(1.5), 0x80),
+        ("--to f8e8m0 --round-mode nearest --saturate false", bits(f32::MAX), 0xff),
+        ("--to f8e8m0", 0, 0x00),
+        ("--to f8e8m0 --saturate false", 0, 0xff),
+        ("--to f8e8m0", bits(-1.5), 0x00),
+        ("--to f4e2m1", bits(2.5), 0x4),
+        ("--to f4e2m1", bits(-100.0), 0xf),
+        ("--to f4e2m1", NAN, 0x8),
+        ("--to f16", TIE, 0x3c00),
+        ("--to f16 --spec onnx@1", bits(70000.0), 0x7c00),
+        ("--to i8", bits(-2.9), 0xfe),
+        ("--to i8", bits(300.0), 0x2c),
+        ("--to u8", NAN, 0),
+        ("--to bool", NAN, 1),
+    ]);
+}
+
+#[test]
+fn nan_rules_with_every_specification() {
+    for spec in ["onnx", "ieee"] {
+        let folder = array(0x7fc0_2000);
+        for (rule, expected) in [("", [0x01, 0x7e]), ("--nan keep", [0x01, 0x7e]), ("--nan canonical", [0x00, 0x7e])] {
+            folder.run(&format!("convert a.npy b.npy --to f16 --spec {spec} {rule} --force")).succeeds();
+            assert_eq!(npy_parts(&folder.read("b.npy")).1, expected, "{spec} {rule}");
+        }
+        let line = format!("convert a.npy c.npy --to f16 --spec {spec} --nan error");
+        folder.run(&line).fails(3, &["a.npy", "\"data\"", "element 0", "NaN"]);
+        assert_eq!(folder.names(), ["a.npy", "b.npy"]);
+    }
+}
+
+#[test]
+fn ieee_roundings_to_floats() {
+    let plus_minus = |name: &str, plus: u64, minus: u64| {
+        for (value, expected) in [(TIE, plus), (TIE | 1 << 31, minus)] {
+            let folder = array(value);
+            folder.run(&format!("convert a.npy b.npy --to f16 --spec ieee --rounding {name}")).succeeds();
+            let code = u16::from_le_bytes(npy_parts(&folder.read("b.npy")).1.try_into().unwrap());
+            assert_eq!(u64::from(code), expected, "{name} of {value:#x}");
+        }
+    };
+    for (name, plus, minus) in [
+        ("nearest-even", 0x3c00, 0xbc00),
+        ("nearest-away", 0x3c01, 0xbc01),
+        ("nearest-up", 0x3c01, 0xbc00),
+        ("toward-zero", 0x3c00, 0xbc00),
+        ("away", 0x3c01, 0xbc01),
+        ("up", 0x3c01, 0xbc00),
+        ("down", 0x3c00, 0xbc01),
+        ("odd", 0x3c01, 0xbc01),
+        // Tile's spellings.
+        ("nearest_even", 0x3c00, 0xbc00),
+        ("nearest_away", 0x3c01, 0xbc01),
+        ("zero", 0x3c00, 0xbc00),
+        ("positive_inf", 0x3c01, 0xbc00),
+        ("negative_inf", 0x3c00, 0xbc01),
+    ] {
+        plus_minus(name, plus, minus);
+    }
+}
+
+#[test]
+fn ieee() {
+    check(&[
+        ("--spec ieee --to f16", TIE, 0x3c00),
+        ("--spec ieee --to i8", bits(2.5), 2),
+        ("--spec ieee --to i8", bits(-2.9), 0xfe),
+        ("--spec ieee --to i8 --rounding nearest-even", bits(3.5), 4),
+        ("--spec ieee --to i8 --rounding up", bits(2.1), 3),
+        ("--spec ieee --to f8e4m3fn", bits(465.0), 0x7f),
+        ("--spec ieee --to f8e4m3fn --overflow nonfinite", bits(465.0), 0x7f),
+        ("--spec ieee --to f8e4m3fn --overflow saturate", bits(465.0), 0x7e),
+        ("--spec ieee --to f16", bits(70000.0), 0x7c00),
+        ("--spec ieee --to f16 --overflow saturate", bits(70000.0), 0x7bff),
+        ("--spec ieee --to f16 --overflow saturate", INF, 0x7bff),
+        ("--spec ieee --to f16 --overflow saturate --inf nonfinite", INF, 0x7c00),
+        ("--spec ieee --to f16 --inf saturate", INF, 0x7bff),
+        ("--spec ieee --to f16 --inf saturate", bits(70000.0), 0x7c00),
+        ("--spec ieee --to f4e2m1", bits(100.0), 0x7),
+        ("--spec ieee --to i8", bits(300.0), 0x2c),
+        ("--spec ieee --to i8 --int-overflow wrap", bits(300.0), 0x2c),
+        ("--spec ieee --to i8 --int-overflow saturate", bits(-300.0), 0x80),
+        ("--spec ieee --to i8", NAN, 0),
+        ("--spec ieee --to i8 --nan-to-int zero", NAN, 0),
+        ("--spec ieee --to f16", bits(1e-7), 0x0002),
+        ("--spec ieee --to f16 --subnormals keep", bits(1e-7), 0x0002),
+        ("--spec ieee --to f16 --subnormals flush", bits(-1e-7), 0x8000),
+        ("--spec ieee --to f8e3m4", bits(1.0), 0x30),
+        ("--spec ieee --to nf4", bits(1.0), 0xf),
+    ]);
+}
+
+#[test]
+fn error_policies_name_the_element_and_leave_nothing() {
+    let values = [1.0f32, 2.0, 465.0, f32::NAN, f32::INFINITY];
+    let data: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    let folder = Folder::with("a.npy", &npy("<f4", values.len(), &data));
+    for (options, index) in [
+        ("--to f8e4m3fn --overflow error", 2),
+        ("--to f16 --overflow error", 4),
+        ("--to f16 --inf error", 4),
+        ("--to f8e4m3fn --inf error", 4),
+        ("--to i8 --int-overflow error", 2),
+        ("--to i16 --nan-to-int error", 3),
+        ("--to i16 --int-overflow error", 4),
+        ("--to f16 --nan error", 3),
+    ] {
+        let line = format!("convert a.npy b.npy --spec ieee --report r.json {options}");
+        folder.run(&line).fails(3, &["a.npy", "\"data\"", &format!("element {index}")]);
+        assert_eq!(folder.names(), ["a.npy"], "{options}");
+    }
+}
+
+#[test]
+fn an_element_far_inside_is_found() {
+    let mut values = vec![1.0f32; 2_000_000];
+    values[1_234_567] = 1e6;
+    values[1_999_999] = 1e6;
+    let data: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    let folder = Folder::with("a.npy", &npy("<f4", values.len(), &data));
+    folder.write("b.npy", b"old");
+    for threads in [1, 4] {
+        let options = format!("--spec ieee --overflow error --max-memory 3MiB --threads {threads} --force");
+        folder.run(&format!("convert a.npy b.npy --to f16 {options}")).fails(3, &["element 1234567:"]);
+        assert_eq!((folder.names().len(), folder.read("b.npy")), (2, b"old".to_vec()));
+    }
+}
+
+#[test]
+fn options_of_other_specifications_are_errors() {
+    let folder = array(bits(1.0));
+    for options in [
+        "--rounding up",
+        "--overflow saturate",
+        "--inf saturate",
+        "--int-overflow saturate",
+        "--nan-to-int saturate",
+        "--subnormals flush",
+        "--spec onnx@21 --rounding up",
+        "--spec ieee --saturate true",
+        "--spec ieee --saturate false",
+        "--spec ieee --round-mode up",
+    ] {
+        let ran = folder.run(&format!("convert a.npy b.npy --to f16 {options}"));
+        ran.fails(2, &[options.split(' ').rfind(|w| w.starts_with("--")).unwrap()]);
+    }
+    assert_eq!(folder.names(), ["a.npy"]);
+}
+
+#[test]
+fn specifications_and_versions() {
+    let folder = array(bits(1.0));
+    for (options, code, needles) in [
+        ("--spec zork", 2, &["zork", "onnx", "ieee"][..]),
+        ("--spec ONNX@", 2, &[]),
+        ("--spec onnx@29", 2, &["29", "28"]),
+        ("--spec onnx@0", 2, &["0", "28"]),
+        ("--spec onnx@x", 2, &["x"]),
+        ("--spec ieee@754", 2, &["754"]),
+        ("--spec ieee --rounding sideways", 2, &["sideways", "nearest-even"]),
+        ("--round-mode sideways", 2, &["sideways", "nearest"]),
+        ("--spec onnx@18 --saturate true", 2, &["saturate", "19"]),
+        ("--spec onnx@23 --round-mode up", 2, &["round_mode", "24"]),
+    ] {
+        folder.run(&format!("convert a.npy b.npy --to f16 {options}")).fails(code, needles);
+    }
+    for (to, opset) in
+        [("bf16", 12), ("f8e4m3fn", 18), ("i4", 20), ("f4e2m1", 22), ("f8e8m0", 23), ("i2", 24), ("f6e3m2", 27)]
+    {
+        let line = format!("convert a.npy b.npy --to {to} --spec onnx@{opset}");
+        folder.run(&line).fails(3, &["a.npy", to, &opset.to_string(), "--spec ieee"]);
+        folder.run(&format!("convert a.npy ok-{to}.npy --to {to} --spec onnx@{}", opset + 1)).succeeds();
+    }
+    for to in ["f8e3m4", "nf4", "mxint8", "tf32", "u3"] {
+        folder.run(&format!("convert a.npy b.npy --to {to}")).fails(3, &["a.npy", to, "--spec ieee"]);
+        folder.run(&format!("convert a.npy ok-{to}.npy --to {to} --spec ieee")).succeeds();
+    }
+    assert!(!folder.path("b.npy").exists());
+}

@@ -1,0 +1,160 @@
+//! The report of `convert` (`docs/interfaces.md §6`, `docs/spec/checkpoints.md §10`) and `--fail-on`.
+
+use crate::files::{Parsed, f32s, npy, one_tensor, safetensors};
+use crate::run::Folder;
+use serde_json::{Value, json};
+
+const FIELDS: [&str; 21] = [
+    "name",
+    "shape",
+    "from",
+    "to",
+    "elements",
+    "bytes_in",
+    "bytes_out",
+    "exact",
+    "inexact",
+    "saturated",
+    "wrapped",
+    "to_inf",
+    "to_nan",
+    "flushed_to_zero",
+    "subnormal",
+    "sign_of_zero_lost",
+    "undefined",
+    "max_abs_error",
+    "max_rel_error",
+    "rmse",
+    "sqnr_db",
+];
+
+#[test]
+fn every_field_by_hand() {
+    // To f8e4m3fn: 465 -> 448 saturated, 1 exact, 2^-9 subnormal, 1e-9 -> 0, NaN, 1.0625 -> 1 (a tie).
+    let values = [465.0, 1.0, 0.001953125, 1e-9, f32::NAN, 1.0625];
+    let integers = ("ids", "I32", &[1u64][..], vec![1, 0, 0, 0]);
+    let tensors = [("w", "F32", &[2u64, 3][..], f32s(&values)), integers];
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    let ran = folder.run("convert a.safetensors b.safetensors --to f8e4m3fn --json --report r.json").succeeds();
+    let report = ran.object("convert");
+    assert_eq!(folder.json("r.json"), report);
+    assert_eq!(report["tensors"].as_array().unwrap().len(), 2);
+    let row = &report["tensors"][0];
+    for field in FIELDS {
+        assert!(!row[field].is_null(), "no {field} in {row}");
+        assert!(
+            matches!(field, "name" | "shape" | "from" | "to") || !report["total"][field].is_null(),
+            "total {field}"
+        );
+    }
+    let expected = json!({
+        "name": "w", "shape": [2, 3], "from": "f32", "to": "f8e4m3fn", "elements": 6, "bytes_in": 24, "bytes_out": 6,
+        "exact": 3, "inexact": 3, "saturated": 1, "wrapped": 0, "to_inf": 0, "to_nan": 0, "nan_in": 1, "nan_out": 1,
+        "inf_in": 0, "inf_out": 0, "flushed_to_zero": 1, "subnormal": 1, "sign_of_zero_lost": 0, "undefined": 0,
+        "max_abs_error": 17.0, "index_max_abs": 0, "max_rel_error": 1.0, "lossless": false,
+    });
+    for (field, value) in expected.as_object().unwrap() {
+        assert_eq!(&row[field], value, "{field}");
+    }
+    let close = |value: &Value, expected: f64| (value.as_f64().unwrap() / expected - 1.0).abs() < 1e-12;
+    let tiny = f64::from(1e-9f32);
+    let noise = 17.0f64.powi(2) + 0.0625f64.powi(2) + tiny * tiny;
+    let signal = 465.0f64.powi(2) + 1.0 + 0.001953125f64.powi(2) + tiny * tiny + 1.0625f64.powi(2);
+    assert!(close(&row["rmse"], (noise / 5.0).sqrt()), "{}", row["rmse"]);
+    assert!(close(&row["sqnr_db"], 10.0 * (signal / noise).log10()), "{}", row["sqnr_db"]);
+    let copied = &report["tensors"][1];
+    assert_eq!([&copied["name"], &copied["from"], &copied["to"]], ["ids", "i32", "i32"]);
+    assert_eq!((&copied["exact"], &copied["inexact"]), (&json!(1), &json!(0)));
+    let total = &report["total"];
+    assert_eq!((&total["elements"], &total["exact"], &total["inexact"]), (&json!(7), &json!(4), &json!(3)));
+    assert_eq!((&total["bytes_in"], &total["bytes_out"]), (&json!(28), &json!(10)));
+}
+
+#[test]
+fn numbers_that_json_cannot_hold_are_strings() {
+    let folder = Folder::with("a.npy", &npy("<f4", 1, &f32s(&[1.0])));
+    let report = folder.run("convert a.npy b.npy --to f16 --json").succeeds().object("convert");
+    assert_eq!(report["tensors"][0]["sqnr_db"], "Infinity");
+    assert_eq!(report["tensors"][0]["lossless"], true);
+    assert_eq!(report["tensors"][0]["max_abs_error"], json!(0.0));
+}
+
+/// (name of `--fail-on`, options, the values, how many of them count)
+const COUNTED: [(&str, &str, &[f32], u64); 7] = [
+    ("saturated", "--to f8e4m3fn", &[465.0, -1e9, 1.0], 2),
+    ("wrapped", "--to i8", &[300.0, 1.0], 1),
+    ("nan", "--to f8e4m3fn --saturate false", &[465.0, 1.0], 1),
+    ("inf", "--to f16", &[1e6, -1e6, 1.0], 2),
+    ("flushed", "--to f16", &[1e-30, 0.0, 1.0], 1),
+    ("inexact", "--to f16", &[1.0001, 1.0, 0.1], 2),
+    ("undefined", "--to i8", &[300.0, f32::NAN, 1.0], 2),
+];
+
+#[test]
+fn fail_on_counts_and_keeps_the_output() {
+    for (name, options, values, count) in COUNTED {
+        let folder = Folder::with("a.npy", &npy("<f4", values.len(), &f32s(values)));
+        let run = |limit: &str, code: i32| {
+            let line = format!("convert a.npy b.npy {options} --fail-on {name}{limit} --report r.json --force --quiet");
+            let ran = folder.run(&line).exits(code);
+            assert!(folder.path("b.npy").exists() && folder.path("r.json").exists(), "{line}");
+            let lines = ran.err.lines().count();
+            assert_eq!(lines, code as usize, "{line}: {}", ran.err);
+            assert!(code == 0 || ran.err.contains(name), "{line}: {}", ran.err);
+        };
+        run("", 1);
+        run("=0", 1);
+        run(&format!("={}", count - 1), 1);
+        run(&format!("={count}"), 0);
+        run(&format!("={}", u64::MAX), 0);
+        let clean = Folder::with("a.npy", &npy("<f4", 1, &f32s(&[1.0])));
+        clean.run(&format!("convert a.npy b.npy {options} --fail-on {name}")).succeeds();
+    }
+}
+
+#[test]
+fn several_limits_and_bad_ones() {
+    let folder = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[465.0, 1.0001])));
+    let line = "convert a.npy b.npy --to f8e4m3fn --force --quiet";
+    folder.run(&format!("{line} --fail-on nan --fail-on saturated=5,inexact=1")).exits(1);
+    folder.run(&format!("{line} --fail-on nan,saturated=5 --fail-on inexact=2")).exits(0);
+    std::fs::remove_file(folder.path("b.npy")).unwrap();
+    for wrong in ["heat", "saturated=x", "saturated=-1", "saturated=", "=3", "Saturated", "to_nan"] {
+        folder.run(&format!("{line} --fail-on {wrong}")).fails(2, &["--fail-on"]);
+    }
+    assert_eq!(folder.names(), ["a.npy"]);
+}
+
+#[test]
+fn the_report_file() {
+    let folder = Folder::with("a.safetensors", &one_tensor(&[1.0]));
+    folder.write("r.json", b"old");
+    folder.run("convert a.safetensors b.safetensors --to f16 --report r.json").fails(2, &["r.json", "--force"]);
+    folder.run("convert a.safetensors b.safetensors --to f16 --report no/r.json").fails(4, &["no/r.json"]);
+    assert_eq!(folder.names(), ["a.safetensors", "r.json"]);
+    folder.run("convert a.safetensors b.safetensors --to f16 --report r.json --force").succeeds();
+    assert_eq!(folder.json("r.json")["command"], "convert");
+    assert_eq!(folder.names(), ["a.safetensors", "b.safetensors", "r.json"]);
+}
+
+/// A report must not take the place of data.
+#[test]
+fn the_report_is_neither_source_nor_destination() {
+    let folder = Folder::with("a.safetensors", &one_tensor(&[1.0]));
+    let source = folder.read("a.safetensors");
+    std::os::unix::fs::symlink("a.safetensors", folder.path("link.json")).unwrap();
+    for report in ["a.safetensors", "./a.safetensors", "link.json"] {
+        folder.run(&format!("convert a.safetensors b.safetensors --to f16 --report {report} --force")).exits(2);
+        assert_eq!(folder.read("a.safetensors"), source, "{report}");
+        assert!(!folder.path("b.safetensors").exists(), "{report}");
+    }
+    for force in ["", "--force"] {
+        for report in ["b.safetensors", "./b.safetensors"] {
+            folder.run(&format!("convert a.safetensors b.safetensors --to f16 --report {report} {force}")).exits(2);
+            assert!(!folder.path("b.safetensors").exists(), "{report} {force}");
+        }
+    }
+    folder.run("convert a.safetensors b.safetensors --to f16").succeeds();
+    folder.run("convert a.safetensors b.safetensors --to f16 --report b.safetensors --force").exits(2);
+    assert_eq!(Parsed::new(&folder.read("b.safetensors")).dtype("w"), "F16");
+}

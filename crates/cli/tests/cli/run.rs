@@ -1,0 +1,123 @@
+//! Running the command in a folder of its own, and looking at what came of it.
+
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A folder for one test; gone with it.
+pub struct Folder {
+    folder: TempDir,
+}
+
+impl Folder {
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.path(name), bytes).unwrap();
+    }
+
+    /// A folder with one file.
+    pub fn with(name: &str, bytes: &[u8]) -> Self {
+        let folder = Self::new();
+        folder.write(name, bytes);
+        folder
+    }
+
+    #[track_caller]
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
+    #[track_caller]
+    pub fn json(&self, name: &str) -> Value {
+        serde_json::from_slice(&self.read(name)).unwrap()
+    }
+
+    /// Everything in the folder, hidden files included.
+    pub fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// The command, to be run in this folder.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_truecast"));
+        command.current_dir(self.folder.path()).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+        command
+    }
+
+    /// Runs `truecast` with a line of arguments, separated by blanks.
+    pub fn run(&self, line: &str) -> Ran {
+        self.run_args(line.split_whitespace())
+    }
+
+    pub fn run_args<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
+        let args: Vec<_> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
+        let output = self.command().args(&args).output().unwrap();
+        Ran::new(format!("{args:?}"), output)
+    }
+}
+
+/// What a run left on its streams.
+pub struct Ran {
+    line: String,
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    pub fn new(line: String, output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
+        Self { line, code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert!(!self.err.contains("panicked"), "{}: {}", self.line, self.err);
+        assert_eq!(self.code, Some(code), "{}\nstdout: {}\nstderr: {}", self.line, self.out, self.err);
+        self
+    }
+
+    /// Exit code 0, and nothing on standard error.
+    #[track_caller]
+    pub fn succeeds(self) -> Self {
+        let ran = self.exits(0);
+        assert_eq!(ran.err, "", "{}", ran.line);
+        ran
+    }
+
+    /// An error as `docs/interfaces.md §5` demands: nothing on standard output, one line on standard error with all of
+    /// these in it.
+    #[track_caller]
+    pub fn fails<S: AsRef<str>>(self, code: i32, needles: &[S]) -> Self {
+        let ran = self.exits(code);
+        assert_eq!(ran.out, "", "{}", ran.line);
+        let body = ran.err.strip_suffix('\n').unwrap_or_else(|| panic!("{}: no line: {:?}", ran.line, ran.err));
+        assert!(!body.is_empty() && !body.chars().any(char::is_control), "{}: not one line: {body:?}", ran.line);
+        for needle in needles {
+            assert!(body.contains(needle.as_ref()), "{}: no {:?} in {body:?}", ran.line, needle.as_ref());
+        }
+        ran
+    }
+
+    /// The only thing on standard output, as `docs/interfaces.md §6` demands.
+    #[track_caller]
+    pub fn object(&self, command: &str) -> Value {
+        let value: Value =
+            serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{}: {e}: {}", self.line, self.out));
+        assert_eq!(value["truecast"], env!("CARGO_PKG_VERSION"), "{}", self.line);
+        assert_eq!(value["command"], command, "{}", self.line);
+        value
+    }
+}

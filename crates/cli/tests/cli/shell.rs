@@ -1,0 +1,47 @@
+//! `completions`, `man`, help.
+
+use crate::run::Folder;
+
+const COMMANDS: [&str; 8] = ["convert", "inspect", "verify", "compare", "explain", "formats", "completions", "man"];
+
+#[test]
+fn every_shell_knows_every_command() {
+    let folder = Folder::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = folder.run(&format!("completions {shell}")).succeeds().out;
+        for word in COMMANDS.iter().chain(&["max-memory", "fail-on", "round-mode"]) {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    folder.run("completions zork").exits(2);
+}
+
+#[test]
+fn manual_pages() {
+    let folder = Folder::new();
+    let page = folder.run("man").succeeds().out;
+    assert!(page.contains(".TH truecast"), "{page}");
+    assert!(COMMANDS.iter().all(|c| page.contains(c)));
+    for command in COMMANDS {
+        let page = folder.run(&format!("man {command}")).succeeds().out;
+        assert!(page.contains(".TH") && page.contains(command), "{page}");
+    }
+    assert!(folder.run("man convert").succeeds().out.contains("max\\-memory"));
+    folder.run("man zork").fails(2, &["zork"]);
+}
+
+#[test]
+fn help_and_version() {
+    let folder = Folder::new();
+    for line in ["--help", "help", "-h"] {
+        let help = folder.run(line).succeeds().out;
+        assert!(COMMANDS.iter().all(|c| help.contains(c)), "{help}");
+    }
+    for command in COMMANDS {
+        let help = folder.run(&format!("{command} --help")).succeeds().out;
+        assert!(help.contains("Usage: truecast") && help.contains("--json"), "{help}");
+        assert_eq!(folder.run(&format!("help {command}")).succeeds().out, help);
+    }
+    let version = folder.run("--version").succeeds().out;
+    assert_eq!(version, format!("truecast {}\n", env!("CARGO_PKG_VERSION")));
+}
