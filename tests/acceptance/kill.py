@@ -3,7 +3,7 @@
     python tests/acceptance/kill.py [--binary FILE] [--times 50] [--megabytes 96] [--seed N] [--folder DIR]
 
 Linux, Python 3.11 or later, standard library only; outside CI, where a short run of `Campaign` is part of
-tests/python/test_files.py. Promises tested: docs/interfaces.md §5 (last two sentences) and docs/spec/checkpoints.md §2.8.
+tests/python/test_files.py. Promises tested: docs/interfaces.md §5 (its end) and docs/spec/checkpoints.md §2.8.
 
 For each moment, drawn uniformly from the measured duration of the conversion, one of:
 

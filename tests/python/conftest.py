@@ -67,7 +67,7 @@ class Truecast:
 
     @staticmethod
     def _bits(dst: Path) -> int:
-        """Low bits of a byte that belong to an element for certain: in a .npy, bool uses one and 2-bit types use two."""
+        """Low bits of a byte that belong to an element for certain: in a .npy, bool uses one, 2-bit types use two."""
         if dst.suffix != ".npy":
             return 8
         header = dst.read_bytes()[: payload_start(dst)]

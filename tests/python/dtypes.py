@@ -48,8 +48,8 @@ class Type:
         return np.ascontiguousarray(array).reshape(-1).view(self.uint) & self.uint.type(self.mask)
 
     def from_codes(self, codes: np.ndarray) -> np.ndarray:
-        """The array with these codes. Unused high bits of an item are zero, also for negative int4 and int2, as in every
-        array that ml_dtypes makes."""
+        """The array with these codes. Unused high bits of an item are zero, also for negative int4 and int2, as in
+        every array that ml_dtypes makes."""
         return np.ascontiguousarray(np.asarray(codes).astype(self.uint)).view(self.numpy)
 
 
@@ -121,8 +121,8 @@ def assert_same(actual: np.ndarray, expected: np.ndarray, t: Type, source: np.nd
     """Equal codes; NaN equal as NaN.
 
     No specification fixes the payload of a NaN, and the peers disagree: NumPy keeps f32 7F800001 as the signalling
-    f16 7C01, truecast quiets it to 7E00 (docs/spec/onnx.md §4.9). So where both are NaN only the sign is compared, in the
-    types that have one. Every other code is compared bit for bit.
+    f16 7C01, truecast quiets it to 7E00 (docs/spec/onnx.md §4.9). So where both are NaN only the sign is compared, in
+    the types that have one. Every other code is compared bit for bit.
     """
     assert actual.shape == expected.shape, (actual.shape, expected.shape)
     a, e = t.codes(actual), t.codes(expected)

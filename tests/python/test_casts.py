@@ -138,10 +138,10 @@ def test_finite_types(truecast, tmp_path, src, dst, via, saturate):
 
 @pytest.mark.parametrize("src", NARROW)
 def test_e8m0_where_the_rules_agree(truecast, tmp_path, src):
-    """docs/spec/onnx.md §9: ml_dtypes rounds to nearest, ties up, and gives FF to zero, negative values and Inf, as ONNX
-    does with saturate = 0. Left out, because the rules differ there:
+    """docs/spec/onnx.md §9: ml_dtypes rounds to nearest, ties up, and gives FF to zero, negative values and Inf, as
+    ONNX does with saturate = 0. Left out, because the rules differ there:
 
-    - 0 < x < 1.5 * 2^-127: x below 2^-127 is FF in ONNX, and ml_dtypes rounds what is just above it to 01 (§5 rows 9, 10);
+    - 0 < x < 1.5 * 2^-127: below 2^-127 ONNX has FF, and just above it ml_dtypes rounds to 01 (§5 rows 9, 10);
     - 2^127 < x < 1.5 * 2^127: ONNX tests the range on x, ml_dtypes on the rounded value (§5 row 19).
     """
     source = inputs(src, "f8e8m0")

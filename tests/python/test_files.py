@@ -1,6 +1,7 @@
-"""Promises about files: nothing half-written, nothing overwritten by accident, exit codes. docs/interfaces.md §3 and §5.
+"""Promises about files: nothing half-written, nothing overwritten by accident, exit codes.
 
-Kills and signals at random moments are the business of tests/acceptance/kill.py; a short run of it is here.
+Reference: docs/interfaces.md §3 and §5. Kills and signals at random moments are the business of
+tests/acceptance/kill.py; a short run of it is here.
 """
 
 import importlib.util

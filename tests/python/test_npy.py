@@ -8,7 +8,7 @@ import container
 import ml_dtypes
 import numpy as np
 import pytest
-from dtypes import F8, FINITE, INTEGERS, IEEE_ONLY, TYPES, assert_same
+from dtypes import F8, FINITE, IEEE_ONLY, INTEGERS, TYPES, assert_same
 from values import all_codes, weights
 
 NATIVE = ["b1", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"]

@@ -1,8 +1,8 @@
 """`--spec onnx` against the onnx reference evaluator 1.23.2: f32 to every type, every attribute.
 
 The evaluator's known defects are cut out beside each test, by the row of docs/spec/onnx.md §5 that proves it wrong;
-`test_exclusions_are_still_needed` fails when a newer evaluator is right there. What is cut out is covered by the table of
-§4.7 instead. Not here: strings.
+`test_exclusions_are_still_needed` fails when a newer evaluator is right there. What is cut out is covered by the table
+of §4.7 instead. Not here: strings.
 """
 
 import container
@@ -51,8 +51,9 @@ def test_floats(truecast, tmp_path, dst, saturate):
 
 @pytest.mark.parametrize("dst", INTEGERS)
 def test_integers(truecast, tmp_path, dst):
-    """The specification leaves NaN, Inf and values out of range open (docs/spec/onnx.md §4.11 U1). Below 2^31 the evaluator
-    wraps as truecast does (§4.5); from there on its result depends on the position in the array, so it is cut out."""
+    """The specification leaves NaN, Inf and values out of range open (docs/spec/onnx.md §4.11 U1). Below 2^31 the
+    evaluator wraps as truecast does (§4.5); from there on its result depends on the position in the array, so it is
+    cut out."""
     source = inputs("f32", dst)
     integers = np.arange(-70_000, 70_000, 7).astype(np.float32)
     source = np.concatenate([source, integers])

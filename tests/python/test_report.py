@@ -1,7 +1,7 @@
 """Counts and error figures of `convert` and `compare` against `naive.py`.
 
-Exact to the last bit, sums included: docs/spec/checkpoints.md §10 fixes the order of every addition. `sqnr_db` alone may
-differ by one unit in the last place, because log10 is a library function.
+Exact to the last bit, sums included: docs/spec/checkpoints.md §10 fixes the order of every addition. `sqnr_db` alone
+may differ by one unit in the last place, because log10 is a library function.
 """
 
 import json
@@ -10,13 +10,13 @@ import math
 import container
 import numpy as np
 import pytest
-from dtypes import FINITE, F8, INTEGERS, TYPES, to_f64
+from dtypes import F8, FINITE, INTEGERS, TYPES, to_f64
 from naive import Sums, errors, report, sums
 from values import inputs, weights
 
 COUNTS = [
-    "elements", "exact", "inexact", "saturated", "wrapped", "to_inf", "to_nan", "nan_in", "inf_in", "nan_out", "inf_out",
-    "flushed_to_zero", "subnormal", "sign_of_zero_lost", "undefined", "index_max_abs", "lossless",
+    "elements", "exact", "inexact", "saturated", "wrapped", "to_inf", "to_nan", "nan_in", "inf_in", "nan_out",
+    "inf_out", "flushed_to_zero", "subnormal", "sign_of_zero_lost", "undefined", "index_max_abs", "lossless",
 ]  # fmt: skip
 FIGURES = ["max_abs_error", "max_rel_error", "rmse", "cosine"]
 
@@ -160,7 +160,7 @@ def test_sample_and_totals(truecast, sample, tmp_path, dst):
         for count in added:
             added[count] = (added[count] or 0) + expected[count]
     assert {count: said["total"][count] for count in added} == added
-    # A copied tensor adds to the counts but is not measured, so that token numbers do not drown the weights in the total.
+    # A copied tensor adds to the counts but is not measured: position numbers would drown the weights in the total.
     converted = [name for name in before if before[name].dtype != np.int64]
     assert_figures(said["total"], expected_total(before, after, converted))
 
@@ -173,9 +173,10 @@ def test_sample_and_totals(truecast, sample, tmp_path, dst):
     assert_figures(compared["total"], expected_total(before, after, list(before)))
 
 
-@pytest.mark.parametrize(
-    "pair", [("f16", "bf16"), ("f8e4m3fn", "f8e5m2"), ("i8", "f32"), ("f64", "f8e4m3fnuz")], ids=str
-)
+PAIRS = [("f16", "bf16"), ("f8e4m3fn", "f8e5m2"), ("i8", "f32"), ("f64", "f8e4m3fnuz")]
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_compare_across_types(truecast, tmp_path, pair):
     """Two unrelated arrays."""
     a, b = inputs(pair[0], "f16"), inputs(pair[1], "f16")

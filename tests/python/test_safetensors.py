@@ -8,7 +8,7 @@ import hashlib
 import json
 
 import container
-import ml_dtypes  # noqa: F401  (teaches NumPy bfloat16, which safetensors needs)
+import ml_dtypes  # also teaches NumPy bfloat16, which safetensors needs
 import numpy as np
 import pytest
 import safetensors
@@ -74,8 +74,8 @@ def test_results_open(truecast, sample, tmp_path, dst):
 def test_bytes_equal_the_package(truecast, sample, tmp_path, dst):
     """§1.8 item 4: canonical order and one metadata key give exactly the bytes that the package writes.
 
-    The sample is in canonical order, its I64 tensor first, and truecast keeps the order of the source while it is aligned
-    (§1.5). That stays canonical in every type of a rank below I64, since all float tensors change together.
+    The sample is in canonical order, its I64 tensor first, and truecast keeps the order of the source while it is
+    aligned (§1.5). That stays canonical in every type of a rank below I64, since all float tensors change together.
     """
     if dst in ("i64", "u64"):
         pytest.skip("the order of the source, which is kept, is not canonical if the others become I64 or U64")

@@ -132,7 +132,7 @@ impl Caster {
     pub fn new(spec: &CastSpec, exec: &Exec) -> Result<Caster, PlanError> {
         let (route, pipeline) = plan(spec, exec.level)?;
         let measured = exec.counting == Counting::Full && spec.src.is_numeric();
-        let measure = measured.then(|| Measure::of_cast(spec, exec.level));
+        let measure = measured.then(|| Measure::of_cast(spec, exec));
         Ok(Caster { spec: *spec, exec: *exec, route, pipeline, measure })
     }
 
@@ -161,13 +161,22 @@ impl Caster {
         Ok(total)
     }
 
-    /// Converts the next part of an array and adds to its counts; `total.elements` is the index of the part's first
-    /// element in messages. If every part but the last holds a multiple of 65,536 elements, counts and errors are those
-    /// of the whole array at once.
+    /// Converts the next part of an array and adds to its counts. If every part but the last holds a multiple of 65,536
+    /// elements, counts and errors are those of the whole array at once.
+    ///
+    /// # Errors
+    /// As [`Caster::cast`]; an element's index is that in the part.
+    pub fn cast_next(&self, src: Codes<'_>, dst: CodesMut<'_>, total: &mut Counts) -> Result<(), CastError> {
+        self.cast_parts(src, dst)?.iter().for_each(|counts| total.add(counts));
+        Ok(())
+    }
+
+    /// Converts, and returns the counts in parts that are to be added in order: if values are measured, one part for
+    /// each 65,536 elements. Parts of an array that are converted at the same time are counted as if they were one.
     ///
     /// # Errors
     /// As [`Caster::cast`].
-    pub fn cast_next(&self, src: Codes<'_>, dst: CodesMut<'_>, total: &mut Counts) -> Result<(), CastError> {
+    pub fn cast_parts(&self, src: Codes<'_>, dst: CodesMut<'_>) -> Result<Vec<Counts>, CastError> {
         for (expected, got) in [(self.spec.src, src.dtype()), (self.spec.dst, dst.dtype())] {
             if expected != got {
                 return Err(CastError::Type { expected, got });
@@ -176,9 +185,9 @@ impl Caster {
         if src.len() != dst.len() {
             return Err(CastError::Count { src: src.len(), dst: dst.len() });
         }
-        let (len, offset) = (src.len(), total.elements as usize);
+        let len = src.len();
         if len == 0 {
-            return Ok(());
+            return Ok(Vec::new());
         }
         self.pipeline.prepare(len);
         let piece = self.piece(len);
@@ -187,23 +196,18 @@ impl Caster {
         let (src_bytes, dst_bytes) = (bytes(self.spec.src, src_layout), bytes(self.spec.dst, dst_layout));
         let convert = |work: &mut Work, (i, (s, d))| {
             let result = self.piece_of(piece.min(len - i * piece), (src_layout, s), (dst_layout, d), work);
-            result.map_err(|r| CastError::Value { index: r.index + i * piece + offset, edge: r.edge })
+            result.map_err(|r| CastError::Value { index: r.index + i * piece, edge: r.edge })
         };
         let (src, dst) = (src.bytes(), dst.into_bytes());
         if self.exec.threads.get() == 1 || len <= piece {
             let pieces = src.chunks(src_bytes).zip(dst.chunks_mut(dst_bytes)).enumerate();
             let mut work = Work::default();
-            return pieces.map(|piece| convert(&mut work, piece)).try_for_each(|counts| {
-                total.add(&counts?);
-                Ok(())
-            });
+            return pieces.map(|piece| convert(&mut work, piece)).collect();
         }
         let pieces = src.par_chunks(src_bytes).zip(dst.par_chunks_mut(dst_bytes)).enumerate();
+        // Collected before looking for errors, so that the first element that is refused is named.
         let results: Vec<_> = pieces.map_init(Work::default, convert).collect();
-        results.into_iter().try_for_each(|counts| {
-            total.add(&counts?);
-            Ok(())
-        })
+        results.into_iter().collect()
     }
 
     /// Elements that are converted in one go: a multiple of [`BLOCK`], and exactly that if they are measured.

@@ -8,7 +8,7 @@ use std::path::Path;
 use truecast_core::DType;
 use truecast_io::{Source, Tensor};
 use truecast_kernel::measure::Measure;
-use truecast_kernel::{Counts, Level};
+use truecast_kernel::{Counts, Exec};
 
 /// One tensor that both files have.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,7 +89,7 @@ pub fn compare(
     a: &Path,
     b: &Path,
     from: From,
-    level: Level,
+    exec: &Exec,
     mut progress: impl FnMut(u64),
 ) -> Result<Comparison, Error> {
     let (a, b) = (Source::open(a, from.0)?, Source::open(b, from.1)?);
@@ -106,11 +106,11 @@ pub fn compare(
             result.incomparable.push((x.name.clone(), why));
             continue;
         }
-        let measure = Measure::between(x.dtype, y.dtype, level);
+        let measure = Measure::between(x.dtype, y.dtype, exec);
         let (mut xs, mut ys) = (Parts::new(&a, i, x.dtype)?, Parts::new(&b, j, y.dtype)?);
         let mut counts = Counts::default();
         while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
-            measure.compare(x, y, &mut counts);
+            measure.compare(x, y).iter().for_each(|part| counts.add(part));
             done += x.bytes().len() as u64;
             progress(done);
         }

@@ -4,12 +4,14 @@ use crate::error::{Cause, Error};
 use crate::report::{Report, TensorReport};
 use crate::request::Request;
 use crate::select::{Choice, Selection};
-use crate::stream::{Item, LEAST_MEMORY, run};
+use crate::stream::{Item, LEAST_MEMORY, Means, run};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::{Existing, Kind, Source, Tensor, Writer, layout_for};
-use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Counts, Exec};
+use truecast_kernel::measure::Measure;
+use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, PlanError};
 
 /// How to convert a file.
 #[derive(Clone, Debug)]
@@ -115,41 +117,34 @@ impl Plan {
         dst: &Path,
         options: &Options,
         stop: &AtomicBool,
-        mut progress: impl FnMut(u64),
+        mut progress: impl FnMut(u64) + Send,
     ) -> Result<Report, Error> {
         if options.max_memory < LEAST_MEMORY {
             return Err(Error::Memory { got: options.max_memory, least: LEAST_MEMORY });
         }
-        let exec = Exec { counting: Counting::Full, ..options.exec };
+        // Chunks are converted at the same time, each by one thread.
+        let exec = Exec { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
         let failed = |tensor: &Planned, cause: Cause| Error::tensor(self.source.path(), &tensor.target.name, cause);
-        let casters = self.tensors.iter().map(|t| {
-            let planned = t.cast.as_ref().map(|cast| Caster::new(cast, &exec)).transpose();
-            planned.map_err(|cause| failed(t, cause.into()))
-        });
-        let casters = casters.collect::<Result<Vec<_>, _>>()?;
+        let converters = self.tensors.iter().map(|t| Converter::new(t, &exec).map_err(|cause| failed(t, cause.into())));
+        let converters = converters.collect::<Result<Vec<_>, _>>()?;
         let targets = self.tensors.iter().map(|t| t.target.clone()).collect();
         let writer = Writer::create(dst, self.kind, targets, self.source.metadata(), options.existing)?;
         let items: Vec<Item> = writer.order().iter().map(|&i| self.tensors[i].item(i)).collect();
 
+        let means = Means { threads: options.exec.threads, max_memory: options.max_memory, stop };
         let mut counts = vec![Counts::default(); self.tensors.len()];
-        let mut done = 0;
-        let writer = run(&self.source, writer, &items, options.max_memory, stop, |at, len, src, dst| {
+        let mut read = 0;
+        let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut [u8]| {
             let index = items[at].index;
-            let tensor = &self.tensors[index];
-            match &casters[index] {
-                Some(caster) => {
-                    let cast = tensor.convert(caster, len as usize, src, dst, &mut counts[index]);
-                    cast.map_err(|cause| failed(tensor, cause.into()))?;
-                }
-                None => {
-                    dst.copy_from_slice(src);
-                    counts[index].add(&Counts::copied(len));
-                }
-            }
-            done += src.len() as u64;
-            progress(done);
-            Ok(())
-        })?;
+            let parts = converters[index].run(len as usize, src, dst);
+            parts.map_err(|cause| failed(&self.tensors[index], from_element(cause, first).into()))
+        };
+        let done = |at: usize, parts: Vec<Counts>, bytes: u64| {
+            parts.iter().for_each(|part| counts[items[at].index].add(part));
+            read += bytes;
+            progress(read);
+        };
+        let writer = run(&self.source, writer, &items, &means, work, done)?;
         writer.finish()?;
         let tensors = self.tensors.iter().zip(counts).map(|(t, counts)| TensorReport::new(t, counts)).collect();
         Ok(Report::new(self.source.path(), tensors))
@@ -179,17 +174,51 @@ impl Planned {
             dst_bits: bits(self.target.dtype, self.target.layout),
         }
     }
+}
 
-    fn convert(
-        &self,
-        caster: &Caster,
-        len: usize,
-        src: &[u8],
-        dst: &mut [u8],
-        counts: &mut Counts,
-    ) -> Result<(), CastError> {
-        let from = Codes::with_layout(self.from, self.src_layout, len, src)?;
-        caster.cast_next(from, CodesMut::with_layout(self.target.dtype, self.target.layout, len, dst)?, counts)
+/// What a worker does to the chunks of one tensor.
+struct Converter<'a> {
+    tensor: &'a Planned,
+    how: How,
+}
+
+enum How {
+    Cast(Caster),
+    /// Bytes are kept; numbers are still looked at.
+    Copy(Option<Measure>),
+}
+
+impl<'a> Converter<'a> {
+    fn new(tensor: &'a Planned, exec: &Exec) -> Result<Self, PlanError> {
+        let how = match &tensor.cast {
+            Some(cast) => How::Cast(Caster::new(cast, exec)?),
+            None => How::Copy(tensor.from.is_numeric().then(|| Measure::between(tensor.from, tensor.from, exec))),
+        };
+        Ok(Self { tensor, how })
+    }
+
+    /// Counts in parts, to be added in order.
+    fn run(&self, len: usize, src: &[u8], dst: &mut [u8]) -> Result<Vec<Counts>, CastError> {
+        let Planned { target, from, src_layout, .. } = self.tensor;
+        let codes = Codes::with_layout(*from, *src_layout, len, src)?;
+        match &self.how {
+            How::Cast(caster) => {
+                caster.cast_parts(codes, CodesMut::with_layout(target.dtype, target.layout, len, dst)?)
+            }
+            How::Copy(measure) => {
+                dst.copy_from_slice(src);
+                let copied = || vec![Counts::copied(len as u64)];
+                Ok(measure.as_ref().map_or_else(copied, |measure| measure.compare(codes, codes)))
+            }
+        }
+    }
+}
+
+/// An element's index in its tensor, from that in a chunk.
+fn from_element(error: CastError, first: u64) -> CastError {
+    match error {
+        CastError::Value { index, edge } => CastError::Value { index: index + first as usize, edge },
+        other => other,
     }
 }
 

@@ -1,22 +1,22 @@
-//! Reading, working and writing at the same time, in bounded memory.
+//! Reading, working and writing on every core, in bounded memory.
 //!
-//! A chunk of a tensor goes from a reading thread to the caller's thread (which converts it, on every core) to a writing
-//! thread, in buffers that circulate. Nothing here knows what is converted.
+//! Each worker takes the next chunk, works on it while it is in its core's cache, and writes it when its turn comes:
+//! reading and writing are in order and one at a time, so containers that can only be streamed are no special case.
+//! Nothing here knows what is converted.
 
 use crate::error::Error;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use truecast_io::{Source, Writer};
+use truecast_io::{Source, TensorReader, Writer};
 
-/// Chunks in flight: one being read, one converted, one written.
-const SLOTS: usize = 3;
 /// A chunk's elements are a multiple of this, so that counts do not depend on chunks (`docs/spec/checkpoints.md §10`).
 const CHUNK_UNIT: u64 = 65_536;
-/// Larger chunks gain nothing and leave the cache.
-const MAX_CHUNK_BYTES: u64 = 4 << 20;
-/// One unit of the widest elements on both sides, in every slot.
-pub(crate) const LEAST_MEMORY: u64 = SLOTS as u64 * 2 * 8 * CHUNK_UNIT;
+/// Larger chunks leave the cache of a core.
+const MAX_CHUNK_BYTES: u64 = 1 << 20;
+/// One unit of the widest elements on both sides.
+pub(crate) const LEAST_MEMORY: u64 = 2 * 8 * CHUNK_UNIT;
 
 /// A tensor to be streamed.
 pub(crate) struct Item {
@@ -30,67 +30,139 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// Elements per chunk, so that all slots together stay within `max_memory` bytes.
-    fn chunk(&self, max_memory: u64) -> u64 {
+    /// Elements per chunk whose bytes on both sides stay within `memory`.
+    fn chunk(&self, memory: u64) -> u64 {
         let per_unit = |bits: u32| CHUNK_UNIT * bits as u64 / 8;
         let both = per_unit(self.src_bits) + per_unit(self.dst_bits);
         let wider = per_unit(self.src_bits).max(per_unit(self.dst_bits));
-        let units = (max_memory / SLOTS as u64 / both).min(MAX_CHUNK_BYTES / wider).max(1);
+        let units = (memory / both).min(MAX_CHUNK_BYTES / wider).max(1);
         units * CHUNK_UNIT
     }
 }
 
-/// A chunk on its way.
-#[derive(Default)]
-struct Slot {
-    item: usize,
-    len: u64,
-    src: Vec<u8>,
-    dst: Vec<u8>,
+/// What streaming is allowed to use.
+pub(crate) struct Means<'a> {
+    /// Workers.
+    pub threads: NonZeroUsize,
+    /// Bytes of all buffers together, at least [`LEAST_MEMORY`].
+    pub max_memory: u64,
+    /// Ends the work early once it is set.
+    pub stop: &'a AtomicBool,
 }
 
-/// Streams every item through `work`, which is given (position of the item, elements, source bytes, result bytes) for
-/// one chunk after the other, in order.
+/// Streams every item through `work`, which is given (position of the item, first element, elements, source bytes, result
+/// bytes) of a chunk, on any worker. `done` is told the position, what `work` gave, and the source bytes, in the order of the data.
 ///
 /// # Errors
 /// The first of reading, working or writing to fail; [`Error::Interrupted`] once `stop` is set.
-pub(crate) fn run(
+pub(crate) fn run<W>(
     source: &Source,
     writer: Writer,
     items: &[Item],
-    max_memory: u64,
-    stop: &AtomicBool,
-    mut work: impl FnMut(usize, u64, &[u8], &mut [u8]) -> Result<(), Error>,
+    means: &Means<'_>,
+    work: impl Fn(usize, u64, u64, &[u8], &mut [u8]) -> Result<W, Error> + Sync,
+    done: impl FnMut(usize, W, u64) + Send,
 ) -> Result<Writer, Error> {
-    let (to_reader, free) = channel::<Slot>();
-    let (to_worker, filled) = channel::<Slot>();
-    let (to_writer, done) = channel::<Slot>();
-    for _ in 0..SLOTS {
-        // The receiver is alive in this function.
-        to_reader.send(Slot::default()).ok();
-    }
-    thread::scope(|scope| {
-        let reading = scope.spawn(move || read(source, items, max_memory, &free, &to_worker));
-        let writing = scope.spawn(move || write(writer, &done, &to_reader));
-        let mut worked = Ok(());
-        for mut slot in filled {
-            if stop.load(Ordering::Relaxed) {
-                worked = Err(Error::Interrupted);
-                break;
+    let workers = (means.max_memory / LEAST_MEMORY).clamp(1, means.threads.get() as u64);
+    let memory = means.max_memory / workers;
+    let input = Mutex::new(Input { source, items, memory, at: 0, reader: None, left: 0, taken: 0 });
+    let output = Mutex::new(Output { writer, done, written: 0, failed: None });
+    let turn = Condvar::new();
+    let worker = || {
+        let (mut src, mut dst) = (Vec::new(), Vec::new());
+        let fail = |error| {
+            locked(&output).failed.get_or_insert(error);
+            turn.notify_all();
+        };
+        loop {
+            let chunk = match locked(&input).take(&mut src, means.stop) {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => return,
+                Err(error) => return fail(error),
+            };
+            let item = &items[chunk.item];
+            fit(&mut dst, (chunk.len * item.dst_bits as u64).div_ceil(8));
+            let worked = work(chunk.item, chunk.first, chunk.len, &src, &mut dst);
+            let is_turn = |output: &mut Output<_>| output.written != chunk.number && output.failed.is_none();
+            let mut output = turn.wait_while(locked(&output), is_turn).unwrap_or_else(PoisonError::into_inner);
+            if output.failed.is_some() {
+                return;
             }
-            let bytes = (slot.len * items[slot.item].dst_bits as u64).div_ceil(8);
-            fit(&mut slot.dst, bytes);
-            worked = work(slot.item, slot.len, &slot.src, &mut slot.dst);
-            if worked.is_err() || to_writer.send(slot).is_err() {
-                break;
+            let Output { writer, done, written, failed } = &mut *output;
+            match worked.and_then(|result| Ok((result, writer.write(&dst)?))) {
+                Ok((result, ())) => done(chunk.item, result, src.len() as u64),
+                Err(error) => *failed = Some(error),
             }
+            *written += 1;
+            turn.notify_all();
         }
-        drop(to_writer);
-        let written = writing.join().expect("writing does not panic");
-        let read = reading.join().expect("reading does not panic");
-        worked.and(read)?;
-        Ok(written?)
-    })
+    };
+    thread::scope(|scope| {
+        for _ in 1..workers {
+            scope.spawn(worker);
+        }
+        worker();
+    });
+    let Output { writer, failed, .. } = output.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failed.map_or(Ok(writer), Err)
+}
+
+/// A worker that panics takes the whole scope with it, so what it leaves locked is never used.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A piece of an item.
+struct Chunk {
+    item: usize,
+    first: u64,
+    len: u64,
+    /// Chunks before it.
+    number: u64,
+}
+
+/// Where reading has come to.
+struct Input<'a> {
+    source: &'a Source,
+    items: &'a [Item],
+    memory: u64,
+    at: usize,
+    reader: Option<TensorReader>,
+    left: u64,
+    taken: u64,
+}
+
+impl Input<'_> {
+    /// Reads the next chunk into `buffer`; `None` at the end.
+    fn take(&mut self, buffer: &mut Vec<u8>, stop: &AtomicBool) -> Result<Option<Chunk>, Error> {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        while self.left == 0 {
+            if self.reader.take().is_some() {
+                self.at += 1;
+            }
+            let Some(item) = self.items.get(self.at) else { return Ok(None) };
+            self.reader = Some(self.source.reader(item.index)?);
+            self.left = item.len;
+        }
+        let (item, reader) = (&self.items[self.at], self.reader.as_mut().expect("an item with elements is open"));
+        let len = self.left.min(item.chunk(self.memory));
+        fit(buffer, (len * item.src_bits as u64).div_ceil(8));
+        reader.read(buffer)?;
+        let chunk = Chunk { item: self.at, first: item.len - self.left, len, number: self.taken };
+        self.left -= len;
+        self.taken += 1;
+        Ok(Some(chunk))
+    }
+}
+
+/// Where writing has come to.
+struct Output<D> {
+    writer: Writer,
+    done: D,
+    written: u64,
+    failed: Option<Error>,
 }
 
 /// Sets a buffer's length without the spare capacity that growing in place would take.
@@ -99,39 +171,4 @@ fn fit(buffer: &mut Vec<u8>, bytes: u64) {
         *buffer = Vec::with_capacity(bytes as usize);
     }
     buffer.resize(bytes as usize, 0);
-}
-
-/// Ends early when the worker is gone.
-fn read(
-    source: &Source,
-    items: &[Item],
-    max_memory: u64,
-    free: &Receiver<Slot>,
-    to_worker: &Sender<Slot>,
-) -> Result<(), Error> {
-    for (at, item) in items.iter().enumerate() {
-        let chunk = item.chunk(max_memory);
-        let mut reader = source.reader(item.index)?;
-        let mut left = item.len;
-        while left > 0 {
-            let Ok(mut slot) = free.recv() else { return Ok(()) };
-            slot.item = at;
-            slot.len = left.min(chunk);
-            fit(&mut slot.src, (slot.len * item.src_bits as u64).div_ceil(8));
-            reader.read(&mut slot.src)?;
-            left -= slot.len;
-            if to_worker.send(slot).is_err() {
-                return Ok(());
-            }
-        }
-    }
-    Ok(())
-}
-
-fn write(mut writer: Writer, done: &Receiver<Slot>, to_reader: &Sender<Slot>) -> Result<Writer, truecast_io::Error> {
-    for slot in done {
-        writer.write(&slot.dst)?;
-        to_reader.send(slot).ok(); // The reader may have read everything.
-    }
-    Ok(writer)
 }

@@ -16,7 +16,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     let total = std::fs::metadata(&args.a).map_or(0, |m| m.len());
     let bar = progress::bytes(total, context.quiet || context.json);
     let types = (args.from, args.to);
-    let comparison = compare(&args.a, &args.b, types, context.exec.level, |done| bar.set_position(done))?;
+    let comparison = compare(&args.a, &args.b, types, &context.exec, |done| bar.set_position(done))?;
     bar.finish_and_clear();
     match context.json {
         true => output::json("compare", comparison.to_json())?,

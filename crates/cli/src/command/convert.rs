@@ -28,10 +28,11 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         print_dry_run(&plan, args, context)?;
         return Ok(ExitCode::SUCCESS);
     }
+    // From here on there are temporary files, which a signal must not leave behind.
+    let stop = stop_flag();
     // Refused before the work rather than after it.
     let report_file = args.report.as_ref().map(|path| OutputFile::create(path, options.existing)).transpose()?;
 
-    let stop = stop_flag();
     let bar = progress::bytes(plan.bytes().0, context.quiet || context.json);
     let begin = Instant::now();
     let report = plan.run(&args.dst, &options, &stop, |done| bar.set_position(done))?;

@@ -179,7 +179,7 @@ fn sources_that_are_not_there_or_not_files() {
 fn unreadable_source() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::with("a.npy", &npy("<f4", 1, &[0; 4]));
-    std::fs::set_permissions(folder.path("a.npy"), PermissionsExt::from_mode(0)).unwrap();
+    std::fs::set_permissions(folder.path("a.npy"), PermissionsExt::from_mode(0o000)).unwrap();
     if std::fs::File::open(folder.path("a.npy")).is_err() {
         folder.run("convert a.npy b.npy --to f16").fails(4, &["a.npy"]);
         assert_eq!(folder.names(), ["a.npy"]);

@@ -20,7 +20,7 @@ fn result(object: &Value, spec: &str, attributes: &str) -> (String, String) {
     let all = results(object);
     let found = all.iter().find(|r| r[0] == spec && r[1] == attributes);
     let [_, _, bits, value] = found.unwrap_or_else(|| panic!("no {spec} {attributes} in {all:?}"));
-    (bits.clone(), value.to_lowercase())
+    (bits.clone(), value.to_lowercase().replace("infinity", "inf"))
 }
 
 fn pair(bits: &str, value: &str) -> (String, String) {
@@ -175,7 +175,6 @@ fn values_that_make_no_sense() {
         "nan --from i8 --to f16",
         "1 --to string",
         "1 --from c64 --to f32",
-        "nan --from f4e2m1 --to f32",
     ] {
         folder.run(&format!("explain {line}")).fails(2, &[] as &[&str]);
     }

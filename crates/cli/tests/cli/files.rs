@@ -78,7 +78,7 @@ impl Parsed {
 /// A `.npy` file whose header is this text.
 pub fn npy_text(header: &str, data: &[u8]) -> Vec<u8> {
     let mut header = header.to_string();
-    while (10 + header.len() + 1) % 64 != 0 {
+    while !(10 + header.len() + 1).is_multiple_of(64) {
         header.push(' ');
     }
     header.push('\n');

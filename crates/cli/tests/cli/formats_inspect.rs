@@ -55,8 +55,10 @@ const NF4: [f32; 16] = [
 ];
 
 /// (type, bits, the value of a code)
-fn narrow_types() -> Vec<(String, u32, Box<dyn Fn(u64) -> f64 + Send + Sync>)> {
-    let mut all: Vec<(String, u32, Box<dyn Fn(u64) -> f64 + Send + Sync>)> = Vec::new();
+type Narrow = (String, u32, Box<dyn Fn(u64) -> f64 + Send + Sync>);
+
+fn narrow_types() -> Vec<Narrow> {
+    let mut all: Vec<Narrow> = Vec::new();
     for (name, exponent, fraction, bias, top) in FLOATS {
         let signed = top != Top::UnsignedNan;
         let bits = exponent + fraction + signed as u32;

@@ -9,7 +9,7 @@ use truecast_core::{CastSpec, DType, Exact, Kind};
 /// Numbers that decide the counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Source magnitudes from which the policy overflows, for positive and negative values.
+    /// Source magnitudes from which the policy overflows, for positive and negative values; NaN without a policy.
     pub over: [f64; 2],
     /// Ends of the destination's range.
     pub ends: [f64; 2],
@@ -74,7 +74,7 @@ impl Limits {
             _ => ([f64::INFINITY, f64::NEG_INFINITY], f64::MIN_POSITIVE, false),
         };
         Limits {
-            over: [f64::INFINITY; 2],
+            over: [f64::NAN; 2], // which nothing reaches
             ends,
             min_normal,
             has_subnormals,

@@ -14,7 +14,7 @@ mod values;
 pub use survey::{Extreme, Survey};
 
 use crate::buf::Codes;
-use crate::caster::BLOCK;
+use crate::caster::{BLOCK, Exec};
 use crate::level::Level;
 use crate::plan::Hub;
 use crate::slot::Slot;
@@ -22,6 +22,7 @@ use crate::stage::{Scratch, TILE};
 use details::{SmallResults, Specials, Undefined};
 use limits::Limits;
 use rayon::prelude::*;
+use std::num::NonZeroUsize;
 use sums::{Lanes, Pairs, Seen, Sums, tree};
 use truecast_core::{CastSpec, DType, Layout};
 use values::{Tile, Value, Values, fits_f32};
@@ -161,6 +162,7 @@ pub struct Measure {
     level: Level,
     hub: Hub,
     residuals: bool,
+    threads: NonZeroUsize,
     /// Bits per element of both sides decide how tiles are cut.
     types: (DType, DType),
 }
@@ -170,8 +172,8 @@ impl Measure {
     ///
     /// # Panics
     /// If a type is not numeric.
-    pub fn of_cast(spec: &CastSpec, level: Level) -> Measure {
-        Measure::new((spec.src, spec.dst), Limits::of_cast(spec), level)
+    pub(crate) fn of_cast(spec: &CastSpec, exec: &Exec) -> Measure {
+        Measure::new((spec.src, spec.dst), Limits::of_cast(spec), exec)
     }
 
     /// Measures how `y` differs from `x`, without asking how it came about: nothing counts as saturated, wrapped or
@@ -179,37 +181,40 @@ impl Measure {
     ///
     /// # Panics
     /// If a type is not numeric.
-    pub fn between(x: DType, y: DType, level: Level) -> Measure {
-        Measure::new((x, y), Limits::of_type(y), level)
+    pub fn between(x: DType, y: DType, exec: &Exec) -> Measure {
+        Measure::new((x, y), Limits::of_type(y), exec)
     }
 
-    fn new(types: (DType, DType), limits: Limits, level: Level) -> Measure {
+    fn new(types: (DType, DType), limits: Limits, exec: &Exec) -> Measure {
+        let Exec { level, threads, .. } = *exec;
         let hub = if fits_f32(types.0) && fits_f32(types.1) { Hub::F32 } else { Hub::F64 };
         let (x, y) = (Values::new(types.0, hub, level), Values::new(types.1, hub, level));
         let residuals = x.has_residuals() || y.has_residuals();
-        Measure { x, y, limits, level, hub, residuals, types }
+        Measure { x, y, limits, level, hub, residuals, threads, types }
     }
 
-    /// Compares two buffers and adds the result to `total`, block by block.
-    ///
-    /// To measure a long array in parts, pass parts of a multiple of 65,536 elements: the result is then that of the
-    /// whole.
+    /// Compares two buffers; the counts come in parts that are to be added in order, one for each 65,536 elements. Parts
+    /// of an array of a multiple of that are counted as if they were one.
     ///
     /// # Panics
     /// If the buffers are of other types or differ in length.
-    pub fn compare(&self, x: Codes<'_>, y: Codes<'_>, total: &mut Counts) {
+    pub fn compare(&self, x: Codes<'_>, y: Codes<'_>) -> Vec<Counts> {
         assert_eq!((x.dtype(), y.dtype(), x.len()), (self.types.0, self.types.1, y.len()), "buffers of this measure");
-        let blocks: Vec<Counts> = (0..x.len().div_ceil(BLOCK))
-            .into_par_iter()
-            .map_init(Tiles::new, |work, block| {
-                let mut seen = self.block(x.layout(), y.layout(), work);
-                tiles(&x, block * BLOCK, BLOCK).zip(tiles(&y, block * BLOCK, BLOCK)).for_each(|((n, x), (_, y))| {
-                    seen.tile(n, x, y);
-                });
-                seen.finish()
-            })
-            .collect();
-        blocks.iter().for_each(|counts| total.add(counts));
+        let blocks = 0..x.len().div_ceil(BLOCK);
+        let measured = |work: &mut Tiles, block: usize| {
+            let mut seen = self.block(x.layout(), y.layout(), work);
+            tiles(&x, block * BLOCK, BLOCK).zip(tiles(&y, block * BLOCK, BLOCK)).for_each(|((n, x), (_, y))| {
+                seen.tile(n, x, y);
+            });
+            seen.finish()
+        };
+        match self.threads.get() {
+            1 => {
+                let mut work = Tiles::new();
+                blocks.map(|block| measured(&mut work, block)).collect()
+            }
+            _ => blocks.into_par_iter().map_init(Tiles::new, measured).collect(),
+        }
     }
 
     /// Begins a block of at most [`BLOCK`] elements.
