@@ -167,7 +167,7 @@ def cast_counts(x: np.ndarray, y: np.ndarray, dst: Type) -> dict[str, int]:
         beyond = np.abs(x) > threshold if strictly else np.abs(x) >= threshold
         saturated = beyond & (np.abs(y) == largest)
     else:
-        wrapped = out_of_integer_range(x, dst)
+        wrapped = out_of_integer_range(x, dst) | np.isinf(x)  # §10: Inf becomes 0
         # docs/spec/onnx.md §4.11 U1 and U5.
         undefined = wrapped | ~np.isfinite(x)
         if dst.bits < 8:

@@ -113,7 +113,6 @@ def test_verify_notices(truecast, tmp_path):
         truecast("verify", source, path, "--to", "f16", code=code)
 
 
-@pytest.mark.xfail(strict=True, reason="verify looks only for the source's keys")
 def test_verify_notices_added_metadata(truecast, tmp_path):
     """ "exit 1 on any difference" (docs/interfaces.md §3); convert itself adds nothing but `format`."""
     x = np.arange(6, dtype=np.float32)

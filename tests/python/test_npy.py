@@ -146,7 +146,6 @@ def test_npz_to_bfloat16(truecast, tmp_path):
             np.testing.assert_array_equal(result[name].view("u2"), expected.view("u2"))
 
 
-@pytest.mark.xfail(strict=True, reason="verify does not tell the reader of DST which type `<V1` members are")
 def test_npz_of_a_type_without_descriptor(truecast, tmp_path):
     """`verify` takes the options of `convert` (docs/interfaces.md §3), so it knows the type that `<V1` stands for."""
     path, out = tmp_path / "in.npz", tmp_path / "out.npz"
