@@ -16,6 +16,14 @@ pub fn width(dtype: DType, layout: Layout) -> usize {
 /// Elements as a buffer; unused bits of the last byte are zero.
 pub fn pack(dtype: DType, layout: Layout, elements: impl ExactSizeIterator<Item = u64>) -> Vec<u8> {
     let bits = width(dtype, layout);
+    // A known width is several times faster, which sweeps notice.
+    match bits {
+        8 => return elements.map(|element| element as u8).collect(),
+        16 => return elements.flat_map(|element| (element as u16).to_le_bytes()).collect(),
+        32 => return elements.flat_map(|element| (element as u32).to_le_bytes()).collect(),
+        64 => return elements.flat_map(|element| element.to_le_bytes()).collect(),
+        _ => {}
+    }
     let mut bytes = Vec::with_capacity((elements.len() * bits).div_ceil(8));
     if bits.is_multiple_of(8) {
         elements.for_each(|element| bytes.extend_from_slice(&element.to_le_bytes()[..bits / 8]));

@@ -148,25 +148,22 @@ pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: 
         for &level in &session.levels {
             let caster = caster(spec, &exec(level, Counting::Off));
             routes.count(caster.route());
-            let mut compare_times = |n: usize| {
-                let (elements, bytes) = (src.elements.repeat(n), src.bytes.repeat(n));
-                match run(&caster, (Layout::Packed, &bytes), elements.len(), Layout::Packed) {
-                    Ok((got, _)) => {
-                        // Packed elements end within a byte: copies of a buffer are not the buffer of copies.
-                        let repeated =
-                            (n > 1).then(|| pack(spec.dst, Layout::Packed, wanted.elements.repeat(n).into_iter()));
-                        let want = repeated.as_ref().unwrap_or(&want);
-                        compare(tally, spec, level.name(), &elements, Layout::Packed, &got, want);
-                    }
+            let mut compare_with = |elements: &[u64], bytes: &[u8], want: &[u8]| {
+                let got = run(&caster, (Layout::Packed, bytes), elements.len(), Layout::Packed);
+                match got {
+                    Ok((got, _)) => compare(tally, spec, level.name(), elements, Layout::Packed, &got, want),
                     Err(failure) => {
                         let want = Answer::Text("codes".into());
                         tally.fail(witness(spec, level.name(), None, failure.answer(), want));
                     }
                 }
             };
-            compare_times(1);
+            compare_with(&src.elements, &src.bytes, &want);
             if caster.route() == Route::Table16 && !src.is_empty() {
-                compare_times(FILLS_A_TABLE.div_ceil(src.len()));
+                let n = FILLS_A_TABLE.div_ceil(src.len());
+                // Packed elements end within a byte: copies of a buffer are not the buffer of copies.
+                let want = pack(spec.dst, Layout::Packed, wanted.elements.repeat(n).into_iter());
+                compare_with(&src.elements.repeat(n), &src.bytes.repeat(n), &want);
             }
             if let Some((src, wanted)) = whole {
                 refusals(tally, spec, &caster, level, src, wanted);
