@@ -13,7 +13,7 @@ use truecast::spec::{ieee, onnx};
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Specification")]
 pub struct PolicyArgs {
-    /// Specification that decides: onnx[@OPSET] or ieee
+    /// Specification that decides: onnx, onnx@OPSET or ieee
     #[arg(long, value_name = "NAME[@VERSION]", default_value = "onnx")]
     pub spec: String,
     /// ONNX: saturate out-of-range values of 8-bit floats (default true)

@@ -1,5 +1,5 @@
 //! Does a file hold what the definition says it should? Recomputed element by element with
-//! [`cast_one`](truecast_core::cast_one), which shares no code with the kernels that may have written it.
+//! [`cast_one`], which shares no code with the kernels that may have written it.
 
 use crate::convert::{Options, Plan, Planned};
 use crate::error::Error;
