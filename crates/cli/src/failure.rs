@@ -1,6 +1,8 @@
 //! Errors of the process: one line on standard error (or one object with `--json`) and an exit code.
 //! Source: `docs/interfaces.md §5`.
 
+use crate::output;
+use clap::error::ErrorKind;
 use serde_json::json;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -14,13 +16,11 @@ pub struct Failure {
     message: String,
     class: Class,
     json: bool,
-    /// Standard output was closed by its reader, which is not an error.
-    closed_pipe: bool,
 }
 
 impl Failure {
     fn new(class: Class, message: impl std::fmt::Display) -> Self {
-        Self { message: message.to_string(), class, json: false, closed_pipe: false }
+        Self { message: message.to_string(), class, json: false }
     }
 
     /// The command line makes no sense.
@@ -40,9 +40,6 @@ impl Failure {
 
     /// Prints it and gives the exit code.
     pub fn report(&self) -> ExitCode {
-        if self.closed_pipe {
-            return ExitCode::SUCCESS;
-        }
         let code = match self.class {
             Class::Usage => 2,
             Class::Input => 3,
@@ -52,7 +49,7 @@ impl Failure {
             true => {
                 json!({ "truecast": env!("CARGO_PKG_VERSION"), "error": self.message, "exit_code": code }).to_string()
             }
-            false => format!("truecast: {}", self.message),
+            false => format!("truecast: {}", output::one_line(&self.message)),
         };
         // Nobody is left to tell if standard error is gone too.
         writeln!(io::stderr(), "{line}").ok();
@@ -88,23 +85,27 @@ impl From<ParseTypeError> for Failure {
     }
 }
 
-impl From<io::Error> for Failure {
-    /// Only standard output is written without a path of its own.
-    fn from(error: io::Error) -> Self {
-        let closed_pipe = error.kind() == io::ErrorKind::BrokenPipe;
-        Self { closed_pipe, ..Failure::new(Class::System, format_args!("standard output: {error}")) }
-    }
-}
-
-impl From<clap::Error> for Failure {
-    fn from(error: clap::Error) -> Self {
-        Failure::usage(error)
-    }
-}
-
 /// What clap says of a command line, or help and version, which it treats alike.
 pub fn usage(error: &clap::Error) -> ExitCode {
-    // Help that nobody reads to its end is not an error.
-    error.print().ok();
-    ExitCode::from(error.exit_code() as u8)
+    let json = std::env::args_os().any(|arg| arg == "--json");
+    let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json;
+    if error.use_stderr() && !is_help {
+        return Failure::usage(sentence(&error.render().to_string())).in_json(json).report();
+    }
+    match error.print() {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Failure::system(format_args!("standard output: {error}")).report()
+        }
+        // Help that nobody reads to its end is not an error.
+        _ => ExitCode::from(error.exit_code() as u8),
+    }
+}
+
+/// clap's paragraphs without the usage, on one line.
+fn sentence(text: &str) -> String {
+    let text = text.strip_prefix("error: ").unwrap_or(text);
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let said: Vec<_> =
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information")).collect();
+    format!("{}; see --help", said.join(" "))
 }

@@ -19,11 +19,12 @@ fn main() -> ExitCode {
         Ok(matches) => matches,
         Err(error) => return failure::usage(&error),
     };
-    let result = args::Cli::from_arg_matches(&matches).map_err(failure::Failure::from).and_then(|cli| {
-        let ordered = args::RuleOrder::of(&matches);
-        command::run(&cli, &ordered).map_err(|failure| failure.in_json(cli.json))
-    });
-    match result {
+    let cli = match args::Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return failure::usage(&error),
+    };
+    let result = command::run(&cli, &args::RuleOrder::of(&matches));
+    match result.map_err(|failure| failure.in_json(cli.json)) {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }

@@ -4,11 +4,20 @@ use crate::failure::Failure;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
-/// Writes text as it is.
+/// Writes text as it is. That nobody reads it to its end is not an error, and changes nothing else.
 pub fn text(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::system(format_args!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Text on one line whatever it quotes: control characters are escaped.
+pub fn one_line(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] }).collect()
 }
 
 /// The object of a command: version and command first.

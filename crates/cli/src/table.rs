@@ -78,7 +78,7 @@ mod tests {
         let mut table = Table::new(&[("name", Align::Left), ("n", Align::Right)]);
         table.row(["a\u{1b}[2J".into(), "7".into()]);
         table.row(["世界".into(), "1_000".into()]);
-        assert_eq!(table.render(), "name             n\na\\u{1b}[2J       7\n世界          1_000\n");
+        assert_eq!(table.render(), "name            n\na\\u{1b}[2J      7\n世界        1_000\n");
     }
 
     #[test]

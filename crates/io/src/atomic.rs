@@ -50,6 +50,27 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
+    /// Whether a file may be started: what stands at `path`, and that its folder exists. Returns the mode of the file
+    /// that would be replaced. Nothing is written.
+    ///
+    /// # Errors
+    /// As [`create`](OutputFile::create).
+    pub fn check(path: &Path, existing: Existing) -> Result<Option<u32>, Error> {
+        match fs::symlink_metadata(path) {
+            Ok(found) if !found.is_file() => {
+                let found = what(&found.file_type());
+                Err(Error::DestinationNotRegular { path: path.into(), found })
+            }
+            Ok(_) if existing == Existing::Refuse => Err(Error::Exists { path: path.into() }),
+            Ok(found) => Ok(Some(found.permissions().mode() & 0o777)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::metadata(folder_of(path)).map_err(Error::io(path, "opening the destination's folder"))?;
+                Ok(None)
+            }
+            Err(error) => Err(Error::io(path, "looking at the destination")(error)),
+        }
+    }
+
     /// Starts a file.
     ///
     /// The last component of `path` is not followed if it is a symbolic link: a link is refused like every other thing
@@ -58,16 +79,7 @@ impl OutputFile {
     /// # Errors
     /// [`Error::Exists`], [`Error::DestinationNotRegular`], and [`Error::Io`] if the temporary file cannot be created.
     pub fn create(path: &Path, existing: Existing) -> Result<OutputFile, Error> {
-        let mode = match fs::symlink_metadata(path) {
-            Ok(found) if !found.is_file() => {
-                let found = what(&found.file_type());
-                return Err(Error::DestinationNotRegular { path: path.into(), found });
-            }
-            Ok(_) if existing == Existing::Refuse => return Err(Error::Exists { path: path.into() }),
-            Ok(found) => Some(found.permissions().mode() & 0o777),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(Error::io(path, "looking at the destination")(error)),
-        };
+        let mode = OutputFile::check(path, existing)?;
         // The process's umask is applied by the system at creation. While a file with a mode of its own is being
         // replaced, the data is readable by the owner only, until `commit` sets that mode.
         let creation_mode = if mode.is_some() { 0o600 } else { 0o666 };
@@ -127,6 +139,22 @@ impl Seek for OutputFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
     }
+}
+
+/// The path itself, or where its links lead if it is one: a name that is no link, whether a file stands there or not.
+///
+/// # Errors
+/// [`Error::Io`] for links without end.
+pub fn follow(path: &Path) -> Result<PathBuf, Error> {
+    let mut at = path.to_path_buf();
+    // As many as Linux follows.
+    for _ in 0..40 {
+        match fs::read_link(&at) {
+            Ok(target) => at = folder_of(&at).join(target),
+            Err(_) => return Ok(at),
+        }
+    }
+    Err(Error::io(path, "following links")(io::Error::other("too many links")))
 }
 
 /// The folder that holds `path`; a bare name lies in the current one.

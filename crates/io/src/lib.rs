@@ -42,9 +42,9 @@ pub mod tensor;
 mod window;
 pub mod writer;
 
-pub use atomic::{Existing, OutputFile};
+pub use atomic::{Existing, OutputFile, follow};
 pub use error::{Class, Error, Shown};
 pub use reader::TensorReader;
 pub use source::Source;
 pub use tensor::{Kind, Tensor, layout_for};
-pub use writer::{Refusal, Writer};
+pub use writer::{Refusal, Writer, check_output};

@@ -168,6 +168,25 @@ impl Writer {
     }
 }
 
+/// Whether [`Writer::create`] would succeed, as far as that can be said without writing.
+///
+/// # Errors
+/// As [`Writer::create`].
+pub fn check_output(
+    path: &Path,
+    kind: Kind,
+    tensors: &[Tensor],
+    metadata: &BTreeMap<String, String>,
+    existing: Existing,
+) -> Result<(), Error> {
+    check(path, kind, tensors)?;
+    if kind == Kind::Safetensors {
+        safetensors::emit(tensors, &safetensors::data_order(tensors), metadata)
+            .map_err(|bytes| Error::HeaderTooLong { path: path.into(), bytes })?;
+    }
+    OutputFile::check(path, existing).map(drop)
+}
+
 /// Checks what the container and its readers demand; returns the bytes of all data.
 fn check(path: &Path, kind: Kind, tensors: &[Tensor]) -> Result<u64, Error> {
     if kind == Kind::Npy && tensors.len() != 1 {

@@ -4,9 +4,10 @@ use crate::error::Error;
 use crate::parts::Parts;
 use crate::report::insert_counts;
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 use std::path::Path;
 use truecast_core::DType;
-use truecast_io::{Source, Tensor};
+use truecast_io::{Kind, Source, Tensor};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{Counts, Exec};
 
@@ -79,7 +80,7 @@ impl Comparison {
 /// Types in which the elements of arrays are to be read, where their headers do not say.
 pub type From = (Option<DType>, Option<DType>);
 
-/// Compares two containers tensor by tensor, by name; two arrays are compared whatever their names.
+/// Compares two containers tensor by tensor, by name; an array without a name (`.npy`) with any single tensor.
 ///
 /// Cost: bounded memory; one pass over both. `progress` is told the bytes of the first file that are done.
 ///
@@ -93,15 +94,17 @@ pub fn compare(
     mut progress: impl FnMut(u64),
 ) -> Result<Comparison, Error> {
     let (a, b) = (Source::open(a, from.0)?, Source::open(b, from.1)?);
-    let single = a.tensors().len() == 1 && b.tensors().len() == 1;
+    let single = [a.kind(), b.kind()].contains(&Kind::Npy) && a.tensors().len() == 1 && b.tensors().len() == 1;
+    let by_name: HashMap<_, _> = b.tensors().iter().enumerate().map(|(j, t)| (t.name.as_str(), j)).collect();
     let mut result = Comparison::default();
     let mut done = 0;
     for (i, x) in a.tensors().iter().enumerate() {
-        let found = b.tensors().iter().enumerate().find(|(_, t)| single || t.name == x.name);
-        let Some((j, y)) = found else {
+        let found = if single { Some(0) } else { by_name.get(x.name.as_str()).copied() };
+        let Some(j) = found else {
             result.only_first.push(x.name.clone());
             continue;
         };
+        let y = &b.tensors()[j];
         if let Some(why) = incomparable(x, y) {
             result.incomparable.push((x.name.clone(), why));
             continue;

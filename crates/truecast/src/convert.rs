@@ -5,11 +5,13 @@ use crate::report::{Report, TensorReport};
 use crate::request::Request;
 use crate::select::{Choice, Selection};
 use crate::stream::{Item, LEAST_MEMORY, Means, run};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_io::{Existing, Kind, Source, Tensor, Writer, layout_for};
+use truecast_io::{Existing, Kind, Shown, Source, Tensor, Writer, check_output, layout_for};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, PlanError};
 
@@ -105,6 +107,27 @@ impl Plan {
         (read, self.tensors.iter().map(|t| t.target.bytes()).sum())
     }
 
+    /// What a user should know before relying on the result.
+    pub fn warnings(&self) -> Vec<String> {
+        let is_f6 = |t: &&Planned| matches!(t.from, DType::F6E2M3 | DType::F6E3M2);
+        let f6 = self.tensors.iter().filter(|_| self.source.kind() == Kind::Safetensors).find(is_f6);
+        let text = |t: &Planned| {
+            let (path, name) = (self.source.path().display(), Shown(&t.target.name));
+            format!("{path}: tensor {name}: no convention exists for F6 elements; read as one little-endian bit stream")
+        };
+        f6.map(text).into_iter().collect()
+    }
+
+    /// Whether [`run`](Plan::run) could start: the memory, the container's rules, the destination. Nothing is written.
+    ///
+    /// # Errors
+    /// Those of [`run`](Plan::run) that need no data.
+    pub fn check(&self, dst: &Path, options: &Options) -> Result<(), Error> {
+        check_memory(options)?;
+        let targets: Vec<Tensor> = self.tensors.iter().map(|t| t.target.clone()).collect();
+        Ok(check_output(dst, self.kind, &targets, self.source.metadata(), options.existing)?)
+    }
+
     /// Converts. `progress` is told the source bytes that are done.
     ///
     /// Result: the destination is complete or untouched. Cost: memory within `options.max_memory`, whatever the size of
@@ -119,14 +142,19 @@ impl Plan {
         stop: &AtomicBool,
         mut progress: impl FnMut(u64) + Send,
     ) -> Result<Report, Error> {
-        if options.max_memory < LEAST_MEMORY {
-            return Err(Error::Memory { got: options.max_memory, least: LEAST_MEMORY });
-        }
+        check_memory(options)?;
         // Chunks are converted at the same time, each by one thread.
         let exec = Exec { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
         let failed = |tensor: &Planned, cause: Cause| Error::tensor(self.source.path(), &tensor.target.name, cause);
-        let converters = self.tensors.iter().map(|t| Converter::new(t, &exec).map_err(|cause| failed(t, cause.into())));
-        let converters = converters.collect::<Result<Vec<_>, _>>()?;
+        // Tensors that are treated alike share what was planned: checkpoints have thousands of them.
+        let mut hows = HashMap::new();
+        for tensor in &self.tensors {
+            if let Entry::Vacant(entry) = hows.entry((tensor.from, tensor.cast)) {
+                entry.insert(How::new(tensor, &exec).map_err(|cause| failed(tensor, cause.into()))?);
+            }
+        }
+        let converters: Vec<Converter<'_>> =
+            self.tensors.iter().map(|tensor| Converter { tensor, how: &hows[&(tensor.from, tensor.cast)] }).collect();
         let targets = self.tensors.iter().map(|t| t.target.clone()).collect();
         let writer = Writer::create(dst, self.kind, targets, self.source.metadata(), options.existing)?;
         let items: Vec<Item> = writer.order().iter().map(|&i| self.tensors[i].item(i)).collect();
@@ -148,6 +176,13 @@ impl Plan {
         writer.finish()?;
         let tensors = self.tensors.iter().zip(counts).map(|(t, counts)| TensorReport::new(t, counts)).collect();
         Ok(Report::new(self.source.path(), tensors))
+    }
+}
+
+fn check_memory(options: &Options) -> Result<(), Error> {
+    match options.max_memory < LEAST_MEMORY {
+        true => Err(Error::Memory { got: options.max_memory, least: LEAST_MEMORY }),
+        false => Ok(()),
     }
 }
 
@@ -179,29 +214,34 @@ impl Planned {
 /// What a worker does to the chunks of one tensor.
 struct Converter<'a> {
     tensor: &'a Planned,
-    how: How,
+    how: &'a How,
 }
 
+/// What happens to elements, whatever tensor they belong to.
 enum How {
-    Cast(Caster),
+    Cast(Box<Caster>),
     /// Bytes are kept; numbers are still looked at.
-    Copy(Option<Measure>),
+    Copy(Option<Box<Measure>>),
 }
 
-impl<'a> Converter<'a> {
-    fn new(tensor: &'a Planned, exec: &Exec) -> Result<Self, PlanError> {
-        let how = match &tensor.cast {
-            Some(cast) => How::Cast(Caster::new(cast, exec)?),
-            None => How::Copy(tensor.from.is_numeric().then(|| Measure::between(tensor.from, tensor.from, exec))),
-        };
-        Ok(Self { tensor, how })
+impl How {
+    fn new(tensor: &Planned, exec: &Exec) -> Result<Self, PlanError> {
+        Ok(match &tensor.cast {
+            Some(cast) => How::Cast(Box::new(Caster::new(cast, exec)?)),
+            None => {
+                let between = || Box::new(Measure::between(tensor.from, tensor.from, exec));
+                How::Copy(tensor.from.is_numeric().then(between))
+            }
+        })
     }
+}
 
+impl Converter<'_> {
     /// Counts in parts, to be added in order.
     fn run(&self, len: usize, src: &[u8], dst: &mut [u8]) -> Result<Vec<Counts>, CastError> {
         let Planned { target, from, src_layout, .. } = self.tensor;
         let codes = Codes::with_layout(*from, *src_layout, len, src)?;
-        match &self.how {
+        match self.how {
             How::Cast(caster) => {
                 caster.cast_parts(codes, CodesMut::with_layout(target.dtype, target.layout, len, dst)?)
             }

@@ -3,7 +3,7 @@
 use crate::convert::Planned;
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use truecast_core::DType;
+use truecast_core::{CastSpec, DType};
 use truecast_kernel::Counts;
 
 /// One tensor of a report.
@@ -38,7 +38,7 @@ impl TensorReport {
             shape: target.shape.clone(),
             from: *from,
             to: target.dtype,
-            converted: cast.is_some(),
+            converted: cast.is_some_and(|cast| cast != CastSpec::copy(*from)),
             elements,
             bytes_in: from.bytes_in(*src_layout, elements).unwrap_or(0),
             bytes_out: target.bytes(),

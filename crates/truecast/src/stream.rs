@@ -99,7 +99,10 @@ pub(crate) fn run<W>(
     };
     thread::scope(|scope| {
         for _ in 1..workers {
-            scope.spawn(worker);
+            // Where the system has no more threads, those that there are do the work.
+            if thread::Builder::new().spawn_scoped(scope, worker).is_err() {
+                break;
+            }
         }
         worker();
     });

@@ -5,9 +5,10 @@ use crate::convert::{Options, Plan, Planned};
 use crate::error::Error;
 use crate::parts::Parts;
 use rayon::prelude::*;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
+use truecast_io::npy::HeaderError;
 use truecast_io::{Kind, Source};
 use truecast_kernel::Codes;
 
@@ -42,6 +43,8 @@ pub enum Difference {
         count: u64,
         /// The first of them.
         first: WrongElement,
+        /// Types of the source's and the destination's elements.
+        types: (DType, DType),
     },
     /// The source holds a value that the policy refuses, so no result is right.
     Refused {
@@ -94,22 +97,23 @@ pub fn verify(src: &Path, dst: &Path, options: &Options, mut progress: impl FnMu
     let plan = Plan::new(src, dst, options)?;
     let source = plan.source();
     let planned = plan.tensors();
-    // The header of an array does not say which narrow type its bytes are: they are read as bytes, and as what they
-    // should be further down.
-    let unsaid = Kind::of_path(dst) != Some(Kind::Safetensors) && planned.iter().any(|t| is_unsaid(t.target.dtype));
-    let result = Source::open(dst, unsaid.then_some(DType::U8))?;
+    let result = open_result(dst)?;
+    // Such an array has no name to be found by.
+    let nameless =
+        [source.kind(), result.kind()].contains(&Kind::Npy) && planned.len() == 1 && result.tensors().len() == 1;
+    let by_name: HashMap<_, _> = result.tensors().iter().enumerate().map(|(i, t)| (t.name.as_str(), i)).collect();
+    let mut is_extra = vec![true; result.tensors().len()];
     let mut verdict = Verdict::default();
     let mut done = 0;
     for (index, tensor) in planned.iter().enumerate() {
         let name = &tensor.target.name;
-        let found = match result.tensors() {
-            [only] if planned.len() == 1 => Some((0, only)),
-            all => all.iter().enumerate().find(|(_, t)| t.name == *name),
-        };
-        let Some((at, actual)) = found else {
+        let found = if nameless { Some(0) } else { by_name.get(name.as_str()).copied() };
+        let Some(at) = found else {
             verdict.differences.push(Difference::Missing { tensor: name.clone() });
             continue;
         };
+        let actual = &result.tensors()[at];
+        is_extra[at] = false;
         verdict.tensors += 1;
         if !fits(&result, tensor.target.dtype, actual.dtype) || actual.shape != tensor.target.shape {
             verdict.differences.push(Difference::Header {
@@ -126,11 +130,8 @@ pub fn verify(src: &Path, dst: &Path, options: &Options, mut progress: impl FnMu
         verdict.elements += tensor.target.len();
         verdict.differences.extend(difference);
     }
-    if planned.len() > 1 {
-        let known: HashSet<_> = planned.iter().map(|t| t.target.name.as_str()).collect();
-        let extra = result.tensors().iter().filter(|t| !known.contains(t.name.as_str()));
-        verdict.differences.extend(extra.map(|t| Difference::Extra { tensor: t.name.clone() }));
-    }
+    let extra = result.tensors().iter().zip(is_extra).filter(|(_, is_extra)| *is_extra);
+    verdict.differences.extend(extra.map(|(t, _)| Difference::Extra { tensor: t.name.clone() }));
     if result.kind() == Kind::Safetensors {
         let keys: BTreeSet<_> = source.metadata().keys().chain(result.metadata().keys()).collect();
         let right = |key: &str| source.metadata().get(key).map(String::as_str).or((key == "format").then_some("pt"));
@@ -140,9 +141,15 @@ pub fn verify(src: &Path, dst: &Path, options: &Options, mut progress: impl FnMu
     Ok(verdict)
 }
 
-/// `.npy` has no descriptor that names the type (`docs/interfaces.md §4`).
-fn is_unsaid(dtype: DType) -> bool {
-    dtype.bits_in(Layout::Bytes) == Some(8) && !matches!(dtype, DType::Bool | DType::I8 | DType::U8)
+/// Opens the destination. Where the header of an array does not say which narrow type its bytes are
+/// (`docs/interfaces.md §4`), they are read as bytes, and later as what they should be.
+fn open_result(dst: &Path) -> Result<Source, Error> {
+    match Source::open(dst, None) {
+        Err(truecast_io::Error::Npy { cause: HeaderError::FromNeeded { .. }, .. }) => {
+            Ok(Source::open(dst, Some(DType::U8))?)
+        }
+        opened => Ok(opened?),
+    }
 }
 
 /// The header's type can stand for the right one: it is the same, or the container does not tell them apart.
@@ -161,7 +168,7 @@ fn elements(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Option<Difference>, Error> {
     let cast = tensor.cast.unwrap_or(CastSpec::copy(tensor.from));
-    let table = Table::new(&cast);
+    let table = Table::new(&cast, tensor.target.len());
     let (mut parts, mut actual) =
         (Parts::new(source, index, tensor.from)?, Parts::new(result, at, tensor.target.dtype)?);
     let (mut offset, mut count, mut first) = (0, 0, None);
@@ -190,7 +197,8 @@ fn elements(
         progress(src.bytes().len() as u64);
     }
     let first = first.and_then(Result::ok);
-    Ok(first.map(|first| Difference::Elements { tensor: tensor.target.name.clone(), count, first }))
+    let types = (tensor.from, tensor.target.dtype);
+    Ok(first.map(|first| Difference::Elements { tensor: tensor.target.name.clone(), count, first, types }))
 }
 
 type Found = (u64, Option<Result<WrongElement, u64>>);
@@ -216,9 +224,11 @@ fn join((a, first): Found, (b, second): Found) -> Found {
 struct Table(Vec<Option<u64>>);
 
 impl Table {
-    fn new(cast: &CastSpec) -> Table {
+    fn new(cast: &CastSpec, len: u64) -> Table {
         match cast.src.storage_bits() {
-            Some(bits @ 1..=16) => Table((0..1u64 << bits).map(|code| definition(cast, code)).collect()),
+            Some(bits @ 1..=16) if len >= 1 << bits => {
+                Table((0..1u64 << bits).map(|code| definition(cast, code)).collect())
+            }
             _ => Table(Vec::new()),
         }
     }

@@ -6,12 +6,14 @@ use crate::failure::Failure;
 use crate::table::{Align, Table, grouped};
 use crate::{output, progress, size};
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use truecast::convert::{Options, Plan};
-use truecast::io::{Existing, OutputFile};
+use truecast::io::{Existing, OutputFile, follow};
 use truecast::report::{Report, TensorReport, named_counts};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
@@ -24,6 +26,16 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     };
     let limits = thresholds::parse(&args.fail_on)?;
     let plan = Plan::new(&args.src, &args.dst, &options)?;
+    // A path given on the command line is followed; the kind is that of the name that was given.
+    let dst = follow(&args.dst)?;
+    plan.check(&dst, &options)?;
+    let report_path = args.report.as_deref().map(follow).transpose()?;
+    if let Some(report) = &report_path {
+        refuse_data(report, &dst, &plan)?;
+    }
+    for warning in plan.warnings() {
+        writeln!(std::io::stderr(), "truecast: warning: {}", output::one_line(&warning)).ok();
+    }
     if args.dry_run {
         print_dry_run(&plan, args, context)?;
         return Ok(ExitCode::SUCCESS);
@@ -31,11 +43,11 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     // From here on there are temporary files, which a signal must not leave behind.
     let stop = stop_flag();
     // Refused before the work rather than after it.
-    let report_file = args.report.as_ref().map(|path| OutputFile::create(path, options.existing)).transpose()?;
+    let report_file = report_path.map(|path| OutputFile::create(&path, options.existing)).transpose()?;
 
     let bar = progress::bytes(plan.bytes().0, context.quiet || context.json);
     let begin = Instant::now();
-    let report = plan.run(&args.dst, &options, &stop, |done| bar.set_position(done))?;
+    let report = plan.run(&dst, &options, &stop, |done| bar.set_position(done))?;
     bar.finish_and_clear();
 
     if let Some(mut file) = report_file {
@@ -58,6 +70,25 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
+/// A report takes the place of neither the source nor the destination.
+fn refuse_data(report: &Path, dst: &Path, plan: &Plan) -> Result<(), Failure> {
+    if plan.source().same_file(report) || same_place(report, dst) {
+        let path = report.display();
+        return Err(Failure::usage(format_args!("{path}: --report is the source or the destination; choose another")));
+    }
+    Ok(())
+}
+
+/// Both paths, which are no links, name one file, whether it exists or not.
+fn same_place(a: &Path, b: &Path) -> bool {
+    let folder = |path: &Path| match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.canonicalize().ok(),
+        _ => Path::new(".").canonicalize().ok(),
+    };
+    let identity = |path: &Path| std::fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
+    (folder(a) == folder(b) && a.file_name() == b.file_name()) || (identity(a).is_some() && identity(a) == identity(b))
+}
+
 /// Set by Ctrl-C and by a request to terminate; the conversion then stops and leaves nothing behind.
 fn stop_flag() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
@@ -75,9 +106,6 @@ fn with_destination(report: &Report, args: &ConvertArgs) -> serde_json::Map<Stri
 
 fn print_dry_run(plan: &Plan, args: &ConvertArgs, context: &Context) -> Result<(), Failure> {
     let report = plan.report();
-    if args.dst.exists() && !args.force {
-        return Err(truecast::io::Error::Exists { path: args.dst.clone() }.into());
-    }
     if context.json {
         let mut object = serde_json::Map::new();
         object.insert("dry_run".into(), true.into());
@@ -141,7 +169,7 @@ fn summary(report: &Report, args: &ConvertArgs) -> String {
         grouped(total.elements),
         size::human(total.bytes_in),
         size::human(total.bytes_out),
-        args.dst.display()
+        output::one_line(&args.dst.display().to_string())
     )
 }
 

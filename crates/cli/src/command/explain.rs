@@ -1,7 +1,7 @@
 //! `truecast explain`.
 
 use super::Context;
-use super::formats::value_text;
+use super::formats::{json_text, value_text};
 use crate::args::ExplainArgs;
 use crate::failure::Failure;
 use crate::output::{self, bits};
@@ -38,8 +38,10 @@ struct Source {
 
 fn source(text: &str, from: DType) -> Result<Source, Failure> {
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        let code = u64::from_str_radix(&digits.replace('_', ""), 16)
-            .map_err(|_| Failure::usage(format_args!("{text:?} is not a hexadecimal code of at most 64 bits")))?;
+        let digits = digits.replace('_', "");
+        let code = u64::from_str_radix(&digits, 16).ok().filter(|_| !digits.starts_with('+'));
+        let code =
+            code.ok_or_else(|| Failure::usage(format_args!("{text:?} is not a hexadecimal code of at most 64 bits")))?;
         let width = from.code_bits();
         if width < 64 && code >> width != 0 {
             return Err(Failure::usage(format_args!("{text} has more than the {width} bits of {from}")));
@@ -196,14 +198,14 @@ fn decision(e: &Explanation) -> String {
 }
 
 fn to_json(args: &ExplainArgs, e: &Explanation, exact: bool) -> Map<String, Value> {
-    let element = |x: &Element| json!({ "bits": code_text(x), "value": to_decimal(x.value) });
+    let element = |x: &Element| json!({ "bits": code_text(x), "value": json_text(to_decimal(x.value)) });
     let mut object = Map::new();
     object.insert("value".into(), json!(args.value));
     object.insert("from".into(), json!(args.from.name()));
     object.insert("to".into(), json!(args.to.name()));
     object.insert(
         "source".into(),
-        json!({ "bits": code_text(&e.source), "exact": to_decimal(e.source.value), "rounded": !exact }),
+        json!({ "bits": code_text(&e.source), "exact": json_text(to_decimal(e.source.value)), "rounded": !exact }),
     );
     let n = &e.neighbours;
     object.insert("neighbours".into(), json!({
@@ -218,7 +220,7 @@ fn to_json(args: &ExplainArgs, e: &Explanation, exact: bool) -> Map<String, Valu
         let undefined = if undefined.is_empty() { Value::Null } else { json!(undefined) };
         json!({
             "spec": i.spec, "version": i.version, "attributes": i.attributes, "to": e.to.name(), "bits": bits,
-            "value": value, "undefined": undefined, "clause": i.cast.clause
+            "value": json_text(value), "undefined": undefined, "clause": i.cast.clause
         })
     });
     object.insert("results".into(), results.collect());

@@ -23,7 +23,7 @@ pub fn run(args: &FormatsArgs, context: &Context) -> Result<ExitCode, Failure> {
             let mut object = describe(dtype);
             object.insert(
                 "codes".into(),
-                codes(dtype).map(|(code, value)| json!({ "bits": code, "value": value })).collect(),
+                codes(dtype).map(|(code, value)| json!({ "bits": code, "value": json_text(value) })).collect(),
             );
             output::json("formats", object)?;
         }
@@ -104,6 +104,16 @@ pub fn value_text(value: Exact) -> String {
             Err(_) => exact,
         },
         _ => exact,
+    }
+}
+
+/// The words of `docs/interfaces.md §6` for values that are no numbers.
+pub fn json_text(value: String) -> String {
+    match value.as_str() {
+        "nan" | "-nan" => "NaN".into(),
+        "inf" => "Infinity".into(),
+        "-inf" => "-Infinity".into(),
+        _ => value,
     }
 }
 
@@ -210,7 +220,8 @@ fn describe(dtype: DType) -> Map<String, Value> {
         object.insert("bias".into(), json!(f.bias));
     }
     let special = special(dtype).into_iter().map(|(name, code)| {
-        let entry = json!({ "bits": bits(code, dtype.code_bits()), "value": value_text(decode(dtype, code)) });
+        let entry =
+            json!({ "bits": bits(code, dtype.code_bits()), "value": json_text(value_text(decode(dtype, code))) });
         (name.replace(' ', "_"), entry)
     });
     object.insert("special".into(), Map::from_iter(special).into());

@@ -27,14 +27,17 @@ pub struct Context {
     pub exec: Exec,
 }
 
+/// More gain nothing on any machine, and stacks for very many bring a system down.
+const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(512).unwrap();
+
 /// Carries out what was typed.
 pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
     let defaults = Exec::default();
-    let threads: NonZeroUsize = cli.threads.unwrap_or(defaults.threads);
+    let threads: NonZeroUsize = cli.threads.unwrap_or(defaults.threads).min(MAX_THREADS);
     let context = Context { json: cli.json, quiet: cli.quiet, exec: Exec { threads, ..defaults } };
     if works_on_data(&cli.command) {
-        // Fails only if a pool exists already, and this is the first use.
-        rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global().ok();
+        let started = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();
+        started.map_err(|e| Failure::system(format_args!("starting {threads} threads: {e}; give fewer --threads")))?;
     }
     match &cli.command {
         Command::Convert(args) => convert::run(args, rules, &context),

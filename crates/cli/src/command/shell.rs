@@ -24,7 +24,7 @@ pub fn man(command: Option<&str>) -> Result<ExitCode, Failure> {
             .ok_or_else(|| Failure::usage(format_args!("there is no command {name:?}")))?,
     };
     let mut text = Vec::new();
-    clap_mangen::Man::new(page).render(&mut text)?;
+    clap_mangen::Man::new(page).render(&mut text).map_err(Failure::system)?;
     output::text(&String::from_utf8_lossy(&text))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,7 @@ use crate::table::grouped;
 use crate::{output, progress};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
+use truecast::DType;
 use truecast::convert::{Options, Plan};
 use truecast::io::Shown;
 use truecast::verify::{Difference, Verdict, verify};
@@ -30,8 +31,12 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
     Ok(if verdict.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
+/// A storage element with all its digits.
+fn hex(storage: u64, dtype: DType) -> String {
+    output::bits(storage, dtype.storage_bits().unwrap_or(64))
+}
+
 fn to_json(verdict: &Verdict) -> Map<String, Value> {
-    let hex = |code: u64| format!("{code:#x}");
     let difference = |d: &Difference| match d {
         Difference::Missing { tensor } => json!({ "kind": "missing", "tensor": tensor }),
         Difference::Extra { tensor } => json!({ "kind": "extra", "tensor": tensor }),
@@ -40,9 +45,12 @@ fn to_json(verdict: &Verdict) -> Map<String, Value> {
             "expected": { "dtype": expected.0.name(), "shape": expected.1 },
             "actual": { "dtype": actual.0.name(), "shape": actual.1 }
         }),
-        Difference::Elements { tensor, count, first } => json!({
+        Difference::Elements { tensor, count, first, types } => json!({
             "kind": "elements", "tensor": tensor, "count": count,
-            "first": { "index": first.index, "source": hex(first.source), "expected": hex(first.expected), "actual": hex(first.actual) }
+            "first": {
+                "index": first.index, "source": hex(first.source, types.0), "expected": hex(first.expected, types.1),
+                "actual": hex(first.actual, types.1)
+            }
         }),
         Difference::Refused { tensor, index } => json!({ "kind": "refused", "tensor": tensor, "index": index }),
         Difference::Metadata { key } => json!({ "kind": "metadata", "key": key }),
@@ -70,14 +78,14 @@ fn render(verdict: &Verdict) -> String {
                 expected.0,
                 expected.1
             ),
-            Difference::Elements { tensor, count, first } => format!(
-                "tensor {}: {} wrong elements; the first is {}: {:#x} became {:#x}, right is {:#x}\n",
+            Difference::Elements { tensor, count, first, types } => format!(
+                "tensor {}: {} wrong elements; the first is {}: {} became {}, right is {}\n",
                 Shown(tensor),
                 grouped(*count),
                 first.index,
-                first.source,
-                first.actual,
-                first.expected
+                hex(first.source, types.0),
+                hex(first.actual, types.1),
+                hex(first.expected, types.1)
             ),
             Difference::Refused { tensor, index } => {
                 format!("tensor {}: the policy refuses element {index}, so no result is right\n", Shown(tensor))
