@@ -1,0 +1,82 @@
+//! `explain` against the definition: the picture of neighbours and the decision must lead to the code that the
+//! definition gives, for every special code of every type (and every code of the narrow ones).
+
+use truecast::explain::{Decision, explain};
+use truecast::{DType, Exact, Kind, Outcome, cast_one, decimal::to_decimal, exact::decode, spec::ieee};
+
+fn numeric() -> impl Iterator<Item = DType> {
+    DType::ALL.into_iter().filter(|t| t.is_numeric())
+}
+
+/// Zeros, ends of the subnormal and normal ranges, infinities, NaN, neighbours of all of them; every code if few.
+fn special(dtype: DType) -> Vec<u64> {
+    let bits = dtype.code_bits();
+    if bits <= 8 {
+        return (0..1 << bits).collect();
+    }
+    let mask = u64::MAX >> (64 - bits);
+    let sign = 1 << (bits - 1);
+    let mut codes = vec![0, 1, 2, 3, mask, sign - 1, sign];
+    if let Kind::Float(f) = dtype.kind() {
+        codes.extend([f.min_normal_code(), f.max_code(), f.inf_code().unwrap_or(0), f.nan_code().unwrap_or(0)]);
+        codes.push((f.bias as u64) << f.man_bits); // 1
+        codes.push(((f.bias as u64) << f.man_bits) + (1 << (f.man_bits - 1))); // 1.5
+    }
+    let near = codes.clone().into_iter().flat_map(|c| [c.wrapping_sub(1), c, c.wrapping_add(1)]);
+    near.flat_map(|c| [c & mask, (c ^ sign) & mask]).collect()
+}
+
+#[test]
+fn answers_are_those_of_the_definition() {
+    for (from, to) in numeric().flat_map(|from| numeric().map(move |to| (from, to))) {
+        for code in special(from) {
+            let e = explain(from, code, to);
+            assert_eq!(e.source.value, decode(from, code));
+            assert!(e.answers.iter().any(|a| a.interpretation.spec == "ieee"), "{from} to {to}");
+            for answer in e.answers {
+                let spec = answer.interpretation.cast;
+                assert_eq!((spec.src, spec.dst), (from, to));
+                assert_eq!(answer.outcome, cast_one(&spec, code), "{from} {code:#x} to {to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_picture_leads_to_the_code() {
+    let floats = || numeric().filter(|t| matches!(t.kind(), Kind::Float(_)));
+    for (from, to) in numeric().flat_map(|from| floats().map(move |to| (from, to))) {
+        let nearest_even = ieee::Cast::to(to).resolve(from).unwrap();
+        for code in special(from) {
+            let n = explain(from, code, to).neighbours;
+            let Outcome::Defined(result) = cast_one(&nearest_even, code) else { continue };
+            let value = to_decimal(decode(from, code));
+            let said = format!("{from} {code:#x} = {value} to {to}: {n:?}");
+            let code_of = |element: &Option<truecast::explain::Element>| element.as_ref().map(|e| e.code);
+            let negative = matches!(decode(from, code), Exact::Finite { neg: true, .. });
+            let outward = if negative { Decision::Below } else { Decision::Above };
+            match n.decision {
+                // FNUZ and unsigned types drop the sign of zero.
+                Decision::Exact if value.trim_start_matches('-') == "0" => {
+                    assert!(matches!(decode(to, result), Exact::Finite { sig: 0, .. }), "{said}");
+                }
+                Decision::Exact => assert_eq!(to_decimal(decode(to, result)), value, "{said}"),
+                decision if n.beyond.is_some() && decision == outward => {
+                    let Kind::Float(f) = to.kind() else { unreachable!() };
+                    let magnitude = result & f.magnitude_mask();
+                    assert!(magnitude > f.max_code() || f.nan_code().is_none_or(|nan| nan == result), "{said}");
+                }
+                Decision::Below => assert_eq!(Some(result), code_of(&n.below), "{said}"),
+                Decision::Above => assert_eq!(Some(result), code_of(&n.above), "{said}"),
+                Decision::Tie => {
+                    assert!(n.beyond.is_some() || result & 1 == 0, "{said}");
+                    assert!(
+                        [code_of(&n.below), code_of(&n.above)].contains(&Some(result)) || n.beyond.is_some(),
+                        "{said}"
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+}
