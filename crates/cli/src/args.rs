@@ -29,7 +29,7 @@ pub struct Cli {
 }
 
 /// More threads than this are a slip of the keyboard, and would exhaust the machine.
-const MOST_THREADS: usize = 1024;
+const MOST_THREADS: usize = 512;
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
     let wanted: Option<NonZeroUsize> = text.parse().ok();
