@@ -172,7 +172,10 @@ impl Pipeline {
         let (mut front, mut back) = (a, b);
         let mut left = self.stages.len() + ends.unpack.is_some() as usize + ends.pack.is_some() as usize;
         if left == 0 {
-            dst.copy_from_slice(src);
+            match ends.code_mask {
+                u8::MAX => dst.copy_from_slice(src),
+                mask => dst.iter_mut().zip(src).for_each(|(d, s)| *d = s & mask),
+            }
             return Ok(());
         }
         let mut input: Option<usize> = None; // bytes of the current tile in `front`; None: still in `src`
@@ -215,6 +218,8 @@ impl Pipeline {
 struct Ends {
     src_bits: usize,
     dst_bits: usize,
+    /// Bits that belong to a code, in a copy of elements that take a byte but are narrower; else all.
+    code_mask: u8,
     /// Width of the packed source elements, if they need unpacking.
     unpack: Option<u32>,
     pack: Option<u32>,
@@ -228,6 +233,10 @@ impl Ends {
         Self {
             src_bits: src_bits as usize,
             dst_bits: dst_bits as usize,
+            code_mask: match src.storage_bits() {
+                Some(bits @ 1..8) if src_layout == Layout::Bytes => (1 << bits) - 1,
+                _ => u8::MAX,
+            },
             unpack: packed(src_bits),
             pack: packed(dst_bits),
         }

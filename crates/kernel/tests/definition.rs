@@ -243,6 +243,30 @@ fn layouts() {
     }
 }
 
+/// Bits above a code in a byte of its own are no part of it, not even in a copy.
+#[test]
+fn bits_above_a_code() {
+    let src: Vec<u8> = (0..=255).collect();
+    let caster = Caster::new(&CastSpec::copy(DType::I4), &exec(Level::detect())).unwrap();
+    let mut dst = vec![0; 256];
+    let from = Codes::with_layout(DType::I4, Layout::Bytes, 256, &src).unwrap();
+    caster.cast(from, CodesMut::with_layout(DType::I4, Layout::Bytes, 256, &mut dst).unwrap()).unwrap();
+    assert!(dst.iter().zip(&src).all(|(d, s)| *d == s & 15));
+}
+
+/// A 64-bit integer whose result is not finite takes part in no error, not even with what an f64 of it leaves over.
+#[test]
+fn errors_of_overflowing_integers() {
+    let src = i64::MAX.to_le_bytes();
+    let policy = CastPolicy { overflow: Overflow::Nonfinite, ..CastPolicy::IEEE };
+    let counting = Exec { counting: Counting::Full, ..exec(Level::detect()) };
+    let caster = Caster::new(&spec(DType::I64, DType::F16, policy), &counting).unwrap();
+    let mut dst = [0; 2];
+    let from = Codes::new(DType::I64, 1, &src).unwrap();
+    let counts = caster.cast(from, CodesMut::new(DType::F16, 1, &mut dst).unwrap()).unwrap();
+    assert_eq!((counts.to_inf, counts.finite_pairs, counts.max_abs_error, counts.noise), (1, 0, 0.0, 0.0));
+}
+
 /// Obligation 9: threads and splits change no bit and no count.
 #[test]
 fn threads_and_splits() {

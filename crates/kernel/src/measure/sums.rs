@@ -123,7 +123,7 @@ impl Row {
             let both = finite(xv) & finite(yv);
             let xf = if both { xv } else { 0.0 };
             let yf = if both { yv } else { 0.0 };
-            let error = (yf - xf) + residual(l);
+            let error = (yf - xf) + if both { residual(l) } else { 0.0 };
             let magnitude = error.abs();
             let equal_specials = (xv == yv) | (xv.is_nan() & yv.is_nan());
             let same = if both { error == 0.0 } else { equal_specials };
