@@ -128,6 +128,11 @@ impl Planner<'_> {
         if policy.subnormals == Subnormals::Flush || policy.nan == NanRule::Error {
             return None;
         }
+        // Only E8M0's lane tests the range of the source.
+        let zeroless = matches!(dst.kind(), Kind::Float(f) if !f.has_zero);
+        if policy.range == RangeTest::Source && dst.is_float() && !zeroless {
+            return None;
+        }
         match dst.kind() {
             Kind::Bool => Some((Route::Direct, vec![self.to_bool()?])),
             Kind::Int(f) => match src.kind() {

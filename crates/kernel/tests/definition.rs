@@ -111,6 +111,10 @@ fn elements(src: DType) -> Vec<u64> {
         }
     }
     let mut stream = Stream(bits as u64);
+    // Just above the largest f32 and around its overflow threshold, as f64.
+    if bits == 64 {
+        all.extend([0x47ef_ffff_e000_0000, 0x47ef_ffff_f000_0000].iter().flat_map(|b: &u64| [b - 1, *b, b + 1]));
+    }
     // Exponents spread over the whole field and, for the common part, around one.
     for i in 0..3000u64 {
         let r = stream.next();

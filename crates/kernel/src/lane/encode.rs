@@ -74,7 +74,7 @@ const fn pow2_bits(e: i32) -> u32 {
 }
 
 impl Encoder {
-    /// `None` if the policy needs the definition: it refuses values, flushes subnormals or tests the range of the source.
+    /// `None` if the policy refuses values. It must not flush subnormals or test the range of the source.
     pub fn new(dst: DType, f: &FloatFormat, policy: &CastPolicy) -> Option<Self> {
         let t = f.man_bits as u32;
         assert!(
@@ -83,9 +83,6 @@ impl Encoder {
         );
         let same_range = f.bias == 127;
         assert!(same_range || f.quantum() >= -125, "docs/kernels.md §4.2: preconditions of an encoder");
-        if policy.range == RangeTest::Source {
-            return None;
-        }
         let special = SpecialCodes::new(dst, f, policy)?;
         let negative = match policy.negative {
             _ if f.signed => None,
