@@ -71,6 +71,11 @@ impl Limits {
                 let unit = 2f64.powi(-(f.frac_bits as i32));
                 ([f.int.max() as f64 * unit, f.int.min() as f64 * unit], f64::MIN_POSITIVE, false)
             }
+            Kind::Book(book) => {
+                let last = book.values.len() as u64 - 1;
+                ([as_f64(dst, last), as_f64(dst, 0)], f64::MIN_POSITIVE, false)
+            }
+            // Nothing is beyond a truth value.
             _ => ([f64::INFINITY, f64::NEG_INFINITY], f64::MIN_POSITIVE, false),
         };
         Limits {
