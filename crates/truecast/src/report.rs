@@ -72,7 +72,8 @@ pub struct Total {
     pub bytes_in: u64,
     /// Bytes after.
     pub bytes_out: u64,
-    /// Counts added, errors maximised, sums added in the order of the rows.
+    /// Counts added, errors maximised, sums added in the order of the rows. Copied tensors are not part of the sums:
+    /// large exact integers would drown the noise of the weights.
     pub counts: Counts,
 }
 
@@ -96,7 +97,8 @@ impl Report {
             total.elements += row.elements;
             total.bytes_in += row.bytes_in;
             total.bytes_out += row.bytes_out;
-            total.counts.add(&row.counts);
+            let copied = Counts { finite_pairs: 0, noise: 0.0, signal: 0.0, image: 0.0, product: 0.0, ..row.counts };
+            total.counts.add(if row.converted { &row.counts } else { &copied });
         }
         Self { source: source.display().to_string(), tensors, total }
     }
