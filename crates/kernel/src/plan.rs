@@ -94,8 +94,7 @@ fn is_copy(spec: &CastSpec) -> bool {
         Kind::Float(f) => {
             let keeps_inf = f.inf_code().is_none() || policy.inf == Overflow::Nonfinite;
             let keeps_nan = f.nan_code().is_none() || policy.nan == NanRule::Keep;
-            let no_zero_rule = f.has_zero || policy.subnormals == Subnormals::Keep;
-            keeps_inf && keeps_nan && no_zero_rule && policy.subnormals == Subnormals::Keep
+            keeps_inf && keeps_nan && policy.subnormals == Subnormals::Keep
         }
         _ => true,
     }

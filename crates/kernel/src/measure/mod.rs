@@ -1,8 +1,8 @@
 //! What a conversion did to the values: counts and errors, taken tile by tile while source and result are in L1.
 //!
 //! Definitions: `docs/spec/checkpoints.md §10`. Sums are taken over blocks of 65,536 elements in 16 lanes, so that they
-//! depend neither on threads nor on the level. Values are compared as f64, which holds every type but 64-bit integers;
-//! those come as a nearest f64 and a residual.
+//! depend neither on threads nor on the level. Tiles hold values in f32 if both types embed there, else in f64 (64-bit
+//! integers as a nearest f64 and a residual); differences and sums are f64.
 
 mod details;
 mod environment;
