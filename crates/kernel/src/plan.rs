@@ -61,7 +61,7 @@ pub(crate) fn plan(spec: &CastSpec, level: Level) -> Result<(Route, Pipeline), P
         return Err(PlanError::Unsupported { src, dst });
     }
     let (route, stages) = stages(spec, level);
-    Ok((route, Pipeline::new(src, dst, stages)))
+    Ok((route, Pipeline::new(src, dst, level, stages)))
 }
 
 fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
@@ -222,6 +222,13 @@ impl Planner<'_> {
         }
         let encoder = Encoder::new(*dst, f, policy)?;
         let shape = if policy.to_float == Rounding::NearestEven { encoder.shape() } else { Shape::Other };
+        if *dst == DType::F16 && shape != Shape::Other {
+            let payload = EncodeF16::<true>::new(encoder).map(|lane| self.stage(lane));
+            let by_instruction = payload.or_else(|| EncodeF16::<false>::new(encoder).map(|lane| self.stage(lane)));
+            if by_instruction.is_some() {
+                return by_instruction;
+            }
+        }
         Some(match (slot_bytes(*dst), shape) {
             (1, Shape::Payload) => self.stage(EncodeNearest::<u8, true, true>(encoder, Of)),
             (1, Shape::SignedZero) => self.stage(EncodeNearest::<u8, false, true>(encoder, Of)),
@@ -398,7 +405,7 @@ pub(crate) fn values(src: DType, hub: Hub, level: Level) -> Pipeline {
         }
         (None, _) => stages(&spec, level).1,
     };
-    Pipeline::new(src, hub.dtype(), stages)
+    Pipeline::new(src, hub.dtype(), level, stages)
 }
 
 /// What [`values`] leaves out of a 64-bit integer.
@@ -408,7 +415,7 @@ pub(crate) fn residual(src: DType, level: Level) -> Option<Pipeline> {
         DType::U64 => Box::new(LaneStage { lane: IntResidual::<false>, level }),
         _ => return None,
     };
-    Some(Pipeline::new(src, DType::F64, vec![stage]))
+    Some(Pipeline::new(src, DType::F64, level, vec![stage]))
 }
 
 /// The smallest f64 of a sign that a policy takes out of the destination's range (`Edge::Overflow`), as a magnitude; Inf

@@ -7,6 +7,7 @@ use crate::lane::Lane;
 use crate::level::{Level, Task};
 use crate::pack;
 use crate::slot::Slot;
+use crate::stream;
 use std::fmt::Debug;
 use truecast_core::policy::Edge;
 use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
@@ -31,6 +32,14 @@ pub(crate) trait Stage: Debug + Send + Sync {
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal>;
     /// Told once before a conversion of `len` elements, so that a table that pays for itself can be filled.
     fn prepare(&self, _len: usize) {}
+    /// Bits of packed elements that [`Stage::run_packed`] reads as they lie, without a pass that unpacks them.
+    fn unpacks(&self) -> Option<u32> {
+        None
+    }
+    /// Converts `n` packed elements of [`Stage::unpacks`] bits.
+    fn run_packed(&self, _src: &[u8], _dst: &mut [u8], _n: usize) {
+        unreachable!("only for a stage that unpacks")
+    }
 }
 
 /// A lane at a level.
@@ -62,6 +71,8 @@ impl<L: Lane> Stage for LaneStage<L> {
         (L::Src::BYTES, L::Dst::BYTES)
     }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
+        let done = self.lane.by_hand(self.level, src, dst);
+        let (src, dst) = (&src[done * L::Src::BYTES..], &mut dst[done * L::Dst::BYTES..]);
         self.level.run(Loop { lane: &self.lane, src: L::Src::view(src), dst: L::Dst::view_mut(dst) });
         Ok(())
     }
@@ -111,26 +122,40 @@ pub(crate) type Onlooker<'a> = &'a mut dyn FnMut(usize, &[u8], &[u8]);
 pub(crate) struct Pipeline {
     src: DType,
     dst: DType,
+    /// Of the passes that pack and unpack.
+    level: Level,
     /// Empty for a byte copy.
     stages: Vec<Box<dyn Stage>>,
 }
 
-/// Two tiles that stages write alternately.
+/// Two tiles that stages write alternately, and one for results on their way past the caches.
 #[derive(Debug)]
-pub(crate) struct Scratch([Vec<u8>; 2]);
+pub(crate) struct Scratch {
+    tiles: [Vec<u8>; 2],
+    results: Vec<u8>,
+}
 
 impl Scratch {
     pub fn new() -> Self {
-        Scratch([(); 2].map(|()| vec![0; TILE * 8]))
+        Scratch { tiles: [(); 2].map(|()| vec![0; TILE * 8]), results: Vec::new() }
     }
 }
 
+/// Where results go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stores {
+    /// Into the caches.
+    Plain,
+    /// Past them, through a tile that stays in L1 (`docs/kernels.md §8`).
+    Streaming,
+}
+
 impl Pipeline {
-    pub fn new(src: DType, dst: DType, stages: Vec<Box<dyn Stage>>) -> Self {
+    pub fn new(src: DType, dst: DType, level: Level, stages: Vec<Box<dyn Stage>>) -> Self {
         debug_assert!(stages.windows(2).all(|w| w[0].widths().1 == w[1].widths().0), "{src} to {dst}: {stages:?}");
         debug_assert!(stages.first().is_none_or(|s| s.widths().0 == slot_bytes(src)), "{src} to {dst}: {stages:?}");
         debug_assert!(stages.last().is_none_or(|s| s.widths().1 == slot_bytes(dst)), "{src} to {dst}: {stages:?}");
-        Self { src, dst, stages }
+        Self { src, dst, level, stages }
     }
 
     pub fn prepare(&self, len: usize) {
@@ -143,20 +168,35 @@ impl Pipeline {
         (src_layout, src): (Layout, &[u8]),
         (dst_layout, dst): (Layout, &mut [u8]),
         len: usize,
+        stores: Stores,
         scratch: &mut Scratch,
         mut onlooker: Option<Onlooker<'_>>,
     ) -> Result<(), Refusal> {
-        let ends = Ends::new(self.src, src_layout, self.dst, dst_layout);
-        let single = ends.is_plain() && self.stages.len() <= 1 && onlooker.is_none();
+        let ends = Ends::new(self, src_layout, dst_layout);
+        let single = ends.is_plain() && self.stages.len() <= 1 && onlooker.is_none() && stores == Stores::Plain;
         let step = if single { len.max(1) } else { TILE };
+        let Scratch { tiles, results } = scratch;
+        if stores == Stores::Streaming {
+            results.resize(TILE * 8, 0);
+        }
         for first in (0..len).step_by(step) {
             let n = step.min(len - first);
             let s = &src[ends.src_range(first, n)];
             let d = &mut dst[ends.dst_range(first, n)];
-            self.tile(&ends, s, d, n, scratch).map_err(|r| Refusal { index: r.index + first, ..r })?;
+            let result = match stores {
+                Stores::Plain => &mut *d,
+                Stores::Streaming => &mut results[..d.len()],
+            };
+            self.tile(&ends, s, result, n, tiles).map_err(|r| Refusal { index: r.index + first, ..r })?;
             if let Some(onlooker) = &mut onlooker {
-                onlooker(n, s, d);
+                onlooker(n, s, result);
             }
+            if stores == Stores::Streaming {
+                stream::copy(&results[..d.len()], d);
+            }
+        }
+        if stores == Stores::Streaming {
+            stream::fence();
         }
         Ok(())
     }
@@ -167,7 +207,7 @@ impl Pipeline {
         src: &[u8],
         dst: &mut [u8],
         n: usize,
-        Scratch([a, b]): &mut Scratch,
+        [a, b]: &mut [Vec<u8>; 2],
     ) -> Result<(), Refusal> {
         let (mut front, mut back) = (a, b);
         let mut left = self.stages.len() + ends.unpack.is_some() as usize + ends.pack.is_some() as usize;
@@ -183,32 +223,34 @@ impl Pipeline {
             left -= 1;
             let bytes = n * slot_bytes(self.src);
             if left == 0 {
-                pack::unpack(bits, src, dst, n);
+                pack::unpack(self.level, bits, src, dst, n);
                 return Ok(());
             }
-            pack::unpack(bits, src, &mut front[..bytes], n);
+            pack::unpack(self.level, bits, src, &mut front[..bytes], n);
             input = Some(bytes);
         }
-        for stage in &self.stages {
+        for (i, stage) in self.stages.iter().enumerate() {
             left -= 1;
             let bytes = n * stage.widths().1;
             let from: &[u8] = match input {
                 Some(bytes) => &front[..bytes],
                 None => src,
             };
-            if left == 0 {
-                return stage.run(from, dst);
+            let to: &mut [u8] = if left == 0 { &mut *dst } else { &mut back[..bytes] };
+            match i {
+                0 if ends.first_unpacks => stage.run_packed(from, to, n),
+                _ => stage.run(from, to)?,
             }
-            stage.run(from, &mut back[..bytes])?;
             std::mem::swap(&mut front, &mut back);
             input = Some(bytes);
         }
-        let bits = ends.pack.expect("only packing is left");
-        let from: &[u8] = match input {
-            Some(bytes) => &front[..bytes],
-            None => src,
-        };
-        pack::pack(bits, from, dst, n);
+        if let Some(bits) = ends.pack {
+            let from: &[u8] = match input {
+                Some(bytes) => &front[..bytes],
+                None => src,
+            };
+            pack::pack(self.level, bits, from, dst, n);
+        }
         Ok(())
     }
 }
@@ -222,14 +264,19 @@ struct Ends {
     code_mask: u8,
     /// Width of the packed source elements, if they need unpacking.
     unpack: Option<u32>,
+    /// The first stage reads packed elements as they lie.
+    first_unpacks: bool,
     pack: Option<u32>,
 }
 
 impl Ends {
-    fn new(src: DType, src_layout: Layout, dst: DType, dst_layout: Layout) -> Self {
+    fn new(pipeline: &Pipeline, src_layout: Layout, dst_layout: Layout) -> Self {
+        let Pipeline { src, dst, ref stages, .. } = *pipeline;
         let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("text is never planned");
         let packed = |bits: u32| (!bits.is_power_of_two() || bits < 8).then_some(bits);
         let (src_bits, dst_bits) = (bits(src, src_layout), bits(dst, dst_layout));
+        let unpack = packed(src_bits);
+        let first_unpacks = unpack.is_some() && stages.first().is_some_and(|s| s.unpacks() == unpack);
         Self {
             src_bits: src_bits as usize,
             dst_bits: dst_bits as usize,
@@ -237,7 +284,8 @@ impl Ends {
                 Some(bits @ 1..8) if src_layout == Layout::Bytes => (1 << bits) - 1,
                 _ => u8::MAX,
             },
-            unpack: packed(src_bits),
+            unpack: unpack.filter(|_| !first_unpacks),
+            first_unpacks,
             pack: packed(dst_bits),
         }
     }

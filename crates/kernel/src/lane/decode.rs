@@ -4,7 +4,10 @@
 //! destination, NaN is quieted here.
 
 use super::{F32_INF, F64_INF, Lane, f64_parts};
+use crate::level::Level;
 use crate::slot::Slot;
+#[cfg(target_arch = "x86_64")]
+use crate::x86::half;
 use std::marker::PhantomData;
 
 /// What a NaN becomes on its way into f32.
@@ -31,7 +34,7 @@ impl NanBits {
     }
 }
 
-/// f16, by arithmetic (§4.10).
+/// f16, by arithmetic (§4.10) or by F16C.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F16ToF32(pub NanBits);
 impl Lane for F16ToF32 {
@@ -46,6 +49,17 @@ impl Lane for F16ToF32 {
         let mut r = if abs < 0x400 { sub } else { normal };
         r = if abs >= 0x7c00 { F32_INF | (abs & 0x3ff) << 13 } else { r };
         self.0.apply(r | (c as u32 >> 15) << 31)
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
+        // The instruction quiets NaN. The hub's NaN may be either: what encodes it sets the quiet bit.
+        let payload = self.0.keep != 0;
+        match level {
+            Level::Baseline => 0,
+            Level::Avx2(token) => half::decode_avx2(token, payload, src, dst),
+            Level::Avx512(token) => half::decode_avx512(token, payload, src, dst),
+        }
     }
 }
 

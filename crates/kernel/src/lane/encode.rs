@@ -4,7 +4,10 @@
 //! The input is the f32 hub: the source itself, or a value that reached f32 exactly or rounded to odd (§3).
 
 use super::{F32_INF, F32Parts, Increments, Lane, f32_parts};
+use crate::level::Level;
 use crate::slot::Slot;
+#[cfg(target_arch = "x86_64")]
+use crate::x86::half;
 use std::marker::PhantomData;
 use truecast_core::exact::encode;
 use truecast_core::policy::{CastPolicy, NanRule, RangeTest, Unrepresentable};
@@ -173,6 +176,38 @@ impl<D: Slot, const PAYLOAD: bool, const NEG_ZERO: bool> Lane for EncodeNearest<
         };
         r = if abs > F32_INF { nan } else { r };
         D::low((r << p.place) as u64)
+    }
+}
+
+/// f16 where overflow and Inf become Inf, nearest even: [`EncodeNearest`] or the conversion instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EncodeF16<const PAYLOAD: bool>(EncodeNearest<u16, PAYLOAD, true>);
+
+impl<const PAYLOAD: bool> EncodeF16<PAYLOAD> {
+    /// `None` if the policy asks for other codes than those of the instruction.
+    pub fn new(encoder: Encoder) -> Option<Self> {
+        const INF: [u32; 2] = [0x7c00, 0xfc00];
+        let Encoder { over, inf, nan, payload_mask, .. } = encoder;
+        let shape = over == INF && inf == INF && nan == [0x7e00, 0xfe00];
+        (shape && (payload_mask != 0) == PAYLOAD).then_some(Self(EncodeNearest(encoder, PhantomData)))
+    }
+}
+
+impl<const PAYLOAD: bool> Lane for EncodeF16<PAYLOAD> {
+    type Src = u32;
+    type Dst = u16;
+    #[inline(always)]
+    fn one(&self, x: u32) -> u16 {
+        self.0.one(x)
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
+        match level {
+            Level::Baseline => 0,
+            Level::Avx2(token) => half::encode_avx2(token, PAYLOAD, src, dst),
+            Level::Avx512(token) => half::encode_avx512(token, PAYLOAD, src, dst),
+        }
     }
 }
 
