@@ -3,10 +3,11 @@
 
 use crate::policy::PolicyArgs;
 use crate::size;
-use clap::{ArgMatches, Args, Parser, Subcommand};
+use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use truecast::DType;
+use truecast::bench::Size;
 
 /// Exact and fast tensor element-type conversion
 ///
@@ -57,6 +58,11 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Describe the types: layout, range, special codes, every code of the narrow ones
     Formats(FormatsArgs),
+    /// Measure throughput on this machine, beside memcpy on the same buffers
+    ///
+    /// Conversion and memcpy take turns; the best time of each counts. GB/s are bytes read and bytes written, and memcpy
+    /// moves as many of them as the conversion.
+    Bench(BenchArgs),
     /// Print a completion script
     Completions {
         /// The shell
@@ -177,6 +183,37 @@ pub struct ExplainArgs {
 pub struct FormatsArgs {
     /// One type, in detail
     pub dtype: Option<DType>,
+}
+
+/// `bench`
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    /// Types to convert from and to; `all` for every pair that the specification allows (default: representative pairs)
+    #[arg(long, value_name = "SRC:DST,..", value_delimiter = ',')]
+    pub pairs: Vec<String>,
+    /// Sizes of source and destination: half of L2, half of the last-level cache, four times it
+    #[arg(long, value_name = "SIZE,..", value_delimiter = ',', default_value = "l2,llc,dram")]
+    pub sizes: Vec<Size>,
+    /// CPU level (default: the strongest of this CPU)
+    #[arg(long)]
+    pub level: Option<LevelArg>,
+    /// Samples of which the fastest counts
+    #[arg(long, value_name = "N", default_value = "7")]
+    pub best_of: NonZeroUsize,
+    /// Also measure conversions that count everything
+    #[arg(long)]
+    pub counts: bool,
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+/// `--level`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum LevelArg {
+    Baseline,
+    Avx2,
+    Avx512,
 }
 
 /// The rules of a command line in the order in which they were typed.

@@ -7,6 +7,7 @@ use serde_json::json;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use truecast::Class;
+use truecast::bench::{self, pairs::ParsePairError};
 use truecast::dtype::ParseTypeError;
 use truecast::spec::SpecError;
 
@@ -71,11 +72,31 @@ impl From<truecast::io::Error> for Failure {
 
 impl From<SpecError> for Failure {
     fn from(error: SpecError) -> Self {
-        let class = match error {
-            SpecError::Attribute { .. } | SpecError::Version { .. } => Class::Usage,
+        Failure::new(class_of(&error), error)
+    }
+}
+
+fn class_of(error: &SpecError) -> Class {
+    match error {
+        SpecError::Attribute { .. } | SpecError::Version { .. } => Class::Usage,
+        _ => Class::Input,
+    }
+}
+
+impl From<bench::Error> for Failure {
+    fn from(error: bench::Error) -> Self {
+        let class = match &error {
+            bench::Error::Spec { cause, .. } => class_of(cause),
+            bench::Error::Memory { .. } => Class::System,
             _ => Class::Input,
         };
         Failure::new(class, error)
+    }
+}
+
+impl From<ParsePairError> for Failure {
+    fn from(error: ParsePairError) -> Self {
+        Failure::usage(error)
     }
 }
 

@@ -126,7 +126,7 @@ pub struct Caster {
 pub(crate) const BLOCK: usize = 65_536;
 
 /// A thread gets at least this much (`docs/kernels.md §8`).
-const MIN_BYTES_PER_THREAD: usize = 1 << 20;
+pub const MIN_BYTES_PER_THREAD: usize = 1 << 20;
 
 impl Caster {
     /// Plans a conversion.

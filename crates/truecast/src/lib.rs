@@ -17,6 +17,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod bench;
 pub mod explain;
 pub mod request;
 

@@ -1,5 +1,6 @@
 //! The commands: each a small file that carries out one request and prints its result.
 
+mod bench;
 mod compare;
 mod convert;
 mod explain;
@@ -46,6 +47,7 @@ pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
         Command::Compare(args) => compare::run(args, &context),
         Command::Explain(args) => explain::run(args, &context),
         Command::Formats(args) => formats::run(args, &context),
+        Command::Bench(args) => bench::run(args, &context),
         Command::Completions { shell } => shell::completions(*shell),
         Command::Man { command } => shell::man(command.as_deref()),
     }
@@ -53,5 +55,6 @@ pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
 
 /// The others start faster without threads.
 fn works_on_data(command: &Command) -> bool {
-    matches!(command, Command::Convert(_) | Command::Verify(_) | Command::Compare(_) | Command::Inspect(_))
+    use Command::*;
+    matches!(command, Convert(_) | Verify(_) | Compare(_) | Inspect(_) | Bench(_))
 }

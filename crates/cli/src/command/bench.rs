@@ -1,0 +1,131 @@
+//! `truecast bench`.
+
+use super::Context;
+use crate::args::{BenchArgs, LevelArg};
+use crate::failure::Failure;
+use crate::table::{Align, Table, grouped};
+use crate::{output, progress, size};
+use clap::ValueEnum;
+use serde_json::{Map, Value, json};
+use std::process::ExitCode;
+use truecast::bench::{Counts, Options, Plan, Row, machine::Caches, pairs};
+use truecast::request::Request;
+use truecast::{DType, Exec, Level};
+
+pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
+    let request = args.policy.request()?;
+    let options = Options {
+        pairs: chosen_pairs(&args.pairs, &request)?,
+        sizes: args.sizes.clone(),
+        request,
+        exec: Exec { level: args.level.map_or(Ok(context.exec.level), available)?, ..context.exec },
+        best_of: args.best_of,
+        counts: if args.counts { Counts::Beside } else { Counts::Off },
+    };
+    let mut plan = Plan::new(options)?;
+    let caches = *plan.caches();
+    let bar = progress::steps(plan.len() as u64, context.quiet || context.json);
+    let rows = plan.run(|row| {
+        bar.set_message(format!("{} -> {} {}", row.src, row.dst, row.size));
+        bar.inc(1);
+    })?;
+    bar.finish_and_clear();
+    match context.json {
+        true => output::json("bench", to_json(&rows, &caches))?,
+        false => output::text(&render(&rows, &caches, args))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Pairs as typed; the representative ones if none were.
+fn chosen_pairs(typed: &[String], request: &Request) -> Result<Vec<(DType, DType)>, Failure> {
+    if typed.is_empty() {
+        return Ok(pairs::REPRESENTATIVE.to_vec());
+    }
+    let mut chosen = Vec::new();
+    for text in typed {
+        match text.as_str() {
+            "all" => chosen.extend(pairs::all().filter(|(src, dst)| request.resolve(*src, *dst).is_ok())),
+            pair => chosen.push(pairs::parse(pair)?),
+        }
+    }
+    Ok(chosen)
+}
+
+fn available(wanted: LevelArg) -> Result<Level, Failure> {
+    let wanted = wanted.to_possible_value().expect("every level has a name");
+    let levels = Level::available();
+    levels.iter().find(|level| level.name() == wanted.get_name()).copied().ok_or_else(|| {
+        let names: Vec<_> = levels.iter().map(|level| level.name()).collect();
+        Failure::usage(format_args!("this CPU lacks level {}; it has {}", wanted.get_name(), names.join(", ")))
+    })
+}
+
+fn to_json(rows: &[Row], caches: &Caches) -> Map<String, Value> {
+    // Nothing that a clock says has more digits than this.
+    let rounded = |value: f64| json!((value * 1e4).round() / 1e4);
+    let row = |row: &Row| {
+        let mut object = json!({
+            "src": row.src.name(), "dst": row.dst.name(), "size": row.size.name(), "level": row.level.name(),
+            "threads": row.threads, "gbps": rounded(row.gbps()), "memcpy_gbps": rounded(row.memcpy_gbps()),
+            "ratio": rounded(row.ratio()), "elements": row.len, "route": route(row)
+        });
+        if let (Some(gbps), Some(ratio)) = (row.counts_gbps(), row.counts_ratio()) {
+            object["counts_gbps"] = rounded(gbps);
+            object["counts_ratio"] = rounded(ratio);
+        }
+        object
+    };
+    let mut object = Map::new();
+    object.insert("l2_bytes".into(), json!(caches.l2));
+    object.insert("llc_bytes".into(), json!(caches.llc));
+    object.insert("rows".into(), rows.iter().map(row).collect());
+    object
+}
+
+fn route(row: &Row) -> String {
+    format!("{:?}", row.route).to_lowercase()
+}
+
+fn render(rows: &[Row], caches: &Caches, args: &BenchArgs) -> String {
+    let mut columns = vec![
+        ("from", Align::Left),
+        ("to", Align::Left),
+        ("size", Align::Left),
+        ("elements", Align::Right),
+        ("route", Align::Left),
+        ("GB/s", Align::Right),
+        ("memcpy", Align::Right),
+        ("ratio", Align::Right),
+    ];
+    if args.counts {
+        columns.extend([("counting", Align::Right), ("of GB/s", Align::Right)]);
+    }
+    let mut table = Table::new(&columns);
+    for row in rows {
+        let mut cells = vec![
+            row.src.to_string(),
+            row.dst.to_string(),
+            row.size.to_string(),
+            grouped(row.len as u64),
+            route(row),
+            format!("{:.1}", row.gbps()),
+            format!("{:.1}", row.memcpy_gbps()),
+            format!("{:.2}", row.ratio()),
+        ];
+        cells.extend(row.counts_gbps().map(|gbps| format!("{gbps:.1}")));
+        cells.extend(row.counts_ratio().map(|ratio| format!("{ratio:.2}")));
+        table.row(cells);
+    }
+    let conditions = rows.first().map_or(String::new(), |row| {
+        format!(
+            "level {}, {} threads, best of {}; L2 {}, last-level cache {}\n",
+            row.level,
+            row.threads,
+            args.best_of,
+            size::human(caches.l2),
+            size::human(caches.llc)
+        )
+    });
+    table.render() + &conditions
+}

@@ -1,0 +1,344 @@
+//! Throughput of conversions on this machine, beside memcpy on the same buffers in the same run.
+//!
+//! What is timed, and why so, is `docs/kernels.md §13`. Nothing here knows how a conversion works or how a result is
+//! printed. Read in this order: [`Plan`], `pairs`, [`data`], [`pool`], [`machine`], `clock`.
+
+mod clock;
+pub mod data;
+pub mod machine;
+pub mod pairs;
+pub mod pool;
+
+use crate::request::Request;
+use clock::Contender;
+use machine::Caches;
+use pool::Pool;
+use std::num::NonZeroUsize;
+use truecast_core::spec::SpecError;
+use truecast_core::{CastSpec, DType, Layout};
+use truecast_kernel::{CastError, Caster, Codes, Counting, Exec, Level, PlanError, Route};
+
+/// What is measured, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Source and destination types.
+    pub pairs: Vec<(DType, DType)>,
+    /// Sizes of the arrays; each pair is measured at each.
+    pub sizes: Vec<Size>,
+    /// Under which rules is converted.
+    pub request: Request,
+    /// Level and threads; what it says of counting is overridden.
+    pub exec: Exec,
+    /// Samples of which the fastest counts.
+    pub best_of: NonZeroUsize,
+    /// Whether the cost of counting is measured too.
+    pub counts: Counts,
+}
+
+/// Whether each row is measured a second time, with everything counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Counts {
+    /// Only without counting.
+    #[default]
+    Off,
+    /// Without and with [`Counting::Full`].
+    Beside,
+}
+
+impl Default for Options {
+    /// The representative pairs at every size under the default rules, best of seven.
+    fn default() -> Self {
+        Self {
+            pairs: pairs::REPRESENTATIVE.to_vec(),
+            sizes: Size::ALL.to_vec(),
+            request: Request::default(),
+            exec: Exec::default(),
+            best_of: NonZeroUsize::new(7).expect("seven is not zero"),
+            counts: Counts::default(),
+        }
+    }
+}
+
+/// How much memory a conversion touches, source and destination together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Size {
+    /// Half of a core's L2 cache.
+    L2,
+    /// Half of the last-level cache.
+    Llc,
+    /// Four times all last-level caches, and at least 64 Mi elements.
+    Dram,
+}
+
+/// Lengths are multiples of this: a whole number of tiles, bytes and cache lines whatever the type.
+const LEN_UNIT: u64 = 2048;
+
+impl Size {
+    /// Every size, smallest first.
+    pub const ALL: [Size; 3] = [Size::L2, Size::Llc, Size::Dram];
+
+    /// The name on the command line and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Size::L2 => "l2",
+            Size::Llc => "llc",
+            Size::Dram => "dram",
+        }
+    }
+
+    /// Elements of an array of this size, if an element takes `bits` bits in source and destination together.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast::bench::{Size, machine::Caches};
+    /// let caches = Caches { l2: 1 << 20, llc: 32 << 20, all_llcs: 32 << 20 };
+    /// assert_eq!(Size::L2.len(64, &caches), 65_536); // f32 to f32: 256 KiB on either side
+    /// assert_eq!(Size::Dram.len(64, &caches), 64 << 20);
+    /// assert_eq!(Size::Dram.len(8, &caches), 128 << 20); // f4e2m1 to i4: 64 Mi elements would be 64 MiB only
+    /// ```
+    pub fn len(self, bits: u32, caches: &Caches) -> usize {
+        let within = |bytes: u64| (bytes * 8 / bits as u64 / LEN_UNIT).max(1) * LEN_UNIT;
+        let len = match self {
+            Size::L2 => within(caches.l2 / 2),
+            Size::Llc => within(caches.llc / 2),
+            Size::Dram => (4 * caches.all_llcs * 8).div_ceil(bits as u64).next_multiple_of(LEN_UNIT).max(64 << 20),
+        };
+        len as usize
+    }
+}
+
+impl std::fmt::Display for Size {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no [`Size`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown size {0:?}; known are l2, llc, dram")]
+pub struct ParseSizeError(String);
+
+impl std::str::FromStr for Size {
+    type Err = ParseSizeError;
+    fn from_str(text: &str) -> Result<Size, ParseSizeError> {
+        Size::ALL.into_iter().find(|s| s.name() == text).ok_or_else(|| ParseSizeError(text.into()))
+    }
+}
+
+/// One pair at one size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// Source type.
+    pub src: DType,
+    /// Destination type.
+    pub dst: DType,
+    /// Size of the arrays.
+    pub size: Size,
+    /// Elements of the arrays.
+    pub len: usize,
+    /// Bytes that are read and written.
+    pub bytes: u64,
+    /// The route that the conversion takes.
+    pub route: Route,
+    /// Instruction-set level.
+    pub level: Level,
+    /// Threads.
+    pub threads: NonZeroUsize,
+    /// Best time of a conversion, in seconds.
+    pub seconds: f64,
+    /// Best time of a memcpy that reads and writes as many bytes in the same buffers with as many threads, in seconds.
+    pub memcpy_seconds: f64,
+    /// Best time of a conversion that counts everything, in seconds.
+    pub counts_seconds: Option<f64>,
+}
+
+impl Row {
+    /// Bytes read and written in 10^9 per second.
+    pub fn gbps(&self) -> f64 {
+        self.bytes as f64 / self.seconds / 1e9
+    }
+
+    /// The same of memcpy.
+    pub fn memcpy_gbps(&self) -> f64 {
+        self.bytes as f64 / self.memcpy_seconds / 1e9
+    }
+
+    /// Throughput of the conversion divided by that of memcpy.
+    pub fn ratio(&self) -> f64 {
+        self.memcpy_seconds / self.seconds
+    }
+
+    /// Bytes read and written in 10^9 per second if everything is counted.
+    pub fn counts_gbps(&self) -> Option<f64> {
+        self.counts_seconds.map(|seconds| self.bytes as f64 / seconds / 1e9)
+    }
+
+    /// Throughput with everything counted divided by that without counting.
+    pub fn counts_ratio(&self) -> Option<f64> {
+        self.counts_seconds.map(|seconds| self.seconds / seconds)
+    }
+}
+
+/// Why nothing was measured.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The specification does not allow a pair.
+    #[error("{src} to {dst}: {cause}")]
+    Spec {
+        /// Source type.
+        src: DType,
+        /// Destination type.
+        dst: DType,
+        /// Why not.
+        cause: SpecError,
+    },
+    /// A pair cannot be planned.
+    #[error("{src} to {dst}: {cause}")]
+    Plan {
+        /// Source type.
+        src: DType,
+        /// Destination type.
+        dst: DType,
+        /// Why not.
+        cause: PlanError,
+    },
+    /// The policy refuses a value of the data.
+    #[error("{src} to {dst}: {cause}; choose another policy to measure it")]
+    Value {
+        /// Source type.
+        src: DType,
+        /// Destination type.
+        dst: DType,
+        /// Which value.
+        cause: CastError,
+    },
+    /// The buffers do not fit into memory.
+    #[error("buffers of {needed} bytes do not fit into memory; measure smaller --sizes")]
+    Memory {
+        /// Bytes of both buffers.
+        needed: u64,
+    },
+}
+
+/// Measurements that can be made: every pair is resolved, and the memory is there.
+#[derive(Debug)]
+pub struct Plan {
+    options: Options,
+    specs: Vec<CastSpec>,
+    caches: Caches,
+    src: Pool,
+    dst: Pool,
+}
+
+impl Plan {
+    /// Settles what is measured, and takes the memory for all of it: one buffer to read from and one to write to.
+    ///
+    /// # Errors
+    /// Everything of [`Error`] but [`Error::Value`].
+    pub fn new(options: Options) -> Result<Plan, Error> {
+        let specs = options.pairs.iter().map(|&(src, dst)| {
+            let spec = options.request.resolve(src, dst).map_err(|cause| Error::Spec { src, dst, cause })?;
+            Caster::new(&spec, &options.exec).map_err(|cause| Error::Plan { src, dst, cause })?;
+            Ok(spec)
+        });
+        let specs = specs.collect::<Result<Vec<_>, _>>()?;
+        let caches = Caches::of_this_machine();
+        let arrays =
+            || specs.iter().flat_map(|spec| options.sizes.iter().map(|size| Arrays::new(spec, *size, &caches)));
+        let src = arrays().map(|a| a.src_bytes.max(a.copied_bytes())).max().unwrap_or(0);
+        let dst = arrays().map(|a| a.dst_bytes.max(a.copied_bytes())).max().unwrap_or(0);
+        let needed = src as u64 + dst as u64;
+        let memory = || Error::Memory { needed };
+        if machine::available_memory().is_some_and(|available| needed > available) {
+            return Err(memory());
+        }
+        let [src, dst] = [src, dst].map(|bytes| Pool::new(bytes).map_err(|_| memory()));
+        Ok(Plan { src: src?, dst: dst?, options, specs, caches })
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.specs.len() * self.options.sizes.len()
+    }
+
+    /// There is nothing to measure.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The caches after which sizes are named.
+    pub fn caches(&self) -> &Caches {
+        &self.caches
+    }
+
+    /// Measures, row by row; `done` is told each. Memory of several threads is on the current rayon pool.
+    ///
+    /// # Errors
+    /// [`Error::Value`] under an `error` policy only.
+    pub fn run(&mut self, mut done: impl FnMut(&Row)) -> Result<Vec<Row>, Error> {
+        let mut rows = Vec::with_capacity(self.len());
+        let mut filled = None;
+        for spec in &self.specs {
+            if filled != Some(spec.src) {
+                data::fill(spec.src, self.src.bytes_mut());
+                filled = Some(spec.src);
+            }
+            for &size in &self.options.sizes {
+                let arrays = Arrays::new(spec, size, &self.caches);
+                let row = measure(spec, &self.options, arrays, self.src.bytes(), self.dst.bytes_mut());
+                let row = row.map_err(|cause| Error::Value { src: spec.src, dst: spec.dst, cause })?;
+                done(&row);
+                rows.push(row);
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// The part of the buffers that a row uses.
+#[derive(Clone, Copy, Debug)]
+struct Arrays {
+    size: Size,
+    len: usize,
+    src_bytes: usize,
+    dst_bytes: usize,
+}
+
+impl Arrays {
+    fn new(spec: &CastSpec, size: Size, caches: &Caches) -> Arrays {
+        let bits = |dtype: DType| dtype.storage_bits().expect("text is never planned");
+        let len = size.len(bits(spec.src) + bits(spec.dst), caches);
+        let bytes = |dtype: DType| dtype.bytes_in(Layout::Packed, len as u64).expect("text is never planned") as usize;
+        Arrays { size, len, src_bytes: bytes(spec.src), dst_bytes: bytes(spec.dst) }
+    }
+
+    /// memcpy of this many bytes reads and writes as much as the conversion.
+    fn copied_bytes(&self) -> usize {
+        (self.src_bytes + self.dst_bytes) / 2
+    }
+}
+
+fn measure(spec: &CastSpec, options: &Options, arrays: Arrays, src: &[u8], dst: &mut [u8]) -> Result<Row, CastError> {
+    let caster = |counting| Caster::new(spec, &Exec { counting, ..options.exec }).expect("planned before");
+    let cast = caster(Counting::Off);
+    let counting = (options.counts == Counts::Beside).then(|| caster(Counting::Full));
+    let codes = Codes::new(spec.src, arrays.len, &src[..arrays.src_bytes])?;
+    let memcpy = Contender::Memcpy { src: &src[..arrays.copied_bytes()], threads: options.exec.threads };
+    let mut contenders = vec![memcpy, Contender::Cast { caster: &cast, src: codes }];
+    contenders.extend(counting.as_ref().map(|caster| Contender::Cast { caster, src: codes }));
+    let seconds = clock::best_of(options.best_of, &contenders, dst)?;
+    Ok(Row {
+        src: spec.src,
+        dst: spec.dst,
+        size: arrays.size,
+        len: arrays.len,
+        bytes: (arrays.src_bytes + arrays.dst_bytes) as u64,
+        route: cast.route(),
+        level: options.exec.level,
+        threads: options.exec.threads,
+        memcpy_seconds: seconds[0],
+        seconds: seconds[1],
+        counts_seconds: seconds.get(2).copied(),
+    })
+}

@@ -1,0 +1,112 @@
+//! Which pairs are measured, and how pairs are written.
+
+use truecast_core::DType;
+use truecast_core::dtype::ParseTypeError;
+
+/// Pairs that stand for the others: every route, every width, and what checkpoints are converted from and to.
+pub const REPRESENTATIVE: [(DType, DType); 54] = {
+    use DType::*;
+    [
+        (F32, F16),
+        (F32, Bf16),
+        (F32, F8E4M3Fn),
+        (F32, F8E4M3Fnuz),
+        (F32, F8E5M2),
+        (F32, F8E5M2Fnuz),
+        (F32, F8E8M0),
+        (F32, F6E2M3),
+        (F32, F4E2M1),
+        (F32, I8),
+        (F32, U8),
+        (F32, I4),
+        (F32, I32),
+        (F32, I64),
+        (F32, Bool),
+        (F32, F64),
+        (F16, F32),
+        (F16, Bf16),
+        (F16, F8E4M3Fn),
+        (F16, F8E5M2),
+        (Bf16, F32),
+        (Bf16, F16),
+        (Bf16, F8E4M3Fn),
+        (Bf16, F8E5M2),
+        (Bf16, F4E2M1),
+        (F8E4M3Fn, F32),
+        (F8E4M3Fn, F16),
+        (F8E4M3Fn, Bf16),
+        (F8E4M3Fn, F8E5M2),
+        (F8E4M3Fn, F8E4M3Fnuz),
+        (F8E4M3Fnuz, F32),
+        (F8E5M2, F32),
+        (F8E8M0, F32),
+        (F4E2M1, F32),
+        (F4E2M1, Bf16),
+        (I4, F32),
+        (I4, I8),
+        (I4, Bf16),
+        (I8, F32),
+        (I32, F32),
+        (I32, I8),
+        (I32, U8),
+        (I32, F16),
+        (I32, Bf16),
+        (I64, F32),
+        (I64, F8E4M3Fn),
+        (I64, Bf16),
+        (I64, I32),
+        (I64, I8),
+        (U64, F32),
+        (F64, F32),
+        (F64, F16),
+        (F64, Bf16),
+        (F64, F8E4M3Fn),
+    ]
+};
+
+/// Every pair of numeric types, in the order of the types.
+pub fn all() -> impl Iterator<Item = (DType, DType)> {
+    let numeric = || DType::ALL.into_iter().filter(|dtype| dtype.is_numeric());
+    numeric().flat_map(move |src| numeric().map(move |dst| (src, dst)))
+}
+
+/// Why a pair was not understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParsePairError {
+    /// There are not two types.
+    #[error("pair {0:?}: expected SRC:DST, such as f32:f16")]
+    Form(String),
+    /// One of the types is not known.
+    #[error("pair {pair:?}: {cause}")]
+    Type {
+        /// The pair as written.
+        pair: String,
+        /// What is wrong with the type.
+        cause: ParseTypeError,
+    },
+}
+
+/// Reads `SRC:DST`. Either name may have a prefix, which is written with a colon too.
+///
+/// # Errors
+/// Anything but two types.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, bench::pairs};
+/// assert_eq!(pairs::parse("f32:bf16"), Ok((DType::F32, DType::Bf16)));
+/// assert_eq!(pairs::parse("ov:f8e4m3:f32"), Ok((DType::F8E4M3Fn, DType::F32)));
+/// assert!(pairs::parse("f32").is_err());
+/// ```
+pub fn parse(text: &str) -> Result<(DType, DType), ParsePairError> {
+    let attempt = |(at, _)| -> Result<_, ParseTypeError> {
+        let (src, dst) = (&text[..at], &text[at + 1..]);
+        Ok((src.parse()?, dst.parse()?))
+    };
+    let mut attempts = text.match_indices(':').map(attempt).collect::<Vec<_>>();
+    match attempts.iter().position(Result::is_ok).or(attempts.len().checked_sub(1)) {
+        None => Err(ParsePairError::Form(text.into())),
+        Some(i) => attempts.swap_remove(i).map_err(|cause| ParsePairError::Type { pair: text.into(), cause }),
+    }
+}
