@@ -260,14 +260,9 @@ impl Caster {
 }
 
 /// What one thread needs while it converts.
+#[derive(Default)]
 struct Work {
     scratch: Scratch,
     /// Only where values are measured.
     tiles: Option<Tiles>,
-}
-
-impl Default for Work {
-    fn default() -> Self {
-        Self { scratch: Scratch::new(), tiles: None }
-    }
 }

@@ -60,8 +60,10 @@ impl<L: Lane> Task for Loop<'_, L> {
     /// The only loop over lanes. `zip` proves the bounds.
     #[inline(always)]
     fn run(self) {
+        // A copy of its own, which no store through `dst` can change: else the loop would not be vectorised.
+        let lane = *self.lane;
         for (d, s) in self.dst.iter_mut().zip(self.src) {
-            *d = self.lane.one(L::Src::load(*s)).store();
+            *d = lane.one(L::Src::load(*s)).store();
         }
     }
 }
@@ -128,17 +130,20 @@ pub(crate) struct Pipeline {
     stages: Vec<Box<dyn Stage>>,
 }
 
-/// Two tiles that stages write alternately, and one for results on their way past the caches.
-#[derive(Debug)]
+/// Two tiles that stages write alternately, and one for results on their way past the caches. They take no memory
+/// before they are used.
+#[derive(Debug, Default)]
 pub(crate) struct Scratch {
     tiles: [Vec<u8>; 2],
     results: Vec<u8>,
 }
 
-impl Scratch {
-    pub fn new() -> Self {
-        Scratch { tiles: [(); 2].map(|()| vec![0; TILE * 8]), results: Vec::new() }
+/// The first `bytes` of a tile that grows when it must.
+fn room(tile: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
+    if tile.len() < bytes {
+        tile.resize(bytes, 0);
     }
+    &mut tile[..bytes]
 }
 
 /// Where results go.
@@ -176,16 +181,13 @@ impl Pipeline {
         let single = ends.is_plain() && self.stages.len() <= 1 && onlooker.is_none() && stores == Stores::Plain;
         let step = if single { len.max(1) } else { TILE };
         let Scratch { tiles, results } = scratch;
-        if stores == Stores::Streaming {
-            results.resize(TILE * 8, 0);
-        }
         for first in (0..len).step_by(step) {
             let n = step.min(len - first);
             let s = &src[ends.src_range(first, n)];
             let d = &mut dst[ends.dst_range(first, n)];
             let result = match stores {
                 Stores::Plain => &mut *d,
-                Stores::Streaming => &mut results[..d.len()],
+                Stores::Streaming => room(results, d.len()),
             };
             self.tile(&ends, s, result, n, tiles).map_err(|r| Refusal { index: r.index + first, ..r })?;
             if let Some(onlooker) = &mut onlooker {
@@ -226,7 +228,7 @@ impl Pipeline {
                 pack::unpack(self.level, bits, src, dst, n);
                 return Ok(());
             }
-            pack::unpack(self.level, bits, src, &mut front[..bytes], n);
+            pack::unpack(self.level, bits, src, room(front, bytes), n);
             input = Some(bytes);
         }
         for (i, stage) in self.stages.iter().enumerate() {
@@ -236,7 +238,7 @@ impl Pipeline {
                 Some(bytes) => &front[..bytes],
                 None => src,
             };
-            let to: &mut [u8] = if left == 0 { &mut *dst } else { &mut back[..bytes] };
+            let to: &mut [u8] = if left == 0 { &mut *dst } else { room(back, bytes) };
             match i {
                 0 if ends.first_unpacks => stage.run_packed(from, to, n),
                 _ => stage.run(from, to)?,
