@@ -7,6 +7,7 @@
 
 pub(crate) mod half;
 pub(crate) mod six;
+pub(crate) mod stream;
 pub(crate) mod table;
 
 use std::arch::x86_64::*;
