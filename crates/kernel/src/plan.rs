@@ -121,6 +121,17 @@ fn refuses(policy: &CastPolicy) -> bool {
         || policy.vanishing == Unrepresentable::Error
 }
 
+/// f64 values below f32's normal range may be reduced for destinations whose smallest value is at least 2 to this power
+/// (`docs/kernels.md §4.12`).
+const REDUCED_FROM: i32 = -125;
+
+/// Whether wide integers may be clamped to ±2^24 on their way (`docs/kernels.md §4.13`): every clamped magnitude lies
+/// above the threshold, as the value itself did.
+fn overflows_below_2_24(dst: &FloatFormat) -> bool {
+    let (sig, exp) = dst.overflow_threshold();
+    exp + 64 - sig.leading_zeros() as i32 <= 24 && dst.has_zero
+}
+
 /// Routes made of lanes, for sources wider than a byte.
 struct Planner<'a> {
     spec: &'a CastSpec,
@@ -155,6 +166,9 @@ impl Planner<'_> {
                 Some((Route::Direct, vec![self.tf32_identity(&f)?]))
             }
             Kind::Float(f) => {
+                if let Some(stage) = self.fused(&f) {
+                    return Some((Route::Fused, vec![stage]));
+                }
                 let mut stages = self.to_hub(&f)?;
                 let route = if stages.is_empty() { Route::Fused } else { Route::Hub32 };
                 stages.push(self.encode(&f)?);
@@ -173,14 +187,11 @@ impl Planner<'_> {
             Kind::Float(f) if f == F32 => Some(Vec::new()),
             Kind::Float(f) if f.embeds_in(&F32) => Some(vec![self.embed(NanBits::HUB)?]),
             _ if !F32.is_odd_hub_for(dst) => None,
-            Kind::Float(f) if f == F64 && dst.quantum() >= -125 => Some(vec![self.stage(F64ToF32Odd::<true>)]),
+            Kind::Float(f) if f == F64 && dst.quantum() >= REDUCED_FROM => Some(vec![self.stage(F64ToF32Odd::<true>)]),
             Kind::Float(f) if f == F64 => Some(vec![self.stage(F64ToF32Odd::<false>)]),
             Kind::Int(f) if f.bits <= 24 => Some(vec![self.int_to_f32(f)?]),
             Kind::Int(f) => {
-                let (sig, exp) = dst.overflow_threshold();
-                let overflows_below = exp + 64 - sig.leading_zeros() as i32 <= 24;
-                // Every clamped magnitude lies above the threshold, as the value itself did.
-                let clamps = overflows_below && dst.has_zero;
+                let clamps = overflows_below_2_24(dst);
                 Some(vec![match (clamps, f.signed, slot_bytes(self.spec.src)) {
                     (true, true, 4) => self.stage(ClampToF32::<u32, true>(Of)),
                     (true, false, 4) => self.stage(ClampToF32::<u32, false>(Of)),
@@ -195,6 +206,45 @@ impl Planner<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Loader and encoder in one loop, where there is one (`docs/kernels.md §2.5`).
+    #[cfg(target_arch = "x86_64")]
+    fn fused(&self, dst: &FloatFormat) -> Option<Box<dyn Stage>> {
+        use crate::x86::fused::{source, stage};
+        let (Level::Avx512(token), CastSpec { src, dst: to, policy, .. }) = (self.level, self.spec) else {
+            return None;
+        };
+        if policy.to_float != Rounding::NearestEven || !dst.has_zero || !F32.is_odd_hub_for(dst) {
+            return None;
+        }
+        let clamps = overflows_below_2_24(dst);
+        let source = match (src, clamps) {
+            (DType::F32, _) => source::F32,
+            (DType::Bf16, _) => source::BF16,
+            (DType::F16, _) => source::F16,
+            (DType::I16, _) => source::I16,
+            (DType::U16, _) => source::U16,
+            (DType::F64, _) if dst.quantum() >= REDUCED_FROM => source::F64_REDUCED,
+            (DType::F64, _) => source::F64,
+            (DType::I32, true) => source::I32_CLAMPED,
+            (DType::U32, true) => source::U32_CLAMPED,
+            (DType::I32, false) => source::I32_ODD,
+            (DType::U32, false) => source::U32_ODD,
+            (DType::I64, true) => source::I64_CLAMPED,
+            (DType::U64, true) => source::U64_CLAMPED,
+            (DType::I64, false) => source::I64_ODD,
+            (DType::U64, false) => source::U64_ODD,
+            _ => return None,
+        };
+        let encoder = Encoder::new(*to, dst, policy)?;
+        let f16 = *to == DType::F16 && encoder.is_ieee_f16();
+        stage(token, source, encoder.nearest()?, slot_bytes(*to), f16)
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn fused(&self, _dst: &FloatFormat) -> Option<Box<dyn Stage>> {
+        None
     }
 
     /// Sources of 16 bits or more whose every value is an f32.

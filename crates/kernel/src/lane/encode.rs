@@ -51,7 +51,6 @@ pub(crate) struct Encoder {
     half: u32,
     rebias: u32,
     min_normal: u32,
-    magic: u32,
     over_from: u32,
     over: [u32; 2],
     inf: [u32; 2],
@@ -73,6 +72,12 @@ pub(crate) struct Encoder {
     increments: Increments,
     /// Position of the code in its storage (13 for tf32).
     place: u32,
+}
+
+/// Makes 2^(e + shift), whose ulp is that of the result in binade 2^e, and of which the lowest bits cancel the code that
+/// the exponent of the lowest binade would add.
+const fn magic(lowest_binade: u32, shift: u32) -> u32 {
+    (shift << 23) + (lowest_binade >> shift).wrapping_neg() % (1 << 16)
 }
 
 const fn pow2_bits(e: i32) -> u32 {
@@ -104,7 +109,6 @@ impl Encoder {
             half: (1 << (shift - 1)) - 1,
             rebias,
             min_normal: if same_range { 0 } else { pow2_bits(f.emin()) },
-            magic: if same_range { 0 } else { pow2_bits(f.quantum() + 23) },
             // §4.4: the threshold itself stays at an even maximum.
             over_from: (max << shift) + rebias + (1 << (shift - 1)) + (max & 1 == 0) as u32,
             over: narrow(special.over),
@@ -154,8 +158,8 @@ impl Encoder {
             cap,
             shift: self.shift,
             half: self.half.wrapping_sub(self.rebias),
-            min_normal: self.min_normal,
-            magic: self.magic,
+            lowest_binade: self.min_normal,
+            magic: magic(self.min_normal, self.shift),
             sign_shift: 31 - self.sign_pos,
             sign,
             special_from,
@@ -193,21 +197,25 @@ pub(crate) struct Nearest {
     /// Bits of [`shape`].
     pub shape: u8,
     /// Larger magnitudes give the code of this one.
-    cap: u32,
-    shift: u32,
+    pub cap: u32,
+    pub shift: u32,
     /// One half of a unit less one, and the change of bias.
-    half: u32,
-    min_normal: u32,
-    magic: u32,
-    sign_shift: u32,
-    sign: u32,
+    pub half: u32,
+    /// The exponent bits of the smallest normal.
+    pub lowest_binade: u32,
+    /// Added to the bits of a binade, it makes the magic number.
+    pub magic: u32,
+    pub sign_shift: u32,
+    pub sign: u32,
     /// Magnitudes from here on get `special`.
-    special_from: u32,
-    special: u32,
+    pub special_from: u32,
+    pub special: u32,
     /// The sign bit, if it flips that of `special`.
-    special_sign: u32,
-    payload_mask: u32,
-    place: u32,
+    pub special_sign: u32,
+    /// Fraction bits that `special` takes.
+    pub payload_mask: u32,
+    /// Position of the code in its storage (13 for tf32).
+    pub place: u32,
 }
 
 /// Nearest even, §4.3. `SHAPE` is that of the numbers.
@@ -230,21 +238,26 @@ impl<D: Slot, const SHAPE: u8> Lane for EncodeNearest<D, SHAPE> {
         }
         let abs = x & 0x7fff_ffff;
         let capped = abs.min(p.cap);
-        let parity = (capped >> p.shift) & 1;
-        let mut r = capped.wrapping_add(p.half).wrapping_add(parity) >> p.shift;
-        if has(shape::SUBNORMALS) {
-            // The sum lies in the binade whose ulp is 2^q: the addition rounds to a multiple of it, ties to even.
-            let sub = (f32::from_bits(capped) + f32::from_bits(p.magic)).to_bits().wrapping_sub(p.magic);
-            r = if capped < p.min_normal { sub } else { r };
-        }
+        let mut r = if has(shape::SUBNORMALS) {
+            // The magic number lies in the binade whose ulp is that of the result: the addition rounds to a multiple of
+            // it, ties to even. Bits above the code are left over, and lost when it is stored.
+            let binade = (capped & F32_INF).max(p.lowest_binade);
+            let sum = f32::from_bits(capped) + f32::from_bits(binade.wrapping_add(p.magic));
+            sum.to_bits().wrapping_add(binade >> p.shift)
+        } else {
+            capped.wrapping_add(p.half).wrapping_add((capped >> p.shift) & 1) >> p.shift
+        };
         let sign = (x >> p.sign_shift) & p.sign;
-        r |= if has(shape::NEGATIVE_ZERO) || r != 0 { sign } else { 0 };
+        r |= if has(shape::NEGATIVE_ZERO) || r & (p.sign - 1) != 0 { sign } else { 0 };
         if has(shape::SPECIAL) {
             let payload = if has(shape::PAYLOAD) { (abs >> p.shift) & p.payload_mask } else { 0 };
             let special = (p.special | payload) ^ (sign & p.special_sign);
             r = if abs >= p.special_from { special } else { r };
         }
-        D::low(if D::BYTES == 4 { r << p.place } else { r } as u64)
+        if D::BYTES == 4 {
+            r = (r & (2 * p.sign - 1)) << p.place;
+        }
+        D::low(r as u64)
     }
 }
 

@@ -73,27 +73,7 @@ pub(crate) fn to_f32_odd<const REDUCED: bool>(_: Avx512, src: &[u8], dst: &mut [
     #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
     fn blocks<const REDUCED: bool>(sources: &[Block], targets: &mut [[u8; 32]]) {
         for (target, source) in targets.iter_mut().zip(sources) {
-            let Eight { bits, tiny } = eight(source);
-            let value = _mm512_castsi512_pd(bits);
-            let number = _mm512_cmp_pd_mask::<_CMP_ORD_Q>(value, value);
-            let sticky = _mm512_mask_test_epi64_mask(number, bits, _mm512_set1_epi64(DROPPED));
-            let mut narrow = odd(_mm512_cvt_roundpd_ps::<TRUNCATE>(value), sticky);
-            if tiny != 0 {
-                let small = if REDUCED {
-                    _mm256_set1_epi32(1)
-                } else {
-                    let field = _mm512_srli_epi64::<52>(_mm512_and_si512(bits, _mm512_set1_epi64(F64_MAGNITUDE)));
-                    let fraction = _mm512_and_si512(bits, _mm512_set1_epi64((1 << 52) - 1));
-                    let significand = _mm512_or_si512(fraction, _mm512_set1_epi64(1 << 52));
-                    // An f64 subnormal is shifted out whole, whatever its hidden bit.
-                    let shift = _mm512_sub_epi64(_mm512_set1_epi64(926), field);
-                    let floor = _mm512_srlv_epi64(significand, shift);
-                    let inexact = _mm512_cmpneq_epi64_mask(_mm512_sllv_epi64(floor, shift), significand);
-                    _mm512_cvtepi64_epi32(_mm512_mask_or_epi64(floor, inexact, floor, _mm512_set1_epi64(1)))
-                };
-                narrow = _mm256_mask_or_epi32(narrow, tiny, small, signs(bits));
-            }
-            store_half(target, narrow);
+            store_half(target, to_f32_odd_8::<REDUCED>(source));
         }
     }
     let (sources, _) = src.as_chunks();
@@ -108,17 +88,7 @@ pub(crate) fn int_to_f32_odd<const SIGNED: bool>(_: Avx512, src: &[u8], dst: &mu
     #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
     fn blocks<const SIGNED: bool>(sources: &[Block], targets: &mut [[u8; 32]]) {
         for (target, source) in targets.iter_mut().zip(sources) {
-            let int = load(source);
-            let (value, back) = if SIGNED {
-                let value = _mm512_cvt_roundepi64_pd::<TRUNCATE>(int);
-                (value, _mm512_cvttpd_epi64(value))
-            } else {
-                let value = _mm512_cvt_roundepu64_pd::<TRUNCATE>(int);
-                (value, _mm512_cvttpd_epu64(value))
-            };
-            let dropped = _mm512_test_epi64_mask(_mm512_castpd_si512(value), _mm512_set1_epi64(DROPPED));
-            let sticky = dropped | _mm512_cmpneq_epi64_mask(back, int);
-            store_half(target, odd(_mm512_cvt_roundpd_ps::<TRUNCATE>(value), sticky));
+            store_half(target, int_to_f32_odd_8::<SIGNED>(source));
         }
     }
     let (sources, _) = src.as_chunks();
@@ -126,6 +96,50 @@ pub(crate) fn int_to_f32_odd<const SIGNED: bool>(_: Avx512, src: &[u8], dst: &mu
     // SAFETY: the token proves that the features were detected.
     unsafe { blocks::<SIGNED>(sources, targets) };
     sources.len() * 8
+}
+
+/// Eight of [`to_f32_odd`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+pub(super) fn to_f32_odd_8<const REDUCED: bool>(source: &Block) -> __m256i {
+    let Eight { bits, tiny } = eight(source);
+    let value = _mm512_castsi512_pd(bits);
+    let number = _mm512_cmp_pd_mask::<_CMP_ORD_Q>(value, value);
+    let sticky = _mm512_mask_test_epi64_mask(number, bits, _mm512_set1_epi64(DROPPED));
+    let narrow = odd(_mm512_cvt_roundpd_ps::<TRUNCATE>(value), sticky);
+    if tiny == 0 {
+        return narrow;
+    }
+    let small = if REDUCED {
+        _mm256_set1_epi32(1)
+    } else {
+        let field = _mm512_srli_epi64::<52>(_mm512_and_si512(bits, _mm512_set1_epi64(F64_MAGNITUDE)));
+        let fraction = _mm512_and_si512(bits, _mm512_set1_epi64((1 << 52) - 1));
+        let significand = _mm512_or_si512(fraction, _mm512_set1_epi64(1 << 52));
+        // An f64 subnormal is shifted out whole, whatever its hidden bit.
+        let shift = _mm512_sub_epi64(_mm512_set1_epi64(926), field);
+        let floor = _mm512_srlv_epi64(significand, shift);
+        let inexact = _mm512_cmpneq_epi64_mask(_mm512_sllv_epi64(floor, shift), significand);
+        _mm512_cvtepi64_epi32(_mm512_mask_or_epi64(floor, inexact, floor, _mm512_set1_epi64(1)))
+    };
+    _mm256_mask_or_epi32(narrow, tiny, small, signs(bits))
+}
+
+/// Eight of [`int_to_f32_odd`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+pub(super) fn int_to_f32_odd_8<const SIGNED: bool>(source: &Block) -> __m256i {
+    let int = load(source);
+    let (value, back) = if SIGNED {
+        let value = _mm512_cvt_roundepi64_pd::<TRUNCATE>(int);
+        (value, _mm512_cvttpd_epi64(value))
+    } else {
+        let value = _mm512_cvt_roundepu64_pd::<TRUNCATE>(int);
+        (value, _mm512_cvttpd_epu64(value))
+    };
+    let dropped = _mm512_test_epi64_mask(_mm512_castpd_si512(value), _mm512_set1_epi64(DROPPED));
+    let sticky = dropped | _mm512_cmpneq_epi64_mask(back, int);
+    odd(_mm512_cvt_roundpd_ps::<TRUNCATE>(value), sticky)
 }
 
 /// What was truncated becomes odd where something was lost.

@@ -6,6 +6,7 @@
 //! values are safe inside functions that have the feature.
 
 pub(crate) mod double;
+pub(crate) mod fused;
 pub(crate) mod half;
 pub(crate) mod six;
 pub(crate) mod stream;
