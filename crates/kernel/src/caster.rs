@@ -233,7 +233,11 @@ impl Caster {
             Some(limit) => dst_bytes > limit,
             None => dst_bytes > SURELY_CACHED && dst_bytes as u64 > Caches::of_this_machine().llc,
         };
-        if large && dst_bytes > src_bytes { Stores::Streaming } else { Stores::Plain }
+        if large && (dst_bytes > src_bytes || std::env::var_os("TCNT").is_some()) {
+            Stores::Streaming
+        } else {
+            Stores::Plain
+        }
     }
 
     fn piece_of(

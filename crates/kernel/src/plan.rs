@@ -55,6 +55,16 @@ pub enum PlanError {
 
 type Stages = Vec<Box<dyn Stage>>;
 
+const SUBNORMAL: u8 = shape::SUBNORMALS | shape::NEGATIVE_ZERO;
+const SUBNORMAL_SPECIAL: u8 = SUBNORMAL | shape::SPECIAL;
+const SUBNORMAL_PAYLOAD: u8 = SUBNORMAL_SPECIAL | shape::PAYLOAD;
+const UNSIGNED_ZERO: u8 = shape::SUBNORMALS;
+const UNSIGNED_ZERO_SPECIAL: u8 = UNSIGNED_ZERO | shape::SPECIAL;
+const SAME_RANGE_SPECIAL: u8 = shape::NEGATIVE_ZERO | shape::SPECIAL;
+const SAME_RANGE_PAYLOAD: u8 = SAME_RANGE_SPECIAL | shape::PAYLOAD;
+const UPPER_BITS: u8 = SAME_RANGE_SPECIAL | shape::UPPER_BITS;
+const UPPER_BITS_PAYLOAD: u8 = SAME_RANGE_PAYLOAD | shape::UPPER_BITS;
+
 pub(crate) fn plan(spec: &CastSpec, level: Level) -> Result<(Route, Pipeline), PlanError> {
     let CastSpec { src, dst, .. } = *spec;
     if src == DType::String || dst == DType::String || (src != dst && !(src.is_numeric() && dst.is_numeric())) {
@@ -111,6 +121,17 @@ fn refuses(policy: &CastPolicy) -> bool {
         || policy.vanishing == Unrepresentable::Error
 }
 
+/// f64 values below f32's normal range may be reduced for destinations whose smallest value is at least 2 to this power
+/// (`docs/kernels.md §4.12`).
+const REDUCED_FROM: i32 = -125;
+
+/// Whether wide integers may be clamped to ±2^24 on their way (`docs/kernels.md §4.13`): every clamped magnitude lies
+/// above the threshold, as the value itself did.
+fn overflows_below_2_24(dst: &FloatFormat) -> bool {
+    let (sig, exp) = dst.overflow_threshold();
+    exp + 64 - sig.leading_zeros() as i32 <= 24 && dst.has_zero
+}
+
 /// Routes made of lanes, for sources wider than a byte.
 struct Planner<'a> {
     spec: &'a CastSpec,
@@ -145,6 +166,9 @@ impl Planner<'_> {
                 Some((Route::Direct, vec![self.tf32_identity(&f)?]))
             }
             Kind::Float(f) => {
+                if let Some(stage) = self.fused(&f) {
+                    return Some((Route::Fused, vec![stage]));
+                }
                 let mut stages = self.to_hub(&f)?;
                 let route = if stages.is_empty() { Route::Fused } else { Route::Hub32 };
                 stages.push(self.encode(&f)?);
@@ -163,27 +187,64 @@ impl Planner<'_> {
             Kind::Float(f) if f == F32 => Some(Vec::new()),
             Kind::Float(f) if f.embeds_in(&F32) => Some(vec![self.embed(NanBits::HUB)?]),
             _ if !F32.is_odd_hub_for(dst) => None,
-            Kind::Float(f) if f == F64 && dst.quantum() >= -125 => Some(vec![self.stage(F64ToF32Odd::<true>)]),
+            Kind::Float(f) if f == F64 && dst.quantum() >= REDUCED_FROM => Some(vec![self.stage(F64ToF32Odd::<true>)]),
             Kind::Float(f) if f == F64 => Some(vec![self.stage(F64ToF32Odd::<false>)]),
             Kind::Int(f) if f.bits <= 24 => Some(vec![self.int_to_f32(f)?]),
             Kind::Int(f) => {
-                let (sig, exp) = dst.overflow_threshold();
-                let overflows_below = exp + 64 - sig.leading_zeros() as i32 <= 24;
-                // Every clamped magnitude lies above the threshold, as the value itself did.
-                let clamps = overflows_below && dst.has_zero;
+                let clamps = overflows_below_2_24(dst);
                 Some(vec![match (clamps, f.signed, slot_bytes(self.spec.src)) {
                     (true, true, 4) => self.stage(ClampToF32::<u32, true>(Of)),
                     (true, false, 4) => self.stage(ClampToF32::<u32, false>(Of)),
                     (true, true, _) => self.stage(ClampToF32::<u64, true>(Of)),
                     (true, false, _) => self.stage(ClampToF32::<u64, false>(Of)),
-                    (false, true, 4) => self.stage(IntToF32Odd::<u32, true>(Of)),
-                    (false, false, 4) => self.stage(IntToF32Odd::<u32, false>(Of)),
-                    (false, true, _) => self.stage(IntToF32Odd::<u64, true>(Of)),
-                    (false, false, _) => self.stage(IntToF32Odd::<u64, false>(Of)),
+                    (false, true, 4) if dst.precision() <= 15 => self.stage(Int32ToF32Odd::<true>),
+                    (false, false, 4) if dst.precision() <= 15 => self.stage(Int32ToF32Odd::<false>),
+                    (false, _, 4) => return None,
+                    (false, true, _) => self.stage(Int64ToF32Odd::<true>),
+                    (false, false, _) => self.stage(Int64ToF32Odd::<false>),
                 }])
             }
             _ => None,
         }
+    }
+
+    /// Loader and encoder in one loop, where there is one (`docs/kernels.md §2.5`).
+    #[cfg(target_arch = "x86_64")]
+    fn fused(&self, dst: &FloatFormat) -> Option<Box<dyn Stage>> {
+        use crate::x86::fused::{source, stage};
+        let (Level::Avx512(token), CastSpec { src, dst: to, policy, .. }) = (self.level, self.spec) else {
+            return None;
+        };
+        if policy.to_float != Rounding::NearestEven || !dst.has_zero || !F32.is_odd_hub_for(dst) {
+            return None;
+        }
+        let clamps = overflows_below_2_24(dst);
+        let source = match (src, clamps) {
+            (DType::F32, _) => source::F32,
+            (DType::Bf16, _) => source::BF16,
+            (DType::F16, _) => source::F16,
+            (DType::I16, _) => source::I16,
+            (DType::U16, _) => source::U16,
+            (DType::F64, _) if dst.quantum() >= REDUCED_FROM => source::F64_REDUCED,
+            (DType::F64, _) => source::F64,
+            (DType::I32, true) => source::I32_CLAMPED,
+            (DType::U32, true) => source::U32_CLAMPED,
+            (DType::I32, false) => source::I32_ODD,
+            (DType::U32, false) => source::U32_ODD,
+            (DType::I64, true) => source::I64_CLAMPED,
+            (DType::U64, true) => source::U64_CLAMPED,
+            (DType::I64, false) => source::I64_ODD,
+            (DType::U64, false) => source::U64_ODD,
+            _ => return None,
+        };
+        let encoder = Encoder::new(*to, dst, policy)?;
+        let f16 = *to == DType::F16 && encoder.is_ieee_f16();
+        stage(token, source, encoder.nearest()?, slot_bytes(*to), f16)
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn fused(&self, _dst: &FloatFormat) -> Option<Box<dyn Stage>> {
+        None
     }
 
     /// Sources of 16 bits or more whose every value is an f32.
@@ -221,23 +282,39 @@ impl Planner<'_> {
             return Some(self.stage(EncodeE8m0::new(*dst, f, policy)?));
         }
         let encoder = Encoder::new(*dst, f, policy)?;
-        let shape = if policy.to_float == Rounding::NearestEven { encoder.shape() } else { Shape::Other };
-        if *dst == DType::F16 && shape != Shape::Other {
-            let payload = EncodeF16::<true>::new(encoder).map(|lane| self.stage(lane));
-            let by_instruction = payload.or_else(|| EncodeF16::<false>::new(encoder).map(|lane| self.stage(lane)));
-            if by_instruction.is_some() {
-                return by_instruction;
+        let bytes = slot_bytes(*dst);
+        let nearest = encoder.nearest().filter(|_| policy.to_float == Rounding::NearestEven);
+        let by_nearest = nearest.and_then(|numbers| match (bytes, numbers.shape) {
+            (2, SUBNORMAL_PAYLOAD) if encoder.is_ieee_f16() => {
+                Some(self.stage(EncodeF16(EncodeNearest::<_, SUBNORMAL_PAYLOAD>(numbers, Of))))
             }
-        }
-        Some(match (slot_bytes(*dst), shape) {
-            (1, Shape::Payload) => self.stage(EncodeNearest::<u8, true, true>(encoder, Of)),
-            (1, Shape::SignedZero) => self.stage(EncodeNearest::<u8, false, true>(encoder, Of)),
-            (1, Shape::UnsignedZero) => self.stage(EncodeNearest::<u8, false, false>(encoder, Of)),
-            (1, Shape::Other) => self.stage(EncodeAny::<u8>(encoder, Of)),
-            (2, Shape::Payload) => self.stage(EncodeNearest::<u16, true, true>(encoder, Of)),
-            (2, _) => self.stage(EncodeAny::<u16>(encoder, Of)),
-            (4, Shape::Payload) => self.stage(EncodeNearest::<u32, true, true>(encoder, Of)),
+            (2, SUBNORMAL_SPECIAL) if encoder.is_ieee_f16() => {
+                Some(self.stage(EncodeF16(EncodeNearest::<_, SUBNORMAL_SPECIAL>(numbers, Of))))
+            }
+            (1, _) => self.nearest_in::<u8>(numbers),
+            (2, _) => self.nearest_in::<u16>(numbers),
+            _ => self.nearest_in::<u32>(numbers),
+        });
+        Some(by_nearest.unwrap_or_else(|| match bytes {
+            1 => self.stage(EncodeAny::<u8>(encoder, Of)),
+            2 => self.stage(EncodeAny::<u16>(encoder, Of)),
             _ => self.stage(EncodeAny::<u32>(encoder, Of)),
+        }))
+    }
+
+    /// The nearest-even encoder of a shape, for the shapes that types and policies have.
+    fn nearest_in<D: Slot>(&self, numbers: Nearest) -> Option<Box<dyn Stage>> {
+        Some(match numbers.shape {
+            SUBNORMAL => self.stage(EncodeNearest::<D, SUBNORMAL>(numbers, Of)),
+            SUBNORMAL_SPECIAL => self.stage(EncodeNearest::<D, SUBNORMAL_SPECIAL>(numbers, Of)),
+            SUBNORMAL_PAYLOAD => self.stage(EncodeNearest::<D, SUBNORMAL_PAYLOAD>(numbers, Of)),
+            UNSIGNED_ZERO => self.stage(EncodeNearest::<D, UNSIGNED_ZERO>(numbers, Of)),
+            UNSIGNED_ZERO_SPECIAL => self.stage(EncodeNearest::<D, UNSIGNED_ZERO_SPECIAL>(numbers, Of)),
+            UPPER_BITS => self.stage(EncodeNearest::<D, UPPER_BITS>(numbers, Of)),
+            UPPER_BITS_PAYLOAD => self.stage(EncodeNearest::<D, UPPER_BITS_PAYLOAD>(numbers, Of)),
+            SAME_RANGE_SPECIAL => self.stage(EncodeNearest::<D, SAME_RANGE_SPECIAL>(numbers, Of)),
+            SAME_RANGE_PAYLOAD => self.stage(EncodeNearest::<D, SAME_RANGE_PAYLOAD>(numbers, Of)),
+            _ => return None,
         })
     }
 
@@ -315,9 +392,10 @@ impl Planner<'_> {
         }
         let mut stages = if *src == DType::F32 { Vec::new() } else { vec![self.embed(NanBits::HUB)?] };
         stages.push(match bytes {
-            1 if numbers.truncates_and_wraps() => self.stage(F32ToInt32Trunc::<u8>(numbers, Of)),
-            2 if numbers.truncates_and_wraps() => self.stage(F32ToInt32Trunc::<u16>(numbers, Of)),
-            4 if numbers.truncates_and_wraps() => self.stage(F32ToInt32Trunc::<u32>(numbers, Of)),
+            1 if numbers.truncates_and_wraps() => self.stage(F32ToIntTrunc::<u8>(numbers, Of)),
+            2 if numbers.truncates_and_wraps() => self.stage(F32ToIntTrunc::<u16>(numbers, Of)),
+            4 if numbers.truncates_and_wraps() => self.stage(F32ToIntTrunc::<u32>(numbers, Of)),
+            8 if numbers.truncates_and_wraps() => self.stage(F32ToIntTrunc::<u64>(numbers, Of)),
             1 => self.stage(F32ToInt32::<u8>(numbers, Of)),
             2 => self.stage(F32ToInt32::<u16>(numbers, Of)),
             4 => self.stage(F32ToInt32::<u32>(numbers, Of)),

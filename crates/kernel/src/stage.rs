@@ -15,6 +15,9 @@ use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
 /// Elements per tile: two 8-byte tiles and two more for measuring fit L1 (`docs/kernels.md §1`).
 pub(crate) const TILE: usize = 2048;
 
+/// Bytes of the widest tile where nothing is measured.
+const TILE_BYTES: usize = 16 << 10;
+
 /// An `error` policy refused an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -179,7 +182,11 @@ impl Pipeline {
     ) -> Result<(), Refusal> {
         let ends = Ends::new(self, src_layout, dst_layout);
         let single = ends.is_plain() && self.stages.len() <= 1 && onlooker.is_none() && stores == Stores::Plain;
-        let step = if single { len.max(1) } else { TILE };
+        let step = match onlooker {
+            _ if single => len.max(1),
+            Some(_) => TILE,
+            None => TILE_BYTES / self.widest(),
+        };
         let Scratch { tiles, results } = scratch;
         for first in (0..len).step_by(step) {
             let n = step.min(len - first);
@@ -194,13 +201,19 @@ impl Pipeline {
                 onlooker(n, s, result);
             }
             if stores == Stores::Streaming {
-                stream::copy(&results[..d.len()], d);
+                stream::copy(self.level, &results[..d.len()], d);
             }
         }
         if stores == Stores::Streaming {
             stream::fence();
         }
         Ok(())
+    }
+
+    /// Bytes of the widest element of any stage.
+    fn widest(&self) -> usize {
+        let ends = slot_bytes(self.src).max(slot_bytes(self.dst));
+        self.stages.iter().map(|s| s.widths().1).fold(ends, usize::max)
     }
 
     fn tile(

@@ -5,8 +5,11 @@
 //! rule. Memory is touched by the functions of this file alone, through references to whole arrays; intrinsics on
 //! values are safe inside functions that have the feature.
 
+pub(crate) mod double;
+pub(crate) mod fused;
 pub(crate) mod half;
 pub(crate) mod six;
+pub(crate) mod stream;
 pub(crate) mod sums;
 pub(crate) mod table;
 

@@ -9,6 +9,10 @@ use std::arch::x86_64::*;
 #[derive(Debug)]
 pub(crate) struct Planes<const N: usize> {
     planes: [[Block; 4]; N],
+    /// The first 16 entries of each plane, in every 128-bit lane.
+    sixteens: [Block; N],
+    /// Where each code goes, so that weaving puts the elements in order.
+    order: Block,
     /// Every result has zeros in its lower half: those planes are not looked up.
     upper_half: bool,
 }
@@ -23,7 +27,10 @@ impl<const N: usize> Planes<N> {
             }
         }
         let upper_half = N > 1 && planes[..N / 2].iter().all(|plane| *plane == [[0; 64]; 4]);
-        Self { planes, upper_half }
+        // Weaving makes vector j of the elements that lie at `16 / N * j ..` of each 128-bit lane.
+        let per_lane = 16 / N;
+        let order = bytes_where(|i| (i % 16 / per_lane) * (64 / N) + (i / 16) * per_lane + i % per_lane);
+        Self { planes, sixteens: planes.map(|[first, ..]| bytes_where(|i| first[i % 16] as usize)), order, upper_half }
     }
 
     /// One result for each source byte.
@@ -82,17 +89,12 @@ impl<const N: usize> Tables<N> {
     #[target_feature(enable = "avx512f")]
     fn new<const SRC: usize>(planes: &Planes<N>) -> Self {
         let mut registers = [[_mm512_setzero_si512(); 4]; N];
-        for (registers, plane) in registers.iter_mut().zip(&planes.planes) {
-            for (register, block) in registers.iter_mut().zip(plane) {
-                // A table of 16 entries is wanted in every 128-bit lane.
-                let sixteen = bytes_where(|i| plane[0][i % 16] as usize);
-                *register = load(if SRC == 32 { &sixteen } else { block });
+        for k in 0..N {
+            for (register, block) in registers[k].iter_mut().zip(&planes.planes[k]) {
+                *register = load(if SRC == 32 { &planes.sixteens[k] } else { block });
             }
         }
-        // Weaving makes vector j of the elements that lie at `16 / N * j ..` of each 128-bit lane.
-        let per_lane = 16 / N;
-        let order = bytes_where(|i| (i % 16 / per_lane) * (64 / N) + (i / 16) * per_lane + i % per_lane);
-        Self { planes: registers, order: load(&order) }
+        Self { planes: registers, order: load(&planes.order) }
     }
 
     #[inline]
@@ -111,11 +113,9 @@ impl<const N: usize> Tables<N> {
         }
         let upper = _mm512_movepi8_mask(codes);
         let mut found = [_mm512_setzero_si512(); N];
-        for (k, (found, [t0, t1, t2, t3])) in found.iter_mut().zip(self.planes).enumerate() {
-            if UPPER && k < N / 2 {
-                continue;
-            }
-            *found = if SRC == 32 {
+        for k in if UPPER { N / 2 } else { 0 }..N {
+            let [t0, t1, t2, t3] = self.planes[k];
+            found[k] = if SRC == 32 {
                 _mm512_shuffle_epi8(t0, codes)
             } else {
                 let low = _mm512_permutex2var_epi8(t0, codes, t1);
@@ -131,22 +131,31 @@ impl<const N: usize> Tables<N> {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn weave<const N: usize>(mut vectors: [__m512i; N]) -> [__m512i; N] {
-    let mut unit = 1;
-    while unit < N {
-        let mut woven = vectors;
-        for first in (0..N).step_by(2 * unit) {
-            for j in 0..unit {
-                let (a, b) = (vectors[first + j], vectors[first + unit + j]);
-                let (low, high) = match unit {
-                    1 => (_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b)),
-                    2 => (_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b)),
-                    _ => (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)),
-                };
-                (woven[first + 2 * j], woven[first + 2 * j + 1]) = (low, high);
-            }
-        }
-        vectors = woven;
-        unit *= 2;
+    if N >= 2 {
+        vectors = round::<N, 1>(vectors);
+    }
+    if N >= 4 {
+        vectors = round::<N, 2>(vectors);
+    }
+    if N >= 8 {
+        vectors = round::<N, 4>(vectors);
     }
     vectors
+}
+
+/// Interleaves units of `UNIT` bytes of vectors that lie `UNIT` apart.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn round<const N: usize, const UNIT: usize>(vectors: [__m512i; N]) -> [__m512i; N] {
+    let mut woven = vectors;
+    for pair in 0..N / 2 {
+        let (group, j) = (pair / UNIT * 2 * UNIT, pair % UNIT);
+        let (a, b) = (vectors[group + j], vectors[group + UNIT + j]);
+        (woven[group + 2 * j], woven[group + 2 * j + 1]) = match UNIT {
+            1 => (_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b)),
+            2 => (_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b)),
+            _ => (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)),
+        };
+    }
+    woven
 }

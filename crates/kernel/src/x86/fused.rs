@@ -1,0 +1,355 @@
+//! Any wide source to any narrow float to nearest even, through the f32 hub in registers: loaders and encoders of
+//! `docs/kernels.md §2.6` and §4.3 in one loop, 64 elements at a time.
+//!
+//! As lanes they take two passes over a tile, between which memory waits. What a loader or an encoder computes is what the
+//! lane of that name computes.
+
+use super::double::{int_to_f32_odd_8, to_f32_odd_8};
+use super::{bytes_where, load, load_half, store};
+use crate::lane::F32_INF;
+use crate::lane::encode::{Nearest, shape};
+use crate::level::Avx512;
+use crate::stage::{Refusal, Stage};
+use std::arch::x86_64::*;
+
+/// How elements are read into f32, exactly or rounded to odd.
+pub(crate) mod source {
+    pub const F32: u8 = 0;
+    pub const BF16: u8 = 1;
+    pub const F16: u8 = 2;
+    pub const I16: u8 = 3;
+    pub const U16: u8 = 4;
+    /// Rounded to odd, or reduced (§4.12).
+    pub const F64: u8 = 5;
+    pub const F64_REDUCED: u8 = 6;
+    /// Clamped to ±2^24, or rounded to odd at 17 bits.
+    pub const I32_CLAMPED: u8 = 7;
+    pub const U32_CLAMPED: u8 = 8;
+    pub const I32_ODD: u8 = 9;
+    pub const U32_ODD: u8 = 10;
+    /// Clamped to ±2^24, or rounded to odd.
+    pub const I64_CLAMPED: u8 = 11;
+    pub const U64_CLAMPED: u8 = 12;
+    pub const I64_ODD: u8 = 13;
+    pub const U64_ODD: u8 = 14;
+
+    /// Bytes of an element.
+    pub const fn bytes(source: u8) -> usize {
+        match source {
+            BF16 | F16 | I16 | U16 => 2,
+            F32 | I32_CLAMPED | U32_CLAMPED | I32_ODD | U32_ODD => 4,
+            _ => 8,
+        }
+    }
+}
+
+/// An encoder that is the conversion instruction to f16; other encoders are a [`shape`].
+const F16_INSTRUCTION: u8 = 1 << 7;
+
+/// From a source to a destination of `BYTES`.
+#[derive(Debug)]
+pub(crate) struct Fused<const SOURCE: u8, const SHAPE: u8, const BYTES: usize> {
+    numbers: Nearest,
+    /// Proof that the features were detected.
+    _token: Avx512,
+}
+
+/// The stage for a source, unless the encoder has a shape that is only known as a lane. `f16` tells that the destination
+/// is f16 and that its instruction gives the codes that are wanted.
+pub(crate) fn stage(
+    token: Avx512,
+    source: u8,
+    numbers: Nearest,
+    dst_bytes: usize,
+    f16: bool,
+) -> Option<Box<dyn Stage>> {
+    macro_rules! sources {
+        ($($name:ident)*) => {
+            match source {
+                $(source::$name => of::<{ source::$name }>(token, numbers, dst_bytes, f16),)*
+                _ => None,
+            }
+        };
+    }
+    sources!(F32 BF16 F16 I16 U16 F64 F64_REDUCED I32_CLAMPED U32_CLAMPED I32_ODD U32_ODD I64_CLAMPED U64_CLAMPED I64_ODD U64_ODD)
+}
+
+fn of<const SOURCE: u8>(token: Avx512, numbers: Nearest, dst_bytes: usize, f16: bool) -> Option<Box<dyn Stage>> {
+    const PLAIN: u8 = shape::SUBNORMALS | shape::NEGATIVE_ZERO;
+    const SPECIAL: u8 = PLAIN | shape::SPECIAL | shape::PAYLOAD;
+    const UNSIGNED: u8 = shape::SUBNORMALS;
+    const UNSIGNED_SPECIAL: u8 = UNSIGNED | shape::SPECIAL | shape::PAYLOAD;
+    const UPPER: u8 = shape::NEGATIVE_ZERO | shape::SPECIAL | shape::PAYLOAD | shape::UPPER_BITS;
+    macro_rules! fused {
+        ($shape:expr, $bytes:literal) => {
+            Some(Box::new(Fused::<SOURCE, { $shape }, $bytes> { numbers, _token: token }))
+        };
+    }
+    // A shape that does more than is asked for serves as well: its mask is zero then.
+    let payload = if numbers.shape & shape::SPECIAL != 0 { shape::PAYLOAD } else { 0 };
+    match (dst_bytes, numbers.shape | payload) {
+        (2, PLAIN | SPECIAL) if f16 && numbers.shape & shape::PAYLOAD != 0 => {
+            fused!(F16_INSTRUCTION | shape::PAYLOAD, 2)
+        }
+        (2, PLAIN | SPECIAL) if f16 => fused!(F16_INSTRUCTION, 2),
+        (2, UPPER) => fused!(UPPER, 2),
+        (1, PLAIN) => fused!(PLAIN, 1),
+        (1, SPECIAL) => fused!(SPECIAL, 1),
+        (1, UNSIGNED) => fused!(UNSIGNED, 1),
+        (1, UNSIGNED_SPECIAL) => fused!(UNSIGNED_SPECIAL, 1),
+        _ => None,
+    }
+}
+
+impl<const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage for Fused<SOURCE, SHAPE, BYTES> {
+    fn widths(&self) -> (usize, usize) {
+        (source::bytes(SOURCE), BYTES)
+    }
+    fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
+        // SAFETY: `_token` proves that the features were detected.
+        unsafe { run::<SOURCE, SHAPE, BYTES>(&self.numbers, src, dst) };
+        Ok(())
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(numbers: &Nearest, src: &[u8], dst: &mut [u8]) {
+    let src_bytes = source::bytes(SOURCE);
+    let encoder = Encoder::new(numbers);
+    let sources = src.chunks_exact(64 * src_bytes);
+    let (blocks, _) = dst.as_chunks_mut::<64>();
+    let (targets, _) = blocks.as_chunks_mut::<BYTES>();
+    let (rest, done) = (sources.remainder(), targets.len() * 64 * BYTES);
+    for (target, source) in targets.iter_mut().zip(sources) {
+        let codes = convert::<SOURCE, SHAPE, BYTES>(&encoder, source);
+        for (block, vector) in target.iter_mut().zip(codes) {
+            store(block, vector);
+        }
+    }
+    if !rest.is_empty() {
+        let mut source = [0; 512];
+        source[..rest.len()].copy_from_slice(rest);
+        let mut target = [[0; 64]; BYTES];
+        for (block, vector) in target.iter_mut().zip(convert::<SOURCE, SHAPE, BYTES>(&encoder, &source)) {
+            store(block, vector);
+        }
+        let rest = &mut dst[done..];
+        rest.copy_from_slice(&target.as_flattened()[..rest.len()]);
+    }
+}
+
+/// 64 elements to their codes of `BYTES`, in order.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+fn convert<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
+    encoder: &Encoder,
+    source: &[u8],
+) -> [__m512i; BYTES] {
+    // All loads come before the first store, which keeps more of them in flight out of cache.
+    let mut hub = [_mm512_setzero_si512(); 4];
+    for (hub, source) in hub.iter_mut().zip(source.chunks_exact(16 * source::bytes(SOURCE))) {
+        *hub = load_hub::<SOURCE>(source);
+    }
+    let mut codes = [_mm512_setzero_si512(); BYTES];
+    if SHAPE & F16_INSTRUCTION != 0 {
+        for i in 0..BYTES {
+            let (low, high) = (to_half::<SHAPE>(hub[2 * i]), to_half::<SHAPE>(hub[2 * i + 1]));
+            codes[i] = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
+        }
+        return codes;
+    }
+    let mut wide = [_mm512_setzero_si512(); 4];
+    for (wide, hub) in wide.iter_mut().zip(hub) {
+        *wide = encoder.encode::<SHAPE>(hub);
+    }
+    // The low bytes of the codes, in order; whatever an encoder leaves above them is lost here.
+    if BYTES == 1 {
+        let low = load(&bytes_where(|i| i % 32 * 4));
+        let first = _mm512_permutex2var_epi8(wide[0], low, wide[1]);
+        let second = _mm512_permutex2var_epi8(wide[2], low, wide[3]);
+        codes[0] = _mm512_inserti64x4::<1>(first, _mm512_castsi512_si256(second));
+    } else {
+        let low = load(&bytes_where(|i| i / 2 * 4 + i % 2));
+        for i in 0..BYTES {
+            codes[i] = _mm512_permutex2var_epi8(wide[2 * i], low, wide[2 * i + 1]);
+        }
+    }
+    codes
+}
+
+/// 16 elements as f32.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+fn load_hub<const SOURCE: u8>(bytes: &[u8]) -> __m512i {
+    match source::bytes(SOURCE) {
+        2 => {
+            let elements = load_half(bytes.first_chunk().expect("16 elements"));
+            match SOURCE {
+                source::BF16 => _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(elements)),
+                source::F16 => _mm512_castps_si512(_mm512_cvtph_ps(elements)),
+                source::I16 => _mm512_castps_si512(_mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(elements))),
+                _ => _mm512_castps_si512(_mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(elements))),
+            }
+        }
+        4 => {
+            let elements = load(bytes.first_chunk().expect("16 elements"));
+            match SOURCE {
+                source::F32 => elements,
+                source::I32_ODD => int32_odd::<true>(elements),
+                source::U32_ODD => int32_odd::<false>(elements),
+                source::I32_CLAMPED => {
+                    let low = _mm512_max_epi32(elements, _mm512_set1_epi32(-LIMIT));
+                    _mm512_castps_si512(_mm512_cvtepi32_ps(_mm512_min_epi32(low, _mm512_set1_epi32(LIMIT))))
+                }
+                _ => {
+                    let clamped = _mm512_min_epu32(elements, _mm512_set1_epi32(LIMIT));
+                    _mm512_castps_si512(_mm512_cvtepi32_ps(clamped))
+                }
+            }
+        }
+        _ => {
+            let (low, rest) = bytes.split_first_chunk().expect("16 elements");
+            let high = rest.first_chunk().expect("16 elements");
+            _mm512_inserti64x4::<1>(_mm512_castsi256_si512(eight::<SOURCE>(low)), eight::<SOURCE>(high))
+        }
+    }
+}
+
+/// Magnitudes above it overflow in every destination that is clamped to.
+const LIMIT: i32 = 1 << 24;
+
+/// Eight elements of 64 bits as f32.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+fn eight<const SOURCE: u8>(source: &[u8; 64]) -> __m256i {
+    match SOURCE {
+        source::F64 => to_f32_odd_8::<false>(source),
+        source::F64_REDUCED => to_f32_odd_8::<true>(source),
+        source::I64_ODD => int_to_f32_odd_8::<true>(source),
+        source::U64_ODD => int_to_f32_odd_8::<false>(source),
+        source::I64_CLAMPED => {
+            let low = _mm512_max_epi64(load(source), _mm512_set1_epi64(-LIMIT as i64));
+            let clamped = _mm512_min_epi64(low, _mm512_set1_epi64(LIMIT as i64));
+            _mm256_castps_si256(_mm256_cvtepi32_ps(_mm512_cvtepi64_epi32(clamped)))
+        }
+        _ => {
+            let clamped = _mm512_min_epu64(load(source), _mm512_set1_epi64(LIMIT as i64));
+            _mm256_castps_si256(_mm256_cvtepi32_ps(_mm512_cvtepi64_epi32(clamped)))
+        }
+    }
+}
+
+/// The lane `Int32ToF32Odd`.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn int32_odd<const SIGNED: bool>(v: __m512i) -> __m512i {
+    let floor = if SIGNED { _mm512_srai_epi32::<8>(v) } else { _mm512_srli_epi32::<8>(v) };
+    let one = _mm512_set1_epi32(1);
+    let sticky = _mm512_test_epi32_mask(v, _mm512_set1_epi32(0xff));
+    let jammed = _mm512_mask_or_epi32(floor, sticky, floor, one);
+    let magnitude = if SIGNED { _mm512_abs_epi32(v) } else { v };
+    let big = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(1 << 24));
+    let bits = _mm512_castps_si512(_mm512_cvtepi32_ps(_mm512_mask_mov_epi32(v, big, jammed)));
+    _mm512_mask_add_epi32(bits, big, bits, _mm512_set1_epi32(8 << 23))
+}
+
+/// 16 f32 to f16, as `half::encode_avx512`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn to_half<const SHAPE: u8>(hub: __m512i) -> __m256i {
+    let value = _mm512_castsi512_ps(hub);
+    let half = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value);
+    if SHAPE & shape::PAYLOAD != 0 {
+        return half;
+    }
+    let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
+    let sign = _mm256_and_si256(half, _mm256_set1_epi16(i16::MIN));
+    _mm256_mask_blend_epi16(nan, half, _mm256_or_si256(sign, _mm256_set1_epi16(0x7e00)))
+}
+
+/// The numbers of [`Nearest`] in every lane.
+struct Encoder {
+    cap: __m512i,
+    shift: __m128i,
+    half: __m512i,
+    lowest_binade: __m512i,
+    magic: __m512i,
+    sign_shift: __m128i,
+    sign: __m512i,
+    /// The bits of a code without its sign.
+    magnitude: __m512i,
+    special_from: __m512i,
+    special: __m512i,
+    special_sign: __m512i,
+    payload_mask: __m512i,
+    /// What stays of the upper bits in a NaN of [`shape::UPPER_BITS`].
+    nan_keeps: __m512i,
+}
+
+impl Encoder {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn new(numbers: &Nearest) -> Encoder {
+        let Nearest { cap, shift, half, lowest_binade, magic, sign_shift, sign, .. } = *numbers;
+        let Nearest { special_from, special, special_sign, payload_mask, .. } = *numbers;
+        Encoder {
+            cap: _mm512_set1_epi32(cap as i32),
+            shift: _mm_cvtsi32_si128(shift as i32),
+            half: _mm512_set1_epi32(half as i32),
+            lowest_binade: _mm512_set1_epi32(lowest_binade as i32),
+            magic: _mm512_set1_epi32(magic as i32),
+            sign_shift: _mm_cvtsi32_si128(sign_shift as i32),
+            sign: _mm512_set1_epi32(sign as i32),
+            magnitude: _mm512_set1_epi32(sign as i32 - 1),
+            special_from: _mm512_set1_epi32(special_from as i32),
+            special: _mm512_set1_epi32(special as i32),
+            special_sign: _mm512_set1_epi32(special_sign as i32),
+            payload_mask: _mm512_set1_epi32(payload_mask as i32),
+            nan_keeps: _mm512_set1_epi32((sign | payload_mask) as i32),
+        }
+    }
+
+    /// The lane [`crate::lane::encode::EncodeNearest`], line by line.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn encode<const SHAPE: u8>(&self, x: __m512i) -> __m512i {
+        let one = _mm512_set1_epi32(1);
+        if SHAPE & shape::UPPER_BITS != 0 {
+            let upper = _mm512_srl_epi32(x, self.shift);
+            let parity = _mm512_and_si512(upper, one);
+            let rounded = _mm512_srl_epi32(_mm512_add_epi32(_mm512_add_epi32(x, self.half), parity), self.shift);
+            let value = _mm512_castsi512_ps(x);
+            let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
+            let kept = _mm512_and_si512(upper, self.nan_keeps);
+            return _mm512_mask_or_epi32(rounded, nan, kept, self.special);
+        }
+        let abs = _mm512_and_si512(x, _mm512_set1_epi32(i32::MAX));
+        let capped = _mm512_min_epu32(abs, self.cap);
+        let mut r = if SHAPE & shape::SUBNORMALS != 0 {
+            let exponent = _mm512_and_si512(capped, _mm512_set1_epi32(F32_INF as i32));
+            let binade = _mm512_max_epu32(exponent, self.lowest_binade);
+            let magic = _mm512_castsi512_ps(_mm512_add_epi32(binade, self.magic));
+            let sum = _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(capped), magic));
+            _mm512_add_epi32(sum, _mm512_srl_epi32(binade, self.shift))
+        } else {
+            let parity = _mm512_and_si512(_mm512_srl_epi32(capped, self.shift), one);
+            _mm512_srl_epi32(_mm512_add_epi32(_mm512_add_epi32(capped, self.half), parity), self.shift)
+        };
+        let sign = _mm512_and_si512(_mm512_srl_epi32(x, self.sign_shift), self.sign);
+        r = if SHAPE & shape::NEGATIVE_ZERO != 0 {
+            _mm512_or_si512(r, sign)
+        } else {
+            _mm512_mask_or_epi32(r, _mm512_test_epi32_mask(r, self.magnitude), r, sign)
+        };
+        if SHAPE & shape::SPECIAL != 0 {
+            let specials = _mm512_cmpge_epu32_mask(abs, self.special_from);
+            if specials != 0 {
+                let payload = _mm512_and_si512(_mm512_srl_epi32(abs, self.shift), self.payload_mask);
+                let flip = _mm512_and_si512(sign, self.special_sign);
+                let special = _mm512_xor_si512(_mm512_or_si512(self.special, payload), flip);
+                r = _mm512_mask_mov_epi32(r, specials, special);
+            }
+        }
+        r
+    }
+}
