@@ -3,7 +3,7 @@
 //! The only way to obtain a token is detection, so a function that takes one may run code compiled for it. Nothing about
 //! numbers lives here.
 
-/// Proof that AVX2, FMA, F16C, BMI1, BMI2 and LZCNT were detected.
+/// Proof that AVX2, FMA, F16C, BMI1, BMI2, LZCNT and POPCNT were detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Avx2(());
 
@@ -47,7 +47,8 @@ impl Level {
     pub fn available() -> Vec<Level> {
         use std::arch::is_x86_feature_detected as has;
         let mut levels = vec![Level::Baseline];
-        let avx2 = has!("avx2") && has!("fma") && has!("f16c") && has!("bmi1") && has!("bmi2") && has!("lzcnt");
+        let bits = has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt");
+        let avx2 = has!("avx2") && has!("fma") && has!("f16c") && bits;
         if avx2 {
             levels.push(Level::Avx2(Avx2(())));
         }
@@ -108,12 +109,13 @@ impl std::fmt::Display for Level {
 mod x86 {
     use super::Task;
 
-    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt")]
+    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
     pub(super) fn avx2<T: Task>(task: T) -> T::Output {
         task.run()
     }
 
-    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi")]
+    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi")]
     pub(super) fn avx512<T: Task>(task: T) -> T::Output {
         task.run()
     }

@@ -6,21 +6,56 @@ use super::Counts;
 use super::limits::{Limits, Open};
 use super::sums::Pairs;
 use super::values::{Value, finite};
-use crate::level::Task;
+use crate::level::{Level, Task};
+#[cfg(target_arch = "x86_64")]
+use crate::x86;
 
 /// Results that are zero or subnormal.
-pub(super) struct SmallResults<'a, X: Value, Y: Value> {
-    pub pairs: Pairs<'a, X, Y>,
-    pub limits: &'a Limits,
-    pub counts: &'a mut Counts,
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Small {
+    /// Zeros of what was not zero.
+    pub flushed: u64,
+    /// Zeros whose sign is not that of what they were.
+    pub signs: u64,
+    /// Below the smallest normal, but not zero.
+    pub subnormal: u64,
+}
+
+impl Small {
+    pub fn and(self, next: Small) -> Small {
+        Small {
+            flushed: self.flushed + next.flushed,
+            signs: self.signs + next.signs,
+            subnormal: self.subnormal + next.subnormal,
+        }
+    }
+
+    pub(super) fn count<X: Value, Y: Value>(level: Level, pairs: Pairs<'_, X, Y>, min_normal: f64) -> Small {
+        #[cfg(target_arch = "x86_64")]
+        if let Level::Avx512(token) = level {
+            let (x, y) = (X::bytes(pairs.x), Y::bytes(pairs.y));
+            return match (X::BYTES, Y::BYTES) {
+                (4, 4) => x86::measure::small_results::<64, 64>(token, x, y, min_normal),
+                (4, _) => x86::measure::small_results::<64, 128>(token, x, y, min_normal),
+                (_, 4) => x86::measure::small_results::<128, 64>(token, x, y, min_normal),
+                (..) => x86::measure::small_results::<128, 128>(token, x, y, min_normal),
+            };
+        }
+        level.run(SmallResults { pairs, min_normal })
+    }
+}
+
+struct SmallResults<'a, X: Value, Y: Value> {
+    pairs: Pairs<'a, X, Y>,
+    min_normal: f64,
 }
 
 impl<X: Value, Y: Value> Task for SmallResults<'_, X, Y> {
-    type Output = ();
+    type Output = Small;
     #[inline(always)]
-    fn run(self) {
-        let SmallResults { pairs, limits, counts } = self;
-        let min_normal = Y::at_least(limits.min_normal);
+    fn run(self) -> Small {
+        let SmallResults { pairs, min_normal } = self;
+        let min_normal = Y::at_least(min_normal);
         let (mut flushed, mut signs, mut subnormal) = (0, 0, 0);
         for (&x, &y) in pairs.x.iter().zip(pairs.y) {
             let (xm, ym) = (X::magnitude(x), Y::magnitude(y));
@@ -29,9 +64,7 @@ impl<X: Value, Y: Value> Task for SmallResults<'_, X, Y> {
             signs += bit(zero & (X::is_negative(x) != Y::is_negative(y)));
             subnormal += bit((ym > Y::ZERO) & (ym < min_normal));
         }
-        counts.flushed_to_zero += flushed as u64;
-        counts.sign_of_zero_lost += signs as u64;
-        counts.subnormal += if limits.has_subnormals { subnormal as u64 } else { 0 };
+        Small { flushed: flushed as u64, signs: signs as u64, subnormal: subnormal as u64 }
     }
 }
 

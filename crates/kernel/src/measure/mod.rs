@@ -8,7 +8,7 @@
 //! Values that are known to be kept need half of the first: `x` and `y` are then one tile.
 
 mod counts;
-mod details;
+pub(crate) mod details;
 pub(crate) mod environment;
 mod limits;
 pub(crate) mod sums;
@@ -24,11 +24,11 @@ use crate::level::Level;
 use crate::plan::Hub;
 use crate::slot::Slot;
 use crate::stage::{Scratch, TILE};
-use details::{NotFinite, SmallResults, Specials, Undefined};
+use details::{NotFinite, Small, Specials, Undefined};
 use limits::{Limits, keeps_values};
 use rayon::prelude::*;
 use std::num::NonZeroUsize;
-use sums::{Find, Pairs, Sums, tree};
+use sums::{Find, Next, Pairs, Pass, Sums, tree};
 use truecast_core::{CastSpec, DType, Layout};
 use values::{Tile, Value, Values};
 
@@ -150,20 +150,21 @@ impl Block<'_> {
     pub fn tile(&mut self, n: usize, x_bytes: &[u8], y_bytes: &[u8]) {
         let Block { measure, layouts, tiles: Tiles { x: x_tile, y: y_tile, scratch }, measured } = self;
         let Measure { x, y, residuals, .. } = measure;
+        let next = [Next::after(x_bytes, n), Next::after(y_bytes, n)];
         let (y_values, y_residuals) = y.read((layouts.1, y_bytes), n, y_tile, scratch);
         if measured.same {
             return match y.hub {
-                Hub::F32 => measured.tile::<u32, u32>(measure, y_values, y_values, None),
-                Hub::F64 => measured.tile::<u64, u64>(measure, y_values, y_values, None),
+                Hub::F32 => measured.tile::<u32, u32>(measure, y_values, y_values, None, next),
+                Hub::F64 => measured.tile::<u64, u64>(measure, y_values, y_values, None, next),
             };
         }
         let (x_values, x_residuals) = x.read((layouts.0, x_bytes), n, x_tile, scratch);
         let residuals = residuals.then(|| [u64::view(x_residuals), u64::view(y_residuals)]);
         match (x.hub, y.hub) {
-            (Hub::F32, Hub::F32) => measured.tile::<u32, u32>(measure, x_values, y_values, residuals),
-            (Hub::F32, Hub::F64) => measured.tile::<u32, u64>(measure, x_values, y_values, residuals),
-            (Hub::F64, Hub::F32) => measured.tile::<u64, u32>(measure, x_values, y_values, residuals),
-            (Hub::F64, Hub::F64) => measured.tile::<u64, u64>(measure, x_values, y_values, residuals),
+            (Hub::F32, Hub::F32) => measured.tile::<u32, u32>(measure, x_values, y_values, residuals, next),
+            (Hub::F32, Hub::F64) => measured.tile::<u32, u64>(measure, x_values, y_values, residuals, next),
+            (Hub::F64, Hub::F32) => measured.tile::<u64, u32>(measure, x_values, y_values, residuals, next),
+            (Hub::F64, Hub::F64) => measured.tile::<u64, u64>(measure, x_values, y_values, residuals, next),
         }
     }
 
@@ -193,14 +194,21 @@ struct Measured {
 
 impl Measured {
     /// All passes over a tile.
-    fn tile<X: Value, Y: Value>(&mut self, measure: &Measure, x: &[u8], y: &[u8], residuals: Option<[&[[u8; 8]]; 2]>) {
+    fn tile<X: Value, Y: Value>(
+        &mut self,
+        measure: &Measure,
+        x: &[u8],
+        y: &[u8],
+        residuals: Option<[&[[u8; 8]]; 2]>,
+        next: [Next; 2],
+    ) {
         let Measure { limits, level, .. } = measure;
         let Measured { same, masked, sums, counts } = self;
         let pairs = Pairs::<X, Y> { x: X::view(x), y: Y::view(y), residuals };
         let n = pairs.x.len() as u64;
-        let mut add = |masked| match same {
-            true => sums.add_values::<Y>(*level, pairs.y, masked),
-            false => sums.add(*level, pairs, masked),
+        let mut add = |masked| {
+            let pass = Pass { level: *level, masked, next };
+            if *same { sums.add_values::<Y>(pass, pairs.y) } else { sums.add(pass, pairs) }
         };
         let ordinary = if *masked { None } else { add(false) };
         *masked = ordinary.is_none();
@@ -210,7 +218,10 @@ impl Measured {
             (counts.max_abs_error, counts.index_max_abs) = (seen.max_abs, counts.elements + at as u64);
         }
         if seen.smallest < limits.min_normal || seen.smallest == 0.0 {
-            level.run(SmallResults { pairs, limits, counts });
+            let small = Small::count(*level, pairs, limits.min_normal);
+            counts.flushed_to_zero += small.flushed;
+            counts.sign_of_zero_lost += small.signs;
+            counts.subnormal += if limits.has_subnormals { small.subnormal } else { 0 };
         }
         let special = *masked || seen.largest >= limits.over[0].min(limits.over[1]);
         let not_finite = if special { level.run(Specials { pairs, limits, counts }) } else { NotFinite::default() };

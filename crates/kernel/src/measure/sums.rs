@@ -28,14 +28,6 @@ impl<X: Value, Y: Value> Pairs<'_, X, Y> {
         let residual = self.residuals.map_or(0.0, |[x, y]| u64::value(y[i]) - u64::value(x[i]));
         if finite(x) & finite(y) { (y - x) + residual } else { 0.0 }
     }
-
-    fn slice(&self, first: usize, end: usize) -> Self {
-        Pairs {
-            x: &self.x[first..end],
-            y: &self.y[first..end],
-            residuals: self.residuals.map(|both| both.map(|r| &r[first..end])),
-        }
-    }
 }
 
 /// Finds the first element with an error of this magnitude.
@@ -114,7 +106,7 @@ pub(crate) struct Seen {
 impl Seen {
     pub const NOTHING: Seen = Seen { inexact: 0, max_abs: 0.0, smallest: f64::INFINITY, largest: 0.0 };
 
-    fn and(self, next: Seen) -> Seen {
+    pub fn and(self, next: Seen) -> Seen {
         Seen {
             inexact: self.inexact + next.inexact,
             max_abs: self.max_abs.max(next.max_abs),
@@ -124,88 +116,94 @@ impl Seen {
     }
 }
 
+/// How a pass over a tile is made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pass {
+    pub level: Level,
+    /// Only pairs that are both finite take part. Else all do.
+    pub masked: bool,
+    pub next: [Next; 2],
+}
+
 impl Sums {
-    /// Adds a tile. If `masked`, only pairs that are both finite take part; else all do, and the answer is `None`, with
-    /// nothing added, if some value may not be finite.
-    pub(super) fn add<X: Value, Y: Value>(
-        &mut self,
-        level: Level,
-        pairs: Pairs<'_, X, Y>,
-        masked: bool,
-    ) -> Option<Seen> {
-        let mut sums = *self;
-        let (done, mut seen) = by_hand(level, &pairs, masked, &mut sums);
-        let pairs = pairs.slice(done, pairs.x.len());
-        if !pairs.x.is_empty() {
-            let sums = &mut sums;
-            seen = seen.and(match masked {
-                false => level.run(Add::<X, Y, false> { pairs, sums }),
-                true => level.run(Add::<X, Y, true> { pairs, sums }),
-            });
+    /// Adds a tile. `None`, and nothing is added, if a pass without masks finds that some value may not be finite.
+    pub(super) fn add<X: Value, Y: Value>(&mut self, pass: Pass, pairs: Pairs<'_, X, Y>) -> Option<Seen> {
+        let Pass { level, masked, .. } = pass;
+        #[cfg(target_arch = "x86_64")]
+        if let (Level::Avx512(token), None) = (level, pairs.residuals) {
+            let (x, y, next) = (X::bytes(pairs.x), Y::bytes(pairs.y), pass.next);
+            return match (X::BYTES, Y::BYTES, masked) {
+                (4, 4, false) => x86::measure::add::<64, 64, false>(token, x, y, next, self),
+                (4, 4, true) => x86::measure::add::<64, 64, true>(token, x, y, next, self),
+                (4, _, false) => x86::measure::add::<64, 128, false>(token, x, y, next, self),
+                (4, _, true) => x86::measure::add::<64, 128, true>(token, x, y, next, self),
+                (_, 4, false) => x86::measure::add::<128, 64, false>(token, x, y, next, self),
+                (_, 4, true) => x86::measure::add::<128, 64, true>(token, x, y, next, self),
+                (.., false) => x86::measure::add::<128, 128, false>(token, x, y, next, self),
+                (.., true) => x86::measure::add::<128, 128, true>(token, x, y, next, self),
+            };
         }
-        self.set(sums, masked).then_some(seen)
+        match masked {
+            false => level.run(Add::<X, Y, false> { pairs, sums: self }),
+            true => level.run(Add::<X, Y, true> { pairs, sums: self }),
+        }
     }
 
-    /// As [`Sums::add`], of values that stand for themselves: only `signal` is added.
-    pub(super) fn add_values<V: Value>(&mut self, level: Level, values: &[V::Bytes], masked: bool) -> Option<Seen> {
-        let mut sums = *self;
-        let (done, mut seen) = values_by_hand::<V>(level, values, masked, &mut sums);
-        let values = &values[done..];
-        if !values.is_empty() {
-            let sums = &mut sums;
-            seen = seen.and(match masked {
-                false => level.run(AddValues::<V, false> { values, sums }),
-                true => level.run(AddValues::<V, true> { values, sums }),
-            });
+    /// As [`Sums::add`], of values that stand for themselves: only `signal` is added, and `smallest` leaves out zeros,
+    /// which are what they were.
+    pub(super) fn add_values<V: Value>(&mut self, pass: Pass, values: &[V::Bytes]) -> Option<Seen> {
+        let Pass { level, masked, .. } = pass;
+        #[cfg(target_arch = "x86_64")]
+        if let Level::Avx512(token) = level {
+            let (values, next) = (V::bytes(values), pass.next);
+            return match (V::BYTES, masked) {
+                (4, false) => x86::measure::add_values::<64, false>(token, values, next, self),
+                (4, true) => x86::measure::add_values::<64, true>(token, values, next, self),
+                (_, false) => x86::measure::add_values::<128, false>(token, values, next, self),
+                (_, true) => x86::measure::add_values::<128, true>(token, values, next, self),
+            };
         }
-        self.set(sums, masked).then_some(seen)
-    }
-
-    /// Takes the sums of a pass if they can be trusted. Squares of finite f64 values may overflow too: a masked pass
-    /// then shows that nothing was wrong.
-    fn set(&mut self, sums: Sums, masked: bool) -> bool {
-        let trusted = masked || sums.signal.iter().chain(&sums.image).all(|&sum| finite(sum));
-        if trusted {
-            *self = sums;
+        match masked {
+            false => level.run(AddValues::<V, false> { values, sums: self }),
+            true => level.run(AddValues::<V, true> { values, sums: self }),
         }
-        trusted
     }
 }
 
-/// The first elements by a kernel written for the level, if there is one, and how many they are.
-fn by_hand<X: Value, Y: Value>(level: Level, pairs: &Pairs<'_, X, Y>, masked: bool, sums: &mut Sums) -> (usize, Seen) {
-    #[cfg(target_arch = "x86_64")]
-    if let (Level::Avx512(token), None) = (level, pairs.residuals) {
-        let (x, y, n) = (X::bytes(pairs.x), Y::bytes(pairs.y), pairs.x.len());
-        return match (X::BYTES, Y::BYTES, masked) {
-            (4, 4, false) => x86::sums::add::<64, 64, false>(token, x, y, n, sums),
-            (4, 4, true) => x86::sums::add::<64, 64, true>(token, x, y, n, sums),
-            (4, _, false) => x86::sums::add::<64, 128, false>(token, x, y, n, sums),
-            (4, _, true) => x86::sums::add::<64, 128, true>(token, x, y, n, sums),
-            (_, 4, false) => x86::sums::add::<128, 64, false>(token, x, y, n, sums),
-            (_, 4, true) => x86::sums::add::<128, 64, true>(token, x, y, n, sums),
-            (.., false) => x86::sums::add::<128, 128, false>(token, x, y, n, sums),
-            (.., true) => x86::sums::add::<128, 128, true>(token, x, y, n, sums),
-        };
+/// Whether the sums of squares show that all values were finite. Squares of finite f64 values may overflow too: a masked
+/// pass then finds that nothing was wrong.
+#[inline(always)]
+fn are_finite(sums: &[f64; 16]) -> bool {
+    let mut all = true;
+    for &sum in sums {
+        all &= finite(sum);
     }
-    let _ = (level, pairs, masked, sums);
-    (0, Seen::NOTHING)
+    all
 }
 
-/// As [`by_hand`].
-fn values_by_hand<V: Value>(level: Level, values: &[V::Bytes], masked: bool, sums: &mut Sums) -> (usize, Seen) {
-    #[cfg(target_arch = "x86_64")]
-    if let Level::Avx512(token) = level {
-        let (bytes, n) = (V::bytes(values), values.len());
-        return match (V::BYTES, masked) {
-            (4, false) => x86::sums::add_values::<64, false>(token, bytes, n, sums),
-            (4, true) => x86::sums::add_values::<64, true>(token, bytes, n, sums),
-            (_, false) => x86::sums::add_values::<128, false>(token, bytes, n, sums),
-            (_, true) => x86::sums::add_values::<128, true>(token, bytes, n, sums),
-        };
+/// Memory that the next tile will need, a row at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Next {
+    at: *const u8,
+    row_bytes: usize,
+}
+
+impl Next {
+    /// What follows the bytes of a tile of `n` elements.
+    pub fn after(bytes: &[u8], n: usize) -> Next {
+        Next { at: bytes.as_ptr().wrapping_add(bytes.len()), row_bytes: bytes.len() * 16 / n }
     }
-    let _ = (level, values, masked, sums);
-    (0, Seen::NOTHING)
+
+    /// Asks for the next row.
+    #[inline(always)]
+    pub fn prefetch_row(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: a prefetch is a hint: it reads nothing, and does not fault on any address.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(self.at.cast())
+        };
+        self.at = self.at.wrapping_add(self.row_bytes);
+    }
 }
 
 struct AddValues<'a, V: Value, const MASKED: bool> {
@@ -214,9 +212,9 @@ struct AddValues<'a, V: Value, const MASKED: bool> {
 }
 
 impl<V: Value, const MASKED: bool> Task for AddValues<'_, V, MASKED> {
-    type Output = Seen;
+    type Output = Option<Seen>;
     #[inline(always)]
-    fn run(self) -> Seen {
+    fn run(self) -> Option<Seen> {
         let AddValues { values, sums } = self;
         let (mut signal, mut smallest) = (sums.signal, [V::INFINITY; 16]);
         let (rows, rest) = values.as_chunks::<16>();
@@ -224,8 +222,11 @@ impl<V: Value, const MASKED: bool> Task for AddValues<'_, V, MASKED> {
             add_row::<V, MASKED>(row, &mut signal, &mut smallest);
         }
         add_row::<V, MASKED>(rest, &mut signal, &mut smallest);
+        if !MASKED && !are_finite(&signal) {
+            return None;
+        }
         sums.signal = signal;
-        Seen { smallest: least::<V>(&smallest).into(), ..Seen::NOTHING }
+        Some(Seen { smallest: least::<V>(&smallest).into(), ..Seen::NOTHING })
     }
 }
 
@@ -233,7 +234,8 @@ impl<V: Value, const MASKED: bool> Task for AddValues<'_, V, MASKED> {
 fn add_row<V: Value, const MASKED: bool>(values: &[V::Bytes], signal: &mut [f64; 16], smallest: &mut [V::Float; 16]) {
     for l in 0..values.len().min(16) {
         let (value, magnitude) = (V::value(values[l]), V::magnitude(values[l]));
-        smallest[l] = if magnitude < smallest[l] { magnitude } else { smallest[l] };
+        let nonzero = if magnitude == V::ZERO { V::INFINITY } else { magnitude };
+        smallest[l] = if nonzero < smallest[l] { nonzero } else { smallest[l] };
         let value = if !MASKED || finite(value) { value } else { 0.0 };
         signal[l] += value * value;
     }
@@ -250,9 +252,9 @@ struct Add<'a, X: Value, Y: Value, const MASKED: bool> {
 }
 
 impl<X: Value, Y: Value, const MASKED: bool> Task for Add<'_, X, Y, MASKED> {
-    type Output = Seen;
+    type Output = Option<Seen>;
     #[inline(always)]
-    fn run(self) -> Seen {
+    fn run(self) -> Option<Seen> {
         let Add { pairs, sums } = self;
         let mut rows = Rows::<X, Y>::new(*sums);
         let ((x, x_rest), (y, y_rest)) = (pairs.x.as_chunks::<16>(), pairs.y.as_chunks::<16>());
@@ -271,8 +273,11 @@ impl<X: Value, Y: Value, const MASKED: bool> Task for Add<'_, X, Y, MASKED> {
                 rows.add::<MASKED>(x_rest, y_rest, Some([xr_rest, yr_rest]));
             }
         }
+        if !MASKED && !(are_finite(&rows.sums.signal) && are_finite(&rows.sums.image)) {
+            return None;
+        }
         *sums = rows.sums;
-        rows.seen()
+        Some(rows.seen())
     }
 }
 

@@ -8,9 +8,9 @@
 pub(crate) mod double;
 pub(crate) mod fused;
 pub(crate) mod half;
+pub(crate) mod measure;
 pub(crate) mod six;
 pub(crate) mod stream;
-pub(crate) mod sums;
 pub(crate) mod table;
 
 use std::arch::x86_64::*;

@@ -1,0 +1,401 @@
+//! The passes of measuring that most tiles need, `crate::measure::sums` and the small results of
+//! `crate::measure::details`, for AVX-512: the same sums in the same order.
+//!
+//! Values are f32 or f64, a row of 16 of them in 64 or 128 bytes; both are f64 in a register, in two halves of a row.
+//!
+//! A product of two f32 values is exact in f64, so that it makes no difference whether it is fused with the addition to a
+//! sum. All others are rounded before they are added, as everywhere.
+
+use super::{Block, load, load_f64, store_f64};
+use crate::level::Avx512;
+use crate::measure::details::Small;
+use crate::measure::sums::{Next, Seen, Sums, suspect_above};
+use std::arch::x86_64::*;
+
+/// Two halves of a row, or of 16 accumulators.
+type Halves = [__m512d; 2];
+
+/// Bytes of a row of f32 values.
+const ROW_F32: usize = 64;
+
+/// Rows between two looks at whether a relative error exceeds the largest.
+const ROWS: usize = 8;
+
+/// Adds pairs whose values take `X` and `Y` bytes a row. If `MASKED`, only those that are both finite take part; else all
+/// do, and the answer is `None`, with nothing added, if some value may not be finite.
+pub(crate) fn add<const X: usize, const Y: usize, const MASKED: bool>(
+    _: Avx512,
+    x: &[u8],
+    y: &[u8],
+    next: [Next; 2],
+    sums: &mut Sums,
+) -> Option<Seen> {
+    let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks(), y.as_chunks());
+    // SAFETY: the token proves that the features were detected.
+    let rows = |x, y, sums: &mut Sums| unsafe { pair_rows::<X, Y, MASKED>(x, y, next, sums) };
+    if x_rest.is_empty() {
+        return rows(xs, ys, sums);
+    }
+    let mut all = *sums;
+    let seen = rows(xs, ys, &mut all)?.and(rows(&[padded(x_rest)], &[padded(y_rest)], &mut all)?);
+    *sums = all;
+    Some(seen)
+}
+
+/// As [`add`], of values that stand for themselves: only the signal is added.
+pub(crate) fn add_values<const V: usize, const MASKED: bool>(
+    _: Avx512,
+    values: &[u8],
+    next: [Next; 2],
+    sums: &mut Sums,
+) -> Option<Seen> {
+    let (whole, rest) = values.as_chunks();
+    // SAFETY: the token proves that the features were detected.
+    let rows = |values, sums: &mut Sums| unsafe { value_rows::<V, MASKED>(values, next, sums) };
+    if rest.is_empty() {
+        return rows(whole, sums);
+    }
+    let mut all = *sums;
+    let seen = rows(whole, &mut all)?.and(rows(&[padded(rest)], &mut all)?);
+    *sums = all;
+    Some(seen)
+}
+
+/// A row that ends in zeros, which add nothing.
+fn padded<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut row = [0; N];
+    row[..bytes.len()].copy_from_slice(bytes);
+    row
+}
+
+#[target_feature(enable = "popcnt,avx512f,avx512dq")]
+fn pair_rows<const X: usize, const Y: usize, const MASKED: bool>(
+    x: &[[u8; X]],
+    y: &[[u8; Y]],
+    mut next: [Next; 2],
+    sums: &mut Sums,
+) -> Option<Seen> {
+    let [mut noise, mut signal, mut image, mut product] =
+        [&sums.noise, &sums.signal, &sums.image, &sums.product].map(|lanes| halves(lanes));
+    let mut max_rel = sums.max_rel;
+    let (mut inexact, mut max_abs) = (0, [_mm512_setzero_pd(); 2]);
+    let (mut smallest, mut largest) = (Magnitudes::<Y>::new(f64::INFINITY), Magnitudes::<X>::new(0.0));
+    let mut limit = _mm512_set1_pd(suspect_above(max_rel));
+    for (x, y) in x.chunks(ROWS).zip(y.chunks(ROWS)) {
+        // Bit 63 is set where an error was above the limit.
+        let mut suspects = _mm512_setzero_si512();
+        for (x, y) in x.iter().zip(y) {
+            next.iter_mut().for_each(Next::prefetch_row);
+            smallest.lower::<MASKED>(y);
+            largest.raise(x);
+            let (mut xs, mut ys) = (values(x), values(y));
+            if MASKED {
+                mask_out(&mut xs, &mut ys);
+            }
+            let mut below = [_mm512_setzero_pd(); 2];
+            for i in 0..2 {
+                let (x, y) = (xs[i], ys[i]);
+                let e = _mm512_sub_pd(y, x);
+                let ee = _mm512_mul_pd(e, e);
+                noise[i] = _mm512_add_pd(noise[i], ee);
+                signal[i] = add_product::<X, X>(signal[i], x, x);
+                image[i] = add_product::<Y, Y>(image[i], y, y);
+                product[i] = add_product::<X, Y>(product[i], x, y);
+                max_abs[i] = _mm512_range_pd::<MAX_MAGNITUDE>(max_abs[i], e);
+                // How far an error is below the limit. Of f32 values in squares, which cannot overflow nor vanish.
+                below[i] = if X == ROW_F32 && Y == ROW_F32 {
+                    let x = _mm512_mul_pd(limit, x);
+                    _mm512_fmsub_pd(x, x, ee)
+                } else {
+                    _mm512_fmsub_pd(limit, _mm512_abs_pd(x), _mm512_abs_pd(e))
+                };
+                if X != ROW_F32 || Y != ROW_F32 || MASKED {
+                    inexact += _mm512_cmp_pd_mask::<_CMP_NEQ_UQ>(e, _mm512_setzero_pd()).count_ones();
+                }
+            }
+            if X == ROW_F32 && Y == ROW_F32 && !MASKED {
+                let (x, y) = (_mm512_castsi512_ps(part(x, 0)), _mm512_castsi512_ps(part(y, 0)));
+                inexact += _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(x, y).count_ones();
+            }
+            let [low, high] = below.map(|v| _mm512_castpd_si512(v));
+            suspects = _mm512_ternarylogic_epi64::<OR>(suspects, low, high);
+        }
+        if _mm512_movepi64_mask(suspects) != 0 {
+            max_rel = raised::<X, Y, MASKED>(max_rel, x, y);
+            limit = _mm512_set1_pd(suspect_above(max_rel));
+        }
+    }
+    if !MASKED && !(are_finite(signal) && are_finite(image)) {
+        return None;
+    }
+    let all = [&mut sums.noise, &mut sums.signal, &mut sums.image, &mut sums.product];
+    all.into_iter().zip([noise, signal, image, product]).for_each(|(lanes, sum)| keep(lanes, sum));
+    sums.max_rel = max_rel;
+    let max_abs = _mm512_reduce_max_pd(_mm512_max_pd(max_abs[0], max_abs[1]));
+    Some(Seen { inexact: inexact as u64, max_abs, smallest: smallest.least(), largest: largest.greatest() })
+}
+
+#[target_feature(enable = "avx512f,avx512dq")]
+fn value_rows<const V: usize, const MASKED: bool>(
+    rows: &[[u8; V]],
+    mut next: [Next; 2],
+    sums: &mut Sums,
+) -> Option<Seen> {
+    let mut signal = halves(&sums.signal);
+    let mut smallest = Magnitudes::<V>::new(f64::INFINITY);
+    for row in rows {
+        next.iter_mut().for_each(Next::prefetch_row);
+        smallest.lower_to_nonzero(row);
+        let (mut x, mut y) = (values(row), values(row));
+        if MASKED {
+            mask_out(&mut x, &mut y);
+        }
+        for i in 0..2 {
+            // Not fused: each addition would wait longer for the one before.
+            signal[i] = _mm512_add_pd(signal[i], _mm512_mul_pd(x[i], y[i]));
+        }
+    }
+    if !MASKED && !are_finite(signal) {
+        return None;
+    }
+    keep(&mut sums.signal, signal);
+    Some(Seen { smallest: smallest.least(), ..Seen::NOTHING })
+}
+
+/// Counts results that are zero or below `min_normal`, of pairs whose values take `X` and `Y` bytes a row.
+pub(crate) fn small_results<const X: usize, const Y: usize>(_: Avx512, x: &[u8], y: &[u8], min_normal: f64) -> Small {
+    let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<X>(), y.as_chunks::<Y>());
+    // SAFETY: the token proves that the features were detected.
+    let rows = |x, y| unsafe { small_rows::<X, Y>(x, y, min_normal) };
+    rows(xs, ys).and(rows(&[padded(x_rest)], &[padded(y_rest)]))
+}
+
+#[target_feature(enable = "popcnt,avx512f,avx512dq")]
+fn small_rows<const X: usize, const Y: usize>(x: &[[u8; X]], y: &[[u8; Y]], min_normal: f64) -> Small {
+    // At least the smallest subnormal, so that zero is below it.
+    let limit = if Y == ROW_F32 { (min_normal as f32).to_bits() as u64 } else { min_normal.to_bits() }.max(1);
+    let infinity = if X == ROW_F32 { f32::INFINITY.to_bits() as u64 } else { f64::INFINITY.to_bits() };
+    let mut all = Small::default();
+    for (x, y) in x.iter().zip(y) {
+        let small = lanes_below(y, limit);
+        if small == 0 {
+            continue;
+        }
+        let zero = lanes_below(y, 1);
+        let from_number = zero & lanes_below(x, infinity + 1);
+        all.flushed += (from_number & !lanes_below(x, 1)).count_ones() as u64;
+        all.signs += (from_number & (negative_lanes(x) ^ negative_lanes(y))).count_ones() as u64;
+        all.subnormal += (small & !zero).count_ones() as u64;
+    }
+    all
+}
+
+/// Lanes of a row whose bits without the sign are below a limit.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn lanes_below<const N: usize>(row: &[u8; N], limit: u64) -> u16 {
+    if N == ROW_F32 {
+        let magnitudes = _mm512_and_si512(part(row, 0), _mm512_set1_epi32(i32::MAX));
+        _mm512_cmplt_epu32_mask(magnitudes, _mm512_set1_epi32(limit as i32))
+    } else {
+        let [low, high] = [0, 1].map(|i| {
+            let magnitudes = _mm512_and_si512(part(row, i), _mm512_set1_epi64(i64::MAX));
+            _mm512_cmplt_epu64_mask(magnitudes, _mm512_set1_epi64(limit as i64))
+        });
+        u16::from_le_bytes([low, high])
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn negative_lanes<const N: usize>(row: &[u8; N]) -> u16 {
+    if N == ROW_F32 {
+        _mm512_movepi32_mask(part(row, 0))
+    } else {
+        u16::from_le_bytes([0, 1].map(|i| _mm512_movepi64_mask(part(row, i))))
+    }
+}
+
+/// Three operands joined bit by bit.
+const OR: i32 = 0b1111_1110;
+/// Of `vrange`: the larger of two magnitudes, and the smaller.
+const MAX_MAGNITUDE: i32 = 0b10_11;
+const MIN_MAGNITUDE: i32 = 0b10_10;
+/// Of `vfpclass`: a quiet NaN, an infinity of either sign, a signalling NaN.
+const NOT_FINITE: i32 = 0b1001_1001;
+
+/// The largest relative error, given that of what came before `x` and `y`.
+#[cold]
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn raised<const X: usize, const Y: usize, const MASKED: bool>(max: f64, x: &[[u8; X]], y: &[[u8; Y]]) -> f64 {
+    let mut max = max;
+    for (x, y) in x.iter().zip(y) {
+        let (mut xs, mut ys) = (values(x), values(y));
+        if MASKED {
+            mask_out(&mut xs, &mut ys);
+        }
+        for (x, y) in xs.into_iter().zip(ys) {
+            let (e, x) = (_mm512_abs_pd(_mm512_sub_pd(y, x)), _mm512_abs_pd(x));
+            let short = _mm512_fmsub_pd(_mm512_set1_pd(suspect_above(max)), x, e);
+            let nonzero = _mm512_cmp_pd_mask::<_CMP_NEQ_UQ>(x, _mm512_setzero_pd());
+            let suspects = _mm512_movepi64_mask(_mm512_castpd_si512(short)) & nonzero;
+            if suspects != 0 {
+                let relative = _mm512_maskz_div_pd(suspects, e, x);
+                max = max.max(_mm512_reduce_max_pd(relative));
+            }
+        }
+    }
+    max
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn halves(lanes: &[f64; 16]) -> Halves {
+    let (halves, _) = lanes.as_chunks();
+    [load_f64(&halves[0]), load_f64(&halves[1])]
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn keep(lanes: &mut [f64; 16], halves: Halves) {
+    for (lanes, half) in lanes.as_chunks_mut().0.iter_mut().zip(halves) {
+        store_f64(lanes, half);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn are_finite([low, high]: Halves) -> bool {
+    _mm512_fpclass_pd_mask::<NOT_FINITE>(low) | _mm512_fpclass_pd_mask::<NOT_FINITE>(high) == 0
+}
+
+/// The f32 or f64 in the `i`-th 64 bytes of a row.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn part<const N: usize>(row: &[u8; N], i: usize) -> __m512i {
+    let parts: &[Block] = row.as_chunks().0;
+    load(&parts[i])
+}
+
+/// The values of a row.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn values<const N: usize>(row: &[u8; N]) -> Halves {
+    if N == ROW_F32 {
+        let row = _mm512_castsi512_ps(part(row, 0));
+        [_mm512_cvtps_pd(_mm512_castps512_ps256(row)), _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(row))]
+    } else {
+        [_mm512_castsi512_pd(part(row, 0)), _mm512_castsi512_pd(part(row, 1))]
+    }
+}
+
+/// Zeros for the pairs that are not both finite.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn mask_out(xs: &mut Halves, ys: &mut Halves) {
+    for (x, y) in xs.iter_mut().zip(ys) {
+        let out = _mm512_fpclass_pd_mask::<NOT_FINITE>(*x) | _mm512_fpclass_pd_mask::<NOT_FINITE>(*y);
+        (*x, *y) = (_mm512_maskz_mov_pd(!out, *x), _mm512_maskz_mov_pd(!out, *y));
+    }
+}
+
+/// `sum + a * b`, of values that take `A` and `B` bytes a row.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn add_product<const A: usize, const B: usize>(sum: __m512d, a: __m512d, b: __m512d) -> __m512d {
+    if A == ROW_F32 && B == ROW_F32 { _mm512_fmadd_pd(a, b, sum) } else { _mm512_add_pd(sum, _mm512_mul_pd(a, b)) }
+}
+
+/// Extreme magnitudes of rows of `N` bytes: the bits of f32 or f64 without the sign, whose order is that of the numbers.
+struct Magnitudes<const N: usize>([__m512i; 2]);
+
+impl<const N: usize> Magnitudes<N> {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn new(all: f64) -> Self {
+        Magnitudes(match N == ROW_F32 {
+            true => [_mm512_castps_si512(_mm512_set1_ps(all as f32)), _mm512_setzero_si512()],
+            false => [_mm512_castpd_si512(_mm512_set1_pd(all)); 2],
+        })
+    }
+
+    /// NaN may spoil the minimum unless it is `MASKED`, which takes longer.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    fn lower<const MASKED: bool>(&mut self, row: &[u8; N]) {
+        for (i, min) in self.0.iter_mut().take(N / 64).enumerate() {
+            let bits = part(row, i);
+            *min = match (N == ROW_F32, MASKED) {
+                (true, false) => min_f32(*min, bits),
+                (true, true) => _mm512_min_epu32(*min, _mm512_and_si512(bits, _mm512_set1_epi32(i32::MAX))),
+                (false, false) => min_f64(*min, bits),
+                (false, true) => _mm512_min_epu64(*min, _mm512_and_si512(bits, _mm512_set1_epi64(i64::MAX))),
+            };
+        }
+    }
+
+    /// Zeros are left out.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn lower_to_nonzero(&mut self, row: &[u8; N]) {
+        // One less than each: zero becomes the largest number of all.
+        for (i, min) in self.0.iter_mut().take(N / 64).enumerate() {
+            let bits = part(row, i);
+            *min = if N == ROW_F32 {
+                let (sign, one) = (_mm512_set1_epi32(i32::MAX), _mm512_set1_epi32(1));
+                let less = _mm512_sub_epi32(_mm512_and_si512(bits, sign), one);
+                _mm512_add_epi32(_mm512_min_epu32(_mm512_sub_epi32(*min, one), less), one)
+            } else {
+                let (sign, one) = (_mm512_set1_epi64(i64::MAX), _mm512_set1_epi64(1));
+                let less = _mm512_sub_epi64(_mm512_and_si512(bits, sign), one);
+                _mm512_add_epi64(_mm512_min_epu64(_mm512_sub_epi64(*min, one), less), one)
+            };
+        }
+    }
+
+    /// NaN may spoil the maximum.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512dq")]
+    fn raise(&mut self, row: &[u8; N]) {
+        for (i, max) in self.0.iter_mut().take(N / 64).enumerate() {
+            let bits = part(row, i);
+            *max = if N == ROW_F32 { max_f32(*max, bits) } else { max_f64(*max, bits) };
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn least(self) -> f64 {
+        match N == ROW_F32 {
+            true => f32::from_bits(_mm512_reduce_min_epu32(self.0[0])) as f64,
+            false => f64::from_bits(_mm512_reduce_min_epu64(_mm512_min_epu64(self.0[0], self.0[1]))),
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn greatest(self) -> f64 {
+        match N == ROW_F32 {
+            true => f32::from_bits(_mm512_reduce_max_epu32(self.0[0])) as f64,
+            false => f64::from_bits(_mm512_reduce_max_epu64(_mm512_max_epu64(self.0[0], self.0[1]))),
+        }
+    }
+}
+
+macro_rules! magnitude {
+    ($($name:ident, $range:ident::<$which:ident>, $from:ident, $to:ident;)*) => {$(
+        #[inline]
+        #[target_feature(enable = "avx512f,avx512dq")]
+        fn $name(a: __m512i, b: __m512i) -> __m512i {
+            $to($range::<$which>($from(a), $from(b)))
+        }
+    )*};
+}
+
+magnitude! {
+    min_f32, _mm512_range_ps::<MIN_MAGNITUDE>, _mm512_castsi512_ps, _mm512_castps_si512;
+    max_f32, _mm512_range_ps::<MAX_MAGNITUDE>, _mm512_castsi512_ps, _mm512_castps_si512;
+    min_f64, _mm512_range_pd::<MIN_MAGNITUDE>, _mm512_castsi512_pd, _mm512_castpd_si512;
+    max_f64, _mm512_range_pd::<MAX_MAGNITUDE>, _mm512_castsi512_pd, _mm512_castpd_si512;
+}
