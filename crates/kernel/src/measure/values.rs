@@ -101,8 +101,17 @@ pub(super) struct Tile {
 
 impl Tile {
     pub fn new() -> Self {
-        Self { values: vec![0; TILE * 8], residuals: vec![0; TILE * 8] }
+        Self { values: vec![0; TILE * 8 + LINE], residuals: vec![0; TILE * 8] }
     }
+}
+
+/// Bytes of a cache line, which a load of as many should not straddle.
+const LINE: usize = 64;
+
+/// The first bytes of a buffer that begin a line.
+fn aligned(buffer: &mut [u8], len: usize) -> &mut [u8] {
+    let start = buffer.as_ptr().align_offset(LINE) % LINE;
+    &mut buffer[start..start + len]
 }
 
 impl Values {
@@ -136,7 +145,7 @@ impl Values {
                 .expect(infallible);
         }
         let Some(decode) = &self.decode else { return (bytes, residuals) };
-        let values = &mut tile.values[..n * self.hub.bytes()];
+        let values = aligned(&mut tile.values, n * self.hub.bytes());
         decode.run((layout, bytes), (Layout::Packed, &mut *values), n, Stores::Plain, scratch, None).expect(infallible);
         (values, residuals)
     }
