@@ -279,7 +279,8 @@ impl Planner<'_> {
     fn encode(&self, f: &FloatFormat) -> Option<Box<dyn Stage>> {
         let CastSpec { dst, policy, .. } = self.spec;
         if !f.has_zero {
-            return Some(self.stage(EncodeE8m0::new(*dst, f, policy)?));
+            let encoder = EncodeE8m0::new(*dst, f, policy)?;
+            return Some(encoder.cut().map_or_else(|| self.stage(encoder), |lane| self.stage(lane)));
         }
         let encoder = Encoder::new(*dst, f, policy)?;
         let bytes = slot_bytes(*dst);

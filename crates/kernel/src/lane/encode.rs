@@ -332,6 +332,7 @@ pub(crate) struct EncodeE8m0 {
     replaces_negative: [u32; 2],
 }
 
+const E8M0_MAX: u32 = 254;
 const E8M0_MIN_BITS: u32 = 0x0040_0000; // 2^-127
 const E8M0_MAX_BITS: u32 = 0x7f00_0000; // 2^127
 
@@ -392,6 +393,61 @@ impl Lane for EncodeE8m0 {
         r = if b == 0 { self.zero } else { r };
         r = if b == F32_INF { if neg != 0 { self.inf[1] } else { self.inf[0] } } else { r };
         r = if b > F32_INF { self.nan } else { r };
+        r as u8
+    }
+}
+
+/// [`EncodeE8m0`] where what vanishes gets the smallest code, and overflow the largest or the one above it: magnitudes are
+/// cut to those that have these codes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EncodeE8m0Cut {
+    addends: [u32; 2],
+    floor: u32,
+    cap: u32,
+    special_from: u32,
+    special: u32,
+    replaces_negative: [u32; 2],
+}
+
+impl EncodeE8m0 {
+    /// The same by fewer steps, if the codes allow it.
+    pub fn cut(&self) -> Option<EncodeE8m0Cut> {
+        let EncodeE8m0 { addends, over_from, vanish_below, over, vanish, zero, nan, inf, replaces_negative } = *self;
+        let next = over == E8M0_MAX + 1;
+        let special_from = match (inf == [over; 2], nan == over) {
+            (true, true) => u32::MAX,
+            (true, false) => F32_INF + 1,
+            (false, _) if inf == [nan; 2] => F32_INF,
+            _ => return None,
+        };
+        let fits = (vanish, zero) == (0, 0) && (next || over == E8M0_MAX);
+        fits.then_some(EncodeE8m0Cut {
+            addends,
+            floor: vanish_below.max(1),
+            cap: over_from - !next as u32,
+            special_from,
+            special: nan,
+            replaces_negative,
+        })
+    }
+}
+
+impl Lane for EncodeE8m0Cut {
+    type Src = u32;
+    type Dst = u8;
+    #[inline(always)]
+    fn one(&self, x: u32) -> u8 {
+        let abs = x & 0x7fff_ffff;
+        let b = abs.max(self.floor).min(self.cap);
+        // As in the other lane.
+        let v = if b < 0x0080_0000 { (b << 1).wrapping_sub(0x0080_0000) } else { b };
+        let addend = if v & 0x0080_0000 != 0 { self.addends[1] } else { self.addends[0] };
+        let mut r = v.wrapping_add(addend) >> 23;
+        // Negative, but neither -0 nor NaN.
+        let [replaces, negative] = self.replaces_negative;
+        let below_zero = x.wrapping_sub(0x8000_0001) < F32_INF;
+        r = if below_zero & (replaces != 0) { negative } else { r };
+        r = if abs >= self.special_from { self.special } else { r };
         r as u8
     }
 }
