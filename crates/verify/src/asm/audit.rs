@@ -1,0 +1,307 @@
+//! Every kernel of an executable against the table.
+
+use super::functions::{Function, functions};
+use super::instructions::{decode, text};
+use super::kernels::{CRATE, Expected, Kernel, Level, Row, lost_its_arguments};
+use super::loops::{Loop, hot, loops};
+use super::rules::{Fault, faults, most, per_kib};
+use crate::report::{Findings, aligned};
+use iced_x86::Instruction;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+/// One kernel at one level.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The kernel.
+    pub kernel: String,
+    /// The level that it is compiled for.
+    pub level: Level,
+    /// The pattern of its row.
+    pub row: &'static str,
+    /// What its row expects.
+    pub expected: Expected,
+    /// All its loops.
+    pub loops: Vec<Loop>,
+    /// What it breaks.
+    pub faults: Vec<Fault>,
+}
+
+impl Entry {
+    fn new(name: &str, level: Level, row: &Row, code: &[Instruction]) -> Entry {
+        let expected = row.at(level);
+        let loops = loops(code);
+        let faults = match expected {
+            Expected::Unused(_) => Vec::new(),
+            _ => faults(code, &loops, level, expected, row.compares_no_floats),
+        };
+        Entry { kernel: name.to_owned(), level, row: row.kernels, expected, loops, faults }
+    }
+
+    fn per_kib(&self) -> Option<u32> {
+        hot(&self.loops).and_then(per_kib)
+    }
+
+    fn cells(&self) -> [String; 8] {
+        let hot = hot(&self.loops);
+        let number = |n: Option<usize>| n.map_or("-".into(), |n| n.to_string());
+        let allowed = match self.expected {
+            Expected::Vector { recorded } => recorded.map(most),
+            _ => None,
+        };
+        [
+            self.kernel.clone(),
+            self.level.name().into(),
+            number(hot.map(|one| one.instructions.len())),
+            number(hot.map(|one| one.read)),
+            number(hot.map(|one| one.written)),
+            number(self.per_kib().map(|n| n as usize)),
+            number(allowed.map(|n| n as usize)),
+            self.verdict(),
+        ]
+    }
+
+    fn verdict(&self) -> String {
+        if !self.faults.is_empty() {
+            return "FAIL".into();
+        }
+        match self.expected {
+            Expected::Vector { .. } => "vector".into(),
+            Expected::Scalar(reason) => format!("scalar: {reason}"),
+            Expected::Calls(reason) => format!("calls: {reason}"),
+            Expected::Unused(reason) => format!("unused: {reason}"),
+            Expected::Absent => "absent".into(),
+        }
+    }
+
+    /// Its hot loop, an instruction a line.
+    fn listing(&self) -> String {
+        let Some(hot) = hot(&self.loops) else { return "no loop\n".into() };
+        hot.instructions.iter().map(|one| format!("    {}\n", text(one))).collect()
+    }
+}
+
+/// What became of every kernel of an executable.
+#[derive(Clone, Debug, Default)]
+pub struct Audit {
+    /// What it covers, or why it covers nothing.
+    pub covers: String,
+    /// By name, then level.
+    pub entries: Vec<Entry>,
+    /// Whatever is wrong with the executable or the table rather than with a kernel.
+    pub problems: Vec<String>,
+}
+
+impl Audit {
+    /// Checks an executable.
+    pub fn of_executable(path: &Path, table: &[Row]) -> Audit {
+        match functions(path, CRATE) {
+            Ok(functions) => {
+                let audit = Audit::of_functions(&functions, table);
+                Audit { covers: format!("asm: {} kernels in {}", audit.entries.len(), path.display()), ..audit }
+            }
+            Err(error) => Audit { problems: vec![error.to_string()], ..Audit::default() },
+        }
+    }
+
+    /// Checks functions.
+    pub fn of_functions(functions: &[Function], table: &[Row]) -> Audit {
+        if let Some(problem) = unusable(functions) {
+            return Audit { problems: vec![problem.into()], ..Audit::default() };
+        }
+        let matchers: Vec<_> = table.iter().map(Row::matcher).collect();
+        let mut audit = Audit::default();
+        let mut seen = Vec::new();
+        for (function, kernel) in functions.iter().filter_map(|function| Some((function, Kernel::of(function)?))) {
+            let Kernel { name, level, certain } = kernel;
+            let rows: Vec<usize> = (0..table.len()).filter(|row| matchers[*row].is_match(&name)).collect();
+            let at = level.map_or(String::new(), |level| format!(" at {}", level.name()));
+            let &[row] = &rows[..] else {
+                match rows.len() {
+                    0 if certain => audit.problems.push(format!("{name}{at} is in no row of the table")),
+                    0 => {}
+                    n => audit.problems.push(format!("{name}{at} is in {n} rows of the table")),
+                }
+                continue;
+            };
+            let Some(level) = level.or_else(|| only_level(&table[row])) else {
+                audit.problems.push(format!("{name}: neither its name nor its row says its level"));
+                continue;
+            };
+            if table[row].at(level) == Expected::Absent {
+                audit.problems.push(format!("{name} at {}: its row does not have this level", level.name()));
+                continue;
+            }
+            seen.push((row, level));
+            let code = decode(&function.code, function.address);
+            audit.entries.push(Entry::new(&name, level, &table[row], &code));
+        }
+        for (index, row) in table.iter().enumerate() {
+            for level in row.levels().filter(|level| !seen.contains(&(index, *level))) {
+                audit.problems.push(format!("{} at {}: no such kernel in the executable", row.kernels, level.name()));
+            }
+        }
+        audit.entries.sort_by(|a, b| (&a.kernel, a.level).cmp(&(&b.kernel, b.level)));
+        audit
+    }
+
+    /// The hot loops of the kernels whose level and name, as in the table, contain `pattern`.
+    pub fn listing(&self, pattern: &str) -> String {
+        let lines = self.entries.iter().map(|entry| (format!("{} {}", entry.level.name(), entry.kernel), entry));
+        lines
+            .filter(|(title, _)| title.contains(pattern))
+            .map(|(t, entry)| format!("{t}\n{}", entry.listing()))
+            .collect()
+    }
+
+    /// The kernels, a line each.
+    pub fn table(&self) -> String {
+        let header = ["kernel", "level", "instructions", "bytes in", "bytes out", "per KiB", "at most", "verdict"];
+        let rows = self.entries.iter().map(|entry| entry.cells().to_vec());
+        let lines: Vec<Vec<String>> = [header.map(String::from).to_vec()].into_iter().chain(rows).collect();
+        aligned(&lines, &[2, 3, 4, 5, 6])
+    }
+}
+
+/// Rows whose kernels all became much shorter than recorded: what is recorded no longer guards them.
+fn outdated(entries: &[Entry]) -> Vec<String> {
+    let mut rows: BTreeMap<(&str, Level, u32), u32> = BTreeMap::new();
+    for entry in entries {
+        if let (Expected::Vector { recorded: Some(recorded) }, Some(now)) = (entry.expected, entry.per_kib()) {
+            let longest = rows.entry((entry.row, entry.level, recorded)).or_default();
+            *longest = now.max(*longest);
+        }
+    }
+    let outdated = rows.into_iter().filter(|((.., recorded), now)| most(*now) < *recorded);
+    let line = |((row, level, recorded), now): ((&str, Level, u32), u32)| {
+        format!("{row} at {}: {now} instructions per KiB, {recorded} recorded; record the new number", level.name())
+    };
+    outdated.map(line).collect()
+}
+
+/// Why functions say nothing about kernels.
+fn unusable(functions: &[Function]) -> Option<&'static str> {
+    if functions.is_empty() {
+        return Some("the executable has no symbols of the engine: build it without `strip`");
+    }
+    let lost = functions.iter().any(lost_its_arguments);
+    lost.then_some(
+        "names have lost their generic arguments: build with `-C symbol-mangling-version=v0`, as .cargo/config.toml says; \
+         RUSTFLAGS in the environment replaces what that file says, so add it there",
+    )
+}
+
+fn only_level(row: &Row) -> Option<Level> {
+    let mut levels = row.levels();
+    levels.next().filter(|_| levels.next().is_none())
+}
+
+impl Findings for Audit {
+    fn failures(&self) -> u64 {
+        let faults: usize = self.entries.iter().map(|entry| entry.faults.len()).sum();
+        (faults + self.problems.len()) as u64
+    }
+}
+
+/// The summary and the failures; [`Audit::table`] is longer.
+impl fmt::Display for Audit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let header = ["asm", "vector", "scalar", "unused", "failures"].map(String::from).to_vec();
+        let row = |level: Level| {
+            let of = |is: fn(&Expected) -> bool| {
+                self.entries.iter().filter(|entry| entry.level == level && is(&entry.expected)).count().to_string()
+            };
+            let faults: usize = self.entries.iter().filter(|entry| entry.level == level).map(|e| e.faults.len()).sum();
+            let vector = of(|expected| matches!(expected, Expected::Vector { .. }));
+            let scalar = of(|expected| matches!(expected, Expected::Scalar(_) | Expected::Calls(_)));
+            let unused = of(|expected| matches!(expected, Expected::Unused(_)));
+            vec![level.name().into(), vector, scalar, unused, faults.to_string()]
+        };
+        let lines: Vec<Vec<String>> = [header].into_iter().chain(Level::ALL.map(row)).collect();
+        f.write_str(&aligned(&lines, &[1, 2, 3, 4]))?;
+        outdated(&self.entries).iter().try_for_each(|line| writeln!(f, "outdated: {line}"))?;
+        for entry in &self.entries {
+            for fault in &entry.faults {
+                writeln!(f, "failure in {} at {}: {fault}", entry.kernel, entry.level.name())?;
+            }
+        }
+        self.problems.iter().try_for_each(|problem| writeln!(f, "failure: {problem}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::asm::kernels::tests::{ROWS, copying};
+    use crate::asm::loops::tests::{SCALAR_COPY, VECTOR_COPY};
+
+    fn problems(functions: &[Function]) -> Vec<String> {
+        Audit::of_functions(functions, ROWS).problems
+    }
+
+    #[test]
+    fn the_rows_and_their_kernels_pass() {
+        let functions = copying(VECTOR_COPY);
+        let audit = Audit::of_functions(&functions, ROWS);
+        assert_eq!((audit.failures(), audit.entries.len()), (0, functions.len()), "{audit}");
+        assert!(audit.table().lines().count() > functions.len());
+    }
+
+    #[test]
+    fn a_kernel_that_became_scalar_fails() {
+        let audit = Audit::of_functions(&copying(SCALAR_COPY), ROWS);
+        let text = audit.to_string();
+        for level in Level::ALL {
+            assert!(text.contains(&format!("failure in stage::Loop<Copy> at {}: no packed", level.name())), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_in_no_row_fails() {
+        let mut functions = copying(VECTOR_COPY);
+        functions.push(Function { name: format!("{CRATE}::level::x86::avx2::<{CRATE}::New>"), ..functions[0].clone() });
+        assert_eq!(problems(&functions), ["New at avx2 is in no row of the table"]);
+        functions.pop();
+        functions
+            .push(Function { name: format!("<{CRATE}::x86::New as {CRATE}::Stage>::run"), ..functions[0].clone() });
+        assert_eq!(problems(&functions), ["<x86::New as Stage>::run is in no row of the table"]);
+        functions.pop();
+        functions.push(Function { name: format!("{CRATE}::plan"), code: vec![0xc3], address: 0 });
+        assert_eq!(problems(&functions), [""; 0], "a function without vectors is no kernel");
+    }
+
+    #[test]
+    fn a_kernel_in_two_rows_or_at_a_level_that_its_row_lacks_fails() {
+        let functions = copying(VECTOR_COPY);
+        let twice: Vec<Row> = ROWS.iter().chain(&ROWS[..1]).copied().collect();
+        let problems = Audit::of_functions(&functions, &twice).problems;
+        assert!(problems[0].contains("stage::Loop<Copy> at baseline is in 2 rows"), "{problems:?}");
+        let [baseline, avx2, _] = ROWS[0].expected;
+        let narrower = [Row { expected: [baseline, avx2, Expected::Absent], ..ROWS[0] }, ROWS[1]];
+        let problems = Audit::of_functions(&functions, &narrower).problems;
+        assert_eq!(problems, ["stage::Loop<Copy> at avx512: its row does not have this level"]);
+    }
+
+    #[test]
+    fn a_row_without_a_kernel_fails() {
+        let mut functions = copying(VECTOR_COPY);
+        functions.retain(|function| !function.name.contains("avx2"));
+        assert_eq!(problems(&functions), ["stage::Loop<Copy> at avx2: no such kernel in the executable"]);
+    }
+
+    #[test]
+    fn names_that_say_too_little_are_explained() {
+        assert!(problems(&[])[0].contains("strip"));
+        let mut functions = copying(VECTOR_COPY);
+        functions.push(Function { name: format!("{CRATE}::level::x86::avx2"), ..functions[0].clone() });
+        assert!(problems(&functions)[0].contains("symbol-mangling-version=v0"));
+    }
+
+    #[test]
+    fn numbers_that_are_far_too_high_are_pointed_out() {
+        let loose = [Row { expected: [Expected::Vector { recorded: Some(10_000) }; 3], ..ROWS[0] }, ROWS[1]];
+        let text = Audit::of_functions(&copying(VECTOR_COPY), &loose).to_string();
+        assert_eq!(text.lines().filter(|line| line.starts_with("outdated: stage::Loop<Copy>")).count(), 3, "{text}");
+    }
+}
