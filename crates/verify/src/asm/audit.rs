@@ -30,13 +30,19 @@ pub struct Entry {
 
 impl Entry {
     fn new(name: &str, level: Level, row: &Row, code: &[Instruction]) -> Entry {
-        let expected = row.at(level);
-        let loops = loops(code);
+        let (expected, loops) = (row.at(level), loops(code));
         let faults = match expected {
             Expected::Unused(_) => Vec::new(),
             _ => faults(code, &loops, level, expected, row.compares_no_floats),
         };
         Entry { kernel: name.to_owned(), level, row: row.kernels, expected, loops, faults }
+    }
+
+    /// A kernel of which the table expects nothing, and that is a fault. Its loop is shown so that a row can be written.
+    fn unlisted(name: &str, level: Option<Level>, code: &[Instruction]) -> Entry {
+        let level = level.unwrap_or_else(|| Level::of_code(code));
+        let (row, faults) = ("", vec![Fault::Unlisted]);
+        Entry { kernel: name.to_owned(), level, row, expected: Expected::Absent, loops: loops(code), faults }
     }
 
     fn per_kib(&self) -> Option<u32> {
@@ -99,43 +105,52 @@ impl Audit {
         match functions(path, CRATE) {
             Ok(functions) => {
                 let audit = Audit::of_functions(&functions, table);
-                Audit { covers: format!("asm: {} kernels in {}", audit.entries.len(), path.display()), ..audit }
+                let covers = format!("asm: {} compiled kernels in {}", audit.entries.len(), path.display());
+                Audit { covers, ..audit }
             }
-            Err(error) => Audit { problems: vec![error.to_string()], ..Audit::default() },
+            Err(error) => Audit::failed(error.to_string()),
         }
+    }
+
+    /// Nothing was checked, and that is a failure.
+    pub fn failed(problem: String) -> Audit {
+        Audit { covers: "asm: nothing".into(), problems: vec![problem], ..Audit::default() }
     }
 
     /// Checks functions.
     pub fn of_functions(functions: &[Function], table: &[Row]) -> Audit {
         if let Some(problem) = unusable(functions) {
-            return Audit { problems: vec![problem.into()], ..Audit::default() };
+            return Audit::failed(problem.into());
         }
         let matchers: Vec<_> = table.iter().map(Row::matcher).collect();
         let mut audit = Audit::default();
         let mut seen = Vec::new();
         for (function, kernel) in functions.iter().filter_map(|function| Some((function, Kernel::of(function)?))) {
             let Kernel { name, level, certain } = kernel;
+            let code = || decode(&function.code, function.address);
             let rows: Vec<usize> = (0..table.len()).filter(|row| matchers[*row].is_match(&name)).collect();
-            let at = level.map_or(String::new(), |level| format!(" at {}", level.name()));
-            let &[row] = &rows[..] else {
-                match rows.len() {
-                    0 if certain => audit.problems.push(format!("{name}{at} is in no row of the table")),
-                    0 => {}
-                    n => audit.problems.push(format!("{name}{at} is in {n} rows of the table")),
+            let row = match rows[..] {
+                [] if certain => {
+                    audit.entries.push(Entry::unlisted(&name, level, &code()));
+                    continue;
                 }
-                continue;
+                [] => continue,
+                [row] => row,
+                _ => {
+                    audit.problems.push(format!("{name} is in {} rows of the table", rows.len()));
+                    continue;
+                }
             };
-            let Some(level) = level.or_else(|| only_level(&table[row])) else {
-                audit.problems.push(format!("{name}: neither its name nor its row says its level"));
-                continue;
-            };
-            if table[row].at(level) == Expected::Absent {
-                audit.problems.push(format!("{name} at {}: its row does not have this level", level.name()));
-                continue;
+            match level.or_else(|| only_level(&table[row])) {
+                None => audit.problems.push(format!("{name}: neither its name nor its row says its level")),
+                Some(level) if table[row].at(level) == Expected::Absent => {
+                    audit.entries.push(Entry::unlisted(&name, Some(level), &code()));
+                }
+                Some(level) => {
+                    seen.push((row, level));
+                    audit.entries.push(Entry::new(&name, level, &table[row], &code()));
+                }
             }
-            seen.push((row, level));
-            let code = decode(&function.code, function.address);
-            audit.entries.push(Entry::new(&name, level, &table[row], &code));
         }
         for (index, row) in table.iter().enumerate() {
             for level in row.levels().filter(|level| !seen.contains(&(index, *level))) {
@@ -146,13 +161,12 @@ impl Audit {
         audit
     }
 
-    /// The hot loops of the kernels whose level and name, as in the table, contain `pattern`.
-    pub fn listing(&self, pattern: &str) -> String {
-        let lines = self.entries.iter().map(|entry| (format!("{} {}", entry.level.name(), entry.kernel), entry));
-        lines
-            .filter(|(title, _)| title.contains(pattern))
-            .map(|(t, entry)| format!("{t}\n{}", entry.listing()))
-            .collect()
+    /// The hot loops of the kernels whose level and name, as in the table, contain `text`.
+    pub fn listing(&self, text: &str) -> String {
+        let titled = self.entries.iter().map(|entry| (format!("{} {}", entry.level.name(), entry.kernel), entry));
+        let matching = titled.filter(|(title, _)| title.contains(text));
+        let listing: String = matching.map(|(title, entry)| format!("{title}\n{}\n", entry.listing())).collect();
+        if listing.is_empty() { format!("no kernel's level and name contain '{text}'\n\n") } else { listing }
     }
 
     /// The kernels, a line each.
@@ -219,7 +233,9 @@ impl fmt::Display for Audit {
             vec![level.name().into(), vector, scalar, unused, faults.to_string()]
         };
         let lines: Vec<Vec<String>> = [header].into_iter().chain(Level::ALL.map(row)).collect();
-        f.write_str(&aligned(&lines, &[1, 2, 3, 4]))?;
+        if !self.entries.is_empty() {
+            f.write_str(&aligned(&lines, &[1, 2, 3, 4]))?;
+        }
         outdated(&self.entries).iter().try_for_each(|line| writeln!(f, "outdated: {line}"))?;
         for entry in &self.entries {
             for fault in &entry.faults {
@@ -258,17 +274,25 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_in_no_row_fails() {
+    fn a_kernel_in_no_row_fails_and_can_be_looked_at() {
+        let with = |name: &str| {
+            let mut functions = copying(VECTOR_COPY);
+            functions.push(Function { name: name.into(), ..functions[2].clone() });
+            Audit::of_functions(&functions, ROWS)
+        };
+        let audit = with(&format!("{CRATE}::level::x86::avx2::<{CRATE}::New>"));
+        assert!(audit.to_string().contains("failure in New at avx2: in no row of the table"), "{audit}");
+        let audit = with(&format!("<{CRATE}::x86::New as {CRATE}::Stage>::run"));
+        assert!(audit.to_string().contains("failure in <x86::New as Stage>::run at avx512: in no row"), "{audit}");
+        assert!(audit.listing("avx512 <x86::New").contains("vpaddd"), "{}", audit.listing("New"));
+        assert!(audit.listing("Old").contains("no kernel"));
+    }
+
+    #[test]
+    fn a_function_without_vectors_is_no_kernel() {
         let mut functions = copying(VECTOR_COPY);
-        functions.push(Function { name: format!("{CRATE}::level::x86::avx2::<{CRATE}::New>"), ..functions[0].clone() });
-        assert_eq!(problems(&functions), ["New at avx2 is in no row of the table"]);
-        functions.pop();
-        functions
-            .push(Function { name: format!("<{CRATE}::x86::New as {CRATE}::Stage>::run"), ..functions[0].clone() });
-        assert_eq!(problems(&functions), ["<x86::New as Stage>::run is in no row of the table"]);
-        functions.pop();
         functions.push(Function { name: format!("{CRATE}::plan"), code: vec![0xc3], address: 0 });
-        assert_eq!(problems(&functions), [""; 0], "a function without vectors is no kernel");
+        assert_eq!(Audit::of_functions(&functions, ROWS).failures(), 0);
     }
 
     #[test]
@@ -276,11 +300,11 @@ mod tests {
         let functions = copying(VECTOR_COPY);
         let twice: Vec<Row> = ROWS.iter().chain(&ROWS[..1]).copied().collect();
         let problems = Audit::of_functions(&functions, &twice).problems;
-        assert!(problems[0].contains("stage::Loop<Copy> at baseline is in 2 rows"), "{problems:?}");
+        assert!(problems[0].contains("stage::Loop<Copy> is in 2 rows"), "{problems:?}");
         let [baseline, avx2, _] = ROWS[0].expected;
         let narrower = [Row { expected: [baseline, avx2, Expected::Absent], ..ROWS[0] }, ROWS[1]];
-        let problems = Audit::of_functions(&functions, &narrower).problems;
-        assert_eq!(problems, ["stage::Loop<Copy> at avx512: its row does not have this level"]);
+        let audit = Audit::of_functions(&functions, &narrower);
+        assert!(audit.to_string().contains("failure in stage::Loop<Copy> at avx512: in no row"), "{audit}");
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Which kernels there are, and what is expected of their code at each level: the one table of the assembly guard.
 //!
 //! A kernel that is in the executable and in no row, or in two, fails the guard; so does a row, or one of its levels,
-//! that names no kernel in the executable. To add a kernel, run `verify asm`: the failure names it, `verify asm --show
-//! NAME` prints its loop, and the table shows the number to record.
+//! that names no kernel in the executable. To add a kernel, run `verify asm`: the failure names it, its line shows the
+//! number to record (per KiB), and `verify asm --show NAME` prints its loop.
 
 use super::functions::Function;
 use super::instructions::{decode, needs_avx};
 use globset::{Glob, GlobMatcher};
+use iced_x86::{EncodingKind, Instruction};
 
 /// Crate whose functions are looked at.
 pub const CRATE: &str = "truecast_kernel";
@@ -34,6 +35,12 @@ impl Level {
     /// Bits of its vector registers.
     pub const fn vector_bits(self) -> u32 {
         [128, 256, 512][self as usize]
+    }
+
+    /// The level that code with AVX instructions needs.
+    pub fn of_code(code: &[Instruction]) -> Level {
+        let evex = |one: &Instruction| one.op_code().encoding() == EncodingKind::EVEX;
+        if code.iter().any(evex) { Level::Avx512 } else { Level::Avx2 }
     }
 
     /// The function that compiles a task for the level, as a path in the crate.

@@ -12,6 +12,8 @@ use std::fmt;
 /// A rule that some code breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
+    /// The table does not expect it.
+    Unlisted,
     /// Nothing in it repeats: the work went elsewhere.
     NoLoop,
     /// No instruction of the hot loop works on the vectors of the level.
@@ -50,6 +52,7 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Fault::Unlisted => f.write_str("in no row of the table for this level (crates/verify/src/asm/kernels.rs)"),
             Fault::NoLoop => f.write_str("no loop"),
             Fault::NotVector { bits, head } => {
                 let register = match bits {

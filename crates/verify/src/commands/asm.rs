@@ -57,13 +57,12 @@ fn audit(options: &Options) -> Audit {
     if !cfg!(target_arch = "x86_64") {
         return Audit { covers: "asm: nothing, since the guard reads x86-64 only".into(), ..Audit::default() };
     }
-    let problem = |text: String| Audit { covers: "asm: nothing".into(), problems: vec![text], ..Audit::default() };
     match (&options.executable, std::env::current_exe()) {
         (Some(path), _) => Audit::of_executable(path, KERNELS),
         (None, _) if cfg!(debug_assertions) => {
-            problem("this is a debug build: run `cargo run --release --bin verify -- asm`".into())
+            Audit::failed("this is a debug build: run `cargo run --release --bin verify -- asm`".into())
         }
         (None, Ok(path)) => Audit::of_executable(&path, KERNELS),
-        (None, Err(error)) => problem(format!("where this executable is: {error}")),
+        (None, Err(error)) => Audit::failed(format!("where this executable is: {error}")),
     }
 }
