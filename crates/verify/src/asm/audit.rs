@@ -32,7 +32,7 @@ impl Entry {
     fn new(name: &str, level: Level, row: &Row, code: &[Instruction]) -> Entry {
         let (expected, loops) = (row.at(level), loops(code));
         let faults = match expected {
-            Expected::Unused(_) => Vec::new(),
+            Expected::Aside(_) => Vec::new(),
             _ => faults(code, &loops, level, expected, row.compares_no_floats),
         };
         Entry { kernel: name.to_owned(), level, row: row.kernels, expected, loops, faults }
@@ -76,7 +76,7 @@ impl Entry {
             Expected::Vector { .. } => "vector".into(),
             Expected::Scalar(reason) => format!("scalar: {reason}"),
             Expected::Calls(reason) => format!("calls: {reason}"),
-            Expected::Unused(reason) => format!("unused: {reason}"),
+            Expected::Aside(reason) => format!("aside: {reason}"),
             Expected::Absent => "absent".into(),
         }
     }
@@ -221,7 +221,7 @@ impl Findings for Audit {
 /// The summary and the failures; [`Audit::table`] is longer.
 impl fmt::Display for Audit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let header = ["asm", "vector", "scalar", "unused", "failures"].map(String::from).to_vec();
+        let header = ["asm", "vector", "scalar", "aside", "failures"].map(String::from).to_vec();
         let row = |level: Level| {
             let of = |is: fn(&Expected) -> bool| {
                 self.entries.iter().filter(|entry| entry.level == level && is(&entry.expected)).count().to_string()
@@ -229,8 +229,8 @@ impl fmt::Display for Audit {
             let faults: usize = self.entries.iter().filter(|entry| entry.level == level).map(|e| e.faults.len()).sum();
             let vector = of(|expected| matches!(expected, Expected::Vector { .. }));
             let scalar = of(|expected| matches!(expected, Expected::Scalar(_) | Expected::Calls(_)));
-            let unused = of(|expected| matches!(expected, Expected::Unused(_)));
-            vec![level.name().into(), vector, scalar, unused, faults.to_string()]
+            let aside = of(|expected| matches!(expected, Expected::Aside(_)));
+            vec![level.name().into(), vector, scalar, aside, faults.to_string()]
         };
         let lines: Vec<Vec<String>> = [header].into_iter().chain(Level::ALL.map(row)).collect();
         if !self.entries.is_empty() {
