@@ -26,23 +26,27 @@ pub struct Entry {
     pub loops: Vec<Loop>,
     /// What it breaks.
     pub faults: Vec<Fault>,
+    /// It would also pass as a vector loop of any length.
+    pub is_vector: bool,
 }
 
 impl Entry {
     fn new(name: &str, level: Level, row: &Row, code: &[Instruction]) -> Entry {
         let (expected, loops) = (row.at(level), loops(code));
+        let breaks = |expected| faults(code, &loops, level, expected, row.compares_no_floats);
+        let is_vector = breaks(Expected::Vector { recorded: None }).is_empty();
         let faults = match expected {
             Expected::Aside(_) => Vec::new(),
-            _ => faults(code, &loops, level, expected, row.compares_no_floats),
+            _ => breaks(expected),
         };
-        Entry { kernel: name.to_owned(), level, row: row.kernels, expected, loops, faults }
+        Entry { kernel: name.to_owned(), level, row: row.kernels, expected, loops, faults, is_vector }
     }
 
     /// A kernel of which the table expects nothing, and that is a fault. Its loop is shown so that a row can be written.
     fn unlisted(name: &str, level: Option<Level>, code: &[Instruction]) -> Entry {
         let level = level.unwrap_or_else(|| Level::of_code(code));
-        let (row, faults) = ("", vec![Fault::Unlisted]);
-        Entry { kernel: name.to_owned(), level, row, expected: Expected::Absent, loops: loops(code), faults }
+        let nothing = Row { kernels: "", expected: [Expected::Absent; 3], compares_no_floats: false };
+        Entry { faults: vec![Fault::Unlisted], ..Entry::new(name, level, &nothing, code) }
     }
 
     fn per_kib(&self) -> Option<u32> {
@@ -178,20 +182,23 @@ impl Audit {
     }
 }
 
-/// Rows whose kernels all became much shorter than recorded: what is recorded no longer guards them.
+/// Rows that expect less than their kernels do, which no longer guards them: much longer loops, or no vectors.
 fn outdated(entries: &[Entry]) -> Vec<String> {
-    let mut rows: BTreeMap<(&str, Level, u32), u32> = BTreeMap::new();
+    let mut rows: BTreeMap<(&str, Level), Vec<&Entry>> = BTreeMap::new();
     for entry in entries {
-        if let (Expected::Vector { recorded: Some(recorded) }, Some(now)) = (entry.expected, entry.per_kib()) {
-            let longest = rows.entry((entry.row, entry.level, recorded)).or_default();
-            *longest = now.max(*longest);
-        }
+        rows.entry((entry.row, entry.level)).or_default().push(entry);
     }
-    let outdated = rows.into_iter().filter(|((.., recorded), now)| most(*now) < *recorded);
-    let line = |((row, level, recorded), now): ((&str, Level, u32), u32)| {
-        format!("{row} at {}: {now} instructions per KiB, {recorded} recorded; record the new number", level.name())
+    let line = |((row, level), entries): ((&str, Level), Vec<&Entry>)| {
+        let longest = entries.iter().filter_map(|entry| entry.per_kib()).max()?;
+        let listed = match entries[0].expected {
+            Expected::Vector { recorded: Some(recorded) } if most(longest) < recorded => format!("with {recorded}"),
+            Expected::Scalar(_) if entries.iter().all(|entry| entry.is_vector) => "as scalar".into(),
+            Expected::Calls(_) if entries.iter().all(|entry| entry.is_vector) => "as calling".into(),
+            _ => return None,
+        };
+        Some(format!("{row} at {} is listed {listed}, now a vector loop of {longest} per KiB", level.name()))
     };
-    outdated.map(line).collect()
+    rows.into_iter().filter_map(line).collect()
 }
 
 /// Why functions say nothing about kernels.
@@ -323,9 +330,16 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_far_too_high_are_pointed_out() {
-        let loose = [Row { expected: [Expected::Vector { recorded: Some(10_000) }; 3], ..ROWS[0] }, ROWS[1]];
-        let text = Audit::of_functions(&copying(VECTOR_COPY), &loose).to_string();
-        assert_eq!(text.lines().filter(|line| line.starts_with("outdated: stage::Loop<Copy>")).count(), 3, "{text}");
+    fn rows_that_expect_too_little_are_pointed_out() {
+        let lines = |expected, write| {
+            let table = [Row { expected, ..ROWS[0] }, ROWS[1]];
+            let text = Audit::of_functions(&copying(write), &table).to_string();
+            text.lines().filter(|line| line.starts_with("outdated: stage::Loop<Copy>")).count()
+        };
+        for loose in [Expected::Vector { recorded: Some(10_000) }, Expected::Scalar(""), Expected::Calls("")] {
+            assert_eq!(lines([loose; 3], VECTOR_COPY), 3, "{loose:?}");
+        }
+        assert_eq!(lines([Expected::Scalar(""); 3], SCALAR_COPY), 0);
+        assert_eq!(lines(ROWS[0].expected, VECTOR_COPY), 0);
     }
 }

@@ -142,25 +142,37 @@ fn moved(instructions: &[Instruction]) -> [usize; 2] {
     bytes.map(|bytes| bytes.len())
 }
 
-/// What each register grows by in one iteration, of those that nothing else changes.
+/// What each register grows by in one iteration, of those that are only added to or computed from such registers. A
+/// register that is not in the map stays as it is or is unknown, which `moved` treats alike.
 fn steps(instructions: &[Instruction], factory: &mut InstructionInfoFactory) -> HashMap<Register, i64> {
-    let mut steps: HashMap<Register, Option<i64>> = HashMap::new();
+    let mut writes: HashMap<Register, Vec<&Instruction>> = HashMap::new();
     for one in instructions {
-        let own = step(one);
         for used in factory.info(one).used_registers() {
             use OpAccess::*;
-            if matches!(used.access(), Read | CondRead | NoMemAccess | None) {
-                continue;
+            if !matches!(used.access(), Read | CondRead | NoMemAccess | None) {
+                writes.entry(used.register().full_register()).or_default().push(one);
             }
-            let total = steps.entry(used.register().full_register()).or_insert(Some(0));
-            *total = total.zip(own).map(|(total, own)| total + own);
         }
     }
-    steps.into_iter().filter_map(|(register, step)| Some((register, step?))).collect()
+    let sum = |all: &Vec<&Instruction>| all.iter().map(|one| added(one)).sum::<Option<i64>>();
+    let counters: HashMap<Register, i64> = writes.iter().filter_map(|(r, all)| Some((*r, sum(all)?))).collect();
+    let step = |r: Register| match (counters.get(&r.full_register()), writes.contains_key(&r.full_register())) {
+        (Some(step), _) => Some(*step),
+        (None, written) => (!written).then_some(0),
+    };
+    let computed = writes.iter().filter_map(|(r, all)| match all[..] {
+        [one] if one.mnemonic() == Mnemonic::Lea => {
+            let (base, index) = (step(one.memory_base())?, step(one.memory_index())?);
+            Some((*r, base + index * one.memory_index_scale() as i64))
+        }
+        _ => None,
+    });
+    let computed: HashMap<Register, i64> = computed.collect();
+    computed.into_iter().chain(counters).collect()
 }
 
 /// What an instruction adds to the register that it writes, if it does no more than that.
-fn step(one: &Instruction) -> Option<i64> {
+fn added(one: &Instruction) -> Option<i64> {
     let immediate = || match one.op1_kind() {
         OpKind::Register | OpKind::Memory => None,
         _ => Some(one.immediate(1) as i64),
@@ -275,7 +287,21 @@ pub(super) mod tests {
         assert_eq!(with(|a| a.lea(rdi, ptr(rdi + 8))), (1, 0));
         assert_eq!(with(|a| a.dec(rbx)), (0, 1));
         assert_eq!(with(|a| a.mov(rdi, rcx)), (0, 0), "set to something that may not move");
+        assert_eq!(with(|a| a.lea(rdi, ptr(rcx + rdx))), (0, 0), "computed from what does not move");
         assert_eq!(with(|a| a.inc(rax)), (0, 0), "not part of an address");
+    }
+
+    #[test]
+    fn an_address_may_be_computed_from_a_counter() {
+        let found = loops_of(|a| {
+            let mut head = a.create_label();
+            a.set_label(&mut head)?;
+            a.lea(rsi, ptr(rdx + rax * 2))?;
+            a.vmovntdq(zmmword_ptr(rsi), zmm0)?;
+            a.add(rax, 32)?;
+            a.jne(head)
+        });
+        assert_eq!((found[0].read, found[0].written), (0, 64));
     }
 
     #[test]
