@@ -1,10 +1,10 @@
 //! The functions of an executable: name, address and machine code.
 
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// One function, whatever the number of its names.
+/// A function by one of its names: the linker may give several to the same code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Demangled, without hashes.
@@ -48,7 +48,7 @@ pub fn functions(path: &Path, of: &str) -> Result<Vec<Function>, Unreadable> {
 fn parse(bytes: &[u8], of: &str) -> object::Result<Vec<Function>> {
     let file = object::File::parse(bytes)?;
     // Some formats have no sizes: a function then ends where the next one starts.
-    let starts: BTreeMap<u64, ()> = file.symbols().filter(|s| s.is_definition()).map(|s| (s.address(), ())).collect();
+    let starts: BTreeSet<u64> = file.symbols().filter(|s| s.is_definition()).map(|s| s.address()).collect();
     let mut functions = BTreeMap::new();
     for symbol in file.symbols().filter(|s| s.is_definition() && s.kind() == SymbolKind::Text) {
         let Some(section) = symbol.section_index() else { continue };
@@ -60,7 +60,7 @@ fn parse(bytes: &[u8], of: &str) -> object::Result<Vec<Function>> {
         let address = symbol.address();
         let end = section.address() + section.size();
         let size = match symbol.size() {
-            0 => starts.range(address + 1..).next().map_or(end, |(next, ())| (*next).min(end)) - address,
+            0 => starts.range(address + 1..).next().map_or(end, |next| (*next).min(end)) - address,
             size => size,
         };
         if let Some(code) = section.data_range(address, size)? {
