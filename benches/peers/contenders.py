@@ -181,6 +181,7 @@ class OnnxRuntime:
         graph = helper.make_graph([helper.make_node("Cast", ["x"], ["y"], to=dst)], "cast", [x], [y])
         options = self.runtime.SessionOptions()
         options.intra_op_num_threads = self.threads
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # not while others are measured
         for opset in range(self.onnx.defs.onnx_opset_version(), self.OLDEST_OPSET - 1, -1):
             opsets = [helper.make_opsetid("", opset)]
             ir = helper.find_min_ir_version_for(opsets, ignore_unknown=True)

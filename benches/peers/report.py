@@ -66,23 +66,25 @@ def peers_table(rows: list[dict], peers: dict[str, object], threads: int) -> str
         seconds = row["seconds"].get(name)
         return "-" if seconds is None else f"{row['elements'] / seconds / 1e9:.2f}"
 
-    def times(row: dict, name: str) -> str:
+    def speedup(row: dict, name: str) -> str:
         seconds = row["seconds"].get(name)
-        return "-" if seconds is None else f"{seconds / row['seconds']['truecast']:.2f}x"
+        return "-" if seconds is None else f"{seconds / row['seconds']['truecast']:.2f}"
 
-    columns = ["from", "to", "truecast GB/s", "of memcpy", "truecast"]
+    columns = ["from", "to", "GB/s", "of memcpy", "truecast"]
     for peer in peers.values():
-        columns += [peer.title, "truecast is"]
+        columns += [peer.title, "speed-up"]
     cells = []
     for row in rows:
         own = row["seconds"]["truecast"]
         line = [row["src"], row["dst"], f"{row['bytes'] / own / 1e9:.1f}", f"{row['seconds']['memcpy'] / own:.2f}"]
         line.append(elements(row, "truecast"))
         for name in peers:
-            line += [elements(row, name), times(row, name)]
+            line += [elements(row, name), speedup(row, name)]
         cells.append(line)
     return (
         f"## Beside other libraries, {threads} thread{'s' if threads > 1 else ''}, out of cache\n\n"
-        "10^9 elements per second, everyone on the same arrays in the same run (benches/peers/README.md); "
-        "`2.00x`: truecast takes half the time; `-`: the library does not convert the pair.\n\n" + table(columns, cells, 2)
+        "10^9 elements per second, everyone on the same arrays in the same run "
+        "([benches/peers](benches/peers/README.md)), and GB/s of truecast with the ratio to memcpy. *speed-up*: the time of "
+        "the library to its left divided by that of truecast; `-`: it does not convert the pair.\n\n"
+        + table(columns, cells, 2)
     )

@@ -109,8 +109,8 @@ mod tests {
     fn some_floats_are_ties() {
         // Halfway between neighbours in bf16, and in f8e4m3fn: one more fraction bit is set, and none after it.
         for kept in [7, 3] {
-            let below = (1u64 << (23 - kept)) - 1;
-            let ties = codes(DType::F32).iter().filter(|code| **code & below == (below + 1) / 2).count();
+            let (half, below) = (1u64 << (22 - kept), (1u64 << (23 - kept)) - 1);
+            let ties = codes(DType::F32).iter().filter(|code| **code & below == half).count();
             assert!(ties > LEN / 1000, "{kept}: {ties}");
         }
     }
