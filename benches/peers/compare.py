@@ -17,7 +17,7 @@ import contenders  # noqa: E402
 import own  # noqa: E402
 import race  # noqa: E402
 import report  # noqa: E402
-import truecast_peers  # noqa: E402
+from truecast_peers import representative_pairs  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / "BENCHMARKS.md"
@@ -27,7 +27,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="run", description=__doc__)
     parser.add_argument("--pairs", help="SRC:DST,.. (default: those of `truecast bench`)")
     parser.add_argument("--peers", default=",".join(contenders.PEERS), help="default: %(default)s; `none` for none")
-    parser.add_argument("--peer-threads", default="1", metavar="N", help="threads of truecast and every peer, or `all`; default 1")
+    threads = "threads of truecast and every peer among the peers, or `all`; default %(default)s"
+    parser.add_argument("--peer-threads", default="1", metavar="N", help=threads)
     parser.add_argument("--samples", type=int, default=7, metavar="N", help="the best of N counts; default %(default)s")
     parser.add_argument("--only-peers", action="store_true", help="leave out the tables of `truecast bench`")
     return parser.parse_args()
@@ -35,7 +36,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     args, cores, begin = arguments(), len(os.sched_getaffinity(0)), time.monotonic()
-    pairs = [tuple(pair.split(":")) for pair in args.pairs.split(",")] if args.pairs else truecast_peers.representative_pairs()
+    pairs = [tuple(pair.split(":")) for pair in args.pairs.split(",")] if args.pairs else representative_pairs()
     threads = cores if args.peer_threads == "all" else int(args.peer_threads)
     peers = {name: contenders.PEERS[name](threads) for name in args.peers.split(",") if name != "none"}
     rows = race.race(pairs, peers, threads, args.samples)
@@ -60,8 +61,8 @@ def conditions(args: argparse.Namespace, peers: dict[str, object], caches: dict[
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "truecast": f"{said('git', 'rev-parse', '--short', 'HEAD')}, {said('rustc', '--version')}",
         "peers": f"Python {platform.python_version()}, {', '.join(versions)}",
-        "method": f"best of {args.samples} samples, contenders in turns; of {race.LONG_SAMPLES} where a pass of a peer "
-        f"takes more than {race.LONG_PASS} s",
+        "method": f"best of {args.samples} samples, everyone in turns; "
+        f"of {race.LONG_SAMPLES} for a peer whose pass takes more than {race.LONG_PASS} s",
     }
     return (
         "# Benchmarks\n\nWritten by `benches/peers/run`; what is compared, and how, is in "

@@ -78,7 +78,17 @@ class NumPy:
         "f4e2m1": ml_dtypes.float4_e2m1fn,
         "i4": ml_dtypes.int4,
     }
-    OWN = {"bool": "?", "u8": "u1", "i8": "i1", "i32": "i4", "i64": "i8", "u64": "u8", "f16": "f2", "f32": "f4", "f64": "f8"}
+    OWN = {
+        "bool": np.bool_,
+        "u8": np.uint8,
+        "i8": np.int8,
+        "i32": np.int32,
+        "i64": np.int64,
+        "u64": np.uint64,
+        "f16": np.float16,
+        "f32": np.float32,
+        "f64": np.float64,
+    }
 
     def __init__(self, threads: int):
         pass  # NumPy converts with one

@@ -20,8 +20,8 @@ def bench(*options: str) -> dict | None:
 
 
 def measure(pairs: list[tuple[str, str]], threads: int, samples: int) -> dict:
-    """Rows by what was measured: `one` (L2 and DRAM, one thread), `llc` (one thread, with counting), `all` (all threads)
-    and, out of cache with one thread, each level."""
+    """Rows by what was measured: `one` (L2 and DRAM, one thread), `llc` (one thread, with counting), `all` (DRAM, all
+    threads) and `levels` (DRAM, one thread)."""
     common = ["--pairs", ",".join(f"{src}:{dst}" for src, dst in pairs), "--best-of", str(samples)]
     one = bench(*common, "--threads", "1", "--sizes", "l2,dram")
     best = one["rows"][0]["level"]

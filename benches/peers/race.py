@@ -2,8 +2,7 @@
 
 Both buffers are NumPy's (which asks the system for huge pages), taken once for all pairs and written once before
 anything is measured. Every contender reads the same source, but for NumPy with types narrower than a byte, and writes
-the same destination. Each does a first pass, and then the others of its samples in rounds, in which each does one pass.
-The best pass counts.
+the same destination. In each round everyone does one pass, and the best pass counts, the first included.
 """
 
 import sys
@@ -13,7 +12,7 @@ import numpy as np
 from contenders import Arrays, Memcpy, Truecast
 from truecast_peers import dram_arrays, fill
 
-# A pass longer than so many seconds is repeated less often than the others.
+# Whoever takes longer than so many seconds does fewer passes than the others.
 LONG_PASS = 0.25
 LONG_SAMPLES = 3
 # What no result begins with.
@@ -42,27 +41,29 @@ def race(pairs: list[tuple[str, str]], peers: dict[str, object], threads: int, s
 
 
 def _race(arrays: Arrays, contenders: dict[str, object], samples: int) -> dict[str, float | None]:
-    passes, best, left = {}, {}, {}
+    passes, best = {}, dict.fromkeys(contenders)
     for name, contender in contenders.items():
-        best[name] = None
         try:
-            one = contender.prepare(arrays)
-            arrays.dst_pool[:64] = UNTOUCHED
-            first = _seconds(one)
-            if (arrays.dst_pool[:64] == UNTOUCHED).all():
-                raise RuntimeError("it did not write its result where it was told to")
+            passes[name], best[name] = _first_pass(contender, arrays)
         except Exception as refusal:
             if name in ("truecast", "memcpy"):
                 raise
             print(f"  {name}: {' '.join(str(refusal).split())[:200]}", file=sys.stderr)
-            continue
-        passes[name], best[name] = one, first
-        left[name] = samples if first <= LONG_PASS else min(samples, LONG_SAMPLES)
     for turn in range(1, samples):
         for name, one in passes.items():
-            if turn < left[name]:
+            if turn < LONG_SAMPLES or best[name] <= LONG_PASS:
                 best[name] = min(best[name], _seconds(one))
     return best
+
+
+def _first_pass(contender, arrays: Arrays):
+    """What does a pass, and the seconds of the first."""
+    one = contender.prepare(arrays)
+    arrays.dst_pool[:64] = UNTOUCHED
+    seconds = _seconds(one)
+    if (arrays.dst_pool[:64] == UNTOUCHED).all():
+        raise RuntimeError("it did not write its result where it was told to")
+    return one, seconds
 
 
 def _seconds(one) -> float:

@@ -54,7 +54,7 @@ def own_tables(own: dict, threads: int) -> str:
         rows.append(cells)
     return (
         text + "\n## Out of cache, by level and threads\n\n"
-        "GB/s of `truecast bench --sizes dram` and the ratio to memcpy with as many threads. The levels have one thread.\n\n"
+        "GB/s of `truecast bench --sizes dram`, and the ratio to memcpy with as many threads; levels have one.\n\n"
         + table(columns, rows, 2)
     )
 
@@ -84,7 +84,7 @@ def peers_table(rows: list[dict], peers: dict[str, object], threads: int) -> str
     return (
         f"## Beside other libraries, {threads} thread{'s' if threads > 1 else ''}, out of cache\n\n"
         "10^9 elements per second, everyone on the same arrays in the same run "
-        "([benches/peers](benches/peers/README.md)), and GB/s of truecast with the ratio to memcpy. *speed-up*: the time of "
-        "the library to its left divided by that of truecast; `-`: it does not convert the pair.\n\n"
+        "([benches/peers](benches/peers/README.md)), and GB/s of truecast with the ratio to memcpy. *speed-up*: the "
+        "time of the library to its left divided by that of truecast; `-`: it does not convert the pair.\n\n"
         + table(columns, cells, 2)
     )
