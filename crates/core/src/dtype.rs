@@ -64,7 +64,7 @@ pub enum Kind {
     /// Fixed point.
     Fixed(FixedFormat),
     /// Code book.
-    Book(CodeBook),
+    Book(&'static CodeBook),
     /// Pair of floats; can only be copied.
     Complex(FloatFormat),
     /// Text.
@@ -183,7 +183,7 @@ const TABLE: &[Row] = rows! {
     F32 "f32" Kind::Float(F32), 32, ["FLOAT" "float32" "float32 float" "f32" "f32 fp32" "fp32_t fp32" "f32" "F32"];
     F64 "f64" Kind::Float(F64), 64, ["DOUBLE" "float64 double float" "float64 double" "f64" "f64 fp64" "fp64_t" "f64" "F64"];
     MxInt8 "mxint8" Kind::Fixed(MXINT8), 8, ["" "" "" "" "" "mxint8_t" "" ""];
-    Nf4 "nf4" Kind::Book(NF4), 4, ["" "" "" "" "nf4" "" "" ""];
+    Nf4 "nf4" Kind::Book(&NF4), 4, ["" "" "" "" "nf4" "" "" ""];
     C64 "c64" Kind::Complex(F32), 64, ["COMPLEX64" "complex64" "complex64 cfloat" "complex<f32>" "" "" "" "C64"];
 };
 
@@ -268,6 +268,7 @@ impl DType {
     }
 
     /// What it holds.
+    #[inline]
     pub const fn kind(self) -> Kind {
         self.row().kind
     }
@@ -296,6 +297,7 @@ impl DType {
     /// The code held by a storage element.
     ///
     /// Source: `docs/spec/tile-ir.md §3.2` (i1: any nonzero byte), §3.3 (tf32: the low 13 bits are dropped).
+    #[inline]
     pub const fn code_of_storage(self, storage: u64) -> u64 {
         match self {
             DType::Bool | DType::I1 => (storage != 0) as u64,

@@ -3,6 +3,8 @@
 //! [`cast_one`] is what a conversion means. Every fast path is tested against it, bit for bit. Integer arithmetic only;
 //! nothing here names a standard, and nothing here is fast. Read it beside `docs/spec/onnx.md §4` and
 //! `docs/kernels.md §1` (whose letters `p t q emin` are used below).
+//!
+//! Its functions are inlined into one, so that a value stays in registers: whole sweeps of 2^32 elements wait for it.
 
 use crate::dtype::{DType, Kind};
 use crate::format::{CodeBook, F32, FixedFormat, FloatFormat, IntFormat, Specials};
@@ -103,6 +105,7 @@ impl Encoded {
 /// assert_eq!(cast_one(&spec, 465f32.to_bits().into()), Outcome::Defined(0x7f)); // overflow: no Inf, so NaN
 /// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
+#[inline]
 pub fn cast_one(spec: &CastSpec, code: u64) -> Outcome {
     let CastSpec { src, dst, policy, undefined, .. } = spec;
     if src == dst && !src.is_numeric() {
@@ -137,6 +140,7 @@ fn code_mask(dtype: DType) -> u64 {
 /// assert_eq!(decode(DType::F8E8M0, 0), Exact::Finite { neg: false, sig: 1, exp: -127, sticky: false });
 /// assert_eq!(decode(DType::F8E4M3Fnuz, 0x80), Exact::Nan { neg: true, payload: None });
 /// ```
+#[inline(always)]
 pub fn decode(dtype: DType, code: u64) -> Exact {
     match dtype.kind() {
         Kind::Bool => integer((code != 0) as i128, 0),
@@ -154,6 +158,7 @@ const fn integer(value: i128, exp: i32) -> Exact {
 }
 
 /// `s eeee ffff`: the value is `f * 2^q` in the lowest binade, `(2^t + f) * 2^(q + e - 1)` above it.
+#[inline(always)]
 pub fn decode_float(f: &FloatFormat, code: u64) -> Exact {
     let neg = code & f.sign_bit() != 0;
     let magnitude = code & f.magnitude_mask();
@@ -178,6 +183,7 @@ pub fn decode_float(f: &FloatFormat, code: u64) -> Exact {
 }
 
 /// Subnormals read as zero, if the policy says so.
+#[inline(always)]
 fn flush_source(value: Exact, src: DType, policy: &CastPolicy) -> Exact {
     match (value, src.kind(), policy.subnormals) {
         (Exact::Finite { neg, sig, exp, .. }, Kind::Float(f), Subnormals::Flush) if sig < f.min_normal_code() => {
@@ -191,6 +197,7 @@ fn flush_source(value: Exact, src: DType, policy: &CastPolicy) -> Exact {
 ///
 /// # Panics
 /// If `dtype` is complex or text.
+#[inline(always)]
 pub fn encode(dst: DType, policy: &CastPolicy, value: Exact) -> Encoded {
     if let (Exact::Nan { .. }, NanRule::Error) = (value, policy.nan) {
         return Encoded::at(Edge::Nan, None);
@@ -200,12 +207,13 @@ pub fn encode(dst: DType, policy: &CastPolicy, value: Exact) -> Encoded {
         Kind::Int(f) => encode_int(f, policy, value),
         Kind::Float(f) => encode_float(&f, policy, value),
         Kind::Fixed(f) => encode_fixed(f, policy, value),
-        Kind::Book(book) => encode_book(&book, policy, value),
+        Kind::Book(book) => encode_book(book, policy, value),
         Kind::Complex(_) | Kind::String => panic!("{dst} takes no numeric value"),
     }
 }
 
 /// `floor(sig * 2^(exp - q))` and what is left, in units of `2^q`. The floor must fit 64 bits.
+#[inline(always)]
 fn split(sig: u64, exp: i32, sticky: bool, q: i32) -> (u64, Remainder) {
     let shift = q - exp;
     debug_assert!(!sticky || shift > 0, "a sticky value is finer than any destination");
@@ -296,6 +304,7 @@ fn to_integral(neg: bool, sig: u64, exp: i32, sticky: bool, rounding: Rounding) 
 // ---- floats ----
 
 /// Source: `docs/spec/onnx.md §4.3, §4.6, §4.7, §4.8`.
+#[inline(always)]
 fn encode_float(f: &FloatFormat, policy: &CastPolicy, value: Exact) -> Encoded {
     match value {
         Exact::Nan { neg, payload } => {
@@ -326,6 +335,7 @@ fn encode_float(f: &FloatFormat, policy: &CastPolicy, value: Exact) -> Encoded {
 
 /// Rounds a nonzero finite value. With `n` units of `2^q` (hidden bit included), the magnitude's code is
 /// `n + (binades above the lowest) * 2^t`: a carry out of the fraction runs into the exponent, as it must.
+#[inline(always)]
 fn encode_finite(f: &FloatFormat, policy: &CastPolicy, neg: bool, sig: u64, exp: i32, sticky: bool) -> Encoded {
     let t = f.man_bits as i32;
     let q = (leading(sig, exp) - t).max(f.quantum());
@@ -360,6 +370,7 @@ fn encode_finite(f: &FloatFormat, policy: &CastPolicy, neg: bool, sig: u64, exp:
 }
 
 /// The code of a magnitude with a sign; formats without -0 lose the sign of zero.
+#[inline]
 fn signed(f: &FloatFormat, magnitude: u64, neg: bool) -> u64 {
     let keeps_sign = magnitude != 0 || f.has_negative_zero();
     if neg && keeps_sign { magnitude | f.sign_bit() } else { magnitude }

@@ -267,7 +267,7 @@ pub const F4E2M1: FloatFormat = FloatFormat::new(2, 1, 1, Finite);
 pub const MXINT8: FixedFormat = FixedFormat { int: IntFormat { bits: 8, signed: true }, frac_bits: 6 };
 
 /// The 4-bit normal-float code book. Source: `docs/spec/openvino.md §1.3`.
-pub const NF4: CodeBook = CodeBook {
+pub static NF4: CodeBook = CodeBook {
     values: [
         0xbf800000, 0xbf3239b1, 0xbf066b30, 0xbeca32a0, 0xbe91a24d, 0xbe3d353f, 0xbdba7871, 0x00000000, 0x3da2faff,
         0x3e24cae3, 0x3e7c04dd, 0x3ead033a, 0x3ee1a4b8, 0x3f1007ab, 0x3f3913b3, 0x3f800000,

@@ -71,6 +71,13 @@ impl<B> Buffer<B> {
         self.len == 0
     }
 
+    pub(crate) fn byte_len(&self) -> usize
+    where
+        B: AsRef<[u8]>,
+    {
+        self.bytes.as_ref().len()
+    }
+
     pub(crate) fn into_bytes(self) -> B {
         self.bytes
     }

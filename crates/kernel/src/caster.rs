@@ -1,10 +1,11 @@
 //! [`Caster`]: a conversion that was planned once and runs over bytes with no decisions left.
 
 use crate::buf::{Codes, CodesMut};
+use crate::caches::Caches;
 use crate::level::Level;
 use crate::measure::{Counts, Measure, Tiles};
 use crate::plan::{PlanError, Route, plan};
-use crate::stage::{Pipeline, Refusal, Scratch, slot_bytes};
+use crate::stage::{Pipeline, Refusal, Scratch, Stores, slot_bytes};
 use rayon::prelude::*;
 use std::num::NonZeroUsize;
 use truecast_core::policy::Edge;
@@ -19,6 +20,9 @@ pub struct Exec {
     pub threads: NonZeroUsize,
     /// What is counted on the way.
     pub counting: Counting,
+    /// Results that are wider than their sources and take more bytes than this are stored past the caches; `None` stands
+    /// for the size of the last-level cache.
+    pub stream_above_bytes: Option<usize>,
 }
 
 /// What [`Caster::cast`] counts.
@@ -34,7 +38,7 @@ impl Default for Exec {
     /// The strongest level, every core, no counting.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        Self { level: Level::detect(), threads, counting: Counting::Off }
+        Self { level: Level::detect(), threads, counting: Counting::Off, stream_above_bytes: None }
     }
 }
 
@@ -194,8 +198,9 @@ impl Caster {
         let (src_layout, dst_layout) = (src.layout(), dst.layout());
         let bytes = |dtype: DType, layout| piece * dtype.bits_in(layout).expect("text is never planned") as usize / 8;
         let (src_bytes, dst_bytes) = (bytes(self.spec.src, src_layout), bytes(self.spec.dst, dst_layout));
+        let stores = self.stores(src.bytes().len(), dst.byte_len());
         let convert = |work: &mut Work, (i, (s, d))| {
-            let result = self.piece_of(piece.min(len - i * piece), (src_layout, s), (dst_layout, d), work);
+            let result = self.piece_of(piece.min(len - i * piece), (src_layout, s), (dst_layout, d), stores, work);
             result.map_err(|r| CastError::Value { index: r.index + i * piece, edge: r.edge })
         };
         let (src, dst) = (src.bytes(), dst.into_bytes());
@@ -220,15 +225,31 @@ impl Caster {
         per_thread.max(at_least).next_multiple_of(BLOCK)
     }
 
+    /// `docs/kernels.md §8`.
+    fn stores(&self, src_bytes: usize, dst_bytes: usize) -> Stores {
+        /// Smaller than any last-level cache, whose size need not be asked then.
+        const SURELY_CACHED: usize = 1 << 20;
+        let large = match self.exec.stream_above_bytes {
+            Some(limit) => dst_bytes > limit,
+            None => dst_bytes > SURELY_CACHED && dst_bytes as u64 > Caches::of_this_machine().llc,
+        };
+        if large && (dst_bytes > src_bytes || std::env::var_os("TCNT").is_some()) {
+            Stores::Streaming
+        } else {
+            Stores::Plain
+        }
+    }
+
     fn piece_of(
         &self,
         len: usize,
         src: (Layout, &[u8]),
         dst: (Layout, &mut [u8]),
+        stores: Stores,
         work: &mut Work,
     ) -> Result<Counts, Refusal> {
         let Some(measure) = &self.measure else {
-            self.pipeline.run(src, dst, len, &mut work.scratch, None)?;
+            self.pipeline.run(src, dst, len, stores, &mut work.scratch, None)?;
             let copied = self.spec.src == self.spec.dst && !self.spec.src.is_numeric();
             return Ok(if copied {
                 Counts::copied(len as u64)
@@ -237,20 +258,15 @@ impl Caster {
             });
         };
         let mut block = measure.block(src.0, dst.0, work.tiles.get_or_insert_with(Tiles::new));
-        self.pipeline.run(src, dst, len, &mut work.scratch, Some(&mut |n, s, d| block.tile(n, s, d)))?;
+        self.pipeline.run(src, dst, len, stores, &mut work.scratch, Some(&mut |n, s, d| block.tile(n, s, d)))?;
         Ok(block.finish())
     }
 }
 
 /// What one thread needs while it converts.
+#[derive(Default)]
 struct Work {
     scratch: Scratch,
     /// Only where values are measured.
     tiles: Option<Tiles>,
-}
-
-impl Default for Work {
-    fn default() -> Self {
-        Self { scratch: Scratch::new(), tiles: None }
-    }
 }

@@ -8,6 +8,7 @@
 //! `docs/kernels.md`.
 
 pub mod buf;
+pub mod caches;
 pub mod caster;
 mod lane;
 pub mod level;
@@ -16,9 +17,13 @@ mod pack;
 mod plan;
 mod slot;
 mod stage;
+mod stream;
 mod table;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 pub use buf::{Buffer, Codes, CodesMut};
+pub use caches::Caches;
 pub use caster::{CastError, Caster, Counting, Exec};
 pub use level::Level;
 pub use measure::Counts;

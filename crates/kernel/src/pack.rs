@@ -2,28 +2,89 @@
 //!
 //! Unpacked, an element of fewer than 8 bits takes a byte, and an i48 is sign-extended to 8 bytes.
 
+use crate::level::{Level, Task};
+
+/// Elements of `BITS` bits, `PER_BYTE` of them in each byte.
+struct UnpackBytes<'a, const BITS: usize, const PER_BYTE: usize> {
+    src: &'a [u8],
+    dst: &'a mut [[u8; PER_BYTE]],
+}
+
+impl<const BITS: usize, const PER_BYTE: usize> Task for UnpackBytes<'_, BITS, PER_BYTE> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for (codes, byte) in self.dst.iter_mut().zip(self.src) {
+            for (i, code) in codes.iter_mut().enumerate() {
+                *code = (byte >> (i * BITS)) & mask::<BITS>();
+            }
+        }
+    }
+}
+
+struct PackBytes<'a, const BITS: usize, const PER_BYTE: usize> {
+    src: &'a [[u8; PER_BYTE]],
+    dst: &'a mut [u8],
+}
+
+impl<const BITS: usize, const PER_BYTE: usize> Task for PackBytes<'_, BITS, PER_BYTE> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for (byte, codes) in self.dst.iter_mut().zip(self.src) {
+            *byte = 0;
+            for (i, code) in codes.iter().enumerate() {
+                *byte |= (code & mask::<BITS>()) << (i * BITS);
+            }
+        }
+    }
+}
+
+/// Unpacks whole bytes and returns how many elements that were.
+fn unpack_bytes<const BITS: usize, const PER_BYTE: usize>(
+    level: Level,
+    src: &[u8],
+    dst: &mut [u8],
+    len: usize,
+) -> usize {
+    let (dst, _) = dst[..len].as_chunks_mut();
+    let done = dst.len() * PER_BYTE;
+    level.run(UnpackBytes::<BITS, PER_BYTE> { src, dst });
+    done
+}
+
+/// Packs whole bytes and returns how many elements that were.
+fn pack_bytes<const BITS: usize, const PER_BYTE: usize>(level: Level, src: &[u8], dst: &mut [u8], len: usize) -> usize {
+    let (src, _) = src[..len].as_chunks();
+    let done = src.len() * PER_BYTE;
+    level.run(PackBytes::<BITS, PER_BYTE> { src, dst });
+    done
+}
+
+const fn mask<const BITS: usize>() -> u8 {
+    (1 << BITS) - 1
+}
+
 /// Unpacks `len` elements of `BITS` bits into one byte each.
 fn unpack_bits<const BITS: usize>(src: &[u8], dst: &mut [u8], len: usize) {
-    let mask = (1u32 << BITS) - 1;
     // Eight elements take BITS whole bytes.
     let (groups, rest) = dst[..len].as_chunks_mut::<8>();
     let (sources, tail) = src.as_chunks::<BITS>();
     for (group, bytes) in groups.iter_mut().zip(sources) {
         let word = little_endian(bytes);
         for (i, code) in group.iter_mut().enumerate() {
-            *code = (word >> (i * BITS)) as u8 & mask as u8;
+            *code = (word >> (i * BITS)) as u8 & mask::<BITS>();
         }
     }
     let tail = if rest.is_empty() { tail } else { &src[groups.len() * BITS..] };
     let word = little_endian(&tail[..(rest.len() * BITS).div_ceil(8)]);
     for (i, code) in rest.iter_mut().enumerate() {
-        *code = (word >> (i * BITS)) as u8 & mask as u8;
+        *code = (word >> (i * BITS)) as u8 & mask::<BITS>();
     }
 }
 
 fn pack_bits<const BITS: usize>(src: &[u8], dst: &mut [u8], len: usize) {
-    let mask = (1u64 << BITS) - 1;
-    let join = |codes: &[u8]| codes.iter().rev().fold(0u64, |word, code| word << BITS | (*code as u64 & mask));
+    let join = |codes: &[u8]| codes.iter().rev().fold(0u64, |word, code| word << BITS | (code & mask::<BITS>()) as u64);
     let (groups, rest) = src[..len].as_chunks::<8>();
     let (targets, _) = dst.as_chunks_mut::<BITS>();
     for (target, group) in targets.iter_mut().zip(groups) {
@@ -41,7 +102,16 @@ fn little_endian(bytes: &[u8]) -> u64 {
 ///
 /// # Panics
 /// On other widths: [`crate::stage`] asks for none.
-pub(crate) fn unpack(bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
+pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
+    let done = match bits {
+        1 => unpack_bytes::<1, 8>(level, src, dst, len),
+        2 => unpack_bytes::<2, 4>(level, src, dst, len),
+        4 => unpack_bytes::<4, 2>(level, src, dst, len),
+        #[cfg(target_arch = "x86_64")]
+        6 if let Level::Avx512(token) = level => crate::x86::six::unpack(token, src, dst, len),
+        _ => 0,
+    };
+    let (src, dst, len) = (&src[done * bits as usize / 8..], &mut dst[done..], len - done);
     match bits {
         1 => unpack_bits::<1>(src, dst, len),
         2 => unpack_bits::<2>(src, dst, len),
@@ -62,7 +132,16 @@ pub(crate) fn unpack(bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
 ///
 /// # Panics
 /// As [`unpack`].
-pub(crate) fn pack(bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
+pub(crate) fn pack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
+    let done = match bits {
+        1 => pack_bytes::<1, 8>(level, src, dst, len),
+        2 => pack_bytes::<2, 4>(level, src, dst, len),
+        4 => pack_bytes::<4, 2>(level, src, dst, len),
+        #[cfg(target_arch = "x86_64")]
+        6 if let Level::Avx512(token) = level => crate::x86::six::pack(token, src, dst, len),
+        _ => 0,
+    };
+    let (src, dst, len) = (&src[done..], &mut dst[done * bits as usize / 8..], len - done);
     match bits {
         1 => pack_bits::<1>(src, dst, len),
         2 => pack_bits::<2>(src, dst, len),

@@ -55,13 +55,23 @@ pub enum PlanError {
 
 type Stages = Vec<Box<dyn Stage>>;
 
+const SUBNORMAL: u8 = shape::SUBNORMALS | shape::NEGATIVE_ZERO;
+const SUBNORMAL_SPECIAL: u8 = SUBNORMAL | shape::SPECIAL;
+const SUBNORMAL_PAYLOAD: u8 = SUBNORMAL_SPECIAL | shape::PAYLOAD;
+const UNSIGNED_ZERO: u8 = shape::SUBNORMALS;
+const UNSIGNED_ZERO_SPECIAL: u8 = UNSIGNED_ZERO | shape::SPECIAL;
+const SAME_RANGE_SPECIAL: u8 = shape::NEGATIVE_ZERO | shape::SPECIAL;
+const SAME_RANGE_PAYLOAD: u8 = SAME_RANGE_SPECIAL | shape::PAYLOAD;
+const UPPER_BITS: u8 = SAME_RANGE_SPECIAL | shape::UPPER_BITS;
+const UPPER_BITS_PAYLOAD: u8 = SAME_RANGE_PAYLOAD | shape::UPPER_BITS;
+
 pub(crate) fn plan(spec: &CastSpec, level: Level) -> Result<(Route, Pipeline), PlanError> {
     let CastSpec { src, dst, .. } = *spec;
     if src == DType::String || dst == DType::String || (src != dst && !(src.is_numeric() && dst.is_numeric())) {
         return Err(PlanError::Unsupported { src, dst });
     }
     let (route, stages) = stages(spec, level);
-    Ok((route, Pipeline::new(src, dst, stages)))
+    Ok((route, Pipeline::new(src, dst, level, stages)))
 }
 
 fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
@@ -176,10 +186,11 @@ impl Planner<'_> {
                     (true, false, 4) => self.stage(ClampToF32::<u32, false>(Of)),
                     (true, true, _) => self.stage(ClampToF32::<u64, true>(Of)),
                     (true, false, _) => self.stage(ClampToF32::<u64, false>(Of)),
-                    (false, true, 4) => self.stage(IntToF32Odd::<u32, true>(Of)),
-                    (false, false, 4) => self.stage(IntToF32Odd::<u32, false>(Of)),
-                    (false, true, _) => self.stage(IntToF32Odd::<u64, true>(Of)),
-                    (false, false, _) => self.stage(IntToF32Odd::<u64, false>(Of)),
+                    (false, true, 4) if dst.precision() <= 15 => self.stage(Int32ToF32Odd::<true>),
+                    (false, false, 4) if dst.precision() <= 15 => self.stage(Int32ToF32Odd::<false>),
+                    (false, _, 4) => return None,
+                    (false, true, _) => self.stage(Int64ToF32Odd::<true>),
+                    (false, false, _) => self.stage(Int64ToF32Odd::<false>),
                 }])
             }
             _ => None,
@@ -221,16 +232,39 @@ impl Planner<'_> {
             return Some(self.stage(EncodeE8m0::new(*dst, f, policy)?));
         }
         let encoder = Encoder::new(*dst, f, policy)?;
-        let shape = if policy.to_float == Rounding::NearestEven { encoder.shape() } else { Shape::Other };
-        Some(match (slot_bytes(*dst), shape) {
-            (1, Shape::Payload) => self.stage(EncodeNearest::<u8, true, true>(encoder, Of)),
-            (1, Shape::SignedZero) => self.stage(EncodeNearest::<u8, false, true>(encoder, Of)),
-            (1, Shape::UnsignedZero) => self.stage(EncodeNearest::<u8, false, false>(encoder, Of)),
-            (1, Shape::Other) => self.stage(EncodeAny::<u8>(encoder, Of)),
-            (2, Shape::Payload) => self.stage(EncodeNearest::<u16, true, true>(encoder, Of)),
-            (2, _) => self.stage(EncodeAny::<u16>(encoder, Of)),
-            (4, Shape::Payload) => self.stage(EncodeNearest::<u32, true, true>(encoder, Of)),
+        let bytes = slot_bytes(*dst);
+        let nearest = encoder.nearest().filter(|_| policy.to_float == Rounding::NearestEven);
+        let by_nearest = nearest.and_then(|numbers| match (bytes, numbers.shape) {
+            (2, SUBNORMAL_PAYLOAD) if encoder.is_ieee_f16() => {
+                Some(self.stage(EncodeF16(EncodeNearest::<_, SUBNORMAL_PAYLOAD>(numbers, Of))))
+            }
+            (2, SUBNORMAL_SPECIAL) if encoder.is_ieee_f16() => {
+                Some(self.stage(EncodeF16(EncodeNearest::<_, SUBNORMAL_SPECIAL>(numbers, Of))))
+            }
+            (1, _) => self.nearest_in::<u8>(numbers),
+            (2, _) => self.nearest_in::<u16>(numbers),
+            _ => self.nearest_in::<u32>(numbers),
+        });
+        Some(by_nearest.unwrap_or_else(|| match bytes {
+            1 => self.stage(EncodeAny::<u8>(encoder, Of)),
+            2 => self.stage(EncodeAny::<u16>(encoder, Of)),
             _ => self.stage(EncodeAny::<u32>(encoder, Of)),
+        }))
+    }
+
+    /// The nearest-even encoder of a shape, for the shapes that types and policies have.
+    fn nearest_in<D: Slot>(&self, numbers: Nearest) -> Option<Box<dyn Stage>> {
+        Some(match numbers.shape {
+            SUBNORMAL => self.stage(EncodeNearest::<D, SUBNORMAL>(numbers, Of)),
+            SUBNORMAL_SPECIAL => self.stage(EncodeNearest::<D, SUBNORMAL_SPECIAL>(numbers, Of)),
+            SUBNORMAL_PAYLOAD => self.stage(EncodeNearest::<D, SUBNORMAL_PAYLOAD>(numbers, Of)),
+            UNSIGNED_ZERO => self.stage(EncodeNearest::<D, UNSIGNED_ZERO>(numbers, Of)),
+            UNSIGNED_ZERO_SPECIAL => self.stage(EncodeNearest::<D, UNSIGNED_ZERO_SPECIAL>(numbers, Of)),
+            UPPER_BITS => self.stage(EncodeNearest::<D, UPPER_BITS>(numbers, Of)),
+            UPPER_BITS_PAYLOAD => self.stage(EncodeNearest::<D, UPPER_BITS_PAYLOAD>(numbers, Of)),
+            SAME_RANGE_SPECIAL => self.stage(EncodeNearest::<D, SAME_RANGE_SPECIAL>(numbers, Of)),
+            SAME_RANGE_PAYLOAD => self.stage(EncodeNearest::<D, SAME_RANGE_PAYLOAD>(numbers, Of)),
+            _ => return None,
         })
     }
 
@@ -308,9 +342,10 @@ impl Planner<'_> {
         }
         let mut stages = if *src == DType::F32 { Vec::new() } else { vec![self.embed(NanBits::HUB)?] };
         stages.push(match bytes {
-            1 if numbers.truncates_and_wraps() => self.stage(F32ToInt32Trunc::<u8>(numbers, Of)),
-            2 if numbers.truncates_and_wraps() => self.stage(F32ToInt32Trunc::<u16>(numbers, Of)),
-            4 if numbers.truncates_and_wraps() => self.stage(F32ToInt32Trunc::<u32>(numbers, Of)),
+            1 if numbers.truncates_and_wraps() => self.stage(F32ToIntTrunc::<u8>(numbers, Of)),
+            2 if numbers.truncates_and_wraps() => self.stage(F32ToIntTrunc::<u16>(numbers, Of)),
+            4 if numbers.truncates_and_wraps() => self.stage(F32ToIntTrunc::<u32>(numbers, Of)),
+            8 if numbers.truncates_and_wraps() => self.stage(F32ToIntTrunc::<u64>(numbers, Of)),
             1 => self.stage(F32ToInt32::<u8>(numbers, Of)),
             2 => self.stage(F32ToInt32::<u16>(numbers, Of)),
             4 => self.stage(F32ToInt32::<u32>(numbers, Of)),
@@ -398,7 +433,7 @@ pub(crate) fn values(src: DType, hub: Hub, level: Level) -> Pipeline {
         }
         (None, _) => stages(&spec, level).1,
     };
-    Pipeline::new(src, hub.dtype(), stages)
+    Pipeline::new(src, hub.dtype(), level, stages)
 }
 
 /// What [`values`] leaves out of a 64-bit integer.
@@ -408,7 +443,7 @@ pub(crate) fn residual(src: DType, level: Level) -> Option<Pipeline> {
         DType::U64 => Box::new(LaneStage { lane: IntResidual::<false>, level }),
         _ => return None,
     };
-    Some(Pipeline::new(src, DType::F64, vec![stage]))
+    Some(Pipeline::new(src, DType::F64, level, vec![stage]))
 }
 
 /// The smallest f64 of a sign that a policy takes out of the destination's range (`Edge::Overflow`), as a magnitude; Inf

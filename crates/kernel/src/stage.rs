@@ -7,12 +7,16 @@ use crate::lane::Lane;
 use crate::level::{Level, Task};
 use crate::pack;
 use crate::slot::Slot;
+use crate::stream;
 use std::fmt::Debug;
 use truecast_core::policy::Edge;
 use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
 
 /// Elements per tile: two 8-byte tiles and two more for measuring fit L1 (`docs/kernels.md §1`).
 pub(crate) const TILE: usize = 2048;
+
+/// Bytes of the widest tile where nothing is measured.
+const TILE_BYTES: usize = 16 << 10;
 
 /// An `error` policy refused an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,14 @@ pub(crate) trait Stage: Debug + Send + Sync {
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal>;
     /// Told once before a conversion of `len` elements, so that a table that pays for itself can be filled.
     fn prepare(&self, _len: usize) {}
+    /// Bits of packed elements that [`Stage::run_packed`] reads as they lie, without a pass that unpacks them.
+    fn unpacks(&self) -> Option<u32> {
+        None
+    }
+    /// Converts `n` packed elements of [`Stage::unpacks`] bits.
+    fn run_packed(&self, _src: &[u8], _dst: &mut [u8], _n: usize) {
+        unreachable!("only for a stage that unpacks")
+    }
 }
 
 /// A lane at a level.
@@ -51,8 +63,10 @@ impl<L: Lane> Task for Loop<'_, L> {
     /// The only loop over lanes. `zip` proves the bounds.
     #[inline(always)]
     fn run(self) {
+        // A copy of its own, which no store through `dst` can change: else the loop would not be vectorised.
+        let lane = *self.lane;
         for (d, s) in self.dst.iter_mut().zip(self.src) {
-            *d = self.lane.one(L::Src::load(*s)).store();
+            *d = lane.one(L::Src::load(*s)).store();
         }
     }
 }
@@ -62,6 +76,8 @@ impl<L: Lane> Stage for LaneStage<L> {
         (L::Src::BYTES, L::Dst::BYTES)
     }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
+        let done = self.lane.by_hand(self.level, src, dst);
+        let (src, dst) = (&src[done * L::Src::BYTES..], &mut dst[done * L::Dst::BYTES..]);
         self.level.run(Loop { lane: &self.lane, src: L::Src::view(src), dst: L::Dst::view_mut(dst) });
         Ok(())
     }
@@ -111,26 +127,43 @@ pub(crate) type Onlooker<'a> = &'a mut dyn FnMut(usize, &[u8], &[u8]);
 pub(crate) struct Pipeline {
     src: DType,
     dst: DType,
+    /// Of the passes that pack and unpack.
+    level: Level,
     /// Empty for a byte copy.
     stages: Vec<Box<dyn Stage>>,
 }
 
-/// Two tiles that stages write alternately.
-#[derive(Debug)]
-pub(crate) struct Scratch([Vec<u8>; 2]);
+/// Two tiles that stages write alternately, and one for results on their way past the caches. They take no memory
+/// before they are used.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    tiles: [Vec<u8>; 2],
+    results: Vec<u8>,
+}
 
-impl Scratch {
-    pub fn new() -> Self {
-        Scratch([(); 2].map(|()| vec![0; TILE * 8]))
+/// The first `bytes` of a tile that grows when it must.
+fn room(tile: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
+    if tile.len() < bytes {
+        tile.resize(bytes, 0);
     }
+    &mut tile[..bytes]
+}
+
+/// Where results go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stores {
+    /// Into the caches.
+    Plain,
+    /// Past them, through a tile that stays in L1 (`docs/kernels.md §8`).
+    Streaming,
 }
 
 impl Pipeline {
-    pub fn new(src: DType, dst: DType, stages: Vec<Box<dyn Stage>>) -> Self {
+    pub fn new(src: DType, dst: DType, level: Level, stages: Vec<Box<dyn Stage>>) -> Self {
         debug_assert!(stages.windows(2).all(|w| w[0].widths().1 == w[1].widths().0), "{src} to {dst}: {stages:?}");
         debug_assert!(stages.first().is_none_or(|s| s.widths().0 == slot_bytes(src)), "{src} to {dst}: {stages:?}");
         debug_assert!(stages.last().is_none_or(|s| s.widths().1 == slot_bytes(dst)), "{src} to {dst}: {stages:?}");
-        Self { src, dst, stages }
+        Self { src, dst, level, stages }
     }
 
     pub fn prepare(&self, len: usize) {
@@ -143,22 +176,44 @@ impl Pipeline {
         (src_layout, src): (Layout, &[u8]),
         (dst_layout, dst): (Layout, &mut [u8]),
         len: usize,
+        stores: Stores,
         scratch: &mut Scratch,
         mut onlooker: Option<Onlooker<'_>>,
     ) -> Result<(), Refusal> {
-        let ends = Ends::new(self.src, src_layout, self.dst, dst_layout);
-        let single = ends.is_plain() && self.stages.len() <= 1 && onlooker.is_none();
-        let step = if single { len.max(1) } else { TILE };
+        let ends = Ends::new(self, src_layout, dst_layout);
+        let single = ends.is_plain() && self.stages.len() <= 1 && onlooker.is_none() && stores == Stores::Plain;
+        let step = match onlooker {
+            _ if single => len.max(1),
+            Some(_) => TILE,
+            None => TILE_BYTES / self.widest(),
+        };
+        let Scratch { tiles, results } = scratch;
         for first in (0..len).step_by(step) {
             let n = step.min(len - first);
             let s = &src[ends.src_range(first, n)];
             let d = &mut dst[ends.dst_range(first, n)];
-            self.tile(&ends, s, d, n, scratch).map_err(|r| Refusal { index: r.index + first, ..r })?;
+            let result = match stores {
+                Stores::Plain => &mut *d,
+                Stores::Streaming => room(results, d.len()),
+            };
+            self.tile(&ends, s, result, n, tiles).map_err(|r| Refusal { index: r.index + first, ..r })?;
             if let Some(onlooker) = &mut onlooker {
-                onlooker(n, s, d);
+                onlooker(n, s, result);
+            }
+            if stores == Stores::Streaming {
+                stream::copy(self.level, &results[..d.len()], d);
             }
         }
+        if stores == Stores::Streaming {
+            stream::fence();
+        }
         Ok(())
+    }
+
+    /// Bytes of the widest element of any stage.
+    fn widest(&self) -> usize {
+        let ends = slot_bytes(self.src).max(slot_bytes(self.dst));
+        self.stages.iter().map(|s| s.widths().1).fold(ends, usize::max)
     }
 
     fn tile(
@@ -167,7 +222,7 @@ impl Pipeline {
         src: &[u8],
         dst: &mut [u8],
         n: usize,
-        Scratch([a, b]): &mut Scratch,
+        [a, b]: &mut [Vec<u8>; 2],
     ) -> Result<(), Refusal> {
         let (mut front, mut back) = (a, b);
         let mut left = self.stages.len() + ends.unpack.is_some() as usize + ends.pack.is_some() as usize;
@@ -183,32 +238,34 @@ impl Pipeline {
             left -= 1;
             let bytes = n * slot_bytes(self.src);
             if left == 0 {
-                pack::unpack(bits, src, dst, n);
+                pack::unpack(self.level, bits, src, dst, n);
                 return Ok(());
             }
-            pack::unpack(bits, src, &mut front[..bytes], n);
+            pack::unpack(self.level, bits, src, room(front, bytes), n);
             input = Some(bytes);
         }
-        for stage in &self.stages {
+        for (i, stage) in self.stages.iter().enumerate() {
             left -= 1;
             let bytes = n * stage.widths().1;
             let from: &[u8] = match input {
                 Some(bytes) => &front[..bytes],
                 None => src,
             };
-            if left == 0 {
-                return stage.run(from, dst);
+            let to: &mut [u8] = if left == 0 { &mut *dst } else { room(back, bytes) };
+            match i {
+                0 if ends.first_unpacks => stage.run_packed(from, to, n),
+                _ => stage.run(from, to)?,
             }
-            stage.run(from, &mut back[..bytes])?;
             std::mem::swap(&mut front, &mut back);
             input = Some(bytes);
         }
-        let bits = ends.pack.expect("only packing is left");
-        let from: &[u8] = match input {
-            Some(bytes) => &front[..bytes],
-            None => src,
-        };
-        pack::pack(bits, from, dst, n);
+        if let Some(bits) = ends.pack {
+            let from: &[u8] = match input {
+                Some(bytes) => &front[..bytes],
+                None => src,
+            };
+            pack::pack(self.level, bits, from, dst, n);
+        }
         Ok(())
     }
 }
@@ -222,14 +279,19 @@ struct Ends {
     code_mask: u8,
     /// Width of the packed source elements, if they need unpacking.
     unpack: Option<u32>,
+    /// The first stage reads packed elements as they lie.
+    first_unpacks: bool,
     pack: Option<u32>,
 }
 
 impl Ends {
-    fn new(src: DType, src_layout: Layout, dst: DType, dst_layout: Layout) -> Self {
+    fn new(pipeline: &Pipeline, src_layout: Layout, dst_layout: Layout) -> Self {
+        let Pipeline { src, dst, ref stages, .. } = *pipeline;
         let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("text is never planned");
         let packed = |bits: u32| (!bits.is_power_of_two() || bits < 8).then_some(bits);
         let (src_bits, dst_bits) = (bits(src, src_layout), bits(dst, dst_layout));
+        let unpack = packed(src_bits);
+        let first_unpacks = unpack.is_some() && stages.first().is_some_and(|s| s.unpacks() == unpack);
         Self {
             src_bits: src_bits as usize,
             dst_bits: dst_bits as usize,
@@ -237,7 +299,8 @@ impl Ends {
                 Some(bits @ 1..8) if src_layout == Layout::Bytes => (1 << bits) - 1,
                 _ => u8::MAX,
             },
-            unpack: packed(src_bits),
+            unpack: unpack.filter(|_| !first_unpacks),
+            first_unpacks,
             pack: packed(dst_bits),
         }
     }

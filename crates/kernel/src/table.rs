@@ -4,11 +4,32 @@
 use crate::level::{Level, Task};
 use crate::slot::Slot;
 use crate::stage::{Refusal, Scalar, Stage, scalar, slot_bytes};
+#[cfg(target_arch = "x86_64")]
+use crate::{level::Avx512, x86::table::Planes};
 use std::sync::OnceLock;
 use truecast_core::{CastSpec, DType};
 
-/// One result for each storage byte of a source of 8 bits or fewer.
-pub(crate) struct Table8<D> {
+/// The table stage for a source of 8 bits or fewer: one result for each storage byte. `None` if a policy refuses some
+/// code.
+pub(crate) fn table8(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
+    let mut results = [0; 256];
+    for (storage, result) in results.iter_mut().enumerate() {
+        *result = scalar(spec, storage as u64).ok()?;
+    }
+    #[cfg(target_arch = "x86_64")]
+    if let Level::Avx512(token) = level {
+        return Some(by_planes(&results, slot_bytes(spec.dst), token, spec.src.storage_bits() == Some(4)));
+    }
+    Some(match slot_bytes(spec.dst) {
+        1 => Table8::<u8>::stage(&results, level),
+        2 => Table8::<u16>::stage(&results, level),
+        4 => Table8::<u32>::stage(&results, level),
+        _ => Table8::<u64>::stage(&results, level),
+    })
+}
+
+/// A table in memory.
+struct Table8<D> {
     table: Box<[D; 256]>,
     level: Level,
 }
@@ -19,23 +40,9 @@ impl<D: Slot> std::fmt::Debug for Table8<D> {
     }
 }
 
-/// The table stage for a source of 8 bits or fewer; `None` if a policy refuses some code.
-pub(crate) fn table8(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
-    match slot_bytes(spec.dst) {
-        1 => Table8::<u8>::stage(spec, level),
-        2 => Table8::<u16>::stage(spec, level),
-        4 => Table8::<u32>::stage(spec, level),
-        _ => Table8::<u64>::stage(spec, level),
-    }
-}
-
 impl<D: Slot> Table8<D> {
-    fn stage(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
-        let mut table = Box::new([D::low(0); 256]);
-        for (storage, result) in table.iter_mut().enumerate() {
-            *result = D::low(scalar(spec, storage as u64).ok()?);
-        }
-        Some(Box::new(Table8 { table, level: level.without_avx512() }))
+    fn stage(results: &[u64; 256], level: Level) -> Box<dyn Stage> {
+        Box::new(Table8 { table: Box::new(results.map(D::low)), level: level.without_avx512() })
     }
 }
 
@@ -62,6 +69,46 @@ impl<D: Slot> Stage for Table8<D> {
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
         self.level.run(Lookup { table: &self.table, src, dst: D::view_mut(dst) });
         Ok(())
+    }
+}
+
+/// A table in vector registers.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug)]
+struct TablePlanes<const N: usize> {
+    planes: Box<Planes<N>>,
+    token: Avx512,
+    /// The source's codes have four bits and may come packed.
+    nibbles: bool,
+}
+
+#[cfg(target_arch = "x86_64")]
+fn by_planes(results: &[u64; 256], dst_bytes: usize, token: Avx512, nibbles: bool) -> Box<dyn Stage> {
+    fn stage<const N: usize>(results: &[u64; 256], token: Avx512, nibbles: bool) -> Box<dyn Stage> {
+        Box::new(TablePlanes { planes: Box::new(Planes::<N>::new(results)), token, nibbles })
+    }
+    match dst_bytes {
+        1 => stage::<1>(results, token, nibbles),
+        2 => stage::<2>(results, token, nibbles),
+        4 => stage::<4>(results, token, nibbles),
+        _ => stage::<8>(results, token, nibbles),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<const N: usize> Stage for TablePlanes<N> {
+    fn widths(&self) -> (usize, usize) {
+        (1, N)
+    }
+    fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
+        self.planes.of_bytes(self.token, src, dst);
+        Ok(())
+    }
+    fn unpacks(&self) -> Option<u32> {
+        self.nibbles.then_some(4)
+    }
+    fn run_packed(&self, src: &[u8], dst: &mut [u8], n: usize) {
+        self.planes.of_nibbles(self.token, src, dst, n);
     }
 }
 

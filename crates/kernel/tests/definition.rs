@@ -8,7 +8,7 @@ use truecast_core::{CastPolicy, CastSpec, DType, Layout, Outcome, Rounding, cast
 use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Exec, Level};
 
 fn exec(level: Level) -> Exec {
-    Exec { level, threads: NonZeroUsize::MIN, counting: Counting::Off }
+    Exec { level, threads: NonZeroUsize::MIN, ..Exec::default() }
 }
 
 fn numeric() -> impl Iterator<Item = DType> {

@@ -21,7 +21,7 @@ pub fn spec(src: DType, dst: DType, policy: CastPolicy) -> CastSpec {
 
 /// One thread, so that a conversion runs where it is called.
 pub fn exec(level: Level, counting: Counting) -> Exec {
-    Exec { level, threads: NonZeroUsize::MIN, counting }
+    Exec { level, threads: NonZeroUsize::MIN, counting, ..Exec::default() }
 }
 
 /// What the definition makes of a list of inputs.

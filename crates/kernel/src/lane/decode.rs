@@ -4,7 +4,10 @@
 //! destination, NaN is quieted here.
 
 use super::{F32_INF, F64_INF, Lane, f64_parts};
+use crate::level::Level;
 use crate::slot::Slot;
+#[cfg(target_arch = "x86_64")]
+use crate::x86::{double, half};
 use std::marker::PhantomData;
 
 /// What a NaN becomes on its way into f32.
@@ -31,7 +34,7 @@ impl NanBits {
     }
 }
 
-/// f16, by arithmetic (§4.10).
+/// f16, by arithmetic (§4.10) or by F16C.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F16ToF32(pub NanBits);
 impl Lane for F16ToF32 {
@@ -46,6 +49,17 @@ impl Lane for F16ToF32 {
         let mut r = if abs < 0x400 { sub } else { normal };
         r = if abs >= 0x7c00 { F32_INF | (abs & 0x3ff) << 13 } else { r };
         self.0.apply(r | (c as u32 >> 15) << 31)
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
+        // The instruction quiets NaN. The hub's NaN may be either: what encodes it sets the quiet bit.
+        let payload = self.0.keep != 0;
+        match level {
+            Level::Baseline => 0,
+            Level::Avx2(token) => half::decode_avx2(token, payload, src, dst),
+            Level::Avx512(token) => half::decode_avx512(token, payload, src, dst),
+        }
     }
 }
 
@@ -108,6 +122,14 @@ impl<const REDUCED: bool> Lane for F64ToF32Odd<REDUCED> {
         r = if abs > F64_INF { F32_INF as u64 | quiet | payload } else { r };
         r as u32 | ((b >> 63) as u32) << 31
     }
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
+        match level {
+            Level::Avx512(token) => double::to_f32_odd::<REDUCED>(token, src, dst),
+            _ => 0,
+        }
+    }
 }
 
 /// Integers of at most 24 significant bits: exact. Wider ones to nearest even, for f32 as the destination.
@@ -144,19 +166,46 @@ impl<S: Slot, const SIGNED: bool> Lane for ClampToF32<S, SIGNED> {
     }
 }
 
-/// Wide integers rounded to odd (§4.13): jammed to 53 bits, exact in f64, then the normal line of §4.11.
+/// Integers of 32 bits, rounded to odd at 17 bits or more where they do not fit f32's 24 (§4.13): enough for a
+/// destination of at most 15.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct IntToF32Odd<S, const SIGNED: bool>(pub PhantomData<S>);
-impl<S: Slot, const SIGNED: bool> Lane for IntToF32Odd<S, SIGNED> {
-    type Src = S;
+pub(crate) struct Int32ToF32Odd<const SIGNED: bool>;
+impl<const SIGNED: bool> Lane for Int32ToF32Odd<SIGNED> {
+    type Src = u32;
     type Dst = u32;
     #[inline(always)]
-    fn one(&self, v: S) -> u32 {
-        let neg = SIGNED && v.sign_extended() < 0;
-        let abs = jam_to_f64::<S, SIGNED>(v);
+    fn one(&self, v: u32) -> u32 {
+        let floor = if SIGNED { (v as i32) >> 8 } else { (v >> 8) as i32 };
+        // Between two multiples of 2^8, the odd one; two's complement has the same parities as the magnitude.
+        let jammed = floor | (v & 0xff != 0) as i32;
+        let magnitude = if SIGNED { (v as i32).unsigned_abs() } else { v };
+        let big = magnitude >= 1 << 24;
+        let exact = if big { jammed } else { v as i32 } as f32;
+        exact.to_bits().wrapping_add(if big { 8 << 23 } else { 0 })
+    }
+}
+
+/// Integers of 64 bits rounded to odd (§4.13): jammed to 53 bits, exact in f64, then the normal line of §4.11.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Int64ToF32Odd<const SIGNED: bool>;
+impl<const SIGNED: bool> Lane for Int64ToF32Odd<SIGNED> {
+    type Src = u64;
+    type Dst = u32;
+    #[inline(always)]
+    fn one(&self, v: u64) -> u32 {
+        let neg = SIGNED && (v as i64) < 0;
+        let abs = jam_to_f64::<u64, SIGNED>(v);
         let r = (abs.wrapping_sub(896 << 52) >> 29) | (abs & 0x1fff_ffff != 0) as u64;
         let r = if abs == 0 { 0 } else { r };
         r as u32 | (neg as u32) << 31
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
+        match level {
+            Level::Avx512(token) => double::int_to_f32_odd::<SIGNED>(token, src, dst),
+            _ => 0,
+        }
     }
 }
 

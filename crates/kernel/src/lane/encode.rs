@@ -4,10 +4,14 @@
 //! The input is the f32 hub: the source itself, or a value that reached f32 exactly or rounded to odd (§3).
 
 use super::{F32_INF, F32Parts, Increments, Lane, f32_parts};
+use crate::level::Level;
 use crate::slot::Slot;
+#[cfg(target_arch = "x86_64")]
+use crate::x86::half;
 use std::marker::PhantomData;
 use truecast_core::exact::encode;
 use truecast_core::policy::{CastPolicy, NanRule, RangeTest, Unrepresentable};
+use truecast_core::round::Remainder;
 use truecast_core::{DType, Exact, FloatFormat, Specials};
 
 /// The codes that no arithmetic gives, by sign, asked of the definition.
@@ -64,6 +68,8 @@ pub(crate) struct Encoder {
     max_code: u32,
     /// What a negative value becomes in an unsigned format whose policy does not convert its magnitude.
     negative: Option<u32>,
+    /// 1 if there is such a code, and the code.
+    replaces_negative: [u32; 2],
     increments: Increments,
     /// Position of the code in its storage (13 for tf32).
     place: u32,
@@ -112,67 +118,156 @@ impl Encoder {
             base: (128 - f.bias) as u32,
             max_code: max,
             negative,
+            replaces_negative: [negative.is_some() as u32, negative.unwrap_or(0)],
             increments: Increments::new(policy.to_float),
             place: dst.storage_bits().unwrap_or(0).saturating_sub(f.bits()) * (dst == DType::Tf32) as u32,
         })
     }
 
-    /// Which shape of [`EncodeNearest`] computes this, if any.
-    pub fn shape(&self) -> Shape {
+    /// The numbers of [`EncodeNearest`], if the codes of overflow, Inf and NaN have a form that it knows.
+    pub fn nearest(&self) -> Option<Nearest> {
         let sign = 1 << self.sign_pos;
         let mirrored = |codes: [u32; 2]| codes[1] == codes[0] | sign;
-        match (mirrored(self.over) && mirrored(self.inf), self.zero_sign, self.payload_mask != 0) {
-            (false, ..) => Shape::Other,
-            (true, 1, true) => Shape::Payload,
-            (true, 1, false) => Shape::SignedZero,
-            (true, _, false) => Shape::UnsignedZero,
-            (true, _, true) => Shape::Other,
-        }
+        // Magnitudes are cut to the largest that rounds to the maximum, or to the smallest that rounds to the code above
+        // it, where that is what overflow gives (the code of Inf, or of the only NaN).
+        let next = self.over == [self.max_code + 1, (self.max_code + 1) | sign];
+        let cap = self.over_from - !next as u32;
+        let by_cap = |codes: [u32; 2]| codes == self.over && mirrored(codes) && (next || codes[0] == self.max_code);
+        let special_from = match (by_cap(self.over), by_cap(self.inf), by_cap(self.nan)) {
+            (true, true, true) => u32::MAX,
+            (true, true, false) => F32_INF + 1,
+            (true, false, _) if self.inf == self.nan => F32_INF,
+            (false, ..) if self.over == self.nan && self.inf == self.nan => self.over_from,
+            _ => return None,
+        };
+        let flips = self.nan[0] ^ self.nan[1];
+        let plain = self.signed == 1 && self.negative.is_none() && flips & !sign == 0;
+        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+        let upper = self.min_normal == 0 && next && self.inf == self.over && mirrored(self.nan);
+        let shape = flag(self.min_normal != 0, shape::SUBNORMALS)
+            | flag(upper, shape::UPPER_BITS)
+            | flag(self.zero_sign == 1, shape::NEGATIVE_ZERO)
+            | flag(special_from != u32::MAX, shape::SPECIAL)
+            | flag(self.payload_mask != 0, shape::PAYLOAD);
+        plain.then_some(Nearest {
+            shape,
+            cap,
+            shift: self.shift,
+            half: self.half.wrapping_sub(self.rebias),
+            min_normal: self.min_normal,
+            magic: self.magic,
+            sign_shift: 31 - self.sign_pos,
+            sign,
+            special_from,
+            special: self.nan[0],
+            special_sign: flips,
+            payload_mask: self.payload_mask,
+            place: self.place,
+        })
+    }
+
+    /// Whether overflow and Inf become f16's Inf and NaN the quiet one, as its instruction makes them.
+    pub fn is_ieee_f16(&self) -> bool {
+        const INF: [u32; 2] = [0x7c00, 0xfc00];
+        self.over == INF && self.inf == INF && self.nan == [0x7e00, 0xfe00] && self.zero_sign == 1
     }
 }
 
-/// The const-generic part of the nearest-even encoder: what its last selects look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
-    /// Has -0; NaN keeps its payload.
-    Payload,
-    /// Has -0; NaN is one of two codes.
-    SignedZero,
-    /// No -0; NaN is one of two codes.
-    UnsignedZero,
-    /// Only [`EncodeAny`] will do.
-    Other,
+/// What the nearest-even encoder has to do, as bits of a const parameter: the loop contains nothing else.
+pub(crate) mod shape {
+    /// Some of the destination's values are subnormal where f32's are normal.
+    pub const SUBNORMALS: u8 = 1;
+    /// A zero keeps its sign.
+    pub const NEGATIVE_ZERO: u8 = 2;
+    /// Some magnitudes (NaN, mostly) have a code of their own.
+    pub const SPECIAL: u8 = 4;
+    /// That code takes the leading payload bits.
+    pub const PAYLOAD: u8 = 8;
+    /// The code is the upper bits of the f32, rounded, sign and overflow included; a NaN takes what `payload_mask` says.
+    pub const UPPER_BITS: u8 = 16;
 }
 
-/// Nearest even, §4.3. `PAYLOAD` and `NEG_ZERO` are the [`Shape`].
+/// Numbers of [`EncodeNearest`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EncodeNearest<D, const PAYLOAD: bool, const NEG_ZERO: bool>(pub Encoder, pub PhantomData<D>);
+pub(crate) struct Nearest {
+    /// Bits of [`shape`].
+    pub shape: u8,
+    /// Larger magnitudes give the code of this one.
+    cap: u32,
+    shift: u32,
+    /// One half of a unit less one, and the change of bias.
+    half: u32,
+    min_normal: u32,
+    magic: u32,
+    sign_shift: u32,
+    sign: u32,
+    /// Magnitudes from here on get `special`.
+    special_from: u32,
+    special: u32,
+    /// The sign bit, if it flips that of `special`.
+    special_sign: u32,
+    payload_mask: u32,
+    place: u32,
+}
 
-impl<D: Slot, const PAYLOAD: bool, const NEG_ZERO: bool> Lane for EncodeNearest<D, PAYLOAD, NEG_ZERO> {
+/// Nearest even, §4.3. `SHAPE` is that of the numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EncodeNearest<D, const SHAPE: u8>(pub Nearest, pub PhantomData<D>);
+
+impl<D: Slot, const SHAPE: u8> Lane for EncodeNearest<D, SHAPE> {
     type Src = u32;
     type Dst = D;
     #[inline(always)]
     fn one(&self, x: u32) -> D {
+        let has = |flag: u8| SHAPE & flag != 0;
         let p = &self.0;
+        if has(shape::UPPER_BITS) {
+            let upper = x >> p.shift;
+            let rounded = x.wrapping_add(p.half).wrapping_add(upper & 1) >> p.shift;
+            let nan = (upper & (p.sign | p.payload_mask)) | p.special;
+            let r = if f32::from_bits(x).is_nan() { nan } else { rounded };
+            return D::low(if D::BYTES == 4 { r << p.place } else { r } as u64);
+        }
         let abs = x & 0x7fff_ffff;
-        let sign = (x >> 31) << p.sign_pos;
-        let parity = (abs >> p.shift) & 1;
-        let normal = abs.wrapping_sub(p.rebias).wrapping_add(p.half + parity) >> p.shift;
-        // The sum lies in the binade whose ulp is 2^q: the addition rounds to a multiple of it, ties to even.
-        let sub = (f32::from_bits(abs) + f32::from_bits(p.magic)).to_bits().wrapping_sub(p.magic);
-        let mut r = if abs < p.min_normal { sub } else { normal };
-        r = if abs >= p.over_from { p.over[0] } else { r };
-        r = if abs == F32_INF { p.inf[0] } else { r };
-        r |= if NEG_ZERO || r != 0 { sign } else { 0 };
-        let nan = if PAYLOAD {
-            p.nan[0] | ((abs >> p.shift) & p.payload_mask) | sign
-        } else if x >> 31 != 0 {
-            p.nan[1]
-        } else {
-            p.nan[0]
-        };
-        r = if abs > F32_INF { nan } else { r };
-        D::low((r << p.place) as u64)
+        let capped = abs.min(p.cap);
+        let parity = (capped >> p.shift) & 1;
+        let mut r = capped.wrapping_add(p.half).wrapping_add(parity) >> p.shift;
+        if has(shape::SUBNORMALS) {
+            // The sum lies in the binade whose ulp is 2^q: the addition rounds to a multiple of it, ties to even.
+            let sub = (f32::from_bits(capped) + f32::from_bits(p.magic)).to_bits().wrapping_sub(p.magic);
+            r = if capped < p.min_normal { sub } else { r };
+        }
+        let sign = (x >> p.sign_shift) & p.sign;
+        r |= if has(shape::NEGATIVE_ZERO) || r != 0 { sign } else { 0 };
+        if has(shape::SPECIAL) {
+            let payload = if has(shape::PAYLOAD) { (abs >> p.shift) & p.payload_mask } else { 0 };
+            let special = (p.special | payload) ^ (sign & p.special_sign);
+            r = if abs >= p.special_from { special } else { r };
+        }
+        D::low(if D::BYTES == 4 { r << p.place } else { r } as u64)
+    }
+}
+
+/// f16 where [`Encoder::is_ieee_f16`]: [`EncodeNearest`], or the conversion instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EncodeF16<const SHAPE: u8>(pub EncodeNearest<u16, SHAPE>);
+
+impl<const SHAPE: u8> Lane for EncodeF16<SHAPE> {
+    type Src = u32;
+    type Dst = u16;
+    #[inline(always)]
+    fn one(&self, x: u32) -> u16 {
+        self.0.one(x)
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
+        let payload = SHAPE & shape::PAYLOAD != 0;
+        match level {
+            Level::Baseline => 0,
+            Level::Avx2(token) => half::encode_avx2(token, payload, src, dst),
+            Level::Avx512(token) => half::encode_avx512(token, payload, src, dst),
+        }
     }
 }
 
@@ -196,10 +291,8 @@ impl<D: Slot> Lane for EncodeAny<D> {
         let code = floor.wrapping_add(p.increments.of_u32(neg & p.signed, floor & 1, rest, 1 << (s - 1)));
         let sign = if p.zero_sign != 0 || code != 0 { (neg & p.signed) << p.sign_pos } else { 0 };
         let mut r = if code > p.max_code { by_sign(p.over) } else { code | sign };
-        r = match p.negative {
-            Some(negative) if neg != 0 && abs != 0 => negative,
-            _ => r,
-        };
+        let [replaces, negative] = p.replaces_negative;
+        r = if neg & replaces & (abs != 0) as u32 != 0 { negative } else { r };
         r = if abs == F32_INF { by_sign(p.inf) } else { r };
         let payload = (abs >> p.shift) & p.payload_mask;
         r = if abs > F32_INF { by_sign(p.nan) | payload } else { r };
@@ -210,21 +303,22 @@ impl<D: Slot> Lane for EncodeAny<D> {
 /// To E8M0, any rounding, §4.8. Codes are those of the definition for each class of source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EncodeE8m0 {
-    increments: Increments,
-    /// Magnitudes above this overflow whatever the rounding (f32 bits).
-    above: u32,
-    /// Magnitudes below this vanish whatever the rounding.
-    below: u32,
+    /// What is added before the fraction is dropped, where the kept code is even and where it is odd: E8M0 has no sign,
+    /// so that every rounding is one of these sums.
+    addends: [u32; 2],
+    /// Magnitudes from here on overflow (f32 bits).
+    over_from: u32,
+    /// Magnitudes below this vanish.
+    vanish_below: u32,
     over: u32,
     vanish: u32,
     zero: u32,
     nan: u32,
     inf: [u32; 2],
-    /// What a negative value becomes, unless its magnitude is converted.
-    negative: Option<u32>,
+    /// 1 if a negative value gets a code of its own instead of its magnitude's, and that code.
+    replaces_negative: [u32; 2],
 }
 
-const E8M0_MAX: u32 = 254;
 const E8M0_MIN_BITS: u32 = 0x0040_0000; // 2^-127
 const E8M0_MAX_BITS: u32 = 0x7f00_0000; // 2^127
 
@@ -235,21 +329,35 @@ impl EncodeE8m0 {
         let special = SpecialCodes::new(dst, f, policy)?;
         let code = |value| Some(encode(dst, policy, value).code? as u32);
         let finite = |neg, sig, exp| Exact::Finite { neg, sig, exp, sticky: false };
-        let source = policy.range == RangeTest::Source;
         // What vanishes by rounding is asked with a rounding that makes it vanish.
         let vanishing = CastPolicy { to_float: truecast_core::Rounding::TowardZero, ..*policy };
+        let addends = [false, true].map(|odd| {
+            let grows = |rest| policy.to_float.increments(false, odd, rest);
+            match (grows(Remainder::BelowHalf), grows(Remainder::Half), grows(Remainder::AboveHalf)) {
+                (true, ..) => 0x007f_ffff,
+                (false, true, _) => 0x0040_0000,
+                (false, false, true) => 0x003f_ffff,
+                (false, false, false) => 0,
+            }
+        });
+        // 2^127 has the even code 254, and below 2^-127 there is only "nothing", code -1, which is odd.
+        let mut over_from = E8M0_MAX_BITS + (1 << 23) - addends[0];
+        let mut vanish_below = ((1 << 23) - addends[1]).div_ceil(2);
+        if policy.range == RangeTest::Source {
+            (over_from, vanish_below) = (E8M0_MAX_BITS + 1, E8M0_MIN_BITS);
+        }
         Some(Self {
-            increments: Increments::new(policy.to_float),
-            above: if source { E8M0_MAX_BITS } else { u32::MAX },
-            below: if source { E8M0_MIN_BITS } else { 0 },
+            addends,
+            over_from: over_from.min(F32_INF),
+            vanish_below,
             over: special.over[0] as u32,
             vanish: encode(dst, &vanishing, finite(false, 1, -200)).code? as u32,
             zero: code(finite(false, 0, 0))?,
             nan: special.nan[0] as u32,
             inf: special.inf.map(|c| c as u32),
-            negative: match policy.negative {
-                Unrepresentable::Magnitude => None,
-                _ => Some(code(finite(true, 1, 0))?),
+            replaces_negative: match policy.negative {
+                Unrepresentable::Magnitude => [0, 0],
+                _ => [1, code(finite(true, 1, 0))?],
             },
         })
     }
@@ -261,18 +369,13 @@ impl Lane for EncodeE8m0 {
     #[inline(always)]
     fn one(&self, x: u32) -> u8 {
         let (neg, b) = (x >> 31, x & 0x7fff_ffff);
-        // Below 2^-126 the exponent field is 0: 2^-127 is 00400000, and below it there is only "nothing", code -1.
-        let small = b < 0x0080_0000;
-        let floor = if small { (b >> 22).wrapping_sub(1) } else { b >> 23 };
-        let rest = if small { (b & 0x003f_ffff) << 1 } else { b & 0x007f_ffff };
-        let code = floor.wrapping_add(self.increments.of_u32(0, floor & 1, rest, 1 << 22));
-        let mut r = code;
-        r = if b > self.above || code.wrapping_add(1) > E8M0_MAX + 1 { self.over } else { r };
-        r = if b < self.below || code == u32::MAX { self.vanish } else { r };
-        r = match self.negative {
-            Some(negative) if neg != 0 => negative,
-            _ => r,
-        };
+        // Below 2^-126 the exponent field is 0 and the leading bit is part of the fraction.
+        let v = if b < 0x0080_0000 { (b << 1).wrapping_sub(0x0080_0000) } else { b };
+        let addend = if v & 0x0080_0000 != 0 { self.addends[1] } else { self.addends[0] };
+        let mut r = v.wrapping_add(addend) >> 23;
+        r = if b < self.vanish_below { self.vanish } else { r };
+        r = if b >= self.over_from { self.over } else { r };
+        r = if neg & self.replaces_negative[0] != 0 { self.replaces_negative[1] } else { r };
         r = if b == 0 { self.zero } else { r };
         r = if b == F32_INF { if neg != 0 { self.inf[1] } else { self.inf[0] } } else { r };
         r = if b > F32_INF { self.nan } else { r };

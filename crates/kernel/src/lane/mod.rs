@@ -10,6 +10,7 @@ pub(crate) mod int;
 pub(crate) mod to_int;
 pub(crate) mod wide;
 
+use crate::level::Level;
 use crate::slot::Slot;
 use std::fmt::Debug;
 use truecast_core::Rounding;
@@ -21,6 +22,12 @@ pub(crate) trait Lane: Copy + Debug + Send + Sync + 'static {
     type Dst: Slot;
     /// Must be `#[inline(always)]`, so that it is compiled for the level of the loop around it.
     fn one(&self, s: Self::Src) -> Self::Dst;
+    /// Converts the first elements by a hand-written kernel of this level that gives the same bits as [`Lane::one`], if
+    /// there is one, and returns how many that were.
+    #[inline(always)]
+    fn by_hand(&self, _level: Level, _src: &[u8], _dst: &mut [u8]) -> usize {
+        0
+    }
 }
 
 /// An f32 taken apart: `(-1)^neg * sig * 2^(exp - 150)` if it is finite.

@@ -41,17 +41,17 @@ impl ToInt {
         })
     }
 
-    /// Truncates and wraps: what [`F32ToInt32Trunc`] computes.
+    /// Truncates and wraps: what [`F32ToIntTrunc`] computes.
     pub fn truncates_and_wraps(&self) -> bool {
-        self.increments == Increments::new(Rounding::TowardZero) && self.huge_is_over == 0
+        self.increments == Increments::new(Rounding::TowardZero) && self.huge_is_over == 0 && self.inf == [0; 2]
     }
 }
 
-/// f32 bits to an integer of at most 32 bits, truncated and wrapped (§4.16).
+/// f32 bits to an integer, truncated and wrapped (§4.16). Inf and whatever lies beyond has shifted all its bits out.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct F32ToInt32Trunc<D>(pub ToInt, pub PhantomData<D>);
+pub(crate) struct F32ToIntTrunc<D>(pub ToInt, pub PhantomData<D>);
 
-impl<D: Slot> Lane for F32ToInt32Trunc<D> {
+impl<D: Slot> Lane for F32ToIntTrunc<D> {
     type Src = u32;
     type Dst = D;
     #[inline(always)]
@@ -62,14 +62,19 @@ impl<D: Slot> Lane for F32ToInt32Trunc<D> {
         // A subnormal with a hidden bit that it does not have is shifted out all the same.
         let sig = (abs & 0x007f_ffff) | 1 << 23;
         let (left, right) = (e.wrapping_sub(150), 150u32.wrapping_sub(e));
-        let above = if left < 32 { sig << (left & 31) } else { 0 };
-        let below = if right < 24 { sig >> (right & 31) } else { 0 };
-        let mut m = if e >= 150 { above } else { below };
-        m = if x >> 31 != 0 { m.wrapping_neg() } else { m };
-        // Inf and NaN are equal in this policy unless NaN has a value of its own.
-        m = if abs == F32_INF { p.inf[0] as u32 } else { m };
-        m = if abs > F32_INF { p.nan as u32 } else { m };
-        D::low((m & p.mask as u32) as u64)
+        let neg = (x as i32) >> 31;
+        if D::BYTES == 8 {
+            let (sig, left, right) = (sig as u64, left as u64, right as u64);
+            let above = if left < 64 { sig << left } else { 0 };
+            let below = if right < 64 { sig >> right } else { 0 };
+            let m = ((above | below) ^ neg as u64).wrapping_sub(neg as u64);
+            D::low(if abs > F32_INF { p.nan } else { m })
+        } else {
+            let above = if left < 32 { sig << left } else { 0 };
+            let below = if right < 32 { sig >> right } else { 0 };
+            let m = ((above | below) ^ neg as u32).wrapping_sub(neg as u32) & p.mask as u32;
+            D::low(if abs > F32_INF { p.nan as u32 } else { m } as u64)
+        }
     }
 }
 

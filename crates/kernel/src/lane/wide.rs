@@ -3,7 +3,10 @@
 use super::decode::jam_to_f64;
 use super::encode::SpecialCodes;
 use super::{F32_INF, F64_INF, F64Parts, Increments, Lane, f64_parts};
+use crate::level::Level;
 use crate::slot::Slot;
+#[cfg(target_arch = "x86_64")]
+use crate::x86::double;
 use std::marker::PhantomData;
 use truecast_core::Rounding;
 
@@ -48,6 +51,16 @@ impl Lane for F32ToF64 {
         r = if abs == F32_INF { if sign != 0 { self.inf[1] } else { self.inf[0] } } else { r };
         let nan = F64_INF | 1 << 51 | (((abs & 0x007f_ffff) as u64) << 29 & self.payload_mask) | sign;
         if abs > F32_INF { nan } else { r }
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
+        match level {
+            Level::Avx512(token) if self.inf == [F64_INF, F64_INF | 1 << 63] => {
+                double::from_f32(token, self.payload_mask != 0, src, dst)
+            }
+            _ => 0,
+        }
     }
 }
 
@@ -105,6 +118,16 @@ impl Lane for F64ToF32Nearest {
         let mut r = if abs < MIN_NORMAL { sub } else { normal } | sign;
         r = if abs >= OVERFLOW { if sign != 0 { p.over[1] } else { p.over[0] } } else { r };
         p.finish(b, r)
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
+        const INF: [u32; 2] = [F32_INF, F32_INF | 1 << 31];
+        let F64ToF32 { over, inf, payload_mask, .. } = self.0;
+        match level {
+            Level::Avx512(token) if over == INF && inf == INF => double::to_f32(token, payload_mask != 0, src, dst),
+            _ => 0,
+        }
     }
 }
 

@@ -249,7 +249,7 @@ pub(crate) struct Tiles {
 
 impl Tiles {
     pub fn new() -> Self {
-        Self { x: Tile::new(), y: Tile::new(), scratch: Scratch::new() }
+        Self { x: Tile::new(), y: Tile::new(), scratch: Scratch::default() }
     }
 }
 

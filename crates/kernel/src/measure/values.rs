@@ -4,7 +4,7 @@
 use crate::level::Level;
 use crate::plan::{Hub, residual, values};
 use crate::slot::Slot;
-use crate::stage::{Pipeline, Scratch, TILE};
+use crate::stage::{Pipeline, Scratch, Stores, TILE};
 use truecast_core::{DType, Kind, Layout};
 
 /// A value as it lies in a tile: the bits of an f32 or of an f64.
@@ -91,11 +91,13 @@ impl Values {
         let infallible = "reading a value refuses nothing";
         let residuals = &mut tile.residuals[..n * 8];
         if let Some(residual) = &self.residual {
-            residual.run((layout, bytes), (Layout::Packed, &mut *residuals), n, scratch, None).expect(infallible);
+            residual
+                .run((layout, bytes), (Layout::Packed, &mut *residuals), n, Stores::Plain, scratch, None)
+                .expect(infallible);
         }
         let Some(decode) = &self.decode else { return (bytes, residuals) };
         let values = &mut tile.values[..n * self.value_bytes];
-        decode.run((layout, bytes), (Layout::Packed, &mut *values), n, scratch, None).expect(infallible);
+        decode.run((layout, bytes), (Layout::Packed, &mut *values), n, Stores::Plain, scratch, None).expect(infallible);
         (values, residuals)
     }
 }

@@ -205,7 +205,12 @@ impl Case {
             let mut first = None;
             for (i, threads) in THREADS.into_iter().enumerate() {
                 let level = session.levels[i % session.levels.len()];
-                let exec = Exec { level, threads: NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN), counting };
+                let exec = Exec {
+                    level,
+                    threads: NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN),
+                    counting,
+                    ..Exec::default()
+                };
                 let who = format!("{level}, {threads} threads");
                 let caster = caster(&self.spec, &exec);
                 match convert(&caster, (Layout::Packed, &self.src.bytes), self.src.len(), Layout::Packed) {

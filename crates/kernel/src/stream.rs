@@ -1,0 +1,38 @@
+//! Stores that go past the caches (`docs/kernels.md §8`): for results that would push everything else out of them, and
+//! whose lines would be read only to be overwritten.
+
+use crate::level::Level;
+
+/// Copies `src` to `dst` with streaming stores, but for what does not fill a 64-byte line. Other threads see the result
+/// after a [`fence`] of this one.
+///
+/// # Panics
+/// If the lengths differ.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn copy(level: Level, src: &[u8], dst: &mut [u8]) {
+    use crate::x86::stream::{Line, copy_lines, copy_lines_avx512};
+    assert_eq!(src.len(), dst.len());
+    // SAFETY: any 64 bytes are a valid `Line`.
+    let (head, lines, tail) = unsafe { dst.align_to_mut::<Line>() };
+    let (head_src, rest) = src.split_at(head.len());
+    let (blocks, tail_src) = rest.split_at(lines.len() * 64);
+    head.copy_from_slice(head_src);
+    tail.copy_from_slice(tail_src);
+    let (blocks, _) = blocks.as_chunks::<64>();
+    match level {
+        Level::Avx512(token) => copy_lines_avx512(token, blocks, lines),
+        _ => copy_lines(blocks, lines),
+    }
+}
+
+/// Streaming stores of this thread come before whatever follows.
+pub(crate) fn fence() {
+    #[cfg(target_arch = "x86_64")]
+    crate::x86::stream::fence();
+}
+
+/// A plain copy: this architecture has no streaming stores here.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn copy(_: Level, src: &[u8], dst: &mut [u8]) {
+    dst.copy_from_slice(src);
+}

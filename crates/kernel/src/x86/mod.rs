@@ -1,0 +1,51 @@
+//! Kernels written with x86-64 intrinsics, where they are at least twice as fast in L2 as the compiled lane, or lift a
+//! pair out of cache (`docs/kernels.md §7`).
+//!
+//! Every kernel computes exactly what a lane or a table does and is a faster [`crate::stage::Stage::run`], never another
+//! rule. Memory is touched by the functions of this file alone, through references to whole arrays; intrinsics on
+//! values are safe inside functions that have the feature.
+
+pub(crate) mod double;
+pub(crate) mod half;
+pub(crate) mod six;
+pub(crate) mod stream;
+pub(crate) mod table;
+
+use std::arch::x86_64::*;
+
+/// 64 bytes of memory.
+type Block = [u8; 64];
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load(from: &Block) -> __m512i {
+    // SAFETY: the reference is to 64 readable bytes, and the load needs no alignment.
+    unsafe { _mm512_loadu_si512(from.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store(to: &mut Block, value: __m512i) {
+    // SAFETY: the reference is to 64 writable bytes, and the store needs no alignment.
+    unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), value) }
+}
+
+#[inline]
+#[target_feature(enable = "avx")]
+fn load_half(from: &[u8; 32]) -> __m256i {
+    // SAFETY: the reference is to 32 readable bytes, and the load needs no alignment.
+    unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx")]
+fn store_half(to: &mut [u8; 32], value: __m256i) {
+    // SAFETY: the reference is to 32 writable bytes, and the store needs no alignment.
+    unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), value) }
+}
+
+/// A vector of the bytes that a function gives for each position.
+#[inline(always)]
+fn bytes_where(f: impl Fn(usize) -> usize) -> Block {
+    std::array::from_fn(|i| f(i) as u8)
+}
