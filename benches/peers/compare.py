@@ -59,7 +59,7 @@ def conditions(args: argparse.Namespace, peers: dict[str, object], caches: dict[
         "CPU": f"{cpu()}; {cores} cores; L2 {report.size(caches['l2'])}, last-level cache {report.size(caches['llc'])}",
         "memory": report.size(memory),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
-        "truecast": f"{said('git', 'rev-parse', '--short', 'HEAD')}, {said('rustc', '--version')}",
+        "truecast": f"{said('git', 'describe', '--always', '--dirty')}, {said('rustc', '--version')}",
         "peers": f"Python {platform.python_version()}, {', '.join(versions)}",
         "method": f"best of {args.samples} samples, everyone in turns; "
         f"of {race.LONG_SAMPLES} for a peer whose pass takes more than {race.LONG_PASS} s",

@@ -7,10 +7,10 @@ use half::slice::HalfFloatSliceExt;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{LazyLock, Mutex};
-use truecast::bench::{Arrays, Size, data, machine::Caches, memcpy, pool::Pool};
+use truecast::bench::{Arrays, Size, data, memcpy, pool::Pool};
 use truecast::request::Request;
 use truecast_core::DType;
-use truecast_kernel::{Caster, Codes, CodesMut, Exec, Level};
+use truecast_kernel::{Caches, Caster, Codes, CodesMut, Exec, Level};
 
 fn main() {
     divan::main();
@@ -58,8 +58,6 @@ fn rows() -> Vec<Row> {
     PAIRS.into_iter().flat_map(|(src, dst)| contenders().map(move |contender| Row { src, dst, contender })).collect()
 }
 
-static CACHES: LazyLock<Caches> = LazyLock::new(Caches::of_this_machine);
-
 /// One source and one destination for every row.
 static POOLS: LazyLock<Mutex<[Pool; 2]>> = LazyLock::new(|| {
     let largest = PAIRS.iter().map(|&(src, dst)| arrays(src, dst, Size::Dram));
@@ -68,7 +66,7 @@ static POOLS: LazyLock<Mutex<[Pool; 2]>> = LazyLock::new(|| {
 });
 
 fn arrays(src: DType, dst: DType, size: Size) -> Arrays {
-    Arrays::new(src, dst, size, &CACHES).expect("no pair has text")
+    Arrays::new(src, dst, size, &Caches::of_this_machine()).expect("no pair has text")
 }
 
 fn run(bencher: Bencher, Row { src, dst, contender }: Row, size: Size) {

@@ -50,7 +50,7 @@ pub use truecast_core::{
     dtype, exact, format, policy, round, spec,
 };
 pub use truecast_kernel::{
-    CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, Route, measure,
+    Caches, CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, Route, measure,
 };
 
 /// Why [`cast`] did nothing.

@@ -6,9 +6,9 @@ use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::num::NonZeroUsize;
-use truecast::bench::{self, Arrays, Size, data, machine::Caches, pairs};
+use truecast::bench::{self, Arrays, Size, data, pairs};
 use truecast::request::Request;
-use truecast::{Caster, Codes, CodesMut, DType, Exec};
+use truecast::{Caches, Caster, Codes, CodesMut, DType, Exec};
 
 fn invalid(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())

@@ -8,9 +8,9 @@ use crate::{output, progress, size};
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
-use truecast::bench::{Options, Plan, Row, machine::Caches, pairs};
+use truecast::bench::{Options, Plan, Row, pairs};
 use truecast::request::Request;
-use truecast::{Counting, DType, Exec, Level};
+use truecast::{Caches, Counting, DType, Exec, Level};
 
 pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
     let request = args.policy.request()?;

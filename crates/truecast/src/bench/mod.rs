@@ -1,11 +1,11 @@
 //! Throughput of conversions on this machine, beside memcpy on the same buffers in the same run.
 //!
 //! What is timed, and why so, is `docs/kernels.md §13`. Nothing here knows how a conversion works or how a result is
-//! printed. Read in this order: [`Plan`], `pairs`, [`data`], [`pool`], [`machine`], `clock`.
+//! printed. Read in this order: [`Plan`], `pairs`, [`data`], [`pool`], `clock`.
 
 mod clock;
 pub mod data;
-pub mod machine;
+mod memory;
 pub mod pairs;
 pub mod pool;
 
@@ -13,12 +13,11 @@ pub use clock::memcpy;
 
 use crate::request::Request;
 use clock::Contender;
-use machine::Caches;
 use pool::Pool;
 use std::num::NonZeroUsize;
 use truecast_core::spec::SpecError;
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_kernel::{CastError, Caster, Codes, Counting, Exec, Level, PlanError, Route};
+use truecast_kernel::{Caches, CastError, Caster, Codes, Counting, Exec, Level, PlanError, Route};
 
 /// What is measured, and how.
 #[derive(Clone, Debug)]
@@ -120,7 +119,7 @@ impl Arrays {
     ///
     /// # Examples
     /// ```
-    /// use truecast::{DType, bench::{Arrays, Size, machine::Caches}};
+    /// use truecast::{Caches, DType, bench::{Arrays, Size}};
     /// let caches = Caches { l2: 1 << 20, llc: 32 << 20, all_llcs: 32 << 20 };
     /// let len = |src, dst, size| Arrays::new(src, dst, size, &caches).unwrap().len;
     /// assert_eq!(len(DType::F32, DType::I32, Size::L2), 65_536); // 256 KiB on either side
@@ -262,11 +261,11 @@ impl Plan {
         let src = arrays().map(|a| a.src_bytes.max(a.copied_bytes())).max().unwrap_or(0);
         let dst = arrays().map(|a| a.dst_bytes.max(a.copied_bytes())).max().unwrap_or(0);
         let needed = src as u64 + dst as u64;
-        let memory = || Error::Memory { needed };
-        if machine::available_memory().is_some_and(|available| needed > available) {
-            return Err(memory());
+        let too_large = || Error::Memory { needed };
+        if memory::available().is_some_and(|available| needed > available) {
+            return Err(too_large());
         }
-        let [src, dst] = [src, dst].map(|bytes| Pool::new(bytes).map_err(|_| memory()));
+        let [src, dst] = [src, dst].map(|bytes| Pool::new(bytes).map_err(|_| too_large()));
         Ok(Plan { src: src?, dst: dst?, options, specs, caches })
     }
 
