@@ -414,7 +414,8 @@ impl EncodeE8m0 {
     pub fn cut(&self) -> Option<EncodeE8m0Cut> {
         let EncodeE8m0 { addends, over_from, vanish_below, over, vanish, zero, nan, inf, replaces_negative } = *self;
         let next = over == E8M0_MAX + 1;
-        let special_from = match (inf == [over; 2], nan == over) {
+        let below_zero = if replaces_negative[0] != 0 { replaces_negative[1] } else { over };
+        let special_from = match (inf == [over, below_zero], nan == over) {
             (true, true) => u32::MAX,
             (true, false) => F32_INF + 1,
             (false, _) if inf == [nan; 2] => F32_INF,
