@@ -31,6 +31,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod advice;
 pub mod atomic;
 pub mod error;
 pub mod npy;

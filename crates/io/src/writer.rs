@@ -85,7 +85,7 @@ enum Output {
 }
 
 impl Writer {
-    /// Starts a container and writes its header.
+    /// Starts a container: reserves its space and writes its header.
     ///
     /// `tensors` stand in the data order of their source; [`order`](Writer::order) says in which order their data is to
     /// be written. For tensors that have no source sort them by [`safetensors::canonical_order`] first. `metadata` is
@@ -95,7 +95,7 @@ impl Writer {
     ///
     /// # Errors
     /// [`Error::NoForm`], [`Error::Refused`], [`Error::NotOneTensor`], [`Error::HeaderTooLong`], and those of
-    /// [`OutputFile::create`].
+    /// [`OutputFile::create`] and [`OutputFile::reserve`].
     pub fn create(
         path: &Path,
         kind: Kind,
@@ -115,6 +115,8 @@ impl Writer {
             Kind::Npz => Vec::new(),
         };
         let mut file = OutputFile::create(path, existing)?;
+        // An archive takes a little more: names, checksums and the directory.
+        file.reserve((header.len() as u64).saturating_add(total_bytes))?;
         file.write_all(&header).map_err(Error::io(path, "writing the header"))?;
         let output = match kind {
             Kind::Safetensors | Kind::Npy => Output::Plain(file),
