@@ -47,5 +47,5 @@ pub use atomic::{Existing, OutputFile, follow};
 pub use error::{Class, Error, Shown};
 pub use reader::TensorReader;
 pub use source::Source;
-pub use tensor::{Kind, Tensor, layout_for};
+pub use tensor::{Kind, NoForm, Tensor, layout_for};
 pub use writer::{Refusal, Writer, check_output};
