@@ -1,8 +1,8 @@
 """Converts files of gigabytes and checks time, processor time, memory and start-up.
 
-    python tests/acceptance/large.py [--binary FILE] [--work DIR] [--runs 3] [--only start,memory,race,scaling] [--mib-per-gib 1024]
+    python tests/acceptance/large.py [--binary FILE] [--work DIR] [--runs 3] [--only PART,..] [--mib-per-gib 1024]
 
-Outside CI: it needs 11 GiB of disk, memory for a page cache of 12 GiB, a quiet machine, Linux (`/proc`), Python 3.11 or
+Outside CI: it needs 19 GiB of disk, memory for a page cache of 12 GiB, a quiet machine, Linux (`/proc`), Python 3.11 or
 later and NumPy. The sources are made here: f32 weights, normally distributed, in tensors from a few KiB to a quarter of
 the file. Checked, with the counts of the report on, as they are by default:
 
@@ -12,21 +12,21 @@ the file. Checked, with the counts of the report on, as they are by default:
 - race: the same conversion takes at most 1.1 times as long as `cp` followed by `sync FILE` of the larger of source and
   result: best of 3 each, alternating, the source in the page cache, nothing else waiting to be written;
 - scaling: processor time per GiB of source, user and system together, differs by at most 10 % among 1, 2 and 4 GiB to
-  bf16, and between 1 and 8 GiB to f8e4m3fn: best of 3 each.
+  bf16, and between 1 and 8 GiB to f8e4m3fn: best of 3 each. Parts `scaling-bf16` and `scaling-f8e4m3fn`.
 
-Prints tables; exit code 1 if a limit is missed. `--lock FILE` takes an exclusive flock of that file around each timed
-run, for machines whose other work takes it too. `--mib-per-gib 64` makes every file 16 times smaller, to try the script.
+Prints tables; exit code 1 if a limit is missed. With `--keep` the sources stay in --work and are used again: the parts
+can then be run one by one, each within a minute or two. `--mib-per-gib 64` makes every
+file 16 times smaller, to try the script.
 Not here: results (minilm.py, tests/python), kills (kill.py).
 """
 
 import argparse
 import contextlib
-import fcntl
+import functools
 import json
 import os
 import statistics
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,7 +45,7 @@ RACE_GIB, RACE_TO = 4, "bf16"
 TAKEN_GIB = 4
 # Shares of a file, in 4096ths: embeddings, projections, norms. The last tensor takes what is left.
 SHARES = [1024, 512, 512, 256, 256, 256, 64, 64, 16, 1]
-PARTS = ["start", "memory", "race", "scaling"]
+PARTS = ["start", "memory", "race"] + [f"scaling-{to}" for to in SCALING]
 
 
 def write_source(path: Path, data_bytes: int) -> None:
@@ -92,38 +92,38 @@ def take_memory(size: int) -> None:
 class Bench:
     """The program, a folder, and what was missed so far."""
 
-    def __init__(self, binary: Path, folder: Path, runs: int, mib_per_gib: int, lock: Path | None):
-        self.binary, self.folder, self.runs, self.mib_per_gib, self.lock = binary, folder, runs, mib_per_gib, lock
+    def __init__(self, binary: Path, folder: Path, runs: int, mib_per_gib: int):
+        self.binary, self.folder, self.runs, self.mib_per_gib = binary, folder, runs, mib_per_gib
         self.missed = False
 
     @contextlib.contextmanager
-    def source(self, gib: int) -> Iterator[Path]:
-        path = self.folder / f"{gib}gib.safetensors"
-        write_source(path, gib * self.mib_per_gib * MIB)
+    def sources(self, sizes: set[int], keep: bool) -> Iterator[None]:
+        """Makes the files that are missing."""
+        for gib in sizes:
+            if not self.source(gib).exists():
+                unfinished = self.source(gib).with_suffix(".unfinished")
+                write_source(unfinished, gib * self.mib_per_gib * MIB)
+                unfinished.rename(self.source(gib))
         try:
-            yield path
-        finally:
-            path.unlink()
-
-    @contextlib.contextmanager
-    def alone(self) -> Iterator[None]:
-        with contextlib.ExitStack() as stack:
-            if self.lock:
-                fcntl.flock(stack.enter_context(open(self.lock, "a")), fcntl.LOCK_EX)
             yield
+        finally:
+            for gib in () if keep else sizes:
+                self.source(gib).unlink()
+
+    def source(self, gib: int) -> Path:
+        return self.folder / f"large-{gib * self.mib_per_gib}mib.safetensors"
 
     def timed(self, source: Path, result: Path, *commands) -> list[Seconds]:
         """Each of the commands, which make the result from the source; the result is removed."""
-        with self.alone():
-            read_through(source)
-            os.sync()
-            take_memory(min(source.stat().st_size, TAKEN_GIB << 30))
-            taken = [seconds(command) for command in commands]
+        read_through(source)
+        os.sync()
+        take_memory(min(source.stat().st_size, TAKEN_GIB << 30))
+        taken = [seconds(command) for command in commands]
         result.unlink()
         return taken
 
     def conversion(self, source: Path, to: str) -> tuple[list, Path]:
-        result = self.folder / f"{to}.safetensors"
+        result = self.folder / f"large-{to}.safetensors"
         limited = ["--max-memory", f"{MAX_MEMORY_MIB}MiB", "--quiet"]
         return [self.binary, "convert", source, result, "--to", to, *limited], result
 
@@ -136,20 +136,19 @@ class Bench:
         return "ok" if good else "MISSED"
 
     def start(self) -> None:
-        with self.alone():
-            times = [seconds([self.binary, "formats", "f4e2m1"]).wall * 1e3 for _ in range(20)]
+        times = [seconds([self.binary, "formats", "f4e2m1"]).wall * 1e3 for _ in range(20)]
         median = statistics.median(times)
         print(f"start: {median:.1f} ms, limit {START_LIMIT_MS} ms: {self.verdict(median <= START_LIMIT_MS)}")
 
-    def memory(self, source: Path) -> None:
-        command, result = self.conversion(source, RACE_TO)
+    def memory(self) -> None:
+        command, result = self.conversion(self.source(RACE_GIB), RACE_TO)
         memory = (peak_kib(*command) - idle_kib(self.binary)) / 1024
         result.unlink()
         verdict = self.verdict(memory <= MEMORY_LIMIT_MIB)
-        print(f"memory: {memory:.1f} MiB with --max-memory {MAX_MEMORY_MIB}MiB, limit {MEMORY_LIMIT_MIB} MiB: {verdict}")
+        print(f"memory: {memory:.1f} MiB with --max-memory {MAX_MEMORY_MIB}MiB, limit {MEMORY_LIMIT_MIB}: {verdict}")
 
-    def race(self, source: Path) -> None:
-        copy = self.folder / "copy.bin"
+    def race(self) -> None:
+        source, copy = self.source(RACE_GIB), self.folder / "large-copy.bin"
         copies, conversions = [], []
         for _ in range(self.runs):
             copies.append(self.timed(source, copy, ["cp", source, copy], ["sync", copy]))
@@ -161,18 +160,21 @@ class Bench:
         verdict = self.verdict(ours.wall <= RACE_LIMIT * theirs)
         print(f"race: {ours.wall / theirs:.2f} times cp and sync, limit {RACE_LIMIT}: {verdict}")
 
-    def scaling(self, costs: dict[tuple[str, int], Seconds]) -> None:
-        rows = []
-        for (to, gib), cost in costs.items():
-            data_gib = gib * self.mib_per_gib / 1024
-            per_gib = {"cpu s/GiB": f"{cost.processor / data_gib:.3f}"}
-            rows.append({"scaling": f"f32 -> {to}", "GiB": f"{data_gib:g}"} | columns(cost) | per_gib)
+    def scaling(self, to: str) -> None:
+        runs = {gib: [] for gib in SCALING[to]}
+        for _ in range(self.runs):
+            for gib, each in runs.items():
+                each.append(self.convert(self.source(gib), to))
+        rows, per_gib = [], []
+        for gib, each in runs.items():
+            cost, data_gib = min(each, key=lambda run: run.processor), gib * self.mib_per_gib / 1024
+            per_gib.append(cost.processor / data_gib)
+            size = {"scaling": f"f32 -> {to}", "GiB": f"{data_gib:g}"}
+            rows.append(size | columns(cost) | {"cpu s/GiB": f"{per_gib[-1]:.3f}"})
         print_table(rows, {"scaling"})
-        for to in SCALING:
-            each = [cost.processor / gib for (type_name, gib), cost in costs.items() if type_name == to]
-            spread = max(each) / min(each)
-            verdict = self.verdict(spread <= SCALING_LIMIT)
-            print(f"scaling: to {to} {spread:.2f} between sizes, limit {SCALING_LIMIT:.2f}: {verdict}")
+        spread = max(per_gib) / min(per_gib)
+        verdict = self.verdict(spread <= SCALING_LIMIT)
+        print(f"scaling: {spread:.2f} between sizes, limit {SCALING_LIMIT:.2f}: {verdict}")
 
 
 def columns(spent: Seconds) -> dict[str, str]:
@@ -184,31 +186,20 @@ def main() -> int:
     add_binary(parser)
     parser.add_argument("--work", type=Path, default=TARGET, help="disk to write to; default the target folder")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--only", type=lambda text: text.split(","), default=PARTS, help="parts, separated by commas")
+    parser.add_argument("--only", type=lambda text: text.split(","), default=PARTS, help=",".join(PARTS))
     parser.add_argument("--mib-per-gib", type=int, default=1024, help="less than 1024 makes every file smaller")
-    parser.add_argument("--lock", type=Path, default=None, help="file to flock during each timed run")
+    parser.add_argument("--keep", action="store_true", help="keep the sources for the next run")
     args = parser.parse_args()
 
-    warn_if_busy()
-    parts, costs = set(args.only), {}
-    with tempfile.TemporaryDirectory(dir=args.work) as folder:
-        bench = Bench(args.binary, Path(folder), args.runs, args.mib_per_gib, args.lock)
-        if "start" in parts:
-            bench.start()
-        sizes = {gib for each in SCALING.values() for gib in each} if "scaling" in parts else set()
-        # One source at a time: disk and page cache are for this one.
-        for gib in sorted(sizes | ({RACE_GIB} if parts & {"memory", "race"} else set())):
-            with bench.source(gib) as source:
-                if gib == RACE_GIB and "memory" in parts:
-                    bench.memory(source)
-                if gib == RACE_GIB and "race" in parts:
-                    bench.race(source)
-                for to in SCALING if gib in sizes else ():
-                    if gib in SCALING[to]:
-                        runs = [bench.convert(source, to) for _ in range(args.runs)]
-                        costs[to, gib] = min(runs, key=lambda run: run.processor)
-        if costs:
-            bench.scaling(costs)
+    # What each part does and the sizes of its sources.
+    bench = Bench(args.binary, args.work, args.runs, args.mib_per_gib)
+    parts = {"start": (bench.start, ()), "memory": (bench.memory, (RACE_GIB,)), "race": (bench.race, (RACE_GIB,))}
+    parts |= {f"scaling-{to}": (functools.partial(bench.scaling, to), sizes) for to, sizes in SCALING.items()}
+    chosen = [parts[name] for name in args.only]
+    with bench.sources({gib for _, sizes in chosen for gib in sizes}, args.keep):
+        warn_if_busy()
+        for measure, _ in chosen:
+            measure()
     return 1 if bench.missed else 0
 
 

@@ -32,7 +32,19 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import safetensors
-from processes import MIB, ROOT, TARGET, Seconds, add_binary, idle_kib, peak_kib, print_table, run, seconds, warn_if_busy
+from processes import (
+    MIB,
+    ROOT,
+    TARGET,
+    Seconds,
+    add_binary,
+    idle_kib,
+    peak_kib,
+    print_table,
+    run,
+    seconds,
+    warn_if_busy,
+)
 
 sys.path.insert(0, str(ROOT / "testdata"))
 import cut_minilm  # noqa: E402
