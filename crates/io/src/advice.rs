@@ -1,5 +1,5 @@
-//! What the system is told about a file beforehand: the space that it will take, that it is read from front to back, that
-//! what was written may go to the disk.
+//! What the system is told about a file: the space that it will take, that it is read from front to back, which of its
+//! pages need not stay in memory.
 //!
 //! Advice changes when things happen and never what happens, so a system that does not take it is no error. The exception
 //! is space that cannot be had, which would be an error later.
@@ -25,12 +25,13 @@ pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// Starts writing a range to the disk, without waiting for it.
+/// A range need not stay in the system's memory: pages that are not on the disk yet are sent there, without waiting for
+/// them, and stay; pages that are on the disk go.
 ///
-/// Dropping pages from the cache is what the advice is named after; pages that are not on the disk yet it sends there and
-/// keeps. `sync_file_range`, which says the same by its name, has no safe form.
+/// So the first call for a range starts writing it, as `sync_file_range` does, which has no safe form; a later one makes
+/// room.
 #[cfg(target_os = "linux")]
-pub(crate) fn start_writing(file: &File, range: Range<u64>) {
+pub(crate) fn release(file: &File, range: Range<u64>) {
     use rustix::fs::{Advice, fadvise};
     if let Some(len) = std::num::NonZeroU64::new(range.end.saturating_sub(range.start)) {
         fadvise(file, range.start, Some(len), Advice::DontNeed).ok();
@@ -50,7 +51,7 @@ pub(crate) fn reserve(_: &File, _: u64) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn start_writing(_: &File, _: Range<u64>) {}
+pub(crate) fn release(_: &File, _: Range<u64>) {}
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn read_in_order(_: &File) {}

@@ -160,8 +160,8 @@ impl Seek for OutputFile {
     }
 }
 
-/// A temporary file whose data starts on its way to the disk while more is being written, so that the fsync at the end
-/// finds little left to do.
+/// A temporary file whose data goes to the disk while more is being written, so that the fsync at the end finds little
+/// left to do, and whose pages in the system's memory are used again and again instead of one for each page of the file.
 #[derive(Debug)]
 struct Draining {
     file: NamedTempFile,
@@ -174,6 +174,9 @@ impl Draining {
     /// Bytes that are sent together: many requests to a disk, and little next to what it takes in a second. Whole pages,
     /// because a page that is on its way is better not written to.
     const STEP: u64 = 8 << 20;
+    /// Bytes that stay in memory: the newest ones, which a disk may need this long to take. Files up to this length stay
+    /// as a whole.
+    const KEPT: u64 = 64 << 20;
 
     fn new(file: NamedTempFile) -> Draining {
         Draining { file, position: 0, sent: 0 }
@@ -186,7 +189,9 @@ impl Write for Draining {
         self.position += written as u64;
         let whole = self.position / Draining::STEP * Draining::STEP;
         if whole > self.sent {
-            advice::start_writing(self.file.as_file(), self.sent..whole);
+            let kept_from = |end: u64| end.saturating_sub(Draining::KEPT);
+            advice::release(self.file.as_file(), self.sent..whole);
+            advice::release(self.file.as_file(), kept_from(self.sent)..kept_from(whole));
             self.sent = whole;
         }
         Ok(written)
