@@ -12,7 +12,8 @@ the file. Checked, with the counts of the report on, as they are by default:
 - race: the same conversion takes at most 1.1 times as long as `cp` followed by `sync FILE` of the larger of source and
   result: best of 3 each, alternating, the source in the page cache, nothing else waiting to be written;
 - scaling: processor time per GiB of source, user and system together, differs by at most 10 % among 1, 2 and 4 GiB to
-  bf16, and between 1 and 8 GiB to f8e4m3fn: best of 3 each. Parts `scaling-bf16` and `scaling-f8e4m3fn`.
+  bf16, and between 1 and 8 GiB to f8e4m3fn: best of 3 each. A small file is converted as often as makes the largest,
+  so that what else happens on the machine falls on all sizes alike. Parts `scaling-bf16` and `scaling-f8e4m3fn`.
 
 Prints tables; exit code 1 if a limit is missed. With `--keep` the sources stay in --work and are used again: the parts
 can then be run one by one, each within a minute or two. `--mib-per-gib 64` makes every
@@ -28,6 +29,7 @@ import os
 import statistics
 import sys
 from collections.abc import Iterator
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
@@ -41,8 +43,6 @@ START_LIMIT_MS = 10
 # What is converted at which size, in GiB.
 SCALING = {"bf16": (1, 2, 4), "f8e4m3fn": (1, 8)}
 RACE_GIB, RACE_TO = 4, "bf16"
-# Memory that is got ready before each run: as much as the largest copy or result.
-TAKEN_GIB = 4
 # Shares of a file, in 4096ths: embeddings, projections, norms. The last tensor takes what is left.
 SHARES = [1024, 512, 512, 256, 256, 256, 64, 64, 16, 1]
 PARTS = ["start", "memory", "race"] + [f"scaling-{to}" for to in SCALING]
@@ -83,12 +83,6 @@ def read_through(path: Path) -> None:
             pass
 
 
-def take_memory(size: int) -> None:
-    """Has the system hold this much free memory of its own: a virtual machine may have given it back to its host, and
-    asking for it again would count as the next command's time."""
-    np.ones(size // 8)
-
-
 class Bench:
     """The program, a folder, and what was missed so far."""
 
@@ -117,7 +111,6 @@ class Bench:
         """Each of the commands, which make the result from the source; the result is removed."""
         read_through(source)
         os.sync()
-        take_memory(min(source.stat().st_size, TAKEN_GIB << 30))
         taken = [seconds(command) for command in commands]
         result.unlink()
         return taken
@@ -164,7 +157,9 @@ class Bench:
         runs = {gib: [] for gib in SCALING[to]}
         for _ in range(self.runs):
             for gib, each in runs.items():
-                each.append(self.convert(self.source(gib), to))
+                times = max(runs) // gib
+                spent = [self.convert(self.source(gib), to) for _ in range(times)]
+                each.append(Seconds(*(sum(part) / times for part in zip(*map(astuple, spent), strict=True))))
         rows, per_gib = [], []
         for gib, each in runs.items():
             cost, data_gib = min(each, key=lambda run: run.processor), gib * self.mib_per_gib / 1024
