@@ -297,9 +297,10 @@ impl Planner<'_> {
             _ => self.nearest_in::<u32>(numbers),
         });
         Some(by_nearest.unwrap_or_else(|| match bytes {
-            1 => self.stage(EncodeAny::<u8>(encoder, Of)),
-            2 => self.stage(EncodeAny::<u16>(encoder, Of)),
-            _ => self.stage(EncodeAny::<u32>(encoder, Of)),
+            1 if encoder.replaces_negative() => self.stage(EncodeAny::<u8, true>(encoder, Of)),
+            1 => self.stage(EncodeAny::<u8, false>(encoder, Of)),
+            2 => self.stage(EncodeAny::<u16, false>(encoder, Of)),
+            _ => self.stage(EncodeAny::<u32, false>(encoder, Of)),
         }))
     }
 

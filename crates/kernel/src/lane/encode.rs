@@ -67,8 +67,6 @@ pub(crate) struct Encoder {
     max_code: u32,
     /// What a negative value becomes in an unsigned format whose policy does not convert its magnitude.
     negative: Option<u32>,
-    /// 1 if there is such a code, and the code.
-    replaces_negative: [u32; 2],
     increments: Increments,
     /// Position of the code in its storage (13 for tf32).
     place: u32,
@@ -122,7 +120,6 @@ impl Encoder {
             base: (128 - f.bias) as u32,
             max_code: max,
             negative,
-            replaces_negative: [negative.is_some() as u32, negative.unwrap_or(0)],
             increments: Increments::new(policy.to_float),
             place: dst.storage_bits().unwrap_or(0).saturating_sub(f.bits()) * (dst == DType::Tf32) as u32,
         })
@@ -168,6 +165,11 @@ impl Encoder {
             payload_mask: self.payload_mask,
             place: self.place,
         })
+    }
+
+    /// Whether a negative value has a code of its own: in an unsigned format whose policy does not convert magnitudes.
+    pub fn replaces_negative(&self) -> bool {
+        self.negative.is_some()
     }
 
     /// Whether overflow and Inf become f16's Inf and NaN the quiet one, as its instruction makes them.
@@ -284,11 +286,11 @@ impl<const SHAPE: u8> Lane for EncodeF16<SHAPE> {
     }
 }
 
-/// Any rounding and any policy that has an [`Encoder`], §4.5.
+/// Any rounding and any policy that has an [`Encoder`], §4.5. `NEGATIVE`: [`Encoder::replaces_negative`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EncodeAny<D>(pub Encoder, pub PhantomData<D>);
+pub(crate) struct EncodeAny<D, const NEGATIVE: bool>(pub Encoder, pub PhantomData<D>);
 
-impl<D: Slot> Lane for EncodeAny<D> {
+impl<D: Slot, const NEGATIVE: bool> Lane for EncodeAny<D, NEGATIVE> {
     type Src = u32;
     type Dst = D;
     #[inline(always)]
@@ -304,8 +306,9 @@ impl<D: Slot> Lane for EncodeAny<D> {
         let code = floor.wrapping_add(p.increments.of_u32(neg & p.signed, floor & 1, rest, 1 << (s - 1)));
         let sign = if p.zero_sign != 0 || code != 0 { (neg & p.signed) << p.sign_pos } else { 0 };
         let mut r = if code > p.max_code { by_sign(p.over) } else { code | sign };
-        let [replaces, negative] = p.replaces_negative;
-        r = if neg & replaces & (abs != 0) as u32 != 0 { negative } else { r };
+        if NEGATIVE {
+            r = if neg != 0 && abs != 0 { p.negative.unwrap_or(r) } else { r };
+        }
         r = if abs == F32_INF { by_sign(p.inf) } else { r };
         let payload = (abs >> p.shift) & p.payload_mask;
         r = if abs > F32_INF { by_sign(p.nan) | payload } else { r };

@@ -63,42 +63,52 @@ pub(crate) fn stage(
     dst_bytes: usize,
     f16: bool,
 ) -> Option<Box<dyn Stage>> {
-    macro_rules! sources {
-        ($($name:ident)*) => {
+    // What is clamped or reduced on its way into the hub goes to destinations of a smaller range than f32's, what is not
+    // to those of the same range; what is exact, to both.
+    macro_rules! to {
+        ($function:ident: $($name:ident)*) => {
             match source {
-                $(source::$name => of::<{ source::$name }>(token, numbers, dst_bytes, f16),)*
+                $(source::$name => $function::<{ source::$name }>(token, numbers, dst_bytes, f16),)*
                 _ => None,
             }
         };
     }
-    sources!(F32 BF16 F16 I16 U16 F64 F64_REDUCED I32_CLAMPED U32_CLAMPED I32_ODD U32_ODD I64_CLAMPED U64_CLAMPED I64_ODD U64_ODD)
+    let narrow = to!(narrow: F32 BF16 F16 I16 U16 F64_REDUCED I32_CLAMPED U32_CLAMPED I64_CLAMPED U64_CLAMPED);
+    narrow.or_else(|| to!(upper_bits: F32 BF16 F16 I16 U16 F64 I32_ODD U32_ODD I64_ODD U64_ODD))
 }
 
-fn of<const SOURCE: u8>(token: Avx512, numbers: Nearest, dst_bytes: usize, f16: bool) -> Option<Box<dyn Stage>> {
+/// To f16 and to 8 bits.
+fn narrow<const SOURCE: u8>(token: Avx512, numbers: Nearest, dst_bytes: usize, f16: bool) -> Option<Box<dyn Stage>> {
     const PLAIN: u8 = shape::SUBNORMALS | shape::NEGATIVE_ZERO;
     const SPECIAL: u8 = PLAIN | shape::SPECIAL | shape::PAYLOAD;
     const UNSIGNED: u8 = shape::SUBNORMALS;
     const UNSIGNED_SPECIAL: u8 = UNSIGNED | shape::SPECIAL | shape::PAYLOAD;
-    const UPPER: u8 = shape::NEGATIVE_ZERO | shape::SPECIAL | shape::PAYLOAD | shape::UPPER_BITS;
     macro_rules! fused {
         ($shape:expr, $bytes:literal) => {
             Some(Box::new(Fused::<SOURCE, { $shape }, $bytes> { numbers, _token: token }))
         };
     }
-    // A shape that does more than is asked for serves as well: its mask is zero then.
-    let payload = if numbers.shape & shape::SPECIAL != 0 { shape::PAYLOAD } else { 0 };
-    match (dst_bytes, numbers.shape | payload) {
-        (2, PLAIN | SPECIAL) if f16 && numbers.shape & shape::PAYLOAD != 0 => {
-            fused!(F16_INSTRUCTION | shape::PAYLOAD, 2)
-        }
-        (2, PLAIN | SPECIAL) if f16 => fused!(F16_INSTRUCTION, 2),
-        (2, UPPER) => fused!(UPPER, 2),
+    match (dst_bytes, serving(numbers.shape)) {
+        (2, SPECIAL) if f16 && numbers.shape & shape::PAYLOAD != 0 => fused!(F16_INSTRUCTION | shape::PAYLOAD, 2),
+        (2, SPECIAL) if f16 => fused!(F16_INSTRUCTION, 2),
         (1, PLAIN) => fused!(PLAIN, 1),
         (1, SPECIAL) => fused!(SPECIAL, 1),
         (1, UNSIGNED) => fused!(UNSIGNED, 1),
         (1, UNSIGNED_SPECIAL) => fused!(UNSIGNED_SPECIAL, 1),
         _ => None,
     }
+}
+
+/// To bf16.
+fn upper_bits<const SOURCE: u8>(token: Avx512, numbers: Nearest, dst_bytes: usize, _: bool) -> Option<Box<dyn Stage>> {
+    const UPPER: u8 = shape::NEGATIVE_ZERO | shape::SPECIAL | shape::PAYLOAD | shape::UPPER_BITS;
+    let fits = (dst_bytes, serving(numbers.shape)) == (2, UPPER);
+    fits.then(|| Box::new(Fused::<SOURCE, UPPER, 2> { numbers, _token: token }) as Box<dyn Stage>)
+}
+
+/// A shape that does what is asked for: one that takes a payload serves where the mask is zero as well.
+const fn serving(shape: u8) -> u8 {
+    if shape & shape::SPECIAL != 0 { shape | shape::PAYLOAD } else { shape }
 }
 
 impl<const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage for Fused<SOURCE, SHAPE, BYTES> {
@@ -216,14 +226,21 @@ fn load_hub<const SOURCE: u8>(bytes: &[u8]) -> __m512i {
         _ => {
             let (low, rest) = bytes.split_first_chunk().expect("16 elements");
             let high = rest.first_chunk().expect("16 elements");
-            if matches!(SOURCE, source::F64 | source::F64_REDUCED)
-                && let Some(hub) = ordinary_f64(SOURCE == source::F64_REDUCED, load(low), load(high))
-            {
-                return hub;
+            if matches!(SOURCE, source::F64 | source::F64_REDUCED) {
+                let ordinary = ordinary_f64(SOURCE == source::F64_REDUCED, load(low), load(high));
+                return ordinary.unwrap_or_else(|| any_f64::<SOURCE>(low, high));
             }
             _mm512_inserti64x4::<1>(_mm512_castsi256_si512(eight::<SOURCE>(low)), eight::<SOURCE>(high))
         }
     }
+}
+
+/// What [`ordinary_f64`] leaves: out of the way, so that the loop stays one.
+#[cold]
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+fn any_f64<const SOURCE: u8>(low: &[u8; 64], high: &[u8; 64]) -> __m512i {
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(eight::<SOURCE>(low)), eight::<SOURCE>(high))
 }
 
 /// Magnitudes above it overflow in every destination that is clamped to.
