@@ -3,7 +3,7 @@
 use crate::buf::{Codes, CodesMut};
 use crate::caches::Caches;
 use crate::level::Level;
-use crate::measure::{Counts, Measure, Tiles};
+use crate::measure::{Counts, Measure, Tiles, environment};
 use crate::plan::{PlanError, Route, plan};
 use crate::stage::{Pipeline, Refusal, Scratch, Stores, slot_bytes};
 use rayon::prelude::*;
@@ -255,9 +255,11 @@ impl Caster {
                 Counts { elements: len as u64, ..Counts::default() }
             });
         };
-        let mut block = measure.block(src.0, dst.0, work.tiles.get_or_insert_with(Tiles::new));
-        self.pipeline.run(src, dst, len, stores, &mut work.scratch, Some(&mut |n, s, d| block.tile(n, s, d)))?;
-        Ok(block.finish())
+        environment::default(|| {
+            let mut block = measure.block(src.0, dst.0, work.tiles.get_or_insert_with(Tiles::new));
+            self.pipeline.run(src, dst, len, stores, &mut work.scratch, Some(&mut |n, s, d| block.tile(n, s, d)))?;
+            Ok(block.finish())
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::plan::overflow_from;
 use truecast_core::exact::decode;
-use truecast_core::policy::{Edge, IntOverflow};
+use truecast_core::policy::{Edge, IntOverflow, NanRule, Overflow, Subnormals};
 use truecast_core::{CastSpec, DType, Exact, Kind};
 
 /// Numbers that decide the counts.
@@ -37,6 +37,9 @@ pub(super) struct Open {
     pub below: f64,
     pub overflow: bool,
     pub fraction: bool,
+    /// Some property of finite values within the destination's range.
+    pub ordinary: bool,
+    /// Any property.
     pub any: bool,
 }
 
@@ -103,18 +106,39 @@ impl Limits {
             below: if leaves(Edge::Underflow) && is_zeroless(*dst) { as_f64(*dst, 0) } else { 0.0 },
             overflow: leaves(Edge::Overflow),
             fraction: leaves(Edge::Fraction),
-            any: false,
+            ..Open::default()
         };
-        let any = open.nan || open.infinite || open.negative || open.negative_zero || open.zero || open.below > 0.0;
-        let any = any || open.overflow || open.fraction;
+        let ordinary = open.negative || open.negative_zero || open.zero || open.below > 0.0 || open.fraction;
+        let any = ordinary || open.nan || open.infinite || open.overflow;
         Limits {
             over: [overflow_from(*dst, policy, false), overflow_from(*dst, policy, true)],
             between_integers: integer(src) && integer(dst),
             wraps: integer(dst) && policy.int_overflow == IntOverflow::Wrap,
             saturates: integer(dst) && policy.int_overflow == IntOverflow::Saturate,
-            open: Open { any, ..open },
+            open: Open { ordinary, any, ..open },
             ..Limits::of_type(*dst)
         }
+    }
+}
+
+/// Every value of the source is one of the destination and stays what it is: a NaN a NaN, an infinity that infinity, a
+/// zero that zero. `false` if that is not known.
+pub(super) fn keeps_values(spec: &CastSpec) -> bool {
+    let CastSpec { src, dst, policy, .. } = spec;
+    match (src.kind(), dst.kind()) {
+        (Kind::Float(s), Kind::Float(d)) => {
+            s.embeds_in(&d)
+                && (d.has_zero || !s.has_zero)
+                && (d.has_negative_zero() || !s.has_negative_zero())
+                && (s.inf_code().is_none() || (d.inf_code().is_some() && policy.inf == Overflow::Nonfinite))
+                && (s.nan_code().is_none() || (d.nan_code().is_some() && policy.nan != NanRule::Error))
+                && policy.subnormals == Subnormals::Keep
+        }
+        (Kind::Int(s), Kind::Float(d)) => {
+            s.bits as u32 <= d.precision() && d.emax() > s.bits as i32 && d.signed && d.has_zero
+        }
+        (Kind::Int(s), Kind::Int(d)) => d.min() <= s.min() && s.max() <= d.max(),
+        _ => false,
     }
 }
 

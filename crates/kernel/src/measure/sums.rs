@@ -1,43 +1,82 @@
-//! The first pass over a tile: errors, sums, and which of the further ones (`details`) are needed.
+//! The first pass over a tile: errors, sums, and what tells whether the further ones (`details`) are needed.
+//!
+//! Terminology: `x` source value, `y` the value that stands for it, `e = y - x` the error. A row is 16 elements, one for
+//! each lane.
+//!
+//! An *ordinary* tile has finite values only. Every pair takes part then and no lane needs a mask, which is how a tile is
+//! tried first: its sums tell afterwards whether a value was NaN or infinite, and if so it is taken again with masks.
 
-use super::limits::Limits;
 use super::values::{Value, finite};
-use crate::level::Task;
-use crate::slot::Slot;
+use crate::level::{Level, Task};
+#[cfg(target_arch = "x86_64")]
+use crate::x86;
 
 /// A tile of source values and results.
 #[derive(Clone, Copy)]
-pub(super) struct Pairs<'a, V: Value> {
-    pub x: &'a [V::Bytes],
-    pub y: &'a [V::Bytes],
+pub(super) struct Pairs<'a, X: Value, Y: Value> {
+    pub x: &'a [X::Bytes],
+    pub y: &'a [Y::Bytes],
     /// Residuals of both, if there are any.
     pub residuals: Option<[&'a [[u8; 8]]; 2]>,
 }
 
-impl<V: Value> Pairs<'_, V> {
-    /// `y - x`, 0 where one of them is not finite.
+impl<X: Value, Y: Value> Pairs<'_, X, Y> {
+    /// `e`, 0 where a value is not finite.
     #[inline(always)]
-    pub fn error(&self, i: usize) -> f64 {
-        let (x, y) = (V::load(self.x[i]).value(), V::load(self.y[i]).value());
-        let residual = self.residuals.map_or(0.0, |[x, y]| difference(y[i], x[i]));
-        if finite(x) && finite(y) { (y - x) + residual } else { 0.0 }
+    fn error(&self, i: usize) -> f64 {
+        let (x, y) = (X::value(self.x[i]), Y::value(self.y[i]));
+        let residual = self.residuals.map_or(0.0, |[x, y]| u64::value(y[i]) - u64::value(x[i]));
+        if finite(x) & finite(y) { (y - x) + residual } else { 0.0 }
+    }
+
+    fn slice(&self, first: usize, end: usize) -> Self {
+        Pairs {
+            x: &self.x[first..end],
+            y: &self.y[first..end],
+            residuals: self.residuals.map(|both| both.map(|r| &r[first..end])),
+        }
     }
 }
 
-#[inline(always)]
-fn difference(a: [u8; 8], b: [u8; 8]) -> f64 {
-    u64::load(a).value() - u64::load(b).value()
+/// Finds the first element with an error of this magnitude.
+pub(super) struct Find<'a, X: Value, Y: Value> {
+    pub pairs: Pairs<'a, X, Y>,
+    pub magnitude: f64,
 }
 
-/// Accumulators of a block, one of 16 lanes for each element index modulo 16.
+impl<X: Value, Y: Value> Task for Find<'_, X, Y> {
+    type Output = Option<usize>;
+    #[inline(always)]
+    fn run(self) -> Option<usize> {
+        let Find { pairs, magnitude } = self;
+        // A row at a time without a branch, then the element.
+        let mut row = 0;
+        if pairs.residuals.is_none() {
+            let (xs, ys) = (pairs.x.as_chunks::<16>().0, pairs.y.as_chunks::<16>().0);
+            for (x, y) in xs.iter().zip(ys) {
+                let mut found = false;
+                for l in 0..16 {
+                    found |= (Y::value(y[l]) - X::value(x[l])).abs() == magnitude;
+                }
+                if found {
+                    break;
+                }
+                row += 1;
+            }
+        }
+        // What is not finite has no such difference, since `magnitude` is finite: it is found in its row or not at all.
+        (row * 16..pairs.x.len()).find(|&i| pairs.error(i).abs() == magnitude)
+    }
+}
+
+/// Sums of a block, in one of 16 lanes for each element index modulo 16, and the largest relative error.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lanes {
+pub(crate) struct Sums {
     pub noise: [f64; 16],
     pub signal: [f64; 16],
     pub image: [f64; 16],
     pub product: [f64; 16],
-    pub max_rel: [f64; 16],
-    pub finite: [u64; 16],
+    pub max_rel: f64,
 }
 
 /// Lanes are added as a balanced tree: 0+8, 1+9, ..; then +4, +2, +1.
@@ -50,103 +89,265 @@ pub(super) fn tree(mut lanes: [f64; 16]) -> f64 {
     lanes[0]
 }
 
-/// What the pass saw.
+/// A relative error above `max` has an `abs(e)` above this times `abs(x)`, whatever the roundings: only such errors are
+/// divided. A power of two multiplies without rounding and needs no margin, so that the relative error of results that
+/// were flushed to zero, which is 1, is divided once and not every time.
+#[inline(always)]
+pub(crate) fn suspect_above(max: f64) -> f64 {
+    const SURELY_LESS: f64 = 1.0 - 1e-14;
+    if max.to_bits() << 12 == 0 { max } else { max * SURELY_LESS }
+}
+
+/// What a pass saw of a tile besides.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
-    pub exact: u64,
+pub(crate) struct Seen {
+    /// Pairs that take part and differ.
+    pub inexact: u64,
+    /// Largest `abs(e)`.
     pub max_abs: f64,
-    /// Some result is zero or subnormal.
-    pub small: bool,
-    /// Something is NaN, infinite or beyond the destination's range.
-    pub special: bool,
+    /// Smallest `abs(y)`.
+    pub smallest: f64,
+    /// Largest `abs(x)`.
+    pub largest: f64,
 }
 
-pub(super) struct Sums<'a, V: Value> {
-    pub pairs: Pairs<'a, V>,
-    pub limits: &'a Limits,
-    pub lanes: &'a mut Lanes,
+impl Seen {
+    pub const NOTHING: Seen = Seen { inexact: 0, max_abs: 0.0, smallest: f64::INFINITY, largest: 0.0 };
+
+    fn and(self, next: Seen) -> Seen {
+        Seen {
+            inexact: self.inexact + next.inexact,
+            max_abs: self.max_abs.max(next.max_abs),
+            smallest: self.smallest.min(next.smallest),
+            largest: self.largest.max(next.largest),
+        }
+    }
 }
 
-impl<V: Value> Task for Sums<'_, V> {
+impl Sums {
+    /// Adds a tile. If `masked`, only pairs that are both finite take part; else all do, and the answer is `None`, with
+    /// nothing added, if some value may not be finite.
+    pub(super) fn add<X: Value, Y: Value>(
+        &mut self,
+        level: Level,
+        pairs: Pairs<'_, X, Y>,
+        masked: bool,
+    ) -> Option<Seen> {
+        let mut sums = *self;
+        let (done, mut seen) = by_hand(level, &pairs, masked, &mut sums);
+        let pairs = pairs.slice(done, pairs.x.len());
+        if !pairs.x.is_empty() {
+            let sums = &mut sums;
+            seen = seen.and(match masked {
+                false => level.run(Add::<X, Y, false> { pairs, sums }),
+                true => level.run(Add::<X, Y, true> { pairs, sums }),
+            });
+        }
+        self.set(sums, masked).then_some(seen)
+    }
+
+    /// As [`Sums::add`], of values that stand for themselves: only `signal` is added.
+    pub(super) fn add_values<V: Value>(&mut self, level: Level, values: &[V::Bytes], masked: bool) -> Option<Seen> {
+        let mut sums = *self;
+        let (done, mut seen) = values_by_hand::<V>(level, values, masked, &mut sums);
+        let values = &values[done..];
+        if !values.is_empty() {
+            let sums = &mut sums;
+            seen = seen.and(match masked {
+                false => level.run(AddValues::<V, false> { values, sums }),
+                true => level.run(AddValues::<V, true> { values, sums }),
+            });
+        }
+        self.set(sums, masked).then_some(seen)
+    }
+
+    /// Takes the sums of a pass if they can be trusted. Squares of finite f64 values may overflow too: a masked pass
+    /// then shows that nothing was wrong.
+    fn set(&mut self, sums: Sums, masked: bool) -> bool {
+        let trusted = masked || sums.signal.iter().chain(&sums.image).all(|&sum| finite(sum));
+        if trusted {
+            *self = sums;
+        }
+        trusted
+    }
+}
+
+/// The first elements by a kernel written for the level, if there is one, and how many they are.
+fn by_hand<X: Value, Y: Value>(level: Level, pairs: &Pairs<'_, X, Y>, masked: bool, sums: &mut Sums) -> (usize, Seen) {
+    #[cfg(target_arch = "x86_64")]
+    if let (Level::Avx512(token), None) = (level, pairs.residuals) {
+        let (x, y, n) = (X::bytes(pairs.x), Y::bytes(pairs.y), pairs.x.len());
+        return match (X::BYTES, Y::BYTES, masked) {
+            (4, 4, false) => x86::sums::add::<64, 64, false>(token, x, y, n, sums),
+            (4, 4, true) => x86::sums::add::<64, 64, true>(token, x, y, n, sums),
+            (4, _, false) => x86::sums::add::<64, 128, false>(token, x, y, n, sums),
+            (4, _, true) => x86::sums::add::<64, 128, true>(token, x, y, n, sums),
+            (_, 4, false) => x86::sums::add::<128, 64, false>(token, x, y, n, sums),
+            (_, 4, true) => x86::sums::add::<128, 64, true>(token, x, y, n, sums),
+            (.., false) => x86::sums::add::<128, 128, false>(token, x, y, n, sums),
+            (.., true) => x86::sums::add::<128, 128, true>(token, x, y, n, sums),
+        };
+    }
+    let _ = (level, pairs, masked, sums);
+    (0, Seen::NOTHING)
+}
+
+/// As [`by_hand`].
+fn values_by_hand<V: Value>(level: Level, values: &[V::Bytes], masked: bool, sums: &mut Sums) -> (usize, Seen) {
+    #[cfg(target_arch = "x86_64")]
+    if let Level::Avx512(token) = level {
+        let (bytes, n) = (V::bytes(values), values.len());
+        return match (V::BYTES, masked) {
+            (4, false) => x86::sums::add_values::<64, false>(token, bytes, n, sums),
+            (4, true) => x86::sums::add_values::<64, true>(token, bytes, n, sums),
+            (_, false) => x86::sums::add_values::<128, false>(token, bytes, n, sums),
+            (_, true) => x86::sums::add_values::<128, true>(token, bytes, n, sums),
+        };
+    }
+    let _ = (level, values, masked, sums);
+    (0, Seen::NOTHING)
+}
+
+struct AddValues<'a, V: Value, const MASKED: bool> {
+    values: &'a [V::Bytes],
+    sums: &'a mut Sums,
+}
+
+impl<V: Value, const MASKED: bool> Task for AddValues<'_, V, MASKED> {
     type Output = Seen;
     #[inline(always)]
     fn run(self) -> Seen {
-        let Sums { pairs, limits, lanes } = self;
-        let mut row = Row { lanes: *lanes, exact: [0; 16], small: [0; 16], special: [0; 16], max_abs: [0.0; 16] };
-        let [x, y] = [pairs.x, pairs.y].map(|t| t.as_chunks::<16>());
+        let AddValues { values, sums } = self;
+        let (mut signal, mut smallest) = (sums.signal, [V::INFINITY; 16]);
+        let (rows, rest) = values.as_chunks::<16>();
+        for row in rows {
+            add_row::<V, MASKED>(row, &mut signal, &mut smallest);
+        }
+        add_row::<V, MASKED>(rest, &mut signal, &mut smallest);
+        sums.signal = signal;
+        Seen { smallest: least::<V>(&smallest).into(), ..Seen::NOTHING }
+    }
+}
+
+#[inline(always)]
+fn add_row<V: Value, const MASKED: bool>(values: &[V::Bytes], signal: &mut [f64; 16], smallest: &mut [V::Float; 16]) {
+    for l in 0..values.len().min(16) {
+        let (value, magnitude) = (V::value(values[l]), V::magnitude(values[l]));
+        smallest[l] = if magnitude < smallest[l] { magnitude } else { smallest[l] };
+        let value = if !MASKED || finite(value) { value } else { 0.0 };
+        signal[l] += value * value;
+    }
+}
+
+#[inline(always)]
+fn least<V: Value>(magnitudes: &[V::Float; 16]) -> V::Float {
+    magnitudes.iter().fold(V::INFINITY, |a, &b| if b < a { b } else { a })
+}
+
+struct Add<'a, X: Value, Y: Value, const MASKED: bool> {
+    pairs: Pairs<'a, X, Y>,
+    sums: &'a mut Sums,
+}
+
+impl<X: Value, Y: Value, const MASKED: bool> Task for Add<'_, X, Y, MASKED> {
+    type Output = Seen;
+    #[inline(always)]
+    fn run(self) -> Seen {
+        let Add { pairs, sums } = self;
+        let mut rows = Rows::<X, Y>::new(*sums);
+        let ((x, x_rest), (y, y_rest)) = (pairs.x.as_chunks::<16>(), pairs.y.as_chunks::<16>());
         match pairs.residuals {
             None => {
-                for (x, y) in x.0.iter().zip(y.0) {
-                    row.add::<V>(x, y, |_| 0.0, limits);
+                for (x, y) in x.iter().zip(y) {
+                    rows.add::<MASKED>(x, y, None);
                 }
-                row.add::<V>(x.1, y.1, |_| 0.0, limits);
+                rows.add::<MASKED>(x_rest, y_rest, None);
             }
             Some(residuals) => {
-                let [xr, yr] = residuals.map(|t| t.as_chunks::<16>());
-                for (((x, y), xr), yr) in x.0.iter().zip(y.0).zip(xr.0).zip(yr.0) {
-                    row.add::<V>(x, y, |l| difference(yr[l], xr[l]), limits);
+                let [(xr, xr_rest), (yr, yr_rest)] = residuals.map(|t| t.as_chunks::<16>());
+                for (((x, y), xr), yr) in x.iter().zip(y).zip(xr).zip(yr) {
+                    rows.add::<MASKED>(x, y, Some([xr, yr]));
                 }
-                row.add::<V>(x.1, y.1, |l| difference(yr.1[l], xr.1[l]), limits);
+                rows.add::<MASKED>(x_rest, y_rest, Some([xr_rest, yr_rest]));
             }
         }
-        *lanes = row.lanes;
-        Seen {
-            exact: row.exact.iter().sum(),
-            max_abs: row.max_abs.into_iter().fold(0.0, f64::max),
-            small: row.small.iter().any(|&r| r != 0),
-            special: row.special.iter().any(|&r| r != 0),
-        }
+        *sums = rows.sums;
+        rows.seen()
     }
 }
 
-/// The accumulators of a tile. A plain struct rather than a closure: only functions can be forced to be compiled for the
+/// The accumulators of a tile. A plain struct rather than closures: only functions can be forced to be compiled for the
 /// level around them.
-struct Row {
-    lanes: Lanes,
-    exact: [u64; 16],
-    small: [u64; 16],
-    special: [u64; 16],
+struct Rows<X: Value, Y: Value> {
+    sums: Sums,
+    inexact: [u32; 16],
     max_abs: [f64; 16],
+    smallest: [Y::Float; 16],
+    largest: [X::Float; 16],
 }
 
-impl Row {
+impl<X: Value, Y: Value> Rows<X, Y> {
+    #[inline(always)]
+    fn new(sums: Sums) -> Self {
+        let (smallest, largest) = ([Y::INFINITY; 16], [X::ZERO; 16]);
+        Rows { sums, inexact: [0; 16], max_abs: [0.0; 16], smallest, largest }
+    }
+
     /// Adds at most 16 elements, one to each lane.
     #[inline(always)]
-    fn add<V: Value>(&mut self, x: &[V::Bytes], y: &[V::Bytes], residual: impl Fn(usize) -> f64, limits: &Limits) {
-        /// A relative error that does not exceed this part of a lane's maximum cannot be the new one, whatever the
-        /// roundings of the product: only the others are divided.
-        const SURELY_LESS: f64 = 1.0 - 1e-14;
-        let mut magnitudes = [(0.0, 0.0); 16];
-        let mut larger = 0;
+    fn add<const MASKED: bool>(&mut self, x: &[X::Bytes], y: &[Y::Bytes], residuals: Option<[&[[u8; 8]]; 2]>) {
+        /// Products below this may be subnormal, whose rounding no margin covers. f32 values do not come near.
+        const TINY: f64 = 1e-280;
+        let sums = &mut self.sums;
+        let limit = suspect_above(sums.max_rel);
+        let mut suspect = false;
         for l in 0..x.len().min(16) {
-            let (xv, yv) = (V::load(x[l]).value(), V::load(y[l]).value());
-            let both = finite(xv) & finite(yv);
-            let xf = if both { xv } else { 0.0 };
-            let yf = if both { yv } else { 0.0 };
-            let error = (yf - xf) + if both { residual(l) } else { 0.0 };
+            let (xm, ym) = (X::magnitude(x[l]), Y::magnitude(y[l]));
+            self.smallest[l] = if ym < self.smallest[l] { ym } else { self.smallest[l] };
+            self.largest[l] = if xm > self.largest[l] { xm } else { self.largest[l] };
+            let (xv, yv) = (X::value(x[l]), Y::value(y[l]));
+            let both = !MASKED || (finite(xv) & finite(yv));
+            let (xv, yv) = (if both { xv } else { 0.0 }, if both { yv } else { 0.0 });
+            let error = match residuals {
+                Some([x, y]) => (yv - xv) + if both { u64::value(y[l]) - u64::value(x[l]) } else { 0.0 },
+                None => yv - xv,
+            };
             let magnitude = error.abs();
-            let equal_specials = (xv == yv) | (xv.is_nan() & yv.is_nan());
-            let same = if both { error == 0.0 } else { equal_specials };
-            let lanes = &mut self.lanes;
-            self.exact[l] += same as u64;
-            lanes.finite[l] += both as u64;
-            lanes.noise[l] += error * error;
-            lanes.signal[l] += xf * xf;
-            lanes.image[l] += yf * yf;
-            lanes.product[l] += xf * yf;
+            self.inexact[l] += (error != 0.0) as u32;
+            sums.noise[l] += error * error;
+            sums.signal[l] += xv * xv;
+            sums.image[l] += yv * yv;
+            sums.product[l] += xv * yv;
             self.max_abs[l] = if magnitude > self.max_abs[l] { magnitude } else { self.max_abs[l] };
-            magnitudes[l] = (magnitude, xf.abs());
-            larger |= (magnitude > lanes.max_rel[l] * SURELY_LESS * xf.abs()) as u64;
-            let beyond = (xv >= limits.over[0]) | (xv <= -limits.over[1]);
-            let small = (yv.abs() < limits.min_normal) | (yv == 0.0);
-            self.small[l] |= small as u64;
-            self.special[l] |= (!both | beyond) as u64;
-        }
-        if larger != 0 {
-            for (max, (magnitude, x)) in self.lanes.max_rel.iter_mut().zip(magnitudes) {
-                let relative = magnitude / if x == 0.0 { f64::INFINITY } else { x };
-                *max = if relative > *max { relative } else { *max };
+            suspect |= magnitude > limit * xv.abs();
+            if X::BYTES == 8 {
+                suspect |= (xv.abs() < TINY) & (error != 0.0);
             }
         }
+        if suspect {
+            sums.max_rel = raised(sums.max_rel, &Pairs::<X, Y> { x, y, residuals });
+        }
     }
+
+    #[inline(always)]
+    fn seen(&self) -> Seen {
+        let largest = self.largest.iter().fold(X::ZERO, |a, &b| if b > a { b } else { a });
+        Seen {
+            inexact: self.inexact.iter().sum::<u32>() as u64,
+            max_abs: self.max_abs.into_iter().fold(0.0, f64::max),
+            smallest: least::<Y>(&self.smallest).into(),
+            largest: largest.into(),
+        }
+    }
+}
+
+/// The largest relative error, given that of what came before.
+#[cold]
+#[inline(never)]
+fn raised<X: Value, Y: Value>(max: f64, row: &Pairs<'_, X, Y>) -> f64 {
+    let relative = |i: usize| match X::value(row.x[i]).abs() {
+        0.0 => 0.0,
+        x => row.error(i).abs() / x,
+    };
+    (0..row.x.len()).map(relative).fold(max, f64::max)
 }

@@ -99,7 +99,7 @@ impl Survey {
 
     fn tile(&mut self, values: &[u8], residuals: &[u8], limits: &Limits) {
         for (value, residual) in u64::view(values).iter().zip(u64::view(residuals)) {
-            let value = u64::load(*value).value();
+            let value = u64::value(*value);
             self.elements += 1;
             self.nan += value.is_nan() as u64;
             self.inf += (value.abs() == f64::INFINITY) as u64;
@@ -107,7 +107,7 @@ impl Survey {
             let small = limits.has_subnormals && value != 0.0 && value.abs() < limits.min_normal;
             self.subnormal += small as u64;
             if finite(value) {
-                let here = Extreme { nearest: value, residual: u64::load(*residual).value() };
+                let here = Extreme { nearest: value, residual: u64::value(*residual) };
                 self.widen(Some((here, here)));
             }
         }

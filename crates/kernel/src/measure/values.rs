@@ -1,5 +1,5 @@
-//! Values of a tile, in the narrower of f32 and f64 that holds both types of a pair exactly. 64-bit integers come as the
-//! nearest f64 and what it leaves over.
+//! Values of a tile, in the narrower of f32 and f64 that holds their type exactly. 64-bit integers come as the nearest
+//! f64 and what it leaves over.
 
 use crate::level::Level;
 use crate::plan::{Hub, residual, values};
@@ -9,21 +9,60 @@ use truecast_core::{DType, Kind, Layout};
 
 /// A value as it lies in a tile: the bits of an f32 or of an f64.
 pub(super) trait Value: Slot {
-    fn value(self) -> f64;
-}
+    /// What the bits are.
+    type Float: Copy + PartialOrd + Into<f64>;
+    const ZERO: Self::Float;
+    const INFINITY: Self::Float;
 
-impl Value for u32 {
+    fn float(bytes: Self::Bytes) -> Self::Float;
+    fn magnitude(bytes: Self::Bytes) -> Self::Float;
+    fn is_negative(bytes: Self::Bytes) -> bool;
+    /// The least of these that is not below a number: a value lies below one exactly if it lies below the other.
+    fn at_least(number: f64) -> Self::Float;
+    /// The bytes of many.
+    fn bytes(values: &[Self::Bytes]) -> &[u8];
+
     #[inline(always)]
-    fn value(self) -> f64 {
-        f32::from_bits(self) as f64
+    fn value(bytes: Self::Bytes) -> f64 {
+        Self::float(bytes).into()
     }
 }
 
-impl Value for u64 {
-    #[inline(always)]
-    fn value(self) -> f64 {
-        f64::from_bits(self)
-    }
+macro_rules! value {
+    ($($slot:ty, $float:ident;)*) => {$(
+        impl Value for $slot {
+            type Float = $float;
+            const ZERO: $float = 0.0;
+            const INFINITY: $float = $float::INFINITY;
+
+            #[inline(always)]
+            fn float(bytes: Self::Bytes) -> $float {
+                $float::from_le_bytes(bytes)
+            }
+            #[inline(always)]
+            fn magnitude(bytes: Self::Bytes) -> $float {
+                Self::float(bytes).abs()
+            }
+            #[inline(always)]
+            fn is_negative(bytes: Self::Bytes) -> bool {
+                Self::float(bytes).is_sign_negative()
+            }
+            #[inline(always)]
+            fn at_least(number: f64) -> $float {
+                let near = number as $float;
+                if (near as f64) < number { near.next_up() } else { near }
+            }
+            #[inline(always)]
+            fn bytes(values: &[Self::Bytes]) -> &[u8] {
+                values.as_flattened()
+            }
+        }
+    )*};
+}
+
+value! {
+    u32, f32;
+    u64, f64;
 }
 
 /// No infinity and no NaN: an integer test, which nothing rewrites.
@@ -33,7 +72,7 @@ pub(super) fn finite(v: f64) -> bool {
 }
 
 /// Every value of the type is an f32.
-pub(super) fn fits_f32(dtype: DType) -> bool {
+fn fits_f32(dtype: DType) -> bool {
     match dtype.kind() {
         Kind::Bool | Kind::Book(_) | Kind::Fixed(_) => true,
         Kind::Int(f) => f.bits <= 24,
@@ -45,11 +84,11 @@ pub(super) fn fits_f32(dtype: DType) -> bool {
 /// Reads elements of one type as values, a tile at a time.
 #[derive(Debug)]
 pub(super) struct Values {
+    pub hub: Hub,
     /// `None` if the elements are the values.
     decode: Option<Pipeline>,
     /// Only for 64-bit integers.
     residual: Option<Pipeline>,
-    value_bytes: usize,
 }
 
 /// What [`Values`] writes to.
@@ -67,13 +106,14 @@ impl Tile {
 }
 
 impl Values {
+    /// In the narrowest hub.
+    pub fn of(dtype: DType, level: Level) -> Self {
+        Values::new(dtype, if fits_f32(dtype) { Hub::F32 } else { Hub::F64 }, level)
+    }
+
     pub fn new(dtype: DType, hub: Hub, level: Level) -> Self {
         let is_hub = dtype == hub.dtype();
-        Self {
-            decode: (!is_hub).then(|| values(dtype, hub, level)),
-            residual: residual(dtype, level),
-            value_bytes: hub.bytes(),
-        }
+        Self { hub, decode: (!is_hub).then(|| values(dtype, hub, level)), residual: residual(dtype, level) }
     }
 
     pub fn has_residuals(&self) -> bool {
@@ -96,7 +136,7 @@ impl Values {
                 .expect(infallible);
         }
         let Some(decode) = &self.decode else { return (bytes, residuals) };
-        let values = &mut tile.values[..n * self.value_bytes];
+        let values = &mut tile.values[..n * self.hub.bytes()];
         decode.run((layout, bytes), (Layout::Packed, &mut *values), n, Stores::Plain, scratch, None).expect(infallible);
         (values, residuals)
     }

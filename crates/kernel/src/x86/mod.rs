@@ -10,6 +10,7 @@ pub(crate) mod fused;
 pub(crate) mod half;
 pub(crate) mod six;
 pub(crate) mod stream;
+pub(crate) mod sums;
 pub(crate) mod table;
 
 use std::arch::x86_64::*;
@@ -43,6 +44,20 @@ fn load_half(from: &[u8; 32]) -> __m256i {
 fn store_half(to: &mut [u8; 32], value: __m256i) {
     // SAFETY: the reference is to 32 writable bytes, and the store needs no alignment.
     unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), value) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn load_f64(from: &[f64; 8]) -> __m512d {
+    // SAFETY: the reference is to 64 readable bytes, and the load needs no alignment.
+    unsafe { _mm512_loadu_pd(from.as_ptr()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn store_f64(to: &mut [f64; 8], value: __m512d) {
+    // SAFETY: the reference is to 64 writable bytes, and the store needs no alignment.
+    unsafe { _mm512_storeu_pd(to.as_mut_ptr(), value) }
 }
 
 /// A vector of the bytes that a function gives for each position.

@@ -1,0 +1,127 @@
+//! [`Counts`]: what was counted, how parts are added, and what is derived from the sums.
+
+/// Counts and errors of one conversion or comparison; `x` is a source value and `y` the value that stands for it.
+///
+/// Source: `docs/spec/checkpoints.md §10`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Counts {
+    /// Elements seen.
+    pub elements: u64,
+    /// `y = x` as numbers, or both NaN; +0 and -0 are equal.
+    pub exact: u64,
+    /// The others.
+    pub inexact: u64,
+    /// `y` is the largest finite value (or the end of an integer's range) because `x` lies beyond it.
+    pub saturated: u64,
+    /// An integer result kept only the low bits of `x`, or is 0 for an infinity, under a wrapping policy.
+    pub wrapped: u64,
+    /// `x` finite, `y` infinite.
+    pub to_inf: u64,
+    /// `x` not NaN, `y` NaN.
+    pub to_nan: u64,
+    /// NaN sources.
+    pub nan_in: u64,
+    /// Infinite sources.
+    pub inf_in: u64,
+    /// NaN results.
+    pub nan_out: u64,
+    /// Infinite results.
+    pub inf_out: u64,
+    /// `x` not zero, `y` zero.
+    pub flushed_to_zero: u64,
+    /// `y` is a subnormal of its type.
+    pub subnormal: u64,
+    /// `x` and `y` are zeros of different sign, or a nonzero `x` became a zero of the other sign.
+    pub sign_of_zero_lost: u64,
+    /// Results that the specification leaves open.
+    pub undefined: u64,
+    /// Largest `|y - x|` over pairs with both finite.
+    pub max_abs_error: f64,
+    /// First element with that error.
+    pub index_max_abs: u64,
+    /// Largest `|y - x| / |x|` over pairs with both finite and `x` not zero.
+    pub max_rel_error: f64,
+    /// Pairs with both finite.
+    pub finite_pairs: u64,
+    /// Sum of `(y - x)^2` over them.
+    pub noise: f64,
+    /// Sum of `x^2` over them.
+    pub signal: f64,
+    /// Sum of `y^2` over them.
+    pub image: f64,
+    /// Sum of `x * y` over them.
+    pub product: f64,
+}
+
+impl Counts {
+    /// The counts of `elements` that were copied bit for bit and not looked at.
+    pub fn copied(elements: u64) -> Counts {
+        Counts { elements, exact: elements, ..Counts::default() }
+    }
+
+    /// Adds what was seen after `self`: counts and sums are added in this order, the larger errors kept.
+    pub fn add(&mut self, next: &Counts) {
+        if next.max_abs_error > self.max_abs_error {
+            self.max_abs_error = next.max_abs_error;
+            self.index_max_abs = self.elements + next.index_max_abs;
+        }
+        self.max_rel_error = self.max_rel_error.max(next.max_rel_error);
+        for (total, part) in self.integers().into_iter().zip(next.clone_integers()) {
+            *total += part;
+        }
+        self.noise += next.noise;
+        self.signal += next.signal;
+        self.image += next.image;
+        self.product += next.product;
+    }
+
+    fn integers(&mut self) -> [&mut u64; 16] {
+        [
+            &mut self.elements,
+            &mut self.exact,
+            &mut self.inexact,
+            &mut self.saturated,
+            &mut self.wrapped,
+            &mut self.to_inf,
+            &mut self.to_nan,
+            &mut self.nan_in,
+            &mut self.inf_in,
+            &mut self.nan_out,
+            &mut self.inf_out,
+            &mut self.flushed_to_zero,
+            &mut self.subnormal,
+            &mut self.sign_of_zero_lost,
+            &mut self.undefined,
+            &mut self.finite_pairs,
+        ]
+    }
+
+    fn clone_integers(&self) -> [u64; 16] {
+        let mut copy = *self;
+        copy.integers().map(|count| *count)
+    }
+
+    /// Root of the mean squared error over the finite pairs; 0 if there are none.
+    pub fn rmse(&self) -> f64 {
+        if self.finite_pairs == 0 { 0.0 } else { (self.noise / self.finite_pairs as f64).sqrt() }
+    }
+
+    /// Signal to quantisation noise in decibels: infinite without noise, minus infinite with noise but no signal.
+    pub fn sqnr_db(&self) -> f64 {
+        match (self.noise == 0.0, self.signal == 0.0) {
+            (true, _) => f64::INFINITY,
+            (false, true) => f64::NEG_INFINITY,
+            (false, false) => 10.0 * (self.signal / self.noise).log10(),
+        }
+    }
+
+    /// Cosine of the angle between source and result; 1 if both are zero.
+    pub fn cosine(&self) -> f64 {
+        if self.signal == 0.0 && self.image == 0.0 { 1.0 } else { self.product / (self.signal * self.image).sqrt() }
+    }
+
+    /// Every value kept, signs of zeros included (NaN payloads aside).
+    pub fn lossless(&self) -> bool {
+        self.exact == self.elements && self.sign_of_zero_lost == 0
+    }
+}
