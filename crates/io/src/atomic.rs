@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use crate::advice;
 use crate::error::Error;
 
 /// What happens if the destination exists.
@@ -42,7 +43,8 @@ pub enum Existing {
 /// ```
 #[derive(Debug)]
 pub struct OutputFile {
-    file: BufWriter<NamedTempFile>,
+    /// Large pieces pass the buffer by.
+    file: BufWriter<Draining>,
     path: PathBuf,
     existing: Existing,
     /// The mode of the file that is replaced.
@@ -89,7 +91,24 @@ impl OutputFile {
             .permissions(Permissions::from_mode(creation_mode))
             .tempfile_in(folder_of(path))
             .map_err(Error::io(path, "creating a temporary file in the destination's folder"))?;
-        Ok(OutputFile { file: BufWriter::with_capacity(1 << 16, file), path: path.into(), existing, mode })
+        Ok(OutputFile {
+            file: BufWriter::with_capacity(1 << 16, Draining::new(file)),
+            path: path.into(),
+            existing,
+            mode,
+        })
+    }
+
+    /// Reserves the space of a file that will be at least `bytes` long, before anything is written: a disk that cannot
+    /// hold it says so now and not after the work. Where the file system cannot reserve, nothing happens.
+    ///
+    /// What is then not written reads as zeros.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the space cannot be had.
+    pub fn reserve(&self, bytes: u64) -> Result<(), Error> {
+        advice::reserve(self.file.get_ref().file.as_file(), bytes)
+            .map_err(Error::io(&self.path, "reserving space for the file"))
     }
 
     /// The destination.
@@ -104,7 +123,7 @@ impl OutputFile {
     /// [`Error::Io`]. In both cases the destination is what it was, except if the last step alone failed.
     pub fn commit(self) -> Result<u64, Error> {
         let OutputFile { file, path, existing, mode } = self;
-        let file = file.into_inner().map_err(|e| Error::io(&path, "writing")(e.into_error()))?;
+        let file = file.into_inner().map_err(|e| Error::io(&path, "writing")(e.into_error()))?.file;
         if let Some(mode) = mode {
             file.as_file()
                 .set_permissions(Permissions::from_mode(mode))
@@ -138,6 +157,55 @@ impl Write for OutputFile {
 impl Seek for OutputFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
+    }
+}
+
+/// A temporary file whose data goes to the disk while more is being written, so that the fsync at the end finds little
+/// left to do, and whose pages in the system's memory are used again and again instead of one for each page of the file.
+#[derive(Debug)]
+struct Draining {
+    file: NamedTempFile,
+    position: u64,
+    /// What lies before it was sent on its way.
+    sent: u64,
+}
+
+impl Draining {
+    /// Bytes that are sent together: many requests to a disk, and little next to what it takes in a second. Whole pages,
+    /// because a page that is on its way is better not written to.
+    const STEP: u64 = 8 << 20;
+    /// Bytes that stay in memory: the newest ones, which a disk may need this long to take. Files up to this length stay
+    /// as a whole.
+    const KEPT: u64 = 64 << 20;
+
+    fn new(file: NamedTempFile) -> Draining {
+        Draining { file, position: 0, sent: 0 }
+    }
+}
+
+impl Write for Draining {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(buf)?;
+        self.position += written as u64;
+        let whole = self.position / Draining::STEP * Draining::STEP;
+        if whole > self.sent {
+            let kept_from = |end: u64| end.saturating_sub(Draining::KEPT);
+            advice::release(self.file.as_file(), self.sent..whole);
+            advice::release(self.file.as_file(), kept_from(self.sent)..kept_from(whole));
+            self.sent = whole;
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for Draining {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.position = self.file.seek(to)?;
+        Ok(self.position)
     }
 }
 
@@ -180,5 +248,34 @@ fn what(found: &fs::FileType) -> &'static str {
         "a symbolic link"
     } else {
         "a device, pipe or socket"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_steps_are_sent_once() {
+        let mut file = Draining::new(NamedTempFile::new().unwrap());
+        let piece = vec![7; Draining::STEP as usize / 8 * 3];
+        let mut sent = Vec::new();
+        for _ in 0..6 {
+            file.write_all(&piece).unwrap();
+            sent.push(file.sent / Draining::STEP);
+        }
+        assert_eq!(sent, [0, 0, 1, 1, 1, 2]);
+        // What is filled in behind is left to the fsync.
+        file.seek(SeekFrom::Start(14)).unwrap();
+        file.write_all(&[1; 4]).unwrap();
+        assert_eq!((file.position, file.sent), (18, 2 * Draining::STEP));
+        file.seek(SeekFrom::End(0)).unwrap();
+        file.write_all(&piece).unwrap();
+        assert_eq!(file.sent, 2 * Draining::STEP);
+        file.write_all(&piece).unwrap();
+        assert_eq!(file.sent, 3 * Draining::STEP);
+        let bytes = fs::read(file.file.path()).unwrap();
+        assert_eq!(bytes.len(), 8 * piece.len());
+        assert!(bytes[14..18] == [1; 4] && bytes[18..].iter().all(|&b| b == 7));
     }
 }

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use truecast_core::DType;
 
-use crate::tensor::Kind;
 use crate::writer::Refusal;
 use crate::{npy, npz, safetensors};
 
@@ -65,14 +64,6 @@ pub enum Error {
         path: PathBuf,
         /// How many were to be written.
         tensors: usize,
-    },
-    /// A container has no form for a type.
-    #[error("{dtype} has no form in .{}; choose another type or container", kind.extension())]
-    NoForm {
-        /// The container.
-        kind: Kind,
-        /// The type.
-        dtype: DType,
     },
     /// A container's rules forbid a tensor that was to be written.
     #[error("{}: tensor {}: {cause}", Place(path), Shown(tensor))]
@@ -192,7 +183,7 @@ impl Error {
             | Error::DestinationNotRegular { .. }
             | Error::FromNotApplicable { .. }
             | Error::NotOneTensor { .. }
-            | Error::NoForm { .. }
+            | Error::Refused { cause: Refusal::NoForm(_), .. }
             | Error::DataLength { .. } => Class::Usage,
             Error::Npy { cause: npy::HeaderError::FromNeeded { .. } | npy::HeaderError::FromWidth { .. }, .. }
             | Error::Npz { cause: npz::ArchiveError::FromUnused { .. }, .. } => Class::Usage,

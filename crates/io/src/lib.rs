@@ -31,6 +31,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod advice;
 pub mod atomic;
 pub mod error;
 pub mod npy;
@@ -46,5 +47,5 @@ pub use atomic::{Existing, OutputFile, follow};
 pub use error::{Class, Error, Shown};
 pub use reader::TensorReader;
 pub use source::Source;
-pub use tensor::{Kind, Tensor, layout_for};
+pub use tensor::{Kind, NoForm, Tensor, layout_for};
 pub use writer::{Refusal, Writer, check_output};

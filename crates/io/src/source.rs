@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use truecast_core::{DType, Layout};
 
+use crate::advice;
 use crate::error::Error;
 use crate::npz::{self, Member};
 use crate::reader::{Decoding, Stream, TensorReader};
@@ -86,6 +87,7 @@ impl Source {
         if !found.is_file() {
             return Err(Error::NotRegular { path: path.into() });
         }
+        advice::read_in_order(&file);
         let mut source = Source {
             path: path.into(),
             kind,

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use truecast_core::{DType, Layout};
 
-use crate::error::Error;
 use crate::{npy, safetensors};
 
 /// The highest rank that is read or written (`docs/spec/checkpoints.md §1.6 V14`; NumPy has the same limit).
@@ -105,10 +104,20 @@ pub(crate) fn checked_len(shape: &[u64]) -> Option<u64> {
     Some(if shape.contains(&0) { 0 } else { product })
 }
 
+/// A container has no form for a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{dtype} has no form in .{}; choose another type or container", kind.extension())]
+pub struct NoForm {
+    /// The container.
+    pub kind: Kind,
+    /// The type.
+    pub dtype: DType,
+}
+
 /// The layout that a container gives elements of a type.
 ///
 /// # Errors
-/// [`Error::NoForm`] if the container cannot hold the type at all.
+/// [`NoForm`] if the container cannot hold the type at all.
 ///
 /// # Examples
 /// ```
@@ -118,12 +127,12 @@ pub(crate) fn checked_len(shape: &[u64]) -> Option<u64> {
 /// assert_eq!(layout_for(Kind::Npy, DType::I4).unwrap(), Layout::Bytes);
 /// assert!(layout_for(Kind::Safetensors, DType::I4).is_err()); // safetensors has no name for it
 /// ```
-pub fn layout_for(kind: Kind, dtype: DType) -> Result<Layout, Error> {
+pub fn layout_for(kind: Kind, dtype: DType) -> Result<Layout, NoForm> {
     let layout = match kind {
         Kind::Safetensors => safetensors::name_of(dtype).map(|_| Layout::Packed),
         Kind::Npy | Kind::Npz => npy::descr_of(dtype).map(|_| Layout::Bytes),
     };
-    layout.ok_or(Error::NoForm { kind, dtype })
+    layout.ok_or(NoForm { kind, dtype })
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use truecast_core::{DType, Layout};
 use crate::atomic::{Existing, OutputFile};
 use crate::error::Error;
 use crate::npz::ArchiveWriter;
-use crate::tensor::{Kind, MAX_RANK, Tensor, layout_for};
+use crate::tensor::{Kind, MAX_RANK, NoForm, Tensor, layout_for};
 use crate::{npy, safetensors};
 
 /// Why a container's rules forbid a tensor.
@@ -20,6 +20,9 @@ use crate::{npy, safetensors};
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum Refusal {
+    /// The container cannot hold the type.
+    #[error(transparent)]
+    NoForm(#[from] NoForm),
     /// Names are unique.
     #[error("name occurs twice; rename one")]
     DuplicateName,
@@ -85,7 +88,7 @@ enum Output {
 }
 
 impl Writer {
-    /// Starts a container and writes its header.
+    /// Starts a container: reserves its space and writes its header.
     ///
     /// `tensors` stand in the data order of their source; [`order`](Writer::order) says in which order their data is to
     /// be written. For tensors that have no source sort them by [`safetensors::canonical_order`] first. `metadata` is
@@ -94,8 +97,8 @@ impl Writer {
     /// Source: `docs/spec/checkpoints.md §1.5`, §1.7, §1.8; `docs/interfaces.md §4`.
     ///
     /// # Errors
-    /// [`Error::NoForm`], [`Error::Refused`], [`Error::NotOneTensor`], [`Error::HeaderTooLong`], and those of
-    /// [`OutputFile::create`].
+    /// [`Error::Refused`], [`Error::NotOneTensor`], [`Error::HeaderTooLong`], and those of
+    /// [`OutputFile::create`] and [`OutputFile::reserve`].
     pub fn create(
         path: &Path,
         kind: Kind,
@@ -115,6 +118,8 @@ impl Writer {
             Kind::Npz => Vec::new(),
         };
         let mut file = OutputFile::create(path, existing)?;
+        // An archive takes a little more: names, checksums and the directory.
+        file.reserve((header.len() as u64).saturating_add(total_bytes))?;
         file.write_all(&header).map_err(Error::io(path, "writing the header"))?;
         let output = match kind {
             Kind::Safetensors | Kind::Npy => Output::Plain(file),
@@ -195,14 +200,16 @@ fn check(path: &Path, kind: Kind, tensors: &[Tensor]) -> Result<u64, Error> {
     let mut names = HashSet::new();
     let mut total = 0u64;
     for tensor in tensors {
-        let expected = layout_for(kind, tensor.dtype)?;
         let is_narrow = tensor.dtype.storage_bits().is_some_and(|b| b < 8);
         let bytes = tensor.checked_bytes().and_then(|b| total.checked_add(b));
-        let refusal = if !names.insert(&tensor.name) {
+        let form = layout_for(kind, tensor.dtype);
+        let refusal = if let Err(cause) = form {
+            Some(cause.into())
+        } else if !names.insert(&tensor.name) {
             Some(Refusal::DuplicateName)
         } else if tensor.shape.len() > MAX_RANK {
             Some(Refusal::RankTooHigh { rank: tensor.shape.len() })
-        } else if is_narrow && tensor.layout != expected {
+        } else if let Some(expected) = form.ok().filter(|&expected| is_narrow && tensor.layout != expected) {
             Some(Refusal::Layout { found: tensor.layout, expected })
         } else if bytes.is_none_or(|b| b >= 1 << 60) {
             // Far above any file; keeps bits, offsets and the header's length inside 64 bits.

@@ -29,6 +29,25 @@ fn nothing_is_visible_before_commit() {
 }
 
 #[test]
+fn reserved_space() {
+    let disk = disk::empty("a.bin");
+    let mut file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
+    file.reserve(50_000).unwrap();
+    file.write_all(&[1; 100_000]).unwrap();
+    assert_eq!(file.commit().unwrap(), 100_000);
+    assert_eq!(fs::read(&disk.path).unwrap(), [1; 100_000]);
+    // More than any file system has: an error before anything is written. Where nothing can be reserved it comes later.
+    let disk = disk::empty("b.bin");
+    let file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
+    if let Err(error) = file.reserve(1 << 60) {
+        assert_eq!(error.class(), Class::System);
+        assert!(error.to_string().starts_with(disk.path.to_str().unwrap()), "{error}");
+    }
+    drop(file);
+    assert!(disk.names().is_empty());
+}
+
+#[test]
 fn dropping_leaves_nothing() {
     let disk = disk::empty("a.bin");
     let mut file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
@@ -165,16 +184,29 @@ fn writing_beyond_a_limit() {
         for piece in [10, 100_000] {
             let disk = disk::file(name, b"old");
             let tensors = vec![disk::tensor(kind, "w", DType::U8, &[200_000])];
-            let mut writer = Writer::create(&disk.path, kind, tensors, &Default::default(), Existing::Replace).unwrap();
             let bytes = vec![7; piece];
-            let result = (0..200_000 / piece).try_for_each(|_| writer.write(&bytes));
-            let error = result.and_then(|()| writer.finish().map(|_| ())).unwrap_err();
+            let result = Writer::create(&disk.path, kind, tensors, &Default::default(), Existing::Replace);
+            let result = result.and_then(|mut writer| {
+                (0..200_000 / piece).try_for_each(|_| writer.write(&bytes))?;
+                writer.finish()
+            });
+            let error = result.unwrap_err();
             assert_eq!(error.class(), Class::System, "{error}");
             assert!(error.to_string().starts_with(disk.path.to_str().unwrap()), "{error}");
             assert_eq!((disk.names(), fs::read(&disk.path).unwrap()), (vec![name.into()], b"old".to_vec()));
         }
     }
-    // Only the last flush fails: everything fits the buffer.
+    // What was not announced fails when it is written.
+    let disk = disk::empty("a.bin");
+    let mut file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
+    assert!((0..20).any(|_| file.write_all(&[7; 10_000]).is_err()));
+    drop(file);
+    assert!(disk.names().is_empty());
+    // Or in the last flush: everything fits the buffer.
+    let mut file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
+    file.write_all(&[7; 20_000]).unwrap();
+    assert_eq!(file.commit().unwrap_err().class(), Class::System);
+    assert!(disk.names().is_empty());
     let disk = disk::empty("a.npz");
     let tensors = [disk::tensor(Kind::Npz, "w", DType::U8, &[20_000])];
     let error = disk::write(&disk, &tensors, &[vec![7; 20_000]], &[]).unwrap_err();

@@ -251,7 +251,7 @@ fn what_must_not_be_written() {
         match create(&[tensor]) {
             Ok(_) => assert!(is_named),
             Err(error) => {
-                assert!(!is_named && matches!(error, Error::NoForm { .. }), "{error}");
+                assert!(!is_named && matches!(error, Error::Refused { cause: Refusal::NoForm(_), .. }), "{error}");
                 assert_eq!(error.class(), Class::Usage);
             }
         }

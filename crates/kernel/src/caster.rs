@@ -233,11 +233,9 @@ impl Caster {
             Some(limit) => dst_bytes > limit,
             None => dst_bytes > SURELY_CACHED && dst_bytes as u64 > Caches::of_this_machine().llc,
         };
-        if large && (dst_bytes > src_bytes || std::env::var_os("TCNT").is_some()) {
-            Stores::Streaming
-        } else {
-            Stores::Plain
-        }
+        let wider = dst_bytes > src_bytes;
+        let quarter = slot_bytes(self.spec.src) == 4 && slot_bytes(self.spec.dst) == 1;
+        if large && (wider || quarter) { Stores::Streaming } else { Stores::Plain }
     }
 
     fn piece_of(

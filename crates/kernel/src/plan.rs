@@ -279,7 +279,8 @@ impl Planner<'_> {
     fn encode(&self, f: &FloatFormat) -> Option<Box<dyn Stage>> {
         let CastSpec { dst, policy, .. } = self.spec;
         if !f.has_zero {
-            return Some(self.stage(EncodeE8m0::new(*dst, f, policy)?));
+            let encoder = EncodeE8m0::new(*dst, f, policy)?;
+            return Some(encoder.cut().map_or_else(|| self.stage(encoder), |lane| self.stage(lane)));
         }
         let encoder = Encoder::new(*dst, f, policy)?;
         let bytes = slot_bytes(*dst);
@@ -296,9 +297,10 @@ impl Planner<'_> {
             _ => self.nearest_in::<u32>(numbers),
         });
         Some(by_nearest.unwrap_or_else(|| match bytes {
-            1 => self.stage(EncodeAny::<u8>(encoder, Of)),
-            2 => self.stage(EncodeAny::<u16>(encoder, Of)),
-            _ => self.stage(EncodeAny::<u32>(encoder, Of)),
+            1 if encoder.replaces_negative() => self.stage(EncodeAny::<u8, true>(encoder, Of)),
+            1 => self.stage(EncodeAny::<u8, false>(encoder, Of)),
+            2 => self.stage(EncodeAny::<u16, false>(encoder, Of)),
+            _ => self.stage(EncodeAny::<u32, false>(encoder, Of)),
         }))
     }
 

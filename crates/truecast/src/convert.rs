@@ -191,7 +191,7 @@ fn plan_tensor(tensor: &Tensor, choice: Choice, kind: Kind, path: &Path, request
     let cast = to.map(|to| request.resolve(from, to)).transpose();
     let cast = cast.map_err(|cause| Error::tensor(path, &tensor.name, cause))?;
     let dtype = to.unwrap_or(from);
-    let layout = layout_for(kind, dtype)?;
+    let layout = layout_for(kind, dtype).map_err(|cause| Error::tensor(path, &tensor.name, cause))?;
     // A copy between containers that lay narrow elements out differently is a cast to the same type.
     let relaid = cast.is_none() && from.bits_in(layout) != from.bits_in(tensor.layout);
     let cast = if relaid { Some(CastSpec::copy(from)) } else { cast };

@@ -3,7 +3,7 @@
 use std::path::Path;
 use truecast_core::DType;
 use truecast_core::spec::SpecError;
-use truecast_io::Shown;
+use truecast_io::{NoForm, Shown};
 use truecast_kernel::{CastError, PlanError};
 
 pub use truecast_io::Class;
@@ -88,6 +88,9 @@ pub enum Cause {
     /// It has no value to convert.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// The destination cannot hold its type.
+    #[error(transparent)]
+    Form(#[from] NoForm),
     /// An `error` policy refused an element.
     #[error("{0}; choose another policy to convert it")]
     Value(#[from] CastError),
@@ -103,7 +106,7 @@ impl Error {
         match self {
             Error::Io(error) => error.class(),
             Error::Tensor { cause, .. } => match **cause {
-                Cause::Spec(SpecError::Attribute { .. } | SpecError::Version { .. }) => Class::Usage,
+                Cause::Spec(SpecError::Attribute { .. } | SpecError::Version { .. }) | Cause::Form(_) => Class::Usage,
                 _ => Class::Input,
             },
             Error::Glob { .. }

@@ -2,8 +2,8 @@
 //!
 //! Every result is the chosen specification's answer, rounded once, bit for bit, on every CPU; where a specification is
 //! silent, truecast says so and gives one documented value. [`cast`] converts a buffer, [`Caster`] converts many,
-//! [`explain`](explain::explain) shows one value in detail, and with the feature `io` (on by default) whole files are
-//! converted, verified and compared in bounded memory.
+//! [`explain`](explain::explain) shows one value in detail, [`mod@bench`] measures throughput, and with the feature `io`
+//! (on by default) whole files are converted, verified and compared in bounded memory.
 //!
 //! # Examples
 //! ```
@@ -50,7 +50,7 @@ pub use truecast_core::{
     dtype, exact, format, policy, round, spec,
 };
 pub use truecast_kernel::{
-    CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, Route, measure,
+    Caches, CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, Route, measure,
 };
 
 /// Why [`cast`] did nothing.

@@ -75,21 +75,21 @@ pub(crate) fn run<W>(
             turn.notify_all();
         };
         loop {
-            let chunk = match locked(&input).take(&mut src, means.stop) {
-                Ok(Some(chunk)) => chunk,
+            let (chunk, src) = match locked(&input).take(&mut src, means.stop) {
+                Ok(Some(taken)) => taken,
                 Ok(None) => return,
                 Err(error) => return fail(error),
             };
             let item = &items[chunk.item];
-            fit(&mut dst, (chunk.len * item.dst_bits as u64).div_ceil(8));
-            let worked = work(chunk.item, chunk.first, chunk.len, &src, &mut dst);
+            let dst = room(&mut dst, (chunk.len * item.dst_bits as u64).div_ceil(8));
+            let worked = work(chunk.item, chunk.first, chunk.len, src, dst);
             let is_turn = |output: &mut Output<_>| output.written != chunk.number && output.failed.is_none();
             let mut output = turn.wait_while(locked(&output), is_turn).unwrap_or_else(PoisonError::into_inner);
             if output.failed.is_some() {
                 return;
             }
             let Output { writer, done, written, failed } = &mut *output;
-            match worked.and_then(|result| Ok((result, writer.write(&dst)?))) {
+            match worked.and_then(|result| Ok((result, writer.write(dst)?))) {
                 Ok((result, ())) => done(chunk.item, result, src.len() as u64),
                 Err(error) => *failed = Some(error),
             }
@@ -136,8 +136,8 @@ struct Input<'a> {
 }
 
 impl Input<'_> {
-    /// Reads the next chunk into `buffer`; `None` at the end.
-    fn take(&mut self, buffer: &mut Vec<u8>, stop: &AtomicBool) -> Result<Option<Chunk>, Error> {
+    /// Reads the next chunk into `buffer` and gives its bytes; `None` at the end.
+    fn take<'a>(&mut self, buffer: &'a mut Vec<u8>, stop: &AtomicBool) -> Result<Option<(Chunk, &'a [u8])>, Error> {
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }
@@ -151,12 +151,12 @@ impl Input<'_> {
         }
         let (item, reader) = (&self.items[self.at], self.reader.as_mut().expect("an item with elements is open"));
         let len = self.left.min(item.chunk(self.memory));
-        fit(buffer, (len * item.src_bits as u64).div_ceil(8));
-        reader.read(buffer)?;
+        let bytes = room(buffer, (len * item.src_bits as u64).div_ceil(8));
+        reader.read(bytes)?;
         let chunk = Chunk { item: self.at, first: item.len - self.left, len, number: self.taken };
         self.left -= len;
         self.taken += 1;
-        Ok(Some(chunk))
+        Ok(Some((chunk, bytes)))
     }
 }
 
@@ -168,10 +168,13 @@ struct Output<D> {
     failed: Option<Error>,
 }
 
-/// Sets a buffer's length without the spare capacity that growing in place would take.
-fn fit(buffer: &mut Vec<u8>, bytes: u64) {
-    if buffer.capacity() < bytes as usize {
-        *buffer = Vec::with_capacity(bytes as usize);
+/// The beginning of a buffer that only ever grows: nothing is cleared twice, and there is no spare capacity.
+fn room(buffer: &mut Vec<u8>, bytes: u64) -> &mut [u8] {
+    let bytes = bytes as usize;
+    if buffer.len() < bytes {
+        // The old one goes first: only one counts against the limit.
+        *buffer = Vec::new();
+        *buffer = vec![0; bytes];
     }
-    buffer.resize(bytes as usize, 0);
+    &mut buffer[..bytes]
 }

@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 
 pub mod adapter;
+pub mod asm;
 pub mod buffers;
 pub mod check;
 pub mod commands;
@@ -24,5 +25,5 @@ pub mod report;
 pub mod session;
 pub mod toy;
 
-pub use report::{Report, Witness};
+pub use report::{Findings, Report, Witness};
 pub use session::Session;

@@ -1,11 +1,11 @@
-//! The command line of the verification driver: options in, reports out, exit code 1 on a mismatch.
+//! The command line of the verification driver: options in, reports out, exit code 1 on a failure.
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 use truecast_kernel::Level;
-use truecast_verify::commands::{all, boundary, counts, ftz, properties, small, split, sweep, theorem};
+use truecast_verify::commands::{all, asm, boundary, counts, ftz, properties, small, split, sweep, theorem};
 use truecast_verify::session::Progress;
-use truecast_verify::{Report, Session};
+use truecast_verify::{Findings, Session};
 
 /// Looks for an input for which a conversion is wrong
 #[derive(Debug, Parser)]
@@ -36,6 +36,8 @@ enum Command {
     Properties(properties::Options),
     /// Counts against their definitions
     Counts(counts::Options),
+    /// The compiled code of every kernel at every level, also of levels that this CPU does not have
+    Asm(asm::Options),
     /// Everything
     All(all::Options),
 }
@@ -52,21 +54,22 @@ fn main() -> ExitCode {
     if !level.is_empty() {
         session.levels = level;
     }
-    let mut mismatches = 0;
-    let mut show = |report: Report| {
-        println!("{report}");
-        mismatches += report.mismatches();
+    let mut failures = 0;
+    let mut show = |found: &dyn Findings| {
+        println!("{found}");
+        failures += found.failures();
     };
     match command {
-        Command::Small(options) => show(small::run(&session, &options)),
-        Command::Sweep(options) => show(sweep::run(&session, &options)),
-        Command::Boundary(options) => show(boundary::run(&session, &options)),
-        Command::Theorem(options) => show(theorem::run(&session, &options)),
-        Command::Ftz(options) => show(ftz::run(&session, &options)),
-        Command::Split(options) => show(split::run(&session, &options)),
-        Command::Properties(options) => show(properties::run(&session, &options)),
-        Command::Counts(options) => show(counts::run(&session, &options)),
+        Command::Small(options) => show(&small::run(&session, &options)),
+        Command::Sweep(options) => show(&sweep::run(&session, &options)),
+        Command::Boundary(options) => show(&boundary::run(&session, &options)),
+        Command::Theorem(options) => show(&theorem::run(&session, &options)),
+        Command::Ftz(options) => show(&ftz::run(&session, &options)),
+        Command::Split(options) => show(&split::run(&session, &options)),
+        Command::Properties(options) => show(&properties::run(&session, &options)),
+        Command::Counts(options) => show(&counts::run(&session, &options)),
+        Command::Asm(options) => show(&asm::run(&session, &options)),
         Command::All(options) => all::run(&session, &options, &mut show),
     }
-    if mismatches == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

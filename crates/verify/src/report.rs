@@ -180,7 +180,13 @@ impl Sheet {
     }
 }
 
-/// What a command found.
+/// What a command found: shown once, and counted for the exit code.
+pub trait Findings: fmt::Display {
+    /// Anything above none fails the command.
+    fn failures(&self) -> u64;
+}
+
+/// What a command that compares elements found.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// What it covers, in one sentence.
@@ -205,28 +211,26 @@ impl Report {
     }
 }
 
+impl Findings for Report {
+    fn failures(&self) -> u64 {
+        self.mismatches()
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = |d: Duration| format!("{:.1}", d.as_secs_f64());
         let header = ["check", "checks", "mismatches", "cpu s", "s"].map(String::from);
-        let mut lines = vec![header];
+        let mut lines = vec![header.to_vec()];
         for (name, tally) in &self.sheet.rows {
             let numbers = [grouped(tally.checks), grouped(tally.mismatches), seconds(tally.busy), String::new()];
             let [checks, mismatches, busy, wall] = numbers;
-            lines.push([name.clone(), checks, mismatches, busy, wall]);
+            lines.push(vec![name.clone(), checks, mismatches, busy, wall]);
         }
         let busy = self.sheet.rows.iter().map(|(_, tally)| tally.busy).sum();
         let (checks, mismatches) = (grouped(self.checks()), grouped(self.mismatches()));
-        lines.push(["total".into(), checks, mismatches, seconds(busy), seconds(self.elapsed)]);
-        let width = |column: usize| lines.iter().map(|line| line[column].len()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..5).map(width).collect();
-        for line in &lines {
-            write!(f, "{:<w$}", line[0], w = widths[0])?;
-            for (cell, w) in line[1..].iter().zip(&widths[1..]) {
-                write!(f, "  {cell:>w$}")?;
-            }
-            writeln!(f)?;
-        }
+        lines.push(vec!["total".into(), checks, mismatches, seconds(busy), seconds(self.elapsed)]);
+        f.write_str(&aligned(&lines, &[1, 2, 3, 4]))?;
         if self.sheet.routes != Routes::default() {
             writeln!(f, "conversions by route: {}", self.sheet.routes)?;
         }
@@ -246,6 +250,24 @@ impl fmt::Display for Report {
     }
 }
 
+/// Lines of cells in columns as wide as their widest cell, the columns `right` aligned to the right.
+pub fn aligned(lines: &[Vec<String>], right: &[usize]) -> String {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let cell = |line: &[String], column: usize| line.get(column).map_or(0, String::len);
+    let widths: Vec<usize> =
+        (0..columns).map(|column| lines.iter().map(|line| cell(line, column)).max().unwrap_or(0)).collect();
+    let mut text = String::new();
+    for line in lines {
+        let cells = line.iter().zip(&widths).enumerate().map(|(column, (cell, &w))| match right.contains(&column) {
+            true => format!("{cell:>w$}"),
+            false => format!("{cell:<w$}"),
+        });
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
 /// A count with a comma between thousands.
 fn grouped(n: u64) -> String {
     let digits = n.to_string();
@@ -261,6 +283,13 @@ fn grouped(n: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn columns_are_aligned() {
+        let lines =
+            [vec!["a", "1", "x"], vec!["bcd", "23", "y z"]].map(|line| line.into_iter().map(String::from).collect());
+        assert_eq!(super::aligned(&lines, &[1]), "a     1  x\nbcd  23  y z\n");
+    }
+
     #[test]
     fn grouped_thousands() {
         assert_eq!([0, 999, 1000, 1_234_567].map(super::grouped), ["0", "999", "1,000", "1,234,567"]);

@@ -8,19 +8,20 @@ use crate::{output, progress, size};
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
-use truecast::bench::{Counts, Options, Plan, Row, machine::Caches, pairs};
+use truecast::bench::{Options, Plan, Row, pairs};
 use truecast::request::Request;
-use truecast::{DType, Exec, Level};
+use truecast::{Caches, Counting, DType, Exec, Level};
 
 pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
     let request = args.policy.request()?;
+    let level = args.level.map_or(Ok(context.exec.level), available)?;
+    let counting = if args.counts { Counting::Full } else { Counting::Off };
     let options = Options {
         pairs: chosen_pairs(&args.pairs, &request)?,
         sizes: args.sizes.clone(),
         request,
-        exec: Exec { level: args.level.map_or(Ok(context.exec.level), available)?, ..context.exec },
+        exec: Exec { level, counting, ..context.exec },
         best_of: args.best_of,
-        counts: if args.counts { Counts::Beside } else { Counts::Off },
     };
     let mut plan = Plan::new(options)?;
     let caches = *plan.caches();
@@ -62,8 +63,8 @@ fn available(wanted: LevelArg) -> Result<Level, Failure> {
 }
 
 fn to_json(rows: &[Row], caches: &Caches) -> Map<String, Value> {
-    // Nothing that a clock says has more digits than this.
-    let rounded = |value: f64| json!((value * 1e4).round() / 1e4);
+    // No clock says more than four digits.
+    let rounded = |value: f64| json!(format!("{value:.3e}").parse::<f64>().unwrap_or(value));
     let row = |row: &Row| {
         let mut object = json!({
             "src": row.src.name(), "dst": row.dst.name(), "size": row.size.name(), "level": row.level.name(),
@@ -99,7 +100,7 @@ fn render(rows: &[Row], caches: &Caches, args: &BenchArgs) -> String {
         ("ratio", Align::Right),
     ];
     if args.counts {
-        columns.extend([("counting", Align::Right), ("of GB/s", Align::Right)]);
+        columns.extend([("counting", Align::Right), ("ratio", Align::Right)]);
     }
     let mut table = Table::new(&columns);
     for row in rows {
@@ -117,15 +118,18 @@ fn render(rows: &[Row], caches: &Caches, args: &BenchArgs) -> String {
         cells.extend(row.counts_ratio().map(|ratio| format!("{ratio:.2}")));
         table.row(cells);
     }
-    let conditions = rows.first().map_or(String::new(), |row| {
-        format!(
-            "level {}, {} threads, best of {}; L2 {}, last-level cache {}\n",
-            row.level,
-            row.threads,
-            args.best_of,
-            size::human(caches.l2),
-            size::human(caches.llc)
-        )
-    });
-    table.render() + &conditions
+    let Some(first) = rows.first() else { return String::new() };
+    let threads = first.threads.get();
+    let mut text = table.render();
+    text += "GB/s: bytes read and written; ratio: to memcpy of as many bytes";
+    text += if args.counts { "; counting: with everything counted, ratio to without\n" } else { "\n" };
+    text += &format!(
+        "level {}, {threads} {}, best of {}; L2 {}, last-level cache {}\n",
+        first.level,
+        if threads == 1 { "thread" } else { "threads" },
+        args.best_of,
+        size::human(caches.l2),
+        size::human(caches.llc)
+    );
+    text
 }

@@ -4,13 +4,11 @@ use super::{Context, select, thresholds};
 use crate::args::{ConvertArgs, RuleOrder};
 use crate::failure::Failure;
 use crate::table::{Align, Table, grouped};
-use crate::{output, progress, size};
+use crate::{output, progress, signals, size};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use truecast::convert::{Options, Plan};
 use truecast::io::{Existing, OutputFile, follow};
@@ -41,7 +39,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         return Ok(ExitCode::SUCCESS);
     }
     // From here on there are temporary files, which a signal must not leave behind.
-    let stop = stop_flag();
+    let stop = signals::stop_flag();
     // Refused before the work rather than after it.
     let report_file = report_path.map(|path| OutputFile::create(&path, options.existing)).transpose()?;
 
@@ -87,15 +85,6 @@ fn same_place(a: &Path, b: &Path) -> bool {
     };
     let identity = |path: &Path| std::fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
     (folder(a) == folder(b) && a.file_name() == b.file_name()) || (identity(a).is_some() && identity(a) == identity(b))
-}
-
-/// Set by Ctrl-C and by a request to terminate; the conversion then stops and leaves nothing behind.
-fn stop_flag() -> Arc<AtomicBool> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = stop.clone();
-    // Fails only if there is a handler already.
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)).ok();
-    stop
 }
 
 fn with_destination(report: &Report, args: &ConvertArgs) -> serde_json::Map<String, serde_json::Value> {

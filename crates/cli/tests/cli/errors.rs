@@ -5,7 +5,7 @@ use crate::run::Folder;
 use serde_json::Value;
 
 /// (line, exit code)
-const WRONG: [(&str, i32); 16] = [
+const WRONG: [(&str, i32); 18] = [
     ("inspect missing.npy", 4),
     ("inspect bad.npy", 3),
     ("inspect a.txt", 2),
@@ -17,6 +17,8 @@ const WRONG: [(&str, i32); 16] = [
     ("compare a.safetensors missing.safetensors", 4),
     ("explain zork --to f16", 2),
     ("man zork", 2),
+    ("bench --pairs f32:zork", 2),
+    ("bench --pairs f32:nf4 --sizes l2", 3),
     // What the parser of the command line finds is no different.
     ("convert a.safetensors b.safetensors --to zork", 2),
     ("convert a.safetensors b.safetensors --to f16 --zork", 2),
@@ -95,6 +97,7 @@ fn one_object_on_everything_that_prints() {
         ("explain 1 --to f16", "explain"),
         ("formats", "formats"),
         ("formats f16", "formats"),
+        ("bench --pairs i8:i16 --sizes l2 --best-of 1 --quiet", "bench"),
     ] {
         folder.run(&format!("{line} --json")).succeeds().object(command);
     }

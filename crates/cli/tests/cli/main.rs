@@ -2,6 +2,7 @@
 //! `docs/interfaces.md` and the pages that it names, never from the code.
 
 mod bad_input;
+mod bench;
 mod compare_verify;
 mod convert;
 mod destination;

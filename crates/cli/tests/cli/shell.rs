@@ -2,7 +2,8 @@
 
 use crate::run::Folder;
 
-const COMMANDS: [&str; 8] = ["convert", "inspect", "verify", "compare", "explain", "formats", "completions", "man"];
+const COMMANDS: [&str; 9] =
+    ["convert", "inspect", "verify", "compare", "explain", "formats", "bench", "completions", "man"];
 
 #[test]
 fn every_shell_knows_every_command() {

@@ -67,8 +67,6 @@ pub(crate) struct Encoder {
     max_code: u32,
     /// What a negative value becomes in an unsigned format whose policy does not convert its magnitude.
     negative: Option<u32>,
-    /// 1 if there is such a code, and the code.
-    replaces_negative: [u32; 2],
     increments: Increments,
     /// Position of the code in its storage (13 for tf32).
     place: u32,
@@ -122,7 +120,6 @@ impl Encoder {
             base: (128 - f.bias) as u32,
             max_code: max,
             negative,
-            replaces_negative: [negative.is_some() as u32, negative.unwrap_or(0)],
             increments: Increments::new(policy.to_float),
             place: dst.storage_bits().unwrap_or(0).saturating_sub(f.bits()) * (dst == DType::Tf32) as u32,
         })
@@ -168,6 +165,11 @@ impl Encoder {
             payload_mask: self.payload_mask,
             place: self.place,
         })
+    }
+
+    /// Whether a negative value has a code of its own: in an unsigned format whose policy does not convert magnitudes.
+    pub fn replaces_negative(&self) -> bool {
+        self.negative.is_some()
     }
 
     /// Whether overflow and Inf become f16's Inf and NaN the quiet one, as its instruction makes them.
@@ -284,11 +286,11 @@ impl<const SHAPE: u8> Lane for EncodeF16<SHAPE> {
     }
 }
 
-/// Any rounding and any policy that has an [`Encoder`], §4.5.
+/// Any rounding and any policy that has an [`Encoder`], §4.5. `NEGATIVE`: [`Encoder::replaces_negative`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EncodeAny<D>(pub Encoder, pub PhantomData<D>);
+pub(crate) struct EncodeAny<D, const NEGATIVE: bool>(pub Encoder, pub PhantomData<D>);
 
-impl<D: Slot> Lane for EncodeAny<D> {
+impl<D: Slot, const NEGATIVE: bool> Lane for EncodeAny<D, NEGATIVE> {
     type Src = u32;
     type Dst = D;
     #[inline(always)]
@@ -304,8 +306,9 @@ impl<D: Slot> Lane for EncodeAny<D> {
         let code = floor.wrapping_add(p.increments.of_u32(neg & p.signed, floor & 1, rest, 1 << (s - 1)));
         let sign = if p.zero_sign != 0 || code != 0 { (neg & p.signed) << p.sign_pos } else { 0 };
         let mut r = if code > p.max_code { by_sign(p.over) } else { code | sign };
-        let [replaces, negative] = p.replaces_negative;
-        r = if neg & replaces & (abs != 0) as u32 != 0 { negative } else { r };
+        if NEGATIVE {
+            r = if neg != 0 && abs != 0 { p.negative.unwrap_or(r) } else { r };
+        }
         r = if abs == F32_INF { by_sign(p.inf) } else { r };
         let payload = (abs >> p.shift) & p.payload_mask;
         r = if abs > F32_INF { by_sign(p.nan) | payload } else { r };
@@ -332,6 +335,7 @@ pub(crate) struct EncodeE8m0 {
     replaces_negative: [u32; 2],
 }
 
+const E8M0_MAX: u32 = 254;
 const E8M0_MIN_BITS: u32 = 0x0040_0000; // 2^-127
 const E8M0_MAX_BITS: u32 = 0x7f00_0000; // 2^127
 
@@ -392,6 +396,62 @@ impl Lane for EncodeE8m0 {
         r = if b == 0 { self.zero } else { r };
         r = if b == F32_INF { if neg != 0 { self.inf[1] } else { self.inf[0] } } else { r };
         r = if b > F32_INF { self.nan } else { r };
+        r as u8
+    }
+}
+
+/// [`EncodeE8m0`] where what vanishes gets the smallest code, and overflow the largest or the one above it: magnitudes are
+/// cut to those that have these codes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EncodeE8m0Cut {
+    addends: [u32; 2],
+    floor: u32,
+    cap: u32,
+    special_from: u32,
+    special: u32,
+    replaces_negative: [u32; 2],
+}
+
+impl EncodeE8m0 {
+    /// The same by fewer steps, if the codes allow it.
+    pub fn cut(&self) -> Option<EncodeE8m0Cut> {
+        let EncodeE8m0 { addends, over_from, vanish_below, over, vanish, zero, nan, inf, replaces_negative } = *self;
+        let next = over == E8M0_MAX + 1;
+        let below_zero = if replaces_negative[0] != 0 { replaces_negative[1] } else { over };
+        let special_from = match (inf == [over, below_zero], nan == over) {
+            (true, true) => u32::MAX,
+            (true, false) => F32_INF + 1,
+            (false, _) if inf == [nan; 2] => F32_INF,
+            _ => return None,
+        };
+        let fits = (vanish, zero) == (0, 0) && (next || over == E8M0_MAX);
+        fits.then_some(EncodeE8m0Cut {
+            addends,
+            floor: vanish_below.max(1),
+            cap: over_from - !next as u32,
+            special_from,
+            special: nan,
+            replaces_negative,
+        })
+    }
+}
+
+impl Lane for EncodeE8m0Cut {
+    type Src = u32;
+    type Dst = u8;
+    #[inline(always)]
+    fn one(&self, x: u32) -> u8 {
+        let abs = x & 0x7fff_ffff;
+        let b = abs.max(self.floor).min(self.cap);
+        // As in the other lane.
+        let v = if b < 0x0080_0000 { (b << 1).wrapping_sub(0x0080_0000) } else { b };
+        let addend = if v & 0x0080_0000 != 0 { self.addends[1] } else { self.addends[0] };
+        let mut r = v.wrapping_add(addend) >> 23;
+        // Negative, but neither -0 nor NaN.
+        let [replaces, negative] = self.replaces_negative;
+        let below_zero = x.wrapping_sub(0x8000_0001) < F32_INF;
+        r = if below_zero & (replaces != 0) { negative } else { r };
+        r = if abs >= self.special_from { self.special } else { r };
         r as u8
     }
 }

@@ -63,42 +63,52 @@ pub(crate) fn stage(
     dst_bytes: usize,
     f16: bool,
 ) -> Option<Box<dyn Stage>> {
-    macro_rules! sources {
-        ($($name:ident)*) => {
+    // What is clamped or reduced on its way into the hub goes to destinations of a smaller range than f32's, what is not
+    // to those of the same range; what is exact, to both.
+    macro_rules! to {
+        ($function:ident: $($name:ident)*) => {
             match source {
-                $(source::$name => of::<{ source::$name }>(token, numbers, dst_bytes, f16),)*
+                $(source::$name => $function::<{ source::$name }>(token, numbers, dst_bytes, f16),)*
                 _ => None,
             }
         };
     }
-    sources!(F32 BF16 F16 I16 U16 F64 F64_REDUCED I32_CLAMPED U32_CLAMPED I32_ODD U32_ODD I64_CLAMPED U64_CLAMPED I64_ODD U64_ODD)
+    let narrow = to!(narrow: F32 BF16 F16 I16 U16 F64_REDUCED I32_CLAMPED U32_CLAMPED I64_CLAMPED U64_CLAMPED);
+    narrow.or_else(|| to!(upper_bits: F32 BF16 F16 I16 U16 F64 I32_ODD U32_ODD I64_ODD U64_ODD))
 }
 
-fn of<const SOURCE: u8>(token: Avx512, numbers: Nearest, dst_bytes: usize, f16: bool) -> Option<Box<dyn Stage>> {
+/// To f16 and to 8 bits.
+fn narrow<const SOURCE: u8>(token: Avx512, numbers: Nearest, dst_bytes: usize, f16: bool) -> Option<Box<dyn Stage>> {
     const PLAIN: u8 = shape::SUBNORMALS | shape::NEGATIVE_ZERO;
     const SPECIAL: u8 = PLAIN | shape::SPECIAL | shape::PAYLOAD;
     const UNSIGNED: u8 = shape::SUBNORMALS;
     const UNSIGNED_SPECIAL: u8 = UNSIGNED | shape::SPECIAL | shape::PAYLOAD;
-    const UPPER: u8 = shape::NEGATIVE_ZERO | shape::SPECIAL | shape::PAYLOAD | shape::UPPER_BITS;
     macro_rules! fused {
         ($shape:expr, $bytes:literal) => {
             Some(Box::new(Fused::<SOURCE, { $shape }, $bytes> { numbers, _token: token }))
         };
     }
-    // A shape that does more than is asked for serves as well: its mask is zero then.
-    let payload = if numbers.shape & shape::SPECIAL != 0 { shape::PAYLOAD } else { 0 };
-    match (dst_bytes, numbers.shape | payload) {
-        (2, PLAIN | SPECIAL) if f16 && numbers.shape & shape::PAYLOAD != 0 => {
-            fused!(F16_INSTRUCTION | shape::PAYLOAD, 2)
-        }
-        (2, PLAIN | SPECIAL) if f16 => fused!(F16_INSTRUCTION, 2),
-        (2, UPPER) => fused!(UPPER, 2),
+    match (dst_bytes, serving(numbers.shape)) {
+        (2, SPECIAL) if f16 && numbers.shape & shape::PAYLOAD != 0 => fused!(F16_INSTRUCTION | shape::PAYLOAD, 2),
+        (2, SPECIAL) if f16 => fused!(F16_INSTRUCTION, 2),
         (1, PLAIN) => fused!(PLAIN, 1),
         (1, SPECIAL) => fused!(SPECIAL, 1),
         (1, UNSIGNED) => fused!(UNSIGNED, 1),
         (1, UNSIGNED_SPECIAL) => fused!(UNSIGNED_SPECIAL, 1),
         _ => None,
     }
+}
+
+/// To bf16.
+fn upper_bits<const SOURCE: u8>(token: Avx512, numbers: Nearest, dst_bytes: usize, _: bool) -> Option<Box<dyn Stage>> {
+    const UPPER: u8 = shape::NEGATIVE_ZERO | shape::SPECIAL | shape::PAYLOAD | shape::UPPER_BITS;
+    let fits = (dst_bytes, serving(numbers.shape)) == (2, UPPER);
+    fits.then(|| Box::new(Fused::<SOURCE, UPPER, 2> { numbers, _token: token }) as Box<dyn Stage>)
+}
+
+/// A shape that does what is asked for: one that takes a payload serves where the mask is zero as well.
+const fn serving(shape: u8) -> u8 {
+    if shape & shape::SPECIAL != 0 { shape | shape::PAYLOAD } else { shape }
 }
 
 impl<const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage for Fused<SOURCE, SHAPE, BYTES> {
@@ -112,6 +122,9 @@ impl<const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage for Fused<SOUR
     }
 }
 
+/// Bytes that are asked for ahead of their use: two pages, since a CPU's own prefetching ends with a page.
+const AHEAD: usize = 8192;
+
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(numbers: &Nearest, src: &[u8], dst: &mut [u8]) {
     let src_bytes = source::bytes(SOURCE);
@@ -121,6 +134,9 @@ fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(numbers: &Nearest,
     let (targets, _) = blocks.as_chunks_mut::<BYTES>();
     let (rest, done) = (sources.remainder(), targets.len() * 64 * BYTES);
     for (target, source) in targets.iter_mut().zip(sources) {
+        for line in (0..64 * src_bytes).step_by(64) {
+            _mm_prefetch::<_MM_HINT_T0>(source.as_ptr().wrapping_add(AHEAD + line).cast());
+        }
         let codes = convert::<SOURCE, SHAPE, BYTES>(&encoder, source);
         for (block, vector) in target.iter_mut().zip(codes) {
             store(block, vector);
@@ -210,9 +226,21 @@ fn load_hub<const SOURCE: u8>(bytes: &[u8]) -> __m512i {
         _ => {
             let (low, rest) = bytes.split_first_chunk().expect("16 elements");
             let high = rest.first_chunk().expect("16 elements");
+            if matches!(SOURCE, source::F64 | source::F64_REDUCED) {
+                let ordinary = ordinary_f64(SOURCE == source::F64_REDUCED, load(low), load(high));
+                return ordinary.unwrap_or_else(|| any_f64::<SOURCE>(low, high));
+            }
             _mm512_inserti64x4::<1>(_mm512_castsi256_si512(eight::<SOURCE>(low)), eight::<SOURCE>(high))
         }
     }
+}
+
+/// What [`ordinary_f64`] leaves: out of the way, so that the loop stays one.
+#[cold]
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+fn any_f64<const SOURCE: u8>(low: &[u8; 64], high: &[u8; 64]) -> __m512i {
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(eight::<SOURCE>(low)), eight::<SOURCE>(high))
 }
 
 /// Magnitudes above it overflow in every destination that is clamped to.
@@ -237,6 +265,34 @@ fn eight<const SOURCE: u8>(source: &[u8; 64]) -> __m256i {
             _mm256_castps_si256(_mm256_cvtepi32_ps(_mm512_cvtepi64_epi32(clamped)))
         }
     }
+}
+
+/// 16 f64 as f32 for a rounding to nearest: rounded to odd at 21 bits, the ends of f32's range for what lies beyond them
+/// (0, if that is `reduced`, or the largest value, which is odd too). `None` if there is an Inf or NaN, or a value below
+/// the normal range that is not reduced.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn ordinary_f64(reduced: bool, low: __m512i, high: __m512i) -> Option<__m512i> {
+    const INF: i32 = 0x7ff0_0000;
+    /// f32's exponents begin here, as the upper word of an f64.
+    const FIRST: i32 = 896 << 20;
+    let even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    let lower = _mm512_permutex2var_epi32(low, even, high);
+    let upper = _mm512_permutex2var_epi32(low, _mm512_or_si512(even, _mm512_set1_epi32(1)), high);
+    let jammed = _mm512_or_si512(upper, _mm512_min_epu32(lower, _mm512_set1_epi32(1)));
+    let magnitude = _mm512_and_si512(jammed, _mm512_set1_epi32(i32::MAX));
+    let mut apart = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(INF));
+    if !reduced {
+        let below = _mm512_sub_epi32(magnitude, _mm512_set1_epi32(1));
+        apart |= _mm512_cmplt_epu32_mask(below, _mm512_set1_epi32(FIRST + (1 << 20) - 1));
+    }
+    if apart != 0 {
+        return None;
+    }
+    let rebased = _mm512_max_epi32(_mm512_sub_epi32(magnitude, _mm512_set1_epi32(FIRST)), _mm512_setzero_si512());
+    let bounded = _mm512_min_epi32(rebased, _mm512_set1_epi32(0x7f7f_ffff >> 3));
+    let sign = _mm512_and_si512(jammed, _mm512_set1_epi32(i32::MIN));
+    Some(_mm512_or_si512(_mm512_slli_epi32::<3>(bounded), sign))
 }
 
 /// The lane `Int32ToF32Odd`.

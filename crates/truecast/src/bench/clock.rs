@@ -4,17 +4,17 @@
 use rayon::prelude::*;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use truecast_core::{DType, Layout};
 use truecast_kernel::caster::MIN_BYTES_PER_THREAD;
 use truecast_kernel::{CastError, Caster, Codes, CodesMut};
 
 /// A sample is at least this long: shorter ones are mostly clock. Short passes are repeated.
-const MIN_SAMPLE: Duration = Duration::from_millis(1);
+const MIN_SAMPLE_SECONDS: f64 = 1e-3;
 
 /// Something that reads one buffer and writes another.
 pub(super) enum Contender<'a> {
-    /// Copies bytes, in as many contiguous pieces as there are threads, none smaller than a conversion would make them.
+    /// [`memcpy`].
     Memcpy { src: &'a [u8], threads: NonZeroUsize },
     /// Converts.
     Cast { caster: &'a Caster, src: Codes<'a> },
@@ -23,15 +23,7 @@ pub(super) enum Contender<'a> {
 impl Contender<'_> {
     fn pass(&self, dst: &mut [u8]) -> Result<(), CastError> {
         match self {
-            Contender::Memcpy { src, threads } => {
-                let dst = &mut black_box(&mut *dst)[..src.len()];
-                let piece = src.len().div_ceil(threads.get()).max(MIN_BYTES_PER_THREAD);
-                if piece >= src.len() {
-                    dst.copy_from_slice(src);
-                } else {
-                    dst.par_chunks_mut(piece).zip(src.par_chunks(piece)).for_each(|(d, s)| d.copy_from_slice(s));
-                }
-            }
+            Contender::Memcpy { src, threads } => memcpy(src, &mut dst[..src.len()], *threads),
             Contender::Cast { caster, src } => {
                 let dtype: DType = caster.spec().dst;
                 let bytes = dtype.bytes_in(Layout::Packed, src.len() as u64).expect("text is never planned") as usize;
@@ -42,13 +34,26 @@ impl Contender<'_> {
     }
 }
 
+/// Copies bytes, in as many contiguous pieces as there are threads, none smaller than a conversion would make them; several
+/// are copied on the current rayon pool.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn memcpy(src: &[u8], dst: &mut [u8], threads: NonZeroUsize) {
+    let (src, dst) = black_box((src, dst));
+    let piece = src.len().div_ceil(threads.get()).max(MIN_BYTES_PER_THREAD);
+    if piece >= src.len() {
+        dst.copy_from_slice(src);
+    } else {
+        dst.par_chunks_mut(piece).zip(src.par_chunks(piece)).for_each(|(d, s)| d.copy_from_slice(s));
+    }
+}
+
 /// The best time of one pass of each contender, in seconds, of `samples` samples that they take in turns.
 pub(super) fn best_of(samples: NonZeroUsize, all: &[Contender<'_>], dst: &mut [u8]) -> Result<Vec<f64>, CastError> {
     let mut passes = Vec::with_capacity(all.len());
     for contender in all {
-        contender.pass(dst)?; // fills tables and caches
-        let once = time(1, contender, dst)?;
-        passes.push((MIN_SAMPLE.as_secs_f64() / once.max(1e-9)).ceil().max(1.0) as u32);
+        passes.push(passes_of_a_sample(contender, dst)?);
     }
     let mut best = vec![f64::INFINITY; all.len()];
     for _ in 0..samples.get() {
@@ -57,6 +62,13 @@ pub(super) fn best_of(samples: NonZeroUsize, all: &[Contender<'_>], dst: &mut [u
         }
     }
     Ok(best)
+}
+
+/// Warms up too: the first pass fills caches and tables, so that a short one says little about the next.
+fn passes_of_a_sample(contender: &Contender<'_>, dst: &mut [u8]) -> Result<u32, CastError> {
+    let first = time(1, contender, dst)?;
+    let once = if first < 10.0 * MIN_SAMPLE_SECONDS { time(1, contender, dst)? } else { first };
+    Ok((MIN_SAMPLE_SECONDS / once.max(1e-9)).ceil() as u32)
 }
 
 /// Seconds of one pass, the mean of several.

@@ -68,3 +68,78 @@ fn int(f: &IntFormat, random: &mut Rng) -> u64 {
     let is_negative = f.signed && random.bool();
     (if is_negative { magnitude.wrapping_neg() } else { magnitude }) & f.mask()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use truecast_core::exact::{Exact, decode};
+
+    const LEN: usize = 1 << 14;
+
+    /// The codes of the first elements, taken from the packed bytes one bit at a time.
+    fn codes(dtype: DType) -> Vec<u64> {
+        let bits = dtype.storage_bits().unwrap() as usize;
+        let mut bytes = vec![0; LEN * bits / 8];
+        fill(dtype, &mut bytes);
+        let bit = |at: usize| (bytes[at / 8] >> (at % 8) & 1) as u64;
+        let storage = |i: usize| (0..bits).map(|j| bit(i * bits + j) << j).sum();
+        (0..LEN).map(|i| dtype.code_of_storage(storage(i))).collect()
+    }
+
+    #[test]
+    fn floats_have_every_kind_of_value() {
+        for dtype in DType::ALL {
+            let Kind::Float(f) = dtype.kind() else { continue };
+            let values: Vec<Exact> = codes(dtype).into_iter().map(|code| decode(dtype, code)).collect();
+            let has = |what: fn(&Exact) -> bool| values.iter().any(what);
+            assert_eq!(has(|v| matches!(v, Exact::Nan { .. })), f.nan_code().is_some(), "{dtype}");
+            assert_eq!(has(|v| matches!(v, Exact::Inf { .. })), f.inf_code().is_some(), "{dtype}");
+            assert_eq!(has(|v| matches!(v, Exact::Finite { neg: true, .. })), f.signed, "{dtype}");
+            assert!(has(|v| matches!(v, Exact::Finite { neg: false, .. })), "{dtype}");
+            let subnormal = |code: &u64| (1..f.min_normal_code()).contains(&(code & f.magnitude_mask()));
+            assert_eq!(codes(dtype).iter().any(subnormal), f.has_zero && f.man_bits > 0, "{dtype}");
+            let exponents: BTreeSet<u64> =
+                codes(dtype).iter().map(|c| (c & f.magnitude_mask()) >> f.man_bits).collect();
+            assert!(exponents.len() >= 32.min(1 << f.exp_bits), "{dtype}: {exponents:?}");
+        }
+    }
+
+    #[test]
+    fn some_floats_are_ties() {
+        // Halfway between neighbours in bf16, and in f8e4m3fn: one more fraction bit is set, and none after it.
+        for kept in [7, 3] {
+            let (half, below) = (1u64 << (22 - kept), (1u64 << (23 - kept)) - 1);
+            let ties = codes(DType::F32).iter().filter(|code| **code & below == half).count();
+            assert!(ties > LEN / 1000, "{kept}: {ties}");
+        }
+    }
+
+    #[test]
+    fn integers_have_every_length_and_sign() {
+        for dtype in DType::ALL {
+            let Kind::Int(f) = dtype.kind() else { continue };
+            let values: Vec<i128> = codes(dtype).into_iter().map(|code| f.value(code)).collect();
+            assert_eq!(values.iter().any(|v| *v < 0), f.signed, "{dtype}");
+            let lengths: BTreeSet<u32> = values.iter().map(|v| 128 - v.unsigned_abs().leading_zeros()).collect();
+            let longest = (f.bits as u32).saturating_sub(f.signed as u32);
+            assert!((0..=longest).all(|n| lengths.contains(&n)), "{dtype}: {lengths:?}");
+        }
+    }
+
+    #[test]
+    fn the_same_every_time_and_to_the_last_byte() {
+        let filled = |len: usize| {
+            let mut bytes = vec![0xa5; len];
+            fill(DType::F32, &mut bytes);
+            bytes
+        };
+        let (long, period) = (filled(4 * PERIOD + 1001), 4 * PERIOD);
+        assert_eq!(long, filled(4 * PERIOD + 1001));
+        assert_eq!(long[..1000], filled(1000));
+        assert_eq!(long[period..], long[..1001]);
+        let mut untouched = [7; 3];
+        fill(DType::String, &mut untouched);
+        assert_eq!(untouched, [7; 3]);
+    }
+}

@@ -1,22 +1,23 @@
 //! Throughput of conversions on this machine, beside memcpy on the same buffers in the same run.
 //!
 //! What is timed, and why so, is `docs/kernels.md §13`. Nothing here knows how a conversion works or how a result is
-//! printed. Read in this order: [`Plan`], `pairs`, [`data`], [`pool`], [`machine`], `clock`.
+//! printed. Read in this order: [`Plan`], `pairs`, [`data`], [`pool`], `clock`.
 
 mod clock;
 pub mod data;
-pub mod machine;
+mod memory;
 pub mod pairs;
 pub mod pool;
 
+pub use clock::memcpy;
+
 use crate::request::Request;
 use clock::Contender;
-use machine::Caches;
 use pool::Pool;
 use std::num::NonZeroUsize;
 use truecast_core::spec::SpecError;
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_kernel::{CastError, Caster, Codes, Counting, Exec, Level, PlanError, Route};
+use truecast_kernel::{Caches, CastError, Caster, Codes, Counting, Exec, Level, PlanError, Route};
 
 /// What is measured, and how.
 #[derive(Clone, Debug)]
@@ -27,22 +28,10 @@ pub struct Options {
     pub sizes: Vec<Size>,
     /// Under which rules is converted.
     pub request: Request,
-    /// Level and threads; what it says of counting is overridden.
+    /// Level and threads. With [`Counting::Full`] each row is measured a second time with everything counted.
     pub exec: Exec,
     /// Samples of which the fastest counts.
     pub best_of: NonZeroUsize,
-    /// Whether the cost of counting is measured too.
-    pub counts: Counts,
-}
-
-/// Whether each row is measured a second time, with everything counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Counts {
-    /// Only without counting.
-    #[default]
-    Off,
-    /// Without and with [`Counting::Full`].
-    Beside,
 }
 
 impl Default for Options {
@@ -54,7 +43,6 @@ impl Default for Options {
             request: Request::default(),
             exec: Exec::default(),
             best_of: NonZeroUsize::new(7).expect("seven is not zero"),
-            counts: Counts::default(),
         }
     }
 }
@@ -86,24 +74,14 @@ impl Size {
         }
     }
 
-    /// Elements of an array of this size, if an element takes `bits` bits in source and destination together.
-    ///
-    /// # Examples
-    /// ```
-    /// use truecast::bench::{Size, machine::Caches};
-    /// let caches = Caches { l2: 1 << 20, llc: 32 << 20, all_llcs: 32 << 20 };
-    /// assert_eq!(Size::L2.len(64, &caches), 65_536); // f32 to f32: 256 KiB on either side
-    /// assert_eq!(Size::Dram.len(64, &caches), 64 << 20);
-    /// assert_eq!(Size::Dram.len(8, &caches), 128 << 20); // f4e2m1 to i4: 64 Mi elements would be 64 MiB only
-    /// ```
-    pub fn len(self, bits: u32, caches: &Caches) -> usize {
-        let within = |bytes: u64| (bytes * 8 / bits as u64 / LEN_UNIT).max(1) * LEN_UNIT;
-        let len = match self {
+    /// Elements, if one takes `bits` bits in source and destination together.
+    fn len(self, bits: u64, caches: &Caches) -> u64 {
+        let within = |bytes: u64| (bytes * 8 / bits / LEN_UNIT).max(1) * LEN_UNIT;
+        match self {
             Size::L2 => within(caches.l2 / 2),
             Size::Llc => within(caches.llc / 2),
-            Size::Dram => (4 * caches.all_llcs * 8).div_ceil(bits as u64).next_multiple_of(LEN_UNIT).max(64 << 20),
-        };
-        len as usize
+            Size::Dram => (4 * caches.all_llcs * 8).div_ceil(bits).next_multiple_of(LEN_UNIT).max(64 << 20),
+        }
     }
 }
 
@@ -122,6 +100,41 @@ impl std::str::FromStr for Size {
     type Err = ParseSizeError;
     fn from_str(text: &str) -> Result<Size, ParseSizeError> {
         Size::ALL.into_iter().find(|s| s.name() == text).ok_or_else(|| ParseSizeError(text.into()))
+    }
+}
+
+/// The part of two buffers that a pair uses at a size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrays {
+    /// Elements.
+    pub len: usize,
+    /// Bytes of the packed source.
+    pub src_bytes: usize,
+    /// Bytes of the packed destination.
+    pub dst_bytes: usize,
+}
+
+impl Arrays {
+    /// `None` for text, whose elements have no width.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast::{Caches, DType, bench::{Arrays, Size}};
+    /// let caches = Caches { l2: 1 << 20, llc: 32 << 20, all_llcs: 32 << 20 };
+    /// let len = |src, dst, size| Arrays::new(src, dst, size, &caches).unwrap().len;
+    /// assert_eq!(len(DType::F32, DType::I32, Size::L2), 65_536); // 256 KiB on either side
+    /// assert_eq!(len(DType::F32, DType::I32, Size::Dram), 64 << 20);
+    /// assert_eq!(len(DType::F4E2M1, DType::I4, Size::Dram), 128 << 20); // 64 Mi would be twice the cache only
+    /// ```
+    pub fn new(src: DType, dst: DType, size: Size, caches: &Caches) -> Option<Arrays> {
+        let len = size.len((src.storage_bits()? + dst.storage_bits()?) as u64, caches);
+        let bytes = |dtype: DType| Some(dtype.bytes_in(Layout::Packed, len)? as usize);
+        Some(Arrays { len: len as usize, src_bytes: bytes(src)?, dst_bytes: bytes(dst)? })
+    }
+
+    /// memcpy of this many bytes reads and writes as much as the conversion.
+    pub fn copied_bytes(&self) -> usize {
+        (self.src_bytes + self.dst_bytes) / 2
     }
 }
 
@@ -244,16 +257,15 @@ impl Plan {
         });
         let specs = specs.collect::<Result<Vec<_>, _>>()?;
         let caches = Caches::of_this_machine();
-        let arrays =
-            || specs.iter().flat_map(|spec| options.sizes.iter().map(|size| Arrays::new(spec, *size, &caches)));
+        let arrays = || specs.iter().flat_map(|spec| options.sizes.iter().map(|size| arrays_of(spec, *size, &caches)));
         let src = arrays().map(|a| a.src_bytes.max(a.copied_bytes())).max().unwrap_or(0);
         let dst = arrays().map(|a| a.dst_bytes.max(a.copied_bytes())).max().unwrap_or(0);
         let needed = src as u64 + dst as u64;
-        let memory = || Error::Memory { needed };
-        if machine::available_memory().is_some_and(|available| needed > available) {
-            return Err(memory());
+        let too_large = || Error::Memory { needed };
+        if memory::available().is_some_and(|available| needed > available) {
+            return Err(too_large());
         }
-        let [src, dst] = [src, dst].map(|bytes| Pool::new(bytes).map_err(|_| memory()));
+        let [src, dst] = [src, dst].map(|bytes| Pool::new(bytes).map_err(|_| too_large()));
         Ok(Plan { src: src?, dst: dst?, options, specs, caches })
     }
 
@@ -272,7 +284,7 @@ impl Plan {
         &self.caches
     }
 
-    /// Measures, row by row; `done` is told each. Memory of several threads is on the current rayon pool.
+    /// Measures, row by row; `done` is told each. Several threads are those of the current rayon pool.
     ///
     /// # Errors
     /// [`Error::Value`] under an `error` policy only.
@@ -285,8 +297,8 @@ impl Plan {
                 filled = Some(spec.src);
             }
             for &size in &self.options.sizes {
-                let arrays = Arrays::new(spec, size, &self.caches);
-                let row = measure(spec, &self.options, arrays, self.src.bytes(), self.dst.bytes_mut());
+                let arrays = arrays_of(spec, size, &self.caches);
+                let row = measure(spec, &self.options, (size, arrays), self.src.bytes(), self.dst.bytes_mut());
                 let row = row.map_err(|cause| Error::Value { src: spec.src, dst: spec.dst, cause })?;
                 done(&row);
                 rows.push(row);
@@ -296,33 +308,20 @@ impl Plan {
     }
 }
 
-/// The part of the buffers that a row uses.
-#[derive(Clone, Copy, Debug)]
-struct Arrays {
-    size: Size,
-    len: usize,
-    src_bytes: usize,
-    dst_bytes: usize,
+fn arrays_of(spec: &CastSpec, size: Size, caches: &Caches) -> Arrays {
+    Arrays::new(spec.src, spec.dst, size, caches).expect("text is never planned")
 }
 
-impl Arrays {
-    fn new(spec: &CastSpec, size: Size, caches: &Caches) -> Arrays {
-        let bits = |dtype: DType| dtype.storage_bits().expect("text is never planned");
-        let len = size.len(bits(spec.src) + bits(spec.dst), caches);
-        let bytes = |dtype: DType| dtype.bytes_in(Layout::Packed, len as u64).expect("text is never planned") as usize;
-        Arrays { size, len, src_bytes: bytes(spec.src), dst_bytes: bytes(spec.dst) }
-    }
-
-    /// memcpy of this many bytes reads and writes as much as the conversion.
-    fn copied_bytes(&self) -> usize {
-        (self.src_bytes + self.dst_bytes) / 2
-    }
-}
-
-fn measure(spec: &CastSpec, options: &Options, arrays: Arrays, src: &[u8], dst: &mut [u8]) -> Result<Row, CastError> {
+fn measure(
+    spec: &CastSpec,
+    options: &Options,
+    (size, arrays): (Size, Arrays),
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<Row, CastError> {
     let caster = |counting| Caster::new(spec, &Exec { counting, ..options.exec }).expect("planned before");
     let cast = caster(Counting::Off);
-    let counting = (options.counts == Counts::Beside).then(|| caster(Counting::Full));
+    let counting = (options.exec.counting == Counting::Full).then(|| caster(Counting::Full));
     let codes = Codes::new(spec.src, arrays.len, &src[..arrays.src_bytes])?;
     let memcpy = Contender::Memcpy { src: &src[..arrays.copied_bytes()], threads: options.exec.threads };
     let mut contenders = vec![memcpy, Contender::Cast { caster: &cast, src: codes }];
@@ -331,7 +330,7 @@ fn measure(spec: &CastSpec, options: &Options, arrays: Arrays, src: &[u8], dst: 
     Ok(Row {
         src: spec.src,
         dst: spec.dst,
-        size: arrays.size,
+        size,
         len: arrays.len,
         bytes: (arrays.src_bytes + arrays.dst_bytes) as u64,
         route: cast.route(),

@@ -110,3 +110,31 @@ pub fn parse(text: &str) -> Result<(DType, DType), ParsePairError> {
         Some(i) => attempts.swap_remove(i).map_err(|cause| ParsePairError::Type { pair: text.into(), cause }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_pair_stands_twice() {
+        let distinct: BTreeSet<_> = REPRESENTATIVE.iter().collect();
+        assert_eq!(distinct.len(), REPRESENTATIVE.len());
+        let everything: BTreeSet<_> = all().collect();
+        assert!(REPRESENTATIVE.iter().all(|pair| everything.contains(pair)));
+        assert!(everything.contains(&(DType::Nf4, DType::I1)) && everything.contains(&(DType::F32, DType::F32)));
+        assert!(!everything.iter().any(|(src, dst)| [*src, *dst].contains(&DType::C64)));
+    }
+
+    #[test]
+    fn both_names_may_have_a_prefix() {
+        let pair = (DType::F8E4M3Fn, DType::F8E4M3Ieee);
+        for text in ["f8e4m3fn:f8e4m3ieee", "ov:f8e4m3:mlir:f8E4M3", "f8e4m3fn:mlir:f8E4M3", "ov:f8e4m3:f8e4m3ieee"] {
+            assert_eq!(parse(text), Ok(pair), "{text}");
+        }
+        assert_eq!(parse("f32"), Err(ParsePairError::Form("f32".into())));
+        for text in ["f32:", ":f32", "f32:zork", "zork:f32", "f32:f16:bf16", "zork:f8e4m3:f32"] {
+            assert!(matches!(parse(text), Err(ParsePairError::Type { .. })), "{text}");
+        }
+    }
+}

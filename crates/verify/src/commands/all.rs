@@ -1,8 +1,8 @@
 //! `verify all`: every command, in full or small enough for every change (`docs/kernels.md §11`).
 
-use super::{boundary, counts, ftz, properties, small, split, sweep, theorem};
+use super::{asm, boundary, counts, ftz, properties, small, split, sweep, theorem};
 use crate::adapter::numeric;
-use crate::report::Report;
+use crate::report::Findings;
 use crate::session::Session;
 
 /// Options.
@@ -24,24 +24,25 @@ fn options<T: clap::Args>(arguments: &[String]) -> T {
 }
 
 /// Runs every command and shows each report as it is done.
-pub fn run(session: &Session, all: &Options, mut show: impl FnMut(Report)) {
+pub fn run(session: &Session, all: &Options, mut show: impl FnMut(&dyn Findings)) {
     let seed = format!("--seed={}", all.seed);
     let with = |quick: &[&str], full: &[&str]| -> Vec<String> {
         let more = if all.quick { quick } else { full };
         more.iter().map(|s| s.to_string()).chain([seed.clone()]).collect()
     };
-    show(theorem::run(session, &options(&[])));
-    show(properties::run(session, &options(&with(&["--limit=4096"], &[]))));
-    show(split::run(session, &options(&with(&["--lengths=70", "--elements=70000"], &[]))));
-    show(counts::run(session, &options(&with(&["--limit=12000", "--limit-16=12000"], &[]))));
-    show(ftz::run(session, &options(&with(&["--limit=4096"], &[]))));
+    show(&asm::run(session, &options(&["--brief".into()])));
+    show(&theorem::run(session, &options(&[])));
+    show(&properties::run(session, &options(&with(&["--limit=4096"], &[]))));
+    show(&split::run(session, &options(&with(&["--lengths=70", "--elements=70000"], &[]))));
+    show(&counts::run(session, &options(&with(&["--limit=12000", "--limit-16=12000"], &[]))));
+    show(&ftz::run(session, &options(&with(&["--limit=4096"], &[]))));
     let quick = ["--limit=40000", "--limit-others=2000", "--random=8000", "--random-policies=2"];
-    show(boundary::run(session, &options(&with(&quick, &[]))));
-    show(small::run(session, &options(&with(&["--oracle-every=64", "--random-policies=2"], &[]))));
+    show(&boundary::run(session, &options(&with(&quick, &[]))));
+    show(&small::run(session, &options(&with(&["--oracle-every=64", "--random-policies=2"], &[]))));
     let mut sweep = |more: &[&str], n: &str| {
         let sample = format!("--sample={n}");
         let quick: Vec<&str> = more.iter().copied().chain([sample.as_str()]).collect();
-        show(sweep::run(session, &options(&with(&quick, more))));
+        show(&sweep::run(session, &options(&with(&quick, more))));
     };
     sweep(&[], "1024");
     sweep(&["--src=i32"], "1024");

@@ -1,6 +1,7 @@
 //! The commands: each is a set of inputs, a set of comparisons and a report.
 
 pub mod all;
+pub mod asm;
 pub mod boundary;
 pub mod counts;
 pub mod ftz;

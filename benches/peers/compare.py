@@ -1,0 +1,94 @@
+"""Measures truecast and its peers on this machine, and writes BENCHMARKS.md. Started by `run`, beside this file."""
+
+import argparse
+import datetime
+import importlib.metadata
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+# Threads that wait for work would take time from whoever's turn it is.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+import contenders  # noqa: E402
+import own  # noqa: E402
+import race  # noqa: E402
+import report  # noqa: E402
+from truecast_peers import representative_pairs  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+OUTPUT = ROOT / "BENCHMARKS.md"
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="run", description=__doc__)
+    parser.add_argument("--pairs", help="SRC:DST,.. (default: those of `truecast bench`)")
+    parser.add_argument("--peers", default=",".join(contenders.PEERS), help="default: %(default)s; `none` for none")
+    threads = "threads of truecast and every peer among the peers, or `all`; default %(default)s"
+    parser.add_argument("--peer-threads", default="1", metavar="N", help=threads)
+    parser.add_argument("--samples", type=int, default=7, metavar="N", help="the best of N counts; default %(default)s")
+    parser.add_argument("--only-peers", action="store_true", help="leave out the tables of `truecast bench`")
+    return parser.parse_args()
+
+
+def main() -> None:
+    args, cores, begin = arguments(), len(os.sched_getaffinity(0)), time.monotonic()
+    pairs = [tuple(pair.split(":")) for pair in args.pairs.split(",")] if args.pairs else representative_pairs()
+    threads = cores if args.peer_threads == "all" else int(args.peer_threads)
+    peers = {name: contenders.PEERS[name](threads) for name in args.peers.split(",") if name != "none"}
+    rows = race.race(pairs, peers, threads, args.samples)
+    text = report.peers_table(rows, peers, threads)
+    if not args.only_peers:
+        measured = own.measure(pairs, cores, args.samples)
+        text = conditions(args, peers, measured["caches"], cores) + report.own_tables(measured, cores) + "\n" + text
+    print(text)
+    print(f"{time.monotonic() - begin:.0f} s", file=sys.stderr)
+    if not (args.only_peers or args.pairs or args.peers != ",".join(contenders.PEERS) or args.samples < 7):
+        OUTPUT.write_text(text)
+
+
+def conditions(args: argparse.Namespace, peers: dict[str, object], caches: dict[str, int], cores: int) -> str:
+    """What was measured, and on what."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    versions = [f"{p} {importlib.metadata.version(p)}" for peer in peers.values() for p in peer.packages]
+    facts = {
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "CPU": f"{cpu()}; {cores} cores; L2 {report.size(caches['l2'])}, last-level cache {report.size(caches['llc'])}",
+        "memory": report.size(memory),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "truecast": f"{said('git', 'describe', '--always', '--dirty')}, {said('rustc', '--version')}",
+        "peers": f"Python {platform.python_version()}, {', '.join(versions)}",
+        "method": f"best of {args.samples} samples, everyone in turns; "
+        f"of {race.LONG_SAMPLES} for a peer whose pass takes more than {race.LONG_PASS} s",
+    }
+    return (
+        "# Benchmarks\n\nWritten by `benches/peers/run`; what is compared, and how, is in "
+        "[benches/peers](benches/peers/README.md) and in [docs/kernels.md](docs/kernels.md) §13. "
+        "GB/s are bytes read and bytes written. The machine may have been shared: ratios say more than figures.\n\n"
+        + report.table(["", ""], [[name, fact] for name, fact in facts.items()], 2)
+        + "\n"
+    )
+
+
+def cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    is_virtual = any(line.startswith("flags") and " hypervisor" in line for line in lines)
+    return (named[0] if named else platform.processor()) + (" (virtual machine)" if is_virtual else "")
+
+
+def said(*command: str) -> str:
+    try:
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+if __name__ == "__main__":
+    main()

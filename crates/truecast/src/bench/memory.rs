@@ -1,0 +1,18 @@
+//! Free memory, as Linux tells it under `/proc`.
+
+/// Bytes that can be had without moving other programs out of memory, if the system says.
+pub(super) fn available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn linux_says() {
+        assert!(super::available().is_some_and(|bytes| bytes > 1 << 20));
+    }
+}

@@ -1,0 +1,359 @@
+//! Which kernels there are, and what is expected of their code at each level: the one table of the assembly guard.
+//!
+//! A kernel that is in the executable and in no row, or in two, fails the guard; so does a row, or one of its levels,
+//! that names no kernel in the executable. To add a kernel, run `verify asm`: the failure names it, its line shows the
+//! number to record (per KiB), and `verify asm --show NAME` prints its loop.
+
+use super::functions::Function;
+use super::instructions::{decode, needs_avx};
+use globset::{Glob, GlobMatcher};
+use iced_x86::{EncodingKind, Instruction};
+
+/// Crate whose functions are looked at.
+pub const CRATE: &str = "truecast_kernel";
+
+/// Levels that code is compiled for. Unlike `truecast_kernel::Level` no proof that this CPU has them: nothing is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// What the target guarantees.
+    Baseline,
+    /// As `truecast_kernel::Level::Avx2`.
+    Avx2,
+    /// As `truecast_kernel::Level::Avx512`.
+    Avx512,
+}
+
+impl Level {
+    /// All, weakest first.
+    pub const ALL: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        ["baseline", "avx2", "avx512"][self as usize]
+    }
+
+    /// Bits of its vector registers.
+    pub const fn vector_bits(self) -> u32 {
+        [128, 256, 512][self as usize]
+    }
+
+    /// The level that code with AVX instructions needs.
+    pub fn of_code(code: &[Instruction]) -> Level {
+        let evex = |one: &Instruction| one.op_code().encoding() == EncodingKind::EVEX;
+        if code.iter().any(evex) { Level::Avx512 } else { Level::Avx2 }
+    }
+
+    /// The function that compiles a task for the level, as a path in the crate.
+    const fn entry(self) -> &'static str {
+        ["level::baseline", "level::x86::avx2", "level::x86::avx512"][self as usize]
+    }
+}
+
+/// What is expected of a kernel's code at one level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// A loop over vectors of the level, with no more instructions for each 1024 bytes read and written than were
+    /// recorded and a tolerance, if a number was recorded.
+    Vector {
+        /// The number that the table of `verify asm` shows.
+        recorded: Option<u32>,
+    },
+    /// One element at a time, for this reason.
+    Scalar(&'static str),
+    /// Calls a function for some elements, for this reason.
+    Calls(&'static str),
+    /// No loop over elements, or one that is never run, for this reason: nothing is checked.
+    Aside(&'static str),
+    /// Not compiled for this level.
+    Absent,
+}
+
+/// Kernels that share what is expected of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// A glob over [`Kernel::name`].
+    pub kernels: &'static str,
+    /// In the order of [`Level::ALL`].
+    pub expected: [Expected; 3],
+    /// They test floats as integers, since FTZ and DAZ change what a comparison of floats says (`docs/kernels.md §5.3`).
+    pub compares_no_floats: bool,
+}
+
+impl Row {
+    /// What is expected at a level.
+    pub fn at(&self, level: Level) -> Expected {
+        self.expected[level as usize]
+    }
+
+    /// The levels that its kernels are compiled for.
+    pub fn levels(&self) -> impl Iterator<Item = Level> {
+        Level::ALL.into_iter().filter(|level| self.at(*level) != Expected::Absent)
+    }
+
+    /// A matcher of its kernels.
+    ///
+    /// # Panics
+    /// If the pattern is no glob.
+    pub fn matcher(&self) -> GlobMatcher {
+        Glob::new(self.kernels).expect("patterns in the table are globs").compile_matcher()
+    }
+}
+
+/// A function that may be a kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Path with generic arguments, without the crate. Of tasks, the task's type: the level is not part of it.
+    pub name: String,
+    /// The level, if its name says.
+    pub level: Option<Level>,
+    /// It is compiled for a level by `Level::run`, or has vector instructions that only a level allows: it must be in
+    /// the table.
+    pub certain: bool,
+}
+
+impl Kernel {
+    /// What a function is by its name and code; `None` if it cannot be a kernel.
+    pub fn of(function: &Function) -> Option<Kernel> {
+        let path = function.name.replace(&format!("{CRATE}::"), "");
+        for level in Level::ALL {
+            let task = path.strip_prefix(level.entry()).and_then(|rest| rest.strip_prefix("::<")?.strip_suffix('>'));
+            if let Some(task) = task {
+                return Some(Kernel { name: task.to_owned(), level: Some(level), certain: true });
+            }
+        }
+        let ours = function.name.trim_start_matches('<').starts_with(CRATE);
+        let certain = decode(&function.code, function.address).iter().any(needs_avx);
+        (ours || certain).then_some(Kernel { name: path, level: None, certain })
+    }
+}
+
+/// Whether a function is where `Level::run` compiles tasks, but its name does not say which task.
+pub fn lost_its_arguments(function: &Function) -> bool {
+    Level::ALL.iter().any(|level| function.name == format!("{CRATE}::{}", level.entry()))
+}
+
+const fn row(kernels: &'static str, expected: [Expected; 3]) -> Row {
+    Row { kernels, expected, compares_no_floats: false }
+}
+
+const fn nonzero_test(kernels: &'static str, expected: [Expected; 3]) -> Row {
+    Row { kernels, expected, compares_no_floats: true }
+}
+
+const fn avx2(kernels: &'static str, expected: Expected) -> Row {
+    row(kernels, [Expected::Absent, expected, Expected::Absent])
+}
+
+const fn avx512(kernels: &'static str, expected: Expected) -> Row {
+    row(kernels, [Expected::Absent, Expected::Absent, expected])
+}
+
+const fn vector(recorded: u32) -> Expected {
+    Expected::Vector { recorded: Some(recorded) }
+}
+
+/// A vector loop of any length.
+const ANY: Expected = Expected::Vector { recorded: None };
+
+const SSE2_64: Expected = Expected::Scalar("SSE2 has no comparison of 64-bit integers and no shift by lane");
+const SSE2_SHIFTS: Expected = Expected::Scalar("SSE2 has no shift by lane (docs/kernels.md §6.3)");
+const CONVERT_64: Expected = Expected::Scalar("no conversion of 64-bit integers to floats below AVX-512");
+const RESIDUALS: Expected = Expected::Scalar("residuals are subtracted one at a time: SSE2 has no masked load");
+const LOAD: Expected = Expected::Scalar("a load for each element: gathers are slower (docs/kernels.md §2.3)");
+const AVX2_RUNS: Expected = Expected::Aside("never run: the AVX2 code is (docs/kernels.md §2.3)");
+const SPREAD: Expected = Expected::Scalar("spreading the bytes takes SSE2 longer than loading them one by one");
+const COPY: Expected = Expected::Aside("loads and streaming stores, with nothing between them");
+const TRUNC: Expected = Expected::Calls("SSE2 has no truncation: trunc, where fractions are left open");
+const RARE_F64: Expected =
+    Expected::Calls("16 elements with an Inf, NaN or (to bf16) f32 subnormal are converted apart");
+const RARE_F64_PART: Expected = Expected::Aside("the body of a loop of fused::run, which calls it");
+const ANY_F64: Expected = Expected::Aside("16 elements that the loop leaves");
+
+/// The table.
+#[rustfmt::skip]
+pub const KERNELS: &[Row] = &[
+    //                                                     baseline      AVX2          AVX-512
+    row("stage::Loop<lane::encode::EncodeNearest<u8, *>>",  [vector(2509), vector(717), vector(256)]),
+    row("stage::Loop<lane::encode::EncodeNearest<u16, *>>", [vector(2091), vector(555), vector(214)]),
+    row("stage::Loop<lane::encode::EncodeNearest<u32, *>>", [vector(1600), vector(416), vector(176)]),
+    row("stage::Loop<lane::encode::EncodeAny<u8, *>>",      [SSE2_SHIFTS, vector(2253), vector(948)]),
+    row("stage::Loop<lane::encode::EncodeAny<u16, *>>",     [SSE2_SHIFTS, vector(1622), vector(683)]),
+    row("stage::Loop<lane::encode::EncodeAny<u32, *>>",     [SSE2_SHIFTS, vector(1168), vector(512)]),
+    row("stage::Loop<lane::encode::EncodeF16<*>>",          [vector(2006), Expected::Absent, Expected::Absent]),
+    row("stage::Loop<lane::encode::EncodeE8m0Cut>",         [vector(2407), vector(589), vector(205)]),
+    row("stage::Loop<lane::encode::EncodeE8m0>",            [vector(3533), vector(948), vector(372)]),
+
+    row("stage::Loop<lane::decode::Bf16ToF32>",              [vector(619), vector(187), vector(83)]),
+    row("stage::Loop<lane::decode::F16ToF32>",               [vector(1622), vector(555), vector(224)]),
+    row("stage::Loop<lane::decode::F32ToF32>",               [vector(784), vector(184), vector(90)]),
+    row("stage::Loop<lane::decode::F64ToF32Odd<false>>",     [SSE2_64, vector(960), vector(384)]),
+    row("stage::Loop<lane::decode::F64ToF32Odd<true>>",      [SSE2_64, vector(640), vector(288)]),
+    row("stage::Loop<lane::decode::ClampToF32<u32, *>>",     [vector(464), vector(76), vector(38)]),
+    row("stage::Loop<lane::decode::ClampToF32<u64, false>>", [CONVERT_64, CONVERT_64, vector(40)]),
+    row("stage::Loop<lane::decode::ClampToF32<u64, true>>",  [vector(1302), vector(208), vector(51)]),
+    row("stage::Loop<lane::decode::IntToF32<u16, *>>",       [vector(278), vector(80), vector(40)]),
+    row("stage::Loop<lane::decode::IntToF32<u32, false>>",   [vector(336), vector(124), vector(22)]),
+    row("stage::Loop<lane::decode::IntToF32<u32, true>>",    [vector(144), vector(44), vector(22)]),
+    row("stage::Loop<lane::decode::IntToF32<u64, *>>",       [CONVERT_64, CONVERT_64, vector(30)]),
+    row("stage::Loop<lane::decode::Int32ToF32Odd<*>>",       [vector(800), vector(272), vector(94)]),
+    row("stage::Loop<lane::decode::Int64ToF32Odd<*>>",       [SSE2_64, vector(832), vector(256)]),
+
+    row("stage::Loop<lane::wide::F32ToF64>",                    [vector(1835), vector(662), vector(256)]),
+    row("stage::Loop<lane::wide::F32Value>",                    [vector(150), vector(59), vector(30)]),
+    row("stage::Loop<lane::wide::F64ToF32Nearest>",             [vector(3158), vector(1003), vector(310)]),
+    row("stage::Loop<lane::wide::F64ToF32>",                    [SSE2_64, vector(1664), vector(576)]),
+    row("stage::Loop<lane::wide::IntToF64<u16, *, false>>",     [vector(333), vector(96), vector(48)]),
+    row("stage::Loop<lane::wide::IntToF64<u16, *, true>>",      [vector(973), vector(308), vector(74)]),
+    row("stage::Loop<lane::wide::IntToF64<u32, false, false>>", [vector(278), vector(102), vector(30)]),
+    row("stage::Loop<lane::wide::IntToF64<u32, true, false>>",  [vector(150), vector(59), vector(30)]),
+    row("stage::Loop<lane::wide::IntToF64<u32, *, true>>",      [CONVERT_64, CONVERT_64, vector(62)]),
+    row("stage::Loop<lane::wide::IntToF64<u64, false, false>>", [vector(336), vector(140), vector(22)]),
+    row("stage::Loop<lane::wide::IntToF64<u64, true, false>>",  [CONVERT_64, CONVERT_64, vector(22)]),
+    row("stage::Loop<lane::wide::IntToF64<u64, *, true>>",      [SSE2_64, vector(368), vector(90)]),
+    row("stage::Loop<lane::wide::IntResidual<false>>",          [vector(1344), vector(400), vector(110)]),
+    row("stage::Loop<lane::wide::IntResidual<true>>",           [CONVERT_64, CONVERT_64, vector(134)]),
+
+    row("stage::Loop<lane::to_int::F32ToInt32<u8>>",       [vector(8039), vector(1844), vector(820)]),
+    row("stage::Loop<lane::to_int::F32ToInt32<u16>>",      [vector(6699), vector(1472), vector(683)]),
+    row("stage::Loop<lane::to_int::F32ToInt32<u32>>",      [vector(4896), vector(1056), vector(512)]),
+    row("stage::Loop<lane::to_int::F32ToIntTrunc<u8>>",    [vector(3226), vector(615), vector(269)]),
+    row("stage::Loop<lane::to_int::F32ToIntTrunc<u16>>",   [vector(2688), vector(470), vector(224)]),
+    row("stage::Loop<lane::to_int::F32ToIntTrunc<u32>>",   [vector(1920), vector(320), vector(168)]),
+    row("stage::Loop<lane::to_int::F32ToIntTrunc<u64>>",   [vector(2219), vector(683), vector(267)]),
+    row("stage::Loop<lane::to_int::F32ToInt64>",           [SSE2_64, vector(1984), vector(672)]),
+    row("stage::Loop<lane::to_int::F64ToInt<u8>>",         [SSE2_64, vector(2760), vector(840)]),
+    row("stage::Loop<lane::to_int::F64ToInt<u16>>",        [SSE2_64, vector(2458), vector(756)]),
+    row("stage::Loop<lane::to_int::F64ToInt<u32>>",        [SSE2_64, vector(2006), vector(630)]),
+    row("stage::Loop<lane::to_int::F64ToInt<u64>>",        [SSE2_64, vector(1472), vector(472)]),
+
+    row("stage::Loop<lane::int::IntToInt<u16, u8, *>>",  [SSE2_64, vector(960), vector(331)]),
+    row("stage::Loop<lane::int::IntToInt<u16, u16, *>>", [SSE2_64, vector(752), vector(248)]),
+    row("stage::Loop<lane::int::IntToInt<u16, u32, *>>", [SSE2_64, vector(470), vector(163)]),
+    row("stage::Loop<lane::int::IntToInt<u16, u64, *>>", [SSE2_64, vector(250), vector(87)]),
+    row("stage::Loop<lane::int::IntToInt<u32, u8, *>>",  [SSE2_64, vector(640), vector(218)]),
+    row("stage::Loop<lane::int::IntToInt<u32, u16, *>>", [SSE2_64, vector(555), vector(142)]),
+    row("stage::Loop<lane::int::IntToInt<u32, u32, *>>", [SSE2_64, vector(316), vector(122)]),
+    row("stage::Loop<lane::int::IntToInt<u32, u64, *>>", [SSE2_64, vector(208), vector(72)]),
+    row("stage::Loop<lane::int::IntToInt<u64, u8, *>>",  [SSE2_64, vector(406), vector(96)]),
+    row("stage::Loop<lane::int::IntToInt<u64, u16, *>>", [SSE2_64, vector(308), vector(87)]),
+    row("stage::Loop<lane::int::IntToInt<u64, u32, *>>", [SSE2_64, vector(251), vector(72)]),
+    row("stage::Loop<lane::int::IntToInt<u64, u64, *>>", [SSE2_64, vector(156), vector(54)]),
+
+    nonzero_test("stage::Loop<lane::int::NonZero<u16>>", [vector(1067), vector(534), vector(171)]),
+    nonzero_test("stage::Loop<lane::int::NonZero<u32>>", [vector(1562), vector(295), vector(100)]),
+    nonzero_test("stage::Loop<lane::int::NonZero<u64>>", [vector(768), vector(242), vector(50)]),
+
+    row("pack::PackBytes<1, 8>",   [vector(2916), vector(1224), vector(207)]),
+    row("pack::PackBytes<2, 4>",   [vector(2637), vector(436), vector(144)]),
+    row("pack::PackBytes<4, 2>",   [vector(2219), vector(187), vector(56)]),
+    row("pack::UnpackBytes<1, 8>", [SPREAD, vector(626), vector(230)]),
+    row("pack::UnpackBytes<2, 4>", [SPREAD, vector(173), vector(125)]),
+    row("pack::UnpackBytes<4, 2>", [vector(320), vector(123), vector(56)]),
+
+    avx512("x86::fused::run::<0, *, 1>",               vector(320)), // F32
+    avx512("x86::fused::run::<0, *, 2>",               vector(126)), // F32
+    avx512("x86::fused::run::<1, *, 1>",               vector(544)), // BF16
+    avx512("x86::fused::run::<1, *, 2>",               vector(196)), // BF16
+    avx512("x86::fused::run::<2, *, 1>",               vector(544)), // F16
+    avx512("x86::fused::run::<2, *, 2>",               vector(196)), // F16
+    avx512("x86::fused::run::<3, *, 1>",               vector(544)), // I16
+    avx512("x86::fused::run::<3, *, 2>",               vector(196)), // I16
+    avx512("x86::fused::run::<4, *, 1>",               vector(512)), // U16
+    avx512("x86::fused::run::<4, *, 2>",               vector(196)), // U16
+    avx512("x86::fused::run::<5, *, 2>",               RARE_F64), // F64
+    avx512("x86::fused::run::<6, *, 1>",               RARE_F64), // F64_REDUCED
+    avx512("x86::fused::run::<6, *, 2>",               RARE_F64), // F64_REDUCED
+    avx512("x86::fused::run::<7, *, 1>",               vector(346)), // I32_CLAMPED
+    avx512("x86::fused::run::<7, *, 2>",               vector(104)), // I32_CLAMPED
+    avx512("x86::fused::run::<8, *, 1>",               vector(317)), // U32_CLAMPED
+    avx512("x86::fused::run::<8, *, 2>",               vector(94)), // U32_CLAMPED
+    avx512("x86::fused::run::<9, *, 2>",               vector(222)), // I32_ODD
+    avx512("x86::fused::run::<10, *, 2>",              vector(211)), // U32_ODD
+    avx512("x86::fused::run::<11, *, 1>",              vector(235)), // I64_CLAMPED
+    avx512("x86::fused::run::<11, *, 2>",              vector(101)), // I64_CLAMPED
+    avx512("x86::fused::run::<12, *, 1>",              vector(217)), // U64_CLAMPED
+    avx512("x86::fused::run::<12, *, 2>",              vector(88)), // U64_CLAMPED
+    avx512("x86::fused::run::<13, *, 2>",              vector(207)), // I64_ODD
+    avx512("x86::fused::run::<14, *, 2>",              vector(207)), // U64_ODD
+    avx512("x86::fused::convert::<6, *>",             RARE_F64_PART),
+    avx512("x86::fused::any_f64::<*>",                  ANY_F64),
+    avx512("x86::double::from_f32::blocks::<*>",            vector(203)),
+    avx512("x86::double::int_to_f32_odd::blocks::<*>",      vector(150)),
+    avx512("x86::double::to_f32::blocks::<*>",              vector(214)),
+    avx512("x86::double::to_f32_odd::blocks::<*>",          vector(374)),
+    avx2("x86::half::decode_avx2::blocks::<false>",     vector(160)),
+    avx2("x86::half::decode_avx2::blocks::<true>",      vector(64)),
+    avx2("x86::half::encode_avx2::blocks::<false>",     vector(171)),
+    avx2("x86::half::encode_avx2::blocks::<true>",      vector(64)),
+    avx512("x86::half::decode_avx512::blocks::<false>", vector(80)),
+    avx512("x86::half::decode_avx512::blocks::<true>",  vector(43)),
+    avx512("x86::half::encode_avx512::blocks::<false>", vector(83)),
+    avx512("x86::half::encode_avx512::blocks::<true>",  vector(30)),
+    avx512("x86::six::pack::groups",                    vector(73)),
+    avx512("x86::six::unpack::groups",                  vector(64)),
+    avx512("x86::table::run::<1, *>",                   vector(75)),
+    avx512("x86::table::run::<2, *>",                   vector(96)),
+    avx512("x86::table::run::<4, *>",                   vector(116)),
+    avx512("x86::table::run::<8, *>",                   vector(143)),
+    avx512("x86::stream::copy_lines_avx512::copy",      COPY),
+
+    row("table::Lookup<*>",                             [LOAD, LOAD, AVX2_RUNS]),
+    row("<table::Table16<*> as stage::Stage>::run",     [LOAD, Expected::Absent, Expected::Absent]),
+
+    row("measure::sums::Sums<*>",                       [RESIDUALS, ANY, ANY]),
+    row("measure::details::SmallResults<*>",            [ANY, ANY, ANY]),
+    row("measure::details::Specials<*>",                [ANY, ANY, ANY]),
+    row("measure::details::Undefined<*>",               [TRUNC, ANY, ANY]),
+];
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::asm::loops::tests::assembled;
+    use iced_x86::IcedError;
+    use iced_x86::code_asm::CodeAssembler;
+
+    /// A task at every level, and a hand-written kernel.
+    pub const ROWS: &[Row] = &[
+        row("stage::Loop<Copy>", [vector(144), vector(56), vector(28)]),
+        row("x86::copy*", [Expected::Absent, Expected::Absent, vector(28)]),
+    ];
+
+    /// Functions of those names, each a loop written for its level.
+    pub fn copying(write: fn(&mut CodeAssembler, Level) -> Result<(), IcedError>) -> Vec<Function> {
+        let task = |level: Level| (format!("{CRATE}::{}::<{CRATE}::stage::Loop<{CRATE}::Copy>>", level.entry()), level);
+        let names = Level::ALL.map(task).into_iter().chain([(format!("{CRATE}::x86::copy::<u8>"), Level::Avx512)]);
+        names.map(|(name, level)| Function { name, address: 0x1000, code: assembled(|a| write(a, level)) }).collect()
+    }
+
+    #[test]
+    fn a_task_is_named_without_its_level() {
+        let functions = copying(crate::asm::loops::tests::VECTOR_COPY);
+        let kernels: Vec<Kernel> = functions.iter().map(|function| Kernel::of(function).unwrap()).collect();
+        for (kernel, level) in kernels.iter().zip(Level::ALL) {
+            assert_eq!((kernel.name.as_str(), kernel.level), ("stage::Loop<Copy>", Some(level)));
+        }
+        assert_eq!((kernels[3].name.as_str(), kernels[3].level), ("x86::copy::<u8>", None));
+    }
+
+    #[test]
+    fn functions_of_others_are_no_kernels() {
+        let name = "core::ptr::drop_in_place::<truecast_kernel::stage::Pipeline>".into();
+        assert!(Kernel::of(&Function { name, address: 0, code: vec![0xc3] }).is_none());
+    }
+
+    #[test]
+    fn levels_are_those_of_the_engine() {
+        for level in truecast_kernel::Level::available() {
+            assert!(Level::ALL.iter().any(|own| own.name() == level.name()));
+        }
+    }
+
+    #[test]
+    fn patterns_are_globs_and_no_two_are_equal() {
+        for (i, row) in KERNELS.iter().enumerate() {
+            row.matcher();
+            assert!(KERNELS[..i].iter().all(|other| other.kernels != row.kernels), "{}", row.kernels);
+        }
+    }
+}

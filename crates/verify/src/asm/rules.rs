@@ -1,0 +1,288 @@
+//! What the machine code of a kernel must fulfil (`docs/kernels.md §12`).
+
+use super::instructions::{
+    compares_floats, flushes_subnormals, is_call, is_gather, is_packed, is_scalar_float, is_scalar_float_to_int, text,
+    vector_bits,
+};
+use super::kernels::{Expected, Level};
+use super::loops::{Loop, hot};
+use iced_x86::Instruction;
+use std::fmt;
+
+/// A rule that some code breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The table does not expect it.
+    Unlisted,
+    /// Nothing in it repeats: the work went elsewhere.
+    NoLoop,
+    /// No instruction of the hot loop works on the vectors of the level.
+    NotVector {
+        /// Bits of the level's registers.
+        bits: u32,
+        /// Head of the loop.
+        head: u64,
+    },
+    /// A float is computed or converted alone in the hot loop of a kernel that should do several at once.
+    ScalarFloat(Instruction),
+    /// A float is converted to an integer alone in the hot loop.
+    ScalarFloatToInt(Instruction),
+    /// A call in a loop.
+    Call(Instruction),
+    /// A gather or a scatter in a loop.
+    Gather(Instruction),
+    /// Floats are compared where they must be tested as integers.
+    FloatComparison(Instruction),
+    /// The conversion to bf16 that takes subnormals for zero.
+    Flushes(Instruction),
+    /// The hot loop grew.
+    Longer {
+        /// Instructions for 1024 bytes of arrays.
+        per_kib: u32,
+        /// How many they may be.
+        most: u32,
+    },
+    /// The hot loop touches no array, so nothing says how much it does.
+    MovesNothing {
+        /// Head of the loop.
+        head: u64,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Unlisted => f.write_str("in no row of the table for this level (crates/verify/src/asm/kernels.rs)"),
+            Fault::NoLoop => f.write_str("no loop"),
+            Fault::NotVector { bits, head } => {
+                let register = match bits {
+                    512 => "zmm",
+                    256 => "ymm",
+                    _ => "xmm",
+                };
+                write!(f, "no packed operation on {register} registers in the hot loop at {head:#x}")
+            }
+            Fault::ScalarFloat(one) => write!(f, "one float at a time in the hot loop: {}", text(one)),
+            Fault::ScalarFloatToInt(one) => write!(f, "one float at a time made an integer: {}", text(one)),
+            Fault::Call(one) => write!(f, "a call in a loop: {}", text(one)),
+            Fault::Gather(one) => write!(f, "a gather in a loop: {}", text(one)),
+            Fault::FloatComparison(one) => write!(f, "floats compared, which FTZ and DAZ change: {}", text(one)),
+            Fault::Flushes(one) => write!(f, "takes subnormals for zero: {}", text(one)),
+            Fault::Longer { per_kib, most } => {
+                write!(f, "{per_kib} instructions for 1024 bytes, at most {most} allowed")
+            }
+            Fault::MovesNothing { head } => write!(f, "the hot loop at {head:#x} touches no array"),
+        }
+    }
+}
+
+/// Instructions of a loop for each 1024 bytes of arrays that it reads or writes, rounded up. Independent of how often the
+/// compiler unrolled the loop. `None` if it touches none.
+pub fn per_kib(one: &Loop) -> Option<u32> {
+    let bytes = one.moved();
+    (bytes > 0).then(|| (one.instructions.len() * 1024).div_ceil(bytes) as u32)
+}
+
+/// What may be added to a recorded number of instructions, in hundredths of it.
+const TOLERANCE: u32 = 25;
+
+/// The most instructions for 1024 bytes where so many were recorded.
+pub fn most(recorded: u32) -> u32 {
+    recorded + recorded * TOLERANCE / 100
+}
+
+/// Every rule that the code of a kernel breaks. `compares_no_floats`: the kernel tests floats as integers.
+pub fn faults(
+    code: &[Instruction],
+    loops: &[Loop],
+    level: Level,
+    expected: Expected,
+    compares_no_floats: bool,
+) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let in_loops = || loops.iter().flat_map(|one| &one.instructions);
+    faults.extend(first(code, flushes_subnormals).map(Fault::Flushes));
+    faults.extend(first(code, |one| compares_no_floats && compares_floats(one)).map(Fault::FloatComparison));
+    let calls = |one: &Instruction| is_call(one) && !matches!(expected, Expected::Calls(_));
+    faults.extend(first(in_loops(), calls).map(Fault::Call));
+    faults.extend(first(in_loops(), is_gather).map(Fault::Gather));
+    let Some(hot) = hot(loops) else {
+        faults.push(Fault::NoLoop);
+        return faults;
+    };
+    faults.extend(first(&hot.instructions, is_scalar_float_to_int).map(Fault::ScalarFloatToInt));
+    if let Expected::Vector { recorded } = expected {
+        let is_another = |one: &Instruction| is_scalar_float(one) && !is_scalar_float_to_int(one);
+        faults.extend(first(&hot.instructions, is_another).map(Fault::ScalarFloat));
+        let bits = level.vector_bits();
+        if !hot.instructions.iter().any(|one| is_packed(one) && vector_bits(one) >= bits) {
+            faults.push(Fault::NotVector { bits, head: hot.head });
+        }
+        match (recorded.map(most), per_kib(hot)) {
+            (_, None) => faults.push(Fault::MovesNothing { head: hot.head }),
+            (Some(most), Some(per_kib)) if per_kib > most => faults.push(Fault::Longer { per_kib, most }),
+            _ => {}
+        }
+    }
+    faults
+}
+
+fn first<'a>(
+    code: impl IntoIterator<Item = &'a Instruction>,
+    breaks: impl Fn(&Instruction) -> bool,
+) -> Option<Instruction> {
+    code.into_iter().find(|one| breaks(one)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::asm::instructions::decode;
+    use crate::asm::loops::loops;
+    use crate::asm::loops::tests::{SCALAR_COPY, VECTOR_COPY, assembled};
+    use iced_x86::IcedError;
+    use iced_x86::code_asm::*;
+
+    const ANY: Expected = Expected::Vector { recorded: None };
+
+    fn found(level: Level, expected: Expected, nonzero_test: bool, code: Vec<u8>) -> Vec<Fault> {
+        let code = decode(&code, 0x1000);
+        faults(&code, &loops(&code), level, expected, nonzero_test)
+    }
+
+    /// A loop over 32-byte vectors at AVX2 with something more in it.
+    fn with(expected: Expected, more: fn(&mut CodeAssembler) -> Result<(), IcedError>) -> Vec<Fault> {
+        let code = assembled(|a| {
+            let mut head = a.create_label();
+            a.set_label(&mut head)?;
+            a.vpaddd(ymm0, ymm1, ymmword_ptr(rdi + rax * 4))?;
+            more(a)?;
+            a.vmovdqu(ymmword_ptr(rsi + rax * 4), ymm0)?;
+            a.add(rax, 8)?;
+            a.jne(head)?;
+            a.ret()
+        });
+        found(Level::Avx2, expected, false, code)
+    }
+
+    #[test]
+    fn a_vector_loop_passes_at_its_level_and_below() {
+        for level in Level::ALL {
+            let code = assembled(|a| VECTOR_COPY(a, level));
+            for below in Level::ALL.into_iter().filter(|below| *below <= level) {
+                assert_eq!(found(below, ANY, true, code.clone()), []);
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_of_a_lower_level_fail() {
+        let code = assembled(|a| VECTOR_COPY(a, Level::Avx2));
+        assert_eq!(found(Level::Avx512, ANY, false, code), [Fault::NotVector { bits: 512, head: 0x1000 }]);
+    }
+
+    #[test]
+    fn a_scalarised_loop_fails_where_vectors_are_expected() {
+        for level in Level::ALL {
+            let code = assembled(|a| SCALAR_COPY(a, level));
+            let bits = level.vector_bits();
+            assert_eq!(found(level, ANY, false, code.clone()), [Fault::NotVector { bits, head: 0x1000 }]);
+            assert_eq!(found(level, Expected::Scalar(""), false, code), []);
+        }
+    }
+
+    #[test]
+    fn floats_taken_out_of_vectors_one_by_one_fail() {
+        let faults = with(ANY, |a| a.vcvttss2si(r9d, xmm0));
+        assert!(matches!(faults[..], [Fault::ScalarFloatToInt(one)] if one.ip() == 0x1005), "{faults:?}");
+        let faults = with(Expected::Scalar(""), |a| a.vcvttsd2si(r9, xmm0));
+        assert!(matches!(faults[..], [Fault::ScalarFloatToInt(_)]), "{faults:?}");
+        let faults = with(ANY, |a| a.vaddss(xmm0, xmm0, xmm1));
+        assert!(matches!(faults[..], [Fault::ScalarFloat(_)]), "{faults:?}");
+    }
+
+    #[test]
+    fn a_conversion_in_the_loop_over_the_rest_passes() {
+        let code = assembled(|a| {
+            let (mut vectors, mut rest) = (a.create_label(), a.create_label());
+            a.set_label(&mut vectors)?;
+            a.vcvttps2dq(ymm0, ymmword_ptr(rdi + rax * 4))?;
+            a.vmovdqu(ymmword_ptr(rsi + rax * 4), ymm0)?;
+            a.add(rax, 8)?;
+            a.jne(vectors)?;
+            a.set_label(&mut rest)?;
+            a.vcvttss2si(ecx, dword_ptr(rdi + rax * 4))?;
+            a.mov(dword_ptr(rsi + rax * 4), ecx)?;
+            a.inc(rax)?;
+            a.jne(rest)?;
+            a.ret()
+        });
+        assert_eq!(found(Level::Avx2, ANY, false, code), []);
+    }
+
+    #[test]
+    fn a_call_in_any_loop_fails_unless_it_is_known() {
+        let call = |a: &mut CodeAssembler| a.call(qword_ptr(rbx));
+        for expected in [ANY, Expected::Scalar("")] {
+            let faults = with(expected, call);
+            assert!(matches!(faults[..], [Fault::Call(_)]), "{faults:?}");
+        }
+        assert_eq!(with(Expected::Calls(""), call), []);
+        let before = assembled(|a| {
+            a.call(rax)?;
+            VECTOR_COPY(a, Level::Avx2)
+        });
+        assert_eq!(found(Level::Avx2, ANY, false, before), [], "a call outside of loops");
+    }
+
+    #[test]
+    fn a_gather_fails() {
+        for expected in [ANY, Expected::Scalar("")] {
+            let faults = with(expected, |a| a.vpgatherdd(zmm2.k1(), dword_ptr(r8 + zmm0 * 4)));
+            assert!(matches!(faults[..], [Fault::Gather(_)]), "{faults:?}");
+        }
+    }
+
+    #[test]
+    fn the_flushing_conversion_fails_anywhere() {
+        let code = assembled(|a| {
+            a.vcvtneps2bf16(ymm0, zmm0)?;
+            VECTOR_COPY(a, Level::Avx512)
+        });
+        let faults = found(Level::Avx512, ANY, false, code);
+        assert!(matches!(faults[..], [Fault::Flushes(_)]), "{faults:?}");
+    }
+
+    #[test]
+    fn comparisons_of_floats_fail_where_floats_are_tested_as_integers() {
+        let code = assembled(|a| {
+            a.vcmpneqps(k1, zmm0, zmm1)?;
+            VECTOR_COPY(a, Level::Avx512)
+        });
+        assert_eq!(found(Level::Avx512, ANY, false, code.clone()), []);
+        let faults = found(Level::Avx512, ANY, true, code);
+        assert!(matches!(faults[..], [Fault::FloatComparison(_)]), "{faults:?}");
+    }
+
+    #[test]
+    fn a_loop_may_grow_by_a_quarter_of_what_was_recorded() {
+        // Five instructions for 64 bytes: 80 for 1024.
+        let growing = |recorded| with(Expected::Vector { recorded: Some(recorded) }, |a| a.nop());
+        assert_eq!(growing(64), []);
+        assert_eq!(growing(63), [Fault::Longer { per_kib: 80, most: 78 }]);
+    }
+
+    #[test]
+    fn unrolling_does_not_make_a_loop_longer() {
+        let code = decode(&assembled(|a| VECTOR_COPY(a, Level::Avx2)), 0x1000);
+        let all = loops(&code);
+        assert_eq!(per_kib(&all[0]), Some(7 * 1024 / 128));
+    }
+
+    #[test]
+    fn no_loop_fails() {
+        for expected in [ANY, Expected::Scalar("")] {
+            assert_eq!(found(Level::Avx2, expected, false, vec![0xc3]), [Fault::NoLoop]);
+        }
+    }
+}
