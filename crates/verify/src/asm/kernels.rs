@@ -158,7 +158,6 @@ const ANY: Expected = Expected::Vector { recorded: None };
 const SSE2_64: Expected = Expected::Scalar("SSE2 has no comparison of 64-bit integers and no shift by lane");
 const SSE2_SHIFTS: Expected = Expected::Scalar("SSE2 has no shift by lane (docs/kernels.md §6.3)");
 const CONVERT_64: Expected = Expected::Scalar("no conversion of 64-bit integers to floats below AVX-512");
-    Expected::Scalar("its longest loop subtracts the residuals of 64-bit integers one at a time");
 const RAISED: Expected = Expected::Calls("a row that may hold a new largest relative error is looked at apart");
 const RAISES: Expected = Expected::Scalar("for the few rows that may hold a new largest relative error");
 const LOAD: Expected = Expected::Scalar("a load for each element: gathers are slower (docs/kernels.md §2.3)");
