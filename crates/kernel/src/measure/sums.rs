@@ -273,7 +273,8 @@ impl<X: Value, Y: Value, const MASKED: bool> Task for Add<'_, X, Y, MASKED> {
                 rows.add::<MASKED>(x_rest, y_rest, Some([xr_rest, yr_rest]));
             }
         }
-        if !MASKED && !(are_finite(&rows.sums.signal) && are_finite(&rows.sums.image)) {
+        let finite = are_finite(&rows.sums.signal) && are_finite(&rows.sums.image);
+        if !MASKED && !finite {
             return None;
         }
         *sums = rows.sums;

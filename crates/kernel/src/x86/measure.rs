@@ -125,7 +125,8 @@ fn pair_rows<const X: usize, const Y: usize, const MASKED: bool>(
             limit = _mm512_set1_pd(suspect_above(max_rel));
         }
     }
-    if !MASKED && !(are_finite(signal) && are_finite(image)) {
+    let finite = are_finite(signal) && are_finite(image);
+    if !MASKED && !finite {
         return None;
     }
     let all = [&mut sums.noise, &mut sums.signal, &mut sums.image, &mut sums.product];

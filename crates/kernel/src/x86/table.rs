@@ -65,7 +65,7 @@ fn run<const N: usize, const UPPER: bool, const SRC: usize>(planes: &Planes<N>, 
             store(block, vector);
         }
     }
-    if n % 64 != 0 {
+    if !n.is_multiple_of(64) {
         let rest = &src[whole * SRC..];
         let mut source = [0; SRC];
         source[..rest.len()].copy_from_slice(rest);
@@ -89,9 +89,9 @@ impl<const N: usize> Tables<N> {
     #[target_feature(enable = "avx512f")]
     fn new<const SRC: usize>(planes: &Planes<N>) -> Self {
         let mut registers = [[_mm512_setzero_si512(); 4]; N];
-        for k in 0..N {
-            for (register, block) in registers[k].iter_mut().zip(&planes.planes[k]) {
-                *register = load(if SRC == 32 { &planes.sixteens[k] } else { block });
+        for (registers, (plane, sixteen)) in registers.iter_mut().zip(planes.planes.iter().zip(&planes.sixteens)) {
+            for (register, block) in registers.iter_mut().zip(plane) {
+                *register = load(if SRC == 32 { sixteen } else { block });
             }
         }
         Self { planes: registers, order: load(&planes.order) }
@@ -113,9 +113,9 @@ impl<const N: usize> Tables<N> {
         }
         let upper = _mm512_movepi8_mask(codes);
         let mut found = [_mm512_setzero_si512(); N];
-        for k in if UPPER { N / 2 } else { 0 }..N {
-            let [t0, t1, t2, t3] = self.planes[k];
-            found[k] = if SRC == 32 {
+        let first = if UPPER { N / 2 } else { 0 };
+        for (found, &[t0, t1, t2, t3]) in found.iter_mut().zip(&self.planes).skip(first) {
+            *found = if SRC == 32 {
                 _mm512_shuffle_epi8(t0, codes)
             } else {
                 let low = _mm512_permutex2var_epi8(t0, codes, t1);
