@@ -113,9 +113,11 @@ impl<const N: usize> Tables<N> {
         }
         let upper = _mm512_movepi8_mask(codes);
         let mut found = [_mm512_setzero_si512(); N];
-        let first = if UPPER { N / 2 } else { 0 };
-        for (found, &[t0, t1, t2, t3]) in found.iter_mut().zip(&self.planes).skip(first) {
-            *found = if SRC == 32 {
+        // Indexed: adapters of iterators are not always inlined into functions with features.
+        #[allow(clippy::needless_range_loop)]
+        for k in if UPPER { N / 2 } else { 0 }..N {
+            let [t0, t1, t2, t3] = self.planes[k];
+            found[k] = if SRC == 32 {
                 _mm512_shuffle_epi8(t0, codes)
             } else {
                 let low = _mm512_permutex2var_epi8(t0, codes, t1);
