@@ -2,7 +2,6 @@
 //!
 //! No short circuits: every count is a sum of comparisons, which the compiler turns into masks.
 
-use super::Counts;
 use super::limits::{Limits, Open};
 use super::sums::Pairs;
 use super::values::{Value, finite};
@@ -22,6 +21,7 @@ pub(crate) struct Small {
 }
 
 impl Small {
+    #[cfg(target_arch = "x86_64")]
     pub fn and(self, next: Small) -> Small {
         Small {
             flushed: self.flushed + next.flushed,
@@ -30,17 +30,24 @@ impl Small {
         }
     }
 
-    pub(super) fn count<X: Value, Y: Value>(level: Level, pairs: Pairs<'_, X, Y>, min_normal: f64) -> Small {
+    pub(super) fn count<X: Value, Y: Value>(
+        level: Level,
+        pairs: Pairs<'_, X, Y>,
+        masked: bool,
+        min_normal: f64,
+    ) -> Small {
         #[cfg(target_arch = "x86_64")]
         if let Level::Avx512(token) = level {
             let (x, y) = (X::bytes(pairs.x), Y::bytes(pairs.y));
-            return match (X::BYTES, Y::BYTES) {
-                (4, 4) => x86::measure::small_results::<64, 64>(token, x, y, min_normal),
-                (4, _) => x86::measure::small_results::<64, 128>(token, x, y, min_normal),
-                (_, 4) => x86::measure::small_results::<128, 64>(token, x, y, min_normal),
-                (..) => x86::measure::small_results::<128, 128>(token, x, y, min_normal),
+            return match (X::BYTES, Y::BYTES, masked) {
+                (4, 4, false) => x86::measure::small_results::<64, 64, false>(token, x, y, min_normal),
+                (4, 4, true) => x86::measure::small_results::<64, 64, true>(token, x, y, min_normal),
+                (4, ..) => x86::measure::small_results::<64, 128, true>(token, x, y, min_normal),
+                (_, 4, _) => x86::measure::small_results::<128, 64, true>(token, x, y, min_normal),
+                _ => x86::measure::small_results::<128, 128, true>(token, x, y, min_normal),
             };
         }
+        let _ = masked;
         level.run(SmallResults { pairs, min_normal })
     }
 }
@@ -68,61 +75,104 @@ impl<X: Value, Y: Value> Task for SmallResults<'_, X, Y> {
     }
 }
 
-/// NaN, infinities, and values beyond the destination's range.
-pub(super) struct Specials<'a, X: Value, Y: Value> {
-    pub pairs: Pairs<'a, X, Y>,
-    pub limits: &'a Limits,
-    pub counts: &'a mut Counts,
+/// Where the destination's range ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    /// Source magnitudes from which the policy overflows, for positive and negative values; NaN without a policy.
+    pub over: [f64; 2],
+    /// The values at the ends.
+    pub ends: [f64; 2],
 }
 
-/// Pairs that took no part in a masked pass.
+/// NaN, infinities, and values beyond the destination's range.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct NotFinite {
-    pub pairs: u64,
-    /// Of those, the pairs that are neither equal nor both NaN.
-    pub inexact: u64,
+pub(crate) struct Special {
+    pub nan_in: u64,
+    pub nan_out: u64,
+    pub inf_in: u64,
+    pub inf_out: u64,
+    pub to_nan: u64,
+    pub to_inf: u64,
+    /// Source values beyond the range.
+    pub beyond: u64,
+    /// Those whose result is an end of the range.
+    pub at_an_end: u64,
+    /// Pairs that took no part in a masked pass.
+    pub not_finite: u64,
+    /// Those that are neither equal nor both NaN.
+    pub not_finite_inexact: u64,
+}
+
+impl Special {
+    #[cfg(target_arch = "x86_64")]
+    pub fn and(self, next: Special) -> Special {
+        Special {
+            nan_in: self.nan_in + next.nan_in,
+            nan_out: self.nan_out + next.nan_out,
+            inf_in: self.inf_in + next.inf_in,
+            inf_out: self.inf_out + next.inf_out,
+            to_nan: self.to_nan + next.to_nan,
+            to_inf: self.to_inf + next.to_inf,
+            beyond: self.beyond + next.beyond,
+            at_an_end: self.at_an_end + next.at_an_end,
+            not_finite: self.not_finite + next.not_finite,
+            not_finite_inexact: self.not_finite_inexact + next.not_finite_inexact,
+        }
+    }
+
+    pub(super) fn count<X: Value, Y: Value>(level: Level, pairs: Pairs<'_, X, Y>, range: &Range) -> Special {
+        #[cfg(target_arch = "x86_64")]
+        if let Level::Avx512(token) = level {
+            let (x, y) = (X::bytes(pairs.x), Y::bytes(pairs.y));
+            return match (X::BYTES, Y::BYTES) {
+                (4, 4) => x86::measure::specials::<64, 64>(token, x, y, range),
+                (4, _) => x86::measure::specials::<64, 128>(token, x, y, range),
+                (_, 4) => x86::measure::specials::<128, 64>(token, x, y, range),
+                _ => x86::measure::specials::<128, 128>(token, x, y, range),
+            };
+        }
+        level.run(Specials { pairs, range })
+    }
+}
+
+struct Specials<'a, X: Value, Y: Value> {
+    pairs: Pairs<'a, X, Y>,
+    range: &'a Range,
 }
 
 impl<X: Value, Y: Value> Task for Specials<'_, X, Y> {
-    type Output = NotFinite;
+    type Output = Special;
     #[inline(always)]
-    fn run(self) -> NotFinite {
-        let Specials { pairs, limits, counts: c } = self;
-        let Limits { over, ends, between_integers, wraps, .. } = *limits;
-        let over = [X::at_least(over[0]), X::at_least(over[1])];
-        let ends = [Y::at_least(ends[0]), Y::at_least(ends[1])];
+    fn run(self) -> Special {
+        let Specials { pairs, range } = self;
+        let (over, ends) = (range.over.map(X::at_least), range.ends.map(Y::at_least));
         let (mut nan_in, mut nan_out, mut inf_in, mut inf_out, mut to_nan, mut to_inf) = (0, 0, 0, 0, 0, 0);
-        let (mut at_an_end, mut beyond, mut not_finite, mut inexact) = (0, 0, 0, 0);
+        let (mut at_an_end, mut beyond, mut not_finite, mut not_finite_inexact) = (0, 0, 0, 0);
         for (&x, &y) in pairs.x.iter().zip(pairs.y) {
-            let yf = Y::float(y);
             let (xm, ym) = (X::magnitude(x), Y::magnitude(y));
             let (x_finite, y_finite) = (xm < X::INFINITY, ym < Y::INFINITY);
             let (x_inf, y_inf) = (xm == X::INFINITY, ym == Y::INFINITY);
             let (x_nan, y_nan) = (!(x_finite | x_inf), !(y_finite | y_inf));
-            let over = if X::is_negative(x) { over[1] } else { over[0] };
-            let x_beyond = xm >= over;
+            let x_beyond = xm >= if X::is_negative(x) { over[1] } else { over[0] };
+            let y = Y::float(y);
             nan_in += bit(x_nan);
             nan_out += bit(y_nan);
             inf_in += bit(x_inf);
             inf_out += bit(y_inf);
             to_nan += bit(y_nan & !x_nan);
             to_inf += bit(y_inf & x_finite);
-            at_an_end += bit(x_beyond & ((yf == ends[0]) | (yf == ends[1])));
             beyond += bit(x_beyond);
+            at_an_end += bit(x_beyond & ((y == ends[0]) | (y == ends[1])));
             let both_finite = x_finite & y_finite;
-            let same = (x_nan & y_nan) | (x_inf & y_inf & (X::is_negative(x) == Y::is_negative(y)));
+            let same = (x_nan & y_nan) | (x_inf & y_inf & (X::is_negative(x) == (y < Y::ZERO)));
             not_finite += bit(!both_finite);
-            inexact += bit(!both_finite & !same);
+            not_finite_inexact += bit(!both_finite & !same);
         }
-        c.nan_in += nan_in as u64;
-        c.nan_out += nan_out as u64;
-        c.inf_in += inf_in as u64;
-        c.inf_out += inf_out as u64;
-        c.to_nan += to_nan as u64;
-        c.to_inf += to_inf as u64;
-        c.saturated += if !wraps & !between_integers { at_an_end as u64 } else { 0 };
-        c.wrapped += if wraps & !between_integers { beyond as u64 } else { 0 };
-        NotFinite { pairs: not_finite as u64, inexact: inexact as u64 }
+        let [nan_in, nan_out, inf_in, inf_out, to_nan, to_inf] =
+            [nan_in, nan_out, inf_in, inf_out, to_nan, to_inf].map(|n| n as u64);
+        let [beyond, at_an_end, not_finite, not_finite_inexact] =
+            [beyond, at_an_end, not_finite, not_finite_inexact].map(|n| n as u64);
+        Special { nan_in, nan_out, inf_in, inf_out, to_nan, to_inf, beyond, at_an_end, not_finite, not_finite_inexact }
     }
 }
 
@@ -141,7 +191,7 @@ impl<V: Value> Task for Undefined<'_, V> {
     type Output = u64;
     #[inline(always)]
     fn run(self) -> u64 {
-        undefined::<V>(self.x, self.limits.over, &self.limits.open)
+        undefined::<V>(self.x, self.limits.range.over, &self.limits.open)
     }
 }
 

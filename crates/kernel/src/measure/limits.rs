@@ -1,6 +1,7 @@
 //! Numbers that decide what is counted, worked out once per conversion from the types, the policy and what the standard
 //! leaves open.
 
+use super::details::Range;
 use crate::plan::overflow_from;
 use truecast_core::exact::decode;
 use truecast_core::policy::{Edge, IntOverflow, NanRule, Overflow, Subnormals};
@@ -9,10 +10,7 @@ use truecast_core::{CastSpec, DType, Exact, Kind};
 /// Numbers that decide the counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// Source magnitudes from which the policy overflows, for positive and negative values; NaN without a policy.
-    pub over: [f64; 2],
-    /// Ends of the destination's range.
-    pub ends: [f64; 2],
+    pub range: Range,
     /// Results below this magnitude are zero or subnormal.
     pub min_normal: f64,
     /// The destination has subnormals.
@@ -82,8 +80,7 @@ impl Limits {
             _ => ([f64::INFINITY, f64::NEG_INFINITY], f64::MIN_POSITIVE, false),
         };
         Limits {
-            over: [f64::NAN; 2], // which nothing reaches
-            ends,
+            range: Range { over: [f64::NAN; 2], ends }, // NaN, which nothing reaches
             min_normal,
             has_subnormals,
             between_integers: false,
@@ -110,8 +107,9 @@ impl Limits {
         };
         let ordinary = open.negative || open.negative_zero || open.zero || open.below > 0.0 || open.fraction;
         let any = ordinary || open.nan || open.infinite || open.overflow;
+        let Limits { range, .. } = Limits::of_type(*dst);
         Limits {
-            over: [overflow_from(*dst, policy, false), overflow_from(*dst, policy, true)],
+            range: Range { over: [false, true].map(|neg| overflow_from(*dst, policy, neg)), ..range },
             between_integers: integer(src) && integer(dst),
             wraps: integer(dst) && policy.int_overflow == IntOverflow::Wrap,
             saturates: integer(dst) && policy.int_overflow == IntOverflow::Saturate,
@@ -152,4 +150,52 @@ fn is_unsigned_float(dtype: DType) -> bool {
 
 fn is_zeroless(dtype: DType) -> bool {
     matches!(dtype.kind(), Kind::Float(f) if !f.has_zero)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use truecast_core::policy::CastPolicy;
+    use truecast_core::{Outcome, cast_one};
+
+    /// What [`keeps_values`] promises of a code.
+    fn keeps(spec: &CastSpec, code: u64) -> bool {
+        let Outcome::Defined(result) = cast_one(spec, code) else { return false };
+        match (decode(spec.src, code), decode(spec.dst, result)) {
+            (Exact::Nan { .. }, Exact::Nan { .. }) => true,
+            (Exact::Inf { neg: x }, Exact::Inf { neg: y }) => x == y,
+            (Exact::Finite { neg: x, .. }, Exact::Finite { neg: y, .. }) => {
+                x == y && as_f64(spec.src, code) == as_f64(spec.dst, result)
+            }
+            _ => false,
+        }
+    }
+
+    #[test]
+    fn kept_values_are_kept() {
+        let plain = CastPolicy::IEEE;
+        let policies = [
+            plain,
+            CastPolicy { inf: Overflow::Saturate, ..plain },
+            CastPolicy { overflow: Overflow::Saturate, nan: NanRule::Canonical, ..plain },
+            CastPolicy { subnormals: Subnormals::Flush, ..plain },
+        ];
+        let mut n_kept = 0;
+        for src in DType::ALL.into_iter().filter(|src| src.is_numeric() && src.code_bits() <= 16) {
+            for dst in DType::ALL.into_iter().filter(|dst| dst.is_numeric()) {
+                for policy in policies {
+                    let spec = CastSpec { dst, policy, ..CastSpec::copy(src) };
+                    if keeps_values(&spec) {
+                        n_kept += 1;
+                        let changed = (0..1 << src.code_bits()).find(|&code| !keeps(&spec, code));
+                        assert_eq!(changed, None, "{src} to {dst}, {policy:?}");
+                    }
+                }
+            }
+        }
+        assert!(n_kept > 300, "few pairs are known to keep values: {n_kept}");
+        let widening = CastSpec { dst: DType::F32, policy: plain, ..CastSpec::copy(DType::F8E4M3Fn) };
+        assert!(keeps_values(&widening));
+        assert!(!keeps_values(&CastSpec { src: DType::F32, dst: DType::F8E4M3Fn, ..widening }));
+    }
 }

@@ -13,7 +13,7 @@ pub(crate) mod environment;
 mod limits;
 pub(crate) mod sums;
 mod survey;
-mod values;
+pub(crate) mod values;
 
 pub use counts::Counts;
 pub use survey::{Extreme, Survey};
@@ -24,7 +24,7 @@ use crate::level::Level;
 use crate::plan::Hub;
 use crate::slot::Slot;
 use crate::stage::{Scratch, TILE};
-use details::{NotFinite, Small, Specials, Undefined};
+use details::{Small, Special, Undefined};
 use limits::{Limits, keeps_values};
 use rayon::prelude::*;
 use std::num::NonZeroUsize;
@@ -218,24 +218,34 @@ impl Measured {
             (counts.max_abs_error, counts.index_max_abs) = (seen.max_abs, counts.elements + at as u64);
         }
         if seen.smallest < limits.min_normal || seen.smallest == 0.0 {
-            let small = Small::count(*level, pairs, limits.min_normal);
+            let small = Small::count(*level, pairs, *masked, limits.min_normal);
             counts.flushed_to_zero += small.flushed;
             counts.sign_of_zero_lost += small.signs;
             counts.subnormal += if limits.has_subnormals { small.subnormal } else { 0 };
         }
-        let special = *masked || seen.largest >= limits.over[0].min(limits.over[1]);
-        let not_finite = if special { level.run(Specials { pairs, limits, counts }) } else { NotFinite::default() };
-        if limits.open.ordinary || (limits.open.any && special) {
+        let [positive, negative] = limits.range.over;
+        let is_special = *masked || seen.largest >= positive.min(negative);
+        let special = if is_special { Special::count(*level, pairs, &limits.range) } else { Special::default() };
+        if limits.open.ordinary || (limits.open.any && is_special) {
             counts.undefined += level.run(Undefined::<X> { x: pairs.x, limits });
         }
-        let inexact = seen.inexact + not_finite.inexact;
+        let inexact = seen.inexact + special.not_finite_inexact;
+        counts.nan_in += special.nan_in;
+        counts.nan_out += special.nan_out;
+        counts.inf_in += special.inf_in;
+        counts.inf_out += special.inf_out;
+        counts.to_nan += special.to_nan;
+        counts.to_inf += special.to_inf;
         counts.elements += n;
         counts.exact += n - inexact;
         counts.inexact += inexact;
-        counts.finite_pairs += n - not_finite.pairs;
-        if limits.between_integers {
-            counts.wrapped += inexact * limits.wraps as u64;
-            counts.saturated += inexact * limits.saturates as u64;
-        }
+        counts.finite_pairs += n - special.not_finite;
+        // Between integers, whatever is not exact is out of range.
+        let (wrapped, saturated) = match limits.between_integers {
+            true => (inexact, if limits.saturates { inexact } else { 0 }),
+            false => (special.beyond, if limits.wraps { 0 } else { special.at_an_end }),
+        };
+        counts.wrapped += if limits.wraps { wrapped } else { 0 };
+        counts.saturated += saturated;
     }
 }

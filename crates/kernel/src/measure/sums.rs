@@ -106,6 +106,7 @@ pub(crate) struct Seen {
 impl Seen {
     pub const NOTHING: Seen = Seen { inexact: 0, max_abs: 0.0, smallest: f64::INFINITY, largest: 0.0 };
 
+    #[cfg(target_arch = "x86_64")]
     pub fn and(self, next: Seen) -> Seen {
         Seen {
             inexact: self.inexact + next.inexact,
@@ -181,8 +182,10 @@ fn are_finite(sums: &[f64; 16]) -> bool {
     all
 }
 
-/// Memory that the next tile will need, a row at a time.
+/// Memory that the next tile will need: it is asked for while this one is measured, which keeps both the arithmetic and the
+/// memory busy.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only kernels written by hand ask"))]
 pub(crate) struct Next {
     at: *const u8,
     row_bytes: usize,
@@ -195,13 +198,10 @@ impl Next {
     }
 
     /// Asks for the next row.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub fn prefetch_row(&mut self) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch is a hint: it reads nothing, and does not fault on any address.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(self.at.cast())
-        };
+        x86::prefetch(self.at);
         self.at = self.at.wrapping_add(self.row_bytes);
     }
 }
@@ -222,7 +222,8 @@ impl<V: Value, const MASKED: bool> Task for AddValues<'_, V, MASKED> {
             add_row::<V, MASKED>(row, &mut signal, &mut smallest);
         }
         add_row::<V, MASKED>(rest, &mut signal, &mut smallest);
-        if !MASKED && !are_finite(&signal) {
+        let finite = are_finite(&signal);
+        if !MASKED && !finite {
             return None;
         }
         sums.signal = signal;

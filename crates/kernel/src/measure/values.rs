@@ -8,7 +8,7 @@ use crate::stage::{Pipeline, Scratch, Stores, TILE};
 use truecast_core::{DType, Kind, Layout};
 
 /// A value as it lies in a tile: the bits of an f32 or of an f64.
-pub(super) trait Value: Slot {
+pub(crate) trait Value: Slot {
     /// What the bits are.
     type Float: Copy + PartialOrd + Into<f64>;
     const ZERO: Self::Float;

@@ -1,5 +1,5 @@
-//! The passes of measuring that most tiles need, `crate::measure::sums` and the small results of
-//! `crate::measure::details`, for AVX-512: the same sums in the same order.
+//! The passes of measuring, `crate::measure::sums` and `crate::measure::details`, for AVX-512: the same counts, and the
+//! same sums in the same order.
 //!
 //! Values are f32 or f64, a row of 16 of them in 64 or 128 bytes; both are f64 in a register, in two halves of a row.
 //!
@@ -8,8 +8,9 @@
 
 use super::{Block, load, load_f64, store_f64};
 use crate::level::Avx512;
-use crate::measure::details::Small;
+use crate::measure::details::{Range, Small, Special};
 use crate::measure::sums::{Next, Seen, Sums, suspect_above};
+use crate::measure::values::Value;
 use std::arch::x86_64::*;
 
 /// Two halves of a row, or of 16 accumulators.
@@ -88,10 +89,8 @@ fn pair_rows<const X: usize, const Y: usize, const MASKED: bool>(
             next.iter_mut().for_each(Next::prefetch_row);
             smallest.lower::<MASKED>(y);
             largest.raise(x);
-            let (mut xs, mut ys) = (values(x), values(y));
-            if MASKED {
-                mask_out(&mut xs, &mut ys);
-            }
+            let Pair { xs, ys, differ } = pair::<X, Y, MASKED>(x, y);
+            inexact += differ.count_ones();
             let mut below = [_mm512_setzero_pd(); 2];
             for i in 0..2 {
                 let (x, y) = (xs[i], ys[i]);
@@ -109,13 +108,6 @@ fn pair_rows<const X: usize, const Y: usize, const MASKED: bool>(
                 } else {
                     _mm512_fmsub_pd(limit, _mm512_abs_pd(x), _mm512_abs_pd(e))
                 };
-                if X != ROW_F32 || Y != ROW_F32 || MASKED {
-                    inexact += _mm512_cmp_pd_mask::<_CMP_NEQ_UQ>(e, _mm512_setzero_pd()).count_ones();
-                }
-            }
-            if X == ROW_F32 && Y == ROW_F32 && !MASKED {
-                let (x, y) = (_mm512_castsi512_ps(part(x, 0)), _mm512_castsi512_ps(part(y, 0)));
-                inexact += _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(x, y).count_ones();
             }
             let [low, high] = below.map(|v| _mm512_castpd_si512(v));
             suspects = _mm512_ternarylogic_epi64::<OR>(suspects, low, high);
@@ -147,73 +139,165 @@ fn value_rows<const V: usize, const MASKED: bool>(
     for row in rows {
         next.iter_mut().for_each(Next::prefetch_row);
         smallest.lower_to_nonzero(row);
-        let (mut x, mut y) = (values(row), values(row));
-        if MASKED {
-            mask_out(&mut x, &mut y);
-        }
+        let Pair { xs, .. } = pair::<V, V, MASKED>(row, row);
         for i in 0..2 {
             // Not fused: each addition would wait longer for the one before.
-            signal[i] = _mm512_add_pd(signal[i], _mm512_mul_pd(x[i], y[i]));
+            signal[i] = _mm512_add_pd(signal[i], _mm512_mul_pd(xs[i], xs[i]));
         }
     }
-    if !MASKED && !are_finite(signal) {
+    let finite = are_finite(signal);
+    if !MASKED && !finite {
         return None;
     }
     keep(&mut sums.signal, signal);
     Some(Seen { smallest: smallest.least(), ..Seen::NOTHING })
 }
 
-/// Counts results that are zero or below `min_normal`, of pairs whose values take `X` and `Y` bytes a row.
-pub(crate) fn small_results<const X: usize, const Y: usize>(_: Avx512, x: &[u8], y: &[u8], min_normal: f64) -> Small {
+/// Counts results that are zero or below `min_normal`, of pairs whose values take `X` and `Y` bytes a row. If not
+/// `MASKED`, all values are finite.
+pub(crate) fn small_results<const X: usize, const Y: usize, const MASKED: bool>(
+    _: Avx512,
+    x: &[u8],
+    y: &[u8],
+    min_normal: f64,
+) -> Small {
     let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<X>(), y.as_chunks::<Y>());
     // SAFETY: the token proves that the features were detected.
-    let rows = |x, y| unsafe { small_rows::<X, Y>(x, y, min_normal) };
+    let rows = |x, y| unsafe { small_rows::<X, Y, MASKED>(x, y, min_normal) };
     rows(xs, ys).and(rows(&[padded(x_rest)], &[padded(y_rest)]))
 }
 
 #[target_feature(enable = "popcnt,avx512f,avx512dq")]
-fn small_rows<const X: usize, const Y: usize>(x: &[[u8; X]], y: &[[u8; Y]], min_normal: f64) -> Small {
+fn small_rows<const X: usize, const Y: usize, const MASKED: bool>(
+    x: &[[u8; X]],
+    y: &[[u8; Y]],
+    min_normal: f64,
+) -> Small {
     // At least the smallest subnormal, so that zero is below it.
-    let limit = if Y == ROW_F32 { (min_normal as f32).to_bits() as u64 } else { min_normal.to_bits() }.max(1);
-    let infinity = if X == ROW_F32 { f32::INFINITY.to_bits() as u64 } else { f64::INFINITY.to_bits() };
+    let limit = bits::<Y>(min_normal).max(1);
     let mut all = Small::default();
     for (x, y) in x.iter().zip(y) {
-        let small = lanes_below(y, limit);
+        let small = below(y, limit);
         if small == 0 {
             continue;
         }
-        let zero = lanes_below(y, 1);
-        let from_number = zero & lanes_below(x, infinity + 1);
-        all.flushed += (from_number & !lanes_below(x, 1)).count_ones() as u64;
-        all.signs += (from_number & (negative_lanes(x) ^ negative_lanes(y))).count_ones() as u64;
+        let zero = below(y, 1);
+        let from_number = if MASKED { zero & !nan(x) } else { zero };
+        all.flushed += (from_number & !below(x, 1)).count_ones() as u64;
+        all.signs += (from_number & differ_in_sign(x, y)).count_ones() as u64;
         all.subnormal += (small & !zero).count_ones() as u64;
     }
     all
 }
 
-/// Lanes of a row whose bits without the sign are below a limit.
+/// Counts what is not finite or lies beyond the range, of pairs whose values take `X` and `Y` bytes a row.
+pub(crate) fn specials<const X: usize, const Y: usize>(_: Avx512, x: &[u8], y: &[u8], range: &Range) -> Special {
+    let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<X>(), y.as_chunks::<Y>());
+    // SAFETY: the token proves that the features were detected.
+    let rows = |x, y| unsafe { special_rows::<X, Y>(x, y, range) };
+    rows(xs, ys).and(rows(&[padded(x_rest)], &[padded(y_rest)]))
+}
+
+#[target_feature(enable = "popcnt,avx512f,avx512dq")]
+fn special_rows<const X: usize, const Y: usize>(x: &[[u8; X]], y: &[[u8; Y]], range: &Range) -> Special {
+    let infinity = (bits::<X>(f64::INFINITY), bits::<Y>(f64::INFINITY));
+    // Without a policy nothing but NaN is above these.
+    let over = range.over.map(|over| if over.is_nan() { infinity.0 + 1 } else { bits::<X>(over) });
+    let usual = over[0].min(over[1]).min(infinity.0);
+    let mut all = Special::default();
+    let count = |mask: u16| mask.count_ones() as u64;
+    for (x, y) in x.iter().zip(y) {
+        let (usual_x, finite_y) = (below(x, usual), below(y, infinity.1));
+        if usual_x & finite_y == u16::MAX {
+            continue;
+        }
+        let finite_x = if usual == infinity.0 { usual_x } else { below(x, infinity.0) };
+        let mut nan_x = 0;
+        if finite_x & finite_y != u16::MAX {
+            nan_x = nan(x);
+            let nan_y = nan(y);
+            let (inf_x, inf_y) = (!(finite_x | nan_x), !(finite_y | nan_y));
+            let same = (nan_x & nan_y) | (inf_x & inf_y & !differ_in_sign(x, y));
+            let not_finite = !(finite_x & finite_y);
+            all.nan_in += count(nan_x);
+            all.nan_out += count(nan_y);
+            all.inf_in += count(inf_x);
+            all.inf_out += count(inf_y);
+            all.to_nan += count(nan_y & !nan_x);
+            all.to_inf += count(inf_y & finite_x);
+            all.not_finite += count(not_finite);
+            all.not_finite_inexact += count(not_finite & !same);
+        }
+        if usual_x != u16::MAX {
+            let beyond = match over {
+                [same, also] if same == also && same == usual => !usual_x,
+                _ => {
+                    let negative = negative(x);
+                    (negative & !below(x, over[1])) | (!negative & !below(x, over[0]))
+                }
+            } & !nan_x;
+            all.beyond += count(beyond);
+            all.at_an_end += count(beyond & (equal(y, range.ends[0]) | equal(y, range.ends[1])));
+        }
+    }
+    all
+}
+
+/// The least value of a row's width that is not below a number, as bits.
+fn bits<const N: usize>(number: f64) -> u64 {
+    if N == ROW_F32 { u32::at_least(number).to_bits() as u64 } else { number.to_bits() }
+}
+
+/// Elements of a row whose bits without the sign are below a limit.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn lanes_below<const N: usize>(row: &[u8; N], limit: u64) -> u16 {
+fn below<const N: usize>(row: &[u8; N], limit: u64) -> u16 {
     if N == ROW_F32 {
         let magnitudes = _mm512_and_si512(part(row, 0), _mm512_set1_epi32(i32::MAX));
         _mm512_cmplt_epu32_mask(magnitudes, _mm512_set1_epi32(limit as i32))
     } else {
-        let [low, high] = [0, 1].map(|i| {
+        u16::from_le_bytes([0, 1].map(|i| {
             let magnitudes = _mm512_and_si512(part(row, i), _mm512_set1_epi64(i64::MAX));
             _mm512_cmplt_epu64_mask(magnitudes, _mm512_set1_epi64(limit as i64))
-        });
-        u16::from_le_bytes([low, high])
+        }))
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn nan<const N: usize>(row: &[u8; N]) -> u16 {
+    !below(row, bits::<N>(f64::INFINITY) + 1)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn equal<const N: usize>(row: &[u8; N], number: f64) -> u16 {
+    if N == ROW_F32 {
+        _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(_mm512_castsi512_ps(part(row, 0)), _mm512_set1_ps(number as f32))
+    } else {
+        u16::from_le_bytes(
+            [0, 1].map(|i| _mm512_cmp_pd_mask::<_CMP_EQ_OQ>(_mm512_castsi512_pd(part(row, i)), _mm512_set1_pd(number))),
+        )
     }
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
-fn negative_lanes<const N: usize>(row: &[u8; N]) -> u16 {
+fn negative<const N: usize>(row: &[u8; N]) -> u16 {
     if N == ROW_F32 {
         _mm512_movepi32_mask(part(row, 0))
     } else {
         u16::from_le_bytes([0, 1].map(|i| _mm512_movepi64_mask(part(row, i))))
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn differ_in_sign<const X: usize, const Y: usize>(x: &[u8; X], y: &[u8; Y]) -> u16 {
+    if X == ROW_F32 && Y == ROW_F32 {
+        _mm512_movepi32_mask(_mm512_xor_si512(part(x, 0), part(y, 0)))
+    } else {
+        negative(x) ^ negative(y)
     }
 }
 
@@ -232,10 +316,7 @@ const NOT_FINITE: i32 = 0b1001_1001;
 fn raised<const X: usize, const Y: usize, const MASKED: bool>(max: f64, x: &[[u8; X]], y: &[[u8; Y]]) -> f64 {
     let mut max = max;
     for (x, y) in x.iter().zip(y) {
-        let (mut xs, mut ys) = (values(x), values(y));
-        if MASKED {
-            mask_out(&mut xs, &mut ys);
-        }
+        let Pair { xs, ys, .. } = pair::<X, Y, MASKED>(x, y);
         for (x, y) in xs.into_iter().zip(ys) {
             let (e, x) = (_mm512_abs_pd(_mm512_sub_pd(y, x)), _mm512_abs_pd(x));
             let short = _mm512_fmsub_pd(_mm512_set1_pd(suspect_above(max)), x, e);
@@ -282,23 +363,57 @@ fn part<const N: usize>(row: &[u8; N], i: usize) -> __m512i {
 /// The values of a row.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
-fn values<const N: usize>(row: &[u8; N]) -> Halves {
+fn values<const N: usize>(parts: [__m512i; 2]) -> Halves {
     if N == ROW_F32 {
-        let row = _mm512_castsi512_ps(part(row, 0));
+        let row = _mm512_castsi512_ps(parts[0]);
         [_mm512_cvtps_pd(_mm512_castps512_ps256(row)), _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(row))]
     } else {
-        [_mm512_castsi512_pd(part(row, 0)), _mm512_castsi512_pd(part(row, 1))]
+        parts.map(|part| _mm512_castsi512_pd(part))
     }
 }
 
-/// Zeros for the pairs that are not both finite.
+/// The 64 bytes, or twice 64, of a row.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn parts<const N: usize>(row: &[u8; N]) -> [__m512i; 2] {
+    [part(row, 0), if N == ROW_F32 { _mm512_setzero_si512() } else { part(row, 1) }]
+}
+
+/// The values of two rows.
+struct Pair {
+    xs: Halves,
+    ys: Halves,
+    /// Elements whose values differ.
+    differ: u16,
+}
+
+/// The values of two rows; if `MASKED`, zeros for the pairs that are not both finite.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
-fn mask_out(xs: &mut Halves, ys: &mut Halves) {
-    for (x, y) in xs.iter_mut().zip(ys) {
-        let out = _mm512_fpclass_pd_mask::<NOT_FINITE>(*x) | _mm512_fpclass_pd_mask::<NOT_FINITE>(*y);
-        (*x, *y) = (_mm512_maskz_mov_pd(!out, *x), _mm512_maskz_mov_pd(!out, *y));
+fn pair<const X: usize, const Y: usize, const MASKED: bool>(x: &[u8; X], y: &[u8; Y]) -> Pair {
+    let (mut x, mut y) = (parts(x), parts(y));
+    if X == ROW_F32 && Y == ROW_F32 {
+        if MASKED {
+            // Zero times what is not finite is NaN.
+            let [a, b] = [x[0], y[0]].map(|v| _mm512_mul_ps(_mm512_castsi512_ps(v), _mm512_setzero_ps()));
+            let finite = _mm512_cmp_ps_mask::<_CMP_ORD_Q>(a, b);
+            (x[0], y[0]) = (_mm512_maskz_mov_epi32(finite, x[0]), _mm512_maskz_mov_epi32(finite, y[0]));
+        }
+        let [x32, y32] = [x[0], y[0]].map(|v| _mm512_castsi512_ps(v));
+        let differ = _mm512_cmp_ps_mask::<_CMP_NEQ_UQ>(x32, y32);
+        return Pair { xs: values::<X>(x), ys: values::<Y>(y), differ };
     }
+    let (mut xs, mut ys) = (values::<X>(x), values::<Y>(y));
+    let mut differ = [0; 2];
+    for ((x, y), differ) in xs.iter_mut().zip(&mut ys).zip(&mut differ) {
+        if MASKED {
+            let [a, b] = [*x, *y].map(|v| _mm512_mul_pd(v, _mm512_setzero_pd()));
+            let finite = _mm512_cmp_pd_mask::<_CMP_ORD_Q>(a, b);
+            (*x, *y) = (_mm512_maskz_mov_pd(finite, *x), _mm512_maskz_mov_pd(finite, *y));
+        }
+        *differ = _mm512_cmp_pd_mask::<_CMP_NEQ_UQ>(*x, *y);
+    }
+    Pair { xs, ys, differ: u16::from_le_bytes(differ) }
 }
 
 /// `sum + a * b`, of values that take `A` and `B` bytes a row.

@@ -1,9 +1,9 @@
 //! Kernels written with x86-64 intrinsics, where they are at least twice as fast in L2 as the compiled lane, or lift a
 //! pair out of cache (`docs/kernels.md §7`).
 //!
-//! Every kernel computes exactly what a lane or a table does and is a faster [`crate::stage::Stage::run`], never another
-//! rule. Memory is touched by the functions of this file alone, through references to whole arrays; intrinsics on
-//! values are safe inside functions that have the feature.
+//! Every kernel computes exactly what a lane, a table or a pass of measuring does, only faster, never another rule.
+//! Memory is touched by the functions of this file alone, through references to whole arrays; intrinsics on values are
+//! safe inside functions that have the feature.
 
 pub(crate) mod double;
 pub(crate) mod fused;
@@ -58,6 +58,13 @@ fn load_f64(from: &[f64; 8]) -> __m512d {
 fn store_f64(to: &mut [f64; 8], value: __m512d) {
     // SAFETY: the reference is to 64 writable bytes, and the store needs no alignment.
     unsafe { _mm512_storeu_pd(to.as_mut_ptr(), value) }
+}
+
+/// Asks for the line at an address, which need not be one of ours.
+#[inline(always)]
+pub(crate) fn prefetch(at: *const u8) {
+    // SAFETY: a prefetch is a hint that reads nothing and faults on no address.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
 }
 
 /// A vector of the bytes that a function gives for each position.

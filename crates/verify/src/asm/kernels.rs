@@ -307,9 +307,10 @@ pub const KERNELS: &[Row] = &[
     avx512("x86::measure::pair_rows::<*>",              RAISED),
     avx512("x86::measure::raised::<*>",                 RAISES),
     avx512("x86::measure::small_rows::<*>",             ANY),
+    avx512("x86::measure::special_rows::<*>",           ANY),
     avx512("x86::measure::value_rows::<*>",             ANY),
     row("measure::details::SmallResults<*>",            [ANY, ANY, Expected::Absent]),
-    row("measure::details::Specials<*>",                [ANY, ANY, ANY]),
+    row("measure::details::Specials<*>",                [ANY, ANY, Expected::Absent]),
     row("measure::details::Undefined<*>",               [TRUNC, ANY, ANY]),
 ];
 
