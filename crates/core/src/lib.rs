@@ -4,7 +4,7 @@
 //! Nothing here is fast and nothing here is `unsafe`: this crate is to be read beside the pages of `docs/spec`.
 //! How conversions are made fast is `truecast-kernel`, which is tested against this crate bit for bit.
 //!
-//! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`spec`].
+//! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`spec`], [`promote`].
 #![forbid(unsafe_code)]
 
 mod big;
@@ -13,6 +13,7 @@ pub mod dtype;
 pub mod exact;
 pub mod format;
 pub mod policy;
+pub mod promote;
 pub mod round;
 pub mod spec;
 
