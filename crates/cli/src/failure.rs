@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use truecast::Class;
 use truecast::bench::{self, pairs::ParsePairError};
 use truecast::dtype::ParseTypeError;
+use truecast::promote::PromotionError;
 use truecast::spec::SpecError;
 
 /// Why a command did not do its work.
@@ -80,6 +81,16 @@ fn class_of(error: &SpecError) -> Class {
     match error {
         SpecError::Attribute { .. } | SpecError::Version { .. } => Class::Usage,
         _ => Class::Input,
+    }
+}
+
+impl From<PromotionError> for Failure {
+    fn from(error: PromotionError) -> Self {
+        let class = match error {
+            PromotionError::U64Target { .. } => Class::Usage,
+            _ => Class::Input,
+        };
+        Failure::new(class, format_args!("{}: {error}", error.code()))
     }
 }
 

@@ -47,7 +47,7 @@ pub use truecast_io as io;
 
 pub use truecast_core::{
     CastPolicy, CastSpec, DType, Ecosystem, Exact, FloatFormat, Kind, Layout, Outcome, Rounding, cast_one, decimal,
-    dtype, exact, format, policy, round, spec,
+    dtype, exact, format, policy, promote, round, spec,
 };
 pub use truecast_kernel::{
     Caches, CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, Route, measure,

@@ -6,6 +6,7 @@ mod convert;
 mod explain;
 mod formats;
 mod inspect;
+mod promote;
 mod select;
 mod shell;
 mod thresholds;
@@ -47,6 +48,7 @@ pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
         Command::Compare(args) => compare::run(args, &context),
         Command::Explain(args) => explain::run(args, &context),
         Command::Formats(args) => formats::run(args, &context),
+        Command::Promote(args) => promote::run(args, &context),
         Command::Bench(args) => bench::run(args, &context),
         Command::Completions { shell } => shell::completions(*shell),
         Command::Man { command } => shell::man(command.as_deref()),

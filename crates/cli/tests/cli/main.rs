@@ -12,6 +12,7 @@ mod explain;
 mod files;
 mod formats_inspect;
 mod policies;
+mod promote;
 mod report;
 mod run;
 mod select;
