@@ -168,6 +168,43 @@ pub struct Undefined {
     pub edge: Edge,
     /// Where the standard (or our page) says so.
     pub reason: &'static str,
+    /// What a checker accepts there beside the documented code.
+    pub accepted: Accepted,
+}
+
+/// Which results a checker accepts where a standard gives no single answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Accepted {
+    /// Every code.
+    Any,
+    /// The documented code, and what the same cast gives under each of these changes of its policy.
+    Readings(&'static [Reading]),
+}
+
+/// Another way to read a standard: one field of the policy, changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reading {
+    /// [`CastPolicy::to_int`].
+    ToInt(Rounding),
+    /// [`CastPolicy::inf`].
+    Inf(Overflow),
+}
+
+impl CastPolicy {
+    /// The policy under another reading.
+    pub const fn read_as(self, reading: Reading) -> CastPolicy {
+        match reading {
+            Reading::ToInt(to_int) => CastPolicy { to_int, ..self },
+            Reading::Inf(inf) => CastPolicy { inf, ..self },
+        }
+    }
+}
+
+impl Undefined {
+    /// A row where every code is accepted.
+    pub const fn any(edge: Edge, reason: &'static str) -> Undefined {
+        Undefined { edge, reason, accepted: Accepted::Any }
+    }
 }
 
 /// A fully resolved request: no attribute, default or version is left open.

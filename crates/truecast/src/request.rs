@@ -54,7 +54,7 @@ impl Request {
     pub fn resolve(&self, src: DType, dst: DType) -> Result<CastSpec, SpecError> {
         let mut cast = match self.standard {
             Standard::Onnx { opset, saturate, round_mode } => {
-                onnx::Cast { to: dst, saturate, round_mode, opset }.resolve(src)?
+                onnx::Cast { saturate, round_mode, opset, ..onnx::Cast::to(dst) }.resolve(src)?
             }
             Standard::Ieee(options) => ieee::Cast { to: dst, ..options }.resolve(src)?,
         };

@@ -14,7 +14,7 @@ use crate::policy::CastSpec;
 #[non_exhaustive]
 pub enum SpecError {
     /// The type is not part of the standard at this version.
-    #[error("{spec} does not have type {dtype} ({clause}); use --spec ieee")]
+    #[error("{spec} does not have type {dtype} ({clause}); {remedy}")]
     Type {
         /// The standard and its version.
         spec: String,
@@ -22,6 +22,8 @@ pub enum SpecError {
         dtype: DType,
         /// Where the standard says so.
         clause: &'static str,
+        /// What to do about it.
+        remedy: String,
     },
     /// An attribute is not part of the standard at this version, or has a value that it does not allow.
     #[error("{spec}: attribute {name}: {why} ({clause})")]
@@ -32,6 +34,18 @@ pub enum SpecError {
         name: &'static str,
         /// What is wrong.
         why: String,
+        /// Where the standard says so.
+        clause: &'static str,
+    },
+    /// An attribute that the operator does not have in any version.
+    #[error("{spec}: unknown attribute {name:?}; known are {known} ({clause})")]
+    UnknownAttribute {
+        /// The standard and its version.
+        spec: String,
+        /// The attribute, as the node has it.
+        name: String,
+        /// Those that the version has.
+        known: String,
         /// Where the standard says so.
         clause: &'static str,
     },
