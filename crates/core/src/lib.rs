@@ -4,7 +4,7 @@
 //! Nothing here is fast and nothing here is `unsafe`: this crate is to be read beside the pages of `docs/spec`.
 //! How conversions are made fast is `truecast-kernel`, which is tested against this crate bit for bit.
 //!
-//! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`spec`], [`promote`].
+//! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`spec`], [`permit`], [`promote`].
 #![forbid(unsafe_code)]
 
 mod big;
@@ -12,6 +12,7 @@ pub mod decimal;
 pub mod dtype;
 pub mod exact;
 pub mod format;
+pub mod permit;
 pub mod policy;
 pub mod promote;
 pub mod round;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use truecast_core::DType;
 
 use crate::writer::Refusal;
-use crate::{npy, npz, safetensors};
+use crate::{npy, npz, onnx, safetensors};
 
 /// Whose fault an error is (`docs/interfaces.md §5`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -130,6 +130,14 @@ pub enum Error {
         /// What is wrong.
         cause: npz::ArchiveError,
     },
+    /// A `.onnx` or `.pb` file is malformed or unsupported.
+    #[error("{}: {cause}", Place(path))]
+    Proto {
+        /// The source.
+        path: PathBuf,
+        /// What is wrong.
+        cause: onnx::ProtoError,
+    },
     /// An element that takes a byte has bits above its width.
     #[error(
         "{}: tensor {}: element {index} is byte {byte:#04x}, which has bits above the {bits} of {dtype}; give the right --from",
@@ -193,8 +201,16 @@ impl Error {
             | Error::Safetensors { .. }
             | Error::Npy { .. }
             | Error::Npz { .. }
+            | Error::Proto { .. }
             | Error::CodeTooWide { .. } => Class::Input,
             Error::ReadTensor { .. } | Error::Io { .. } => Class::System,
+        }
+    }
+
+    pub(crate) fn proto(path: &Path, error: onnx::ReadError) -> Error {
+        match error {
+            onnx::ReadError::Proto(cause) => Error::Proto { path: path.into(), cause },
+            onnx::ReadError::Io(error) => Error::io(path, "reading")(error),
         }
     }
 

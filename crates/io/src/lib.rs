@@ -36,6 +36,7 @@ pub mod atomic;
 pub mod error;
 pub mod npy;
 pub mod npz;
+pub mod onnx;
 pub mod reader;
 pub mod safetensors;
 pub mod source;

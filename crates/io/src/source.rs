@@ -3,7 +3,7 @@
 //! Opening reads headers only. Data is read by [`crate::reader`].
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use truecast_core::{DType, Layout};
 use crate::advice;
 use crate::error::Error;
 use crate::npz::{self, Member};
-use crate::reader::{Decoding, Stream, TensorReader};
+use crate::reader::{Codes, Decoding, Stream, TensorReader};
 use crate::tensor::{Kind, Tensor};
 use crate::window::Window;
 use crate::{npy, safetensors};
@@ -77,17 +77,7 @@ impl Source {
         if let (Kind::Safetensors, Some(from)) = (kind, from) {
             return Err(Error::FromNotApplicable { path: path.into(), from });
         }
-        // Asked before opening, because opening a pipe waits; and again of the handle, because names can change.
-        let found = fs::metadata(path).map_err(Error::io(path, "opening"))?;
-        if !found.is_file() {
-            return Err(Error::NotRegular { path: path.into() });
-        }
-        let file = File::open(path).map_err(Error::io(path, "opening"))?;
-        let found = file.metadata().map_err(Error::io(path, "asking for the size"))?;
-        if !found.is_file() {
-            return Err(Error::NotRegular { path: path.into() });
-        }
-        advice::read_in_order(&file);
+        let (file, found) = open_regular(path)?;
         let mut source = Source {
             path: path.into(),
             kind,
@@ -200,7 +190,7 @@ impl Source {
     pub fn reader(&self, index: usize) -> Result<TensorReader, Error> {
         let tensor = &self.tensors[index];
         let bits = tensor.dtype.storage_bits().filter(|&b| b < 8 && tensor.layout == Layout::Bytes);
-        let decoding = |swap| Decoding { swap, code_bits: bits };
+        let decoding = |swap| Decoding { swap, codes: bits.map_or(Codes::Any, Codes::Below) };
         match &self.places[index] {
             Place::File { offset, swap } => {
                 let window = Window::new(self.file.clone(), *offset, self.file_bytes);
@@ -217,4 +207,20 @@ impl Source {
     pub fn same_file(&self, path: &Path) -> bool {
         fs::metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == self.identity)
     }
+}
+
+/// Opens a file for reading from front to back, unless it is anything without a size that can be trusted.
+pub(crate) fn open_regular(path: &Path) -> Result<(File, Metadata), Error> {
+    // Asked before opening, because opening a pipe waits; and again of the handle, because names can change.
+    let found = fs::metadata(path).map_err(Error::io(path, "opening"))?;
+    if !found.is_file() {
+        return Err(Error::NotRegular { path: path.into() });
+    }
+    let file = File::open(path).map_err(Error::io(path, "opening"))?;
+    let found = file.metadata().map_err(Error::io(path, "asking for the size"))?;
+    if !found.is_file() {
+        return Err(Error::NotRegular { path: path.into() });
+    }
+    advice::read_in_order(&file);
+    Ok((file, found))
 }

@@ -20,7 +20,10 @@
 pub mod bench;
 pub mod explain;
 pub mod request;
+pub mod vectors;
 
+#[cfg(feature = "io")]
+pub mod check;
 #[cfg(feature = "io")]
 pub mod compare;
 #[cfg(feature = "io")]
@@ -47,7 +50,7 @@ pub use truecast_io as io;
 
 pub use truecast_core::{
     CastPolicy, CastSpec, DType, Ecosystem, Exact, FloatFormat, Kind, Layout, Outcome, Rounding, cast_one, decimal,
-    dtype, exact, format, policy, promote, round, spec,
+    dtype, exact, format, permit, policy, promote, round, spec,
 };
 pub use truecast_kernel::{
     Caches, CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, Route, measure,

@@ -1,7 +1,7 @@
 //! A specification with its options, before the types are known: what `--spec` and the policies say.
 
 use truecast_core::policy::NanRule;
-use truecast_core::spec::{SpecError, ieee, onnx};
+use truecast_core::spec::{SpecError, ieee, onnx, openvino};
 use truecast_core::{CastSpec, DType};
 
 /// Which standard decides, and how its options are set.
@@ -34,6 +34,8 @@ pub enum Standard {
         /// `round_mode`.
         round_mode: Option<onnx::RoundMode>,
     },
+    /// OpenVINO Convert, which has no options.
+    OpenVino,
     /// Free policies; the destination of the cast is replaced by that of each pair.
     Ieee(ieee::Cast),
 }
@@ -54,8 +56,9 @@ impl Request {
     pub fn resolve(&self, src: DType, dst: DType) -> Result<CastSpec, SpecError> {
         let mut cast = match self.standard {
             Standard::Onnx { opset, saturate, round_mode } => {
-                onnx::Cast { to: dst, saturate, round_mode, opset }.resolve(src)?
+                onnx::Cast { saturate, round_mode, opset, ..onnx::Cast::to(dst) }.resolve(src)?
             }
+            Standard::OpenVino => openvino::Convert::to(dst).resolve(src)?,
             Standard::Ieee(options) => ieee::Cast { to: dst, ..options }.resolve(src)?,
         };
         if let Some(nan) = self.nan {

@@ -4,7 +4,7 @@ use crate::run::Folder;
 use serde_json::{Value, json};
 
 fn promote(line: &str) -> String {
-    Folder::new().run(&format!("promote {line}")).ok().out
+    Folder::new().run(&format!("promote {line}")).exits(0).out
 }
 
 fn promote_json(line: &str) -> Value {
