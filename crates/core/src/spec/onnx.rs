@@ -1,6 +1,7 @@
 //! ONNX Cast: versions, types, attributes and rules per pair. Reference: `docs/spec/onnx.md`.
 
 mod data_type;
+mod opset;
 
 use super::{Interpretation, SpecError};
 use crate::dtype::{DType, Kind};
@@ -9,6 +10,7 @@ use crate::policy::*;
 use crate::round::Rounding;
 
 pub use data_type::{DATA_TYPES, DataType};
+pub use opset::{Raised, ir_version_of, raised};
 
 /// The newest opset of the default domain. Source: `docs/spec/onnx.md §1.6`.
 pub const NEWEST_OPSET: u32 = 28;
