@@ -4,10 +4,12 @@
 mod data_type;
 mod node;
 mod operator;
+mod opset;
 
 pub use data_type::{DATA_TYPES, DataType};
 pub use node::{AttributeValue, Attributes};
 pub use operator::Operator;
+pub use opset::{Raised, ir_version_of, raised};
 
 use super::{Interpretation, SpecError};
 use crate::dtype::{DType, Kind};
