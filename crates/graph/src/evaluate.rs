@@ -6,6 +6,7 @@ use std::sync::Arc;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::Shown;
 use truecast_kernel::{CastError, Caster, Codes, CodesMut, Exec, PlanError};
+use truecast_text::{TextCaster, TextError, Texts, Unsupported};
 
 use crate::graph::{Dimension, Graph, Input, Output, Producer, ValueId};
 use crate::tensor::{Data, Tensor};
@@ -28,17 +29,33 @@ pub enum EvaluationError {
     #[error("{}: the elements do not fill the shape {shape:?}", Shown(name))]
     Inconsistent { name: String, shape: Vec<u64> },
     /// A conversion was refused.
-    #[error("{}: {cause}", Shown(label))]
-    Cast { label: String, cause: CastError },
-    /// A conversion cannot be planned.
-    #[error("{}: {cause}", Shown(label))]
-    Plan { label: String, cause: PlanError },
+    #[error("{label}: {cause}")]
+    Cast { label: String, cause: Refusal },
     /// A constant could not be read.
-    #[error("{}: {cause}", Shown(label))]
+    #[error("{label}: {cause}")]
     Constant { label: String, cause: truecast_io::Error },
-    /// A result takes more memory than there is.
-    #[error("{}: no memory for {bytes} bytes", Shown(label))]
-    Memory { label: String, bytes: u64 },
+}
+
+/// Why a conversion was not carried out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum Refusal {
+    /// An `error` policy refuses an element.
+    #[error(transparent)]
+    Value(#[from] CastError),
+    /// The pair has no kernel.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A text is not a number, or an `error` policy refuses it.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// The pair is not one with text.
+    #[error(transparent)]
+    Unsupported(#[from] Unsupported),
+    /// The result takes more memory than there is.
+    #[error("no memory for {bytes} bytes")]
+    Memory { bytes: u64 },
 }
 
 /// Evaluates a graph.
@@ -71,8 +88,10 @@ pub fn evaluate<E: From<EvaluationError>>(
         }
     }
     // What nothing uses must still be what was declared.
-    for input in graph.inputs.iter().filter(|input| values.uses_at_first[input.value.0] == 0) {
-        values.load(input.value)?;
+    for input in &graph.inputs {
+        if values.uses_at_first[input.value.0] == 0 {
+            values.load(input.value)?;
+        }
     }
     Ok(())
 }
@@ -192,25 +211,61 @@ impl Names {
 
 /// Converts a tensor.
 fn cast(spec: &CastSpec, source: &Tensor, exec: &Exec, label: &str) -> Result<Tensor, EvaluationError> {
-    let label = || label.to_string();
-    let shape = source.shape.clone();
-    let result = |data| Ok(Tensor { dtype: spec.dst, shape, data });
-    if spec.src == DType::String && spec.dst == DType::String {
-        return result(source.data.clone());
-    }
-    let caster = Caster::new(spec, exec).map_err(|cause| EvaluationError::Plan { label: label(), cause })?;
-    let Data::Codes(codes) = &source.data else { unreachable!("text is never planned") };
-    let too_big = |bytes| EvaluationError::Memory { label: label(), bytes };
     let len = source.len();
-    let bytes = spec.dst.bytes_in(Layout::Packed, len).ok_or_else(|| too_big(u64::MAX))?;
-    let mut converted = Vec::new();
-    let size = usize::try_from(bytes).map_err(|_| too_big(bytes))?;
-    converted.try_reserve_exact(size).map_err(|_| too_big(bytes))?;
-    converted.resize(size, 0);
-    let convert = |converted: &mut [u8]| {
-        let len = len as usize;
-        caster.cast(Codes::new(spec.src, len, codes)?, CodesMut::new(spec.dst, len, converted)?)
+    let data = match &source.data {
+        Data::Texts(texts) if spec.dst == DType::String => Ok(Data::Texts(texts.clone())),
+        Data::Texts(texts) => parse(spec, texts, exec),
+        Data::Codes(codes) if spec.dst == DType::String => print(spec, codes, len, exec),
+        Data::Codes(codes) => convert(spec, codes, (Layout::Packed, Layout::Packed), len, exec).map(Data::Codes),
     };
-    convert(&mut converted).map_err(|cause| EvaluationError::Cast { label: label(), cause })?;
-    result(Data::Codes(converted))
+    let data = data.map_err(|cause| EvaluationError::Cast { label: label.into(), cause })?;
+    Ok(Tensor { dtype: spec.dst, shape: source.shape.clone(), data })
+}
+
+fn convert(
+    spec: &CastSpec,
+    codes: &[u8],
+    layouts: (Layout, Layout),
+    len: u64,
+    exec: &Exec,
+) -> Result<Vec<u8>, Refusal> {
+    let caster = Caster::new(spec, exec)?;
+    let mut result = room(spec.dst, layouts.1, len)?;
+    let len = len as usize;
+    let source = Codes::with_layout(spec.src, layouts.0, len, codes)?;
+    caster.cast(source, CodesMut::with_layout(spec.dst, layouts.1, len, &mut result)?)?;
+    Ok(result)
+}
+
+/// Text is read into, and written from, elements of whole bytes.
+fn parse(spec: &CastSpec, texts: &Texts, exec: &Exec) -> Result<Data, Refusal> {
+    let len = texts.len() as u64;
+    let mut bytes = room(spec.dst, Layout::Bytes, len)?;
+    TextCaster::new(spec)?.parse(texts.iter(), &mut bytes)?;
+    if spec.dst.granule() == 1 {
+        return Ok(Data::Codes(bytes));
+    }
+    convert(&CastSpec::copy(spec.dst), &bytes, (Layout::Bytes, Layout::Packed), len, exec).map(Data::Codes)
+}
+
+fn print(spec: &CastSpec, codes: &[u8], len: u64, exec: &Exec) -> Result<Data, Refusal> {
+    let mut texts = Texts::default();
+    let caster = TextCaster::new(spec)?;
+    if spec.src.granule() == 1 {
+        caster.print(codes, &mut texts)?;
+    } else {
+        let bytes = convert(&CastSpec::copy(spec.src), codes, (Layout::Packed, Layout::Bytes), len, exec)?;
+        caster.print(&bytes, &mut texts)?;
+    }
+    Ok(Data::Texts(texts))
+}
+
+/// Zeros for as many elements, if there is memory for them.
+fn room(dtype: DType, layout: Layout, len: u64) -> Result<Vec<u8>, Refusal> {
+    let bytes = dtype.bytes_in(layout, len).unwrap_or(u64::MAX);
+    let size = usize::try_from(bytes).map_err(|_| Refusal::Memory { bytes })?;
+    let mut room = Vec::new();
+    room.try_reserve_exact(size).map_err(|_| Refusal::Memory { bytes })?;
+    room.resize(size, 0);
+    Ok(room)
 }

@@ -13,6 +13,7 @@ pub mod graph;
 pub mod onnx;
 pub mod tensor;
 
-pub use evaluate::{EvaluationError, evaluate};
+pub use evaluate::{EvaluationError, Refusal, evaluate};
 pub use graph::{Dimension, Graph, Input, Load, Output, ValueId};
 pub use tensor::{Data, Tensor};
+pub use truecast_text::Texts;

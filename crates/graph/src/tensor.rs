@@ -1,6 +1,7 @@
 //! A tensor in memory.
 
 use truecast_core::{DType, Layout};
+use truecast_text::Texts;
 
 /// Elements with a type and a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +19,8 @@ pub struct Tensor {
 pub enum Data {
     /// Packed codes ([`Layout::Packed`]).
     Codes(Vec<u8>),
-    /// Texts, of [`DType::String`] only. Bytes: files may hold what is not UTF-8.
-    Texts(Vec<Vec<u8>>),
+    /// Texts, of [`DType::String`] only.
+    Texts(Texts),
 }
 
 impl Tensor {

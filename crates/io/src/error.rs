@@ -30,7 +30,7 @@ pub enum Class {
 #[non_exhaustive]
 pub enum Error {
     /// The extension names no container of this crate.
-    #[error("{}: unknown kind of file; expected .safetensors, .npy or .npz", Place(path))]
+    #[error("{}: unknown kind of file; expected .safetensors, .npy, .npz, .pb or .onnx", Place(path))]
     UnknownKind {
         /// The file.
         path: PathBuf,
@@ -57,8 +57,24 @@ pub enum Error {
         /// The type that was given.
         from: DType,
     },
-    /// A `.npy` file holds one tensor.
-    #[error("{}: a .npy file holds exactly one tensor, not {tensors}; use .npz", Place(path))]
+    /// A type was given for elements of another width.
+    #[error("{}: elements are {dtype}; --from {from} has another width", Place(path))]
+    FromWidth {
+        /// The source.
+        path: PathBuf,
+        /// The type that was given.
+        from: DType,
+        /// The type that the file states.
+        dtype: DType,
+    },
+    /// A model is made from a model only.
+    #[error("{}: a model is only made from a model; choose another container for tensors", Place(path))]
+    NotAModel {
+        /// The destination.
+        path: PathBuf,
+    },
+    /// A `.npy` or `.pb` file holds one tensor.
+    #[error("{}: such a file holds exactly one tensor, not {tensors}; use .npz", Place(path))]
     NotOneTensor {
         /// The destination.
         path: PathBuf,
@@ -190,6 +206,8 @@ impl Error {
             | Error::Exists { .. }
             | Error::DestinationNotRegular { .. }
             | Error::FromNotApplicable { .. }
+            | Error::FromWidth { .. }
+            | Error::NotAModel { .. }
             | Error::NotOneTensor { .. }
             | Error::Refused { cause: Refusal::NoForm(_), .. }
             | Error::DataLength { .. } => Class::Usage,

@@ -47,6 +47,6 @@ pub mod writer;
 pub use atomic::{Existing, OutputFile, follow};
 pub use error::{Class, Error, Shown};
 pub use reader::TensorReader;
-pub use source::Source;
+pub use source::{Reading, Source};
 pub use tensor::{Kind, NoForm, Tensor, layout_for};
 pub use writer::{Refusal, Writer, check_output};

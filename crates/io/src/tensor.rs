@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use truecast_core::spec::onnx::DataType;
 use truecast_core::{DType, Layout};
 
 use crate::{npy, safetensors};
@@ -20,6 +21,10 @@ pub enum Kind {
     Npy,
     /// `.npz`: a zip archive of `.npy` members.
     Npz,
+    /// `.pb`: exactly one tensor, a TensorProto.
+    TensorProto,
+    /// `.onnx`: a model, whose tensors are rewritten in place.
+    Onnx,
 }
 
 impl Kind {
@@ -30,11 +35,25 @@ impl Kind {
     /// use std::path::Path;
     /// use truecast_io::Kind;
     /// assert_eq!(Kind::of_path(Path::new("a/model.safetensors")), Some(Kind::Safetensors));
-    /// assert_eq!(Kind::of_path(Path::new("model.onnx")), None);
+    /// assert_eq!(Kind::of_path(Path::new("model.bin")), None);
     /// ```
     pub fn of_path(path: &Path) -> Option<Kind> {
         let extension = path.extension()?.to_str()?;
-        [Kind::Safetensors, Kind::Npy, Kind::Npz].into_iter().find(|k| k.extension().eq_ignore_ascii_case(extension))
+        Kind::ALL.into_iter().find(|k| k.extension().eq_ignore_ascii_case(extension))
+    }
+
+    /// Every kind.
+    pub const ALL: [Kind; 5] = [Kind::Safetensors, Kind::Npy, Kind::Npz, Kind::TensorProto, Kind::Onnx];
+
+    /// Holds arrays, which are converted whatever their type, rather than the weights of a model
+    /// (`docs/interfaces.md §3`).
+    pub const fn is_array(self) -> bool {
+        matches!(self, Kind::Npy | Kind::Npz | Kind::TensorProto)
+    }
+
+    /// Holds exactly one tensor.
+    pub const fn holds_one(self) -> bool {
+        matches!(self, Kind::Npy | Kind::TensorProto)
     }
 
     /// The extension, without the dot.
@@ -43,6 +62,8 @@ impl Kind {
             Kind::Safetensors => "safetensors",
             Kind::Npy => "npy",
             Kind::Npz => "npz",
+            Kind::TensorProto => "pb",
+            Kind::Onnx => "onnx",
         }
     }
 }
@@ -131,6 +152,7 @@ pub fn layout_for(kind: Kind, dtype: DType) -> Result<Layout, NoForm> {
     let layout = match kind {
         Kind::Safetensors => safetensors::name_of(dtype).map(|_| Layout::Packed),
         Kind::Npy | Kind::Npz => npy::descr_of(dtype).map(|_| Layout::Bytes),
+        Kind::TensorProto | Kind::Onnx => DataType::of(dtype).map(|_| Layout::Packed),
     };
     layout.ok_or(NoForm { kind, dtype })
 }

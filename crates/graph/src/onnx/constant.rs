@@ -90,5 +90,5 @@ fn ints(values: &[i64], shape: Vec<u64>) -> (DType, Box<dyn Load>) {
 }
 
 fn texts(values: &[Vec<u8>], shape: Vec<u64>) -> (DType, Box<dyn Load>) {
-    (DType::String, Box::new(Tensor { dtype: DType::String, shape, data: Data::Texts(values.to_vec()) }))
+    (DType::String, Box::new(Tensor { dtype: DType::String, shape, data: Data::Texts(values.iter().collect()) }))
 }

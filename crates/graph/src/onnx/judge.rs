@@ -38,18 +38,27 @@ pub fn judge(model: &Model, opset_asked: Option<u32>) -> Judgement {
     let governing = |imports| opset_asked.map_or_else(|| opset(imports), Ok);
     let mut judge =
         Judge { opset: governing(&model.opset_imports), place: String::new(), judgement: Judgement::default() };
-    judge.graph(&model.graph, &Types::default());
+    judge.graph(&model.graph, None);
     for function in &model.functions {
         judge.opset = governing(&function.opset_imports);
         judge.place = format!("function {}: ", truecast_io::Shown(&function.name));
-        let mut types = Types::default();
-        judge.nodes(&function.nodes, &mut types);
+        judge.nodes(&function.nodes, &mut Types::default());
     }
     judge.judgement
 }
 
 /// Element types of values by name: those of outer graphs are visible in inner ones.
-type Types<'a> = HashMap<&'a str, DType>;
+#[derive(Default)]
+struct Types<'a> {
+    own: HashMap<&'a str, DType>,
+    outer: Option<&'a Types<'a>>,
+}
+
+impl Types<'_> {
+    fn find(&self, name: &str) -> Option<DType> {
+        self.own.get(name).copied().or_else(|| self.outer?.find(name))
+    }
+}
 
 struct Judge {
     opset: Result<u32, NodeError>,
@@ -58,22 +67,22 @@ struct Judge {
 }
 
 impl Judge {
-    fn graph<'a>(&mut self, graph: &'a Graph, outer: &Types<'a>) {
-        let mut types = outer.clone();
+    fn graph<'a>(&mut self, graph: &'a Graph, outer: Option<&'a Types<'a>>) {
+        let mut types = Types { own: HashMap::new(), outer };
         let declared = |info: &'a ValueInfo| Some((info.name.as_str(), declared_type(&info.kind).ok()??));
         let infos = graph.inputs.iter().chain(&graph.outputs).chain(&graph.value_infos);
-        types.extend(infos.filter_map(declared));
-        types.extend(graph.initializers.iter().filter_map(|tensor| Some((tensor.name.as_str(), tensor.dtype()?))));
+        types.own.extend(infos.filter_map(declared));
+        types.own.extend(graph.initializers.iter().filter_map(|tensor| Some((tensor.name.as_str(), tensor.dtype()?))));
         self.nodes(&graph.nodes, &mut types);
     }
 
     fn nodes<'a>(&mut self, nodes: &'a [Node], types: &mut Types<'a>) {
         for node in nodes {
             for graph in node.attributes.iter().flat_map(|attribute| attribute.value.graphs()) {
-                self.graph(graph, types);
+                self.graph(graph, Some(types));
             }
             let given = match node.default_operator() {
-                Some("Identity") => node.inputs.first().and_then(|name| types.get(name.as_str()).copied()),
+                Some("Identity") => node.inputs.first().and_then(|name| types.find(name)),
                 Some("Constant") => constant_type(node),
                 Some(name) => match Operator::named(name) {
                     Some(operator) => self.conversion(operator, node, types),
@@ -82,7 +91,7 @@ impl Judge {
                 None => None,
             };
             if let (Some(dtype), Some(output)) = (given, node.outputs.first()) {
-                types.insert(output, dtype);
+                types.own.insert(output, dtype);
             }
         }
     }
@@ -90,7 +99,7 @@ impl Judge {
     /// Judges one conversion and tells what it gives.
     fn conversion(&mut self, operator: Operator, node: &Node, types: &Types<'_>) -> Option<DType> {
         self.judgement.conversions += 1;
-        let of_input = |index: usize| types.get(node.inputs.get(index)?.as_str()).copied();
+        let of_input = |index: usize| types.find(node.inputs.get(index)?);
         let (src, target) = match operator {
             Operator::Cast => (of_input(0), None),
             Operator::CastLike => (of_input(0), of_input(1)),

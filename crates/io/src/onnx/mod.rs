@@ -7,10 +7,15 @@
 //! Read first: `docs/spec/onnx.md §3`. Then [`wire`], [`parse`], [`tensor`], [`elements`], [`external`].
 
 mod elements;
+mod emit;
 mod error;
 mod external;
+mod inventory;
 mod model;
+mod output;
 mod parse;
+mod rewrite;
+mod rope;
 mod storage;
 mod tensor;
 mod wire;
@@ -19,12 +24,18 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::reader::TensorReader;
+use crate::tensor::Tensor;
 
 pub(crate) use elements::Entries;
+pub(crate) use emit::tensor_head;
 pub(crate) use error::ReadError;
 pub use error::{ProtoError, TensorError};
 pub use external::{External, ExternalError};
+pub use inventory::{Listed, Role};
 pub use model::*;
+pub use output::{NewModel, unused_location};
+pub(crate) use output::{ModelWriter, refusal};
+pub use rewrite::Changes;
 pub(crate) use storage::Storage;
 pub use storage::Texts;
 pub use tensor::{Payload, TensorProto};
@@ -58,6 +69,9 @@ pub struct Options {
 pub struct ModelFile {
     storage: Storage,
     model: Model,
+    tensors: Vec<Listed>,
+    /// The name of a tensor of COMPLEX128 that is external.
+    opaque_external: Option<String>,
 }
 
 impl ModelFile {
@@ -68,9 +82,25 @@ impl ModelFile {
     /// # Errors
     /// [`Error::Proto`] with the rule that is broken; [`Error::NotRegular`], [`Error::Io`].
     pub fn open(path: &Path, options: Options) -> Result<ModelFile, Error> {
-        let storage = Storage::open(path, options)?;
-        let model = storage.parse(|parser| parser.model(parser.wire.all()))?;
-        Ok(ModelFile { storage, model })
+        ModelFile::of(Storage::open(path, options)?)
+    }
+
+    pub(crate) fn of(storage: Storage) -> Result<ModelFile, Error> {
+        let (model, opaque_external) = storage.parse(|parser| {
+            let model = parser.model(parser.wire.all())?;
+            Ok((model, parser.opaque_external.take()))
+        })?;
+        let tensors = inventory::list(&model);
+        Ok(ModelFile { storage, model, tensors, opaque_external })
+    }
+
+    /// Every tensor of it (`docs/spec/onnx.md §3.9`), but for text and COMPLEX128.
+    pub fn tensors(&self) -> &[Listed] {
+        &self.tensors
+    }
+
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.storage
     }
 
     /// Its structure.
@@ -119,9 +149,21 @@ impl TensorFile {
     /// # Errors
     /// As [`ModelFile::open`].
     pub fn open(path: &Path, options: Options) -> Result<TensorFile, Error> {
-        let storage = Storage::open(path, options)?;
+        TensorFile::of(Storage::open(path, options)?)
+    }
+
+    pub(crate) fn of(storage: Storage) -> Result<TensorFile, Error> {
         let tensor = storage.parse(|parser| tensor::parse(parser, parser.wire.all()))?;
         Ok(TensorFile { storage, tensor })
+    }
+
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// What the tensor is, under another name.
+    pub(crate) fn readable(&self, name: &str) -> Result<Tensor, Error> {
+        self.storage.readable(&self.tensor, Some(name))
     }
 
     /// The tensor.

@@ -21,6 +21,8 @@ const MAX_STRUCTURE_BYTES: usize = 1 << 30;
 pub(crate) struct Parser {
     pub(crate) wire: Wire,
     pub(crate) options: Options,
+    /// The name of a tensor of COMPLEX128 that is external: it cannot be carried to another place.
+    pub(crate) opaque_external: Option<String>,
     charged: usize,
     depth: usize,
 }
@@ -29,7 +31,7 @@ type Read<T> = Result<T, ReadError>;
 
 impl Parser {
     pub(crate) fn new(wire: Wire, options: Options) -> Parser {
-        Parser { wire, options, charged: 0, depth: 0 }
+        Parser { wire, options, opaque_external: None, charged: 0, depth: 0 }
     }
 
     /// Accounts for a value that is kept.

@@ -1,5 +1,6 @@
 //! An opened file and its folder: where the elements of tensors are read from.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use super::{Options, external};
 use crate::error::Error;
 use crate::reader::{Codes, Decoding, Stream, TensorReader};
 use crate::source::open_regular;
+use crate::tensor::Tensor;
 use crate::window::Window;
 
 /// The file of a model or a tensor.
@@ -39,7 +41,15 @@ impl Storage {
         Storage { path, file, file_bytes, folder, options }
     }
 
-    fn wire(&self) -> Wire {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(crate) fn wire(&self) -> Wire {
         Wire::new(self.file.clone(), self.file_bytes)
     }
 
@@ -48,11 +58,15 @@ impl Storage {
         read(&mut Parser::new(self.wire(), self.options)).map_err(|error| Error::proto(&self.path, error))
     }
 
+    /// What a tensor is whose elements have a fixed width, under another name if one is given.
+    pub(crate) fn readable(&self, tensor: &TensorProto, name: Option<&str>) -> Result<Tensor, Error> {
+        let described = tensor.describe(name).filter(|described| described.dtype != DType::String);
+        described.ok_or_else(|| self.wrong(tensor, TensorError::Unreadable { data_type: tensor.data_type.name }))
+    }
+
     /// Streams a tensor, which errors call `name` instead of its own if one is given.
     pub(crate) fn reader(&self, tensor: &TensorProto, name: Option<&str>) -> Result<TensorReader, Error> {
-        let described = tensor.describe(name).filter(|t| t.dtype != DType::String);
-        let described = described
-            .ok_or_else(|| self.wrong(tensor, TensorError::Unreadable { data_type: tensor.data_type.name }))?;
+        let described = self.readable(tensor, name)?;
         let dtype = described.dtype;
         let codes = match (dtype, dtype.storage_bits()) {
             (DType::Bool, _) => Codes::Truth,
@@ -96,13 +110,26 @@ impl Storage {
         })
     }
 
-    /// Checks that the external data of a tensor can be read, without reading it.
-    pub(crate) fn check_external(&self, tensor: &TensorProto) -> Result<(), Error> {
-        match (&tensor.payload, tensor.describe(None)) {
-            (Payload::External(external), Some(described)) => {
-                self.external(tensor, external, described.bytes()).map(drop)
+    /// Checks that the external data of tensors can be read, without reading it; gives the files that hold it, by their
+    /// paths.
+    pub(crate) fn check_external<'a>(
+        &self,
+        tensors: impl IntoIterator<Item = &'a TensorProto>,
+    ) -> Result<BTreeSet<PathBuf>, Error> {
+        let mut files = BTreeSet::new();
+        for tensor in tensors {
+            if let (Payload::External(external), Some(described)) = (&tensor.payload, tensor.describe(None)) {
+                files.insert(self.external(tensor, external, described.bytes())?.0);
             }
-            _ => Ok(()),
+        }
+        Ok(files)
+    }
+
+    /// Where the elements of a tensor begin in the file, if they lie there as they are read.
+    pub(crate) fn data_offset(tensor: &TensorProto) -> Option<u64> {
+        match &tensor.payload {
+            Payload::Raw(range) => Some(range.start),
+            _ => None,
         }
     }
 

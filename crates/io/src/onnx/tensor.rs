@@ -146,6 +146,9 @@ pub(crate) fn parse(parser: &mut Parser, content: Range<u64>) -> Result<TensorPr
     }
     let checked = check(&stated, parser.options.lenient);
     let (data_type, payload) = checked.map_err(|cause| in_tensor(&stated.name, cause))?;
+    if data_type.dtype.is_none() && matches!(payload, Payload::External(_)) {
+        parser.opaque_external = Some(stated.name.clone());
+    }
     Ok(TensorProto { name: stated.name, data_type, dims: stated.dims, payload, content })
 }
 

@@ -4,20 +4,18 @@
 mod data_type;
 mod node;
 mod operator;
+mod opset;
 
 pub use data_type::{DATA_TYPES, DataType};
 pub use node::{AttributeValue, Attributes};
 pub use operator::Operator;
-
-mod data_type;
+pub use opset::{Raised, ir_version_of, raised};
 
 use super::{Interpretation, SpecError};
 use crate::dtype::{DType, Kind};
 use crate::format::Specials;
 use crate::policy::*;
 use crate::round::Rounding;
-
-pub use data_type::{DATA_TYPES, DataType};
 
 /// The newest opset of the default domain. Source: `docs/spec/onnx.md §1.6`.
 pub const NEWEST_OPSET: u32 = 28;
