@@ -130,7 +130,7 @@ fn floats_to_integers() {
     ] {
         assert_eq!(of_f64(value, dst), (expected, open), "{value} to {dst}");
     }
-    let wrapped = -8446744073203103744i64 as u64; // the page's example
+    let wrapped = -8446744093203103744i64 as u64; // the page's example
     assert_eq!(convert(F32, I64, 1e19f32.to_bits().into()), (wrapped, true));
     for (src, code, dst, expected, open) in [
         (Nf4, 0, U8, 255, true),
