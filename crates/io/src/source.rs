@@ -194,7 +194,8 @@ impl Source {
 
     fn list_model(&mut self, options: onnx::Options) -> Result<(), Error> {
         let opened = ModelFile::of(self.storage(options))?;
-        let described = |listed: &Listed| listed.tensor.describe(Some(&listed.name)).expect("listed tensors have a type");
+        let described =
+            |listed: &Listed| listed.tensor.describe(Some(&listed.name)).expect("listed tensors have a type");
         self.tensors = opened.tensors().iter().map(described).collect();
         self.places = self.tensors.iter().map(|_| Place::Message).collect();
         self.others = opened.storage().check_external(opened.tensors().iter().map(|listed| &listed.tensor))?;

@@ -1,11 +1,11 @@
 //! Is what another implementation gave allowed? Every element is judged by [`truecast_core::permit`].
 
-use crate::error::Error;
+use crate::array::{self, ArrayError};
+use crate::error::{Class, Error};
 use crate::parts::{Parts, element};
 use std::path::Path;
 use truecast_core::permit::{NanComparison, Permitted, Verdict, permits};
-use truecast_core::{CastSpec, DType, Layout};
-use truecast_io::Source;
+use truecast_core::{CastSpec, DType};
 use truecast_kernel::Codes;
 
 /// A result that is not permitted.
@@ -64,27 +64,9 @@ impl Findings {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
-    /// A file cannot be read.
+    /// A file is not what it should be.
     #[error(transparent)]
-    File(#[from] Error),
-    /// A file holds several tensors.
-    #[error("{path}: {tensors} tensors; a check takes files of one")]
-    NotOne {
-        /// The file.
-        path: String,
-        /// How many it has.
-        tensors: usize,
-    },
-    /// A file's elements are of another type.
-    #[error("{path}: elements are {found}, expected {expected}")]
-    Type {
-        /// The file.
-        path: String,
-        /// What they are.
-        found: DType,
-        /// What they should be.
-        expected: DType,
-    },
+    Array(#[from] ArrayError),
     /// The shapes differ.
     #[error("{path}: shape {found:?}, that of the input is {expected:?}")]
     Shape {
@@ -103,6 +85,16 @@ pub enum CheckError {
     },
 }
 
+impl CheckError {
+    /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    pub fn class(&self) -> Class {
+        match self {
+            CheckError::Array(error) => error.class(),
+            CheckError::Shape { .. } | CheckError::Text { .. } => Class::Input,
+        }
+    }
+}
+
 /// Checks that the elements of `actual` are permitted results for those of `input`.
 ///
 /// Cost: bounded memory; the price of the definition, about 50 ns an element.
@@ -119,40 +111,19 @@ pub fn check(
     if let Some(dtype) = [spec.src, spec.dst].into_iter().find(|dtype| !dtype.is_numeric()) {
         return Err(CheckError::Text { dtype });
     }
-    let (inputs, actuals) = (open(input, spec.src)?, open(actual, spec.dst)?);
+    let (inputs, actuals) = (array::open(input, spec.src)?, array::open(actual, spec.dst)?);
     let (expected, found) = (&inputs.tensors()[0].shape, &actuals.tensors()[0].shape);
     if expected != found {
         let path = actual.display().to_string();
         return Err(CheckError::Shape { path, found: found.clone(), expected: expected.clone() });
     }
-    let (mut xs, mut ys) = (Parts::new(&inputs, 0, spec.src)?, Parts::new(&actuals, 0, spec.dst)?);
-    let mut findings = Findings::default();
-    while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
-        findings.judge(spec, &x, &y, nan, keep);
-    }
-    Ok(findings)
-}
-
-/// Opens a file of one tensor of a type, which the header may leave open or name otherwise if the elements have its width.
-fn open(path: &Path, dtype: DType) -> Result<Source, CheckError> {
-    let opened = Source::open(path, None).map_err(Error::from);
-    let source = match opened {
-        Ok(source) if source.tensors().len() == 1 && source.tensors()[0].dtype == dtype => source,
-        Ok(source) if source.tensors().len() != 1 => {
-            return Err(CheckError::NotOne { path: path.display().to_string(), tensors: source.tensors().len() });
+    let judge = || {
+        let (mut xs, mut ys) = (Parts::new(&inputs, 0, spec.src)?, Parts::new(&actuals, 0, spec.dst)?);
+        let mut findings = Findings::default();
+        while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
+            findings.judge(spec, &x, &y, nan, keep);
         }
-        // Arrays of narrow types are stored as bytes, void or unsigned integers (`docs/interfaces.md §4`).
-        Ok(source) if !is_stand_in(source.tensors()[0].dtype, dtype) => {
-            let found = source.tensors()[0].dtype;
-            return Err(CheckError::Type { path: path.display().to_string(), found, expected: dtype });
-        }
-        _ => Source::open(path, Some(dtype)).map_err(Error::from)?,
+        Ok(findings)
     };
-    Ok(source)
-}
-
-/// `found` is what an array of `dtype` may call itself.
-fn is_stand_in(found: DType, dtype: DType) -> bool {
-    let same_width = found.bits_in(Layout::Bytes) == dtype.bits_in(Layout::Bytes);
-    same_width && matches!(found, DType::U8 | DType::U16) && !matches!(dtype, DType::I8 | DType::Bool | DType::I16)
+    judge().map_err(|error: Error| ArrayError::from(error).into())
 }

@@ -23,6 +23,8 @@ pub mod request;
 pub mod vectors;
 
 #[cfg(feature = "io")]
+mod array;
+#[cfg(feature = "io")]
 pub mod check;
 #[cfg(feature = "io")]
 pub mod compare;
@@ -37,6 +39,8 @@ mod parts;
 #[cfg(feature = "io")]
 pub mod report;
 #[cfg(feature = "io")]
+pub mod run;
+#[cfg(feature = "io")]
 pub mod select;
 #[cfg(feature = "io")]
 mod stream;
@@ -44,7 +48,11 @@ mod stream;
 pub mod verify;
 
 #[cfg(feature = "io")]
+pub use array::ArrayError;
+#[cfg(feature = "io")]
 pub use error::{Cause, Class, Error};
+#[cfg(feature = "io")]
+pub use truecast_graph as graph;
 #[cfg(feature = "io")]
 pub use truecast_io as io;
 

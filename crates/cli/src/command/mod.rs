@@ -1,15 +1,19 @@
 //! The commands: each a small file that carries out one request and prints its result.
 
 mod bench;
+mod check;
 mod compare;
 mod convert;
+mod differences;
 mod explain;
 mod formats;
 mod inspect;
 mod promote;
+mod run;
 mod select;
 mod shell;
 mod thresholds;
+mod vectors;
 mod verify;
 
 use crate::args::{Cli, Command, RuleOrder};
@@ -47,6 +51,9 @@ pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
         Command::Verify(args) => verify::run(args, rules, &context),
         Command::Compare(args) => compare::run(args, &context),
         Command::Explain(args) => explain::run(args, &context),
+        Command::Run(args) => run::run(args, &context),
+        Command::Check(args) => check::run(args, &context),
+        Command::Vectors(args) => vectors::run(args, &context),
         Command::Formats(args) => formats::run(args, &context),
         Command::Promote(args) => promote::run(args, &context),
         Command::Bench(args) => bench::run(args, &context),
@@ -58,5 +65,5 @@ pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
 /// The others start faster without threads.
 fn works_on_data(command: &Command) -> bool {
     use Command::*;
-    matches!(command, Convert(_) | Verify(_) | Compare(_) | Inspect(_) | Bench(_))
+    matches!(command, Convert(_) | Verify(_) | Compare(_) | Inspect(_) | Run(_) | Bench(_))
 }

@@ -95,7 +95,8 @@ impl Cast {
     }
 }
 
-pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
+/// The defaults, and saturation where it makes a difference; nothing for pairs that are not converted.
+pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let plain = Cast::to(dst);
     let saturating = Cast { overflow: Overflow::Saturate, int_overflow: IntOverflow::Saturate, ..plain };
     let saturated = match dst.kind() {

@@ -85,7 +85,8 @@ pub struct Interpretation {
     pub cast: CastSpec,
 }
 
-/// Every standard that allows the pair, with every set of those attributes that matter for its destination.
+/// Every standard that allows the pair, with every set of those attributes that matter for its destination: at its newest
+/// version, and at older ones where they differ.
 ///
 /// # Examples
 /// ```

@@ -41,9 +41,8 @@ impl NewModel {
         let ModelFile { storage, model, tensors: listed, opaque_external } = &**source;
         let rewritten = rewrite(storage.wire(), model, listed, changes, location);
         let rewritten = rewritten.map_err(|error| Error::proto(storage.path(), error))?;
-        let refused = |tensor: &str, cause| {
-            Err(Error::Refused { path: storage.path().into(), tensor: tensor.into(), cause })
-        };
+        let refused =
+            |tensor: &str, cause| Err(Error::Refused { path: storage.path().into(), tensor: tensor.into(), cause });
         if rewritten.rope.bytes > MAX_MODEL_BYTES {
             return refused("", Refusal::MessageTooLong { bytes: rewritten.rope.bytes });
         }

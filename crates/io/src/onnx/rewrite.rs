@@ -150,7 +150,8 @@ impl<'a> Rewriter<'a> {
     fn plan(&mut self) {
         let raised = |version: Option<i64>| version.max(self.changes.opset).unwrap_or(1);
         let graph_opset = raised(default_opset(&self.model.opset_imports));
-        let bodies: Vec<_> = self.model.functions.iter().map(|f| (f, raised(default_opset(&f.opset_imports)))).collect();
+        let bodies: Vec<_> =
+            self.model.functions.iter().map(|f| (f, raised(default_opset(&f.opset_imports)))).collect();
         self.plan_graph(&self.model.graph, graph_opset);
         for (function, opset) in bodies {
             self.plan_nodes(&function.nodes, function.content.start, opset);

@@ -217,30 +217,61 @@ const TO_TEXT: &[Undefined] = &[Undefined::any(Edge::Any, U9)];
 const TEXT_TO_BOOL: &[Undefined] = &[Undefined::any(Edge::Any, U10)];
 const FINITE_NAN: &[Undefined] = &[Undefined::any(Edge::Nan, U4)];
 
-pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
+/// Every set of those attributes that matter for the destination, at one opset.
+///
+/// # Errors
+/// A type that the version in force does not have.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{DType, spec::onnx::interpretations_at};
+/// assert_eq!(interpretations_at(24, DType::F32, DType::F8E8M0)?.len(), 6);
+/// assert!(interpretations_at(23, DType::F32, DType::F8E8M0).is_err());
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+pub fn interpretations_at(opset: u32, src: DType, dst: DType) -> Result<Vec<Interpretation>, SpecError> {
+    let plain = Cast { opset, ..Cast::to(dst) };
     let mut all: Vec<(String, Cast)> = Vec::new();
     let saturates = |f: crate::format::FloatFormat| f.bits() == 8;
     match dst.kind() {
         Kind::Float(f) if !f.has_zero && src != dst => {
             for saturate in [true, false] {
                 for mode in RoundMode::ALL {
-                    let cast = Cast { saturate: Some(saturate), round_mode: Some(mode), ..Cast::to(dst) };
+                    let cast = Cast { saturate: Some(saturate), round_mode: Some(mode), ..plain };
                     all.push((format!("saturate={}, round_mode={}", saturate as u8, mode.name()), cast));
                 }
             }
         }
         Kind::Float(f) if saturates(f) && (src != dst || dst == DType::F8E5M2) => {
             for saturate in [true, false] {
-                let cast = Cast { saturate: Some(saturate), ..Cast::to(dst) };
+                let cast = Cast { saturate: Some(saturate), ..plain };
                 all.push((format!("saturate={}", saturate as u8), cast));
             }
         }
-        _ => all.push((String::new(), Cast::to(dst))),
+        _ => all.push((String::new(), plain)),
     }
-    all.into_iter()
-        .filter_map(|(attributes, cast)| {
-            let resolved = cast.resolve(src).ok()?;
-            Some(Interpretation { spec: "onnx", version: cast.opset.to_string(), attributes, cast: resolved })
-        })
-        .collect()
+    // A type that is missing is said before an attribute that is.
+    plain.resolve(src)?;
+    let resolved = |(attributes, cast): (String, Cast)| {
+        let cast = cast.resolve(src)?;
+        Ok(Interpretation { spec: "onnx", version: opset.to_string(), attributes, cast })
+    };
+    all.into_iter().map(resolved).collect()
+}
+
+/// Those of the newest opset; after each, what older opsets say otherwise, named by the last opset that says so.
+pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
+    let mut all = interpretations_at(NEWEST_OPSET, src, dst).unwrap_or_default();
+    let changes = Operator::Cast.versions().iter().map(|(version, _)| version - 1).rev();
+    for opset in changes.filter(|opset| *opset > 0) {
+        for older in interpretations_at(opset, src, dst).unwrap_or_default() {
+            let is_newer = |newer: &Interpretation| newer.attributes == older.attributes;
+            match all.iter().rposition(is_newer) {
+                Some(at) if all[at].cast == older.cast => {}
+                Some(at) => all.insert(at + 1, older),
+                None => all.push(older),
+            }
+        }
+    }
+    all
 }

@@ -75,7 +75,7 @@ impl Operator {
         Operator::ALL.into_iter().find(|operator| operator.name() == op_type)
     }
 
-    const fn versions(self) -> &'static [Version] {
+    pub(super) const fn versions(self) -> &'static [Version] {
         match self {
             Operator::Cast => CAST,
             Operator::CastLike => CAST_LIKE,

@@ -117,7 +117,8 @@ fn rules(src: DType, dst: DType) -> CastSpec {
     CastSpec { src, dst, policy, undefined, clause }
 }
 
-pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
+/// How Convert answers for a pair: at most one way.
+pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let resolved = Convert::to(dst).resolve(src).ok();
     let answer = |cast| Interpretation { spec: "openvino", version: VERSION.into(), attributes: String::new(), cast };
     resolved.map(answer).into_iter().collect()

@@ -1,0 +1,294 @@
+//! Evaluating a model of conversions: files in, files out.
+//!
+//! What a model means is `truecast-graph`'s; this module feeds it from files and writes what it gives.
+
+use crate::array::{self, ArrayError};
+use crate::error::{Class, Error};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use truecast_core::{CastSpec, DType};
+use truecast_graph::onnx::{Judgement, ModelError};
+use truecast_graph::{Data, EvaluationError, Graph, Input, Output, Refusal, Tensor, evaluate};
+use truecast_io::onnx::{ModelFile, Options, TensorFile};
+use truecast_io::{Existing, Kind, Shown, Writer, layout_for};
+use truecast_kernel::{Caster, Codes, CodesMut, Exec};
+
+/// Why a model was not evaluated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum RunError {
+    /// The extension names no kind of model.
+    #[error("{path}: unknown kind of model; expected .onnx")]
+    UnknownKind { path: String },
+    /// The model cannot be read.
+    #[error(transparent)]
+    File(#[from] truecast_io::Error),
+    /// It is not made of conversions, or they are illegal.
+    #[error("{path}: {cause}")]
+    Model { path: String, cause: ModelError },
+    /// An input file is not what it should be.
+    #[error("input {}: {cause}", Shown(name))]
+    Input { name: String, cause: ArrayError },
+    /// A file is given for what is no input, or twice.
+    #[error("--input {given:?}: {why}; the inputs are {inputs}")]
+    NoInput { given: String, why: &'static str, inputs: String },
+    /// Evaluation failed.
+    #[error("{path}: {cause}")]
+    Evaluation { path: String, cause: EvaluationError },
+    /// A result cannot be written in the chosen form.
+    #[error("output {}: {cause}", Shown(name))]
+    Output { name: String, cause: truecast_io::Error },
+}
+
+impl RunError {
+    /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    pub fn class(&self) -> Class {
+        match self {
+            RunError::UnknownKind { .. } | RunError::NoInput { .. } => Class::Usage,
+            RunError::Evaluation { cause: EvaluationError::Missing { .. }, .. } => Class::Usage,
+            RunError::Evaluation { cause: EvaluationError::Constant { cause, .. }, .. } => cause.class(),
+            RunError::Evaluation { cause: EvaluationError::Cast { cause: Refusal::Memory { .. }, .. }, .. } => {
+                Class::System
+            }
+            RunError::Model { .. } | RunError::Evaluation { .. } => Class::Input,
+            RunError::Input { cause, .. } => cause.class(),
+            RunError::File(cause) | RunError::Output { cause, .. } => cause.class(),
+        }
+    }
+}
+
+/// An opened model.
+#[derive(Debug)]
+pub struct Model {
+    path: PathBuf,
+    file: Arc<ModelFile>,
+}
+
+/// A result that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The output's name.
+    pub name: String,
+    /// Its type.
+    pub dtype: DType,
+    /// Its shape.
+    pub shape: Vec<u64>,
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl Model {
+    /// Opens the model that the extension names.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownKind`], [`RunError::File`].
+    pub fn open(path: &Path) -> Result<Model, RunError> {
+        match Kind::of_path(path) {
+            Some(Kind::Onnx) => {
+                let file = Arc::new(ModelFile::open(path, Options::default())?);
+                Ok(Model { path: path.into(), file })
+            }
+            _ => Err(RunError::UnknownKind { path: path.display().to_string() }),
+        }
+    }
+
+    /// Judges every conversion, by an opset or by the model's own.
+    pub fn judge(&self, opset: Option<u32>) -> Judgement {
+        truecast_graph::onnx::judge(self.file.model(), opset)
+    }
+
+    /// The graph, with every type settled.
+    ///
+    /// # Errors
+    /// [`RunError::Model`].
+    pub fn graph(&self) -> Result<Graph, RunError> {
+        truecast_graph::onnx::build(&self.file).map_err(|cause| RunError::Model { path: self.shown(), cause })
+    }
+
+    fn shown(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Evaluates the model and writes each output to a file of its own in `folder`, named by the output. All of them
+    /// appear when everything has succeeded.
+    ///
+    /// `inputs` are of the form `NAME=FILE`. `kind` is [`Kind::Npy`] or [`Kind::TensorProto`].
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn run(
+        &self,
+        inputs: &[String],
+        folder: &Path,
+        kind: Kind,
+        existing: Existing,
+        exec: &Exec,
+    ) -> Result<Vec<Written>, RunError> {
+        let graph = self.graph()?;
+        let files = assign(inputs, graph.inputs())?;
+        std::fs::create_dir_all(folder).map_err(|source| truecast_io::Error::Io {
+            path: folder.into(),
+            action: "creating the folder",
+            source,
+        })?;
+        let (mut open, mut written) = (Vec::new(), Vec::new());
+        evaluate(
+            &graph,
+            exec,
+            |input: &Input| match files.get(input.name.as_str()) {
+                Some(path) => {
+                    read(path, input.dtype, exec).map(Some).map_err(|cause| Failed::Input(input.name.clone(), cause))
+                }
+                None => Ok(None),
+            },
+            |output: &Output, tensor: &Tensor| {
+                let path = folder.join(format!("{}.{}", file_name(&output.name), kind.extension()));
+                let writer = write(&path, kind, &output.name, tensor, existing, exec);
+                open.push(writer.map_err(|cause| Failed::Output(output.name.clone(), cause))?);
+                let (name, shape) = (output.name.clone(), tensor.shape.clone());
+                written.push(Written { name, dtype: tensor.dtype, shape, path });
+                Ok(())
+            },
+        )
+        .map_err(|failed| match failed {
+            Failed::Evaluation(cause) => RunError::Evaluation { path: self.shown(), cause },
+            Failed::Input(name, cause) => RunError::Input { name, cause },
+            Failed::Output(name, cause) => RunError::Output { name, cause },
+        })?;
+        for (writer, written) in open.into_iter().zip(&written) {
+            writer.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause })?;
+        }
+        Ok(written)
+    }
+}
+
+/// What ends an evaluation.
+enum Failed {
+    Evaluation(EvaluationError),
+    Input(String, ArrayError),
+    Output(String, truecast_io::Error),
+}
+
+impl From<EvaluationError> for Failed {
+    fn from(cause: EvaluationError) -> Failed {
+        Failed::Evaluation(cause)
+    }
+}
+
+/// The files of the inputs by name. Names and paths may hold `=`: the split is where the name of an input ends.
+fn assign<'a>(given: &'a [String], inputs: &[Input]) -> Result<BTreeMap<&'a str, &'a Path>, RunError> {
+    let wrong = |given: &str, why| {
+        let names: Vec<_> = inputs.iter().map(|input| Shown(&input.name).to_string()).collect();
+        RunError::NoInput { given: given.into(), why, inputs: names.join(", ") }
+    };
+    let mut files = BTreeMap::new();
+    for text in given {
+        let splits = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
+        let known = |(name, _): &(&str, &str)| inputs.iter().any(|input| input.name == *name);
+        let (name, path) =
+            splits.filter(known).last().ok_or_else(|| wrong(text, "does not begin with NAME= of an input"))?;
+        if files.insert(name, Path::new(path)).is_some() {
+            return Err(wrong(text, "names an input twice"));
+        }
+    }
+    Ok(files)
+}
+
+/// A name as a part of a path: letters, digits, `_`, `-` and inner dots stay, every other byte is `%XX`.
+fn file_name(name: &str) -> String {
+    let mut escaped = String::new();
+    for (i, byte) in name.bytes().enumerate() {
+        match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' | b'-' => escaped.push(byte.into()),
+            b'.' if i > 0 => escaped.push('.'),
+            _ => escaped += &format!("%{byte:02X}"),
+        }
+    }
+    escaped
+}
+
+/// Reads a file of one tensor of a type into memory.
+fn read(path: &Path, dtype: DType, exec: &Exec) -> Result<Tensor, ArrayError> {
+    let in_file = |error: truecast_io::Error| ArrayError::from(Error::from(error));
+    if dtype == DType::String {
+        return read_texts(path).map_err(in_file);
+    }
+    let source = array::open(path, dtype)?;
+    let described = &source.tensors()[0];
+    let mut bytes = vec![0; described.bytes() as usize];
+    source.reader(0).map_err(in_file)?.read(&mut bytes).map_err(in_file)?;
+    let shape = described.shape.clone();
+    let codes = relaid(dtype, &bytes, described.layout, truecast_core::Layout::Packed, described.len(), exec);
+    Ok(Tensor { dtype, shape, data: Data::Codes(codes.unwrap_or(bytes)) })
+}
+
+fn read_texts(path: &Path) -> Result<Tensor, truecast_io::Error> {
+    let file = TensorFile::open(path, Options::default())?;
+    let texts = file.texts()?.collect::<Result<Vec<_>, _>>()?;
+    let data = Data::Texts(texts.iter().collect());
+    Ok(Tensor { dtype: DType::String, shape: file.tensor().dims.clone(), data })
+}
+
+/// Starts a file and writes the elements; it appears when the writer is finished.
+fn write(
+    path: &Path,
+    kind: Kind,
+    name: &str,
+    tensor: &Tensor,
+    existing: Existing,
+    exec: &Exec,
+) -> Result<Writer, truecast_io::Error> {
+    let described =
+        |layout| truecast_io::Tensor { name: name.into(), dtype: tensor.dtype, layout, shape: tensor.shape.clone() };
+    let layout = layout_for(kind, tensor.dtype).unwrap_or_default();
+    let mut writer = Writer::create(path, kind, vec![described(layout)], &BTreeMap::new(), existing)?;
+    if let Data::Codes(codes) = &tensor.data {
+        let moved = relaid(tensor.dtype, codes, truecast_core::Layout::Packed, layout, tensor.len(), exec);
+        writer.write(moved.as_deref().unwrap_or(codes))?;
+    }
+    Ok(writer)
+}
+
+/// The same elements in another layout; `None` if they lie alike in both.
+fn relaid(
+    dtype: DType,
+    codes: &[u8],
+    from: truecast_core::Layout,
+    to: truecast_core::Layout,
+    len: u64,
+    exec: &Exec,
+) -> Option<Vec<u8>> {
+    if dtype.bits_in(from) == dtype.bits_in(to) {
+        return None;
+    }
+    let mut moved = vec![0; dtype.bytes_in(to, len)? as usize];
+    let caster = Caster::new(&CastSpec::copy(dtype), exec).ok()?;
+    let source = Codes::with_layout(dtype, from, len as usize, codes).ok()?;
+    caster.cast(source, CodesMut::with_layout(dtype, to, len as usize, &mut moved).ok()?).ok()?;
+    Some(moved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_harmless_and_stay_apart() {
+        let rows = [
+            ("y", "y"),
+            ("a/b", "a%2Fb"),
+            ("..", "%2E."),
+            (".hidden", "%2Ehidden"),
+            ("v1.0_x-y", "v1.0_x-y"),
+            ("100%", "100%25"),
+            ("\u{e9}", "%C3%A9"),
+            ("a b\0", "a%20b%00"),
+            ("a:0", "a%3A0"),
+        ];
+        for (name, file) in rows {
+            assert_eq!(file_name(name), file);
+        }
+    }
+}
