@@ -183,6 +183,7 @@ impl Names {
             && declared.iter().zip(&tensor.shape).all(|(dimension, &found)| match dimension {
                 Dimension::Known(n) => *n == found,
                 Dimension::Named(symbol) => *self.0.entry(symbol.clone()).or_insert(found) == found,
+                Dimension::Between(least, most) => (*least..=*most).contains(&found),
                 Dimension::Any => true,
             });
         match fits {
@@ -203,6 +204,8 @@ impl Names {
                 Some(n) => format!("{} = {n}", Shown(name)),
                 None => Shown(name).to_string(),
             },
+            Dimension::Between(least, u64::MAX) => format!("{least}.."),
+            Dimension::Between(least, most) => format!("{least}..{most}"),
             Dimension::Any => "?".into(),
         };
         format!("[{}]", shape.iter().map(dimension).collect::<Vec<_>>().join(", "))

@@ -1,7 +1,7 @@
 //! `truecast explain`.
 
-use super::{Context, differences};
 use super::formats::{json_text, value_text};
+use super::{Context, differences};
 use crate::args::ExplainArgs;
 use crate::failure::Failure;
 use crate::output::{self, bits};

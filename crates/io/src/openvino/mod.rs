@@ -54,7 +54,8 @@ impl IrFile {
         }
         let mut bytes = Vec::new();
         file.take(MAX_XML_BYTES).read_to_end(&mut bytes).map_err(Error::io(path, "reading"))?;
-        let text = String::from_utf8(bytes).map_err(|e| wrong(IrError::Utf8 { offset: e.utf8_error().valid_up_to() }))?;
+        let text =
+            String::from_utf8(bytes).map_err(|e| wrong(IrError::Utf8 { offset: e.utf8_error().valid_up_to() }))?;
         let network = parse::network(&text).map_err(wrong)?;
         let beside = path.with_extension("bin");
         let weights = match beside.exists() {

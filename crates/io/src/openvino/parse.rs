@@ -106,7 +106,8 @@ fn check_attribute_counts(text: &str) -> Result<(), IrError> {
     let mut rest = text;
     while let Some(start) = rest.find('<') {
         rest = &rest[start..];
-        let skipped = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")].into_iter().find(|(open, _)| rest.starts_with(open));
+        let skipped =
+            [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")].into_iter().find(|(open, _)| rest.starts_with(open));
         if let Some((open, close)) = skipped {
             rest = rest[open.len()..].find(close).map_or("", |end| &rest[open.len() + end + close.len()..]);
             continue;

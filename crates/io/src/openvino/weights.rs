@@ -1,9 +1,9 @@
 //! Elements of constants: their range in the weights file, and their layout, made [`Layout::Packed`] on the way in.
 //! Reference: `docs/spec/openvino.md §10`, §11.5, §11.6.
 
+use super::IrFile;
 use super::error::IrError;
 use super::parse::Release;
-use super::IrFile;
 use crate::error::Error;
 use std::os::unix::fs::FileExt;
 use truecast_core::{DType, Layout};
@@ -47,9 +47,10 @@ impl Packing {
             DType::U1 => (Packing::HighFirst, None),
             DType::U4 | DType::I4 if before(Release(2023, 2)) => (Packing::HighFirst, None),
             DType::U2 if before(Release(2025, 3)) => (Packing::HighFirst, None),
-            DType::U2 if release.is_none() => {
-                (Packing::LowFirst, Some("the file does not say who wrote it; u2 is read in the order of 2025.3 and later"))
-            }
+            DType::U2 if release.is_none() => (
+                Packing::LowFirst,
+                Some("the file does not say who wrote it; u2 is read in the order of 2025.3 and later"),
+            ),
             DType::U3 | DType::U6 => match release {
                 Some(later) if later > Release(2026, 4) => return Err(later),
                 Some(_) => (Packing::Groups, None),
@@ -81,13 +82,20 @@ impl IrFile {
         checked.map_err(|cause| Error::Ir { path: self.path.clone(), cause })
     }
 
-    fn checked(&self, layer: &str, dtype: DType, shape: Vec<u64>, (offset, size): (u64, u64)) -> Result<Constant, IrError> {
+    fn checked(
+        &self,
+        layer: &str,
+        dtype: DType,
+        shape: Vec<u64>,
+        (offset, size): (u64, u64),
+    ) -> Result<Constant, IrError> {
         let layer = || layer.to_string();
         let overflow = |elements| IrError::Overflow { layer: layer(), elements };
         if !dtype.is_numeric() {
             return Err(IrError::Elements { layer: layer(), dtype });
         }
-        let release = |r: Release| IrError::UnknownLayout { layer: layer(), dtype, release: format!("{}.{}", r.0, r.1) };
+        let release =
+            |r: Release| IrError::UnknownLayout { layer: layer(), dtype, release: format!("{}.{}", r.0, r.1) };
         let (packing, _) = Packing::of(dtype, self.network.release).map_err(release)?;
         let product = shape.iter().try_fold(1u64, |product, &d| product.checked_mul(d));
         let len = if shape.contains(&0) { 0 } else { product.ok_or_else(|| overflow("the number of elements"))? };
@@ -213,7 +221,10 @@ mod tests {
             assert_eq!((packing(dtype, None), warns(dtype, None)), (Packing::LowFirst, false));
         }
         assert_eq!(packing(DType::U2, Some((2025, 2))), Packing::HighFirst);
-        assert_eq!((packing(DType::U2, Some((2025, 3))), warns(DType::U2, Some((2025, 3)))), (Packing::LowFirst, false));
+        assert_eq!(
+            (packing(DType::U2, Some((2025, 3))), warns(DType::U2, Some((2025, 3)))),
+            (Packing::LowFirst, false)
+        );
         assert!(warns(DType::U2, None));
         for dtype in [DType::U3, DType::U6] {
             assert_eq!((packing(dtype, Some((2026, 4))), warns(dtype, Some((2026, 4)))), (Packing::Groups, false));
