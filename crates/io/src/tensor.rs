@@ -55,7 +55,7 @@ pub struct Tensor {
     pub name: String,
     /// The element type.
     pub dtype: DType,
-    /// How elements narrower than a byte lie in the file.
+    /// How elements narrower than a byte, and text, lie in the file.
     pub layout: Layout,
     /// The dimensions, in elements. Empty for a scalar.
     pub shape: Vec<u64>,
@@ -72,7 +72,7 @@ impl Tensor {
         self.shape.contains(&0)
     }
 
-    /// Bytes of all elements in this layout; saturates at `u64::MAX`, which also stands for text.
+    /// Bytes of all elements in this layout; saturates at `u64::MAX`.
     ///
     /// # Examples
     /// ```
@@ -114,7 +114,7 @@ pub struct NoForm {
     pub dtype: DType,
 }
 
-/// The layout that a container gives elements of a type.
+/// The layout that a container gives elements of a type; text the narrowest, which the caller widens to its longest.
 ///
 /// # Errors
 /// [`NoForm`] if the container cannot hold the type at all.
@@ -130,6 +130,7 @@ pub struct NoForm {
 pub fn layout_for(kind: Kind, dtype: DType) -> Result<Layout, NoForm> {
     let layout = match kind {
         Kind::Safetensors => safetensors::name_of(dtype).map(|_| Layout::Packed),
+        Kind::Npy | Kind::Npz if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
         Kind::Npy | Kind::Npz => npy::descr_of(dtype).map(|_| Layout::Bytes),
     };
     layout.ok_or(NoForm { kind, dtype })
