@@ -46,6 +46,14 @@ pub enum TextError {
         /// What is wrong with it.
         edge: Edge,
     },
+    /// A text does not fit its cell.
+    #[error("element {index} is longer than the {width} characters of its cell")]
+    TooLong {
+        /// Index of the first such element.
+        index: usize,
+        /// Characters of a cell.
+        width: u32,
+    },
     /// Texts and elements are not equally many.
     #[error("the buffer has room for {elements} whole elements, which is not the number of texts")]
     Length {
@@ -68,7 +76,8 @@ impl TextError {
         match &mut self {
             TextError::Malformed { index, .. }
             | TextError::Refused { index, .. }
-            | TextError::Unprintable { index, .. } => *index += first as usize,
+            | TextError::Unprintable { index, .. }
+            | TextError::TooLong { index, .. } => *index += first as usize,
             TextError::Length { .. } => {}
         }
         self

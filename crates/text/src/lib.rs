@@ -109,7 +109,8 @@ impl TextCaster {
         let (mut texts, mut index) = (texts.into_iter(), 0);
         let mut rooms = dst.chunks_exact_mut(self.width);
         let room = rooms.len();
-        for (text, element) in (&mut texts).zip(&mut rooms) {
+        // Rooms first: a text for which there is none is not taken.
+        for (element, text) in (&mut rooms).zip(&mut texts) {
             let reading = self.read(index, text.as_ref())?;
             let code = reading.encoded.code.unwrap_or(0);
             let storage = self.spec.dst.storage_of_code(code).to_le_bytes();
