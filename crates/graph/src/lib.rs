@@ -14,7 +14,7 @@ pub mod onnx;
 pub mod openvino;
 pub mod tensor;
 
-pub use evaluate::{EvaluationError, Refusal, evaluate};
+pub use evaluate::{EvaluationError, LeftOpen, Refusal, evaluate};
 pub use graph::{Dimension, Graph, Input, Load, Output, ValueId};
 pub use tensor::{Data, Tensor};
 pub use truecast_text::Texts;

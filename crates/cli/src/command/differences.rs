@@ -41,7 +41,11 @@ pub fn render(e: &Explanation) -> String {
     ]);
     for difference in differences(e) {
         let example = witness(e, difference).map(|w| {
-            let this = if w.input == e.source.code { "this value" } else { &text(w.src, w.input) };
+            let this = match w.src {
+                _ if w.input == e.source.code => "this value".into(),
+                DType::Bool => format!("byte {:#04x}", w.input),
+                _ => text(w.src, w.input),
+            };
             let given = match w.given(difference.implementation) {
                 Given::Code(code) => text(w.dst, code),
                 Given::ByPosition { group, rest } => format!("{} or {}", text(w.dst, group), text(w.dst, rest)),

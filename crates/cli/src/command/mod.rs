@@ -18,6 +18,8 @@ mod verify;
 
 use crate::args::{Cli, Command, RuleOrder};
 use crate::failure::Failure;
+use crate::output;
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use truecast::Exec;
@@ -59,6 +61,13 @@ pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
         Command::Bench(args) => bench::run(args, &context),
         Command::Completions { shell } => shell::completions(*shell),
         Command::Man { command } => shell::man(command.as_deref()),
+    }
+}
+
+/// Tells what is odd on standard error; nobody is left to tell if that is gone too.
+fn warn(warnings: impl IntoIterator<Item = String>) {
+    for warning in warnings {
+        writeln!(std::io::stderr(), "truecast: warning: {}", output::one_line(&warning)).ok();
     }
 }
 

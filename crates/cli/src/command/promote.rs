@@ -6,7 +6,6 @@ use crate::failure::Failure;
 use crate::output;
 use crate::table::{Align, Table};
 use serde_json::{Map, Value, json};
-use std::io::Write;
 use std::process::ExitCode;
 use truecast::DType;
 use truecast::promote::jax::X64;
@@ -222,9 +221,8 @@ fn one(system: System, inputs: (Input, Input), context: &Context) -> Result<(), 
         object.insert("warnings".into(), json!(warnings));
         return output::json("promote", object);
     }
-    for warning in warnings.iter().filter(|_| !context.quiet) {
-        // Nobody is left to tell if standard error is gone too.
-        writeln!(std::io::stderr(), "truecast: warning: {warning}").ok();
+    if !context.quiet {
+        super::warn(warnings);
     }
     let weak = if promoted.is_weak { " (weak)" } else { "" };
     output::text(&format!("{}{weak}\n", names.element(promoted.element)))

@@ -35,7 +35,11 @@ const PROMOTE_SETS: [&str; 3] = ["opset14", "opset15", "opset16"];
 pub(super) fn meaning(file: &IrFile, layer: &Layer, mut warn: impl FnMut(String)) -> Result<Meaning, LayerError> {
     Ok(match layer.operator.as_str() {
         "Parameter" => Meaning::Parameter { element: element_of(layer, "element_type")?, shape: partial_shape(layer)? },
-        "Const" | "Constant" => Meaning::Const(constant(file, layer)?),
+        "Const" | "Constant" => {
+            let constant = constant(file, layer)?;
+            constant.uncertain.into_iter().for_each(|what| warn(what.into()));
+            Meaning::Const(constant)
+        }
         "Convert" => Meaning::Convert { to: destination(layer)? },
         "ConvertPromoteTypes" if !PROMOTE_SETS.contains(&layer.version.as_str()) => {
             return Err(LayerError::OperatorSet { version: layer.version.clone() });

@@ -37,6 +37,8 @@ pub struct Types {
     pub warnings: Vec<String>,
     /// The conversions that were looked at.
     pub conversions: usize,
+    /// Those of them whose result depends on a type or rank that the model does not tell.
+    pub of_unknown_type: usize,
     pub(super) ports: HashMap<PortId, (Element, Rank)>,
     /// Layers, as indices, each after those that it depends on.
     pub(super) order: Vec<usize>,
@@ -61,6 +63,7 @@ pub fn types(file: &IrFile, fed: &BTreeMap<String, Fed>) -> Result<Types, ModelE
         findings: Vec::new(),
         warnings: Vec::new(),
         conversions: 0,
+        of_unknown_type: 0,
         ports: HashMap::new(),
         order,
         producers,
@@ -107,8 +110,9 @@ impl Types {
                 ports(layer, 1, 1)?;
                 self.conversions += 1;
                 let (element, rank) = inputs?[0];
-                if let Element::Type(src) = element {
-                    Convert::to(*to).resolve(src)?;
+                match element {
+                    Element::Type(src) => drop(Convert::to(*to).resolve(src)?),
+                    Element::Dynamic => self.of_unknown_type += 1,
                 }
                 self.infer(layer, (Element::Type(*to), rank));
             }
@@ -117,6 +121,7 @@ impl Types {
                 self.conversions += 1;
                 let inputs = inputs?;
                 let common = attributes.promote(inputs[0], inputs[1], SafeMode::OpenVino)?;
+                self.of_unknown_type += usize::from(common == Element::Dynamic);
                 if let Some(loss) = attributes.loss(inputs[0].0, inputs[1].0, common) {
                     self.warnings.push(format!("{}: {loss}", label(layer)));
                 }

@@ -23,6 +23,8 @@ pub struct Constant {
     /// Bytes that the elements take in the file.
     bytes: u64,
     packing: Packing,
+    /// What is uncertain about the layout, because the file does not say who wrote it.
+    pub uncertain: Option<&'static str>,
 }
 
 /// How elements narrower than a byte share bytes.
@@ -96,7 +98,7 @@ impl IrFile {
         }
         let release =
             |r: Release| IrError::UnknownLayout { layer: layer(), dtype, release: format!("{}.{}", r.0, r.1) };
-        let (packing, _) = Packing::of(dtype, self.network.release).map_err(release)?;
+        let (packing, uncertain) = Packing::of(dtype, self.network.release).map_err(release)?;
         let product = shape.iter().try_fold(1u64, |product, &d| product.checked_mul(d));
         let len = if shape.contains(&0) { 0 } else { product.ok_or_else(|| overflow("the number of elements"))? };
         let bytes = packing.bytes(dtype, len).ok_or_else(|| overflow("the number of bytes"))?;
@@ -112,7 +114,7 @@ impl IrFile {
                 let path = self.path.with_extension("bin").display().to_string();
                 Err(IrError::NoWeights { layer: layer(), path })
             }
-            _ => Ok(Constant { layer: layer(), dtype, shape, len, offset, bytes, packing }),
+            _ => Ok(Constant { layer: layer(), dtype, shape, len, offset, bytes, packing, uncertain }),
         }
     }
 
