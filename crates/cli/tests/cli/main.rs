@@ -11,6 +11,7 @@ mod errors;
 mod explain;
 mod files;
 mod formats_inspect;
+mod openvino;
 mod policies;
 mod promote;
 mod report;
