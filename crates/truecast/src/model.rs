@@ -10,7 +10,7 @@ use truecast_core::DType;
 use truecast_graph::{Graph, onnx, openvino};
 use truecast_io::Kind;
 use truecast_io::onnx::{ModelFile, Options};
-use truecast_io::openvino::IrFile;
+use truecast_io::openvino::{IrFile, Packing};
 
 /// An opened model.
 #[derive(Debug)]
@@ -68,10 +68,19 @@ impl Model {
     /// # Errors
     /// [`RunError::UnknownKind`], [`RunError::File`].
     pub fn open(path: &Path) -> Result<Model, RunError> {
+        Model::open_with(path, None)
+    }
+
+    /// As [`Model::open`]; elements of 3 and 6 bits of an OpenVINO network, whose layout changed after release 2026.4, lie
+    /// as `odd_packing` says.
+    ///
+    /// # Errors
+    /// As [`Model::open`].
+    pub fn open_with(path: &Path, odd_packing: Option<Packing>) -> Result<Model, RunError> {
         let is_ir = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
         let file = match Kind::of_path(path) {
             Some(Kind::Onnx) => File::Onnx(Arc::new(ModelFile::open(path, Options::default())?)),
-            _ if is_ir => File::OpenVino(Arc::new(IrFile::open(path)?)),
+            _ if is_ir => File::OpenVino(Arc::new(IrFile::open(path)?.with_odd_packing(odd_packing))),
             _ => return Err(RunError::UnknownKind { path: path.display().to_string() }),
         };
         Ok(Model { path: path.into(), file })

@@ -8,13 +8,14 @@ use crate::table::{Align, Table};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::graph::LeftOpen;
+use truecast::io::openvino::Packing;
 use truecast::io::{Existing, Shown};
 use truecast::model::Model;
 use truecast::run::{Ran, Written};
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    let model = Model::open(&args.model)?;
+    let model = Model::open_with(&args.model, args.ir_layout.map(Packing::from))?;
     let ran = model.run(&args.input, &args.output_dir, args.output_format.into(), existing, &context.exec)?;
     if !context.json && !context.quiet {
         super::warn(ran.warnings.clone());

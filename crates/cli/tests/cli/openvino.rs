@@ -227,6 +227,19 @@ fn layouts_by_release() {
 }
 
 #[test]
+fn layouts_that_are_named() {
+    let written = |xml: String| xml.replace("2026.4.1-22982", "2027.0.0-1");
+    let model = written(net(&[constant(0, "u3", "2", 0, 3), result(9)], &[edge((0, 0), (9, 0))]));
+    let folder = Folder::with("m.xml", model.as_bytes());
+    folder.write("m.bin", &[0b11_01_00_00, 0, 0b0100_0000]);
+    folder.run("run m.xml --output-dir out").fails(3, &["2027.0", "--ir-layout"]);
+    for (layout, expected) in [("groups", [3, 5]), ("stream", [0, 2])] {
+        folder.run(&format!("run m.xml --output-dir out --force --ir-layout {layout}")).succeeds();
+        assert_eq!(payload(&folder.read("out/n9.npy")), expected, "{layout}");
+    }
+}
+
+#[test]
 fn the_specification() {
     let folder = Folder::with("x.npy", &npy("<f4", 2, &[465f32, 1.0].map(f32::to_le_bytes).concat()));
     folder.run("convert x.npy y.npy --to f8e4m3fn --spec openvino").succeeds();

@@ -98,7 +98,10 @@ impl IrFile {
         }
         let release =
             |r: Release| IrError::UnknownLayout { layer: layer(), dtype, release: format!("{}.{}", r.0, r.1) };
-        let (packing, uncertain) = Packing::of(dtype, self.network.release).map_err(release)?;
+        let (packing, uncertain) = match (dtype, self.odd_packing) {
+            (DType::U3 | DType::U6, Some(named)) => (named, None),
+            _ => Packing::of(dtype, self.network.release).map_err(release)?,
+        };
         let product = shape.iter().try_fold(1u64, |product, &d| product.checked_mul(d));
         let len = if shape.contains(&0) { 0 } else { product.ok_or_else(|| overflow("the number of elements"))? };
         let bytes = packing.bytes(dtype, len).ok_or_else(|| overflow("the number of bytes"))?;
