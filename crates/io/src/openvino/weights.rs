@@ -152,9 +152,9 @@ fn low_first(mut bytes: Vec<u8>, dtype: DType, packing: Packing, len: usize) -> 
         (_, Packing::Groups) => bytes = bytes.chunks(3).flat_map(|group| packed_group(group, bits)).collect(),
     }
     bytes.truncate((len * bits).div_ceil(8));
-    match bytes.last_mut() {
-        Some(last) if len * bits % 8 != 0 => *last &= u8::MAX >> (8 - len * bits % 8),
-        _ => {}
+    let used = len * bits % 8;
+    if let (Some(last), 1..) = (bytes.last_mut(), used) {
+        *last &= u8::MAX >> (8 - used);
     }
     bytes
 }
