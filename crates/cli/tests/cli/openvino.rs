@@ -140,7 +140,7 @@ fn malformed_networks() {
     let rows: Vec<(String, &str)> = vec![
         (bomb.into(), "XML"),
         ("<net".into(), "XML"),
-        ("<net version='12'/>".into(), "net version 12"),
+        ("<net version='12'/>".into(), "net version \"12\""),
         (one(constant(0, "f32", "2", 0, 7)), "size 7"),
         (one(constant(0, "u3", "3", 0, 2)), "size 2"),
         (one(constant(0, "f32", "2", 20, 8)), "of a weights file of 26 bytes"),
@@ -160,8 +160,8 @@ fn malformed_networks() {
         (convert(""), "destination_type is missing"),
         (convert(r#"destination_type="string""#), "is not a type that values have"),
         (convert(r#"destination_type="dynamic""#), "is not a type that values have"),
-        (promoted("opset13", "u8", "u8", ""), "operator set opset13"),
-        (promoted("opset17", "u8", "u8", ""), "operator set opset17"),
+        (promoted("opset13", "u8", "u8", ""), "operator set \"opset13\""),
+        (promoted("opset17", "u8", "u8", ""), "operator set \"opset17\""),
         (promoted("opset16", "u8", "i8", ""), "TC-PRM-04"),
         (promoted("opset14", "u8", "u2", ""), "TC-PRM-01"),
         (promoted("opset14", "u8", "u8", r#"u64_integer_promotion_target="nf4""#), "TC-PRM-06"),
@@ -184,7 +184,7 @@ fn malformed_networks() {
         assert_eq!(folder.names(), ["m.bin", "m.xml"], "{said}");
     }
     let folder = Folder::with("m.xml", one(constant(0, "f32", "1", 0, 4)).as_bytes());
-    folder.run("run m.xml --output-dir out").fails(3, &["m.bin is missing"]);
+    folder.run("run m.xml --output-dir out").fails(3, &["m.bin\" is missing"]);
     folder.run("check m.xml").fails(2, &["--spec openvino"]);
 }
 
@@ -202,9 +202,9 @@ fn legality_among_other_layers() {
     let folder = Folder::with("m.xml", net(&layers, &edges).as_bytes());
     let ran = folder.run("check m.xml --spec openvino");
     assert_eq!(ran.code, Some(1));
-    assert!(ran.out.contains("layer 2 n2 (ConvertPromoteTypes): TC-PRM-04"), "{}", ran.out);
+    assert!(ran.out.contains("layer 2 \"n2\" (ConvertPromoteTypes): TC-PRM-04"), "{}", ran.out);
     assert!(ran.out.contains("ILLEGAL: 2 conversions, 1 illegal"), "{}", ran.out);
-    assert!(ran.err.contains("promote_unsafe: yes is read as false"), "{}", ran.err);
+    assert!(ran.err.contains("promote_unsafe: \"yes\" is read as false"), "{}", ran.err);
 }
 
 /// §10.2: who wrote the file decides the layout; where nobody says, there is a warning.
