@@ -29,7 +29,8 @@ pub(crate) struct Split {
 impl Split {
     /// Takes the results of all codes apart, by upper and lower byte. `None` if there is no room for so many steps.
     pub fn of(results: &[[u8; 256]]) -> Option<Split> {
-        let profiles: Vec<[u8; 256]> = results.iter().map(|row| row.map(|result| result.wrapping_sub(row[0]))).collect();
+        let profiles: Vec<[u8; 256]> =
+            results.iter().map(|row| row.map(|result| result.wrapping_sub(row[0]))).collect();
         let (profiles, profile_of) = distinct(&profiles);
         let columns: Vec<Vec<u8>> = (0..256).map(|lower| profiles.iter().map(|steps| steps[lower]).collect()).collect();
         let (columns, class_of) = distinct(&columns);
@@ -115,5 +116,37 @@ impl Stage for Split16 {
             _ => self.by_stages(src, dst)?,
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Split;
+
+    /// A rounding to seven bits, ties up, with a NaN.
+    fn rounded() -> Vec<[u8; 256]> {
+        let result = |code: usize| if code > 0xfff0 { 0xff } else { ((code + 0x80) >> 9) as u8 };
+        (0..256).map(|upper| std::array::from_fn(|lower| result(upper << 8 | lower))).collect()
+    }
+
+    #[test]
+    fn parts_add_up_to_the_results() {
+        let results = rounded();
+        let split = Split::of(&results).unwrap();
+        for (upper, row) in results.iter().enumerate() {
+            for (lower, &result) in row.iter().enumerate() {
+                let step = split.step[split.profile[upper] as usize + split.class[lower] as usize];
+                assert_eq!(split.base[upper].wrapping_add(step), result, "{upper:#x} {lower:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn room_for_steps_is_asked_for() {
+        // 17 profiles of 16 classes.
+        let row = |upper: usize| std::array::from_fn(|lower| if lower < 16 { (lower * (upper % 17)) as u8 } else { 0 });
+        let results: Vec<[u8; 256]> = (0..256).map(row).collect();
+        assert!(Split::of(&results).is_none());
+        assert!(Split::of(&rounded()).unwrap().short);
     }
 }

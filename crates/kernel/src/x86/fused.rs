@@ -123,7 +123,7 @@ impl<const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage for Fused<SOUR
 }
 
 /// Bytes that are asked for ahead of their use: two pages, since a CPU's own prefetching ends with a page.
-const AHEAD: usize = 8192;
+pub(super) const AHEAD: usize = 8192;
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(numbers: &Nearest, src: &[u8], dst: &mut [u8]) {

@@ -1,5 +1,6 @@
 //! The lookups of [`Split`]: bytes are taken apart, permuted out of tables in registers, and added.
 
+use super::fused::AHEAD;
 use super::{Block, bytes_where, load, prefetch, store};
 use crate::level::Avx512;
 use crate::split::Split;
@@ -13,9 +14,6 @@ pub(crate) fn convert(_: Avx512, split: &Split, src: &[u8], dst: &mut [u8]) {
     // SAFETY: the token proves that the features were detected.
     unsafe { if split.short { run::<true>(split, src, dst) } else { run::<false>(split, src, dst) } }
 }
-
-/// Bytes that are asked for ahead of their use, as in `fused`.
-const AHEAD: usize = 8192;
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn run<const SHORT: bool>(split: &Split, src: &[u8], dst: &mut [u8]) {
