@@ -110,6 +110,9 @@ impl Stage for Split16 {
             self.stages.prepare(len);
         }
     }
+    fn looks_ahead(&self) -> bool {
+        matches!(self.tables.get(), Some(Some(_)))
+    }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
         match self.tables.get() {
             Some(Some(tables)) => x86::split::convert(self.token, tables, src, dst),
