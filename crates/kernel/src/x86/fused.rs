@@ -116,9 +116,6 @@ impl<const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage for Fused<SOUR
     fn widths(&self) -> (usize, usize) {
         (source::bytes(SOURCE), BYTES)
     }
-    fn looks_ahead(&self) -> bool {
-        true
-    }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
         // SAFETY: `_token` proves that the features were detected.
         unsafe { run::<SOURCE, SHAPE, BYTES>(&self.numbers, src, dst) };
