@@ -9,6 +9,7 @@ pub(crate) mod double;
 pub(crate) mod fused;
 pub(crate) mod half;
 pub(crate) mod measure;
+pub(crate) mod rows;
 pub(crate) mod six;
 pub(crate) mod stream;
 pub(crate) mod table;
@@ -37,6 +38,13 @@ fn store(to: &mut Block, value: __m512i) {
 fn load_half(from: &[u8; 32]) -> __m256i {
     // SAFETY: the reference is to 32 readable bytes, and the load needs no alignment.
     unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn load_quarter(from: &[u8; 16]) -> __m128i {
+    // SAFETY: the reference is to 16 readable bytes, and the load needs no alignment.
+    unsafe { _mm_loadu_si128(from.as_ptr().cast()) }
 }
 
 #[inline]

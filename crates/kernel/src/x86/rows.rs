@@ -1,0 +1,237 @@
+//! Tables of results by shuffles of 16 bytes, `docs/kernels.md §7`: each byte of a result is a table of its own, of 16
+//! rows of 16 entries. The lower nibble of a code finds an entry in every row, the upper one chooses among the rows, and
+//! the bytes are woven back into elements.
+//!
+//! Fewer rows are looked up where the table allows it: one for codes of four bits, and eight where the upper half of the
+//! table is the lower one with some bits flipped (signs, mostly), but for a few codes.
+
+use super::{load_half, store_half};
+use crate::level::Avx2;
+use std::arch::x86_64::*;
+
+/// Codes that may break the rule by which the upper half of a table follows from the lower one.
+const EXCEPTIONS: usize = 2;
+
+/// How many rows a table needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Need {
+    /// Results follow from the lower four bits.
+    One,
+    /// The upper half is the lower one, flipped.
+    Eight,
+    /// As [`Need::Eight`], but for [`EXCEPTIONS`].
+    EightAndExceptions,
+    All,
+}
+
+/// Results of `N` bytes, as `N` tables of one byte.
+#[derive(Debug)]
+pub(crate) struct Rows<const N: usize> {
+    /// By byte of the result and upper nibble of the code. Twice, for the two lanes of a vector.
+    rows: [[[u8; 32]; 16]; N],
+    need: Need,
+    /// What a code of 128 or more flips, by byte of the result.
+    flips: [u8; N],
+    /// Codes, and what they flip besides.
+    exceptions: [(u8, [u8; N]); EXCEPTIONS],
+    /// Every result has zeros in its lower half: those bytes are not looked up.
+    upper_half: bool,
+}
+
+impl<const N: usize> Rows<N> {
+    /// The low `N` bytes of each result.
+    pub fn new(results: &[u64; 256]) -> Self {
+        let bytes = results.map(|result| *result.to_le_bytes().first_chunk::<N>().expect("a result has 8 bytes"));
+        let rows = std::array::from_fn(|byte| {
+            std::array::from_fn(|row| std::array::from_fn(|entry| bytes[16 * row + entry % 16][byte]))
+        });
+        let flip = |code: usize| -> [u8; N] { std::array::from_fn(|byte| bytes[code][byte] ^ bytes[code ^ 128][byte]) };
+        // Code 1 is an ordinary one everywhere.
+        let flips = flip(1);
+        let broken = (128..256).filter(|code| flip(*code) != flips);
+        let exception = |code: usize| (code as u8, std::array::from_fn(|byte| flip(code)[byte] ^ flips[byte]));
+        let mut exceptions = [(0, [0; N]); EXCEPTIONS];
+        for (exception, broken) in exceptions.iter_mut().zip(broken.clone().map(exception)) {
+            *exception = broken;
+        }
+        let need = match broken.count() {
+            _ if (0..256).all(|code| bytes[code] == bytes[code % 16]) => Need::One,
+            0 => Need::Eight,
+            1..=EXCEPTIONS => Need::EightAndExceptions,
+            _ => Need::All,
+        };
+        let upper_half = N > 1 && bytes.iter().all(|bytes| bytes[..N / 2].iter().all(|byte| *byte == 0));
+        Self { rows, need, flips, exceptions, upper_half }
+    }
+
+    /// One result for each source byte.
+    pub fn of_bytes(&self, _: Avx2, src: &[u8], dst: &mut [u8]) {
+        let n = src.len();
+        // SAFETY: the token proves that the features were detected.
+        unsafe {
+            match self.need {
+                Need::One => self.run::<ONE, 32>(src, dst, n),
+                Need::Eight => self.run::<EIGHT, 32>(src, dst, n),
+                Need::EightAndExceptions => self.run::<EIGHT_AND_EXCEPTIONS, 32>(src, dst, n),
+                Need::All => self.run::<ALL, 32>(src, dst, n),
+            }
+        }
+    }
+
+    /// One result for each of `n` packed nibbles.
+    pub fn of_nibbles(&self, _: Avx2, src: &[u8], dst: &mut [u8], n: usize) {
+        // SAFETY: the token proves that the features were detected.
+        unsafe { self.run::<ONE, 16>(src, dst, n) }
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn run<const NEED: u8, const SRC: usize>(&self, src: &[u8], dst: &mut [u8], n: usize) {
+        if self.upper_half {
+            run::<N, NEED, true, SRC>(self, src, dst, n);
+        } else {
+            run::<N, NEED, false, SRC>(self, src, dst, n);
+        }
+    }
+}
+
+// `Need` as const parameters.
+const ONE: u8 = Need::One as u8;
+const EIGHT: u8 = Need::Eight as u8;
+const EIGHT_AND_EXCEPTIONS: u8 = Need::EightAndExceptions as u8;
+const ALL: u8 = Need::All as u8;
+
+/// Converts `n` elements, 32 at a time, of which the source takes `SRC` bytes: 32, or 16 in nibbles.
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
+    rows: &Rows<N>,
+    src: &[u8],
+    dst: &mut [u8],
+    n: usize,
+) {
+    let (sources, _) = src.as_chunks::<SRC>();
+    let (blocks, _) = dst.as_chunks_mut::<32>();
+    let (targets, _) = blocks.as_chunks_mut::<N>();
+    let whole = n / 32;
+    for (target, source) in targets[..whole].iter_mut().zip(&sources[..whole]) {
+        let woven = look_up::<N, NEED, UPPER, SRC>(rows, source);
+        for (block, vector) in target.iter_mut().zip(woven) {
+            store_half(block, vector);
+        }
+    }
+    if !n.is_multiple_of(32) {
+        let rest = &src[whole * SRC..];
+        let mut source = [0; SRC];
+        source[..rest.len()].copy_from_slice(rest);
+        let mut target = [[0; 32]; N];
+        for (block, vector) in target.iter_mut().zip(look_up::<N, NEED, UPPER, SRC>(rows, &source)) {
+            store_half(block, vector);
+        }
+        dst[whole * 32 * N..n * N].copy_from_slice(&target.as_flattened()[..n % 32 * N]);
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
+    rows: &Rows<N>,
+    source: &[u8; SRC],
+) -> [__m256i; N] {
+    let nibble = _mm256_set1_epi8(15);
+    let codes = order::<N>(match source.first_chunk::<32>() {
+        Some(bytes) => load_half(bytes),
+        None => {
+            let nibbles = super::load_quarter(source.first_chunk().expect("a source of 32 or 16 bytes"));
+            let words = _mm256_cvtepu8_epi16(nibbles);
+            _mm256_or_si256(words, _mm256_slli_epi16::<4>(words))
+        }
+    });
+    let lower = _mm256_and_si256(codes, nibble);
+    // An index with its top bit set finds zero.
+    let odd_row = _mm256_and_si256(_mm256_slli_epi16::<3>(codes), _mm256_set1_epi8(i8::MIN));
+    let in_even = _mm256_or_si256(lower, odd_row);
+    let in_odd = _mm256_xor_si256(in_even, _mm256_set1_epi8(i8::MIN));
+    let (bit5, bit6) = (_mm256_slli_epi16::<2>(codes), _mm256_slli_epi16::<1>(codes));
+    let upper_code = _mm256_cmpgt_epi8(_mm256_setzero_si256(), codes);
+    let is_exception = rows.exceptions.map(|(code, _)| _mm256_cmpeq_epi8(codes, _mm256_set1_epi8(code as i8)));
+    let mut found = [_mm256_setzero_si256(); N];
+    // Indexed: adapters of iterators are not always inlined into functions with features.
+    #[allow(clippy::needless_range_loop)]
+    for byte in if UPPER { N / 2 } else { 0 }..N {
+        let table = &rows.rows[byte];
+        let row = |row: usize| load_half(&table[row]);
+        if NEED == ONE {
+            found[byte] = _mm256_shuffle_epi8(row(0), lower);
+            continue;
+        }
+        let two = |first: usize| {
+            let even = _mm256_shuffle_epi8(row(first), in_even);
+            _mm256_or_si256(even, _mm256_shuffle_epi8(row(first + 1), in_odd))
+        };
+        let four = |first: usize| _mm256_blendv_epi8(two(first), two(first + 2), bit5);
+        let eight = |first: usize| _mm256_blendv_epi8(four(first), four(first + 4), bit6);
+        found[byte] = if NEED == ALL {
+            _mm256_blendv_epi8(eight(0), eight(8), codes)
+        } else {
+            let flip = _mm256_and_si256(upper_code, _mm256_set1_epi8(rows.flips[byte] as i8));
+            _mm256_xor_si256(eight(0), flip)
+        };
+        if NEED == EIGHT_AND_EXCEPTIONS {
+            for k in 0..EXCEPTIONS {
+                let flip = _mm256_set1_epi8(rows.exceptions[k].1[byte] as i8);
+                found[byte] = _mm256_xor_si256(found[byte], _mm256_and_si256(is_exception[k], flip));
+            }
+        }
+    }
+    weave(found)
+}
+
+/// Moves the code of each element to where weaving takes it from. Woven vector `j` has in each lane the `16 / N` codes
+/// from `16 / N * j` on of that lane.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn order<const N: usize>(codes: __m256i) -> __m256i {
+    match N {
+        1 => codes,
+        2 => _mm256_permute4x64_epi64::<0b11_01_10_00>(codes),
+        4 => _mm256_permutevar8x32_epi32(codes, _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7)),
+        _ => {
+            let even_words_first =
+                _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+            _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_shuffle_epi8(codes, even_words_first))
+        }
+    }
+}
+
+/// Interleaves the bytes of `N` vectors within 128-bit lanes, in log2(N) rounds: of bytes, then of pairs, then of fours.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn weave<const N: usize>(mut vectors: [__m256i; N]) -> [__m256i; N] {
+    if N >= 2 {
+        vectors = round::<N, 1>(vectors);
+    }
+    if N >= 4 {
+        vectors = round::<N, 2>(vectors);
+    }
+    if N >= 8 {
+        vectors = round::<N, 4>(vectors);
+    }
+    vectors
+}
+
+/// Interleaves units of `UNIT` bytes of vectors that lie `UNIT` apart.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn round<const N: usize, const UNIT: usize>(vectors: [__m256i; N]) -> [__m256i; N] {
+    let mut woven = vectors;
+    for pair in 0..N / 2 {
+        let (group, j) = (pair / UNIT * 2 * UNIT, pair % UNIT);
+        let (a, b) = (vectors[group + j], vectors[group + UNIT + j]);
+        (woven[group + 2 * j], woven[group + 2 * j + 1]) = match UNIT {
+            1 => (_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b)),
+            2 => (_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b)),
+            _ => (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b)),
+        };
+    }
+    woven
+}
