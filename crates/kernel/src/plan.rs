@@ -212,9 +212,7 @@ impl Planner<'_> {
     #[cfg(target_arch = "x86_64")]
     fn fused(&self, dst: &FloatFormat) -> Option<Box<dyn Stage>> {
         use crate::x86::fused::{source, stage};
-        let (Level::Avx512(token), CastSpec { src, dst: to, policy, .. }) = (self.level, self.spec) else {
-            return None;
-        };
+        let CastSpec { src, dst: to, policy, .. } = self.spec;
         if policy.to_float != Rounding::NearestEven || !dst.has_zero || !F32.is_odd_hub_for(dst) {
             return None;
         }
@@ -239,7 +237,12 @@ impl Planner<'_> {
         };
         let encoder = Encoder::new(*to, dst, policy)?;
         let f16 = *to == DType::F16 && encoder.is_ieee_f16();
-        stage(token, source, encoder.nearest()?, slot_bytes(*to), f16)
+        let (numbers, bytes) = (encoder.nearest()?, slot_bytes(*to));
+        match self.level {
+            Level::Baseline => None,
+            Level::Avx2(token) => stage(token, source, numbers, bytes, f16),
+            Level::Avx512(token) => stage(token, source, numbers, bytes, f16),
+        }
     }
 
     #[cfg(not(target_arch = "x86_64"))]

@@ -7,6 +7,7 @@
 
 pub(crate) mod double;
 pub(crate) mod fused;
+mod fused256;
 pub(crate) mod half;
 pub(crate) mod measure;
 pub(crate) mod rows;
