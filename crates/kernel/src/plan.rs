@@ -79,6 +79,9 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
     if is_copy(spec) {
         return (Route::Copy, Vec::new());
     }
+    if let Some(stage) = (Planner { spec, level }).bytes_to_f32() {
+        return (Route::Direct, vec![stage]);
+    }
     if fits_table8(src)
         && let Some(stage) = table8(spec, level)
     {
@@ -141,6 +144,16 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn stage<L: Lane>(&self, lane: L) -> Box<dyn Stage> {
         Box::new(LaneStage { lane, level: self.level })
+    }
+
+    /// i8 and u8 to f32, where a conversion takes fewer instructions than a table: 256 entries in four vectors take less.
+    fn bytes_to_f32(&self) -> Option<Box<dyn Stage>> {
+        match (self.spec.src, self.spec.dst, self.level) {
+            (_, _, Level::Avx512(_)) => None,
+            (DType::I8, DType::F32, _) => Some(self.stage(IntToF32::<u8, true>(Of))),
+            (DType::U8, DType::F32, _) => Some(self.stage(IntToF32::<u8, false>(Of))),
+            _ => None,
+        }
     }
 
     fn lanes(&self) -> Option<(Route, Stages)> {

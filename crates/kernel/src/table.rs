@@ -90,6 +90,10 @@ trait Registers: std::fmt::Debug + Send + Sync + 'static {
     const BYTES: usize;
     fn of_bytes(&self, src: &[u8], dst: &mut [u8]);
     fn of_nibbles(&self, src: &[u8], dst: &mut [u8], n: usize);
+    /// As [`Stage::run_streaming`].
+    fn of_bytes_streaming(&self, _src: &[u8], _dst: &mut [u8]) -> bool {
+        false
+    }
 }
 
 /// A table and the proof that its instructions were detected.
@@ -111,6 +115,9 @@ impl<const N: usize> Registers for Proven<Planes<N>, Avx512> {
 #[cfg(target_arch = "x86_64")]
 impl<const N: usize> Registers for Proven<Rows<N>, Avx2> {
     const BYTES: usize = N;
+    fn of_bytes_streaming(&self, src: &[u8], dst: &mut [u8]) -> bool {
+        self.0.of_bytes_streaming(self.1, src, dst)
+    }
     fn of_bytes(&self, src: &[u8], dst: &mut [u8]) {
         self.0.of_bytes(self.1, src, dst);
     }
@@ -148,6 +155,9 @@ impl<T: Registers> Stage for InRegisters<T> {
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
         self.table.of_bytes(src, dst);
         Ok(())
+    }
+    fn run_streaming(&self, src: &[u8], dst: &mut [u8]) -> bool {
+        self.table.of_bytes_streaming(src, dst)
     }
     fn unpacks(&self) -> Option<u32> {
         self.nibbles.then_some(4)

@@ -3,6 +3,7 @@
 //! What does not depend on the value of an element (its sign, whether it is special) is done once for 32 elements in
 //! bytes, after they were packed; for sources of 16 bits, once for 16.
 
+use super::double256::{FIRST, Words, in_order, load_words, nonzero, select};
 use super::fused::{AHEAD, F16_INSTRUCTION, LIMIT, source};
 use super::{load_half, load_quarter, prefetch, store_half};
 use crate::lane::decode::{Bf16ToF32, F16ToF32, F64ToF32Odd, NanBits};
@@ -82,13 +83,6 @@ fn convert<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
     codes
 }
 
-/// Packing works within 128-bit lanes: the quadwords of two packed vectors are 0 2 1 3.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn in_order(packed: __m256i) -> __m256i {
-    _mm256_permute4x64_epi64::<0b11_01_10_00>(packed)
-}
-
 /// Eight elements as f32.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
@@ -114,15 +108,11 @@ fn load_hub<const SOURCE: u8>(bytes: &[u8]) -> __m256i {
             }
         }
         _ => {
-            let (low, rest) = bytes.split_first_chunk().expect("8 elements");
-            let high = rest.first_chunk().expect("8 elements");
-            let words = words_of(load_half(low), load_half(high));
+            let words = load_words(bytes.first_chunk().expect("8 elements"));
             let hub = match SOURCE {
                 source::F64_REDUCED => f64_odd(words),
-                source::F64 => match has_tiny(words) {
-                    false => f64_odd(words),
-                    true => return in_order(any_f64(words)),
-                },
+                source::F64 if words.tiny().1 => any_f64(words),
+                source::F64 => f64_odd(words),
                 source::I64_CLAMPED => i64_clamped(words),
                 _ => i64_odd(words),
             };
@@ -144,46 +134,12 @@ fn clamped(int: __m256i) -> __m256i {
     exact(_mm256_min_epi32(low, _mm256_set1_epi32(LIMIT)))
 }
 
-/// `mask ? yes : no`, for masks of whole bytes.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn select(mask: __m256i, yes: __m256i, no: __m256i) -> __m256i {
-    _mm256_blendv_epi8(no, yes, mask)
-}
-
-/// 1 where a word is not zero.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn nonzero(words: __m256i) -> __m256i {
-    _mm256_min_epu32(words, _mm256_set1_epi32(1))
-}
-
-/// Eight elements of 64 bits as their lower and upper words, both in the order of packed vectors.
-#[derive(Clone, Copy)]
-struct Words {
-    lower: __m256i,
-    upper: __m256i,
-}
-
-#[inline]
-#[target_feature(enable = "avx2")]
-fn words_of(low: __m256i, high: __m256i) -> Words {
-    let (low, high) = (_mm256_castsi256_ps(low), _mm256_castsi256_ps(high));
-    Words {
-        lower: _mm256_castps_si256(_mm256_shuffle_ps::<0b10_00_10_00>(low, high)),
-        upper: _mm256_castps_si256(_mm256_shuffle_ps::<0b11_01_11_01>(low, high)),
-    }
-}
-
-/// f32's exponents begin here, as the upper word of an f64.
-const FIRST: i32 = 896 << 20;
-
 /// f64 rounded to odd at 21 bits: the ends of f32's range for what lies beyond them (0, or the largest value, which is odd
 /// too); Inf, and NaN with the leading bits of its payload, of which the last is set if any other was.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn f64_odd(words: Words) -> __m256i {
-    let jammed = _mm256_or_si256(words.upper, nonzero(words.lower));
+    let jammed = words.jammed();
     let magnitude = _mm256_and_si256(jammed, _mm256_set1_epi32(i32::MAX));
     let rebased = _mm256_max_epi32(_mm256_sub_epi32(magnitude, _mm256_set1_epi32(FIRST)), _mm256_setzero_si256());
     let bounded = _mm256_min_epi32(rebased, _mm256_set1_epi32(0x7f7f_ffff >> 3));
@@ -192,17 +148,6 @@ fn f64_odd(words: Words) -> __m256i {
     let kept = _mm256_and_si256(magnitude, _mm256_set1_epi32((F32_INF >> 3) as i32 | 0x000f_ffff));
     let sign = _mm256_and_si256(jammed, _mm256_set1_epi32(i32::MIN));
     _mm256_or_si256(_mm256_slli_epi32::<3>(select(special, kept, bounded)), sign)
-}
-
-/// Whether an element is not zero, but below f32's normal range.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn has_tiny(words: Words) -> bool {
-    let jammed = _mm256_or_si256(words.upper, nonzero(words.lower));
-    let magnitude = _mm256_and_si256(jammed, _mm256_set1_epi32(i32::MAX));
-    let normal = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(FIRST + (1 << 20) - 1));
-    let zero = _mm256_cmpeq_epi32(magnitude, _mm256_setzero_si256());
-    _mm256_movemask_epi8(_mm256_or_si256(normal, zero)) != -1
 }
 
 /// The lane [`F64ToF32Odd`], for the few vectors with a tiny element.
@@ -446,8 +391,8 @@ impl Encoder {
                 _mm256_packs_epi16(special[0], special[1])
             },
             || {
-                let payload =
-                    abs.map(|abs| _mm256_and_si256(_mm256_srl_epi16(abs, self.payload_shift), self.payload_mask_short()));
+                let payload = abs
+                    .map(|abs| _mm256_and_si256(_mm256_srl_epi16(abs, self.payload_shift), self.payload_mask_short()));
                 _mm256_packus_epi16(payload[0], payload[1])
             },
         );

@@ -6,6 +6,7 @@
 //! safe inside functions that have the feature.
 
 pub(crate) mod double;
+pub(crate) mod double256;
 pub(crate) mod fused;
 mod fused256;
 pub(crate) mod half;
@@ -53,6 +54,13 @@ fn load_quarter(from: &[u8; 16]) -> __m128i {
 fn store_half(to: &mut [u8; 32], value: __m256i) {
     // SAFETY: the reference is to 32 writable bytes, and the store needs no alignment.
     unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), value) }
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn store_quarter(to: &mut [u8; 16], value: __m128i) {
+    // SAFETY: the reference is to 16 writable bytes, and the store needs no alignment.
+    unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), value) }
 }
 
 #[inline]

@@ -2,9 +2,11 @@
 //! rows of 16 entries. The lower nibble of a code finds an entry in every row, the upper one chooses among the rows, and
 //! the bytes are woven back into elements.
 //!
-//! Fewer rows are looked up where the table allows it: one for codes of four bits, and eight where the upper half of the
-//! table is the lower one with some bits flipped (signs, mostly), but for a few codes.
+//! Fewer rows are looked up where the table allows it: one for codes of four bits; eight where the upper half of the table
+//! is the lower one with some bits flipped (signs, mostly), but for a few codes; and a sum of one entry for each nibble,
+//! where that gives all but two rows, as for floats that are widened, whose subnormals and specials lie in these two.
 
+use super::stream::{aligned_vectors, stream_half};
 use super::{load_half, store_half};
 use crate::level::Avx2;
 use std::arch::x86_64::*;
@@ -21,7 +23,74 @@ enum Need {
     Eight,
     /// As [`Need::Eight`], but for [`EXCEPTIONS`].
     EightAndExceptions,
+    /// [`Sums`], but for [`EXCEPTIONS`].
+    Sums,
     All,
+}
+
+/// A table whose bytes are sums, modulo 256, of what the nibbles of a code find; in two rows of each half of the table, of
+/// a correction besides.
+#[derive(Clone, Copy, Debug)]
+struct Sums<const N: usize> {
+    lower: [[u8; 32]; N],
+    upper: [[u8; 32]; N],
+    corrected: [u8; 2],
+    corrections: [[[u8; 32]; N]; 2],
+}
+
+impl<const N: usize> Sums<N> {
+    /// The sums that come closest.
+    fn new(bytes: &[[u8; N]; 256]) -> Self {
+        /// An ordinary row, and an ordinary entry of every row.
+        const ORDINARY: [usize; 2] = [3, 4];
+        let [row, entry] = ORDINARY;
+        let twice = |f: &dyn Fn(usize, usize) -> u8| -> [[u8; 32]; N] {
+            std::array::from_fn(|byte| std::array::from_fn(|i| f(byte, i % 16)))
+        };
+        let lower = twice(&|byte, i| bytes[16 * row + i][byte]);
+        let upper = twice(&|byte, i| bytes[16 * i + entry][byte].wrapping_sub(bytes[16 * row + entry][byte]));
+        let sum = Sums { lower, upper, corrected: [0, 1], corrections: [[[0; 32]; N]; 2] };
+        let is_right = |row: &usize| (0..16).all(|i| sum.of(16 * row + i) == bytes[16 * row + i]);
+        let (right, wrong): (Vec<usize>, Vec<usize>) = (0..8).partition(is_right);
+        let rows: Vec<usize> = wrong.into_iter().chain(right).collect();
+        let corrected = [rows[0] as u8, rows[1] as u8];
+        let corrections = corrected.map(|row| {
+            twice(&|byte, i| bytes[16 * row as usize + i][byte].wrapping_sub(sum.of(16 * row as usize + i)[byte]))
+        });
+        Sums { corrected, corrections, ..sum }
+    }
+
+    fn of(&self, code: usize) -> [u8; N] {
+        let [lower, upper] = [code % 16, code / 16];
+        std::array::from_fn(|byte| {
+            let corrections = self.corrected.iter().zip(&self.corrections);
+            let corrections = corrections.filter(|(row, _)| **row as usize == upper % 8).map(|(_, c)| c[byte][lower]);
+            let sum = self.lower[byte][lower].wrapping_add(self.upper[byte][upper]);
+            corrections.fold(sum, u8::wrapping_add)
+        })
+    }
+}
+
+/// Codes that break a rule, and what they flip in what it gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Exceptions<const N: usize>([(u8, [u8; N]); EXCEPTIONS]);
+
+impl<const N: usize> Exceptions<N> {
+    const NONE: Self = Self([(0, [0; N]); EXCEPTIONS]);
+
+    /// `None` if there are too many.
+    fn new(bytes: &[[u8; N]; 256], rule: impl Fn(usize) -> [u8; N]) -> Option<Self> {
+        let mut broken = (0..256).map(|code| (code as u8, xor(bytes[code], rule(code)))).filter(|(_, f)| *f != [0; N]);
+        let mut exceptions = Self::NONE;
+        for (exception, broken) in exceptions.0.iter_mut().zip(broken.by_ref()) {
+            *exception = broken;
+        }
+        broken.next().is_none().then_some(exceptions)
+    }
+}
+
+fn xor<const N: usize>(a: [u8; N], b: [u8; N]) -> [u8; N] {
+    std::array::from_fn(|byte| a[byte] ^ b[byte])
 }
 
 /// Results of `N` bytes, as `N` tables of one byte.
@@ -32,8 +101,8 @@ pub(crate) struct Rows<const N: usize> {
     need: Need,
     /// What a code of 128 or more flips, by byte of the result.
     flips: [u8; N],
-    /// Codes, and what they flip besides.
-    exceptions: [(u8, [u8; N]); EXCEPTIONS],
+    sums: Sums<N>,
+    exceptions: Exceptions<N>,
     /// Every result has zeros in its lower half: those bytes are not looked up.
     upper_half: bool,
 }
@@ -45,23 +114,20 @@ impl<const N: usize> Rows<N> {
         let rows = std::array::from_fn(|byte| {
             std::array::from_fn(|row| std::array::from_fn(|entry| bytes[16 * row + entry % 16][byte]))
         });
-        let flip = |code: usize| -> [u8; N] { std::array::from_fn(|byte| bytes[code][byte] ^ bytes[code ^ 128][byte]) };
-        // Code 1 is an ordinary one everywhere.
-        let flips = flip(1);
-        let broken = (128..256).filter(|code| flip(*code) != flips);
-        let exception = |code: usize| (code as u8, std::array::from_fn(|byte| flip(code)[byte] ^ flips[byte]));
-        let mut exceptions = [(0, [0; N]); EXCEPTIONS];
-        for (exception, broken) in exceptions.iter_mut().zip(broken.clone().map(exception)) {
-            *exception = broken;
-        }
-        let need = match broken.count() {
-            _ if (0..256).all(|code| bytes[code] == bytes[code % 16]) => Need::One,
-            0 => Need::Eight,
-            1..=EXCEPTIONS => Need::EightAndExceptions,
-            _ => Need::All,
+        let flips = xor(bytes[1], bytes[129]); // 1 is an ordinary code everywhere
+        let halves = |code: usize| if code < 128 { bytes[code] } else { xor(bytes[code - 128], flips) };
+        let sums = Sums::new(&bytes);
+        let by_sums = Exceptions::new(&bytes, |code| sums.of(code)).filter(|_| N > 1);
+        let by_halves = Exceptions::new(&bytes, halves);
+        let (need, exceptions) = match (by_sums, by_halves) {
+            _ if (0..256).all(|code| bytes[code] == bytes[code % 16]) => (Need::One, Exceptions::NONE),
+            (Some(exceptions), _) => (Need::Sums, exceptions),
+            (None, Some(exceptions)) if exceptions == Exceptions::NONE => (Need::Eight, Exceptions::NONE),
+            (None, Some(exceptions)) => (Need::EightAndExceptions, exceptions),
+            (None, None) => (Need::All, Exceptions::NONE),
         };
         let upper_half = N > 1 && bytes.iter().all(|bytes| bytes[..N / 2].iter().all(|byte| *byte == 0));
-        Self { rows, need, flips, exceptions, upper_half }
+        Self { rows, need, flips, sums, exceptions, upper_half }
     }
 
     /// One result for each source byte.
@@ -73,8 +139,43 @@ impl<const N: usize> Rows<N> {
                 Need::One => self.run::<ONE, 32>(src, dst, n),
                 Need::Eight => self.run::<EIGHT, 32>(src, dst, n),
                 Need::EightAndExceptions => self.run::<EIGHT_AND_EXCEPTIONS, 32>(src, dst, n),
+                Need::Sums => self.run::<SUMS, 32>(src, dst, n),
                 Need::All => self.run::<ALL, 32>(src, dst, n),
             }
+        }
+    }
+
+    /// As [`Rows::of_bytes`], with stores that go past the caches. False, and nothing is done, if no element of `dst` begins
+    /// a vector.
+    pub fn of_bytes_streaming(&self, token: Avx2, src: &[u8], dst: &mut [u8]) -> bool {
+        let head = dst.as_ptr().align_offset(32);
+        if !head.is_multiple_of(N) || head > dst.len() {
+            return false;
+        }
+        let (head_dst, dst) = dst.split_at_mut(head);
+        let (head_src, src) = src.split_at(head / N);
+        self.of_bytes(token, head_src, head_dst);
+        let whole = src.len() / 32 * 32;
+        // SAFETY: the token proves that the features were detected.
+        unsafe {
+            match self.need {
+                Need::One => self.stream::<ONE>(&src[..whole], dst),
+                Need::Eight => self.stream::<EIGHT>(&src[..whole], dst),
+                Need::EightAndExceptions => self.stream::<EIGHT_AND_EXCEPTIONS>(&src[..whole], dst),
+                Need::Sums => self.stream::<SUMS>(&src[..whole], dst),
+                Need::All => self.stream::<ALL>(&src[..whole], dst),
+            }
+        }
+        self.of_bytes(token, &src[whole..], &mut dst[whole * N..]);
+        true
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn stream<const NEED: u8>(&self, src: &[u8], dst: &mut [u8]) {
+        if self.upper_half {
+            stream::<N, NEED, true>(self, src, dst);
+        } else {
+            stream::<N, NEED, false>(self, src, dst);
         }
     }
 
@@ -98,6 +199,7 @@ impl<const N: usize> Rows<N> {
 const ONE: u8 = Need::One as u8;
 const EIGHT: u8 = Need::Eight as u8;
 const EIGHT_AND_EXCEPTIONS: u8 = Need::EightAndExceptions as u8;
+const SUMS: u8 = Need::Sums as u8;
 const ALL: u8 = Need::All as u8;
 
 /// Converts `n` elements, 32 at a time, of which the source takes `SRC` bytes: 32, or 16 in nibbles.
@@ -131,6 +233,20 @@ fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
     }
 }
 
+/// Converts vectors of 32 elements to vectors of `dst`, which is aligned to them.
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+fn stream<const N: usize, const NEED: u8, const UPPER: bool>(rows: &Rows<N>, src: &[u8], dst: &mut [u8]) {
+    let (sources, _) = src.as_chunks::<32>();
+    let (targets, _) = aligned_vectors(dst).as_chunks_mut::<N>();
+    for (target, source) in targets.iter_mut().zip(sources) {
+        let woven = look_up::<N, NEED, UPPER, 32>(rows, source);
+        for (place, vector) in target.iter_mut().zip(woven) {
+            stream_half(place, vector);
+        }
+    }
+}
+
 #[inline]
 #[target_feature(enable = "avx2")]
 fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
@@ -153,7 +269,14 @@ fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
     let in_odd = _mm256_xor_si256(in_even, _mm256_set1_epi8(i8::MIN));
     let (bit5, bit6) = (_mm256_slli_epi16::<2>(codes), _mm256_slli_epi16::<1>(codes));
     let upper_code = _mm256_cmpgt_epi8(_mm256_setzero_si256(), codes);
-    let is_exception = rows.exceptions.map(|(code, _)| _mm256_cmpeq_epi8(codes, _mm256_set1_epi8(code as i8)));
+    let is_exception = rows.exceptions.0.map(|(code, _)| _mm256_cmpeq_epi8(codes, _mm256_set1_epi8(code as i8)));
+    let upper = _mm256_and_si256(_mm256_srli_epi16::<4>(codes), nibble);
+    // In a row that is corrected the upper nibble becomes 7, and more in the others.
+    let magnitude = _mm256_and_si256(codes, _mm256_set1_epi8(i8::MAX));
+    let in_corrected = rows.sums.corrected.map(|row| {
+        let away = _mm256_xor_si256(magnitude, _mm256_set1_epi8((row << 4) as i8));
+        _mm256_add_epi8(away, _mm256_set1_epi8(0x70))
+    });
     let mut found = [_mm256_setzero_si256(); N];
     // Indexed: adapters of iterators are not always inlined into functions with features.
     #[allow(clippy::needless_range_loop)]
@@ -164,21 +287,30 @@ fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
             found[byte] = _mm256_shuffle_epi8(row(0), lower);
             continue;
         }
+        if NEED == SUMS {
+            let find = |table: &[u8; 32], index| _mm256_shuffle_epi8(load_half(table), index);
+            let sums = &rows.sums;
+            let sum = _mm256_add_epi8(find(&sums.lower[byte], lower), find(&sums.upper[byte], upper));
+            let first = find(&sums.corrections[0][byte], in_corrected[0]);
+            let second = find(&sums.corrections[1][byte], in_corrected[1]);
+            found[byte] = _mm256_add_epi8(sum, _mm256_add_epi8(first, second));
+        }
         let two = |first: usize| {
             let even = _mm256_shuffle_epi8(row(first), in_even);
             _mm256_or_si256(even, _mm256_shuffle_epi8(row(first + 1), in_odd))
         };
         let four = |first: usize| _mm256_blendv_epi8(two(first), two(first + 2), bit5);
         let eight = |first: usize| _mm256_blendv_epi8(four(first), four(first + 4), bit6);
-        found[byte] = if NEED == ALL {
-            _mm256_blendv_epi8(eight(0), eight(8), codes)
-        } else {
+        if NEED == ALL {
+            found[byte] = _mm256_blendv_epi8(eight(0), eight(8), codes);
+        }
+        if matches!(NEED, EIGHT | EIGHT_AND_EXCEPTIONS) {
             let flip = _mm256_and_si256(upper_code, _mm256_set1_epi8(rows.flips[byte] as i8));
-            _mm256_xor_si256(eight(0), flip)
-        };
-        if NEED == EIGHT_AND_EXCEPTIONS {
+            found[byte] = _mm256_xor_si256(eight(0), flip);
+        }
+        if matches!(NEED, SUMS | EIGHT_AND_EXCEPTIONS) {
             for k in 0..EXCEPTIONS {
-                let flip = _mm256_set1_epi8(rows.exceptions[k].1[byte] as i8);
+                let flip = _mm256_set1_epi8(rows.exceptions.0[k].1[byte] as i8);
                 found[byte] = _mm256_xor_si256(found[byte], _mm256_and_si256(is_exception[k], flip));
             }
         }
