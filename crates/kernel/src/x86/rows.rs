@@ -9,6 +9,7 @@
 use super::stream::{aligned_vectors, stream_half};
 use super::{load_half, store_half};
 use crate::level::Avx2;
+use crate::stage::Stores;
 use std::arch::x86_64::*;
 
 /// Codes that may break the rule by which the upper half of a table follows from the lower one.
@@ -131,16 +132,20 @@ impl<const N: usize> Rows<N> {
     }
 
     /// One result for each source byte.
-    pub fn of_bytes(&self, _: Avx2, src: &[u8], dst: &mut [u8]) {
+    pub fn of_bytes(&self, token: Avx2, src: &[u8], dst: &mut [u8]) {
+        self.bytes(token, src, dst, Stores::Plain);
+    }
+
+    fn bytes(&self, _: Avx2, src: &[u8], dst: &mut [u8], stores: Stores) {
         let n = src.len();
         // SAFETY: the token proves that the features were detected.
         unsafe {
             match self.need {
-                Need::One => self.run::<ONE, 32>(src, dst, n),
-                Need::Eight => self.run::<EIGHT, 32>(src, dst, n),
-                Need::EightAndExceptions => self.run::<EIGHT_AND_EXCEPTIONS, 32>(src, dst, n),
-                Need::Sums => self.run::<SUMS, 32>(src, dst, n),
-                Need::All => self.run::<ALL, 32>(src, dst, n),
+                Need::One => self.run::<ONE, 32>(src, dst, n, stores),
+                Need::Eight => self.run::<EIGHT, 32>(src, dst, n, stores),
+                Need::EightAndExceptions => self.run::<EIGHT_AND_EXCEPTIONS, 32>(src, dst, n, stores),
+                Need::Sums => self.run::<SUMS, 32>(src, dst, n, stores),
+                Need::All => self.run::<ALL, 32>(src, dst, n, stores),
             }
         }
     }
@@ -155,42 +160,22 @@ impl<const N: usize> Rows<N> {
         let (head_dst, dst) = dst.split_at_mut(head);
         let (head_src, src) = src.split_at(head / N);
         self.of_bytes(token, head_src, head_dst);
-        let whole = src.len() / 32 * 32;
-        // SAFETY: the token proves that the features were detected.
-        unsafe {
-            match self.need {
-                Need::One => self.stream::<ONE>(&src[..whole], dst),
-                Need::Eight => self.stream::<EIGHT>(&src[..whole], dst),
-                Need::EightAndExceptions => self.stream::<EIGHT_AND_EXCEPTIONS>(&src[..whole], dst),
-                Need::Sums => self.stream::<SUMS>(&src[..whole], dst),
-                Need::All => self.stream::<ALL>(&src[..whole], dst),
-            }
-        }
-        self.of_bytes(token, &src[whole..], &mut dst[whole * N..]);
+        self.bytes(token, src, dst, Stores::Streaming);
         true
-    }
-
-    #[target_feature(enable = "avx2")]
-    fn stream<const NEED: u8>(&self, src: &[u8], dst: &mut [u8]) {
-        if self.upper_half {
-            stream::<N, NEED, true>(self, src, dst);
-        } else {
-            stream::<N, NEED, false>(self, src, dst);
-        }
     }
 
     /// One result for each of `n` packed nibbles.
     pub fn of_nibbles(&self, _: Avx2, src: &[u8], dst: &mut [u8], n: usize) {
         // SAFETY: the token proves that the features were detected.
-        unsafe { self.run::<ONE, 16>(src, dst, n) }
+        unsafe { self.run::<ONE, 16>(src, dst, n, Stores::Plain) }
     }
 
     #[target_feature(enable = "avx2")]
-    fn run<const NEED: u8, const SRC: usize>(&self, src: &[u8], dst: &mut [u8], n: usize) {
-        if self.upper_half {
-            run::<N, NEED, true, SRC>(self, src, dst, n);
+    fn run<const NEED: u8, const SRC: usize>(&self, src: &[u8], dst: &mut [u8], n: usize, stores: Stores) {
+        if const { N > 1 } && self.upper_half {
+            run::<N, NEED, true, SRC>(self, src, dst, n, stores);
         } else {
-            run::<N, NEED, false, SRC>(self, src, dst, n);
+            run::<N, NEED, false, SRC>(self, src, dst, n, stores);
         }
     }
 }
@@ -202,7 +187,8 @@ const EIGHT_AND_EXCEPTIONS: u8 = Need::EightAndExceptions as u8;
 const SUMS: u8 = Need::Sums as u8;
 const ALL: u8 = Need::All as u8;
 
-/// Converts `n` elements, 32 at a time, of which the source takes `SRC` bytes: 32, or 16 in nibbles.
+/// Converts `n` elements, 32 at a time, of which the source takes `SRC` bytes: 32, or 16 in nibbles. Streaming stores need
+/// a `dst` that is aligned to vectors.
 #[inline(never)]
 #[target_feature(enable = "avx2")]
 fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
@@ -210,6 +196,7 @@ fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
     src: &[u8],
     dst: &mut [u8],
     n: usize,
+    stores: Stores,
 ) {
     let (sources, _) = src.as_chunks::<SRC>();
     let (blocks, _) = dst.as_chunks_mut::<32>();
@@ -217,33 +204,24 @@ fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
     let whole = n / 32;
     for (target, source) in targets[..whole].iter_mut().zip(&sources[..whole]) {
         let woven = look_up::<N, NEED, UPPER, SRC>(rows, source);
+        if stores == Stores::Streaming {
+            for (place, vector) in aligned_vectors(target.as_flattened_mut()).iter_mut().zip(woven) {
+                stream_half(place, vector);
+            }
+            continue;
+        }
         for (block, vector) in target.iter_mut().zip(woven) {
             store_half(block, vector);
         }
     }
     if !n.is_multiple_of(32) {
+        // The same loop over one more group of 32.
         let rest = &src[whole * SRC..];
         let mut source = [0; SRC];
         source[..rest.len()].copy_from_slice(rest);
         let mut target = [[0; 32]; N];
-        for (block, vector) in target.iter_mut().zip(look_up::<N, NEED, UPPER, SRC>(rows, &source)) {
-            store_half(block, vector);
-        }
+        run::<N, NEED, UPPER, SRC>(rows, &source, target.as_flattened_mut(), 32, Stores::Plain);
         dst[whole * 32 * N..n * N].copy_from_slice(&target.as_flattened()[..n % 32 * N]);
-    }
-}
-
-/// Converts vectors of 32 elements to vectors of `dst`, which is aligned to them.
-#[inline(never)]
-#[target_feature(enable = "avx2")]
-fn stream<const N: usize, const NEED: u8, const UPPER: bool>(rows: &Rows<N>, src: &[u8], dst: &mut [u8]) {
-    let (sources, _) = src.as_chunks::<32>();
-    let (targets, _) = aligned_vectors(dst).as_chunks_mut::<N>();
-    for (target, source) in targets.iter_mut().zip(sources) {
-        let woven = look_up::<N, NEED, UPPER, 32>(rows, source);
-        for (place, vector) in target.iter_mut().zip(woven) {
-            stream_half(place, vector);
-        }
     }
 }
 
@@ -366,4 +344,35 @@ fn round<const N: usize, const UNIT: usize>(vectors: [__m256i; N]) -> [__m256i; 
         };
     }
     woven
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use truecast_core::policy::CastPolicy;
+    use truecast_core::{CastSpec, DType, Outcome, cast_one};
+
+    fn need<const N: usize>(src: DType, dst: DType) -> Need {
+        let spec = CastSpec { src, dst, policy: CastPolicy::IEEE, undefined: &[], clause: "" };
+        let result = |code: usize| match cast_one(&spec, src.code_of_storage(code as u64)) {
+            Outcome::Defined(code) | Outcome::Undefined { code, .. } => code,
+            Outcome::Refused { .. } => unreachable!("the policy refuses nothing"),
+        };
+        Rows::<N>::new(&std::array::from_fn(result)).need
+    }
+
+    /// Floats that are widened are sums, whatever their specials, and codes of four bits find everything in one row.
+    #[test]
+    fn no_more_rows_than_a_table_needs() {
+        for src in [DType::F8E4M3Fn, DType::F8E4M3Fnuz, DType::F8E5M2, DType::F8E5M2Fnuz, DType::F8E8M0, DType::F6E2M3]
+        {
+            assert_eq!(need::<4>(src, DType::F32), Need::Sums, "{src}");
+            assert_eq!(need::<2>(src, DType::Bf16), Need::Sums, "{src}");
+        }
+        assert_eq!(need::<4>(DType::F4E2M1, DType::F32), Need::One);
+        assert_eq!(need::<1>(DType::I4, DType::I8), Need::One);
+        assert_eq!(need::<1>(DType::F8E4M3Fn, DType::F8E5M2), Need::Eight);
+        assert_eq!(need::<1>(DType::F8E4M3Fn, DType::F8E4M3Fnuz), Need::EightAndExceptions);
+        assert_eq!(need::<2>(DType::I8, DType::Bf16), Need::All);
+    }
 }
