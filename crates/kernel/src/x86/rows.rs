@@ -349,11 +349,12 @@ fn round<const N: usize, const UNIT: usize>(vectors: [__m256i; N]) -> [__m256i; 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use truecast_core::policy::CastPolicy;
+    use truecast_core::policy::{CastPolicy, Overflow};
     use truecast_core::{CastSpec, DType, Outcome, cast_one};
 
     fn need<const N: usize>(src: DType, dst: DType) -> Need {
-        let spec = CastSpec { src, dst, policy: CastPolicy::IEEE, undefined: &[], clause: "" };
+        let policy = CastPolicy { overflow: Overflow::Saturate, ..CastPolicy::IEEE };
+        let spec = CastSpec { src, dst, policy, undefined: &[], clause: "" };
         let result = |code: usize| match cast_one(&spec, src.code_of_storage(code as u64)) {
             Outcome::Defined(code) | Outcome::Undefined { code, .. } => code,
             Outcome::Refused { .. } => unreachable!("the policy refuses nothing"),
@@ -364,8 +365,7 @@ mod tests {
     /// Floats that are widened are sums, whatever their specials, and codes of four bits find everything in one row.
     #[test]
     fn no_more_rows_than_a_table_needs() {
-        for src in [DType::F8E4M3Fn, DType::F8E4M3Fnuz, DType::F8E5M2, DType::F8E5M2Fnuz, DType::F8E8M0, DType::F6E2M3]
-        {
+        for src in [DType::F8E4M3Fn, DType::F8E4M3Fnuz, DType::F8E5M2, DType::F8E5M2Fnuz, DType::F8E8M0] {
             assert_eq!(need::<4>(src, DType::F32), Need::Sums, "{src}");
             assert_eq!(need::<2>(src, DType::Bf16), Need::Sums, "{src}");
         }
