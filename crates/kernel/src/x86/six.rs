@@ -78,8 +78,8 @@ pub(crate) fn pack_avx2(_: Avx2, src: &[u8], dst: &mut [u8], len: usize) -> usiz
         let pairs = _mm256_set1_epi16(64 << 8 | 1);
         let fours = _mm256_set1_epi32(4096 << 16 | 1);
         // The three bytes of each dword, together; then those of both lanes.
-        let together =
-            load_half(&std::array::from_fn(|i| if i % 16 < 12 { i % 16 / 3 * 4 + i % 3 } else { 128 } as u8));
+        let of_lane = |i: usize| if i < 12 { i / 3 * 4 + i % 3 } else { 128 };
+        let together = load_half(&std::array::from_fn(|i| of_lane(i % 16) as u8));
         let lanes = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7);
         for (target, source) in targets.iter_mut().zip(sources) {
             let codes = _mm256_and_si256(load_half(source), _mm256_set1_epi8(0x3f));
