@@ -18,6 +18,9 @@ pub(crate) const TILE: usize = 2048;
 /// Bytes of the widest tile where nothing is measured.
 const TILE_BYTES: usize = 16 << 10;
 
+/// The same for results that go past the caches: so few that the CPU looks ahead to the next tile while they leave.
+const STREAMED_TILE_BYTES: usize = 4 << 10;
+
 /// An `error` policy refused an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -190,6 +193,7 @@ impl Pipeline {
         let step = match onlooker {
             _ if single => len.max(1),
             Some(_) => TILE,
+            None if stores == Stores::Streaming => STREAMED_TILE_BYTES / self.widest(),
             None => TILE_BYTES / self.widest(),
         };
         if let [stage] = &*self.stages
