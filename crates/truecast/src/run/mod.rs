@@ -1,18 +1,20 @@
 //! Evaluating a model of conversions: files in, files out.
 //!
-//! What a model means is `truecast-graph`'s; this module feeds it from files and writes what it gives.
+//! What a model means is `truecast-graph`'s; this module feeds it from files and writes what it gives ([`files`]).
 
-use crate::array::{self, ArrayError};
-use crate::error::{Class, Error};
+mod files;
+
+use crate::array::ArrayError;
+use crate::error::Class;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use truecast_core::{CastSpec, DType};
+use truecast_core::DType;
 use truecast_graph::onnx::{Judgement, ModelError};
-use truecast_graph::{Data, EvaluationError, Graph, Input, Output, Refusal, Tensor, evaluate};
-use truecast_io::onnx::{ModelFile, Options, TensorFile};
-use truecast_io::{Existing, Kind, Shown, Writer, layout_for};
-use truecast_kernel::{Caster, Codes, CodesMut, Exec};
+use truecast_graph::{EvaluationError, Graph, Input, Output, Refusal, Tensor, evaluate};
+use truecast_io::onnx::{ModelFile, Options};
+use truecast_io::{Existing, Kind, Shown};
+use truecast_kernel::Exec;
 
 /// Why a model was not evaluated.
 #[derive(Debug, thiserror::Error)]
@@ -138,15 +140,15 @@ impl Model {
             &graph,
             exec,
             |input: &Input| match files.get(input.name.as_str()) {
-                Some(path) => {
-                    read(path, input.dtype, exec).map(Some).map_err(|cause| Failed::Input(input.name.clone(), cause))
-                }
+                Some(path) => files::read(path, input.dtype, exec)
+                    .map(Some)
+                    .map_err(|cause| Failed::Input(input.name.clone(), cause)),
                 None => Ok(None),
             },
             |output: &Output, tensor: &Tensor| {
-                let path = folder.join(format!("{}.{}", file_name(&output.name), kind.extension()));
-                let writer = write(&path, kind, &output.name, tensor, existing, exec);
-                open.push(writer.map_err(|cause| Failed::Output(output.name.clone(), cause))?);
+                let path = folder.join(format!("{}.{}", files::file_name(&output.name), kind.extension()));
+                let pending = files::write(&path, kind, &output.name, tensor, existing, exec);
+                open.push(pending.map_err(|cause| Failed::Output(output.name.clone(), cause))?);
                 let (name, shape) = (output.name.clone(), tensor.shape.clone());
                 written.push(Written { name, dtype: tensor.dtype, shape, path });
                 Ok(())
@@ -157,8 +159,8 @@ impl Model {
             Failed::Input(name, cause) => RunError::Input { name, cause },
             Failed::Output(name, cause) => RunError::Output { name, cause },
         })?;
-        for (writer, written) in open.into_iter().zip(&written) {
-            writer.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause })?;
+        for (pending, written) in open.into_iter().zip(&written) {
+            pending.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause })?;
         }
         Ok(written)
     }
@@ -194,101 +196,4 @@ fn assign<'a>(given: &'a [String], inputs: &[Input]) -> Result<BTreeMap<&'a str,
         }
     }
     Ok(files)
-}
-
-/// A name as a part of a path: letters, digits, `_`, `-` and inner dots stay, every other byte is `%XX`.
-fn file_name(name: &str) -> String {
-    let mut escaped = String::new();
-    for (i, byte) in name.bytes().enumerate() {
-        match byte {
-            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' | b'-' => escaped.push(byte.into()),
-            b'.' if i > 0 => escaped.push('.'),
-            _ => escaped += &format!("%{byte:02X}"),
-        }
-    }
-    escaped
-}
-
-/// Reads a file of one tensor of a type into memory.
-fn read(path: &Path, dtype: DType, exec: &Exec) -> Result<Tensor, ArrayError> {
-    let in_file = |error: truecast_io::Error| ArrayError::from(Error::from(error));
-    if dtype == DType::String {
-        return read_texts(path).map_err(in_file);
-    }
-    let source = array::open(path, dtype)?;
-    let described = &source.tensors()[0];
-    let mut bytes = vec![0; described.bytes() as usize];
-    source.reader(0).map_err(in_file)?.read(&mut bytes).map_err(in_file)?;
-    let shape = described.shape.clone();
-    let codes = relaid(dtype, &bytes, described.layout, truecast_core::Layout::Packed, described.len(), exec);
-    Ok(Tensor { dtype, shape, data: Data::Codes(codes.unwrap_or(bytes)) })
-}
-
-fn read_texts(path: &Path) -> Result<Tensor, truecast_io::Error> {
-    let file = TensorFile::open(path, Options::default())?;
-    let texts = file.texts()?.collect::<Result<Vec<_>, _>>()?;
-    let data = Data::Texts(texts.iter().collect());
-    Ok(Tensor { dtype: DType::String, shape: file.tensor().dims.clone(), data })
-}
-
-/// Starts a file and writes the elements; it appears when the writer is finished.
-fn write(
-    path: &Path,
-    kind: Kind,
-    name: &str,
-    tensor: &Tensor,
-    existing: Existing,
-    exec: &Exec,
-) -> Result<Writer, truecast_io::Error> {
-    let described =
-        |layout| truecast_io::Tensor { name: name.into(), dtype: tensor.dtype, layout, shape: tensor.shape.clone() };
-    let layout = layout_for(kind, tensor.dtype).unwrap_or_default();
-    let mut writer = Writer::create(path, kind, vec![described(layout)], &BTreeMap::new(), existing)?;
-    if let Data::Codes(codes) = &tensor.data {
-        let moved = relaid(tensor.dtype, codes, truecast_core::Layout::Packed, layout, tensor.len(), exec);
-        writer.write(moved.as_deref().unwrap_or(codes))?;
-    }
-    Ok(writer)
-}
-
-/// The same elements in another layout; `None` if they lie alike in both.
-fn relaid(
-    dtype: DType,
-    codes: &[u8],
-    from: truecast_core::Layout,
-    to: truecast_core::Layout,
-    len: u64,
-    exec: &Exec,
-) -> Option<Vec<u8>> {
-    if dtype.bits_in(from) == dtype.bits_in(to) {
-        return None;
-    }
-    let mut moved = vec![0; dtype.bytes_in(to, len)? as usize];
-    let caster = Caster::new(&CastSpec::copy(dtype), exec).ok()?;
-    let source = Codes::with_layout(dtype, from, len as usize, codes).ok()?;
-    caster.cast(source, CodesMut::with_layout(dtype, to, len as usize, &mut moved).ok()?).ok()?;
-    Some(moved)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_harmless_and_stay_apart() {
-        let rows = [
-            ("y", "y"),
-            ("a/b", "a%2Fb"),
-            ("..", "%2E."),
-            (".hidden", "%2Ehidden"),
-            ("v1.0_x-y", "v1.0_x-y"),
-            ("100%", "100%25"),
-            ("\u{e9}", "%C3%A9"),
-            ("a b\0", "a%20b%00"),
-            ("a:0", "a%3A0"),
-        ];
-        for (name, file) in rows {
-            assert_eq!(file_name(name), file);
-        }
-    }
 }
