@@ -12,7 +12,7 @@ import subprocess
 import container
 import numpy as np
 import pytest
-from conftest import ROOT
+from command import ROOT
 from dtypes import TYPES
 from values import weights
 

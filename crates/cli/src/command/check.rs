@@ -88,7 +88,7 @@ fn findings_text(spec: &CastSpec, name: &str, findings: &Findings) -> String {
     }
     let word = if findings.wrong == 0 { "permitted" } else { "NOT PERMITTED" };
     text + &format!(
-        "{word} by {name}: {} elements, {} wrong, {} of them left open by the specification and accepted\n",
+        "{word} by {name}: {} elements, {} wrong, {} left open by the specification and accepted\n",
         grouped(findings.elements),
         grouped(findings.wrong),
         grouped(findings.open)

@@ -240,3 +240,26 @@ fn every_pair_at_the_edges() {
         folder.run(&format!("explain 0x1 --from {from} --to f64")).succeeds();
     }
 }
+
+/// `--spec` limits the results; without it an older version stands only where it gives another result
+/// (`docs/spec/onnx.md §5` row 1).
+#[test]
+fn one_specification_or_what_versions_differ_in() {
+    let versions = |line: &str| {
+        let object = explained(line);
+        let rows = object["results"].as_array().unwrap().clone();
+        let text = |v: &Value| v.as_str().unwrap_or_default().to_string();
+        rows.iter().map(|r| format!("{}@{}", text(&r["spec"]), text(&r["version"]))).collect::<Vec<_>>()
+    };
+    assert_eq!(versions("inf --to f8e4m3fnuz"), ["onnx@28", "onnx@23", "onnx@28", "ieee@", "ieee@"]);
+    assert_eq!(versions("241 --to f8e4m3fnuz"), ["onnx@28", "onnx@28", "ieee@", "ieee@"]);
+    assert_eq!(versions("inf --to f8e4m3fnuz --spec onnx@21"), ["onnx@21", "onnx@21"]);
+    assert_eq!(versions("inf --to f8e4m3fnuz --spec onnx"), ["onnx@28", "onnx@28"]);
+    assert_eq!(versions("1 --to f16 --spec ieee"), ["ieee@", "ieee@"]);
+    let older = &explained("inf --to f8e4m3fnuz --spec onnx@23")["results"][0];
+    assert!(older["undefined"].as_str().unwrap().contains("U6"));
+    let folder = Folder::new();
+    folder.run("explain 5 --to f6e2m3 --spec onnx@27").fails(3, &["f6e2m3", "opset 28"]);
+    folder.run("explain 5 --to f16 --spec tosa").fails(2, &["tosa"]);
+    folder.run("explain 5 --to f16 --spec onnx@29").fails(2, &["29"]);
+}
