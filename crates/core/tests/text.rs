@@ -267,7 +267,12 @@ fn long_integers() {
         let shift = (random.next() % 45) as usize;
         let digits = value.to_string();
         let point = digits.len().saturating_sub(shift);
-        let text = format!("{}.{}{}e{shift}", &digits[..point], "0".repeat(shift.saturating_sub(digits.len())), &digits[point..]);
+        let text = format!(
+            "{}.{}{}e{shift}",
+            &digits[..point],
+            "0".repeat(shift.saturating_sub(digits.len())),
+            &digits[point..]
+        );
         for (dst, mask) in [(U64, u64::MAX), (U32, 0xffff_ffff), (I48, 0xffff_ffff_ffff), (U3, 7)] {
             let plain = ieee::Cast::to(dst).resolve(String).unwrap();
             for text in [&digits, &text] {
@@ -296,7 +301,11 @@ fn midpoints() {
                 let negative = self::code(&format!("-{text}"), spec);
                 let sign = 1 << (dst.code_bits() - 1);
                 let has_negative_zero = !matches!(dst, F8E4M3Fnuz | F8E5M2Fnuz);
-                assert_eq!(negative, if expected == 0 && !has_negative_zero { 0 } else { expected | sign }, "{dst}: -{text}");
+                assert_eq!(
+                    negative,
+                    if expected == 0 && !has_negative_zero { 0 } else { expected | sign },
+                    "{dst}: -{text}"
+                );
             }
         }
     }
@@ -344,7 +353,8 @@ fn open_results() {
         Outcome::Undefined { reason, .. } => Some(reason.rsplit(' ').next().unwrap()),
         _ => None,
     };
-    let to = |text: &str, dst| reason(parse_one(&onnx::Cast::to(dst).resolve(String).unwrap(), text.as_bytes()).unwrap());
+    let to =
+        |text: &str, dst| reason(parse_one(&onnx::Cast::to(dst).resolve(String).unwrap(), text.as_bytes()).unwrap());
     for (text, dst, expected) in [
         ("2.5", I32, Some("U8")),
         ("128", I8, Some("U8")),

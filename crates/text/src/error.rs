@@ -110,7 +110,10 @@ mod tests {
         assert_eq!(shown(b"1\n2"), "element 7 is \"1\\n2\": unexpected character at byte 1");
         assert_eq!(shown(b"\xff\x1b"), "element 7 is \"\u{fffd}\\u{1b}\": unexpected character at byte 1");
         let long = shown("é".repeat(1000).as_bytes());
-        assert_eq!(long, format!("element 7 is \"{}…\" and 1960 more bytes: unexpected character at byte 1", "é".repeat(20)));
+        assert_eq!(
+            long,
+            format!("element 7 is \"{}…\" and 1960 more bytes: unexpected character at byte 1", "é".repeat(20))
+        );
         assert_eq!(TextError::malformed(1, b"x", why).after(5), TextError::malformed(6, b"x", why));
     }
 }

@@ -53,8 +53,7 @@ static POWERS: [u128; (GREATEST - LEAST) as usize + 1] = {
         let t = powers[i];
         // 16/10, or 8/10 where that is 2^128 or more.
         let (quotient, rest) = (t / 5, t % 5);
-        powers[i - 1] =
-            if t >= 5 << 125 { quotient * 4 + rest * 4 / 5 } else { quotient * 8 + rest * 8 / 5 };
+        powers[i - 1] = if t >= 5 << 125 { quotient * 4 + rest * 4 / 5 } else { quotient * 8 + rest * 8 / 5 };
         i -= 1;
     }
     powers
@@ -146,7 +145,9 @@ mod tests {
     fn every_power() {
         let mut decided = 0;
         for e in LEAST..=GREATEST {
-            for w in [1, 3, 5, 7, 9, 1 << 63, (1 << 63) - 1, 9_999_999_999_999_999_999, 1234567890123456789, 5u64.pow(27)] {
+            for w in
+                [1, 3, 5, 7, 9, 1 << 63, (1 << 63) - 1, 9_999_999_999_999_999_999, 1234567890123456789, 5u64.pow(27)]
+            {
                 let (quick, slow) = both(&format!("{w}e{e}"));
                 if let Some(quick) = quick {
                     decided += 1;

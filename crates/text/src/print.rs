@@ -46,7 +46,9 @@ impl Printer {
                 Kind::Int(f) => Printer::Int(f),
                 _ => Printer::Definition,
             },
-            src if src.code_bits() <= 16 => Printer::Table((0..1 << src.code_bits()).map(|_| OnceLock::new()).collect()),
+            src if src.code_bits() <= 16 => {
+                Printer::Table((0..1 << src.code_bits()).map(|_| OnceLock::new()).collect())
+            }
             DType::F32 | DType::Tf32 if is_plain => Printer::F32,
             DType::F64 if is_plain => Printer::F64,
             _ => Printer::Definition,
@@ -70,10 +72,12 @@ impl Printer {
                 let value = f64::from_bits(code);
                 print_float(text, value, zmij::Buffer::new().format(value));
             }
-            Printer::Table(table) => match table[code as usize].get_or_init(|| define(spec, code).map(|t| Entry::new(&t))) {
-                Ok(Entry { len, bytes }) => text.extend_from_slice(&bytes[..*len as usize]),
-                Err(edge) => return Err(*edge),
-            },
+            Printer::Table(table) => {
+                match table[code as usize].get_or_init(|| define(spec, code).map(|t| Entry::new(&t))) {
+                    Ok(Entry { len, bytes }) => text.extend_from_slice(&bytes[..*len as usize]),
+                    Err(edge) => return Err(*edge),
+                }
+            }
             Printer::Definition => text.extend_from_slice(define(spec, code)?.as_bytes()),
         }
         Ok(())
