@@ -326,7 +326,14 @@ fn recursion_and_explosions_are_refused() {
         let nodes = [call(&inner, "x", "h"), call(&inner, "h", "y")];
         functions.push(function(&format!("F{i}"), &["x"], &["y"], &nodes, vec![]));
     }
-    refused(&model(25, xy(&[call("F40", "x", "y")], FLOAT), &functions), &["more than"]);
+    refused(&model(25, xy(&[call("F40", "x", "y")], FLOAT), &functions), &["more than 1048576 nodes"]);
+    // A chain that is only deep.
+    let mut functions = vec![function("F0", &["x"], &["y"], &[cast("x", "y", FLOAT)], vec![])];
+    for i in 1..=5000 {
+        functions.push(function(&format!("F{i}"), &["x"], &["y"], &[call(&format!("F{}", i - 1), "x", "y")], vec![]));
+    }
+    assert!(built(&model(25, xy(&[call("F100", "x", "y")], FLOAT), &functions)).is_ok());
+    refused(&model(25, xy(&[call("F5000", "x", "y")], FLOAT), &functions), &["deep"]);
 }
 
 // ---- what is refused ----
@@ -343,6 +350,8 @@ fn models_that_are_not_conversions() {
     refused(&y(&[cast("h", "y", FLOAT16), cast("x", "h", FLOAT16)]), &["\"h\"", "not defined before"]);
     refused(&y(&[cast("x", "y", FLOAT16), cast("x", "y", FLOAT16)]), &["\"y\"", "twice"]);
     refused(&y(&[]), &["output \"y\"", "no node"]);
+    let twice = [input(value("x", FLOAT, &[2])), output(value("x", FLOAT, &[2])), output(value("x", FLOAT, &[2]))];
+    refused(&model(28, graph(&[], &[], twice.concat()), &[]), &["output \"x\"", "twice"]);
     refused(&y(&[cast("x", "y", FLOAT)]), &["output \"y\"", "f32", "f16"]);
     refused(&y(&[cast("", "y", FLOAT16)]), &["input 0", "left out"]);
     refused(&y(&[node("Cast", &["x", "x"], &["y"], &[number("to", 10)])]), &["2 inputs where 1"]);

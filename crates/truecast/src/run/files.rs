@@ -45,8 +45,15 @@ pub(super) fn read(path: &Path, dtype: DType, exec: &Exec) -> Result<Tensor, Arr
 }
 
 fn read_bytes(source: &Source) -> Result<Vec<u8>, truecast_io::Error> {
-    // Opening has compared it with the size of the file.
-    let mut bytes = vec![0; source.tensors()[0].bytes() as usize];
+    let len = source.tensors()[0].bytes();
+    let mut bytes = Vec::new();
+    let no_room = |_| truecast_io::Error::Io {
+        path: source.path().into(),
+        action: "taking memory for the elements",
+        source: std::io::ErrorKind::OutOfMemory.into(),
+    };
+    bytes.try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX)).map_err(no_room)?;
+    bytes.resize(len as usize, 0);
     source.reader(0)?.read(&mut bytes)?;
     Ok(bytes)
 }
