@@ -4,7 +4,7 @@
 
 mod files;
 
-use crate::array::ArrayError;
+use crate::array::{self, ArrayError};
 use crate::error::Class;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -140,7 +140,7 @@ impl Model {
             &graph,
             exec,
             |input: &Input| match files.get(input.name.as_str()) {
-                Some(path) => files::read(path, input.dtype, exec)
+                Some(path) => array::read(path, input.dtype, exec)
                     .map(Some)
                     .map_err(|cause| Failed::Input(input.name.clone(), cause)),
                 None => Ok(None),
