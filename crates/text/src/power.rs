@@ -91,7 +91,7 @@ fn product(neg: bool, w: u64, e: i64) -> Option<Exact> {
         let sticky = product & ((1 << surplus) - 1) != 0;
         return Some(Exact::Finite { neg, sig: (product >> surplus) as u64, exp: e as i32 + surplus as i32, sticky });
     }
-    if (-MAX_SMALL..0).contains(&e) && w % SMALL[-e as usize] == 0 {
+    if (-MAX_SMALL..0).contains(&e) && w.is_multiple_of(SMALL[-e as usize]) {
         return Some(Exact::Finite { neg, sig: w / SMALL[-e as usize], exp: e as i32, sticky: false });
     }
     if !(LEAST..=GREATEST).contains(&e) {
