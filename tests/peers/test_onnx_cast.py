@@ -7,8 +7,8 @@ Inputs: every code of sources of 16 bits or fewer; of wider ones what `truecast 
 
 import itertools
 
+import codes as engines
 import container
-import engines
 import numpy as np
 import pytest
 from dtypes import F8, FINITE, INTEGERS, TYPES, Type, to_f64

@@ -9,9 +9,9 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from codes import onnxruntime as run_onnxruntime
+from codes import reference as run_reference
 from dtypes import TYPES
-from engines import onnxruntime as run_onnxruntime
-from engines import reference as run_reference
 from test_onnx_cast import Files
 
 ENGINES = {"REF": run_reference, "ORT": run_onnxruntime}

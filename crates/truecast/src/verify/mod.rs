@@ -1,18 +1,18 @@
 //! Does a file hold what the definition says it should? Recomputed element by element with
 //! [`cast_one`], which shares no code with the kernels that may have written it.
 
+mod text;
+
 use crate::convert::{Options, Plan, Planned};
 use crate::error::Error;
 use crate::parts::{Parts, element};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use truecast_core::text::{parse_one, print_one};
 use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
 use truecast_io::npy::HeaderError;
-use truecast_io::{Kind, Shown, Source};
+use truecast_io::{Kind, Source};
 use truecast_kernel::Codes;
-use truecast_text::utf32;
 
 /// One way in which a file is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,8 +150,8 @@ pub fn verify(src: &Path, dst: &Path, options: &Options, mut progress: impl FnMu
             progress(done);
         };
         let has_text = [tensor.from, tensor.target.dtype].contains(&DType::String);
-        let compared = if has_text { texts } else { elements };
-        let difference = compared(source, index, tensor, &result, at, &mut progress)?;
+        let pair = Pair { source, index, tensor, result: &result, at };
+        let difference = if has_text { text::compare(&pair, &mut progress) } else { elements(&pair, &mut progress) }?;
         verdict.elements += tensor.target.len();
         verdict.differences.extend(difference);
     }
@@ -184,18 +184,36 @@ fn fits(result: &Source, expected: DType, actual: DType) -> bool {
     expected == actual || (is_array && (as_bytes || (expected, actual) == (DType::Tf32, DType::F32)))
 }
 
-fn elements(
-    source: &Source,
+/// A tensor and what became of it.
+struct Pair<'a> {
+    source: &'a Source,
+    /// Index in the source.
     index: usize,
-    tensor: &Planned,
-    result: &Source,
+    tensor: &'a Planned,
+    result: &'a Source,
+    /// Index in the result.
     at: usize,
-    progress: &mut dyn FnMut(u64),
-) -> Result<Option<Difference>, Error> {
-    let cast = tensor.cast.unwrap_or(CastSpec::copy(tensor.from));
+}
+
+impl Pair<'_> {
+    /// What was asked for; of a tensor that was copied, a copy.
+    fn cast(&self) -> CastSpec {
+        self.tensor.cast.unwrap_or(CastSpec::copy(self.tensor.from))
+    }
+
+    /// Both sides in parts of as many elements.
+    fn parts(&self) -> Result<(Parts, Parts), Error> {
+        let Pair { source, index, tensor, result, at } = *self;
+        let (src, dst) = (Parts::new(source, index, tensor.from)?, Parts::new(result, at, tensor.target.dtype)?);
+        let part = src.part().min(dst.part());
+        Ok((src.at_most(part), dst.at_most(part)))
+    }
+}
+
+fn elements(pair: &Pair<'_>, progress: &mut dyn FnMut(u64)) -> Result<Option<Difference>, Error> {
+    let (tensor, cast) = (pair.tensor, pair.cast());
     let table = Table::new(&cast, tensor.target.len());
-    let (mut parts, mut actual) =
-        (Parts::new(source, index, tensor.from)?, Parts::new(result, at, tensor.target.dtype)?);
+    let (mut parts, mut actual) = pair.parts()?;
     let (mut offset, mut count, mut first) = (0, 0, None);
     while let (Some(src), Some(dst)) = (parts.next()?, actual.next()?) {
         let wrong = |i: usize| {
@@ -224,84 +242,6 @@ fn elements(
     let first = first.and_then(Result::ok);
     let types = (tensor.from, tensor.target.dtype);
     Ok(first.map(|first| Difference::Elements { tensor: tensor.target.name.clone(), count, first, types }))
-}
-
-/// As [`elements`], by the definition of text.
-fn texts(
-    source: &Source,
-    index: usize,
-    tensor: &Planned,
-    result: &Source,
-    at: usize,
-    progress: &mut dyn FnMut(u64),
-) -> Result<Option<Difference>, Error> {
-    let cast = tensor.cast.unwrap_or(CastSpec::copy(tensor.from));
-    let src = Parts::new(source, index, tensor.from)?;
-    let dst = Parts::new(result, at, tensor.target.dtype)?;
-    let part = src.part().min(dst.part());
-    let (mut src, mut dst) = (src.at_most(part), dst.at_most(part));
-    let (mut offset, mut count, mut first) = (0, 0, None);
-    while let (Some(src), Some(dst)) = (src.next()?, dst.next()?) {
-        let wrong = |i: usize| {
-            let (given, actual) = (Cell::of(&src, i), Cell::of(&dst, i));
-            match given.converted(&cast) {
-                Some(expected) if expected == actual => None,
-                Some(expected) => Some((i, Some((given, expected, actual)))),
-                None => Some((i, None)),
-            }
-        };
-        let found: Vec<_> = (0..src.len()).into_par_iter().filter_map(wrong).collect();
-        if let Some((i, None)) = found.iter().find(|(_, what)| what.is_none()) {
-            return Ok(Some(Difference::Refused { tensor: tensor.target.name.clone(), index: offset + *i as u64 }));
-        }
-        count += found.len() as u64;
-        let earliest = found.into_iter().find_map(|(i, what)| Some((offset + i as u64, what?)));
-        first = first.or(earliest);
-        offset += src.len() as u64;
-        progress(src.bytes().len() as u64);
-    }
-    let shown = |(index, (source, expected, actual)): (u64, (Cell, Cell, Cell))| {
-        let first = WrongText { index, source: source.shown(), expected: expected.shown(), actual: actual.shown() };
-        Difference::Texts { tensor: tensor.target.name.clone(), count, first }
-    };
-    Ok(first.map(shown))
-}
-
-/// An element of a file: its storage bits, or its text.
-#[derive(Clone, PartialEq, Eq)]
-enum Cell {
-    Number(u64),
-    Text(Vec<u8>),
-}
-
-impl Cell {
-    fn of(codes: &Codes<'_>, i: usize) -> Cell {
-        let Layout::Utf32 { width } = codes.layout() else { return Cell::Number(element(codes, i)) };
-        let (cell, mut text) = (4 * width as usize, Vec::new());
-        utf32::read(&codes.bytes()[i * cell..(i + 1) * cell], &mut text);
-        Cell::Text(text)
-    }
-
-    /// What the definition makes of it; `None` if that is an error.
-    fn converted(&self, cast: &CastSpec) -> Option<Cell> {
-        match self {
-            _ if cast.src == cast.dst => Some(self.clone()),
-            Cell::Text(text) => {
-                let code = parse_one(cast, text).ok()?.code()?;
-                Some(Cell::Number(cast.dst.storage_of_code(code)))
-            }
-            Cell::Number(storage) => {
-                print_one(cast, cast.src.code_of_storage(*storage)).ok().map(|text| Cell::Text(text.into_bytes()))
-            }
-        }
-    }
-
-    fn shown(&self) -> String {
-        match self {
-            Cell::Number(storage) => format!("{storage:#x}"),
-            Cell::Text(text) => Shown(&String::from_utf8_lossy(text)).to_string(),
-        }
-    }
 }
 
 type Found = (u64, Option<Result<WrongElement, u64>>);
