@@ -85,13 +85,30 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
         return (Route::Table8, vec![stage]);
     }
     let lanes = if fits_table8(src) { None } else { Planner { spec, level }.lanes() };
-    if let Some(found) = lanes {
-        return found;
+    if let Some((route, stages)) = lanes {
+        return (route, split(spec, level, stages));
     }
     if slot_bytes(src) == 2 && slot_bytes(spec.dst) <= 2 && !refuses(&spec.policy) {
-        return (Route::Table16, vec![table16(spec)]);
+        return (Route::Table16, split(spec, level, vec![table16(spec)]));
     }
     (Route::Scalar, vec![Box::new(Scalar(*spec))])
+}
+
+/// Stages from 16-bit elements to bytes, or what looks their results up (`docs/kernels.md §2.4`).
+#[cfg(target_arch = "x86_64")]
+fn split(spec: &CastSpec, level: Level, stages: Stages) -> Stages {
+    use crate::split::Split16;
+    match level {
+        Level::Avx512(token) if Split16::fits(spec.src, spec.dst) => {
+            vec![Box::new(Split16::new(Pipeline::new(spec.src, spec.dst, level, stages), token))]
+        }
+        _ => stages,
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn split(_: &CastSpec, _: Level, stages: Stages) -> Stages {
+    stages
 }
 
 /// Asked of the policy, not assumed from equal types (`docs/kernels.md §2.2`).

@@ -113,7 +113,7 @@ impl<const N: usize> Stage for TablePlanes<N> {
 }
 
 /// Fills before this many elements cost more than the definition itself.
-const TABLE16_FROM: usize = 131_072;
+pub(crate) const TABLE16_FROM: usize = 131_072;
 
 /// One result for each code of a 16-bit source, filled by the first conversion that is long enough.
 pub(crate) struct Table16<D> {

@@ -5,6 +5,7 @@
 //! lane of that name computes.
 
 use super::double::{int_to_f32_odd_8, to_f32_odd_8};
+use super::half::encode_16;
 use super::{bytes_where, load, load_half, store};
 use crate::lane::F32_INF;
 use crate::lane::encode::{Nearest, shape};
@@ -123,7 +124,7 @@ impl<const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage for Fused<SOUR
 }
 
 /// Bytes that are asked for ahead of their use: two pages, since a CPU's own prefetching ends with a page.
-const AHEAD: usize = 8192;
+pub(super) const AHEAD: usize = 8192;
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(numbers: &Nearest, src: &[u8], dst: &mut [u8]) {
@@ -309,18 +310,12 @@ fn int32_odd<const SIGNED: bool>(v: __m512i) -> __m512i {
     _mm512_mask_add_epi32(bits, big, bits, _mm512_set1_epi32(8 << 23))
 }
 
-/// 16 f32 to f16, as `half::encode_avx512`.
+/// 16 f32 to f16.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 fn to_half<const SHAPE: u8>(hub: __m512i) -> __m256i {
     let value = _mm512_castsi512_ps(hub);
-    let half = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value);
-    if SHAPE & shape::PAYLOAD != 0 {
-        return half;
-    }
-    let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
-    let sign = _mm256_and_si256(half, _mm256_set1_epi16(i16::MIN));
-    _mm256_mask_blend_epi16(nan, half, _mm256_or_si256(sign, _mm256_set1_epi16(0x7e00)))
+    if SHAPE & shape::PAYLOAD != 0 { encode_16::<true>(value) } else { encode_16::<false>(value) }
 }
 
 /// The numbers of [`Nearest`] in every lane.

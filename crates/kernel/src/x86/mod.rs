@@ -10,6 +10,7 @@ pub(crate) mod fused;
 pub(crate) mod half;
 pub(crate) mod measure;
 pub(crate) mod six;
+pub(crate) mod split;
 pub(crate) mod stream;
 pub(crate) mod table;
 

@@ -292,6 +292,8 @@ pub const KERNELS: &[Row] = &[
     avx512("x86::half::encode_avx512::blocks::<true>",  vector(30)),
     avx512("x86::six::pack::groups",                    vector(73)),
     avx512("x86::six::unpack::groups",                  vector(64)),
+    avx512("x86::split::run::<false>",                  vector(176)),
+    avx512("x86::split::run::<true>",                   vector(155)),
     avx512("x86::table::run::<1, *>",                   vector(75)),
     avx512("x86::table::run::<2, *>",                   vector(96)),
     avx512("x86::table::run::<4, *>",                   vector(116)),
