@@ -33,7 +33,7 @@ pub enum EvaluationError {
     Cast { label: String, cause: Refusal },
     /// A constant could not be read.
     #[error("{label}: {cause}")]
-    Constant { label: String, cause: truecast_io::Error },
+    Constant { label: String, cause: Box<truecast_io::Error> },
 }
 
 /// Why a conversion was not carried out.
@@ -141,8 +141,9 @@ impl<'a, E: From<EvaluationError>, P: FnMut(&Input) -> Result<Option<Tensor>, E>
     fn load(&mut self, id: ValueId) -> Result<Tensor, E> {
         let value = &self.graph.values[id.0];
         let label = || value.label.clone();
-        let read =
-            |load: &dyn crate::Load| load.load().map_err(|cause| EvaluationError::Constant { label: label(), cause });
+        let read = |load: &dyn crate::Load| {
+            load.load().map_err(|cause| EvaluationError::Constant { label: label(), cause: cause.into() })
+        };
         let tensor = match &value.producer {
             Producer::Input(index) => {
                 let input = &self.graph.inputs[*index];

@@ -29,19 +29,19 @@ pub enum RunError {
     File(#[from] truecast_io::Error),
     /// It is not made of conversions, or they are illegal.
     #[error("{path}: {cause}")]
-    Model { path: String, cause: ModelError },
+    Model { path: String, cause: Box<ModelError> },
     /// An input file is not what it should be.
     #[error("input {}: {cause}", Shown(name))]
-    Input { name: String, cause: ArrayError },
+    Input { name: String, cause: Box<ArrayError> },
     /// A file is given for what is no input, or twice.
     #[error("--input {given:?}: {why}; the inputs are {inputs}")]
     NoInput { given: String, why: &'static str, inputs: String },
     /// Evaluation failed.
     #[error("{path}: {cause}")]
-    Evaluation { path: String, cause: EvaluationError },
+    Evaluation { path: String, cause: Box<EvaluationError> },
     /// A result cannot be written in the chosen form.
     #[error("output {}: {cause}", Shown(name))]
-    Output { name: String, cause: truecast_io::Error },
+    Output { name: String, cause: Box<truecast_io::Error> },
 }
 
 impl RunError {
@@ -49,14 +49,16 @@ impl RunError {
     pub fn class(&self) -> Class {
         match self {
             RunError::UnknownKind { .. } | RunError::NoInput { .. } => Class::Usage,
-            RunError::Evaluation { cause: EvaluationError::Missing { .. }, .. } => Class::Usage,
-            RunError::Evaluation { cause: EvaluationError::Constant { cause, .. }, .. } => cause.class(),
-            RunError::Evaluation { cause: EvaluationError::Cast { cause: Refusal::Memory { .. }, .. }, .. } => {
-                Class::System
-            }
-            RunError::Model { .. } | RunError::Evaluation { .. } => Class::Input,
+            RunError::Evaluation { cause, .. } => match &**cause {
+                EvaluationError::Missing { .. } => Class::Usage,
+                EvaluationError::Constant { cause, .. } => cause.class(),
+                EvaluationError::Cast { cause: Refusal::Memory { .. }, .. } => Class::System,
+                _ => Class::Input,
+            },
+            RunError::Model { .. } => Class::Input,
             RunError::Input { cause, .. } => cause.class(),
-            RunError::File(cause) | RunError::Output { cause, .. } => cause.class(),
+            RunError::File(cause) => cause.class(),
+            RunError::Output { cause, .. } => cause.class(),
         }
     }
 }
@@ -106,7 +108,8 @@ impl Model {
     /// # Errors
     /// [`RunError::Model`].
     pub fn graph(&self) -> Result<Graph, RunError> {
-        truecast_graph::onnx::build(&self.file).map_err(|cause| RunError::Model { path: self.shown(), cause })
+        truecast_graph::onnx::build(&self.file)
+            .map_err(|cause| RunError::Model { path: self.shown(), cause: cause.into() })
     }
 
     fn shown(&self) -> String {
@@ -155,12 +158,12 @@ impl Model {
             },
         )
         .map_err(|failed| match failed {
-            Failed::Evaluation(cause) => RunError::Evaluation { path: self.shown(), cause },
-            Failed::Input(name, cause) => RunError::Input { name, cause },
-            Failed::Output(name, cause) => RunError::Output { name, cause },
+            Failed::Evaluation(cause) => RunError::Evaluation { path: self.shown(), cause: cause.into() },
+            Failed::Input(name, cause) => RunError::Input { name, cause: cause.into() },
+            Failed::Output(name, cause) => RunError::Output { name, cause: cause.into() },
         })?;
         for (pending, written) in open.into_iter().zip(&written) {
-            pending.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause })?;
+            pending.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause: cause.into() })?;
         }
         Ok(written)
     }
