@@ -286,7 +286,7 @@ fn functions_are_expanded() {
     assert_eq!(of(&[number("saturation", 1)]), floats(&[448.0, 1.0]));
     // `to` is required, and an attribute that the function lacks is an error.
     let nodes = [call("x", "y", &[])];
-    refused(&model(25, xy(&nodes, FLOAT), &[once.clone()]), &["attribute to", "is missing"]);
+    refused(&model(25, xy(&nodes, FLOAT), std::slice::from_ref(&once)), &["attribute to", "is missing"]);
     let nodes = [call("x", "y", &[number("axis", 1)])];
     refused(&model(25, xy(&nodes, FLOAT), &[once]), &["axis", "Once"]);
 }
@@ -306,7 +306,7 @@ fn overloads_and_inputs_that_are_left_out() {
     let call = |inputs: &[&str]| in_domain(node("G", inputs, &["y"], &[]), "f");
     let unused = second(&[cast("x", "y", FLOAT16)]);
     for inputs in [&["x"][..], &["x", ""], &["x", "x"]] {
-        assert!(built(&model(25, xy(&[call(inputs)], FLOAT16), &[unused.clone()])).is_ok(), "{inputs:?}");
+        assert!(built(&model(25, xy(&[call(inputs)], FLOAT16), std::slice::from_ref(&unused))).is_ok(), "{inputs:?}");
     }
     let used = second(&[cast("z", "y", FLOAT16)]);
     refused(&model(25, xy(&[call(&["x"])], FLOAT16), &[used]), &["input 0", "left out"]);

@@ -169,7 +169,6 @@ fn without_repeats(all: Vec<Answer>) -> Vec<Answer> {
 /// # Panics
 /// If the type is complex or text.
 pub fn explain_printing(
-    from: DType,
     code: u64,
     interpretations: Vec<Interpretation>,
 ) -> Vec<(Interpretation, Result<String, Edge>)> {

@@ -145,22 +145,22 @@ impl Model {
             |input: &Input| match files.get(input.name.as_str()) {
                 Some(path) => array::read(path, input.dtype, exec)
                     .map(Some)
-                    .map_err(|cause| Failed::Input(input.name.clone(), cause)),
+                    .map_err(|cause| Failed::Input(input.name.clone(), cause.into())),
                 None => Ok(None),
             },
             |output: &Output, tensor: &Tensor| {
                 let path = folder.join(format!("{}.{}", files::file_name(&output.name), kind.extension()));
                 let pending = files::write(&path, kind, &output.name, tensor, existing, exec);
-                open.push(pending.map_err(|cause| Failed::Output(output.name.clone(), cause))?);
+                open.push(pending.map_err(|cause| Failed::Output(output.name.clone(), cause.into()))?);
                 let (name, shape) = (output.name.clone(), tensor.shape.clone());
                 written.push(Written { name, dtype: tensor.dtype, shape, path });
                 Ok(())
             },
         )
         .map_err(|failed| match failed {
-            Failed::Evaluation(cause) => RunError::Evaluation { path: self.shown(), cause: cause.into() },
-            Failed::Input(name, cause) => RunError::Input { name, cause: cause.into() },
-            Failed::Output(name, cause) => RunError::Output { name, cause: cause.into() },
+            Failed::Evaluation(cause) => RunError::Evaluation { path: self.shown(), cause },
+            Failed::Input(name, cause) => RunError::Input { name, cause },
+            Failed::Output(name, cause) => RunError::Output { name, cause },
         })?;
         for (pending, written) in open.into_iter().zip(&written) {
             pending.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause: cause.into() })?;
@@ -171,14 +171,14 @@ impl Model {
 
 /// What ends an evaluation.
 enum Failed {
-    Evaluation(EvaluationError),
-    Input(String, ArrayError),
-    Output(String, truecast_io::Error),
+    Evaluation(Box<EvaluationError>),
+    Input(String, Box<ArrayError>),
+    Output(String, Box<truecast_io::Error>),
 }
 
 impl From<EvaluationError> for Failed {
     fn from(cause: EvaluationError) -> Failed {
-        Failed::Evaluation(cause)
+        Failed::Evaluation(cause.into())
     }
 }
 
@@ -193,7 +193,7 @@ fn assign<'a>(given: &'a [String], inputs: &[Input]) -> Result<BTreeMap<&'a str,
         let splits = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
         let known = |(name, _): &(&str, &str)| inputs.iter().any(|input| input.name == *name);
         let (name, path) =
-            splits.filter(known).last().ok_or_else(|| wrong(text, "does not begin with NAME= of an input"))?;
+            splits.rev().find(known).ok_or_else(|| wrong(text, "does not begin with NAME= of an input"))?;
         if files.insert(name, Path::new(path)).is_some() {
             return Err(wrong(text, "names an input twice"));
         }

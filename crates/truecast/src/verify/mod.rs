@@ -12,7 +12,6 @@ use std::path::Path;
 use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
 use truecast_io::npy::HeaderError;
 use truecast_io::{Kind, Source};
-use truecast_kernel::Codes;
 
 /// One way in which a file is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]

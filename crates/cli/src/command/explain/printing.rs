@@ -20,7 +20,7 @@ pub fn run(args: &ExplainArgs, asked: Vec<Interpretation>, context: &Context) ->
     }
     let Source { code, exact } = source(&args.value, args.from)?;
     let element = Element { dtype: args.from, code, value: truecast::exact::decode(args.from, code) };
-    let answers = explain_printing(args.from, code, asked);
+    let answers = explain_printing(code, asked);
     match context.json {
         true => output::json("explain", to_json(args, &element, exact, &answers))?,
         false => output::text(&render(args, &element, exact, &answers))?,
