@@ -132,8 +132,8 @@ fn big_endian_is_turned_around() {
 #[test]
 fn descriptors_that_are_refused() {
     let rows = [
-        ("<U4", "text is not converted"),
-        ("|S4", "text is not converted"),
+        ("<U", "does not state the width of the text"),
+        ("|S4", "bytes are not text; save with astype('U')"),
         ("|O", "Python objects are not read"),
         ("<M8[ns]", "dates and time spans are not numbers; save them as int64"),
         ("<m8[s]", "dates and time spans are not numbers; save them as int64"),

@@ -213,5 +213,5 @@ fn is_apart(value: Exact, element: Exact) -> bool {
 /// The leading 64 bits decide. Integers need every digit before the point.
 #[inline]
 fn sees_enough(dst: DType, value: Exact) -> bool {
-    !matches!((dst.kind(), value), (Kind::Int(_), Exact::Finite { exp: 0.., sticky: true, .. }))
+    !matches!(value, Exact::Finite { exp: 0.., sticky: true, .. }) || !matches!(dst.kind(), Kind::Int(_))
 }
