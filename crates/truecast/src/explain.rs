@@ -114,7 +114,7 @@ pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Int
     let answers =
         interpretations.into_iter().map(|i| Answer { outcome: cast_one(&i.cast, code), interpretation: i }).collect();
     let neighbours = neighbours(source.value, to);
-    Explanation { source, to, neighbours, answers }
+    Explanation { source, to, neighbours, answers: without_repeats(answers) }
 }
 
 /// Explains the conversion of a text under the given interpretations of that pair. It may have more digits than any code
