@@ -40,7 +40,10 @@ impl TextCaster {
             let first = number * batch;
             texts.clear();
             for index in first..first + dst.len() / self.width {
-                texts.push_with(|text| Ok::<(), TextError>(read(&cells[index * cell..(index + 1) * cell], text)))?;
+                texts.push_with(|text| -> Result<(), TextError> {
+                    read(&cells[index * cell..(index + 1) * cell], text);
+                    Ok(())
+                })?;
             }
             self.parse_seen(texts.iter(), dst, &mut see).map_err(|error| error.after(first as u64))?;
         }
@@ -173,9 +176,8 @@ mod tests {
     #[test]
     fn cells_are_converted_in_order() {
         use truecast_core::DType::{F64, String};
-        let caster = |src, dst| {
-            TextCaster::new(&truecast_core::spec::onnx::Cast::to(dst).resolve(src).unwrap()).unwrap()
-        };
+        let caster =
+            |src, dst| TextCaster::new(&truecast_core::spec::onnx::Cast::to(dst).resolve(src).unwrap()).unwrap();
         let (parser, printer) = (caster(String, F64), caster(F64, String));
         for (len, width) in [(0, 1), (1, 24), (1000, 24), (1000, 300), (3, 70_000)] {
             let values: Vec<u8> = (0..len).flat_map(|i| (i as f64 / 3.0).to_le_bytes()).collect();

@@ -1,10 +1,15 @@
 //! Everything fast against `truecast_core::text`, bit for bit and byte for byte.
 
+#[path = "../../core/tests/digits/mod.rs"]
+mod digits;
+
+use digits::one_less;
 use truecast_core::DType::{self, *};
+use truecast_core::exact::decode;
 use truecast_core::policy::{IntOverflow, NanRule, Overflow, Subnormals};
 use truecast_core::spec::{ieee, onnx};
-use truecast_core::text::{parse_one, print_one};
-use truecast_core::{CastSpec, Layout, Outcome, Rounding};
+use truecast_core::text::{parse_one, print_one, read};
+use truecast_core::{CastSpec, Exact, Layout, Outcome, Rounding};
 use truecast_text::{TextCaster, TextError, Texts};
 
 fn numeric() -> impl Iterator<Item = DType> {
@@ -87,30 +92,80 @@ fn what_is_printed_reads_back() {
     let mut random = random("reads_back");
     for dtype in [F32, F64, F16, Bf16, I32, U64, I64, F8E4M3Fn, F6E3M2, Bool] {
         let bits = dtype.code_bits();
-        let codes: Vec<u64> = (0..200_000).map(|_| random.u64(..) >> (64 - bits)).filter(|c| !is_nan(dtype, *c)).collect();
+        let codes: Vec<u64> =
+            (0..200_000).map(|_| random.u64(..) >> (64 - bits)).filter(|c| !is_nan(dtype, *c)).collect();
         let texts = print(&onnx_or_ieee(dtype, String), &codes);
         let mut back = vec![0; codes.len() * width(dtype)];
-        TextCaster::new(&ieee::Cast::to(dtype).resolve(String).unwrap()).unwrap().parse(texts.iter(), &mut back).unwrap();
+        TextCaster::new(&ieee::Cast::to(dtype).resolve(String).unwrap())
+            .unwrap()
+            .parse(texts.iter(), &mut back)
+            .unwrap();
         assert!(back == elements(dtype, &codes), "{dtype}");
     }
 }
 
 fn is_nan(dtype: DType, code: u64) -> bool {
-    dtype.is_float() && matches!(truecast_core::exact::decode(dtype, code), truecast_core::Exact::Nan { .. })
+    dtype.is_float() && matches!(decode(dtype, code), Exact::Nan { .. })
 }
 
 /// Texts of every kind: short and long decimals, whole and broken, midpoints of every type and their neighbours.
 fn texts(random: &mut fastrand::Rng) -> Vec<std::string::String> {
     let mut all: Vec<std::string::String> = [
-        "0", "-0", "0.0", "-0e5", "1", "-1", "inf", "-INF", "nan", "-nan", " 1.5\n", "1e400", "-1e400", "1e-400", "1e-46",
-        "18446744073709551615", "18446744073709551616", "18446744073709551617", "9223372036854775807.99999", "1e63", "1e64",
-        "340282366920938463463374607431768211457", "0.00000000000000000000000000000000000000000000000001", "2.5", "-2.5",
-        "65519.9999999999999999999", "65520", "1e6", "464", "464.0000000000000000001", "248", "61440", "0.3", "2.7", "-0.9",
-        "9007199254740993", "9007199254740992.99999999999999999999", "5e-324", "2.4703282292062327208e-324", "1e-45",
-        "7.006492321624085e-46", "7.0064923216240854e-46", "1.7976931348623158079e308", "1.7976931348623157e308",
-        "3.4028235677973366e38", "3.4028235677973367e38", "5.877472e-39", "8.8162076311671563e-39", "1.5", "1.75",
-        "999999999999999999999999999999999999999999", "0.1000000000000000055511151231257827021181583404541015625",
-        "170141183460469231731687303715884105728", "170141183460469231731687303715884105729", "255134775190703847597530955573826158592",
+        "0",
+        "-0",
+        "0.0",
+        "-0e5",
+        "1",
+        "-1",
+        "inf",
+        "-INF",
+        "nan",
+        "-nan",
+        " 1.5\n",
+        "1e400",
+        "-1e400",
+        "1e-400",
+        "1e-46",
+        "18446744073709551615",
+        "18446744073709551616",
+        "18446744073709551617",
+        "9223372036854775807.99999",
+        "1e63",
+        "1e64",
+        "340282366920938463463374607431768211457",
+        "0.00000000000000000000000000000000000000000000000001",
+        "2.5",
+        "-2.5",
+        "65519.9999999999999999999",
+        "65520",
+        "1e6",
+        "464",
+        "464.0000000000000000001",
+        "248",
+        "61440",
+        "0.3",
+        "2.7",
+        "-0.9",
+        "9007199254740993",
+        "9007199254740992.99999999999999999999",
+        "5e-324",
+        "2.4703282292062327208e-324",
+        "1e-45",
+        "7.006492321624085e-46",
+        "7.0064923216240854e-46",
+        "1.7976931348623158079e308",
+        "1.7976931348623157e308",
+        "3.4028235677973366e38",
+        "3.4028235677973367e38",
+        "5.877472e-39",
+        "8.8162076311671563e-39",
+        "1.5",
+        "1.75",
+        "999999999999999999999999999999999999999999",
+        "0.1000000000000000055511151231257827021181583404541015625",
+        "170141183460469231731687303715884105728",
+        "170141183460469231731687303715884105729",
+        "255134775190703847597530955573826158592",
     ]
     .map(Into::into)
     .to_vec();
@@ -135,18 +190,6 @@ fn texts(random: &mut fastrand::Rng) -> Vec<std::string::String> {
         all.extend([format!("{exact}1"), format!("-{exact}0001"), one_less(&exact), exact]);
     }
     all
-}
-
-fn one_less(text: &str) -> std::string::String {
-    let mut bytes = text.as_bytes().to_vec();
-    for digit in bytes.iter_mut().rev().filter(|b| **b != b'.') {
-        if *digit != b'0' {
-            *digit -= 1;
-            break;
-        }
-        *digit = b'9';
-    }
-    std::string::String::from_utf8(bytes).unwrap()
 }
 
 #[test]
@@ -189,13 +232,29 @@ fn texts_are_parsed_as_defined() {
                 Ok(Outcome::Defined(code) | Outcome::Undefined { code, .. }) => {
                     assert_eq!(actual, Ok(()), "{text} to {spec:?}");
                     assert_eq!(element, elements(spec.dst, &[code]), "{text} to {spec:?}");
-                    assert_eq!(Ok(seen.unwrap().encoded.outcome(spec.undefined)), expected, "{text} to {spec:?}");
+                    let seen = seen.unwrap();
+                    assert_eq!(Ok(seen.encoded.outcome(spec.undefined)), expected, "{text} to {spec:?}");
+                    let exact = read(spec.dst, text.as_bytes()).unwrap().to_exact();
+                    assert_eq!(is_element(seen.value, spec.dst, code), is_element(exact, spec.dst, code), "{text}");
                 }
-                Ok(Outcome::Refused { .. }) => assert!(matches!(actual, Err(TextError::Refused { .. })), "{text} to {spec:?}"),
+                Ok(Outcome::Refused { .. }) => {
+                    assert!(matches!(actual, Err(TextError::Refused { .. })), "{text} to {spec:?}")
+                }
                 Err(_) => assert!(matches!(actual, Err(TextError::Malformed { .. })), "{text} to {spec:?}"),
             }
         }
     }
+}
+
+/// The value is that of the element, to the last bit.
+fn is_element(value: Exact, dtype: DType, code: u64) -> bool {
+    let odd = |exact| match exact {
+        Exact::Finite { neg, sig, exp, sticky: false } if sig != 0 => {
+            Some((neg, sig >> sig.trailing_zeros(), exp + sig.trailing_zeros() as i32))
+        }
+        _ => None,
+    };
+    odd(value).is_some() && odd(value) == odd(decode(dtype, code))
 }
 
 /// `docs/spec/onnx.md §6.5`: "an error names the flat element index".

@@ -1,10 +1,10 @@
 //! Converting a file: what becomes of each tensor, then one pass over the data.
 
 use crate::error::{Cause, Error};
+use crate::parts::Parts;
 use crate::report::{Report, TensorReport};
 use crate::request::Request;
 use crate::select::{Choice, Selection};
-use crate::parts::Parts;
 use crate::stream::{Item, LEAST_MEMORY, Means, run};
 use crate::text::{CellCaster, is_text};
 use std::collections::HashMap;
@@ -294,7 +294,9 @@ impl Converter<'_> {
         let codes = Codes::with_layout(*from, *src_layout, len, src)?;
         let room = |dst| CodesMut::with_layout(target.dtype, target.layout, len, dst);
         match self.how {
-            How::Cast(caster) => Ok(caster.cast_parts(codes, room(dst)?).map_err(|error| from_element(error, first))?),
+            How::Cast(caster) => {
+                Ok(caster.cast_parts(codes, room(dst)?).map_err(|error| from_element(error, first))?)
+            }
             How::Text(caster) => {
                 let block = self.tensor.item(0).unit() as usize;
                 Ok(caster.cast_parts(codes, room(dst)?, block).map_err(|error| error.after(first))?)

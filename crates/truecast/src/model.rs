@@ -138,7 +138,7 @@ impl Model {
     }
 
     fn wrong(&self, cause: impl Into<ModelError>) -> RunError {
-        RunError::Model { path: self.shown(), cause: cause.into() }
+        RunError::Model { path: self.shown(), cause: Box::new(cause.into()) }
     }
 
     pub(crate) fn shown(&self) -> String {

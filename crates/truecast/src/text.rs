@@ -34,7 +34,8 @@ impl CellCaster {
         let caster = TextCaster::new(spec)?;
         let other = if spec.src == DType::String { spec.dst } else { spec.src };
         let is_narrow = other.storage_bits().is_some_and(|bits| bits < 8);
-        let relayout = is_narrow.then(|| Caster::new(&CastSpec::copy(other), exec).expect("a type is copied to itself"));
+        let relayout =
+            is_narrow.then(|| Caster::new(&CastSpec::copy(other), exec).expect("a type is copied to itself"));
         let measure = (spec.dst == DType::String).then(|| Measure::between(other, other, exec));
         Ok(CellCaster { caster, relayout, measure })
     }

@@ -11,9 +11,12 @@ mod errors;
 mod explain;
 mod files;
 mod formats_inspect;
+mod models;
 mod openvino;
 mod policies;
 mod promote;
+#[path = "../../../io/tests/proto/mod.rs"]
+mod proto;
 mod report;
 mod run;
 mod select;

@@ -39,7 +39,9 @@ fn edge(from: (u32, u32), to: (u32, u32)) -> String {
 fn net(layers: &[String], edges: &[String]) -> String {
     let (layers, edges) = (layers.concat(), edges.concat());
     let written = r#"<rt_info><info name="OpenVINO Runtime" value="2026.4.1-22982"/></rt_info>"#;
-    format!(r#"<?xml version="1.0"?><net name="m" version="11"><layers>{layers}</layers><edges>{edges}</edges>{written}</net>"#)
+    format!(
+        r#"<?xml version="1.0"?><net name="m" version="11"><layers>{layers}</layers><edges>{edges}</edges>{written}</net>"#
+    )
 }
 
 /// The weights of §11.7.
@@ -51,14 +53,20 @@ const WEIGHTS: [u8; 26] = [
 /// The constants and the promotions over them of §11.7, with a Result for every output.
 fn fixture() -> Folder {
     let constants = [
-        constant(0, "u1", "3", 0, 1), constant(1, "i64", "", 1, 8), constant(2, "boolean", "3", 9, 3),
-        constant(3, "f8e4m3", "3", 12, 3), constant(4, "f8e5m2", "3", 15, 3), constant(5, "bf16", "3", 18, 6),
+        constant(0, "u1", "3", 0, 1),
+        constant(1, "i64", "", 1, 8),
+        constant(2, "boolean", "3", 9, 3),
+        constant(3, "f8e4m3", "3", 12, 3),
+        constant(4, "f8e5m2", "3", 15, 3),
+        constant(5, "bf16", "3", 18, 6),
         constant(6, "u4", "3", 24, 2),
     ];
     let unsafely = r#"promote_unsafe="true""#;
     let promotions = [
         promote(10, r#"u64_integer_promotion_target="i64" promote_unsafe="false""#),
-        promote(11, ""), promote(12, unsafely), promote(13, unsafely),
+        promote(11, ""),
+        promote(12, unsafely),
+        promote(13, unsafely),
     ];
     let mut edges = Vec::new();
     for (node, a, b) in [(10, 0, 1), (11, 2, 1), (12, 3, 4), (13, 5, 6)] {
@@ -66,7 +74,8 @@ fn fixture() -> Folder {
         edges.extend([edge((node, 2), (2 * node, 0)), edge((node, 3), (2 * node + 1, 0))]);
     }
     let results = (20..28).map(result).collect();
-    let folder = Folder::with("m.xml", net(&[constants.to_vec(), promotions.to_vec(), results].concat(), &edges).as_bytes());
+    let folder =
+        Folder::with("m.xml", net(&[constants.to_vec(), promotions.to_vec(), results].concat(), &edges).as_bytes());
     folder.write("m.bin", &WEIGHTS);
     folder
 }

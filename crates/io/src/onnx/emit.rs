@@ -59,6 +59,22 @@ pub(crate) fn tensor_head(tensor: &Tensor) -> Vec<u8> {
     [dims, data_type, bytes(field::NAME, &tensor.name), head(field::RAW_DATA, tensor.bytes())].concat()
 }
 
+/// A whole TensorProto of text.
+///
+/// # Examples
+/// ```
+/// let message = truecast_io::onnx::text_tensor("t", &[1], [&b"ab"[..]]);
+/// assert_eq!(message, b"\x08\x01\x10\x08\x42\x01t\x32\x02ab");
+/// ```
+pub fn text_tensor<'a>(name: &str, shape: &[u64], texts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let dims = shape.iter().flat_map(|&d| int(field::DIMS, d.cast_signed()));
+    let mut message: Vec<u8> = dims.collect();
+    message.extend(int(field::DATA_TYPE, code_of(DType::String)));
+    message.extend(bytes(field::NAME, name));
+    texts.into_iter().for_each(|text| message.extend(bytes(field::STRING_DATA, text)));
+    message
+}
+
 /// The content of a Cast. Before opset 6 `to` is a name (`docs/spec/onnx.md §1.3`).
 pub(crate) fn cast(name: &str, input: &str, output: &str, to: DType, opset: i64) -> Vec<u8> {
     const INT: i64 = 2;

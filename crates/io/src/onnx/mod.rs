@@ -28,6 +28,7 @@ use crate::tensor::Tensor;
 
 pub(crate) use elements::Entries;
 pub(crate) use emit::tensor_head;
+pub use emit::text_tensor;
 pub(crate) use error::ReadError;
 pub use error::{ProtoError, TensorError};
 pub use external::{External, ExternalError};

@@ -1,18 +1,19 @@
 //! Evaluating a model of conversions: files in, files out.
 //!
-//! What a model means is `truecast-graph`'s; this module feeds it from files and writes what it gives.
+//! What a model means is `truecast-graph`'s; this module feeds it from files and writes what it gives ([`files`]).
+
+mod files;
 
 use crate::array::{self, ArrayError};
 use crate::error::{Class, Error};
 use crate::model::{Model, ModelError, Parameter};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use truecast_core::{CastSpec, DType};
+use truecast_core::DType;
 use truecast_graph::openvino::Fed;
-use truecast_graph::{Data, EvaluationError, Input, LeftOpen, Output, Refusal, Tensor, evaluate};
-use truecast_io::onnx::{Options, TensorFile};
-use truecast_io::{Existing, Kind, Shown, Source, Writer, layout_for};
-use truecast_kernel::{Caster, Codes, CodesMut, Exec};
+use truecast_graph::{EvaluationError, Input, LeftOpen, Output, Refusal, Tensor, evaluate};
+use truecast_io::{Existing, Kind, Shown, Source};
+use truecast_kernel::Exec;
 
 /// Why a model was not evaluated.
 #[derive(Debug, thiserror::Error)]
@@ -27,22 +28,22 @@ pub enum RunError {
     File(#[from] truecast_io::Error),
     /// It is not made of conversions, or they are illegal.
     #[error("{path}: {cause}")]
-    Model { path: String, cause: ModelError },
+    Model { path: String, cause: Box<ModelError> },
     /// The model is judged by the rules of another kind.
     #[error("{path}: models of this kind are checked by --spec {fitting}")]
     Rules { path: String, fitting: &'static str },
     /// An input file is not what it should be.
     #[error("input {}: {cause}", Shown(name))]
-    Input { name: String, cause: ArrayError },
+    Input { name: String, cause: Box<ArrayError> },
     /// A file is given for what is no input, or twice.
     #[error("--input {given:?}: {why}; the inputs are {inputs}")]
     NoInput { given: String, why: &'static str, inputs: String },
     /// Evaluation failed.
     #[error("{path}: {cause}")]
-    Evaluation { path: String, cause: EvaluationError },
+    Evaluation { path: String, cause: Box<EvaluationError> },
     /// A result cannot be written in the chosen form.
     #[error("output {}: {cause}", Shown(name))]
-    Output { name: String, cause: truecast_io::Error },
+    Output { name: String, cause: Box<truecast_io::Error> },
 }
 
 impl RunError {
@@ -50,14 +51,16 @@ impl RunError {
     pub fn class(&self) -> Class {
         match self {
             RunError::UnknownKind { .. } | RunError::Rules { .. } | RunError::NoInput { .. } => Class::Usage,
-            RunError::Evaluation { cause: EvaluationError::Missing { .. }, .. } => Class::Usage,
-            RunError::Evaluation { cause: EvaluationError::Constant { cause, .. }, .. } => cause.class(),
-            RunError::Evaluation { cause: EvaluationError::Cast { cause: Refusal::Memory { .. }, .. }, .. } => {
-                Class::System
-            }
-            RunError::Model { .. } | RunError::Evaluation { .. } => Class::Input,
+            RunError::Evaluation { cause, .. } => match &**cause {
+                EvaluationError::Missing { .. } => Class::Usage,
+                EvaluationError::Constant { cause, .. } => cause.class(),
+                EvaluationError::Cast { cause: Refusal::Memory { .. }, .. } => Class::System,
+                _ => Class::Input,
+            },
+            RunError::Model { .. } => Class::Input,
             RunError::Input { cause, .. } => cause.class(),
-            RunError::File(cause) | RunError::Output { cause, .. } => cause.class(),
+            RunError::File(cause) => cause.class(),
+            RunError::Output { cause, .. } => cause.class(),
         }
     }
 }
@@ -122,15 +125,15 @@ impl Model {
             &graph,
             exec,
             |input: &Input| match files.get(input.name.as_str()) {
-                Some(path) => {
-                    read(path, input.dtype, exec).map(Some).map_err(|cause| Failed::Input(input.name.clone(), cause))
-                }
+                Some(path) => array::read(path, input.dtype, exec)
+                    .map(Some)
+                    .map_err(|cause| Failed::Input(input.name.clone(), cause.into())),
                 None => Ok(None),
             },
             |output: &Output, tensor: &Tensor| {
-                let path = folder.join(format!("{}.{}", file_name(&output.name), kind.extension()));
-                let writer = write(&path, kind, &output.name, tensor, existing, exec);
-                open.push(writer.map_err(|cause| Failed::Output(output.name.clone(), cause))?);
+                let path = folder.join(format!("{}.{}", files::file_name(&output.name), kind.extension()));
+                let pending = files::write(&path, kind, &output.name, tensor, existing, exec);
+                open.push(pending.map_err(|cause| Failed::Output(output.name.clone(), cause.into()))?);
                 let (name, shape) = (output.name.clone(), tensor.shape.clone());
                 written.push(Written { name, dtype: tensor.dtype, shape, path });
                 Ok(())
@@ -141,8 +144,8 @@ impl Model {
             Failed::Input(name, cause) => RunError::Input { name, cause },
             Failed::Output(name, cause) => RunError::Output { name, cause },
         })?;
-        for (writer, written) in open.into_iter().zip(&written) {
-            writer.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause })?;
+        for (pending, written) in open.into_iter().zip(&written) {
+            pending.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause: cause.into() })?;
         }
         Ok(Ran { written, left_open, warnings })
     }
@@ -150,14 +153,14 @@ impl Model {
 
 /// What ends an evaluation.
 enum Failed {
-    Evaluation(EvaluationError),
-    Input(String, ArrayError),
-    Output(String, truecast_io::Error),
+    Evaluation(Box<EvaluationError>),
+    Input(String, Box<ArrayError>),
+    Output(String, Box<truecast_io::Error>),
 }
 
 impl From<EvaluationError> for Failed {
     fn from(cause: EvaluationError) -> Failed {
-        Failed::Evaluation(cause)
+        Failed::Evaluation(cause.into())
     }
 }
 
@@ -172,7 +175,7 @@ fn assign<'a>(given: &'a [String], inputs: &[&str]) -> Result<BTreeMap<&'a str, 
         let splits = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
         let known = |(name, _): &(&str, &str)| inputs.contains(name);
         let (name, path) =
-            splits.filter(known).last().ok_or_else(|| wrong(text, "does not begin with NAME= of an input"))?;
+            splits.rev().find(known).ok_or_else(|| wrong(text, "does not begin with NAME= of an input"))?;
         if files.insert(name, Path::new(path)).is_some() {
             return Err(wrong(text, "names an input twice"));
         }
@@ -195,104 +198,7 @@ fn feed(parameters: &[Parameter], files: &BTreeMap<&str, &Path>) -> Result<BTree
     let fed = parameters.iter().filter_map(|(name, dtype)| Some((name, header(files.get(name.as_str())?, *dtype))));
     fed.map(|(name, fed)| match fed {
         Ok(fed) => Ok((name.clone(), fed)),
-        Err(cause) => Err(RunError::Input { name: name.clone(), cause }),
+        Err(cause) => Err(RunError::Input { name: name.clone(), cause: cause.into() }),
     })
     .collect()
-}
-
-/// A name as a part of a path: letters, digits, `_`, `-` and inner dots stay, every other byte is `%XX`.
-fn file_name(name: &str) -> String {
-    let mut escaped = String::new();
-    for (i, byte) in name.bytes().enumerate() {
-        match byte {
-            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' | b'-' => escaped.push(byte.into()),
-            b'.' if i > 0 => escaped.push('.'),
-            _ => escaped += &format!("%{byte:02X}"),
-        }
-    }
-    escaped
-}
-
-/// Reads a file of one tensor of a type into memory.
-fn read(path: &Path, dtype: DType, exec: &Exec) -> Result<Tensor, ArrayError> {
-    let in_file = |error: truecast_io::Error| ArrayError::from(Error::from(error));
-    if dtype == DType::String {
-        return read_texts(path).map_err(in_file);
-    }
-    let source = array::open(path, dtype)?;
-    let described = &source.tensors()[0];
-    let mut bytes = vec![0; described.bytes() as usize];
-    source.reader(0).map_err(in_file)?.read(&mut bytes).map_err(in_file)?;
-    let shape = described.shape.clone();
-    let codes = relaid(dtype, &bytes, described.layout, truecast_core::Layout::Packed, described.len(), exec);
-    Ok(Tensor { dtype, shape, data: Data::Codes(codes.unwrap_or(bytes)) })
-}
-
-fn read_texts(path: &Path) -> Result<Tensor, truecast_io::Error> {
-    let file = TensorFile::open(path, Options::default())?;
-    let texts = file.texts()?.collect::<Result<Vec<_>, _>>()?;
-    let data = Data::Texts(texts.iter().collect());
-    Ok(Tensor { dtype: DType::String, shape: file.tensor().dims.clone(), data })
-}
-
-/// Starts a file and writes the elements; it appears when the writer is finished.
-fn write(
-    path: &Path,
-    kind: Kind,
-    name: &str,
-    tensor: &Tensor,
-    existing: Existing,
-    exec: &Exec,
-) -> Result<Writer, truecast_io::Error> {
-    let described =
-        |layout| truecast_io::Tensor { name: name.into(), dtype: tensor.dtype, layout, shape: tensor.shape.clone() };
-    let layout = layout_for(kind, tensor.dtype).unwrap_or_default();
-    let mut writer = Writer::create(path, kind, vec![described(layout)], &BTreeMap::new(), existing)?;
-    if let Data::Codes(codes) = &tensor.data {
-        let moved = relaid(tensor.dtype, codes, truecast_core::Layout::Packed, layout, tensor.len(), exec);
-        writer.write(moved.as_deref().unwrap_or(codes))?;
-    }
-    Ok(writer)
-}
-
-/// The same elements in another layout; `None` if they lie alike in both.
-fn relaid(
-    dtype: DType,
-    codes: &[u8],
-    from: truecast_core::Layout,
-    to: truecast_core::Layout,
-    len: u64,
-    exec: &Exec,
-) -> Option<Vec<u8>> {
-    if dtype.bits_in(from) == dtype.bits_in(to) {
-        return None;
-    }
-    let mut moved = vec![0; dtype.bytes_in(to, len)? as usize];
-    let caster = Caster::new(&CastSpec::copy(dtype), exec).ok()?;
-    let source = Codes::with_layout(dtype, from, len as usize, codes).ok()?;
-    caster.cast(source, CodesMut::with_layout(dtype, to, len as usize, &mut moved).ok()?).ok()?;
-    Some(moved)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_harmless_and_stay_apart() {
-        let rows = [
-            ("y", "y"),
-            ("a/b", "a%2Fb"),
-            ("..", "%2E."),
-            (".hidden", "%2Ehidden"),
-            ("v1.0_x-y", "v1.0_x-y"),
-            ("100%", "100%25"),
-            ("\u{e9}", "%C3%A9"),
-            ("a b\0", "a%20b%00"),
-            ("a:0", "a%3A0"),
-        ];
-        for (name, file) in rows {
-            assert_eq!(file_name(name), file);
-        }
-    }
 }
