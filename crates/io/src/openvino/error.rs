@@ -14,9 +14,12 @@ pub enum IrError {
     /// Not text.
     #[error("not UTF-8 from byte {offset} on")]
     Utf8 { offset: usize },
-    /// A start tag with more attributes than any layer has.
-    #[error("line {line}: a tag with more than {limit} attributes")]
+    /// A start tag, or a file, with more attributes than any layer or network has.
+    #[error("line {line}: more than {limit} attributes")]
     TooManyAttributes { line: usize, limit: usize },
+    /// Namespaces, which no network has.
+    #[error("line {line}: namespaces are not read")]
+    Namespace { line: usize },
     /// Not well-formed, or with a document type.
     #[error("not the XML of a network: {}", Shown(reason))]
     Xml { reason: String },

@@ -63,7 +63,7 @@ pub struct Edge {
     pub to: (u64, u64),
 }
 
-/// More elements than this are no network; they would take gigabytes.
+/// More elements, or attributes, than this are no network; they would take gigabytes.
 const MAX_NODES: u32 = 1 << 21;
 /// Attributes of one tag are compared with each other.
 const MAX_ATTRIBUTES: usize = 256;
@@ -73,7 +73,7 @@ const MAX_ATTRIBUTES: usize = 256;
 /// # Errors
 /// [`IrError`].
 pub fn network(text: &str) -> Result<Network, IrError> {
-    check_attribute_counts(text)?;
+    check_attributes(text)?;
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(|e| IrError::Xml { reason: e.to_string() })?;
     let root = document.root_element();
@@ -100,10 +100,12 @@ pub fn network(text: &str) -> Result<Network, IrError> {
     Ok(network)
 }
 
-/// Looks for a tag with so many attributes that comparing each with each would take minutes. Outside tags nothing is
-/// counted; what is not well-formed is found later.
-fn check_attribute_counts(text: &str) -> Result<(), IrError> {
+/// Looks for what a parser would need minutes or gigabytes for: so many attributes in one tag that comparing each with
+/// each takes too long, too many in all, and namespaces, which every element inherits and no network has. Outside tags
+/// nothing is counted; what is not well-formed is found later.
+fn check_attributes(text: &str) -> Result<(), IrError> {
     let mut rest = text;
+    let mut all = 0;
     while let Some(start) = rest.find('<') {
         rest = &rest[start..];
         let skipped =
@@ -115,15 +117,19 @@ fn check_attribute_counts(text: &str) -> Result<(), IrError> {
         let mut values = 0;
         loop {
             let Some(at) = rest.find(['>', '"', '\'']) else { return Ok(()) };
-            let sign = rest.as_bytes()[at];
+            let (sign, name) = (rest.as_bytes()[at], &rest[..at]);
             rest = &rest[at + 1..];
+            let line = || 1 + text[..text.len() - rest.len()].matches('\n').count();
+            if name.contains("xmlns") {
+                return Err(IrError::Namespace { line: line() });
+            }
             if sign == b'>' {
                 break;
             }
-            values += 1;
-            if values > MAX_ATTRIBUTES {
-                let line = 1 + text[..text.len() - rest.len()].matches('\n').count();
-                return Err(IrError::TooManyAttributes { line, limit: MAX_ATTRIBUTES });
+            (values, all) = (values + 1, all + 1);
+            let limit = if values > MAX_ATTRIBUTES { MAX_ATTRIBUTES } else { MAX_NODES as usize };
+            if values > MAX_ATTRIBUTES || all > MAX_NODES {
+                return Err(IrError::TooManyAttributes { line: line(), limit });
             }
             rest = rest.find(sign as char).map_or("", |end| &rest[end + 1..]);
         }
@@ -255,7 +261,8 @@ mod tests {
             ("<!DOCTYPE net [<!ENTITY a 'aa'><!ENTITY b '&a;&a;'>]><net version='11'>&b;</net>".into(), "not the XML"),
             (net("&lol;"), "not the XML"),
             (format!("<net version='11'>{}", "<a>".repeat(100_000)), "not the XML"),
-            (layer(&(0..300).map(|i| format!("a{i}='' ")).collect::<String>()), "more than 256 attributes"),
+            (net("<a xmlns:b='c'/>"), "namespaces"),
+            (layer(&(0..300).map(|i| format!("a{i}='' ")).collect::<String>()), "256 attributes"),
         ];
         for (text, said) in rows {
             let error = network(&text).unwrap_err().to_string();
