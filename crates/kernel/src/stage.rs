@@ -42,6 +42,11 @@ pub(crate) trait Stage: Debug + Send + Sync {
     fn looks_ahead(&self) -> bool {
         false
     }
+    /// As [`Stage::run`] for a stage that refuses nothing, with stores that go past the caches. False, and nothing is done,
+    /// if it has none for these buffers.
+    fn run_streaming(&self, _src: &[u8], _dst: &mut [u8]) -> bool {
+        false
+    }
     /// Bits of packed elements that [`Stage::run_packed`] reads as they lie, without a pass that unpacks them.
     fn unpacks(&self) -> Option<u32> {
         None
@@ -200,6 +205,16 @@ impl Pipeline {
             None if stores == Stores::Streaming => STREAMED_TILE_BYTES / self.widest(),
             None => TILE_BYTES / self.widest(),
         };
+        if let [stage] = &*self.stages
+            && stores == Stores::Streaming
+            && ends.is_plain()
+            && !ends.first_unpacks
+            && onlooker.is_none()
+            && stage.run_streaming(src, dst)
+        {
+            stream::fence();
+            return Ok(());
+        }
         let Scratch { tiles, results } = scratch;
         for first in (0..len).step_by(step) {
             let n = step.min(len - first);

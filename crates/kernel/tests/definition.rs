@@ -250,6 +250,42 @@ fn lengths_and_offsets() {
     }
 }
 
+/// Stores past the caches, from and to any offset.
+#[test]
+fn streamed() {
+    for (src, dst) in [
+        (DType::F8E4M3Fn, DType::F16),
+        (DType::F8E4M3Fnuz, DType::F32),
+        (DType::F8E8M0, DType::F64),
+        (DType::F4E2M1, DType::F32),
+        (DType::I8, DType::Bf16),
+        (DType::F32, DType::F64),
+    ] {
+        let (elements, spec) = (elements(src), spec(src, dst, CastPolicy::IEEE));
+        for level in Level::available() {
+            let caster = Caster::new(&spec, &Exec { stream_above_bytes: Some(0), ..exec(level) }).unwrap();
+            for len in (0..=200).step_by(7).chain([3001]) {
+                let elements: Vec<u64> = elements.iter().copied().cycle().skip(len).take(len).collect();
+                let source = packed(src, &elements);
+                let n = dst.bytes_in(Layout::Packed, len as u64).unwrap() as usize;
+                for offset in [0, 1, 4, 8, 24, 63] {
+                    let mut target = vec![0xc7; offset + n + 64];
+                    let from = Codes::new(src, len, &source).unwrap();
+                    caster.cast(from, CodesMut::new(dst, len, &mut target[offset..offset + n]).unwrap()).unwrap();
+                    for (i, &element) in elements.iter().enumerate() {
+                        assert_eq!(
+                            unpacked(dst, &target[offset..], i),
+                            expected(&spec, element).unwrap(),
+                            "{src}, {i}"
+                        );
+                    }
+                    assert!(target[..offset].iter().chain(&target[offset + n..]).all(|&b| b == 0xc7), "canaries");
+                }
+            }
+        }
+    }
+}
+
 /// One element a byte on either side gives the same codes.
 #[test]
 fn layouts() {
