@@ -173,7 +173,7 @@ fn values_that_make_no_sense() {
         "300 --from i8 --to f16",
         "1.5 --from i8 --to f16",
         "nan --from i8 --to f16",
-        "1 --to string",
+        "1 --to c64",
         "1 --from c64 --to f32",
     ] {
         folder.run(&format!("explain {line}")).fails(2, &[] as &[&str]);
