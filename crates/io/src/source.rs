@@ -194,7 +194,8 @@ impl Source {
 
     fn list_model(&mut self, options: onnx::Options) -> Result<(), Error> {
         let opened = ModelFile::of(self.storage(options))?;
-        let described = |listed: &Listed| listed.tensor.describe(Some(&listed.name)).expect("listed tensors have a type");
+        let described =
+            |listed: &Listed| listed.tensor.describe(Some(&listed.name)).expect("listed tensors have a type");
         self.tensors = opened.tensors().iter().map(described).collect();
         self.places = self.tensors.iter().map(|_| Place::Message).collect();
         self.others = opened.storage().check_external(opened.tensors().iter().map(|listed| &listed.tensor))?;
@@ -207,6 +208,14 @@ impl Source {
         match self.messages.as_ref()? {
             Messages::Model(model) => Some((model.storage(), &model.tensors()[index].tensor)),
             Messages::Tensor(file) => Some((file.storage(), file.tensor())),
+        }
+    }
+
+    /// The names of the values that the tensors stand for: their own, but for what a model stores in another type.
+    pub fn value_names(&self) -> Vec<String> {
+        match self.model() {
+            Some(model) => model.value_names(),
+            None => self.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
         }
     }
 

@@ -8,12 +8,12 @@ use crate::{output, progress, size};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::inspect::stats;
-use truecast::io::{Source, Tensor};
+use truecast::io::{Reading, Source, Tensor};
 use truecast::measure::Survey;
 use truecast::report::json_number;
 
 pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
-    let source = Source::open(&args.src, args.from)?;
+    let source = Source::open_with(&args.src, Reading { from: args.from, onnx: args.onnx.options() })?;
     let total: u64 = source.tensors().iter().map(Tensor::bytes).sum();
     let bar = progress::bytes(total, context.quiet || context.json || !args.stats);
     let surveys = match args.stats {

@@ -73,7 +73,7 @@ fn consumers_of(nodes: &[Node]) -> Consumers {
 }
 
 /// Calls `visit` with every node, those of subgraphs included.
-pub(crate) fn visit_nodes<'a>(nodes: &'a [Node], visit: &mut impl FnMut(&'a Node)) {
+pub fn visit_nodes<'a>(nodes: &'a [Node], visit: &mut impl FnMut(&'a Node)) {
     for node in nodes {
         visit(node);
         for graph in node.attributes.iter().flat_map(|attribute| attribute.value.graphs()) {
@@ -166,9 +166,38 @@ pub(crate) fn unique(name: String, taken: &HashSet<String>) -> String {
     (2..).map(numbered).find(|name| !taken.contains(name)).expect("there are more numbers than names")
 }
 
+/// The name under which a value's elements are stored as a type.
+pub(crate) fn stored_name(value: &str, dtype: DType) -> String {
+    format!("{value}.{dtype}")
+}
+
+/// The name of the value for which each tensor stands: what a Cast makes of it, if that is how it got its name.
+pub(crate) fn value_names(model: &Model, listed: &[Listed]) -> Vec<String> {
+    let mut casts: HashMap<&str, &str> = HashMap::new();
+    let bodies = model.functions.iter().map(|function| &function.nodes);
+    for nodes in bodies.chain([&model.graph.nodes]) {
+        visit_nodes(nodes, &mut |node| {
+            if let (Some("Cast"), [stored], [value]) = (node.default_operator(), &node.inputs[..], &node.outputs[..]) {
+                casts.insert(stored, value);
+            }
+        });
+    }
+    let value = |listed: &Listed| {
+        let value = casts.get(listed.name.strip_prefix(&listed.scope)?)?;
+        let dtype = listed.tensor.dtype()?;
+        listed.name[listed.scope.len()..]
+            .starts_with(&stored_name(value, dtype))
+            .then(|| format!("{}{value}", listed.scope))
+    };
+    listed.iter().map(|listed| value(listed).unwrap_or_else(|| listed.name.clone())).collect()
+}
+
 impl Listed {
-    /// Its elements are in another file.
-    pub(crate) fn is_external(&self) -> bool {
-        matches!(self.tensor.payload, Payload::External(_))
+    /// The file that holds its elements, if that is not the model.
+    pub(crate) fn location(&self) -> Option<&str> {
+        match &self.tensor.payload {
+            Payload::External(external) => Some(&external.location),
+            _ => None,
+        }
     }
 }

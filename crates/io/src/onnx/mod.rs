@@ -31,10 +31,10 @@ pub(crate) use emit::tensor_head;
 pub(crate) use error::ReadError;
 pub use error::{ProtoError, TensorError};
 pub use external::{External, ExternalError};
-pub use inventory::{Listed, Role};
+pub use inventory::{Listed, Role, visit_nodes};
 pub use model::*;
-pub use output::{NewModel, unused_location};
 pub(crate) use output::{ModelWriter, refusal};
+pub use output::{NewModel, unused_location};
 pub use rewrite::Changes;
 pub(crate) use storage::Storage;
 pub use storage::Texts;
@@ -97,6 +97,17 @@ impl ModelFile {
     /// Every tensor of it (`docs/spec/onnx.md §3.9`), but for text and COMPLEX128.
     pub fn tensors(&self) -> &[Listed] {
         &self.tensors
+    }
+
+    /// The names of the values for which its tensors stand. A tensor that a rewritten model stores for a value
+    /// (`docs/spec/onnx.md §3.10`) has the value's name, any other its own.
+    pub fn value_names(&self) -> Vec<String> {
+        inventory::value_names(&self.model, &self.tensors)
+    }
+
+    /// The first file of external data that it names.
+    pub fn external_location(&self) -> Option<&str> {
+        self.tensors.iter().find_map(Listed::location)
     }
 
     pub(crate) fn storage(&self) -> &Storage {

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use super::inventory::Listed;
 use super::rewrite::{Changes, MAX_MODEL_BYTES, Place, Rewritten, rewrite};
 use super::rope::Piece;
-use super::tensor::Payload;
 use super::{ModelFile, Options};
 use crate::atomic::{Existing, OutputFile, folder_of};
 use crate::error::Error;
@@ -41,9 +40,8 @@ impl NewModel {
         let ModelFile { storage, model, tensors: listed, opaque_external } = &**source;
         let rewritten = rewrite(storage.wire(), model, listed, changes, location);
         let rewritten = rewritten.map_err(|error| Error::proto(storage.path(), error))?;
-        let refused = |tensor: &str, cause| {
-            Err(Error::Refused { path: storage.path().into(), tensor: tensor.into(), cause })
-        };
+        let refused =
+            |tensor: &str, cause| Err(Error::Refused { path: storage.path().into(), tensor: tensor.into(), cause });
         if rewritten.rope.bytes > MAX_MODEL_BYTES {
             return refused("", Refusal::MessageTooLong { bytes: rewritten.rope.bytes });
         }
@@ -153,10 +151,7 @@ fn own_data(path: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = old
         .tensors
         .iter()
-        .filter_map(|listed| match &listed.tensor.payload {
-            Payload::External(external) => Some(external.location.as_str()),
-            _ => None,
-        })
+        .filter_map(Listed::location)
         .filter(|location| is_own(location))
         .map(|location| folder_of(path).join(location))
         .collect();

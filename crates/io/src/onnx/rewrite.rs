@@ -12,7 +12,7 @@ use truecast_core::DType;
 
 use super::emit;
 use super::error::ReadError;
-use super::inventory::{Listed, Role, constant, unique, visit_nodes};
+use super::inventory::{Listed, Role, constant, stored_name, unique, visit_nodes};
 use super::model::{Attribute, AttributeValue, Function, Graph, Model, Node, SparseTensor, ValueInfo, default_opset};
 use super::rope::Rope;
 use super::tensor::{DATA_FIELDS, TensorProto, field};
@@ -150,7 +150,8 @@ impl<'a> Rewriter<'a> {
     fn plan(&mut self) {
         let raised = |version: Option<i64>| version.max(self.changes.opset).unwrap_or(1);
         let graph_opset = raised(default_opset(&self.model.opset_imports));
-        let bodies: Vec<_> = self.model.functions.iter().map(|f| (f, raised(default_opset(&f.opset_imports)))).collect();
+        let bodies: Vec<_> =
+            self.model.functions.iter().map(|f| (f, raised(default_opset(&f.opset_imports)))).collect();
         self.plan_graph(&self.model.graph, graph_opset);
         for (function, opset) in bodies {
             self.plan_nodes(&function.nodes, function.content.start, opset);
@@ -201,7 +202,7 @@ impl<'a> Rewriter<'a> {
 
     /// Chooses the name under which the elements of a value are stored.
     fn store(&mut self, value: &str, index: usize) -> String {
-        let stored = self.unused(format!("{value}.{}", self.changes.dtypes[index]));
+        let stored = self.unused(stored_name(value, self.changes.dtypes[index]));
         self.names[index] = format!("{}{stored}", self.listed[index].scope);
         stored
     }
@@ -225,7 +226,7 @@ impl<'a> Rewriter<'a> {
         let place = |(index, listed): (usize, &Listed)| {
             let bytes = self.bytes(index);
             let may_leave = bytes >= LEAST_EXTERNAL_BYTES && listed.role != Role::Part;
-            if listed.is_external() || (is_crowded && may_leave) {
+            if listed.location().is_some() || (is_crowded && may_leave) {
                 let offset = end.next_multiple_of(EXTERNAL_ALIGNMENT);
                 end = offset + bytes;
                 Place::Outside(offset)

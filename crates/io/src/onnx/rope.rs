@@ -11,7 +11,10 @@ pub(crate) enum Piece {
     Copy(Range<u64>),
     New(Vec<u8>),
     /// The elements of a tensor, by its index.
-    Elements { tensor: usize, bytes: u64 },
+    Elements {
+        tensor: usize,
+        bytes: u64,
+    },
 }
 
 /// Pieces and their length.
