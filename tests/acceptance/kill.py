@@ -21,7 +21,6 @@ Not here: checkpoint folders and --resume.
 
 import argparse
 import hashlib
-import json
 import os
 import random
 import signal
@@ -32,6 +31,8 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+
+from checkpoints import create_f32
 
 ROOT = Path(__file__).resolve().parents[2]
 MIB = 1 << 20
@@ -45,17 +46,9 @@ def write_source(path: Path, megabytes: int, seed: int) -> None:
     # The two top bytes of each element hold sign, exponent and 7 bits of mantissa; 0x3f80 is 1.0.
     block[3::4] = bytes(0x3E | (b & 0x81) for b in block[3::4])
     tensors = max(3, megabytes // 16)
-    per_tensor = megabytes // tensors
-    header, offset = {}, 0
-    for i in range(tensors):
-        size = per_tensor * MIB
-        header[f"layer.{i}.weight"] = {"dtype": "F32", "shape": [size // 4], "data_offsets": [offset, offset + size]}
-        offset += size
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for _ in range(tensors * per_tensor):
+    size = megabytes // tensors * MIB
+    with create_f32(path, [(f"layer.{i}.weight", size) for i in range(tensors)]) as file:
+        for _ in range(tensors * size // MIB):
             file.write(block)
 
 

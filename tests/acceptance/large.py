@@ -24,7 +24,6 @@ Not here: results (minilm.py, tests/python), kills (kill.py).
 import argparse
 import contextlib
 import functools
-import json
 import os
 import statistics
 import sys
@@ -33,6 +32,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
+from checkpoints import create_f32
 from processes import MIB, TARGET, Seconds, add_binary, idle_kib, peak_kib, print_table, seconds, warn_if_busy
 
 MAX_MEMORY_MIB = 32
@@ -56,14 +56,7 @@ def write_source(path: Path, data_bytes: int) -> None:
     # Many small ones, as the norms and biases of a model are.
     sizes += [4 * 4096] * 64
     sizes.append(data_bytes - sum(sizes))
-    header, offset = {"__metadata__": {"format": "pt"}}, 0
-    for i, size in enumerate(sizes):
-        header[f"layers.{i}.weight"] = {"dtype": "F32", "shape": [size // 4], "data_offsets": [offset, offset + size]}
-        offset += size
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
+    with create_f32(path, [(f"layers.{i}.weight", size) for i, size in enumerate(sizes)]) as file:
         for size in sizes:
             scale = np.float32(rng.uniform(0.01, 0.1))
             while size > 0:

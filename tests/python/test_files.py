@@ -4,15 +4,14 @@ Reference: docs/interfaces.md §3 and §5. Kills and signals at random moments a
 tests/acceptance/kill.py; a short run of it is here.
 """
 
-import importlib.util
 import json
 import os
 import subprocess
 
 import container
+import kill
 import numpy as np
 import pytest
-from conftest import ROOT
 from dtypes import TYPES
 from values import weights
 
@@ -124,18 +123,9 @@ def test_verify_notices_added_metadata(truecast, tmp_path):
     truecast("verify", source, path, "--to", "f16", code=1)
 
 
-def _kill_module():
-    path = ROOT / "tests" / "acceptance" / "kill.py"
-    spec = importlib.util.spec_from_file_location("kill", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("signal", ["SIGKILL", "SIGINT", "SIGTERM"])
 def test_killed_at_random_moments(truecast, tmp_path, signal):
     """Ten of each on 4 MiB; tests/acceptance/kill.py does it in earnest."""
-    kill = _kill_module()
     campaign = kill.Campaign(truecast.binary, tmp_path, megabytes=4, seed=7)
     outcome = campaign.run(signal, times=10)
     assert sum(outcome.values()) == 10, outcome
