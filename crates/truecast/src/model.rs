@@ -5,6 +5,7 @@
 use crate::convert::{Options, Planned};
 use crate::error::{Cause, Error};
 use crate::select::Standing;
+use std::collections::HashSet;
 use std::path::Path;
 use truecast_core::DType;
 use truecast_core::spec::onnx::{Cast, NEWEST_OPSET, Raised, ir_version_of, raised};
@@ -93,8 +94,12 @@ fn check_raise(model: &Model, to: i64) -> Result<(), String> {
     let graph = (model.graph.nodes.as_slice(), default_opset(&model.opset_imports));
     for (nodes, from) in functions.chain([graph]) {
         let Some(from) = from.filter(|&from| from < to) else { continue };
-        let mut wrong = None;
-        visit_nodes(nodes, &mut |node| wrong = wrong.take().or_else(|| changed_meaning(node, from, to)));
+        let (mut wrong, mut seen) = (None, HashSet::new());
+        visit_nodes(nodes, &mut |node| {
+            if wrong.is_none() && seen.insert((&node.domain, &node.op_type)) {
+                wrong = changed_meaning(node, from, to);
+            }
+        });
         if let Some(why) = wrong {
             return Err(why);
         }

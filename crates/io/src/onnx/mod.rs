@@ -20,6 +20,7 @@ mod storage;
 mod tensor;
 mod wire;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::error::Error;
@@ -103,6 +104,11 @@ impl ModelFile {
     /// (`docs/spec/onnx.md §3.10`) has the value's name, any other its own.
     pub fn value_names(&self) -> Vec<String> {
         inventory::value_names(&self.model, &self.tensors)
+    }
+
+    /// How often each operator occurs, subgraphs and functions included; one of another domain as `DOMAIN.OPERATOR`.
+    pub fn operators(&self) -> BTreeMap<String, u64> {
+        inventory::operators(&self.model)
     }
 
     /// The first file of external data that it names.

@@ -61,6 +61,11 @@ impl NewModel {
         &self.tensors
     }
 
+    /// The length of the file of external data; 0 if there is none.
+    pub fn external_bytes(&self) -> u64 {
+        self.rewritten.external_bytes
+    }
+
     /// The indices of the tensors in the order in which their elements are to be written.
     pub(crate) fn order(&self) -> Vec<usize> {
         let Rewritten { rope, places, .. } = &self.rewritten;
