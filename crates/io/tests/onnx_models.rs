@@ -158,8 +158,8 @@ fn every_tensor_is_listed() {
             "d:f/k"
         ]
     );
-    let Role::Value { consumers, is_input } = &file.tensors()[0].role else { panic!() };
-    assert!(*is_input && consumers.iter().eq(["Add", "If"]));
+    let Role::Value { consumers, is_input, is_constant } = &file.tensors()[0].role else { panic!() };
+    assert!(*is_input && !is_constant && consumers.iter().eq(["Add", "If"]));
     assert_eq!(file.tensors()[7].role, Role::Part);
     assert_eq!(file.operators()["Constant"], 5);
 }

@@ -59,7 +59,8 @@ fn every_storage_form() {
     let f = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
     let d = |values: &[f64]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
     let floats = f(&[1.0, -2.5, 3.25]);
-    let cases: Vec<(i64, &[i64], Vec<u8>, Vec<u8>)> = vec![
+    type Case = (i64, &'static [i64], Vec<u8>, Vec<u8>);
+    let cases: Vec<Case> = vec![
         // raw_data of every width
         (1, &[3], bytes(9, &floats), floats.clone()),
         (11, &[1], bytes(9, d(&[0.1])), d(&[0.1])),

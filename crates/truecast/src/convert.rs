@@ -103,7 +103,7 @@ impl Plan {
         let tensors = planned.collect::<Result<_, _>>()?;
         let mut plan = Plan { source, kind, tensors, changes: None };
         if let (Kind::Onnx, Some(file)) = (kind, plan.source.model()) {
-            let changes = changes(src, file.model(), &plan.tensors)?;
+            let changes = changes(src, file, &plan.tensors)?;
             plan.changes = Some((file.clone(), changes));
             if let Some(new) = plan.new_model(dst)? {
                 let renamed = plan.tensors.iter_mut().zip(new.tensors());

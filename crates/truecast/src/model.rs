@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use truecast_core::DType;
 use truecast_core::spec::onnx::{Cast, NEWEST_OPSET, Raised, ir_version_of, raised};
-use truecast_io::onnx::{Changes, Listed, Model, Node, OpsetImport, Role, default_opset, visit_nodes};
+use truecast_io::onnx::{Changes, Listed, Model, ModelFile, Node, OpsetImport, Role, default_opset, visit_nodes};
 
 /// Operators that runtimes want constants for, or whose small inputs decide about many values: what they take is not
 /// converted unless a rule says so.
@@ -26,12 +26,15 @@ const SENSITIVE: [&str; 10] = [
     "com.microsoft.MatMulNBits",
 ];
 
+/// Types of Cast that no version of Constant has (`docs/spec/onnx.md §3.10`).
+const NOT_IN_CONSTANTS: [DType; 2] = [DType::F6E2M3, DType::F6E3M2];
+
 /// Before this IR version every initializer is also an input of the graph.
 const INITIALIZERS_ARE_NO_INPUTS_SINCE: i64 = 4;
 
 /// What may become of a tensor of a model. Source: `docs/spec/onnx.md §3.10`.
 pub(crate) fn standing(model: &Model, listed: &Listed, options: &Options) -> Standing {
-    let Role::Value { consumers, is_input } = &listed.role else { return Standing::Kept };
+    let Role::Value { consumers, is_input, .. } = &listed.role else { return Standing::Kept };
     let is_weight = listed.tensor.dtype().is_some_and(DType::is_float)
         && listed.tensor.dims.len() >= 2
         && listed.tensor.len() >= options.min_elements;
@@ -47,7 +50,8 @@ pub(crate) fn standing(model: &Model, listed: &Listed, options: &Options) -> Sta
 ///
 /// # Errors
 /// A conversion that no opset has, training information, a raise of the opset that would change the meaning of a node.
-pub(crate) fn changes(path: &Path, model: &Model, planned: &[Planned]) -> Result<Changes, Error> {
+pub(crate) fn changes(path: &Path, file: &ModelFile, planned: &[Planned]) -> Result<Changes, Error> {
+    let model = file.model();
     let dtypes = planned.iter().map(|tensor| tensor.target.dtype).collect();
     let changed: Vec<_> = planned.iter().filter(|tensor| tensor.target.dtype != tensor.from).collect();
     let mut needed = 1;
@@ -60,6 +64,14 @@ pub(crate) fn changes(path: &Path, model: &Model, planned: &[Planned]) -> Result
         return Ok(Changes { dtypes, opset: None, ir_version: None });
     }
     let refused = |why: String| Error::Model { path: path.display().to_string(), why };
+    for (tensor, listed) in planned.iter().zip(file.tensors()) {
+        let is_constant = matches!(listed.role, Role::Value { is_constant: true, .. });
+        if is_constant && NOT_IN_CONSTANTS.contains(&tensor.target.dtype) {
+            let (name, dtype) = (truecast_io::Shown(&tensor.name), tensor.target.dtype);
+            let why = format!("tensor {name}: a Constant cannot be {dtype} in any opset; leave it out with --keep");
+            return Err(refused(why));
+        }
+    }
     if model.has_training_info {
         return Err(refused(
             "training information refers to initializers by name; only models for inference are converted".into(),

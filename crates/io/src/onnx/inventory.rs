@@ -33,6 +33,8 @@ pub enum Role {
         consumers: BTreeSet<String>,
         /// It is the default of an input of the graph.
         is_input: bool,
+        /// It is the `value` of a Constant, not an initializer.
+        is_constant: bool,
     },
     /// A part of an attribute or of a sparse tensor: its type is part of what the node means.
     Part,
@@ -117,6 +119,7 @@ impl Inventory {
             let role = Role::Value {
                 consumers: consumers.get(&tensor.name).cloned().unwrap_or_default(),
                 is_input: inputs.contains(tensor.name.as_str()),
+                is_constant: false,
             };
             self.add(prefix, &tensor.name, role, tensor);
         }
@@ -130,7 +133,7 @@ impl Inventory {
         for (i, node) in nodes.iter().enumerate() {
             if let Some((output, tensor)) = constant(node) {
                 let consumers = consumers.get(output).cloned().unwrap_or_default();
-                self.add(prefix, output, Role::Value { consumers, is_input: false }, tensor);
+                self.add(prefix, output, Role::Value { consumers, is_input: false, is_constant: true }, tensor);
                 continue;
             }
             let name = if node.name.is_empty() { format!("{}{i}", node.op_type) } else { node.name.clone() };
