@@ -4,7 +4,7 @@
 //! be as long as its type and shape say.
 #![no_main]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
@@ -12,11 +12,9 @@ use truecast_core::DType;
 use truecast_io::Source;
 use truecast_io::onnx::{Changes, NewModel};
 
-/// A folder in memory, if the system has one, with a file of external data.
+/// A folder with a file of external data.
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
-    let memory = Path::new("/dev/shm");
-    let place = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
-    let folder = tempfile::tempdir_in(place).expect("a folder can be made").keep();
+    let folder = truecast_fuzz::folder();
     std::fs::write(folder.join("w"), [7; 64]).expect("the file can be written");
     folder
 });
@@ -27,7 +25,7 @@ fuzz_target!(|input: &[u8]| {
     std::fs::write(&path, bytes).expect("the file can be written");
     match Source::open(&path, None) {
         Ok(source) => {
-            (0..source.tensors().len()).for_each(|index| read(&source, index));
+            (0..source.tensors().len()).for_each(|index| truecast_fuzz::read(&source, index));
             if let Some(model) = source.model() {
                 let dtypes = vec![DType::Bf16; source.tensors().len()];
                 let changes = Changes { dtypes, opset: Some(13), ir_version: Some(7) };
@@ -39,14 +37,3 @@ fuzz_target!(|input: &[u8]| {
         Err(error) => assert!(!error.to_string().chars().any(char::is_control)),
     }
 });
-
-fn read(source: &Source, index: usize) {
-    let Ok(mut reader) = source.reader(index) else { return };
-    let mut buf = [0; 4096];
-    for _ in 0..1000 {
-        let now = buf.len().min(reader.remaining() as usize);
-        if now == 0 || reader.read(&mut buf[..now]).is_err() {
-            return;
-        }
-    }
-}

@@ -7,6 +7,7 @@ tensor must have come from ml_dtypes. Not here: the bytes that must not change (
 import json
 import subprocess
 
+import kill
 import numpy as np
 import onnx
 import pytest
@@ -298,6 +299,12 @@ class TestExternalData:
         assert (tmp_path / "b.onnx.data").read_bytes() == b"precious"
         truecast("convert", src, src.parent / "w.bin", "--to", "bf16", "--force", code=2)
         truecast("convert", src, src, "--to", "bf16", "--force", code=2)
+
+    @pytest.mark.parametrize("signal", ["SIGKILL", "SIGTERM"])
+    def test_killed_at_random_moments(self, truecast, tmp_path, signal):
+        """Model and data fit together at every moment; tests/acceptance/kill.py does it in earnest."""
+        campaign = kill.ModelCampaign(truecast.binary, tmp_path, megabytes=4, seed=7)
+        assert sum(campaign.run(signal, 8).values()) == 8
 
     def test_bad_places(self, truecast, tmp_path):
         src = self.source(tmp_path)
