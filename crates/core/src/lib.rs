@@ -4,7 +4,7 @@
 //! Nothing here is fast and nothing here is `unsafe`: this crate is to be read beside the pages of `docs/spec`.
 //! How conversions are made fast is `truecast-kernel`, which is tested against this crate bit for bit.
 //!
-//! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`spec`].
+//! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`decimal`], [`mod@text`], [`spec`].
 #![forbid(unsafe_code)]
 
 mod big;
@@ -15,6 +15,7 @@ pub mod format;
 pub mod policy;
 pub mod round;
 pub mod spec;
+pub mod text;
 
 pub use dtype::{DType, Ecosystem, Kind, Layout};
 pub use exact::{Exact, Outcome, cast_one};

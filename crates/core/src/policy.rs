@@ -159,6 +159,24 @@ pub enum Edge {
     Overflow,
     /// Not an integer, into an integer.
     Fraction,
+    /// Any value at all: the standard leaves the whole pair open.
+    Any,
+}
+
+impl Edge {
+    /// Why a value with this property is refused where it is.
+    pub const fn refusal(self) -> &'static str {
+        match self {
+            Edge::Nan => "NaN is refused by the policy",
+            Edge::Infinite => "an infinity is refused by the policy",
+            Edge::Negative | Edge::NegativeZero => "a negative value does not fit the destination",
+            Edge::Zero => "the destination has no zero",
+            Edge::Underflow => "the value is below the destination's smallest",
+            Edge::Overflow => "the value is out of the destination's range",
+            Edge::Fraction => "the value is not an integer",
+            Edge::Any => "the value is refused by the policy",
+        }
+    }
 }
 
 /// One row of what a standard leaves open.

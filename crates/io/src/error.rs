@@ -211,8 +211,8 @@ impl Error {
             | Error::NotOneTensor { .. }
             | Error::Refused { cause: Refusal::NoForm(_), .. }
             | Error::DataLength { .. } => Class::Usage,
-            Error::Npy { cause: npy::HeaderError::FromNeeded { .. } | npy::HeaderError::FromWidth { .. }, .. }
-            | Error::Npz { cause: npz::ArchiveError::FromUnused { .. }, .. } => Class::Usage,
+            Error::Npy { cause, .. } if cause.is_usage() => Class::Usage,
+            Error::Npz { cause: npz::ArchiveError::FromUnused { .. }, .. } => Class::Usage,
             Error::Refused { .. }
             | Error::HeaderTooLong { .. }
             | Error::NotRegular { .. }

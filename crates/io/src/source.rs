@@ -156,7 +156,8 @@ impl Source {
         })?;
         let dtype = header.dtype(from).map_err(malformed)?;
         self.places = vec![Place::File { offset: header.data_start, swap: header.swap() }];
-        self.tensors = vec![Tensor { name: TENSOR_NAME.into(), dtype, layout: Header::LAYOUT, shape: header.shape }];
+        let layout = header.layout();
+        self.tensors = vec![Tensor { name: TENSOR_NAME.into(), dtype, layout, shape: header.shape }];
         Ok(())
     }
 

@@ -76,7 +76,7 @@ pub struct Tensor {
     pub name: String,
     /// The element type.
     pub dtype: DType,
-    /// How elements narrower than a byte lie in the file.
+    /// How elements narrower than a byte, and text, lie in the file.
     pub layout: Layout,
     /// The dimensions, in elements. Empty for a scalar.
     pub shape: Vec<u64>,
@@ -93,7 +93,7 @@ impl Tensor {
         self.shape.contains(&0)
     }
 
-    /// Bytes of all elements in this layout; saturates at `u64::MAX`, which also stands for text.
+    /// Bytes of all elements in this layout; saturates at `u64::MAX`.
     ///
     /// # Examples
     /// ```
@@ -135,7 +135,7 @@ pub struct NoForm {
     pub dtype: DType,
 }
 
-/// The layout that a container gives elements of a type.
+/// The layout that a container gives elements of a type; text the narrowest, which the caller widens to its longest.
 ///
 /// # Errors
 /// [`NoForm`] if the container cannot hold the type at all.
@@ -151,6 +151,7 @@ pub struct NoForm {
 pub fn layout_for(kind: Kind, dtype: DType) -> Result<Layout, NoForm> {
     let layout = match kind {
         Kind::Safetensors => safetensors::name_of(dtype).map(|_| Layout::Packed),
+        Kind::Npy | Kind::Npz if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
         Kind::Npy | Kind::Npz => npy::descr_of(dtype).map(|_| Layout::Bytes),
         Kind::TensorProto | Kind::Onnx => DataType::of(dtype).map(|_| Layout::Packed),
     };

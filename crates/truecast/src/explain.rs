@@ -1,8 +1,10 @@
 //! One value under every specification: bits, exact value, neighbours, the rounding decision, the results.
 
+use truecast_core::decimal::ParseDecimalError;
 use truecast_core::exact::{decode, encode};
-use truecast_core::policy::CastPolicy;
+use truecast_core::policy::{CastPolicy, Edge};
 use truecast_core::spec::{Interpretation, interpretations};
+use truecast_core::text::{encode_number, print_one, read};
 use truecast_core::{DType, Exact, Kind, Outcome, Rounding, cast_one};
 
 /// A code and what it means.
@@ -106,6 +108,46 @@ pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
         .collect();
     let neighbours = neighbours(source.value, to);
     Explanation { source, to, neighbours, answers }
+}
+
+/// Explains the conversion of a text, whose value may have more digits than any code can say. The source element has no
+/// code of its own: it is 0.
+///
+/// # Errors
+/// A text that the destination does not take as a number.
+///
+/// # Panics
+/// If the destination is complex or text.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, Outcome, explain::{Decision, explain_text}};
+/// let e = explain_text(b"464.0000000000000000001", DType::F8E4M3Fn)?;
+/// assert_eq!(e.neighbours.decision, Decision::Above); // 464 is the tie; f64 would not see the difference
+/// # Ok::<(), truecast::decimal::ParseDecimalError>(())
+/// ```
+pub fn explain_text(text: &[u8], to: DType) -> Result<Explanation, ParseDecimalError> {
+    let number = read(to, text)?;
+    let source = Element { dtype: DType::String, code: 0, value: number.to_exact() };
+    let answer = |i: Interpretation| {
+        let outcome = encode_number(to, &i.cast.policy, &number).outcome(i.cast.undefined);
+        Answer { outcome, interpretation: i }
+    };
+    let answers = interpretations(DType::String, to).into_iter().map(answer).collect();
+    let neighbours = neighbours(source.value, to);
+    Ok(Explanation { source, to, neighbours, answers })
+}
+
+/// What a code is as text, under every specification.
+///
+/// # Panics
+/// If the type is complex or text.
+pub fn explain_printing(from: DType, code: u64) -> Vec<(Interpretation, Result<String, Edge>)> {
+    let printed = |i: Interpretation| {
+        let text = print_one(&i.cast, code);
+        (i, text)
+    };
+    interpretations(from, DType::String).into_iter().map(printed).collect()
 }
 
 fn neighbours(value: Exact, to: DType) -> Neighbours {

@@ -10,6 +10,7 @@ pub(crate) const PART: u64 = 1 << 19;
 
 /// The parts of one tensor.
 pub(crate) struct Parts {
+    part: u64,
     reader: TensorReader,
     dtype: DType,
     layout: Layout,
@@ -22,7 +23,18 @@ impl Parts {
     pub fn new(source: &Source, index: usize, dtype: DType) -> Result<Parts, Error> {
         let tensor = &source.tensors()[index];
         let reader = source.reader(index)?;
-        Ok(Parts { reader, dtype, layout: tensor.layout, left: tensor.len(), buffer: Vec::new() })
+        let part = part_of(dtype, tensor.layout);
+        Ok(Parts { part, reader, dtype, layout: tensor.layout, left: tensor.len(), buffer: Vec::new() })
+    }
+
+    /// In parts of at most `part` elements.
+    pub fn at_most(self, part: u64) -> Parts {
+        Parts { part: self.part.min(part), ..self }
+    }
+
+    /// Elements of every part but the last.
+    pub fn part(&self) -> u64 {
+        self.part
     }
 
     /// The next part, `None` at the end.
@@ -30,12 +42,18 @@ impl Parts {
         if self.left == 0 {
             return Ok(None);
         }
-        let len = self.left.min(PART);
-        let bytes = self.dtype.bytes_in(self.layout, len).expect("containers hold no text");
+        let len = self.left.min(self.part);
+        let bytes = self.dtype.bytes_in(self.layout, len).expect("a container's layout fits its type");
         self.buffer.resize(bytes as usize, 0);
         self.reader.read(&mut self.buffer)?;
         self.left -= len;
         let codes = Codes::with_layout(self.dtype, self.layout, len as usize, &self.buffer);
         Ok(Some(codes.expect("the buffer was made for these elements")))
     }
+}
+
+/// Elements of text, which may be wide, are fewer.
+fn part_of(dtype: DType, layout: Layout) -> u64 {
+    let bits = dtype.bits_in(layout).unwrap_or(64).max(64) as u64;
+    (PART * 64 / bits).max(1)
 }

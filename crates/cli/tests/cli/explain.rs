@@ -240,3 +240,45 @@ fn every_pair_at_the_edges() {
         folder.run(&format!("explain 0x1 --from {from} --to f64")).succeeds();
     }
 }
+
+/// Text has every digit that is written (`docs/spec/onnx.md §5` row 24), and integers see all of them.
+#[test]
+fn text_is_not_rounded_first() {
+    let tie = explained("464.0000000000000000001 --from string --to f8e4m3fn");
+    assert_eq!(result(&tie, "onnx", "saturate=0"), pair("0x7f", "nan"));
+    assert_eq!(result(&tie, "onnx", "saturate=1"), pair("0x7e", "448"));
+    assert!(tie["neighbours"]["decision"].as_str().unwrap().contains("rounds beyond the largest finite value"));
+    assert_eq!(tie["source"]["exact"], "464.0000000000000000001");
+    let wide = explained("18446744073709551617 --from string --to u64");
+    assert_eq!(result(&wide, "onnx", "").0, "0x0000000000000001");
+    assert!(wide["results"][0]["undefined"].as_str().unwrap().contains("U8"));
+    let truth = explained("TRUE --from string --to bool");
+    assert_eq!(result(&truth, "onnx", "").1, "1");
+    for (line, said) in [
+        ("explain 0x10 --from string --to f32", "unexpected character at byte 1"),
+        ("explain inf --from string --to i8", "an integer cannot be infinite"),
+        ("explain x --from string --to string", "copy"),
+        ("explain 1 --from string --to c64", "c64 has no numeric value"),
+    ] {
+        Folder::new().run(line).fails(2, &[said]);
+    }
+}
+
+/// `docs/spec/onnx.md §6.3`.
+#[test]
+fn elements_as_text() {
+    for (line, text) in [
+        ("0x3b200000 --to string", "0.0024414062"),
+        ("65504 --from f16 --to string", "65500.0"),
+        ("448 --from f8e4m3fn --to string", "448.0"),
+        ("-8 --from i4 --to string", "-8"),
+        ("1 --from bool --to string", "True"),
+    ] {
+        let object = explained(line);
+        let rows = object["results"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["value"] == text), "{line}: {rows:?}");
+        assert!(rows[0]["spec"] == "onnx" && rows[0]["undefined"].as_str().unwrap().contains("U9"));
+    }
+    let table = Folder::new().run("explain 0.1 --to string").succeeds().out;
+    assert!(table.contains("0.1 rounded to f32") && table.contains("UNDEFINED"), "{table}");
+}

@@ -6,7 +6,7 @@
 pub mod ieee;
 pub mod onnx;
 
-use crate::dtype::DType;
+use crate::dtype::{DType, Kind};
 use crate::policy::CastSpec;
 
 /// Why a standard does not allow a request.
@@ -45,7 +45,7 @@ pub enum SpecError {
         /// The versions that exist.
         known: &'static str,
     },
-    /// Text and complex numbers are not converted.
+    /// Complex numbers are not converted.
     #[error("{src} cannot be converted to {dst}: {why}")]
     Pair {
         /// Source type.
@@ -82,12 +82,11 @@ pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     onnx::interpretations(src, dst).into_iter().chain(ieee::interpretations(src, dst)).collect()
 }
 
-/// A pair that can be converted by value at all: numbers and truth values, or a copy.
+/// A pair that can be converted by value at all: numbers, truth values and text, or a copy.
 fn convertible(src: DType, dst: DType) -> Result<(), SpecError> {
-    let why = match (src, dst) {
-        _ if src == dst || (src.is_numeric() && dst.is_numeric()) => return Ok(()),
-        (DType::String, _) | (_, DType::String) => "text is not a numeric type",
-        _ => "complex numbers can only be copied",
-    };
-    Err(SpecError::Pair { src, dst, why })
+    let is_complex = |dtype: DType| matches!(dtype.kind(), Kind::Complex(_));
+    match src != dst && (is_complex(src) || is_complex(dst)) {
+        true => Err(SpecError::Pair { src, dst, why: "complex numbers can only be copied" }),
+        false => Ok(()),
+    }
 }

@@ -105,7 +105,7 @@ impl Cast {
     /// Settles every question. Source: `docs/spec/onnx.md §1`, §4.
     ///
     /// # Errors
-    /// A type or attribute that the version in force at the opset does not have; text.
+    /// A type or attribute that the version in force at the opset does not have.
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         let version = version_at(self.opset)?;
         let spec = || format!("onnx opset {} (Cast-{version})", self.opset);
@@ -157,6 +157,9 @@ fn rules(version: u32, src: DType, dst: DType, saturate: bool, round_mode: Round
             (policy, &[], "ONNX Cast, saturate table; docs/spec/onnx.md §4.10")
         }
         _ if src == dst => (ieee, &[], "ONNX Cast; docs/spec/onnx.md §4.10"),
+        Kind::String => (ieee, TO_TEXT, "ONNX Cast; docs/spec/onnx.md §6.2"),
+        Kind::Int(_) if src == DType::String => (ieee, TEXT_TO_INTEGER, "ONNX Cast; docs/spec/onnx.md §6.5"),
+        Kind::Bool if src == DType::String => (ieee, TEXT_TO_BOOL, "ONNX Cast; docs/spec/onnx.md §6.6"),
         Kind::Float(f) if !f.has_zero => {
             let no_room = if saturate { Unrepresentable::Smallest } else { Unrepresentable::Nan };
             let policy = CastPolicy {
@@ -207,6 +210,10 @@ const U5: &str = "non-integer to a 4- or 2-bit integer; docs/spec/onnx.md §4.11
 
 const U6: &str = "Inf to a FNUZ type, saturating, before opset 24; docs/spec/onnx.md §4.11 U6";
 
+const U8: &str = "text that is no integer in range, to an integer; docs/spec/onnx.md §4.11 U8";
+const U9: &str = "the format of numbers as text; docs/spec/onnx.md §4.11 U9";
+const U10: &str = "text to bool; docs/spec/onnx.md §4.11 U10";
+
 const FNUZ_INF: &[Undefined] = &[Undefined { edge: Edge::Infinite, reason: U6 }];
 const OUT_OF_RANGE: &[Undefined] = &[
     Undefined { edge: Edge::Overflow, reason: U1 },
@@ -225,6 +232,10 @@ const E8M0_SILENT: &[Undefined] = &[
     Undefined { edge: Edge::Overflow, reason: U3 },
     Undefined { edge: Edge::Underflow, reason: U3 },
 ];
+const TEXT_TO_INTEGER: &[Undefined] =
+    &[Undefined { edge: Edge::Overflow, reason: U8 }, Undefined { edge: Edge::Fraction, reason: U8 }];
+const TO_TEXT: &[Undefined] = &[Undefined { edge: Edge::Any, reason: U9 }];
+const TEXT_TO_BOOL: &[Undefined] = &[Undefined { edge: Edge::Any, reason: U10 }];
 const FINITE_NAN: &[Undefined] = &[Undefined { edge: Edge::Nan, reason: U4 }];
 
 pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
