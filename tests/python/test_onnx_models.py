@@ -389,6 +389,21 @@ def test_pb_and_npy(truecast, tmp_path):
     assert truecast.json("compare", tmp_path / "b.pb", tmp_path / "c.npy")["equal"]
 
 
+def test_pb_with_text(truecast, tmp_path):
+    """Text is read into numbers and written from them; it is string_data on both sides."""
+    texts = ["1.5", "-inf", "0.1", "1e400", "NaN"]
+    message = helper.make_tensor("t", TensorProto.STRING, [5], [t.encode() for t in texts])
+    (tmp_path / "a.pb").write_bytes(message.SerializeToString())
+    convert(truecast, tmp_path / "a.pb", tmp_path / "b.pb", "--to", "f32")
+    numbers = numpy_helper.to_array(onnx.load_tensor(tmp_path / "b.pb"))
+    assert np.array_equal(numbers, np.float32([1.5, -np.inf, np.float32(0.1), np.inf, np.nan]), equal_nan=True)
+    convert(truecast, tmp_path / "b.pb", tmp_path / "c.pb", "--to", "string")
+    result = onnx.load_tensor(tmp_path / "c.pb")
+    onnx.checker.check_tensor(result)
+    assert list(result.string_data) == [b"1.5", b"-inf", b"0.1", b"inf", b"nan"]  # docs/spec/onnx.md §6.2
+    assert len((tmp_path / "c.pb").read_bytes()) == len(result.SerializeToString())
+
+
 def test_pb_with_external_data(truecast, tmp_path):
     message = numpy_helper.from_array(W, "t")
     (tmp_path / "w").write_bytes(b"\0" * 16 + message.raw_data)

@@ -18,6 +18,7 @@ mod rewrite;
 mod rope;
 mod storage;
 mod tensor;
+mod texts;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -38,8 +39,9 @@ pub(crate) use output::{ModelWriter, refusal};
 pub use output::{NewModel, unused_location};
 pub use rewrite::Changes;
 pub(crate) use storage::Storage;
-pub use storage::Texts;
 pub use tensor::{Payload, TensorProto};
+pub use texts::Texts;
+pub(crate) use texts::{CellWriter, Cells};
 
 /// How strictly files are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,12 +127,14 @@ impl ModelFile {
         &self.model
     }
 
-    /// Streams the elements of one of its tensors: packed codes, little-endian, row-major.
+    /// Streams the elements of one of its tensors: packed codes, little-endian, row-major; text as cells of 32-bit code
+    /// points, as many as the longest element has.
     ///
     /// External data is opened here, under the rules of `docs/spec/onnx.md §3.7`.
     ///
     /// # Errors
-    /// [`Error::Proto`] if the tensor holds text or COMPLEX128, or its external data is not where it should be;
+    /// [`Error::Proto`] if the tensor holds COMPLEX128 or text that is not UTF-8, or its external data is not where it
+    /// should be;
     /// [`Error::Io`].
     pub fn reader(&self, tensor: &TensorProto) -> Result<TensorReader, Error> {
         self.storage.reader(tensor, None)
