@@ -36,6 +36,8 @@ mod error;
 #[cfg(feature = "io")]
 pub mod inspect;
 #[cfg(feature = "io")]
+mod model;
+#[cfg(feature = "io")]
 mod parts;
 #[cfg(feature = "io")]
 pub mod report;
