@@ -1,6 +1,6 @@
 """Kills conversions at random moments and checks that no file is ever half-written.
 
-    python tests/acceptance/kill.py [--binary FILE] [--times 50] [--megabytes 96] [--seed N] [--folder DIR]
+    python tests/acceptance/kill.py [--kind safetensors|onnx] [--binary FILE] [--times 50] [--megabytes 96] [--seed N] [--folder DIR]
 
 Linux, Python 3.11 or later, standard library only; outside CI, where a short run of `Campaign` is part of
 tests/python/test_files.py. Promises tested: docs/interfaces.md §5 (its end) and docs/spec/checkpoints.md §2.8.
@@ -23,6 +23,7 @@ import argparse
 import hashlib
 import os
 import random
+import re
 import signal
 import statistics
 import subprocess
@@ -31,23 +32,27 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import BinaryIO, Callable
 
-from checkpoints import create_f32
+from checkpoints import create_f32, create_model_f32
+from processes import run
 
 ROOT = Path(__file__).resolve().parents[2]
 MIB = 1 << 20
 OLD = b"an older file, which --force may replace but nothing may damage\n"
 
+Create = Callable[[list[tuple[str, int]]], BinaryIO]
 
-def write_source(path: Path, megabytes: int, seed: int) -> None:
-    """A safetensors file of f32 tensors: random mantissas and signs, exponents near 1."""
+
+def write_weights(create: Create, megabytes: int, seed: int) -> None:
+    """f32 tensors in a file that is begun with their names and bytes: random mantissas and signs, exponents near 1."""
     rng = random.Random(seed)
     block = bytearray(rng.randbytes(MIB))
     # The two top bytes of each element hold sign, exponent and 7 bits of mantissa; 0x3f80 is 1.0.
     block[3::4] = bytes(0x3E | (b & 0x81) for b in block[3::4])
     tensors = max(3, megabytes // 16)
     size = megabytes // tensors * MIB
-    with create_f32(path, [(f"layer.{i}.weight", size) for i in range(tensors)]) as file:
+    with create([(f"layer.{i}.weight", size) for i in range(tensors)]) as file:
         for _ in range(tensors * size // MIB):
             file.write(block)
 
@@ -60,21 +65,40 @@ def sha256(path: Path) -> str:
 class Campaign:
     """One source, one folder, any number of kills."""
 
+    suffix = ".safetensors"
+
     def __init__(self, binary: Path, folder: Path, megabytes: int, seed: int, to: str = "bf16"):
         self.binary = Path(binary)
         self.folder = folder / "out"
         self.folder.mkdir()
-        self.source = folder / "source.safetensors"
-        self.destination = self.folder / "result.safetensors"
+        self.source = folder / f"source{self.suffix}"
+        self.destination = self.folder / f"result{self.suffix}"
         self.options = ["--to", to]
         self.random = random.Random(seed)
-        write_source(self.source, megabytes, seed)
+        write_weights(self._create_source, megabytes, seed)
         self.source_hash = sha256(self.source)
         self.duration = statistics.median(self._timed() for _ in range(3))
         self._convert()
         self._verified()
-        self.result_hash = sha256(self.destination)
-        self.destination.unlink()
+        self.result_hash = sha256(self._data())
+        self._clear()
+
+    def _create_source(self, tensors: list[tuple[str, int]]) -> BinaryIO:
+        return create_f32(self.source, tensors)
+
+    def _data(self) -> Path:
+        """The file that holds the result's data."""
+        return self.destination
+
+    def _put_old(self) -> None:
+        self.destination.write_bytes(OLD)
+
+    def _is_old(self) -> bool:
+        return self.destination.read_bytes() == OLD
+
+    def _clear(self) -> None:
+        for path in self.folder.iterdir():
+            path.unlink()
 
     def _command(self, force: bool) -> list[str]:
         # Small buffers make for many reads and writes between which a signal can fall.
@@ -89,7 +113,7 @@ class Campaign:
         begin = time.perf_counter()
         self._convert()
         elapsed = time.perf_counter() - begin
-        self.destination.unlink()
+        self._clear()
         return elapsed
 
     def _verified(self) -> None:
@@ -98,7 +122,8 @@ class Campaign:
         assert done.returncode == 0 and "verified: " in done.stdout, done.stdout + done.stderr
 
     def _others(self) -> list[Path]:
-        return [p for p in self.folder.iterdir() if p != self.destination]
+        known = [self.destination, self._data()] if self.destination.exists() else []
+        return [p for p in self.folder.iterdir() if p not in known]
 
     @staticmethod
     def _catches(pid: int, number: int) -> bool:
@@ -128,15 +153,15 @@ class Campaign:
 
     def _once(self, name: str, force: bool) -> str:
         if force:
-            self.destination.write_bytes(OLD)
+            self._put_old()
         number = getattr(signal, name)
         code, stderr = self._strike(number, force)
 
-        is_old = force and self.destination.exists() and self.destination.read_bytes() == OLD
+        is_old = force and self.destination.exists() and self._is_old()
         complete = self.destination.exists() and not is_old
         if complete:
             self._verified()
-            assert sha256(self.destination) == self.result_hash
+            assert sha256(self._data()) == self.result_hash
         assert not force or self.destination.exists(), "--force lost the old file before the new one was complete"
         assert sha256(self.source) == self.source_hash, "the source changed"
 
@@ -155,9 +180,9 @@ class Campaign:
 
         # The next conversion succeeds in the folder as it was left.
         self._convert(force=True)
-        assert sha256(self.destination) == self.result_hash, "the next conversion gave another file"
-        for path in self.folder.iterdir():
-            path.unlink()
+        self._verified()
+        assert sha256(self._data()) == self.result_hash, "the next conversion gave another file"
+        self._clear()
         return outcome
 
     def run(self, name: str, times: int) -> Counter:
@@ -168,11 +193,38 @@ class Campaign:
         return outcomes
 
 
+class ModelCampaign(Campaign):
+    """A model with external data: two files, which must fit together at every moment.
+
+    What is replaced is a model of another type, whole with its own data. Data that no model refers to may be left by
+    SIGKILL, as a temporary file may."""
+
+    suffix = ".onnx"
+    old = ["--to", "f16"]
+
+    def _create_source(self, tensors: list[tuple[str, int]]) -> BinaryIO:
+        return create_model_f32(self.source, tensors, "source.data")
+
+    def _data(self) -> Path:
+        return self.folder / re.search(rb"result\.onnx(\.\d+)?\.data", self.destination.read_bytes())[0].decode()
+
+    def _put_old(self) -> None:
+        run(self.binary, "convert", self.source, self.destination, *self.old)
+
+    def _is_old(self) -> bool:
+        command = [self.binary, "verify", self.source, self.destination, *self.old, "--quiet"]
+        return subprocess.run([str(c) for c in command], capture_output=True).returncode == 0
+
+
+CAMPAIGNS = {"safetensors": Campaign, "onnx": ModelCampaign}
+
+
 def main() -> None:
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     default = Path(os.environ.get("TRUECAST_BIN", target / "release" / "truecast"))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--binary", type=Path, default=default)
+    parser.add_argument("--kind", choices=CAMPAIGNS, default="safetensors")
     parser.add_argument("--times", type=int, default=50, help="of each signal")
     parser.add_argument("--megabytes", type=int, default=96)
     parser.add_argument("--seed", type=int, default=None)
@@ -181,7 +233,7 @@ def main() -> None:
     seed = args.seed if args.seed is not None else int.from_bytes(os.urandom(4), "little")
     print(f"seed {seed}")
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
-        campaign = Campaign(args.binary.resolve(), Path(folder), args.megabytes, seed)
+        campaign = CAMPAIGNS[args.kind](args.binary.resolve(), Path(folder), args.megabytes, seed)
         print(f"{args.megabytes} MiB, one conversion takes {campaign.duration * 1e3:.0f} ms")
         for name in ("SIGKILL", "SIGINT", "SIGTERM"):
             for outcome, count in sorted(campaign.run(name, args.times).items()):

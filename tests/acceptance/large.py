@@ -31,9 +31,9 @@ from collections.abc import Iterator
 from dataclasses import astuple
 from pathlib import Path
 
-import numpy as np
 from checkpoints import create_f32
 from processes import MIB, TARGET, Seconds, add_binary, idle_kib, peak_kib, print_table, seconds, warn_if_busy
+from weights import Weights
 
 MAX_MEMORY_MIB = 32
 MEMORY_LIMIT_MIB = 64
@@ -50,20 +50,14 @@ PARTS = ["start", "memory", "race"] + [f"scaling-{to}" for to in SCALING]
 
 def write_source(path: Path, data_bytes: int) -> None:
     """A safetensors file of exactly this much tensor data."""
-    rng = np.random.default_rng(7)
-    pool = rng.standard_normal(32 * MIB // 4, dtype=np.float32)
+    weights = Weights()
     sizes = [data_bytes * share // 4096 // 4 * 4 for share in SHARES]
     # Many small ones, as the norms and biases of a model are.
     sizes += [4 * 4096] * 64
     sizes.append(data_bytes - sum(sizes))
     with create_f32(path, [(f"layers.{i}.weight", size) for i, size in enumerate(sizes)]) as file:
         for size in sizes:
-            scale = np.float32(rng.uniform(0.01, 0.1))
-            while size > 0:
-                # Never the same stretch twice: another beginning, another scale.
-                piece = pool[rng.integers(pool.size // 2) :][: size // 4] * scale
-                file.write(piece.data)
-                size -= piece.nbytes
+            weights.write(file, size)
         file.flush()
         os.fsync(file.fileno())
 

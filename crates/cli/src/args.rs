@@ -46,7 +46,8 @@ pub enum Command {
     /// Convert a file and report what happened to its values
     ///
     /// In a checkpoint (.safetensors) floating-point tensors are converted and the others copied, unless a rule says
-    /// otherwise; arrays (.npy, .npz) are always converted. The destination is complete or untouched.
+    /// otherwise; arrays (.npy, .npz, .pb) are always converted. In a model (.onnx) weights are stored in the type and
+    /// cast back where they are used. The destination is complete or untouched.
     Convert(ConvertArgs),
     /// List a file's tensors
     Inspect(InspectArgs),
@@ -109,6 +110,29 @@ pub struct SelectArgs {
     /// Copy the tensors whose name matches
     #[arg(long, value_name = "GLOB")]
     pub keep: Vec<String>,
+    /// ONNX models: keep smaller tensors, unless a rule names them
+    #[arg(long, value_name = "N", default_value = "1024")]
+    pub min_elements: u64,
+    #[command(flatten)]
+    pub onnx: OnnxArgs,
+}
+
+/// How strictly ONNX files are read.
+#[derive(Args, Debug, Clone, Copy)]
+pub struct OnnxArgs {
+    /// ONNX: ignore surplus bytes and unused bits of tensors
+    #[arg(long)]
+    pub lenient: bool,
+    /// Accept files that a file names behind links that lead out of its folder
+    #[arg(long)]
+    pub follow_links: bool,
+}
+
+impl OnnxArgs {
+    /// What was asked for.
+    pub fn options(self) -> truecast::io::onnx::Options {
+        truecast::io::onnx::Options { lenient: self.lenient, follow_links: self.follow_links }
+    }
 }
 
 /// `convert`
@@ -150,6 +174,8 @@ pub struct InspectArgs {
     /// Type of the elements of an array whose header does not say
     #[arg(long, value_name = "TYPE")]
     pub from: Option<DType>,
+    #[command(flatten)]
+    pub onnx: OnnxArgs,
 }
 
 /// `verify`
@@ -178,6 +204,8 @@ pub struct CompareArgs {
     /// Type of the elements of B, if its header does not say
     #[arg(long, value_name = "TYPE")]
     pub to: Option<DType>,
+    #[command(flatten)]
+    pub onnx: OnnxArgs,
     /// Exit with 1 if more than N values (default 0) are nan, inf, flushed or inexact
     #[arg(long, value_name = "WHAT[=N]", value_delimiter = ',')]
     pub fail_on: Vec<String>,

@@ -96,10 +96,13 @@ fn nodes_that_are_illegal() {
     }
 }
 
+/// Opset, attributes, kind of what is read.
+type Row<'a> = (u32, &'a [(&'a str, AttributeValue<'a>)], &'a str);
+
 /// §1.4: versions 15 to 25; `to` is no attribute; there is no CastLike-28.
 #[test]
 fn cast_like() {
-    let rows: &[(u32, &[(&str, AttributeValue)], &str)] = &[
+    let rows: &[Row] = &[
         (14, &[], "version"),
         (15, &[], "ok"),
         (15, &[("to", Int(1))], "unknown"),

@@ -51,7 +51,9 @@ fn of(promote_unsafe: bool, pytorch_scalar_promotion: bool, target: DType) -> Co
 fn openvino_matrices() {
     use Rank::*;
     let outside = [(Dimensioned, Dimensioned), (Scalar, Scalar)];
-    let rows: [(&str, bool, bool, &[(Rank, Rank)]); 6] = [
+    // Section, promote_unsafe, pytorch_scalar_promotion, ranks to which its matrix applies.
+    type Row<'a> = (&'a str, bool, bool, &'a [(Rank, Rank)]);
+    let rows: [Row; 6] = [
         ("3.1", false, false, &[(Scalar, Dimensioned), (Dimensioned, Dynamic), outside[0], outside[1]]),
         ("3.1", false, true, &outside),
         ("3.2", true, false, &[(Scalar, Dimensioned), (Dynamic, Dynamic), outside[0], outside[1]]),

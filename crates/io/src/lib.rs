@@ -1,12 +1,12 @@
 //! Tensors at rest: containers that hold tensors, read and written as streams of bytes.
 //!
-//! [`Source`] opens a `.safetensors`, `.npy` or `.npz` file and lists its tensors; [`TensorReader`] streams one of them;
+//! [`Source`] opens a `.safetensors`, `.npy`, `.npz`, `.pb` or `.onnx` file and lists its tensors; [`TensorReader`] streams one of them;
 //! [`Writer`] streams a new container into place atomically. No element is converted here, no scheme of scales is known
-//! here, nothing is printed here. Memory is proportional to a file's header, never to its data, and every size that a
+//! here, nothing is printed here. Memory is proportional to a file's header or structure, never to its data, and every size that a
 //! file states is checked against the opened file before anything is allocated for it.
 //!
 //! Read first: `docs/spec/checkpoints.md §1`, `docs/interfaces.md §4`. Then [`source`], [`writer`], and the container
-//! modules [`safetensors`], [`npy`], [`npz`].
+//! modules [`safetensors`], [`npy`], [`npz`], [`onnx`].
 //!
 //! # Examples
 //! ```

@@ -12,7 +12,7 @@ use truecast_core::DType;
 
 use crate::error::Error;
 use crate::npz::{ArchiveError, Member, MemberStream, OpenError, inflating};
-use crate::onnx::{Entries, ProtoError, TensorError};
+use crate::onnx::{Cells, Entries, ProtoError, TensorError};
 use crate::tensor::Tensor;
 use crate::window::Window;
 
@@ -66,6 +66,8 @@ pub(crate) enum Stream {
     Member { stream: MemberStream, crc: Crc, name: String, expected: u32 },
     /// Entries of a protobuf field.
     Entries(Box<Entries>),
+    /// Text of a protobuf field.
+    Cells(Box<Cells>),
 }
 
 impl Stream {
@@ -145,6 +147,7 @@ impl TensorReader {
             Stream::Plain(window) => window.fill(buf),
             Stream::Member { stream, crc, .. } => stream.read_exact(buf).map(|()| crc.update(buf)),
             Stream::Entries(entries) => return entries.fill(buf).map_err(|e| Error::proto(&self.path, e)),
+            Stream::Cells(cells) => return cells.fill(buf).map_err(|e| Error::proto(&self.path, e)),
         };
         result.map_err(|e| self.failed(e))
     }
@@ -215,7 +218,7 @@ impl TensorReader {
     /// The tensor is read: a member must end here, and its checksum must be right; no entry may follow.
     fn end(&mut self) -> Result<(), Error> {
         let (stream, crc, name, expected) = match &mut self.stream {
-            Stream::Plain(_) => return Ok(()),
+            Stream::Plain(_) | Stream::Cells(_) => return Ok(()),
             Stream::Entries(entries) => return entries.end().map_err(|e| Error::proto(&self.path, e)),
             Stream::Member { stream, crc, name, expected } => (stream, crc, name, expected),
         };
@@ -234,6 +237,7 @@ impl TensorReader {
         let (offset, error) = match &self.stream {
             Stream::Plain(window) => (window.file_offset(), error),
             Stream::Entries(entries) => (entries.file_offset(), error),
+            Stream::Cells(_) => (self.delivered, error),
             Stream::Member { name, .. } => match inflating(name, error) {
                 OpenError::Archive(cause) => return Error::Npz { path, cause },
                 OpenError::Io(error) => (self.delivered, error),

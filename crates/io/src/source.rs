@@ -212,6 +212,14 @@ impl Source {
         }
     }
 
+    /// The names of the values that the tensors stand for: their own, but for what a model stores in another type.
+    pub fn value_names(&self) -> Vec<String> {
+        match self.model() {
+            Some(model) => model.value_names(),
+            None => self.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
+        }
+    }
+
     /// The model, if it is one.
     pub fn model(&self) -> Option<&Arc<ModelFile>> {
         match self.messages.as_ref()? {

@@ -153,6 +153,9 @@ pub fn layout_for(kind: Kind, dtype: DType) -> Result<Layout, NoForm> {
         Kind::Safetensors => safetensors::name_of(dtype).map(|_| Layout::Packed),
         Kind::Npy | Kind::Npz if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
         Kind::Npy | Kind::Npz => npy::descr_of(dtype).map(|_| Layout::Bytes),
+        Kind::TensorProto if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
+        // Text that a Cast would have to read again is no way to store weights.
+        Kind::Onnx if dtype == DType::String => None,
         Kind::TensorProto | Kind::Onnx => DataType::of(dtype).map(|_| Layout::Packed),
     };
     layout.ok_or(NoForm { kind, dtype })

@@ -12,7 +12,7 @@ use truecast_core::{DType, Layout};
 use crate::atomic::{Existing, OutputFile};
 use crate::error::Error;
 use crate::npz::ArchiveWriter;
-use crate::onnx::{self, ModelWriter, NewModel};
+use crate::onnx::{self, CellWriter, ModelWriter, NewModel};
 use crate::tensor::{Kind, MAX_RANK, NoForm, Tensor, layout_for};
 use crate::{npy, safetensors};
 
@@ -93,6 +93,14 @@ enum Output {
     Plain(OutputFile),
     Archive(Archive),
     Model(Box<ModelWriter>),
+    Texts(CellWriter),
+}
+
+/// How the data of a container is written.
+enum Form {
+    Plain,
+    Archive,
+    Texts { width: u32 },
 }
 
 impl Writer {
@@ -127,12 +135,20 @@ impl Writer {
             Kind::Npz | Kind::Onnx => Vec::new(),
         };
         let mut file = OutputFile::create(path, existing)?;
-        // An archive takes a little more: names, checksums and the directory.
-        file.reserve((header.len() as u64).saturating_add(total_bytes))?;
+        let layout = tensors.first().map(|tensor| tensor.layout);
+        let form = match (kind, layout) {
+            (Kind::TensorProto, Some(Layout::Utf32 { width })) => Form::Texts { width },
+            (Kind::Npz, _) => Form::Archive,
+            _ => Form::Plain,
+        };
+        // An archive takes a little more: names, checksums and the directory. Text takes less than its cells.
+        let data_bytes = if matches!(form, Form::Texts { .. }) { 0 } else { total_bytes };
+        file.reserve((header.len() as u64).saturating_add(data_bytes))?;
         file.write_all(&header).map_err(Error::io(path, "writing the header"))?;
-        let output = match kind {
-            Kind::Safetensors | Kind::Npy | Kind::TensorProto | Kind::Onnx => Output::Plain(file),
-            Kind::Npz => Output::Archive(Archive { zip: ArchiveWriter::new(file), started: 0, lacking: 0 }),
+        let output = match form {
+            Form::Plain => Output::Plain(file),
+            Form::Archive => Output::Archive(Archive { zip: ArchiveWriter::new(file), started: 0, lacking: 0 }),
+            Form::Texts { width } => Output::Texts(CellWriter::new(file, width)),
         };
         Ok(Writer { path: path.into(), tensors, order, total_bytes, written: 0, output })
     }
@@ -172,6 +188,7 @@ impl Writer {
             Output::Plain(file) => file.write_all(bytes),
             Output::Archive(archive) => archive.write(&self.tensors, bytes),
             Output::Model(model) => model.write(bytes),
+            Output::Texts(cells) => cells.write(bytes),
         };
         result.map_err(Error::io(&self.path, "writing"))?;
         self.written = written;
@@ -189,6 +206,7 @@ impl Writer {
         }
         match output {
             Output::Plain(file) => file.commit(),
+            Output::Texts(cells) => cells.into_file().commit(),
             Output::Archive(archive) => archive.finish(&tensors).map_err(Error::io(&path, "writing"))?.commit(),
             Output::Model(model) => model.finish().map_err(Error::io(&path, "writing"))?.commit(),
         }

@@ -59,7 +59,8 @@ fn every_storage_form() {
     let f = |values: &[f32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
     let d = |values: &[f64]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
     let floats = f(&[1.0, -2.5, 3.25]);
-    let cases: Vec<(i64, &[i64], Vec<u8>, Vec<u8>)> = vec![
+    type Case = (i64, &'static [i64], Vec<u8>, Vec<u8>);
+    let cases: Vec<Case> = vec![
         // raw_data of every width
         (1, &[3], bytes(9, &floats), floats.clone()),
         (11, &[1], bytes(9, d(&[0.1])), d(&[0.1])),
@@ -146,7 +147,20 @@ fn text() {
     let file = open(&message, STRICT).unwrap();
     let texts: Vec<Vec<u8>> = file.texts().unwrap().map(Result::unwrap).collect();
     assert_eq!(texts, [b"a".to_vec(), vec![], vec![0xff]]);
-    assert!(file.codes().is_err());
+    assert!(file.codes().is_err()); // not UTF-8
+    assert_eq!(refusal(&message, STRICT), TensorError::NotUtf8 { index: 2 });
+    let cells = |texts: &[&str]| {
+        texts
+            .iter()
+            .flat_map(|text| format!("{text:\0<3}").chars().collect::<Vec<_>>())
+            .flat_map(|c| u32::from(c).to_le_bytes())
+            .collect::<Vec<_>>()
+    };
+    let message = t(8, &[3], [bytes(6, "1.5"), bytes(6, ""), bytes(6, "é")].concat());
+    assert_eq!(codes(&message), cells(&["1.5", "", "é"]));
+    assert_eq!(codes(&t(8, &[0], vec![])), b"");
+    let long = t(8, &[1], bytes(6, "1".repeat(4097)));
+    assert!(matches!(refusal(&long, STRICT), TensorError::TextTooLong { index: 0, .. }));
     assert!(open(&t(2, &[1], bytes(9, [1])), STRICT).unwrap().texts().is_err());
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::path::Path;
 use truecast_core::DType;
-use truecast_io::{Kind, Source, Tensor};
+use truecast_io::{Reading, Source, Tensor};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{Counts, Exec};
 
@@ -77,10 +77,11 @@ impl Comparison {
     }
 }
 
-/// Types in which the elements of arrays are to be read, where their headers do not say.
-pub type From = (Option<DType>, Option<DType>);
+/// How the two files are read: the types of the elements of arrays whose headers do not say, and how strictly.
+pub type Readings = (Reading, Reading);
 
-/// Compares two containers tensor by tensor, by name; an array without a name (`.npy`) with any single tensor.
+/// Compares two containers tensor by tensor, by name; an array (`.npy`, `.pb`) with any single tensor. What a model that
+/// truecast made stores for a value counts under the value's name.
 ///
 /// Cost: bounded memory; one pass over both. `progress` is told the bytes of the first file that are done.
 ///
@@ -89,24 +90,25 @@ pub type From = (Option<DType>, Option<DType>);
 pub fn compare(
     a: &Path,
     b: &Path,
-    from: From,
+    readings: Readings,
     exec: &Exec,
     mut progress: impl FnMut(u64),
 ) -> Result<Comparison, Error> {
-    let (a, b) = (Source::open(a, from.0)?, Source::open(b, from.1)?);
-    let single = [a.kind(), b.kind()].contains(&Kind::Npy) && a.tensors().len() == 1 && b.tensors().len() == 1;
-    let by_name: HashMap<_, _> = b.tensors().iter().enumerate().map(|(j, t)| (t.name.as_str(), j)).collect();
+    let (a, b) = (Source::open_with(a, readings.0)?, Source::open_with(b, readings.1)?);
+    let single = (a.kind().holds_one() || b.kind().holds_one()) && a.tensors().len() == 1 && b.tensors().len() == 1;
+    let names = (a.value_names(), b.value_names());
+    let by_name: HashMap<_, _> = names.1.iter().enumerate().map(|(j, name)| (name.as_str(), j)).collect();
     let mut result = Comparison::default();
     let mut done = 0;
-    for (i, x) in a.tensors().iter().enumerate() {
-        let found = if single { Some(0) } else { by_name.get(x.name.as_str()).copied() };
+    for (i, (x, name)) in a.tensors().iter().zip(&names.0).enumerate() {
+        let found = if single { Some(0) } else { by_name.get(name.as_str()).copied() };
         let Some(j) = found else {
-            result.only_first.push(x.name.clone());
+            result.only_first.push(name.clone());
             continue;
         };
         let y = &b.tensors()[j];
         if let Some(why) = incomparable(x, y) {
-            result.incomparable.push((x.name.clone(), why));
+            result.incomparable.push((name.clone(), why));
             continue;
         }
         let measure = Measure::between(x.dtype, y.dtype, exec);
@@ -118,12 +120,11 @@ pub fn compare(
             progress(done);
         }
         result.total.add(&counts);
-        result.rows.push(Row { name: x.name.clone(), shape: x.shape.clone(), types: (x.dtype, y.dtype), counts });
+        result.rows.push(Row { name: name.clone(), shape: x.shape.clone(), types: (x.dtype, y.dtype), counts });
     }
     if !single {
-        let known: std::collections::HashSet<_> = a.tensors().iter().map(|t| t.name.as_str()).collect();
-        let others = b.tensors().iter().filter(|t| !known.contains(t.name.as_str()));
-        result.only_second = others.map(|t| t.name.clone()).collect();
+        let known: std::collections::HashSet<_> = names.0.iter().collect();
+        result.only_second = names.1.iter().filter(|name| !known.contains(name)).cloned().collect();
     }
     Ok(result)
 }

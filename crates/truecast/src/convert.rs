@@ -1,20 +1,23 @@
 //! Converting a file: what becomes of each tensor, then one pass over the data.
 
 use crate::error::{Cause, Error};
+use crate::model::{changes, standing};
 use crate::parts::Parts;
 use crate::report::{Report, TensorReport};
 use crate::request::Request;
-use crate::select::{Choice, Selection};
+use crate::select::{Choice, Selection, Standing};
 use crate::stream::{Item, LEAST_MEMORY, Means, run};
 use crate::text::{CellCaster, is_text};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::text::MAX_LEN;
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_io::{Existing, Kind, Shown, Source, Tensor, Writer, check_output, layout_for};
+use truecast_io::onnx::{Changes, ModelFile, NewModel, default_opset, unused_location};
+use truecast_io::{Existing, Kind, OutputFile, Reading, Shown, Source, Tensor, Writer, check_output, layout_for};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, PlanError};
 use truecast_text::{TextError, Unsupported};
@@ -32,6 +35,10 @@ pub struct Options {
     pub existing: Existing,
     /// Level and threads; counting is always on.
     pub exec: Exec,
+    /// Smaller tensors of a model are kept unless a rule names them.
+    pub min_elements: u64,
+    /// How strictly ONNX files are read.
+    pub onnx: truecast_io::onnx::Options,
 }
 
 impl Default for Options {
@@ -42,6 +49,8 @@ impl Default for Options {
             max_memory: 256 << 20,
             existing: Existing::Refuse,
             exec: Exec::default(),
+            min_elements: 1024,
+            onnx: truecast_io::onnx::Options::default(),
         }
     }
 }
@@ -52,11 +61,15 @@ pub struct Plan {
     source: Source,
     kind: Kind,
     tensors: Vec<Planned>,
+    /// From a model to a model: what changes in it.
+    changes: Option<(Arc<ModelFile>, Changes)>,
 }
 
 /// What becomes of one tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
+    /// Its name in the source.
+    pub name: String,
     /// As it will be written.
     pub target: Tensor,
     /// The type its payload is read as.
@@ -75,16 +88,41 @@ impl Plan {
     pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let unknown = |path: &Path| Error::UnknownKind { path: path.display().to_string() };
         let kind = Kind::of_path(dst).ok_or_else(|| unknown(dst))?;
-        let is_array = Kind::of_path(src).is_some_and(|k| k != Kind::Safetensors);
-        let source = Source::open(src, options.selection.from.filter(|_| is_array))?;
+        // In a checkpoint a rule says which tensors are reinterpreted. A model says itself what its tensors are.
+        let from = options.selection.from.filter(|_| Kind::of_path(src) != Some(Kind::Safetensors));
+        let source = Source::open_with(src, Reading { from, onnx: options.onnx })?;
         if source.same_file(dst) {
             return Err(Error::SameFile { path: dst.display().to_string() });
         }
-        let choices = options.selection.choose(source.kind(), source.tensors(), src)?;
+        let standings: Vec<Standing> = match source.model() {
+            Some(file) => file.tensors().iter().map(|listed| standing(file.model(), listed, options)).collect(),
+            None => source.tensors().iter().map(|tensor| Standing::in_container(source.kind(), tensor)).collect(),
+        };
+        let choices = options.selection.choose(source.kind(), source.tensors(), &standings, src)?;
         let tensors = source.tensors().iter().zip(choices);
         let planned = tensors.map(|(tensor, choice)| plan_tensor(tensor, choice, kind, src, &options.request));
         let tensors = planned.collect::<Result<_, _>>()?;
-        Ok(Plan { source, kind, tensors })
+        let mut plan = Plan { source, kind, tensors, changes: None };
+        if let (Kind::Onnx, Some(file)) = (kind, plan.source.model()) {
+            let changes = changes(src, file, &plan.tensors)?;
+            plan.changes = Some((file.clone(), changes));
+            if let Some(new) = plan.new_model(dst)? {
+                let renamed = plan.tensors.iter_mut().zip(new.tensors());
+                renamed.for_each(|(tensor, new)| tensor.target.name = new.name.clone());
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The model to be written at `dst`, if it is one.
+    pub(crate) fn new_model(&self, dst: &Path) -> Result<Option<NewModel>, Error> {
+        self.new_model_with(&unused_location(dst))
+    }
+
+    /// The model to be written, with a given name for its file of external data.
+    pub(crate) fn new_model_with(&self, location: &str) -> Result<Option<NewModel>, Error> {
+        let new = self.changes.as_ref().map(|(file, changes)| NewModel::new(file, changes, location));
+        Ok(new.transpose()?)
     }
 
     /// Every worker has room for the least chunk of every tensor.
@@ -123,10 +161,17 @@ impl Plan {
         let is_f6 = |t: &&Planned| matches!(t.from, DType::F6E2M3 | DType::F6E3M2);
         let f6 = self.tensors.iter().filter(|_| self.source.kind() == Kind::Safetensors).find(is_f6);
         let text = |t: &Planned| {
-            let (path, name) = (self.source.path().display(), Shown(&t.target.name));
+            let (path, name) = (self.source.path().display(), Shown(&t.name));
             format!("{path}: tensor {name}: no convention exists for F6 elements; read as one little-endian bit stream")
         };
-        f6.map(text).into_iter().collect()
+        let raised = self.changes.as_ref().and_then(|(file, changes)| {
+            let path = self.source.path().display();
+            let from = default_opset(&file.model().opset_imports).unwrap_or(0);
+            changes.opset.map(|to| {
+                format!("{path}: opset {from} becomes {to}, which the type needs; every node means the same in both")
+            })
+        });
+        f6.map(text).into_iter().chain(raised).collect()
     }
 
     /// Whether [`run`](Plan::run) could start: the memory, the container's rules, the destination. Nothing is written.
@@ -135,6 +180,9 @@ impl Plan {
     /// Those of [`run`](Plan::run) that need no data.
     pub fn check(&self, dst: &Path, options: &Options) -> Result<(), Error> {
         self.check_memory(options)?;
+        if self.new_model(dst)?.is_some() {
+            return Ok(OutputFile::check(dst, options.existing).map(drop)?);
+        }
         let targets: Vec<Tensor> = self.tensors.iter().map(|t| t.target.clone()).collect();
         Ok(check_output(dst, self.kind, &targets, self.source.metadata(), options.existing)?)
     }
@@ -157,7 +205,7 @@ impl Plan {
         // Chunks are converted at the same time, each by one thread.
         let exec = Exec { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
         let path = self.source.path().to_path_buf();
-        let failed = |tensor: &Planned, cause: Cause| Error::tensor(&path, &tensor.target.name, cause);
+        let failed = |tensor: &Planned, cause: Cause| Error::tensor(&path, &tensor.name, cause);
         // Tensors that are treated alike share what was planned: checkpoints have thousands of them.
         let mut hows = HashMap::new();
         for tensor in &self.tensors {
@@ -177,8 +225,13 @@ impl Plan {
         }
         let converters: Vec<Converter<'_>> =
             self.tensors.iter().map(|tensor| Converter { tensor, how: &hows[&(tensor.from, tensor.cast)] }).collect();
-        let targets = self.tensors.iter().map(|t| t.target.clone()).collect();
-        let writer = Writer::create(dst, self.kind, targets, self.source.metadata(), options.existing)?;
+        let writer = match self.new_model(dst)? {
+            Some(new) => Writer::create_model(dst, &new, options.existing)?,
+            None => {
+                let targets = self.tensors.iter().map(|t| t.target.clone()).collect();
+                Writer::create(dst, self.kind, targets, self.source.metadata(), options.existing)?
+            }
+        };
         let items: Vec<Item> = writer.order().iter().map(|&i| self.tensors[i].item(i)).collect();
 
         let means = Means { threads: options.exec.threads, max_memory: options.max_memory, stop };
@@ -227,6 +280,8 @@ fn longest(
 
 fn plan_tensor(tensor: &Tensor, choice: Choice, kind: Kind, path: &Path, request: &Request) -> Result<Planned, Error> {
     let Choice { from, to } = choice;
+    // In a model a tensor that keeps its type keeps its bytes.
+    let to = to.filter(|&to| kind != Kind::Onnx || to != from);
     let cast = to.map(|to| request.resolve(from, to)).transpose();
     let cast = cast.map_err(|cause| Error::tensor(path, &tensor.name, cause))?;
     let dtype = to.unwrap_or(from);
@@ -241,7 +296,7 @@ fn plan_tensor(tensor: &Tensor, choice: Choice, kind: Kind, path: &Path, request
     let relaid = cast.is_none() && from.bits_in(layout) != from.bits_in(tensor.layout);
     let cast = if relaid { Some(CastSpec::copy(from)) } else { cast };
     let target = Tensor { name: tensor.name.clone(), dtype, layout, shape: tensor.shape.clone() };
-    Ok(Planned { target, from, src_layout: tensor.layout, cast })
+    Ok(Planned { name: tensor.name.clone(), target, from, src_layout: tensor.layout, cast })
 }
 
 impl Planned {

@@ -54,6 +54,14 @@ pub enum Error {
         /// Its storage width.
         bits: u32,
     },
+    /// A model cannot be converted as asked.
+    #[error("{path}: {why}")]
+    Model {
+        /// The file.
+        path: String,
+        /// Why not.
+        why: String,
+    },
     /// Source and destination are one file.
     #[error("{path}: source and destination are the same file; choose another destination")]
     SameFile {
@@ -61,7 +69,7 @@ pub enum Error {
         path: String,
     },
     /// The extension of the destination names no container.
-    #[error("{path}: unknown kind of file; expected .safetensors, .npy or .npz")]
+    #[error("{path}: unknown kind of file; expected .safetensors, .npy, .npz, .pb or .onnx")]
     UnknownKind {
         /// The destination.
         path: String,
@@ -119,6 +127,7 @@ impl Error {
             | Error::SameFile { .. }
             | Error::UnknownKind { .. }
             | Error::Memory { .. } => Class::Usage,
+            Error::Model { .. } => Class::Input,
             Error::Interrupted => Class::System,
         }
     }

@@ -36,7 +36,7 @@ mod error;
 #[cfg(feature = "io")]
 pub mod inspect;
 #[cfg(feature = "io")]
-pub mod model;
+mod model;
 #[cfg(feature = "io")]
 mod parts;
 #[cfg(feature = "io")]

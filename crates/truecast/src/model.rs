@@ -1,147 +1,134 @@
-//! Models of conversions, of any kind that the extension names: opened, judged, made into graphs.
+//! Which tensors of an ONNX model are stored in another type, and what the model then has to declare.
 //!
-//! What a model means is `truecast-graph`'s; how it is fed and what becomes of its results is [`crate::run`].
+//! How the file is rewritten is `truecast_io::onnx`'s business. Read first: `docs/spec/onnx.md §3.10`, §3.11.
 
-use crate::run::RunError;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use crate::convert::{Options, Planned};
+use crate::error::{Cause, Error};
+use crate::select::Standing;
+use std::collections::HashSet;
+use std::path::Path;
 use truecast_core::DType;
-use truecast_graph::{Graph, onnx, openvino};
-use truecast_io::Kind;
-use truecast_io::onnx::{ModelFile, Options};
-use truecast_io::openvino::{IrFile, Packing};
+use truecast_core::spec::onnx::{Cast, NEWEST_OPSET, Raised, ir_version_of, raised};
+use truecast_io::onnx::{Changes, Listed, Model, ModelFile, Node, OpsetImport, Role, default_opset, visit_nodes};
 
-/// An opened model.
-#[derive(Debug)]
-pub struct Model {
-    path: PathBuf,
-    file: File,
-}
+/// Operators that runtimes want constants for, or whose small inputs decide about many values: what they take is not
+/// converted unless a rule says so.
+const SENSITIVE: [&str; 10] = [
+    "ConvInteger",
+    "DequantizeLinear",
+    "DynamicQuantizeLinear",
+    "MatMulInteger",
+    "QLinearConv",
+    "QLinearMatMul",
+    "QuantizeLinear",
+    "Resize",
+    "Upsample",
+    "com.microsoft.MatMulNBits",
+];
 
-#[derive(Debug)]
-enum File {
-    Onnx(Arc<ModelFile>),
-    OpenVino(Arc<IrFile>),
-}
+/// Types of Cast that no version of Constant has (`docs/spec/onnx.md §3.10`).
+const NOT_IN_CONSTANTS: [DType; 2] = [DType::F6E2M3, DType::F6E3M2];
 
-/// Why a model is no graph of conversions.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModelError {
-    /// An ONNX model.
-    #[error(transparent)]
-    Onnx(#[from] onnx::ModelError),
-    /// An OpenVINO network.
-    #[error(transparent)]
-    OpenVino(#[from] openvino::ModelError),
-}
+/// Before this IR version every initializer is also an input of the graph.
+const INITIALIZERS_ARE_NO_INPUTS_SINCE: i64 = 4;
 
-/// The rules by which conversions are judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rules {
-    /// ONNX at an opset, or at the model's own.
-    Onnx(Option<u32>),
-    /// OpenVINO.
-    OpenVino,
-}
-
-/// What was found in a model.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Judgement {
-    /// Conversions, in subgraphs and functions too.
-    pub conversions: usize,
-    /// Those of them whose types the model does not tell.
-    pub of_unknown_type: usize,
-    /// What is illegal, in the order of the file: where, and why.
-    pub illegal: Vec<(String, String)>,
-    /// What is odd, but clear.
-    pub warnings: Vec<String>,
-}
-
-/// A parameter of a model: its name, and its type if the model states it.
-pub(crate) type Parameter = (String, Option<DType>);
-
-impl Model {
-    /// Opens the model that the extension names.
-    ///
-    /// # Errors
-    /// [`RunError::UnknownKind`], [`RunError::File`].
-    pub fn open(path: &Path) -> Result<Model, RunError> {
-        Model::open_with(path, None)
+/// What may become of a tensor of a model. Source: `docs/spec/onnx.md §3.10`.
+pub(crate) fn standing(model: &Model, listed: &Listed, options: &Options) -> Standing {
+    let Role::Value { consumers, is_input, .. } = &listed.role else { return Standing::Kept };
+    let is_weight = listed.tensor.dtype().is_some_and(DType::is_float)
+        && listed.tensor.dims.len() >= 2
+        && listed.tensor.len() >= options.min_elements;
+    let is_interface = *is_input && model.ir_version >= INITIALIZERS_ARE_NO_INPUTS_SINCE;
+    let is_sensitive = consumers.iter().any(|operator| SENSITIVE.contains(&operator.as_str()));
+    match is_weight && !is_interface && !is_sensitive {
+        true => Standing::Converted,
+        false => Standing::ByRule,
     }
+}
 
-    /// As [`Model::open`]; elements of 3 and 6 bits of an OpenVINO network, whose layout changed after release 2026.4, lie
-    /// as `odd_packing` says.
-    ///
-    /// # Errors
-    /// As [`Model::open`].
-    pub fn open_with(path: &Path, odd_packing: Option<Packing>) -> Result<Model, RunError> {
-        let is_ir = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
-        let file = match Kind::of_path(path) {
-            Some(Kind::Onnx) => File::Onnx(Arc::new(ModelFile::open(path, Options::default())?)),
-            _ if is_ir => File::OpenVino(Arc::new(IrFile::open(path)?.with_odd_packing(odd_packing))),
-            _ => return Err(RunError::UnknownKind { path: path.display().to_string() }),
-        };
-        Ok(Model { path: path.into(), file })
+/// What changes in a model whose tensors are to be `planned`.
+///
+/// # Errors
+/// A conversion that no opset has, training information, a raise of the opset that would change the meaning of a node.
+pub(crate) fn changes(path: &Path, file: &ModelFile, planned: &[Planned]) -> Result<Changes, Error> {
+    let model = file.model();
+    let dtypes = planned.iter().map(|tensor| tensor.target.dtype).collect();
+    let changed: Vec<_> = planned.iter().filter(|tensor| tensor.target.dtype != tensor.from).collect();
+    let mut needed = 1;
+    for tensor in &changed {
+        let since = cast_since(tensor.target.dtype, tensor.from);
+        let since = since.map_err(|cause| Error::tensor(path, &tensor.name, cause))?;
+        needed = needed.max(since);
     }
+    if changed.is_empty() {
+        return Ok(Changes { dtypes, opset: None, ir_version: None });
+    }
+    let refused = |why: String| Error::Model { path: path.display().to_string(), why };
+    for (tensor, listed) in planned.iter().zip(file.tensors()) {
+        let is_constant = matches!(listed.role, Role::Value { is_constant: true, .. });
+        if is_constant && NOT_IN_CONSTANTS.contains(&tensor.target.dtype) {
+            let (name, dtype) = (truecast_io::Shown(&tensor.name), tensor.target.dtype);
+            let why = format!("tensor {name}: a Constant cannot be {dtype} in any opset; leave it out with --keep");
+            return Err(refused(why));
+        }
+    }
+    if model.has_training_info {
+        return Err(refused(
+            "training information refers to initializers by name; only models for inference are converted".into(),
+        ));
+    }
+    let is_below = |imports: &[OpsetImport]| default_opset(imports).is_none_or(|version| version < needed);
+    let opset = (is_below(&model.opset_imports) || model.functions.iter().any(|f| is_below(&f.opset_imports)))
+        .then_some(needed);
+    if let Some(opset) = opset {
+        check_raise(model, opset).map_err(refused)?;
+    }
+    let tensors_need = if needed >= IR_VERSIONS_OF_TYPES_SINCE { ir_version_of(needed) } else { 1 };
+    let ir_version = opset.map_or(1, ir_version_of).max(tensors_need);
+    Ok(Changes { dtypes, opset, ir_version: Some(ir_version).filter(|&v| v > model.ir_version) })
+}
 
-    /// Judges every conversion.
-    ///
-    /// # Errors
-    /// [`RunError::Rules`] if the rules are those of another kind of model; [`RunError::Model`] if it is none.
-    pub fn judge(&self, rules: Rules) -> Result<Judgement, RunError> {
-        match (&self.file, rules) {
-            (File::Onnx(file), Rules::Onnx(opset)) => {
-                let judged = onnx::judge(file.model(), opset);
-                let illegal = judged.illegal.into_iter().map(|finding| (finding.place, finding.cause.to_string()));
-                Ok(Judgement {
-                    conversions: judged.conversions,
-                    of_unknown_type: judged.of_unknown_type,
-                    illegal: illegal.collect(),
-                    warnings: Vec::new(),
-                })
+/// From this opset on types come with an IR version (`docs/spec/onnx.md §1.6`).
+const IR_VERSIONS_OF_TYPES_SINCE: i64 = 19;
+
+/// The first opset whose Cast brings `stored` back to `dtype`.
+fn cast_since(stored: DType, dtype: DType) -> Result<i64, Cause> {
+    let resolve = |opset| Cast { opset, ..Cast::to(dtype) }.resolve(stored);
+    match (1..=NEWEST_OPSET).find(|&opset| resolve(opset).is_ok()) {
+        Some(opset) => Ok(opset.into()),
+        None => Err(resolve(NEWEST_OPSET).expect_err("no opset has it").into()),
+    }
+}
+
+/// Whether every node of the default domain means the same under opset `to`.
+fn check_raise(model: &Model, to: i64) -> Result<(), String> {
+    let functions = model.functions.iter().map(|f| (f.nodes.as_slice(), default_opset(&f.opset_imports)));
+    let graph = (model.graph.nodes.as_slice(), default_opset(&model.opset_imports));
+    for (nodes, from) in functions.chain([graph]) {
+        let Some(from) = from.filter(|&from| from < to) else { continue };
+        let (mut wrong, mut seen) = (None, HashSet::new());
+        visit_nodes(nodes, &mut |node| {
+            if wrong.is_none() && seen.insert((&node.domain, &node.op_type)) {
+                wrong = changed_meaning(node, from, to);
             }
-            (File::OpenVino(file), Rules::OpenVino) => {
-                let types = openvino::types(file, &BTreeMap::new()).map_err(|cause| self.wrong(cause))?;
-                let illegal = types.findings.into_iter().map(|finding| (finding.layer, finding.cause.to_string()));
-                Ok(Judgement {
-                    conversions: types.conversions,
-                    of_unknown_type: types.of_unknown_type,
-                    illegal: illegal.collect(),
-                    warnings: types.warnings,
-                })
-            }
-            (File::Onnx(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "onnx or onnx@OPSET" }),
-            (File::OpenVino(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "openvino" }),
+        });
+        if let Some(why) = wrong {
+            return Err(why);
         }
     }
+    Ok(())
+}
 
-    /// The parameters, where they have to be known before there is a graph; an ONNX model states every type.
-    pub(crate) fn open_parameters(&self) -> Option<Vec<Parameter>> {
-        match &self.file {
-            File::Onnx(_) => None,
-            File::OpenVino(file) => Some(openvino::inputs(file)),
-        }
-    }
-
-    /// The graph, with every type settled, and what is odd about the model. `fed` settles what an OpenVINO network leaves
-    /// open.
-    ///
-    /// # Errors
-    /// [`RunError::Model`].
-    pub fn graph(&self, fed: &BTreeMap<String, openvino::Fed>) -> Result<(Graph, Vec<String>), RunError> {
-        match &self.file {
-            File::Onnx(file) => onnx::build(file).map(|graph| (graph, Vec::new())).map_err(|cause| self.wrong(cause)),
-            File::OpenVino(file) => openvino::build(file, fed).map_err(|cause| self.wrong(cause)),
-        }
-    }
-
-    fn wrong(&self, cause: impl Into<ModelError>) -> RunError {
-        RunError::Model { path: self.shown(), cause: Box::new(cause.into()) }
-    }
-
-    pub(crate) fn shown(&self) -> String {
-        self.path.display().to_string()
-    }
+fn changed_meaning(node: &Node, from: i64, to: i64) -> Option<String> {
+    let operator = node.default_operator()?;
+    let why = match raised(operator, from, to) {
+        Raised::Same => return None,
+        Raised::ChangedAt(at) => format!("means something else from opset {at} on"),
+        Raised::Unknown => "is not known".into(),
+    };
+    let name = truecast_io::Shown(&node.name);
+    Some(format!(
+        "the type needs opset {to} and the model has {from}, but {} of node {name} {why}; convert the model to opset {to} first, with onnx.version_converter, or choose a type that opset {from} has",
+        truecast_io::Shown(operator)
+    ))
 }

@@ -31,10 +31,10 @@ pub struct TensorReport {
 
 impl TensorReport {
     pub(crate) fn new(planned: &Planned, counts: Counts) -> Self {
-        let Planned { target, from, src_layout, cast } = planned;
+        let Planned { name, target, from, src_layout, cast } = planned;
         let elements = target.len();
         Self {
-            name: target.name.clone(),
+            name: name.clone(),
             shape: target.shape.clone(),
             from: *from,
             to: target.dtype,

@@ -51,6 +51,24 @@ pub struct Selection {
     pub rules: Vec<Rule>,
 }
 
+/// What may become of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is converted where no rule names it.
+    Converted,
+    /// It is converted if a rule says so.
+    ByRule,
+    /// It is never converted, and rules do not see it.
+    Kept,
+}
+
+impl Standing {
+    /// In a checkpoint floating-point tensors are converted, in a file of arrays all of them.
+    pub fn in_container(kind: Kind, tensor: &Tensor) -> Standing {
+        if kind.is_array() || tensor.dtype.is_float() { Standing::Converted } else { Standing::ByRule }
+    }
+}
+
 /// What becomes of one tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
@@ -63,21 +81,29 @@ pub struct Choice {
 impl Selection {
     /// Decides for every tensor of a container.
     ///
-    /// In a checkpoint only floating-point tensors are converted unless a rule chooses others; arrays always are. In a
+    /// `standings` are those of the tensors, in their order. In a
     /// checkpoint `from` reinterprets the tensors that a rule converts and whose elements have its width (an array was
     /// reinterpreted when it was opened).
     ///
     /// # Errors
     /// [`Error::UnusedRule`] and [`Error::UnusedFrom`].
-    pub fn choose(&self, kind: Kind, tensors: &[Tensor], path: &Path) -> Result<Vec<Choice>, Error> {
-        let is_checkpoint = kind == Kind::Safetensors;
+    pub fn choose(
+        &self,
+        kind: Kind,
+        tensors: &[Tensor],
+        standings: &[Standing],
+        path: &Path,
+    ) -> Result<Vec<Choice>, Error> {
+        let is_checkpoint = !kind.is_array();
         let mut used = vec![false; self.rules.len()];
         let mut from_used = !is_checkpoint;
-        let mut choose = |tensor: &Tensor| {
+        let mut choose = |(tensor, &standing): (&Tensor, &Standing)| {
             let from = tensor.dtype;
+            if standing == Standing::Kept {
+                return Choice { from, to: None };
+            }
             let Some(found) = self.rules.iter().position(|r| r.matches(&tensor.name)) else {
-                let by_default = !is_checkpoint || from.is_float();
-                return Choice { from, to: self.to.filter(|_| by_default) };
+                return Choice { from, to: self.to.filter(|_| standing == Standing::Converted) };
             };
             // A later rule that an earlier one shadows everywhere still names existing tensors.
             for (used, rule) in used.iter_mut().zip(&self.rules) {
@@ -88,7 +114,7 @@ impl Selection {
             from_used |= reinterpreted.is_some();
             Choice { from: if is_checkpoint { reinterpreted.unwrap_or(from) } else { from }, to }
         };
-        let choices = tensors.iter().map(&mut choose).collect();
+        let choices = tensors.iter().zip(standings).map(&mut choose).collect();
         if let Some(unused) = used.iter().position(|used| !used) {
             let rule = self.rules[unused].to_string();
             return Err(Error::UnusedRule { rule, path: path.display().to_string() });
@@ -113,9 +139,15 @@ mod tests {
         vec![tensor("a.norm.weight", DType::F32), tensor("a/b.weight", DType::F32), tensor("ids", DType::U8)]
     }
 
+    fn choices_of(selection: &Selection) -> Result<Vec<Choice>, Error> {
+        let tensors = tensors();
+        let kind = Kind::Safetensors;
+        let standings: Vec<_> = tensors.iter().map(|tensor| Standing::in_container(kind, tensor)).collect();
+        selection.choose(kind, &tensors, &standings, Path::new("x"))
+    }
+
     fn choose(selection: &Selection) -> Result<Vec<Option<DType>>, Error> {
-        let choices = selection.choose(Kind::Safetensors, &tensors(), Path::new("x"))?;
-        Ok(choices.into_iter().map(|c| c.to).collect())
+        Ok(choices_of(selection)?.into_iter().map(|c| c.to).collect())
     }
 
     #[test]
@@ -146,9 +178,22 @@ mod tests {
     fn from_reinterprets_chosen_tensors_of_its_width() {
         let rules = vec![Rule::new("ids", Some(DType::F32)).unwrap()];
         let selection = Selection { to: None, from: Some(DType::F8E4M3Fn), rules };
-        let choices = selection.choose(Kind::Safetensors, &tensors(), Path::new("x")).unwrap();
+        let choices = choices_of(&selection).unwrap();
         assert_eq!(choices[2], Choice { from: DType::F8E4M3Fn, to: Some(DType::F32) });
         let wrong = Selection { from: Some(DType::F16), ..selection };
-        assert!(matches!(wrong.choose(Kind::Safetensors, &tensors(), Path::new("x")), Err(Error::UnusedFrom { .. })));
+        assert!(matches!(choices_of(&wrong), Err(Error::UnusedFrom { .. })));
+    }
+
+    #[test]
+    fn rules_do_not_see_what_is_kept() {
+        let tensors = tensors();
+        let standings = [Standing::ByRule, Standing::Kept, Standing::Converted];
+        let choose = |selection: &Selection| selection.choose(Kind::Onnx, &tensors, &standings, Path::new("x"));
+        let all = Selection { to: Some(DType::Bf16), ..Selection::default() };
+        let to = |choices: Vec<Choice>| choices.into_iter().map(|c| c.to).collect::<Vec<_>>();
+        assert_eq!(to(choose(&all).unwrap()), [None, None, Some(DType::Bf16)]);
+        let rule = |glob| Selection { rules: vec![Rule::new(glob, Some(DType::F16)).unwrap()], ..all.clone() };
+        assert_eq!(to(choose(&rule("a*")).unwrap()), [Some(DType::F16), None, Some(DType::Bf16)]);
+        assert!(matches!(choose(&rule("a/b*")), Err(Error::UnusedRule { .. })));
     }
 }

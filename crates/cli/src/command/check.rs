@@ -10,9 +10,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use truecast::check::{Element, Findings, Violation, check};
 use truecast::io::Shown;
-use truecast::model::{Judgement, Model, Rules};
 use truecast::permit::{NanComparison, Permitted};
 use truecast::request::Standard;
+use truecast::run::{Judgement, Model, Rules};
 use truecast::{CastSpec, DType};
 
 pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {

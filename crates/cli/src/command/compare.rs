@@ -9,14 +9,15 @@ use std::io::Write;
 use std::process::ExitCode;
 use truecast::Counts;
 use truecast::compare::{Comparison, compare};
-use truecast::io::Shown;
+use truecast::io::{Reading, Shown};
 
 pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     let limits = thresholds::parse(&args.fail_on)?;
     let total = std::fs::metadata(&args.a).map_or(0, |m| m.len());
     let bar = progress::bytes(total, context.quiet || context.json);
-    let types = (args.from, args.to);
-    let comparison = compare(&args.a, &args.b, types, &context.exec, |done| bar.set_position(done))?;
+    let onnx = args.onnx.options();
+    let readings = (Reading { from: args.from, onnx }, Reading { from: args.to, onnx });
+    let comparison = compare(&args.a, &args.b, readings, &context.exec, |done| bar.set_position(done))?;
     bar.finish_and_clear();
     match context.json {
         true => output::json("compare", comparison.to_json())?,

@@ -21,6 +21,8 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         max_memory: args.max_memory,
         existing: if args.force { Existing::Replace } else { Existing::Refuse },
         exec: context.exec,
+        min_elements: args.select.min_elements,
+        onnx: args.select.onnx.options(),
     };
     let limits = thresholds::parse(&args.fail_on)?;
     let plan = Plan::new(&args.src, &args.dst, &options)?;

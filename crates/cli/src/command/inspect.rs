@@ -8,12 +8,13 @@ use crate::{output, progress, size};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::inspect::stats;
-use truecast::io::{Source, Tensor};
+use truecast::io::onnx::{Listed, ModelFile, OpsetImport};
+use truecast::io::{Reading, Shown, Source, Tensor};
 use truecast::measure::Survey;
 use truecast::report::json_number;
 
 pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
-    let source = Source::open(&args.src, args.from)?;
+    let source = Source::open_with(&args.src, Reading { from: args.from, onnx: args.onnx.options() })?;
     let total: u64 = source.tensors().iter().map(Tensor::bytes).sum();
     let bar = progress::bytes(total, context.quiet || context.json || !args.stats);
     let surveys = match args.stats {
@@ -52,7 +53,39 @@ fn to_json(source: &Source, surveys: &[Option<Survey>]) -> Map<String, Value> {
     object.insert("file_bytes".into(), json!(source.file_bytes()));
     object.insert("metadata".into(), json!(source.metadata()));
     object.insert("tensors".into(), tensors.collect());
+    if let Some(file) = source.model() {
+        object.insert("model".into(), model_to_json(file));
+    }
     object
+}
+
+fn model_to_json(file: &ModelFile) -> Value {
+    let model = file.model();
+    let imports = |imports: &[OpsetImport]| {
+        imports.iter().map(|i| json!({ "domain": i.domain, "version": i.version })).collect::<Vec<_>>()
+    };
+    let files: Vec<_> = file.tensors().iter().map(Listed::location).collect();
+    let functions =
+        model.functions.iter().map(|f| json!({ "domain": f.domain, "name": f.name, "nodes": f.nodes.len() }));
+    json!({
+        "ir_version": model.ir_version, "producer": model.producer_name, "opset_imports": imports(&model.opset_imports),
+        "graph": model.graph.name, "nodes": model.graph.nodes.len(), "operators": file.operators(),
+        "functions": functions.collect::<Vec<_>>(), "external_data": files
+    })
+}
+
+fn render_model(file: &ModelFile) -> String {
+    let model = file.model();
+    let domain = |i: &OpsetImport| if i.is_default_domain() { "ai.onnx".into() } else { Shown(&i.domain).to_string() };
+    let imports: Vec<_> = model.opset_imports.iter().map(|i| format!("{} {}", domain(i), i.version)).collect();
+    let operators: Vec<_> = file.operators().iter().map(|(name, n)| format!("{} {n}", name.escape_debug())).collect();
+    let mut text = format!("IR version {}, opset {}\n", model.ir_version, imports.join(", "));
+    text += &format!("{} nodes: {}\n", grouped(model.graph.nodes.len() as u64), operators.join(", "));
+    let mut files: Vec<_> = file.tensors().iter().filter_map(Listed::location).collect();
+    files.sort();
+    files.dedup();
+    files.iter().for_each(|location| text += &format!("external data in {}\n", Shown(location)));
+    text
 }
 
 fn render(source: &Source, surveys: &[Option<Survey>], total: u64) -> String {
@@ -86,6 +119,9 @@ fn render(source: &Source, surveys: &[Option<Survey>], total: u64) -> String {
             .flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] })
             .collect::<String>();
         text.push('\n');
+    }
+    if let Some(file) = source.model() {
+        text += &render_model(file);
     }
     let tensors = source.tensors().len();
     text + &format!("{tensors} tensors, {} of data, {} in all\n", size::human(total), size::human(source.file_bytes()))

@@ -10,8 +10,7 @@ use std::process::ExitCode;
 use truecast::graph::LeftOpen;
 use truecast::io::openvino::Packing;
 use truecast::io::{Existing, Shown};
-use truecast::model::Model;
-use truecast::run::{Ran, Written};
+use truecast::run::{Model, Ran, Written};
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };

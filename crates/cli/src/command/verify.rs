@@ -17,6 +17,8 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
         selection: select::selection(&args.select, rules)?,
         request: args.policy.request()?,
         exec: context.exec,
+        min_elements: args.select.min_elements,
+        onnx: args.select.onnx.options(),
         ..Options::default()
     };
     let total = Plan::new(&args.src, &args.dst, &options)?.bytes().0;
@@ -60,6 +62,7 @@ fn to_json(verdict: &Verdict) -> Map<String, Value> {
         }),
         Difference::Refused { tensor, index } => json!({ "kind": "refused", "tensor": tensor, "index": index }),
         Difference::Metadata { key } => json!({ "kind": "metadata", "key": key }),
+        Difference::Structure { offset } => json!({ "kind": "structure", "offset": offset }),
         other => json!({ "kind": format!("{other:?}") }),
     };
     let mut object = Map::new();
@@ -106,6 +109,7 @@ fn render(verdict: &Verdict) -> String {
                 format!("tensor {}: element {index} is refused, so no result is right\n", Shown(tensor))
             }
             Difference::Metadata { key } => format!("metadata {} differs\n", Shown(key)),
+            Difference::Structure { offset } => format!("the model differs at offset {offset}, outside its tensors\n"),
             other => format!("{other:?}\n"),
         };
     }

@@ -41,7 +41,7 @@ pub fn build(file: &Arc<IrFile>, fed: &BTreeMap<String, Fed>) -> Result<(Graph, 
     let mut types = types(file, fed)?;
     if !types.findings.is_empty() {
         let first = types.findings.swap_remove(0);
-        return Err(ModelError::Layer { layer: first.layer, cause: first.cause });
+        return Err(ModelError::Layer { layer: first.layer, cause: first.cause.into() });
     }
     let mut builder = Builder { file, types: &types, graph: Graph::default(), values: HashMap::new() };
     for &index in &types.order {
@@ -88,7 +88,7 @@ impl Builder<'_> {
             }
             Meaning::Result => {}
             Meaning::Opaque => {
-                return Err(ModelError::Layer { layer: label(layer), cause: LayerError::Unsupported });
+                return Err(ModelError::Layer { layer: label(layer), cause: LayerError::Unsupported.into() });
             }
         }
         Ok(())
@@ -109,7 +109,7 @@ impl Builder<'_> {
     fn convert(&mut self, layer: &Layer, input: u64, to: DType) -> Result<ValueId, ModelError> {
         let source = self.input(layer, input);
         let resolved: Result<CastSpec, _> = Convert::to(to).resolve(self.graph.dtype(source));
-        let wrong = |cause| ModelError::Layer { layer: label(layer), cause: LayerError::Spec(cause) };
+        let wrong = |cause| ModelError::Layer { layer: label(layer), cause: LayerError::Spec(cause).into() };
         Ok(self.graph.cast(&label(layer), resolved.map_err(wrong)?, source))
     }
 

@@ -11,7 +11,7 @@ use truecast_io::Shown;
 pub enum ModelError {
     /// A layer.
     #[error("{layer}: {cause}")]
-    Layer { layer: String, cause: LayerError },
+    Layer { layer: String, cause: Box<LayerError> },
     /// An edge that connects nothing.
     #[error("edge from port {1} of layer {0} to port {3} of layer {2}: {why}", from.0, from.1, to.0, to.1)]
     Edge { from: (u64, u64), to: (u64, u64), why: &'static str },
@@ -24,9 +24,6 @@ pub enum ModelError {
     /// Two inputs, or two outputs, of one name.
     #[error("two {what} are named {}", Shown(name))]
     Name { what: &'static str, name: String },
-    /// A constant.
-    #[error(transparent)]
-    File(#[from] truecast_io::Error),
 }
 
 impl From<PromotionError> for LayerError {
@@ -66,5 +63,5 @@ pub enum LayerError {
     Spec(#[from] SpecError),
     /// A constant.
     #[error(transparent)]
-    File(truecast_io::Error),
+    File(Box<truecast_io::Error>),
 }

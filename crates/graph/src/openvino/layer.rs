@@ -105,7 +105,7 @@ fn constant(file: &IrFile, layer: &Layer) -> Result<Constant, LayerError> {
         items => items.split(',').map(dimension).collect::<Result<_, _>>()?,
     };
     let range = (number("offset")?, number("size")?);
-    file.constant(&layer.name, dtype, shape, range).map_err(LayerError::File)
+    file.constant(&layer.name, dtype, shape, range).map_err(|e| LayerError::File(e.into()))
 }
 
 /// `""`, `"..."`, or dimensions such as `2`, `?`, `-1`, `2..5`, `..5`, `2..`.

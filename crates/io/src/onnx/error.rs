@@ -102,6 +102,12 @@ pub enum TensorError {
     /// §3.6, §3.7.
     #[error(transparent)]
     External(#[from] ExternalError),
+    /// §3.5: cells hold code points.
+    #[error("element {index} is not UTF-8; such text can only be kept")]
+    NotUtf8 { index: u64 },
+    /// Cells are as long as the longest element.
+    #[error("element {index} has more than {limit} characters; such text can only be kept")]
+    TextTooLong { index: u64, limit: usize },
     /// What was asked for needs a type that has none here.
     #[error("{data_type} can only be kept as it is")]
     Unreadable { data_type: &'static str },

@@ -3,6 +3,7 @@
 //! A location is text from an untrusted file. Nothing outside the model's folder is opened, and nothing but regular files.
 //! Source: `docs/spec/onnx.md §3.6`, §3.7; `docs/interfaces.md §3` (links).
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -73,8 +74,8 @@ pub enum ExternalError {
 impl External {
     /// The entries of `external_data`, in their order. Keys other than these three mean nothing here.
     pub(crate) fn of_entries(entries: &[(String, String)]) -> Result<External, ExternalError> {
-        let repeated = entries.iter().enumerate().find(|(i, (key, _))| entries[..*i].iter().any(|(k, _)| k == key));
-        if let Some((_, (key, _))) = repeated {
+        let mut keys = HashSet::new();
+        if let Some((key, _)) = entries.iter().find(|(key, _)| !keys.insert(key)) {
             return Err(ExternalError::RepeatedKey { key: key.clone() });
         }
         let value = |key: &str| entries.iter().find(|(k, _)| k == key).map(|(_, value)| value);

@@ -4,7 +4,7 @@
 //! `DOMAIN:FUNCTION/`; a tensor that is no value is called `NODE/ATTRIBUTE`. A name that occurs again gets a number.
 //! Text and COMPLEX128 cannot be converted and are left out.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use truecast_core::DType;
 
@@ -33,6 +33,8 @@ pub enum Role {
         consumers: BTreeSet<String>,
         /// It is the default of an input of the graph.
         is_input: bool,
+        /// It is the `value` of a Constant, not an initializer.
+        is_constant: bool,
     },
     /// A part of an attribute or of a sparse tensor: its type is part of what the node means.
     Part,
@@ -61,10 +63,7 @@ type Consumers = HashMap<String, BTreeSet<String>>;
 fn consumers_of(nodes: &[Node]) -> Consumers {
     let mut consumers = Consumers::new();
     visit_nodes(nodes, &mut |node| {
-        let operator = match node.default_operator() {
-            Some(operator) => operator.to_string(),
-            None => format!("{}.{}", node.domain, node.op_type),
-        };
+        let operator = operator(node);
         for input in node.inputs.iter().filter(|name| !name.is_empty()) {
             consumers.entry(input.clone()).or_default().insert(operator.clone());
         }
@@ -72,8 +71,25 @@ fn consumers_of(nodes: &[Node]) -> Consumers {
     consumers
 }
 
+/// How often each operator occurs, by its name with its domain unless that is the default one; functions included.
+pub(crate) fn operators(model: &Model) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    let bodies = model.functions.iter().map(|function| &function.nodes);
+    for nodes in bodies.chain([&model.graph.nodes]) {
+        visit_nodes(nodes, &mut |node| *counts.entry(operator(node)).or_default() += 1);
+    }
+    counts
+}
+
+fn operator(node: &Node) -> String {
+    match node.default_operator() {
+        Some(operator) => operator.to_string(),
+        None => format!("{}.{}", node.domain, node.op_type),
+    }
+}
+
 /// Calls `visit` with every node, those of subgraphs included.
-pub(crate) fn visit_nodes<'a>(nodes: &'a [Node], visit: &mut impl FnMut(&'a Node)) {
+pub fn visit_nodes<'a>(nodes: &'a [Node], visit: &mut impl FnMut(&'a Node)) {
     for node in nodes {
         visit(node);
         for graph in node.attributes.iter().flat_map(|attribute| attribute.value.graphs()) {
@@ -85,7 +101,7 @@ pub(crate) fn visit_nodes<'a>(nodes: &'a [Node], visit: &mut impl FnMut(&'a Node
 #[derive(Default)]
 struct Inventory {
     found: Vec<Listed>,
-    names: HashSet<String>,
+    names: Names,
 }
 
 impl Inventory {
@@ -93,8 +109,7 @@ impl Inventory {
         if tensor.dtype().is_none_or(|dtype| dtype == DType::String) {
             return;
         }
-        let name = unique(format!("{scope}{name}"), &self.names);
-        self.names.insert(name.clone());
+        let name = self.names.take(format!("{scope}{name}"));
         self.found.push(Listed { name, scope: scope.into(), role, tensor: tensor.clone() });
     }
 
@@ -104,6 +119,7 @@ impl Inventory {
             let role = Role::Value {
                 consumers: consumers.get(&tensor.name).cloned().unwrap_or_default(),
                 is_input: inputs.contains(tensor.name.as_str()),
+                is_constant: false,
             };
             self.add(prefix, &tensor.name, role, tensor);
         }
@@ -117,7 +133,7 @@ impl Inventory {
         for (i, node) in nodes.iter().enumerate() {
             if let Some((output, tensor)) = constant(node) {
                 let consumers = consumers.get(output).cloned().unwrap_or_default();
-                self.add(prefix, output, Role::Value { consumers, is_input: false }, tensor);
+                self.add(prefix, output, Role::Value { consumers, is_input: false, is_constant: true }, tensor);
                 continue;
             }
             let name = if node.name.is_empty() { format!("{}{i}", node.op_type) } else { node.name.clone() };
@@ -157,18 +173,62 @@ pub(crate) fn constant(node: &Node) -> Option<(&str, &TensorProto)> {
     }
 }
 
-/// A name that is not taken: itself, or itself with a number.
-pub(crate) fn unique(name: String, taken: &HashSet<String>) -> String {
-    if !taken.contains(&name) {
-        return name;
+/// Names that are taken, with the number that was last given to each.
+#[derive(Debug, Default)]
+pub(crate) struct Names(HashMap<String, u64>);
+
+impl Names {
+    /// Takes a name as it is.
+    pub(crate) fn insert(&mut self, name: &str) {
+        self.0.entry(name.into()).or_insert(1);
     }
-    let numbered = |i: usize| format!("{name}.{i}");
-    (2..).map(numbered).find(|name| !taken.contains(name)).expect("there are more numbers than names")
+
+    /// Takes a name that is not taken: the given one, or that with a number.
+    pub(crate) fn take(&mut self, name: String) -> String {
+        let mut number = self.0.get(&name).copied().unwrap_or(0);
+        let mut unused = name.clone();
+        while self.0.contains_key(&unused) {
+            number += 1;
+            unused = format!("{name}.{number}");
+        }
+        self.0.insert(name, number.max(1));
+        self.insert(&unused);
+        unused
+    }
+}
+
+/// The name under which a value's elements are stored as a type.
+pub(crate) fn stored_name(value: &str, dtype: DType) -> String {
+    format!("{value}.{dtype}")
+}
+
+/// The name of the value for which each tensor stands: what a Cast makes of it, if that is how it got its name.
+pub(crate) fn value_names(model: &Model, listed: &[Listed]) -> Vec<String> {
+    let mut casts: HashMap<&str, &str> = HashMap::new();
+    let bodies = model.functions.iter().map(|function| &function.nodes);
+    for nodes in bodies.chain([&model.graph.nodes]) {
+        visit_nodes(nodes, &mut |node| {
+            if let (Some("Cast"), [stored], [value]) = (node.default_operator(), &node.inputs[..], &node.outputs[..]) {
+                casts.insert(stored, value);
+            }
+        });
+    }
+    let value = |listed: &Listed| {
+        let value = casts.get(listed.name.strip_prefix(&listed.scope)?)?;
+        let dtype = listed.tensor.dtype()?;
+        listed.name[listed.scope.len()..]
+            .starts_with(&stored_name(value, dtype))
+            .then(|| format!("{}{value}", listed.scope))
+    };
+    listed.iter().map(|listed| value(listed).unwrap_or_else(|| listed.name.clone())).collect()
 }
 
 impl Listed {
-    /// Its elements are in another file.
-    pub(crate) fn is_external(&self) -> bool {
-        matches!(self.tensor.payload, Payload::External(_))
+    /// The file that holds its elements, if that is not the model.
+    pub fn location(&self) -> Option<&str> {
+        match &self.tensor.payload {
+            Payload::External(external) => Some(&external.location),
+            _ => None,
+        }
     }
 }

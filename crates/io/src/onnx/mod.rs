@@ -18,8 +18,10 @@ mod rewrite;
 mod rope;
 mod storage;
 mod tensor;
+mod texts;
 mod wire;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::error::Error;
@@ -32,14 +34,15 @@ pub use emit::text_tensor;
 pub(crate) use error::ReadError;
 pub use error::{ProtoError, TensorError};
 pub use external::{External, ExternalError};
-pub use inventory::{Listed, Role};
+pub use inventory::{Listed, Role, visit_nodes};
 pub use model::*;
 pub(crate) use output::{ModelWriter, refusal};
 pub use output::{NewModel, unused_location};
 pub use rewrite::Changes;
 pub(crate) use storage::Storage;
-pub use storage::Texts;
 pub use tensor::{Payload, TensorProto};
+pub use texts::Texts;
+pub(crate) use texts::{CellWriter, Cells};
 
 /// How strictly files are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,6 +103,22 @@ impl ModelFile {
         &self.tensors
     }
 
+    /// The names of the values for which its tensors stand. A tensor that a rewritten model stores for a value
+    /// (`docs/spec/onnx.md §3.10`) has the value's name, any other its own.
+    pub fn value_names(&self) -> Vec<String> {
+        inventory::value_names(&self.model, &self.tensors)
+    }
+
+    /// How often each operator occurs, subgraphs and functions included; one of another domain as `DOMAIN.OPERATOR`.
+    pub fn operators(&self) -> BTreeMap<String, u64> {
+        inventory::operators(&self.model)
+    }
+
+    /// The first file of external data that it names.
+    pub fn external_location(&self) -> Option<&str> {
+        self.tensors.iter().find_map(Listed::location)
+    }
+
     pub(crate) fn storage(&self) -> &Storage {
         &self.storage
     }
@@ -109,12 +128,14 @@ impl ModelFile {
         &self.model
     }
 
-    /// Streams the elements of one of its tensors: packed codes, little-endian, row-major.
+    /// Streams the elements of one of its tensors: packed codes, little-endian, row-major; text as cells of 32-bit code
+    /// points, as many as the longest element has.
     ///
     /// External data is opened here, under the rules of `docs/spec/onnx.md §3.7`.
     ///
     /// # Errors
-    /// [`Error::Proto`] if the tensor holds text or COMPLEX128, or its external data is not where it should be;
+    /// [`Error::Proto`] if the tensor holds COMPLEX128 or text that is not UTF-8, or its external data is not where it
+    /// should be;
     /// [`Error::Io`].
     pub fn reader(&self, tensor: &TensorProto) -> Result<TensorReader, Error> {
         self.storage.reader(tensor, None)

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use super::inventory::Listed;
 use super::rewrite::{Changes, MAX_MODEL_BYTES, Place, Rewritten, rewrite};
 use super::rope::Piece;
-use super::tensor::Payload;
 use super::{ModelFile, Options};
 use crate::atomic::{Existing, OutputFile, folder_of};
 use crate::error::Error;
@@ -60,6 +59,11 @@ impl NewModel {
     /// The tensors of the new model in the order of the old list, by their names in the new one.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
+    }
+
+    /// The length of the file of external data; 0 if there is none.
+    pub fn external_bytes(&self) -> u64 {
+        self.rewritten.external_bytes
     }
 
     /// The indices of the tensors in the order in which their elements are to be written.
@@ -152,10 +156,7 @@ fn own_data(path: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = old
         .tensors
         .iter()
-        .filter_map(|listed| match &listed.tensor.payload {
-            Payload::External(external) => Some(external.location.as_str()),
-            _ => None,
-        })
+        .filter_map(Listed::location)
         .filter(|location| is_own(location))
         .map(|location| folder_of(path).join(location))
         .collect();

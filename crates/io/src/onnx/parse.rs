@@ -191,6 +191,10 @@ impl Parser {
             }
             Ok(())
         })?;
+        if node.op_type.is_empty() {
+            let offset = node.content.start;
+            return Err(ProtoError::Missing { offset, message: "a node", field: "op_type" }.into());
+        }
         Ok(node)
     }
 

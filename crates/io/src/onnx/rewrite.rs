@@ -5,14 +5,14 @@
 //! with the lengths around them; everything else, known or not, is copied. Which tensors change and to what is decided
 //! elsewhere. Read first: `docs/spec/onnx.md §3.10`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use truecast_core::DType;
 
 use super::emit;
 use super::error::ReadError;
-use super::inventory::{Listed, Role, constant, unique, visit_nodes};
+use super::inventory::{Listed, Names, Role, constant, stored_name, visit_nodes};
 use super::model::{Attribute, AttributeValue, Function, Graph, Model, Node, SparseTensor, ValueInfo, default_opset};
 use super::rope::Rope;
 use super::tensor::{DATA_FIELDS, TensorProto, field};
@@ -98,7 +98,7 @@ struct Rewriter<'a> {
     inputs: HashMap<u64, (String, i64)>,
     /// Casts to be inserted, by where the message of their scope begins and the node that they precede.
     casts: HashMap<(u64, usize), Vec<Vec<u8>>>,
-    taken: HashSet<String>,
+    taken: Names,
 }
 
 /// What becomes of a field.
@@ -161,12 +161,13 @@ impl<'a> Rewriter<'a> {
     fn plan_graph(&mut self, graph: &'a Graph, opset: i64) {
         let changed: Vec<_> = graph.initializers.iter().filter_map(|t| Some((t, self.changed(t)?))).collect();
         let first_uses = if changed.is_empty() { HashMap::new() } else { first_uses(&graph.nodes) };
+        let inputs: HashMap<&str, &ValueInfo> = graph.inputs.iter().map(|input| (input.name.as_str(), input)).collect();
         for (tensor, index) in changed {
             let stored = self.store(&tensor.name, index);
             // Right before its first use, so that a runtime need not hold it longer than that.
             let before = first_uses.get(tensor.name.as_str()).copied().unwrap_or(graph.nodes.len());
             self.cast(graph.content.start, before, &tensor.name, &stored, tensor, opset);
-            if let Some(input) = graph.inputs.iter().find(|input| input.name == tensor.name) {
+            if let Some(input) = inputs.get(tensor.name.as_str()) {
                 let code = emit::code_of(self.changes.dtypes[index]);
                 self.inputs.insert(input.content.start, (stored.clone(), code));
             }
@@ -202,19 +203,13 @@ impl<'a> Rewriter<'a> {
 
     /// Chooses the name under which the elements of a value are stored.
     fn store(&mut self, value: &str, index: usize) -> String {
-        let stored = self.unused(format!("{value}.{}", self.changes.dtypes[index]));
+        let stored = self.taken.take(stored_name(value, self.changes.dtypes[index]));
         self.names[index] = format!("{}{stored}", self.listed[index].scope);
         stored
     }
 
-    fn unused(&mut self, name: String) -> String {
-        let name = unique(name, &self.taken);
-        self.taken.insert(name.clone());
-        name
-    }
-
     fn cast(&mut self, scope: u64, before: usize, value: &str, stored: &str, tensor: &TensorProto, opset: i64) {
-        let name = self.unused(format!("{value}.cast"));
+        let name = self.taken.take(format!("{value}.cast"));
         let to = tensor.dtype().expect("listed tensors have a type");
         let cast = emit::cast(&name, stored, value, to, opset);
         self.casts.entry((scope, before)).or_default().push(cast);
@@ -226,7 +221,7 @@ impl<'a> Rewriter<'a> {
         let place = |(index, listed): (usize, &Listed)| {
             let bytes = self.bytes(index);
             let may_leave = bytes >= LEAST_EXTERNAL_BYTES && listed.role != Role::Part;
-            if listed.is_external() || (is_crowded && may_leave) {
+            if listed.location().is_some() || (is_crowded && may_leave) {
                 let offset = end.next_multiple_of(EXTERNAL_ALIGNMENT);
                 end = offset + bytes;
                 Place::Outside(offset)
@@ -507,25 +502,25 @@ fn first_uses(nodes: &[Node]) -> HashMap<&str, usize> {
 }
 
 /// Every name of a value or node in a model.
-fn names_in(model: &Model) -> HashSet<String> {
-    fn graph(graph: &Graph, names: &mut HashSet<String>) {
+fn names_in(model: &Model) -> Names {
+    fn graph(graph: &Graph, names: &mut Names) {
         let infos = graph.inputs.iter().chain(&graph.outputs).chain(&graph.value_infos);
-        names.extend(infos.map(|info| info.name.clone()));
-        names.extend(graph.initializers.iter().map(|tensor| tensor.name.clone()));
-        names.extend(graph.sparse_initializers.iter().map(|sparse| sparse.values.name.clone()));
+        infos.for_each(|info| names.insert(&info.name));
+        graph.initializers.iter().for_each(|tensor| names.insert(&tensor.name));
+        graph.sparse_initializers.iter().for_each(|sparse| names.insert(&sparse.values.name));
         nodes(&graph.nodes, names);
     }
-    fn nodes(all: &[Node], names: &mut HashSet<String>) {
+    fn nodes(all: &[Node], names: &mut Names) {
         for node in all {
-            names.insert(node.name.clone());
-            names.extend(node.inputs.iter().chain(&node.outputs).cloned());
+            names.insert(&node.name);
+            node.inputs.iter().chain(&node.outputs).for_each(|name| names.insert(name));
             node.attributes.iter().flat_map(|attribute| attribute.value.graphs()).for_each(|g| graph(g, names));
         }
     }
-    let mut names = HashSet::new();
+    let mut names = Names::default();
     graph(&model.graph, &mut names);
     for function in &model.functions {
-        names.extend(function.inputs.iter().chain(&function.outputs).cloned());
+        function.inputs.iter().chain(&function.outputs).for_each(|name| names.insert(name));
         nodes(&function.nodes, &mut names);
     }
     names

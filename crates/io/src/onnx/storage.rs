@@ -5,14 +5,15 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use truecast_core::DType;
+use truecast_core::{DType, Layout};
 
 use super::elements::Entries;
 use super::error::{ProtoError, ReadError, TensorError};
 use super::external::{External, ExternalError, Folder, OpenError};
 use super::parse::Parser;
-use super::tensor::{Payload, TensorProto, field};
-use super::wire::{Fields, Wire};
+use super::tensor::{Payload, TensorProto};
+use super::texts::{Cells, Texts};
+use super::wire::Wire;
 use super::{Options, external};
 use crate::error::Error;
 use crate::reader::{Codes, Decoding, Stream, TensorReader};
@@ -58,16 +59,29 @@ impl Storage {
         read(&mut Parser::new(self.wire(), self.options)).map_err(|error| Error::proto(&self.path, error))
     }
 
-    /// What a tensor is whose elements have a fixed width, under another name if one is given.
+    /// What a tensor is as it will be read, under another name if one is given. Text is in cells of the longest element,
+    /// for which it is read once.
     pub(crate) fn readable(&self, tensor: &TensorProto, name: Option<&str>) -> Result<Tensor, Error> {
-        let described = tensor.describe(name).filter(|described| described.dtype != DType::String);
-        described.ok_or_else(|| self.wrong(tensor, TensorError::Unreadable { data_type: tensor.data_type.name }))
+        let described = tensor.describe(name);
+        let mut described = described
+            .ok_or_else(|| self.wrong(tensor, TensorError::Unreadable { data_type: tensor.data_type.name }))?;
+        if described.dtype == DType::String {
+            let cells = Cells::new(self.file.clone(), self.file_bytes, tensor, 0);
+            let width = cells.longest().map_err(|error| Error::proto(&self.path, error))?;
+            described.layout = Layout::Utf32 { width };
+        }
+        Ok(described)
     }
 
     /// Streams a tensor, which errors call `name` instead of its own if one is given.
     pub(crate) fn reader(&self, tensor: &TensorProto, name: Option<&str>) -> Result<TensorReader, Error> {
         let described = self.readable(tensor, name)?;
         let dtype = described.dtype;
+        if let Layout::Utf32 { width } = described.layout {
+            let cells = Cells::new(self.file.clone(), self.file_bytes, tensor, width);
+            let decoding = Decoding { swap: None, codes: Codes::Any };
+            return TensorReader::new(self.path.clone(), &described, Stream::Cells(Box::new(cells)), decoding);
+        }
         let codes = match (dtype, dtype.storage_bits()) {
             (DType::Bool, _) => Codes::Truth,
             (_, Some(bits @ 1..8)) => Codes::Tail {
@@ -147,8 +161,7 @@ impl Storage {
         let dtype = tensor.dtype();
         match (dtype, &tensor.payload) {
             (Some(DType::String), Payload::Text | Payload::Empty) => {
-                let fields = Fields::new(tensor.content.clone());
-                Ok(Texts { path: self.path.clone(), wire: self.wire(), fields })
+                Ok(Texts::new(self.path.clone(), self.wire(), tensor))
             }
             (Some(found), _) => Err(self.wrong(tensor, TensorError::NotOfKind { found, wanted: "text" })),
             (None, _) => Err(self.wrong(tensor, TensorError::Unreadable { data_type: tensor.data_type.name })),
@@ -159,31 +172,5 @@ impl Storage {
         let (offset, name) = (tensor.content.start, tensor.name.clone());
         let cause = ProtoError::Tensor { offset, tensor: name, cause: cause.into() };
         Error::Proto { path: self.path.to_path_buf(), cause }
-    }
-}
-
-/// The elements of a tensor of text: any bytes, mostly UTF-8.
-#[derive(Debug)]
-pub struct Texts {
-    path: Arc<Path>,
-    wire: Wire,
-    fields: Fields,
-}
-
-impl Iterator for Texts {
-    type Item = Result<Vec<u8>, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let next = || loop {
-            match self.fields.next(&mut self.wire)? {
-                Some(found) if found.number == field::STRING_DATA => {
-                    return Ok(Some(self.wire.copy(found.bytes()?)?));
-                }
-                Some(_) => {}
-                None => return Ok(None),
-            }
-        };
-        let mut next = next;
-        next().map_err(|error| Error::proto(&self.path, error)).transpose()
     }
 }

@@ -3,10 +3,13 @@
 //! What a model means is `truecast-graph`'s; this module feeds it from files and writes what it gives ([`files`]).
 
 mod files;
+mod model;
+
+pub use model::{Judgement, Model, ModelError, Rules};
 
 use crate::array::{self, ArrayError};
 use crate::error::{Class, Error};
-use crate::model::{Model, ModelError, Parameter};
+use model::Parameter;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use truecast_core::DType;

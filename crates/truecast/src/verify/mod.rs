@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
 use truecast_io::npy::HeaderError;
-use truecast_io::{Kind, Source};
+use truecast_io::{Kind, Reading, Source};
 
 /// One way in which a file is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +62,11 @@ pub enum Difference {
         tensor: String,
         /// The first such element.
         index: u64,
+    },
+    /// The structure of a model, which is everything but the elements of its tensors, differs.
+    Structure {
+        /// Where in the file it does first.
+        offset: u64,
     },
     /// The metadata of a safetensors file differs; a `format` that the source lacks is `pt`.
     Metadata {
@@ -118,10 +123,10 @@ pub fn verify(src: &Path, dst: &Path, options: &Options, mut progress: impl FnMu
     let plan = Plan::new(src, dst, options)?;
     let source = plan.source();
     let planned = plan.tensors();
-    let result = open_result(dst)?;
+    let result = open_result(dst, options)?;
     // Such an array has no name to be found by.
     let nameless =
-        [source.kind(), result.kind()].contains(&Kind::Npy) && planned.len() == 1 && result.tensors().len() == 1;
+        (source.kind().holds_one() || result.kind().holds_one()) && planned.len() == 1 && result.tensors().len() == 1;
     let by_name: HashMap<_, _> = result.tensors().iter().enumerate().map(|(i, t)| (t.name.as_str(), i)).collect();
     let mut is_extra = vec![true; result.tensors().len()];
     let mut verdict = Verdict::default();
@@ -162,23 +167,31 @@ pub fn verify(src: &Path, dst: &Path, options: &Options, mut progress: impl FnMu
         let wrong = keys.into_iter().filter(|key| result.metadata().get(*key).map(String::as_str) != right(key));
         verdict.differences.extend(wrong.map(|key| Difference::Metadata { key: key.clone() }));
     }
+    verdict.differences.extend(structure(&plan, &result)?);
     Ok(verdict)
+}
+
+/// A model has to be the expected one byte for byte, wherever it keeps its external data.
+fn structure(plan: &Plan, result: &Source) -> Result<Option<Difference>, Error> {
+    let Some(model) = result.model() else { return Ok(None) };
+    let new = plan.new_model_with(model.external_location().unwrap_or_default())?;
+    let offset = new.map(|new| new.structure_differs(result.path())).transpose()?.flatten();
+    Ok(offset.map(|offset| Difference::Structure { offset }))
 }
 
 /// Opens the destination. Where the header of an array does not say which narrow type its bytes are
 /// (`docs/interfaces.md §4`), they are read as bytes, and later as what they should be.
-fn open_result(dst: &Path) -> Result<Source, Error> {
-    match Source::open(dst, None) {
-        Err(truecast_io::Error::Npy { cause: HeaderError::FromNeeded { .. }, .. }) => {
-            Ok(Source::open(dst, Some(DType::U8))?)
-        }
+fn open_result(dst: &Path, options: &Options) -> Result<Source, Error> {
+    let open = |from| Source::open_with(dst, Reading { from, onnx: options.onnx });
+    match open(None) {
+        Err(truecast_io::Error::Npy { cause: HeaderError::FromNeeded { .. }, .. }) => Ok(open(Some(DType::U8))?),
         opened => Ok(opened?),
     }
 }
 
 /// The header's type can stand for the right one: it is the same, or the container does not tell them apart.
 fn fits(result: &Source, expected: DType, actual: DType) -> bool {
-    let is_array = result.kind() != Kind::Safetensors;
+    let is_array = matches!(result.kind(), Kind::Npy | Kind::Npz);
     let as_bytes = actual == DType::U8 && expected.bits_in(Layout::Bytes) == Some(8);
     expected == actual || (is_array && (as_bytes || (expected, actual) == (DType::Tf32, DType::F32)))
 }

@@ -1,0 +1,389 @@
+//! Models: their structure, every tensor in them, and what is rewritten, byte for byte (`docs/spec/onnx.md §3.9`, §3.10).
+
+mod disk;
+mod proto;
+
+use std::sync::Arc;
+
+use proto::*;
+use truecast_core::DType;
+use truecast_io::onnx::{
+    AttributeValue, Changes, Dimension, ModelFile, NewModel, Options, ProtoError, Role, ValueType,
+};
+use truecast_io::{Class, Error, Existing, Source, Writer};
+
+const FLOAT: i64 = 1;
+const BFLOAT16: i64 = 16;
+
+fn open(disk: &disk::Disk) -> Arc<ModelFile> {
+    Arc::new(ModelFile::open(&disk.path, Options::default()).unwrap())
+}
+
+fn raw(name: &str, data_type: i64, dims: &[i64], data: &[u8]) -> Vec<u8> {
+    [tensor(name, data_type, dims), bytes(9, data)].concat()
+}
+
+/// The tensors by their names in the list.
+fn names(file: &ModelFile) -> Vec<&str> {
+    file.tensors().iter().map(|listed| listed.name.as_str()).collect()
+}
+
+/// A model whose named tensors become bf16; the elements written are 1, 2, 3, ... bytes of 0x11, 0x22, ...
+fn rewritten(source: &[u8], chosen: &[&str], opset: Option<i64>, ir_version: Option<i64>) -> (disk::Disk, Vec<u8>) {
+    let disk = disk::file("a.onnx", source);
+    let file = open(&disk);
+    let dtype = |name: &str, dtype| if chosen.contains(&name) { DType::Bf16 } else { dtype };
+    let dtypes = file.tensors().iter().map(|l| dtype(&l.name, l.tensor.dtype().unwrap())).collect();
+    let new = NewModel::new(&file, &Changes { dtypes, opset, ir_version }, "b.data").unwrap();
+    let path = disk.folder.path().join("b.onnx");
+    let mut writer = Writer::create_model(&path, &new, Existing::Refuse).unwrap();
+    for (i, index) in writer.order().to_vec().into_iter().enumerate() {
+        let elements = vec![0x11 * (i as u8 + 1); new.tensors()[index].bytes() as usize];
+        elements.chunks(3).for_each(|chunk| writer.write(chunk).unwrap());
+    }
+    writer.finish().unwrap();
+    assert_eq!(new.structure_differs(&path).unwrap(), None);
+    let result = std::fs::read(&path).unwrap();
+    (disk, result)
+}
+
+fn cast(name: &str, input: &str, output: &str) -> Vec<u8> {
+    let to = [bytes(1, "to"), int(3, FLOAT), int(20, 2)].concat();
+    [bytes(1, input), bytes(2, output), bytes(3, name), bytes(4, "Cast"), bytes(5, to)].concat()
+}
+
+#[test]
+fn structure() {
+    let attributes = [
+        attribute("f", 1, fixed32(2, 1.5f32.to_le_bytes())),
+        attribute("i", 2, int(3, -7)),
+        attribute("s", 3, bytes(4, b"\xff")),
+        attribute("floats", 6, [bytes(7, 1f32.to_le_bytes()), fixed32(7, 2f32.to_le_bytes())].concat()),
+        attribute("ints", 7, [packed(8, &[1, -1]), int(8, 5)].concat()),
+        attribute("strings", 8, [bytes(9, "a"), bytes(9, "b")].concat()),
+        attribute("tensors", 9, bytes(10, raw("t", 2, &[1], &[1]))),
+        attribute("graphs", 10, bytes(11, graph(&[], &[], vec![]))),
+        attribute("empty", 2, vec![]),
+        [bytes(1, "ref"), bytes(21, "alpha"), int(20, 1)].concat(),
+        [bytes(1, "old"), int(3, 3)].concat(),
+    ];
+    let symbol = [bytes(1, int(1, 3)), bytes(1, bytes(2, "n")), bytes(1, "")].concat();
+    let kind = bytes(1, [int(1, FLOAT), bytes(2, symbol)].concat());
+    let infos =
+        [bytes(11, [bytes(1, "x"), bytes(2, kind)].concat()), bytes(12, value("y", 7, &[2])), bytes(13, bytes(1, "z"))];
+    let node = [node("Op", &["x", ""], &["y"], &attributes), bytes(3, "n"), bytes(7, "d"), bytes(8, "v")].concat();
+    let function = [
+        bytes(1, "f"),
+        bytes(4, "a"),
+        bytes(5, "b"),
+        bytes(6, "alpha"),
+        bytes(7, &node),
+        bytes(9, int(2, 18)),
+        bytes(10, "d"),
+        bytes(11, attribute("beta", 2, int(3, 1))),
+        bytes(13, "o"),
+    ];
+    let whole =
+        [model(8, 17, &graph(&[node], &[], infos.concat())), bytes(25, function.concat()), bytes(20, "")].concat();
+    let file = open(&disk::file("a.onnx", &whole));
+    let model = file.model();
+    assert_eq!((model.ir_version, model.opset_imports[0].version, model.has_training_info), (8, 17, true));
+    let node = &model.graph.nodes[0];
+    assert_eq!(
+        (node.op_type.as_str(), node.name.as_str(), node.domain.as_str(), node.overload.as_str()),
+        ("Op", "n", "d", "v")
+    );
+    assert_eq!((&node.inputs[..], &node.outputs[..]), (&["x".to_string(), "".to_string()][..], &["y".to_string()][..]));
+    use AttributeValue::*;
+    assert!(matches!(node.attribute("f"), Some(Float(1.5))));
+    assert!(matches!(node.attribute("i"), Some(Int(-7))));
+    assert!(matches!(node.attribute("s"), Some(String(bytes)) if bytes == b"\xff"));
+    assert!(matches!(node.attribute("floats"), Some(Floats(all)) if all == &[1.0, 2.0]));
+    assert!(matches!(node.attribute("ints"), Some(Ints(all)) if all == &[1, -1, 5]));
+    assert!(matches!(node.attribute("strings"), Some(Strings(all)) if all == &[b"a", b"b"]));
+    assert!(matches!(node.attribute("tensors"), Some(Tensors(all)) if all.len() == 1));
+    assert!(matches!(node.attribute("graphs"), Some(Graphs(all)) if all[0].name == "g"));
+    assert!(matches!(node.attribute("empty"), Some(Int(0))));
+    assert!(matches!(node.attribute("ref"), Some(Reference(name)) if name == "alpha"));
+    assert!(matches!(node.attribute("old"), Some(Int(3))));
+    let shape = vec![Dimension::Value(3), Dimension::Named("n".into()), Dimension::Unknown];
+    assert_eq!(model.graph.inputs[0].kind, ValueType::Tensor { elem_type: FLOAT, shape: Some(shape) });
+    assert_eq!((model.graph.outputs[0].name.as_str(), &model.graph.value_infos[0].kind), ("y", &ValueType::Unknown));
+    let function = &model.functions[0];
+    assert_eq!((function.name.as_str(), function.domain.as_str(), function.overload.as_str()), ("f", "d", "o"));
+    assert_eq!((&function.inputs[0][..], &function.outputs[0][..], &function.attributes[0][..]), ("a", "b", "alpha"));
+    assert_eq!(
+        (function.attribute_defaults[0].name.as_str(), function.nodes.len(), function.opset_imports[0].version),
+        ("beta", 1, 18)
+    );
+}
+
+/// §3.9.
+#[test]
+fn every_tensor_is_listed() {
+    let t = |name: &str| raw(name, FLOAT, &[1], &[0; 4]);
+    let constant = |output: &str| node("Constant", &[], &[output], &[attribute("value", 4, bytes(5, t("inner")))]);
+    let branch = |name: &str| graph(&[constant(name)], &[t("w")], vec![]);
+    let both = [attribute("then_branch", 5, bytes(6, branch("c"))), attribute("else_branch", 5, bytes(6, branch("c")))];
+    let named = |node: Vec<u8>, name: &str| [node, bytes(3, name)].concat();
+    let sparse = [bytes(1, t("s")), bytes(2, raw("", 7, &[1], &[0; 8])), int(3, 1)].concat();
+    let nodes = [
+        named(node("If", &["w"], &["y"], &both), "choice"),
+        node("ConstantOfShape", &["x"], &["z"], &[attribute("value", 4, bytes(5, t("")))]),
+        node("Add", &["w", "k"], &["o"], &[]),
+        constant("k"),
+        node(
+            "Constant",
+            &[],
+            &["text"],
+            &[attribute("value", 4, bytes(5, [tensor("", 8, &[1]), bytes(6, "a")].concat()))],
+        ),
+    ];
+    let others = [bytes(15, sparse), bytes(11, value("w", FLOAT, &[1]))].concat();
+    let function = [bytes(1, "f"), bytes(10, "d"), bytes(7, constant("k"))].concat();
+    let whole = [model(8, 17, &graph(&nodes, &[t("w")], others)), bytes(25, function)].concat();
+    let file = open(&disk::file("a.onnx", &whole));
+    assert_eq!(
+        names(&file),
+        [
+            "w",
+            "s/values",
+            "s/indices",
+            "choice/then_branch/w",
+            "choice/then_branch/c",
+            "choice/else_branch/w",
+            "choice/else_branch/c",
+            "ConstantOfShape1/value",
+            "k",
+            "d:f/k"
+        ]
+    );
+    let Role::Value { consumers, is_input, is_constant } = &file.tensors()[0].role else { panic!() };
+    assert!(*is_input && !is_constant && consumers.iter().eq(["Add", "If"]));
+    assert_eq!(file.tensors()[7].role, Role::Part);
+    assert_eq!(file.operators()["Constant"], 5);
+}
+
+#[test]
+fn names_are_unique() {
+    let t = || raw("w", FLOAT, &[], &[0; 4]);
+    let file = open(&disk::file(
+        "a.onnx",
+        &model(8, 17, &graph(&[], &[t(), t(), raw("w.2", FLOAT, &[], &[0; 4]), t()], vec![])),
+    ));
+    let mut unique = names(&file);
+    unique.sort();
+    unique.dedup();
+    assert_eq!(unique.len(), 4);
+}
+
+/// Unknown fields, odd encodings and everything that does not change are kept; casts stand before the first use.
+#[test]
+fn only_what_changes_is_rewritten() {
+    let unknown = [int(99, 5), fixed64(100, [1; 8]), bytes(101, "kept")].concat();
+    let data: Vec<u8> = (0..16).collect();
+    // Elements before type and name, dims packed, a field of the future.
+    let odd =
+        [bytes(9, &data), packed(1, &[2, 2]), bytes(8, "w"), bytes(12, "doc"), int(2, FLOAT), unknown.clone()].concat();
+    let typed = [tensor("v", FLOAT, &[2]), bytes(4, &data[..4]), fixed32(4, [9; 4])].concat();
+    let kept = raw("k", FLOAT, &[1], &data[..4]);
+    let first = node("Abs", &["x"], &["a"], &[]);
+    let uses = node("Mul", &["a", "w"], &["b"], &[]);
+    let last = node("Add", &["b", "v"], &["y"], &[]);
+    let whole = |nodes: &[Vec<u8>], initializers: &[Vec<u8>]| {
+        let graph = [graph(nodes, initializers, bytes(12, value("y", FLOAT, &[2, 2]))), unknown.clone()].concat();
+        // The length of the graph takes more bytes than it needs.
+        let mut long = varint(graph.len() as u64);
+        *long.last_mut().unwrap() |= 0x80;
+        long.push(0);
+        let imports =
+            [bytes(8, [bytes(1, "other"), int(2, 3)].concat()), bytes(8, [int(2, 11), unknown.clone()].concat())]
+                .concat();
+        ([int(1, 6), unknown.clone(), vec![0x3a], long, graph.clone(), imports].concat(), graph)
+    };
+    let (source, _) = whole(&[first.clone(), uses.clone(), last.clone()], &[odd, kept.clone(), typed]);
+    let (disk, result) = rewritten(&source, &["w", "v"], Some(13), Some(7));
+
+    let odd = [
+        bytes(9, [0x11; 8]),
+        packed(1, &[2, 2]),
+        bytes(8, "w.bf16"),
+        bytes(12, "doc"),
+        int(2, BFLOAT16),
+        unknown.clone(),
+    ]
+    .concat();
+    let typed = [int(1, 2), int(2, BFLOAT16), bytes(8, "v.bf16"), bytes(9, [0x22; 4])].concat();
+    let nodes = [first, cast("w.cast", "w.bf16", "w"), uses, cast("v.cast", "v.bf16", "v"), last];
+    let (_, graph) = whole(&nodes, &[odd, kept, typed]);
+    let imports =
+        [bytes(8, [bytes(1, "other"), int(2, 3)].concat()), bytes(8, [int(2, 13), unknown.clone()].concat())].concat();
+    assert_eq!(result, [int(1, 7), unknown, bytes(7, graph), imports].concat());
+    assert_eq!(disk.names(), ["a.onnx", "b.onnx"]);
+}
+
+#[test]
+fn nothing_changes_nothing() {
+    let source =
+        model(8, 17, &graph(&[node("Abs", &["w"], &["y"], &[])], &[raw("w", FLOAT, &[1], &[1; 4])], int(99, 1)));
+    assert_eq!(rewritten(&source, &[], None, None).1, source);
+}
+
+/// Constants, subgraphs and functions; names that are taken.
+#[test]
+fn casts_stand_where_their_values_are() {
+    let t = |name: &str, data_type, data: &[u8]| raw(name, data_type, &[2], data);
+    let constant =
+        |output: &str, tensor: Vec<u8>| node("Constant", &[], &[output], &[attribute("value", 4, bytes(5, tensor))]);
+    let whole = |stored: bool| {
+        let (data_type, size) = if stored { (BFLOAT16, 4) } else { (FLOAT, 8) };
+        let data = |i: u8| if stored { vec![0x11 * i; size] } else { vec![7; size] };
+        let name = |plain: &str, new: &str| if stored { new.to_string() } else { plain.to_string() };
+        let cast = |c: Vec<u8>| if stored { vec![c] } else { vec![] };
+        let mut inner = vec![constant(&name("c", "c.bf16"), t("", data_type, &data(1)))];
+        inner.extend(cast(cast_of("c")));
+        inner.push(node("Add", &["c", "outer"], &["y"], &[]));
+        let branch = graph(&inner, &[], bytes(12, value("y", FLOAT, &[2])));
+        let mut nodes = vec![node("Abs", &["outer.bf16"], &["outer.cast"], &[])];
+        nodes.extend(cast(cast_named("outer.cast.2", "outer.bf16.2", "outer")));
+        nodes.push(node("If", &["b"], &["z"], &[attribute("then_branch", 5, bytes(6, branch))]));
+        let mut unused = cast(cast_of("idle"));
+        let initializers = [
+            t(&name("outer", "outer.bf16.2"), data_type, &data(2)),
+            t(&name("idle", "idle.bf16"), data_type, &data(3)),
+        ];
+        let others =
+            [bytes(12, value("z", FLOAT, &[2])), unused.pop().map(|c| bytes(1, c)).unwrap_or_default()].concat();
+        let mut body = vec![bytes(1, "f"), bytes(7, constant(&name("k", "k.bf16"), t("", data_type, &data(4))))];
+        body.extend([bytes(9, int(2, 17)), bytes(10, "d")]);
+        // What follows the last node stands at the end of the message.
+        body.extend(cast(cast_of("k")).into_iter().map(|c| bytes(7, c)));
+        [model(8, 17, &graph(&nodes, &initializers, others)), bytes(25, body.concat())].concat()
+    };
+    fn cast_named(name: &str, stored: &str, value: &str) -> Vec<u8> {
+        cast(name, stored, value)
+    }
+    fn cast_of(value: &str) -> Vec<u8> {
+        cast(&format!("{value}.cast"), &format!("{value}.bf16"), value)
+    }
+    let chosen = ["outer", "idle", "If1/then_branch/c", "d:f/k"];
+    let (disk, result) = rewritten(&whole(false), &chosen, None, None);
+    assert_eq!(result, whole(true));
+    // The list of the new model says what its tensors stand for.
+    let file = ModelFile::open(&disk.folder.path().join("b.onnx"), Options::default()).unwrap();
+    assert_eq!(file.value_names(), ["outer", "idle", "If2/then_branch/c", "d:f/k"]);
+}
+
+/// Before IR version 4 every initializer is an input too.
+#[test]
+fn inputs_follow_their_defaults() {
+    let whole = |name: &str, code, data: &[u8], nodes: &[Vec<u8>]| {
+        let inputs = [bytes(11, value("x", FLOAT, &[2])), bytes(11, value(name, code, &[2]))].concat();
+        model(3, 8, &graph(nodes, &[raw(name, code, &[2], data)], inputs))
+    };
+    let add = node("Add", &["x", "w"], &["y"], &[]);
+    let source = whole("w", FLOAT, &[0; 8], std::slice::from_ref(&add));
+    let result = rewritten(&source, &["w"], None, None).1;
+    assert_eq!(result, whole("w.bf16", BFLOAT16, &[0x11; 4], &[cast("w.cast", "w.bf16", "w"), add]));
+}
+
+#[test]
+fn the_first_cast_takes_a_name() {
+    let add = node("Add", &["x", "w"], &["y"], &[]);
+    let source = model(3, 5, &graph(&[add], &[raw("w", FLOAT, &[2], &[0; 8])], vec![]));
+    let result = rewritten(&source, &["w"], None, None).1;
+    let named = [bytes(1, "to"), bytes(4, "FLOAT"), int(20, 3)].concat();
+    assert!(result.windows(named.len()).any(|window| window == named));
+}
+
+#[test]
+fn external_data_stays_external() {
+    let outside = |name: &str, dims: i64, offset: &str| {
+        let entries = [("location", "w"), ("offset", offset), ("checksum", "0")];
+        [tensor(name, FLOAT, &[dims]), external(&entries)].concat()
+    };
+    let initializers = [outside("a", 3, "0"), raw("in", FLOAT, &[1], &[5; 4]), outside("k", 2, "12")];
+    let source = model(8, 17, &graph(&[node("Sum", &["a", "in", "k"], &["y"], &[])], &initializers, vec![]));
+    let disk = disk::file("a.onnx", &source);
+    let data: Vec<u8> = (0..20).collect();
+    std::fs::write(disk.folder.path().join("w"), &data).unwrap();
+    let file = open(&disk);
+    let dtypes = vec![DType::Bf16, DType::F32, DType::F32];
+    let new = NewModel::new(&file, &Changes { dtypes, ..Changes::default() }, "b.onnx.data").unwrap();
+    let path = disk.folder.path().join("b.onnx");
+    let mut writer = Writer::create_model(&path, &new, Existing::Refuse).unwrap();
+    assert_eq!(writer.order(), [1, 0, 2]);
+    writer.write(&[&[5; 4][..], &[0x11; 6], &data[12..20]].concat()).unwrap();
+    writer.finish().unwrap();
+    let written = std::fs::read(disk.folder.path().join("b.onnx.data")).unwrap();
+    assert_eq!(written.len(), 4096 + 8);
+    assert!(written[..6] == [0x11; 6] && written[6..4096].iter().all(|&b| b == 0) && written[4096..] == data[12..20]);
+    let result = Source::open(&path, None).unwrap();
+    assert_eq!(disk::bytes_of(&result, 0).unwrap(), [0x11; 6]);
+    assert_eq!(disk::bytes_of(&result, 1).unwrap(), [5; 4]);
+    assert_eq!(disk::bytes_of(&result, 2).unwrap(), data[12..20]);
+    assert_eq!(result.model().unwrap().external_location(), Some("b.onnx.data"));
+    assert!(result.same_file(&disk.folder.path().join("b.onnx.data")));
+}
+
+/// A file with a hole of 3 GiB: a model that is too long for protobuf leaves its tensors outside.
+#[test]
+fn a_long_model_goes_outside() {
+    let elements: u64 = 3 << 28;
+    let head = tensor("w", FLOAT, &[elements as i64]);
+    let length = varint(4 * elements);
+    let message_bytes = head.len() as u64 + 1 + length.len() as u64 + 4 * elements;
+    let graph_head = [vec![0x2a], varint(message_bytes), head, vec![0x4a], length].concat();
+    let small = bytes(5, raw("small", FLOAT, &[1], &[1; 4]));
+    let graph_bytes = graph_head.len() as u64 + 4 * elements + small.len() as u64;
+    let begin = [int(1, 8), bytes(8, int(2, 17)), vec![0x3a], varint(graph_bytes), graph_head].concat();
+    let disk = disk::file("a.onnx", &begin);
+    let mut options = std::fs::OpenOptions::new();
+    let at = begin.len() as u64 + 4 * elements;
+    let file = options.write(true).open(&disk.path).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &small, at).unwrap();
+    let file = open(&disk);
+    assert_eq!(names(&file), ["w", "small"]);
+    let layout =
+        |dtype| NewModel::new(&file, &Changes { dtypes: vec![dtype, DType::F32], ..Changes::default() }, "d").unwrap();
+    assert_eq!(layout(DType::F32).external_bytes(), 4 * elements);
+    assert_eq!(layout(DType::F64).external_bytes(), 8 * elements);
+    assert_eq!(layout(DType::Bf16).external_bytes(), 0);
+}
+
+#[test]
+fn broken_models() {
+    let cause = |whole: &[u8]| match ModelFile::open(&disk::file("a.onnx", whole).path, Options::default()).unwrap_err()
+    {
+        error @ Error::Proto { .. } => {
+            assert_eq!(error.class(), Class::Input);
+            let Error::Proto { cause, .. } = error else { unreachable!() };
+            cause
+        }
+        other => panic!("{other}"),
+    };
+    assert!(matches!(cause(b""), ProtoError::Missing { field: "graph", .. }));
+    assert!(matches!(cause(&int(1, 8)), ProtoError::Missing { field: "graph", .. }));
+    assert!(matches!(cause(&[bytes(7, ""), bytes(7, "")].concat()), ProtoError::Repeated { field: 7, .. }));
+    assert!(matches!(cause(&int(7, 1)), ProtoError::WireType { field: 7, .. }));
+    assert!(matches!(cause(&bytes(7, bytes(1, bytes(1, "x")))), ProtoError::Missing { field: "op_type", .. }));
+    let with = |attribute: Vec<u8>| bytes(7, bytes(1, node("Op", &[], &[], &[attribute])));
+    assert!(matches!(cause(&with(bytes(1, "a"))), ProtoError::Attribute { .. }));
+    assert!(matches!(cause(&with(attribute("a", 4, vec![]))), ProtoError::Attribute { .. }));
+    assert!(matches!(cause(&with(attribute("a", 99, vec![]))), ProtoError::Attribute { .. }));
+    assert!(
+        matches!(cause(&bytes(7, bytes(5, tensor("w", 99, &[])))), ProtoError::Tensor { tensor, .. } if tensor == "w")
+    );
+    let mut deep = graph(&[], &[], vec![]);
+    for _ in 0..50 {
+        deep = graph(&[node("If", &["b"], &["y"], &[attribute("then_branch", 5, bytes(6, deep))])], &[], vec![]);
+    }
+    assert!(matches!(cause(&bytes(7, deep)), ProtoError::TooDeep { limit: 100, .. }));
+    // Every beginning of a model is an error or a shorter model, never a panic.
+    let tensor = raw("w", FLOAT, &[2], &[0; 8]);
+    let whole = model(8, 17, &graph(&[node("Abs", &["w"], &["y"], &[])], &[tensor], vec![]));
+    for end in 0..whole.len() {
+        let opened = ModelFile::open(&disk::file("a.onnx", &whole[..end]).path, Options::default());
+        assert_eq!(opened.is_ok(), end == whole.len() - 4, "{end}"); // the import is the last field
+    }
+}
