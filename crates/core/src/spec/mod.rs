@@ -5,6 +5,7 @@
 
 pub mod ieee;
 pub mod onnx;
+pub mod tile;
 
 use crate::dtype::DType;
 use crate::policy::CastSpec;
@@ -44,6 +45,23 @@ pub enum SpecError {
         version: String,
         /// The versions that exist.
         known: &'static str,
+    },
+    /// Tile IR's verifier refuses the operation.
+    #[error("{}: {}", .violation.code(), .violation)]
+    Tile {
+        /// Which rule is broken.
+        #[from]
+        violation: tile::Violation,
+    },
+    /// The values of the standard are those of no single cast, so that only evaluation gives them.
+    #[error("{spec}: {src} to {dst} is not one cast; evaluate it with `truecast run`, or choose other attributes")]
+    NoSingleCast {
+        /// The standard, its version and what else was chosen.
+        spec: String,
+        /// Source type.
+        src: DType,
+        /// Destination type.
+        dst: DType,
     },
     /// Text and complex numbers are not converted.
     #[error("{src} cannot be converted to {dst}: {why}")]
