@@ -2,11 +2,11 @@
 #![allow(clippy::excessive_precision)] // neighbours of a limit are written with all their digits
 
 use super::*;
+use truecast_core::Outcome;
 use truecast_core::spec::tile::meaning::{
     INFINITE, INTEGER_OVERFLOW, NAN_TO_E4M3, NO_SIGN, NO_ZERO, NOT_A_NUMBER, NOT_ZERO, OUT_OF_RANGE, PROMISE_BROKEN,
     RAW_ENCODING,
 };
-use truecast_core::Outcome;
 
 fn meaning(conversion: Conversion, src: &str, dst: &str, profile: Profile, options: &Options) -> Meaning {
     let (src, dst) = (element(src), element(dst));
