@@ -26,6 +26,7 @@ const GOLDEN_13_1: &str = "
 fn golden_13_5() -> Vec<u8> {
     let mut bytes = hex(GOLDEN_13_1);
     bytes[9] = 5;
+    bytes[110] = 0x14;
     bytes.truncate(112);
     bytes.extend(hex("01 00 04 02 00 0b 00 06 00 0a 10 01 00 2a 03 00 00 5c 00 00 00"));
     bytes
@@ -242,7 +243,7 @@ fn other_operations() {
             vec![0x6d, 0, 1, 2],      // yield of value 2, the ftof (value 1 is the block's argument)
         ]
         .concat();
-        let block = join(&[&[1], &[1], &varint(t("i32")), &[2], &nested]);
+        let block = join(&[&[1, 1, 1], &varint(t("i32")), &[2], &nested]);
         [
             op(0x10, "f32", &[0]),                                            // 0
             join(&[&[0x29, 1], &varint(t("f16")), &[0, 3, 0, 0, 0], &block]), // for, result 1
@@ -256,7 +257,7 @@ fn other_operations() {
     let module = read(&bytes);
     assert_eq!(module.findings, []);
     let function = &module.functions[0];
-    let names: Vec<_> = function.body.iter().map(|s| match &s.operation {
+    let names = function.body.iter().map(|s| match &s.operation {
         Operation::Opaque { name, .. } => name.to_string(),
         Operation::Convert { from, .. } => from.to_string(),
         _ => "-".into(),
@@ -292,7 +293,7 @@ fn container_errors() {
         assert_eq!(error(change), expected);
     }
     // The strings again, and no functions.
-    let twice = error(&|b| b.splice(128..128, [0x01, 1, 0]).for_each(drop));
+    let twice = error(&|b| b.splice(128..128, [0x81, 1, 4, 0xcb, 0]).for_each(drop));
     assert!(twice.contains("a second section of strings"), "{twice}");
     assert!(error(&|b| b[12..].copy_from_slice(&[0; 117])).contains("bytes after the end section"));
     let empty = bytecode::read(&join(&[b"\x7fTileIR\0", &[13, 1, 0, 0, 0]])).unwrap_err().to_string();

@@ -46,7 +46,10 @@ fn exercise(bytes: &[u8]) {
         for error in report.errors.iter().chain(&report.warnings) {
             assert!(!error.to_string().chars().any(char::is_control));
         }
-        let _ = truecast_tile::text::print(&module);
+        // Text has every use of a constant that bytecode has once.
+        if !bytes.starts_with(&truecast_tile::bytecode::MAGIC) {
+            let _ = truecast_tile::text::print(&module);
+        }
         if report.errors.is_empty() {
             for entry in module.functions.iter().filter(|f| f.is_entry) {
                 let settings = Settings { max_bytes: 1 << 16, ..Settings::default() };
