@@ -40,17 +40,13 @@ pub const PROMISE_BROKEN: &str =
 /// Every reason for which an element can be undefined.
 pub const REASONS: [&str; 5] = [NO_SIGN, OUT_OF_RANGE, INFINITE, NOT_A_NUMBER, PROMISE_BROKEN];
 
-const NEGATIVE: &[Undefined] = &[Undefined { edge: Edge::Negative, reason: NO_SIGN }];
-const ZEROS: &[Undefined] =
-    &[Undefined { edge: Edge::Zero, reason: NO_ZERO }, Undefined { edge: Edge::NegativeZero, reason: NO_ZERO }];
-const OVERFLOW: &[Undefined] = &[Undefined { edge: Edge::Overflow, reason: INTEGER_OVERFLOW }];
-const INFINITIES: &[Undefined] = &[Undefined { edge: Edge::Infinite, reason: INFINITE }];
-const NO_INTEGER: &[Undefined] = &[
-    Undefined { edge: Edge::Overflow, reason: OUT_OF_RANGE },
-    INFINITIES[0],
-    Undefined { edge: Edge::Nan, reason: NOT_A_NUMBER },
-];
-const PROMISE: &[Undefined] = &[Undefined { edge: Edge::Overflow, reason: PROMISE_BROKEN }];
+const NEGATIVE: &[Undefined] = &[Undefined::any(Edge::Negative, NO_SIGN)];
+const ZEROS: &[Undefined] = &[Undefined::any(Edge::Zero, NO_ZERO), Undefined::any(Edge::NegativeZero, NO_ZERO)];
+const OVERFLOW: &[Undefined] = &[Undefined::any(Edge::Overflow, INTEGER_OVERFLOW)];
+const INFINITIES: &[Undefined] = &[Undefined::any(Edge::Infinite, INFINITE)];
+const NO_INTEGER: &[Undefined] =
+    &[Undefined::any(Edge::Overflow, OUT_OF_RANGE), INFINITIES[0], Undefined::any(Edge::Nan, NOT_A_NUMBER)];
+const PROMISE: &[Undefined] = &[Undefined::any(Edge::Overflow, PROMISE_BROKEN)];
 
 /// One element of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -92,6 +92,7 @@ impl Cast {
             spec: format!("tile {}", self.release),
             dtype,
             clause: "docs/spec/tile-ir.md §3.1",
+            remedy: "use --spec ieee".into(),
         })?;
         let signed = matches!(dtype.kind(), Kind::Int(f) if f.signed);
         Ok((number.dtype, if signed { Signedness::Signed } else { Signedness::Unsigned }))
