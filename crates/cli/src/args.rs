@@ -71,6 +71,10 @@ pub enum Command {
     Vectors(VectorsArgs),
     /// Describe the types: layout, range, special codes, every code of the narrow ones
     Formats(FormatsArgs),
+    /// The type to which two types promote, in OpenVINO, NumPy, JAX, PyTorch and TensorFlow
+    ///
+    /// With `--system all`, one line for each system and mode; those are marked that differ from what most say.
+    Promote(PromoteArgs),
     /// Measure throughput on this machine, beside memcpy on the same buffers
     ///
     /// Conversion and memcpy take turns; the best time of each counts. GB/s are bytes read and bytes written, and memcpy
@@ -189,7 +193,7 @@ pub struct ExplainArgs {
     /// Source type
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub from: DType,
-    /// Show the results of this specification only, at this version: onnx, onnx@OPSET or ieee
+    /// Show the results of this specification only, at this version: onnx, onnx@OPSET, openvino or ieee
     #[arg(long, value_name = "NAME[@VERSION]")]
     pub spec: Option<String>,
 }
@@ -317,6 +321,86 @@ impl From<ExtentArg> for Extent {
 pub struct FormatsArgs {
     /// One type, in detail
     pub dtype: Option<DType>,
+}
+
+/// `promote`
+#[derive(Args, Debug)]
+pub struct PromoteArgs {
+    /// Element type, `dynamic` (openvino), or py:bool, py:int, py:float for a Python number
+    #[arg(required_unless_present = "table")]
+    pub lhs: Option<String>,
+    /// The other one
+    #[arg(required_unless_present = "table")]
+    pub rhs: Option<String>,
+    /// Print the whole matrix for these options
+    #[arg(long, conflicts_with_all = ["lhs", "rhs"])]
+    pub table: bool,
+    /// Whose rule
+    #[arg(long, default_value = "openvino")]
+    pub system: SystemArg,
+    /// openvino: promote_unsafe
+    #[arg(long = "unsafe", conflicts_with = "strict")]
+    pub promote_unsafe: bool,
+    /// openvino: refuse what does not keep every value
+    #[arg(long)]
+    pub strict: bool,
+    /// openvino: pytorch_scalar_promotion
+    #[arg(long)]
+    pub pytorch_scalar: bool,
+    /// openvino: u64_integer_promotion_target (default f32)
+    #[arg(long, value_name = "TYPE")]
+    pub u64_target: Option<String>,
+    /// openvino, torch: rank of LHS, zero or more, or unknown (default n)
+    #[arg(long, value_name = "RANK")]
+    pub lhs_rank: Option<RankArg>,
+    /// openvino, torch: rank of RHS (default n)
+    #[arg(long, value_name = "RANK")]
+    pub rhs_rank: Option<RankArg>,
+    /// jax: whether types of 64 bits exist (default on)
+    #[arg(long)]
+    pub jax_x64: Option<X64Arg>,
+    /// tensorflow: the conversion mode (default all)
+    #[arg(long)]
+    pub tensorflow_mode: Option<TensorFlowModeArg>,
+}
+
+/// `--system`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum SystemArg {
+    Openvino,
+    Numpy,
+    Jax,
+    Torch,
+    Tensorflow,
+    All,
+}
+
+/// `--lhs-rank`, `--rhs-rank`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum RankArg {
+    #[value(name = "0")]
+    Scalar,
+    #[value(name = "n")]
+    Dimensioned,
+    Dynamic,
+}
+
+/// `--jax-x64`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum X64Arg {
+    On,
+    Off,
+}
+
+/// `--tensorflow-mode`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum TensorFlowModeArg {
+    All,
+    Safe,
 }
 
 /// `bench`

@@ -10,6 +10,7 @@ use truecast::Class;
 use truecast::bench::{self, pairs::ParsePairError};
 use truecast::check::CheckError;
 use truecast::dtype::ParseTypeError;
+use truecast::promote::PromotionError;
 use truecast::run::RunError;
 use truecast::spec::SpecError;
 use truecast::vectors::VectorError;
@@ -102,6 +103,16 @@ fn class_of(error: &SpecError) -> Class {
     match error {
         SpecError::Attribute { .. } | SpecError::Version { .. } => Class::Usage,
         _ => Class::Input,
+    }
+}
+
+impl From<PromotionError> for Failure {
+    fn from(error: PromotionError) -> Self {
+        let class = match error {
+            PromotionError::U64Target { .. } => Class::Usage,
+            _ => Class::Input,
+        };
+        Failure::new(class, format_args!("{}: {error}", error.code()))
     }
 }
 

@@ -7,13 +7,13 @@ use clap::{Args, ValueEnum};
 use truecast::Rounding;
 use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals};
 use truecast::request::{Request, Standard};
-use truecast::spec::{ieee, onnx};
+use truecast::spec::{ieee, onnx, openvino};
 
 /// The specification and its options.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Specification")]
 pub struct PolicyArgs {
-    /// Specification that decides: onnx, onnx@OPSET or ieee
+    /// Specification that decides: onnx, onnx@OPSET, openvino, openvino@2026.4 or ieee
     #[arg(long, value_name = "NAME[@VERSION]", default_value = "onnx")]
     pub spec: String,
     /// ONNX: saturate out-of-range values of 8-bit floats (default true)
@@ -99,26 +99,19 @@ impl PolicyArgs {
         };
         let standard = match name {
             "onnx" => self.onnx(version)?,
+            "openvino" => self.openvino(version)?,
             "ieee" => self.ieee(version)?,
             _ => {
-                return Err(Failure::usage(format_args!("unknown specification {name:?}; known are onnx, ieee")));
+                return Err(Failure::usage(format_args!(
+                    "unknown specification {name:?}; known are onnx, openvino, ieee"
+                )));
             }
         };
         Ok(Request { standard, nan: self.nan.map(NanRule::from) })
     }
 
     fn onnx(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        self.refuse(
-            "onnx",
-            &[
-                ("--rounding", self.rounding.is_some()),
-                ("--overflow", self.overflow.is_some()),
-                ("--inf", self.inf.is_some()),
-                ("--int-overflow", self.int_overflow.is_some()),
-                ("--nan-to-int", self.nan_to_int.is_some()),
-                ("--subnormals", self.subnormals.is_some()),
-            ],
-        )?;
+        self.refuse("onnx", &self.ieee_flags())?;
         let opset = match version {
             None => onnx::NEWEST_OPSET,
             Some(text) => text
@@ -130,8 +123,14 @@ impl PolicyArgs {
         Ok(Standard::Onnx { opset, saturate: self.saturate, round_mode })
     }
 
+    fn openvino(&self, version: Option<&str>) -> Result<Standard, Failure> {
+        self.refuse("openvino", &[self.onnx_flags().as_slice(), &self.ieee_flags()].concat())?;
+        openvino::version(version)?;
+        Ok(Standard::OpenVino)
+    }
+
     fn ieee(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        self.refuse("ieee", &[("--saturate", self.saturate.is_some()), ("--round-mode", self.round_mode.is_some())])?;
+        self.refuse("ieee", &self.onnx_flags())?;
         if let Some(version) = version {
             return Err(Failure::usage(format_args!("ieee has no versions; drop @{version}")));
         }
@@ -148,10 +147,27 @@ impl PolicyArgs {
         }))
     }
 
+    /// The flags of ONNX alone, and whether they are given.
+    fn onnx_flags(&self) -> [(&'static str, bool); 2] {
+        [("--saturate", self.saturate.is_some()), ("--round-mode", self.round_mode.is_some())]
+    }
+
+    /// The flags of `ieee` alone.
+    fn ieee_flags(&self) -> [(&'static str, bool); 6] {
+        [
+            ("--rounding", self.rounding.is_some()),
+            ("--overflow", self.overflow.is_some()),
+            ("--inf", self.inf.is_some()),
+            ("--int-overflow", self.int_overflow.is_some()),
+            ("--nan-to-int", self.nan_to_int.is_some()),
+            ("--subnormals", self.subnormals.is_some()),
+        ]
+    }
+
     fn refuse(&self, spec: &str, flags: &[(&str, bool)]) -> Result<(), Failure> {
         match flags.iter().find(|(_, given)| *given) {
             Some((flag, _)) => {
-                let other = if spec == "onnx" { "ieee" } else { "onnx" };
+                let other = if self.onnx_flags().iter().any(|(known, _)| known == flag) { "onnx" } else { "ieee" };
                 Err(Failure::usage(format_args!("{flag} is not an option of {spec}; it belongs to --spec {other}")))
             }
             None => Ok(()),

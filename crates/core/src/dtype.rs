@@ -358,6 +358,34 @@ impl DType {
         !matches!(self.kind(), Kind::Complex(_) | Kind::String)
     }
 
+    /// Every value of `self`, NaN and infinities included, is a value of `wider`; the sign of zero aside.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::DType;
+    /// assert!(DType::I16.embeds_in(DType::F32));
+    /// assert!(!DType::U4.embeds_in(DType::F8E5M2)); // 9 is between 8 and 10
+    /// ```
+    pub const fn embeds_in(self, wider: DType) -> bool {
+        if self as u8 == wider as u8 {
+            return true;
+        }
+        match (self.kind(), wider.kind()) {
+            (Kind::Bool, Kind::Float(f)) => f.holds_integers_of(&IntFormat { bits: 1, signed: false }),
+            (Kind::Bool, Kind::Int(f)) => f.max() >= 1,
+            (Kind::Int(a), Kind::Int(b)) => a.min() >= b.min() && a.max() <= b.max(),
+            (Kind::Int(a), Kind::Float(b)) => b.holds_integers_of(&a),
+            (Kind::Float(a), Kind::Float(b)) => {
+                a.embeds_in(&b)
+                    && (b.has_zero || !a.has_zero)
+                    && (a.inf_code().is_none() || b.inf_code().is_some())
+                    && (a.nan_code().is_none() || b.nan_code().is_some())
+            }
+            (Kind::Book(_), Kind::Float(b)) => F32.embeds_in(&b),
+            _ => false,
+        }
+    }
+
     /// What an ecosystem calls the type, its preferred spelling first.
     pub fn names_in(self, ecosystem: Ecosystem) -> impl Iterator<Item = &'static str> {
         self.row().names[ecosystem.column()].split(' ').filter(|n| !n.is_empty())

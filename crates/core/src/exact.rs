@@ -438,6 +438,7 @@ fn nan(f: &FloatFormat, policy: &CastPolicy, neg: bool, payload: Option<u64>) ->
             NanSubstitute::ZeroFlipped => signed(f, 0, !neg),
             NanSubstitute::MaxSigned => signed(f, f.max_code(), neg),
             NanSubstitute::MaxPositive => f.max_code(),
+            NanSubstitute::CodeZero => 0,
         };
     };
     let code = match (payload, f.inf_code(), policy.nan) {
@@ -454,7 +455,7 @@ fn encode_fixed(f: FixedFormat, policy: &CastPolicy, value: Exact) -> Encoded {
     match value {
         Exact::Nan { neg, .. } => {
             let code = match policy.nan_substitute {
-                NanSubstitute::ZeroFlipped => 0,
+                NanSubstitute::ZeroFlipped | NanSubstitute::CodeZero => 0,
                 NanSubstitute::MaxSigned => int_bound(f.int, neg),
                 NanSubstitute::MaxPositive => int_bound(f.int, false),
             };
@@ -485,6 +486,7 @@ fn encode_book(book: &CodeBook, policy: &CastPolicy, value: Exact) -> Encoded {
         Exact::Nan { neg, .. } => {
             let code = match policy.nan_substitute {
                 NanSubstitute::ZeroFlipped => book.zero_code,
+                NanSubstitute::CodeZero => 0,
                 NanSubstitute::MaxSigned if neg => 0,
                 NanSubstitute::MaxSigned | NanSubstitute::MaxPositive => last,
             };

@@ -142,6 +142,19 @@ impl FloatFormat {
             && (wider.signed || !self.signed)
     }
 
+    /// Every value of `integer` is a value of this format.
+    pub const fn holds_integers_of(&self, integer: &IntFormat) -> bool {
+        // Magnitudes are the integers below 2^v, and 2^v itself if there is a sign.
+        let v = integer.bits as i32 - integer.signed as i32;
+        if !self.has_zero || (integer.signed && !self.signed) || (self.precision() as i32) < v || self.quantum() > 0 {
+            return false;
+        }
+        // Within one binade of the end, 2^v - 1 has to be compared with the largest significand.
+        let t = self.man_bits as i32;
+        let largest = self.max_code() & ((1 << t) - 1) | 1 << t;
+        self.emax() >= v || (!integer.signed && self.emax() == v - 1 && largest >= ((1 << v) - 1) << (t - (v - 1)))
+    }
+
     /// Rounding to odd in `self` and then rounding to `dst` in any deterministic mode equals one rounding.
     ///
     /// Source: `docs/kernels.md §3.1`, conditions 1 to 4 with two guard bits.

@@ -5,7 +5,7 @@
 //! How conversions are made fast is `truecast-kernel`, which is tested against this crate bit for bit.
 //!
 //! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`decimal`], [`mod@text`], [`spec`],
-//! [`permit`].
+//! [`permit`], [`promote`].
 #![forbid(unsafe_code)]
 
 mod big;
@@ -15,6 +15,7 @@ pub mod exact;
 pub mod format;
 pub mod permit;
 pub mod policy;
+pub mod promote;
 pub mod round;
 pub mod spec;
 pub mod text;

@@ -38,6 +38,8 @@ pub enum NanSubstitute {
     MaxSigned,
     /// The largest finite value, positive (`docs/spec/tile-ir.md §6.7.3`).
     MaxPositive,
+    /// Code 0, whatever its value (`docs/spec/openvino.md §6.8`, nf4).
+    CodeZero,
 }
 
 /// What an integer out of the destination's range becomes (infinities included).

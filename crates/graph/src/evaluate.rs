@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::Shown;
-use truecast_kernel::{CastError, Caster, Codes, CodesMut, Exec, PlanError};
+use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Exec, PlanError};
 use truecast_text::{TextCaster, TextError, Texts, Unsupported};
 
 use crate::graph::{Dimension, Graph, Input, Output, Producer, ValueId};
@@ -58,7 +58,20 @@ pub enum Refusal {
     Memory { bytes: u64 },
 }
 
-/// Evaluates a graph.
+/// Values that a conversion met and that its standard leaves open: each has the documented result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOpen {
+    /// How errors name the conversion.
+    pub conversion: String,
+    /// Elements that it converted.
+    pub elements: u64,
+    /// Those that are left open.
+    pub undefined: u64,
+    /// Where the standard is cited.
+    pub clause: &'static str,
+}
+
+/// Evaluates a graph, and says which conversions met values that their standard leaves open.
 ///
 /// `provide` is asked once for every input, when it is first needed, and may leave it to its default; `deliver` is given
 /// each output once, as soon as it is there. Conversions whose value nobody uses are left out.
@@ -71,14 +84,20 @@ pub fn evaluate<E: From<EvaluationError>>(
     exec: &Exec,
     provide: impl FnMut(&Input) -> Result<Option<Tensor>, E>,
     mut deliver: impl FnMut(&Output, &Tensor) -> Result<(), E>,
-) -> Result<(), E> {
+) -> Result<Vec<LeftOpen>, E> {
+    let mut left_open = Vec::new();
     let mut values = Values::new(graph, provide);
     for (id, value) in graph.values.iter().enumerate() {
         if let Producer::Cast { spec, input } = &value.producer
             && values.uses[id] > 0
         {
             let source = values.take(*input)?;
-            values.held[id] = Some(Arc::new(cast(spec, &source, exec, &value.label)?));
+            let (converted, undefined) = cast(spec, &source, exec, &value.label)?;
+            if undefined > 0 {
+                let (conversion, elements) = (value.label.clone(), source.len());
+                left_open.push(LeftOpen { conversion, elements, undefined, clause: spec.clause });
+            }
+            values.held[id] = Some(Arc::new(converted));
         }
         // Inputs and constants are loaded at their first use by a conversion, or here if they are outputs themselves.
         for output in graph.outputs.iter().filter(|output| output.value.0 == id) {
@@ -93,7 +112,7 @@ pub fn evaluate<E: From<EvaluationError>>(
             values.load(input.value)?;
         }
     }
-    Ok(())
+    Ok(left_open)
 }
 
 /// The values that are alive.
@@ -183,6 +202,7 @@ impl Names {
             && declared.iter().zip(&tensor.shape).all(|(dimension, &found)| match dimension {
                 Dimension::Known(n) => *n == found,
                 Dimension::Named(symbol) => *self.0.entry(symbol.clone()).or_insert(found) == found,
+                Dimension::Between(least, most) => (*least..=*most).contains(&found),
                 Dimension::Any => true,
             });
         match fits {
@@ -203,23 +223,28 @@ impl Names {
                 Some(n) => format!("{} = {n}", Shown(name)),
                 None => Shown(name).to_string(),
             },
+            Dimension::Between(least, u64::MAX) => format!("{least}.."),
+            Dimension::Between(least, most) => format!("{least}..{most}"),
             Dimension::Any => "?".into(),
         };
         format!("[{}]", shape.iter().map(dimension).collect::<Vec<_>>().join(", "))
     }
 }
 
-/// Converts a tensor.
-fn cast(spec: &CastSpec, source: &Tensor, exec: &Exec, label: &str) -> Result<Tensor, EvaluationError> {
+/// Converts a tensor, and counts the values that the standard leaves open; from or to text they are not counted.
+fn cast(spec: &CastSpec, source: &Tensor, exec: &Exec, label: &str) -> Result<(Tensor, u64), EvaluationError> {
     let len = source.len();
     let data = match &source.data {
-        Data::Texts(texts) if spec.dst == DType::String => Ok(Data::Texts(texts.clone())),
-        Data::Texts(texts) => parse(spec, texts, exec),
-        Data::Codes(codes) if spec.dst == DType::String => print(spec, codes, len, exec),
-        Data::Codes(codes) => convert(spec, codes, (Layout::Packed, Layout::Packed), len, exec).map(Data::Codes),
+        Data::Texts(texts) if spec.dst == DType::String => Ok((Data::Texts(texts.clone()), 0)),
+        Data::Texts(texts) => parse(spec, texts, exec).map(|data| (data, 0)),
+        Data::Codes(codes) if spec.dst == DType::String => print(spec, codes, len, exec).map(|data| (data, 0)),
+        Data::Codes(codes) => {
+            let converted = convert(spec, codes, (Layout::Packed, Layout::Packed), len, exec);
+            converted.map(|(codes, undefined)| (Data::Codes(codes), undefined))
+        }
     };
-    let data = data.map_err(|cause| EvaluationError::Cast { label: label.into(), cause })?;
-    Ok(Tensor { dtype: spec.dst, shape: source.shape.clone(), data })
+    let (data, undefined) = data.map_err(|cause| EvaluationError::Cast { label: label.into(), cause })?;
+    Ok((Tensor { dtype: spec.dst, shape: source.shape.clone(), data }, undefined))
 }
 
 fn convert(
@@ -228,13 +253,14 @@ fn convert(
     layouts: (Layout, Layout),
     len: u64,
     exec: &Exec,
-) -> Result<Vec<u8>, Refusal> {
-    let caster = Caster::new(spec, exec)?;
+) -> Result<(Vec<u8>, u64), Refusal> {
+    let counting = if spec.undefined.is_empty() { Counting::Off } else { Counting::Full };
+    let caster = Caster::new(spec, &Exec { counting, ..*exec })?;
     let mut result = room(spec.dst, layouts.1, len)?;
     let len = len as usize;
     let source = Codes::with_layout(spec.src, layouts.0, len, codes)?;
-    caster.cast(source, CodesMut::with_layout(spec.dst, layouts.1, len, &mut result)?)?;
-    Ok(result)
+    let counts = caster.cast(source, CodesMut::with_layout(spec.dst, layouts.1, len, &mut result)?)?;
+    Ok((result, counts.undefined))
 }
 
 /// Text is read into, and written from, elements of whole bytes.
@@ -245,7 +271,8 @@ fn parse(spec: &CastSpec, texts: &Texts, exec: &Exec) -> Result<Data, Refusal> {
     if spec.dst.granule() == 1 {
         return Ok(Data::Codes(bytes));
     }
-    convert(&CastSpec::copy(spec.dst), &bytes, (Layout::Bytes, Layout::Packed), len, exec).map(Data::Codes)
+    let packed = convert(&CastSpec::copy(spec.dst), &bytes, (Layout::Bytes, Layout::Packed), len, exec);
+    packed.map(|(codes, _)| Data::Codes(codes))
 }
 
 fn print(spec: &CastSpec, codes: &[u8], len: u64, exec: &Exec) -> Result<Data, Refusal> {
@@ -254,7 +281,7 @@ fn print(spec: &CastSpec, codes: &[u8], len: u64, exec: &Exec) -> Result<Data, R
     if spec.src.granule() == 1 {
         caster.print(codes, &mut texts)?;
     } else {
-        let bytes = convert(&CastSpec::copy(spec.src), codes, (Layout::Packed, Layout::Bytes), len, exec)?;
+        let (bytes, _) = convert(&CastSpec::copy(spec.src), codes, (Layout::Packed, Layout::Bytes), len, exec)?;
         caster.print(&bytes, &mut texts)?;
     }
     Ok(Data::Texts(texts))

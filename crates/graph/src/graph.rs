@@ -19,6 +19,8 @@ pub enum Dimension {
     Known(u64),
     /// The same number wherever this name stands.
     Named(String),
+    /// A number from one to another, both included.
+    Between(u64, u64),
     /// Any number.
     Any,
 }

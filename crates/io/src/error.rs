@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use truecast_core::DType;
 
 use crate::writer::Refusal;
-use crate::{npy, npz, onnx, safetensors};
+use crate::{npy, npz, onnx, openvino, safetensors};
 
 /// Whose fault an error is (`docs/interfaces.md §5`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -154,6 +154,14 @@ pub enum Error {
         /// What is wrong.
         cause: onnx::ProtoError,
     },
+    /// An OpenVINO IR is malformed or unsupported.
+    #[error("{}: {cause}", Place(path))]
+    Ir {
+        /// The source.
+        path: PathBuf,
+        /// What is wrong.
+        cause: openvino::IrError,
+    },
     /// An element that takes a byte has bits above its width.
     #[error(
         "{}: tensor {}: element {index} is byte {byte:#04x}, which has bits above the {bits} of {dtype}; give the right --from",
@@ -220,6 +228,7 @@ impl Error {
             | Error::Npy { .. }
             | Error::Npz { .. }
             | Error::Proto { .. }
+            | Error::Ir { .. }
             | Error::CodeTooWide { .. } => Class::Input,
             Error::ReadTensor { .. } | Error::Io { .. } => Class::System,
         }

@@ -37,6 +37,7 @@ pub mod error;
 pub mod npy;
 pub mod npz;
 pub mod onnx;
+pub mod openvino;
 pub mod reader;
 pub mod safetensors;
 pub mod source;

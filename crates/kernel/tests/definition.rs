@@ -31,6 +31,7 @@ fn policies() -> Vec<CastPolicy> {
         all.push(CastPolicy { nan: NanRule::Canonical, ..base });
         all.push(CastPolicy { nan_substitute: NanSubstitute::MaxSigned, ..base });
         all.push(CastPolicy { nan_substitute: NanSubstitute::MaxPositive, ..base });
+        all.push(CastPolicy { nan_substitute: NanSubstitute::CodeZero, ..base });
         all.push(CastPolicy { int_overflow: IntOverflow::Saturate, nan_to_int: NanToInt::Saturate, ..base });
         all.push(CastPolicy { subnormals: Subnormals::Flush, ..base });
         all.push(CastPolicy { range: RangeTest::Source, ..base });

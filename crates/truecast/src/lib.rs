@@ -36,6 +36,8 @@ mod error;
 #[cfg(feature = "io")]
 pub mod inspect;
 #[cfg(feature = "io")]
+pub mod model;
+#[cfg(feature = "io")]
 mod parts;
 #[cfg(feature = "io")]
 pub mod report;
@@ -59,7 +61,7 @@ pub use truecast_io as io;
 
 pub use truecast_core::{
     CastPolicy, CastSpec, DType, Ecosystem, Exact, FloatFormat, Kind, Layout, Outcome, Rounding, cast_one, decimal,
-    dtype, exact, format, permit, policy, round, spec,
+    dtype, exact, format, permit, policy, promote, round, spec,
 };
 pub use truecast_kernel::{
     Caches, CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, Route, measure,

@@ -57,6 +57,7 @@ pub fn oracle_policy(policy: &CastPolicy) -> oracle::Policy {
             NanSubstitute::ZeroFlipped => oracle::NanSubstitute::ZeroFlipped,
             NanSubstitute::MaxSigned => oracle::NanSubstitute::MaxSigned,
             NanSubstitute::MaxPositive => oracle::NanSubstitute::MaxPositive,
+            NanSubstitute::CodeZero => oracle::NanSubstitute::CodeZero,
         },
         int_overflow: match policy.int_overflow {
             IntOverflow::Wrap => oracle::IntOverflow::Wrap,

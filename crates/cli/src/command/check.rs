@@ -10,10 +10,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use truecast::CastSpec;
 use truecast::check::{Findings, Violation, check};
-use truecast::graph::onnx::Judgement;
+use truecast::model::{Judgement, Model, Rules};
 use truecast::permit::{NanComparison, Permitted};
 use truecast::request::Standard;
-use truecast::run::Model;
 
 pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     match args.what.to_str() {
@@ -110,11 +109,15 @@ fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format_args!("{flag} belongs to `check cast`, not to a model; see --help")));
     }
-    let opset = match args.policy.request()?.standard {
-        Standard::Onnx { opset, .. } => Some(opset).filter(|_| args.policy.spec.contains('@')),
-        _ => return Err(Failure::usage("models are checked by --spec onnx or onnx@OPSET")),
+    let rules = match args.policy.request()?.standard {
+        Standard::Onnx { opset, .. } => Rules::Onnx(Some(opset).filter(|_| args.policy.spec.contains('@'))),
+        Standard::OpenVino => Rules::OpenVino,
+        _ => return Err(Failure::usage("models are checked by --spec onnx, onnx@OPSET or openvino")),
     };
-    let judgement = Model::open(path)?.judge(opset);
+    let judgement = Model::open(path)?.judge(rules)?;
+    if !context.json && !context.quiet {
+        super::warn(judgement.warnings.clone());
+    }
     match context.json {
         true => output::json("check", judgement_json(&judgement))?,
         false if context.quiet => {}
@@ -124,18 +127,19 @@ fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
 }
 
 fn judgement_json(judgement: &Judgement) -> Map<String, Value> {
-    let finding = |f: &truecast::graph::onnx::Finding| json!({ "node": f.place, "error": f.cause.to_string() });
+    let finding = |(place, why): &(String, String)| json!({ "node": place, "error": why });
     let mut object = Map::new();
     object.insert("conversions".into(), json!(judgement.conversions));
     object.insert("unknown_types".into(), json!(judgement.of_unknown_type));
     object.insert("illegal".into(), judgement.illegal.iter().map(finding).collect());
+    object.insert("warnings".into(), json!(judgement.warnings));
     object
 }
 
 fn judgement_text(judgement: &Judgement) -> String {
     let mut text = String::new();
-    for finding in &judgement.illegal {
-        text += &output::one_line(&format!("{}: {}", finding.place, finding.cause));
+    for (place, why) in &judgement.illegal {
+        text += &output::one_line(&format!("{place}: {why}"));
         text.push('\n');
     }
     let word = if judgement.illegal.is_empty() { "legal" } else { "ILLEGAL" };

@@ -31,9 +31,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     if let Some(report) = &report_path {
         refuse_data(report, &dst, &plan)?;
     }
-    for warning in plan.warnings() {
-        writeln!(std::io::stderr(), "truecast: warning: {}", output::one_line(&warning)).ok();
-    }
+    super::warn(plan.warnings());
     if args.dry_run {
         print_dry_run(&plan, args, context)?;
         return Ok(ExitCode::SUCCESS);

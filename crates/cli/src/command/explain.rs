@@ -1,7 +1,7 @@
 //! `truecast explain`.
 
-use super::Context;
 use super::formats::{json_text, value_text};
+use super::{Context, differences};
 use crate::args::ExplainArgs;
 use crate::failure::Failure;
 use crate::output::{self, bits};
@@ -14,7 +14,7 @@ use truecast::exact::encode;
 use truecast::explain::{Answer, Decision, Element, Explanation, explain, explain_under};
 use truecast::policy::CastPolicy;
 use truecast::request::Standard;
-use truecast::spec::{Interpretation, ieee, onnx};
+use truecast::spec::{Interpretation, ieee, onnx, openvino};
 use truecast::{DType, Exact, Kind, Outcome};
 
 pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -41,6 +41,7 @@ fn interpretations(spec: &str, from: DType, to: DType) -> Result<Vec<Interpretat
     asked.resolve(from, to)?;
     Ok(match asked.standard {
         Standard::Onnx { opset, .. } => onnx::interpretations_at(opset, from, to)?,
+        Standard::OpenVino => openvino::interpretations(from, to),
         _ => ieee::interpretations(from, to),
     })
 }
@@ -165,7 +166,7 @@ fn render(args: &ExplainArgs, e: &Explanation, exact: bool) -> String {
         table.row([name, i.attributes.clone(), bits, value, clause]);
     }
     text += &table.render();
-    text
+    text + &differences::render(e)
 }
 
 /// The rounding decision in words.
@@ -240,5 +241,6 @@ fn to_json(args: &ExplainArgs, e: &Explanation, exact: bool) -> Map<String, Valu
         })
     });
     object.insert("results".into(), results.collect());
+    object.insert("known_differences".into(), differences::to_json(e));
     object
 }

@@ -4,9 +4,11 @@ mod bench;
 mod check;
 mod compare;
 mod convert;
+mod differences;
 mod explain;
 mod formats;
 mod inspect;
+mod promote;
 mod run;
 mod select;
 mod shell;
@@ -16,6 +18,8 @@ mod verify;
 
 use crate::args::{Cli, Command, RuleOrder};
 use crate::failure::Failure;
+use crate::output;
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use truecast::Exec;
@@ -53,9 +57,17 @@ pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
         Command::Check(args) => check::run(args, &context),
         Command::Vectors(args) => vectors::run(args, &context),
         Command::Formats(args) => formats::run(args, &context),
+        Command::Promote(args) => promote::run(args, &context),
         Command::Bench(args) => bench::run(args, &context),
         Command::Completions { shell } => shell::completions(*shell),
         Command::Man { command } => shell::man(command.as_deref()),
+    }
+}
+
+/// Tells what is odd on standard error; nobody is left to tell if that is gone too.
+fn warn(warnings: impl IntoIterator<Item = String>) {
+    for warning in warnings {
+        writeln!(std::io::stderr(), "truecast: warning: {}", output::one_line(&warning)).ok();
     }
 }
 

@@ -7,35 +7,47 @@ use crate::output;
 use crate::table::{Align, Table};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
+use truecast::graph::LeftOpen;
 use truecast::io::{Existing, Shown};
-use truecast::run::{Model, Written};
+use truecast::model::Model;
+use truecast::run::{Ran, Written};
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let model = Model::open(&args.model)?;
-    let written = model.run(&args.input, &args.output_dir, args.output_format.into(), existing, &context.exec)?;
+    let ran = model.run(&args.input, &args.output_dir, args.output_format.into(), existing, &context.exec)?;
+    if !context.json && !context.quiet {
+        super::warn(ran.warnings.clone());
+    }
     match context.json {
-        true => output::json("run", to_json(&written))?,
+        true => output::json("run", to_json(&ran))?,
         false if context.quiet => {}
-        false => output::text(&render(&written))?,
+        false => output::text(&render(&ran))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn to_json(written: &[Written]) -> Map<String, Value> {
+fn to_json(Ran { written, left_open, warnings }: &Ran) -> Map<String, Value> {
     let output = |w: &Written| json!({ "name": w.name, "dtype": w.dtype.name(), "shape": w.shape, "path": w.path.display().to_string() });
     let mut object = Map::new();
-    // Whatever an ONNX model leaves open has one documented value, so no model is unpredictable.
+    // Whatever the specification leaves open has one documented value, so no model is unpredictable.
     object.insert("status".into(), json!("valid"));
     object.insert("outputs".into(), written.iter().map(output).collect());
+    let undefined = |o: &LeftOpen| json!({ "conversion": o.conversion, "elements": o.elements, "undefined": o.undefined, "clause": o.clause });
+    object.insert("undefined".into(), left_open.iter().map(undefined).collect());
+    object.insert("warnings".into(), json!(warnings));
     object
 }
 
-fn render(written: &[Written]) -> String {
+fn render(Ran { written, left_open, .. }: &Ran) -> String {
     let columns = ["output", "type", "shape", "file"].map(|name| (name, Align::Left));
     let mut table = Table::new(&columns);
     for Written { name, dtype, shape, path } in written {
         table.row([Shown(name).to_string(), dtype.to_string(), format!("{shape:?}"), path.display().to_string()]);
     }
-    table.render()
+    let mut text = table.render();
+    for LeftOpen { conversion, elements, undefined, clause } in left_open {
+        text += &format!("{conversion}: {undefined} of {elements} values are left open ({clause})\n");
+    }
+    text
 }

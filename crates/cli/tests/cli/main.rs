@@ -12,7 +12,9 @@ mod explain;
 mod files;
 mod formats_inspect;
 mod models;
+mod openvino;
 mod policies;
+mod promote;
 #[path = "../../../io/tests/proto/mod.rs"]
 mod proto;
 mod report;

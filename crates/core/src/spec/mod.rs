@@ -5,6 +5,7 @@
 
 pub mod ieee;
 pub mod onnx;
+pub mod openvino;
 pub mod tile;
 
 use crate::dtype::{DType, Kind};
@@ -112,7 +113,8 @@ pub struct Interpretation {
 /// assert!(all.iter().any(|i| i.spec == "onnx" && i.attributes == "saturate=0"));
 /// ```
 pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
-    onnx::interpretations(src, dst).into_iter().chain(ieee::interpretations(src, dst)).collect()
+    let standards = [onnx::interpretations, openvino::interpretations, ieee::interpretations];
+    standards.into_iter().flat_map(|of| of(src, dst)).collect()
 }
 
 /// A pair that can be converted by value at all: numbers, truth values and text, or a copy.

@@ -4,16 +4,15 @@
 
 mod files;
 
-use crate::array::ArrayError;
-use crate::error::Class;
+use crate::array::{self, ArrayError};
+use crate::error::{Class, Error};
+use crate::model::{Model, ModelError, Parameter};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use truecast_core::DType;
-use truecast_graph::onnx::{Judgement, ModelError};
-use truecast_graph::{EvaluationError, Graph, Input, Output, Refusal, Tensor, evaluate};
-use truecast_io::onnx::{ModelFile, Options};
-use truecast_io::{Existing, Kind, Shown};
+use truecast_graph::openvino::Fed;
+use truecast_graph::{EvaluationError, Input, LeftOpen, Output, Refusal, Tensor, evaluate};
+use truecast_io::{Existing, Kind, Shown, Source};
 use truecast_kernel::Exec;
 
 /// Why a model was not evaluated.
@@ -22,7 +21,7 @@ use truecast_kernel::Exec;
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum RunError {
     /// The extension names no kind of model.
-    #[error("{path}: unknown kind of model; expected .onnx")]
+    #[error("{path}: unknown kind of model; expected .onnx or .xml")]
     UnknownKind { path: String },
     /// The model cannot be read.
     #[error(transparent)]
@@ -30,6 +29,9 @@ pub enum RunError {
     /// It is not made of conversions, or they are illegal.
     #[error("{path}: {cause}")]
     Model { path: String, cause: ModelError },
+    /// The model is judged by the rules of another kind.
+    #[error("{path}: models of this kind are checked by --spec {fitting}")]
+    Rules { path: String, fitting: &'static str },
     /// An input file is not what it should be.
     #[error("input {}: {cause}", Shown(name))]
     Input { name: String, cause: ArrayError },
@@ -48,7 +50,7 @@ impl RunError {
     /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
     pub fn class(&self) -> Class {
         match self {
-            RunError::UnknownKind { .. } | RunError::NoInput { .. } => Class::Usage,
+            RunError::UnknownKind { .. } | RunError::Rules { .. } | RunError::NoInput { .. } => Class::Usage,
             RunError::Evaluation { cause: EvaluationError::Missing { .. }, .. } => Class::Usage,
             RunError::Evaluation { cause: EvaluationError::Constant { cause, .. }, .. } => cause.class(),
             RunError::Evaluation { cause: EvaluationError::Cast { cause: Refusal::Memory { .. }, .. }, .. } => {
@@ -59,13 +61,6 @@ impl RunError {
             RunError::File(cause) | RunError::Output { cause, .. } => cause.class(),
         }
     }
-}
-
-/// An opened model.
-#[derive(Debug)]
-pub struct Model {
-    path: PathBuf,
-    file: Arc<ModelFile>,
 }
 
 /// A result that was written.
@@ -81,38 +76,18 @@ pub struct Written {
     pub path: PathBuf,
 }
 
+/// What came of an evaluation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// The results.
+    pub written: Vec<Written>,
+    /// Conversions that met values which the specification leaves open.
+    pub left_open: Vec<LeftOpen>,
+    /// What is odd about the model.
+    pub warnings: Vec<String>,
+}
+
 impl Model {
-    /// Opens the model that the extension names.
-    ///
-    /// # Errors
-    /// [`RunError::UnknownKind`], [`RunError::File`].
-    pub fn open(path: &Path) -> Result<Model, RunError> {
-        match Kind::of_path(path) {
-            Some(Kind::Onnx) => {
-                let file = Arc::new(ModelFile::open(path, Options::default())?);
-                Ok(Model { path: path.into(), file })
-            }
-            _ => Err(RunError::UnknownKind { path: path.display().to_string() }),
-        }
-    }
-
-    /// Judges every conversion, by an opset or by the model's own.
-    pub fn judge(&self, opset: Option<u32>) -> Judgement {
-        truecast_graph::onnx::judge(self.file.model(), opset)
-    }
-
-    /// The graph, with every type settled.
-    ///
-    /// # Errors
-    /// [`RunError::Model`].
-    pub fn graph(&self) -> Result<Graph, RunError> {
-        truecast_graph::onnx::build(&self.file).map_err(|cause| RunError::Model { path: self.shown(), cause })
-    }
-
-    fn shown(&self) -> String {
-        self.path.display().to_string()
-    }
-
     /// Evaluates the model and writes each output to a file of its own in `folder`, named by the output. All of them
     /// appear when everything has succeeded.
     ///
@@ -127,16 +102,24 @@ impl Model {
         kind: Kind,
         existing: Existing,
         exec: &Exec,
-    ) -> Result<Vec<Written>, RunError> {
-        let graph = self.graph()?;
-        let files = assign(inputs, graph.inputs())?;
+    ) -> Result<Ran, RunError> {
+        let fed = match self.open_parameters() {
+            Some(parameters) => {
+                let names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
+                feed(&parameters, &assign(inputs, &names)?)?
+            }
+            None => BTreeMap::new(),
+        };
+        let (graph, warnings) = self.graph(&fed)?;
+        let names: Vec<&str> = graph.inputs().iter().map(|input| input.name.as_str()).collect();
+        let files = assign(inputs, &names)?;
         std::fs::create_dir_all(folder).map_err(|source| truecast_io::Error::Io {
             path: folder.into(),
             action: "creating the folder",
             source,
         })?;
         let (mut open, mut written) = (Vec::new(), Vec::new());
-        evaluate(
+        let left_open = evaluate(
             &graph,
             exec,
             |input: &Input| match files.get(input.name.as_str()) {
@@ -162,7 +145,7 @@ impl Model {
         for (pending, written) in open.into_iter().zip(&written) {
             pending.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause })?;
         }
-        Ok(written)
+        Ok(Ran { written, left_open, warnings })
     }
 }
 
@@ -180,15 +163,15 @@ impl From<EvaluationError> for Failed {
 }
 
 /// The files of the inputs by name. Names and paths may hold `=`: the split is where the name of an input ends.
-fn assign<'a>(given: &'a [String], inputs: &[Input]) -> Result<BTreeMap<&'a str, &'a Path>, RunError> {
+fn assign<'a>(given: &'a [String], inputs: &[&str]) -> Result<BTreeMap<&'a str, &'a Path>, RunError> {
     let wrong = |given: &str, why| {
-        let names: Vec<_> = inputs.iter().map(|input| Shown(&input.name).to_string()).collect();
+        let names: Vec<_> = inputs.iter().map(|name| Shown(name).to_string()).collect();
         RunError::NoInput { given: given.into(), why, inputs: names.join(", ") }
     };
     let mut files = BTreeMap::new();
     for text in given {
         let splits = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
-        let known = |(name, _): &(&str, &str)| inputs.iter().any(|input| input.name == *name);
+        let known = |(name, _): &(&str, &str)| inputs.contains(name);
         let (name, path) =
             splits.filter(known).last().ok_or_else(|| wrong(text, "does not begin with NAME= of an input"))?;
         if files.insert(name, Path::new(path)).is_some() {
@@ -196,4 +179,24 @@ fn assign<'a>(given: &'a [String], inputs: &[Input]) -> Result<BTreeMap<&'a str,
         }
     }
     Ok(files)
+}
+
+/// What the headers of files say of the parameters that they are for.
+fn feed(parameters: &[Parameter], files: &BTreeMap<&str, &Path>) -> Result<BTreeMap<String, Fed>, RunError> {
+    let header = |path: &Path, dtype: Option<DType>| -> Result<Fed, ArrayError> {
+        let source = match dtype {
+            Some(dtype) => array::open(path, dtype)?,
+            None => Source::open(path, None).map_err(Error::from)?,
+        };
+        match source.tensors() {
+            [tensor] => Ok(Fed { dtype: Some(tensor.dtype), rank: tensor.shape.len() }),
+            tensors => Err(ArrayError::NotOne { path: path.display().to_string(), tensors: tensors.len() }),
+        }
+    };
+    let fed = parameters.iter().filter_map(|(name, dtype)| Some((name, header(files.get(name.as_str())?, *dtype))));
+    fed.map(|(name, fed)| match fed {
+        Ok(fed) => Ok((name.clone(), fed)),
+        Err(cause) => Err(RunError::Input { name: name.clone(), cause }),
+    })
+    .collect()
 }

@@ -65,16 +65,17 @@ fn convert_nan(src: Type, dst: Type, policy: &Policy, negative: bool, fraction: 
                 (NanSubstitute::ZeroFlipped, _) => format.sign(!negative),
                 (NanSubstitute::MaxSigned, _) => format.encode(negative, format.max_finite()),
                 (NanSubstitute::MaxPositive, _) => format.max_finite(),
+                (NanSubstitute::CodeZero, _) => 0,
             },
         }),
         Class::MxInt8 => Some(match (policy.nan_substitute, negative) {
-            (NanSubstitute::ZeroFlipped, _) => 0,
+            (NanSubstitute::ZeroFlipped | NanSubstitute::CodeZero, _) => 0,
             (NanSubstitute::MaxSigned, true) => 0x80,
             (NanSubstitute::MaxSigned, false) | (NanSubstitute::MaxPositive, _) => 0x7F,
         }),
         Class::Nf4 => Some(match (policy.nan_substitute, negative) {
             (NanSubstitute::ZeroFlipped, _) => 7,
-            (NanSubstitute::MaxSigned, true) => 0,
+            (NanSubstitute::MaxSigned, true) | (NanSubstitute::CodeZero, _) => 0,
             (NanSubstitute::MaxSigned, false) | (NanSubstitute::MaxPositive, _) => 0xF,
         }),
         Class::Int { signed, bits } => match policy.nan_to_int {

@@ -71,6 +71,8 @@ choices! {
         MaxSigned,
         /// The largest finite value.
         MaxPositive,
+        /// The code 0.
+        CodeZero,
     }
 }
 

@@ -542,6 +542,7 @@ fn nan_table() {
             NanSubstitute::MaxPositive,
             [("f4e2m1", 7, 7), ("f6e3m2", 0x1F, 0x1F), ("mxint8", 0x7F, 0x7F), ("nf4", 15, 15)],
         ),
+        (NanSubstitute::CodeZero, [("f4e2m1", 0, 0), ("f6e3m2", 0, 0), ("mxint8", 0, 0), ("nf4", 0, 0)]),
     ] {
         let policy = Policy { nan_substitute: substitute, ..Policy::default() };
         for (name, positive, negative) in rows {

@@ -1,0 +1,88 @@
+//! Where a released implementation gives another value than its specification's rule: what `explain` adds to its answers.
+
+use super::formats::{json_text, value_text};
+use crate::output::bits;
+use crate::table::{Align, Table};
+use serde_json::{Value, json};
+use truecast::DType;
+use truecast::exact::decode;
+use truecast::explain::Explanation;
+use truecast::spec::openvino::differences::{Difference, Given, OBSERVED, Witness, known, witnesses};
+
+/// The known differences for the pair, if OpenVINO is among the answers.
+fn differences(e: &Explanation) -> impl Iterator<Item = &'static Difference> {
+    let asked = e.answers.iter().any(|answer| answer.interpretation.spec == "openvino");
+    known(e.source.dtype, e.to).filter(move |_| asked)
+}
+
+/// A witness for a difference; the value that was asked about if it is one.
+fn witness(e: &Explanation, difference: &Difference) -> Option<&'static Witness> {
+    let differs = |w: &&Witness| w.given(difference.implementation) != Given::Exact;
+    let all = || witnesses(e.source.dtype, e.to).filter(differs);
+    all().find(|w| w.input == e.source.code).or_else(|| all().next())
+}
+
+fn shown(dtype: DType, code: u64) -> (String, String) {
+    let code = dtype.code_of_storage(code);
+    (bits(code, dtype.code_bits()), value_text(decode(dtype, code)))
+}
+
+fn text(dtype: DType, code: u64) -> String {
+    let (bits, value) = shown(dtype, code);
+    format!("{bits} = {value}")
+}
+
+pub fn render(e: &Explanation) -> String {
+    let mut table = Table::new(&[
+        ("OpenVINO", Align::Left),
+        ("differs", Align::Left),
+        ("witness", Align::Left),
+        ("clause", Align::Left),
+    ]);
+    for difference in differences(e) {
+        let example = witness(e, difference).map(|w| {
+            let this = match w.src {
+                _ if w.input == e.source.code => "this value".into(),
+                DType::Bool => format!("byte {:#04x}", w.input),
+                _ => text(w.src, w.input),
+            };
+            let given = match w.given(difference.implementation) {
+                Given::Code(code) => text(w.dst, code),
+                Given::ByPosition { group, rest } => format!("{} or {}", text(w.dst, group), text(w.dst, rest)),
+                Given::Exact => String::new(),
+            };
+            format!("{this} gives {given} instead of {}", text(w.dst, w.exact))
+        });
+        let implementation = format!("{} {OBSERVED}", difference.implementation.name());
+        table.row([implementation, difference.what.into(), example.unwrap_or_default(), difference.clause.into()]);
+    }
+    match differences(e).next() {
+        Some(_) => format!("\n{}", table.render()),
+        None => String::new(),
+    }
+}
+
+pub fn to_json(e: &Explanation) -> Value {
+    let element = |dtype, code| {
+        let (bits, value) = shown(dtype, code);
+        json!({ "bits": bits, "value": json_text(value) })
+    };
+    let given = |w: &Witness, given| match given {
+        Given::Exact => json!([element(w.dst, w.exact)]),
+        Given::Code(code) => json!([element(w.dst, code)]),
+        Given::ByPosition { group, rest } => json!([element(w.dst, group), element(w.dst, rest)]),
+    };
+    let difference = |d: &Difference| {
+        let witness = witness(e, d).map(|w| {
+            json!({
+                "input": element(w.src, w.input), "exact": element(w.dst, w.exact),
+                "given": given(w, w.given(d.implementation)), "is_this_value": w.input == e.source.code
+            })
+        });
+        json!({
+            "spec": "openvino", "implementation": d.implementation.name(), "version": OBSERVED, "what": d.what,
+            "clause": d.clause, "witness": witness
+        })
+    };
+    differences(e).map(difference).collect()
+}

@@ -1,0 +1,375 @@
+//! `truecast promote`: the common type of two types, one system's matrix, or every system side by side.
+
+use super::Context;
+use crate::args::{PromoteArgs, RankArg, SystemArg, TensorFlowModeArg, X64Arg};
+use crate::failure::Failure;
+use crate::output;
+use crate::table::{Align, Table};
+use serde_json::{Map, Value, json};
+use std::process::ExitCode;
+use truecast::DType;
+use truecast::promote::jax::X64;
+use truecast::promote::openvino::{ConvertPromoteTypes, DYNAMIC, SafeMode, U64Target};
+use truecast::promote::tensorflow::Mode;
+use truecast::promote::{Element, Input, Operand, Promoted, PromotionError, PythonNumber, Rank, System};
+
+pub fn run(args: &PromoteArgs, context: &Context) -> Result<ExitCode, Failure> {
+    refuse_foreign_options(args)?;
+    let ranks = [args.lhs_rank, args.rhs_rank].map(rank);
+    let systems = systems(args)?;
+    match (&args.lhs, &args.rhs, systems.as_slice()) {
+        (Some(lhs), Some(rhs), systems) => {
+            let inputs = (input(lhs, args.lhs_rank)?, input(rhs, args.rhs_rank)?);
+            match systems {
+                [system] => one(*system, inputs, context)?,
+                all => side_by_side(all, inputs, context)?,
+            }
+        }
+        (_, _, [system]) => matrix(*system, ranks, context)?,
+        (_, _, all) => matrices(all, ranks, context)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+// ---- what was asked for ----
+
+/// A flag that the chosen system does not have is an error, never ignored; with `all` each has its system.
+fn refuse_foreign_options(args: &PromoteArgs) -> Result<(), Failure> {
+    use SystemArg::*;
+    let owners: [(&str, bool, &[SystemArg]); 8] = [
+        ("--unsafe", args.promote_unsafe, &[Openvino]),
+        ("--strict", args.strict, &[Openvino]),
+        ("--pytorch-scalar", args.pytorch_scalar, &[Openvino]),
+        ("--u64-target", args.u64_target.is_some(), &[Openvino]),
+        ("--lhs-rank", args.lhs_rank.is_some(), &[Openvino, Torch]),
+        ("--rhs-rank", args.rhs_rank.is_some(), &[Openvino, Torch]),
+        ("--jax-x64", args.jax_x64.is_some(), &[Jax]),
+        ("--tensorflow-mode", args.tensorflow_mode.is_some(), &[Tensorflow]),
+    ];
+    for (flag, given, owner) in owners {
+        if given && args.system != All && !owner.contains(&args.system) {
+            return Err(Failure::usage(format_args!("{flag} is not an option of this system; see promote --help")));
+        }
+    }
+    let unknown_rank = [args.lhs_rank, args.rhs_rank].contains(&Some(RankArg::Dynamic));
+    if unknown_rank && args.system != Openvino {
+        return Err(Failure::usage("only openvino has tensors of dynamic rank; give 0 or n"));
+    }
+    Ok(())
+}
+
+fn systems(args: &PromoteArgs) -> Result<Vec<System>, Failure> {
+    let asked = |system| args.system == system || args.system == SystemArg::All;
+    let mut all = Vec::new();
+    if asked(SystemArg::Openvino) {
+        let attributes = ConvertPromoteTypes {
+            promote_unsafe: args.promote_unsafe,
+            pytorch_scalar_promotion: args.pytorch_scalar,
+            u64_integer_promotion_target: u64_target(args.u64_target.as_deref())?,
+        };
+        let mode = if args.strict { SafeMode::Strict } else { SafeMode::OpenVino };
+        all.push(System::OpenVino(attributes, mode));
+        if args.system == SystemArg::All && !args.promote_unsafe && !args.strict {
+            all.push(System::OpenVino(ConvertPromoteTypes { promote_unsafe: true, ..attributes }, mode));
+        }
+    }
+    if asked(SystemArg::Numpy) {
+        all.push(System::Numpy);
+    }
+    if asked(SystemArg::Jax) {
+        let modes = match (args.jax_x64, args.system) {
+            (None, SystemArg::All) => vec![X64::On, X64::Off],
+            (Some(X64Arg::Off), _) => vec![X64::Off],
+            _ => vec![X64::On],
+        };
+        all.extend(modes.into_iter().map(System::Jax));
+    }
+    if asked(SystemArg::Torch) {
+        all.push(System::Torch);
+    }
+    if asked(SystemArg::Tensorflow) {
+        let modes = match (args.tensorflow_mode, args.system) {
+            (None, SystemArg::All) => vec![Mode::All, Mode::Safe],
+            (Some(TensorFlowModeArg::Safe), _) => vec![Mode::Safe],
+            _ => vec![Mode::All],
+        };
+        all.extend(modes.into_iter().map(System::TensorFlow));
+    }
+    Ok(all)
+}
+
+/// OpenVINO's spelling first; any other name of the same type is understood too.
+fn u64_target(text: Option<&str>) -> Result<U64Target, PromotionError> {
+    let Some(text) = text else { return Ok(U64Target::default()) };
+    text.parse().or_else(|error| match (&error, text.parse()) {
+        (PromotionError::U64Target { meant: None, .. }, Ok(dtype)) => U64Target::new(dtype),
+        _ => Err(error),
+    })
+}
+
+fn rank(typed: Option<RankArg>) -> Rank {
+    match typed {
+        None | Some(RankArg::Dimensioned) => Rank::Dimensioned,
+        Some(RankArg::Scalar) => Rank::Scalar,
+        Some(RankArg::Dynamic) => Rank::Dynamic,
+    }
+}
+
+fn input(text: &str, typed_rank: Option<RankArg>) -> Result<Input, Failure> {
+    if let Some(number) = PythonNumber::ALL.into_iter().find(|n| n.name() == text) {
+        if typed_rank.is_some() {
+            return Err(Failure::usage(format_args!("{text} is a Python number, which has no rank")));
+        }
+        return Ok(Input { operand: Operand::Python(number), rank: Rank::Dimensioned });
+    }
+    let is_dynamic = [DYNAMIC, "undefined"].iter().any(|word| word.eq_ignore_ascii_case(text));
+    let element = if is_dynamic { Element::Dynamic } else { Element::Type(text.parse()?) };
+    Ok(Input { operand: Operand::Tensor(element), rank: rank(typed_rank) })
+}
+
+// ---- results ----
+
+/// What tells two lines of one system apart.
+fn mode(system: System) -> &'static str {
+    match system {
+        System::OpenVino(attributes, _) if attributes.promote_unsafe => "unsafe",
+        System::OpenVino(_, SafeMode::OpenVino) => "safe",
+        System::OpenVino(_, SafeMode::Strict) => "strict",
+        System::Jax(X64::On) => "x64",
+        System::Jax(X64::Off) => "no x64",
+        System::TensorFlow(Mode::All) => "all",
+        System::TensorFlow(Mode::Safe) => "safe",
+        _ => "",
+    }
+}
+
+type Outcome = Result<Promoted, PromotionError>;
+
+/// What the strict mode would refuse.
+fn loss(system: System, inputs: (Input, Input), outcome: &Outcome) -> Option<PromotionError> {
+    let (System::OpenVino(attributes, _), Ok(result)) = (system, outcome) else { return None };
+    match (inputs.0.operand, inputs.1.operand) {
+        (Operand::Tensor(lhs), Operand::Tensor(rhs)) => attributes.loss(lhs, rhs, result.element),
+        _ => None,
+    }
+}
+
+fn warning(loss: &PromotionError) -> Option<String> {
+    let PromotionError::Lossy { element, result } = loss else { return None };
+    let [element, result] = [element, result].map(|&t| truecast::promote::openvino::name(Element::Type(t)));
+    Some(format!("{element} -> {result} does not keep every value of {element}; --strict refuses it"))
+}
+
+/// How types are written: as the one system in question does, or as truecast does where several are compared.
+#[derive(Clone, Copy)]
+enum Names {
+    OfSystem(System),
+    Canonical,
+}
+
+impl Names {
+    fn element(self, element: Element) -> String {
+        match self {
+            Names::OfSystem(system) => system.name_of(element).into(),
+            Names::Canonical => element.to_string(),
+        }
+    }
+
+    fn operand(self, operand: Operand) -> String {
+        match operand {
+            Operand::Tensor(element) => self.element(element),
+            Operand::Python(number) => number.name().into(),
+        }
+    }
+}
+
+/// Operands and outcome as JSON: `result` as the names say, `dtype` as truecast says.
+fn to_json(names: Names, inputs: (Input, Input), outcome: &Outcome) -> Map<String, Value> {
+    let mut row = Map::new();
+    row.insert("lhs".into(), json!(names.operand(inputs.0.operand)));
+    row.insert("rhs".into(), json!(names.operand(inputs.1.operand)));
+    match outcome {
+        Ok(Promoted { element, is_weak }) => {
+            row.insert("result".into(), json!(names.element(*element)));
+            row.insert("dtype".into(), json!(element.to_string()));
+            row.insert("weak".into(), json!(is_weak));
+        }
+        Err(error) => {
+            row.insert("error".into(), json!(error.code()));
+            row.insert("message".into(), json!(error.to_string()));
+        }
+    }
+    row
+}
+
+/// `system` and `mode` before the rest.
+fn with_system(system: System, row: Map<String, Value>) -> Map<String, Value> {
+    let mut all = Map::new();
+    all.insert("system".into(), json!(system.name()));
+    all.insert("mode".into(), json!(mode(system)));
+    all.extend(row);
+    all
+}
+
+fn one(system: System, inputs: (Input, Input), context: &Context) -> Result<(), Failure> {
+    let outcome = system.promote(inputs.0, inputs.1);
+    let warnings: Vec<String> = loss(system, inputs, &outcome).iter().filter_map(warning).collect();
+    let names = Names::OfSystem(system);
+    let promoted = outcome.clone()?;
+    if context.json {
+        let mut object = with_system(system, to_json(names, inputs, &outcome));
+        object.insert("warnings".into(), json!(warnings));
+        return output::json("promote", object);
+    }
+    if !context.quiet {
+        super::warn(warnings);
+    }
+    let weak = if promoted.is_weak { " (weak)" } else { "" };
+    output::text(&format!("{}{weak}\n", names.element(promoted.element)))
+}
+
+// ---- side by side ----
+
+/// What most systems say, the first of several; refusals do not count.
+fn most_common(outcomes: &[Outcome]) -> Option<Element> {
+    let elements: Vec<Element> = outcomes.iter().flatten().map(|p| p.element).collect();
+    let count = |e: &Element| elements.iter().filter(|other| *other == e).count();
+    elements.iter().rev().max_by_key(|&e| count(e)).copied()
+}
+
+fn differs(outcome: &Outcome, common: Option<Element>) -> bool {
+    outcome.as_ref().ok().map(|p| p.element) != common
+}
+
+fn side_by_side(systems: &[System], inputs: (Input, Input), context: &Context) -> Result<(), Failure> {
+    let outcomes: Vec<Outcome> = systems.iter().map(|s| s.promote(inputs.0, inputs.1)).collect();
+    let common = most_common(&outcomes);
+    let lines = systems.iter().zip(&outcomes);
+    if context.json {
+        let results: Vec<Value> = lines
+            .map(|(&system, outcome)| {
+                let mut row = with_system(system, to_json(Names::Canonical, inputs, outcome));
+                row.insert("differs".into(), json!(differs(outcome, common)));
+                row.insert("warnings".into(), loss(system, inputs, outcome).iter().filter_map(warning).collect());
+                row.into()
+            })
+            .collect();
+        return output::json("promote", Map::from_iter([("results".to_string(), results.into())]));
+    }
+    let mut table = Table::new(&[
+        ("system", Align::Left),
+        ("mode", Align::Left),
+        ("type", Align::Left),
+        ("", Align::Left),
+        ("", Align::Left),
+    ]);
+    for (&system, outcome) in lines {
+        let mark = if differs(outcome, common) { "differs" } else { "" };
+        let (result, note) = match outcome {
+            Ok(p) if p.is_weak => (p.element.to_string(), "weak".to_string()),
+            Ok(p) => {
+                (p.element.to_string(), loss(system, inputs, outcome).and_then(|l| warning(&l)).unwrap_or_default())
+            }
+            Err(error) => ("-".into(), format!("{}: {error}", error.code())),
+        };
+        table.row([system.name().into(), mode(system).into(), result, mark.into(), note]);
+    }
+    output::text(&table.render())
+}
+
+// ---- matrices ----
+
+fn tensor(element: Element, rank: Rank) -> Input {
+    Input { operand: Operand::Tensor(element), rank }
+}
+
+/// `i16`, `f64*` if weak, `f8e5m2!` if values are lost, `P4` or `-` if refused, `.` if a type is unknown.
+fn cell(names: Names, system: System, inputs: (Input, Input), outcome: &Outcome) -> String {
+    match outcome {
+        Ok(p) => {
+            let weak = if p.is_weak { "*" } else { "" };
+            let lossy = if loss(system, inputs, outcome).is_some() { "!" } else { "" };
+            format!("{}{weak}{lossy}", names.element(p.element))
+        }
+        Err(PromotionError::UnknownType { .. }) => ".".into(),
+        Err(PromotionError::Refused { .. }) => "-".into(),
+        Err(error) => error.code().replace("TC-PRM-0", "P"),
+    }
+}
+
+const LEGEND: [(char, &str); 5] = [
+    ('P', "P1 to P7: refused, TC-PRM-01 to TC-PRM-07; promote LHS RHS says why"),
+    ('-', "-: refused"),
+    ('.', ".: the system has no such type"),
+    ('*', "*: weak, gives way to a stronger type"),
+    ('!', "!: does not keep every value; --strict refuses it"),
+];
+
+/// The lines of the legend that the cells need.
+fn legend<'a>(cells: impl Iterator<Item = &'a String> + Clone) -> String {
+    let occurs = |sign: char| cells.clone().any(|cell| cell.starts_with(sign) || cell.ends_with(sign));
+    LEGEND.iter().filter(|(sign, _)| occurs(*sign)).map(|(_, text)| format!("{text}\n")).collect()
+}
+
+fn matrix(system: System, ranks: [Rank; 2], context: &Context) -> Result<(), Failure> {
+    let elements: Vec<Element> = system.elements().collect();
+    let names = Names::OfSystem(system);
+    let inputs = |a: Element, b: Element| (tensor(a, ranks[0]), tensor(b, ranks[1]));
+    if context.json {
+        let pairs = elements.iter().flat_map(|&a| elements.iter().map(move |&b| inputs(a, b)));
+        let rows: Vec<Value> = pairs.map(|i| to_json(names, i, &system.promote(i.0, i.1)).into()).collect();
+        return output::json("promote", with_system(system, Map::from_iter([("rows".to_string(), rows.into())])));
+    }
+    let headings: Vec<String> = elements.iter().map(|&e| names.element(e)).collect();
+    let columns: Vec<_> =
+        std::iter::once("").chain(headings.iter().map(String::as_str)).map(|n| (n, Align::Left)).collect();
+    let mut table = Table::new(&columns);
+    let mut all = Vec::new();
+    for (&a, heading) in elements.iter().zip(&headings) {
+        let of = |&b: &Element| cell(names, system, inputs(a, b), &system.promote(inputs(a, b).0, inputs(a, b).1));
+        let cells: Vec<String> = elements.iter().map(of).collect();
+        table.row(std::iter::once(heading.clone()).chain(cells.iter().cloned()));
+        all.extend(cells);
+    }
+    output::text(&(table.render() + &legend(all.iter())))
+}
+
+/// One line for each pair, one column for each system. Promotion is symmetric, so that each pair is listed once unless
+/// the ranks differ.
+fn matrices(systems: &[System], ranks: [Rank; 2], context: &Context) -> Result<(), Failure> {
+    let known = |element: &Element| systems.iter().any(|s| s.elements().any(|e| e == *element));
+    let types = DType::ALL.into_iter().map(Element::Type).chain([Element::Dynamic]);
+    let elements: Vec<Element> = types.filter(known).collect();
+    let start = |i: usize| if ranks[0] == ranks[1] { i } else { 0 };
+    let pairs = (0..elements.len()).flat_map(|i| (start(i)..elements.len()).map(move |j| (i, j)));
+    let pairs = pairs.map(|(i, j)| (tensor(elements[i], ranks[0]), tensor(elements[j], ranks[1])));
+    let mut rows: Vec<Value> = Vec::new();
+    let headings: Vec<String> =
+        systems.iter().map(|s| format!("{} {}", s.name(), mode(*s)).trim().replace(' ', "-")).collect();
+    let columns = ["lhs", "rhs", ""].into_iter().chain(headings.iter().map(String::as_str));
+    let columns: Vec<_> = columns.map(|name| (name, Align::Left)).collect();
+    let mut table = Table::new(&columns);
+    let mut all = Vec::new();
+    for inputs in pairs {
+        let outcomes: Vec<Outcome> = systems.iter().map(|s| s.promote(inputs.0, inputs.1)).collect();
+        let common = most_common(&outcomes);
+        if context.json {
+            rows.extend(systems.iter().zip(&outcomes).map(|(&system, outcome)| {
+                let mut row = with_system(system, to_json(Names::Canonical, inputs, outcome));
+                row.insert("differs".into(), json!(differs(outcome, common)));
+                Value::from(row)
+            }));
+            continue;
+        }
+        let cells = systems.iter().zip(&outcomes).map(|(&s, o)| cell(Names::Canonical, s, inputs, o));
+        let cells: Vec<String> = cells.collect();
+        let mark = if outcomes.iter().any(|o| differs(o, common)) { "differ" } else { "" };
+        let operands = [inputs.0, inputs.1].map(|i| i.operand.to_string());
+        table.row(operands.into_iter().chain([mark.to_string()]).chain(cells.iter().cloned()));
+        all.extend(cells);
+    }
+    match context.json {
+        true => output::json("promote", Map::from_iter([("rows".to_string(), rows.into())])),
+        false => output::text(&(table.render() + &legend(all.iter()))),
+    }
+}

@@ -1,0 +1,268 @@
+//! OpenVINO: `run` and `check` of IR (`docs/spec/openvino.md §11`), `--spec openvino`, and the differences of released
+//! implementations that `explain` knows (§9).
+
+use crate::files::{npy, npy_parts};
+use crate::run::Folder;
+use serde_json::{Value, json};
+
+/// A layer with ports that declare nothing.
+fn layer(id: u32, operator: &str, version: &str, attributes: &str, inputs: &[u32], outputs: &[u32]) -> String {
+    let ports = |name: &str, ids: &[u32]| match ids {
+        [] => String::new(),
+        ids => {
+            let ports: String = ids.iter().map(|id| format!("<port id=\"{id}\"/>")).collect();
+            format!("<{name}>{ports}</{name}>")
+        }
+    };
+    let data = if attributes.is_empty() { String::new() } else { format!("<data {attributes}/>") };
+    let ports = ports("input", inputs) + &ports("output", outputs);
+    format!(r#"<layer id="{id}" name="n{id}" type="{operator}" version="{version}">{data}{ports}</layer>"#)
+}
+
+fn constant(id: u32, element: &str, shape: &str, offset: u64, size: u64) -> String {
+    let data = format!(r#"element_type="{element}" shape="{shape}" offset="{offset}" size="{size}""#);
+    layer(id, "Const", "opset1", &data, &[], &[0])
+}
+
+fn result(id: u32) -> String {
+    layer(id, "Result", "opset1", "", &[0], &[])
+}
+
+fn promote(id: u32, attributes: &str) -> String {
+    layer(id, "ConvertPromoteTypes", "opset14", attributes, &[0, 1], &[2, 3])
+}
+
+fn edge(from: (u32, u32), to: (u32, u32)) -> String {
+    format!(r#"<edge from-layer="{}" from-port="{}" to-layer="{}" to-port="{}"/>"#, from.0, from.1, to.0, to.1)
+}
+
+fn net(layers: &[String], edges: &[String]) -> String {
+    let (layers, edges) = (layers.concat(), edges.concat());
+    let written = r#"<rt_info><info name="OpenVINO Runtime" value="2026.4.1-22982"/></rt_info>"#;
+    format!(
+        r#"<?xml version="1.0"?><net name="m" version="11"><layers>{layers}</layers><edges>{edges}</edges>{written}</net>"#
+    )
+}
+
+/// The weights of §11.7.
+const WEIGHTS: [u8; 26] = [
+    0xa0, 0xfb, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x38, 0x7e, 0x7f, 0x3c, 0x7b, 0x7c, 0x80, 0x3f, 0,
+    0x40, 0x40, 0x40, 0x21, 0x03,
+];
+
+/// The constants and the promotions over them of §11.7, with a Result for every output.
+fn fixture() -> Folder {
+    let constants = [
+        constant(0, "u1", "3", 0, 1),
+        constant(1, "i64", "", 1, 8),
+        constant(2, "boolean", "3", 9, 3),
+        constant(3, "f8e4m3", "3", 12, 3),
+        constant(4, "f8e5m2", "3", 15, 3),
+        constant(5, "bf16", "3", 18, 6),
+        constant(6, "u4", "3", 24, 2),
+    ];
+    let unsafely = r#"promote_unsafe="true""#;
+    let promotions = [
+        promote(10, r#"u64_integer_promotion_target="i64" promote_unsafe="false""#),
+        promote(11, ""),
+        promote(12, unsafely),
+        promote(13, unsafely),
+    ];
+    let mut edges = Vec::new();
+    for (node, a, b) in [(10, 0, 1), (11, 2, 1), (12, 3, 4), (13, 5, 6)] {
+        edges.extend([edge((a, 0), (node, 0)), edge((b, 0), (node, 1))]);
+        edges.extend([edge((node, 2), (2 * node, 0)), edge((node, 3), (2 * node + 1, 0))]);
+    }
+    let results = (20..28).map(result).collect();
+    let folder =
+        Folder::with("m.xml", net(&[constants.to_vec(), promotions.to_vec(), results].concat(), &edges).as_bytes());
+    folder.write("m.bin", &WEIGHTS);
+    folder
+}
+
+fn payload(npy: &[u8]) -> &[u8] {
+    npy_parts(npy).1
+}
+
+#[test]
+fn the_fixture() {
+    let folder = fixture();
+    let ran = folder.run("run m.xml --output-dir out --json").succeeds();
+    let outputs = ran.object("run")["outputs"].as_array().unwrap().clone();
+    let minus_five = (-5i64).to_le_bytes().to_vec();
+    let i64s = |values: [i64; 3]| values.map(i64::to_le_bytes).concat();
+    let u16s = |values: [u16; 3]| values.map(u16::to_le_bytes).concat();
+    let expected: [(&str, &str, Value, Vec<u8>); 8] = [
+        ("n20", "i64", json!([3]), i64s([1, 0, 1])),
+        ("n21", "i64", json!([]), minus_five.clone()),
+        ("n22", "i64", json!([3]), i64s([1, 0, 1])),
+        ("n23", "i64", json!([]), minus_five),
+        ("n24", "f16", json!([3]), u16s([0x3c00, 0x5f00, 0x7e00])),
+        ("n25", "f16", json!([3]), u16s([0x3c00, 0x7b00, 0x7c00])),
+        ("n26", "bf16", json!([3]), u16s([0x3f80, 0x4000, 0x4040])),
+        ("n27", "bf16", json!([3]), u16s([0x3f80, 0x4000, 0x4040])),
+    ];
+    assert_eq!(outputs.len(), expected.len());
+    for (output, (name, dtype, shape, bytes)) in outputs.iter().zip(expected) {
+        assert_eq!((&output["name"], &output["dtype"], &output["shape"]), (&json!(name), &json!(dtype), &shape));
+        assert_eq!(payload(&folder.read(&format!("out/{name}.npy"))), bytes, "{name}");
+    }
+    let judged = folder.run("check m.xml --spec openvino --json").succeeds().object("check");
+    assert_eq!((&judged["conversions"], &judged["illegal"]), (&json!(4), &json!([])));
+}
+
+/// What the operator page leaves open is counted.
+#[test]
+fn undefined_inputs() {
+    let layers = [
+        layer(0, "Parameter", "opset1", r#"shape="?" element_type="f32""#, &[], &[0]),
+        layer(1, "Convert", "opset1", r#"destination_type="u8""#, &[0], &[1]),
+        result(2),
+    ];
+    let folder = Folder::with("m.xml", net(&layers, &[edge((0, 0), (1, 0)), edge((1, 1), (2, 0))]).as_bytes());
+    let values = [300.7f32, -1.5, 7.9, f32::NAN];
+    folder.write("x.npy", &npy("<f4", 4, &values.map(f32::to_le_bytes).concat()));
+    let ran = folder.run("run m.xml --input n0=x.npy --output-dir out --json").succeeds().object("run");
+    assert_eq!(payload(&folder.read("out/n2.npy")), [44, 255, 7, 0]); // §6.5
+    assert_eq!((&ran["undefined"][0]["undefined"], &ran["undefined"][0]["elements"]), (&json!(3), &json!(4)));
+    let text = folder.run("run m.xml --input n0=x.npy --output-dir out --force").succeeds().out;
+    assert!(text.contains("3 of 4 values are left open"), "{text}");
+    folder.run("run m.xml --output-dir out").fails(2, &["n0", "missing"]);
+}
+
+/// One line, exit code 3, nothing written; the first word says what is wrong.
+#[test]
+fn malformed_networks() {
+    let one = |layer: String| net(&[layer, result(9)], &[edge((0, 0), (9, 0))]);
+    let convert = |attributes| {
+        net(
+            &[constant(0, "f32", "1", 0, 4), layer(1, "Convert", "opset1", attributes, &[0], &[1]), result(9)],
+            &[edge((0, 0), (1, 0)), edge((1, 1), (9, 0))],
+        )
+    };
+    let promoted = |version: &str, a: &str, b: &str, attributes: &str| {
+        let node = layer(2, "ConvertPromoteTypes", version, attributes, &[0, 1], &[2, 3]);
+        let edges = [edge((0, 0), (2, 0)), edge((1, 0), (2, 1)), edge((2, 2), (9, 0))];
+        net(&[constant(0, a, "1", 0, 8), constant(1, b, "1", 0, 8), node, result(9)], &edges)
+    };
+    let bomb = "<!DOCTYPE net [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;'>]><net name='&b;' version='11'/>";
+    let rows: Vec<(String, &str)> = vec![
+        (bomb.into(), "XML"),
+        ("<net".into(), "XML"),
+        ("<net version='12'/>".into(), "net version 12"),
+        (one(constant(0, "f32", "2", 0, 7)), "size 7"),
+        (one(constant(0, "u3", "3", 0, 2)), "size 2"),
+        (one(constant(0, "f32", "2", 20, 8)), "of a weights file of 26 bytes"),
+        (one(constant(0, "f32", "2", u64::MAX, 8)), "offset + size"),
+        (one(constant(0, "f32", "4294967296,4294967296", 0, 12)), "the number of elements"),
+        (one(constant(0, "f32", "9223372036854775807", 0, 12)), "bytes"),
+        (one(constant(0, "f32", "-1", 0, 4)), "is no dimension"),
+        (one(constant(0, "FP32", "1", 0, 4)), "is not an element type"),
+        (one(constant(0, "string", "1", 0, 4)), "elements of type string"),
+        (one(layer(0, "Const", "opset1", r#"element_type="f32" shape="1" size="4""#, &[], &[0])), "offset is missing"),
+        (
+            one(layer(0, "Const", "opset1", r#"element_type="f32" shape="1" offset="0x0" size="4""#, &[], &[0])),
+            "no decimal number",
+        ),
+        (one(layer(0, "Parameter", "opset1", r#"shape="1""#, &[], &[0])), "element_type is missing"),
+        (one(layer(0, "ReLU", "opset1", "", &[], &[0])), "not a conversion"),
+        (convert(""), "destination_type is missing"),
+        (convert(r#"destination_type="string""#), "is not a type that values have"),
+        (convert(r#"destination_type="dynamic""#), "is not a type that values have"),
+        (promoted("opset13", "u8", "u8", ""), "operator set opset13"),
+        (promoted("opset17", "u8", "u8", ""), "operator set opset17"),
+        (promoted("opset16", "u8", "i8", ""), "TC-PRM-04"),
+        (promoted("opset14", "u8", "u2", ""), "TC-PRM-01"),
+        (promoted("opset14", "u8", "u8", r#"u64_integer_promotion_target="nf4""#), "TC-PRM-06"),
+        (net(&[result(9)], &[]), "nothing is connected to input port 0"),
+        (net(&[result(9)], &[edge((5, 0), (9, 0))]), "no such source layer"),
+        (net(&[constant(0, "f32", "1", 0, 4), result(9)], &[edge((0, 7), (9, 0))]), "no such output port"),
+        (net(&[constant(0, "f32", "1", 0, 4), result(9)], &[edge((0, 0), (9, 3))]), "no such input port"),
+        (
+            net(
+                &[layer(0, "Convert", "opset1", r#"destination_type="f32""#, &[0], &[1]), result(9)],
+                &[edge((0, 1), (0, 0)), edge((0, 1), (9, 0))],
+            ),
+            "depends on itself",
+        ),
+    ];
+    for (xml, said) in rows {
+        let folder = Folder::with("m.xml", xml.as_bytes());
+        folder.write("m.bin", &WEIGHTS);
+        folder.run("run m.xml --output-dir out").fails(3, &["m.xml", said]);
+        assert_eq!(folder.names(), ["m.bin", "m.xml"], "{said}");
+    }
+    let folder = Folder::with("m.xml", one(constant(0, "f32", "1", 0, 4)).as_bytes());
+    folder.run("run m.xml --output-dir out").fails(3, &["m.bin is missing"]);
+    folder.run("check m.xml").fails(2, &["--spec openvino"]);
+}
+
+/// Whatever else a model does, its conversions are judged.
+#[test]
+fn legality_among_other_layers() {
+    let layers = [
+        layer(0, "Parameter", "opset1", r#"shape="" element_type="u8""#, &[], &[0]),
+        r#"<layer id="1" name="n1" type="MatMul" version="opset1"><output><port id="0" precision="I8"/></output></layer>"#
+            .into(),
+        promote(2, ""),
+        promote(3, r#"promote_unsafe="yes""#),
+    ];
+    let edges = [edge((0, 0), (2, 0)), edge((1, 0), (2, 1)), edge((0, 0), (3, 0)), edge((0, 0), (3, 1))];
+    let folder = Folder::with("m.xml", net(&layers, &edges).as_bytes());
+    let ran = folder.run("check m.xml --spec openvino");
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.contains("layer 2 n2 (ConvertPromoteTypes): TC-PRM-04"), "{}", ran.out);
+    assert!(ran.out.contains("ILLEGAL: 2 conversions, 1 illegal"), "{}", ran.out);
+    assert!(ran.err.contains("promote_unsafe: yes is read as false"), "{}", ran.err);
+}
+
+/// §10.2: who wrote the file decides the layout; where nobody says, there is a warning.
+#[test]
+fn layouts_by_release() {
+    let model = net(&[constant(0, "u2", "4", 0, 1), result(9)], &[edge((0, 0), (9, 0))]);
+    let of = |release: &str| {
+        let written = r#"<rt_info><info name="OpenVINO Runtime" value="2026.4.1-22982"/></rt_info>"#;
+        let folder = Folder::with("m.xml", model.replace(written, release).as_bytes());
+        folder.write("m.bin", &[0x1b]);
+        let ran = folder.run("run m.xml --output-dir out").exits(0);
+        (payload(&folder.read("out/n9.npy")).to_vec(), ran.err)
+    };
+    let info = |version: &str| format!(r#"<rt_info><info name="OpenVINO Runtime" value="{version}"/></rt_info>"#);
+    assert_eq!(of(&info("2025.2.0-1")), (vec![0, 1, 2, 3], String::new()));
+    assert_eq!(of(&info("2025.3.0-1")), (vec![3, 2, 1, 0], String::new()));
+    let (elements, warning) = of("");
+    assert_eq!(elements, [3, 2, 1, 0]);
+    assert!(warning.contains("does not say who wrote it"), "{warning}");
+}
+
+#[test]
+fn the_specification() {
+    let folder = Folder::with("x.npy", &npy("<f4", 2, &[465f32, 1.0].map(f32::to_le_bytes).concat()));
+    folder.run("convert x.npy y.npy --to f8e4m3fn --spec openvino").succeeds();
+    assert_eq!(payload(&folder.read("y.npy")), [0x7f, 0x38]); // overflow is NaN, §6.6
+    folder.run("verify x.npy y.npy --to f8e4m3fn --spec openvino@2026.4").succeeds();
+    folder.run("convert x.npy z.npy --to f16 --spec openvino@2020.1").fails(2, &["2026.4"]);
+    folder.run("convert x.npy z.npy --to f16 --spec openvino --saturate true").fails(2, &["--saturate", "onnx"]);
+    folder.run("convert x.npy z.npy --to f16 --spec openvino --overflow saturate").fails(2, &["--overflow", "ieee"]);
+    folder.run("convert x.npy z.npy --to tf32 --spec openvino").fails(3, &["tf32", "--spec ieee"]);
+}
+
+/// Rows of §9.
+#[test]
+fn known_differences() {
+    let folder = Folder::new();
+    let explained = folder.run("explain 0x3f80ffff --to bf16 --spec openvino --json").succeeds().object("explain");
+    let results = explained["results"].as_array().unwrap();
+    assert_eq!((results.len(), &results[0]["bits"]), (1, &json!("0x3f81")));
+    let differences = explained["known_differences"].as_array().unwrap();
+    let reference = differences.iter().find(|d| d["implementation"] == "reference evaluator").unwrap();
+    assert_eq!(reference["version"], "2026.4.1");
+    assert_eq!(reference["witness"]["given"], json!([{ "bits": "0x3f80", "value": "1" }]));
+    assert_eq!(reference["witness"]["is_this_value"], true);
+    let text = folder.run("explain 5e9 --to u32 --spec openvino").succeeds().out;
+    assert!(text.contains("this value gives 0x00000000 = 0 or 0x2a05f200 = 705032704 instead of 0x2a05f200"), "{text}");
+    let text = folder.run("explain 1 --to f16 --spec onnx").succeeds().out;
+    assert!(!text.contains("CPU plugin"), "{text}");
+    let none = folder.run("explain 1 --from i8 --to i32 --spec openvino --json").succeeds().object("explain");
+    assert_eq!(none["known_differences"], json!([]));
+}

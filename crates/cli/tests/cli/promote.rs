@@ -1,0 +1,175 @@
+//! `promote`: `docs/interfaces.md §3, §6` and `docs/spec/openvino.md §2, §12`.
+
+use crate::run::Folder;
+use serde_json::{Value, json};
+
+fn promote(line: &str) -> String {
+    Folder::new().run(&format!("promote {line}")).exits(0).out
+}
+
+fn promote_json(line: &str) -> Value {
+    serde_json::from_str(&promote(&format!("{line} --json"))).unwrap()
+}
+
+#[test]
+fn one_system() {
+    for (line, expected) in [
+        ("u8 u16", "u16"),
+        ("bool u1", "u1"),
+        ("boolean bool", "boolean"),
+        ("dynamic u8", "dynamic"),
+        ("undefined u8", "dynamic"),
+        ("ov:f8e4m3 f16", "f16"),
+        ("ov:f8e4m3 u4", "f8e4m3"),
+        ("u8 i8 --unsafe", "i16"),
+        ("u64 i8 --unsafe", "f32"),
+        ("u64 i8 --unsafe --u64-target F64", "f64"),
+        ("u64 i8 --unsafe --u64-target Boolean", "boolean"),
+        ("u64 i8 --unsafe --u64-target float16", "f16"),
+        ("f16 bf16 --pytorch-scalar --lhs-rank 0", "bf16"),
+        ("i64 u8 --pytorch-scalar --lhs-rank 0 --rhs-rank n --unsafe", "u8"),
+        ("u8 i8 --pytorch-scalar --rhs-rank dynamic", "dynamic"),
+        ("i32 f32 --system numpy", "float64"),
+        ("i32 f32 --system jax", "float32"),
+        ("u64 i8 --system jax", "float64 (weak)"),
+        ("u64 i8 --system jax --jax-x64 off", "int32"),
+        ("i64 u8 --system torch --lhs-rank 0", "uint8"),
+        ("i32 py:float --system torch", "float32"),
+        ("i32 py:float --system tensorflow", "float64 (weak)"),
+        ("u8 u16 --system tensorflow --tensorflow-mode safe", "uint16"),
+    ] {
+        assert_eq!(promote(line), format!("{expected}\n"), "{line}");
+    }
+    let object = promote_json("u8 i8 --unsafe");
+    assert_eq!(object["command"], "promote");
+    assert_eq!((&object["system"], &object["lhs"], &object["rhs"]), (&json!("openvino"), &json!("u8"), &json!("i8")));
+    assert_eq!((&object["result"], &object["weak"], &object["warnings"]), (&json!("i16"), &json!(false), &json!([])));
+    let object = promote_json("bool f8e5m2 --system torch");
+    assert!(object.get("error").is_none());
+}
+
+/// What `--strict` refuses is a warning without it.
+#[test]
+fn lossy_pairs() {
+    let folder = Folder::new();
+    let ran = folder.run("promote u4 f8e5m2");
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "f8e5m2\n"));
+    assert_eq!(ran.err, "truecast: warning: u4 -> f8e5m2 does not keep every value of u4; --strict refuses it\n");
+    assert_eq!(folder.run("promote u4 f8e5m2 --quiet").err, "");
+    assert_eq!(promote_json("u4 f8e5m2")["warnings"].as_array().unwrap().len(), 1);
+    folder.run("promote u4 f8e5m2 --strict").fails(3, &["TC-PRM-07", "u4 -> f8e5m2"]);
+    // Asked for, so no news.
+    assert_eq!(folder.run("promote i64 f16 --unsafe").err, "");
+}
+
+#[test]
+fn refusals() {
+    let folder = Folder::new();
+    for (line, code) in [
+        ("u2 u8", "TC-PRM-01"),
+        ("u2 dynamic", "TC-PRM-01"),
+        ("i32 f32", "TC-PRM-02"),
+        ("i64 u8 --pytorch-scalar --lhs-rank 0", "TC-PRM-03"),
+        ("u8 i8", "TC-PRM-04"),
+        ("bf16 f16", "TC-PRM-05"),
+        ("tf32 f16", "TC-PRM-08"),
+        ("py:int f16", "TC-PRM-08"),
+        ("dynamic f16 --system torch", "TC-PRM-08"),
+        ("bf16 f16 --system numpy", "TC-PRM-09"),
+        ("i32 f32 --system tensorflow --tensorflow-mode safe", "TC-PRM-09"),
+    ] {
+        folder.run(&format!("promote {line}")).fails(3, &[code]);
+    }
+    let error: Value = serde_json::from_str(&folder.run("promote u8 i8 --json").err).unwrap();
+    assert_eq!(error["exit_code"], 3);
+    assert!(error["error"].as_str().unwrap().starts_with("TC-PRM-04: "), "{error}");
+}
+
+#[test]
+fn wrong_command_lines() {
+    let folder = Folder::new();
+    for (line, said) in [
+        ("u8", "RHS"),
+        ("", "LHS"),
+        ("u8 f8e4m3", "ambiguous"),
+        ("u8 u9", "unknown type"),
+        ("u8 i8 --u64-target nf4", "TC-PRM-06"),
+        ("u8 i8 --u64-target FP32", "the spelling here is f32"),
+        ("u8 i8 --u64-target dynamic", "TC-PRM-06"),
+        ("u8 i8 --u64-target BOOL", "the spelling here is boolean"),
+        ("u8 i8 --unsafe --strict", "--strict"),
+        ("u8 i8 --system numpy --unsafe", "--unsafe"),
+        ("u8 i8 --system jax --lhs-rank 0", "--lhs-rank"),
+        ("u8 i8 --system torch --lhs-rank dynamic", "dynamic rank"),
+        ("u8 i8 --system openvino --jax-x64 on", "--jax-x64"),
+        ("u8 i8 --system torch --tensorflow-mode safe", "--tensorflow-mode"),
+        ("py:int u8 --system torch --lhs-rank 0", "no rank"),
+        ("u8 i8 --table", "--table"),
+        ("u8 i8 --system cobol", "cobol"),
+    ] {
+        folder.run(&format!("promote {line}")).fails(2, &[said]);
+    }
+}
+
+/// One line for each system and mode; those that differ from most are marked.
+#[test]
+fn side_by_side() {
+    let text = promote("i32 f32 --system all");
+    let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|l| l.split_whitespace().collect()).collect();
+    let expected: [&[&str]; 8] = [
+        &["openvino", "safe", "-", "differs", "TC-PRM-02:"],
+        &["openvino", "unsafe", "f32"],
+        &["numpy", "f64", "differs"],
+        &["jax", "x64", "f32"],
+        &["jax", "no", "x64", "f32"],
+        &["torch", "f32"],
+        &["tensorflow", "all", "f32"],
+        &["tensorflow", "safe", "-", "differs", "TC-PRM-09:"],
+    ];
+    assert_eq!(rows.len(), expected.len(), "{text}");
+    for (row, expected) in rows.iter().zip(expected) {
+        assert_eq!(&row[..expected.len()], expected, "{text}");
+    }
+    let results = promote_json("i32 f32 --system all")["results"].as_array().unwrap().clone();
+    assert_eq!(results.len(), 8);
+    assert_eq!(results[2]["result"], "f64");
+    assert_eq!((&results[2]["differs"], &results[3]["differs"]), (&json!(true), &json!(false)));
+    assert_eq!(results[0]["error"], "TC-PRM-02");
+    // Options choose among the lines.
+    assert_eq!(promote("u8 u8 --system all --unsafe --jax-x64 on --tensorflow-mode safe").lines().count(), 1 + 5);
+    // Nobody differs, and a type that a system lacks is said to be lacking.
+    assert!(!promote("u8 u16 --system all").lines().any(|l| l.starts_with("numpy") && l.contains("differs")));
+    assert!(promote("u3 u3 --system all").contains("numpy has no element type u3"));
+}
+
+/// Every pair of the system's types by its names: 26 of OpenVINO, `dynamic` and those that it refuses included.
+#[test]
+fn tables() {
+    let rows = promote_json("--table")["rows"].as_array().unwrap().clone();
+    assert_eq!(rows.len(), 26 * 26);
+    let find = |rows: &[Value], lhs: &str, rhs: &str| -> Value {
+        rows.iter().find(|r| r["lhs"] == lhs && r["rhs"] == rhs).unwrap_or_else(|| panic!("{lhs} {rhs}")).clone()
+    };
+    assert_eq!(find(&rows, "boolean", "f8e4m3")["result"], "f8e4m3");
+    assert_eq!(find(&rows, "dynamic", "u8")["result"], "dynamic");
+    let refused = find(&rows, "f16", "bf16");
+    assert_eq!((&refused["error"], refused["message"].is_string()), (&json!("TC-PRM-05"), true));
+    assert_eq!(find(&rows, "nf4", "nf4")["error"], "TC-PRM-01");
+    let rows = promote_json("--table --unsafe --u64-target i64")["rows"].as_array().unwrap().clone();
+    assert_eq!(find(&rows, "i8", "u64")["result"], "i64");
+    let rows = promote_json("--table --system numpy")["rows"].as_array().unwrap().clone();
+    assert_eq!(find(&rows, "float8_e4m3fn", "int8")["result"], "float8_e4m3fn");
+    assert_eq!(find(&rows, "float16", "bfloat16")["error"], "TC-PRM-09");
+
+    let text = promote("--table");
+    assert_eq!(text.lines().filter(|l| l.split_whitespace().count() == 27).count(), 26);
+    assert!(text.contains("f8e5m2!") && text.contains("--strict refuses it"));
+    assert!(promote("--table --system jax").contains("float64*"));
+
+    let text = promote("--table --system all");
+    let row = text.lines().find(|l| l.starts_with("i32 ") && l.split_whitespace().nth(1) == Some("f32")).unwrap();
+    assert_eq!(
+        row.split_whitespace().collect::<Vec<_>>(),
+        ["i32", "f32", "differ", "P2", "f32", "f64", "f32", "f32", "f32", "f32", "-"]
+    );
+}

@@ -1,0 +1,278 @@
+//! The common element type of two operands, as five systems choose it.
+//!
+//! Here: operands, the outcome, the errors, and the facts about types that every system's rule asks for. One module per
+//! system holds its types and its rule. Not here: values; those are converted by [`crate::exact`] once the type is known.
+//! Read beside `docs/spec/openvino.md §2` and §12.
+
+mod error;
+pub mod jax;
+pub mod numpy;
+pub mod openvino;
+pub mod tensorflow;
+pub mod torch;
+
+pub use error::PromotionError;
+
+use crate::dtype::{DType, Ecosystem, Kind};
+
+/// A type as promotion sees it: known, or left for later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// A type.
+    Type(DType),
+    /// Not known yet (OpenVINO only): the result is decided again once it is.
+    Dynamic,
+}
+
+/// A number of the Python language: it has a kind, and no type until it meets one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum PythonNumber {
+    Bool,
+    Int,
+    Float,
+}
+
+/// One side of a promotion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operand {
+    /// A tensor.
+    Tensor(Element),
+    /// A Python number.
+    Python(PythonNumber),
+}
+
+/// What is known of a tensor's rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Rank {
+    /// Rank 0.
+    Scalar,
+    /// Known, and above 0.
+    #[default]
+    Dimensioned,
+    /// Not known (OpenVINO only).
+    Dynamic,
+}
+
+impl Rank {
+    /// Every state.
+    pub const ALL: [Rank; 3] = [Rank::Scalar, Rank::Dimensioned, Rank::Dynamic];
+}
+
+/// An operand with its rank, which a Python number does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Input {
+    /// What it is.
+    pub operand: Operand,
+    /// Its rank.
+    pub rank: Rank,
+}
+
+impl From<DType> for Input {
+    /// A tensor of known rank above 0.
+    fn from(dtype: DType) -> Input {
+        Input { operand: Operand::Tensor(Element::Type(dtype)), rank: Rank::Dimensioned }
+    }
+}
+
+/// The common type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Promoted {
+    /// The type.
+    pub element: Element,
+    /// It gives way to any stronger type in the next promotion (JAX and TensorFlow).
+    pub is_weak: bool,
+}
+
+impl Promoted {
+    const fn strong(dtype: DType) -> Promoted {
+        Promoted { element: Element::Type(dtype), is_weak: false }
+    }
+
+    const fn weak(dtype: DType) -> Promoted {
+        Promoted { element: Element::Type(dtype), is_weak: true }
+    }
+}
+
+/// Who decides, with every option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum System {
+    /// OpenVINO ConvertPromoteTypes-14.
+    OpenVino(openvino::ConvertPromoteTypes, openvino::SafeMode),
+    /// NumPy with ml_dtypes.
+    Numpy,
+    /// JAX.
+    Jax(jax::X64),
+    /// PyTorch.
+    Torch,
+    /// TensorFlow's NumPy behaviour.
+    TensorFlow(tensorflow::Mode),
+}
+
+impl System {
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            System::OpenVino(..) => "openvino",
+            System::Numpy => "numpy",
+            System::Jax(_) => "jax",
+            System::Torch => "torch",
+            System::TensorFlow(_) => "tensorflow",
+        }
+    }
+
+    /// Whose vocabulary the system speaks.
+    pub const fn ecosystem(self) -> Ecosystem {
+        match self {
+            System::OpenVino(..) => Ecosystem::OpenVino,
+            System::Torch => Ecosystem::Torch,
+            System::Numpy | System::Jax(_) | System::TensorFlow(_) => Ecosystem::Numpy,
+        }
+    }
+
+    /// What the system calls an element.
+    pub fn name_of(self, element: Element) -> &'static str {
+        match element {
+            Element::Type(dtype) => dtype.names_in(self.ecosystem()).next().unwrap_or(dtype.name()),
+            Element::Dynamic => openvino::DYNAMIC,
+        }
+    }
+
+    /// Every element that the system knows, those that it knows and refuses included.
+    pub fn elements(self) -> impl Iterator<Item = Element> {
+        let dynamic = matches!(self, System::OpenVino(..)).then_some(Element::Dynamic);
+        DType::ALL.into_iter().filter(move |&t| self.knows(t)).map(Element::Type).chain(dynamic)
+    }
+
+    fn knows(self, dtype: DType) -> bool {
+        match self {
+            System::OpenVino(..) => openvino::knows(dtype),
+            System::Numpy => numpy::TYPES.contains(&dtype),
+            System::Jax(_) => jax::TYPES.contains(&dtype),
+            System::Torch => torch::TYPES.contains(&dtype),
+            System::TensorFlow(_) => tensorflow::knows(dtype),
+        }
+    }
+
+    /// The common type of two operands. Source: `docs/spec/openvino.md §2`, §12.
+    ///
+    /// # Errors
+    /// What the system refuses, or does not know.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::{DType, promote::{Element, System, jax::X64}};
+    /// let bf16 = System::Torch.promote(DType::I64.into(), DType::Bf16.into())?;
+    /// assert_eq!(bf16.element, Element::Type(DType::Bf16));
+    /// let refused = System::Numpy.promote(DType::I64.into(), DType::Bf16.into()).unwrap_err();
+    /// assert_eq!(refused.code(), "TC-PRM-09");
+    /// # Ok::<(), truecast_core::promote::PromotionError>(())
+    /// ```
+    pub fn promote(self, lhs: Input, rhs: Input) -> Result<Promoted, PromotionError> {
+        for input in [lhs, rhs] {
+            self.admits(input.operand)?;
+        }
+        let refused = || PromotionError::Refused { system: self.name(), lhs: lhs.operand, rhs: rhs.operand };
+        match self {
+            System::OpenVino(attributes, mode) => {
+                let element = |input: Input| match input.operand {
+                    Operand::Tensor(element) => (element, input.rank),
+                    Operand::Python(_) => unreachable!("not admitted above"),
+                };
+                let element = attributes.promote(element(lhs), element(rhs), mode)?;
+                Ok(Promoted { element, is_weak: false })
+            }
+            System::Numpy => numpy::promote(lhs.operand, rhs.operand).ok_or_else(refused),
+            System::Jax(x64) => jax::promote(lhs.operand, rhs.operand, x64).ok_or_else(refused),
+            System::Torch => torch::promote(lhs, rhs).ok_or_else(refused),
+            System::TensorFlow(mode) => tensorflow::promote(lhs.operand, rhs.operand, mode).ok_or_else(refused),
+        }
+    }
+
+    /// Source: `docs/spec/openvino.md §12.1`.
+    fn admits(self, operand: Operand) -> Result<(), PromotionError> {
+        let known = match operand {
+            Operand::Tensor(Element::Type(dtype)) => self.knows(dtype),
+            Operand::Tensor(Element::Dynamic) => matches!(self, System::OpenVino(..)),
+            Operand::Python(_) => !matches!(self, System::OpenVino(..)),
+        };
+        if known { Ok(()) } else { Err(PromotionError::UnknownType { system: self.name(), operand }) }
+    }
+}
+
+impl PythonNumber {
+    /// Every kind.
+    pub const ALL: [PythonNumber; 3] = [PythonNumber::Bool, PythonNumber::Int, PythonNumber::Float];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PythonNumber::Bool => "py:bool",
+            PythonNumber::Int => "py:int",
+            PythonNumber::Float => "py:float",
+        }
+    }
+}
+
+impl std::fmt::Display for Element {
+    /// The canonical name.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Element::Type(dtype) => dtype.fmt(f),
+            Element::Dynamic => f.pad(openvino::DYNAMIC),
+        }
+    }
+}
+
+impl std::fmt::Display for Operand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Operand::Tensor(element) => element.fmt(f),
+            Operand::Python(number) => f.pad(number.name()),
+        }
+    }
+}
+
+// ---- what the rules ask of a type ----
+
+/// The class of a type, with its width in bits. Code books and fixed point belong to no class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    Bool,
+    Integer { bits: u32, signed: bool },
+    Float { bits: u32 },
+}
+
+const fn class(dtype: DType) -> Option<Class> {
+    match dtype.kind() {
+        Kind::Bool => Some(Class::Bool),
+        Kind::Int(f) => Some(Class::Integer { bits: f.bits as u32, signed: f.signed }),
+        Kind::Float(f) => Some(Class::Float { bits: f.bits() }),
+        Kind::Fixed(_) | Kind::Book(_) | Kind::Complex(_) | Kind::String => None,
+    }
+}
+
+/// The integer of a width and signedness.
+fn integer(bits: u32, signed: bool) -> Option<DType> {
+    DType::ALL.into_iter().find(|&t| class(t) == Some(Class::Integer { bits, signed }))
+}
+
+/// The narrowest integer of the common widths that holds two; `None` for u64 with a signed one. `bits` and `signed` of
+/// each.
+fn common_integer(a: (u32, bool), b: (u32, bool)) -> Option<DType> {
+    if a.1 == b.1 {
+        return integer(a.0.max(b.0), a.1);
+    }
+    let (unsigned, signed) = if a.1 { (b, a) } else { (a, b) };
+    integer(signed.0.max(2 * unsigned.0), true)
+}
+
+/// Of two different floats of at least 16 bits: the wider one, and f32 for bf16 with f16.
+fn common_float(a: DType, b: DType) -> DType {
+    match a.code_bits().cmp(&b.code_bits()) {
+        std::cmp::Ordering::Greater => a,
+        std::cmp::Ordering::Less => b,
+        std::cmp::Ordering::Equal => DType::F32,
+    }
+}

@@ -1,0 +1,150 @@
+//! TensorFlow's NumPy behaviour (`tf.experimental.numpy`), modes `all` and `safe`.
+//! Reference: `docs/spec/openvino.md §12.4`.
+
+use super::{Class, Element, Operand, Promoted, PythonNumber, class, common_float, common_integer};
+use crate::dtype::DType;
+
+/// The types that promote.
+const PROMOTED: [DType; 13] = {
+    use DType::*;
+    [Bool, U8, U16, U32, U64, I8, I16, I32, I64, Bf16, F16, F32, F64]
+};
+
+/// The types that TensorFlow has and refuses to promote, even with themselves.
+const REFUSED: [DType; 10] = {
+    use DType::*;
+    [I2, U2, I4, U4, F4E2M1, F8E4M3Fn, F8E4M3Fnuz, F8E4M3B11Fnuz, F8E5M2, F8E5M2Fnuz]
+};
+
+/// `dtype_conversion_mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Mode {
+    /// Every promotion of the table.
+    #[default]
+    All,
+    /// Those that keep bits and values in check.
+    Safe,
+}
+
+pub(super) fn knows(dtype: DType) -> bool {
+    PROMOTED.contains(&dtype) || REFUSED.contains(&dtype)
+}
+
+pub(super) fn promote(lhs: Operand, rhs: Operand, mode: Mode) -> Option<Promoted> {
+    let (result, safety) = common(entry(lhs)?, entry(rhs)?);
+    (mode == Mode::All || safety == Safety::Safe).then_some(result)
+}
+
+/// What an operand is in the table: a strong type, or for Python's int and float a weak one.
+fn entry(operand: Operand) -> Option<Entry> {
+    match operand {
+        Operand::Tensor(Element::Type(dtype)) => PROMOTED.contains(&dtype).then_some(Entry { dtype, is_weak: false }),
+        Operand::Tensor(Element::Dynamic) => None,
+        Operand::Python(PythonNumber::Bool) => Some(Entry { dtype: DType::Bool, is_weak: false }),
+        Operand::Python(PythonNumber::Int) => Some(Entry { dtype: DType::I32, is_weak: true }),
+        Operand::Python(PythonNumber::Float) => Some(Entry { dtype: DType::F32, is_weak: true }),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    dtype: DType,
+    is_weak: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Safety {
+    Safe,
+    /// Only in the mode `all`.
+    Unsafe,
+}
+
+fn common(a: Entry, b: Entry) -> (Promoted, Safety) {
+    let classes = |e: Entry| class(e.dtype).expect("numbers of the table have a class");
+    let keep = |e: Entry| Promoted { element: Element::Type(e.dtype), is_weak: e.is_weak };
+    match (classes(a), classes(b)) {
+        _ if a == b => (keep(a), Safety::Safe),
+        (Class::Bool, _) => (keep(b), Safety::Safe),
+        (_, Class::Bool) => (keep(a), Safety::Safe),
+        _ if a.is_weak && b.is_weak => (both_weak(a.dtype, b.dtype), Safety::Safe),
+        _ if a.is_weak => weak_with_strong(a.dtype, b.dtype),
+        _ if b.is_weak => weak_with_strong(b.dtype, a.dtype),
+        _ => both_strong(a.dtype, b.dtype),
+    }
+}
+
+/// The wider of two integers or two floats; of one of each, the float.
+fn both_weak(a: DType, b: DType) -> Promoted {
+    Promoted::weak(match (class(a), class(b)) {
+        (Some(Class::Float { .. }), Some(Class::Float { .. })) => common_float(a, b),
+        (Some(Class::Float { .. }), _) => a,
+        (_, Some(Class::Float { .. })) => b,
+        _ if a.code_bits() > b.code_bits() => a,
+        _ => b,
+    })
+}
+
+/// A weak type gives way, but for a float among integers: that is f64, and safe only if it was f64 before and holds them.
+fn weak_with_strong(weak: DType, strong: DType) -> (Promoted, Safety) {
+    match (class(weak), class(strong)) {
+        (Some(Class::Float { bits }), Some(Class::Integer { bits: integer_bits, .. })) => {
+            let holds = bits == 64 && integer_bits < 64;
+            (Promoted::weak(DType::F64), if holds { Safety::Safe } else { Safety::Unsafe })
+        }
+        _ => (Promoted::strong(strong), Safety::Safe),
+    }
+}
+
+fn both_strong(a: DType, b: DType) -> (Promoted, Safety) {
+    let safe_if = |holds: bool| if holds { Safety::Safe } else { Safety::Unsafe };
+    match (class(a), class(b)) {
+        (Some(Class::Integer { bits, signed }), Some(Class::Integer { bits: b_bits, signed: b_signed })) => {
+            match common_integer((bits, signed), (b_bits, b_signed)) {
+                Some(common) => (Promoted::strong(common), safe_if(common == a || common == b)),
+                None => (Promoted::weak(DType::F64), Safety::Unsafe),
+            }
+        }
+        (Some(Class::Integer { bits, .. }), Some(Class::Float { bits: float_bits })) => {
+            (Promoted::strong(b), safe_if(float_bits >= 2 * bits))
+        }
+        (Some(Class::Float { bits: float_bits }), Some(Class::Integer { bits, .. })) => {
+            (Promoted::strong(a), safe_if(float_bits >= 2 * bits))
+        }
+        _ => {
+            let common = common_float(a, b);
+            (Promoted::strong(common), safe_if(common == a || common == b))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `docs/spec/openvino.md §12.4`, weak rows and columns included, which no operand can name.
+    #[test]
+    fn the_whole_table() {
+        let page = include_str!("../../../../docs/spec/openvino.md");
+        let section = page.split("\n### 12.4 ").nth(1).unwrap();
+        let mut lines = section.split("```").nth(1).unwrap().lines().filter(|l| !l.trim().is_empty());
+        let entry = |text: &str| {
+            let (name, is_weak) = text.strip_suffix('*').map_or((text, false), |name| (name, true));
+            Entry { dtype: name.parse().unwrap(), is_weak }
+        };
+        let columns: Vec<Entry> = lines.next().unwrap().split_whitespace().map(entry).collect();
+        assert_eq!(columns.len(), 17);
+        let mut cells = 0;
+        for line in lines {
+            let mut words = line.split_whitespace();
+            let row = entry(words.next().unwrap());
+            for (word, &column) in words.zip(&columns) {
+                let (text, safety) = word.strip_suffix('!').map_or((word, Safety::Safe), |text| (text, Safety::Unsafe));
+                let Entry { dtype, is_weak } = entry(text);
+                let expected = (Promoted { element: Element::Type(dtype), is_weak }, safety);
+                assert_eq!(common(row, column), expected, "{row:?} with {column:?}");
+                cells += 1;
+            }
+        }
+        assert_eq!(cells, 17 * 17);
+    }
+}

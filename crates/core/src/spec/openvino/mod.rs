@@ -1,0 +1,125 @@
+//! OpenVINO Convert-1, by the profile `exact`: one rounding, no saturation, wrap-around into integers; and where released
+//! implementations are known to give other values ([`differences`]). Reference: `docs/spec/openvino.md §6` to §9.
+//!
+//! The type rule of ConvertPromoteTypes, whose values are those of Convert, is [`crate::promote::openvino`].
+
+pub mod differences;
+
+use super::{Interpretation, SpecError};
+use crate::dtype::{DType, Kind};
+use crate::format::Specials;
+use crate::policy::*;
+
+/// The release whose rules these are.
+pub const VERSION: &str = "2026.4";
+
+/// Checks a version as `--spec openvino@VERSION` names it.
+///
+/// # Errors
+/// [`SpecError::Version`] for any other than [`VERSION`].
+pub fn version(version: Option<&str>) -> Result<(), SpecError> {
+    match version {
+        None | Some(VERSION) => Ok(()),
+        Some(other) => Err(SpecError::Version { spec: "openvino", version: other.into(), known: VERSION }),
+    }
+}
+
+/// The types that Convert takes and gives. Source: `docs/spec/openvino.md §6.2`.
+pub const TYPES: [DType; 24] = {
+    use DType::*;
+    [
+        Bool, U1, U2, U3, U4, U6, U8, U16, U32, U64, I4, I8, I16, I32, I64, F8E4M3Fn, F8E5M2, F8E8M0, F4E2M1, Nf4,
+        Bf16, F16, F32, F64,
+    ]
+};
+
+/// A Convert node.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{spec::openvino::Convert, cast_one, DType, Outcome};
+/// let to_u8 = Convert::to(DType::U8).resolve(DType::F32)?;
+/// let outcome = cast_one(&to_u8, 300.7f32.to_bits().into());
+/// assert_eq!(outcome.code(), Some(44)); // truncated, then modulo 2^8
+/// assert!(matches!(outcome, Outcome::Undefined { .. })); // and flagged, because 300 is out of range
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Convert {
+    /// `destination_type`.
+    pub to: DType,
+}
+
+impl Convert {
+    /// The node; it has no other attributes.
+    pub const fn to(to: DType) -> Self {
+        Self { to }
+    }
+
+    /// The value rule for a source type. Source: `docs/spec/openvino.md §6`.
+    ///
+    /// # Errors
+    /// A type that Convert does not have; text.
+    pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
+        for dtype in [src, self.to] {
+            if !TYPES.contains(&dtype) {
+                let clause = "docs/spec/openvino.md §6.2";
+                return Err(SpecError::Type {
+                    spec: format!("openvino {VERSION} (Convert-1)"),
+                    dtype,
+                    clause,
+                    remedy: "use --spec ieee".into(),
+                });
+            }
+        }
+        Ok(rules(src, self.to))
+    }
+}
+
+const UNSPECIFIED: &str = "the operator page gives it no meaning; docs/spec/openvino.md §6.9";
+
+const OUT_OF_RANGE: &[Undefined] = &[
+    Undefined::any(Edge::Nan, UNSPECIFIED),
+    Undefined::any(Edge::Infinite, UNSPECIFIED),
+    Undefined::any(Edge::Overflow, UNSPECIFIED),
+];
+const E8M0: &[Undefined] = &[
+    Undefined::any(Edge::Zero, UNSPECIFIED),
+    Undefined::any(Edge::NegativeZero, UNSPECIFIED),
+    Undefined::any(Edge::Negative, UNSPECIFIED),
+];
+const NO_NAN: &[Undefined] = &[Undefined::any(Edge::Nan, UNSPECIFIED)];
+
+/// The rules per pair.
+fn rules(src: DType, dst: DType) -> CastSpec {
+    let ieee = CastPolicy::IEEE;
+    let saturating = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..ieee };
+    let (policy, undefined, clause): (_, &'static [Undefined], _) = match dst.kind() {
+        _ if src == dst => (ieee, &[], "OpenVINO Convert-1; docs/spec/openvino.md §6.2"),
+        Kind::Bool => (ieee, &[], "OpenVINO Convert-1; docs/spec/openvino.md §6.3"),
+        Kind::Int(_) if src.is_float() => (ieee, OUT_OF_RANGE, "OpenVINO Convert-1; docs/spec/openvino.md §6.5"),
+        Kind::Int(_) => (ieee, &[], "OpenVINO Convert-1; docs/spec/openvino.md §6.4"),
+        Kind::Float(f) if !f.has_zero => {
+            let policy =
+                CastPolicy { negative: Unrepresentable::Smallest, vanishing: Unrepresentable::Smallest, ..saturating };
+            (policy, E8M0, "OpenVINO Convert-1; docs/spec/openvino.md §6.7")
+        }
+        Kind::Float(f) if f.specials == Specials::Finite => {
+            let policy = CastPolicy { nan_substitute: NanSubstitute::MaxSigned, ..saturating };
+            (policy, NO_NAN, "OpenVINO Convert-1; docs/spec/openvino.md §6.8")
+        }
+        Kind::Book(_) => {
+            let policy = CastPolicy { nan_substitute: NanSubstitute::CodeZero, ..saturating };
+            (policy, NO_NAN, "OpenVINO Convert-1; docs/spec/openvino.md §6.8")
+        }
+        _ => (ieee, &[], "OpenVINO Convert-1; docs/spec/openvino.md §6.6"),
+    };
+    CastSpec { src, dst, policy, undefined, clause }
+}
+
+/// How Convert answers for a pair: at most one way.
+pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
+    let resolved = Convert::to(dst).resolve(src).ok();
+    let answer = |cast| Interpretation { spec: "openvino", version: VERSION.into(), attributes: String::new(), cast };
+    resolved.map(answer).into_iter().collect()
+}

@@ -1,0 +1,150 @@
+//! From a network to a graph: layers become values, ConvertPromoteTypes two conversions.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use truecast_core::promote::Element;
+use truecast_core::spec::openvino::Convert;
+use truecast_core::{CastSpec, DType};
+use truecast_io::openvino::{Constant, IrFile, Layer};
+
+use super::error::{LayerError, ModelError};
+use super::layer::{Meaning, meaning};
+use super::types::{Types, label, types};
+use crate::graph::{Graph, Load, ValueId};
+use crate::tensor::{Data, Tensor};
+
+/// What is fed to a parameter: it settles a rank, or an element type, that the model leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fed {
+    /// The element type, if the file says it.
+    pub dtype: Option<DType>,
+    /// The number of dimensions.
+    pub rank: usize,
+}
+
+/// The parameters: name, and element type if the model states it.
+pub fn inputs(file: &IrFile) -> Vec<(String, Option<DType>)> {
+    let parameter = |layer: &Layer| match meaning(file, layer, |_| ()) {
+        Ok(Meaning::Parameter { element: Element::Type(dtype), .. }) => Some((layer.name.clone(), Some(dtype))),
+        Ok(Meaning::Parameter { element: Element::Dynamic, .. }) => Some((layer.name.clone(), None)),
+        _ => None,
+    };
+    file.network().layers.iter().filter(|layer| layer.operator == "Parameter").filter_map(parameter).collect()
+}
+
+/// Makes a graph of a network that consists of conversions, and says what is odd about it.
+///
+/// # Errors
+/// The first layer that is no conversion or that is illegal; types that are not known though everything is fed.
+pub fn build(file: &Arc<IrFile>, fed: &BTreeMap<String, Fed>) -> Result<(Graph, Vec<String>), ModelError> {
+    let mut types = types(file, fed)?;
+    if !types.findings.is_empty() {
+        let first = types.findings.swap_remove(0);
+        return Err(ModelError::Layer { layer: first.layer, cause: first.cause });
+    }
+    let mut builder = Builder { file, types: &types, graph: Graph::default(), values: HashMap::new() };
+    for &index in &types.order {
+        builder.layer(index)?;
+    }
+    builder.results()?;
+    let graph = builder.graph;
+    Ok((graph, types.warnings))
+}
+
+struct Builder<'a> {
+    file: &'a Arc<IrFile>,
+    types: &'a Types,
+    graph: Graph,
+    /// What output ports give.
+    values: HashMap<(u64, u64), ValueId>,
+}
+
+impl Builder<'_> {
+    fn layer(&mut self, index: usize) -> Result<(), ModelError> {
+        let layer = &self.file.network().layers[index];
+        let outputs = sorted(layer.outputs.iter().map(|port| port.id));
+        let meaning = self.types.meanings[index].as_ref().expect("a layer without findings has a meaning");
+        match meaning {
+            Meaning::Parameter { shape, .. } => {
+                if self.graph.inputs().iter().any(|input| input.name == layer.name) {
+                    return Err(ModelError::Name { what: "parameters", name: layer.name.clone() });
+                }
+                let dtype = self.dtype(layer, outputs[0])?;
+                let value = self.graph.input(&layer.name, dtype, shape.clone(), None);
+                self.values.insert((layer.id, outputs[0]), value);
+            }
+            Meaning::Const(constant) => {
+                let stored = Stored { file: self.file.clone(), constant: constant.clone() };
+                let value = self.graph.constant(&label(layer), constant.dtype, Box::new(stored));
+                self.values.insert((layer.id, outputs[0]), value);
+            }
+            Meaning::Convert { .. } | Meaning::Promote(_) => {
+                let inputs = sorted(layer.inputs.iter().map(|port| port.id));
+                for (&input, &output) in inputs.iter().zip(&outputs) {
+                    let value = self.convert(layer, input, self.dtype(layer, output)?)?;
+                    self.values.insert((layer.id, output), value);
+                }
+            }
+            Meaning::Result => {}
+            Meaning::Opaque => {
+                return Err(ModelError::Layer { layer: label(layer), cause: LayerError::Unsupported });
+            }
+        }
+        Ok(())
+    }
+
+    fn dtype(&self, layer: &Layer, output: u64) -> Result<DType, ModelError> {
+        match self.types.ports[&(layer.id, output)].0 {
+            Element::Type(dtype) => Ok(dtype),
+            Element::Dynamic => Err(ModelError::Dynamic { layer: label(layer) }),
+        }
+    }
+
+    /// What an input port is given.
+    fn input(&self, layer: &Layer, port: u64) -> ValueId {
+        self.values[&self.types.producers[&(layer.id, port)]]
+    }
+
+    fn convert(&mut self, layer: &Layer, input: u64, to: DType) -> Result<ValueId, ModelError> {
+        let source = self.input(layer, input);
+        let resolved: Result<CastSpec, _> = Convert::to(to).resolve(self.graph.dtype(source));
+        let wrong = |cause| ModelError::Layer { layer: label(layer), cause: LayerError::Spec(cause) };
+        Ok(self.graph.cast(&label(layer), resolved.map_err(wrong)?, source))
+    }
+
+    /// The results, in the order of the file. A result is called by its first tensor name, or else by its layer.
+    fn results(&mut self) -> Result<(), ModelError> {
+        let mut names = HashSet::new();
+        for layer in self.file.network().layers.iter().filter(|layer| layer.operator == "Result") {
+            let tensor_name = layer.output_names.iter().find(|name| !names.contains(*name));
+            let name = tensor_name.unwrap_or(&layer.name).clone();
+            if !names.insert(name.clone()) {
+                return Err(ModelError::Name { what: "results", name });
+            }
+            let value = self.input(layer, layer.inputs[0].id);
+            self.graph.output(&name, value, None);
+        }
+        Ok(())
+    }
+}
+
+fn sorted(ids: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut ids: Vec<u64> = ids.collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// A constant of a weights file.
+#[derive(Debug)]
+struct Stored {
+    file: Arc<IrFile>,
+    constant: Constant,
+}
+
+impl Load for Stored {
+    fn load(&self) -> Result<Tensor, truecast_io::Error> {
+        let data = Data::Codes(self.file.codes(&self.constant)?);
+        Ok(Tensor { dtype: self.constant.dtype, shape: self.constant.shape.clone(), data })
+    }
+}

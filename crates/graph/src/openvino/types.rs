@@ -1,0 +1,230 @@
+//! The element type and rank of every output port of a network. Reference: `docs/spec/openvino.md §11.6`.
+//!
+//! Every network can be looked at, also one with layers that are no conversions: what those give is what their ports
+//! declare. Whatever is illegal is a finding, and gives an unknown type, so that the rest can be looked at too.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use truecast_core::promote::openvino::SafeMode;
+use truecast_core::promote::{Element, Rank};
+use truecast_core::spec::openvino::Convert;
+use truecast_core::{DType, Ecosystem};
+use truecast_io::Shown;
+use truecast_io::openvino::{IrFile, Layer, Port};
+
+use super::build::Fed;
+use super::error::{LayerError, ModelError};
+use super::layer::{Meaning, meaning, rank_of};
+
+/// A port, by layer and port number.
+pub(super) type PortId = (u64, u64);
+
+/// What is wrong with a layer.
+#[derive(Debug)]
+pub struct Finding {
+    /// The layer, as errors name it.
+    pub layer: String,
+    /// What is wrong.
+    pub cause: LayerError,
+}
+
+/// The types of a network.
+#[derive(Debug)]
+pub struct Types {
+    /// What is illegal.
+    pub findings: Vec<Finding>,
+    /// What is odd, but clear.
+    pub warnings: Vec<String>,
+    /// The conversions that were looked at.
+    pub conversions: usize,
+    /// Those of them whose result depends on a type or rank that the model does not tell.
+    pub of_unknown_type: usize,
+    pub(super) ports: HashMap<PortId, (Element, Rank)>,
+    /// Layers, as indices, each after those that it depends on.
+    pub(super) order: Vec<usize>,
+    /// Who feeds an input port.
+    pub(super) producers: HashMap<PortId, PortId>,
+    pub(super) meanings: Vec<Option<Meaning>>,
+}
+
+/// How errors name a layer.
+pub(super) fn label(layer: &Layer) -> String {
+    format!("layer {} {} ({})", layer.id, Shown(&layer.name), Shown(&layer.operator))
+}
+
+/// Settles the types of a network; those of parameters that are `fed` are what is fed.
+///
+/// # Errors
+/// Edges that connect nothing, and layers that depend on themselves.
+pub fn types(file: &IrFile, fed: &BTreeMap<String, Fed>) -> Result<Types, ModelError> {
+    let layers = &file.network().layers;
+    let (producers, order) = connections(file)?;
+    let mut types = Types {
+        findings: Vec::new(),
+        warnings: Vec::new(),
+        conversions: 0,
+        of_unknown_type: 0,
+        ports: HashMap::new(),
+        order,
+        producers,
+        meanings: layers.iter().map(|_| None).collect(),
+    };
+    for index in types.order.clone() {
+        let layer = &layers[index];
+        match types.layer(file, layer, fed) {
+            Ok(meaning) => types.meanings[index] = Some(meaning),
+            Err(cause) => {
+                types.findings.push(Finding { layer: label(layer), cause });
+                types.declare(layer, |_| (Element::Dynamic, Rank::Dynamic));
+            }
+        }
+    }
+    Ok(types)
+}
+
+impl Types {
+    fn declare(&mut self, layer: &Layer, of: impl Fn(&Port) -> (Element, Rank)) {
+        self.ports.extend(layer.outputs.iter().map(|port| ((layer.id, port.id), of(port))));
+    }
+
+    fn layer(&mut self, file: &IrFile, layer: &Layer, fed: &BTreeMap<String, Fed>) -> Result<Meaning, LayerError> {
+        let warnings = &mut self.warnings;
+        let meaning = meaning(file, layer, |warning| warnings.push(format!("{}: {warning}", label(layer))))?;
+        let inputs = self.inputs(layer);
+        match &meaning {
+            Meaning::Parameter { element, shape } => {
+                ports(layer, 0, 1)?;
+                let fed = fed.get(&layer.name);
+                let element = match (element, fed) {
+                    (Element::Dynamic, Some(fed)) => fed.dtype.map_or(Element::Dynamic, Element::Type),
+                    (element, _) => *element,
+                };
+                let rank = fed.map_or(rank_of(shape.as_ref().map(Vec::len)), |fed| rank_of(Some(fed.rank)));
+                self.infer(layer, (element, rank));
+            }
+            Meaning::Const(constant) => {
+                ports(layer, 0, 1)?;
+                self.infer(layer, (Element::Type(constant.dtype), rank_of(Some(constant.shape.len()))));
+            }
+            Meaning::Convert { to } => {
+                ports(layer, 1, 1)?;
+                self.conversions += 1;
+                let (element, rank) = inputs?[0];
+                match element {
+                    Element::Type(src) => drop(Convert::to(*to).resolve(src)?),
+                    Element::Dynamic => self.of_unknown_type += 1,
+                }
+                self.infer(layer, (Element::Type(*to), rank));
+            }
+            Meaning::Promote(attributes) => {
+                ports(layer, 2, 2)?;
+                self.conversions += 1;
+                let inputs = inputs?;
+                let common = attributes.promote(inputs[0], inputs[1], SafeMode::OpenVino)?;
+                self.of_unknown_type += usize::from(common == Element::Dynamic);
+                if let Some(loss) = attributes.loss(inputs[0].0, inputs[1].0, common) {
+                    self.warnings.push(format!("{}: {loss}", label(layer)));
+                }
+                let mut outputs: Vec<&Port> = layer.outputs.iter().collect();
+                outputs.sort_by_key(|port| port.id);
+                for (port, (_, rank)) in outputs.into_iter().zip(inputs) {
+                    self.check(layer, port, common);
+                    self.ports.insert((layer.id, port.id), (common, rank));
+                }
+            }
+            Meaning::Result => {
+                ports(layer, 1, layer.outputs.len())?;
+                let input = inputs?[0];
+                self.declare(layer, |_| input);
+            }
+            Meaning::Opaque => {
+                let rank = |port: &Port| if port.rank == 0 { Rank::Dynamic } else { Rank::Dimensioned };
+                self.declare(layer, |port| (declared(port).unwrap_or(Element::Dynamic), rank(port)));
+            }
+        }
+        Ok(meaning)
+    }
+
+    /// The one type of all output ports.
+    fn infer(&mut self, layer: &Layer, inferred: (Element, Rank)) {
+        layer.outputs.iter().for_each(|port| self.check(layer, port, inferred.0));
+        self.declare(layer, |_| inferred);
+    }
+
+    /// What a port declares is not believed; a contradiction is odd.
+    fn check(&mut self, layer: &Layer, port: &Port, inferred: Element) {
+        let contradicts = declared(port).is_some_and(|d| d != inferred && d != Element::Dynamic);
+        if contradicts && inferred != Element::Dynamic {
+            let (layer, precision) = (label(layer), Shown(&port.precision));
+            self.warnings.push(format!("{layer}: port {} declares {precision}, but gives {inferred}", port.id));
+        }
+    }
+
+    /// What comes in, in the order of the ports' numbers.
+    fn inputs(&self, layer: &Layer) -> Result<Vec<(Element, Rank)>, LayerError> {
+        let mut ids: Vec<u64> = layer.inputs.iter().map(|port| port.id).collect();
+        ids.sort_unstable();
+        let find = |port: u64| {
+            let producer = self.producers.get(&(layer.id, port)).ok_or(LayerError::Unconnected { port })?;
+            Ok(self.ports[producer])
+        };
+        ids.into_iter().map(find).collect()
+    }
+}
+
+fn ports(layer: &Layer, inputs: usize, outputs: usize) -> Result<(), LayerError> {
+    for (what, found, expected) in [("input", layer.inputs.len(), inputs), ("output", layer.outputs.len(), outputs)] {
+        if found != expected {
+            return Err(LayerError::Ports { what, found, expected });
+        }
+    }
+    Ok(())
+}
+
+/// The type that a port declares, in the legacy names of `docs/spec/openvino.md §1.2`.
+fn declared(port: &Port) -> Option<Element> {
+    if port.precision.eq_ignore_ascii_case("UNSPECIFIED") {
+        return Some(Element::Dynamic);
+    }
+    DType::parse_in(Ecosystem::OpenVino, &port.precision).ok().map(Element::Type)
+}
+
+/// Who feeds each input port, and the layers in an order in which each comes after those that it depends on.
+fn connections(file: &IrFile) -> Result<(HashMap<PortId, PortId>, Vec<usize>), ModelError> {
+    let network = file.network();
+    let index: HashMap<u64, usize> = network.layers.iter().enumerate().map(|(i, layer)| (layer.id, i)).collect();
+    let mut producers = HashMap::new();
+    let mut consumers: Vec<Vec<usize>> = vec![Vec::new(); network.layers.len()];
+    let mut waiting = vec![0; network.layers.len()];
+    for edge in &network.edges {
+        let wrong = |why| ModelError::Edge { from: edge.from, to: edge.to, why };
+        let find = |layer, why| index.get(&layer).copied().ok_or_else(|| wrong(why));
+        let (from, to) = (find(edge.from.0, "no such source layer")?, find(edge.to.0, "no such destination layer")?);
+        if !network.layers[from].outputs.iter().any(|port| port.id == edge.from.1) {
+            return Err(wrong("the source layer has no such output port"));
+        }
+        if !network.layers[to].inputs.iter().any(|port| port.id == edge.to.1) {
+            return Err(wrong("the destination layer has no such input port"));
+        }
+        if producers.insert(edge.to, edge.from).is_some() {
+            return Err(wrong("something else is connected there"));
+        }
+        consumers[from].push(to);
+        waiting[to] += 1;
+    }
+    let mut ready: VecDeque<usize> = (0..network.layers.len()).filter(|&i| waiting[i] == 0).collect();
+    let mut order = Vec::with_capacity(network.layers.len());
+    while let Some(next) = ready.pop_front() {
+        order.push(next);
+        for &consumer in &consumers[next] {
+            waiting[consumer] -= 1;
+            if waiting[consumer] == 0 {
+                ready.push_back(consumer);
+            }
+        }
+    }
+    match waiting.iter().position(|&n| n > 0) {
+        Some(stuck) => Err(ModelError::Cycle { layer: label(&network.layers[stuck]) }),
+        None => Ok((producers, order)),
+    }
+}

@@ -1,0 +1,80 @@
+//! OpenVINO IR: a network as XML, with the elements of its constants in a file beside it. Reference:
+//! `docs/spec/openvino.md §10.1` to §11.
+//!
+//! Here: the structure of the file ([`parse`](mod@parse)), and where elements are and how they lie ([`weights`]). What
+//! layers mean, and which types they have, is `truecast-graph`'s. Nothing in a file is trusted: the XML may have no
+//! document type, no more than [`MAX_XML_BYTES`] bytes, and only so many elements and attributes; ranges are checked
+//! against the weights file before anything is allocated.
+
+mod error;
+pub mod parse;
+pub mod weights;
+
+pub use error::IrError;
+pub use parse::{Edge, Layer, Network, Port, Release};
+pub use weights::{Constant, Packing};
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::source::open_regular;
+
+/// The largest XML file that is read; networks of thousands of layers take a hundredth of it.
+pub const MAX_XML_BYTES: u64 = 64 << 20;
+
+/// An opened IR.
+#[derive(Debug)]
+pub struct IrFile {
+    path: PathBuf,
+    network: Network,
+    weights: Option<Weights>,
+}
+
+/// The file of elements.
+#[derive(Debug)]
+struct Weights {
+    path: PathBuf,
+    file: Arc<File>,
+    bytes: u64,
+}
+
+impl IrFile {
+    /// Opens `NAME.xml`, and `NAME.bin` if there is one.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::NotRegular`]; [`Error::Ir`] if the XML is not a network.
+    pub fn open(path: &Path) -> Result<IrFile, Error> {
+        let wrong = |cause| Error::Ir { path: path.into(), cause };
+        let (file, found) = open_regular(path)?;
+        if found.len() > MAX_XML_BYTES {
+            return Err(wrong(IrError::TooLarge { bytes: found.len() }));
+        }
+        let mut bytes = Vec::new();
+        file.take(MAX_XML_BYTES).read_to_end(&mut bytes).map_err(Error::io(path, "reading"))?;
+        let text =
+            String::from_utf8(bytes).map_err(|e| wrong(IrError::Utf8 { offset: e.utf8_error().valid_up_to() }))?;
+        let network = parse::network(&text).map_err(wrong)?;
+        let beside = path.with_extension("bin");
+        let weights = match beside.exists() {
+            true => {
+                let (file, found) = open_regular(&beside)?;
+                Some(Weights { path: beside, file: Arc::new(file), bytes: found.len() })
+            }
+            false => None,
+        };
+        Ok(IrFile { path: path.into(), network, weights })
+    }
+
+    /// The path that it was opened with.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Layers and edges.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+}

@@ -1,0 +1,138 @@
+//! Models of conversions, of any kind that the extension names: opened, judged, made into graphs.
+//!
+//! What a model means is `truecast-graph`'s; how it is fed and what becomes of its results is [`crate::run`].
+
+use crate::run::RunError;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use truecast_core::DType;
+use truecast_graph::{Graph, onnx, openvino};
+use truecast_io::Kind;
+use truecast_io::onnx::{ModelFile, Options};
+use truecast_io::openvino::IrFile;
+
+/// An opened model.
+#[derive(Debug)]
+pub struct Model {
+    path: PathBuf,
+    file: File,
+}
+
+#[derive(Debug)]
+enum File {
+    Onnx(Arc<ModelFile>),
+    OpenVino(Arc<IrFile>),
+}
+
+/// Why a model is no graph of conversions.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// An ONNX model.
+    #[error(transparent)]
+    Onnx(#[from] onnx::ModelError),
+    /// An OpenVINO network.
+    #[error(transparent)]
+    OpenVino(#[from] openvino::ModelError),
+}
+
+/// The rules by which conversions are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// ONNX at an opset, or at the model's own.
+    Onnx(Option<u32>),
+    /// OpenVINO.
+    OpenVino,
+}
+
+/// What was found in a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// Conversions, in subgraphs and functions too.
+    pub conversions: usize,
+    /// Those of them whose types the model does not tell.
+    pub of_unknown_type: usize,
+    /// What is illegal, in the order of the file: where, and why.
+    pub illegal: Vec<(String, String)>,
+    /// What is odd, but clear.
+    pub warnings: Vec<String>,
+}
+
+/// A parameter of a model: its name, and its type if the model states it.
+pub(crate) type Parameter = (String, Option<DType>);
+
+impl Model {
+    /// Opens the model that the extension names.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownKind`], [`RunError::File`].
+    pub fn open(path: &Path) -> Result<Model, RunError> {
+        let is_ir = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
+        let file = match Kind::of_path(path) {
+            Some(Kind::Onnx) => File::Onnx(Arc::new(ModelFile::open(path, Options::default())?)),
+            _ if is_ir => File::OpenVino(Arc::new(IrFile::open(path)?)),
+            _ => return Err(RunError::UnknownKind { path: path.display().to_string() }),
+        };
+        Ok(Model { path: path.into(), file })
+    }
+
+    /// Judges every conversion.
+    ///
+    /// # Errors
+    /// [`RunError::Rules`] if the rules are those of another kind of model; [`RunError::Model`] if it is none.
+    pub fn judge(&self, rules: Rules) -> Result<Judgement, RunError> {
+        match (&self.file, rules) {
+            (File::Onnx(file), Rules::Onnx(opset)) => {
+                let judged = onnx::judge(file.model(), opset);
+                let illegal = judged.illegal.into_iter().map(|finding| (finding.place, finding.cause.to_string()));
+                Ok(Judgement {
+                    conversions: judged.conversions,
+                    of_unknown_type: judged.of_unknown_type,
+                    illegal: illegal.collect(),
+                    warnings: Vec::new(),
+                })
+            }
+            (File::OpenVino(file), Rules::OpenVino) => {
+                let types = openvino::types(file, &BTreeMap::new()).map_err(|cause| self.wrong(cause))?;
+                let illegal = types.findings.into_iter().map(|finding| (finding.layer, finding.cause.to_string()));
+                Ok(Judgement {
+                    conversions: types.conversions,
+                    of_unknown_type: types.of_unknown_type,
+                    illegal: illegal.collect(),
+                    warnings: types.warnings,
+                })
+            }
+            (File::Onnx(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "onnx or onnx@OPSET" }),
+            (File::OpenVino(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "openvino" }),
+        }
+    }
+
+    /// The parameters, where they have to be known before there is a graph; an ONNX model states every type.
+    pub(crate) fn open_parameters(&self) -> Option<Vec<Parameter>> {
+        match &self.file {
+            File::Onnx(_) => None,
+            File::OpenVino(file) => Some(openvino::inputs(file)),
+        }
+    }
+
+    /// The graph, with every type settled, and what is odd about the model. `fed` settles what an OpenVINO network leaves
+    /// open.
+    ///
+    /// # Errors
+    /// [`RunError::Model`].
+    pub fn graph(&self, fed: &BTreeMap<String, openvino::Fed>) -> Result<(Graph, Vec<String>), RunError> {
+        match &self.file {
+            File::Onnx(file) => onnx::build(file).map(|graph| (graph, Vec::new())).map_err(|cause| self.wrong(cause)),
+            File::OpenVino(file) => openvino::build(file, fed).map_err(|cause| self.wrong(cause)),
+        }
+    }
+
+    fn wrong(&self, cause: impl Into<ModelError>) -> RunError {
+        RunError::Model { path: self.shown(), cause: cause.into() }
+    }
+
+    pub(crate) fn shown(&self) -> String {
+        self.path.display().to_string()
+    }
+}
