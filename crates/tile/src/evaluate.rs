@@ -153,8 +153,10 @@ impl<'a> Values<'a> {
     fn supply(&mut self, supplied: Vec<(String, Codes)>) -> Result<(), Stop> {
         for (name, codes) in supplied {
             let entry = &self.function.name;
-            let known = (0..self.function.values.len()).find(|&i| self.function.name_of(ValueId(i as u32)) == name);
-            let id = known.ok_or_else(|| Stop::NoValue { entry: crate::error::shown(entry), name: name.clone() })?;
+            let known = self.function.value_of(&name);
+            let id = known
+                .map(|id| id.0 as usize)
+                .ok_or_else(|| Stop::NoValue { entry: crate::error::shown(entry), name: name.clone() })?;
             let declared = self.function.values[id].tile.as_deref();
             if let Some(declared) = declared
                 && (declared.len() != codes.len() || declared.element.storage() != codes.dtype())

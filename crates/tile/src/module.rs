@@ -117,6 +117,11 @@ impl Function {
         }
     }
 
+    /// The value of a name, as it is written.
+    pub fn value_of(&self, name: &str) -> Option<ValueId> {
+        (0..self.values.len() as u32).map(ValueId).find(|&id| self.name_of(id) == name)
+    }
+
     /// A value.
     pub fn value(&self, id: ValueId) -> &Value {
         &self.values[id.0 as usize]
@@ -191,6 +196,17 @@ pub enum Operation {
         /// The operations inside.
         regions: Vec<Vec<Statement>>,
     },
+}
+
+/// The type that the first conversion of a value says the value has, in regions too.
+pub fn written_type(statements: &[Statement], value: ValueId) -> Option<&TileType> {
+    statements.iter().find_map(|statement| match &statement.operation {
+        Operation::Convert { operand, from, .. } | Operation::Pack { operand, from, .. } => {
+            (*operand == value).then_some(&**from)
+        }
+        Operation::Opaque { regions, .. } => regions.iter().find_map(|region| written_type(region, value)),
+        Operation::Constant { .. } | Operation::Return { .. } => None,
+    })
 }
 
 /// Which way a tile is reinterpreted.

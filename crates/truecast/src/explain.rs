@@ -2,8 +2,8 @@
 
 use truecast_core::exact::{decode, encode};
 use truecast_core::policy::CastPolicy;
-use truecast_core::spec::{Interpretation, interpretations};
-use truecast_core::{DType, Exact, Kind, Outcome, Rounding, cast_one};
+use truecast_core::spec::{Interpretation, SpecError, interpretations, tile};
+use truecast_core::{CastSpec, DType, Exact, Kind, Outcome, Rounding, cast_one};
 
 /// A code and what it means.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,7 +109,56 @@ pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
             explanation.answers.push(answer);
         }
     }
+    explanation.answers.extend(tile_answers(from, code, to, &tile::Cast::to(to)));
     explanation
+}
+
+/// What Tile IR's operation for the pair gives under every attribute that its release allows, and under the profiles that
+/// give another result than `spec`; none if the release does not allow the pair.
+fn tile_answers(from: DType, code: u64, to: DType, asked: &tile::Cast) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    for attributes in asked.every_attribute(from) {
+        let outcome = |profile| {
+            let meaning = tile::Cast { profile, ..attributes }.meaning(from).ok()?;
+            Some((meaning.element(code), meaning.clause()))
+        };
+        let mut seen = Vec::new();
+        for profile in tile::Profile::ALL {
+            let Some((element, clause)) = outcome(profile) else { continue };
+            if seen.contains(&element.outcome) {
+                continue;
+            }
+            seen.push(element.outcome);
+            let named = attributes.attribute_text();
+            let separator = if named.is_empty() { "" } else { ", " };
+            let interpretation = Interpretation {
+                spec: "tile",
+                version: asked.release.name().into(),
+                attributes: format!("profile={}{separator}{named}", profile.name()),
+                cast: CastSpec {
+                    src: from,
+                    dst: to,
+                    policy: CastPolicy::IEEE,
+                    undefined: &[],
+                    clause: element.note.unwrap_or(clause),
+                },
+            };
+            answers.push(Answer { interpretation, outcome: element.outcome });
+        }
+    }
+    answers
+}
+
+/// Explains the conversion of one code under Tile IR alone.
+///
+/// # Errors
+/// What the release forbids under every attribute.
+pub fn explain_tile(from: DType, code: u64, to: DType, asked: &tile::Cast) -> Result<Explanation, SpecError> {
+    let answers = tile_answers(from, code, to, asked);
+    match (answers.is_empty(), asked.meaning(from)) {
+        (true, Err(error)) => Err(error),
+        _ => Ok(Explanation { answers, ..explain_under(from, code, to, Vec::new()) }),
+    }
 }
 
 /// Explains the conversion of one code under the given interpretations.

@@ -112,7 +112,12 @@ fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     let rules = match args.policy.request()?.standard {
         Standard::Onnx { opset, .. } => Rules::Onnx(Some(opset).filter(|_| args.policy.spec.contains('@'))),
         Standard::OpenVino => Rules::OpenVino,
-        _ => return Err(Failure::usage("models are checked by --spec onnx, onnx@OPSET or openvino")),
+        Standard::Tile { cast, rules } => Rules::Tile(rules, cast.options),
+        _ => {
+            return Err(Failure::usage(
+                "models are checked by --spec onnx, onnx@OPSET, openvino, tile or tile@RELEASE",
+            ));
+        }
     };
     let judgement = Model::open(path)?.judge(rules)?;
     if !context.json && !context.quiet {

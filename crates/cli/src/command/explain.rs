@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::decimal::{parse, to_decimal};
 use truecast::exact::encode;
-use truecast::explain::{Answer, Decision, Element, Explanation, explain, explain_under};
+use truecast::explain::{Answer, Decision, Element, Explanation, explain, explain_tile, explain_under};
 use truecast::policy::CastPolicy;
 use truecast::request::Standard;
-use truecast::spec::{Interpretation, ieee, onnx, openvino};
+use truecast::spec::{Interpretation, ieee, onnx, openvino, tile};
 use truecast::{DType, Exact, Kind, Outcome};
 
 pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -25,6 +25,11 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
     }
     let Source { code, exact } = source(&args.value, args.from)?;
     let explanation = match &args.spec {
+        Some(spec) if spec.split('@').next() == Some("tile") => {
+            let asked = PolicyArgs { spec: spec.clone(), ..PolicyArgs::default() }.request()?;
+            let Standard::Tile { cast, .. } = asked.standard else { unreachable!("the name was tile") };
+            explain_tile(args.from, code, args.to, &tile::Cast { to: args.to, ..cast })?
+        }
         None => explain(args.from, code, args.to),
         Some(spec) => explain_under(args.from, code, args.to, interpretations(spec, args.from, args.to)?),
     };

@@ -133,6 +133,16 @@ impl Meaning {
         }
     }
 
+    /// Where the page says so.
+    pub fn clause(&self) -> &'static str {
+        match self.compute {
+            Compute::Cast(cast) | Compute::Twice(cast, _) => cast.clause,
+            Compute::Bits(_) => BITCAST,
+            Compute::AnyBit => FTOI,
+            Compute::TiesAwayOnPattern => FTOF,
+        }
+    }
+
     /// What one element becomes. `code` is right-aligned, as [`cast_one`] takes it.
     pub fn element(&self, code: u64) -> Element {
         let result = self.code(code);

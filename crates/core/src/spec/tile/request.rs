@@ -121,6 +121,29 @@ impl Cast {
         })
     }
 
+    /// The request with every set of attributes that the release allows for the pair.
+    pub fn every_attribute(&self, src: DType) -> Vec<Cast> {
+        let roundings = [None].into_iter().chain(RoundingMode::ALL.iter().copied().map(Some));
+        let flags = roundings.flat_map(|rounding| [false, true].map(|saturating| (rounding, saturating)));
+        let all = flags.map(|(rounding, saturating)| Cast { rounding, saturating, ..*self });
+        let mut seen = Vec::new();
+        let is_new = |cast: &Cast| match cast.conversion(src) {
+            Ok((conversion, ..)) if !seen.contains(&conversion) => {
+                seen.push(conversion);
+                true
+            }
+            _ => false,
+        };
+        all.filter(is_new).collect()
+    }
+
+    /// The attributes that were given, in the words of the text.
+    pub fn attribute_text(&self) -> String {
+        let rounding = self.rounding.map(|mode| format!("rounding={mode}"));
+        let saturating = self.saturating.then(|| "saturating".to_string());
+        rounding.into_iter().chain(saturating).collect::<Vec<_>>().join(", ")
+    }
+
     /// What every element becomes.
     ///
     /// # Errors
