@@ -13,7 +13,7 @@ NUMBERS = {
     "I1": ("13.1", 1), "I4": ("13.3", None), "I8": ("13.1", 1), "I16": ("13.1", 2), "I32": ("13.1", 4), "I64": ("13.1", 8),
     "F16": ("13.1", 2), "BF16": ("13.1", 2), "F32": ("13.1", 4), "TF32": ("13.1", 3), "F64": ("13.1", 8),
     "F8E4M3FN": ("13.1", 1), "F8E5M2": ("13.1", 1), "F8E8M0FNU": ("13.2", 1), "F4E2M1FN": ("13.3", 1),
-    "F8E5M3FNU": ("13.4", 1),
+    "FNV8E5M3FNU": ("13.4", 1),
 }
 POINTERS = {"ptr I8": "I8", "ptr F32": "F32"}
 ELEMENTS = [*NUMBERS, *POINTERS]
@@ -21,14 +21,6 @@ ELEMENTS = [*NUMBERS, *POINTERS]
 SIGNS = list(bc.Signedness)
 ROUNDINGS = list(bc.RoundingMode)
 OVERFLOWS = list(bc.IntegerOverflow)
-
-
-def simple(name):
-    """The writer's type of a name, whatever it calls the unsigned E5M3."""
-    for member in SimpleType:
-        if member.name.upper().replace("_", "").replace("FNV", "") == name:
-            return member
-    raise KeyError(f"{name} is none of {[m.name for m in SimpleType]}")
 
 
 def exists(element, version):
@@ -66,8 +58,8 @@ def module(version, operand, result, encode, operand_shape=(4,), result_shape=(4
 
         def tile(element, shape):
             if element in POINTERS:
-                return types.tile(types.pointer(types.simple(simple(POINTERS[element])), bc.PtrAttr.Missing), shape)
-            return types.tile(types.simple(simple(element)), shape)
+                return types.tile(types.pointer(types.simple(SimpleType[POINTERS[element]]), bc.PtrAttr.Missing), shape)
+            return types.tile(types.simple(SimpleType[element]), shape)
 
         with writer.function(name="k", parameter_types=[], result_types=[], entry_point=True, hints={},
                              debug_attr=bc.MISSING_DEBUG_ATTR_ID) as (builder, _):
