@@ -118,32 +118,27 @@ pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
 fn tile_answers(from: DType, code: u64, to: DType, asked: &tile::Cast) -> Vec<Answer> {
     let mut answers = Vec::new();
     for attributes in asked.every_attribute(from) {
-        let outcome = |profile| {
-            let meaning = tile::Cast { profile, ..attributes }.meaning(from).ok()?;
-            Some((meaning.element(code), meaning.clause()))
-        };
         let mut seen = Vec::new();
         for profile in tile::Profile::ALL {
-            let Some((element, clause)) = outcome(profile) else { continue };
-            if seen.contains(&element.outcome) {
+            let cast = tile::Cast { profile, ..attributes };
+            let Ok(meaning) = cast.meaning(from) else { continue };
+            let tile::Element { outcome, note } = meaning.element(code);
+            if seen.contains(&outcome) {
                 continue;
             }
-            seen.push(element.outcome);
-            let named = attributes.attribute_text();
-            let separator = if named.is_empty() { "" } else { ", " };
+            seen.push(outcome);
+            let words = [format!("profile={}", profile.name()), attributes.attribute_text()];
+            let words: Vec<_> = words.into_iter().filter(|w| !w.is_empty()).collect();
+            let pair =
+                CastSpec { src: from, dst: to, policy: CastPolicy::IEEE, undefined: &[], clause: meaning.clause() };
+            let resolved = cast.resolve(from).unwrap_or(pair);
             let interpretation = Interpretation {
                 spec: "tile",
                 version: asked.release.name().into(),
-                attributes: format!("profile={}{separator}{named}", profile.name()),
-                cast: CastSpec {
-                    src: from,
-                    dst: to,
-                    policy: CastPolicy::IEEE,
-                    undefined: &[],
-                    clause: element.note.unwrap_or(clause),
-                },
+                attributes: words.join(", "),
+                cast: CastSpec { clause: note.unwrap_or(resolved.clause), ..resolved },
             };
-            answers.push(Answer { interpretation, outcome: element.outcome });
+            answers.push(Answer { interpretation, outcome });
         }
     }
     answers

@@ -105,6 +105,9 @@ fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
         ("--saturate", args.policy.saturate.is_some()),
         ("--round-mode", args.policy.round_mode.is_some()),
         ("--nan", args.policy.nan.is_some()),
+        ("--rounding", args.policy.rounding.is_some()),
+        ("--saturating", args.policy.saturating),
+        ("--profile", args.policy.tile.profile.is_some()),
     ];
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format_args!("{flag} belongs to `check cast`, not to a model; see --help")));

@@ -99,7 +99,7 @@ pub struct Interpretation {
     pub version: String,
     /// The attributes, in the standard's words; empty if none matter for the pair.
     pub attributes: String,
-    /// The resolved request.
+    /// The resolved request; where values are those of no single cast (Tile IR), only its types and its clause.
     pub cast: CastSpec,
 }
 
