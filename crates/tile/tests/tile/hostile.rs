@@ -1,46 +1,15 @@
 //! Any bytes at all: never a panic, never more memory than the input justifies.
 
-use std::alloc::{GlobalAlloc, Layout as Allocation, System};
-use std::cell::Cell;
-
 use proptest::prelude::*;
 use truecast_core::spec::tile::{Options, Release, Rules};
 use truecast_tile::evaluate::{Settings, Stop, evaluate};
 
 use super::assemble::{File, function, join, varint};
-
-/// Counts what the current thread holds.
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<usize> = const { Cell::new(0) };
-    static PEAK: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is passed on unchanged to `System`, which keeps the contract; the counters are plain cells that
-// neither allocate nor have destructors.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Allocation) -> *mut u8 {
-        HELD.set(HELD.get().wrapping_add(layout.size()));
-        PEAK.set(PEAK.get().max(HELD.get()));
-        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Allocation) {
-        HELD.set(HELD.get().saturating_sub(layout.size()));
-        // SAFETY: `pointer` came from `System.alloc` above with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use super::memory;
 
 /// Reads, verifies, prints and evaluates, and checks the memory that this took.
 fn exercise(bytes: &[u8]) {
-    HELD.set(0);
-    PEAK.set(0);
+    memory::begin();
     if let Ok(module) = truecast_tile::read(bytes, Release::NEWEST) {
         let report = truecast_tile::verify(&module, Rules::OfFile, &Options::default());
         for error in report.errors.iter().chain(&report.warnings) {
@@ -58,7 +27,7 @@ fn exercise(bytes: &[u8]) {
         }
     }
     let bound = 600_000 + 200 * bytes.len();
-    assert!(PEAK.get() <= bound, "{} bytes for {}", PEAK.get(), bytes.len());
+    assert!(memory::peak() <= bound, "{} bytes for {}", memory::peak(), bytes.len());
 }
 
 const TEXTS: [&str; 3] = [
