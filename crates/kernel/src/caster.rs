@@ -223,7 +223,7 @@ impl Caster {
         };
         let wider = dst_bytes > src_bytes;
         let quarter = slot_bytes(self.spec.src) == 4 && slot_bytes(self.spec.dst) == 1;
-        if large && (wider || quarter) { Stores::Streaming } else { Stores::Plain }
+        if large && (wider || quarter || self.pipeline.looks_ahead()) { Stores::Streaming } else { Stores::Plain }
     }
 
     fn piece_of(

@@ -16,6 +16,8 @@ pub mod measure;
 mod pack;
 mod plan;
 mod slot;
+#[cfg(target_arch = "x86_64")]
+mod split;
 mod stage;
 mod stream;
 mod table;
