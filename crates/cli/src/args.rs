@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use truecast::DType;
 use truecast::bench::Size;
 use truecast::io::Kind;
+use truecast::io::openvino::Packing;
 use truecast::vectors::Extent;
 
 /// Exact and fast tensor element-type conversion
@@ -58,9 +59,10 @@ pub enum Command {
     /// Explain one value: bits, neighbours, rounding, and the result under every specification
     #[command(allow_negative_numbers = true)]
     Explain(ExplainArgs),
-    /// Evaluate a model of conversions (.onnx): files in, files out
+    /// Evaluate a model of conversions (.onnx, .xml): files in, files out
     ///
-    /// Cast, CastLike, Constant, Identity and model-local functions made of them.
+    /// ONNX: Cast, CastLike, Constant, Identity and model-local functions made of them. OpenVINO IR: Parameter, Const,
+    /// Convert, ConvertPromoteTypes, Result.
     Run(RunArgs),
     /// Are these results allowed, or are a model's conversions legal?
     ///
@@ -212,6 +214,9 @@ pub struct RunArgs {
     /// What the outputs are written as
     #[arg(long, value_name = "FORMAT", default_value = "npy")]
     pub output_format: ArrayFormat,
+    /// OpenVINO: how u3 and u6 lie, for files of releases after 2026.4: groups of three bytes, or one stream of bits
+    #[arg(long)]
+    pub ir_layout: Option<IrLayoutArg>,
     /// Replace existing outputs
     #[arg(long)]
     pub force: bool,
@@ -223,6 +228,23 @@ pub struct RunArgs {
     pub entry: Option<String>,
     #[command(flatten)]
     pub tile: TileArgs,
+}
+
+/// `--ir-layout`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum IrLayoutArg {
+    Groups,
+    Stream,
+}
+
+impl From<IrLayoutArg> for Packing {
+    fn from(layout: IrLayoutArg) -> Packing {
+        match layout {
+            IrLayoutArg::Groups => Packing::Groups,
+            IrLayoutArg::Stream => Packing::LowFirst,
+        }
+    }
 }
 
 /// `--output-format`

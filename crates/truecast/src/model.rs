@@ -11,7 +11,7 @@ use truecast_core::spec::tile;
 use truecast_graph::{Graph, onnx, openvino};
 use truecast_io::Kind;
 use truecast_io::onnx::{ModelFile, Options};
-use truecast_io::openvino::IrFile;
+use truecast_io::openvino::{IrFile, Packing};
 
 /// An opened model.
 #[derive(Debug)]
@@ -72,10 +72,19 @@ impl Model {
     /// # Errors
     /// [`RunError::UnknownKind`], [`RunError::File`].
     pub fn open(path: &Path) -> Result<Model, RunError> {
+        Model::open_with(path, None)
+    }
+
+    /// As [`Model::open`]; elements of 3 and 6 bits of an OpenVINO network, whose layout changed after release 2026.4, lie
+    /// as `odd_packing` says.
+    ///
+    /// # Errors
+    /// As [`Model::open`].
+    pub fn open_with(path: &Path, odd_packing: Option<Packing>) -> Result<Model, RunError> {
         let is_ir = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
         let file = match Kind::of_path(path) {
             Some(Kind::Onnx) => File::Onnx(Arc::new(ModelFile::open(path, Options::default())?)),
-            _ if is_ir => File::OpenVino(Arc::new(IrFile::open(path)?)),
+            _ if is_ir => File::OpenVino(Arc::new(IrFile::open(path)?.with_odd_packing(odd_packing))),
             _ if is_tile(path)? => File::Tile(read_module(path)?),
             _ => return Err(RunError::UnknownKind { path: path.display().to_string() }),
         };
@@ -161,7 +170,7 @@ impl Model {
     }
 
     fn wrong(&self, cause: impl Into<ModelError>) -> RunError {
-        RunError::Model { path: self.shown(), cause: cause.into() }
+        RunError::Model { path: self.shown(), cause: Box::new(cause.into()) }
     }
 
     pub(crate) fn shown(&self) -> String {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::DType;
 use truecast::promote::jax::X64;
-use truecast::promote::openvino::{ConvertPromoteTypes, DYNAMIC, SafeMode, U64Target};
+use truecast::promote::openvino::{self, ConvertPromoteTypes, SafeMode, U64Target};
 use truecast::promote::tensorflow::Mode;
 use truecast::promote::{Element, Input, Operand, Promoted, PromotionError, PythonNumber, Rank, System};
 
@@ -122,8 +122,10 @@ fn input(text: &str, typed_rank: Option<RankArg>) -> Result<Input, Failure> {
         }
         return Ok(Input { operand: Operand::Python(number), rank: Rank::Dimensioned });
     }
-    let is_dynamic = [DYNAMIC, "undefined"].iter().any(|word| word.eq_ignore_ascii_case(text));
-    let element = if is_dynamic { Element::Dynamic } else { Element::Type(text.parse()?) };
+    let element = match openvino::element(text) {
+        Some(Element::Dynamic) => Element::Dynamic,
+        _ => Element::Type(text.parse()?),
+    };
     Ok(Input { operand: Operand::Tensor(element), rank: rank(typed_rank) })
 }
 
@@ -156,7 +158,7 @@ fn loss(system: System, inputs: (Input, Input), outcome: &Outcome) -> Option<Pro
 
 fn warning(loss: &PromotionError) -> Option<String> {
     let PromotionError::Lossy { element, result } = loss else { return None };
-    let [element, result] = [element, result].map(|&t| truecast::promote::openvino::name(Element::Type(t)));
+    let [element, result] = [element, result].map(|&t| openvino::name(Element::Type(t)));
     Some(format!("{element} -> {result} does not keep every value of {element}; --strict refuses it"))
 }
 

@@ -9,13 +9,14 @@ use crate::table::{Align, Table};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::graph::LeftOpen;
+use truecast::io::openvino::Packing;
 use truecast::io::{Existing, Shown};
 use truecast::model::Model;
 use truecast::run::{Ran, Written, tile};
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    let model = Model::open(&args.model)?;
+    let model = Model::open_with(&args.model, args.ir_layout.map(Packing::from))?;
     let ran = match model.is_tile() {
         true => {
             let (folder, kind) = (&args.output_dir, args.output_format.into());

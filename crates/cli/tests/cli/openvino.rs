@@ -149,7 +149,7 @@ fn malformed_networks() {
     let rows: Vec<(String, &str)> = vec![
         (bomb.into(), "XML"),
         ("<net".into(), "XML"),
-        ("<net version='12'/>".into(), "net version 12"),
+        ("<net version='12'/>".into(), "net version \"12\""),
         (one(constant(0, "f32", "2", 0, 7)), "size 7"),
         (one(constant(0, "u3", "3", 0, 2)), "size 2"),
         (one(constant(0, "f32", "2", 20, 8)), "of a weights file of 26 bytes"),
@@ -169,8 +169,8 @@ fn malformed_networks() {
         (convert(""), "destination_type is missing"),
         (convert(r#"destination_type="string""#), "is not a type that values have"),
         (convert(r#"destination_type="dynamic""#), "is not a type that values have"),
-        (promoted("opset13", "u8", "u8", ""), "operator set opset13"),
-        (promoted("opset17", "u8", "u8", ""), "operator set opset17"),
+        (promoted("opset13", "u8", "u8", ""), "operator set \"opset13\""),
+        (promoted("opset17", "u8", "u8", ""), "operator set \"opset17\""),
         (promoted("opset16", "u8", "i8", ""), "TC-PRM-04"),
         (promoted("opset14", "u8", "u2", ""), "TC-PRM-01"),
         (promoted("opset14", "u8", "u8", r#"u64_integer_promotion_target="nf4""#), "TC-PRM-06"),
@@ -193,7 +193,7 @@ fn malformed_networks() {
         assert_eq!(folder.names(), ["m.bin", "m.xml"], "{said}");
     }
     let folder = Folder::with("m.xml", one(constant(0, "f32", "1", 0, 4)).as_bytes());
-    folder.run("run m.xml --output-dir out").fails(3, &["m.bin is missing"]);
+    folder.run("run m.xml --output-dir out").fails(3, &["m.bin\" is missing"]);
     folder.run("check m.xml").fails(2, &["--spec openvino"]);
 }
 
@@ -211,9 +211,9 @@ fn legality_among_other_layers() {
     let folder = Folder::with("m.xml", net(&layers, &edges).as_bytes());
     let ran = folder.run("check m.xml --spec openvino");
     assert_eq!(ran.code, Some(1));
-    assert!(ran.out.contains("layer 2 n2 (ConvertPromoteTypes): TC-PRM-04"), "{}", ran.out);
+    assert!(ran.out.contains("layer 2 \"n2\" (ConvertPromoteTypes): TC-PRM-04"), "{}", ran.out);
     assert!(ran.out.contains("ILLEGAL: 2 conversions, 1 illegal"), "{}", ran.out);
-    assert!(ran.err.contains("promote_unsafe: yes is read as false"), "{}", ran.err);
+    assert!(ran.err.contains("promote_unsafe: \"yes\" is read as false"), "{}", ran.err);
 }
 
 /// §10.2: who wrote the file decides the layout; where nobody says, there is a warning.
@@ -233,6 +233,19 @@ fn layouts_by_release() {
     let (elements, warning) = of("");
     assert_eq!(elements, [3, 2, 1, 0]);
     assert!(warning.contains("does not say who wrote it"), "{warning}");
+}
+
+#[test]
+fn layouts_that_are_named() {
+    let written = |xml: String| xml.replace("2026.4.1-22982", "2027.0.0-1");
+    let model = written(net(&[constant(0, "u3", "2", 0, 3), result(9)], &[edge((0, 0), (9, 0))]));
+    let folder = Folder::with("m.xml", model.as_bytes());
+    folder.write("m.bin", &[0b11_01_00_00, 0, 0b0100_0000]);
+    folder.run("run m.xml --output-dir out").fails(3, &["2027.0", "--ir-layout"]);
+    for (layout, expected) in [("groups", [3, 5]), ("stream", [0, 2])] {
+        folder.run(&format!("run m.xml --output-dir out --force --ir-layout {layout}")).succeeds();
+        assert_eq!(payload(&folder.read("out/n9.npy")), expected, "{layout}");
+    }
 }
 
 #[test]

@@ -65,8 +65,7 @@ pub enum SpecError {
     #[error("{}: {}", .violation.code(), .violation)]
     Tile {
         /// Which rule is broken.
-        #[from]
-        violation: tile::Violation,
+        violation: Box<tile::Violation>,
     },
     /// The values of the standard are those of no single cast, so that only evaluation gives them.
     #[error("{spec}: {src} to {dst} is not one cast; evaluate it with `truecast run`, or choose other attributes")]
@@ -88,6 +87,12 @@ pub enum SpecError {
         /// Why not.
         why: &'static str,
     },
+}
+
+impl From<tile::Violation> for SpecError {
+    fn from(violation: tile::Violation) -> SpecError {
+        SpecError::Tile { violation: Box::new(violation) }
+    }
 }
 
 /// One way in which one standard answers a request: what `truecast explain` lists.

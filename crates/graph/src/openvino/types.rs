@@ -49,7 +49,7 @@ pub struct Types {
 
 /// How errors name a layer.
 pub(super) fn label(layer: &Layer) -> String {
-    format!("layer {} {} ({})", layer.id, Shown(&layer.name), Shown(&layer.operator))
+    format!("layer {} {} ({})", layer.id, Shown(&layer.name), layer.operator.escape_debug())
 }
 
 /// Settles the types of a network; those of parameters that are `fed` are what is fed.

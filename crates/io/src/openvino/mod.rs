@@ -31,6 +31,8 @@ pub struct IrFile {
     path: PathBuf,
     network: Network,
     weights: Option<Weights>,
+    /// How u3 and u6 lie, if the caller says so.
+    odd_packing: Option<Packing>,
 }
 
 /// The file of elements.
@@ -65,7 +67,12 @@ impl IrFile {
             }
             false => None,
         };
-        Ok(IrFile { path: path.into(), network, weights })
+        Ok(IrFile { path: path.into(), network, weights, odd_packing: None })
+    }
+
+    /// Reads u3 and u6, whose layout changed after release 2026.4, in this packing whoever wrote the file.
+    pub fn with_odd_packing(self, packing: Option<Packing>) -> IrFile {
+        IrFile { odd_packing: packing, ..self }
     }
 
     /// The path that it was opened with.

@@ -242,8 +242,8 @@ mod tests {
         let rows: Vec<(String, &str)> = vec![
             (String::new(), "not the XML"),
             ("<net".into(), "not the XML"),
-            ("<model version='11'/>".into(), "root element is model"),
-            ("<net version='9'/>".into(), "net version 9"),
+            ("<model version='11'/>".into(), "root element is \"model\""),
+            ("<net version='9'/>".into(), "net version \"9\""),
             ("<net/>".into(), "net version"),
             (layer("name='x'"), "layer without id"),
             (layer("id='0'"), "layer without type"),

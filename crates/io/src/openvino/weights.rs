@@ -98,7 +98,10 @@ impl IrFile {
         }
         let release =
             |r: Release| IrError::UnknownLayout { layer: layer(), dtype, release: format!("{}.{}", r.0, r.1) };
-        let (packing, uncertain) = Packing::of(dtype, self.network.release).map_err(release)?;
+        let (packing, uncertain) = match (dtype, self.odd_packing) {
+            (DType::U3 | DType::U6, Some(named)) => (named, None),
+            _ => Packing::of(dtype, self.network.release).map_err(release)?,
+        };
         let product = shape.iter().try_fold(1u64, |product, &d| product.checked_mul(d));
         let len = if shape.contains(&0) { 0 } else { product.ok_or_else(|| overflow("the number of elements"))? };
         let bytes = packing.bytes(dtype, len).ok_or_else(|| overflow("the number of bytes"))?;
@@ -149,9 +152,9 @@ fn low_first(mut bytes: Vec<u8>, dtype: DType, packing: Packing, len: usize) -> 
         (_, Packing::Groups) => bytes = bytes.chunks(3).flat_map(|group| packed_group(group, bits)).collect(),
     }
     bytes.truncate((len * bits).div_ceil(8));
-    match bytes.last_mut() {
-        Some(last) if len * bits % 8 != 0 => *last &= u8::MAX >> (8 - len * bits % 8),
-        _ => {}
+    let used = len * bits % 8;
+    if let (Some(last), 1..) = (bytes.last_mut(), used) {
+        *last &= u8::MAX >> (8 - used);
     }
     bytes
 }

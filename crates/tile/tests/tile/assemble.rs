@@ -31,7 +31,7 @@ fn table(items: &[Vec<u8>], width: usize) -> Vec<u8> {
     if items.is_empty() {
         return bytes;
     }
-    while bytes.len() % width != 0 {
+    while !bytes.len().is_multiple_of(width) {
         bytes.push(0xcb);
     }
     let mut start = 0u64;
@@ -57,7 +57,7 @@ impl File {
             file.push(id | 0x80);
             file.extend(varint(data.len() as u64));
             file.extend(varint(alignment));
-            while file.len() as u64 % alignment != 0 {
+            while !(file.len() as u64).is_multiple_of(alignment) {
                 file.push(0xcb);
             }
             file.extend(data);

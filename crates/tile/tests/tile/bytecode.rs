@@ -84,6 +84,11 @@ fn read(bytes: &[u8]) -> Module {
     bytecode::read(bytes).unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// What a test writes, given the numbers of types.
+type Body<'a> = &'a dyn Fn(&dyn Fn(&str) -> u64) -> Vec<u8>;
+/// What a test does to a good file.
+type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
+
 const RETURN: [u8; 3] = [0x5c, 0, 0];
 
 /// §10.7, with the examples of §10.10: every conversion and its fields, against the same module as text.
@@ -202,7 +207,7 @@ fn version_gates() {
             assert!(read.is_ok() || read.unwrap_err().code() == "T013");
         }
     }
-    let code = |minor, body: &dyn Fn(&dyn Fn(&str) -> u64) -> Vec<u8>| {
+    let code = |minor, body: Body<'_>| {
         let module = read(&file(minor, body));
         module.findings.first().map(|e| e.code())
     };
@@ -278,7 +283,7 @@ fn container_errors() {
         change(&mut bytes);
         bytecode::read(&bytes).unwrap_err().to_string()
     };
-    let rows: [(&str, &dyn Fn(&mut Vec<u8>)); 9] = [
+    let rows: [(&str, Change<'_>); 9] = [
         ("offset 0: T017: the magic number of Tile IR bytecode is missing", &|b| b[0] = 0),
         ("offset 8: T017: file version 13.6 is not one of 13.1 to 13.5", &|b| b[9] = 6),
         ("offset 8: T017: file version 12.1 is not one of 13.1 to 13.5", &|b| b[8] = 12),

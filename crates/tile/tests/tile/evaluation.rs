@@ -96,7 +96,7 @@ fn memory_is_bounded() {
     let module = parsed(large);
     let mut seen = 0;
     evaluate::<Stop>(module.entry(None).unwrap(), &settings, vec![], |converted| {
-        assert_eq!(converted.elements.unwrap().codes.as_splat().is_some(), true);
+        assert!(converted.elements.unwrap().codes.as_splat().is_some());
         seen += 1;
         Ok(())
     })

@@ -29,7 +29,7 @@ pub enum RunError {
     File(#[from] truecast_io::Error),
     /// It is not made of conversions, or they are illegal.
     #[error("{path}: {cause}")]
-    Model { path: String, cause: ModelError },
+    Model { path: String, cause: Box<ModelError> },
     /// A Tile IR module is not read, or not legal.
     #[error("{path}:{cause}")]
     Tile { path: String, cause: truecast_tile::Error },
@@ -47,16 +47,16 @@ pub enum RunError {
     Rules { path: String, fitting: &'static str },
     /// An input file is not what it should be.
     #[error("input {}: {cause}", Shown(name))]
-    Input { name: String, cause: ArrayError },
+    Input { name: String, cause: Box<ArrayError> },
     /// A file is given for what is no input, or twice.
     #[error("--input {given:?}: {why}; the inputs are {inputs}")]
     NoInput { given: String, why: &'static str, inputs: String },
     /// Evaluation failed.
     #[error("{path}: {cause}")]
-    Evaluation { path: String, cause: EvaluationError },
+    Evaluation { path: String, cause: Box<EvaluationError> },
     /// A result cannot be written in the chosen form.
     #[error("output {}: {cause}", Shown(name))]
-    Output { name: String, cause: truecast_io::Error },
+    Output { name: String, cause: Box<truecast_io::Error> },
 }
 
 impl RunError {
@@ -67,14 +67,16 @@ impl RunError {
             RunError::TileEntry { .. } => Class::Usage,
             RunError::TileStop { cause: truecast_tile::evaluate::Stop::Memory { .. }, .. } => Class::System,
             RunError::Tile { .. } | RunError::TileStop { .. } | RunError::TooLarge { .. } => Class::Input,
-            RunError::Evaluation { cause: EvaluationError::Missing { .. }, .. } => Class::Usage,
-            RunError::Evaluation { cause: EvaluationError::Constant { cause, .. }, .. } => cause.class(),
-            RunError::Evaluation { cause: EvaluationError::Cast { cause: Refusal::Memory { .. }, .. }, .. } => {
-                Class::System
-            }
-            RunError::Model { .. } | RunError::Evaluation { .. } => Class::Input,
+            RunError::Evaluation { cause, .. } => match &**cause {
+                EvaluationError::Missing { .. } => Class::Usage,
+                EvaluationError::Constant { cause, .. } => cause.class(),
+                EvaluationError::Cast { cause: Refusal::Memory { .. }, .. } => Class::System,
+                _ => Class::Input,
+            },
+            RunError::Model { .. } => Class::Input,
             RunError::Input { cause, .. } => cause.class(),
-            RunError::File(cause) | RunError::Output { cause, .. } => cause.class(),
+            RunError::File(cause) => cause.class(),
+            RunError::Output { cause, .. } => cause.class(),
         }
     }
 }
@@ -139,15 +141,15 @@ impl Model {
             &graph,
             exec,
             |input: &Input| match files.get(input.name.as_str()) {
-                Some(path) => files::read(path, input.dtype, exec)
+                Some(path) => array::read(path, input.dtype, exec)
                     .map(Some)
-                    .map_err(|cause| Failed::Input(input.name.clone(), cause)),
+                    .map_err(|cause| Failed::Input(input.name.clone(), cause.into())),
                 None => Ok(None),
             },
             |output: &Output, tensor: &Tensor| {
                 let path = folder.join(format!("{}.{}", files::file_name(&output.name), kind.extension()));
                 let pending = files::write(&path, kind, &output.name, tensor, existing, exec);
-                open.push(pending.map_err(|cause| Failed::Output(output.name.clone(), cause))?);
+                open.push(pending.map_err(|cause| Failed::Output(output.name.clone(), cause.into()))?);
                 let (name, shape) = (output.name.clone(), tensor.shape.clone());
                 written.push(Written { name, dtype: tensor.dtype, shape, path });
                 Ok(())
@@ -159,7 +161,7 @@ impl Model {
             Failed::Output(name, cause) => RunError::Output { name, cause },
         })?;
         for (pending, written) in open.into_iter().zip(&written) {
-            pending.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause })?;
+            pending.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause: cause.into() })?;
         }
         Ok(Ran { written, left_open, warnings })
     }
@@ -167,14 +169,14 @@ impl Model {
 
 /// What ends an evaluation.
 enum Failed {
-    Evaluation(EvaluationError),
-    Input(String, ArrayError),
-    Output(String, truecast_io::Error),
+    Evaluation(Box<EvaluationError>),
+    Input(String, Box<ArrayError>),
+    Output(String, Box<truecast_io::Error>),
 }
 
 impl From<EvaluationError> for Failed {
     fn from(cause: EvaluationError) -> Failed {
-        Failed::Evaluation(cause)
+        Failed::Evaluation(cause.into())
     }
 }
 
@@ -189,7 +191,7 @@ fn assign<'a>(given: &'a [String], inputs: &[&str]) -> Result<BTreeMap<&'a str, 
         let splits = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
         let known = |(name, _): &(&str, &str)| inputs.contains(name);
         let (name, path) =
-            splits.filter(known).last().ok_or_else(|| wrong(text, "does not begin with NAME= of an input"))?;
+            splits.rev().find(known).ok_or_else(|| wrong(text, "does not begin with NAME= of an input"))?;
         if files.insert(name, Path::new(path)).is_some() {
             return Err(wrong(text, "names an input twice"));
         }
@@ -212,7 +214,7 @@ fn feed(parameters: &[Parameter], files: &BTreeMap<&str, &Path>) -> Result<BTree
     let fed = parameters.iter().filter_map(|(name, dtype)| Some((name, header(files.get(name.as_str())?, *dtype))));
     fed.map(|(name, fed)| match fed {
         Ok(fed) => Ok((name.clone(), fed)),
-        Err(cause) => Err(RunError::Input { name: name.clone(), cause }),
+        Err(cause) => Err(RunError::Input { name: name.clone(), cause: cause.into() }),
     })
     .collect()
 }
