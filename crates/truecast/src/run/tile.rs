@@ -5,7 +5,7 @@
 //! u64.
 
 use super::{Ran, RunError, Written, files};
-use crate::array::ArrayError;
+use crate::array::{self, ArrayError};
 use crate::model::Model;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ fn supplied(entry: &Function, inputs: &[String], exec: &Exec) -> Result<Vec<(Str
             inputs: "values of the entry".into(),
         })?;
         let name = format!("%{}", name.trim_start_matches('%'));
-        let wrong = |cause| RunError::Input { name: name.clone(), cause };
+        let wrong = |cause: ArrayError| RunError::Input { name: name.clone(), cause: Box::new(cause) };
         // What no operation declares is of the type that its first use writes.
         let declared = entry
             .value_of(&name)
@@ -130,8 +130,8 @@ fn read(path: &Path, dtype: DType, exec: &Exec) -> Result<Tensor, ArrayError> {
         DType::I1 => DType::Bool,
         _ => Signedness::Unsigned.dtype(dtype),
     };
-    match files::read(path, dtype, exec) {
-        Err(ArrayError::Type { .. }) if other != dtype => files::read(path, other, exec),
+    match array::read(path, dtype, exec) {
+        Err(ArrayError::Type { .. }) if other != dtype => array::read(path, other, exec),
         done => done,
     }
 }
@@ -178,7 +178,7 @@ impl Output<'_> {
         let name = self.free_name(converted.name.trim_start_matches('%'));
         let tensor = tensor(elements, converted.tile);
         let path = self.folder.join(format!("{}.{}", files::file_name(&name), self.kind.extension()));
-        let failed = |cause| RunError::Output { name: name.clone(), cause };
+        let failed = |cause: truecast_io::Error| RunError::Output { name: name.clone(), cause: Box::new(cause) };
         let pending = files::write(&path, self.kind, &name, &tensor, self.existing, self.exec);
         pending.map_err(failed)?.finish().map_err(failed)?;
         self.note(name, &tensor, path);
