@@ -1,7 +1,7 @@
 //! What may be typed: one definition from which help, man page and completions come. Reference:
 //! `docs/interfaces.md §3`.
 
-use crate::policy::PolicyArgs;
+use crate::policy::{PolicyArgs, TileArgs};
 use crate::size;
 use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroUsize;
@@ -223,7 +223,7 @@ pub struct ExplainArgs {
     /// Source type
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub from: DType,
-    /// Show the results of this specification only, at this version: onnx, onnx@OPSET, openvino or ieee
+    /// Show the results of this specification only, at this version: onnx, onnx@OPSET, openvino, tile, tile@RELEASE or ieee
     #[arg(long, value_name = "NAME[@VERSION]")]
     pub spec: Option<String>,
 }
@@ -248,6 +248,14 @@ pub struct RunArgs {
     /// Replace existing outputs
     #[arg(long)]
     pub force: bool,
+    /// Tile IR: whose rules, tile or tile@RELEASE (default the newest)
+    #[arg(long, value_name = "NAME[@VERSION]")]
+    pub spec: Option<String>,
+    /// Tile IR: the entry, if the module has several
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+    #[command(flatten)]
+    pub tile: TileArgs,
 }
 
 /// `--ir-layout`

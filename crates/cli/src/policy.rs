@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use truecast::Rounding;
 use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals};
 use truecast::request::{Request, Standard};
-use truecast::spec::{ieee, onnx, openvino};
+use truecast::spec::{ieee, onnx, openvino, tile};
 
 /// The specification and its options.
 #[derive(Args, Debug, Clone, Default)]
@@ -22,7 +22,7 @@ pub struct PolicyArgs {
     /// ONNX: rounding to f8e8m0, one of up, down, nearest (default up)
     #[arg(long, value_name = "MODE")]
     pub round_mode: Option<String>,
-    /// ieee: rounding to floats and integers (default nearest-even and toward-zero)
+    /// ieee, tile: rounding (default nearest-even to floats and toward-zero to integers)
     #[arg(long, value_name = "ROUNDING")]
     pub rounding: Option<String>,
     /// ieee: finite values beyond the largest (default nonfinite)
@@ -40,9 +40,41 @@ pub struct PolicyArgs {
     /// ieee: subnormals (default keep)
     #[arg(long)]
     pub subnormals: Option<SubnormalsArg>,
+    /// Tile IR: clamp in ftoi
+    #[arg(long)]
+    pub saturating: bool,
+    #[command(flatten)]
+    pub tile: TileArgs,
     /// Sign and payload of NaN, with every specification (default keep)
     #[arg(long)]
     pub nan: Option<NanArg>,
+}
+
+/// Options of Tile IR that do not belong to an operation.
+#[derive(Args, Debug, Clone, Default)]
+pub struct TileArgs {
+    /// Tile IR: whose values, one of spec, hw, seed (default spec)
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<String>,
+    /// Tile IR: preserve_inf, e4m3_nan=spec-literal, canonical_nan, i1_ftoi=truncate, tf32_as_32_bit,
+    /// legacy_double_rounding, strict
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub tile_option: Vec<String>,
+}
+
+impl TileArgs {
+    /// The profile and the options.
+    pub fn values(&self) -> Result<(tile::Profile, tile::Options), Failure> {
+        let profile = self.profile.as_deref().map(str::parse).transpose()?.unwrap_or_default();
+        let mut options = tile::Options::default();
+        self.tile_option.iter().try_for_each(|text| options.set(text))?;
+        Ok((profile, options))
+    }
+}
+
+/// The release of `tile@..`.
+pub fn tile_rules(version: Option<&str>) -> Result<tile::Rules, Failure> {
+    Ok(version.map(str::parse).transpose()?.unwrap_or_default())
 }
 
 macro_rules! choices {
@@ -100,10 +132,11 @@ impl PolicyArgs {
         let standard = match name {
             "onnx" => self.onnx(version)?,
             "openvino" => self.openvino(version)?,
+            "tile" => self.tile(version)?,
             "ieee" => self.ieee(version)?,
             _ => {
                 return Err(Failure::usage(format_args!(
-                    "unknown specification {name:?}; known are onnx, openvino, ieee"
+                    "unknown specification {name:?}; known are onnx, openvino, tile, ieee"
                 )));
             }
         };
@@ -111,7 +144,7 @@ impl PolicyArgs {
     }
 
     fn onnx(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        self.refuse("onnx", &self.ieee_flags())?;
+        self.refuse("onnx", &[self.ieee_flags().as_slice(), &self.tile_flags()].concat())?;
         let opset = match version {
             None => onnx::NEWEST_OPSET,
             Some(text) => text
@@ -124,13 +157,36 @@ impl PolicyArgs {
     }
 
     fn openvino(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        self.refuse("openvino", &[self.onnx_flags().as_slice(), &self.ieee_flags()].concat())?;
+        self.refuse("openvino", &[self.onnx_flags().as_slice(), &self.ieee_flags(), &self.tile_flags()].concat())?;
         openvino::version(version)?;
         Ok(Standard::OpenVino)
     }
 
+    fn tile(&self, version: Option<&str>) -> Result<Standard, Failure> {
+        let shared = |flag: &&(&str, bool)| flag.0 != "--rounding";
+        let others: Vec<_> = self.onnx_flags().iter().chain(self.ieee_flags().iter().filter(shared)).copied().collect();
+        self.refuse("tile", &others)?;
+        let rules = tile_rules(version)?;
+        let rounding = self.rounding.as_deref().map(|text| {
+            let ours = || TILE_ROUNDINGS.iter().find(|(_, r)| r.name() == text).map(|(name, _)| *name);
+            let mode = tile::RoundingMode::of_name(text).or_else(|| tile::RoundingMode::of_name(ours()?));
+            mode.ok_or_else(|| Failure::usage(format_args!("tile has no rounding mode {text:?}")))
+        });
+        let (profile, options) = self.tile.values()?;
+        let defaults = tile::Cast::to(truecast::DType::F32);
+        let cast = tile::Cast {
+            rounding: rounding.transpose()?,
+            saturating: self.saturating,
+            release: rules.release(tile::Release::NEWEST),
+            profile,
+            options,
+            ..defaults
+        };
+        Ok(Standard::Tile { cast, rules })
+    }
+
     fn ieee(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        self.refuse("ieee", &self.onnx_flags())?;
+        self.refuse("ieee", &[self.onnx_flags().as_slice(), &self.tile_flags()].concat())?;
         if let Some(version) = version {
             return Err(Failure::usage(format_args!("ieee has no versions; drop @{version}")));
         }
@@ -152,7 +208,16 @@ impl PolicyArgs {
         [("--saturate", self.saturate.is_some()), ("--round-mode", self.round_mode.is_some())]
     }
 
-    /// The flags of `ieee` alone.
+    /// The flags of Tile IR alone.
+    fn tile_flags(&self) -> [(&'static str, bool); 3] {
+        [
+            ("--saturating", self.saturating),
+            ("--profile", self.tile.profile.is_some()),
+            ("--tile-option", !self.tile.tile_option.is_empty()),
+        ]
+    }
+
+    /// The flags of `ieee`.
     fn ieee_flags(&self) -> [(&'static str, bool); 6] {
         [
             ("--rounding", self.rounding.is_some()),
@@ -167,7 +232,12 @@ impl PolicyArgs {
     fn refuse(&self, spec: &str, flags: &[(&str, bool)]) -> Result<(), Failure> {
         match flags.iter().find(|(_, given)| *given) {
             Some((flag, _)) => {
-                let other = if self.onnx_flags().iter().any(|(known, _)| known == flag) { "onnx" } else { "ieee" };
+                let has = |flags: &[(&str, bool)]| flags.iter().any(|(known, _)| known == flag);
+                let other = match flag {
+                    _ if has(&self.onnx_flags()) => "onnx",
+                    _ if has(&self.tile_flags()) => "tile",
+                    _ => "ieee",
+                };
                 Err(Failure::usage(format_args!("{flag} is not an option of {spec}; it belongs to --spec {other}")))
             }
             None => Ok(()),

@@ -1,10 +1,9 @@
 //! Any bytes at all: never a panic, never more memory than the file justifies.
 
 mod disk;
+mod memory;
 mod proto;
 
-use std::alloc::{GlobalAlloc, Layout as Allocation, System};
-use std::cell::Cell;
 use std::io::{Cursor, Write};
 
 use proptest::prelude::*;
@@ -15,42 +14,13 @@ use truecast_io::{Kind, Source};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// Counts what the current thread holds.
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<usize> = const { Cell::new(0) };
-    static PEAK: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is passed on unchanged to `System`, which keeps the contract; the counters are plain cells that
-// neither allocate nor have destructors.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Allocation) -> *mut u8 {
-        HELD.set(HELD.get().wrapping_add(layout.size()));
-        PEAK.set(PEAK.get().max(HELD.get()));
-        // SAFETY: the caller keeps the contract of `alloc`, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Allocation) {
-        HELD.set(HELD.get().saturating_sub(layout.size()));
-        // SAFETY: `pointer` came from `System.alloc` above with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 /// Opens the file in every way, reads what can be read in small pieces, and checks the memory that this took.
 fn exercise(disk: &disk::Disk, bytes: &[u8]) {
     std::fs::write(&disk.path, bytes).unwrap();
     std::fs::write(disk.path.with_file_name("w"), [7; 4]).unwrap();
     let mut buf = vec![0; 1000];
     for from in [None, Some(DType::I4), Some(DType::Bf16)] {
-        HELD.set(0);
-        PEAK.set(0);
+        memory::begin();
         if let Ok(source) = Source::open(&disk.path, from) {
             for index in 0..source.tensors().len() {
                 let Ok(mut reader) = source.reader(index) else { continue };
@@ -68,7 +38,7 @@ fn exercise(disk: &disk::Disk, bytes: &[u8]) {
             }
         }
         // Before the file is rewritten, which takes as much again.
-        let peak = PEAK.get();
+        let peak = memory::peak();
         if let Ok(source) = Source::open(&disk.path, from)
             && let Some(model) = source.model()
         {

@@ -3,9 +3,9 @@
 use truecast_core::decimal::ParseDecimalError;
 use truecast_core::exact::{decode, encode};
 use truecast_core::policy::{CastPolicy, Edge};
-use truecast_core::spec::{Interpretation, interpretations};
+use truecast_core::spec::{Interpretation, SpecError, interpretations, tile};
 use truecast_core::text::{encode_number, print_one, read};
-use truecast_core::{DType, Exact, Kind, Outcome, Rounding, cast_one};
+use truecast_core::{CastSpec, DType, Exact, Kind, Outcome, Rounding, cast_one};
 
 /// A code and what it means.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,7 +101,52 @@ pub struct Explanation {
 /// assert_eq!(e.answers[0].outcome, Outcome::Defined(0x7e)); // ONNX saturates
 /// ```
 pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
-    explain_under(from, code, to, interpretations(from, to))
+    let mut explanation = explain_under(from, code, to, interpretations(from, to));
+    explanation.answers.extend(tile_answers(from, code, to, &tile::Cast::to(to)));
+    explanation
+}
+
+/// What Tile IR's operation for the pair gives under every attribute that its release allows, and under the profiles that
+/// give another result than `spec`; none if the release does not allow the pair.
+fn tile_answers(from: DType, code: u64, to: DType, asked: &tile::Cast) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    for attributes in asked.every_attribute(from) {
+        let mut seen = Vec::new();
+        for profile in tile::Profile::ALL {
+            let cast = tile::Cast { profile, ..attributes };
+            let Ok(meaning) = cast.meaning(from) else { continue };
+            let tile::Element { outcome, note } = meaning.element(code);
+            if seen.contains(&outcome) {
+                continue;
+            }
+            seen.push(outcome);
+            let words = [format!("profile={}", profile.name()), attributes.attribute_text()];
+            let words: Vec<_> = words.into_iter().filter(|w| !w.is_empty()).collect();
+            let pair =
+                CastSpec { src: from, dst: to, policy: CastPolicy::IEEE, undefined: &[], clause: meaning.clause() };
+            let resolved = cast.resolve(from).unwrap_or(pair);
+            let interpretation = Interpretation {
+                spec: "tile",
+                version: asked.release.name().into(),
+                attributes: words.join(", "),
+                cast: CastSpec { clause: note.unwrap_or(resolved.clause), ..resolved },
+            };
+            answers.push(Answer { interpretation, outcome });
+        }
+    }
+    answers
+}
+
+/// Explains the conversion of one code under Tile IR alone.
+///
+/// # Errors
+/// What the release forbids under every attribute.
+pub fn explain_tile(from: DType, code: u64, to: DType, asked: &tile::Cast) -> Result<Explanation, SpecError> {
+    let answers = tile_answers(from, code, to, asked);
+    match (answers.is_empty(), asked.meaning(from)) {
+        (true, Err(error)) => Err(error),
+        _ => Ok(Explanation { answers, ..explain_under(from, code, to, Vec::new()) }),
+    }
 }
 
 /// Explains the conversion of one code under the given interpretations. An older version is left out where it gives what

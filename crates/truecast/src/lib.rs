@@ -58,6 +58,8 @@ pub use error::{Cause, Class, Error};
 pub use truecast_graph as graph;
 #[cfg(feature = "io")]
 pub use truecast_io as io;
+#[cfg(feature = "io")]
+pub use truecast_tile as tile;
 
 pub use truecast_core::{
     CastPolicy, CastSpec, DType, Ecosystem, Exact, FloatFormat, Kind, Layout, Outcome, Rounding, cast_one, decimal,

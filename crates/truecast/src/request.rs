@@ -2,7 +2,7 @@
 
 use std::fmt;
 use truecast_core::policy::NanRule;
-use truecast_core::spec::{SpecError, ieee, onnx, openvino};
+use truecast_core::spec::{SpecError, ieee, onnx, openvino, tile};
 use truecast_core::{CastSpec, DType};
 
 /// Which standard decides, and how its options are set.
@@ -37,6 +37,13 @@ pub enum Standard {
     },
     /// OpenVINO Convert, which has no options.
     OpenVino,
+    /// Tile IR; the destination of the cast is replaced by that of each pair.
+    Tile {
+        /// Attributes, profile and options.
+        cast: tile::Cast,
+        /// The release as it was asked for.
+        rules: tile::Rules,
+    },
     /// Free policies; the destination of the cast is replaced by that of each pair.
     Ieee(ieee::Cast),
 }
@@ -60,6 +67,7 @@ impl Request {
                 onnx::Cast { saturate, round_mode, opset, ..onnx::Cast::to(dst) }.resolve(src)?
             }
             Standard::OpenVino => openvino::Convert::to(dst).resolve(src)?,
+            Standard::Tile { cast, .. } => tile::Cast { to: dst, ..cast }.resolve(src)?,
             Standard::Ieee(options) => ieee::Cast { to: dst, ..options }.resolve(src)?,
         };
         if let Some(nan) = self.nan {
@@ -80,6 +88,11 @@ impl fmt::Display for Request {
                 options.push(("round_mode", round_mode.map(|mode| mode.name().into())));
             }
             Standard::OpenVino => write!(f, "openvino@{}", openvino::VERSION)?,
+            Standard::Tile { cast, .. } => {
+                write!(f, "tile@{} profile={}", cast.release, cast.profile.name())?;
+                options.push(("rounding", cast.rounding.map(|mode| mode.name().into())));
+                options.push(("saturating", cast.saturating.then(|| "true".into())));
+            }
             Standard::Ieee(cast) => {
                 let defaults = ieee::Cast::to(cast.to);
                 write!(f, "ieee")?;

@@ -117,6 +117,9 @@ fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
         ("--saturate", args.policy.saturate.is_some()),
         ("--round-mode", args.policy.round_mode.is_some()),
         ("--nan", args.policy.nan.is_some()),
+        ("--rounding", args.policy.rounding.is_some()),
+        ("--saturating", args.policy.saturating),
+        ("--profile", args.policy.tile.profile.is_some()),
     ];
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format_args!("{flag} belongs to `check cast`, not to a model; see --help")));
@@ -124,7 +127,12 @@ fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     let rules = match args.policy.request()?.standard {
         Standard::Onnx { opset, .. } => Rules::Onnx(Some(opset).filter(|_| args.policy.spec.contains('@'))),
         Standard::OpenVino => Rules::OpenVino,
-        _ => return Err(Failure::usage("models are checked by --spec onnx, onnx@OPSET or openvino")),
+        Standard::Tile { cast, rules } => Rules::Tile(rules, cast.options),
+        _ => {
+            return Err(Failure::usage(
+                "models are checked by --spec onnx, onnx@OPSET, openvino, tile or tile@RELEASE",
+            ));
+        }
     };
     let judgement = Model::open(path)?.judge(rules)?;
     if !context.json && !context.quiet {

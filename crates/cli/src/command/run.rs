@@ -4,18 +4,28 @@ use super::Context;
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::output;
+use crate::policy::tile_rules;
 use crate::table::{Align, Table};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::graph::LeftOpen;
 use truecast::io::openvino::Packing;
 use truecast::io::{Existing, Shown};
-use truecast::run::{Model, Ran, Written};
+use truecast::run::{Model, Ran, Written, tile};
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let model = Model::open_with(&args.model, args.ir_layout.map(Packing::from))?;
-    let ran = model.run(&args.input, &args.output_dir, args.output_format.into(), existing, &context.exec)?;
+    let ran = match model.is_tile() {
+        true => {
+            let (folder, kind) = (&args.output_dir, args.output_format.into());
+            model.run_tile(&tile_settings(args)?, &args.input, folder, kind, existing, &context.exec)?
+        }
+        false => {
+            refuse_tile_options(args)?;
+            model.run(&args.input, &args.output_dir, args.output_format.into(), existing, &context.exec)?
+        }
+    };
     if !context.json && !context.quiet {
         super::warn(ran.warnings.clone());
     }
@@ -25,6 +35,32 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
         false => output::text(&render(&ran))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn tile_settings(args: &RunArgs) -> Result<tile::Settings, Failure> {
+    let rules = match args.spec.as_deref().map(|spec| (spec, spec.split_once('@'))) {
+        None | Some(("tile", None)) => tile_rules(None)?,
+        Some((_, Some(("tile", version)))) => tile_rules(Some(version))?,
+        Some((spec, _)) => return Err(Failure::usage(format_args!("--spec {spec}: a Tile IR module is run by tile"))),
+    };
+    let (profile, options) = args.tile.values()?;
+    let values = truecast::tile::evaluate::Settings { profile, options, ..Default::default() };
+    Ok(tile::Settings { rules, entry: args.entry.clone(), values })
+}
+
+fn refuse_tile_options(args: &RunArgs) -> Result<(), Failure> {
+    let given = [
+        ("--spec", args.spec.is_some()),
+        ("--entry", args.entry.is_some()),
+        ("--profile", args.tile.profile.is_some()),
+        ("--tile-option", !args.tile.tile_option.is_empty()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((flag, _)) => {
+            Err(Failure::usage(format_args!("{flag} belongs to modules of Tile IR; this is another model")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn to_json(Ran { written, left_open, warnings }: &Ran) -> Map<String, Value> {

@@ -22,3 +22,4 @@ mod run;
 mod select;
 mod shell;
 mod signals;
+mod tile;

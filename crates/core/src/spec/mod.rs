@@ -6,6 +6,7 @@
 pub mod ieee;
 pub mod onnx;
 pub mod openvino;
+pub mod tile;
 
 use crate::dtype::{DType, Kind};
 use crate::policy::CastSpec;
@@ -60,6 +61,22 @@ pub enum SpecError {
         /// The versions that exist.
         known: &'static str,
     },
+    /// Tile IR's verifier refuses the operation.
+    #[error("{}: {}", .violation.code(), .violation)]
+    Tile {
+        /// Which rule is broken.
+        violation: Box<tile::Violation>,
+    },
+    /// The values of the standard are those of no single cast, so that only evaluation gives them.
+    #[error("{spec}: {src} to {dst} is not one cast; evaluate it with `truecast run`, or choose other attributes")]
+    NoSingleCast {
+        /// The standard, its version and what else was chosen.
+        spec: String,
+        /// Source type.
+        src: DType,
+        /// Destination type.
+        dst: DType,
+    },
     /// Complex numbers are not converted.
     #[error("{src} cannot be converted to {dst}: {why}")]
     Pair {
@@ -72,6 +89,12 @@ pub enum SpecError {
     },
 }
 
+impl From<tile::Violation> for SpecError {
+    fn from(violation: tile::Violation) -> SpecError {
+        SpecError::Tile { violation: Box::new(violation) }
+    }
+}
+
 /// One way in which one standard answers a request: what `truecast explain` lists.
 #[derive(Clone, Debug)]
 pub struct Interpretation {
@@ -81,7 +104,7 @@ pub struct Interpretation {
     pub version: String,
     /// The attributes, in the standard's words; empty if none matter for the pair.
     pub attributes: String,
-    /// The resolved request.
+    /// The resolved request; where values are those of no single cast (Tile IR), only its types and its clause.
     pub cast: CastSpec,
 }
 

@@ -4,6 +4,7 @@
 
 mod files;
 mod model;
+pub mod tile;
 
 pub use model::{Judgement, Model, ModelError, Rules};
 
@@ -24,7 +25,7 @@ use truecast_kernel::Exec;
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum RunError {
     /// The extension names no kind of model.
-    #[error("{path}: unknown kind of model; expected .onnx or .xml")]
+    #[error("{path}: unknown kind of model; expected .onnx, .xml, or a Tile IR module (.mlir, .tileir, or bytecode)")]
     UnknownKind { path: String },
     /// The model cannot be read.
     #[error(transparent)]
@@ -32,6 +33,18 @@ pub enum RunError {
     /// It is not made of conversions, or they are illegal.
     #[error("{path}: {cause}")]
     Model { path: String, cause: Box<ModelError> },
+    /// A Tile IR module is not read, or not legal.
+    #[error("{path}:{cause}")]
+    Tile { path: String, cause: truecast_tile::Error },
+    /// A Tile IR module has no such entry.
+    #[error("{path}: {cause}")]
+    TileEntry { path: String, cause: truecast_tile::module::EntryError },
+    /// The evaluation of a Tile IR module stopped.
+    #[error("{path}: {cause}")]
+    TileStop { path: String, cause: truecast_tile::evaluate::Stop },
+    /// A module is larger than anybody writes.
+    #[error("{path}: the module has more than {limit} bytes")]
+    TooLarge { path: String, limit: u64 },
     /// The model is judged by the rules of another kind.
     #[error("{path}: models of this kind are checked by --spec {fitting}")]
     Rules { path: String, fitting: &'static str },
@@ -54,6 +67,9 @@ impl RunError {
     pub fn class(&self) -> Class {
         match self {
             RunError::UnknownKind { .. } | RunError::Rules { .. } | RunError::NoInput { .. } => Class::Usage,
+            RunError::TileEntry { .. } => Class::Usage,
+            RunError::TileStop { cause: truecast_tile::evaluate::Stop::Memory { .. }, .. } => Class::System,
+            RunError::Tile { .. } | RunError::TileStop { .. } | RunError::TooLarge { .. } => Class::Input,
             RunError::Evaluation { cause, .. } => match &**cause {
                 EvaluationError::Missing { .. } => Class::Usage,
                 EvaluationError::Constant { cause, .. } => cause.class(),

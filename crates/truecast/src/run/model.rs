@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use truecast_core::DType;
+use truecast_core::spec::tile;
 use truecast_graph::{Graph, onnx, openvino};
 use truecast_io::Kind;
 use truecast_io::onnx::{ModelFile, Options};
@@ -23,6 +24,7 @@ pub struct Model {
 enum File {
     Onnx(Arc<ModelFile>),
     OpenVino(Arc<IrFile>),
+    Tile(Vec<u8>),
 }
 
 /// Why a model is no graph of conversions.
@@ -44,6 +46,8 @@ pub enum Rules {
     Onnx(Option<u32>),
     /// OpenVINO.
     OpenVino,
+    /// Tile IR, with the options that change what is legal.
+    Tile(tile::Rules, tile::Options),
 }
 
 /// What was found in a model.
@@ -81,6 +85,7 @@ impl Model {
         let file = match Kind::of_path(path) {
             Some(Kind::Onnx) => File::Onnx(Arc::new(ModelFile::open(path, Options::default())?)),
             _ if is_ir => File::OpenVino(Arc::new(IrFile::open(path)?.with_odd_packing(odd_packing))),
+            _ if is_tile(path)? => File::Tile(read_module(path)?),
             _ => return Err(RunError::UnknownKind { path: path.display().to_string() }),
         };
         Ok(Model { path: path.into(), file })
@@ -112,6 +117,17 @@ impl Model {
                     warnings: types.warnings,
                 })
             }
+            (File::Tile(_), Rules::Tile(rules, options)) => {
+                let report = truecast_tile::verify(&self.tile_module(rules)?, rules, &options);
+                let illegal = report.errors.iter().map(|e| (e.place.to_string(), format!("{}: {}", e.code(), e.cause)));
+                Ok(Judgement {
+                    conversions: report.conversions,
+                    of_unknown_type: 0,
+                    illegal: illegal.collect(),
+                    warnings: report.warnings.iter().map(|w| w.to_string()).collect(),
+                })
+            }
+            (File::Tile(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "tile or tile@RELEASE" }),
             (File::Onnx(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "onnx or onnx@OPSET" }),
             (File::OpenVino(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "openvino" }),
         }
@@ -120,7 +136,7 @@ impl Model {
     /// The parameters, where they have to be known before there is a graph; an ONNX model states every type.
     pub(super) fn open_parameters(&self) -> Option<Vec<Parameter>> {
         match &self.file {
-            File::Onnx(_) => None,
+            File::Onnx(_) | File::Tile(_) => None,
             File::OpenVino(file) => Some(openvino::inputs(file)),
         }
     }
@@ -134,6 +150,22 @@ impl Model {
         match &self.file {
             File::Onnx(file) => onnx::build(file).map(|graph| (graph, Vec::new())).map_err(|cause| self.wrong(cause)),
             File::OpenVino(file) => openvino::build(file, fed).map_err(|cause| self.wrong(cause)),
+            File::Tile(_) => Err(RunError::Rules { path: self.shown(), fitting: "tile" }),
+        }
+    }
+
+    /// It is a module of Tile IR, which [`Model::run_tile`] evaluates.
+    pub fn is_tile(&self) -> bool {
+        matches!(self.file, File::Tile(_))
+    }
+
+    /// The module; text is taken to be of the release whose rules are asked for.
+    pub(crate) fn tile_module(&self, rules: tile::Rules) -> Result<truecast_tile::Module, RunError> {
+        match &self.file {
+            File::Tile(bytes) => truecast_tile::read(bytes, rules.release(tile::Release::NEWEST))
+                .map_err(|cause| RunError::Tile { path: self.shown(), cause }),
+            File::Onnx(_) => Err(RunError::Rules { path: self.shown(), fitting: "onnx or onnx@OPSET" }),
+            File::OpenVino(_) => Err(RunError::Rules { path: self.shown(), fitting: "openvino" }),
         }
     }
 
@@ -143,5 +175,36 @@ impl Model {
 
     pub(super) fn shown(&self) -> String {
         self.path.display().to_string()
+    }
+}
+
+/// Modules that people write have some kilobytes; constants of 2^24 elements as text some hundred megabytes.
+const MAX_MODULE_BYTES: u64 = 512 << 20;
+
+/// The extension says so, or the first bytes do.
+fn is_tile(path: &Path) -> Result<bool, RunError> {
+    let known =
+        |e: &std::ffi::OsStr| ["mlir", "tileir", "tilebc", "tileirbc"].iter().any(|k| e.eq_ignore_ascii_case(k));
+    if path.extension().is_some_and(known) {
+        return Ok(true);
+    }
+    let mut first = [0; truecast_tile::bytecode::MAGIC.len()];
+    let mut file = open_module(path)?;
+    Ok(std::io::Read::read_exact(&mut file, &mut first).is_ok() && first == truecast_tile::bytecode::MAGIC)
+}
+
+fn open_module(path: &Path) -> Result<std::fs::File, RunError> {
+    let failed = |source| truecast_io::Error::Io { path: path.into(), action: "opening", source };
+    Ok(std::fs::File::open(path).map_err(failed)?)
+}
+
+fn read_module(path: &Path) -> Result<Vec<u8>, RunError> {
+    let failed = |source| truecast_io::Error::Io { path: path.into(), action: "reading", source };
+    let mut bytes = Vec::new();
+    let mut file = std::io::Read::take(open_module(path)?, MAX_MODULE_BYTES + 1);
+    std::io::Read::read_to_end(&mut file, &mut bytes).map_err(failed)?;
+    match bytes.len() as u64 > MAX_MODULE_BYTES {
+        true => Err(RunError::TooLarge { path: path.display().to_string(), limit: MAX_MODULE_BYTES }),
+        false => Ok(bytes),
     }
 }

@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::decimal::{ParseDecimalError, parse, to_decimal};
 use truecast::exact::encode;
-use truecast::explain::{Answer, Decision, Element, Explanation, explain_text, explain_under};
+use truecast::explain::{Answer, Decision, Element, Explanation, explain, explain_text, explain_tile, explain_under};
 use truecast::policy::CastPolicy;
 use truecast::request::Standard;
-use truecast::spec::{Interpretation, ieee, interpretations, onnx, openvino};
+use truecast::spec::{Interpretation, ieee, interpretations, onnx, openvino, tile};
 use truecast::{DType, Exact, Kind, Outcome};
 
 pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -36,7 +36,12 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
         }
         from => {
             let Source { code, exact } = source(&args.value, from)?;
-            (explain_under(from, code, args.to, asked), exact)
+            let explanation = match tile_cast(args)? {
+                Some(cast) => explain_tile(from, code, args.to, &cast)?,
+                None if args.spec.is_none() => explain(from, code, args.to),
+                None => explain_under(from, code, args.to, asked),
+            };
+            (explanation, exact)
         }
     };
     match context.json {
@@ -51,11 +56,24 @@ fn asked(args: &ExplainArgs) -> Result<Vec<Interpretation>, Failure> {
     let (from, to) = (args.from, args.to);
     let Some(spec) = &args.spec else { return Ok(interpretations(from, to)) };
     let asked = PolicyArgs { spec: spec.clone(), ..PolicyArgs::default() }.request()?;
+    if let Standard::Tile { .. } = asked.standard {
+        return Ok(Vec::new()); // its values are more than casts: `tile_cast`
+    }
     asked.resolve(from, to)?;
     Ok(match asked.standard {
         Standard::Onnx { opset, .. } => onnx::interpretations_at(opset, from, to)?,
         Standard::OpenVino => openvino::interpretations(from, to),
         _ => ieee::interpretations(from, to),
+    })
+}
+
+/// What `--spec tile` asks for.
+fn tile_cast(args: &ExplainArgs) -> Result<Option<tile::Cast>, Failure> {
+    let Some(spec) = args.spec.as_ref().filter(|spec| spec.split('@').next() == Some("tile")) else { return Ok(None) };
+    let asked = PolicyArgs { spec: spec.clone(), ..PolicyArgs::default() }.request()?;
+    Ok(match asked.standard {
+        Standard::Tile { cast, .. } => Some(tile::Cast { to: args.to, ..cast }),
+        _ => None,
     })
 }
 

@@ -1,0 +1,109 @@
+//! Tile IR: `run` and `check` of modules as text and as bytecode, `--spec tile`, `explain --spec tile`
+//! (`docs/spec/tile-ir.md`; the vectors are those of its §8).
+
+use crate::files::npy;
+use crate::run::Folder;
+use serde_json::json;
+
+const MODULE: &str = "entry @k(%a: tile<i32>) {
+  %f = constant <f32: [300.0, 1.5, -0.0, 0x7FC00000]> : tile<4xf32>
+  %i = ftoi %f signed : tile<4xf32> -> tile<4xi8>
+  %wide = exti %i signed : tile<4xi8> -> tile<4xi32>
+  %small = itof %a signed : tile<i32> -> tile<f8E4M3FN>
+  return
+}
+";
+
+#[test]
+fn run_a_module() {
+    let folder = Folder::with("m.mlir", MODULE.as_bytes());
+    folder.write("a.npy", &npy("<i4", None, &465i32.to_le_bytes()));
+    let ran = folder.run("run m.mlir --input a=a.npy --output-dir out --json");
+    let object = ran.exits(0).object("run");
+    assert_eq!(object["status"], "valid");
+    let names: Vec<_> = object["outputs"].as_array().unwrap().iter().map(|o| o["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["i", "wide", "small"]);
+    assert!(folder.read("out/i.npy").ends_with(&[0x7f, 1, 0, 0]));
+    assert!(folder.read("out/small.npy").ends_with(&[0x7f])); // 465 is beyond 464: NaN (U7)
+    let undefined = &object["undefined"];
+    assert_eq!(undefined[0]["conversion"], json!("%i = ftoi"));
+    assert_eq!((&undefined[0]["elements"], &undefined[0]["undefined"]), (&json!(4), &json!(1)));
+    assert!(object["warnings"].to_string().contains("U7"), "{}", object["warnings"]);
+    folder.run("run m.mlir --input a=a.npy --output-dir hw --profile hw").exits(0);
+    assert!(folder.read("hw/i.npy").ends_with(&[0x2c, 1, 0, 0]));
+    assert!(folder.read("hw/small.npy").ends_with(&[0x7e]));
+    let strict = folder.run("run m.mlir --output-dir strict --tile-option strict");
+    strict.fails(3, &["m.mlir: 3:8: %i: element 0 is undefined: U8"]);
+}
+
+/// The result of an operation that is no conversion is supplied by its name.
+#[test]
+fn run_with_supplied_values() {
+    let text = "entry @k() {
+  %t, %token = load_view_tko weak : partition_view<tile=(2)> -> tile<2xf32>, token
+  %h = ftof %t : tile<2xf32> -> tile<2xbf16>
+  return
+}";
+    let folder = Folder::with("m.mlir", text.as_bytes());
+    let elements = [1.0f32, 65519.996].map(f32::to_le_bytes).concat();
+    folder.write("t.npy", &npy("<f4", 2, &elements));
+    folder.run("run m.mlir --input %t=t.npy --output-dir out").exits(0);
+    assert!(folder.read("out/h.npy").ends_with(&[0x80, 0x3f, 0x80, 0x47]));
+    let unknown = folder.run("run m.mlir --output-dir none --json").exits(0).object("run");
+    assert_eq!(unknown["outputs"], json!([]));
+    assert!(unknown["warnings"][0].as_str().unwrap().contains("%h = ftof: the operand is unknown"));
+    folder.run("run m.mlir --input z=t.npy --output-dir x").fails(2, &["names no value"]);
+    folder.run("run m.mlir --entry other --output-dir x").fails(2, &["has no entry \"other\""]);
+}
+
+#[test]
+fn check_a_module() {
+    let source =
+        MODULE.replace("ftoi %f signed :", "ftof %f rounding<zero> :").replace("-> tile<4xi8>", "-> tile<4xf8E5M2>");
+    let source = source.replace("%wide = exti %i signed : tile<4xi8> -> tile<4xi32>", "");
+    let folder = Folder::with("bad.mlir", source.as_bytes());
+    folder.write("good.mlir", MODULE.as_bytes());
+    folder.run("check good.mlir --spec tile@13.5").exits(0);
+    let checked = folder.run("check bad.mlir --spec tile@13.5 --json");
+    let object = checked.exits(1).object("check");
+    assert_eq!(object["illegal"][0]["node"], "3:8");
+    let message = object["illegal"][0]["error"].as_str().unwrap();
+    assert!(message.starts_with("T008: %i (tile<4xf32> -> tile<4xf8E5M2>): ftof: zero is not allowed"), "{message}");
+    folder.run("run bad.mlir --output-dir out").fails(3, &["bad.mlir:3:8: T008"]);
+    folder.write("syntax.mlir", b"entry @k() { %x = ftof }");
+    folder.run("check syntax.mlir --spec tile").fails(3, &["syntax.mlir:1:24: T015: expected an operand"]);
+    folder.run("check good.mlir --spec onnx").fails(2, &["checked by --spec tile"]);
+    folder.run("check good.mlir --spec tile@13.9").fails(2, &["tile has no version 13.9"]);
+    folder.write("cut.bin", b"\x7fTileIR\0\x0d\x05\0\0");
+    folder.run("check cut.bin --spec tile").fails(3, &["cut.bin:offset 12: T017: the end section is missing"]);
+}
+
+/// §8.1, §8.6 through `check cast` and `explain`.
+#[test]
+fn casts() {
+    let folder = Folder::new();
+    folder.write("x.npy", &npy("<f4", 3, &[464.0f32, 1e9, f32::INFINITY].map(f32::to_le_bytes).concat()));
+    folder.write("y.npy", &npy("|u1", 3, &[0x5f, 0x7b, 0x7b]));
+    folder.write("z.npy", &npy("|u1", 3, &[0x5f, 0x7b, 0x7c]));
+    let check = |actual: &str, options: &str| {
+        let line = format!("check cast --spec tile{options} --from f32 --to f8e5m2 --input x.npy --actual {actual}");
+        folder.run(&line).code
+    };
+    assert_eq!((check("y.npy", "@13.5"), check("z.npy", "")), (Some(0), Some(1)));
+    assert_eq!(check("z.npy", " --tile-option preserve_inf"), Some(0));
+    let results = folder.run("explain 300 --to i8 --spec tile --json").exits(0).object("explain")["results"].clone();
+    let rows: Vec<_> = results
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| format!("{} {}", r["attributes"].as_str().unwrap(), r["bits"].as_str().unwrap()))
+        .collect();
+    assert_eq!(rows, ["profile=spec 0x7f", "profile=hw 0x2c", "profile=seed 0x7f", "profile=spec, saturating 0x7f"]);
+    folder.run("explain 1.5 --to f8e8m0 --spec tile").exits(0);
+    folder.run("explain 1.5 --to f6e2m3 --spec tile").fails(3, &["tile 13.5 does not have type f6e2m3"]);
+    folder.run("convert x.npy o.npy --to f8e5m2 --spec tile@13.5").exits(0);
+    assert!(folder.read("o.npy").ends_with(&[0x5f, 0x7b, 0x7b]));
+    folder.run("convert x.npy p.npy --to f8e4m3fn --spec tile --rounding zero").fails(3, &["T008"]);
+    folder.run("convert x.npy p.npy --to i8 --spec tile --profile hw").fails(3, &["is not one cast"]);
+    folder.run("convert x.npy p.npy --to i8 --spec onnx --profile hw").fails(2, &["belongs to --spec tile"]);
+}

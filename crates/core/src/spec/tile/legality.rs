@@ -1,0 +1,413 @@
+//! What a release accepts: the rules of one operation on two types, as data, and the errors T001 to T012 (§4, §5).
+//!
+//! Rules are checked in the order of §4.1, so that the first error has the cause that other verifiers report. What
+//! belongs to a whole module (versions of files, syntax, structure: T013 to T020) lives with its readers.
+
+use super::op::{Conversion, Op, RoundingMode};
+use super::types::{ElementType, Malformed, TileType, shape_text};
+use super::{Options, Release};
+use crate::dtype::{DType, Kind};
+use crate::format::FloatFormat;
+
+/// A set of element types that an operation takes or gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Set {
+    /// Every number type but i4.
+    Numbers,
+    /// i1, i4, i8, i16, i32, i64.
+    Integers,
+    /// The integers without i4.
+    ByteIntegers,
+    /// Every float.
+    Floats,
+    /// i64.
+    Address,
+    /// Pointers.
+    Pointers,
+}
+
+impl Set {
+    fn holds(self, element: ElementType) -> bool {
+        let i4 = element == ElementType::Number(DType::I4);
+        match self {
+            Set::Numbers => matches!(element, ElementType::Number(_)) && !i4,
+            Set::Integers => element.is_integer(),
+            Set::ByteIntegers => element.is_integer() && !i4,
+            Set::Floats => element.is_float(),
+            Set::Address => element == ElementType::Number(DType::I64),
+            Set::Pointers => matches!(element, ElementType::Pointer(_)),
+        }
+    }
+
+    /// What an element outside of the set is not.
+    const fn noun(self) -> &'static str {
+        match self {
+            Set::Numbers => "a number type of at least one byte or i1",
+            Set::Integers => "an integer type",
+            Set::ByteIntegers => "an integer type of this operation",
+            Set::Floats => "a float type",
+            Set::Address => "i64",
+            Set::Pointers => "a pointer",
+        }
+    }
+
+    /// What would be allowed.
+    const fn members(self) -> &'static str {
+        match self {
+            Set::Numbers => "every integer but i4, and every float",
+            Set::Integers => "i1 i4 i8 i16 i32 i64",
+            Set::ByteIntegers => "i1 i8 i16 i32 i64 (i4 goes through exti or trunci)",
+            Set::Floats => "f16 bf16 f32 tf32 f64 and the 8-bit and 4-bit floats",
+            Set::Address => "i64 (use exti or trunci before or after)",
+            Set::Pointers => "ptr of a number type",
+        }
+    }
+}
+
+/// How the two element types of an operation must relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// In no way.
+    Any,
+    /// Of equal width (§4.3).
+    SameWidth,
+    /// The result is strictly wider.
+    Wider,
+    /// The result is strictly narrower.
+    Narrower,
+    /// Not the same type.
+    Different,
+}
+
+/// The rule of one operation. Source: §4.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Legality {
+    /// The operation.
+    pub op: Op,
+    /// What it takes.
+    pub operand: Set,
+    /// What it gives.
+    pub result: Set,
+    /// How they relate.
+    pub relation: Relation,
+}
+
+/// The rules of all operations. Rounding modes are in [`rounding_modes`].
+pub const RULES: [Legality; 9] = {
+    const fn row(op: Op, operand: Set, result: Set, relation: Relation) -> Legality {
+        Legality { op, operand, result, relation }
+    }
+    [
+        row(Op::Bitcast, Set::Numbers, Set::Numbers, Relation::SameWidth),
+        row(Op::Exti, Set::Integers, Set::Integers, Relation::Wider),
+        row(Op::Ftof, Set::Floats, Set::Floats, Relation::Different),
+        row(Op::Ftoi, Set::Floats, Set::ByteIntegers, Relation::Any),
+        row(Op::IntToPtr, Set::Address, Set::Pointers, Relation::Any),
+        row(Op::Itof, Set::ByteIntegers, Set::Floats, Relation::Any),
+        row(Op::PtrToInt, Set::Pointers, Set::Address, Relation::Any),
+        row(Op::PtrToPtr, Set::Pointers, Set::Pointers, Relation::Any),
+        row(Op::Trunci, Set::Integers, Set::Integers, Relation::Narrower),
+    ]
+};
+
+/// Which of the two values of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The operand.
+    Operand,
+    /// The result.
+    Result,
+}
+
+impl std::fmt::Display for Side {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Side::Operand => "operand",
+            Side::Result => "result",
+        })
+    }
+}
+
+/// Why an operation is not legal. The message has the operation, the types, the rule and the repair; who knows the name
+/// of the value and its place adds them. Source: §5.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are what the messages say.
+pub enum Violation {
+    /// T001.
+    #[error("{op}: {side} element {found} is not {}; allowed: {}", .set.noun(), .set.members())]
+    Element { op: Op, side: Side, found: ElementType, set: Set },
+    /// T002.
+    #[error(
+        "{op}: operand shape {} and result shape {} differ; conversions work element by element, so give the result the operand's shape",
+        shape_text(.operand), shape_text(.result)
+    )]
+    Shape { op: Op, operand: Vec<u64>, result: Vec<u64> },
+    /// T003.
+    #[error("bitcast: {operand} has {} bits, {result} has {} bits; {}", .operand.bits(), .result.bits(), width_repair(*.operand, *.result))]
+    Width { operand: ElementType, result: ElementType },
+    /// T004.
+    #[error("bitcast: {operand} to {result}: pointers cannot be bitcast; use ptr_to_int, int_to_ptr or ptr_to_ptr")]
+    Pointer { operand: ElementType, result: ElementType },
+    /// T005.
+    #[error("exti: {operand} ({} bits) to {result} ({} bits) does not widen; {}", .operand.bits(), .result.bits(), integer_repair(*.operand, *.result))]
+    NotWider { operand: ElementType, result: ElementType },
+    /// T006.
+    #[error("trunci: {operand} ({} bits) to {result} ({} bits) does not narrow; {}", .operand.bits(), .result.bits(), integer_repair(*.operand, *.result))]
+    NotNarrower { operand: ElementType, result: ElementType },
+    /// T007.
+    #[error("ftof: operand and result are both {0}; remove the operation")]
+    SameType(ElementType),
+    /// T008.
+    #[error("{op}: {rounding} is not allowed for {operand} to {result} in release {release}; allowed: {}", names(.allowed))]
+    Rounding {
+        op: Op,
+        rounding: RoundingMode,
+        operand: ElementType,
+        result: ElementType,
+        release: Release,
+        allowed: &'static [RoundingMode],
+    },
+    /// T009.
+    #[error("{op}: {}write signed or unsigned after the operand", .found.as_ref().map_or(String::new(), |f| format!("unknown signedness {f}; ")))]
+    Signedness { op: Op, found: Option<String> },
+    /// T010.
+    #[error("trunci: unknown overflow attribute {found}; use none, no_signed_wrap, no_unsigned_wrap or no_wrap")]
+    Overflow { found: String },
+    /// T011.
+    #[error("{op}: unknown rounding mode {found}; use {}", names(if matches!(.op, Op::Ftoi) { INT_TO_ZERO } else { ANY }))]
+    RoundingName { op: Op, found: String },
+    /// T012.
+    #[error(
+        "itof: integers cannot be converted to f8E8M0FNU; convert {operand} to f32, then ftof with zero or positive_inf"
+    )]
+    IntegerToE8M0 { operand: ElementType },
+    /// T014.
+    #[error("{op}: {side} type {why}")]
+    Malformed { op: Op, side: Side, why: Malformed },
+}
+
+impl Violation {
+    /// The number of the error in the catalogue of §5.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Violation::Element { .. } => "T001",
+            Violation::Shape { .. } => "T002",
+            Violation::Width { .. } => "T003",
+            Violation::Pointer { .. } => "T004",
+            Violation::NotWider { .. } => "T005",
+            Violation::NotNarrower { .. } => "T006",
+            Violation::SameType(_) => "T007",
+            Violation::Rounding { .. } => "T008",
+            Violation::Signedness { .. } => "T009",
+            Violation::Overflow { .. } => "T010",
+            Violation::RoundingName { .. } => "T011",
+            Violation::IntegerToE8M0 { .. } => "T012",
+            Violation::Malformed { .. } => "T014",
+        }
+    }
+}
+
+fn names(modes: &[RoundingMode]) -> String {
+    modes.iter().map(|m| m.name()).collect::<Vec<_>>().join(", ")
+}
+
+fn width_repair(operand: ElementType, result: ElementType) -> &'static str {
+    let tf32 = ElementType::Number(DType::Tf32);
+    if operand == tf32 || result == tf32 {
+        "tf32 counts as 19 bits; use ftof to f32 first, or pack to see its 4-byte image"
+    } else if operand.is_integer() && result.is_integer() {
+        "use exti or trunci"
+    } else {
+        "change the width first (exti or trunci of integers, ftof of floats), or convert values with ftoi or itof"
+    }
+}
+
+fn integer_repair(operand: ElementType, result: ElementType) -> &'static str {
+    match operand.bits().cmp(&result.bits()) {
+        std::cmp::Ordering::Less => "use exti",
+        std::cmp::Ordering::Equal => "remove the operation",
+        std::cmp::Ordering::Greater => "use trunci",
+    }
+}
+
+use RoundingMode::{NearestAway, NearestEven, NearestIntToZero, NegativeInf, PositiveInf, Zero};
+const EVEN: &[RoundingMode] = &[NearestEven];
+const INT_TO_ZERO: &[RoundingMode] = &[NearestIntToZero];
+const TO_E8M0: &[RoundingMode] = &[Zero, PositiveInf];
+const EVEN_ZERO: &[RoundingMode] = &[NearestEven, Zero];
+const F64_TO_F32: &[RoundingMode] = &[NearestEven, Zero, NegativeInf, PositiveInf];
+const F32_TO_TF32: &[RoundingMode] = &[NearestEven, Zero, NearestAway];
+const ANY: &[RoundingMode] = &[NearestEven, Zero, NegativeInf, PositiveInf, NearestAway];
+
+/// The rounding modes that an operation may have for a pair in a release; empty if it has none.
+///
+/// Source: §4.4 to §4.6.
+///
+/// # Examples
+/// ```
+/// use truecast_core::spec::tile::{rounding_modes, Op, Release, RoundingMode};
+/// use truecast_core::DType::{F16, F32, F8E4M3Fn};
+/// assert_eq!(rounding_modes(Op::Ftof, F32, F8E4M3Fn, Release::NEWEST), [RoundingMode::NearestEven]);
+/// assert_eq!(rounding_modes(Op::Ftof, F16, F32, Release::NEWEST).len(), 5); // exact, so every mode
+/// ```
+pub fn rounding_modes(op: Op, operand: DType, result: DType, release: Release) -> &'static [RoundingMode] {
+    match op {
+        Op::Ftoi => INT_TO_ZERO,
+        Op::Itof => EVEN,
+        Op::Ftof => match (operand.kind(), result.kind()) {
+            (Kind::Float(src), Kind::Float(dst)) => float_modes((operand, src), (result, dst), release),
+            _ => &[],
+        },
+        _ => &[],
+    }
+}
+
+/// The order of the tests is that of §4.5.
+fn float_modes(src: (DType, FloatFormat), dst: (DType, FloatFormat), release: Release) -> &'static [RoundingMode] {
+    let to_e8m0 = dst.0 == DType::F8E8M0;
+    match release {
+        Release::V13_1 | Release::V13_2 => return EVEN,
+        Release::V13_3 => return if to_e8m0 { TO_E8M0 } else { EVEN },
+        Release::V13_4 | Release::V13_5 => {}
+    }
+    match (src.0, dst.0) {
+        _ if to_e8m0 => TO_E8M0,
+        _ if dst.1.bits() <= 8 => EVEN,
+        (DType::F64, DType::F32) => F64_TO_F32,
+        (DType::F32, DType::Tf32) => F32_TO_TF32,
+        _ if contains(&dst.1, &src.1) => ANY,
+        _ => EVEN_ZERO,
+    }
+}
+
+/// Compares formats, not values: exponent range and precision. E8M0, whose least exponent is -127, does not lie in f32.
+fn contains(wide: &FloatFormat, narrow: &FloatFormat) -> bool {
+    narrow.precision() <= wide.precision() && narrow.emin() >= wide.emin() && narrow.emax() <= wide.emax()
+}
+
+impl Conversion {
+    /// The rule of the operation.
+    pub fn rule(self) -> &'static Legality {
+        RULES.iter().find(|r| r.op == self.op()).expect("every operation has a rule")
+    }
+
+    /// Whether a release accepts the operation between these types.
+    ///
+    /// Source: §4.1 to §4.6; types are well formed first (§3.7).
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::spec::tile::{Conversion, ElementType, Options, Release, TileType};
+    /// use truecast_core::DType;
+    /// let tile = |element| TileType { shape: vec![4], element: ElementType::Number(element) };
+    /// let error = Conversion::Bitcast
+    ///     .verify(&tile(DType::Tf32), &tile(DType::I32), Release::NEWEST, &Options::default())
+    ///     .unwrap_err();
+    /// assert_eq!(error.code(), "T003");
+    /// ```
+    pub fn verify(
+        self,
+        operand: &TileType,
+        result: &TileType,
+        release: Release,
+        options: &Options,
+    ) -> Result<(), Violation> {
+        let op = self.op();
+        for (side, tile) in [(Side::Operand, operand), (Side::Result, result)] {
+            tile.check().map_err(|why| Violation::Malformed { op, side, why })?;
+        }
+        self.verify_elements(operand.element, result.element, release)?;
+        if operand.shape != result.shape {
+            let (operand, result) = (operand.shape.clone(), result.shape.clone());
+            return Err(Violation::Shape { op, operand, result });
+        }
+        self.verify_relation(operand.element, result.element, release, options)
+    }
+
+    /// The same for element types alone.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn verify_pair(
+        self,
+        operand: ElementType,
+        result: ElementType,
+        release: Release,
+        options: &Options,
+    ) -> Result<(), Violation> {
+        self.verify_elements(operand, result, release)?;
+        self.verify_relation(operand, result, release, options)
+    }
+
+    /// The element-type constraints of the operand, then of the result.
+    fn verify_elements(self, operand: ElementType, result: ElementType, release: Release) -> Result<(), Violation> {
+        let rule = self.rule();
+        let pointer = |e| matches!(e, ElementType::Pointer(_));
+        if rule.op == Op::Bitcast && (pointer(operand) || pointer(result)) {
+            return Err(Violation::Pointer { operand, result });
+        }
+        for (side, element, set) in [(Side::Operand, operand, rule.operand), (Side::Result, result, rule.result)] {
+            if !set.holds(element) {
+                return Err(Violation::Element { op: rule.op, side, found: element, set });
+            }
+        }
+        let to_e8m0 = rule.op == Op::Itof && result == ElementType::Number(DType::F8E8M0);
+        match to_e8m0 && !itof_reaches_e8m0(release) {
+            true => Err(Violation::IntegerToE8M0 { operand }),
+            false => Ok(()),
+        }
+    }
+
+    fn verify_relation(
+        self,
+        operand: ElementType,
+        result: ElementType,
+        release: Release,
+        options: &Options,
+    ) -> Result<(), Violation> {
+        let width = |e: ElementType| match e {
+            ElementType::Number(DType::Tf32) if options.tf32_as_32_bit => 32,
+            _ => e.bits(),
+        };
+        match self.rule().relation {
+            Relation::SameWidth if width(operand) != width(result) => Err(Violation::Width { operand, result })?,
+            Relation::Wider if operand.bits() >= result.bits() => Err(Violation::NotWider { operand, result })?,
+            Relation::Narrower if operand.bits() <= result.bits() => Err(Violation::NotNarrower { operand, result })?,
+            Relation::Different if operand == result => Err(Violation::SameType(operand))?,
+            _ => {}
+        }
+        let Some(rounding) = self.rounding() else { return Ok(()) };
+        let allowed = rounding_modes(self.op(), operand.storage(), result.storage(), release);
+        match allowed.contains(&rounding) {
+            true => Ok(()),
+            false => Err(Violation::Rounding { op: self.op(), rounding, operand, result, release, allowed }),
+        }
+    }
+
+    /// Accepted by the verifier of release 13.2, but without a value anywhere (U24).
+    ///
+    /// # Errors
+    /// What a later release says of the operation.
+    pub fn has_value(self, operand: ElementType, result: ElementType) -> Result<(), Violation> {
+        if result != ElementType::Number(DType::F8E8M0) {
+            return Ok(());
+        }
+        match (self.op(), self.rounding()) {
+            (Op::Itof, _) => Err(Violation::IntegerToE8M0 { operand }),
+            (op @ Op::Ftof, Some(rounding)) if !TO_E8M0.contains(&rounding) => {
+                let release = Release::NEWEST;
+                Err(Violation::Rounding { op, rounding, operand, result, release, allowed: TO_E8M0 })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Source: §4.6. The type itself came with 13.2.
+const fn itof_reaches_e8m0(release: Release) -> bool {
+    matches!(release, Release::V13_2)
+}

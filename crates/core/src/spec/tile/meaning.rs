@@ -1,0 +1,419 @@
+//! What every element becomes: an operation on two types under a profile, resolved once (§6).
+//!
+//! Wherever an operation is a cast it becomes a [`CastSpec`], and the definition in [`crate::exact`] does the work. What
+//! is left over is small and stands here: bits that are copied, two conversions in a row, a test of the encoding. Which
+//! elements are undefined is also asked of casts: the *judges*, whose `undefined` lists are the standard's.
+//!
+//! Reasons and notes begin with the number of the behaviour in §7.
+
+use super::op::{Conversion, IntegerOverflow, RoundingMode, Signedness};
+use super::types::ElementType;
+use super::{Options, Profile, Violation};
+use crate::dtype::{DType, Kind};
+use crate::exact::{Exact, Outcome, cast_one, decode, encode};
+use crate::policy::*;
+use crate::round::Rounding;
+
+/// U3.
+pub const NAN_TO_E4M3: &str = "U3: NaN to f8E4M3FN, which spec 13.2 sends to 448; docs/spec/tile-ir.md §7";
+/// U5.
+pub const NO_SIGN: &str = "U5: negative value to a type without sign; docs/spec/tile-ir.md §7";
+/// U5, for zero.
+pub const NO_ZERO: &str = "U5: zero to f8E8M0FNU, which has none; docs/spec/tile-ir.md §7";
+/// U7.
+pub const INTEGER_OVERFLOW: &str =
+    "U7: integer beyond a small float, which machine code saturates; docs/spec/tile-ir.md §7";
+/// U8.
+pub const OUT_OF_RANGE: &str = "U8: ftoi of a finite value out of range; docs/spec/tile-ir.md §7";
+/// U9.
+pub const INFINITE: &str = "U9: ftoi of Inf; docs/spec/tile-ir.md §7";
+/// U10.
+pub const NOT_A_NUMBER: &str = "U10: ftoi of NaN; docs/spec/tile-ir.md §7";
+/// U11.
+pub const NOT_ZERO: &str = "U11: ftoi to i1 tests for zero, the text truncates; docs/spec/tile-ir.md §7";
+/// U12.
+pub const RAW_ENCODING: &str = "U12: ftoi to i1 by encoding, not by value; docs/spec/tile-ir.md §7";
+/// U13.
+pub const PROMISE_BROKEN: &str =
+    "U13: trunci drops bits that its overflow attribute promises to be redundant; docs/spec/tile-ir.md §7";
+
+/// Every reason for which an element can be undefined.
+pub const REASONS: [&str; 5] = [NO_SIGN, OUT_OF_RANGE, INFINITE, NOT_A_NUMBER, PROMISE_BROKEN];
+
+const NEGATIVE: &[Undefined] = &[Undefined::any(Edge::Negative, NO_SIGN)];
+const ZEROS: &[Undefined] = &[Undefined::any(Edge::Zero, NO_ZERO), Undefined::any(Edge::NegativeZero, NO_ZERO)];
+const OVERFLOW: &[Undefined] = &[Undefined::any(Edge::Overflow, INTEGER_OVERFLOW)];
+const INFINITIES: &[Undefined] = &[Undefined::any(Edge::Infinite, INFINITE)];
+const NO_INTEGER: &[Undefined] =
+    &[Undefined::any(Edge::Overflow, OUT_OF_RANGE), INFINITIES[0], Undefined::any(Edge::Nan, NOT_A_NUMBER)];
+const PROMISE: &[Undefined] = &[Undefined::any(Edge::Overflow, PROMISE_BROKEN)];
+
+/// One element of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element {
+    /// The bits, and whether the sources define them. Never [`Outcome::Refused`].
+    pub outcome: Outcome,
+    /// Another source gives another value: a behaviour of §7. Never changes the outcome.
+    pub note: Option<&'static str>,
+}
+
+/// How a code is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compute {
+    /// One conversion.
+    Cast(CastSpec),
+    /// Two, one after the other.
+    Twice(CastSpec, CastSpec),
+    /// The bits, moved to the left (to the right if negative).
+    Bits(i8),
+    /// Whether any bit is set.
+    AnyBit,
+    /// f32 to tf32, ties away, by adding to the pattern; NaN and Inf only lose their low bits (§6.7.3).
+    TiesAwayOnPattern,
+}
+
+/// What is worth saying about an element that is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Remark {
+    None,
+    /// These edges of the first conversion.
+    Edges(&'static [Undefined]),
+    /// A NaN as operand.
+    Nan(&'static str),
+    /// This cast gives another code.
+    Differs(CastSpec, &'static str),
+}
+
+/// One operation on two element types, with nothing left to decide.
+///
+/// # Examples
+/// ```
+/// use truecast_core::spec::tile::{Conversion, ElementType, Options, Op, Profile, Signedness};
+/// use truecast_core::{DType, Outcome};
+/// let ftoi = Op::Ftoi.with_defaults(Signedness::Signed);
+/// let (from, to) = (ElementType::Number(DType::F32), ElementType::Number(DType::I8));
+/// let spec = ftoi.meaning(from, to, Profile::Spec, &Options::default())?;
+/// assert!(matches!(spec.element(300f32.to_bits().into()).outcome, Outcome::Undefined { code: 0x7f, .. }));
+/// let machine = ftoi.meaning(from, to, Profile::Hw, &Options::default())?;
+/// assert_eq!(machine.element(300f32.to_bits().into()).outcome, Outcome::Defined(0x2c)); // the low byte
+/// # Ok::<(), truecast_core::spec::tile::Violation>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meaning {
+    /// The types that the code is read and written as.
+    src: DType,
+    dst: DType,
+    compute: Compute,
+    /// What NaN becomes instead.
+    nan: Option<u64>,
+    /// A NaN that comes out is replaced by the canonical one.
+    canonical_nan: bool,
+    /// Casts whose undefined edges the element has.
+    judges: [Option<CastSpec>; 2],
+    remark: Remark,
+}
+
+impl Meaning {
+    fn new(src: DType, dst: DType, compute: Compute) -> Self {
+        Self { src, dst, compute, nan: None, canonical_nan: false, judges: [None; 2], remark: Remark::None }
+    }
+
+    /// A single conversion, judged by its own list.
+    fn cast(cast: CastSpec) -> Self {
+        Self { judges: [Some(cast), None], ..Meaning::new(cast.src, cast.dst, Compute::Cast(cast)) }
+    }
+
+    /// The one cast that says everything about defined and undefined codes, if there is one.
+    pub fn as_cast(&self) -> Option<CastSpec> {
+        let judges_itself = |cast| self.judges.iter().flatten().all(|j| *j == cast || j.undefined.is_empty());
+        match self.compute {
+            Compute::Cast(cast) if judges_itself(cast) && self.nan.is_none() && !self.canonical_nan => Some(cast),
+            Compute::Bits(0) if self.src == self.dst => Some(CastSpec { clause: BITCAST, ..CastSpec::copy(self.dst) }),
+            _ => None,
+        }
+    }
+
+    /// Where the page says so.
+    pub fn clause(&self) -> &'static str {
+        match self.compute {
+            Compute::Cast(cast) | Compute::Twice(cast, _) => cast.clause,
+            Compute::Bits(_) => BITCAST,
+            Compute::AnyBit => FTOI,
+            Compute::TiesAwayOnPattern => FTOF,
+        }
+    }
+
+    /// What one element becomes. `code` is right-aligned, as [`cast_one`] takes it.
+    pub fn element(&self, code: u64) -> Element {
+        let result = self.code(code);
+        let reason = self.judges.iter().flatten().find_map(|judge| match cast_one(judge, code) {
+            Outcome::Undefined { reason, .. } => Some(reason),
+            _ => None,
+        });
+        let (outcome, note) = match reason {
+            Some(reason) => (Outcome::Undefined { code: result, reason }, None),
+            None => (Outcome::Defined(result), self.note(code, result)),
+        };
+        Element { outcome, note }
+    }
+
+    fn code(&self, code: u64) -> u64 {
+        if let Some(nan) = self.nan
+            && matches!(decode(self.src, code), Exact::Nan { .. })
+        {
+            return nan;
+        }
+        let result = match self.compute {
+            Compute::Cast(cast) => converted(&cast, code),
+            Compute::Twice(first, second) => converted(&second, converted(&first, code)),
+            Compute::Bits(left) if left < 0 => code >> -left,
+            Compute::Bits(left) => code << left,
+            Compute::AnyBit => (code != 0) as u64,
+            Compute::TiesAwayOnPattern => ties_away_on_pattern(code as u32).into(),
+        };
+        match self.dst.kind() {
+            Kind::Float(f) if self.canonical_nan && matches!(decode(self.dst, result), Exact::Nan { .. }) => {
+                f.nan_code().unwrap_or(result)
+            }
+            _ => result,
+        }
+    }
+
+    fn note(&self, code: u64, result: u64) -> Option<&'static str> {
+        match (self.remark, self.compute) {
+            (Remark::Edges(edges), Compute::Cast(cast) | Compute::Twice(cast, _)) => {
+                let edge = encode(cast.dst, &cast.policy, decode(cast.src, code)).edge;
+                edges.iter().find(|e| edge == Some(e.edge)).map(|e| e.reason)
+            }
+            (Remark::Nan(note), _) => matches!(decode(self.src, code), Exact::Nan { .. }).then_some(note),
+            (Remark::Differs(other, note), _) => (converted(&other, code) != result).then_some(note),
+            _ => None,
+        }
+    }
+}
+
+/// The code of a cast without `error` policies.
+fn converted(cast: &CastSpec, code: u64) -> u64 {
+    cast_one(cast, code).code().expect("no policy of Tile IR refuses a value")
+}
+
+/// Half a unit is added to the pattern and the low bits are cut; a carry runs into the exponent.
+fn ties_away_on_pattern(pattern: u32) -> u32 {
+    const INF: u32 = 0x7f80_0000;
+    let finite = (pattern & i32::MAX as u32) < INF;
+    let rounded = if finite { pattern + (1 << 12) } else { pattern };
+    rounded >> 13
+}
+
+const BITCAST: &str = "Tile IR bitcast; docs/spec/tile-ir.md §6.4";
+const EXTI: &str = "Tile IR exti; docs/spec/tile-ir.md §6.5";
+const TRUNCI: &str = "Tile IR trunci; docs/spec/tile-ir.md §6.6";
+const FTOF: &str = "Tile IR ftof; docs/spec/tile-ir.md §6.7";
+const FTOI: &str = "Tile IR ftoi; docs/spec/tile-ir.md §6.8";
+const ITOF: &str = "Tile IR itof; docs/spec/tile-ir.md §6.9";
+
+impl Conversion {
+    /// What elements become under a profile. Legality is another question ([`Conversion::verify`]); the profile never
+    /// changes it.
+    ///
+    /// # Errors
+    /// Conversions to f8E8M0FNU that release 13.2 accepts but nobody gives a value (U24), and rounding modes of other
+    /// operations.
+    pub fn meaning(
+        self,
+        operand: ElementType,
+        result: ElementType,
+        profile: Profile,
+        options: &Options,
+    ) -> Result<Meaning, Violation> {
+        self.has_value(operand, result)?;
+        let (src, dst) = (operand.storage(), result.storage());
+        Ok(match self {
+            Conversion::Bitcast => Meaning::new(src, dst, Compute::Bits(tf32_shift(src, dst))),
+            Conversion::IntToPtr | Conversion::PtrToInt | Conversion::PtrToPtr => {
+                Meaning::new(src, dst, Compute::Bits(0))
+            }
+            Conversion::Exti { signedness } => {
+                let (src, dst) = (signedness.dtype(src), signedness.dtype(dst));
+                Meaning::cast(spec(src, dst, CastPolicy::IEEE, &[], EXTI))
+            }
+            Conversion::Trunci { overflow } => trunci(src, dst, overflow, profile),
+            Conversion::Ftof { rounding } => {
+                ftof(src, dst, self.rounding_of(rounding, operand, result)?, profile, options)
+            }
+            Conversion::Ftoi { signedness, saturating, .. } => {
+                ftoi(src, signedness.dtype(dst), Saturating(saturating), profile, options)
+            }
+            Conversion::Itof { signedness, .. } => itof(signedness.dtype(src), dst, profile, options),
+        })
+    }
+
+    fn rounding_of(self, mode: RoundingMode, operand: ElementType, result: ElementType) -> Result<Rounding, Violation> {
+        mode.rounding().ok_or_else(|| {
+            let release = super::Release::NEWEST;
+            let allowed = super::rounding_modes(self.op(), operand.storage(), result.storage(), release);
+            Violation::Rounding { op: self.op(), rounding: mode, operand, result, release, allowed }
+        })
+    }
+}
+
+fn spec(src: DType, dst: DType, policy: CastPolicy, undefined: &'static [Undefined], clause: &'static str) -> CastSpec {
+    CastSpec { src, dst, policy, undefined, clause }
+}
+
+/// A word of memory holds tf32 above 13 zero bits.
+const fn tf32_shift(src: DType, dst: DType) -> i8 {
+    match (src, dst) {
+        (DType::Tf32, DType::Tf32) => 0,
+        (DType::Tf32, _) => 13,
+        (_, DType::Tf32) => -13,
+        _ => 0,
+    }
+}
+
+/// §6.6. Read as signed, a value loses nothing if every dropped bit equals the top bit of the result; read as unsigned,
+/// if every dropped bit is zero.
+fn trunci(src: DType, dst: DType, overflow: IntegerOverflow, profile: Profile) -> Meaning {
+    use IntegerOverflow::*;
+    let undefined = if profile == Profile::Hw { &[] } else { PROMISE };
+    let judge = |signedness: Signedness| {
+        spec(signedness.dtype(src), signedness.dtype(dst), CastPolicy::IEEE, undefined, TRUNCI)
+    };
+    let cast = spec(src, dst, CastPolicy::IEEE, &[], TRUNCI);
+    let (signed, unsigned) = (judge(Signedness::Signed), judge(Signedness::Unsigned));
+    match overflow {
+        None => Meaning::cast(cast),
+        NoSignedWrap => Meaning::cast(signed),
+        NoUnsignedWrap => Meaning::cast(unsigned),
+        NoWrap => Meaning { judges: [Some(signed), Some(unsigned)], ..Meaning::cast(cast) },
+    }
+}
+
+/// How a float is rounded into another. 8-bit and 4-bit types saturate, infinities included; the others follow IEEE 754.
+///
+/// Source: §6.7.2 to §6.7.5.
+fn to_float(dst: DType, rounding: Rounding, options: &Options) -> CastPolicy {
+    let ieee = CastPolicy { to_float: rounding, ..CastPolicy::IEEE };
+    if dst.code_bits() > 8 {
+        return ieee;
+    }
+    let keeps_inf = dst == DType::F8E5M2 && options.preserve_inf;
+    CastPolicy {
+        overflow: Overflow::Saturate,
+        inf: if keeps_inf { Overflow::Nonfinite } else { Overflow::Saturate },
+        nan_substitute: NanSubstitute::MaxPositive,
+        negative: Unrepresentable::Magnitude,
+        vanishing: Unrepresentable::Smallest,
+        ..ieee
+    }
+}
+
+/// §6.7.
+fn ftof(src: DType, dst: DType, rounding: Rounding, profile: Profile, options: &Options) -> Meaning {
+    let undefined: &'static [Undefined] = if profile == Profile::Hw { &[] } else { NEGATIVE };
+    let direct = spec(src, dst, to_float(dst, rounding, options), undefined, FTOF);
+    let through_f32 = || {
+        let first = spec(src, DType::F32, to_float(DType::F32, rounding, options), &[], FTOF);
+        Compute::Twice(first, CastSpec { src: DType::F32, ..direct })
+    };
+    let legacy = options.legacy_double_rounding
+        && src == DType::F64
+        && rounding == Rounding::NearestEven
+        && (dst.code_bits() <= 8 || dst == DType::Tf32);
+    let compute = match (src, dst) {
+        _ if legacy => through_f32(),
+        (DType::F64, DType::F8E8M0) if profile == Profile::Hw => through_f32(),
+        (DType::F32, DType::Tf32) if profile == Profile::Hw && rounding == Rounding::NearestAway => {
+            Compute::TiesAwayOnPattern
+        }
+        _ => Compute::Cast(direct),
+    };
+    Meaning {
+        compute,
+        nan: (dst == DType::F8E4M3Fn && options.e4m3_nan_spec_literal).then_some(0x7e),
+        canonical_nan: options.canonical_nan,
+        remark: match dst {
+            DType::F8E4M3Fn => Remark::Nan(NAN_TO_E4M3),
+            DType::F8E8M0 if profile != Profile::Hw => Remark::Edges(ZEROS),
+            _ => Remark::None,
+        },
+        ..Meaning::cast(direct)
+    }
+}
+
+/// The flag of ftoi.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Saturating(bool);
+
+/// §6.8. `dst` says how the integer is read.
+fn ftoi(src: DType, dst: DType, flag: Saturating, profile: Profile, options: &Options) -> Meaning {
+    let clamp = CastPolicy { int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
+    let undefined: &'static [Undefined] = match profile {
+        _ if flag.0 => &[],
+        Profile::Spec => NO_INTEGER,
+        Profile::Hw => &[],
+        Profile::Seed => INFINITIES,
+    };
+    let clamped = Meaning::cast(spec(src, dst, clamp, undefined, FTOI));
+    let Kind::Int(format) = dst.kind() else { unreachable!("ftoi gives integers") };
+    match profile {
+        Profile::Spec if format.bits == 1 && !options.i1_ftoi_truncate => not_zero(src, clamped),
+        Profile::Hw if format.bits == 1 => machine_not_zero(src, clamped),
+        Profile::Hw if !flag.0 => machine_ftoi(src, clamped, clamp),
+        _ => clamped,
+    }
+}
+
+/// §6.8.5, by value: what the text leaves open stays open.
+fn not_zero(src: DType, text: Meaning) -> Meaning {
+    let truncated = text.judges[0].expect("ftoi is a cast");
+    let test = spec(src, DType::Bool, CastPolicy::IEEE, &[], FTOI);
+    Meaning { compute: Compute::Cast(test), remark: Remark::Differs(truncated, NOT_ZERO), ..text }
+}
+
+/// §6.8.5, in machine code: by value for the wide types, by encoding for the others.
+fn machine_not_zero(src: DType, text: Meaning) -> Meaning {
+    let by_value = spec(src, DType::Bool, CastPolicy::IEEE, &[], FTOI);
+    let wide = matches!(src, DType::F64 | DType::F32 | DType::F16 | DType::Bf16);
+    let compute = if wide { Compute::Cast(by_value) } else { Compute::AnyBit };
+    Meaning { compute, judges: [None; 2], remark: Remark::Differs(by_value, RAW_ENCODING), ..text }
+}
+
+/// §6.8.3: i8 is the low byte of a conversion to 16 bits, and NaN is the code with only the top bit for f64 and for i64.
+fn machine_ftoi(src: DType, text: Meaning, clamp: CastPolicy) -> Meaning {
+    let bits = text.dst.code_bits();
+    if bits == 8 {
+        let wide = if text.dst == DType::I8 { DType::I16 } else { DType::U16 };
+        let first = spec(src, wide, clamp, &[], FTOI);
+        let second = spec(wide, text.dst, CastPolicy::IEEE, &[], FTOI);
+        return Meaning { compute: Compute::Twice(first, second), ..text };
+    }
+    let top_bit = src == DType::F64 || bits == 64;
+    Meaning { nan: top_bit.then_some(1 << (bits - 1)), ..text }
+}
+
+/// §6.9. `src` says how the integer is read.
+fn itof(src: DType, dst: DType, profile: Profile, options: &Options) -> Meaning {
+    let small = dst.code_bits() <= 8;
+    let saturating = to_float(dst, Rounding::NearestEven, options);
+    let (policy, undefined): (_, &'static [Undefined]) = match profile {
+        Profile::Hw => (saturating, &[]),
+        Profile::Spec | Profile::Seed => (CastPolicy { overflow: Overflow::Nonfinite, ..saturating }, NEGATIVE),
+    };
+    let direct = spec(src, dst, policy, undefined, ITOF);
+    let hub = match dst {
+        _ if !options.legacy_double_rounding => None,
+        DType::Tf32 if src.code_bits() >= 32 => Some(DType::F32),
+        DType::F8E5M2 | DType::F8E5M3Fnu if (8..=64).contains(&src.code_bits()) => Some(DType::F16),
+        _ => None,
+    };
+    let compute = match hub {
+        Some(hub) => {
+            let first = spec(src, hub, CastPolicy::IEEE, &[], ITOF);
+            Compute::Twice(first, spec(hub, dst, saturating, &[], ITOF))
+        }
+        None => Compute::Cast(direct),
+    };
+    let remark = if small && profile != Profile::Hw && hub.is_none() { Remark::Edges(OVERFLOW) } else { Remark::None };
+    Meaning { compute, canonical_nan: options.canonical_nan, remark, ..Meaning::cast(direct) }
+}

@@ -1,0 +1,201 @@
+//! CUDA Tile IR: the nine conversion operations, their types, releases, legality and values.
+//! Reference: `docs/spec/tile-ir.md`; section numbers in this folder are those of that page.
+//!
+//! [`types`] has the element and tile types, [`op`] the operations with their attributes, [`legality`] what a release
+//! accepts (the rules of one operation on two types), [`meaning`] what every element becomes, [`request`] the view of
+//! one conversion between two of truecast's types. Modules, their text and their bytecode are no concern of this folder:
+//! they live in crate `truecast-tile`.
+
+pub mod legality;
+pub mod meaning;
+pub mod op;
+pub mod request;
+pub mod types;
+
+pub use legality::{Legality, Violation, rounding_modes};
+pub use meaning::{Element, Meaning};
+pub use op::{Conversion, IntegerOverflow, Op, RoundingMode, Signedness};
+pub use request::Cast;
+pub use types::{ElementType, Number, TileType};
+
+/// A release of Tile IR, and equally a version of a file. Source: §2.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)] // The variants are the numbers.
+pub enum Release {
+    V13_1,
+    V13_2,
+    V13_3,
+    V13_4,
+    V13_5,
+}
+
+impl Release {
+    /// Every release, oldest first.
+    pub const ALL: [Release; 5] = [Release::V13_1, Release::V13_2, Release::V13_3, Release::V13_4, Release::V13_5];
+    /// What `latest` means.
+    pub const NEWEST: Release = Release::V13_5;
+
+    /// As `--spec tile@` takes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Release::V13_1 => "13.1",
+            Release::V13_2 => "13.2",
+            Release::V13_3 => "13.3",
+            Release::V13_4 => "13.4",
+            Release::V13_5 => "13.5",
+        }
+    }
+
+    /// The release of these two numbers, as the header of a bytecode file has them.
+    pub fn of_numbers(major: u8, minor: u8) -> Option<Release> {
+        let index = usize::from(minor).checked_sub(1).filter(|_| major == 13)?;
+        Release::ALL.get(index).copied()
+    }
+}
+
+impl std::fmt::Display for Release {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The release whose rules apply to a file. Source: §2.2.
+///
+/// # Examples
+/// ```
+/// use truecast_core::spec::tile::{Release, Rules};
+/// assert_eq!("latest".parse(), Ok(Rules::Of(Release::V13_5)));
+/// assert_eq!("13.1".parse(), Ok(Rules::Of(Release::V13_1)));
+/// assert!("13.9".parse::<Rules>().is_err());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rules {
+    /// One release, whatever the version of the file.
+    Of(Release),
+    /// The release equal to the version of the file.
+    OfFile,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules::Of(Release::NEWEST)
+    }
+}
+
+impl Rules {
+    /// The release for a file of a version.
+    pub const fn release(self, file: Release) -> Release {
+        match self {
+            Rules::Of(release) => release,
+            Rules::OfFile => file,
+        }
+    }
+}
+
+impl std::str::FromStr for Rules {
+    type Err = super::SpecError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "latest" => Ok(Rules::default()),
+            "file" => Ok(Rules::OfFile),
+            _ => Release::ALL.into_iter().find(|r| r.name() == text).map(Rules::Of).ok_or_else(|| {
+                let known = "13.1, 13.2, 13.3, 13.4, 13.5, latest, file";
+                super::SpecError::Version { spec: "tile", version: text.into(), known }
+            }),
+        }
+    }
+}
+
+/// Whose values: the sources contradict each other. Source: §6.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Profile {
+    /// The newest published text, with the page's decisions where it is silent.
+    #[default]
+    Spec,
+    /// What the machine code of `tileiras` 13.5.37 computes; every element is defined.
+    Hw,
+    /// The text of release 13.1.
+    Seed,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: [Profile; 3] = [Profile::Spec, Profile::Hw, Profile::Seed];
+
+    /// As `--profile` takes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Profile::Spec => "spec",
+            Profile::Hw => "hw",
+            Profile::Seed => "seed",
+        }
+    }
+}
+
+impl std::str::FromStr for Profile {
+    type Err = super::SpecError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Profile::ALL.into_iter().find(|p| p.name() == text).ok_or_else(|| {
+            unknown_attribute("profile", format!("{text:?} is not one of spec, hw, seed"), "docs/spec/tile-ir.md §6.2")
+        })
+    }
+}
+
+/// The options of §2.3, all off by default.
+///
+/// # Examples
+/// ```
+/// use truecast_core::spec::tile::Options;
+/// let mut options = Options::default();
+/// options.set("e4m3_nan=spec-literal")?;
+/// assert!(options.e4m3_nan_spec_literal && !options.preserve_inf);
+/// assert!(options.set("e4m3_nan").is_err()); // its value is missing
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Options {
+    /// ftof of Inf to f8e5m2 gives Inf instead of the largest finite value (U2).
+    pub preserve_inf: bool,
+    /// ftof of NaN to f8e4m3fn gives 448 (U3).
+    pub e4m3_nan_spec_literal: bool,
+    /// Every NaN that a conversion makes is the canonical one, positive (U6).
+    pub canonical_nan: bool,
+    /// ftoi to i1 truncates instead of testing "not zero" (U11).
+    pub i1_ftoi_truncate: bool,
+    /// bitcast counts tf32 as 32 bits, its memory image (U15).
+    pub tf32_as_32_bit: bool,
+    /// Round twice where `tileiras` up to 13.4 does (U17).
+    pub legacy_double_rounding: bool,
+    /// Any undefined element makes the run fail (§6.1).
+    pub strict: bool,
+}
+
+impl Options {
+    /// Switches an option on, written `NAME` or `NAME=VALUE` as in the table of §2.3.
+    ///
+    /// # Errors
+    /// Anything that is not in the table.
+    pub fn set(&mut self, text: &str) -> Result<(), super::SpecError> {
+        let field = match text {
+            "preserve_inf" => &mut self.preserve_inf,
+            "e4m3_nan=spec-literal" => &mut self.e4m3_nan_spec_literal,
+            "canonical_nan" => &mut self.canonical_nan,
+            "i1_ftoi=truncate" => &mut self.i1_ftoi_truncate,
+            "tf32_as_32_bit" => &mut self.tf32_as_32_bit,
+            "legacy_double_rounding" => &mut self.legacy_double_rounding,
+            "strict" => &mut self.strict,
+            _ => {
+                let known = "preserve_inf, e4m3_nan=spec-literal, canonical_nan, i1_ftoi=truncate, tf32_as_32_bit, \
+                             legacy_double_rounding, strict";
+                let why = format!("{text:?} is not one of {known}");
+                return Err(unknown_attribute("tile-option", why, "docs/spec/tile-ir.md §2.3"));
+            }
+        };
+        *field = true;
+        Ok(())
+    }
+}
+
+fn unknown_attribute(name: &'static str, why: String, clause: &'static str) -> super::SpecError {
+    super::SpecError::Attribute { spec: "tile".into(), name, why, clause }
+}

@@ -1,0 +1,191 @@
+//! The nine operations and their attributes. The numbers of attributes are those of the bytecode (§3.8, §10.7).
+
+use super::Release;
+use crate::round::Rounding;
+
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident $word:literal,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$vdoc])* $variant),* }
+
+        impl $name {
+            /// Every one, in the order of their numbers.
+            pub const ALL: &'static [$name] = &[$($name::$variant),*];
+
+            /// As text has it.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$variant => $word),* }
+            }
+
+            /// The one that text calls so.
+            pub fn of_name(name: &str) -> Option<$name> {
+                $name::ALL.iter().copied().find(|x| x.name() == name)
+            }
+
+            /// The one of a number of the bytecode.
+            pub fn of_number(number: u64) -> Option<$name> {
+                usize::try_from(number).ok().and_then(|n| $name::ALL.get(n).copied())
+            }
+
+            /// Its number in the bytecode.
+            pub const fn number(self) -> u64 {
+                self as u64
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    )*};
+}
+
+words! {
+    /// How an integer is read.
+    Signedness {
+        /// Plain binary.
+        Unsigned "unsigned",
+        /// Two's complement.
+        Signed "signed",
+    }
+    /// What trunci promises about the bits that it drops (§6.6).
+    IntegerOverflow {
+        /// Nothing.
+        None "none",
+        /// They equal the top bit of the result.
+        NoSignedWrap "no_signed_wrap",
+        /// They are zero.
+        NoUnsignedWrap "no_unsigned_wrap",
+        /// Both.
+        NoWrap "no_wrap",
+    }
+    /// Rounding modes of the language. `approx` and `full` are never legal on a conversion.
+    RoundingMode {
+        /// To the nearest, ties to even.
+        NearestEven "nearest_even",
+        /// Toward zero.
+        Zero "zero",
+        /// Toward -Inf.
+        NegativeInf "negative_inf",
+        /// Toward +Inf.
+        PositiveInf "positive_inf",
+        /// Of other operations.
+        Approx "approx",
+        /// Of other operations.
+        Full "full",
+        /// Toward zero, to an integer.
+        NearestIntToZero "nearest_int_to_zero",
+        /// To the nearest, ties away from zero; from file version 13.4 on.
+        NearestAway "nearest_away",
+    }
+    /// The operations, without their attributes.
+    Op {
+        /// Copies bits.
+        Bitcast "bitcast",
+        /// Widens an integer.
+        Exti "exti",
+        /// Float to float.
+        Ftof "ftof",
+        /// Float to integer.
+        Ftoi "ftoi",
+        /// Address to pointer.
+        IntToPtr "int_to_ptr",
+        /// Integer to float.
+        Itof "itof",
+        /// Pointer to address.
+        PtrToInt "ptr_to_int",
+        /// Another pointee.
+        PtrToPtr "ptr_to_ptr",
+        /// Narrows an integer.
+        Trunci "trunci",
+    }
+}
+
+impl RoundingMode {
+    /// The first version of a file that may hold the mode. Source: §4.7.
+    pub const fn since(self) -> Release {
+        match self {
+            RoundingMode::NearestAway => Release::V13_4,
+            _ => Release::V13_1,
+        }
+    }
+
+    /// What it means to the engine; `None` for the modes of other operations.
+    pub const fn rounding(self) -> Option<Rounding> {
+        Some(match self {
+            RoundingMode::NearestEven => Rounding::NearestEven,
+            RoundingMode::Zero | RoundingMode::NearestIntToZero => Rounding::TowardZero,
+            RoundingMode::NegativeInf => Rounding::Down,
+            RoundingMode::PositiveInf => Rounding::Up,
+            RoundingMode::NearestAway => Rounding::NearestAway,
+            RoundingMode::Approx | RoundingMode::Full => return None,
+        })
+    }
+}
+
+/// One operation with its attributes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // The variants are those of `Op`, the fields the attributes of §4.2.
+pub enum Conversion {
+    Bitcast,
+    Exti { signedness: Signedness },
+    Ftof { rounding: RoundingMode },
+    Ftoi { signedness: Signedness, rounding: RoundingMode, saturating: bool },
+    IntToPtr,
+    Itof { signedness: Signedness, rounding: RoundingMode },
+    PtrToInt,
+    PtrToPtr,
+    Trunci { overflow: IntegerOverflow },
+}
+
+impl Conversion {
+    /// Which operation.
+    pub const fn op(self) -> Op {
+        match self {
+            Conversion::Bitcast => Op::Bitcast,
+            Conversion::Exti { .. } => Op::Exti,
+            Conversion::Ftof { .. } => Op::Ftof,
+            Conversion::Ftoi { .. } => Op::Ftoi,
+            Conversion::IntToPtr => Op::IntToPtr,
+            Conversion::Itof { .. } => Op::Itof,
+            Conversion::PtrToInt => Op::PtrToInt,
+            Conversion::PtrToPtr => Op::PtrToPtr,
+            Conversion::Trunci { .. } => Op::Trunci,
+        }
+    }
+
+    /// Its rounding mode, if it has one.
+    pub const fn rounding(self) -> Option<RoundingMode> {
+        match self {
+            Conversion::Ftof { rounding } | Conversion::Ftoi { rounding, .. } | Conversion::Itof { rounding, .. } => {
+                Some(rounding)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Op {
+    /// The operation with the attributes that text may leave out at their defaults (§9.3). `signedness` is used where the
+    /// operation has one.
+    pub const fn with_defaults(self, signedness: Signedness) -> Conversion {
+        match self {
+            Op::Bitcast => Conversion::Bitcast,
+            Op::Exti => Conversion::Exti { signedness },
+            Op::Ftof => Conversion::Ftof { rounding: RoundingMode::NearestEven },
+            Op::Ftoi => Conversion::Ftoi { signedness, rounding: RoundingMode::NearestIntToZero, saturating: false },
+            Op::IntToPtr => Conversion::IntToPtr,
+            Op::Itof => Conversion::Itof { signedness, rounding: RoundingMode::NearestEven },
+            Op::PtrToInt => Conversion::PtrToInt,
+            Op::PtrToPtr => Conversion::PtrToPtr,
+            Op::Trunci => Conversion::Trunci { overflow: IntegerOverflow::None },
+        }
+    }
+
+    /// The signedness is part of the operation.
+    pub const fn has_signedness(self) -> bool {
+        matches!(self, Op::Exti | Op::Ftoi | Op::Itof)
+    }
+}

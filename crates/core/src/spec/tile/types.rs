@@ -1,0 +1,209 @@
+//! Element types, pointers and tiles (§3). No values live here.
+
+use super::{Release, Signedness};
+use crate::dtype::{DType, Ecosystem, Kind};
+
+/// One number type. Its width is [`DType::code_bits`]: 19 for tf32, 1 for i1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// Our name; integers carry no sign, so the signed one stands for both.
+    pub dtype: DType,
+    /// Tag of the type in the bytecode.
+    pub tag: u64,
+    /// The first version of a file that may hold it.
+    pub since: Release,
+}
+
+/// Every number type. Source: §3.1.
+pub const NUMBERS: [Number; 16] = {
+    use DType::*;
+    use Release::*;
+    const fn row(dtype: DType, tag: u64, since: Release) -> Number {
+        Number { dtype, tag, since }
+    }
+    [
+        row(I1, 0, V13_1),
+        row(I4, 22, V13_3),
+        row(I8, 1, V13_1),
+        row(I16, 2, V13_1),
+        row(I32, 3, V13_1),
+        row(I64, 4, V13_1),
+        row(F16, 5, V13_1),
+        row(Bf16, 6, V13_1),
+        row(F32, 7, V13_1),
+        row(Tf32, 8, V13_1),
+        row(F64, 9, V13_1),
+        row(F8E4M3Fn, 10, V13_1),
+        row(F8E5M2, 11, V13_1),
+        row(F8E8M0, 18, V13_2),
+        row(F4E2M1, 19, V13_3),
+        row(F8E5M3Fnu, 130, V13_4),
+    ]
+};
+
+impl Number {
+    /// The row of a type, if Tile IR has it.
+    pub fn of(dtype: DType) -> Option<Number> {
+        NUMBERS.into_iter().find(|n| n.dtype == dtype)
+    }
+
+    /// The row that text calls so; spellings of release 13.1 are understood (§3.1). Case matters.
+    pub fn of_name(name: &str) -> Option<Number> {
+        NUMBERS.into_iter().find(|n| n.dtype.names_in(Ecosystem::Tile).any(|spelling| spelling == name))
+    }
+}
+
+/// What text calls a number type.
+pub fn spelling(dtype: DType) -> &'static str {
+    dtype.names_in(Ecosystem::Tile).next().unwrap_or(dtype.name())
+}
+
+/// What a tile is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ElementType {
+    /// A number; one of [`NUMBERS`].
+    Number(DType),
+    /// An address of 64 bits, and what stands there.
+    Pointer(DType),
+}
+
+impl ElementType {
+    /// An integer.
+    pub const fn is_integer(self) -> bool {
+        matches!(self, ElementType::Number(n) if matches!(n.kind(), Kind::Int(_)))
+    }
+
+    /// A float.
+    pub const fn is_float(self) -> bool {
+        matches!(self, ElementType::Number(n) if matches!(n.kind(), Kind::Float(_)))
+    }
+
+    /// The type whose codes an element of a buffer holds: an address is an unsigned integer (§3.6).
+    pub const fn storage(self) -> DType {
+        match self {
+            ElementType::Number(n) => n,
+            ElementType::Pointer(_) => DType::U64,
+        }
+    }
+
+    /// Bits that the verifier counts.
+    pub const fn bits(self) -> u32 {
+        self.storage().code_bits()
+    }
+
+    /// The first version of a file that may hold it.
+    pub fn since(self) -> Release {
+        let (ElementType::Number(n) | ElementType::Pointer(n)) = self;
+        Number::of(n).map_or(Release::V13_1, |number| number.since)
+    }
+}
+
+impl std::fmt::Display for ElementType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ElementType::Number(n) => f.pad(spelling(*n)),
+            ElementType::Pointer(n) => write!(f, "ptr<{}>", spelling(*n)),
+        }
+    }
+}
+
+/// Most elements that a tile may have. Source: §3.7.
+pub const MAX_ELEMENTS: u64 = 1 << 24;
+
+/// A shape and what it is filled with. Rank 0 is a scalar.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TileType {
+    /// The dimensions.
+    pub shape: Vec<u64>,
+    /// The element.
+    pub element: ElementType,
+}
+
+/// Why a tile type is malformed (T014). Source: §3.6, §3.7.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Malformed {
+    /// A dimension is no power of two.
+    #[error("{tile} has a dimension of {dimension}, which is not a positive power of two; pad the tile")]
+    Dimension {
+        /// The dimension.
+        dimension: u64,
+        /// The type.
+        tile: TileType,
+    },
+    /// Too many elements.
+    #[error("{0} has more than 16777216 elements; split the tile")]
+    Elements(TileType),
+    /// An odd number of f4E2M1FN elements does not fill bytes.
+    #[error("{0} has an odd number of 4-bit elements; f4E2M1FN tiles need a dimension of at least 2")]
+    HalfByte(TileType),
+    /// Pointers to f4E2M1FN stand alone.
+    #[error("{0} is a tile of pointers to f4E2M1FN, which must have rank 0")]
+    PackedPointers(TileType),
+    /// A pointer to a type that has no address.
+    #[error("ptr<{0}> points to a type without an address; use ptr<i8>")]
+    Pointee(String),
+}
+
+impl TileType {
+    /// Elements; meaningful once [`TileType::check`] has passed.
+    pub fn len(&self) -> u64 {
+        self.shape.iter().fold(1, |n, &d| n.saturating_mul(d))
+    }
+
+    /// Has no elements: such a type is malformed.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rules of §3.7.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check(&self) -> Result<(), Malformed> {
+        if let Some(&bad) = self.shape.iter().find(|d| !d.is_power_of_two()) {
+            return Err(Malformed::Dimension { dimension: bad, tile: self.clone() });
+        }
+        if self.len() > MAX_ELEMENTS {
+            return Err(Malformed::Elements(self.clone()));
+        }
+        match self.element {
+            ElementType::Pointer(DType::I4) => Err(Malformed::Pointee(spelling(DType::I4).into())),
+            ElementType::Number(DType::F4E2M1) if self.len() < 2 => Err(Malformed::HalfByte(self.clone())),
+            ElementType::Pointer(DType::F4E2M1) if !self.shape.is_empty() => {
+                Err(Malformed::PackedPointers(self.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::fmt::Display for TileType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("tile<")?;
+        self.shape.iter().try_for_each(|d| write!(f, "{d}x"))?;
+        write!(f, "{}>", self.element)
+    }
+}
+
+/// Dimensions as messages have them: `[4x8]`, `[]` for a scalar.
+pub(super) fn shape_text(shape: &[u64]) -> String {
+    let dimensions: Vec<_> = shape.iter().map(u64::to_string).collect();
+    format!("[{}]", dimensions.join("x"))
+}
+
+impl Signedness {
+    /// The type whose codes an integer of this signedness is read or written as.
+    pub const fn dtype(self, integer: DType) -> DType {
+        match (self, integer) {
+            (Signedness::Signed, _) => integer,
+            (Signedness::Unsigned, DType::I1) => DType::U1,
+            (Signedness::Unsigned, DType::I4) => DType::U4,
+            (Signedness::Unsigned, DType::I8) => DType::U8,
+            (Signedness::Unsigned, DType::I16) => DType::U16,
+            (Signedness::Unsigned, DType::I32) => DType::U32,
+            (Signedness::Unsigned, DType::I64) => DType::U64,
+            (Signedness::Unsigned, other) => other,
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! A second opinion that shares no code with the engine: tables of all values of a format as f64, a search, and a
+//! comparison with the midpoint. Every value and midpoint of a format of at most 19 bits, and every f32, is an f64.
+
+use super::*;
+use truecast_core::Outcome;
+
+/// A format by the columns of §3.1.
+struct Format {
+    name: &'static str,
+    exponent_bits: u32,
+    fraction_bits: u32,
+    bias: i32,
+    signed: bool,
+    /// Magnitude of the largest finite value.
+    max: u64,
+    /// IEEE-like: Inf above `max`, NaN above Inf. Otherwise NaN, if anything, is above `max`.
+    inf: bool,
+}
+
+#[rustfmt::skip]
+const FORMATS: [Format; 8] = [
+    Format { name: "f16", exponent_bits: 5, fraction_bits: 10, bias: 15, signed: true, max: 0x7BFF, inf: true },
+    Format { name: "bf16", exponent_bits: 8, fraction_bits: 7, bias: 127, signed: true, max: 0x7F7F, inf: true },
+    Format { name: "tf32", exponent_bits: 8, fraction_bits: 10, bias: 127, signed: true, max: 0x3FBFF, inf: true },
+    Format { name: "e4m3", exponent_bits: 4, fraction_bits: 3, bias: 7, signed: true, max: 0x7E, inf: false },
+    Format { name: "e5m2", exponent_bits: 5, fraction_bits: 2, bias: 15, signed: true, max: 0x7B, inf: true },
+    Format { name: "e8m0", exponent_bits: 8, fraction_bits: 0, bias: 127, signed: false, max: 0xFE, inf: false },
+    Format { name: "e2m1", exponent_bits: 2, fraction_bits: 1, bias: 1, signed: true, max: 0x7, inf: false },
+    Format { name: "ue5m3", exponent_bits: 5, fraction_bits: 3, bias: 15, signed: false, max: 0xFE, inf: false },
+];
+
+impl Format {
+    fn sign(&self) -> u64 {
+        if self.signed { 1 << (self.exponent_bits + self.fraction_bits) } else { 0 }
+    }
+
+    fn bits(&self) -> u32 {
+        self.exponent_bits + self.fraction_bits + self.signed as u32
+    }
+
+    /// The value of a magnitude, as if the exponent went on above `max`.
+    fn magnitude(&self, code: u64) -> f64 {
+        let field = (code >> self.fraction_bits) as i32;
+        let fraction = (code & ((1 << self.fraction_bits) - 1)) as f64 / (1u64 << self.fraction_bits) as f64;
+        match field {
+            _ if self.name == "e8m0" => 2f64.powi(field - self.bias),
+            0 => fraction * 2f64.powi(1 - self.bias),
+            _ => (1.0 + fraction) * 2f64.powi(field - self.bias),
+        }
+    }
+
+    /// `None` for NaN.
+    fn value(&self, code: u64) -> Option<f64> {
+        let magnitude = code & !self.sign();
+        let value = match magnitude {
+            m if m <= self.max => self.magnitude(m),
+            m if self.inf && m == self.max + 1 => f64::INFINITY,
+            _ => return None,
+        };
+        Some(if code & self.sign() != 0 { -value } else { value })
+    }
+
+    /// §6.3 on a magnitude: the code of the rounded magnitude, which may be `max + 1`: overflow.
+    fn round(&self, x: f64, letter: char, negative: bool) -> u64 {
+        // The largest code at or below x, by bisection.
+        let (mut floor, mut above) = (0, self.max + 1);
+        if x < self.magnitude(0) {
+            return 0; // below the least value of e8m0
+        }
+        while above - floor > 1 {
+            let middle = (floor + above) / 2;
+            *(if self.magnitude(middle) <= x { &mut floor } else { &mut above }) = middle;
+        }
+        let (low, high) = (self.magnitude(floor), self.magnitude(floor + 1));
+        if low == x {
+            return floor;
+        }
+        let middle = (low + high) / 2.0;
+        let up = match letter {
+            'Z' => false,
+            'P' => !negative,
+            'N' => negative,
+            'A' => x >= middle,
+            'E' => x > middle || (x == middle && floor & 1 == 1),
+            _ => panic!("{letter}"),
+        };
+        floor + up as u64
+    }
+
+    /// §6.7 in profile spec for numbers and Inf; whether the result is undefined by U5.
+    fn convert(&self, x: f64, letter: char) -> (u64, bool) {
+        let negative = x.is_sign_negative();
+        let sign = if negative { self.sign() } else { 0 };
+        let unsigned_loss = negative && x != 0.0 && !self.signed;
+        let saturates = self.bits() <= 8;
+        let magnitude = match x.abs() {
+            0.0 => 0,
+            x if x.is_infinite() => self.max + !saturates as u64,
+            x if self.name == "e8m0" => self.round(x, letter, false).min(self.max),
+            x => {
+                let rounded = self.round(x, letter, negative);
+                let stops = letter == 'Z' || letter == 'N' && !negative || letter == 'P' && negative;
+                rounded.min(self.max + !(saturates || stops) as u64)
+            }
+        };
+        (magnitude | sign, unsigned_loss)
+    }
+}
+
+/// Every code of the narrow formats, and f32 and f64 around every value and midpoint of the destination.
+fn sources(dst: &Format) -> Vec<(&'static str, u64, Option<f64>)> {
+    let mut all = Vec::new();
+    for src in FORMATS.iter().filter(|f| f.name != dst.name && f.name != "tf32") {
+        all.extend((0..1u64 << src.bits()).map(|code| (src.name, code, src.value(code))));
+    }
+    let step = if dst.bits() > 8 { 61 } else { 1 };
+    let marks = (0..=dst.max).step_by(step).flat_map(|m| {
+        let (low, high) = (dst.magnitude(m), dst.magnitude(m + 1));
+        [low, (low + high) / 2.0]
+    });
+    for x in marks.chain([dst.magnitude(dst.max), f64::MAX, f64::MIN_POSITIVE, f64::INFINITY, 1e-300, 0.0]) {
+        for neighbour in [x.next_down(), x, x.next_up()] {
+            for x in [neighbour, -neighbour].into_iter().filter(|x| !x.is_nan()) {
+                all.push(("f64", x.to_bits(), Some(x)));
+                let narrow = x as f32;
+                for narrow in [narrow.next_down(), narrow, narrow.next_up()].into_iter().filter(|x| !x.is_nan()) {
+                    all.push(("f32", narrow.to_bits().into(), Some(narrow.into())));
+                }
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn ftof_against_tables() {
+    let mut compared = 0u64;
+    for dst in &FORMATS {
+        let sources = sources(dst);
+        for &(src, code, value) in &sources {
+            let Some(x) = value else { continue };
+            let modes = rounding_modes(Op::Ftof, number(src), number(dst.name), Release::NEWEST);
+            for letter in "EZNPA".chars().filter(|&l| modes.contains(&mode(l))) {
+                let meaning = ftof(letter).meaning(element(src), element(dst.name), Profile::Spec, &OFF).unwrap();
+                let (expected, undefined) = dst.convert(x, letter);
+                let found = meaning.element(code).outcome;
+                let what = format!("{src} {code:X} = {x:e} to {} {letter}", dst.name);
+                assert_eq!(found.code(), Some(expected), "{what}");
+                assert_eq!(matches!(found, Outcome::Undefined { .. }), undefined, "{what}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 1_000_000, "{compared}");
+}
+
+/// The flag means what Rust's `as` means: clamp, NaN is 0.
+#[test]
+fn saturating_ftoi_against_rust() {
+    let check = |src: &str, code: u64, x: f64| {
+        let rows = [
+            ("i8", x as i8 as u64 & 0xFF, x as u8 as u64),
+            ("i16", x as i16 as u64 & 0xFFFF, x as u16 as u64),
+            ("i32", x as i32 as u64 & 0xFFFF_FFFF, x as u32 as u64),
+            ("i64", x as i64 as u64, x as u64),
+        ];
+        for (dst, signed, unsigned) in rows {
+            for (signedness, expected) in [(Signedness::Signed, signed), (Signedness::Unsigned, unsigned)] {
+                for profile in Profile::ALL {
+                    let flagged = ftoi(signedness, true).meaning(element(src), element(dst), profile, &OFF).unwrap();
+                    assert_eq!(flagged.element(code).outcome, Outcome::Defined(expected), "{src} {code:X} to {dst}");
+                }
+                // Without the flag, in profile spec: the same code, defined exactly if the truncated value fits.
+                let plain = ftoi(signedness, false).meaning(element(src), element(dst), Profile::Spec, &OFF).unwrap();
+                let outcome = plain.element(code).outcome;
+                let width = number(dst).code_bits() as i32;
+                let (low, high) = match signedness {
+                    Signedness::Signed => (-2f64.powi(width - 1), 2f64.powi(width - 1)),
+                    Signedness::Unsigned => (0.0, 2f64.powi(width)),
+                };
+                let fits = x.trunc() >= low && x.trunc() < high;
+                assert_eq!(outcome.code(), Some(expected), "{src} {code:X} to {dst}");
+                assert_eq!(matches!(outcome, Outcome::Defined(_)), fits, "{src} {code:X} to {dst} {signedness}");
+            }
+        }
+    };
+    for format in FORMATS.iter().filter(|f| f.bits() <= 8) {
+        (0..1u64 << format.bits()).for_each(|code| check(format.name, code, format.value(code).unwrap_or(f64::NAN)));
+    }
+    for edge in [7, 8, 15, 16, 31, 32, 63, 64] {
+        let at = 2f64.powi(edge);
+        for x in [at.next_down(), at, at.next_up(), at - 1.0, at - 0.5, at + 0.5, 0.5, 0.0, f64::INFINITY] {
+            for x in [x, -x] {
+                check("f64", x.to_bits(), x);
+                check("f32", (x as f32).to_bits().into(), (x as f32).into());
+            }
+        }
+    }
+}
+
+/// Every 16-bit integer, in profile hw (saturating) by the same tables.
+#[test]
+fn itof_against_tables() {
+    for dst in FORMATS.iter().filter(|f| f.name != "e8m0") {
+        for &signedness in Signedness::ALL {
+            let meaning = itof(signedness).meaning(element("i16"), element(dst.name), Profile::Hw, &OFF).unwrap();
+            for n in 0..=u16::MAX {
+                let x = match signedness {
+                    Signedness::Signed => f64::from(n as i16),
+                    Signedness::Unsigned => f64::from(n),
+                };
+                let (expected, _) = dst.convert(x, 'E');
+                assert_eq!(meaning.element(n.into()).outcome, Outcome::Defined(expected), "{x} to {}", dst.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Evaluating a module of Tile IR: every conversion of an entry becomes a file, named by its value.
+//!
+//! What a module means is `truecast-tile`'s; this module feeds it from files and writes what it gives. Integers of a module
+//! carry no sign: they are read from either kind of array and written as signed ones; i1 is written as bool, an address as
+//! u64.
+
+use super::{Ran, RunError, Written, files};
+use crate::array::{self, ArrayError};
+use super::model::Model;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use truecast_core::DType;
+use truecast_core::spec::tile::{Rules, Signedness, TileType};
+use truecast_graph::{Data, LeftOpen, Tensor};
+use truecast_io::{Existing, Kind};
+use truecast_kernel::Exec;
+use truecast_tile::evaluate::{Converted, Elements, Stop, evaluate};
+use truecast_tile::module::{Function, written_type};
+use truecast_tile::{Codes, Module};
+
+/// How a module is evaluated.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Whose rules.
+    pub rules: Rules,
+    /// The entry; without a name the only one.
+    pub entry: Option<String>,
+    /// Whose values.
+    pub values: truecast_tile::evaluate::Settings,
+}
+
+impl Model {
+    /// Evaluates an entry and writes the result of every conversion whose operand is known. Files appear one by one.
+    ///
+    /// `inputs` are of the form `NAME=FILE`, NAME with or without `%`: arguments, and results of operations that are no
+    /// conversions.
+    ///
+    /// # Errors
+    /// [`RunError`]; [`RunError::Tile`] for the first thing that is not legal.
+    pub fn run_tile(
+        &self,
+        settings: &Settings,
+        inputs: &[String],
+        folder: &Path,
+        kind: Kind,
+        existing: Existing,
+        exec: &Exec,
+    ) -> Result<Ran, RunError> {
+        let module = self.tile_module(settings.rules)?;
+        let report = truecast_tile::verify(&module, settings.rules, &settings.values.options);
+        if let Some(cause) = report.errors.into_iter().next() {
+            return Err(RunError::Tile { path: self.shown(), cause });
+        }
+        let entry = self.entry(&module, settings.entry.as_deref())?;
+        let supplied = supplied(entry, inputs, exec)?;
+        std::fs::create_dir_all(folder).map_err(|source| truecast_io::Error::Io {
+            path: folder.into(),
+            action: "creating the folder",
+            source,
+        })?;
+        let warnings = report.warnings.iter().map(|w| w.to_string()).collect();
+        let mut writer = Output {
+            folder,
+            kind,
+            existing,
+            exec,
+            names: BTreeSet::new(),
+            ran: Ran { written: Vec::new(), left_open: Vec::new(), warnings },
+        };
+        let done =
+            evaluate(entry, &settings.values, supplied, |converted| writer.add(&converted).map_err(Failed::File));
+        match done {
+            Ok(()) => Ok(writer.ran),
+            Err(Failed::Stop(cause)) => Err(RunError::TileStop { path: self.shown(), cause }),
+            Err(Failed::File(error)) => Err(error),
+        }
+    }
+
+    fn entry<'a>(&self, module: &'a Module, name: Option<&str>) -> Result<&'a Function, RunError> {
+        module.entry(name).map_err(|cause| RunError::TileEntry { path: self.shown(), cause })
+    }
+}
+
+/// What ends an evaluation.
+enum Failed {
+    Stop(Stop),
+    File(RunError),
+}
+
+impl From<Stop> for Failed {
+    fn from(stop: Stop) -> Failed {
+        Failed::Stop(stop)
+    }
+}
+
+/// Values by name, read from files.
+fn supplied(entry: &Function, inputs: &[String], exec: &Exec) -> Result<Vec<(String, Codes)>, RunError> {
+    let mut supplied = Vec::new();
+    for given in inputs {
+        let (name, path) = given.split_once('=').ok_or_else(|| RunError::NoInput {
+            given: given.clone(),
+            why: "is not of the form NAME=FILE",
+            inputs: "values of the entry".into(),
+        })?;
+        let name = format!("%{}", name.trim_start_matches('%'));
+        let wrong = |cause: ArrayError| RunError::Input { name: name.clone(), cause: Box::new(cause) };
+        // What no operation declares is of the type that its first use writes.
+        let declared = entry
+            .value_of(&name)
+            .and_then(|id| entry.value(id).tile.as_deref().or_else(|| written_type(&entry.body, id)));
+        let Some(declared) = declared else {
+            let inputs = "arguments, and operands of conversions".into();
+            return Err(RunError::NoInput { given: given.clone(), why: "names no value whose type is known", inputs });
+        };
+        let dtype = declared.element.storage();
+        let tensor = read(Path::new(path), dtype, exec).map_err(wrong)?;
+        if tensor.shape != declared.shape {
+            let why = "holds a tensor of another shape than the value's";
+            return Err(RunError::NoInput { given: given.clone(), why, inputs: format!("{name}: {declared}") });
+        }
+        supplied.push((name, Codes::list(dtype, codes(&tensor, dtype))));
+    }
+    Ok(supplied)
+}
+
+/// Integers may come as signed or unsigned, i1 as bool.
+fn read(path: &Path, dtype: DType, exec: &Exec) -> Result<Tensor, ArrayError> {
+    let other = match dtype {
+        DType::U64 => DType::I64,
+        DType::I1 => DType::Bool,
+        _ => Signedness::Unsigned.dtype(dtype),
+    };
+    match array::read(path, dtype, exec) {
+        Err(ArrayError::Type { .. }) if other != dtype => array::read(path, other, exec),
+        done => done,
+    }
+}
+
+/// The codes of packed elements.
+fn codes(tensor: &Tensor, dtype: DType) -> Vec<u64> {
+    let Data::Codes(bytes) = &tensor.data else { unreachable!("only elements of text are text") };
+    let bits = tensor.dtype.storage_bits().expect("elements of Tile IR have a width") as usize;
+    let element = |i: usize| {
+        let mut word = [0; 8];
+        let (first, last) = (i * bits / 8, ((i + 1) * bits).div_ceil(8));
+        word[..last - first].copy_from_slice(&bytes[first..last]);
+        let storage = u64::from_le_bytes(word) >> (i * bits % 8);
+        dtype.code_of_storage(if bits == 64 { storage } else { storage & ((1 << bits) - 1) })
+    };
+    (0..tensor.len() as usize).map(element).collect()
+}
+
+/// Where results go.
+struct Output<'a> {
+    folder: &'a Path,
+    kind: Kind,
+    existing: Existing,
+    exec: &'a Exec,
+    /// Names of files that are taken: values of different regions may have one name.
+    names: BTreeSet<String>,
+    ran: Ran,
+}
+
+impl Output<'_> {
+    fn add(&mut self, converted: &Converted<'_>) -> Result<(), RunError> {
+        let label = format!("{} = {}", converted.name, converted.op);
+        let Some(elements) = converted.elements else {
+            self.ran.warnings.push(format!("{label}: the operand is unknown; supply it with --input"));
+            return Ok(());
+        };
+        for (clause, &undefined) in &converted.undefined {
+            let (conversion, elements) = (label.clone(), elements.codes.len());
+            self.ran.left_open.push(LeftOpen { conversion, elements, undefined, clause });
+        }
+        for (note, n) in &converted.notes {
+            self.ran.warnings.push(format!("{label}: {n} elements have another value elsewhere: {note}"));
+        }
+        let name = self.free_name(converted.name.trim_start_matches('%'));
+        let tensor = tensor(elements, converted.tile);
+        let path = self.folder.join(format!("{}.{}", files::file_name(&name), self.kind.extension()));
+        let failed = |cause: truecast_io::Error| RunError::Output { name: name.clone(), cause: Box::new(cause) };
+        let pending = files::write(&path, self.kind, &name, &tensor, self.existing, self.exec);
+        pending.map_err(failed)?.finish().map_err(failed)?;
+        self.note(name, &tensor, path);
+        Ok(())
+    }
+
+    fn note(&mut self, name: String, tensor: &Tensor, path: PathBuf) {
+        self.ran.written.push(Written { name, dtype: tensor.dtype, shape: tensor.shape.clone(), path });
+    }
+
+    fn free_name(&mut self, name: &str) -> String {
+        let mut free = name.to_string();
+        let mut n = 1;
+        while !self.names.insert(free.clone()) {
+            n += 1;
+            free = format!("{name}~{n}");
+        }
+        free
+    }
+}
+
+/// Elements as a file has them.
+fn tensor(elements: &Elements, tile: &TileType) -> Tensor {
+    let dtype = match tile.element.storage() {
+        DType::I1 => DType::Bool,
+        dtype => dtype,
+    };
+    let bits = dtype.storage_bits().expect("elements of Tile IR have a width") as usize;
+    let mut bytes = Vec::new();
+    let mut half = None;
+    for code in elements.codes.iter() {
+        let storage = dtype.storage_of_code(code);
+        match (bits, half.take()) {
+            (4, None) => half = Some(storage as u8),
+            (4, Some(low)) => bytes.push(low | (storage as u8) << 4),
+            _ => bytes.extend_from_slice(&storage.to_le_bytes()[..bits / 8]),
+        }
+    }
+    bytes.extend(half);
+    Tensor { dtype, shape: tile.shape.clone(), data: Data::Codes(bytes) }
+}
