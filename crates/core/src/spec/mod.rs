@@ -5,6 +5,7 @@
 
 pub mod ieee;
 pub mod onnx;
+pub mod tosa;
 
 use crate::dtype::DType;
 use crate::policy::CastSpec;
@@ -45,7 +46,31 @@ pub enum SpecError {
         /// The versions that exist.
         known: &'static str,
     },
-    /// Text and complex numbers are not converted.
+    /// A profile or extension that is not enabled.
+    #[error("{spec}: {what} needs {needs} ({clause})")]
+    Missing {
+        /// The standard and its version.
+        spec: String,
+        /// What was asked for.
+        what: String,
+        /// What it needs and does not have.
+        needs: String,
+        /// Where the standard says so.
+        clause: &'static str,
+    },
+    /// An error condition that the standard names.
+    #[error("{spec}: {why} ({id}; {clause})")]
+    Condition {
+        /// The standard and its version.
+        spec: String,
+        /// The condition's name on our page.
+        id: &'static str,
+        /// What is wrong.
+        why: String,
+        /// Where the standard says so.
+        clause: &'static str,
+    },
+    /// Text and complex numbers are not converted, and a standard may lack a pair.
     #[error("{src} cannot be converted to {dst}: {why}")]
     Pair {
         /// Source type.
@@ -79,7 +104,8 @@ pub struct Interpretation {
 /// assert!(all.iter().any(|i| i.spec == "onnx" && i.attributes == "saturate=0"));
 /// ```
 pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
-    onnx::interpretations(src, dst).into_iter().chain(ieee::interpretations(src, dst)).collect()
+    let standards = [onnx::interpretations, tosa::interpretations, ieee::interpretations];
+    standards.into_iter().flat_map(|of| of(src, dst)).collect()
 }
 
 /// A pair that can be converted by value at all: numbers and truth values, or a copy.

@@ -1,0 +1,7 @@
+//! TOSA against the tables of `docs/spec/tosa.md`, which the tests read, and against oracles of their own.
+
+mod block;
+mod cast;
+mod check;
+mod page;
+mod rescale;
