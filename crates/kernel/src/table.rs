@@ -16,16 +16,23 @@ pub(crate) fn table8(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
     for (storage, result) in results.iter_mut().enumerate() {
         *result = scalar(spec, storage as u64).ok()?;
     }
+    Some(table_of(&results, slot_bytes(spec.dst), level, spec.src.storage_bits() == Some(4)))
+}
+
+/// The table stage of these results, `dst_bytes` wide, one for each source byte (or nibble).
+pub(crate) fn table_of(results: &[u64; 256], dst_bytes: usize, level: Level, nibbles: bool) -> Box<dyn Stage> {
     #[cfg(target_arch = "x86_64")]
     if let Level::Avx512(token) = level {
-        return Some(by_planes(&results, slot_bytes(spec.dst), token, spec.src.storage_bits() == Some(4)));
+        return by_planes(results, dst_bytes, token, nibbles);
     }
-    Some(match slot_bytes(spec.dst) {
-        1 => Table8::<u8>::stage(&results, level),
-        2 => Table8::<u16>::stage(&results, level),
-        4 => Table8::<u32>::stage(&results, level),
-        _ => Table8::<u64>::stage(&results, level),
-    })
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = nibbles;
+    match dst_bytes {
+        1 => Table8::<u8>::stage(results, level),
+        2 => Table8::<u16>::stage(results, level),
+        4 => Table8::<u32>::stage(results, level),
+        _ => Table8::<u64>::stage(results, level),
+    }
 }
 
 /// A table in memory.

@@ -321,10 +321,10 @@ fn against_fractions() {
         let outputs = [I8, I16, I32];
         let (input, output) = (inputs[random.next() as usize % 4], outputs[random.next() as usize % 3]);
         let mut graph = Graph::new(input, output);
-        graph.op.scale32 = random.next() % 2 == 0;
+        graph.op.scale32 = random.next().is_multiple_of(2);
         graph.op.rounding = RoundingMode::ALL[random.next() as usize % 3];
-        graph.op.input_unsigned = random.next() % 4 == 0;
-        graph.op.output_unsigned = random.next() % 4 == 0;
+        graph.op.input_unsigned = random.next().is_multiple_of(4);
+        graph.op.output_unsigned = random.next().is_multiple_of(4);
         if graph.op.check(1, &graph.target).is_err() {
             continue;
         }
