@@ -8,6 +8,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use truecast::DType;
 use truecast::bench::Size;
+use truecast::io::Kind;
+use truecast::vectors::Extent;
 
 /// Exact and fast tensor element-type conversion
 ///
@@ -56,6 +58,17 @@ pub enum Command {
     /// Explain one value: bits, neighbours, rounding, and the result under every specification
     #[command(allow_negative_numbers = true)]
     Explain(ExplainArgs),
+    /// Evaluate a model of conversions (.onnx): files in, files out
+    ///
+    /// Cast, CastLike, Constant, Identity and model-local functions made of them.
+    Run(RunArgs),
+    /// Are these results allowed, or are a model's conversions legal?
+    ///
+    /// `check cast` judges results element by element, whoever made them; `check MODEL` the conversions of a model,
+    /// without running them. Exit code 1 if anything is not allowed.
+    Check(CheckArgs),
+    /// Write test vectors: inputs at which a conversion shows what it does, with their results
+    Vectors(VectorsArgs),
     /// Describe the types: layout, range, special codes, every code of the narrow ones
     Formats(FormatsArgs),
     /// Measure throughput on this machine, beside memcpy on the same buffers
@@ -176,6 +189,127 @@ pub struct ExplainArgs {
     /// Source type
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     pub from: DType,
+    /// Show the results of this specification only, at this version: onnx, onnx@OPSET or ieee
+    #[arg(long, value_name = "NAME[@VERSION]")]
+    pub spec: Option<String>,
+}
+
+/// `run`
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// Model to evaluate
+    pub model: PathBuf,
+    /// File (.npy, .pb) for an input of the model
+    #[arg(long, value_name = "NAME=FILE")]
+    pub input: Vec<String>,
+    /// Folder for the outputs, one file each
+    #[arg(long, value_name = "DIR")]
+    pub output_dir: PathBuf,
+    /// What the outputs are written as
+    #[arg(long, value_name = "FORMAT", default_value = "npy")]
+    pub output_format: ArrayFormat,
+    /// Replace existing outputs
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `--output-format`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum ArrayFormat {
+    Npy,
+    Pb,
+}
+
+impl From<ArrayFormat> for Kind {
+    fn from(format: ArrayFormat) -> Kind {
+        match format {
+            ArrayFormat::Npy => Kind::Npy,
+            ArrayFormat::Pb => Kind::TensorProto,
+        }
+    }
+}
+
+/// `check`
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// `cast`, or a model
+    #[arg(value_name = "cast|MODEL")]
+    pub what: PathBuf,
+    /// Source type
+    #[arg(long, value_name = "TYPE")]
+    pub from: Option<DType>,
+    /// Destination type
+    #[arg(long, value_name = "TYPE")]
+    pub to: Option<DType>,
+    /// The elements that were converted
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// What came of them
+    #[arg(long, value_name = "FILE")]
+    pub actual: Option<PathBuf>,
+    /// Compare sign and payload of NaN too; otherwise any NaN is right where NaN is
+    #[arg(long)]
+    pub exact_nan: bool,
+    /// Violations to print
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub show: usize,
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+/// `vectors`
+#[derive(Args, Debug)]
+pub struct VectorsArgs {
+    /// Operation: cast
+    #[arg(value_name = "OP")]
+    pub op: String,
+    /// Source type
+    #[arg(long, value_name = "TYPE")]
+    pub from: DType,
+    /// Destination type
+    #[arg(long, value_name = "TYPE")]
+    pub to: DType,
+    /// Decisive inputs, or every code of a source of 16 bits or fewer
+    #[arg(long, default_value = "boundary")]
+    pub level: ExtentArg,
+    /// One line, one object or one array element a vector
+    #[arg(long, default_value = "hex")]
+    pub format: VectorFormat,
+    /// File to write (default: standard output); with npy FILE.input.npy, FILE.output.npy and FILE.undefined.npy
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace existing files
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+}
+
+/// `vectors --format`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum VectorFormat {
+    Hex,
+    Npy,
+    Json,
+}
+
+/// `vectors --level`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum ExtentArg {
+    Boundary,
+    Exhaustive,
+}
+
+impl From<ExtentArg> for Extent {
+    fn from(level: ExtentArg) -> Extent {
+        match level {
+            ExtentArg::Boundary => Extent::Boundary,
+            ExtentArg::Exhaustive => Extent::Exhaustive,
+        }
+    }
 }
 
 /// `formats`

@@ -8,8 +8,11 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use truecast::Class;
 use truecast::bench::{self, pairs::ParsePairError};
+use truecast::check::CheckError;
 use truecast::dtype::ParseTypeError;
+use truecast::run::RunError;
 use truecast::spec::SpecError;
+use truecast::vectors::VectorError;
 
 /// Why a command did not do its work.
 #[derive(Debug)]
@@ -67,6 +70,25 @@ impl From<truecast::Error> for Failure {
 impl From<truecast::io::Error> for Failure {
     fn from(error: truecast::io::Error) -> Self {
         Failure::new(error.class(), error)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Failure::new(error.class(), error)
+    }
+}
+
+impl From<CheckError> for Failure {
+    fn from(error: CheckError) -> Self {
+        Failure::new(error.class(), error)
+    }
+}
+
+/// Asking for what cannot be listed.
+impl From<VectorError> for Failure {
+    fn from(error: VectorError) -> Self {
+        Failure::usage(error)
     }
 }
 

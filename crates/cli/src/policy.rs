@@ -125,7 +125,7 @@ impl PolicyArgs {
                 .parse()
                 .map_err(|_| Failure::usage(format_args!("onnx version {text:?} is not an opset from 1 to 28")))?,
         };
-        onnx::version_at(opset)?;
+        onnx::Operator::Cast.version_at(opset)?;
         let round_mode = self.round_mode.as_deref().map(str::parse).transpose()?;
         Ok(Standard::Onnx { opset, saturate: self.saturate, round_mode })
     }

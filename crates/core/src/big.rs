@@ -105,15 +105,15 @@ impl Big {
         // Scale so that the quotient lies in (2^63, 2^65), then divide bit by bit.
         let scale = 64 + divisor.bits() as i32 - self.bits() as i32;
         let mut rest = self.shl(scale.max(0) as u32);
-        let divisor = divisor.shl((-scale).max(0) as u32);
+        let part = divisor.shl((-scale).max(0) as u32 + 64);
         let mut quotient = 0u128;
-        for i in (0..=64).rev() {
-            let part = divisor.shl(i);
+        for _ in 0..=64 {
             quotient <<= 1;
             if rest.cmp(&part) != Ordering::Less {
                 rest.sub(&part);
                 quotient |= 1;
             }
+            rest.mul_add(2, 0);
         }
         let extra = quotient >> 64 != 0;
         let lost = extra && quotient & 1 != 0;

@@ -1,11 +1,12 @@
 //! Decimal text to [`Exact`] and back, with nothing lost.
 //!
-//! Text is rounded once, straight into its destination: [`parse`] keeps 64 bits and a sticky bit
-//! (`docs/spec/onnx.md §6.5`), and [`to_decimal`] writes every digit. Shortest digits are another matter and do not live
-//! here.
+//! Text is rounded once, straight into its destination: [`scan`] keeps the digits, [`parse`] 64 bits and a sticky bit
+//! (`docs/spec/onnx.md §6.5`), and [`to_decimal`] writes every digit. Which text stands for an element, and which element
+//! for a text, is [`crate::text`]'s.
 
 use crate::big::Big;
-use crate::exact::Exact;
+use crate::exact::{Exact, Whole};
+use crate::round::Remainder;
 
 /// Why a text is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,53 +37,158 @@ const TINY: i64 = -1200;
 /// assert!(parse("1.5x").is_err());
 /// ```
 pub fn parse(text: &str) -> Result<Exact, ParseDecimalError> {
-    let bytes = text.as_bytes();
-    let neg = bytes.first() == Some(&b'-');
-    let start = matches!(bytes.first(), Some(b'-' | b'+')) as usize;
-    let word = &text[start..];
-    if word.eq_ignore_ascii_case("nan") {
-        return Ok(Exact::Nan { neg, payload: None });
+    Ok(scan(text.as_bytes())?.to_exact())
+}
+
+/// What a text says, with nothing lost and nothing computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number<'a> {
+    /// Not a number.
+    Nan {
+        /// Sign.
+        neg: bool,
+    },
+    /// Infinity.
+    Inf {
+        /// Sign.
+        neg: bool,
+    },
+    /// Digits.
+    Decimal(Decimal<'a>),
+}
+
+impl Number<'_> {
+    /// As [`parse`] gives it.
+    pub fn to_exact(&self) -> Exact {
+        match *self {
+            Number::Nan { neg } => Exact::Nan { neg, payload: None },
+            Number::Inf { neg } => Exact::Inf { neg },
+            Number::Decimal(decimal) => decimal.to_exact(),
+        }
     }
-    if word.eq_ignore_ascii_case("inf") || word.eq_ignore_ascii_case("infinity") {
-        return Ok(Exact::Inf { neg });
+}
+
+/// `(-1)^neg * whole.fraction * 10^exponent`; the digits are ASCII.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decimal<'a> {
+    /// Sign.
+    pub neg: bool,
+    /// Digits before the point, possibly none.
+    pub whole: &'a [u8],
+    /// Digits behind the point, possibly none; with the others at least one.
+    pub fraction: &'a [u8],
+    /// The exponent as written; beyond 64 bits it stays at their end.
+    pub exponent: i64,
+}
+
+/// Reads a number by the grammar of [`parse`] (`docs/spec/onnx.md §6.4`).
+///
+/// Cost: linear, without allocation.
+///
+/// # Errors
+/// As [`parse`].
+///
+/// # Examples
+/// ```
+/// use truecast_core::decimal::{Decimal, Number, scan};
+/// let digits = Decimal { neg: true, whole: b"1", fraction: b"50", exponent: 3 };
+/// assert_eq!(scan(b"-1.50e3"), Ok(Number::Decimal(digits)));
+/// assert_eq!(scan(b"1e").unwrap_err().at, 2);
+/// ```
+#[inline]
+pub fn scan(text: &[u8]) -> Result<Number<'_>, ParseDecimalError> {
+    let neg = text.first() == Some(&b'-');
+    let start = matches!(text.first(), Some(b'-' | b'+')) as usize;
+    let whole = digits_at(text, start);
+    let mut at = start + whole.len();
+    let mut fraction: &[u8] = &[];
+    if text.get(at) == Some(&b'.') {
+        fraction = digits_at(text, at + 1);
+        at += 1 + fraction.len();
     }
-    let mut at = start;
-    let mut digits = Digits::default();
-    at += digits.read(&bytes[at..], false);
-    if bytes.get(at) == Some(&b'.') {
-        at += 1;
-        at += digits.read(&bytes[at..], true);
-    }
-    if digits.count == 0 {
-        return Err(ParseDecimalError { what: "expected a digit", at });
+    if whole.is_empty() && fraction.is_empty() {
+        return word(&text[start..], neg).ok_or(ParseDecimalError { what: "expected a digit", at });
     }
     let mut exponent = 0i64;
-    if matches!(bytes.get(at), Some(b'e' | b'E')) {
+    if matches!(text.get(at), Some(b'e' | b'E')) {
         at += 1;
-        let negative = bytes.get(at) == Some(&b'-');
-        at += matches!(bytes.get(at), Some(b'-' | b'+')) as usize;
-        let first = at;
-        while let Some(digit @ b'0'..=b'9') = bytes.get(at) {
-            exponent = exponent.saturating_mul(10).saturating_add((digit - b'0') as i64);
-            at += 1;
-        }
-        if at == first {
+        let negative = text.get(at) == Some(&b'-');
+        at += matches!(text.get(at), Some(b'-' | b'+')) as usize;
+        let digits = digits_at(text, at);
+        if digits.is_empty() {
             return Err(ParseDecimalError { what: "expected a digit of the exponent", at });
         }
+        let shifted = |value: i64, digit: &u8| value.saturating_mul(10).saturating_add((digit - b'0') as i64);
+        exponent = digits.iter().fold(0, shifted);
         exponent = if negative { -exponent } else { exponent };
+        at += digits.len();
     }
-    if at != bytes.len() {
+    if at != text.len() {
         return Err(ParseDecimalError { what: "unexpected character", at });
     }
-    Ok(digits.into_exact(neg, exponent))
+    Ok(Number::Decimal(Decimal { neg, whole, fraction, exponent }))
+}
+
+fn digits_at(text: &[u8], at: usize) -> &[u8] {
+    let rest = &text[at..];
+    &rest[..rest.iter().take_while(|b| b.is_ascii_digit()).count()]
+}
+
+fn word(text: &[u8], neg: bool) -> Option<Number<'static>> {
+    let is = |word: &str| text.eq_ignore_ascii_case(word.as_bytes());
+    match () {
+        _ if is("nan") => Some(Number::Nan { neg }),
+        _ if is("inf") || is("infinity") => Some(Number::Inf { neg }),
+        _ => None,
+    }
+}
+
+impl Decimal<'_> {
+    /// Exact, or the leading 64 bits with `sticky`.
+    pub fn to_exact(&self) -> Exact {
+        let mut digits = Digits::default();
+        digits.read(self.whole, false);
+        digits.read(self.fraction, true);
+        digits.into_exact(self.neg, self.exponent)
+    }
+
+    /// The magnitude cut at the point, however many digits it has: what integers are made from.
+    ///
+    /// Source: `docs/spec/onnx.md §6.5`.
+    pub(crate) fn cut(&self) -> Whole {
+        let digits = || self.whole.iter().chain(self.fraction).map(|digit| (digit - b'0') as u64);
+        let written = (self.whole.len() + self.fraction.len()) as i64;
+        // Where the point stands among the digits; before the first or behind the last of them are only zeros.
+        let point = (self.whole.len() as i64).saturating_add(self.exponent);
+        let before = point.clamp(0, written) as usize;
+        let zeros = (point - before as i64).max(0);
+        let (mut low, mut fits) = (0u64, true);
+        let mut push = |digit: u64| {
+            let next = low.checked_mul(10).and_then(|tens| tens.checked_add(digit));
+            fits &= next.is_some();
+            low = low.wrapping_mul(10).wrapping_add(digit);
+        };
+        digits().take(before).for_each(&mut push);
+        // 10^64 is a multiple of 2^64: more zeros than that change nothing.
+        (0..zeros.min(64)).for_each(|_| push(0));
+        let mut rest = digits().skip(before);
+        // Zeros between the point and the first digit.
+        let first = if point < 0 { 0 } else { rest.next().unwrap_or(0) };
+        let more = rest.any(|digit| digit != 0);
+        let remainder = match (first, more) {
+            (0, false) => Remainder::Zero,
+            (0..5, _) => Remainder::BelowHalf,
+            (5, false) => Remainder::Half,
+            _ => Remainder::AboveHalf,
+        };
+        Whole { low, fits, remainder }
+    }
 }
 
 /// The digits of a number as an integer, and where its point stands.
 #[derive(Default)]
 struct Digits {
     value: Big,
-    /// Digits seen.
-    count: usize,
     /// Significant digits kept in `value`.
     kept: i64,
     /// Decimal exponent of the last kept digit.
@@ -95,9 +201,8 @@ impl Digits {
     /// No value needs more digits to be told from its neighbours: halfway points of f64 have fewer than 800.
     const KEEP: i64 = 1200;
 
-    fn read(&mut self, bytes: &[u8], fraction: bool) -> usize {
-        let run = bytes.iter().take_while(|b| b.is_ascii_digit()).count();
-        for &byte in &bytes[..run] {
+    fn read(&mut self, digits: &[u8], fraction: bool) {
+        for byte in digits {
             let digit = (byte - b'0') as u32;
             if self.kept < Self::KEEP {
                 self.value.mul_add(10, digit);
@@ -108,8 +213,6 @@ impl Digits {
                 self.exponent += !fraction as i64;
             }
         }
-        self.count += run;
-        run
     }
 
     fn into_exact(mut self, neg: bool, exponent: i64) -> Exact {

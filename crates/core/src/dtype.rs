@@ -71,7 +71,7 @@ pub enum Kind {
     String,
 }
 
-/// How elements narrower than a byte lie in a buffer. Types of whole bytes look the same in both.
+/// How elements narrower than a byte, and text, lie in a buffer. Other types look the same in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Layout {
     /// One little-endian bit stream: element `i` occupies the bits `i * bits ..`, counted from the least significant bit
@@ -80,6 +80,12 @@ pub enum Layout {
     Packed,
     /// One element a byte, in its low bits (NumPy's layout).
     Bytes,
+    /// Text in cells of `width` code points of 32 bits each; those that a text does not use, at its end, are zero (NumPy's
+    /// `<U`).
+    Utf32 {
+        /// Code points of a cell.
+        width: u32,
+    },
 }
 
 /// Whose vocabulary a type name belongs to.
@@ -325,15 +331,16 @@ impl DType {
         }
     }
 
-    /// Bits of one element in a buffer of the given layout; `None` for text.
+    /// Bits of one element in a buffer of the given layout; `None` for text in another layout than its own.
     pub const fn bits_in(self, layout: Layout) -> Option<u32> {
         match (self.storage_bits(), layout) {
             (Some(bits), Layout::Bytes) if bits < 8 => Some(8),
+            (None, Layout::Utf32 { width }) => width.checked_mul(32),
             (bits, _) => bits,
         }
     }
 
-    /// Bytes of `len` elements, `None` for text or on overflow.
+    /// Bytes of `len` elements, `None` where [`DType::bits_in`] is, or on overflow.
     pub const fn bytes_in(self, layout: Layout, len: u64) -> Option<u64> {
         let Some(bits) = self.bits_in(layout) else { return None };
         let total = len as u128 * bits as u128;

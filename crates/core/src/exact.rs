@@ -28,8 +28,8 @@ pub enum Exact {
         neg: bool,
     },
     /// `(-1)^neg * sig * 2^exp`; with `sticky`, more than that but less than `sig + 1`. `sig == 0` is a signed zero.
-    /// A sticky value has a 64-bit `sig`, so that no floating-point destination keeps its last bit; into integers of 64
-    /// bits it can only be truncated. Exponents lie within ±100,000.
+    /// A sticky value has a 64-bit `sig`, so that no floating-point destination keeps its last bit; integers take the
+    /// digits of a text instead ([`crate::text`]). Exponents lie within ±100,000.
     Finite {
         /// Sign.
         neg: bool,
@@ -87,6 +87,18 @@ impl Encoded {
     const fn at(edge: Edge, code: Option<u64>) -> Self {
         Self { code, edge: Some(edge) }
     }
+
+    /// What it is to a standard that leaves these open.
+    #[inline]
+    pub fn outcome(self, undefined: &[Undefined]) -> Outcome {
+        let Some(code) = self.code else {
+            return Outcome::Refused { edge: self.edge.expect("what is refused has a reason") };
+        };
+        match undefined.iter().find(|u| u.edge == Edge::Any || self.edge == Some(u.edge)) {
+            Some(u) => Outcome::Undefined { code, reason: u.reason },
+            None => Outcome::Defined(code),
+        }
+    }
 }
 
 /// Converts one code: decode, round once, encode.
@@ -95,7 +107,8 @@ impl Encoded {
 /// Result: the definition. Source: [`CastSpec::clause`].
 ///
 /// # Panics
-/// If the source or destination is text or complex and they differ: no [`CastSpec`] of `spec/` asks for that.
+/// If the source or destination is complex and they differ, which no [`CastSpec`] of `spec/` asks for; or text, which
+/// [`crate::text`] converts.
 ///
 /// # Examples
 /// ```
@@ -115,14 +128,7 @@ pub fn cast_one(spec: &CastSpec, code: u64) -> Outcome {
     if src == dst && policy.nan == NanRule::Keep && matches!(value, Exact::Nan { .. }) {
         return Outcome::Defined(code & code_mask(*src)); // a cast to the same type copies bits
     }
-    let Encoded { code, edge } = encode(*dst, policy, value);
-    let Some(code) = code else {
-        return Outcome::Refused { edge: edge.expect("what is refused has a reason") };
-    };
-    match undefined.iter().find(|u| edge == Some(u.edge)) {
-        Some(u) => Outcome::Undefined { code, reason: u.reason },
-        None => Outcome::Defined(code),
-    }
+    encode(*dst, policy, value).outcome(undefined)
 }
 
 fn code_mask(dtype: DType) -> u64 {
@@ -184,7 +190,7 @@ pub fn decode_float(f: &FloatFormat, code: u64) -> Exact {
 
 /// Subnormals read as zero, if the policy says so.
 #[inline(always)]
-fn flush_source(value: Exact, src: DType, policy: &CastPolicy) -> Exact {
+pub(crate) fn flush_source(value: Exact, src: DType, policy: &CastPolicy) -> Exact {
     match (value, src.kind(), policy.subnormals) {
         (Exact::Finite { neg, sig, exp, .. }, Kind::Float(f), Subnormals::Flush) if sig < f.min_normal_code() => {
             Exact::Finite { neg, sig: 0, exp, sticky: false }
@@ -259,27 +265,62 @@ fn encode_int(f: IntFormat, policy: &CastPolicy, value: Exact) -> Encoded {
                 IntOverflow::Error => None,
             },
         ),
-        Exact::Finite { neg, sig, exp, sticky } => {
-            let Integral { low, magnitude, exact } = to_integral(neg, sig, exp, sticky, policy.to_int);
-            let limit = if neg { f.min().unsigned_abs() } else { f.max() as u128 };
-            let code = f.code(if neg { -(low as i128) } else { low as i128 });
-            if magnitude.is_some_and(|m| m <= limit) {
-                return Encoded { code: Some(code), edge: (!exact).then_some(Edge::Fraction) };
-            }
-            Encoded::at(
-                Edge::Overflow,
-                match policy.int_overflow {
-                    IntOverflow::Wrap => Some(code),
-                    IntOverflow::Saturate => Some(int_bound(f, neg)),
-                    IntOverflow::Error => None,
-                },
-            )
-        }
+        Exact::Finite { neg, sig, exp, sticky } => encode_whole(f, policy, neg, Whole::of(sig, exp, sticky)),
     }
+}
+
+/// Rounds a finite value of any size into an integer.
+pub(crate) fn encode_whole(f: IntFormat, policy: &CastPolicy, neg: bool, whole: Whole) -> Encoded {
+    let Integral { low, magnitude, exact } = whole.round(neg, policy.to_int);
+    let limit = if neg { f.min().unsigned_abs() } else { f.max() as u128 };
+    let code = f.code(if neg { -(low as i128) } else { low as i128 });
+    if magnitude.is_some_and(|m| m <= limit) {
+        return Encoded { code: Some(code), edge: (!exact).then_some(Edge::Fraction) };
+    }
+    Encoded::at(
+        Edge::Overflow,
+        match policy.int_overflow {
+            IntOverflow::Wrap => Some(code),
+            IntOverflow::Saturate => Some(int_bound(f, neg)),
+            IntOverflow::Error => None,
+        },
+    )
 }
 
 const fn int_bound(f: IntFormat, neg: bool) -> u64 {
     f.code(if neg { f.min() } else { f.max() })
+}
+
+/// A magnitude cut at the point.
+pub(crate) struct Whole {
+    /// The part before the point, modulo 2^64.
+    pub low: u64,
+    /// That part is below 2^64.
+    pub fits: bool,
+    /// The part behind the point.
+    pub remainder: Remainder,
+}
+
+impl Whole {
+    fn of(sig: u64, exp: i32, sticky: bool) -> Whole {
+        if exp >= 0 {
+            let low = if exp < 64 { sig << exp } else { 0 };
+            let fits = sig == 0 || leading(sig, exp) < 64;
+            return Whole { low, fits, remainder: if sticky { Remainder::BelowHalf } else { Remainder::Zero } };
+        }
+        let (low, remainder) = split(sig, exp, sticky, 0);
+        Whole { low, fits: true, remainder }
+    }
+
+    fn round(self, neg: bool, rounding: Rounding) -> Integral {
+        let Whole { low, fits, remainder } = self;
+        let more = rounding.increments(neg, low & 1 == 1, remainder) as u64;
+        Integral {
+            low: low.wrapping_add(more),
+            magnitude: fits.then_some(low as u128 + more as u128),
+            exact: remainder == Remainder::Zero,
+        }
+    }
 }
 
 struct Integral {
@@ -288,17 +329,6 @@ struct Integral {
     /// The magnitude, if it is at most 2^64.
     magnitude: Option<u128>,
     exact: bool,
-}
-
-fn to_integral(neg: bool, sig: u64, exp: i32, sticky: bool, rounding: Rounding) -> Integral {
-    if exp >= 0 {
-        let low = if exp < 64 { sig << exp } else { 0 };
-        let fits = sig == 0 || leading(sig, exp) < 64;
-        return Integral { low, magnitude: fits.then_some(low as u128), exact: !sticky };
-    }
-    let (floor, remainder) = split(sig, exp, sticky, 0);
-    let magnitude = floor as u128 + rounding.increments(neg, floor & 1 == 1, remainder) as u128;
-    Integral { low: magnitude as u64, magnitude: Some(magnitude), exact: remainder == Remainder::Zero }
 }
 
 // ---- floats ----
@@ -432,7 +462,7 @@ fn encode_fixed(f: FixedFormat, policy: &CastPolicy, value: Exact) -> Encoded {
         }
         Exact::Inf { neg } => end(policy.inf, Edge::Infinite, int_bound(f.int, neg)),
         Exact::Finite { neg, sig, exp, sticky } => {
-            let steps = to_integral(neg, sig, exp + f.frac_bits as i32, sticky, policy.to_float);
+            let steps = Whole::of(sig, exp + f.frac_bits as i32, sticky).round(neg, policy.to_float);
             let limit = if neg { f.int.min().unsigned_abs() } else { f.int.max() as u128 };
             match steps.magnitude {
                 Some(m) if m <= limit => Encoded::plain(f.int.code(if neg { -(m as i128) } else { m as i128 })),

@@ -4,7 +4,8 @@
 //! Nothing here is fast and nothing here is `unsafe`: this crate is to be read beside the pages of `docs/spec`.
 //! How conversions are made fast is `truecast-kernel`, which is tested against this crate bit for bit.
 //!
-//! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`spec`].
+//! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`decimal`], [`mod@text`], [`spec`],
+//! [`permit`].
 #![forbid(unsafe_code)]
 
 mod big;
@@ -12,9 +13,11 @@ pub mod decimal;
 pub mod dtype;
 pub mod exact;
 pub mod format;
+pub mod permit;
 pub mod policy;
 pub mod round;
 pub mod spec;
+pub mod text;
 
 pub use dtype::{DType, Ecosystem, Kind, Layout};
 pub use exact::{Exact, Outcome, cast_one};

@@ -159,6 +159,24 @@ pub enum Edge {
     Overflow,
     /// Not an integer, into an integer.
     Fraction,
+    /// Any value at all: the standard leaves the whole pair open.
+    Any,
+}
+
+impl Edge {
+    /// Why a value with this property is refused where it is.
+    pub const fn refusal(self) -> &'static str {
+        match self {
+            Edge::Nan => "NaN is refused by the policy",
+            Edge::Infinite => "an infinity is refused by the policy",
+            Edge::Negative | Edge::NegativeZero => "a negative value does not fit the destination",
+            Edge::Zero => "the destination has no zero",
+            Edge::Underflow => "the value is below the destination's smallest",
+            Edge::Overflow => "the value is out of the destination's range",
+            Edge::Fraction => "the value is not an integer",
+            Edge::Any => "the value is refused by the policy",
+        }
+    }
 }
 
 /// One row of what a standard leaves open.
@@ -168,6 +186,43 @@ pub struct Undefined {
     pub edge: Edge,
     /// Where the standard (or our page) says so.
     pub reason: &'static str,
+    /// What a checker accepts there beside the documented code.
+    pub accepted: Accepted,
+}
+
+/// Which results a checker accepts where a standard gives no single answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Accepted {
+    /// Every code.
+    Any,
+    /// The documented code, and what the same cast gives under each of these changes of its policy.
+    Readings(&'static [Reading]),
+}
+
+/// Another way to read a standard: one field of the policy, changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reading {
+    /// [`CastPolicy::to_int`].
+    ToInt(Rounding),
+    /// [`CastPolicy::inf`].
+    Inf(Overflow),
+}
+
+impl CastPolicy {
+    /// The policy under another reading.
+    pub const fn read_as(self, reading: Reading) -> CastPolicy {
+        match reading {
+            Reading::ToInt(to_int) => CastPolicy { to_int, ..self },
+            Reading::Inf(inf) => CastPolicy { inf, ..self },
+        }
+    }
+}
+
+impl Undefined {
+    /// A row where every code is accepted.
+    pub const fn any(edge: Edge, reason: &'static str) -> Undefined {
+        Undefined { edge, reason, accepted: Accepted::Any }
+    }
 }
 
 /// A fully resolved request: no attribute, default or version is left open.

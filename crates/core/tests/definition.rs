@@ -943,7 +943,8 @@ fn ieee_options() {
     assert_eq!(cast(Cast { subnormals: Subnormals::Flush, ..e5 }, -pow2(-16)), Some(0x80));
     let names = "nearest-even nearest-away nearest-up toward-zero away up down odd";
     assert!(Rounding::ALL.into_iter().all(|r| names.split(' ').any(|n| n == r.name())));
-    assert!(Cast::to(F32).resolve(String).is_err() && Cast::to(C64).resolve(F32).is_err());
+    assert!(Cast::to(C64).resolve(String).is_err() && Cast::to(C64).resolve(F32).is_err());
+    assert!(Cast::to(F32).resolve(String).is_ok() && Cast::to(String).resolve(F32).is_ok());
 }
 
 /// Rounding to odd in a hub and then to the destination is one rounding (`docs/kernels.md §3.1`).

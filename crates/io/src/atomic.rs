@@ -226,7 +226,7 @@ pub fn follow(path: &Path) -> Result<PathBuf, Error> {
 }
 
 /// The folder that holds `path`; a bare name lies in the current one.
-fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use truecast_core::DType;
 
 use crate::writer::Refusal;
-use crate::{npy, npz, safetensors};
+use crate::{npy, npz, onnx, safetensors};
 
 /// Whose fault an error is (`docs/interfaces.md §5`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +30,7 @@ pub enum Class {
 #[non_exhaustive]
 pub enum Error {
     /// The extension names no container of this crate.
-    #[error("{}: unknown kind of file; expected .safetensors, .npy or .npz", Place(path))]
+    #[error("{}: unknown kind of file; expected .safetensors, .npy, .npz, .pb or .onnx", Place(path))]
     UnknownKind {
         /// The file.
         path: PathBuf,
@@ -57,8 +57,24 @@ pub enum Error {
         /// The type that was given.
         from: DType,
     },
-    /// A `.npy` file holds one tensor.
-    #[error("{}: a .npy file holds exactly one tensor, not {tensors}; use .npz", Place(path))]
+    /// A type was given for elements of another width.
+    #[error("{}: elements are {dtype}; --from {from} has another width", Place(path))]
+    FromWidth {
+        /// The source.
+        path: PathBuf,
+        /// The type that was given.
+        from: DType,
+        /// The type that the file states.
+        dtype: DType,
+    },
+    /// A model is made from a model only.
+    #[error("{}: a model is only made from a model; choose another container for tensors", Place(path))]
+    NotAModel {
+        /// The destination.
+        path: PathBuf,
+    },
+    /// A `.npy` or `.pb` file holds one tensor.
+    #[error("{}: such a file holds exactly one tensor, not {tensors}; use .npz", Place(path))]
     NotOneTensor {
         /// The destination.
         path: PathBuf,
@@ -130,6 +146,14 @@ pub enum Error {
         /// What is wrong.
         cause: npz::ArchiveError,
     },
+    /// A `.onnx` or `.pb` file is malformed or unsupported.
+    #[error("{}: {cause}", Place(path))]
+    Proto {
+        /// The source.
+        path: PathBuf,
+        /// What is wrong.
+        cause: onnx::ProtoError,
+    },
     /// An element that takes a byte has bits above its width.
     #[error(
         "{}: tensor {}: element {index} is byte {byte:#04x}, which has bits above the {bits} of {dtype}; give the right --from",
@@ -182,19 +206,29 @@ impl Error {
             | Error::Exists { .. }
             | Error::DestinationNotRegular { .. }
             | Error::FromNotApplicable { .. }
+            | Error::FromWidth { .. }
+            | Error::NotAModel { .. }
             | Error::NotOneTensor { .. }
             | Error::Refused { cause: Refusal::NoForm(_), .. }
             | Error::DataLength { .. } => Class::Usage,
-            Error::Npy { cause: npy::HeaderError::FromNeeded { .. } | npy::HeaderError::FromWidth { .. }, .. }
-            | Error::Npz { cause: npz::ArchiveError::FromUnused { .. }, .. } => Class::Usage,
+            Error::Npy { cause, .. } if cause.is_usage() => Class::Usage,
+            Error::Npz { cause: npz::ArchiveError::FromUnused { .. }, .. } => Class::Usage,
             Error::Refused { .. }
             | Error::HeaderTooLong { .. }
             | Error::NotRegular { .. }
             | Error::Safetensors { .. }
             | Error::Npy { .. }
             | Error::Npz { .. }
+            | Error::Proto { .. }
             | Error::CodeTooWide { .. } => Class::Input,
             Error::ReadTensor { .. } | Error::Io { .. } => Class::System,
+        }
+    }
+
+    pub(crate) fn proto(path: &Path, error: onnx::ReadError) -> Error {
+        match error {
+            onnx::ReadError::Proto(cause) => Error::Proto { path: path.into(), cause },
+            onnx::ReadError::Io(error) => Error::io(path, "reading")(error),
         }
     }
 

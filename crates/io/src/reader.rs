@@ -12,6 +12,7 @@ use truecast_core::DType;
 
 use crate::error::Error;
 use crate::npz::{ArchiveError, Member, MemberStream, OpenError, inflating};
+use crate::onnx::{Entries, ProtoError, TensorError};
 use crate::tensor::Tensor;
 use crate::window::Window;
 
@@ -38,8 +39,22 @@ pub struct TensorReader {
 pub(crate) struct Decoding {
     /// The length of the units whose bytes are reversed.
     pub(crate) swap: Option<usize>,
-    /// The width of codes that take a byte each.
-    pub(crate) code_bits: Option<u32>,
+    /// Which codes there may be.
+    pub(crate) codes: Codes,
+}
+
+/// What is asked of codes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Codes {
+    /// Any bits are a code.
+    Any,
+    /// A code takes a byte, of which only this many bits may be used.
+    Below(u32),
+    /// A byte is a truth value: any that is not zero is one.
+    Truth,
+    /// Of the last byte `used` bits belong to elements, if not 0. The others become zero, or are refused for the tensor
+    /// at this offset.
+    Tail { used: u32, refuse_at: Option<u64> },
 }
 
 /// Where bytes come from.
@@ -49,6 +64,8 @@ pub(crate) enum Stream {
     Plain(Window),
     /// A member of an archive, with its checksum so far.
     Member { stream: MemberStream, crc: Crc, name: String, expected: u32 },
+    /// Entries of a protobuf field.
+    Entries(Box<Entries>),
 }
 
 impl Stream {
@@ -113,9 +130,9 @@ impl TensorReader {
             None => self.fetch(buf)?,
             Some(unit) => self.fetch_swapped(buf, unit)?,
         }
-        self.check_codes(buf)?;
         self.delivered += wanted;
         self.remaining -= wanted;
+        self.settle_codes(buf)?;
         if self.remaining == 0 {
             self.end()?;
         }
@@ -127,6 +144,7 @@ impl TensorReader {
         let result = match &mut self.stream {
             Stream::Plain(window) => window.fill(buf),
             Stream::Member { stream, crc, .. } => stream.read_exact(buf).map(|()| crc.update(buf)),
+            Stream::Entries(entries) => return entries.fill(buf).map_err(|e| Error::proto(&self.path, e)),
         };
         result.map_err(|e| self.failed(e))
     }
@@ -152,18 +170,41 @@ impl TensorReader {
         Ok(())
     }
 
-    fn check_codes(&self, buf: &[u8]) -> Result<(), Error> {
-        let Some(bits) = self.decoding.code_bits else { return Ok(()) };
+    /// Applies what is asked of codes to bytes that were read.
+    fn settle_codes(&self, buf: &mut [u8]) -> Result<(), Error> {
+        match self.decoding.codes {
+            Codes::Any => Ok(()),
+            Codes::Below(bits) => self.check_width(buf, bits),
+            Codes::Truth => {
+                buf.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
+                Ok(())
+            }
+            Codes::Tail { used, refuse_at } => match buf.last_mut() {
+                Some(last) if self.remaining == 0 && used != 0 && *last >> used != 0 => {
+                    *last &= u8::MAX >> (8 - used);
+                    refuse_at.map_or(Ok(()), |offset| {
+                        let cause = TensorError::TailBits;
+                        let cause = ProtoError::Tensor { offset, tensor: self.name.clone(), cause };
+                        Err(Error::Proto { path: self.path.to_path_buf(), cause })
+                    })
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+
+    fn check_width(&self, buf: &[u8], bits: u32) -> Result<(), Error> {
         // One pass that does not branch; the culprit is looked for only if there is one.
         if buf.iter().fold(0, |all, byte| all | byte) >> bits == 0 {
             return Ok(());
         }
+        let before = self.delivered - buf.len() as u64;
         let found = buf.iter().enumerate().find(|(_, byte)| **byte >> bits != 0);
         found.map_or(Ok(()), |(i, &byte)| {
             Err(Error::CodeTooWide {
                 path: self.path.to_path_buf(),
                 tensor: self.name.clone(),
-                index: self.delivered + i as u64,
+                index: before + i as u64,
                 byte,
                 bits,
                 dtype: self.dtype,
@@ -171,9 +212,13 @@ impl TensorReader {
         })
     }
 
-    /// The tensor is read: a member must end here, and its checksum must be right.
+    /// The tensor is read: a member must end here, and its checksum must be right; no entry may follow.
     fn end(&mut self) -> Result<(), Error> {
-        let Stream::Member { stream, crc, name, expected } = &mut self.stream else { return Ok(()) };
+        let (stream, crc, name, expected) = match &mut self.stream {
+            Stream::Plain(_) => return Ok(()),
+            Stream::Entries(entries) => return entries.end().map_err(|e| Error::proto(&self.path, e)),
+            Stream::Member { stream, crc, name, expected } => (stream, crc, name, expected),
+        };
         let (member, expected, actual) = (name.clone(), *expected, crc.sum());
         let cause = match stream.read(&mut [0]) {
             Ok(0) if actual == expected => return Ok(()),
@@ -188,6 +233,7 @@ impl TensorReader {
         let path = self.path.to_path_buf();
         let (offset, error) = match &self.stream {
             Stream::Plain(window) => (window.file_offset(), error),
+            Stream::Entries(entries) => (entries.file_offset(), error),
             Stream::Member { name, .. } => match inflating(name, error) {
                 OpenError::Archive(cause) => return Error::Npz { path, cause },
                 OpenError::Io(error) => (self.delivered, error),

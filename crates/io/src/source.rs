@@ -2,8 +2,8 @@
 //!
 //! Opening reads headers only. Data is read by [`crate::reader`].
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use truecast_core::{DType, Layout};
 use crate::advice;
 use crate::error::Error;
 use crate::npz::{self, Member};
-use crate::reader::{Decoding, Stream, TensorReader};
+use crate::onnx::{self, Listed, ModelFile, TensorFile, TensorProto};
+use crate::reader::{Codes, Decoding, Stream, TensorReader};
 use crate::tensor::{Kind, Tensor};
 use crate::window::Window;
 use crate::{npy, safetensors};
@@ -48,6 +49,9 @@ pub struct Source {
     tensors: Vec<Tensor>,
     metadata: BTreeMap<String, String>,
     places: Vec<Place>,
+    messages: Option<Messages>,
+    /// Other files that hold data of tensors.
+    others: BTreeSet<PathBuf>,
 }
 
 /// Where a tensor's data is.
@@ -57,6 +61,24 @@ enum Place {
     File { offset: u64, swap: Option<usize> },
     /// At an offset in a member of an archive.
     Member { member: Member, offset: u64, swap: Option<usize> },
+    /// In a message, or where it says.
+    Message,
+}
+
+/// What a file of messages holds.
+#[derive(Debug)]
+enum Messages {
+    Model(Arc<ModelFile>),
+    Tensor(TensorFile),
+}
+
+/// How a source is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Reinterprets the elements of an array, as [`Source::open`] says.
+    pub from: Option<DType>,
+    /// How strictly ONNX files are read.
+    pub onnx: onnx::Options,
 }
 
 impl Source {
@@ -73,21 +95,20 @@ impl Source {
     /// Everything that is wrong with the headers; [`Error::FromNotApplicable`] for `from` on a safetensors file, whose
     /// header states the types; [`Error::UnknownKind`]; [`Error::Io`].
     pub fn open(path: &Path, from: Option<DType>) -> Result<Source, Error> {
+        Source::open_with(path, Reading { from, ..Reading::default() })
+    }
+
+    /// Opens the container that the extension names, in the given way.
+    ///
+    /// # Errors
+    /// As [`open`](Source::open).
+    pub fn open_with(path: &Path, reading: Reading) -> Result<Source, Error> {
+        let Reading { from, onnx } = reading;
         let kind = Kind::of_path(path).ok_or_else(|| Error::UnknownKind { path: path.into() })?;
-        if let (Kind::Safetensors, Some(from)) = (kind, from) {
+        if let (Kind::Safetensors | Kind::Onnx, Some(from)) = (kind, from) {
             return Err(Error::FromNotApplicable { path: path.into(), from });
         }
-        // Asked before opening, because opening a pipe waits; and again of the handle, because names can change.
-        let found = fs::metadata(path).map_err(Error::io(path, "opening"))?;
-        if !found.is_file() {
-            return Err(Error::NotRegular { path: path.into() });
-        }
-        let file = File::open(path).map_err(Error::io(path, "opening"))?;
-        let found = file.metadata().map_err(Error::io(path, "asking for the size"))?;
-        if !found.is_file() {
-            return Err(Error::NotRegular { path: path.into() });
-        }
-        advice::read_in_order(&file);
+        let (file, found) = open_regular(path)?;
         let mut source = Source {
             path: path.into(),
             kind,
@@ -97,11 +118,15 @@ impl Source {
             tensors: Vec::new(),
             metadata: BTreeMap::new(),
             places: Vec::new(),
+            messages: None,
+            others: BTreeSet::new(),
         };
         match kind {
             Kind::Safetensors => source.list_safetensors()?,
             Kind::Npy => source.list_npy(from)?,
             Kind::Npz => source.list_npz(from)?,
+            Kind::TensorProto => source.list_tensor(from, onnx)?,
+            Kind::Onnx => source.list_model(onnx)?,
         }
         Ok(source)
     }
@@ -131,7 +156,8 @@ impl Source {
         })?;
         let dtype = header.dtype(from).map_err(malformed)?;
         self.places = vec![Place::File { offset: header.data_start, swap: header.swap() }];
-        self.tensors = vec![Tensor { name: TENSOR_NAME.into(), dtype, layout: Header::LAYOUT, shape: header.shape }];
+        let layout = header.layout();
+        self.tensors = vec![Tensor { name: TENSOR_NAME.into(), dtype, layout, shape: header.shape }];
         Ok(())
     }
 
@@ -142,6 +168,56 @@ impl Source {
             self.places.push(Place::Member { member, offset: header.data_start, swap: header.swap() });
         }
         Ok(())
+    }
+
+    fn storage(&self, options: onnx::Options) -> onnx::Storage {
+        onnx::Storage::new(self.path.clone(), self.file.clone(), self.file_bytes, options)
+    }
+
+    fn list_tensor(&mut self, from: Option<DType>, options: onnx::Options) -> Result<(), Error> {
+        let opened = TensorFile::of(self.storage(options))?;
+        let name = Some(opened.tensor().name.as_str()).filter(|name| !name.is_empty()).unwrap_or(npy::TENSOR_NAME);
+        let mut tensor = opened.readable(name)?;
+        if let Some(from) = from {
+            let bits = tensor.dtype.storage_bits();
+            let fits = from.storage_bits() == bits;
+            tensor.dtype = Some(from).filter(|_| fits).ok_or_else(|| Error::FromWidth {
+                path: self.path_buf(),
+                from,
+                dtype: tensor.dtype,
+            })?;
+        }
+        self.others = opened.storage().check_external([opened.tensor()])?;
+        (self.tensors, self.places) = (vec![tensor], vec![Place::Message]);
+        self.messages = Some(Messages::Tensor(opened));
+        Ok(())
+    }
+
+    fn list_model(&mut self, options: onnx::Options) -> Result<(), Error> {
+        let opened = ModelFile::of(self.storage(options))?;
+        let described =
+            |listed: &Listed| listed.tensor.describe(Some(&listed.name)).expect("listed tensors have a type");
+        self.tensors = opened.tensors().iter().map(described).collect();
+        self.places = self.tensors.iter().map(|_| Place::Message).collect();
+        self.others = opened.storage().check_external(opened.tensors().iter().map(|listed| &listed.tensor))?;
+        self.messages = Some(Messages::Model(Arc::new(opened)));
+        Ok(())
+    }
+
+    /// The tensor's message.
+    fn message(&self, index: usize) -> Option<(&onnx::Storage, &TensorProto)> {
+        match self.messages.as_ref()? {
+            Messages::Model(model) => Some((model.storage(), &model.tensors()[index].tensor)),
+            Messages::Tensor(file) => Some((file.storage(), file.tensor())),
+        }
+    }
+
+    /// The model, if it is one.
+    pub fn model(&self) -> Option<&Arc<ModelFile>> {
+        match self.messages.as_ref()? {
+            Messages::Model(model) => Some(model),
+            Messages::Tensor(_) => None,
+        }
     }
 
     fn archive_error(&self, error: npz::OpenError) -> Error {
@@ -187,6 +263,7 @@ impl Source {
         match self.places.get(index)? {
             Place::File { offset, .. } => Some(*offset),
             Place::Member { member, offset, .. } => member.file_offset(*offset),
+            Place::Message => onnx::Storage::data_offset(self.message(index)?.1),
         }
     }
 
@@ -200,7 +277,7 @@ impl Source {
     pub fn reader(&self, index: usize) -> Result<TensorReader, Error> {
         let tensor = &self.tensors[index];
         let bits = tensor.dtype.storage_bits().filter(|&b| b < 8 && tensor.layout == Layout::Bytes);
-        let decoding = |swap| Decoding { swap, code_bits: bits };
+        let decoding = |swap| Decoding { swap, codes: bits.map_or(Codes::Any, Codes::Below) };
         match &self.places[index] {
             Place::File { offset, swap } => {
                 let window = Window::new(self.file.clone(), *offset, self.file_bytes);
@@ -210,11 +287,36 @@ impl Source {
                 let stream = Stream::member(member, &self.file, *offset).map_err(|e| self.archive_error(e))?;
                 TensorReader::new(self.path.clone(), tensor, stream, decoding(*swap))
             }
+            Place::Message => {
+                let (storage, message) = self.message(index).expect("a file of messages");
+                storage.reader(message, Some(&tensor.name))
+            }
         }
     }
 
-    /// The file at `path` is this one: same device, same inode. Links are followed; a path that names nothing is not.
+    /// The file at `path` is this one, or another that holds data of its tensors: same device, same inode. Links are
+    /// followed; a path that names nothing is not.
     pub fn same_file(&self, path: &Path) -> bool {
-        fs::metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == self.identity)
+        let identity = |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
+        let found = identity(path);
+        found.is_some_and(|found| {
+            found == self.identity || self.others.iter().any(|other| identity(other) == Some(found))
+        })
     }
+}
+
+/// Opens a file for reading from front to back, unless it is anything without a size that can be trusted.
+pub(crate) fn open_regular(path: &Path) -> Result<(File, Metadata), Error> {
+    // Asked before opening, because opening a pipe waits; and again of the handle, because names can change.
+    let found = fs::metadata(path).map_err(Error::io(path, "opening"))?;
+    if !found.is_file() {
+        return Err(Error::NotRegular { path: path.into() });
+    }
+    let file = File::open(path).map_err(Error::io(path, "opening"))?;
+    let found = file.metadata().map_err(Error::io(path, "asking for the size"))?;
+    if !found.is_file() {
+        return Err(Error::NotRegular { path: path.into() });
+    }
+    advice::read_in_order(&file);
+    Ok((file, found))
 }

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use truecast_core::spec::onnx::DataType;
 use truecast_core::{DType, Layout};
 
 use crate::{npy, safetensors};
@@ -20,6 +21,10 @@ pub enum Kind {
     Npy,
     /// `.npz`: a zip archive of `.npy` members.
     Npz,
+    /// `.pb`: exactly one tensor, a TensorProto.
+    TensorProto,
+    /// `.onnx`: a model, whose tensors are rewritten in place.
+    Onnx,
 }
 
 impl Kind {
@@ -30,11 +35,25 @@ impl Kind {
     /// use std::path::Path;
     /// use truecast_io::Kind;
     /// assert_eq!(Kind::of_path(Path::new("a/model.safetensors")), Some(Kind::Safetensors));
-    /// assert_eq!(Kind::of_path(Path::new("model.onnx")), None);
+    /// assert_eq!(Kind::of_path(Path::new("model.bin")), None);
     /// ```
     pub fn of_path(path: &Path) -> Option<Kind> {
         let extension = path.extension()?.to_str()?;
-        [Kind::Safetensors, Kind::Npy, Kind::Npz].into_iter().find(|k| k.extension().eq_ignore_ascii_case(extension))
+        Kind::ALL.into_iter().find(|k| k.extension().eq_ignore_ascii_case(extension))
+    }
+
+    /// Every kind.
+    pub const ALL: [Kind; 5] = [Kind::Safetensors, Kind::Npy, Kind::Npz, Kind::TensorProto, Kind::Onnx];
+
+    /// Holds arrays, which are converted whatever their type, rather than the weights of a model
+    /// (`docs/interfaces.md §3`).
+    pub const fn is_array(self) -> bool {
+        matches!(self, Kind::Npy | Kind::Npz | Kind::TensorProto)
+    }
+
+    /// Holds exactly one tensor.
+    pub const fn holds_one(self) -> bool {
+        matches!(self, Kind::Npy | Kind::TensorProto)
     }
 
     /// The extension, without the dot.
@@ -43,6 +62,8 @@ impl Kind {
             Kind::Safetensors => "safetensors",
             Kind::Npy => "npy",
             Kind::Npz => "npz",
+            Kind::TensorProto => "pb",
+            Kind::Onnx => "onnx",
         }
     }
 }
@@ -55,7 +76,7 @@ pub struct Tensor {
     pub name: String,
     /// The element type.
     pub dtype: DType,
-    /// How elements narrower than a byte lie in the file.
+    /// How elements narrower than a byte, and text, lie in the file.
     pub layout: Layout,
     /// The dimensions, in elements. Empty for a scalar.
     pub shape: Vec<u64>,
@@ -72,7 +93,7 @@ impl Tensor {
         self.shape.contains(&0)
     }
 
-    /// Bytes of all elements in this layout; saturates at `u64::MAX`, which also stands for text.
+    /// Bytes of all elements in this layout; saturates at `u64::MAX`.
     ///
     /// # Examples
     /// ```
@@ -114,7 +135,7 @@ pub struct NoForm {
     pub dtype: DType,
 }
 
-/// The layout that a container gives elements of a type.
+/// The layout that a container gives elements of a type; text the narrowest, which the caller widens to its longest.
 ///
 /// # Errors
 /// [`NoForm`] if the container cannot hold the type at all.
@@ -130,7 +151,9 @@ pub struct NoForm {
 pub fn layout_for(kind: Kind, dtype: DType) -> Result<Layout, NoForm> {
     let layout = match kind {
         Kind::Safetensors => safetensors::name_of(dtype).map(|_| Layout::Packed),
+        Kind::Npy | Kind::Npz if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
         Kind::Npy | Kind::Npz => npy::descr_of(dtype).map(|_| Layout::Bytes),
+        Kind::TensorProto | Kind::Onnx => DataType::of(dtype).map(|_| Layout::Packed),
     };
     layout.ok_or(NoForm { kind, dtype })
 }

@@ -12,6 +12,7 @@ use truecast_core::{DType, Layout};
 use crate::atomic::{Existing, OutputFile};
 use crate::error::Error;
 use crate::npz::ArchiveWriter;
+use crate::onnx::{self, ModelWriter, NewModel};
 use crate::tensor::{Kind, MAX_RANK, NoForm, Tensor, layout_for};
 use crate::{npy, safetensors};
 
@@ -44,6 +45,12 @@ pub enum Refusal {
     /// `docs/spec/checkpoints.md §1.4`: PyTorch cannot read it.
     #[error("last dimension of an f4e2m1 tensor is odd; choose a wider type")]
     OddLastDimension,
+    /// Protobuf messages have less than 2 GiB.
+    #[error("{bytes} bytes exceed the 2 GiB of a protobuf message; choose a narrower type or another container")]
+    MessageTooLong { bytes: u64 },
+    /// External elements that cannot be read cannot be carried to another place.
+    #[error("external COMPLEX128 cannot be carried over; store it inside the model")]
+    Opaque,
     /// The bytes are announced in a layout that the container does not have.
     #[error("layout {found:?} where the container has {expected:?}; lay the data out as layout_for says")]
     Layout { found: Layout, expected: Layout },
@@ -85,6 +92,7 @@ pub struct Writer {
 enum Output {
     Plain(OutputFile),
     Archive(Archive),
+    Model(Box<ModelWriter>),
 }
 
 impl Writer {
@@ -109,23 +117,35 @@ impl Writer {
         let total_bytes = check(path, kind, &tensors)?;
         let order = match kind {
             Kind::Safetensors => safetensors::data_order(&tensors),
-            Kind::Npy | Kind::Npz => (0..tensors.len()).collect(),
+            _ => (0..tensors.len()).collect(),
         };
         let header = match kind {
             Kind::Safetensors => safetensors::emit(&tensors, &order, metadata)
                 .map_err(|bytes| Error::HeaderTooLong { path: path.into(), bytes })?,
             Kind::Npy => npy_header(&tensors[0]),
-            Kind::Npz => Vec::new(),
+            Kind::TensorProto => onnx::tensor_head(&tensors[0]),
+            Kind::Npz | Kind::Onnx => Vec::new(),
         };
         let mut file = OutputFile::create(path, existing)?;
         // An archive takes a little more: names, checksums and the directory.
         file.reserve((header.len() as u64).saturating_add(total_bytes))?;
         file.write_all(&header).map_err(Error::io(path, "writing the header"))?;
         let output = match kind {
-            Kind::Safetensors | Kind::Npy => Output::Plain(file),
+            Kind::Safetensors | Kind::Npy | Kind::TensorProto | Kind::Onnx => Output::Plain(file),
             Kind::Npz => Output::Archive(Archive { zip: ArchiveWriter::new(file), started: 0, lacking: 0 }),
         };
         Ok(Writer { path: path.into(), tensors, order, total_bytes, written: 0, output })
+    }
+
+    /// Starts a model.
+    ///
+    /// # Errors
+    /// Those of [`OutputFile::create`] and [`OutputFile::reserve`], for the model and its file of external data.
+    pub fn create_model(path: &Path, new: &NewModel, existing: Existing) -> Result<Writer, Error> {
+        let tensors = new.tensors().to_vec();
+        let total_bytes = tensors.iter().map(Tensor::bytes).sum();
+        let output = Output::Model(Box::new(ModelWriter::create(path, new, existing)?));
+        Ok(Writer { path: path.into(), tensors, order: new.order(), total_bytes, written: 0, output })
     }
 
     /// The order in which the tensors' data must be written: indices into the tensors given.
@@ -151,6 +171,7 @@ impl Writer {
         let result = match &mut self.output {
             Output::Plain(file) => file.write_all(bytes),
             Output::Archive(archive) => archive.write(&self.tensors, bytes),
+            Output::Model(model) => model.write(bytes),
         };
         result.map_err(Error::io(&self.path, "writing"))?;
         self.written = written;
@@ -169,6 +190,7 @@ impl Writer {
         match output {
             Output::Plain(file) => file.commit(),
             Output::Archive(archive) => archive.finish(&tensors).map_err(Error::io(&path, "writing"))?.commit(),
+            Output::Model(model) => model.finish().map_err(Error::io(&path, "writing"))?.commit(),
         }
     }
 }
@@ -194,7 +216,10 @@ pub fn check_output(
 
 /// Checks what the container and its readers demand; returns the bytes of all data.
 fn check(path: &Path, kind: Kind, tensors: &[Tensor]) -> Result<u64, Error> {
-    if kind == Kind::Npy && tensors.len() != 1 {
+    if kind == Kind::Onnx {
+        return Err(Error::NotAModel { path: path.into() });
+    }
+    if kind.holds_one() && tensors.len() != 1 {
         return Err(Error::NotOneTensor { path: path.into(), tensors: tensors.len() });
     }
     let mut names = HashSet::new();
@@ -220,7 +245,8 @@ fn check(path: &Path, kind: Kind, tensors: &[Tensor]) -> Result<u64, Error> {
                 Kind::Npz if member_name(tensor).len() > usize::from(u16::MAX) => {
                     Some(Refusal::NameTooLong { bytes: tensor.name.len() })
                 }
-                Kind::Npy | Kind::Npz => None,
+                Kind::TensorProto => onnx::refusal(tensor),
+                Kind::Npy | Kind::Npz | Kind::Onnx => None,
             }
         };
         if let Some(cause) = refusal {

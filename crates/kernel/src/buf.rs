@@ -31,7 +31,7 @@ impl<B: AsRef<[u8]>> Buffer<B> {
     /// `len` packed elements; `bytes.len()` is `ceil(len * bits / 8)`.
     ///
     /// # Errors
-    /// [`CastError::Length`] otherwise; [`CastError::Text`] for text.
+    /// [`CastError::Length`] otherwise; [`CastError::Text`] for text, which has no such layout.
     pub fn new(dtype: DType, len: usize, bytes: B) -> Result<Self, CastError> {
         Buffer::with_layout(dtype, Layout::Packed, len, bytes)
     }
@@ -78,7 +78,8 @@ impl<B> Buffer<B> {
         self.bytes.as_ref().len()
     }
 
-    pub(crate) fn into_bytes(self) -> B {
+    /// The bytes.
+    pub fn into_bytes(self) -> B {
         self.bytes
     }
 }

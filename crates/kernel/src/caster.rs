@@ -77,25 +77,13 @@ pub enum CastError {
     #[error("text has no fixed-width elements")]
     Text,
     /// An `error` policy refused an element.
-    #[error("element {index}: {}", edge_text(*edge))]
+    #[error("element {index}: {}", edge.refusal())]
     Value {
         /// Index of the first such element.
         index: usize,
         /// What is wrong with it.
         edge: Edge,
     },
-}
-
-fn edge_text(edge: Edge) -> &'static str {
-    match edge {
-        Edge::Nan => "NaN is refused by the policy",
-        Edge::Infinite => "an infinity is refused by the policy",
-        Edge::Negative | Edge::NegativeZero => "a negative value does not fit the destination",
-        Edge::Zero => "the destination has no zero",
-        Edge::Underflow => "the value is below the destination's smallest",
-        Edge::Overflow => "the value is out of the destination's range",
-        Edge::Fraction => "the value is not an integer",
-    }
 }
 
 /// A planned conversion: immutable, to be used from any number of threads.

@@ -1,19 +1,23 @@
 //! Converting a file: what becomes of each tensor, then one pass over the data.
 
 use crate::error::{Cause, Error};
+use crate::parts::Parts;
 use crate::report::{Report, TensorReport};
 use crate::request::Request;
 use crate::select::{Choice, Selection};
 use crate::stream::{Item, LEAST_MEMORY, Means, run};
+use crate::text::{CellCaster, is_text};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use truecast_core::text::MAX_LEN;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::{Existing, Kind, Shown, Source, Tensor, Writer, check_output, layout_for};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, PlanError};
+use truecast_text::{TextError, Unsupported};
 
 /// How to convert a file.
 #[derive(Clone, Debug)]
@@ -68,9 +72,6 @@ impl Plan {
     ///
     /// # Errors
     /// Everything that is wrong with the source's header or the options.
-    ///
-    /// # Panics
-    /// Never: text is refused before its width is asked for.
     pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let unknown = |path: &Path| Error::UnknownKind { path: path.display().to_string() };
         let kind = Kind::of_path(dst).ok_or_else(|| unknown(dst))?;
@@ -84,6 +85,16 @@ impl Plan {
         let planned = tensors.map(|(tensor, choice)| plan_tensor(tensor, choice, kind, src, &options.request));
         let tensors = planned.collect::<Result<_, _>>()?;
         Ok(Plan { source, kind, tensors })
+    }
+
+    /// Every worker has room for the least chunk of every tensor.
+    fn check_memory(&self, options: &Options) -> Result<(), Error> {
+        let items = self.tensors.iter().enumerate().map(|(index, tensor)| tensor.item(index));
+        let least = items.map(|item| item.least_memory()).fold(LEAST_MEMORY, u64::max);
+        match options.max_memory < least {
+            true => Err(Error::Memory { got: options.max_memory, least }),
+            false => Ok(()),
+        }
     }
 
     /// What the report will say, without counts and errors: nothing was read but the header.
@@ -123,7 +134,7 @@ impl Plan {
     /// # Errors
     /// Those of [`run`](Plan::run) that need no data.
     pub fn check(&self, dst: &Path, options: &Options) -> Result<(), Error> {
-        check_memory(options)?;
+        self.check_memory(options)?;
         let targets: Vec<Tensor> = self.tensors.iter().map(|t| t.target.clone()).collect();
         Ok(check_output(dst, self.kind, &targets, self.source.metadata(), options.existing)?)
     }
@@ -136,21 +147,32 @@ impl Plan {
     /// # Errors
     /// Reading, writing, a value that an `error` policy refuses; [`Error::Interrupted`] once `stop` is set.
     pub fn run(
-        self,
+        mut self,
         dst: &Path,
         options: &Options,
         stop: &AtomicBool,
         mut progress: impl FnMut(u64) + Send,
     ) -> Result<Report, Error> {
-        check_memory(options)?;
+        self.check_memory(options)?;
         // Chunks are converted at the same time, each by one thread.
         let exec = Exec { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
-        let failed = |tensor: &Planned, cause: Cause| Error::tensor(self.source.path(), &tensor.target.name, cause);
+        let path = self.source.path().to_path_buf();
+        let failed = |tensor: &Planned, cause: Cause| Error::tensor(&path, &tensor.target.name, cause);
         // Tensors that are treated alike share what was planned: checkpoints have thousands of them.
         let mut hows = HashMap::new();
         for tensor in &self.tensors {
             if let Entry::Vacant(entry) = hows.entry((tensor.from, tensor.cast)) {
                 entry.insert(How::new(tensor, &exec).map_err(|cause| failed(tensor, cause.into()))?);
+            }
+        }
+        // The header of text says how long the longest is: it is printed twice.
+        for (index, tensor) in self.tensors.iter_mut().enumerate() {
+            if let How::Text(caster) = &hows[&(tensor.from, tensor.cast)]
+                && tensor.target.dtype == DType::String
+            {
+                let width = longest(&self.source, index, tensor.from, caster, options.max_memory, stop)?;
+                let width = width.map_err(|cause| failed(tensor, cause.into()))?;
+                tensor.target.layout = Layout::Utf32 { width };
             }
         }
         let converters: Vec<Converter<'_>> =
@@ -164,8 +186,8 @@ impl Plan {
         let mut read = 0;
         let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut [u8]| {
             let index = items[at].index;
-            let parts = converters[index].run(len as usize, src, dst);
-            parts.map_err(|cause| failed(&self.tensors[index], from_element(cause, first).into()))
+            let parts = converters[index].run(first, len as usize, src, dst);
+            parts.map_err(|cause| failed(&self.tensors[index], cause))
         };
         let done = |at: usize, parts: Vec<Counts>, bytes: u64| {
             parts.iter().for_each(|part| counts[items[at].index].add(part));
@@ -179,11 +201,28 @@ impl Plan {
     }
 }
 
-fn check_memory(options: &Options) -> Result<(), Error> {
-    match options.max_memory < LEAST_MEMORY {
-        true => Err(Error::Memory { got: options.max_memory, least: LEAST_MEMORY }),
-        false => Ok(()),
+/// Characters of the longest text that a tensor is printed as, at least one: no width is an error elsewhere.
+fn longest(
+    source: &Source,
+    index: usize,
+    from: DType,
+    caster: &CellCaster,
+    max_memory: u64,
+    stop: &AtomicBool,
+) -> Result<Result<u32, TextError>, Error> {
+    let mut parts = Parts::new(source, index, from)?.at_most(max_memory / 16);
+    let (mut first, mut width) = (0, 1);
+    while let Some(codes) = parts.next()? {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        match caster.longest(codes) {
+            Ok(longest) => width = width.max(longest as u32),
+            Err(error) => return Ok(Err(error.after(first))),
+        }
+        first += codes.len() as u64;
     }
+    Ok(Ok(width))
 }
 
 fn plan_tensor(tensor: &Tensor, choice: Choice, kind: Kind, path: &Path, request: &Request) -> Result<Planned, Error> {
@@ -192,6 +231,12 @@ fn plan_tensor(tensor: &Tensor, choice: Choice, kind: Kind, path: &Path, request
     let cast = cast.map_err(|cause| Error::tensor(path, &tensor.name, cause))?;
     let dtype = to.unwrap_or(from);
     let layout = layout_for(kind, dtype).map_err(|cause| Error::tensor(path, &tensor.name, cause))?;
+    let layout = match (dtype, from) {
+        (DType::String, DType::String) => tensor.layout,
+        // An upper bound, until the longest is known.
+        (DType::String, _) => Layout::Utf32 { width: MAX_LEN as u32 },
+        _ => layout,
+    };
     // A copy between containers that lay narrow elements out differently is a cast to the same type.
     let relaid = cast.is_none() && from.bits_in(layout) != from.bits_in(tensor.layout);
     let cast = if relaid { Some(CastSpec::copy(from)) } else { cast };
@@ -201,7 +246,7 @@ fn plan_tensor(tensor: &Tensor, choice: Choice, kind: Kind, path: &Path, request
 
 impl Planned {
     fn item(&self, index: usize) -> Item {
-        let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("containers hold no text");
+        let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("a container's layout fits its type");
         Item {
             index,
             len: self.target.len(),
@@ -220,6 +265,8 @@ struct Converter<'a> {
 /// What happens to elements, whatever tensor they belong to.
 enum How {
     Cast(Box<Caster>),
+    /// From text or to it.
+    Text(Box<CellCaster>),
     /// Bytes are kept; numbers are still looked at.
     Copy(Option<Box<Measure>>),
 }
@@ -227,8 +274,12 @@ enum How {
 impl How {
     fn new(tensor: &Planned, exec: &Exec) -> Result<Self, PlanError> {
         Ok(match &tensor.cast {
-            Some(cast) => How::Cast(Box::new(Caster::new(cast, exec)?)),
-            None => {
+            Some(cast) if is_text(cast) => match CellCaster::new(cast, exec) {
+                Ok(caster) => How::Text(Box::new(caster)),
+                Err(Unsupported { src, dst }) => return Err(PlanError::Unsupported { src, dst }),
+            },
+            Some(cast) if cast.dst != DType::String => How::Cast(Box::new(Caster::new(cast, exec)?)),
+            _ => {
                 let between = || Box::new(Measure::between(tensor.from, tensor.from, exec));
                 How::Copy(tensor.from.is_numeric().then(between))
             }
@@ -238,12 +289,17 @@ impl How {
 
 impl Converter<'_> {
     /// Counts in parts, to be added in order.
-    fn run(&self, len: usize, src: &[u8], dst: &mut [u8]) -> Result<Vec<Counts>, CastError> {
+    fn run(&self, first: u64, len: usize, src: &[u8], dst: &mut [u8]) -> Result<Vec<Counts>, Cause> {
         let Planned { target, from, src_layout, .. } = self.tensor;
         let codes = Codes::with_layout(*from, *src_layout, len, src)?;
+        let room = |dst| CodesMut::with_layout(target.dtype, target.layout, len, dst);
         match self.how {
             How::Cast(caster) => {
-                caster.cast_parts(codes, CodesMut::with_layout(target.dtype, target.layout, len, dst)?)
+                Ok(caster.cast_parts(codes, room(dst)?).map_err(|error| from_element(error, first))?)
+            }
+            How::Text(caster) => {
+                let block = self.tensor.item(0).unit() as usize;
+                Ok(caster.cast_parts(codes, room(dst)?, block).map_err(|error| error.after(first))?)
             }
             How::Copy(measure) => {
                 dst.copy_from_slice(src);

@@ -5,6 +5,7 @@ use truecast_core::DType;
 use truecast_core::spec::SpecError;
 use truecast_io::{NoForm, Shown};
 use truecast_kernel::{CastError, PlanError};
+use truecast_text::TextError;
 
 pub use truecast_io::Class;
 
@@ -91,6 +92,9 @@ pub enum Cause {
     /// The destination cannot hold its type.
     #[error(transparent)]
     Form(#[from] NoForm),
+    /// A text is not a number, or an `error` policy refused it.
+    #[error(transparent)]
+    Text(#[from] TextError),
     /// An `error` policy refused an element.
     #[error("{0}; choose another policy to convert it")]
     Value(#[from] CastError),

@@ -86,7 +86,8 @@ pub struct Explanation {
     pub answers: Vec<Answer>,
 }
 
-/// Explains the conversion of one code.
+/// Explains the conversion of one code under every specification. An older version is listed where it gives another
+/// result for this value.
 ///
 /// # Panics
 /// If a type is complex or text.
@@ -99,11 +100,26 @@ pub struct Explanation {
 /// assert_eq!(e.answers[0].outcome, Outcome::Defined(0x7e)); // ONNX saturates
 /// ```
 pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
+    let mut explanation = explain_under(from, code, to, interpretations(from, to));
+    let all = std::mem::take(&mut explanation.answers);
+    for answer in all {
+        let Answer { interpretation: i, outcome } = &answer;
+        let same = |a: &&Answer| a.interpretation.spec == i.spec && a.interpretation.attributes == i.attributes;
+        if explanation.answers.iter().rev().find(same).is_none_or(|newer| newer.outcome != *outcome) {
+            explanation.answers.push(answer);
+        }
+    }
+    explanation
+}
+
+/// Explains the conversion of one code under the given interpretations.
+///
+/// # Panics
+/// As [`explain`].
+pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Interpretation>) -> Explanation {
     let source = Element::new(from, code);
-    let answers = interpretations(from, to)
-        .into_iter()
-        .map(|i| Answer { outcome: cast_one(&i.cast, code), interpretation: i })
-        .collect();
+    let answers =
+        interpretations.into_iter().map(|i| Answer { outcome: cast_one(&i.cast, code), interpretation: i }).collect();
     let neighbours = neighbours(source.value, to);
     Explanation { source, to, neighbours, answers }
 }

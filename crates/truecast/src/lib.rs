@@ -20,7 +20,13 @@
 pub mod bench;
 pub mod explain;
 pub mod request;
+pub mod text;
+pub mod vectors;
 
+#[cfg(feature = "io")]
+mod array;
+#[cfg(feature = "io")]
+pub mod check;
 #[cfg(feature = "io")]
 pub mod compare;
 #[cfg(feature = "io")]
@@ -34,6 +40,8 @@ mod parts;
 #[cfg(feature = "io")]
 pub mod report;
 #[cfg(feature = "io")]
+pub mod run;
+#[cfg(feature = "io")]
 pub mod select;
 #[cfg(feature = "io")]
 mod stream;
@@ -41,13 +49,17 @@ mod stream;
 pub mod verify;
 
 #[cfg(feature = "io")]
+pub use array::ArrayError;
+#[cfg(feature = "io")]
 pub use error::{Cause, Class, Error};
+#[cfg(feature = "io")]
+pub use truecast_graph as graph;
 #[cfg(feature = "io")]
 pub use truecast_io as io;
 
 pub use truecast_core::{
     CastPolicy, CastSpec, DType, Ecosystem, Exact, FloatFormat, Kind, Layout, Outcome, Rounding, cast_one, decimal,
-    dtype, exact, format, policy, round, spec,
+    dtype, exact, format, permit, policy, round, spec,
 };
 pub use truecast_kernel::{
     Caches, CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, Route, measure,
@@ -63,15 +75,41 @@ pub enum ConversionError {
     /// The buffers or a value do not fit.
     #[error(transparent)]
     Cast(#[from] CastError),
+    /// A text is not a number, or does not fit.
+    #[error(transparent)]
+    Text(#[from] text::TextError),
 }
 
 /// Converts a buffer once, on every core. For repeated use, or to count, make a [`Caster`].
 ///
-/// Shapes: `src.len() == dst.len()`, in elements. Result: formally equivalent to mapping [`cast_one`] over the codes.
+/// Shapes: `src.len() == dst.len()`, in elements; text lies in [`Layout::Utf32`]. Result: formally equivalent to mapping
+/// [`cast_one`] over the codes, or the functions of [`text::definition`] where one side is text, which takes one core.
 ///
 /// # Errors
-/// As [`Caster::new`] and [`Caster::cast`].
+/// As [`Caster::new`] and [`Caster::cast`]; [`text::TextError`].
+///
+/// # Examples
+/// ```
+/// use truecast::{Codes, CodesMut, DType, Layout, spec::onnx};
+/// let spec = onnx::Cast::to(DType::F16).resolve(DType::String)?;
+/// let text: Vec<u8> = "0.11e6".chars().flat_map(|c| (c as u32).to_le_bytes()).collect();
+/// let text = Codes::with_layout(DType::String, Layout::Utf32 { width: 3 }, 2, &text[..])?; // "0.1" and "1e6"
+/// let mut dst = [0u8; 4];
+/// truecast::cast(&spec, text, CodesMut::new(DType::F16, 2, &mut dst)?)?;
+/// assert_eq!(dst, [0x66, 0x2e, 0x00, 0x7c]); // 0.1 and Inf
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn cast(spec: &CastSpec, src: Codes<'_>, dst: CodesMut<'_>) -> Result<(), ConversionError> {
-    Caster::new(spec, &Exec::default())?.cast(src, dst)?;
+    if !text::is_text(spec) {
+        Caster::new(spec, &Exec::default())?.cast(src, dst)?;
+        return Ok(());
+    }
+    for (dtype, expected) in [(src.dtype(), spec.src), (dst.dtype(), spec.dst)] {
+        if dtype != expected {
+            return Err(CastError::Type { expected, got: dtype }.into());
+        }
+    }
+    let unsupported = |text::Unsupported { src, dst }| PlanError::Unsupported { src, dst };
+    text::CellCaster::new(spec, &Exec::default()).map_err(unsupported)?.cast(src, dst)?;
     Ok(())
 }

@@ -10,6 +10,7 @@ pub(crate) const PART: u64 = 1 << 19;
 
 /// The parts of one tensor.
 pub(crate) struct Parts {
+    part: u64,
     reader: TensorReader,
     dtype: DType,
     layout: Layout,
@@ -22,7 +23,18 @@ impl Parts {
     pub fn new(source: &Source, index: usize, dtype: DType) -> Result<Parts, Error> {
         let tensor = &source.tensors()[index];
         let reader = source.reader(index)?;
-        Ok(Parts { reader, dtype, layout: tensor.layout, left: tensor.len(), buffer: Vec::new() })
+        let part = part_of(dtype, tensor.layout);
+        Ok(Parts { part, reader, dtype, layout: tensor.layout, left: tensor.len(), buffer: Vec::new() })
+    }
+
+    /// In parts of at most `part` elements.
+    pub fn at_most(self, part: u64) -> Parts {
+        Parts { part: self.part.min(part), ..self }
+    }
+
+    /// Elements of every part but the last.
+    pub fn part(&self) -> u64 {
+        self.part
     }
 
     /// The next part, `None` at the end.
@@ -30,12 +42,41 @@ impl Parts {
         if self.left == 0 {
             return Ok(None);
         }
-        let len = self.left.min(PART);
-        let bytes = self.dtype.bytes_in(self.layout, len).expect("containers hold no text");
+        let len = self.left.min(self.part);
+        let bytes = self.dtype.bytes_in(self.layout, len).expect("a container's layout fits its type");
         self.buffer.resize(bytes as usize, 0);
         self.reader.read(&mut self.buffer)?;
         self.left -= len;
         let codes = Codes::with_layout(self.dtype, self.layout, len as usize, &self.buffer);
         Ok(Some(codes.expect("the buffer was made for these elements")))
+    }
+}
+
+/// Elements of text, which may be wide, are fewer.
+fn part_of(dtype: DType, layout: Layout) -> u64 {
+    let bits = dtype.bits_in(layout).unwrap_or(64).max(64) as u64;
+    (PART * 64 / bits).max(1)
+}
+
+/// The storage bits of an element, read the slow and obvious way.
+pub(crate) fn element(codes: &Codes<'_>, i: usize) -> u64 {
+    let bits = codes.dtype().bits_in(codes.layout()).expect("containers hold no text") as usize;
+    let (first, last) = (i * bits / 8, ((i + 1) * bits).div_ceil(8));
+    let mut word = [0; 8];
+    word[..last - first].copy_from_slice(&codes.bytes()[first..last]);
+    let value = u64::from_le_bytes(word) >> (i * bits % 8);
+    if bits == 64 { value } else { value & ((1 << bits) - 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_read_from_any_bit() {
+        let codes = Codes::new(DType::U3, 8, &[0b1000_1000, 0b1100_0110, 0b1111_1010]).unwrap();
+        assert_eq!((0..8).map(|i| element(&codes, i)).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6, 7]);
+        let wide = Codes::with_layout(DType::U3, Layout::Bytes, 2, &[5, 6]).unwrap();
+        assert_eq!([element(&wide, 0), element(&wide, 1)], [5, 6]);
     }
 }

@@ -1,5 +1,6 @@
 //! A specification with its options, before the types are known: what `--spec` and the policies say.
 
+use std::fmt;
 use truecast_core::policy::NanRule;
 use truecast_core::spec::{SpecError, ieee, onnx};
 use truecast_core::{CastSpec, DType};
@@ -54,7 +55,7 @@ impl Request {
     pub fn resolve(&self, src: DType, dst: DType) -> Result<CastSpec, SpecError> {
         let mut cast = match self.standard {
             Standard::Onnx { opset, saturate, round_mode } => {
-                onnx::Cast { to: dst, saturate, round_mode, opset }.resolve(src)?
+                onnx::Cast { saturate, round_mode, opset, ..onnx::Cast::to(dst) }.resolve(src)?
             }
             Standard::Ieee(options) => ieee::Cast { to: dst, ..options }.resolve(src)?,
         };
@@ -63,4 +64,42 @@ impl Request {
         }
         Ok(cast)
     }
+}
+
+/// `onnx@28 saturate=0`, `ieee overflow=saturate`: the specification, its version, and the options that were set.
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut options: Vec<(&str, Option<String>)> = Vec::new();
+        match self.standard {
+            Standard::Onnx { opset, saturate, round_mode } => {
+                write!(f, "onnx@{opset}")?;
+                options.push(("saturate", saturate.map(|s| (s as u8).to_string())));
+                options.push(("round_mode", round_mode.map(|mode| mode.name().into())));
+            }
+            Standard::Ieee(cast) => {
+                let defaults = ieee::Cast::to(cast.to);
+                write!(f, "ieee")?;
+                options.push(("rounding", cast.rounding.map(|r| r.name().into())));
+                options.push(("overflow", changed(cast.overflow, defaults.overflow)));
+                options.push(("inf", cast.inf.map(|inf| lower_case(&inf))));
+                options.push(("int-overflow", changed(cast.int_overflow, defaults.int_overflow)));
+                options.push(("nan-to-int", changed(cast.nan_to_int, defaults.nan_to_int)));
+                options.push(("subnormals", changed(cast.subnormals, defaults.subnormals)));
+            }
+        }
+        options.push(("nan", self.nan.as_ref().map(lower_case)));
+        options
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)))
+            .try_for_each(|(n, v)| write!(f, " {n}={v}"))
+    }
+}
+
+fn changed<T: PartialEq + fmt::Debug>(value: T, default: T) -> Option<String> {
+    (value != default).then(|| lower_case(&value))
+}
+
+/// The policies are spelled on the command line as their variants are.
+fn lower_case(policy: &impl fmt::Debug) -> String {
+    format!("{policy:?}").to_lowercase()
 }

@@ -11,8 +11,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use truecast_io::{Source, TensorReader, Writer};
 
-/// A chunk's elements are a multiple of this, so that counts do not depend on chunks (`docs/spec/checkpoints.md §10`).
+/// A chunk's elements are a multiple of this, so that counts do not depend on chunks (`docs/spec/checkpoints.md §10`);
+/// of less only if they are wide text.
 const CHUNK_UNIT: u64 = 65_536;
+/// Elements of any width fill whole bytes together.
+const LEAST_UNIT: u64 = 8;
 /// Larger chunks leave the cache of a core.
 const MAX_CHUNK_BYTES: u64 = 1 << 20;
 /// One unit of the widest elements on both sides.
@@ -30,13 +33,23 @@ pub(crate) struct Item {
 }
 
 impl Item {
+    /// A chunk's elements are a multiple of this, whatever the memory.
+    pub fn unit(&self) -> u64 {
+        let fitting = 8 * LEAST_MEMORY / (self.src_bits as u64 + self.dst_bits as u64).max(1);
+        let power_of_two = 1 << fitting.max(1).ilog2();
+        u64::clamp(power_of_two, LEAST_UNIT, CHUNK_UNIT)
+    }
+
+    /// Bytes of a unit on both sides.
+    pub fn least_memory(&self) -> u64 {
+        self.unit() * (self.src_bits as u64 + self.dst_bits as u64) / 8
+    }
+
     /// Elements per chunk whose bytes on both sides stay within `memory`.
     fn chunk(&self, memory: u64) -> u64 {
-        let per_unit = |bits: u32| CHUNK_UNIT * bits as u64 / 8;
-        let both = per_unit(self.src_bits) + per_unit(self.dst_bits);
-        let wider = per_unit(self.src_bits).max(per_unit(self.dst_bits));
-        let units = (memory / both).min(MAX_CHUNK_BYTES / wider).max(1);
-        units * CHUNK_UNIT
+        let wider = (self.unit() * self.src_bits.max(self.dst_bits) as u64 / 8).max(1);
+        let units = (memory / self.least_memory().max(1)).min(MAX_CHUNK_BYTES / wider).max(1);
+        units * self.unit()
     }
 }
 
@@ -44,7 +57,7 @@ impl Item {
 pub(crate) struct Means<'a> {
     /// Workers.
     pub threads: NonZeroUsize,
-    /// Bytes of all buffers together, at least [`LEAST_MEMORY`].
+    /// Bytes of all buffers together, at least [`LEAST_MEMORY`] and [`Item::least_memory`] of each item.
     pub max_memory: u64,
     /// Ends the work early once it is set.
     pub stop: &'a AtomicBool,
@@ -63,7 +76,8 @@ pub(crate) fn run<W>(
     work: impl Fn(usize, u64, u64, &[u8], &mut [u8]) -> Result<W, Error> + Sync,
     done: impl FnMut(usize, W, u64) + Send,
 ) -> Result<Writer, Error> {
-    let workers = (means.max_memory / LEAST_MEMORY).clamp(1, means.threads.get() as u64);
+    let least = items.iter().map(Item::least_memory).fold(LEAST_MEMORY, u64::max);
+    let workers = (means.max_memory / least).clamp(1, means.threads.get() as u64);
     let memory = means.max_memory / workers;
     let input = Mutex::new(Input { source, items, memory, at: 0, reader: None, left: 0, taken: 0 });
     let output = Mutex::new(Output { writer, done, written: 0, failed: None });

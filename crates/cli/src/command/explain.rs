@@ -5,13 +5,16 @@ use super::formats::{json_text, value_text};
 use crate::args::ExplainArgs;
 use crate::failure::Failure;
 use crate::output::{self, bits};
+use crate::policy::PolicyArgs;
 use crate::table::{Align, Table};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::decimal::{parse, to_decimal};
 use truecast::exact::encode;
-use truecast::explain::{Answer, Decision, Element, Explanation, explain};
+use truecast::explain::{Answer, Decision, Element, Explanation, explain, explain_under};
 use truecast::policy::CastPolicy;
+use truecast::request::Standard;
+use truecast::spec::{Interpretation, ieee, onnx};
 use truecast::{DType, Exact, Kind, Outcome};
 
 pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -21,12 +24,25 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
         }
     }
     let Source { code, exact } = source(&args.value, args.from)?;
-    let explanation = explain(args.from, code, args.to);
+    let explanation = match &args.spec {
+        None => explain(args.from, code, args.to),
+        Some(spec) => explain_under(args.from, code, args.to, interpretations(spec, args.from, args.to)?),
+    };
     match context.json {
         true => output::json("explain", to_json(args, &explanation, exact))?,
         false => output::text(&render(args, &explanation, exact))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How one specification, at one version, answers for a pair.
+fn interpretations(spec: &str, from: DType, to: DType) -> Result<Vec<Interpretation>, Failure> {
+    let asked = PolicyArgs { spec: spec.into(), ..PolicyArgs::default() }.request()?;
+    asked.resolve(from, to)?;
+    Ok(match asked.standard {
+        Standard::Onnx { opset, .. } => onnx::interpretations_at(opset, from, to)?,
+        _ => ieee::interpretations(from, to),
+    })
 }
 
 /// The element that was asked about.

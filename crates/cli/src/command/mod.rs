@@ -1,14 +1,17 @@
 //! The commands: each a small file that carries out one request and prints its result.
 
 mod bench;
+mod check;
 mod compare;
 mod convert;
 mod explain;
 mod formats;
 mod inspect;
+mod run;
 mod select;
 mod shell;
 mod thresholds;
+mod vectors;
 mod verify;
 
 use crate::args::{Cli, Command, RuleOrder};
@@ -46,6 +49,9 @@ pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
         Command::Verify(args) => verify::run(args, rules, &context),
         Command::Compare(args) => compare::run(args, &context),
         Command::Explain(args) => explain::run(args, &context),
+        Command::Run(args) => run::run(args, &context),
+        Command::Check(args) => check::run(args, &context),
+        Command::Vectors(args) => vectors::run(args, &context),
         Command::Formats(args) => formats::run(args, &context),
         Command::Bench(args) => bench::run(args, &context),
         Command::Completions { shell } => shell::completions(*shell),
@@ -56,5 +62,5 @@ pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
 /// The others start faster without threads.
 fn works_on_data(command: &Command) -> bool {
     use Command::*;
-    matches!(command, Convert(_) | Verify(_) | Compare(_) | Inspect(_) | Bench(_))
+    matches!(command, Convert(_) | Verify(_) | Compare(_) | Inspect(_) | Run(_) | Bench(_))
 }

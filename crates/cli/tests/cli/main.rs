@@ -11,7 +11,10 @@ mod errors;
 mod explain;
 mod files;
 mod formats_inspect;
+mod models;
 mod policies;
+#[path = "../../../io/tests/proto/mod.rs"]
+mod proto;
 mod report;
 mod run;
 mod select;

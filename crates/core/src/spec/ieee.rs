@@ -1,4 +1,4 @@
-//! `ieee`: no attributes of its own but every policy of the engine, for every pair of numeric types.
+//! `ieee`: no attributes of its own but every policy of the engine, for every pair of numbers and text.
 //!
 //! Defaults: IEEE 754-2019 §5.4 (nearest even, overflow to Inf or NaN), `docs/interfaces.md §2`.
 
@@ -8,6 +8,7 @@ use crate::policy::*;
 use crate::round::Rounding;
 
 const CLAUSE: &str = "IEEE 754-2019 §5.4, §7.4; docs/interfaces.md §2";
+const TEXT_CLAUSE: &str = "IEEE 754-2019 §5.12; docs/interfaces.md §2";
 
 /// A request with free policies. Options that are `None` take the default of `docs/interfaces.md §2`.
 ///
@@ -40,11 +41,11 @@ pub struct Cast {
 
 /// What no format of the pair can say, so that IEEE 754 has no answer.
 const UNDEFINED: &[Undefined] = &[
-    Undefined { edge: Edge::Nan, reason: "the destination has no NaN; docs/interfaces.md §2" },
-    Undefined { edge: Edge::Negative, reason: "the destination has no sign; docs/interfaces.md §2" },
-    Undefined { edge: Edge::NegativeZero, reason: "the destination has no sign; docs/interfaces.md §2" },
-    Undefined { edge: Edge::Zero, reason: "the destination has no zero; docs/interfaces.md §2" },
-    Undefined { edge: Edge::Underflow, reason: "the destination has no zero; docs/interfaces.md §2" },
+    Undefined::any(Edge::Nan, "the destination has no NaN; docs/interfaces.md §2"),
+    Undefined::any(Edge::Negative, "the destination has no sign; docs/interfaces.md §2"),
+    Undefined::any(Edge::NegativeZero, "the destination has no sign; docs/interfaces.md §2"),
+    Undefined::any(Edge::Zero, "the destination has no zero; docs/interfaces.md §2"),
+    Undefined::any(Edge::Underflow, "the destination has no zero; docs/interfaces.md §2"),
 ];
 
 impl Cast {
@@ -65,7 +66,7 @@ impl Cast {
     /// Settles every question.
     ///
     /// # Errors
-    /// [`SpecError::Pair`] for text and for complex numbers that are not copied.
+    /// [`SpecError::Pair`] for complex numbers that are not copied.
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
         convertible(src, self.to)?;
         // A value that an unsigned or zero-less format has no room for is out of its range.
@@ -89,11 +90,13 @@ impl Cast {
         };
         // IEEE 754 §5.8 leaves integer results out of range to the invalid-operation flag, which policies replace.
         let undefined = if matches!(self.to.kind(), Kind::Int(_)) { &[] } else { UNDEFINED };
-        Ok(CastSpec { src, dst: self.to, policy, undefined, clause: CLAUSE })
+        let clause = if [src, self.to].contains(&DType::String) { TEXT_CLAUSE } else { CLAUSE };
+        Ok(CastSpec { src, dst: self.to, policy, undefined, clause })
     }
 }
 
-pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
+/// The defaults, and saturation where it makes a difference; nothing for pairs that are not converted.
+pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let plain = Cast::to(dst);
     let saturating = Cast { overflow: Overflow::Saturate, int_overflow: IntOverflow::Saturate, ..plain };
     let saturated = match dst.kind() {

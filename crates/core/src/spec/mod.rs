@@ -7,7 +7,7 @@ pub mod ieee;
 pub mod onnx;
 pub mod tosa;
 
-use crate::dtype::DType;
+use crate::dtype::{DType, Kind};
 use crate::policy::CastSpec;
 
 /// Why a standard does not allow a request.
@@ -15,7 +15,7 @@ use crate::policy::CastSpec;
 #[non_exhaustive]
 pub enum SpecError {
     /// The type is not part of the standard at this version.
-    #[error("{spec} does not have type {dtype} ({clause}); use --spec ieee")]
+    #[error("{spec} does not have type {dtype} ({clause}); {remedy}")]
     Type {
         /// The standard and its version.
         spec: String,
@@ -23,6 +23,8 @@ pub enum SpecError {
         dtype: DType,
         /// Where the standard says so.
         clause: &'static str,
+        /// What to do about it.
+        remedy: String,
     },
     /// An attribute is not part of the standard at this version, or has a value that it does not allow.
     #[error("{spec}: attribute {name}: {why} ({clause})")]
@@ -33,6 +35,18 @@ pub enum SpecError {
         name: &'static str,
         /// What is wrong.
         why: String,
+        /// Where the standard says so.
+        clause: &'static str,
+    },
+    /// An attribute that the operator does not have in any version.
+    #[error("{spec}: unknown attribute {name:?}; known are {known} ({clause})")]
+    UnknownAttribute {
+        /// The standard and its version.
+        spec: String,
+        /// The attribute, as the node has it.
+        name: String,
+        /// Those that the version has.
+        known: String,
         /// Where the standard says so.
         clause: &'static str,
     },
@@ -70,7 +84,7 @@ pub enum SpecError {
         /// Where the standard says so.
         clause: &'static str,
     },
-    /// Text and complex numbers are not converted, and a standard may lack a pair.
+    /// Complex numbers are not converted, and a standard may lack a pair.
     #[error("{src} cannot be converted to {dst}: {why}")]
     Pair {
         /// Source type.
@@ -95,7 +109,8 @@ pub struct Interpretation {
     pub cast: CastSpec,
 }
 
-/// Every standard that allows the pair, with every set of those attributes that matter for its destination.
+/// Every standard that allows the pair, with every set of those attributes that matter for its destination: at its newest
+/// version, and at older ones where they differ.
 ///
 /// # Examples
 /// ```
@@ -108,12 +123,11 @@ pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     standards.into_iter().flat_map(|of| of(src, dst)).collect()
 }
 
-/// A pair that can be converted by value at all: numbers and truth values, or a copy.
+/// A pair that can be converted by value at all: numbers, truth values and text, or a copy.
 fn convertible(src: DType, dst: DType) -> Result<(), SpecError> {
-    let why = match (src, dst) {
-        _ if src == dst || (src.is_numeric() && dst.is_numeric()) => return Ok(()),
-        (DType::String, _) | (_, DType::String) => "text is not a numeric type",
-        _ => "complex numbers can only be copied",
-    };
-    Err(SpecError::Pair { src, dst, why })
+    let is_complex = |dtype: DType| matches!(dtype.kind(), Kind::Complex(_));
+    match src != dst && (is_complex(src) || is_complex(dst)) {
+        true => Err(SpecError::Pair { src, dst, why: "complex numbers can only be copied" }),
+        false => Ok(()),
+    }
 }

@@ -13,11 +13,25 @@ pub(crate) struct Element {
     pub(crate) dtype: Option<DType>,
     /// Bytes of one element.
     pub(crate) bytes: u32,
-    /// Length of the units whose bytes are to be reversed: the element, or each part of a complex one.
+    /// Length of the units whose bytes are to be reversed: the element, each part of a complex one, or a code point.
     pub(crate) swap: Option<usize>,
+    /// One element a byte where elements are narrower; text in its cells.
+    pub(crate) layout: Layout,
 }
 
-/// The descriptor that a type is written with, or `None` if `.npy` has no form for it.
+/// Code points of the widest text that is read: 256 MiB an element.
+const MAX_WIDTH: u32 = 1 << 26;
+
+/// The descriptor that a tensor is written with, or `None` if `.npy` has no form for it.
+pub(crate) fn descr(dtype: DType, layout: Layout) -> Option<String> {
+    match (dtype, layout) {
+        (DType::String, Layout::Utf32 { width }) => Some(format!("<U{width}")),
+        _ => descr_of(dtype).map(str::to_owned),
+    }
+}
+
+/// The descriptor that a type is written with; `None` for text, whose descriptor has its width, and if `.npy` has no form
+/// for the type.
 ///
 /// # Examples
 /// ```
@@ -61,6 +75,9 @@ pub(crate) fn element(descr: &str) -> Result<Element, HeaderError> {
         return Err(refuse("does not begin with one of < > |"));
     }
     let rest = chars.as_str();
+    if let Some(width) = rest.strip_prefix('U') {
+        return text(order, width).map_err(refuse);
+    }
     let dtype = match rest {
         "b1" => Some(DType::Bool),
         "i1" => Some(DType::I8),
@@ -89,13 +106,27 @@ pub(crate) fn element(descr: &str) -> Result<Element, HeaderError> {
         return Err(refuse("void has no byte order; save little-endian bf16"));
     }
     let unit = if dtype == Some(DType::C64) { 4 } else { bytes as usize };
-    Ok(Element { dtype, bytes, swap: (order == '>' && bytes > 1).then_some(unit) })
+    Ok(Element { dtype, bytes, swap: (order == '>' && bytes > 1).then_some(unit), layout: Layout::Bytes })
+}
+
+/// Text of a width.
+fn text(order: char, width: &str) -> Result<Element, &'static str> {
+    if order == '|' {
+        return Err("has no byte order");
+    }
+    let is_plain = !width.starts_with(['0', '+']) || width == "0";
+    let width: u32 = width.parse().ok().filter(|_| is_plain).ok_or("does not state the width of the text")?;
+    if width > MAX_WIDTH {
+        return Err("elements of more than 2^26 characters are not read");
+    }
+    let layout = Layout::Utf32 { width };
+    Ok(Element { dtype: Some(DType::String), bytes: 4 * width, swap: (order == '>').then_some(4), layout })
 }
 
 /// Why a descriptor without its byte order is not supported.
 fn why_not(rest: &str) -> &'static str {
     match (rest.chars().next(), rest) {
-        (Some('U' | 'S' | 'a'), _) => "text is not converted",
+        (Some('S' | 'a'), _) => "bytes are not text; save with astype('U')",
         (Some('O'), _) => "Python objects are not read",
         (Some('M' | 'm'), _) => "dates and time spans are not numbers; save them as int64",
         (_, "c16") => "complex128 is not supported; save the parts as float64",
@@ -112,6 +143,8 @@ fn why_not(rest: &str) -> &'static str {
 /// (`docs/interfaces.md §3`, `--from`).
 pub(crate) fn resolve(descr: &str, element: Element, from: Option<DType>) -> Result<DType, HeaderError> {
     match (from, element.dtype) {
+        (Some(DType::String) | None, Some(DType::String)) => Ok(DType::String),
+        (Some(from), Some(DType::String)) => Err(HeaderError::FromText { descr: descr.to_owned(), from }),
         (Some(from), _) if from.bits_in(Layout::Bytes) == Some(8 * element.bytes) => Ok(from),
         (Some(from), _) => Err(HeaderError::FromWidth { descr: descr.to_owned(), from }),
         (None, Some(dtype)) => Ok(dtype),

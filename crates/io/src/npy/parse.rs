@@ -53,6 +53,12 @@ pub enum HeaderError {
     /// The type that was given takes another number of bytes.
     #[error("descr {} cannot be read as {from}: elements have another size", Shown(descr))]
     FromWidth { descr: String, from: DType },
+    /// Text is not reinterpreted.
+    #[error("descr {} is text, not {from}; leave --from out, --to converts it", Shown(descr))]
+    FromText { descr: String, from: DType },
+    /// Elements without bytes could be as many as a header likes.
+    #[error("descr {} gives elements no width", Shown(descr))]
+    NoWidth { descr: String },
     /// More dimensions than NumPy has.
     #[error("more than {MAX_RANK} dimensions")]
     RankTooHigh,
@@ -67,6 +73,14 @@ pub enum HeaderError {
         "header announces {expected} bytes of data from offset {data_start} and {actual} follow; the file is damaged"
     )]
     DataLength { data_start: u64, expected: u64, actual: u64 },
+}
+
+impl HeaderError {
+    /// Not the file is wrong but the type that was given for it.
+    pub(crate) fn is_usage(&self) -> bool {
+        use HeaderError::*;
+        matches!(self, FromNeeded { .. } | FromWidth { .. } | FromText { .. })
+    }
 }
 
 /// Why a header could not be had.
@@ -148,6 +162,9 @@ impl Header {
         let element = element(&descr)?;
         let len = checked_len(&shape).ok_or(HeaderError::ShapeTooBig)?;
         let expected = len.checked_mul(u64::from(element.bytes)).ok_or(HeaderError::ShapeTooBig)?;
+        if element.bytes == 0 && len > 0 {
+            return Err(HeaderError::NoWidth { descr }.into());
+        }
         // Column-major and row-major order are the same if at most one dimension has more than one element.
         if is_fortran && len > 1 && shape.iter().filter(|&&d| d != 1).count() > 1 {
             return Err(HeaderError::Fortran.into());
@@ -167,8 +184,10 @@ impl Header {
         resolve(&self.descr, self.element, from)
     }
 
-    /// The layout is always one element a byte where elements are narrower.
-    pub const LAYOUT: Layout = Layout::Bytes;
+    /// How the elements lie: one a byte where they are narrower, and text in its cells.
+    pub fn layout(&self) -> Layout {
+        self.element.layout
+    }
 
     /// The number of elements.
     pub fn elements(&self) -> u64 {

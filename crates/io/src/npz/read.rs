@@ -145,7 +145,7 @@ pub(crate) fn open(file: &Arc<File>, file_bytes: u64, from: Option<DType>) -> Re
             },
         };
         let name = member.name.strip_suffix(".npy").unwrap_or(&member.name).to_owned();
-        let tensor = Tensor { name, dtype, layout: npy::Header::LAYOUT, shape: header.shape.clone() };
+        let tensor = Tensor { name, dtype, layout: header.layout(), shape: header.shape.clone() };
         contents.push((tensor, member, header));
     }
     match from {

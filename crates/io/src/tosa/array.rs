@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use truecast_core::{DType, Layout};
+use truecast_core::DType;
 
 use crate::atomic::{Existing, OutputFile};
 use crate::error::{Error, Shown};
@@ -175,9 +175,4 @@ fn widened(element: &[u8; 6]) -> [u8; 8] {
     let mut wide = [0; 8];
     wide[2..].copy_from_slice(element);
     (i64::from_le_bytes(wide) >> 16).to_le_bytes()
-}
-
-/// Bytes of packed elements; `None` on overflow.
-pub fn packed_bytes(dtype: DType, elements: u64) -> Option<u64> {
-    dtype.bytes_in(Layout::Packed, elements)
 }

@@ -107,7 +107,11 @@ impl<'a> Table<'a> {
     }
 
     /// Where the targets of a vector of offsets are.
-    fn targets(self, slot: usize, what: &'static str) -> Result<impl Iterator<Item = Result<usize, FileError>>, FileError> {
+    fn targets(
+        self,
+        slot: usize,
+        what: &'static str,
+    ) -> Result<impl Iterator<Item = Result<usize, FileError>>, FileError> {
         Ok(self.range(slot, 4, what)?.step_by(4).map(move |at| self.buffer.follow(at, what)))
     }
 

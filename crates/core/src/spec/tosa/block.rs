@@ -4,7 +4,7 @@
 //! concern of this module.
 
 use super::super::SpecError;
-use super::cast::require;
+use super::cast::{no_type, require};
 use super::target::{Feature, Features, Target, Version};
 use crate::dtype::{DType, Kind};
 use crate::exact::Exact;
@@ -90,11 +90,7 @@ impl BlockCast {
         };
         let Some(needs) = self.needs() else {
             if !ELEMENTS.iter().any(|(t, _)| *t == self.element) {
-                return Err(SpecError::Type {
-                    spec: format!("a block of {}", target.spec()),
-                    dtype: self.element,
-                    clause: CLAUSE,
-                });
+                return Err(no_type(format!("a block of {}", target.spec()), self.element, CLAUSE));
             }
             return condition("C3", format!("{} is not a floating-point type for blocks", self.plain));
         };

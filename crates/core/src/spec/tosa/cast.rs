@@ -91,7 +91,7 @@ impl Cast {
         let Cast { to: dst, input_unsigned, target } = *self;
         for dtype in [src, dst] {
             if !COLUMNS.contains(&dtype) || (dtype == DType::I64 && target.version < Version::V1_1) {
-                return Err(SpecError::Type { spec: target.spec(), dtype, clause: "docs/spec/tosa.md §3.2" });
+                return Err(no_type(target.spec(), dtype, "docs/spec/tosa.md §3.2"));
             }
         }
         let absent = |why| SpecError::Pair { src, dst, why };
@@ -133,6 +133,11 @@ pub(super) fn unsigned(dtype: DType) -> Option<DType> {
     }
 }
 
+/// A type that CAST does not take.
+pub(super) fn no_type(spec: String, dtype: DType, clause: &'static str) -> SpecError {
+    SpecError::Type { spec, dtype, clause, remedy: "use --spec ieee".into() }
+}
+
 /// What is needed has to be enabled.
 pub(super) fn require(target: &Target, what: String, needs: Features, clause: &'static str) -> Result<(), SpecError> {
     match target.missing(needs) {
@@ -154,7 +159,7 @@ fn rules(src: DType, dst: DType) -> CastSpec {
 }
 
 const NAN_TO_INT: &[Undefined] =
-    &[Undefined { edge: Edge::Nan, reason: "NaN to an integer is unpredictable; docs/spec/tosa.md §3.5" }];
+    &[Undefined::any(Edge::Nan, "NaN to an integer is unpredictable; docs/spec/tosa.md §3.5")];
 
 pub(in super::super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let oldest = Version::ALL.into_iter().find_map(|version| {

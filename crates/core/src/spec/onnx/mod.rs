@@ -1,4 +1,15 @@
-//! ONNX Cast: versions, types, attributes and rules per pair. Reference: `docs/spec/onnx.md`.
+//! ONNX Cast and CastLike: versions, types, attributes ([`Operator`]), nodes ([`Attributes`]) and the rules per pair.
+//! Reference: `docs/spec/onnx.md`.
+
+mod data_type;
+mod node;
+mod operator;
+mod opset;
+
+pub use data_type::{DATA_TYPES, DataType};
+pub use node::{AttributeValue, Attributes};
+pub use operator::Operator;
+pub use opset::{Raised, ir_version_of, raised};
 
 use super::{Interpretation, SpecError};
 use crate::dtype::{DType, Kind};
@@ -9,24 +20,6 @@ use crate::round::Rounding;
 /// The newest opset of the default domain. Source: `docs/spec/onnx.md §1.6`.
 pub const NEWEST_OPSET: u32 = 28;
 
-/// Versions of Cast and the types that each added. Source: `docs/spec/onnx.md §1.1`.
-const VERSIONS: &[(u32, &[DType])] = {
-    use DType::*;
-    &[
-        (1, &[Bool, F64, F32, F16, I8, I16, I32, I64, U8, U16, U32, U64]),
-        (6, &[]),
-        (9, &[String]),
-        (13, &[Bf16]),
-        (19, &[F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz]),
-        (21, &[I4, U4]),
-        (23, &[F4E2M1]),
-        (24, &[F8E8M0]),
-        (25, &[I2, U2]),
-        (28, &[F6E2M3, F6E3M2]),
-    ]
-};
-const SATURATE_SINCE: u32 = 19;
-const ROUND_MODE_SINCE: u32 = 24;
 /// From here on the table saturates Inf in FNUZ types as everybody always did. Source: `docs/spec/onnx.md §5 row 1`.
 const INF_TO_FNUZ_SINCE: u32 = 24;
 
@@ -56,20 +49,30 @@ impl RoundMode {
     }
 }
 
+impl RoundMode {
+    /// The three strings are case-sensitive (`docs/spec/onnx.md §1.3`).
+    fn named(text: &[u8]) -> Option<RoundMode> {
+        RoundMode::ALL.into_iter().find(|m| m.name().as_bytes() == text)
+    }
+
+    fn not_one(text: &dyn std::fmt::Display) -> String {
+        format!("\"{text}\" is not one of up, down, nearest")
+    }
+}
+
 impl std::str::FromStr for RoundMode {
     type Err = SpecError;
-    /// The three strings are case-sensitive (`docs/spec/onnx.md §1.3`).
     fn from_str(text: &str) -> Result<Self, SpecError> {
-        RoundMode::ALL.into_iter().find(|m| m.name() == text).ok_or_else(|| SpecError::Attribute {
+        RoundMode::named(text.as_bytes()).ok_or_else(|| SpecError::Attribute {
             spec: "onnx".into(),
             name: "round_mode",
-            why: format!("{text:?} is not one of up, down, nearest"),
+            why: RoundMode::not_one(&text.escape_debug()),
             clause: "docs/spec/onnx.md §1.3",
         })
     }
 }
 
-/// A Cast node. Attributes that are `None` were not given.
+/// A Cast or CastLike node. Attributes that are `None` were not given.
 ///
 /// # Examples
 /// ```
@@ -80,6 +83,8 @@ impl std::str::FromStr for RoundMode {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cast {
+    /// Which of the two, and with it the types and attributes that are allowed.
+    pub operator: Operator,
     /// Destination type.
     pub to: DType,
     /// `saturate`, default true.
@@ -91,53 +96,29 @@ pub struct Cast {
 }
 
 impl Cast {
-    /// The defaults at the newest opset.
+    /// A Cast with the defaults at the newest opset.
     pub const fn to(to: DType) -> Self {
-        Self { to, saturate: None, round_mode: None, opset: NEWEST_OPSET }
+        Self { operator: Operator::Cast, to, saturate: None, round_mode: None, opset: NEWEST_OPSET }
     }
 
     /// Settles every question. Source: `docs/spec/onnx.md §1`, §4.
     ///
     /// # Errors
-    /// A type or attribute that the version in force at the opset does not have; text.
+    /// A type or attribute that the version in force at the opset does not have.
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
-        let version = version_at(self.opset)?;
-        let spec = || format!("onnx opset {} (Cast-{version})", self.opset);
+        let version = self.operator.version_at(self.opset)?;
         for dtype in [src, self.to] {
-            if !types_at(version).any(|t| t == dtype) {
-                return Err(SpecError::Type { spec: spec(), dtype, clause: "docs/spec/onnx.md §1.2" });
+            self.operator.check_type(self.opset, dtype)?;
+        }
+        for (name, given) in [("saturate", self.saturate.is_some()), ("round_mode", self.round_mode.is_some())] {
+            if given {
+                self.operator.check_attribute(self.opset, name)?;
             }
-        }
-        let too_early = |name, since: u32| SpecError::Attribute {
-            spec: spec(),
-            name,
-            why: format!("exists from Cast-{since} on"),
-            clause: "docs/spec/onnx.md §1.3",
-        };
-        if self.saturate.is_some() && version < SATURATE_SINCE {
-            return Err(too_early("saturate", SATURATE_SINCE));
-        }
-        if self.round_mode.is_some() && version < ROUND_MODE_SINCE {
-            return Err(too_early("round_mode", ROUND_MODE_SINCE));
         }
         super::convertible(src, self.to)?;
         let saturate = self.saturate.unwrap_or(true);
         Ok(rules(version, src, self.to, saturate, self.round_mode.unwrap_or_default()))
     }
-}
-
-/// The version of Cast in force at an opset.
-///
-/// # Errors
-/// [`SpecError::Version`] outside 1 to [`NEWEST_OPSET`].
-pub fn version_at(opset: u32) -> Result<u32, SpecError> {
-    let unknown = || SpecError::Version { spec: "onnx", version: opset.to_string(), known: "opsets 1 to 28" };
-    let in_force = VERSIONS.iter().rev().map(|(v, _)| *v).find(|&v| v <= opset);
-    in_force.filter(|_| opset <= NEWEST_OPSET).ok_or_else(unknown)
-}
-
-fn types_at(version: u32) -> impl Iterator<Item = DType> {
-    VERSIONS.iter().filter(move |(v, _)| *v <= version).flat_map(|(_, types)| types.iter().copied())
 }
 
 /// The rules per pair. Source: `docs/spec/onnx.md §4.2` and the sections it points to.
@@ -151,6 +132,9 @@ fn rules(version: u32, src: DType, dst: DType, saturate: bool, round_mode: Round
             (policy, &[], "ONNX Cast, saturate table; docs/spec/onnx.md §4.10")
         }
         _ if src == dst => (ieee, &[], "ONNX Cast; docs/spec/onnx.md §4.10"),
+        Kind::String => (ieee, TO_TEXT, "ONNX Cast; docs/spec/onnx.md §6.2"),
+        Kind::Int(_) if src == DType::String => (ieee, TEXT_TO_INTEGER, "ONNX Cast; docs/spec/onnx.md §6.5"),
+        Kind::Bool if src == DType::String => (ieee, TEXT_TO_BOOL, "ONNX Cast; docs/spec/onnx.md §6.6"),
         Kind::Float(f) if !f.has_zero => {
             let no_room = if saturate { Unrepresentable::Smallest } else { Unrepresentable::Nan };
             let policy = CastPolicy {
@@ -201,50 +185,93 @@ const U5: &str = "non-integer to a 4- or 2-bit integer; docs/spec/onnx.md §4.11
 
 const U6: &str = "Inf to a FNUZ type, saturating, before opset 24; docs/spec/onnx.md §4.11 U6";
 
-const FNUZ_INF: &[Undefined] = &[Undefined { edge: Edge::Infinite, reason: U6 }];
-const OUT_OF_RANGE: &[Undefined] = &[
-    Undefined { edge: Edge::Overflow, reason: U1 },
-    Undefined { edge: Edge::Infinite, reason: U1 },
-    Undefined { edge: Edge::Nan, reason: U1 },
-];
-const SUBBYTE: &[Undefined] =
-    &[OUT_OF_RANGE[0], OUT_OF_RANGE[1], OUT_OF_RANGE[2], Undefined { edge: Edge::Fraction, reason: U5 }];
-const E8M0_SIGNS: &[Undefined] =
-    &[Undefined { edge: Edge::Negative, reason: U2 }, Undefined { edge: Edge::NegativeZero, reason: U2 }];
+const U8: &str = "text that is no integer in range, to an integer; docs/spec/onnx.md §4.11 U8";
+const U9: &str = "the format of numbers as text; docs/spec/onnx.md §4.11 U9";
+const U10: &str = "text to bool; docs/spec/onnx.md §4.11 U10";
+
+const FNUZ_INF: &[Undefined] = &[Undefined {
+    edge: Edge::Infinite,
+    reason: U6,
+    // The largest finite value, which is documented, or NaN, which the text said.
+    accepted: Accepted::Readings(&[Reading::Inf(Overflow::Nonfinite)]),
+}];
+const OUT_OF_RANGE: &[Undefined] =
+    &[Undefined::any(Edge::Overflow, U1), Undefined::any(Edge::Infinite, U1), Undefined::any(Edge::Nan, U1)];
+const SUBBYTE: &[Undefined] = &[OUT_OF_RANGE[0], OUT_OF_RANGE[1], OUT_OF_RANGE[2], FRACTION];
+const FRACTION: Undefined = Undefined {
+    edge: Edge::Fraction,
+    reason: U5,
+    accepted: Accepted::Readings(&[Reading::ToInt(Rounding::NearestEven), Reading::ToInt(Rounding::NearestAway)]),
+};
+const E8M0_SIGNS: &[Undefined] = &[Undefined::any(Edge::Negative, U2), Undefined::any(Edge::NegativeZero, U2)];
 const E8M0_SILENT: &[Undefined] = &[
     E8M0_SIGNS[0],
     E8M0_SIGNS[1],
-    Undefined { edge: Edge::Zero, reason: U3 },
-    Undefined { edge: Edge::Infinite, reason: U3 },
-    Undefined { edge: Edge::Overflow, reason: U3 },
-    Undefined { edge: Edge::Underflow, reason: U3 },
+    Undefined::any(Edge::Zero, U3),
+    Undefined::any(Edge::Infinite, U3),
+    Undefined::any(Edge::Overflow, U3),
+    Undefined::any(Edge::Underflow, U3),
 ];
-const FINITE_NAN: &[Undefined] = &[Undefined { edge: Edge::Nan, reason: U4 }];
+const TEXT_TO_INTEGER: &[Undefined] = &[Undefined::any(Edge::Overflow, U8), Undefined::any(Edge::Fraction, U8)];
+const TO_TEXT: &[Undefined] = &[Undefined::any(Edge::Any, U9)];
+const TEXT_TO_BOOL: &[Undefined] = &[Undefined::any(Edge::Any, U10)];
+const FINITE_NAN: &[Undefined] = &[Undefined::any(Edge::Nan, U4)];
 
-pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
+/// Every set of those attributes that matter for the destination, at one opset.
+///
+/// # Errors
+/// A type that the version in force does not have.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{DType, spec::onnx::interpretations_at};
+/// assert_eq!(interpretations_at(24, DType::F32, DType::F8E8M0)?.len(), 6);
+/// assert!(interpretations_at(23, DType::F32, DType::F8E8M0).is_err());
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+pub fn interpretations_at(opset: u32, src: DType, dst: DType) -> Result<Vec<Interpretation>, SpecError> {
+    let plain = Cast { opset, ..Cast::to(dst) };
     let mut all: Vec<(String, Cast)> = Vec::new();
     let saturates = |f: crate::format::FloatFormat| f.bits() == 8;
     match dst.kind() {
         Kind::Float(f) if !f.has_zero && src != dst => {
             for saturate in [true, false] {
                 for mode in RoundMode::ALL {
-                    let cast = Cast { saturate: Some(saturate), round_mode: Some(mode), ..Cast::to(dst) };
+                    let cast = Cast { saturate: Some(saturate), round_mode: Some(mode), ..plain };
                     all.push((format!("saturate={}, round_mode={}", saturate as u8, mode.name()), cast));
                 }
             }
         }
         Kind::Float(f) if saturates(f) && (src != dst || dst == DType::F8E5M2) => {
             for saturate in [true, false] {
-                let cast = Cast { saturate: Some(saturate), ..Cast::to(dst) };
+                let cast = Cast { saturate: Some(saturate), ..plain };
                 all.push((format!("saturate={}", saturate as u8), cast));
             }
         }
-        _ => all.push((String::new(), Cast::to(dst))),
+        _ => all.push((String::new(), plain)),
     }
-    all.into_iter()
-        .filter_map(|(attributes, cast)| {
-            let resolved = cast.resolve(src).ok()?;
-            Some(Interpretation { spec: "onnx", version: cast.opset.to_string(), attributes, cast: resolved })
-        })
-        .collect()
+    // A type that is missing is said before an attribute that is.
+    plain.resolve(src)?;
+    let resolved = |(attributes, cast): (String, Cast)| {
+        let cast = cast.resolve(src)?;
+        Ok(Interpretation { spec: "onnx", version: opset.to_string(), attributes, cast })
+    };
+    all.into_iter().map(resolved).collect()
+}
+
+/// Those of the newest opset; after each, what older opsets say otherwise, named by the last opset that says so.
+pub(super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
+    let mut all = interpretations_at(NEWEST_OPSET, src, dst).unwrap_or_default();
+    let changes = Operator::Cast.versions().iter().map(|(version, _)| version - 1).rev();
+    for opset in changes.filter(|opset| *opset > 0) {
+        for older in interpretations_at(opset, src, dst).unwrap_or_default() {
+            let is_newer = |newer: &Interpretation| newer.attributes == older.attributes;
+            match all.iter().rposition(is_newer) {
+                Some(at) if all[at].cast == older.cast => {}
+                Some(at) => all.insert(at + 1, older),
+                None => all.push(older),
+            }
+        }
+    }
+    all
 }

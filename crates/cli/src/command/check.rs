@@ -1,0 +1,147 @@
+//! `truecast check`: are these results allowed, or are these conversions legal?
+
+use super::Context;
+use crate::args::CheckArgs;
+use crate::failure::Failure;
+use crate::output::{self, bits};
+use crate::table::{Align, Table, grouped};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+use truecast::CastSpec;
+use truecast::check::{Findings, Violation, check};
+use truecast::graph::onnx::Judgement;
+use truecast::permit::{NanComparison, Permitted};
+use truecast::request::Standard;
+use truecast::run::Model;
+
+pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
+    match args.what.to_str() {
+        Some("cast") => results(args, context),
+        _ => model(args, context),
+    }
+}
+
+fn results(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
+    let missing = |flag| Failure::usage(format_args!("check cast needs {flag}; see --help"));
+    let from = args.from.ok_or_else(|| missing("--from"))?;
+    let to = args.to.ok_or_else(|| missing("--to"))?;
+    let input = args.input.as_deref().ok_or_else(|| missing("--input"))?;
+    let actual = args.actual.as_deref().ok_or_else(|| missing("--actual"))?;
+    let request = args.policy.request()?;
+    let spec = request.resolve(from, to)?;
+    let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };
+    let findings = check(&spec, input, actual, nan, args.show)?;
+    match context.json {
+        true => output::json("check", findings_json(&spec, &request.to_string(), &findings))?,
+        false if context.quiet => {}
+        false => output::text(&findings_text(&spec, &request.to_string(), &findings))?,
+    }
+    Ok(ExitCode::from((findings.wrong > 0) as u8))
+}
+
+fn permitted_texts(spec: &CastSpec, violation: &Violation) -> Vec<String> {
+    match &violation.permitted {
+        Permitted::Codes(codes) => codes.iter().map(|&code| bits(code, spec.dst.code_bits())).collect(),
+        _ => vec!["any".into()],
+    }
+}
+
+fn findings_json(spec: &CastSpec, name: &str, findings: &Findings) -> Map<String, Value> {
+    let violation = |v: &Violation| {
+        json!({
+            "index": v.index, "input": bits(v.input, spec.src.code_bits()),
+            "actual": bits(v.actual, spec.dst.code_bits()), "permitted": permitted_texts(spec, v), "clause": v.clause
+        })
+    };
+    let mut object = Map::new();
+    object.insert("spec".into(), json!(name));
+    object.insert("from".into(), json!(spec.src.name()));
+    object.insert("to".into(), json!(spec.dst.name()));
+    object.insert("elements".into(), json!(findings.elements));
+    object.insert("undefined".into(), json!(findings.open));
+    object.insert("wrong".into(), json!(findings.wrong));
+    object.insert("violations".into(), findings.violations.iter().map(violation).collect());
+    object
+}
+
+fn findings_text(spec: &CastSpec, name: &str, findings: &Findings) -> String {
+    let mut text = String::new();
+    if !findings.violations.is_empty() {
+        let left = |name| (name, Align::Left);
+        let mut table = Table::new(&[
+            ("index", Align::Right),
+            left(spec.src.name()),
+            left(spec.dst.name()),
+            left("permitted"),
+            left("clause"),
+        ]);
+        for v in &findings.violations {
+            let permitted = match permitted_texts(spec, v) {
+                nothing if nothing.is_empty() => "none: the value is refused".into(),
+                texts => texts.join(", "),
+            };
+            let (input, actual) = (bits(v.input, spec.src.code_bits()), bits(v.actual, spec.dst.code_bits()));
+            table.row([v.index.to_string(), input, actual, permitted, v.clause.into()]);
+        }
+        text += &table.render();
+    }
+    let word = if findings.wrong == 0 { "permitted" } else { "NOT PERMITTED" };
+    text + &format!(
+        "{word} by {name}: {} elements, {} wrong, {} of them left open by the specification and accepted\n",
+        grouped(findings.elements),
+        grouped(findings.wrong),
+        grouped(findings.open)
+    )
+}
+
+fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
+    let path: &Path = &args.what;
+    let given = [
+        ("--from", args.from.is_some()),
+        ("--to", args.to.is_some()),
+        ("--input", args.input.is_some()),
+        ("--actual", args.actual.is_some()),
+        ("--exact-nan", args.exact_nan),
+        ("--saturate", args.policy.saturate.is_some()),
+        ("--round-mode", args.policy.round_mode.is_some()),
+        ("--nan", args.policy.nan.is_some()),
+    ];
+    if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
+        return Err(Failure::usage(format_args!("{flag} belongs to `check cast`, not to a model; see --help")));
+    }
+    let opset = match args.policy.request()?.standard {
+        Standard::Onnx { opset, .. } => Some(opset).filter(|_| args.policy.spec.contains('@')),
+        _ => return Err(Failure::usage("models are checked by --spec onnx or onnx@OPSET")),
+    };
+    let judgement = Model::open(path)?.judge(opset);
+    match context.json {
+        true => output::json("check", judgement_json(&judgement))?,
+        false if context.quiet => {}
+        false => output::text(&judgement_text(&judgement))?,
+    }
+    Ok(ExitCode::from(!judgement.illegal.is_empty() as u8))
+}
+
+fn judgement_json(judgement: &Judgement) -> Map<String, Value> {
+    let finding = |f: &truecast::graph::onnx::Finding| json!({ "node": f.place, "error": f.cause.to_string() });
+    let mut object = Map::new();
+    object.insert("conversions".into(), json!(judgement.conversions));
+    object.insert("unknown_types".into(), json!(judgement.of_unknown_type));
+    object.insert("illegal".into(), judgement.illegal.iter().map(finding).collect());
+    object
+}
+
+fn judgement_text(judgement: &Judgement) -> String {
+    let mut text = String::new();
+    for finding in &judgement.illegal {
+        text += &output::one_line(&format!("{}: {}", finding.place, finding.cause));
+        text.push('\n');
+    }
+    let word = if judgement.illegal.is_empty() { "legal" } else { "ILLEGAL" };
+    text += &format!("{word}: {} conversions, {} illegal", judgement.conversions, judgement.illegal.len());
+    if judgement.of_unknown_type > 0 {
+        text += &format!("; the model does not tell the types of {}", judgement.of_unknown_type);
+    }
+    text + "\n"
+}

@@ -1,0 +1,118 @@
+//! Which results a standard permits: what `truecast check` asks.
+//!
+//! A standard lists what it leaves open as data ([`crate::policy::Undefined`]); the set that it permits for one value
+//! follows here, from the definition. No standard is named here.
+
+use crate::dtype::DType;
+use crate::exact::{Exact, Outcome, cast_one, decode};
+use crate::policy::{Accepted, CastSpec};
+
+/// The results that are permitted for one source code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Permitted {
+    /// Every code.
+    Any,
+    /// These codes, the documented one first; none if an `error` policy refuses the value.
+    Codes(Vec<u64>),
+}
+
+/// How a NaN is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum NanComparison {
+    /// Where NaN is permitted, every NaN code is: no specification fixes sign or payload.
+    #[default]
+    Class,
+    /// Bit for bit, by the one NaN rule (`ARCHITECTURE.md §8`).
+    Bits,
+}
+
+/// Whether a result is permitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is the one right result.
+    Right,
+    /// The standard leaves the result open, and this one is accepted.
+    Open {
+        /// The clause that leaves it open.
+        reason: &'static str,
+    },
+    /// It is not permitted.
+    Wrong {
+        /// What would have been.
+        permitted: Permitted,
+        /// The clause.
+        clause: &'static str,
+    },
+}
+
+/// The results that are permitted for a code, and the clause that leaves the result open if one does.
+///
+/// # Panics
+/// As [`cast_one`].
+///
+/// # Examples
+/// ```
+/// use truecast_core::{permit::{Permitted, permitted}, spec::onnx::Cast, DType};
+/// let cast = Cast::to(DType::I4).resolve(DType::F32)?;
+/// // 2.5 is cut off, rounded to the even neighbour, or away from zero: the specification does not say.
+/// assert_eq!(permitted(&cast, 2.5f32.to_bits().into()).0, Permitted::Codes(vec![2, 3]));
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+pub fn permitted(spec: &CastSpec, code: u64) -> (Permitted, Option<&'static str>) {
+    match cast_one(spec, code) {
+        Outcome::Defined(right) => (Permitted::Codes(vec![right]), None),
+        Outcome::Refused { .. } => (Permitted::Codes(Vec::new()), None),
+        Outcome::Undefined { code: documented, reason } => {
+            // Rows with the same reason accept the same.
+            let set = match spec.undefined.iter().find(|row| row.reason == reason).map(|row| row.accepted) {
+                Some(Accepted::Readings(readings)) => {
+                    let mut codes = vec![documented];
+                    for &reading in readings {
+                        let other = CastSpec { policy: spec.policy.read_as(reading), ..*spec };
+                        codes.extend(cast_one(&other, code).code().filter(|c| !codes.contains(c)));
+                    }
+                    Permitted::Codes(codes)
+                }
+                _ => Permitted::Any,
+            };
+            (set, Some(reason))
+        }
+    }
+}
+
+/// Judges one result.
+///
+/// # Panics
+/// As [`cast_one`].
+///
+/// # Examples
+/// ```
+/// use truecast_core::{permit::{permits, NanComparison, Verdict}, spec::onnx::Cast, DType};
+/// let cast = Cast::to(DType::F8E5M2).resolve(DType::F32)?;
+/// let nan = f32::NAN.to_bits().into();
+/// assert_eq!(permits(&cast, nan, 0x7f, NanComparison::Class), Verdict::Right);
+/// assert!(matches!(permits(&cast, nan, 0x7f, NanComparison::Bits), Verdict::Wrong { .. })); // 7e by the NaN rule
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+pub fn permits(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Verdict {
+    let (permitted, open) = permitted(spec, input);
+    let fits = match &permitted {
+        Permitted::Any => true,
+        Permitted::Codes(codes) => {
+            codes.contains(&actual)
+                || nan == NanComparison::Class
+                    && is_nan(spec.dst, actual)
+                    && codes.iter().any(|&code| is_nan(spec.dst, code))
+        }
+    };
+    match (fits, open) {
+        (true, None) => Verdict::Right,
+        (true, Some(reason)) => Verdict::Open { reason },
+        (false, reason) => Verdict::Wrong { permitted, clause: reason.unwrap_or(spec.clause) },
+    }
+}
+
+fn is_nan(dtype: DType, code: u64) -> bool {
+    dtype.is_numeric() && matches!(decode(dtype, code), Exact::Nan { .. })
+}

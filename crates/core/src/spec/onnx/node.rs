@@ -1,0 +1,130 @@
+//! Attributes as a node of a model carries them, raw, and the request that they mean.
+//! Source: `docs/spec/onnx.md §1.3`, §1.8.
+
+use super::operator::Operator;
+use super::{Cast, DataType, RoundMode, SpecError};
+use crate::dtype::DType;
+
+/// The value of a node's attribute, as far as a conversion asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttributeValue<'a> {
+    /// Attribute type INT.
+    Int(i64),
+    /// Attribute type STRING.
+    String(&'a [u8]),
+    /// Any other attribute type, by its name.
+    Other(&'a str),
+}
+
+impl AttributeValue<'_> {
+    fn kind(&self) -> &str {
+        match self {
+            AttributeValue::Int(_) => "INT",
+            AttributeValue::String(_) => "STRING",
+            AttributeValue::Other(kind) => kind,
+        }
+    }
+}
+
+/// What the attributes of a node say. `None`: not given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Attributes {
+    /// `to`; never given for CastLike.
+    pub to: Option<DType>,
+    /// `saturate`.
+    pub saturate: Option<bool>,
+    /// `round_mode`.
+    pub round_mode: Option<RoundMode>,
+}
+
+impl Attributes {
+    /// Reads the attributes of a node of the operator at an opset of the default domain.
+    ///
+    /// # Errors
+    /// [`SpecError::UnknownAttribute`]; [`SpecError::Attribute`] for one that comes with a later version, has another
+    /// kind or a value that is not allowed, occurs twice, or is missing; [`SpecError::Type`] for a `to` that the version
+    /// in force does not have; [`SpecError::Version`].
+    pub fn read<'a>(
+        operator: Operator,
+        opset: u32,
+        attributes: impl IntoIterator<Item = (&'a str, AttributeValue<'a>)>,
+    ) -> Result<Attributes, SpecError> {
+        let version = operator.version_at(opset)?;
+        let wrong = |name, why| operator.wrong(opset, version, name, why);
+        let mut read = Attributes::default();
+        for (name, value) in attributes {
+            let known = operator.attributes().iter().find(|a| a.name == name);
+            let Some(known) = known else {
+                let known = operator.attributes().iter().filter(|a| a.since <= version).map(|a| a.name);
+                return Err(SpecError::UnknownAttribute {
+                    spec: operator.at(opset, version),
+                    name: name.into(),
+                    known: known.collect::<Vec<_>>().join(", "),
+                    clause: "docs/spec/onnx.md §1.8",
+                });
+            };
+            operator.check_attribute(opset, known.name)?;
+            let wrong = |why| wrong(known.name, why);
+            let twice = match known.name {
+                "to" => read.to.replace(destination(version, value).map_err(wrong)?).is_some(),
+                "saturate" => read.saturate.replace(saturate(value).map_err(wrong)?).is_some(),
+                _ => read.round_mode.replace(round_mode(value).map_err(wrong)?).is_some(),
+            };
+            if twice {
+                return Err(wrong("occurs twice".into()));
+            }
+        }
+        if operator == Operator::Cast {
+            let to = read.to.ok_or_else(|| wrong("to", "is missing".into()))?;
+            operator.check_type(opset, to)?;
+        }
+        Ok(read)
+    }
+
+    /// The request, if `target` is the element type of the second input of a CastLike; a Cast has none.
+    pub fn cast(&self, operator: Operator, opset: u32, target: Option<DType>) -> Option<Cast> {
+        let Attributes { to, saturate, round_mode } = *self;
+        Some(Cast { operator, to: to.or(target)?, saturate, round_mode, opset })
+    }
+}
+
+fn destination(version: u32, value: AttributeValue<'_>) -> Result<DType, String> {
+    match (version, value) {
+        (1, AttributeValue::String(text)) => {
+            let row = std::str::from_utf8(text).ok().and_then(DataType::named);
+            let dtype = row.and_then(|row| row.dtype).filter(|&t| Operator::Cast.types_at(1).any(|known| known == t));
+            dtype.ok_or_else(|| {
+                format!("\"{}\" is not the name of a type of Cast-1, such as \"FLOAT\"", text.escape_ascii())
+            })
+        }
+        (1, other) => Err(format!("Cast-1 takes the name of a type (STRING), not {}", other.kind())),
+        (_, AttributeValue::Int(code)) => match DataType::of_code(code) {
+            Some(DataType { name: "COMPLEX64" | "COMPLEX128", .. }) => {
+                Err(format!("{code} is complex; it is never cast"))
+            }
+            Some(DataType { dtype: Some(dtype), .. }) => Ok(*dtype),
+            Some(_) => Err(format!("{code} is UNDEFINED")),
+            None => Err(format!("{code} is no DataType")),
+        },
+        (_, AttributeValue::String(_)) => {
+            Err("is a type's name; from Cast-6 on it is the DataType number (INT)".into())
+        }
+        (_, other) => Err(format!("is {}, not INT", other.kind())),
+    }
+}
+
+fn saturate(value: AttributeValue<'_>) -> Result<bool, String> {
+    match value {
+        AttributeValue::Int(0) => Ok(false),
+        AttributeValue::Int(1) => Ok(true),
+        AttributeValue::Int(other) => Err(format!("{other} is neither 0 nor 1")),
+        other => Err(format!("is {}, not INT", other.kind())),
+    }
+}
+
+fn round_mode(value: AttributeValue<'_>) -> Result<RoundMode, String> {
+    match value {
+        AttributeValue::String(text) => RoundMode::named(text).ok_or_else(|| RoundMode::not_one(&text.escape_ascii())),
+        other => Err(format!("is {}, not STRING", other.kind())),
+    }
+}

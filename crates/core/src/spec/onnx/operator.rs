@@ -1,0 +1,177 @@
+//! Cast and CastLike: their versions, with the types and attributes that each has, as one table per operator.
+//! Source: `docs/spec/onnx.md §1.1`, §1.2, §1.4. What a conversion gives does not live here.
+
+use super::{NEWEST_OPSET, SpecError};
+use crate::dtype::DType;
+
+/// An operator that converts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Operator {
+    /// `Cast`: the destination is the attribute `to`.
+    #[default]
+    Cast,
+    /// `CastLike`: the destination is the element type of the second input.
+    CastLike,
+}
+
+/// A version of an operator: its number, which is the opset that it came with, and the types that it added.
+type Version = (u32, &'static [DType]);
+
+const CAST: &[Version] = {
+    use DType::*;
+    &[
+        (1, &[Bool, F64, F32, F16, I8, I16, I32, I64, U8, U16, U32, U64]),
+        (6, &[]),
+        (9, &[String]),
+        (13, &[Bf16]),
+        (19, &[F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz]),
+        (21, &[I4, U4]),
+        (23, &[F4E2M1]),
+        (24, &[F8E8M0]),
+        (25, &[I2, U2]),
+        (28, &[F6E2M3, F6E3M2]),
+    ]
+};
+
+/// There is no CastLike-28: float6 cannot be reached.
+const CAST_LIKE: &[Version] = {
+    use DType::*;
+    &[
+        (15, &[Bool, F64, F32, F16, I8, I16, I32, I64, U8, U16, U32, U64, String, Bf16]),
+        (19, &[F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E5M2Fnuz]),
+        (21, &[I4, U4]),
+        (23, &[F4E2M1]),
+        (24, &[F8E8M0]),
+        (25, &[I2, U2]),
+    ]
+};
+
+/// The attributes of a version of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Attribute {
+    pub(super) name: &'static str,
+    /// The first version that has it.
+    pub(super) since: u32,
+}
+
+const TO: Attribute = Attribute { name: "to", since: 1 };
+const SATURATE: Attribute = Attribute { name: "saturate", since: 19 };
+const ROUND_MODE: Attribute = Attribute { name: "round_mode", since: 24 };
+
+impl Operator {
+    /// Both of them.
+    pub const ALL: [Operator; 2] = [Operator::Cast, Operator::CastLike];
+
+    /// The operator's type in a node.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Operator::Cast => "Cast",
+            Operator::CastLike => "CastLike",
+        }
+    }
+
+    /// The operator with this type in a node.
+    pub fn named(op_type: &str) -> Option<Operator> {
+        Operator::ALL.into_iter().find(|operator| operator.name() == op_type)
+    }
+
+    pub(super) const fn versions(self) -> &'static [Version] {
+        match self {
+            Operator::Cast => CAST,
+            Operator::CastLike => CAST_LIKE,
+        }
+    }
+
+    pub(super) const fn attributes(self) -> &'static [Attribute] {
+        match self {
+            Operator::Cast => &[TO, SATURATE, ROUND_MODE],
+            Operator::CastLike => &[SATURATE, ROUND_MODE],
+        }
+    }
+
+    /// Where the page lists the types of the versions.
+    const fn clause(self) -> &'static str {
+        match self {
+            Operator::Cast => "docs/spec/onnx.md §1.2",
+            Operator::CastLike => "docs/spec/onnx.md §1.4",
+        }
+    }
+
+    /// The version in force at an opset of the default domain.
+    ///
+    /// # Errors
+    /// [`SpecError::Version`] outside the operator's first opset to [`NEWEST_OPSET`].
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::spec::onnx::Operator;
+    /// assert_eq!(Operator::Cast.version_at(27), Ok(25));
+    /// assert!(Operator::CastLike.version_at(14).is_err()); // it came with opset 15
+    /// ```
+    pub fn version_at(self, opset: u32) -> Result<u32, SpecError> {
+        let in_force = self.versions().iter().rev().map(|(version, _)| *version).find(|&version| version <= opset);
+        in_force.filter(|_| opset <= NEWEST_OPSET).ok_or_else(|| {
+            let (spec, known) = match self {
+                Operator::Cast => ("onnx", "opsets 1 to 28"),
+                Operator::CastLike => ("onnx CastLike", "those of opsets 15 to 28"),
+            };
+            SpecError::Version { spec, version: opset.to_string(), known }
+        })
+    }
+
+    /// The types of a version, for input and output alike.
+    pub fn types_at(self, version: u32) -> impl Iterator<Item = DType> {
+        let upto = self.versions().iter().filter(move |(v, _)| *v <= version);
+        upto.flat_map(|(_, types)| types.iter().copied())
+    }
+
+    /// The version that added a type.
+    fn since(self, dtype: DType) -> Option<u32> {
+        self.versions().iter().find(|(_, types)| types.contains(&dtype)).map(|(version, _)| *version)
+    }
+
+    /// Whether the version in force at an opset has a type.
+    ///
+    /// # Errors
+    /// [`SpecError::Type`] if not; [`SpecError::Version`].
+    pub fn check_type(self, opset: u32, dtype: DType) -> Result<(), SpecError> {
+        let version = self.version_at(opset)?;
+        match self.since(dtype) {
+            Some(since) if since <= version => Ok(()),
+            since => {
+                let remedy = match since {
+                    Some(since) => format!("it comes with opset {since}; use that or --spec ieee"),
+                    None => "use --spec ieee".into(),
+                };
+                Err(SpecError::Type { spec: self.at(opset, version), dtype, clause: self.clause(), remedy })
+            }
+        }
+    }
+
+    /// Whether the version in force at an opset has an attribute.
+    pub(super) fn check_attribute(self, opset: u32, name: &'static str) -> Result<(), SpecError> {
+        let version = self.version_at(opset)?;
+        match self.attributes().iter().find(|a| a.name == name) {
+            Some(attribute) if attribute.since <= version => Ok(()),
+            Some(attribute) => {
+                Err(self.wrong(opset, version, name, format!("exists from {self}-{} on", attribute.since)))
+            }
+            None => Err(self.wrong(opset, version, name, format!("is not an attribute of {self}"))),
+        }
+    }
+
+    pub(super) fn wrong(self, opset: u32, version: u32, name: &'static str, why: String) -> SpecError {
+        SpecError::Attribute { spec: self.at(opset, version), name, why, clause: "docs/spec/onnx.md §1.3" }
+    }
+
+    /// How errors name an operator at an opset.
+    pub(super) fn at(self, opset: u32, version: u32) -> String {
+        format!("onnx opset {opset} ({self}-{version})")
+    }
+}
+
+impl std::fmt::Display for Operator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}

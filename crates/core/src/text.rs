@@ -1,0 +1,261 @@
+//! Elements as text and text as elements: the definition.
+//!
+//! [`parse_one`] reads a text by the grammar of [`crate::decimal`] and rounds it once; [`print_one`] writes the fewest
+//! digits that read back. Nothing here is fast (`truecast-text` is, and is tested against this). Read it beside
+//! `docs/spec/onnx.md §6`.
+
+use crate::decimal::{Decimal, Number, ParseDecimalError, scan, to_decimal};
+use crate::dtype::{DType, Kind};
+use crate::exact::{Encoded, Exact, Outcome, decode, encode, encode_whole, flush_source};
+use crate::policy::{CastPolicy, CastSpec, Edge, NanRule};
+
+/// No element is longer as text, in bytes.
+pub const MAX_LEN: usize = 24;
+
+/// Converts one text: reads it, rounds it once, encodes it.
+///
+/// Result: the definition. Source: `docs/spec/onnx.md §6.4` to §6.6.
+///
+/// # Errors
+/// A text that is not a number of the grammar, and an infinity or NaN where the destination is an integer.
+///
+/// # Panics
+/// If the destination is complex or text.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{DType, Outcome, spec::onnx::Cast, text::parse_one};
+/// let f16 = Cast::to(DType::F16).resolve(DType::String)?;
+/// assert_eq!(parse_one(&f16, b" 65519.9999999999999999999\n"), Ok(Outcome::Defined(0x7bff))); // not through f64
+/// assert!(parse_one(&f16, b"1_000").is_err());
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+pub fn parse_one(spec: &CastSpec, text: &[u8]) -> Result<Outcome, ParseDecimalError> {
+    let number = read(spec.dst, text)?;
+    Ok(encode_number(spec.dst, &spec.policy, &number).outcome(spec.undefined))
+}
+
+/// What a text says to a destination, which is bool, an integer or a float.
+///
+/// Source: `docs/spec/onnx.md §6.4`, §6.6 (`true` and `false` in any case, to bool only), §6.5 (no Inf or NaN to an
+/// integer).
+///
+/// # Errors
+/// As [`parse_one`].
+#[inline]
+pub fn read(dst: DType, text: &[u8]) -> Result<Number<'_>, ParseDecimalError> {
+    let begin = text.iter().take_while(|b| is_space(**b)).count();
+    let end = text.len() - text[begin..].iter().rev().take_while(|b| is_space(**b)).count();
+    let inner = &text[begin..end];
+    let failed = |what, at| ParseDecimalError { what, at: begin + at };
+    match (scan(inner), dst.kind()) {
+        (Ok(Number::Inf { .. }), Kind::Int(_)) => Err(failed("an integer cannot be infinite", 0)),
+        (Ok(Number::Nan { .. }), Kind::Int(_)) => Err(failed("an integer cannot be NaN", 0)),
+        (Ok(number), _) => Ok(number),
+        (Err(_), Kind::Bool) if inner.eq_ignore_ascii_case(b"true") => scan(b"1"),
+        (Err(_), Kind::Bool) if inner.eq_ignore_ascii_case(b"false") => scan(b"0"),
+        (Err(error), _) => Err(failed(error.what, error.at)),
+    }
+}
+
+/// Vertical tabs are among them, unlike in `u8::is_ascii_whitespace`.
+#[inline]
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
+}
+
+/// Rounds what a text says once. Integers see every digit, however many there are.
+///
+/// # Panics
+/// If the destination is complex or text.
+pub fn encode_number(dst: DType, policy: &CastPolicy, number: &Number<'_>) -> Encoded {
+    match (dst.kind(), number) {
+        (Kind::Int(f), Number::Decimal(decimal)) => encode_whole(f, policy, decimal.neg, decimal.cut()),
+        _ => encode(dst, policy, number.to_exact()),
+    }
+}
+
+/// Writes one code as text.
+///
+/// Result: the definition. Source: `docs/spec/onnx.md §6.2`.
+///
+/// # Errors
+/// The property that an `error` policy refuses.
+///
+/// # Panics
+/// If the source is complex or text.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{DType, spec::onnx::Cast, text::print_one};
+/// let print = |src, code| print_one(&Cast::to(DType::String).resolve(src).unwrap(), code).unwrap();
+/// assert_eq!(print(DType::F32, 0x3b200000), "0.0024414062"); // of two equally near, the even one
+/// assert_eq!(print(DType::F8E4M3Fn, 0x7e), "448.0"); // as the f32 of the same value
+/// assert_eq!(print(DType::I4, 8), "-8");
+/// ```
+pub fn print_one(spec: &CastSpec, code: u64) -> Result<String, Edge> {
+    print_with(spec, code, |decimal| encode(digits_type(spec.src), &CastPolicy::IEEE, decimal.to_exact()).code)
+}
+
+/// As [`print_one`], asking `read` which code of [`digits_type`] a decimal is rounded to: to nearest even, Inf beyond the
+/// range.
+///
+/// # Errors
+/// As [`print_one`].
+///
+/// # Panics
+/// As [`print_one`].
+pub fn print_with(spec: &CastSpec, code: u64, read: impl Fn(&Decimal<'_>) -> Option<u64>) -> Result<String, Edge> {
+    let src = spec.src;
+    let value = flush_source(decode(src, code), src, &spec.policy);
+    Ok(match (src.kind(), value) {
+        (Kind::Bool, _) => if code != 0 { "True" } else { "False" }.into(),
+        (Kind::Int(f), _) => f.value(code).to_string(),
+        (_, Exact::Nan { .. }) if spec.policy.nan == NanRule::Error => return Err(Edge::Nan),
+        (_, Exact::Nan { .. }) => "nan".into(),
+        (_, Exact::Inf { neg }) => if neg { "-inf" } else { "inf" }.into(),
+        (_, Exact::Finite { neg, sig: 0, .. }) => if neg { "-0.0" } else { "0.0" }.into(),
+        (_, Exact::Finite { neg, sig, exp, sticky }) => {
+            let every = Digits::every(Exact::Finite { neg: false, sig, exp, sticky });
+            let mut text = Vec::new();
+            let Digits { digits, exponent } = every.shortest(read);
+            lay_out(&mut text, neg, &digits, exponent, Notation::of(every.exponent));
+            String::from_utf8(text).expect("digits are ASCII")
+        }
+    })
+}
+
+/// The type to which the digits of an element read back. Where rounding is coarser than decimal digits "the fewest that
+/// read back" would be misleading (448 as 450), so narrow types print as the f32 of the same value.
+///
+/// Source: `docs/spec/onnx.md §6.2` rules 1 and 6.
+pub const fn digits_type(src: DType) -> DType {
+    match src {
+        DType::F64 | DType::F16 | DType::Bf16 => src,
+        _ => DType::F32,
+    }
+}
+
+/// Where the point goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation {
+    /// `123.0`.
+    Fixed,
+    /// `1.23e+16`.
+    Exponent,
+}
+
+impl Notation {
+    /// By the power of ten of the **exact** value's first digit. Source: `docs/spec/onnx.md §6.2` rule 2.
+    pub const fn of(exponent: i32) -> Notation {
+        if -4 <= exponent && exponent < 16 { Notation::Fixed } else { Notation::Exponent }
+    }
+}
+
+/// The digits of a positive number, in ASCII, without zeros at either end; and the power of ten of the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Digits {
+    digits: Vec<u8>,
+    exponent: i32,
+}
+
+impl Digits {
+    fn every(value: Exact) -> Digits {
+        let text = to_decimal(value);
+        let point = text.find('.').unwrap_or(text.len()) as i32;
+        let digits: Vec<u8> = text.bytes().filter(|b| *b != b'.').collect();
+        let zeros = digits.iter().take_while(|b| **b == b'0').count();
+        Digits { digits: digits[zeros..].to_vec(), exponent: point - 1 - zeros as i32 }.trimmed()
+    }
+
+    fn trimmed(mut self) -> Digits {
+        let end = self.digits.iter().rposition(|b| *b != b'0').map_or(0, |last| last + 1);
+        self.digits.truncate(end);
+        self
+    }
+
+    /// The fewest that round to the same code as all of them; of several the nearest, of two equally near the even one.
+    fn shortest(&self, read: impl Fn(&Decimal<'_>) -> Option<u64>) -> Digits {
+        let own = read(&self.decimal());
+        let same = |digits: &Digits| read(&digits.decimal()) == own;
+        let candidates = (1..self.digits.len()).find_map(|n| {
+            let (head, rest) = self.digits.split_at(n);
+            let down = Digits { digits: head.to_vec(), exponent: self.exponent };
+            let up = down.next();
+            match (same(&down), same(&up)) {
+                (false, false) => None,
+                (true, false) => Some(down),
+                (false, true) => Some(up),
+                (true, true) => {
+                    let even = head[n - 1] % 2 == 0;
+                    let is_down = rest < b"5" || (rest == b"5" && even);
+                    Some(if is_down { down } else { up })
+                }
+            }
+        });
+        candidates.unwrap_or_else(|| self.clone()).trimmed()
+    }
+
+    /// The next number with as many digits.
+    fn next(&self) -> Digits {
+        let mut next = self.clone();
+        for digit in next.digits.iter_mut().rev() {
+            if *digit != b'9' {
+                *digit += 1;
+                return next;
+            }
+            *digit = b'0';
+        }
+        next.digits.insert(0, b'1');
+        next.exponent += 1;
+        next
+    }
+
+    fn decimal(&self) -> Decimal<'_> {
+        let exponent = (self.exponent + 1) as i64 - self.digits.len() as i64;
+        Decimal { neg: false, whole: &self.digits, fraction: &[], exponent }
+    }
+}
+
+/// Writes digits, without zeros at either end, in a notation. Source: `docs/spec/onnx.md §6.2` rules 3 to 5.
+///
+/// Shapes: `digits` is ASCII; `exponent` is the power of ten of the first.
+///
+/// # Examples
+/// ```
+/// use truecast_core::text::{Notation, lay_out};
+/// let mut text = Vec::new();
+/// lay_out(&mut text, true, b"12", -5, Notation::Exponent);
+/// assert_eq!(text, b"-1.2e-05");
+/// ```
+#[inline]
+pub fn lay_out(text: &mut Vec<u8>, neg: bool, digits: &[u8], exponent: i32, notation: Notation) {
+    if neg {
+        text.push(b'-');
+    }
+    let zeros = |text: &mut Vec<u8>, n: i32| text.extend(std::iter::repeat_n(b'0', n.max(0) as usize));
+    match notation {
+        Notation::Fixed => {
+            let (whole, fraction) = digits.split_at(digits.len().min((exponent + 1).max(0) as usize));
+            text.extend_from_slice(whole);
+            zeros(text, exponent + 1 - whole.len() as i32);
+            text.extend_from_slice(if exponent < 0 { b"0." } else { b"." });
+            zeros(text, -1 - exponent);
+            text.extend_from_slice(if fraction.is_empty() { b"0" } else { fraction });
+        }
+        Notation::Exponent => {
+            let (first, others) = digits.split_at(1);
+            text.extend_from_slice(first);
+            if !others.is_empty() {
+                text.push(b'.');
+                text.extend_from_slice(others);
+            }
+            text.extend_from_slice(if exponent < 0 { b"e-" } else { b"e+" });
+            let magnitude = exponent.unsigned_abs();
+            if magnitude >= 100 {
+                text.push(b'0' + (magnitude / 100) as u8);
+            }
+            text.extend([b'0' + (magnitude / 10 % 10) as u8, b'0' + (magnitude % 10) as u8]);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What a checker accepts: the last column of `docs/spec/onnx.md §4.11`, row by row.
+
+use truecast_core::DType::{self, *};
+use truecast_core::permit::{NanComparison, Permitted, Verdict, permits, permitted};
+use truecast_core::spec::onnx::{Cast, RoundMode};
+use truecast_core::{CastSpec, spec};
+
+fn onnx(src: DType, cast: Cast) -> CastSpec {
+    cast.resolve(src).unwrap()
+}
+
+fn accepted(spec: &CastSpec, x: f32) -> Vec<u64> {
+    let all = 0..1u64 << spec.dst.code_bits();
+    all.filter(|&code| !wrong(permits(spec, x.to_bits().into(), code, NanComparison::Class))).collect()
+}
+
+fn wrong(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Wrong { .. })
+}
+
+#[test]
+fn every_row_of_the_page() {
+    let to = |dst| onnx(F32, Cast::to(dst));
+    let any = |spec: &CastSpec, x| accepted(spec, x).len() == 1 << spec.dst.code_bits();
+    // U1
+    for x in [128.0, -129.0, 1e30, f32::INFINITY, f32::NAN] {
+        assert!(any(&to(I8), x), "{x}");
+    }
+    assert_eq!(accepted(&to(I8), 127.9), [127]); // its truncation is in range
+    assert_eq!(accepted(&to(U8), -0.5), [0]);
+    // U2, U3
+    let e8m0 =
+        |saturate, mode| onnx(F32, Cast { saturate: Some(saturate), round_mode: Some(mode), ..Cast::to(F8E8M0) });
+    for x in [-0.0, -1.0, f32::NEG_INFINITY] {
+        assert!(any(&e8m0(true, RoundMode::Up), x), "{x}");
+    }
+    for x in [0.0, f32::INFINITY, f32::MAX, 2f32.powi(-149)] {
+        assert!(any(&e8m0(true, RoundMode::Down), x) && any(&e8m0(false, RoundMode::Up), x), "{x}");
+        assert_eq!(accepted(&e8m0(true, RoundMode::Up), x), [if x < 1.0 { 0 } else { 0xfe }], "{x}");
+        assert_eq!(accepted(&e8m0(false, RoundMode::Nearest), x), [0xff], "{x}");
+    }
+    assert_eq!(accepted(&e8m0(true, RoundMode::Down), 1.5), [0x7f]);
+    // U4
+    for dst in [F4E2M1, F6E2M3, F6E3M2] {
+        assert!(any(&to(dst), f32::NAN) && !any(&to(dst), f32::INFINITY), "{dst}");
+    }
+    // U5: truncation, RNE, half away from zero, each wrapped
+    let rows: [(DType, f32, &[u64]); 8] = [
+        (I4, 2.5, &[2, 3]),
+        (I4, 3.5, &[3, 4]),
+        (I4, 2.25, &[2]),
+        (I4, 2.75, &[2, 3]),
+        (I4, -2.5, &[0xd, 0xe]),
+        (I4, 7.5, &[7, 8]), // 8 wraps to -8
+        (U2, 3.5, &[0, 3]),
+        (U4, 2.0, &[2]),
+    ];
+    for (dst, x, codes) in rows {
+        assert_eq!(accepted(&to(dst), x), codes, "{x} to {dst}");
+    }
+    // U6: +-FLT_MAX or NaN, before opset 24 only
+    for opset in 19..=28 {
+        let spec = onnx(F32, Cast { opset, ..Cast::to(F8E4M3Fnuz) });
+        let both: &[u64] = if opset < 24 { &[0x7f, 0x80] } else { &[0x7f] };
+        assert_eq!(accepted(&spec, f32::INFINITY), both, "opset {opset}");
+        assert_eq!(accepted(&spec, 241.0), [0x7f], "opset {opset}");
+    }
+}
+
+/// "any NaN code where the right answer is NaN"; where bits are asked for, the one of the NaN rule.
+#[test]
+fn nan_compares_as_a_class_unless_asked() {
+    let spec = onnx(F32, Cast::to(F8E5M2));
+    assert_eq!(accepted(&spec, f32::NAN), [0x7d, 0x7e, 0x7f, 0xfd, 0xfe, 0xff]);
+    let nan = f32::NAN.to_bits().into();
+    let bits: Vec<u64> = (0..256).filter(|&c| !wrong(permits(&spec, nan, c, NanComparison::Bits))).collect();
+    assert_eq!(bits, [0x7e]);
+    // A NaN where a number is right is wrong in both.
+    for comparison in [NanComparison::Class, NanComparison::Bits] {
+        let verdict = permits(&spec, 1f32.to_bits().into(), 0x7e, comparison);
+        assert_eq!(verdict, Verdict::Wrong { permitted: Permitted::Codes(vec![0x3c]), clause: spec.clause });
+    }
+}
+
+/// A value that an `error` policy refuses has no permitted result.
+#[test]
+fn refused_values_permit_nothing() {
+    let cast = spec::ieee::Cast { overflow: truecast_core::policy::Overflow::Error, ..spec::ieee::Cast::to(F16) };
+    let cast = cast.resolve(F32).unwrap();
+    assert_eq!(permitted(&cast, 1e30f32.to_bits().into()).0, Permitted::Codes(vec![]));
+    assert!(wrong(permits(&cast, 1e30f32.to_bits().into(), 0x7c00, NanComparison::Class)));
+}

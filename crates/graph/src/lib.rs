@@ -1,0 +1,20 @@
+//! Models of conversions: graphs whose nodes convert element types, and nothing else.
+//!
+//! [`Graph`] knows no file format: values with types, conversions that are already resolved, constants, inputs and
+//! outputs. [`evaluate`](fn@evaluate) runs it in order and drops each value after its last use. [`onnx`] turns an ONNX
+//! model into one, and judges the conversions of a model without running it. What a conversion means is
+//! `truecast-core`; how files are read is `truecast-io`.
+//!
+//! Read in this order: [`tensor`], [`graph`], [`mod@evaluate`], [`onnx`].
+#![forbid(unsafe_code)]
+
+pub mod evaluate;
+pub mod graph;
+pub mod onnx;
+pub mod tensor;
+pub mod tosa;
+
+pub use evaluate::{EvaluationError, Refusal, evaluate};
+pub use graph::{Dimension, Graph, Input, Load, Output, ValueId};
+pub use tensor::{Data, Tensor};
+pub use truecast_text::Texts;

@@ -1,0 +1,249 @@
+//! From the structure of a model to a graph: names become values, functions are expanded, types are settled.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use truecast_core::spec::onnx::Operator;
+use truecast_io::onnx::{self, Function, ModelFile, Node, ValueInfo, ValueType};
+
+use super::constant;
+use super::error::{ModelError, NodeError};
+use super::node::{self, Bindings, declared_type, label, opset};
+use crate::graph::{Dimension, Graph, ValueId};
+
+/// More than any model of conversions has; a chain of functions can expand to more than any machine holds.
+const MAX_NODES: usize = 1 << 20;
+
+/// Makes a graph of a model that consists of conversions.
+///
+/// # Errors
+/// The first node that is no conversion or that the model's opset forbids, with its name; values that do not fit.
+pub fn build(file: &Arc<ModelFile>) -> Result<Graph, ModelError> {
+    let model = file.model();
+    let mut builder = Builder { file, graph: Graph::default(), calls: Vec::new(), nodes: 0 };
+    let mut scope = Scope::default();
+    builder.constants_and_inputs(&model.graph, &mut scope)?;
+    let body = Body { opset: opset(&model.opset_imports), bindings: Bindings::default() };
+    for node in &model.graph.nodes {
+        builder.node(node, &body, &mut scope)?;
+    }
+    for output in &model.graph.outputs {
+        builder.output(output, &scope)?;
+    }
+    Ok(builder.graph)
+}
+
+/// The names that can be used at some point of a body. A formal parameter of a function that a call leaves out is known
+/// and has no value.
+#[derive(Default)]
+struct Scope<'a>(HashMap<&'a str, Option<ValueId>>);
+
+impl<'a> Scope<'a> {
+    fn define(&mut self, name: &'a str, value: Option<ValueId>) -> Result<(), NodeError> {
+        match self.0.insert(name, value) {
+            None => Ok(()),
+            Some(_) => Err(NodeError::DefinedTwice { name: name.into() }),
+        }
+    }
+
+    /// The value of an input; `None` if it is left out.
+    fn find(&self, name: &str) -> Result<Option<ValueId>, NodeError> {
+        match (name, self.0.get(name)) {
+            ("", _) => Ok(None),
+            (_, Some(value)) => Ok(*value),
+            (_, None) => Err(NodeError::Undefined { name: name.into() }),
+        }
+    }
+
+    /// The values of a node's inputs, all of them required.
+    fn inputs<const N: usize>(&self, node: &Node) -> Result<[ValueId; N], NodeError> {
+        node::count("inputs", &node.inputs, N)?;
+        let mut values = [ValueId(0); N];
+        for (index, (value, name)) in values.iter_mut().zip(&node.inputs).enumerate() {
+            *value = self.find(name)?.ok_or(NodeError::LeftOut { index })?;
+        }
+        Ok(values)
+    }
+}
+
+/// What governs the nodes of a body.
+struct Body<'a> {
+    opset: Result<u32, NodeError>,
+    bindings: Bindings<'a>,
+}
+
+struct Builder<'a> {
+    file: &'a Arc<ModelFile>,
+    graph: Graph,
+    /// The functions that are being expanded, outermost first.
+    calls: Vec<&'a Function>,
+    nodes: usize,
+}
+
+impl<'a> Builder<'a> {
+    fn constants_and_inputs(&mut self, graph: &'a onnx::Graph, scope: &mut Scope<'a>) -> Result<(), ModelError> {
+        if let Some(sparse) = graph.sparse_initializers.first() {
+            return Err(ModelError::value("initializer", &sparse.values.name, "sparse tensors are not converted"));
+        }
+        let mut defaults = HashMap::new();
+        for tensor in &graph.initializers {
+            let wrong = |why: String| ModelError::value("initializer", &tensor.name, why);
+            let constant = constant::stored(self.file, tensor).map_err(|e| wrong(e.to_string()))?;
+            if defaults.insert(tensor.name.as_str(), constant).is_some() {
+                return Err(wrong("is defined twice".into()));
+            }
+        }
+        for input in &graph.inputs {
+            let wrong = |why: String| ModelError::value("input", &input.name, why);
+            let dtype = declared_type(&input.kind).map_err(wrong)?;
+            let dtype = dtype.ok_or_else(|| wrong("the model does not state its element type".into()))?;
+            let default = match defaults.remove(input.name.as_str()) {
+                Some((found, _)) if found != dtype => {
+                    return Err(ModelError::type_mismatch("initializer", &input.name, found, dtype));
+                }
+                default => default.map(|(_, elements)| elements),
+            };
+            let shape = declared_shape(&input.kind).map_err(wrong)?;
+            let value = self.graph.input(&input.name, dtype, shape, default);
+            scope.define(&input.name, Some(value)).map_err(|e| wrong(e.to_string()))?;
+        }
+        // In the order of the file.
+        for tensor in &graph.initializers {
+            if let Some((dtype, elements)) = defaults.remove(tensor.name.as_str()) {
+                let value = self.graph.constant(&tensor.name, dtype, elements);
+                let wrong = |e: NodeError| ModelError::value("initializer", &tensor.name, e.to_string());
+                scope.define(&tensor.name, Some(value)).map_err(wrong)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn output(&mut self, output: &ValueInfo, scope: &Scope<'_>) -> Result<(), ModelError> {
+        let wrong = |why: String| ModelError::value("output", &output.name, why);
+        let value = scope.find(&output.name).ok().flatten().ok_or_else(|| wrong("no node gives it".into()))?;
+        let found = self.graph.dtype(value);
+        if let Some(declared) = declared_type(&output.kind).map_err(wrong)?
+            && declared != found
+        {
+            return Err(ModelError::type_mismatch("output", &output.name, found, declared));
+        }
+        self.graph.output(&output.name, value, declared_shape(&output.kind).map_err(wrong)?);
+        Ok(())
+    }
+
+    fn node(&mut self, node: &'a Node, body: &Body<'a>, scope: &mut Scope<'a>) -> Result<(), ModelError> {
+        let in_node = |cause| ModelError::Node { node: label(node), cause };
+        self.nodes += 1;
+        if self.nodes > MAX_NODES {
+            return Err(in_node(NodeError::TooManyNodes { limit: MAX_NODES }));
+        }
+        // A model's own function goes before an operator of the same name.
+        let functions = &self.file.model().functions;
+        if let Some(function) = functions.iter().find(|function| is_called(function, node)) {
+            return self.call(function, node, body, scope);
+        }
+        let value = self.operator(node, body, scope).map_err(in_node)?;
+        node::count("outputs", &node.outputs, 1).map_err(in_node)?;
+        scope.define(&node.outputs[0], Some(value)).map_err(in_node)
+    }
+
+    fn operator(&mut self, node: &'a Node, body: &Body<'a>, scope: &Scope<'a>) -> Result<ValueId, NodeError> {
+        let operator = node.default_operator().ok_or(NodeError::Unsupported)?;
+        match operator {
+            "Identity" => {
+                let [input] = scope.inputs(node)?;
+                match node.attributes.first() {
+                    None => Ok(input),
+                    Some(attribute) => {
+                        let why = "Identity has no attributes".into();
+                        Err(NodeError::Attribute { name: attribute.name.clone(), why })
+                    }
+                }
+            }
+            "Constant" => {
+                let [] = scope.inputs(node)?;
+                let (dtype, elements) = constant::of_node(self.file, body.opset.clone()?, node, &body.bindings)?;
+                Ok(self.graph.constant(&label(node), dtype, elements))
+            }
+            _ => {
+                let operator = Operator::named(operator).ok_or(NodeError::Unsupported)?;
+                let opset = body.opset.clone()?;
+                let attributes = node::attributes(operator, opset, node, &body.bindings)?;
+                let (input, target) = match operator {
+                    Operator::Cast => {
+                        let [input] = scope.inputs(node)?;
+                        (input, None)
+                    }
+                    Operator::CastLike => {
+                        let [input, like] = scope.inputs(node)?;
+                        (input, Some(self.graph.dtype(like)))
+                    }
+                };
+                let cast = attributes.cast(operator, opset, target).expect("a Cast has `to`, a CastLike a target");
+                let spec = cast.resolve(self.graph.dtype(input))?;
+                Ok(self.graph.cast(&label(node), spec, input))
+            }
+        }
+    }
+
+    /// Expands a function where it is called.
+    fn call(
+        &mut self,
+        function: &'a Function,
+        node: &'a Node,
+        body: &Body<'a>,
+        scope: &mut Scope<'a>,
+    ) -> Result<(), ModelError> {
+        let in_node = |cause| ModelError::Node { node: label(node), cause };
+        if self.calls.iter().any(|open| std::ptr::eq(*open, function)) {
+            return Err(in_node(NodeError::Recursion { function: function.name.clone() }));
+        }
+        for (what, given, known) in
+            [("inputs", &node.inputs, &function.inputs), ("outputs", &node.outputs, &function.outputs)]
+        {
+            if given.len() > known.len() {
+                return Err(in_node(NodeError::Count { what, found: given.len(), expected: known.len() }));
+            }
+        }
+        let mut inner = Scope::default();
+        for (index, parameter) in function.inputs.iter().enumerate() {
+            let argument = node.inputs.get(index).map_or("", String::as_str);
+            let value = scope.find(argument).map_err(in_node)?;
+            inner.define(parameter, value).map_err(in_node)?;
+        }
+        let bindings = Bindings::of_call(function, node, &body.bindings).map_err(in_node)?;
+        let inner_body = Body { opset: opset(&function.opset_imports), bindings };
+        self.calls.push(function);
+        for inner_node in &function.nodes {
+            self.node(inner_node, &inner_body, &mut inner)?;
+        }
+        self.calls.pop();
+        for (name, output) in node.outputs.iter().zip(&function.outputs) {
+            let missing = || NodeError::NoResult { function: function.name.clone(), output: output.clone() };
+            let value = inner.find(output).ok().flatten().ok_or_else(missing).map_err(in_node)?;
+            if !name.is_empty() {
+                scope.define(name, Some(value)).map_err(in_node)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_called(function: &Function, node: &Node) -> bool {
+    let domain = |domain: &str| if onnx::is_default_domain(domain) { "" } else { domain }.to_string();
+    function.name == node.op_type
+        && function.overload == node.overload
+        && domain(&function.domain) == domain(&node.domain)
+}
+
+fn declared_shape(kind: &ValueType) -> Result<Option<Vec<Dimension>>, String> {
+    let ValueType::Tensor { shape: Some(shape), .. } = kind else { return Ok(None) };
+    let dimension = |dimension: &onnx::Dimension| match dimension {
+        onnx::Dimension::Value(n) => {
+            u64::try_from(*n).map(Dimension::Known).map_err(|_| format!("has the dimension {n}"))
+        }
+        onnx::Dimension::Named(name) => Ok(Dimension::Named(name.clone())),
+        onnx::Dimension::Unknown => Ok(Dimension::Any),
+    };
+    shape.iter().map(dimension).collect::<Result<_, _>>().map(Some)
+}

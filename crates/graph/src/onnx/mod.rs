@@ -1,0 +1,15 @@
+//! ONNX models of conversions: Cast, CastLike, Constant, Identity, and model-local functions made of them.
+//!
+//! [`build`](fn@build) settles every type and attribute and gives a [`Graph`](crate::Graph); functions are expanded where they are
+//! called. [`judge`] looks at the conversions of any model, whatever else it does. Reading files is `truecast-io`'s,
+//! versions and attributes are [`truecast_core::spec::onnx`].
+
+mod build;
+mod constant;
+mod error;
+mod judge;
+mod node;
+
+pub use build::build;
+pub use error::{ModelError, NodeError};
+pub use judge::{Finding, Judgement, judge};

@@ -1,0 +1,393 @@
+//! Models of conversions, made byte by byte: what they give, what they are refused for. Reference: `docs/spec/onnx.md §1`
+//! and the public rules of ONNX functions and constants; results are written out by hand.
+
+#[path = "../../io/tests/proto/mod.rs"]
+mod proto;
+
+use proto::{attribute, bytes, fixed32, graph, int, node, tensor, value};
+use std::sync::Arc;
+use truecast_core::DType;
+use truecast_graph::onnx::{Judgement, build, judge};
+use truecast_graph::{Data, EvaluationError, Graph, Tensor, evaluate};
+use truecast_io::onnx::{ModelFile, Options};
+use truecast_kernel::Exec;
+
+const FLOAT: i64 = 1;
+const INT64: i64 = 7;
+const STRING: i64 = 8;
+const FLOAT16: i64 = 10;
+const E4M3FN: i64 = 17;
+const E8M0: i64 = 24;
+
+// ---- messages ----
+
+fn input(info: Vec<u8>) -> Vec<u8> {
+    bytes(11, info)
+}
+
+fn output(info: Vec<u8>) -> Vec<u8> {
+    bytes(12, info)
+}
+
+/// An INT attribute.
+fn number(name: &str, n: i64) -> Vec<u8> {
+    attribute(name, 2, int(3, n))
+}
+
+fn string(name: &str, text: &str) -> Vec<u8> {
+    attribute(name, 3, bytes(4, text))
+}
+
+/// An attribute whose value is that of the function's attribute.
+fn reference(name: &str, kind: i64, of: &str) -> Vec<u8> {
+    attribute(name, kind, bytes(21, of))
+}
+
+fn cast(from: &str, to: &str, code: i64) -> Vec<u8> {
+    node("Cast", &[from], &[to], &[number("to", code)])
+}
+
+fn in_domain(node: Vec<u8>, domain: &str) -> Vec<u8> {
+    [node, bytes(7, domain)].concat()
+}
+
+/// A FunctionProto of domain `f` at an opset.
+fn function(name: &str, inputs: &[&str], outputs: &[&str], nodes: &[Vec<u8>], others: Vec<u8>) -> Vec<u8> {
+    let all = |number: u32, names: &[&str]| names.iter().flat_map(|n| bytes(number, n)).collect::<Vec<_>>();
+    let nodes: Vec<u8> = nodes.iter().flat_map(|n| bytes(7, n)).collect();
+    [bytes(1, name), all(4, inputs), all(5, outputs), nodes, bytes(9, int(2, 25)), bytes(10, "f"), others].concat()
+}
+
+fn model(opset: i64, graph: Vec<u8>, functions: &[Vec<u8>]) -> Vec<u8> {
+    let functions: Vec<u8> = functions.iter().flat_map(|f| bytes(25, f)).collect();
+    [proto::model(13, opset, &graph), functions].concat()
+}
+
+// ---- running ----
+
+fn open(model: &[u8]) -> Arc<ModelFile> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.onnx");
+    std::fs::write(&path, model).unwrap();
+    Arc::new(ModelFile::open(&path, Options::default()).unwrap())
+}
+
+fn built(model: &[u8]) -> Result<Graph, String> {
+    build(&open(model)).map_err(|e| e.to_string())
+}
+
+fn floats(values: &[f32]) -> Tensor {
+    let codes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+    Tensor { dtype: DType::F32, shape: vec![values.len() as u64], data: Data::Codes(codes) }
+}
+
+fn run(model: &[u8], inputs: &[(&str, Tensor)]) -> Result<Vec<(String, Tensor)>, String> {
+    let graph = built(model)?;
+    let mut results = Vec::new();
+    let provide = |input: &truecast_graph::Input| {
+        Ok(inputs.iter().find(|(name, _)| *name == input.name).map(|(_, tensor)| tensor.clone()))
+    };
+    let done = evaluate::<EvaluationError>(&graph, &Exec::default(), provide, |output, tensor| {
+        results.push((output.name.clone(), tensor.clone()));
+        Ok(())
+    });
+    done.map_err(|e| e.to_string())?;
+    Ok(results)
+}
+
+/// Runs a model of one output.
+fn one(model: &[u8], inputs: &[(&str, Tensor)]) -> Tensor {
+    let results = run(model, inputs).unwrap();
+    assert_eq!(results.len(), 1);
+    results[0].1.clone()
+}
+
+fn codes(tensor: &Tensor) -> &[u8] {
+    match &tensor.data {
+        Data::Codes(codes) => codes,
+        Data::Texts(_) => panic!("text"),
+    }
+}
+
+fn texts(tensor: &Tensor) -> Vec<String> {
+    match &tensor.data {
+        Data::Texts(texts) => texts.iter().map(|t| String::from_utf8(t.to_vec()).unwrap()).collect(),
+        Data::Codes(_) => panic!("codes"),
+    }
+}
+
+#[track_caller]
+fn refused(model: &[u8], words: &[&str]) {
+    let error = built(model).expect_err("refused");
+    for word in words {
+        assert!(error.contains(word), "no {word:?} in: {error}");
+    }
+}
+
+fn xy(nodes: &[Vec<u8>], y: i64) -> Vec<u8> {
+    graph(nodes, &[], [input(value("x", FLOAT, &[2])), output(value("y", y, &[2]))].concat())
+}
+
+// ---- operators ----
+
+#[test]
+fn chains_and_outputs() {
+    // 1 and 465 through E4M3FN (448) to FLOAT16; the intermediate is an output too.
+    let nodes = [cast("x", "h", E4M3FN), node("Identity", &["h"], &["i"], &[]), cast("i", "y", FLOAT16)];
+    let outputs = [output(value("y", FLOAT16, &[2])), output(value("h", E4M3FN, &[2]))].concat();
+    let model = model(28, graph(&nodes, &[], [input(value("x", FLOAT, &[2])), outputs].concat()), &[]);
+    let results = run(&model, &[("x", floats(&[1.0, 465.0]))]).unwrap();
+    let of = |name: &str| results.iter().find(|(n, _)| n == name).unwrap().1.clone();
+    assert_eq!(codes(&of("h")), [0x38, 0x7e]);
+    assert_eq!(codes(&of("y")), [0x00, 0x3c, 0x00, 0x5f]);
+}
+
+/// §1.4: the type of the second input, which may be empty; `round_mode` is honoured.
+#[test]
+fn cast_like() {
+    for (mode, code) in [("up", 0x80), ("down", 0x7f)] {
+        let nodes = [node("CastLike", &["x", "t"], &["y"], &[string("round_mode", mode)])];
+        let empty = tensor("t", E8M0, &[0]);
+        let others = [input(value("x", FLOAT, &[1])), output(value("y", E8M0, &[1]))].concat();
+        let model = model(25, graph(&nodes, &[empty], others), &[]);
+        assert_eq!(codes(&one(&model, &[("x", floats(&[1.5]))])), [code], "{mode}");
+    }
+}
+
+#[test]
+fn constants() {
+    let strings = |all: &[&str]| all.iter().flat_map(|t| bytes(9, t)).collect::<Vec<_>>();
+    type Row<'a> = (Vec<u8>, i64, &'a [u64], Result<&'a [u8], &'a [&'a str]>);
+    let half = [tensor("", FLOAT16, &[2]), bytes(9, [0, 0x3c, 0, 0xc0])].concat();
+    let rows: Vec<Row> = vec![
+        (attribute("value", 4, bytes(5, half)), FLOAT16, &[2], Ok(&[0, 0x3c, 0, 0xc0])),
+        (attribute("value_float", 1, fixed32(2, 1.5f32.to_le_bytes())), FLOAT, &[], Ok(&[0, 0, 0xc0, 0x3f])),
+        (attribute("value_floats", 6, bytes(7, 1f32.to_le_bytes())), FLOAT, &[1], Ok(&[0, 0, 0x80, 0x3f])),
+        (number("value_int", -1), INT64, &[], Ok(&[0xff; 8])),
+        (attribute("value_ints", 7, proto::packed(8, &[])), INT64, &[0], Ok(&[])),
+        (string("value_string", "1e3"), STRING, &[], Err(&["1e3"])),
+        (attribute("value_strings", 8, strings(&["", "a"])), STRING, &[2], Err(&["", "a"])),
+    ];
+    for (attribute, dtype, shape, expected) in rows {
+        let info = [bytes(1, "y"), bytes(2, bytes(1, int(1, dtype)))].concat();
+        let model = model(28, graph(&[node("Constant", &[], &["y"], &[attribute])], &[], output(info)), &[]);
+        let result = one(&model, &[]);
+        assert_eq!(result.shape, shape);
+        match expected {
+            Ok(expected) => assert_eq!(codes(&result), expected),
+            Err(expected) => assert_eq!(texts(&result), expected),
+        }
+    }
+    let constant = |attributes: &[Vec<u8>]| graph(&[node("Constant", &[], &["c"], attributes)], &[], vec![]);
+    refused(&model(28, constant(&[]), &[]), &["Constant", "exactly one"]);
+    refused(&model(28, constant(&[number("value_int", 1), number("value_int", 1)]), &[]), &["exactly one"]);
+    refused(&model(11, constant(&[number("value_int", 1)]), &[]), &["value_int", "opset 12"]);
+    refused(&model(28, constant(&[number("value_float", 1)]), &[]), &["value_float", "INT"]);
+    refused(&model(28, constant(&[number("axis", 1)]), &[]), &["axis"]);
+}
+
+#[test]
+fn text() {
+    // 3.14 prints as the shortest text of FLOAT, which reads as the nearest FLOAT16: 4248.
+    let nodes = [cast("x", "s", STRING), cast("s", "y", FLOAT16)];
+    let outputs = [output(value("s", STRING, &[1])), output(value("y", FLOAT16, &[1]))].concat();
+    let model_ = model(28, graph(&nodes, &[], [input(value("x", FLOAT, &[1])), outputs].concat()), &[]);
+    let results = run(&model_, &[("x", floats(&[3.14]))]).unwrap();
+    assert_eq!(texts(&results[0].1), ["3.14"]);
+    assert_eq!(codes(&results[1].1), [0x48, 0x42]);
+    // 4-bit elements are packed on either side of text.
+    let bad = model(
+        28,
+        graph(&[cast("c", "y", 22)], &[text_tensor("c", &["-8", "7", "1"])], output(value("y", 22, &[3]))),
+        &[],
+    );
+    assert_eq!(codes(&one(&bad, &[])), [0x78, 0x01]);
+    let bad = model(
+        28,
+        graph(&[cast("c", "y", FLOAT)], &[text_tensor("c", &["1", "x"])], output(value("y", FLOAT, &[2]))),
+        &[],
+    );
+    let error = run(&bad, &[]).unwrap_err();
+    assert!(error.contains("\"y\"") && error.contains("element 1"), "{error}");
+}
+
+fn text_tensor(name: &str, texts: &[&str]) -> Vec<u8> {
+    let texts_: Vec<u8> = texts.iter().flat_map(|t| bytes(6, t)).collect();
+    [tensor(name, STRING, &[texts.len() as i64]), texts_].concat()
+}
+
+#[test]
+fn inputs_with_defaults_and_symbols() {
+    let default = [tensor("x", FLOAT, &[1]), bytes(9, 2f32.to_le_bytes())].concat();
+    let others = [input(value("x", FLOAT, &[1])), output(value("y", FLOAT16, &[1]))].concat();
+    let model_ = model(28, graph(&[cast("x", "y", FLOAT16)], &[default], others), &[]);
+    assert_eq!(codes(&one(&model_, &[])), [0, 0x40]);
+    assert_eq!(codes(&one(&model_, &[("x", floats(&[1.0]))])), [0, 0x3c]);
+
+    let symbol = |name: &str, elem: i64| {
+        let shape = bytes(2, bytes(1, bytes(2, "N")));
+        [bytes(1, name), bytes(2, bytes(1, [int(1, elem), shape].concat()))].concat()
+    };
+    let others = [input(symbol("a", FLOAT)), input(symbol("b", FLOAT)), output(symbol("y", FLOAT16))].concat();
+    let model_ = model(28, graph(&[cast("a", "y", FLOAT16)], &[], others), &[]);
+    let feed = |b: &[f32]| run(&model_, &[("a", floats(&[1.0, 2.0])), ("b", floats(b))]);
+    assert!(feed(&[0.0, 0.0]).is_ok());
+    let error = feed(&[0.0]).unwrap_err();
+    assert!(error.contains("\"b\"") && error.contains("[1]") && error.contains("N"), "{error}");
+    let missing = run(&model_, &[("b", floats(&[1.0]))]).unwrap_err();
+    assert!(missing.contains("\"a\" is missing"), "{missing}");
+    let wrong = Tensor { dtype: DType::I32, ..floats(&[1.0]) };
+    let error = run(&model_, &[("a", wrong)]).unwrap_err();
+    assert!(error.contains("i32") && error.contains("f32"), "{error}");
+}
+
+// ---- functions ----
+
+#[test]
+fn functions_are_expanded() {
+    // Twice(x) = Once(Once(x)); Once casts to its attribute and back to FLOAT.
+    let once = function(
+        "Once",
+        &["x"],
+        &["y"],
+        &[
+            node("Cast", &["x"], &["h"], &[reference("to", 2, "type"), reference("saturate", 2, "sat")]),
+            cast("h", "y", FLOAT),
+        ],
+        [bytes(6, "type"), bytes(6, "sat")].concat(),
+    );
+    let call = |from: &str, to: &str, attributes: &[Vec<u8>]| in_domain(node("Once", &[from], &[to], attributes), "f");
+    let twice = function(
+        "Twice",
+        &["x"],
+        &["y"],
+        &[call("x", "h", &[number("type", E4M3FN)]), call("h", "y", &[number("type", E4M3FN)])],
+        vec![],
+    );
+    let functions = [once.clone(), twice];
+    let nodes = [in_domain(node("Twice", &["x"], &["y"], &[]), "f")];
+    let model_ = model(25, xy(&nodes, FLOAT), &functions);
+    let result = one(&model_, &[("x", floats(&[465.0, 1.0625]))]);
+    assert_eq!(result, floats(&[448.0, 1.0])); // "sat" is not given: as if it were not there, and the default is 1
+    // Given by the caller, through two references.
+    let through = function(
+        "Through",
+        &["x"],
+        &["y"],
+        &[call("x", "y", &[number("type", E4M3FN), reference("sat", 2, "saturation")])],
+        bytes(11, number("saturation", 0)),
+    );
+    let functions = [once.clone(), through];
+    let of = |attributes: &[Vec<u8>]| {
+        let nodes = [in_domain(node("Through", &["x"], &["y"], attributes), "f")];
+        one(&model(25, xy(&nodes, FLOAT), &functions), &[("x", floats(&[465.0, 1.0]))])
+    };
+    assert!(f32::from_le_bytes(codes(&of(&[]))[..4].try_into().unwrap()).is_nan()); // the default of Through
+    assert_eq!(of(&[number("saturation", 1)]), floats(&[448.0, 1.0]));
+    // `to` is required, and an attribute that the function lacks is an error.
+    let nodes = [call("x", "y", &[])];
+    refused(&model(25, xy(&nodes, FLOAT), &[once.clone()]), &["attribute to", "is missing"]);
+    let nodes = [call("x", "y", &[number("axis", 1)])];
+    refused(&model(25, xy(&nodes, FLOAT), &[once]), &["axis", "Once"]);
+}
+
+#[test]
+fn overloads_and_inputs_that_are_left_out() {
+    let overload = |name: &str, to: i64| {
+        function("F", &["x"], &["y"], &[cast("x", "h", to), cast("h", "y", FLOAT)], bytes(13, name))
+    };
+    let functions = [overload("half", FLOAT16), overload("eight", E4M3FN)];
+    for (name, expected) in [("half", 465.0), ("eight", 448.0)] {
+        let call = [in_domain(node("F", &["x"], &["y"], &[]), "f"), bytes(8, name)].concat();
+        let result = one(&model(25, xy(&[call], FLOAT), &functions), &[("x", floats(&[465.0, 0.0]))]);
+        assert_eq!(result, floats(&[expected, 0.0]));
+    }
+    let second = |body: &[Vec<u8>]| function("G", &["x", "z"], &["y"], body, vec![]);
+    let call = |inputs: &[&str]| in_domain(node("G", inputs, &["y"], &[]), "f");
+    let unused = second(&[cast("x", "y", FLOAT16)]);
+    for inputs in [&["x"][..], &["x", ""], &["x", "x"]] {
+        assert!(built(&model(25, xy(&[call(inputs)], FLOAT16), &[unused.clone()])).is_ok(), "{inputs:?}");
+    }
+    let used = second(&[cast("z", "y", FLOAT16)]);
+    refused(&model(25, xy(&[call(&["x"])], FLOAT16), &[used]), &["input 0", "left out"]);
+    refused(&model(25, xy(&[call(&["x", "x", "x"])], FLOAT16), &[unused]), &["3 inputs"]);
+}
+
+#[test]
+fn recursion_and_explosions_are_refused() {
+    let call = |name: &str, from: &str, to: &str| in_domain(node(name, &[from], &[to], &[]), "f");
+    let own = function("A", &["x"], &["y"], &[call("B", "x", "y")], vec![]);
+    let other = function("B", &["x"], &["y"], &[call("A", "x", "y")], vec![]);
+    refused(&model(25, xy(&[call("A", "x", "y")], FLOAT), &[own, other]), &["calls itself"]);
+    // Each function calls the one before it twice: 2^40 nodes.
+    let mut functions = vec![function("F0", &["x"], &["y"], &[cast("x", "y", FLOAT)], vec![])];
+    for i in 1..=40 {
+        let inner = format!("F{}", i - 1);
+        let nodes = [call(&inner, "x", "h"), call(&inner, "h", "y")];
+        functions.push(function(&format!("F{i}"), &["x"], &["y"], &nodes, vec![]));
+    }
+    refused(&model(25, xy(&[call("F40", "x", "y")], FLOAT), &functions), &["more than"]);
+}
+
+// ---- what is refused ----
+
+#[test]
+fn models_that_are_not_conversions() {
+    let y = |nodes: &[Vec<u8>]| model(28, xy(nodes, FLOAT16), &[]);
+    refused(&y(&[node("Relu", &["x"], &["y"], &[])]), &["\"y\"", "Relu", "not a conversion"]);
+    refused(&y(&[in_domain(node("Cast", &["x"], &["y"], &[number("to", 10)]), "com.example")]), &["com.example.Cast"]);
+    let named = [node("Relu", &["x"], &["y"], &[]), bytes(3, "a\nname")].concat();
+    let error = built(&y(&[named])).unwrap_err();
+    assert!(error.contains(r#""a\nname""#) && !error.contains('\n'), "{error}");
+    refused(&y(&[cast("z", "y", FLOAT16)]), &["\"z\"", "not defined"]);
+    refused(&y(&[cast("h", "y", FLOAT16), cast("x", "h", FLOAT16)]), &["\"h\"", "not defined before"]);
+    refused(&y(&[cast("x", "y", FLOAT16), cast("x", "y", FLOAT16)]), &["\"y\"", "twice"]);
+    refused(&y(&[]), &["output \"y\"", "no node"]);
+    refused(&y(&[cast("x", "y", FLOAT)]), &["output \"y\"", "f32", "f16"]);
+    refused(&y(&[cast("", "y", FLOAT16)]), &["input 0", "left out"]);
+    refused(&y(&[node("Cast", &["x", "x"], &["y"], &[number("to", 10)])]), &["2 inputs where 1"]);
+    refused(&y(&[node("Cast", &["x"], &["y", "z"], &[number("to", 10)])]), &["2 outputs where 1"]);
+    refused(&y(&[node("CastLike", &["x"], &["y"], &[])]), &["1 inputs where 2"]);
+    refused(&y(&[node("Identity", &["x"], &["y"], &[number("a", 1)])]), &["Identity has no attributes"]);
+    refused(&y(&[node("Cast", &["x"], &["y"], &[reference("to", 2, "t")])]), &["attribute to", "is missing"]);
+    // Legality by the model's own opset (§1.2).
+    refused(&model(18, xy(&[cast("x", "y", E4M3FN)], E4M3FN), &[]), &["opset 18", "f8e4m3fn", "opset 19"]);
+    refused(&model(29, xy(&[cast("x", "y", FLOAT16)], FLOAT16), &[]), &["29"]);
+    let no_opset = [int(1, 13), bytes(7, xy(&[cast("x", "y", FLOAT16)], FLOAT16))].concat();
+    refused(&no_opset, &["no version of the default domain"]);
+}
+
+/// §1.3: Cast-1 takes a name.
+#[test]
+fn cast_1() {
+    let graph = xy(&[node("Cast", &["x"], &["y"], &[string("to", "FLOAT16")])], FLOAT16);
+    assert_eq!(codes(&one(&model(5, graph.clone(), &[]), &[("x", floats(&[1.0, 2.0]))])), [0, 0x3c, 0, 0x40]);
+    refused(&model(6, graph, &[]), &["DataType number"]);
+}
+
+// ---- judging ----
+
+fn judged(model: &[u8], opset: Option<u32>) -> Judgement {
+    judge(open(model).model(), opset)
+}
+
+#[test]
+fn conversions_are_judged_wherever_they_are() {
+    let inner = graph(&[cast("x", "z", 24), cast("z", "w", FLOAT)], &[], vec![]);
+    let nodes = [
+        cast("x", "a", E4M3FN),
+        node("MatMul", &["a", "a"], &["b"], &[]),
+        node("Cast", &["b"], &["c"], &[number("to", FLOAT), number("saturate", 2)]),
+        node("If", &["c"], &["d"], &[attribute("then_branch", 5, bytes(6, inner))]),
+    ];
+    let body = function("F", &["x"], &["y"], &[node("CastLike", &["x", "x"], &["y"], &[number("to", 1)])], vec![]);
+    let model_ = model(28, xy(&nodes, FLOAT), &[body]);
+    let all = judged(&model_, None);
+    assert_eq!((all.conversions, all.of_unknown_type, all.illegal.len()), (5, 2, 2));
+    assert!(all.illegal[0].place.contains("\"c\"") && all.illegal[0].cause.to_string().contains("saturate"));
+    assert!(all.illegal[1].place.starts_with("function \"F\"") && all.illegal[1].cause.to_string().contains("\"to\""));
+    // By an older opset E8M0 is missing too, as a destination and as a source.
+    assert_eq!(judged(&model_, Some(23)).illegal.len(), 4);
+    assert_eq!(judged(&model_, Some(18)).illegal.len(), 5);
+    assert_eq!(judged(&model(28, xy(&[cast("x", "y", FLOAT16)], FLOAT16), &[]), Some(1)).illegal.len(), 1); // INT `to`
+}

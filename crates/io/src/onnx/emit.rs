@@ -1,0 +1,88 @@
+//! Bytes of protobuf fields and of the few messages that are made anew. Field numbers: `docs/spec/onnx.md §3.1`.
+
+use truecast_core::DType;
+use truecast_core::spec::onnx::DataType;
+
+use super::tensor::field;
+use crate::tensor::Tensor;
+
+/// A number in as many bytes as it takes.
+pub(crate) fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(10);
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+    bytes
+}
+
+/// A field that holds an integer.
+pub(crate) fn int(number: u32, value: i64) -> Vec<u8> {
+    let mut field = varint(u64::from(number) << 3);
+    field.extend(varint(value.cast_unsigned()));
+    field
+}
+
+/// What precedes the content of a length-delimited field.
+pub(crate) fn head(number: u32, len: u64) -> Vec<u8> {
+    let mut field = varint(u64::from(number) << 3 | 2);
+    field.extend(varint(len));
+    field
+}
+
+/// A length-delimited field.
+pub(crate) fn bytes(number: u32, content: impl AsRef<[u8]>) -> Vec<u8> {
+    let content = content.as_ref();
+    let mut field = head(number, content.len() as u64);
+    field.extend_from_slice(content);
+    field
+}
+
+/// The number of a type in `data_type`, `elem_type` and `to`; 0, which is UNDEFINED, for types that ONNX lacks.
+pub(crate) fn code_of(dtype: DType) -> i64 {
+    DataType::of(dtype).map_or(0, |row| row.code.into())
+}
+
+/// The fields that say where external data is (`docs/spec/onnx.md §3.6`, §3.8).
+pub(crate) fn external(location: &str, offset: u64, length: u64) -> Vec<u8> {
+    let entry = |key: &str, value: &str| bytes(field::EXTERNAL_DATA, [bytes(1, key), bytes(2, value)].concat());
+    let (offset, length) = (offset.to_string(), length.to_string());
+    let entries = [entry("location", location), entry("offset", &offset), entry("length", &length)].concat();
+    [entries, int(field::DATA_LOCATION, 1)].concat()
+}
+
+/// A TensorProto up to its elements, which follow as `raw_data`.
+pub(crate) fn tensor_head(tensor: &Tensor) -> Vec<u8> {
+    let dims: Vec<u8> = tensor.shape.iter().flat_map(|&d| int(field::DIMS, d.cast_signed())).collect();
+    let data_type = int(field::DATA_TYPE, code_of(tensor.dtype));
+    [dims, data_type, bytes(field::NAME, &tensor.name), head(field::RAW_DATA, tensor.bytes())].concat()
+}
+
+/// A whole TensorProto of text.
+///
+/// # Examples
+/// ```
+/// let message = truecast_io::onnx::text_tensor("t", &[1], [&b"ab"[..]]);
+/// assert_eq!(message, b"\x08\x01\x10\x08\x42\x01t\x32\x02ab");
+/// ```
+pub fn text_tensor<'a>(name: &str, shape: &[u64], texts: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let dims = shape.iter().flat_map(|&d| int(field::DIMS, d.cast_signed()));
+    let mut message: Vec<u8> = dims.collect();
+    message.extend(int(field::DATA_TYPE, code_of(DType::String)));
+    message.extend(bytes(field::NAME, name));
+    texts.into_iter().for_each(|text| message.extend(bytes(field::STRING_DATA, text)));
+    message
+}
+
+/// The content of a Cast. Before opset 6 `to` is a name (`docs/spec/onnx.md §1.3`).
+pub(crate) fn cast(name: &str, input: &str, output: &str, to: DType, opset: i64) -> Vec<u8> {
+    const INT: i64 = 2;
+    const STRING: i64 = 3;
+    let to = match opset < 6 {
+        true => [bytes(4, DataType::of(to).map_or("", |row| row.name)), int(20, STRING)].concat(),
+        false => [int(3, code_of(to)), int(20, INT)].concat(),
+    };
+    let attribute = [bytes(1, "to"), to].concat();
+    [bytes(1, input), bytes(2, output), bytes(3, name), bytes(4, "Cast"), bytes(5, attribute)].concat()
+}

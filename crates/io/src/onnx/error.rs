@@ -1,0 +1,132 @@
+//! What can be wrong with a protobuf message and with the tensors in it, one variant per cause.
+//!
+//! The file's path is added by [`crate::error`].
+
+use std::io;
+
+use truecast_core::DType;
+
+use super::external::ExternalError;
+use crate::error::Shown;
+
+/// What is wrong with the bytes of a `.onnx` or `.pb` file. Offsets are those of the file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum ProtoError {
+    /// A number or fixed value is cut off.
+    #[error(
+        "offset {offset}: a value does not end before its message does, at {end}; the file is truncated or damaged"
+    )]
+    Truncated { offset: u64, end: u64 },
+    /// A length exceeds what is left of the enclosing message.
+    #[error(
+        "offset {offset}: a field of {len} bytes where its message has {left} left; the file is truncated or damaged"
+    )]
+    Length { offset: u64, len: u64, left: u64 },
+    /// A number of more than ten bytes.
+    #[error("offset {offset}: a number of more than ten bytes; the file is damaged or not protobuf")]
+    Varint { offset: u64 },
+    /// Field number zero or too large, a group, or an unknown wire type.
+    #[error("offset {offset}: {tag:#x} is no tag of a field; the file is damaged or not protobuf")]
+    Tag { offset: u64, tag: u64 },
+    /// A field is encoded as another kind of value than its declaration says.
+    #[error("offset {offset}: field {field} is encoded as {found} where {expected} is right")]
+    WireType { offset: u64, field: u32, found: &'static str, expected: &'static str },
+    /// A field that may occur once occurs again.
+    #[error("offset {offset}: field {field} of {message} occurs twice")]
+    Repeated { offset: u64, message: &'static str, field: u32 },
+    /// A field without which a message makes no sense is missing.
+    #[error("offset {offset}: {message} has no {field}; the file is truncated or something else")]
+    Missing { offset: u64, message: &'static str, field: &'static str },
+    /// A name is not text.
+    #[error("offset {offset}: a name is not UTF-8")]
+    NotUtf8 { offset: u64 },
+    /// Graphs inside graphs inside graphs.
+    #[error("offset {offset}: messages are nested more than {limit} deep")]
+    TooDeep { offset: u64, limit: usize },
+    /// The structure of a model, without its tensors, is beyond any use.
+    #[error(
+        "offset {offset}: nodes, names and attributes up to here take more memory than any real model's; the file is damaged or hostile"
+    )]
+    TooMuch { offset: u64 },
+    /// An attribute's value is not of the kind that its type states.
+    #[error("offset {offset}: attribute {}: {why}", Shown(name))]
+    Attribute { offset: u64, name: String, why: &'static str },
+    /// A tensor breaks a rule of `docs/spec/onnx.md §3`.
+    #[error("offset {offset}: tensor {}: {cause}", Shown(tensor))]
+    Tensor { offset: u64, tensor: String, cause: TensorError },
+}
+
+/// Which rule of `docs/spec/onnx.md §3` a tensor breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum TensorError {
+    /// §3.5, §1.7.
+    #[error("data type {code} is not one of the specification's, 1 to 28")]
+    DataType { code: i64 },
+    /// §3.5.
+    #[error("dimension {found} is negative")]
+    NegativeDimension { found: i64 },
+    /// §3.5.
+    #[error("shape has 2^63 elements or more, or too many bytes")]
+    ShapeTooBig,
+    /// More than any reader takes.
+    #[error("more than {} dimensions", crate::tensor::MAX_RANK)]
+    RankTooHigh,
+    /// §3.5.
+    #[error("both {first} and {second} hold data")]
+    TwoFields { first: &'static str, second: &'static str },
+    /// §3.2.
+    #[error("elements of {data_type} cannot be in {found}; the field for them is {expected}")]
+    WrongField { data_type: &'static str, found: &'static str, expected: &'static str },
+    /// §3.2.
+    #[error("raw_data of {actual} bytes where type and dims need {expected}{}", LENIENT[usize::from(actual > expected)])]
+    RawLength { expected: u64, actual: u64 },
+    /// §3.5.
+    #[error("{field} has {actual} entries where type and dims need {expected}")]
+    Entries { field: &'static str, expected: u64, actual: u64 },
+    /// §3.5. How many are too many is not counted.
+    #[error("{field} has more entries than the {expected} that type and dims need")]
+    MoreEntries { field: &'static str, expected: u64 },
+    /// §3.3.
+    #[error("entry {index} of int32_data is {found:#x}, which has bits above the 6 of the type")]
+    EntryTooWide { index: u64, found: u64 },
+    /// §3.4.
+    #[error("unused bits of the last byte are not zero; --lenient ignores them")]
+    TailBits,
+    /// §3.5.
+    #[error("field segment is not supported")]
+    Segment,
+    /// §3.6, §3.7.
+    #[error(transparent)]
+    External(#[from] ExternalError),
+    /// What was asked for needs a type that has none here.
+    #[error("{data_type} can only be kept as it is")]
+    Unreadable { data_type: &'static str },
+    /// Text where elements of a fixed width were asked for, or the reverse.
+    #[error("elements are {found}, not {wanted}")]
+    NotOfKind { found: DType, wanted: &'static str },
+}
+
+const LENIENT: [&str; 2] = ["", "; --lenient ignores the rest"];
+
+/// Why something could not be read: the file's fault or the system's.
+#[derive(Debug)]
+pub(crate) enum ReadError {
+    Proto(ProtoError),
+    Io(io::Error),
+}
+
+impl From<ProtoError> for ReadError {
+    fn from(cause: ProtoError) -> ReadError {
+        ReadError::Proto(cause)
+    }
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> ReadError {
+        ReadError::Io(error)
+    }
+}

@@ -1,0 +1,225 @@
+//! Tensor data outside the model file: where it may lie and how it is opened.
+//!
+//! A location is text from an untrusted file. Nothing outside the model's folder is opened, and nothing but regular files.
+//! Source: `docs/spec/onnx.md §3.6`, §3.7; `docs/interfaces.md §3` (links).
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::atomic::folder_of;
+use crate::error::Shown;
+
+/// Where the bytes of an external tensor are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct External {
+    /// The file, relative to the model's folder.
+    pub location: String,
+    /// Where in it the bytes begin.
+    pub offset: u64,
+    /// Their number, if stated.
+    pub length: Option<u64>,
+}
+
+/// Which rule of `docs/spec/onnx.md §3.6` or §3.7 external data breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum ExternalError {
+    /// §3.6.
+    #[error("external data has no location")]
+    NoLocation,
+    /// §3.6.
+    #[error("key {} of external data occurs twice", Shown(key))]
+    RepeatedKey { key: String },
+    /// §3.6.
+    #[error("{key} of external data is {}, not 1 to 20 digits below 2^64", Shown(found))]
+    NotANumber { key: &'static str, found: String },
+    /// §3.5: two places for one tensor.
+    #[error("external data and also {field}")]
+    AlsoInside { field: &'static str },
+    /// §3.5.
+    #[error("text cannot be external")]
+    Text,
+    /// §3.6.
+    #[error("external data of {found} bytes where type and dims need {needed}{}", if found > needed { "; --lenient ignores the rest" } else { "" })]
+    Length { found: u64, needed: u64 },
+    /// §3.7 rule 1.
+    #[error("location {} of external data is empty, absolute or not a path", Shown(location))]
+    Location { location: String },
+    /// §3.7 rule 2.
+    #[error("location {} of external data leaves the model's folder", Shown(location))]
+    Parent { location: String },
+    /// §3.7 rule 3.
+    #[error(
+        "location {} of external data is a link that leads outside the model's folder; --follow-links accepts it",
+        Shown(location)
+    )]
+    Outside { location: String },
+    /// §3.7 rule 4.
+    #[error("location {} of external data is not a regular file", Shown(location))]
+    NotRegular { location: String },
+    /// The file is not there.
+    #[error("external data: there is no file {} in the model's folder", Shown(location))]
+    NotFound { location: String },
+    /// §3.7 rule 5.
+    #[error(
+        "external data at {offset}, {bytes} bytes, where file {} has {file_bytes}; it is truncated or another file",
+        Shown(location)
+    )]
+    PastEnd { location: String, offset: u64, bytes: u64, file_bytes: u64 },
+}
+
+impl External {
+    /// The entries of `external_data`, in their order. Keys other than these three mean nothing here.
+    pub(crate) fn of_entries(entries: &[(String, String)]) -> Result<External, ExternalError> {
+        let repeated = entries.iter().enumerate().find(|(i, (key, _))| entries[..*i].iter().any(|(k, _)| k == key));
+        if let Some((_, (key, _))) = repeated {
+            return Err(ExternalError::RepeatedKey { key: key.clone() });
+        }
+        let value = |key: &str| entries.iter().find(|(k, _)| k == key).map(|(_, value)| value);
+        let number = |key| value(key).map(|text| number(key, text)).transpose();
+        Ok(External {
+            location: value("location").ok_or(ExternalError::NoLocation)?.clone(),
+            offset: number("offset")?.unwrap_or(0),
+            length: number("length")?,
+        })
+    }
+}
+
+fn number(key: &'static str, text: &str) -> Result<u64, ExternalError> {
+    let is_plain = (1..=20).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    let value = is_plain.then(|| text.parse().ok()).flatten();
+    value.ok_or_else(|| ExternalError::NotANumber { key, found: text.into() })
+}
+
+/// The folder of a model, from which its external data is opened.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// Links may lead anywhere.
+    follow_links: bool,
+}
+
+/// Why external data could not be opened: the file's fault or the system's.
+#[derive(Debug)]
+pub(crate) enum OpenError {
+    External(ExternalError),
+    Io(PathBuf, io::Error),
+}
+
+impl From<ExternalError> for OpenError {
+    fn from(cause: ExternalError) -> OpenError {
+        OpenError::External(cause)
+    }
+}
+
+/// An opened file of external data.
+#[derive(Debug)]
+pub(crate) struct ExternalFile {
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+    pub(crate) bytes: u64,
+}
+
+impl Folder {
+    /// The folder of a model at `model`, as the caller wrote it (§3.7 rule 3).
+    pub(crate) fn of_model(model: &Path, follow_links: bool) -> Folder {
+        Folder { path: folder_of(model).to_path_buf(), follow_links }
+    }
+
+    /// Opens a location under the rules of §3.7.
+    pub(crate) fn open(&self, location: &str) -> Result<ExternalFile, OpenError> {
+        let path = self.path.join(relative(location)?);
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                OpenError::External(ExternalError::NotFound { location: location.into() })
+            }
+            _ => OpenError::Io(path.clone(), error),
+        };
+        let real = path.canonicalize().map_err(failed)?;
+        if !self.follow_links && !self.holds(&real).map_err(failed)? {
+            return Err(ExternalError::Outside { location: location.into() }.into());
+        }
+        let not_regular = || OpenError::External(ExternalError::NotRegular { location: location.into() });
+        // Asked before opening, because opening a pipe waits; and again of the handle, because names can change.
+        if !fs::metadata(&real).map_err(failed)?.is_file() {
+            return Err(not_regular());
+        }
+        let file = File::open(&real).map_err(failed)?;
+        let found = file.metadata().map_err(failed)?;
+        if !found.is_file() {
+            return Err(not_regular());
+        }
+        Ok(ExternalFile { path, file, bytes: found.len() })
+    }
+
+    /// Whether a resolved path lies in the folder, or in the blobs of a Hugging Face cache to which the folder belongs.
+    fn holds(&self, real: &Path) -> io::Result<bool> {
+        let folder = self.path.canonicalize()?;
+        let is_cache = folder.parent().is_some_and(|parent| parent.ends_with("snapshots"));
+        let blobs = folder.ancestors().nth(2).filter(|_| is_cache).map(|repository| repository.join("blobs"));
+        Ok(real.starts_with(&folder) || blobs.is_some_and(|blobs| real.starts_with(blobs)))
+    }
+}
+
+/// §3.7 rules 1 and 2: the location without `.` and `..`.
+fn relative(location: &str) -> Result<PathBuf, ExternalError> {
+    let bytes = location.as_bytes();
+    let has_drive = bytes.len() >= 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':';
+    if bytes.is_empty() || bytes.contains(&0) || has_drive || matches!(bytes[0], b'/' | b'\\') {
+        return Err(ExternalError::Location { location: location.into() });
+    }
+    let mut path = PathBuf::new();
+    for component in location.split('/') {
+        match component {
+            "" | "." => {}
+            ".." if !path.pop() => return Err(ExternalError::Parent { location: location.into() }),
+            ".." => {}
+            name => path.push(name),
+        }
+    }
+    match path.as_os_str().is_empty() {
+        true => Err(ExternalError::Location { location: location.into() }),
+        false => Ok(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locations_are_normalised_and_never_leave_the_folder() {
+        for (location, path) in [("a", "a"), ("./x", "x"), ("dir/../x", "x"), ("a..b", "a..b"), ("d//x", "d/x")] {
+            assert_eq!(relative(location), Ok(PathBuf::from(path)));
+        }
+        for location in ["", "/etc/passwd", "\\x", "c:\\x", "c:x", "a\0b", ".", "d/.."] {
+            assert!(matches!(relative(location), Err(ExternalError::Location { .. })), "{location:?}");
+        }
+        for location in ["..", "../x", "a/../../x"] {
+            assert!(matches!(relative(location), Err(ExternalError::Parent { .. })), "{location:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_plain_digits() {
+        assert_eq!(number("offset", "18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(number("offset", "00"), Ok(0));
+        for text in ["", " 1", "+1", "-1", "1_0", "0x1", "18446744073709551616", "000000000000000000001", "١"] {
+            assert!(number("offset", text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn keys_are_taken_once() {
+        let entries =
+            |list: &[(&str, &str)]| list.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect::<Vec<_>>();
+        let good = entries(&[("location", "w"), ("offset", "4096"), ("basepath", "x"), ("checksum", "y")]);
+        let expected = External { location: "w".into(), offset: 4096, length: None };
+        assert_eq!(External::of_entries(&good), Ok(expected));
+        assert_eq!(External::of_entries(&entries(&[("offset", "0")])), Err(ExternalError::NoLocation));
+        let twice = entries(&[("location", "w"), ("location", "w")]);
+        assert!(matches!(External::of_entries(&twice), Err(ExternalError::RepeatedKey { .. })));
+    }
+}

@@ -1,0 +1,198 @@
+//! ONNX files: models (`.onnx`) and single tensors (`.pb`), walked on the protobuf wire.
+//!
+//! A file may have any size: its structure is read into memory ([`Model`]), the elements of its tensors stay where they
+//! are and are streamed ([`ModelFile::reader`]). Nothing in a file is taken on trust. What operators mean, and
+//! conversions, do not live here.
+//!
+//! Read first: `docs/spec/onnx.md §3`. Then [`wire`], [`parse`], [`tensor`], [`elements`], [`external`].
+
+mod elements;
+mod emit;
+mod error;
+mod external;
+mod inventory;
+mod model;
+mod output;
+mod parse;
+mod rewrite;
+mod rope;
+mod storage;
+mod tensor;
+mod wire;
+
+use std::path::Path;
+
+use crate::error::Error;
+use crate::reader::TensorReader;
+use crate::tensor::Tensor;
+
+pub(crate) use elements::Entries;
+pub(crate) use emit::tensor_head;
+pub use emit::text_tensor;
+pub(crate) use error::ReadError;
+pub use error::{ProtoError, TensorError};
+pub use external::{External, ExternalError};
+pub use inventory::{Listed, Role};
+pub use model::*;
+pub(crate) use output::{ModelWriter, refusal};
+pub use output::{NewModel, unused_location};
+pub use rewrite::Changes;
+pub(crate) use storage::Storage;
+pub use storage::Texts;
+pub use tensor::{Payload, TensorProto};
+
+/// How strictly files are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Accepts the rows of `docs/spec/onnx.md §3.5` and §3.6 that say so.
+    pub lenient: bool,
+    /// Accepts external data behind links that lead out of the model's folder (§3.7 rule 3).
+    pub follow_links: bool,
+}
+
+/// An opened `.onnx` file.
+///
+/// # Examples
+/// ```
+/// use truecast_io::onnx::{ModelFile, Options};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("a.onnx");
+/// // A graph (field 7) with the initializer (field 5) "w": FLOAT, dims [1], raw_data of 1.0.
+/// std::fs::write(&path, b"\x3a\x0f\x2a\x0d\x08\x01\x10\x01\x42\x01w\x4a\x04\x00\x00\x80\x3f")?;
+/// let file = ModelFile::open(&path, Options::default())?;
+/// let tensor = &file.model().graph.initializers[0];
+/// assert_eq!(file.codes(tensor)?, 1f32.to_le_bytes());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ModelFile {
+    storage: Storage,
+    model: Model,
+    tensors: Vec<Listed>,
+    /// The name of a tensor of COMPLEX128 that is external.
+    opaque_external: Option<String>,
+}
+
+impl ModelFile {
+    /// Opens a model and reads its structure.
+    ///
+    /// Cost: memory proportional to the structure, and at most 1 GiB of it; the data of tensors is not read.
+    ///
+    /// # Errors
+    /// [`Error::Proto`] with the rule that is broken; [`Error::NotRegular`], [`Error::Io`].
+    pub fn open(path: &Path, options: Options) -> Result<ModelFile, Error> {
+        ModelFile::of(Storage::open(path, options)?)
+    }
+
+    pub(crate) fn of(storage: Storage) -> Result<ModelFile, Error> {
+        let (model, opaque_external) = storage.parse(|parser| {
+            let model = parser.model(parser.wire.all())?;
+            Ok((model, parser.opaque_external.take()))
+        })?;
+        let tensors = inventory::list(&model);
+        Ok(ModelFile { storage, model, tensors, opaque_external })
+    }
+
+    /// Every tensor of it (`docs/spec/onnx.md §3.9`), but for text and COMPLEX128.
+    pub fn tensors(&self) -> &[Listed] {
+        &self.tensors
+    }
+
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// Its structure.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Streams the elements of one of its tensors: packed codes, little-endian, row-major.
+    ///
+    /// External data is opened here, under the rules of `docs/spec/onnx.md §3.7`.
+    ///
+    /// # Errors
+    /// [`Error::Proto`] if the tensor holds text or COMPLEX128, or its external data is not where it should be;
+    /// [`Error::Io`].
+    pub fn reader(&self, tensor: &TensorProto) -> Result<TensorReader, Error> {
+        self.storage.reader(tensor, None)
+    }
+
+    /// All elements of one of its tensors, as [`reader`](ModelFile::reader) gives them.
+    ///
+    /// # Errors
+    /// As [`reader`](ModelFile::reader) and [`TensorReader::read`]; [`Error::Io`] if memory cannot hold them.
+    pub fn codes(&self, tensor: &TensorProto) -> Result<Vec<u8>, Error> {
+        self.storage.codes(tensor)
+    }
+
+    /// The elements of a tensor of text, one by one.
+    ///
+    /// # Errors
+    /// [`Error::Proto`] if it holds something else.
+    pub fn texts(&self, tensor: &TensorProto) -> Result<Texts, Error> {
+        self.storage.texts(tensor)
+    }
+}
+
+/// An opened `.pb` file: one TensorProto.
+#[derive(Debug)]
+pub struct TensorFile {
+    storage: Storage,
+    tensor: TensorProto,
+}
+
+impl TensorFile {
+    /// Opens a file that holds one TensorProto. External data lies relative to its folder.
+    ///
+    /// # Errors
+    /// As [`ModelFile::open`].
+    pub fn open(path: &Path, options: Options) -> Result<TensorFile, Error> {
+        TensorFile::of(Storage::open(path, options)?)
+    }
+
+    pub(crate) fn of(storage: Storage) -> Result<TensorFile, Error> {
+        let tensor = storage.parse(|parser| tensor::parse(parser, parser.wire.all()))?;
+        Ok(TensorFile { storage, tensor })
+    }
+
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// What the tensor is, under another name.
+    pub(crate) fn readable(&self, name: &str) -> Result<Tensor, Error> {
+        self.storage.readable(&self.tensor, Some(name))
+    }
+
+    /// The tensor.
+    pub fn tensor(&self) -> &TensorProto {
+        &self.tensor
+    }
+
+    /// Streams its elements, as [`ModelFile::reader`] does.
+    ///
+    /// # Errors
+    /// As [`ModelFile::reader`].
+    pub fn reader(&self) -> Result<TensorReader, Error> {
+        self.storage.reader(&self.tensor, None)
+    }
+
+    /// All its elements, as [`ModelFile::codes`] gives them.
+    ///
+    /// # Errors
+    /// As [`ModelFile::codes`].
+    pub fn codes(&self) -> Result<Vec<u8>, Error> {
+        self.storage.codes(&self.tensor)
+    }
+
+    /// Its elements if they are text, one by one.
+    ///
+    /// # Errors
+    /// [`Error::Proto`] if it holds something else.
+    pub fn texts(&self) -> Result<Texts, Error> {
+        self.storage.texts(&self.tensor)
+    }
+}

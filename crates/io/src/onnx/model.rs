@@ -1,0 +1,223 @@
+//! The structure of a model: graphs, nodes, attributes, functions. Tensors are descriptions; their elements stay in the
+//! file.
+//!
+//! What operators mean is not known here. Built by [`super::parse`].
+
+use std::ops::Range;
+
+use super::tensor::TensorProto;
+
+/// A model without the elements of its tensors.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    /// `ir_version`; 0 if the file does not state it.
+    pub ir_version: i64,
+    /// `producer_name`.
+    pub producer_name: String,
+    /// The operator sets, in the order of the file.
+    pub opset_imports: Vec<OpsetImport>,
+    /// The graph.
+    pub graph: Graph,
+    /// Model-local functions.
+    pub functions: Vec<Function>,
+    /// The file has `training_info`, which is kept and not looked into.
+    pub has_training_info: bool,
+}
+
+/// An operator set and its version.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpsetImport {
+    /// The domain; empty is the default one, which is also called `ai.onnx`.
+    pub domain: String,
+    /// The version.
+    pub version: i64,
+}
+
+impl OpsetImport {
+    /// The import is that of the default domain.
+    pub fn is_default_domain(&self) -> bool {
+        is_default_domain(&self.domain)
+    }
+}
+
+/// A domain is the default one, by either of its names.
+pub fn is_default_domain(domain: &str) -> bool {
+    matches!(domain, "" | "ai.onnx")
+}
+
+/// The version of the default domain among imports, if they have one.
+pub fn default_opset(imports: &[OpsetImport]) -> Option<i64> {
+    imports.iter().find(|import| import.is_default_domain()).map(|import| import.version)
+}
+
+/// A graph, or a subgraph in an attribute.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// Its name.
+    pub name: String,
+    /// Nodes in the order of the file, which is an order of evaluation.
+    pub nodes: Vec<Node>,
+    /// Inputs.
+    pub inputs: Vec<ValueInfo>,
+    /// Outputs.
+    pub outputs: Vec<ValueInfo>,
+    /// Types of other values.
+    pub value_infos: Vec<ValueInfo>,
+    /// Constants, and defaults of inputs of the same name.
+    pub initializers: Vec<TensorProto>,
+    /// Sparse constants; the name is that of the values.
+    pub sparse_initializers: Vec<SparseTensor>,
+    pub(crate) content: Range<u64>,
+}
+
+/// A model-local function.
+#[derive(Clone, Debug, Default)]
+pub struct Function {
+    /// Its name, which nodes give as their `op_type`.
+    pub name: String,
+    /// Its domain.
+    pub domain: String,
+    /// Distinguishes functions of one name and domain.
+    pub overload: String,
+    /// Names of the inputs.
+    pub inputs: Vec<String>,
+    /// Names of the outputs.
+    pub outputs: Vec<String>,
+    /// Names of attributes without a default.
+    pub attributes: Vec<String>,
+    /// Attributes with their defaults.
+    pub attribute_defaults: Vec<Attribute>,
+    /// The body.
+    pub nodes: Vec<Node>,
+    /// The operator sets of the body.
+    pub opset_imports: Vec<OpsetImport>,
+    pub(crate) content: Range<u64>,
+}
+
+/// One operation.
+#[derive(Clone, Debug, Default)]
+pub struct Node {
+    /// Its name; may be empty.
+    pub name: String,
+    /// The operator or function.
+    pub op_type: String,
+    /// The domain of the operator.
+    pub domain: String,
+    /// Which of several functions of one name.
+    pub overload: String,
+    /// Names of the inputs; empty for one that is left out.
+    pub inputs: Vec<String>,
+    /// Names of the outputs; empty for one that is left out.
+    pub outputs: Vec<String>,
+    /// Attributes.
+    pub attributes: Vec<Attribute>,
+    pub(crate) content: Range<u64>,
+}
+
+impl Node {
+    /// The operator of the default domain that it is, if it is one.
+    pub fn default_operator(&self) -> Option<&str> {
+        is_default_domain(&self.domain).then_some(self.op_type.as_str())
+    }
+
+    /// The attribute of a name.
+    pub fn attribute(&self, name: &str) -> Option<&AttributeValue> {
+        self.attributes.iter().find(|attribute| attribute.name == name).map(|attribute| &attribute.value)
+    }
+}
+
+/// A named attribute of a node.
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: AttributeValue,
+    pub(crate) content: Range<u64>,
+}
+
+/// The value of an attribute.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The variants are the types of AttributeProto.
+pub enum AttributeValue {
+    Float(f32),
+    Int(i64),
+    String(Vec<u8>),
+    Tensor(Box<TensorProto>),
+    Graph(Box<Graph>),
+    Floats(Vec<f32>),
+    Ints(Vec<i64>),
+    Strings(Vec<Vec<u8>>),
+    Tensors(Vec<TensorProto>),
+    Graphs(Vec<Graph>),
+    Sparse(Box<SparseTensor>),
+    Sparses(Vec<SparseTensor>),
+    /// `tp`, which is not read.
+    Type,
+    /// `type_protos`, which are not read.
+    Types,
+    /// In the body of a function: the value of the function's attribute of this name.
+    Reference(String),
+}
+
+impl AttributeValue {
+    /// The graphs that it holds.
+    pub fn graphs(&self) -> &[Graph] {
+        match self {
+            AttributeValue::Graph(graph) => std::slice::from_ref(graph),
+            AttributeValue::Graphs(graphs) => graphs,
+            _ => &[],
+        }
+    }
+}
+
+/// A sparse tensor: two tensors and a shape.
+#[derive(Clone, Debug)]
+pub struct SparseTensor {
+    /// The elements that are not zero.
+    pub values: TensorProto,
+    /// Where they are.
+    pub indices: TensorProto,
+    /// The dimensions, unchecked.
+    pub dims: Vec<i64>,
+    pub(crate) content: Range<u64>,
+}
+
+/// The name and type of a value.
+#[derive(Clone, Debug, Default)]
+pub struct ValueInfo {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub kind: ValueType,
+    pub(crate) content: Range<u64>,
+}
+
+/// The type of a value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ValueType {
+    /// The file does not say.
+    #[default]
+    Unknown,
+    /// A dense tensor.
+    Tensor {
+        /// `TensorProto.DataType`; 0 if not stated.
+        elem_type: i64,
+        /// The dimensions, if the rank is stated.
+        shape: Option<Vec<Dimension>>,
+    },
+    /// A sequence, map, optional or sparse tensor.
+    NoTensor,
+}
+
+/// One dimension of a value's shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// A number; files may hold negative ones.
+    Value(i64),
+    /// A symbol.
+    Named(String),
+    /// Neither.
+    Unknown,
+}

@@ -1,0 +1,309 @@
+//! Writing a rewritten model: its pieces, the elements that are given meanwhile, and its file of external data.
+//!
+//! Both files come into being through [`crate::atomic`]. The model names the other one, which has a name that no file
+//! had before, so at every moment the destination is a whole model, old or new.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::inventory::Listed;
+use super::rewrite::{Changes, MAX_MODEL_BYTES, Place, Rewritten, rewrite};
+use super::rope::Piece;
+use super::tensor::Payload;
+use super::{ModelFile, Options};
+use crate::atomic::{Existing, OutputFile, folder_of};
+use crate::error::Error;
+use crate::tensor::Tensor;
+use crate::writer::Refusal;
+
+/// A model to be written: another one with some tensors in other types (`docs/spec/onnx.md §3.10`).
+#[derive(Clone, Debug)]
+pub struct NewModel {
+    source: Arc<ModelFile>,
+    rewritten: Rewritten,
+    location: String,
+    tensors: Vec<Tensor>,
+}
+
+impl NewModel {
+    /// Lays out the new model; `location` names its file of external data, if it comes to need one.
+    ///
+    /// Tensors stay inside or outside the file as they are. Only if the file would exceed the 2 GiB of protobuf, those
+    /// of at least 1 KiB go outside. Nothing is written.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the model stays too long, or external COMPLEX128 would have to be carried over;
+    /// [`Error::Io`].
+    pub fn new(source: &Arc<ModelFile>, changes: &Changes, location: &str) -> Result<NewModel, Error> {
+        let ModelFile { storage, model, tensors: listed, opaque_external } = &**source;
+        let rewritten = rewrite(storage.wire(), model, listed, changes, location);
+        let rewritten = rewritten.map_err(|error| Error::proto(storage.path(), error))?;
+        let refused =
+            |tensor: &str, cause| Err(Error::Refused { path: storage.path().into(), tensor: tensor.into(), cause });
+        if rewritten.rope.bytes > MAX_MODEL_BYTES {
+            return refused("", Refusal::MessageTooLong { bytes: rewritten.rope.bytes });
+        }
+        if let Some(tensor) = opaque_external {
+            return refused(tensor, Refusal::Opaque);
+        }
+        let target = |((listed, name), &dtype): ((&Listed, &String), _)| {
+            let described = listed.tensor.describe(Some(name)).expect("listed tensors have a type");
+            Tensor { dtype, ..described }
+        };
+        let tensors = listed.iter().zip(&rewritten.names).zip(&changes.dtypes).map(target).collect();
+        Ok(NewModel { source: source.clone(), rewritten, location: location.into(), tensors })
+    }
+
+    /// The tensors of the new model in the order of the old list, by their names in the new one.
+    pub fn tensors(&self) -> &[Tensor] {
+        &self.tensors
+    }
+
+    /// The indices of the tensors in the order in which their elements are to be written.
+    pub(crate) fn order(&self) -> Vec<usize> {
+        let Rewritten { rope, places, .. } = &self.rewritten;
+        let inside = rope.pieces.iter().filter_map(|piece| match piece {
+            Piece::Elements { tensor, .. } => Some(*tensor),
+            _ => None,
+        });
+        let all = 0..places.len();
+        let untouched = all.clone().filter(|&i| places[i] == Place::Untouched);
+        let outside = all.filter(|&i| matches!(places[i], Place::Outside(_)));
+        inside.chain(untouched).chain(outside).collect()
+    }
+
+    /// Whether the model at `path` has exactly the structure of this one: every byte that is not an element. Gives the
+    /// first offset at which it has not.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn structure_differs(&self, path: &Path) -> Result<Option<u64>, Error> {
+        let failed = |error| Error::io(path, "reading")(error);
+        let file = File::open(path).map_err(failed)?;
+        let len = file.metadata().map_err(failed)?.len();
+        let mut at = 0;
+        for piece in &self.rewritten.rope.pieces {
+            let bytes = match piece {
+                Piece::Copy(range) => range.end - range.start,
+                Piece::New(bytes) => bytes.len() as u64,
+                Piece::Elements { bytes, .. } => *bytes,
+            };
+            if at + bytes > len {
+                return Ok(Some(len));
+            }
+            let differs = match piece {
+                Piece::Copy(range) => first_difference(self.source.storage.file(), range.start, &file, at, bytes),
+                Piece::New(new) => {
+                    let mut found = vec![0; new.len()];
+                    let read = file.read_exact_at(&mut found, at);
+                    read.map(|()| new.iter().zip(&found).position(|(a, b)| a != b).map(|i| i as u64))
+                }
+                Piece::Elements { .. } => Ok(None),
+            };
+            if let Some(offset) = differs.map_err(failed)? {
+                return Ok(Some(at + offset));
+            }
+            at += bytes;
+        }
+        Ok((at != len).then_some(at))
+    }
+}
+
+/// Where two stretches of files differ first.
+fn first_difference(a: &File, a_at: u64, b: &File, b_at: u64, bytes: u64) -> io::Result<Option<u64>> {
+    let (mut left, mut right) = (vec![0; COPY_BYTES], vec![0; COPY_BYTES]);
+    let mut done = 0;
+    while done < bytes {
+        let now = (bytes - done).min(COPY_BYTES as u64) as usize;
+        a.read_exact_at(&mut left[..now], a_at + done)?;
+        b.read_exact_at(&mut right[..now], b_at + done)?;
+        if let Some(i) = left[..now].iter().zip(&right[..now]).position(|(a, b)| a != b) {
+            return Ok(Some(done + i as u64));
+        }
+        done += now as u64;
+    }
+    Ok(None)
+}
+
+/// Bytes that are copied at once.
+const COPY_BYTES: usize = 1 << 18;
+
+/// The name of a file of external data for a model at `path` that no file has.
+///
+/// A file that the model at `path` uses is thus never overwritten (`docs/spec/onnx.md §3.8`).
+pub fn unused_location(path: &Path) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().replace("..", "_")).unwrap_or_default();
+    let numbered = |i: u32| if i == 0 { format!("{name}.data") } else { format!("{name}.{i}.data") };
+    let is_free = |location: &String| fs::symlink_metadata(folder_of(path).join(location)).is_err();
+    (0..).map(numbered).find(is_free).expect("there are more numbers than files")
+}
+
+/// The files of external data that the model at `path` uses and that [`unused_location`] named.
+fn own_data(path: &Path) -> Vec<PathBuf> {
+    let Ok(old) = ModelFile::open(path, Options::default()) else { return Vec::new() };
+    let name = path.file_name().map(|name| name.to_string_lossy().replace("..", "_")).unwrap_or_default();
+    let is_own = |location: &str| {
+        let number = location.strip_prefix(&*name).and_then(|rest| rest.strip_suffix(".data"));
+        number.is_some_and(|n| n.is_empty() || n.strip_prefix('.').is_some_and(|n| n.parse::<u32>().is_ok()))
+    };
+    let mut files: Vec<PathBuf> = old
+        .tensors
+        .iter()
+        .filter_map(|listed| match &listed.tensor.payload {
+            Payload::External(external) => Some(external.location.as_str()),
+            _ => None,
+        })
+        .filter(|location| is_own(location))
+        .map(|location| folder_of(path).join(location))
+        .collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// A model in the making.
+#[derive(Debug)]
+pub(crate) struct ModelWriter {
+    source: Arc<ModelFile>,
+    model: OutputFile,
+    data: Option<OutputFile>,
+    /// Bytes in `data`.
+    data_bytes: u64,
+    pieces: std::vec::IntoIter<Piece>,
+    /// Where the elements of the tensors still to come go, and how many bytes they are.
+    steps: std::vec::IntoIter<(Place, u64)>,
+    /// The tensor that is being written.
+    place: Place,
+    lacking: u64,
+    /// Files that nothing refers to once the new model stands.
+    obsolete: Vec<PathBuf>,
+}
+
+impl ModelWriter {
+    pub(crate) fn create(path: &Path, new: &NewModel, existing: Existing) -> Result<ModelWriter, Error> {
+        let Rewritten { rope, places, external_bytes, .. } = &new.rewritten;
+        let model = OutputFile::create(path, existing)?;
+        model.reserve(rope.bytes)?;
+        let has_data = places.iter().any(|place| matches!(place, Place::Outside(_)));
+        let data = has_data.then(|| OutputFile::create(&folder_of(path).join(&new.location), Existing::Refuse));
+        let data = data.transpose()?;
+        if let Some(data) = &data {
+            data.reserve(*external_bytes)?;
+        }
+        let obsolete = if existing == Existing::Replace { own_data(path) } else { Vec::new() };
+        let steps: Vec<_> = new.order().into_iter().map(|i| (places[i], new.tensors[i].bytes())).collect();
+        Ok(ModelWriter {
+            source: new.source.clone(),
+            model,
+            data,
+            data_bytes: 0,
+            pieces: rope.pieces.clone().into_iter(),
+            steps: steps.into_iter(),
+            place: Place::Untouched,
+            lacking: 0,
+            obsolete,
+        })
+    }
+
+    /// Writes the next bytes of elements.
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            if self.lacking == 0 {
+                let Some(step) = self.steps.next() else { return Err(io::ErrorKind::InvalidInput.into()) };
+                self.start(step)?;
+                continue;
+            }
+            let now = bytes.len().min(usize::try_from(self.lacking).unwrap_or(usize::MAX));
+            match (self.place, &mut self.data) {
+                (Place::Inside, _) => self.model.write_all(&bytes[..now])?,
+                (Place::Outside(_), Some(data)) => {
+                    data.write_all(&bytes[..now])?;
+                    self.data_bytes += now as u64;
+                }
+                // They were looked at; the message is copied as it is.
+                _ => {}
+            }
+            self.lacking -= now as u64;
+            bytes = &bytes[now..];
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, (place, bytes): (Place, u64)) -> io::Result<()> {
+        (self.place, self.lacking) = (place, bytes);
+        match (place, &mut self.data) {
+            (Place::Inside, _) => self.copy_up_to_elements(),
+            (Place::Outside(offset), Some(data)) => {
+                let gap = offset.saturating_sub(self.data_bytes);
+                self.data_bytes += gap;
+                data.write_all(&vec![0; gap as usize])
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes everything before the elements of the next tensor, or the end.
+    fn copy_up_to_elements(&mut self) -> io::Result<()> {
+        for piece in self.pieces.by_ref() {
+            match piece {
+                Piece::Elements { .. } => return Ok(()),
+                Piece::New(bytes) => self.model.write_all(&bytes)?,
+                Piece::Copy(range) => {
+                    let mut buffer = vec![0; COPY_BYTES.min((range.end - range.start) as usize)];
+                    let mut at = range.start;
+                    while at < range.end {
+                        let now = buffer.len().min((range.end - at) as usize);
+                        self.source.storage.file().read_exact_at(&mut buffer[..now], at)?;
+                        self.model.write_all(&buffer[..now])?;
+                        at += now as u64;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what is left, up to the end of the model.
+    pub(crate) fn finish(mut self) -> io::Result<Finished> {
+        while let Some(step) = self.steps.next() {
+            self.start(step)?;
+        }
+        self.copy_up_to_elements()?;
+        Ok(Finished { model: self.model, data: self.data, obsolete: self.obsolete })
+    }
+}
+
+/// A model that is written and has no name yet.
+pub(crate) struct Finished {
+    model: OutputFile,
+    data: Option<OutputFile>,
+    obsolete: Vec<PathBuf>,
+}
+
+impl Finished {
+    /// Brings both files to rest, the data first; gives their size.
+    pub(crate) fn commit(self) -> Result<u64, Error> {
+        let data = self.data.map(|data| {
+            let path = data.path().to_path_buf();
+            data.commit().map(|bytes| (path, bytes))
+        });
+        let data = data.transpose()?;
+        let model = self.model.commit();
+        match (&data, &model) {
+            // Nothing refers to it.
+            (Some((path, _)), Err(_)) => drop(fs::remove_file(path)),
+            (_, Ok(_)) => self.obsolete.iter().for_each(|path| drop(fs::remove_file(path))),
+            _ => {}
+        }
+        Ok(model? + data.map_or(0, |(_, bytes)| bytes))
+    }
+}
+
+/// What the container allows of one tensor (`docs/spec/onnx.md §3.8`).
+pub(crate) fn refusal(tensor: &Tensor) -> Option<Refusal> {
+    let bytes = tensor.bytes();
+    (bytes > MAX_MODEL_BYTES - 4096).then_some(Refusal::MessageTooLong { bytes })
+}

@@ -1,0 +1,410 @@
+//! From fields to the structure of a model: what the parsers of all messages share, and the parsers themselves.
+//!
+//! Memory is charged for before it is taken, nesting is counted, and tensors are described, not read. Field numbers are
+//! those of `docs/spec/onnx.md §3.1` and the public `onnx.proto`.
+
+use std::ops::Range;
+
+use super::Options;
+use super::error::{ProtoError, ReadError};
+use super::model::*;
+use super::tensor::{self, TensorProto};
+use super::wire::{Field, Fields, Value, Wire};
+
+/// As deep as protobuf's own readers go.
+const MAX_DEPTH: usize = 100;
+/// What the structure of a model may take, its tensors aside. A million nodes take less.
+const MAX_STRUCTURE_BYTES: usize = 1 << 30;
+
+/// Walks one file.
+#[derive(Debug)]
+pub(crate) struct Parser {
+    pub(crate) wire: Wire,
+    pub(crate) options: Options,
+    /// The name of a tensor of COMPLEX128 that is external: it cannot be carried to another place.
+    pub(crate) opaque_external: Option<String>,
+    charged: usize,
+    depth: usize,
+}
+
+type Read<T> = Result<T, ReadError>;
+
+impl Parser {
+    pub(crate) fn new(wire: Wire, options: Options) -> Parser {
+        Parser { wire, options, opaque_external: None, charged: 0, depth: 0 }
+    }
+
+    /// Accounts for a value that is kept.
+    pub(crate) fn charge<T>(&mut self, offset: u64) -> Read<()> {
+        self.charge_bytes(offset, size_of::<T>() as u64)
+    }
+
+    fn charge_bytes(&mut self, offset: u64, bytes: u64) -> Read<()> {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.charged = self.charged.saturating_add(bytes);
+        match self.charged > MAX_STRUCTURE_BYTES {
+            true => Err(ProtoError::TooMuch { offset }.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// The bytes of a small field.
+    pub(crate) fn small(&mut self, range: Range<u64>) -> Read<Vec<u8>> {
+        self.charge::<Vec<u8>>(range.start)?;
+        self.charge_bytes(range.start, range.end - range.start)?;
+        self.wire.copy(range)
+    }
+
+    /// A name.
+    pub(crate) fn text(&mut self, range: Range<u64>) -> Read<String> {
+        let offset = range.start;
+        let bytes = self.small(range)?;
+        Ok(String::from_utf8(bytes).map_err(|_| ProtoError::NotUtf8 { offset })?)
+    }
+
+    /// A StringStringEntryProto.
+    pub(crate) fn entry(&mut self, content: Range<u64>) -> Read<(String, String)> {
+        let mut entry = (String::new(), String::new());
+        self.each(content, |parser, field| {
+            match field.number {
+                1 => entry.0 = parser.text(field.bytes()?)?,
+                2 => entry.1 = parser.text(field.bytes()?)?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(entry)
+    }
+
+    /// Calls `visit` with every field of a message, one level deeper.
+    pub(crate) fn each(
+        &mut self,
+        content: Range<u64>,
+        mut visit: impl FnMut(&mut Parser, Field) -> Read<()>,
+    ) -> Read<()> {
+        if self.depth == MAX_DEPTH {
+            return Err(ProtoError::TooDeep { offset: content.start, limit: MAX_DEPTH }.into());
+        }
+        self.depth += 1;
+        let mut fields = Fields::new(content);
+        while let Some(field) = fields.next(&mut self.wire)? {
+            visit(self, field)?;
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// ModelProto.
+    pub(crate) fn model(&mut self, content: Range<u64>) -> Read<Model> {
+        let mut model = Model::default();
+        let mut graph = None;
+        self.each(content.clone(), |parser, field| {
+            match field.number {
+                1 => model.ir_version = field.int()?,
+                2 => model.producer_name = parser.text(field.bytes()?)?,
+                7 => {
+                    let found = parser.graph(field.bytes()?)?;
+                    if graph.replace(found).is_some() {
+                        let offset = field.span.start;
+                        return Err(ProtoError::Repeated { offset, message: "ModelProto", field: 7 }.into());
+                    }
+                }
+                8 => model.opset_imports.push(parser.opset(field.bytes()?)?),
+                20 => model.has_training_info = true,
+                25 => model.functions.push(parser.function(field.bytes()?)?),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        let missing = ProtoError::Missing { offset: content.start, message: "the model", field: "graph" };
+        model.graph = graph.ok_or(missing)?;
+        Ok(model)
+    }
+
+    fn opset(&mut self, content: Range<u64>) -> Read<OpsetImport> {
+        self.charge::<OpsetImport>(content.start)?;
+        let mut import = OpsetImport::default();
+        self.each(content, |parser, field| {
+            match field.number {
+                1 => import.domain = parser.text(field.bytes()?)?,
+                2 => import.version = field.int()?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(import)
+    }
+
+    fn function(&mut self, content: Range<u64>) -> Read<Function> {
+        self.charge::<Function>(content.start)?;
+        let mut function = Function { content: content.clone(), ..Function::default() };
+        self.each(content, |parser, field| {
+            match field.number {
+                1 => function.name = parser.text(field.bytes()?)?,
+                4 => function.inputs.push(parser.text(field.bytes()?)?),
+                5 => function.outputs.push(parser.text(field.bytes()?)?),
+                6 => function.attributes.push(parser.text(field.bytes()?)?),
+                7 => function.nodes.push(parser.node(field.bytes()?)?),
+                9 => function.opset_imports.push(parser.opset(field.bytes()?)?),
+                10 => function.domain = parser.text(field.bytes()?)?,
+                11 => function.attribute_defaults.push(parser.attribute(field.bytes()?)?),
+                13 => function.overload = parser.text(field.bytes()?)?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(function)
+    }
+
+    fn graph(&mut self, content: Range<u64>) -> Read<Graph> {
+        self.charge::<Graph>(content.start)?;
+        let mut graph = Graph { content: content.clone(), ..Graph::default() };
+        self.each(content, |parser, field| {
+            match field.number {
+                1 => graph.nodes.push(parser.node(field.bytes()?)?),
+                2 => graph.name = parser.text(field.bytes()?)?,
+                5 => graph.initializers.push(tensor::parse(parser, field.bytes()?)?),
+                11 => graph.inputs.push(parser.value_info(field.bytes()?)?),
+                12 => graph.outputs.push(parser.value_info(field.bytes()?)?),
+                13 => graph.value_infos.push(parser.value_info(field.bytes()?)?),
+                15 => graph.sparse_initializers.push(parser.sparse(field.bytes()?)?),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(graph)
+    }
+
+    fn node(&mut self, content: Range<u64>) -> Read<Node> {
+        self.charge::<Node>(content.start)?;
+        let mut node = Node { content: content.clone(), ..Node::default() };
+        self.each(content, |parser, field| {
+            match field.number {
+                1 => node.inputs.push(parser.text(field.bytes()?)?),
+                2 => node.outputs.push(parser.text(field.bytes()?)?),
+                3 => node.name = parser.text(field.bytes()?)?,
+                4 => node.op_type = parser.text(field.bytes()?)?,
+                5 => node.attributes.push(parser.attribute(field.bytes()?)?),
+                7 => node.domain = parser.text(field.bytes()?)?,
+                8 => node.overload = parser.text(field.bytes()?)?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(node)
+    }
+
+    fn value_info(&mut self, content: Range<u64>) -> Read<ValueInfo> {
+        self.charge::<ValueInfo>(content.start)?;
+        let mut info = ValueInfo { content: content.clone(), ..ValueInfo::default() };
+        self.each(content, |parser, field| {
+            match field.number {
+                1 => info.name = parser.text(field.bytes()?)?,
+                2 => info.kind = parser.value_type(field.bytes()?)?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(info)
+    }
+
+    fn value_type(&mut self, content: Range<u64>) -> Read<ValueType> {
+        let mut kind = ValueType::Unknown;
+        self.each(content, |parser, field| {
+            match field.number {
+                1 => kind = parser.tensor_type(field.bytes()?)?,
+                4 | 5 | 7 | 8 | 9 => kind = ValueType::NoTensor,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(kind)
+    }
+
+    fn tensor_type(&mut self, content: Range<u64>) -> Read<ValueType> {
+        let (mut elem_type, mut shape) = (0, None);
+        self.each(content, |parser, field| {
+            match field.number {
+                1 => elem_type = field.int()?,
+                2 => shape = Some(parser.shape(field.bytes()?)?),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(ValueType::Tensor { elem_type, shape })
+    }
+
+    fn shape(&mut self, content: Range<u64>) -> Read<Vec<Dimension>> {
+        let mut shape = Vec::new();
+        self.each(content, |parser, field| {
+            if field.number == 1 {
+                parser.charge::<Dimension>(field.span.start)?;
+                let mut dimension = Dimension::Unknown;
+                parser.each(field.bytes()?, |parser, field| {
+                    match field.number {
+                        1 => dimension = Dimension::Value(field.int()?),
+                        2 => dimension = Dimension::Named(parser.text(field.bytes()?)?),
+                        _ => {}
+                    }
+                    Ok(())
+                })?;
+                shape.push(dimension);
+            }
+            Ok(())
+        })?;
+        Ok(shape)
+    }
+
+    fn sparse(&mut self, content: Range<u64>) -> Read<SparseTensor> {
+        let (mut values, mut indices, mut dims) = (None, None, Vec::new());
+        self.each(content.clone(), |parser, field| {
+            match field.number {
+                1 => values = Some(tensor::parse(parser, field.bytes()?)?),
+                2 => indices = Some(tensor::parse(parser, field.bytes()?)?),
+                3 => parser.numbers(&field, &mut dims)?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        let missing = |field| ProtoError::Missing { offset: content.start, message: "a sparse tensor", field };
+        let (values, indices) = (values.ok_or(missing("values"))?, indices.ok_or(missing("indices"))?);
+        Ok(SparseTensor { values, indices, dims, content })
+    }
+
+    /// One occurrence of a repeated integer field, packed or not.
+    fn numbers(&mut self, field: &Field, numbers: &mut Vec<i64>) -> Read<()> {
+        let Value::Bytes(range) = &field.value else {
+            self.charge::<i64>(field.span.start)?;
+            numbers.push(field.int()?);
+            return Ok(());
+        };
+        let mut at = range.start;
+        while at < range.end {
+            self.charge::<i64>(at)?;
+            numbers.push(self.wire.varint(&mut at, range.end)?.cast_signed());
+        }
+        Ok(())
+    }
+
+    /// One occurrence of a repeated float field, packed or not.
+    fn floats(&mut self, field: &Field, floats: &mut Vec<f32>) -> Read<()> {
+        let Value::Bytes(range) = &field.value else {
+            self.charge::<f32>(field.span.start)?;
+            floats.push(field.float()?);
+            return Ok(());
+        };
+        let bytes = self.small(range.clone())?;
+        let (whole, rest) = bytes.as_chunks::<4>();
+        if !rest.is_empty() {
+            return Err(ProtoError::Truncated { offset: field.span.start, end: range.end }.into());
+        }
+        floats.extend(whole.iter().map(|bytes| f32::from_le_bytes(*bytes)));
+        Ok(())
+    }
+
+    fn attribute(&mut self, content: Range<u64>) -> Read<Attribute> {
+        self.charge::<Attribute>(content.start)?;
+        let mut stated = StatedAttribute::default();
+        self.each(content.clone(), |parser, field| {
+            match field.number {
+                1 => stated.name = parser.text(field.bytes()?)?,
+                2 => stated.float = Some(field.float()?),
+                3 => stated.int = Some(field.int()?),
+                4 => stated.string = Some(parser.small(field.bytes()?)?),
+                5 => stated.tensor = Some(tensor::parse(parser, field.bytes()?)?),
+                6 => stated.graph = Some(parser.graph(field.bytes()?)?),
+                7 => parser.floats(&field, &mut stated.floats)?,
+                8 => parser.numbers(&field, &mut stated.ints)?,
+                9 => stated.strings.push(parser.small(field.bytes()?)?),
+                10 => stated.tensors.push(tensor::parse(parser, field.bytes()?)?),
+                11 => stated.graphs.push(parser.graph(field.bytes()?)?),
+                14 => stated.is_type = true,
+                15 => stated.is_types = true,
+                20 => stated.kind = field.int()?,
+                21 => stated.reference = parser.text(field.bytes()?)?,
+                22 => stated.sparse = Some(parser.sparse(field.bytes()?)?),
+                23 => stated.sparses.push(parser.sparse(field.bytes()?)?),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        stated.settle(content)
+    }
+}
+
+/// What the fields of an AttributeProto say.
+#[derive(Default)]
+struct StatedAttribute {
+    name: String,
+    reference: String,
+    kind: i64,
+    float: Option<f32>,
+    int: Option<i64>,
+    string: Option<Vec<u8>>,
+    tensor: Option<TensorProto>,
+    graph: Option<Graph>,
+    sparse: Option<SparseTensor>,
+    floats: Vec<f32>,
+    ints: Vec<i64>,
+    strings: Vec<Vec<u8>>,
+    tensors: Vec<TensorProto>,
+    graphs: Vec<Graph>,
+    sparses: Vec<SparseTensor>,
+    is_type: bool,
+    is_types: bool,
+}
+
+impl StatedAttribute {
+    /// The kind, where the file does not state one, as files of IR version 1 need not.
+    fn kind(&self) -> i64 {
+        let filled = [
+            (1, self.float.is_some()),
+            (2, self.int.is_some()),
+            (3, self.string.is_some()),
+            (4, self.tensor.is_some()),
+            (5, self.graph.is_some()),
+            (6, !self.floats.is_empty()),
+            (7, !self.ints.is_empty()),
+            (8, !self.strings.is_empty()),
+            (9, !self.tensors.is_empty()),
+            (10, !self.graphs.is_empty()),
+            (11, self.sparse.is_some()),
+            (12, !self.sparses.is_empty()),
+            (13, self.is_type),
+            (14, self.is_types),
+        ];
+        match self.kind {
+            0 => filled.into_iter().find(|(_, filled)| *filled).map_or(0, |(kind, _)| kind),
+            stated => stated,
+        }
+    }
+
+    fn settle(self, content: Range<u64>) -> Read<Attribute> {
+        let offset = content.start;
+        let wrong = |why| ProtoError::Attribute { offset, name: self.name.clone(), why };
+        let value = if !self.reference.is_empty() {
+            AttributeValue::Reference(self.reference)
+        } else {
+            match self.kind() {
+                // A value that equals its default may be left out.
+                1 => AttributeValue::Float(self.float.unwrap_or_default()),
+                2 => AttributeValue::Int(self.int.unwrap_or_default()),
+                3 => AttributeValue::String(self.string.unwrap_or_default()),
+                4 => AttributeValue::Tensor(Box::new(self.tensor.ok_or(wrong("no tensor"))?)),
+                5 => AttributeValue::Graph(Box::new(self.graph.ok_or(wrong("no graph"))?)),
+                6 => AttributeValue::Floats(self.floats),
+                7 => AttributeValue::Ints(self.ints),
+                8 => AttributeValue::Strings(self.strings),
+                9 => AttributeValue::Tensors(self.tensors),
+                10 => AttributeValue::Graphs(self.graphs),
+                11 => AttributeValue::Sparse(Box::new(self.sparse.ok_or(wrong("no sparse tensor"))?)),
+                12 => AttributeValue::Sparses(self.sparses),
+                13 => AttributeValue::Type,
+                14 => AttributeValue::Types,
+                0 => return Err(wrong("neither a type nor a value").into()),
+                _ => return Err(wrong("a type that is none of the specification's, 1 to 14").into()),
+            }
+        };
+        Ok(Attribute { name: self.name, value, content })
+    }
+}

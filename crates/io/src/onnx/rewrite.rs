@@ -1,0 +1,532 @@
+//! A model that stores some of its tensors in other types and is otherwise the same file.
+//!
+//! A value whose tensor changes is stored under another name, and a Cast back to its type makes the value: every node,
+//! subgraph and output that refers to it stays as it is, byte for byte. Only messages that hold a change are made anew,
+//! with the lengths around them; everything else, known or not, is copied. Which tensors change and to what is decided
+//! elsewhere. Read first: `docs/spec/onnx.md §3.10`.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use truecast_core::DType;
+
+use super::emit;
+use super::error::ReadError;
+use super::inventory::{Listed, Role, constant, unique, visit_nodes};
+use super::model::{Attribute, AttributeValue, Function, Graph, Model, Node, SparseTensor, ValueInfo, default_opset};
+use super::rope::Rope;
+use super::tensor::{DATA_FIELDS, TensorProto, field};
+use super::wire::{Field, Fields, Wire};
+
+/// What protobuf allows a message to have.
+pub(crate) const MAX_MODEL_BYTES: u64 = i32::MAX as u64;
+/// Smaller tensors stay inside a model whose other tensors have to leave it (`docs/spec/onnx.md §3.8`).
+const LEAST_EXTERNAL_BYTES: u64 = 1024;
+/// Where tensors begin in a file of external data, so that it can be mapped (`docs/spec/onnx.md §3.6`).
+const EXTERNAL_ALIGNMENT: u64 = 4096;
+
+/// What is to change.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// The type of each listed tensor's elements in the new file.
+    pub dtypes: Vec<DType>,
+    /// Operator sets of the default domain below this version are raised to it.
+    pub opset: Option<i64>,
+    /// `ir_version`, if it is to be raised.
+    pub ir_version: Option<i64>,
+}
+
+/// Where the elements of a tensor go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Nowhere: the message is copied as it is.
+    Untouched,
+    /// `raw_data`.
+    Inside,
+    /// The file of external data, from this offset on.
+    Outside(u64),
+}
+
+/// A model to be written: its pieces and where the elements of each tensor go.
+#[derive(Clone, Debug)]
+pub(crate) struct Rewritten {
+    pub(crate) rope: Rope,
+    pub(crate) places: Vec<Place>,
+    /// The name of each listed tensor in the new file's list.
+    pub(crate) names: Vec<String>,
+    /// The length of the file of external data; 0 if there is none.
+    pub(crate) external_bytes: u64,
+}
+
+/// Lays out the new model. Tensors stay inside or outside the file as they are, unless it would be too long for protobuf:
+/// then those of some size go outside.
+pub(crate) fn rewrite(
+    wire: Wire,
+    model: &Model,
+    listed: &[Listed],
+    changes: &Changes,
+    location: &str,
+) -> Result<Rewritten, ReadError> {
+    let mut rewriter = Rewriter::new(wire, model, listed, changes, location);
+    rewriter.plan();
+    for is_crowded in [false, true] {
+        let external_bytes = rewriter.place(is_crowded);
+        let rope = rewriter.model()?;
+        if rope.bytes <= MAX_MODEL_BYTES || is_crowded {
+            let Rewriter { places, names, .. } = rewriter;
+            return Ok(Rewritten { rope, places, names, external_bytes });
+        }
+    }
+    unreachable!("the second layout is the last")
+}
+
+struct Rewriter<'a> {
+    wire: Wire,
+    model: &'a Model,
+    listed: &'a [Listed],
+    changes: &'a Changes,
+    location: &'a str,
+    /// The index of the tensor whose message begins here.
+    by_start: HashMap<u64, usize>,
+    places: Vec<Place>,
+    /// Names in the new list.
+    names: Vec<String>,
+    /// New names of tensors, of outputs of Constants, and of inputs with the number of their type, by where the messages
+    /// begin.
+    tensor_names: HashMap<u64, String>,
+    output_names: HashMap<u64, String>,
+    inputs: HashMap<u64, (String, i64)>,
+    /// Casts to be inserted, by where the message of their scope begins and the node that they precede.
+    casts: HashMap<(u64, usize), Vec<Vec<u8>>>,
+    taken: HashSet<String>,
+}
+
+/// What becomes of a field.
+enum Change {
+    Keep,
+    Drop,
+    Replace(Rope),
+}
+
+impl Change {
+    /// A field whose content is made anew if there is one.
+    fn content(number: u32, content: Option<Rope>) -> Change {
+        content.map_or(Change::Keep, |content| {
+            let mut rope = Rope::default();
+            rope.field(number, content);
+            Change::Replace(rope)
+        })
+    }
+
+    fn bytes(bytes: Vec<u8>) -> Change {
+        let mut rope = Rope::default();
+        rope.push(bytes);
+        Change::Replace(rope)
+    }
+}
+
+impl<'a> Rewriter<'a> {
+    fn new(wire: Wire, model: &'a Model, listed: &'a [Listed], changes: &'a Changes, location: &'a str) -> Self {
+        let by_start = listed.iter().enumerate().map(|(i, l)| (l.tensor.content.start, i)).collect();
+        Rewriter {
+            wire,
+            model,
+            listed,
+            changes,
+            location,
+            by_start,
+            places: Vec::new(),
+            names: listed.iter().map(|l| l.name.clone()).collect(),
+            tensor_names: HashMap::new(),
+            output_names: HashMap::new(),
+            inputs: HashMap::new(),
+            casts: HashMap::new(),
+            taken: names_in(model),
+        }
+    }
+
+    // What changes, before anything is laid out.
+
+    fn plan(&mut self) {
+        let raised = |version: Option<i64>| version.max(self.changes.opset).unwrap_or(1);
+        let graph_opset = raised(default_opset(&self.model.opset_imports));
+        let bodies: Vec<_> =
+            self.model.functions.iter().map(|f| (f, raised(default_opset(&f.opset_imports)))).collect();
+        self.plan_graph(&self.model.graph, graph_opset);
+        for (function, opset) in bodies {
+            self.plan_nodes(&function.nodes, function.content.start, opset);
+        }
+    }
+
+    fn plan_graph(&mut self, graph: &'a Graph, opset: i64) {
+        let changed: Vec<_> = graph.initializers.iter().filter_map(|t| Some((t, self.changed(t)?))).collect();
+        let first_uses = if changed.is_empty() { HashMap::new() } else { first_uses(&graph.nodes) };
+        for (tensor, index) in changed {
+            let stored = self.store(&tensor.name, index);
+            // Right before its first use, so that a runtime need not hold it longer than that.
+            let before = first_uses.get(tensor.name.as_str()).copied().unwrap_or(graph.nodes.len());
+            self.cast(graph.content.start, before, &tensor.name, &stored, tensor, opset);
+            if let Some(input) = graph.inputs.iter().find(|input| input.name == tensor.name) {
+                let code = emit::code_of(self.changes.dtypes[index]);
+                self.inputs.insert(input.content.start, (stored.clone(), code));
+            }
+            self.tensor_names.insert(tensor.content.start, stored);
+        }
+        self.plan_nodes(&graph.nodes, graph.content.start, opset);
+    }
+
+    fn plan_nodes(&mut self, nodes: &'a [Node], scope: u64, opset: i64) {
+        for (i, node) in nodes.iter().enumerate() {
+            if let Some((output, tensor)) = constant(node)
+                && let Some(index) = self.changed(tensor)
+            {
+                let stored = self.store(output, index);
+                self.cast(scope, i + 1, output, &stored, tensor, opset);
+                self.output_names.insert(node.content.start, stored);
+            }
+            for graph in node.attributes.iter().flat_map(|attribute| attribute.value.graphs()) {
+                self.plan_graph(graph, opset);
+            }
+        }
+    }
+
+    /// The index of a tensor whose type changes.
+    fn changed(&self, tensor: &TensorProto) -> Option<usize> {
+        let index = *self.by_start.get(&tensor.content.start)?;
+        (self.is_changed(index)).then_some(index)
+    }
+
+    fn is_changed(&self, index: usize) -> bool {
+        Some(self.changes.dtypes[index]) != self.listed[index].tensor.dtype()
+    }
+
+    /// Chooses the name under which the elements of a value are stored.
+    fn store(&mut self, value: &str, index: usize) -> String {
+        let stored = self.unused(format!("{value}.{}", self.changes.dtypes[index]));
+        self.names[index] = format!("{}{stored}", self.listed[index].scope);
+        stored
+    }
+
+    fn unused(&mut self, name: String) -> String {
+        let name = unique(name, &self.taken);
+        self.taken.insert(name.clone());
+        name
+    }
+
+    fn cast(&mut self, scope: u64, before: usize, value: &str, stored: &str, tensor: &TensorProto, opset: i64) {
+        let name = self.unused(format!("{value}.cast"));
+        let to = tensor.dtype().expect("listed tensors have a type");
+        let cast = emit::cast(&name, stored, value, to, opset);
+        self.casts.entry((scope, before)).or_default().push(cast);
+    }
+
+    /// Decides where elements go; gives the length of the file of external data.
+    fn place(&mut self, is_crowded: bool) -> u64 {
+        let mut end = 0u64;
+        let place = |(index, listed): (usize, &Listed)| {
+            let bytes = self.bytes(index);
+            let may_leave = bytes >= LEAST_EXTERNAL_BYTES && listed.role != Role::Part;
+            if listed.is_external() || (is_crowded && may_leave) {
+                let offset = end.next_multiple_of(EXTERNAL_ALIGNMENT);
+                end = offset + bytes;
+                Place::Outside(offset)
+            } else if self.is_changed(index) {
+                Place::Inside
+            } else {
+                Place::Untouched
+            }
+        };
+        self.places = self.listed.iter().enumerate().map(place).collect();
+        end
+    }
+
+    /// The length of a tensor's elements in the new file.
+    fn bytes(&self, index: usize) -> u64 {
+        let described = self.listed[index].tensor.describe(None);
+        described.map_or(0, |tensor| crate::Tensor { dtype: self.changes.dtypes[index], ..tensor }.bytes())
+    }
+
+    // The messages, from the outermost to the innermost. `None` is a message without a change.
+
+    fn message(
+        &mut self,
+        content: &Range<u64>,
+        mut change: impl FnMut(&mut Self, &Field) -> Result<Change, ReadError>,
+    ) -> Result<Option<Rope>, ReadError> {
+        let (mut rope, mut is_changed) = (Rope::default(), false);
+        let mut fields = Fields::new(content.clone());
+        while let Some(field) = fields.next(&mut self.wire)? {
+            match change(self, &field)? {
+                Change::Keep => {
+                    rope.copy(field.span);
+                    continue;
+                }
+                Change::Drop => {}
+                Change::Replace(new) => rope.append(new),
+            }
+            is_changed = true;
+        }
+        Ok(is_changed.then_some(rope))
+    }
+
+    fn model(&mut self) -> Result<Rope, ReadError> {
+        let model = self.model;
+        let Changes { opset, ir_version, .. } = *self.changes;
+        let (mut functions, mut imports) = (model.functions.iter(), model.opset_imports.iter());
+        let mut lacks_ir_version = ir_version.is_some();
+        let all = self.wire.all();
+        let rope = self.message(&all, |this, field| match (field.number, ir_version) {
+            (1, Some(version)) => {
+                lacks_ir_version = false;
+                Ok(Change::bytes(emit::int(1, version)))
+            }
+            (7, _) => Ok(Change::content(7, this.graph(&model.graph)?)),
+            (8, _) => this.import(field, imports.next().filter(|i| i.is_default_domain()).map(|i| i.version)),
+            (25, _) => Ok(Change::content(25, this.function(functions.next().expect("parsed before"))?)),
+            _ => Ok(Change::Keep),
+        })?;
+        let mut rope = rope.unwrap_or_else(|| {
+            let mut rope = Rope::default();
+            rope.copy(all);
+            rope
+        });
+        if let Some(version) = ir_version.filter(|_| lacks_ir_version) {
+            rope.push(emit::int(1, version));
+        }
+        if let Some(version) = opset.filter(|_| default_opset(&model.opset_imports).is_none()) {
+            rope.push(emit::bytes(8, emit::int(2, version)));
+        }
+        Ok(rope)
+    }
+
+    /// An import of the default domain, if it is one, in its version or the raised one.
+    fn import(&mut self, field: &Field, version: Option<i64>) -> Result<Change, ReadError> {
+        let raised = self.changes.opset.filter(|&opset| version.is_some_and(|version| version < opset));
+        let Some(raised) = raised else { return Ok(Change::Keep) };
+        let content = self.message(&field.bytes()?, |_, field| match field.number {
+            2 => Ok(Change::bytes(emit::int(2, raised))),
+            _ => Ok(Change::Keep),
+        })?;
+        Ok(Change::content(field.number, content))
+    }
+
+    fn function(&mut self, function: &'a Function) -> Result<Option<Rope>, ReadError> {
+        let mut nodes = Nodes::new(function.content.start, &function.nodes);
+        let (mut imports, mut defaults) = (function.opset_imports.iter(), function.attribute_defaults.iter());
+        let rope = self.message(&function.content, |this, field| match field.number {
+            7 => nodes.next(this, field),
+            9 => this.import(field, imports.next().filter(|i| i.is_default_domain()).map(|i| i.version)),
+            11 => Ok(Change::content(11, this.attribute(defaults.next().expect("parsed before"))?)),
+            _ => Ok(Change::Keep),
+        })?;
+        Ok(nodes.end(self, 7, &function.content, rope))
+    }
+
+    fn graph(&mut self, graph: &'a Graph) -> Result<Option<Rope>, ReadError> {
+        let mut nodes = Nodes::new(graph.content.start, &graph.nodes);
+        let (mut initializers, mut inputs) = (graph.initializers.iter(), graph.inputs.iter());
+        let mut sparse = graph.sparse_initializers.iter();
+        let rope = self.message(&graph.content, |this, field| match field.number {
+            1 => nodes.next(this, field),
+            5 => Ok(Change::content(5, this.tensor(initializers.next().expect("parsed before"))?)),
+            11 => Ok(Change::content(11, this.input(inputs.next().expect("parsed before"))?)),
+            15 => Ok(Change::content(15, this.sparse(sparse.next().expect("parsed before"))?)),
+            _ => Ok(Change::Keep),
+        })?;
+        Ok(nodes.end(self, 1, &graph.content, rope))
+    }
+
+    fn node(&mut self, node: &'a Node) -> Result<Option<Rope>, ReadError> {
+        let output = self.output_names.get(&node.content.start).cloned();
+        let mut attributes = node.attributes.iter();
+        self.message(&node.content, |this, field| match (field.number, &output) {
+            (2, Some(output)) => Ok(Change::bytes(emit::bytes(2, output))),
+            (5, _) => Ok(Change::content(5, this.attribute(attributes.next().expect("parsed before"))?)),
+            _ => Ok(Change::Keep),
+        })
+    }
+
+    fn attribute(&mut self, attribute: &'a Attribute) -> Result<Option<Rope>, ReadError> {
+        let mut at = 0;
+        let mut next = || {
+            at += 1;
+            at - 1
+        };
+        self.message(&attribute.content, |this, field| {
+            let content = match (field.number, &attribute.value) {
+                (5, AttributeValue::Tensor(tensor)) => this.tensor(tensor)?,
+                (6, AttributeValue::Graph(graph)) => this.graph(graph)?,
+                (10, AttributeValue::Tensors(tensors)) => this.tensor(&tensors[next()])?,
+                (11, AttributeValue::Graphs(graphs)) => this.graph(&graphs[next()])?,
+                (22, AttributeValue::Sparse(sparse)) => this.sparse(sparse)?,
+                (23, AttributeValue::Sparses(all)) => this.sparse(&all[next()])?,
+                _ => None,
+            };
+            Ok(Change::content(field.number, content))
+        })
+    }
+
+    fn sparse(&mut self, sparse: &'a SparseTensor) -> Result<Option<Rope>, ReadError> {
+        self.message(&sparse.content, |this, field| match field.number {
+            1 => Ok(Change::content(1, this.tensor(&sparse.values)?)),
+            2 => Ok(Change::content(2, this.tensor(&sparse.indices)?)),
+            _ => Ok(Change::Keep),
+        })
+    }
+
+    /// The input of a graph whose default is stored in another type: its name and type become those of what is stored.
+    fn input(&mut self, input: &ValueInfo) -> Result<Option<Rope>, ReadError> {
+        let Some((name, code)) = self.inputs.get(&input.content.start).cloned() else { return Ok(None) };
+        self.message(&input.content, |this, field| match field.number {
+            1 => Ok(Change::bytes(emit::bytes(1, &name))),
+            2 => {
+                let kind = this.message(&field.bytes()?, |this, field| match field.number {
+                    1 => {
+                        let tensor = this.message(&field.bytes()?, |_, field| match field.number {
+                            1 => Ok(Change::bytes(emit::int(1, code))),
+                            _ => Ok(Change::Keep),
+                        })?;
+                        Ok(Change::content(1, tensor))
+                    }
+                    _ => Ok(Change::Keep),
+                })?;
+                Ok(Change::content(2, kind))
+            }
+            _ => Ok(Change::Keep),
+        })
+    }
+
+    /// The fields of a tensor that say what its elements are and where; all others are kept.
+    fn tensor(&mut self, tensor: &TensorProto) -> Result<Option<Rope>, ReadError> {
+        let Some(&index) = self.by_start.get(&tensor.content.start) else { return Ok(None) };
+        let place = self.places[index];
+        if place == Place::Untouched {
+            return Ok(None);
+        }
+        let bytes = self.bytes(index);
+        let mut payload = Rope::default();
+        match place {
+            Place::Outside(offset) => payload.push(emit::external(self.location, offset, bytes)),
+            _ => {
+                payload.push(emit::head(field::RAW_DATA, bytes));
+                payload.elements(index, bytes);
+            }
+        }
+        // In the place of the old ones.
+        let mut payload = Some(payload);
+        let mut name = self.tensor_names.get(&tensor.content.start).cloned();
+        let is_renamed = name.is_some();
+        let code = emit::code_of(self.changes.dtypes[index]);
+        let rope = self.message(&tensor.content, |_, found| match found.number {
+            field::DATA_TYPE => Ok(Change::bytes(emit::int(field::DATA_TYPE, code))),
+            field::NAME if is_renamed => {
+                Ok(name.take().map_or(Change::Drop, |name| Change::bytes(emit::bytes(field::NAME, name))))
+            }
+            field::EXTERNAL_DATA => Ok(payload.take().map_or(Change::Drop, Change::Replace)),
+            field::DATA_LOCATION => Ok(Change::Drop),
+            number if DATA_FIELDS.iter().any(|(data, _)| *data == number) => {
+                Ok(payload.take().map_or(Change::Drop, Change::Replace))
+            }
+            _ => Ok(Change::Keep),
+        })?;
+        let mut rope = rope.unwrap_or_default();
+        if let Some(payload) = payload {
+            rope.append(payload);
+        }
+        if let Some(name) = name {
+            rope.push(emit::bytes(field::NAME, name));
+        }
+        Ok(Some(rope))
+    }
+}
+
+/// The nodes of a scope on their way, with the Casts between them.
+struct Nodes<'a> {
+    scope: u64,
+    nodes: &'a [Node],
+    at: usize,
+}
+
+impl<'a> Nodes<'a> {
+    fn new(scope: u64, nodes: &'a [Node]) -> Nodes<'a> {
+        Nodes { scope, nodes, at: 0 }
+    }
+
+    /// The next node, which is `field`, after the Casts that precede it.
+    fn next(&mut self, rewriter: &mut Rewriter<'a>, field: &Field) -> Result<Change, ReadError> {
+        let node = &self.nodes[self.at];
+        let casts = self.casts(rewriter, field.number);
+        self.at += 1;
+        let new = rewriter.node(node)?;
+        if casts.is_empty() {
+            return Ok(Change::content(field.number, new));
+        }
+        let mut rope = Rope::default();
+        rope.push(casts);
+        match new {
+            Some(content) => rope.field(field.number, content),
+            None => rope.copy(field.span.clone()),
+        }
+        Ok(Change::Replace(rope))
+    }
+
+    /// The Casts that follow the last node.
+    fn end(self, rewriter: &Rewriter<'a>, number: u32, content: &Range<u64>, rope: Option<Rope>) -> Option<Rope> {
+        let casts = self.casts(rewriter, number);
+        if casts.is_empty() {
+            return rope;
+        }
+        let mut rope = rope.unwrap_or_else(|| {
+            let mut rope = Rope::default();
+            rope.copy(content.clone());
+            rope
+        });
+        rope.push(casts);
+        Some(rope)
+    }
+
+    fn casts(&self, rewriter: &Rewriter<'a>, number: u32) -> Vec<u8> {
+        let casts = rewriter.casts.get(&(self.scope, self.at));
+        casts.into_iter().flatten().flat_map(|cast| emit::bytes(number, cast)).collect()
+    }
+}
+
+/// For every value that the nodes of a graph take, the first that does, itself or in a subgraph.
+fn first_uses(nodes: &[Node]) -> HashMap<&str, usize> {
+    let mut first = HashMap::new();
+    for (i, node) in nodes.iter().enumerate() {
+        visit_nodes(std::slice::from_ref(node), &mut |inner| {
+            let graphs = inner.attributes.iter().flat_map(|attribute| attribute.value.graphs());
+            let outputs = graphs.flat_map(|graph| &graph.outputs).map(|output| output.name.as_str());
+            for name in inner.inputs.iter().map(String::as_str).chain(outputs) {
+                first.entry(name).or_insert(i);
+            }
+        });
+    }
+    first
+}
+
+/// Every name of a value or node in a model.
+fn names_in(model: &Model) -> HashSet<String> {
+    fn graph(graph: &Graph, names: &mut HashSet<String>) {
+        let infos = graph.inputs.iter().chain(&graph.outputs).chain(&graph.value_infos);
+        names.extend(infos.map(|info| info.name.clone()));
+        names.extend(graph.initializers.iter().map(|tensor| tensor.name.clone()));
+        names.extend(graph.sparse_initializers.iter().map(|sparse| sparse.values.name.clone()));
+        nodes(&graph.nodes, names);
+    }
+    fn nodes(all: &[Node], names: &mut HashSet<String>) {
+        for node in all {
+            names.insert(node.name.clone());
+            names.extend(node.inputs.iter().chain(&node.outputs).cloned());
+            node.attributes.iter().flat_map(|attribute| attribute.value.graphs()).for_each(|g| graph(g, names));
+        }
+    }
+    let mut names = HashSet::new();
+    graph(&model.graph, &mut names);
+    for function in &model.functions {
+        names.extend(function.inputs.iter().chain(&function.outputs).cloned());
+        nodes(&function.nodes, &mut names);
+    }
+    names
+}

@@ -1,0 +1,189 @@
+//! An opened file and its folder: where the elements of tensors are read from.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use truecast_core::DType;
+
+use super::elements::Entries;
+use super::error::{ProtoError, ReadError, TensorError};
+use super::external::{External, ExternalError, Folder, OpenError};
+use super::parse::Parser;
+use super::tensor::{Payload, TensorProto, field};
+use super::wire::{Fields, Wire};
+use super::{Options, external};
+use crate::error::Error;
+use crate::reader::{Codes, Decoding, Stream, TensorReader};
+use crate::source::open_regular;
+use crate::tensor::Tensor;
+use crate::window::Window;
+
+/// The file of a model or a tensor.
+#[derive(Debug)]
+pub(crate) struct Storage {
+    path: Arc<Path>,
+    file: Arc<File>,
+    file_bytes: u64,
+    folder: Folder,
+    options: Options,
+}
+
+impl Storage {
+    pub(crate) fn open(path: &Path, options: Options) -> Result<Storage, Error> {
+        let (file, found) = open_regular(path)?;
+        Ok(Storage::new(path.into(), file.into(), found.len(), options))
+    }
+
+    pub(crate) fn new(path: Arc<Path>, file: Arc<File>, file_bytes: u64, options: Options) -> Storage {
+        let folder = Folder::of_model(&path, options.follow_links);
+        Storage { path, file, file_bytes, folder, options }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(crate) fn wire(&self) -> Wire {
+        Wire::new(self.file.clone(), self.file_bytes)
+    }
+
+    /// Reads structure.
+    pub(crate) fn parse<T>(&self, read: impl FnOnce(&mut Parser) -> Result<T, ReadError>) -> Result<T, Error> {
+        read(&mut Parser::new(self.wire(), self.options)).map_err(|error| Error::proto(&self.path, error))
+    }
+
+    /// What a tensor is whose elements have a fixed width, under another name if one is given.
+    pub(crate) fn readable(&self, tensor: &TensorProto, name: Option<&str>) -> Result<Tensor, Error> {
+        let described = tensor.describe(name).filter(|described| described.dtype != DType::String);
+        described.ok_or_else(|| self.wrong(tensor, TensorError::Unreadable { data_type: tensor.data_type.name }))
+    }
+
+    /// Streams a tensor, which errors call `name` instead of its own if one is given.
+    pub(crate) fn reader(&self, tensor: &TensorProto, name: Option<&str>) -> Result<TensorReader, Error> {
+        let described = self.readable(tensor, name)?;
+        let dtype = described.dtype;
+        let codes = match (dtype, dtype.storage_bits()) {
+            (DType::Bool, _) => Codes::Truth,
+            (_, Some(bits @ 1..8)) => Codes::Tail {
+                used: (u128::from(tensor.len()) * u128::from(bits) % 8) as u32,
+                refuse_at: (bits == 6 && !self.options.lenient).then_some(tensor.content.start),
+            },
+            _ => Codes::Any,
+        };
+        let (path, stream) = match &tensor.payload {
+            Payload::Raw(range) => (None, Stream::Plain(Window::new(self.file.clone(), range.start, range.end))),
+            Payload::Typed(number) => {
+                let entries = Entries::new(self.file.clone(), self.file_bytes, tensor, dtype, *number);
+                (None, Stream::Entries(Box::new(entries)))
+            }
+            Payload::External(external) => {
+                let (path, window) = self.external(tensor, external, described.bytes())?;
+                (Some(path.into()), Stream::Plain(window))
+            }
+            _ => (None, Stream::Plain(Window::new(self.file.clone(), 0, 0))),
+        };
+        let path = path.unwrap_or_else(|| self.path.clone());
+        TensorReader::new(path, &described, stream, Decoding { swap: None, codes })
+    }
+
+    /// Opens external data; its bounds are checked against the opened file (`docs/spec/onnx.md §3.7` rule 5).
+    fn external(&self, tensor: &TensorProto, external: &External, bytes: u64) -> Result<(PathBuf, Window), Error> {
+        let opened = self.open_external(tensor, &external.location)?;
+        let end = external.offset.checked_add(bytes).filter(|&end| end <= opened.bytes);
+        let end = end.ok_or_else(|| {
+            let External { location, offset, .. } = external.clone();
+            self.wrong(tensor, ExternalError::PastEnd { location, offset, bytes, file_bytes: opened.bytes })
+        })?;
+        Ok((opened.path, Window::new(opened.file.into(), external.offset, end)))
+    }
+
+    fn open_external(&self, tensor: &TensorProto, location: &str) -> Result<external::ExternalFile, Error> {
+        self.folder.open(location).map_err(|error| match error {
+            OpenError::External(cause) => self.wrong(tensor, cause),
+            OpenError::Io(path, error) => Error::io(&path, "opening external data")(error),
+        })
+    }
+
+    /// Checks that the external data of tensors can be read, without reading it; gives the files that hold it, by their
+    /// paths.
+    pub(crate) fn check_external<'a>(
+        &self,
+        tensors: impl IntoIterator<Item = &'a TensorProto>,
+    ) -> Result<BTreeSet<PathBuf>, Error> {
+        let mut files = BTreeSet::new();
+        for tensor in tensors {
+            if let (Payload::External(external), Some(described)) = (&tensor.payload, tensor.describe(None)) {
+                files.insert(self.external(tensor, external, described.bytes())?.0);
+            }
+        }
+        Ok(files)
+    }
+
+    /// Where the elements of a tensor begin in the file, if they lie there as they are read.
+    pub(crate) fn data_offset(tensor: &TensorProto) -> Option<u64> {
+        match &tensor.payload {
+            Payload::Raw(range) => Some(range.start),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn codes(&self, tensor: &TensorProto) -> Result<Vec<u8>, Error> {
+        let mut reader = self.reader(tensor, None)?;
+        let mut codes = Vec::new();
+        let bytes = usize::try_from(reader.remaining()).unwrap_or(usize::MAX);
+        codes.try_reserve_exact(bytes).map_err(|e| Error::io(&self.path, "reading a tensor")(e.into()))?;
+        codes.resize(bytes, 0);
+        reader.read(&mut codes)?;
+        Ok(codes)
+    }
+
+    pub(crate) fn texts(&self, tensor: &TensorProto) -> Result<Texts, Error> {
+        let dtype = tensor.dtype();
+        match (dtype, &tensor.payload) {
+            (Some(DType::String), Payload::Text | Payload::Empty) => {
+                let fields = Fields::new(tensor.content.clone());
+                Ok(Texts { path: self.path.clone(), wire: self.wire(), fields })
+            }
+            (Some(found), _) => Err(self.wrong(tensor, TensorError::NotOfKind { found, wanted: "text" })),
+            (None, _) => Err(self.wrong(tensor, TensorError::Unreadable { data_type: tensor.data_type.name })),
+        }
+    }
+
+    fn wrong(&self, tensor: &TensorProto, cause: impl Into<TensorError>) -> Error {
+        let (offset, name) = (tensor.content.start, tensor.name.clone());
+        let cause = ProtoError::Tensor { offset, tensor: name, cause: cause.into() };
+        Error::Proto { path: self.path.to_path_buf(), cause }
+    }
+}
+
+/// The elements of a tensor of text: any bytes, mostly UTF-8.
+#[derive(Debug)]
+pub struct Texts {
+    path: Arc<Path>,
+    wire: Wire,
+    fields: Fields,
+}
+
+impl Iterator for Texts {
+    type Item = Result<Vec<u8>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = || loop {
+            match self.fields.next(&mut self.wire)? {
+                Some(found) if found.number == field::STRING_DATA => {
+                    return Ok(Some(self.wire.copy(found.bytes()?)?));
+                }
+                Some(_) => {}
+                None => return Ok(None),
+            }
+        };
+        let mut next = next;
+        next().map_err(|error| Error::proto(&self.path, error)).transpose()
+    }
+}

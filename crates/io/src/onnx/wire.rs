@@ -1,0 +1,202 @@
+//! The protobuf wire format, walked in a file of any size: fields with their places, never a payload.
+//!
+//! Every length is checked against the message that holds it, which lies inside the file; nothing is allocated for a
+//! length before that. Which field means what is not known here: see [`super::model`] and [`super::tensor`].
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use super::error::{ProtoError, ReadError};
+
+/// Bytes that are read at once while walking.
+const BUFFER_BYTES: usize = 1 << 14;
+
+/// Groups and fixed values aside, what protobuf has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Varint(u64),
+    Fixed64(u64),
+    Fixed32(u32),
+    /// Where the bytes are: text, a message, packed numbers.
+    Bytes(Range<u64>),
+}
+
+impl Value {
+    fn kind(&self) -> &'static str {
+        match self {
+            Value::Varint(_) => "varint",
+            Value::Fixed64(_) => "64-bit",
+            Value::Fixed32(_) => "32-bit",
+            Value::Bytes(_) => "length-delimited",
+        }
+    }
+}
+
+/// One field of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub(crate) number: u32,
+    /// Where its tag begins and its value ends.
+    pub(crate) span: Range<u64>,
+    pub(crate) value: Value,
+}
+
+impl Field {
+    /// Its number, as an integer of any declared type: negative ones take all 64 bits.
+    pub(crate) fn int(&self) -> Result<i64, ProtoError> {
+        match self.value {
+            Value::Varint(value) => Ok(value.cast_signed()),
+            _ => Err(self.mismatch("varint")),
+        }
+    }
+
+    pub(crate) fn float(&self) -> Result<f32, ProtoError> {
+        match self.value {
+            Value::Fixed32(bits) => Ok(f32::from_bits(bits)),
+            _ => Err(self.mismatch("32-bit")),
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> Result<Range<u64>, ProtoError> {
+        match &self.value {
+            Value::Bytes(range) => Ok(range.clone()),
+            _ => Err(self.mismatch("length-delimited")),
+        }
+    }
+
+    fn mismatch(&self, expected: &'static str) -> ProtoError {
+        ProtoError::WireType { offset: self.span.start, field: self.number, found: self.value.kind(), expected }
+    }
+}
+
+/// A file as the walk reads it: positioned reads through one small buffer.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    file: Arc<File>,
+    file_bytes: u64,
+    buffer: Vec<u8>,
+    /// Where in the file the buffer begins.
+    begin: u64,
+}
+
+impl Wire {
+    pub(crate) fn new(file: Arc<File>, file_bytes: u64) -> Wire {
+        Wire { file, file_bytes, buffer: Vec::new(), begin: 0 }
+    }
+
+    /// The whole file.
+    pub(crate) fn all(&self) -> Range<u64> {
+        0..self.file_bytes
+    }
+
+    /// The bytes from `at` on that the buffer holds; at least one. `at` lies inside the file.
+    fn buffered(&mut self, at: u64) -> io::Result<&[u8]> {
+        let held = self.begin..self.begin + self.buffer.len() as u64;
+        if !held.contains(&at) {
+            let wanted = (self.file_bytes - at).min(BUFFER_BYTES as u64) as usize;
+            self.buffer.resize(wanted, 0);
+            self.begin = at;
+            let read = self.file.read_exact_at(&mut self.buffer, at);
+            read.inspect_err(|_| self.buffer.clear())?;
+        }
+        Ok(&self.buffer[(at - self.begin) as usize..])
+    }
+
+    /// Fills `buf` from `at` on, past the buffer if it is large. The caller has checked that the bytes are in the file.
+    pub(crate) fn fill(&mut self, at: u64, buf: &mut [u8]) -> io::Result<()> {
+        if buf.len() >= BUFFER_BYTES {
+            return self.file.read_exact_at(buf, at);
+        }
+        let mut done = 0;
+        while done < buf.len() {
+            let bytes = self.buffered(at + done as u64)?;
+            let now = bytes.len().min(buf.len() - done);
+            buf[done..done + now].copy_from_slice(&bytes[..now]);
+            done += now;
+        }
+        Ok(())
+    }
+
+    /// A copy of a range that was checked against the file.
+    pub(crate) fn copy(&mut self, range: Range<u64>) -> Result<Vec<u8>, ReadError> {
+        let too_long = || ProtoError::TooMuch { offset: range.start };
+        let len = usize::try_from(range.end - range.start).map_err(|_| too_long())?;
+        let mut bytes = vec![0; len];
+        self.fill(range.start, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// A number of at most ten bytes, moving `at` past it.
+    pub(crate) fn varint(&mut self, at: &mut u64, end: u64) -> Result<u64, ReadError> {
+        let start = *at;
+        let mut value = 0u64;
+        for shift in (0..70).step_by(7) {
+            if *at >= end {
+                return Err(ProtoError::Truncated { offset: start, end }.into());
+            }
+            let byte = self.buffered(*at)?[0];
+            *at += 1;
+            // As protobuf's own readers do, bits beyond the 64th are dropped.
+            value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(ProtoError::Varint { offset: start }.into())
+    }
+
+    fn fixed<const N: usize>(&mut self, at: &mut u64, end: u64) -> Result<[u8; N], ReadError> {
+        if end.saturating_sub(*at) < N as u64 {
+            return Err(ProtoError::Truncated { offset: *at, end }.into());
+        }
+        let mut bytes = [0; N];
+        self.fill(*at, &mut bytes)?;
+        *at += N as u64;
+        Ok(bytes)
+    }
+}
+
+/// The fields of a message, in the order of the file.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    at: u64,
+    end: u64,
+}
+
+impl Fields {
+    /// The fields of the message whose content is `range`.
+    pub(crate) fn new(range: Range<u64>) -> Fields {
+        Fields { at: range.start, end: range.end }
+    }
+
+    /// The next field; `None` at the end. Bytes are skipped, not read.
+    pub(crate) fn next(&mut self, wire: &mut Wire) -> Result<Option<Field>, ReadError> {
+        if self.at >= self.end {
+            return Ok(None);
+        }
+        let (start, end) = (self.at, self.end);
+        let at = &mut self.at;
+        let tag = wire.varint(at, end)?;
+        let number = u32::try_from(tag >> 3).ok().filter(|n| (1..1 << 29).contains(n));
+        let number = number.ok_or(ProtoError::Tag { offset: start, tag })?;
+        let value = match tag & 7 {
+            0 => Value::Varint(wire.varint(at, end)?),
+            1 => Value::Fixed64(u64::from_le_bytes(wire.fixed(at, end)?)),
+            2 => {
+                let len = wire.varint(at, end)?;
+                if len > end - *at {
+                    return Err(ProtoError::Length { offset: start, len, left: end - *at }.into());
+                }
+                let begin = *at;
+                *at += len;
+                Value::Bytes(begin..*at)
+            }
+            5 => Value::Fixed32(u32::from_le_bytes(wire.fixed(at, end)?)),
+            _ => return Err(ProtoError::Tag { offset: start, tag }.into()),
+        };
+        Ok(Some(Field { number, span: start..self.at, value }))
+    }
+}

@@ -1,0 +1,119 @@
+//! What can be wrong with a text, and where.
+
+use truecast_core::DType;
+use truecast_core::decimal::ParseDecimalError;
+use truecast_core::policy::Edge;
+
+/// A pair that is not from or to text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{src} to {dst} is no conversion between text and numbers")]
+pub struct Unsupported {
+    /// Source type.
+    pub src: DType,
+    /// Destination type.
+    pub dst: DType,
+}
+
+/// Why texts were not converted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TextError {
+    /// A text is not a number, or not one that the destination can take (`docs/spec/onnx.md §6.4`).
+    #[error("element {index} is {text}: {why}")]
+    Malformed {
+        /// Index of the first such element.
+        index: usize,
+        /// The text, quoted, escaped and shortened.
+        text: String,
+        /// What is wrong, and at which byte.
+        why: ParseDecimalError,
+    },
+    /// An `error` policy refuses the number that a text says.
+    #[error("element {index} is {text}: {}", edge.refusal())]
+    Refused {
+        /// Index of the first such element.
+        index: usize,
+        /// The text, quoted, escaped and shortened.
+        text: String,
+        /// What is wrong with it.
+        edge: Edge,
+    },
+    /// An `error` policy refuses to print an element.
+    #[error("element {index}: {}", edge.refusal())]
+    Unprintable {
+        /// Index of the first such element.
+        index: usize,
+        /// What is wrong with it.
+        edge: Edge,
+    },
+    /// A text does not fit its cell.
+    #[error("element {index} is longer than the {width} characters of its cell")]
+    TooLong {
+        /// Index of the first such element.
+        index: usize,
+        /// Characters of a cell.
+        width: u32,
+    },
+    /// Texts and elements are not equally many.
+    #[error("the buffer has room for {elements} whole elements, which is not the number of texts")]
+    Length {
+        /// Elements of the buffer.
+        elements: usize,
+    },
+}
+
+impl TextError {
+    pub(crate) fn malformed(index: usize, text: &[u8], why: ParseDecimalError) -> TextError {
+        TextError::Malformed { index, text: shown(text), why }
+    }
+
+    pub(crate) fn refused(index: usize, text: &[u8], edge: Edge) -> TextError {
+        TextError::Refused { index, text: shown(text), edge }
+    }
+
+    /// The same error where `first` elements came before.
+    pub fn after(mut self, first: u64) -> TextError {
+        match &mut self {
+            TextError::Malformed { index, .. }
+            | TextError::Refused { index, .. }
+            | TextError::Unprintable { index, .. }
+            | TextError::TooLong { index, .. } => *index += first as usize,
+            TextError::Length { .. } => {}
+        }
+        self
+    }
+}
+
+/// Bytes of a text that are shown.
+const SHOWN: usize = 40;
+
+/// In quotes, escaped, cut after [`SHOWN`] bytes.
+fn shown(text: &[u8]) -> String {
+    let is_cut = text.len() > SHOWN;
+    let head = String::from_utf8_lossy(&text[..text.len().min(SHOWN)]);
+    // What the cut left of a character is not the text's fault.
+    let head = if is_cut { head.trim_end_matches(char::REPLACEMENT_CHARACTER) } else { &head };
+    match is_cut {
+        false => format!("{head:?}"),
+        true => format!("{:?} and {} more bytes", format!("{head}…"), text.len() - SHOWN),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_shown_on_one_short_line() {
+        let why = ParseDecimalError { what: "unexpected character", at: 1 };
+        let shown = |text: &[u8]| TextError::malformed(7, text, why).to_string();
+        assert_eq!(shown(b"1\n2"), "element 7 is \"1\\n2\": unexpected character at byte 1");
+        assert_eq!(shown(b"\xff\x1b"), "element 7 is \"\u{fffd}\\u{1b}\": unexpected character at byte 1");
+        let long = shown("é".repeat(1000).as_bytes());
+        assert_eq!(
+            long,
+            format!("element 7 is \"{}…\" and 1960 more bytes: unexpected character at byte 1", "é".repeat(20))
+        );
+        assert_eq!(TextError::malformed(1, b"x", why).after(5), TextError::malformed(6, b"x", why));
+    }
+}

@@ -1,0 +1,176 @@
+//! Elements as text and back, fast.
+//!
+//! What a text means and how an element is written is `truecast_core::text`, against which everything here is tested,
+//! bit for bit and byte for byte. This crate has no rule of its own: [`power`] finds the 64 leading bits of a decimal
+//! without big integers, [`print`](mod@print) takes shortest digits from a library or a table, [`texts`] holds many texts, and [`utf32`]
+//! reads and writes the cells of NumPy's fixed-width text.
+//!
+//! # Examples
+//! ```
+//! use truecast_core::{DType, spec::onnx::Cast};
+//! use truecast_text::{TextCaster, Texts};
+//! let parser = TextCaster::new(&Cast::to(DType::F16).resolve(DType::String)?)?;
+//! let mut codes = [0; 4];
+//! parser.parse(["0.1", "65519.9999999999999999999"], &mut codes)?;
+//! assert_eq!(codes, [0x66, 0x2e, 0xff, 0x7b]); // rounded once: not 0x7c00, Inf
+//!
+//! let printer = TextCaster::new(&Cast::to(DType::String).resolve(DType::F16)?)?;
+//! let mut texts = Texts::default();
+//! printer.print(&codes, &mut texts)?;
+//! assert_eq!(texts.iter().collect::<Vec<_>>(), [&b"0.1"[..], b"65500.0"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod error;
+mod power;
+mod print;
+pub mod texts;
+pub mod utf32;
+
+pub use error::{TextError, Unsupported};
+pub use texts::Texts;
+
+use print::Printer;
+use truecast_core::decimal::Number;
+use truecast_core::exact::{Encoded, encode};
+use truecast_core::text::{encode_number, read};
+use truecast_core::{CastSpec, DType, Exact, Kind, Layout};
+
+/// A planned conversion from or to text: immutable, to be used from any number of threads.
+#[derive(Debug)]
+pub struct TextCaster {
+    spec: CastSpec,
+    /// Bytes of an element that is not text.
+    width: usize,
+    printer: Option<Printer>,
+}
+
+/// What one text was read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Its value.
+    pub value: Exact,
+    /// What became of it.
+    pub encoded: Encoded,
+}
+
+impl TextCaster {
+    /// Plans a conversion of which exactly one side is text.
+    ///
+    /// # Errors
+    /// [`Unsupported`] for other pairs: numbers are `truecast-kernel`'s, and text to text is a copy.
+    pub fn new(spec: &CastSpec) -> Result<TextCaster, Unsupported> {
+        let CastSpec { src, dst, .. } = *spec;
+        let other = match (src, dst) {
+            (DType::String, other) | (other, DType::String) if other.is_numeric() => other,
+            _ => return Err(Unsupported { src, dst }),
+        };
+        let width = other.bits_in(Layout::Bytes).map_or(0, |bits| bits as usize / 8);
+        let printer = (dst == DType::String).then(|| Printer::new(spec));
+        Ok(TextCaster { spec: *spec, width, printer })
+    }
+
+    /// What was asked for.
+    pub fn spec(&self) -> &CastSpec {
+        &self.spec
+    }
+
+    /// Converts texts into elements of [`Layout::Bytes`], little-endian.
+    ///
+    /// Shapes: `dst` has room for as many elements as there are texts. Result: formally equivalent to mapping
+    /// [`truecast_core::text::parse_one`] over them. Cost: linear in the bytes of text; no allocation for texts of up to
+    /// 19 digits.
+    ///
+    /// # Errors
+    /// [`TextError`] of the first text that is not a number or that an `error` policy refuses;
+    /// [`TextError::Length`]. What `dst` then holds is not said.
+    ///
+    /// # Panics
+    /// If the destination of this caster is text.
+    pub fn parse<T: AsRef<[u8]>>(&self, texts: impl IntoIterator<Item = T>, dst: &mut [u8]) -> Result<(), TextError> {
+        self.parse_seen(texts, dst, |_| ())
+    }
+
+    /// As [`parse`](TextCaster::parse), and tells `see` of each element in turn.
+    ///
+    /// # Errors
+    /// As [`parse`](TextCaster::parse).
+    ///
+    /// # Panics
+    /// As [`parse`](TextCaster::parse).
+    pub fn parse_seen<T: AsRef<[u8]>>(
+        &self,
+        texts: impl IntoIterator<Item = T>,
+        dst: &mut [u8],
+        mut see: impl FnMut(Reading),
+    ) -> Result<(), TextError> {
+        assert!(self.printer.is_none(), "this caster prints");
+        let (mut texts, mut index) = (texts.into_iter(), 0);
+        let mut rooms = dst.chunks_exact_mut(self.width);
+        let room = rooms.len();
+        // Rooms first: a text for which there is none is not taken.
+        for (element, text) in (&mut rooms).zip(&mut texts) {
+            let reading = self.read(index, text.as_ref())?;
+            let code = reading.encoded.code.unwrap_or(0);
+            let storage = self.spec.dst.storage_of_code(code).to_le_bytes();
+            element.copy_from_slice(&storage[..self.width]);
+            see(reading);
+            index += 1;
+        }
+        match index == room && texts.next().is_none() && rooms.into_remainder().is_empty() {
+            true => Ok(()),
+            false => Err(TextError::Length { elements: room }),
+        }
+    }
+
+    #[inline]
+    fn read(&self, index: usize, text: &[u8]) -> Result<Reading, TextError> {
+        let CastSpec { dst, policy, .. } = &self.spec;
+        let number = read(*dst, text).map_err(|why| TextError::malformed(index, text, why))?;
+        let quick = match &number {
+            Number::Decimal(decimal) => power::leading_bits(decimal),
+            _ => None,
+        };
+        let value = quick.unwrap_or_else(|| number.to_exact());
+        let encoded = match sees_enough(*dst, value) {
+            true => encode(*dst, policy, value),
+            false => encode_number(*dst, policy, &number),
+        };
+        match encoded {
+            Encoded { code: None, edge: Some(edge) } => Err(TextError::refused(index, text, edge)),
+            _ => Ok(Reading { value, encoded }),
+        }
+    }
+
+    /// Appends the texts of elements of [`Layout::Bytes`], little-endian.
+    ///
+    /// Result: formally equivalent to mapping [`truecast_core::text::print_one`] over them.
+    ///
+    /// # Errors
+    /// [`TextError::Unprintable`] for an element that an `error` policy refuses; [`TextError::Length`] unless `src` is a
+    /// whole number of elements.
+    ///
+    /// # Panics
+    /// If the source of this caster is text.
+    pub fn print(&self, src: &[u8], texts: &mut Texts) -> Result<(), TextError> {
+        let printer = self.printer.as_ref().expect("this caster parses");
+        let elements = src.chunks_exact(self.width);
+        if !elements.remainder().is_empty() {
+            return Err(TextError::Length { elements: elements.len() });
+        }
+        let mut storage = [0; 8];
+        for (index, element) in elements.enumerate() {
+            storage[..self.width].copy_from_slice(element);
+            let printed = texts.push_with(|text| printer.print(&self.spec, u64::from_le_bytes(storage), text));
+            printed.map_err(|edge| TextError::Unprintable { index, edge })?;
+        }
+        Ok(())
+    }
+}
+
+/// The leading 64 bits decide. Integers need every digit before the point.
+#[inline]
+fn sees_enough(dst: DType, value: Exact) -> bool {
+    !matches!((dst.kind(), value), (Kind::Int(_), Exact::Finite { exp: 0.., sticky: true, .. }))
+}

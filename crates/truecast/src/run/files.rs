@@ -1,0 +1,181 @@
+//! Files of one tensor, read into memory whole and written from it.
+
+use crate::array::{self, ArrayError};
+use crate::error::Error;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use truecast_core::{CastSpec, DType, Layout};
+use truecast_graph::{Data, Tensor, Texts};
+use truecast_io::onnx::{Options, TensorFile, text_tensor};
+use truecast_io::{Existing, Kind, OutputFile, Source, Writer, layout_for};
+use truecast_kernel::{Caster, Codes, CodesMut, Exec};
+use truecast_text::utf32;
+
+/// A name as a part of a path: letters, digits, `_`, `-` and inner dots stay, every other byte is `%XX`.
+pub(super) fn file_name(name: &str) -> String {
+    let mut escaped = String::new();
+    for (i, byte) in name.bytes().enumerate() {
+        match byte {
+            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' | b'-' => escaped.push(byte.into()),
+            b'.' if i > 0 => escaped.push('.'),
+            _ => escaped += &format!("%{byte:02X}"),
+        }
+    }
+    escaped
+}
+
+/// Reads a file of one tensor of a type.
+pub(super) fn read(path: &Path, dtype: DType, exec: &Exec) -> Result<Tensor, ArrayError> {
+    let in_file = |error: truecast_io::Error| ArrayError::from(Error::from(error));
+    if dtype == DType::String && Kind::of_path(path) == Some(Kind::TensorProto) {
+        return read_texts(path).map_err(in_file);
+    }
+    let source = array::open(path, dtype)?;
+    let described = &source.tensors()[0];
+    let bytes = read_bytes(&source).map_err(in_file)?;
+    let data = match described.layout {
+        Layout::Utf32 { width } => Data::Texts(texts_of_cells(&bytes, width, described.len())),
+        layout => {
+            let codes = relaid(dtype, &bytes, (layout, Layout::Packed), described.len(), exec);
+            Data::Codes(codes.unwrap_or(bytes))
+        }
+    };
+    Ok(Tensor { dtype, shape: described.shape.clone(), data })
+}
+
+fn read_bytes(source: &Source) -> Result<Vec<u8>, truecast_io::Error> {
+    // Opening has compared it with the size of the file.
+    let mut bytes = vec![0; source.tensors()[0].bytes() as usize];
+    source.reader(0)?.read(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn texts_of_cells(cells: &[u8], width: u32, len: u64) -> Texts {
+    let cell = 4 * width as usize;
+    let mut texts = Texts::default();
+    let mut text = Vec::new();
+    for i in 0..len as usize {
+        text.clear();
+        utf32::read(&cells[i * cell..(i + 1) * cell], &mut text);
+        texts.push(&text);
+    }
+    texts
+}
+
+fn read_texts(path: &Path) -> Result<Tensor, truecast_io::Error> {
+    let file = TensorFile::open(path, Options::default())?;
+    let mut texts = Texts::default();
+    for text in file.texts()? {
+        texts.push(&text?);
+    }
+    Ok(Tensor { dtype: DType::String, shape: file.tensor().dims.clone(), data: Data::Texts(texts) })
+}
+
+/// A file that is written, and not yet there under its name.
+pub(super) enum Pending {
+    Container(Writer),
+    Message(OutputFile),
+}
+
+impl Pending {
+    pub(super) fn finish(self) -> Result<u64, truecast_io::Error> {
+        match self {
+            Pending::Container(writer) => writer.finish(),
+            Pending::Message(file) => file.commit(),
+        }
+    }
+}
+
+/// Starts a file and writes the elements.
+pub(super) fn write(
+    path: &Path,
+    kind: Kind,
+    name: &str,
+    tensor: &Tensor,
+    existing: Existing,
+    exec: &Exec,
+) -> Result<Pending, truecast_io::Error> {
+    let (bytes, layout) = match (&tensor.data, kind) {
+        (Data::Texts(texts), Kind::TensorProto) => {
+            let mut file = OutputFile::create(path, existing)?;
+            let message = text_tensor(name, &tensor.shape, texts.iter());
+            let failed = |source| truecast_io::Error::Io { path: path.into(), action: "writing", source };
+            file.write_all(&message).map_err(failed)?;
+            return Ok(Pending::Message(file));
+        }
+        (Data::Texts(texts), _) => {
+            let (cells, width) = cells_of_texts(texts);
+            (Some(cells), Layout::Utf32 { width })
+        }
+        (Data::Codes(codes), _) => {
+            let layout = layout_for(kind, tensor.dtype).unwrap_or_default();
+            (relaid(tensor.dtype, codes, (Layout::Packed, layout), tensor.len(), exec), layout)
+        }
+    };
+    let shape = tensor.shape.clone();
+    let described = truecast_io::Tensor { name: name.into(), dtype: tensor.dtype, layout, shape };
+    let mut writer = Writer::create(path, kind, vec![described], &BTreeMap::new(), existing)?;
+    match (&bytes, &tensor.data) {
+        (Some(bytes), _) => writer.write(bytes)?,
+        (None, Data::Codes(codes)) => writer.write(codes)?,
+        (None, Data::Texts(_)) => {}
+    }
+    Ok(Pending::Container(writer))
+}
+
+/// Cells as wide as the longest text. What is not UTF-8 becomes U+FFFD: NumPy has no other form for it.
+fn cells_of_texts(texts: &Texts) -> (Vec<u8>, u32) {
+    let points = |text: &[u8]| String::from_utf8_lossy(text).chars().map(u32::from).collect::<Vec<_>>();
+    let width = texts.iter().map(|text| points(text).len()).max().unwrap_or(0).max(1);
+    let mut cells = Vec::with_capacity(4 * width * texts.len());
+    for text in texts.iter() {
+        let points = points(text);
+        let padding = std::iter::repeat_n(0, width - points.len());
+        cells.extend(points.iter().copied().chain(padding).flat_map(u32::to_le_bytes));
+    }
+    (cells, width as u32)
+}
+
+/// The same elements in another layout; `None` if they lie alike in both.
+fn relaid(dtype: DType, codes: &[u8], (from, to): (Layout, Layout), len: u64, exec: &Exec) -> Option<Vec<u8>> {
+    if dtype.bits_in(from) == dtype.bits_in(to) {
+        return None;
+    }
+    let mut moved = vec![0; dtype.bytes_in(to, len)? as usize];
+    let caster = Caster::new(&CastSpec::copy(dtype), exec).ok()?;
+    let source = Codes::with_layout(dtype, from, len as usize, codes).ok()?;
+    caster.cast(source, CodesMut::with_layout(dtype, to, len as usize, &mut moved).ok()?).ok()?;
+    Some(moved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_harmless_and_stay_apart() {
+        let rows = [
+            ("y", "y"),
+            ("a/b", "a%2Fb"),
+            ("..", "%2E."),
+            (".hidden", "%2Ehidden"),
+            ("v1.0_x-y", "v1.0_x-y"),
+            ("100%", "100%25"),
+            ("\u{e9}", "%C3%A9"),
+            ("a b\0", "a%20b%00"),
+            ("a:0", "a%3A0"),
+        ];
+        for (name, file) in rows {
+            assert_eq!(file_name(name), file);
+        }
+    }
+
+    #[test]
+    fn cells_hold_any_text() {
+        let texts: Texts = ["1.5", "", "\u{1f980}x"].into_iter().collect();
+        let (cells, width) = cells_of_texts(&texts);
+        assert_eq!((cells.len(), width), (36, 3));
+        assert_eq!(texts_of_cells(&cells, width, 3), texts);
+    }
+}

@@ -1,0 +1,199 @@
+//! Evaluating a model of conversions: files in, files out.
+//!
+//! What a model means is `truecast-graph`'s; this module feeds it from files and writes what it gives ([`files`]).
+
+mod files;
+
+use crate::array::ArrayError;
+use crate::error::Class;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use truecast_core::DType;
+use truecast_graph::onnx::{Judgement, ModelError};
+use truecast_graph::{EvaluationError, Graph, Input, Output, Refusal, Tensor, evaluate};
+use truecast_io::onnx::{ModelFile, Options};
+use truecast_io::{Existing, Kind, Shown};
+use truecast_kernel::Exec;
+
+/// Why a model was not evaluated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum RunError {
+    /// The extension names no kind of model.
+    #[error("{path}: unknown kind of model; expected .onnx")]
+    UnknownKind { path: String },
+    /// The model cannot be read.
+    #[error(transparent)]
+    File(#[from] truecast_io::Error),
+    /// It is not made of conversions, or they are illegal.
+    #[error("{path}: {cause}")]
+    Model { path: String, cause: ModelError },
+    /// An input file is not what it should be.
+    #[error("input {}: {cause}", Shown(name))]
+    Input { name: String, cause: ArrayError },
+    /// A file is given for what is no input, or twice.
+    #[error("--input {given:?}: {why}; the inputs are {inputs}")]
+    NoInput { given: String, why: &'static str, inputs: String },
+    /// Evaluation failed.
+    #[error("{path}: {cause}")]
+    Evaluation { path: String, cause: EvaluationError },
+    /// A result cannot be written in the chosen form.
+    #[error("output {}: {cause}", Shown(name))]
+    Output { name: String, cause: truecast_io::Error },
+}
+
+impl RunError {
+    /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    pub fn class(&self) -> Class {
+        match self {
+            RunError::UnknownKind { .. } | RunError::NoInput { .. } => Class::Usage,
+            RunError::Evaluation { cause: EvaluationError::Missing { .. }, .. } => Class::Usage,
+            RunError::Evaluation { cause: EvaluationError::Constant { cause, .. }, .. } => cause.class(),
+            RunError::Evaluation { cause: EvaluationError::Cast { cause: Refusal::Memory { .. }, .. }, .. } => {
+                Class::System
+            }
+            RunError::Model { .. } | RunError::Evaluation { .. } => Class::Input,
+            RunError::Input { cause, .. } => cause.class(),
+            RunError::File(cause) | RunError::Output { cause, .. } => cause.class(),
+        }
+    }
+}
+
+/// An opened model.
+#[derive(Debug)]
+pub struct Model {
+    path: PathBuf,
+    file: Arc<ModelFile>,
+}
+
+/// A result that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The output's name.
+    pub name: String,
+    /// Its type.
+    pub dtype: DType,
+    /// Its shape.
+    pub shape: Vec<u64>,
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl Model {
+    /// Opens the model that the extension names.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownKind`], [`RunError::File`].
+    pub fn open(path: &Path) -> Result<Model, RunError> {
+        match Kind::of_path(path) {
+            Some(Kind::Onnx) => {
+                let file = Arc::new(ModelFile::open(path, Options::default())?);
+                Ok(Model { path: path.into(), file })
+            }
+            _ => Err(RunError::UnknownKind { path: path.display().to_string() }),
+        }
+    }
+
+    /// Judges every conversion, by an opset or by the model's own.
+    pub fn judge(&self, opset: Option<u32>) -> Judgement {
+        truecast_graph::onnx::judge(self.file.model(), opset)
+    }
+
+    /// The graph, with every type settled.
+    ///
+    /// # Errors
+    /// [`RunError::Model`].
+    pub fn graph(&self) -> Result<Graph, RunError> {
+        truecast_graph::onnx::build(&self.file).map_err(|cause| RunError::Model { path: self.shown(), cause })
+    }
+
+    fn shown(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    /// Evaluates the model and writes each output to a file of its own in `folder`, named by the output. All of them
+    /// appear when everything has succeeded.
+    ///
+    /// `inputs` are of the form `NAME=FILE`. `kind` is [`Kind::Npy`] or [`Kind::TensorProto`].
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn run(
+        &self,
+        inputs: &[String],
+        folder: &Path,
+        kind: Kind,
+        existing: Existing,
+        exec: &Exec,
+    ) -> Result<Vec<Written>, RunError> {
+        let graph = self.graph()?;
+        let files = assign(inputs, graph.inputs())?;
+        std::fs::create_dir_all(folder).map_err(|source| truecast_io::Error::Io {
+            path: folder.into(),
+            action: "creating the folder",
+            source,
+        })?;
+        let (mut open, mut written) = (Vec::new(), Vec::new());
+        evaluate(
+            &graph,
+            exec,
+            |input: &Input| match files.get(input.name.as_str()) {
+                Some(path) => files::read(path, input.dtype, exec)
+                    .map(Some)
+                    .map_err(|cause| Failed::Input(input.name.clone(), cause)),
+                None => Ok(None),
+            },
+            |output: &Output, tensor: &Tensor| {
+                let path = folder.join(format!("{}.{}", files::file_name(&output.name), kind.extension()));
+                let pending = files::write(&path, kind, &output.name, tensor, existing, exec);
+                open.push(pending.map_err(|cause| Failed::Output(output.name.clone(), cause))?);
+                let (name, shape) = (output.name.clone(), tensor.shape.clone());
+                written.push(Written { name, dtype: tensor.dtype, shape, path });
+                Ok(())
+            },
+        )
+        .map_err(|failed| match failed {
+            Failed::Evaluation(cause) => RunError::Evaluation { path: self.shown(), cause },
+            Failed::Input(name, cause) => RunError::Input { name, cause },
+            Failed::Output(name, cause) => RunError::Output { name, cause },
+        })?;
+        for (pending, written) in open.into_iter().zip(&written) {
+            pending.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause })?;
+        }
+        Ok(written)
+    }
+}
+
+/// What ends an evaluation.
+enum Failed {
+    Evaluation(EvaluationError),
+    Input(String, ArrayError),
+    Output(String, truecast_io::Error),
+}
+
+impl From<EvaluationError> for Failed {
+    fn from(cause: EvaluationError) -> Failed {
+        Failed::Evaluation(cause)
+    }
+}
+
+/// The files of the inputs by name. Names and paths may hold `=`: the split is where the name of an input ends.
+fn assign<'a>(given: &'a [String], inputs: &[Input]) -> Result<BTreeMap<&'a str, &'a Path>, RunError> {
+    let wrong = |given: &str, why| {
+        let names: Vec<_> = inputs.iter().map(|input| Shown(&input.name).to_string()).collect();
+        RunError::NoInput { given: given.into(), why, inputs: names.join(", ") }
+    };
+    let mut files = BTreeMap::new();
+    for text in given {
+        let splits = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
+        let known = |(name, _): &(&str, &str)| inputs.iter().any(|input| input.name == *name);
+        let (name, path) =
+            splits.filter(known).last().ok_or_else(|| wrong(text, "does not begin with NAME= of an input"))?;
+        if files.insert(name, Path::new(path)).is_some() {
+            return Err(wrong(text, "names an input twice"));
+        }
+    }
+    Ok(files)
+}

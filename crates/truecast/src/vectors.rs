@@ -1,0 +1,260 @@
+//! Test vectors: source codes at which a conversion has to show what it does.
+//!
+//! Nothing here says what a conversion gives, so the lists hold for every specification; the results are
+//! [`crate::cast_one`]'s. The independent oracle has lists of its own.
+
+use truecast_core::exact::{decode, encode};
+use truecast_core::policy::{CastPolicy, IntOverflow, Overflow, Unrepresentable};
+use truecast_core::{DType, Exact, FloatFormat, IntFormat, Kind, Rounding};
+
+/// How many source codes are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Extent {
+    /// Specials, and each value, midpoint and limit of the destination with its neighbours.
+    Boundary,
+    /// Every code, of sources of 16 bits or fewer.
+    Exhaustive,
+}
+
+/// Why there are no vectors.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VectorError {
+    /// Nobody can list that many.
+    #[error("{src} has 2^{} codes; exhaustive vectors exist for sources of 16 bits or fewer, use boundary", src.code_bits())]
+    TooWide {
+        /// The source.
+        src: DType,
+    },
+    /// Text and complex numbers have no codes to list.
+    #[error("{dtype} has no codes to list")]
+    NoCodes {
+        /// The type.
+        dtype: DType,
+    },
+}
+
+/// Exhaustive lists go this far.
+const MAX_EXHAUSTIVE_BITS: u32 = 16;
+/// Boundary lists of sources this narrow hold every code.
+const ALWAYS_WHOLE_BITS: u32 = 8;
+/// Destinations this narrow give every value and midpoint, wider ones a selection.
+const EVERY_VALUE_BITS: u32 = 16;
+
+/// Source codes for a pair, ascending, each once.
+///
+/// # Errors
+/// [`VectorError`].
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, vectors::{inputs, Extent}};
+/// let codes = inputs(DType::F32, DType::F8E4M3Fn, Extent::Boundary)?;
+/// for x in [448f32, 464.0, 464f32.next_up(), f32::INFINITY, -0.0, f32::NAN] {
+///     assert!(codes.contains(&x.to_bits().into())); // the largest value, the tie above it, what overflows, specials
+/// }
+/// assert!(inputs(DType::F32, DType::F16, Extent::Exhaustive).is_err());
+/// # Ok::<(), truecast::vectors::VectorError>(())
+/// ```
+pub fn inputs(src: DType, dst: DType, extent: Extent) -> Result<Vec<u64>, VectorError> {
+    if let Some(dtype) = [src, dst].into_iter().find(|dtype| !dtype.is_numeric()) {
+        return Err(VectorError::NoCodes { dtype });
+    }
+    let bits = src.code_bits();
+    if extent == Extent::Exhaustive && bits > MAX_EXHAUSTIVE_BITS {
+        return Err(VectorError::TooWide { src });
+    }
+    if extent == Extent::Exhaustive || bits <= ALWAYS_WHOLE_BITS {
+        return Ok((0..1 << bits).collect());
+    }
+    let mut codes = specials(src);
+    for mark in marks(dst) {
+        around(src, mark, &mut codes);
+    }
+    codes.sort_unstable();
+    codes.dedup();
+    Ok(codes)
+}
+
+/// The codes next to a value, below and above, and one further on either side.
+fn around(src: DType, value: Exact, codes: &mut Vec<u64>) {
+    for rounding in [Rounding::Down, Rounding::Up] {
+        let nearest = CastPolicy {
+            to_float: rounding,
+            to_int: rounding,
+            overflow: Overflow::Saturate,
+            int_overflow: IntOverflow::Saturate,
+            negative: Unrepresentable::Smallest,
+            vanishing: Unrepresentable::Smallest,
+            ..CastPolicy::IEEE
+        };
+        let Some(code) = encode(src, &nearest, value).code else { continue };
+        codes.push(code);
+        match src.kind() {
+            Kind::Float(f) => {
+                let (sign, magnitude) = (code & f.sign_bit(), code & f.magnitude_mask());
+                codes.extend(magnitude.checked_sub(1).map(|m| sign | m));
+                codes.extend(Some(magnitude + 1).filter(|m| *m <= f.magnitude_mask()).map(|m| sign | m));
+            }
+            Kind::Int(f) => {
+                let n = f.value(code);
+                codes.extend([n - 1, n + 1].into_iter().filter(|n| (f.min()..=f.max()).contains(n)).map(|n| f.code(n)));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Zeros, subnormal and finite ends, infinities, NaN of every kind, and all powers of two; the ends of integers.
+fn specials(src: DType) -> Vec<u64> {
+    match src.kind() {
+        Kind::Float(f) => {
+            let (normal, max) = (f.min_normal_code(), f.max_code());
+            let ends = [0, 1, 2, normal.saturating_sub(1), normal, normal + 1, max - 1, max, max + 1, max + 2];
+            let nans = f.nan_code().into_iter().flat_map(|nan| [nan, nan | 1]);
+            let powers = (0..1u64 << f.exp_bits).map(|field| field << f.man_bits);
+            let all = ends.into_iter().chain(nans).chain(powers).chain([f.magnitude_mask()]);
+            all.filter(|m| *m <= f.magnitude_mask()).flat_map(|m| [m, m | f.sign_bit()]).collect()
+        }
+        Kind::Int(f) => {
+            let powers = (0..f.bits as u32).flat_map(|k| [-1, 0, 1].map(|d| (1i128 << k) + d));
+            let all = powers.flat_map(|n| [n, -n]).chain([f.min(), f.min() + 1, f.max() - 1, f.max(), 0]);
+            all.filter(|n| (f.min()..=f.max()).contains(n)).map(|n| f.code(n)).collect()
+        }
+        _ => (0..1 << src.code_bits()).collect(),
+    }
+}
+
+/// Where the result of a conversion to `dst` can change, with both signs.
+fn marks(dst: DType) -> Vec<Exact> {
+    let magnitudes = match dst.kind() {
+        Kind::Float(f) => float_marks(&f, dst.code_bits()),
+        Kind::Int(f) => int_marks(f),
+        Kind::Fixed(f) => int_marks(f.int).into_iter().map(|(sig, exp)| (sig, exp - f.frac_bits as i32)).collect(),
+        Kind::Book(book) => {
+            let bits = book.values.iter().chain(&book.thresholds);
+            bits.filter_map(|&bits| match decode(DType::F32, bits.into()) {
+                Exact::Finite { sig, exp, .. } => Some((sig.into(), exp)),
+                _ => None,
+            })
+            .collect()
+        }
+        _ => vec![(0, 0), (1, 0)],
+    };
+    let exact = |neg, (sig, exp): (u128, i32)| {
+        // Sums of two powers of two may need more bits than a significand has; no source can be near them then.
+        let shift = 128 - sig.leading_zeros().min(127) as i32 - 64;
+        let shift = shift.max(0);
+        Exact::Finite { neg, sig: (sig >> shift) as u64, exp: exp + shift, sticky: false }
+    };
+    magnitudes.into_iter().flat_map(|m| [exact(false, m), exact(true, m)]).collect()
+}
+
+/// A magnitude: significand and exponent.
+type Magnitude = (u128, i32);
+
+/// Values, the midpoints above them, the step beyond the largest, and what lies below the smallest.
+fn float_marks(f: &FloatFormat, bits: u32) -> Vec<Magnitude> {
+    let max = f.max_code();
+    let codes = if bits <= EVERY_VALUE_BITS { (0..=max).collect() } else { selected_codes(f) };
+    let mut marks = Vec::new();
+    for code in codes {
+        let Exact::Finite { sig, exp, .. } = truecast_core::exact::decode_float(f, code) else { continue };
+        marks.extend([(sig as u128, exp), (2 * sig as u128 + 1, exp - 1)]);
+        if code == max {
+            marks.extend([(sig as u128 + 1, exp), (2 * sig as u128, exp)]);
+        }
+    }
+    let smallest = f.quantum();
+    marks.extend((1..=3).map(|k| (1, smallest - k)));
+    marks
+}
+
+/// Codes of a wide format: the ends of every sixteenth binade, of those near 1, and of the first and the last.
+fn selected_codes(f: &FloatFormat) -> Vec<u64> {
+    let (last, one) = (f.max_code() >> f.man_bits, f.bias as u64);
+    let chosen = |field: &u64| field % 16 == 0 || *field < 3 || field + 3 > last || field.abs_diff(one) <= 70;
+    let fraction = (1u64 << f.man_bits) - 1;
+    let patterns = [0, 1, fraction / 3, fraction / 2, fraction / 2 + 1, fraction - 1, fraction];
+    let fields = (0..=last).filter(chosen);
+    fields
+        .flat_map(|field| patterns.map(|pattern| field << f.man_bits | pattern))
+        .filter(|c| *c <= f.max_code())
+        .collect()
+}
+
+/// Integers and what lies half way between them; beyond the range, where results wrap around.
+fn int_marks(f: IntFormat) -> Vec<Magnitude> {
+    let bits = f.bits as u32;
+    let mut integers: Vec<u128> = match bits <= EVERY_VALUE_BITS {
+        true => (0..=(1 << bits) + 2).collect(),
+        false => (0..=bits).flat_map(|k| [-2i128, -1, 0, 1, 2].map(|d| ((1i128 << k) + d).unsigned_abs())).collect(),
+    };
+    integers.extend((1..=3).map(|k| 1u128 << (bits - 1) << k));
+    integers.extend([31, 32, 63, 64, 65, 100, 127].map(|k| 1u128 << k));
+    integers.into_iter().flat_map(|n| [(n, 0), (2 * n.min(1 << 100) + 1, -1)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_f32(dst: DType, values: &[f32]) {
+        let codes = inputs(DType::F32, dst, Extent::Boundary).unwrap();
+        assert!(codes.is_sorted_by(|a, b| a < b), "{dst}: ascending, each once");
+        for value in values {
+            assert!(codes.contains(&value.to_bits().into()), "{value:e} to {dst}");
+        }
+    }
+
+    /// Thresholds of `docs/spec/onnx.md §2.5` and §4.7, each with its neighbours.
+    #[test]
+    fn thresholds_are_listed() {
+        let near = |x: f32| [x.next_down(), x, x.next_up(), -x, (-x).next_down(), (-x).next_up()];
+        let rows: [(DType, &[f32]); 7] = [
+            (DType::F16, &[65520.0, 65504.0, 2f32.powi(-25), 2f32.powi(-24), 2f32.powi(-14)]),
+            (DType::F8E4M3Fn, &[464.0, 448.0, 2f32.powi(-10), 2f32.powi(-9), 1.0625]),
+            (DType::F8E5M2Fnuz, &[61440.0, 57344.0, 2f32.powi(-18)]),
+            (DType::F4E2M1, &[0.25, 0.75, 2.5, 5.0, 6.0]),
+            (DType::F8E8M0, &[1.5, 2f32.powi(127), 2f32.powi(-127), 1.5 * 2f32.powi(-127)]),
+            (DType::I8, &[127.0, 128.0, 128.5, 0.5, 255.0, 256.0, 2147483648.0]),
+            (DType::I64, &[2f32.powi(63), 2f32.powi(64), 4503599627370496.0]),
+        ];
+        for (dst, values) in rows {
+            values.iter().for_each(|&x| of_f32(dst, &near(x)));
+            of_f32(dst, &[0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MAX, f32::MIN, 1e-45]);
+        }
+        let integers = inputs(DType::I64, DType::F16, Extent::Boundary).unwrap();
+        for n in [65519, 65520, -65520, i64::MAX, i64::MIN, 0, -1, 2049] {
+            assert!(integers.contains(&(n as u64)), "{n}");
+        }
+        let wide = inputs(DType::F64, DType::F32, Extent::Boundary).unwrap();
+        for x in [2f64.powi(-150), 2f64.powi(-150).next_up(), 2f64.powi(128) - 2f64.powi(103)] {
+            assert!(wide.contains(&x.to_bits()), "{x:e}");
+        }
+    }
+
+    #[test]
+    fn narrow_sources_are_listed_whole() {
+        for extent in [Extent::Boundary, Extent::Exhaustive] {
+            assert_eq!(inputs(DType::F8E5M2, DType::F64, extent).unwrap().len(), 256);
+            assert_eq!(inputs(DType::Bool, DType::F64, extent).unwrap(), [0, 1]);
+        }
+        assert_eq!(inputs(DType::Bf16, DType::F16, Extent::Exhaustive).unwrap().len(), 65536);
+        assert!(inputs(DType::Bf16, DType::F16, Extent::Boundary).unwrap().len() < 65536);
+        assert_eq!(inputs(DType::F32, DType::F16, Extent::Exhaustive), Err(VectorError::TooWide { src: DType::F32 }));
+        assert!(inputs(DType::String, DType::F16, Extent::Boundary).is_err());
+    }
+
+    /// Every pair of numeric types has a list.
+    #[test]
+    fn every_pair() {
+        for src in DType::ALL {
+            for dst in
+                [DType::F64, DType::F32, DType::U64, DType::I48, DType::Nf4, DType::MxInt8, DType::Bool, DType::F8E8M0]
+            {
+                assert_eq!(inputs(src, dst, Extent::Boundary).is_ok(), src.is_numeric(), "{src} to {dst}");
+            }
+        }
+    }
+}
