@@ -7,13 +7,13 @@ use clap::{Args, ValueEnum};
 use truecast::Rounding;
 use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals};
 use truecast::request::{Request, Standard};
-use truecast::spec::{ieee, onnx};
+use truecast::spec::{ieee, onnx, tosa};
 
 /// The specification and its options.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Specification")]
 pub struct PolicyArgs {
-    /// Specification that decides: onnx, onnx@OPSET or ieee
+    /// Specification that decides: onnx, onnx@OPSET, tosa@1.0, tosa@1.1 or ieee
     #[arg(long, value_name = "NAME[@VERSION]", default_value = "onnx")]
     pub spec: String,
     /// ONNX: saturate out-of-range values of 8-bit floats (default true)
@@ -99,26 +99,17 @@ impl PolicyArgs {
         };
         let standard = match name {
             "onnx" => self.onnx(version)?,
+            "tosa" => self.tosa(version)?,
             "ieee" => self.ieee(version)?,
             _ => {
-                return Err(Failure::usage(format_args!("unknown specification {name:?}; known are onnx, ieee")));
+                return Err(Failure::usage(format_args!("unknown specification {name:?}; known are onnx, tosa, ieee")));
             }
         };
         Ok(Request { standard, nan: self.nan.map(NanRule::from) })
     }
 
     fn onnx(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        self.refuse(
-            "onnx",
-            &[
-                ("--rounding", self.rounding.is_some()),
-                ("--overflow", self.overflow.is_some()),
-                ("--inf", self.inf.is_some()),
-                ("--int-overflow", self.int_overflow.is_some()),
-                ("--nan-to-int", self.nan_to_int.is_some()),
-                ("--subnormals", self.subnormals.is_some()),
-            ],
-        )?;
+        self.refuse("onnx", &self.flags_of_ieee())?;
         let opset = match version {
             None => onnx::NEWEST_OPSET,
             Some(text) => text
@@ -130,8 +121,29 @@ impl PolicyArgs {
         Ok(Standard::Onnx { opset, saturate: self.saturate, round_mode })
     }
 
+    fn tosa(&self, version: Option<&str>) -> Result<Standard, Failure> {
+        self.refuse("tosa", &[self.flags_of_onnx().as_slice(), self.flags_of_ieee().as_slice()].concat())?;
+        let version = version.map_or(Ok(tosa::Version::default()), str::parse)?;
+        Ok(Standard::Tosa { target: tosa::Target::of(version) })
+    }
+
+    fn flags_of_onnx(&self) -> [(&'static str, bool); 2] {
+        [("--saturate", self.saturate.is_some()), ("--round-mode", self.round_mode.is_some())]
+    }
+
+    fn flags_of_ieee(&self) -> [(&'static str, bool); 6] {
+        [
+            ("--rounding", self.rounding.is_some()),
+            ("--overflow", self.overflow.is_some()),
+            ("--inf", self.inf.is_some()),
+            ("--int-overflow", self.int_overflow.is_some()),
+            ("--nan-to-int", self.nan_to_int.is_some()),
+            ("--subnormals", self.subnormals.is_some()),
+        ]
+    }
+
     fn ieee(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        self.refuse("ieee", &[("--saturate", self.saturate.is_some()), ("--round-mode", self.round_mode.is_some())])?;
+        self.refuse("ieee", &self.flags_of_onnx())?;
         if let Some(version) = version {
             return Err(Failure::usage(format_args!("ieee has no versions; drop @{version}")));
         }
@@ -151,7 +163,7 @@ impl PolicyArgs {
     fn refuse(&self, spec: &str, flags: &[(&str, bool)]) -> Result<(), Failure> {
         match flags.iter().find(|(_, given)| *given) {
             Some((flag, _)) => {
-                let other = if spec == "onnx" { "ieee" } else { "onnx" };
+                let other = if self.flags_of_onnx().iter().any(|(name, _)| name == flag) { "onnx" } else { "ieee" };
                 Err(Failure::usage(format_args!("{flag} is not an option of {spec}; it belongs to --spec {other}")))
             }
             None => Ok(()),

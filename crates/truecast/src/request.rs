@@ -2,7 +2,7 @@
 
 use std::fmt;
 use truecast_core::policy::NanRule;
-use truecast_core::spec::{SpecError, ieee, onnx};
+use truecast_core::spec::{SpecError, ieee, onnx, tosa};
 use truecast_core::{CastSpec, DType};
 
 /// Which standard decides, and how its options are set.
@@ -35,6 +35,11 @@ pub enum Standard {
         /// `round_mode`.
         round_mode: Option<onnx::RoundMode>,
     },
+    /// TOSA CAST.
+    Tosa {
+        /// Version, profiles and extensions.
+        target: tosa::Target,
+    },
     /// Free policies; the destination of the cast is replaced by that of each pair.
     Ieee(ieee::Cast),
 }
@@ -57,6 +62,7 @@ impl Request {
             Standard::Onnx { opset, saturate, round_mode } => {
                 onnx::Cast { saturate, round_mode, opset, ..onnx::Cast::to(dst) }.resolve(src)?
             }
+            Standard::Tosa { target } => tosa::Cast { target, ..tosa::Cast::to(dst) }.resolve(src)?,
             Standard::Ieee(options) => ieee::Cast { to: dst, ..options }.resolve(src)?,
         };
         if let Some(nan) = self.nan {
@@ -76,6 +82,7 @@ impl fmt::Display for Request {
                 options.push(("saturate", saturate.map(|s| (s as u8).to_string())));
                 options.push(("round_mode", round_mode.map(|mode| mode.name().into())));
             }
+            Standard::Tosa { target } => write!(f, "tosa@{}", target.version.name())?,
             Standard::Ieee(cast) => {
                 let defaults = ieee::Cast::to(cast.to);
                 write!(f, "ieee")?;

@@ -14,7 +14,7 @@ use truecast::exact::encode;
 use truecast::explain::{Answer, Decision, Element, Explanation, explain, explain_under};
 use truecast::policy::CastPolicy;
 use truecast::request::Standard;
-use truecast::spec::{Interpretation, ieee, onnx};
+use truecast::spec::{Interpretation, ieee, onnx, tosa};
 use truecast::{DType, Exact, Kind, Outcome};
 
 pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -41,6 +41,7 @@ fn interpretations(spec: &str, from: DType, to: DType) -> Result<Vec<Interpretat
     asked.resolve(from, to)?;
     Ok(match asked.standard {
         Standard::Onnx { opset, .. } => onnx::interpretations_at(opset, from, to)?,
+        Standard::Tosa { target } => tosa::interpretations_at(target.version, from, to)?,
         _ => ieee::interpretations(from, to),
     })
 }

@@ -115,12 +115,17 @@ impl Declared {
 
     /// The shape of the scales.
     pub fn scale_shape(&self) -> Vec<u64> {
-        let mut shape = self.shape.clone();
-        if let Some(last) = shape.last_mut() {
-            *last /= BLOCK as u64;
-        }
-        shape
+        scale_shape(&self.shape)
     }
+}
+
+/// The shape of the scales of a block-scaled tensor.
+pub fn scale_shape(shape: &[u64]) -> Vec<u64> {
+    let mut shape = shape.to_vec();
+    if let Some(last) = shape.last_mut() {
+        *last /= BLOCK as u64;
+    }
+    shape
 }
 
 const FP8UE8M0: u32 = 16;

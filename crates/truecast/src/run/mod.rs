@@ -3,6 +3,7 @@
 //! What a model means is `truecast-graph`'s; this module feeds it from files and writes what it gives ([`files`]).
 
 mod files;
+pub mod tosa;
 
 use crate::array::ArrayError;
 use crate::error::Class;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_graph::onnx::{Judgement, ModelError};
+use truecast_graph::tosa::GraphError;
 use truecast_graph::{EvaluationError, Graph, Input, Output, Refusal, Tensor, evaluate};
 use truecast_io::onnx::{ModelFile, Options};
 use truecast_io::{Existing, Kind, Shown};
@@ -22,7 +24,7 @@ use truecast_kernel::Exec;
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum RunError {
     /// The extension names no kind of model.
-    #[error("{path}: unknown kind of model; expected .onnx")]
+    #[error("{path}: unknown kind of model; expected .onnx or .tosa")]
     UnknownKind { path: String },
     /// The model cannot be read.
     #[error(transparent)]
@@ -39,6 +41,15 @@ pub enum RunError {
     /// Evaluation failed.
     #[error("{path}: {cause}")]
     Evaluation { path: String, cause: EvaluationError },
+    /// A `.tosa` file is malformed.
+    #[error("{path}: {cause}")]
+    TosaFile { path: String, cause: truecast_io::tosa::FileError },
+    /// The result of a graph of TOSA is an error or unpredictable.
+    #[error("{path}: {cause}")]
+    Tosa { path: String, cause: GraphError },
+    /// An array of a graph of TOSA is not what it should be.
+    #[error("{what} {}: {cause}", Shown(name))]
+    TosaArray { what: &'static str, name: String, cause: truecast_io::tosa::array::ArrayError },
     /// A result cannot be written in the chosen form.
     #[error("output {}: {cause}", Shown(name))]
     Output { name: String, cause: truecast_io::Error },
@@ -54,6 +65,9 @@ impl RunError {
             RunError::Evaluation { cause: EvaluationError::Cast { cause: Refusal::Memory { .. }, .. }, .. } => {
                 Class::System
             }
+            RunError::Tosa { cause: GraphError::Memory { .. }, .. } => Class::System,
+            RunError::TosaArray { cause: truecast_io::tosa::array::ArrayError::File(error), .. } => error.class(),
+            RunError::TosaFile { .. } | RunError::Tosa { .. } | RunError::TosaArray { .. } => Class::Input,
             RunError::Model { .. } | RunError::Evaluation { .. } => Class::Input,
             RunError::Input { cause, .. } => cause.class(),
             RunError::File(cause) | RunError::Output { cause, .. } => cause.class(),
@@ -129,7 +143,8 @@ impl Model {
         exec: &Exec,
     ) -> Result<Vec<Written>, RunError> {
         let graph = self.graph()?;
-        let files = assign(inputs, graph.inputs())?;
+        let names: Vec<&str> = graph.inputs().iter().map(|input| input.name.as_str()).collect();
+        let files = assign(inputs, &names)?;
         std::fs::create_dir_all(folder).map_err(|source| truecast_io::Error::Io {
             path: folder.into(),
             action: "creating the folder",
@@ -180,15 +195,15 @@ impl From<EvaluationError> for Failed {
 }
 
 /// The files of the inputs by name. Names and paths may hold `=`: the split is where the name of an input ends.
-fn assign<'a>(given: &'a [String], inputs: &[Input]) -> Result<BTreeMap<&'a str, &'a Path>, RunError> {
+fn assign<'a>(given: &'a [String], inputs: &[&str]) -> Result<BTreeMap<&'a str, &'a Path>, RunError> {
     let wrong = |given: &str, why| {
-        let names: Vec<_> = inputs.iter().map(|input| Shown(&input.name).to_string()).collect();
+        let names: Vec<_> = inputs.iter().map(|input| Shown(input).to_string()).collect();
         RunError::NoInput { given: given.into(), why, inputs: names.join(", ") }
     };
     let mut files = BTreeMap::new();
     for text in given {
         let splits = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
-        let known = |(name, _): &(&str, &str)| inputs.iter().any(|input| input.name == *name);
+        let known = |(name, _): &(&str, &str)| inputs.contains(name);
         let (name, path) =
             splits.filter(known).last().ok_or_else(|| wrong(text, "does not begin with NAME= of an input"))?;
         if files.insert(name, Path::new(path)).is_some() {

@@ -161,16 +161,16 @@ fn rules(src: DType, dst: DType) -> CastSpec {
 const NAN_TO_INT: &[Undefined] =
     &[Undefined::any(Edge::Nan, "NaN to an integer is unpredictable; docs/spec/tosa.md §3.5")];
 
+/// How one version answers for a pair.
+///
+/// # Errors
+/// As [`Cast::resolve`].
+pub fn interpretations_at(version: Version, src: DType, dst: DType) -> Result<Vec<Interpretation>, SpecError> {
+    let cast = Cast { target: Target::of(version), ..Cast::to(dst) }.resolve(src)?;
+    Ok(vec![Interpretation { spec: "tosa", version: version.name().into(), attributes: String::new(), cast }])
+}
+
+/// The oldest version that has the pair.
 pub(in super::super) fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
-    let oldest = Version::ALL.into_iter().find_map(|version| {
-        let cast = Cast { target: Target::of(version), ..Cast::to(dst) }.resolve(src).ok()?;
-        Some((version, cast))
-    });
-    let row = |(version, cast): (Version, CastSpec)| Interpretation {
-        spec: "tosa",
-        version: version.name().into(),
-        attributes: String::new(),
-        cast,
-    };
-    oldest.map(row).into_iter().collect()
+    Version::ALL.into_iter().find_map(|version| interpretations_at(version, src, dst).ok()).unwrap_or_default()
 }
