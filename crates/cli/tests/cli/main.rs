@@ -10,6 +10,8 @@ mod disk_and_pipe;
 mod errors;
 mod explain;
 mod files;
+#[path = "../../../io/tests/flatbuffer/mod.rs"]
+mod flatbuffer;
 mod formats_inspect;
 mod models;
 mod policies;
@@ -20,3 +22,4 @@ mod run;
 mod select;
 mod shell;
 mod signals;
+mod tosa;
