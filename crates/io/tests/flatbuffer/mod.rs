@@ -1,7 +1,7 @@
 //! `.tosa` files for tests, built with the library of the format. Slots and numbers are those of `docs/spec/tosa.md §8`.
 #![allow(dead_code)] // each test file uses a part
 
-use flatbuffers::{FlatBufferBuilder, TableFinishedWIPOffset, WIPOffset};
+use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, TableFinishedWIPOffset, Vector, WIPOffset};
 
 type Builder<'b> = FlatBufferBuilder<'b>;
 
@@ -26,15 +26,16 @@ fn table(b: &mut Builder<'_>, fill: impl FnOnce(&mut Builder<'_>)) -> WIPOffset<
     b.end_table(start)
 }
 
+fn strings<'b>(b: &mut Builder<'b>, all: &[&str]) -> WIPOffset<Vector<'b, ForwardsUOffset<&'b str>>> {
+    let offsets: Vec<_> = all.iter().map(|s| b.create_string(s)).collect();
+    b.create_vector(&offsets)
+}
+
 impl Graph<'_> {
     /// The bytes of the file.
     pub fn file(&self) -> Vec<u8> {
         let mut builder = Builder::new();
         let b = &mut builder;
-        let strings = |b: &mut Builder<'_>, all: &[&str]| {
-            let offsets: Vec<_> = all.iter().map(|s| b.create_string(s)).collect();
-            b.create_vector(&offsets)
-        };
         let tensors: Vec<_> = self
             .tensors
             .iter()
