@@ -409,14 +409,9 @@ impl<S: Slot, D: Slot, const MODE: u8> Task for OneScale<'_, S, D, MODE> {
     type Output = Tally;
     #[inline(always)]
     fn run(self) -> Tally {
-        let (mut saturated, mut failed) = (0u32, 0u32);
-        for (d, s) in self.dst.iter_mut().zip(self.src) {
-            let one = self.numbers.one::<S, D, MODE>(S::load(*s), self.multiplier, self.shift);
-            *d = one.result.store();
-            saturated += one.saturated;
-            failed |= one.failed;
-        }
-        Tally { saturated: saturated.into(), failed: failed != 0 }
+        let (multiplier, shift) = (self.multiplier, self.shift);
+        let scales = std::iter::repeat((&multiplier, &shift));
+        each::<S, D, MODE>(&self.numbers, self.src, self.dst, scales)
     }
 }
 
@@ -433,7 +428,7 @@ impl<S: Slot, D: Slot, const MODE: u8> Task for ManyScales<'_, S, D, MODE> {
     type Output = Tally;
     #[inline(always)]
     fn run(self) -> Tally {
-        let (mut saturated, mut failed) = (0u32, 0u32);
+        let mut total = Tally::default();
         let (mut src, mut dst) = (self.src, self.dst);
         let mut at = self.first % self.multipliers.len();
         while !src.is_empty() {
@@ -441,16 +436,32 @@ impl<S: Slot, D: Slot, const MODE: u8> Task for ManyScales<'_, S, D, MODE> {
             let (s_row, s_rest) = src.split_at(n);
             let (d_row, d_rest) = dst.split_at_mut(n);
             let scales = self.multipliers[at..at + n].iter().zip(&self.shifts[at..at + n]);
-            for ((d, s), (multiplier, shift)) in d_row.iter_mut().zip(s_row).zip(scales) {
-                let one = self.numbers.one::<S, D, MODE>(S::load(*s), *multiplier, *shift);
-                *d = one.result.store();
-                saturated += one.saturated;
-                failed |= one.failed;
-            }
+            let Tally { saturated, failed } = each::<S, D, MODE>(&self.numbers, s_row, d_row, scales);
+            total = Tally { saturated: total.saturated + saturated, failed: total.failed | failed };
             (src, dst, at) = (s_rest, d_rest, 0);
         }
-        Tally { saturated: saturated.into(), failed: failed != 0 }
+        total
     }
+}
+
+/// The loop over elements, each with its scale; `zip` proves the bounds.
+#[inline(always)]
+fn each<'a, S: Slot, D: Slot, const MODE: u8>(
+    numbers: &Numbers,
+    src: &[S::Bytes],
+    dst: &mut [D::Bytes],
+    scales: impl Iterator<Item = (&'a i32, &'a u32)>,
+) -> Tally {
+    // A copy of its own, which no store through `dst` can change: else the loop would not be vectorised.
+    let numbers = *numbers;
+    let (mut saturated, mut failed) = (0u32, 0u32);
+    for ((d, s), (multiplier, shift)) in dst.iter_mut().zip(src).zip(scales) {
+        let one = numbers.one::<S, D, MODE>(S::load(*s), *multiplier, *shift);
+        *d = one.result.store();
+        saturated += one.saturated;
+        failed |= one.failed;
+    }
+    Tally { saturated: saturated.into(), failed: failed != 0 }
 }
 
 /// 256 results by the definition, for 8-bit inputs with one scale.

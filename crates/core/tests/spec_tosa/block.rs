@@ -1,12 +1,13 @@
 //! Block-scaled casts: `docs/spec/tosa.md §5`.
 
+use crate::number::number;
 use crate::page::{hex, table};
 use truecast_core::DType::{self, *};
+use truecast_core::Kind;
 use truecast_core::exact::decode;
 use truecast_core::spec::SpecError;
 use truecast_core::spec::tosa::block::*;
 use truecast_core::spec::tosa::{Feature, Features, Target, Version};
-use truecast_core::{Exact, Kind};
 
 fn to(element: DType, plain: DType) -> BlockCast {
     BlockCast { direction: Direction::ToBlocks, element, plain }
@@ -39,17 +40,7 @@ fn golden_blocks() {
 }
 
 fn value(dtype: DType, code: u64) -> f64 {
-    match decode(dtype, code) {
-        Exact::Finite { neg, sig, exp, .. } => sig as f64 * 2f64.powi(exp) * if neg { -1.0 } else { 1.0 },
-        Exact::Inf { neg } => {
-            if neg {
-                f64::NEG_INFINITY
-            } else {
-                f64::INFINITY
-            }
-        }
-        Exact::Nan { .. } => f64::NAN,
-    }
+    number(decode(dtype, code))
 }
 
 /// Every value of an element type, ascending.

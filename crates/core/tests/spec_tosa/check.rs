@@ -1,5 +1,6 @@
 //! The checker: `docs/spec/tosa.md §6`, whose sets are built again here, as they are written.
 
+use crate::number::number as of;
 use truecast_core::DType::{self, *};
 use truecast_core::exact::{decode, decode_float};
 use truecast_core::format::FloatFormat;
@@ -8,26 +9,12 @@ use truecast_core::spec::tosa::check::tensor::{BlockCheck, CastCheck, Lint, Resc
 use truecast_core::spec::tosa::check::{Profile, Verdict, block, cast};
 use truecast_core::spec::tosa::rescale::{Channel, RescaleSpec, RoundingMode};
 use truecast_core::spec::tosa::{Cast, Target, Version};
-use truecast_core::{Exact, Kind, cast_one};
+use truecast_core::{Kind, cast_one};
 
 fn format(dtype: DType) -> FloatFormat {
     match dtype.kind() {
         Kind::Float(f) => f,
         _ => panic!("{dtype} is no float"),
-    }
-}
-
-fn of(exact: Exact) -> f64 {
-    match exact {
-        Exact::Finite { neg, sig, exp, .. } => sig as f64 * 2f64.powi(exp) * if neg { -1.0 } else { 1.0 },
-        Exact::Inf { neg } => {
-            if neg {
-                f64::NEG_INFINITY
-            } else {
-                f64::INFINITY
-            }
-        }
-        Exact::Nan { .. } => f64::NAN,
     }
 }
 

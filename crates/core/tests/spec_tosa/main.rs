@@ -3,5 +3,6 @@
 mod block;
 mod cast;
 mod check;
+mod number;
 mod page;
 mod rescale;
