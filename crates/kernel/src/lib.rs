@@ -17,6 +17,8 @@ mod pack;
 mod plan;
 pub mod rescale;
 mod slot;
+#[cfg(target_arch = "x86_64")]
+mod split;
 mod stage;
 mod stream;
 mod table;

@@ -79,19 +79,39 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
     if is_copy(spec) {
         return (Route::Copy, Vec::new());
     }
+    if let Some(stage) = (Planner { spec, level }).bytes_to_f32() {
+        return (Route::Direct, vec![stage]);
+    }
     if fits_table8(src)
         && let Some(stage) = table8(spec, level)
     {
         return (Route::Table8, vec![stage]);
     }
     let lanes = if fits_table8(src) { None } else { Planner { spec, level }.lanes() };
-    if let Some(found) = lanes {
-        return found;
+    if let Some((route, stages)) = lanes {
+        return (route, split(spec, level, stages));
     }
     if slot_bytes(src) == 2 && slot_bytes(spec.dst) <= 2 && !refuses(&spec.policy) {
-        return (Route::Table16, vec![table16(spec)]);
+        return (Route::Table16, split(spec, level, vec![table16(spec)]));
     }
     (Route::Scalar, vec![Box::new(Scalar(*spec))])
+}
+
+/// Stages from 16-bit elements to bytes, or what looks their results up (`docs/kernels.md §2.4`).
+#[cfg(target_arch = "x86_64")]
+fn split(spec: &CastSpec, level: Level, stages: Stages) -> Stages {
+    use crate::split::Split16;
+    match level {
+        Level::Avx512(token) if Split16::fits(spec.src, spec.dst) => {
+            vec![Box::new(Split16::new(Pipeline::new(spec.src, spec.dst, level, stages), token))]
+        }
+        _ => stages,
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn split(_: &CastSpec, _: Level, stages: Stages) -> Stages {
+    stages
 }
 
 /// Asked of the policy, not assumed from equal types (`docs/kernels.md §2.2`).
@@ -141,6 +161,16 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn stage<L: Lane>(&self, lane: L) -> Box<dyn Stage> {
         Box::new(LaneStage { lane, level: self.level })
+    }
+
+    /// i8 and u8 to f32, where a conversion takes fewer instructions than a table: 256 entries in four vectors take less.
+    fn bytes_to_f32(&self) -> Option<Box<dyn Stage>> {
+        match (self.spec.src, self.spec.dst, self.level) {
+            (_, _, Level::Avx512(_)) => None,
+            (DType::I8, DType::F32, _) => Some(self.stage(IntToF32::<u8, true>(Of))),
+            (DType::U8, DType::F32, _) => Some(self.stage(IntToF32::<u8, false>(Of))),
+            _ => None,
+        }
     }
 
     fn lanes(&self) -> Option<(Route, Stages)> {
@@ -212,9 +242,7 @@ impl Planner<'_> {
     #[cfg(target_arch = "x86_64")]
     fn fused(&self, dst: &FloatFormat) -> Option<Box<dyn Stage>> {
         use crate::x86::fused::{source, stage};
-        let (Level::Avx512(token), CastSpec { src, dst: to, policy, .. }) = (self.level, self.spec) else {
-            return None;
-        };
+        let CastSpec { src, dst: to, policy, .. } = self.spec;
         if policy.to_float != Rounding::NearestEven || !dst.has_zero || !F32.is_odd_hub_for(dst) {
             return None;
         }
@@ -239,7 +267,12 @@ impl Planner<'_> {
         };
         let encoder = Encoder::new(*to, dst, policy)?;
         let f16 = *to == DType::F16 && encoder.is_ieee_f16();
-        stage(token, source, encoder.nearest()?, slot_bytes(*to), f16)
+        let (numbers, bytes) = (encoder.nearest()?, slot_bytes(*to));
+        match self.level {
+            Level::Baseline => None,
+            Level::Avx2(token) => stage(token, source, numbers, bytes, f16),
+            Level::Avx512(token) => stage(token, source, numbers, bytes, f16),
+        }
     }
 
     #[cfg(not(target_arch = "x86_64"))]

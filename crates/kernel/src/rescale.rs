@@ -114,7 +114,8 @@ impl Rescaler {
         let Some(pass) = &self.pass else { return Err(self.first_failure(src.bytes(), 0, len)) };
         let bytes = |dtype: DType| dtype.storage_bits().expect("integers have a width") as usize / 8;
         let (src_bytes, dst_bytes) = (bytes(self.input), bytes(self.output));
-        let stores = Stores::of(&self.exec, (slot_bytes(self.input), src.bytes().len()), (dst_bytes, dst.byte_len()));
+        let stores =
+            Stores::of(&self.exec, (slot_bytes(self.input), src.bytes().len()), (dst_bytes, dst.byte_len()), false);
         let piece = self.piece(len);
         let (src, dst) = (src.bytes(), dst.into_bytes());
         let rescale = |room: &mut Room, (i, (s, d)): (usize, (&[u8], &mut [u8]))| {

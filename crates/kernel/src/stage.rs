@@ -20,6 +20,9 @@ pub(crate) const TILE: usize = 2048;
 /// Bytes of the widest tile where nothing is measured.
 const TILE_BYTES: usize = 16 << 10;
 
+/// The same for results that go past the caches: so few that the CPU looks ahead to the next tile while they leave.
+const STREAMED_TILE_BYTES: usize = 4 << 10;
+
 /// An `error` policy refused an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -37,6 +40,15 @@ pub(crate) trait Stage: Debug + Send + Sync {
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal>;
     /// Told once before a conversion of `len` elements, so that a table that pays for itself can be filled.
     fn prepare(&self, _len: usize) {}
+    /// Asks for its source ahead of its use, so that memory is busy while results go past the caches.
+    fn looks_ahead(&self) -> bool {
+        false
+    }
+    /// As [`Stage::run`] for a stage that refuses nothing, with stores that go past the caches. False, and nothing is done,
+    /// if it has none for these buffers.
+    fn run_streaming(&self, _src: &[u8], _dst: &mut [u8]) -> bool {
+        false
+    }
     /// Bits of packed elements that [`Stage::run_packed`] reads as they lie, without a pass that unpacks them.
     fn unpacks(&self) -> Option<u32> {
         None
@@ -162,7 +174,12 @@ pub(crate) enum Stores {
 
 impl Stores {
     /// For arrays of so many bytes, given as bytes of an unpacked element and of all. Source: `docs/kernels.md §8`.
-    pub fn of(exec: &Exec, (src_slot, src_bytes): (usize, usize), (dst_slot, dst_bytes): (usize, usize)) -> Stores {
+    pub fn of(
+        exec: &Exec,
+        (src_slot, src_bytes): (usize, usize),
+        (dst_slot, dst_bytes): (usize, usize),
+        looks_ahead: bool,
+    ) -> Stores {
         /// Smaller than any last-level cache, whose size need not be asked then.
         const SURELY_CACHED: usize = 1 << 20;
         let large = match exec.stream_above_bytes {
@@ -171,7 +188,7 @@ impl Stores {
         };
         let wider = dst_bytes > src_bytes;
         let quarter = src_slot == 4 && dst_slot == 1;
-        if large && (wider || quarter) { Stores::Streaming } else { Stores::Plain }
+        if large && (wider || quarter || looks_ahead) { Stores::Streaming } else { Stores::Plain }
     }
 }
 
@@ -185,6 +202,11 @@ impl Pipeline {
 
     pub fn prepare(&self, len: usize) {
         self.stages.iter().for_each(|s| s.prepare(len));
+    }
+
+    /// Whether memory is asked for the source ahead of its use.
+    pub fn looks_ahead(&self) -> bool {
+        self.stages.first().is_some_and(|stage| stage.looks_ahead())
     }
 
     /// Converts `len` elements from one buffer to another, tile by tile.
@@ -202,8 +224,19 @@ impl Pipeline {
         let step = match onlooker {
             _ if single => len.max(1),
             Some(_) => TILE,
+            None if stores == Stores::Streaming => STREAMED_TILE_BYTES / self.widest(),
             None => TILE_BYTES / self.widest(),
         };
+        if let [stage] = &*self.stages
+            && stores == Stores::Streaming
+            && ends.is_plain()
+            && !ends.first_unpacks
+            && onlooker.is_none()
+            && stage.run_streaming(src, dst)
+        {
+            stream::fence();
+            return Ok(());
+        }
         let Scratch { tiles, results } = scratch;
         for first in (0..len).step_by(step) {
             let n = step.min(len - first);

@@ -5,7 +5,10 @@ use crate::level::{Level, Task};
 use crate::slot::Slot;
 use crate::stage::{Refusal, Scalar, Stage, scalar, slot_bytes};
 #[cfg(target_arch = "x86_64")]
-use crate::{level::Avx512, x86::table::Planes};
+use crate::{
+    level::{Avx2, Avx512},
+    x86::{rows::Rows, table::Planes},
+};
 use std::sync::OnceLock;
 use truecast_core::{CastSpec, DType};
 
@@ -22,8 +25,8 @@ pub(crate) fn table8(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
 /// The table stage of these results, `dst_bytes` wide, one for each source byte (or nibble).
 pub(crate) fn table_of(results: &[u64; 256], dst_bytes: usize, level: Level, nibbles: bool) -> Box<dyn Stage> {
     #[cfg(target_arch = "x86_64")]
-    if let Level::Avx512(token) = level {
-        return by_planes(results, dst_bytes, token, nibbles);
+    if let Some(stage) = in_registers(results, dst_bytes, level, nibbles) {
+        return stage;
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = nibbles;
@@ -79,48 +82,99 @@ impl<D: Slot> Stage for Table8<D> {
     }
 }
 
-/// A table in vector registers.
+/// A table in vector registers, and whether the source's codes have four bits and may come packed.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug)]
-struct TablePlanes<const N: usize> {
-    planes: Box<Planes<N>>,
-    token: Avx512,
-    /// The source's codes have four bits and may come packed.
+struct InRegisters<T> {
+    table: Box<T>,
     nibbles: bool,
 }
 
+/// Looks up bytes, or packed nibbles.
 #[cfg(target_arch = "x86_64")]
-fn by_planes(results: &[u64; 256], dst_bytes: usize, token: Avx512, nibbles: bool) -> Box<dyn Stage> {
-    fn stage<const N: usize>(results: &[u64; 256], token: Avx512, nibbles: bool) -> Box<dyn Stage> {
-        Box::new(TablePlanes { planes: Box::new(Planes::<N>::new(results)), token, nibbles })
+trait Registers: std::fmt::Debug + Send + Sync + 'static {
+    /// Bytes of a result.
+    const BYTES: usize;
+    fn of_bytes(&self, src: &[u8], dst: &mut [u8]);
+    fn of_nibbles(&self, src: &[u8], dst: &mut [u8], n: usize);
+    /// As [`Stage::run_streaming`].
+    fn of_bytes_streaming(&self, _src: &[u8], _dst: &mut [u8]) -> bool {
+        false
     }
-    match dst_bytes {
-        1 => stage::<1>(results, token, nibbles),
-        2 => stage::<2>(results, token, nibbles),
-        4 => stage::<4>(results, token, nibbles),
-        _ => stage::<8>(results, token, nibbles),
+}
+
+/// A table and the proof that its instructions were detected.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug)]
+struct Proven<T, P>(T, P);
+
+#[cfg(target_arch = "x86_64")]
+impl<const N: usize> Registers for Proven<Planes<N>, Avx512> {
+    const BYTES: usize = N;
+    fn of_bytes(&self, src: &[u8], dst: &mut [u8]) {
+        self.0.of_bytes(self.1, src, dst);
+    }
+    fn of_nibbles(&self, src: &[u8], dst: &mut [u8], n: usize) {
+        self.0.of_nibbles(self.1, src, dst, n);
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-impl<const N: usize> Stage for TablePlanes<N> {
+impl<const N: usize> Registers for Proven<Rows<N>, Avx2> {
+    const BYTES: usize = N;
+    fn of_bytes_streaming(&self, src: &[u8], dst: &mut [u8]) -> bool {
+        self.0.of_bytes_streaming(self.1, src, dst)
+    }
+    fn of_bytes(&self, src: &[u8], dst: &mut [u8]) {
+        self.0.of_bytes(self.1, src, dst);
+    }
+    fn of_nibbles(&self, src: &[u8], dst: &mut [u8], n: usize) {
+        self.0.of_nibbles(self.1, src, dst, n);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn in_registers(results: &[u64; 256], dst_bytes: usize, level: Level, nibbles: bool) -> Option<Box<dyn Stage>> {
+    fn of_width<const N: usize>(results: &[u64; 256], level: Level, nibbles: bool) -> Option<Box<dyn Stage>> {
+        fn stage(table: impl Registers, nibbles: bool) -> Option<Box<dyn Stage>> {
+            Some(Box::new(InRegisters { table: Box::new(table), nibbles }))
+        }
+        match level {
+            Level::Baseline => None,
+            Level::Avx2(token) => stage(Proven(Rows::<N>::new(results), token), nibbles),
+            Level::Avx512(token) => stage(Proven(Planes::<N>::new(results), token), nibbles),
+        }
+    }
+    match dst_bytes {
+        1 => of_width::<1>(results, level, nibbles),
+        2 => of_width::<2>(results, level, nibbles),
+        4 => of_width::<4>(results, level, nibbles),
+        _ => of_width::<8>(results, level, nibbles),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<T: Registers> Stage for InRegisters<T> {
     fn widths(&self) -> (usize, usize) {
-        (1, N)
+        (1, T::BYTES)
     }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
-        self.planes.of_bytes(self.token, src, dst);
+        self.table.of_bytes(src, dst);
         Ok(())
+    }
+    fn run_streaming(&self, src: &[u8], dst: &mut [u8]) -> bool {
+        self.table.of_bytes_streaming(src, dst)
     }
     fn unpacks(&self) -> Option<u32> {
         self.nibbles.then_some(4)
     }
     fn run_packed(&self, src: &[u8], dst: &mut [u8], n: usize) {
-        self.planes.of_nibbles(self.token, src, dst, n);
+        self.table.of_nibbles(src, dst, n);
     }
 }
 
 /// Fills before this many elements cost more than the definition itself.
-const TABLE16_FROM: usize = 131_072;
+pub(crate) const TABLE16_FROM: usize = 131_072;
 
 /// One result for each code of a 16-bit source, filled by the first conversion that is long enough.
 pub(crate) struct Table16<D> {

@@ -175,14 +175,33 @@ fn all_codes_of_16_bit_sources() {
     }
 }
 
-/// The table of a 16-bit source is filled only by long conversions: both ways must agree.
+/// Tables of a 16-bit source are filled only by long conversions: both ways must agree.
 #[test]
-fn table16_filled() {
-    let all: Vec<u64> = (0..3 * 65536u64).map(|i| i & 0xffff).collect();
-    let policy = CastPolicy { subnormals: Subnormals::Flush, ..CastPolicy::IEEE };
-    for dst in [DType::F8E4M3Fn, DType::Nf4, DType::F16, DType::I4] {
-        check(&spec(DType::F16, dst, policy), Level::detect(), &all, &packed(DType::F16, &all));
+fn tables_of_16_bit_sources_filled() {
+    let all: Vec<u64> = (0..2 * 65536u64).map(|i| i & 0xffff).collect();
+    let base = CastPolicy::IEEE;
+    let policies = [
+        base,
+        CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, nan: NanRule::Canonical, ..base },
+        CastPolicy { to_float: Rounding::Up, to_int: Rounding::Down, ..base },
+        CastPolicy { subnormals: Subnormals::Flush, int_overflow: IntOverflow::Saturate, ..base },
+    ];
+    for src in [DType::F16, DType::Bf16, DType::I16] {
+        let bytes = packed(src, &all);
+        for dst in numeric().filter(|t| t.storage_bits() <= Some(8) || *t == DType::F16) {
+            for policy in policies {
+                check(&spec(src, dst, policy), Level::detect(), &all, &bytes);
+            }
+        }
     }
+}
+
+/// A conversion that is long enough to fill the tables of a 16-bit source.
+fn fill_tables(caster: &Caster) {
+    let (src, dst, len) = (caster.spec().src, caster.spec().dst, 131_072);
+    let bytes = |dtype: DType| vec![0; dtype.bytes_in(Layout::Packed, len as u64).unwrap() as usize];
+    let (from, mut to) = (bytes(src), bytes(dst));
+    caster.cast(Codes::new(src, len, &from).unwrap(), CodesMut::new(dst, len, &mut to).unwrap()).unwrap();
 }
 
 /// Obligation 1: lengths, offsets, canaries.
@@ -192,6 +211,7 @@ fn lengths_and_offsets() {
         (DType::F32, DType::F8E4M3Fn),
         (DType::F32, DType::F4E2M1),
         (DType::F16, DType::F6E2M3),
+        (DType::Bf16, DType::F8E4M3Fn),
         (DType::F4E2M1, DType::F32),
         (DType::U3, DType::U1),
         (DType::I48, DType::Bf16),
@@ -205,6 +225,9 @@ fn lengths_and_offsets() {
         let spec = spec(src, dst, CastPolicy::IEEE);
         for level in Level::available() {
             let caster = Caster::new(&spec, &exec(level)).unwrap();
+            if src == DType::Bf16 {
+                fill_tables(&caster);
+            }
             for len in 0..=200 {
                 let elements: Vec<u64> = elements.iter().copied().cycle().skip(len).take(len).collect();
                 let bytes = packed(src, &elements);
@@ -221,6 +244,42 @@ fn lengths_and_offsets() {
                     let padding = 8 * n - len * dst.storage_bits().unwrap() as usize;
                     assert!(padding == 0 || target[d_off + n - 1] >> (8 - padding) == 0, "padding bits are zero");
                     assert!(target[..d_off].iter().chain(&target[d_off + n..]).all(|&b| b == 0xc7), "canaries");
+                }
+            }
+        }
+    }
+}
+
+/// Stores past the caches, from and to any offset.
+#[test]
+fn streamed() {
+    for (src, dst) in [
+        (DType::F8E4M3Fn, DType::F16),
+        (DType::F8E4M3Fnuz, DType::F32),
+        (DType::F8E8M0, DType::F64),
+        (DType::F4E2M1, DType::F32),
+        (DType::I8, DType::Bf16),
+        (DType::F32, DType::F64),
+    ] {
+        let (elements, spec) = (elements(src), spec(src, dst, CastPolicy::IEEE));
+        for level in Level::available() {
+            let caster = Caster::new(&spec, &Exec { stream_above_bytes: Some(0), ..exec(level) }).unwrap();
+            for len in (0..=200).step_by(7).chain([3001]) {
+                let elements: Vec<u64> = elements.iter().copied().cycle().skip(len).take(len).collect();
+                let source = packed(src, &elements);
+                let n = dst.bytes_in(Layout::Packed, len as u64).unwrap() as usize;
+                for offset in [0, 1, 4, 8, 24, 63] {
+                    let mut target = vec![0xc7; offset + n + 64];
+                    let from = Codes::new(src, len, &source).unwrap();
+                    caster.cast(from, CodesMut::new(dst, len, &mut target[offset..offset + n]).unwrap()).unwrap();
+                    for (i, &element) in elements.iter().enumerate() {
+                        assert_eq!(
+                            unpacked(dst, &target[offset..], i),
+                            expected(&spec, element).unwrap(),
+                            "{src}, {i}"
+                        );
+                    }
+                    assert!(target[..offset].iter().chain(&target[offset + n..]).all(|&b| b == 0xc7), "canaries");
                 }
             }
         }

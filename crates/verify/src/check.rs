@@ -130,8 +130,14 @@ pub fn compare(tally: &mut Tally, spec: &CastSpec, who: &str, src: &[u64], layou
     }
 }
 
-/// A table of a 16-bit source is filled by conversions of this many elements; shorter ones do not use it.
+/// Tables of a 16-bit source are filled by conversions of this many elements; shorter ones do not use them.
 const FILLS_A_TABLE: usize = 131_072;
+
+/// Whether long conversions of a caster may go through a table that short ones do not have (`docs/kernels.md §2.4`).
+fn has_a_table_to_fill(caster: &Caster) -> bool {
+    let [src, dst] = [caster.spec().src, caster.spec().dst].map(DType::storage_bits);
+    caster.route() == Route::Table16 || src == Some(16) && dst <= Some(8)
+}
 
 /// Compares casters at every level of the session with the definition.
 ///
@@ -159,7 +165,7 @@ pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: 
                 }
             };
             compare_with(&src.elements, &src.bytes, &want);
-            if caster.route() == Route::Table16 && !src.is_empty() {
+            if has_a_table_to_fill(&caster) && !src.is_empty() {
                 let n = FILLS_A_TABLE.div_ceil(src.len());
                 // Packed elements end within a byte: copies of a buffer are not the buffer of copies.
                 let want = pack(spec.dst, Layout::Packed, wanted.elements.repeat(n).into_iter());

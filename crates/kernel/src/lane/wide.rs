@@ -6,7 +6,7 @@ use super::{F32_INF, F64_INF, F64Parts, Increments, Lane, f64_parts};
 use crate::level::Level;
 use crate::slot::Slot;
 #[cfg(target_arch = "x86_64")]
-use crate::x86::double;
+use crate::x86::{double, double256};
 use std::marker::PhantomData;
 use truecast_core::Rounding;
 
@@ -55,11 +55,12 @@ impl Lane for F32ToF64 {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
+        let payload = self.payload_mask != 0;
         match level {
-            Level::Avx512(token) if self.inf == [F64_INF, F64_INF | 1 << 63] => {
-                double::from_f32(token, self.payload_mask != 0, src, dst)
-            }
-            _ => 0,
+            _ if self.inf != [F64_INF, F64_INF | 1 << 63] => 0,
+            Level::Baseline => 0,
+            Level::Avx2(token) => double256::from_f32(token, payload, src, dst),
+            Level::Avx512(token) => double::from_f32(token, payload, src, dst),
         }
     }
 }
@@ -124,9 +125,12 @@ impl Lane for F64ToF32Nearest {
     fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
         const INF: [u32; 2] = [F32_INF, F32_INF | 1 << 31];
         let F64ToF32 { over, inf, payload_mask, .. } = self.0;
+        let payload = payload_mask != 0;
         match level {
-            Level::Avx512(token) if over == INF && inf == INF => double::to_f32(token, payload_mask != 0, src, dst),
-            _ => 0,
+            _ if over != INF || inf != INF => 0,
+            Level::Baseline => 0,
+            Level::Avx2(token) => double256::to_f32(token, payload, src, dst),
+            Level::Avx512(token) => double::to_f32(token, payload, src, dst),
         }
     }
 }

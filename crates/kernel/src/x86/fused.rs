@@ -5,10 +5,11 @@
 //! lane of that name computes.
 
 use super::double::{int_to_f32_odd_8, to_f32_odd_8};
-use super::{bytes_where, load, load_half, store};
+use super::half::encode_16;
+use super::{bytes_where, fused256, load, load_half, store};
 use crate::lane::F32_INF;
 use crate::lane::encode::{Nearest, shape};
-use crate::level::Avx512;
+use crate::level::{Avx2, Avx512};
 use crate::stage::{Refusal, Stage};
 use std::arch::x86_64::*;
 
@@ -44,31 +45,63 @@ pub(crate) mod source {
 }
 
 /// An encoder that is the conversion instruction to f16; other encoders are a [`shape`].
-const F16_INSTRUCTION: u8 = 1 << 7;
+pub(super) const F16_INSTRUCTION: u8 = 1 << 7;
 
 /// From a source to a destination of `BYTES`.
 #[derive(Debug)]
-pub(crate) struct Fused<const SOURCE: u8, const SHAPE: u8, const BYTES: usize> {
+pub(crate) struct Fused<V, const SOURCE: u8, const SHAPE: u8, const BYTES: usize> {
     numbers: Nearest,
-    /// Proof that the features were detected.
-    _token: Avx512,
+    vectors: V,
+}
+
+/// Vectors of a width, and the proof that their instructions were detected.
+pub(crate) trait Vectors: Copy + std::fmt::Debug + Send + Sync + 'static {
+    /// Whether there is a loader.
+    fn loads(source: u8) -> bool;
+    /// Converts whatever both slices hold.
+    fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(self, numbers: &Nearest, src: &[u8], dst: &mut [u8]);
+}
+
+impl Vectors for Avx512 {
+    fn loads(_: u8) -> bool {
+        true
+    }
+    fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(self, numbers: &Nearest, src: &[u8], dst: &mut [u8]) {
+        // SAFETY: the token proves that the features were detected.
+        unsafe { run::<SOURCE, SHAPE, BYTES>(numbers, src, dst) };
+    }
+}
+
+impl Vectors for Avx2 {
+    fn loads(source: u8) -> bool {
+        fused256::loads(source)
+    }
+    fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(self, numbers: &Nearest, src: &[u8], dst: &mut [u8]) {
+        if const { fused256::loads(SOURCE) } {
+            // SAFETY: the token proves that the features were detected.
+            unsafe { fused256::run::<SOURCE, SHAPE, BYTES>(numbers, src, dst) };
+        }
+    }
 }
 
 /// The stage for a source, unless the encoder has a shape that is only known as a lane. `f16` tells that the destination
 /// is f16 and that its instruction gives the codes that are wanted.
-pub(crate) fn stage(
-    token: Avx512,
+pub(crate) fn stage<V: Vectors>(
+    vectors: V,
     source: u8,
     numbers: Nearest,
     dst_bytes: usize,
     f16: bool,
 ) -> Option<Box<dyn Stage>> {
+    if !V::loads(source) {
+        return None;
+    }
     // What is clamped or reduced on its way into the hub goes to destinations of a smaller range than f32's, what is not
     // to those of the same range; what is exact, to both.
     macro_rules! to {
         ($function:ident: $($name:ident)*) => {
             match source {
-                $(source::$name => $function::<{ source::$name }>(token, numbers, dst_bytes, f16),)*
+                $(source::$name => $function::<V, { source::$name }>(vectors, numbers, dst_bytes, f16),)*
                 _ => None,
             }
         };
@@ -78,14 +111,19 @@ pub(crate) fn stage(
 }
 
 /// To f16 and to 8 bits.
-fn narrow<const SOURCE: u8>(token: Avx512, numbers: Nearest, dst_bytes: usize, f16: bool) -> Option<Box<dyn Stage>> {
+fn narrow<V: Vectors, const SOURCE: u8>(
+    vectors: V,
+    numbers: Nearest,
+    dst_bytes: usize,
+    f16: bool,
+) -> Option<Box<dyn Stage>> {
     const PLAIN: u8 = shape::SUBNORMALS | shape::NEGATIVE_ZERO;
     const SPECIAL: u8 = PLAIN | shape::SPECIAL | shape::PAYLOAD;
     const UNSIGNED: u8 = shape::SUBNORMALS;
     const UNSIGNED_SPECIAL: u8 = UNSIGNED | shape::SPECIAL | shape::PAYLOAD;
     macro_rules! fused {
         ($shape:expr, $bytes:literal) => {
-            Some(Box::new(Fused::<SOURCE, { $shape }, $bytes> { numbers, _token: token }))
+            Some(Box::new(Fused::<V, SOURCE, { $shape }, $bytes> { numbers, vectors }))
         };
     }
     match (dst_bytes, serving(numbers.shape)) {
@@ -100,10 +138,15 @@ fn narrow<const SOURCE: u8>(token: Avx512, numbers: Nearest, dst_bytes: usize, f
 }
 
 /// To bf16.
-fn upper_bits<const SOURCE: u8>(token: Avx512, numbers: Nearest, dst_bytes: usize, _: bool) -> Option<Box<dyn Stage>> {
+fn upper_bits<V: Vectors, const SOURCE: u8>(
+    vectors: V,
+    numbers: Nearest,
+    dst_bytes: usize,
+    _: bool,
+) -> Option<Box<dyn Stage>> {
     const UPPER: u8 = shape::NEGATIVE_ZERO | shape::SPECIAL | shape::PAYLOAD | shape::UPPER_BITS;
     let fits = (dst_bytes, serving(numbers.shape)) == (2, UPPER);
-    fits.then(|| Box::new(Fused::<SOURCE, UPPER, 2> { numbers, _token: token }) as Box<dyn Stage>)
+    fits.then(|| Box::new(Fused::<V, SOURCE, UPPER, 2> { numbers, vectors }) as Box<dyn Stage>)
 }
 
 /// A shape that does what is asked for: one that takes a payload serves where the mask is zero as well.
@@ -111,19 +154,18 @@ const fn serving(shape: u8) -> u8 {
     if shape & shape::SPECIAL != 0 { shape | shape::PAYLOAD } else { shape }
 }
 
-impl<const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage for Fused<SOURCE, SHAPE, BYTES> {
+impl<V: Vectors, const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage for Fused<V, SOURCE, SHAPE, BYTES> {
     fn widths(&self) -> (usize, usize) {
         (source::bytes(SOURCE), BYTES)
     }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
-        // SAFETY: `_token` proves that the features were detected.
-        unsafe { run::<SOURCE, SHAPE, BYTES>(&self.numbers, src, dst) };
+        self.vectors.run::<SOURCE, SHAPE, BYTES>(&self.numbers, src, dst);
         Ok(())
     }
 }
 
 /// Bytes that are asked for ahead of their use: two pages, since a CPU's own prefetching ends with a page.
-const AHEAD: usize = 8192;
+pub(super) const AHEAD: usize = 8192;
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(numbers: &Nearest, src: &[u8], dst: &mut [u8]) {
@@ -244,7 +286,7 @@ fn any_f64<const SOURCE: u8>(low: &[u8; 64], high: &[u8; 64]) -> __m512i {
 }
 
 /// Magnitudes above it overflow in every destination that is clamped to.
-const LIMIT: i32 = 1 << 24;
+pub(super) const LIMIT: i32 = 1 << 24;
 
 /// Eight elements of 64 bits as f32.
 #[inline]
@@ -309,18 +351,12 @@ fn int32_odd<const SIGNED: bool>(v: __m512i) -> __m512i {
     _mm512_mask_add_epi32(bits, big, bits, _mm512_set1_epi32(8 << 23))
 }
 
-/// 16 f32 to f16, as `half::encode_avx512`.
+/// 16 f32 to f16.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 fn to_half<const SHAPE: u8>(hub: __m512i) -> __m256i {
     let value = _mm512_castsi512_ps(hub);
-    let half = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value);
-    if SHAPE & shape::PAYLOAD != 0 {
-        return half;
-    }
-    let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
-    let sign = _mm256_and_si256(half, _mm256_set1_epi16(i16::MIN));
-    _mm256_mask_blend_epi16(nan, half, _mm256_or_si256(sign, _mm256_set1_epi16(0x7e00)))
+    if SHAPE & shape::PAYLOAD != 0 { encode_16::<true>(value) } else { encode_16::<false>(value) }
 }
 
 /// The numbers of [`Nearest`] in every lane.

@@ -77,13 +77,7 @@ pub(crate) fn encode_avx512(_: Avx512, payload: bool, src: &[u8], dst: &mut [u8]
                 *value = _mm512_castsi512_ps(load(source));
             }
             for (target, value) in targets.iter_mut().zip(values) {
-                let mut half = _mm512_cvtps_ph::<NEAREST_EVEN>(value);
-                if !PAYLOAD {
-                    let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
-                    let sign = _mm256_and_si256(half, _mm256_set1_epi16(F16_SIGN));
-                    half = _mm256_mask_blend_epi16(nan, half, _mm256_or_si256(sign, _mm256_set1_epi16(F16_NAN)));
-                }
-                store_half(target, half);
+                store_half(target, encode_16::<PAYLOAD>(value));
             }
         }
     }
@@ -92,6 +86,19 @@ pub(crate) fn encode_avx512(_: Avx512, payload: bool, src: &[u8], dst: &mut [u8]
     // SAFETY: the token proves that the features were detected.
     unsafe { if payload { blocks::<true>(sources, targets) } else { blocks::<false>(sources, targets) } };
     sources.len() * 64
+}
+
+/// 16 f32 to f16, as [`encode_avx512`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+pub(super) fn encode_16<const PAYLOAD: bool>(value: __m512) -> __m256i {
+    let half = _mm512_cvtps_ph::<NEAREST_EVEN>(value);
+    if PAYLOAD {
+        return half;
+    }
+    let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
+    let sign = _mm256_and_si256(half, _mm256_set1_epi16(F16_SIGN));
+    _mm256_mask_blend_epi16(nan, half, _mm256_or_si256(sign, _mm256_set1_epi16(F16_NAN)))
 }
 
 /// As [`encode_avx512`], 16 at a time.

@@ -6,10 +6,14 @@
 //! safe inside functions that have the feature.
 
 pub(crate) mod double;
+pub(crate) mod double256;
 pub(crate) mod fused;
+mod fused256;
 pub(crate) mod half;
 pub(crate) mod measure;
+pub(crate) mod rows;
 pub(crate) mod six;
+pub(crate) mod split;
 pub(crate) mod stream;
 pub(crate) mod table;
 
@@ -40,10 +44,24 @@ fn load_half(from: &[u8; 32]) -> __m256i {
 }
 
 #[inline]
+#[target_feature(enable = "sse2")]
+fn load_quarter(from: &[u8; 16]) -> __m128i {
+    // SAFETY: the reference is to 16 readable bytes, and the load needs no alignment.
+    unsafe { _mm_loadu_si128(from.as_ptr().cast()) }
+}
+
+#[inline]
 #[target_feature(enable = "avx")]
 fn store_half(to: &mut [u8; 32], value: __m256i) {
     // SAFETY: the reference is to 32 writable bytes, and the store needs no alignment.
     unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), value) }
+}
+
+#[inline]
+#[target_feature(enable = "sse2")]
+fn store_quarter(to: &mut [u8; 16], value: __m128i) {
+    // SAFETY: the reference is to 16 writable bytes, and the store needs no alignment.
+    unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), value) }
 }
 
 #[inline]

@@ -31,6 +31,24 @@ pub(crate) fn copy_lines(blocks: &[Block], lines: &mut [Line]) {
     }
 }
 
+/// 32 bytes of memory, to be written as a whole.
+#[repr(align(32))]
+pub(super) struct Half(__m256i);
+
+/// The whole vectors of memory that begin at multiples of 32.
+pub(super) fn aligned_vectors(bytes: &mut [u8]) -> &mut [Half] {
+    // SAFETY: any 32 bytes are a valid `Half`.
+    unsafe { bytes.align_to_mut().1 }
+}
+
+/// Stores past the caches.
+#[inline]
+#[target_feature(enable = "avx")]
+pub(super) fn stream_half(to: &mut Half, value: __m256i) {
+    // SAFETY: a `Half` is 32 writable bytes, aligned to 32.
+    unsafe { _mm256_stream_si256(&mut to.0, value) }
+}
+
 /// Streaming stores of this thread come before whatever follows.
 pub(crate) fn fence() {
     // SAFETY: every x86-64 CPU has the instruction; it touches no memory.

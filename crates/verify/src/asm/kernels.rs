@@ -168,6 +168,7 @@ const TRUNC: Expected = Expected::Calls("SSE2 has no truncation: trunc, where fr
 const RARE_F64: Expected =
     Expected::Calls("16 elements with an Inf, NaN or (to bf16) f32 subnormal are converted apart");
 const RARE_F64_PART: Expected = Expected::Aside("the body of a loop of fused::run, which calls it");
+const TINY_F64: Expected = Expected::Calls("8 elements with an f32 subnormal are converted apart");
 const ANY_F64: Expected = Expected::Aside("16 elements that the loop leaves");
 
 /// The table.
@@ -192,6 +193,7 @@ pub const KERNELS: &[Row] = &[
     row("stage::Loop<lane::decode::ClampToF32<u32, *>>",     [vector(464), vector(76), vector(38)]),
     row("stage::Loop<lane::decode::ClampToF32<u64, false>>", [CONVERT_64, CONVERT_64, vector(40)]),
     row("stage::Loop<lane::decode::ClampToF32<u64, true>>",  [vector(1302), vector(208), vector(51)]),
+    row("stage::Loop<lane::decode::IntToF32<u8, *>>",        [vector(384), vector(96), vector(48)]),
     row("stage::Loop<lane::decode::IntToF32<u16, *>>",       [vector(278), vector(80), vector(40)]),
     row("stage::Loop<lane::decode::IntToF32<u32, false>>",   [vector(336), vector(124), vector(22)]),
     row("stage::Loop<lane::decode::IntToF32<u32, true>>",    [vector(144), vector(44), vector(22)]),
@@ -278,6 +280,34 @@ pub const KERNELS: &[Row] = &[
     avx512("x86::fused::run::<14, *, 2>",              vector(207)), // U64_ODD
     avx512("x86::fused::convert::<6, *>",             RARE_F64_PART),
     avx512("x86::fused::any_f64::<*>",                  ANY_F64),
+    avx2("x86::fused256::run::<0, *, 1>", vector(685)), // F32
+    avx2("x86::fused256::run::<0, *, 2>", vector(272)), // F32
+    avx2("x86::fused256::run::<1, *, 1>", vector(907)), // BF16
+    avx2("x86::fused256::run::<1, *, 2>", vector(432)), // BF16
+    avx2("x86::fused256::run::<2, *, 1>", vector(960)), // F16
+    avx2("x86::fused256::run::<2, *, 2>", vector(400)), // F16
+    avx2("x86::fused256::run::<3, *, 1>", vector(1195)), // I16
+    avx2("x86::fused256::run::<3, *, 2>", vector(432)), // I16
+    avx2("x86::fused256::run::<4, *, 1>", vector(1067)), // U16
+    avx2("x86::fused256::run::<4, *, 2>", vector(432)), // U16
+    avx2("x86::fused256::run::<5, *, 2>", TINY_F64), // F64
+    avx2("x86::fused256::run::<6, *, 1>", vector(633)), // F64_REDUCED
+    avx2("x86::fused256::run::<6, *, 2>", vector(340)), // F64_REDUCED
+    avx2("x86::fused256::run::<7, *, 1>", vector(717)), // I32_CLAMPED
+    avx2("x86::fused256::run::<7, *, 2>", vector(187)), // I32_CLAMPED
+    avx2("x86::fused256::run::<8, *, 1>", vector(647)), // U32_CLAMPED
+    avx2("x86::fused256::run::<8, *, 2>", vector(166)), // U32_CLAMPED
+    avx2("x86::fused256::run::<9, *, 2>", vector(528)), // I32_ODD
+    avx2("x86::fused256::run::<10, *, 2>", vector(507)), // U32_ODD
+    avx2("x86::fused256::run::<11, *, 1>", vector(552)), // I64_CLAMPED
+    avx2("x86::fused256::run::<11, *, 2>", vector(247)), // I64_CLAMPED
+    avx2("x86::fused256::run::<13, *, 2>", vector(695)), // I64_ODD
+    avx2("x86::fused256::any_f64",                      ANY_F64),
+    avx2("x86::double256::from_f32::blocks::<*>",       vector(502)),
+    avx2("x86::double256::to_f32::blocks::<*>",         vector(416)),
+    avx2("x86::six::pack_avx2::groups",                 ANY),
+    avx2("x86::six::unpack_avx2::groups",               ANY),
+    avx2("x86::rows::run::<*>",                         ANY),
     avx512("x86::double::from_f32::blocks::<*>",            vector(203)),
     avx512("x86::double::int_to_f32_odd::blocks::<*>",      vector(150)),
     avx512("x86::double::to_f32::blocks::<*>",              vector(214)),
@@ -292,6 +322,8 @@ pub const KERNELS: &[Row] = &[
     avx512("x86::half::encode_avx512::blocks::<true>",  vector(30)),
     avx512("x86::six::pack::groups",                    vector(73)),
     avx512("x86::six::unpack::groups",                  vector(64)),
+    avx512("x86::split::run::<false>",                  vector(176)),
+    avx512("x86::split::run::<true>",                   vector(155)),
     avx512("x86::table::run::<1, *>",                   vector(75)),
     avx512("x86::table::run::<2, *>",                   vector(96)),
     avx512("x86::table::run::<4, *>",                   vector(116)),

@@ -1,7 +1,6 @@
 //! `verify boundary`: wide sources where a destination decides something, against definition and oracle.
 
-use super::{pairs, parallel, report};
-use crate::adapter::numeric;
+use super::{Chosen, parallel, report};
 use crate::buffers::Source;
 use crate::check::{Wanted, against_apfloat, against_levels, against_oracle, spec};
 use crate::inputs::{Extent, elements, is_narrow, thin};
@@ -10,20 +9,14 @@ use crate::random::Random;
 use crate::report::{Report, Sheet};
 use crate::session::Session;
 use std::time::Instant;
-use truecast_core::{DType, Rounding};
+use truecast_core::Rounding;
 
 /// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Only these sources
-    #[arg(long, value_delimiter = ',')]
-    pub src: Vec<DType>,
-    /// Only these destinations
-    #[arg(long, value_delimiter = ',')]
-    pub dst: Vec<DType>,
-    /// Seed of everything random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Which pairs
+    #[command(flatten)]
+    pub chosen: Chosen,
     /// Weighted random elements of each pair
     #[arg(long, default_value_t = 200_000, value_name = "N")]
     pub random: usize,
@@ -44,10 +37,10 @@ const PART: usize = 1 << 18;
 /// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
     let start = Instant::now();
-    let &Options { seed, random, limit, limit_others, random_policies, .. } = options;
-    let mut sources = numeric();
-    sources.retain(|src| !is_narrow(*src) && (options.src.is_empty() || options.src.contains(src)));
-    let mut pairs = pairs(sources.iter().copied(), &options.dst);
+    let &Options { ref chosen, random, limit, limit_others, random_policies } = options;
+    let seed = chosen.seed;
+    let sources = chosen.sources(|src| !is_narrow(src));
+    let mut pairs = chosen.pairs(&sources);
     pairs.sort_by_key(|(_, dst)| dst.code_bits() != 16); // the long ones first
     let covers = session.announce(format!(
         "boundary: {} wide sources, {} pairs, 8 roundings, {} choices of the other policy fields and {random_policies} \

@@ -2,8 +2,7 @@
 //!
 //! The requests are those of the standards, because what a standard leaves open is counted too.
 
-use super::{pairs, parallel, report};
-use crate::adapter::numeric;
+use super::{Chosen, parallel, report};
 use crate::buffers::Source;
 use crate::check::{Wanted, caster, compare, exec, run as convert, witness};
 use crate::inputs::{Extent, elements, is_narrow, thin};
@@ -20,15 +19,9 @@ use truecast_kernel::Counting;
 /// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Only these sources
-    #[arg(long, value_delimiter = ',')]
-    pub src: Vec<DType>,
-    /// Only these destinations
-    #[arg(long, value_delimiter = ',')]
-    pub dst: Vec<DType>,
-    /// Seed of the order and of everything random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Which pairs
+    #[command(flatten)]
+    pub chosen: Chosen,
     /// At most about this many elements of a wide source for each pair
     #[arg(long, default_value_t = 2 * 65_536 + 1_234, value_name = "N")]
     pub limit: usize,
@@ -66,7 +59,8 @@ fn requests(src: DType, dst: DType) -> Vec<CastSpec> {
 
 /// All elements of a narrow source (8 bits or fewer: many times), some of a wide one, in random order.
 fn inputs(src: DType, dst: DType, options: &Options) -> Source {
-    let Options { seed, limit, limit_16, .. } = *options;
+    let &Options { ref chosen, limit, limit_16 } = options;
+    let seed = chosen.seed;
     let mut random = Random::new(seed, &[src as u64, dst as u64, 5]);
     let mut all = elements(src, dst, &Extent { seed, n_random: limit / 4, limit }).elements;
     if all.len() <= 256 {
@@ -82,17 +76,14 @@ fn inputs(src: DType, dst: DType, options: &Options) -> Source {
 /// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
     let start = Instant::now();
-    let mut sources = numeric();
-    sources.retain(|src| options.src.is_empty() || options.src.contains(src));
-    sources.sort_by_key(|src| std::cmp::Reverse(src.storage_bits())); // the long ones first
-    let pairs = pairs(sources.into_iter(), &options.dst);
+    let pairs = options.chosen.pairs(&options.chosen.sources(|_| true));
     let covers = session.announce(format!(
         "counts: {} pairs, every request of onnx and some of ieee, every element of narrow sources (16 bits: {}) and at \
          most {} of wide ones in random order, seed {}, levels {}",
         pairs.len(),
         options.limit_16,
         options.limit,
-        options.seed,
+        options.chosen.seed,
         session.level_names()
     ));
     let sheet = parallel(session, "counts", &pairs, |&(src, dst)| {

@@ -3,8 +3,7 @@
 //!
 //! Expectations are computed in the default environment.
 
-use super::{pairs, parallel, report};
-use crate::adapter::numeric;
+use super::{Chosen, parallel, report};
 use crate::buffers::Source;
 use crate::check::{Wanted, against_levels, caster, exec, run as convert, spec, witness};
 use crate::environment::flushing;
@@ -15,21 +14,15 @@ use crate::random::Random;
 use crate::report::{Answer, Report, Sheet, Tally};
 use crate::session::Session;
 use std::time::Instant;
-use truecast_core::{CastSpec, DType, Layout, Rounding};
+use truecast_core::{CastSpec, Layout, Rounding};
 use truecast_kernel::{Counting, Counts};
 
 /// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Only these sources
-    #[arg(long, value_delimiter = ',')]
-    pub src: Vec<DType>,
-    /// Only these destinations
-    #[arg(long, value_delimiter = ',')]
-    pub dst: Vec<DType>,
-    /// Seed of everything random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Which pairs
+    #[command(flatten)]
+    pub chosen: Chosen,
     /// At most about this many elements of each pair
     #[arg(long, default_value_t = 1 << 16, value_name = "N")]
     pub limit: usize,
@@ -38,14 +31,13 @@ pub struct Options {
 /// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
     let start = Instant::now();
-    let Options { seed, limit, .. } = *options;
+    let &Options { ref chosen, limit } = options;
+    let seed = chosen.seed;
     if flushing(|| ()).is_none() {
         let covers = "ftz: nothing, since this architecture has no such control".into();
         return report(covers, Sheet::default(), Vec::new(), start);
     }
-    let sources: Vec<DType> =
-        numeric().into_iter().filter(|src| options.src.is_empty() || options.src.contains(src)).collect();
-    let pairs = pairs(sources.into_iter(), &options.dst);
+    let pairs = chosen.pairs(&chosen.sources(|_| true));
     let covers = session.announce(format!(
         "ftz: FTZ and DAZ set, {} pairs, at most {limit} elements each, 8 roundings and every other policy field, seed \
          {seed}, levels {}",

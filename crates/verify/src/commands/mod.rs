@@ -27,10 +27,43 @@ pub fn parse_rounding(text: &str) -> Result<Rounding, String> {
     Rounding::ALL.into_iter().find(|r| r.name() == text).ok_or_else(|| format!("known are {}", names()))
 }
 
-/// The pairs of `sources` with every destination that `only` allows (all, if it is empty).
-fn pairs(sources: impl Iterator<Item = DType>, only: &[DType]) -> Vec<(DType, DType)> {
-    let dsts: Vec<DType> = numeric().into_iter().filter(|d| only.is_empty() || only.contains(d)).collect();
-    sources.flat_map(|src| dsts.iter().map(move |&dst| (src, dst))).collect()
+/// The pairs that a command looks at, and the seed of what it draws.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Chosen {
+    /// Only these sources
+    #[arg(long, value_delimiter = ',')]
+    pub src: Vec<DType>,
+    /// Only these destinations
+    #[arg(long, value_delimiter = ',')]
+    pub dst: Vec<DType>,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+impl Chosen {
+    /// The chosen sources of a kind, the long ones first.
+    fn sources(&self, is_of_kind: impl Fn(DType) -> bool) -> Vec<DType> {
+        let mut sources = numeric();
+        sources.retain(|src| is_of_kind(*src) && is_among(&self.src, *src));
+        sources.sort_by_key(|src| std::cmp::Reverse(src.storage_bits()));
+        sources
+    }
+
+    /// The pairs of these sources with every chosen destination.
+    fn pairs(&self, sources: &[DType]) -> Vec<(DType, DType)> {
+        let dsts: Vec<DType> = numeric().into_iter().filter(|dst| is_among(&self.dst, *dst)).collect();
+        sources.iter().flat_map(|&src| dsts.iter().map(move |&dst| (src, dst))).collect()
+    }
+
+    fn allows(&self, (src, dst): (DType, DType)) -> bool {
+        is_among(&self.src, src) && is_among(&self.dst, dst)
+    }
+}
+
+/// An empty list names every type.
+fn is_among(list: &[DType], dtype: DType) -> bool {
+    list.is_empty() || list.contains(&dtype)
 }
 
 /// Runs units in parallel, shows progress, and adds up what they found in their order.

@@ -3,8 +3,7 @@
 //! Identity, monotonicity, saturation as a clamp, round trips, mirrored roundings, and that a result is one of the two
 //! neighbours and the right one. They are asked of the definition and of a caster at the strongest level.
 
-use super::{pairs, parallel, report};
-use crate::adapter::numeric;
+use super::{Chosen, parallel, report};
 use crate::buffers::{Source, element};
 use crate::check::{Wanted, caster, exec, run as convert, spec, witness};
 use crate::inputs::{Extent, elements};
@@ -21,15 +20,9 @@ use truecast_kernel::Counting;
 /// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Only these sources
-    #[arg(long, value_delimiter = ',')]
-    pub src: Vec<DType>,
-    /// Only these destinations
-    #[arg(long, value_delimiter = ',')]
-    pub dst: Vec<DType>,
-    /// Seed of everything random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Which pairs
+    #[command(flatten)]
+    pub chosen: Chosen,
     /// At most about this many elements of a wide source for each pair
     #[arg(long, default_value_t = 1 << 16, value_name = "N")]
     pub limit: usize,
@@ -49,11 +42,9 @@ enum Engine {
 /// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
     let start = Instant::now();
-    let Options { seed, limit, .. } = *options;
-    let mut sources = numeric();
-    sources.retain(|src| options.src.is_empty() || options.src.contains(src));
-    sources.sort_by_key(|src| std::cmp::Reverse(src.storage_bits())); // the long ones first
-    let pairs = pairs(sources.into_iter(), &options.dst);
+    let &Options { ref chosen, limit } = options;
+    let seed = chosen.seed;
+    let pairs = chosen.pairs(&chosen.sources(|_| true));
     let covers = session.announce(format!(
         "properties: {} pairs, every element of narrow sources and at most {limit} of wide ones, 8 roundings, seed {seed}, \
          by the definition and by a caster at level {}",

@@ -1,7 +1,6 @@
 //! `verify small`: every element of every source of at most 16 bits, every destination, rounding and policy field.
 
-use super::{pairs, parallel, report};
-use crate::adapter::numeric;
+use super::{Chosen, parallel, report};
 use crate::buffers::Source;
 use crate::check::{Wanted, against_apfloat, against_levels, against_oracle, spec};
 use crate::inputs::is_narrow;
@@ -10,36 +9,29 @@ use crate::random::Random;
 use crate::report::{Report, Sheet};
 use crate::session::Session;
 use std::time::Instant;
-use truecast_core::{DType, Rounding};
+use truecast_core::Rounding;
 
 /// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Only these sources
-    #[arg(long, value_delimiter = ',')]
-    pub src: Vec<DType>,
-    /// Only these destinations
-    #[arg(long, value_delimiter = ',')]
-    pub dst: Vec<DType>,
+    /// Which pairs
+    #[command(flatten)]
+    pub chosen: Chosen,
     /// Of 16-bit sources under the policies that vary one field, compare every N-th element with the oracle
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub oracle_every: usize,
     /// Policies with every field at random, for each pair
     #[arg(long, default_value_t = 8, value_name = "N")]
     pub random_policies: usize,
-    /// Seed of the random policies
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
 }
 
 /// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
     let start = Instant::now();
-    let Options { oracle_every, random_policies, seed, .. } = *options;
-    let mut sources = numeric();
-    sources.retain(|src| is_narrow(*src) && (options.src.is_empty() || options.src.contains(src)));
-    sources.sort_by_key(|src| std::cmp::Reverse(src.storage_bits())); // the long ones first
-    let pairs = pairs(sources.iter().copied(), &options.dst);
+    let &Options { ref chosen, oracle_every, random_policies } = options;
+    let seed = chosen.seed;
+    let sources = chosen.sources(is_narrow);
+    let pairs = chosen.pairs(&sources);
     let covers = session.announce(format!(
         "small: every element of {} sources of at most 16 bits, {} pairs, 8 roundings, {} choices of the other policy \
          fields and {random_policies} random policies (seed {seed}), levels {}",

@@ -1,8 +1,7 @@
 //! `verify split`: lengths, offsets, layouts, threads and parts change no bit and no count (`docs/kernels.md §11` rows 1
 //! and 9).
 
-use super::{pairs, parallel, report};
-use crate::adapter::numeric;
+use super::{Chosen, parallel, report};
 use crate::buffers::{Source, pack, width};
 use crate::check::{Wanted, caster, compare, exec, run as convert, spec, witness};
 use crate::inputs::{Extent, elements};
@@ -19,15 +18,9 @@ use truecast_kernel::{Caster, Codes, CodesMut, Counting, Counts, Exec};
 /// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Only these sources
-    #[arg(long, value_delimiter = ',')]
-    pub src: Vec<DType>,
-    /// Only these destinations
-    #[arg(long, value_delimiter = ',')]
-    pub dst: Vec<DType>,
-    /// Seed of everything random
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    /// Which pairs
+    #[command(flatten)]
+    pub chosen: Chosen,
     /// Longest length tried at odd offsets, from 0
     #[arg(long, default_value_t = 200, value_name = "N")]
     pub lengths: usize,
@@ -74,14 +67,10 @@ pub fn run(session: &Session, options: &Options) -> Report {
 
 fn run_here(session: &Session, options: &Options) -> Report {
     let start = Instant::now();
-    let Options { seed, lengths, elements: n, .. } = *options;
-    let sources: Vec<DType> =
-        numeric().into_iter().filter(|src| options.src.is_empty() || options.src.contains(src)).collect();
-    let pairs = pairs(sources.into_iter(), &options.dst);
-    let asked = |(src, dst): &&(DType, DType)| {
-        let allows = |list: &[DType], dtype| list.is_empty() || list.contains(dtype);
-        allows(&options.src, src) && allows(&options.dst, dst)
-    };
+    let &Options { ref chosen, lengths, elements: n } = options;
+    let seed = chosen.seed;
+    let pairs = chosen.pairs(&chosen.sources(|_| true));
+    let asked = |pair: &&(DType, DType)| chosen.allows(**pair);
     let covers = session.announce(format!(
         "split: {} pairs, lengths 0 to {lengths} at odd offsets, packed and byte layouts, 1, 2, 3 and 8 threads, parts \
          of {n} elements at any granule, {} pairs of {} elements, seed {seed}, levels {}",
