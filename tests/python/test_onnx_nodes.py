@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from conftest import ROOT
+from command import ROOT
 from onnx import TensorProto, numpy_helper
 from onnx.backend.test.loader import load_node_model_tests
 

@@ -7,7 +7,7 @@ the schemas, and the result must be the table that truecast has. Not here: conve
 from collections import defaultdict
 
 import onnx.defs
-from conftest import ROOT
+from command import ROOT
 
 TABLE = ROOT / "crates" / "core" / "src" / "spec" / "onnx" / "changes.txt"
 

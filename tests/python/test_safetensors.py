@@ -12,7 +12,7 @@ import ml_dtypes  # also teaches NumPy bfloat16, which safetensors needs
 import numpy as np
 import pytest
 import safetensors
-from conftest import ROOT
+from command import ROOT
 from dtypes import FINITE, IN_SAFETENSORS, TYPES
 from safetensors.numpy import load_file, save
 from values import inputs

@@ -5,7 +5,8 @@
 
 use crate::dtype::DType;
 use crate::exact::{Exact, Outcome, cast_one, decode};
-use crate::policy::{Accepted, CastSpec};
+use crate::policy::{Accepted, CastPolicy, CastSpec, Edge};
+use crate::text::{encode_number, parse_one, print_one, read};
 
 /// The results that are permitted for one source code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +16,9 @@ pub enum Permitted {
     Any,
     /// These codes, the documented one first; none if an `error` policy refuses the value.
     Codes(Vec<u64>),
+    /// Every text of the grammar that reads back, to nearest even, as the source; the documented one is this. `None` if an
+    /// `error` policy refuses the value.
+    ReadsBack(Option<String>),
 }
 
 /// How a NaN is compared.
@@ -97,8 +101,19 @@ pub fn permitted(spec: &CastSpec, code: u64) -> (Permitted, Option<&'static str>
 /// ```
 pub fn permits(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Verdict {
     let (permitted, open) = permitted(spec, input);
+    judge(spec, permitted, open, actual, nan)
+}
+
+fn judge(
+    spec: &CastSpec,
+    permitted: Permitted,
+    open: Option<&'static str>,
+    actual: u64,
+    nan: NanComparison,
+) -> Verdict {
     let fits = match &permitted {
         Permitted::Any => true,
+        Permitted::ReadsBack(_) => false, // of texts, not of codes
         Permitted::Codes(codes) => {
             codes.contains(&actual)
                 || nan == NanComparison::Class
@@ -110,6 +125,63 @@ pub fn permits(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> 
         (true, None) => Verdict::Right,
         (true, Some(reason)) => Verdict::Open { reason },
         (false, reason) => Verdict::Wrong { permitted, clause: reason.unwrap_or(spec.clause) },
+    }
+}
+
+/// Judges what became of a text. One that is not a number has no result that could be wrong.
+///
+/// Source: `docs/spec/onnx.md §4.11` U7.
+///
+/// # Panics
+/// If the destination is complex or text.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{permit::{permits_read, NanComparison, Verdict}, spec::onnx::Cast, DType};
+/// let cast = Cast::to(DType::F16).resolve(DType::String)?;
+/// assert_eq!(permits_read(&cast, b"65519.99", 0x7bff, NanComparison::Class), Verdict::Right);
+/// assert!(matches!(permits_read(&cast, b"sixteen", 0, NanComparison::Class), Verdict::Open { .. }));
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+pub fn permits_read(spec: &CastSpec, text: &[u8], actual: u64, nan: NanComparison) -> Verdict {
+    match parse_one(spec, text) {
+        Err(_) => Verdict::Open { reason: NOT_A_NUMBER },
+        // What is open is so for every result (U8, U10).
+        Ok(Outcome::Undefined { reason, .. }) => Verdict::Open { reason },
+        Ok(outcome) => judge(spec, Permitted::Codes(outcome.code().into_iter().collect()), None, actual, nan),
+    }
+}
+
+const NOT_A_NUMBER: &str = "text that is not a number; docs/spec/onnx.md §4.11 U7";
+
+/// Judges the text of an element: the format is open, but it must read back.
+///
+/// Source: `docs/spec/onnx.md §4.11` U9.
+///
+/// # Panics
+/// If the source is complex or text.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{permit::{permits_printed, Verdict}, spec::onnx::Cast, DType};
+/// let cast = Cast::to(DType::String).resolve(DType::F32)?;
+/// let third = (1f32 / 3.0).to_bits().into();
+/// assert!(matches!(permits_printed(&cast, third, b"0.333333343"), Verdict::Open { .. }));
+/// assert!(matches!(permits_printed(&cast, third, b"0.333333"), Verdict::Wrong { .. }));
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+pub fn permits_printed(spec: &CastSpec, code: u64, actual: &[u8]) -> Verdict {
+    let documented = print_one(spec, code).ok();
+    let reason = spec.undefined.iter().find(|row| row.edge == Edge::Any).map(|row| row.reason);
+    if documented.as_deref().is_some_and(|text| text.as_bytes() == actual) {
+        return reason.map_or(Verdict::Right, |reason| Verdict::Open { reason });
+    }
+    let reads =
+        |back: Option<u64>| back == Some(code) || back.is_some_and(|b| is_nan(spec.src, b) && is_nan(spec.src, code));
+    let back = read(spec.src, actual).ok().and_then(|n| encode_number(spec.src, &CastPolicy::IEEE, &n).code);
+    match reason.filter(|_| documented.is_some() && reads(back)) {
+        Some(reason) => Verdict::Open { reason },
+        None => Verdict::Wrong { permitted: Permitted::ReadsBack(documented), clause: reason.unwrap_or(spec.clause) },
     }
 }
 

@@ -1,5 +1,10 @@
 //! Decimal text to values and back, against the standard library's own exact conversions.
 
+mod digits;
+mod random;
+
+use digits::one_less;
+use random::Random;
 use truecast_core::DType::{
     self, Bf16, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E8M0, F16, F32, F64, I8, I32, I64, MxInt8, U8, U64,
 };
@@ -106,17 +111,9 @@ fn check_around(text: &str) {
     check(&just_below(text));
 }
 
-/// Subtracts one unit of the last digit and appends nines.
+/// One unit of the last digit less, and nines after it.
 fn just_below(text: &str) -> String {
-    let mut bytes = text.as_bytes().to_vec();
-    for digit in bytes.iter_mut().rev().filter(|b| **b != b'.') {
-        if *digit != b'0' {
-            *digit -= 1;
-            break;
-        }
-        *digit = b'9';
-    }
-    String::from_utf8(bytes).unwrap() + &"9".repeat(30)
+    one_less(text) + &"9".repeat(30)
 }
 
 /// The decimal digits of (a + b) / 2 for positive doubles.
@@ -299,23 +296,4 @@ fn through_onnx(text: &str, dst: DType, saturate: Option<bool>) -> u64 {
 
 fn trimmed(text: &str) -> &str {
     text.trim_end_matches('0').trim_end_matches('.')
-}
-
-/// SplitMix64. `TRUECAST_SEED` repeats a run.
-struct Random(u64);
-
-impl Random {
-    fn new(test: &str) -> Self {
-        let clock = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
-        let seed =
-            std::env::var("TRUECAST_SEED").map_or_else(|_| clock(), |s| s.parse().expect("TRUECAST_SEED is a number"));
-        println!("{test}: TRUECAST_SEED={seed}");
-        Self(seed)
-    }
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
 }

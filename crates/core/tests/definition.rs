@@ -3,6 +3,9 @@
 //! Expectations come from the test's own reading of the formats (`docs/spec/onnx.md §2.1, §2.2`), in f64 where all values
 //! and midpoints are exact, and in i128 for integers. No table and no function of the crate takes part in an expectation.
 
+mod random;
+
+use random::Random;
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 use truecast_core::DType::{self, *};
 use truecast_core::policy::*;
@@ -1186,23 +1189,4 @@ fn round_to_integer(x: f64, rounding: Rounding) -> Option<i128> {
 
 fn spec(src: DType, dst: DType, policy: CastPolicy) -> CastSpec {
     CastSpec { src, dst, policy, undefined: &[], clause: "a test" }
-}
-
-/// SplitMix64. `TRUECAST_SEED` repeats a run.
-struct Random(u64);
-
-impl Random {
-    fn new(test: &str) -> Self {
-        let clock = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
-        let seed =
-            std::env::var("TRUECAST_SEED").map_or_else(|_| clock(), |s| s.parse().expect("TRUECAST_SEED is a number"));
-        println!("{test}: TRUECAST_SEED={seed}");
-        Self(seed)
-    }
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
 }

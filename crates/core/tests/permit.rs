@@ -1,7 +1,7 @@
 //! What a checker accepts: the last column of `docs/spec/onnx.md §4.11`, row by row.
 
 use truecast_core::DType::{self, *};
-use truecast_core::permit::{NanComparison, Permitted, Verdict, permits, permitted};
+use truecast_core::permit::{NanComparison, Permitted, Verdict, permits, permits_printed, permits_read, permitted};
 use truecast_core::spec::onnx::{Cast, RoundMode};
 use truecast_core::{CastSpec, spec};
 
@@ -89,4 +89,38 @@ fn refused_values_permit_nothing() {
     let cast = cast.resolve(F32).unwrap();
     assert_eq!(permitted(&cast, 1e30f32.to_bits().into()).0, Permitted::Codes(vec![]));
     assert!(wrong(permits(&cast, 1e30f32.to_bits().into(), 0x7c00, NanComparison::Class)));
+}
+
+/// U7, U8, U10: what is not a number, or not one in range of an integer, may become anything; U9: what reads back.
+#[test]
+fn text() {
+    let from = |dst| onnx(String, Cast::to(dst));
+    let open = |verdict| matches!(verdict, Verdict::Open { .. });
+    let read = |dst, text: &str, code| permits_read(&from(dst), text.as_bytes(), code, NanComparison::Class);
+    assert_eq!(read(F16, "65519.9999999999999999999", 0x7bff), Verdict::Right);
+    assert!(wrong(read(F16, "65519.9999999999999999999", 0x7c00))); // what engines give (§5 row 24)
+    assert!(open(read(F16, "1_000", 0x1234)) && open(read(U8, "2.718", 3)) && open(read(U8, "300", 255)));
+    assert!(open(read(Bool, "0", 1)) && open(read(I8, "nan", 5)));
+    assert_eq!(read(I8, "-7", 0xf9), Verdict::Right);
+    assert!(wrong(read(I8, "-7", 7)));
+    assert_eq!(read(F8E5M2, "-nan", 0x7f), Verdict::Right);
+
+    let rows: [(DType, u64, &[&str], &[&str]); 6] = [
+        // §6.2, §6.7: NumPy's and others' spellings of the same value
+        (F32, 0x4048f5c3, &["3.14", "3.1400001", " 3.1400001049041748 ", "314e-2"], &["3.1", "pi", ""]),
+        (F32, 0x80000000, &["-0.0", "-0"], &["0", "0.0"]),
+        (F64, 0x7ff0 << 48, &["inf", "INF", "1e999"], &["-inf", "nan"]),
+        (F16, 0x7e00, &["nan", "NaN", "-nan"], &["0", "nan(1)"]),
+        (Bool, 1, &["True", "true", "1"], &["False", "0", "yes"]),
+        (I64, 5, &["5", "5.0", "+5"], &["6", "5x"]),
+    ];
+    for (src, code, accepted, refused) in rows {
+        let to_text = onnx(src, Cast::to(String));
+        for text in accepted {
+            assert!(open(permits_printed(&to_text, code, text.as_bytes())), "{src} {code:x} as {text:?}");
+        }
+        for text in refused {
+            assert!(wrong(permits_printed(&to_text, code, text.as_bytes())), "{src} {code:x} as {text:?}");
+        }
+    }
 }

@@ -1,5 +1,11 @@
 //! `docs/spec/onnx.md §6`: every example of the page, and properties that hold for every element.
+#![allow(clippy::approx_constant)] // 3.14 is an example of the page
 
+mod digits;
+mod random;
+
+use digits::one_less;
+use random::Random;
 use truecast_core::DType::{self, *};
 use truecast_core::decimal::ParseDecimalError;
 use truecast_core::policy::{IntOverflow, NanRule};
@@ -315,19 +321,6 @@ fn is_finite(dtype: DType, code: u64) -> bool {
     matches!(decode(dtype, code), Exact::Finite { .. })
 }
 
-/// Subtracts one unit of the last digit.
-fn one_less(text: &str) -> std::string::String {
-    let mut bytes = text.as_bytes().to_vec();
-    for digit in bytes.iter_mut().rev().filter(|b| **b != b'.') {
-        if *digit != b'0' {
-            *digit -= 1;
-            break;
-        }
-        *digit = b'9';
-    }
-    std::string::String::from_utf8(bytes).unwrap()
-}
-
 // ---- to bool, §6.6 ----
 
 #[test]
@@ -409,23 +402,4 @@ fn number(dtype: DType, code: u64) -> f64 {
     let Exact::Finite { neg, sig, exp, .. } = decode(dtype, code) else { panic!("{dtype} {code:x}") };
     let magnitude = sig as f64 * 2f64.powi(exp);
     if neg { -magnitude } else { magnitude }
-}
-
-/// SplitMix64. `TRUECAST_SEED` repeats a run.
-struct Random(u64);
-
-impl Random {
-    fn new(test: &str) -> Self {
-        let clock = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
-        let seed =
-            std::env::var("TRUECAST_SEED").map_or_else(|_| clock(), |s| s.parse().expect("TRUECAST_SEED is a number"));
-        println!("{test}: TRUECAST_SEED={seed}");
-        Self(seed)
-    }
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
 }

@@ -33,7 +33,7 @@ pub enum EvaluationError {
     Cast { label: String, cause: Refusal },
     /// A constant could not be read.
     #[error("{label}: {cause}")]
-    Constant { label: String, cause: truecast_io::Error },
+    Constant { label: String, cause: Box<truecast_io::Error> },
 }
 
 /// Why a conversion was not carried out.
@@ -73,6 +73,8 @@ pub fn evaluate<E: From<EvaluationError>>(
     mut deliver: impl FnMut(&Output, &Tensor) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut values = Values::new(graph, provide);
+    let mut outputs: HashMap<usize, Vec<&Output>> = HashMap::new();
+    graph.outputs.iter().for_each(|output| outputs.entry(output.value.0).or_default().push(output));
     for (id, value) in graph.values.iter().enumerate() {
         if let Producer::Cast { spec, input } = &value.producer
             && values.uses[id] > 0
@@ -81,7 +83,7 @@ pub fn evaluate<E: From<EvaluationError>>(
             values.held[id] = Some(Arc::new(cast(spec, &source, exec, &value.label)?));
         }
         // Inputs and constants are loaded at their first use by a conversion, or here if they are outputs themselves.
-        for output in graph.outputs.iter().filter(|output| output.value.0 == id) {
+        for output in outputs.remove(&id).unwrap_or_default() {
             let tensor = values.take(output.value)?;
             values.names.check("output", &output.name, &output.shape, &tensor)?;
             deliver(output, &tensor)?;
@@ -139,8 +141,9 @@ impl<'a, E: From<EvaluationError>, P: FnMut(&Input) -> Result<Option<Tensor>, E>
     fn load(&mut self, id: ValueId) -> Result<Tensor, E> {
         let value = &self.graph.values[id.0];
         let label = || value.label.clone();
-        let read =
-            |load: &dyn crate::Load| load.load().map_err(|cause| EvaluationError::Constant { label: label(), cause });
+        let read = |load: &dyn crate::Load| {
+            load.load().map_err(|cause| EvaluationError::Constant { label: label(), cause: cause.into() })
+        };
         let tensor = match &value.producer {
             Producer::Input(index) => {
                 let input = &self.graph.inputs[*index];

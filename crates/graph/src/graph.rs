@@ -90,7 +90,7 @@ pub(crate) struct Value {
 /// # Examples
 /// ```
 /// use truecast_core::{spec::onnx::Cast, DType};
-/// use truecast_graph::{Data, Graph, Tensor, evaluate};
+/// use truecast_graph::{Data, EvaluationError, Graph, Tensor, evaluate};
 /// use truecast_kernel::Exec;
 ///
 /// let mut graph = Graph::default();
@@ -100,8 +100,12 @@ pub(crate) struct Value {
 ///
 /// let fed = Tensor { dtype: DType::F32, shape: vec![1], data: Data::Codes(465f32.to_le_bytes().into()) };
 /// let mut results = Vec::new();
-/// let provide = |_: &_| Ok(Some(fed.clone()));
-/// evaluate(&graph, &Exec::default(), provide, |_, tensor| Ok(results.push(tensor.clone())))?;
+/// evaluate::<EvaluationError>(
+///     &graph,
+///     &Exec::default(),
+///     |_| Ok(Some(fed.clone())),
+///     |_, tensor| Ok(results.push(tensor.clone())),
+/// )?;
 /// assert_eq!(results[0].data, Data::Codes(vec![0x7e])); // saturates to 448
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -188,13 +188,13 @@ fn constants() {
 
 #[test]
 fn text() {
-    // 3.14 prints as the shortest text of FLOAT, which reads as the nearest FLOAT16: 4248.
+    // 0.1 prints as the shortest text of FLOAT, which reads as the nearest FLOAT16: 2E66 (§6.3).
     let nodes = [cast("x", "s", STRING), cast("s", "y", FLOAT16)];
     let outputs = [output(value("s", STRING, &[1])), output(value("y", FLOAT16, &[1]))].concat();
     let model_ = model(28, graph(&nodes, &[], [input(value("x", FLOAT, &[1])), outputs].concat()), &[]);
-    let results = run(&model_, &[("x", floats(&[3.14]))]).unwrap();
-    assert_eq!(texts(&results[0].1), ["3.14"]);
-    assert_eq!(codes(&results[1].1), [0x48, 0x42]);
+    let results = run(&model_, &[("x", floats(&[0.1]))]).unwrap();
+    assert_eq!(texts(&results[0].1), ["0.1"]);
+    assert_eq!(codes(&results[1].1), [0x66, 0x2e]);
     // 4-bit elements are packed on either side of text.
     let bad = model(
         28,
@@ -286,7 +286,7 @@ fn functions_are_expanded() {
     assert_eq!(of(&[number("saturation", 1)]), floats(&[448.0, 1.0]));
     // `to` is required, and an attribute that the function lacks is an error.
     let nodes = [call("x", "y", &[])];
-    refused(&model(25, xy(&nodes, FLOAT), &[once.clone()]), &["attribute to", "is missing"]);
+    refused(&model(25, xy(&nodes, FLOAT), std::slice::from_ref(&once)), &["attribute to", "is missing"]);
     let nodes = [call("x", "y", &[number("axis", 1)])];
     refused(&model(25, xy(&nodes, FLOAT), &[once]), &["axis", "Once"]);
 }
@@ -306,7 +306,7 @@ fn overloads_and_inputs_that_are_left_out() {
     let call = |inputs: &[&str]| in_domain(node("G", inputs, &["y"], &[]), "f");
     let unused = second(&[cast("x", "y", FLOAT16)]);
     for inputs in [&["x"][..], &["x", ""], &["x", "x"]] {
-        assert!(built(&model(25, xy(&[call(inputs)], FLOAT16), &[unused.clone()])).is_ok(), "{inputs:?}");
+        assert!(built(&model(25, xy(&[call(inputs)], FLOAT16), std::slice::from_ref(&unused))).is_ok(), "{inputs:?}");
     }
     let used = second(&[cast("z", "y", FLOAT16)]);
     refused(&model(25, xy(&[call(&["x"])], FLOAT16), &[used]), &["input 0", "left out"]);
@@ -326,7 +326,14 @@ fn recursion_and_explosions_are_refused() {
         let nodes = [call(&inner, "x", "h"), call(&inner, "h", "y")];
         functions.push(function(&format!("F{i}"), &["x"], &["y"], &nodes, vec![]));
     }
-    refused(&model(25, xy(&[call("F40", "x", "y")], FLOAT), &functions), &["more than"]);
+    refused(&model(25, xy(&[call("F40", "x", "y")], FLOAT), &functions), &["more than 1048576 nodes"]);
+    // A chain that is only deep.
+    let mut functions = vec![function("F0", &["x"], &["y"], &[cast("x", "y", FLOAT)], vec![])];
+    for i in 1..=5000 {
+        functions.push(function(&format!("F{i}"), &["x"], &["y"], &[call(&format!("F{}", i - 1), "x", "y")], vec![]));
+    }
+    assert!(built(&model(25, xy(&[call("F100", "x", "y")], FLOAT), &functions)).is_ok());
+    refused(&model(25, xy(&[call("F5000", "x", "y")], FLOAT), &functions), &["deep"]);
 }
 
 // ---- what is refused ----
@@ -343,6 +350,8 @@ fn models_that_are_not_conversions() {
     refused(&y(&[cast("h", "y", FLOAT16), cast("x", "h", FLOAT16)]), &["\"h\"", "not defined before"]);
     refused(&y(&[cast("x", "y", FLOAT16), cast("x", "y", FLOAT16)]), &["\"y\"", "twice"]);
     refused(&y(&[]), &["output \"y\"", "no node"]);
+    let twice = [input(value("x", FLOAT, &[2])), output(value("x", FLOAT, &[2])), output(value("x", FLOAT, &[2]))];
+    refused(&model(28, graph(&[], &[], twice.concat()), &[]), &["output \"x\"", "twice"]);
     refused(&y(&[cast("x", "y", FLOAT)]), &["output \"y\"", "f32", "f16"]);
     refused(&y(&[cast("", "y", FLOAT16)]), &["input 0", "left out"]);
     refused(&y(&[node("Cast", &["x", "x"], &["y"], &[number("to", 10)])]), &["2 inputs where 1"]);

@@ -226,6 +226,11 @@ fn check(path: &Path, kind: Kind, tensors: &[Tensor]) -> Result<u64, Error> {
     let mut total = 0u64;
     for tensor in tensors {
         let is_narrow = tensor.dtype.storage_bits().is_some_and(|b| b < 8);
+        let has_width = matches!(tensor.layout, Layout::Utf32 { .. });
+        let is_laid_out = |expected: Layout| match tensor.dtype {
+            DType::String => has_width,
+            _ => !is_narrow || tensor.layout == expected,
+        };
         let bytes = tensor.checked_bytes().and_then(|b| total.checked_add(b));
         let form = layout_for(kind, tensor.dtype);
         let refusal = if let Err(cause) = form {
@@ -234,7 +239,7 @@ fn check(path: &Path, kind: Kind, tensors: &[Tensor]) -> Result<u64, Error> {
             Some(Refusal::DuplicateName)
         } else if tensor.shape.len() > MAX_RANK {
             Some(Refusal::RankTooHigh { rank: tensor.shape.len() })
-        } else if let Some(expected) = form.ok().filter(|&expected| is_narrow && tensor.layout != expected) {
+        } else if let Some(expected) = form.ok().filter(|&expected| !is_laid_out(expected)) {
             Some(Refusal::Layout { found: tensor.layout, expected })
         } else if bytes.is_none_or(|b| b >= 1 << 60) {
             // Far above any file; keeps bits, offsets and the header's length inside 64 bits.

@@ -132,8 +132,8 @@ fn big_endian_is_turned_around() {
 #[test]
 fn descriptors_that_are_refused() {
     let rows = [
-        ("<U4", "text is not converted"),
-        ("|S4", "text is not converted"),
+        ("<U", "does not state the width of the text"),
+        ("|S4", "bytes are not text; save with astype('U')"),
         ("|O", "Python objects are not read"),
         ("<M8[ns]", "dates and time spans are not numbers; save them as int64"),
         ("<m8[s]", "dates and time spans are not numbers; save them as int64"),
@@ -295,13 +295,14 @@ fn the_header_alone() {
 fn every_type_and_rank_comes_back() {
     for dtype in DType::ALL {
         let Ok(layout) = truecast_io::layout_for(Kind::Npy, dtype) else {
-            assert!(matches!(dtype, DType::I48 | DType::String));
+            assert_eq!(dtype, DType::I48);
             continue;
         };
-        assert_eq!(layout, Layout::Bytes);
+        let layout = if dtype == DType::String { Layout::Utf32 { width: 7 } } else { layout };
+        assert!(dtype == DType::String || layout == Layout::Bytes);
         for shape in [vec![], vec![0], vec![5], vec![2, 0, 3], vec![2, 3, 4], vec![1; 64]] {
             let tensor = Tensor { name: "data".into(), dtype, layout, shape };
-            let limit = 1u32 << dtype.storage_bits().unwrap().min(8);
+            let limit = 1u32 << dtype.bits_in(layout).unwrap().min(8).min(dtype.storage_bits().unwrap_or(8));
             let data: Vec<u8> = (0..tensor.bytes()).map(|i| (i as u32 * 37 % limit) as u8).collect();
             let disk = disk::empty("a.npy");
             disk::write(&disk, std::slice::from_ref(&tensor), std::slice::from_ref(&data), &[]).unwrap();
@@ -323,4 +324,54 @@ fn exactly_one_tensor() {
         assert!(matches!(error, Error::NotOneTensor { .. }) && error.class() == Class::Usage);
         assert!(error.to_string().ends_with("use .npz"));
     }
+}
+
+/// Text: the width is the descriptor's, big-endian code points are turned around.
+#[test]
+fn text() {
+    let units = |points: &[u32], order: &str| -> Vec<u8> {
+        let bytes = |p: &u32| if order == ">" { p.to_be_bytes() } else { p.to_le_bytes() };
+        points.iter().flat_map(bytes).collect()
+    };
+    let points = [0x31, 0x2e, 0x35, 0x6e, 0, 0];
+    for order in ["<", ">"] {
+        let file = array(&format!("{order}U3"), "False", "(2,)", &units(&points, order));
+        for from in [None, Some(DType::String)] {
+            assert_eq!(read(&file, from).unwrap(), (DType::String, units(&points, "<")), "{order}");
+        }
+        assert!(matches!(cause(read(&file, Some(DType::F32))), HeaderError::FromText { from: DType::F32, .. }));
+        let disk = disk::file("a.npy", &file);
+        assert_eq!(disk.open().unwrap().tensors()[0].layout, Layout::Utf32 { width: 3 });
+        assert_eq!(disk.open_as(DType::F32).unwrap_err().class(), Class::Usage);
+    }
+    for (descr, shape) in
+        [("|U3", "(0,)"), ("<U", "(0,)"), ("<U03", "(0,)"), ("<U+3", "(0,)"), ("<U-1", "(0,)"), ("<U3x", "(0,)")]
+    {
+        assert!(matches!(cause(read(&array(descr, "False", shape, &[]), None)), HeaderError::Descr { .. }), "{descr}");
+    }
+    for descr in ["<U67108865", "<U4294967295", "<U99999999999999999999"] {
+        assert!(matches!(cause(read(&array(descr, "False", "(0,)", &[]), None)), HeaderError::Descr { .. }), "{descr}");
+    }
+    // Elements without bytes: as many as a header likes would be an endless file.
+    let endless = array("<U0", "False", "(9223372036854775807,)", &[]);
+    assert!(matches!(cause(read(&endless, None)), HeaderError::NoWidth { .. }));
+    assert_eq!(read(&array("<U0", "False", "(0,)", &[]), None).unwrap().0, DType::String);
+    let short = array("<U2", "False", "(1,)", &[0; 7]);
+    assert!(matches!(cause(read(&short, None)), HeaderError::DataLength { expected: 8, actual: 7, .. }));
+    assert!(matches!(cause(read(&array("|S3", "False", "(0,)", &[]), None)), HeaderError::Descr { .. }));
+}
+
+/// `numpy.save` of an array of text, as NumPy 2.4 writes its header.
+#[test]
+fn text_is_written_as_numpy_writes_it() {
+    let disk = disk::empty("a.npy");
+    let tensor =
+        Tensor { name: "any".into(), dtype: DType::String, layout: Layout::Utf32 { width: 5 }, shape: vec![2, 3] };
+    let data = vec![0; tensor.bytes() as usize];
+    assert_eq!(data.len(), 120);
+    disk::write(&disk, &[tensor], std::slice::from_ref(&data), &[]).unwrap();
+    let written = std::fs::read(&disk.path).unwrap();
+    let text = b"{'descr': '<U5', 'fortran_order': False, 'shape': (2, 3), }";
+    assert!(written[10..].starts_with(text));
+    assert_eq!(written.len(), 128 + 120);
 }

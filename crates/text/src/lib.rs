@@ -32,8 +32,8 @@ pub use error::{TextError, Unsupported};
 pub use texts::Texts;
 
 use print::Printer;
-use truecast_core::decimal::Number;
-use truecast_core::exact::{Encoded, encode};
+use truecast_core::decimal::{Decimal, Number};
+use truecast_core::exact::{Encoded, decode, encode};
 use truecast_core::text::{encode_number, read};
 use truecast_core::{CastSpec, DType, Exact, Kind, Layout};
 
@@ -79,8 +79,8 @@ impl TextCaster {
     /// Converts texts into elements of [`Layout::Bytes`], little-endian.
     ///
     /// Shapes: `dst` has room for as many elements as there are texts. Result: formally equivalent to mapping
-    /// [`truecast_core::text::parse_one`] over them. Cost: linear in the bytes of text; no allocation for texts of up to
-    /// 19 digits.
+    /// [`truecast_core::text::parse_one`] over them. Cost: linear in the bytes of text; no allocation unless a text of more
+    /// than 19 digits lies next to a boundary.
     ///
     /// # Errors
     /// [`TextError`] of the first text that is not a number or that an `error` policy refuses;
@@ -132,6 +132,11 @@ impl TextCaster {
             Number::Decimal(decimal) => power::leading_bits(decimal),
             _ => None,
         };
+        if let (None, Number::Decimal(decimal)) = (quick, &number)
+            && let Some(reading) = self.read_long(decimal)
+        {
+            return Ok(reading);
+        }
         let value = quick.unwrap_or_else(|| number.to_exact());
         let encoded = match sees_enough(*dst, value) {
             true => encode(*dst, policy, value),
@@ -141,6 +146,21 @@ impl TextCaster {
             Encoded { code: None, edge: Some(edge) } => Err(TextError::refused(index, text, edge)),
             _ => Ok(Reading { value, encoded }),
         }
+    }
+
+    /// A decimal of many digits, if its first ones decide. Conversions are monotone: what becomes of both bounds becomes
+    /// of everything between them.
+    fn read_long(&self, decimal: &Decimal<'_>) -> Option<Reading> {
+        let CastSpec { dst, policy, .. } = &self.spec;
+        if matches!(dst.kind(), Kind::Int(_)) {
+            return None;
+        }
+        let [below, above] = power::bounds(decimal)?;
+        let (encoded, other) = (encode(*dst, policy, below), encode(*dst, policy, above));
+        let code = encoded.code.filter(|_| encoded == other)?;
+        // Whether it is exactly the value of the code only every digit can tell.
+        let value = just_above(below);
+        is_apart(value, decode(*dst, code)).then_some(Reading { value, encoded })
     }
 
     /// Appends the texts of elements of [`Layout::Bytes`], little-endian.
@@ -169,8 +189,29 @@ impl TextCaster {
     }
 }
 
+/// The same 64 bits, and something behind them.
+fn just_above(value: Exact) -> Exact {
+    let Exact::Finite { neg, sig, exp, .. } = value else { return value };
+    let zeros = sig.leading_zeros() % 64;
+    Exact::Finite { neg, sig: sig << zeros, exp: exp - zeros as i32, sticky: true }
+}
+
+/// Bounds of 19 digits lie closer together than this many units of the last of 64 bits.
+const BOUNDS_APART: u64 = 32;
+
+/// The element is too far from a value with 64 leading bits to be anything between its bounds.
+fn is_apart(value: Exact, element: Exact) -> bool {
+    match (value, just_above(element)) {
+        _ if matches!(element, Exact::Finite { sig: 0, .. }) => true,
+        (Exact::Finite { sig: x, exp: a, .. }, Exact::Finite { sig: y, exp: b, .. }) => {
+            a == b && x.abs_diff(y) > BOUNDS_APART
+        }
+        _ => true,
+    }
+}
+
 /// The leading 64 bits decide. Integers need every digit before the point.
 #[inline]
 fn sees_enough(dst: DType, value: Exact) -> bool {
-    !matches!((dst.kind(), value), (Kind::Int(_), Exact::Finite { exp: 0.., sticky: true, .. }))
+    !matches!(value, Exact::Finite { exp: 0.., sticky: true, .. }) || !matches!(dst.kind(), Kind::Int(_))
 }

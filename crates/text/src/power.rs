@@ -66,8 +66,22 @@ const SLACK: u64 = 1 << 13;
 /// The value, if it is easily had.
 #[inline]
 pub(crate) fn leading_bits(decimal: &Decimal<'_>) -> Option<Exact> {
-    let neg = decimal.neg;
-    let (w, e) = significand(decimal)?;
+    let Significand { w, e, is_cut } = significand(decimal)?;
+    if is_cut { None } else { product(decimal.neg, w, e) }
+}
+
+/// Values below and above one of more digits, if they are easily had: its first 19, and those and one.
+pub(crate) fn bounds(decimal: &Decimal<'_>) -> Option<[Exact; 2]> {
+    let Significand { w, e, is_cut } = significand(decimal)?;
+    if !is_cut {
+        return None;
+    }
+    Some([product(decimal.neg, w, e)?, product(decimal.neg, w + 1, e)?])
+}
+
+/// `w * 10^e`.
+#[inline]
+fn product(neg: bool, w: u64, e: i64) -> Option<Exact> {
     if w == 0 {
         return Some(Exact::Finite { neg, sig: 0, exp: 0, sticky: false });
     }
@@ -77,7 +91,7 @@ pub(crate) fn leading_bits(decimal: &Decimal<'_>) -> Option<Exact> {
         let sticky = product & ((1 << surplus) - 1) != 0;
         return Some(Exact::Finite { neg, sig: (product >> surplus) as u64, exp: e as i32 + surplus as i32, sticky });
     }
-    if (-MAX_SMALL..0).contains(&e) && w % SMALL[-e as usize] == 0 {
+    if (-MAX_SMALL..0).contains(&e) && w.is_multiple_of(SMALL[-e as usize]) {
         return Some(Exact::Finite { neg, sig: w / SMALL[-e as usize], exp: e as i32, sticky: false });
     }
     if !(LEAST..=GREATEST).contains(&e) {
@@ -97,30 +111,46 @@ pub(crate) fn leading_bits(decimal: &Decimal<'_>) -> Option<Exact> {
     Some(Exact::Finite { neg, sig: (product >> 64) as u64, exp, sticky: true })
 }
 
-/// `(w, e)` of `w * 10^e`, if at most 19 digits are significant.
+/// The first 19 significant digits of a decimal.
+struct Significand {
+    w: u64,
+    /// Power of ten of the last of them.
+    e: i64,
+    /// There are more, and they are not all zero.
+    is_cut: bool,
+}
+
+/// `None` if the exponent overflows.
 #[inline]
-fn significand(decimal: &Decimal<'_>) -> Option<(u64, i64)> {
+fn significand(decimal: &Decimal<'_>) -> Option<Significand> {
     let Decimal { mut whole, mut fraction, exponent, .. } = *decimal;
-    let mut exponent = exponent.checked_sub(fraction.len() as i64)?;
+    let mut e = exponent.checked_sub(fraction.len() as i64)?;
     if whole.len() + fraction.len() > MAX_DIGITS {
-        whole = &whole[whole.iter().take_while(|d| **d == b'0').count()..];
+        whole = &whole[zeros(whole.iter())..];
         if whole.is_empty() {
-            fraction = &fraction[fraction.iter().take_while(|d| **d == b'0').count()..];
+            fraction = &fraction[zeros(fraction.iter())..];
         }
-        let zeros = fraction.iter().rev().take_while(|d| **d == b'0').count();
-        fraction = &fraction[..fraction.len() - zeros];
-        exponent = exponent.checked_add(zeros as i64)?;
-        if fraction.is_empty() {
-            let zeros = whole.iter().rev().take_while(|d| **d == b'0').count();
-            whole = &whole[..whole.len() - zeros];
-            exponent = exponent.checked_add(zeros as i64)?;
-        }
-        if whole.len() + fraction.len() > MAX_DIGITS {
-            return None;
-        }
+        let behind = zeros(fraction.iter().rev());
+        fraction = &fraction[..fraction.len() - behind];
+        let before = if fraction.is_empty() { zeros(whole.iter().rev()) } else { 0 };
+        whole = &whole[..whole.len() - before];
+        e = e.checked_add((behind + before) as i64)?;
+    }
+    let surplus = (whole.len() + fraction.len()).saturating_sub(MAX_DIGITS);
+    if surplus > 0 {
+        // The last digit is not zero.
+        e = e.checked_add(surplus as i64)?;
+        let kept = fraction.len().saturating_sub(surplus);
+        whole = &whole[..whole.len() - (surplus - (fraction.len() - kept))];
+        fraction = &fraction[..kept];
     }
     let push = |w: u64, digit: &u8| w * 10 + (digit - b'0') as u64;
-    Some((fraction.iter().fold(whole.iter().fold(0, push), push), exponent))
+    let w = fraction.iter().fold(whole.iter().fold(0, push), push);
+    Some(Significand { w, e, is_cut: surplus > 0 })
+}
+
+fn zeros<'a>(digits: impl Iterator<Item = &'a u8>) -> usize {
+    digits.take_while(|digit| **digit == b'0').count()
 }
 
 #[cfg(test)]
@@ -169,6 +199,32 @@ mod tests {
         }
     }
 
+    /// In units of the last of 64 bits the bounds are close, and the value lies between them.
+    #[test]
+    fn bounds_enclose() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for _ in 0..20_000 {
+            let (a, b) = (random.u64(..), random.u64(1 << 40..));
+            let text = match random.u32(0..3) {
+                0 => format!("{a}{b}e{}", random.i64(-330..280)),
+                1 => format!("{a}.{b}e{}", random.i64(-330..280)),
+                _ => format!("0.000{a}{b}"),
+            };
+            let Ok(Number::Decimal(decimal)) = scan(text.as_bytes()) else { panic!("{text}") };
+            let Some(bounds) = bounds(&decimal) else {
+                assert!(leading_bits(&decimal).is_some(), "{text}");
+                continue;
+            };
+            let scaled = |exact| match full(exact) {
+                Exact::Finite { sig, exp, sticky, .. } => (exp, sig, sticky),
+                _ => panic!("finite"),
+            };
+            let [below, value, above] = [bounds[0], decimal.to_exact(), bounds[1]].map(scaled);
+            assert!(below <= value && value <= above, "{text}");
+            assert!(below.0 != above.0 || above.1 - below.1 < 32, "{text}");
+        }
+    }
+
     #[test]
     fn zeros_do_not_count_as_digits() {
         for text in [
@@ -181,7 +237,7 @@ mod tests {
             let (quick, slow) = both(text);
             assert_eq!(quick.map(full), Some(full(slow)), "{text}");
         }
-        assert!(both("1.0000000000000000000000001").0.is_none(), "left to the definition");
+        assert!(both("1.0000000000000000000000001").0.is_none(), "only bounded");
         assert!(both("1e400").0.is_none() && both("1e-99999999999999999999").0.is_none());
     }
 }

@@ -41,16 +41,12 @@ impl Entry {
 impl Printer {
     pub(crate) fn new(spec: &CastSpec) -> Printer {
         let is_plain = spec.policy.nan != NanRule::Error && spec.policy.subnormals == Subnormals::Keep;
-        match spec.src {
-            src if matches!(src.kind(), Kind::Int(_)) => match src.kind() {
-                Kind::Int(f) => Printer::Int(f),
-                _ => Printer::Definition,
-            },
-            src if src.code_bits() <= 16 => {
-                Printer::Table((0..1 << src.code_bits()).map(|_| OnceLock::new()).collect())
-            }
-            DType::F32 | DType::Tf32 if is_plain => Printer::F32,
-            DType::F64 if is_plain => Printer::F64,
+        let bits = spec.src.code_bits();
+        match (spec.src, spec.src.kind()) {
+            (_, Kind::Int(f)) => Printer::Int(f),
+            _ if bits <= 16 => Printer::Table((0..1 << bits).map(|_| OnceLock::new()).collect()),
+            (DType::F32 | DType::Tf32, _) if is_plain => Printer::F32,
+            (DType::F64, _) if is_plain => Printer::F64,
             _ => Printer::Definition,
         }
     }

@@ -40,7 +40,10 @@ impl TextCaster {
             let first = number * batch;
             texts.clear();
             for index in first..first + dst.len() / self.width {
-                texts.push_with(|text| Ok::<(), TextError>(read(&cells[index * cell..(index + 1) * cell], text)))?;
+                texts.push_with(|text| -> Result<(), TextError> {
+                    read(&cells[index * cell..(index + 1) * cell], text);
+                    Ok(())
+                })?;
             }
             self.parse_seen(texts.iter(), dst, &mut see).map_err(|error| error.after(first as u64))?;
         }

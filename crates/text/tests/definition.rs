@@ -1,10 +1,15 @@
 //! Everything fast against `truecast_core::text`, bit for bit and byte for byte.
 
+#[path = "../../core/tests/digits/mod.rs"]
+mod digits;
+
+use digits::one_less;
 use truecast_core::DType::{self, *};
+use truecast_core::exact::decode;
 use truecast_core::policy::{IntOverflow, NanRule, Overflow, Subnormals};
 use truecast_core::spec::{ieee, onnx};
-use truecast_core::text::{parse_one, print_one};
-use truecast_core::{CastSpec, Layout, Outcome, Rounding};
+use truecast_core::text::{parse_one, print_one, read};
+use truecast_core::{CastSpec, Exact, Layout, Outcome, Rounding};
 use truecast_text::{TextCaster, TextError, Texts};
 
 fn numeric() -> impl Iterator<Item = DType> {
@@ -100,7 +105,7 @@ fn what_is_printed_reads_back() {
 }
 
 fn is_nan(dtype: DType, code: u64) -> bool {
-    dtype.is_float() && matches!(truecast_core::exact::decode(dtype, code), truecast_core::Exact::Nan { .. })
+    dtype.is_float() && matches!(decode(dtype, code), Exact::Nan { .. })
 }
 
 /// Texts of every kind: short and long decimals, whole and broken, midpoints of every type and their neighbours.
@@ -187,18 +192,6 @@ fn texts(random: &mut fastrand::Rng) -> Vec<std::string::String> {
     all
 }
 
-fn one_less(text: &str) -> std::string::String {
-    let mut bytes = text.as_bytes().to_vec();
-    for digit in bytes.iter_mut().rev().filter(|b| **b != b'.') {
-        if *digit != b'0' {
-            *digit -= 1;
-            break;
-        }
-        *digit = b'9';
-    }
-    std::string::String::from_utf8(bytes).unwrap()
-}
-
 #[test]
 fn texts_are_parsed_as_defined() {
     let mut random = random("parsed");
@@ -239,7 +232,10 @@ fn texts_are_parsed_as_defined() {
                 Ok(Outcome::Defined(code) | Outcome::Undefined { code, .. }) => {
                     assert_eq!(actual, Ok(()), "{text} to {spec:?}");
                     assert_eq!(element, elements(spec.dst, &[code]), "{text} to {spec:?}");
-                    assert_eq!(Ok(seen.unwrap().encoded.outcome(spec.undefined)), expected, "{text} to {spec:?}");
+                    let seen = seen.unwrap();
+                    assert_eq!(Ok(seen.encoded.outcome(spec.undefined)), expected, "{text} to {spec:?}");
+                    let exact = read(spec.dst, text.as_bytes()).unwrap().to_exact();
+                    assert_eq!(is_element(seen.value, spec.dst, code), is_element(exact, spec.dst, code), "{text}");
                 }
                 Ok(Outcome::Refused { .. }) => {
                     assert!(matches!(actual, Err(TextError::Refused { .. })), "{text} to {spec:?}")
@@ -248,6 +244,17 @@ fn texts_are_parsed_as_defined() {
             }
         }
     }
+}
+
+/// The value is that of the element, to the last bit.
+fn is_element(value: Exact, dtype: DType, code: u64) -> bool {
+    let odd = |exact| match exact {
+        Exact::Finite { neg, sig, exp, sticky: false } if sig != 0 => {
+            Some((neg, sig >> sig.trailing_zeros(), exp + sig.trailing_zeros() as i32))
+        }
+        _ => None,
+    };
+    odd(value).is_some() && odd(value) == odd(decode(dtype, code))
 }
 
 /// `docs/spec/onnx.md §6.5`: "an error names the flat element index".

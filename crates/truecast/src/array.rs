@@ -2,8 +2,12 @@
 
 use crate::error::{Class, Error};
 use std::path::Path;
-use truecast_core::{DType, Layout};
-use truecast_io::Source;
+use truecast_core::{CastSpec, DType, Layout};
+use truecast_graph::{Data, Tensor, Texts};
+use truecast_io::onnx::{Options, TensorFile};
+use truecast_io::{Kind, Source};
+use truecast_kernel::{Caster, Codes, CodesMut, Exec};
+use truecast_text::utf32;
 
 /// Why a file is not the tensor that it should be.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +57,7 @@ pub(crate) fn open(path: &Path, dtype: DType) -> Result<Source, ArrayError> {
     let source = match Source::open(path, None) {
         Ok(source) => match source.tensors() {
             [tensor] if tensor.dtype == dtype => source,
-            [tensor] if source.kind() == truecast_io::Kind::Npy && is_stand_in(tensor.dtype, dtype) => as_asked()?,
+            [tensor] if source.kind() == Kind::Npy && is_stand_in(tensor.dtype, dtype) => as_asked()?,
             [tensor] => return Err(ArrayError::Type { path: shown(), found: tensor.dtype, expected: dtype }),
             tensors => return Err(ArrayError::NotOne { path: shown(), tensors: tensors.len() }),
         },
@@ -69,4 +73,79 @@ fn is_stand_in(found: DType, dtype: DType) -> bool {
     let is_bytes = matches!(found, DType::U8 | DType::U16);
     let is_narrow = dtype.storage_bits().is_some_and(|bits| bits < 8);
     same_width && is_bytes && (dtype.is_float() || is_narrow)
+}
+
+/// Reads a file of one tensor of a type into memory.
+///
+/// # Errors
+/// [`ArrayError`].
+pub(crate) fn read(path: &Path, dtype: DType, exec: &Exec) -> Result<Tensor, ArrayError> {
+    let in_file = |error: truecast_io::Error| ArrayError::from(Error::from(error));
+    if dtype == DType::String && Kind::of_path(path) == Some(Kind::TensorProto) {
+        return read_texts(path).map_err(in_file);
+    }
+    let source = open(path, dtype)?;
+    let described = &source.tensors()[0];
+    let bytes = read_bytes(&source).map_err(in_file)?;
+    let data = match described.layout {
+        Layout::Utf32 { width } => Data::Texts(texts_of_cells(&bytes, width, described.len())),
+        layout => {
+            let codes = relaid(dtype, &bytes, (layout, Layout::Packed), described.len(), exec);
+            Data::Codes(codes.unwrap_or(bytes))
+        }
+    };
+    Ok(Tensor { dtype, shape: described.shape.clone(), data })
+}
+
+fn read_bytes(source: &Source) -> Result<Vec<u8>, truecast_io::Error> {
+    let len = source.tensors()[0].bytes();
+    let mut bytes = Vec::new();
+    let no_room = |_| truecast_io::Error::Io {
+        path: source.path().into(),
+        action: "taking memory for the elements",
+        source: std::io::ErrorKind::OutOfMemory.into(),
+    };
+    bytes.try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX)).map_err(no_room)?;
+    bytes.resize(len as usize, 0);
+    source.reader(0)?.read(&mut bytes)?;
+    Ok(bytes)
+}
+
+pub(crate) fn texts_of_cells(cells: &[u8], width: u32, len: u64) -> Texts {
+    let cell = 4 * width as usize;
+    let mut texts = Texts::default();
+    let mut text = Vec::new();
+    for i in 0..len as usize {
+        text.clear();
+        utf32::read(&cells[i * cell..(i + 1) * cell], &mut text);
+        texts.push(&text);
+    }
+    texts
+}
+
+fn read_texts(path: &Path) -> Result<Tensor, truecast_io::Error> {
+    let file = TensorFile::open(path, Options::default())?;
+    let mut texts = Texts::default();
+    for text in file.texts()? {
+        texts.push(&text?);
+    }
+    Ok(Tensor { dtype: DType::String, shape: file.tensor().dims.clone(), data: Data::Texts(texts) })
+}
+
+/// The same elements in another layout; `None` if they lie alike in both.
+pub(crate) fn relaid(
+    dtype: DType,
+    codes: &[u8],
+    (from, to): (Layout, Layout),
+    len: u64,
+    exec: &Exec,
+) -> Option<Vec<u8>> {
+    if dtype.bits_in(from) == dtype.bits_in(to) {
+        return None;
+    }
+    let mut moved = vec![0; dtype.bytes_in(to, len)? as usize];
+    let caster = Caster::new(&CastSpec::copy(dtype), exec).ok()?;
+    let source = Codes::with_layout(dtype, from, len as usize, codes).ok()?;
+    caster.cast(source, CodesMut::with_layout(dtype, to, len as usize, &mut moved).ok()?).ok()?;
+    Some(moved)
 }

@@ -4,23 +4,33 @@ use crate::array::{self, ArrayError};
 use crate::error::{Class, Error};
 use crate::parts::{Parts, element};
 use std::path::Path;
-use truecast_core::permit::{NanComparison, Permitted, Verdict, permits};
+use truecast_core::permit::{NanComparison, Permitted, Verdict, permits, permits_printed, permits_read};
 use truecast_core::{CastSpec, DType};
-use truecast_kernel::Codes;
+use truecast_graph::{Data, Tensor};
+use truecast_kernel::{Codes, Exec};
 
 /// A result that is not permitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Index of the element in row-major order.
     pub index: u64,
-    /// Code of the input.
-    pub input: u64,
-    /// Code of the result.
-    pub actual: u64,
+    /// The input.
+    pub input: Element,
+    /// The result.
+    pub actual: Element,
     /// What would have been permitted.
     pub permitted: Permitted,
     /// The clause.
     pub clause: &'static str,
+}
+
+/// An element of either side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// The code of a number.
+    Code(u64),
+    /// Text.
+    Text(Vec<u8>),
 }
 
 /// What was checked.
@@ -37,26 +47,65 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// Notes the verdict on one element; `both` gives it with its result, if it is to be kept.
+    fn note(&mut self, verdict: Verdict, keep: usize, both: impl FnOnce() -> (Element, Element)) {
+        match verdict {
+            Verdict::Right => {}
+            Verdict::Open { .. } => self.open += 1,
+            Verdict::Wrong { permitted, clause } => {
+                self.wrong += 1;
+                if self.violations.len() < keep {
+                    let (input, actual) = both();
+                    self.violations.push(Violation { index: self.elements, input, actual, permitted, clause });
+                }
+            }
+        }
+        self.elements += 1;
+    }
+
     /// Judges results element by element; keeps at most `keep` violations.
     ///
-    /// Shapes: as many results as inputs, of the types of `spec`.
+    /// Shapes: as many results as inputs, of the types of `spec`, which are numbers.
     pub fn judge(&mut self, spec: &CastSpec, input: &Codes<'_>, actual: &Codes<'_>, nan: NanComparison, keep: usize) {
         for i in 0..input.len() {
             let source = spec.src.code_of_storage(element(input, i));
             let result = spec.dst.code_of_storage(element(actual, i));
-            match permits(spec, source, result, nan) {
-                Verdict::Right => {}
-                Verdict::Open { .. } => self.open += 1,
-                Verdict::Wrong { permitted, clause } => {
-                    self.wrong += 1;
-                    if self.violations.len() < keep {
-                        let index = self.elements + i as u64;
-                        self.violations.push(Violation { index, input: source, actual: result, permitted, clause });
-                    }
+            let verdict = permits(spec, source, result, nan);
+            self.note(verdict, keep, || (Element::Code(source), Element::Code(result)));
+        }
+    }
+
+    /// Judges text, or elements as text.
+    fn judge_text(&mut self, spec: &CastSpec, input: &Tensor, actual: &Tensor, nan: NanComparison, keep: usize) {
+        let code = |tensor: &Tensor, bytes: &[u8], i| {
+            let packed = Codes::new(tensor.dtype, tensor.len() as usize, bytes).expect("read in this form");
+            tensor.dtype.code_of_storage(element(&packed, i))
+        };
+        match (&input.data, &actual.data) {
+            (Data::Texts(texts), Data::Texts(results)) => {
+                for (text, result) in texts.iter().zip(results.iter()) {
+                    let copied = Permitted::ReadsBack(Some(String::from_utf8_lossy(text).into()));
+                    let wrong = Verdict::Wrong { permitted: copied, clause: spec.clause };
+                    let verdict = if text == result { Verdict::Right } else { wrong };
+                    self.note(verdict, keep, || (Element::Text(text.into()), Element::Text(result.into())));
                 }
             }
+            (Data::Texts(texts), Data::Codes(results)) => {
+                for (i, text) in texts.iter().enumerate() {
+                    let result = code(actual, results, i);
+                    let verdict = permits_read(spec, text, result, nan);
+                    self.note(verdict, keep, || (Element::Text(text.into()), Element::Code(result)));
+                }
+            }
+            (Data::Codes(sources), Data::Texts(results)) => {
+                for (i, result) in results.iter().enumerate() {
+                    let source = code(input, sources, i);
+                    let verdict = permits_printed(spec, source, result);
+                    self.note(verdict, keep, || (Element::Code(source), Element::Text(result.into())));
+                }
+            }
+            (Data::Codes(_), Data::Codes(_)) => unreachable!("one side is text"),
         }
-        self.elements += input.len() as u64;
     }
 }
 
@@ -77,12 +126,6 @@ pub enum CheckError {
         /// The input's shape.
         expected: Vec<u64>,
     },
-    /// Text is not judged.
-    #[error("{dtype} is not checked")]
-    Text {
-        /// The type.
-        dtype: DType,
-    },
 }
 
 impl CheckError {
@@ -90,14 +133,14 @@ impl CheckError {
     pub fn class(&self) -> Class {
         match self {
             CheckError::Array(error) => error.class(),
-            CheckError::Shape { .. } | CheckError::Text { .. } => Class::Input,
+            CheckError::Shape { .. } => Class::Input,
         }
     }
 }
 
 /// Checks that the elements of `actual` are permitted results for those of `input`.
 ///
-/// Cost: bounded memory; the price of the definition, about 50 ns an element.
+/// Cost: the price of the definition, about 50 ns an element; bounded memory, but text is held whole.
 ///
 /// # Errors
 /// [`CheckError`]. Violations are not errors.
@@ -108,18 +151,25 @@ pub fn check(
     nan: NanComparison,
     keep: usize,
 ) -> Result<Findings, CheckError> {
-    if let Some(dtype) = [spec.src, spec.dst].into_iter().find(|dtype| !dtype.is_numeric()) {
-        return Err(CheckError::Text { dtype });
+    let same_shape = |expected: &[u64], found: &[u64]| match expected == found {
+        true => Ok(()),
+        false => {
+            let path = actual.display().to_string();
+            Err(CheckError::Shape { path, found: found.into(), expected: expected.into() })
+        }
+    };
+    let mut findings = Findings::default();
+    if [spec.src, spec.dst].contains(&DType::String) {
+        let exec = Exec::default();
+        let (inputs, actuals) = (array::read(input, spec.src, &exec)?, array::read(actual, spec.dst, &exec)?);
+        same_shape(&inputs.shape, &actuals.shape)?;
+        findings.judge_text(spec, &inputs, &actuals, nan, keep);
+        return Ok(findings);
     }
     let (inputs, actuals) = (array::open(input, spec.src)?, array::open(actual, spec.dst)?);
-    let (expected, found) = (&inputs.tensors()[0].shape, &actuals.tensors()[0].shape);
-    if expected != found {
-        let path = actual.display().to_string();
-        return Err(CheckError::Shape { path, found: found.clone(), expected: expected.clone() });
-    }
+    same_shape(&inputs.tensors()[0].shape, &actuals.tensors()[0].shape)?;
     let judge = || {
         let (mut xs, mut ys) = (Parts::new(&inputs, 0, spec.src)?, Parts::new(&actuals, 0, spec.dst)?);
-        let mut findings = Findings::default();
         while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
             findings.judge(spec, &x, &y, nan, keep);
         }

@@ -1,8 +1,10 @@
 //! One value under every specification: bits, exact value, neighbours, the rounding decision, the results.
 
+use truecast_core::decimal::ParseDecimalError;
 use truecast_core::exact::{decode, encode};
-use truecast_core::policy::CastPolicy;
+use truecast_core::policy::{CastPolicy, Edge};
 use truecast_core::spec::{Interpretation, interpretations};
+use truecast_core::text::{encode_number, print_one, read};
 use truecast_core::{DType, Exact, Kind, Outcome, Rounding, cast_one};
 
 /// A code and what it means.
@@ -86,8 +88,7 @@ pub struct Explanation {
     pub answers: Vec<Answer>,
 }
 
-/// Explains the conversion of one code under every specification. An older version is listed where it gives another
-/// result for this value.
+/// Explains the conversion of one code under every specification.
 ///
 /// # Panics
 /// If a type is complex or text.
@@ -100,19 +101,11 @@ pub struct Explanation {
 /// assert_eq!(e.answers[0].outcome, Outcome::Defined(0x7e)); // ONNX saturates
 /// ```
 pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
-    let mut explanation = explain_under(from, code, to, interpretations(from, to));
-    let all = std::mem::take(&mut explanation.answers);
-    for answer in all {
-        let Answer { interpretation: i, outcome } = &answer;
-        let same = |a: &&Answer| a.interpretation.spec == i.spec && a.interpretation.attributes == i.attributes;
-        if explanation.answers.iter().rev().find(same).is_none_or(|newer| newer.outcome != *outcome) {
-            explanation.answers.push(answer);
-        }
-    }
-    explanation
+    explain_under(from, code, to, interpretations(from, to))
 }
 
-/// Explains the conversion of one code under the given interpretations.
+/// Explains the conversion of one code under the given interpretations. An older version is left out where it gives what
+/// a newer one does.
 ///
 /// # Panics
 /// As [`explain`].
@@ -121,7 +114,69 @@ pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Int
     let answers =
         interpretations.into_iter().map(|i| Answer { outcome: cast_one(&i.cast, code), interpretation: i }).collect();
     let neighbours = neighbours(source.value, to);
-    Explanation { source, to, neighbours, answers }
+    Explanation { source, to, neighbours, answers: without_repeats(answers) }
+}
+
+/// Explains the conversion of a text under the given interpretations of that pair. It may have more digits than any code
+/// can say. The source element has no
+/// code of its own: it is 0.
+///
+/// # Errors
+/// A text that the destination does not take as a number.
+///
+/// # Panics
+/// If the destination is complex or text.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, Outcome, explain::{Decision, explain_text}, spec::interpretations};
+/// let all = interpretations(DType::String, DType::F8E4M3Fn);
+/// let e = explain_text(b"464.0000000000000000001", DType::F8E4M3Fn, all)?;
+/// assert_eq!(e.neighbours.decision, Decision::Above); // 464 is the tie; f64 would not see the difference
+/// # Ok::<(), truecast::decimal::ParseDecimalError>(())
+/// ```
+pub fn explain_text(
+    text: &[u8],
+    to: DType,
+    interpretations: Vec<Interpretation>,
+) -> Result<Explanation, ParseDecimalError> {
+    let number = read(to, text)?;
+    let source = Element { dtype: DType::String, code: 0, value: number.to_exact() };
+    let answer = |i: Interpretation| {
+        let outcome = encode_number(to, &i.cast.policy, &number).outcome(i.cast.undefined);
+        Answer { outcome, interpretation: i }
+    };
+    let answers = interpretations.into_iter().map(answer).collect();
+    let neighbours = neighbours(source.value, to);
+    Ok(Explanation { source, to, neighbours, answers: without_repeats(answers) })
+}
+
+/// Leaves out what an older version gives as a newer one does.
+fn without_repeats(all: Vec<Answer>) -> Vec<Answer> {
+    let mut kept: Vec<Answer> = Vec::new();
+    for answer in all {
+        let i = &answer.interpretation;
+        let same = |a: &&Answer| a.interpretation.spec == i.spec && a.interpretation.attributes == i.attributes;
+        if kept.iter().rev().find(same).is_none_or(|newer| newer.outcome != answer.outcome) {
+            kept.push(answer);
+        }
+    }
+    kept
+}
+
+/// What a code is as text, under the given interpretations of that pair.
+///
+/// # Panics
+/// If the type is complex or text.
+pub fn explain_printing(
+    code: u64,
+    interpretations: Vec<Interpretation>,
+) -> Vec<(Interpretation, Result<String, Edge>)> {
+    let printed = |i: Interpretation| {
+        let text = print_one(&i.cast, code);
+        (i, text)
+    };
+    interpretations.into_iter().map(printed).collect()
 }
 
 fn neighbours(value: Exact, to: DType) -> Neighbours {

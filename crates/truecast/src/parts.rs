@@ -60,7 +60,7 @@ fn part_of(dtype: DType, layout: Layout) -> u64 {
 
 /// The storage bits of an element, read the slow and obvious way.
 pub(crate) fn element(codes: &Codes<'_>, i: usize) -> u64 {
-    let bits = codes.dtype().bits_in(codes.layout()).expect("containers hold no text") as usize;
+    let bits = codes.dtype().bits_in(codes.layout()).expect("numbers have a width") as usize;
     let (first, last) = (i * bits / 8, ((i + 1) * bits).div_ceil(8));
     let mut word = [0; 8];
     word[..last - first].copy_from_slice(&codes.bytes()[first..last]);

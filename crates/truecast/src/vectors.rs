@@ -173,7 +173,7 @@ fn float_marks(f: &FloatFormat, bits: u32) -> Vec<Magnitude> {
 /// Codes of a wide format: the ends of every sixteenth binade, of those near 1, and of the first and the last.
 fn selected_codes(f: &FloatFormat) -> Vec<u64> {
     let (last, one) = (f.max_code() >> f.man_bits, f.bias as u64);
-    let chosen = |field: &u64| field % 16 == 0 || *field < 3 || field + 3 > last || field.abs_diff(one) <= 70;
+    let chosen = |field: &u64| field.is_multiple_of(16) || *field < 3 || field + 3 > last || field.abs_diff(one) <= 70;
     let fraction = (1u64 << f.man_bits) - 1;
     let patterns = [0, 1, fraction / 3, fraction / 2, fraction / 2 + 1, fraction - 1, fraction];
     let fields = (0..=last).filter(chosen);

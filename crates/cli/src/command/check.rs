@@ -8,12 +8,13 @@ use crate::table::{Align, Table, grouped};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::process::ExitCode;
-use truecast::CastSpec;
-use truecast::check::{Findings, Violation, check};
-use truecast::graph::onnx::Judgement;
+use truecast::check::{Element, Findings, Violation, check};
+use truecast::graph::onnx::{Finding, Judgement};
+use truecast::io::Shown;
 use truecast::permit::{NanComparison, Permitted};
 use truecast::request::Standard;
 use truecast::run::Model;
+use truecast::{CastSpec, DType};
 
 pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     match args.what.to_str() {
@@ -47,15 +48,26 @@ fn results(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
 fn permitted_texts(spec: &CastSpec, violation: &Violation) -> Vec<String> {
     match &violation.permitted {
         Permitted::Codes(codes) => codes.iter().map(|&code| bits(code, spec.dst.code_bits())).collect(),
+        Permitted::ReadsBack(text) => {
+            text.iter().map(|text| format!("{} or what reads back alike", Shown(text))).collect()
+        }
         _ => vec!["any".into()],
+    }
+}
+
+/// A code, or text in quotes.
+fn shown(element: &Element, dtype: DType) -> String {
+    match element {
+        Element::Code(code) => bits(*code, dtype.code_bits()),
+        Element::Text(text) => Shown(&String::from_utf8_lossy(text)).to_string(),
     }
 }
 
 fn findings_json(spec: &CastSpec, name: &str, findings: &Findings) -> Map<String, Value> {
     let violation = |v: &Violation| {
         json!({
-            "index": v.index, "input": bits(v.input, spec.src.code_bits()),
-            "actual": bits(v.actual, spec.dst.code_bits()), "permitted": permitted_texts(spec, v), "clause": v.clause
+            "index": v.index, "input": shown(&v.input, spec.src),
+            "actual": shown(&v.actual, spec.dst), "permitted": permitted_texts(spec, v), "clause": v.clause
         })
     };
     let mut object = Map::new();
@@ -85,14 +97,14 @@ fn findings_text(spec: &CastSpec, name: &str, findings: &Findings) -> String {
                 nothing if nothing.is_empty() => "none: the value is refused".into(),
                 texts => texts.join(", "),
             };
-            let (input, actual) = (bits(v.input, spec.src.code_bits()), bits(v.actual, spec.dst.code_bits()));
+            let (input, actual) = (shown(&v.input, spec.src), shown(&v.actual, spec.dst));
             table.row([v.index.to_string(), input, actual, permitted, v.clause.into()]);
         }
         text += &table.render();
     }
     let word = if findings.wrong == 0 { "permitted" } else { "NOT PERMITTED" };
     text + &format!(
-        "{word} by {name}: {} elements, {} wrong, {} of them left open by the specification and accepted\n",
+        "{word} by {name}: {} elements, {} wrong, {} left open by the specification and accepted\n",
         grouped(findings.elements),
         grouped(findings.wrong),
         grouped(findings.open)
@@ -128,7 +140,7 @@ fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
 }
 
 fn judgement_json(judgement: &Judgement) -> Map<String, Value> {
-    let finding = |f: &truecast::graph::onnx::Finding| json!({ "node": f.place, "error": f.cause.to_string() });
+    let finding = |f: &Finding| json!({ "node": f.place, "error": f.cause.to_string() });
     let mut object = Map::new();
     object.insert("conversions".into(), json!(judgement.conversions));
     object.insert("unknown_types".into(), json!(judgement.of_unknown_type));

@@ -52,6 +52,12 @@ fn to_json(verdict: &Verdict) -> Map<String, Value> {
                 "actual": hex(first.actual, types.1)
             }
         }),
+        Difference::Texts { tensor, count, first } => json!({
+            "kind": "elements", "tensor": tensor, "count": count,
+            "first": {
+                "index": first.index, "source": first.source, "expected": first.expected, "actual": first.actual
+            }
+        }),
         Difference::Refused { tensor, index } => json!({ "kind": "refused", "tensor": tensor, "index": index }),
         Difference::Metadata { key } => json!({ "kind": "metadata", "key": key }),
         other => json!({ "kind": format!("{other:?}") }),
@@ -87,8 +93,17 @@ fn render(verdict: &Verdict) -> String {
                 hex(first.actual, types.1),
                 hex(first.expected, types.1)
             ),
+            Difference::Texts { tensor, count, first } => format!(
+                "tensor {}: {} wrong elements; the first is {}: {} became {}, right is {}\n",
+                Shown(tensor),
+                grouped(*count),
+                first.index,
+                first.source,
+                first.actual,
+                first.expected
+            ),
             Difference::Refused { tensor, index } => {
-                format!("tensor {}: the policy refuses element {index}, so no result is right\n", Shown(tensor))
+                format!("tensor {}: element {index} is refused, so no result is right\n", Shown(tensor))
             }
             Difference::Metadata { key } => format!("metadata {} differs\n", Shown(key)),
             other => format!("{other:?}\n"),

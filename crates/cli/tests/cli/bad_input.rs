@@ -113,7 +113,7 @@ fn lying_npy_headers() {
         ("65 dimensions", npy_text(&header("'<f4'", "False", &format!("({})", "1, ".repeat(65))), &[0; 4])),
         ("fortran", npy_text(&header("'<f4'", "True", "(2, 2)"), &[0; 16])),
         ("object", npy_text(&header("'|O'", "False", "(1,)"), &[0; 8])),
-        ("text", npy_text(&header("'<U4'", "False", "(1,)"), &[0; 16])),
+        ("bytes", npy_text(&header("'|S4'", "False", "(1,)"), &[0; 4])),
         ("records", npy_text(&header("[('a', '<f4')]", "False", "(1,)"), &[0; 4])),
         ("long double", npy_text(&header("'<f16'", "False", "(1,)"), &[0; 16])),
         ("unknown key", npy_text("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", &[0; 4])),

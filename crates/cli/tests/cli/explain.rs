@@ -173,7 +173,7 @@ fn values_that_make_no_sense() {
         "300 --from i8 --to f16",
         "1.5 --from i8 --to f16",
         "nan --from i8 --to f16",
-        "1 --to string",
+        "1 --to c64",
         "1 --from c64 --to f32",
     ] {
         folder.run(&format!("explain {line}")).fails(2, &[] as &[&str]);
@@ -239,4 +239,71 @@ fn every_pair_at_the_edges() {
         folder.run(&format!("explain 0x1 --from {from} --to f8e5m3fnu")).succeeds();
         folder.run(&format!("explain 0x1 --from {from} --to f64")).succeeds();
     }
+}
+
+/// `--spec` limits the results; without it an older version stands only where it gives another result
+/// (`docs/spec/onnx.md §5` row 1).
+#[test]
+fn one_specification_or_what_versions_differ_in() {
+    let versions = |line: &str| {
+        let object = explained(line);
+        let rows = object["results"].as_array().unwrap().clone();
+        let text = |v: &Value| v.as_str().unwrap_or_default().to_string();
+        rows.iter().map(|r| format!("{}@{}", text(&r["spec"]), text(&r["version"]))).collect::<Vec<_>>()
+    };
+    assert_eq!(versions("inf --to f8e4m3fnuz"), ["onnx@28", "onnx@23", "onnx@28", "ieee@", "ieee@"]);
+    assert_eq!(versions("241 --to f8e4m3fnuz"), ["onnx@28", "onnx@28", "ieee@", "ieee@"]);
+    assert_eq!(versions("inf --to f8e4m3fnuz --spec onnx@21"), ["onnx@21", "onnx@21"]);
+    assert_eq!(versions("inf --to f8e4m3fnuz --spec onnx"), ["onnx@28", "onnx@28"]);
+    assert_eq!(versions("1 --to f16 --spec ieee"), ["ieee@", "ieee@"]);
+    assert_eq!(versions("inf --from string --to f8e4m3fnuz"), ["onnx@28", "onnx@23", "onnx@28", "ieee@", "ieee@"]);
+    assert_eq!(versions("1 --to string --spec onnx@9"), ["onnx@9"]);
+    let older = &explained("inf --to f8e4m3fnuz --spec onnx@23")["results"][0];
+    assert!(older["undefined"].as_str().unwrap().contains("U6"));
+    let folder = Folder::new();
+    folder.run("explain 5 --to f6e2m3 --spec onnx@27").fails(3, &["f6e2m3", "opset 28"]);
+    folder.run("explain 5 --to f16 --spec tosa").fails(2, &["tosa"]);
+    folder.run("explain 5 --to f16 --spec onnx@29").fails(2, &["29"]);
+}
+
+/// Text has every digit that is written (`docs/spec/onnx.md §5` row 24), and integers see all of them.
+#[test]
+fn text_is_not_rounded_first() {
+    let tie = explained("464.0000000000000000001 --from string --to f8e4m3fn");
+    assert_eq!(result(&tie, "onnx", "saturate=0"), pair("0x7f", "nan"));
+    assert_eq!(result(&tie, "onnx", "saturate=1"), pair("0x7e", "448"));
+    assert!(tie["neighbours"]["decision"].as_str().unwrap().contains("rounds beyond the largest finite value"));
+    assert_eq!(tie["source"]["exact"], "464.0000000000000000001");
+    let wide = explained("18446744073709551617 --from string --to u64");
+    assert_eq!(result(&wide, "onnx", "").0, "0x0000000000000001");
+    assert!(wide["results"][0]["undefined"].as_str().unwrap().contains("U8"));
+    let truth = explained("TRUE --from string --to bool");
+    assert_eq!(result(&truth, "onnx", "").1, "1");
+    for (line, said) in [
+        ("explain 0x10 --from string --to f32", "unexpected character at byte 1"),
+        ("explain inf --from string --to i8", "an integer cannot be infinite"),
+        ("explain x --from string --to string", "copy"),
+        ("explain 1 --from string --to c64", "c64 has no numeric value"),
+    ] {
+        Folder::new().run(line).fails(2, &[said]);
+    }
+}
+
+/// `docs/spec/onnx.md §6.3`.
+#[test]
+fn elements_as_text() {
+    for (line, text) in [
+        ("0x3b200000 --to string", "0.0024414062"),
+        ("65504 --from f16 --to string", "65500.0"),
+        ("448 --from f8e4m3fn --to string", "448.0"),
+        ("-8 --from i4 --to string", "-8"),
+        ("1 --from bool --to string", "True"),
+    ] {
+        let object = explained(line);
+        let rows = object["results"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["value"] == text), "{line}: {rows:?}");
+        assert!(rows[0]["spec"] == "onnx" && rows[0]["undefined"].as_str().unwrap().contains("U9"));
+    }
+    let table = Folder::new().run("explain 0.1 --to string").succeeds().out;
+    assert!(table.contains("0.1 rounded to f32") && table.contains("UNDEFINED"), "{table}");
 }

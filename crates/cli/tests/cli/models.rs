@@ -133,6 +133,33 @@ fn check_accepts_and_counts_what_is_open() {
     folder.run(&format!("{line} --spec onnx@24 --saturate false")).succeeds();
 }
 
+/// `docs/spec/onnx.md §4.11` U7, U9; text as `.npy` and as `.pb`.
+#[test]
+fn check_judges_text() {
+    let folder = Folder::with("x.npy", &npy("<f4", 2, &f32s(&[1.0 / 3.0, f32::NAN])));
+    let texts = |all: &[&str]| [int(1, 2), int(2, 8), all.iter().flat_map(|t| bytes(6, t)).collect()].concat();
+    folder.write("s.pb", &texts(&["0.333333343", "NaN"]));
+    folder.run("check cast --from f32 --to string --input x.npy --actual s.pb").succeeds();
+    folder.write("s.pb", &texts(&["0.333333", "NaN"]));
+    let object =
+        folder.run("check cast --from f32 --to string --input x.npy --actual s.pb --json").exits(1).object("check");
+    assert_eq!((&object["wrong"], &object["undefined"]), (&json!(1), &json!(1)));
+    assert_eq!(object["violations"][0]["actual"], "\"0.333333\"");
+    assert!(object["violations"][0]["permitted"][0].as_str().unwrap().starts_with("\"0.33333334\""));
+
+    let cells = |texts: [&str; 2]| {
+        let points = texts.iter().flat_map(|t| t.chars().chain(std::iter::repeat('\0')).take(8));
+        points.flat_map(|c| u32::from(c).to_le_bytes()).collect::<Vec<_>>()
+    };
+    folder.write("s.npy", &npy("<U8", 2, &cells(["65519.99", "sixteen"])));
+    folder.write("h.npy", &npy("<f2", 2, &[0xff, 0x7b, 0x34, 0x12]));
+    let ran = folder.run("check cast --from string --to f16 --input s.npy --actual h.npy").succeeds();
+    assert!(ran.out.contains("1 left open"), "{}", ran.out);
+    folder.write("h.npy", &npy("<f2", 2, &[0x00, 0x7c, 0x34, 0x12]));
+    folder.run("check cast --from string --to f16 --input s.npy --actual h.npy").exits(1);
+    folder.run("check cast --from string --to string --input s.npy --actual s.npy").succeeds();
+}
+
 #[test]
 fn check_refuses_with_one_line() {
     let folder = Folder::with("x.npy", &npy("<f4", 2, &[0; 8]));

@@ -99,12 +99,13 @@ impl Cast {
 pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let plain = Cast::to(dst);
     let saturating = Cast { overflow: Overflow::Saturate, int_overflow: IntOverflow::Saturate, ..plain };
+    // Text has room for every value, so that there is nothing to saturate.
     let saturated = match dst.kind() {
         Kind::Int(_) => "int-overflow=saturate",
         _ => "overflow=saturate",
     };
     let mut all = vec![("", plain)];
-    if dst != DType::Bool && src != dst {
+    if !matches!(dst, DType::Bool | DType::String) && src != dst {
         all.push((saturated, saturating));
     }
     all.into_iter()

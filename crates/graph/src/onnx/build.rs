@@ -1,6 +1,6 @@
 //! From the structure of a model to a graph: names become values, functions are expanded, types are settled.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use truecast_core::spec::onnx::Operator;
@@ -13,6 +13,8 @@ use crate::graph::{Dimension, Graph, ValueId};
 
 /// More than any model of conversions has; a chain of functions can expand to more than any machine holds.
 const MAX_NODES: usize = 1 << 20;
+/// Functions within functions, as deep as a stack surely is.
+const MAX_CALLS: usize = 128;
 
 /// Makes a graph of a model that consists of conversions.
 ///
@@ -20,14 +22,19 @@ const MAX_NODES: usize = 1 << 20;
 /// The first node that is no conversion or that the model's opset forbids, with its name; values that do not fit.
 pub fn build(file: &Arc<ModelFile>) -> Result<Graph, ModelError> {
     let model = file.model();
-    let mut builder = Builder { file, graph: Graph::default(), calls: Vec::new(), nodes: 0 };
+    let functions = model.functions.iter().map(|f| (identity(&f.domain, &f.name, &f.overload), f)).collect();
+    let mut builder = Builder { file, functions, graph: Graph::default(), calls: Vec::new(), nodes: 0 };
     let mut scope = Scope::default();
     builder.constants_and_inputs(&model.graph, &mut scope)?;
     let body = Body { opset: opset(&model.opset_imports), bindings: Bindings::default() };
     for node in &model.graph.nodes {
         builder.node(node, &body, &mut scope)?;
     }
+    let mut names = HashSet::new();
     for output in &model.graph.outputs {
+        if !names.insert(&output.name) {
+            return Err(ModelError::value("output", &output.name, "is listed twice"));
+        }
         builder.output(output, &scope)?;
     }
     Ok(builder.graph)
@@ -74,6 +81,7 @@ struct Body<'a> {
 
 struct Builder<'a> {
     file: &'a Arc<ModelFile>,
+    functions: HashMap<Identity<'a>, &'a Function>,
     graph: Graph,
     /// The functions that are being expanded, outermost first.
     calls: Vec<&'a Function>,
@@ -138,8 +146,7 @@ impl<'a> Builder<'a> {
             return Err(in_node(NodeError::TooManyNodes { limit: MAX_NODES }));
         }
         // A model's own function goes before an operator of the same name.
-        let functions = &self.file.model().functions;
-        if let Some(function) = functions.iter().find(|function| is_called(function, node)) {
+        if let Some(function) = self.functions.get(&identity(&node.domain, &node.op_type, &node.overload)) {
             return self.call(function, node, body, scope);
         }
         let value = self.operator(node, body, scope).map_err(in_node)?;
@@ -198,6 +205,9 @@ impl<'a> Builder<'a> {
         if self.calls.iter().any(|open| std::ptr::eq(*open, function)) {
             return Err(in_node(NodeError::Recursion { function: function.name.clone() }));
         }
+        if self.calls.len() == MAX_CALLS {
+            return Err(in_node(NodeError::TooDeep { limit: MAX_CALLS }));
+        }
         for (what, given, known) in
             [("inputs", &node.inputs, &function.inputs), ("outputs", &node.outputs, &function.outputs)]
         {
@@ -229,11 +239,11 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn is_called(function: &Function, node: &Node) -> bool {
-    let domain = |domain: &str| if onnx::is_default_domain(domain) { "" } else { domain }.to_string();
-    function.name == node.op_type
-        && function.overload == node.overload
-        && domain(&function.domain) == domain(&node.domain)
+/// What a call names: domain, function, overload.
+type Identity<'a> = (&'a str, &'a str, &'a str);
+
+fn identity<'a>(domain: &'a str, name: &'a str, overload: &'a str) -> Identity<'a> {
+    (if onnx::is_default_domain(domain) { "" } else { domain }, name, overload)
 }
 
 fn declared_shape(kind: &ValueType) -> Result<Option<Vec<Dimension>>, String> {

@@ -58,6 +58,9 @@ pub enum NodeError {
     /// A function's output that its body does not give.
     #[error("function {} gives no {}", Shown(function), Shown(output))]
     NoResult { function: String, output: String },
+    /// Functions within functions.
+    #[error("functions call each other more than {limit} deep")]
+    TooDeep { limit: usize },
     /// Functions that call functions, until nobody can wait for it.
     #[error("the model expands to more than {limit} nodes")]
     TooManyNodes { limit: usize },

@@ -1,16 +1,14 @@
-//! Files of one tensor, read into memory whole and written from it.
+//! Files of one tensor, written from memory, and their names.
 
-use crate::array::{self, ArrayError};
-use crate::error::Error;
+use crate::array::relaid;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use truecast_core::{CastSpec, DType, Layout};
+use truecast_core::Layout;
 use truecast_graph::{Data, Tensor, Texts};
-use truecast_io::onnx::{Options, TensorFile, text_tensor};
-use truecast_io::{Existing, Kind, OutputFile, Source, Writer, layout_for};
-use truecast_kernel::{Caster, Codes, CodesMut, Exec};
-use truecast_text::utf32;
+use truecast_io::onnx::text_tensor;
+use truecast_io::{Existing, Kind, OutputFile, Writer, layout_for};
+use truecast_kernel::Exec;
 
 /// A name as a part of a path: letters, digits, `_`, `-` and inner dots stay, every other byte is `%XX`.
 pub(super) fn file_name(name: &str) -> String {
@@ -23,53 +21,6 @@ pub(super) fn file_name(name: &str) -> String {
         }
     }
     escaped
-}
-
-/// Reads a file of one tensor of a type.
-pub(super) fn read(path: &Path, dtype: DType, exec: &Exec) -> Result<Tensor, ArrayError> {
-    let in_file = |error: truecast_io::Error| ArrayError::from(Error::from(error));
-    if dtype == DType::String && Kind::of_path(path) == Some(Kind::TensorProto) {
-        return read_texts(path).map_err(in_file);
-    }
-    let source = array::open(path, dtype)?;
-    let described = &source.tensors()[0];
-    let bytes = read_bytes(&source).map_err(in_file)?;
-    let data = match described.layout {
-        Layout::Utf32 { width } => Data::Texts(texts_of_cells(&bytes, width, described.len())),
-        layout => {
-            let codes = relaid(dtype, &bytes, (layout, Layout::Packed), described.len(), exec);
-            Data::Codes(codes.unwrap_or(bytes))
-        }
-    };
-    Ok(Tensor { dtype, shape: described.shape.clone(), data })
-}
-
-fn read_bytes(source: &Source) -> Result<Vec<u8>, truecast_io::Error> {
-    // Opening has compared it with the size of the file.
-    let mut bytes = vec![0; source.tensors()[0].bytes() as usize];
-    source.reader(0)?.read(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn texts_of_cells(cells: &[u8], width: u32, len: u64) -> Texts {
-    let cell = 4 * width as usize;
-    let mut texts = Texts::default();
-    let mut text = Vec::new();
-    for i in 0..len as usize {
-        text.clear();
-        utf32::read(&cells[i * cell..(i + 1) * cell], &mut text);
-        texts.push(&text);
-    }
-    texts
-}
-
-fn read_texts(path: &Path) -> Result<Tensor, truecast_io::Error> {
-    let file = TensorFile::open(path, Options::default())?;
-    let mut texts = Texts::default();
-    for text in file.texts()? {
-        texts.push(&text?);
-    }
-    Ok(Tensor { dtype: DType::String, shape: file.tensor().dims.clone(), data: Data::Texts(texts) })
 }
 
 /// A file that is written, and not yet there under its name.
@@ -137,21 +88,10 @@ fn cells_of_texts(texts: &Texts) -> (Vec<u8>, u32) {
     (cells, width as u32)
 }
 
-/// The same elements in another layout; `None` if they lie alike in both.
-fn relaid(dtype: DType, codes: &[u8], (from, to): (Layout, Layout), len: u64, exec: &Exec) -> Option<Vec<u8>> {
-    if dtype.bits_in(from) == dtype.bits_in(to) {
-        return None;
-    }
-    let mut moved = vec![0; dtype.bytes_in(to, len)? as usize];
-    let caster = Caster::new(&CastSpec::copy(dtype), exec).ok()?;
-    let source = Codes::with_layout(dtype, from, len as usize, codes).ok()?;
-    caster.cast(source, CodesMut::with_layout(dtype, to, len as usize, &mut moved).ok()?).ok()?;
-    Some(moved)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::array::texts_of_cells;
 
     #[test]
     fn names_are_harmless_and_stay_apart() {

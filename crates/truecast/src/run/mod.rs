@@ -5,7 +5,7 @@
 mod files;
 pub mod tosa;
 
-use crate::array::ArrayError;
+use crate::array::{self, ArrayError};
 use crate::error::Class;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,16 +31,16 @@ pub enum RunError {
     File(#[from] truecast_io::Error),
     /// It is not made of conversions, or they are illegal.
     #[error("{path}: {cause}")]
-    Model { path: String, cause: ModelError },
+    Model { path: String, cause: Box<ModelError> },
     /// An input file is not what it should be.
     #[error("input {}: {cause}", Shown(name))]
-    Input { name: String, cause: ArrayError },
+    Input { name: String, cause: Box<ArrayError> },
     /// A file is given for what is no input, or twice.
     #[error("--input {given:?}: {why}; the inputs are {inputs}")]
     NoInput { given: String, why: &'static str, inputs: String },
     /// Evaluation failed.
     #[error("{path}: {cause}")]
-    Evaluation { path: String, cause: EvaluationError },
+    Evaluation { path: String, cause: Box<EvaluationError> },
     /// A `.tosa` file is malformed.
     #[error("{path}: {cause}")]
     TosaFile { path: String, cause: truecast_io::tosa::FileError },
@@ -52,7 +52,7 @@ pub enum RunError {
     TosaArray { what: &'static str, name: String, cause: truecast_io::tosa::array::ArrayError },
     /// A result cannot be written in the chosen form.
     #[error("output {}: {cause}", Shown(name))]
-    Output { name: String, cause: truecast_io::Error },
+    Output { name: String, cause: Box<truecast_io::Error> },
 }
 
 impl RunError {
@@ -60,17 +60,19 @@ impl RunError {
     pub fn class(&self) -> Class {
         match self {
             RunError::UnknownKind { .. } | RunError::NoInput { .. } => Class::Usage,
-            RunError::Evaluation { cause: EvaluationError::Missing { .. }, .. } => Class::Usage,
-            RunError::Evaluation { cause: EvaluationError::Constant { cause, .. }, .. } => cause.class(),
-            RunError::Evaluation { cause: EvaluationError::Cast { cause: Refusal::Memory { .. }, .. }, .. } => {
-                Class::System
-            }
+            RunError::Evaluation { cause, .. } => match &**cause {
+                EvaluationError::Missing { .. } => Class::Usage,
+                EvaluationError::Constant { cause, .. } => cause.class(),
+                EvaluationError::Cast { cause: Refusal::Memory { .. }, .. } => Class::System,
+                _ => Class::Input,
+            },
+            RunError::Model { .. } => Class::Input,
             RunError::Tosa { cause: GraphError::Memory { .. }, .. } => Class::System,
             RunError::TosaArray { cause: truecast_io::tosa::array::ArrayError::File(error), .. } => error.class(),
             RunError::TosaFile { .. } | RunError::Tosa { .. } | RunError::TosaArray { .. } => Class::Input,
-            RunError::Model { .. } | RunError::Evaluation { .. } => Class::Input,
             RunError::Input { cause, .. } => cause.class(),
-            RunError::File(cause) | RunError::Output { cause, .. } => cause.class(),
+            RunError::File(cause) => cause.class(),
+            RunError::Output { cause, .. } => cause.class(),
         }
     }
 }
@@ -120,7 +122,8 @@ impl Model {
     /// # Errors
     /// [`RunError::Model`].
     pub fn graph(&self) -> Result<Graph, RunError> {
-        truecast_graph::onnx::build(&self.file).map_err(|cause| RunError::Model { path: self.shown(), cause })
+        truecast_graph::onnx::build(&self.file)
+            .map_err(|cause| RunError::Model { path: self.shown(), cause: cause.into() })
     }
 
     fn shown(&self) -> String {
@@ -155,15 +158,15 @@ impl Model {
             &graph,
             exec,
             |input: &Input| match files.get(input.name.as_str()) {
-                Some(path) => files::read(path, input.dtype, exec)
+                Some(path) => array::read(path, input.dtype, exec)
                     .map(Some)
-                    .map_err(|cause| Failed::Input(input.name.clone(), cause)),
+                    .map_err(|cause| Failed::Input(input.name.clone(), cause.into())),
                 None => Ok(None),
             },
             |output: &Output, tensor: &Tensor| {
                 let path = folder.join(format!("{}.{}", files::file_name(&output.name), kind.extension()));
                 let pending = files::write(&path, kind, &output.name, tensor, existing, exec);
-                open.push(pending.map_err(|cause| Failed::Output(output.name.clone(), cause))?);
+                open.push(pending.map_err(|cause| Failed::Output(output.name.clone(), cause.into()))?);
                 let (name, shape) = (output.name.clone(), tensor.shape.clone());
                 written.push(Written { name, dtype: tensor.dtype, shape, path });
                 Ok(())
@@ -175,7 +178,7 @@ impl Model {
             Failed::Output(name, cause) => RunError::Output { name, cause },
         })?;
         for (pending, written) in open.into_iter().zip(&written) {
-            pending.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause })?;
+            pending.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause: cause.into() })?;
         }
         Ok(written)
     }
@@ -183,14 +186,14 @@ impl Model {
 
 /// What ends an evaluation.
 enum Failed {
-    Evaluation(EvaluationError),
-    Input(String, ArrayError),
-    Output(String, truecast_io::Error),
+    Evaluation(Box<EvaluationError>),
+    Input(String, Box<ArrayError>),
+    Output(String, Box<truecast_io::Error>),
 }
 
 impl From<EvaluationError> for Failed {
     fn from(cause: EvaluationError) -> Failed {
-        Failed::Evaluation(cause)
+        Failed::Evaluation(cause.into())
     }
 }
 
@@ -205,7 +208,7 @@ fn assign<'a>(given: &'a [String], inputs: &[&str]) -> Result<BTreeMap<&'a str, 
         let splits = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
         let known = |(name, _): &(&str, &str)| inputs.contains(name);
         let (name, path) =
-            splits.filter(known).last().ok_or_else(|| wrong(text, "does not begin with NAME= of an input"))?;
+            splits.rev().find(known).ok_or_else(|| wrong(text, "does not begin with NAME= of an input"))?;
         if files.insert(name, Path::new(path)).is_some() {
             return Err(wrong(text, "names an input twice"));
         }

@@ -3,14 +3,13 @@
 use super::files::file_name;
 use super::{RunError, Written, assign};
 use std::path::{Path, PathBuf};
-use truecast_core::DType;
 use truecast_core::spec::tosa::Target;
 use truecast_core::spec::tosa::block::SCALE;
 use truecast_graph::tosa::value::{Declared, scale_shape};
 use truecast_graph::tosa::{ElementType, GraphError, Value, evaluate, target_of};
-use truecast_io::Existing;
 use truecast_io::tosa::array::{self, Array, ArrayError};
 use truecast_io::tosa::{Graph, parse};
+use truecast_io::{Existing, OutputFile};
 use truecast_kernel::Exec;
 
 /// The extension of the files.
@@ -42,23 +41,32 @@ pub fn run(
     let graph = parse(&bytes).map_err(|cause| RunError::TosaFile { path: path.display().to_string(), cause })?;
     let outputs = results(path, &graph, target, inputs, exec)?;
     std::fs::create_dir_all(folder).map_err(in_file("creating the folder of the outputs for"))?;
-    let mut written = Vec::new();
-    for (name, value) in outputs {
-        let stem = file_name(name);
-        let mut write = |file: PathBuf, dtype: DType, array: &Array| {
-            let result = array::write(&file, dtype, array, existing);
-            result.map_err(|cause| RunError::TosaArray { what: "output", name: name.into(), cause })?;
-            written.push(Written { name: name.into(), dtype, shape: array.shape.clone(), path: file });
-            Ok::<(), RunError>(())
-        };
-        let Value { element, shape, codes, scales } = value;
-        if let ElementType::Blocks(_) = element {
-            let array = Array { shape: scale_shape(&shape), codes: scales };
-            write(folder.join(format!("{stem}_scale.npy")), SCALE, &array)?;
-        }
-        write(folder.join(format!("{stem}.npy")), element.dtype(), &Array { shape, codes })?;
+    let files: Vec<(Written, Array)> =
+        outputs.into_iter().flat_map(|(name, value)| arrays(folder, name, value)).collect();
+    // All of them or none: what stands in the way is seen before the first is written.
+    for (written, _) in &files {
+        OutputFile::check(&written.path, existing)?;
     }
-    Ok(written)
+    for (Written { name, dtype, path, .. }, array) in &files {
+        let result = array::write(path, *dtype, array, existing);
+        result.map_err(|cause| RunError::TosaArray { what: "output", name: name.clone(), cause })?;
+    }
+    Ok(files.into_iter().map(|(written, _)| written).collect())
+}
+
+/// The files of an output: its elements, and its scales beside them.
+fn arrays(folder: &Path, name: &str, value: Value) -> Vec<(Written, Array)> {
+    let stem = file_name(name);
+    let file = |path: String, dtype, shape: Vec<u64>, codes| {
+        let written = Written { name: name.into(), dtype, shape: shape.clone(), path: folder.join(path) };
+        (written, Array { shape, codes })
+    };
+    let Value { element, shape, codes, scales } = value;
+    let scales = match element {
+        ElementType::Plain(_) => None,
+        ElementType::Blocks(_) => Some(file(format!("{stem}_scale.npy"), SCALE, scale_shape(&shape), scales)),
+    };
+    [Some(file(format!("{stem}.npy"), element.dtype(), shape, codes)), scales].into_iter().flatten().collect()
 }
 
 fn results<'a>(

@@ -1,5 +1,7 @@
 //! `truecast explain`.
 
+mod printing;
+
 use super::Context;
 use super::formats::{json_text, value_text};
 use crate::args::ExplainArgs;
@@ -9,24 +11,33 @@ use crate::policy::PolicyArgs;
 use crate::table::{Align, Table};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
-use truecast::decimal::{parse, to_decimal};
+use truecast::decimal::{ParseDecimalError, parse, to_decimal};
 use truecast::exact::encode;
-use truecast::explain::{Answer, Decision, Element, Explanation, explain, explain_under};
+use truecast::explain::{Answer, Decision, Element, Explanation, explain_text, explain_under};
 use truecast::policy::CastPolicy;
 use truecast::request::Standard;
-use truecast::spec::{Interpretation, ieee, onnx, tosa};
+use truecast::spec::{Interpretation, ieee, interpretations, onnx, tosa};
 use truecast::{DType, Exact, Kind, Outcome};
 
 pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
     for dtype in [args.from, args.to] {
-        if !dtype.is_numeric() {
+        if matches!(dtype.kind(), Kind::Complex(_)) {
             return Err(Failure::usage(format_args!("{dtype} has no numeric value to explain")));
         }
     }
-    let Source { code, exact } = source(&args.value, args.from)?;
-    let explanation = match &args.spec {
-        None => explain(args.from, code, args.to),
-        Some(spec) => explain_under(args.from, code, args.to, interpretations(spec, args.from, args.to)?),
+    let asked = asked(args)?;
+    if args.to == DType::String {
+        return printing::run(args, asked, context);
+    }
+    let (explanation, exact) = match args.from {
+        DType::String => {
+            let explained = explain_text(args.value.as_bytes(), args.to, asked);
+            (explained.map_err(|e| not_a_number(&args.value, e))?, true)
+        }
+        from => {
+            let Source { code, exact } = source(&args.value, from)?;
+            (explain_under(from, code, args.to, asked), exact)
+        }
     };
     match context.json {
         true => output::json("explain", to_json(args, &explanation, exact))?,
@@ -35,15 +46,21 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How one specification, at one version, answers for a pair.
-fn interpretations(spec: &str, from: DType, to: DType) -> Result<Vec<Interpretation>, Failure> {
-    let asked = PolicyArgs { spec: spec.into(), ..PolicyArgs::default() }.request()?;
+/// The answers that were asked for: all, or those of one specification at one version.
+fn asked(args: &ExplainArgs) -> Result<Vec<Interpretation>, Failure> {
+    let (from, to) = (args.from, args.to);
+    let Some(spec) = &args.spec else { return Ok(interpretations(from, to)) };
+    let asked = PolicyArgs { spec: spec.clone(), ..PolicyArgs::default() }.request()?;
     asked.resolve(from, to)?;
     Ok(match asked.standard {
         Standard::Onnx { opset, .. } => onnx::interpretations_at(opset, from, to)?,
         Standard::Tosa { target } => tosa::interpretations_at(target.version, from, to)?,
         _ => ieee::interpretations(from, to),
     })
+}
+
+fn not_a_number(text: &str, error: ParseDecimalError) -> Failure {
+    Failure::usage(format_args!("{text:?} is not a number: {error}"))
 }
 
 /// The element that was asked about.
@@ -73,7 +90,7 @@ fn source(text: &str, from: DType) -> Result<Source, Failure> {
         }
         return Ok(Source { code: f.code(value), exact: true });
     }
-    let value = parse(text).map_err(|e| Failure::usage(format_args!("{text:?} is not a number: {e}")))?;
+    let value = parse(text).map_err(|e| not_a_number(text, e))?;
     let code = encode(from, &CastPolicy::IEEE, value)
         .code
         .ok_or_else(|| Failure::usage(format_args!("{text} has no code in {from}")))?;
@@ -101,7 +118,19 @@ fn fields(element: &Element) -> String {
     text
 }
 
+/// The value in decimal, as it was written where it has more digits than an [`Exact`].
+fn value_of(args: &ExplainArgs, value: Exact) -> String {
+    match value {
+        Exact::Finite { sticky: true, .. } => args.value.trim().into(),
+        _ => to_decimal(value),
+    }
+}
+
+/// The bits of an element. Text has none.
 fn code_text(element: &Element) -> String {
+    if element.dtype == DType::String {
+        return String::new();
+    }
     bits(element.code, element.dtype.code_bits())
 }
 
@@ -124,8 +153,11 @@ fn render(args: &ExplainArgs, e: &Explanation, exact: bool) -> String {
     let mut table = Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Left), ("", Align::Left)]);
     let mut line = |what: &str, a: String, b: String, c: String| table.row([what.into(), a, b, c]);
     let note = if exact { String::new() } else { format!("{} rounded to {}", args.value, args.from) };
-    line(args.from.name(), code_text(&e.source), fields(&e.source), note);
-    line("value", to_decimal(e.source.value), String::new(), String::new());
+    match args.from {
+        DType::String => line("string", format!("{:?}", args.value), String::new(), note),
+        from => line(from.name(), code_text(&e.source), fields(&e.source), note),
+    }
+    line("value", value_of(args, e.source.value), String::new(), String::new());
     let n = &e.neighbours;
     let neighbour = |name: &str, element: &Element| {
         (name.to_string(), to_decimal(element.value), code_text(element), fields(element))
@@ -222,7 +254,7 @@ fn to_json(args: &ExplainArgs, e: &Explanation, exact: bool) -> Map<String, Valu
     object.insert("to".into(), json!(args.to.name()));
     object.insert(
         "source".into(),
-        json!({ "bits": code_text(&e.source), "exact": json_text(to_decimal(e.source.value)), "rounded": !exact }),
+        json!({ "bits": code_text(&e.source), "exact": json_text(value_of(args, e.source.value)), "rounded": !exact }),
     );
     let n = &e.neighbours;
     object.insert("neighbours".into(), json!({

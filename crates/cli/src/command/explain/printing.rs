@@ -1,0 +1,70 @@
+//! `truecast explain --to string`: the text of one element, under every specification.
+
+use super::{Source, code_text, fields, source};
+use crate::args::ExplainArgs;
+use crate::command::Context;
+use crate::failure::Failure;
+use crate::output;
+use crate::table::{Align, Table};
+use serde_json::{Map, Value, json};
+use std::process::ExitCode;
+use truecast::DType;
+use truecast::decimal::to_decimal;
+use truecast::explain::{Element, explain_printing};
+use truecast::policy::Edge;
+use truecast::spec::Interpretation;
+
+pub fn run(args: &ExplainArgs, asked: Vec<Interpretation>, context: &Context) -> Result<ExitCode, Failure> {
+    if args.from == DType::String {
+        return Err(Failure::usage("string to string is a copy; there is nothing to explain"));
+    }
+    let Source { code, exact } = source(&args.value, args.from)?;
+    let element = Element { dtype: args.from, code, value: truecast::exact::decode(args.from, code) };
+    let answers = explain_printing(code, asked);
+    match context.json {
+        true => output::json("explain", to_json(args, &element, exact, &answers))?,
+        false => output::text(&render(args, &element, exact, &answers))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+type Answers = [(Interpretation, Result<String, Edge>)];
+
+/// Why the specification leaves the text open, if it does.
+fn open(interpretation: &Interpretation) -> Option<&'static str> {
+    interpretation.cast.undefined.iter().find(|u| u.edge == Edge::Any).map(|u| u.reason)
+}
+
+fn render(args: &ExplainArgs, element: &Element, exact: bool, answers: &Answers) -> String {
+    let mut table = Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Left), ("", Align::Left)]);
+    let note = if exact { String::new() } else { format!("{} rounded to {}", args.value, args.from) };
+    table.row([args.from.name().into(), code_text(element), fields(element), note]);
+    table.row(["value".into(), to_decimal(element.value), String::new(), String::new()]);
+    let mut text = table.render() + "\n";
+    let mut table = Table::new(&[("specification", Align::Left), ("string", Align::Left), ("clause", Align::Left)]);
+    for (i, printed) in answers {
+        let name = if i.version.is_empty() { i.spec.into() } else { format!("{}@{}", i.spec, i.version) };
+        let printed = printed.clone().unwrap_or_else(|edge| edge.refusal().into());
+        let clause = open(i).map_or(i.cast.clause.into(), |reason| format!("UNDEFINED: {reason}"));
+        table.row([name, printed, clause]);
+    }
+    text += &table.render();
+    text
+}
+
+fn to_json(args: &ExplainArgs, element: &Element, exact: bool, answers: &Answers) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("value".into(), json!(args.value));
+    object.insert("from".into(), json!(args.from.name()));
+    object.insert("to".into(), json!(args.to.name()));
+    let value = super::json_text(to_decimal(element.value));
+    object.insert("source".into(), json!({ "bits": code_text(element), "exact": value, "rounded": !exact }));
+    let results = answers.iter().map(|(i, printed)| {
+        json!({
+            "spec": i.spec, "version": i.version, "attributes": i.attributes, "to": args.to.name(), "bits": Value::Null,
+            "value": printed.as_ref().ok(), "undefined": open(i), "clause": i.cast.clause
+        })
+    });
+    object.insert("results".into(), results.collect());
+    object
+}

@@ -1,0 +1,14 @@
+//! Decimal texts beside others, for tests.
+
+/// A text of digits and a point, less one unit of its last digit. It is not zero.
+pub fn one_less(text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for digit in bytes.iter_mut().rev().filter(|b| **b != b'.') {
+        if *digit != b'0' {
+            *digit -= 1;
+            break;
+        }
+        *digit = b'9';
+    }
+    String::from_utf8(bytes).unwrap()
+}
