@@ -46,10 +46,10 @@ pub enum RunError {
     TosaFile { path: String, cause: truecast_io::tosa::FileError },
     /// The result of a graph of TOSA is an error or unpredictable.
     #[error("{path}: {cause}")]
-    Tosa { path: String, cause: GraphError },
+    Tosa { path: String, cause: Box<GraphError> },
     /// An array of a graph of TOSA is not what it should be.
     #[error("{what} {}: {cause}", Shown(name))]
-    TosaArray { what: &'static str, name: String, cause: truecast_io::tosa::array::ArrayError },
+    TosaArray { what: &'static str, name: String, cause: Box<truecast_io::tosa::array::ArrayError> },
     /// A result cannot be written in the chosen form.
     #[error("output {}: {cause}", Shown(name))]
     Output { name: String, cause: Box<truecast_io::Error> },
@@ -67,9 +67,12 @@ impl RunError {
                 _ => Class::Input,
             },
             RunError::Model { .. } => Class::Input,
-            RunError::Tosa { cause: GraphError::Memory { .. }, .. } => Class::System,
-            RunError::TosaArray { cause: truecast_io::tosa::array::ArrayError::File(error), .. } => error.class(),
-            RunError::TosaFile { .. } | RunError::Tosa { .. } | RunError::TosaArray { .. } => Class::Input,
+            RunError::Tosa { cause, .. } if matches!(**cause, GraphError::Memory { .. }) => Class::System,
+            RunError::TosaArray { cause, .. } => match &**cause {
+                truecast_io::tosa::array::ArrayError::File(error) => error.class(),
+                _ => Class::Input,
+            },
+            RunError::TosaFile { .. } | RunError::Tosa { .. } => Class::Input,
             RunError::Input { cause, .. } => cause.class(),
             RunError::File(cause) => cause.class(),
             RunError::Output { cause, .. } => cause.class(),

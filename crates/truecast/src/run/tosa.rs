@@ -49,7 +49,7 @@ pub fn run(
     }
     for (Written { name, dtype, path, .. }, array) in &files {
         let result = array::write(path, *dtype, array, existing);
-        result.map_err(|cause| RunError::TosaArray { what: "output", name: name.clone(), cause })?;
+        result.map_err(|cause| RunError::TosaArray { what: "output", name: name.clone(), cause: cause.into() })?;
     }
     Ok(files.into_iter().map(|(written, _)| written).collect())
 }
@@ -79,7 +79,7 @@ fn results<'a>(
     let files = assign(inputs, &graph.inputs)?;
     let provide = |name: &str, declared: &Declared| {
         let file = files.get(name).ok_or_else(|| Failed::Missing(name.into()))?;
-        let wrong = |cause| Failed::Array(name.into(), cause);
+        let wrong = |cause| Failed::Array(name.into(), Box::new(cause));
         let Array { shape, codes } = array::read(file, declared.element.dtype()).map_err(wrong)?;
         let scales = match declared.element {
             ElementType::Plain(_) => Vec::new(),
@@ -107,13 +107,13 @@ fn scale_file(path: &Path) -> PathBuf {
 
 /// What ends an evaluation.
 enum Failed {
-    Graph(GraphError),
-    Array(String, ArrayError),
+    Graph(Box<GraphError>),
+    Array(String, Box<ArrayError>),
     Missing(String),
 }
 
 impl From<GraphError> for Failed {
     fn from(cause: GraphError) -> Failed {
-        Failed::Graph(cause)
+        Failed::Graph(cause.into())
     }
 }
