@@ -115,12 +115,12 @@ impl BlockCast {
 
     /// Scales and rounds one block: its scale and the codes of its elements. Source: `docs/spec/tosa.md §5.2`.
     ///
-    /// The codes of a block with [`NAN_SCALE`] mean nothing and are 0.
+    /// The codes of a block with [`NAN_SCALE`] mean nothing: they are NaN, or 0 in a type without NaN.
     pub fn to_block(&self, codes: &[u64; BLOCK]) -> (u8, [u64; BLOCK]) {
         let values = codes.map(|code| decode(self.plain, code));
         let scale = scale_of(self.element, &values);
         if scale == NAN_SCALE {
-            return (scale, [0; BLOCK]);
+            return (scale, [nan_or_zero(self.element); BLOCK]);
         }
         let exponent = exponent_of(scale);
         (scale, values.map(|value| rounded(self.element, scaled_by(value, -exponent))))
@@ -132,6 +132,13 @@ impl BlockCast {
             return rounded(self.plain, Exact::Nan { neg: false, payload: None });
         }
         rounded(self.plain, scaled_by(decode(self.element, code), exponent_of(scale)))
+    }
+}
+
+fn nan_or_zero(element: DType) -> u64 {
+    match element.kind() {
+        Kind::Float(f) => f.nan_code().unwrap_or(0),
+        _ => 0,
     }
 }
 
