@@ -60,14 +60,20 @@ pub enum Command {
     /// Explain one value: bits, neighbours, rounding, and the result under every specification
     #[command(allow_negative_numbers = true)]
     Explain(ExplainArgs),
-    /// Evaluate a model of conversions (.onnx, .xml): files in, files out
+    /// Rescale an array of integers as TOSA's RESCALE does
     ///
-    /// ONNX: Cast, CastLike, Constant, Identity and model-local functions made of them. OpenVINO IR: Parameter, Const,
-    /// Convert, ConvertPromoteTypes, Result.
+    /// `(value - input zero point) * multiplier / 2^shift`, rounded, with the output zero point, clamped to the type.
+    #[command(allow_negative_numbers = true)]
+    Rescale(RescaleArgs),
+    /// Evaluate a model of conversions (.onnx, .tosa, .xml, Tile IR): files in, files out
+    ///
+    /// ONNX: Cast, CastLike, Constant, Identity and model-local functions made of them. TOSA: CAST, RESCALE, CONST,
+    /// CONST_SHAPE, IDENTITY; arrays as Arm's tools write them. OpenVINO IR: Parameter, Const, Convert,
+    /// ConvertPromoteTypes, Result. Tile IR: the nine conversions.
     Run(RunArgs),
     /// Are these results allowed, or are a model's conversions legal?
     ///
-    /// `check cast` judges results element by element, whoever made them; `check MODEL` the conversions of a model,
+    /// `check cast` and `check rescale` (TOSA) judge results element by element, whoever made them; `check MODEL` the conversions of a model,
     /// without running them. Exit code 1 if anything is not allowed.
     Check(CheckArgs),
     /// Write test vectors: inputs at which a conversion shows what it does, with their results
@@ -228,6 +234,58 @@ pub struct ExplainArgs {
     pub spec: Option<String>,
 }
 
+/// `rescale`
+#[derive(Args, Debug)]
+pub struct RescaleArgs {
+    /// Array to read (.npy of i8, i16, i32, or 64-bit integers that hold i48; u8 and u16 imply --input-unsigned)
+    pub src: PathBuf,
+    /// Array to write
+    pub dst: PathBuf,
+    /// Type to rescale to: i8, i16, i32; u8 and u16 imply --output-unsigned
+    #[arg(long, value_name = "TYPE")]
+    pub to: DType,
+    /// Version of TOSA
+    #[arg(long, value_name = "tosa[@VERSION]", default_value = "tosa")]
+    pub spec: String,
+    /// How the scaled value is rounded: single, double or inexact
+    #[arg(long, value_name = "MODE", default_value = "single")]
+    pub rounding: String,
+    /// Replace an existing destination
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub options: RescaleOptions,
+}
+
+/// What `rescale` and `check rescale` take.
+#[derive(Args, Debug, Clone)]
+pub struct RescaleOptions {
+    /// RESCALE: multiplier, or one for each channel: numbers with commas, or a .npy file
+    #[arg(long, value_name = "N,..|FILE", allow_hyphen_values = true)]
+    pub multiplier: Option<String>,
+    /// RESCALE: shift, or one for each channel
+    #[arg(long, value_name = "N,..|FILE", allow_hyphen_values = true)]
+    pub shift: Option<String>,
+    /// RESCALE: zero point of the input
+    #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true)]
+    pub input_zp: i64,
+    /// RESCALE: zero point of the output
+    #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true)]
+    pub output_zp: i64,
+    /// RESCALE: multipliers have 32 bits, not 16
+    #[arg(long)]
+    pub scale32: bool,
+    /// RESCALE: a multiplier and a shift for each index of the last dimension
+    #[arg(long)]
+    pub per_channel: bool,
+    /// RESCALE: read the input as unsigned
+    #[arg(long)]
+    pub input_unsigned: bool,
+    /// RESCALE: clamp the output as unsigned
+    #[arg(long)]
+    pub output_unsigned: bool,
+}
+
 /// `run`
 #[derive(Args, Debug)]
 pub struct RunArgs {
@@ -295,8 +353,8 @@ impl From<ArrayFormat> for Kind {
 /// `check`
 #[derive(Args, Debug)]
 pub struct CheckArgs {
-    /// `cast`, or a model
-    #[arg(value_name = "cast|MODEL")]
+    /// `cast`, `rescale`, or a model
+    #[arg(value_name = "cast|rescale|MODEL")]
     pub what: PathBuf,
     /// Source type
     #[arg(long, value_name = "TYPE")]
@@ -318,6 +376,12 @@ pub struct CheckArgs {
     pub show: usize,
     #[command(flatten)]
     pub policy: PolicyArgs,
+    /// TOSA: whose rules an output must pass, one of strict, spec-1.0, spec-seed-2025-03, spec-1.1-draft,
+    /// arm-verifier-2026.8 (default: the version's text)
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<String>,
+    #[command(flatten)]
+    pub rescale: RescaleOptions,
 }
 
 /// `vectors`

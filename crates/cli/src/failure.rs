@@ -11,6 +11,7 @@ use truecast::bench::{self, pairs::ParsePairError};
 use truecast::check::CheckError;
 use truecast::dtype::ParseTypeError;
 use truecast::promote::PromotionError;
+use truecast::rescale;
 use truecast::run::RunError;
 use truecast::spec::SpecError;
 use truecast::vectors::VectorError;
@@ -76,6 +77,12 @@ impl From<truecast::io::Error> for Failure {
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
+        Failure::new(error.class(), error)
+    }
+}
+
+impl From<rescale::Failure> for Failure {
+    fn from(error: rescale::Failure) -> Self {
         Failure::new(error.class(), error)
     }
 }

@@ -7,13 +7,13 @@ use clap::{Args, ValueEnum};
 use truecast::Rounding;
 use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals};
 use truecast::request::{Request, Standard};
-use truecast::spec::{ieee, onnx, openvino, tile};
+use truecast::spec::{ieee, onnx, openvino, tile, tosa};
 
 /// The specification and its options.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Specification")]
 pub struct PolicyArgs {
-    /// Specification that decides: onnx, onnx@OPSET, openvino, openvino@2026.4 or ieee
+    /// Specification that decides: onnx, onnx@OPSET, tosa@1.0, tosa@1.1, openvino, openvino@2026.4, tile, tile@RELEASE or ieee
     #[arg(long, value_name = "NAME[@VERSION]", default_value = "onnx")]
     pub spec: String,
     /// ONNX: saturate out-of-range values of 8-bit floats (default true)
@@ -131,12 +131,13 @@ impl PolicyArgs {
         };
         let standard = match name {
             "onnx" => self.onnx(version)?,
+            "tosa" => self.tosa(version)?,
             "openvino" => self.openvino(version)?,
             "tile" => self.tile(version)?,
             "ieee" => self.ieee(version)?,
             _ => {
                 return Err(Failure::usage(format_args!(
-                    "unknown specification {name:?}; known are onnx, openvino, tile, ieee"
+                    "unknown specification {name:?}; known are onnx, tosa, openvino, tile, ieee"
                 )));
             }
         };
@@ -154,6 +155,12 @@ impl PolicyArgs {
         onnx::Operator::Cast.version_at(opset)?;
         let round_mode = self.round_mode.as_deref().map(str::parse).transpose()?;
         Ok(Standard::Onnx { opset, saturate: self.saturate, round_mode })
+    }
+
+    fn tosa(&self, version: Option<&str>) -> Result<Standard, Failure> {
+        self.refuse("tosa", &[self.onnx_flags().as_slice(), &self.ieee_flags(), &self.tile_flags()].concat())?;
+        let version = version.map_or(Ok(tosa::Version::default()), str::parse)?;
+        Ok(Standard::Tosa { target: tosa::Target::of(version) })
     }
 
     fn openvino(&self, version: Option<&str>) -> Result<Standard, Failure> {

@@ -13,6 +13,7 @@ pub mod graph;
 pub mod onnx;
 pub mod openvino;
 pub mod tensor;
+pub mod tosa;
 
 pub use evaluate::{EvaluationError, LeftOpen, Refusal, evaluate};
 pub use graph::{Dimension, Graph, Input, Load, Output, ValueId};

@@ -42,6 +42,7 @@ pub mod reader;
 pub mod safetensors;
 pub mod source;
 pub mod tensor;
+pub mod tosa;
 mod window;
 pub mod writer;
 

@@ -1,7 +1,6 @@
 //! [`Caster`]: a conversion that was planned once and runs over bytes with no decisions left.
 
 use crate::buf::{Codes, CodesMut};
-use crate::caches::Caches;
 use crate::level::Level;
 use crate::measure::{Counts, Measure, Tiles, environment};
 use crate::plan::{PlanError, Route, plan};
@@ -186,7 +185,12 @@ impl Caster {
         let (src_layout, dst_layout) = (src.layout(), dst.layout());
         let bytes = |dtype: DType, layout| piece * dtype.bits_in(layout).expect("text is never planned") as usize / 8;
         let (src_bytes, dst_bytes) = (bytes(self.spec.src, src_layout), bytes(self.spec.dst, dst_layout));
-        let stores = self.stores(src.bytes().len(), dst.byte_len());
+        let stores = Stores::of(
+            &self.exec,
+            (slot_bytes(self.spec.src), src.bytes().len()),
+            (slot_bytes(self.spec.dst), dst.byte_len()),
+            self.pipeline.looks_ahead(),
+        );
         let convert = |work: &mut Work, (i, (s, d))| {
             let result = self.piece_of(piece.min(len - i * piece), (src_layout, s), (dst_layout, d), stores, work);
             result.map_err(|r| CastError::Value { index: r.index + i * piece, edge: r.edge })
@@ -211,19 +215,6 @@ impl Caster {
         let per_thread = len.div_ceil(self.exec.threads.get());
         let at_least = MIN_BYTES_PER_THREAD / slot_bytes(self.spec.src).max(slot_bytes(self.spec.dst));
         per_thread.max(at_least).next_multiple_of(BLOCK)
-    }
-
-    /// `docs/kernels.md §8`.
-    fn stores(&self, src_bytes: usize, dst_bytes: usize) -> Stores {
-        /// Smaller than any last-level cache, whose size need not be asked then.
-        const SURELY_CACHED: usize = 1 << 20;
-        let large = match self.exec.stream_above_bytes {
-            Some(limit) => dst_bytes > limit,
-            None => dst_bytes > SURELY_CACHED && dst_bytes as u64 > Caches::of_this_machine().llc,
-        };
-        let wider = dst_bytes > src_bytes;
-        let quarter = slot_bytes(self.spec.src) == 4 && slot_bytes(self.spec.dst) == 1;
-        if large && (wider || quarter || self.pipeline.looks_ahead()) { Stores::Streaming } else { Stores::Plain }
     }
 
     fn piece_of(

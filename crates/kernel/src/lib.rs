@@ -15,6 +15,7 @@ pub mod level;
 pub mod measure;
 mod pack;
 mod plan;
+pub mod rescale;
 mod slot;
 #[cfg(target_arch = "x86_64")]
 mod split;
@@ -30,3 +31,4 @@ pub use caster::{CastError, Caster, Counting, Exec};
 pub use level::Level;
 pub use measure::Counts;
 pub use plan::{PlanError, Route};
+pub use rescale::{RescaleCounts, RescaleError, Rescaler};

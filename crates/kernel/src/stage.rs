@@ -3,6 +3,8 @@
 //!
 //! What lives here is how stages are chained over tiles; what a stage computes lives in `lane` and `table`.
 
+use crate::caches::Caches;
+use crate::caster::Exec;
 use crate::lane::Lane;
 use crate::level::{Level, Task};
 use crate::pack;
@@ -168,6 +170,26 @@ pub(crate) enum Stores {
     Plain,
     /// Past them, through a tile that stays in L1 (`docs/kernels.md §8`).
     Streaming,
+}
+
+impl Stores {
+    /// For arrays of so many bytes, given as bytes of an unpacked element and of all. Source: `docs/kernels.md §8`.
+    pub fn of(
+        exec: &Exec,
+        (src_slot, src_bytes): (usize, usize),
+        (dst_slot, dst_bytes): (usize, usize),
+        looks_ahead: bool,
+    ) -> Stores {
+        /// Smaller than any last-level cache, whose size need not be asked then.
+        const SURELY_CACHED: usize = 1 << 20;
+        let large = match exec.stream_above_bytes {
+            Some(limit) => dst_bytes > limit,
+            None => dst_bytes > SURELY_CACHED && dst_bytes as u64 > Caches::of_this_machine().llc,
+        };
+        let wider = dst_bytes > src_bytes;
+        let quarter = src_slot == 4 && dst_slot == 1;
+        if large && (wider || quarter || looks_ahead) { Stores::Streaming } else { Stores::Plain }
+    }
 }
 
 impl Pipeline {

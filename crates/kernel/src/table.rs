@@ -19,16 +19,23 @@ pub(crate) fn table8(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
     for (storage, result) in results.iter_mut().enumerate() {
         *result = scalar(spec, storage as u64).ok()?;
     }
+    Some(table_of(&results, slot_bytes(spec.dst), level, spec.src.storage_bits() == Some(4)))
+}
+
+/// The table stage of these results, `dst_bytes` wide, one for each source byte (or nibble).
+pub(crate) fn table_of(results: &[u64; 256], dst_bytes: usize, level: Level, nibbles: bool) -> Box<dyn Stage> {
     #[cfg(target_arch = "x86_64")]
-    if let Some(stage) = in_registers(&results, spec, level) {
-        return Some(stage);
+    if let Some(stage) = in_registers(results, dst_bytes, level, nibbles) {
+        return stage;
     }
-    Some(match slot_bytes(spec.dst) {
-        1 => Table8::<u8>::stage(&results, level),
-        2 => Table8::<u16>::stage(&results, level),
-        4 => Table8::<u32>::stage(&results, level),
-        _ => Table8::<u64>::stage(&results, level),
-    })
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = nibbles;
+    match dst_bytes {
+        1 => Table8::<u8>::stage(results, level),
+        2 => Table8::<u16>::stage(results, level),
+        4 => Table8::<u32>::stage(results, level),
+        _ => Table8::<u64>::stage(results, level),
+    }
 }
 
 /// A table in memory.
@@ -127,7 +134,7 @@ impl<const N: usize> Registers for Proven<Rows<N>, Avx2> {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn in_registers(results: &[u64; 256], spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
+fn in_registers(results: &[u64; 256], dst_bytes: usize, level: Level, nibbles: bool) -> Option<Box<dyn Stage>> {
     fn of_width<const N: usize>(results: &[u64; 256], level: Level, nibbles: bool) -> Option<Box<dyn Stage>> {
         fn stage(table: impl Registers, nibbles: bool) -> Option<Box<dyn Stage>> {
             Some(Box::new(InRegisters { table: Box::new(table), nibbles }))
@@ -138,8 +145,7 @@ fn in_registers(results: &[u64; 256], spec: &CastSpec, level: Level) -> Option<B
             Level::Avx512(token) => stage(Proven(Planes::<N>::new(results), token), nibbles),
         }
     }
-    let nibbles = spec.src.storage_bits() == Some(4);
-    match slot_bytes(spec.dst) {
+    match dst_bytes {
         1 => of_width::<1>(results, level, nibbles),
         2 => of_width::<2>(results, level, nibbles),
         4 => of_width::<4>(results, level, nibbles),

@@ -30,6 +30,8 @@ pub mod check;
 #[cfg(feature = "io")]
 pub mod compare;
 #[cfg(feature = "io")]
+pub mod conformance;
+#[cfg(feature = "io")]
 pub mod convert;
 #[cfg(feature = "io")]
 mod error;
@@ -41,6 +43,8 @@ mod model;
 mod parts;
 #[cfg(feature = "io")]
 pub mod report;
+#[cfg(feature = "io")]
+pub mod rescale;
 #[cfg(feature = "io")]
 pub mod run;
 #[cfg(feature = "io")]
@@ -66,7 +70,8 @@ pub use truecast_core::{
     dtype, exact, format, permit, policy, promote, round, spec,
 };
 pub use truecast_kernel::{
-    Caches, CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, Route, measure,
+    Caches, CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, RescaleCounts, RescaleError,
+    Rescaler, Route, measure,
 };
 
 /// Why [`cast`] did nothing.

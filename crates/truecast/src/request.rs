@@ -2,7 +2,7 @@
 
 use std::fmt;
 use truecast_core::policy::NanRule;
-use truecast_core::spec::{SpecError, ieee, onnx, openvino, tile};
+use truecast_core::spec::{SpecError, ieee, onnx, openvino, tile, tosa};
 use truecast_core::{CastSpec, DType};
 
 /// Which standard decides, and how its options are set.
@@ -44,6 +44,11 @@ pub enum Standard {
         /// The release as it was asked for.
         rules: tile::Rules,
     },
+    /// TOSA CAST.
+    Tosa {
+        /// Version, profiles and extensions.
+        target: tosa::Target,
+    },
     /// Free policies; the destination of the cast is replaced by that of each pair.
     Ieee(ieee::Cast),
 }
@@ -68,6 +73,7 @@ impl Request {
             }
             Standard::OpenVino => openvino::Convert::to(dst).resolve(src)?,
             Standard::Tile { cast, .. } => tile::Cast { to: dst, ..cast }.resolve(src)?,
+            Standard::Tosa { target } => tosa::Cast { target, ..tosa::Cast::to(dst) }.resolve(src)?,
             Standard::Ieee(options) => ieee::Cast { to: dst, ..options }.resolve(src)?,
         };
         if let Some(nan) = self.nan {
@@ -93,6 +99,7 @@ impl fmt::Display for Request {
                 options.push(("rounding", cast.rounding.map(|mode| mode.name().into())));
                 options.push(("saturating", cast.saturating.then(|| "true".into())));
             }
+            Standard::Tosa { target } => write!(f, "tosa@{}", target.version.name())?,
             Standard::Ieee(cast) => {
                 let defaults = ieee::Cast::to(cast.to);
                 write!(f, "ieee")?;

@@ -1,6 +1,6 @@
 //! `truecast check`: are these results allowed, or are these conversions legal?
 
-use super::Context;
+use super::{Context, conformance, rescale};
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::output::{self, bits};
@@ -17,7 +17,11 @@ use truecast::{CastSpec, DType};
 
 pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     match args.what.to_str() {
-        Some("cast") => results(args, context),
+        Some("rescale") => conformance::rescale(args, rescale::target(&args.policy.spec)?, context),
+        Some("cast") => match args.policy.request()?.standard {
+            Standard::Tosa { target } => conformance::cast(args, target, context),
+            _ => results(args, context),
+        },
         _ => model(args, context),
     }
 }

@@ -3,12 +3,14 @@
 mod bench;
 mod check;
 mod compare;
+mod conformance;
 mod convert;
 mod differences;
 mod explain;
 mod formats;
 mod inspect;
 mod promote;
+mod rescale;
 mod run;
 mod select;
 mod shell;
@@ -53,6 +55,7 @@ pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
         Command::Verify(args) => verify::run(args, rules, &context),
         Command::Compare(args) => compare::run(args, &context),
         Command::Explain(args) => explain::run(args, &context),
+        Command::Rescale(args) => rescale::run(args, &context),
         Command::Run(args) => run::run(args, &context),
         Command::Check(args) => check::run(args, &context),
         Command::Vectors(args) => vectors::run(args, &context),
@@ -74,5 +77,5 @@ fn warn(warnings: impl IntoIterator<Item = String>) {
 /// The others start faster without threads.
 fn works_on_data(command: &Command) -> bool {
     use Command::*;
-    matches!(command, Convert(_) | Verify(_) | Compare(_) | Inspect(_) | Run(_) | Bench(_))
+    matches!(command, Convert(_) | Verify(_) | Compare(_) | Inspect(_) | Rescale(_) | Run(_) | Bench(_))
 }

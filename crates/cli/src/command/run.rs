@@ -1,7 +1,7 @@
 //! `truecast run`.
 
 use super::Context;
-use crate::args::RunArgs;
+use crate::args::{ArrayFormat, RunArgs};
 use crate::failure::Failure;
 use crate::output;
 use crate::policy::tile_rules;
@@ -11,20 +11,13 @@ use std::process::ExitCode;
 use truecast::graph::LeftOpen;
 use truecast::io::openvino::Packing;
 use truecast::io::{Existing, Shown};
-use truecast::run::{Model, Ran, Written, tile};
+use truecast::run::{Model, Ran, RunError, Written, tile, tosa};
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    let model = Model::open_with(&args.model, args.ir_layout.map(Packing::from))?;
-    let ran = match model.is_tile() {
-        true => {
-            let (folder, kind) = (&args.output_dir, args.output_format.into());
-            model.run_tile(&tile_settings(args)?, &args.input, folder, kind, existing, &context.exec)?
-        }
-        false => {
-            refuse_tile_options(args)?;
-            model.run(&args.input, &args.output_dir, args.output_format.into(), existing, &context.exec)?
-        }
+    let ran = match tosa::is_tosa(&args.model) {
+        true => run_tosa(args, existing, context)?,
+        false => run_model(args, existing, context)?,
     };
     if !context.json && !context.quiet {
         super::warn(ran.warnings.clone());
@@ -35,6 +28,16 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
         false => output::text(&render(&ran))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_model(args: &RunArgs, existing: Existing, context: &Context) -> Result<Ran, Failure> {
+    let model = Model::open_with(&args.model, args.ir_layout.map(Packing::from))?;
+    let (folder, kind) = (&args.output_dir, args.output_format.into());
+    if model.is_tile() {
+        return Ok(model.run_tile(&tile_settings(args)?, &args.input, folder, kind, existing, &context.exec)?);
+    }
+    refuse_tile_options(args)?;
+    Ok(model.run(&args.input, folder, kind, existing, &context.exec)?)
 }
 
 fn tile_settings(args: &RunArgs) -> Result<tile::Settings, Failure> {
@@ -61,6 +64,21 @@ fn refuse_tile_options(args: &RunArgs) -> Result<(), Failure> {
         }
         None => Ok(()),
     }
+}
+
+/// With `--json` the status of a graph without a result goes to standard output too (`docs/interfaces.md §6`).
+fn run_tosa(args: &RunArgs, existing: Existing, context: &Context) -> Result<Ran, Failure> {
+    refuse_tile_options(args)?;
+    if args.output_format != ArrayFormat::Npy {
+        return Err(Failure::usage("graphs of TOSA are given --output-format npy only"));
+    }
+    let result = tosa::run(&args.model, None, &args.input, &args.output_dir, existing, &context.exec);
+    if let (Err(RunError::Tosa { cause, .. }), true) = (&result, context.json) {
+        let status = if cause.is_unpredictable() { "unpredictable" } else { "error" };
+        let object = [("status", json!(status)), ("message", json!(cause.to_string()))];
+        output::json("run", object.map(|(key, value)| (key.to_string(), value)).into_iter().collect())?;
+    }
+    Ok(Ran { written: result?, ..Ran::default() })
 }
 
 fn to_json(Ran { written, left_open, warnings }: &Ran) -> Map<String, Value> {

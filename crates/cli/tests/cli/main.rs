@@ -10,6 +10,8 @@ mod disk_and_pipe;
 mod errors;
 mod explain;
 mod files;
+#[path = "../../../io/tests/flatbuffer/mod.rs"]
+mod flatbuffer;
 mod formats_inspect;
 mod models;
 mod openvino;
@@ -23,3 +25,4 @@ mod select;
 mod shell;
 mod signals;
 mod tile;
+mod tosa;

@@ -7,6 +7,7 @@ pub mod ieee;
 pub mod onnx;
 pub mod openvino;
 pub mod tile;
+pub mod tosa;
 
 use crate::dtype::{DType, Kind};
 use crate::policy::CastSpec;
@@ -77,7 +78,31 @@ pub enum SpecError {
         /// Destination type.
         dst: DType,
     },
-    /// Complex numbers are not converted.
+    /// A profile or extension that is not enabled.
+    #[error("{spec}: {what} needs {needs} ({clause})")]
+    Missing {
+        /// The standard and its version.
+        spec: String,
+        /// What was asked for.
+        what: String,
+        /// What it needs and does not have.
+        needs: String,
+        /// Where the standard says so.
+        clause: &'static str,
+    },
+    /// An error condition that the standard names.
+    #[error("{spec}: {why} ({id}; {clause})")]
+    Condition {
+        /// The standard and its version.
+        spec: String,
+        /// The condition's name on our page.
+        id: &'static str,
+        /// What is wrong.
+        why: String,
+        /// Where the standard says so.
+        clause: &'static str,
+    },
+    /// Complex numbers are not converted, and a standard may lack a pair.
     #[error("{src} cannot be converted to {dst}: {why}")]
     Pair {
         /// Source type.
@@ -118,7 +143,7 @@ pub struct Interpretation {
 /// assert!(all.iter().any(|i| i.spec == "onnx" && i.attributes == "saturate=0"));
 /// ```
 pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
-    let standards = [onnx::interpretations, openvino::interpretations, ieee::interpretations];
+    let standards = [onnx::interpretations, tosa::interpretations, openvino::interpretations, ieee::interpretations];
     standards.into_iter().flat_map(|of| of(src, dst)).collect()
 }
 

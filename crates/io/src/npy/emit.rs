@@ -12,8 +12,12 @@ const GROWTH_DIGITS: usize = 21;
 /// The header of a C-contiguous array, padded so that the data starts at a multiple of 64. `None` if the type has no
 /// descriptor.
 pub(crate) fn emit(tensor: &Tensor) -> Option<Vec<u8>> {
-    let descr = descr(tensor.dtype, tensor.layout)?;
-    let dimensions: Vec<String> = tensor.shape.iter().map(u64::to_string).collect();
+    Some(header(&descr(tensor.dtype, tensor.layout)?, &tensor.shape))
+}
+
+/// The same of a descriptor.
+pub(crate) fn header(descr: &str, shape: &[u64]) -> Vec<u8> {
+    let dimensions: Vec<String> = shape.iter().map(u64::to_string).collect();
     let shape = match &dimensions[..] {
         [only] => format!("({only},)"),
         all => format!("({})", all.join(", ")),
@@ -31,5 +35,5 @@ pub(crate) fn emit(tensor: &Tensor) -> Option<Vec<u8>> {
     header.extend_from_slice(&[1, 0]);
     header.extend_from_slice(&length.to_le_bytes());
     header.extend_from_slice(text.as_bytes());
-    Some(header)
+    header
 }

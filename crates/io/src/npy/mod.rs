@@ -9,7 +9,7 @@ mod literal;
 mod parse;
 
 pub use descr::descr_of;
-pub(crate) use emit::emit;
+pub(crate) use emit::{emit, header};
 pub(crate) use parse::ReadError;
 pub use parse::{Header, HeaderError};
 

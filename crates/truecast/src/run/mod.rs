@@ -5,6 +5,7 @@
 mod files;
 mod model;
 pub mod tile;
+pub mod tosa;
 
 pub use model::{Judgement, Model, ModelError, Rules};
 
@@ -15,6 +16,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use truecast_core::DType;
 use truecast_graph::openvino::Fed;
+use truecast_graph::tosa::GraphError;
 use truecast_graph::{EvaluationError, Input, LeftOpen, Output, Refusal, Tensor, evaluate};
 use truecast_io::{Existing, Kind, Shown, Source};
 use truecast_kernel::Exec;
@@ -25,7 +27,9 @@ use truecast_kernel::Exec;
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum RunError {
     /// The extension names no kind of model.
-    #[error("{path}: unknown kind of model; expected .onnx, .xml, or a Tile IR module (.mlir, .tileir, or bytecode)")]
+    #[error(
+        "{path}: unknown kind of model; expected .onnx, .tosa, .xml, or a Tile IR module (.mlir, .tileir, or bytecode)"
+    )]
     UnknownKind { path: String },
     /// The model cannot be read.
     #[error(transparent)]
@@ -57,6 +61,15 @@ pub enum RunError {
     /// Evaluation failed.
     #[error("{path}: {cause}")]
     Evaluation { path: String, cause: Box<EvaluationError> },
+    /// A `.tosa` file is malformed.
+    #[error("{path}: {cause}")]
+    TosaFile { path: String, cause: truecast_io::tosa::FileError },
+    /// The result of a graph of TOSA is an error or unpredictable.
+    #[error("{path}: {cause}")]
+    Tosa { path: String, cause: Box<GraphError> },
+    /// An array of a graph of TOSA is not what it should be.
+    #[error("{what} {}: {cause}", Shown(name))]
+    TosaArray { what: &'static str, name: String, cause: Box<truecast_io::tosa::array::ArrayError> },
     /// A result cannot be written in the chosen form.
     #[error("output {}: {cause}", Shown(name))]
     Output { name: String, cause: Box<truecast_io::Error> },
@@ -77,6 +90,12 @@ impl RunError {
                 _ => Class::Input,
             },
             RunError::Model { .. } => Class::Input,
+            RunError::Tosa { cause, .. } if matches!(**cause, GraphError::Memory { .. }) => Class::System,
+            RunError::TosaArray { cause, .. } => match &**cause {
+                truecast_io::tosa::array::ArrayError::File(error) => error.class(),
+                _ => Class::Input,
+            },
+            RunError::TosaFile { .. } | RunError::Tosa { .. } => Class::Input,
             RunError::Input { cause, .. } => cause.class(),
             RunError::File(cause) => cause.class(),
             RunError::Output { cause, .. } => cause.class(),
@@ -98,7 +117,7 @@ pub struct Written {
 }
 
 /// What came of an evaluation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
     /// The results.
     pub written: Vec<Written>,

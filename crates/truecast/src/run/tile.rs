@@ -4,9 +4,9 @@
 //! carry no sign: they are read from either kind of array and written as signed ones; i1 is written as bool, an address as
 //! u64.
 
+use super::model::Model;
 use super::{Ran, RunError, Written, files};
 use crate::array::{self, ArrayError};
-use super::model::Model;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use truecast_core::DType;

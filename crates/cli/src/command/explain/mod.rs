@@ -16,7 +16,7 @@ use truecast::exact::encode;
 use truecast::explain::{Answer, Decision, Element, Explanation, explain, explain_text, explain_tile, explain_under};
 use truecast::policy::CastPolicy;
 use truecast::request::Standard;
-use truecast::spec::{Interpretation, ieee, interpretations, onnx, openvino, tile};
+use truecast::spec::{Interpretation, ieee, interpretations, onnx, openvino, tile, tosa};
 use truecast::{DType, Exact, Kind, Outcome};
 
 pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -63,6 +63,7 @@ fn asked(args: &ExplainArgs) -> Result<Vec<Interpretation>, Failure> {
     Ok(match asked.standard {
         Standard::Onnx { opset, .. } => onnx::interpretations_at(opset, from, to)?,
         Standard::OpenVino => openvino::interpretations(from, to),
+        Standard::Tosa { target } => tosa::interpretations_at(target.version, from, to)?,
         _ => ieee::interpretations(from, to),
     })
 }

@@ -1,0 +1,100 @@
+//! `truecast rescale`, and the RESCALE that its options mean, which `check rescale` takes too.
+
+use super::Context;
+use crate::args::{RescaleArgs, RescaleOptions};
+use crate::failure::Failure;
+use crate::output;
+use crate::table::grouped;
+use serde_json::{Map, json};
+use std::path::Path;
+use std::process::ExitCode;
+use truecast::DType;
+use truecast::io::Existing;
+use truecast::request::Standard;
+use truecast::rescale::{Request, element_type, integers, rescale};
+use truecast::spec::tosa::{Rescale, Target, rescale::RoundingMode};
+
+pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
+    let existing = if args.force { Existing::Replace } else { Existing::Refuse };
+    let request = request(&args.options, &args.rounding, target(&args.spec)?, &args.src, args.to)?;
+    let counts = rescale(&request, &args.src, &args.dst, existing, &context.exec)?;
+    let (from, to) = (request.op.input, request.op.output);
+    match context.json {
+        true => {
+            let mut object = Map::new();
+            object.insert("from".into(), json!(from.name()));
+            object.insert("to".into(), json!(to.name()));
+            object.insert("elements".into(), json!(counts.elements));
+            object.insert("saturated".into(), json!(counts.saturated));
+            output::json("rescale", object)?;
+        }
+        false if context.quiet => {}
+        false => {
+            let (elements, saturated) = (grouped(counts.elements), grouped(counts.saturated));
+            output::text(&format!("{from} to {to}: {elements} elements, {saturated} saturated\n"))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The version and what it has: `tosa`, `tosa@1.0`.
+pub fn target(spec: &str) -> Result<Target, Failure> {
+    let asked = crate::policy::PolicyArgs { spec: spec.into(), ..Default::default() }.request()?;
+    match asked.standard {
+        Standard::Tosa { target } => Ok(target),
+        _ => Err(Failure::usage(format_args!("RESCALE is an operator of TOSA; --spec {spec} does not have it"))),
+    }
+}
+
+/// What the options mean for an input of this file. Unsigned types say what the flags say.
+pub fn request(
+    options: &RescaleOptions,
+    rounding: &str,
+    target: Target,
+    input: &Path,
+    to: DType,
+) -> Result<Request, Failure> {
+    let (input, input_unsigned) = element_type(input)?;
+    let (output, output_unsigned) = match to {
+        DType::U8 => (DType::I8, true),
+        DType::U16 => (DType::I16, true),
+        signed => (signed, false),
+    };
+    let op = Rescale {
+        input,
+        output,
+        scale32: options.scale32,
+        rounding: self::rounding(rounding)?,
+        per_channel: options.per_channel,
+        input_unsigned: input_unsigned || options.input_unsigned,
+        output_unsigned: output_unsigned || options.output_unsigned,
+    };
+    Ok(Request {
+        op,
+        multipliers: numbers("--multiplier", options.multiplier.as_deref())?,
+        shifts: numbers("--shift", options.shift.as_deref())?,
+        input_zp: options.input_zp,
+        output_zp: options.output_zp,
+        target,
+    })
+}
+
+fn rounding(text: &str) -> Result<RoundingMode, Failure> {
+    RoundingMode::ALL
+        .into_iter()
+        .find(|mode| mode.name() == text)
+        .ok_or_else(|| Failure::usage(format_args!("--rounding {text:?} is not one of single, double, inexact")))
+}
+
+/// Numbers with commas between them, or an array of integers in a file.
+fn numbers(flag: &str, text: Option<&str>) -> Result<Vec<i64>, Failure> {
+    let text = text.ok_or_else(|| Failure::usage(format_args!("RESCALE needs {flag}; see --help")))?;
+    if text.to_ascii_lowercase().ends_with(".npy") {
+        return Ok(integers(Path::new(text))?);
+    }
+    let number = |part: &str| {
+        let wrong = || Failure::usage(format_args!("{flag} {part:?} is neither an integer nor a .npy file"));
+        part.trim().parse().map_err(|_| wrong())
+    };
+    text.split(',').map(number).collect()
+}

@@ -1,0 +1,100 @@
+//! One block of a block-scaled CAST. Source: `docs/spec/tosa.md §5.4`, §5.5, §6.9.
+
+use super::super::binary64::{exponent, pow2, value};
+use super::super::block::{BLOCK, BlockCast, NAN_SCALE, exponent_of};
+use super::Verdict;
+use super::cast::{Window, is_same, max_value, ulp};
+use crate::dtype::{DType, Kind};
+use crate::exact::decode;
+use crate::format::{FixedFormat, FloatFormat};
+
+/// Judges a block of the output: its scale and the codes of its elements.
+///
+/// If the scale is not permitted, that is the verdict of every element.
+pub fn judge_to_block(
+    cast: &BlockCast,
+    input: &[u64; BLOCK],
+    scale: u8,
+    actual: &[u64; BLOCK],
+) -> (Verdict, [Verdict; BLOCK]) {
+    let (exact_scale, exact) = cast.to_block(input);
+    if exact_scale == NAN_SCALE {
+        let verdict = if scale == NAN_SCALE { Verdict::Exact } else { Verdict::Allowed };
+        return (verdict, [verdict; BLOCK]);
+    }
+    let of_scale = judge_scale(exact_scale, scale);
+    if of_scale == Verdict::Violation {
+        return (of_scale, [of_scale; BLOCK]);
+    }
+    let of_element = |i: usize| {
+        if scale == exact_scale && is_same(cast.element, exact[i], actual[i]) {
+            return Verdict::Exact;
+        }
+        let y = value(decode(cast.plain, input[i])) * pow2(-exponent_of(scale));
+        match (of_scale, is_close(cast.element, y, actual[i])) {
+            (_, false) => Verdict::Violation,
+            // The element is within the draft's tolerance, but the scale it goes with is not the exact one.
+            (Verdict::AllowedByVerifierOnly, true) => Verdict::AllowedByVerifierOnly,
+            (_, true) => Verdict::Allowed,
+        }
+    };
+    (of_scale, std::array::from_fn(of_element))
+}
+
+/// One step of the exponent for the text; for the verifier one ulp of a scale is the scale itself.
+fn judge_scale(exact: u8, actual: u8) -> Verdict {
+    if actual == exact {
+        return Verdict::Exact;
+    }
+    Verdict::of_inexact(
+        actual != NAN_SCALE && actual.abs_diff(exact) <= 1,
+        actual != NAN_SCALE && actual as i32 - exact as i32 <= 1,
+    )
+}
+
+/// The draft's tolerance of one ulp (two for e4m3) around `y`, cut at the limits of types that have no Inf.
+fn is_close(element: DType, y: f64, actual: u64) -> bool {
+    let out = value(decode(element, actual));
+    match element.kind() {
+        Kind::Fixed(FixedFormat { int, frac_bits }) => {
+            let unit = pow2(-(frac_bits as i32));
+            let (min, max) = (int.min() as f64 * unit, int.max() as f64 * unit);
+            ((y - unit).clamp(min, max)..=(y + unit).clamp(min, max)).contains(&out)
+        }
+        Kind::Float(f) => {
+            let ulps = if element == DType::F8E4M3Fn { 2.0 } else { 1.0 };
+            let tolerance = ulps * ulp(&f, y);
+            if f.nan_code().is_some() {
+                return Window::new(&f, y, tolerance, tolerance).contains(element, actual);
+            }
+            let max = max_value(&f);
+            ((y - tolerance).clamp(-max, max)..=(y + tolerance).clamp(-max, max)).contains(&out)
+        }
+        _ => unreachable!("blocks hold floats and fixed-point numbers"),
+    }
+}
+
+/// Judges `actual` as the value of one element of a block.
+pub fn judge_from_block(cast: &BlockCast, scale: u8, code: u64, actual: u64) -> Verdict {
+    if is_same(cast.plain, cast.from_block(scale, code), actual) {
+        return Verdict::Exact;
+    }
+    let Kind::Float(f) = cast.plain.kind() else { unreachable!("the plain side of a block-scaled CAST is a float") };
+    let close = from_block_window(&f, cast.element, scale, code).contains(cast.plain, actual);
+    Verdict::of_inexact(close, close)
+}
+
+fn from_block_window(f: &FloatFormat, element: DType, scale: u8, code: u64) -> Window {
+    if scale == NAN_SCALE {
+        return Window::new(f, f64::NAN, 0.0, 0.0);
+    }
+    let (element, scale) = (value(decode(element, code)), pow2(exponent_of(scale)));
+    let r = element * scale;
+    let error = if r == 0.0 || !r.is_finite() {
+        0.0
+    } else {
+        let step = pow2(exponent(element).max(f.emin()) - f.man_bits as i32);
+        (step * scale).max(pow2(f.emin()))
+    };
+    Window::new(f, r, error, error)
+}

@@ -1,0 +1,137 @@
+//! The conformance checker: is this output permitted, by the text and by Arm's verifier? Reference: `docs/spec/tosa.md §6`.
+//!
+//! `cast`, `block` and `rescale` judge one element, [`tensor`] a whole output. Nothing is computed here that a conversion
+//! returns.
+
+pub mod block;
+pub mod cast;
+pub mod rescale;
+pub mod tensor;
+
+use super::super::SpecError;
+use super::target::Version;
+
+/// By whose rules an output passes. Source: `docs/spec/tosa.md §1.3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Profile {
+    /// The one exact answer.
+    Strict,
+    /// Everything that the text of 1.0.2 permits.
+    Spec1_0,
+    /// The same with the older bound of INEXACT_ROUND.
+    SpecSeed202503,
+    /// The same as [`Profile::Spec1_0`], with what the 1.1 draft adds.
+    Spec1_1Draft,
+    /// What Arm's verifier accepts as Arm's tests configure it.
+    ArmVerifier2026_8,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: [Profile; 5] =
+        [Profile::Strict, Profile::Spec1_0, Profile::SpecSeed202503, Profile::Spec1_1Draft, Profile::ArmVerifier2026_8];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Profile::Strict => "strict",
+            Profile::Spec1_0 => "spec-1.0",
+            Profile::SpecSeed202503 => "spec-seed-2025-03",
+            Profile::Spec1_1Draft => "spec-1.1-draft",
+            Profile::ArmVerifier2026_8 => "arm-verifier-2026.8",
+        }
+    }
+
+    /// What a version's own text permits.
+    pub const fn of_version(version: Version) -> Profile {
+        match version {
+            Version::V1_0 => Profile::Spec1_0,
+            Version::V1_1 => Profile::Spec1_1Draft,
+        }
+    }
+
+    /// One of the texts, not the exact answer and not the verifier.
+    pub const fn is_text(self) -> bool {
+        matches!(self, Profile::Spec1_0 | Profile::SpecSeed202503 | Profile::Spec1_1Draft)
+    }
+
+    /// Source: `docs/spec/tosa.md §6.3`.
+    pub const fn passes(self, verdict: Verdict) -> bool {
+        match verdict {
+            Verdict::Exact | Verdict::Unpredictable => true,
+            Verdict::Allowed => !matches!(self, Profile::Strict),
+            Verdict::AllowedByTextOnly => self.is_text(),
+            Verdict::AllowedByVerifierOnly => matches!(self, Profile::ArmVerifier2026_8),
+            Verdict::Violation => false,
+        }
+    }
+}
+
+impl std::str::FromStr for Profile {
+    type Err = SpecError;
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        Profile::ALL.into_iter().find(|p| p.name() == text).ok_or_else(|| SpecError::Attribute {
+            spec: "tosa".into(),
+            name: "profile",
+            why: format!("{text:?} is not one of {}", Profile::ALL.map(Profile::name).join(", ")),
+            clause: "docs/spec/tosa.md §1.3",
+        })
+    }
+}
+
+/// What is to be said of one element. Source: `docs/spec/tosa.md §6.2`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Verdict {
+    /// The exact result (any NaN where it is NaN).
+    Exact,
+    /// Permitted by the text and accepted by Arm's verifier.
+    Allowed,
+    /// Permitted by the text, rejected by Arm's verifier.
+    AllowedByTextOnly,
+    /// Accepted by Arm's verifier, not permitted by the text.
+    AllowedByVerifierOnly,
+    /// Neither.
+    Violation,
+    /// The specification makes no requirement.
+    Unpredictable,
+}
+
+impl Verdict {
+    /// Every verdict.
+    pub const ALL: [Verdict; 6] = [
+        Verdict::Exact,
+        Verdict::Allowed,
+        Verdict::AllowedByTextOnly,
+        Verdict::AllowedByVerifierOnly,
+        Verdict::Violation,
+        Verdict::Unpredictable,
+    ];
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verdict::Exact => "exact",
+            Verdict::Allowed => "allowed",
+            Verdict::AllowedByTextOnly => "allowed-by-text-only",
+            Verdict::AllowedByVerifierOnly => "allowed-by-verifier-only",
+            Verdict::Violation => "violation",
+            Verdict::Unpredictable => "unpredictable",
+        }
+    }
+
+    /// Of an output that is not the exact one.
+    const fn of_inexact(text: bool, verifier: bool) -> Verdict {
+        match (text, verifier) {
+            (true, true) => Verdict::Allowed,
+            (true, false) => Verdict::AllowedByTextOnly,
+            (false, true) => Verdict::AllowedByVerifierOnly,
+            (false, false) => Verdict::Violation,
+        }
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,40 @@
+//! One element of a RESCALE. Source: `docs/spec/tosa.md §6.8`.
+
+use super::super::rescale::{Bound, RescaleSpec, RoundingMode};
+use super::{Profile, Verdict};
+use std::ops::RangeInclusive;
+
+/// Judges `actual` as the result of rescaling `input`. The profile decides which text bounds INEXACT_ROUND.
+pub fn judge(spec: &RescaleSpec, profile: Profile, channel: usize, input: u64, actual: u64) -> Verdict {
+    let Ok(exact) = spec.one(channel, input) else { return Verdict::Unpredictable };
+    if exact.code == actual & spec.output.mask() {
+        return Verdict::Exact;
+    }
+    if spec.rounding != RoundingMode::Inexact {
+        return Verdict::Violation;
+    }
+    let value = spec.output.value(actual) as i64;
+    let within = |bound| values(spec, channel, input, bound).contains(&value);
+    Verdict::of_inexact(within(text_bound(profile)), within(Bound::Released))
+}
+
+fn text_bound(profile: Profile) -> Bound {
+    match profile {
+        Profile::SpecSeed202503 => Bound::Seed,
+        _ => Bound::Released,
+    }
+}
+
+fn values(spec: &RescaleSpec, channel: usize, input: u64, bound: Bound) -> RangeInclusive<i64> {
+    let (lo, hi) = spec.inexact_interval(channel, input, bound).expect("asked of predictable elements only");
+    lo..=hi
+}
+
+/// The values that pass; `None` if every value does, because the element is unpredictable.
+pub fn permitted(spec: &RescaleSpec, profile: Profile, channel: usize, input: u64) -> Option<RangeInclusive<i64>> {
+    let exact = spec.output.value(spec.one(channel, input).ok()?.code) as i64;
+    Some(match (profile, spec.rounding) {
+        (Profile::Strict, _) | (_, RoundingMode::Single | RoundingMode::Double) => exact..=exact,
+        (_, RoundingMode::Inexact) => values(spec, channel, input, text_bound(profile)),
+    })
+}

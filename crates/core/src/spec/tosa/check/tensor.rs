@@ -1,0 +1,292 @@
+//! A whole output: verdicts counted, the first elements that fail, what no single element shows (flushing that is not
+//! uniform), and lints. Source: `docs/spec/tosa.md §6.3`, §6.10, §2.3.
+
+use super::super::binary64::{pow2, value};
+use super::super::block::{BLOCK, BlockCast};
+use super::super::rescale::RescaleSpec;
+use super::cast::may_flush;
+use super::{Profile, Verdict, block, cast, rescale};
+use crate::dtype::{DType, Kind};
+use crate::exact::{Exact, Outcome, cast_one, decode};
+use crate::format::FloatFormat;
+use crate::policy::{CastPolicy, CastSpec};
+
+/// What is worth knowing beside the verdicts; it never changes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Lint {
+    /// A zero whose sign is not that of the exact zero.
+    ZeroSign,
+    /// Not exact, but what rounding to fp32, bf16 or fp16 first would give.
+    DoubleRounded,
+    /// Permitted, and not the exact result.
+    NotNearestEven,
+    /// A block element at its limit where the exact one is not.
+    BlockSaturation,
+}
+
+impl Lint {
+    /// Every lint.
+    pub const ALL: [Lint; 4] = [Lint::ZeroSign, Lint::DoubleRounded, Lint::NotNearestEven, Lint::BlockSaturation];
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Lint::ZeroSign => "zero-sign",
+            Lint::DoubleRounded => "double-rounded",
+            Lint::NotNearestEven => "not-rne",
+            Lint::BlockSaturation => "mx-saturation",
+        }
+    }
+}
+
+/// An element that the profile does not let pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Index in the tensor.
+    pub index: u64,
+    /// Code of the input.
+    pub input: u64,
+    /// Code of the output.
+    pub actual: u64,
+    /// Why: a verdict that does not pass.
+    pub verdict: Verdict,
+}
+
+/// What was found in a tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Findings {
+    profile: Profile,
+    keep: usize,
+    /// Elements that were judged.
+    pub elements: u64,
+    /// Elements that do not pass.
+    pub failed: u64,
+    /// The first of them.
+    pub failures: Vec<Failure>,
+    verdicts: [u64; Verdict::ALL.len()],
+    lints: [u64; Lint::ALL.len()],
+    /// The first element that contradicts those before it about whether subnormals are flushed.
+    pub mixed_flush: Option<u64>,
+}
+
+impl Findings {
+    /// Nothing yet. At most `keep` failures are kept with their place.
+    pub fn new(profile: Profile, keep: usize) -> Self {
+        Self {
+            profile,
+            keep,
+            elements: 0,
+            failed: 0,
+            failures: Vec::new(),
+            verdicts: [0; Verdict::ALL.len()],
+            lints: [0; Lint::ALL.len()],
+            mixed_flush: None,
+        }
+    }
+
+    /// Elements with a verdict.
+    pub fn count(&self, verdict: Verdict) -> u64 {
+        self.verdicts[verdict as usize]
+    }
+
+    /// Elements that a lint concerns.
+    pub fn lint(&self, lint: Lint) -> u64 {
+        self.lints[lint as usize]
+    }
+
+    /// The tensor passes: each element does and, where the text decides, flushing is uniform.
+    pub fn passes(&self) -> bool {
+        self.failed == 0 && !self.mixed_flush_fails()
+    }
+
+    /// Subnormals are flushed here and kept there, and the profile is a text, which forbids that.
+    pub fn mixed_flush_fails(&self) -> bool {
+        self.mixed_flush.is_some() && self.profile.is_text()
+    }
+
+    fn add(&mut self, input: u64, actual: u64, verdict: Verdict) {
+        self.verdicts[verdict as usize] += 1;
+        if !self.profile.passes(verdict) {
+            self.failed += 1;
+            if self.failures.len() < self.keep {
+                self.failures.push(Failure { index: self.elements, input, actual, verdict });
+            }
+        }
+        if matches!(verdict, Verdict::Allowed | Verdict::AllowedByTextOnly) {
+            self.note(Lint::NotNearestEven);
+        }
+        self.elements += 1;
+    }
+
+    fn note(&mut self, lint: Lint) {
+        self.lints[lint as usize] += 1;
+    }
+}
+
+/// Judges the output of a plain CAST, element by element.
+#[derive(Clone, Debug)]
+pub struct CastCheck {
+    spec: CastSpec,
+    flushing: Flushing,
+    /// What was found so far.
+    pub findings: Findings,
+}
+
+impl CastCheck {
+    /// Nothing judged yet.
+    pub fn new(spec: CastSpec, profile: Profile, keep: usize) -> Self {
+        Self { spec, flushing: Flushing::default(), findings: Findings::new(profile, keep) }
+    }
+
+    /// Judges the next element.
+    pub fn push(&mut self, input: u64, actual: u64) {
+        let verdict = cast::judge(&self.spec, input, actual);
+        let permitted = matches!(verdict, Verdict::Exact | Verdict::Allowed | Verdict::AllowedByTextOnly);
+        if let (Kind::Float(src), Kind::Float(dst), true) = (self.spec.src.kind(), self.spec.dst.kind(), permitted) {
+            let (x, out) = (decode(self.spec.src, input), decode(self.spec.dst, actual));
+            self.flushing.observe(&src, x, &dst, out);
+            if self.flushing.is_mixed() {
+                self.findings.mixed_flush.get_or_insert(self.findings.elements);
+            }
+        }
+        if verdict != Verdict::Exact && self.spec.dst.is_float() {
+            self.lint(input, actual);
+        }
+        self.findings.add(input, actual, verdict);
+    }
+
+    fn lint(&mut self, input: u64, actual: u64) {
+        let Outcome::Defined(exact) = cast_one(&self.spec, input) else { return };
+        let zero = |code| matches!(decode(self.spec.dst, code), Exact::Finite { sig: 0, .. });
+        if zero(exact) && zero(actual) {
+            self.findings.note(Lint::ZeroSign);
+        }
+        if [DType::F32, DType::Bf16, DType::F16].into_iter().any(|hub| self.through(hub, input) == actual) {
+            self.findings.note(Lint::DoubleRounded);
+        }
+    }
+
+    /// The result of rounding to `hub` first.
+    fn through(&self, hub: DType, input: u64) -> u64 {
+        let cast = |src, dst, code| {
+            let spec = CastSpec { src, dst, policy: CastPolicy::IEEE, ..self.spec };
+            cast_one(&spec, code).code().expect("no policy refuses a value")
+        };
+        cast(hub, self.spec.dst, cast(self.spec.src, hub, input))
+    }
+}
+
+/// Which of the four ways to treat subnormals (flush inputs or not, flush outputs or not) explain everything seen so far.
+#[derive(Clone, Copy, Debug)]
+struct Flushing([[bool; 2]; 2]);
+
+impl Default for Flushing {
+    fn default() -> Self {
+        Self([[true; 2]; 2])
+    }
+}
+
+impl Flushing {
+    fn is_mixed(&self) -> bool {
+        self.0 == [[false; 2]; 2]
+    }
+
+    /// Source: `docs/spec/tosa.md §2.3`: the choice is the same for all values of a type.
+    fn observe(&mut self, src: &FloatFormat, x: Exact, dst: &FloatFormat, out: Exact) {
+        let (Exact::Finite { sig, .. }, Exact::Finite { sig: out_sig, .. }) = (x, out) else { return };
+        if sig == 0 {
+            return;
+        }
+        let subnormal_input = may_flush(src) && sig < src.min_normal_code();
+        let abs = value(x).abs();
+        match out_sig {
+            // Rounding alone leads from the smallest subnormal and below to zero.
+            0 if abs <= pow2(dst.quantum()) => {}
+            0 => {
+                let subnormal_output = may_flush(dst) && abs < pow2(dst.emin());
+                self.retain(|input, output| (input && subnormal_input) || (output && subnormal_output));
+            }
+            _ => {
+                let subnormal_output = may_flush(dst) && out_sig < dst.min_normal_code();
+                self.retain(|input, output| !(input && subnormal_input || output && subnormal_output));
+            }
+        }
+    }
+
+    fn retain(&mut self, explains: impl Fn(bool, bool) -> bool) {
+        for (input, row) in [false, true].into_iter().zip(&mut self.0) {
+            for (output, possible) in [false, true].into_iter().zip(row) {
+                *possible &= explains(input, output);
+            }
+        }
+    }
+}
+
+/// Judges the output of a RESCALE, element by element.
+#[derive(Clone, Debug)]
+pub struct RescaleCheck {
+    spec: RescaleSpec,
+    /// What was found so far.
+    pub findings: Findings,
+}
+
+impl RescaleCheck {
+    /// Nothing judged yet.
+    pub fn new(spec: RescaleSpec, profile: Profile, keep: usize) -> Self {
+        Self { spec, findings: Findings::new(profile, keep) }
+    }
+
+    /// Judges the next element.
+    pub fn push(&mut self, input: u64, actual: u64) {
+        let channel = self.spec.channel_of(self.findings.elements);
+        let verdict = rescale::judge(&self.spec, self.findings.profile, channel, input, actual);
+        self.findings.add(input, actual, verdict);
+    }
+}
+
+/// Judges the output of a CAST to blocks, or from them, block by block.
+#[derive(Clone, Debug)]
+pub struct BlockCheck {
+    cast: BlockCast,
+    /// What was found so far.
+    pub findings: Findings,
+    /// Blocks whose scale does not pass.
+    pub failed_scales: u64,
+}
+
+impl BlockCheck {
+    /// Nothing judged yet.
+    pub fn new(cast: BlockCast, profile: Profile, keep: usize) -> Self {
+        Self { cast, findings: Findings::new(profile, keep), failed_scales: 0 }
+    }
+
+    /// Judges the next block of a CAST to blocks.
+    pub fn push_blocked(&mut self, input: &[u64; BLOCK], scale: u8, actual: &[u64; BLOCK]) {
+        let (of_scale, verdicts) = block::judge_to_block(&self.cast, input, scale, actual);
+        self.failed_scales += !self.findings.profile.passes(of_scale) as u64;
+        let (_, exact) = self.cast.to_block(input);
+        for (i, verdict) in verdicts.into_iter().enumerate() {
+            if is_limit(self.cast.element, actual[i]) && !is_limit(self.cast.element, exact[i]) {
+                self.findings.note(Lint::BlockSaturation);
+            }
+            self.findings.add(input[i], actual[i], verdict);
+        }
+    }
+
+    /// Judges the next block of a CAST from blocks.
+    pub fn push_plain(&mut self, scale: u8, input: &[u64; BLOCK], actual: &[u64; BLOCK]) {
+        for (&code, &actual) in input.iter().zip(actual) {
+            let verdict = block::judge_from_block(&self.cast, scale, code, actual);
+            self.findings.add(code, actual, verdict);
+        }
+    }
+}
+
+/// The code of an end of the type's range.
+fn is_limit(dtype: DType, code: u64) -> bool {
+    match dtype.kind() {
+        Kind::Float(f) => code & f.magnitude_mask() == f.max_code(),
+        Kind::Fixed(f) => [f.int.code(f.int.min()), f.int.code(f.int.max())].contains(&code),
+        _ => false,
+    }
+}

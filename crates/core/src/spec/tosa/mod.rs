@@ -1,0 +1,18 @@
+//! TOSA CAST and RESCALE: versions, profiles and extensions, legality, results, and what a conforming implementation
+//! may return instead. Reference: `docs/spec/tosa.md`.
+//!
+//! [`target`] says what a graph may use, [`cast`] and [`block`] are the two halves of CAST, [`rescale`] is an arithmetic
+//! operator with a definition of its own, and [`check`] judges other people's results.
+
+mod binary64;
+pub mod block;
+pub mod cast;
+pub mod check;
+pub mod rescale;
+pub mod target;
+
+pub use cast::{Cast, interpretations_at};
+pub use rescale::{Requirement, Rescale, RescaleSpec};
+pub use target::{Feature, Features, LevelLimit, Target, Version};
+
+pub(super) use cast::interpretations;

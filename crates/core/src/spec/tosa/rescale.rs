@@ -1,0 +1,436 @@
+//! RESCALE in 64-bit integers: its error conditions (E1 to E18), its requirements (R0 to R5), its result, and the interval
+//! that INEXACT_ROUND permits. Reference: `docs/spec/tosa.md §4`, whose names are used.
+
+use super::super::SpecError;
+use super::cast::require;
+use super::target::{Feature, Features, Target};
+use crate::dtype::DType;
+use crate::format::IntFormat;
+
+const CLAUSE: &str = "docs/spec/tosa.md §4.3";
+
+/// `rounding_mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum RoundingMode {
+    /// One rounding, half up.
+    #[default]
+    Single,
+    /// Any integer of an interval; truecast computes [`RoundingMode::Single`].
+    Inexact,
+    /// Rounded to bit 30 first if the shift is above 31.
+    Double,
+}
+
+impl RoundingMode {
+    /// Every mode, by its number in a file.
+    pub const ALL: [RoundingMode; 3] = [RoundingMode::Single, RoundingMode::Inexact, RoundingMode::Double];
+
+    /// The mode of a number in a file (1 to 3). Source: `docs/spec/tosa.md §8.3`.
+    ///
+    /// # Errors
+    /// E18: any other number.
+    pub fn of_number(number: u32, target: &Target) -> Result<Self, SpecError> {
+        let index = (number as usize).checked_sub(1);
+        index
+            .and_then(|i| Self::ALL.get(i))
+            .copied()
+            .ok_or_else(|| condition(target, "E18", format!("rounding_mode {number} is not 1, 2 or 3")))
+    }
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RoundingMode::Single => "single",
+            RoundingMode::Inexact => "inexact",
+            RoundingMode::Double => "double",
+        }
+    }
+}
+
+/// A RESCALE as its attributes say. Types are signless: i8, i16, i32, and i48 for the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rescale {
+    /// in_t.
+    pub input: DType,
+    /// out_t.
+    pub output: DType,
+    /// Multipliers are i32, not i16, and values are held to the range that the shift allows.
+    pub scale32: bool,
+    /// How the scaled value is rounded.
+    pub rounding: RoundingMode,
+    /// One multiplier and shift for each index of the last dimension.
+    pub per_channel: bool,
+    /// Input and its zero point are zero-extended.
+    pub input_unsigned: bool,
+    /// Output and its zero point are unsigned.
+    pub output_unsigned: bool,
+}
+
+/// A small operand as a graph has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand<'a> {
+    /// Element type.
+    pub dtype: DType,
+    /// Shape.
+    pub shape: &'a [u64],
+    /// Values, read as signed.
+    pub values: &'a [i64],
+}
+
+/// Operands 1 to 4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operands<'a> {
+    /// `[NC]`, of i32 with scale32, else of i16.
+    pub multiplier: Operand<'a>,
+    /// `[NC]`, of i8.
+    pub shift: Operand<'a>,
+    /// `[1]`, of in_t.
+    pub input_zp: Operand<'a>,
+    /// `[1]`, of out_t.
+    pub output_zp: Operand<'a>,
+}
+
+fn condition(target: &Target, id: &'static str, why: String) -> SpecError {
+    SpecError::Condition { spec: target.spec(), id, why: format!("RESCALE: {why}"), clause: CLAUSE }
+}
+
+impl Rescale {
+    /// A RESCALE with neither flag, SINGLE_ROUND and 32-bit multipliers.
+    pub const fn new(input: DType, output: DType) -> Self {
+        Self {
+            input,
+            output,
+            scale32: true,
+            rounding: RoundingMode::Single,
+            per_channel: false,
+            input_unsigned: false,
+            output_unsigned: false,
+        }
+    }
+
+    /// Element type of the multiplier.
+    pub const fn multiplier_type(&self) -> DType {
+        if self.scale32 { DType::I32 } else { DType::I16 }
+    }
+
+    /// What attributes, types and rank alone decide.
+    ///
+    /// # Errors
+    /// E1 to E10, E18.
+    pub fn check(&self, rank: usize, target: &Target) -> Result<(), SpecError> {
+        use DType::{I8, I16, I32, I48};
+        let Rescale { input, output, .. } = *self;
+        if !matches!(input, I8 | I16 | I32 | I48) || !matches!(output, I8 | I16 | I32) {
+            return Err(condition(target, "E18", format!("there is none from {input} to {output}")));
+        }
+        let conditions = [
+            (self.input_unsigned && self.output_unsigned, "E1", "input and output cannot both be unsigned"),
+            (output == I32 && self.input_unsigned, "E2", "an unsigned input has no i32 output"),
+            (output == I32 && self.output_unsigned, "E3", "an i32 output cannot be unsigned"),
+            (input == I32 && self.input_unsigned, "E4", "an i32 input cannot be unsigned"),
+            (input == I32 && self.output_unsigned, "E5", "an i32 input has no unsigned output"),
+            (input == I48 && self.input_unsigned, "E6", "an i48 input cannot be unsigned"),
+            (input == I48 && self.output_unsigned, "E7", "an i48 input has no unsigned output"),
+            (input == I48 && self.scale32, "E8", "an i48 input takes 16-bit multipliers, so scale32 must be false"),
+            (self.rounding == RoundingMode::Double && !self.scale32, "E9", "DOUBLE_ROUND needs scale32"),
+            (self.per_channel && rank == 0, "E10", "per_channel needs a dimension, the input has rank 0"),
+        ];
+        if let Some((_, id, why)) = conditions.into_iter().find(|(holds, ..)| *holds) {
+            return Err(condition(target, id, why.into()));
+        }
+        require(target, format!("RESCALE from {input} to {output} (E18)"), self.needs(), CLAUSE)
+    }
+
+    /// Profiles and extensions of the types and the mode. Source: `docs/spec/tosa.md §4.1`, §4.2.
+    pub fn needs(&self) -> Features {
+        let types = if self.input == DType::I48 { Feature::ExtInt16 } else { Feature::ProInt };
+        let mode = match self.rounding {
+            RoundingMode::Single => Features::NONE,
+            RoundingMode::Inexact => Features::of(&[Feature::ExtInexactRound]),
+            RoundingMode::Double => Features::of(&[Feature::ExtDoubleRound]),
+        };
+        Features::of(&[types]).union(mode)
+    }
+
+    /// Multipliers and shifts that an input of this shape takes.
+    pub fn channels(&self, shape: &[u64]) -> u64 {
+        if self.per_channel { shape.last().copied().unwrap_or(1) } else { 1 }
+    }
+
+    /// Settles every question for an input of this shape.
+    ///
+    /// # Errors
+    /// E1 to E18, the first of them that holds, in the order: attributes, operands' types and shapes, zero points.
+    pub fn resolve(&self, shape: &[u64], operands: &Operands<'_>, target: &Target) -> Result<RescaleSpec, SpecError> {
+        self.check(shape.len(), target)?;
+        let error = |id, why| Err(condition(target, id, why));
+        let channels = self.channels(shape);
+        let Operands { multiplier, shift, input_zp, output_zp } = *operands;
+        let all = [
+            ("multiplier", multiplier, self.multiplier_type(), channels, "E15"),
+            ("shift", shift, DType::I8, channels, "E15"),
+            ("input_zp", input_zp, self.input, 1, "E16"),
+            ("output_zp", output_zp, self.output, 1, "E16"),
+        ];
+        for (name, operand, dtype, len, shape_id) in all {
+            if operand.dtype != dtype {
+                return error("E17", format!("{name} is of {}, not of {dtype}", operand.dtype));
+            }
+            if operand.shape != [len] || operand.values.len() as u64 != len {
+                return error(shape_id, format!("{name} has shape {:?}, not [{len}]", operand.shape));
+            }
+        }
+        let spec = self.assume_legal(operands);
+        let zero_points = [
+            ("input_zp", self.input, self.input_unsigned, spec.input_zp, "E11", "E13"),
+            ("output_zp", self.output, self.output_unsigned, spec.output_zp, "E12", "E14"),
+        ];
+        for (name, dtype, unsigned, zero_point, id, id16) in zero_points {
+            match (dtype, unsigned, zero_point) {
+                (DType::I8, ..) | (_, _, 0) | (DType::I16, true, 32768) => {}
+                (DType::I16, true, _) => return error(id16, format!("{name} of u16 is {zero_point}, not 0 or 32768")),
+                _ => return error(id, format!("{name} is {zero_point}; for this type it must be 0")),
+            }
+        }
+        Ok(spec)
+    }
+
+    /// The arithmetic of operands whose shapes fit, legal or not.
+    fn assume_legal(&self, operands: &Operands<'_>) -> RescaleSpec {
+        let format = |dtype: DType, unsigned: bool| IntFormat { bits: dtype.code_bits() as u8, signed: !unsigned };
+        let (input, output) = (format(self.input, self.input_unsigned), format(self.output, self.output_unsigned));
+        let zero_point = |f: IntFormat, o: Operand<'_>| f.value(o.values[0] as u64) as i64;
+        let pairs = operands.multiplier.values.iter().zip(operands.shift.values);
+        RescaleSpec {
+            input,
+            output,
+            scale32: self.scale32,
+            rounding: self.rounding,
+            channels: pairs.map(|(&m, &s)| Channel { multiplier: m as i32, shift: s as i8 }).collect(),
+            input_zp: zero_point(input, operands.input_zp),
+            output_zp: zero_point(output, operands.output_zp),
+        }
+    }
+}
+
+/// What the scale of one channel is: `multiplier * 2^-shift`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Channel {
+    /// Multiplier.
+    pub multiplier: i32,
+    /// Shift.
+    pub shift: i8,
+}
+
+/// A condition on values. If it does not hold for one element, the result of the whole graph is unpredictable.
+///
+/// Source: `docs/spec/tosa.md §4.4`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Requirement {
+    /// R0.
+    #[error("the rank is above the level's MAX_RANK (R0)")]
+    Rank,
+    /// R1.
+    #[error("the multiplier is negative (R1)")]
+    Multiplier,
+    /// R2.
+    #[error("the shift is not in 2..=62 (R2)")]
+    Shift,
+    /// R3.
+    #[error("the value does not fit in as many bits as the shift says (R3)")]
+    Value,
+    /// R4.
+    #[error("the scaled value does not fit in 32 bits (R4)")]
+    Scaled,
+    /// R5.
+    #[error("the scaled value with the zero point does not fit in 32 bits (R5)")]
+    Offset,
+}
+
+/// A fully resolved RESCALE.
+///
+/// # Examples
+/// ```
+/// use truecast_core::DType::{I8, I32};
+/// use truecast_core::spec::tosa::rescale::{Operand, Operands, Rescale, Requirement};
+/// let operands = Operands {
+///     multiplier: Operand { dtype: I32, shape: &[1], values: &[1 << 30] },
+///     shift: Operand { dtype: I8, shape: &[1], values: &[31] },
+///     input_zp: Operand { dtype: I32, shape: &[1], values: &[0] },
+///     output_zp: Operand { dtype: I8, shape: &[1], values: &[0] },
+/// };
+/// let half = Rescale::new(I32, I8).resolve(&[4], &operands, &Default::default())?;
+/// let one = |v: i32| half.one(0, v as u32 as u64).unwrap();
+/// assert_eq!((one(3).code, one(-3).code), (2, 0xff)); // 1.5 and -1.5 round up
+/// assert!(one(1000).saturated);
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RescaleSpec {
+    /// Input, in the signedness in force.
+    pub input: IntFormat,
+    /// Output, in the signedness in force.
+    pub output: IntFormat,
+    /// Values are held to the range that the shift allows.
+    pub scale32: bool,
+    /// Rounding.
+    pub rounding: RoundingMode,
+    /// One, or one for each index of the last dimension.
+    pub channels: Vec<Channel>,
+    /// Input zero point, in the signedness in force.
+    pub input_zp: i64,
+    /// Output zero point, in the signedness in force.
+    pub output_zp: i64,
+}
+
+/// The result of one element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rescaled {
+    /// The code: the low bits of the output.
+    pub code: u64,
+    /// The value did not fit the output type.
+    pub saturated: bool,
+}
+
+/// Which text bounds INEXACT_ROUND. Source: `docs/spec/tosa.md §4.6`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bound {
+    /// 1.0.0 to the 1.1 draft.
+    Released,
+    /// The text of 2025-03-18.
+    Seed,
+}
+
+fn fits_i32(value: i64) -> bool {
+    i32::try_from(value).is_ok()
+}
+
+impl RescaleSpec {
+    /// The channel of an element: its index in the last dimension.
+    pub fn channel_of(&self, index: u64) -> usize {
+        (index % self.channels.len() as u64) as usize
+    }
+
+    /// Rescales one code. Source: `docs/spec/tosa.md §4.5`.
+    ///
+    /// # Errors
+    /// The first of R1 to R5 that does not hold: the result of the whole tensor is unpredictable.
+    ///
+    /// # Panics
+    /// If there is no such channel.
+    pub fn one(&self, channel: usize, code: u64) -> Result<Rescaled, Requirement> {
+        let q = self.scaled(channel, self.input.value(code) as i64 - self.input_zp)?;
+        let offset = q + self.output_zp;
+        if !fits_i32(offset) {
+            return Err(Requirement::Offset);
+        }
+        let clamped = offset.clamp(self.output.min() as i64, self.output.max() as i64);
+        Ok(Rescaled { code: self.output.code(clamped as i128), saturated: clamped != offset })
+    }
+
+    /// Steps 2 to 5 for `v = input - input_zp`.
+    fn scaled(&self, channel: usize, v: i64) -> Result<i64, Requirement> {
+        let Channel { multiplier, shift } = self.channels[channel];
+        if multiplier < 0 {
+            return Err(Requirement::Multiplier);
+        }
+        if !(2..=62).contains(&shift) {
+            return Err(Requirement::Shift);
+        }
+        let limit = 1i64 << (shift - 1);
+        if self.scale32 && !(-limit..limit).contains(&v) {
+            return Err(Requirement::Value);
+        }
+        let first_rounding = match self.rounding {
+            RoundingMode::Double if shift > 31 => 1 << 30,
+            _ => 0,
+        };
+        let half = limit + if v < 0 { -first_rounding } else { first_rounding };
+        let q = (v * i64::from(multiplier) + half) >> shift;
+        if fits_i32(q) { Ok(q) } else { Err(Requirement::Scaled) }
+    }
+
+    /// The least and the largest value that INEXACT_ROUND permits, in the output's signedness.
+    ///
+    /// The text calculates in binary64, rounding after each operation, and so does this.
+    ///
+    /// # Errors
+    /// As [`RescaleSpec::one`].
+    pub fn inexact_interval(&self, channel: usize, code: u64, bound: Bound) -> Result<(i64, i64), Requirement> {
+        self.one(channel, code)?;
+        let Channel { multiplier, shift } = self.channels[channel];
+        let v = self.input.value(code) as i64 - self.input_zp;
+        let r = (v as f64 * f64::from(multiplier)) * 2f64.powi(-i32::from(shift));
+        let ozp = self.output_zp as f64;
+        let operands = match bound {
+            Bound::Released => 3.0 * r.abs() + (r + ozp).abs(),
+            Bound::Seed => 3.0 * r.abs(),
+        };
+        let error = 0.5 + operands * 2f64.powi(-24);
+        let (min, max) = (self.output.min() as f64, self.output.max() as f64);
+        let lo = ((r - error) + ozp).ceil().clamp(min, max);
+        let hi = ((r + error) + ozp).floor().clamp(min, max);
+        Ok((lo as i64, hi as i64))
+    }
+}
+
+/// What the text says of a whole graph. Source: `docs/spec/tosa.md §6.1`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GraphResult {
+    /// Every element is defined.
+    Valid,
+    /// The implementation must report an error.
+    Error(SpecError),
+    /// Anything goes; the first element that says so, in the order of the input.
+    Unpredictable {
+        /// The requirement that does not hold.
+        requirement: Requirement,
+        /// Index of the element; `None` for R0.
+        index: Option<u64>,
+    },
+}
+
+impl Rescale {
+    /// What a conforming implementation has to make of this graph: a requirement that fails wins over an error.
+    ///
+    /// `input` yields the codes of the input in order.
+    pub fn graph_result(
+        &self,
+        shape: &[u64],
+        operands: &Operands<'_>,
+        target: &Target,
+        input: impl IntoIterator<Item = u64>,
+    ) -> GraphResult {
+        if let Err(requirement) = target.check_rank(shape.len()) {
+            return GraphResult::Unpredictable { requirement, index: None };
+        }
+        let resolved = self.resolve(shape, operands, target);
+        let spec = match &resolved {
+            Ok(spec) => spec.clone(),
+            Err(_) if self.is_computable(shape, operands) => self.assume_legal(operands),
+            Err(error) => return GraphResult::Error(error.clone()),
+        };
+        let failed = (0..).zip(input).find_map(|(i, code)| Some((i, spec.one(spec.channel_of(i), code).err()?)));
+        match (failed, resolved) {
+            (Some((index, requirement)), _) => GraphResult::Unpredictable { requirement, index: Some(index) },
+            (None, Err(error)) => GraphResult::Error(error),
+            (None, Ok(_)) => GraphResult::Valid,
+        }
+    }
+
+    /// Types and shapes are such that the requirements of an illegal graph can be asked.
+    fn is_computable(&self, shape: &[u64], operands: &Operands<'_>) -> bool {
+        let channels = self.channels(shape);
+        let Operands { multiplier, shift, input_zp, output_zp } = operands;
+        let fits = |operand: &Operand<'_>, len: u64| operand.values.len() as u64 == len;
+        let integers = matches!(self.input, DType::I8 | DType::I16 | DType::I32 | DType::I48)
+            && matches!(self.output, DType::I8 | DType::I16 | DType::I32);
+        let in_64_bits = !(self.input == DType::I48 && self.scale32);
+        integers
+            && in_64_bits
+            && fits(multiplier, channels)
+            && fits(shift, channels)
+            && fits(input_zp, 1)
+            && fits(output_zp, 1)
+    }
+}

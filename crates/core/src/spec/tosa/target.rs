@@ -1,0 +1,249 @@
+//! What a graph may use: version, profiles, extensions, level. Source: `docs/spec/tosa.md §1.2`, §2.4, §3.2.
+
+use super::super::SpecError;
+use super::rescale::Requirement;
+
+/// A version of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum Version {
+    /// 1.0.0 to 1.0.2, which agree about these operators.
+    #[default]
+    V1_0,
+    /// The 1.1.0 draft.
+    V1_1,
+}
+
+impl Version {
+    /// Every version, oldest first.
+    pub const ALL: [Version; 2] = [Version::V1_0, Version::V1_1];
+
+    /// The version as `--spec tosa@..` writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Version::V1_0 => "1.0",
+            Version::V1_1 => "1.1",
+        }
+    }
+}
+
+impl std::str::FromStr for Version {
+    type Err = SpecError;
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let same_rules = |v: &&Version| text == v.name() || text.strip_prefix(v.name()).is_some_and(is_patch);
+        Version::ALL.iter().find(same_rules).copied().ok_or_else(|| SpecError::Version {
+            spec: "tosa",
+            version: text.into(),
+            known: "1.0 (1.0.0 to 1.0.2) and 1.1 (draft)",
+        })
+    }
+}
+
+/// The rest of a version number: `.0` to `.2`, or the draft's suffix.
+fn is_patch(rest: &str) -> bool {
+    matches!(rest, ".0" | ".1" | ".2" | "-draft" | ".0-draft")
+}
+
+macro_rules! features {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $since:ident;)*) => {
+        /// A profile or extension that a pair or a mode needs.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Feature { $($(#[$doc])* $variant),* }
+
+        impl Feature {
+            /// Every profile and extension that these operators can need.
+            pub const ALL: &[Feature] = &[$(Feature::$variant),*];
+
+            /// The name in the text.
+            pub const fn name(self) -> &'static str {
+                match self { $(Feature::$variant => $name),* }
+            }
+
+            /// The version that introduced it.
+            pub const fn since(self) -> Version {
+                match self { $(Feature::$variant => Version::$since),* }
+            }
+        }
+    };
+}
+
+features! {
+    /// Profile for integers.
+    ProInt "PRO-INT" V1_0;
+    /// Profile for floating point.
+    ProFp "PRO-FP" V1_0;
+    /// 48-bit accumulators.
+    ExtInt16 "EXT-INT16" V1_0;
+    /// 64-bit integers.
+    ExtInt64 "EXT-INT64" V1_1;
+    /// bfloat16.
+    ExtBf16 "EXT-BF16" V1_0;
+    /// OCP E4M3.
+    ExtFp8E4M3 "EXT-FP8E4M3" V1_0;
+    /// OCP E5M2.
+    ExtFp8E5M2 "EXT-FP8E5M2" V1_0;
+    /// RESCALE with DOUBLE_ROUND.
+    ExtDoubleRound "EXT-DOUBLEROUND" V1_0;
+    /// RESCALE with INEXACT_ROUND.
+    ExtInexactRound "EXT-INEXACTROUND" V1_0;
+    /// Operands that are not constants.
+    ExtDynamic "EXT-DYNAMIC" V1_0;
+    /// Block-scaled tensors.
+    ExtMxCommon "EXT-MX-COMMON" V1_1;
+    /// Blocks of E4M3.
+    ExtMxFp8E4M3 "EXT-MX-FP8E4M3" V1_1;
+    /// Blocks of E5M2.
+    ExtMxFp8E5M2 "EXT-MX-FP8E5M2" V1_1;
+    /// Blocks of E3M2.
+    ExtMxFp6E3M2 "EXT-MX-FP6E3M2" V1_1;
+    /// Blocks of E2M3.
+    ExtMxFp6E2M3 "EXT-MX-FP6E2M3" V1_1;
+    /// Blocks of E2M1.
+    ExtMxFp4E2M1 "EXT-MX-FP4E2M1" V1_1;
+    /// Blocks of 8-bit fixed point.
+    ExtMxInt8 "EXT-MX-INT8" V1_1;
+}
+
+impl std::str::FromStr for Feature {
+    type Err = SpecError;
+    /// `EXT-BF16`, `ext-bf16`, or `tosa-ext-bf16` as test descriptions write it.
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let name = text.strip_prefix("tosa-").unwrap_or(text);
+        Feature::ALL.iter().copied().find(|f| f.name().eq_ignore_ascii_case(name)).ok_or_else(|| SpecError::Attribute {
+            spec: "tosa".into(),
+            name: "profile or extension",
+            why: format!("{text:?} is not known; known are {}", Features::of(Feature::ALL)),
+            clause: "docs/spec/tosa.md §3.2",
+        })
+    }
+}
+
+/// A set of profiles and extensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Features(u32);
+
+impl Features {
+    /// No profile and no extension.
+    pub const NONE: Features = Features(0);
+
+    /// These.
+    pub const fn of(all: &[Feature]) -> Self {
+        let mut set = 0;
+        let mut i = 0;
+        while i < all.len() {
+            set |= 1 << all[i] as u32;
+            i += 1;
+        }
+        Features(set)
+    }
+
+    /// Every one that a version has.
+    pub fn in_version(version: Version) -> Self {
+        Feature::ALL.iter().filter(|f| f.since() <= version).copied().collect()
+    }
+
+    /// Both sets.
+    pub const fn union(self, other: Features) -> Features {
+        Features(self.0 | other.0)
+    }
+
+    /// What `self` has and `other` lacks.
+    pub const fn without(self, other: Features) -> Features {
+        Features(self.0 & !other.0)
+    }
+
+    /// There is none.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Its members, in the order of [`Feature::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Feature> {
+        Feature::ALL.iter().copied().filter(move |&f| self.0 & (1 << f as u32) != 0)
+    }
+}
+
+impl FromIterator<Feature> for Features {
+    fn from_iter<I: IntoIterator<Item = Feature>>(all: I) -> Self {
+        all.into_iter().fold(Features::NONE, |set, f| set.union(Features::of(&[f])))
+    }
+}
+
+impl std::fmt::Display for Features {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.iter().map(Feature::name).collect::<Vec<_>>().join(" and "))
+    }
+}
+
+/// The level, as far as it concerns these operators. Source: `docs/spec/tosa.md §2.4`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum LevelLimit {
+    /// 8K: rank 6 at most.
+    #[default]
+    EightK,
+    /// No level: rank 32 at most.
+    None,
+}
+
+impl LevelLimit {
+    /// MAX_RANK.
+    pub const fn max_rank(self) -> usize {
+        match self {
+            LevelLimit::EightK => 6,
+            LevelLimit::None => 32,
+        }
+    }
+}
+
+/// What an implementation claims to support.
+///
+/// # Examples
+/// ```
+/// use truecast_core::spec::tosa::{Feature, Target, Version};
+/// assert!(Target::of(Version::V1_0).allows(Feature::ExtBf16));
+/// assert!(!Target::of(Version::V1_0).allows(Feature::ExtInt64)); // of the 1.1 draft
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// Version of the text.
+    pub version: Version,
+    /// Profiles and extensions that are enabled.
+    pub enabled: Features,
+    /// Level.
+    pub level: LevelLimit,
+}
+
+impl Default for Target {
+    fn default() -> Self {
+        Target::of(Version::default())
+    }
+}
+
+impl Target {
+    /// Everything that a version has, at level 8K.
+    pub fn of(version: Version) -> Self {
+        Self { version, enabled: Features::in_version(version), level: LevelLimit::default() }
+    }
+
+    /// The feature is enabled and the version has it.
+    pub fn allows(&self, feature: Feature) -> bool {
+        self.missing(Features::of(&[feature])).is_empty()
+    }
+
+    /// What of `needed` the target lacks.
+    pub fn missing(&self, needed: Features) -> Features {
+        needed.without(Features(self.enabled.0 & Features::in_version(self.version).0))
+    }
+
+    /// Whether tensors of this rank are within the level.
+    ///
+    /// # Errors
+    /// [`Requirement::Rank`]: the result of the graph is unpredictable.
+    pub const fn check_rank(&self, rank: usize) -> Result<(), Requirement> {
+        if rank > self.level.max_rank() { Err(Requirement::Rank) } else { Ok(()) }
+    }
+
+    /// The standard and its version, as messages name it.
+    pub fn spec(&self) -> String {
+        format!("tosa {}", self.version.name())
+    }
+}

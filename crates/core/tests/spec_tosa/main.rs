@@ -1,0 +1,8 @@
+//! TOSA against the tables of `docs/spec/tosa.md`, which the tests read, and against oracles of their own.
+
+mod block;
+mod cast;
+mod check;
+mod number;
+mod page;
+mod rescale;

@@ -1,0 +1,164 @@
+//! TOSA graphs of CONST, CONST_SHAPE, IDENTITY, CAST and RESCALE: evaluated operator by operator, since a graph has one of
+//! three results (valid, error, unpredictable) and values may be block-scaled. Reference: `docs/spec/tosa.md §6.1`, §8.
+//!
+//! [`value`] is what flows, [`operator`] what happens to it.
+
+mod operator;
+pub mod value;
+
+use std::collections::HashMap;
+
+use truecast_core::spec::SpecError;
+use truecast_core::spec::tosa::{Requirement, Target, Version};
+use truecast_io::Shown;
+use truecast_io::tosa::{Graph, Operator, op};
+use truecast_kernel::Exec;
+
+use value::Declared;
+pub use value::{ElementType, Value};
+
+/// Why a graph has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum GraphError {
+    /// An ERROR condition of the specification.
+    #[error("{place}: {cause}")]
+    Condition { place: String, cause: SpecError },
+    /// The specification makes no requirement.
+    #[error("{place}: unpredictable: {requirement}{}", index.map_or(String::new(), |i| format!(", first at element {i}")))]
+    Unpredictable { place: String, requirement: Requirement, index: Option<u64> },
+    /// An operator that converts nothing.
+    #[error("{place}: operator {op} is not one of CONST, CONST_SHAPE, IDENTITY, CAST, RESCALE")]
+    Operator { place: String, op: u32 },
+    /// Operands do not fit the operator or each other.
+    #[error("{place}: {what}")]
+    Operands { place: String, what: String },
+    /// A name that no tensor has, or that has no value when it is used.
+    #[error("tensor {}: {what}", Shown(name))]
+    Tensor { name: String, what: String },
+    /// A result takes more memory than there is.
+    #[error("{place}: no memory for {bytes} bytes")]
+    Memory { place: String, bytes: u64 },
+}
+
+impl GraphError {
+    /// The specification calls the result unpredictable; otherwise it is an error.
+    pub const fn is_unpredictable(&self) -> bool {
+        matches!(self, GraphError::Unpredictable { .. })
+    }
+}
+
+fn operands(place: &str, what: impl Into<String>) -> GraphError {
+    GraphError::Operands { place: place.into(), what: what.into() }
+}
+
+/// What the version of a file has, with every profile and extension, at level 8K.
+pub fn target_of(graph: &Graph<'_>) -> Target {
+    Target::of(if graph.version.1 >= 1 { Version::V1_1 } else { Version::V1_0 })
+}
+
+/// The type and shape of a tensor.
+///
+/// # Errors
+/// [`GraphError::Tensor`] if there is none, or it is not known well enough to be evaluated.
+pub fn declared(graph: &Graph<'_>, name: &str) -> Result<Declared, GraphError> {
+    let wrong = |what: String| GraphError::Tensor { name: name.into(), what };
+    let tensor = graph.tensors.get(name).ok_or_else(|| wrong("the graph does not declare it".into()))?;
+    Declared::of(tensor).map_err(wrong)
+}
+
+/// Evaluates a graph: its outputs by name.
+///
+/// `provide` is asked for every input, by name and declaration. Cost: a value lives from its making to its last use.
+///
+/// # Errors
+/// [`GraphError`], and whatever `provide` returns.
+pub fn evaluate<'a, E: From<GraphError>>(
+    graph: &Graph<'a>,
+    target: &Target,
+    exec: &Exec,
+    mut provide: impl FnMut(&str, &Declared) -> Result<Value, E>,
+) -> Result<Vec<(&'a str, Value)>, E> {
+    let mut uses: HashMap<&str, usize> = HashMap::new();
+    let operands = graph.operators.iter().flat_map(|operator| operator.inputs.iter());
+    operands.chain(&graph.outputs).for_each(|name| *uses.entry(name).or_default() += 1);
+    let mut values: HashMap<&str, Value> = HashMap::new();
+    for name in &graph.inputs {
+        let declared = declared(graph, name)?;
+        let value = provide(name, &declared)?;
+        check_fed(name, &declared, &value)?;
+        values.insert(name, value);
+    }
+    for (index, operator) in graph.operators.iter().enumerate() {
+        let place = place(index, operator);
+        let results = {
+            let inputs: Vec<&Value> = operator
+                .inputs
+                .iter()
+                .map(|name| values.get(name).ok_or_else(|| no_value(name)))
+                .collect::<Result<_, _>>()?;
+            let outputs: Vec<Declared> =
+                operator.outputs.iter().map(|name| declared(graph, name)).collect::<Result<_, _>>()?;
+            operator::apply(graph, operator, &place, target, exec, &inputs, &outputs)?
+        };
+        for name in &operator.inputs {
+            release(&mut uses, &mut values, name);
+        }
+        for (name, value) in operator.outputs.iter().zip(results) {
+            if values.insert(name, value).is_some() {
+                return Err(GraphError::Tensor { name: (*name).into(), what: "two operators give it".into() }.into());
+            }
+        }
+    }
+    let take = |name: &&'a str| {
+        let value = values.get(name).cloned().ok_or_else(|| no_value(name))?;
+        Ok((*name, value))
+    };
+    graph.outputs.iter().map(take).collect()
+}
+
+fn no_value(name: &str) -> GraphError {
+    GraphError::Tensor { name: name.into(), what: "is used before it has a value".into() }
+}
+
+fn release<'a>(uses: &mut HashMap<&'a str, usize>, values: &mut HashMap<&'a str, Value>, name: &'a str) {
+    if let Some(left) = uses.get_mut(name) {
+        *left -= 1;
+        if *left == 0 {
+            values.remove(name);
+        }
+    }
+}
+
+fn check_fed(name: &str, declared: &Declared, value: &Value) -> Result<(), GraphError> {
+    let wrong = |what: String| Err(GraphError::Tensor { name: name.into(), what });
+    if value.element != declared.element {
+        return wrong(format!("elements are {}, the graph declares {}", value.element, declared.element));
+    }
+    if value.shape != declared.shape {
+        return wrong(format!("shape is {:?}, the graph declares {:?}", value.shape, declared.shape));
+    }
+    if !value.is_consistent() {
+        return wrong("the elements do not fill the shape".into());
+    }
+    Ok(())
+}
+
+/// How messages name an operator: by its result.
+fn place(index: usize, operator: &Operator<'_>) -> String {
+    let name = match operator.op {
+        op::CAST => "CAST",
+        op::RESCALE => "RESCALE",
+        op::CONST => "CONST",
+        op::IDENTITY => "IDENTITY",
+        op::CONST_SHAPE => "CONST_SHAPE",
+        op::CAST_FROM_BLOCK_SCALED => "CAST_FROM_BLOCK_SCALED",
+        op::CAST_TO_BLOCK_SCALED => "CAST_TO_BLOCK_SCALED",
+        _ => "operator",
+    };
+    match operator.outputs.first() {
+        Some(result) => format!("{name} {}", Shown(result)),
+        None => format!("{name} number {index}"),
+    }
+}

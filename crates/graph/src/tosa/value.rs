@@ -1,0 +1,141 @@
+//! A tensor of TOSA: plain, or with a scale for each block of 32.
+
+use std::fmt;
+
+use truecast_core::spec::tosa::block::{BLOCK, SCALE};
+use truecast_core::{DType, Layout};
+use truecast_io::tosa::Tensor;
+
+/// The type of a tensor's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ElementType {
+    /// Elements as they are.
+    Plain(DType),
+    /// Elements that share a scale by blocks.
+    Blocks(DType),
+}
+
+impl ElementType {
+    /// The type of the codes.
+    pub const fn dtype(self) -> DType {
+        match self {
+            ElementType::Plain(dtype) | ElementType::Blocks(dtype) => dtype,
+        }
+    }
+}
+
+impl fmt::Display for ElementType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ElementType::Plain(dtype) => write!(f, "{dtype}"),
+            ElementType::Blocks(dtype) => write!(f, "blocks of {dtype}"),
+        }
+    }
+}
+
+/// Elements with a type and a shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// The type of the elements.
+    pub element: ElementType,
+    /// The dimensions, in elements.
+    pub shape: Vec<u64>,
+    /// Packed codes ([`Layout::Packed`]).
+    pub codes: Vec<u8>,
+    /// One for each block; empty for plain elements.
+    pub scales: Vec<u8>,
+}
+
+impl Value {
+    /// Elements.
+    pub fn len(&self) -> u64 {
+        self.shape.iter().product()
+    }
+
+    /// Has no elements, which no tensor of TOSA is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The codes and scales are as many as the shape says.
+    pub(super) fn is_consistent(&self) -> bool {
+        let blocks = match self.element {
+            ElementType::Plain(_) => 0,
+            ElementType::Blocks(_) => self.len() / BLOCK as u64,
+        };
+        self.element.dtype().bytes_in(Layout::Packed, self.len()) == Some(self.codes.len() as u64)
+            && self.scales.len() as u64 == blocks
+    }
+
+    /// Integers, read as signed.
+    pub(super) fn signed(&self) -> Vec<i64> {
+        let bytes = self.element.dtype().storage_bits().map_or(1, |bits| bits as usize / 8).max(1);
+        let one = |code: &[u8]| {
+            let mut wide = [0; 8];
+            wide[8 - bytes..].copy_from_slice(code);
+            i64::from_le_bytes(wide) >> (64 - 8 * bytes)
+        };
+        self.codes.chunks_exact(bytes).map(one).collect()
+    }
+}
+
+/// What a graph says of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// The type of the elements.
+    pub element: ElementType,
+    /// The dimensions.
+    pub shape: Vec<u64>,
+}
+
+/// The most elements of a tensor, so that lengths never overflow.
+const MOST_ELEMENTS: u64 = 1 << 48;
+
+impl Declared {
+    pub(super) fn of(tensor: &Tensor<'_>) -> Result<Declared, String> {
+        if tensor.is_unranked {
+            return Err("has no known rank".into());
+        }
+        let dtype = dtype_of(tensor.dtype).ok_or_else(|| format!("element type {} is not known", tensor.dtype))?;
+        let scaled = match (tensor.scale_type, tensor.block_shape) {
+            (0, _) => false,
+            (FP8UE8M0, 32) => true,
+            (scale, block) => return Err(format!("scales of type {scale} for blocks of {block} are not known")),
+        };
+        let dimension = |d: &i32| u64::try_from(*d).ok().filter(|d| *d > 0);
+        let shape: Option<Vec<u64>> = tensor.shape.iter().map(dimension).collect();
+        let shape = shape.ok_or_else(|| format!("shape {:?} is not known or has no elements", tensor.shape))?;
+        let len = shape.iter().try_fold(1u64, |product, d| product.checked_mul(*d));
+        if len.is_none_or(|len| len > MOST_ELEMENTS) {
+            return Err(format!("shape {shape:?} has too many elements"));
+        }
+        let element = if scaled { ElementType::Blocks(dtype) } else { ElementType::Plain(dtype) };
+        Ok(Declared { element, shape })
+    }
+
+    /// The shape of the scales.
+    pub fn scale_shape(&self) -> Vec<u64> {
+        scale_shape(&self.shape)
+    }
+}
+
+/// The shape of the scales of a block-scaled tensor.
+pub fn scale_shape(shape: &[u64]) -> Vec<u64> {
+    let mut shape = shape.to_vec();
+    if let Some(last) = shape.last_mut() {
+        *last /= BLOCK as u64;
+    }
+    shape
+}
+
+const FP8UE8M0: u32 = 16;
+
+/// Source: `docs/spec/tosa.md §8.3`.
+fn dtype_of(number: u32) -> Option<DType> {
+    use DType::*;
+    /// By number, from 1 on; a shape is a list of 64-bit numbers.
+    const TYPES: [DType; 18] = [
+        Bool, I4, I8, I16, I32, I48, F32, F16, Bf16, I64, F8E4M3Fn, F8E5M2, F6E2M3, F6E3M2, F4E2M1, SCALE, I64, MxInt8,
+    ];
+    TYPES.get((number as usize).checked_sub(1)?).copied()
+}

@@ -1,0 +1,241 @@
+//! TOSA files: `.tosa` graphs (FlatBuffers) and the arrays of Arm's tools. Reference: `docs/spec/tosa.md §7`, §8.
+//!
+//! A file is taken apart into operators and tensors, and no further: what they mean is `truecast-graph`'s.
+
+pub mod array;
+mod flatbuffer;
+
+use flatbuffer::{Buffer, Table};
+use std::collections::HashMap;
+
+use crate::error::Shown;
+
+/// What is wrong with a `.tosa` file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum FileError {
+    /// The identifier is another.
+    #[error("offset 4: not a .tosa file")]
+    Identifier,
+    /// An offset or a length leads out of the file, or a text is none.
+    #[error("offset {at}: {what} is damaged")]
+    Damaged { at: u64, what: &'static str },
+    /// A version that numbers its types otherwise.
+    #[error("version {major}.{minor}.{patch} of TOSA is not read; 1.x is")]
+    Version { major: i32, minor: i32, patch: i32 },
+    /// The file says that readers must know more.
+    #[error("the file uses features {unknown:#x} of the format that are not known")]
+    Features { unknown: u64 },
+    /// Control flow has several.
+    #[error("{found} {what} where one is expected; control flow is not evaluated")]
+    NotOne { what: &'static str, found: usize },
+    /// An operator without end.
+    #[error("an operator with more than {MOST_OPERANDS} operands")]
+    Operands,
+    /// Two tensors of one name.
+    #[error("two tensors are named {}", Shown(name))]
+    Duplicate { name: String },
+}
+
+/// Operands of an operator, and dimensions of a tensor, beyond which a file is not read on.
+const MOST_OPERANDS: usize = 64;
+
+/// Bit 1 of `features`: block-scaled types.
+const KNOWN_FEATURES: u64 = 0b10;
+
+/// Numbers of operators. Source: `docs/spec/tosa.md §8.3`.
+pub mod op {
+    #![allow(missing_docs)] // The names are those of the operators.
+    pub const CAST: u32 = 65;
+    pub const RESCALE: u32 = 66;
+    pub const CONST: u32 = 67;
+    pub const IDENTITY: u32 = 68;
+    pub const CONST_SHAPE: u32 = 75;
+    pub const CAST_FROM_BLOCK_SCALED: u32 = 77;
+    pub const CAST_TO_BLOCK_SCALED: u32 = 78;
+}
+
+/// A graph of one block.
+#[derive(Clone, Debug)]
+pub struct Graph<'a> {
+    /// Major, minor and patch version, as the file says.
+    pub version: (i32, i32, i32),
+    /// In order of execution.
+    pub operators: Vec<Operator<'a>>,
+    /// By name.
+    pub tensors: HashMap<&'a str, Tensor<'a>>,
+    /// Names of the graph's inputs.
+    pub inputs: Vec<&'a str>,
+    /// Names of the graph's outputs.
+    pub outputs: Vec<&'a str>,
+}
+
+/// An operator.
+#[derive(Clone, Debug)]
+pub struct Operator<'a> {
+    /// Number ([`op`]).
+    pub op: u32,
+    /// Attributes of RESCALE.
+    pub rescale: Option<RescaleAttribute>,
+    /// `block_size` of the two deprecated operators.
+    pub block_size: u32,
+    /// Names of the operands.
+    pub inputs: Vec<&'a str>,
+    /// Names of the results.
+    pub outputs: Vec<&'a str>,
+}
+
+/// Attributes of RESCALE; what a file leaves out is false or 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // The names are those of the attributes.
+pub struct RescaleAttribute {
+    pub scale32: bool,
+    pub rounding_mode: u32,
+    pub per_channel: bool,
+    pub input_unsigned: bool,
+    pub output_unsigned: bool,
+}
+
+/// A tensor as a file describes it.
+#[derive(Clone, Debug)]
+pub struct Tensor<'a> {
+    /// Dimensions; -1 is unknown.
+    pub shape: Vec<i32>,
+    /// The rank is unknown.
+    pub is_unranked: bool,
+    /// Number of the element type (`docs/spec/tosa.md §8.3`).
+    pub dtype: u32,
+    /// Elements of a constant, with whatever is padded.
+    pub data: &'a [u8],
+    /// Number of the type of scales; 0 if there are none.
+    pub scale_type: u32,
+    /// Scales of a block-scaled constant.
+    pub scale_data: &'a [u8],
+    /// Elements per scale.
+    pub block_shape: u32,
+}
+
+/// Takes a file apart.
+///
+/// Cost: memory proportional to the file; elements and names stay where they are.
+///
+/// # Errors
+/// [`FileError`].
+pub fn parse(bytes: &[u8]) -> Result<Graph<'_>, FileError> {
+    if bytes.get(4..8) != Some(b"TOSA") {
+        return Err(FileError::Identifier);
+    }
+    let root = Buffer(bytes).root()?;
+    let version = version(root)?;
+    let compatibility = root.table(10, "compatibility")?;
+    let features = compatibility.map_or(Ok(0), |table| table.u64(6, "features"))?;
+    if features & !KNOWN_FEATURES != 0 {
+        return Err(FileError::Features { unknown: features & !KNOWN_FEATURES });
+    }
+    let region = only("regions", root.tables(6, "regions")?)?;
+    let block = only("blocks", region.tables(6, "blocks")?)?;
+    let operators: Result<_, FileError> = block.tables(6, "operators")?.map(|table| operator(table?)).collect();
+    let mut tensors = HashMap::new();
+    for table in block.tables(8, "tensors")? {
+        let table = table?;
+        let name = table.string(4, "a tensor's name")?;
+        if tensors.insert(name, tensor(bytes, table)?).is_some() {
+            return Err(FileError::Duplicate { name: name.into() });
+        }
+    }
+    Ok(Graph {
+        version,
+        operators: operators?,
+        tensors,
+        inputs: block.strings(10, "inputs")?.collect::<Result<_, _>>()?,
+        outputs: block.strings(12, "outputs")?.collect::<Result<_, _>>()?,
+    })
+}
+
+/// Files of 0.x number their types otherwise.
+fn version(root: Table<'_>) -> Result<(i32, i32, i32), FileError> {
+    let table = root.table(4, "the version")?.ok_or(FileError::Damaged { at: 0, what: "the version" })?;
+    let part = |slot| table.i32_or(slot, -1, "the version");
+    let (major, minor, patch) = (part(4)?, part(6)?, part(8)?);
+    if major == 1 { Ok((major, minor, patch)) } else { Err(FileError::Version { major, minor, patch }) }
+}
+
+fn only<'a>(
+    what: &'static str,
+    mut all: impl Iterator<Item = Result<Table<'a>, FileError>>,
+) -> Result<Table<'a>, FileError> {
+    match (all.next(), all.next()) {
+        (Some(first), None) => first,
+        (None, _) => Err(FileError::NotOne { what, found: 0 }),
+        (Some(_), Some(_)) => Err(FileError::NotOne { what, found: 2 + all.count() }),
+    }
+}
+
+fn names<'a>(all: impl Iterator<Item = Result<&'a str, FileError>>) -> Result<Vec<&'a str>, FileError> {
+    let names: Vec<_> = all.take(MOST_OPERANDS + 1).collect::<Result<_, _>>()?;
+    if names.len() > MOST_OPERANDS { Err(FileError::Operands) } else { Ok(names) }
+}
+
+fn operator(table: Table<'_>) -> Result<Operator<'_>, FileError> {
+    let op = table.u32(4, "an operator")?;
+    // The tag of the attribute is the number of the operator.
+    let attribute = match u32::from(table.byte(6, "an attribute's type")?) == op {
+        true => table.table(8, "an attribute")?,
+        false => None,
+    };
+    let rescale = match (op, attribute) {
+        (op::RESCALE, Some(a)) => Some(RescaleAttribute {
+            scale32: a.boolean(4, "scale32")?,
+            rounding_mode: a.u32(6, "rounding_mode")?,
+            per_channel: a.boolean(8, "per_channel")?,
+            input_unsigned: a.boolean(10, "input_unsigned")?,
+            output_unsigned: a.boolean(12, "output_unsigned")?,
+        }),
+        _ => None,
+    };
+    let block_size = match (op, attribute) {
+        (op::CAST_FROM_BLOCK_SCALED | op::CAST_TO_BLOCK_SCALED, Some(a)) => a.u32(4, "block_size")?,
+        _ => 0,
+    };
+    Ok(Operator {
+        op,
+        rescale,
+        block_size,
+        inputs: names(table.strings(10, "operands")?)?,
+        outputs: names(table.strings(12, "results")?)?,
+    })
+}
+
+fn tensor<'a>(file: &'a [u8], table: Table<'a>) -> Result<Tensor<'a>, FileError> {
+    let shape = table.elements(6, 4, "a shape")?.as_chunks().0;
+    if shape.len() > MOST_OPERANDS {
+        return Err(FileError::Operands);
+    }
+    Ok(Tensor {
+        shape: shape.iter().map(|d| i32::from_le_bytes(*d)).collect(),
+        is_unranked: table.boolean(14, "is_unranked")?,
+        dtype: table.u32(8, "an element type")?,
+        data: elements(file, table, 10, (18, 20))?,
+        scale_type: table.u32(22, "a scale type")?,
+        scale_data: elements(file, table, 24, (28, 30))?,
+        block_shape: table.u32(26, "a block shape")?,
+    })
+}
+
+/// Elements within the FlatBuffer or, in large models, behind it.
+fn elements<'a>(
+    file: &'a [u8],
+    table: Table<'a>,
+    inside: usize,
+    (offset, size): (usize, usize),
+) -> Result<&'a [u8], FileError> {
+    const WHAT: &str = "a tensor's data";
+    let start = table.u64(offset, WHAT)?;
+    if start <= 1 {
+        return table.elements(inside, 1, WHAT);
+    }
+    let end = start.checked_add(table.u64(size, WHAT)?);
+    let range = end.and_then(|end| Some(usize::try_from(start).ok()?..usize::try_from(end).ok()?));
+    range.and_then(|range| file.get(range)).ok_or(FileError::Damaged { at: start, what: WHAT })
+}

@@ -1,0 +1,555 @@
+//! [`Rescaler`]: TOSA's RESCALE, planned once. Formally equivalent to mapping [`RescaleSpec::one`] over the elements.
+//!
+//! 8-bit inputs with one scale take the table of results of casts; everything else is one loop over `v * m + half >> s`,
+//! compiled for each level, with multiplier and shift in registers or from arrays as long as several rows. What must not
+//! happen (a requirement that fails) is gathered in the loop as bits, and looked up by the definition afterwards.
+//! Reference: `docs/kernels.md §4.19`.
+
+use crate::buf::{Codes, CodesMut};
+use crate::caster::{CastError, Exec, MIN_BYTES_PER_THREAD};
+use crate::level::{Level, Task};
+use crate::pack;
+use crate::slot::Slot;
+use crate::stage::{Stage, Stores, TILE, slot_bytes};
+use crate::stream;
+use crate::table::table_of;
+use rayon::prelude::*;
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use truecast_core::spec::tosa::rescale::{Channel, Requirement, RescaleSpec, RoundingMode};
+use truecast_core::{DType, IntFormat};
+
+/// What happened to the elements of a RESCALE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct RescaleCounts {
+    /// Elements.
+    pub elements: u64,
+    /// Elements whose value did not fit the output type.
+    pub saturated: u64,
+}
+
+/// Why there is no result. The destination's content is then unspecified.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RescaleError {
+    /// The buffers do not fit.
+    #[error(transparent)]
+    Buffer(#[from] CastError),
+    /// A tensor per channel ends within a row.
+    #[error("{len} elements are no whole number of rows of {channels} channels")]
+    Rows {
+        /// Elements.
+        len: usize,
+        /// Channels.
+        channels: usize,
+    },
+    /// The result of the whole tensor is unpredictable.
+    #[error("unpredictable from element {index} on: {requirement}")]
+    Unpredictable {
+        /// Index of the first element that says so.
+        index: usize,
+        /// The requirement that does not hold for it.
+        requirement: Requirement,
+    },
+}
+
+/// A planned RESCALE: immutable, to be used from any number of threads.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{format::IntFormat, spec::tosa::rescale::*, DType};
+/// use truecast_kernel::{Codes, CodesMut, Exec, Rescaler};
+/// let int = |bits| IntFormat { bits, signed: true };
+/// let spec = RescaleSpec {
+///     input: int(32), output: int(8), scale32: true, rounding: RoundingMode::Single,
+///     channels: vec![Channel { multiplier: 1 << 30, shift: 31 }], input_zp: 0, output_zp: 0,
+/// };
+/// let src: Vec<u8> = [3i32, -3, 1000].iter().flat_map(|v| v.to_le_bytes()).collect();
+/// let mut dst = [0; 3];
+/// let counts = Rescaler::new(&spec, &Exec::default())
+///     .rescale(Codes::new(DType::I32, 3, &src)?, CodesMut::new(DType::I8, 3, &mut dst)?)?;
+/// assert_eq!((dst, counts.saturated), ([2, 0xff, 127], 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Rescaler {
+    spec: RescaleSpec,
+    exec: Exec,
+    input: DType,
+    output: DType,
+    pass: Option<Box<dyn Pass>>,
+}
+
+impl Rescaler {
+    /// Plans a RESCALE.
+    pub fn new(spec: &RescaleSpec, exec: &Exec) -> Rescaler {
+        let (input, output) = (signless(spec.input), signless(spec.output));
+        Rescaler { spec: spec.clone(), exec: *exec, input, output, pass: plan(spec, exec.level) }
+    }
+
+    /// Rescales `src` into `dst`.
+    ///
+    /// Shapes: `src.len() == dst.len()`, in elements, a whole number of rows; types are signless (i8, i16, i32, i48
+    /// packed). Result: the same bits on every level and number of threads.
+    ///
+    /// # Errors
+    /// [`RescaleError::Buffer`] if the buffers do not fit; [`RescaleError::Unpredictable`] with the first element for
+    /// which a requirement does not hold.
+    pub fn rescale(&self, src: Codes<'_>, dst: CodesMut<'_>) -> Result<RescaleCounts, RescaleError> {
+        for (expected, got) in [(self.input, src.dtype()), (self.output, dst.dtype())] {
+            if expected != got {
+                return Err(CastError::Type { expected, got }.into());
+            }
+        }
+        if src.len() != dst.len() {
+            return Err(CastError::Count { src: src.len(), dst: dst.len() }.into());
+        }
+        let len = src.len();
+        if !len.is_multiple_of(self.spec.channels.len()) {
+            return Err(RescaleError::Rows { len, channels: self.spec.channels.len() });
+        }
+        if len == 0 {
+            return Ok(RescaleCounts::default());
+        }
+        let Some(pass) = &self.pass else { return Err(self.first_failure(src.bytes(), 0, len)) };
+        let bytes = |dtype: DType| dtype.storage_bits().expect("integers have a width") as usize / 8;
+        let (src_bytes, dst_bytes) = (bytes(self.input), bytes(self.output));
+        let stores =
+            Stores::of(&self.exec, (slot_bytes(self.input), src.bytes().len()), (dst_bytes, dst.byte_len()), false);
+        let piece = self.piece(len);
+        let (src, dst) = (src.bytes(), dst.into_bytes());
+        let rescale = |room: &mut Room, (i, (s, d)): (usize, (&[u8], &mut [u8]))| {
+            self.piece_of(pass.as_ref(), i * piece, (s, d), stores, room)
+                .map_err(|(first, n)| self.first_failure(src, first, n))
+        };
+        let saturated: Result<Vec<u64>, RescaleError> = match self.exec.threads.get() == 1 || len <= piece {
+            true => {
+                let mut room = Room::default();
+                let pieces = src.chunks(piece * src_bytes).zip(dst.chunks_mut(piece * dst_bytes)).enumerate();
+                pieces.map(|piece| rescale(&mut room, piece)).collect()
+            }
+            false => {
+                let pieces = src.par_chunks(piece * src_bytes).zip(dst.par_chunks_mut(piece * dst_bytes)).enumerate();
+                // Collected before looking for errors, so that the first element is named.
+                pieces.map_init(Room::default, rescale).collect::<Vec<_>>().into_iter().collect()
+            }
+        };
+        Ok(RescaleCounts { elements: len as u64, saturated: saturated?.iter().sum() })
+    }
+
+    /// Elements that one thread takes in one go.
+    fn piece(&self, len: usize) -> usize {
+        let at_least = MIN_BYTES_PER_THREAD / slot_bytes(self.input).max(slot_bytes(self.output));
+        len.div_ceil(self.exec.threads.get()).max(at_least).next_multiple_of(TILE)
+    }
+
+    /// Rescales a piece that begins at element `first`: how many saturated, or where and how long a tile is in which a
+    /// requirement does not hold.
+    fn piece_of(
+        &self,
+        pass: &dyn Pass,
+        first: usize,
+        (src, dst): (&[u8], &mut [u8]),
+        stores: Stores,
+        room: &mut Room,
+    ) -> Result<u64, (usize, usize)> {
+        let (src_bytes, dst_bytes) = (self.input.storage_bits(), self.output.storage_bits());
+        let [src_bytes, dst_bytes] = [src_bytes, dst_bytes].map(|b| b.expect("integers have a width") as usize / 8);
+        let mut saturated = 0;
+        let tiles = src.chunks(TILE * src_bytes).zip(dst.chunks_mut(TILE * dst_bytes));
+        for (i, (s, d)) in tiles.enumerate() {
+            let (at, n) = (first + i * TILE, d.len() / dst_bytes);
+            let s = match self.input {
+                DType::I48 => {
+                    let wide = &mut room.wide.get_or_insert_with(|| Box::new([0; 8 * TILE]))[..8 * n];
+                    pack::unpack(self.exec.level, 48, s, wide, n);
+                    &*wide
+                }
+                _ => s,
+            };
+            let tally = match stores {
+                Stores::Plain => pass.run(at, s, d),
+                Stores::Streaming => {
+                    let results = &mut room.results.get_or_insert_with(|| Box::new([0; 4 * TILE]))[..d.len()];
+                    let tally = pass.run(at, s, results);
+                    stream::copy(self.exec.level, results, d);
+                    tally
+                }
+            };
+            if tally.failed {
+                return Err((at, n));
+            }
+            saturated += tally.saturated;
+        }
+        if stores == Stores::Streaming {
+            stream::fence();
+        }
+        Ok(saturated)
+    }
+
+    /// The first element of a tile for which a requirement does not hold, by the definition.
+    fn first_failure(&self, src: &[u8], first: usize, n: usize) -> RescaleError {
+        let bytes = self.input.storage_bits().expect("integers have a width") as usize / 8;
+        let failure = (first..first + n).find_map(|index| {
+            let mut wide = [0; 8];
+            wide[..bytes].copy_from_slice(&src[index * bytes..][..bytes]);
+            let channel = self.spec.channel_of(index as u64);
+            let requirement = self.spec.one(channel, u64::from_le_bytes(wide)).err()?;
+            Some(RescaleError::Unpredictable { index, requirement })
+        });
+        failure.expect("a tile that failed has an element that does")
+    }
+}
+
+/// Tiles of one thread.
+#[derive(Default)]
+struct Room {
+    /// i48 elements in 8 bytes each.
+    wide: Option<Box<[u8; 8 * TILE]>>,
+    /// Results on their way past the caches.
+    results: Option<Box<[u8; 4 * TILE]>>,
+}
+
+/// The type of buffers, whatever the signedness in force.
+fn signless(f: IntFormat) -> DType {
+    match f.bits {
+        8 => DType::I8,
+        16 => DType::I16,
+        32 => DType::I32,
+        _ => DType::I48,
+    }
+}
+
+/// What came of a tile.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    saturated: u64,
+    /// A requirement does not hold for some element.
+    failed: bool,
+}
+
+/// A pass over a tile.
+trait Pass: Debug + Send + Sync {
+    /// Rescales the elements from `first` on.
+    fn run(&self, first: usize, src: &[u8], dst: &mut [u8]) -> Tally;
+}
+
+/// `None` if no element of some channel has a result (R1, R2): the definition then finds the first such element.
+fn plan(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pass>> {
+    let valid = |c: &Channel| c.multiplier >= 0 && (2..=62).contains(&c.shift);
+    if !spec.channels.iter().all(valid) {
+        return None;
+    }
+    if let Some(pass) = OfTable::new(spec, level) {
+        return Some(Box::new(pass));
+    }
+    Some(match spec.input.bits {
+        8 => to_output::<u8>(spec, level),
+        16 => to_output::<u16>(spec, level),
+        32 => to_output::<u32>(spec, level),
+        _ => to_output::<u64>(spec, level),
+    })
+}
+
+fn to_output<S: Slot>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
+    match spec.output.bits {
+        8 => by_mode::<S, u8>(spec, level),
+        16 => by_mode::<S, u16>(spec, level),
+        _ => by_mode::<S, u32>(spec, level),
+    }
+}
+
+/// How values are scaled.
+mod mode {
+    /// 32-bit multipliers, one rounding.
+    pub const SINGLE: u8 = 0;
+    /// 32-bit multipliers, rounded to bit 30 first if the shift is above 31.
+    pub const DOUBLE: u8 = 1;
+    /// 16-bit multipliers.
+    pub const SHORT: u8 = 2;
+}
+
+fn by_mode<S: Slot, D: Slot>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
+    match (spec.scale32, spec.rounding) {
+        (false, _) => Box::new(Arithmetic::<S, D, { mode::SHORT }>::new(spec, level)),
+        (true, RoundingMode::Double) => Box::new(Arithmetic::<S, D, { mode::DOUBLE }>::new(spec, level)),
+        (true, _) => Box::new(Arithmetic::<S, D, { mode::SINGLE }>::new(spec, level)),
+    }
+}
+
+/// What all elements share.
+#[derive(Clone, Copy, Debug)]
+struct Numbers {
+    /// Makes a sign-extended input a zero-extended one.
+    mask: i32,
+    input_zp: i32,
+    output_zp: i32,
+    min: i32,
+    max: i32,
+}
+
+/// The result of one element.
+struct One<D> {
+    result: D,
+    /// Not zero if a requirement does not hold.
+    failed: u32,
+    /// 1 if the value did not fit.
+    saturated: u32,
+}
+
+impl Numbers {
+    /// Source: `docs/spec/tosa.md §4.5`. A shift is in 2..=62, a multiplier is not negative.
+    #[inline(always)]
+    fn one<S: Slot, D: Slot, const MODE: u8>(&self, x: S, multiplier: i32, shift: u32) -> One<D> {
+        let half = 1i64.wrapping_shl(shift.wrapping_sub(1));
+        // Values of 33 bits do not exist: only inputs of 8 and 16 bits have zero points.
+        let narrow = (x.sign_extended() as i32 & self.mask).wrapping_sub(self.input_zp);
+        let product = match S::BYTES {
+            8 => x.sign_extended().wrapping_mul(i64::from(multiplier)),
+            _ => i64::from(narrow) * i64::from(multiplier),
+        };
+        let rounded = product.wrapping_add(half);
+        let rounded = match MODE {
+            mode::DOUBLE => {
+                let first = if shift > 31 { 1i64 << 30 } else { 0 };
+                rounded.wrapping_add(if narrow < 0 { -first } else { first })
+            }
+            _ => rounded,
+        };
+        let q = rounded.wrapping_shr(shift);
+        let failed = match MODE {
+            // R4, R5: neither with nor without the zero point is there a bit beyond the 32 of the result.
+            mode::SHORT if S::BYTES >= 4 => {
+                let offset = q.wrapping_add(i64::from(self.output_zp));
+                let beyond = |value: i64| i64::from(value as i32) ^ value;
+                (beyond(q) | beyond(offset) != 0) as u32
+            }
+            mode::SHORT => 0,
+            // R3: from bit s - 1 on, all bits are the sign.
+            _ => ((narrow ^ (narrow >> 31)) as u32).wrapping_shr(shift.wrapping_sub(1).min(31)),
+        };
+        let offset = (q as i32).wrapping_add(self.output_zp);
+        let clamped = offset.max(self.min).min(self.max);
+        One { result: D::low(clamped as u32 as u64), failed, saturated: (clamped != offset) as u32 }
+    }
+}
+
+/// The loops of one type pair and mode.
+#[derive(Debug)]
+struct Arithmetic<S, D, const MODE: u8> {
+    level: Level,
+    numbers: Numbers,
+    scales: Scales,
+    pair: PhantomData<(S, D)>,
+}
+
+#[derive(Debug)]
+enum Scales {
+    One(i32, u32),
+    /// As many whole rows as make a loop worth its start.
+    Rows {
+        multipliers: Vec<i32>,
+        shifts: Vec<u32>,
+    },
+}
+
+/// Elements that a loop over scales from memory has at least.
+const LONG_ENOUGH: usize = 512;
+
+impl Scales {
+    fn new(channels: &[Channel]) -> Self {
+        if let [only] = channels {
+            return Scales::One(only.multiplier, only.shift as u32);
+        }
+        let rows = LONG_ENOUGH.div_ceil(channels.len());
+        let repeated = || std::iter::repeat_n(channels, rows).flatten();
+        Scales::Rows {
+            multipliers: repeated().map(|c| c.multiplier).collect(),
+            shifts: repeated().map(|c| c.shift as u32).collect(),
+        }
+    }
+}
+
+impl<S, D, const MODE: u8> Arithmetic<S, D, MODE> {
+    fn new(spec: &RescaleSpec, level: Level) -> Self {
+        let numbers = Numbers {
+            mask: if spec.input.signed { -1 } else { spec.input.mask() as i32 },
+            input_zp: spec.input_zp as i32,
+            output_zp: spec.output_zp as i32,
+            min: spec.output.min() as i32,
+            max: spec.output.max() as i32,
+        };
+        Self { level, numbers, scales: Scales::new(&spec.channels), pair: PhantomData }
+    }
+}
+
+impl<S: Slot, D: Slot, const MODE: u8> Pass for Arithmetic<S, D, MODE> {
+    fn run(&self, first: usize, src: &[u8], dst: &mut [u8]) -> Tally {
+        let numbers = self.numbers;
+        let (src, dst) = (S::view(src), D::view_mut(dst));
+        match &self.scales {
+            Scales::One(multiplier, shift) => {
+                self.level.run(OneScale::<S, D, MODE> { numbers, multiplier: *multiplier, shift: *shift, src, dst })
+            }
+            Scales::Rows { multipliers, shifts } => {
+                self.level.run(ManyScales::<S, D, MODE> { numbers, multipliers, shifts, first, src, dst })
+            }
+        }
+    }
+}
+
+struct OneScale<'a, S: Slot, D: Slot, const MODE: u8> {
+    numbers: Numbers,
+    multiplier: i32,
+    shift: u32,
+    src: &'a [S::Bytes],
+    dst: &'a mut [D::Bytes],
+}
+
+impl<S: Slot, D: Slot, const MODE: u8> Task for OneScale<'_, S, D, MODE> {
+    type Output = Tally;
+    #[inline(always)]
+    fn run(self) -> Tally {
+        let (multiplier, shift) = (self.multiplier, self.shift);
+        let scales = std::iter::repeat((&multiplier, &shift));
+        each::<S, D, MODE>(&self.numbers, self.src, self.dst, scales)
+    }
+}
+
+struct ManyScales<'a, S: Slot, D: Slot, const MODE: u8> {
+    numbers: Numbers,
+    multipliers: &'a [i32],
+    shifts: &'a [u32],
+    first: usize,
+    src: &'a [S::Bytes],
+    dst: &'a mut [D::Bytes],
+}
+
+impl<S: Slot, D: Slot, const MODE: u8> Task for ManyScales<'_, S, D, MODE> {
+    type Output = Tally;
+    #[inline(always)]
+    fn run(self) -> Tally {
+        let mut total = Tally::default();
+        let (mut src, mut dst) = (self.src, self.dst);
+        let mut at = self.first % self.multipliers.len();
+        while !src.is_empty() {
+            let n = (self.multipliers.len() - at).min(src.len());
+            let (s_row, s_rest) = src.split_at(n);
+            let (d_row, d_rest) = dst.split_at_mut(n);
+            let scales = self.multipliers[at..at + n].iter().zip(&self.shifts[at..at + n]);
+            let Tally { saturated, failed } = each::<S, D, MODE>(&self.numbers, s_row, d_row, scales);
+            total = Tally { saturated: total.saturated + saturated, failed: total.failed | failed };
+            (src, dst, at) = (s_rest, d_rest, 0);
+        }
+        total
+    }
+}
+
+/// The loop over elements, each with its scale; `zip` proves the bounds.
+#[inline(always)]
+fn each<'a, S: Slot, D: Slot, const MODE: u8>(
+    numbers: &Numbers,
+    src: &[S::Bytes],
+    dst: &mut [D::Bytes],
+    scales: impl Iterator<Item = (&'a i32, &'a u32)>,
+) -> Tally {
+    // A copy of its own, which no store through `dst` can change: else the loop would not be vectorised.
+    let numbers = *numbers;
+    let (mut saturated, mut failed) = (0u32, 0u32);
+    for ((d, s), (multiplier, shift)) in dst.iter_mut().zip(src).zip(scales) {
+        let one = numbers.one::<S, D, MODE>(S::load(*s), *multiplier, *shift);
+        *d = one.result.store();
+        saturated += one.saturated;
+        failed |= one.failed;
+    }
+    Tally { saturated: saturated.into(), failed: failed != 0 }
+}
+
+/// 256 results by the definition, for 8-bit inputs with one scale.
+#[derive(Debug)]
+struct OfTable {
+    table: Box<dyn Stage>,
+    level: Level,
+    /// What counts elements whose value fits; `None` if every value does.
+    within: Option<Within>,
+}
+
+/// Inputs in a range, in the order of their values. RESCALE is monotone, so those that fit the output are such a range.
+#[derive(Clone, Copy, Debug)]
+struct Within {
+    /// Turns signed bytes into unsigned ones of the same order.
+    flip: u8,
+    low: u8,
+    /// `None` if no input fits.
+    span: Option<u8>,
+}
+
+impl OfTable {
+    /// `None` for other inputs, and if a requirement does not hold for some value.
+    fn new(spec: &RescaleSpec, level: Level) -> Option<Self> {
+        if spec.input.bits != 8 || spec.channels.len() != 1 {
+            return None;
+        }
+        let mut results = [0; 256];
+        let flip = if spec.input.signed { 0x80 } else { 0 };
+        let mut fitting: Option<(u8, u8)> = None;
+        for value in 0..=255u8 {
+            let code = value ^ flip;
+            let one = spec.one(0, code.into()).ok()?;
+            results[code as usize] = one.code;
+            if !one.saturated {
+                fitting = Some((fitting.map_or(value, |(low, _)| low), value));
+            }
+        }
+        let within = match fitting {
+            Some((0, 255)) => None,
+            Some((low, high)) => Some(Within { flip, low, span: Some(high - low) }),
+            None => Some(Within { flip, low: 0, span: None }),
+        };
+        let table = table_of(&results, spec.output.bits as usize / 8, level, false);
+        Some(Self { table, level, within })
+    }
+}
+
+impl Pass for OfTable {
+    fn run(&self, _first: usize, src: &[u8], dst: &mut [u8]) -> Tally {
+        self.table.run(src, dst).expect("a table refuses nothing");
+        let saturated = match self.within {
+            None => 0,
+            Some(Within { span: None, .. }) => src.len() as u64,
+            Some(Within { flip, low, span: Some(span) }) => {
+                self.level.run(CountOutside { flip, low, span, bytes: src })
+            }
+        };
+        Tally { saturated, failed: false }
+    }
+}
+
+struct CountOutside<'a> {
+    flip: u8,
+    low: u8,
+    span: u8,
+    bytes: &'a [u8],
+}
+
+impl Task for CountOutside<'_> {
+    type Output = u64;
+    #[inline(always)]
+    fn run(self) -> u64 {
+        /// Blocks after which a byte that counts could overflow.
+        const FULL: usize = 255;
+        let outside = |byte: u8| ((byte ^ self.flip).wrapping_sub(self.low) > self.span) as u8;
+        let (blocks, rest) = self.bytes.as_chunks::<64>();
+        let mut total: u64 = rest.iter().map(|&b| u64::from(outside(b))).sum();
+        for blocks in blocks.chunks(FULL) {
+            let mut counts = [0u8; 64];
+            for block in blocks {
+                for (count, &byte) in counts.iter_mut().zip(block) {
+                    *count += outside(byte);
+                }
+            }
+            total += counts.iter().map(|&c| u64::from(c)).sum::<u64>();
+        }
+        total
+    }
+}

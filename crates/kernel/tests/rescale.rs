@@ -1,0 +1,242 @@
+//! RESCALE against its definition: every type pair, signedness and mode, per tensor and per channel, at every level, split
+//! over threads; the first failing element; counts.
+
+use std::num::NonZeroUsize;
+use truecast_core::DType;
+use truecast_core::format::IntFormat;
+use truecast_core::spec::tosa::rescale::{Channel, Requirement, RescaleSpec, RoundingMode};
+use truecast_kernel::{Codes, CodesMut, Exec, Level, RescaleCounts, RescaleError, Rescaler};
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 ^ (self.0 >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+
+    /// A number of at most `bits` bits, small as often as large.
+    fn up_to(&mut self, bits: u32) -> u64 {
+        self.next() >> (64 - 1 - self.next() % u64::from(bits))
+    }
+}
+
+fn signless(f: IntFormat) -> DType {
+    match f.bits {
+        8 => DType::I8,
+        16 => DType::I16,
+        32 => DType::I32,
+        _ => DType::I48,
+    }
+}
+
+fn packed(f: IntFormat, codes: &[u64]) -> Vec<u8> {
+    codes.iter().flat_map(|c| c.to_le_bytes()[..f.bits as usize / 8].to_vec()).collect()
+}
+
+/// Every legal pair with every legal signedness: 17, and the 3 of i48.
+fn pairs() -> Vec<(IntFormat, IntFormat)> {
+    let int = |bits, unsigned: bool| IntFormat { bits, signed: !unsigned };
+    let mut all = Vec::new();
+    for input in [8, 16, 32, 48] {
+        for output in [8, 16, 32] {
+            for (iu, ou) in [(false, false), (true, false), (false, true)] {
+                if (input <= 16 && output <= 16) || (!iu && !ou) {
+                    all.push((int(input, iu), int(output, ou)));
+                }
+            }
+        }
+    }
+    assert_eq!(all.len(), 20);
+    all
+}
+
+fn zero_point(f: IntFormat, random: &mut Random) -> i64 {
+    match (f.bits, f.signed) {
+        (8, _) => f.value(random.next()) as i64,
+        (16, false) => (random.next() % 2) as i64 * 32768,
+        _ => 0,
+    }
+}
+
+/// A RESCALE whose requirements hold for most inputs.
+fn spec(input: IntFormat, output: IntFormat, mode: u32, channels: usize, random: &mut Random) -> RescaleSpec {
+    let scale32 = mode < 3 && input.bits < 48;
+    let bits = if scale32 { 31 } else { 15 };
+    let channel = |random: &mut Random| {
+        let multiplier = if random.next().is_multiple_of(3) { 1 << (bits - 1) } else { random.up_to(bits) } as i32;
+        let shift = match (scale32, input.bits) {
+            (true, 32) => 32 + random.next() % 31,
+            (true, _) => 18 + random.next() % 45,
+            (false, 48) => 32 + random.next() % 31,
+            (false, _) => 16 + random.next() % 47,
+        };
+        Channel { multiplier, shift: shift as i8 }
+    };
+    RescaleSpec {
+        input,
+        output,
+        scale32,
+        rounding: if mode == 1 && scale32 { RoundingMode::Double } else { RoundingMode::Single },
+        channels: (0..channels).map(|_| channel(random)).collect(),
+        input_zp: zero_point(input, random),
+        output_zp: zero_point(output, random),
+    }
+}
+
+fn inputs(f: IntFormat, len: usize, random: &mut Random) -> Vec<u64> {
+    let one = |i: usize, random: &mut Random| match i % 7 {
+        0 => [0, 1, f.mask(), f.mask() >> 1, (f.mask() >> 1) + 1][i % 5],
+        1 => random.up_to(f.bits.into()).wrapping_neg(),
+        _ => random.up_to(f.bits.into()),
+    };
+    (0..len).map(|i| one(i, random) & f.mask()).collect()
+}
+
+fn expected(spec: &RescaleSpec, codes: &[u64]) -> Result<(Vec<u64>, RescaleCounts), RescaleError> {
+    let mut results = Vec::new();
+    let mut counts = RescaleCounts { elements: codes.len() as u64, saturated: 0 };
+    for (index, &code) in codes.iter().enumerate() {
+        let one = spec.one(spec.channel_of(index as u64), code);
+        let one = one.map_err(|requirement| RescaleError::Unpredictable { index, requirement })?;
+        counts.saturated += one.saturated as u64;
+        results.push(one.code);
+    }
+    Ok((results, counts))
+}
+
+fn check(spec: &RescaleSpec, exec: &Exec, codes: &[u64]) {
+    let src = packed(spec.input, codes);
+    let mut dst = vec![0xa5; codes.len() * spec.output.bits as usize / 8];
+    let result = Rescaler::new(spec, exec).rescale(
+        Codes::new(signless(spec.input), codes.len(), &src).unwrap(),
+        CodesMut::new(signless(spec.output), codes.len(), &mut dst).unwrap(),
+    );
+    match expected(spec, codes) {
+        Ok((results, counts)) => {
+            assert_eq!(result, Ok(counts), "{} {spec:?}", exec.level);
+            let wrong = packed(spec.output, &results).iter().zip(&dst).position(|(a, b)| a != b);
+            assert_eq!(wrong, None, "{} {spec:?}", exec.level);
+        }
+        Err(error) => assert_eq!(result, Err(error), "{} {spec:?}", exec.level),
+    }
+}
+
+fn exec(level: Level, threads: usize) -> Exec {
+    Exec { level, threads: NonZeroUsize::new(threads).unwrap(), ..Exec::default() }
+}
+
+#[test]
+fn every_pair_mode_and_level() {
+    let mut random = Random(3);
+    for level in Level::available() {
+        for (input, output) in pairs() {
+            for mode in 0..4 {
+                for (channels, rows) in [(1, 1), (1, 777), (1, 5000), (3, 100), (64, 33), (700, 7), (2500, 3)] {
+                    let spec = spec(input, output, mode, channels, &mut random);
+                    let codes = inputs(input, channels * rows, &mut random);
+                    check(&spec, &exec(level, 1), &codes);
+                }
+            }
+        }
+    }
+}
+
+/// All 8-bit inputs, with every zero point of the input in turn: tables and the counts of what they saturate.
+#[test]
+fn every_byte() {
+    let mut random = Random(9);
+    for (input, output) in pairs().into_iter().filter(|(i, _)| i.bits == 8) {
+        for round in 0..64 {
+            let mut spec = spec(input, output, round % 4, 1, &mut random);
+            spec.input_zp = input.value(round as u64 * 4) as i64;
+            spec.channels[0].shift = 10 + (round % 25) as i8;
+            let codes: Vec<u64> = (0..256u64).cycle().take(64 * 300 + 5).collect();
+            Level::available().into_iter().for_each(|level| check(&spec, &exec(level, 1), &codes));
+        }
+    }
+}
+
+#[test]
+fn short_arrays_and_threads() {
+    let mut random = Random(21);
+    let int = |bits| IntFormat { bits, signed: true };
+    for level in Level::available() {
+        let plain = spec(int(32), int(8), 0, 1, &mut random);
+        let codes = inputs(int(32), 200, &mut random);
+        (0..codes.len()).for_each(|len| check(&plain, &exec(level, 1), &codes[..len]));
+        let rows = spec(int(16), int(32), 2, 5, &mut random);
+        let codes = inputs(int(16), 5 * 220_000, &mut random);
+        check(&rows, &exec(level, 4), &codes);
+        let streaming = Exec { stream_above_bytes: Some(1000), ..exec(level, 2) };
+        check(&plain, &streaming, &inputs(int(32), 600_011, &mut random));
+        check(&spec(int(48), int(32), 3, 7, &mut random), &streaming, &inputs(int(48), 7 * 9_001, &mut random));
+    }
+}
+
+/// Each requirement, at a place that only one thread sees, and before another failure.
+#[test]
+fn the_first_failure_is_named() {
+    let int = |bits| IntFormat { bits, signed: true };
+    let one = |multiplier, shift| vec![Channel { multiplier, shift }];
+    let with = |scale32, channels, output_zp| RescaleSpec {
+        input: int(32),
+        output: int(8),
+        scale32,
+        rounding: RoundingMode::Single,
+        channels,
+        input_zp: 0,
+        output_zp,
+    };
+    let len = 700_000;
+    let cases = [
+        (with(true, one(5, 8), 0), 127, 128u32, Requirement::Value),
+        (with(false, one(1 << 14, 13), 0), 1, 0x7fff_ffff, Requirement::Scaled),
+        (with(false, one(1 << 14, 14), 100), 1, 0x7fff_ffff, Requirement::Offset),
+        (with(false, one(1 << 14, 14), -100), 1, 0x8000_0000, Requirement::Offset),
+    ];
+    for level in Level::available() {
+        for (spec, fine, failing, requirement) in &cases {
+            for index in [0, 1, 2047, 2048, 500_001, len - 1] {
+                let mut codes = vec![*fine; len];
+                codes[index] = u64::from(*failing);
+                codes[len - 1] = u64::from(*failing);
+                let src = packed(spec.input, &codes);
+                let mut dst = vec![0; len];
+                let result = Rescaler::new(spec, &exec(level, 3)).rescale(
+                    Codes::new(DType::I32, len, &src).unwrap(),
+                    CodesMut::new(DType::I8, len, &mut dst).unwrap(),
+                );
+                assert_eq!(result, Err(RescaleError::Unpredictable { index, requirement: *requirement }), "{level}");
+            }
+        }
+        let bad = |at: usize, channel| {
+            let mut channels = vec![Channel { multiplier: 1 << 30, shift: 40 }; 3000];
+            channels[at] = channel;
+            with(true, channels, 0)
+        };
+        for (channel, _) in [(Channel { multiplier: -1, shift: 30 }, 1), (Channel { multiplier: 1, shift: 63 }, 2)] {
+            check(&bad(2999, channel), &exec(level, 1), &vec![1; 6000]);
+        }
+    }
+}
+
+#[test]
+fn buffers_must_fit() {
+    let spec = spec(IntFormat { bits: 8, signed: true }, IntFormat { bits: 16, signed: true }, 0, 3, &mut Random(1));
+    let rescaler = Rescaler::new(&spec, &Exec::default());
+    let rescale = |from: DType, n: usize, to: DType, m: usize| {
+        let (src, mut dst) = (vec![0; n * 4], vec![0; m * 4]);
+        let bytes = |t: DType, n: usize| n * t.storage_bits().unwrap() as usize / 8;
+        rescaler.rescale(
+            Codes::new(from, n, &src[..bytes(from, n)]).unwrap(),
+            CodesMut::new(to, m, &mut dst[..bytes(to, m)]).unwrap(),
+        )
+    };
+    assert!(rescale(DType::I8, 6, DType::I16, 6).is_ok());
+    assert!(rescale(DType::I8, 0, DType::I16, 0).is_ok());
+    assert!(matches!(rescale(DType::I8, 7, DType::I16, 7), Err(RescaleError::Rows { len: 7, channels: 3 })));
+    assert!(matches!(rescale(DType::I8, 6, DType::I16, 3), Err(RescaleError::Buffer(_))));
+    assert!(matches!(rescale(DType::U8, 6, DType::I16, 6), Err(RescaleError::Buffer(_))));
+    assert!(matches!(rescale(DType::I8, 6, DType::I8, 6), Err(RescaleError::Buffer(_))));
+}

@@ -1,0 +1,205 @@
+//! TOSA RESCALE on an array in a file.
+
+use crate::error::{Class, Error};
+use std::collections::BTreeMap;
+use std::path::Path;
+use truecast_core::spec::SpecError;
+use truecast_core::spec::tosa::rescale::{Operand, Operands};
+use truecast_core::spec::tosa::{Requirement, Rescale, RescaleSpec, Target};
+use truecast_core::{DType, Layout};
+use truecast_io::tosa::array::{self, ArrayError};
+use truecast_io::{Existing, Kind, Source, Tensor, Writer};
+use truecast_kernel::{Codes, CodesMut, Exec, RescaleCounts, RescaleError, Rescaler};
+
+/// Why an array was not rescaled.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum Failure {
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] Error),
+    /// A file is not the array that it should be.
+    #[error(transparent)]
+    Array(#[from] ArrayError),
+    /// The specification does not allow it.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A number does not fit the operand.
+    #[error("{operand} {value} does not fit in {dtype}")]
+    Number { operand: &'static str, value: i64, dtype: DType },
+    /// An array of integers is expected.
+    #[error("{path}: {found}; expected is one array of integers")]
+    Integers { path: String, found: String },
+    /// Two arrays that belong together have different shapes.
+    #[error("{path}: shape {found:?}, that of the input is {expected:?}")]
+    Shape { path: String, found: Vec<u64>, expected: Vec<u64> },
+    /// The result is unpredictable.
+    #[error("{path}: unpredictable: {requirement}{}", index.map_or(String::new(), |i| format!(", first at element {i}")))]
+    Unpredictable { path: String, requirement: Requirement, index: Option<u64> },
+    /// There is no memory for it.
+    #[error("{path}: no memory for {bytes} bytes")]
+    Memory { path: String, bytes: u64 },
+}
+
+impl Failure {
+    /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    pub fn class(&self) -> Class {
+        match self {
+            Failure::File(error) => error.class(),
+            Failure::Array(ArrayError::File(error)) => error.class(),
+            Failure::Number { .. } => Class::Usage,
+            Failure::Memory { .. } => Class::System,
+            _ => Class::Input,
+        }
+    }
+}
+
+/// A RESCALE with its small operands as numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Types and attributes.
+    pub op: Rescale,
+    /// One, or one for each channel.
+    pub multipliers: Vec<i64>,
+    /// As many.
+    pub shifts: Vec<i64>,
+    /// Zero point of the input, in its signedness.
+    pub input_zp: i64,
+    /// Zero point of the output, in its signedness.
+    pub output_zp: i64,
+    /// Version, profiles, extensions, level.
+    pub target: Target,
+}
+
+impl Request {
+    /// Gives the operands as a graph would have them.
+    ///
+    /// # Errors
+    /// [`Failure::Number`] for one that its type cannot hold.
+    pub fn with_operands<R>(&self, use_operands: impl FnOnce(&Operands<'_>) -> R) -> Result<R, Failure> {
+        let Rescale { input, output, .. } = self.op;
+        let (input_zp, output_zp) = ([self.input_zp], [self.output_zp]);
+        let lengths = [self.multipliers.len() as u64, self.shifts.len() as u64];
+        let operands = Operands {
+            multiplier: operand("multiplier", self.op.multiplier_type(), false, &lengths[..1], &self.multipliers)?,
+            shift: operand("shift", DType::I8, false, &lengths[1..], &self.shifts)?,
+            input_zp: operand("input zero point", input, self.op.input_unsigned, &[1], &input_zp)?,
+            output_zp: operand("output zero point", output, self.op.output_unsigned, &[1], &output_zp)?,
+        };
+        Ok(use_operands(&operands))
+    }
+
+    /// Settles every question for an input of this shape.
+    ///
+    /// # Errors
+    /// [`Failure::Number`], [`Failure::Spec`].
+    pub fn resolve(&self, shape: &[u64]) -> Result<RescaleSpec, Failure> {
+        Ok(self.with_operands(|operands| self.op.resolve(shape, operands, &self.target))??)
+    }
+}
+
+fn operand<'a>(
+    name: &'static str,
+    dtype: DType,
+    unsigned: bool,
+    shape: &'a [u64],
+    values: &'a [i64],
+) -> Result<Operand<'a>, Failure> {
+    let bits = dtype.code_bits();
+    let range = if unsigned { 0..1i64 << bits } else { -(1i64 << (bits - 1))..1i64 << (bits - 1) };
+    match values.iter().find(|value| !range.contains(value)) {
+        Some(&value) => Err(Failure::Number { operand: name, value, dtype }),
+        None => Ok(Operand { dtype, shape, values }),
+    }
+}
+
+/// The integers of an array in a file.
+///
+/// # Errors
+/// [`Failure::File`], [`Failure::Integers`].
+pub fn integers(path: &Path) -> Result<Vec<i64>, Failure> {
+    let (dtype, _) = element_type(path)?;
+    let array = array::read(path, dtype)?;
+    let bytes = dtype.storage_bits().expect("integers have a width") as usize / 8;
+    let one = |code: &[u8]| {
+        let mut wide = [0; 8];
+        wide[8 - bytes..].copy_from_slice(code);
+        i64::from_le_bytes(wide) >> (64 - 8 * bytes)
+    };
+    Ok(array.codes.chunks_exact(bytes).map(one).collect())
+}
+
+/// The signless type of an array's elements, and whether its header calls them unsigned. 64-bit integers hold i48.
+///
+/// # Errors
+/// [`Failure::File`], [`Failure::Integers`].
+pub fn element_type(path: &Path) -> Result<(DType, bool), Failure> {
+    let source = Source::open(path, None).map_err(Error::from)?;
+    let shown = path.display().to_string();
+    let [tensor] = source.tensors() else {
+        return Err(Failure::Integers { path: shown, found: format!("{} tensors", source.tensors().len()) });
+    };
+    match tensor.dtype {
+        DType::I8 => Ok((DType::I8, false)),
+        DType::U8 => Ok((DType::I8, true)),
+        DType::I16 => Ok((DType::I16, false)),
+        DType::U16 => Ok((DType::I16, true)),
+        DType::I32 => Ok((DType::I32, false)),
+        DType::I64 => Ok((DType::I48, false)),
+        other => Err(Failure::Integers { path: shown, found: format!("elements are {other}") }),
+    }
+}
+
+/// The shape of an array.
+///
+/// # Errors
+/// [`Failure::File`], [`Failure::Integers`].
+pub fn shape(path: &Path) -> Result<Vec<u64>, Failure> {
+    Ok(array::read(path, element_type(path)?.0)?.shape)
+}
+
+/// Rescales an array in a `.npy` file into another. Unsigned results are written as such.
+///
+/// Cost: memory for both arrays.
+///
+/// # Errors
+/// [`Failure`]; the destination is then as it was.
+pub fn rescale(
+    request: &Request,
+    src: &Path,
+    dst: &Path,
+    existing: Existing,
+    exec: &Exec,
+) -> Result<RescaleCounts, Failure> {
+    let shown = || src.display().to_string();
+    let array = array::read(src, request.op.input)?;
+    let unpredictable = |requirement, index| Failure::Unpredictable { path: shown(), requirement, index };
+    request.target.check_rank(array.shape.len()).map_err(|requirement| unpredictable(requirement, None))?;
+    let spec = request.resolve(&array.shape)?;
+    let len = array.shape.iter().product::<u64>();
+    let output = request.op.output;
+    let bytes = output.bytes_in(Layout::Packed, len).unwrap_or(u64::MAX);
+    let mut results = Vec::new();
+    let fits = usize::try_from(bytes).ok().filter(|bytes| results.try_reserve_exact(*bytes).is_ok());
+    results.resize(fits.ok_or_else(|| Failure::Memory { path: shown(), bytes })?, 0);
+    let codes = Codes::new(request.op.input, len as usize, &array.codes).expect("an array fills its shape");
+    let room = CodesMut::new(output, len as usize, &mut results).expect("the room is as large");
+    let counts = Rescaler::new(&spec, exec).rescale(codes, room).map_err(|error| match error {
+        RescaleError::Unpredictable { index, requirement } => unpredictable(requirement, Some(index as u64)),
+        other => unreachable!("shapes were resolved: {other}"),
+    })?;
+    let dtype = match (output, request.op.output_unsigned) {
+        (DType::I8, true) => DType::U8,
+        (DType::I16, true) => DType::U16,
+        (signed, _) => signed,
+    };
+    let tensor = Tensor { name: "data".into(), dtype, layout: Layout::Packed, shape: array.shape };
+    let write = || {
+        let mut writer = Writer::create(dst, Kind::Npy, vec![tensor], &BTreeMap::new(), existing)?;
+        writer.write(&results)?;
+        writer.finish()
+    };
+    write().map_err(Error::from)?;
+    Ok(counts)
+}
