@@ -185,7 +185,8 @@ fn what_is_written_is_read_by_another_implementation() {
 fn every_type_comes_back() {
     let tensors: Vec<Tensor> = DType::ALL
         .into_iter()
-        .filter(|d| truecast_io::layout_for(Kind::Npz, *d).is_ok())
+        // Text has its own tests: its width is that of the longest.
+        .filter(|d| *d != DType::String && truecast_io::layout_for(Kind::Npz, *d).is_ok())
         .map(|d| disk::tensor(Kind::Npz, d.name(), d, &[2, 3]))
         .collect();
     assert_eq!(tensors.len(), DType::ALL.len() - 2); // i48 and string
