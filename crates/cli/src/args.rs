@@ -376,10 +376,6 @@ pub struct CheckArgs {
     pub show: usize,
     #[command(flatten)]
     pub policy: PolicyArgs,
-    /// TOSA: whose rules an output must pass, one of strict, spec-1.0, spec-seed-2025-03, spec-1.1-draft,
-    /// arm-verifier-2026.8 (default: the version's text)
-    #[arg(long, value_name = "PROFILE")]
-    pub profile: Option<String>,
     #[command(flatten)]
     pub rescale: RescaleOptions,
 }

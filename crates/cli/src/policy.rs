@@ -53,7 +53,8 @@ pub struct PolicyArgs {
 /// Options of Tile IR that do not belong to an operation.
 #[derive(Args, Debug, Clone, Default)]
 pub struct TileArgs {
-    /// Tile IR: whose values, one of spec, hw, seed (default spec)
+    /// Tile IR: whose values, one of spec, hw, seed (default spec). TOSA, in `check`: whose rules, one of strict, spec-1.0,
+    /// spec-seed-2025-03, spec-1.1-draft, arm-verifier-2026.8 (default: the version's text)
     #[arg(long, value_name = "PROFILE")]
     pub profile: Option<String>,
     /// Tile IR: preserve_inf, e4m3_nan=spec-literal, canonical_nan, i1_ftoi=truncate, tf32_as_32_bit,
@@ -161,6 +162,19 @@ impl PolicyArgs {
         self.refuse("tosa", &[self.onnx_flags().as_slice(), &self.ieee_flags(), &self.tile_flags()].concat())?;
         let version = version.map_or(Ok(tosa::Version::default()), str::parse)?;
         Ok(Standard::Tosa { target: tosa::Target::of(version) })
+    }
+
+    /// The version of TOSA whose rules judge results, if it is TOSA; `--profile`, which only judging has, is left to the
+    /// caller.
+    pub fn judging_tosa(&self) -> Result<Option<tosa::Target>, Failure> {
+        if self.spec.split('@').next() != Some("tosa") {
+            return Ok(None);
+        }
+        let tile = TileArgs { profile: None, ..self.tile.clone() };
+        match (PolicyArgs { tile, ..self.clone() }).request()?.standard {
+            Standard::Tosa { target } => Ok(Some(target)),
+            _ => Ok(None),
+        }
     }
 
     fn openvino(&self, version: Option<&str>) -> Result<Standard, Failure> {

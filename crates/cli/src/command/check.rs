@@ -18,9 +18,9 @@ use truecast::{CastSpec, DType};
 pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     match args.what.to_str() {
         Some("rescale") => conformance::rescale(args, rescale::target(&args.policy.spec)?, context),
-        Some("cast") => match args.policy.request()?.standard {
-            Standard::Tosa { target } => conformance::cast(args, target, context),
-            _ => results(args, context),
+        Some("cast") => match args.policy.judging_tosa()? {
+            Some(target) => conformance::cast(args, target, context),
+            None => results(args, context),
         },
         _ => model(args, context),
     }

@@ -25,7 +25,7 @@ struct Asked<'a> {
 
 fn asked<'a>(args: &'a CheckArgs, target: &Target) -> Result<Asked<'a>, Failure> {
     let missing = |flag| Failure::usage(format_args!("check needs {flag}; see --help"));
-    let profile = args.profile.as_deref().map_or(Ok(Profile::of_version(target.version)), str::parse)?;
+    let profile = args.policy.tile.profile.as_deref().map_or(Ok(Profile::of_version(target.version)), str::parse)?;
     let input = args.input.as_deref().ok_or_else(|| missing("--input"))?;
     let actual = args.actual.as_deref().ok_or_else(|| missing("--actual"))?;
     Ok(Asked { profile, input, actual, keep: args.show })
