@@ -11,7 +11,7 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 OPSET, IR = 17, 8
-HIDDEN, HEADS = 384, 12
+WORDS, HIDDEN, HEADS = 30522, 384, 12
 EPSILON = 1e-12
 MASKED = -10_000.0
 """Added to the scores of padding, as BERT does."""
