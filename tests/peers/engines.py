@@ -57,10 +57,11 @@ def _tensor(src, values):
     return tensor
 
 
-def session(model):
-    """Without graph optimisation."""
+def session(model, optimization=ort.GraphOptimizationLevel.ORT_DISABLE_ALL):
+    """On one thread; without graph optimisation unless asked for."""
     options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.graph_optimization_level = optimization
+    options.intra_op_num_threads = 1
     return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 

@@ -53,13 +53,6 @@ def load(path) -> onnx.ModelProto:
     return onnx.load(path)
 
 
-def convert(truecast, src, dst, *options) -> dict:
-    report = truecast.json("convert", src, dst, *options)
-    said = truecast("verify", src, dst, *(o for o in options if o != "--force"))
-    assert said.splitlines()[-1].startswith("verified: "), said
-    return report
-
-
 def run(model, **inputs):
     return ReferenceEvaluator(model).run(None, {"x": X, **inputs})[0]
 
@@ -80,7 +73,7 @@ def expected(to):
 @pytest.mark.parametrize("to, opset, ir", [("bf16", 21, 10), ("f16", 21, 10), ("f8e4m3fn", 21, 10), ("f8e5m2", 21, 10)])
 def test_weights_are_stored_and_cast_back(truecast, tmp_path, to, opset, ir):
     src, dst = save(perceptron(), tmp_path / "a.onnx"), tmp_path / "b.onnx"
-    report = convert(truecast, src, dst, "--to", to)
+    report = truecast.convert(src, dst, "--to", to)
     assert [(t["name"], t["converted"]) for t in report["tensors"]] == [("W", True), ("B", False), ("C", True)]
     assert report["total"]["converted"] == 2
     model = load(dst)
@@ -100,8 +93,8 @@ def test_weights_are_stored_and_cast_back(truecast, tmp_path, to, opset, ir):
 
 def test_converted_twice(truecast, tmp_path):
     src, dst = save(perceptron(), tmp_path / "a.onnx"), tmp_path / "c.onnx"
-    convert(truecast, src, tmp_path / "b.onnx", "--to", "f16")
-    convert(truecast, tmp_path / "b.onnx", dst, "--to", "f8e4m3fn")
+    truecast.convert(src, tmp_path / "b.onnx", "--to", "f16")
+    truecast.convert(tmp_path / "b.onnx", dst, "--to", "f8e4m3fn")
     half = narrowed(W, "f16").astype(np.float16)
     model = load(dst)
     stored = next(t for t in model.graph.initializer if t.name == "W.f16.f8e4m3fn")
@@ -112,7 +105,7 @@ def test_converted_twice(truecast, tmp_path):
 
 def test_compare_by_value(truecast, tmp_path):
     src, dst = save(perceptron(), tmp_path / "a.onnx"), tmp_path / "b.onnx"
-    convert(truecast, src, dst, "--to", "bf16")
+    truecast.convert(src, dst, "--to", "bf16")
     said = truecast.json("compare", src, dst)
     assert {t["name"]: (t["from"], t["to"]) for t in said["tensors"]}["W"] == ("f32", "bf16")
     assert said["only_first"] == said["only_second"] == []
@@ -121,7 +114,7 @@ def test_compare_by_value(truecast, tmp_path):
 def test_verify_finds_every_difference(truecast, tmp_path):
     """One flipped bit anywhere in the file: an element, a name, a shape, a length."""
     src, dst = save(perceptron(), tmp_path / "a.onnx"), tmp_path / "b.onnx"
-    convert(truecast, src, dst, "--to", "f16")
+    truecast.convert(src, dst, "--to", "f16")
     good = dst.read_bytes()
     rng = np.random.default_rng(5)
     places = [*range(0, 200, 7), *rng.integers(0, len(good), 40), *range(len(good) - 60, len(good), 3)]
@@ -141,7 +134,7 @@ def test_opset_and_ir_are_raised_only_as_needed(truecast, tmp_path, opset, ir):
         dst = tmp_path / f"{to}.onnx"
         if to == "f6e2m3":  # no version of Constant has it
             truecast("convert", src, dst, "--to", to, code=3)
-        convert(truecast, src, dst, "--to", to, *(["--keep", "C"] if to == "f6e2m3" else []))
+        truecast.convert(src, dst, "--to", to, *(["--keep", "C"] if to == "f6e2m3" else []))
         model = load(dst)
         assert (model.opset_import[0].version, model.ir_version) == (needed, version), to
         run(model)
@@ -153,7 +146,7 @@ def test_a_raise_that_would_change_a_node_is_refused(truecast, tmp_path):
     said = truecast("convert", src, tmp_path / "b.onnx", "--to", "bf16", code=3)
     assert not (tmp_path / "b.onnx").exists(), said
     # f16 exists in every opset.
-    convert(truecast, src, tmp_path / "b.onnx", "--to", "f16")
+    truecast.convert(src, tmp_path / "b.onnx", "--to", "f16")
     assert load(tmp_path / "b.onnx").opset_import[0].version == 11
 
 
@@ -161,13 +154,13 @@ def test_old_models_list_their_weights_as_inputs(truecast, tmp_path):
     infos = [helper.make_tensor_value_info("W", FLOAT, W.shape), helper.make_tensor_value_info("B", FLOAT, B.shape)]
     old = perceptron(8, 3, more_inputs=infos)
     src, dst = save(old, tmp_path / "a.onnx"), tmp_path / "b.onnx"
-    convert(truecast, src, dst, "--to", "f16")
+    truecast.convert(src, dst, "--to", "f16")
     model = load(dst)
     assert [i.name for i in model.graph.input] == ["x", "W.f16", "B"]
     assert model.graph.input[1].type.tensor_type.elem_type == TensorProto.FLOAT16
     # From IR version 4 on such an input is the model's interface.
     new = save(perceptron(8, 4, more_inputs=infos), tmp_path / "c.onnx")
-    report = convert(truecast, new, tmp_path / "d.onnx", "--to", "f16")
+    report = truecast.convert(new, tmp_path / "d.onnx", "--to", "f16")
     assert [t["converted"] for t in report["tensors"]] == [False, False, True]
 
 
@@ -176,7 +169,7 @@ def test_rules_and_sizes(truecast, tmp_path):
 
     def kept(*options):
         dst = tmp_path / "b.onnx"
-        report = convert(truecast, src, dst, "--to", "bf16", *options)
+        report = truecast.convert(src, dst, "--to", "bf16", *options)
         load(dst)
         dst.unlink()
         return {t["name"]: t["to"] for t in report["tensors"]}
@@ -211,7 +204,7 @@ def test_subgraphs(truecast, tmp_path):
     graph = helper.make_graph(nodes, "g", inputs, outputs, [numpy_helper.from_array(W, "W")])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     src, dst = save(model, tmp_path / "a.onnx"), tmp_path / "b.onnx"
-    report = convert(truecast, src, dst, "--to", "f8e5m2")
+    report = truecast.convert(src, dst, "--to", "f8e5m2")
     names = ["W", "choice/then_branch/V", "choice/else_branch/V"]
     assert sorted(t["name"] for t in report["tensors"]) == sorted(names) and report["total"]["converted"] == 3
     result = load(dst)
@@ -233,7 +226,7 @@ def test_functions(truecast, tmp_path):
     imports = [opset, helper.make_opsetid("local", 1)]
     model = helper.make_model(graph, opset_imports=imports, functions=[function], ir_version=8)
     src, dst = save(model, tmp_path / "a.onnx"), tmp_path / "b.onnx"
-    report = convert(truecast, src, dst, "--to", "f8e4m3fn")
+    report = truecast.convert(src, dst, "--to", "f8e4m3fn")
     assert [(t["name"], t["converted"]) for t in report["tensors"]] == [("local:Layer/K", True)]
     result = load(dst)
     assert result.opset_import[0].version == result.functions[0].opset_import[0].version == 19
@@ -256,7 +249,7 @@ def test_tensors_that_attributes_need_are_kept(truecast, tmp_path):
     inputs = [helper.make_tensor_value_info("x", FLOAT, ["n", 64])]
     graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", FLOAT, ["n", 48])], initializers)
     src = save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), tmp_path / "a.onnx")
-    report = convert(truecast, src, tmp_path / "b.onnx", "--to", "bf16")
+    report = truecast.convert(src, tmp_path / "b.onnx", "--to", "bf16")
     assert report["total"]["converted"] == 0
     assert (tmp_path / "b.onnx").read_bytes() == src.read_bytes()
     truecast("convert", src, tmp_path / "c.onnx", "--rule", "ConstantOfShape1/value=bf16", code=2)
@@ -270,7 +263,7 @@ class TestExternalData:
 
     def test_it_stays_external(self, truecast, tmp_path):
         src, dst = self.source(tmp_path), tmp_path / "b.onnx"
-        convert(truecast, src, dst, "--to", "bf16")
+        truecast.convert(src, dst, "--to", "bf16")
         assert sorted(p.name for p in tmp_path.iterdir()) == ["b.onnx", "b.onnx.data", "in"]
         model = load(dst)
         entries = {e.key: e.value for e in onnx.load(dst, load_external_data=False).graph.initializer[0].external_data}
@@ -279,23 +272,23 @@ class TestExternalData:
 
     def test_one_file_for_each(self, truecast, tmp_path):
         src, dst = self.source(tmp_path, all_tensors_to_one_file=False), tmp_path / "b.onnx"
-        convert(truecast, src, dst, "--to", "f16")
+        truecast.convert(src, dst, "--to", "f16")
         assert np.array_equal(run(load(dst)), expected("f16"))
 
     def test_replacing_keeps_every_moment_whole(self, truecast, tmp_path):
         """The new model's data takes another name; the old data goes last."""
         src, dst = self.source(tmp_path), tmp_path / "b.onnx"
-        convert(truecast, src, dst, "--to", "bf16")
+        truecast.convert(src, dst, "--to", "bf16")
         truecast("convert", src, dst, "--to", "f16", code=2)
         assert np.array_equal(run(load(dst)), expected("bf16"))
-        convert(truecast, src, dst, "--to", "f16", "--force")
+        truecast.convert(src, dst, "--to", "f16", "--force")
         assert sorted(p.name for p in tmp_path.iterdir()) == ["b.onnx", "b.onnx.1.data", "in"]
         assert np.array_equal(run(load(dst)), expected("f16"))
 
     def test_nothing_else_is_overwritten(self, truecast, tmp_path):
         src, dst = self.source(tmp_path), tmp_path / "b.onnx"
         (tmp_path / "b.onnx.data").write_bytes(b"precious")
-        convert(truecast, src, dst, "--to", "bf16", "--force")
+        truecast.convert(src, dst, "--to", "bf16", "--force")
         assert (tmp_path / "b.onnx.data").read_bytes() == b"precious"
         truecast("convert", src, src.parent / "w.bin", "--to", "bf16", "--force", code=2)
         truecast("convert", src, src, "--to", "bf16", "--force", code=2)
@@ -317,7 +310,7 @@ class TestExternalData:
         (tmp_path / "elsewhere").write_bytes(good)
         data.symlink_to(tmp_path / "elsewhere")
         truecast("convert", src, tmp_path / "b.onnx", "--to", "bf16", code=3)
-        convert(truecast, src, tmp_path / "b.onnx", "--to", "bf16", "--follow-links")
+        truecast.convert(src, tmp_path / "b.onnx", "--to", "bf16", "--follow-links")
 
 
 def test_inspect(truecast, tmp_path):
@@ -380,11 +373,11 @@ def test_pb_is_read(truecast, tmp_path, t, raw):
 
 def test_pb_and_npy(truecast, tmp_path):
     np.save(tmp_path / "a.npy", W)
-    convert(truecast, tmp_path / "a.npy", tmp_path / "b.pb", "--to", "f8e4m3fn")
+    truecast.convert(tmp_path / "a.npy", tmp_path / "b.pb", "--to", "f8e4m3fn")
     found = numpy_helper.to_array(onnx.load_tensor(tmp_path / "b.pb"))
     t = TYPES["f8e4m3fn"]
     assert_same(found, W.astype(t.numpy), t)
-    convert(truecast, tmp_path / "b.pb", tmp_path / "c.npy", "--to", "f32")
+    truecast.convert(tmp_path / "b.pb", tmp_path / "c.npy", "--to", "f32")
     assert np.array_equal(np.load(tmp_path / "c.npy"), narrowed(W, "f8e4m3fn"))
     assert truecast.json("compare", tmp_path / "b.pb", tmp_path / "c.npy")["equal"]
 
@@ -394,10 +387,10 @@ def test_pb_with_text(truecast, tmp_path):
     texts = ["1.5", "-inf", "0.1", "1e400", "NaN"]
     message = helper.make_tensor("t", TensorProto.STRING, [5], [t.encode() for t in texts])
     (tmp_path / "a.pb").write_bytes(message.SerializeToString())
-    convert(truecast, tmp_path / "a.pb", tmp_path / "b.pb", "--to", "f32")
+    truecast.convert(tmp_path / "a.pb", tmp_path / "b.pb", "--to", "f32")
     numbers = numpy_helper.to_array(onnx.load_tensor(tmp_path / "b.pb"))
     assert np.array_equal(numbers, np.float32([1.5, -np.inf, np.float32(0.1), np.inf, np.nan]), equal_nan=True)
-    convert(truecast, tmp_path / "b.pb", tmp_path / "c.pb", "--to", "string")
+    truecast.convert(tmp_path / "b.pb", tmp_path / "c.pb", "--to", "string")
     result = onnx.load_tensor(tmp_path / "c.pb")
     onnx.checker.check_tensor(result)
     assert list(result.string_data) == [b"1.5", b"-inf", b"0.1", b"inf", b"nan"]  # docs/spec/onnx.md §6.2
@@ -410,7 +403,7 @@ def test_pb_with_external_data(truecast, tmp_path):
     set_external_data(message, "w", offset=16, length=W.nbytes)
     message.ClearField("raw_data")
     (tmp_path / "a.pb").write_bytes(message.SerializeToString())
-    convert(truecast, tmp_path / "a.pb", tmp_path / "b.npy", "--to", "f32")
+    truecast.convert(tmp_path / "a.pb", tmp_path / "b.npy", "--to", "f32")
     assert np.array_equal(np.load(tmp_path / "b.npy"), W)
 
 
