@@ -5,6 +5,7 @@ tensor must have come from ml_dtypes. Not here: the bytes that must not change (
 """
 
 import json
+import shutil
 import subprocess
 
 import kill
@@ -284,6 +285,15 @@ class TestExternalData:
         truecast.convert(src, dst, "--to", "f16", "--force")
         assert sorted(p.name for p in tmp_path.iterdir()) == ["b.onnx", "b.onnx.1.data", "in"]
         assert np.array_equal(run(load(dst)), expected("f16"))
+
+    def test_what_the_source_reads_stays(self, truecast, tmp_path):
+        """The data of a replaced model goes, but not where the source is a copy of that model."""
+        dst = tmp_path / "b.onnx"
+        truecast.convert(self.source(tmp_path), dst, "--to", "bf16")
+        copy = shutil.copy(dst, tmp_path / "copy.onnx")
+        truecast.convert(copy, dst, "--to", "f16", "--force")
+        assert (tmp_path / "b.onnx.data").exists()
+        assert np.array_equal(run(load(copy)), expected("bf16"))
 
     def test_nothing_else_is_overwritten(self, truecast, tmp_path):
         src, dst = self.source(tmp_path), tmp_path / "b.onnx"

@@ -5,6 +5,7 @@ use std::path::Path;
 use truecast_core::spec::tosa::check::Profile;
 use truecast_core::spec::tosa::check::tensor::{CastCheck, Findings, RescaleCheck};
 use truecast_core::spec::tosa::rescale::GraphResult;
+use truecast_core::spec::tosa::signless;
 use truecast_core::{CastSpec, DType};
 use truecast_io::tosa::array::{self, Array};
 
@@ -19,7 +20,7 @@ pub fn check_cast(
     actual: &Path,
     keep: usize,
 ) -> Result<Findings, Failure> {
-    let (xs, ys) = pair((input, spec.src), (actual, spec.dst))?;
+    let (xs, ys) = pair((input, signless(spec.src)), (actual, spec.dst))?;
     let mut check = CastCheck::new(*spec, profile, keep);
     codes(&xs, spec.src).zip(codes(&ys, spec.dst)).for_each(|(x, y)| check.push(x, y));
     Ok(check.findings)

@@ -22,6 +22,9 @@ pub enum Failure {
     /// A file is not the array that it should be.
     #[error(transparent)]
     Array(#[from] ArrayError),
+    /// The result has no place in a file of that name.
+    #[error("{path}: a rescaled array is written as .npy; choose such a name")]
+    Destination { path: String },
     /// The specification does not allow it.
     #[error(transparent)]
     Spec(#[from] SpecError),
@@ -48,7 +51,7 @@ impl Failure {
         match self {
             Failure::File(error) => error.class(),
             Failure::Array(ArrayError::File(error)) => error.class(),
-            Failure::Number { .. } => Class::Usage,
+            Failure::Number { .. } | Failure::Destination { .. } => Class::Usage,
             Failure::Memory { .. } => Class::System,
             _ => Class::Input,
         }
@@ -173,6 +176,12 @@ pub fn rescale(
     exec: &Exec,
 ) -> Result<RescaleCounts, Failure> {
     let shown = || src.display().to_string();
+    if Kind::of_path(dst) != Some(Kind::Npy) {
+        return Err(Failure::Destination { path: dst.display().to_string() });
+    }
+    if Source::open(src, None).map_err(Error::from)?.same_file(dst) {
+        return Err(Error::SameFile { path: dst.display().to_string() }.into());
+    }
     let array = array::read(src, request.op.input)?;
     let unpredictable = |requirement, index| Failure::Unpredictable { path: shown(), requirement, index };
     request.target.check_rank(array.shape.len()).map_err(|requirement| unpredictable(requirement, None))?;

@@ -36,7 +36,8 @@ pub fn cast(args: &CheckArgs, target: Target, context: &Context) -> Result<ExitC
     let missing = |flag| Failure::usage(format_args!("check cast needs {flag}; see --help"));
     let from = args.from.ok_or_else(|| missing("--from"))?;
     let to = args.to.ok_or_else(|| missing("--to"))?;
-    let spec = Cast { target, ..Cast::to(to) }.resolve(from)?;
+    let input_unsigned = args.rescale.input_unsigned.then_some(true);
+    let spec = Cast { target, input_unsigned, ..Cast::to(to) }.resolve(from)?;
     let findings = check_cast(&spec, profile, input, actual, keep)?;
     let report = Report {
         profile,

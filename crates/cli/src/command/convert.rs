@@ -78,7 +78,7 @@ fn refuse_data(report: &Path, dst: &Path, plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Both paths, which are no links, name one file, whether it exists or not.
-fn same_place(a: &Path, b: &Path) -> bool {
+pub(super) fn same_place(a: &Path, b: &Path) -> bool {
     let folder = |path: &Path| match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.canonicalize().ok(),
         _ => Path::new(".").canonicalize().ok(),

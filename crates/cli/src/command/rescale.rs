@@ -1,6 +1,6 @@
 //! `truecast rescale`, and the RESCALE that its options mean, which `check rescale` takes too.
 
-use super::Context;
+use super::{Context, convert::same_place};
 use crate::args::{RescaleArgs, RescaleOptions};
 use crate::failure::Failure;
 use crate::output;
@@ -16,6 +16,10 @@ use truecast::spec::tosa::{Rescale, Target, rescale::RoundingMode};
 
 pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
+    let operands = [&args.options.multiplier, &args.options.shift].into_iter().flatten();
+    if let Some(operand) = operands.filter(|text| is_file(text)).find(|text| same_place(Path::new(text), &args.dst)) {
+        return Err(Failure::usage(format_args!("{operand} is read and cannot be the destination too")));
+    }
     let request = request(&args.options, &args.rounding, target(&args.spec)?, &args.src, args.to)?;
     let counts = rescale(&request, &args.src, &args.dst, existing, &context.exec)?;
     let (from, to) = (request.op.input, request.op.output);
@@ -86,10 +90,15 @@ fn rounding(text: &str) -> Result<RoundingMode, Failure> {
         .ok_or_else(|| Failure::usage(format_args!("--rounding {text:?} is not one of single, double, inexact")))
 }
 
+/// An operand is a file by its name.
+fn is_file(text: &str) -> bool {
+    text.to_ascii_lowercase().ends_with(".npy")
+}
+
 /// Numbers with commas between them, or an array of integers in a file.
 fn numbers(flag: &str, text: Option<&str>) -> Result<Vec<i64>, Failure> {
     let text = text.ok_or_else(|| Failure::usage(format_args!("RESCALE needs {flag}; see --help")))?;
-    if text.to_ascii_lowercase().ends_with(".npy") {
+    if is_file(text) {
         return Ok(integers(Path::new(text))?);
     }
     let number = |part: &str| {

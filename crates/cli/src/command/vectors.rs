@@ -106,9 +106,11 @@ fn npy(path: &Path, spec: &CastSpec, codes: &[u64], existing: Existing) -> Resul
         open.push(matches!(outcome, Outcome::Undefined { .. }) as u64);
     }
     let parts = [("input", spec.src, codes), ("output", spec.dst, &results), ("undefined", DType::Bool, &open)];
-    let writers = parts.map(|(part, dtype, codes)| array(&beside(path, part), dtype, codes, existing));
-    for writer in writers {
-        writer?.finish()?;
+    let [input, output, undefined] =
+        parts.map(|(part, dtype, codes)| array(&beside(path, part), dtype, codes, existing));
+    // All are written before the first is put in its place.
+    for writer in [input?, output?, undefined?] {
+        writer.finish()?;
     }
     Ok(())
 }

@@ -45,6 +45,18 @@ fn run_writes_each_output() {
     assert_eq!(folder.read("again/a%2Fb.npy"), file);
 }
 
+/// An input is never replaced, not even with `--force`.
+#[test]
+fn run_keeps_what_it_reads() {
+    let folder = folder(19, "y", E4M3FN);
+    let input = folder.read("x.npy");
+    folder.write("y.npy", &input);
+    folder.run("run m.onnx --input x=y.npy --output-dir . --force").fails(2, &["y.npy", "--output-dir"]);
+    assert_eq!(folder.read("y.npy"), input);
+    folder.run("run m.onnx --input x=x.npy --output-dir . --force").succeeds();
+    assert_ne!(folder.read("y.npy"), input);
+}
+
 #[test]
 fn text_goes_in_and_out() {
     const STRING: i64 = 8;
@@ -211,6 +223,10 @@ fn vectors_in_each_format() {
     assert_eq!(npy_parts(&undefined).1.iter().filter(|b| **b == 1).count(), 2 * 127); // every NaN: U4
     folder.run("check cast --from bf16 --to f4e2m1 --input v.input.npy --actual v.output.npy").succeeds();
     folder.run("vectors cast --from bf16 --to f4e2m1 --format npy -o v.npy").fails(2, &["v.input.npy", "--force"]);
+    // All three or none.
+    folder.write("w.undefined.npy", b"");
+    folder.run("vectors cast --from bf16 --to f4e2m1 --format npy -o w").fails(2, &["w.undefined.npy", "--force"]);
+    assert!(!folder.names().iter().any(|name| name == "w.input.npy" || name == "w.output.npy"));
     folder.run("vectors cast --from bf16 --to f4e2m1 -o v.hex").succeeds();
     assert!(folder.read("v.hex").starts_with(b"# truecast vectors"));
 }

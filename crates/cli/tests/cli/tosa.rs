@@ -50,6 +50,39 @@ fn rescales_that_are_refused() {
     fails(&format!("--to i8 {scale} --scale32 --spec onnx"), 2, &["TOSA"]);
 }
 
+/// What is read is never written, by whatever name, and the result is what its name says.
+#[test]
+fn a_rescale_keeps_what_it_reads() {
+    let folder = Folder::with("x.npy", &npy("|i1", 2, &[4, 4]));
+    folder.write("m.npy", &npy("<i4", 1, &i32s(&[1 << 30])));
+    let (x, m) = (folder.read("x.npy"), folder.read("m.npy"));
+    for (line, words) in [
+        ("rescale x.npy x.npy --multiplier 1073741824", ["x.npy", "same file"]),
+        ("rescale x.npy ./x.npy --multiplier 1073741824", ["x.npy", "same file"]),
+        ("rescale x.npy m.npy --multiplier m.npy", ["m.npy", "destination"]),
+        ("rescale x.npy y.safetensors --multiplier 1073741824", ["y.safetensors", ".npy"]),
+    ] {
+        folder.run(&format!("{line} --to i8 --shift 30 --scale32 --force")).fails(2, &words);
+        assert_eq!(folder.names(), ["m.npy", "x.npy"]);
+        assert_eq!((folder.read("x.npy"), folder.read("m.npy")), (x.clone(), m.clone()));
+    }
+}
+
+/// §3.1: an attribute of the 1.1 draft, of integers only.
+#[test]
+fn check_a_cast_of_unsigned_integers() {
+    let folder = Folder::with("x.npy", &npy("<i2", 3, &[0xff, 0xff, 1, 0, 2, 0]));
+    folder.write("unsigned.npy", &npy("<f4", 3, &f32s(&[65535.0, 1.0, 2.0])));
+    folder.write("signed.npy", &npy("<f4", 3, &f32s(&[-1.0, 1.0, 2.0])));
+    let line = |version: &str, actual: &str, flag: &str| {
+        format!("check cast --spec tosa@{version} --from i16 --to f32 --input x.npy --actual {actual}.npy {flag}")
+    };
+    folder.run(&line("1.1", "unsigned", "--input-unsigned")).succeeds();
+    assert_eq!(folder.run(&line("1.1", "signed", "--input-unsigned")).code, Some(1));
+    folder.run(&line("1.1", "signed", "")).succeeds();
+    folder.run(&line("1.0", "signed", "--input-unsigned")).fails(2, &["input_unsigned", "1.1"]);
+}
+
 /// §6.6: NaN for 448, Inf for 65504, a zero of the wrong sign: Arm's verifier accepts them, the text does not.
 #[test]
 fn check_cast_by_profile() {

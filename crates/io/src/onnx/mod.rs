@@ -21,9 +21,10 @@ mod tensor;
 mod texts;
 mod wire;
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
+use crate::atomic::folder_of;
 use crate::error::Error;
 use crate::reader::TensorReader;
 use crate::tensor::Tensor;
@@ -117,6 +118,12 @@ impl ModelFile {
     /// The first file of external data that it names.
     pub fn external_location(&self) -> Option<&str> {
         self.tensors.iter().find_map(Listed::location)
+    }
+
+    /// Every file of external data that its tensors name, which need not be there.
+    pub fn data_files(&self) -> BTreeSet<PathBuf> {
+        let folder = folder_of(self.storage.path());
+        self.tensors.iter().filter_map(Listed::location).map(|location| folder.join(location)).collect()
     }
 
     pub(crate) fn storage(&self) -> &Storage {

@@ -58,6 +58,9 @@ pub enum RunError {
     /// A file is given for what is no input, or twice.
     #[error("--input {given:?}: {why}; the inputs are {inputs}")]
     NoInput { given: String, why: &'static str, inputs: String },
+    /// A result would replace a file that is read.
+    #[error("{path}: is read and cannot be the place of a result; choose another --output-dir")]
+    Read { path: String },
     /// Evaluation failed.
     #[error("{path}: {cause}")]
     Evaluation { path: String, cause: Box<EvaluationError> },
@@ -80,7 +83,7 @@ impl RunError {
     pub fn class(&self) -> Class {
         match self {
             RunError::UnknownKind { .. } | RunError::Rules { .. } | RunError::NoInput { .. } => Class::Usage,
-            RunError::TileEntry { .. } => Class::Usage,
+            RunError::TileEntry { .. } | RunError::Read { .. } => Class::Usage,
             RunError::TileStop { cause: truecast_tile::evaluate::Stop::Memory { .. }, .. } => Class::System,
             RunError::Tile { .. } | RunError::TileStop { .. } | RunError::TooLarge { .. } => Class::Input,
             RunError::Evaluation { cause, .. } => match &**cause {
@@ -158,6 +161,9 @@ impl Model {
             action: "creating the folder",
             source,
         })?;
+        let result_path = |name: &str| folder.join(format!("{}.{}", files::file_name(name), kind.extension()));
+        let reads = self.reads(inputs);
+        graph.outputs().iter().try_for_each(|output| reads.allow(&result_path(&output.name)))?;
         let (mut open, mut written) = (Vec::new(), Vec::new());
         let left_open = evaluate(
             &graph,
@@ -169,7 +175,7 @@ impl Model {
                 None => Ok(None),
             },
             |output: &Output, tensor: &Tensor| {
-                let path = folder.join(format!("{}.{}", files::file_name(&output.name), kind.extension()));
+                let path = result_path(&output.name);
                 let pending = files::write(&path, kind, &output.name, tensor, existing, exec);
                 open.push(pending.map_err(|cause| Failed::Output(output.name.clone(), cause.into()))?);
                 let (name, shape) = (output.name.clone(), tensor.shape.clone());

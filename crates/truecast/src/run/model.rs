@@ -3,7 +3,8 @@
 //! What a model means is `truecast-graph`'s; how it is fed and what becomes of its results is the module above.
 
 use super::RunError;
-use std::collections::BTreeMap;
+use super::files::Reads;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use truecast_core::DType;
@@ -171,6 +172,15 @@ impl Model {
 
     fn wrong(&self, cause: impl Into<ModelError>) -> RunError {
         RunError::Model { path: self.shown(), cause: Box::new(cause.into()) }
+    }
+
+    /// What a run with these inputs reads.
+    pub(super) fn reads(&self, inputs: &[String]) -> Reads {
+        let data = match &self.file {
+            File::Onnx(file) => file.data_files(),
+            File::OpenVino(_) | File::Tile(_) => BTreeSet::new(),
+        };
+        Reads::of(&self.path, data, inputs)
     }
 
     pub(super) fn shown(&self) -> String {

@@ -65,6 +65,7 @@ impl Model {
             existing,
             exec,
             names: BTreeSet::new(),
+            reads: self.reads(inputs),
             ran: Ran { written: Vec::new(), left_open: Vec::new(), warnings },
         };
         let done =
@@ -158,6 +159,7 @@ struct Output<'a> {
     exec: &'a Exec,
     /// Names of files that are taken: values of different regions may have one name.
     names: BTreeSet<String>,
+    reads: files::Reads,
     ran: Ran,
 }
 
@@ -178,6 +180,7 @@ impl Output<'_> {
         let name = self.free_name(converted.name.trim_start_matches('%'));
         let tensor = tensor(elements, converted.tile);
         let path = self.folder.join(format!("{}.{}", files::file_name(&name), self.kind.extension()));
+        self.reads.allow(&path)?;
         let failed = |cause: truecast_io::Error| RunError::Output { name: name.clone(), cause: Box::new(cause) };
         let pending = files::write(&path, self.kind, &name, &tensor, self.existing, self.exec);
         pending.map_err(failed)?.finish().map_err(failed)?;

@@ -1,6 +1,6 @@
 //! Evaluating a `.tosa` graph: the arrays of Arm's tools in and out (`docs/spec/tosa.md §7`).
 
-use super::files::file_name;
+use super::files::{Reads, file_name};
 use super::{RunError, Written, assign};
 use std::path::{Path, PathBuf};
 use truecast_core::spec::tosa::Target;
@@ -44,7 +44,9 @@ pub fn run(
     let files: Vec<(Written, Array)> =
         outputs.into_iter().flat_map(|(name, value)| arrays(folder, name, value)).collect();
     // All of them or none: what stands in the way is seen before the first is written.
+    let reads = Reads::of(path, [], inputs);
     for (written, _) in &files {
+        reads.allow(&written.path)?;
         OutputFile::check(&written.path, existing)?;
     }
     for (Written { name, dtype, path, .. }, array) in &files {

@@ -133,6 +133,11 @@ pub(super) fn unsigned(dtype: DType) -> Option<DType> {
     }
 }
 
+/// The signless integer that tensors of this source have, if `input_unsigned` made it unsigned; else the type itself.
+pub fn signless(dtype: DType) -> DType {
+    [DType::I8, DType::I16, DType::I32, DType::I64].into_iter().find(|t| unsigned(*t) == Some(dtype)).unwrap_or(dtype)
+}
+
 /// A type that CAST does not take.
 pub(super) fn no_type(spec: String, dtype: DType, clause: &'static str) -> SpecError {
     SpecError::Type { spec, dtype, clause, remedy: "use --spec ieee".into() }

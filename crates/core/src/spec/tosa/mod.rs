@@ -11,7 +11,7 @@ pub mod check;
 pub mod rescale;
 pub mod target;
 
-pub use cast::{Cast, interpretations_at};
+pub use cast::{Cast, interpretations_at, signless};
 pub use rescale::{Requirement, Rescale, RescaleSpec};
 pub use target::{Feature, Features, LevelLimit, Target, Version};
 
