@@ -262,7 +262,8 @@ fn one_specification_or_what_versions_differ_in() {
     assert!(older["undefined"].as_str().unwrap().contains("U6"));
     let folder = Folder::new();
     folder.run("explain 5 --to f6e2m3 --spec onnx@27").fails(3, &["f6e2m3", "opset 28"]);
-    folder.run("explain 5 --to f16 --spec tosa").fails(2, &["tosa"]);
+    folder.run("explain 5 --to f16 --spec nnef").fails(2, &["nnef"]);
+    folder.run("explain 5 --to f64 --spec tosa").fails(3, &["f64", "tosa"]);
     folder.run("explain 5 --to f16 --spec onnx@29").fails(2, &["29"]);
 }
 
