@@ -1,8 +1,8 @@
 //! Elements as text and back, fast.
 //!
 //! What a text means and how an element is written is `truecast_core::text`, against which everything here is tested,
-//! bit for bit and byte for byte. This crate has no rule of its own: [`power`] finds the 64 leading bits of a decimal
-//! without big integers, [`print`](mod@print) takes shortest digits from a library or a table, [`texts`] holds many texts, and [`utf32`]
+//! bit for bit and byte for byte. This crate has no rule of its own: `power` finds the 64 leading bits of a decimal
+//! without big integers, `print` takes shortest digits from a library or a table, [`texts`] holds many texts, and [`utf32`]
 //! reads and writes the cells of NumPy's fixed-width text.
 //!
 //! # Examples

@@ -1,7 +1,7 @@
 //! TOSA graphs of CONST, CONST_SHAPE, IDENTITY, CAST and RESCALE: evaluated operator by operator, since a graph has one of
 //! three results (valid, error, unpredictable) and values may be block-scaled. Reference: `docs/spec/tosa.md §6.1`, §8.
 //!
-//! [`value`] is what flows, [`operator`] what happens to it.
+//! [`value`] is what flows, `operator` what happens to it.
 
 mod operator;
 pub mod value;

@@ -4,7 +4,7 @@
 //! are and are streamed ([`ModelFile::reader`]). Nothing in a file is taken on trust. What operators mean, and
 //! conversions, do not live here.
 //!
-//! Read first: `docs/spec/onnx.md §3`. Then [`wire`], [`parse`], [`tensor`], [`elements`], [`external`].
+//! Read first: `docs/spec/onnx.md §3`. Then `wire`, `parse`, `tensor`, `elements`, `external`.
 
 mod elements;
 mod emit;

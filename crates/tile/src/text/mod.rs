@@ -1,6 +1,6 @@
 //! The textual form (§9): both dialects are read, dialect A is printed.
 //!
-//! [`lexer`] makes words, [`parser`] statements, [`literal`] elements; [`print`](fn@print) goes the other way.
+//! `lexer` makes words, `parser` statements, `literal` elements; [`print`](fn@print) goes the other way.
 
 mod lexer;
 mod literal;

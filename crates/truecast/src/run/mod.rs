@@ -1,6 +1,6 @@
 //! Evaluating a model of conversions: files in, files out.
 //!
-//! What a model means is `truecast-graph`'s; this module feeds it from files and writes what it gives ([`files`]).
+//! What a model means is `truecast-graph`'s; this module feeds it from files and writes what it gives (`files`).
 
 mod files;
 mod model;
