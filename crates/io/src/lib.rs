@@ -34,6 +34,7 @@
 mod advice;
 pub mod atomic;
 pub mod error;
+mod identity;
 pub mod npy;
 pub mod npz;
 pub mod onnx;
@@ -48,6 +49,7 @@ pub mod writer;
 
 pub use atomic::{Existing, OutputFile, follow};
 pub use error::{Class, Error, Shown};
+pub use identity::FileId;
 pub use reader::TensorReader;
 pub use source::{Reading, Source};
 pub use tensor::{Kind, NoForm, Tensor, layout_for};

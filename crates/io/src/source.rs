@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Metadata};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use truecast_core::{DType, Layout};
 
 use crate::advice;
 use crate::error::Error;
+use crate::identity::FileId;
 use crate::npz::{self, Member};
 use crate::onnx::{self, Listed, ModelFile, TensorFile, TensorProto};
 use crate::reader::{Codes, Decoding, Stream, TensorReader};
@@ -45,7 +45,7 @@ pub struct Source {
     kind: Kind,
     file: Arc<File>,
     file_bytes: u64,
-    identity: (u64, u64),
+    identity: FileId,
     tensors: Vec<Tensor>,
     metadata: BTreeMap<String, String>,
     places: Vec<Place>,
@@ -114,7 +114,7 @@ impl Source {
             kind,
             file: Arc::new(file),
             file_bytes: found.len(),
-            identity: (found.dev(), found.ino()),
+            identity: FileId::from(&found),
             tensors: Vec::new(),
             metadata: BTreeMap::new(),
             places: Vec::new(),
@@ -305,10 +305,8 @@ impl Source {
     /// The file at `path` is this one, or another that holds data of its tensors: same device, same inode. Links are
     /// followed; a path that names nothing is not.
     pub fn same_file(&self, path: &Path) -> bool {
-        let identity = |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
-        let found = identity(path);
-        found.is_some_and(|found| {
-            found == self.identity || self.others.iter().any(|other| identity(other) == Some(found))
+        FileId::of(path).is_some_and(|found| {
+            found == self.identity || self.others.iter().any(|other| FileId::of(other) == Some(found))
         })
     }
 }

@@ -91,7 +91,7 @@ fn graph(result: &GraphResult, context: &Context) -> Result<ExitCode, Failure> {
             output::json("check", object.map(|(key, value)| (key.to_string(), value)).into_iter().collect())?;
         }
         false if context.quiet => {}
-        false => output::text(&output::one_line(&format!("{status}: {message}\n")).replace("\\n", "\n"))?,
+        false => output::text(&(output::one_line(&format!("{status}: {message}")) + "\n"))?,
     }
     Ok(ExitCode::from(wrong as u8))
 }

@@ -6,12 +6,11 @@ use crate::failure::Failure;
 use crate::table::{Align, Table, grouped};
 use crate::{output, progress, signals, size};
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use truecast::convert::{Options, Plan};
-use truecast::io::{Existing, OutputFile, follow};
+use truecast::io::{Existing, FileId, OutputFile, follow};
 use truecast::report::{Report, TensorReport, named_counts};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
@@ -78,13 +77,13 @@ fn refuse_data(report: &Path, dst: &Path, plan: &Plan) -> Result<(), Failure> {
 }
 
 /// Both paths, which are no links, name one file, whether it exists or not.
-pub(super) fn same_place(a: &Path, b: &Path) -> bool {
+fn same_place(a: &Path, b: &Path) -> bool {
     let folder = |path: &Path| match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.canonicalize().ok(),
         _ => Path::new(".").canonicalize().ok(),
     };
-    let identity = |path: &Path| std::fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
-    (folder(a) == folder(b) && a.file_name() == b.file_name()) || (identity(a).is_some() && identity(a) == identity(b))
+    let found = FileId::of(a);
+    (folder(a) == folder(b) && a.file_name() == b.file_name()) || (found.is_some() && found == FileId::of(b))
 }
 
 fn with_destination(report: &Report, args: &ConvertArgs) -> serde_json::Map<String, serde_json::Value> {

@@ -1,6 +1,6 @@
 //! `truecast rescale`, and the RESCALE that its options mean, which `check rescale` takes too.
 
-use super::{Context, convert::same_place};
+use super::Context;
 use crate::args::{RescaleArgs, RescaleOptions};
 use crate::failure::Failure;
 use crate::output;
@@ -9,15 +9,17 @@ use serde_json::{Map, json};
 use std::path::Path;
 use std::process::ExitCode;
 use truecast::DType;
-use truecast::io::Existing;
+use truecast::io::{Existing, FileId};
 use truecast::request::Standard;
 use truecast::rescale::{Request, element_type, integers, rescale};
 use truecast::spec::tosa::{Rescale, Target, rescale::RoundingMode};
 
 pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    let operands = [&args.options.multiplier, &args.options.shift].into_iter().flatten();
-    if let Some(operand) = operands.filter(|text| is_file(text)).find(|text| same_place(Path::new(text), &args.dst)) {
+    let mut operands = [&args.options.multiplier, &args.options.shift].into_iter().flatten();
+    let written = FileId::of(&args.dst);
+    let is_written = |text: &&String| written.is_some() && is_file(text) && FileId::of(Path::new(text)) == written;
+    if let Some(operand) = operands.find(is_written) {
         return Err(Failure::usage(format_args!("{operand} is read and cannot be the destination too")));
     }
     let request = request(&args.options, &args.rounding, target(&args.spec)?, &args.src, args.to)?;

@@ -5,7 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use super::rope::Piece;
 use super::{ModelFile, Options};
 use crate::atomic::{Existing, OutputFile, folder_of};
 use crate::error::Error;
+use crate::identity::FileId;
 use crate::tensor::Tensor;
 use crate::writer::Refusal;
 
@@ -165,11 +166,6 @@ fn own_data(path: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Device and inode, which tell files apart where names do not.
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
-}
-
 /// A model in the making.
 #[derive(Debug)]
 pub(crate) struct ModelWriter {
@@ -201,8 +197,8 @@ impl ModelWriter {
         }
         let mut obsolete = if existing == Existing::Replace { own_data(path) } else { Vec::new() };
         // What the source reads stays, by whatever name it is there.
-        let read: Vec<_> = new.source.data_files().iter().filter_map(|path| identity(path)).collect();
-        obsolete.retain(|path| identity(path).is_none_or(|found| !read.contains(&found)));
+        let read: Vec<_> = new.source.data_files().iter().filter_map(|path| FileId::of(path)).collect();
+        obsolete.retain(|path| FileId::of(path).is_none_or(|found| !read.contains(&found)));
         let steps: Vec<_> = new.order().into_iter().map(|i| (places[i], new.tensors[i].bytes())).collect();
         Ok(ModelWriter {
             source: new.source.clone(),

@@ -4,12 +4,11 @@ use super::RunError;
 use crate::array::relaid;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use truecast_core::Layout;
 use truecast_graph::{Data, Tensor, Texts};
 use truecast_io::onnx::text_tensor;
-use truecast_io::{Existing, Kind, OutputFile, Writer, layout_for};
+use truecast_io::{Existing, FileId, Kind, OutputFile, Writer, layout_for};
 use truecast_kernel::Exec;
 
 /// A name as a part of a path: letters, digits, `_`, `-` and inner dots stay, every other byte is `%XX`.
@@ -25,8 +24,8 @@ pub(super) fn file_name(name: &str) -> String {
     escaped
 }
 
-/// The files that a run reads, by device and inode. No result may replace one.
-pub(super) struct Reads(Vec<(u64, u64)>);
+/// The files that a run reads. No result may replace one.
+pub(super) struct Reads(Vec<FileId>);
 
 impl Reads {
     /// A model, other files that it names, and inputs as `NAME=FILE`; a name may hold `=` too.
@@ -34,19 +33,15 @@ impl Reads {
         let given =
             inputs.iter().flat_map(|text| text.match_indices('=').map(|(at, _)| PathBuf::from(&text[at + 1..])));
         let all = std::iter::once(model.to_path_buf()).chain(named).chain(given);
-        Reads(all.filter_map(|path| identity(&path)).collect())
+        Reads(all.filter_map(|path| FileId::of(&path)).collect())
     }
 
     pub(super) fn allow(&self, result: &Path) -> Result<(), RunError> {
-        match identity(result) {
+        match FileId::of(result) {
             Some(found) if self.0.contains(&found) => Err(RunError::Read { path: result.display().to_string() }),
             _ => Ok(()),
         }
     }
-}
-
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// A file that is written, and not yet there under its name.
