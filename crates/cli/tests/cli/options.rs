@@ -183,7 +183,7 @@ fn options_of_systems() {
     ] {
         let name = options.split(' ').next().unwrap();
         for system in ["openvino", "numpy", "jax", "torch", "tensorflow"] {
-            let ran = Folder::new().run(&format!("promote u8 u16 --system {system} --{options}"));
+            let ran = Folder::new().run(&format!("promote u8 i16 --system {system} --{options}"));
             match owner.contains(system) {
                 true => drop(ran.exits(0)),
                 false => {
@@ -191,6 +191,6 @@ fn options_of_systems() {
                 }
             }
         }
-        Folder::new().run(&format!("promote u8 u16 --system all --{options}")).exits(0);
+        Folder::new().run(&format!("promote u8 i16 --system all --{options}")).exits(0);
     }
 }

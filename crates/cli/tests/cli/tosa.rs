@@ -119,6 +119,9 @@ fn check_rescale_by_profile() {
     let ran = folder.run(&format!("{line} --profile spec-seed-2025-03 --json"));
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert_eq!(ran.object("check")["violations"][0]["index"], 0);
+    // The input's type is its file's, and may be said.
+    folder.run(&format!("{line} --from i32")).succeeds();
+    folder.run(&format!("{line} --from i16")).fails(2, &["--from i16: x.npy holds i32"]);
     // An unpredictable graph permits everything, an illegal one nothing.
     let unpredictable = line.replace("--shift 30", "--shift 63");
     assert!(folder.run(&unpredictable).succeeds().out.contains("R2"));
@@ -169,6 +172,8 @@ fn run_a_graph() {
         assert!(ran.err.contains(words), "{}", ran.err);
         assert_eq!(ran.object("run")["status"], status);
     }
+    folder.run("run g.tosa --input x=x.npy --output-dir new").exits(3);
+    assert!(!folder.path("new").exists());
     folder.write("g.tosa", b"\x08\0\0\0TOSA\xff\xff\xff\xff");
     folder.run(line).fails(3, &["damaged"]);
     folder.run("run g.tosa --output-dir out").fails(3, &["damaged"]);

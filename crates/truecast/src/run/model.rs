@@ -149,7 +149,7 @@ impl Model {
             }
             (File::Tile(_), Rules::Tile(rules, options)) => {
                 let report = truecast_tile::verify(&self.tile_module(rules)?, rules, &options);
-                let illegal = report.errors.iter().map(|e| (e.place.to_string(), format!("{}: {}", e.code(), e.cause)));
+                let illegal = report.errors.iter().map(|e| (e.place.to_string(), e.message()));
                 Ok(Judgement {
                     conversions: report.conversions,
                     of_unknown_type: 0,
