@@ -5,7 +5,7 @@
 //! reads. A row of the table says under which facts its options matter. What they mean is not said here (`policy`,
 //! `command`), nor which of them a command has at all (`args`).
 
-use crate::args::{CheckArgs, Cli, Command, ConvertArgs, SystemArg};
+use crate::args::{CheckArgs, Cli, Command, ConvertArgs, SystemArg, VectorFormat};
 use crate::failure::Failure;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
@@ -31,6 +31,8 @@ enum Fact {
     Writes(Output),
     /// What is printed.
     Prints(Printed),
+    /// What test vectors are written as.
+    Format(VectorFormat),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +87,9 @@ impl fmt::Display for Fact {
             Fact::Writes(Output::Stream) => f.write_str("standard output"),
             Fact::Prints(Printed::Results) => f.write_str("commands that print results"),
             Fact::Prints(Printed::Script) => f.write_str("a script or page"),
+            Fact::Format(VectorFormat::Hex) => f.write_str("--format hex"),
+            Fact::Format(VectorFormat::Json) => f.write_str("--format json"),
+            Fact::Format(VectorFormat::Npy) => f.write_str("--format npy"),
         }
     }
 }
@@ -144,6 +149,7 @@ const TABLE: &[Row] = &[
         ],
         &[&[Does(Cast)], &[In("run")]],
     ),
+    row(EVERY, &["spec tile@file"], &[&[In("run")], &[Does(JudgeModel)]]),
     row(CASTS, &["spec", "nan"], ANYWHERE),
     row(&["check", "explain", "rescale"], &["spec"], ANYWHERE),
     row(&["run"], &["spec", "entry", "profile", "tile-option"], &[&[Reads(Form::Tile)]]),
@@ -204,6 +210,7 @@ const TABLE: &[Row] = &[
     row(&["explain"], &["to", "from"], ANYWHERE),
     row(&["vectors"], &["from", "to", "level", "format", "output"], ANYWHERE),
     row(&["vectors"], &["force"], &[&[Writes(Output::Files)]]),
+    row(&["vectors"], &["json"], &[&[Fact::Format(VectorFormat::Json)]]),
     row(&["bench"], &["pairs", "sizes", "level", "best-of", "counts"], ANYWHERE),
     row(&["promote"], &["table", "system"], ANYWHERE),
     row(&["promote"], &["unsafe", "strict", "pytorch-scalar", "u64-target"], &[&[OPENVINO]]),
@@ -227,7 +234,7 @@ type Said = (Fact, String);
 /// Refuses the first option that does not matter for the run.
 pub fn check(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((command, sub)) = matches.subcommand() else { return Ok(()) };
-    let facts = facts(&cli.command);
+    let facts = facts(cli);
     for option in given(command, sub) {
         for row in TABLE.iter().filter(|row| row.is_of(command, &option)) {
             if !row.places.iter().any(|place| place.iter().all(|fact| holds(fact, &facts))) {
@@ -277,7 +284,8 @@ fn given(command: &str, matches: &ArgMatches) -> Vec<String> {
 
 // ---- what is asked for ----
 
-fn facts(command: &Command) -> Vec<Said> {
+fn facts(cli: &Cli) -> Vec<Said> {
+    let command = &cli.command;
     let mut facts = vec![(In(command.name()), as_typed(command))];
     let casts = |typed: &str| [Some((Does(Cast), as_typed(command))), spec(typed)].into_iter().flatten();
     match command {
@@ -296,6 +304,7 @@ fn facts(command: &Command) -> Vec<Said> {
         Command::Vectors(args) => {
             facts.extend(casts(&args.policy.spec));
             facts.push(said(Writes(if args.output.is_some() { Output::Files } else { Output::Stream })));
+            facts.push(said(Fact::Format(args.format(cli.json))));
         }
         Command::Bench(args) => facts.extend(casts(&args.policy.spec)),
         Command::Promote(args) => {
@@ -303,7 +312,9 @@ fn facts(command: &Command) -> Vec<Said> {
             let typed = Fact::System(args.system).to_string();
             facts.extend(SystemArg::EACH.into_iter().filter(asked).map(|s| (Fact::System(s), typed.clone())));
         }
-        Command::Explain(_) | Command::Rescale(_) | Command::Formats(_) => {}
+        Command::Explain(_) => facts.push((Does(Cast), as_typed(command))),
+        Command::Rescale(_) => facts.push((Does(Rescale), as_typed(command))),
+        Command::Formats(_) => {}
         Command::Completions { .. } | Command::Man { .. } => {
             facts.push((Prints(Printed::Script), command.name().into()));
         }

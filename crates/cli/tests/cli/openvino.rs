@@ -193,7 +193,8 @@ fn malformed_networks() {
         assert_eq!(folder.names(), ["m.bin", "m.xml"], "{said}");
     }
     let folder = Folder::with("m.xml", one(constant(0, "f32", "1", 0, 4)).as_bytes());
-    folder.run("run m.xml --output-dir out").fails(3, &["m.bin\" is missing"]);
+    let missing = "truecast: m.xml: layer 0 \"n0\" (Const): constant \"n0\": the file \"m.bin\" is missing";
+    folder.run("run m.xml --output-dir out").fails(3, &[missing]);
     folder.run("check m.xml").fails(2, &["--spec openvino"]);
 }
 
@@ -210,7 +211,6 @@ fn hostile_xml() {
         ("<!DOCTYPE net SYSTEM 'http://localhost/x.dtd'><net version='11'/>".into(), "DTD"),
         (inside("&x;"), "XML"),
         (inside(&"<a>".repeat(1_000_000)), "XML"),
-        (inside(&("<a>".repeat(1_000_000) + &"</a>".repeat(1_000_000))), "XML"),
         (inside("<a xmlns:b='c'/>"), "namespaces"),
         (inside("<a xmlns='c'/>"), "namespaces"),
         (inside(&format!("<layer{attributes}/>")), "256 attributes"),
@@ -224,6 +224,9 @@ fn hostile_xml() {
             assert_eq!(folder.names(), ["m.xml"], "{said}");
         }
     }
+    // Depth alone is harmless: nothing recurses.
+    let folder = Folder::with("m.xml", inside(&("<a>".repeat(1_000_000) + &"</a>".repeat(1_000_000))).as_bytes());
+    folder.run("check m.xml --spec openvino").succeeds();
     // 64 MiB, and not one byte more.
     let folder = Folder::with("m.xml", b"");
     std::fs::File::options().write(true).open(folder.path("m.xml")).unwrap().set_len((64 << 20) + 1).unwrap();

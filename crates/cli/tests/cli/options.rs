@@ -77,6 +77,11 @@ fn options_of_tile() {
         option(line, "tf32_as_32_bit", "run or check MODEL", command);
     }
     option("convert a.npy b.npy --to f16", "strict", "--spec tile", "--spec onnx");
+    // Only a module has a file version.
+    for line in ["convert a.npy b.npy --to f16", CHECK_CAST, "explain 1 --to f16"] {
+        let ran = Folder::new().run(&format!("{line} --spec tile@file"));
+        ran.fails(2, &["--spec tile@file belongs to run or check MODEL; this is "]);
+    }
     // Only one changes what is legal.
     for name in ["preserve_inf", "e4m3_nan=spec-literal", "canonical_nan", "i1_ftoi=truncate", "legacy_double_rounding"]
     {
@@ -162,6 +167,17 @@ fn options_of_what_is_written() {
         let ran = Folder::new().run(&format!("compare a.npy b.npy --fail-on inexact,{what}"));
         ran.fails(2, &[format!("--fail-on {name} belongs to convert; this is compare")]);
     }
+    for format in ["hex", "npy -o v"] {
+        let ran = Folder::new().run(&format!("vectors cast --from i4 --to f16 --json --format {format}")).exits(2);
+        let format = &format[..3];
+        assert!(
+            ran.err.contains(&format!("--json belongs to --format json; this is --format {format}")),
+            "{}",
+            ran.err
+        );
+    }
+    let object = Folder::new().run("vectors cast --from i4 --to f16 --json").succeeds().object("vectors");
+    assert_eq!(object["vectors"].as_array().unwrap().len(), 16);
     for command in ["completions bash", "man"] {
         let name = command.split(' ').next().unwrap();
         let ran = Folder::new().run(&format!("{command} --json")).exits(2);

@@ -174,6 +174,13 @@ fn casts() {
         .collect();
     assert_eq!(rows, ["profile=spec 0x7f", "profile=hw 0x2c", "profile=seed 0x7f", "profile=spec, saturating 0x7f"]);
     folder.run("explain 1.5 --to f8e8m0 --spec tile").exits(0);
+    for line in ["explain 1 --from string --to i8 --spec tile", "explain 1 --to string --spec tile"] {
+        folder.run(line).fails(3, &["tile 13.5 does not have type string"]);
+    }
+    // What decided is named whole.
+    let vectors =
+        folder.run("vectors cast --from f4e2m1 --to f8e5m2 --spec tile --tile-option preserve_inf").succeeds();
+    assert!(vectors.out.contains("tile@13.5 profile=spec tile-option=preserve_inf\n"), "{}", vectors.out);
     folder.run("explain 1.5 --to f6e2m3 --spec tile").fails(3, &["tile 13.5 does not have type f6e2m3"]);
     folder.run("convert x.npy o.npy --to f8e5m2 --spec tile@13.5").exits(0);
     assert!(folder.read("o.npy").ends_with(&[0x5f, 0x7b, 0x7b]));
