@@ -152,6 +152,23 @@ fn check_a_module() {
     folder.run("check cut.bin --spec tile").fails(3, &["cut.bin:offset 12: T017: the end section is missing"]);
 }
 
+/// `docs/interfaces.md §3`: of models of conversions also the operations.
+#[test]
+fn inspect_a_module() {
+    let folder = Folder::with("m.mlir", MODULE.as_bytes());
+    let object = folder.run("inspect m.mlir --json").succeeds().object("inspect");
+    assert_eq!(object["constants"], json!([{ "name": "%f", "dtype": "f32", "shape": "[4]" }]));
+    let operators = json!({ "constant": 1, "exti": 1, "ftoi": 1, "itof": 1, "return": 1 });
+    assert_eq!((&object["model"]["operators"], &object["model"]["nodes"]), (&operators, &json!(5)));
+    let third = &object["model"]["conversions"][2];
+    assert_eq!(third["node"], "5:12 k %small");
+    assert_eq!((&third["operation"], &third["from"]), (&json!("itof signed"), &json!("tile<i32>")));
+    let text = folder.run("inspect m.mlir").succeeds().out;
+    assert!(text.contains("ftoi signed") && text.contains("tile<4xi8>") && text.contains("Tile IR 13.5"), "{text}");
+    folder.write("bad.mlir", b"entry");
+    folder.run("inspect bad.mlir").fails(3, &["bad.mlir:1:6: T015"]);
+}
+
 /// §8.1, §8.6 through `check cast` and `explain`.
 #[test]
 fn casts() {

@@ -20,8 +20,9 @@ pub struct Model {
     file: File,
 }
 
+/// What was opened.
 #[derive(Debug)]
-enum File {
+pub(super) enum File {
     Onnx(Arc<ModelFile>),
     OpenVino(Arc<IrFile>),
     Tile(Vec<u8>),
@@ -199,7 +200,11 @@ impl Model {
         }
     }
 
-    fn wrong(&self, cause: impl Into<ModelError>) -> RunError {
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(super) fn wrong(&self, cause: impl Into<ModelError>) -> RunError {
         RunError::Model { path: self.shown(), cause: Box::new(cause.into()) }
     }
 
