@@ -13,7 +13,7 @@ use crate::lane::wide::*;
 use crate::level::Level;
 use crate::slot::Slot;
 use crate::stage::{LaneStage, Pipeline, Scalar, Stage, slot_bytes};
-use crate::table::{fits_table8, table8, table16};
+use crate::table::{fits_table8, packed8, table8, table16};
 use std::marker::PhantomData as Of;
 use truecast_core::exact::{decode, encode};
 use truecast_core::format::{F32, F64};
@@ -71,7 +71,19 @@ pub(crate) fn plan(spec: &CastSpec, level: Level) -> Result<(Route, Pipeline), P
         return Err(PlanError::Unsupported { src, dst });
     }
     let (route, stages) = stages(spec, level);
-    Ok((route, Pipeline::new(src, dst, level, stages)))
+    let pipeline = Pipeline::new(src, dst, level, stages);
+    let bytes = match route {
+        Route::Copy => Some((DType::U8, DType::U8, Vec::new())),
+        Route::Table8 => packed8(spec, level).map(|(src, dst, stage)| (src, dst, vec![stage])),
+        _ => None,
+    };
+    Ok((
+        route,
+        match bytes {
+            Some((src, dst, stages)) => pipeline.with_bytes(Pipeline::new(src, dst, level, stages)),
+            None => pipeline,
+        },
+    ))
 }
 
 fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
@@ -417,6 +429,12 @@ impl Planner<'_> {
         let CastSpec { src, dst, policy, .. } = self.spec;
         let numbers = ToInt::new(*dst, f, policy)?;
         let bytes = slot_bytes(*dst);
+        #[cfg(target_arch = "x86_64")]
+        if let Level::Avx512(token) = self.level
+            && let Some(stage) = crate::x86::to_int::stage(token, *src, *dst, f, &numbers)
+        {
+            return Some(vec![stage]);
+        }
         if *src == DType::F64 {
             return Some(vec![match bytes {
                 1 => self.stage(F64ToInt::<u8>(numbers, Of)),

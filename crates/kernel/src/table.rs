@@ -22,6 +22,32 @@ pub(crate) fn table8(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
     Some(table_of(&results, slot_bytes(spec.dst), level, spec.src.storage_bits() == Some(4)))
 }
 
+/// The conversion from bytes of packed elements to bytes (or packed codes) of their packed results, and its types; `None` if
+/// elements do not share bytes evenly on both sides or a policy refuses some code.
+pub(crate) fn packed8(spec: &CastSpec, level: Level) -> Option<(DType, DType, Box<dyn Stage>)> {
+    let (src_bits, dst_bits) = (spec.src.storage_bits()?, spec.dst.storage_bits()?);
+    if !matches!(src_bits, 1 | 2 | 4) || dst_bits >= 8 {
+        return None;
+    }
+    let codes_of = |bits: u32| (1u64 << bits) - 1;
+    let dst = match 8 / src_bits * dst_bits {
+        2 => DType::U2,
+        4 => DType::U4,
+        8 => DType::U8,
+        16 => DType::U16,
+        32 => DType::U32,
+        _ => return None,
+    };
+    let mut results = [0; 256];
+    for (byte, result) in results.iter_mut().enumerate() {
+        for i in 0..8 / src_bits {
+            let code = byte as u64 >> (i * src_bits) & codes_of(src_bits);
+            *result |= (scalar(spec, code).ok()? & codes_of(dst_bits)) << (i * dst_bits);
+        }
+    }
+    Some((DType::U8, dst, table_of(&results, slot_bytes(dst), level, false)))
+}
+
 /// The table stage of these results, `dst_bytes` wide, one for each source byte (or nibble).
 pub(crate) fn table_of(results: &[u64; 256], dst_bytes: usize, level: Level, nibbles: bool) -> Box<dyn Stage> {
     #[cfg(target_arch = "x86_64")]

@@ -16,6 +16,7 @@ pub(crate) mod six;
 pub(crate) mod split;
 pub(crate) mod stream;
 pub(crate) mod table;
+pub(crate) mod to_int;
 
 use std::arch::x86_64::*;
 
