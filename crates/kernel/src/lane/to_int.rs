@@ -41,28 +41,14 @@ impl ToInt {
         })
     }
 
-    /// Whether it rounds so.
-    #[cfg(target_arch = "x86_64")]
-    pub fn rounds_as(&self, rounding: Rounding) -> bool {
-        self.increments == Increments::new(rounding)
-    }
-
-    /// The code of NaN.
-    #[cfg(target_arch = "x86_64")]
-    pub fn nan(&self) -> u64 {
-        self.nan
-    }
-
-    /// Everything beyond the range of a format, the infinities too, becomes its nearer bound.
-    #[cfg(target_arch = "x86_64")]
-    pub fn saturates_to(&self, f: &IntFormat) -> bool {
-        let bounds = [f.code(f.max()), f.code(f.min())];
-        self.huge_is_over != 0 && self.over == bounds && self.inf == bounds
-    }
-
     /// Truncates and wraps: what [`F32ToIntTrunc`] computes.
     pub fn truncates_and_wraps(&self) -> bool {
         self.increments == Increments::new(Rounding::TowardZero) && self.huge_is_over == 0 && self.inf == [0; 2]
+    }
+
+    /// The code of a NaN, and the bits of a code.
+    pub fn nan_and_mask(&self) -> (u64, u64) {
+        (self.nan, self.mask)
     }
 }
 
