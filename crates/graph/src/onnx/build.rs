@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use truecast_core::spec::onnx::Operator;
-use truecast_io::onnx::{self, Function, ModelFile, Node, ValueInfo, ValueType};
+use truecast_io::onnx::{self, Function, Identity, ModelFile, Node, ValueInfo, ValueType};
 
 use super::constant;
 use super::error::{ModelError, NodeError};
@@ -22,7 +22,7 @@ const MAX_CALLS: usize = 128;
 /// The first node that is no conversion or that the model's opset forbids, with its name; values that do not fit.
 pub fn build(file: &Arc<ModelFile>) -> Result<Graph, ModelError> {
     let model = file.model();
-    let functions = model.functions.iter().map(|f| (identity(&f.domain, &f.name, &f.overload), f)).collect();
+    let functions = model.functions.iter().map(|f| (f.identity(), f)).collect();
     let mut builder = Builder { file, functions, graph: Graph::default(), calls: Vec::new(), nodes: 0 };
     let mut scope = Scope::default();
     builder.constants_and_inputs(&model.graph, &mut scope)?;
@@ -146,7 +146,7 @@ impl<'a> Builder<'a> {
             return Err(in_node(NodeError::TooManyNodes { limit: MAX_NODES }));
         }
         // A model's own function goes before an operator of the same name.
-        if let Some(function) = self.functions.get(&identity(&node.domain, &node.op_type, &node.overload)) {
+        if let Some(function) = self.functions.get(&node.identity()) {
             return self.call(function, node, body, scope);
         }
         let value = self.operator(node, body, scope).map_err(in_node)?;
@@ -237,13 +237,6 @@ impl<'a> Builder<'a> {
         }
         Ok(())
     }
-}
-
-/// What a call names: domain, function, overload.
-type Identity<'a> = (&'a str, &'a str, &'a str);
-
-fn identity<'a>(domain: &'a str, name: &'a str, overload: &'a str) -> Identity<'a> {
-    (if onnx::is_default_domain(domain) { "" } else { domain }, name, overload)
 }
 
 fn declared_shape(kind: &ValueType) -> Result<Option<Vec<Dimension>>, String> {

@@ -19,6 +19,7 @@ mod rope;
 mod storage;
 mod tensor;
 mod texts;
+mod uses;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,11 +92,11 @@ impl ModelFile {
     }
 
     pub(crate) fn of(storage: Storage) -> Result<ModelFile, Error> {
-        let (model, opaque_external) = storage.parse(|parser| {
+        let (model, tensors, opaque_external) = storage.parse(|parser| {
             let model = parser.model(parser.wire.all())?;
-            Ok((model, parser.opaque_external.take()))
+            let tensors = inventory::list(&model, &mut parser.budget)?;
+            Ok((model, tensors, parser.opaque_external.take()))
         })?;
-        let tensors = inventory::list(&model);
         Ok(ModelFile { storage, model, tensors, opaque_external })
     }
 
@@ -113,6 +114,12 @@ impl ModelFile {
     /// How often each operator occurs, subgraphs and functions included; one of another domain as `DOMAIN.OPERATOR`.
     pub fn operators(&self) -> BTreeMap<String, u64> {
         inventory::operators(&self.model)
+    }
+
+    /// Which of its tensors go into one of these operators, themselves or through functions; operators are named as
+    /// [`operators`](ModelFile::operators) names them.
+    pub fn feeding(&self, operators: &[&str]) -> Vec<bool> {
+        uses::feeding(&self.model, &self.tensors, operators)
     }
 
     /// The first file of external data that it names.
