@@ -11,7 +11,7 @@ use crate::text::{CellCaster, is_text};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::text::MAX_LEN;
@@ -123,6 +123,14 @@ impl Plan {
     pub(crate) fn new_model_with(&self, location: &str) -> Result<Option<NewModel>, Error> {
         let new = self.changes.as_ref().map(|(file, changes)| NewModel::new(file, changes, location));
         Ok(new.transpose()?)
+    }
+
+    /// The file of external data that comes into being beside a model at `dst`, if one does.
+    ///
+    /// # Errors
+    /// As [`run`](Plan::run), before anything is written.
+    pub fn external_data(&self, dst: &Path) -> Result<Option<PathBuf>, Error> {
+        Ok(self.new_model(dst)?.and_then(|new| new.external_data(dst)))
     }
 
     /// Every worker has room for the least chunk of every tensor.

@@ -47,6 +47,10 @@ fn results(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
 fn permitted_texts(spec: &CastSpec, violation: &Violation) -> Vec<String> {
     match &violation.permitted {
         Permitted::Codes(codes) => codes.iter().map(|&code| bits(code, spec.dst.code_bits())).collect(),
+        // Text becomes text as it is.
+        Permitted::ReadsBack(text) if spec.src == DType::String => {
+            text.iter().map(|text| Shown(text).to_string()).collect()
+        }
         Permitted::ReadsBack(text) => {
             text.iter().map(|text| format!("{} or what reads back alike", Shown(text))).collect()
         }

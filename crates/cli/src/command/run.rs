@@ -8,6 +8,7 @@ use crate::policy::tile_rules;
 use crate::table::{Align, Table};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
+use truecast::Class;
 use truecast::graph::LeftOpen;
 use truecast::io::openvino::Packing;
 use truecast::io::{Existing, Shown};
@@ -16,9 +17,13 @@ use truecast::run::{Model, Ran, RunError, Written, tile, tosa};
 pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let ran = match tosa::is_tosa(&args.model) {
-        true => run_tosa(args, existing, context)?,
-        false => run_model(args, existing, context)?,
-    };
+        true => run_tosa(args, existing, context),
+        false => run_model(args, existing, context),
+    }?;
+    if let (Err(error), true) = (&ran, context.json) {
+        tell_status(error)?;
+    }
+    let ran = ran?;
     if !context.json && !context.quiet {
         super::warn(ran.warnings.clone());
     }
@@ -30,14 +35,36 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_model(args: &RunArgs, existing: Existing, context: &Context) -> Result<Ran, Failure> {
-    let model = Model::open_with(&args.model, args.ir_layout.map(Packing::from))?;
+/// What came of a model; a failure is one of the command line.
+type Outcome = Result<Result<Ran, RunError>, Failure>;
+
+/// With `--json` standard output says too that a model has no result, or none that its standard settles
+/// (`docs/interfaces.md §6`). What is wrong with the call or the system is not the model's.
+fn tell_status(error: &RunError) -> Result<(), Failure> {
+    let status = match error {
+        RunError::Tosa { cause, .. } if cause.is_unpredictable() => "unpredictable",
+        _ if error.class() == Class::Input => "error",
+        _ => return Ok(()),
+    };
+    let message = match error {
+        RunError::Tosa { cause, .. } => cause.to_string(),
+        error => error.to_string(),
+    };
+    let object = [("status", json!(status)), ("message", json!(message))];
+    output::json("run", object.map(|(key, value)| (key.to_string(), value)).into_iter().collect())
+}
+
+fn run_model(args: &RunArgs, existing: Existing, context: &Context) -> Outcome {
+    let model = match Model::open_with(&args.model, args.ir_layout.map(Packing::from)) {
+        Ok(model) => model,
+        Err(error) => return Ok(Err(error)),
+    };
     let (folder, kind) = (&args.output_dir, args.output_format.into());
     if model.is_tile() {
-        return Ok(model.run_tile(&tile_settings(args)?, &args.input, folder, kind, existing, &context.exec)?);
+        return Ok(model.run_tile(&tile_settings(args)?, &args.input, folder, kind, existing, &context.exec));
     }
     refuse_tile_options(args)?;
-    Ok(model.run(&args.input, folder, kind, existing, &context.exec)?)
+    Ok(model.run(&args.input, folder, kind, existing, &context.exec))
 }
 
 fn tile_settings(args: &RunArgs) -> Result<tile::Settings, Failure> {
@@ -66,19 +93,13 @@ fn refuse_tile_options(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// With `--json` the status of a graph without a result goes to standard output too (`docs/interfaces.md §6`).
-fn run_tosa(args: &RunArgs, existing: Existing, context: &Context) -> Result<Ran, Failure> {
+fn run_tosa(args: &RunArgs, existing: Existing, context: &Context) -> Outcome {
     refuse_tile_options(args)?;
     if args.output_format != ArrayFormat::Npy {
         return Err(Failure::usage("graphs of TOSA are given --output-format npy only"));
     }
-    let result = tosa::run(&args.model, None, &args.input, &args.output_dir, existing, &context.exec);
-    if let (Err(RunError::Tosa { cause, .. }), true) = (&result, context.json) {
-        let status = if cause.is_unpredictable() { "unpredictable" } else { "error" };
-        let object = [("status", json!(status)), ("message", json!(cause.to_string()))];
-        output::json("run", object.map(|(key, value)| (key.to_string(), value)).into_iter().collect())?;
-    }
-    Ok(Ran { written: result?, ..Ran::default() })
+    let written = tosa::run(&args.model, None, &args.input, &args.output_dir, existing, &context.exec);
+    Ok(written.map(|written| Ran { written, ..Ran::default() }))
 }
 
 fn to_json(Ran { written, left_open, warnings }: &Ran) -> Map<String, Value> {

@@ -1,7 +1,7 @@
 //! `run`, `check` and `vectors` (`docs/interfaces.md §3`, §4, §6). What conversions give is `docs/spec/onnx.md §4`'s.
 
 use crate::files::{f32s, npy, npy_parts};
-use crate::proto::{attribute, bytes, graph, int, model, node, value};
+use crate::proto::{attribute, bytes, external, graph, int, model, node, value};
 use crate::run::Folder;
 use serde_json::json;
 
@@ -170,6 +170,106 @@ fn check_judges_text() {
     folder.write("h.npy", &npy("<f2", 2, &[0x00, 0x7c, 0x34, 0x12]));
     folder.run("check cast --from string --to f16 --input s.npy --actual h.npy").exits(1);
     folder.run("check cast --from string --to string --input s.npy --actual s.npy").succeeds();
+    // A copy is the text itself, not another way to write the number.
+    folder.write("t.npy", &npy("<U8", 2, &cells(["65519.99", "16"])));
+    let line = "check cast --from string --to string --input s.npy --actual t.npy --json";
+    assert_eq!(folder.run(line).exits(1).object("check")["violations"][0]["permitted"], json!(["\"sixteen\""]));
+}
+
+/// `.npy` has no place for text that is not UTF-8, nor for NUL at the end of one; `.pb` has.
+#[test]
+fn run_changes_no_text() {
+    const STRING: i64 = 8;
+    let copy = |texts: &[&[u8]]| {
+        let tensor = [int(1, texts.len() as i64), int(2, STRING), bytes(8, "s")].concat();
+        let tensor = [tensor, texts.iter().flat_map(|t| bytes(6, t)).collect()].concat();
+        let others = bytes(12, [bytes(1, "y"), bytes(2, bytes(1, int(1, STRING)))].concat());
+        model(10, 28, &graph(&[node("Identity", &["s"], &["y"], &[])], &[tensor], others))
+    };
+    let folder = Folder::new();
+    for (texts, why) in [([&b"ok"[..], b"\xff\xfe"], "not UTF-8"), ([b"ok", b"a\0"], "NUL")] {
+        folder.write("m.onnx", &copy(&texts));
+        let words = ["\"y\"", "element 1", why, "--output-format pb"];
+        folder.run("run m.onnx --output-dir out/in").fails(3, &words);
+        assert_eq!(folder.names(), ["m.onnx"]);
+        folder.run("run m.onnx --output-dir out --output-format pb").succeeds();
+        let head = [int(1, 2), int(2, STRING), bytes(8, "y")].concat();
+        assert_eq!(folder.read("out/y.pb"), [head, texts.iter().flat_map(|t| bytes(6, t)).collect()].concat());
+        std::fs::remove_dir_all(folder.path("out")).unwrap();
+    }
+}
+
+/// One long text makes every cell as long: that is too much for the disk before it is too much for the memory.
+#[test]
+fn cells_of_a_long_text_are_refused_at_once() {
+    let texts: Vec<u8> = [bytes(6, "a".repeat(1 << 20)), bytes(6, "").repeat(4000)].concat();
+    let tensor = [int(1, 4001), int(2, 8), bytes(8, "s"), texts].concat();
+    let others = bytes(12, [bytes(1, "y"), bytes(2, bytes(1, int(1, 8)))].concat());
+    let folder = Folder::new();
+    folder.write("m.onnx", &model(10, 28, &graph(&[node("Identity", &["s"], &["y"], &[])], &[tensor], others)));
+    // 16 GiB, where files may have 64 MiB and memory 4 GiB.
+    let line = "ulimit -f 65536; ulimit -v 4194304; trap '' XFSZ; exec \"$0\" run m.onnx --output-dir out";
+    let ran = std::process::Command::new("bash")
+        .args(["-c", line, env!("CARGO_BIN_EXE_truecast")])
+        .current_dir(folder.path(""))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(4), "{said}");
+    assert!(said.contains("y.npy") && said.contains("reserving space"), "{said}");
+    assert_eq!(folder.names(), ["m.onnx"]);
+}
+
+/// The status of a model without a result is told on standard output too, and no folder is left.
+#[test]
+fn run_tells_the_status_of_what_has_no_result() {
+    let folder = folder(18, "y", E4M3FN);
+    let line = "run m.onnx --input x=x.npy --output-dir out --json";
+    let error = folder.run(line).exits(3).object("run");
+    assert_eq!(error["status"], "error");
+    assert!(error["message"].as_str().unwrap().contains("opset 18"), "{error}");
+    assert_eq!(folder.names(), ["m.onnx", "x.npy"]);
+    // What is wrong with the call is not the model's.
+    folder.write("m.onnx", &cast_model(19, "y", E4M3FN));
+    assert_eq!(folder.run("run m.onnx --output-dir out --json").exits(2).out, "");
+    assert_eq!(folder.names(), ["m.onnx", "x.npy"]);
+}
+
+/// A model of one weight of 1024 elements, in a file of its own.
+fn external_model() -> Folder {
+    let weight = [int(1, 32), int(1, 32), int(2, 1), bytes(8, "w"), external(&[("location", "w.data")])].concat();
+    let nodes = [node("MatMul", &["x", "w"], &["y"], &[])];
+    let folder = Folder::with("m.onnx", &model(8, 13, &graph(&nodes, &[weight], vec![])));
+    folder.write("w.data", &f32s(&[0.1; 1024]));
+    folder
+}
+
+/// A report cannot take the name that the new model's data is about to get.
+#[test]
+fn a_report_is_not_the_data_of_the_model() {
+    let folder = external_model();
+    let line = "convert m.onnx o.onnx --to f16 --report";
+    folder.run(&format!("{line} o.onnx.data")).fails(2, &["o.onnx.data", "--report"]);
+    folder.run(&format!("{line} ./o.onnx.data --force")).fails(2, &["o.onnx.data", "--report"]);
+    folder.run(&format!("{line} w.data --force")).fails(2, &["w.data", "--report"]);
+    assert_eq!(folder.names(), ["m.onnx", "w.data"]);
+    folder.run(&format!("{line} r.json")).succeeds();
+    assert_eq!(folder.names(), ["m.onnx", "o.onnx", "o.onnx.data", "r.json", "w.data"]);
+}
+
+/// Elements alone make no file of external data right.
+#[test]
+fn verify_reads_all_of_the_external_data() {
+    let folder = external_model();
+    folder.run("convert m.onnx o.onnx --to f16").succeeds();
+    let line = "verify m.onnx o.onnx --to f16";
+    folder.run(line).succeeds();
+    let data = folder.read("o.onnx.data");
+    folder.write("o.onnx.data", &[&data[..], b"more"].concat());
+    folder.run(line).exits(1);
+    let object = folder.run(&format!("{line} --json")).exits(1).object("verify");
+    let expected = json!([{ "kind": "external_data", "location": "o.onnx.data", "offset": data.len() }]);
+    assert_eq!(object["differences"], expected);
 }
 
 #[test]

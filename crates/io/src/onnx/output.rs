@@ -3,6 +3,7 @@
 //! Both files come into being through [`crate::atomic`]. The model names the other one, which has a name that no file
 //! had before, so at every moment the destination is a whole model, old or new.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -62,6 +63,12 @@ impl NewModel {
         &self.tensors
     }
 
+    /// The file of external data beside a model at `path`, if there is one.
+    pub fn external_data(&self, path: &Path) -> Option<PathBuf> {
+        let is_outside = |place: &Place| matches!(place, Place::Outside(_));
+        self.rewritten.places.iter().any(is_outside).then(|| folder_of(path).join(&self.location))
+    }
+
     /// The length of the file of external data; 0 if there is none.
     pub fn external_bytes(&self) -> u64 {
         self.rewritten.external_bytes
@@ -117,6 +124,30 @@ impl NewModel {
     }
 }
 
+impl NewModel {
+    /// Whether a file of external data has nothing beside the elements of this model: zeros between them, and nothing after
+    /// them. Gives the first offset at which it has. What is missing is seen where elements are read.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn data_differs(&self, path: &Path) -> Result<Option<u64>, Error> {
+        let failed = |error| Error::io(path, "reading external data")(error);
+        let file = File::open(path).map_err(failed)?;
+        let len = file.metadata().map_err(failed)?.len();
+        let mut at = 0;
+        for (place, tensor) in self.rewritten.places.iter().zip(&self.tensors) {
+            let Place::Outside(offset) = *place else { continue };
+            let mut gap = vec![0; offset.min(len).saturating_sub(at) as usize];
+            file.read_exact_at(&mut gap, at).map_err(failed)?;
+            if let Some(i) = gap.iter().position(|byte| *byte != 0) {
+                return Ok(Some(at + i as u64));
+            }
+            at = offset + tensor.bytes();
+        }
+        Ok((at < len).then_some(at))
+    }
+}
+
 /// Where two stretches of files differ first.
 fn first_difference(a: &File, a_at: u64, b: &File, b_at: u64, bytes: u64) -> io::Result<Option<u64>> {
     let (mut left, mut right) = (vec![0; COPY_BYTES], vec![0; COPY_BYTES]);
@@ -154,16 +185,14 @@ fn own_data(path: &Path) -> Vec<PathBuf> {
         let number = location.strip_prefix(&*name).and_then(|rest| rest.strip_suffix(".data"));
         number.is_some_and(|n| n.is_empty() || n.strip_prefix('.').is_some_and(|n| n.parse::<u32>().is_ok()))
     };
-    let mut files: Vec<PathBuf> = old
+    let files: BTreeSet<PathBuf> = old
         .tensors
         .iter()
         .filter_map(Listed::location)
         .filter(|location| is_own(location))
         .map(|location| folder_of(path).join(location))
         .collect();
-    files.sort();
-    files.dedup();
-    files
+    files.into_iter().collect()
 }
 
 /// A model in the making.
@@ -189,9 +218,7 @@ impl ModelWriter {
         let Rewritten { rope, places, external_bytes, .. } = &new.rewritten;
         let model = OutputFile::create(path, existing)?;
         model.reserve(rope.bytes)?;
-        let has_data = places.iter().any(|place| matches!(place, Place::Outside(_)));
-        let data = has_data.then(|| OutputFile::create(&folder_of(path).join(&new.location), Existing::Refuse));
-        let data = data.transpose()?;
+        let data = new.external_data(path).map(|path| OutputFile::create(&path, Existing::Refuse)).transpose()?;
         if let Some(data) = &data {
             data.reserve(*external_bytes)?;
         }

@@ -11,6 +11,7 @@ pub use model::{Judgement, Model, ModelError, Rules};
 
 use crate::array::{self, ArrayError};
 use crate::error::{Class, Error};
+use files::{OutputFolder, WriteError};
 use model::Parameter;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -73,9 +74,12 @@ pub enum RunError {
     /// An array of a graph of TOSA is not what it should be.
     #[error("{what} {}: {cause}", Shown(name))]
     TosaArray { what: &'static str, name: String, cause: Box<truecast_io::tosa::array::ArrayError> },
-    /// A result cannot be written in the chosen form.
+    /// A result cannot be written.
     #[error("output {}: {cause}", Shown(name))]
     Output { name: String, cause: Box<truecast_io::Error> },
+    /// A text that the chosen form would change.
+    #[error("output {}: element {index} {why}, which .npy cannot hold; choose --output-format pb", Shown(name))]
+    Text { name: String, index: usize, why: &'static str },
 }
 
 impl RunError {
@@ -92,7 +96,7 @@ impl RunError {
                 EvaluationError::Cast { cause: Refusal::Memory { .. }, .. } => Class::System,
                 _ => Class::Input,
             },
-            RunError::Model { .. } => Class::Input,
+            RunError::Model { .. } | RunError::Text { .. } => Class::Input,
             RunError::Tosa { cause, .. } if matches!(**cause, GraphError::Memory { .. }) => Class::System,
             RunError::TosaArray { cause, .. } => match &**cause {
                 truecast_io::tosa::array::ArrayError::File(error) => error.class(),
@@ -156,11 +160,7 @@ impl Model {
         let (graph, warnings) = self.graph(&fed)?;
         let names: Vec<&str> = graph.inputs().iter().map(|input| input.name.as_str()).collect();
         let files = assign(inputs, &names)?;
-        std::fs::create_dir_all(folder).map_err(|source| truecast_io::Error::Io {
-            path: folder.into(),
-            action: "creating the folder",
-            source,
-        })?;
+        let output_folder = OutputFolder::create(folder)?;
         let result_path = |name: &str| folder.join(format!("{}.{}", files::file_name(name), kind.extension()));
         let reads = self.reads(inputs);
         graph.outputs().iter().try_for_each(|output| reads.allow(&result_path(&output.name)))?;
@@ -177,7 +177,7 @@ impl Model {
             |output: &Output, tensor: &Tensor| {
                 let path = result_path(&output.name);
                 let pending = files::write(&path, kind, &output.name, tensor, existing, exec);
-                open.push(pending.map_err(|cause| Failed::Output(output.name.clone(), cause.into()))?);
+                open.push(pending.map_err(|cause| Failed::Output(output.name.clone(), cause))?);
                 let (name, shape) = (output.name.clone(), tensor.shape.clone());
                 written.push(Written { name, dtype: tensor.dtype, shape, path });
                 Ok(())
@@ -186,11 +186,12 @@ impl Model {
         .map_err(|failed| match failed {
             Failed::Evaluation(cause) => RunError::Evaluation { path: self.shown(), cause },
             Failed::Input(name, cause) => RunError::Input { name, cause },
-            Failed::Output(name, cause) => RunError::Output { name, cause },
+            Failed::Output(name, cause) => cause.of_output(&name),
         })?;
         for (pending, written) in open.into_iter().zip(&written) {
             pending.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause: cause.into() })?;
         }
+        output_folder.keep();
         Ok(Ran { written, left_open, warnings })
     }
 }
@@ -199,7 +200,7 @@ impl Model {
 enum Failed {
     Evaluation(Box<EvaluationError>),
     Input(String, Box<ArrayError>),
-    Output(String, Box<truecast_io::Error>),
+    Output(String, WriteError),
 }
 
 impl From<EvaluationError> for Failed {

@@ -4,6 +4,7 @@
 //! carry no sign: they are read from either kind of array and written as signed ones; i1 is written as bool, an address as
 //! u64.
 
+use super::files::OutputFolder;
 use super::model::Model;
 use super::{Ran, RunError, Written, files};
 use crate::array::{self, ArrayError};
@@ -53,11 +54,7 @@ impl Model {
         }
         let entry = self.entry(&module, settings.entry.as_deref())?;
         let supplied = supplied(entry, inputs, exec)?;
-        std::fs::create_dir_all(folder).map_err(|source| truecast_io::Error::Io {
-            path: folder.into(),
-            action: "creating the folder",
-            source,
-        })?;
+        let output_folder = OutputFolder::create(folder)?;
         let warnings = report.warnings.iter().map(|w| w.to_string()).collect();
         let mut writer = Output {
             folder,
@@ -71,7 +68,10 @@ impl Model {
         let done =
             evaluate(entry, &settings.values, supplied, |converted| writer.add(&converted).map_err(Failed::File));
         match done {
-            Ok(()) => Ok(writer.ran),
+            Ok(()) => {
+                output_folder.keep();
+                Ok(writer.ran)
+            }
             Err(Failed::Stop(cause)) => Err(RunError::TileStop { path: self.shown(), cause }),
             Err(Failed::File(error)) => Err(error),
         }
@@ -183,7 +183,7 @@ impl Output<'_> {
         self.reads.allow(&path)?;
         let failed = |cause: truecast_io::Error| RunError::Output { name: name.clone(), cause: Box::new(cause) };
         let pending = files::write(&path, self.kind, &name, &tensor, self.existing, self.exec);
-        pending.map_err(failed)?.finish().map_err(failed)?;
+        pending.map_err(|cause| cause.of_output(&name))?.finish().map_err(failed)?;
         self.note(name, &tensor, path);
         Ok(())
     }
