@@ -165,6 +165,8 @@ fn every_tensor_is_listed() {
     // In subgraphs, "w" may be the one of the graph around.
     assert_eq!((fed("Add"), fed("If"), fed("Mul")), (vec![0, 3, 5, 8], vec![0, 3, 5], vec![]));
     assert_eq!(file.tensors()[7].role, Role::Part);
+    let texts: Vec<_> = file.text_tensors().iter().map(|l| (l.name.as_str(), &l.tensor.dims[..])).collect();
+    assert_eq!(texts, [("text", &[1][..])]);
     assert_eq!(file.operators()["Constant"], 5);
 }
 

@@ -161,6 +161,9 @@ fn text() {
     assert_eq!(codes(&t(8, &[0], vec![])), b"");
     let long = t(8, &[1], bytes(6, "1".repeat(4097)));
     assert!(matches!(refusal(&long, STRICT), TensorError::TextTooLong { index: 0, .. }));
+    // A cell could not tell it from "1".
+    let ended = t(8, &[2], [bytes(6, "1"), bytes(6, "1\0")].concat());
+    assert_eq!(refusal(&ended, STRICT), TensorError::NulAtEnd { index: 1 });
     assert!(open(&t(2, &[1], bytes(9, [1])), STRICT).unwrap().texts().is_err());
 }
 

@@ -341,3 +341,47 @@ fn vectors_refuse_with_one_line() {
     folder.run(&line("cast --from f32 --to f16 --format npy")).fails(2, &["-o"]);
     folder.run(&line("rescale --from f32 --to f16")).fails(2, &["rescale", "cast"]);
 }
+
+/// A weight of two dimensions and 1024 elements, all 0.1.
+fn weight(name: &str) -> Vec<u8> {
+    [int(1, 32), int(1, 32), int(2, 1), bytes(8, name), bytes(9, f32s(&[0.1; 1024]))].concat()
+}
+
+/// What a function does with a weight counts as what the model does with it.
+#[test]
+fn weights_of_sensitive_operators_are_kept_in_functions_too() {
+    let in_domain = |node: Vec<u8>| [node, bytes(7, "d")].concat();
+    let body = bytes(7, node("DequantizeLinear", &["x", "s"], &["y"], &[]));
+    let function =
+        [bytes(1, "F"), bytes(4, "x"), bytes(4, "s"), bytes(5, "y"), body, bytes(9, int(2, 13)), bytes(10, "d")];
+    let nodes = [in_domain(node("F", &["q", "scale"], &["a"], &[])), node("MatMul", &["a", "w"], &["y"], &[])];
+    let source = model(8, 13, &graph(&nodes, &[weight("scale"), weight("w")], vec![]));
+    let folder = Folder::with("m.onnx", &[source, bytes(25, function.concat())].concat());
+    let object = folder.run("convert m.onnx o.onnx --to f16 --json").succeeds().object("convert");
+    let types: Vec<_> = object["tensors"].as_array().unwrap().iter().map(|t| (&t["name"], &t["to"])).collect();
+    assert_eq!(types, [(&json!("scale"), &json!("f32")), (&json!("w"), &json!("f16"))]);
+}
+
+/// A function that does not use the default domain neither asks for an opset nor gets one, and nothing is said of it.
+#[test]
+fn an_opset_is_only_raised_where_it_has_to_be() {
+    let function = [bytes(1, "F"), bytes(9, [bytes(1, "e"), int(2, 1)].concat()), bytes(10, "d")].concat();
+    let source = |opset| model(8, opset, &graph(&[node("Abs", &["w"], &["y"], &[])], &[weight("w")], vec![]));
+    let folder = Folder::with("m.onnx", &[source(12), bytes(25, &function)].concat());
+    assert_eq!(folder.run("convert m.onnx o.onnx --to f16").succeeds().err, "");
+    assert!(folder.read("o.onnx").ends_with(&[bytes(8, int(2, 12)), bytes(25, &function)].concat()));
+    let said = folder.run("convert m.onnx p.onnx --to bf16").exits(0).err;
+    assert!(said.contains("opset 12 becomes 13"), "{said}");
+}
+
+#[test]
+fn inspect_shows_text_too() {
+    let text = [int(1, 2), int(2, 8), bytes(8, "names"), bytes(6, "a"), bytes(6, b"\xff")].concat();
+    let folder = Folder::with("m.onnx", &model(8, 13, &graph(&[], &[weight("w"), text], vec![])));
+    let object = folder.run("inspect m.onnx --json").succeeds().object("inspect");
+    assert_eq!(object["tensors"].as_array().unwrap().len(), 1);
+    assert_eq!(object["model"]["texts"], json!([{ "name": "names", "shape": [2], "elements": 2 }]));
+    let shown = folder.run("inspect m.onnx --stats").succeeds().out;
+    assert!(shown.lines().any(|line| line.starts_with("names") && line.contains("string")), "{shown}");
+    assert!(shown.contains("2 tensors"), "{shown}");
+}

@@ -119,6 +119,9 @@ pub enum TensorError {
     /// §3.5: cells hold code points.
     #[error("element {index} is not UTF-8; such text can only be kept")]
     NotUtf8 { index: u64 },
+    /// The end of a cell is all zeros, whatever was in it.
+    #[error("element {index} ends with NUL; such text can only be kept")]
+    NulAtEnd { index: u64 },
     /// Cells are as long as the longest element.
     #[error("element {index} has more than {limit} characters; such text can only be kept")]
     TextTooLong { index: u64, limit: usize },

@@ -2,7 +2,7 @@
 //!
 //! A value of the main graph keeps its name. In a subgraph it is preceded by `NODE/ATTRIBUTE/`, in a function by
 //! `DOMAIN:FUNCTION/`; a tensor that is no value is called `NODE/ATTRIBUTE`. A name that occurs again gets a number.
-//! Text and COMPLEX128 cannot be converted and are left out.
+//! Text and COMPLEX128 cannot be converted: text has a list of its own, COMPLEX128 is left out.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -51,8 +51,15 @@ pub enum Role {
 const COPIES_OF_A_NAME: u64 = 8;
 
 /// The tensors of a model in the order of its structure.
-pub(crate) fn list(model: &Model, budget: &mut Budget) -> Result<Vec<Listed>, ProtoError> {
-    let mut list = Inventory { budget, found: Vec::new(), names: Names::default(), body: 0 };
+#[derive(Debug, Default)]
+pub(crate) struct Tensors {
+    /// Those that can be converted.
+    pub(crate) listed: Vec<Listed>,
+    pub(crate) texts: Vec<Listed>,
+}
+
+pub(crate) fn list(model: &Model, budget: &mut Budget) -> Result<Tensors, ProtoError> {
+    let mut list = Inventory { budget, found: Tensors::default(), names: Names::default(), body: 0 };
     list.graph(&model.graph, "")?;
     for function in &model.functions {
         list.body += 1;
@@ -96,7 +103,7 @@ pub fn visit_nodes<'a>(nodes: &'a [Node], visit: &mut impl FnMut(&'a Node)) {
 
 struct Inventory<'a> {
     budget: &'a mut Budget,
-    found: Vec<Listed>,
+    found: Tensors,
     names: Names<'static>,
     body: usize,
 }
@@ -120,11 +127,13 @@ impl Inventory<'_> {
     }
 
     fn push(&mut self, name: String, scope: Arc<str>, value: &str, role: Role, tensor: &TensorProto) {
-        if tensor.dtype().is_none_or(|dtype| dtype == DType::String) {
-            return;
-        }
+        let list = match tensor.dtype() {
+            None => return,
+            Some(DType::String) => &mut self.found.texts,
+            Some(_) => &mut self.found.listed,
+        };
         let (name, body) = (self.names.take(name), self.body);
-        self.found.push(Listed { name, scope, value: value.into(), body, role, tensor: tensor.clone() });
+        list.push(Listed { name, scope, value: value.into(), body, role, tensor: tensor.clone() });
     }
 
     fn graph(&mut self, graph: &Graph, prefix: &str) -> Result<(), ProtoError> {

@@ -76,6 +76,7 @@ pub struct ModelFile {
     storage: Storage,
     model: Model,
     tensors: Vec<Listed>,
+    text_tensors: Vec<Listed>,
     /// The name of a tensor of COMPLEX128 that is external.
     opaque_external: Option<String>,
 }
@@ -97,12 +98,18 @@ impl ModelFile {
             let tensors = inventory::list(&model, &mut parser.budget)?;
             Ok((model, tensors, parser.opaque_external.take()))
         })?;
-        Ok(ModelFile { storage, model, tensors, opaque_external })
+        let inventory::Tensors { listed: tensors, texts: text_tensors } = tensors;
+        Ok(ModelFile { storage, model, tensors, text_tensors, opaque_external })
     }
 
     /// Every tensor of it (`docs/spec/onnx.md §3.9`), but for text and COMPLEX128.
     pub fn tensors(&self) -> &[Listed] {
         &self.tensors
+    }
+
+    /// Its tensors of text, which are kept as they are.
+    pub fn text_tensors(&self) -> &[Listed] {
+        &self.text_tensors
     }
 
     /// The names of the values for which its tensors stand. A tensor that a rewritten model stores for a value

@@ -39,7 +39,7 @@ impl NewModel {
     /// [`Error::Refused`] if the model stays too long, or external COMPLEX128 would have to be carried over;
     /// [`Error::Io`].
     pub fn new(source: &Arc<ModelFile>, changes: &Changes, location: &str) -> Result<NewModel, Error> {
-        let ModelFile { storage, model, tensors: listed, opaque_external } = &**source;
+        let ModelFile { storage, model, tensors: listed, opaque_external, .. } = &**source;
         let rewritten = rewrite(storage.wire(), model, listed, changes, location);
         let rewritten = rewritten.map_err(|error| Error::proto(storage.path(), error))?;
         let refused =
