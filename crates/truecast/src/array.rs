@@ -34,6 +34,16 @@ pub enum ArrayError {
         /// What they should be.
         expected: DType,
     },
+    /// It has another shape.
+    #[error("{path}: shape {found:?}, expected is {expected:?}")]
+    Shape {
+        /// The file.
+        path: String,
+        /// Its shape.
+        found: Vec<u64>,
+        /// What it should be.
+        expected: Vec<u64>,
+    },
 }
 
 impl ArrayError {
@@ -41,7 +51,7 @@ impl ArrayError {
     pub fn class(&self) -> Class {
         match self {
             ArrayError::File(error) => error.class(),
-            ArrayError::NotOne { .. } | ArrayError::Type { .. } => Class::Input,
+            ArrayError::NotOne { .. } | ArrayError::Type { .. } | ArrayError::Shape { .. } => Class::Input,
         }
     }
 }
@@ -67,8 +77,12 @@ pub(crate) fn open(path: &Path, dtype: DType) -> Result<Source, ArrayError> {
     Ok(source)
 }
 
-/// `found` is what an array of `dtype` may call itself: no integer or truth value hides in another.
+/// `found` is what an array of `dtype` may call itself: no integer or truth value hides in another. Arrays have no other
+/// word for tf32 than f32.
 fn is_stand_in(found: DType, dtype: DType) -> bool {
+    if (found, dtype) == (DType::F32, DType::Tf32) {
+        return true;
+    }
     let same_width = found.bits_in(Layout::Bytes) == dtype.bits_in(Layout::Bytes);
     let is_bytes = matches!(found, DType::U8 | DType::U16);
     let is_narrow = dtype.storage_bits().is_some_and(|bits| bits < 8);

@@ -24,7 +24,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
     let spec = request.resolve(args.from, args.to)?;
     let codes = inputs(args.from, args.to, args.level.into())?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    let text = match (args.format, &args.output) {
+    let text = match (args.format(context.json), &args.output) {
         (VectorFormat::Npy, None) => {
             return Err(Failure::usage("--format npy writes several files; name them with -o"));
         }
@@ -32,7 +32,6 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
             npy(path, &spec, &codes, existing)?;
             return Ok(ExitCode::SUCCESS);
         }
-        (VectorFormat::Hex, _) if context.json => return Err(Failure::usage("--json is --format json here")),
         (VectorFormat::Hex, _) => hex(&spec, &request, &codes),
         (VectorFormat::Json, _) => output::pretty(&output::object("vectors", to_json(args, &spec, &request, &codes))),
     };

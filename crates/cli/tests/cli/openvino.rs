@@ -193,8 +193,46 @@ fn malformed_networks() {
         assert_eq!(folder.names(), ["m.bin", "m.xml"], "{said}");
     }
     let folder = Folder::with("m.xml", one(constant(0, "f32", "1", 0, 4)).as_bytes());
-    folder.run("run m.xml --output-dir out").fails(3, &["m.bin\" is missing"]);
+    let missing = "truecast: m.xml: layer 0 \"n0\" (Const): constant \"n0\": the file \"m.bin\" is missing";
+    folder.run("run m.xml --output-dir out").fails(3, &[missing]);
     folder.run("check m.xml").fails(2, &["--spec openvino"]);
+}
+
+/// What would take minutes or gigabytes is refused at once, by every command that reads a network.
+#[test]
+fn hostile_xml() {
+    let inside = |layers: &str| format!("<net version='11'><layers>{layers}</layers></net>");
+    let entities: String = (1..30).map(|i| format!("<!ENTITY e{i} '&e{0};&e{0};'>", i - 1)).collect();
+    let attributes: String = (0..300).map(|i| format!(" a{i}=''")).collect();
+    let rows = [
+        // 2^29 times the same text, and a file of the system.
+        (format!("<!DOCTYPE net [<!ENTITY e0 'aaaa'>{entities}]><net name='&e29;' version='11'/>"), "DTD"),
+        ("<!DOCTYPE net [<!ENTITY x SYSTEM 'file:///etc/hostname'>]><net version='11'>&x;</net>".into(), "DTD"),
+        ("<!DOCTYPE net SYSTEM 'http://localhost/x.dtd'><net version='11'/>".into(), "DTD"),
+        (inside("&x;"), "XML"),
+        (inside(&"<a>".repeat(1_000_000)), "XML"),
+        (inside("<a xmlns:b='c'/>"), "namespaces"),
+        (inside("<a xmlns='c'/>"), "namespaces"),
+        (inside(&format!("<layer{attributes}/>")), "256 attributes"),
+        (inside(&"<a b=''/>".repeat((1 << 21) + 1)), "attributes"),
+        (inside(&"<a/>".repeat(1 << 21)), "XML"),
+    ];
+    for (xml, said) in rows {
+        let folder = Folder::with("m.xml", xml.as_bytes());
+        for line in ["run m.xml --output-dir out", "check m.xml --spec openvino"] {
+            folder.run(line).fails(3, &["m.xml", said]);
+            assert_eq!(folder.names(), ["m.xml"], "{said}");
+        }
+    }
+    // Depth alone is harmless: nothing recurses.
+    let folder = Folder::with("m.xml", inside(&("<a>".repeat(1_000_000) + &"</a>".repeat(1_000_000))).as_bytes());
+    folder.run("check m.xml --spec openvino").succeeds();
+    // 64 MiB, and not one byte more.
+    let folder = Folder::with("m.xml", b"");
+    std::fs::File::options().write(true).open(folder.path("m.xml")).unwrap().set_len((64 << 20) + 1).unwrap();
+    folder.run("run m.xml --output-dir out").fails(3, &["67108865 bytes of XML"]);
+    folder.write("m.xml", b"<net version='11' name='\xff'/>");
+    folder.run("run m.xml --output-dir out").fails(3, &["m.xml"]);
 }
 
 /// Whatever else a model does, its conversions are judged.

@@ -94,7 +94,12 @@ fn check_cast_by_profile() {
     let object = ran.object("check");
     assert_eq!((&object["profile"], &object["wrong"]), (&"spec-1.0".into(), &2.into()));
     assert_eq!(object["violations"][0]["verdict"], "allowed-by-verifier-only");
-    assert_eq!(object["violations"][0]["permitted"], serde_json::json!(["0x7d..0x7e"]));
+    assert_eq!(object["violations"][0]["permitted"], serde_json::json!(["0x7d", "0x7e"]));
+    // The fields of every specification (`docs/interfaces.md §6`).
+    for (field, expected) in [("spec", "tosa@1.0"), ("from", "f32"), ("to", "f8e4m3fn")] {
+        assert_eq!(object[field], expected);
+    }
+    assert_eq!((&object["elements"], &object["undefined"]), (&3.into(), &0.into()));
     assert_eq!(object["lints"]["zero-sign"], 1);
     folder.run(&format!("{line} --profile arm-verifier-2026.8")).succeeds();
     assert_eq!(folder.run(&format!("{line} --profile strict")).code, Some(1));
@@ -114,6 +119,9 @@ fn check_rescale_by_profile() {
     let ran = folder.run(&format!("{line} --profile spec-seed-2025-03 --json"));
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert_eq!(ran.object("check")["violations"][0]["index"], 0);
+    // The input's type is its file's, and may be said.
+    folder.run(&format!("{line} --from i32")).succeeds();
+    folder.run(&format!("{line} --from i16")).fails(2, &["--from i16: x.npy holds i32"]);
     // An unpredictable graph permits everything, an illegal one nothing.
     let unpredictable = line.replace("--shift 30", "--shift 63");
     assert!(folder.run(&unpredictable).succeeds().out.contains("R2"));
@@ -164,6 +172,8 @@ fn run_a_graph() {
         assert!(ran.err.contains(words), "{}", ran.err);
         assert_eq!(ran.object("run")["status"], status);
     }
+    folder.run("run g.tosa --input x=x.npy --output-dir new").exits(3);
+    assert!(!folder.path("new").exists());
     folder.write("g.tosa", b"\x08\0\0\0TOSA\xff\xff\xff\xff");
     folder.run(line).fails(3, &["damaged"]);
     folder.run("run g.tosa --output-dir out").fails(3, &["damaged"]);

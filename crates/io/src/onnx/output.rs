@@ -63,15 +63,18 @@ impl NewModel {
         &self.tensors
     }
 
-    /// The file of external data beside a model at `path`, if there is one.
-    pub fn external_data(&self, path: &Path) -> Option<PathBuf> {
-        let is_outside = |place: &Place| matches!(place, Place::Outside(_));
-        self.rewritten.places.iter().any(is_outside).then(|| folder_of(path).join(&self.location))
-    }
-
     /// The length of the file of external data; 0 if there is none.
     pub fn external_bytes(&self) -> u64 {
         self.rewritten.external_bytes
+    }
+
+    /// The file of external data that is written with a model at `path`, if there is one.
+    pub fn data_path(&self, path: &Path) -> Option<PathBuf> {
+        self.has_data().then(|| folder_of(path).join(&self.location))
+    }
+
+    fn has_data(&self) -> bool {
+        self.rewritten.places.iter().any(|place| matches!(place, Place::Outside(_)))
     }
 
     /// The indices of the tensors in the order in which their elements are to be written.
@@ -218,7 +221,7 @@ impl ModelWriter {
         let Rewritten { rope, places, external_bytes, .. } = &new.rewritten;
         let model = OutputFile::create(path, existing)?;
         model.reserve(rope.bytes)?;
-        let data = new.external_data(path).map(|path| OutputFile::create(&path, Existing::Refuse)).transpose()?;
+        let data = new.data_path(path).map(|data| OutputFile::create(&data, Existing::Refuse)).transpose()?;
         if let Some(data) = &data {
             data.reserve(*external_bytes)?;
         }

@@ -59,33 +59,6 @@ impl Pending {
     }
 }
 
-/// Why a result was not written.
-pub(super) enum WriteError {
-    File(truecast_io::Error),
-    /// An element that the form has no place for.
-    Text {
-        index: usize,
-        why: &'static str,
-    },
-}
-
-impl From<truecast_io::Error> for WriteError {
-    fn from(error: truecast_io::Error) -> WriteError {
-        WriteError::File(error)
-    }
-}
-
-impl WriteError {
-    /// What a run says of it.
-    pub(super) fn of_output(self, name: &str) -> RunError {
-        let name = name.into();
-        match self {
-            WriteError::File(cause) => RunError::Output { name, cause: cause.into() },
-            WriteError::Text { index, why } => RunError::Text { name, index, why },
-        }
-    }
-}
-
 /// Starts a file and writes the elements.
 pub(super) fn write(
     path: &Path,
@@ -94,39 +67,42 @@ pub(super) fn write(
     tensor: &Tensor,
     existing: Existing,
     exec: &Exec,
-) -> Result<Pending, WriteError> {
+) -> Result<Pending, RunError> {
+    let failed = |cause: truecast_io::Error| RunError::Output { name: name.into(), cause: cause.into() };
     let described =
         |layout| truecast_io::Tensor { name: name.into(), dtype: tensor.dtype, layout, shape: tensor.shape.clone() };
-    let create = |layout| Writer::create(path, kind, vec![described(layout)], &BTreeMap::new(), existing);
+    let create =
+        |layout| Writer::create(path, kind, vec![described(layout)], &BTreeMap::new(), existing).map_err(failed);
     match &tensor.data {
         Data::Texts(texts) if kind == Kind::TensorProto => {
-            let mut file = OutputFile::create(path, existing)?;
+            let mut file = OutputFile::create(path, existing).map_err(failed)?;
             let message = text_tensor(name, &tensor.shape, texts.iter());
-            let failed = |source| truecast_io::Error::Io { path: path.into(), action: "writing", source };
-            file.write_all(&message).map_err(failed)?;
+            let writing = |source| failed(truecast_io::Error::Io { path: path.into(), action: "writing", source });
+            file.write_all(&message).map_err(writing)?;
             Ok(Pending::Message(file))
         }
         Data::Texts(texts) => {
-            let width = cell_width(texts)?;
+            let width = cell_width(texts).map_err(|(index, why)| RunError::Text { name: name.into(), index, why })?;
             let mut writer = create(Layout::Utf32 { width })?;
-            write_cells(texts, width, |cells| writer.write(cells))?;
+            write_cells(texts, width, |cells| writer.write(cells)).map_err(failed)?;
             Ok(Pending::Container(writer))
         }
         Data::Codes(codes) => {
             let layout = layout_for(kind, tensor.dtype).unwrap_or_default();
             let moved = relaid(tensor.dtype, codes, (Layout::Packed, layout), tensor.len(), exec);
             let mut writer = create(layout)?;
-            writer.write(moved.as_ref().unwrap_or(codes))?;
+            writer.write(moved.as_ref().unwrap_or(codes)).map_err(failed)?;
             Ok(Pending::Container(writer))
         }
     }
 }
 
-/// The characters of the longest text, at least one, if cells can hold every text as it is.
-fn cell_width(texts: &Texts) -> Result<u32, WriteError> {
+/// The characters of the longest text, at least one, if cells can hold every text as it is; or the index of one that they
+/// cannot, and why.
+fn cell_width(texts: &Texts) -> Result<u32, (usize, &'static str)> {
     let mut width = 1;
     for (index, text) in texts.iter().enumerate() {
-        let wrong = |why| WriteError::Text { index, why };
+        let wrong = |why| (index, why);
         let text = std::str::from_utf8(text).map_err(|_| wrong("is not UTF-8"))?;
         if text.ends_with('\0') {
             return Err(wrong("ends with NUL"));
@@ -170,35 +146,6 @@ fn flush_if_full<E>(cells: &mut Vec<u8>, write: &mut impl FnMut(&[u8]) -> Result
     Ok(())
 }
 
-/// The folder of the results. What was created for it goes again with this value, unless they come into being.
-pub(super) struct OutputFolder {
-    /// Innermost first.
-    created: Vec<PathBuf>,
-}
-
-impl OutputFolder {
-    pub(super) fn create(path: &Path) -> Result<OutputFolder, truecast_io::Error> {
-        let named = path.ancestors().filter(|ancestor| !ancestor.as_os_str().is_empty());
-        let missing = named.take_while(|ancestor| std::fs::symlink_metadata(ancestor).is_err());
-        let folder = OutputFolder { created: missing.map(Path::to_path_buf).collect() };
-        let failed = |source| truecast_io::Error::Io { path: path.into(), action: "creating the folder", source };
-        std::fs::create_dir_all(path).map_err(failed)?;
-        Ok(folder)
-    }
-
-    /// The results are there.
-    pub(super) fn keep(mut self) {
-        self.created.clear();
-    }
-}
-
-impl Drop for OutputFolder {
-    fn drop(&mut self) {
-        // One that is not empty has been put to use, and stays.
-        self.created.iter().for_each(|folder| drop(std::fs::remove_dir(folder)));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,7 +170,7 @@ mod tests {
     }
 
     fn cells(texts: &Texts) -> (Vec<u8>, u32) {
-        let width = cell_width(texts).ok().unwrap();
+        let width = cell_width(texts).unwrap();
         let mut all = Vec::new();
         let written: Result<(), ()> = write_cells(texts, width, |cells| Ok(all.extend_from_slice(cells)));
         written.unwrap();
@@ -248,26 +195,8 @@ mod tests {
 
     #[test]
     fn cells_are_refused_what_they_would_change() {
-        let refused = |texts: [&[u8]; 2]| match cell_width(&texts.into_iter().collect()) {
-            Err(WriteError::Text { index, why }) => (index, why),
-            _ => panic!("{texts:?}"),
-        };
+        let refused = |texts: [&[u8]; 2]| cell_width(&texts.into_iter().collect()).unwrap_err();
         assert_eq!(refused([b"ok", b"\xff"]), (1, "is not UTF-8"));
         assert_eq!(refused([b"a\0", b"ok"]), (0, "ends with NUL"));
-    }
-
-    #[test]
-    fn a_folder_without_results_goes() {
-        let above = tempfile::tempdir().unwrap();
-        let path = above.path().join("a/b/c");
-        drop(OutputFolder::create(&path).unwrap());
-        assert!(!above.path().join("a").exists());
-        let folder = OutputFolder::create(&path).unwrap();
-        std::fs::write(above.path().join("a/used"), "").unwrap();
-        drop(folder);
-        assert!(above.path().join("a/used").exists() && !above.path().join("a/b").exists());
-        OutputFolder::create(&path).unwrap().keep();
-        drop(OutputFolder::create(&path).unwrap());
-        assert!(path.exists());
     }
 }

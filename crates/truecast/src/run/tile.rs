@@ -4,14 +4,14 @@
 //! carry no sign: they are read from either kind of array and written as signed ones; i1 is written as bool, an address as
 //! u64.
 
-use super::files::OutputFolder;
 use super::model::Model;
-use super::{Ran, RunError, Written, files};
+use super::outputs::{Outputs, Written};
+use super::{Ran, RunError, files};
 use crate::array::{self, ArrayError};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use truecast_core::DType;
-use truecast_core::spec::tile::{Rules, Signedness, TileType};
+use truecast_core::spec::tile::{Profile, Rules, Signedness, TileType};
 use truecast_graph::{Data, LeftOpen, Tensor};
 use truecast_io::{Existing, Kind};
 use truecast_kernel::Exec;
@@ -31,7 +31,8 @@ pub struct Settings {
 }
 
 impl Model {
-    /// Evaluates an entry and writes the result of every conversion whose operand is known. Files appear one by one.
+    /// Evaluates an entry and writes the result of every conversion whose operand is known. All files appear
+    /// when everything has succeeded.
     ///
     /// `inputs` are of the form `NAME=FILE`, NAME with or without `%`: arguments, and results of operations that are no
     /// conversions.
@@ -53,24 +54,25 @@ impl Model {
             return Err(RunError::Tile { path: self.shown(), cause });
         }
         let entry = self.entry(&module, settings.entry.as_deref())?;
-        let supplied = supplied(entry, inputs, exec)?;
-        let output_folder = OutputFolder::create(folder)?;
-        let warnings = report.warnings.iter().map(|w| w.to_string()).collect();
-        let mut writer = Output {
-            folder,
+        let (supplied, masked) = supplied(entry, inputs, exec)?;
+        let mut warnings: Vec<String> = report.warnings.iter().map(|w| w.to_string()).collect();
+        if settings.values.profile == Profile::Hw {
+            warnings.extend(masked);
+        }
+        let mut results = Results {
             kind,
-            existing,
             exec,
             names: BTreeSet::new(),
-            reads: self.reads(inputs),
-            ran: Ran { written: Vec::new(), left_open: Vec::new(), warnings },
+            outputs: Outputs::new(folder, existing, self.reads(inputs)),
+            left_open: Vec::new(),
+            warnings,
         };
         let done =
-            evaluate(entry, &settings.values, supplied, |converted| writer.add(&converted).map_err(Failed::File));
+            evaluate(entry, &settings.values, supplied, |converted| results.add(&converted).map_err(Failed::File));
         match done {
             Ok(()) => {
-                output_folder.keep();
-                Ok(writer.ran)
+                let Results { outputs, left_open, warnings, .. } = results;
+                Ok(Ran { written: outputs.commit()?, left_open, warnings })
             }
             Err(Failed::Stop(cause)) => Err(RunError::TileStop { path: self.shown(), cause }),
             Err(Failed::File(error)) => Err(error),
@@ -94,9 +96,16 @@ impl From<Stop> for Failed {
     }
 }
 
-/// Values by name, read from files.
-fn supplied(entry: &Function, inputs: &[String], exec: &Exec) -> Result<Vec<(String, Codes)>, RunError> {
-    let mut supplied = Vec::new();
+/// What a word of tf32 has below its 19 bits.
+const TF32_LOW_BITS: u64 = (1 << 13) - 1;
+const MASKED: &str = "U14: the 13 low bits of a tf32 word are masked to zero; docs/spec/tile-ir.md §7";
+
+/// A value's name and its elements.
+type Supplied = (String, Codes);
+
+/// Values by name, read from files; and a note for each that has bits which machine code would keep (U14).
+fn supplied(entry: &Function, inputs: &[String], exec: &Exec) -> Result<(Vec<Supplied>, Vec<String>), RunError> {
+    let (mut supplied, mut masked) = (Vec::new(), Vec::new());
     for given in inputs {
         let (name, path) = given.split_once('=').ok_or_else(|| RunError::NoInput {
             given: given.clone(),
@@ -116,12 +125,19 @@ fn supplied(entry: &Function, inputs: &[String], exec: &Exec) -> Result<Vec<(Str
         let dtype = declared.element.storage();
         let tensor = read(Path::new(path), dtype, exec).map_err(wrong)?;
         if tensor.shape != declared.shape {
-            let why = "holds a tensor of another shape than the value's";
-            return Err(RunError::NoInput { given: given.clone(), why, inputs: format!("{name}: {declared}") });
+            let (found, expected) = (tensor.shape, declared.shape.clone());
+            return Err(wrong(ArrayError::Shape { path: path.into(), found, expected }));
         }
-        supplied.push((name, Codes::list(dtype, codes(&tensor, dtype))));
+        let elements = storage(&tensor);
+        let has_low_bits = |element: &&u64| dtype == DType::Tf32 && **element & TF32_LOW_BITS != 0;
+        match elements.iter().filter(has_low_bits).count() {
+            0 => {}
+            n => masked.push(format!("input {name}: {n} elements have another value elsewhere: {MASKED}")),
+        }
+        let codes = elements.into_iter().map(|element| dtype.code_of_storage(element));
+        supplied.push((name, Codes::list(dtype, codes)));
     }
-    Ok(supplied)
+    Ok((supplied, masked))
 }
 
 /// Integers may come as signed or unsigned, i1 as bool.
@@ -137,8 +153,8 @@ fn read(path: &Path, dtype: DType, exec: &Exec) -> Result<Tensor, ArrayError> {
     }
 }
 
-/// The codes of packed elements.
-fn codes(tensor: &Tensor, dtype: DType) -> Vec<u64> {
+/// Packed elements, as they are stored.
+fn storage(tensor: &Tensor) -> Vec<u64> {
     let Data::Codes(bytes) = &tensor.data else { unreachable!("only elements of text are text") };
     let bits = tensor.dtype.storage_bits().expect("elements of Tile IR have a width") as usize;
     let element = |i: usize| {
@@ -146,50 +162,42 @@ fn codes(tensor: &Tensor, dtype: DType) -> Vec<u64> {
         let (first, last) = (i * bits / 8, ((i + 1) * bits).div_ceil(8));
         word[..last - first].copy_from_slice(&bytes[first..last]);
         let storage = u64::from_le_bytes(word) >> (i * bits % 8);
-        dtype.code_of_storage(if bits == 64 { storage } else { storage & ((1 << bits) - 1) })
+        if bits == 64 { storage } else { storage & ((1 << bits) - 1) }
     };
     (0..tensor.len() as usize).map(element).collect()
 }
 
-/// Where results go.
-struct Output<'a> {
-    folder: &'a Path,
+/// What comes of the conversions.
+struct Results<'a> {
     kind: Kind,
-    existing: Existing,
     exec: &'a Exec,
     /// Names of files that are taken: values of different regions may have one name.
     names: BTreeSet<String>,
-    reads: files::Reads,
-    ran: Ran,
+    outputs: Outputs,
+    left_open: Vec<LeftOpen>,
+    warnings: Vec<String>,
 }
 
-impl Output<'_> {
+impl Results<'_> {
     fn add(&mut self, converted: &Converted<'_>) -> Result<(), RunError> {
         let label = format!("{} = {}", converted.name, converted.op);
         let Some(elements) = converted.elements else {
-            self.ran.warnings.push(format!("{label}: the operand is unknown; supply it with --input"));
+            self.warnings.push(format!("{label}: the operand is unknown; supply it with --input"));
             return Ok(());
         };
         for (clause, &undefined) in &converted.undefined {
             let (conversion, elements) = (label.clone(), elements.codes.len());
-            self.ran.left_open.push(LeftOpen { conversion, elements, undefined, clause });
+            self.left_open.push(LeftOpen { conversion, elements, undefined, clause });
         }
         for (note, n) in &converted.notes {
-            self.ran.warnings.push(format!("{label}: {n} elements have another value elsewhere: {note}"));
+            self.warnings.push(format!("{label}: {n} elements have another value elsewhere: {note}"));
         }
         let name = self.free_name(converted.name.trim_start_matches('%'));
         let tensor = tensor(elements, converted.tile);
-        let path = self.folder.join(format!("{}.{}", files::file_name(&name), self.kind.extension()));
-        self.reads.allow(&path)?;
-        let failed = |cause: truecast_io::Error| RunError::Output { name: name.clone(), cause: Box::new(cause) };
-        let pending = files::write(&path, self.kind, &name, &tensor, self.existing, self.exec);
-        pending.map_err(|cause| cause.of_output(&name))?.finish().map_err(failed)?;
-        self.note(name, &tensor, path);
-        Ok(())
-    }
-
-    fn note(&mut self, name: String, tensor: &Tensor, path: PathBuf) {
-        self.ran.written.push(Written { name, dtype: tensor.dtype, shape: tensor.shape.clone(), path });
+        let path = self.outputs.place(&format!("{}.{}", files::file_name(&name), self.kind.extension()))?;
+        let written = Written { name: name.clone(), dtype: tensor.dtype, shape: tensor.shape.clone(), path };
+        let (kind, exec) = (self.kind, self.exec);
+        self.outputs.add(written, |path, existing| files::write(path, kind, &name, &tensor, existing, exec))
     }
 
     fn free_name(&mut self, name: &str) -> String {
