@@ -4,6 +4,7 @@ use super::{Context, conformance, rescale};
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::output::{self, bits};
+use crate::policy::operator;
 use crate::table::{Align, Table, grouped};
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -16,21 +17,20 @@ use truecast::run::{Judgement, Model, Rules};
 use truecast::{CastSpec, DType};
 
 pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
-    match args.what.to_str() {
-        Some("rescale") => conformance::rescale(args, rescale::target(&args.policy.spec)?, context),
-        Some("cast") => {
-            let request = args.policy.request()?;
-            match request.standard {
-                Standard::Tosa { target } => conformance::cast(args, target, context),
-                _ => results(args, &request, context),
-            }
-        }
-        _ => model(args, context),
+    let named = args.what.to_str().unwrap_or_default();
+    if named == "rescale" {
+        return conformance::rescale(args, rescale::target(&args.policy.spec)?, context);
+    }
+    let Some(operator) = operator(named) else { return model(args, context) };
+    let request = args.policy.request_of(operator)?;
+    match request.standard {
+        Standard::Tosa { target } => conformance::cast(args, target, context),
+        _ => results(args, &request, context),
     }
 }
 
 fn results(args: &CheckArgs, request: &Request, context: &Context) -> Result<ExitCode, Failure> {
-    let missing = |flag| Failure::usage(format_args!("check cast needs {flag}; see --help"));
+    let missing = |flag| Failure::usage(format_args!("check {} needs {flag}; see --help", args.what.display()));
     let from = args.from.ok_or_else(|| missing("--from"))?;
     let to = args.to.ok_or_else(|| missing("--to"))?;
     let input = args.input.as_deref().ok_or_else(|| missing("--input"))?;

@@ -331,6 +331,29 @@ fn vectors_in_each_format() {
     assert!(folder.read("v.hex").starts_with(b"# truecast vectors"));
 }
 
+/// `docs/spec/onnx.md §1.4`: the results of Cast, the types and opsets of CastLike.
+#[test]
+fn cast_like_has_types_of_its_own() {
+    let folder = Folder::with("x.npy", &npy("<f4", 2, &f32s(&[465.0, 1.0])));
+    folder.write("y.npy", &npy("<V1", 2, &[0x7e, 0x38]));
+    let line = "--from f32 --to f8e4m3fn --input x.npy --actual y.npy";
+    let ran = folder.run(&format!("check castlike {line}")).succeeds();
+    assert!(ran.out.starts_with("permitted by onnx@28 operator=CastLike: 2 elements"), "{}", ran.out);
+    folder.run(&format!("check CastLike {line} --saturate false")).exits(1);
+    folder.run(&format!("check castlike {line} --spec onnx@18")).fails(3, &["f8e4m3fn", "CastLike-15", "opset 19"]);
+    folder.run(&format!("check castlike {line} --spec ieee")).fails(2, &["CastLike", "--spec onnx", "ieee"]);
+    // Opset 28 has float6 in Cast only.
+    folder.run("vectors cast --from f8e5m2 --to f6e2m3").succeeds();
+    folder.run("vectors castlike --from f8e5m2 --to f6e2m3").fails(3, &["f6e2m3", "CastLike-25"]);
+    let vectors = folder.run("vectors castlike --from f8e5m2 --to f4e2m1").succeeds().out;
+    assert!(
+        vectors.starts_with("# truecast vectors: castlike f8e5m2 f4e2m1, onnx@28 operator=CastLike\n"),
+        "{vectors}"
+    );
+    let cast = folder.run("vectors cast --from f8e5m2 --to f4e2m1").succeeds().out;
+    assert!(vectors.lines().skip(1).eq(cast.lines().skip(1)));
+}
+
 #[test]
 fn vectors_refuse_with_one_line() {
     let folder = Folder::new();
