@@ -50,8 +50,8 @@ enum Form {
     OpenVino,
     Tile,
     Tosa,
-    /// Any other.
-    Other,
+    /// Containers and arrays of any other kind.
+    Tensors,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl fmt::Display for Fact {
             Fact::Reads(Form::OpenVino) => f.write_str("OpenVINO IR (.xml)"),
             Fact::Reads(Form::Tile) => f.write_str("Tile IR modules"),
             Fact::Reads(Form::Tosa) => f.write_str(".tosa graphs"),
-            Fact::Reads(Form::Other) => f.write_str("other files"),
+            Fact::Reads(Form::Tensors) => f.write_str("other files of tensors"),
             Fact::System(system) => write!(f, "--system {}", system.name()),
             Fact::Writes(Output::Files) => f.write_str("runs that write a file"),
             Fact::Writes(Output::DryRun) => f.write_str("--dry-run"),
@@ -201,7 +201,11 @@ const TABLE: &[Row] = &[
     row(&["convert", "verify"], &["to", "from", "rule", "keep"], ANYWHERE),
     row(&["convert"], &["max-memory", "dry-run", "force"], ANYWHERE),
     row(&["convert"], &["report", "fail-on"], &[&[Writes(Output::Files)]]),
-    row(&["inspect"], &["stats", "from"], ANYWHERE),
+    row(
+        &["inspect"],
+        &["stats", "from"],
+        &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)], &[Reads(Form::Tensors)]],
+    ),
     row(&["compare"], &["from", "to", "fail-on"], ANYWHERE),
     row(&["compare"], &["fail-on saturated", "fail-on wrapped", "fail-on undefined"], &[&[In("convert")]]),
     row(&["run"], &["input", "output-dir", "output-format", "force"], ANYWHERE),
@@ -346,7 +350,8 @@ fn reads(path: &Path) -> Said {
     let form = match Kind::of_path(path) {
         Some(Kind::Onnx) => Form::Onnx,
         Some(Kind::TensorProto) => Form::TensorProto,
-        _ => Form::Other,
+        Some(_) => Form::Tensors,
+        None => return model(path).unwrap_or((Reads(Form::Tensors), path.display().to_string())),
     };
     (Reads(form), path.display().to_string())
 }

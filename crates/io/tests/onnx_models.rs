@@ -537,7 +537,7 @@ fn casts_are_imported() {
     let constant = node("Constant", &[], &["k"], &[attribute("value", 4, bytes(5, raw("", FLOAT, &[1], &[0; 4])))]);
     let function = |name: &str, fields: &[Vec<u8>]| bytes(25, [bytes(1, name), fields.concat()].concat());
     let (body, domain) = (bytes(7, &constant), bytes(10, "d"));
-    let untouched = function("g", &[domain.clone()]);
+    let untouched = function("g", std::slice::from_ref(&domain));
     let source = [bytes(7, ""), function("f", &[body, domain.clone()]), untouched.clone()].concat();
     let stored = [tensor("", BFLOAT16, &[1]), bytes(9, [0x11; 2])].concat();
     let body = bytes(7, node("Constant", &[], &["k.bf16"], &[attribute("value", 4, bytes(5, stored))]));

@@ -1,6 +1,6 @@
 //! `truecast inspect`.
 
-use super::Context;
+use super::{Context, describe};
 use crate::args::InspectArgs;
 use crate::failure::Failure;
 use crate::table::{Align, Table, grouped};
@@ -15,6 +15,9 @@ use truecast::measure::Survey;
 use truecast::report::json_number;
 
 pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
+    if describe::is_model(args) {
+        return describe::run(args, context);
+    }
     let source = Source::open_with(&args.src, Reading { from: args.from, onnx: args.onnx.options() })?;
     let total: u64 = source.tensors().iter().map(Tensor::bytes).sum();
     let bar = progress::bytes(total, context.quiet || context.json || !args.stats);

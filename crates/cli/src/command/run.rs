@@ -50,11 +50,16 @@ fn evaluated(args: &RunArgs, tile: &tile::Settings, existing: Existing, context:
 /// file is no model, and an input that does not fit says nothing about one.
 fn without_result(error: &RunError) -> Result<(), Failure> {
     use RunError::{Evaluation, Model, SameOutput, Tile, TileEntry, TileStop, Tosa};
-    let is_of_model = match error {
-        Model { .. } | Evaluation { .. } | SameOutput { .. } => true,
-        Tile { .. } | TileEntry { .. } | TileStop { .. } | Tosa { .. } => true,
-        _ => false,
-    };
+    let is_of_model = matches!(
+        error,
+        Model { .. }
+            | Evaluation { .. }
+            | SameOutput { .. }
+            | Tile { .. }
+            | TileEntry { .. }
+            | TileStop { .. }
+            | Tosa { .. }
+    );
     if !is_of_model || error.class() != Class::Input {
         return Ok(());
     }

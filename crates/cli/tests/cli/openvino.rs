@@ -111,6 +111,34 @@ fn the_fixture() {
     assert_eq!((&judged["conversions"], &judged["illegal"]), (&json!(4), &json!([])));
 }
 
+/// `docs/interfaces.md §3`: of models of conversions also the operations, types as far as the model tells them.
+#[test]
+fn inspect_a_network() {
+    let layers = [
+        layer(0, "Parameter", "opset1", r#"shape="?" element_type="f32""#, &[], &[0]),
+        constant(1, "u8", "3", 0, 3),
+        layer(2, "Convert", "opset1", r#"destination_type="i16""#, &[0], &[1]),
+        promote(3, ""),
+        result(4),
+    ];
+    let edges = [edge((0, 0), (2, 0)), edge((2, 1), (3, 0)), edge((1, 0), (3, 1)), edge((3, 2), (4, 0))];
+    let folder = Folder::with("m.xml", net(&layers, &edges).as_bytes());
+    folder.write("m.bin", &WEIGHTS);
+    let object = folder.run("inspect m.xml --json").succeeds().object("inspect");
+    assert_eq!(object["constants"], json!([{ "name": "n1", "dtype": "u8", "shape": "[3]" }]));
+    let operators = json!({ "Const": 1, "Convert": 1, "ConvertPromoteTypes": 1, "Parameter": 1, "Result": 1 });
+    assert_eq!(object["model"]["operators"], operators);
+    assert_eq!(object["model"]["version"], "OpenVINO 2026.4");
+    let conversion = |i: usize| {
+        let c = &object["model"]["conversions"][i];
+        ["operation", "from", "to"].map(|field| c[field].as_str().unwrap().to_string())
+    };
+    assert_eq!(conversion(0), ["Convert", "f32", "i16"]);
+    assert_eq!(conversion(1), ["ConvertPromoteTypes", "i16, u8", "i16, i16"]);
+    let text = folder.run("inspect m.xml").succeeds().out;
+    assert!(text.contains("5 operations: Const 1, Convert 1"), "{text}");
+}
+
 /// What the operator page leaves open is counted.
 #[test]
 fn undefined_inputs() {

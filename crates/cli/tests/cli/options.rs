@@ -146,6 +146,10 @@ fn options_of_files() {
             ran.fails(2, &[format!("--{name} belongs to Tile IR modules; this is {model}")]);
         }
     }
+    for model in ["m.mlir", "m.xml"] {
+        let place = ".onnx models, .pb tensors or other files of tensors";
+        refuses(&format!("inspect {model}"), "stats", place, model);
+    }
     let ran = Folder::new().run("run g.tosa --output-dir out --output-format pb");
     ran.fails(
         2,

@@ -89,6 +89,19 @@ fn exit_codes_of_files() {
     assert_eq!(error["exit_code"], 3);
 }
 
+/// Nobody waits for what a pipe may bring.
+#[test]
+fn pipes_are_no_modules() {
+    let folder = Folder::new();
+    for (pipe, code) in [("pipe.mlir", 3), ("pipe.xml", 3), ("pipe.onnx", 3), ("pipe", 2)] {
+        let made = std::process::Command::new("mkfifo").arg(folder.path(pipe)).status().unwrap();
+        assert!(made.success());
+        folder.run(&format!("run {pipe} --output-dir out")).fails(code, &[pipe]);
+        folder.run(&format!("check {pipe} --spec tile")).fails(code, &[pipe]);
+        folder.run(&format!("inspect {pipe}")).fails(code, &[pipe]);
+    }
+}
+
 /// §3.2, U14: a word of tf32 is one of f32 with low bits that do not count; machine code would keep them.
 #[test]
 fn words_of_tf32() {
@@ -150,6 +163,24 @@ fn check_a_module() {
     folder.run("check good.mlir --spec tile@13.9").fails(2, &["tile has no version 13.9"]);
     folder.write("cut.bin", b"\x7fTileIR\0\x0d\x05\0\0");
     folder.run("check cut.bin --spec tile").fails(3, &["cut.bin:offset 12: T017: the end section is missing"]);
+}
+
+/// `docs/interfaces.md §3`: of models of conversions also the operations.
+#[test]
+fn inspect_a_module() {
+    let folder = Folder::with("m.mlir", MODULE.as_bytes());
+    let object = folder.run("inspect m.mlir --json").succeeds().object("inspect");
+    assert_eq!(object["constants"], json!([{ "name": "%f", "dtype": "f32", "shape": "[4]" }]));
+    let operators = json!({ "constant": 1, "exti": 1, "ftoi": 1, "itof": 1, "return": 1 });
+    assert_eq!((&object["model"]["operators"], &object["model"]["nodes"]), (&operators, &json!(5)));
+    let third = &object["model"]["conversions"][2];
+    assert_eq!(third["node"], "5:12 k %small");
+    assert_eq!((&third["operation"], &third["from"]), (&json!("itof signed"), &json!("tile<i32>")));
+    let text = folder.run("inspect m.mlir").succeeds().out;
+    assert!(text.contains("ftoi signed") && text.contains("tile<4xi8>") && text.contains("5 operations: "), "{text}");
+    assert_eq!(object["model"]["version"], json!(null)); // text has none
+    folder.write("bad.mlir", b"entry");
+    folder.run("inspect bad.mlir").fails(3, &["bad.mlir:1:6: T015"]);
 }
 
 /// §8.1, §8.6 through `check cast` and `explain`.

@@ -172,8 +172,7 @@ mod tests {
     fn cells(texts: &Texts) -> (Vec<u8>, u32) {
         let width = cell_width(texts).unwrap();
         let mut all = Vec::new();
-        let written: Result<(), ()> = write_cells(texts, width, |cells| Ok(all.extend_from_slice(cells)));
-        written.unwrap();
+        write_cells(texts, width, |cells| all.write_all(cells)).unwrap();
         (all, width)
     }
 

@@ -5,8 +5,8 @@
 //! u64.
 
 use super::model::Model;
-use super::outputs::{Outputs, Written};
-use super::{Ran, RunError, files};
+use super::outputs::Outputs;
+use super::{Ran, RunError};
 use crate::array::{self, ArrayError};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -193,11 +193,7 @@ impl Results<'_> {
             self.warnings.push(format!("{label}: {n} elements have another value elsewhere: {note}"));
         }
         let name = self.free_name(converted.name.trim_start_matches('%'));
-        let tensor = tensor(elements, converted.tile);
-        let path = self.outputs.place(&format!("{}.{}", files::file_name(&name), self.kind.extension()))?;
-        let written = Written { name: name.clone(), dtype: tensor.dtype, shape: tensor.shape.clone(), path };
-        let (kind, exec) = (self.kind, self.exec);
-        self.outputs.add(written, |path, existing| files::write(path, kind, &name, &tensor, existing, exec))
+        self.outputs.add_tensor(&name, &tensor(elements, converted.tile), self.kind, self.exec)
     }
 
     fn free_name(&mut self, name: &str) -> String {
