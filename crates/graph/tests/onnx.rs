@@ -384,7 +384,11 @@ fn constants_of_functions_are_shared() {
         let graph = build(&file).unwrap();
         let mut delivered = 0;
         let exec = Exec { threads: std::num::NonZeroUsize::MIN, ..Exec::default() };
-        evaluate::<EvaluationError>(&graph, &exec, |_| Ok(None), |_, _| Ok(delivered += 1)).unwrap();
+        let deliver = |_: &truecast_graph::Output, _: &Tensor| {
+            delivered += 1;
+            Ok(())
+        };
+        evaluate::<EvaluationError>(&graph, &exec, |_| Ok(None), deliver).unwrap();
         assert_eq!(delivered, 2 * CALLS);
         assert!(memory::peak() < 8 << 20, "{}", memory::peak());
     }
