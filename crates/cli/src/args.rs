@@ -380,8 +380,8 @@ impl From<ArrayFormat> for Kind {
 /// `check`
 #[derive(Args, Debug)]
 pub struct CheckArgs {
-    /// `cast`, `rescale`, or a model
-    #[arg(value_name = "cast|rescale|MODEL")]
+    /// `cast`, `castlike` of ONNX, `rescale`, or a model
+    #[arg(value_name = "cast|castlike|rescale|MODEL")]
     pub what: PathBuf,
     /// Source type
     #[arg(long, value_name = "TYPE")]
@@ -410,7 +410,7 @@ pub struct CheckArgs {
 /// `vectors`
 #[derive(Args, Debug)]
 pub struct VectorsArgs {
-    /// Operation: cast
+    /// Operation: cast, or castlike of ONNX
     #[arg(value_name = "OP")]
     pub op: String,
     /// Source type

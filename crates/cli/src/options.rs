@@ -7,6 +7,7 @@
 
 use crate::args::{CheckArgs, Cli, Command, ConvertArgs, SystemArg, VectorFormat};
 use crate::failure::Failure;
+use crate::policy;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
 use std::fmt;
@@ -382,8 +383,8 @@ fn judged_as_typed(args: &CheckArgs) -> String {
 
 fn judged(args: &CheckArgs) -> Vec<Said> {
     let act = match args.what.to_str() {
-        Some("cast") => Cast,
         Some("rescale") => Rescale,
+        Some(name) if policy::operator(name).is_some() => Cast,
         _ => JudgeModel,
     };
     [Some((Does(act), judged_as_typed(args))), spec(&args.policy.spec)].into_iter().flatten().collect()

@@ -56,6 +56,11 @@ pub struct PolicyArgs {
     pub nan: Option<NanArg>,
 }
 
+/// The conversion that an operation on the command line names.
+pub fn operator(name: &str) -> Option<onnx::Operator> {
+    onnx::Operator::ALL.into_iter().find(|operator| operator.name().eq_ignore_ascii_case(name))
+}
+
 /// The profile and the options of Tile IR.
 pub fn tile_values(profile: Option<&str>, options: &[String]) -> Result<(tile::Profile, tile::Options), Failure> {
     let profile = profile.map(str::parse).transpose()?.unwrap_or_default();
@@ -136,6 +141,18 @@ impl PolicyArgs {
         Ok(Request { standard, nan: self.nan.map(NanRule::from) })
     }
 
+    /// What is asked for of a named conversion: every specification casts, CastLike is ONNX's.
+    pub fn request_of(&self, operator: onnx::Operator) -> Result<Request, Failure> {
+        let request = self.request()?;
+        match operator {
+            onnx::Operator::Cast => Ok(request),
+            other => request.of_operator(other).ok_or_else(|| {
+                let (name, spec) = (other.name(), &self.spec);
+                Failure::usage(format_args!("{name} is an operator of --spec onnx; this is --spec {spec}"))
+            }),
+        }
+    }
+
     fn onnx(&self, version: Option<&str>) -> Result<Standard, Failure> {
         let opset = match version {
             None => onnx::NEWEST_OPSET,
@@ -145,7 +162,7 @@ impl PolicyArgs {
         };
         onnx::Operator::Cast.version_at(opset)?;
         let round_mode = self.round_mode.as_deref().map(str::parse).transpose()?;
-        Ok(Standard::Onnx { opset, saturate: self.saturate, round_mode })
+        Ok(Standard::Onnx { operator: onnx::Operator::Cast, opset, saturate: self.saturate, round_mode })
     }
 
     fn tosa(&self, version: Option<&str>) -> Result<Standard, Failure> {

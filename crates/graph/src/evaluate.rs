@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use truecast_core::{CastSpec, DType, Layout};
+use truecast_core::policy::Edge;
+use truecast_core::{CastSpec, DType, Layout, Outcome};
 use truecast_io::Shown;
 use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Exec, PlanError};
 use truecast_text::{TextCaster, TextError, Texts, Unsupported};
@@ -96,10 +97,10 @@ pub fn evaluate<E: From<EvaluationError>>(
             let source = values.take(*input)?;
             let (converted, undefined) = cast(spec, &source, exec, &value.label)?;
             if undefined > 0 {
-                let (conversion, elements) = (value.label.clone(), source.len());
+                let (conversion, elements) = (value.label.to_string(), source.len());
                 left_open.push(LeftOpen { conversion, elements, undefined, clause: spec.clause });
             }
-            values.held[id] = Some(Arc::new(converted));
+            values.held[id] = Some(converted);
         }
         // Inputs and constants are loaded at their first use by a conversion, or here if they are outputs themselves.
         for output in outputs.remove(&id).unwrap_or_default() {
@@ -148,7 +149,7 @@ impl<'a, E: From<EvaluationError>, P: FnMut(&Input) -> Result<Option<Tensor>, E>
     fn take(&mut self, id: ValueId) -> Result<Arc<Tensor>, E> {
         let tensor = match self.held[id.0].take() {
             Some(tensor) => tensor,
-            None => Arc::new(self.load(id)?),
+            None => self.load(id)?,
         };
         self.uses[id.0] -= 1;
         if self.uses[id.0] > 0 {
@@ -157,9 +158,9 @@ impl<'a, E: From<EvaluationError>, P: FnMut(&Input) -> Result<Option<Tensor>, E>
         Ok(tensor)
     }
 
-    fn load(&mut self, id: ValueId) -> Result<Tensor, E> {
+    fn load(&mut self, id: ValueId) -> Result<Arc<Tensor>, E> {
         let value = &self.graph.values[id.0];
-        let label = || value.label.clone();
+        let label = || value.label.to_string();
         let read = |load: &dyn crate::Load| {
             load.load().map_err(|cause| EvaluationError::Constant { label: label(), cause: cause.into() })
         };
@@ -167,7 +168,7 @@ impl<'a, E: From<EvaluationError>, P: FnMut(&Input) -> Result<Option<Tensor>, E>
             Producer::Input(index) => {
                 let input = &self.graph.inputs[*index];
                 let tensor = match ((self.provide)(input)?, &input.default) {
-                    (Some(tensor), _) => tensor,
+                    (Some(tensor), _) => Arc::new(tensor),
                     (None, Some(default)) => read(&**default)?,
                     (None, None) => return Err(EvaluationError::Missing { name: label() }.into()),
                 };
@@ -182,7 +183,7 @@ impl<'a, E: From<EvaluationError>, P: FnMut(&Input) -> Result<Option<Tensor>, E>
             Producer::Cast { .. } => unreachable!("values are made before their first use, and kept until their last"),
         };
         if !tensor.is_consistent() || tensor.dtype != value.dtype {
-            return Err(EvaluationError::Inconsistent { name: label(), shape: tensor.shape }.into());
+            return Err(EvaluationError::Inconsistent { name: label(), shape: tensor.shape.clone() }.into());
         }
         Ok(tensor)
     }
@@ -234,20 +235,25 @@ impl Names {
     }
 }
 
-/// Converts a tensor, and counts the values that the standard leaves open; from or to text they are not counted.
-fn cast(spec: &CastSpec, source: &Tensor, exec: &Exec, label: &str) -> Result<(Tensor, u64), EvaluationError> {
+/// Converts a tensor, and counts the values that the standard leaves open.
+fn cast(
+    spec: &CastSpec,
+    source: &Arc<Tensor>,
+    exec: &Exec,
+    label: &str,
+) -> Result<(Arc<Tensor>, u64), EvaluationError> {
     let len = source.len();
-    let data = match &source.data {
-        Data::Texts(texts) if spec.dst == DType::String => Ok((Data::Texts(texts.clone()), 0)),
-        Data::Texts(texts) => parse(spec, texts, exec).map(|data| (data, 0)),
-        Data::Codes(codes) if spec.dst == DType::String => print(spec, codes, len, exec).map(|data| (data, 0)),
+    let converted = match &source.data {
+        Data::Texts(_) if spec.dst == DType::String => return Ok((source.clone(), 0)),
+        Data::Texts(texts) => parse(spec, texts, exec),
+        Data::Codes(codes) if spec.dst == DType::String => print(spec, codes, len, exec),
         Data::Codes(codes) => {
             let converted = convert(spec, codes, (Layout::Packed, Layout::Packed), len, exec);
             converted.map(|(codes, undefined)| (Data::Codes(codes), undefined))
         }
     };
-    let (data, undefined) = data.map_err(|cause| EvaluationError::Cast { label: label.into(), cause })?;
-    Ok((Tensor { dtype: spec.dst, shape: source.shape.clone(), data }, undefined))
+    let (data, undefined) = converted.map_err(|cause| EvaluationError::Cast { label: label.into(), cause })?;
+    Ok((Arc::new(Tensor { dtype: spec.dst, shape: source.shape.clone(), data }), undefined))
 }
 
 fn convert(
@@ -267,18 +273,22 @@ fn convert(
 }
 
 /// Text is read into, and written from, elements of whole bytes.
-fn parse(spec: &CastSpec, texts: &Texts, exec: &Exec) -> Result<Data, Refusal> {
+fn parse(spec: &CastSpec, texts: &Texts, exec: &Exec) -> Result<(Data, u64), Refusal> {
     let len = texts.len() as u64;
     let mut bytes = room(spec.dst, Layout::Bytes, len)?;
-    TextCaster::new(spec)?.parse(texts.iter(), &mut bytes)?;
+    let mut undefined = 0;
+    let is_open = |outcome| matches!(outcome, Outcome::Undefined { .. });
+    TextCaster::new(spec)?.parse_seen(texts.iter(), &mut bytes, |reading| {
+        undefined += u64::from(is_open(reading.encoded.outcome(spec.undefined)));
+    })?;
     if spec.dst.granule() == 1 {
-        return Ok(Data::Codes(bytes));
+        return Ok((Data::Codes(bytes), undefined));
     }
     let packed = convert(&CastSpec::copy(spec.dst), &bytes, (Layout::Bytes, Layout::Packed), len, exec);
-    packed.map(|(codes, _)| Data::Codes(codes))
+    packed.map(|(codes, _)| (Data::Codes(codes), undefined))
 }
 
-fn print(spec: &CastSpec, codes: &[u8], len: u64, exec: &Exec) -> Result<Data, Refusal> {
+fn print(spec: &CastSpec, codes: &[u8], len: u64, exec: &Exec) -> Result<(Data, u64), Refusal> {
     let mut texts = Texts::default();
     let caster = TextCaster::new(spec)?;
     if spec.src.granule() == 1 {
@@ -287,7 +297,9 @@ fn print(spec: &CastSpec, codes: &[u8], len: u64, exec: &Exec) -> Result<Data, R
         let (bytes, _) = convert(&CastSpec::copy(spec.src), codes, (Layout::Packed, Layout::Bytes), len, exec)?;
         caster.print(&bytes, &mut texts)?;
     }
-    Ok(Data::Texts(texts))
+    // How an element is written depends on no property of it.
+    let is_open = spec.undefined.iter().any(|open| open.edge == Edge::Any);
+    Ok((Data::Texts(texts), if is_open { len } else { 0 }))
 }
 
 /// Zeros for as many elements, if there is memory for them.

@@ -3,6 +3,7 @@
 //! Types are settled while a graph is built; shapes and elements come with the inputs. No file format is known here.
 
 use std::fmt;
+use std::sync::Arc;
 
 use truecast_core::{CastSpec, DType};
 
@@ -31,12 +32,12 @@ pub trait Load: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Whatever reading it meets.
-    fn load(&self) -> Result<Tensor, truecast_io::Error>;
+    fn load(&self) -> Result<Arc<Tensor>, truecast_io::Error>;
 }
 
 /// A tensor in memory is its own loader.
-impl Load for Tensor {
-    fn load(&self) -> Result<Tensor, truecast_io::Error> {
+impl Load for Arc<Tensor> {
+    fn load(&self) -> Result<Arc<Tensor>, truecast_io::Error> {
         Ok(self.clone())
     }
 }
@@ -51,7 +52,7 @@ pub struct Input {
     /// The shape that it must have, if one is declared.
     pub shape: Option<Vec<Dimension>>,
     /// What it is if nothing is fed.
-    pub default: Option<Box<dyn Load>>,
+    pub default: Option<Arc<dyn Load>>,
     pub(crate) value: ValueId,
 }
 
@@ -72,7 +73,7 @@ pub struct Output {
 pub(crate) enum Producer {
     /// The input of this index.
     Input(usize),
-    Constant(Box<dyn Load>),
+    Constant(Arc<dyn Load>),
     Cast {
         spec: CastSpec,
         input: ValueId,
@@ -82,8 +83,8 @@ pub(crate) enum Producer {
 #[derive(Debug)]
 pub(crate) struct Value {
     pub(crate) dtype: DType,
-    /// How errors name it.
-    pub(crate) label: String,
+    /// How errors name it; the nodes of a function that is called often share one.
+    pub(crate) label: Arc<str>,
     pub(crate) producer: Producer,
 }
 
@@ -119,7 +120,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    fn add(&mut self, dtype: DType, label: &str, producer: Producer) -> ValueId {
+    fn add(&mut self, dtype: DType, label: impl Into<Arc<str>>, producer: Producer) -> ValueId {
         self.values.push(Value { dtype, label: label.into(), producer });
         ValueId(self.values.len() - 1)
     }
@@ -130,7 +131,7 @@ impl Graph {
         name: &str,
         dtype: DType,
         shape: Option<Vec<Dimension>>,
-        default: Option<Box<dyn Load>>,
+        default: Option<Arc<dyn Load>>,
     ) -> ValueId {
         let value = self.add(dtype, name, Producer::Input(self.inputs.len()));
         self.inputs.push(Input { name: name.into(), dtype, shape, default, value });
@@ -138,7 +139,7 @@ impl Graph {
     }
 
     /// Adds a constant.
-    pub fn constant(&mut self, label: &str, dtype: DType, elements: Box<dyn Load>) -> ValueId {
+    pub fn constant(&mut self, label: impl Into<Arc<str>>, dtype: DType, elements: Arc<dyn Load>) -> ValueId {
         self.add(dtype, label, Producer::Constant(elements))
     }
 
@@ -146,7 +147,7 @@ impl Graph {
     ///
     /// # Panics
     /// If `input` is not of the type that `spec` converts.
-    pub fn cast(&mut self, label: &str, spec: CastSpec, input: ValueId) -> ValueId {
+    pub fn cast(&mut self, label: impl Into<Arc<str>>, spec: CastSpec, input: ValueId) -> ValueId {
         assert_eq!(self.dtype(input), spec.src, "a conversion takes the type that it was resolved for");
         self.add(spec.dst, label, Producer::Cast { spec, input })
     }
@@ -174,7 +175,7 @@ impl Graph {
     /// The conversions, in the order of evaluation: how errors name them, and what they are.
     pub fn casts(&self) -> impl Iterator<Item = (&str, &CastSpec)> {
         self.values.iter().filter_map(|value| match &value.producer {
-            Producer::Cast { spec, .. } => Some((value.label.as_str(), spec)),
+            Producer::Cast { spec, .. } => Some((&*value.label, spec)),
             _ => None,
         })
     }

@@ -1,6 +1,8 @@
 //! Models of conversions, made byte by byte: what they give, what they are refused for. Reference: `docs/spec/onnx.md §1`
 //! and the public rules of ONNX functions and constants; results are written out by hand.
 
+#[path = "../../io/tests/memory/mod.rs"]
+mod memory;
 #[path = "../../io/tests/proto/mod.rs"]
 mod proto;
 
@@ -211,6 +213,31 @@ fn text() {
     assert!(error.contains("\"y\"") && error.contains("element 1"), "{error}");
 }
 
+/// What the standard leaves open is counted where text is involved too: U8 and U10 of §4.11 in texts, U9 in every number.
+#[test]
+fn open_texts_are_counted() {
+    const INT8: i64 = 3;
+    const BOOL: i64 = 9;
+    let nodes = [
+        cast("s", "i", INT8),
+        cast("s", "n", 22),
+        cast("s", "b", BOOL),
+        cast("s", "f", FLOAT),
+        cast("s", "t", STRING),
+        cast("x", "p", STRING),
+    ];
+    let outputs = ["i", "n", "b", "f", "t", "p"].map(|name| output(bytes(1, name))).concat();
+    let others = [input(value("x", FLOAT, &[2])), outputs].concat();
+    let whole = model(28, graph(&nodes, &[text_tensor("s", &["300", "2.5", "-1"])], others), &[]);
+    let graph = build(&open(&whole)).unwrap();
+    let provide = |_: &truecast_graph::Input| Ok(Some(floats(&[1.0, 2.0])));
+    let open = evaluate::<EvaluationError>(&graph, &Exec::default(), provide, |_, _| Ok(())).unwrap();
+    let found: Vec<_> = open.iter().map(|o| (o.conversion.as_str(), o.elements, o.undefined)).collect();
+    let node = |name: &str| format!("node that gives \"{name}\" (Cast)");
+    let names = ["i", "n", "b", "p"].map(node);
+    assert_eq!(found, [(&*names[0], 3, 2), (&*names[1], 3, 2), (&*names[2], 3, 3), (&*names[3], 2, 2)]);
+}
+
 fn text_tensor(name: &str, texts: &[&str]) -> Vec<u8> {
     let texts_: Vec<u8> = texts.iter().flat_map(|t| bytes(6, t)).collect();
     [tensor(name, STRING, &[texts.len() as i64]), texts_].concat()
@@ -334,6 +361,55 @@ fn recursion_and_explosions_are_refused() {
     }
     assert!(built(&model(25, xy(&[call("F100", "x", "y")], FLOAT), &functions)).is_ok());
     refused(&model(25, xy(&[call("F5000", "x", "y")], FLOAT), &functions), &["deep"]);
+}
+
+/// A function's constant is there once, however often it is called: as elements in the node, and as a tensor of the file.
+#[test]
+fn constants_of_functions_are_shared() {
+    const CALLS: usize = 1000;
+    let ints = attribute("value_ints", 7, proto::packed(8, &(0..10_000).collect::<Vec<_>>()));
+    let stored = bytes(5, [tensor("", FLOAT, &[10_000]), bytes(9, vec![0; 40_000])].concat());
+    for attribute in [ints, attribute("value", 4, stored)] {
+        let body = [node("Constant", &[], &["y"], &[attribute])];
+        let functions = [function("F", &[], &["y"], &body, vec![])];
+        // Every value is used early, and again when the last is there.
+        let call = |i| in_domain(node("F", &[], &[&format!("c{i}")], &[]), "f");
+        let casts = |to: &str| (0..CALLS).map(|i| cast(&format!("c{i}"), &format!("{to}{i}"), 9)).collect();
+        let nodes: [Vec<Vec<u8>>; 3] = [(0..CALLS).map(call).collect(), casts("early"), casts("late")];
+        let outputs =
+            (0..CALLS).flat_map(|i| [output(bytes(1, format!("early{i}"))), output(bytes(1, format!("late{i}")))]);
+        let whole = model(28, graph(&nodes.concat(), &[], outputs.flatten().collect()), &functions);
+        let file = open(&whole);
+        memory::begin();
+        let graph = build(&file).unwrap();
+        let mut delivered = 0;
+        let exec = Exec { threads: std::num::NonZeroUsize::MIN, ..Exec::default() };
+        let deliver = |_: &truecast_graph::Output, _: &Tensor| {
+            delivered += 1;
+            Ok(())
+        };
+        evaluate::<EvaluationError>(&graph, &exec, |_| Ok(None), deliver).unwrap();
+        assert_eq!(delivered, 2 * CALLS);
+        assert!(memory::peak() < 8 << 20, "{}", memory::peak());
+    }
+}
+
+/// What a call costs is bounded: parameters that it leaves out, and defaults that it does not use.
+#[test]
+fn wide_functions_are_bounded() {
+    let names: Vec<String> = (0..5000).map(|i| format!("p{i}")).collect();
+    let parameters: Vec<&str> = names.iter().map(String::as_str).collect();
+    let body = [node("Cast", &["p0"], &["y"], &[reference("to", 2, "p4999")])];
+    let calls = |n: usize| -> Vec<Vec<u8>> {
+        (0..n).map(|i| in_domain(node("F", &["x"], &[&format!("y{i}")], &[]), "f")).collect()
+    };
+    let graph_of = |n| graph(&calls(n), &[], [input(value("x", FLOAT, &[2])), output(bytes(1, "y0"))].concat());
+    let others = names.iter().flat_map(|name| bytes(11, number(name, FLOAT16))).collect::<Vec<_>>();
+    let narrow = function("F", &["p0"], &["y"], &body, others.clone());
+    assert!(built(&model(25, graph_of(5000), &[narrow])).is_ok());
+    let wide = function("F", &parameters, &["y"], &body, others);
+    assert!(built(&model(25, graph_of(10), std::slice::from_ref(&wide))).is_ok());
+    refused(&model(25, graph_of(5000), &[wide]), &["more than 8388608 inputs"]);
 }
 
 // ---- what is refused ----

@@ -1,6 +1,7 @@
 //! Models: their structure, every tensor in them, and what is rewritten, byte for byte (`docs/spec/onnx.md §3.9`, §3.10).
 
 mod disk;
+mod memory;
 mod proto;
 
 use std::sync::Arc;
@@ -158,9 +159,14 @@ fn every_tensor_is_listed() {
             "d:f/k"
         ]
     );
-    let Role::Value { consumers, is_input, is_constant } = &file.tensors()[0].role else { panic!() };
-    assert!(*is_input && !is_constant && consumers.iter().eq(["Add", "If"]));
+    assert_eq!(file.tensors()[0].role, Role::Value { is_input: true, is_constant: false });
+    assert_eq!(file.tensors()[8].role, Role::Value { is_input: false, is_constant: true });
+    let fed = |operator| (0..10).filter(|&i| file.feeding(&[operator])[i]).collect::<Vec<_>>();
+    // In subgraphs, "w" may be the one of the graph around.
+    assert_eq!((fed("Add"), fed("If"), fed("Mul")), (vec![0, 3, 5, 8], vec![0, 3, 5], vec![]));
     assert_eq!(file.tensors()[7].role, Role::Part);
+    let texts: Vec<_> = file.text_tensors().iter().map(|l| (l.name.as_str(), &l.tensor.dims[..])).collect();
+    assert_eq!(texts, [("text", &[1][..])]);
     assert_eq!(file.operators()["Constant"], 5);
 }
 
@@ -351,17 +357,21 @@ fn a_long_model_goes_outside() {
     assert_eq!(layout(DType::Bf16).external_bytes(), 0);
 }
 
-#[test]
-fn broken_models() {
-    let cause = |whole: &[u8]| match ModelFile::open(&disk::file("a.onnx", whole).path, Options::default()).unwrap_err()
-    {
+/// What is wrong with a file.
+#[track_caller]
+fn cause(whole: &[u8]) -> ProtoError {
+    match ModelFile::open(&disk::file("a.onnx", whole).path, Options::default()).unwrap_err() {
         error @ Error::Proto { .. } => {
             assert_eq!(error.class(), Class::Input);
             let Error::Proto { cause, .. } = error else { unreachable!() };
             cause
         }
         other => panic!("{other}"),
-    };
+    }
+}
+
+#[test]
+fn broken_models() {
     assert!(matches!(cause(b""), ProtoError::Missing { field: "graph", .. }));
     assert!(matches!(cause(&int(1, 8)), ProtoError::Missing { field: "graph", .. }));
     assert!(matches!(cause(&[bytes(7, ""), bytes(7, "")].concat()), ProtoError::Repeated { field: 7, .. }));
@@ -386,4 +396,165 @@ fn broken_models() {
         let opened = ModelFile::open(&disk::file("a.onnx", &whole[..end]).path, Options::default());
         assert_eq!(opened.is_ok(), end == whole.len() - 4, "{end}"); // the import is the last field
     }
+}
+
+/// Protobuf would join two messages of a singular field; a writer that leaves one in place would make another model of it.
+#[test]
+fn messages_that_occur_twice_are_refused() {
+    let w = || raw("w", FLOAT, &[1], &[0; 4]);
+    let repeated = |content: Vec<u8>, name: &str, number: u32| {
+        let found = cause(&bytes(7, content));
+        let expected = format!("field {number} of {name} occurs twice");
+        assert!(found.to_string().ends_with(&expected), "{found}, not {expected}");
+    };
+    let with = |value: Vec<u8>| bytes(1, node("Op", &[], &[], &[attribute("a", 4, value)]));
+    repeated(with([bytes(5, w()), bytes(5, w())].concat()), "AttributeProto", 5);
+    repeated(with([bytes(6, ""), bytes(6, "")].concat()), "AttributeProto", 6);
+    let sparse = || [bytes(1, w()), bytes(2, raw("", 7, &[1], &[0; 8]))].concat();
+    repeated(with([bytes(22, sparse()), bytes(22, sparse())].concat()), "AttributeProto", 22);
+    repeated(bytes(15, [sparse(), bytes(1, w())].concat()), "SparseTensorProto", 1);
+    repeated(bytes(15, [sparse(), bytes(2, w())].concat()), "SparseTensorProto", 2);
+    let kind = |tensor: Vec<u8>| bytes(2, bytes(1, tensor));
+    repeated(bytes(11, [kind(int(1, 1)), kind(int(1, 1))].concat()), "ValueInfoProto", 2);
+    repeated(bytes(11, bytes(2, [bytes(1, ""), bytes(1, "")].concat())), "TypeProto", 1);
+    repeated(bytes(11, kind([bytes(2, ""), bytes(2, "")].concat())), "TypeProto.Tensor", 2);
+}
+
+/// The alternatives of a oneof replace each other, and the last number counts.
+#[test]
+fn the_last_of_what_excludes_each_other_counts() {
+    let kind = |fields: &[Vec<u8>]| {
+        let whole = bytes(7, bytes(11, bytes(2, fields.concat())));
+        open(&disk::file("a.onnx", &whole)).model().graph.inputs[0].kind.clone()
+    };
+    let tensor = |code| ValueType::Tensor { elem_type: code, shape: None };
+    assert_eq!(kind(&[bytes(1, int(1, 1)), bytes(4, "")]), ValueType::NoTensor);
+    assert_eq!(kind(&[bytes(1, int(1, 1)), bytes(4, ""), bytes(1, int(1, 6))]), tensor(6));
+    assert_eq!(kind(&[bytes(1, [int(1, 1), int(1, 7)].concat())]), tensor(7));
+    let dims = [bytes(1, [bytes(2, "n"), int(1, 3)].concat()), bytes(1, bytes(2, ""))].concat();
+    let shape = Some(vec![Dimension::Value(3), Dimension::Unknown]);
+    assert_eq!(kind(&[bytes(1, bytes(2, dims))]), ValueType::Tensor { elem_type: 0, shape });
+}
+
+#[test]
+fn known_fields_have_their_wire_type() {
+    let graph = || bytes(7, "");
+    assert!(matches!(cause(&[graph(), int(20, 1)].concat()), ProtoError::WireType { field: 20, .. }));
+    for number in [4, 5, 7, 8, 9] {
+        let whole = bytes(7, bytes(11, bytes(2, int(number, 1))));
+        assert!(matches!(cause(&whole), ProtoError::WireType { field, .. } if field == number));
+    }
+    for number in [14, 15] {
+        let whole = bytes(7, bytes(1, node("Op", &[], &[], &[attribute("a", 13, int(number, 1))])));
+        assert!(matches!(cause(&whole), ProtoError::WireType { field, .. } if field == number));
+    }
+    let segment = bytes(7, bytes(5, [tensor("w", FLOAT, &[0]), int(3, 1)].concat()));
+    assert!(matches!(cause(&segment), ProtoError::WireType { field: 3, .. }));
+}
+
+/// What no reader could tell apart; the same said twice is no contradiction.
+#[test]
+fn functions_and_versions_are_said_once() {
+    let import = |domain: &str, version| bytes(8, [bytes(1, domain), int(2, version)].concat());
+    let imports = |all: &[Vec<u8>]| [bytes(7, ""), all.concat()].concat();
+    let twice = cause(&imports(&[import("", 13), import("ai.onnx", 28)]));
+    assert!(matches!(twice, ProtoError::TwoVersions { first: 13, second: 28, .. }), "{twice}");
+    assert!(matches!(cause(&imports(&[import("d", 1), import("d", 2)])), ProtoError::TwoVersions { .. }));
+    let alike =
+        disk::file("a.onnx", &imports(&[import("", 13), import("ai.onnx", 13), import("d", 1), import("d", 1)]));
+    assert_eq!(open(&alike).model().opset_imports.len(), 4);
+
+    let function = |domain: &str, overload: &str| [bytes(1, "F"), bytes(10, domain), bytes(13, overload)].concat();
+    let functions = |all: &[Vec<u8>]| [bytes(7, ""), all.iter().flat_map(|f| bytes(25, f)).collect()].concat();
+    let twice = cause(&functions(&[function("d", "o"), function("d", "o")]));
+    assert!(matches!(&twice, ProtoError::TwoFunctions { name, .. } if name == "F"), "{twice}");
+    assert!(matches!(cause(&functions(&[function("", ""), function("ai.onnx", "")])), ProtoError::TwoFunctions { .. }));
+    let apart = functions(&[function("d", "o"), function("d", ""), function("e", "o")]);
+    assert_eq!(open(&disk::file("a.onnx", &apart)).model().functions.len(), 3);
+    let own = [bytes(1, "F"), bytes(9, int(2, 13)), bytes(9, int(2, 14))].concat();
+    assert!(matches!(cause(&functions(&[own])), ProtoError::TwoVersions { .. }));
+}
+
+/// Names in a subgraph begin with the name of its node: a long one would be written down for every tensor in it.
+#[test]
+fn names_take_memory_only_as_the_file_does() {
+    let t = |i: usize| raw(&format!("i{i}"), FLOAT, &[], &[0; 4]);
+    let branch = graph(&[], &(0..2000).map(t).collect::<Vec<_>>(), vec![]);
+    let choice = |name: &str| {
+        let node = node("If", &["c"], &["r"], &[attribute("then_branch", 5, bytes(6, &branch))]);
+        bytes(7, graph(&[[node, bytes(3, name)].concat()], &[], vec![]))
+    };
+    let named = |bytes: usize| cause(&choice(&"n".repeat(bytes)));
+    assert!(matches!(named(1 << 20), ProtoError::TooMuch { .. }));
+    memory::begin();
+    assert!(matches!(named(100_000), ProtoError::TooMuch { .. }));
+    assert!(memory::peak() < 600 << 20, "{}", memory::peak());
+    assert_eq!(open(&disk::file("a.onnx", &choice(&"n".repeat(1000)))).tensors().len(), 2000);
+}
+
+/// A value's operators are not written down for each tensor of its name.
+#[test]
+fn operators_take_memory_only_as_the_file_does() {
+    let long = "z".repeat(1000);
+    let nodes: Vec<_> = (0..2000).map(|i| node(&format!("{long}{i}"), &["w"], &["o"], &[])).collect();
+    let weights: Vec<_> = (0..2000).map(|_| raw("w", FLOAT, &[], &[0; 4])).collect();
+    let disk = disk::file("a.onnx", &bytes(7, graph(&nodes, &weights, vec![])));
+    memory::begin();
+    let file = open(&disk);
+    assert_eq!(file.feeding(&["Op"]), vec![false; 2000]);
+    assert_eq!(file.feeding(&[&format!("{long}7")]), vec![true; 2000]);
+    assert!(memory::peak() < 20 << 20, "{}", memory::peak());
+}
+
+/// What a function does with a value, and what a function that it calls does.
+#[test]
+fn operators_are_found_through_functions() {
+    let in_domain = |node: Vec<u8>| [node, bytes(7, "d")].concat();
+    let function = |name: &str, inputs: &[&str], nodes: &[Vec<u8>]| {
+        let inputs: Vec<u8> = inputs.iter().flat_map(|i| bytes(4, i)).collect();
+        let nodes: Vec<u8> = nodes.iter().flat_map(|n| bytes(7, n)).collect();
+        bytes(25, [bytes(1, name), inputs, nodes, bytes(10, "d")].concat())
+    };
+    let scale = node("DequantizeLinear", &["x", "s"], &["y"], &[]);
+    let in_branch = node("If", &["c"], &["y"], &[attribute("then_branch", 5, bytes(6, graph(&[scale], &[], vec![])))]);
+    let inner = function("Inner", &["x", "s", "unused"], &[in_branch]);
+    // The caller comes first, and calls itself too.
+    let call = |operator: &str, inputs: &[&str]| in_domain(node(operator, inputs, &["y"], &[]));
+    let outer = function("Outer", &["a", "b", "c"], &[call("Inner", &["a", "c", "b"]), call("Outer", &["b", "", "b"])]);
+    let names = ["p", "q", "r", "far"];
+    let weights = names.map(|name| raw(name, FLOAT, &[], &[0; 4]));
+    let graph = graph(&[call("Outer", &["p", "q", "r"]), node("Add", &["far"], &["z"], &[])], &weights, vec![]);
+    let file = open(&disk::file("a.onnx", &[model(8, 17, &graph), outer, inner].concat()));
+    assert_eq!(file.feeding(&["DequantizeLinear"]), [true, true, true, false]);
+    assert_eq!(file.feeding(&["Add"]), [false, false, false, true]);
+    assert_eq!(file.feeding(&["d.Outer"]), [true, true, true, false]);
+    assert_eq!(file.feeding(&["Outer", "d.Other"]), [false; 4]);
+}
+
+/// Where a Cast comes to stand, its operator set is imported; a version that is left out is 0 and is raised.
+#[test]
+fn casts_are_imported() {
+    let constant = node("Constant", &[], &["k"], &[attribute("value", 4, bytes(5, raw("", FLOAT, &[1], &[0; 4])))]);
+    let function = |name: &str, fields: &[Vec<u8>]| bytes(25, [bytes(1, name), fields.concat()].concat());
+    let (body, domain) = (bytes(7, &constant), bytes(10, "d"));
+    let untouched = function("g", std::slice::from_ref(&domain));
+    let source = [bytes(7, ""), function("f", &[body, domain.clone()]), untouched.clone()].concat();
+    let stored = [tensor("", BFLOAT16, &[1]), bytes(9, [0x11; 2])].concat();
+    let body = bytes(7, node("Constant", &[], &["k.bf16"], &[attribute("value", 4, bytes(5, stored))]));
+    let rest = [bytes(7, cast("k.cast", "k.bf16", "k")), bytes(9, int(2, 13))].concat();
+    let expected = [bytes(7, ""), function("f", &[body, domain, rest]), untouched].concat();
+    assert_eq!(rewritten(&source, &["d:f/k"], Some(13), None).1, expected);
+
+    let graph = bytes(7, bytes(5, raw("w", FLOAT, &[1], &[0; 4])));
+    let (_, result) = rewritten(&[graph, bytes(8, bytes(1, ""))].concat(), &["w"], Some(13), None);
+    assert!(result.ends_with(&bytes(8, [bytes(1, ""), int(2, 13)].concat())));
+}
+
+/// A node has an attribute once: of two values of a Constant nobody knows which it is, so neither is a value.
+#[test]
+fn a_constant_has_one_attribute() {
+    let value = || attribute("value", 4, bytes(5, raw("", FLOAT, &[1], &[0; 4])));
+    let constant = node("Constant", &[], &["k"], &[value(), value()]);
+    let file = open(&disk::file("a.onnx", &bytes(7, graph(&[constant], &[], vec![]))));
+    assert!(file.tensors().iter().all(|listed| listed.role == Role::Part));
 }

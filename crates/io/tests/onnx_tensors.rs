@@ -161,6 +161,9 @@ fn text() {
     assert_eq!(codes(&t(8, &[0], vec![])), b"");
     let long = t(8, &[1], bytes(6, "1".repeat(4097)));
     assert!(matches!(refusal(&long, STRICT), TensorError::TextTooLong { index: 0, .. }));
+    // A cell could not tell it from "1".
+    let ended = t(8, &[2], [bytes(6, "1"), bytes(6, "1\0")].concat());
+    assert_eq!(refusal(&ended, STRICT), TensorError::NulAtEnd { index: 1 });
     assert!(open(&t(2, &[1], bytes(9, [1])), STRICT).unwrap().texts().is_err());
 }
 
@@ -180,6 +183,11 @@ fn what_is_wrong_is_refused() {
     assert_eq!(refuse(1, &[2], raw(7)), RawLength { expected: 8, actual: 7 });
     assert_eq!(refuse(1, &[2], raw(9)), RawLength { expected: 8, actual: 9 });
     assert_eq!(refuse(22, &[3], raw(3)), RawLength { expected: 2, actual: 3 });
+    // The hint is only given where it helps.
+    for (dims, actual, helps) in [([2], 9, true), ([2], 7, false), ([0], 4, false)] {
+        let cause = refuse(1, &dims, raw(actual));
+        assert_eq!(cause.to_string().contains("--lenient"), helps, "{cause}");
+    }
     assert_eq!(refuse(1, &[2], vec![]), Entries { field: "float_data", expected: 2, actual: 0 });
     assert_eq!(refuse(1, &[2], bytes(4, [0; 4])), Entries { field: "float_data", expected: 2, actual: 1 });
     assert_eq!(refuse(1, &[2], bytes(4, [0; 12])), Entries { field: "float_data", expected: 2, actual: 3 });

@@ -1,7 +1,7 @@
 //! Converting a file: what becomes of each tensor, then one pass over the data.
 
 use crate::error::{Cause, Error};
-use crate::model::{changes, standing};
+use crate::model::{changes, raise_warning, standings};
 use crate::parts::Parts;
 use crate::report::{Report, TensorReport};
 use crate::request::Request;
@@ -11,12 +11,12 @@ use crate::text::{CellCaster, is_text};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::text::MAX_LEN;
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_io::onnx::{Changes, ModelFile, NewModel, default_opset, unused_location};
+use truecast_io::onnx::{Changes, ModelFile, NewModel, unused_location};
 use truecast_io::{Existing, Kind, OutputFile, Reading, Shown, Source, Tensor, Writer, check_output, layout_for};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, PlanError};
@@ -95,7 +95,7 @@ impl Plan {
             return Err(Error::SameFile { path: dst.display().to_string() });
         }
         let standings: Vec<Standing> = match source.model() {
-            Some(file) => file.tensors().iter().map(|listed| standing(file.model(), listed, options)).collect(),
+            Some(file) => standings(file, options),
             None => source.tensors().iter().map(|tensor| Standing::in_container(source.kind(), tensor)).collect(),
         };
         let choices = options.selection.choose(source.kind(), source.tensors(), &standings, src)?;
@@ -123,6 +123,14 @@ impl Plan {
     pub(crate) fn new_model_with(&self, location: &str) -> Result<Option<NewModel>, Error> {
         let new = self.changes.as_ref().map(|(file, changes)| NewModel::new(file, changes, location));
         Ok(new.transpose()?)
+    }
+
+    /// The file of external data that comes into being beside a model at `dst`, if one does.
+    ///
+    /// # Errors
+    /// As [`run`](Plan::run), before anything is written.
+    pub fn external_data(&self, dst: &Path) -> Result<Option<PathBuf>, Error> {
+        Ok(self.new_model(dst)?.and_then(|new| new.data_path(dst)))
     }
 
     /// Every worker has room for the least chunk of every tensor.
@@ -165,11 +173,7 @@ impl Plan {
             format!("{path}: tensor {name}: no convention exists for F6 elements; read as one little-endian bit stream")
         };
         let raised = self.changes.as_ref().and_then(|(file, changes)| {
-            let path = self.source.path().display();
-            let from = default_opset(&file.model().opset_imports).unwrap_or(0);
-            changes.opset.map(|to| {
-                format!("{path}: opset {from} becomes {to}, which the type needs; every node means the same in both")
-            })
+            changes.opset.and_then(|to| raise_warning(self.source.path(), file.model(), to))
         });
         f6.map(text).into_iter().chain(raised).collect()
     }

@@ -32,14 +32,18 @@ const NOT_IN_CONSTANTS: [DType; 2] = [DType::F6E2M3, DType::F6E3M2];
 /// Before this IR version every initializer is also an input of the graph.
 const INITIALIZERS_ARE_NO_INPUTS_SINCE: i64 = 4;
 
-/// What may become of a tensor of a model. Source: `docs/spec/onnx.md §3.10`.
-pub(crate) fn standing(model: &Model, listed: &Listed, options: &Options) -> Standing {
-    let Role::Value { consumers, is_input, .. } = &listed.role else { return Standing::Kept };
+/// What may become of each tensor of a model. Source: `docs/spec/onnx.md §3.10`.
+pub(crate) fn standings(file: &ModelFile, options: &Options) -> Vec<Standing> {
+    let listed = file.tensors().iter().zip(file.feeding(&SENSITIVE));
+    listed.map(|(listed, is_sensitive)| standing(file.model(), listed, is_sensitive, options)).collect()
+}
+
+fn standing(model: &Model, listed: &Listed, is_sensitive: bool, options: &Options) -> Standing {
+    let Role::Value { is_input, .. } = listed.role else { return Standing::Kept };
     let is_weight = listed.tensor.dtype().is_some_and(DType::is_float)
         && listed.tensor.dims.len() >= 2
         && listed.tensor.len() >= options.min_elements;
-    let is_interface = *is_input && model.ir_version >= INITIALIZERS_ARE_NO_INPUTS_SINCE;
-    let is_sensitive = consumers.iter().any(|operator| SENSITIVE.contains(&operator.as_str()));
+    let is_interface = is_input && model.ir_version >= INITIALIZERS_ARE_NO_INPUTS_SINCE;
     match is_weight && !is_interface && !is_sensitive {
         true => Standing::Converted,
         false => Standing::ByRule,
@@ -77,15 +81,32 @@ pub(crate) fn changes(path: &Path, file: &ModelFile, planned: &[Planned]) -> Res
             "training information refers to initializers by name; only models for inference are converted".into(),
         ));
     }
-    let is_below = |imports: &[OpsetImport]| default_opset(imports).is_none_or(|version| version < needed);
-    let opset = (is_below(&model.opset_imports) || model.functions.iter().any(|f| is_below(&f.opset_imports)))
-        .then_some(needed);
+    let is_below = |imports: &[OpsetImport]| default_opset(imports).is_some_and(|version| version < needed);
+    let gets_casts: HashSet<Option<usize>> = planned
+        .iter()
+        .zip(file.tensors())
+        .filter(|(tensor, _)| tensor.target.dtype != tensor.from)
+        .map(|(_, listed)| listed.function())
+        .collect();
+    let lacks = |imports, body| default_opset(imports).is_none() && gets_casts.contains(&body);
+    let functions = || model.functions.iter().enumerate().map(|(i, f)| (f.opset_imports.as_slice(), Some(i)));
+    let mut bodies = functions().chain([(model.opset_imports.as_slice(), None)]);
+    let opset = bodies.any(|(imports, body)| is_below(imports) || lacks(imports, body)).then_some(needed);
     if let Some(opset) = opset {
         check_raise(model, opset).map_err(refused)?;
     }
     let tensors_need = if needed >= IR_VERSIONS_OF_TYPES_SINCE { ir_version_of(needed) } else { 1 };
     let ir_version = opset.map_or(1, ir_version_of).max(tensors_need);
     Ok(Changes { dtypes, opset, ir_version: Some(ir_version).filter(|&v| v > model.ir_version) })
+}
+
+/// What a user should know of a new opset, if something is raised to it.
+pub(crate) fn raise_warning(path: &Path, model: &Model, opset: i64) -> Option<String> {
+    let functions = model.functions.iter().map(|f| default_opset(&f.opset_imports));
+    let versions = functions.chain([default_opset(&model.opset_imports)]).flatten();
+    let from = versions.filter(|&version| version < opset).min()?;
+    let path = path.display();
+    Some(format!("{path}: opset {from} becomes {opset}, which the type needs; every node means the same in both"))
 }
 
 /// From this opset on types come with an IR version (`docs/spec/onnx.md §1.6`).

@@ -26,8 +26,10 @@ pub struct Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Standard {
-    /// ONNX Cast.
+    /// ONNX Cast, or CastLike.
     Onnx {
+        /// Which of them: they have types and attributes at different opsets.
+        operator: onnx::Operator,
         /// Opset of the default domain.
         opset: u32,
         /// `saturate`.
@@ -56,20 +58,31 @@ pub enum Standard {
 impl Default for Request {
     /// ONNX at its newest opset, without options.
     fn default() -> Self {
-        let standard = Standard::Onnx { opset: onnx::NEWEST_OPSET, saturate: None, round_mode: None };
+        let operator = onnx::Operator::Cast;
+        let standard = Standard::Onnx { operator, opset: onnx::NEWEST_OPSET, saturate: None, round_mode: None };
         Request { standard, nan: None }
     }
 }
 
 impl Request {
+    /// The same request of another operator of ONNX; `None` if another standard decides.
+    pub fn of_operator(self, operator: onnx::Operator) -> Option<Request> {
+        match self.standard {
+            Standard::Onnx { opset, saturate, round_mode, .. } => {
+                Some(Request { standard: Standard::Onnx { operator, opset, saturate, round_mode }, ..self })
+            }
+            _ => None,
+        }
+    }
+
     /// Settles every question for a pair.
     ///
     /// # Errors
     /// What the standard forbids.
     pub fn resolve(&self, src: DType, dst: DType) -> Result<CastSpec, SpecError> {
         let mut cast = match self.standard {
-            Standard::Onnx { opset, saturate, round_mode } => {
-                onnx::Cast { saturate, round_mode, opset, ..onnx::Cast::to(dst) }.resolve(src)?
+            Standard::Onnx { operator, opset, saturate, round_mode } => {
+                onnx::Cast { operator, saturate, round_mode, opset, to: dst }.resolve(src)?
             }
             Standard::OpenVino => openvino::Convert::to(dst).resolve(src)?,
             Standard::Tile { cast, .. } => tile::Cast { to: dst, ..cast }.resolve(src)?,
@@ -88,8 +101,10 @@ impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut options: Vec<(&str, Option<String>)> = Vec::new();
         match self.standard {
-            Standard::Onnx { opset, saturate, round_mode } => {
+            Standard::Onnx { operator, opset, saturate, round_mode } => {
                 write!(f, "onnx@{opset}")?;
+                let is_named = operator != onnx::Operator::Cast;
+                options.push(("operator", is_named.then(|| operator.name().into())));
                 options.push(("saturate", saturate.map(|s| (s as u8).to_string())));
                 options.push(("round_mode", round_mode.map(|mode| mode.name().into())));
             }

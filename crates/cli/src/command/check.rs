@@ -4,6 +4,7 @@ use super::{Context, conformance, rescale};
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::output::{self, bits};
+use crate::policy::operator;
 use crate::table::{Align, Table, grouped};
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -16,21 +17,20 @@ use truecast::run::{Judgement, Model, Rules};
 use truecast::{CastSpec, DType};
 
 pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
-    match args.what.to_str() {
-        Some("rescale") => conformance::rescale(args, rescale::target(&args.policy.spec)?, context),
-        Some("cast") => {
-            let request = args.policy.request()?;
-            match request.standard {
-                Standard::Tosa { target } => conformance::cast(args, target, context),
-                _ => results(args, &request, context),
-            }
-        }
-        _ => model(args, context),
+    let named = args.what.to_str().unwrap_or_default();
+    if named == "rescale" {
+        return conformance::rescale(args, rescale::target(&args.policy.spec)?, context);
+    }
+    let Some(operator) = operator(named) else { return model(args, context) };
+    let request = args.policy.request_of(operator)?;
+    match request.standard {
+        Standard::Tosa { target } => conformance::cast(args, target, context),
+        _ => results(args, &request, context),
     }
 }
 
 fn results(args: &CheckArgs, request: &Request, context: &Context) -> Result<ExitCode, Failure> {
-    let missing = |flag| Failure::usage(format_args!("check cast needs {flag}; see --help"));
+    let missing = |flag| Failure::usage(format_args!("check {} needs {flag}; see --help", args.what.display()));
     let from = args.from.ok_or_else(|| missing("--from"))?;
     let to = args.to.ok_or_else(|| missing("--to"))?;
     let input = args.input.as_deref().ok_or_else(|| missing("--input"))?;
@@ -49,6 +49,10 @@ fn results(args: &CheckArgs, request: &Request, context: &Context) -> Result<Exi
 fn permitted_texts(spec: &CastSpec, violation: &Violation) -> Vec<String> {
     match &violation.permitted {
         Permitted::Codes(codes) => codes.iter().map(|&code| bits(code, spec.dst.code_bits())).collect(),
+        // Text becomes text as it is.
+        Permitted::ReadsBack(text) if spec.src == DType::String => {
+            text.iter().map(|text| Shown(text).to_string()).collect()
+        }
         Permitted::ReadsBack(text) => {
             text.iter().map(|text| format!("{} or what reads back alike", Shown(text))).collect()
         }

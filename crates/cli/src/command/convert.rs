@@ -74,9 +74,10 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// A report takes the place of neither the source nor the destination.
+/// A report takes the place of neither the source nor the destination, nor of a file that belongs to either.
 fn refuse_data(report: &Path, dst: &Path, plan: &Plan) -> Result<(), Failure> {
-    if plan.source().same_file(report) || same_place(report, dst) {
+    let data = plan.external_data(dst)?;
+    if plan.source().same_file(report) || same_place(report, dst) || data.is_some_and(|d| same_place(report, &d)) {
         let path = report.display();
         return Err(Failure::usage(format_args!("{path}: --report is the source or the destination; choose another")));
     }

@@ -7,6 +7,7 @@ use crate::table::{Align, Table, grouped};
 use crate::{output, progress, size};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
+use truecast::DType;
 use truecast::inspect::stats;
 use truecast::io::onnx::{Listed, ModelFile, OpsetImport};
 use truecast::io::{Reading, Shown, Source, Tensor};
@@ -70,10 +71,13 @@ fn model_to_json(file: &ModelFile) -> Value {
     let files: Vec<_> = file.tensors().iter().map(Listed::location).collect();
     let functions =
         model.functions.iter().map(|f| json!({ "domain": f.domain, "name": f.name, "nodes": f.nodes.len() }));
+    let text =
+        |listed: &Listed| json!({ "name": listed.name, "shape": listed.tensor.dims, "elements": listed.tensor.len() });
     json!({
         "ir_version": model.ir_version, "producer": model.producer_name, "opset_imports": imports(&model.opset_imports),
         "graph": model.graph.name, "nodes": model.graph.nodes.len(), "operators": file.operators(),
-        "functions": functions.collect::<Vec<_>>(), "external_data": files
+        "functions": functions.collect::<Vec<_>>(), "external_data": files,
+        "texts": file.text_tensors().iter().map(text).collect::<Vec<_>>()
     })
 }
 
@@ -103,14 +107,22 @@ fn render(source: &Source, surveys: &[Option<Survey>], total: u64) -> String {
         columns.extend(["min", "max", "NaN", "Inf", "zero", "subnormal"].map(|name| (name, Align::Right)));
     }
     let mut table = Table::new(&columns);
+    let in_brackets = |shape: &[u64]| format!("[{}]", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", "));
     for (t, survey) in source.tensors().iter().zip(surveys) {
-        let shape = format!("[{}]", t.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", "));
+        let shape = in_brackets(&t.shape);
         let mut cells = vec![t.name.clone(), t.dtype.to_string(), shape, grouped(t.len()), size::human(t.bytes())];
         if let Some(s) = survey {
             let bound = |e: Option<truecast::measure::Extreme>| e.map_or("-".into(), |e| e.to_string());
             cells.extend([bound(s.range.map(|r| r.0)), bound(s.range.map(|r| r.1))]);
             cells.extend([s.nan, s.inf, s.zero, s.subnormal].map(grouped));
         }
+        table.row(cells);
+    }
+    let texts = source.model().map_or(&[][..], |file| file.text_tensors());
+    for Listed { name, tensor, .. } in texts {
+        let (shape, elements) = (in_brackets(&tensor.dims), grouped(tensor.len()));
+        let mut cells = vec![name.clone(), DType::String.to_string(), shape, elements];
+        cells.resize(columns.len(), String::new());
         table.row(cells);
     }
     let mut text = table.render();
@@ -126,6 +138,6 @@ fn render(source: &Source, surveys: &[Option<Survey>], total: u64) -> String {
     if let Some(file) = source.model() {
         text += &render_model(file);
     }
-    let tensors = source.tensors().len();
+    let tensors = source.tensors().len() + texts.len();
     text + &format!("{tensors} tensors, {} of data, {} in all\n", size::human(total), size::human(source.file_bytes()))
 }

@@ -5,6 +5,7 @@ use super::Context;
 use crate::args::{VectorFormat, VectorsArgs};
 use crate::failure::Failure;
 use crate::output::{self, bits};
+use crate::policy::operator;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -17,10 +18,8 @@ use truecast::vectors::inputs;
 use truecast::{CastSpec, DType, Layout, Outcome, cast_one};
 
 pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
-    if args.op != "cast" {
-        return Err(Failure::usage(format_args!("unknown operation {:?}; known is cast", args.op)));
-    }
-    let request = args.policy.request()?;
+    let unknown = || Failure::usage(format_args!("unknown operation {:?}; known are cast and castlike", args.op));
+    let request = args.policy.request_of(operator(&args.op).ok_or_else(unknown)?)?;
     let spec = request.resolve(args.from, args.to)?;
     let codes = inputs(args.from, args.to, args.level.into())?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
@@ -32,7 +31,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
             npy(path, &spec, &codes, existing)?;
             return Ok(ExitCode::SUCCESS);
         }
-        (VectorFormat::Hex, _) => hex(&spec, &request, &codes),
+        (VectorFormat::Hex, _) => hex(&args.op, &spec, &request, &codes),
         (VectorFormat::Json, _) => output::pretty(&output::object("vectors", to_json(args, &spec, &request, &codes))),
     };
     match &args.output {
@@ -48,11 +47,11 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
 }
 
 /// One vector a line: input, result, and `undefined` where the specification leaves the result open.
-fn hex(spec: &CastSpec, request: &Request, codes: &[u64]) -> String {
+fn hex(op: &str, spec: &CastSpec, request: &Request, codes: &[u64]) -> String {
     use std::fmt::Write as _;
     let digits = |dtype: DType| dtype.code_bits().div_ceil(4) as usize;
     let (input_digits, output_digits) = (digits(spec.src), digits(spec.dst));
-    let mut text = format!("# truecast vectors: cast {} {}, {request}\n", spec.src, spec.dst);
+    let mut text = format!("# truecast vectors: {op} {} {}, {request}\n", spec.src, spec.dst);
     for &code in codes {
         let (result, open) = match cast_one(spec, code) {
             Outcome::Defined(result) => (format!("{result:0output_digits$x}"), ""),

@@ -63,6 +63,9 @@ fn to_json(verdict: &Verdict) -> Map<String, Value> {
         Difference::Refused { tensor, index } => json!({ "kind": "refused", "tensor": tensor, "index": index }),
         Difference::Metadata { key } => json!({ "kind": "metadata", "key": key }),
         Difference::Structure { offset } => json!({ "kind": "structure", "offset": offset }),
+        Difference::ExternalData { location, offset } => {
+            json!({ "kind": "external_data", "location": location, "offset": offset })
+        }
         other => json!({ "kind": format!("{other:?}") }),
     };
     let mut object = Map::new();
@@ -110,6 +113,9 @@ fn render(verdict: &Verdict) -> String {
             }
             Difference::Metadata { key } => format!("metadata {} differs\n", Shown(key)),
             Difference::Structure { offset } => format!("the model differs at offset {offset}, outside its tensors\n"),
+            Difference::ExternalData { location, offset } => {
+                format!("{} differs at offset {offset}, outside its tensors\n", Shown(location))
+            }
             other => format!("{other:?}\n"),
         };
     }

@@ -1,7 +1,7 @@
 //! `run`, `check` and `vectors` (`docs/interfaces.md §3`, §4, §6). What conversions give is `docs/spec/onnx.md §4`'s.
 
 use crate::files::{f32s, npy, npy_parts};
-use crate::proto::{attribute, bytes, graph, int, model, node, value};
+use crate::proto::{attribute, bytes, external, graph, int, model, node, value};
 use crate::run::Folder;
 use serde_json::json;
 
@@ -170,6 +170,106 @@ fn check_judges_text() {
     folder.write("h.npy", &npy("<f2", 2, &[0x00, 0x7c, 0x34, 0x12]));
     folder.run("check cast --from string --to f16 --input s.npy --actual h.npy").exits(1);
     folder.run("check cast --from string --to string --input s.npy --actual s.npy").succeeds();
+    // A copy is the text itself, not another way to write the number.
+    folder.write("t.npy", &npy("<U8", 2, &cells(["65519.99", "16"])));
+    let line = "check cast --from string --to string --input s.npy --actual t.npy --json";
+    assert_eq!(folder.run(line).exits(1).object("check")["violations"][0]["permitted"], json!(["\"sixteen\""]));
+}
+
+/// `.npy` has no place for text that is not UTF-8, nor for NUL at the end of one; `.pb` has.
+#[test]
+fn run_changes_no_text() {
+    const STRING: i64 = 8;
+    let copy = |texts: &[&[u8]]| {
+        let tensor = [int(1, texts.len() as i64), int(2, STRING), bytes(8, "s")].concat();
+        let tensor = [tensor, texts.iter().flat_map(|t| bytes(6, t)).collect()].concat();
+        let others = bytes(12, [bytes(1, "y"), bytes(2, bytes(1, int(1, STRING)))].concat());
+        model(10, 28, &graph(&[node("Identity", &["s"], &["y"], &[])], &[tensor], others))
+    };
+    let folder = Folder::new();
+    for (texts, why) in [([&b"ok"[..], b"\xff\xfe"], "not UTF-8"), ([b"ok", b"a\0"], "NUL")] {
+        folder.write("m.onnx", &copy(&texts));
+        let words = ["\"y\"", "element 1", why, "--output-format pb"];
+        folder.run("run m.onnx --output-dir out/in").fails(3, &words);
+        assert_eq!(folder.names(), ["m.onnx"]);
+        folder.run("run m.onnx --output-dir out --output-format pb").succeeds();
+        let head = [int(1, 2), int(2, STRING), bytes(8, "y")].concat();
+        assert_eq!(folder.read("out/y.pb"), [head, texts.iter().flat_map(|t| bytes(6, t)).collect()].concat());
+        std::fs::remove_dir_all(folder.path("out")).unwrap();
+    }
+}
+
+/// One long text makes every cell as long: that is too much for the disk before it is too much for the memory.
+#[test]
+fn cells_of_a_long_text_are_refused_at_once() {
+    let texts: Vec<u8> = [bytes(6, "a".repeat(1 << 20)), bytes(6, "").repeat(4000)].concat();
+    let tensor = [int(1, 4001), int(2, 8), bytes(8, "s"), texts].concat();
+    let others = bytes(12, [bytes(1, "y"), bytes(2, bytes(1, int(1, 8)))].concat());
+    let folder = Folder::new();
+    folder.write("m.onnx", &model(10, 28, &graph(&[node("Identity", &["s"], &["y"], &[])], &[tensor], others)));
+    // 16 GiB, where files may have 64 MiB and memory 4 GiB.
+    let line = "ulimit -f 65536; ulimit -v 4194304; trap '' XFSZ; exec \"$0\" run m.onnx --output-dir out";
+    let ran = std::process::Command::new("bash")
+        .args(["-c", line, env!("CARGO_BIN_EXE_truecast")])
+        .current_dir(folder.path(""))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(4), "{said}");
+    assert!(said.contains("y.npy") && said.contains("reserving space"), "{said}");
+    assert_eq!(folder.names(), ["m.onnx"]);
+}
+
+/// The status of a model without a result is told on standard output too, and no folder is left.
+#[test]
+fn run_tells_the_status_of_what_has_no_result() {
+    let folder = folder(18, "y", E4M3FN);
+    let line = "run m.onnx --input x=x.npy --output-dir out --json";
+    let error = folder.run(line).exits(3).object("run");
+    assert_eq!(error["status"], "error");
+    assert!(error["message"].as_str().unwrap().contains("opset 18"), "{error}");
+    assert_eq!(folder.names(), ["m.onnx", "x.npy"]);
+    // What is wrong with the call is not the model's.
+    folder.write("m.onnx", &cast_model(19, "y", E4M3FN));
+    assert_eq!(folder.run("run m.onnx --output-dir out --json").exits(2).out, "");
+    assert_eq!(folder.names(), ["m.onnx", "x.npy"]);
+}
+
+/// A model of one weight of 1024 elements, in a file of its own.
+fn external_model() -> Folder {
+    let weight = [int(1, 32), int(1, 32), int(2, 1), bytes(8, "w"), external(&[("location", "w.data")])].concat();
+    let nodes = [node("MatMul", &["x", "w"], &["y"], &[])];
+    let folder = Folder::with("m.onnx", &model(8, 13, &graph(&nodes, &[weight], vec![])));
+    folder.write("w.data", &f32s(&[0.1; 1024]));
+    folder
+}
+
+/// A report cannot take the name that the new model's data is about to get.
+#[test]
+fn a_report_is_not_the_data_of_the_model() {
+    let folder = external_model();
+    let line = "convert m.onnx o.onnx --to f16 --report";
+    folder.run(&format!("{line} o.onnx.data")).fails(2, &["o.onnx.data", "--report"]);
+    folder.run(&format!("{line} ./o.onnx.data --force")).fails(2, &["o.onnx.data", "--report"]);
+    folder.run(&format!("{line} w.data --force")).fails(2, &["w.data", "--report"]);
+    assert_eq!(folder.names(), ["m.onnx", "w.data"]);
+    folder.run(&format!("{line} r.json")).succeeds();
+    assert_eq!(folder.names(), ["m.onnx", "o.onnx", "o.onnx.data", "r.json", "w.data"]);
+}
+
+/// Elements alone make no file of external data right.
+#[test]
+fn verify_reads_all_of_the_external_data() {
+    let folder = external_model();
+    folder.run("convert m.onnx o.onnx --to f16").succeeds();
+    let line = "verify m.onnx o.onnx --to f16";
+    folder.run(line).succeeds();
+    let data = folder.read("o.onnx.data");
+    folder.write("o.onnx.data", &[&data[..], b"more"].concat());
+    folder.run(line).exits(1);
+    let object = folder.run(&format!("{line} --json")).exits(1).object("verify");
+    let expected = json!([{ "kind": "external_data", "location": "o.onnx.data", "offset": data.len() }]);
+    assert_eq!(object["differences"], expected);
 }
 
 #[test]
@@ -231,6 +331,29 @@ fn vectors_in_each_format() {
     assert!(folder.read("v.hex").starts_with(b"# truecast vectors"));
 }
 
+/// `docs/spec/onnx.md §1.4`: the results of Cast, the types and opsets of CastLike.
+#[test]
+fn cast_like_has_types_of_its_own() {
+    let folder = Folder::with("x.npy", &npy("<f4", 2, &f32s(&[465.0, 1.0])));
+    folder.write("y.npy", &npy("<V1", 2, &[0x7e, 0x38]));
+    let line = "--from f32 --to f8e4m3fn --input x.npy --actual y.npy";
+    let ran = folder.run(&format!("check castlike {line}")).succeeds();
+    assert!(ran.out.starts_with("permitted by onnx@28 operator=CastLike: 2 elements"), "{}", ran.out);
+    folder.run(&format!("check CastLike {line} --saturate false")).exits(1);
+    folder.run(&format!("check castlike {line} --spec onnx@18")).fails(3, &["f8e4m3fn", "CastLike-15", "opset 19"]);
+    folder.run(&format!("check castlike {line} --spec ieee")).fails(2, &["CastLike", "--spec onnx", "ieee"]);
+    // Opset 28 has float6 in Cast only.
+    folder.run("vectors cast --from f8e5m2 --to f6e2m3").succeeds();
+    folder.run("vectors castlike --from f8e5m2 --to f6e2m3").fails(3, &["f6e2m3", "CastLike-25"]);
+    let vectors = folder.run("vectors castlike --from f8e5m2 --to f4e2m1").succeeds().out;
+    assert!(
+        vectors.starts_with("# truecast vectors: castlike f8e5m2 f4e2m1, onnx@28 operator=CastLike\n"),
+        "{vectors}"
+    );
+    let cast = folder.run("vectors cast --from f8e5m2 --to f4e2m1").succeeds().out;
+    assert!(vectors.lines().skip(1).eq(cast.lines().skip(1)));
+}
+
 #[test]
 fn vectors_refuse_with_one_line() {
     let folder = Folder::new();
@@ -240,4 +363,48 @@ fn vectors_refuse_with_one_line() {
     folder.run(&line("cast --from f32 --to f8e3m4")).fails(3, &["f8e3m4", "--spec ieee"]);
     folder.run(&line("cast --from f32 --to f16 --format npy")).fails(2, &["-o"]);
     folder.run(&line("rescale --from f32 --to f16")).fails(2, &["rescale", "cast"]);
+}
+
+/// A weight of two dimensions and 1024 elements, all 0.1.
+fn weight(name: &str) -> Vec<u8> {
+    [int(1, 32), int(1, 32), int(2, 1), bytes(8, name), bytes(9, f32s(&[0.1; 1024]))].concat()
+}
+
+/// What a function does with a weight counts as what the model does with it.
+#[test]
+fn weights_of_sensitive_operators_are_kept_in_functions_too() {
+    let in_domain = |node: Vec<u8>| [node, bytes(7, "d")].concat();
+    let body = bytes(7, node("DequantizeLinear", &["x", "s"], &["y"], &[]));
+    let function =
+        [bytes(1, "F"), bytes(4, "x"), bytes(4, "s"), bytes(5, "y"), body, bytes(9, int(2, 13)), bytes(10, "d")];
+    let nodes = [in_domain(node("F", &["q", "scale"], &["a"], &[])), node("MatMul", &["a", "w"], &["y"], &[])];
+    let source = model(8, 13, &graph(&nodes, &[weight("scale"), weight("w")], vec![]));
+    let folder = Folder::with("m.onnx", &[source, bytes(25, function.concat())].concat());
+    let object = folder.run("convert m.onnx o.onnx --to f16 --json").succeeds().object("convert");
+    let types: Vec<_> = object["tensors"].as_array().unwrap().iter().map(|t| (&t["name"], &t["to"])).collect();
+    assert_eq!(types, [(&json!("scale"), &json!("f32")), (&json!("w"), &json!("f16"))]);
+}
+
+/// A function that does not use the default domain neither asks for an opset nor gets one, and nothing is said of it.
+#[test]
+fn an_opset_is_only_raised_where_it_has_to_be() {
+    let function = [bytes(1, "F"), bytes(9, [bytes(1, "e"), int(2, 1)].concat()), bytes(10, "d")].concat();
+    let source = |opset| model(8, opset, &graph(&[node("Abs", &["w"], &["y"], &[])], &[weight("w")], vec![]));
+    let folder = Folder::with("m.onnx", &[source(12), bytes(25, &function)].concat());
+    assert_eq!(folder.run("convert m.onnx o.onnx --to f16").succeeds().err, "");
+    assert!(folder.read("o.onnx").ends_with(&[bytes(8, int(2, 12)), bytes(25, &function)].concat()));
+    let said = folder.run("convert m.onnx p.onnx --to bf16").exits(0).err;
+    assert!(said.contains("opset 12 becomes 13"), "{said}");
+}
+
+#[test]
+fn inspect_shows_text_too() {
+    let text = [int(1, 2), int(2, 8), bytes(8, "names"), bytes(6, "a"), bytes(6, b"\xff")].concat();
+    let folder = Folder::with("m.onnx", &model(8, 13, &graph(&[], &[weight("w"), text], vec![])));
+    let object = folder.run("inspect m.onnx --json").succeeds().object("inspect");
+    assert_eq!(object["tensors"].as_array().unwrap().len(), 1);
+    assert_eq!(object["model"]["texts"], json!([{ "name": "names", "shape": [2], "elements": 2 }]));
+    let shown = folder.run("inspect m.onnx --stats").succeeds().out;
+    assert!(shown.lines().any(|line| line.starts_with("names") && line.contains("string")), "{shown}");
+    assert!(shown.contains("2 tensors"), "{shown}");
 }

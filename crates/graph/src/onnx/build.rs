@@ -1,18 +1,21 @@
 //! From the structure of a model to a graph: names become values, functions are expanded, types are settled.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use truecast_core::spec::onnx::Operator;
-use truecast_io::onnx::{self, Function, ModelFile, Node, ValueInfo, ValueType};
+use truecast_io::onnx::{self, Identity, ModelFile, Node, ValueInfo, ValueType};
 
-use super::constant;
+use super::constant::{self, Constants};
 use super::error::{ModelError, NodeError};
-use super::node::{self, Bindings, declared_type, label, opset};
+use super::node::{self, Bindings, Callable, declared_type, label, opset};
 use crate::graph::{Dimension, Graph, ValueId};
 
 /// More than any model of conversions has; a chain of functions can expand to more than any machine holds.
 const MAX_NODES: usize = 1 << 20;
+/// Inputs, outputs and attributes of nodes and of the functions that they call: what expanding them costs.
+const MAX_PARTS: usize = 1 << 23;
 /// Functions within functions, as deep as a stack surely is.
 const MAX_CALLS: usize = 128;
 
@@ -22,8 +25,16 @@ const MAX_CALLS: usize = 128;
 /// The first node that is no conversion or that the model's opset forbids, with its name; values that do not fit.
 pub fn build(file: &Arc<ModelFile>) -> Result<Graph, ModelError> {
     let model = file.model();
-    let functions = model.functions.iter().map(|f| (identity(&f.domain, &f.name, &f.overload), f)).collect();
-    let mut builder = Builder { file, functions, graph: Graph::default(), calls: Vec::new(), nodes: 0 };
+    let mut builder = Builder {
+        functions: model.functions.iter().map(|f| (f.identity(), Rc::new(Callable::new(f)))).collect(),
+        file,
+        constants: Constants::new(file),
+        labels: HashMap::new(),
+        graph: Graph::default(),
+        calls: Vec::new(),
+        nodes: 0,
+        parts: 0,
+    };
     let mut scope = Scope::default();
     builder.constants_and_inputs(&model.graph, &mut scope)?;
     let body = Body { opset: opset(&model.opset_imports), bindings: Bindings::default() };
@@ -81,11 +92,16 @@ struct Body<'a> {
 
 struct Builder<'a> {
     file: &'a Arc<ModelFile>,
-    functions: HashMap<Identity<'a>, &'a Function>,
+    functions: HashMap<Identity<'a>, Rc<Callable<'a>>>,
+    constants: Constants<'a>,
+    /// How errors name the nodes that were met, each made once.
+    labels: HashMap<*const Node, Arc<str>>,
     graph: Graph,
     /// The functions that are being expanded, outermost first.
-    calls: Vec<&'a Function>,
+    calls: Vec<Rc<Callable<'a>>>,
+    /// What was met so far.
     nodes: usize,
+    parts: usize,
 }
 
 impl<'a> Builder<'a> {
@@ -118,7 +134,7 @@ impl<'a> Builder<'a> {
         // In the order of the file.
         for tensor in &graph.initializers {
             if let Some((dtype, elements)) = defaults.remove(tensor.name.as_str()) {
-                let value = self.graph.constant(&tensor.name, dtype, elements);
+                let value = self.graph.constant(tensor.name.as_str(), dtype, elements);
                 let wrong = |e: NodeError| ModelError::value("initializer", &tensor.name, e.to_string());
                 scope.define(&tensor.name, Some(value)).map_err(wrong)?;
             }
@@ -143,11 +159,17 @@ impl<'a> Builder<'a> {
         let in_node = |cause| ModelError::Node { node: label(node), cause };
         self.nodes += 1;
         if self.nodes > MAX_NODES {
-            return Err(in_node(NodeError::TooManyNodes { limit: MAX_NODES }));
+            return Err(in_node(NodeError::TooMany { what: "nodes", limit: MAX_NODES }));
         }
         // A model's own function goes before an operator of the same name.
-        if let Some(function) = self.functions.get(&identity(&node.domain, &node.op_type, &node.overload)) {
-            return self.call(function, node, body, scope);
+        let callable = self.functions.get(&node.identity()).cloned();
+        let parameters = callable.as_ref().map_or(0, |callable| callable.function.inputs.len());
+        self.parts += node.inputs.len() + node.outputs.len() + node.attributes.len() + parameters;
+        if self.parts > MAX_PARTS {
+            return Err(in_node(NodeError::TooMany { what: "inputs, outputs and attributes", limit: MAX_PARTS }));
+        }
+        if let Some(callable) = callable {
+            return self.call(&callable, node, body, scope);
         }
         let value = self.operator(node, body, scope).map_err(in_node)?;
         node::count("outputs", &node.outputs, 1).map_err(in_node)?;
@@ -169,8 +191,9 @@ impl<'a> Builder<'a> {
             }
             "Constant" => {
                 let [] = scope.inputs(node)?;
-                let (dtype, elements) = constant::of_node(self.file, body.opset.clone()?, node, &body.bindings)?;
-                Ok(self.graph.constant(&label(node), dtype, elements))
+                let (dtype, elements) = self.constants.of_node(body.opset.clone()?, node, &body.bindings)?;
+                let label = self.label(node);
+                Ok(self.graph.constant(label, dtype, elements))
             }
             _ => {
                 let operator = Operator::named(operator).ok_or(NodeError::Unsupported)?;
@@ -188,21 +211,27 @@ impl<'a> Builder<'a> {
                 };
                 let cast = attributes.cast(operator, opset, target).expect("a Cast has `to`, a CastLike a target");
                 let spec = cast.resolve(self.graph.dtype(input))?;
-                Ok(self.graph.cast(&label(node), spec, input))
+                let label = self.label(node);
+                Ok(self.graph.cast(label, spec, input))
             }
         }
+    }
+
+    fn label(&mut self, node: &'a Node) -> Arc<str> {
+        self.labels.entry(std::ptr::from_ref(node)).or_insert_with(|| label(node).into()).clone()
     }
 
     /// Expands a function where it is called.
     fn call(
         &mut self,
-        function: &'a Function,
+        callable: &Rc<Callable<'a>>,
         node: &'a Node,
         body: &Body<'a>,
         scope: &mut Scope<'a>,
     ) -> Result<(), ModelError> {
+        let function = callable.function;
         let in_node = |cause| ModelError::Node { node: label(node), cause };
-        if self.calls.iter().any(|open| std::ptr::eq(*open, function)) {
+        if self.calls.iter().any(|open| Rc::ptr_eq(open, callable)) {
             return Err(in_node(NodeError::Recursion { function: function.name.clone() }));
         }
         if self.calls.len() == MAX_CALLS {
@@ -221,9 +250,9 @@ impl<'a> Builder<'a> {
             let value = scope.find(argument).map_err(in_node)?;
             inner.define(parameter, value).map_err(in_node)?;
         }
-        let bindings = Bindings::of_call(function, node, &body.bindings).map_err(in_node)?;
+        let bindings = Bindings::of_call(callable, node, &body.bindings).map_err(in_node)?;
         let inner_body = Body { opset: opset(&function.opset_imports), bindings };
-        self.calls.push(function);
+        self.calls.push(callable.clone());
         for inner_node in &function.nodes {
             self.node(inner_node, &inner_body, &mut inner)?;
         }
@@ -237,13 +266,6 @@ impl<'a> Builder<'a> {
         }
         Ok(())
     }
-}
-
-/// What a call names: domain, function, overload.
-type Identity<'a> = (&'a str, &'a str, &'a str);
-
-fn identity<'a>(domain: &'a str, name: &'a str, overload: &'a str) -> Identity<'a> {
-    (if onnx::is_default_domain(domain) { "" } else { domain }, name, overload)
 }
 
 fn declared_shape(kind: &ValueType) -> Result<Option<Vec<Dimension>>, String> {

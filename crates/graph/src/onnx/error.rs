@@ -62,8 +62,8 @@ pub enum NodeError {
     #[error("functions call each other more than {limit} deep")]
     TooDeep { limit: usize },
     /// Functions that call functions, until nobody can wait for it.
-    #[error("the model expands to more than {limit} nodes")]
-    TooManyNodes { limit: usize },
+    #[error("the model expands to more than {limit} {what}")]
+    TooMany { what: &'static str, limit: usize },
 }
 
 impl ModelError {

@@ -1,6 +1,7 @@
 //! What the nodes of a model say, whoever asks: how errors name them, which opset governs them, their attributes.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use truecast_core::DType;
 use truecast_core::spec::onnx::{self, Attributes, DataType, Operator};
@@ -46,35 +47,55 @@ pub(super) fn declared_type(kind: &ValueType) -> Result<Option<DType>, String> {
     }
 }
 
+/// A function with its attributes by name.
+pub(super) struct Callable<'a> {
+    pub(super) function: &'a Function,
+    /// The default of each, if it has one.
+    attributes: HashMap<&'a str, Option<&'a AttributeValue>>,
+}
+
+impl<'a> Callable<'a> {
+    pub(super) fn new(function: &'a Function) -> Callable<'a> {
+        let required = function.attributes.iter().map(|name| (name.as_str(), None));
+        let optional = function.attribute_defaults.iter().map(|a| (a.name.as_str(), Some(&a.value)));
+        Callable { function, attributes: required.chain(optional).collect() }
+    }
+}
+
 /// The attributes that a function's body may refer to: those of the call, and its own defaults.
 #[derive(Default)]
-pub(super) struct Bindings<'a>(HashMap<&'a str, &'a AttributeValue>);
+pub(super) struct Bindings<'a> {
+    given: HashMap<&'a str, &'a AttributeValue>,
+    callable: Option<Rc<Callable<'a>>>,
+}
 
 impl<'a> Bindings<'a> {
-    /// What a call of `function` binds, itself within `outer`.
-    pub(super) fn of_call(function: &'a Function, call: &'a Node, outer: &Bindings<'a>) -> Result<Self, NodeError> {
-        let defaults = &function.attribute_defaults;
-        let mut all: HashMap<_, _> = defaults.iter().map(|a| (a.name.as_str(), &a.value)).collect();
+    /// What a call of a function binds, itself within `outer`.
+    pub(super) fn of_call(
+        callable: &Rc<Callable<'a>>,
+        call: &'a Node,
+        outer: &Bindings<'a>,
+    ) -> Result<Self, NodeError> {
+        let mut given = HashMap::new();
         for attribute in &call.attributes {
             let name = attribute.name.as_str();
-            if !defaults.iter().any(|a| a.name == name) && !function.attributes.iter().any(|a| a == name) {
-                let why = format!("function {} has no such attribute", Shown(&function.name));
+            if !callable.attributes.contains_key(name) {
+                let why = format!("function {} has no such attribute", Shown(&callable.function.name));
                 return Err(NodeError::Attribute { name: name.into(), why });
             }
             if let Some(value) = outer.resolve(attribute)? {
-                all.insert(name, value);
+                given.insert(name, value);
             }
         }
-        Ok(Bindings(all))
+        Ok(Bindings { given, callable: Some(callable.clone()) })
     }
 
     /// The value of an attribute; `None` for a reference to what neither the call nor a default gives, which is as if
     /// the attribute were not there.
     pub(super) fn resolve(&self, attribute: &'a Attribute) -> Result<Option<&'a AttributeValue>, NodeError> {
-        match &attribute.value {
-            AttributeValue::Reference(name) => Ok(self.0.get(name.as_str()).copied()),
-            value => Ok(Some(value)),
-        }
+        let AttributeValue::Reference(name) = &attribute.value else { return Ok(Some(&attribute.value)) };
+        let default = || self.callable.as_ref()?.attributes.get(name.as_str()).copied().flatten();
+        Ok(self.given.get(name.as_str()).copied().or_else(default))
     }
 }
 

@@ -76,7 +76,7 @@ impl Builder<'_> {
             }
             Meaning::Const(constant) => {
                 let stored = Stored { file: self.file.clone(), constant: constant.clone() };
-                let value = self.graph.constant(&label(layer), constant.dtype, Box::new(stored));
+                let value = self.graph.constant(label(layer), constant.dtype, Arc::new(stored));
                 self.values.insert((layer.id, outputs[0]), value);
             }
             Meaning::Convert { .. } | Meaning::Promote(_) => {
@@ -110,7 +110,7 @@ impl Builder<'_> {
         let source = self.input(layer, input);
         let resolved: Result<CastSpec, _> = Convert::to(to).resolve(self.graph.dtype(source));
         let wrong = |cause| ModelError::Layer { layer: label(layer), cause: LayerError::Spec(cause).into() };
-        Ok(self.graph.cast(&label(layer), resolved.map_err(wrong)?, source))
+        Ok(self.graph.cast(label(layer), resolved.map_err(wrong)?, source))
     }
 
     /// The results, in the order of the file. A result is called by its first tensor name, or else by its layer.
@@ -143,8 +143,8 @@ struct Stored {
 }
 
 impl Load for Stored {
-    fn load(&self) -> Result<Tensor, truecast_io::Error> {
+    fn load(&self) -> Result<Arc<Tensor>, truecast_io::Error> {
         let data = Data::Codes(self.file.codes(&self.constant)?);
-        Ok(Tensor { dtype: self.constant.dtype, shape: self.constant.shape.clone(), data })
+        Ok(Arc::new(Tensor { dtype: self.constant.dtype, shape: self.constant.shape.clone(), data }))
     }
 }

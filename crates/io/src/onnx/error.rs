@@ -50,6 +50,17 @@ pub enum ProtoError {
         "offset {offset}: nodes, names and attributes up to here take more memory than any real model's; the file is damaged or hostile"
     )]
     TooMuch { offset: u64 },
+    /// A domain is imported twice, and not alike.
+    #[error("offset {offset}: domain {} is imported in version {first} and in version {second}", Shown(domain))]
+    TwoVersions { offset: u64, domain: String, first: i64, second: i64 },
+    /// Two functions are called alike.
+    #[error(
+        "offset {offset}: a second function {} of domain {} and overload {}; no call can say which of them it means",
+        Shown(name),
+        Shown(domain),
+        Shown(overload)
+    )]
+    TwoFunctions { offset: u64, name: String, domain: String, overload: String },
     /// An attribute's value is not of the kind that its type states.
     #[error("offset {offset}: attribute {}: {why}", Shown(name))]
     Attribute { offset: u64, name: String, why: &'static str },
@@ -82,7 +93,10 @@ pub enum TensorError {
     #[error("elements of {data_type} cannot be in {found}; the field for them is {expected}")]
     WrongField { data_type: &'static str, found: &'static str, expected: &'static str },
     /// §3.2.
-    #[error("raw_data of {actual} bytes where type and dims need {expected}{}", LENIENT[usize::from(actual > expected)])]
+    #[error(
+        "raw_data of {actual} bytes where type and dims need {expected}{}",
+        LENIENT[usize::from(*expected > 0 && actual > expected)]
+    )]
     RawLength { expected: u64, actual: u64 },
     /// §3.5.
     #[error("{field} has {actual} entries where type and dims need {expected}")]
@@ -105,6 +119,9 @@ pub enum TensorError {
     /// §3.5: cells hold code points.
     #[error("element {index} is not UTF-8; such text can only be kept")]
     NotUtf8 { index: u64 },
+    /// The end of a cell is all zeros, whatever was in it.
+    #[error("element {index} ends with NUL; such text can only be kept")]
+    NulAtEnd { index: u64 },
     /// Cells are as long as the longest element.
     #[error("element {index} has more than {limit} characters; such text can only be kept")]
     TextTooLong { index: u64, limit: usize },

@@ -4,12 +4,17 @@
 //! Source: `docs/spec/onnx.md §3.6`, §3.7; `docs/interfaces.md §3` (links).
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use crate::atomic::folder_of;
 use crate::error::Shown;
+use crate::identity::FileId;
 
 /// Where the bytes of an external tensor are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,19 +143,26 @@ impl Folder {
             }
             _ => OpenError::Io(path.clone(), error),
         };
+        let outside = || OpenError::External(ExternalError::Outside { location: location.into() });
+        let not_regular = || OpenError::External(ExternalError::NotRegular { location: location.into() });
         let real = path.canonicalize().map_err(failed)?;
         if !self.follow_links && !self.holds(&real).map_err(failed)? {
-            return Err(ExternalError::Outside { location: location.into() }.into());
+            return Err(outside());
         }
-        let not_regular = || OpenError::External(ExternalError::NotRegular { location: location.into() });
-        // Asked before opening, because opening a pipe waits; and again of the handle, because names can change.
         if !fs::metadata(&real).map_err(failed)?.is_file() {
             return Err(not_regular());
         }
-        let file = File::open(&real).map_err(failed)?;
+        // Names can change from one question to the next: what counts is asked of the opened file. A pipe that took the
+        // name meanwhile does not keep us waiting.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(&path).map_err(failed)?;
         let found = file.metadata().map_err(failed)?;
         if !found.is_file() {
             return Err(not_regular());
+        }
+        let is_inside = || self.holds(&place_of(&file, &real)?);
+        if !self.follow_links && !is_inside().map_err(failed)? {
+            return Err(outside());
         }
         Ok(ExternalFile { path, file, bytes: found.len() })
     }
@@ -161,6 +173,16 @@ impl Folder {
         let is_cache = folder.parent().is_some_and(|parent| parent.ends_with("snapshots"));
         let blobs = folder.ancestors().nth(2).filter(|_| is_cache).map(|repository| repository.join("blobs"));
         Ok(real.starts_with(&folder) || blobs.is_some_and(|blobs| real.starts_with(blobs)))
+    }
+}
+
+/// Where an opened file lies, by the word of the kernel. Where that is not to be had, it is `expected`, if that still is the
+/// same file.
+fn place_of(file: &File, expected: &Path) -> io::Result<PathBuf> {
+    match fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())) {
+        Ok(place) => Ok(place),
+        Err(_) if FileId::of(expected) == Some(FileId::from(&file.metadata()?)) => Ok(expected.into()),
+        Err(_) => Err(io::ErrorKind::NotFound.into()),
     }
 }
 
@@ -201,6 +223,23 @@ mod tests {
         for location in ["..", "../x", "a/../../x"] {
             assert!(matches!(relative(location), Err(ExternalError::Parent { .. })), "{location:?}");
         }
+    }
+
+    /// A link that is put back in order after the file was opened through it changes nothing.
+    #[test]
+    fn an_opened_file_is_where_it_was_opened() {
+        let (inside, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = Folder::of_model(&inside.path().join("m.onnx"), false);
+        let (name, secret) = (inside.path().join("w"), elsewhere.path().join("w"));
+        fs::write(&secret, "secret").unwrap();
+        std::os::unix::fs::symlink(&secret, &name).unwrap();
+        let through_link = File::open(&name).unwrap();
+        fs::remove_file(&name).unwrap();
+        fs::write(&name, "weights").unwrap();
+        let place = |file: &File| place_of(file, &name.canonicalize().unwrap());
+        let is_inside = |file: &File| place(file).is_ok_and(|place| folder.holds(&place).unwrap());
+        assert!(!is_inside(&through_link));
+        assert!(is_inside(&File::open(&name).unwrap()));
     }
 
     #[test]

@@ -2,13 +2,17 @@
 //!
 //! A value of the main graph keeps its name. In a subgraph it is preceded by `NODE/ATTRIBUTE/`, in a function by
 //! `DOMAIN:FUNCTION/`; a tensor that is no value is called `NODE/ATTRIBUTE`. A name that occurs again gets a number.
-//! Text and COMPLEX128 cannot be converted and are left out.
+//! Text and COMPLEX128 cannot be converted: text has a list of its own, COMPLEX128 is left out.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use truecast_core::DType;
 
-use super::model::{AttributeValue, Graph, Model, Node, SparseTensor};
+use super::error::ProtoError;
+use super::model::{Attribute, AttributeValue, Graph, Model, Node, SparseTensor};
+use super::parse::Budget;
 use super::tensor::{Payload, TensorProto};
 
 /// One tensor of a model.
@@ -17,7 +21,11 @@ pub struct Listed {
     /// Its name in lists: unique in the file.
     pub name: String,
     /// What precedes names of its scope in the list; empty in the main graph.
-    pub(crate) scope: String,
+    pub(crate) scope: Arc<str>,
+    /// What nodes call the value that it is; empty if it is none.
+    pub(crate) value: String,
+    /// The main graph, 0, or the function that it is in, from 1 on.
+    pub(crate) body: usize,
     /// What it is to the model.
     pub role: Role,
     /// Its description.
@@ -25,12 +33,10 @@ pub struct Listed {
 }
 
 /// What a tensor is to a model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// An initializer, or the `value` of a Constant: a value that nodes refer to by name.
     Value {
-        /// The operators that take it as an input, with their domains unless that is the default one.
-        consumers: BTreeSet<String>,
         /// It is the default of an input of the graph.
         is_input: bool,
         /// It is the `value` of a Constant, not an initializer.
@@ -40,35 +46,32 @@ pub enum Role {
     Part,
 }
 
+/// A listed name is kept about as often: in the list, in what is planned for it, in what is written, in the report. Names in
+/// subgraphs begin with that of the node, which the file has once.
+const COPIES_OF_A_NAME: u64 = 8;
+
 /// The tensors of a model in the order of its structure.
-pub(crate) fn list(model: &Model) -> Vec<Listed> {
-    let mut list = Inventory::default();
-    let consumers = consumers_of(&model.graph.nodes);
-    list.graph(&model.graph, "", &consumers);
-    for function in &model.functions {
-        let domain = function.domain.as_str();
-        let prefix = format!("{domain}:{}/", function.name);
-        let consumers = consumers_of(&function.nodes);
-        list.nodes(&function.nodes, &prefix, &consumers);
-        for attribute in &function.attribute_defaults {
-            list.parts(&attribute.value, &format!("{prefix}{}", attribute.name));
-        }
-    }
-    list.found
+#[derive(Debug, Default)]
+pub(crate) struct Tensors {
+    /// Those that can be converted.
+    pub(crate) listed: Vec<Listed>,
+    pub(crate) texts: Vec<Listed>,
 }
 
-/// Who takes each value. A subgraph may take values of the graphs around it, so it counts with them.
-type Consumers = HashMap<String, BTreeSet<String>>;
-
-fn consumers_of(nodes: &[Node]) -> Consumers {
-    let mut consumers = Consumers::new();
-    visit_nodes(nodes, &mut |node| {
-        let operator = operator(node);
-        for input in node.inputs.iter().filter(|name| !name.is_empty()) {
-            consumers.entry(input.clone()).or_default().insert(operator.clone());
+pub(crate) fn list(model: &Model, budget: &mut Budget) -> Result<Tensors, ProtoError> {
+    let mut list = Inventory { budget, found: Tensors::default(), names: Names::default(), body: 0 };
+    list.graph(&model.graph, "")?;
+    for function in &model.functions {
+        list.body += 1;
+        let prefix = format!("{}:{}/", function.domain, function.name);
+        list.nodes(&function.nodes, &prefix.as_str().into())?;
+        for attribute in &function.attribute_defaults {
+            if let Some(path) = list.path(&prefix, "", attribute)? {
+                list.parts(&attribute.value, &path)?;
+            }
         }
-    });
-    consumers
+    }
+    Ok(list.found)
 }
 
 /// How often each operator occurs, by its name with its domain unless that is the default one; functions included.
@@ -98,101 +101,136 @@ pub fn visit_nodes<'a>(nodes: &'a [Node], visit: &mut impl FnMut(&'a Node)) {
     }
 }
 
-#[derive(Default)]
-struct Inventory {
-    found: Vec<Listed>,
-    names: Names,
+struct Inventory<'a> {
+    budget: &'a mut Budget,
+    found: Tensors,
+    names: Names<'static>,
+    body: usize,
 }
 
-impl Inventory {
-    fn add(&mut self, scope: &str, name: &str, role: Role, tensor: &TensorProto) {
-        if tensor.dtype().is_none_or(|dtype| dtype == DType::String) {
-            return;
-        }
-        let name = self.names.take(format!("{scope}{name}"));
-        self.found.push(Listed { name, scope: scope.into(), role, tensor: tensor.clone() });
+impl Inventory<'_> {
+    fn add(&mut self, scope: &Arc<str>, value: &str, role: Role, tensor: &TensorProto) -> Result<(), ProtoError> {
+        self.charge(scope.len() + value.len(), tensor)?;
+        self.push(format!("{scope}{value}"), scope.clone(), value, role, tensor);
+        Ok(())
     }
 
-    fn graph(&mut self, graph: &Graph, prefix: &str, consumers: &Consumers) {
+    fn add_part(&mut self, path: &str, suffix: &str, tensor: &TensorProto) -> Result<(), ProtoError> {
+        self.charge(path.len() + suffix.len(), tensor)?;
+        self.push(format!("{path}{suffix}"), "".into(), "", Role::Part, tensor);
+        Ok(())
+    }
+
+    fn charge(&mut self, name: usize, tensor: &TensorProto) -> Result<(), ProtoError> {
+        let bytes = size_of::<Listed>() as u64 + COPIES_OF_A_NAME * name as u64;
+        self.budget.charge(tensor.content.start, bytes)
+    }
+
+    fn push(&mut self, name: String, scope: Arc<str>, value: &str, role: Role, tensor: &TensorProto) {
+        let list = match tensor.dtype() {
+            None => return,
+            Some(DType::String) => &mut self.found.texts,
+            Some(_) => &mut self.found.listed,
+        };
+        let (name, body) = (self.names.take(name), self.body);
+        list.push(Listed { name, scope, value: value.into(), body, role, tensor: tensor.clone() });
+    }
+
+    fn graph(&mut self, graph: &Graph, prefix: &str) -> Result<(), ProtoError> {
+        let scope = Arc::from(prefix);
         let inputs: HashSet<&str> = graph.inputs.iter().map(|input| input.name.as_str()).collect();
         for tensor in &graph.initializers {
-            let role = Role::Value {
-                consumers: consumers.get(&tensor.name).cloned().unwrap_or_default(),
-                is_input: inputs.contains(tensor.name.as_str()),
-                is_constant: false,
-            };
-            self.add(prefix, &tensor.name, role, tensor);
+            let role = Role::Value { is_input: inputs.contains(tensor.name.as_str()), is_constant: false };
+            self.add(&scope, &tensor.name, role, tensor)?;
         }
         for sparse in &graph.sparse_initializers {
-            self.sparse(sparse, &format!("{prefix}{}", sparse.values.name));
+            self.sparse(sparse, &format!("{prefix}{}", sparse.values.name))?;
         }
-        self.nodes(&graph.nodes, prefix, consumers);
+        self.nodes(&graph.nodes, &scope)
     }
 
-    fn nodes(&mut self, nodes: &[Node], prefix: &str, consumers: &Consumers) {
+    fn nodes(&mut self, nodes: &[Node], scope: &Arc<str>) -> Result<(), ProtoError> {
         for (i, node) in nodes.iter().enumerate() {
             if let Some((output, tensor)) = constant(node) {
-                let consumers = consumers.get(output).cloned().unwrap_or_default();
-                self.add(prefix, output, Role::Value { consumers, is_input: false, is_constant: true }, tensor);
+                self.add(scope, output, Role::Value { is_input: false, is_constant: true }, tensor)?;
                 continue;
             }
-            let name = if node.name.is_empty() { format!("{}{i}", node.op_type) } else { node.name.clone() };
+            let name = match node.name.as_str() {
+                "" => format!("{}{i}/", node.op_type),
+                name => format!("{name}/"),
+            };
             for attribute in &node.attributes {
-                let path = format!("{prefix}{name}/{}", attribute.name);
+                let Some(path) = self.path(scope, &name, attribute)? else { continue };
                 for graph in attribute.value.graphs() {
-                    self.graph(graph, &format!("{path}/"), consumers);
+                    self.graph(graph, &format!("{path}/"))?;
                 }
-                self.parts(&attribute.value, &path);
+                self.parts(&attribute.value, &path)?;
             }
         }
+        Ok(())
+    }
+
+    /// What precedes the names of what an attribute holds, if it can hold tensors. It is charged for too: a name in it may be
+    /// as long as the file.
+    fn path(&mut self, scope: &str, node: &str, attribute: &Attribute) -> Result<Option<String>, ProtoError> {
+        use AttributeValue::*;
+        if !matches!(attribute.value, Tensor(_) | Tensors(_) | Graph(_) | Graphs(_) | Sparse(_) | Sparses(_)) {
+            return Ok(None);
+        }
+        let len = scope.len() + node.len() + attribute.name.len();
+        self.budget.charge(attribute.content.start, len as u64)?;
+        Ok(Some(format!("{scope}{node}{}", attribute.name)))
     }
 
     /// The tensors of an attribute, but not those of its graphs.
-    fn parts(&mut self, value: &AttributeValue, path: &str) {
-        let mut part = |tensor| self.add(path, "", Role::Part, tensor);
+    fn parts(&mut self, value: &AttributeValue, path: &str) -> Result<(), ProtoError> {
         match value {
-            AttributeValue::Tensor(tensor) => part(tensor),
-            AttributeValue::Tensors(tensors) => tensors.iter().for_each(part),
+            AttributeValue::Tensor(tensor) => self.add_part(path, "", tensor),
+            AttributeValue::Tensors(tensors) => tensors.iter().try_for_each(|tensor| self.add_part(path, "", tensor)),
             AttributeValue::Sparse(sparse) => self.sparse(sparse, path),
-            AttributeValue::Sparses(all) => all.iter().for_each(|sparse| self.sparse(sparse, path)),
-            _ => {}
+            AttributeValue::Sparses(all) => all.iter().try_for_each(|sparse| self.sparse(sparse, path)),
+            _ => Ok(()),
         }
     }
 
-    fn sparse(&mut self, sparse: &SparseTensor, path: &str) {
-        self.add(path, "/values", Role::Part, &sparse.values);
-        self.add(path, "/indices", Role::Part, &sparse.indices);
+    fn sparse(&mut self, sparse: &SparseTensor, path: &str) -> Result<(), ProtoError> {
+        self.add_part(path, "/values", &sparse.values)?;
+        self.add_part(path, "/indices", &sparse.indices)
     }
 }
 
 /// The output and the tensor of a Constant.
 pub(crate) fn constant(node: &Node) -> Option<(&str, &TensorProto)> {
-    match (node.default_operator(), node.outputs.as_slice(), node.attribute("value")) {
-        (Some("Constant"), [output], Some(AttributeValue::Tensor(tensor))) => Some((output, tensor)),
+    match (node.default_operator(), node.outputs.as_slice(), node.attributes.as_slice()) {
+        (Some("Constant"), [output], [Attribute { name, value: AttributeValue::Tensor(tensor), .. }])
+            if name == "value" =>
+        {
+            Some((output, tensor))
+        }
         _ => None,
     }
 }
 
 /// Names that are taken, with the number that was last given to each.
 #[derive(Debug, Default)]
-pub(crate) struct Names(HashMap<String, u64>);
+pub(crate) struct Names<'a>(HashMap<Cow<'a, str>, u64>);
 
-impl Names {
+impl<'a> Names<'a> {
     /// Takes a name as it is.
-    pub(crate) fn insert(&mut self, name: &str) {
+    pub(crate) fn insert(&mut self, name: impl Into<Cow<'a, str>>) {
         self.0.entry(name.into()).or_insert(1);
     }
 
     /// Takes a name that is not taken: the given one, or that with a number.
     pub(crate) fn take(&mut self, name: String) -> String {
-        let mut number = self.0.get(&name).copied().unwrap_or(0);
+        let mut number = self.0.get(name.as_str()).copied().unwrap_or(0);
         let mut unused = name.clone();
-        while self.0.contains_key(&unused) {
+        while self.0.contains_key(unused.as_str()) {
             number += 1;
             unused = format!("{name}.{number}");
         }
-        self.0.insert(name, number.max(1));
-        self.insert(&unused);
+        self.0.insert(name.into(), number.max(1));
+        self.insert(unused.clone());
         unused
     }
 }
@@ -214,7 +252,8 @@ pub(crate) fn value_names(model: &Model, listed: &[Listed]) -> Vec<String> {
         });
     }
     let value = |listed: &Listed| {
-        let value = casts.get(listed.name.strip_prefix(&listed.scope)?)?;
+        let Role::Value { .. } = listed.role else { return None };
+        let value = casts.get(listed.name.strip_prefix(&*listed.scope)?)?;
         let dtype = listed.tensor.dtype()?;
         listed.name[listed.scope.len()..]
             .starts_with(&stored_name(value, dtype))
@@ -224,6 +263,11 @@ pub(crate) fn value_names(model: &Model, listed: &[Listed]) -> Vec<String> {
 }
 
 impl Listed {
+    /// The index of the function that it is in, if it is in one.
+    pub fn function(&self) -> Option<usize> {
+        self.body.checked_sub(1)
+    }
+
     /// The file that holds its elements, if that is not the model.
     pub fn location(&self) -> Option<&str> {
         match &self.tensor.payload {

@@ -19,6 +19,7 @@ mod rope;
 mod storage;
 mod tensor;
 mod texts;
+mod uses;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,6 +76,7 @@ pub struct ModelFile {
     storage: Storage,
     model: Model,
     tensors: Vec<Listed>,
+    text_tensors: Vec<Listed>,
     /// The name of a tensor of COMPLEX128 that is external.
     opaque_external: Option<String>,
 }
@@ -91,17 +93,23 @@ impl ModelFile {
     }
 
     pub(crate) fn of(storage: Storage) -> Result<ModelFile, Error> {
-        let (model, opaque_external) = storage.parse(|parser| {
+        let (model, tensors, opaque_external) = storage.parse(|parser| {
             let model = parser.model(parser.wire.all())?;
-            Ok((model, parser.opaque_external.take()))
+            let tensors = inventory::list(&model, &mut parser.budget)?;
+            Ok((model, tensors, parser.opaque_external.take()))
         })?;
-        let tensors = inventory::list(&model);
-        Ok(ModelFile { storage, model, tensors, opaque_external })
+        let inventory::Tensors { listed: tensors, texts: text_tensors } = tensors;
+        Ok(ModelFile { storage, model, tensors, text_tensors, opaque_external })
     }
 
     /// Every tensor of it (`docs/spec/onnx.md §3.9`), but for text and COMPLEX128.
     pub fn tensors(&self) -> &[Listed] {
         &self.tensors
+    }
+
+    /// Its tensors of text, which are kept as they are.
+    pub fn text_tensors(&self) -> &[Listed] {
+        &self.text_tensors
     }
 
     /// The names of the values for which its tensors stand. A tensor that a rewritten model stores for a value
@@ -113,6 +121,12 @@ impl ModelFile {
     /// How often each operator occurs, subgraphs and functions included; one of another domain as `DOMAIN.OPERATOR`.
     pub fn operators(&self) -> BTreeMap<String, u64> {
         inventory::operators(&self.model)
+    }
+
+    /// Which of its tensors go into one of these operators, themselves or through functions; operators are named as
+    /// [`operators`](ModelFile::operators) names them.
+    pub fn feeding(&self, operators: &[&str]) -> Vec<bool> {
+        uses::feeding(&self.model, &self.tensors, operators)
     }
 
     /// The first file of external data that it names.

@@ -45,6 +45,13 @@ pub fn is_default_domain(domain: &str) -> bool {
     matches!(domain, "" | "ai.onnx")
 }
 
+/// What a call names: domain, function, overload. The default domain is empty by either of its names.
+pub type Identity<'a> = (&'a str, &'a str, &'a str);
+
+fn identity<'a>(domain: &'a str, name: &'a str, overload: &'a str) -> Identity<'a> {
+    (if is_default_domain(domain) { "" } else { domain }, name, overload)
+}
+
 /// The version of the default domain among imports, if they have one.
 pub fn default_opset(imports: &[OpsetImport]) -> Option<i64> {
     imports.iter().find(|import| import.is_default_domain()).map(|import| import.version)
@@ -94,6 +101,13 @@ pub struct Function {
     pub(crate) content: Range<u64>,
 }
 
+impl Function {
+    /// What calls of it name.
+    pub fn identity(&self) -> Identity<'_> {
+        identity(&self.domain, &self.name, &self.overload)
+    }
+}
+
 /// One operation.
 #[derive(Clone, Debug, Default)]
 pub struct Node {
@@ -118,6 +132,11 @@ impl Node {
     /// The operator of the default domain that it is, if it is one.
     pub fn default_operator(&self) -> Option<&str> {
         is_default_domain(&self.domain).then_some(self.op_type.as_str())
+    }
+
+    /// The function that it calls, if the model has one of this identity.
+    pub fn identity(&self) -> Identity<'_> {
+        identity(&self.domain, &self.op_type, &self.overload)
     }
 
     /// The attribute of a name.
@@ -216,8 +235,15 @@ pub enum ValueType {
 pub enum Dimension {
     /// A number; files may hold negative ones.
     Value(i64),
-    /// A symbol.
+    /// A symbol; not empty.
     Named(String),
     /// Neither.
     Unknown,
+}
+
+impl Dimension {
+    /// A dimension of this symbol. An empty one says nothing.
+    pub(crate) fn named(symbol: String) -> Dimension {
+        if symbol.is_empty() { Dimension::Unknown } else { Dimension::Named(symbol) }
+    }
 }

@@ -3,6 +3,7 @@
 //! Both files come into being through [`crate::atomic`]. The model names the other one, which has a name that no file
 //! had before, so at every moment the destination is a whole model, old or new.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -38,7 +39,7 @@ impl NewModel {
     /// [`Error::Refused`] if the model stays too long, or external COMPLEX128 would have to be carried over;
     /// [`Error::Io`].
     pub fn new(source: &Arc<ModelFile>, changes: &Changes, location: &str) -> Result<NewModel, Error> {
-        let ModelFile { storage, model, tensors: listed, opaque_external } = &**source;
+        let ModelFile { storage, model, tensors: listed, opaque_external, .. } = &**source;
         let rewritten = rewrite(storage.wire(), model, listed, changes, location);
         let rewritten = rewritten.map_err(|error| Error::proto(storage.path(), error))?;
         let refused =
@@ -126,6 +127,30 @@ impl NewModel {
     }
 }
 
+impl NewModel {
+    /// Whether a file of external data has nothing beside the elements of this model: zeros between them, and nothing after
+    /// them. Gives the first offset at which it has. What is missing is seen where elements are read.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn data_differs(&self, path: &Path) -> Result<Option<u64>, Error> {
+        let failed = |error| Error::io(path, "reading external data")(error);
+        let file = File::open(path).map_err(failed)?;
+        let len = file.metadata().map_err(failed)?.len();
+        let mut at = 0;
+        for (place, tensor) in self.rewritten.places.iter().zip(&self.tensors) {
+            let Place::Outside(offset) = *place else { continue };
+            let mut gap = vec![0; offset.min(len).saturating_sub(at) as usize];
+            file.read_exact_at(&mut gap, at).map_err(failed)?;
+            if let Some(i) = gap.iter().position(|byte| *byte != 0) {
+                return Ok(Some(at + i as u64));
+            }
+            at = offset + tensor.bytes();
+        }
+        Ok((at < len).then_some(at))
+    }
+}
+
 /// Where two stretches of files differ first.
 fn first_difference(a: &File, a_at: u64, b: &File, b_at: u64, bytes: u64) -> io::Result<Option<u64>> {
     let (mut left, mut right) = (vec![0; COPY_BYTES], vec![0; COPY_BYTES]);
@@ -163,16 +188,14 @@ fn own_data(path: &Path) -> Vec<PathBuf> {
         let number = location.strip_prefix(&*name).and_then(|rest| rest.strip_suffix(".data"));
         number.is_some_and(|n| n.is_empty() || n.strip_prefix('.').is_some_and(|n| n.parse::<u32>().is_ok()))
     };
-    let mut files: Vec<PathBuf> = old
+    let files: BTreeSet<PathBuf> = old
         .tensors
         .iter()
         .filter_map(Listed::location)
         .filter(|location| is_own(location))
         .map(|location| folder_of(path).join(location))
         .collect();
-    files.sort();
-    files.dedup();
-    files
+    files.into_iter().collect()
 }
 
 /// A model in the making.

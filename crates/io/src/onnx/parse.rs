@@ -3,6 +3,7 @@
 //! Memory is charged for before it is taken, nesting is counted, and tensors are described, not read. Field numbers are
 //! those of `docs/spec/onnx.md §3.1` and the public `onnx.proto`.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::Options;
@@ -14,7 +15,24 @@ use super::wire::{Field, Fields, Value, Wire};
 /// As deep as protobuf's own readers go.
 const MAX_DEPTH: usize = 100;
 /// What the structure of a model may take, its tensors aside. A million nodes take less.
-const MAX_STRUCTURE_BYTES: usize = 1 << 30;
+const MAX_STRUCTURE_BYTES: u64 = 1 << 30;
+
+/// What the structure of a model has taken so far.
+#[derive(Debug, Default)]
+pub(crate) struct Budget {
+    charged: u64,
+}
+
+impl Budget {
+    /// Accounts for bytes that are kept on behalf of what lies at `offset`, before they are taken.
+    pub(crate) fn charge(&mut self, offset: u64, bytes: u64) -> Result<(), ProtoError> {
+        self.charged = self.charged.saturating_add(bytes);
+        match self.charged > MAX_STRUCTURE_BYTES {
+            true => Err(ProtoError::TooMuch { offset }),
+            false => Ok(()),
+        }
+    }
+}
 
 /// Walks one file.
 #[derive(Debug)]
@@ -23,35 +41,34 @@ pub(crate) struct Parser {
     pub(crate) options: Options,
     /// The name of a tensor of COMPLEX128 that is external: it cannot be carried to another place.
     pub(crate) opaque_external: Option<String>,
-    charged: usize,
+    pub(crate) budget: Budget,
     depth: usize,
 }
 
 type Read<T> = Result<T, ReadError>;
 
+/// Takes a message that another may have once. Protobuf joins two of them into one, which no writer relies on.
+fn once<T>(slot: &mut Option<T>, found: T, field: &Field, message: &'static str) -> Read<()> {
+    match slot.replace(found) {
+        None => Ok(()),
+        Some(_) => Err(ProtoError::Repeated { offset: field.span.start, message, field: field.number }.into()),
+    }
+}
+
 impl Parser {
     pub(crate) fn new(wire: Wire, options: Options) -> Parser {
-        Parser { wire, options, opaque_external: None, charged: 0, depth: 0 }
+        Parser { wire, options, opaque_external: None, budget: Budget::default(), depth: 0 }
     }
 
     /// Accounts for a value that is kept.
     pub(crate) fn charge<T>(&mut self, offset: u64) -> Read<()> {
-        self.charge_bytes(offset, size_of::<T>() as u64)
-    }
-
-    fn charge_bytes(&mut self, offset: u64, bytes: u64) -> Read<()> {
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        self.charged = self.charged.saturating_add(bytes);
-        match self.charged > MAX_STRUCTURE_BYTES {
-            true => Err(ProtoError::TooMuch { offset }.into()),
-            false => Ok(()),
-        }
+        Ok(self.budget.charge(offset, size_of::<T>() as u64)?)
     }
 
     /// The bytes of a small field.
     pub(crate) fn small(&mut self, range: Range<u64>) -> Read<Vec<u8>> {
         self.charge::<Vec<u8>>(range.start)?;
-        self.charge_bytes(range.start, range.end - range.start)?;
+        self.budget.charge(range.start, range.end - range.start)?;
         self.wire.copy(range)
     }
 
@@ -104,13 +121,13 @@ impl Parser {
                 2 => model.producer_name = parser.text(field.bytes()?)?,
                 7 => {
                     let found = parser.graph(field.bytes()?)?;
-                    if graph.replace(found).is_some() {
-                        let offset = field.span.start;
-                        return Err(ProtoError::Repeated { offset, message: "ModelProto", field: 7 }.into());
-                    }
+                    once(&mut graph, found, &field, "ModelProto")?;
                 }
                 8 => model.opset_imports.push(parser.opset(field.bytes()?)?),
-                20 => model.has_training_info = true,
+                20 => {
+                    field.bytes()?;
+                    model.has_training_info = true;
+                }
                 25 => model.functions.push(parser.function(field.bytes()?)?),
                 _ => {}
             }
@@ -118,6 +135,8 @@ impl Parser {
         })?;
         let missing = ProtoError::Missing { offset: content.start, message: "the model", field: "graph" };
         model.graph = graph.ok_or(missing)?;
+        one_version_each(content.start, &model.opset_imports)?;
+        one_of_each_name(&model.functions)?;
         Ok(model)
     }
 
@@ -153,6 +172,7 @@ impl Parser {
             }
             Ok(())
         })?;
+        one_version_each(function.content.start, &function.opset_imports)?;
         Ok(function)
     }
 
@@ -201,28 +221,38 @@ impl Parser {
     fn value_info(&mut self, content: Range<u64>) -> Read<ValueInfo> {
         self.charge::<ValueInfo>(content.start)?;
         let mut info = ValueInfo { content: content.clone(), ..ValueInfo::default() };
+        let mut kind = None;
         self.each(content, |parser, field| {
             match field.number {
                 1 => info.name = parser.text(field.bytes()?)?,
-                2 => info.kind = parser.value_type(field.bytes()?)?,
+                2 => once(&mut kind, parser.value_type(field.bytes()?)?, &field, "ValueInfoProto")?,
                 _ => {}
             }
             Ok(())
         })?;
+        info.kind = kind.unwrap_or_default();
         Ok(info)
     }
 
     fn value_type(&mut self, content: Range<u64>) -> Read<ValueType> {
-        let mut kind = ValueType::Unknown;
+        // The fields exclude each other: the last one counts, and clears the one before.
+        let mut tensor = None;
+        let mut is_other = false;
         self.each(content, |parser, field| {
             match field.number {
-                1 => kind = parser.tensor_type(field.bytes()?)?,
-                4 | 5 | 7 | 8 | 9 => kind = ValueType::NoTensor,
+                1 => {
+                    once(&mut tensor, parser.tensor_type(field.bytes()?)?, &field, "TypeProto")?;
+                    is_other = false;
+                }
+                4 | 5 | 7 | 8 | 9 => {
+                    field.bytes()?;
+                    (tensor, is_other) = (None, true);
+                }
                 _ => {}
             }
             Ok(())
         })?;
-        Ok(kind)
+        Ok(if is_other { ValueType::NoTensor } else { tensor.unwrap_or_default() })
     }
 
     fn tensor_type(&mut self, content: Range<u64>) -> Read<ValueType> {
@@ -230,7 +260,7 @@ impl Parser {
         self.each(content, |parser, field| {
             match field.number {
                 1 => elem_type = field.int()?,
-                2 => shape = Some(parser.shape(field.bytes()?)?),
+                2 => once(&mut shape, parser.shape(field.bytes()?)?, &field, "TypeProto.Tensor")?,
                 _ => {}
             }
             Ok(())
@@ -247,7 +277,7 @@ impl Parser {
                 parser.each(field.bytes()?, |parser, field| {
                     match field.number {
                         1 => dimension = Dimension::Value(field.int()?),
-                        2 => dimension = Dimension::Named(parser.text(field.bytes()?)?),
+                        2 => dimension = Dimension::named(parser.text(field.bytes()?)?),
                         _ => {}
                     }
                     Ok(())
@@ -263,8 +293,8 @@ impl Parser {
         let (mut values, mut indices, mut dims) = (None, None, Vec::new());
         self.each(content.clone(), |parser, field| {
             match field.number {
-                1 => values = Some(tensor::parse(parser, field.bytes()?)?),
-                2 => indices = Some(tensor::parse(parser, field.bytes()?)?),
+                1 => once(&mut values, tensor::parse(parser, field.bytes()?)?, &field, "SparseTensorProto")?,
+                2 => once(&mut indices, tensor::parse(parser, field.bytes()?)?, &field, "SparseTensorProto")?,
                 3 => parser.numbers(&field, &mut dims)?,
                 _ => {}
             }
@@ -315,18 +345,18 @@ impl Parser {
                 2 => stated.float = Some(field.float()?),
                 3 => stated.int = Some(field.int()?),
                 4 => stated.string = Some(parser.small(field.bytes()?)?),
-                5 => stated.tensor = Some(tensor::parse(parser, field.bytes()?)?),
-                6 => stated.graph = Some(parser.graph(field.bytes()?)?),
+                5 => once(&mut stated.tensor, tensor::parse(parser, field.bytes()?)?, &field, "AttributeProto")?,
+                6 => once(&mut stated.graph, parser.graph(field.bytes()?)?, &field, "AttributeProto")?,
                 7 => parser.floats(&field, &mut stated.floats)?,
                 8 => parser.numbers(&field, &mut stated.ints)?,
                 9 => stated.strings.push(parser.small(field.bytes()?)?),
                 10 => stated.tensors.push(tensor::parse(parser, field.bytes()?)?),
                 11 => stated.graphs.push(parser.graph(field.bytes()?)?),
-                14 => stated.is_type = true,
-                15 => stated.is_types = true,
+                14 => stated.is_type = field.bytes().map(|_| true)?,
+                15 => stated.is_types = field.bytes().map(|_| true)?,
                 20 => stated.kind = field.int()?,
                 21 => stated.reference = parser.text(field.bytes()?)?,
-                22 => stated.sparse = Some(parser.sparse(field.bytes()?)?),
+                22 => once(&mut stated.sparse, parser.sparse(field.bytes()?)?, &field, "AttributeProto")?,
                 23 => stated.sparses.push(parser.sparse(field.bytes()?)?),
                 _ => {}
             }
@@ -334,6 +364,32 @@ impl Parser {
         })?;
         stated.settle(content)
     }
+}
+
+/// Which of two versions of a domain counts, readers do not agree on.
+fn one_version_each(offset: u64, imports: &[OpsetImport]) -> Result<(), ProtoError> {
+    let mut versions = HashMap::new();
+    for import in imports {
+        let domain = if import.is_default_domain() { "ai.onnx" } else { &import.domain };
+        let first = *versions.entry(domain).or_insert(import.version);
+        if first != import.version {
+            let (domain, second) = (domain.into(), import.version);
+            return Err(ProtoError::TwoVersions { offset, domain, first, second });
+        }
+    }
+    Ok(())
+}
+
+/// A call could not say which of two it means.
+fn one_of_each_name(functions: &[Function]) -> Result<(), ProtoError> {
+    let mut names = HashSet::new();
+    for function in functions {
+        if !names.insert(function.identity()) {
+            let Function { name, domain, overload, content, .. } = function.clone();
+            return Err(ProtoError::TwoFunctions { offset: content.start, name, domain, overload });
+        }
+    }
+    Ok(())
 }
 
 /// What the fields of an AttributeProto say.

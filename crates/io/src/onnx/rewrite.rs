@@ -5,7 +5,7 @@
 //! with the lengths around them; everything else, known or not, is copied. Which tensors change and to what is decided
 //! elsewhere. Read first: `docs/spec/onnx.md §3.10`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use truecast_core::DType;
@@ -30,7 +30,8 @@ const EXTERNAL_ALIGNMENT: u64 = 4096;
 pub struct Changes {
     /// The type of each listed tensor's elements in the new file.
     pub dtypes: Vec<DType>,
-    /// Operator sets of the default domain below this version are raised to it.
+    /// Operator sets of the default domain below this version are raised to it; what comes to have a Cast and imports none
+    /// imports this one.
     pub opset: Option<i64>,
     /// `ir_version`, if it is to be raised.
     pub ir_version: Option<i64>,
@@ -98,7 +99,9 @@ struct Rewriter<'a> {
     inputs: HashMap<u64, (String, i64)>,
     /// Casts to be inserted, by where the message of their scope begins and the node that they precede.
     casts: HashMap<(u64, usize), Vec<Vec<u8>>>,
-    taken: Names,
+    taken: Names<'a>,
+    /// The main graph, 0, and functions in which a tensor changes.
+    changed_bodies: HashSet<usize>,
 }
 
 /// What becomes of a field.
@@ -128,6 +131,8 @@ impl Change {
 impl<'a> Rewriter<'a> {
     fn new(wire: Wire, model: &'a Model, listed: &'a [Listed], changes: &'a Changes, location: &'a str) -> Self {
         let by_start = listed.iter().enumerate().map(|(i, l)| (l.tensor.content.start, i)).collect();
+        let is_changed = |(l, dtype): &(&Listed, &DType)| Some(**dtype) != l.tensor.dtype();
+        let changed = listed.iter().zip(&changes.dtypes).filter(is_changed);
         Rewriter {
             wire,
             model,
@@ -142,6 +147,7 @@ impl<'a> Rewriter<'a> {
             inputs: HashMap::new(),
             casts: HashMap::new(),
             taken: names_in(model),
+            changed_bodies: changed.map(|(l, _)| l.body).collect(),
         }
     }
 
@@ -267,7 +273,7 @@ impl<'a> Rewriter<'a> {
     fn model(&mut self) -> Result<Rope, ReadError> {
         let model = self.model;
         let Changes { opset, ir_version, .. } = *self.changes;
-        let (mut functions, mut imports) = (model.functions.iter(), model.opset_imports.iter());
+        let (mut functions, mut imports) = ((1..).zip(&model.functions), model.opset_imports.iter());
         let mut lacks_ir_version = ir_version.is_some();
         let all = self.wire.all();
         let rope = self.message(&all, |this, field| match (field.number, ir_version) {
@@ -277,18 +283,18 @@ impl<'a> Rewriter<'a> {
             }
             (7, _) => Ok(Change::content(7, this.graph(&model.graph)?)),
             (8, _) => this.import(field, imports.next().filter(|i| i.is_default_domain()).map(|i| i.version)),
-            (25, _) => Ok(Change::content(25, this.function(functions.next().expect("parsed before"))?)),
+            (25, _) => {
+                let (body, function) = functions.next().expect("parsed before");
+                Ok(Change::content(25, this.function(body, function)?))
+            }
             _ => Ok(Change::Keep),
         })?;
-        let mut rope = rope.unwrap_or_else(|| {
-            let mut rope = Rope::default();
-            rope.copy(all);
-            rope
-        });
+        let mut rope = rope.unwrap_or_else(|| Rope::copy_of(all));
         if let Some(version) = ir_version.filter(|_| lacks_ir_version) {
             rope.push(emit::int(1, version));
         }
-        if let Some(version) = opset.filter(|_| default_opset(&model.opset_imports).is_none()) {
+        let lacks_import = default_opset(&model.opset_imports).is_none() && self.changed_bodies.contains(&0);
+        if let Some(version) = opset.filter(|_| lacks_import) {
             rope.push(emit::bytes(8, emit::int(2, version)));
         }
         Ok(rope)
@@ -298,14 +304,18 @@ impl<'a> Rewriter<'a> {
     fn import(&mut self, field: &Field, version: Option<i64>) -> Result<Change, ReadError> {
         let raised = self.changes.opset.filter(|&opset| version.is_some_and(|version| version < opset));
         let Some(raised) = raised else { return Ok(Change::Keep) };
-        let content = self.message(&field.bytes()?, |_, field| match field.number {
+        let content = field.bytes()?;
+        let changed = self.message(&content, |_, field| match field.number {
             2 => Ok(Change::bytes(emit::int(2, raised))),
             _ => Ok(Change::Keep),
         })?;
-        Ok(Change::content(field.number, content))
+        // A version that is left out is 0.
+        let changed = changed.unwrap_or_else(|| Rope::copy_of(content).followed_by(emit::int(2, raised)));
+        Ok(Change::content(field.number, Some(changed)))
     }
 
-    fn function(&mut self, function: &'a Function) -> Result<Option<Rope>, ReadError> {
+    /// A function by its number, from 1 on.
+    fn function(&mut self, body: usize, function: &'a Function) -> Result<Option<Rope>, ReadError> {
         let mut nodes = Nodes::new(function.content.start, &function.nodes);
         let (mut imports, mut defaults) = (function.opset_imports.iter(), function.attribute_defaults.iter());
         let rope = self.message(&function.content, |this, field| match field.number {
@@ -314,7 +324,14 @@ impl<'a> Rewriter<'a> {
             11 => Ok(Change::content(11, this.attribute(defaults.next().expect("parsed before"))?)),
             _ => Ok(Change::Keep),
         })?;
-        Ok(nodes.end(self, 7, &function.content, rope))
+        let rope = nodes.end(self, 7, &function.content, rope);
+        let import = self.changes.opset.filter(|_| default_opset(&function.opset_imports).is_none());
+        // A body without a Cast and without the domain needs none of it.
+        let has_casts = self.changed_bodies.contains(&body);
+        Ok(match (rope, import) {
+            (Some(rope), Some(version)) if has_casts => Some(rope.followed_by(emit::bytes(9, emit::int(2, version)))),
+            (rope, _) => rope,
+        })
     }
 
     fn graph(&mut self, graph: &'a Graph) -> Result<Option<Rope>, ReadError> {
@@ -471,13 +488,7 @@ impl<'a> Nodes<'a> {
         if casts.is_empty() {
             return rope;
         }
-        let mut rope = rope.unwrap_or_else(|| {
-            let mut rope = Rope::default();
-            rope.copy(content.clone());
-            rope
-        });
-        rope.push(casts);
-        Some(rope)
+        Some(rope.unwrap_or_else(|| Rope::copy_of(content.clone())).followed_by(casts))
     }
 
     fn casts(&self, rewriter: &Rewriter<'a>, number: u32) -> Vec<u8> {
@@ -502,15 +513,15 @@ fn first_uses(nodes: &[Node]) -> HashMap<&str, usize> {
 }
 
 /// Every name of a value or node in a model.
-fn names_in(model: &Model) -> Names {
-    fn graph(graph: &Graph, names: &mut Names) {
+fn names_in(model: &Model) -> Names<'_> {
+    fn graph<'a>(graph: &'a Graph, names: &mut Names<'a>) {
         let infos = graph.inputs.iter().chain(&graph.outputs).chain(&graph.value_infos);
         infos.for_each(|info| names.insert(&info.name));
         graph.initializers.iter().for_each(|tensor| names.insert(&tensor.name));
         graph.sparse_initializers.iter().for_each(|sparse| names.insert(&sparse.values.name));
         nodes(&graph.nodes, names);
     }
-    fn nodes(all: &[Node], names: &mut Names) {
+    fn nodes<'a>(all: &'a [Node], names: &mut Names<'a>) {
         for node in all {
             names.insert(&node.name);
             node.inputs.iter().chain(&node.outputs).for_each(|name| names.insert(name));

@@ -25,6 +25,18 @@ pub(crate) struct Rope {
 }
 
 impl Rope {
+    /// A stretch of the old file.
+    pub(crate) fn copy_of(range: Range<u64>) -> Rope {
+        let mut rope = Rope::default();
+        rope.copy(range);
+        rope
+    }
+
+    pub(crate) fn followed_by(mut self, bytes: Vec<u8>) -> Rope {
+        self.push(bytes);
+        self
+    }
+
     pub(crate) fn copy(&mut self, range: Range<u64>) {
         self.bytes += range.end - range.start;
         match self.pieces.last_mut() {

@@ -183,7 +183,7 @@ fn gather(parser: &mut Parser, content: Range<u64>, stated: &mut Stated) -> Resu
         match found.number {
             field::DIMS => dims(parser, &found, &mut stated.dims)?,
             field::DATA_TYPE => stated.data_type = found.int()?,
-            field::SEGMENT => stated.segment = true,
+            field::SEGMENT => stated.segment = found.bytes().map(|_| true)?,
             field::RAW_DATA => {
                 let range = found.bytes()?;
                 let offset = found.span.start;

@@ -128,6 +128,9 @@ impl Cells {
         }
         let text = String::from_utf8(self.entries.wire.copy(range)?);
         let text = text.map_err(|_| self.wrong(TensorError::NotUtf8 { index }))?;
+        if text.ends_with('\0') {
+            return Err(self.wrong(TensorError::NulAtEnd { index }));
+        }
         match text.chars().count() > MAX_WIDTH {
             true => Err(self.wrong(TensorError::TextTooLong { index, limit: MAX_WIDTH })),
             false => Ok(Some(text)),

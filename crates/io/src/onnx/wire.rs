@@ -120,11 +120,13 @@ impl Wire {
         Ok(())
     }
 
-    /// A copy of a range that was checked against the file.
+    /// A copy of a range that was checked against the file, if there is memory for it.
     pub(crate) fn copy(&mut self, range: Range<u64>) -> Result<Vec<u8>, ReadError> {
         let too_long = || ProtoError::TooMuch { offset: range.start };
         let len = usize::try_from(range.end - range.start).map_err(|_| too_long())?;
-        let mut bytes = vec![0; len];
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).map_err(io::Error::from)?;
+        bytes.resize(len, 0);
         self.fill(range.start, &mut bytes)?;
         Ok(bytes)
     }

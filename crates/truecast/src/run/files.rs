@@ -67,46 +67,83 @@ pub(super) fn write(
     tensor: &Tensor,
     existing: Existing,
     exec: &Exec,
-) -> Result<Pending, truecast_io::Error> {
-    let (bytes, layout) = match (&tensor.data, kind) {
-        (Data::Texts(texts), Kind::TensorProto) => {
-            let mut file = OutputFile::create(path, existing)?;
+) -> Result<Pending, RunError> {
+    let failed = |cause: truecast_io::Error| RunError::Output { name: name.into(), cause: cause.into() };
+    let described =
+        |layout| truecast_io::Tensor { name: name.into(), dtype: tensor.dtype, layout, shape: tensor.shape.clone() };
+    let create =
+        |layout| Writer::create(path, kind, vec![described(layout)], &BTreeMap::new(), existing).map_err(failed);
+    match &tensor.data {
+        Data::Texts(texts) if kind == Kind::TensorProto => {
+            let mut file = OutputFile::create(path, existing).map_err(failed)?;
             let message = text_tensor(name, &tensor.shape, texts.iter());
-            let failed = |source| truecast_io::Error::Io { path: path.into(), action: "writing", source };
-            file.write_all(&message).map_err(failed)?;
-            return Ok(Pending::Message(file));
+            let writing = |source| failed(truecast_io::Error::Io { path: path.into(), action: "writing", source });
+            file.write_all(&message).map_err(writing)?;
+            Ok(Pending::Message(file))
         }
-        (Data::Texts(texts), _) => {
-            let (cells, width) = cells_of_texts(texts);
-            (Some(cells), Layout::Utf32 { width })
+        Data::Texts(texts) => {
+            let width = cell_width(texts).map_err(|(index, why)| RunError::Text { name: name.into(), index, why })?;
+            let mut writer = create(Layout::Utf32 { width })?;
+            write_cells(texts, width, |cells| writer.write(cells)).map_err(failed)?;
+            Ok(Pending::Container(writer))
         }
-        (Data::Codes(codes), _) => {
+        Data::Codes(codes) => {
             let layout = layout_for(kind, tensor.dtype).unwrap_or_default();
-            (relaid(tensor.dtype, codes, (Layout::Packed, layout), tensor.len(), exec), layout)
+            let moved = relaid(tensor.dtype, codes, (Layout::Packed, layout), tensor.len(), exec);
+            let mut writer = create(layout)?;
+            writer.write(moved.as_ref().unwrap_or(codes)).map_err(failed)?;
+            Ok(Pending::Container(writer))
         }
-    };
-    let shape = tensor.shape.clone();
-    let described = truecast_io::Tensor { name: name.into(), dtype: tensor.dtype, layout, shape };
-    let mut writer = Writer::create(path, kind, vec![described], &BTreeMap::new(), existing)?;
-    match (&bytes, &tensor.data) {
-        (Some(bytes), _) => writer.write(bytes)?,
-        (None, Data::Codes(codes)) => writer.write(codes)?,
-        (None, Data::Texts(_)) => {}
     }
-    Ok(Pending::Container(writer))
 }
 
-/// Cells as wide as the longest text. What is not UTF-8 becomes U+FFFD: NumPy has no other form for it.
-fn cells_of_texts(texts: &Texts) -> (Vec<u8>, u32) {
-    let points = |text: &[u8]| String::from_utf8_lossy(text).chars().map(u32::from).collect::<Vec<_>>();
-    let width = texts.iter().map(|text| points(text).len()).max().unwrap_or(0).max(1);
-    let mut cells = Vec::with_capacity(4 * width * texts.len());
-    for text in texts.iter() {
-        let points = points(text);
-        let padding = std::iter::repeat_n(0, width - points.len());
-        cells.extend(points.iter().copied().chain(padding).flat_map(u32::to_le_bytes));
+/// The characters of the longest text, at least one, if cells can hold every text as it is; or the index of one that they
+/// cannot, and why.
+fn cell_width(texts: &Texts) -> Result<u32, (usize, &'static str)> {
+    let mut width = 1;
+    for (index, text) in texts.iter().enumerate() {
+        let wrong = |why| (index, why);
+        let text = std::str::from_utf8(text).map_err(|_| wrong("is not UTF-8"))?;
+        if text.ends_with('\0') {
+            return Err(wrong("ends with NUL"));
+        }
+        let points = u32::try_from(text.chars().count()).map_err(|_| wrong("is too long"))?;
+        width = width.max(points);
     }
-    (cells, width as u32)
+    Ok(width)
+}
+
+/// Cells that are written at once, in bytes.
+const CELL_BYTES: usize = 1 << 16;
+
+/// Gives the cells piece by piece: together they may be far more than the texts.
+fn write_cells<E>(texts: &Texts, width: u32, mut write: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    let mut cells: Vec<u8> = Vec::with_capacity(CELL_BYTES);
+    for text in texts.iter() {
+        // Checked when the width was found.
+        let text = std::str::from_utf8(text).unwrap_or_default();
+        let mut padding = width as usize;
+        for point in text.chars() {
+            cells.extend(u32::from(point).to_le_bytes());
+            padding -= 1;
+            flush_if_full(&mut cells, &mut write)?;
+        }
+        while padding > 0 {
+            let now = padding.min(CELL_BYTES / 4);
+            cells.resize(cells.len() + 4 * now, 0);
+            padding -= now;
+            flush_if_full(&mut cells, &mut write)?;
+        }
+    }
+    write(&cells)
+}
+
+fn flush_if_full<E>(cells: &mut Vec<u8>, write: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    if cells.len() >= CELL_BYTES {
+        write(cells)?;
+        cells.clear();
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -132,11 +169,33 @@ mod tests {
         }
     }
 
+    fn cells(texts: &Texts) -> (Vec<u8>, u32) {
+        let width = cell_width(texts).unwrap();
+        let mut all = Vec::new();
+        write_cells(texts, width, |cells| all.write_all(cells)).unwrap();
+        (all, width)
+    }
+
     #[test]
     fn cells_hold_any_text() {
         let texts: Texts = ["1.5", "", "\u{1f980}x"].into_iter().collect();
-        let (cells, width) = cells_of_texts(&texts);
+        let (cells, width) = cells(&texts);
         assert_eq!((cells.len(), width), (36, 3));
         assert_eq!(texts_of_cells(&cells, width, 3), texts);
+    }
+
+    #[test]
+    fn long_cells_are_given_piece_by_piece() {
+        let texts: Texts = ["a".repeat(50_000), String::new(), "\u{1f980}".repeat(40_000)].into_iter().collect();
+        let (cells, width) = cells(&texts);
+        assert_eq!((cells.len(), width), (600_000, 50_000));
+        assert_eq!(texts_of_cells(&cells, width, 3), texts);
+    }
+
+    #[test]
+    fn cells_are_refused_what_they_would_change() {
+        let refused = |texts: [&[u8]; 2]| cell_width(&texts.into_iter().collect()).unwrap_err();
+        assert_eq!(refused([b"ok", b"\xff"]), (1, "is not UTF-8"));
+        assert_eq!(refused([b"a\0", b"ok"]), (0, "ends with NUL"));
     }
 }

@@ -82,9 +82,12 @@ pub enum RunError {
     /// An array of a graph of TOSA is not what it should be.
     #[error("{what} {}: {cause}", Shown(name))]
     TosaArray { what: &'static str, name: String, cause: Box<truecast_io::tosa::array::ArrayError> },
-    /// A result cannot be written in the chosen form.
+    /// A result cannot be written.
     #[error("output {}: {cause}", Shown(name))]
     Output { name: String, cause: Box<truecast_io::Error> },
+    /// A text that the chosen form would change.
+    #[error("output {}: element {index} {why}, which .npy cannot hold; choose --output-format pb", Shown(name))]
+    Text { name: String, index: usize, why: &'static str },
 }
 
 impl RunError {
@@ -102,7 +105,7 @@ impl RunError {
                 EvaluationError::Cast { cause: Refusal::Memory { .. }, .. } => Class::System,
                 _ => Class::Input,
             },
-            RunError::Model { .. } | RunError::SameOutput { .. } => Class::Input,
+            RunError::Model { .. } | RunError::SameOutput { .. } | RunError::Text { .. } => Class::Input,
             RunError::Tosa { cause, .. } if matches!(**cause, GraphError::Memory { .. }) => Class::System,
             RunError::TosaArray { cause, .. } => match &**cause {
                 truecast_io::tosa::array::ArrayError::File(error) => error.class(),

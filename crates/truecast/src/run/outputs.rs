@@ -64,8 +64,7 @@ impl Outputs {
     pub(super) fn add_tensor(&mut self, name: &str, tensor: &Tensor, kind: Kind, exec: &Exec) -> Result<(), RunError> {
         let path = self.place(&file_of(name, kind))?;
         let written = Written { name: name.into(), dtype: tensor.dtype, shape: tensor.shape.clone(), path };
-        let failed = |cause: truecast_io::Error| RunError::Output { name: name.into(), cause: cause.into() };
-        self.add(written, |path, existing| files::write(path, kind, name, tensor, existing, exec).map_err(failed))
+        self.add(written, |path, existing| files::write(path, kind, name, tensor, existing, exec))
     }
 
     /// Writes a result at the path that `written` names, which is one of [`place`](Outputs::place).

@@ -68,6 +68,13 @@ pub enum Difference {
         /// Where in the file it does first.
         offset: u64,
     },
+    /// A model's file of external data holds more than its elements, with zeros between them.
+    ExternalData {
+        /// The file, as the model names it.
+        location: String,
+        /// Where in it something else begins.
+        offset: u64,
+    },
     /// The metadata of a safetensors file differs; a `format` that the source lacks is `pt`.
     Metadata {
         /// The key.
@@ -167,16 +174,21 @@ pub fn verify(src: &Path, dst: &Path, options: &Options, mut progress: impl FnMu
         let wrong = keys.into_iter().filter(|key| result.metadata().get(*key).map(String::as_str) != right(key));
         verdict.differences.extend(wrong.map(|key| Difference::Metadata { key: key.clone() }));
     }
-    verdict.differences.extend(structure(&plan, &result)?);
+    verdict.differences.extend(model(&plan, &result)?);
     Ok(verdict)
 }
 
-/// A model has to be the expected one byte for byte, wherever it keeps its external data.
-fn structure(plan: &Plan, result: &Source) -> Result<Option<Difference>, Error> {
+/// A model has to be the expected one byte for byte, wherever it keeps its external data, and so has that.
+fn model(plan: &Plan, result: &Source) -> Result<Option<Difference>, Error> {
     let Some(model) = result.model() else { return Ok(None) };
-    let new = plan.new_model_with(model.external_location().unwrap_or_default())?;
-    let offset = new.map(|new| new.structure_differs(result.path())).transpose()?.flatten();
-    Ok(offset.map(|offset| Difference::Structure { offset }))
+    let location = model.external_location().unwrap_or_default();
+    let Some(new) = plan.new_model_with(location)? else { return Ok(None) };
+    if let Some(offset) = new.structure_differs(result.path())? {
+        return Ok(Some(Difference::Structure { offset }));
+    }
+    let Some(path) = model.data_files().pop_first() else { return Ok(None) };
+    let offset = new.data_differs(&path)?;
+    Ok(offset.map(|offset| Difference::ExternalData { location: location.into(), offset }))
 }
 
 /// Opens the destination. Where the header of an array does not say which narrow type its bytes are

@@ -1,0 +1,63 @@
+//! Which tensors go into certain operators, themselves or through the functions of a model.
+//!
+//! A value goes by its name, in its graph and the subgraphs in it; what another value is made of it is not followed.
+
+use std::collections::{HashMap, HashSet};
+
+use super::inventory::{Listed, visit_nodes};
+use super::model::{Model, Node};
+
+/// A value: the main graph, 0, or a function, from 1 on, and its name there.
+type Place<'a> = (usize, &'a str);
+
+/// Which of the listed tensors go into one of the `operators`, which are named as [`ModelFile::operators`] names them.
+///
+/// [`ModelFile::operators`]: super::ModelFile::operators
+pub(crate) fn feeding(model: &Model, listed: &[Listed], operators: &[&str]) -> Vec<bool> {
+    let functions: HashMap<_, _> = model.functions.iter().zip(1..).map(|(f, body)| (f.identity(), body)).collect();
+    let mut walk = Walk::default();
+    // For every parameter of a function, the values that calls give it.
+    let mut given: HashMap<(usize, usize), Vec<Place<'_>>> = HashMap::new();
+    let bodies = std::iter::once(&model.graph.nodes).chain(model.functions.iter().map(|function| &function.nodes));
+    for (body, nodes) in bodies.enumerate() {
+        visit_nodes(nodes, &mut |node| {
+            let inputs = || node.inputs.iter().map(String::as_str).enumerate().filter(|(_, name)| !name.is_empty());
+            if operators.iter().any(|operator| is_called(node, operator)) {
+                inputs().for_each(|(_, name)| walk.reach((body, name)));
+            }
+            if let Some(&callee) = functions.get(&node.identity()) {
+                inputs().for_each(|(index, name)| given.entry((callee, index)).or_default().push((body, name)));
+            }
+        });
+    }
+    // From a parameter to what is given for it, until nothing is new.
+    while let Some((body, name)) = walk.ahead.pop() {
+        let parameters = body.checked_sub(1).map_or(&[][..], |at| &model.functions[at].inputs);
+        for index in (0..parameters.len()).filter(|&index| parameters[index] == name) {
+            given.remove(&(body, index)).into_iter().flatten().for_each(|place| walk.reach(place));
+        }
+    }
+    listed.iter().map(|listed| walk.reached.contains(&(listed.body, listed.value.as_str()))).collect()
+}
+
+#[derive(Default)]
+struct Walk<'a> {
+    reached: HashSet<Place<'a>>,
+    ahead: Vec<Place<'a>>,
+}
+
+impl<'a> Walk<'a> {
+    fn reach(&mut self, place: Place<'a>) {
+        if self.reached.insert(place) {
+            self.ahead.push(place);
+        }
+    }
+}
+
+/// The node's operator has this name, which begins with its domain unless that is the default one.
+fn is_called(node: &Node, name: &str) -> bool {
+    match node.default_operator() {
+        Some(operator) => operator == name,
+        None => name.strip_prefix(node.domain.as_str()).and_then(|rest| rest.strip_prefix('.')) == Some(&node.op_type),
+    }
+}
