@@ -139,11 +139,12 @@ def compare(op, attribute, tensors, output, folder, skip=None):
     if status != "valid":
         return 0
     a, b = codes_of(raw, output), codes_of(their_raw, output)
-    differs = (a != b) & ~(is_nan(a, output) & is_nan(b, output))
+    differs = np.flatnonzero(a != b)
+    differs = differs[~(is_nan(a[differs], output) & is_nan(b[differs], output))]
     if skip is not None:
-        differs &= ~skip
-    if differs.any():
-        at = int(np.flatnonzero(differs)[0])
+        differs = differs[~skip[differs]]
+    if differs.size:
+        at = int(differs[0])
         first = next(iter(inputs.values())).reshape(-1)[at]
         sys.exit(f"{op} to {output}: element {at}, {first!r}: {a[at]:#x}, the model says {b[at]:#x}")
     return a.size

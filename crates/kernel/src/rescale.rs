@@ -16,7 +16,7 @@ use crate::table::table_of;
 use rayon::prelude::*;
 use std::fmt::Debug;
 use std::marker::PhantomData;
-use truecast_core::spec::tosa::rescale::{Channel, Requirement, RescaleSpec, RoundingMode};
+use truecast_core::spec::tosa::rescale::{Channel, Requirement, RescaleSpec, Rescaled, RoundingMode};
 use truecast_core::{DType, IntFormat};
 
 /// What happened to the elements of a RESCALE.
@@ -43,11 +43,17 @@ pub enum RescaleError {
         /// Channels.
         channels: usize,
     },
+    /// An i64 is no i48.
+    #[error("element {index} does not fit in 48 bits")]
+    Wide {
+        /// Index in the tensor of the first such element.
+        index: u64,
+    },
     /// The result of the whole tensor is unpredictable.
     #[error("unpredictable from element {index} on: {requirement}")]
     Unpredictable {
-        /// Index of the first element that says so.
-        index: usize,
+        /// Index in the tensor of the first element that says so.
+        index: u64,
         /// The requirement that does not hold for it.
         requirement: Requirement,
     },
@@ -77,6 +83,7 @@ pub struct Rescaler {
     exec: Exec,
     input: DType,
     output: DType,
+    /// `None` if the result is unpredictable whatever the elements are.
     pass: Option<Box<dyn Pass>>,
 }
 
@@ -89,14 +96,28 @@ impl Rescaler {
 
     /// Rescales `src` into `dst`.
     ///
-    /// Shapes: `src.len() == dst.len()`, in elements, a whole number of rows; types are signless (i8, i16, i32, i48
-    /// packed). Result: the same bits on every level and number of threads.
+    /// Shapes: `src.len() == dst.len()`, in elements, a whole number of rows; types are signless (i8, i16, i32, i48), and
+    /// i48 may also stand in i64. Result: the same bits on every level and number of threads.
     ///
     /// # Errors
     /// [`RescaleError::Buffer`] if the buffers do not fit; [`RescaleError::Unpredictable`] with the first element for
-    /// which a requirement does not hold.
+    /// which a requirement does not hold; [`RescaleError::Wide`].
     pub fn rescale(&self, src: Codes<'_>, dst: CodesMut<'_>) -> Result<RescaleCounts, RescaleError> {
-        for (expected, got) in [(self.input, src.dtype()), (self.output, dst.dtype())] {
+        let (len, channels) = (src.len(), self.spec.channels.len());
+        match len.is_multiple_of(channels) {
+            true => self.rescale_part(0, src, dst),
+            false => Err(RescaleError::Rows { len, channels }),
+        }
+    }
+
+    /// Rescales the elements of a tensor from `first` on: a part may begin and end within a row.
+    ///
+    /// # Errors
+    /// As [`Rescaler::rescale`]; an index counts from the beginning of the tensor.
+    pub fn rescale_part(&self, first: u64, src: Codes<'_>, dst: CodesMut<'_>) -> Result<RescaleCounts, RescaleError> {
+        let source = src.dtype();
+        let input = if (self.input, source) == (DType::I48, DType::I64) { source } else { self.input };
+        for (expected, got) in [(input, source), (self.output, dst.dtype())] {
             if expected != got {
                 return Err(CastError::Type { expected, got }.into());
             }
@@ -105,31 +126,29 @@ impl Rescaler {
             return Err(CastError::Count { src: src.len(), dst: dst.len() }.into());
         }
         let len = src.len();
-        if !len.is_multiple_of(self.spec.channels.len()) {
-            return Err(RescaleError::Rows { len, channels: self.spec.channels.len() });
-        }
         if len == 0 {
             return Ok(RescaleCounts::default());
         }
-        let Some(pass) = &self.pass else { return Err(self.first_failure(src.bytes(), 0, len)) };
-        let bytes = |dtype: DType| dtype.storage_bits().expect("integers have a width") as usize / 8;
-        let (src_bytes, dst_bytes) = (bytes(self.input), bytes(self.output));
+        let row_at = self.spec.channel_of(first);
+        let Some(pass) = &self.pass else { return self.by_definition(first, src, dst.into_bytes()) };
+        let (src_bytes, dst_bytes) = (bytes_of(source), bytes_of(self.output));
         let stores =
             Stores::of(&self.exec, (slot_bytes(self.input), src.bytes().len()), (dst_bytes, dst.byte_len()), false);
         let piece = self.piece(len);
-        let (src, dst) = (src.bytes(), dst.into_bytes());
+        let (bytes, dst) = (src.bytes(), dst.into_bytes());
         let rescale = |room: &mut Room, (i, (s, d)): (usize, (&[u8], &mut [u8]))| {
-            self.piece_of(pass.as_ref(), i * piece, (s, d), stores, room)
-                .map_err(|(first, n)| self.first_failure(src, first, n))
+            let codes = Codes::new(source, d.len() / dst_bytes, s).expect("a piece is of whole elements");
+            let rescaled = self.piece_of(pass.as_ref(), (row_at, i * piece), (codes, d), stores, room);
+            rescaled.map_err(|(at, n)| self.first_failure(first, src, at, n))
         };
         let saturated: Result<Vec<u64>, RescaleError> = match self.exec.threads.get() == 1 || len <= piece {
             true => {
                 let mut room = Room::default();
-                let pieces = src.chunks(piece * src_bytes).zip(dst.chunks_mut(piece * dst_bytes)).enumerate();
+                let pieces = bytes.chunks(piece * src_bytes).zip(dst.chunks_mut(piece * dst_bytes)).enumerate();
                 pieces.map(|piece| rescale(&mut room, piece)).collect()
             }
             false => {
-                let pieces = src.par_chunks(piece * src_bytes).zip(dst.par_chunks_mut(piece * dst_bytes)).enumerate();
+                let pieces = bytes.par_chunks(piece * src_bytes).zip(dst.par_chunks_mut(piece * dst_bytes)).enumerate();
                 // Collected before looking for errors, so that the first element is named.
                 pieces.map_init(Room::default, rescale).collect::<Vec<_>>().into_iter().collect()
             }
@@ -143,23 +162,22 @@ impl Rescaler {
         len.div_ceil(self.exec.threads.get()).max(at_least).next_multiple_of(TILE)
     }
 
-    /// Rescales a piece that begins at element `first`: how many saturated, or where and how long a tile is in which a
-    /// requirement does not hold.
+    /// Rescales a piece that begins at element `first` of a part that begins at index `row_at` of a row: how many
+    /// saturated, or where and how long a tile is in which a requirement does not hold.
     fn piece_of(
         &self,
         pass: &dyn Pass,
-        first: usize,
-        (src, dst): (&[u8], &mut [u8]),
+        (row_at, first): (usize, usize),
+        (src, dst): (Codes<'_>, &mut [u8]),
         stores: Stores,
         room: &mut Room,
     ) -> Result<u64, (usize, usize)> {
-        let (src_bytes, dst_bytes) = (self.input.storage_bits(), self.output.storage_bits());
-        let [src_bytes, dst_bytes] = [src_bytes, dst_bytes].map(|b| b.expect("integers have a width") as usize / 8);
+        let (src_bytes, dst_bytes) = (bytes_of(src.dtype()), bytes_of(self.output));
         let mut saturated = 0;
-        let tiles = src.chunks(TILE * src_bytes).zip(dst.chunks_mut(TILE * dst_bytes));
+        let tiles = src.bytes().chunks(TILE * src_bytes).zip(dst.chunks_mut(TILE * dst_bytes));
         for (i, (s, d)) in tiles.enumerate() {
             let (at, n) = (first + i * TILE, d.len() / dst_bytes);
-            let s = match self.input {
+            let s = match src.dtype() {
                 DType::I48 => {
                     let wide = &mut room.wide.get_or_insert_with(|| Box::new([0; 8 * TILE]))[..8 * n];
                     pack::unpack(self.exec.level, 48, s, wide, n);
@@ -168,15 +186,15 @@ impl Rescaler {
                 _ => s,
             };
             let tally = match stores {
-                Stores::Plain => pass.run(at, s, d),
+                Stores::Plain => pass.run(row_at + at, s, d),
                 Stores::Streaming => {
                     let results = &mut room.results.get_or_insert_with(|| Box::new([0; 4 * TILE]))[..d.len()];
-                    let tally = pass.run(at, s, results);
+                    let tally = pass.run(row_at + at, s, results);
                     stream::copy(self.exec.level, results, d);
                     tally
                 }
             };
-            if tally.failed {
+            if tally.failed || (src.dtype() == DType::I64 && self.exec.level.run(AnyWide(s))) {
                 return Err((at, n));
             }
             saturated += tally.saturated;
@@ -187,17 +205,36 @@ impl Rescaler {
         Ok(saturated)
     }
 
-    /// The first element of a tile for which a requirement does not hold, by the definition.
-    fn first_failure(&self, src: &[u8], first: usize, n: usize) -> RescaleError {
-        let bytes = self.input.storage_bits().expect("integers have a width") as usize / 8;
-        let failure = (first..first + n).find_map(|index| {
-            let mut wide = [0; 8];
-            wide[..bytes].copy_from_slice(&src[index * bytes..][..bytes]);
-            let channel = self.spec.channel_of(index as u64);
-            let requirement = self.spec.one(channel, u64::from_le_bytes(wide)).err()?;
-            Some(RescaleError::Unpredictable { index, requirement })
-        });
-        failure.expect("a tile that failed has an element that does")
+    /// The first element of a tile for which a requirement does not hold, by the definition. `first` is the index in the
+    /// tensor of the part `src`, `at` that of the tile in the part.
+    fn first_failure(&self, first: u64, src: Codes<'_>, at: usize, n: usize) -> RescaleError {
+        let mut tile = (at..at + n).map(|i| self.one(first + i as u64, src, i));
+        tile.find_map(Result::err).expect("a tile that failed has an element that does")
+    }
+
+    /// Element `i` of a part by the definition; `index` is that in the tensor.
+    fn one(&self, index: u64, src: Codes<'_>, i: usize) -> Result<Rescaled, RescaleError> {
+        let bytes = bytes_of(src.dtype());
+        let mut wide = [0; 8];
+        wide[..bytes].copy_from_slice(&src.bytes()[i * bytes..][..bytes]);
+        let code = u64::from_le_bytes(wide);
+        if src.dtype() == DType::I64 && is_wide(code) {
+            return Err(RescaleError::Wide { index });
+        }
+        let one = self.spec.one(self.spec.channel_of(index), code);
+        one.map_err(|requirement| RescaleError::Unpredictable { index, requirement })
+    }
+
+    /// A part of a tensor of which some channel has no result: up to the first element that says so.
+    fn by_definition(&self, first: u64, src: Codes<'_>, dst: &mut [u8]) -> Result<RescaleCounts, RescaleError> {
+        let mut counts = RescaleCounts::default();
+        for (i, d) in dst.chunks_exact_mut(bytes_of(self.output)).enumerate() {
+            let Rescaled { code, saturated } = self.one(first + i as u64, src, i)?;
+            d.copy_from_slice(&code.to_le_bytes()[..d.len()]);
+            counts.elements += 1;
+            counts.saturated += saturated as u64;
+        }
+        Ok(counts)
     }
 }
 
@@ -208,6 +245,28 @@ struct Room {
     wide: Option<Box<[u8; 8 * TILE]>>,
     /// Results on their way past the caches.
     results: Option<Box<[u8; 4 * TILE]>>,
+}
+
+/// An i64 that is no i48.
+#[inline(always)]
+fn is_wide(code: u64) -> bool {
+    code.wrapping_add(1 << 47) >> 48 != 0
+}
+
+struct AnyWide<'a>(&'a [u8]);
+
+impl Task for AnyWide<'_> {
+    type Output = bool;
+    #[inline(always)]
+    fn run(self) -> bool {
+        let each = self.0.as_chunks().0.iter().map(|bytes| is_wide(u64::from_le_bytes(*bytes)) as u64);
+        each.fold(0, |any, one| any | one) != 0
+    }
+}
+
+/// Bytes of an integer in a buffer.
+fn bytes_of(dtype: DType) -> usize {
+    dtype.storage_bits().expect("integers have a width") as usize / 8
 }
 
 /// The type of buffers, whatever the signedness in force.
@@ -234,7 +293,7 @@ trait Pass: Debug + Send + Sync {
     fn run(&self, first: usize, src: &[u8], dst: &mut [u8]) -> Tally;
 }
 
-/// `None` if no element of some channel has a result (R1, R2): the definition then finds the first such element.
+/// `None` if no element of some channel has a result (R1, R2): every element is then left to the definition.
 fn plan(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pass>> {
     let valid = |c: &Channel| c.multiplier >= 0 && (2..=62).contains(&c.shift);
     if !spec.channels.iter().all(valid) {

@@ -4,6 +4,7 @@ use super::Context;
 use crate::args::{RescaleArgs, RescaleOptions};
 use crate::failure::Failure;
 use crate::output;
+use crate::signals;
 use crate::table::grouped;
 use serde_json::{Map, json};
 use std::path::Path;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 use truecast::DType;
 use truecast::io::{Existing, FileId};
 use truecast::request::Standard;
-use truecast::rescale::{Request, element_type, integers, rescale};
+use truecast::rescale::{Options, Request, element_type, integers, rescale};
 use truecast::spec::tosa::{Rescale, Target, rescale::RoundingMode};
 
 pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -23,8 +24,9 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(format_args!("{operand} is read and cannot be the destination too")));
     }
     let request = request(&args.options, &args.rounding, target(&args.spec)?, &args.src, args.to)?;
-    let counts = rescale(&request, &args.src, &args.dst, existing, &context.exec)?;
-    let (from, to) = (request.op.input, request.op.output);
+    let options = Options { existing, max_memory: args.max_memory, exec: context.exec };
+    let counts = rescale(&request, &args.src, &args.dst, &options, &signals::stop_flag())?;
+    let [from, to] = request.op.types();
     match context.json {
         true => {
             let mut object = Map::new();

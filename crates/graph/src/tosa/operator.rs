@@ -249,7 +249,7 @@ impl Context<'_> {
         match Rescaler::new(&spec, self.exec).rescale(source, result) {
             Ok(_) => Ok(Value { element: output.element, shape: input.shape.clone(), codes, scales: Vec::new() }),
             Err(RescaleError::Unpredictable { index, requirement }) => {
-                Err(self.unpredictable(requirement, Some(index as u64)))
+                Err(self.unpredictable(requirement, Some(index)))
             }
             Err(other) => Err(operands(self.place, other.to_string())),
         }

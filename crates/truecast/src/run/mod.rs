@@ -94,10 +94,7 @@ impl RunError {
             },
             RunError::Model { .. } => Class::Input,
             RunError::Tosa { cause, .. } if matches!(**cause, GraphError::Memory { .. }) => Class::System,
-            RunError::TosaArray { cause, .. } => match &**cause {
-                truecast_io::tosa::array::ArrayError::File(error) => error.class(),
-                _ => Class::Input,
-            },
+            RunError::TosaArray { cause, .. } => cause.class(),
             RunError::TosaFile { .. } | RunError::Tosa { .. } => Class::Input,
             RunError::Input { cause, .. } => cause.class(),
             RunError::File(cause) => cause.class(),

@@ -2,7 +2,7 @@
 //! that INEXACT_ROUND permits. Reference: `docs/spec/tosa.md §4`, whose names are used.
 
 use super::super::SpecError;
-use super::cast::require;
+use super::cast::{require, unsigned};
 use super::target::{Feature, Features, Target};
 use crate::dtype::DType;
 use crate::format::IntFormat;
@@ -106,6 +106,12 @@ impl Rescale {
             input_unsigned: false,
             output_unsigned: false,
         }
+    }
+
+    /// Input and output type in the signedness in force: u8 for an unsigned i8.
+    pub fn types(&self) -> [DType; 2] {
+        [(self.input, self.input_unsigned), (self.output, self.output_unsigned)]
+            .map(|(dtype, is_unsigned)| if is_unsigned { unsigned(dtype).unwrap_or(dtype) } else { dtype })
     }
 
     /// Element type of the multiplier.
