@@ -1,7 +1,7 @@
 //! What may be typed: one definition from which help, man page and completions come. Reference:
 //! `docs/interfaces.md §3`.
 
-use crate::policy::{PolicyArgs, TileArgs};
+use crate::policy::PolicyArgs;
 use crate::size;
 use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroUsize;
@@ -99,6 +99,28 @@ pub enum Command {
         /// The page of one command
         command: Option<String>,
     },
+}
+
+impl Command {
+    /// As it is typed.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Convert(_) => "convert",
+            Command::Inspect(_) => "inspect",
+            Command::Verify(_) => "verify",
+            Command::Compare(_) => "compare",
+            Command::Explain(_) => "explain",
+            Command::Rescale(_) => "rescale",
+            Command::Run(_) => "run",
+            Command::Check(_) => "check",
+            Command::Vectors(_) => "vectors",
+            Command::Formats(_) => "formats",
+            Command::Promote(_) => "promote",
+            Command::Bench(_) => "bench",
+            Command::Completions { .. } => "completions",
+            Command::Man { .. } => "man",
+        }
+    }
 }
 
 /// Options that choose tensors and what they become.
@@ -315,8 +337,13 @@ pub struct RunArgs {
     /// Tile IR: the entry, if the module has several
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    #[command(flatten)]
-    pub tile: TileArgs,
+    /// Tile IR: whose values, one of spec, hw, seed (default spec)
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<String>,
+    /// Tile IR: preserve_inf, e4m3_nan=spec-literal, canonical_nan, i1_ftoi=truncate, tf32_as_32_bit,
+    /// legacy_double_rounding, strict
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub tile_option: Vec<String>,
 }
 
 /// `--ir-layout`
@@ -501,6 +528,24 @@ pub enum SystemArg {
     Torch,
     Tensorflow,
     All,
+}
+
+impl SystemArg {
+    /// The systems one by one.
+    pub const EACH: [SystemArg; 5] =
+        [SystemArg::Openvino, SystemArg::Numpy, SystemArg::Jax, SystemArg::Torch, SystemArg::Tensorflow];
+
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            SystemArg::Openvino => "openvino",
+            SystemArg::Numpy => "numpy",
+            SystemArg::Jax => "jax",
+            SystemArg::Torch => "torch",
+            SystemArg::Tensorflow => "tensorflow",
+            SystemArg::All => "all",
+        }
+    }
 }
 
 /// `--lhs-rank`, `--rhs-rank`

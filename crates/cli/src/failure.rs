@@ -39,6 +39,11 @@ impl Failure {
         Failure::new(Class::System, message)
     }
 
+    /// The same failure, with what helps to understand it.
+    pub fn with_hint(self, hint: &str) -> Self {
+        Self { message: format!("{}; {hint}", self.message), ..self }
+    }
+
     /// The same failure, reported as JSON.
     pub fn in_json(self, json: bool) -> Self {
         Self { json, ..self }

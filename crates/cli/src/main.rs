@@ -1,10 +1,12 @@
-//! The command `truecast`: what was typed becomes a request (`args`), a command carries it out (`command`), and this
+//! The command `truecast`: what was typed becomes a request (`args`) in which
+//! every option has its place (`options`), a command carries it out (`command`), and this
 //! file turns the result into output and an exit code. Interfaces: `docs/interfaces.md §3, §5, §6`.
 #![forbid(unsafe_code)]
 
 mod args;
 mod command;
 mod failure;
+mod options;
 mod output;
 mod policy;
 mod progress;
@@ -25,7 +27,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return failure::usage(&error),
     };
-    let result = command::run(&cli, &args::RuleOrder::of(&matches));
+    let result = options::check(&cli, &matches).and_then(|()| command::run(&cli, &args::RuleOrder::of(&matches)));
     match result.map_err(|failure| failure.in_json(cli.json)) {
         Ok(code) => code,
         Err(failure) => failure.report(),

@@ -1,6 +1,6 @@
 //! `--spec` and the policies as typed, and the request that they mean. Reference: `docs/interfaces.md §2`.
 //!
-//! A flag that the chosen specification does not have is an error, never ignored.
+//! That every option belongs to the chosen specification is settled before (`options`).
 
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
@@ -43,34 +43,25 @@ pub struct PolicyArgs {
     /// Tile IR: clamp in ftoi
     #[arg(long)]
     pub saturating: bool,
-    #[command(flatten)]
-    pub tile: TileArgs,
+    /// Tile IR: whose values, one of spec, hw, seed (default spec). TOSA, in `check`: whose rules, one of strict, spec-1.0,
+    /// spec-seed-2025-03, spec-1.1-draft, arm-verifier-2026.8 (default: the version's text)
+    #[arg(long, value_name = "PROFILE")]
+    pub profile: Option<String>,
+    /// Tile IR: preserve_inf, e4m3_nan=spec-literal, canonical_nan, i1_ftoi=truncate, legacy_double_rounding; in `check
+    /// MODEL` tf32_as_32_bit
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub tile_option: Vec<String>,
     /// Sign and payload of NaN, with every specification (default keep)
     #[arg(long)]
     pub nan: Option<NanArg>,
 }
 
-/// Options of Tile IR that do not belong to an operation.
-#[derive(Args, Debug, Clone, Default)]
-pub struct TileArgs {
-    /// Tile IR: whose values, one of spec, hw, seed (default spec). TOSA, in `check`: whose rules, one of strict, spec-1.0,
-    /// spec-seed-2025-03, spec-1.1-draft, arm-verifier-2026.8 (default: the version's text)
-    #[arg(long, value_name = "PROFILE")]
-    pub profile: Option<String>,
-    /// Tile IR: preserve_inf, e4m3_nan=spec-literal, canonical_nan, i1_ftoi=truncate, tf32_as_32_bit,
-    /// legacy_double_rounding, strict
-    #[arg(long, value_name = "NAME[=VALUE]")]
-    pub tile_option: Vec<String>,
-}
-
-impl TileArgs {
-    /// The profile and the options.
-    pub fn values(&self) -> Result<(tile::Profile, tile::Options), Failure> {
-        let profile = self.profile.as_deref().map(str::parse).transpose()?.unwrap_or_default();
-        let mut options = tile::Options::default();
-        self.tile_option.iter().try_for_each(|text| options.set(text))?;
-        Ok((profile, options))
-    }
+/// The profile and the options of Tile IR.
+pub fn tile_values(profile: Option<&str>, options: &[String]) -> Result<(tile::Profile, tile::Options), Failure> {
+    let profile = profile.map(str::parse).transpose()?.unwrap_or_default();
+    let mut values = tile::Options::default();
+    options.iter().try_for_each(|text| values.set(text))?;
+    Ok((profile, values))
 }
 
 /// The release of `tile@..`.
@@ -146,7 +137,6 @@ impl PolicyArgs {
     }
 
     fn onnx(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        self.refuse("onnx", &[self.ieee_flags().as_slice(), &self.tile_flags()].concat())?;
         let opset = match version {
             None => onnx::NEWEST_OPSET,
             Some(text) => text
@@ -159,41 +149,23 @@ impl PolicyArgs {
     }
 
     fn tosa(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        self.refuse("tosa", &[self.onnx_flags().as_slice(), &self.ieee_flags(), &self.tile_flags()].concat())?;
         let version = version.map_or(Ok(tosa::Version::default()), str::parse)?;
         Ok(Standard::Tosa { target: tosa::Target::of(version) })
     }
 
-    /// The version of TOSA whose rules judge results, if it is TOSA; `--profile`, which only judging has, is left to the
-    /// caller.
-    pub fn judging_tosa(&self) -> Result<Option<tosa::Target>, Failure> {
-        if self.spec.split('@').next() != Some("tosa") {
-            return Ok(None);
-        }
-        let tile = TileArgs { profile: None, ..self.tile.clone() };
-        match (PolicyArgs { tile, ..self.clone() }).request()?.standard {
-            Standard::Tosa { target } => Ok(Some(target)),
-            _ => Ok(None),
-        }
-    }
-
     fn openvino(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        self.refuse("openvino", &[self.onnx_flags().as_slice(), &self.ieee_flags(), &self.tile_flags()].concat())?;
         openvino::version(version)?;
         Ok(Standard::OpenVino)
     }
 
     fn tile(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        let shared = |flag: &&(&str, bool)| flag.0 != "--rounding";
-        let others: Vec<_> = self.onnx_flags().iter().chain(self.ieee_flags().iter().filter(shared)).copied().collect();
-        self.refuse("tile", &others)?;
         let rules = tile_rules(version)?;
         let rounding = self.rounding.as_deref().map(|text| {
             let ours = || TILE_ROUNDINGS.iter().find(|(_, r)| r.name() == text).map(|(name, _)| *name);
             let mode = tile::RoundingMode::of_name(text).or_else(|| tile::RoundingMode::of_name(ours()?));
             mode.ok_or_else(|| Failure::usage(format_args!("tile has no rounding mode {text:?}")))
         });
-        let (profile, options) = self.tile.values()?;
+        let (profile, options) = tile_values(self.profile.as_deref(), &self.tile_option)?;
         let defaults = tile::Cast::to(truecast::DType::F32);
         let cast = tile::Cast {
             rounding: rounding.transpose()?,
@@ -207,7 +179,6 @@ impl PolicyArgs {
     }
 
     fn ieee(&self, version: Option<&str>) -> Result<Standard, Failure> {
-        self.refuse("ieee", &[self.onnx_flags().as_slice(), &self.tile_flags()].concat())?;
         if let Some(version) = version {
             return Err(Failure::usage(format_args!("ieee has no versions; drop @{version}")));
         }
@@ -222,46 +193,5 @@ impl PolicyArgs {
             subnormals: self.subnormals.map_or(defaults.subnormals, Subnormals::from),
             ..defaults
         }))
-    }
-
-    /// The flags of ONNX alone, and whether they are given.
-    fn onnx_flags(&self) -> [(&'static str, bool); 2] {
-        [("--saturate", self.saturate.is_some()), ("--round-mode", self.round_mode.is_some())]
-    }
-
-    /// The flags of Tile IR alone.
-    fn tile_flags(&self) -> [(&'static str, bool); 3] {
-        [
-            ("--saturating", self.saturating),
-            ("--profile", self.tile.profile.is_some()),
-            ("--tile-option", !self.tile.tile_option.is_empty()),
-        ]
-    }
-
-    /// The flags of `ieee`.
-    fn ieee_flags(&self) -> [(&'static str, bool); 6] {
-        [
-            ("--rounding", self.rounding.is_some()),
-            ("--overflow", self.overflow.is_some()),
-            ("--inf", self.inf.is_some()),
-            ("--int-overflow", self.int_overflow.is_some()),
-            ("--nan-to-int", self.nan_to_int.is_some()),
-            ("--subnormals", self.subnormals.is_some()),
-        ]
-    }
-
-    fn refuse(&self, spec: &str, flags: &[(&str, bool)]) -> Result<(), Failure> {
-        match flags.iter().find(|(_, given)| *given) {
-            Some((flag, _)) => {
-                let has = |flags: &[(&str, bool)]| flags.iter().any(|(known, _)| known == flag);
-                let other = match flag {
-                    _ if has(&self.onnx_flags()) => "onnx",
-                    _ if has(&self.tile_flags()) => "tile",
-                    _ => "ieee",
-                };
-                Err(Failure::usage(format_args!("{flag} is not an option of {spec}; it belongs to --spec {other}")))
-            }
-            None => Ok(()),
-        }
     }
 }

@@ -34,6 +34,16 @@ pub enum ArrayError {
         /// What they should be.
         expected: DType,
     },
+    /// It has another shape.
+    #[error("{path}: shape {found:?}, expected is {expected:?}")]
+    Shape {
+        /// The file.
+        path: String,
+        /// Its shape.
+        found: Vec<u64>,
+        /// What it should be.
+        expected: Vec<u64>,
+    },
 }
 
 impl ArrayError {
@@ -41,7 +51,7 @@ impl ArrayError {
     pub fn class(&self) -> Class {
         match self {
             ArrayError::File(error) => error.class(),
-            ArrayError::NotOne { .. } | ArrayError::Type { .. } => Class::Input,
+            ArrayError::NotOne { .. } | ArrayError::Type { .. } | ArrayError::Shape { .. } => Class::Input,
         }
     }
 }

@@ -138,7 +138,7 @@ impl Plan {
     /// What the report will say, without counts and errors: nothing was read but the header.
     pub fn report(&self) -> Report {
         let tensors = self.tensors.iter().map(|t| TensorReport::new(t, Counts::default())).collect();
-        Report::new(self.source.path(), tensors)
+        Report::new(self.source.path(), tensors, self.warnings())
     }
 
     /// The source that was opened.
@@ -202,6 +202,7 @@ impl Plan {
         mut progress: impl FnMut(u64) + Send,
     ) -> Result<Report, Error> {
         self.check_memory(options)?;
+        let warnings = self.warnings();
         // Chunks are converted at the same time, each by one thread.
         let exec = Exec { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
         let path = self.source.path().to_path_buf();
@@ -225,8 +226,12 @@ impl Plan {
         }
         let converters: Vec<Converter<'_>> =
             self.tensors.iter().map(|tensor| Converter { tensor, how: &hows[&(tensor.from, tensor.cast)] }).collect();
+        let mut outputs = vec![dst.to_path_buf()];
         let writer = match self.new_model(dst)? {
-            Some(new) => Writer::create_model(dst, &new, options.existing)?,
+            Some(new) => {
+                outputs.extend(new.data_path(dst));
+                Writer::create_model(dst, &new, options.existing)?
+            }
             None => {
                 let targets = self.tensors.iter().map(|t| t.target.clone()).collect();
                 Writer::create(dst, self.kind, targets, self.source.metadata(), options.existing)?
@@ -250,7 +255,7 @@ impl Plan {
         let writer = run(&self.source, writer, &items, &means, work, done)?;
         writer.finish()?;
         let tensors = self.tensors.iter().zip(counts).map(|(t, counts)| TensorReport::new(t, counts)).collect();
-        Ok(Report::new(self.source.path(), tensors))
+        Ok(Report { outputs, ..Report::new(self.source.path(), tensors, warnings) })
     }
 }
 

@@ -2,7 +2,8 @@
 
 use truecast_core::decimal::ParseDecimalError;
 use truecast_core::exact::{decode, encode};
-use truecast_core::policy::{CastPolicy, Edge};
+use truecast_core::format::{FloatFormat, IntFormat};
+use truecast_core::policy::{CastPolicy, Edge, IntOverflow};
 use truecast_core::spec::{Interpretation, SpecError, interpretations, tile};
 use truecast_core::text::{encode_number, print_one, read};
 use truecast_core::{CastSpec, DType, Exact, Kind, Outcome, Rounding, cast_one};
@@ -39,9 +40,11 @@ pub struct Neighbours {
     pub below: Option<Element>,
     /// The nearest value at or above it.
     pub above: Option<Element>,
-    /// What the next step beyond the largest finite value would be, if the value lies beyond it or next to it: the code
-    /// there, and what that code means instead of this number.
+    /// What the next step beyond the largest finite value would be, if the value lies beyond it: the code there, and what
+    /// that code means instead of this number. No code of an integer is free for it.
     pub beyond: Option<(Exact, Option<Element>)>,
+    /// It lies at that step or further out.
+    pub is_out_of_range: bool,
     /// Halfway between the two neighbours (or between the last value and the step beyond it).
     pub midpoint: Option<Exact>,
     /// How the value lies to the midpoint.
@@ -62,7 +65,7 @@ pub enum Decision {
     Above,
     /// NaN and infinities are not rounded.
     NotRounded,
-    /// Integers, bool and code books have no such picture.
+    /// Bool, fixed point and code books have no such picture; nor have negative numbers in types without a sign.
     Other,
 }
 
@@ -224,26 +227,66 @@ pub fn explain_printing(
     interpretations.into_iter().map(printed).collect()
 }
 
+/// The end of a type on one side of zero.
+struct End {
+    /// The last finite value.
+    last: Exact,
+    /// Where the next one would be.
+    step: Exact,
+    /// The code that follows that of the last value, if it is not another number's.
+    code: Option<Element>,
+}
+
+impl End {
+    fn of_float(to: DType, f: &FloatFormat, neg: bool) -> End {
+        let sign = if neg { f.sign_bit() } else { 0 };
+        let last = decode(to, f.max_code() | sign);
+        let Exact::Finite { sig, exp, .. } = last else { unreachable!("the largest finite value is finite") };
+        let next = f.max_code() + 1;
+        let code = (next <= f.magnitude_mask()).then(|| Element::new(to, next | sign));
+        End { last, step: Exact::Finite { neg, sig: sig + 1, exp, sticky: false }, code }
+    }
+
+    fn of_integer(f: &IntFormat, neg: bool) -> End {
+        let (last, step) = if neg { (f.min(), f.min() - 1) } else { (f.max(), f.max() + 1) };
+        End { last: integer(last), step: integer(step), code: None }
+    }
+}
+
+/// An integer of at most 65 bits, the widest of which is a power of two.
+fn integer(value: i128) -> Exact {
+    let magnitude = value.unsigned_abs();
+    let exp = magnitude.trailing_zeros() * (magnitude > u64::MAX.into()) as u32;
+    Exact::Finite { neg: value < 0, sig: (magnitude >> exp) as u64, exp: exp as i32, sticky: false }
+}
+
 fn neighbours(value: Exact, to: DType) -> Neighbours {
-    let nothing = |decision| Neighbours { below: None, above: None, beyond: None, midpoint: None, decision };
+    let nothing = |decision| Neighbours {
+        below: None,
+        above: None,
+        beyond: None,
+        is_out_of_range: false,
+        midpoint: None,
+        decision,
+    };
     let Exact::Finite { neg, .. } = value else { return nothing(Decision::NotRounded) };
-    let Kind::Float(f) = to.kind() else { return nothing(Decision::Other) };
+    let end = match to.kind() {
+        Kind::Float(f) if neg && !f.signed => {
+            return Neighbours { above: Some(Element::new(to, 0)), ..nothing(Decision::Other) };
+        }
+        Kind::Float(f) => End::of_float(to, &f, neg),
+        Kind::Int(f) => End::of_integer(&f, neg),
+        _ => return nothing(Decision::Other),
+    };
     let rounded = |rounding| {
-        let policy = CastPolicy { to_float: rounding, ..CastPolicy::IEEE };
+        let int_overflow = IntOverflow::Saturate;
+        let policy = CastPolicy { to_float: rounding, to_int: rounding, int_overflow, ..CastPolicy::IEEE };
         let code = encode(to, &policy, value).code?;
         let element = Element::new(to, code);
         matches!(element.value, Exact::Finite { .. }).then_some(element)
     };
-    if neg && !f.signed {
-        return Neighbours { above: Some(Element::new(to, 0)), ..nothing(Decision::Other) };
-    }
     let (down, up) = (rounded(Rounding::Down), rounded(Rounding::Up));
-    let max = decode(to, f.max_code() | if neg { f.sign_bit() } else { 0 });
-    let (sig, exp) = match max {
-        Exact::Finite { sig, exp, .. } => (sig, exp),
-        _ => unreachable!("the largest finite value is finite"),
-    };
-    let step = Exact::Finite { neg, sig: sig + 1, exp, sticky: false };
+    let End { last: max, step, code } = end;
     let outward = if neg { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater };
     let at_the_end = compare(value, max) == outward;
     let (down, up) = match at_the_end {
@@ -251,11 +294,8 @@ fn neighbours(value: Exact, to: DType) -> Neighbours {
         true => (down, None),
         false => (down, up),
     };
-    let beyond = at_the_end.then(|| {
-        let next = f.max_code() + 1;
-        let code = next | if neg { f.sign_bit() } else { 0 };
-        (step, (next <= f.magnitude_mask()).then(|| Element::new(to, code)))
-    });
+    let beyond = at_the_end.then_some((step, code));
+    let is_out_of_range = at_the_end && compare(value, step) != outward.reverse();
     if let Some(here) = down.iter().chain(&up).find(|e| same(e.value, value)).cloned() {
         let (below, above) = (Some(here.clone()), Some(here));
         return Neighbours { below, above, ..nothing(Decision::Exact) };
@@ -271,7 +311,7 @@ fn neighbours(value: Exact, to: DType) -> Neighbours {
         Some(std::cmp::Ordering::Greater) => Decision::Above,
         None => Decision::Other,
     };
-    Neighbours { below: down, above: up, beyond, midpoint, decision }
+    Neighbours { below: down, above: up, beyond, is_out_of_range, midpoint, decision }
 }
 
 /// Signed integers on the finer of two grids; values of formats differ by at most 2^11 binades, so the coarser one is

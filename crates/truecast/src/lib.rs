@@ -34,6 +34,8 @@ pub mod conformance;
 #[cfg(feature = "io")]
 pub mod convert;
 #[cfg(feature = "io")]
+pub mod digest;
+#[cfg(feature = "io")]
 mod error;
 #[cfg(feature = "io")]
 pub mod inspect;

@@ -2,7 +2,7 @@
 
 use crate::convert::Planned;
 use serde_json::{Map, Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::Counts;
 
@@ -86,10 +86,14 @@ pub struct Report {
     pub tensors: Vec<TensorReport>,
     /// Their sum.
     pub total: Total,
+    /// What a user should know before relying on the result.
+    pub warnings: Vec<String>,
+    /// The files that were written: the destination, and its file of external data if it has one.
+    pub outputs: Vec<PathBuf>,
 }
 
 impl Report {
-    pub(crate) fn new(source: &Path, tensors: Vec<TensorReport>) -> Self {
+    pub(crate) fn new(source: &Path, tensors: Vec<TensorReport>, warnings: Vec<String>) -> Self {
         let mut total = Total::default();
         for row in &tensors {
             total.tensors += 1;
@@ -100,10 +104,10 @@ impl Report {
             let copied = Counts { finite_pairs: 0, noise: 0.0, signal: 0.0, image: 0.0, product: 0.0, ..row.counts };
             total.counts.add(if row.converted { &row.counts } else { &copied });
         }
-        Self { source: source.display().to_string(), tensors, total }
+        Self { source: source.display().to_string(), tensors, total, warnings, outputs: Vec::new() }
     }
 
-    /// `tensors` and `total`, as `docs/interfaces.md §6` names them.
+    /// `tensors`, `total` and `warnings`, as `docs/interfaces.md §6` names them.
     pub fn to_json(&self) -> Map<String, Value> {
         let mut total = Map::new();
         total.insert("tensors".into(), json!(self.total.tensors));
@@ -114,6 +118,7 @@ impl Report {
         object.insert("source".into(), json!(self.source));
         object.insert("tensors".into(), self.tensors.iter().map(TensorReport::to_json).collect());
         object.insert("total".into(), total.into());
+        object.insert("warnings".into(), json!(self.warnings));
         object
     }
 }

@@ -11,28 +11,30 @@ use std::process::ExitCode;
 use truecast::check::{Element, Findings, Violation, check};
 use truecast::io::Shown;
 use truecast::permit::{NanComparison, Permitted};
-use truecast::request::Standard;
+use truecast::request::{Request, Standard};
 use truecast::run::{Judgement, Model, Rules};
 use truecast::{CastSpec, DType};
 
 pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     match args.what.to_str() {
         Some("rescale") => conformance::rescale(args, rescale::target(&args.policy.spec)?, context),
-        Some("cast") => match args.policy.judging_tosa()? {
-            Some(target) => conformance::cast(args, target, context),
-            None => results(args, context),
-        },
+        Some("cast") => {
+            let request = args.policy.request()?;
+            match request.standard {
+                Standard::Tosa { target } => conformance::cast(args, target, context),
+                _ => results(args, &request, context),
+            }
+        }
         _ => model(args, context),
     }
 }
 
-fn results(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
+fn results(args: &CheckArgs, request: &Request, context: &Context) -> Result<ExitCode, Failure> {
     let missing = |flag| Failure::usage(format_args!("check cast needs {flag}; see --help"));
     let from = args.from.ok_or_else(|| missing("--from"))?;
     let to = args.to.ok_or_else(|| missing("--to"))?;
     let input = args.input.as_deref().ok_or_else(|| missing("--input"))?;
     let actual = args.actual.as_deref().ok_or_else(|| missing("--actual"))?;
-    let request = args.policy.request()?;
     let spec = request.resolve(from, to)?;
     let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };
     let findings = check(&spec, input, actual, nan, args.show)?;
@@ -112,22 +114,6 @@ fn findings_text(spec: &CastSpec, name: &str, findings: &Findings) -> String {
 
 fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     let path: &Path = &args.what;
-    let given = [
-        ("--from", args.from.is_some()),
-        ("--to", args.to.is_some()),
-        ("--input", args.input.is_some()),
-        ("--actual", args.actual.is_some()),
-        ("--exact-nan", args.exact_nan),
-        ("--saturate", args.policy.saturate.is_some()),
-        ("--round-mode", args.policy.round_mode.is_some()),
-        ("--nan", args.policy.nan.is_some()),
-        ("--rounding", args.policy.rounding.is_some()),
-        ("--saturating", args.policy.saturating),
-        ("--profile", args.policy.tile.profile.is_some()),
-    ];
-    if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
-        return Err(Failure::usage(format_args!("{flag} belongs to `check cast`, not to a model; see --help")));
-    }
     let rules = match args.policy.request()?.standard {
         Standard::Onnx { opset, .. } => Rules::Onnx(Some(opset).filter(|_| args.policy.spec.contains('@'))),
         Standard::OpenVino => Rules::OpenVino,

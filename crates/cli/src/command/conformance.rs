@@ -21,7 +21,7 @@ use truecast::spec::tosa::{Cast, Target};
 /// What every check takes.
 fn compared<'a>(args: &'a CheckArgs, target: &Target) -> Result<Compared<'a>, Failure> {
     let missing = |flag| Failure::usage(format_args!("check needs {flag}; see --help"));
-    let profile = args.policy.tile.profile.as_deref().map_or(Ok(Profile::of_version(target.version)), str::parse)?;
+    let profile = args.policy.profile.as_deref().map_or(Ok(Profile::of_version(target.version)), str::parse)?;
     let input = args.input.as_deref().ok_or_else(|| missing("--input"))?;
     let actual = args.actual.as_deref().ok_or_else(|| missing("--actual"))?;
     Ok(Compared { input, actual, keep: args.show, profile })
@@ -108,7 +108,10 @@ pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<Ex
     let missing = |flag| Failure::usage(format_args!("check rescale needs {flag}; see --help"));
     let to = args.to.ok_or_else(|| missing("--to"))?;
     let rounding = args.policy.rounding.as_deref().unwrap_or("single");
-    let request = rescale::request(&args.rescale, rounding, target, files.input, to)?;
+    let mut request = rescale::request(&args.rescale, rounding, target, files.input, to)?;
+    if let Some(from) = args.from {
+        rescale::state_input(&mut request, from, files.input)?;
+    }
     let types = request.op.types();
     match check_rescale(&request, files)? {
         Judgement::Elements((findings, spec)) => Report {

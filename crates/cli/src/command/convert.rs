@@ -5,11 +5,15 @@ use crate::args::{ConvertArgs, RuleOrder};
 use crate::failure::Failure;
 use crate::table::{Align, Table, grouped};
 use crate::{output, progress, signals, size};
+use serde_json::{Map, Value, json};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
+use truecast::Error;
 use truecast::convert::{Options, Plan};
+use truecast::digest::sha256;
 use truecast::io::{Existing, FileId, OutputFile, follow};
 use truecast::report::{Report, TensorReport, named_counts};
 
@@ -32,7 +36,9 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     if let Some(report) = &report_path {
         refuse_data(report, &dst, &plan)?;
     }
-    super::warn(plan.warnings());
+    if !context.json && !context.quiet {
+        super::warn(plan.warnings());
+    }
     if args.dry_run {
         print_dry_run(&plan, args, context)?;
         return Ok(ExitCode::SUCCESS);
@@ -47,16 +53,17 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     let report = plan.run(&dst, &options, &stop, |done| bar.set_position(done))?;
     bar.finish_and_clear();
 
+    let mut object = with_destination(&report, args);
     if let Some(mut file) = report_file {
-        let object = output::object("convert", with_destination(&report, args));
+        object.insert("outputs".into(), digests(&report, &stop)?.into());
+        let text = output::pretty(&output::object("convert", object.clone()));
         let path = file.path().display().to_string();
-        file.write_all(output::pretty(&object).as_bytes())
-            .map_err(|e| Failure::system(format_args!("{path}: writing: {e}")))?;
+        file.write_all(text.as_bytes()).map_err(|e| Failure::system(format_args!("{path}: writing: {e}")))?;
         file.commit()?;
     }
     let failed = thresholds::exceeded(&limits, &report.total.counts);
     if context.json {
-        output::json("convert", with_destination(&report, args))?;
+        output::json("convert", object)?;
     } else if !context.quiet {
         output::text(&render(&report, args, begin.elapsed()))?;
     }
@@ -86,20 +93,32 @@ fn same_place(a: &Path, b: &Path) -> bool {
     (folder(a) == folder(b) && a.file_name() == b.file_name()) || (found.is_some() && found == FileId::of(b))
 }
 
-fn with_destination(report: &Report, args: &ConvertArgs) -> serde_json::Map<String, serde_json::Value> {
+fn with_destination(report: &Report, args: &ConvertArgs) -> Map<String, Value> {
     let mut object = report.to_json();
     object.insert("destination".into(), args.dst.display().to_string().into());
     object
 }
 
+/// Each file that was written, with its length and SHA-256.
+fn digests(report: &Report, stop: &AtomicBool) -> Result<Vec<Value>, Failure> {
+    let one = |path: &PathBuf| {
+        let (bytes, sha256) = sha256(path, stop).map_err(|error| match error {
+            Error::Interrupted => Failure::system("interrupted before the report was written; the result is complete"),
+            other => other.into(),
+        })?;
+        Ok(json!({ "path": path.display().to_string(), "bytes": bytes, "sha256": sha256 }))
+    };
+    report.outputs.iter().map(one).collect()
+}
+
 fn print_dry_run(plan: &Plan, args: &ConvertArgs, context: &Context) -> Result<(), Failure> {
     let report = plan.report();
     if context.json {
-        let mut object = serde_json::Map::new();
+        let mut object = Map::new();
         object.insert("dry_run".into(), true.into());
         object.insert("destination".into(), args.dst.display().to_string().into());
         let planned = report.tensors.iter().map(|t| {
-            serde_json::json!({
+            json!({
                 "name": t.name, "shape": t.shape, "from": t.from.name(), "to": t.to.name(), "converted": t.converted,
                 "elements": t.elements, "bytes_in": t.bytes_in, "bytes_out": t.bytes_out
             })
@@ -108,11 +127,12 @@ fn print_dry_run(plan: &Plan, args: &ConvertArgs, context: &Context) -> Result<(
         let total = &report.total;
         object.insert(
             "total".into(),
-            serde_json::json!({
+            json!({
                 "tensors": total.tensors, "converted": total.converted, "elements": total.elements,
                 "bytes_in": total.bytes_in, "bytes_out": total.bytes_out
             }),
         );
+        object.insert("warnings".into(), json!(report.warnings));
         return output::json("convert", object);
     }
     let mut table = Table::new(&[

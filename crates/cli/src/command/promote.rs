@@ -14,14 +14,19 @@ use truecast::promote::tensorflow::Mode;
 use truecast::promote::{Element, Input, Operand, Promoted, PromotionError, PythonNumber, Rank, System};
 
 pub fn run(args: &PromoteArgs, context: &Context) -> Result<ExitCode, Failure> {
-    refuse_foreign_options(args)?;
+    refuse_dynamic_rank(args)?;
     let ranks = [args.lhs_rank, args.rhs_rank].map(rank);
     let systems = systems(args)?;
     match (&args.lhs, &args.rhs, systems.as_slice()) {
         (Some(lhs), Some(rhs), systems) => {
             let inputs = (input(lhs, args.lhs_rank)?, input(rhs, args.rhs_rank)?);
             match systems {
-                [system] => one(*system, inputs, context)?,
+                [system] => {
+                    one(*system, inputs, context).map_err(|error| match is_undefined(lhs) || is_undefined(rhs) {
+                        true => error.with_hint("undefined is OpenVINO's other name for dynamic"),
+                        false => error,
+                    })?
+                }
                 all => side_by_side(all, inputs, context)?,
             }
         }
@@ -33,26 +38,9 @@ pub fn run(args: &PromoteArgs, context: &Context) -> Result<ExitCode, Failure> {
 
 // ---- what was asked for ----
 
-/// A flag that the chosen system does not have is an error, never ignored; with `all` each has its system.
-fn refuse_foreign_options(args: &PromoteArgs) -> Result<(), Failure> {
-    use SystemArg::*;
-    let owners: [(&str, bool, &[SystemArg]); 8] = [
-        ("--unsafe", args.promote_unsafe, &[Openvino]),
-        ("--strict", args.strict, &[Openvino]),
-        ("--pytorch-scalar", args.pytorch_scalar, &[Openvino]),
-        ("--u64-target", args.u64_target.is_some(), &[Openvino]),
-        ("--lhs-rank", args.lhs_rank.is_some(), &[Openvino, Torch]),
-        ("--rhs-rank", args.rhs_rank.is_some(), &[Openvino, Torch]),
-        ("--jax-x64", args.jax_x64.is_some(), &[Jax]),
-        ("--tensorflow-mode", args.tensorflow_mode.is_some(), &[Tensorflow]),
-    ];
-    for (flag, given, owner) in owners {
-        if given && args.system != All && !owner.contains(&args.system) {
-            return Err(Failure::usage(format_args!("{flag} is not an option of this system; see promote --help")));
-        }
-    }
-    let unknown_rank = [args.lhs_rank, args.rhs_rank].contains(&Some(RankArg::Dynamic));
-    if unknown_rank && args.system != Openvino {
+fn refuse_dynamic_rank(args: &PromoteArgs) -> Result<(), Failure> {
+    let is_dynamic = [args.lhs_rank, args.rhs_rank].contains(&Some(RankArg::Dynamic));
+    if is_dynamic && args.system != SystemArg::Openvino {
         return Err(Failure::usage("only openvino has tensors of dynamic rank; give 0 or n"));
     }
     Ok(())
@@ -127,6 +115,11 @@ fn input(text: &str, typed_rank: Option<RankArg>) -> Result<Input, Failure> {
         _ => Element::Type(text.parse()?),
     };
     Ok(Input { operand: Operand::Tensor(element), rank: rank(typed_rank) })
+}
+
+/// Both names are read alike (`docs/spec/openvino.md §1.1`), and what is said of the type names the other one.
+fn is_undefined(typed: &str) -> bool {
+    typed.eq_ignore_ascii_case("undefined")
 }
 
 // ---- results ----

@@ -13,7 +13,7 @@ use truecast::DType;
 use truecast::io::{Existing, FileId};
 use truecast::request::Standard;
 use truecast::rescale::{Options, Request, element_type, integers, rescale};
-use truecast::spec::tosa::{Rescale, Target, rescale::RoundingMode};
+use truecast::spec::tosa::{Rescale, Target, rescale::RoundingMode, signless};
 
 pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
@@ -63,11 +63,7 @@ pub fn request(
     to: DType,
 ) -> Result<Request, Failure> {
     let (input, input_unsigned) = element_type(input)?;
-    let (output, output_unsigned) = match to {
-        DType::U8 => (DType::I8, true),
-        DType::U16 => (DType::I16, true),
-        signed => (signed, false),
-    };
+    let (output, output_unsigned) = (signless(to), signless(to) != to);
     let op = Rescale {
         input,
         output,
@@ -85,6 +81,16 @@ pub fn request(
         output_zp: options.output_zp,
         target,
     })
+}
+
+/// The input's type as it was typed, which its file has to agree with; an unsigned one says what `--input-unsigned` says.
+pub fn state_input(request: &mut Request, from: DType, input: &Path) -> Result<(), Failure> {
+    if signless(from) != request.op.input {
+        let (path, found) = (input.display(), request.op.input);
+        return Err(Failure::usage(format_args!("--from {from}: {path} holds {found}")));
+    }
+    request.op.input_unsigned |= signless(from) != from;
+    Ok(())
 }
 
 fn rounding(text: &str) -> Result<RoundingMode, Failure> {

@@ -1,24 +1,27 @@
 //! `truecast run`.
 
 use super::Context;
-use crate::args::{ArrayFormat, RunArgs};
+use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::output;
-use crate::policy::tile_rules;
+use crate::policy::{tile_rules, tile_values};
 use crate::table::{Align, Table};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
+use truecast::Class;
 use truecast::graph::LeftOpen;
 use truecast::io::openvino::Packing;
 use truecast::io::{Existing, Shown};
-use truecast::run::{Model, Ran, RunError, Written, tile, tosa};
+use truecast::run::{Model, ModelKind, Ran, RunError, Written, tile, tosa};
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    let ran = match tosa::is_tosa(&args.model) {
-        true => run_tosa(args, existing, context)?,
-        false => run_model(args, existing, context)?,
-    };
+    let tile = tile_settings(args)?;
+    let result = evaluated(args, &tile, existing, context);
+    if let (Err(error), true) = (&result, context.json) {
+        without_result(error)?;
+    }
+    let ran = result?;
     if !context.json && !context.quiet {
         super::warn(ran.warnings.clone());
     }
@@ -30,14 +33,28 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_model(args: &RunArgs, existing: Existing, context: &Context) -> Result<Ran, Failure> {
-    let model = Model::open_with(&args.model, args.ir_layout.map(Packing::from))?;
-    let (folder, kind) = (&args.output_dir, args.output_format.into());
-    if model.is_tile() {
-        return Ok(model.run_tile(&tile_settings(args)?, &args.input, folder, kind, existing, &context.exec)?);
+fn evaluated(args: &RunArgs, tile: &tile::Settings, existing: Existing, context: &Context) -> Result<Ran, RunError> {
+    let (inputs, folder, kind) = (&args.input, &args.output_dir, args.output_format.into());
+    if ModelKind::of(&args.model)? == ModelKind::Tosa {
+        let written = tosa::run(&args.model, None, inputs, folder, existing, &context.exec)?;
+        return Ok(Ran { written, ..Ran::default() });
     }
-    refuse_tile_options(args)?;
-    Ok(model.run(&args.input, folder, kind, existing, &context.exec)?)
+    let model = Model::open_with(&args.model, args.ir_layout.map(Packing::from))?;
+    match model.is_tile() {
+        true => model.run_tile(tile, inputs, folder, kind, existing, &context.exec),
+        false => model.run(inputs, folder, kind, existing, &context.exec),
+    }
+}
+
+/// With `--json` the status of a model without a result goes to standard output too (`docs/interfaces.md §6`).
+fn without_result(error: &RunError) -> Result<(), Failure> {
+    let status = match error {
+        RunError::Tosa { cause, .. } if cause.is_unpredictable() => "unpredictable",
+        error if error.class() == Class::Input => "error",
+        _ => return Ok(()),
+    };
+    let object = [("status", json!(status)), ("message", json!(error.to_string()))];
+    output::json("run", object.map(|(key, value)| (key.to_string(), value)).into_iter().collect())
 }
 
 fn tile_settings(args: &RunArgs) -> Result<tile::Settings, Failure> {
@@ -46,39 +63,9 @@ fn tile_settings(args: &RunArgs) -> Result<tile::Settings, Failure> {
         Some((_, Some(("tile", version)))) => tile_rules(Some(version))?,
         Some((spec, _)) => return Err(Failure::usage(format_args!("--spec {spec}: a Tile IR module is run by tile"))),
     };
-    let (profile, options) = args.tile.values()?;
+    let (profile, options) = tile_values(args.profile.as_deref(), &args.tile_option)?;
     let values = truecast::tile::evaluate::Settings { profile, options, ..Default::default() };
     Ok(tile::Settings { rules, entry: args.entry.clone(), values })
-}
-
-fn refuse_tile_options(args: &RunArgs) -> Result<(), Failure> {
-    let given = [
-        ("--spec", args.spec.is_some()),
-        ("--entry", args.entry.is_some()),
-        ("--profile", args.tile.profile.is_some()),
-        ("--tile-option", !args.tile.tile_option.is_empty()),
-    ];
-    match given.iter().find(|(_, given)| *given) {
-        Some((flag, _)) => {
-            Err(Failure::usage(format_args!("{flag} belongs to modules of Tile IR; this is another model")))
-        }
-        None => Ok(()),
-    }
-}
-
-/// With `--json` the status of a graph without a result goes to standard output too (`docs/interfaces.md §6`).
-fn run_tosa(args: &RunArgs, existing: Existing, context: &Context) -> Result<Ran, Failure> {
-    refuse_tile_options(args)?;
-    if args.output_format != ArrayFormat::Npy {
-        return Err(Failure::usage("graphs of TOSA are given --output-format npy only"));
-    }
-    let result = tosa::run(&args.model, None, &args.input, &args.output_dir, existing, &context.exec);
-    if let (Err(RunError::Tosa { cause, .. }), true) = (&result, context.json) {
-        let status = if cause.is_unpredictable() { "unpredictable" } else { "error" };
-        let object = [("status", json!(status)), ("message", json!(cause.to_string()))];
-        output::json("run", object.map(|(key, value)| (key.to_string(), value)).into_iter().collect())?;
-    }
-    Ok(Ran { written: result?, ..Ran::default() })
 }
 
 fn to_json(Ran { written, left_open, warnings }: &Ran) -> Map<String, Value> {

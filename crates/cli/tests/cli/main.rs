@@ -15,6 +15,7 @@ mod flatbuffer;
 mod formats_inspect;
 mod models;
 mod openvino;
+mod options;
 mod policies;
 mod promote;
 #[path = "../../../io/tests/proto/mod.rs"]

@@ -133,8 +133,28 @@ fn the_report_file() {
     folder.run("convert a.safetensors b.safetensors --to f16 --report no/r.json").fails(4, &["no/r.json"]);
     assert_eq!(folder.names(), ["a.safetensors", "r.json"]);
     folder.run("convert a.safetensors b.safetensors --to f16 --report r.json --force").succeeds();
-    assert_eq!(folder.json("r.json")["command"], "convert");
+    let report = folder.json("r.json");
+    assert_eq!((&report["command"], &report["warnings"]), (&json!("convert"), &json!([])));
     assert_eq!(folder.names(), ["a.safetensors", "b.safetensors", "r.json"]);
+    // What was written, as another tool sums it (`docs/spec/checkpoints.md §10`).
+    let summed = std::process::Command::new("sha256sum").arg(folder.path("b.safetensors")).output().unwrap();
+    let digest = String::from_utf8(summed.stdout).unwrap().split(' ').next().unwrap().to_string();
+    let bytes = folder.read("b.safetensors").len();
+    assert_eq!(report["outputs"], json!([{ "path": "b.safetensors", "bytes": bytes, "sha256": digest }]));
+}
+
+/// `--quiet` keeps them from standard error, `--json` has them in the object.
+#[test]
+fn warnings_are_part_of_the_report() {
+    let folder = Folder::with("a.safetensors", &safetensors(&[("w", "F6_E2M3", &[4], vec![0, 0, 0])], &[]));
+    let line = "convert a.safetensors b.safetensors --rule w=f32 --force";
+    let said = folder.run(line).exits(0).err;
+    assert!(said.starts_with("truecast: warning: ") && said.contains("no convention exists for F6"), "{said}");
+    folder.run(&format!("{line} --quiet")).succeeds();
+    for line in [line.to_string(), format!("{line} --dry-run")] {
+        let warnings = folder.run(&format!("{line} --json")).succeeds().object("convert")["warnings"].clone();
+        assert!(warnings[0].as_str().unwrap().contains("no convention exists for F6"), "{warnings}");
+    }
 }
 
 /// A report must not take the place of data.

@@ -94,7 +94,12 @@ fn check_cast_by_profile() {
     let object = ran.object("check");
     assert_eq!((&object["profile"], &object["wrong"]), (&"spec-1.0".into(), &2.into()));
     assert_eq!(object["violations"][0]["verdict"], "allowed-by-verifier-only");
-    assert_eq!(object["violations"][0]["permitted"], serde_json::json!(["0x7d..0x7e"]));
+    assert_eq!(object["violations"][0]["permitted"], serde_json::json!(["0x7d", "0x7e"]));
+    // The fields of every specification (`docs/interfaces.md §6`).
+    for (field, expected) in [("spec", "tosa@1.0"), ("from", "f32"), ("to", "f8e4m3fn")] {
+        assert_eq!(object[field], expected);
+    }
+    assert_eq!((&object["elements"], &object["undefined"]), (&3.into(), &0.into()));
     assert_eq!(object["lints"]["zero-sign"], 1);
     folder.run(&format!("{line} --profile arm-verifier-2026.8")).succeeds();
     assert_eq!(folder.run(&format!("{line} --profile strict")).code, Some(1));

@@ -67,6 +67,15 @@ impl NewModel {
         self.rewritten.external_bytes
     }
 
+    /// The file of external data that is written with a model at `path`, if there is one.
+    pub fn data_path(&self, path: &Path) -> Option<PathBuf> {
+        self.has_data().then(|| folder_of(path).join(&self.location))
+    }
+
+    fn has_data(&self) -> bool {
+        self.rewritten.places.iter().any(|place| matches!(place, Place::Outside(_)))
+    }
+
     /// The indices of the tensors in the order in which their elements are to be written.
     pub(crate) fn order(&self) -> Vec<usize> {
         let Rewritten { rope, places, .. } = &self.rewritten;
@@ -189,9 +198,7 @@ impl ModelWriter {
         let Rewritten { rope, places, external_bytes, .. } = &new.rewritten;
         let model = OutputFile::create(path, existing)?;
         model.reserve(rope.bytes)?;
-        let has_data = places.iter().any(|place| matches!(place, Place::Outside(_)));
-        let data = has_data.then(|| OutputFile::create(&folder_of(path).join(&new.location), Existing::Refuse));
-        let data = data.transpose()?;
+        let data = new.data_path(path).map(|data| OutputFile::create(&data, Existing::Refuse)).transpose()?;
         if let Some(data) = &data {
             data.reserve(*external_bytes)?;
         }

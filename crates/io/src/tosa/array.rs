@@ -265,6 +265,15 @@ fn pack(stored: &[u8], dtype: DType, codes: &mut [u8]) {
 /// # Errors
 /// [`ArrayError::Type`] for types that they do not have, [`ArrayError::Rows`], [`ArrayError::File`].
 pub fn write(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Result<(), ArrayError> {
+    start(path, dtype, array, existing)?.commit()?;
+    Ok(())
+}
+
+/// As [`write`], but the file is not yet there under its name.
+///
+/// # Errors
+/// As [`write`].
+pub fn start(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Result<OutputFile, ArrayError> {
     let shown = || path.display().to_string();
     let descr = descr_of(dtype).ok_or_else(|| ArrayError::Type { path: shown(), descr: String::new(), dtype })?;
     let bits = u64::from(dtype.storage_bits().expect("TOSA has no text"));
@@ -288,8 +297,7 @@ pub fn write(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Re
     let io = |source| Error::Io { path: path.into(), action: "writing", source };
     let mut file = OutputFile::create(path, existing)?;
     file.write_all(&header(descr, &shape)).and_then(|()| file.write_all(codes)).map_err(io)?;
-    file.commit()?;
-    Ok(())
+    Ok(file)
 }
 
 fn widened(element: &[u8; 6]) -> [u8; 8] {

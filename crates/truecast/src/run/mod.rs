@@ -4,22 +4,26 @@
 
 mod files;
 mod model;
+mod outputs;
 pub mod tile;
 pub mod tosa;
 
-pub use model::{Judgement, Model, ModelError, Rules};
+pub use model::{Judgement, Model, ModelError, ModelKind, Rules};
+pub use outputs::Written;
 
 use crate::array::{self, ArrayError};
 use crate::error::{Class, Error};
 use model::Parameter;
+use outputs::Outputs;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use truecast_core::DType;
 use truecast_graph::openvino::Fed;
 use truecast_graph::tosa::GraphError;
 use truecast_graph::{EvaluationError, Input, LeftOpen, Output, Refusal, Tensor, evaluate};
 use truecast_io::{Existing, Kind, Shown, Source};
 use truecast_kernel::Exec;
+use truecast_tile::module::EntryError;
 
 /// Why a model was not evaluated.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +46,7 @@ pub enum RunError {
     Tile { path: String, cause: truecast_tile::Error },
     /// A Tile IR module has no such entry.
     #[error("{path}: {cause}")]
-    TileEntry { path: String, cause: truecast_tile::module::EntryError },
+    TileEntry { path: String, cause: EntryError },
     /// The evaluation of a Tile IR module stopped.
     #[error("{path}: {cause}")]
     TileStop { path: String, cause: truecast_tile::evaluate::Stop },
@@ -61,6 +65,9 @@ pub enum RunError {
     /// A result would replace a file that is read.
     #[error("{path}: is read and cannot be the place of a result; choose another --output-dir")]
     Read { path: String },
+    /// Two results would be one file.
+    #[error("{path}: two results have this place; rename one of them in the model")]
+    SameOutput { path: String },
     /// Evaluation failed.
     #[error("{path}: {cause}")]
     Evaluation { path: String, cause: Box<EvaluationError> },
@@ -83,6 +90,7 @@ impl RunError {
     pub fn class(&self) -> Class {
         match self {
             RunError::UnknownKind { .. } | RunError::Rules { .. } | RunError::NoInput { .. } => Class::Usage,
+            RunError::TileEntry { cause: EntryError::None, .. } => Class::Input,
             RunError::TileEntry { .. } | RunError::Read { .. } => Class::Usage,
             RunError::TileStop { cause: truecast_tile::evaluate::Stop::Memory { .. }, .. } => Class::System,
             RunError::Tile { .. } | RunError::TileStop { .. } | RunError::TooLarge { .. } => Class::Input,
@@ -92,7 +100,7 @@ impl RunError {
                 EvaluationError::Cast { cause: Refusal::Memory { .. }, .. } => Class::System,
                 _ => Class::Input,
             },
-            RunError::Model { .. } => Class::Input,
+            RunError::Model { .. } | RunError::SameOutput { .. } => Class::Input,
             RunError::Tosa { cause, .. } if matches!(**cause, GraphError::Memory { .. }) => Class::System,
             RunError::TosaArray { cause, .. } => cause.class(),
             RunError::TosaFile { .. } | RunError::Tosa { .. } => Class::Input,
@@ -101,19 +109,6 @@ impl RunError {
             RunError::Output { cause, .. } => cause.class(),
         }
     }
-}
-
-/// A result that was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
-    /// The output's name.
-    pub name: String,
-    /// Its type.
-    pub dtype: DType,
-    /// Its shape.
-    pub shape: Vec<u64>,
-    /// The file.
-    pub path: PathBuf,
 }
 
 /// What came of an evaluation.
@@ -153,15 +148,10 @@ impl Model {
         let (graph, warnings) = self.graph(&fed)?;
         let names: Vec<&str> = graph.inputs().iter().map(|input| input.name.as_str()).collect();
         let files = assign(inputs, &names)?;
-        std::fs::create_dir_all(folder).map_err(|source| truecast_io::Error::Io {
-            path: folder.into(),
-            action: "creating the folder",
-            source,
-        })?;
-        let result_path = |name: &str| folder.join(format!("{}.{}", files::file_name(name), kind.extension()));
-        let reads = self.reads(inputs);
-        graph.outputs().iter().try_for_each(|output| reads.allow(&result_path(&output.name)))?;
-        let (mut open, mut written) = (Vec::new(), Vec::new());
+        let mut outputs = Outputs::new(folder, existing, self.reads(inputs));
+        let file = |name: &str| format!("{}.{}", files::file_name(name), kind.extension());
+        // What stands in the way is seen before the work.
+        graph.outputs().iter().try_for_each(|output| outputs.allow(&file(&output.name)))?;
         let left_open = evaluate(
             &graph,
             exec,
@@ -172,23 +162,20 @@ impl Model {
                 None => Ok(None),
             },
             |output: &Output, tensor: &Tensor| {
-                let path = result_path(&output.name);
-                let pending = files::write(&path, kind, &output.name, tensor, existing, exec);
-                open.push(pending.map_err(|cause| Failed::Output(output.name.clone(), cause.into()))?);
+                let path = outputs.place(&file(&output.name)).map_err(Failed::Output)?;
                 let (name, shape) = (output.name.clone(), tensor.shape.clone());
-                written.push(Written { name, dtype: tensor.dtype, shape, path });
-                Ok(())
+                let written = Written { name, dtype: tensor.dtype, shape, path };
+                outputs
+                    .add(written, |path, existing| files::write(path, kind, &output.name, tensor, existing, exec))
+                    .map_err(Failed::Output)
             },
         )
         .map_err(|failed| match failed {
             Failed::Evaluation(cause) => RunError::Evaluation { path: self.shown(), cause },
             Failed::Input(name, cause) => RunError::Input { name, cause },
-            Failed::Output(name, cause) => RunError::Output { name, cause },
+            Failed::Output(error) => error,
         })?;
-        for (pending, written) in open.into_iter().zip(&written) {
-            pending.finish().map_err(|cause| RunError::Output { name: written.name.clone(), cause: cause.into() })?;
-        }
-        Ok(Ran { written, left_open, warnings })
+        Ok(Ran { written: outputs.commit()?, left_open, warnings })
     }
 }
 
@@ -196,7 +183,7 @@ impl Model {
 enum Failed {
     Evaluation(Box<EvaluationError>),
     Input(String, Box<ArrayError>),
-    Output(String, Box<truecast_io::Error>),
+    Output(RunError),
 }
 
 impl From<EvaluationError> for Failed {

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::spec::tile;
 use truecast_graph::{Graph, onnx, openvino};
-use truecast_io::Kind;
 use truecast_io::onnx::{ModelFile, Options};
 use truecast_io::openvino::{IrFile, Packing};
 
@@ -26,6 +25,37 @@ enum File {
     Onnx(Arc<ModelFile>),
     OpenVino(Arc<IrFile>),
     Tile(Vec<u8>),
+}
+
+/// The kinds of models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelKind {
+    /// `.onnx`.
+    Onnx,
+    /// `.tosa`, which [`super::tosa::run`] evaluates.
+    Tosa,
+    /// OpenVINO IR, `.xml`.
+    OpenVino,
+    /// A Tile IR module: text or bytecode.
+    Tile,
+}
+
+impl ModelKind {
+    /// The kind that the extension stands for, or the first bytes of a module in bytecode.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownKind`]; [`RunError::File`] if the extension does not say it and the file cannot be read.
+    pub fn of(path: &Path) -> Result<ModelKind, RunError> {
+        let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
+        match extension.as_deref() {
+            Some("onnx") => Ok(ModelKind::Onnx),
+            Some(super::tosa::EXTENSION) => Ok(ModelKind::Tosa),
+            Some("xml") => Ok(ModelKind::OpenVino),
+            Some("mlir" | "tileir" | "tilebc" | "tileirbc") => Ok(ModelKind::Tile),
+            _ if begins_as_bytecode(path)? => Ok(ModelKind::Tile),
+            _ => Err(RunError::UnknownKind { path: path.display().to_string() }),
+        }
+    }
 }
 
 /// Why a model is no graph of conversions.
@@ -82,12 +112,11 @@ impl Model {
     /// # Errors
     /// As [`Model::open`].
     pub fn open_with(path: &Path, odd_packing: Option<Packing>) -> Result<Model, RunError> {
-        let is_ir = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"));
-        let file = match Kind::of_path(path) {
-            Some(Kind::Onnx) => File::Onnx(Arc::new(ModelFile::open(path, Options::default())?)),
-            _ if is_ir => File::OpenVino(Arc::new(IrFile::open(path)?.with_odd_packing(odd_packing))),
-            _ if is_tile(path)? => File::Tile(read_module(path)?),
-            _ => return Err(RunError::UnknownKind { path: path.display().to_string() }),
+        let file = match ModelKind::of(path)? {
+            ModelKind::Onnx => File::Onnx(Arc::new(ModelFile::open(path, Options::default())?)),
+            ModelKind::OpenVino => File::OpenVino(Arc::new(IrFile::open(path)?.with_odd_packing(odd_packing))),
+            ModelKind::Tile => File::Tile(read_module(path)?),
+            ModelKind::Tosa => return Err(RunError::UnknownKind { path: path.display().to_string() }),
         };
         Ok(Model { path: path.into(), file })
     }
@@ -191,13 +220,7 @@ impl Model {
 /// Modules that people write have some kilobytes; constants of 2^24 elements as text some hundred megabytes.
 const MAX_MODULE_BYTES: u64 = 512 << 20;
 
-/// The extension says so, or the first bytes do.
-fn is_tile(path: &Path) -> Result<bool, RunError> {
-    let known =
-        |e: &std::ffi::OsStr| ["mlir", "tileir", "tilebc", "tileirbc"].iter().any(|k| e.eq_ignore_ascii_case(k));
-    if path.extension().is_some_and(known) {
-        return Ok(true);
-    }
+fn begins_as_bytecode(path: &Path) -> Result<bool, RunError> {
     let mut first = [0; truecast_tile::bytecode::MAGIC.len()];
     let mut file = open_module(path)?;
     Ok(std::io::Read::read_exact(&mut file, &mut first).is_ok() && first == truecast_tile::bytecode::MAGIC)

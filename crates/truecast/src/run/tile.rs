@@ -5,10 +5,11 @@
 //! u64.
 
 use super::model::Model;
-use super::{Ran, RunError, Written, files};
+use super::outputs::{Outputs, Written};
+use super::{Ran, RunError, files};
 use crate::array::{self, ArrayError};
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use truecast_core::DType;
 use truecast_core::spec::tile::{Rules, Signedness, TileType};
 use truecast_graph::{Data, LeftOpen, Tensor};
@@ -30,7 +31,8 @@ pub struct Settings {
 }
 
 impl Model {
-    /// Evaluates an entry and writes the result of every conversion whose operand is known. Files appear one by one.
+    /// Evaluates an entry and writes the result of every conversion whose operand is known. All files appear
+    /// when everything has succeeded.
     ///
     /// `inputs` are of the form `NAME=FILE`, NAME with or without `%`: arguments, and results of operations that are no
     /// conversions.
@@ -53,25 +55,22 @@ impl Model {
         }
         let entry = self.entry(&module, settings.entry.as_deref())?;
         let supplied = supplied(entry, inputs, exec)?;
-        std::fs::create_dir_all(folder).map_err(|source| truecast_io::Error::Io {
-            path: folder.into(),
-            action: "creating the folder",
-            source,
-        })?;
         let warnings = report.warnings.iter().map(|w| w.to_string()).collect();
-        let mut writer = Output {
-            folder,
+        let mut results = Results {
             kind,
-            existing,
             exec,
             names: BTreeSet::new(),
-            reads: self.reads(inputs),
-            ran: Ran { written: Vec::new(), left_open: Vec::new(), warnings },
+            outputs: Outputs::new(folder, existing, self.reads(inputs)),
+            left_open: Vec::new(),
+            warnings,
         };
         let done =
-            evaluate(entry, &settings.values, supplied, |converted| writer.add(&converted).map_err(Failed::File));
+            evaluate(entry, &settings.values, supplied, |converted| results.add(&converted).map_err(Failed::File));
         match done {
-            Ok(()) => Ok(writer.ran),
+            Ok(()) => {
+                let Results { outputs, left_open, warnings, .. } = results;
+                Ok(Ran { written: outputs.commit()?, left_open, warnings })
+            }
             Err(Failed::Stop(cause)) => Err(RunError::TileStop { path: self.shown(), cause }),
             Err(Failed::File(error)) => Err(error),
         }
@@ -116,8 +115,8 @@ fn supplied(entry: &Function, inputs: &[String], exec: &Exec) -> Result<Vec<(Str
         let dtype = declared.element.storage();
         let tensor = read(Path::new(path), dtype, exec).map_err(wrong)?;
         if tensor.shape != declared.shape {
-            let why = "holds a tensor of another shape than the value's";
-            return Err(RunError::NoInput { given: given.clone(), why, inputs: format!("{name}: {declared}") });
+            let (found, expected) = (tensor.shape, declared.shape.clone());
+            return Err(wrong(ArrayError::Shape { path: path.into(), found, expected }));
         }
         supplied.push((name, Codes::list(dtype, codes(&tensor, dtype))));
     }
@@ -151,45 +150,37 @@ fn codes(tensor: &Tensor, dtype: DType) -> Vec<u64> {
     (0..tensor.len() as usize).map(element).collect()
 }
 
-/// Where results go.
-struct Output<'a> {
-    folder: &'a Path,
+/// What comes of the conversions.
+struct Results<'a> {
     kind: Kind,
-    existing: Existing,
     exec: &'a Exec,
     /// Names of files that are taken: values of different regions may have one name.
     names: BTreeSet<String>,
-    reads: files::Reads,
-    ran: Ran,
+    outputs: Outputs,
+    left_open: Vec<LeftOpen>,
+    warnings: Vec<String>,
 }
 
-impl Output<'_> {
+impl Results<'_> {
     fn add(&mut self, converted: &Converted<'_>) -> Result<(), RunError> {
         let label = format!("{} = {}", converted.name, converted.op);
         let Some(elements) = converted.elements else {
-            self.ran.warnings.push(format!("{label}: the operand is unknown; supply it with --input"));
+            self.warnings.push(format!("{label}: the operand is unknown; supply it with --input"));
             return Ok(());
         };
         for (clause, &undefined) in &converted.undefined {
             let (conversion, elements) = (label.clone(), elements.codes.len());
-            self.ran.left_open.push(LeftOpen { conversion, elements, undefined, clause });
+            self.left_open.push(LeftOpen { conversion, elements, undefined, clause });
         }
         for (note, n) in &converted.notes {
-            self.ran.warnings.push(format!("{label}: {n} elements have another value elsewhere: {note}"));
+            self.warnings.push(format!("{label}: {n} elements have another value elsewhere: {note}"));
         }
         let name = self.free_name(converted.name.trim_start_matches('%'));
         let tensor = tensor(elements, converted.tile);
-        let path = self.folder.join(format!("{}.{}", files::file_name(&name), self.kind.extension()));
-        self.reads.allow(&path)?;
-        let failed = |cause: truecast_io::Error| RunError::Output { name: name.clone(), cause: Box::new(cause) };
-        let pending = files::write(&path, self.kind, &name, &tensor, self.existing, self.exec);
-        pending.map_err(failed)?.finish().map_err(failed)?;
-        self.note(name, &tensor, path);
-        Ok(())
-    }
-
-    fn note(&mut self, name: String, tensor: &Tensor, path: PathBuf) {
-        self.ran.written.push(Written { name, dtype: tensor.dtype, shape: tensor.shape.clone(), path });
+        let path = self.outputs.place(&format!("{}.{}", files::file_name(&name), self.kind.extension()))?;
+        let written = Written { name: name.clone(), dtype: tensor.dtype, shape: tensor.shape.clone(), path };
+        let (kind, exec) = (self.kind, self.exec);
+        self.outputs.add(written, |path, existing| files::write(path, kind, &name, &tensor, existing, exec))
     }
 
     fn free_name(&mut self, name: &str) -> String {

@@ -1,24 +1,21 @@
 //! Evaluating a `.tosa` graph: the arrays of Arm's tools in and out (`docs/spec/tosa.md §7`).
 
-use super::files::{Reads, file_name};
-use super::{RunError, Written, assign};
+use super::files::{Pending, Reads, file_name};
+use super::outputs::{Outputs, Written};
+use super::{RunError, assign};
 use std::path::{Path, PathBuf};
+use truecast_core::DType;
 use truecast_core::spec::tosa::Target;
 use truecast_core::spec::tosa::block::SCALE;
 use truecast_graph::tosa::value::{Declared, scale_shape};
 use truecast_graph::tosa::{ElementType, GraphError, Value, evaluate, target_of};
+use truecast_io::Existing;
 use truecast_io::tosa::array::{self, Array, ArrayError};
 use truecast_io::tosa::{Graph, parse};
-use truecast_io::{Existing, OutputFile};
 use truecast_kernel::Exec;
 
 /// The extension of the files.
 pub const EXTENSION: &str = "tosa";
-
-/// Whether a file's name says that it is a graph of TOSA.
-pub fn is_tosa(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(EXTENSION))
-}
 
 /// Evaluates a graph and writes each output to a file of its own in `folder`, named by the output; scales of a
 /// block-scaled output stand beside it (`NAME_scale.npy`).
@@ -40,35 +37,33 @@ pub fn run(
     let bytes = std::fs::read(path).map_err(in_file("reading"))?;
     let graph = parse(&bytes).map_err(|cause| RunError::TosaFile { path: path.display().to_string(), cause })?;
     let outputs = results(path, &graph, target, inputs, exec)?;
-    std::fs::create_dir_all(folder).map_err(in_file("creating the folder of the outputs for"))?;
-    let files: Vec<(Written, Array)> =
-        outputs.into_iter().flat_map(|(name, value)| arrays(folder, name, value)).collect();
-    // All of them or none: what stands in the way is seen before the first is written.
-    let reads = Reads::of(path, [], inputs);
-    for (written, _) in &files {
-        reads.allow(&written.path)?;
-        OutputFile::check(&written.path, existing)?;
+    let mut files = Outputs::new(folder, existing, Reads::of(path, [], inputs));
+    for (name, value) in outputs {
+        for (file, dtype, array) in arrays(name, value) {
+            let path = files.place(&file)?;
+            let written = Written { name: name.into(), dtype, shape: array.shape.clone(), path };
+            let failed =
+                |cause: ArrayError| RunError::TosaArray { what: "output", name: name.into(), cause: cause.into() };
+            files.add(written, |path, existing| {
+                Ok(Pending::Message(array::start(path, dtype, &array, existing).map_err(failed)?))
+            })?;
+        }
     }
-    for (Written { name, dtype, path, .. }, array) in &files {
-        let result = array::write(path, *dtype, array, existing);
-        result.map_err(|cause| RunError::TosaArray { what: "output", name: name.clone(), cause: cause.into() })?;
-    }
-    Ok(files.into_iter().map(|(written, _)| written).collect())
+    files.commit()
 }
 
 /// The files of an output: its elements, and its scales beside them.
-fn arrays(folder: &Path, name: &str, value: Value) -> Vec<(Written, Array)> {
+fn arrays(name: &str, value: Value) -> Vec<(String, DType, Array)> {
     let stem = file_name(name);
-    let file = |path: String, dtype, shape: Vec<u64>, codes| {
-        let written = Written { name: name.into(), dtype, shape: shape.clone(), path: folder.join(path) };
-        (written, Array { shape, codes })
-    };
     let Value { element, shape, codes, scales } = value;
     let scales = match element {
         ElementType::Plain(_) => None,
-        ElementType::Blocks(_) => Some(file(format!("{stem}_scale.npy"), SCALE, scale_shape(&shape), scales)),
+        ElementType::Blocks(_) => {
+            let scales = Array { shape: scale_shape(&shape), codes: scales };
+            Some((format!("{stem}_scale.npy"), SCALE, scales))
+        }
     };
-    [Some(file(format!("{stem}.npy"), element.dtype(), shape, codes)), scales].into_iter().flatten().collect()
+    [Some((format!("{stem}.npy"), element.dtype(), Array { shape, codes })), scales].into_iter().flatten().collect()
 }
 
 fn results<'a>(

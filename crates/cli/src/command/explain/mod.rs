@@ -223,6 +223,9 @@ fn render(args: &ExplainArgs, e: &Explanation, exact: bool) -> String {
 /// The rounding decision in words.
 fn decision(e: &Explanation) -> String {
     let n = &e.neighbours;
+    if let (Kind::Int(_), false) = (e.to.kind(), matches!(n.decision, Decision::Exact | Decision::NotRounded)) {
+        return integer_decision(e);
+    }
     let max = n.beyond.is_some();
     let negative = matches!(e.source.value, Exact::Finite { neg: true, .. });
     let tie_rule = || {
@@ -263,6 +266,27 @@ fn decision(e: &Explanation) -> String {
         Decision::NotRounded => "not rounded: NaN and infinities follow rules of their own".into(),
         _ => format!("{} follows rules of its own", e.to),
     }
+}
+
+/// Most specifications cut fractions off.
+fn integer_decision(e: &Explanation) -> String {
+    let n = &e.neighbours;
+    let is_negative = matches!(e.source.value, Exact::Finite { neg: true, .. });
+    let named = |element: &Element| format!("{} = {}", code_text(element), to_decimal(element.value));
+    let (inner, outer) = if is_negative { (&n.above, &n.below) } else { (&n.below, &n.above) };
+    let Some(kept) = inner.as_ref().filter(|_| !n.is_out_of_range) else {
+        return format!("out of range of {}", e.to);
+    };
+    let goes_out =
+        || format!("{}, out of range", n.beyond.as_ref().map_or(String::new(), |(step, _)| to_decimal(*step)));
+    let away = || outer.as_ref().map_or_else(goes_out, named);
+    let is_odd = kept.code & 1 == 1;
+    let nearest = match (n.decision, is_negative) {
+        (Decision::Tie, _) if is_odd => away(),
+        (Decision::Above, false) | (Decision::Below, true) => away(),
+        _ => named(kept),
+    };
+    format!("toward zero: {}; to nearest even: {nearest}", named(kept))
 }
 
 fn to_json(args: &ExplainArgs, e: &Explanation, exact: bool) -> Map<String, Value> {

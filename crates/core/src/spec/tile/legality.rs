@@ -168,6 +168,12 @@ pub enum Violation {
         release: Release,
         allowed: &'static [RoundingMode],
     },
+    /// T008: releases before 13.3 accept it, and nothing gives it a value (U24).
+    #[error(
+        "{op}: {rounding} from {operand} to {result} passes the verifiers before 13.3 but has no value; use {}",
+        names(TO_E8M0)
+    )]
+    NoValue { op: Op, rounding: RoundingMode, operand: ElementType, result: ElementType },
     /// T009.
     #[error("{op}: {}write signed or unsigned after the operand", .found.as_ref().map_or(String::new(), |f| format!("unknown signedness {f}; ")))]
     Signedness { op: Op, found: Option<String> },
@@ -198,7 +204,7 @@ impl Violation {
             Violation::NotWider { .. } => "T005",
             Violation::NotNarrower { .. } => "T006",
             Violation::SameType(_) => "T007",
-            Violation::Rounding { .. } => "T008",
+            Violation::Rounding { .. } | Violation::NoValue { .. } => "T008",
             Violation::Signedness { .. } => "T009",
             Violation::Overflow { .. } => "T010",
             Violation::RoundingName { .. } => "T011",
@@ -391,7 +397,7 @@ impl Conversion {
     /// Accepted by the verifier of release 13.2, but without a value anywhere (U24).
     ///
     /// # Errors
-    /// What a later release says of the operation.
+    /// T008 and T012, as later releases say of the operation.
     pub fn has_value(self, operand: ElementType, result: ElementType) -> Result<(), Violation> {
         if result != ElementType::Number(DType::F8E8M0) {
             return Ok(());
@@ -399,8 +405,7 @@ impl Conversion {
         match (self.op(), self.rounding()) {
             (Op::Itof, _) => Err(Violation::IntegerToE8M0 { operand }),
             (op @ Op::Ftof, Some(rounding)) if !TO_E8M0.contains(&rounding) => {
-                let release = Release::NEWEST;
-                Err(Violation::Rounding { op, rounding, operand, result, release, allowed: TO_E8M0 })
+                Err(Violation::NoValue { op, rounding, operand, result })
             }
             _ => Ok(()),
         }

@@ -1,0 +1,403 @@
+//! Which option belongs to which run: one table for every command.
+//!
+//! An option that cannot change anything in the run that is asked for is an error of the command line, never ignored
+//! (`docs/interfaces.md §2, §5`). A run is described by facts: what it does, whose specification decides, which files it
+//! reads. A row of the table says under which facts its options matter. What they mean is not said here (`policy`,
+//! `command`), nor which of them a command has at all (`args`).
+
+use crate::args::{CheckArgs, Cli, Command, ConvertArgs, SystemArg};
+use crate::failure::Failure;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory};
+use std::fmt;
+use std::path::Path;
+use truecast::io::Kind;
+use truecast::run::ModelKind;
+
+/// What may be true of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fact {
+    /// The command.
+    In(&'static str),
+    /// What is done with elements, or with a model.
+    Does(Act),
+    /// The name of the specification that decides.
+    Spec(&'static str),
+    /// A form of file that is read.
+    Reads(Form),
+    /// A system of promotion that is asked.
+    System(SystemArg),
+    /// Whether files are written.
+    Writes(Output),
+    /// What is printed.
+    Prints(Printed),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Cast,
+    Rescale,
+    JudgeModel,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Onnx,
+    TensorProto,
+    OpenVino,
+    Tile,
+    Tosa,
+    /// Any other.
+    Other,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Output {
+    Files,
+    DryRun,
+    Stream,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Printed {
+    Results,
+    Script,
+}
+
+/// As it is written in messages: the place of an option.
+impl fmt::Display for Fact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fact::In(command) => f.write_str(command),
+            Fact::Does(Act::Cast) => f.write_str("check cast"),
+            Fact::Does(Act::Rescale) => f.write_str("check rescale"),
+            Fact::Does(Act::JudgeModel) => f.write_str("check MODEL"),
+            Fact::Spec(name) => write!(f, "--spec {name}"),
+            Fact::Reads(Form::Onnx) => f.write_str(".onnx models"),
+            Fact::Reads(Form::TensorProto) => f.write_str(".pb tensors"),
+            Fact::Reads(Form::OpenVino) => f.write_str("OpenVINO IR (.xml)"),
+            Fact::Reads(Form::Tile) => f.write_str("Tile IR modules"),
+            Fact::Reads(Form::Tosa) => f.write_str(".tosa graphs"),
+            Fact::Reads(Form::Other) => f.write_str("other files"),
+            Fact::System(system) => write!(f, "--system {}", system.name()),
+            Fact::Writes(Output::Files) => f.write_str("runs that write a file"),
+            Fact::Writes(Output::DryRun) => f.write_str("--dry-run"),
+            Fact::Writes(Output::Stream) => f.write_str("standard output"),
+            Fact::Prints(Printed::Results) => f.write_str("commands that print results"),
+            Fact::Prints(Printed::Script) => f.write_str("a script or page"),
+        }
+    }
+}
+
+impl Fact {
+    /// Both say something about the same question.
+    fn is_about_the_same(&self, other: &Fact) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
+/// Facts that are enough together.
+type Place = &'static [Fact];
+
+/// Options of commands (no command: of every one that has them), and the places where they matter: one is enough.
+///
+/// `"tile-option strict"` is the option with that value.
+struct Row {
+    commands: &'static [&'static str],
+    options: &'static [&'static str],
+    places: &'static [Place],
+}
+
+const fn row(commands: &'static [&'static str], options: &'static [&'static str], places: &'static [Place]) -> Row {
+    Row { commands, options, places }
+}
+
+use Act::{Cast, JudgeModel, Rescale};
+use Fact::{Does, In, Prints, Reads, Spec, Writes};
+
+const EVERY: &[&str] = &[];
+const ANYWHERE: &[Place] = &[&[]];
+const CASTS: &[&str] = &["convert", "verify", "vectors", "bench"];
+const OPENVINO: Fact = Fact::System(SystemArg::Openvino);
+
+/// All rows in which an option occurs must hold.
+const TABLE: &[Row] = &[
+    // Specifications and their policies.
+    row(EVERY, &["saturate", "round-mode"], &[&[Spec("onnx")]]),
+    row(EVERY, &["overflow", "inf", "int-overflow", "nan-to-int", "subnormals"], &[&[Spec("ieee")]]),
+    row(EVERY, &["saturating"], &[&[Spec("tile")]]),
+    row(CASTS, &["rounding"], &[&[Spec("ieee")], &[Spec("tile")]]),
+    row(&["check"], &["rounding"], &[&[Does(Cast), Spec("ieee")], &[Does(Cast), Spec("tile")], &[Does(Rescale)]]),
+    row(CASTS, &["profile", "tile-option"], &[&[Spec("tile")]]),
+    row(&["check"], &["profile"], &[&[Does(Cast), Spec("tile")], &[Does(Cast), Spec("tosa")], &[Does(Rescale)]]),
+    row(&["check"], &["tile-option"], &[&[Spec("tile")]]),
+    row(EVERY, &["tile-option strict"], &[&[In("run")]]),
+    row(EVERY, &["tile-option tf32_as_32_bit"], &[&[In("run")], &[Does(JudgeModel)]]),
+    row(
+        EVERY,
+        &[
+            "tile-option preserve_inf",
+            "tile-option e4m3_nan",
+            "tile-option canonical_nan",
+            "tile-option i1_ftoi",
+            "tile-option legacy_double_rounding",
+        ],
+        &[&[Does(Cast)], &[In("run")]],
+    ),
+    row(CASTS, &["spec", "nan"], ANYWHERE),
+    row(&["check", "explain", "rescale"], &["spec"], ANYWHERE),
+    row(&["run"], &["spec", "entry", "profile", "tile-option"], &[&[Reads(Form::Tile)]]),
+    // What `check` does.
+    row(
+        &["check"],
+        &[
+            "saturate",
+            "round-mode",
+            "overflow",
+            "inf",
+            "int-overflow",
+            "nan-to-int",
+            "subnormals",
+            "saturating",
+            "nan",
+            "exact-nan",
+        ],
+        &[&[Does(Cast)]],
+    ),
+    row(&["check"], &["from", "to", "input", "actual", "show"], &[&[Does(Cast)], &[Does(Rescale)]]),
+    row(
+        &["check"],
+        &["multiplier", "shift", "input-zp", "output-zp", "scale32", "per-channel", "output-unsigned"],
+        &[&[Does(Rescale)]],
+    ),
+    row(&["check"], &["input-scale", "actual-scale"], &[&[Does(Cast), Spec("tosa")]]),
+    row(&["check"], &["input-unsigned"], &[&[Does(Rescale)], &[Does(Cast), Spec("tosa")]]),
+    row(
+        &["rescale"],
+        &[
+            "to",
+            "rounding",
+            "force",
+            "max-memory",
+            "multiplier",
+            "shift",
+            "input-zp",
+            "output-zp",
+            "scale32",
+            "per-channel",
+            "input-unsigned",
+            "output-unsigned",
+        ],
+        ANYWHERE,
+    ),
+    // Files.
+    row(EVERY, &["lenient", "follow-links"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)]]),
+    row(EVERY, &["min-elements"], &[&[Reads(Form::Onnx)]]),
+    row(&["convert", "verify"], &["to", "from", "rule", "keep"], ANYWHERE),
+    row(&["convert"], &["max-memory", "dry-run", "force"], ANYWHERE),
+    row(&["convert"], &["report", "fail-on"], &[&[Writes(Output::Files)]]),
+    row(&["inspect"], &["stats", "from"], ANYWHERE),
+    row(&["compare"], &["from", "to", "fail-on"], ANYWHERE),
+    row(&["compare"], &["fail-on saturated", "fail-on wrapped", "fail-on undefined"], &[&[In("convert")]]),
+    row(&["run"], &["input", "output-dir", "output-format", "force"], ANYWHERE),
+    row(&["run"], &["output-format pb"], &[&[Reads(Form::Onnx)], &[Reads(Form::OpenVino)], &[Reads(Form::Tile)]]),
+    row(&["run"], &["ir-layout"], &[&[Reads(Form::OpenVino)]]),
+    // The others.
+    row(&["explain"], &["to", "from"], ANYWHERE),
+    row(&["vectors"], &["from", "to", "level", "format", "output"], ANYWHERE),
+    row(&["vectors"], &["force"], &[&[Writes(Output::Files)]]),
+    row(&["bench"], &["pairs", "sizes", "level", "best-of", "counts"], ANYWHERE),
+    row(&["promote"], &["table", "system"], ANYWHERE),
+    row(&["promote"], &["unsafe", "strict", "pytorch-scalar", "u64-target"], &[&[OPENVINO]]),
+    row(&["promote"], &["lhs-rank", "rhs-rank"], &[&[OPENVINO], &[Fact::System(SystemArg::Torch)]]),
+    row(&["promote"], &["jax-x64"], &[&[Fact::System(SystemArg::Jax)]]),
+    row(&["promote"], &["tensorflow-mode"], &[&[Fact::System(SystemArg::Tensorflow)]]),
+    // Of every command.
+    row(EVERY, &["quiet", "threads"], ANYWHERE),
+    row(EVERY, &["json"], &[&[Prints(Printed::Results)]]),
+];
+
+impl Row {
+    fn is_of(&self, command: &str, option: &str) -> bool {
+        (self.commands.is_empty() || self.commands.contains(&command)) && self.options.contains(&option)
+    }
+}
+
+/// A fact, and how the command line says it.
+type Said = (Fact, String);
+
+/// Refuses the first option that does not matter for the run.
+pub fn check(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
+    let Some((command, sub)) = matches.subcommand() else { return Ok(()) };
+    let facts = facts(&cli.command);
+    for option in given(command, sub) {
+        for row in TABLE.iter().filter(|row| row.is_of(command, &option)) {
+            if !row.places.iter().any(|place| place.iter().all(|fact| holds(fact, &facts))) {
+                return Err(refusal(&option, row, &facts));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is not known of a run is no reason to refuse: the command will find out.
+fn holds(fact: &Fact, facts: &[Said]) -> bool {
+    let mut known = facts.iter().map(|(known, _)| known).filter(|known| known.is_about_the_same(fact)).peekable();
+    known.peek().is_none() || known.any(|known| known == fact)
+}
+
+/// `--show belongs to check cast or check rescale; this is check model.onnx`.
+fn refusal(option: &str, row: &Row, facts: &[Said]) -> Failure {
+    let place = |place: &Place| place.iter().map(Fact::to_string).collect::<Vec<_>>().join(" ");
+    let places: Vec<String> = row.places.iter().map(place).collect();
+    let places = match places.as_slice() {
+        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
+        all => all.concat(),
+    };
+    let asked = |fact: &Fact| row.places.iter().flat_map(|place| place.iter()).any(|f| f.is_about_the_same(fact));
+    let mut this: Vec<&str> = facts.iter().filter(|(fact, _)| asked(fact)).map(|(_, said)| said.as_str()).collect();
+    this.dedup();
+    Failure::usage(format_args!("--{option} belongs to {places}; this is {}", this.join(" ")))
+}
+
+/// The options that were typed, by their long names, and again with each of their values, up to a `=`.
+fn given(command: &str, matches: &ArgMatches) -> Vec<String> {
+    let definition = Cli::command();
+    let subcommand = definition.find_subcommand(command);
+    let arguments = subcommand.into_iter().flat_map(|c| c.get_arguments()).chain(definition.get_arguments());
+    let mut given = Vec::new();
+    for argument in arguments {
+        let id = argument.get_id().as_str();
+        let typed = matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine);
+        let Some(option) = argument.get_long().filter(|_| typed) else { continue };
+        given.push(option.to_string());
+        let values = matches.get_raw(id).into_iter().flatten().map(|value| value.to_string_lossy());
+        given.extend(values.map(|value| format!("{option} {}", value.split('=').next().unwrap_or_default())));
+    }
+    given
+}
+
+// ---- what is asked for ----
+
+fn facts(command: &Command) -> Vec<Said> {
+    let mut facts = vec![(In(command.name()), as_typed(command))];
+    let casts = |typed: &str| [Some((Does(Cast), as_typed(command))), spec(typed)].into_iter().flatten();
+    match command {
+        Command::Convert(args) => {
+            facts.extend(casts(&args.policy.spec));
+            facts.extend([reads(&args.src), writes(args)]);
+        }
+        Command::Verify(args) => {
+            facts.extend(casts(&args.policy.spec));
+            facts.extend(both(&args.src, &args.dst));
+        }
+        Command::Inspect(args) => facts.push(reads(&args.src)),
+        Command::Compare(args) => facts.extend(both(&args.a, &args.b)),
+        Command::Run(args) => facts.extend(model(&args.model)),
+        Command::Check(args) => facts.extend(judged(args)),
+        Command::Vectors(args) => {
+            facts.extend(casts(&args.policy.spec));
+            facts.push(said(Writes(if args.output.is_some() { Output::Files } else { Output::Stream })));
+        }
+        Command::Bench(args) => facts.extend(casts(&args.policy.spec)),
+        Command::Promote(args) => {
+            let asked = |system: &SystemArg| args.system == *system || args.system == SystemArg::All;
+            let typed = Fact::System(args.system).to_string();
+            facts.extend(SystemArg::EACH.into_iter().filter(asked).map(|s| (Fact::System(s), typed.clone())));
+        }
+        Command::Explain(_) | Command::Rescale(_) | Command::Formats(_) => {}
+        Command::Completions { .. } | Command::Man { .. } => {
+            facts.push((Prints(Printed::Script), command.name().into()));
+        }
+    }
+    facts
+}
+
+/// The command; with what it checks, which the operation says too.
+fn as_typed(command: &Command) -> String {
+    match command {
+        Command::Check(args) => judged_as_typed(args),
+        other => other.name().into(),
+    }
+}
+
+fn said(fact: Fact) -> Said {
+    (fact, fact.to_string())
+}
+
+/// The name before the version, if there is such a specification.
+fn spec(typed: &str) -> Option<Said> {
+    let name = typed.split('@').next()?;
+    let known = ["onnx", "tosa", "openvino", "tile", "ieee"].into_iter().find(|known| *known == name)?;
+    Some((Spec(known), format!("--spec {typed}")))
+}
+
+fn reads(path: &Path) -> Said {
+    let form = match Kind::of_path(path) {
+        Some(Kind::Onnx) => Form::Onnx,
+        Some(Kind::TensorProto) => Form::TensorProto,
+        _ => Form::Other,
+    };
+    (Reads(form), path.display().to_string())
+}
+
+/// Two files that are read, named together.
+fn both(a: &Path, b: &Path) -> [Said; 2] {
+    let together = format!("{} and {}", a.display(), b.display());
+    [a, b].map(|path| (reads(path).0, together.clone()))
+}
+
+fn writes(args: &ConvertArgs) -> Said {
+    said(Writes(if args.dry_run { Output::DryRun } else { Output::Files }))
+}
+
+/// The kind of a model, unless its file cannot be read.
+fn model(path: &Path) -> Option<Said> {
+    let form = match ModelKind::of(path).ok()? {
+        ModelKind::Onnx => Form::Onnx,
+        ModelKind::OpenVino => Form::OpenVino,
+        ModelKind::Tile => Form::Tile,
+        ModelKind::Tosa => Form::Tosa,
+    };
+    Some((Reads(form), path.display().to_string()))
+}
+
+fn judged_as_typed(args: &CheckArgs) -> String {
+    format!("check {}", args.what.display())
+}
+
+fn judged(args: &CheckArgs) -> Vec<Said> {
+    let act = match args.what.to_str() {
+        Some("cast") => Cast,
+        Some("rescale") => Rescale,
+        _ => JudgeModel,
+    };
+    [Some((Does(act), judged_as_typed(args))), spec(&args.policy.spec)].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody adds an option without saying where it belongs, and no row is about an option that nobody has.
+    #[test]
+    fn every_option_of_every_command_has_its_place() {
+        let definition = Cli::command();
+        let global: Vec<&str> = definition.get_arguments().filter_map(|a| a.get_long()).collect();
+        let mut all: Vec<(&str, &str)> = Vec::new();
+        for command in definition.get_subcommands() {
+            let own = command.get_arguments().filter_map(|a| a.get_long());
+            all.extend(own.chain(global.iter().copied()).map(|option| (command.get_name(), option)));
+        }
+        for (command, option) in &all {
+            assert!(TABLE.iter().any(|row| row.is_of(command, option)), "{command} --{option}");
+        }
+        for row in TABLE {
+            for option in row.options {
+                let name = option.split(' ').next().unwrap();
+                let of = |command: &str| all.contains(&(command, name));
+                assert!(row.commands.iter().all(|c| of(c)) && all.iter().any(|(_, o)| *o == name), "--{option}");
+            }
+        }
+    }
+}

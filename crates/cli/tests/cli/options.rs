@@ -1,0 +1,196 @@
+//! An option that cannot change anything in the run that is asked for is an error (`docs/interfaces.md §2, §5`): every
+//! option of every command, where it does not belong. It is seen before any file is: none of these exists.
+
+use crate::run::Folder;
+
+const CHECK_CAST: &str = "check cast --from f32 --to f16 --input a.npy --actual b.npy";
+const CHECK_RESCALE: &str = "check rescale --spec tosa --to i8 --multiplier 1 --shift 2 --input a.npy --actual b.npy";
+
+#[track_caller]
+fn refuses(line: &str, option: &str, place: &str, asked: &str) {
+    let said = format!("truecast: --{option} belongs to {place}; this is {asked}\n");
+    let ran = Folder::new().run(&format!("{line} --{option}"));
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(2), "", said.as_str()), "{line} --{option}");
+}
+
+/// (option with its value, the specifications that have it)
+const POLICIES: [(&str, &[&str]); 10] = [
+    ("saturate", &["onnx"]),
+    ("round-mode", &["onnx"]),
+    ("rounding", &["ieee", "tile"]),
+    ("overflow", &["ieee"]),
+    ("inf", &["ieee"]),
+    ("int-overflow", &["ieee"]),
+    ("nan-to-int", &["ieee"]),
+    ("subnormals", &["ieee"]),
+    ("saturating", &["tile"]),
+    ("profile", &["tile"]),
+];
+
+fn value(option: &str) -> &'static str {
+    match option {
+        "saturate" => "true",
+        "round-mode" | "rounding" => "up",
+        "overflow" | "inf" | "int-overflow" | "nan-to-int" => "saturate",
+        "subnormals" => "flush",
+        "profile" => "hw",
+        _ => "",
+    }
+}
+
+#[test]
+fn policies_belong_to_specifications() {
+    for (command, from_check) in [
+        ("convert a.npy b.npy --to f16", false),
+        ("verify a.npy b.npy --to f16", false),
+        ("vectors cast --from f32 --to f16", false),
+        ("bench --pairs f32:f16", false),
+        (CHECK_CAST, true),
+    ] {
+        for (option, owners) in POLICIES {
+            for spec in ["onnx@21", "tosa@1.0", "openvino", "tile@13.4", "ieee"] {
+                let name = spec.split('@').next().unwrap();
+                if owners.contains(&name) || (from_check && option == "profile" && name == "tosa") {
+                    continue;
+                }
+                let line = format!("{command} --spec {spec} --{option} {}", value(option));
+                let ran = Folder::new().run(&line);
+                ran.fails(2, &[format!("--{option} belongs to "), format!("--spec {spec}")]);
+            }
+        }
+    }
+    refuses("convert a.npy b.npy --to f16", "saturating", "--spec tile", "--spec onnx");
+    let of_check = "check cast --spec ieee, check cast --spec tile or check rescale";
+    let ran = Folder::new().run(&format!("{CHECK_CAST} --spec tosa --rounding up"));
+    ran.fails(2, &[format!("--rounding belongs to {of_check}; this is check cast --spec tosa")]);
+}
+
+#[test]
+fn options_of_tile() {
+    let option = |line: &str, name: &str, place: &str, asked: &str| {
+        let ran = Folder::new().run(&format!("{line} --tile-option {name}"));
+        ran.fails(2, &[format!("belongs to {place}; this is {asked}")]);
+    };
+    for line in ["convert a.npy b.npy --to f16 --spec tile", "vectors cast --from f32 --to f16 --spec tile"] {
+        let command = line.split(' ').next().unwrap();
+        option(line, "strict", "run", command);
+        option(line, "tf32_as_32_bit", "run or check MODEL", command);
+    }
+    option("convert a.npy b.npy --to f16", "strict", "--spec tile", "--spec onnx");
+    // Only one changes what is legal.
+    for name in ["preserve_inf", "e4m3_nan=spec-literal", "canonical_nan", "i1_ftoi=truncate", "legacy_double_rounding"]
+    {
+        option("check m.mlir --spec tile", name, "check cast or run", "check m.mlir");
+    }
+}
+
+#[test]
+fn options_of_operators() {
+    for option in ["multiplier 1", "shift 1", "input-zp 1", "output-zp 1", "scale32", "per-channel", "output-unsigned"]
+    {
+        let (name, value) = option.split_once(' ').unwrap_or((option, ""));
+        for (line, asked) in [(CHECK_CAST, "check cast"), ("check m.onnx", "check m.onnx")] {
+            let ran = Folder::new().run(&format!("{line} --{name} {value}"));
+            ran.fails(2, &[format!("--{name} belongs to check rescale; this is {asked}")]);
+        }
+    }
+    refuses(CHECK_CAST, "input-unsigned", "check rescale or check cast --spec tosa", "check cast --spec onnx");
+    refuses(CHECK_RESCALE, "exact-nan", "check cast", "check rescale");
+    for option in ["from f32", "to f16", "input a.npy", "actual a.npy", "show 3"] {
+        let (name, _) = option.split_once(' ').unwrap();
+        let ran = Folder::new().run(&format!("check m.onnx --{option}"));
+        ran.fails(2, &[format!("--{name} belongs to check cast or check rescale; this is check m.onnx")]);
+    }
+    for (spec, option) in [
+        ("onnx", "saturate true"),
+        ("onnx", "round-mode up"),
+        ("onnx", "nan canonical"),
+        ("onnx", "exact-nan"),
+        ("tile", "saturating"),
+    ] {
+        let name = option.split(' ').next().unwrap();
+        let ran = Folder::new().run(&format!("check m.onnx --spec {spec} --{option}"));
+        ran.fails(2, &[format!("--{name} belongs to check cast; this is check m.onnx")]);
+    }
+    for option in ["rounding up", "profile hw"] {
+        let name = option.split(' ').next().unwrap();
+        Folder::new().run(&format!("check m.mlir --spec tile --{option}")).fails(2, &[format!("--{name} belongs to ")]);
+    }
+}
+
+#[test]
+fn options_of_files() {
+    let onnx = ".onnx models or .pb tensors";
+    for option in ["lenient", "follow-links"] {
+        refuses("convert a.npy b.npy --to f16", option, onnx, "a.npy");
+        refuses("convert a.safetensors b.safetensors --to f16", option, onnx, "a.safetensors");
+        refuses("verify a.npy b.npy --to f16", option, onnx, "a.npy and b.npy");
+        refuses("inspect a.npz", option, onnx, "a.npz");
+        refuses("compare a.npy b.safetensors", option, onnx, "a.npy and b.safetensors");
+    }
+    let ran = Folder::new().run("convert a.pb b.npy --to f16 --min-elements 3");
+    ran.fails(2, &["--min-elements belongs to .onnx models; this is a.pb"]);
+    for model in ["m.onnx", "g.tosa", "m.mlir"] {
+        let ran = Folder::new().run(&format!("run {model} --output-dir out --ir-layout groups"));
+        ran.fails(2, &[format!("--ir-layout belongs to OpenVINO IR (.xml); this is {model}")]);
+    }
+    for model in ["m.onnx", "g.tosa", "m.xml"] {
+        for option in ["spec tile", "entry k", "profile hw", "tile-option strict"] {
+            let name = option.split(' ').next().unwrap();
+            let ran = Folder::new().run(&format!("run {model} --output-dir out --{option}"));
+            ran.fails(2, &[format!("--{name} belongs to Tile IR modules; this is {model}")]);
+        }
+    }
+    let ran = Folder::new().run("run g.tosa --output-dir out --output-format pb");
+    ran.fails(
+        2,
+        &["--output-format pb belongs to .onnx models, OpenVINO IR (.xml) or Tile IR modules; this is g.tosa"],
+    );
+}
+
+#[test]
+fn options_of_what_is_written() {
+    let line = "convert a.npy b.npy --to f16 --dry-run";
+    for option in ["report r.json", "fail-on nan"] {
+        let name = option.split(' ').next().unwrap();
+        let ran = Folder::new().run(&format!("{line} --{option}"));
+        ran.fails(2, &[format!("--{name} belongs to runs that write a file; this is --dry-run")]);
+    }
+    refuses("vectors cast --from f32 --to f16", "force", "runs that write a file", "standard output");
+    for what in ["saturated", "wrapped", "undefined", "saturated=5"] {
+        let name = what.split('=').next().unwrap();
+        let ran = Folder::new().run(&format!("compare a.npy b.npy --fail-on inexact,{what}"));
+        ran.fails(2, &[format!("--fail-on {name} belongs to convert; this is compare")]);
+    }
+    for command in ["completions bash", "man"] {
+        let name = command.split(' ').next().unwrap();
+        let ran = Folder::new().run(&format!("{command} --json")).exits(2);
+        assert!(ran.err.contains(&format!("--json belongs to commands that print results; this is {name}")));
+    }
+}
+
+#[test]
+fn options_of_systems() {
+    for (options, owner) in [
+        ("unsafe", "--system openvino"),
+        ("strict", "--system openvino"),
+        ("pytorch-scalar", "--system openvino"),
+        ("u64-target f32", "--system openvino"),
+        ("lhs-rank 0", "--system openvino or --system torch"),
+        ("rhs-rank n", "--system openvino or --system torch"),
+        ("jax-x64 on", "--system jax"),
+        ("tensorflow-mode safe", "--system tensorflow"),
+    ] {
+        let name = options.split(' ').next().unwrap();
+        for system in ["openvino", "numpy", "jax", "torch", "tensorflow"] {
+            let ran = Folder::new().run(&format!("promote u8 u16 --system {system} --{options}"));
+            match owner.contains(system) {
+                true => drop(ran.exits(0)),
+                false => {
+                    drop(ran.fails(2, &[format!("--{name} belongs to {owner}; this is --system {system}")]));
+                }
+            }
+        }
+        Folder::new().run(&format!("promote u8 u16 --system all --{options}")).exits(0);
+    }
+}
