@@ -12,7 +12,7 @@ use clap::{ArgMatches, CommandFactory};
 use std::fmt;
 use std::path::Path;
 use truecast::io::Kind;
-use truecast::run::ModelKind;
+use truecast::run::{ModelKind, tosa};
 
 /// What may be true of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +196,7 @@ const TABLE: &[Row] = &[
     row(&["convert", "verify"], &["to", "from", "rule", "keep"], ANYWHERE),
     row(&["convert"], &["max-memory", "dry-run", "force"], ANYWHERE),
     row(&["convert"], &["report", "fail-on"], &[&[Writes(Output::Files)]]),
-    row(&["inspect"], &["stats", "from"], ANYWHERE),
+    row(&["inspect"], &["stats", "from"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)], &[Reads(Form::Other)]]),
     row(&["compare"], &["from", "to", "fail-on"], ANYWHERE),
     row(&["compare"], &["fail-on saturated", "fail-on wrapped", "fail-on undefined"], &[&[In("convert")]]),
     row(&["run"], &["input", "output-dir", "output-format", "force"], ANYWHERE),
@@ -336,6 +336,7 @@ fn reads(path: &Path) -> Said {
     let form = match Kind::of_path(path) {
         Some(Kind::Onnx) => Form::Onnx,
         Some(Kind::TensorProto) => Form::TensorProto,
+        _ if tosa::is_tosa(path) => Form::Tosa,
         _ => Form::Other,
     };
     (Reads(form), path.display().to_string())

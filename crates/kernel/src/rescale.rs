@@ -295,8 +295,7 @@ trait Pass: Debug + Send + Sync {
 
 /// `None` if no element of some channel has a result (R1, R2): every element is then left to the definition.
 fn plan(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pass>> {
-    let valid = |c: &Channel| c.multiplier >= 0 && (2..=62).contains(&c.shift);
-    if !spec.channels.iter().all(valid) {
+    if spec.channels.iter().any(|channel| channel.check().is_err()) {
         return None;
     }
     if let Some(pass) = OfTable::new(spec, level) {

@@ -1,21 +1,28 @@
-//! Evaluating a `.tosa` graph: the arrays of Arm's tools in and out (`docs/spec/tosa.md §7`).
+//! `.tosa` graphs: evaluated with the arrays of Arm's tools in and out (`docs/spec/tosa.md §7`), judged, described.
 
 use super::files::{Pending, Reads, file_name};
 use super::outputs::{Outputs, Written};
-use super::{RunError, assign};
+use super::{Judgement, Ran, RunError, assign};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use truecast_core::DType;
 use truecast_core::spec::tosa::Target;
 use truecast_core::spec::tosa::block::SCALE;
-use truecast_graph::tosa::value::{Declared, scale_shape};
-use truecast_graph::tosa::{ElementType, GraphError, Value, evaluate, target_of};
+pub use truecast_graph::tosa::ElementType;
+use truecast_graph::tosa::value::{Declared, element_type, scale_shape};
+use truecast_graph::tosa::{Evaluated, GraphError, Value, evaluate, judge as legality, target_of};
 use truecast_io::Existing;
 use truecast_io::tosa::array::{self, Array, ArrayError};
-use truecast_io::tosa::{Graph, parse};
+use truecast_io::tosa::{FileError, Graph, op, parse, parse_blocks};
 use truecast_kernel::Exec;
 
 /// The extension of the files.
 pub const EXTENSION: &str = "tosa";
+
+/// Whether a file's name says that it is a graph of TOSA.
+pub fn is_tosa(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(EXTENSION))
+}
 
 /// Evaluates a graph and writes each output to a file of its own in `folder`, named by the output; scales of a
 /// block-scaled output stand beside it (`NAME_scale.npy`).
@@ -32,11 +39,10 @@ pub fn run(
     folder: &Path,
     existing: Existing,
     exec: &Exec,
-) -> Result<Vec<Written>, RunError> {
-    let in_file = |action| move |source| truecast_io::Error::Io { path: path.into(), action, source };
-    let bytes = std::fs::read(path).map_err(in_file("reading"))?;
-    let graph = parse(&bytes).map_err(|cause| RunError::TosaFile { path: path.display().to_string(), cause })?;
-    let outputs = results(path, &graph, target, inputs, exec)?;
+) -> Result<Ran, RunError> {
+    let bytes = read(path)?;
+    let graph = parse(&bytes).map_err(|cause| malformed(path, cause))?;
+    let (outputs, left_open) = results(path, &graph, target, inputs, exec)?;
     let mut files = Outputs::new(folder, existing, Reads::of(path, [], inputs));
     for (name, value) in outputs {
         for (file, dtype, array) in arrays(name, value) {
@@ -49,7 +55,120 @@ pub fn run(
             })?;
         }
     }
-    files.commit()
+    Ok(Ran { written: files.commit()?, left_open, warnings: Vec::new() })
+}
+
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, RunError> {
+    let failed = |source| truecast_io::Error::Io { path: path.into(), action: "reading", source };
+    Ok(std::fs::read(path).map_err(failed)?)
+}
+
+fn malformed(path: &Path, cause: FileError) -> RunError {
+    RunError::TosaFile { path: path.display().to_string(), cause }
+}
+
+/// Judges every conversion of every block.
+pub(super) fn judge(path: &Path, bytes: &[u8], target: Option<Target>) -> Result<Judgement, RunError> {
+    let mut all = Judgement::default();
+    for graph in &parse_blocks(bytes).map_err(|cause| malformed(path, cause))? {
+        let judged = legality(graph, &target.unwrap_or_else(|| target_of(graph)));
+        all.conversions += judged.conversions;
+        all.of_unknown_type += judged.of_unknown_type;
+        all.illegal.extend(judged.illegal.into_iter().map(|(place, error)| (place, error.reason())));
+    }
+    Ok(all)
+}
+
+/// What a `.tosa` file holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Description {
+    /// Major, minor and patch version, as the file says.
+    pub version: (i32, i32, i32),
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Blocks; more than one is control flow.
+    pub blocks: usize,
+    /// How often each operator occurs.
+    pub operators: BTreeMap<String, usize>,
+    /// Tensors in the order of their names, block by block.
+    pub tensors: Vec<Described>,
+}
+
+/// A tensor of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// Its name.
+    pub name: String,
+    /// Its type; the number of one that is not known.
+    pub element: Result<ElementType, u32>,
+    /// Its dimensions, -1 for one that is not known; `None` if not even their number is.
+    pub shape: Option<Vec<i32>>,
+    /// What the graph uses it for.
+    pub role: Role,
+    /// Bytes of a constant in the file, scales among them.
+    pub bytes: u64,
+}
+
+/// What a graph uses a tensor for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It is given.
+    Input,
+    /// It is a result of the graph.
+    Output,
+    /// It stands in the file.
+    Constant,
+    /// An operator gives it to another.
+    Inner,
+}
+
+impl Role {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Input => "input",
+            Role::Output => "output",
+            Role::Constant => "constant",
+            Role::Inner => "inner",
+        }
+    }
+}
+
+/// Describes a file without evaluating it.
+///
+/// # Errors
+/// [`RunError::File`], [`RunError::TosaFile`].
+pub fn describe(path: &Path) -> Result<Description, RunError> {
+    let bytes = read(path)?;
+    let graphs = parse_blocks(&bytes).map_err(|cause| malformed(path, cause))?;
+    let mut all = Description { bytes: bytes.len() as u64, blocks: graphs.len(), ..Description::default() };
+    for graph in &graphs {
+        all.version = graph.version;
+        for operator in &graph.operators {
+            *all.operators.entry(op::name(operator.op)).or_default() += 1;
+        }
+        let constants: BTreeSet<&str> = graph
+            .operators
+            .iter()
+            .filter(|operator| [op::CONST, op::CONST_SHAPE].contains(&operator.op))
+            .flat_map(|operator| operator.outputs.iter().copied())
+            .collect();
+        let mut tensors: Vec<_> = graph.tensors.iter().collect();
+        tensors.sort_by_key(|(name, _)| **name);
+        all.tensors.extend(tensors.into_iter().map(|(name, tensor)| Described {
+            name: (*name).into(),
+            element: element_type(tensor).map_err(|_| tensor.dtype),
+            shape: (!tensor.is_unranked).then(|| tensor.shape.clone()),
+            role: match name {
+                _ if constants.contains(name) => Role::Constant,
+                _ if graph.inputs.contains(name) => Role::Input,
+                _ if graph.outputs.contains(name) => Role::Output,
+                _ => Role::Inner,
+            },
+            bytes: (tensor.data.len() + tensor.scale_data.len()) as u64,
+        }));
+    }
+    Ok(all)
 }
 
 /// The files of an output: its elements, and its scales beside them.
@@ -72,7 +191,7 @@ fn results<'a>(
     target: Option<Target>,
     inputs: &[String],
     exec: &Exec,
-) -> Result<Vec<(&'a str, Value)>, RunError> {
+) -> Result<Evaluated<'a>, RunError> {
     let files = assign(inputs, &graph.inputs)?;
     let provide = |name: &str, declared: &Declared| {
         let file = files.get(name).ok_or_else(|| Failed::Missing(name.into()))?;
@@ -87,11 +206,7 @@ fn results<'a>(
     evaluate(graph, &target.unwrap_or_else(|| target_of(graph)), exec, provide).map_err(|failed| match failed {
         Failed::Graph(cause) => RunError::Tosa { path: path.display().to_string(), cause },
         Failed::Array(name, cause) => RunError::TosaArray { what: "input", name, cause },
-        Failed::Missing(name) => RunError::NoInput {
-            given: String::new(),
-            why: "an input is missing",
-            inputs: truecast_io::Shown(&name).to_string(),
-        },
+        Failed::Missing(name) => RunError::NotGiven { path: path.display().to_string(), name },
     })
 }
 

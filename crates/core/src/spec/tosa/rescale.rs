@@ -228,6 +228,19 @@ pub struct Channel {
     pub shift: i8,
 }
 
+impl Channel {
+    /// The requirements that concern no element.
+    ///
+    /// # Errors
+    /// R1, R2.
+    pub fn check(&self) -> Result<(), Requirement> {
+        if self.multiplier < 0 {
+            return Err(Requirement::Multiplier);
+        }
+        if (2..=62).contains(&self.shift) { Ok(()) } else { Err(Requirement::Shift) }
+    }
+}
+
 /// A condition on values. If it does not hold for one element, the result of the whole graph is unpredictable.
 ///
 /// Source: `docs/spec/tosa.md §4.4`.
@@ -337,12 +350,7 @@ impl RescaleSpec {
     /// Steps 2 to 5 for `v = input - input_zp`.
     fn scaled(&self, channel: usize, v: i64) -> Result<i64, Requirement> {
         let Channel { multiplier, shift } = self.channels[channel];
-        if multiplier < 0 {
-            return Err(Requirement::Multiplier);
-        }
-        if !(2..=62).contains(&shift) {
-            return Err(Requirement::Shift);
-        }
+        self.channels[channel].check()?;
         let limit = 1i64 << (shift - 1);
         if self.scale32 && !(-limit..limit).contains(&v) {
             return Err(Requirement::Value);
