@@ -2,7 +2,9 @@
 //!
 //! 8-bit inputs with one scale take the table of results of casts; everything else is one loop over `v * m + half >> s`,
 //! compiled for each level, with multiplier and shift in registers or from arrays as long as several rows. What must not
-//! happen (a requirement that fails) is gathered in the loop as bits, and looked up by the definition afterwards.
+//! happen (a requirement that fails) is gathered in the loop as bits, unless no input can make it happen, and looked up by
+//! the definition afterwards. 8-bit inputs with many scales are calculated in 32 bits, if shorter multipliers are found
+//! that give the same results.
 //! Reference: `docs/kernels.md §4.19`.
 
 use crate::buf::{Codes, CodesMut};
@@ -16,6 +18,7 @@ use crate::table::table_of;
 use rayon::prelude::*;
 use std::fmt::Debug;
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 use truecast_core::spec::tosa::rescale::{Channel, Requirement, RescaleSpec, Rescaled, RoundingMode};
 use truecast_core::{DType, IntFormat};
 
@@ -85,13 +88,28 @@ pub struct Rescaler {
     output: DType,
     /// `None` if the result is unpredictable whatever the elements are.
     pass: Option<Box<dyn Pass>>,
+    /// What is worth its planning for many rows only.
+    in_32_bits: OnceLock<Option<Box<dyn Pass>>>,
 }
+
+/// Rows from which on it pays to look for shorter multipliers.
+const MANY_ROWS: usize = 512;
 
 impl Rescaler {
     /// Plans a RESCALE.
     pub fn new(spec: &RescaleSpec, exec: &Exec) -> Rescaler {
         let (input, output) = (signless(spec.input), signless(spec.output));
-        Rescaler { spec: spec.clone(), exec: *exec, input, output, pass: plan(spec, exec.level) }
+        let pass = plan(spec, exec.level);
+        Rescaler { spec: spec.clone(), exec: *exec, input, output, pass, in_32_bits: OnceLock::new() }
+    }
+
+    /// The fastest pass for so many elements.
+    fn pass(&self, len: usize) -> Option<&dyn Pass> {
+        let pass = self.pass.as_deref()?;
+        if self.input != DType::I8 || len / self.spec.channels.len() < MANY_ROWS {
+            return Some(pass);
+        }
+        Some(self.in_32_bits.get_or_init(|| in_32_bits(&self.spec, self.exec.level)).as_deref().unwrap_or(pass))
     }
 
     /// Rescales `src` into `dst`.
@@ -130,7 +148,7 @@ impl Rescaler {
             return Ok(RescaleCounts::default());
         }
         let row_at = self.spec.channel_of(first);
-        let Some(pass) = &self.pass else { return self.by_definition(first, src, dst.into_bytes()) };
+        let Some(pass) = self.pass(len) else { return self.by_definition(first, src, dst.into_bytes()) };
         let (src_bytes, dst_bytes) = (bytes_of(source), bytes_of(self.output));
         let stores =
             Stores::of(&self.exec, (slot_bytes(self.input), src.bytes().len()), (dst_bytes, dst.byte_len()), false);
@@ -138,7 +156,7 @@ impl Rescaler {
         let (bytes, dst) = (src.bytes(), dst.into_bytes());
         let rescale = |room: &mut Room, (i, (s, d)): (usize, (&[u8], &mut [u8]))| {
             let codes = Codes::new(source, d.len() / dst_bytes, s).expect("a piece is of whole elements");
-            let rescaled = self.piece_of(pass.as_ref(), (row_at, i * piece), (codes, d), stores, room);
+            let rescaled = self.piece_of(pass, (row_at, i * piece), (codes, d), stores, room);
             rescaled.map_err(|(at, n)| self.first_failure(first, src, at, n))
         };
         let saturated: Result<Vec<u64>, RescaleError> = match self.exec.threads.get() == 1 || len <= piece {
@@ -325,13 +343,87 @@ mod mode {
     pub const DOUBLE: u8 = 1;
     /// 16-bit multipliers.
     pub const SHORT: u8 = 2;
+    /// Values of 9 bits with multipliers so short that the products have 32.
+    pub const IN_32_BITS: u8 = 3;
 }
 
 fn by_mode<S: Slot, D: Slot>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
+    match is_safe(spec) {
+        true => of_mode::<S, D, false>(spec, level),
+        false => of_mode::<S, D, true>(spec, level),
+    }
+}
+
+fn of_mode<S: Slot, D: Slot, const CHECKED: bool>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
+    let channels = &spec.channels;
     match (spec.scale32, spec.rounding) {
-        (false, _) => Box::new(Arithmetic::<S, D, { mode::SHORT }>::new(spec, level)),
-        (true, RoundingMode::Double) => Box::new(Arithmetic::<S, D, { mode::DOUBLE }>::new(spec, level)),
-        (true, _) => Box::new(Arithmetic::<S, D, { mode::SINGLE }>::new(spec, level)),
+        (false, _) => Box::new(Arithmetic::<S, D, { mode::SHORT }, CHECKED>::new(spec, channels, level)),
+        (true, RoundingMode::Double) => {
+            Box::new(Arithmetic::<S, D, { mode::DOUBLE }, CHECKED>::new(spec, channels, level))
+        }
+        (true, _) => Box::new(Arithmetic::<S, D, { mode::SINGLE }, CHECKED>::new(spec, channels, level)),
+    }
+}
+
+/// No input fails a requirement. RESCALE is monotone, so the two ends speak for all.
+fn is_safe(spec: &RescaleSpec) -> bool {
+    let ends = [spec.input.min(), spec.input.max()].map(|end| spec.input.code(end));
+    (0..spec.channels.len()).all(|channel| ends.iter().all(|&end| spec.one(channel, end).is_ok()))
+}
+
+/// 8-bit inputs with many scales in 32 bits; `None` if some scale needs more, or some input fails a requirement.
+fn in_32_bits(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pass>> {
+    if spec.channels.len() == 1 || !is_safe(spec) {
+        return None;
+    }
+    let shorter = |channel: &Channel| {
+        let short = shortened(channel)?;
+        let same = SameResults {
+            scale: *channel,
+            short,
+            rounds_twice: spec.rounding == RoundingMode::Double,
+            first: (spec.input.min() as i64) - spec.input_zp,
+        };
+        level.run(same).then_some(short)
+    };
+    let channels: Vec<Channel> = spec.channels.iter().map(shorter).collect::<Option<_>>()?;
+    Some(match spec.output.bits {
+        8 => Box::new(Arithmetic::<u8, u8, { mode::IN_32_BITS }, false>::new(spec, &channels, level)),
+        16 => Box::new(Arithmetic::<u8, u16, { mode::IN_32_BITS }, false>::new(spec, &channels, level)),
+        _ => Box::new(Arithmetic::<u8, u32, { mode::IN_32_BITS }, false>::new(spec, &channels, level)),
+    })
+}
+
+/// The same scale with a multiplier of at most 22 bits and a shift of at most 30, rounded: with values of 9 bits, product and
+/// half together stay below 2^31.
+fn shortened(&Channel { multiplier, shift }: &Channel) -> Option<Channel> {
+    let bits = 32 - multiplier.leading_zeros() as i32;
+    let dropped = (bits - 22).max(i32::from(shift) - 30).max(0);
+    let shift = i32::from(shift) - dropped;
+    let half = if dropped == 0 { 0 } else { 1i64 << (dropped - 1) };
+    let multiplier = (i64::from(multiplier) + half) >> dropped;
+    (shift >= 1).then_some(Channel { multiplier: multiplier as i32, shift: shift as i8 })
+}
+
+/// Whether two scales give the same values for 256 inputs in a row.
+struct SameResults {
+    scale: Channel,
+    short: Channel,
+    rounds_twice: bool,
+    first: i64,
+}
+
+impl Task for SameResults {
+    type Output = bool;
+    #[inline(always)]
+    fn run(self) -> bool {
+        let rounded = |v: i64, Channel { multiplier, shift }: Channel, first: i64| {
+            let half = (1i64 << (shift - 1)) + if v < 0 { -first } else { first };
+            (v * i64::from(multiplier) + half) >> shift
+        };
+        let first = if self.rounds_twice && self.scale.shift > 31 { 1 << 30 } else { 0 };
+        let differs = |v| (rounded(v, self.scale, first) != rounded(v, self.short, 0)) as u32;
+        (0..256).fold(0, |any, i| any | differs(self.first + i)) == 0
     }
 }
 
@@ -358,12 +450,14 @@ struct One<D> {
 impl Numbers {
     /// Source: `docs/spec/tosa.md §4.5`. A shift is in 2..=62, a multiplier is not negative.
     #[inline(always)]
-    fn one<S: Slot, D: Slot, const MODE: u8>(&self, x: S, multiplier: i32, shift: u32) -> One<D> {
+    fn one<S: Slot, D: Slot, const MODE: u8, const CHECKED: bool>(&self, x: S, multiplier: i32, shift: u32) -> One<D> {
         let half = 1i64.wrapping_shl(shift.wrapping_sub(1));
         // Values of 33 bits do not exist: only inputs of 8 and 16 bits have zero points.
         let narrow = (x.sign_extended() as i32 & self.mask).wrapping_sub(self.input_zp);
-        let product = match S::BYTES {
-            8 => x.sign_extended().wrapping_mul(i64::from(multiplier)),
+        let product = match (S::BYTES, MODE) {
+            // A multiplier has no sign, and so no upper half.
+            (8, _) => x.sign_extended().wrapping_mul(i64::from(multiplier as u32)),
+            (_, mode::IN_32_BITS) => i64::from(narrow.wrapping_mul(multiplier)),
             _ => i64::from(narrow) * i64::from(multiplier),
         };
         let rounded = product.wrapping_add(half);
@@ -374,8 +468,12 @@ impl Numbers {
             }
             _ => rounded,
         };
-        let q = rounded.wrapping_shr(shift);
+        let q = match MODE {
+            mode::IN_32_BITS => i64::from((rounded as i32).wrapping_shr(shift)),
+            _ => rounded.wrapping_shr(shift),
+        };
         let failed = match MODE {
+            _ if !CHECKED => 0,
             // R4, R5: neither with nor without the zero point is there a bit beyond the 32 of the result.
             mode::SHORT if S::BYTES >= 4 => {
                 let offset = q.wrapping_add(i64::from(self.output_zp));
@@ -394,7 +492,7 @@ impl Numbers {
 
 /// The loops of one type pair and mode.
 #[derive(Debug)]
-struct Arithmetic<S, D, const MODE: u8> {
+struct Arithmetic<S, D, const MODE: u8, const CHECKED: bool> {
     level: Level,
     numbers: Numbers,
     scales: Scales,
@@ -428,8 +526,8 @@ impl Scales {
     }
 }
 
-impl<S, D, const MODE: u8> Arithmetic<S, D, MODE> {
-    fn new(spec: &RescaleSpec, level: Level) -> Self {
+impl<S, D, const MODE: u8, const CHECKED: bool> Arithmetic<S, D, MODE, CHECKED> {
+    fn new(spec: &RescaleSpec, channels: &[Channel], level: Level) -> Self {
         let numbers = Numbers {
             mask: if spec.input.signed { -1 } else { spec.input.mask() as i32 },
             input_zp: spec.input_zp as i32,
@@ -437,26 +535,30 @@ impl<S, D, const MODE: u8> Arithmetic<S, D, MODE> {
             min: spec.output.min() as i32,
             max: spec.output.max() as i32,
         };
-        Self { level, numbers, scales: Scales::new(&spec.channels), pair: PhantomData }
+        Self { level, numbers, scales: Scales::new(channels), pair: PhantomData }
     }
 }
 
-impl<S: Slot, D: Slot, const MODE: u8> Pass for Arithmetic<S, D, MODE> {
+impl<S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> Pass for Arithmetic<S, D, MODE, CHECKED> {
     fn run(&self, first: usize, src: &[u8], dst: &mut [u8]) -> Tally {
         let numbers = self.numbers;
         let (src, dst) = (S::view(src), D::view_mut(dst));
         match &self.scales {
-            Scales::One(multiplier, shift) => {
-                self.level.run(OneScale::<S, D, MODE> { numbers, multiplier: *multiplier, shift: *shift, src, dst })
-            }
+            Scales::One(multiplier, shift) => self.level.run(OneScale::<S, D, MODE, CHECKED> {
+                numbers,
+                multiplier: *multiplier,
+                shift: *shift,
+                src,
+                dst,
+            }),
             Scales::Rows { multipliers, shifts } => {
-                self.level.run(ManyScales::<S, D, MODE> { numbers, multipliers, shifts, first, src, dst })
+                self.level.run(ManyScales::<S, D, MODE, CHECKED> { numbers, multipliers, shifts, first, src, dst })
             }
         }
     }
 }
 
-struct OneScale<'a, S: Slot, D: Slot, const MODE: u8> {
+struct OneScale<'a, S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> {
     numbers: Numbers,
     multiplier: i32,
     shift: u32,
@@ -464,17 +566,17 @@ struct OneScale<'a, S: Slot, D: Slot, const MODE: u8> {
     dst: &'a mut [D::Bytes],
 }
 
-impl<S: Slot, D: Slot, const MODE: u8> Task for OneScale<'_, S, D, MODE> {
+impl<S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> Task for OneScale<'_, S, D, MODE, CHECKED> {
     type Output = Tally;
     #[inline(always)]
     fn run(self) -> Tally {
         let (multiplier, shift) = (self.multiplier, self.shift);
         let scales = std::iter::repeat((&multiplier, &shift));
-        each::<S, D, MODE>(&self.numbers, self.src, self.dst, scales)
+        each::<S, D, MODE, CHECKED>(&self.numbers, self.src, self.dst, scales)
     }
 }
 
-struct ManyScales<'a, S: Slot, D: Slot, const MODE: u8> {
+struct ManyScales<'a, S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> {
     numbers: Numbers,
     multipliers: &'a [i32],
     shifts: &'a [u32],
@@ -483,7 +585,7 @@ struct ManyScales<'a, S: Slot, D: Slot, const MODE: u8> {
     dst: &'a mut [D::Bytes],
 }
 
-impl<S: Slot, D: Slot, const MODE: u8> Task for ManyScales<'_, S, D, MODE> {
+impl<S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> Task for ManyScales<'_, S, D, MODE, CHECKED> {
     type Output = Tally;
     #[inline(always)]
     fn run(self) -> Tally {
@@ -495,7 +597,7 @@ impl<S: Slot, D: Slot, const MODE: u8> Task for ManyScales<'_, S, D, MODE> {
             let (s_row, s_rest) = src.split_at(n);
             let (d_row, d_rest) = dst.split_at_mut(n);
             let scales = self.multipliers[at..at + n].iter().zip(&self.shifts[at..at + n]);
-            let Tally { saturated, failed } = each::<S, D, MODE>(&self.numbers, s_row, d_row, scales);
+            let Tally { saturated, failed } = each::<S, D, MODE, CHECKED>(&self.numbers, s_row, d_row, scales);
             total = Tally { saturated: total.saturated + saturated, failed: total.failed | failed };
             (src, dst, at) = (s_rest, d_rest, 0);
         }
@@ -505,7 +607,7 @@ impl<S: Slot, D: Slot, const MODE: u8> Task for ManyScales<'_, S, D, MODE> {
 
 /// The loop over elements, each with its scale; `zip` proves the bounds.
 #[inline(always)]
-fn each<'a, S: Slot, D: Slot, const MODE: u8>(
+fn each<'a, S: Slot, D: Slot, const MODE: u8, const CHECKED: bool>(
     numbers: &Numbers,
     src: &[S::Bytes],
     dst: &mut [D::Bytes],
@@ -515,7 +617,7 @@ fn each<'a, S: Slot, D: Slot, const MODE: u8>(
     let numbers = *numbers;
     let (mut saturated, mut failed) = (0u32, 0u32);
     for ((d, s), (multiplier, shift)) in dst.iter_mut().zip(src).zip(scales) {
-        let one = numbers.one::<S, D, MODE>(S::load(*s), *multiplier, *shift);
+        let one = numbers.one::<S, D, MODE, CHECKED>(S::load(*s), *multiplier, *shift);
         *d = one.result.store();
         saturated += one.saturated;
         failed |= one.failed;

@@ -157,6 +157,37 @@ fn every_byte() {
     }
 }
 
+/// So many rows that shorter multipliers are looked for: ties, scales that have none, every rounding.
+#[test]
+fn many_rows_of_bytes() {
+    let mut random = Random(77);
+    let channel = |multiplier, shift| Channel { multiplier, shift };
+    let ties = vec![channel(1 << 30, 31), channel(3 << 28, 33), channel(1, 10), channel(0, 62), channel(i32::MAX, 40)];
+    let coarse =
+        vec![channel(i32::MAX, 30), channel(0x5555_5555, 17), channel(1 << 22, 30), channel((1 << 22) + 1, 31)];
+    // One multiplier of 31 bits whose last bits decide: 2^-9 above a tie.
+    let decisive = vec![channel((1 << 30) + 1, 31), channel((1 << 30) - 1, 31), channel(1 << 29, 30)];
+    for (input, output) in pairs().into_iter().filter(|(i, _)| i.bits == 8) {
+        for channels in [&ties, &coarse, &decisive] {
+            for rounding in [RoundingMode::Single, RoundingMode::Double] {
+                let spec = RescaleSpec {
+                    rounding,
+                    scale32: true,
+                    channels: channels.clone(),
+                    ..spec(input, output, 0, 1, &mut random)
+                };
+                let codes = inputs(input, channels.len() * 1500, &mut random);
+                Level::available().into_iter().for_each(|level| check(&spec, &exec(level, 1), &codes));
+            }
+        }
+        for mode in 0..4 {
+            let spec = spec(input, output, mode, 37, &mut random);
+            let codes = inputs(input, 37 * 600, &mut random);
+            Level::available().into_iter().for_each(|level| check(&spec, &exec(level, 1), &codes));
+        }
+    }
+}
+
 #[test]
 fn short_arrays_and_threads() {
     let mut random = Random(21);

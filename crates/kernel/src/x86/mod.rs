@@ -13,6 +13,7 @@ pub(crate) mod half;
 pub(crate) mod measure;
 pub(crate) mod rows;
 pub(crate) mod six;
+pub(crate) mod six_bytes;
 pub(crate) mod split;
 pub(crate) mod stream;
 pub(crate) mod table;
