@@ -419,7 +419,7 @@ pub struct CheckArgs {
 /// `vectors`
 #[derive(Args, Debug)]
 pub struct VectorsArgs {
-    /// Operation: cast
+    /// Operation: cast or rescale
     #[arg(value_name = "OP")]
     pub op: String,
     /// Source type
@@ -442,6 +442,8 @@ pub struct VectorsArgs {
     pub force: bool,
     #[command(flatten)]
     pub policy: PolicyArgs,
+    #[command(flatten)]
+    pub rescale: RescaleOptions,
 }
 
 /// `vectors --format`

@@ -108,7 +108,7 @@ pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<Ex
     let missing = |flag| Failure::usage(format_args!("check rescale needs {flag}; see --help"));
     let to = args.to.ok_or_else(|| missing("--to"))?;
     let rounding = args.policy.rounding.as_deref().unwrap_or("single");
-    let mut request = rescale::request(&args.rescale, rounding, target, files.input, to)?;
+    let mut request = rescale::request(&args.rescale, rounding, target, rescale::type_of(files.input)?, to)?;
     if let Some(from) = args.from {
         rescale::state_input(&mut request, from, files.input)?;
     }

@@ -269,6 +269,47 @@ fn check_rescale_by_profile() {
     assert!(ran.out.contains("E12"), "{}", ran.out);
 }
 
+/// §4.8, and the formulas: ties, ends, and nothing for which a requirement does not hold. What is written is what is
+/// accepted, and anything next to it is not.
+#[test]
+fn vectors_of_rescale() {
+    let folder = Folder::new();
+    let scale = "--multiplier 1073741824 --shift 31 --scale32";
+    let line = format!("vectors rescale --spec tosa --from i32 --to i8 {scale}");
+    let text = folder.run(&line).succeeds().out;
+    for row in ["00000003 02", "fffffffd ff", "000000fd 7f", "000000fe 7f", "ffffff00 80", "fffffeff 81", "00000001 01"]
+    {
+        let expected = row.split_once(' ').unwrap();
+        let found = text.lines().filter_map(|l| l.split_once(' ')).find(|(input, _)| *input == expected.0);
+        let (v, want) = (i64::from(u32::from_str_radix(expected.0, 16).unwrap() as i32), found.map(|f| f.1));
+        let q = ((v * (1 << 30) + (1 << 30)) >> 31).clamp(-128, 127) as u8;
+        assert_eq!(want, Some(format!("{q:02x}").as_str()), "{row}");
+    }
+    assert!(text.starts_with("# truecast vectors: rescale i32 i8, tosa@1.0 multiplier=1073741824 shift=31"));
+    // R3: 2^30 does not fit in the 31 bits that a shift of 31 allows.
+    assert!(!text.contains("\n40000000 ") && text.contains("\n3fffffff 7f\n") && text.contains("\nc0000000 80\n"));
+    folder.run(&format!("{line} --format npy -o v")).succeeds();
+    let check = |rounding: &str| {
+        let files = "--input v.input.npy --actual v.output.npy";
+        folder.run(&format!("check rescale --spec tosa --to i8 {scale} --rounding {rounding} {files}")).code
+    };
+    assert_eq!([check("single"), check("double"), check("inexact")], [Some(0); 3]);
+    let wide = "vectors rescale --spec tosa --from i48 --to i32 --multiplier 16384 --shift 34 --format npy -o w";
+    folder.run(wide).succeeds();
+    let wide =
+        "check rescale --spec tosa --to i32 --multiplier 16384 --shift 34 --input w.input.npy --actual w.output.npy";
+    folder.run(wide).succeeds();
+    // An interval is open, and says what it holds.
+    let object = folder.run(&format!("{line} --rounding inexact --format json")).succeeds().object("vectors");
+    let one = object["vectors"].as_array().unwrap().iter().find(|v| v["input"] == "0x00000001").unwrap();
+    assert_eq!(one["accepted"], serde_json::json!(["0x00", "0x01"])); // §4.8: lo 0, hi 1
+    folder.run(&format!("{line} --per-channel")).fails(2, &["--per-channel"]);
+    folder.run(&line.replace("--spec tosa", "")).fails(2, &["TOSA"]);
+    folder.run(&format!("{line} --output-unsigned")).fails(3, &["E5"]);
+    folder.run(&format!("{line} --level exhaustive")).fails(2, &["i32", "boundary"]);
+    folder.run("vectors cast --from f32 --to f16 --multiplier 3").fails(2, &["--multiplier", "rescale"]);
+}
+
 /// A CAST of NaN to an integer is left open; the documented result is 0 (§3.5). An input that is not given is named.
 #[test]
 fn run_counts_what_is_left_open() {
