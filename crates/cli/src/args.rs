@@ -431,9 +431,9 @@ pub struct VectorsArgs {
     /// Decisive inputs, or every code of a source of 16 bits or fewer
     #[arg(long, default_value = "boundary")]
     pub level: ExtentArg,
-    /// One line, one object or one array element a vector
-    #[arg(long, default_value = "hex")]
-    pub format: VectorFormat,
+    /// One line, one object or one array element a vector (default: hex, or json with --json)
+    #[arg(long)]
+    pub format: Option<VectorFormat>,
     /// File to write (default: standard output); with npy FILE.input.npy, FILE.output.npy and FILE.undefined.npy
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -453,6 +453,13 @@ pub enum VectorFormat {
     Hex,
     Npy,
     Json,
+}
+
+impl VectorsArgs {
+    /// What is written.
+    pub fn format(&self, json: bool) -> VectorFormat {
+        self.format.unwrap_or(if json { VectorFormat::Json } else { VectorFormat::Hex })
+    }
 }
 
 /// `vectors --level`

@@ -5,14 +5,14 @@
 //! reads. A row of the table says under which facts its options matter. What they mean is not said here (`policy`,
 //! `command`), nor which of them a command has at all (`args`).
 
-use crate::args::{CheckArgs, Cli, Command, ConvertArgs, SystemArg};
+use crate::args::{CheckArgs, Cli, Command, ConvertArgs, SystemArg, VectorFormat};
 use crate::failure::Failure;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
 use std::fmt;
 use std::path::Path;
 use truecast::io::Kind;
-use truecast::run::{ModelKind, tosa};
+use truecast::run::ModelKind;
 
 /// What may be true of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ enum Fact {
     Writes(Output),
     /// What is printed.
     Prints(Printed),
+    /// What test vectors are written as.
+    Format(VectorFormat),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +49,8 @@ enum Form {
     OpenVino,
     Tile,
     Tosa,
-    /// Any other.
-    Other,
+    /// Containers and arrays of any other kind.
+    Tensors,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,13 +80,16 @@ impl fmt::Display for Fact {
             Fact::Reads(Form::OpenVino) => f.write_str("OpenVINO IR (.xml)"),
             Fact::Reads(Form::Tile) => f.write_str("Tile IR modules"),
             Fact::Reads(Form::Tosa) => f.write_str(".tosa graphs"),
-            Fact::Reads(Form::Other) => f.write_str("other files"),
+            Fact::Reads(Form::Tensors) => f.write_str("other files of tensors"),
             Fact::System(system) => write!(f, "--system {}", system.name()),
             Fact::Writes(Output::Files) => f.write_str("runs that write a file"),
             Fact::Writes(Output::DryRun) => f.write_str("--dry-run"),
             Fact::Writes(Output::Stream) => f.write_str("standard output"),
             Fact::Prints(Printed::Results) => f.write_str("commands that print results"),
             Fact::Prints(Printed::Script) => f.write_str("a script or page"),
+            Fact::Format(VectorFormat::Hex) => f.write_str("--format hex"),
+            Fact::Format(VectorFormat::Json) => f.write_str("--format json"),
+            Fact::Format(VectorFormat::Npy) => f.write_str("--format npy"),
         }
     }
 }
@@ -146,6 +151,7 @@ const TABLE: &[Row] = &[
         ],
         &[&[Does(Cast)], &[In("run")]],
     ),
+    row(EVERY, &["spec tile@file"], &[&[In("run")], &[Does(JudgeModel)]]),
     row(CASTS, &["spec", "nan"], ANYWHERE),
     row(&["check", "explain", "rescale"], &["spec"], ANYWHERE),
     row(&["run"], &["spec", "entry", "profile", "tile-option"], &[&[Reads(Form::Tile)]]),
@@ -200,7 +206,11 @@ const TABLE: &[Row] = &[
     row(&["convert", "verify"], &["to", "from", "rule", "keep"], ANYWHERE),
     row(&["convert"], &["max-memory", "dry-run", "force"], ANYWHERE),
     row(&["convert"], &["report", "fail-on"], &[&[Writes(Output::Files)]]),
-    row(&["inspect"], &["stats", "from"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)], &[Reads(Form::Other)]]),
+    row(
+        &["inspect"],
+        &["stats", "from"],
+        &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)], &[Reads(Form::Tensors)]],
+    ),
     row(&["compare"], &["from", "to", "fail-on"], ANYWHERE),
     row(&["compare"], &["fail-on saturated", "fail-on wrapped", "fail-on undefined"], &[&[In("convert")]]),
     row(&["run"], &["input", "output-dir", "output-format", "force"], ANYWHERE),
@@ -210,6 +220,7 @@ const TABLE: &[Row] = &[
     row(&["explain"], &["to", "from"], ANYWHERE),
     row(&["vectors"], &["from", "to", "level", "format", "output"], ANYWHERE),
     row(&["vectors"], &["force"], &[&[Writes(Output::Files)]]),
+    row(&["vectors"], &["json"], &[&[Fact::Format(VectorFormat::Json)]]),
     row(&["bench"], &["pairs", "sizes", "level", "best-of", "counts"], ANYWHERE),
     row(&["promote"], &["table", "system"], ANYWHERE),
     row(&["promote"], &["unsafe", "strict", "pytorch-scalar", "u64-target"], &[&[OPENVINO]]),
@@ -233,7 +244,7 @@ type Said = (Fact, String);
 /// Refuses the first option that does not matter for the run.
 pub fn check(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
     let Some((command, sub)) = matches.subcommand() else { return Ok(()) };
-    let facts = facts(&cli.command);
+    let facts = facts(cli);
     for option in given(command, sub) {
         for row in TABLE.iter().filter(|row| row.is_of(command, &option)) {
             if !row.places.iter().any(|place| place.iter().all(|fact| holds(fact, &facts))) {
@@ -283,7 +294,8 @@ fn given(command: &str, matches: &ArgMatches) -> Vec<String> {
 
 // ---- what is asked for ----
 
-fn facts(command: &Command) -> Vec<Said> {
+fn facts(cli: &Cli) -> Vec<Said> {
+    let command = &cli.command;
     let mut facts = vec![(In(command.name()), as_typed(command))];
     let casts = |typed: &str| [Some((Does(Cast), as_typed(command))), spec(typed)].into_iter().flatten();
     match command {
@@ -303,6 +315,7 @@ fn facts(command: &Command) -> Vec<Said> {
             facts.push((Does(if args.op == "rescale" { Rescale } else { Cast }), as_typed(command)));
             facts.extend(spec(&args.policy.spec));
             facts.push(said(Writes(if args.output.is_some() { Output::Files } else { Output::Stream })));
+            facts.push(said(Fact::Format(args.format(cli.json))));
         }
         Command::Bench(args) => facts.extend(casts(&args.policy.spec)),
         Command::Promote(args) => {
@@ -310,7 +323,9 @@ fn facts(command: &Command) -> Vec<Said> {
             let typed = Fact::System(args.system).to_string();
             facts.extend(SystemArg::EACH.into_iter().filter(asked).map(|s| (Fact::System(s), typed.clone())));
         }
-        Command::Explain(_) | Command::Rescale(_) | Command::Formats(_) => {}
+        Command::Explain(_) => facts.push((Does(Cast), as_typed(command))),
+        Command::Rescale(_) => facts.push((Does(Rescale), as_typed(command))),
+        Command::Formats(_) => {}
         Command::Completions { .. } | Command::Man { .. } => {
             facts.push((Prints(Printed::Script), command.name().into()));
         }
@@ -342,8 +357,8 @@ fn reads(path: &Path) -> Said {
     let form = match Kind::of_path(path) {
         Some(Kind::Onnx) => Form::Onnx,
         Some(Kind::TensorProto) => Form::TensorProto,
-        _ if tosa::is_tosa(path) => Form::Tosa,
-        _ => Form::Other,
+        Some(_) => Form::Tensors,
+        None => return model(path).unwrap_or((Reads(Form::Tensors), path.display().to_string())),
     };
     (Reads(form), path.display().to_string())
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use truecast_core::spec::tile::{Release, TileType, Violation, types::Malformed};
 
+use crate::module::Statement;
+
 /// Where something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
@@ -29,10 +31,12 @@ impl std::fmt::Display for Place {
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {}: {cause}", .cause.code())]
+#[error("{place}: {}", self.message())]
 pub struct Error {
     /// Where.
     pub place: Place,
+    /// What the operation's `loc(..)` says, with its brackets.
+    pub location: Option<Arc<str>>,
     /// What.
     pub cause: Box<Cause>,
 }
@@ -40,7 +44,18 @@ pub struct Error {
 impl Error {
     /// An error at a place.
     pub fn new(place: Place, cause: Cause) -> Self {
-        Self { place, cause: Box::new(cause) }
+        Self { place, location: None, cause: Box::new(cause) }
+    }
+
+    /// An error of an operation.
+    pub(crate) fn of(statement: &Statement, cause: Cause) -> Self {
+        Self { location: statement.location.clone(), ..Error::new(statement.place, cause) }
+    }
+
+    /// What is wrong without where: number, cause, and the location that the operation names.
+    pub fn message(&self) -> String {
+        let location = self.location.as_ref().map_or(String::new(), |location| format!("; loc{location}"));
+        format!("{}: {}{location}", self.code(), self.cause)
     }
 
     /// Its number in the catalogue.
@@ -123,8 +138,23 @@ impl Cause {
 
 /// Text of a file as it may stand in a message: short, on one line, without control characters.
 pub(crate) fn shown(text: &str) -> String {
-    const MOST: usize = 60;
-    let short: String = text.chars().take(MOST).collect();
-    let more = if short.len() < text.len() { ".." } else { "" };
+    let (short, more) = shortened(text);
     format!("{}{more}", short.escape_debug())
+}
+
+/// The same of text that stands in no quotes, and has its own.
+pub(crate) fn shown_bare(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (short, more) = shortened(&line);
+    let harmless = short.chars().flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] });
+    harmless.chain(more.chars()).collect()
+}
+
+/// The first characters, and dots if there are more.
+fn shortened(text: &str) -> (&str, &'static str) {
+    const MOST: usize = 60;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => (&text[..end], ".."),
+        None => (text, ""),
+    }
 }

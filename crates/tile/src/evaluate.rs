@@ -235,7 +235,7 @@ impl<E: From<Stop>, D: FnMut(Converted<'_>) -> Result<(), E>> Evaluation<'_, D> 
                     let value = self.function.name_of(statement.results[0]);
                     let (operand, result) = (from.clone(), to.clone());
                     let cause = Cause::Illegal { value, operand, result, violation };
-                    Stop::Illegal(Error::new(statement.place, cause))
+                    Stop::Illegal(Error::of(statement, cause))
                 })?;
                 let mut notes = BTreeMap::new();
                 let result = operand.map(|operand| convert(&meaning, &operand, to.element, &mut notes));

@@ -146,6 +146,8 @@ pub struct Value {
 pub struct Statement {
     /// Where it stands.
     pub place: Place,
+    /// What its `loc(..)` says, shortened to one line: where it was written before it became this text.
+    pub location: Option<Arc<str>>,
     /// What it gives.
     pub results: Vec<ValueId>,
     /// What it does.

@@ -77,7 +77,7 @@ impl Verifier<'_> {
     fn statements(&mut self, function: &Function, statements: &[Statement]) {
         for statement in statements {
             if let Err(cause) = self.statement(function, statement) {
-                self.error(Error::new(statement.place, cause));
+                self.error(Error::of(statement, cause));
             }
             if let Operation::Opaque { regions, .. } = &statement.operation {
                 regions.iter().for_each(|region| self.statements(function, region));
@@ -96,7 +96,7 @@ impl Verifier<'_> {
                 operand_type(function, value(), conversion.op().name(), *operand, from)?;
                 let violation = conversion.has_value(from.element, to.element).err();
                 if let Some(violation) = violation.filter(|_| self.report.warnings.len() < MAX_FINDINGS) {
-                    self.report.warnings.push(Error::new(statement.place, illegal(violation)));
+                    self.report.warnings.push(Error::of(statement, illegal(violation)));
                 }
                 Ok(())
             }

@@ -77,8 +77,12 @@ pub(crate) fn open(path: &Path, dtype: DType) -> Result<Source, ArrayError> {
     Ok(source)
 }
 
-/// `found` is what an array of `dtype` may call itself: no integer or truth value hides in another.
+/// `found` is what an array of `dtype` may call itself: no integer or truth value hides in another. Arrays have no other
+/// word for tf32 than f32.
 fn is_stand_in(found: DType, dtype: DType) -> bool {
+    if (found, dtype) == (DType::F32, DType::Tf32) {
+        return true;
+    }
     let same_width = found.bits_in(Layout::Bytes) == dtype.bits_in(Layout::Bytes);
     let is_bytes = matches!(found, DType::U8 | DType::U16);
     let is_narrow = dtype.storage_bits().is_some_and(|bits| bits < 8);

@@ -98,6 +98,7 @@ impl fmt::Display for Request {
                 write!(f, "tile@{} profile={}", cast.release, cast.profile.name())?;
                 options.push(("rounding", cast.rounding.map(|mode| mode.name().into())));
                 options.push(("saturating", cast.saturating.then(|| "true".into())));
+                options.extend(cast.options.names().map(|name| ("tile-option", Some(name.into()))));
             }
             Standard::Tosa { target } => write!(f, "tosa@{}", target.version.name())?,
             Standard::Ieee(cast) => {

@@ -1,6 +1,6 @@
 //! `truecast inspect`.
 
-use super::Context;
+use super::{Context, describe};
 use crate::args::InspectArgs;
 use crate::failure::Failure;
 use crate::table::{Align, Table, grouped};
@@ -12,11 +12,10 @@ use truecast::io::onnx::{Listed, ModelFile, OpsetImport};
 use truecast::io::{Reading, Shown, Source, Tensor};
 use truecast::measure::Survey;
 use truecast::report::json_number;
-use truecast::run::tosa::{self, Described, Description, ElementType};
 
 pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
-    if tosa::is_tosa(&args.src) {
-        return graph(args, context);
+    if describe::is_model(args) {
+        return describe::run(args, context);
     }
     let source = Source::open_with(&args.src, Reading { from: args.from, onnx: args.onnx.options() })?;
     let total: u64 = source.tensors().iter().map(Tensor::bytes).sum();
@@ -33,67 +32,6 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
         false => output::text(&render(&source, &surveys, total))?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// A `.tosa` graph: its tensors, of which only constants stand in the file, and its operators.
-fn graph(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
-    let description = tosa::describe(&args.src)?;
-    match context.json {
-        true => output::json("inspect", graph_to_json(args, &description))?,
-        false => output::text(&render_graph(&description))?,
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn type_name(tensor: &Described) -> String {
-    tensor.element.map_or_else(|number| format!("type {number}"), |element| element.to_string())
-}
-
-fn graph_to_json(args: &InspectArgs, graph: &Description) -> Map<String, Value> {
-    let tensor = |t: &Described| {
-        let dtype = t.element.ok().map(|element| element.dtype().name());
-        let is_blocks = matches!(t.element, Ok(ElementType::Blocks(_)));
-        json!({
-            "name": t.name, "dtype": dtype, "block_scaled": is_blocks, "shape": t.shape, "role": t.role.name(),
-            "bytes": t.bytes
-        })
-    };
-    let (major, minor, patch) = graph.version;
-    let nodes: usize = graph.operators.values().sum();
-    let mut object = Map::new();
-    object.insert("path".into(), json!(args.src.display().to_string()));
-    object.insert("kind".into(), json!(tosa::EXTENSION));
-    object.insert("file_bytes".into(), json!(graph.bytes));
-    object.insert("tensors".into(), graph.tensors.iter().map(tensor).collect());
-    let version = format!("{major}.{minor}.{patch}");
-    let model = json!({ "version": version, "blocks": graph.blocks, "nodes": nodes, "operators": graph.operators });
-    object.insert("model".into(), model);
-    object
-}
-
-fn render_graph(graph: &Description) -> String {
-    let left = |name| (name, Align::Left);
-    let columns = [left("tensor"), left("type"), left("shape"), left("role"), ("bytes", Align::Right)];
-    let mut table = Table::new(&columns);
-    for t in &graph.tensors {
-        let shape = t.shape.as_ref().map_or("unranked".into(), |shape| format!("{shape:?}"));
-        table.row([Shown(&t.name).to_string(), type_name(t), shape, t.role.name().into(), size::human(t.bytes)]);
-    }
-    let (major, minor, patch) = graph.version;
-    let operators: Vec<_> = graph.operators.iter().map(|(name, n)| format!("{name} {n}")).collect();
-    let mut text = table.render() + &format!("TOSA {major}.{minor}.{patch}\n");
-    text +=
-        &format!("{} operators: {}\n", grouped(graph.operators.values().sum::<usize>() as u64), operators.join(", "));
-    if graph.blocks > 1 {
-        text += &format!("{} blocks: control flow, which `run` does not evaluate\n", graph.blocks);
-    }
-    let bytes: u64 = graph.tensors.iter().map(|t| t.bytes).sum();
-    text + &format!(
-        "{} tensors, {} of constants, {} in all\n",
-        graph.tensors.len(),
-        size::human(bytes),
-        size::human(graph.bytes)
-    )
 }
 
 fn to_json(source: &Source, surveys: &[Option<Survey>]) -> Map<String, Value> {

@@ -5,6 +5,7 @@ mod check;
 mod compare;
 mod conformance;
 mod convert;
+mod describe;
 mod differences;
 mod explain;
 mod formats;

@@ -45,12 +45,26 @@ fn evaluated(args: &RunArgs, tile: &tile::Settings, existing: Existing, context:
     }
 }
 
-/// With `--json` the status of a model without a result goes to standard output too (`docs/interfaces.md §6`).
+/// With `--json` the status of a model without a result goes to standard output too (`docs/interfaces.md §6`). A damaged
+/// file is no model, and an input that does not fit says nothing about one.
 fn without_result(error: &RunError) -> Result<(), Failure> {
+    use RunError::{Evaluation, Model, SameOutput, Tile, TileEntry, TileStop, Tosa};
+    let is_of_model = matches!(
+        error,
+        Model { .. }
+            | Evaluation { .. }
+            | SameOutput { .. }
+            | Tile { .. }
+            | TileEntry { .. }
+            | TileStop { .. }
+            | Tosa { .. }
+    );
+    if !is_of_model || error.class() != Class::Input {
+        return Ok(());
+    }
     let status = match error {
-        RunError::Tosa { cause, .. } if cause.is_unpredictable() => "unpredictable",
-        error if error.class() == Class::Input => "error",
-        _ => return Ok(()),
+        Tosa { cause, .. } if cause.is_unpredictable() => "unpredictable",
+        _ => "error",
     };
     let object = [("status", json!(status)), ("message", json!(error.to_string()))];
     output::json("run", object.map(|(key, value)| (key.to_string(), value)).into_iter().collect())

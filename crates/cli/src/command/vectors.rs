@@ -22,7 +22,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
         other => return Err(Failure::usage(format_args!("unknown operation {other:?}; known are cast and rescale"))),
     };
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    let text = match (args.format, &args.output) {
+    let text = match (args.format(context.json), &args.output) {
         (VectorFormat::Npy, None) => {
             return Err(Failure::usage("--format npy writes several files; name them with -o"));
         }
@@ -30,7 +30,6 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
             npy(path, &listed, existing)?;
             return Ok(ExitCode::SUCCESS);
         }
-        (VectorFormat::Hex, _) if context.json => return Err(Failure::usage("--json is --format json here")),
         (VectorFormat::Hex, _) => hex(&listed),
         (VectorFormat::Json, _) => output::pretty(&output::object("vectors", to_json(&listed))),
     };

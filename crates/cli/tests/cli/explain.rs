@@ -158,6 +158,41 @@ fn neighbours_and_ties() {
     }
 }
 
+/// Integers have neighbours too; fractions are cut off, unless TOSA rounds.
+#[test]
+fn neighbours_of_integers() {
+    for (line, below, above, midpoint, decision) in [
+        ("2.5 --to i8", Some("2"), Some("3"), Some("2.5"), "toward zero: 0x02 = 2; to nearest even: 0x02 = 2"),
+        ("3.5 --to i8", Some("3"), Some("4"), Some("3.5"), "toward zero: 0x03 = 3; to nearest even: 0x04 = 4"),
+        ("-2.5 --to i8", Some("-3"), Some("-2"), Some("-2.5"), "toward zero: 0xfe = -2; to nearest even: 0xfe = -2"),
+        ("-2.75 --to i4", Some("-3"), Some("-2"), Some("-2.5"), "toward zero: 0xe = -2; to nearest even: 0xd = -3"),
+        (
+            "127.5 --to i8",
+            Some("127"),
+            None,
+            Some("127.5"),
+            "toward zero: 0x7f = 127; to nearest even: 128, out of range",
+        ),
+        ("128 --to i8", Some("127"), None, Some("127.5"), "out of range of i8"),
+        ("-0.25 --to u8", None, Some("0"), Some("-0.5"), "toward zero: 0x00 = 0; to nearest even: 0x00 = 0"),
+        ("-1 --to u8", None, Some("0"), Some("-0.5"), "out of range of u8"),
+        ("1e30 --to u64", Some("18446744073709551615"), None, Some("18446744073709551615.5"), "out of range of u64"),
+        ("7 --to i4", Some("7"), Some("7"), None, "exact: the value is a value of i4, code 0x7"),
+    ] {
+        let object = explained(line);
+        let near = &object["neighbours"];
+        let value = |found: &Value| found.get("value").unwrap_or(found).as_str().map(str::to_string);
+        let found = [value(&near["below"]), value(&near["above"]), value(&near["midpoint"])];
+        let expected = [below, above, midpoint].map(|text| text.map(str::to_string));
+        // What has too many digits for 64 bits has no midpoint.
+        assert_eq!(found[..2], expected[..2], "{line}");
+        assert!(found[2] == expected[2] || line.contains("u64"), "{line}: {found:?}");
+        assert_eq!(near["decision"], decision, "{line}");
+    }
+    assert_eq!(explained("300 --to i8")["neighbours"]["beyond"], json!({ "value": "128", "code": null }));
+    assert_eq!(explained("1e30 --to u64")["neighbours"]["beyond"]["value"], "18446744073709551616");
+}
+
 #[test]
 fn values_that_make_no_sense() {
     let folder = Folder::new();
@@ -303,6 +338,7 @@ fn elements_as_text() {
         let object = explained(line);
         let rows = object["results"].as_array().unwrap();
         assert!(rows.iter().all(|row| row["value"] == text), "{line}: {rows:?}");
+        assert_eq!(object["known_differences"], json!([]));
         assert!(rows[0]["spec"] == "onnx" && rows[0]["undefined"].as_str().unwrap().contains("U9"));
     }
     let table = Folder::new().run("explain 0.1 --to string").succeeds().out;

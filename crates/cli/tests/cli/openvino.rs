@@ -111,6 +111,34 @@ fn the_fixture() {
     assert_eq!((&judged["conversions"], &judged["illegal"]), (&json!(4), &json!([])));
 }
 
+/// `docs/interfaces.md §3`: of models of conversions also the operations, types as far as the model tells them.
+#[test]
+fn inspect_a_network() {
+    let layers = [
+        layer(0, "Parameter", "opset1", r#"shape="?" element_type="f32""#, &[], &[0]),
+        constant(1, "u8", "3", 0, 3),
+        layer(2, "Convert", "opset1", r#"destination_type="i16""#, &[0], &[1]),
+        promote(3, ""),
+        result(4),
+    ];
+    let edges = [edge((0, 0), (2, 0)), edge((2, 1), (3, 0)), edge((1, 0), (3, 1)), edge((3, 2), (4, 0))];
+    let folder = Folder::with("m.xml", net(&layers, &edges).as_bytes());
+    folder.write("m.bin", &WEIGHTS);
+    let object = folder.run("inspect m.xml --json").succeeds().object("inspect");
+    assert_eq!(object["constants"], json!([{ "name": "n1", "dtype": "u8", "shape": "[3]" }]));
+    let operators = json!({ "Const": 1, "Convert": 1, "ConvertPromoteTypes": 1, "Parameter": 1, "Result": 1 });
+    assert_eq!(object["model"]["operators"], operators);
+    assert_eq!(object["model"]["version"], "OpenVINO 2026.4");
+    let conversion = |i: usize| {
+        let c = &object["model"]["conversions"][i];
+        ["operation", "from", "to"].map(|field| c[field].as_str().unwrap().to_string())
+    };
+    assert_eq!(conversion(0), ["Convert", "f32", "i16"]);
+    assert_eq!(conversion(1), ["ConvertPromoteTypes", "i16, u8", "i16, i16"]);
+    let text = folder.run("inspect m.xml").succeeds().out;
+    assert!(text.contains("5 operations: Const 1, Convert 1"), "{text}");
+}
+
 /// What the operator page leaves open is counted.
 #[test]
 fn undefined_inputs() {
@@ -193,8 +221,46 @@ fn malformed_networks() {
         assert_eq!(folder.names(), ["m.bin", "m.xml"], "{said}");
     }
     let folder = Folder::with("m.xml", one(constant(0, "f32", "1", 0, 4)).as_bytes());
-    folder.run("run m.xml --output-dir out").fails(3, &["m.bin\" is missing"]);
+    let missing = "truecast: m.xml: layer 0 \"n0\" (Const): constant \"n0\": the file \"m.bin\" is missing";
+    folder.run("run m.xml --output-dir out").fails(3, &[missing]);
     folder.run("check m.xml").fails(2, &["--spec openvino"]);
+}
+
+/// What would take minutes or gigabytes is refused at once, by every command that reads a network.
+#[test]
+fn hostile_xml() {
+    let inside = |layers: &str| format!("<net version='11'><layers>{layers}</layers></net>");
+    let entities: String = (1..30).map(|i| format!("<!ENTITY e{i} '&e{0};&e{0};'>", i - 1)).collect();
+    let attributes: String = (0..300).map(|i| format!(" a{i}=''")).collect();
+    let rows = [
+        // 2^29 times the same text, and a file of the system.
+        (format!("<!DOCTYPE net [<!ENTITY e0 'aaaa'>{entities}]><net name='&e29;' version='11'/>"), "DTD"),
+        ("<!DOCTYPE net [<!ENTITY x SYSTEM 'file:///etc/hostname'>]><net version='11'>&x;</net>".into(), "DTD"),
+        ("<!DOCTYPE net SYSTEM 'http://localhost/x.dtd'><net version='11'/>".into(), "DTD"),
+        (inside("&x;"), "XML"),
+        (inside(&"<a>".repeat(1_000_000)), "XML"),
+        (inside("<a xmlns:b='c'/>"), "namespaces"),
+        (inside("<a xmlns='c'/>"), "namespaces"),
+        (inside(&format!("<layer{attributes}/>")), "256 attributes"),
+        (inside(&"<a b=''/>".repeat((1 << 21) + 1)), "attributes"),
+        (inside(&"<a/>".repeat(1 << 21)), "XML"),
+    ];
+    for (xml, said) in rows {
+        let folder = Folder::with("m.xml", xml.as_bytes());
+        for line in ["run m.xml --output-dir out", "check m.xml --spec openvino"] {
+            folder.run(line).fails(3, &["m.xml", said]);
+            assert_eq!(folder.names(), ["m.xml"], "{said}");
+        }
+    }
+    // Depth alone is harmless: nothing recurses.
+    let folder = Folder::with("m.xml", inside(&("<a>".repeat(1_000_000) + &"</a>".repeat(1_000_000))).as_bytes());
+    folder.run("check m.xml --spec openvino").succeeds();
+    // 64 MiB, and not one byte more.
+    let folder = Folder::with("m.xml", b"");
+    std::fs::File::options().write(true).open(folder.path("m.xml")).unwrap().set_len((64 << 20) + 1).unwrap();
+    folder.run("run m.xml --output-dir out").fails(3, &["67108865 bytes of XML"]);
+    folder.write("m.xml", b"<net version='11' name='\xff'/>");
+    folder.run("run m.xml --output-dir out").fails(3, &["m.xml"]);
 }
 
 /// Whatever else a model does, its conversions are judged.

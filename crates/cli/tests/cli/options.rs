@@ -77,6 +77,11 @@ fn options_of_tile() {
         option(line, "tf32_as_32_bit", "run or check MODEL", command);
     }
     option("convert a.npy b.npy --to f16", "strict", "--spec tile", "--spec onnx");
+    // Only a module has a file version.
+    for line in ["convert a.npy b.npy --to f16", CHECK_CAST, "explain 1 --to f16"] {
+        let ran = Folder::new().run(&format!("{line} --spec tile@file"));
+        ran.fails(2, &["--spec tile@file belongs to run or check MODEL; this is "]);
+    }
     // Only one changes what is legal.
     for name in ["preserve_inf", "e4m3_nan=spec-literal", "canonical_nan", "i1_ftoi=truncate", "legacy_double_rounding"]
     {
@@ -141,6 +146,10 @@ fn options_of_files() {
             ran.fails(2, &[format!("--{name} belongs to Tile IR modules; this is {model}")]);
         }
     }
+    for model in ["m.mlir", "m.xml"] {
+        let place = ".onnx models, .pb tensors or other files of tensors";
+        refuses(&format!("inspect {model}"), "stats", place, model);
+    }
     let ran = Folder::new().run("run g.tosa --output-dir out --output-format pb");
     ran.fails(
         2,
@@ -162,6 +171,17 @@ fn options_of_what_is_written() {
         let ran = Folder::new().run(&format!("compare a.npy b.npy --fail-on inexact,{what}"));
         ran.fails(2, &[format!("--fail-on {name} belongs to convert; this is compare")]);
     }
+    for format in ["hex", "npy -o v"] {
+        let ran = Folder::new().run(&format!("vectors cast --from i4 --to f16 --json --format {format}")).exits(2);
+        let format = &format[..3];
+        assert!(
+            ran.err.contains(&format!("--json belongs to --format json; this is --format {format}")),
+            "{}",
+            ran.err
+        );
+    }
+    let object = Folder::new().run("vectors cast --from i4 --to f16 --json").succeeds().object("vectors");
+    assert_eq!(object["vectors"].as_array().unwrap().len(), 16);
     for command in ["completions bash", "man"] {
         let name = command.split(' ').next().unwrap();
         let ran = Folder::new().run(&format!("{command} --json")).exits(2);
@@ -183,7 +203,7 @@ fn options_of_systems() {
     ] {
         let name = options.split(' ').next().unwrap();
         for system in ["openvino", "numpy", "jax", "torch", "tensorflow"] {
-            let ran = Folder::new().run(&format!("promote u8 u16 --system {system} --{options}"));
+            let ran = Folder::new().run(&format!("promote u8 i16 --system {system} --{options}"));
             match owner.contains(system) {
                 true => drop(ran.exits(0)),
                 false => {
@@ -191,6 +211,6 @@ fn options_of_systems() {
                 }
             }
         }
-        Folder::new().run(&format!("promote u8 u16 --system all --{options}")).exits(0);
+        Folder::new().run(&format!("promote u8 i16 --system all --{options}")).exits(0);
     }
 }

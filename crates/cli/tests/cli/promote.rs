@@ -78,6 +78,8 @@ fn refusals() {
     ] {
         folder.run(&format!("promote {line}")).fails(3, &[code]);
     }
+    let other_name = "numpy has no element type dynamic; undefined is OpenVINO's other name for dynamic";
+    folder.run("promote undefined u8 --system numpy").fails(3, &[other_name]);
     let error: Value = serde_json::from_str(&folder.run("promote u8 i8 --json").err).unwrap();
     assert_eq!(error["exit_code"], 3);
     assert!(error["error"].as_str().unwrap().starts_with("TC-PRM-04: "), "{error}");

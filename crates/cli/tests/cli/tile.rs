@@ -34,6 +34,75 @@ fn run_a_module() {
     assert!(folder.read("hw/small.npy").ends_with(&[0x7e]));
     let strict = folder.run("run m.mlir --output-dir strict --tile-option strict");
     strict.fails(3, &["m.mlir: 3:8: %i: element 0 is undefined: U8"]);
+    assert!(!folder.path("strict").exists());
+}
+
+/// All results or none, and no folder for none.
+#[test]
+fn a_run_that_fails_leaves_nothing() {
+    let text = "entry @k() {
+  %f = constant <f32: [1.0, 300.0]> : tile<2xf32>
+  %h = ftof %f : tile<2xf32> -> tile<2xf16>
+  %i = ftoi %f signed : tile<2xf32> -> tile<2xi8>
+  return
+}";
+    let folder = Folder::with("m.mlir", text.as_bytes());
+    // The second conversion fails after the first has its result.
+    folder.run("run m.mlir --output-dir a/b/out --tile-option strict").fails(3, &["U8"]);
+    assert_eq!(folder.names(), ["m.mlir"]);
+    std::fs::create_dir(folder.path("out")).unwrap();
+    folder.write("out/i.npy", b"old");
+    folder.run("run m.mlir --output-dir out").fails(2, &["out/i.npy", "--force"]);
+    let names: Vec<_> = std::fs::read_dir(folder.path("out")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!((names.len(), folder.read("out/i.npy")), (1, b"old".to_vec()));
+    folder.run("run m.mlir --output-dir out --force").exits(0);
+    assert!(folder.read("out/h.npy").ends_with(&[0x00, 0x3c, 0xb0, 0x5c]));
+    folder.run("run m.mlir --output-dir a/b/out").exits(0);
+    assert!(folder.path("a/b/out/h.npy").exists());
+}
+
+/// What is wrong with a file is not the command line's fault (`docs/interfaces.md §5`).
+#[test]
+fn exit_codes_of_files() {
+    let text = "entry @k(%a: tile<i32>) {
+  %f = itof %a signed : tile<i32> -> tile<f32>
+  return
+}";
+    let folder = Folder::with("m.mlir", text.as_bytes());
+    folder.write("a.npy", &npy("<i4", 2, &[1, 0, 0, 0, 2, 0, 0, 0]));
+    let ran = folder.run("run m.mlir --input a=a.npy --output-dir out");
+    ran.fails(3, &["input \"%a\"", "a.npy", "shape [2], expected is []"]);
+    folder.run("run m.mlir --input a --output-dir out").fails(2, &["NAME=FILE"]);
+    for nothing in ["", "\n", "// nothing\n"] {
+        folder.write("empty.mlir", nothing.as_bytes());
+        folder.run("run empty.mlir --output-dir out").fails(3, &["empty.mlir", "has no entry"]);
+    }
+    // An attribute that the release lacks is the command line's.
+    folder.run("convert a.npy b.npy --to f32 --spec tile@13.3 --saturating").exits(0);
+    folder.write("f.npy", &npy("<f4", 1, &1.5f32.to_le_bytes()));
+    let older = folder.run("convert f.npy b.npy --to i8 --spec tile@13.3 --saturating --force");
+    older.fails(2, &["saturating", "13.4"]);
+    // With `--json` standard output says that there is no result.
+    let ran = folder.run("run empty.mlir --output-dir out --json").exits(3);
+    assert_eq!(ran.object("run")["status"], "error");
+    let error: serde_json::Value = serde_json::from_str(&ran.err).unwrap();
+    assert_eq!(error["exit_code"], 3);
+}
+
+/// §3.2, U14: a word of tf32 is one of f32 with low bits that do not count; machine code would keep them.
+#[test]
+fn words_of_tf32() {
+    let text = "entry @k() {
+  %t, %token = load_view_tko weak : partition_view<tile=(2)> -> tile<2xtf32>, token
+  %f = ftof %t : tile<2xtf32> -> tile<2xf32>
+  return
+}";
+    let folder = Folder::with("m.mlir", text.as_bytes());
+    folder.write("t.npy", &npy("<f4", 2, &[0x3f80_2000u32, 0x3f80_2001].map(u32::to_le_bytes).concat()));
+    folder.run("run m.mlir --input t=t.npy --output-dir out").succeeds();
+    assert!(folder.read("out/f.npy").ends_with(&[0x3f80_2000u32; 2].map(u32::to_le_bytes).concat()));
+    let ran = folder.run("run m.mlir --input t=t.npy --output-dir hw --profile hw").exits(0);
+    assert!(ran.err.contains("input %t: 1 elements have another value elsewhere: U14"), "{}", ran.err);
 }
 
 /// The result of an operation that is no conversion is supplied by its name.
@@ -73,9 +142,31 @@ fn check_a_module() {
     folder.write("syntax.mlir", b"entry @k() { %x = ftof }");
     folder.run("check syntax.mlir --spec tile").fails(3, &["syntax.mlir:1:24: T015: expected an operand"]);
     folder.run("check good.mlir --spec onnx").fails(2, &["checked by --spec tile"]);
+    // U24: under 13.2 a warning, which names no release that was not asked for.
+    let nearest = "entry @k(%a: tile<f32>) {\n  %r = ftof %a : tile<f32> -> tile<f8E8M0FNU>\n  return\n}";
+    folder.write("nearest.mlir", nearest.as_bytes());
+    let warned = folder.run("check nearest.mlir --spec tile@13.2").exits(0).err;
+    assert!(warned.contains("2:8: T008") && warned.contains("has no value") && !warned.contains("13.5"), "{warned}");
     folder.run("check good.mlir --spec tile@13.9").fails(2, &["tile has no version 13.9"]);
     folder.write("cut.bin", b"\x7fTileIR\0\x0d\x05\0\0");
     folder.run("check cut.bin --spec tile").fails(3, &["cut.bin:offset 12: T017: the end section is missing"]);
+}
+
+/// `docs/interfaces.md §3`: of models of conversions also the operations.
+#[test]
+fn inspect_a_module() {
+    let folder = Folder::with("m.mlir", MODULE.as_bytes());
+    let object = folder.run("inspect m.mlir --json").succeeds().object("inspect");
+    assert_eq!(object["constants"], json!([{ "name": "%f", "dtype": "f32", "shape": "[4]" }]));
+    let operators = json!({ "constant": 1, "exti": 1, "ftoi": 1, "itof": 1, "return": 1 });
+    assert_eq!((&object["model"]["operators"], &object["model"]["nodes"]), (&operators, &json!(5)));
+    let third = &object["model"]["conversions"][2];
+    assert_eq!(third["node"], "5:12 k %small");
+    assert_eq!((&third["operation"], &third["from"]), (&json!("itof signed"), &json!("tile<i32>")));
+    let text = folder.run("inspect m.mlir").succeeds().out;
+    assert!(text.contains("ftoi signed") && text.contains("tile<4xi8>") && text.contains("Tile IR 13.5"), "{text}");
+    folder.write("bad.mlir", b"entry");
+    folder.run("inspect bad.mlir").fails(3, &["bad.mlir:1:6: T015"]);
 }
 
 /// §8.1, §8.6 through `check cast` and `explain`.
@@ -100,6 +191,13 @@ fn casts() {
         .collect();
     assert_eq!(rows, ["profile=spec 0x7f", "profile=hw 0x2c", "profile=seed 0x7f", "profile=spec, saturating 0x7f"]);
     folder.run("explain 1.5 --to f8e8m0 --spec tile").exits(0);
+    for line in ["explain 1 --from string --to i8 --spec tile", "explain 1 --to string --spec tile"] {
+        folder.run(line).fails(3, &["tile 13.5 does not have type string"]);
+    }
+    // What decided is named whole.
+    let vectors =
+        folder.run("vectors cast --from f4e2m1 --to f8e5m2 --spec tile --tile-option preserve_inf").succeeds();
+    assert!(vectors.out.contains("tile@13.5 profile=spec tile-option=preserve_inf\n"), "{}", vectors.out);
     folder.run("explain 1.5 --to f6e2m3 --spec tile").fails(3, &["tile 13.5 does not have type f6e2m3"]);
     folder.run("convert x.npy o.npy --to f8e5m2 --spec tile@13.5").exits(0);
     assert!(folder.read("o.npy").ends_with(&[0x5f, 0x7b, 0x7b]));

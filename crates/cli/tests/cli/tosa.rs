@@ -260,6 +260,9 @@ fn check_rescale_by_profile() {
     let ran = folder.run(&format!("{line} --profile spec-seed-2025-03 --json"));
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert_eq!(ran.object("check")["violations"][0]["index"], 0);
+    // The input's type is its file's, and may be said.
+    folder.run(&format!("{line} --from i32")).succeeds();
+    folder.run(&format!("{line} --from i16")).fails(2, &["--from i16: x.npy holds i32"]);
     // An unpredictable graph permits everything, an illegal one nothing.
     let unpredictable = line.replace("--shift 30", "--shift 63");
     assert!(folder.run(&unpredictable).succeeds().out.contains("R2"));
@@ -377,8 +380,11 @@ fn graphs_are_judged_and_described() {
     let object = folder.run("inspect g.tosa --json").succeeds().object("inspect");
     assert_eq!(object["model"]["operators"]["ABS"], 1);
     assert_eq!(object["model"]["operators"]["CONST"], 4);
-    assert_eq!(object["tensors"].as_array().unwrap().len(), 7);
-    assert!(folder.run("inspect g.tosa").succeeds().out.contains("7 operators"));
+    assert_eq!(object["constants"].as_array().unwrap().len(), 4);
+    let rescale =
+        serde_json::json!({"node": "\"y\"", "operation": "RESCALE SINGLE_ROUND scale32", "from": "i32", "to": "i8"});
+    assert_eq!(object["model"]["conversions"][0], rescale);
+    assert!(folder.run("inspect g.tosa").succeeds().out.contains("7 operations"));
     folder.run("inspect g.tosa --stats").fails(2, &["--stats", "g.tosa"]);
 }
 
@@ -423,7 +429,9 @@ fn run_a_graph() {
         assert!(ran.err.contains(words), "{}", ran.err);
         assert_eq!(ran.object("run")["status"], status);
     }
+    folder.run("run g.tosa --input x=x.npy --output-dir new").exits(3);
+    assert!(!folder.path("new").exists());
     folder.write("g.tosa", b"\x08\0\0\0TOSA\xff\xff\xff\xff");
-    folder.run(line).fails(3, &["damaged"]);
+    assert_eq!(folder.run(line).exits(3).object("run")["status"], "error");
     folder.run("run g.tosa --output-dir out").fails(3, &["damaged"]);
 }

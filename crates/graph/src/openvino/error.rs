@@ -63,5 +63,8 @@ pub enum LayerError {
     Spec(#[from] SpecError),
     /// A constant.
     #[error(transparent)]
+    Constant(truecast_io::openvino::IrError),
+    /// The weights of a constant.
+    #[error(transparent)]
     File(Box<truecast_io::Error>),
 }

@@ -105,7 +105,11 @@ fn constant(file: &IrFile, layer: &Layer) -> Result<Constant, LayerError> {
         items => items.split(',').map(dimension).collect::<Result<_, _>>()?,
     };
     let range = (number("offset")?, number("size")?);
-    file.constant(&layer.name, dtype, shape, range).map_err(|e| LayerError::File(e.into()))
+    file.constant(&layer.name, dtype, shape, range).map_err(|error| match error {
+        // The path is that of the network, which is being named already.
+        truecast_io::Error::Ir { cause, .. } => LayerError::Constant(cause),
+        other => LayerError::File(other.into()),
+    })
 }
 
 /// `""`, `"..."`, or dimensions such as `2`, `?`, `-1`, `2..5`, `..5`, `2..`.

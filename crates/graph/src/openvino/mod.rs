@@ -10,4 +10,4 @@ mod types;
 
 pub use build::{Fed, build, inputs};
 pub use error::{LayerError, ModelError};
-pub use types::{Finding, Types, types};
+pub use types::{Conversion, Finding, Types, types};

@@ -47,6 +47,36 @@ pub struct Types {
     pub(super) meanings: Vec<Option<Meaning>>,
 }
 
+/// A conversion of a network, as far as its types are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// The layer, as errors name it.
+    pub layer: String,
+    /// Its operator.
+    pub operator: String,
+    /// The types of its inputs; `None` where nothing is connected.
+    pub from: Vec<Option<Element>>,
+    /// The types of its outputs.
+    pub to: Vec<Option<Element>>,
+}
+
+impl Types {
+    /// Every conversion of the network that these are the types of, in the order of the file.
+    pub fn list(&self, file: &IrFile) -> Vec<Conversion> {
+        let element = |id: &PortId| self.ports.get(id).map(|(element, _)| *element);
+        let fed = |id: &PortId| self.producers.get(id).and_then(element);
+        let is_conversion = |m: &Option<Meaning>| matches!(m, Some(Meaning::Convert { .. } | Meaning::Promote(_)));
+        let layers = file.network().layers.iter().zip(&self.meanings).filter(|(_, meaning)| is_conversion(meaning));
+        let conversion = |(layer, _): (&Layer, _)| Conversion {
+            layer: label(layer),
+            operator: layer.operator.clone(),
+            from: layer.inputs.iter().map(|port| fed(&(layer.id, port.id))).collect(),
+            to: layer.outputs.iter().map(|port| element(&(layer.id, port.id))).collect(),
+        };
+        layers.map(conversion).collect()
+    }
+}
+
 /// How errors name a layer.
 pub(super) fn label(layer: &Layer) -> String {
     format!("layer {} {} ({})", layer.id, Shown(&layer.name), layer.operator.escape_debug())

@@ -69,7 +69,7 @@ impl NewModel {
 
     /// The file of external data that is written with a model at `path`, if there is one.
     pub fn data_path(&self, path: &Path) -> Option<PathBuf> {
-        self.has_data().then(|| folder_of(path).join(&self.location))
+        self.has_data().then(|| path.with_file_name(&self.location))
     }
 
     fn has_data(&self) -> bool {

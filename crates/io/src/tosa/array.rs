@@ -269,10 +269,10 @@ pub fn write(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Re
     Ok(())
 }
 
-/// As [`write`], but the file is not yet there under its name.
+/// As [`write()`], but the file is not yet there under its name.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn start(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Result<OutputFile, ArrayError> {
     let shown = || path.display().to_string();
     let descr = descr_of(dtype).ok_or_else(|| ArrayError::Type { path: shown(), descr: String::new(), dtype })?;

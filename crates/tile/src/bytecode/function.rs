@@ -287,7 +287,7 @@ impl Body<'_, '_> {
                 self.refuse_constants(&tile, place)?;
                 let codes = self.reader.constant(index, &tile, &from)?;
                 let results = vec![self.new_value(Some(tile.clone()))];
-                Ok(Statement { place, results, operation: Operation::Constant { tile, codes } })
+                Ok(Statement { place, location: None, results, operation: Operation::Constant { tile, codes } })
             }
             RETURN => {
                 let types = cursor.varint()?;
@@ -295,7 +295,7 @@ impl Body<'_, '_> {
                     return Err(begin.wrong(format!("return lists {types} result types; it has none")));
                 }
                 let operands = self.operands(cursor)?;
-                Ok(Statement { place, results: vec![], operation: Operation::Return { operands } })
+                Ok(Statement { place, location: None, results: vec![], operation: Operation::Return { operands } })
             }
             PACK | UNPACK if self.version() >= Release::V13_3 => {
                 let kind = if opcode == PACK { PackKind::Pack } else { PackKind::Unpack };
@@ -303,7 +303,7 @@ impl Body<'_, '_> {
                 let operand = self.operand(cursor)?;
                 let from = self.type_of(operand, kind.name(), &to, place)?;
                 let results = vec![self.new_value(Some(to.clone()))];
-                Ok(Statement { place, results, operation: Operation::Pack { kind, operand, from, to } })
+                Ok(Statement { place, location: None, results, operation: Operation::Pack { kind, operand, from, to } })
             }
             _ => match layout::of_opcode(opcode) {
                 Some(layout) if layout.since <= self.version() => self.opaque(layout, place, cursor),
@@ -395,7 +395,12 @@ impl Body<'_, '_> {
         let operand = self.operand(cursor)?;
         let from = self.type_of(operand, op.name(), &to, place)?;
         let results = vec![self.new_value(Some(to.clone()))];
-        Ok(Statement { place, results, operation: Operation::Convert { conversion, operand, from, to } })
+        Ok(Statement {
+            place,
+            location: None,
+            results,
+            operation: Operation::Convert { conversion, operand, from, to },
+        })
     }
 
     fn opaque(&mut self, layout: &'static Layout, place: Place, cursor: &mut Cursor<'_>) -> Result<Statement, Error> {
@@ -445,7 +450,12 @@ impl Body<'_, '_> {
             }
         }
         let results = results.into_iter().map(|tile| self.new_value(tile)).collect();
-        Ok(Statement { place, results, operation: Operation::Opaque { name: layout.name.into(), regions } })
+        Ok(Statement {
+            place,
+            location: None,
+            results,
+            operation: Operation::Opaque { name: layout.name.into(), regions },
+        })
     }
 
     /// Numbers that are given inside a block are free again after it.

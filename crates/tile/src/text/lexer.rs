@@ -58,6 +58,11 @@ impl<'a> Lexer<'a> {
         Self { rest: text, line: 1, column: 1, leads_line: true }
     }
 
+    /// What lies between here and a later position in the same text.
+    pub fn text_up_to(&self, later: &Lexer<'a>) -> &'a str {
+        &self.rest[..self.rest.len() - later.rest.len()]
+    }
+
     fn place(&self) -> Place {
         Place::Text { line: self.line, column: self.column }
     }

@@ -9,4 +9,4 @@ mod parser;
 mod print;
 
 pub use parser::parse;
-pub use print::{Unprintable, print};
+pub use print::{Unprintable, operation, print};

@@ -13,7 +13,7 @@ use super::lexer::{Lexeme, Lexer, Token};
 use super::literal;
 use super::opaque::operation_name;
 use crate::codes::Codes;
-use crate::error::{Cause, Error, Place, shown};
+use crate::error::{Cause, Error, Place, shown, shown_bare};
 use crate::module::{Function, Module, Operation, PackKind, Statement, Value, ValueId};
 
 /// Regions within regions; real kernels have a handful.
@@ -29,7 +29,7 @@ const MAX_RANK: usize = 64;
 /// The first place that is no syntax (T015), no type (T014) or no literal (T016).
 pub fn parse(text: &str, version: Release) -> Result<Module, Error> {
     let module = Module { version, functions: Vec::new(), findings: Vec::new(), warnings: Vec::new() };
-    let mut parser = Parser { lexer: Lexer::new(text), peeked: None, module, too_new: HashSet::new() };
+    let mut parser = Parser::new(Lexer::new(text), module);
     parser.file()?;
     Ok(parser.module)
 }
@@ -42,6 +42,8 @@ pub(super) struct Parser<'a> {
     module: Module,
     /// What was reported to be newer than the file.
     too_new: HashSet<String>,
+    /// The location that was read last, of the current statement.
+    location: Option<Arc<str>>,
 }
 
 /// The names that are visible, and every value of a function.
@@ -101,6 +103,10 @@ impl<'a> Scope<'a> {
 type Names<'a> = Vec<(&'a str, u64, Place)>;
 
 impl<'a> Parser<'a> {
+    fn new(lexer: Lexer<'a>, module: Module) -> Self {
+        Self { lexer, peeked: None, module, too_new: HashSet::new(), location: None }
+    }
+
     // ---- tokens ----
 
     pub(super) fn peek(&mut self) -> Result<Lexeme<'a>, Error> {
@@ -193,11 +199,15 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn skip_location(&mut self) -> Result<(), Error> {
-        match self.accept_word("loc")? {
-            true => self.skip_balanced('('),
-            false => Ok(()),
+    /// `[loc]`, which belongs to the statement that is being read.
+    fn location(&mut self) -> Result<(), Error> {
+        if self.accept_word("loc")? {
+            self.peek()?;
+            let before = self.lexer_at_peeked();
+            self.skip_balanced('(')?;
+            self.location = Some(shown_bare(before.text_up_to(&self.lexer)).into());
         }
+        Ok(())
     }
 
     // ---- modules and entries ----
@@ -211,7 +221,7 @@ impl<'a> Parser<'a> {
                 Token::End => return Err(self.unexpected("\"}\"", &at)),
                 Token::Sign('}') if modules > 0 => {
                     self.advance()?;
-                    self.skip_location()?;
+                    self.location()?;
                     modules -= 1;
                 }
                 Token::Word("module" | "cuda_tile.module" | "builtin.module") => {
@@ -269,7 +279,7 @@ impl<'a> Parser<'a> {
         self.expect('{')?;
         let body = self.statements(&mut scope)?;
         self.expect('}')?;
-        self.skip_location()?;
+        self.location()?;
         if !matches!(body.last(), Some(Statement { operation: Operation::Return { .. }, .. })) {
             self.module.warn(Error::new(place, Cause::Terminator { entry: shown(name) }));
         }
@@ -293,7 +303,7 @@ impl<'a> Parser<'a> {
             }
         };
         self.skip_dictionary()?;
-        self.skip_location()?;
+        self.location()?;
         self.define(scope, name, 1, at.place, tile)
     }
 
@@ -348,6 +358,7 @@ impl<'a> Parser<'a> {
             let at = self.peek()?;
             return Err(self.unexpected(&format!("at most {MAX_DEPTH} regions within each other"), &at));
         }
+        self.location = None;
         let names = self.result_names()?;
         let (word, place) = self.word("an operation")?;
         let name = operation_name(word);
@@ -371,7 +382,7 @@ impl<'a> Parser<'a> {
         }
         let defined = names.into_iter().map(|(name, count, at)| self.define(scope, name, count, at, tile.clone()));
         let results = defined.collect::<Result<_, _>>()?;
-        Ok(Statement { place, results, operation })
+        Ok(Statement { place, location: self.location.take(), results, operation })
     }
 
     /// `%a, %b:2 =`
@@ -445,7 +456,7 @@ impl<'a> Parser<'a> {
             return Err(self.unexpected("\"->\" after the operand type", &at));
         }
         let to = self.tile()?;
-        self.skip_location()?;
+        self.location()?;
         Ok((from, to))
     }
 
@@ -558,7 +569,7 @@ impl<'a> Parser<'a> {
                 }
             }
         }
-        self.skip_location()?;
+        self.location()?;
         Ok(Operation::Return { operands })
     }
 
@@ -582,14 +593,14 @@ impl<'a> Parser<'a> {
         self.skip_to_end_of_literal()?;
         self.expect(':')?;
         let tile = self.tile()?;
-        self.skip_location()?;
+        self.location()?;
         if let Some((word, place)) = element
             && Number::of_name(word).map(|n| ElementType::Number(n.dtype)) != Some(tile.element)
         {
             let why = format!("the literal says \"{}\"; write the element type of {tile}", shown(word));
             return Err(Error::new(place, literal_cause(&tile, why)));
         }
-        let mut inside = Parser { lexer: literal, peeked: None, module: self.empty_module(), too_new: HashSet::new() };
+        let mut inside = Parser::new(literal, self.empty_module());
         let codes = Arc::new(inside.literal(&tile)?);
         Ok((Operation::Constant { tile: tile.clone(), codes }, Some(tile)))
     }

@@ -90,6 +90,11 @@ fn line(function: &Function, statement: &Statement) -> Result<String, Unprintabl
     })
 }
 
+/// A conversion without its operand and types: `ftof rounding<zero>`.
+pub fn operation(conversion: Conversion) -> String {
+    format!("{}{}", conversion.op(), attributes(conversion))
+}
+
 fn attributes(conversion: Conversion) -> String {
     let mut text = String::new();
     if let Conversion::Exti { signedness } | Conversion::Ftoi { signedness, .. } | Conversion::Itof { signedness, .. } =

@@ -81,6 +81,25 @@ fn dialect_b() {
     assert_eq!(report.warnings.iter().map(|w| w.code()).collect::<Vec<_>>(), ["T020"]);
 }
 
+/// §9.3: a location is kept, and said where the operation is wrong.
+#[test]
+fn locations() {
+    let module = parsed(
+        "entry @k(%a: tile<f32> loc(\"argument\")) {
+           %0 = ftof %a : tile<f32> -> tile<f32> loc(fused<\"x\">[\"k.py\":12:3, callsite(\"f\"
+             at \"g\")])
+           %1 = ftof %a : tile<f32> -> tile<f32>
+           return loc(\"k.py\":14:1)
+         } loc(unknown)",
+    );
+    let kept: Vec<_> = module.functions[0].body.iter().map(|s| s.location.as_deref()).collect();
+    let first = r#"(fused<"x">["k.py":12:3, callsite("f" at "g")])"#;
+    assert_eq!(kept, [Some(first), None, Some(r#"("k.py":14:1)"#)]);
+    let messages: Vec<_> = verified(&module).errors.iter().map(|e| e.to_string()).collect();
+    assert!(messages[0].starts_with("2:17: T007") && messages[0].ends_with(&format!("; loc{first}")), "{messages:?}");
+    assert!(!messages[1].contains("loc"), "{messages:?}");
+}
+
 fn conversions(statements: &[Statement]) -> usize {
     statements
         .iter()

@@ -67,18 +67,6 @@ pub(super) fn write(
     tensor: &Tensor,
     existing: Existing,
     exec: &Exec,
-) -> Result<Pending, RunError> {
-    let failed = |cause: truecast_io::Error| RunError::Output { name: name.into(), cause: cause.into() };
-    write_tensor(path, kind, name, tensor, existing, exec).map_err(failed)
-}
-
-fn write_tensor(
-    path: &Path,
-    kind: Kind,
-    name: &str,
-    tensor: &Tensor,
-    existing: Existing,
-    exec: &Exec,
 ) -> Result<Pending, truecast_io::Error> {
     let (bytes, layout) = match (&tensor.data, kind) {
         (Data::Texts(texts), Kind::TensorProto) => {

@@ -2,19 +2,21 @@
 //!
 //! What a model means is `truecast-graph`'s; this module feeds it from files and writes what it gives (`files`).
 
+mod describe;
 mod files;
 mod model;
 mod outputs;
 pub mod tile;
 pub mod tosa;
 
+pub use describe::{Constant, Conversion, Description};
 pub use model::{Judgement, Model, ModelError, ModelKind, Rules};
 pub use outputs::Written;
 
 use crate::array::{self, ArrayError};
 use crate::error::{Class, Error};
 use model::Parameter;
-use outputs::Outputs;
+use outputs::{Outputs, file_of};
 use std::collections::BTreeMap;
 use std::path::Path;
 use truecast_core::DType;
@@ -153,9 +155,8 @@ impl Model {
         let names: Vec<&str> = graph.inputs().iter().map(|input| input.name.as_str()).collect();
         let files = assign(inputs, &names)?;
         let mut outputs = Outputs::new(folder, existing, self.reads(inputs));
-        let file = |name: &str| format!("{}.{}", files::file_name(name), kind.extension());
         // What stands in the way is seen before the work.
-        graph.outputs().iter().try_for_each(|output| outputs.allow(&file(&output.name)))?;
+        graph.outputs().iter().try_for_each(|output| outputs.allow(&file_of(&output.name, kind)))?;
         let left_open = evaluate(
             &graph,
             exec,
@@ -166,12 +167,7 @@ impl Model {
                 None => Ok(None),
             },
             |output: &Output, tensor: &Tensor| {
-                let path = outputs.place(&file(&output.name)).map_err(Failed::Output)?;
-                let (name, shape) = (output.name.clone(), tensor.shape.clone());
-                let written = Written { name, dtype: tensor.dtype, shape, path };
-                outputs
-                    .add(written, |path, existing| files::write(path, kind, &output.name, tensor, existing, exec))
-                    .map_err(Failed::Output)
+                outputs.add_tensor(&output.name, tensor, kind, exec).map_err(Failed::Output)
             },
         )
         .map_err(|failed| match failed {

@@ -21,8 +21,9 @@ pub struct Model {
     file: File,
 }
 
+/// What was opened.
 #[derive(Debug)]
-enum File {
+pub(super) enum File {
     Onnx(Arc<ModelFile>),
     OpenVino(Arc<IrFile>),
     Tile(Vec<u8>),
@@ -153,7 +154,7 @@ impl Model {
             }
             (File::Tile(_), Rules::Tile(rules, options)) => {
                 let report = truecast_tile::verify(&self.tile_module(rules)?, rules, &options);
-                let illegal = report.errors.iter().map(|e| (e.place.to_string(), format!("{}: {}", e.code(), e.cause)));
+                let illegal = report.errors.iter().map(|e| (e.place.to_string(), e.message()));
                 Ok(Judgement {
                     conversions: report.conversions,
                     of_unknown_type: 0,
@@ -207,7 +208,11 @@ impl Model {
         }
     }
 
-    fn wrong(&self, cause: impl Into<ModelError>) -> RunError {
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(super) fn wrong(&self, cause: impl Into<ModelError>) -> RunError {
         RunError::Model { path: self.shown(), cause: Box::new(cause.into()) }
     }
 
@@ -229,6 +234,10 @@ impl Model {
 const MAX_MODULE_BYTES: u64 = 512 << 20;
 
 fn begins_as_bytecode(path: &Path) -> Result<bool, RunError> {
+    // Opening a pipe would wait for who writes it.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Ok(false);
+    }
     let mut first = [0; truecast_tile::bytecode::MAGIC.len()];
     let mut file = open_module(path)?;
     Ok(std::io::Read::read_exact(&mut file, &mut first).is_ok() && first == truecast_tile::bytecode::MAGIC)

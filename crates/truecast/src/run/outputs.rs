@@ -1,10 +1,12 @@
 //! The files that a run writes, whatever kind of model it evaluates: all of them or none.
 
 use super::RunError;
-use super::files::{Pending, Reads};
+use super::files::{self, Pending, Reads};
 use std::path::{Path, PathBuf};
 use truecast_core::DType;
-use truecast_io::{Existing, OutputFile};
+use truecast_graph::Tensor;
+use truecast_io::{Existing, Kind, OutputFile};
+use truecast_kernel::Exec;
 
 /// A result that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +19,11 @@ pub struct Written {
     pub shape: Vec<u64>,
     /// The file.
     pub path: PathBuf,
+}
+
+/// The file of a result.
+pub(super) fn file_of(name: &str, kind: Kind) -> String {
+    format!("{}.{}", files::file_name(name), kind.extension())
 }
 
 /// Results that are written and not yet there under their names. Dropped without [`commit`](Outputs::commit) they leave
@@ -51,6 +58,14 @@ impl Outputs {
             OutputFile::check(&path, self.existing)?;
         }
         Ok(path)
+    }
+
+    /// Writes a tensor to the file of its name.
+    pub(super) fn add_tensor(&mut self, name: &str, tensor: &Tensor, kind: Kind, exec: &Exec) -> Result<(), RunError> {
+        let path = self.place(&file_of(name, kind))?;
+        let written = Written { name: name.into(), dtype: tensor.dtype, shape: tensor.shape.clone(), path };
+        let failed = |cause: truecast_io::Error| RunError::Output { name: name.into(), cause: cause.into() };
+        self.add(written, |path, existing| files::write(path, kind, name, tensor, existing, exec).map_err(failed))
     }
 
     /// Writes a result at the path that `written` names, which is one of [`place`](Outputs::place).

@@ -5,13 +5,13 @@
 //! u64.
 
 use super::model::Model;
-use super::outputs::{Outputs, Written};
-use super::{Ran, RunError, files};
+use super::outputs::Outputs;
+use super::{Ran, RunError};
 use crate::array::{self, ArrayError};
 use std::collections::BTreeSet;
 use std::path::Path;
 use truecast_core::DType;
-use truecast_core::spec::tile::{Rules, Signedness, TileType};
+use truecast_core::spec::tile::{Profile, Rules, Signedness, TileType};
 use truecast_graph::{Data, LeftOpen, Tensor};
 use truecast_io::{Existing, Kind};
 use truecast_kernel::Exec;
@@ -54,8 +54,11 @@ impl Model {
             return Err(RunError::Tile { path: self.shown(), cause });
         }
         let entry = self.entry(&module, settings.entry.as_deref())?;
-        let supplied = supplied(entry, inputs, exec)?;
-        let warnings = report.warnings.iter().map(|w| w.to_string()).collect();
+        let (supplied, masked) = supplied(entry, inputs, exec)?;
+        let mut warnings: Vec<String> = report.warnings.iter().map(|w| w.to_string()).collect();
+        if settings.values.profile == Profile::Hw {
+            warnings.extend(masked);
+        }
         let mut results = Results {
             kind,
             exec,
@@ -93,9 +96,16 @@ impl From<Stop> for Failed {
     }
 }
 
-/// Values by name, read from files.
-fn supplied(entry: &Function, inputs: &[String], exec: &Exec) -> Result<Vec<(String, Codes)>, RunError> {
-    let mut supplied = Vec::new();
+/// What a word of tf32 has below its 19 bits.
+const TF32_LOW_BITS: u64 = (1 << 13) - 1;
+const MASKED: &str = "U14: the 13 low bits of a tf32 word are masked to zero; docs/spec/tile-ir.md §7";
+
+/// A value's name and its elements.
+type Supplied = (String, Codes);
+
+/// Values by name, read from files; and a note for each that has bits which machine code would keep (U14).
+fn supplied(entry: &Function, inputs: &[String], exec: &Exec) -> Result<(Vec<Supplied>, Vec<String>), RunError> {
+    let (mut supplied, mut masked) = (Vec::new(), Vec::new());
     for given in inputs {
         let (name, path) = given.split_once('=').ok_or_else(|| RunError::NoInput {
             given: given.clone(),
@@ -118,9 +128,16 @@ fn supplied(entry: &Function, inputs: &[String], exec: &Exec) -> Result<Vec<(Str
             let (found, expected) = (tensor.shape, declared.shape.clone());
             return Err(wrong(ArrayError::Shape { path: path.into(), found, expected }));
         }
-        supplied.push((name, Codes::list(dtype, codes(&tensor, dtype))));
+        let elements = storage(&tensor);
+        let has_low_bits = |element: &&u64| dtype == DType::Tf32 && **element & TF32_LOW_BITS != 0;
+        match elements.iter().filter(has_low_bits).count() {
+            0 => {}
+            n => masked.push(format!("input {name}: {n} elements have another value elsewhere: {MASKED}")),
+        }
+        let codes = elements.into_iter().map(|element| dtype.code_of_storage(element));
+        supplied.push((name, Codes::list(dtype, codes)));
     }
-    Ok(supplied)
+    Ok((supplied, masked))
 }
 
 /// Integers may come as signed or unsigned, i1 as bool.
@@ -136,8 +153,8 @@ fn read(path: &Path, dtype: DType, exec: &Exec) -> Result<Tensor, ArrayError> {
     }
 }
 
-/// The codes of packed elements.
-fn codes(tensor: &Tensor, dtype: DType) -> Vec<u64> {
+/// Packed elements, as they are stored.
+fn storage(tensor: &Tensor) -> Vec<u64> {
     let Data::Codes(bytes) = &tensor.data else { unreachable!("only elements of text are text") };
     let bits = tensor.dtype.storage_bits().expect("elements of Tile IR have a width") as usize;
     let element = |i: usize| {
@@ -145,7 +162,7 @@ fn codes(tensor: &Tensor, dtype: DType) -> Vec<u64> {
         let (first, last) = (i * bits / 8, ((i + 1) * bits).div_ceil(8));
         word[..last - first].copy_from_slice(&bytes[first..last]);
         let storage = u64::from_le_bytes(word) >> (i * bits % 8);
-        dtype.code_of_storage(if bits == 64 { storage } else { storage & ((1 << bits) - 1) })
+        if bits == 64 { storage } else { storage & ((1 << bits) - 1) }
     };
     (0..tensor.len() as usize).map(element).collect()
 }
@@ -176,11 +193,7 @@ impl Results<'_> {
             self.warnings.push(format!("{label}: {n} elements have another value elsewhere: {note}"));
         }
         let name = self.free_name(converted.name.trim_start_matches('%'));
-        let tensor = tensor(elements, converted.tile);
-        let path = self.outputs.place(&format!("{}.{}", files::file_name(&name), self.kind.extension()))?;
-        let written = Written { name: name.clone(), dtype: tensor.dtype, shape: tensor.shape.clone(), path };
-        let (kind, exec) = (self.kind, self.exec);
-        self.outputs.add(written, |path, existing| files::write(path, kind, &name, &tensor, existing, exec))
+        self.outputs.add_tensor(&name, &tensor(elements, converted.tile), self.kind, self.exec)
     }
 
     fn free_name(&mut self, name: &str) -> String {

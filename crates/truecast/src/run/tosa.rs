@@ -1,9 +1,9 @@
 //! `.tosa` graphs: evaluated with the arrays of Arm's tools in and out (`docs/spec/tosa.md §7`), judged, described.
 
+use super::describe::{Constant, Conversion, Description};
 use super::files::{Pending, Reads, file_name};
 use super::outputs::{Outputs, Written};
 use super::{Judgement, Ran, RunError, assign};
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use truecast_core::DType;
 use truecast_core::spec::tosa::Target;
@@ -12,17 +12,13 @@ pub use truecast_graph::tosa::ElementType;
 use truecast_graph::tosa::value::{Declared, element_type, scale_shape};
 use truecast_graph::tosa::{Evaluated, GraphError, Value, evaluate, judge as legality, target_of};
 use truecast_io::Existing;
+use truecast_io::Shown;
 use truecast_io::tosa::array::{self, Array, ArrayError};
-use truecast_io::tosa::{FileError, Graph, op, parse, parse_blocks};
+use truecast_io::tosa::{FileError, Graph, RescaleAttribute, op, parse, parse_blocks};
 use truecast_kernel::Exec;
 
 /// The extension of the files.
 pub const EXTENSION: &str = "tosa";
-
-/// Whether a file's name says that it is a graph of TOSA.
-pub fn is_tosa(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(EXTENSION))
-}
 
 /// Evaluates a graph and writes each output to a file of its own in `folder`, named by the output; scales of a
 /// block-scaled output stand beside it (`NAME_scale.npy`).
@@ -79,96 +75,54 @@ pub(super) fn judge(path: &Path, bytes: &[u8], target: Option<Target>) -> Result
     Ok(all)
 }
 
-/// What a `.tosa` file holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Description {
-    /// Major, minor and patch version, as the file says.
-    pub version: (i32, i32, i32),
-    /// Bytes of the file.
-    pub bytes: u64,
-    /// Blocks; more than one is control flow.
-    pub blocks: usize,
-    /// How often each operator occurs.
-    pub operators: BTreeMap<String, usize>,
-    /// Tensors in the order of their names, block by block.
-    pub tensors: Vec<Described>,
-}
-
-/// A tensor of a graph.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Described {
-    /// Its name.
-    pub name: String,
-    /// Its type; the number of one that is not known.
-    pub element: Result<ElementType, u32>,
-    /// Its dimensions, -1 for one that is not known; `None` if not even their number is.
-    pub shape: Option<Vec<i32>>,
-    /// What the graph uses it for.
-    pub role: Role,
-    /// Bytes of a constant in the file, scales among them.
-    pub bytes: u64,
-}
-
-/// What a graph uses a tensor for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// It is given.
-    Input,
-    /// It is a result of the graph.
-    Output,
-    /// It stands in the file.
-    Constant,
-    /// An operator gives it to another.
-    Inner,
-}
-
-impl Role {
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Role::Input => "input",
-            Role::Output => "output",
-            Role::Constant => "constant",
-            Role::Inner => "inner",
-        }
-    }
-}
-
-/// Describes a file without evaluating it.
-///
-/// # Errors
-/// [`RunError::File`], [`RunError::TosaFile`].
-pub fn describe(path: &Path) -> Result<Description, RunError> {
-    let bytes = read(path)?;
-    let graphs = parse_blocks(&bytes).map_err(|cause| malformed(path, cause))?;
-    let mut all = Description { bytes: bytes.len() as u64, blocks: graphs.len(), ..Description::default() };
+/// Describes every block.
+pub(super) fn describe(path: &str, bytes: &[u8]) -> Result<Description, RunError> {
+    let graphs = parse_blocks(bytes).map_err(|cause| RunError::TosaFile { path: path.into(), cause })?;
+    let mut all = Description::default();
     for graph in &graphs {
-        all.version = graph.version;
+        let (major, minor, patch) = graph.version;
+        all.version = Some(format!("TOSA {major}.{minor}.{patch}"));
         for operator in &graph.operators {
-            *all.operators.entry(op::name(operator.op)).or_default() += 1;
+            let name = op::name(operator.op);
+            *all.operators.entry(name.clone()).or_default() += 1;
+            match operator.op {
+                op::CONST | op::CONST_SHAPE => all.constants.extend(operator.outputs.iter().map(|name| {
+                    let shape = graph.tensors.get(name).map_or("?".into(), |tensor| format!("{:?}", tensor.shape));
+                    Constant { name: (*name).into(), dtype: type_name(graph, name), shape }
+                })),
+                op::CAST | op::RESCALE | op::CAST_TO_BLOCK_SCALED | op::CAST_FROM_BLOCK_SCALED => {
+                    // The others are what scales, not what is scaled.
+                    let from = operator.inputs.first().map_or("?".into(), |name| type_name(graph, name));
+                    let to = operator.outputs.first().map_or("?".into(), |name| type_name(graph, name));
+                    let place = operator.outputs.first().map_or(String::new(), |name| Shown(name).to_string());
+                    let operation = name + &operator.rescale.map_or(String::new(), attributes);
+                    all.conversions.push(Conversion { place, operation, from, to });
+                }
+                _ => {}
+            }
         }
-        let constants: BTreeSet<&str> = graph
-            .operators
-            .iter()
-            .filter(|operator| [op::CONST, op::CONST_SHAPE].contains(&operator.op))
-            .flat_map(|operator| operator.outputs.iter().copied())
-            .collect();
-        let mut tensors: Vec<_> = graph.tensors.iter().collect();
-        tensors.sort_by_key(|(name, _)| **name);
-        all.tensors.extend(tensors.into_iter().map(|(name, tensor)| Described {
-            name: (*name).into(),
-            element: element_type(tensor).map_err(|_| tensor.dtype),
-            shape: (!tensor.is_unranked).then(|| tensor.shape.clone()),
-            role: match name {
-                _ if constants.contains(name) => Role::Constant,
-                _ if graph.inputs.contains(name) => Role::Input,
-                _ if graph.outputs.contains(name) => Role::Output,
-                _ => Role::Inner,
-            },
-            bytes: (tensor.data.len() + tensor.scale_data.len()) as u64,
-        }));
     }
     Ok(all)
+}
+
+fn type_name(graph: &Graph<'_>, name: &str) -> String {
+    let element = graph.tensors.get(name).and_then(|tensor| element_type(tensor).ok());
+    element.map_or("?".into(), |element| element.to_string())
+}
+
+/// As the text calls them; a flag that is not set is left out.
+fn attributes(attribute: RescaleAttribute) -> String {
+    let RescaleAttribute { scale32, rounding_mode, per_channel, input_unsigned, output_unsigned } = attribute;
+    let rounding = ["SINGLE_ROUND", "INEXACT_ROUND", "DOUBLE_ROUND"].get((rounding_mode as usize).wrapping_sub(1));
+    let flags = [
+        (scale32, "scale32"),
+        (per_channel, "per_channel"),
+        (input_unsigned, "input_unsigned"),
+        (output_unsigned, "output_unsigned"),
+    ];
+    let flags = flags.into_iter().filter(|(set, _)| *set).map(|(_, name)| name);
+    let rounding = rounding.map_or(format!("rounding_mode {rounding_mode}"), |name| name.to_string());
+    std::iter::once(rounding.as_str()).chain(flags).map(|word| format!(" {word}")).collect()
 }
 
 /// The files of an output: its elements, and its scales beside them.

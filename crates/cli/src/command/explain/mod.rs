@@ -56,7 +56,8 @@ fn asked(args: &ExplainArgs) -> Result<Vec<Interpretation>, Failure> {
     let (from, to) = (args.from, args.to);
     let Some(spec) = &args.spec else { return Ok(interpretations(from, to)) };
     let asked = PolicyArgs { spec: spec.clone(), ..PolicyArgs::default() }.request()?;
-    if let Standard::Tile { .. } = asked.standard {
+    let is_text = [from, to].contains(&DType::String);
+    if let (Standard::Tile { .. }, false) = (asked.standard, is_text) {
         return Ok(Vec::new()); // its values are more than casts: `tile_cast`
     }
     asked.resolve(from, to)?;

@@ -149,6 +149,7 @@ impl std::str::FromStr for Profile {
 /// let mut options = Options::default();
 /// options.set("e4m3_nan=spec-literal")?;
 /// assert!(options.e4m3_nan_spec_literal && !options.preserve_inf);
+/// assert_eq!(options.names().collect::<Vec<_>>(), ["e4m3_nan=spec-literal"]);
 /// assert!(options.set("e4m3_nan").is_err()); // its value is missing
 /// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
@@ -171,28 +172,48 @@ pub struct Options {
 }
 
 impl Options {
+    /// How each is written, in the order of the table of §2.3.
+    const NAMES: [&'static str; 7] = [
+        "preserve_inf",
+        "e4m3_nan=spec-literal",
+        "canonical_nan",
+        "i1_ftoi=truncate",
+        "tf32_as_32_bit",
+        "legacy_double_rounding",
+        "strict",
+    ];
+
+    /// In the order of the names.
+    fn fields(&mut self) -> [&mut bool; 7] {
+        [
+            &mut self.preserve_inf,
+            &mut self.e4m3_nan_spec_literal,
+            &mut self.canonical_nan,
+            &mut self.i1_ftoi_truncate,
+            &mut self.tf32_as_32_bit,
+            &mut self.legacy_double_rounding,
+            &mut self.strict,
+        ]
+    }
+
     /// Switches an option on, written `NAME` or `NAME=VALUE` as in the table of §2.3.
     ///
     /// # Errors
     /// Anything that is not in the table.
     pub fn set(&mut self, text: &str) -> Result<(), super::SpecError> {
-        let field = match text {
-            "preserve_inf" => &mut self.preserve_inf,
-            "e4m3_nan=spec-literal" => &mut self.e4m3_nan_spec_literal,
-            "canonical_nan" => &mut self.canonical_nan,
-            "i1_ftoi=truncate" => &mut self.i1_ftoi_truncate,
-            "tf32_as_32_bit" => &mut self.tf32_as_32_bit,
-            "legacy_double_rounding" => &mut self.legacy_double_rounding,
-            "strict" => &mut self.strict,
-            _ => {
-                let known = "preserve_inf, e4m3_nan=spec-literal, canonical_nan, i1_ftoi=truncate, tf32_as_32_bit, \
-                             legacy_double_rounding, strict";
-                let why = format!("{text:?} is not one of {known}");
-                return Err(unknown_attribute("tile-option", why, "docs/spec/tile-ir.md §2.3"));
-            }
+        let named = Options::NAMES.into_iter().zip(self.fields()).find(|(name, _)| *name == text);
+        let Some((_, field)) = named else {
+            let why = format!("{text:?} is not one of {}", Options::NAMES.join(", "));
+            return Err(unknown_attribute("tile-option", why, "docs/spec/tile-ir.md §2.3"));
         };
         *field = true;
         Ok(())
+    }
+
+    /// The options that are on, as [`set`](Options::set) takes them.
+    pub fn names(mut self) -> impl Iterator<Item = &'static str> {
+        let is_on = self.fields().map(|field| *field);
+        Options::NAMES.into_iter().zip(is_on).filter_map(|(name, is_on)| is_on.then_some(name))
     }
 }
 
