@@ -319,11 +319,14 @@ fn plan(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pass>> {
     if let Some(pass) = OfTable::new(spec, level) {
         return Some(Box::new(pass));
     }
-    Some(match spec.input.bits {
-        8 => to_output::<u8>(spec, level),
-        16 => to_output::<u16>(spec, level),
-        32 => to_output::<u32>(spec, level),
-        _ => to_output::<u64>(spec, level),
+    Some(match (spec.input.bits, spec.output.bits) {
+        (8, _) => to_output::<u8>(spec, level),
+        (16, _) => to_output::<u16>(spec, level),
+        (32, _) => to_output::<u32>(spec, level),
+        // i48 has 16-bit multipliers only.
+        (_, 8) => arithmetic::<u64, u8, { mode::SHORT }>(spec, level),
+        (_, 16) => arithmetic::<u64, u16, { mode::SHORT }>(spec, level),
+        _ => arithmetic::<u64, u32, { mode::SHORT }>(spec, level),
     })
 }
 
@@ -348,20 +351,17 @@ mod mode {
 }
 
 fn by_mode<S: Slot, D: Slot>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
-    match is_safe(spec) {
-        true => of_mode::<S, D, false>(spec, level),
-        false => of_mode::<S, D, true>(spec, level),
+    match (spec.scale32, spec.rounding) {
+        (false, _) => arithmetic::<S, D, { mode::SHORT }>(spec, level),
+        (true, RoundingMode::Double) => arithmetic::<S, D, { mode::DOUBLE }>(spec, level),
+        (true, _) => arithmetic::<S, D, { mode::SINGLE }>(spec, level),
     }
 }
 
-fn of_mode<S: Slot, D: Slot, const CHECKED: bool>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
-    let channels = &spec.channels;
-    match (spec.scale32, spec.rounding) {
-        (false, _) => Box::new(Arithmetic::<S, D, { mode::SHORT }, CHECKED>::new(spec, channels, level)),
-        (true, RoundingMode::Double) => {
-            Box::new(Arithmetic::<S, D, { mode::DOUBLE }, CHECKED>::new(spec, channels, level))
-        }
-        (true, _) => Box::new(Arithmetic::<S, D, { mode::SINGLE }, CHECKED>::new(spec, channels, level)),
+fn arithmetic<S: Slot, D: Slot, const MODE: u8>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
+    match is_safe(spec) {
+        true => Box::new(Arithmetic::<S, D, MODE, false>::new(spec, &spec.channels, level)),
+        false => Box::new(Arithmetic::<S, D, MODE, true>::new(spec, &spec.channels, level)),
     }
 }
 
