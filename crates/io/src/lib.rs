@@ -51,6 +51,6 @@ pub use atomic::{Existing, OutputFile, follow};
 pub use error::{Class, Error, Shown};
 pub use identity::FileId;
 pub use reader::TensorReader;
-pub use source::{Reading, Source};
+pub use source::{Reading, Source, open_regular};
 pub use tensor::{Kind, NoForm, Tensor, layout_for};
 pub use writer::{Refusal, Writer, check_output};

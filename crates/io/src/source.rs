@@ -312,7 +312,10 @@ impl Source {
 }
 
 /// Opens a file for reading from front to back, unless it is anything without a size that can be trusted.
-pub(crate) fn open_regular(path: &Path) -> Result<(File, Metadata), Error> {
+///
+/// # Errors
+/// [`Error::NotRegular`], [`Error::Io`].
+pub fn open_regular(path: &Path) -> Result<(File, Metadata), Error> {
     // Asked before opening, because opening a pipe waits; and again of the handle, because names can change.
     let found = fs::metadata(path).map_err(Error::io(path, "opening"))?;
     if !found.is_file() {

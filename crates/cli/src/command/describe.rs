@@ -7,12 +7,13 @@ use crate::output;
 use crate::table::{Align, Table, grouped};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
-use truecast::io::Shown;
+use truecast::io::{Kind, Shown};
 use truecast::run::{Constant, Conversion, Description, Model, ModelKind};
 
 /// Whether the file is such a model.
 pub fn is_model(args: &InspectArgs) -> bool {
-    matches!(ModelKind::of(&args.src), Ok(ModelKind::OpenVino | ModelKind::Tile | ModelKind::Tosa))
+    Kind::of_path(&args.src).is_none()
+        && matches!(ModelKind::of(&args.src), Ok(ModelKind::OpenVino | ModelKind::Tile | ModelKind::Tosa))
 }
 
 pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {

@@ -404,12 +404,12 @@ impl Lane for EncodeE8m0 {
 /// cut to those that have these codes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EncodeE8m0Cut {
-    addends: [u32; 2],
-    floor: u32,
-    cap: u32,
-    special_from: u32,
-    special: u32,
-    replaces_negative: [u32; 2],
+    pub addends: [u32; 2],
+    pub floor: u32,
+    pub cap: u32,
+    pub special_from: u32,
+    pub special: u32,
+    pub replaces_negative: [u32; 2],
 }
 
 impl EncodeE8m0 {

@@ -8,6 +8,7 @@ use truecast_core::spec::tile::{Release, Rules};
 use truecast_graph::openvino;
 use truecast_io::openvino::IrFile;
 use truecast_tile::Module;
+use truecast_tile::bytecode::MAGIC;
 use truecast_tile::module::{Function, Operation, Statement};
 
 /// What a model holds.
@@ -58,7 +59,12 @@ impl Model {
                 let types = openvino::types(file, &BTreeMap::new()).map_err(|cause| self.wrong(cause))?;
                 Ok(of_network(file, types.list(file)))
             }
-            File::Tile(_) => Ok(of_module(&self.tile_module(Rules::Of(Release::NEWEST))?)),
+            File::Tile(bytes) => {
+                let module = self.tile_module(Rules::Of(Release::NEWEST))?;
+                // Text has no version (`docs/spec/tile-ir.md §2.2`).
+                let version = bytes.starts_with(&MAGIC).then(|| format!("Tile IR {}", module.version));
+                Ok(Description { version, ..of_module(&module) })
+            }
             File::Tosa(bytes) => super::tosa::describe(&self.shown(), bytes),
             File::Onnx(_) => Err(RunError::UnknownKind { path: self.shown() }),
         }
@@ -92,7 +98,7 @@ fn of_network(file: &IrFile, conversions: Vec<openvino::Conversion>) -> Descript
 }
 
 fn of_module(module: &Module) -> Description {
-    let mut all = Description { version: Some(format!("Tile IR {}", module.version)), ..Description::default() };
+    let mut all = Description::default();
     for function in &module.functions {
         all.add(function, &function.body);
     }

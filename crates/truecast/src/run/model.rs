@@ -12,6 +12,7 @@ use truecast_core::spec::tile;
 use truecast_core::spec::tosa::Target;
 use truecast_graph::{Graph, onnx, openvino};
 use truecast_io::onnx::{ModelFile, Options};
+use truecast_io::open_regular;
 use truecast_io::openvino::{IrFile, Packing};
 
 /// An opened model.
@@ -234,24 +235,20 @@ impl Model {
 const MAX_MODULE_BYTES: u64 = 512 << 20;
 
 fn begins_as_bytecode(path: &Path) -> Result<bool, RunError> {
-    // Opening a pipe would wait for who writes it.
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return Ok(false);
-    }
+    let mut file = match open_regular(path) {
+        Ok((file, _)) => file,
+        // It has no first bytes that may be read in vain.
+        Err(truecast_io::Error::NotRegular { .. }) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    };
     let mut first = [0; truecast_tile::bytecode::MAGIC.len()];
-    let mut file = open_module(path)?;
     Ok(std::io::Read::read_exact(&mut file, &mut first).is_ok() && first == truecast_tile::bytecode::MAGIC)
-}
-
-fn open_module(path: &Path) -> Result<std::fs::File, RunError> {
-    let failed = |source| truecast_io::Error::Io { path: path.into(), action: "opening", source };
-    Ok(std::fs::File::open(path).map_err(failed)?)
 }
 
 fn read_module(path: &Path) -> Result<Vec<u8>, RunError> {
     let failed = |source| truecast_io::Error::Io { path: path.into(), action: "reading", source };
     let mut bytes = Vec::new();
-    let mut file = std::io::Read::take(open_module(path)?, MAX_MODULE_BYTES + 1);
+    let mut file = std::io::Read::take(open_regular(path)?.0, MAX_MODULE_BYTES + 1);
     std::io::Read::read_to_end(&mut file, &mut bytes).map_err(failed)?;
     match bytes.len() as u64 > MAX_MODULE_BYTES {
         true => Err(RunError::TooLarge { path: path.display().to_string(), limit: MAX_MODULE_BYTES }),

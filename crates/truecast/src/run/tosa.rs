@@ -4,6 +4,7 @@ use super::describe::{Constant, Conversion, Description};
 use super::files::{Pending, Reads, file_name};
 use super::outputs::{Outputs, Written};
 use super::{Judgement, Ran, RunError, assign};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use truecast_core::DType;
 use truecast_core::spec::tosa::Target;
@@ -12,9 +13,9 @@ pub use truecast_graph::tosa::ElementType;
 use truecast_graph::tosa::value::{Declared, element_type, scale_shape};
 use truecast_graph::tosa::{Evaluated, GraphError, Value, evaluate, judge as legality, target_of};
 use truecast_io::Existing;
-use truecast_io::Shown;
 use truecast_io::tosa::array::{self, Array, ArrayError};
 use truecast_io::tosa::{FileError, Graph, RescaleAttribute, op, parse, parse_blocks};
+use truecast_io::{Shown, open_regular};
 use truecast_kernel::Exec;
 
 /// The extension of the files.
@@ -56,7 +57,12 @@ pub fn run(
 
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, RunError> {
     let failed = |source| truecast_io::Error::Io { path: path.into(), action: "reading", source };
-    Ok(std::fs::read(path).map_err(failed)?)
+    let (mut file, found) = open_regular(path)?;
+    let mut bytes = Vec::new();
+    let room = usize::try_from(found.len()).unwrap_or(usize::MAX);
+    bytes.try_reserve_exact(room).map_err(|_| failed(std::io::ErrorKind::OutOfMemory.into()))?;
+    file.read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
 }
 
 fn malformed(path: &Path, cause: FileError) -> RunError {
