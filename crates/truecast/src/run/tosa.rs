@@ -12,10 +12,9 @@ use truecast_core::spec::tosa::block::SCALE;
 pub use truecast_graph::tosa::ElementType;
 use truecast_graph::tosa::value::{Declared, element_type, scale_shape};
 use truecast_graph::tosa::{Evaluated, GraphError, Value, evaluate, judge as legality, target_of};
-use truecast_io::Existing;
 use truecast_io::tosa::array::{self, Array, ArrayError};
 use truecast_io::tosa::{FileError, Graph, RescaleAttribute, op, parse, parse_blocks};
-use truecast_io::{Shown, open_regular};
+use truecast_io::{Existing, Shown, open_regular};
 use truecast_kernel::Exec;
 
 /// The extension of the files.
