@@ -272,6 +272,9 @@ pub struct RescaleArgs {
     /// How the scaled value is rounded: single, double or inexact
     #[arg(long, value_name = "MODE", default_value = "single")]
     pub rounding: String,
+    /// Memory that buffers may take
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse)]
+    pub max_memory: u64,
     /// Replace an existing destination
     #[arg(long)]
     pub force: bool,
@@ -395,6 +398,12 @@ pub struct CheckArgs {
     /// What came of them
     #[arg(long, value_name = "FILE")]
     pub actual: Option<PathBuf>,
+    /// TOSA: the input is block-scaled, with these scales
+    #[arg(long, value_name = "FILE")]
+    pub input_scale: Option<PathBuf>,
+    /// TOSA: the output is block-scaled, with these scales
+    #[arg(long, value_name = "FILE")]
+    pub actual_scale: Option<PathBuf>,
     /// Compare sign and payload of NaN too; otherwise any NaN is right where NaN is
     #[arg(long)]
     pub exact_nan: bool,
@@ -410,7 +419,7 @@ pub struct CheckArgs {
 /// `vectors`
 #[derive(Args, Debug)]
 pub struct VectorsArgs {
-    /// Operation: cast, or castlike of ONNX
+    /// Operation: cast, castlike of ONNX, or rescale of TOSA
     #[arg(value_name = "OP")]
     pub op: String,
     /// Source type
@@ -433,6 +442,8 @@ pub struct VectorsArgs {
     pub force: bool,
     #[command(flatten)]
     pub policy: PolicyArgs,
+    #[command(flatten)]
+    pub rescale: RescaleOptions,
 }
 
 /// `vectors --format`

@@ -124,6 +124,8 @@ use Fact::{Does, In, Prints, Reads, Spec, Writes};
 const EVERY: &[&str] = &[];
 const ANYWHERE: &[Place] = &[&[]];
 const CASTS: &[&str] = &["convert", "verify", "vectors", "bench"];
+/// Commands that are told the operation.
+const BY_OPERATION: &[&str] = &["check", "vectors"];
 const OPENVINO: Fact = Fact::System(SystemArg::Openvino);
 
 /// All rows in which an option occurs must hold.
@@ -132,8 +134,8 @@ const TABLE: &[Row] = &[
     row(EVERY, &["saturate", "round-mode"], &[&[Spec("onnx")]]),
     row(EVERY, &["overflow", "inf", "int-overflow", "nan-to-int", "subnormals"], &[&[Spec("ieee")]]),
     row(EVERY, &["saturating"], &[&[Spec("tile")]]),
-    row(CASTS, &["rounding"], &[&[Spec("ieee")], &[Spec("tile")]]),
-    row(&["check"], &["rounding"], &[&[Does(Cast), Spec("ieee")], &[Does(Cast), Spec("tile")], &[Does(Rescale)]]),
+    row(&["convert", "verify", "bench"], &["rounding"], &[&[Spec("ieee")], &[Spec("tile")]]),
+    row(BY_OPERATION, &["rounding"], &[&[Does(Cast), Spec("ieee")], &[Does(Cast), Spec("tile")], &[Does(Rescale)]]),
     row(CASTS, &["profile", "tile-option"], &[&[Spec("tile")]]),
     row(&["check"], &["profile"], &[&[Does(Cast), Spec("tile")], &[Does(Cast), Spec("tosa")], &[Does(Rescale)]]),
     row(&["check"], &["tile-option"], &[&[Spec("tile")]]),
@@ -173,10 +175,13 @@ const TABLE: &[Row] = &[
     ),
     row(&["check"], &["from", "to", "input", "actual", "show"], &[&[Does(Cast)], &[Does(Rescale)]]),
     row(
-        &["check"],
+        BY_OPERATION,
         &["multiplier", "shift", "input-zp", "output-zp", "scale32", "per-channel", "output-unsigned"],
         &[&[Does(Rescale)]],
     ),
+    row(&["vectors"], &["input-unsigned"], &[&[Does(Rescale)]]),
+    row(&["vectors"], &["nan"], &[&[Does(Cast)]]),
+    row(&["check"], &["input-scale", "actual-scale"], &[&[Does(Cast), Spec("tosa")]]),
     row(&["check"], &["input-unsigned"], &[&[Does(Rescale)], &[Does(Cast), Spec("tosa")]]),
     row(
         &["rescale"],
@@ -184,6 +189,7 @@ const TABLE: &[Row] = &[
             "to",
             "rounding",
             "force",
+            "max-memory",
             "multiplier",
             "shift",
             "input-zp",
@@ -307,7 +313,8 @@ fn facts(cli: &Cli) -> Vec<Said> {
         Command::Run(args) => facts.extend(model(&args.model)),
         Command::Check(args) => facts.extend(judged(args)),
         Command::Vectors(args) => {
-            facts.extend(casts(&args.policy.spec));
+            facts.push((Does(if args.op == "rescale" { Rescale } else { Cast }), as_typed(command)));
+            facts.extend(spec(&args.policy.spec));
             facts.push(said(Writes(if args.output.is_some() { Output::Files } else { Output::Stream })));
             facts.push(said(Fact::Format(args.format(cli.json))));
         }
@@ -331,6 +338,7 @@ fn facts(cli: &Cli) -> Vec<Said> {
 fn as_typed(command: &Command) -> String {
     match command {
         Command::Check(args) => judged_as_typed(args),
+        Command::Vectors(args) => format!("vectors {}", args.op),
         other => other.name().into(),
     }
 }

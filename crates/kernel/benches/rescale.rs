@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 use std::sync::{LazyLock, Mutex};
 use truecast::bench::{Arrays, Size, data, memcpy, pool::Pool};
 use truecast_core::spec::tosa::rescale::{Channel, RescaleSpec, RoundingMode};
+use truecast_core::spec::tosa::signless;
 use truecast_core::{DType, IntFormat};
 use truecast_kernel::{Caches, Codes, CodesMut, Exec, Level, Rescaler};
 
@@ -44,17 +45,26 @@ impl fmt::Display for Row {
 }
 
 fn rows() -> Vec<Row> {
-    use DType::{I8, I16, I32, I48};
-    use RoundingMode::{Double, Single};
+    use DType::{I8, I16, I32, I48, U8};
+    use RoundingMode::{Double, Inexact, Single};
     let cases = [
         (I8, I8, Single, 1),
-        (I8, I8, Single, 192),
+        (U8, I8, Single, 1),
+        (I8, I8, Single, 3),
+        (I8, I8, Single, 64),
+        (I8, I8, Double, 64),
         (I16, I8, Single, 1),
+        (I16, I16, Single, 1),
+        (I16, I16, Double, 64),
         (I32, I8, Single, 1),
         (I32, I8, Double, 1),
-        (I32, I8, Single, 192),
+        (I32, I8, Inexact, 1),
+        (I32, I8, Single, 3),
+        (I32, I8, Single, 64),
         (I32, I32, Single, 1),
         (I48, I16, Single, 1),
+        (I48, I16, Single, 3),
+        (I48, I32, Single, 64),
     ];
     let contenders = || {
         let ours = Level::available().into_iter().map(Contender::Truecast);
@@ -67,12 +77,10 @@ fn rows() -> Vec<Row> {
 }
 
 fn spec(row: &Row) -> RescaleSpec {
-    let int = |dtype: DType| IntFormat { bits: dtype.code_bits() as u8, signed: true };
-    let scale32 = row.src != DType::I48;
+    let int = |dtype: DType| IntFormat { bits: dtype.code_bits() as u8, signed: dtype != DType::U8 };
+    let (scale32, bytes) = (row.src != DType::I48, matches!(row.src, DType::I8 | DType::U8));
     let channel = |i: usize| match scale32 {
-        true => {
-            Channel { multiplier: (1 << 30) + (i as i32) * 12345, shift: if row.src == DType::I8 { 30 } else { 52 } }
-        }
+        true => Channel { multiplier: (1 << 30) + (i as i32) * 12345, shift: if bytes { 30 } else { 52 } },
         false => Channel { multiplier: (1 << 14) + i as i32, shift: 40 },
     };
     RescaleSpec {
@@ -81,7 +89,7 @@ fn spec(row: &Row) -> RescaleSpec {
         scale32,
         rounding: row.rounding,
         channels: (0..row.channels).map(channel).collect(),
-        input_zp: if row.src == DType::I8 { 3 } else { 0 },
+        input_zp: if bytes { 3 } else { 0 },
         output_zp: if row.dst == DType::I8 { -5 } else { 0 },
     }
 }
@@ -118,7 +126,7 @@ fn run(bencher: Bencher, row: Row, size: Size) {
         Contender::Truecast(level) => {
             let exec = Exec { level, threads: NonZeroUsize::MIN, ..Exec::default() };
             let rescaler = Rescaler::new(&spec, &exec);
-            let codes = Codes::new(row.src, len, &from[..src_bytes]).expect("the length fits");
+            let codes = Codes::new(signless(row.src), len, &from[..src_bytes]).expect("the length fits");
             bencher.bench_local(|| {
                 rescaler
                     .rescale(codes, CodesMut::new(row.dst, len, &mut to[..dst_bytes]).expect("the length fits"))
@@ -136,7 +144,9 @@ fn plain_loop(spec: &RescaleSpec, src: &[u8], dst: &mut [u8]) {
     for (d, s) in dst.chunks_exact_mut(out).zip(src.chunks_exact(width)) {
         let mut bytes = [0; 8];
         bytes[8 - width..].copy_from_slice(s);
-        let v = (i64::from_le_bytes(bytes) >> (64 - 8 * width)) - spec.input_zp;
+        let word = i64::from_le_bytes(bytes);
+        let x = if spec.input.signed { word >> (64 - 8 * width) } else { (word as u64 >> (64 - 8 * width)) as i64 };
+        let v = x - spec.input_zp;
         let Channel { multiplier, shift } = spec.channels[channel];
         let q = (v * i64::from(multiplier) + (1 << (shift - 1))) >> shift;
         d.copy_from_slice(&(q + spec.output_zp).clamp(min, max).to_le_bytes()[..out]);

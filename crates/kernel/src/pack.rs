@@ -125,12 +125,28 @@ pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: u
         4 => unpack_bits::<4>(src, dst, len),
         6 => unpack_bits::<6>(src, dst, len),
         48 => {
+            let done = unpack_48(level, src, dst);
+            let (src, dst) = (&src[6 * done..], &mut dst[8 * done..]);
             for (d, s) in dst.as_chunks_mut::<8>().0.iter_mut().zip(src.as_chunks::<6>().0) {
                 let word = little_endian(s);
                 *d = (((word << 16) as i64) >> 16).to_le_bytes();
             }
         }
         _ => unreachable!("no type is {bits} bits wide"),
+    }
+}
+
+/// Unpacks the first elements, if there is a fast way, and returns how many.
+fn unpack_48(level: Level, src: &[u8], dst: &mut [u8]) -> usize {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512(token) => crate::x86::six_bytes::unpack(token, src, dst),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2(token) => crate::x86::six_bytes::unpack_avx2(token, src, dst),
+        _ => {
+            let _ = (src, dst);
+            0
+        }
     }
 }
 

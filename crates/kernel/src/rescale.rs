@@ -2,7 +2,9 @@
 //!
 //! 8-bit inputs with one scale take the table of results of casts; everything else is one loop over `v * m + half >> s`,
 //! compiled for each level, with multiplier and shift in registers or from arrays as long as several rows. What must not
-//! happen (a requirement that fails) is gathered in the loop as bits, and looked up by the definition afterwards.
+//! happen (a requirement that fails) is gathered in the loop as bits, unless no input can make it happen, and looked up by
+//! the definition afterwards. 8-bit inputs with many scales are calculated in 32 bits, if shorter multipliers are found
+//! that give the same results.
 //! Reference: `docs/kernels.md §4.19`.
 
 use crate::buf::{Codes, CodesMut};
@@ -16,7 +18,8 @@ use crate::table::table_of;
 use rayon::prelude::*;
 use std::fmt::Debug;
 use std::marker::PhantomData;
-use truecast_core::spec::tosa::rescale::{Channel, Requirement, RescaleSpec, RoundingMode};
+use std::sync::OnceLock;
+use truecast_core::spec::tosa::rescale::{Channel, Requirement, RescaleSpec, Rescaled, RoundingMode};
 use truecast_core::{DType, IntFormat};
 
 /// What happened to the elements of a RESCALE.
@@ -43,11 +46,17 @@ pub enum RescaleError {
         /// Channels.
         channels: usize,
     },
+    /// An i64 is no i48.
+    #[error("element {index} does not fit in 48 bits")]
+    Wide {
+        /// Index in the tensor of the first such element.
+        index: u64,
+    },
     /// The result of the whole tensor is unpredictable.
     #[error("unpredictable from element {index} on: {requirement}")]
     Unpredictable {
-        /// Index of the first element that says so.
-        index: usize,
+        /// Index in the tensor of the first element that says so.
+        index: u64,
         /// The requirement that does not hold for it.
         requirement: Requirement,
     },
@@ -77,26 +86,56 @@ pub struct Rescaler {
     exec: Exec,
     input: DType,
     output: DType,
+    /// `None` if the result is unpredictable whatever the elements are.
     pass: Option<Box<dyn Pass>>,
+    /// What is worth its planning for many rows only.
+    in_32_bits: OnceLock<Option<Box<dyn Pass>>>,
 }
+
+/// Rows from which on it pays to look for shorter multipliers.
+const MANY_ROWS: usize = 512;
 
 impl Rescaler {
     /// Plans a RESCALE.
     pub fn new(spec: &RescaleSpec, exec: &Exec) -> Rescaler {
         let (input, output) = (signless(spec.input), signless(spec.output));
-        Rescaler { spec: spec.clone(), exec: *exec, input, output, pass: plan(spec, exec.level) }
+        let pass = plan(spec, exec.level);
+        Rescaler { spec: spec.clone(), exec: *exec, input, output, pass, in_32_bits: OnceLock::new() }
+    }
+
+    /// The fastest pass for so many elements.
+    fn pass(&self, len: usize) -> Option<&dyn Pass> {
+        let pass = self.pass.as_deref()?;
+        if self.input != DType::I8 || len / self.spec.channels.len() < MANY_ROWS {
+            return Some(pass);
+        }
+        Some(self.in_32_bits.get_or_init(|| in_32_bits(&self.spec, self.exec.level)).as_deref().unwrap_or(pass))
     }
 
     /// Rescales `src` into `dst`.
     ///
-    /// Shapes: `src.len() == dst.len()`, in elements, a whole number of rows; types are signless (i8, i16, i32, i48
-    /// packed). Result: the same bits on every level and number of threads.
+    /// Shapes: `src.len() == dst.len()`, in elements, a whole number of rows; types are signless (i8, i16, i32, i48), and
+    /// i48 may also stand in i64. Result: the same bits on every level and number of threads.
     ///
     /// # Errors
     /// [`RescaleError::Buffer`] if the buffers do not fit; [`RescaleError::Unpredictable`] with the first element for
-    /// which a requirement does not hold.
+    /// which a requirement does not hold; [`RescaleError::Wide`].
     pub fn rescale(&self, src: Codes<'_>, dst: CodesMut<'_>) -> Result<RescaleCounts, RescaleError> {
-        for (expected, got) in [(self.input, src.dtype()), (self.output, dst.dtype())] {
+        let (len, channels) = (src.len(), self.spec.channels.len());
+        match len.is_multiple_of(channels) {
+            true => self.rescale_part(0, src, dst),
+            false => Err(RescaleError::Rows { len, channels }),
+        }
+    }
+
+    /// Rescales the elements of a tensor from `first` on: a part may begin and end within a row.
+    ///
+    /// # Errors
+    /// As [`Rescaler::rescale`]; an index counts from the beginning of the tensor.
+    pub fn rescale_part(&self, first: u64, src: Codes<'_>, dst: CodesMut<'_>) -> Result<RescaleCounts, RescaleError> {
+        let source = src.dtype();
+        let input = if (self.input, source) == (DType::I48, DType::I64) { source } else { self.input };
+        for (expected, got) in [(input, source), (self.output, dst.dtype())] {
             if expected != got {
                 return Err(CastError::Type { expected, got }.into());
             }
@@ -105,31 +144,29 @@ impl Rescaler {
             return Err(CastError::Count { src: src.len(), dst: dst.len() }.into());
         }
         let len = src.len();
-        if !len.is_multiple_of(self.spec.channels.len()) {
-            return Err(RescaleError::Rows { len, channels: self.spec.channels.len() });
-        }
         if len == 0 {
             return Ok(RescaleCounts::default());
         }
-        let Some(pass) = &self.pass else { return Err(self.first_failure(src.bytes(), 0, len)) };
-        let bytes = |dtype: DType| dtype.storage_bits().expect("integers have a width") as usize / 8;
-        let (src_bytes, dst_bytes) = (bytes(self.input), bytes(self.output));
+        let row_at = self.spec.channel_of(first);
+        let Some(pass) = self.pass(len) else { return self.by_definition(first, src, dst.into_bytes()) };
+        let (src_bytes, dst_bytes) = (bytes_of(source), bytes_of(self.output));
         let stores =
             Stores::of(&self.exec, (slot_bytes(self.input), src.bytes().len()), (dst_bytes, dst.byte_len()), false);
         let piece = self.piece(len);
-        let (src, dst) = (src.bytes(), dst.into_bytes());
+        let (bytes, dst) = (src.bytes(), dst.into_bytes());
         let rescale = |room: &mut Room, (i, (s, d)): (usize, (&[u8], &mut [u8]))| {
-            self.piece_of(pass.as_ref(), i * piece, (s, d), stores, room)
-                .map_err(|(first, n)| self.first_failure(src, first, n))
+            let codes = Codes::new(source, d.len() / dst_bytes, s).expect("a piece is of whole elements");
+            let rescaled = self.piece_of(pass, (row_at, i * piece), (codes, d), stores, room);
+            rescaled.map_err(|(at, n)| self.first_failure(first, src, at, n))
         };
         let saturated: Result<Vec<u64>, RescaleError> = match self.exec.threads.get() == 1 || len <= piece {
             true => {
                 let mut room = Room::default();
-                let pieces = src.chunks(piece * src_bytes).zip(dst.chunks_mut(piece * dst_bytes)).enumerate();
+                let pieces = bytes.chunks(piece * src_bytes).zip(dst.chunks_mut(piece * dst_bytes)).enumerate();
                 pieces.map(|piece| rescale(&mut room, piece)).collect()
             }
             false => {
-                let pieces = src.par_chunks(piece * src_bytes).zip(dst.par_chunks_mut(piece * dst_bytes)).enumerate();
+                let pieces = bytes.par_chunks(piece * src_bytes).zip(dst.par_chunks_mut(piece * dst_bytes)).enumerate();
                 // Collected before looking for errors, so that the first element is named.
                 pieces.map_init(Room::default, rescale).collect::<Vec<_>>().into_iter().collect()
             }
@@ -143,23 +180,22 @@ impl Rescaler {
         len.div_ceil(self.exec.threads.get()).max(at_least).next_multiple_of(TILE)
     }
 
-    /// Rescales a piece that begins at element `first`: how many saturated, or where and how long a tile is in which a
-    /// requirement does not hold.
+    /// Rescales a piece that begins at element `first` of a part that begins at index `row_at` of a row: how many
+    /// saturated, or where and how long a tile is in which a requirement does not hold.
     fn piece_of(
         &self,
         pass: &dyn Pass,
-        first: usize,
-        (src, dst): (&[u8], &mut [u8]),
+        (row_at, first): (usize, usize),
+        (src, dst): (Codes<'_>, &mut [u8]),
         stores: Stores,
         room: &mut Room,
     ) -> Result<u64, (usize, usize)> {
-        let (src_bytes, dst_bytes) = (self.input.storage_bits(), self.output.storage_bits());
-        let [src_bytes, dst_bytes] = [src_bytes, dst_bytes].map(|b| b.expect("integers have a width") as usize / 8);
+        let (src_bytes, dst_bytes) = (bytes_of(src.dtype()), bytes_of(self.output));
         let mut saturated = 0;
-        let tiles = src.chunks(TILE * src_bytes).zip(dst.chunks_mut(TILE * dst_bytes));
+        let tiles = src.bytes().chunks(TILE * src_bytes).zip(dst.chunks_mut(TILE * dst_bytes));
         for (i, (s, d)) in tiles.enumerate() {
             let (at, n) = (first + i * TILE, d.len() / dst_bytes);
-            let s = match self.input {
+            let s = match src.dtype() {
                 DType::I48 => {
                     let wide = &mut room.wide.get_or_insert_with(|| Box::new([0; 8 * TILE]))[..8 * n];
                     pack::unpack(self.exec.level, 48, s, wide, n);
@@ -168,15 +204,15 @@ impl Rescaler {
                 _ => s,
             };
             let tally = match stores {
-                Stores::Plain => pass.run(at, s, d),
+                Stores::Plain => pass.run(row_at + at, s, d),
                 Stores::Streaming => {
                     let results = &mut room.results.get_or_insert_with(|| Box::new([0; 4 * TILE]))[..d.len()];
-                    let tally = pass.run(at, s, results);
+                    let tally = pass.run(row_at + at, s, results);
                     stream::copy(self.exec.level, results, d);
                     tally
                 }
             };
-            if tally.failed {
+            if tally.failed || (src.dtype() == DType::I64 && self.exec.level.run(AnyWide(s))) {
                 return Err((at, n));
             }
             saturated += tally.saturated;
@@ -187,17 +223,36 @@ impl Rescaler {
         Ok(saturated)
     }
 
-    /// The first element of a tile for which a requirement does not hold, by the definition.
-    fn first_failure(&self, src: &[u8], first: usize, n: usize) -> RescaleError {
-        let bytes = self.input.storage_bits().expect("integers have a width") as usize / 8;
-        let failure = (first..first + n).find_map(|index| {
-            let mut wide = [0; 8];
-            wide[..bytes].copy_from_slice(&src[index * bytes..][..bytes]);
-            let channel = self.spec.channel_of(index as u64);
-            let requirement = self.spec.one(channel, u64::from_le_bytes(wide)).err()?;
-            Some(RescaleError::Unpredictable { index, requirement })
-        });
-        failure.expect("a tile that failed has an element that does")
+    /// The first element of a tile for which a requirement does not hold, by the definition. `first` is the index in the
+    /// tensor of the part `src`, `at` that of the tile in the part.
+    fn first_failure(&self, first: u64, src: Codes<'_>, at: usize, n: usize) -> RescaleError {
+        let mut tile = (at..at + n).map(|i| self.one(first + i as u64, src, i));
+        tile.find_map(Result::err).expect("a tile that failed has an element that does")
+    }
+
+    /// Element `i` of a part by the definition; `index` is that in the tensor.
+    fn one(&self, index: u64, src: Codes<'_>, i: usize) -> Result<Rescaled, RescaleError> {
+        let bytes = bytes_of(src.dtype());
+        let mut wide = [0; 8];
+        wide[..bytes].copy_from_slice(&src.bytes()[i * bytes..][..bytes]);
+        let code = u64::from_le_bytes(wide);
+        if src.dtype() == DType::I64 && is_wide(code) {
+            return Err(RescaleError::Wide { index });
+        }
+        let one = self.spec.one(self.spec.channel_of(index), code);
+        one.map_err(|requirement| RescaleError::Unpredictable { index, requirement })
+    }
+
+    /// A part of a tensor of which some channel has no result: up to the first element that says so.
+    fn by_definition(&self, first: u64, src: Codes<'_>, dst: &mut [u8]) -> Result<RescaleCounts, RescaleError> {
+        let mut counts = RescaleCounts::default();
+        for (i, d) in dst.chunks_exact_mut(bytes_of(self.output)).enumerate() {
+            let Rescaled { code, saturated } = self.one(first + i as u64, src, i)?;
+            d.copy_from_slice(&code.to_le_bytes()[..d.len()]);
+            counts.elements += 1;
+            counts.saturated += saturated as u64;
+        }
+        Ok(counts)
     }
 }
 
@@ -208,6 +263,28 @@ struct Room {
     wide: Option<Box<[u8; 8 * TILE]>>,
     /// Results on their way past the caches.
     results: Option<Box<[u8; 4 * TILE]>>,
+}
+
+/// An i64 that is no i48.
+#[inline(always)]
+fn is_wide(code: u64) -> bool {
+    code.wrapping_add(1 << 47) >> 48 != 0
+}
+
+struct AnyWide<'a>(&'a [u8]);
+
+impl Task for AnyWide<'_> {
+    type Output = bool;
+    #[inline(always)]
+    fn run(self) -> bool {
+        let each = self.0.as_chunks().0.iter().map(|bytes| is_wide(u64::from_le_bytes(*bytes)) as u64);
+        each.fold(0, |any, one| any | one) != 0
+    }
+}
+
+/// Bytes of an integer in a buffer.
+fn bytes_of(dtype: DType) -> usize {
+    dtype.storage_bits().expect("integers have a width") as usize / 8
 }
 
 /// The type of buffers, whatever the signedness in force.
@@ -234,20 +311,22 @@ trait Pass: Debug + Send + Sync {
     fn run(&self, first: usize, src: &[u8], dst: &mut [u8]) -> Tally;
 }
 
-/// `None` if no element of some channel has a result (R1, R2): the definition then finds the first such element.
+/// `None` if no element of some channel has a result (R1, R2): every element is then left to the definition.
 fn plan(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pass>> {
-    let valid = |c: &Channel| c.multiplier >= 0 && (2..=62).contains(&c.shift);
-    if !spec.channels.iter().all(valid) {
+    if spec.channels.iter().any(|channel| channel.check().is_err()) {
         return None;
     }
     if let Some(pass) = OfTable::new(spec, level) {
         return Some(Box::new(pass));
     }
-    Some(match spec.input.bits {
-        8 => to_output::<u8>(spec, level),
-        16 => to_output::<u16>(spec, level),
-        32 => to_output::<u32>(spec, level),
-        _ => to_output::<u64>(spec, level),
+    Some(match (spec.input.bits, spec.output.bits) {
+        (8, _) => to_output::<u8>(spec, level),
+        (16, _) => to_output::<u16>(spec, level),
+        (32, _) => to_output::<u32>(spec, level),
+        // i48 has 16-bit multipliers only.
+        (_, 8) => arithmetic::<u64, u8, { mode::SHORT }>(spec, level),
+        (_, 16) => arithmetic::<u64, u16, { mode::SHORT }>(spec, level),
+        _ => arithmetic::<u64, u32, { mode::SHORT }>(spec, level),
     })
 }
 
@@ -267,13 +346,84 @@ mod mode {
     pub const DOUBLE: u8 = 1;
     /// 16-bit multipliers.
     pub const SHORT: u8 = 2;
+    /// Values of 9 bits with multipliers so short that the products have 32.
+    pub const IN_32_BITS: u8 = 3;
 }
 
 fn by_mode<S: Slot, D: Slot>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
     match (spec.scale32, spec.rounding) {
-        (false, _) => Box::new(Arithmetic::<S, D, { mode::SHORT }>::new(spec, level)),
-        (true, RoundingMode::Double) => Box::new(Arithmetic::<S, D, { mode::DOUBLE }>::new(spec, level)),
-        (true, _) => Box::new(Arithmetic::<S, D, { mode::SINGLE }>::new(spec, level)),
+        (false, _) => arithmetic::<S, D, { mode::SHORT }>(spec, level),
+        (true, RoundingMode::Double) => arithmetic::<S, D, { mode::DOUBLE }>(spec, level),
+        (true, _) => arithmetic::<S, D, { mode::SINGLE }>(spec, level),
+    }
+}
+
+fn arithmetic<S: Slot, D: Slot, const MODE: u8>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
+    match is_safe(spec) {
+        true => Box::new(Arithmetic::<S, D, MODE, false>::new(spec, &spec.channels, level)),
+        false => Box::new(Arithmetic::<S, D, MODE, true>::new(spec, &spec.channels, level)),
+    }
+}
+
+/// No input fails a requirement. RESCALE is monotone, so the two ends speak for all.
+fn is_safe(spec: &RescaleSpec) -> bool {
+    let ends = [spec.input.min(), spec.input.max()].map(|end| spec.input.code(end));
+    (0..spec.channels.len()).all(|channel| ends.iter().all(|&end| spec.one(channel, end).is_ok()))
+}
+
+/// 8-bit inputs with many scales in 32 bits; `None` if some scale needs more, or some input fails a requirement.
+fn in_32_bits(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pass>> {
+    if spec.channels.len() == 1 || !is_safe(spec) {
+        return None;
+    }
+    let shorter = |channel: &Channel| {
+        let short = shortened(channel)?;
+        let same = SameResults {
+            scale: *channel,
+            short,
+            rounds_twice: spec.rounding == RoundingMode::Double,
+            first: (spec.input.min() as i64) - spec.input_zp,
+        };
+        level.run(same).then_some(short)
+    };
+    let channels: Vec<Channel> = spec.channels.iter().map(shorter).collect::<Option<_>>()?;
+    Some(match spec.output.bits {
+        8 => Box::new(Arithmetic::<u8, u8, { mode::IN_32_BITS }, false>::new(spec, &channels, level)),
+        16 => Box::new(Arithmetic::<u8, u16, { mode::IN_32_BITS }, false>::new(spec, &channels, level)),
+        _ => Box::new(Arithmetic::<u8, u32, { mode::IN_32_BITS }, false>::new(spec, &channels, level)),
+    })
+}
+
+/// The same scale with a multiplier of at most 22 bits and a shift of at most 30, rounded: with values of 9 bits, product and
+/// half together stay below 2^31.
+fn shortened(&Channel { multiplier, shift }: &Channel) -> Option<Channel> {
+    let bits = 32 - multiplier.leading_zeros() as i32;
+    let dropped = (bits - 22).max(i32::from(shift) - 30).max(0);
+    let shift = i32::from(shift) - dropped;
+    let half = if dropped == 0 { 0 } else { 1i64 << (dropped - 1) };
+    let multiplier = (i64::from(multiplier) + half) >> dropped;
+    (shift >= 1).then_some(Channel { multiplier: multiplier as i32, shift: shift as i8 })
+}
+
+/// Whether two scales give the same values for 256 inputs in a row.
+struct SameResults {
+    scale: Channel,
+    short: Channel,
+    rounds_twice: bool,
+    first: i64,
+}
+
+impl Task for SameResults {
+    type Output = bool;
+    #[inline(always)]
+    fn run(self) -> bool {
+        let rounded = |v: i64, Channel { multiplier, shift }: Channel, first: i64| {
+            let half = (1i64 << (shift - 1)) + if v < 0 { -first } else { first };
+            (v * i64::from(multiplier) + half) >> shift
+        };
+        let first = if self.rounds_twice && self.scale.shift > 31 { 1 << 30 } else { 0 };
+        let differs = |v| (rounded(v, self.scale, first) != rounded(v, self.short, 0)) as u32;
+        (0..256).fold(0, |any, i| any | differs(self.first + i)) == 0
     }
 }
 
@@ -300,12 +450,14 @@ struct One<D> {
 impl Numbers {
     /// Source: `docs/spec/tosa.md §4.5`. A shift is in 2..=62, a multiplier is not negative.
     #[inline(always)]
-    fn one<S: Slot, D: Slot, const MODE: u8>(&self, x: S, multiplier: i32, shift: u32) -> One<D> {
+    fn one<S: Slot, D: Slot, const MODE: u8, const CHECKED: bool>(&self, x: S, multiplier: i32, shift: u32) -> One<D> {
         let half = 1i64.wrapping_shl(shift.wrapping_sub(1));
         // Values of 33 bits do not exist: only inputs of 8 and 16 bits have zero points.
         let narrow = (x.sign_extended() as i32 & self.mask).wrapping_sub(self.input_zp);
-        let product = match S::BYTES {
-            8 => x.sign_extended().wrapping_mul(i64::from(multiplier)),
+        let product = match (S::BYTES, MODE) {
+            // A multiplier has no sign, and so no upper half.
+            (8, _) => x.sign_extended().wrapping_mul(i64::from(multiplier as u32)),
+            (_, mode::IN_32_BITS) => i64::from(narrow.wrapping_mul(multiplier)),
             _ => i64::from(narrow) * i64::from(multiplier),
         };
         let rounded = product.wrapping_add(half);
@@ -316,8 +468,12 @@ impl Numbers {
             }
             _ => rounded,
         };
-        let q = rounded.wrapping_shr(shift);
+        let q = match MODE {
+            mode::IN_32_BITS => i64::from((rounded as i32).wrapping_shr(shift)),
+            _ => rounded.wrapping_shr(shift),
+        };
         let failed = match MODE {
+            _ if !CHECKED => 0,
             // R4, R5: neither with nor without the zero point is there a bit beyond the 32 of the result.
             mode::SHORT if S::BYTES >= 4 => {
                 let offset = q.wrapping_add(i64::from(self.output_zp));
@@ -336,7 +492,7 @@ impl Numbers {
 
 /// The loops of one type pair and mode.
 #[derive(Debug)]
-struct Arithmetic<S, D, const MODE: u8> {
+struct Arithmetic<S, D, const MODE: u8, const CHECKED: bool> {
     level: Level,
     numbers: Numbers,
     scales: Scales,
@@ -370,8 +526,8 @@ impl Scales {
     }
 }
 
-impl<S, D, const MODE: u8> Arithmetic<S, D, MODE> {
-    fn new(spec: &RescaleSpec, level: Level) -> Self {
+impl<S, D, const MODE: u8, const CHECKED: bool> Arithmetic<S, D, MODE, CHECKED> {
+    fn new(spec: &RescaleSpec, channels: &[Channel], level: Level) -> Self {
         let numbers = Numbers {
             mask: if spec.input.signed { -1 } else { spec.input.mask() as i32 },
             input_zp: spec.input_zp as i32,
@@ -379,26 +535,30 @@ impl<S, D, const MODE: u8> Arithmetic<S, D, MODE> {
             min: spec.output.min() as i32,
             max: spec.output.max() as i32,
         };
-        Self { level, numbers, scales: Scales::new(&spec.channels), pair: PhantomData }
+        Self { level, numbers, scales: Scales::new(channels), pair: PhantomData }
     }
 }
 
-impl<S: Slot, D: Slot, const MODE: u8> Pass for Arithmetic<S, D, MODE> {
+impl<S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> Pass for Arithmetic<S, D, MODE, CHECKED> {
     fn run(&self, first: usize, src: &[u8], dst: &mut [u8]) -> Tally {
         let numbers = self.numbers;
         let (src, dst) = (S::view(src), D::view_mut(dst));
         match &self.scales {
-            Scales::One(multiplier, shift) => {
-                self.level.run(OneScale::<S, D, MODE> { numbers, multiplier: *multiplier, shift: *shift, src, dst })
-            }
+            Scales::One(multiplier, shift) => self.level.run(OneScale::<S, D, MODE, CHECKED> {
+                numbers,
+                multiplier: *multiplier,
+                shift: *shift,
+                src,
+                dst,
+            }),
             Scales::Rows { multipliers, shifts } => {
-                self.level.run(ManyScales::<S, D, MODE> { numbers, multipliers, shifts, first, src, dst })
+                self.level.run(ManyScales::<S, D, MODE, CHECKED> { numbers, multipliers, shifts, first, src, dst })
             }
         }
     }
 }
 
-struct OneScale<'a, S: Slot, D: Slot, const MODE: u8> {
+struct OneScale<'a, S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> {
     numbers: Numbers,
     multiplier: i32,
     shift: u32,
@@ -406,17 +566,17 @@ struct OneScale<'a, S: Slot, D: Slot, const MODE: u8> {
     dst: &'a mut [D::Bytes],
 }
 
-impl<S: Slot, D: Slot, const MODE: u8> Task for OneScale<'_, S, D, MODE> {
+impl<S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> Task for OneScale<'_, S, D, MODE, CHECKED> {
     type Output = Tally;
     #[inline(always)]
     fn run(self) -> Tally {
         let (multiplier, shift) = (self.multiplier, self.shift);
         let scales = std::iter::repeat((&multiplier, &shift));
-        each::<S, D, MODE>(&self.numbers, self.src, self.dst, scales)
+        each::<S, D, MODE, CHECKED>(&self.numbers, self.src, self.dst, scales)
     }
 }
 
-struct ManyScales<'a, S: Slot, D: Slot, const MODE: u8> {
+struct ManyScales<'a, S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> {
     numbers: Numbers,
     multipliers: &'a [i32],
     shifts: &'a [u32],
@@ -425,7 +585,7 @@ struct ManyScales<'a, S: Slot, D: Slot, const MODE: u8> {
     dst: &'a mut [D::Bytes],
 }
 
-impl<S: Slot, D: Slot, const MODE: u8> Task for ManyScales<'_, S, D, MODE> {
+impl<S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> Task for ManyScales<'_, S, D, MODE, CHECKED> {
     type Output = Tally;
     #[inline(always)]
     fn run(self) -> Tally {
@@ -437,7 +597,7 @@ impl<S: Slot, D: Slot, const MODE: u8> Task for ManyScales<'_, S, D, MODE> {
             let (s_row, s_rest) = src.split_at(n);
             let (d_row, d_rest) = dst.split_at_mut(n);
             let scales = self.multipliers[at..at + n].iter().zip(&self.shifts[at..at + n]);
-            let Tally { saturated, failed } = each::<S, D, MODE>(&self.numbers, s_row, d_row, scales);
+            let Tally { saturated, failed } = each::<S, D, MODE, CHECKED>(&self.numbers, s_row, d_row, scales);
             total = Tally { saturated: total.saturated + saturated, failed: total.failed | failed };
             (src, dst, at) = (s_rest, d_rest, 0);
         }
@@ -447,7 +607,7 @@ impl<S: Slot, D: Slot, const MODE: u8> Task for ManyScales<'_, S, D, MODE> {
 
 /// The loop over elements, each with its scale; `zip` proves the bounds.
 #[inline(always)]
-fn each<'a, S: Slot, D: Slot, const MODE: u8>(
+fn each<'a, S: Slot, D: Slot, const MODE: u8, const CHECKED: bool>(
     numbers: &Numbers,
     src: &[S::Bytes],
     dst: &mut [D::Bytes],
@@ -457,7 +617,7 @@ fn each<'a, S: Slot, D: Slot, const MODE: u8>(
     let numbers = *numbers;
     let (mut saturated, mut failed) = (0u32, 0u32);
     for ((d, s), (multiplier, shift)) in dst.iter_mut().zip(src).zip(scales) {
-        let one = numbers.one::<S, D, MODE>(S::load(*s), *multiplier, *shift);
+        let one = numbers.one::<S, D, MODE, CHECKED>(S::load(*s), *multiplier, *shift);
         *d = one.result.store();
         saturated += one.saturated;
         failed |= one.failed;

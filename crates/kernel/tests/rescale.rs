@@ -98,7 +98,7 @@ fn expected(spec: &RescaleSpec, codes: &[u64]) -> Result<(Vec<u64>, RescaleCount
     let mut counts = RescaleCounts { elements: codes.len() as u64, saturated: 0 };
     for (index, &code) in codes.iter().enumerate() {
         let one = spec.one(spec.channel_of(index as u64), code);
-        let one = one.map_err(|requirement| RescaleError::Unpredictable { index, requirement })?;
+        let one = one.map_err(|requirement| RescaleError::Unpredictable { index: index as u64, requirement })?;
         counts.saturated += one.saturated as u64;
         results.push(one.code);
     }
@@ -157,6 +157,37 @@ fn every_byte() {
     }
 }
 
+/// So many rows that shorter multipliers are looked for: ties, scales that have none, every rounding.
+#[test]
+fn many_rows_of_bytes() {
+    let mut random = Random(77);
+    let channel = |multiplier, shift| Channel { multiplier, shift };
+    let ties = vec![channel(1 << 30, 31), channel(3 << 28, 33), channel(1, 10), channel(0, 62), channel(i32::MAX, 40)];
+    let coarse =
+        vec![channel(i32::MAX, 30), channel(0x5555_5555, 17), channel(1 << 22, 30), channel((1 << 22) + 1, 31)];
+    // One multiplier of 31 bits whose last bits decide: 2^-9 above a tie.
+    let decisive = vec![channel((1 << 30) + 1, 31), channel((1 << 30) - 1, 31), channel(1 << 29, 30)];
+    for (input, output) in pairs().into_iter().filter(|(i, _)| i.bits == 8) {
+        for channels in [&ties, &coarse, &decisive] {
+            for rounding in [RoundingMode::Single, RoundingMode::Double] {
+                let spec = RescaleSpec {
+                    rounding,
+                    scale32: true,
+                    channels: channels.clone(),
+                    ..spec(input, output, 0, 1, &mut random)
+                };
+                let codes = inputs(input, channels.len() * 1500, &mut random);
+                Level::available().into_iter().for_each(|level| check(&spec, &exec(level, 1), &codes));
+            }
+        }
+        for mode in 0..4 {
+            let spec = spec(input, output, mode, 37, &mut random);
+            let codes = inputs(input, 37 * 600, &mut random);
+            Level::available().into_iter().for_each(|level| check(&spec, &exec(level, 1), &codes));
+        }
+    }
+}
+
 #[test]
 fn short_arrays_and_threads() {
     let mut random = Random(21);
@@ -207,7 +238,11 @@ fn the_first_failure_is_named() {
                     Codes::new(DType::I32, len, &src).unwrap(),
                     CodesMut::new(DType::I8, len, &mut dst).unwrap(),
                 );
-                assert_eq!(result, Err(RescaleError::Unpredictable { index, requirement: *requirement }), "{level}");
+                assert_eq!(
+                    result,
+                    Err(RescaleError::Unpredictable { index: index as u64, requirement: *requirement }),
+                    "{level}"
+                );
             }
         }
         let bad = |at: usize, channel| {
@@ -217,6 +252,73 @@ fn the_first_failure_is_named() {
         };
         for (channel, _) in [(Channel { multiplier: -1, shift: 30 }, 1), (Channel { multiplier: 1, shift: 63 }, 2)] {
             check(&bad(2999, channel), &exec(level, 1), &vec![1; 6000]);
+        }
+    }
+}
+
+/// i48 as i64: the same results, and an error for what is beyond.
+#[test]
+fn i48_in_i64() {
+    let mut random = Random(8);
+    let int = |bits| IntFormat { bits, signed: true };
+    for level in Level::available() {
+        for channels in [1, 5] {
+            let spec = spec(int(48), int(16), 3, channels, &mut random);
+            let codes = inputs(int(48), channels * 5000, &mut random);
+            let mut values: Vec<i64> = codes.iter().map(|&c| int(48).value(c) as i64).collect();
+            let run = |values: &[i64]| {
+                let src: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+                let mut dst = vec![0; 2 * values.len()];
+                let from = Codes::new(DType::I64, values.len(), &src).unwrap();
+                let to = CodesMut::new(DType::I16, values.len(), &mut dst).unwrap();
+                (Rescaler::new(&spec, &exec(level, 1)).rescale(from, to), dst)
+            };
+            let (results, counts) = expected(&spec, &codes).unwrap();
+            assert_eq!(run(&values), (Ok(counts), packed(int(16), &results)), "{level}");
+            for wide in [1 << 47, -(1 << 47) - 1, i64::MIN, i64::MAX] {
+                values[4321] = wide;
+                assert_eq!(run(&values).0, Err(RescaleError::Wide { index: 4321 }), "{level}");
+            }
+        }
+    }
+}
+
+/// Parts that begin and end anywhere give together what the whole gives: the same bytes, counts and first failure.
+#[test]
+fn parts_of_a_tensor() {
+    let mut random = Random(5);
+    let level = Level::detect();
+    for (input, output) in pairs() {
+        for (mode, channels) in [(0, 1), (1, 7), (2, 2500), (3, 3)] {
+            for spoilt in [false, true] {
+                let mut spec = spec(input, output, mode, channels, &mut random);
+                if spoilt {
+                    spec.channels[channels - 1].shift = 63;
+                }
+                let codes = inputs(input, channels * 3000usize.div_ceil(channels), &mut random);
+                let rescaler = Rescaler::new(&spec, &exec(level, 1));
+                let (mut results, mut counts, mut at) = (Vec::new(), RescaleCounts::default(), 0);
+                let parts = loop {
+                    let part = &codes[at..codes.len().min(at + 1 + (random.next() % 900) as usize)];
+                    let (src, mut dst) = (packed(input, part), vec![0; part.len() * output.bits as usize / 8]);
+                    let from = Codes::new(signless(input), part.len(), &src).unwrap();
+                    let to = CodesMut::new(signless(output), part.len(), &mut dst).unwrap();
+                    match rescaler.rescale_part(at as u64, from, to) {
+                        Ok(part) => {
+                            counts.elements += part.elements;
+                            counts.saturated += part.saturated;
+                        }
+                        Err(error) => break Err(error),
+                    }
+                    results.extend(dst);
+                    at += part.len();
+                    if at == codes.len() {
+                        break Ok((results, counts));
+                    }
+                };
+                let whole = expected(&spec, &codes).map(|(results, counts)| (packed(output, &results), counts));
+                assert_eq!(parts, whole, "{spec:?}");
+            }
         }
     }
 }

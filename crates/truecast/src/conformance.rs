@@ -1,78 +1,194 @@
-//! Is what another implementation of TOSA gave permitted? Files are paired here; [`truecast_core::spec::tosa::check`] judges.
+//! Is what another implementation of TOSA gave permitted? Files are paired and read in parts here;
+//! [`truecast_core::spec::tosa::check`] judges.
 
 use crate::rescale::{Failure, Request};
 use std::path::Path;
+use truecast_core::permit::NanComparison;
+use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction, SCALE};
 use truecast_core::spec::tosa::check::Profile;
-use truecast_core::spec::tosa::check::tensor::{CastCheck, Findings, RescaleCheck};
+use truecast_core::spec::tosa::check::tensor::{BlockCheck, CastCheck, Findings, RescaleCheck};
 use truecast_core::spec::tosa::rescale::GraphResult;
-use truecast_core::spec::tosa::signless;
+use truecast_core::spec::tosa::{RescaleSpec, Target, signless};
 use truecast_core::{CastSpec, DType};
-use truecast_io::tosa::array::{self, Array};
+use truecast_graph::tosa::value::scale_shape;
+use truecast_io::tosa::array::{ArrayError, Reader};
 
-/// Judges the elements of `actual` as results of a CAST of those of `input`; keeps at most `keep` failures.
+/// An input, the output that is judged, and how many failures are kept with their place.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared<'a> {
+    /// The elements that were converted.
+    pub input: &'a Path,
+    /// What came of them.
+    pub actual: &'a Path,
+    /// Failures that are kept.
+    pub keep: usize,
+    /// Whose rules.
+    pub profile: Profile,
+}
+
+/// What an output was judged to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judgement<F> {
+    /// Each element was judged.
+    Elements(F),
+    /// The result is unpredictable or must be an error; only [`GraphResult::Error`] makes any output wrong.
+    Graph(GraphResult),
+}
+
+/// Judges the elements of `actual` as results of a CAST of those of `input`.
+///
+/// Cost: some microseconds an element; bounded memory.
 ///
 /// # Errors
 /// [`Failure`] if the files are not arrays of these types and of one shape. What is not permitted is no error.
 pub fn check_cast(
     spec: &CastSpec,
-    profile: Profile,
-    input: &Path,
-    actual: &Path,
-    keep: usize,
-) -> Result<Findings, Failure> {
-    let (xs, ys) = pair((input, signless(spec.src)), (actual, spec.dst))?;
-    let mut check = CastCheck::new(*spec, profile, keep);
-    codes(&xs, spec.src).zip(codes(&ys, spec.dst)).for_each(|(x, y)| check.push(x, y));
-    Ok(check.findings)
-}
-
-/// What a RESCALE's output was judged to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judgement {
-    /// Each element was judged.
-    Elements(Findings),
-    /// The result is unpredictable or must be an error; only [`GraphResult::Error`] makes any output wrong.
-    Graph(GraphResult),
-}
-
-/// Judges the elements of `actual` as results of a RESCALE of those of `input`.
-///
-/// # Errors
-/// As [`check_cast`].
-pub fn check_rescale(
-    request: &Request,
-    profile: Profile,
-    input: &Path,
-    actual: &Path,
-    keep: usize,
-) -> Result<Judgement, Failure> {
-    let (input_type, output_type) = (request.op.input, request.op.output);
-    let (xs, ys) = pair((input, input_type), (actual, output_type))?;
-    let result = request.with_operands(|operands| {
-        request.op.graph_result(&xs.shape, operands, &request.target, codes(&xs, input_type))
-    })?;
-    if result != GraphResult::Valid {
-        return Ok(Judgement::Graph(result));
+    target: &Target,
+    files: Compared<'_>,
+    nan: NanComparison,
+) -> Result<Judgement<Findings>, Failure> {
+    let (xs, ys) = pair(files, signless(spec.src), spec.dst)?;
+    if let Err(requirement) = target.check_rank(xs.shape().len()) {
+        return Ok(Judgement::Graph(GraphResult::Unpredictable { requirement, index: None }));
     }
-    let mut check = RescaleCheck::new(request.resolve(&xs.shape)?, profile, keep);
-    codes(&xs, input_type).zip(codes(&ys, output_type)).for_each(|(x, y)| check.push(x, y));
+    let mut check = CastCheck::new(*spec, files.profile, files.keep).comparing(nan);
+    let (mut xs, mut ys) = (Elements::new(xs, spec.src), Elements::new(ys, spec.dst));
+    xs.by_ref().zip(ys.by_ref()).for_each(|(x, y)| check.push(x, y));
+    xs.ended()?;
+    ys.ended()?;
     Ok(Judgement::Elements(check.findings))
 }
 
-fn pair((input, src): (&Path, DType), (actual, dst): (&Path, DType)) -> Result<(Array, Array), Failure> {
-    let (xs, ys) = (array::read(input, src)?, array::read(actual, dst)?);
-    match xs.shape == ys.shape {
-        true => Ok((xs, ys)),
-        false => Err(Failure::Shape { path: actual.display().to_string(), found: ys.shape, expected: xs.shape }),
+/// Judges the elements of `actual` as results of a RESCALE of those of `input`. They are read once to see what the whole
+/// graph's result is, and once to be judged.
+///
+/// # Errors
+/// As [`check_cast`].
+pub fn check_rescale(request: &Request, files: Compared<'_>) -> Result<Judgement<(Findings, RescaleSpec)>, Failure> {
+    let (input_type, output_type) = (request.op.input, request.op.output);
+    let (xs, ys) = pair(files, input_type, output_type)?;
+    let shape = xs.shape().to_vec();
+    let mut inputs = Elements::new(xs, input_type);
+    let result = request
+        .with_operands(|operands| request.op.graph_result(&shape, operands, &request.target, inputs.by_ref()))?;
+    inputs.ended()?;
+    if result != GraphResult::Valid {
+        return Ok(Judgement::Graph(result));
+    }
+    let spec = request.resolve(&shape)?;
+    let mut check = RescaleCheck::new(spec.clone(), files.profile, files.keep);
+    let mut xs = Elements::new(Reader::open(files.input, input_type)?, input_type);
+    let mut ys = Elements::new(ys, output_type);
+    xs.by_ref().zip(ys.by_ref()).for_each(|(x, y)| check.push(x, y));
+    xs.ended()?;
+    ys.ended()?;
+    Ok(Judgement::Elements((check.findings, spec)))
+}
+
+/// Judges a block-scaled CAST; `scales` is the file of the scales of whichever side has them.
+///
+/// # Errors
+/// As [`check_cast`]; the conditions of the CAST are among them, since types and shape alone decide them.
+pub fn check_blocks(
+    cast: &BlockCast,
+    target: &Target,
+    files: Compared<'_>,
+    scales: &Path,
+) -> Result<Judgement<BlockCheck>, Failure> {
+    let (src, dst) = match cast.direction {
+        Direction::ToBlocks => (cast.plain, cast.element),
+        Direction::FromBlocks => (cast.element, cast.plain),
+    };
+    let (xs, ys) = pair(files, src, dst)?;
+    if let Err(requirement) = target.check_rank(xs.shape().len()) {
+        return Ok(Judgement::Graph(GraphResult::Unpredictable { requirement, index: None }));
+    }
+    cast.check(xs.shape(), target)?;
+    let factors = Reader::open(scales, SCALE)?;
+    same_shape(scales, &scale_shape(xs.shape()), factors.shape())?;
+    let mut check = BlockCheck::new(*cast, files.profile, files.keep);
+    let mut factors = Elements::new(factors, SCALE);
+    let (mut xs, mut ys) = (Elements::new(xs, src), Elements::new(ys, dst));
+    while let (Some(x), Some(y), Some(scale)) = (xs.block(), ys.block(), factors.next()) {
+        match cast.direction {
+            Direction::ToBlocks => check.push_blocked(&x, scale as u8, &y),
+            Direction::FromBlocks => check.push_plain(scale as u8, &x, &y),
+        }
+    }
+    [xs, ys, factors].into_iter().try_for_each(Elements::ended)?;
+    Ok(Judgement::Elements(check))
+}
+
+fn pair(files: Compared<'_>, src: DType, dst: DType) -> Result<(Reader, Reader), Failure> {
+    let (xs, ys) = (Reader::open(files.input, src)?, Reader::open(files.actual, dst)?);
+    same_shape(files.actual, xs.shape(), ys.shape())?;
+    Ok((xs, ys))
+}
+
+fn same_shape(path: &Path, expected: &[u64], found: &[u64]) -> Result<(), Failure> {
+    match expected == found {
+        true => Ok(()),
+        false => {
+            let path = path.display().to_string();
+            Err(Failure::Shape { path, found: found.into(), expected: expected.into() })
+        }
     }
 }
 
-/// The codes of an array of whole bytes.
-fn codes(array: &Array, dtype: DType) -> impl Iterator<Item = u64> {
-    let bytes = dtype.storage_bits().expect("TOSA has no text") as usize / 8;
-    array.codes.chunks_exact(bytes.max(1)).map(move |element| {
+/// The codes of an array, read in parts. They end early if a part cannot be read, which [`Elements::ended`] tells.
+struct Elements {
+    reader: Reader,
+    dtype: DType,
+    part: Vec<u8>,
+    /// Elements of the part, and which is next.
+    len: u64,
+    at: u64,
+    failed: Option<ArrayError>,
+}
+
+/// Elements of a part.
+const PART: u64 = 1 << 16;
+
+impl Elements {
+    /// All of them, as codes of `dtype`, which has the width of the reader's type.
+    fn new(reader: Reader, dtype: DType) -> Elements {
+        Elements { reader, dtype, part: Vec::new(), len: 0, at: 0, failed: None }
+    }
+
+    /// The next 32; `None` if there are fewer.
+    fn block(&mut self) -> Option<[u64; BLOCK]> {
+        let mut block = [0; BLOCK];
+        block.iter_mut().try_for_each(|code| self.next().map(|next| *code = next))?;
+        Some(block)
+    }
+
+    /// Whether they ended because there are no more.
+    fn ended(self) -> Result<(), Failure> {
+        self.failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+}
+
+impl Iterator for Elements {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        if self.at == self.len {
+            self.part.clear();
+            self.at = 0;
+            self.len = self.reader.read(PART, &mut self.part).unwrap_or_else(|error| {
+                self.failed = Some(error);
+                0
+            });
+            if self.len == 0 {
+                return None;
+            }
+        }
+        let bits = self.dtype.storage_bits().expect("TOSA has no text") as usize;
+        let (first, shift) = (self.at as usize * bits / 8, self.at as usize * bits % 8);
         let mut wide = [0; 8];
-        wide[..element.len()].copy_from_slice(element);
-        dtype.code_of_storage(u64::from_le_bytes(wide))
-    })
+        let bytes = (shift + bits).div_ceil(8);
+        wide[..bytes].copy_from_slice(&self.part[first..first + bytes]);
+        self.at += 1;
+        Some(self.dtype.code_of_storage(u64::from_le_bytes(wide) >> shift & (u64::MAX >> (64 - bits))))
+    }
 }

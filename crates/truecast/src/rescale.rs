@@ -1,13 +1,16 @@
 //! TOSA RESCALE on an array in a file.
 
 use crate::error::{Class, Error};
+use crate::stream::{Item, LEAST_MEMORY, Means, run};
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use truecast_core::spec::SpecError;
 use truecast_core::spec::tosa::rescale::{Operand, Operands};
 use truecast_core::spec::tosa::{Requirement, Rescale, RescaleSpec, Target};
 use truecast_core::{DType, Layout};
-use truecast_io::tosa::array::{self, ArrayError};
+use truecast_io::tosa::array::{self, ArrayError, Reader};
 use truecast_io::{Existing, Kind, Source, Tensor, Writer};
 use truecast_kernel::{Codes, CodesMut, Exec, RescaleCounts, RescaleError, Rescaler};
 
@@ -40,9 +43,6 @@ pub enum Failure {
     /// The result is unpredictable.
     #[error("{path}: unpredictable: {requirement}{}", index.map_or(String::new(), |i| format!(", first at element {i}")))]
     Unpredictable { path: String, requirement: Requirement, index: Option<u64> },
-    /// There is no memory for it.
-    #[error("{path}: no memory for {bytes} bytes")]
-    Memory { path: String, bytes: u64 },
 }
 
 impl Failure {
@@ -50,9 +50,8 @@ impl Failure {
     pub fn class(&self) -> Class {
         match self {
             Failure::File(error) => error.class(),
-            Failure::Array(ArrayError::File(error)) => error.class(),
+            Failure::Array(error) => error.class(),
             Failure::Number { .. } | Failure::Destination { .. } => Class::Usage,
-            Failure::Memory { .. } => Class::System,
             _ => Class::Input,
         }
     }
@@ -154,61 +153,74 @@ pub fn element_type(path: &Path) -> Result<(DType, bool), Failure> {
     }
 }
 
-/// The shape of an array.
-///
-/// # Errors
-/// [`Failure::File`], [`Failure::Integers`].
-pub fn shape(path: &Path) -> Result<Vec<u64>, Failure> {
-    Ok(array::read(path, element_type(path)?.0)?.shape)
+/// What bounds a RESCALE of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What happens if the destination exists.
+    pub existing: Existing,
+    /// Bytes that buffers may take.
+    pub max_memory: u64,
+    /// CPU level and threads.
+    pub exec: Exec,
 }
 
 /// Rescales an array in a `.npy` file into another. Unsigned results are written as such.
 ///
-/// Cost: memory for both arrays.
+/// Cost: `max_memory`, whatever the size of the arrays.
 ///
 /// # Errors
-/// [`Failure`]; the destination is then as it was.
+/// [`Failure`]; [`Error::Interrupted`] once `stop` is set. The destination is then as it was.
 pub fn rescale(
     request: &Request,
     src: &Path,
     dst: &Path,
-    existing: Existing,
-    exec: &Exec,
+    options: &Options,
+    stop: &AtomicBool,
 ) -> Result<RescaleCounts, Failure> {
     let shown = || src.display().to_string();
     if Kind::of_path(dst) != Some(Kind::Npy) {
         return Err(Failure::Destination { path: dst.display().to_string() });
     }
-    if Source::open(src, None).map_err(Error::from)?.same_file(dst) {
+    let source = Source::open(src, None).map_err(Error::from)?;
+    if source.same_file(dst) {
         return Err(Error::SameFile { path: dst.display().to_string() }.into());
     }
-    let array = array::read(src, request.op.input)?;
-    let unpredictable = |requirement, index| Failure::Unpredictable { path: shown(), requirement, index };
-    request.target.check_rank(array.shape.len()).map_err(|requirement| unpredictable(requirement, None))?;
-    let spec = request.resolve(&array.shape)?;
-    let len = array.shape.iter().product::<u64>();
-    let output = request.op.output;
-    let bytes = output.bytes_in(Layout::Packed, len).unwrap_or(u64::MAX);
-    let mut results = Vec::new();
-    let fits = usize::try_from(bytes).ok().filter(|bytes| results.try_reserve_exact(*bytes).is_ok());
-    results.resize(fits.ok_or_else(|| Failure::Memory { path: shown(), bytes })?, 0);
-    let codes = Codes::new(request.op.input, len as usize, &array.codes).expect("an array fills its shape");
-    let room = CodesMut::new(output, len as usize, &mut results).expect("the room is as large");
-    let counts = Rescaler::new(&spec, exec).rescale(codes, room).map_err(|error| match error {
-        RescaleError::Unpredictable { index, requirement } => unpredictable(requirement, Some(index as u64)),
+    let shape = Reader::open(src, request.op.input)?.shape().to_vec();
+    let failed = |error| match error {
+        RescaleError::Unpredictable { index, requirement } => {
+            Failure::Unpredictable { path: shown(), requirement, index: Some(index) }
+        }
+        RescaleError::Wide { index } => ArrayError::Wide { path: shown(), index }.into(),
         other => unreachable!("shapes were resolved: {other}"),
-    })?;
-    let dtype = match (output, request.op.output_unsigned) {
-        (DType::I8, true) => DType::U8,
-        (DType::I16, true) => DType::U16,
-        (signed, _) => signed,
     };
-    let tensor = Tensor { name: "data".into(), dtype, layout: Layout::Packed, shape: array.shape };
-    let write = || {
-        let mut writer = Writer::create(dst, Kind::Npy, vec![tensor], &BTreeMap::new(), existing)?;
-        writer.write(&results)?;
-        writer.finish()
+    let rank = request.target.check_rank(shape.len());
+    rank.map_err(|requirement| Failure::Unpredictable { path: shown(), requirement, index: None })?;
+    let spec = request.resolve(&shape)?;
+    let output = request.op.output;
+    let bits = |dtype: DType| dtype.storage_bits().expect("integers have a width");
+    let stored = if request.op.input == DType::I48 { DType::I64 } else { request.op.input };
+    let item = Item { index: 0, len: shape.iter().product(), src_bits: bits(stored), dst_bits: bits(output) };
+    let least = item.least_memory().max(LEAST_MEMORY);
+    if options.max_memory < least {
+        return Err(Error::Memory { got: options.max_memory, least }.into());
+    }
+    let [_, dtype] = request.op.types();
+    let tensor = Tensor { name: "data".into(), dtype, layout: Layout::Packed, shape };
+    let writer = Writer::create(dst, Kind::Npy, vec![tensor], &BTreeMap::new(), options.existing);
+    // Chunks are the unit of work of a thread.
+    let rescaler = Rescaler::new(&spec, &Exec { threads: NonZeroUsize::MIN, ..options.exec });
+    let work = |_, first, len: u64, src: &[u8], dst: &mut [u8]| {
+        let codes = Codes::new(stored, len as usize, src).expect("a chunk has the bytes of its elements");
+        let room = CodesMut::new(output, len as usize, dst).expect("the room is as large");
+        rescaler.rescale_part(first, codes, room).map_err(failed)
     };
-    write().map_err(Error::from)?;
-    Ok(counts)
+    let mut total = RescaleCounts::default();
+    let done = |_, part: RescaleCounts, _| {
+        total.elements += part.elements;
+        total.saturated += part.saturated;
+    };
+    let means = Means { threads: options.exec.threads, max_memory: options.max_memory, stop };
+    let writer = run(&source, writer.map_err(Error::from)?, &[item], &means, work, done)?;
+    writer.finish().map_err(Error::from)?;
+    Ok(total)
 }

@@ -68,14 +68,14 @@ pub(crate) struct Means<'a> {
 ///
 /// # Errors
 /// The first of reading, working or writing to fail; [`Error::Interrupted`] once `stop` is set.
-pub(crate) fn run<W>(
+pub(crate) fn run<W, E: From<Error> + Send>(
     source: &Source,
     writer: Writer,
     items: &[Item],
     means: &Means<'_>,
-    work: impl Fn(usize, u64, u64, &[u8], &mut [u8]) -> Result<W, Error> + Sync,
+    work: impl Fn(usize, u64, u64, &[u8], &mut [u8]) -> Result<W, E> + Sync,
     done: impl FnMut(usize, W, u64) + Send,
-) -> Result<Writer, Error> {
+) -> Result<Writer, E> {
     let least = items.iter().map(Item::least_memory).fold(LEAST_MEMORY, u64::max);
     let workers = (means.max_memory / least).clamp(1, means.threads.get() as u64);
     let memory = means.max_memory / workers;
@@ -92,18 +92,19 @@ pub(crate) fn run<W>(
             let (chunk, src) = match locked(&input).take(&mut src, means.stop) {
                 Ok(Some(taken)) => taken,
                 Ok(None) => return,
-                Err(error) => return fail(error),
+                Err(error) => return fail(error.into()),
             };
             let item = &items[chunk.item];
             let dst = room(&mut dst, (chunk.len * item.dst_bits as u64).div_ceil(8));
             let worked = work(chunk.item, chunk.first, chunk.len, src, dst);
-            let is_turn = |output: &mut Output<_>| output.written != chunk.number && output.failed.is_none();
+            let is_turn = |output: &mut Output<_, _>| output.written != chunk.number && output.failed.is_none();
             let mut output = turn.wait_while(locked(&output), is_turn).unwrap_or_else(PoisonError::into_inner);
             if output.failed.is_some() {
                 return;
             }
             let Output { writer, done, written, failed } = &mut *output;
-            match worked.and_then(|result| Ok((result, writer.write(dst)?))) {
+            let write = |result| Ok((result, writer.write(dst).map_err(Error::from)?));
+            match worked.and_then(write) {
                 Ok((result, ())) => done(chunk.item, result, src.len() as u64),
                 Err(error) => *failed = Some(error),
             }
@@ -175,11 +176,11 @@ impl Input<'_> {
 }
 
 /// Where writing has come to.
-struct Output<D> {
+struct Output<D, E> {
     writer: Writer,
     done: D,
     written: u64,
-    failed: Option<Error>,
+    failed: Option<E>,
 }
 
 /// The beginning of a buffer that only ever grows: nothing is cleared twice, and there is no spare capacity.

@@ -1,10 +1,12 @@
 //! Test vectors: source codes at which a conversion has to show what it does.
 //!
-//! Nothing here says what a conversion gives, so the lists hold for every specification; the results are
-//! [`crate::cast_one`]'s. The independent oracle has lists of its own.
+//! Nothing here says what a cast gives, so the lists hold for every specification; the results are
+//! [`crate::cast_one`]'s. RESCALE, whose scale decides where its results step, is asked of its own definition. The independent oracle has lists of its own.
 
 use truecast_core::exact::{decode, encode};
 use truecast_core::policy::{CastPolicy, IntOverflow, Overflow, Unrepresentable};
+use truecast_core::spec::tosa::rescale::{Bound, RoundingMode};
+use truecast_core::spec::tosa::{Rescale, RescaleSpec};
 use truecast_core::{DType, Exact, FloatFormat, IntFormat, Kind, Rounding};
 
 /// How many source codes are listed.
@@ -74,6 +76,85 @@ pub fn inputs(src: DType, dst: DType, extent: Extent) -> Result<Vec<u64>, Vector
     codes.sort_unstable();
     codes.dedup();
     Ok(codes)
+}
+
+/// A vector of a RESCALE: input, output, and the codes that INEXACT_ROUND permits if they are several.
+pub type RescaleVector = (u64, u64, Option<Vec<u64>>);
+
+/// Vectors of a RESCALE of one scale, in ascending order of the inputs as unsigned numbers; those for which a requirement
+/// does not hold are left out.
+///
+/// Beside what [`inputs`] lists of the source: the zero point, the ends of what the requirements allow, and where the
+/// result steps to each value of an 8-bit output (of others: to its ends, and to powers of two and their neighbours).
+///
+/// # Errors
+/// [`VectorError::TooWide`].
+pub fn rescale_inputs(op: &Rescale, spec: &RescaleSpec, extent: Extent) -> Result<Vec<RescaleVector>, VectorError> {
+    let [src, _] = op.types();
+    let bits = u32::from(spec.input.bits);
+    if extent == Extent::Exhaustive && bits > MAX_EXHAUSTIVE_BITS {
+        return Err(VectorError::TooWide { src });
+    }
+    let codes = match extent == Extent::Exhaustive || bits <= ALWAYS_WHOLE_BITS {
+        true => (0..1 << bits).collect(),
+        false => decisive(spec),
+    };
+    let vector = |code: u64| {
+        let output = spec.one(0, code).ok()?.code;
+        let interval = match spec.rounding {
+            RoundingMode::Inexact => spec.inexact_interval(0, code, Bound::Released).ok(),
+            RoundingMode::Single | RoundingMode::Double => None,
+        };
+        let several = interval.filter(|(low, high)| low < high);
+        let accepted = several.map(|(low, high)| (low..=high).map(|v| spec.output.code(v.into())).collect());
+        Some((code, output, accepted))
+    };
+    Ok(codes.into_iter().filter_map(vector).collect())
+}
+
+/// Codes at which a RESCALE shows what it does.
+fn decisive(spec: &RescaleSpec) -> Vec<u64> {
+    let f = spec.input;
+    let (min, max) = (f.min() as i64, f.max() as i64);
+    let result = |v: i64| spec.one(0, f.code(v.into())).ok().map(|one| spec.output.value(one.code));
+    // Where the requirements begin and cease to hold: at the zero point they hold if they do anywhere.
+    let middle = spec.input_zp.clamp(min, max);
+    let first = bisect(min, middle, |v| result(v).is_some());
+    let last = bisect(middle, max, |v| result(v).is_none()) - result(max).is_none() as i64;
+    let mut values = vec![min, min + 1, max - 1, max, first - 1, first, first + 1, last - 1, last, last + 1];
+    values.extend([-1, 0, 1].map(|d| middle + d));
+    values.extend((0..f.bits).flat_map(|k| [-1, 0, 1].map(|d| (1i64 << k) + d)).flat_map(|v| [v, -v]));
+    for step in steps(&spec.output) {
+        let at = bisect(first, last, |v| result(v).is_some_and(|r| r >= step));
+        values.extend([at - 1, at, at + 1]);
+    }
+    let mut codes: Vec<u64> =
+        values.into_iter().filter(|v| (min..=max).contains(v)).map(|v| f.code(v.into())).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+/// The least value from `low` to `high` for which a monotone condition holds; `high` if it holds for none.
+fn bisect(mut low: i64, mut high: i64, holds: impl Fn(i64) -> bool) -> i64 {
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
+
+/// Values of an output whose first inputs are listed.
+fn steps(f: &IntFormat) -> Vec<i128> {
+    if u32::from(f.bits) <= ALWAYS_WHOLE_BITS {
+        return (f.min()..=f.max()).collect();
+    }
+    let powers = (0..f.bits).flat_map(|k| [-1, 0, 1].map(|d| (1i128 << k) + d)).flat_map(|v| [v, -v]);
+    powers.chain([f.min(), f.min() + 1, f.max() - 1, f.max()]).filter(|v| (f.min()..=f.max()).contains(v)).collect()
 }
 
 /// The codes next to a value, below and above, and one further on either side.

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 use truecast_kernel::Level;
-use truecast_verify::commands::{all, asm, boundary, counts, ftz, properties, small, split, sweep, theorem};
+use truecast_verify::commands::{all, asm, boundary, counts, ftz, properties, rescale, small, split, sweep, theorem};
 use truecast_verify::session::Progress;
 use truecast_verify::{Findings, Session};
 
@@ -36,6 +36,8 @@ enum Command {
     Properties(properties::Options),
     /// Counts against their definitions
     Counts(counts::Options),
+    /// RESCALE of TOSA against its formulas in wider integers
+    Rescale(rescale::Options),
     /// The compiled code of every kernel at every level, also of levels that this CPU does not have
     Asm(asm::Options),
     /// Everything
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Command::Split(options) => show(&split::run(&session, &options)),
         Command::Properties(options) => show(&properties::run(&session, &options)),
         Command::Counts(options) => show(&counts::run(&session, &options)),
+        Command::Rescale(options) => show(&rescale::run(&session, &options)),
         Command::Asm(options) => show(&asm::run(&session, &options)),
         Command::All(options) => all::run(&session, &options, &mut show),
     }

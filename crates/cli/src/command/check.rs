@@ -122,9 +122,10 @@ fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
         Standard::Onnx { opset, .. } => Rules::Onnx(Some(opset).filter(|_| args.policy.spec.contains('@'))),
         Standard::OpenVino => Rules::OpenVino,
         Standard::Tile { cast, rules } => Rules::Tile(rules, cast.options),
+        Standard::Tosa { target } => Rules::Tosa(Some(target).filter(|_| args.policy.spec.contains('@'))),
         _ => {
             return Err(Failure::usage(
-                "models are checked by --spec onnx, onnx@OPSET, openvino, tile or tile@RELEASE",
+                "models are checked by --spec onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile or tile@RELEASE",
             ));
         }
     };

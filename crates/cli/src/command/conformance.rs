@@ -10,72 +10,124 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::ExitCode;
 use truecast::DType;
-use truecast::conformance::{Judgement, check_cast, check_rescale};
-use truecast::spec::tosa::check::tensor::{Findings, Lint};
+use truecast::conformance::{Compared, Judgement, check_blocks, check_cast, check_rescale};
+use truecast::permit::NanComparison;
+use truecast::spec::tosa::block::{BlockCast, Direction, SCALE};
+use truecast::spec::tosa::check::tensor::{BlockCheck, Failure as Violation, Findings, Lint, ScaleFailure};
 use truecast::spec::tosa::check::{Profile, Verdict, cast, rescale as rescale_check};
 use truecast::spec::tosa::rescale::GraphResult;
 use truecast::spec::tosa::{Cast, Target};
 
-/// What both operators take.
-struct Asked<'a> {
-    profile: Profile,
-    input: &'a Path,
-    actual: &'a Path,
-    keep: usize,
-}
-
-fn asked<'a>(args: &'a CheckArgs, target: &Target) -> Result<Asked<'a>, Failure> {
+/// What every check takes.
+fn compared<'a>(args: &'a CheckArgs, target: &Target) -> Result<Compared<'a>, Failure> {
     let missing = |flag| Failure::usage(format_args!("check needs {flag}; see --help"));
     let profile = args.policy.profile.as_deref().map_or(Ok(Profile::of_version(target.version)), str::parse)?;
     let input = args.input.as_deref().ok_or_else(|| missing("--input"))?;
     let actual = args.actual.as_deref().ok_or_else(|| missing("--actual"))?;
-    Ok(Asked { profile, input, actual, keep: args.show })
+    Ok(Compared { input, actual, keep: args.show, profile })
 }
 
 pub fn cast(args: &CheckArgs, target: Target, context: &Context) -> Result<ExitCode, Failure> {
-    let Asked { profile, input, actual, keep } = asked(args, &target)?;
+    let files = compared(args, &target)?;
     let missing = |flag| Failure::usage(format_args!("check cast needs {flag}; see --help"));
     let from = args.from.ok_or_else(|| missing("--from"))?;
     let to = args.to.ok_or_else(|| missing("--to"))?;
+    if let Some((cast, scales)) = blocks(args, from, to)? {
+        return of_blocks(&cast, target, files, scales, context);
+    }
+    let profile = files.profile;
     let input_unsigned = args.rescale.input_unsigned.then_some(true);
-    let spec = Cast { target, input_unsigned, ..Cast::to(to) }.resolve(from)?;
-    let findings = check_cast(&spec, profile, input, actual, keep)?;
-    let report = Report {
-        target,
-        profile,
-        types: [from, to],
-        clause: "docs/spec/tosa.md §6.5 to §6.7",
-        permitted: Box::new(move |_, code| cast::permitted(&spec, code, |verdict| profile.passes(verdict))),
+    let mut spec = Cast { target, input_unsigned, ..Cast::to(to) }.resolve(from)?;
+    if let Some(nan) = args.policy.nan {
+        spec.policy.nan = nan.into();
+    }
+    let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };
+    match check_cast(&spec, &target, files, nan)? {
+        Judgement::Elements(findings) => Report {
+            target,
+            profile,
+            types: [from, to],
+            clause: "docs/spec/tosa.md §6.5 to §6.7",
+            permitted: Box::new(move |_, f| cast::permitted(&spec, f.input, nan, |verdict| profile.passes(verdict))),
+            scales: None,
+        }
+        .print(&findings, context),
+        Judgement::Graph(result) => graph(&result, target, [from, to], context),
+    }
+}
+
+/// The block-scaled CAST that is asked for, and the file of the scales, which stands on one side.
+fn blocks(args: &CheckArgs, from: DType, to: DType) -> Result<Option<(BlockCast, &Path)>, Failure> {
+    let (direction, element, plain, scales) = match (&args.input_scale, &args.actual_scale) {
+        (None, None) => return Ok(None),
+        (Some(scales), None) => (Direction::FromBlocks, from, to, scales),
+        (None, Some(scales)) => (Direction::ToBlocks, to, from, scales),
+        (Some(_), Some(_)) => {
+            return Err(Failure::usage("--input-scale and --actual-scale: one side of a CAST is block-scaled at most"));
+        }
     };
-    report.print(&findings, context)
+    let others = [
+        ("--exact-nan", args.exact_nan),
+        ("--nan", args.policy.nan.is_some()),
+        ("--input-unsigned", args.rescale.input_unsigned),
+    ];
+    match others.iter().find(|(_, given)| *given) {
+        Some((flag, _)) => Err(Failure::usage(format_args!("{flag} has no meaning for a block-scaled CAST"))),
+        None => Ok(Some((BlockCast { direction, element, plain }, scales))),
+    }
+}
+
+fn of_blocks(
+    cast: &BlockCast,
+    target: Target,
+    files: Compared<'_>,
+    scales: &Path,
+    context: &Context,
+) -> Result<ExitCode, Failure> {
+    let types = match cast.direction {
+        Direction::ToBlocks => [cast.plain, cast.element],
+        Direction::FromBlocks => [cast.element, cast.plain],
+    };
+    match check_blocks(cast, &target, files, scales)? {
+        Judgement::Elements(BlockCheck { findings, permitted, failed_scales, scale_failures, .. }) => Report {
+            target,
+            profile: files.profile,
+            types,
+            clause: "docs/spec/tosa.md §5.4, §6.9",
+            permitted: Box::new(move |at, _| permitted[at].clone()),
+            scales: Some((failed_scales, scale_failures)).filter(|_| cast.direction == Direction::ToBlocks),
+        }
+        .print(&findings, context),
+        Judgement::Graph(result) => graph(&result, target, types, context),
+    }
 }
 
 pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<ExitCode, Failure> {
-    let Asked { profile, input, actual, keep } = asked(args, &target)?;
+    let files = compared(args, &target)?;
+    let profile = files.profile;
     let missing = |flag| Failure::usage(format_args!("check rescale needs {flag}; see --help"));
     let to = args.to.ok_or_else(|| missing("--to"))?;
     let rounding = args.policy.rounding.as_deref().unwrap_or("single");
-    let mut request = rescale::request(&args.rescale, rounding, target, input, to)?;
+    let mut request = rescale::request(&args.rescale, rounding, target, rescale::type_of(files.input)?, to)?;
     if let Some(from) = args.from {
-        rescale::state_input(&mut request, from, input)?;
+        rescale::state_input(&mut request, from, files.input)?;
     }
-    match check_rescale(&request, profile, input, actual, keep)? {
-        Judgement::Elements(findings) => {
-            let spec = request.resolve(&truecast::rescale::shape(input)?)?;
-            let report = Report {
-                target,
-                profile,
-                types: [request.op.input, request.op.output],
-                clause: "docs/spec/tosa.md §6.8",
-                permitted: Box::new(move |index, code| {
-                    let values = rescale_check::permitted(&spec, profile, spec.channel_of(index), code);
-                    let code = |value: i64| spec.output.code(value.into());
-                    values.map(|values| code(*values.start())..=code(*values.end())).into_iter().collect()
-                }),
-            };
-            report.print(&findings, context)
+    let types = request.op.types();
+    match check_rescale(&request, files)? {
+        Judgement::Elements((findings, spec)) => Report {
+            target,
+            profile,
+            types,
+            clause: "docs/spec/tosa.md §6.8",
+            permitted: Box::new(move |_, f| {
+                let values = rescale_check::permitted(&spec, profile, spec.channel_of(f.index), f.input);
+                let code = |value: i64| spec.output.code(value.into());
+                values.map(|values| code(*values.start())..=code(*values.end())).into_iter().collect()
+            }),
+            scales: None,
         }
-        Judgement::Graph(result) => graph(&result, target, [request.op.input, request.op.output], context),
+        .print(&findings, context),
+        Judgement::Graph(result) => graph(&result, target, types, context),
     }
 }
 
@@ -114,6 +166,20 @@ fn graph(result: &GraphResult, target: Target, types: [DType; 2], context: &Cont
 /// More codes than this are shown as a range.
 const MANY_CODES: u64 = 64;
 
+/// Every code of the ranges; first and last of one that is too long to be read.
+fn listed(ranges: Vec<RangeInclusive<u64>>, width: u32) -> Vec<String> {
+    let mask = u64::MAX >> (64 - width);
+    let range = |range: RangeInclusive<u64>| {
+        let (first, last) = range.into_inner();
+        // Integers may pass zero, from all ones to none.
+        match last.wrapping_sub(first) & mask {
+            steps @ 0..MANY_CODES => (0..=steps).map(|step| bits(first.wrapping_add(step) & mask, width)).collect(),
+            _ => vec![format!("{}..{}", bits(first, width), bits(last, width))],
+        }
+    };
+    ranges.into_iter().flat_map(range).collect()
+}
+
 /// How findings are shown.
 struct Report {
     target: Target,
@@ -121,8 +187,10 @@ struct Report {
     /// Of the input, and of what came of it.
     types: [DType; 2],
     clause: &'static str,
-    /// The codes that pass for an element, by index and input.
-    permitted: Box<dyn Fn(u64, u64) -> Vec<RangeInclusive<u64>>>,
+    /// The codes that would pass for a failure, which is the n-th that was kept.
+    permitted: Box<dyn Fn(usize, &Violation) -> Vec<RangeInclusive<u64>>>,
+    /// Scales of blocks that do not pass: how many, and the first of them.
+    scales: Option<(u64, Vec<ScaleFailure>)>,
 }
 
 impl Report {
@@ -144,25 +212,16 @@ impl Report {
     }
 
     /// Every code that passes; first and last of a range that is too long to be read.
-    fn permitted(&self, index: u64, input: u64) -> Vec<String> {
-        let mask = u64::MAX >> (64 - self.types[1].code_bits());
-        let range = |range: RangeInclusive<u64>| {
-            let (first, last) = range.into_inner();
-            // Integers may pass zero, from all ones to none.
-            match last.wrapping_sub(first) & mask {
-                steps @ 0..MANY_CODES => (0..=steps).map(|step| self.output(first.wrapping_add(step) & mask)).collect(),
-                _ => vec![format!("{}..{}", self.output(first), self.output(last))],
-            }
-        };
-        (self.permitted)(index, input).into_iter().flat_map(range).collect()
+    fn permitted(&self, at: usize, violation: &Violation) -> Vec<String> {
+        listed((self.permitted)(at, violation), self.types[1].code_bits())
     }
 
     /// As for every specification (`docs/interfaces.md §6`), with the verdicts that TOSA's profiles know beside.
     fn json(&self, findings: &Findings) -> Map<String, Value> {
-        let failure = |f: &truecast::spec::tosa::check::tensor::Failure| {
+        let failure = |(at, f): (usize, &Violation)| {
             json!({
                 "index": f.index, "input": self.input(f.input), "actual": self.output(f.actual),
-                "permitted": self.permitted(f.index, f.input), "clause": self.clause, "verdict": f.verdict.name()
+                "permitted": self.permitted(at, f), "clause": self.clause, "verdict": f.verdict.name()
             })
         };
         let verdicts: Map<String, Value> =
@@ -178,7 +237,15 @@ impl Report {
         object.insert("verdicts".into(), verdicts.into());
         object.insert("lints".into(), lints.into());
         object.insert("mixed_flush".into(), json!(findings.mixed_flush));
-        object.insert("violations".into(), findings.failures.iter().map(failure).collect());
+        if let Some((wrong, failures)) = &self.scales {
+            let failure = |f: &ScaleFailure| {
+                let permitted = listed(f.permitted.clone(), SCALE.code_bits());
+                json!({ "block": f.block, "actual": bits(f.actual.into(), SCALE.code_bits()), "permitted": permitted })
+            };
+            let failures: Vec<Value> = failures.iter().map(failure).collect();
+            object.insert("scales".into(), json!({ "wrong": wrong, "violations": failures }));
+        }
+        object.insert("violations".into(), findings.failures.iter().enumerate().map(failure).collect());
         object
     }
 
@@ -188,13 +255,20 @@ impl Report {
             let left = |name| (name, Align::Left);
             let columns = [("index", Align::Right), left("input"), left("actual"), left("verdict"), left("permitted")];
             let mut table = Table::new(&columns);
-            for f in &findings.failures {
+            for (at, f) in findings.failures.iter().enumerate() {
                 let (input, actual) = (self.input(f.input), self.output(f.actual));
-                let permitted = self.permitted(f.index, f.input).join(", ");
+                let permitted = self.permitted(at, f).join(", ");
                 table.row([f.index.to_string(), input, actual, f.verdict.name().into(), permitted]);
             }
             text += &table.render();
             text += &format!("clause: {}\n", self.clause);
+        }
+        if let Some((wrong, failures)) = self.scales.as_ref().filter(|(wrong, _)| *wrong > 0) {
+            for f in failures {
+                let (actual, permitted) = (bits(f.actual.into(), 8), listed(f.permitted.clone(), 8).join(", "));
+                text += &format!("block {}: scale {actual}, permitted {permitted}\n", f.block);
+            }
+            text += &format!("scales of {} blocks are wrong\n", grouped(*wrong));
         }
         for verdict in Verdict::ALL.into_iter().filter(|v| findings.count(*v) > 0) {
             text += &format!("{verdict}: {}\n", grouped(findings.count(verdict)));

@@ -1,4 +1,4 @@
-//! `truecast inspect` of networks of OpenVINO and modules of Tile IR: constants, operations, conversions.
+//! `truecast inspect` of networks of OpenVINO, graphs of TOSA and modules of Tile IR: constants, operations, conversions.
 
 use super::Context;
 use crate::args::InspectArgs;
@@ -12,7 +12,8 @@ use truecast::run::{Constant, Conversion, Description, Model, ModelKind};
 
 /// Whether the file is such a model.
 pub fn is_model(args: &InspectArgs) -> bool {
-    Kind::of_path(&args.src).is_none() && matches!(ModelKind::of(&args.src), Ok(ModelKind::OpenVino | ModelKind::Tile))
+    Kind::of_path(&args.src).is_none()
+        && matches!(ModelKind::of(&args.src), Ok(ModelKind::OpenVino | ModelKind::Tile | ModelKind::Tosa))
 }
 
 pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {

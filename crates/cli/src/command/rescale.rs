@@ -4,6 +4,7 @@ use super::Context;
 use crate::args::{RescaleArgs, RescaleOptions};
 use crate::failure::Failure;
 use crate::output;
+use crate::signals;
 use crate::table::grouped;
 use serde_json::{Map, json};
 use std::path::Path;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 use truecast::DType;
 use truecast::io::{Existing, FileId};
 use truecast::request::Standard;
-use truecast::rescale::{Request, element_type, integers, rescale};
+use truecast::rescale::{Options, Request, element_type, integers, rescale};
 use truecast::spec::tosa::{Rescale, Target, rescale::RoundingMode, signless};
 
 pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -22,9 +23,10 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
     if let Some(operand) = operands.find(is_written) {
         return Err(Failure::usage(format_args!("{operand} is read and cannot be the destination too")));
     }
-    let request = request(&args.options, &args.rounding, target(&args.spec)?, &args.src, args.to)?;
-    let counts = rescale(&request, &args.src, &args.dst, existing, &context.exec)?;
-    let (from, to) = (request.op.input, request.op.output);
+    let request = request(&args.options, &args.rounding, target(&args.spec)?, type_of(&args.src)?, args.to)?;
+    let options = Options { existing, max_memory: args.max_memory, exec: context.exec };
+    let counts = rescale(&request, &args.src, &args.dst, &options, &signals::stop_flag())?;
+    let [from, to] = request.op.types();
     match context.json {
         true => {
             let mut object = Map::new();
@@ -52,15 +54,25 @@ pub fn target(spec: &str) -> Result<Target, Failure> {
     }
 }
 
-/// What the options mean for an input of this file. Unsigned types say what the flags say.
+/// The type of the elements of a file, as it may be typed.
+pub fn type_of(input: &Path) -> Result<DType, Failure> {
+    let (dtype, is_unsigned) = element_type(input)?;
+    Ok(match (dtype, is_unsigned) {
+        (DType::I8, true) => DType::U8,
+        (DType::I16, true) => DType::U16,
+        (signed, _) => signed,
+    })
+}
+
+/// What the options mean. Unsigned types say what the flags say.
 pub fn request(
     options: &RescaleOptions,
     rounding: &str,
     target: Target,
-    input: &Path,
+    from: DType,
     to: DType,
 ) -> Result<Request, Failure> {
-    let (input, input_unsigned) = element_type(input)?;
+    let (input, input_unsigned) = (signless(from), signless(from) != from);
     let (output, output_unsigned) = (signless(to), signless(to) != to);
     let op = Rescale {
         input,
@@ -85,10 +97,22 @@ pub fn request(
 pub fn state_input(request: &mut Request, from: DType, input: &Path) -> Result<(), Failure> {
     if signless(from) != request.op.input {
         let (path, found) = (input.display(), request.op.input);
-        return Err(Failure::usage(format_args!("--from {from}: {path} holds {found}")));
+        let wide = if found == DType::I48 { ", which arrays store in 64 bits" } else { "" };
+        return Err(Failure::usage(format_args!("--from {from}: {path} holds {found}{wide}")));
     }
     request.op.input_unsigned |= signless(from) != from;
     Ok(())
+}
+
+/// The attributes and operands of one scale, in a line.
+pub fn attributes(request: &Request) -> String {
+    let Request { op, multipliers, shifts, input_zp, output_zp, .. } = request;
+    let (multiplier, shift) = (multipliers[0], shifts[0]);
+    let (rounding, scale32) = (op.rounding.name(), op.scale32 as u8);
+    format!(
+        "multiplier={multiplier} shift={shift} input_zp={input_zp} output_zp={output_zp} scale32={scale32} \
+         rounding={rounding}"
+    )
 }
 
 fn rounding(text: &str) -> Result<RoundingMode, Failure> {

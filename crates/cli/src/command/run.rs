@@ -36,8 +36,7 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
 fn evaluated(args: &RunArgs, tile: &tile::Settings, existing: Existing, context: &Context) -> Result<Ran, RunError> {
     let (inputs, folder, kind) = (&args.input, &args.output_dir, args.output_format.into());
     if ModelKind::of(&args.model)? == ModelKind::Tosa {
-        let written = tosa::run(&args.model, None, inputs, folder, existing, &context.exec)?;
-        return Ok(Ran { written, ..Ran::default() });
+        return tosa::run(&args.model, None, inputs, folder, existing, &context.exec);
     }
     let model = Model::open_with(&args.model, args.ir_layout.map(Packing::from))?;
     match model.is_tile() {

@@ -1,7 +1,7 @@
 //! `truecast vectors`: inputs at which a conversion has to show what it does, with their results.
 //! The formats are those of `docs/interfaces.md §4.1`.
 
-use super::Context;
+use super::{Context, rescale};
 use crate::args::{VectorFormat, VectorsArgs};
 use crate::failure::Failure;
 use crate::output::{self, bits};
@@ -13,26 +13,30 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use truecast::io::{Existing, Kind, OutputFile, Tensor, Writer, layout_for};
 use truecast::permit::{Permitted, permitted};
-use truecast::request::Request;
-use truecast::vectors::inputs;
-use truecast::{CastSpec, DType, Layout, Outcome, cast_one};
+use truecast::spec::onnx;
+use truecast::vectors::{inputs, rescale_inputs};
+use truecast::{DType, Layout, cast_one};
 
 pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
-    let unknown = || Failure::usage(format_args!("unknown operation {:?}; known are cast and castlike", args.op));
-    let request = args.policy.request_of(operator(&args.op).ok_or_else(unknown)?)?;
-    let spec = request.resolve(args.from, args.to)?;
-    let codes = inputs(args.from, args.to, args.level.into())?;
+    let listed = match (args.op.as_str(), operator(&args.op)) {
+        ("rescale", _) => rescales(args)?,
+        (_, Some(operator)) => casts(args, operator)?,
+        (op, None) => {
+            let known = "cast, castlike and rescale";
+            return Err(Failure::usage(format_args!("unknown operation {op:?}; known are {known}")));
+        }
+    };
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let text = match (args.format(context.json), &args.output) {
         (VectorFormat::Npy, None) => {
             return Err(Failure::usage("--format npy writes several files; name them with -o"));
         }
         (VectorFormat::Npy, Some(path)) => {
-            npy(path, &spec, &codes, existing)?;
+            npy(path, &listed, existing)?;
             return Ok(ExitCode::SUCCESS);
         }
-        (VectorFormat::Hex, _) => hex(&args.op, &spec, &request, &codes),
-        (VectorFormat::Json, _) => output::pretty(&output::object("vectors", to_json(args, &spec, &request, &codes))),
+        (VectorFormat::Hex, _) => hex(&listed),
+        (VectorFormat::Json, _) => output::pretty(&output::object("vectors", to_json(&listed))),
     };
     match &args.output {
         None => output::text(&text)?,
@@ -46,64 +50,133 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What is written, whatever the operation.
+struct Listed {
+    op: String,
+    /// The specification and its options.
+    spec: String,
+    from: DType,
+    to: DType,
+    clause: &'static str,
+    vectors: Vec<Vector>,
+}
+
+struct Vector {
+    input: u64,
+    /// `None` if a policy refuses the input.
+    output: Option<u64>,
+    open: Option<Open>,
+}
+
+/// The specification leaves the result open.
+struct Open {
+    reason: &'static str,
+    /// The codes that a check accepts; `None` if it accepts any.
+    accepted: Option<Vec<u64>>,
+}
+
+fn casts(args: &VectorsArgs, operator: onnx::Operator) -> Result<Listed, Failure> {
+    let request = args.policy.request_of(operator)?;
+    let spec = request.resolve(args.from, args.to)?;
+    let vector = |input| {
+        let (set, reason) = permitted(&spec, input);
+        let accepted = match set {
+            Permitted::Codes(codes) => Some(codes),
+            _ => None,
+        };
+        let open = reason.map(|reason| Open { reason, accepted });
+        Vector { input, output: cast_one(&spec, input).code(), open }
+    };
+    let vectors = inputs(args.from, args.to, args.level.into())?.into_iter().map(vector).collect();
+    Ok(Listed {
+        op: args.op.clone(),
+        spec: request.to_string(),
+        from: args.from,
+        to: args.to,
+        clause: spec.clause,
+        vectors,
+    })
+}
+
+/// Of one scale: an array of one dimension has no channels. Inputs for which a requirement does not hold are no vectors,
+/// because they make the result of every other element unpredictable.
+fn rescales(args: &VectorsArgs) -> Result<Listed, Failure> {
+    if args.rescale.per_channel {
+        return Err(Failure::usage("vectors are of one scale; leave --per-channel out"));
+    }
+    let target = rescale::target(&args.policy.spec)?;
+    let rounding = args.policy.rounding.as_deref().unwrap_or("single");
+    let request = rescale::request(&args.rescale, rounding, target, args.from, args.to)?;
+    let codes = rescale_inputs(&request.op, &request.resolve(&[1])?, args.level.into())?;
+    let vectors = codes.into_iter().map(|(input, output, interval)| Vector {
+        input,
+        output: Some(output),
+        open: interval.map(|accepted| Open {
+            reason: "INEXACT_ROUND permits an interval; docs/spec/tosa.md §4.6",
+            accepted: Some(accepted),
+        }),
+    });
+    let [from, to] = request.op.types();
+    let spec = format!("tosa@{} {}", target.version.name(), rescale::attributes(&request));
+    Ok(Listed { op: args.op.clone(), spec, from, to, clause: "docs/spec/tosa.md §4.5", vectors: vectors.collect() })
+}
+
 /// One vector a line: input, result, and `undefined` where the specification leaves the result open.
-fn hex(op: &str, spec: &CastSpec, request: &Request, codes: &[u64]) -> String {
+fn hex(listed: &Listed) -> String {
     use std::fmt::Write as _;
     let digits = |dtype: DType| dtype.code_bits().div_ceil(4) as usize;
-    let (input_digits, output_digits) = (digits(spec.src), digits(spec.dst));
-    let mut text = format!("# truecast vectors: {op} {} {}, {request}\n", spec.src, spec.dst);
-    for &code in codes {
-        let (result, open) = match cast_one(spec, code) {
-            Outcome::Defined(result) => (format!("{result:0output_digits$x}"), ""),
-            Outcome::Undefined { code, .. } => (format!("{code:0output_digits$x}"), " undefined"),
-            Outcome::Refused { .. } => ("-".into(), ""),
-        };
-        writeln!(text, "{code:0input_digits$x} {result}{open}").expect("a string takes everything");
+    let (input_digits, output_digits) = (digits(listed.from), digits(listed.to));
+    let Listed { op, from, to, spec, .. } = listed;
+    let mut text = format!("# truecast vectors: {op} {from} {to}, {spec}\n");
+    for Vector { input, output, open } in &listed.vectors {
+        let result = output.map_or("-".into(), |code| format!("{code:0output_digits$x}"));
+        let open = if open.is_some() { " undefined" } else { "" };
+        writeln!(text, "{input:0input_digits$x} {result}{open}").expect("a string takes everything");
     }
     text
 }
 
-fn to_json(args: &VectorsArgs, spec: &CastSpec, request: &Request, codes: &[u64]) -> Map<String, Value> {
-    let vector = |&code: &u64| {
-        let (set, reason) = permitted(spec, code);
-        let accepted = match set {
-            Permitted::Codes(codes) => codes.iter().map(|&c| json!(bits(c, spec.dst.code_bits()))).collect(),
-            _ => json!("any"),
-        };
-        let output = cast_one(spec, code).code().map(|c| bits(c, spec.dst.code_bits()));
+fn to_json(listed: &Listed) -> Map<String, Value> {
+    let output_bits = |code: &u64| json!(bits(*code, listed.to.code_bits()));
+    let vector = |Vector { input, output, open }: &Vector| {
         let mut vector = Map::new();
-        vector.insert("input".into(), json!(bits(code, spec.src.code_bits())));
-        vector.insert("output".into(), json!(output));
-        if let Some(reason) = reason {
+        vector.insert("input".into(), json!(bits(*input, listed.from.code_bits())));
+        vector.insert("output".into(), output.as_ref().map_or(Value::Null, output_bits));
+        if let Some(Open { reason, accepted }) = open {
+            let accepted = accepted.as_ref().map(|codes| codes.iter().map(output_bits).collect());
             vector.insert("undefined".into(), json!(reason));
-            vector.insert("accepted".into(), accepted);
+            vector.insert("accepted".into(), accepted.unwrap_or(json!("any")));
         }
         Value::from(vector)
     };
     let mut object = Map::new();
-    object.insert("op".into(), json!(args.op));
-    object.insert("spec".into(), json!(request.to_string()));
-    object.insert("from".into(), json!(spec.src.name()));
-    object.insert("to".into(), json!(spec.dst.name()));
-    object.insert("clause".into(), json!(spec.clause));
-    object.insert("vectors".into(), codes.iter().map(vector).collect());
+    object.insert("op".into(), json!(listed.op));
+    object.insert("spec".into(), json!(listed.spec));
+    object.insert("from".into(), json!(listed.from.name()));
+    object.insert("to".into(), json!(listed.to.name()));
+    object.insert("clause".into(), json!(listed.clause));
+    object.insert("vectors".into(), listed.vectors.iter().map(vector).collect());
     object
 }
 
 /// Three arrays beside each other: `FILE.input.npy`, `FILE.output.npy`, `FILE.undefined.npy`.
-fn npy(path: &Path, spec: &CastSpec, codes: &[u64], existing: Existing) -> Result<(), Failure> {
-    let mut results = Vec::with_capacity(codes.len());
-    let mut open = Vec::with_capacity(codes.len());
-    for &code in codes {
-        let outcome = cast_one(spec, code);
-        let result = outcome.code().ok_or_else(|| {
-            let input = bits(code, spec.src.code_bits());
-            Failure::usage(format_args!("{input} is refused by a policy, which an array cannot say; use --format hex"))
-        })?;
-        results.push(result);
-        open.push(matches!(outcome, Outcome::Undefined { .. }) as u64);
+fn npy(path: &Path, listed: &Listed, existing: Existing) -> Result<(), Failure> {
+    let mut inputs: Vec<u64> = listed.vectors.iter().map(|v| v.input).collect();
+    let mut from = listed.from;
+    if from == DType::I48 {
+        // Arrays hold i48 in 64 bits (docs/spec/tosa.md §7.1).
+        inputs.iter_mut().for_each(|code| *code = ((*code << 16) as i64 >> 16) as u64);
+        from = DType::I64;
     }
-    let parts = [("input", spec.src, codes), ("output", spec.dst, &results), ("undefined", DType::Bool, &open)];
+    let mut results = Vec::with_capacity(inputs.len());
+    for Vector { input, output, .. } in &listed.vectors {
+        results.push(output.ok_or_else(|| {
+            let input = bits(*input, listed.from.code_bits());
+            Failure::usage(format_args!("{input} is refused by a policy, which an array cannot say; use --format hex"))
+        })?);
+    }
+    let open: Vec<u64> = listed.vectors.iter().map(|v| v.open.is_some() as u64).collect();
+    let parts = [("input", from, &inputs), ("output", listed.to, &results), ("undefined", DType::Bool, &open)];
     let [input, output, undefined] =
         parts.map(|(part, dtype, codes)| array(&beside(path, part), dtype, codes, existing));
     // All are written before the first is put in its place.

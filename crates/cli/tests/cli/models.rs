@@ -362,7 +362,7 @@ fn vectors_refuse_with_one_line() {
     folder.run(&line("cast --from f32 --to string")).fails(2, &["string"]);
     folder.run(&line("cast --from f32 --to f8e3m4")).fails(3, &["f8e3m4", "--spec ieee"]);
     folder.run(&line("cast --from f32 --to f16 --format npy")).fails(2, &["-o"]);
-    folder.run(&line("rescale --from f32 --to f16")).fails(2, &["rescale", "cast"]);
+    folder.run(&line("round --from f32 --to f16")).fails(2, &["round", "cast", "rescale"]);
 }
 
 /// A weight of two dimensions and 1024 elements, all 0.1.

@@ -1,6 +1,6 @@
 //! `rescale`, `check` and `run` of TOSA (`docs/interfaces.md §3`). What results are is `docs/spec/tosa.md`'s.
 
-use crate::files::{f32s, npy, npy_parts};
+use crate::files::{f32s, npy, npy_parts, npy_text};
 use crate::flatbuffer::{Graph, Operator, Tensor};
 use crate::run::Folder;
 
@@ -25,6 +25,62 @@ fn rescale_an_array() {
     folder.write("t.npy", &npy("|i1", 3, &[20, 20, 20]));
     folder.run("rescale t.npy c.npy --to i8 --multiplier m.npy --shift 30,30,30 --scale32 --per-channel").succeeds();
     assert_eq!(npy_parts(&folder.read("c.npy")).1, [20, 10, 5]);
+}
+
+/// A file larger than the memory that may be used, by several threads, with rows that end anywhere in a part.
+#[test]
+fn a_rescale_in_parts() {
+    let values: Vec<i32> = (0..1_000_002).map(|i: i32| i.wrapping_mul(0x9e37_79b1_u32 as i32) >> 8).collect();
+    let header = "{'descr': '<i4', 'fortran_order': False, 'shape': (333334, 3)}";
+    let folder = Folder::with("x.npy", &npy_text(header, &i32s(&values)));
+    let line =
+        "rescale x.npy y.npy --to i16 --multiplier 1073741824,536870912,1 --shift 38,40,62 --scale32 --per-channel";
+    let object = folder.run(&format!("{line} --max-memory 1MiB --threads 3 --json")).succeeds().object("rescale");
+    let (expected, mut saturated) = (Vec::new(), 0u64);
+    let expected = values.iter().enumerate().fold(expected, |mut all, (i, &v)| {
+        let (m, s) = [(1i64 << 30, 38), (1 << 29, 40), (1, 62)][i % 3];
+        let q = (i64::from(v) * m + (1 << (s - 1))) >> s;
+        saturated += (q != q.clamp(-32768, 32767)) as u64;
+        all.extend((q.clamp(-32768, 32767) as i16).to_le_bytes());
+        all
+    });
+    assert!(saturated == 0 || saturated < 1_000_002);
+    assert!(npy_parts(&folder.read("y.npy")).1 == expected);
+    assert_eq!((&object["elements"], &object["saturated"]), (&1_000_002.into(), &saturated.into()));
+    folder.run(&format!("{line} --force --max-memory 1000")).fails(2, &["--max-memory 1000", "bytes are needed"]);
+    // The first element of all is named, and the old result stays.
+    let worse = line.replace("62", "2") + " --force --threads 3 --max-memory 1MiB";
+    folder.run(&worse).fails(3, &["R3", "first at element 2"]);
+    assert!(npy_parts(&folder.read("y.npy")).1 == expected);
+    assert_eq!(folder.names(), ["x.npy", "y.npy"]);
+}
+
+/// i48 stands in 64 bits (§7.1); what is beyond 48 is an error. Unsigned types are called so.
+#[test]
+fn rescale_of_wide_and_unsigned_integers() {
+    let i64s =
+        |values: &[i64]| npy("<i8", values.len(), &values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>());
+    let folder = Folder::with("x.npy", &i64s(&[1 << 40, -(1 << 40), 1 << 46, -(1 << 47)]));
+    let line = "rescale x.npy y.npy --to i32 --multiplier 16384 --shift 34 --force";
+    folder.run(line).succeeds();
+    assert_eq!(npy_parts(&folder.read("y.npy")).1, i32s(&[1048576, -1048576, 67108864, -134217728])); // §4.8
+    folder.write("x.npy", &i64s(&[0, 1 << 47]));
+    folder.run(line).fails(3, &["x.npy", "element 1", "48 bits"]);
+    folder.write("b.npy", &npy("|u1", 2, &[0, 255]));
+    let line = "rescale b.npy c.npy --to i8 --input-zp 128 --multiplier 1073741824 --shift 30 --scale32";
+    assert!(folder.run(line).succeeds().out.starts_with("u8 to i8: 2 elements"));
+}
+
+/// §2.4: every dimension is at least 1.
+#[test]
+fn empty_tensors_are_refused() {
+    let folder = Folder::with("x.npy", &npy("<i4", 0, &[]));
+    folder.write("y.npy", &npy("|i1", 0, &[]));
+    let scale = "--to i8 --multiplier 1073741824 --shift 31 --scale32";
+    folder.run(&format!("rescale x.npy z.npy {scale}")).fails(3, &["x.npy", "[0]"]);
+    folder.run(&format!("check rescale {scale} --spec tosa --input x.npy --actual y.npy")).fails(3, &["[0]"]);
+    folder.run("check cast --spec tosa --from i32 --to i8 --input x.npy --actual y.npy").fails(3, &["[0]"]);
+    assert_eq!(folder.names(), ["x.npy", "y.npy"]);
 }
 
 #[test]
@@ -109,6 +165,91 @@ fn check_cast_by_profile() {
         .fails(3, &["f16", "bf16"]);
 }
 
+/// §5.7: 7.0 and 31 times 0.25. A scale one step off is the draft's tolerance, two steps are not; Arm's verifier takes any
+/// smaller one with its elements at their limits (§5.5).
+#[test]
+fn check_block_scaled_casts() {
+    let mut block = vec![0.25f32; 32];
+    block[0] = 7.0;
+    let folder = Folder::with("x.npy", &npy("<f4", 32, &f32s(&block)));
+    let packed = |first: u8, others: u8| {
+        let mut bytes = vec![others << 4 | others; 16];
+        bytes[0] = others << 4 | first;
+        npy("|u1", 16, &bytes)
+    };
+    let scale = |code: u8| npy("<V1", 1, &[code]);
+    let to_blocks =
+        "check cast --spec tosa@1.1 --from f32 --to f4e2m1 --input x.npy --actual y.npy --actual-scale s.npy";
+    let verdict = |profile: &str| folder.run(&format!("{to_blocks} --profile {profile}")).code;
+    // Exact: 2 * 4 rounds 3.5 up; 0.25 / 2 rounds to 0.
+    folder.write("y.npy", &packed(6, 0));
+    folder.write("s.npy", &scale(0x80));
+    assert_eq!(["strict", "spec-1.1-draft", "arm-verifier-2026.8"].map(verdict), [Some(0); 3]);
+    let ran = folder.run(&format!("{to_blocks} --json")).succeeds().object("check");
+    assert_eq!((&ran["elements"], &ran["wrong"], &ran["scales"]["wrong"]), (&32.into(), &0.into(), &0.into()));
+    // Scale 1: 7 saturates to 6, 0.25 rounds to 0 (a tie).
+    folder.write("y.npy", &packed(7, 0));
+    folder.write("s.npy", &scale(0x7f));
+    assert_eq!(["strict", "spec-1.1-draft", "arm-verifier-2026.8"].map(verdict), [Some(1), Some(0), Some(0)]);
+    // Scale 2^-20: everything at its limit.
+    folder.write("y.npy", &packed(7, 7));
+    folder.write("s.npy", &scale(0x6b));
+    assert_eq!(["strict", "spec-1.1-draft", "arm-verifier-2026.8"].map(verdict), [Some(1), Some(1), Some(0)]);
+    let ran = folder.run(&format!("{to_blocks} --json"));
+    let object = ran.object("check");
+    assert_eq!((&object["wrong"], &object["scales"]["wrong"]), (&32.into(), &1.into()));
+    let expected = serde_json::json!({"block": 0, "actual": "0x6b", "permitted": ["0x7f", "0x80", "0x81"]});
+    assert_eq!(object["scales"]["violations"][0], expected);
+    // And back.
+    folder.write("z.npy", &npy("<f4", 32, &f32s(&[1.5f32; 32])));
+    folder.write("w.npy", &packed(3, 3));
+    folder.write("s.npy", &scale(0x7f));
+    let from_blocks =
+        "check cast --spec tosa@1.1 --from f4e2m1 --to f32 --input w.npy --actual z.npy --input-scale s.npy";
+    folder.run(from_blocks).succeeds();
+    folder.write("s.npy", &scale(0x82));
+    assert_eq!(folder.run(from_blocks).code, Some(1));
+    // C2, the version, two sides, a file of another length, and what a block-scaled CAST has no use for.
+    folder.run(&from_blocks.replace("1.1", "1.0")).fails(3, &["1.1 draft"]);
+    folder.run(&format!("{from_blocks} --actual-scale s.npy")).fails(2, &["--input-scale", "--actual-scale"]);
+    folder.run(&format!("{from_blocks} --exact-nan")).fails(2, &["--exact-nan"]);
+    folder.write("s.npy", &npy("<V1", 2, &[1, 1]));
+    folder.run(from_blocks).fails(3, &["s.npy", "[2]", "[1]"]);
+    folder.write("w.npy", &npy("|u1", 8, &[0; 8]));
+    folder.write("z.npy", &npy("<f4", 16, &f32s(&[0.0; 16])));
+    folder.run(from_blocks).fails(3, &["C2", "16"]);
+    folder.run(&to_blocks.replace("tosa@1.1", "onnx")).fails(2, &["--actual-scale", "tosa"]);
+}
+
+/// The bits of NaN are nobody's business, unless asked for; then they are those of the one NaN rule.
+#[test]
+fn check_cast_of_nan() {
+    let folder = Folder::with("x.npy", &npy("<f4", 1, &0xffc0_0001u32.to_le_bytes()));
+    folder.write("y.npy", &npy("<f2", 1, &[0x00, 0x7e]));
+    let line = "check cast --spec tosa --from f32 --to f16 --input x.npy --actual y.npy";
+    folder.run(line).succeeds();
+    let ran = folder.run(&format!("{line} --exact-nan --json"));
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.object("check")["violations"][0]["permitted"], serde_json::json!(["0xfe00"]));
+    let ran = folder.run(&format!("{line} --nan error --json"));
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.object("check")["violations"][0]["permitted"], serde_json::json!([]));
+}
+
+/// R0: above the level's rank nothing is promised.
+#[test]
+fn check_of_a_rank_above_the_level() {
+    let rank7 = |descr: &str, data: &[u8]| {
+        npy_text(&format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1)}}"), data)
+    };
+    let folder = Folder::with("x.npy", &rank7("<i4", &i32s(&[1])));
+    folder.write("y.npy", &rank7("|i1", &[77]));
+    let cast = "check cast --spec tosa --from i32 --to i8 --input x.npy --actual y.npy";
+    assert!(folder.run(cast).succeeds().out.contains("R0"));
+    assert_eq!(folder.run(&format!("{cast} --json")).succeeds().object("check")["status"], "unpredictable");
+    folder.run("rescale x.npy z.npy --to i8 --multiplier 1 --shift 40 --scale32").fails(3, &["unpredictable", "R0"]);
+}
+
 #[test]
 fn check_rescale_by_profile() {
     let folder = Folder::with("x.npy", &npy("<i4", 2, &i32s(&[1 << 24, 5])));
@@ -129,6 +270,122 @@ fn check_rescale_by_profile() {
     let ran = folder.run(&illegal);
     assert_eq!(ran.code, Some(1));
     assert!(ran.out.contains("E12"), "{}", ran.out);
+}
+
+/// §4.8, and the formulas: ties, ends, and nothing for which a requirement does not hold. What is written is what is
+/// accepted, and anything next to it is not.
+#[test]
+fn vectors_of_rescale() {
+    let folder = Folder::new();
+    let scale = "--multiplier 1073741824 --shift 31 --scale32";
+    let line = format!("vectors rescale --spec tosa --from i32 --to i8 {scale}");
+    let text = folder.run(&line).succeeds().out;
+    for row in ["00000003 02", "fffffffd ff", "000000fd 7f", "000000fe 7f", "ffffff00 80", "fffffeff 81", "00000001 01"]
+    {
+        let expected = row.split_once(' ').unwrap();
+        let found = text.lines().filter_map(|l| l.split_once(' ')).find(|(input, _)| *input == expected.0);
+        let (v, want) = (i64::from(u32::from_str_radix(expected.0, 16).unwrap() as i32), found.map(|f| f.1));
+        let q = ((v * (1 << 30) + (1 << 30)) >> 31).clamp(-128, 127) as u8;
+        assert_eq!(want, Some(format!("{q:02x}").as_str()), "{row}");
+    }
+    assert!(text.starts_with("# truecast vectors: rescale i32 i8, tosa@1.0 multiplier=1073741824 shift=31"));
+    // R3: 2^30 does not fit in the 31 bits that a shift of 31 allows.
+    assert!(!text.contains("\n40000000 ") && text.contains("\n3fffffff 7f\n") && text.contains("\nc0000000 80\n"));
+    folder.run(&format!("{line} --format npy -o v")).succeeds();
+    let check = |rounding: &str| {
+        let files = "--input v.input.npy --actual v.output.npy";
+        folder.run(&format!("check rescale --spec tosa --to i8 {scale} --rounding {rounding} {files}")).code
+    };
+    assert_eq!([check("single"), check("double"), check("inexact")], [Some(0); 3]);
+    let wide = "vectors rescale --spec tosa --from i48 --to i32 --multiplier 16384 --shift 34 --format npy -o w";
+    folder.run(wide).succeeds();
+    let wide =
+        "check rescale --spec tosa --to i32 --multiplier 16384 --shift 34 --input w.input.npy --actual w.output.npy";
+    folder.run(wide).succeeds();
+    // An interval is open, and says what it holds.
+    let object = folder.run(&format!("{line} --rounding inexact --format json")).succeeds().object("vectors");
+    let one = object["vectors"].as_array().unwrap().iter().find(|v| v["input"] == "0x00000001").unwrap();
+    assert_eq!(one["accepted"], serde_json::json!(["0x00", "0x01"])); // §4.8: lo 0, hi 1
+    folder.run(&format!("{line} --per-channel")).fails(2, &["--per-channel"]);
+    folder.run(&line.replace("--spec tosa", "")).fails(2, &["TOSA"]);
+    folder.run(&format!("{line} --output-unsigned")).fails(3, &["E5"]);
+    folder.run(&format!("{line} --level exhaustive")).fails(2, &["i32", "boundary"]);
+    folder.run("vectors cast --from f32 --to f16 --multiplier 3").fails(2, &["--multiplier", "rescale"]);
+}
+
+/// A CAST of NaN to an integer is left open; the documented result is 0 (§3.5). An input that is not given is named.
+#[test]
+fn run_counts_what_is_left_open() {
+    let graph = Graph {
+        version: 1,
+        tensors: &[Tensor("x", &[2], 7, &[]), Tensor("y", &[2], 3, &[])],
+        operators: &[Operator(65, &["x"], &["y"], None)],
+        inputs: &["x"],
+        outputs: &["y"],
+    };
+    let folder = Folder::with("x.npy", &npy("<f4", 2, &f32s(&[f32::NAN, 1e30])));
+    folder.write("g.tosa", &graph.file());
+    let object = folder.run("run g.tosa --input x=x.npy --output-dir out --json").succeeds().object("run");
+    assert_eq!(npy_parts(&folder.read("out/y.npy")).1, [0, 127]);
+    let [open] = &object["undefined"].as_array().unwrap()[..] else { panic!("{object:?}") };
+    assert_eq!(
+        (&open["conversion"], &open["elements"], &open["undefined"]),
+        (&"CAST \"y\"".into(), &2.into(), &1.into())
+    );
+    folder.run("run g.tosa --output-dir new").fails(2, &["g.tosa", "\"x\"", "--input x=FILE"]);
+    assert_eq!(folder.names(), ["g.tosa", "out", "x.npy"]);
+}
+
+/// Legality of a graph that is not run: types by version, constants, shapes; and what `inspect` shows of it.
+#[test]
+fn graphs_are_judged_and_described() {
+    let (one, zero) = ([0, 0, 0, 64], [0; 4]);
+    let folder = Folder::new();
+    let graph = |shift: &'static [u8], to: u32, dims: &'static [i32]| {
+        let tensors = [
+            Tensor("x", dims, 5, &[]),
+            Tensor("m", &[1], 5, &one),
+            Tensor("s", &[1], 3, shift),
+            Tensor("iz", &[1], 5, &zero),
+            Tensor("oz", &[1], 3, &[0]),
+            Tensor("y", dims, 3, &[]),
+            Tensor("z", dims, to, &[]),
+        ];
+        let operators = [
+            Operator(67, &[], &["m"], None),
+            Operator(67, &[], &["s"], None),
+            Operator(67, &[], &["iz"], None),
+            Operator(67, &[], &["oz"], None),
+            Operator(66, &["x", "m", "s", "iz", "oz"], &["y"], Some(([true, false, false, false], 1))),
+            Operator(32, &["y"], &["y2"], None),
+            Operator(65, &["x"], &["z"], None),
+        ];
+        Graph { version: 1, tensors: &tensors, operators: &operators, inputs: &["x"], outputs: &["y", "z"] }.file()
+    };
+    let judged = |spec: &str| folder.run(&format!("check g.tosa --spec {spec} --json"));
+    folder.write("g.tosa", &graph(&[31], 7, &[2, 3]));
+    let object = judged("tosa").succeeds().object("check");
+    assert_eq!((&object["conversions"], &object["illegal"]), (&2.into(), &serde_json::json!([])));
+    // i32 to i64 exists from the draft on; an unknown dimension hides nothing of it.
+    for dims in [&[2, 3][..], &[2, -1]] {
+        folder.write("g.tosa", &graph(&[31], 17, dims));
+        assert_eq!(judged("tosa@1.0").code, Some(1));
+        assert_eq!(judged("tosa@1.0").object("check")["illegal"][0]["node"], "CAST \"z\"");
+        assert_eq!(judged("tosa@1.1").code, Some(0));
+    }
+    // R2, by a constant.
+    folder.write("g.tosa", &graph(&[63], 7, &[2, 3]));
+    assert!(folder.run("check g.tosa --spec tosa").out.contains("RESCALE \"y\": unpredictable: the shift"));
+    folder.run("check g.tosa").fails(2, &["--spec tosa"]);
+    let object = folder.run("inspect g.tosa --json").succeeds().object("inspect");
+    assert_eq!(object["model"]["operators"]["ABS"], 1);
+    assert_eq!(object["model"]["operators"]["CONST"], 4);
+    assert_eq!(object["constants"].as_array().unwrap().len(), 4);
+    let rescale =
+        serde_json::json!({"node": "\"y\"", "operation": "RESCALE SINGLE_ROUND scale32", "from": "i32", "to": "i8"});
+    assert_eq!(object["model"]["conversions"][0], rescale);
+    assert!(folder.run("inspect g.tosa").succeeds().out.contains("7 operations"));
+    folder.run("inspect g.tosa --stats").fails(2, &["--stats", "g.tosa"]);
 }
 
 /// A RESCALE of constants after an IDENTITY, and its results: valid, error, unpredictable (`docs/interfaces.md §6`).

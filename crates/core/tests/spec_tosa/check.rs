@@ -4,6 +4,7 @@ use crate::number::number as of;
 use truecast_core::DType::{self, *};
 use truecast_core::exact::{decode, decode_float};
 use truecast_core::format::FloatFormat;
+use truecast_core::permit::NanComparison::Class;
 use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction};
 use truecast_core::spec::tosa::check::tensor::{BlockCheck, CastCheck, Lint, RescaleCheck};
 use truecast_core::spec::tosa::check::{Profile, Verdict, block, cast};
@@ -131,7 +132,7 @@ fn assert_verdicts(src: DType, inputs: impl IntoIterator<Item = u64>, dst: DType
     for input in inputs {
         let exact = cast_one(&spec, input).code().unwrap();
         for actual in outputs(exact) {
-            let ours = cast::judge(&spec, input, actual);
+            let ours = cast::judge(&spec, input, actual, Class);
             assert_eq!(ours, expected(src, input, dst, actual), "{src} {input:#x} to {dst} {actual:#x}");
         }
     }
@@ -186,7 +187,7 @@ fn fp32_and_bf16_verdicts_at_thresholds() {
 }
 
 fn f32_to(dst: DType, x: f32, actual: u64) -> Verdict {
-    cast::judge(&Cast::to(dst).resolve(F32).unwrap(), x.to_bits().into(), actual)
+    cast::judge(&Cast::to(dst).resolve(F32).unwrap(), x.to_bits().into(), actual, Class)
 }
 
 /// What Arm's verifier lets through and the text does not permit.
@@ -199,9 +200,9 @@ fn wrong_outputs() {
     assert_eq!(f32_to(F16, -1e-9, 0x0000), Verdict::AllowedByVerifierOnly);
     // i32 to bf16, truncated: 0x102ffff is above the tie of its neighbours.
     let bf16 = Cast::to(Bf16).resolve(I32).unwrap();
-    assert_eq!(cast::judge(&bf16, 0x101_c000, 0x4b80), Verdict::AllowedByVerifierOnly);
-    assert_eq!(cast::judge(&bf16, 0x102_ffff, 0x4b82), Verdict::Violation);
-    assert_eq!(cast::judge(&bf16, 0x101_0001, 0x4b80), Verdict::AllowedByVerifierOnly);
+    assert_eq!(cast::judge(&bf16, 0x101_c000, 0x4b80, Class), Verdict::AllowedByVerifierOnly);
+    assert_eq!(cast::judge(&bf16, 0x102_ffff, 0x4b82, Class), Verdict::Violation);
+    assert_eq!(cast::judge(&bf16, 0x101_0001, 0x4b80, Class), Verdict::AllowedByVerifierOnly);
     for profile in [Profile::Strict, Profile::Spec1_0, Profile::SpecSeed202503, Profile::Spec1_1Draft] {
         assert!(!profile.passes(Verdict::AllowedByVerifierOnly), "{}", profile.name());
     }
@@ -274,20 +275,20 @@ fn double_rounding_is_named() {
 #[test]
 fn nan_to_integer_is_unpredictable() {
     let spec = Cast::to(I8).resolve(F32).unwrap();
-    assert_eq!(cast::judge(&spec, 0x7fc0_0000, 0x55), Verdict::Unpredictable);
-    assert_eq!(cast::judge(&spec, 1f32.to_bits().into(), 2), Verdict::Violation);
+    assert_eq!(cast::judge(&spec, 0x7fc0_0000, 0x55, Class), Verdict::Unpredictable);
+    assert_eq!(cast::judge(&spec, 1f32.to_bits().into(), 2, Class), Verdict::Violation);
 }
 
 /// What is printed as permitted is what passes.
 #[test]
 fn permitted_sets() {
     let spec = Cast::to(F8E4M3Fn).resolve(F32).unwrap();
-    let permitted = |x: f32, profile: Profile| cast::permitted(&spec, x.to_bits().into(), |v| profile.passes(v));
+    let permitted = |x: f32, profile: Profile| cast::permitted(&spec, x.to_bits().into(), Class, |v| profile.passes(v));
     assert_eq!(permitted(448.0, Profile::Strict), [0x7e..=0x7e]);
     assert_eq!(permitted(448.0, Profile::Spec1_0), [0x7d..=0x7e]);
     assert_eq!(permitted(470.0, Profile::Spec1_0), [0x7e..=0x7f, 0xff..=0xff]);
     let wide = Cast::to(F32).resolve(F16).unwrap();
-    let codes = cast::permitted(&wide, 0x0001, |v| Profile::Spec1_0.passes(v));
+    let codes = cast::permitted(&wide, 0x0001, Class, |v| Profile::Spec1_0.passes(v));
     assert_eq!(codes, [0..=0, 0x337f_fffe..=0x3380_0000]); // flushed, or one ulp of 2^-24 below it
 }
 

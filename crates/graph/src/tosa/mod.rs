@@ -1,8 +1,9 @@
 //! TOSA graphs of CONST, CONST_SHAPE, IDENTITY, CAST and RESCALE: evaluated operator by operator, since a graph has one of
 //! three results (valid, error, unpredictable) and values may be block-scaled. Reference: `docs/spec/tosa.md §6.1`, §8.
 //!
-//! [`value`] is what flows, `operator` what happens to it.
+//! [`value`] is what flows, `operator` what happens to it, `legality` what may happen at all.
 
+mod legality;
 mod operator;
 pub mod value;
 
@@ -14,6 +15,8 @@ use truecast_io::Shown;
 use truecast_io::tosa::{Graph, Operator, op};
 use truecast_kernel::Exec;
 
+use crate::LeftOpen;
+pub use legality::{Judged, judge};
 use value::Declared;
 pub use value::{ElementType, Value};
 
@@ -29,8 +32,8 @@ pub enum GraphError {
     #[error("{place}: unpredictable: {requirement}{}", index.map_or(String::new(), |i| format!(", first at element {i}")))]
     Unpredictable { place: String, requirement: Requirement, index: Option<u64> },
     /// An operator that converts nothing.
-    #[error("{place}: operator {op} is not one of CONST, CONST_SHAPE, IDENTITY, CAST, RESCALE")]
-    Operator { place: String, op: u32 },
+    #[error("{place}: {name} is not one of CONST, CONST_SHAPE, IDENTITY, CAST, RESCALE, which alone are evaluated")]
+    Operator { place: String, name: String },
     /// Operands do not fit the operator or each other.
     #[error("{place}: {what}")]
     Operands { place: String, what: String },
@@ -43,6 +46,16 @@ pub enum GraphError {
 }
 
 impl GraphError {
+    /// Why, without the place.
+    pub fn reason(&self) -> String {
+        match self {
+            GraphError::Condition { cause, .. } => cause.to_string(),
+            GraphError::Unpredictable { requirement, .. } => format!("unpredictable: {requirement}"),
+            GraphError::Operands { what, .. } => what.clone(),
+            other => other.to_string(),
+        }
+    }
+
     /// The specification calls the result unpredictable; otherwise it is an error.
     pub const fn is_unpredictable(&self) -> bool {
         matches!(self, GraphError::Unpredictable { .. })
@@ -68,7 +81,10 @@ pub fn declared(graph: &Graph<'_>, name: &str) -> Result<Declared, GraphError> {
     Declared::of(tensor).map_err(wrong)
 }
 
-/// Evaluates a graph: its outputs by name.
+/// What came of a graph: its outputs by name, and the conversions that met values which the specification leaves open.
+pub type Evaluated<'a> = (Vec<(&'a str, Value)>, Vec<LeftOpen>);
+
+/// Evaluates a graph.
 ///
 /// `provide` is asked for every input, by name and declaration. Cost: a value lives from its making to its last use.
 ///
@@ -79,11 +95,12 @@ pub fn evaluate<'a, E: From<GraphError>>(
     target: &Target,
     exec: &Exec,
     mut provide: impl FnMut(&str, &Declared) -> Result<Value, E>,
-) -> Result<Vec<(&'a str, Value)>, E> {
+) -> Result<Evaluated<'a>, E> {
     let mut uses: HashMap<&str, usize> = HashMap::new();
     let operands = graph.operators.iter().flat_map(|operator| operator.inputs.iter());
     operands.chain(&graph.outputs).for_each(|name| *uses.entry(name).or_default() += 1);
     let mut values: HashMap<&str, Value> = HashMap::new();
+    let mut left_open = Vec::new();
     for name in &graph.inputs {
         let declared = declared(graph, name)?;
         let value = provide(name, &declared)?;
@@ -92,7 +109,7 @@ pub fn evaluate<'a, E: From<GraphError>>(
     }
     for (index, operator) in graph.operators.iter().enumerate() {
         let place = place(index, operator);
-        let results = {
+        let (results, open) = {
             let inputs: Vec<&Value> = operator
                 .inputs
                 .iter()
@@ -100,8 +117,9 @@ pub fn evaluate<'a, E: From<GraphError>>(
                 .collect::<Result<_, _>>()?;
             let outputs: Vec<Declared> =
                 operator.outputs.iter().map(|name| declared(graph, name)).collect::<Result<_, _>>()?;
-            operator::apply(graph, operator, &place, target, exec, &inputs, &outputs)?
+            operator::apply(graph, operator, &place, (target, exec), &inputs, &outputs)?
         };
+        left_open.extend(open);
         for name in &operator.inputs {
             release(&mut uses, &mut values, name);
         }
@@ -115,7 +133,8 @@ pub fn evaluate<'a, E: From<GraphError>>(
         let value = values.get(name).cloned().ok_or_else(|| no_value(name))?;
         Ok((*name, value))
     };
-    graph.outputs.iter().map(take).collect()
+    let outputs = graph.outputs.iter().map(take).collect::<Result<_, E>>()?;
+    Ok((outputs, left_open))
 }
 
 fn no_value(name: &str) -> GraphError {
@@ -147,16 +166,7 @@ fn check_fed(name: &str, declared: &Declared, value: &Value) -> Result<(), Graph
 
 /// How messages name an operator: by its result.
 fn place(index: usize, operator: &Operator<'_>) -> String {
-    let name = match operator.op {
-        op::CAST => "CAST",
-        op::RESCALE => "RESCALE",
-        op::CONST => "CONST",
-        op::IDENTITY => "IDENTITY",
-        op::CONST_SHAPE => "CONST_SHAPE",
-        op::CAST_FROM_BLOCK_SCALED => "CAST_FROM_BLOCK_SCALED",
-        op::CAST_TO_BLOCK_SCALED => "CAST_TO_BLOCK_SCALED",
-        _ => "operator",
-    };
+    let name = op::name(operator.op);
     match operator.outputs.first() {
         Some(result) => format!("{name} {}", Shown(result)),
         None => format!("{name} number {index}"),

@@ -96,12 +96,7 @@ impl Declared {
         if tensor.is_unranked {
             return Err("has no known rank".into());
         }
-        let dtype = dtype_of(tensor.dtype).ok_or_else(|| format!("element type {} is not known", tensor.dtype))?;
-        let scaled = match (tensor.scale_type, tensor.block_shape) {
-            (0, _) => false,
-            (FP8UE8M0, 32) => true,
-            (scale, block) => return Err(format!("scales of type {scale} for blocks of {block} are not known")),
-        };
+        let element = element_type(tensor)?;
         let dimension = |d: &i32| u64::try_from(*d).ok().filter(|d| *d > 0);
         let shape: Option<Vec<u64>> = tensor.shape.iter().map(dimension).collect();
         let shape = shape.ok_or_else(|| format!("shape {:?} is not known or has no elements", tensor.shape))?;
@@ -109,7 +104,6 @@ impl Declared {
         if len.is_none_or(|len| len > MOST_ELEMENTS) {
             return Err(format!("shape {shape:?} has too many elements"));
         }
-        let element = if scaled { ElementType::Blocks(dtype) } else { ElementType::Plain(dtype) };
         Ok(Declared { element, shape })
     }
 
@@ -126,6 +120,19 @@ pub fn scale_shape(shape: &[u64]) -> Vec<u64> {
         *last /= BLOCK as u64;
     }
     shape
+}
+
+/// The type that a file says a tensor's elements have.
+///
+/// # Errors
+/// What is not known of it.
+pub fn element_type(tensor: &Tensor<'_>) -> Result<ElementType, String> {
+    let dtype = dtype_of(tensor.dtype).ok_or_else(|| format!("element type {} is not known", tensor.dtype))?;
+    match (tensor.scale_type, tensor.block_shape) {
+        (0, _) => Ok(ElementType::Plain(dtype)),
+        (FP8UE8M0, 32) => Ok(ElementType::Blocks(dtype)),
+        (scale, block) => Err(format!("scales of type {scale} for blocks of {block} are not known")),
+    }
 }
 
 const FP8UE8M0: u32 = 16;

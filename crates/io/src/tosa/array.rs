@@ -1,14 +1,16 @@
 //! The `.npy` arrays of Arm's tools, whose descriptors differ from NumPy's customs. Source: `docs/spec/tosa.md §7.1`, §7.2.
 
-use std::fs;
-use std::io::Write;
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use truecast_core::DType;
+use truecast_core::{DType, Layout};
 
 use crate::atomic::{Existing, OutputFile};
-use crate::error::{Error, Shown};
-use crate::npy::{Header, HeaderError, header};
+use crate::error::{Class, Error, Shown};
+use crate::npy::{Header, HeaderError, ReadError, header};
+use crate::source::open_regular;
+use crate::window::Window;
 
 /// Elements of a type that is known beforehand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,9 +38,28 @@ pub enum ArrayError {
     /// Packed elements end within a byte of a row.
     #[error("{path}: rows of {bytes} bytes are no whole number of {dtype}")]
     Rows { path: String, bytes: u64, dtype: DType },
+    /// A dimension is 0.
+    #[error(
+        "{path}: shape {shape:?} has no elements; every dimension of a TOSA tensor is at least 1 (docs/spec/tosa.md §2.4)"
+    )]
+    Empty { path: String, shape: Vec<u64> },
     /// A 64-bit element is beyond 48 bits.
     #[error("{path}: element {index} does not fit in 48 bits")]
-    Wide { path: String, index: usize },
+    Wide { path: String, index: u64 },
+    /// There is no memory for the elements.
+    #[error("{path}: no memory for {bytes} bytes")]
+    Memory { path: String, bytes: u64 },
+}
+
+impl ArrayError {
+    /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    pub fn class(&self) -> Class {
+        match self {
+            ArrayError::File(error) => error.class(),
+            ArrayError::Memory { .. } => Class::System,
+            _ => Class::Input,
+        }
+    }
 }
 
 /// The descriptor that Arm's tools want; `None` for types that they do not have.
@@ -75,68 +96,168 @@ fn holds(descr: &str, dtype: DType) -> bool {
     }
 }
 
-/// Reads a file into memory.
+/// Reads a file in parts.
 ///
 /// Sub-byte elements are packed in `|u1` files, whose last dimension then counts bytes, and take a byte each in `V1`.
+#[derive(Debug)]
+pub struct Reader {
+    path: PathBuf,
+    window: Window,
+    dtype: DType,
+    shape: Vec<u64>,
+    swap: Option<usize>,
+    /// Bits of an element in the file.
+    stored_bits: u64,
+    /// Elements that were read, and that are to come.
+    taken: u64,
+    left: u64,
+    /// Elements as the file has them.
+    stored: Vec<u8>,
+}
+
+/// Elements of a part are a multiple of this, so that narrow ones end with a byte.
+const UNIT: u64 = 8;
+
+impl Reader {
+    /// Opens a file of elements of a type.
+    ///
+    /// # Errors
+    /// [`ArrayError`].
+    pub fn open(path: &Path, dtype: DType) -> Result<Reader, ArrayError> {
+        let shown = || path.display().to_string();
+        let (file, found) = open_regular(path)?;
+        let file = Arc::new(file);
+        let header =
+            Header::read(Window::new(file.clone(), 0, found.len()), found.len()).map_err(|error| match error {
+                ReadError::Header(cause) => ArrayError::Header { path: shown(), cause },
+                ReadError::Io(error) => Error::io(path, "reading the header")(error).into(),
+            })?;
+        if !holds(&header.descr, dtype) {
+            return Err(ArrayError::Type { path: shown(), descr: header.descr, dtype });
+        }
+        let swap = header.swap();
+        let window = Window::new(file, header.data_start, found.len());
+        let mut shape = header.shape;
+        if shape.contains(&0) {
+            return Err(ArrayError::Empty { path: shown(), shape });
+        }
+        let bits = u64::from(dtype.storage_bits().expect("TOSA has no text"));
+        let is_packed = bits < 8 && !header.descr.ends_with("V1");
+        if is_packed {
+            let row = shape.last().copied().unwrap_or(1);
+            // What ends with a byte: one byte, or three of them.
+            let group = if bits == 6 { 3 } else { 1 };
+            match shape.last_mut().filter(|_| row.is_multiple_of(group)) {
+                Some(last) => *last = row / group * (group * 8 / bits),
+                None => return Err(ArrayError::Rows { path: shown(), bytes: row, dtype }),
+            }
+        }
+        let stored_bits = match dtype {
+            DType::I48 => 64,
+            _ if is_packed => bits,
+            _ => bits.max(8),
+        };
+        let left = shape.iter().product();
+        Ok(Reader { path: path.into(), window, dtype, shape, swap, stored_bits, taken: 0, left, stored: Vec::new() })
+    }
+
+    /// The dimensions, in elements.
+    pub fn shape(&self) -> &[u64] {
+        &self.shape
+    }
+
+    /// Elements that are still to be read.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Appends the packed codes of the next elements to `codes`, at most `most` of them rounded up to a multiple of 8, and
+    /// says how many they are: none at the end.
+    ///
+    /// # Errors
+    /// [`ArrayError::File`], [`ArrayError::Wide`], [`ArrayError::Memory`].
+    pub fn read(&mut self, most: u64, codes: &mut Vec<u8>) -> Result<u64, ArrayError> {
+        let len = self.left.min(most.next_multiple_of(UNIT));
+        let no_room = |bytes| ArrayError::Memory { path: self.path.display().to_string(), bytes };
+        let packed_bytes = self.dtype.bytes_in(Layout::Packed, len).expect("TOSA has no text, and lengths are bounded");
+        let stored_bytes = (len * self.stored_bits).div_ceil(8);
+        let at = codes.len();
+        grow(codes, packed_bytes).map_err(no_room)?;
+        let codes = &mut codes[at..];
+        if stored_bytes == packed_bytes {
+            fill(&mut self.window, self.swap, codes).map_err(Error::io(&self.path, "reading"))?;
+            if self.dtype == DType::Bool {
+                codes.iter_mut().for_each(|byte| *byte = (*byte != 0) as u8);
+            }
+        } else {
+            self.stored.clear();
+            grow(&mut self.stored, stored_bytes).map_err(no_room)?;
+            fill(&mut self.window, self.swap, &mut self.stored).map_err(Error::io(&self.path, "reading"))?;
+            match self.dtype {
+                DType::I48 => narrow(&self.stored, codes).map_err(|i| {
+                    let path = self.path.display().to_string();
+                    ArrayError::Wide { path, index: self.taken + i as u64 }
+                })?,
+                _ => pack(&self.stored, self.dtype, codes),
+            }
+        }
+        self.taken += len;
+        self.left -= len;
+        Ok(len)
+    }
+}
+
+/// The next bytes, little-endian.
+fn fill(window: &mut Window, swap: Option<usize>, bytes: &mut [u8]) -> io::Result<()> {
+    window.fill(bytes)?;
+    if let Some(unit) = swap {
+        bytes.chunks_mut(unit).for_each(<[u8]>::reverse);
+    }
+    Ok(())
+}
+
+/// Adds zeroed bytes.
+fn grow(buffer: &mut Vec<u8>, bytes: u64) -> Result<(), u64> {
+    let more = usize::try_from(bytes).map_err(|_| bytes)?;
+    buffer.try_reserve_exact(more).map_err(|_| bytes)?;
+    buffer.resize(buffer.len() + more, 0);
+    Ok(())
+}
+
+/// Reads a file into memory.
 ///
 /// # Errors
 /// [`ArrayError`].
 pub fn read(path: &Path, dtype: DType) -> Result<Array, ArrayError> {
-    let shown = || path.display().to_string();
-    let stream = fs::read(path).map_err(|source| Error::Io { path: path.into(), action: "reading", source })?;
-    let header = Header::parse(&stream).map_err(|cause| ArrayError::Header { path: shown(), cause })?;
-    if !holds(&header.descr, dtype) {
-        return Err(ArrayError::Type { path: shown(), descr: header.descr, dtype });
-    }
-    let mut codes = stream[header.data_start as usize..].to_vec();
-    if let Some(unit) = header.swap() {
-        codes.chunks_mut(unit).for_each(<[u8]>::reverse);
-    }
-    let mut shape = header.shape;
-    let bits = u64::from(dtype.storage_bits().expect("TOSA has no text"));
-    match dtype {
-        DType::Bool => codes.iter_mut().for_each(|byte| *byte = (*byte != 0) as u8),
-        DType::I48 => codes = narrowed(&codes).map_err(|index| ArrayError::Wide { path: shown(), index })?,
-        _ if bits < 8 && header.descr.ends_with("V1") => codes = packed(&codes, bits as u32),
-        _ if bits < 8 => {
-            let row = shape.last().copied().unwrap_or(1);
-            if row * 8 % bits != 0 || !row.is_multiple_of(if bits == 6 { 3 } else { 1 }) {
-                return Err(ArrayError::Rows { path: shown(), bytes: row, dtype });
-            }
-            if let Some(last) = shape.last_mut() {
-                *last = row * 8 / bits;
-            }
-        }
-        _ => {}
-    }
-    Ok(Array { shape, codes })
+    let mut reader = Reader::open(path, dtype)?;
+    let mut codes = Vec::new();
+    reader.read(reader.left(), &mut codes)?;
+    Ok(Array { shape: reader.shape, codes })
 }
 
 /// 64-bit elements in 48 bits; the index of the first that does not fit.
-fn narrowed(wide: &[u8]) -> Result<Vec<u8>, usize> {
-    let mut codes = Vec::with_capacity(wide.len() / 8 * 6);
-    for (index, element) in wide.as_chunks::<8>().0.iter().enumerate() {
+fn narrow(wide: &[u8], codes: &mut [u8]) -> Result<(), usize> {
+    for (index, (element, code)) in wide.as_chunks::<8>().0.iter().zip(codes.as_chunks_mut::<6>().0).enumerate() {
         let value = i64::from_le_bytes(*element);
         if value << 16 >> 16 != value {
             return Err(index);
         }
-        codes.extend_from_slice(&element[..6]);
+        code.copy_from_slice(&element[..6]);
     }
-    Ok(codes)
+    Ok(())
 }
 
-/// One element a byte, packed from the least significant bit on.
-fn packed(bytes: &[u8], bits: u32) -> Vec<u8> {
-    let mut codes = vec![0u8; (bytes.len() * bits as usize).div_ceil(8)];
-    for (i, byte) in bytes.iter().enumerate() {
-        let at = i * bits as usize;
+/// One element a byte, packed into zeroed bytes from the least significant bit on.
+fn pack(stored: &[u8], dtype: DType, codes: &mut [u8]) {
+    let bits = dtype.storage_bits().expect("TOSA has no text") as usize;
+    for (i, byte) in stored.iter().enumerate() {
+        let at = i * bits;
         let code = u16::from(byte & ((1 << bits) - 1)) << (at % 8);
         codes[at / 8] |= code as u8;
         if code > 0xff {
             codes[at / 8 + 1] |= (code >> 8) as u8;
         }
     }
-    codes
 }
 
 /// Writes packed codes as Arm's tools want them.

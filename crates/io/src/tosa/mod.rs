@@ -30,6 +30,9 @@ pub enum FileError {
     /// Control flow has several.
     #[error("{found} {what} where one is expected; control flow is not evaluated")]
     NotOne { what: &'static str, found: usize },
+    /// Offsets lead to the same place again and again.
+    #[error("the file names its parts more often than it has bytes")]
+    Repetition,
     /// An operator without end.
     #[error("an operator with more than {MOST_OPERANDS} operands")]
     Operands,
@@ -44,9 +47,32 @@ const MOST_OPERANDS: usize = 64;
 /// Bit 1 of `features`: block-scaled types.
 const KNOWN_FEATURES: u64 = 0b10;
 
-/// Numbers of operators. Source: `docs/spec/tosa.md §8.3`.
+/// Numbers and names of operators. Source: `docs/spec/tosa.md §8.3`, and the schema that it names.
 pub mod op {
     #![allow(missing_docs)] // The names are those of the operators.
+
+    /// By number.
+    #[rustfmt::skip]
+    const NAMES: [&str; 95] = [
+         "UNKNOWN", "ARGMAX", "AVG_POOL2D", "CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "FFT2D", "MATMUL", "MAX_POOL2D",
+         "RFFT2D", "TRANSPOSE_CONV2D", "CLAMP", "ERF", "SIGMOID", "TANH", "ADD", "ARITHMETIC_RIGHT_SHIFT",
+         "BITWISE_AND", "BITWISE_OR", "BITWISE_XOR", "INTDIV", "LOGICAL_AND", "LOGICAL_LEFT_SHIFT",
+         "LOGICAL_RIGHT_SHIFT", "LOGICAL_OR", "LOGICAL_XOR", "MAXIMUM", "MINIMUM", "MUL", "POW", "SUB", "TABLE", "ABS",
+         "BITWISE_NOT", "CEIL", "CLZ", "COS", "EXP", "FLOOR", "LOG", "LOGICAL_NOT", "NEGATE", "RECIPROCAL", "RSQRT",
+         "SIN", "SELECT", "EQUAL", "GREATER", "GREATER_EQUAL", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN",
+         "REDUCE_PRODUCT", "REDUCE_SUM", "CONCAT", "PAD", "RESHAPE", "REVERSE", "SLICE", "TILE", "TRANSPOSE", "GATHER",
+         "SCATTER", "RESIZE", "CAST", "RESCALE", "CONST", "IDENTITY", "CUSTOM", "COND_IF", "WHILE_LOOP", "VARIABLE",
+         "VARIABLE_WRITE", "VARIABLE_READ", "CONST_SHAPE", "MATMUL_T_BLOCK_SCALED", "CAST_FROM_BLOCK_SCALED",
+         "CAST_TO_BLOCK_SCALED", "DIM", "CONCAT_SHAPE", "ADD_SHAPE", "SUB_SHAPE", "MUL_SHAPE", "SLICE_SHAPE",
+         "EXP2_SHAPE", "LOG2_CEIL_SHAPE", "LOG2_FLOOR_SHAPE", "MAX_SHAPE", "MIN_SHAPE", "MOD_SHAPE", "DIV_CEIL_SHAPE",
+         "DIV_FLOOR_SHAPE", "ASSERT_EQUAL_SHAPE", "CONV2D_BLOCK_SCALED",
+    ];
+
+    /// The name of an operator; one that the schema does not have is named by its number.
+    pub fn name(number: u32) -> String {
+        NAMES.get(number as usize).map_or_else(|| format!("operator {number}"), |name| (*name).into())
+    }
+
     pub const CAST: u32 = 65;
     pub const RESCALE: u32 = 66;
     pub const CONST: u32 = 67;
@@ -116,13 +142,27 @@ pub struct Tensor<'a> {
     pub block_shape: u32,
 }
 
-/// Takes a file apart.
+/// Takes a file of one block apart, which is what can be evaluated.
 ///
 /// Cost: memory proportional to the file; elements and names stay where they are.
 ///
 /// # Errors
 /// [`FileError`].
 pub fn parse(bytes: &[u8]) -> Result<Graph<'_>, FileError> {
+    let mut blocks = parse_blocks(bytes)?;
+    match blocks.len() {
+        1 => Ok(blocks.remove(0)),
+        found => Err(FileError::NotOne { what: "blocks", found }),
+    }
+}
+
+/// Takes a file apart: a graph for each block of each region.
+///
+/// Cost: as [`parse`].
+///
+/// # Errors
+/// [`FileError`]; a file has at least one block.
+pub fn parse_blocks(bytes: &[u8]) -> Result<Vec<Graph<'_>>, FileError> {
     if bytes.get(4..8) != Some(b"TOSA") {
         return Err(FileError::Identifier);
     }
@@ -133,24 +173,54 @@ pub fn parse(bytes: &[u8]) -> Result<Graph<'_>, FileError> {
     if features & !KNOWN_FEATURES != 0 {
         return Err(FileError::Features { unknown: features & !KNOWN_FEATURES });
     }
-    let region = only("regions", root.tables(6, "regions")?)?;
-    let block = only("blocks", region.tables(6, "blocks")?)?;
-    let operators: Result<_, FileError> = block.tables(6, "operators")?.map(|table| operator(table?)).collect();
+    let (mut graphs, mut budget) = (Vec::new(), Budget(bytes.len()));
+    for region in root.tables(6, "regions")? {
+        budget.take(1)?;
+        for block in region?.tables(6, "blocks")? {
+            graphs.push(graph(bytes, version, block?, &mut budget)?);
+        }
+    }
+    if graphs.is_empty() { Err(FileError::NotOne { what: "blocks", found: 0 }) } else { Ok(graphs) }
+}
+
+/// Parts that may still be named. Each takes a byte at least, so that a file of shared parts is no larger in memory than
+/// one of as many bytes that has each of them once.
+struct Budget(usize);
+
+impl Budget {
+    fn take(&mut self, parts: usize) -> Result<(), FileError> {
+        self.0 = self.0.checked_sub(parts).ok_or(FileError::Repetition)?;
+        Ok(())
+    }
+}
+
+fn graph<'a>(
+    bytes: &'a [u8],
+    version: (i32, i32, i32),
+    block: Table<'a>,
+    budget: &mut Budget,
+) -> Result<Graph<'a>, FileError> {
+    budget.take(1)?;
+    let mut operators = Vec::new();
+    for table in block.tables(6, "operators")? {
+        let operator = operator(table?)?;
+        budget.take(1 + operator.inputs.len() + operator.outputs.len())?;
+        operators.push(operator);
+    }
     let mut tensors = HashMap::new();
     for table in block.tables(8, "tensors")? {
         let table = table?;
         let name = table.string(4, "a tensor's name")?;
-        if tensors.insert(name, tensor(bytes, table)?).is_some() {
+        let tensor = tensor(bytes, table)?;
+        budget.take(1 + tensor.shape.len())?;
+        if tensors.insert(name, tensor).is_some() {
             return Err(FileError::Duplicate { name: name.into() });
         }
     }
-    Ok(Graph {
-        version,
-        operators: operators?,
-        tensors,
-        inputs: block.strings(10, "inputs")?.collect::<Result<_, _>>()?,
-        outputs: block.strings(12, "outputs")?.collect::<Result<_, _>>()?,
-    })
+    let mut names = |slot, what| {
+        block.strings(slot, what)?.map(|name| budget.take(1).and(name)).collect::<Result<Vec<&str>, FileError>>()
+    };
+    Ok(Graph { version, operators, tensors, inputs: names(10, "inputs")?, outputs: names(12, "outputs")? })
 }
 
 /// Files of 0.x number their types otherwise.
@@ -159,17 +229,6 @@ fn version(root: Table<'_>) -> Result<(i32, i32, i32), FileError> {
     let part = |slot| table.i32_or(slot, -1, "the version");
     let (major, minor, patch) = (part(4)?, part(6)?, part(8)?);
     if major == 1 { Ok((major, minor, patch)) } else { Err(FileError::Version { major, minor, patch }) }
-}
-
-fn only<'a>(
-    what: &'static str,
-    mut all: impl Iterator<Item = Result<Table<'a>, FileError>>,
-) -> Result<Table<'a>, FileError> {
-    match (all.next(), all.next()) {
-        (Some(first), None) => first,
-        (None, _) => Err(FileError::NotOne { what, found: 0 }),
-        (Some(_), Some(_)) => Err(FileError::NotOne { what, found: 2 + all.count() }),
-    }
 }
 
 fn names<'a>(all: impl Iterator<Item = Result<&'a str, FileError>>) -> Result<Vec<&'a str>, FileError> {

@@ -17,6 +17,7 @@ pub(crate) mod integer;
 pub(crate) mod measure;
 pub(crate) mod rows;
 pub(crate) mod six;
+pub(crate) mod six_bytes;
 pub(crate) mod split;
 pub(crate) mod stream;
 pub(crate) mod table;

@@ -65,6 +65,7 @@ impl Model {
                 let version = bytes.starts_with(&MAGIC).then(|| format!("Tile IR {}", module.version));
                 Ok(Description { version, ..of_module(&module) })
             }
+            File::Tosa(bytes) => super::tosa::describe(&self.shown(), bytes),
             File::Onnx(_) => Err(RunError::UnknownKind { path: self.shown() }),
         }
     }

@@ -64,6 +64,9 @@ pub enum RunError {
     /// A file is given for what is no input, or twice.
     #[error("--input {given:?}: {why}; the inputs are {inputs}")]
     NoInput { given: String, why: &'static str, inputs: String },
+    /// No file is given for an input that has no default.
+    #[error("{path}: input {} is not given; add --input {}=FILE", Shown(name), name.escape_debug())]
+    NotGiven { path: String, name: String },
     /// A result would replace a file that is read.
     #[error("{path}: is read and cannot be the place of a result; choose another --output-dir")]
     Read { path: String },
@@ -94,7 +97,8 @@ impl RunError {
     /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
     pub fn class(&self) -> Class {
         match self {
-            RunError::UnknownKind { .. } | RunError::Rules { .. } | RunError::NoInput { .. } => Class::Usage,
+            RunError::UnknownKind { .. } | RunError::Rules { .. } => Class::Usage,
+            RunError::NoInput { .. } | RunError::NotGiven { .. } => Class::Usage,
             RunError::TileEntry { cause: EntryError::None, .. } => Class::Input,
             RunError::TileEntry { .. } | RunError::Read { .. } => Class::Usage,
             RunError::TileStop { cause: truecast_tile::evaluate::Stop::Memory { .. }, .. } => Class::System,
@@ -107,10 +111,7 @@ impl RunError {
             },
             RunError::Model { .. } | RunError::SameOutput { .. } | RunError::Text { .. } => Class::Input,
             RunError::Tosa { cause, .. } if matches!(**cause, GraphError::Memory { .. }) => Class::System,
-            RunError::TosaArray { cause, .. } => match &**cause {
-                truecast_io::tosa::array::ArrayError::File(error) => error.class(),
-                _ => Class::Input,
-            },
+            RunError::TosaArray { cause, .. } => cause.class(),
             RunError::TosaFile { .. } | RunError::Tosa { .. } => Class::Input,
             RunError::Input { cause, .. } => cause.class(),
             RunError::File(cause) => cause.class(),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::spec::tile;
+use truecast_core::spec::tosa::Target;
 use truecast_graph::{Graph, onnx, openvino};
 use truecast_io::onnx::{ModelFile, Options};
 use truecast_io::open_regular;
@@ -27,6 +28,7 @@ pub(super) enum File {
     Onnx(Arc<ModelFile>),
     OpenVino(Arc<IrFile>),
     Tile(Vec<u8>),
+    Tosa(Vec<u8>),
 }
 
 /// The kinds of models.
@@ -81,6 +83,8 @@ pub enum Rules {
     OpenVino,
     /// Tile IR, with the options that change what is legal.
     Tile(tile::Rules, tile::Options),
+    /// TOSA: what the version has, or the version that the file says.
+    Tosa(Option<Target>),
 }
 
 /// What was found in a model.
@@ -118,7 +122,7 @@ impl Model {
             ModelKind::Onnx => File::Onnx(Arc::new(ModelFile::open(path, Options::default())?)),
             ModelKind::OpenVino => File::OpenVino(Arc::new(IrFile::open(path)?.with_odd_packing(odd_packing))),
             ModelKind::Tile => File::Tile(read_module(path)?),
-            ModelKind::Tosa => return Err(RunError::UnknownKind { path: path.display().to_string() }),
+            ModelKind::Tosa => File::Tosa(super::tosa::read(path)?),
         };
         Ok(Model { path: path.into(), file })
     }
@@ -159,6 +163,8 @@ impl Model {
                     warnings: report.warnings.iter().map(|w| w.to_string()).collect(),
                 })
             }
+            (File::Tosa(bytes), Rules::Tosa(target)) => super::tosa::judge(&self.path, bytes, target),
+            (File::Tosa(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "tosa or tosa@VERSION" }),
             (File::Tile(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "tile or tile@RELEASE" }),
             (File::Onnx(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "onnx or onnx@OPSET" }),
             (File::OpenVino(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "openvino" }),
@@ -168,7 +174,7 @@ impl Model {
     /// The parameters, where they have to be known before there is a graph; an ONNX model states every type.
     pub(super) fn open_parameters(&self) -> Option<Vec<Parameter>> {
         match &self.file {
-            File::Onnx(_) | File::Tile(_) => None,
+            File::Onnx(_) | File::Tile(_) | File::Tosa(_) => None,
             File::OpenVino(file) => Some(openvino::inputs(file)),
         }
     }
@@ -183,6 +189,7 @@ impl Model {
             File::Onnx(file) => onnx::build(file).map(|graph| (graph, Vec::new())).map_err(|cause| self.wrong(cause)),
             File::OpenVino(file) => openvino::build(file, fed).map_err(|cause| self.wrong(cause)),
             File::Tile(_) => Err(RunError::Rules { path: self.shown(), fitting: "tile" }),
+            File::Tosa(_) => Err(RunError::Rules { path: self.shown(), fitting: "tosa" }),
         }
     }
 
@@ -198,6 +205,7 @@ impl Model {
                 .map_err(|cause| RunError::Tile { path: self.shown(), cause }),
             File::Onnx(_) => Err(RunError::Rules { path: self.shown(), fitting: "onnx or onnx@OPSET" }),
             File::OpenVino(_) => Err(RunError::Rules { path: self.shown(), fitting: "openvino" }),
+            File::Tosa(_) => Err(RunError::Rules { path: self.shown(), fitting: "tosa" }),
         }
     }
 
@@ -213,7 +221,7 @@ impl Model {
     pub(super) fn reads(&self, inputs: &[String]) -> Reads {
         let data = match &self.file {
             File::Onnx(file) => file.data_files(),
-            File::OpenVino(_) | File::Tile(_) => BTreeSet::new(),
+            File::OpenVino(_) | File::Tile(_) | File::Tosa(_) => BTreeSet::new(),
         };
         Reads::of(&self.path, data, inputs)
     }

@@ -6,6 +6,7 @@ pub mod boundary;
 pub mod counts;
 pub mod ftz;
 pub mod properties;
+pub mod rescale;
 pub mod small;
 pub mod split;
 pub mod sweep;

@@ -2,7 +2,7 @@
 //! that INEXACT_ROUND permits. Reference: `docs/spec/tosa.md §4`, whose names are used.
 
 use super::super::SpecError;
-use super::cast::require;
+use super::cast::{require, unsigned};
 use super::target::{Feature, Features, Target};
 use crate::dtype::DType;
 use crate::format::IntFormat;
@@ -106,6 +106,12 @@ impl Rescale {
             input_unsigned: false,
             output_unsigned: false,
         }
+    }
+
+    /// Input and output type in the signedness in force: u8 for an unsigned i8.
+    pub fn types(&self) -> [DType; 2] {
+        [(self.input, self.input_unsigned), (self.output, self.output_unsigned)]
+            .map(|(dtype, is_unsigned)| if is_unsigned { unsigned(dtype).unwrap_or(dtype) } else { dtype })
     }
 
     /// Element type of the multiplier.
@@ -222,6 +228,19 @@ pub struct Channel {
     pub shift: i8,
 }
 
+impl Channel {
+    /// The requirements that concern no element.
+    ///
+    /// # Errors
+    /// R1, R2.
+    pub fn check(&self) -> Result<(), Requirement> {
+        if self.multiplier < 0 {
+            return Err(Requirement::Multiplier);
+        }
+        if (2..=62).contains(&self.shift) { Ok(()) } else { Err(Requirement::Shift) }
+    }
+}
+
 /// A condition on values. If it does not hold for one element, the result of the whole graph is unpredictable.
 ///
 /// Source: `docs/spec/tosa.md §4.4`.
@@ -331,12 +350,7 @@ impl RescaleSpec {
     /// Steps 2 to 5 for `v = input - input_zp`.
     fn scaled(&self, channel: usize, v: i64) -> Result<i64, Requirement> {
         let Channel { multiplier, shift } = self.channels[channel];
-        if multiplier < 0 {
-            return Err(Requirement::Multiplier);
-        }
-        if !(2..=62).contains(&shift) {
-            return Err(Requirement::Shift);
-        }
+        self.channels[channel].check()?;
         let limit = 1i64 << (shift - 1);
         if self.scale32 && !(-limit..limit).contains(&v) {
             return Err(Requirement::Value);

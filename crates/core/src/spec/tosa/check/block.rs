@@ -42,7 +42,7 @@ pub fn judge_to_block(
 }
 
 /// One step of the exponent for the text; for the verifier one ulp of a scale is the scale itself.
-fn judge_scale(exact: u8, actual: u8) -> Verdict {
+pub(super) fn judge_scale(exact: u8, actual: u8) -> Verdict {
     if actual == exact {
         return Verdict::Exact;
     }

@@ -5,28 +5,32 @@ use super::Verdict;
 use crate::dtype::{DType, Kind};
 use crate::exact::{Exact, Outcome, cast_one, decode};
 use crate::format::{FloatFormat, IntFormat};
+use crate::permit::NanComparison;
 use crate::policy::CastSpec;
 use std::ops::RangeInclusive;
 
-/// Judges `actual` as the result of casting `input`.
+/// Judges `actual` as the result of casting `input`. Compared bit for bit, a NaN that is exact as a NaN but has another sign
+/// or payload than truecast's is a violation.
 ///
 /// # Examples
 /// ```
 /// use truecast_core::spec::tosa::{Cast, check::{cast::judge, Verdict}};
-/// use truecast_core::DType;
+/// use truecast_core::{permit::NanComparison::Class, DType};
 /// let cast = Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?;
-/// assert_eq!(judge(&cast, 448f32.to_bits().into(), 0x7e), Verdict::Exact);
-/// assert_eq!(judge(&cast, 448f32.to_bits().into(), 0x7f), Verdict::AllowedByVerifierOnly); // NaN for 448
+/// assert_eq!(judge(&cast, 448f32.to_bits().into(), 0x7e, Class), Verdict::Exact);
+/// assert_eq!(judge(&cast, 448f32.to_bits().into(), 0x7f, Class), Verdict::AllowedByVerifierOnly); // NaN for 448
 /// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
-pub fn judge(spec: &CastSpec, input: u64, actual: u64) -> Verdict {
+pub fn judge(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Verdict {
     let exact = match cast_one(spec, input) {
         Outcome::Undefined { .. } => return Verdict::Unpredictable,
         Outcome::Defined(code) => code,
-        Outcome::Refused { .. } => unreachable!("TOSA has no policy that refuses"),
+        // By `--nan error`, which is no rule of TOSA's: nothing is the result of a NaN.
+        Outcome::Refused { .. } => return Verdict::Violation,
     };
     if is_same(spec.dst, exact, actual) {
-        return Verdict::Exact;
+        let differs = nan == NanComparison::Bits && exact != actual && is_nan(spec.dst, exact);
+        return if differs { Verdict::Violation } else { Verdict::Exact };
     }
     let Kind::Float(dst) = spec.dst.kind() else { return Verdict::Violation };
     let x = decode(spec.src, input);
@@ -47,8 +51,11 @@ pub fn judge(spec: &CastSpec, input: u64, actual: u64) -> Verdict {
 
 /// Equal codes, any two NaNs, any two codes of true.
 pub(super) fn is_same(dtype: DType, a: u64, b: u64) -> bool {
-    let value = |code| decode(dtype, code);
-    a == b || value(a) == value(b) || matches!((value(a), value(b)), (Exact::Nan { .. }, Exact::Nan { .. }))
+    a == b || decode(dtype, a) == decode(dtype, b) || (is_nan(dtype, a) && is_nan(dtype, b))
+}
+
+fn is_nan(dtype: DType, code: u64) -> bool {
+    matches!(decode(dtype, code), Exact::Nan { .. })
 }
 
 /// fp16, bf16 and fp32: the types whose subnormals may be flushed. Source: `docs/spec/tosa.md §2.3`.
@@ -156,31 +163,40 @@ impl Window {
 ///
 /// Every code of 16 bits or fewer is asked; of wider types the neighbours of the exact result, the ends and the specials,
 /// which is where permitted codes lie.
-pub fn permitted(spec: &CastSpec, input: u64, accepts: impl Fn(Verdict) -> bool) -> Vec<RangeInclusive<u64>> {
-    let passes = |code: &u64| accepts(judge(spec, input, *code));
-    match spec.dst.code_bits() {
-        bits @ ..=16 => ranges((0..1 << bits).filter(passes)),
-        bits => {
-            let mask = u64::MAX >> (64 - bits);
-            let exact = cast_one(spec, input).code().unwrap_or(0);
-            let mut centres = vec![exact];
-            match spec.dst.kind() {
-                Kind::Float(f) => {
-                    centres.extend([0, f.max_code(), f.min_normal_code()].map(|m| [m, m | f.sign_bit()]).concat())
-                }
-                Kind::Int(IntFormat { .. }) => {}
-                _ => unreachable!("no other type has more than 16 bits"),
-            }
-            let near = |c: u64| (-4i64..=4).map(move |d| c.wrapping_add_signed(d) & mask);
-            let mut codes: Vec<u64> = centres.into_iter().flat_map(near).filter(passes).collect();
-            codes.sort_unstable();
-            codes.dedup();
-            ranges(codes)
-        }
-    }
+pub fn permitted(
+    spec: &CastSpec,
+    input: u64,
+    nan: NanComparison,
+    accepts: impl Fn(Verdict) -> bool,
+) -> Vec<RangeInclusive<u64>> {
+    let exact = cast_one(spec, input).code().unwrap_or(0);
+    let passes = |code: &u64| accepts(judge(spec, input, *code, nan));
+    ranges(candidates(spec.dst, exact).into_iter().filter(passes))
 }
 
-fn ranges(codes: impl IntoIterator<Item = u64>) -> Vec<RangeInclusive<u64>> {
+/// Every code of 16 bits or fewer; of wider types those around the exact one, the ends and the specials. Ascending.
+pub(super) fn candidates(dtype: DType, exact: u64) -> Vec<u64> {
+    let bits = dtype.code_bits();
+    if bits <= 16 {
+        return (0..1 << bits).collect();
+    }
+    let mask = u64::MAX >> (64 - bits);
+    let mut centres = vec![exact];
+    match dtype.kind() {
+        Kind::Float(f) => {
+            centres.extend([0, f.max_code(), f.min_normal_code()].map(|m| [m, m | f.sign_bit()]).concat())
+        }
+        Kind::Int(IntFormat { .. }) => {}
+        _ => unreachable!("no other type has more than 16 bits"),
+    }
+    let near = |c: u64| (-4i64..=4).map(move |d| c.wrapping_add_signed(d) & mask);
+    let mut codes: Vec<u64> = centres.into_iter().flat_map(near).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+pub(super) fn ranges(codes: impl IntoIterator<Item = u64>) -> Vec<RangeInclusive<u64>> {
     let mut all: Vec<RangeInclusive<u64>> = Vec::new();
     for code in codes {
         match all.last_mut() {

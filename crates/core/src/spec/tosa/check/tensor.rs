@@ -9,7 +9,9 @@ use super::{Profile, Verdict, block, cast, rescale};
 use crate::dtype::{DType, Kind};
 use crate::exact::{Exact, Outcome, cast_one, decode};
 use crate::format::FloatFormat;
+use crate::permit::NanComparison;
 use crate::policy::{CastPolicy, CastSpec};
+use std::ops::RangeInclusive;
 
 /// What is worth knowing beside the verdicts; it never changes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -127,6 +129,7 @@ impl Findings {
 #[derive(Clone, Debug)]
 pub struct CastCheck {
     spec: CastSpec,
+    nan: NanComparison,
     flushing: Flushing,
     /// What was found so far.
     pub findings: Findings,
@@ -135,12 +138,18 @@ pub struct CastCheck {
 impl CastCheck {
     /// Nothing judged yet.
     pub fn new(spec: CastSpec, profile: Profile, keep: usize) -> Self {
-        Self { spec, flushing: Flushing::default(), findings: Findings::new(profile, keep) }
+        let nan = NanComparison::default();
+        Self { spec, nan, flushing: Flushing::default(), findings: Findings::new(profile, keep) }
+    }
+
+    /// Compares NaN in this way.
+    pub fn comparing(self, nan: NanComparison) -> Self {
+        Self { nan, ..self }
     }
 
     /// Judges the next element.
     pub fn push(&mut self, input: u64, actual: u64) {
-        let verdict = cast::judge(&self.spec, input, actual);
+        let verdict = cast::judge(&self.spec, input, actual, self.nan);
         let permitted = matches!(verdict, Verdict::Exact | Verdict::Allowed | Verdict::AllowedByTextOnly);
         if let (Kind::Float(src), Kind::Float(dst), true) = (self.spec.src.kind(), self.spec.dst.kind(), permitted) {
             let (x, out) = (decode(self.spec.src, input), decode(self.spec.dst, actual));
@@ -244,40 +253,80 @@ impl RescaleCheck {
     }
 }
 
+/// A scale that the profile does not let pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScaleFailure {
+    /// Index of the block.
+    pub block: u64,
+    /// Code of the scale.
+    pub actual: u8,
+    /// The codes that would pass.
+    pub permitted: Vec<RangeInclusive<u64>>,
+}
+
 /// Judges the output of a CAST to blocks, or from them, block by block.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockCheck {
     cast: BlockCast,
     /// What was found so far.
     pub findings: Findings,
+    /// The codes that would pass for each of the kept failures.
+    pub permitted: Vec<Vec<RangeInclusive<u64>>>,
     /// Blocks whose scale does not pass.
     pub failed_scales: u64,
+    /// The first of them.
+    pub scale_failures: Vec<ScaleFailure>,
 }
 
 impl BlockCheck {
     /// Nothing judged yet.
     pub fn new(cast: BlockCast, profile: Profile, keep: usize) -> Self {
-        Self { cast, findings: Findings::new(profile, keep), failed_scales: 0 }
+        let findings = Findings::new(profile, keep);
+        Self { cast, findings, permitted: Vec::new(), failed_scales: 0, scale_failures: Vec::new() }
     }
 
     /// Judges the next block of a CAST to blocks.
     pub fn push_blocked(&mut self, input: &[u64; BLOCK], scale: u8, actual: &[u64; BLOCK]) {
         let (of_scale, verdicts) = block::judge_to_block(&self.cast, input, scale, actual);
-        self.failed_scales += !self.findings.profile.passes(of_scale) as u64;
-        let (_, exact) = self.cast.to_block(input);
+        let (exact_scale, exact) = self.cast.to_block(input);
+        let profile = self.findings.profile;
+        if !profile.passes(of_scale) {
+            self.failed_scales += 1;
+            if self.scale_failures.len() < self.findings.keep {
+                let passes = |code: &u64| profile.passes(block::judge_scale(exact_scale, *code as u8));
+                let permitted = cast::ranges((0..=0xff).filter(passes));
+                let block = self.findings.elements / BLOCK as u64;
+                self.scale_failures.push(ScaleFailure { block, actual: scale, permitted });
+            }
+        }
         for (i, verdict) in verdicts.into_iter().enumerate() {
             if is_limit(self.cast.element, actual[i]) && !is_limit(self.cast.element, exact[i]) {
                 self.findings.note(Lint::BlockSaturation);
             }
+            let with = |code| {
+                let mut block = *actual;
+                block[i] = code;
+                block::judge_to_block(&self.cast, input, scale, &block).1[i]
+            };
+            let codes = (0..1 << self.cast.element.code_bits()).filter(|&code| profile.passes(with(code)));
             self.findings.add(input[i], actual[i], verdict);
+            if self.permitted.len() < self.findings.failures.len() {
+                self.permitted.push(cast::ranges(codes));
+            }
         }
     }
 
     /// Judges the next block of a CAST from blocks.
     pub fn push_plain(&mut self, scale: u8, input: &[u64; BLOCK], actual: &[u64; BLOCK]) {
+        let profile = self.findings.profile;
         for (&code, &actual) in input.iter().zip(actual) {
             let verdict = block::judge_from_block(&self.cast, scale, code, actual);
             self.findings.add(code, actual, verdict);
+            if self.permitted.len() < self.findings.failures.len() {
+                let exact = self.cast.from_block(scale, code);
+                let passes = |out: &u64| profile.passes(block::judge_from_block(&self.cast, scale, code, *out));
+                self.permitted.push(cast::ranges(cast::candidates(self.cast.plain, exact).into_iter().filter(passes)));
+            }
         }
     }
 }

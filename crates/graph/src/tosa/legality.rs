@@ -1,0 +1,274 @@
+//! What the specification says of an operator before any element is known: types, shapes, attributes, constants.
+//! `operator` asks it before it computes, [`judge`] of a whole graph that is not run.
+
+use truecast_core::spec::SpecError;
+use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction, SCALE};
+use truecast_core::spec::tosa::rescale::{Operand, Operands, RoundingMode};
+use truecast_core::spec::tosa::{Cast, Feature, Requirement, Rescale, Target};
+use truecast_core::{CastSpec, DType, Layout};
+use truecast_io::tosa::{Graph, Operator, RescaleAttribute, Tensor, op};
+
+use super::value::{Declared, ElementType, Value, element_type, scale_shape};
+use super::{GraphError, declared, operands, place};
+
+/// The rules as they are asked of one operator.
+#[derive(Clone, Copy)]
+pub(super) struct Rules<'a> {
+    /// How messages name the operator.
+    pub place: &'a str,
+    pub target: &'a Target,
+}
+
+/// A CAST, settled.
+pub(super) enum Conversion {
+    Plain(CastSpec),
+    Blocks(BlockCast),
+}
+
+impl Rules<'_> {
+    pub fn condition(&self, cause: SpecError) -> GraphError {
+        GraphError::Condition { place: self.place.into(), cause }
+    }
+
+    pub fn unpredictable(&self, requirement: Requirement, index: Option<u64>) -> GraphError {
+        GraphError::Unpredictable { place: self.place.into(), requirement, index }
+    }
+
+    pub fn same_shape(&self, input: &[u64], output: &[u64]) -> Result<(), GraphError> {
+        match input == output {
+            true => Ok(()),
+            false => Err(operands(self.place, format!("gives shape {output:?} from {input:?} (E15)"))),
+        }
+    }
+
+    pub fn rank(&self, rank: usize) -> Result<(), GraphError> {
+        self.target.check_rank(rank).map_err(|requirement| self.unpredictable(requirement, None))
+    }
+
+    /// A CAST of a tensor of this shape.
+    pub fn cast(&self, src: ElementType, dst: ElementType, shape: &[u64]) -> Result<Conversion, GraphError> {
+        let (direction, element, plain) = match (src, dst) {
+            (ElementType::Plain(src), ElementType::Plain(dst)) => {
+                let cast = Cast { target: *self.target, ..Cast::to(dst) }.resolve(src);
+                return cast.map(Conversion::Plain).map_err(|cause| self.condition(cause));
+            }
+            (ElementType::Plain(plain), ElementType::Blocks(element)) => (Direction::ToBlocks, element, plain),
+            (ElementType::Blocks(element), ElementType::Plain(plain)) => (Direction::FromBlocks, element, plain),
+            (src, dst) => return Err(operands(self.place, format!("there is no CAST from {src} to {dst}"))),
+        };
+        let cast = BlockCast { direction, element, plain };
+        cast.check(shape, self.target).map_err(|cause| self.condition(cause))?;
+        Ok(Conversion::Blocks(cast))
+    }
+
+    /// What only the two deprecated operators ask. Source: `docs/spec/tosa.md §5.6`.
+    pub fn deprecated(&self, operator: &Operator<'_>, plain: ElementType) -> Result<(), GraphError> {
+        if operator.block_size != BLOCK as u32 {
+            return Err(operands(self.place, format!("block_size is {}, not {BLOCK}", operator.block_size)));
+        }
+        match plain {
+            ElementType::Plain(DType::Bf16 | DType::F32) => Ok(()),
+            other => Err(operands(self.place, format!("{other} is neither bf16 nor f32"))),
+        }
+    }
+
+    /// The scales of values of this shape.
+    pub fn scales(&self, element: ElementType, shape: &[u64], values: &[u64]) -> Result<(), GraphError> {
+        match element == ElementType::Plain(SCALE) && shape == scale_shape(values) {
+            true => Ok(()),
+            false => Err(operands(self.place, format!("scales are {element} of shape {shape:?}"))),
+        }
+    }
+
+    /// The RESCALE that attributes and types mean.
+    pub fn rescale(
+        &self,
+        attribute: Option<RescaleAttribute>,
+        input: ElementType,
+        output: ElementType,
+    ) -> Result<Rescale, GraphError> {
+        let attribute = attribute.ok_or_else(|| operands(self.place, "has no attributes"))?;
+        let rounding = RoundingMode::of_number(attribute.rounding_mode, self.target);
+        if let Some(blocks) = [input, output].iter().find(|t| matches!(t, ElementType::Blocks(_))) {
+            return Err(operands(self.place, format!("does not take {blocks} (E18)")));
+        }
+        Ok(Rescale {
+            input: input.dtype(),
+            output: output.dtype(),
+            scale32: attribute.scale32,
+            rounding: rounding.map_err(|cause| self.condition(cause))?,
+            per_channel: attribute.per_channel,
+            input_unsigned: attribute.input_unsigned,
+            output_unsigned: attribute.output_unsigned,
+        })
+    }
+
+    /// Operands 1 to 4 of a RESCALE have to be constants. Source: `docs/spec/tosa.md §4.1`.
+    pub fn constants(&self, graph: &Graph<'_>, operator: &Operator<'_>) -> Result<(), GraphError> {
+        if self.target.allows(Feature::ExtDynamic) || operator.inputs[1..].iter().all(|name| is_constant(graph, name)) {
+            return Ok(());
+        }
+        Err(operands(self.place, "an operand is no constant, which needs EXT-DYNAMIC"))
+    }
+
+    /// The value of a constant: exactly the bytes that type and shape need; files may be padded.
+    pub fn constant(&self, tensor: &Tensor<'_>, output: &Declared) -> Result<Value, GraphError> {
+        let of = |data: &[u8], bytes: u64, what: &str| {
+            let part = usize::try_from(bytes).ok().and_then(|bytes| data.get(..bytes));
+            part.map(<[u8]>::to_vec)
+                .ok_or_else(|| operands(self.place, format!("has {} bytes of {what}, needs {bytes}", data.len())))
+        };
+        let dtype = output.element.dtype();
+        let mut codes = of(tensor.data, bytes(dtype, &output.shape), "data")?;
+        if dtype == DType::Bool {
+            codes.iter_mut().for_each(|byte| *byte = (*byte != 0) as u8);
+        }
+        let scales = match output.element {
+            ElementType::Plain(_) => Vec::new(),
+            ElementType::Blocks(_) => of(tensor.scale_data, bytes(SCALE, &output.scale_shape()), "scales")?,
+        };
+        let value = Value { element: output.element, shape: output.shape.clone(), codes, scales };
+        match value.is_consistent() {
+            true => Ok(value),
+            false => Err(operands(self.place, "has blocks that cross a row")),
+        }
+    }
+}
+
+fn is_constant(graph: &Graph<'_>, name: &str) -> bool {
+    graph.operators.iter().any(|operator| operator.op == op::CONST && operator.outputs.contains(&name))
+}
+
+/// Bytes of a tensor of this type and shape.
+pub(super) fn bytes(dtype: DType, shape: &[u64]) -> u64 {
+    dtype.bytes_in(Layout::Packed, shape.iter().product()).expect("TOSA has no text, and lengths are bounded")
+}
+
+/// Multipliers and shifts, zero points: read as signed.
+pub(super) fn operands_of<'a>(small: [&'a Value; 4], values: &'a [Vec<i64>; 4]) -> Operands<'a> {
+    let operand = |i: usize| Operand { dtype: small[i].element.dtype(), shape: &small[i].shape, values: &values[i] };
+    Operands { multiplier: operand(0), shift: operand(1), input_zp: operand(2), output_zp: operand(3) }
+}
+
+/// What the conversions of a graph are found to be, without running it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// Conversions: CAST, RESCALE, and the two deprecated block-scaled operators.
+    pub conversions: usize,
+    /// Those of them whose input type the graph does not tell.
+    pub of_unknown_type: usize,
+    /// Conversions that are an error, or unpredictable whatever the elements are: where, and why.
+    pub illegal: Vec<(String, GraphError)>,
+}
+
+/// Judges every conversion of a graph by what a target has. A shape that is not known is not asked.
+pub fn judge(graph: &Graph<'_>, target: &Target) -> Judged {
+    let mut judged = Judged::default();
+    let conversions = [op::CAST, op::RESCALE, op::CAST_TO_BLOCK_SCALED, op::CAST_FROM_BLOCK_SCALED];
+    for (index, operator) in graph.operators.iter().enumerate().filter(|(_, o)| conversions.contains(&o.op)) {
+        judged.conversions += 1;
+        let place = place(index, operator);
+        let typeless = |name: &&&str| graph.tensors.get(**name).is_some_and(|tensor| tensor.dtype == 0);
+        if operator.inputs.iter().chain(&operator.outputs).any(|name| typeless(&name)) {
+            judged.of_unknown_type += 1;
+        } else if let Err(error) = (Rules { place: &place, target }).judge(graph, operator) {
+            judged.illegal.push((place, error));
+        }
+    }
+    judged
+}
+
+/// A tensor whose shape may not be known.
+struct Described {
+    element: ElementType,
+    shape: Option<Vec<u64>>,
+}
+
+impl Described {
+    fn of(graph: &Graph<'_>, name: &str) -> Result<Described, GraphError> {
+        let wrong = |what: &str| GraphError::Tensor { name: name.into(), what: what.into() };
+        let tensor = graph.tensors.get(name).ok_or_else(|| wrong("the graph does not declare it"))?;
+        let is_open = tensor.is_unranked || tensor.shape.contains(&-1);
+        let shape = (!is_open).then(|| declared(graph, name).map(|declared| declared.shape)).transpose()?;
+        Ok(Described { element: element_type(tensor).map_err(|what| wrong(&what))?, shape })
+    }
+}
+
+impl Rules<'_> {
+    fn judge(&self, graph: &Graph<'_>, operator: &Operator<'_>) -> Result<(), GraphError> {
+        let described = |names: &[&str]| -> Result<Vec<Described>, GraphError> {
+            names.iter().map(|name| Described::of(graph, name)).collect()
+        };
+        let (inputs, outputs) = (described(&operator.inputs)?, described(&operator.outputs)?);
+        let shapes = || inputs.iter().chain(&outputs).filter_map(|tensor| tensor.shape.as_ref());
+        self.rank(shapes().map(Vec::len).max().unwrap_or(0))?;
+        let (Some(input), Some(output)) = (inputs.first(), outputs.first()) else { return Err(self.counts(operator)) };
+        if let (Some(from), Some(to)) = (&input.shape, &output.shape) {
+            self.same_shape(from, to)?;
+        }
+        // Whole blocks stand for a shape that is not known.
+        let shape = input.shape.as_ref().or(output.shape.as_ref());
+        let blocks = vec![BLOCK as u64];
+        let for_cast = shape.unwrap_or(&blocks);
+        match (operator.op, inputs.len(), outputs.len()) {
+            (op::CAST, 1, 1) => self.cast(input.element, output.element, for_cast).map(|_| ()),
+            (op::CAST_TO_BLOCK_SCALED, 1, 2) => {
+                self.deprecated(operator, input.element)?;
+                self.known_scales(&outputs[1], shape)?;
+                let blocks = ElementType::Blocks(output.element.dtype());
+                self.cast(input.element, blocks, for_cast).map(|_| ())
+            }
+            (op::CAST_FROM_BLOCK_SCALED, 2, 1) => {
+                self.deprecated(operator, output.element)?;
+                self.known_scales(&inputs[1], shape)?;
+                let blocks = ElementType::Blocks(input.element.dtype());
+                self.cast(blocks, output.element, for_cast).map(|_| ())
+            }
+            (op::RESCALE, 5, 1) => {
+                self.constants(graph, operator)?;
+                let rescale = self.rescale(operator.rescale, input.element, output.element)?;
+                let rank = shape.map_or(1, Vec::len);
+                rescale.check(rank, self.target).map_err(|cause| self.condition(cause))?;
+                self.judge_operands(graph, operator, &rescale, shape)
+            }
+            _ => Err(self.counts(operator)),
+        }
+    }
+
+    pub fn counts(&self, operator: &Operator<'_>) -> GraphError {
+        let (inputs, outputs) = (operator.inputs.len(), operator.outputs.len());
+        operands(self.place, format!("{inputs} operands and {outputs} results are not its number"))
+    }
+
+    fn known_scales(&self, scales: &Described, values: Option<&Vec<u64>>) -> Result<(), GraphError> {
+        match (&scales.shape, values) {
+            (Some(shape), Some(values)) => self.scales(scales.element, shape, values),
+            _ => Ok(()),
+        }
+    }
+
+    /// The conditions of constant operands, and the requirements that do not depend on elements.
+    fn judge_operands(
+        &self,
+        graph: &Graph<'_>,
+        operator: &Operator<'_>,
+        rescale: &Rescale,
+        shape: Option<&Vec<u64>>,
+    ) -> Result<(), GraphError> {
+        let small = &operator.inputs[1..];
+        if !small.iter().all(|name| is_constant(graph, name)) {
+            return Ok(());
+        }
+        let constant = |name: &&str| self.constant(&graph.tensors[*name], &declared(graph, name)?);
+        let constants = small.iter().map(constant).collect::<Result<Vec<Value>, _>>()?;
+        let [multiplier, shift, input_zp, output_zp] = &constants[..] else { return Err(self.counts(operator)) };
+        let small = [multiplier, shift, input_zp, output_zp];
+        let values = small.map(Value::signed);
+        // Where the shape is not known, the channels are as many as the multipliers say.
+        let as_many = vec![values[0].len() as u64];
+        let spec = rescale.resolve(shape.unwrap_or(&as_many), &operands_of(small, &values), self.target);
+        let spec = spec.map_err(|cause| self.condition(cause))?;
+        let failed = spec.channels.iter().find_map(|channel| channel.check().err());
+        failed.map_or(Ok(()), |requirement| Err(self.unpredictable(requirement, None)))
+    }
+}
