@@ -3,28 +3,146 @@
 //! What does not depend on the value of an element (its sign, whether it is special) is done once for 32 elements in
 //! bytes, after they were packed; for sources of 16 bits, once for 16.
 
+use super::bytes256::{self, bytes_of, bytes_of_signed};
 use super::double256::{FIRST, Words, in_order, load_words, nonzero, select};
 use super::fused::{AHEAD, F16_INSTRUCTION, LIMIT, source};
-use super::{load_half, load_quarter, prefetch, store_half};
+use super::{int256, load_half, load_quarter, prefetch, store_half};
 use crate::lane::decode::{Bf16ToF32, F16ToF32, F64ToF32Odd, NanBits};
-use crate::lane::encode::{Nearest, shape};
+use crate::lane::encode::{EncodeNearest, Nearest, shape};
 use crate::lane::{F32_INF, Lane};
 use crate::slot::Slot;
 use std::arch::x86_64::*;
+use std::marker::PhantomData;
+
+/// Whether a source has a NaN.
+const fn has_nan(source: u8) -> bool {
+    matches!(source, source::F32 | source::BF16 | source::F16 | source::F64 | source::F64_REDUCED)
+}
 
 /// Whether a source is loaded here. u64 needs comparisons that AVX2 does not have.
 pub(super) const fn loads(source: u8) -> bool {
     !matches!(source, source::U64_CLAMPED | source::U64_ODD)
 }
 
+/// How elements of 16 bits become bytes, and what is worked out for it once.
+#[derive(Debug)]
+pub(crate) struct Method {
+    /// The last magnitude of the source, as a code, without a code of its own: the order is that of f32.
+    last_ordinary: u16,
+    magnitudes: Magnitudes,
+}
+
+/// How ordinary magnitudes of 16 bits become codes.
+#[derive(Debug)]
+enum Magnitudes {
+    /// By the f32 hub.
+    Hub,
+    /// A code of three bits is the number of these magnitudes that lie below.
+    Thresholds([u16; 7]),
+    /// The destination has the exponents of the source: a code is the upper bits, rounded, of a magnitude or the cap.
+    UpperBits { cap: u16 },
+}
+
+// `Magnitudes` as const parameters.
+const HUB: u8 = 0;
+const THRESHOLDS: u8 = 1;
+const UPPER: u8 = 2;
+
+impl Method {
+    pub fn of<const SOURCE: u8, const SHAPE: u8>(numbers: &Nearest) -> Method {
+        let hub = |code: u16| match SOURCE {
+            source::F16 => F16ToF32(NanBits::HUB).one(code),
+            _ => Bf16ToF32(NanBits::HUB).one(code),
+        };
+        let code = |magnitude: u16| EncodeNearest::<u8, SHAPE>(*numbers, PhantomData).one(hub(magnitude));
+        if !matches!(SOURCE, source::F16 | source::BF16) || SHAPE & (F16_INSTRUCTION | shape::UPPER_BITS) != 0 {
+            return Method { last_ordinary: 0, magnitudes: Magnitudes::Hub };
+        }
+        let last_ordinary = last(0x7fff, |magnitude| hub(magnitude) < numbers.special_from);
+        let max = code(last_ordinary) & (numbers.sign - 1) as u8;
+        let shift = numbers.shift.saturating_sub(F16_TO_F32);
+        let cap = last(last_ordinary, |magnitude| hub(magnitude) <= numbers.cap);
+        let same_exponents = SOURCE == source::F16 && numbers.lowest_binade == hub(F16_MIN_NORMAL) && shift > 0;
+        let magnitudes = if max == 7 {
+            let below = |bound: u8| last(last_ordinary, |magnitude| code(magnitude) < bound);
+            Magnitudes::Thresholds(std::array::from_fn(|i| below(i as u8 + 1)))
+        } else if same_exponents && rounded(cap, shift) == max as u16 {
+            Magnitudes::UpperBits { cap }
+        } else {
+            Magnitudes::Hub
+        };
+        Method { last_ordinary, magnitudes }
+    }
+}
+
+/// The last magnitude up to an end that a condition holds for, which holds for 0 and, from some magnitude on, for none.
+fn last(end: u16, holds: impl Fn(u16) -> bool) -> u16 {
+    if holds(end) {
+        return end;
+    }
+    let (mut low, mut high) = (0, end);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if holds(middle) { low = middle } else { high = middle }
+    }
+    low
+}
+
+const F16_MIN_NORMAL: u16 = 0x0400;
+/// Fraction bits that f32 has and f16 has not.
+const F16_TO_F32: u32 = 13;
+
+/// The upper bits of a magnitude, rounded to nearest even.
+fn rounded(magnitude: u16, shift: u32) -> u16 {
+    (magnitude + ((1 << (shift - 1)) - 1) + ((magnitude >> shift) & 1)) >> shift
+}
+
+/// Converts whatever both slices hold.
 #[target_feature(enable = "avx2,f16c")]
 pub(super) fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
     numbers: &Nearest,
+    method: &Method,
     src: &[u8],
     dst: &mut [u8],
 ) {
-    let src_bytes = source::bytes(SOURCE);
-    let encoder = Encoder::new::<SOURCE>(numbers);
+    if const { BYTES == 1 && matches!(SOURCE, source::BF16 | source::F16) } {
+        return match method.magnitudes {
+            Magnitudes::Thresholds(_) => shorts::<SOURCE, SHAPE, THRESHOLDS>(numbers, method, src, dst),
+            Magnitudes::UpperBits { .. } => shorts::<SOURCE, SHAPE, UPPER>(numbers, method, src, dst),
+            Magnitudes::Hub => shorts::<SOURCE, SHAPE, HUB>(numbers, method, src, dst),
+        };
+    }
+    let encoder = Encoder::new(numbers);
+    groups::<BYTES>(source::bytes(SOURCE), src, dst, |source| convert::<SOURCE, SHAPE, BYTES>(&encoder, source));
+}
+
+/// Elements of 16 bits to bytes.
+#[inline(never)]
+#[target_feature(enable = "avx2,f16c")]
+fn shorts<const SOURCE: u8, const SHAPE: u8, const METHOD: u8>(
+    numbers: &Nearest,
+    method: &Method,
+    src: &[u8],
+    dst: &mut [u8],
+) {
+    let encoder = Encoder::new(numbers);
+    let shorts = Shorts::new::<SOURCE>(&encoder, numbers, method);
+    groups::<1>(2, src, dst, |source| {
+        let (low, rest) = source.split_first_chunk().expect("32 elements");
+        let elements = [load_half(low), load_half(rest.first_chunk().expect("32 elements"))];
+        [shorts.to_bytes::<SOURCE, SHAPE, METHOD>(elements)]
+    });
+}
+
+/// Converts 32 elements at a time, of which the source takes `src_bytes` each and the destination as many as vectors.
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+fn groups<const BYTES: usize>(
+    src_bytes: usize,
+    src: &[u8],
+    dst: &mut [u8],
+    convert: impl Fn(&[u8]) -> [__m256i; BYTES],
+) {
     let sources = src.chunks_exact(32 * src_bytes);
     let (blocks, _) = dst.as_chunks_mut::<32>();
     let (targets, _) = blocks.as_chunks_mut::<BYTES>();
@@ -33,8 +151,7 @@ pub(super) fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
         for line in (0..32 * src_bytes).step_by(64) {
             prefetch(source.as_ptr().wrapping_add(AHEAD + line));
         }
-        let codes = convert::<SOURCE, SHAPE, BYTES>(&encoder, source);
-        for (block, vector) in target.iter_mut().zip(codes) {
+        for (block, vector) in target.iter_mut().zip(convert(source)) {
             store_half(block, vector);
         }
     }
@@ -42,7 +159,7 @@ pub(super) fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
         let mut source = [0; 256];
         source[..rest.len()].copy_from_slice(rest);
         let mut target = [[0; 32]; BYTES];
-        for (block, vector) in target.iter_mut().zip(convert::<SOURCE, SHAPE, BYTES>(&encoder, &source)) {
+        for (block, vector) in target.iter_mut().zip(convert(&source)) {
             store_half(block, vector);
         }
         let rest = &mut dst[done..];
@@ -58,12 +175,6 @@ fn convert<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
     source: &[u8],
 ) -> [__m256i; BYTES] {
     let mut codes = [_mm256_setzero_si256(); BYTES];
-    if BYTES == 1 && matches!(SOURCE, source::BF16 | source::F16) {
-        let (low, rest) = source.split_first_chunk().expect("32 elements");
-        let elements = [load_half(low), load_half(rest.first_chunk().expect("32 elements"))];
-        codes[0] = encoder.shorts_to_bytes::<SOURCE, SHAPE>(elements);
-        return codes;
-    }
     let mut hub = [_mm256_setzero_si256(); 4];
     for (hub, source) in hub.iter_mut().zip(source.chunks_exact(8 * source::bytes(SOURCE))) {
         *hub = load_hub::<SOURCE>(source);
@@ -77,7 +188,7 @@ fn convert<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
         codes[i] = if SHAPE & F16_INSTRUCTION != 0 {
             _mm256_set_m128i(to_half::<SHAPE>(high), to_half::<SHAPE>(low))
         } else {
-            in_order(_mm256_packus_epi32(encoder.upper_bits(low), encoder.upper_bits(high)))
+            in_order(_mm256_packus_epi32(encoder.upper_bits::<SOURCE>(low), encoder.upper_bits::<SOURCE>(high)))
         };
     }
     codes
@@ -101,11 +212,20 @@ fn load_hub<const SOURCE: u8>(bytes: &[u8]) -> __m256i {
             let elements = load_half(bytes.first_chunk().expect("8 elements"));
             match SOURCE {
                 source::F32 => elements,
-                source::I32_ODD => int32_odd::<true>(elements),
+                source::I32_ODD => {
+                    let nearest = exact(elements);
+                    if int256::may_be_rounded_twice(nearest) { any_i32(elements) } else { nearest }
+                }
                 source::U32_ODD => int32_odd::<false>(elements),
                 source::I32_CLAMPED => clamped(elements),
                 _ => exact(_mm256_min_epu32(elements, _mm256_set1_epi32(LIMIT))),
             }
+        }
+        _ if SOURCE == source::I64_ODD => {
+            let (low, high) = bytes.split_first_chunk().expect("8 elements");
+            let elements = [load_half(low), load_half(high.first_chunk().expect("8 elements"))];
+            let nearest = int256::to_f32(elements);
+            if int256::may_be_rounded_twice(nearest) { any_i64(elements) } else { nearest }
         }
         _ => {
             let words = load_words(bytes.first_chunk().expect("8 elements"));
@@ -113,8 +233,7 @@ fn load_hub<const SOURCE: u8>(bytes: &[u8]) -> __m256i {
                 source::F64_REDUCED => f64_odd(words),
                 source::F64 if words.tiny().1 => any_f64(words),
                 source::F64 => f64_odd(words),
-                source::I64_CLAMPED => i64_clamped(words),
-                _ => i64_odd(words),
+                _ => i64_clamped(words),
             };
             in_order(hub)
         }
@@ -164,6 +283,22 @@ fn any_f64(words: Words) -> __m256i {
         *d = F64ToF32Odd::<false>.one(bits).store();
     }
     load_half(&hub)
+}
+
+/// Rounded to odd, for the few vectors whose nearest f32 does not do.
+#[cold]
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+fn any_i32(elements: __m256i) -> __m256i {
+    int32_odd::<true>(elements)
+}
+
+/// As [`any_i32`].
+#[cold]
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+fn any_i64(elements: [__m256i; 2]) -> __m256i {
+    in_order(i64_odd(Words::of(elements)))
 }
 
 /// i64 clamped to i32's range first, then as i32.
@@ -223,20 +358,6 @@ fn to_half<const SHAPE: u8>(hub: __m256i) -> __m128i {
     _mm_blendv_epi8(half, _mm_or_si128(sign, _mm_set1_epi16(0x7e00)), nan)
 }
 
-/// The last magnitude of a 16-bit float, as a code, that is below `special_from` as f32: the order is the same.
-fn last_ordinary<const SOURCE: u8>(special_from: u32) -> u16 {
-    let hub = |code: u16| match SOURCE {
-        source::F16 => F16ToF32(NanBits::HUB).one(code),
-        _ => Bf16ToF32(NanBits::HUB).one(code),
-    };
-    let (mut ordinary, mut end) = (0, 0x8000);
-    while end - ordinary > 1 && matches!(SOURCE, source::F16 | source::BF16) {
-        let middle = ordinary + (end - ordinary) / 2;
-        if hub(middle) >= special_from { end = middle } else { ordinary = middle }
-    }
-    ordinary
-}
-
 /// The numbers of [`Nearest`] in every lane.
 struct Encoder {
     cap: __m256i,
@@ -244,9 +365,8 @@ struct Encoder {
     half: __m256i,
     lowest_binade: __m256i,
     magic: __m256i,
-    /// Less than every magnitude that is special, of an f32 and of a source of 16 bits.
+    /// Less than every magnitude that is special.
     below_special: __m256i,
-    below_special_short: __m256i,
     /// Of [`shape::UPPER_BITS`]: NaN, and what stays of the upper bits in it.
     nan: __m256i,
     nan_keeps: __m256i,
@@ -256,18 +376,14 @@ struct Encoder {
     special_sign: __m256i,
     payload_mask: __m256i,
     has_payload: bool,
-    /// Where the payload begins in a source of 16 bits.
-    payload_shift: __m128i,
 }
 
 impl Encoder {
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn new<const SOURCE: u8>(numbers: &Nearest) -> Encoder {
+    fn new(numbers: &Nearest) -> Encoder {
         let Nearest { cap, shift, half, lowest_binade, magic, sign, .. } = *numbers;
         let Nearest { special_from, special, special_sign, payload_mask, .. } = *numbers;
-        let ordinary = last_ordinary::<SOURCE>(special_from);
-        let fraction = if SOURCE == source::F16 { 13 } else { 16 };
         Encoder {
             cap: _mm256_set1_epi32(cap as i32),
             shift: _mm_cvtsi32_si128(shift as i32),
@@ -275,7 +391,6 @@ impl Encoder {
             lowest_binade: _mm256_set1_epi32(lowest_binade as i32),
             magic: _mm256_set1_epi32(magic as i32),
             below_special: _mm256_set1_epi32(special_from as i32 - 1),
-            below_special_short: _mm256_set1_epi16(ordinary as i16),
             nan: _mm256_set1_epi32(special as i32),
             nan_keeps: _mm256_set1_epi32((sign | payload_mask) as i32),
             sign: _mm256_set1_epi8(sign as i8),
@@ -283,17 +398,19 @@ impl Encoder {
             special_sign: _mm256_set1_epi8(special_sign as i8),
             payload_mask: _mm256_set1_epi32(payload_mask as i32),
             has_payload: payload_mask != 0,
-            payload_shift: _mm_cvtsi32_si128(shift.saturating_sub(fraction) as i32),
         }
     }
 
     /// The lane [`crate::lane::encode::EncodeNearest`] of the shape [`shape::UPPER_BITS`].
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn upper_bits(&self, x: __m256i) -> __m256i {
+    fn upper_bits<const SOURCE: u8>(&self, x: __m256i) -> __m256i {
         let upper = _mm256_srl_epi32(x, self.shift);
         let parity = _mm256_and_si256(upper, _mm256_set1_epi32(1));
         let rounded = _mm256_srl_epi32(_mm256_add_epi32(_mm256_add_epi32(x, self.half), parity), self.shift);
+        if !has_nan(SOURCE) {
+            return rounded;
+        }
         let value = _mm256_castsi256_ps(x);
         let is_nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(value, value));
         select(is_nan, _mm256_or_si256(_mm256_and_si256(upper, self.nan_keeps), self.nan), rounded)
@@ -358,67 +475,111 @@ impl Encoder {
             || bytes_of_signed(abs.map(|abs| _mm256_cmpgt_epi32(abs, self.below_special))),
             || bytes_of(abs.map(|abs| _mm256_and_si256(_mm256_srl_epi32(abs, self.shift), self.payload_mask))),
         );
-        _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))
+        bytes256::in_order(packed)
+    }
+}
+
+/// What is done with elements of 16 bits, in every lane.
+struct Shorts<'a> {
+    encoder: &'a Encoder,
+    last_ordinary: __m256i,
+    thresholds: [__m256i; 7],
+    /// Of [`Magnitudes::UpperBits`].
+    cap: __m256i,
+    half: __m256i,
+    /// Fraction bits that the destination lacks, and the payload's in the source.
+    shift: __m128i,
+    payload_mask: __m256i,
+}
+
+impl<'a> Shorts<'a> {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn new<const SOURCE: u8>(encoder: &'a Encoder, numbers: &Nearest, method: &Method) -> Self {
+        let all = |code: u16| _mm256_set1_epi16(code as i16);
+        let mut thresholds = [_mm256_setzero_si256(); 7];
+        if let Magnitudes::Thresholds(bounds) = method.magnitudes {
+            for (threshold, bound) in thresholds.iter_mut().zip(bounds) {
+                *threshold = all(bound);
+            }
+        }
+        let shift = numbers.shift.saturating_sub(if SOURCE == source::F16 { F16_TO_F32 } else { 16 });
+        Self {
+            encoder,
+            last_ordinary: all(method.last_ordinary),
+            thresholds,
+            cap: all(if let Magnitudes::UpperBits { cap } = method.magnitudes { cap } else { 0 }),
+            half: all((1u16 << shift >> 1).wrapping_sub(1)),
+            shift: _mm_cvtsi32_si128(shift as i32),
+            payload_mask: all(numbers.payload_mask as u16),
+        }
     }
 
     /// f16 or bf16 to bytes.
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
-    fn shorts_to_bytes<const SOURCE: u8, const SHAPE: u8>(&self, elements: [__m256i; 2]) -> __m256i {
+    fn to_bytes<const SOURCE: u8, const SHAPE: u8, const METHOD: u8>(&self, elements: [__m256i; 2]) -> __m256i {
         let mut abs = elements;
         let mut wide = elements;
         for i in 0..2 {
             abs[i] = _mm256_and_si256(elements[i], _mm256_set1_epi16(i16::MAX));
-            wide[i] = if SOURCE == source::F16 {
-                // The order that packing undoes.
-                let halves = in_order(abs[i]);
-                let low = _mm256_castps_si256(_mm256_cvtph_ps(_mm256_castsi256_si128(halves)));
-                let high = _mm256_castps_si256(_mm256_cvtph_ps(_mm256_extracti128_si256::<1>(halves)));
-                let code = _mm256_set1_epi32(0xff);
-                let low = _mm256_and_si256(self.magnitudes(low), code);
-                _mm256_packus_epi32(low, _mm256_and_si256(self.magnitudes(high), code))
-            } else {
-                let even = self.magnitudes(_mm256_slli_epi32::<16>(abs[i]));
-                let odd = self.magnitudes(_mm256_and_si256(abs[i], _mm256_set1_epi32(!0xffff)));
-                _mm256_blend_epi16::<0b1010_1010>(even, _mm256_slli_epi32::<16>(odd))
+            wide[i] = match METHOD {
+                THRESHOLDS => self.count(abs[i]),
+                UPPER => self.upper_bits(abs[i]),
+                _ => self.by_hub::<SOURCE>(abs[i]),
             };
         }
-        let packed = self.finish::<SHAPE>(
+        let packed = self.encoder.finish::<SHAPE>(
             _mm256_packus_epi16(wide[0], wide[1]),
             _mm256_packs_epi16(elements[0], elements[1]),
             || {
-                let special = abs.map(|abs| _mm256_cmpgt_epi16(abs, self.below_special_short));
+                let special = abs.map(|abs| _mm256_cmpgt_epi16(abs, self.last_ordinary));
                 _mm256_packs_epi16(special[0], special[1])
             },
             || {
-                let payload = abs
-                    .map(|abs| _mm256_and_si256(_mm256_srl_epi16(abs, self.payload_shift), self.payload_mask_short()));
+                let payload = abs.map(|abs| _mm256_and_si256(_mm256_srl_epi16(abs, self.shift), self.payload_mask));
                 _mm256_packus_epi16(payload[0], payload[1])
             },
         );
         in_order(packed)
     }
 
-    /// The payload's bits in elements of 16 bits.
+    /// Codes of magnitudes of [`Magnitudes::Thresholds`].
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn payload_mask_short(&self) -> __m256i {
-        _mm256_or_si256(self.payload_mask, _mm256_slli_epi32::<16>(self.payload_mask))
+    fn count(&self, abs: __m256i) -> __m256i {
+        let mut above = _mm256_cmpgt_epi16(abs, self.thresholds[0]);
+        for threshold in &self.thresholds[1..] {
+            above = _mm256_add_epi16(above, _mm256_cmpgt_epi16(abs, *threshold));
+        }
+        _mm256_sub_epi16(_mm256_setzero_si256(), above)
     }
-}
 
-/// Four vectors of words to bytes, whose groups of four are 0 2 4 6 and 1 3 5 7 of the elements.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn bytes_of(words: [__m256i; 4]) -> __m256i {
-    let [a, b, c, d] = words;
-    _mm256_packus_epi16(_mm256_packus_epi32(a, b), _mm256_packus_epi32(c, d))
-}
+    /// The same of [`Magnitudes::UpperBits`].
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn upper_bits(&self, abs: __m256i) -> __m256i {
+        let capped = _mm256_min_epu16(abs, self.cap);
+        let parity = _mm256_and_si256(_mm256_srl_epi16(capped, self.shift), _mm256_set1_epi16(1));
+        _mm256_srl_epi16(_mm256_add_epi16(_mm256_add_epi16(capped, self.half), parity), self.shift)
+    }
 
-/// As [`bytes_of`], of signed words; what does not fit keeps its sign.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn bytes_of_signed(words: [__m256i; 4]) -> __m256i {
-    let [a, b, c, d] = words;
-    _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d))
+    /// The same of [`Magnitudes::Hub`].
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    fn by_hub<const SOURCE: u8>(&self, abs: __m256i) -> __m256i {
+        let encoder = self.encoder;
+        if SOURCE == source::F16 {
+            // The order that packing undoes.
+            let halves = in_order(abs);
+            let low = _mm256_castps_si256(_mm256_cvtph_ps(_mm256_castsi256_si128(halves)));
+            let high = _mm256_castps_si256(_mm256_cvtph_ps(_mm256_extracti128_si256::<1>(halves)));
+            let code = _mm256_set1_epi32(0xff);
+            let low = _mm256_and_si256(encoder.magnitudes(low), code);
+            return _mm256_packus_epi32(low, _mm256_and_si256(encoder.magnitudes(high), code));
+        }
+        let even = encoder.magnitudes(_mm256_slli_epi32::<16>(abs));
+        let odd = encoder.magnitudes(_mm256_and_si256(abs, _mm256_set1_epi32(!0xffff)));
+        _mm256_blend_epi16::<0b1010_1010>(even, _mm256_slli_epi32::<16>(odd))
+    }
 }
