@@ -49,13 +49,18 @@ pub(crate) trait Stage: Debug + Send + Sync {
     fn run_streaming(&self, _src: &[u8], _dst: &mut [u8]) -> bool {
         false
     }
-    /// Bits of packed elements that [`Stage::run_packed`] reads as they lie, without a pass that unpacks them.
-    fn unpacks(&self) -> Option<u32> {
-        None
+    /// Whether packed elements of so many bits are read as they lie, without a pass that unpacks them.
+    fn reads_packed(&self, _bits: u32) -> bool {
+        false
     }
-    /// Converts `n` packed elements of [`Stage::unpacks`] bits.
-    fn run_packed(&self, _src: &[u8], _dst: &mut [u8], _n: usize) {
-        unreachable!("only for a stage that unpacks")
+    /// Whether results of so many bits are packed, without a pass for it.
+    fn writes_packed(&self, _bits: u32) -> bool {
+        false
+    }
+    /// As [`Stage::run`] for a stage that refuses nothing, given `n` elements and their bits where they lie: those of
+    /// [`Stage::widths`], or of packed ones that the stage reads or writes.
+    fn run_packed(&self, (_src_bits, _src): (u32, &[u8]), (_dst_bits, _dst): (u32, &mut [u8]), _n: usize) {
+        unreachable!("only for a stage that reads or writes packed elements")
     }
 }
 
@@ -231,6 +236,7 @@ impl Pipeline {
             && stores == Stores::Streaming
             && ends.is_plain()
             && !ends.first_unpacks
+            && !ends.last_packs
             && onlooker.is_none()
             && stage.run_streaming(src, dst)
         {
@@ -281,6 +287,9 @@ impl Pipeline {
                 u8::MAX => dst.copy_from_slice(src),
                 mask => dst.iter_mut().zip(src).for_each(|(d, s)| *d = s & mask),
             }
+            if let (Some(last), used @ 1..) = (dst.last_mut(), n * ends.dst_bits % 8) {
+                *last &= (1 << used) - 1;
+            }
             return Ok(());
         }
         let mut input: Option<usize> = None; // bytes of the current tile in `front`; None: still in `src`
@@ -302,9 +311,15 @@ impl Pipeline {
                 None => src,
             };
             let to: &mut [u8] = if left == 0 { &mut *dst } else { room(back, bytes) };
-            match i {
-                0 if ends.first_unpacks => stage.run_packed(from, to, n),
-                _ => stage.run(from, to)?,
+            let (src_packed, dst_packed) =
+                (i == 0 && ends.first_unpacks, i + 1 == self.stages.len() && ends.last_packs);
+            if src_packed || dst_packed {
+                let (src_bytes, dst_bytes) = stage.widths();
+                let src_bits = if src_packed { ends.src_bits } else { 8 * src_bytes };
+                let dst_bits = if dst_packed { ends.dst_bits } else { 8 * dst_bytes };
+                stage.run_packed((src_bits as u32, from), (dst_bits as u32, to), n);
+            } else {
+                stage.run(from, to)?;
             }
             std::mem::swap(&mut front, &mut back);
             input = Some(bytes);
@@ -332,6 +347,8 @@ struct Ends {
     /// The first stage reads packed elements as they lie.
     first_unpacks: bool,
     pack: Option<u32>,
+    /// The last stage packs its results.
+    last_packs: bool,
 }
 
 impl Ends {
@@ -340,8 +357,11 @@ impl Ends {
         let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("text is never planned");
         let packed = |bits: u32| (!bits.is_power_of_two() || bits < 8).then_some(bits);
         let (src_bits, dst_bits) = (bits(src, src_layout), bits(dst, dst_layout));
-        let unpack = packed(src_bits);
-        let first_unpacks = unpack.is_some() && stages.first().is_some_and(|s| s.unpacks() == unpack);
+        let copy = stages.is_empty() && src_layout == dst_layout;
+        let unpack = packed(src_bits).filter(|_| !copy);
+        let pack = packed(dst_bits).filter(|_| !copy);
+        let first_unpacks = unpack.is_some_and(|bits| stages.first().is_some_and(|s| s.reads_packed(bits)));
+        let last_packs = pack.is_some_and(|bits| stages.last().is_some_and(|s| s.writes_packed(bits)));
         Self {
             src_bits: src_bits as usize,
             dst_bits: dst_bits as usize,
@@ -351,7 +371,8 @@ impl Ends {
             },
             unpack: unpack.filter(|_| !first_unpacks),
             first_unpacks,
-            pack: packed(dst_bits),
+            pack: pack.filter(|_| !last_packs),
+            last_packs,
         }
     }
 

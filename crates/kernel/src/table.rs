@@ -165,10 +165,10 @@ impl<T: Registers> Stage for InRegisters<T> {
     fn run_streaming(&self, src: &[u8], dst: &mut [u8]) -> bool {
         self.table.of_bytes_streaming(src, dst)
     }
-    fn unpacks(&self) -> Option<u32> {
-        self.nibbles.then_some(4)
+    fn reads_packed(&self, bits: u32) -> bool {
+        self.nibbles && bits == 4
     }
-    fn run_packed(&self, src: &[u8], dst: &mut [u8], n: usize) {
+    fn run_packed(&self, (_, src): (u32, &[u8]), (_, dst): (u32, &mut [u8]), n: usize) {
         self.table.of_nibbles(src, dst, n);
     }
 }

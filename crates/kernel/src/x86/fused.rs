@@ -61,14 +61,16 @@ pub(crate) trait Vectors: Copy + std::fmt::Debug + Send + Sync + 'static {
     type Prepared: std::fmt::Debug + Send + Sync;
     /// Whether there is a loader.
     fn loads(source: u8) -> bool;
+    /// Whether codes of so many bits are packed in the loop.
+    fn packs(source: u8, bits: u32) -> bool;
     fn prepare<const SOURCE: u8, const SHAPE: u8>(numbers: &Nearest) -> Self::Prepared;
-    /// Converts whatever both slices hold.
+    /// Converts whatever the source holds, to codes of `bits`: `8 * BYTES`, or fewer than 8, packed.
     fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
         self,
         numbers: &Nearest,
         prepared: &Self::Prepared,
         src: &[u8],
-        dst: &mut [u8],
+        dst: (u32, &mut [u8]),
     );
 }
 
@@ -77,13 +79,16 @@ impl Vectors for Avx512 {
     fn loads(_: u8) -> bool {
         true
     }
+    fn packs(_: u8, _: u32) -> bool {
+        false
+    }
     fn prepare<const SOURCE: u8, const SHAPE: u8>(_: &Nearest) {}
     fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
         self,
         numbers: &Nearest,
         _: &(),
         src: &[u8],
-        dst: &mut [u8],
+        (_, dst): (u32, &mut [u8]),
     ) {
         // SAFETY: the token proves that the features were detected.
         unsafe { run::<SOURCE, SHAPE, BYTES>(numbers, src, dst) };
@@ -95,6 +100,9 @@ impl Vectors for Avx2 {
     fn loads(source: u8) -> bool {
         fused256::loads(source)
     }
+    fn packs(source: u8, bits: u32) -> bool {
+        fused256::packs(source, bits)
+    }
     fn prepare<const SOURCE: u8, const SHAPE: u8>(numbers: &Nearest) -> fused256::Method {
         fused256::Method::of::<SOURCE, SHAPE>(numbers)
     }
@@ -103,7 +111,7 @@ impl Vectors for Avx2 {
         numbers: &Nearest,
         method: &fused256::Method,
         src: &[u8],
-        dst: &mut [u8],
+        dst: (u32, &mut [u8]),
     ) {
         if const { fused256::loads(SOURCE) } {
             // SAFETY: the token proves that the features were detected.
@@ -193,8 +201,14 @@ impl<V: Vectors, const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage fo
         (source::bytes(SOURCE), BYTES)
     }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
-        self.vectors.run::<SOURCE, SHAPE, BYTES>(&self.numbers, &self.prepared, src, dst);
+        self.vectors.run::<SOURCE, SHAPE, BYTES>(&self.numbers, &self.prepared, src, (8 * BYTES as u32, dst));
         Ok(())
+    }
+    fn writes_packed(&self, bits: u32) -> bool {
+        BYTES == 1 && V::packs(SOURCE, bits)
+    }
+    fn run_packed(&self, (_, src): (u32, &[u8]), dst: (u32, &mut [u8]), _: usize) {
+        self.vectors.run::<SOURCE, SHAPE, BYTES>(&self.numbers, &self.prepared, src, dst);
     }
 }
 

@@ -6,7 +6,8 @@
 use super::bytes256::{self, bytes_of, bytes_of_signed};
 use super::double256::{FIRST, Words, in_order, load_words, nonzero, select};
 use super::fused::{AHEAD, F16_INSTRUCTION, LIMIT, source};
-use super::{int256, load_half, load_quarter, prefetch, store_half};
+use super::six::store_24;
+use super::{int256, load_half, load_quarter, prefetch, store_half, store_quarter};
 use crate::lane::decode::{Bf16ToF32, F16ToF32, F64ToF32Odd, NanBits};
 use crate::lane::encode::{EncodeNearest, Nearest, shape};
 use crate::lane::{F32_INF, Lane};
@@ -24,10 +25,20 @@ pub(super) const fn loads(source: u8) -> bool {
     !matches!(source, source::U64_CLAMPED | source::U64_ODD)
 }
 
-/// How elements of 16 bits become bytes, and what is worked out for it once.
+/// Whether codes of so many bits are packed in the loop.
+pub(super) fn packs(source: u8, bits: u32) -> bool {
+    packs_from(source) && matches!(bits, 4 | 6)
+}
+
+const fn packs_from(source: u8) -> bool {
+    matches!(source, source::F32 | source::BF16 | source::F16)
+}
+
+/// How elements of 16 bits become bytes, and what is worked out for it once. Their magnitudes have the order of f32, and
+/// the distances of theirs within a binade, so that what the encoder does with an f32 can be done with them.
 #[derive(Debug)]
 pub(crate) struct Method {
-    /// The last magnitude of the source, as a code, without a code of its own: the order is that of f32.
+    /// The last magnitude, as a code, without a code of its own.
     last_ordinary: u16,
     magnitudes: Magnitudes,
 }
@@ -35,43 +46,96 @@ pub(crate) struct Method {
 /// How ordinary magnitudes of 16 bits become codes.
 #[derive(Debug)]
 enum Magnitudes {
-    /// By the f32 hub.
+    /// As f32.
     Hub,
-    /// A code of three bits is the number of these magnitudes that lie below.
-    Thresholds([u16; 7]),
-    /// The destination has the exponents of the source: a code is the upper bits, rounded, of a magnitude or the cap.
-    UpperBits { cap: u16 },
+    /// All codes are counted.
+    Counted(Counted),
+    /// Codes up to that of the smallest normal are counted; others are the upper bits, rounded.
+    UpperBits { upper: Upper, counted: Counted },
 }
 
-// `Magnitudes` as const parameters.
-const HUB: u8 = 0;
-const THRESHOLDS: u8 = 1;
-const UPPER: u8 = 2;
+/// Codes 1, 2 and so on are those of magnitudes above these.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    above: [u16; MOST],
+    len: usize,
+}
+
+/// Larger codes are not counted.
+const MOST: usize = 8;
+
+/// How many codes are counted at most: more comparisons take longer than the f32 hub, to which bf16 is the upper half.
+const fn most(source: u8) -> usize {
+    if source == source::BF16 { 4 } else { MOST }
+}
+
+/// Codes of normal magnitudes.
+#[derive(Clone, Copy, Debug)]
+struct Upper {
+    /// Larger magnitudes have the code of this one.
+    cap: u16,
+    /// Fraction bits that are dropped.
+    shift: u32,
+    /// What is taken from the upper bits, and from smaller ones nothing is left of.
+    rebias: u16,
+}
+
+// `Magnitudes` as const parameters: how many codes are counted, and whether other codes are upper bits.
+const HUB: u8 = 0xff;
+const UPPER: u8 = 0x10;
+const UPPER_4: u8 = UPPER | 4;
+const UPPER_8: u8 = UPPER | 8;
 
 impl Method {
     pub fn of<const SOURCE: u8, const SHAPE: u8>(numbers: &Nearest) -> Method {
+        let none = Method { last_ordinary: 0, magnitudes: Magnitudes::Hub };
         let hub = |code: u16| match SOURCE {
             source::F16 => F16ToF32(NanBits::HUB).one(code),
             _ => Bf16ToF32(NanBits::HUB).one(code),
         };
-        let code = |magnitude: u16| EncodeNearest::<u8, SHAPE>(*numbers, PhantomData).one(hub(magnitude));
-        if !matches!(SOURCE, source::F16 | source::BF16) || SHAPE & (F16_INSTRUCTION | shape::UPPER_BITS) != 0 {
-            return Method { last_ordinary: 0, magnitudes: Magnitudes::Hub };
+        let (first_normal, less_fraction) = match SOURCE {
+            source::F16 => (0x0400, F16_TO_F32),
+            source::BF16 => (0x0080, BF16_TO_F32),
+            _ => return none,
+        };
+        if SHAPE & (F16_INSTRUCTION | shape::UPPER_BITS) != 0 {
+            return none;
         }
         let last_ordinary = last(0x7fff, |magnitude| hub(magnitude) < numbers.special_from);
-        let max = code(last_ordinary) & (numbers.sign - 1) as u8;
-        let shift = numbers.shift.saturating_sub(F16_TO_F32);
+        let code = |magnitude: u16| {
+            let code = EncodeNearest::<u8, SHAPE>(*numbers, PhantomData).one(hub(magnitude.min(last_ordinary)));
+            code as u16 & (numbers.sign as u16 - 1)
+        };
+        let counted = |len: usize| Counted {
+            above: std::array::from_fn(|i| last(last_ordinary, |magnitude| code(magnitude) <= i as u16)),
+            len,
+        };
+        let (max, shift) = (code(last_ordinary), numbers.shift.saturating_sub(less_fraction));
+        let smallest_normal = last(last_ordinary, |magnitude| hub(magnitude) <= numbers.lowest_binade);
+        let n_subnormal = 1 << (23 - numbers.shift);
         let cap = last(last_ordinary, |magnitude| hub(magnitude) <= numbers.cap);
-        let same_exponents = SOURCE == source::F16 && numbers.lowest_binade == hub(F16_MIN_NORMAL) && shift > 0;
+        let rebias = (smallest_normal >> shift).wrapping_sub(n_subnormal);
+        let upper = Upper { cap, shift, rebias };
+        let same_grid = hub(smallest_normal) == numbers.lowest_binade && smallest_normal >= first_normal;
         let magnitudes = if max == 7 {
-            let below = |bound: u8| last(last_ordinary, |magnitude| code(magnitude) < bound);
-            Magnitudes::Thresholds(std::array::from_fn(|i| below(i as u8 + 1)))
-        } else if same_exponents && rounded(cap, shift) == max as u16 {
-            Magnitudes::UpperBits { cap }
+            Magnitudes::Counted(counted(7))
+        } else if shift > 0 && same_grid && n_subnormal as usize <= most(SOURCE) && upper.code(cap) == max {
+            // Where the subnormals are those of the source, their codes are upper bits as well.
+            let len = if smallest_normal == first_normal { 0 } else { n_subnormal as usize };
+            Magnitudes::UpperBits { upper, counted: counted(len) }
         } else {
             Magnitudes::Hub
         };
         Method { last_ordinary, magnitudes }
+    }
+}
+
+impl Upper {
+    /// What [`Shorts::upper_bits`] computes.
+    fn code(&self, magnitude: u16) -> u16 {
+        let capped = magnitude.min(self.cap);
+        let rounded = capped + ((1 << (self.shift - 1)) - 1) + ((capped >> self.shift) & 1);
+        (rounded >> self.shift).saturating_sub(self.rebias)
     }
 }
 
@@ -88,38 +152,86 @@ fn last(end: u16, holds: impl Fn(u16) -> bool) -> u16 {
     low
 }
 
-const F16_MIN_NORMAL: u16 = 0x0400;
 /// Fraction bits that f32 has and f16 has not.
 const F16_TO_F32: u32 = 13;
+const BF16_TO_F32: u32 = 16;
 
-/// The upper bits of a magnitude, rounded to nearest even.
-fn rounded(magnitude: u16, shift: u32) -> u16 {
-    (magnitude + ((1 << (shift - 1)) - 1) + ((magnitude >> shift) & 1)) >> shift
-}
-
-/// Converts whatever both slices hold.
+/// Converts whatever the source holds, to codes of `bits`.
 #[target_feature(enable = "avx2,f16c")]
 pub(super) fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
     numbers: &Nearest,
     method: &Method,
     src: &[u8],
-    dst: &mut [u8],
+    (bits, dst): (u32, &mut [u8]),
 ) {
-    if const { BYTES == 1 && matches!(SOURCE, source::BF16 | source::F16) } {
-        return match method.magnitudes {
-            Magnitudes::Thresholds(_) => shorts::<SOURCE, SHAPE, THRESHOLDS>(numbers, method, src, dst),
-            Magnitudes::UpperBits { .. } => shorts::<SOURCE, SHAPE, UPPER>(numbers, method, src, dst),
-            Magnitudes::Hub => shorts::<SOURCE, SHAPE, HUB>(numbers, method, src, dst),
-        };
+    if BYTES == 1 && packs_from(SOURCE) {
+        match bits {
+            4 => return run_to::<SOURCE, SHAPE, 4>(numbers, method, src, dst),
+            6 => return run_to::<SOURCE, SHAPE, 6>(numbers, method, src, dst),
+            _ => {}
+        }
+    }
+    if BYTES == 1 {
+        return run_to::<SOURCE, SHAPE, 8>(numbers, method, src, dst);
     }
     let encoder = Encoder::new(numbers);
-    groups::<BYTES>(source::bytes(SOURCE), src, dst, |source| convert::<SOURCE, SHAPE, BYTES>(&encoder, source));
+    groups::<BYTES, 8>(source::bytes(SOURCE), src, dst, |source| convert::<SOURCE, SHAPE, BYTES>(&encoder, source));
 }
 
-/// Elements of 16 bits to bytes.
+/// To codes of `BITS`, 8 at most.
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+fn run_to<const SOURCE: u8, const SHAPE: u8, const BITS: usize>(
+    numbers: &Nearest,
+    method: &Method,
+    src: &[u8],
+    dst: &mut [u8],
+) {
+    if const { !matches!(SOURCE, source::BF16 | source::F16) } {
+        return words::<SOURCE, SHAPE, BITS>(numbers, src, dst);
+    }
+    macro_rules! by {
+        ($($method:expr),*) => {
+            match method.magnitudes.method() {
+                $(m if m == $method => {
+                    if const { SOURCE == source::F16 || !matches!($method, UPPER | UPPER_8) } {
+                        shorts::<SOURCE, SHAPE, BITS, { $method }>(numbers, method, src, dst);
+                    }
+                })*
+                _ => shorts::<SOURCE, SHAPE, BITS, HUB>(numbers, method, src, dst),
+            }
+        };
+    }
+    match BITS {
+        4 => by!(7),
+        6 => by!(UPPER_4, UPPER_8),
+        _ => by!(UPPER, UPPER_4, UPPER_8, 7),
+    }
+}
+
+impl Magnitudes {
+    /// As a const parameter.
+    fn method(&self) -> u8 {
+        match self {
+            Magnitudes::Hub => HUB,
+            Magnitudes::Counted(counted) => counted.len as u8,
+            Magnitudes::UpperBits { counted, .. } => UPPER | counted.len as u8,
+        }
+    }
+}
+
+/// Elements of 32 and 64 bits.
 #[inline(never)]
 #[target_feature(enable = "avx2,f16c")]
-fn shorts<const SOURCE: u8, const SHAPE: u8, const METHOD: u8>(
+fn words<const SOURCE: u8, const SHAPE: u8, const BITS: usize>(numbers: &Nearest, src: &[u8], dst: &mut [u8]) {
+    let encoder = Encoder::new(numbers);
+    groups::<1, BITS>(source::bytes(SOURCE), src, dst, |source| convert::<SOURCE, SHAPE, 1>(&encoder, source));
+}
+
+/// Elements of 16 bits.
+#[inline(never)]
+#[target_feature(enable = "avx2,f16c")]
+fn shorts<const SOURCE: u8, const SHAPE: u8, const BITS: usize, const METHOD: u8>(
     numbers: &Nearest,
     method: &Method,
     src: &[u8],
@@ -127,43 +239,57 @@ fn shorts<const SOURCE: u8, const SHAPE: u8, const METHOD: u8>(
 ) {
     let encoder = Encoder::new(numbers);
     let shorts = Shorts::new::<SOURCE>(&encoder, numbers, method);
-    groups::<1>(2, src, dst, |source| {
+    groups::<1, BITS>(2, src, dst, |source| {
         let (low, rest) = source.split_first_chunk().expect("32 elements");
         let elements = [load_half(low), load_half(rest.first_chunk().expect("32 elements"))];
         [shorts.to_bytes::<SOURCE, SHAPE, METHOD>(elements)]
     });
 }
 
-/// Converts 32 elements at a time, of which the source takes `src_bytes` each and the destination as many as vectors.
+/// Converts 32 elements at a time, of which the source takes `src_bytes` each, and the destination as many bytes as
+/// vectors, or `BITS` bits if that is less than 8.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-fn groups<const BYTES: usize>(
+fn groups<const BYTES: usize, const BITS: usize>(
     src_bytes: usize,
     src: &[u8],
     dst: &mut [u8],
     convert: impl Fn(&[u8]) -> [__m256i; BYTES],
 ) {
     let sources = src.chunks_exact(32 * src_bytes);
-    let (blocks, _) = dst.as_chunks_mut::<32>();
-    let (targets, _) = blocks.as_chunks_mut::<BYTES>();
-    let (rest, done) = (sources.remainder(), targets.len() * 32 * BYTES);
-    for (target, source) in targets.iter_mut().zip(sources) {
+    let dst_bytes = 4 * BYTES * BITS;
+    let (rest, done) = (sources.remainder(), sources.len() * dst_bytes);
+    for (target, source) in dst.chunks_exact_mut(dst_bytes).zip(sources) {
         for line in (0..32 * src_bytes).step_by(64) {
             prefetch(source.as_ptr().wrapping_add(AHEAD + line));
         }
-        for (block, vector) in target.iter_mut().zip(convert(source)) {
-            store_half(block, vector);
-        }
+        put::<BYTES, BITS>(target, convert(source));
     }
     if !rest.is_empty() {
-        let mut source = [0; 256];
+        let (mut source, mut target) = ([0; 256], [0; 64]);
         source[..rest.len()].copy_from_slice(rest);
-        let mut target = [[0; 32]; BYTES];
-        for (block, vector) in target.iter_mut().zip(convert(&source)) {
-            store_half(block, vector);
-        }
+        put::<BYTES, BITS>(&mut target[..dst_bytes], convert(&source));
         let rest = &mut dst[done..];
-        rest.copy_from_slice(&target.as_flattened()[..rest.len()]);
+        rest.copy_from_slice(&target[..rest.len()]);
+    }
+}
+
+/// Stores 32 codes where they fit exactly.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn put<const BYTES: usize, const BITS: usize>(target: &mut [u8], codes: [__m256i; BYTES]) {
+    match BITS {
+        4 => {
+            let pairs = _mm256_maddubs_epi16(codes[0], _mm256_set1_epi16(16 << 8 | 1));
+            let packed = in_order(_mm256_packus_epi16(pairs, pairs));
+            store_quarter(target.first_chunk_mut().expect("32 nibbles"), _mm256_castsi256_si128(packed));
+        }
+        6 => store_24(target.first_chunk_mut().expect("32 codes of six bits"), codes[0]),
+        _ => {
+            for (block, vector) in target.as_chunks_mut().0.iter_mut().zip(codes) {
+                store_half(block, vector);
+            }
+        }
     }
 }
 
@@ -483,10 +609,12 @@ impl Encoder {
 struct Shorts<'a> {
     encoder: &'a Encoder,
     last_ordinary: __m256i,
-    thresholds: [__m256i; 7],
-    /// Of [`Magnitudes::UpperBits`].
+    /// Of [`Counted`].
+    above: [__m256i; MOST],
+    /// Of [`Upper`].
     cap: __m256i,
     half: __m256i,
+    rebias: __m256i,
     /// Fraction bits that the destination lacks, and the payload's in the source.
     shift: __m128i,
     payload_mask: __m256i,
@@ -497,19 +625,24 @@ impl<'a> Shorts<'a> {
     #[target_feature(enable = "avx2")]
     fn new<const SOURCE: u8>(encoder: &'a Encoder, numbers: &Nearest, method: &Method) -> Self {
         let all = |code: u16| _mm256_set1_epi16(code as i16);
-        let mut thresholds = [_mm256_setzero_si256(); 7];
-        if let Magnitudes::Thresholds(bounds) = method.magnitudes {
-            for (threshold, bound) in thresholds.iter_mut().zip(bounds) {
-                *threshold = all(bound);
-            }
+        let shift = numbers.shift.saturating_sub(if SOURCE == source::F16 { F16_TO_F32 } else { BF16_TO_F32 });
+        let (counted, upper) = match method.magnitudes {
+            Magnitudes::Hub => (None, None),
+            Magnitudes::Counted(counted) => (Some(counted), None),
+            Magnitudes::UpperBits { upper, counted } => (Some(counted), Some(upper)),
+        };
+        let mut above = [_mm256_setzero_si256(); MOST];
+        for (above, magnitude) in above.iter_mut().zip(counted.map_or([0; MOST], |counted| counted.above)) {
+            *above = all(magnitude);
         }
-        let shift = numbers.shift.saturating_sub(if SOURCE == source::F16 { F16_TO_F32 } else { 16 });
+        let Upper { cap, rebias, .. } = upper.unwrap_or(Upper { cap: 0, shift, rebias: 0 });
         Self {
             encoder,
             last_ordinary: all(method.last_ordinary),
-            thresholds,
-            cap: all(if let Magnitudes::UpperBits { cap } = method.magnitudes { cap } else { 0 }),
+            above,
+            cap: all(cap),
             half: all((1u16 << shift >> 1).wrapping_sub(1)),
+            rebias: all(rebias),
             shift: _mm_cvtsi32_si128(shift as i32),
             payload_mask: all(numbers.payload_mask as u16),
         }
@@ -524,9 +657,10 @@ impl<'a> Shorts<'a> {
         for i in 0..2 {
             abs[i] = _mm256_and_si256(elements[i], _mm256_set1_epi16(i16::MAX));
             wide[i] = match METHOD {
-                THRESHOLDS => self.count(abs[i]),
+                HUB => self.by_hub::<SOURCE>(abs[i]),
                 UPPER => self.upper_bits(abs[i]),
-                _ => self.by_hub::<SOURCE>(abs[i]),
+                UPPER.. => _mm256_max_epi16(self.upper_bits(abs[i]), self.count::<METHOD>(abs[i])),
+                _ => self.count::<METHOD>(abs[i]),
             };
         }
         let packed = self.encoder.finish::<SHAPE>(
@@ -544,27 +678,28 @@ impl<'a> Shorts<'a> {
         in_order(packed)
     }
 
-    /// Codes of magnitudes of [`Magnitudes::Thresholds`].
+    /// How many codes begin below a magnitude.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn count(&self, abs: __m256i) -> __m256i {
-        let mut above = _mm256_cmpgt_epi16(abs, self.thresholds[0]);
-        for threshold in &self.thresholds[1..] {
-            above = _mm256_add_epi16(above, _mm256_cmpgt_epi16(abs, *threshold));
+    fn count<const METHOD: u8>(&self, abs: __m256i) -> __m256i {
+        let mut count = _mm256_setzero_si256();
+        for above in &self.above[..(METHOD % UPPER) as usize] {
+            count = _mm256_sub_epi16(count, _mm256_cmpgt_epi16(abs, *above));
         }
-        _mm256_sub_epi16(_mm256_setzero_si256(), above)
+        count
     }
 
-    /// The same of [`Magnitudes::UpperBits`].
+    /// [`Upper::code`].
     #[inline]
     #[target_feature(enable = "avx2")]
     fn upper_bits(&self, abs: __m256i) -> __m256i {
         let capped = _mm256_min_epu16(abs, self.cap);
         let parity = _mm256_and_si256(_mm256_srl_epi16(capped, self.shift), _mm256_set1_epi16(1));
-        _mm256_srl_epi16(_mm256_add_epi16(_mm256_add_epi16(capped, self.half), parity), self.shift)
+        let rounded = _mm256_srl_epi16(_mm256_add_epi16(_mm256_add_epi16(capped, self.half), parity), self.shift);
+        _mm256_subs_epu16(rounded, self.rebias)
     }
 
-    /// The same of [`Magnitudes::Hub`].
+    /// The encoder of f32.
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
     fn by_hub<const SOURCE: u8>(&self, abs: __m256i) -> __m256i {
