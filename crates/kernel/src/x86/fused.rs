@@ -62,7 +62,7 @@ pub(crate) trait Vectors: Copy + std::fmt::Debug + Send + Sync + 'static {
     /// Whether there is a loader.
     fn loads(source: u8) -> bool;
     /// Whether codes of so many bits are packed in the loop.
-    fn packs(source: u8, bits: u32) -> bool;
+    fn packs(source: u8, shape: u8, bits: u32) -> bool;
     fn prepare<const SOURCE: u8, const SHAPE: u8>(numbers: &Nearest) -> Self::Prepared;
     /// Converts whatever the source holds, to codes of `bits`: `8 * BYTES`, or fewer than 8, packed.
     fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
@@ -79,7 +79,7 @@ impl Vectors for Avx512 {
     fn loads(_: u8) -> bool {
         true
     }
-    fn packs(_: u8, _: u32) -> bool {
+    fn packs(_: u8, _: u8, _: u32) -> bool {
         false
     }
     fn prepare<const SOURCE: u8, const SHAPE: u8>(_: &Nearest) {}
@@ -100,8 +100,8 @@ impl Vectors for Avx2 {
     fn loads(source: u8) -> bool {
         fused256::loads(source)
     }
-    fn packs(source: u8, bits: u32) -> bool {
-        fused256::packs(source, bits)
+    fn packs(source: u8, shape: u8, bits: u32) -> bool {
+        fused256::packs(source, shape, bits)
     }
     fn prepare<const SOURCE: u8, const SHAPE: u8>(numbers: &Nearest) -> fused256::Method {
         fused256::Method::of::<SOURCE, SHAPE>(numbers)
@@ -205,7 +205,7 @@ impl<V: Vectors, const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage fo
         Ok(())
     }
     fn writes_packed(&self, bits: u32) -> bool {
-        BYTES == 1 && V::packs(SOURCE, bits)
+        BYTES == 1 && V::packs(SOURCE, SHAPE, bits)
     }
     fn run_packed(&self, (_, src): (u32, &[u8]), dst: (u32, &mut [u8]), _: usize) {
         self.vectors.run::<SOURCE, SHAPE, BYTES>(&self.numbers, &self.prepared, src, dst);

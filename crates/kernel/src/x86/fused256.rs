@@ -26,12 +26,13 @@ pub(super) const fn loads(source: u8) -> bool {
 }
 
 /// Whether codes of so many bits are packed in the loop.
-pub(super) fn packs(source: u8, bits: u32) -> bool {
-    packs_from(source) && matches!(bits, 4 | 6)
+pub(super) fn packs(source: u8, shape: u8, bits: u32) -> bool {
+    packs_from(source, shape) && matches!(bits, 4 | 6)
 }
 
-const fn packs_from(source: u8) -> bool {
-    matches!(source, source::F32 | source::BF16 | source::F16)
+/// The usual sources, and the shapes of formats of so few bits.
+const fn packs_from(source: u8, shape: u8) -> bool {
+    matches!(source, source::F32 | source::BF16 | source::F16) && shape & shape::NEGATIVE_ZERO != 0
 }
 
 /// How elements of 16 bits become bytes, and what is worked out for it once. Their magnitudes have the order of f32, and
@@ -72,12 +73,12 @@ const fn most(source: u8) -> usize {
 /// Codes of normal magnitudes.
 #[derive(Clone, Copy, Debug)]
 struct Upper {
-    /// Larger magnitudes have the code of this one.
-    cap: u16,
     /// Fraction bits that are dropped.
     shift: u32,
     /// What is taken from the upper bits, and from smaller ones nothing is left of.
     rebias: u16,
+    /// Larger codes are this one.
+    max: u16,
 }
 
 // `Magnitudes` as const parameters: how many codes are counted, and whether other codes are upper bits.
@@ -113,15 +114,14 @@ impl Method {
         let (max, shift) = (code(last_ordinary), numbers.shift.saturating_sub(less_fraction));
         let smallest_normal = last(last_ordinary, |magnitude| hub(magnitude) <= numbers.lowest_binade);
         let n_subnormal = 1 << (23 - numbers.shift);
-        let cap = last(last_ordinary, |magnitude| hub(magnitude) <= numbers.cap);
         let rebias = (smallest_normal >> shift).wrapping_sub(n_subnormal);
-        let upper = Upper { cap, shift, rebias };
+        let upper = Upper { shift, rebias, max };
         let same_grid = hub(smallest_normal) == numbers.lowest_binade && smallest_normal >= first_normal;
+        // Where the subnormals are those of the source, their codes are upper bits as well.
+        let len = if smallest_normal == first_normal { 0 } else { n_subnormal as usize };
         let magnitudes = if max == 7 {
             Magnitudes::Counted(counted(7))
-        } else if shift > 0 && same_grid && n_subnormal as usize <= most(SOURCE) && upper.code(cap) == max {
-            // Where the subnormals are those of the source, their codes are upper bits as well.
-            let len = if smallest_normal == first_normal { 0 } else { n_subnormal as usize };
+        } else if shift > 0 && same_grid && len <= most(SOURCE) && upper.tells_apart(&counted(len)) {
             Magnitudes::UpperBits { upper, counted: counted(len) }
         } else {
             Magnitudes::Hub
@@ -131,11 +131,23 @@ impl Method {
 }
 
 impl Upper {
-    /// What [`Shorts::upper_bits`] computes.
-    fn code(&self, magnitude: u16) -> u16 {
-        let capped = magnitude.min(self.cap);
-        let rounded = capped + ((1 << (self.shift - 1)) - 1) + ((capped >> self.shift) & 1);
-        (rounded >> self.shift).saturating_sub(self.rebias)
+    /// The sum of a magnitude's upper bits, rounded down and up: larger than the key of one that ends there, if it is.
+    fn key(&self, magnitude: u16) -> i16 {
+        let ceiling = (magnitude + (1 << self.shift) - 1) >> self.shift;
+        ((magnitude >> self.shift) + ceiling) as i16
+    }
+
+    /// The key that others are near.
+    fn middle_key(&self, counted: &Counted) -> i16 {
+        self.key(counted.above[counted.len / 2])
+    }
+
+    /// Whether keys, less the middle one, are bytes that tell what is above a magnitude.
+    fn tells_apart(&self, counted: &Counted) -> bool {
+        counted.above[..counted.len].iter().all(|&magnitude| {
+            let is_byte = i8::try_from(self.key(magnitude) - self.middle_key(counted)).is_ok();
+            is_byte && self.key(magnitude + 1) > self.key(magnitude)
+        })
     }
 }
 
@@ -164,18 +176,18 @@ pub(super) fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
     src: &[u8],
     (bits, dst): (u32, &mut [u8]),
 ) {
-    if BYTES == 1 && packs_from(SOURCE) {
+    if const { BYTES == 1 && packs_from(SOURCE, SHAPE) } {
         match bits {
             4 => return run_to::<SOURCE, SHAPE, 4>(numbers, method, src, dst),
             6 => return run_to::<SOURCE, SHAPE, 6>(numbers, method, src, dst),
             _ => {}
         }
     }
-    if BYTES == 1 {
+    if const { BYTES == 1 } {
         return run_to::<SOURCE, SHAPE, 8>(numbers, method, src, dst);
     }
     let encoder = Encoder::new(numbers);
-    groups::<BYTES, 8>(source::bytes(SOURCE), src, dst, |source| convert::<SOURCE, SHAPE, BYTES>(&encoder, source));
+    groups::<2, 8>(source::bytes(SOURCE), src, dst, |source| to_shorts::<SOURCE, SHAPE>(&encoder, source));
 }
 
 /// To codes of `BITS`, 8 at most.
@@ -187,18 +199,37 @@ fn run_to<const SOURCE: u8, const SHAPE: u8, const BITS: usize>(
     src: &[u8],
     dst: &mut [u8],
 ) {
+    // Formats that have a payload have 8 bits and a negative zero.
+    if const { BITS == 8 && SHAPE & shape::PAYLOAD != 0 && SHAPE & shape::NEGATIVE_ZERO != 0 }
+        && numbers.payload_mask != 0
+    {
+        return run_by::<SOURCE, SHAPE, BITS, true>(numbers, method, src, dst);
+    }
+    debug_assert_eq!(numbers.payload_mask, 0);
+    run_by::<SOURCE, SHAPE, BITS, false>(numbers, method, src, dst);
+}
+
+/// By the method; `PAYLOAD`: the code of a NaN has one.
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+fn run_by<const SOURCE: u8, const SHAPE: u8, const BITS: usize, const PAYLOAD: bool>(
+    numbers: &Nearest,
+    method: &Method,
+    src: &[u8],
+    dst: &mut [u8],
+) {
     if const { !matches!(SOURCE, source::BF16 | source::F16) } {
-        return words::<SOURCE, SHAPE, BITS>(numbers, src, dst);
+        return words::<SOURCE, SHAPE, BITS, PAYLOAD>(numbers, src, dst);
     }
     macro_rules! by {
         ($($method:expr),*) => {
             match method.magnitudes.method() {
                 $(m if m == $method => {
                     if const { SOURCE == source::F16 || !matches!($method, UPPER | UPPER_8) } {
-                        shorts::<SOURCE, SHAPE, BITS, { $method }>(numbers, method, src, dst);
+                        shorts::<SOURCE, SHAPE, BITS, { $method }, PAYLOAD>(numbers, method, src, dst);
                     }
                 })*
-                _ => shorts::<SOURCE, SHAPE, BITS, HUB>(numbers, method, src, dst),
+                _ => shorts::<SOURCE, SHAPE, BITS, HUB, PAYLOAD>(numbers, method, src, dst),
             }
         };
     }
@@ -223,15 +254,21 @@ impl Magnitudes {
 /// Elements of 32 and 64 bits.
 #[inline(never)]
 #[target_feature(enable = "avx2,f16c")]
-fn words<const SOURCE: u8, const SHAPE: u8, const BITS: usize>(numbers: &Nearest, src: &[u8], dst: &mut [u8]) {
+fn words<const SOURCE: u8, const SHAPE: u8, const BITS: usize, const PAYLOAD: bool>(
+    numbers: &Nearest,
+    src: &[u8],
+    dst: &mut [u8],
+) {
     let encoder = Encoder::new(numbers);
-    groups::<1, BITS>(source::bytes(SOURCE), src, dst, |source| convert::<SOURCE, SHAPE, 1>(&encoder, source));
+    groups::<1, BITS>(source::bytes(SOURCE), src, dst, |source| {
+        [encoder.words_to_bytes::<SHAPE, PAYLOAD>(load_hubs::<SOURCE>(source))]
+    });
 }
 
 /// Elements of 16 bits.
 #[inline(never)]
 #[target_feature(enable = "avx2,f16c")]
-fn shorts<const SOURCE: u8, const SHAPE: u8, const BITS: usize, const METHOD: u8>(
+fn shorts<const SOURCE: u8, const SHAPE: u8, const BITS: usize, const METHOD: u8, const PAYLOAD: bool>(
     numbers: &Nearest,
     method: &Method,
     src: &[u8],
@@ -242,7 +279,7 @@ fn shorts<const SOURCE: u8, const SHAPE: u8, const BITS: usize, const METHOD: u8
     groups::<1, BITS>(2, src, dst, |source| {
         let (low, rest) = source.split_first_chunk().expect("32 elements");
         let elements = [load_half(low), load_half(rest.first_chunk().expect("32 elements"))];
-        [shorts.to_bytes::<SOURCE, SHAPE, METHOD>(elements)]
+        [shorts.to_bytes::<SOURCE, SHAPE, METHOD, PAYLOAD>(elements)]
     });
 }
 
@@ -293,31 +330,31 @@ fn put<const BYTES: usize, const BITS: usize>(target: &mut [u8], codes: [__m256i
     }
 }
 
-/// 32 elements to their codes of `BYTES`, in order.
+/// 32 elements to their codes of 16 bits, in order.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-fn convert<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
-    encoder: &Encoder,
-    source: &[u8],
-) -> [__m256i; BYTES] {
-    let mut codes = [_mm256_setzero_si256(); BYTES];
-    let mut hub = [_mm256_setzero_si256(); 4];
-    for (hub, source) in hub.iter_mut().zip(source.chunks_exact(8 * source::bytes(SOURCE))) {
-        *hub = load_hub::<SOURCE>(source);
-    }
-    if BYTES == 1 {
-        codes[0] = encoder.words_to_bytes::<SHAPE>(hub);
-        return codes;
-    }
-    for i in 0..BYTES {
-        let (low, high) = (hub[2 * i], hub[2 * i + 1]);
-        codes[i] = if SHAPE & F16_INSTRUCTION != 0 {
+fn to_shorts<const SOURCE: u8, const SHAPE: u8>(encoder: &Encoder, source: &[u8]) -> [__m256i; 2] {
+    let [a, b, c, d] = load_hubs::<SOURCE>(source);
+    let mut codes = [a, c];
+    for (code, [low, high]) in codes.iter_mut().zip([[a, b], [c, d]]) {
+        *code = if SHAPE & F16_INSTRUCTION != 0 {
             _mm256_set_m128i(to_half::<SHAPE>(high), to_half::<SHAPE>(low))
         } else {
             in_order(_mm256_packus_epi32(encoder.upper_bits::<SOURCE>(low), encoder.upper_bits::<SOURCE>(high)))
         };
     }
     codes
+}
+
+/// 32 elements as f32.
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+fn load_hubs<const SOURCE: u8>(source: &[u8]) -> [__m256i; 4] {
+    let mut hub = [_mm256_setzero_si256(); 4];
+    for (hub, source) in hub.iter_mut().zip(source.chunks_exact(8 * source::bytes(SOURCE))) {
+        *hub = load_hub::<SOURCE>(source);
+    }
+    hub
 }
 
 /// Eight elements as f32.
@@ -501,7 +538,6 @@ struct Encoder {
     special: __m256i,
     special_sign: __m256i,
     payload_mask: __m256i,
-    has_payload: bool,
 }
 
 impl Encoder {
@@ -523,7 +559,6 @@ impl Encoder {
             special: _mm256_set1_epi8(special as i8),
             special_sign: _mm256_set1_epi8(special_sign as i8),
             payload_mask: _mm256_set1_epi32(payload_mask as i32),
-            has_payload: payload_mask != 0,
         }
     }
 
@@ -559,7 +594,7 @@ impl Encoder {
     /// the magnitude has a code of its own, which `payload` adds to.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn finish<const SHAPE: u8>(
+    fn finish<const SHAPE: u8, const PAYLOAD: bool>(
         &self,
         magnitudes: __m256i,
         signs: __m256i,
@@ -576,7 +611,7 @@ impl Encoder {
         if SHAPE & shape::SPECIAL != 0 {
             let is_special = special();
             let mut special = self.special;
-            if self.has_payload && _mm256_movemask_epi8(is_special) != 0 {
+            if PAYLOAD && _mm256_movemask_epi8(is_special) != 0 {
                 special = _mm256_or_si256(special, payload());
             }
             let special = _mm256_xor_si256(special, _mm256_and_si256(sign, self.special_sign));
@@ -588,14 +623,14 @@ impl Encoder {
     /// f32 to bytes.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn words_to_bytes<const SHAPE: u8>(&self, hub: [__m256i; 4]) -> __m256i {
+    fn words_to_bytes<const SHAPE: u8, const PAYLOAD: bool>(&self, hub: [__m256i; 4]) -> __m256i {
         let mut abs = hub;
         let mut wide = hub;
         for i in 0..4 {
             abs[i] = _mm256_and_si256(hub[i], _mm256_set1_epi32(i32::MAX));
             wide[i] = _mm256_and_si256(self.magnitudes(abs[i]), _mm256_set1_epi32(0xff));
         }
-        let packed = self.finish::<SHAPE>(
+        let packed = self.finish::<SHAPE, PAYLOAD>(
             bytes_of(wide),
             bytes_of_signed(hub),
             || bytes_of_signed(abs.map(|abs| _mm256_cmpgt_epi32(abs, self.below_special))),
@@ -609,12 +644,15 @@ impl Encoder {
 struct Shorts<'a> {
     encoder: &'a Encoder,
     last_ordinary: __m256i,
-    /// Of [`Counted`].
+    /// Of [`Counted`], and the keys of these in bytes, less the middle one.
     above: [__m256i; MOST],
-    /// Of [`Upper`].
-    cap: __m256i,
+    above_keys: [__m256i; MOST],
+    middle_key: __m256i,
+    /// Of [`Upper`]; the largest code in bytes.
+    below_unit: __m256i,
     half: __m256i,
     rebias: __m256i,
+    max: __m256i,
     /// Fraction bits that the destination lacks, and the payload's in the source.
     shift: __m128i,
     payload_mask: __m256i,
@@ -626,23 +664,29 @@ impl<'a> Shorts<'a> {
     fn new<const SOURCE: u8>(encoder: &'a Encoder, numbers: &Nearest, method: &Method) -> Self {
         let all = |code: u16| _mm256_set1_epi16(code as i16);
         let shift = numbers.shift.saturating_sub(if SOURCE == source::F16 { F16_TO_F32 } else { BF16_TO_F32 });
+        let no_count = Counted { above: [0; MOST], len: 0 };
         let (counted, upper) = match method.magnitudes {
-            Magnitudes::Hub => (None, None),
-            Magnitudes::Counted(counted) => (Some(counted), None),
-            Magnitudes::UpperBits { upper, counted } => (Some(counted), Some(upper)),
+            Magnitudes::Hub => (no_count, None),
+            Magnitudes::Counted(counted) => (counted, None),
+            Magnitudes::UpperBits { upper, counted } => (counted, Some(upper)),
         };
-        let mut above = [_mm256_setzero_si256(); MOST];
-        for (above, magnitude) in above.iter_mut().zip(counted.map_or([0; MOST], |counted| counted.above)) {
-            *above = all(magnitude);
+        let upper = upper.unwrap_or(Upper { shift, rebias: 0, max: 0 });
+        let middle_key = upper.middle_key(&counted);
+        let (mut above, mut above_keys) = ([_mm256_setzero_si256(); MOST], [_mm256_setzero_si256(); MOST]);
+        for i in 0..counted.len {
+            above[i] = all(counted.above[i]);
+            above_keys[i] = _mm256_set1_epi8((upper.key(counted.above[i]) - middle_key) as i8);
         }
-        let Upper { cap, rebias, .. } = upper.unwrap_or(Upper { cap: 0, shift, rebias: 0 });
         Self {
             encoder,
             last_ordinary: all(method.last_ordinary),
             above,
-            cap: all(cap),
+            above_keys,
+            middle_key: all(middle_key as u16),
+            below_unit: all((1 << shift) - 1),
             half: all((1u16 << shift >> 1).wrapping_sub(1)),
-            rebias: all(rebias),
+            rebias: all(upper.rebias),
+            max: _mm256_set1_epi8(upper.max as i8),
             shift: _mm_cvtsi32_si128(shift as i32),
             payload_mask: all(numbers.payload_mask as u16),
         }
@@ -651,20 +695,30 @@ impl<'a> Shorts<'a> {
     /// f16 or bf16 to bytes.
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
-    fn to_bytes<const SOURCE: u8, const SHAPE: u8, const METHOD: u8>(&self, elements: [__m256i; 2]) -> __m256i {
+    fn to_bytes<const SOURCE: u8, const SHAPE: u8, const METHOD: u8, const PAYLOAD: bool>(
+        &self,
+        elements: [__m256i; 2],
+    ) -> __m256i {
         let mut abs = elements;
         let mut wide = elements;
         for i in 0..2 {
             abs[i] = _mm256_and_si256(elements[i], _mm256_set1_epi16(i16::MAX));
             wide[i] = match METHOD {
                 HUB => self.by_hub::<SOURCE>(abs[i]),
-                UPPER => self.upper_bits(abs[i]),
-                UPPER.. => _mm256_max_epi16(self.upper_bits(abs[i]), self.count::<METHOD>(abs[i])),
+                UPPER | UPPER_8 => self.upper_bits(abs[i]),
+                UPPER_4 => _mm256_max_epi16(self.upper_bits(abs[i]), self.count::<METHOD>(abs[i])),
                 _ => self.count::<METHOD>(abs[i]),
             };
         }
-        let packed = self.encoder.finish::<SHAPE>(
-            _mm256_packus_epi16(wide[0], wide[1]),
+        let mut magnitudes = _mm256_packus_epi16(wide[0], wide[1]);
+        if matches!(METHOD, UPPER | UPPER_4 | UPPER_8) {
+            magnitudes = _mm256_min_epu8(magnitudes, self.max);
+        }
+        if METHOD == UPPER_8 {
+            magnitudes = _mm256_max_epu8(magnitudes, self.count_keys(abs));
+        }
+        let packed = self.encoder.finish::<SHAPE, PAYLOAD>(
+            magnitudes,
             _mm256_packs_epi16(elements[0], elements[1]),
             || {
                 let special = abs.map(|abs| _mm256_cmpgt_epi16(abs, self.last_ordinary));
@@ -689,13 +743,29 @@ impl<'a> Shorts<'a> {
         count
     }
 
-    /// [`Upper::code`].
+    /// The same of 32 magnitudes in bytes, by their [`Upper::key`]s.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn count_keys(&self, abs: [__m256i; 2]) -> __m256i {
+        let [low, high] = abs.map(|abs| {
+            let floor = _mm256_srl_epi16(abs, self.shift);
+            let ceiling = _mm256_srl_epi16(_mm256_add_epi16(abs, self.below_unit), self.shift);
+            _mm256_sub_epi16(_mm256_add_epi16(floor, ceiling), self.middle_key)
+        });
+        let keys = _mm256_packs_epi16(low, high);
+        let mut count = _mm256_setzero_si256();
+        for above in &self.above_keys {
+            count = _mm256_sub_epi8(count, _mm256_cmpgt_epi8(keys, *above));
+        }
+        count
+    }
+
+    /// Codes by [`Upper`], but for the largest.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn upper_bits(&self, abs: __m256i) -> __m256i {
-        let capped = _mm256_min_epu16(abs, self.cap);
-        let parity = _mm256_and_si256(_mm256_srl_epi16(capped, self.shift), _mm256_set1_epi16(1));
-        let rounded = _mm256_srl_epi16(_mm256_add_epi16(_mm256_add_epi16(capped, self.half), parity), self.shift);
+        let parity = _mm256_and_si256(_mm256_srl_epi16(abs, self.shift), _mm256_set1_epi16(1));
+        let rounded = _mm256_srl_epi16(_mm256_add_epi16(_mm256_add_epi16(abs, self.half), parity), self.shift);
         _mm256_subs_epu16(rounded, self.rebias)
     }
 
