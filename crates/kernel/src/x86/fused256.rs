@@ -104,8 +104,7 @@ impl Method {
         }
         let last_ordinary = last(0x7fff, |magnitude| hub(magnitude) < numbers.special_from);
         let code = |magnitude: u16| {
-            let code = EncodeNearest::<u8, SHAPE>(*numbers, PhantomData).one(hub(magnitude.min(last_ordinary)));
-            code as u16 & (numbers.sign as u16 - 1)
+            EncodeNearest::<u8, SHAPE>(*numbers, PhantomData).one(hub(magnitude.min(last_ordinary))) as u16
         };
         let counted = |len: usize| Counted {
             above: std::array::from_fn(|i| last(last_ordinary, |magnitude| code(magnitude) <= i as u16)),
