@@ -103,12 +103,16 @@ fn little_endian(bytes: &[u8]) -> u64 {
 /// # Panics
 /// On other widths: [`crate::stage`] asks for none.
 pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Level::Avx512(token) = level
+        && crate::x86::bits::packs(bits)
+    {
+        return crate::x86::bits::unpack(token, bits, src, dst, len);
+    }
     let done = match bits {
         1 => unpack_bytes::<1, 8>(level, src, dst, len),
         2 => unpack_bytes::<2, 4>(level, src, dst, len),
         4 => unpack_bytes::<4, 2>(level, src, dst, len),
-        #[cfg(target_arch = "x86_64")]
-        6 if let Level::Avx512(token) = level => crate::x86::six::unpack(token, src, dst, len),
         #[cfg(target_arch = "x86_64")]
         6 if let Level::Avx2(token) = level => crate::x86::six::unpack_avx2(token, src, dst, len),
         _ => 0,
@@ -135,12 +139,16 @@ pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: u
 /// # Panics
 /// As [`unpack`].
 pub(crate) fn pack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Level::Avx512(token) = level
+        && crate::x86::bits::packs(bits)
+    {
+        return crate::x86::bits::pack(token, bits, src, dst, len);
+    }
     let done = match bits {
         1 => pack_bytes::<1, 8>(level, src, dst, len),
         2 => pack_bytes::<2, 4>(level, src, dst, len),
         4 => pack_bytes::<4, 2>(level, src, dst, len),
-        #[cfg(target_arch = "x86_64")]
-        6 if let Level::Avx512(token) = level => crate::x86::six::pack(token, src, dst, len),
         #[cfg(target_arch = "x86_64")]
         6 if let Level::Avx2(token) = level => crate::x86::six::pack_avx2(token, src, dst, len),
         _ => 0,

@@ -13,7 +13,7 @@ use crate::lane::wide::*;
 use crate::level::Level;
 use crate::slot::Slot;
 use crate::stage::{LaneStage, Pipeline, Scalar, Stage, slot_bytes};
-use crate::table::{fits_table8, table8, table16};
+use crate::table::{fits_table8, packed8, table8, table16};
 use std::marker::PhantomData as Of;
 use truecast_core::exact::{decode, encode};
 use truecast_core::format::{F32, F64};
@@ -71,7 +71,9 @@ pub(crate) fn plan(spec: &CastSpec, level: Level) -> Result<(Route, Pipeline), P
         return Err(PlanError::Unsupported { src, dst });
     }
     let (route, stages) = stages(spec, level);
-    Ok((route, Pipeline::new(src, dst, level, stages)))
+    let pipeline = Pipeline::new(src, dst, level, stages);
+    let bytes = if route == Route::Table8 { packed8(spec, level) } else { None };
+    Ok((route, pipeline.with_bytes(bytes)))
 }
 
 fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
@@ -241,9 +243,10 @@ impl Planner<'_> {
     /// Loader and encoder in one loop, where there is one (`docs/kernels.md §2.5`).
     #[cfg(target_arch = "x86_64")]
     fn fused(&self, dst: &FloatFormat) -> Option<Box<dyn Stage>> {
+        use crate::x86::e8m0;
         use crate::x86::fused::{source, stage};
         let CastSpec { src, dst: to, policy, .. } = self.spec;
-        if policy.to_float != Rounding::NearestEven || !dst.has_zero || !F32.is_odd_hub_for(dst) {
+        if !F32.is_odd_hub_for(dst) || dst.has_zero && policy.to_float != Rounding::NearestEven {
             return None;
         }
         let clamps = overflows_below_2_24(dst);
@@ -265,6 +268,10 @@ impl Planner<'_> {
             (DType::U64, false) => source::U64_ODD,
             _ => return None,
         };
+        if !dst.has_zero {
+            let Level::Avx512(token) = self.level else { return None };
+            return e8m0::stage(token, source, EncodeE8m0::new(*to, dst, policy)?.cut()?);
+        }
         let encoder = Encoder::new(*to, dst, policy)?;
         let f16 = *to == DType::F16 && encoder.is_ieee_f16();
         let (numbers, bytes) = (encoder.nearest()?, slot_bytes(*to));
@@ -417,6 +424,9 @@ impl Planner<'_> {
         let CastSpec { src, dst, policy, .. } = self.spec;
         let numbers = ToInt::new(*dst, f, policy)?;
         let bytes = slot_bytes(*dst);
+        if let Some(stage) = self.truncated(&numbers) {
+            return Some(vec![stage]);
+        }
         if *src == DType::F64 {
             return Some(vec![match bytes {
                 1 => self.stage(F64ToInt::<u8>(numbers, Of)),
@@ -437,6 +447,28 @@ impl Planner<'_> {
             _ => self.stage(F32ToInt64(numbers)),
         });
         Some(stages)
+    }
+
+    /// By the instructions that truncate, where they are used.
+    #[cfg(target_arch = "x86_64")]
+    fn truncated(&self, numbers: &ToInt) -> Option<Box<dyn Stage>> {
+        use crate::x86::fused::source;
+        use crate::x86::integer::{Truncate, stage};
+        let Level::Avx512(token) = self.level else { return None };
+        let source = match self.spec.src {
+            DType::F32 => source::F32,
+            DType::Bf16 => source::BF16,
+            DType::F16 => source::F16,
+            DType::F64 => source::F64,
+            _ => return None,
+        };
+        let (nan, mask) = numbers.truncates_and_wraps().then(|| numbers.nan_and_mask())?;
+        stage(token, source, Truncate { nan, mask }, slot_bytes(self.spec.dst))
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn truncated(&self, _numbers: &ToInt) -> Option<Box<dyn Stage>> {
+        None
     }
 
     fn int_to_int(&self, src: IntFormat, dst: IntFormat) -> Option<Box<dyn Stage>> {

@@ -506,7 +506,7 @@ impl OfTable {
             Some((low, high)) => Some(Within { flip, low, span: Some(high - low) }),
             None => Some(Within { flip, low: 0, span: None }),
         };
-        let table = table_of(&results, spec.output.bits as usize / 8, level, false);
+        let table = table_of(&results, spec.output.bits as usize / 8, level, 8);
         Some(Self { table, level, within })
     }
 }

@@ -115,10 +115,18 @@ impl Stage for Split16 {
     }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
         match self.tables.get() {
-            Some(Some(tables)) => x86::split::convert(self.token, tables, src, dst),
+            Some(Some(_)) => self.run_packed((16, src), (8, dst), src.len() / 2),
             _ => self.by_stages(src, dst)?,
         }
         Ok(())
+    }
+    fn writes_packed(&self, bits: u32) -> bool {
+        self.looks_ahead() && x86::bits::packs(bits)
+    }
+    fn run_packed(&self, (_, src): (u32, &[u8]), (bits, dst): (u32, &mut [u8]), n: usize) {
+        if let Some(Some(tables)) = self.tables.get() {
+            x86::split::convert(self.token, tables, src, (bits, dst), n);
+        }
     }
 }
 

@@ -3,11 +3,11 @@
 
 use crate::level::{Level, Task};
 use crate::slot::Slot;
-use crate::stage::{Refusal, Scalar, Stage, scalar, slot_bytes};
+use crate::stage::{Pipeline, Refusal, Scalar, Stage, scalar, slot_bytes};
 #[cfg(target_arch = "x86_64")]
 use crate::{
     level::{Avx2, Avx512},
-    x86::{rows::Rows, table::Planes},
+    x86::{bits::packs, rows::Rows, table::Planes},
 };
 use std::sync::OnceLock;
 use truecast_core::{CastSpec, DType};
@@ -19,17 +19,44 @@ pub(crate) fn table8(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
     for (storage, result) in results.iter_mut().enumerate() {
         *result = scalar(spec, storage as u64).ok()?;
     }
-    Some(table_of(&results, slot_bytes(spec.dst), level, spec.src.storage_bits() == Some(4)))
+    Some(table_of(&results, slot_bytes(spec.dst), level, spec.src.storage_bits().unwrap_or(8)))
 }
 
-/// The table stage of these results, `dst_bytes` wide, one for each source byte (or nibble).
-pub(crate) fn table_of(results: &[u64; 256], dst_bytes: usize, level: Level, nibbles: bool) -> Box<dyn Stage> {
+/// The conversion from bytes of packed elements to whole bytes (or packed codes) of packed results. `None` if the elements
+/// of a byte have results that fit no type, or a policy refuses some code.
+pub(crate) fn packed8(spec: &CastSpec, level: Level) -> Option<Pipeline> {
+    let (src_bits, dst_bits) = (spec.src.storage_bits()?, spec.dst.storage_bits()?);
+    if !matches!(src_bits, 1 | 2 | 4) || dst_bits >= 8 {
+        return None;
+    }
+    let codes_of = |bits: u32| (1u64 << bits) - 1;
+    let dst = match 8 / src_bits * dst_bits {
+        2 => DType::U2,
+        4 => DType::U4,
+        8 => DType::U8,
+        16 => DType::U16,
+        32 => DType::U32,
+        _ => return None,
+    };
+    let mut results = [0; 256];
+    for (byte, result) in results.iter_mut().enumerate() {
+        for i in 0..8 / src_bits {
+            let code = byte as u64 >> (i * src_bits) & codes_of(src_bits);
+            *result |= (scalar(spec, code).ok()? & codes_of(dst_bits)) << (i * dst_bits);
+        }
+    }
+    let table = table_of(&results, slot_bytes(dst), level, 8);
+    Some(Pipeline::new(DType::U8, dst, level, vec![table]))
+}
+
+/// The table stage of these results, `dst_bytes` wide, one for each source byte, or for each packed code of `code_bits`.
+pub(crate) fn table_of(results: &[u64; 256], dst_bytes: usize, level: Level, code_bits: u32) -> Box<dyn Stage> {
     #[cfg(target_arch = "x86_64")]
-    if let Some(stage) = in_registers(results, dst_bytes, level, nibbles) {
+    if let Some(stage) = in_registers(results, dst_bytes, level, code_bits) {
         return stage;
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = nibbles;
+    let _ = code_bits;
     match dst_bytes {
         1 => Table8::<u8>::stage(results, level),
         2 => Table8::<u16>::stage(results, level),
@@ -82,23 +109,27 @@ impl<D: Slot> Stage for Table8<D> {
     }
 }
 
-/// A table in vector registers, and whether the source's codes have four bits and may come packed.
+/// A table in vector registers, and the bits of the source's codes where they are packed.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug)]
 struct InRegisters<T> {
     table: Box<T>,
-    nibbles: bool,
+    code_bits: u32,
 }
 
-/// Looks up bytes, or packed nibbles.
+/// Looks up bytes, or packed codes.
 #[cfg(target_arch = "x86_64")]
 trait Registers: std::fmt::Debug + Send + Sync + 'static {
     /// Bytes of a result.
     const BYTES: usize;
-    fn of_bytes(&self, src: &[u8], dst: &mut [u8]);
-    fn of_nibbles(&self, src: &[u8], dst: &mut [u8], n: usize);
+    /// As [`Stage::reads_packed`].
+    fn reads_packed(bits: u32) -> bool;
+    /// As [`Stage::writes_packed`].
+    fn writes_packed(bits: u32) -> bool;
+    /// As [`Stage::run_packed`].
+    fn look_up(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize);
     /// As [`Stage::run_streaming`].
-    fn of_bytes_streaming(&self, _src: &[u8], _dst: &mut [u8]) -> bool {
+    fn look_up_streaming(&self, _src: &[u8], _dst: &mut [u8]) -> bool {
         false
     }
 }
@@ -111,45 +142,54 @@ struct Proven<T, P>(T, P);
 #[cfg(target_arch = "x86_64")]
 impl<const N: usize> Registers for Proven<Planes<N>, Avx512> {
     const BYTES: usize = N;
-    fn of_bytes(&self, src: &[u8], dst: &mut [u8]) {
-        self.0.of_bytes(self.1, src, dst);
+    fn reads_packed(bits: u32) -> bool {
+        packs(bits)
     }
-    fn of_nibbles(&self, src: &[u8], dst: &mut [u8], n: usize) {
-        self.0.of_nibbles(self.1, src, dst, n);
+    fn writes_packed(bits: u32) -> bool {
+        N == 1 && packs(bits)
+    }
+    fn look_up(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) {
+        self.0.convert(self.1, src, dst, n);
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 impl<const N: usize> Registers for Proven<Rows<N>, Avx2> {
     const BYTES: usize = N;
-    fn of_bytes_streaming(&self, src: &[u8], dst: &mut [u8]) -> bool {
+    fn reads_packed(bits: u32) -> bool {
+        bits == 4
+    }
+    fn writes_packed(_: u32) -> bool {
+        false
+    }
+    fn look_up(&self, (src_bits, src): (u32, &[u8]), (_, dst): (u32, &mut [u8]), n: usize) {
+        match src_bits {
+            4 => self.0.of_nibbles(self.1, src, dst, n),
+            _ => self.0.of_bytes(self.1, src, dst),
+        }
+    }
+    fn look_up_streaming(&self, src: &[u8], dst: &mut [u8]) -> bool {
         self.0.of_bytes_streaming(self.1, src, dst)
-    }
-    fn of_bytes(&self, src: &[u8], dst: &mut [u8]) {
-        self.0.of_bytes(self.1, src, dst);
-    }
-    fn of_nibbles(&self, src: &[u8], dst: &mut [u8], n: usize) {
-        self.0.of_nibbles(self.1, src, dst, n);
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-fn in_registers(results: &[u64; 256], dst_bytes: usize, level: Level, nibbles: bool) -> Option<Box<dyn Stage>> {
-    fn of_width<const N: usize>(results: &[u64; 256], level: Level, nibbles: bool) -> Option<Box<dyn Stage>> {
-        fn stage(table: impl Registers, nibbles: bool) -> Option<Box<dyn Stage>> {
-            Some(Box::new(InRegisters { table: Box::new(table), nibbles }))
+fn in_registers(results: &[u64; 256], dst_bytes: usize, level: Level, code_bits: u32) -> Option<Box<dyn Stage>> {
+    fn of_width<const N: usize>(results: &[u64; 256], level: Level, code_bits: u32) -> Option<Box<dyn Stage>> {
+        fn stage(table: impl Registers, code_bits: u32) -> Option<Box<dyn Stage>> {
+            Some(Box::new(InRegisters { table: Box::new(table), code_bits }))
         }
         match level {
             Level::Baseline => None,
-            Level::Avx2(token) => stage(Proven(Rows::<N>::new(results), token), nibbles),
-            Level::Avx512(token) => stage(Proven(Planes::<N>::new(results), token), nibbles),
+            Level::Avx2(token) => stage(Proven(Rows::<N>::new(results), token), code_bits),
+            Level::Avx512(token) => stage(Proven(Planes::<N>::new(results), token), code_bits),
         }
     }
     match dst_bytes {
-        1 => of_width::<1>(results, level, nibbles),
-        2 => of_width::<2>(results, level, nibbles),
-        4 => of_width::<4>(results, level, nibbles),
-        _ => of_width::<8>(results, level, nibbles),
+        1 => of_width::<1>(results, level, code_bits),
+        2 => of_width::<2>(results, level, code_bits),
+        4 => of_width::<4>(results, level, code_bits),
+        _ => of_width::<8>(results, level, code_bits),
     }
 }
 
@@ -159,17 +199,20 @@ impl<T: Registers> Stage for InRegisters<T> {
         (1, T::BYTES)
     }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
-        self.table.of_bytes(src, dst);
+        self.run_packed((8, src), (8 * T::BYTES as u32, dst), src.len());
         Ok(())
     }
     fn run_streaming(&self, src: &[u8], dst: &mut [u8]) -> bool {
-        self.table.of_bytes_streaming(src, dst)
+        self.table.look_up_streaming(src, dst)
     }
     fn reads_packed(&self, bits: u32) -> bool {
-        self.nibbles && bits == 4
+        bits == self.code_bits && T::reads_packed(bits)
     }
-    fn run_packed(&self, (_, src): (u32, &[u8]), (_, dst): (u32, &mut [u8]), n: usize) {
-        self.table.of_nibbles(src, dst, n);
+    fn writes_packed(&self, bits: u32) -> bool {
+        T::writes_packed(bits)
+    }
+    fn run_packed(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) {
+        self.table.look_up(src, dst, n);
     }
 }
 

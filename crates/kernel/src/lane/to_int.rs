@@ -50,6 +50,11 @@ impl ToInt {
     pub fn truncates_and_wraps(&self) -> bool {
         self.increments == Increments::new(Rounding::TowardZero) && self.huge_is_over == 0 && self.inf == [0; 2]
     }
+
+    /// The code of a NaN, and the bits of a code.
+    pub fn nan_and_mask(&self) -> (u64, u64) {
+        (self.nan, self.mask)
+    }
 }
 
 /// f32 bits to an integer, truncated and wrapped (§4.16). Inf and whatever lies beyond has shifted all its bits out.

@@ -1,8 +1,8 @@
 //! Elements of 32 bits to bytes, with vectors of 256 bits: 32 at a time. Lanes of one line take more instructions than
 //! that when they are compiled, since the compiler packs each vector apart.
 
+use super::blocks::AHEAD;
 use super::double256::select;
-use super::fused::AHEAD;
 use super::{load_half, prefetch, store_half};
 use crate::lane::encode::EncodeE8m0Cut;
 use crate::level::Avx2;

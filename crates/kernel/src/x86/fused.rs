@@ -4,9 +4,10 @@
 //! As lanes they take two passes over a tile, between which memory waits. What a loader or an encoder computes is what the
 //! lane of that name computes.
 
+use super::blocks::{Kernel, run};
 use super::double::{int_to_f32_odd_8, to_f32_odd_8};
 use super::half::encode_16;
-use super::{bytes_where, fused256, load, load_half, store};
+use super::{bytes_where, fused256, load, load_half};
 use crate::lane::F32_INF;
 use crate::lane::encode::{Nearest, shape};
 use crate::level::{Avx2, Avx512};
@@ -79,8 +80,8 @@ impl Vectors for Avx512 {
     fn loads(_: u8) -> bool {
         true
     }
-    fn packs(_: u8, _: u8, _: u32) -> bool {
-        false
+    fn packs(_: u8, _: u8, bits: u32) -> bool {
+        matches!(bits, 4 | 6)
     }
     fn prepare<const SOURCE: u8, const SHAPE: u8>(_: &Nearest) {}
     fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
@@ -88,10 +89,16 @@ impl Vectors for Avx512 {
         numbers: &Nearest,
         _: &(),
         src: &[u8],
-        (_, dst): (u32, &mut [u8]),
+        (bits, dst): (u32, &mut [u8]),
     ) {
-        // SAFETY: the token proves that the features were detected.
-        unsafe { run::<SOURCE, SHAPE, BYTES>(numbers, src, dst) };
+        // SAFETY: the token proves that the feature was detected.
+        let kernel = Converts::<SOURCE, SHAPE>(unsafe { Encoder::new(numbers) });
+        let n = src.len() / source::bytes(SOURCE);
+        match bits {
+            4 if BYTES == 1 => run::<_, BYTES, 4>(self, &kernel, src, dst, n),
+            6 if BYTES == 1 => run::<_, BYTES, 6>(self, &kernel, src, dst, n),
+            _ => run::<_, BYTES, 0>(self, &kernel, src, dst, n),
+        }
     }
 }
 
@@ -212,81 +219,63 @@ impl<V: Vectors, const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage fo
     }
 }
 
-/// Bytes that are asked for ahead of their use: two pages, since a CPU's own prefetching ends with a page.
-pub(super) const AHEAD: usize = 8192;
+/// The loader, and the encoder with its numbers.
+struct Converts<const SOURCE: u8, const SHAPE: u8>(Encoder);
 
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(numbers: &Nearest, src: &[u8], dst: &mut [u8]) {
-    let src_bytes = source::bytes(SOURCE);
-    let encoder = Encoder::new(numbers);
-    let sources = src.chunks_exact(64 * src_bytes);
-    let (blocks, _) = dst.as_chunks_mut::<64>();
-    let (targets, _) = blocks.as_chunks_mut::<BYTES>();
-    let (rest, done) = (sources.remainder(), targets.len() * 64 * BYTES);
-    for (target, source) in targets.iter_mut().zip(sources) {
-        for line in (0..64 * src_bytes).step_by(64) {
-            _mm_prefetch::<_MM_HINT_T0>(source.as_ptr().wrapping_add(AHEAD + line).cast());
+impl<const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Kernel<BYTES> for Converts<SOURCE, SHAPE> {
+    const SRC_BITS: usize = 8 * source::bytes(SOURCE);
+    /// 64 elements to their codes of `BYTES`, in order.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+    unsafe fn convert(&self, source: &[u8]) -> [__m512i; BYTES] {
+        // All loads come before the first store, which keeps more of them in flight out of cache.
+        let mut hub = [_mm512_setzero_si512(); 4];
+        for (hub, source) in hub.iter_mut().zip(source.chunks_exact(16 * source::bytes(SOURCE))) {
+            *hub = load_hub::<SOURCE>(source);
         }
-        let codes = convert::<SOURCE, SHAPE, BYTES>(&encoder, source);
-        for (block, vector) in target.iter_mut().zip(codes) {
-            store(block, vector);
+        if SHAPE & F16_INSTRUCTION != 0 {
+            let mut codes = [_mm512_setzero_si512(); BYTES];
+            for i in 0..BYTES {
+                let (low, high) = (to_half::<SHAPE>(hub[2 * i]), to_half::<SHAPE>(hub[2 * i + 1]));
+                codes[i] = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
+            }
+            return codes;
         }
-    }
-    if !rest.is_empty() {
-        let mut source = [0; 512];
-        source[..rest.len()].copy_from_slice(rest);
-        let mut target = [[0; 64]; BYTES];
-        for (block, vector) in target.iter_mut().zip(convert::<SOURCE, SHAPE, BYTES>(&encoder, &source)) {
-            store(block, vector);
+        let mut wide = [_mm512_setzero_si512(); 4];
+        for (wide, hub) in wide.iter_mut().zip(hub) {
+            *wide = self.0.encode::<SHAPE>(hub);
         }
-        let rest = &mut dst[done..];
-        rest.copy_from_slice(&target.as_flattened()[..rest.len()]);
+        low_parts(wide)
     }
 }
 
-/// 64 elements to their codes of `BYTES`, in order.
+/// The low `BYTES` of 64 elements of 32 bits, in order: whatever lies above them is lost.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn convert<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
-    encoder: &Encoder,
-    source: &[u8],
-) -> [__m512i; BYTES] {
-    // All loads come before the first store, which keeps more of them in flight out of cache.
-    let mut hub = [_mm512_setzero_si512(); 4];
-    for (hub, source) in hub.iter_mut().zip(source.chunks_exact(16 * source::bytes(SOURCE))) {
-        *hub = load_hub::<SOURCE>(source);
-    }
-    let mut codes = [_mm512_setzero_si512(); BYTES];
-    if SHAPE & F16_INSTRUCTION != 0 {
-        for i in 0..BYTES {
-            let (low, high) = (to_half::<SHAPE>(hub[2 * i]), to_half::<SHAPE>(hub[2 * i + 1]));
-            codes[i] = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
+#[target_feature(enable = "avx512f,avx512vbmi")]
+pub(super) fn low_parts<const BYTES: usize>(wide: [__m512i; 4]) -> [__m512i; BYTES] {
+    let mut parts = [_mm512_setzero_si512(); BYTES];
+    match BYTES {
+        1 => {
+            let low = load(&bytes_where(|i| i % 32 * 4));
+            let first = _mm512_permutex2var_epi8(wide[0], low, wide[1]);
+            let second = _mm512_permutex2var_epi8(wide[2], low, wide[3]);
+            parts[0] = _mm512_inserti64x4::<1>(first, _mm512_castsi512_si256(second));
         }
-        return codes;
-    }
-    let mut wide = [_mm512_setzero_si512(); 4];
-    for (wide, hub) in wide.iter_mut().zip(hub) {
-        *wide = encoder.encode::<SHAPE>(hub);
-    }
-    // The low bytes of the codes, in order; whatever an encoder leaves above them is lost here.
-    if BYTES == 1 {
-        let low = load(&bytes_where(|i| i % 32 * 4));
-        let first = _mm512_permutex2var_epi8(wide[0], low, wide[1]);
-        let second = _mm512_permutex2var_epi8(wide[2], low, wide[3]);
-        codes[0] = _mm512_inserti64x4::<1>(first, _mm512_castsi512_si256(second));
-    } else {
-        let low = load(&bytes_where(|i| i / 2 * 4 + i % 2));
-        for i in 0..BYTES {
-            codes[i] = _mm512_permutex2var_epi8(wide[2 * i], low, wide[2 * i + 1]);
+        2 => {
+            let low = load(&bytes_where(|i| i / 2 * 4 + i % 2));
+            for i in 0..BYTES {
+                parts[i] = _mm512_permutex2var_epi8(wide[2 * i], low, wide[2 * i + 1]);
+            }
         }
+        _ => parts.copy_from_slice(&wide[..BYTES.min(4)]),
     }
-    codes
+    parts
 }
 
 /// 16 elements as f32.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn load_hub<const SOURCE: u8>(bytes: &[u8]) -> __m512i {
+pub(super) fn load_hub<const SOURCE: u8>(bytes: &[u8]) -> __m512i {
     match source::bytes(SOURCE) {
         2 => {
             let elements = load_half(bytes.first_chunk().expect("16 elements"));
@@ -316,21 +305,26 @@ fn load_hub<const SOURCE: u8>(bytes: &[u8]) -> __m512i {
         _ => {
             let (low, rest) = bytes.split_first_chunk().expect("16 elements");
             let high = rest.first_chunk().expect("16 elements");
-            if matches!(SOURCE, source::F64 | source::F64_REDUCED) {
-                let ordinary = ordinary_f64(SOURCE == source::F64_REDUCED, load(low), load(high));
-                return ordinary.unwrap_or_else(|| any_f64::<SOURCE>(low, high));
+            match SOURCE {
+                source::F64_REDUCED => return reduced_f64(load(low), load(high)).bits,
+                source::F64 => {
+                    let ReducedF64 { bits, tiny } = reduced_f64(load(low), load(high));
+                    return if tiny == 0 { bits } else { any_f64(low, high) };
+                }
+                _ => {}
             }
             _mm512_inserti64x4::<1>(_mm512_castsi256_si512(eight::<SOURCE>(low)), eight::<SOURCE>(high))
         }
     }
 }
 
-/// What [`ordinary_f64`] leaves: out of the way, so that the loop stays one.
+/// Eight and eight f64 of which some are below f32's normal range: out of the way, so that the loop stays one.
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn any_f64<const SOURCE: u8>(low: &[u8; 64], high: &[u8; 64]) -> __m512i {
-    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(eight::<SOURCE>(low)), eight::<SOURCE>(high))
+fn any_f64(low: &[u8; 64], high: &[u8; 64]) -> __m512i {
+    let [low, high] = [to_f32_odd_8::<false>(low), to_f32_odd_8::<false>(high)];
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
 }
 
 /// Magnitudes above it overflow in every destination that is clamped to.
@@ -341,8 +335,6 @@ pub(super) const LIMIT: i32 = 1 << 24;
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn eight<const SOURCE: u8>(source: &[u8; 64]) -> __m256i {
     match SOURCE {
-        source::F64 => to_f32_odd_8::<false>(source),
-        source::F64_REDUCED => to_f32_odd_8::<true>(source),
         source::I64_ODD => int_to_f32_odd_8::<true>(source),
         source::U64_ODD => int_to_f32_odd_8::<false>(source),
         source::I64_CLAMPED => {
@@ -357,32 +349,35 @@ fn eight<const SOURCE: u8>(source: &[u8; 64]) -> __m256i {
     }
 }
 
+/// What [`reduced_f64`] gives.
+struct ReducedF64 {
+    bits: __m512i,
+    /// Not 0, but below f32's normal range, and reduced to 0.
+    tiny: __mmask16,
+}
+
 /// 16 f64 as f32 for a rounding to nearest: rounded to odd at 21 bits, the ends of f32's range for what lies beyond them
-/// (0, if that is `reduced`, or the largest value, which is odd too). `None` if there is an Inf or NaN, or a value below
-/// the normal range that is not reduced.
+/// (0, or the largest value, which is odd too). A NaN keeps the leading bits of its payload, and need not be quiet.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn ordinary_f64(reduced: bool, low: __m512i, high: __m512i) -> Option<__m512i> {
+fn reduced_f64(low: __m512i, high: __m512i) -> ReducedF64 {
+    /// Inf, and where f32's exponents begin, as the upper word of an f64.
     const INF: i32 = 0x7ff0_0000;
-    /// f32's exponents begin here, as the upper word of an f64.
     const FIRST: i32 = 896 << 20;
     let even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     let lower = _mm512_permutex2var_epi32(low, even, high);
     let upper = _mm512_permutex2var_epi32(low, _mm512_or_si512(even, _mm512_set1_epi32(1)), high);
     let jammed = _mm512_or_si512(upper, _mm512_min_epu32(lower, _mm512_set1_epi32(1)));
     let magnitude = _mm512_and_si512(jammed, _mm512_set1_epi32(i32::MAX));
-    let mut apart = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(INF));
-    if !reduced {
-        let below = _mm512_sub_epi32(magnitude, _mm512_set1_epi32(1));
-        apart |= _mm512_cmplt_epu32_mask(below, _mm512_set1_epi32(FIRST + (1 << 20) - 1));
-    }
-    if apart != 0 {
-        return None;
-    }
+    let below = _mm512_sub_epi32(magnitude, _mm512_set1_epi32(1));
+    let tiny = _mm512_cmplt_epu32_mask(below, _mm512_set1_epi32(FIRST + (1 << 20) - 1));
     let rebased = _mm512_max_epi32(_mm512_sub_epi32(magnitude, _mm512_set1_epi32(FIRST)), _mm512_setzero_si512());
     let bounded = _mm512_min_epi32(rebased, _mm512_set1_epi32(0x7f7f_ffff >> 3));
+    let special = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(INF));
+    let moved = _mm512_set1_epi32(INF - (F32_INF >> 3) as i32);
+    let bounded = _mm512_mask_sub_epi32(bounded, special, magnitude, moved);
     let sign = _mm512_and_si512(jammed, _mm512_set1_epi32(i32::MIN));
-    Some(_mm512_or_si512(_mm512_slli_epi32::<3>(bounded), sign))
+    ReducedF64 { bits: _mm512_or_si512(_mm512_slli_epi32::<3>(bounded), sign), tiny }
 }
 
 /// The lane `Int32ToF32Odd`.

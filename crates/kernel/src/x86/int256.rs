@@ -1,7 +1,7 @@
 //! Integers of 64 bits from and to f32, with vectors of 256 bits: AVX2 has neither conversion. What is common takes the
 //! instructions of 32-bit integers and of f64, and what they get wrong is found and computed apart.
 
-use super::fused::AHEAD;
+use super::blocks::AHEAD;
 use super::{load_half, prefetch, store_half};
 use crate::level::Avx2;
 use std::arch::x86_64::*;

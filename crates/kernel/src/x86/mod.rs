@@ -5,13 +5,17 @@
 //! Memory is touched by the functions of this file alone, through references to whole arrays; intrinsics on values are
 //! safe inside functions that have the feature.
 
+pub(crate) mod bits;
+mod blocks;
 pub(crate) mod bytes256;
 pub(crate) mod double;
 pub(crate) mod double256;
+pub(crate) mod e8m0;
 pub(crate) mod fused;
 mod fused256;
 pub(crate) mod half;
 pub(crate) mod int256;
+pub(crate) mod integer;
 pub(crate) mod measure;
 pub(crate) mod rows;
 pub(crate) mod six;

@@ -6,7 +6,7 @@
 //! is the lower one with some bits flipped (signs, mostly), but for a few codes; and a sum of one entry for each nibble,
 //! where that gives all but two rows, as for floats that are widened, whose subnormals and specials lie in these two.
 
-use super::fused::AHEAD;
+use super::blocks::AHEAD;
 use super::stream::{aligned_vectors, stream_half};
 use super::{load_half, prefetch, store_half};
 use crate::level::Avx2;

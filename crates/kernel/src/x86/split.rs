@@ -1,35 +1,27 @@
 //! The lookups of [`Split`]: bytes are taken apart, permuted out of tables in registers, and added.
 
-use super::fused::AHEAD;
-use super::{Block, bytes_where, load, prefetch, store};
+use super::blocks::{Kernel, run};
+use super::{Block, bytes_where, load};
 use crate::level::Avx512;
 use crate::split::Split;
 use std::arch::x86_64::*;
 
-/// Codes per iteration.
-const CODES: usize = 64;
-
-/// Converts every code of `src`.
-pub(crate) fn convert(_: Avx512, split: &Split, src: &[u8], dst: &mut [u8]) {
-    // SAFETY: the token proves that the features were detected.
-    unsafe { if split.short { run::<true>(split, src, dst) } else { run::<false>(split, src, dst) } }
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn run<const SHORT: bool>(split: &Split, src: &[u8], dst: &mut [u8]) {
-    let tables = Tables::new(split);
-    let (sources, rest) = src.as_chunks::<{ 2 * CODES }>();
-    let (targets, last) = dst.as_chunks_mut::<CODES>();
-    for (target, source) in targets.iter_mut().zip(sources) {
-        prefetch(source.as_ptr().wrapping_add(AHEAD));
-        prefetch(source.as_ptr().wrapping_add(AHEAD + 64));
-        store(target, tables.look_up::<SHORT>(source));
+/// Converts `n` codes to results of `bits`: 8, or fewer, packed.
+pub(crate) fn convert(token: Avx512, split: &Split, src: &[u8], (bits, dst): (u32, &mut [u8]), n: usize) {
+    fn of<const SHORT: bool>(token: Avx512, split: &Split, src: &[u8], (bits, dst): (u32, &mut [u8]), n: usize) {
+        // SAFETY: the token proves that the feature was detected.
+        let tables = unsafe { Tables::<SHORT>::new(split) };
+        match bits {
+            2 => run::<_, 1, 2>(token, &tables, src, dst, n),
+            4 => run::<_, 1, 4>(token, &tables, src, dst, n),
+            6 => run::<_, 1, 6>(token, &tables, src, dst, n),
+            _ => run::<_, 1, 0>(token, &tables, src, dst, n),
+        }
     }
-    if !last.is_empty() {
-        let (mut source, mut target) = ([0; 2 * CODES], [0; CODES]);
-        source[..rest.len()].copy_from_slice(rest);
-        store(&mut target, tables.look_up::<SHORT>(&source));
-        last.copy_from_slice(&target[..last.len()]);
+    if split.short {
+        of::<true>(token, split, src, (bits, dst), n)
+    } else {
+        of::<false>(token, split, src, (bits, dst), n)
     }
 }
 
@@ -64,8 +56,8 @@ impl Table {
     }
 }
 
-/// [`Split`] in registers.
-struct Tables {
+/// [`Split`] in registers; `SHORT` as there.
+struct Tables<const SHORT: bool> {
     base: Table,
     profile: Table,
     class: Table,
@@ -75,7 +67,7 @@ struct Tables {
     upper: __m512i,
 }
 
-impl Tables {
+impl<const SHORT: bool> Tables<SHORT> {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn new(split: &Split) -> Self {
@@ -88,11 +80,13 @@ impl Tables {
             upper: load(&bytes_where(|i| 2 * i + 1)),
         }
     }
+}
 
-    /// The results of 64 codes.
+impl<const SHORT: bool> Kernel<1> for Tables<SHORT> {
+    const SRC_BITS: usize = 16;
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-    fn look_up<const SHORT: bool>(&self, codes: &[u8; 2 * CODES]) -> __m512i {
+    unsafe fn convert(&self, codes: &[u8]) -> [__m512i; 1] {
         let [low, high] = [0, 1].map(|i| load(&codes.as_chunks::<64>().0[i]));
         let lower = _mm512_permutex2var_epi8(low, self.lower, high);
         let upper = _mm512_permutex2var_epi8(low, self.upper, high);
@@ -100,6 +94,6 @@ impl Tables {
         let base = self.base.at(upper, upper_half);
         let index = _mm512_add_epi8(self.profile.at(upper, upper_half), self.class.at(lower, lower_half));
         let step = if SHORT { self.step.at_short(index) } else { self.step.at(index, _mm512_movepi8_mask(index)) };
-        _mm512_add_epi8(base, step)
+        [_mm512_add_epi8(base, step)]
     }
 }

@@ -1,7 +1,9 @@
 //! Tables of results by byte permutation, `docs/kernels.md §7`: the bytes of a result lie in as many planes, each of 256
-//! entries in four registers (or of 16 in one), and the planes that were looked up are woven back into elements.
+//! entries in four registers (or of 64 or 16 in one), and the planes that were looked up are woven back into elements.
 
-use super::{Block, bytes_where, load, load_half, store};
+use super::bits::load_codes;
+use super::blocks::{Kernel, run};
+use super::{Block, bytes_where, load};
 use crate::level::Avx512;
 use std::arch::x86_64::*;
 
@@ -33,81 +35,66 @@ impl<const N: usize> Planes<N> {
         Self { planes, sixteens: planes.map(|[first, ..]| bytes_where(|i| first[i % 16] as usize)), order, upper_half }
     }
 
-    /// One result for each source byte.
-    pub fn of_bytes(&self, _: Avx512, src: &[u8], dst: &mut [u8]) {
-        let n = src.len();
-        // SAFETY: the token proves that the features were detected.
-        unsafe {
-            if self.upper_half { run::<N, true, 64>(self, src, dst, n) } else { run::<N, false, 64>(self, src, dst, n) }
+    /// Converts `n` codes of `src_bits` to results of `8 * N` bits, or of fewer than 8, packed. Codes take a byte, or
+    /// are packed.
+    pub fn convert(&self, token: Avx512, (src_bits, src): (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) {
+        macro_rules! from {
+            ($($bits:literal)*) => {
+                match (src_bits, self.upper_half) {
+                    $(($bits, true) => self.with::<true, $bits>(token, src, dst, n),
+                    ($bits, false) => self.with::<false, $bits>(token, src, dst, n),)*
+                    _ => unreachable!("codes of a byte, or packed"),
+                }
+            };
         }
+        from!(2 4 6 8)
     }
 
-    /// One result for each of `n` packed nibbles.
-    pub fn of_nibbles(&self, _: Avx512, src: &[u8], dst: &mut [u8], n: usize) {
-        // SAFETY: the token proves that the features were detected.
-        unsafe {
-            if self.upper_half { run::<N, true, 32>(self, src, dst, n) } else { run::<N, false, 32>(self, src, dst, n) }
+    fn with<const UPPER: bool, const BITS: usize>(
+        &self,
+        token: Avx512,
+        src: &[u8],
+        (bits, dst): (u32, &mut [u8]),
+        n: usize,
+    ) {
+        // SAFETY: the token proves that the feature was detected.
+        let tables = unsafe { Tables::<N, UPPER, BITS>::new(self) };
+        match bits {
+            2 if N == 1 => run::<_, N, 2>(token, &tables, src, dst, n),
+            4 if N == 1 => run::<_, N, 4>(token, &tables, src, dst, n),
+            6 if N == 1 => run::<_, N, 6>(token, &tables, src, dst, n),
+            _ => run::<_, N, 0>(token, &tables, src, dst, n),
         }
     }
 }
 
-/// Converts `n` elements, 64 at a time, of which the source takes `SRC` bytes: 64, or 32 in nibbles.
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-fn run<const N: usize, const UPPER: bool, const SRC: usize>(planes: &Planes<N>, src: &[u8], dst: &mut [u8], n: usize) {
-    let (sources, _) = src.as_chunks::<SRC>();
-    let (blocks, _) = dst.as_chunks_mut::<64>();
-    let (targets, _) = blocks.as_chunks_mut::<N>();
-    let tables = Tables::new::<SRC>(planes);
-    let whole = n / 64;
-    for (target, source) in targets[..whole].iter_mut().zip(&sources[..whole]) {
-        let woven = tables.look_up::<UPPER, SRC>(source);
-        for (block, vector) in target.iter_mut().zip(woven) {
-            store(block, vector);
-        }
-    }
-    if !n.is_multiple_of(64) {
-        let rest = &src[whole * SRC..];
-        let mut source = [0; SRC];
-        source[..rest.len()].copy_from_slice(rest);
-        let mut target = [[0; 64]; N];
-        for (block, vector) in target.iter_mut().zip(tables.look_up::<UPPER, SRC>(&source)) {
-            store(block, vector);
-        }
-        dst[whole * 64 * N..n * N].copy_from_slice(&target.as_flattened()[..n % 64 * N]);
-    }
-}
-
-/// The planes in registers.
-struct Tables<const N: usize> {
+/// The planes in registers, for codes of `BITS`; `UPPER` as [`Planes::upper_half`].
+struct Tables<const N: usize, const UPPER: bool, const BITS: usize> {
     planes: [[__m512i; 4]; N],
     /// Where each code goes, so that weaving puts the elements in order.
     order: __m512i,
 }
 
-impl<const N: usize> Tables<N> {
+impl<const N: usize, const UPPER: bool, const BITS: usize> Tables<N, UPPER, BITS> {
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn new<const SRC: usize>(planes: &Planes<N>) -> Self {
+    fn new(planes: &Planes<N>) -> Self {
         let mut registers = [[_mm512_setzero_si512(); 4]; N];
         for (registers, (plane, sixteen)) in registers.iter_mut().zip(planes.planes.iter().zip(&planes.sixteens)) {
             for (register, block) in registers.iter_mut().zip(plane) {
-                *register = load(if SRC == 32 { sixteen } else { block });
+                *register = load(if BITS <= 4 { sixteen } else { block });
             }
         }
         Self { planes: registers, order: load(&planes.order) }
     }
+}
 
+impl<const N: usize, const UPPER: bool, const BITS: usize> Kernel<N> for Tables<N, UPPER, BITS> {
+    const SRC_BITS: usize = BITS;
     #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-    fn look_up<const UPPER: bool, const SRC: usize>(&self, source: &[u8; SRC]) -> [__m512i; N] {
-        let mut codes = match (source.first_chunk::<64>(), source.first_chunk::<32>()) {
-            (Some(bytes), _) => load(bytes),
-            (None, Some(nibbles)) => {
-                let words = _mm512_cvtepu8_epi16(load_half(nibbles));
-                _mm512_and_si512(_mm512_or_si512(words, _mm512_slli_epi16::<4>(words)), _mm512_set1_epi8(15))
-            }
-            (None, None) => unreachable!("a source of 64 or 32 bytes"),
-        };
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+    unsafe fn convert(&self, source: &[u8]) -> [__m512i; N] {
+        let mut codes = load_codes::<BITS>(source);
         if N > 1 {
             codes = _mm512_permutexvar_epi8(self.order, codes);
         }
@@ -117,12 +104,14 @@ impl<const N: usize> Tables<N> {
         #[allow(clippy::needless_range_loop)]
         for k in if UPPER { N / 2 } else { 0 }..N {
             let [t0, t1, t2, t3] = self.planes[k];
-            found[k] = if SRC == 32 {
-                _mm512_shuffle_epi8(t0, codes)
-            } else {
-                let low = _mm512_permutex2var_epi8(t0, codes, t1);
-                let high = _mm512_permutex2var_epi8(t2, codes, t3);
-                _mm512_mask_blend_epi8(upper, low, high)
+            found[k] = match BITS {
+                ..=4 => _mm512_shuffle_epi8(t0, codes),
+                ..=6 => _mm512_permutexvar_epi8(codes, t0),
+                _ => {
+                    let low = _mm512_permutex2var_epi8(t0, codes, t1);
+                    let high = _mm512_permutex2var_epi8(t2, codes, t3);
+                    _mm512_mask_blend_epi8(upper, low, high)
+                }
             };
         }
         weave(found)
