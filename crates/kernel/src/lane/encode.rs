@@ -7,7 +7,7 @@ use super::{F32_INF, F32Parts, Increments, Lane, f32_parts};
 use crate::level::Level;
 use crate::slot::Slot;
 #[cfg(target_arch = "x86_64")]
-use crate::x86::half;
+use crate::x86::{bytes256, half};
 use std::marker::PhantomData;
 use truecast_core::exact::encode;
 use truecast_core::policy::{CastPolicy, NanRule, RangeTest, Unrepresentable};
@@ -453,5 +453,13 @@ impl Lane for EncodeE8m0Cut {
         r = if below_zero & (replaces != 0) { negative } else { r };
         r = if abs >= self.special_from { self.special } else { r };
         r as u8
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
+        match level {
+            Level::Avx2(token) => bytes256::e8m0(token, self, src, dst),
+            _ => 0,
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use super::Lane;
 use crate::slot::Slot;
+#[cfg(target_arch = "x86_64")]
+use crate::{level::Level, x86::bytes256};
 use std::marker::PhantomData;
 use truecast_core::IntFormat;
 use truecast_core::policy::IntOverflow;
@@ -38,6 +40,22 @@ impl<S: Slot, D: Slot, const SIGNED: bool> Lane for IntToInt<S, D, SIGNED> {
             v.wide().min(self.hi).max(self.lo)
         };
         D::low(clamped & self.mask)
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
+        let mask = self.mask as u8;
+        match (level, S::BYTES, D::BYTES) {
+            (Level::Avx2(token), 4, 1) if SIGNED => {
+                let end = |bound: u64| (bound as i64).clamp(i32::MIN as i64, i32::MAX as i64) as u32;
+                bytes256::clamped::<true>(token, [end(self.lo), end(self.hi)], mask, src, dst)
+            }
+            (Level::Avx2(token), 4, 1) => {
+                let end = |bound: u64| bound.min(u32::MAX as u64) as u32;
+                bytes256::clamped::<false>(token, [end(self.lo), end(self.hi)], mask, src, dst)
+            }
+            _ => 0,
+        }
     }
 }
 

@@ -50,36 +50,44 @@ pub(super) const F16_INSTRUCTION: u8 = 1 << 7;
 
 /// From a source to a destination of `BYTES`.
 #[derive(Debug)]
-pub(crate) struct Fused<V, const SOURCE: u8, const SHAPE: u8, const BYTES: usize> {
+pub(crate) struct Fused<V: Vectors, const SOURCE: u8, const SHAPE: u8, const BYTES: usize> {
     numbers: Nearest,
+    prepared: V::Prepared,
     vectors: V,
 }
 
 /// Vectors of a width, and the proof that their instructions were detected.
 pub(crate) trait Vectors: Copy + std::fmt::Debug + Send + Sync + 'static {
+    /// What is worked out of the numbers once.
+    type Prepared: std::fmt::Debug + Send + Sync;
     /// Whether there is a loader.
     fn loads(source: u8) -> bool;
     /// Whether codes of so many bits are packed in the loop.
-    fn packs(bits: u32) -> bool;
+    fn packs(source: u8, shape: u8, bits: u32) -> bool;
+    fn prepare<const SOURCE: u8, const SHAPE: u8>(numbers: &Nearest) -> Self::Prepared;
     /// Converts whatever the source holds, to codes of `bits`: `8 * BYTES`, or fewer than 8, packed.
     fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
         self,
         numbers: &Nearest,
+        prepared: &Self::Prepared,
         src: &[u8],
         dst: (u32, &mut [u8]),
     );
 }
 
 impl Vectors for Avx512 {
+    type Prepared = ();
     fn loads(_: u8) -> bool {
         true
     }
-    fn packs(bits: u32) -> bool {
+    fn packs(_: u8, _: u8, bits: u32) -> bool {
         matches!(bits, 4 | 6)
     }
+    fn prepare<const SOURCE: u8, const SHAPE: u8>(_: &Nearest) {}
     fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
         self,
         numbers: &Nearest,
+        _: &(),
         src: &[u8],
         (bits, dst): (u32, &mut [u8]),
     ) {
@@ -95,22 +103,33 @@ impl Vectors for Avx512 {
 }
 
 impl Vectors for Avx2 {
+    type Prepared = fused256::Method;
     fn loads(source: u8) -> bool {
         fused256::loads(source)
     }
-    fn packs(_: u32) -> bool {
-        false
+    fn packs(source: u8, shape: u8, bits: u32) -> bool {
+        fused256::packs(source, shape, bits)
+    }
+    fn prepare<const SOURCE: u8, const SHAPE: u8>(numbers: &Nearest) -> fused256::Method {
+        fused256::Method::of::<SOURCE, SHAPE>(numbers)
     }
     fn run<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
         self,
         numbers: &Nearest,
+        method: &fused256::Method,
         src: &[u8],
-        (_, dst): (u32, &mut [u8]),
+        dst: (u32, &mut [u8]),
     ) {
         if const { fused256::loads(SOURCE) } {
             // SAFETY: the token proves that the features were detected.
-            unsafe { fused256::run::<SOURCE, SHAPE, BYTES>(numbers, src, dst) };
+            unsafe { fused256::run::<SOURCE, SHAPE, BYTES>(numbers, method, src, dst) };
         }
+    }
+}
+
+impl<V: Vectors, const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Fused<V, SOURCE, SHAPE, BYTES> {
+    fn new(vectors: V, numbers: Nearest) -> Self {
+        Self { prepared: V::prepare::<SOURCE, SHAPE>(&numbers), numbers, vectors }
     }
 }
 
@@ -153,7 +172,7 @@ fn narrow<V: Vectors, const SOURCE: u8>(
     const UNSIGNED_SPECIAL: u8 = UNSIGNED | shape::SPECIAL | shape::PAYLOAD;
     macro_rules! fused {
         ($shape:expr, $bytes:literal) => {
-            Some(Box::new(Fused::<V, SOURCE, { $shape }, $bytes> { numbers, vectors }))
+            Some(Box::new(Fused::<V, SOURCE, { $shape }, $bytes>::new(vectors, numbers)))
         };
     }
     match (dst_bytes, serving(numbers.shape)) {
@@ -176,7 +195,7 @@ fn upper_bits<V: Vectors, const SOURCE: u8>(
 ) -> Option<Box<dyn Stage>> {
     const UPPER: u8 = shape::NEGATIVE_ZERO | shape::SPECIAL | shape::PAYLOAD | shape::UPPER_BITS;
     let fits = (dst_bytes, serving(numbers.shape)) == (2, UPPER);
-    fits.then(|| Box::new(Fused::<V, SOURCE, UPPER, 2> { numbers, vectors }) as Box<dyn Stage>)
+    fits.then(|| Box::new(Fused::<V, SOURCE, UPPER, 2>::new(vectors, numbers)) as Box<dyn Stage>)
 }
 
 /// A shape that does what is asked for: one that takes a payload serves where the mask is zero as well.
@@ -189,14 +208,14 @@ impl<V: Vectors, const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage fo
         (source::bytes(SOURCE), BYTES)
     }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
-        self.vectors.run::<SOURCE, SHAPE, BYTES>(&self.numbers, src, (8 * BYTES as u32, dst));
+        self.vectors.run::<SOURCE, SHAPE, BYTES>(&self.numbers, &self.prepared, src, (8 * BYTES as u32, dst));
         Ok(())
     }
     fn writes_packed(&self, bits: u32) -> bool {
-        BYTES == 1 && V::packs(bits)
+        BYTES == 1 && V::packs(SOURCE, SHAPE, bits)
     }
     fn run_packed(&self, (_, src): (u32, &[u8]), dst: (u32, &mut [u8]), _: usize) {
-        self.vectors.run::<SOURCE, SHAPE, BYTES>(&self.numbers, src, dst);
+        self.vectors.run::<SOURCE, SHAPE, BYTES>(&self.numbers, &self.prepared, src, dst);
     }
 }
 

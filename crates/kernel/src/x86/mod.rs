@@ -7,12 +7,14 @@
 
 pub(crate) mod bits;
 mod blocks;
+pub(crate) mod bytes256;
 pub(crate) mod double;
 pub(crate) mod double256;
 pub(crate) mod e8m0;
 pub(crate) mod fused;
 mod fused256;
 pub(crate) mod half;
+pub(crate) mod int256;
 pub(crate) mod integer;
 pub(crate) mod measure;
 pub(crate) mod rows;

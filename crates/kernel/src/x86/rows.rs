@@ -6,10 +6,10 @@
 //! is the lower one with some bits flipped (signs, mostly), but for a few codes; and a sum of one entry for each nibble,
 //! where that gives all but two rows, as for floats that are widened, whose subnormals and specials lie in these two.
 
+use super::blocks::AHEAD;
 use super::stream::{aligned_vectors, stream_half};
-use super::{load_half, store_half};
+use super::{load_half, prefetch, store_half};
 use crate::level::Avx2;
-use crate::stage::Stores;
 use std::arch::x86_64::*;
 
 /// Codes that may break the rule by which the upper half of a table follows from the lower one.
@@ -133,49 +133,49 @@ impl<const N: usize> Rows<N> {
 
     /// One result for each source byte.
     pub fn of_bytes(&self, token: Avx2, src: &[u8], dst: &mut [u8]) {
-        self.bytes(token, src, dst, Stores::Plain);
+        self.bytes::<false>(token, src, dst);
     }
 
-    fn bytes(&self, _: Avx2, src: &[u8], dst: &mut [u8], stores: Stores) {
+    fn bytes<const STREAMING: bool>(&self, _: Avx2, src: &[u8], dst: &mut [u8]) {
         let n = src.len();
         // SAFETY: the token proves that the features were detected.
         unsafe {
             match self.need {
-                Need::One => self.run::<ONE, 32>(src, dst, n, stores),
-                Need::Eight => self.run::<EIGHT, 32>(src, dst, n, stores),
-                Need::EightAndExceptions => self.run::<EIGHT_AND_EXCEPTIONS, 32>(src, dst, n, stores),
-                Need::Sums => self.run::<SUMS, 32>(src, dst, n, stores),
-                Need::All => self.run::<ALL, 32>(src, dst, n, stores),
+                Need::One => self.run::<ONE, 32, STREAMING>(src, dst, n),
+                Need::Eight => self.run::<EIGHT, 32, STREAMING>(src, dst, n),
+                Need::EightAndExceptions => self.run::<EIGHT_AND_EXCEPTIONS, 32, STREAMING>(src, dst, n),
+                Need::Sums => self.run::<SUMS, 32, STREAMING>(src, dst, n),
+                Need::All => self.run::<ALL, 32, STREAMING>(src, dst, n),
             }
         }
     }
 
-    /// As [`Rows::of_bytes`], with stores that go past the caches. False, and nothing is done, if no element of `dst` begins
-    /// a vector.
+    /// As [`Rows::of_bytes`], with stores that go past the caches. False, and nothing is done, if results are bytes or no
+    /// element of `dst` begins a vector.
     pub fn of_bytes_streaming(&self, token: Avx2, src: &[u8], dst: &mut [u8]) -> bool {
         let head = dst.as_ptr().align_offset(32);
-        if !head.is_multiple_of(N) || head > dst.len() {
+        if const { N == 1 } || !head.is_multiple_of(N) || head > dst.len() {
             return false;
         }
         let (head_dst, dst) = dst.split_at_mut(head);
         let (head_src, src) = src.split_at(head / N);
         self.of_bytes(token, head_src, head_dst);
-        self.bytes(token, src, dst, Stores::Streaming);
+        self.bytes::<true>(token, src, dst);
         true
     }
 
     /// One result for each of `n` packed nibbles.
     pub fn of_nibbles(&self, _: Avx2, src: &[u8], dst: &mut [u8], n: usize) {
         // SAFETY: the token proves that the features were detected.
-        unsafe { self.run::<ONE, 16>(src, dst, n, Stores::Plain) }
+        unsafe { self.run::<ONE, 16, false>(src, dst, n) }
     }
 
     #[target_feature(enable = "avx2")]
-    fn run<const NEED: u8, const SRC: usize>(&self, src: &[u8], dst: &mut [u8], n: usize, stores: Stores) {
+    fn run<const NEED: u8, const SRC: usize, const STREAMING: bool>(&self, src: &[u8], dst: &mut [u8], n: usize) {
         if const { N > 1 } && self.upper_half {
-            run::<N, NEED, true, SRC>(self, src, dst, n, stores);
+            run::<N, NEED, true, SRC, STREAMING>(self, src, dst, n);
         } else {
-            run::<N, NEED, false, SRC>(self, src, dst, n, stores);
+            run::<N, NEED, false, SRC, STREAMING>(self, src, dst, n);
         }
     }
 }
@@ -188,30 +188,33 @@ const SUMS: u8 = Need::Sums as u8;
 const ALL: u8 = Need::All as u8;
 
 /// Converts `n` elements, 32 at a time, of which the source takes `SRC` bytes: 32, or 16 in nibbles. Streaming stores need
-/// a `dst` that is aligned to vectors.
+/// a `dst` that is aligned to vectors. They are in a function of their own: a branch in the loop makes it slower for what
+/// stays in the caches, and two loops would share a lookup that is then called.
 #[inline(never)]
 #[target_feature(enable = "avx2")]
-fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
+fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, const STREAMING: bool>(
     rows: &Rows<N>,
     src: &[u8],
     dst: &mut [u8],
     n: usize,
-    stores: Stores,
 ) {
     let (sources, _) = src.as_chunks::<SRC>();
     let (blocks, _) = dst.as_chunks_mut::<32>();
     let (targets, _) = blocks.as_chunks_mut::<N>();
     let whole = n / 32;
     for (target, source) in targets[..whole].iter_mut().zip(&sources[..whole]) {
-        let woven = look_up::<N, NEED, UPPER, SRC>(rows, source);
-        if stores == Stores::Streaming {
+        if STREAMING {
+            prefetch(source.as_ptr().wrapping_add(AHEAD));
+        }
+        let woven = look_up::<N, NEED, UPPER, SRC, STREAMING>(rows, source);
+        if STREAMING {
             for (place, vector) in aligned_vectors(target.as_flattened_mut()).iter_mut().zip(woven) {
                 stream_half(place, vector);
             }
-            continue;
-        }
-        for (block, vector) in target.iter_mut().zip(woven) {
-            store_half(block, vector);
+        } else {
+            for (block, vector) in target.iter_mut().zip(woven) {
+                store_half(block, vector);
+            }
         }
     }
     if !n.is_multiple_of(32) {
@@ -220,14 +223,15 @@ fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
         let mut source = [0; SRC];
         source[..rest.len()].copy_from_slice(rest);
         let mut target = [[0; 32]; N];
-        run::<N, NEED, UPPER, SRC>(rows, &source, target.as_flattened_mut(), 32, Stores::Plain);
+        run::<N, NEED, UPPER, SRC, false>(rows, &source, target.as_flattened_mut(), 32);
         dst[whole * 32 * N..n * N].copy_from_slice(&target.as_flattened()[..n % 32 * N]);
     }
 }
 
+/// The results of 32 codes, in order. `STREAMING` makes it one for each caller, into which it is inlined.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
+fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, const STREAMING: bool>(
     rows: &Rows<N>,
     source: &[u8; SRC],
 ) -> [__m256i; N] {

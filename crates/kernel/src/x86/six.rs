@@ -30,23 +30,30 @@ pub(crate) fn unpack_avx2(_: Avx2, src: &[u8], dst: &mut [u8], len: usize) -> us
 pub(crate) fn pack_avx2(_: Avx2, src: &[u8], dst: &mut [u8], len: usize) -> usize {
     #[target_feature(enable = "avx2")]
     fn groups(sources: &[[u8; 32]], targets: &mut [[u8; 24]]) {
-        let pairs = _mm256_set1_epi16(64 << 8 | 1);
-        let fours = _mm256_set1_epi32(4096 << 16 | 1);
-        // The three bytes of each dword, together; then those of both lanes.
-        let of_lane = |i: usize| if i < 12 { i / 3 * 4 + i % 3 } else { 128 };
-        let together = load_half(&std::array::from_fn(|i| of_lane(i % 16) as u8));
-        let lanes = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7);
         for (target, source) in targets.iter_mut().zip(sources) {
-            let codes = _mm256_and_si256(load_half(source), _mm256_set1_epi8(0x3f));
-            let dwords = _mm256_madd_epi16(_mm256_maddubs_epi16(codes, pairs), fours);
-            let packed = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(dwords, together), lanes);
-            let (first, last) = target.split_first_chunk_mut().expect("24 bytes");
-            store_quarter(first, _mm256_castsi256_si128(packed));
-            last.copy_from_slice(&_mm256_extract_epi64::<2>(packed).to_le_bytes());
+            store_24(target, load_half(source));
         }
     }
     let (sources, _) = src[..len].as_chunks::<32>();
     // SAFETY: the token proves that the features were detected.
     unsafe { groups(sources, dst.as_chunks_mut().0) };
     sources.len() * 32
+}
+
+/// Packs 32 codes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn store_24(target: &mut [u8; 24], codes: __m256i) {
+    let pairs = _mm256_set1_epi16(64 << 8 | 1);
+    let fours = _mm256_set1_epi32(4096 << 16 | 1);
+    // The three bytes of each dword, together; then those of both lanes.
+    let of_lane = |i: usize| if i < 12 { i / 3 * 4 + i % 3 } else { 128 };
+    let together = load_half(&std::array::from_fn(|i| of_lane(i % 16) as u8));
+    let lanes = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7);
+    let codes = _mm256_and_si256(codes, _mm256_set1_epi8(0x3f));
+    let dwords = _mm256_madd_epi16(_mm256_maddubs_epi16(codes, pairs), fours);
+    let packed = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(dwords, together), lanes);
+    let (first, last) = target.split_first_chunk_mut().expect("24 bytes");
+    store_quarter(first, _mm256_castsi256_si128(packed));
+    last.copy_from_slice(&_mm256_extract_epi64::<2>(packed).to_le_bytes());
 }

@@ -1,0 +1,95 @@
+//! Integers of 64 bits from and to f32, with vectors of 256 bits: AVX2 has neither conversion. What is common takes the
+//! instructions of 32-bit integers and of f64, and what they get wrong is found and computed apart.
+
+use super::blocks::AHEAD;
+use super::{load_half, prefetch, store_half};
+use crate::level::Avx2;
+use std::arch::x86_64::*;
+
+const F32_INF: i32 = crate::lane::F32_INF as i32;
+
+/// f32 truncated and wrapped to 64 bits, 8 at a time; returns how many that were. NaN and Inf give 0.
+pub(crate) fn truncated(_: Avx2, src: &[u8], dst: &mut [u8]) -> usize {
+    #[target_feature(enable = "avx2")]
+    fn blocks(sources: &[[u8; 32]], targets: &mut [[[u8; 32]; 2]]) {
+        for ([low, high], source) in targets.iter_mut().zip(sources) {
+            prefetch(source.as_ptr().wrapping_add(AHEAD));
+            let bits = load_half(source);
+            let abs = _mm256_and_si256(bits, _mm256_set1_epi32(i32::MAX));
+            let finite = _mm256_and_si256(bits, _mm256_cmpgt_epi32(_mm256_set1_epi32(F32_INF), abs));
+            let int = _mm256_cvttps_epi32(_mm256_castsi256_ps(finite));
+            let beyond = _mm256_cmpeq_epi32(int, _mm256_set1_epi32(i32::MIN));
+            let wide = if _mm256_testz_si256(beyond, beyond) != 0 {
+                [_mm256_castsi256_si128(int), _mm256_extracti128_si256::<1>(int)]
+                    .map(|half| _mm256_cvtepi32_epi64(half))
+            } else {
+                any(finite)
+            };
+            store_half(low, wide[0]);
+            store_half(high, wide[1]);
+        }
+    }
+    let (sources, _) = src.as_chunks();
+    let (targets, _) = dst.as_chunks_mut().0.as_chunks_mut();
+    // SAFETY: the token proves that the feature was detected.
+    unsafe { blocks(sources, targets) };
+    sources.len() * 8
+}
+
+/// The lane `F32ToIntTrunc`, of finite values.
+#[cold]
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+fn any(bits: __m256i) -> [__m256i; 2] {
+    let word = |value: i32| _mm256_set1_epi32(value);
+    let abs = _mm256_and_si256(bits, word(i32::MAX));
+    let exponent = _mm256_srli_epi32::<23>(abs);
+    let significand = _mm256_or_si256(_mm256_and_si256(abs, word(0x007f_ffff)), word(0x0080_0000));
+    let left = _mm256_sub_epi32(exponent, word(150));
+    let right = _mm256_sub_epi32(word(150), exponent);
+    let negative = _mm256_srai_epi32::<31>(bits);
+    let halves = |v: __m256i| [_mm256_castsi256_si128(v), _mm256_extracti128_si256::<1>(v)];
+    let [significand, left, right, negative] = [significand, left, right, negative].map(halves);
+    let mut wide = [_mm256_setzero_si256(); 2];
+    for i in 0..2 {
+        let significand = _mm256_cvtepu32_epi64(significand[i]);
+        // A count of 64 or more, which a negative difference is too, shifts everything out.
+        let above = _mm256_sllv_epi64(significand, _mm256_cvtepu32_epi64(left[i]));
+        let below = _mm256_srlv_epi64(significand, _mm256_cvtepu32_epi64(right[i]));
+        let negative = _mm256_cvtepi32_epi64(negative[i]);
+        wide[i] = _mm256_sub_epi64(_mm256_xor_si256(_mm256_or_si256(above, below), negative), negative);
+    }
+    wide
+}
+
+/// Eight integers, in two vectors, as the nearest f32 of the nearest f64.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn to_f32(int: [__m256i; 2]) -> __m256i {
+    let [low, high] = int.map(|int| _mm256_cvtpd_ps(to_f64(int)));
+    _mm256_castps_si256(_mm256_set_m128(high, low))
+}
+
+/// Four integers as the nearest f64: the words of one are exact in f64, and their sum is rounded once.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn to_f64(int: __m256i) -> __m256d {
+    let double = |bits: i64| _mm256_set1_epi64x(bits);
+    // 2^52 and the lower word; 2^84 + 2^63 and the upper word; 2^84 + 2^63 + 2^52.
+    let lower = _mm256_blend_epi32::<0b1010_1010>(int, double(0x4330_0000_0000_0000));
+    let upper = _mm256_xor_si256(_mm256_srli_epi64::<32>(int), double(0x4530_0000_8000_0000));
+    let upper = _mm256_sub_pd(_mm256_castsi256_pd(upper), _mm256_castsi256_pd(double(0x4530_0000_8010_0000)));
+    _mm256_add_pd(upper, _mm256_castsi256_pd(lower))
+}
+
+/// Whether some nearest f32 of an integer may be rounded to bf16 as the integer would not be: rounding is monotone and keeps
+/// the midpoints of bf16, so that it has to be one, and integers below 2^24 are exact.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn may_be_rounded_twice(nearest: __m256i) -> bool {
+    // The upper half is that of a NaN, which no integer gives.
+    let midpoint = _mm256_cmpeq_epi16(nearest, _mm256_set1_epi32(0x7fff_8000));
+    let abs = _mm256_and_si256(nearest, _mm256_set1_epi32(i32::MAX));
+    let inexact = _mm256_cmpgt_epi32(abs, _mm256_set1_epi32(0x4b7f_ffff));
+    _mm256_testz_si256(midpoint, inexact) == 0
+}
