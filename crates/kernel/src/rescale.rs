@@ -10,7 +10,7 @@ use crate::caster::{CastError, Exec, MIN_BYTES_PER_THREAD};
 use crate::level::{Level, Task};
 use crate::pack;
 use crate::slot::Slot;
-use crate::stage::{Stage, Stores, TILE, slot_bytes};
+use crate::stage::{Stage, Stores, Streaming, TILE, slot_bytes};
 use crate::stream;
 use crate::table::table_of;
 use rayon::prelude::*;
@@ -114,8 +114,12 @@ impl Rescaler {
         let Some(pass) = &self.pass else { return Err(self.first_failure(src.bytes(), 0, len)) };
         let bytes = |dtype: DType| dtype.storage_bits().expect("integers have a width") as usize / 8;
         let (src_bytes, dst_bytes) = (bytes(self.input), bytes(self.output));
-        let stores =
-            Stores::of(&self.exec, (slot_bytes(self.input), src.bytes().len()), (dst_bytes, dst.byte_len()), false);
+        let stores = Stores::of(
+            &self.exec,
+            (slot_bytes(self.input), src.bytes().len()),
+            (dst_bytes, dst.byte_len()),
+            Streaming::ByWidth,
+        );
         let piece = self.piece(len);
         let (src, dst) = (src.bytes(), dst.into_bytes());
         let rescale = |room: &mut Room, (i, (s, d)): (usize, (&[u8], &mut [u8]))| {

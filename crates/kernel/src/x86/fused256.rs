@@ -3,8 +3,8 @@
 //! What does not depend on the value of an element (its sign, whether it is special) is done once for 32 elements in
 //! bytes, after they were packed; for sources of 16 bits, once for 16.
 
-use super::double256::{FIRST, Words, in_order, load_words, nonzero, select};
 use super::blocks::AHEAD;
+use super::double256::{FIRST, Words, in_order, load_words, nonzero, select};
 use super::fused::{F16_INSTRUCTION, LIMIT, source};
 use super::{load_half, load_quarter, prefetch, store_half};
 use crate::lane::decode::{Bf16ToF32, F16ToF32, F64ToF32Odd, NanBits};

@@ -18,7 +18,11 @@ pub(crate) fn convert(token: Avx512, split: &Split, src: &[u8], (bits, dst): (u3
             _ => run::<_, 1, 0>(token, &tables, src, dst, n),
         }
     }
-    if split.short { of::<true>(token, split, src, (bits, dst), n) } else { of::<false>(token, split, src, (bits, dst), n) }
+    if split.short {
+        of::<true>(token, split, src, (bits, dst), n)
+    } else {
+        of::<false>(token, split, src, (bits, dst), n)
+    }
 }
 
 /// A table of 256 bytes in registers.

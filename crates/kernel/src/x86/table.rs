@@ -50,7 +50,13 @@ impl<const N: usize> Planes<N> {
         from!(2 4 6 8)
     }
 
-    fn with<const UPPER: bool, const BITS: usize>(&self, token: Avx512, src: &[u8], (bits, dst): (u32, &mut [u8]), n: usize) {
+    fn with<const UPPER: bool, const BITS: usize>(
+        &self,
+        token: Avx512,
+        src: &[u8],
+        (bits, dst): (u32, &mut [u8]),
+        n: usize,
+    ) {
         // SAFETY: the token proves that the feature was detected.
         let tables = unsafe { Tables::<N, UPPER, BITS>::new(self) };
         match bits {
