@@ -13,7 +13,7 @@ use crate::lane::wide::*;
 use crate::level::Level;
 use crate::slot::Slot;
 use crate::stage::{LaneStage, Pipeline, Scalar, Stage, slot_bytes};
-use crate::table::{fits_table8, table8, table16};
+use crate::table::{fits_table8, packed8, table8, table16};
 use std::marker::PhantomData as Of;
 use truecast_core::exact::{decode, encode};
 use truecast_core::format::{F32, F64};
@@ -71,7 +71,9 @@ pub(crate) fn plan(spec: &CastSpec, level: Level) -> Result<(Route, Pipeline), P
         return Err(PlanError::Unsupported { src, dst });
     }
     let (route, stages) = stages(spec, level);
-    Ok((route, Pipeline::new(src, dst, level, stages)))
+    let pipeline = Pipeline::new(src, dst, level, stages);
+    let bytes = if route == Route::Table8 { packed8(spec, level) } else { None };
+    Ok((route, pipeline.with_bytes(bytes)))
 }
 
 fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {

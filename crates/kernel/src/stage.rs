@@ -162,6 +162,8 @@ pub(crate) struct Pipeline {
     level: Level,
     /// Empty for a byte copy.
     stages: Vec<Box<dyn Stage>>,
+    /// From the bytes of packed elements straight to those of packed results.
+    bytes: Option<Box<Pipeline>>,
 }
 
 /// Two tiles that stages write alternately, and one for results on their way past the caches. They take no memory
@@ -214,7 +216,12 @@ impl Pipeline {
         debug_assert!(stages.windows(2).all(|w| w[0].widths().1 == w[1].widths().0), "{src} to {dst}: {stages:?}");
         debug_assert!(stages.first().is_none_or(|s| s.widths().0 == slot_bytes(src)), "{src} to {dst}: {stages:?}");
         debug_assert!(stages.last().is_none_or(|s| s.widths().1 == slot_bytes(dst)), "{src} to {dst}: {stages:?}");
-        Self { src, dst, level, stages }
+        Self { src, dst, level, stages, bytes: None }
+    }
+
+    /// With a conversion, if there is one, that takes the bytes of eight packed elements to those of their packed results.
+    pub fn with_bytes(self, bytes: Option<Pipeline>) -> Self {
+        Self { bytes: bytes.map(Box::new), ..self }
     }
 
     pub fn prepare(&self, len: usize) {
@@ -237,6 +244,14 @@ impl Pipeline {
         mut onlooker: Option<Onlooker<'_>>,
     ) -> Result<(), Refusal> {
         let ends = Ends::new(self, src_layout, dst_layout);
+        let mut done = 0;
+        if let (Some(bytes), None) = (&self.bytes, &onlooker)
+            && ends.are_packed()
+        {
+            done = len - len % 8;
+            let (src, dst) = (&src[ends.src_range(0, done)], &mut dst[ends.dst_range(0, done)]);
+            bytes.run((Layout::Packed, src), (Layout::Packed, dst), src.len(), stores, scratch, None)?;
+        }
         let single = ends.is_plain() && self.stages.len() <= 1 && onlooker.is_none() && stores == Stores::Plain;
         let step = match onlooker {
             _ if single => len.max(1),
@@ -257,7 +272,7 @@ impl Pipeline {
             return Ok(());
         }
         let Scratch { tiles, results } = scratch;
-        for first in (0..len).step_by(step) {
+        for first in (done..len).step_by(step) {
             let n = step.min(len - first);
             let s = &src[ends.src_range(first, n)];
             let d = &mut dst[ends.dst_range(first, n)];
@@ -391,6 +406,11 @@ impl Ends {
 
     fn is_plain(&self) -> bool {
         self.unpack.is_none() && self.pack.is_none()
+    }
+
+    /// Several elements of either end share a byte.
+    fn are_packed(&self) -> bool {
+        self.src_bits < 8 && self.dst_bits < 8
     }
 
     /// `first` is a multiple of 8, so a range starts on a byte.

@@ -3,7 +3,7 @@
 
 use crate::level::{Level, Task};
 use crate::slot::Slot;
-use crate::stage::{Refusal, Scalar, Stage, Streaming, scalar, slot_bytes};
+use crate::stage::{Pipeline, Refusal, Scalar, Stage, Streaming, scalar, slot_bytes};
 #[cfg(target_arch = "x86_64")]
 use crate::{
     level::{Avx2, Avx512},
@@ -20,6 +20,33 @@ pub(crate) fn table8(spec: &CastSpec, level: Level) -> Option<Box<dyn Stage>> {
         *result = scalar(spec, storage as u64).ok()?;
     }
     Some(table_of(&results, slot_bytes(spec.dst), level, spec.src.storage_bits().unwrap_or(8)))
+}
+
+/// The conversion from bytes of packed elements to whole bytes (or packed codes) of packed results. `None` if the elements
+/// of a byte have results that fit no type, or a policy refuses some code.
+pub(crate) fn packed8(spec: &CastSpec, level: Level) -> Option<Pipeline> {
+    let (src_bits, dst_bits) = (spec.src.storage_bits()?, spec.dst.storage_bits()?);
+    if !matches!(src_bits, 1 | 2 | 4) || dst_bits >= 8 {
+        return None;
+    }
+    let codes_of = |bits: u32| (1u64 << bits) - 1;
+    let dst = match 8 / src_bits * dst_bits {
+        2 => DType::U2,
+        4 => DType::U4,
+        8 => DType::U8,
+        16 => DType::U16,
+        32 => DType::U32,
+        _ => return None,
+    };
+    let mut results = [0; 256];
+    for (byte, result) in results.iter_mut().enumerate() {
+        for i in 0..8 / src_bits {
+            let code = byte as u64 >> (i * src_bits) & codes_of(src_bits);
+            *result |= (scalar(spec, code).ok()? & codes_of(dst_bits)) << (i * dst_bits);
+        }
+    }
+    let table = table_of(&results, slot_bytes(dst), level, 8);
+    Some(Pipeline::new(DType::U8, dst, level, vec![table]))
 }
 
 /// The table stage of these results, `dst_bytes` wide, one for each source byte, or for each packed code of `code_bits`.

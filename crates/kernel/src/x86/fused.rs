@@ -84,12 +84,12 @@ impl Vectors for Avx512 {
         (bits, dst): (u32, &mut [u8]),
     ) {
         // SAFETY: the token proves that the feature was detected.
-        let kernel = Converts::<SOURCE, SHAPE>(unsafe { Encoder::new(numbers) });
+        let encoder = unsafe { Encoder::new(numbers) };
         let n = src.len() / source::bytes(SOURCE);
         match bits {
-            4 if BYTES == 1 => run::<_, BYTES, 4>(self, &kernel, src, dst, n),
-            6 if BYTES == 1 => run::<_, BYTES, 6>(self, &kernel, src, dst, n),
-            _ => run::<_, BYTES, 0>(self, &kernel, src, dst, n),
+            4 if BYTES == 1 => run::<_, BYTES, 4>(self, &Converts::<SOURCE, SHAPE, 4>(encoder), src, dst, n),
+            6 if BYTES == 1 => run::<_, BYTES, 6>(self, &Converts::<SOURCE, SHAPE, 6>(encoder), src, dst, n),
+            _ => run::<_, BYTES, 0>(self, &Converts::<SOURCE, SHAPE, 0>(encoder), src, dst, n),
         }
     }
 }
@@ -200,10 +200,13 @@ impl<V: Vectors, const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage fo
     }
 }
 
-/// The loader, and the encoder with its numbers.
-struct Converts<const SOURCE: u8, const SHAPE: u8>(Encoder);
+/// The loader, and the encoder with its numbers. `PACKED` as of [`run`]: so that no two loops call the same function, which
+/// would not be inlined then.
+struct Converts<const SOURCE: u8, const SHAPE: u8, const PACKED: usize>(Encoder);
 
-impl<const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Kernel<BYTES> for Converts<SOURCE, SHAPE> {
+impl<const SOURCE: u8, const SHAPE: u8, const PACKED: usize, const BYTES: usize> Kernel<BYTES>
+    for Converts<SOURCE, SHAPE, PACKED>
+{
     const SRC_BITS: usize = 8 * source::bytes(SOURCE);
     /// 64 elements to their codes of `BYTES`, in order.
     #[inline]
