@@ -189,7 +189,7 @@ impl Caster {
             &self.exec,
             (slot_bytes(self.spec.src), src.bytes().len()),
             (slot_bytes(self.spec.dst), dst.byte_len()),
-            self.pipeline.looks_ahead(),
+            self.pipeline.streaming(),
         );
         let convert = |work: &mut Work, (i, (s, d))| {
             let result = self.piece_of(piece.min(len - i * piece), (src_layout, s), (dst_layout, d), stores, work);

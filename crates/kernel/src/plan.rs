@@ -475,6 +475,9 @@ impl Planner<'_> {
         if self.spec.policy.int_overflow == IntOverflow::Error {
             return None;
         }
+        if let Some(stage) = self.narrowed(src, dst) {
+            return Some(stage);
+        }
         fn to<S: Slot, const SIGNED: bool>(planner: &Planner<'_>, dst: IntFormat) -> Box<dyn Stage> {
             let overflow = planner.spec.policy.int_overflow;
             match slot_bytes(planner.spec.dst) {
@@ -495,6 +498,22 @@ impl Planner<'_> {
         })
     }
 
+    /// Integers to narrower ones, where that is one store for 64 elements.
+    #[cfg(target_arch = "x86_64")]
+    fn narrowed(&self, src: IntFormat, dst: IntFormat) -> Option<Box<dyn Stage>> {
+        use crate::x86::narrow::{Narrow, stage};
+        let Level::Avx512(token) = self.level else { return None };
+        let widths = (slot_bytes(self.spec.src), slot_bytes(self.spec.dst));
+        let saturates = self.spec.policy.int_overflow == IntOverflow::Saturate;
+        let bounds = saturates.then(|| int_bounds(src.signed, dst));
+        stage(token, src.signed, Narrow { bounds, mask: dst.mask() }, widths)
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn narrowed(&self, _src: IntFormat, _dst: IntFormat) -> Option<Box<dyn Stage>> {
+        None
+    }
+
     /// `docs/kernels.md §4.18`: an integer test of the bits that make the value.
     fn to_bool(&self) -> Option<Box<dyn Stage>> {
         let src = self.spec.src;
@@ -503,6 +522,12 @@ impl Planner<'_> {
             Kind::Float(f) if f.has_negative_zero() => storage_mask & !src.storage_of_code(f.sign_bit()),
             _ => storage_mask,
         };
+        #[cfg(target_arch = "x86_64")]
+        if let Level::Avx512(token) = self.level
+            && let Some(stage) = crate::x86::narrow::nonzero(token, mask, slot_bytes(src))
+        {
+            return Some(stage);
+        }
         Some(match slot_bytes(src) {
             2 => self.stage(NonZero::<u16> { mask, src: Of }),
             4 => self.stage(NonZero::<u32> { mask, src: Of }),

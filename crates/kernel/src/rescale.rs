@@ -12,7 +12,7 @@ use crate::caster::{CastError, Exec, MIN_BYTES_PER_THREAD};
 use crate::level::{Level, Task};
 use crate::pack;
 use crate::slot::Slot;
-use crate::stage::{Stage, Stores, TILE, slot_bytes};
+use crate::stage::{Stage, Stores, Streaming, TILE, slot_bytes};
 use crate::stream;
 use crate::table::table_of;
 use rayon::prelude::*;
@@ -150,8 +150,12 @@ impl Rescaler {
         let row_at = self.spec.channel_of(first);
         let Some(pass) = self.pass(len) else { return self.by_definition(first, src, dst.into_bytes()) };
         let (src_bytes, dst_bytes) = (bytes_of(source), bytes_of(self.output));
-        let stores =
-            Stores::of(&self.exec, (slot_bytes(self.input), src.bytes().len()), (dst_bytes, dst.byte_len()), false);
+        let stores = Stores::of(
+            &self.exec,
+            (slot_bytes(self.input), src.bytes().len()),
+            (dst_bytes, dst.byte_len()),
+            Streaming::ByWidth,
+        );
         let piece = self.piece(len);
         let (bytes, dst) = (src.bytes(), dst.into_bytes());
         let rescale = |room: &mut Room, (i, (s, d)): (usize, (&[u8], &mut [u8]))| {

@@ -5,7 +5,7 @@
 //! 65,536 results are taken apart, and the stage that does so once that pays. The lookups are in `x86::split`.
 
 use crate::level::Avx512;
-use crate::stage::{Pipeline, Refusal, Scratch, Stage, Stores, slot_bytes};
+use crate::stage::{Pipeline, Refusal, Scratch, Stage, Stores, Streaming, slot_bytes};
 use crate::table::TABLE16_FROM;
 use crate::x86;
 use std::sync::OnceLock;
@@ -87,6 +87,10 @@ impl Split16 {
         Self { stages, tables: OnceLock::new(), token }
     }
 
+    fn is_filled(&self) -> bool {
+        matches!(self.tables.get(), Some(Some(_)))
+    }
+
     fn by_stages(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
         let len = dst.len();
         let (src, dst) = ((Layout::Packed, src), (Layout::Bytes, dst));
@@ -110,8 +114,8 @@ impl Stage for Split16 {
             self.stages.prepare(len);
         }
     }
-    fn looks_ahead(&self) -> bool {
-        matches!(self.tables.get(), Some(Some(_)))
+    fn streaming(&self) -> Streaming {
+        if self.is_filled() { Streaming::Tiles } else { Streaming::ByWidth }
     }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
         match self.tables.get() {
@@ -121,7 +125,7 @@ impl Stage for Split16 {
         Ok(())
     }
     fn writes_packed(&self, bits: u32) -> bool {
-        self.looks_ahead() && x86::bits::packs(bits)
+        self.is_filled() && x86::bits::packs(bits)
     }
     fn run_packed(&self, (_, src): (u32, &[u8]), (bits, dst): (u32, &mut [u8]), n: usize) {
         if let Some(Some(tables)) = self.tables.get() {

@@ -32,6 +32,18 @@ pub(crate) struct Refusal {
     pub edge: Edge,
 }
 
+/// How results of a stage go past the caches, where they should (`docs/kernels.md §8`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Streaming {
+    /// Through a tile, where they are wider than their sources or a quarter of them.
+    ByWidth,
+    /// Through a tile, whatever their width: the stage asks for its source ahead of its use, so that memory is busy while
+    /// results leave.
+    Tiles,
+    /// By stores of the stage, where they are wider or a quarter.
+    Itself,
+}
+
 /// One pass over unpacked elements of 1, 2, 4 or 8 bytes.
 pub(crate) trait Stage: Debug + Send + Sync {
     /// Bytes per element read and written.
@@ -40,14 +52,14 @@ pub(crate) trait Stage: Debug + Send + Sync {
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal>;
     /// Told once before a conversion of `len` elements, so that a table that pays for itself can be filled.
     fn prepare(&self, _len: usize) {}
-    /// Asks for its source ahead of its use, so that memory is busy while results go past the caches.
-    fn looks_ahead(&self) -> bool {
-        false
+    /// How its results go past the caches.
+    fn streaming(&self) -> Streaming {
+        Streaming::ByWidth
     }
-    /// As [`Stage::run`] for a stage that refuses nothing, with stores that go past the caches. False, and nothing is done,
-    /// if it has none for these buffers.
+    /// As [`Stage::run`] for a stage whose stores go past the caches by themselves ([`Streaming::Itself`]). False, and
+    /// nothing is done, if they cannot in these buffers.
     fn run_streaming(&self, _src: &[u8], _dst: &mut [u8]) -> bool {
-        false
+        unreachable!("only for a stage that streams itself")
     }
     /// Whether packed elements of so many bits are read as they lie, without a pass that unpacks them.
     fn reads_packed(&self, _bits: u32) -> bool {
@@ -185,7 +197,7 @@ impl Stores {
         exec: &Exec,
         (src_slot, src_bytes): (usize, usize),
         (dst_slot, dst_bytes): (usize, usize),
-        looks_ahead: bool,
+        streaming: Streaming,
     ) -> Stores {
         /// Smaller than any last-level cache, whose size need not be asked then.
         const SURELY_CACHED: usize = 1 << 20;
@@ -195,7 +207,7 @@ impl Stores {
         };
         let wider = dst_bytes > src_bytes;
         let quarter = src_slot == 4 && dst_slot == 1;
-        if large && (wider || quarter || looks_ahead) { Stores::Streaming } else { Stores::Plain }
+        if large && (wider || quarter || streaming == Streaming::Tiles) { Stores::Streaming } else { Stores::Plain }
     }
 }
 
@@ -216,9 +228,9 @@ impl Pipeline {
         self.stages.iter().for_each(|s| s.prepare(len));
     }
 
-    /// Whether memory is asked for the source ahead of its use.
-    pub fn looks_ahead(&self) -> bool {
-        self.stages.first().is_some_and(|stage| stage.looks_ahead())
+    /// As [`Stage::streaming`] of the stage that reads the source.
+    pub fn streaming(&self) -> Streaming {
+        self.stages.first().map_or(Streaming::ByWidth, |stage| stage.streaming())
     }
 
     /// Converts `len` elements from one buffer to another, tile by tile.
@@ -253,6 +265,7 @@ impl Pipeline {
             && !ends.first_unpacks
             && !ends.last_packs
             && onlooker.is_none()
+            && stage.streaming() == Streaming::Itself
             && stage.run_streaming(src, dst)
         {
             stream::fence();

@@ -3,7 +3,7 @@
 
 use crate::level::{Level, Task};
 use crate::slot::Slot;
-use crate::stage::{Pipeline, Refusal, Scalar, Stage, scalar, slot_bytes};
+use crate::stage::{Pipeline, Refusal, Scalar, Stage, Streaming, scalar, slot_bytes};
 #[cfg(target_arch = "x86_64")]
 use crate::{
     level::{Avx2, Avx512},
@@ -122,6 +122,8 @@ struct InRegisters<T> {
 trait Registers: std::fmt::Debug + Send + Sync + 'static {
     /// Bytes of a result.
     const BYTES: usize;
+    /// As [`Stage::streaming`].
+    const STREAMING: Streaming;
     /// As [`Stage::reads_packed`].
     fn reads_packed(bits: u32) -> bool;
     /// As [`Stage::writes_packed`].
@@ -142,6 +144,7 @@ struct Proven<T, P>(T, P);
 #[cfg(target_arch = "x86_64")]
 impl<const N: usize> Registers for Proven<Planes<N>, Avx512> {
     const BYTES: usize = N;
+    const STREAMING: Streaming = Streaming::ByWidth;
     fn reads_packed(bits: u32) -> bool {
         packs(bits)
     }
@@ -156,6 +159,7 @@ impl<const N: usize> Registers for Proven<Planes<N>, Avx512> {
 #[cfg(target_arch = "x86_64")]
 impl<const N: usize> Registers for Proven<Rows<N>, Avx2> {
     const BYTES: usize = N;
+    const STREAMING: Streaming = Streaming::Itself;
     fn reads_packed(bits: u32) -> bool {
         bits == 4
     }
@@ -201,6 +205,9 @@ impl<T: Registers> Stage for InRegisters<T> {
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
         self.run_packed((8, src), (8 * T::BYTES as u32, dst), src.len());
         Ok(())
+    }
+    fn streaming(&self) -> Streaming {
+        T::STREAMING
     }
     fn run_streaming(&self, src: &[u8], dst: &mut [u8]) -> bool {
         self.table.look_up_streaming(src, dst)

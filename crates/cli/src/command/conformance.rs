@@ -180,6 +180,9 @@ fn listed(ranges: Vec<RangeInclusive<u64>>, width: u32) -> Vec<String> {
     ranges.into_iter().flat_map(range).collect()
 }
 
+/// Ranges of codes, first and last.
+type CodeRanges = Vec<RangeInclusive<u64>>;
+
 /// How findings are shown.
 struct Report {
     target: Target,
@@ -188,7 +191,7 @@ struct Report {
     types: [DType; 2],
     clause: &'static str,
     /// The codes that would pass for a failure, which is the n-th that was kept.
-    permitted: Box<dyn Fn(usize, &Violation) -> Vec<RangeInclusive<u64>>>,
+    permitted: Box<dyn Fn(usize, &Violation) -> CodeRanges>,
     /// Scales of blocks that do not pass: how many, and the first of them.
     scales: Option<(u64, Vec<ScaleFailure>)>,
 }

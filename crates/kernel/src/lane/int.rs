@@ -8,6 +8,12 @@ use std::marker::PhantomData;
 use truecast_core::IntFormat;
 use truecast_core::policy::IntOverflow;
 
+/// The range of an integer, as far as 64 bits of a signedness have it, in that signedness.
+pub(crate) fn int_bounds(signed: bool, dst: IntFormat) -> (u64, u64) {
+    let (min, max) = if signed { (i64::MIN as i128, i64::MAX as i128) } else { (0, u64::MAX as i128) };
+    (dst.min().max(min) as u64, dst.max().min(max) as u64)
+}
+
 /// Clamp to the destination (saturating) or to nothing (wrapping), then keep the low bits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntToInt<S, D, const SIGNED: bool> {
@@ -20,12 +26,12 @@ pub(crate) struct IntToInt<S, D, const SIGNED: bool> {
 
 impl<S, D, const SIGNED: bool> IntToInt<S, D, SIGNED> {
     pub fn new(dst: IntFormat, overflow: IntOverflow) -> Self {
-        let (min, max) = if SIGNED { (i64::MIN as i128, i64::MAX as i128) } else { (0, u64::MAX as i128) };
         let (lo, hi) = match overflow {
-            IntOverflow::Saturate => (dst.min().max(min), dst.max().min(max)),
-            _ => (min, max),
+            IntOverflow::Saturate => int_bounds(SIGNED, dst),
+            _ if SIGNED => (i64::MIN as u64, i64::MAX as u64),
+            _ => (0, u64::MAX),
         };
-        Self { lo: lo as u64, hi: hi as u64, mask: dst.mask(), pair: PhantomData }
+        Self { lo, hi, mask: dst.mask(), pair: PhantomData }
     }
 }
 

@@ -7,7 +7,7 @@
 use super::blocks::{Kernel, run};
 use super::double::{int_to_f32_odd_8, to_f32_odd_8};
 use super::half::encode_16;
-use super::{bytes_where, fused256, load, load_half};
+use super::{bytes_where, even_dwords, fused256, load, load_half};
 use crate::lane::F32_INF;
 use crate::lane::encode::{Nearest, shape};
 use crate::level::{Avx2, Avx512};
@@ -92,12 +92,12 @@ impl Vectors for Avx512 {
         (bits, dst): (u32, &mut [u8]),
     ) {
         // SAFETY: the token proves that the feature was detected.
-        let kernel = Converts::<SOURCE, SHAPE>(unsafe { Encoder::new(numbers) });
+        let encoder = unsafe { Encoder::new(numbers) };
         let n = src.len() / source::bytes(SOURCE);
         match bits {
-            4 if BYTES == 1 => run::<_, BYTES, 4>(self, &kernel, src, dst, n),
-            6 if BYTES == 1 => run::<_, BYTES, 6>(self, &kernel, src, dst, n),
-            _ => run::<_, BYTES, 0>(self, &kernel, src, dst, n),
+            4 if BYTES == 1 => run::<_, BYTES, 4>(self, &Converts::<SOURCE, SHAPE, 4>(encoder), src, dst, n),
+            6 if BYTES == 1 => run::<_, BYTES, 6>(self, &Converts::<SOURCE, SHAPE, 6>(encoder), src, dst, n),
+            _ => run::<_, BYTES, 0>(self, &Converts::<SOURCE, SHAPE, 0>(encoder), src, dst, n),
         }
     }
 }
@@ -219,10 +219,13 @@ impl<V: Vectors, const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage fo
     }
 }
 
-/// The loader, and the encoder with its numbers.
-struct Converts<const SOURCE: u8, const SHAPE: u8>(Encoder);
+/// The loader, and the encoder with its numbers. `PACKED` as of [`run`]: so that no two loops call the same function, which
+/// would not be inlined then.
+struct Converts<const SOURCE: u8, const SHAPE: u8, const PACKED: usize>(Encoder);
 
-impl<const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Kernel<BYTES> for Converts<SOURCE, SHAPE> {
+impl<const SOURCE: u8, const SHAPE: u8, const PACKED: usize, const BYTES: usize> Kernel<BYTES>
+    for Converts<SOURCE, SHAPE, PACKED>
+{
     const SRC_BITS: usize = 8 * source::bytes(SOURCE);
     /// 64 elements to their codes of `BYTES`, in order.
     #[inline]
@@ -306,14 +309,13 @@ pub(super) fn load_hub<const SOURCE: u8>(bytes: &[u8]) -> __m512i {
             let (low, rest) = bytes.split_first_chunk().expect("16 elements");
             let high = rest.first_chunk().expect("16 elements");
             match SOURCE {
-                source::F64_REDUCED => return reduced_f64(load(low), load(high)).bits,
+                source::F64_REDUCED => reduced_f64(load(low), load(high)).bits,
                 source::F64 => {
                     let ReducedF64 { bits, tiny } = reduced_f64(load(low), load(high));
-                    return if tiny == 0 { bits } else { any_f64(low, high) };
+                    if tiny == 0 { bits } else { any_f64(low, high) }
                 }
-                _ => {}
+                _ => int64::<SOURCE>(low, high),
             }
-            _mm512_inserti64x4::<1>(_mm512_castsi256_si512(eight::<SOURCE>(low)), eight::<SOURCE>(high))
         }
     }
 }
@@ -330,23 +332,30 @@ fn any_f64(low: &[u8; 64], high: &[u8; 64]) -> __m512i {
 /// Magnitudes above it overflow in every destination that is clamped to.
 pub(super) const LIMIT: i32 = 1 << 24;
 
-/// Eight elements of 64 bits as f32.
+/// 16 integers of 64 bits as f32.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn eight<const SOURCE: u8>(source: &[u8; 64]) -> __m256i {
-    match SOURCE {
-        source::I64_ODD => int_to_f32_odd_8::<true>(source),
-        source::U64_ODD => int_to_f32_odd_8::<false>(source),
-        source::I64_CLAMPED => {
-            let low = _mm512_max_epi64(load(source), _mm512_set1_epi64(-LIMIT as i64));
-            let clamped = _mm512_min_epi64(low, _mm512_set1_epi64(LIMIT as i64));
-            _mm256_castps_si256(_mm256_cvtepi32_ps(_mm512_cvtepi64_epi32(clamped)))
-        }
+fn int64<const SOURCE: u8>(low: &[u8; 64], high: &[u8; 64]) -> __m512i {
+    let (low, high) = match SOURCE {
+        source::I64_ODD => (int_to_f32_odd_8::<true>(low), int_to_f32_odd_8::<true>(high)),
+        source::U64_ODD => (int_to_f32_odd_8::<false>(low), int_to_f32_odd_8::<false>(high)),
         _ => {
-            let clamped = _mm512_min_epu64(load(source), _mm512_set1_epi64(LIMIT as i64));
-            _mm256_castps_si256(_mm256_cvtepi32_ps(_mm512_cvtepi64_epi32(clamped)))
+            let clamped = even_dwords(clamped::<SOURCE>(load(low)), clamped::<SOURCE>(load(high)));
+            return _mm512_castps_si512(_mm512_cvtepi32_ps(clamped));
         }
+    };
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+}
+
+/// Eight integers between `-LIMIT` and `LIMIT`.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn clamped<const SOURCE: u8>(v: __m512i) -> __m512i {
+    let limit = _mm512_set1_epi64(LIMIT as i64);
+    if SOURCE == source::U64_CLAMPED {
+        return _mm512_min_epu64(v, limit);
     }
+    _mm512_min_epi64(_mm512_max_epi64(v, _mm512_set1_epi64(-LIMIT as i64)), limit)
 }
 
 /// What [`reduced_f64`] gives.
@@ -364,9 +373,8 @@ fn reduced_f64(low: __m512i, high: __m512i) -> ReducedF64 {
     /// Inf, and where f32's exponents begin, as the upper word of an f64.
     const INF: i32 = 0x7ff0_0000;
     const FIRST: i32 = 896 << 20;
-    let even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    let lower = _mm512_permutex2var_epi32(low, even, high);
-    let upper = _mm512_permutex2var_epi32(low, _mm512_or_si512(even, _mm512_set1_epi32(1)), high);
+    let odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    let (lower, upper) = (even_dwords(low, high), _mm512_permutex2var_epi32(low, odd, high));
     let jammed = _mm512_or_si512(upper, _mm512_min_epu32(lower, _mm512_set1_epi32(1)));
     let magnitude = _mm512_and_si512(jammed, _mm512_set1_epi32(i32::MAX));
     let below = _mm512_sub_epi32(magnitude, _mm512_set1_epi32(1));

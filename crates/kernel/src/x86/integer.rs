@@ -6,7 +6,7 @@
 
 use super::blocks::{Blocks, Kernel, Numbers};
 use super::fused::{load_hub, low_parts, source};
-use super::load;
+use super::{even_dwords, load};
 use crate::lane::{F32_INF, F64_INF};
 use crate::level::Avx512;
 use crate::stage::Stage;
@@ -86,7 +86,7 @@ impl<const SOURCE: u8, const BYTES: usize> Kernel<BYTES> for InRegisters<SOURCE,
         } else {
             let (pairs, _) = results.as_chunks_mut::<2>();
             for (pair, sixteen) in pairs.iter_mut().zip(source.chunks_exact(16 * source::bytes(SOURCE))) {
-                *pair = as_f64::<SOURCE>(sixteen).map(|eight| self.from_f64(eight));
+                *pair = as_f64::<SOURCE>(sixteen).map(|eight| self.eight(eight));
             }
         }
         for result in &mut results {
@@ -102,9 +102,8 @@ impl<const SOURCE: u8, const BYTES: usize> InRegisters<SOURCE, BYTES> {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
     fn sixteen(&self, source: &[u8]) -> __m512i {
         if SOURCE == source::F64 {
-            let even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-            let [low, high] = as_f64::<SOURCE>(source).map(|eight| self.from_f64(eight));
-            return _mm512_permutex2var_epi32(low, even, high);
+            let [low, high] = as_f64::<SOURCE>(source).map(|eight| self.eight(eight));
+            return even_dwords(low, high);
         }
         let bits = load_hub::<SOURCE>(source);
         let value = _mm512_castsi512_ps(bits);
@@ -135,7 +134,7 @@ impl<const SOURCE: u8, const BYTES: usize> InRegisters<SOURCE, BYTES> {
     /// Eight f64 as integers of 64 bits.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
-    fn from_f64(&self, bits: __m512i) -> __m512i {
+    fn eight(&self, bits: __m512i) -> __m512i {
         let value = _mm512_castsi512_pd(bits);
         let mut int = _mm512_cvttpd_epi64(value);
         let nan = _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(value, value);

@@ -17,6 +17,7 @@ pub(crate) mod half;
 pub(crate) mod int256;
 pub(crate) mod integer;
 pub(crate) mod measure;
+pub(crate) mod narrow;
 pub(crate) mod rows;
 pub(crate) mod six;
 pub(crate) mod six_bytes;
@@ -83,6 +84,13 @@ fn load_f64(from: &[f64; 8]) -> __m512d {
 fn store_f64(to: &mut [f64; 8], value: __m512d) {
     // SAFETY: the reference is to 64 writable bytes, and the store needs no alignment.
     unsafe { _mm512_storeu_pd(to.as_mut_ptr(), value) }
+}
+
+/// The lower halves of eight and eight quadwords, in order.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn even_dwords(low: __m512i, high: __m512i) -> __m512i {
+    _mm512_permutex2var_epi32(low, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), high)
 }
 
 /// Asks for the line at an address, which need not be one of ours.

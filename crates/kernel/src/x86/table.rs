@@ -106,7 +106,7 @@ impl<const N: usize, const UPPER: bool, const BITS: usize> Kernel<N> for Tables<
             let [t0, t1, t2, t3] = self.planes[k];
             found[k] = match BITS {
                 ..=4 => _mm512_shuffle_epi8(t0, codes),
-                ..=6 => _mm512_permutexvar_epi8(codes, t0),
+                5..=6 => _mm512_permutexvar_epi8(codes, t0),
                 _ => {
                     let low = _mm512_permutex2var_epi8(t0, codes, t1);
                     let high = _mm512_permutex2var_epi8(t2, codes, t3);

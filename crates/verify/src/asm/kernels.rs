@@ -166,9 +166,8 @@ const SPREAD: Expected = Expected::Scalar("spreading the bytes takes SSE2 longer
 const PLANNING: Expected = Expected::Aside("256 values of one scale, when many rows are planned");
 const COPY: Expected = Expected::Aside("loads and streaming stores, with nothing between them");
 const TRUNC: Expected = Expected::Calls("SSE2 has no truncation: trunc, where fractions are left open");
-const RARE_F64: Expected =
-    Expected::Calls("16 elements with an Inf, NaN or (to bf16) f32 subnormal are converted apart");
-const RARE_F64_PART: Expected = Expected::Aside("the body of a loop of fused::run, which calls it");
+const RARE_F64: Expected = Expected::Calls("16 elements with an f32 subnormal are converted apart");
+const REGISTERS: Expected = Expected::Aside("fills registers before a loop");
 const TINY_F64: Expected = Expected::Calls("8 elements with an f32 subnormal are converted apart");
 const TIES: Expected = Expected::Calls("8 integers of which a nearest f32 is a midpoint of bf16 are converted apart");
 const BEYOND: Expected = Expected::Calls("8 elements with a magnitude of 2^31 or more are converted apart");
@@ -252,39 +251,124 @@ pub const KERNELS: &[Row] = &[
     nonzero_test("stage::Loop<lane::int::NonZero<u64>>", [vector(768), vector(242), vector(50)]),
 
     row("pack::PackBytes<1, 8>",   [vector(2916), vector(1224), vector(207)]),
-    row("pack::PackBytes<2, 4>",   [vector(2637), vector(436), vector(144)]),
-    row("pack::PackBytes<4, 2>",   [vector(2219), vector(187), vector(56)]),
+    row("pack::PackBytes<2, 4>",   [vector(2637), vector(436), Expected::Absent]),
+    row("pack::PackBytes<4, 2>",   [vector(2219), vector(187), Expected::Absent]),
     row("pack::UnpackBytes<1, 8>", [SPREAD, vector(626), vector(230)]),
-    row("pack::UnpackBytes<2, 4>", [SPREAD, vector(173), vector(125)]),
-    row("pack::UnpackBytes<4, 2>", [vector(320), vector(123), vector(56)]),
+    row("pack::UnpackBytes<2, 4>", [SPREAD, vector(173), Expected::Absent]),
+    row("pack::UnpackBytes<4, 2>", [vector(320), vector(123), Expected::Absent]),
 
-    avx512("x86::fused::run::<0, *, 1>",               vector(320)), // F32
-    avx512("x86::fused::run::<0, *, 2>",               vector(126)), // F32
-    avx512("x86::fused::run::<1, *, 1>",               vector(544)), // BF16
-    avx512("x86::fused::run::<1, *, 2>",               vector(196)), // BF16
-    avx512("x86::fused::run::<2, *, 1>",               vector(544)), // F16
-    avx512("x86::fused::run::<2, *, 2>",               vector(196)), // F16
-    avx512("x86::fused::run::<3, *, 1>",               vector(544)), // I16
-    avx512("x86::fused::run::<3, *, 2>",               vector(196)), // I16
-    avx512("x86::fused::run::<4, *, 1>",               vector(512)), // U16
-    avx512("x86::fused::run::<4, *, 2>",               vector(196)), // U16
-    avx512("x86::fused::run::<5, *, 2>",               RARE_F64), // F64
-    avx512("x86::fused::run::<6, *, 1>",               RARE_F64), // F64_REDUCED
-    avx512("x86::fused::run::<6, *, 2>",               RARE_F64), // F64_REDUCED
-    avx512("x86::fused::run::<7, *, 1>",               vector(346)), // I32_CLAMPED
-    avx512("x86::fused::run::<7, *, 2>",               vector(104)), // I32_CLAMPED
-    avx512("x86::fused::run::<8, *, 1>",               vector(317)), // U32_CLAMPED
-    avx512("x86::fused::run::<8, *, 2>",               vector(94)), // U32_CLAMPED
-    avx512("x86::fused::run::<9, *, 2>",               vector(222)), // I32_ODD
-    avx512("x86::fused::run::<10, *, 2>",              vector(211)), // U32_ODD
-    avx512("x86::fused::run::<11, *, 1>",              vector(235)), // I64_CLAMPED
-    avx512("x86::fused::run::<11, *, 2>",              vector(101)), // I64_CLAMPED
-    avx512("x86::fused::run::<12, *, 1>",              vector(217)), // U64_CLAMPED
-    avx512("x86::fused::run::<12, *, 2>",              vector(88)), // U64_CLAMPED
-    avx512("x86::fused::run::<13, *, 2>",              vector(207)), // I64_ODD
-    avx512("x86::fused::run::<14, *, 2>",              vector(207)), // U64_ODD
-    avx512("x86::fused::convert::<6, *>",             RARE_F64_PART),
-    avx512("x86::fused::any_f64::<*>",                  ANY_F64),
+    avx512("x86::blocks::blocks::<x86::fused::Converts<0, *, 0>, 1, 0>", vector(317)), // F32
+    avx512("x86::blocks::blocks::<x86::fused::Converts<0, *, [46]>, 1, [46]>", vector(367)), // F32
+    avx512("x86::blocks::blocks::<x86::fused::Converts<0, *, 0>, 2, 0>", vector(126)), // F32
+    avx512("x86::blocks::blocks::<x86::fused::Converts<1, *, 0>, 1, 0>", vector(539)), // BF16
+    avx512("x86::blocks::blocks::<x86::fused::Converts<1, *, [46]>, 1, [46]>", vector(672)), // BF16
+    avx512("x86::blocks::blocks::<x86::fused::Converts<1, *, 0>, 2, 0>", vector(196)), // BF16
+    avx512("x86::blocks::blocks::<x86::fused::Converts<2, *, 0>, 1, 0>", vector(539)), // F16
+    avx512("x86::blocks::blocks::<x86::fused::Converts<2, *, [46]>, 1, [46]>", vector(672)), // F16
+    avx512("x86::blocks::blocks::<x86::fused::Converts<2, *, 0>, 2, 0>", vector(196)), // F16
+    avx512("x86::blocks::blocks::<x86::fused::Converts<3, *, 0>, 1, 0>", vector(539)), // I16
+    avx512("x86::blocks::blocks::<x86::fused::Converts<3, *, [46]>, 1, [46]>", vector(672)), // I16
+    avx512("x86::blocks::blocks::<x86::fused::Converts<3, *, 0>, 2, 0>", vector(196)), // I16
+    avx512("x86::blocks::blocks::<x86::fused::Converts<4, *, 0>, 1, 0>", vector(518)), // U16
+    avx512("x86::blocks::blocks::<x86::fused::Converts<4, *, [46]>, 1, [46]>", vector(647)), // U16
+    avx512("x86::blocks::blocks::<x86::fused::Converts<4, *, 0>, 2, 0>", vector(196)), // U16
+    avx512("x86::blocks::blocks::<x86::fused::Converts<5, *, 0>, 2, 0>", RARE_F64), // F64
+    avx512("x86::blocks::blocks::<x86::fused::Converts<6, *, 0>, 1, 0>", vector(310)), // F64_REDUCED
+    avx512("x86::blocks::blocks::<x86::fused::Converts<6, *, [46]>, 1, [46]>", vector(335)), // F64_REDUCED
+    avx512("x86::blocks::blocks::<x86::fused::Converts<6, *, 0>, 2, 0>", vector(159)), // F64_REDUCED
+    avx512("x86::blocks::blocks::<x86::fused::Converts<7, *, 0>, 1, 0>", vector(343)), // I32_CLAMPED
+    avx512("x86::blocks::blocks::<x86::fused::Converts<7, *, [46]>, 1, [46]>", vector(395)), // I32_CLAMPED
+    avx512("x86::blocks::blocks::<x86::fused::Converts<7, *, 0>, 2, 0>", vector(104)), // I32_CLAMPED
+    avx512("x86::blocks::blocks::<x86::fused::Converts<8, *, 0>, 1, 0>", vector(317)), // U32_CLAMPED
+    avx512("x86::blocks::blocks::<x86::fused::Converts<8, *, [46]>, 1, [46]>", vector(367)), // U32_CLAMPED
+    avx512("x86::blocks::blocks::<x86::fused::Converts<8, *, 0>, 2, 0>", vector(94)), // U32_CLAMPED
+    avx512("x86::blocks::blocks::<x86::fused::Converts<9, *, 0>, 2, 0>", vector(222)), // I32_ODD
+    avx512("x86::blocks::blocks::<x86::fused::Converts<10, *, 0>, 2, 0>", vector(211)), // U32_ODD
+    avx512("x86::blocks::blocks::<x86::fused::Converts<11, *, 0>, 1, 0>", vector(220)), // I64_CLAMPED
+    avx512("x86::blocks::blocks::<x86::fused::Converts<11, *, [46]>, 1, [46]>", vector(240)), // I64_CLAMPED
+    avx512("x86::blocks::blocks::<x86::fused::Converts<11, *, 0>, 2, 0>", vector(88)), // I64_CLAMPED
+    avx512("x86::blocks::blocks::<x86::fused::Converts<12, *, 0>, 1, 0>", vector(200)), // U64_CLAMPED
+    avx512("x86::blocks::blocks::<x86::fused::Converts<12, *, [46]>, 1, [46]>", vector(220)), // U64_CLAMPED
+    avx512("x86::blocks::blocks::<x86::fused::Converts<12, *, 0>, 2, 0>", vector(76)), // U64_CLAMPED
+    avx512("x86::blocks::blocks::<x86::fused::Converts<13, *, 0>, 2, 0>", vector(204)), // I64_ODD
+    avx512("x86::blocks::blocks::<x86::fused::Converts<14, *, 0>, 2, 0>", vector(204)), // U64_ODD
+    avx512("x86::blocks::blocks::<x86::e8m0::InRegisters<0>, 1, 0>", vector(260)), // F32
+    avx512("x86::blocks::blocks::<x86::e8m0::InRegisters<1>, 1, 0>", vector(443)), // BF16
+    avx512("x86::blocks::blocks::<x86::e8m0::InRegisters<2>, 1, 0>", vector(443)), // F16
+    avx512("x86::blocks::blocks::<x86::e8m0::InRegisters<3>, 1, 0>", vector(443)), // I16
+    avx512("x86::blocks::blocks::<x86::e8m0::InRegisters<4>, 1, 0>", vector(422)), // U16
+    avx512("x86::blocks::blocks::<x86::e8m0::InRegisters<5>, 1, 0>", RARE_F64), // F64
+    avx512("x86::blocks::blocks::<x86::e8m0::InRegisters<9>, 1, 0>", vector(375)), // I32_ODD
+    avx512("x86::blocks::blocks::<x86::e8m0::InRegisters<10>, 1, 0>", vector(362)), // U32_ODD
+    avx512("x86::blocks::blocks::<x86::e8m0::InRegisters<13>, 1, 0>", vector(287)), // I64_ODD
+    avx512("x86::blocks::blocks::<x86::e8m0::InRegisters<14>, 1, 0>", vector(287)), // U64_ODD
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<0, 1>, 1, 0>", vector(109)), // F32
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<0, 1>, 1, [24]>", vector(144)), // F32
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<0, 2>, 2, 0>", vector(222)), // F32
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<0, 4>, 4, 0>", vector(188)), // F32
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<0, 8>, 8, 0>", vector(255)), // F32
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<1, 1>, 1, 0>", vector(192)), // BF16
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<1, 1>, 1, [24]>", vector(278)), // BF16
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<1, 2>, 2, 0>", vector(124)), // BF16
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<1, 4>, 4, 0>", vector(256)), // BF16
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<1, 8>, 8, 0>", vector(325)), // BF16
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<2, 1>, 1, 0>", vector(192)), // F16
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<2, 1>, 1, [24]>", vector(278)), // F16
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<2, 2>, 2, 0>", vector(124)), // F16
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<2, 4>, 4, 0>", vector(120)), // F16
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<2, 8>, 8, 0>", vector(130)), // F16
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<5, 1>, 1, 0>", vector(104)), // F64
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<5, 1>, 1, [24]>", vector(121)), // F64
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<5, 2>, 2, 0>", vector(255)), // F64
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<5, 4>, 4, 0>", vector(215)), // F64
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<5, 8>, 8, 0>", vector(194)), // F64
+    avx512("x86::blocks::blocks::<x86::narrow::InRegisters<4, false, *>, 1, 0>", vector(71)),
+    avx512("x86::blocks::blocks::<x86::narrow::InRegisters<4, false, *>, 1, [24]>", vector(98)),
+    avx512("x86::blocks::blocks::<x86::narrow::InRegisters<4, false, *>, 2, 0>", vector(40)),
+    avx512("x86::blocks::blocks::<x86::narrow::InRegisters<4, true, *>, 1, 0>", vector(84)),
+    avx512("x86::blocks::blocks::<x86::narrow::InRegisters<4, true, *>, 1, [24]>", vector(113)),
+    avx512("x86::blocks::blocks::<x86::narrow::InRegisters<4, true, *>, 2, 0>", vector(56)),
+    avx512("x86::blocks::blocks::<x86::narrow::InRegisters<8, false, *>, 1, 0>", vector(54)),
+    avx512("x86::blocks::blocks::<x86::narrow::InRegisters<8, false, *>, 1, [24]>", vector(66)),
+    avx512("x86::blocks::blocks::<x86::narrow::InRegisters<8, false, *>, 2, 0>", vector(40)),
+    avx512("x86::blocks::blocks::<x86::narrow::InRegisters<8, false, *>, 4, 0>", vector(36)),
+    avx512("x86::blocks::blocks::<x86::narrow::InRegisters<8, true, *>, 1, 0>", vector(75)),
+    avx512("x86::blocks::blocks::<x86::narrow::InRegisters<8, true, *>, 1, [24]>", vector(90)),
+    avx512("x86::blocks::blocks::<x86::narrow::InRegisters<8, true, *>, 2, 0>", vector(60)),
+    avx512("x86::blocks::blocks::<x86::narrow::InRegisters<8, true, *>, 4, 0>", vector(52)),
+    avx512("x86::blocks::blocks::<x86::narrow::NonZeroBits<4>, 1, 0>", vector(55)),
+    avx512("x86::blocks::blocks::<x86::narrow::NonZeroBits<8>, 1, 0>", vector(84)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<1, *, 2>, 1, 0>", vector(116)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<1, *, 2>, 1, [246]>", vector(448)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<1, *, 4>, 1, 0>", vector(96)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<1, *, 4>, 1, [246]>", vector(299)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<1, *, 6>, 1, 0>", vector(119)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<1, *, 6>, 1, [246]>", vector(272)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<1, *, 8>, 1, 0>", vector(80)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<1, *, 8>, 1, [246]>", vector(192)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<2, *, 2>, 2, 0>", vector(107)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<2, *, 4>, 2, 0>", vector(96)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<2, *, 6>, 2, 0>", vector(111)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<2, *, 8>, 2, 0>", vector(102)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<4, *, 2>, 4, 0>", vector(98)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<4, *, 4>, 4, 0>", vector(89)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<4, *, 6>, 4, 0>", vector(98)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<4, *, 8>, 4, 0>", vector(119)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<8, *, 2>, 8, 0>", vector(97)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<8, *, 4>, 8, 0>", vector(95)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<8, *, 6>, 8, 0>", vector(97)),
+    avx512("x86::blocks::blocks::<x86::table::Tables<8, *, 8>, 8, 0>", vector(139)),
+    avx512("x86::blocks::blocks::<x86::split::Tables<false>, 1, 0>", vector(176)),
+    avx512("x86::blocks::blocks::<x86::split::Tables<false>, 1, [246]>", vector(264)),
+    avx512("x86::blocks::blocks::<x86::split::Tables<true>, 1, 0>", vector(155)),
+    avx512("x86::blocks::blocks::<x86::split::Tables<true>, 1, [246]>", vector(235)),
+    avx512("x86::blocks::blocks::<x86::bits::Codes<[246]>, 1, 0>", vector(119)),
+    avx512("x86::blocks::blocks::<x86::bits::Codes<8>, 1, [246]>", vector(90)),
+    avx512("<x86::* as x86::blocks::Numbers<*>>::kernel", REGISTERS),
+    avx512("<x86::fused::Encoder>::new", REGISTERS),
+    avx512("<x86::split::Tables<*>>::new", REGISTERS),
+    avx512("<x86::table::Tables<*>>::new", REGISTERS),
+    avx512("x86::fused::any_f64", ANY_F64),
     avx2("x86::bytes256::clamped::run::<*>",            vector(141)),
     avx2("x86::bytes256::e8m0::run::<*>",               vector(544)),
     avx2("x86::bytes256::truncated::run",               vector(116)),
@@ -332,16 +416,8 @@ pub const KERNELS: &[Row] = &[
     avx512("x86::half::decode_avx512::blocks::<true>",  vector(43)),
     avx512("x86::half::encode_avx512::blocks::<false>", vector(83)),
     avx512("x86::half::encode_avx512::blocks::<true>",  vector(30)),
-    avx512("x86::six::pack::groups",                    vector(73)),
-    avx512("x86::six::unpack::groups",                  vector(64)),
     avx512("x86::six_bytes::unpack::groups",            vector(101)),
     avx2("x86::six_bytes::unpack_avx2::groups",         vector(238)),
-    avx512("x86::split::run::<false>",                  vector(176)),
-    avx512("x86::split::run::<true>",                   vector(155)),
-    avx512("x86::table::run::<1, *>",                   vector(75)),
-    avx512("x86::table::run::<2, *>",                   vector(96)),
-    avx512("x86::table::run::<4, *>",                   vector(116)),
-    avx512("x86::table::run::<8, *>",                   vector(143)),
     avx512("x86::stream::copy_lines_avx512::copy",      COPY),
 
     row("table::Lookup<*>",                             [LOAD, LOAD, AVX2_RUNS]),
