@@ -32,8 +32,8 @@ pub enum Failure {
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// A number does not fit the operand.
-    #[error("{operand} {value} does not fit in {dtype}")]
-    Number { operand: &'static str, value: i64, dtype: DType },
+    #[error("{operand} {value} does not fit in {dtype}{hint}")]
+    Number { operand: &'static str, value: i64, dtype: DType, hint: &'static str },
     /// An array of integers is expected.
     #[error("{path}: {found}; expected is one array of integers")]
     Integers { path: String, found: String },
@@ -81,13 +81,15 @@ impl Request {
     /// [`Failure::Number`] for one that its type cannot hold.
     pub fn with_operands<R>(&self, use_operands: impl FnOnce(&Operands<'_>) -> R) -> Result<R, Failure> {
         let Rescale { input, output, .. } = self.op;
+        let [input_shown, output_shown] = self.op.types();
+        let hint = if self.op.scale32 { "" } else { "; scale32 makes it i32" };
         let (input_zp, output_zp) = ([self.input_zp], [self.output_zp]);
         let lengths = [self.multipliers.len() as u64, self.shifts.len() as u64];
         let operands = Operands {
-            multiplier: operand("multiplier", self.op.multiplier_type(), false, &lengths[..1], &self.multipliers)?,
-            shift: operand("shift", DType::I8, false, &lengths[1..], &self.shifts)?,
-            input_zp: operand("input zero point", input, self.op.input_unsigned, &[1], &input_zp)?,
-            output_zp: operand("output zero point", output, self.op.output_unsigned, &[1], &output_zp)?,
+            multiplier: operand("multiplier", [self.op.multiplier_type(); 2], hint, &lengths[..1], &self.multipliers)?,
+            shift: operand("shift", [DType::I8; 2], "", &lengths[1..], &self.shifts)?,
+            input_zp: operand("input zero point", [input, input_shown], "", &[1], &input_zp)?,
+            output_zp: operand("output zero point", [output, output_shown], "", &[1], &output_zp)?,
         };
         Ok(use_operands(&operands))
     }
@@ -101,17 +103,18 @@ impl Request {
     }
 }
 
+/// `dtype` is signless, `shown` the type in the signedness in force.
 fn operand<'a>(
     name: &'static str,
-    dtype: DType,
-    unsigned: bool,
+    [dtype, shown]: [DType; 2],
+    hint: &'static str,
     shape: &'a [u64],
     values: &'a [i64],
 ) -> Result<Operand<'a>, Failure> {
     let bits = dtype.code_bits();
-    let range = if unsigned { 0..1i64 << bits } else { -(1i64 << (bits - 1))..1i64 << (bits - 1) };
+    let range = if dtype != shown { 0..1i64 << bits } else { -(1i64 << (bits - 1))..1i64 << (bits - 1) };
     match values.iter().find(|value| !range.contains(value)) {
-        Some(&value) => Err(Failure::Number { operand: name, value, dtype }),
+        Some(&value) => Err(Failure::Number { operand: name, value, dtype: shown, hint }),
         None => Ok(Operand { dtype, shape, values }),
     }
 }

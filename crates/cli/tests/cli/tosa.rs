@@ -100,7 +100,8 @@ fn rescales_that_are_refused() {
     fails("--to i8 --multiplier 1073741824 --shift 63 --scale32", 3, &["unpredictable", "R2", "element 0"]);
     fails("--to i8 --multiplier -1 --shift 30 --scale32", 3, &["unpredictable", "R1"]);
     fails("--to i8 --multiplier 4 --shift 2 --scale32", 3, &["unpredictable", "R3"]);
-    fails("--to i8 --multiplier 1073741824 --shift 30", 2, &["multiplier", "i16"]);
+    fails("--to i8 --multiplier 1073741824 --shift 30", 2, &["multiplier", "i16", "scale32"]);
+    fails(&format!("--to u8 {scale} --scale32 --output-zp -1"), 2, &["output zero point -1", "u8"]);
     fails("--to i8 --shift 30", 2, &["--multiplier"]);
     fails(&format!("--to i8 {scale} --scale32 --rounding up"), 2, &["single, double, inexact"]);
     fails(&format!("--to i8 {scale} --scale32 --spec onnx"), 2, &["TOSA"]);
