@@ -183,6 +183,9 @@ fn listed(ranges: Vec<RangeInclusive<u64>>, width: u32) -> Vec<String> {
 /// Ranges of codes, first and last.
 type CodeRanges = Vec<RangeInclusive<u64>>;
 
+/// The codes that would pass for a failure, which is the n-th that was kept.
+type Permitted = dyn Fn(usize, &Violation) -> CodeRanges;
+
 /// How findings are shown.
 struct Report {
     target: Target,
@@ -190,8 +193,8 @@ struct Report {
     /// Of the input, and of what came of it.
     types: [DType; 2],
     clause: &'static str,
-    /// The codes that would pass for a failure, which is the n-th that was kept.
-    permitted: Box<dyn Fn(usize, &Violation) -> CodeRanges>,
+    /// For the failures.
+    permitted: Box<Permitted>,
     /// Scales of blocks that do not pass: how many, and the first of them.
     scales: Option<(u64, Vec<ScaleFailure>)>,
 }
