@@ -180,11 +180,8 @@ fn listed(ranges: Vec<RangeInclusive<u64>>, width: u32) -> Vec<String> {
     ranges.into_iter().flat_map(range).collect()
 }
 
-/// Ranges of codes, first and last.
-type CodeRanges = Vec<RangeInclusive<u64>>;
-
-/// The codes that would pass for a failure, which is the n-th that was kept.
-type Permitted = dyn Fn(usize, &Violation) -> CodeRanges;
+/// The codes, as ranges, that would pass for a failure, which is the n-th that was kept.
+type PermittedCodes = Box<dyn Fn(usize, &Violation) -> Vec<RangeInclusive<u64>>>;
 
 /// How findings are shown.
 struct Report {
@@ -193,8 +190,7 @@ struct Report {
     /// Of the input, and of what came of it.
     types: [DType; 2],
     clause: &'static str,
-    /// For the failures.
-    permitted: Box<Permitted>,
+    permitted: PermittedCodes,
     /// Scales of blocks that do not pass: how many, and the first of them.
     scales: Option<(u64, Vec<ScaleFailure>)>,
 }
