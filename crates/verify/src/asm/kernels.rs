@@ -446,7 +446,7 @@ pub const KERNELS: &[Row] = &[
     row("rescale::OneScale<u32, u32, 1, *>",        [vector(2752), vector(676), vector(260)]),
     row("rescale::OneScale<u32, u32, [02], *>",     [vector(2432), vector(736), vector(292)]),
     row("rescale::OneScale<u64, u8, 2, *>",         [SSE2_64, vector(968), vector(317)]),
-    row("rescale::OneScale<u64, u16, 2, false>",     [SSE2_64, vector(871), vector(285)]),
+    row("rescale::OneScale<u64, u16, 2, false>",     [SSE2_64, vector(564), vector(151)]),
     row("rescale::OneScale<u64, u16, 2, true>",      [vector(2253), vector(871), vector(285)]),
     row("rescale::OneScale<u64, u32, 2, *>",        [vector(1920), vector(715), vector(238)]),
     row("rescale::ManyScales<u8, u8, 1, *>",        [vector(4506), vector(1101), vector(336)]),
