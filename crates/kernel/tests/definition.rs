@@ -220,6 +220,12 @@ fn lengths_and_offsets() {
         (DType::I4, DType::I4),
         (DType::Bf16, DType::I48),
         (DType::F6E3M2, DType::F6E3M2),
+        (DType::F16, DType::F8E5M2),
+        (DType::F32, DType::F8E8M0),
+        (DType::F32, DType::I4),
+        (DType::F32, DType::I64),
+        (DType::I32, DType::U8),
+        (DType::I64, DType::Bf16),
     ];
     for (src, dst) in pairs {
         let elements = elements(src);
@@ -261,6 +267,9 @@ fn streamed() {
         (DType::F4E2M1, DType::F32),
         (DType::I8, DType::Bf16),
         (DType::F32, DType::F64),
+        (DType::F32, DType::I64),
+        (DType::F32, DType::F4E2M1),
+        (DType::F32, DType::F6E2M3),
     ] {
         let (elements, spec) = (elements(src), spec(src, dst, CastPolicy::IEEE));
         for level in Level::available() {

@@ -788,3 +788,30 @@ impl<'a> Shorts<'a> {
         _mm256_blend_epi16::<0b1010_1010>(even, _mm256_slli_epi32::<16>(odd))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lane::encode::Encoder as Numbers;
+    use truecast_core::policy::CastPolicy;
+    use truecast_core::{DType, Kind};
+
+    fn method<const SOURCE: u8>(dst: DType) -> u8 {
+        const SHAPE: u8 = shape::SUBNORMALS | shape::NEGATIVE_ZERO | shape::SPECIAL | shape::PAYLOAD;
+        let Kind::Float(format) = dst.kind() else { panic!("{dst} is a float") };
+        let numbers = Numbers::new(dst, &format, &CastPolicy::IEEE).and_then(|numbers| numbers.nearest()).unwrap();
+        Method::of::<SOURCE, SHAPE>(&numbers).magnitudes.method()
+    }
+
+    /// The hub is taken only where the grids differ or many codes are subnormal.
+    #[test]
+    fn elements_of_16_bits_stay_in_their_lanes() {
+        assert_eq!(method::<{ source::F16 }>(DType::F8E5M2), UPPER);
+        assert_eq!(method::<{ source::F16 }>(DType::F8E4M3Fn), UPPER_8);
+        assert_eq!(method::<{ source::F16 }>(DType::F8E3M4), HUB);
+        assert_eq!(method::<{ source::F16 }>(DType::F4E2M1), 7);
+        assert_eq!(method::<{ source::BF16 }>(DType::F8E5M2), UPPER_4);
+        assert_eq!(method::<{ source::BF16 }>(DType::F8E4M3Fn), HUB);
+        assert_eq!(method::<{ source::BF16 }>(DType::F4E2M1), 7);
+    }
+}
