@@ -289,9 +289,10 @@ impl Planner<'_> {
 
     /// Sources of 16 bits or more whose every value is an f32.
     fn embed(&self, nan: NanBits) -> Option<Box<dyn Stage>> {
+        let stage = self.by_instruction(self.spec.src, Hub::F32, nan.keeps_payload());
         match self.spec.src {
-            DType::F16 => Some(self.stage(F16ToF32(nan))),
-            DType::Bf16 => Some(self.stage(Bf16ToF32(nan))),
+            DType::F16 => Some(stage.unwrap_or_else(|| self.stage(F16ToF32(nan)))),
+            DType::Bf16 => Some(stage.unwrap_or_else(|| self.stage(Bf16ToF32(nan)))),
             DType::Tf32 => Some(self.stage(F32ToF32 { nan, mask: !0x1fff, inf: [0x7f80_0000, 0xff80_0000] })),
             _ => None,
         }
@@ -305,6 +306,9 @@ impl Planner<'_> {
     }
 
     fn int_to_f32(&self, src: IntFormat) -> Option<Box<dyn Stage>> {
+        if let Some(stage) = self.by_instruction(self.spec.src, Hub::F32, true) {
+            return Some(stage);
+        }
         Some(match (slot_bytes(self.spec.src), src.signed) {
             (2, true) => self.stage(IntToF32::<u16, true>(Of)),
             (2, false) => self.stage(IntToF32::<u16, false>(Of)),
@@ -367,9 +371,14 @@ impl Planner<'_> {
         let special = SpecialCodes::new(*dst, &F32, policy)?;
         let nan = if policy.nan == NanRule::Keep { NanBits::QUIET } else { NanBits::CANONICAL };
         let nearest = policy.to_float == Rounding::NearestEven;
-        let from_f64 = || match nearest {
-            true => self.stage(F64ToF32Nearest(F64ToF32::new(&special, policy.to_float))),
-            false => self.stage(F64ToF32::new(&special, policy.to_float)),
+        let from_f64 = || {
+            let lane = F64ToF32::new(&special, policy.to_float);
+            let stage = || self.by_instruction(DType::F64, Hub::F32, policy.nan == NanRule::Keep);
+            match nearest {
+                true if lane.overflows_to_inf() => stage().unwrap_or_else(|| self.stage(F64ToF32Nearest(lane))),
+                true => self.stage(F64ToF32Nearest(lane)),
+                false => self.stage(lane),
+            }
         };
         match src.kind() {
             Kind::Float(f) if f == F64 => Some(vec![from_f64()]),
@@ -396,7 +405,9 @@ impl Planner<'_> {
         let special = SpecialCodes::new(*dst, &F64, policy)?;
         match src.kind() {
             Kind::Float(f) if f.embeds_in(&F32) => {
-                let widen = self.stage(F32ToF64::new(&special));
+                let lane = F32ToF64::new(&special);
+                let stage = || self.by_instruction(DType::F32, Hub::F64, policy.nan == NanRule::Keep);
+                let widen = if lane.keeps_inf() { stage() } else { None }.unwrap_or_else(|| self.stage(lane));
                 Some(if f == F32 { vec![widen] } else { vec![self.embed(NanBits::HUB)?, widen] })
             }
             Kind::Int(f) if f.bits <= 53 || policy.to_float == Rounding::NearestEven => {
@@ -407,6 +418,9 @@ impl Planner<'_> {
     }
 
     fn int_to_f64<const ODD: bool>(&self, src: IntFormat) -> Option<Box<dyn Stage>> {
+        if let (false, Some(stage)) = (ODD, self.by_instruction(self.spec.src, Hub::F64, true)) {
+            return Some(stage);
+        }
         Some(match (slot_bytes(self.spec.src), src.signed) {
             (2, true) => self.stage(IntToF64::<u16, true, ODD>(Of)),
             (2, false) => self.stage(IntToF64::<u16, false, ODD>(Of)),
@@ -416,6 +430,37 @@ impl Planner<'_> {
             (8, false) => self.stage(IntToF64::<u64, false, ODD>(Of)),
             _ => return None,
         })
+    }
+
+    /// By the conversion instructions to f32 or f64, nearest even, Inf to Inf, where they are used.
+    #[cfg(target_arch = "x86_64")]
+    fn by_instruction(&self, from: DType, to: Hub, payload: bool) -> Option<Box<dyn Stage>> {
+        use crate::x86::convert::{to_f32, to_f64};
+        use crate::x86::fused::source;
+        let Level::Avx512(token) = self.level else { return None };
+        let source = match (from, from.kind()) {
+            (DType::F16, _) => source::F16,
+            (DType::Bf16, _) => source::BF16,
+            (DType::F32, _) => source::F32,
+            (DType::F64, _) => source::F64,
+            (_, Kind::Int(f)) => match (slot_bytes(from), f.signed) {
+                (4, true) => source::I32,
+                (4, false) => source::U32,
+                (8, true) => source::I64,
+                (8, false) => source::U64,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        match to {
+            Hub::F32 => to_f32(token, source, payload),
+            Hub::F64 => to_f64(token, source, payload),
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn by_instruction(&self, _from: DType, _to: Hub, _payload: bool) -> Option<Box<dyn Stage>> {
+        None
     }
 
     // ---- integers and bool as destinations ----

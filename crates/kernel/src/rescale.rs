@@ -207,21 +207,20 @@ impl Rescaler {
                 }
                 _ => s,
             };
-            let tally = match stores {
-                Stores::Plain => pass.run(row_at + at, s, d),
-                Stores::Streaming => {
-                    let results = &mut room.results.get_or_insert_with(|| Box::new([0; 4 * TILE]))[..d.len()];
-                    let tally = pass.run(row_at + at, s, results);
-                    stream::copy(self.exec.level, results, d);
-                    tally
-                }
+            let tally = if stores.by_tile {
+                let results = &mut room.results.get_or_insert_with(|| Box::new([0; 4 * TILE]))[..d.len()];
+                let tally = pass.run(row_at + at, s, results);
+                stream::copy(self.exec.level, results, d);
+                tally
+            } else {
+                pass.run(row_at + at, s, d)
             };
             if tally.failed || (src.dtype() == DType::I64 && self.exec.level.run(AnyWide(s))) {
                 return Err((at, n));
             }
             saturated += tally.saturated;
         }
-        if stores == Stores::Streaming {
+        if stores.by_tile {
             stream::fence();
         }
         Ok(saturated)

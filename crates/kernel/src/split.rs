@@ -94,7 +94,7 @@ impl Split16 {
     fn by_stages(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
         let len = dst.len();
         let (src, dst) = ((Layout::Packed, src), (Layout::Bytes, dst));
-        self.stages.run(src, dst, len, Stores::Plain, &mut Scratch::default(), None)
+        self.stages.run(src, dst, len, Stores::PLAIN, &mut Scratch::default(), None)
     }
 
     fn fill(&self) -> Option<Box<Split>> {

@@ -40,7 +40,7 @@ pub(crate) enum Streaming {
     /// Through a tile, whatever their width: the stage asks for its source ahead of its use, so that memory is busy while
     /// results leave.
     Tiles,
-    /// By stores of the stage, where they are wider or a quarter.
+    /// By stores of the stage, whatever their width.
     Itself,
 }
 
@@ -56,9 +56,9 @@ pub(crate) trait Stage: Debug + Send + Sync {
     fn streaming(&self) -> Streaming {
         Streaming::ByWidth
     }
-    /// As [`Stage::run`] for a stage whose stores go past the caches by themselves ([`Streaming::Itself`]). False, and
-    /// nothing is done, if they cannot in these buffers.
-    fn run_streaming(&self, _src: &[u8], _dst: &mut [u8]) -> bool {
+    /// Converts `n` elements, of the source's bits, with stores that go past the caches ([`Streaming::Itself`]). False,
+    /// and nothing is done, if they cannot in these buffers.
+    fn run_streaming(&self, _src: (u32, &[u8]), _dst: &mut [u8], _n: usize) -> bool {
         unreachable!("only for a stage that streams itself")
     }
     /// Whether packed elements of so many bits are read as they lie, without a pass that unpacks them.
@@ -182,16 +182,18 @@ fn room(tile: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
     &mut tile[..bytes]
 }
 
-/// Where results go.
+/// Where results go: into the caches, or past them (`docs/kernels.md §8`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stores {
-    /// Into the caches.
-    Plain,
-    /// Past them, through a tile that stays in L1 (`docs/kernels.md §8`).
-    Streaming,
+pub(crate) struct Stores {
+    /// Past the caches by the stores of a stage, where there is but one and it can.
+    pub by_stage: bool,
+    /// Past the caches through a tile that stays in L1, where not by the stage.
+    pub by_tile: bool,
 }
 
 impl Stores {
+    pub const PLAIN: Stores = Stores { by_stage: false, by_tile: false };
+
     /// For arrays of so many bytes, given as bytes of an unpacked element and of all. Source: `docs/kernels.md §8`.
     pub fn of(
         exec: &Exec,
@@ -207,7 +209,10 @@ impl Stores {
         };
         let wider = dst_bytes > src_bytes;
         let quarter = src_slot == 4 && dst_slot == 1;
-        if large && (wider || quarter || streaming == Streaming::Tiles) { Stores::Streaming } else { Stores::Plain }
+        Stores {
+            by_stage: large && streaming == Streaming::Itself,
+            by_tile: large && (wider || quarter || streaming == Streaming::Tiles),
+        }
     }
 }
 
@@ -252,43 +257,38 @@ impl Pipeline {
             let (src, dst) = (&src[ends.src_range(0, done)], &mut dst[ends.dst_range(0, done)]);
             bytes.run((Layout::Packed, src), (Layout::Packed, dst), src.len(), stores, scratch, None)?;
         }
-        let single = ends.is_plain() && self.stages.len() <= 1 && onlooker.is_none() && stores == Stores::Plain;
-        let step = match onlooker {
-            _ if single => len.max(1),
-            Some(_) => TILE,
-            None if stores == Stores::Streaming => STREAMED_TILE_BYTES / self.widest(),
-            None => TILE_BYTES / self.widest(),
-        };
         if let [stage] = &*self.stages
-            && stores == Stores::Streaming
+            && stores.by_stage
             && ends.is_plain()
-            && !ends.first_unpacks
             && !ends.last_packs
             && onlooker.is_none()
-            && stage.streaming() == Streaming::Itself
-            && stage.run_streaming(src, dst)
+            && stage.run_streaming((ends.src_bits as u32, src), dst, len)
         {
             stream::fence();
             return Ok(());
         }
+        let single = ends.is_plain() && self.stages.len() <= 1 && onlooker.is_none() && !stores.by_tile;
+        let step = match onlooker {
+            _ if single => len.max(1),
+            Some(_) => TILE,
+            None if stores.by_tile => STREAMED_TILE_BYTES / self.widest(),
+            None => TILE_BYTES / self.widest(),
+        };
         let Scratch { tiles, results } = scratch;
         for first in (done..len).step_by(step) {
             let n = step.min(len - first);
             let s = &src[ends.src_range(first, n)];
             let d = &mut dst[ends.dst_range(first, n)];
-            let result = match stores {
-                Stores::Plain => &mut *d,
-                Stores::Streaming => room(results, d.len()),
-            };
+            let result = if stores.by_tile { room(results, d.len()) } else { &mut *d };
             self.tile(&ends, s, result, n, tiles).map_err(|r| Refusal { index: r.index + first, ..r })?;
             if let Some(onlooker) = &mut onlooker {
                 onlooker(n, s, result);
             }
-            if stores == Stores::Streaming {
+            if stores.by_tile {
                 stream::copy(self.level, &results[..d.len()], d);
             }
         }
-        if stores == Stores::Streaming {
+        if stores.by_tile {
             stream::fence();
         }
         Ok(())

@@ -131,9 +131,7 @@ trait Registers: std::fmt::Debug + Send + Sync + 'static {
     /// As [`Stage::run_packed`].
     fn look_up(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize);
     /// As [`Stage::run_streaming`].
-    fn look_up_streaming(&self, _src: &[u8], _dst: &mut [u8]) -> bool {
-        false
-    }
+    fn look_up_streaming(&self, src: (u32, &[u8]), dst: &mut [u8], n: usize) -> bool;
 }
 
 /// A table and the proof that its instructions were detected.
@@ -144,7 +142,7 @@ struct Proven<T, P>(T, P);
 #[cfg(target_arch = "x86_64")]
 impl<const N: usize> Registers for Proven<Planes<N>, Avx512> {
     const BYTES: usize = N;
-    const STREAMING: Streaming = Streaming::ByWidth;
+    const STREAMING: Streaming = Streaming::Itself;
     fn reads_packed(bits: u32) -> bool {
         packs(bits)
     }
@@ -154,12 +152,15 @@ impl<const N: usize> Registers for Proven<Planes<N>, Avx512> {
     fn look_up(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) {
         self.0.convert(self.1, src, dst, n);
     }
+    fn look_up_streaming(&self, src: (u32, &[u8]), dst: &mut [u8], n: usize) -> bool {
+        self.0.convert_streaming(self.1, src, dst, n)
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
 impl<const N: usize> Registers for Proven<Rows<N>, Avx2> {
     const BYTES: usize = N;
-    const STREAMING: Streaming = Streaming::Itself;
+    const STREAMING: Streaming = if N == 1 { Streaming::ByWidth } else { Streaming::Itself };
     fn reads_packed(bits: u32) -> bool {
         bits == 4
     }
@@ -172,8 +173,8 @@ impl<const N: usize> Registers for Proven<Rows<N>, Avx2> {
             _ => self.0.of_bytes(self.1, src, dst),
         }
     }
-    fn look_up_streaming(&self, src: &[u8], dst: &mut [u8]) -> bool {
-        self.0.of_bytes_streaming(self.1, src, dst)
+    fn look_up_streaming(&self, (src_bits, src): (u32, &[u8]), dst: &mut [u8], _: usize) -> bool {
+        src_bits == 8 && self.0.of_bytes_streaming(self.1, src, dst)
     }
 }
 
@@ -209,8 +210,8 @@ impl<T: Registers> Stage for InRegisters<T> {
     fn streaming(&self) -> Streaming {
         T::STREAMING
     }
-    fn run_streaming(&self, src: &[u8], dst: &mut [u8]) -> bool {
-        self.table.look_up_streaming(src, dst)
+    fn run_streaming(&self, src: (u32, &[u8]), dst: &mut [u8], n: usize) -> bool {
+        self.table.look_up_streaming(src, dst, n)
     }
     fn reads_packed(&self, bits: u32) -> bool {
         bits == self.code_bits && T::reads_packed(bits)

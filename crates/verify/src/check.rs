@@ -139,7 +139,10 @@ fn has_a_table_to_fill(caster: &Caster) -> bool {
     caster.route() == Route::Table16 || src == Some(16) && dst <= Some(8)
 }
 
-/// Compares casters at every level of the session with the definition.
+/// How results are stored, with a name: past the caches only where they are large, and always.
+pub const STORES: [(&str, Option<usize>); 2] = [("", None), (", streaming", Some(0))];
+
+/// Compares casters at every level of the session with the definition, whichever way they store.
 ///
 /// A policy that refuses inputs is checked in three ways: the whole list stops at the first refused input, the list
 /// without the refused ones converts, and refused ones are refused alone (all of a short list, 16 of a long one).
@@ -151,16 +154,18 @@ pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: 
             None => (src, wanted, None),
         };
         let want = wanted.pack(spec.dst, Layout::Packed);
-        for &level in &session.levels {
-            let caster = caster(spec, &exec(level, Counting::Off));
+        let levels = session.levels.iter().flat_map(|level| STORES.map(|stores| (*level, stores)));
+        for (level, (stores, stream_above_bytes)) in levels {
+            let caster = caster(spec, &Exec { stream_above_bytes, ..exec(level, Counting::Off) });
             routes.count(caster.route());
+            let who = format!("{level}{stores}");
             let mut compare_with = |elements: &[u64], bytes: &[u8], want: &[u8]| {
                 let got = run(&caster, (Layout::Packed, bytes), elements.len(), Layout::Packed);
                 match got {
-                    Ok((got, _)) => compare(tally, spec, level.name(), elements, Layout::Packed, &got, want),
+                    Ok((got, _)) => compare(tally, spec, &who, elements, Layout::Packed, &got, want),
                     Err(failure) => {
                         let want = Answer::Text("codes".into());
-                        tally.fail(witness(spec, level.name(), None, failure.answer(), want));
+                        tally.fail(witness(spec, &who, None, failure.answer(), want));
                     }
                 }
             };
@@ -172,7 +177,7 @@ pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: 
                 compare_with(&src.elements.repeat(n), &src.bytes.repeat(n), &want);
             }
             if let Some((src, wanted)) = whole {
-                refusals(tally, spec, &caster, level, src, wanted);
+                refusals(tally, spec, &caster, &who, src, wanted);
             }
         }
     })
@@ -187,7 +192,7 @@ fn accepted(src: &Source, wanted: &Wanted) -> (Source, Wanted) {
     (Source::new(src.dtype, take(&src.elements)), want)
 }
 
-fn refusals(tally: &mut Tally, spec: &CastSpec, caster: &Caster, level: Level, src: &Source, wanted: &Wanted) {
+fn refusals(tally: &mut Tally, spec: &CastSpec, caster: &Caster, who: &str, src: &Source, wanted: &Wanted) {
     let mut owes = |bytes: &[u8], elements: &[u64], index: usize, edge: Edge| {
         tally.checks += 1;
         let got = run(caster, (Layout::Packed, bytes), elements.len(), Layout::Packed).map(|_| ());
@@ -197,7 +202,7 @@ fn refusals(tally: &mut Tally, spec: &CastSpec, caster: &Caster, level: Level, s
                 Ok(()) => Answer::Text("codes".into()),
                 Err(failure) => Answer::Text(format!("{failure:?}")),
             };
-            tally.fail(witness(spec, level.name(), Some(elements[index]), text(got), text(Err(want))));
+            tally.fail(witness(spec, who, Some(elements[index]), text(got), text(Err(want))));
         }
     };
     let (first, edge) = wanted.refused[0];

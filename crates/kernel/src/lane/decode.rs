@@ -27,6 +27,11 @@ impl NanBits {
     /// A destination that drops payloads.
     pub const CANONICAL: NanBits = NanBits { quiet: 0x0040_0000, keep: 0 };
 
+    /// Whether the bits below the quiet one stay.
+    pub const fn keeps_payload(self) -> bool {
+        self.keep != 0
+    }
+
     #[inline(always)]
     fn apply(self, bits: u32) -> u32 {
         let nan = (bits & (0xff80_0000 | self.keep)) | self.quiet;
@@ -54,11 +59,9 @@ impl Lane for F16ToF32 {
     #[inline(always)]
     fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
         // The instruction quiets NaN. The hub's NaN may be either: what encodes it sets the quiet bit.
-        let payload = self.0.keep != 0;
         match level {
-            Level::Baseline => 0,
-            Level::Avx2(token) => half::decode_avx2(token, payload, src, dst),
-            Level::Avx512(token) => half::decode_avx512(token, payload, src, dst),
+            Level::Avx2(token) => half::decode_avx2(token, self.0.keeps_payload(), src, dst),
+            _ => 0,
         }
     }
 }

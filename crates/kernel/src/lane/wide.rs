@@ -6,7 +6,7 @@ use super::{F32_INF, F64_INF, F64Parts, Increments, Lane, f64_parts};
 use crate::level::Level;
 use crate::slot::Slot;
 #[cfg(target_arch = "x86_64")]
-use crate::x86::{double, double256};
+use crate::x86::double256;
 use std::marker::PhantomData;
 use truecast_core::Rounding;
 
@@ -20,6 +20,11 @@ pub(crate) struct F32ToF64 {
 impl F32ToF64 {
     pub fn new(special: &SpecialCodes) -> Self {
         Self { inf: special.inf, payload_mask: special.payload_mask }
+    }
+
+    /// Whether Inf becomes Inf.
+    pub fn keeps_inf(&self) -> bool {
+        self.inf == [F64_INF, F64_INF | 1 << 63]
     }
 }
 
@@ -57,10 +62,8 @@ impl Lane for F32ToF64 {
     fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
         let payload = self.payload_mask != 0;
         match level {
-            _ if self.inf != [F64_INF, F64_INF | 1 << 63] => 0,
-            Level::Baseline => 0,
-            Level::Avx2(token) => double256::from_f32(token, payload, src, dst),
-            Level::Avx512(token) => double::from_f32(token, payload, src, dst),
+            Level::Avx2(token) if self.keeps_inf() => double256::from_f32(token, payload, src, dst),
+            _ => 0,
         }
     }
 }
@@ -87,6 +90,12 @@ impl F64ToF32 {
             payload_mask: special.payload_mask as u32,
             increments: Increments::new(rounding),
         }
+    }
+
+    /// Whether Inf and what overflows become Inf.
+    pub fn overflows_to_inf(&self) -> bool {
+        const INF: [u32; 2] = [F32_INF, F32_INF | 1 << 31];
+        (self.over, self.inf) == (INF, INF)
     }
 
     /// Inf and NaN, which no rounding touches.
@@ -123,14 +132,11 @@ impl Lane for F64ToF32Nearest {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
-        const INF: [u32; 2] = [F32_INF, F32_INF | 1 << 31];
-        let F64ToF32 { over, inf, payload_mask, .. } = self.0;
-        let payload = payload_mask != 0;
         match level {
-            _ if over != INF || inf != INF => 0,
-            Level::Baseline => 0,
-            Level::Avx2(token) => double256::to_f32(token, payload, src, dst),
-            Level::Avx512(token) => double::to_f32(token, payload, src, dst),
+            Level::Avx2(token) if self.0.overflows_to_inf() => {
+                double256::to_f32(token, self.0.payload_mask != 0, src, dst)
+            }
+            _ => 0,
         }
     }
 }

@@ -141,12 +141,12 @@ impl Values {
         let residuals = &mut tile.residuals[..n * 8];
         if let Some(residual) = &self.residual {
             residual
-                .run((layout, bytes), (Layout::Packed, &mut *residuals), n, Stores::Plain, scratch, None)
+                .run((layout, bytes), (Layout::Packed, &mut *residuals), n, Stores::PLAIN, scratch, None)
                 .expect(infallible);
         }
         let Some(decode) = &self.decode else { return (bytes, residuals) };
         let values = aligned(&mut tile.values, n * self.hub.bytes());
-        decode.run((layout, bytes), (Layout::Packed, &mut *values), n, Stores::Plain, scratch, None).expect(infallible);
+        decode.run((layout, bytes), (Layout::Packed, &mut *values), n, Stores::PLAIN, scratch, None).expect(infallible);
         (values, residuals)
     }
 }

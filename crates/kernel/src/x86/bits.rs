@@ -27,7 +27,8 @@ impl<const BITS: usize> Places<BITS> {
     const TOGETHER: Block = {
         let (mut at, mut i) = ([0; 64], 0);
         while i < 8 * BITS {
-            at[i] = (i / (BITS / 2) * 4 + i % (BITS / 2)) as u8;
+            let bytes = BITS.div_ceil(2);
+            at[i] = (i / bytes * 4 + i % bytes) as u8;
             i += 1;
         }
         at
@@ -85,7 +86,7 @@ impl<const BITS: usize> Kernel<1> for Codes<BITS> {
     const LOOKS_AHEAD: bool = BITS < 8;
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
-    unsafe fn convert(&self, source: &[u8]) -> [__m512i; 1] {
+    unsafe fn convert<const STORES_AS: usize>(&self, source: &[u8]) -> [__m512i; 1] {
         [load_codes::<BITS>(source)]
     }
 }

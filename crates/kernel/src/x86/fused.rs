@@ -4,14 +4,14 @@
 //! As lanes they take two passes over a tile, between which memory waits. What a loader or an encoder computes is what the
 //! lane of that name computes.
 
-use super::blocks::{Kernel, run};
-use super::double::{int_to_f32_odd_8, to_f32_odd_8};
+use super::blocks::{Kernel, run, run_streaming};
+use super::double::{DROPPED, TRUNCATE, int_to_f32_odd_8, to_f32_odd_8};
 use super::half::encode_16;
-use super::{bytes_where, even_dwords, fused256, load, load_half};
+use super::{bytes_where, even_dwords, fused256, join, load, load_half};
 use crate::lane::F32_INF;
 use crate::lane::encode::{Nearest, shape};
 use crate::level::{Avx2, Avx512};
-use crate::stage::{Refusal, Stage};
+use crate::stage::{Refusal, Stage, Streaming};
 use std::arch::x86_64::*;
 
 /// How elements are read into f32, exactly or rounded to odd.
@@ -34,12 +34,22 @@ pub(crate) mod source {
     pub const U64_CLAMPED: u8 = 12;
     pub const I64_ODD: u8 = 13;
     pub const U64_ODD: u8 = 14;
+    /// For who rounds them to f32 or f64 itself.
+    pub const I32: u8 = 15;
+    pub const U32: u8 = 16;
+    pub const I64: u8 = 17;
+    pub const U64: u8 = 18;
+
+    /// No element is a NaN.
+    pub const fn is_int(source: u8) -> bool {
+        !matches!(source, F32 | BF16 | F16 | F64 | F64_REDUCED)
+    }
 
     /// Bytes of an element.
     pub const fn bytes(source: u8) -> usize {
         match source {
             BF16 | F16 | I16 | U16 => 2,
-            F32 | I32_CLAMPED | U32_CLAMPED | I32_ODD | U32_ODD => 4,
+            F32 | I32_CLAMPED | U32_CLAMPED | I32_ODD | U32_ODD | I32 | U32 => 4,
             _ => 8,
         }
     }
@@ -73,6 +83,18 @@ pub(crate) trait Vectors: Copy + std::fmt::Debug + Send + Sync + 'static {
         src: &[u8],
         dst: (u32, &mut [u8]),
     );
+    /// As [`Stage::streaming`].
+    const STREAMING: Streaming = Streaming::ByWidth;
+    /// As [`Stage::run_streaming`].
+    fn run_streaming<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
+        self,
+        _numbers: &Nearest,
+        _src: &[u8],
+        _dst: &mut [u8],
+        _n: usize,
+    ) -> bool {
+        false
+    }
 }
 
 impl Vectors for Avx512 {
@@ -92,13 +114,25 @@ impl Vectors for Avx512 {
         (bits, dst): (u32, &mut [u8]),
     ) {
         // SAFETY: the token proves that the feature was detected.
-        let encoder = unsafe { Encoder::new(numbers) };
+        let kernel = Converts::<SOURCE, SHAPE>(unsafe { Encoder::new(numbers) });
         let n = src.len() / source::bytes(SOURCE);
         match bits {
-            4 if BYTES == 1 => run::<_, BYTES, 4>(self, &Converts::<SOURCE, SHAPE, 4>(encoder), src, dst, n),
-            6 if BYTES == 1 => run::<_, BYTES, 6>(self, &Converts::<SOURCE, SHAPE, 6>(encoder), src, dst, n),
-            _ => run::<_, BYTES, 0>(self, &Converts::<SOURCE, SHAPE, 0>(encoder), src, dst, n),
+            4 if BYTES == 1 => run::<_, BYTES, 4>(self, &kernel, src, dst, n),
+            6 if BYTES == 1 => run::<_, BYTES, 6>(self, &kernel, src, dst, n),
+            _ => run::<_, BYTES, 0>(self, &kernel, src, dst, n),
         }
+    }
+    const STREAMING: Streaming = Streaming::Itself;
+    fn run_streaming<const SOURCE: u8, const SHAPE: u8, const BYTES: usize>(
+        self,
+        numbers: &Nearest,
+        src: &[u8],
+        dst: &mut [u8],
+        n: usize,
+    ) -> bool {
+        // SAFETY: the token proves that the feature was detected.
+        let kernel = Converts::<SOURCE, SHAPE>(unsafe { Encoder::new(numbers) });
+        run_streaming::<_, BYTES>(self, &kernel, src, dst, n)
     }
 }
 
@@ -211,6 +245,12 @@ impl<V: Vectors, const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage fo
         self.vectors.run::<SOURCE, SHAPE, BYTES>(&self.numbers, &self.prepared, src, (8 * BYTES as u32, dst));
         Ok(())
     }
+    fn streaming(&self) -> Streaming {
+        V::STREAMING
+    }
+    fn run_streaming(&self, (_, src): (u32, &[u8]), dst: &mut [u8], n: usize) -> bool {
+        self.vectors.run_streaming::<SOURCE, SHAPE, BYTES>(&self.numbers, src, dst, n)
+    }
     fn writes_packed(&self, bits: u32) -> bool {
         BYTES == 1 && V::packs(SOURCE, SHAPE, bits)
     }
@@ -219,18 +259,15 @@ impl<V: Vectors, const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Stage fo
     }
 }
 
-/// The loader, and the encoder with its numbers. `PACKED` as of [`run`]: so that no two loops call the same function, which
-/// would not be inlined then.
-struct Converts<const SOURCE: u8, const SHAPE: u8, const PACKED: usize>(Encoder);
+/// The loader, and the encoder with its numbers.
+struct Converts<const SOURCE: u8, const SHAPE: u8>(Encoder);
 
-impl<const SOURCE: u8, const SHAPE: u8, const PACKED: usize, const BYTES: usize> Kernel<BYTES>
-    for Converts<SOURCE, SHAPE, PACKED>
-{
+impl<const SOURCE: u8, const SHAPE: u8, const BYTES: usize> Kernel<BYTES> for Converts<SOURCE, SHAPE> {
     const SRC_BITS: usize = 8 * source::bytes(SOURCE);
     /// 64 elements to their codes of `BYTES`, in order.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-    unsafe fn convert(&self, source: &[u8]) -> [__m512i; BYTES] {
+    unsafe fn convert<const STORES_AS: usize>(&self, source: &[u8]) -> [__m512i; BYTES] {
         // All loads come before the first store, which keeps more of them in flight out of cache.
         let mut hub = [_mm512_setzero_si512(); 4];
         for (hub, source) in hub.iter_mut().zip(source.chunks_exact(16 * source::bytes(SOURCE))) {
@@ -240,11 +277,17 @@ impl<const SOURCE: u8, const SHAPE: u8, const PACKED: usize, const BYTES: usize>
             let mut codes = [_mm512_setzero_si512(); BYTES];
             for i in 0..BYTES {
                 let (low, high) = (to_half::<SHAPE>(hub[2 * i]), to_half::<SHAPE>(hub[2 * i + 1]));
-                codes[i] = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
+                codes[i] = join(low, high);
             }
             return codes;
         }
         let mut wide = [_mm512_setzero_si512(); 4];
+        if SHAPE & shape::UPPER_BITS != 0 {
+            for (wide, hub) in wide.iter_mut().zip(hub) {
+                *wide = self.0.round_upper::<SOURCE>(hub);
+            }
+            return upper_words(wide);
+        }
         for (wide, hub) in wide.iter_mut().zip(hub) {
             *wide = self.0.encode::<SHAPE>(hub);
         }
@@ -271,6 +314,18 @@ pub(super) fn low_parts<const BYTES: usize>(wide: [__m512i; 4]) -> [__m512i; BYT
             }
         }
         _ => parts.copy_from_slice(&wide[..BYTES.min(4)]),
+    }
+    parts
+}
+
+/// The upper words of 64 elements of 32 bits, in order, as results of two bytes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn upper_words<const BYTES: usize>(wide: [__m512i; 4]) -> [__m512i; BYTES] {
+    let upper = load(&bytes_where(|i| if i % 2 == 0 { i + 1 } else { 0 }));
+    let mut parts = [_mm512_setzero_si512(); BYTES];
+    for i in 0..BYTES.min(2) {
+        parts[i] = _mm512_permutex2var_epi16(wide[2 * i], upper, wide[2 * i + 1]);
     }
     parts
 }
@@ -309,10 +364,12 @@ pub(super) fn load_hub<const SOURCE: u8>(bytes: &[u8]) -> __m512i {
             let (low, rest) = bytes.split_first_chunk().expect("16 elements");
             let high = rest.first_chunk().expect("16 elements");
             match SOURCE {
-                source::F64_REDUCED => reduced_f64(load(low), load(high)).bits,
+                source::F64_REDUCED => f64_odd(load(low), load(high)),
                 source::F64 => {
-                    let ReducedF64 { bits, tiny } = reduced_f64(load(low), load(high));
-                    if tiny == 0 { bits } else { any_f64(low, high) }
+                    let bits = f64_odd(load(low), load(high));
+                    // Subnormal, or zero, as which a subnormal may have been flushed.
+                    let small = _mm512_fpclass_ps_mask::<0x26>(_mm512_castsi512_ps(bits));
+                    if small != 0 && small & nonzero(low, high) != 0 { any_f64(low, high) } else { bits }
                 }
                 _ => int64::<SOURCE>(low, high),
             }
@@ -326,7 +383,7 @@ pub(super) fn load_hub<const SOURCE: u8>(bytes: &[u8]) -> __m512i {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 fn any_f64(low: &[u8; 64], high: &[u8; 64]) -> __m512i {
     let [low, high] = [to_f32_odd_8::<false>(low), to_f32_odd_8::<false>(high)];
-    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+    join(low, high)
 }
 
 /// Magnitudes above it overflow in every destination that is clamped to.
@@ -344,7 +401,7 @@ fn int64<const SOURCE: u8>(low: &[u8; 64], high: &[u8; 64]) -> __m512i {
             return _mm512_castps_si512(_mm512_cvtepi32_ps(clamped));
         }
     };
-    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+    join(low, high)
 }
 
 /// Eight integers between `-LIMIT` and `LIMIT`.
@@ -358,48 +415,41 @@ fn clamped<const SOURCE: u8>(v: __m512i) -> __m512i {
     _mm512_min_epi64(_mm512_max_epi64(v, _mm512_set1_epi64(-LIMIT as i64)), limit)
 }
 
-/// What [`reduced_f64`] gives.
-struct ReducedF64 {
-    bits: __m512i,
-    /// Not 0, but below f32's normal range, and reduced to 0.
-    tiny: __mmask16,
-}
-
-/// 16 f64 as f32 for a rounding to nearest: rounded to odd at 21 bits, the ends of f32's range for what lies beyond them
-/// (0, or the largest value, which is odd too). A NaN keeps the leading bits of its payload, and need not be quiet.
+/// 16 f64 as f32 that are rounded to odd, but subnormals, which may be zero. A NaN keeps the leading bits of its payload.
 #[inline]
-#[target_feature(enable = "avx512f")]
-fn reduced_f64(low: __m512i, high: __m512i) -> ReducedF64 {
-    /// Inf, and where f32's exponents begin, as the upper word of an f64.
-    const INF: i32 = 0x7ff0_0000;
-    const FIRST: i32 = 896 << 20;
-    let odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
-    let (lower, upper) = (even_dwords(low, high), _mm512_permutex2var_epi32(low, odd, high));
-    let jammed = _mm512_or_si512(upper, _mm512_min_epu32(lower, _mm512_set1_epi32(1)));
-    let magnitude = _mm512_and_si512(jammed, _mm512_set1_epi32(i32::MAX));
-    let below = _mm512_sub_epi32(magnitude, _mm512_set1_epi32(1));
-    let tiny = _mm512_cmplt_epu32_mask(below, _mm512_set1_epi32(FIRST + (1 << 20) - 1));
-    let rebased = _mm512_max_epi32(_mm512_sub_epi32(magnitude, _mm512_set1_epi32(FIRST)), _mm512_setzero_si512());
-    let bounded = _mm512_min_epi32(rebased, _mm512_set1_epi32(0x7f7f_ffff >> 3));
-    let special = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(INF));
-    let moved = _mm512_set1_epi32(INF - (F32_INF >> 3) as i32);
-    let bounded = _mm512_mask_sub_epi32(bounded, special, magnitude, moved);
-    let sign = _mm512_and_si512(jammed, _mm512_set1_epi32(i32::MIN));
-    ReducedF64 { bits: _mm512_or_si512(_mm512_slli_epi32::<3>(bounded), sign), tiny }
+#[target_feature(enable = "avx512f,avx512dq")]
+fn f64_odd(low: __m512i, high: __m512i) -> __m512i {
+    let [low_bits, high_bits] =
+        [low, high].map(|eight| _mm256_castps_si256(_mm512_cvt_roundpd_ps::<TRUNCATE>(_mm512_castsi512_pd(eight))));
+    let dropped = _mm512_set1_epi64(DROPPED);
+    let sticky =
+        (_mm512_test_epi64_mask(high, dropped) as __mmask16) << 8 | _mm512_test_epi64_mask(low, dropped) as __mmask16;
+    let bits = join(low_bits, high_bits);
+    _mm512_mask_or_epi32(bits, sticky, bits, _mm512_set1_epi32(1))
 }
 
-/// The lane `Int32ToF32Odd`.
+/// Which of eight and eight f64 are not 0.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn nonzero(low: &[u8; 64], high: &[u8; 64]) -> __mmask16 {
+    let magnitude = _mm512_set1_epi64(i64::MAX);
+    let [low, high] = [low, high].map(|eight| _mm512_test_epi64_mask(load(eight), magnitude) as __mmask16);
+    high << 8 | low
+}
+
+/// 16 integers of 32 bits as f32, rounded to odd.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn int32_odd<const SIGNED: bool>(v: __m512i) -> __m512i {
-    let floor = if SIGNED { _mm512_srai_epi32::<8>(v) } else { _mm512_srli_epi32::<8>(v) };
-    let one = _mm512_set1_epi32(1);
-    let sticky = _mm512_test_epi32_mask(v, _mm512_set1_epi32(0xff));
-    let jammed = _mm512_mask_or_epi32(floor, sticky, floor, one);
-    let magnitude = if SIGNED { _mm512_abs_epi32(v) } else { v };
-    let big = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(1 << 24));
-    let bits = _mm512_castps_si512(_mm512_cvtepi32_ps(_mm512_mask_mov_epi32(v, big, jammed)));
-    _mm512_mask_add_epi32(bits, big, bits, _mm512_set1_epi32(8 << 23))
+    let (value, back) = if SIGNED {
+        let value = _mm512_cvt_roundepi32_ps::<TRUNCATE>(v);
+        (value, _mm512_cvttps_epi32(value))
+    } else {
+        let value = _mm512_cvt_roundepu32_ps::<TRUNCATE>(v);
+        (value, _mm512_cvttps_epu32(value))
+    };
+    let bits = _mm512_castps_si512(value);
+    _mm512_mask_or_epi32(bits, _mm512_cmpneq_epi32_mask(back, v), bits, _mm512_set1_epi32(1))
 }
 
 /// 16 f32 to f16.
@@ -425,8 +475,9 @@ struct Encoder {
     special: __m512i,
     special_sign: __m512i,
     payload_mask: __m512i,
-    /// What stays of the upper bits in a NaN of [`shape::UPPER_BITS`].
+    /// Of [`shape::UPPER_BITS`]: what stays of a NaN, and what is set in it.
     nan_keeps: __m512i,
+    nan_sets: __m512i,
 }
 
 impl Encoder {
@@ -448,24 +499,30 @@ impl Encoder {
             special: _mm512_set1_epi32(special as i32),
             special_sign: _mm512_set1_epi32(special_sign as i32),
             payload_mask: _mm512_set1_epi32(payload_mask as i32),
-            nan_keeps: _mm512_set1_epi32((sign | payload_mask) as i32),
+            nan_keeps: _mm512_set1_epi32(((sign | payload_mask) << 16) as i32),
+            nan_sets: _mm512_set1_epi32((special << 16) as i32),
         }
+    }
+
+    /// The same lane where the code is the upper half of the f32; the lower half of the result is anything.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn round_upper<const SOURCE: u8>(&self, x: __m512i) -> __m512i {
+        // By arithmetic: tests into masks take longer than shifts.
+        let parity = _mm512_and_si512(_mm512_srli_epi32::<16>(x), _mm512_set1_epi32(1));
+        let rounded = _mm512_add_epi32(_mm512_add_epi32(x, parity), self.half);
+        if source::is_int(SOURCE) {
+            return rounded;
+        }
+        let value = _mm512_castsi512_ps(x);
+        let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
+        _mm512_mask_or_epi32(rounded, nan, _mm512_and_si512(x, self.nan_keeps), self.nan_sets)
     }
 
     /// The lane [`crate::lane::encode::EncodeNearest`], line by line.
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn encode<const SHAPE: u8>(&self, x: __m512i) -> __m512i {
-        let one = _mm512_set1_epi32(1);
-        if SHAPE & shape::UPPER_BITS != 0 {
-            let upper = _mm512_srl_epi32(x, self.shift);
-            let parity = _mm512_and_si512(upper, one);
-            let rounded = _mm512_srl_epi32(_mm512_add_epi32(_mm512_add_epi32(x, self.half), parity), self.shift);
-            let value = _mm512_castsi512_ps(x);
-            let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
-            let kept = _mm512_and_si512(upper, self.nan_keeps);
-            return _mm512_mask_or_epi32(rounded, nan, kept, self.special);
-        }
         let abs = _mm512_and_si512(x, _mm512_set1_epi32(i32::MAX));
         let capped = _mm512_min_epu32(abs, self.cap);
         let mut r = if SHAPE & shape::SUBNORMALS != 0 {
@@ -475,7 +532,7 @@ impl Encoder {
             let sum = _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(capped), magic));
             _mm512_add_epi32(sum, _mm512_srl_epi32(binade, self.shift))
         } else {
-            let parity = _mm512_and_si512(_mm512_srl_epi32(capped, self.shift), one);
+            let parity = _mm512_and_si512(_mm512_srl_epi32(capped, self.shift), _mm512_set1_epi32(1));
             _mm512_srl_epi32(_mm512_add_epi32(_mm512_add_epi32(capped, self.half), parity), self.shift)
         };
         let sign = _mm512_and_si512(_mm512_srl_epi32(x, self.sign_shift), self.sign);

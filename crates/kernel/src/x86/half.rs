@@ -1,7 +1,7 @@
 //! f16 by the conversion instructions, `docs/kernels.md §7`. Their rounding comes with the instruction; they neither
 //! flush an f16 subnormal nor read one as zero (§5.3), quiet NaN, and keep the leading bits of its payload.
 
-use super::{load, load_half, store, store_half};
+use super::{load, load_half, store_half};
 use crate::level::{Avx2, Avx512};
 use std::arch::x86_64::*;
 
@@ -12,34 +12,7 @@ const F16_NAN: i16 = 0x7e00;
 const F32_SIGN_AND_EXPONENT: i32 = 0xff80_0000_u32 as i32;
 const F32_NAN: i32 = 0x7fc0_0000;
 
-/// f16 to f32, 32 at a time; returns how many that were. NaN keeps its payload, or is the canonical one of its sign.
-pub(crate) fn decode_avx512(_: Avx512, payload: bool, src: &[u8], dst: &mut [u8]) -> usize {
-    #[target_feature(enable = "avx512f")]
-    fn blocks<const PAYLOAD: bool>(sources: &[[u8; 64]], targets: &mut [[[u8; 64]; 2]]) {
-        for (target, source) in targets.iter_mut().zip(sources) {
-            let halves = load(source);
-            for (target, half) in
-                target.iter_mut().zip([_mm512_castsi512_si256(halves), _mm512_extracti64x4_epi64::<1>(halves)])
-            {
-                let value = _mm512_cvtph_ps(half);
-                let mut bits = _mm512_castps_si512(value);
-                if !PAYLOAD {
-                    let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
-                    bits = _mm512_mask_and_epi32(bits, nan, bits, _mm512_set1_epi32(F32_SIGN_AND_EXPONENT));
-                    bits = _mm512_mask_or_epi32(bits, nan, bits, _mm512_set1_epi32(F32_NAN));
-                }
-                store(target, bits);
-            }
-        }
-    }
-    let (sources, _) = src.as_chunks();
-    let (targets, _) = dst.as_chunks_mut().0.as_chunks_mut();
-    // SAFETY: the token proves that the feature was detected.
-    unsafe { if payload { blocks::<true>(sources, targets) } else { blocks::<false>(sources, targets) } };
-    sources.len() * 32
-}
-
-/// As [`decode_avx512`], 16 at a time.
+/// f16 to f32, 16 at a time; returns how many that were. NaN keeps its payload, or is the canonical one of its sign.
 pub(crate) fn decode_avx2(_: Avx2, payload: bool, src: &[u8], dst: &mut [u8]) -> usize {
     #[target_feature(enable = "avx2,f16c")]
     fn blocks<const PAYLOAD: bool>(sources: &[[u8; 32]], targets: &mut [[[u8; 32]; 2]]) {

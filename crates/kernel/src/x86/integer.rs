@@ -1,8 +1,8 @@
 //! Floats to integers that are truncated and wrap (`docs/kernels.md §4.16`), by the conversion instructions.
 //!
 //! They give one fixed value, a lone sign bit, for whatever they have no room for. Where that is larger than the integer
-//! wanted, so are the units of what they have no room for, and both leave zeros in its bits; else such values are made of
-//! their significands.
+//! wanted, so are the units of what they have no room for, and both leave zeros in its bits; else elements with that result
+//! are made of their significands.
 
 use super::blocks::{Blocks, Kernel, Numbers};
 use super::fused::{load_hub, low_parts, source};
@@ -19,21 +19,18 @@ pub(crate) struct Truncate {
     pub mask: u64,
 }
 
-/// 2^31, from which on i32 has no room.
-const F32_2_31: i32 = 0x4f00_0000;
-/// 2^63, from which on i64 has no room.
-const F64_2_63: i64 = 0x43e0_0000_0000_0000;
-
 /// The stage from a float (of [`source`]: exact ones and f64) to an integer of `dst_bytes`.
 pub(crate) fn stage(token: Avx512, source: u8, numbers: Truncate, dst_bytes: usize) -> Option<Box<dyn Stage>> {
     macro_rules! from {
         ($($name:ident)*) => {
-            match (source, dst_bytes) {
+            match (source, dst_bytes, numbers.nan) {
                 $(
-                    (source::$name, 1) => Box::new(Blocks::<_, 1>(Truncates::<{ source::$name }>(numbers), token)) as Box<dyn Stage>,
-                    (source::$name, 2) => Box::new(Blocks::<_, 2>(Truncates::<{ source::$name }>(numbers), token)),
-                    (source::$name, 4) => Box::new(Blocks::<_, 4>(Truncates::<{ source::$name }>(numbers), token)),
-                    (source::$name, 8) => Box::new(Blocks::<_, 8>(Truncates::<{ source::$name }>(numbers), token)),
+                    (source::$name, 1, 0) => Box::new(Blocks::<_, 1>(Truncates::<{ source::$name }, false>(numbers), token)) as Box<dyn Stage>,
+                    (source::$name, 1, _) => Box::new(Blocks::<_, 1>(Truncates::<{ source::$name }, true>(numbers), token)),
+                    (source::$name, 2, 0) => Box::new(Blocks::<_, 2>(Truncates::<{ source::$name }, false>(numbers), token)),
+                    (source::$name, 2, _) => Box::new(Blocks::<_, 2>(Truncates::<{ source::$name }, true>(numbers), token)),
+                    (source::$name, 4, _) => Box::new(Blocks::<_, 4>(Truncates::<{ source::$name }, true>(numbers), token)),
+                    (source::$name, 8, _) => Box::new(Blocks::<_, 8>(Truncates::<{ source::$name }, true>(numbers), token)),
                 )*
                 _ => return None,
             }
@@ -42,15 +39,16 @@ pub(crate) fn stage(token: Avx512, source: u8, numbers: Truncate, dst_bytes: usi
     Some(from!(F32 BF16 F16 F64))
 }
 
+/// `NAN`: that of a NaN is not 0, which is what its conversion leaves in 16 bits.
 #[derive(Debug)]
-struct Truncates<const SOURCE: u8>(Truncate);
+struct Truncates<const SOURCE: u8, const NAN: bool>(Truncate);
 
-impl<const SOURCE: u8, const BYTES: usize> Numbers<BYTES> for Truncates<SOURCE> {
-    type Kernel = InRegisters<SOURCE, BYTES>;
+impl<const SOURCE: u8, const NAN: bool, const BYTES: usize> Numbers<BYTES> for Truncates<SOURCE, NAN> {
+    type Kernel = InRegisters<SOURCE, BYTES, NAN>;
     const PACKS: bool = BYTES == 1;
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn kernel(&self) -> InRegisters<SOURCE, BYTES> {
+    unsafe fn kernel(&self) -> InRegisters<SOURCE, BYTES, NAN> {
         let Truncate { nan, mask } = self.0;
         InRegisters {
             nan_32: _mm512_set1_epi32(nan as i32),
@@ -65,17 +63,17 @@ impl<const SOURCE: u8, const BYTES: usize> Numbers<BYTES> for Truncates<SOURCE> 
     }
 }
 
-struct InRegisters<const SOURCE: u8, const BYTES: usize> {
+struct InRegisters<const SOURCE: u8, const BYTES: usize, const NAN: bool> {
     nan_32: __m512i,
     nan_64: __m512i,
     mask: __m512i,
 }
 
-impl<const SOURCE: u8, const BYTES: usize> Kernel<BYTES> for InRegisters<SOURCE, BYTES> {
+impl<const SOURCE: u8, const BYTES: usize, const NAN: bool> Kernel<BYTES> for InRegisters<SOURCE, BYTES, NAN> {
     const SRC_BITS: usize = 8 * source::bytes(SOURCE);
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-    unsafe fn convert(&self, source: &[u8]) -> [__m512i; BYTES] {
+    unsafe fn convert<const STORES_AS: usize>(&self, source: &[u8]) -> [__m512i; BYTES] {
         let mut results = [_mm512_setzero_si512(); BYTES];
         if BYTES < 8 {
             let mut wide = [_mm512_setzero_si512(); 4];
@@ -96,7 +94,7 @@ impl<const SOURCE: u8, const BYTES: usize> Kernel<BYTES> for InRegisters<SOURCE,
     }
 }
 
-impl<const SOURCE: u8, const BYTES: usize> InRegisters<SOURCE, BYTES> {
+impl<const SOURCE: u8, const BYTES: usize, const NAN: bool> InRegisters<SOURCE, BYTES, NAN> {
     /// 16 elements as integers of 32 bits.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
@@ -107,28 +105,29 @@ impl<const SOURCE: u8, const BYTES: usize> InRegisters<SOURCE, BYTES> {
         }
         let bits = load_hub::<SOURCE>(source);
         let value = _mm512_castsi512_ps(bits);
-        let mut int = _mm512_cvttps_epi32(value);
-        let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
-        let magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(i32::MAX));
-        // f16 has no such values; 16 bits of those of bf16, and 8 bits of any, are zeros.
-        if SOURCE != source::F16 && (BYTES == 4 || BYTES == 2 && SOURCE == source::F32) {
-            let above = _mm512_sub_epi32(magnitude, _mm512_set1_epi32(F32_2_31));
-            let large = _mm512_cmplt_epu32_mask(above, _mm512_set1_epi32(F32_INF as i32 - F32_2_31));
-            if large != 0 {
-                let fraction = _mm512_and_si512(bits, _mm512_set1_epi32(0x007f_ffff));
-                let significand = _mm512_or_si512(fraction, _mm512_set1_epi32(0x0080_0000));
-                let left = _mm512_sub_epi32(_mm512_srli_epi32::<23>(magnitude), _mm512_set1_epi32(150));
-                let shifted = _mm512_sllv_epi32(significand, left);
-                let signed =
-                    _mm512_mask_sub_epi32(shifted, _mm512_movepi32_mask(bits), _mm512_setzero_si512(), shifted);
-                int = _mm512_mask_mov_epi32(int, large, signed);
+        let int = _mm512_cvttps_epi32(value);
+        // 16 bits of what has no room are zeros if it is a bf16, and 8 bits of any.
+        if !(BYTES == 4 || BYTES == 2 && SOURCE == source::F32) {
+            if !NAN {
+                return int;
             }
+            let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
+            return _mm512_mask_mov_epi32(int, nan, self.nan_32);
         }
-        if BYTES == 4 {
-            let special = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(F32_INF as i32));
-            return _mm512_mask_mov_epi32(int, special, _mm512_maskz_mov_epi32(nan, self.nan_32));
+        let no_room = _mm512_cmpeq_epi32_mask(int, _mm512_set1_epi32(i32::MIN));
+        if no_room == 0 {
+            return int;
         }
-        _mm512_mask_mov_epi32(int, nan, self.nan_32)
+        let magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(i32::MAX));
+        let fraction = _mm512_and_si512(bits, _mm512_set1_epi32(0x007f_ffff));
+        let significand = _mm512_or_si512(fraction, _mm512_set1_epi32(0x0080_0000));
+        let left = _mm512_sub_epi32(_mm512_srli_epi32::<23>(magnitude), _mm512_set1_epi32(150));
+        let shifted = _mm512_sllv_epi32(significand, left);
+        let signed = _mm512_mask_sub_epi32(shifted, _mm512_movepi32_mask(bits), _mm512_setzero_si512(), shifted);
+        let int = _mm512_mask_mov_epi32(int, no_room, signed);
+        let special = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(F32_INF as i32));
+        let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
+        _mm512_mask_mov_epi32(int, special, _mm512_maskz_mov_epi32(nan, self.nan_32))
     }
 
     /// Eight f64 as integers of 64 bits.
@@ -136,27 +135,28 @@ impl<const SOURCE: u8, const BYTES: usize> InRegisters<SOURCE, BYTES> {
     #[target_feature(enable = "avx512f,avx512dq")]
     fn eight(&self, bits: __m512i) -> __m512i {
         let value = _mm512_castsi512_pd(bits);
-        let mut int = _mm512_cvttpd_epi64(value);
-        let nan = _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(value, value);
-        let magnitude = _mm512_and_si512(bits, _mm512_set1_epi64(i64::MAX));
-        if SOURCE != source::F16 && BYTES > 1 {
-            let above = _mm512_sub_epi64(magnitude, _mm512_set1_epi64(F64_2_63));
-            let large = _mm512_cmplt_epu64_mask(above, _mm512_set1_epi64(F64_INF as i64 - F64_2_63));
-            if large != 0 {
-                let fraction = _mm512_and_si512(bits, _mm512_set1_epi64((1 << 52) - 1));
-                let significand = _mm512_or_si512(fraction, _mm512_set1_epi64(1 << 52));
-                let left = _mm512_sub_epi64(_mm512_srli_epi64::<52>(magnitude), _mm512_set1_epi64(1075));
-                let shifted = _mm512_sllv_epi64(significand, left);
-                let signed =
-                    _mm512_mask_sub_epi64(shifted, _mm512_movepi64_mask(bits), _mm512_setzero_si512(), shifted);
-                int = _mm512_mask_mov_epi64(int, large, signed);
+        let int = _mm512_cvttpd_epi64(value);
+        if BYTES == 1 {
+            if !NAN {
+                return int;
             }
+            let nan = _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(value, value);
+            return _mm512_mask_mov_epi64(int, nan, self.nan_64);
         }
-        if BYTES == 8 {
-            let special = _mm512_cmpge_epu64_mask(magnitude, _mm512_set1_epi64(F64_INF as i64));
-            return _mm512_mask_mov_epi64(int, special, _mm512_maskz_mov_epi64(nan, self.nan_64));
+        let no_room = _mm512_cmpeq_epi64_mask(int, _mm512_set1_epi64(i64::MIN));
+        if no_room == 0 {
+            return int;
         }
-        _mm512_mask_mov_epi64(int, nan, self.nan_64)
+        let magnitude = _mm512_and_si512(bits, _mm512_set1_epi64(i64::MAX));
+        let fraction = _mm512_and_si512(bits, _mm512_set1_epi64((1 << 52) - 1));
+        let significand = _mm512_or_si512(fraction, _mm512_set1_epi64(1 << 52));
+        let left = _mm512_sub_epi64(_mm512_srli_epi64::<52>(magnitude), _mm512_set1_epi64(1075));
+        let shifted = _mm512_sllv_epi64(significand, left);
+        let signed = _mm512_mask_sub_epi64(shifted, _mm512_movepi64_mask(bits), _mm512_setzero_si512(), shifted);
+        let int = _mm512_mask_mov_epi64(int, no_room, signed);
+        let special = _mm512_cmpge_epu64_mask(magnitude, _mm512_set1_epi64(F64_INF as i64));
+        let nan = _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(value, value);
+        _mm512_mask_mov_epi64(int, special, _mm512_maskz_mov_epi64(nan, self.nan_64))
     }
 }
 

@@ -8,6 +8,7 @@
 pub(crate) mod bits;
 mod blocks;
 pub(crate) mod bytes256;
+pub(crate) mod convert;
 pub(crate) mod double;
 pub(crate) mod double256;
 pub(crate) mod e8m0;
@@ -42,6 +43,18 @@ fn load(from: &Block) -> __m512i {
 fn store(to: &mut Block, value: __m512i) {
     // SAFETY: the reference is to 64 writable bytes, and the store needs no alignment.
     unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), value) }
+}
+
+/// Stores past the caches.
+///
+/// # Safety
+/// The block must be aligned to 64.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn stream(to: &mut Block, value: __m512i) {
+    debug_assert!(to.as_ptr().addr().is_multiple_of(64));
+    // SAFETY: the reference is to 64 writable bytes, which the caller aligned.
+    unsafe { _mm512_stream_si512(to.as_mut_ptr().cast(), value) }
 }
 
 #[inline]
@@ -91,6 +104,13 @@ fn store_f64(to: &mut [f64; 8], value: __m512d) {
 #[target_feature(enable = "avx512f")]
 fn even_dwords(low: __m512i, high: __m512i) -> __m512i {
     _mm512_permutex2var_epi32(low, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), high)
+}
+
+/// Eight and eight dwords, in order.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn join(low: __m256i, high: __m256i) -> __m512i {
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
 }
 
 /// Asks for the line at an address, which need not be one of ours.

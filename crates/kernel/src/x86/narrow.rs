@@ -79,7 +79,7 @@ impl<const SRC: usize, const CLAMPS: bool, const SIGNED: bool, const BYTES: usiz
     const SRC_BITS: usize = 8 * SRC;
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-    unsafe fn convert(&self, source: &[u8]) -> [__m512i; BYTES] {
+    unsafe fn convert<const STORES_AS: usize>(&self, source: &[u8]) -> [__m512i; BYTES] {
         let (vectors, _) = source.as_chunks::<64>();
         let mut wide = [_mm512_setzero_si512(); 4];
         for (wide, vectors) in wide.iter_mut().zip(vectors.chunks_exact(SRC / 4)) {
@@ -141,7 +141,7 @@ impl<const SRC: usize> Kernel<1> for NonZeroBits<SRC> {
     const SRC_BITS: usize = 8 * SRC;
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn convert(&self, source: &[u8]) -> [__m512i; 1] {
+    unsafe fn convert<const STORES_AS: usize>(&self, source: &[u8]) -> [__m512i; 1] {
         let (vectors, _) = source.as_chunks::<64>();
         let mut set: __mmask64 = 0;
         for (i, vector) in vectors.iter().enumerate() {

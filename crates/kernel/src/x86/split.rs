@@ -86,7 +86,7 @@ impl<const SHORT: bool> Kernel<1> for Tables<SHORT> {
     const SRC_BITS: usize = 16;
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-    unsafe fn convert(&self, codes: &[u8]) -> [__m512i; 1] {
+    unsafe fn convert<const STORES_AS: usize>(&self, codes: &[u8]) -> [__m512i; 1] {
         let [low, high] = [0, 1].map(|i| load(&codes.as_chunks::<64>().0[i]));
         let lower = _mm512_permutex2var_epi8(low, self.lower, high);
         let upper = _mm512_permutex2var_epi8(low, self.upper, high);

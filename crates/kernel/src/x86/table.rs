@@ -2,7 +2,7 @@
 //! entries in four registers (or of 64 or 16 in one), and the planes that were looked up are woven back into elements.
 
 use super::bits::load_codes;
-use super::blocks::{Kernel, run};
+use super::blocks::{Kernel, run, run_streaming};
 use super::{Block, bytes_where, load};
 use crate::level::Avx512;
 use std::arch::x86_64::*;
@@ -11,12 +11,29 @@ use std::arch::x86_64::*;
 #[derive(Debug)]
 pub(crate) struct Planes<const N: usize> {
     planes: [[Block; 4]; N],
-    /// The first 16 entries of each plane, in every 128-bit lane.
+    /// The first 16 entries of a plane, in every 128-bit lane.
     sixteens: [Block; N],
     /// Where each code goes, so that weaving puts the elements in order.
     order: Block,
     /// Every result has zeros in its lower half: those planes are not looked up.
     upper_half: bool,
+}
+
+/// Calls a function with the kernel for codes of so many bits.
+macro_rules! with_kernel {
+    ($planes:ident, $bits:expr, $kernel:ident => $call:expr) => {
+        with_kernel!($planes, $bits, $kernel => $call; 2 true, 2 false, 4 true, 4 false, 6 true, 6 false, 8 true, 8 false)
+    };
+    ($planes:ident, $bits:expr, $kernel:ident => $call:expr; $($of:literal $upper:literal),*) => {
+        match ($bits, $planes.upper_half) {
+            $(($of, $upper) => {
+                // SAFETY: the callers have a token, which proves that the features were detected.
+                let $kernel = &unsafe { Tables::<N, $upper, $of>::new($planes) };
+                $call
+            })*
+            _ => unreachable!("codes of a byte, or packed"),
+        }
+    };
 }
 
 impl<const N: usize> Planes<N> {
@@ -37,34 +54,19 @@ impl<const N: usize> Planes<N> {
 
     /// Converts `n` codes of `src_bits` to results of `8 * N` bits, or of fewer than 8, packed. Codes take a byte, or
     /// are packed.
-    pub fn convert(&self, token: Avx512, (src_bits, src): (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) {
-        macro_rules! from {
-            ($($bits:literal)*) => {
-                match (src_bits, self.upper_half) {
-                    $(($bits, true) => self.with::<true, $bits>(token, src, dst, n),
-                    ($bits, false) => self.with::<false, $bits>(token, src, dst, n),)*
-                    _ => unreachable!("codes of a byte, or packed"),
-                }
-            };
-        }
-        from!(2 4 6 8)
+    pub fn convert(&self, token: Avx512, (src_bits, src): (u32, &[u8]), (bits, dst): (u32, &mut [u8]), n: usize) {
+        with_kernel!(self, src_bits, kernel => match bits {
+            2 if N == 1 => run::<_, N, 2>(token, kernel, src, dst, n),
+            4 if N == 1 => run::<_, N, 4>(token, kernel, src, dst, n),
+            6 if N == 1 => run::<_, N, 6>(token, kernel, src, dst, n),
+            _ => run::<_, N, 0>(token, kernel, src, dst, n),
+        })
     }
 
-    fn with<const UPPER: bool, const BITS: usize>(
-        &self,
-        token: Avx512,
-        src: &[u8],
-        (bits, dst): (u32, &mut [u8]),
-        n: usize,
-    ) {
-        // SAFETY: the token proves that the feature was detected.
-        let tables = unsafe { Tables::<N, UPPER, BITS>::new(self) };
-        match bits {
-            2 if N == 1 => run::<_, N, 2>(token, &tables, src, dst, n),
-            4 if N == 1 => run::<_, N, 4>(token, &tables, src, dst, n),
-            6 if N == 1 => run::<_, N, 6>(token, &tables, src, dst, n),
-            _ => run::<_, N, 0>(token, &tables, src, dst, n),
-        }
+    /// As [`Planes::convert`] to results of `8 * N` bits, with stores that go past the caches. False, and nothing is done,
+    /// if they cannot in these buffers.
+    pub fn convert_streaming(&self, token: Avx512, (src_bits, src): (u32, &[u8]), dst: &mut [u8], n: usize) -> bool {
+        with_kernel!(self, src_bits, kernel => run_streaming(token, kernel, src, dst, n))
     }
 }
 
@@ -93,7 +95,7 @@ impl<const N: usize, const UPPER: bool, const BITS: usize> Kernel<N> for Tables<
     const SRC_BITS: usize = BITS;
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
-    unsafe fn convert(&self, source: &[u8]) -> [__m512i; N] {
+    unsafe fn convert<const STORES_AS: usize>(&self, source: &[u8]) -> [__m512i; N] {
         let mut codes = load_codes::<BITS>(source);
         if N > 1 {
             codes = _mm512_permutexvar_epi8(self.order, codes);

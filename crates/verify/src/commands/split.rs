@@ -3,7 +3,7 @@
 
 use super::{Chosen, parallel, report};
 use crate::buffers::{Source, pack, width};
-use crate::check::{Wanted, caster, compare, exec, run as convert, spec, witness};
+use crate::check::{STORES, Wanted, caster, compare, exec, run as convert, spec, witness};
 use crate::inputs::{Extent, elements};
 use crate::naive::differences;
 use crate::policies::SATURATE;
@@ -132,8 +132,10 @@ impl Case {
     fn lengths(&self, session: &Session, longest: usize, random: &mut Random) -> Tally {
         let CastSpec { src, dst, .. } = self.spec;
         Tally::timed(|tally| {
-            for &level in &session.levels {
-                let caster = caster(&self.spec, &exec(level, Counting::Off));
+            let levels = session.levels.iter().flat_map(|level| STORES.map(|stores| (*level, stores)));
+            for (level, (stores, stream_above_bytes)) in levels {
+                let caster = caster(&self.spec, &Exec { stream_above_bytes, ..exec(level, Counting::Off) });
+                let who = format!("{level}{stores}");
                 for len in 0..=longest.min(self.src.len()) {
                     let [s_off, d_off] = [64, 64].map(|n| random.below(n) as usize);
                     let bytes = |dtype: DType| (len * width(dtype, Layout::Packed)).div_ceil(8);
@@ -144,10 +146,10 @@ impl Case {
                     let from = Codes::new(src, len, &source[s_off..]).expect("the right length");
                     let done = caster.cast(from, CodesMut::new(dst, len, out).expect("the right length"));
                     let want = pack(dst, Layout::Packed, self.wanted.elements[..len].iter().copied());
-                    compare(tally, &self.spec, level.name(), &self.src.elements[..len], Layout::Packed, out, &want);
+                    compare(tally, &self.spec, &who, &self.src.elements[..len], Layout::Packed, out, &want);
                     if done.is_err() || before.iter().chain(&*after).any(|byte| *byte != 0xc7) {
                         let got = format!("{done:?} and bytes around the destination, {len} elements");
-                        self.fail(tally, level.name(), got, "success and canaries");
+                        self.fail(tally, &who, got, "success and canaries");
                     }
                 }
             }

@@ -1,0 +1,230 @@
+//! Into f32 and f64 by the conversion instructions (`docs/kernels.md §4.13`, §4.14), 64 elements at a time.
+//!
+//! The instructions flush f32 subnormals where the environment says so (§5.3) and keep NaN payloads. Elements to which
+//! either may have happened are found by the class of an f32, and computed apart.
+
+use super::blocks::{Blocks, Kernel, Numbers};
+use super::fused::{load_hub, source};
+use super::{join, load, load_half};
+use crate::level::Avx512;
+use crate::stage::Stage;
+use std::arch::x86_64::*;
+
+const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+
+/// The classes of an f32 that may be wrong: NaN, and what is subnormal or was flushed to zero.
+const NAN: i32 = 0x81;
+const ZERO_OR_SUBNORMAL: i32 = 0x26;
+
+const F32_NAN: i32 = 0x7fc0_0000;
+const F32_SIGN: i32 = i32::MIN;
+const F64_NAN: i64 = 0x7ff8_0000_0000_0000;
+const F64_SIGN: i64 = i64::MIN;
+
+/// The stage from a source to f32: nearest even, overflow and Inf to Inf, NaN quiet, with its payload or without.
+pub(crate) fn to_f32(token: Avx512, source: u8, payload: bool) -> Option<Box<dyn Stage>> {
+    macro_rules! from {
+        ($($source:ident $payload:literal)*) => {
+            match (source, payload) {
+                $((source::$source, $payload) => {
+                    Some(Box::new(Blocks::<_, 4>(ToF32::<{ source::$source }, $payload>, token)) as Box<dyn Stage>)
+                })*
+                _ => None,
+            }
+        };
+    }
+    from!(F16 false F16 true BF16 false BF16 true F64 false F64 true I32 true U32 true I64 true U64 true)
+}
+
+/// The stage from a source to f64, as [`to_f32`].
+pub(crate) fn to_f64(token: Avx512, source: u8, payload: bool) -> Option<Box<dyn Stage>> {
+    macro_rules! from {
+        ($($source:ident $payload:literal)*) => {
+            match (source, payload) {
+                $((source::$source, $payload) => {
+                    Some(Box::new(Blocks::<_, 8>(ToF64::<{ source::$source }, $payload>, token)) as Box<dyn Stage>)
+                })*
+                _ => None,
+            }
+        };
+    }
+    from!(F32 false F32 true I32 true U32 true I64 true U64 true)
+}
+
+/// `PAYLOAD`: NaN keep theirs.
+#[derive(Clone, Copy, Debug)]
+struct ToF32<const SOURCE: u8, const PAYLOAD: bool>;
+
+impl<const SOURCE: u8, const PAYLOAD: bool> Numbers<4> for ToF32<SOURCE, PAYLOAD> {
+    type Kernel = Self;
+    const PACKS: bool = false;
+    unsafe fn kernel(&self) -> Self {
+        *self
+    }
+}
+
+impl<const SOURCE: u8, const PAYLOAD: bool> Kernel<4> for ToF32<SOURCE, PAYLOAD> {
+    const SRC_BITS: usize = 8 * source::bytes(SOURCE);
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+    unsafe fn convert<const STORES_AS: usize>(&self, source: &[u8]) -> [__m512i; 4] {
+        let mut results = [_mm512_setzero_si512(); 4];
+        for (result, sixteen) in results.iter_mut().zip(source.chunks_exact(16 * source::bytes(SOURCE))) {
+            *result = match SOURCE {
+                source::F16 | source::BF16 => quiet::<PAYLOAD>(load_hub::<SOURCE>(sixteen)),
+                source::F64 => f64_to_f32::<PAYLOAD>(sixteen),
+                _ => _mm512_castps_si512(int_to_f32::<SOURCE>(sixteen)),
+            };
+        }
+        results
+    }
+}
+
+/// `PAYLOAD`: NaN keep theirs.
+#[derive(Clone, Copy, Debug)]
+struct ToF64<const SOURCE: u8, const PAYLOAD: bool>;
+
+impl<const SOURCE: u8, const PAYLOAD: bool> Numbers<8> for ToF64<SOURCE, PAYLOAD> {
+    type Kernel = Self;
+    const PACKS: bool = false;
+    unsafe fn kernel(&self) -> Self {
+        *self
+    }
+}
+
+impl<const SOURCE: u8, const PAYLOAD: bool> Kernel<8> for ToF64<SOURCE, PAYLOAD> {
+    const SRC_BITS: usize = 8 * source::bytes(SOURCE);
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+    unsafe fn convert<const STORES_AS: usize>(&self, source: &[u8]) -> [__m512i; 8] {
+        let mut results = [_mm512_setzero_si512(); 8];
+        for (result, eight) in results.iter_mut().zip(source.chunks_exact(8 * source::bytes(SOURCE))) {
+            *result = match SOURCE {
+                source::F32 => f32_to_f64::<PAYLOAD>(load_half(eight.first_chunk().expect("8 elements"))),
+                _ => _mm512_castpd_si512(int_to_f64::<SOURCE>(eight)),
+            };
+        }
+        results
+    }
+}
+
+/// NaN of f32 with the quiet bit, with or without their payloads.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn quiet<const PAYLOAD: bool>(bits: __m512i) -> __m512i {
+    let value = _mm512_castsi512_ps(bits);
+    let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
+    if PAYLOAD {
+        return _mm512_mask_or_epi32(bits, nan, bits, _mm512_set1_epi32(F32_NAN));
+    }
+    let sign = _mm512_and_si512(bits, _mm512_set1_epi32(F32_SIGN));
+    _mm512_mask_or_epi32(bits, nan, sign, _mm512_set1_epi32(F32_NAN))
+}
+
+/// 16 f64.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn f64_to_f32<const PAYLOAD: bool>(source: &[u8]) -> __m512i {
+    let (eights, _) = source.as_chunks();
+    let halves = [load(&eights[0]), load(&eights[1])];
+    let [low, high] =
+        halves.map(|eight| _mm256_castps_si256(_mm512_cvt_roundpd_ps::<NEAREST_EVEN>(_mm512_castsi512_pd(eight))));
+    let narrow = join(low, high);
+    let unusual = match PAYLOAD {
+        true => _mm512_fpclass_ps_mask::<ZERO_OR_SUBNORMAL>(_mm512_castsi512_ps(narrow)),
+        false => _mm512_fpclass_ps_mask::<{ NAN | ZERO_OR_SUBNORMAL }>(_mm512_castsi512_ps(narrow)),
+    };
+    if unusual == 0 {
+        return narrow;
+    }
+    let [low, high] = halves.map(|eight| small_to_f32(eight));
+    let (small, sign) = (join(low, high), signs(halves));
+    let magnitude = _mm512_and_si512(narrow, _mm512_set1_epi32(i32::MAX));
+    let is_small = _mm512_mask_cmplt_epu32_mask(unusual, magnitude, _mm512_set1_epi32(0x0080_0000));
+    let mut bits = _mm512_mask_or_epi32(narrow, is_small, small, sign);
+    if !PAYLOAD {
+        bits = _mm512_mask_or_epi32(bits, unusual & !is_small, sign, _mm512_set1_epi32(F32_NAN));
+    }
+    bits
+}
+
+/// Magnitudes of eight f64 that are below the normal range of f32, rounded: others give anything.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn small_to_f32(bits: __m512i) -> __m256i {
+    // 2^-97, whose ulp is 2^-149: the addition rounds to a multiple of it, ties to even.
+    let magic = _mm512_set1_epi64(0x39e0_0000_0000_0000);
+    let magnitude = _mm512_castsi512_pd(_mm512_and_si512(bits, _mm512_set1_epi64(i64::MAX)));
+    let sum = _mm512_add_round_pd::<NEAREST_EVEN>(magnitude, _mm512_castsi512_pd(magic));
+    _mm512_cvtepi64_epi32(_mm512_sub_epi64(_mm512_castpd_si512(sum), magic))
+}
+
+/// The signs of eight and eight f64 as those of f32.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn signs([low, high]: [__m512i; 2]) -> __m512i {
+    let odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    _mm512_and_si512(_mm512_permutex2var_epi32(low, odd, high), _mm512_set1_epi32(F32_SIGN))
+}
+
+/// Eight f32: exact.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+fn f32_to_f64<const PAYLOAD: bool>(source: __m256i) -> __m512i {
+    let value = _mm256_castsi256_ps(source);
+    let wide = _mm512_castpd_si512(_mm512_cvtps_pd(value));
+    let unusual = match PAYLOAD {
+        true => _mm256_fpclass_ps_mask::<ZERO_OR_SUBNORMAL>(value),
+        false => _mm256_fpclass_ps_mask::<{ NAN | ZERO_OR_SUBNORMAL }>(value),
+    };
+    if unusual == 0 {
+        return wide;
+    }
+    let magnitude = _mm256_and_si256(source, _mm256_set1_epi32(i32::MAX));
+    let is_small = _mm256_mask_cmplt_epu32_mask(unusual, magnitude, _mm256_set1_epi32(0x0080_0000));
+    let sign = _mm512_and_si512(wide, _mm512_set1_epi64(F64_SIGN));
+    // The integer of its fraction, scaled by 2^-149.
+    let scale = _mm512_castsi512_pd(_mm512_set1_epi64(0x36a0_0000_0000_0000));
+    let small = _mm512_castpd_si512(_mm512_mul_pd(_mm512_cvtepi32_pd(magnitude), scale));
+    let mut bits = _mm512_mask_or_epi64(wide, is_small, small, sign);
+    if !PAYLOAD {
+        bits = _mm512_mask_or_epi64(bits, unusual & !is_small, sign, _mm512_set1_epi64(F64_NAN));
+    }
+    bits
+}
+
+/// 16 integers.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+fn int_to_f32<const SOURCE: u8>(source: &[u8]) -> __m512 {
+    let (vectors, _) = source.as_chunks();
+    match SOURCE {
+        source::I32 => _mm512_cvt_roundepi32_ps::<NEAREST_EVEN>(load(&vectors[0])),
+        source::U32 => _mm512_cvt_roundepu32_ps::<NEAREST_EVEN>(load(&vectors[0])),
+        _ => {
+            let [low, high] = [0, 1].map(|i| {
+                let eight = load(&vectors[i]);
+                _mm256_castps_si256(match SOURCE {
+                    source::I64 => _mm512_cvt_roundepi64_ps::<NEAREST_EVEN>(eight),
+                    _ => _mm512_cvt_roundepu64_ps::<NEAREST_EVEN>(eight),
+                })
+            });
+            _mm512_castsi512_ps(join(low, high))
+        }
+    }
+}
+
+/// Eight integers.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+fn int_to_f64<const SOURCE: u8>(source: &[u8]) -> __m512d {
+    if source::bytes(SOURCE) == 4 {
+        let eight = load_half(source.first_chunk().expect("8 elements"));
+        return if SOURCE == source::I32 { _mm512_cvtepi32_pd(eight) } else { _mm512_cvtepu32_pd(eight) };
+    }
+    let eight = load(source.first_chunk().expect("8 elements"));
+    match SOURCE {
+        source::I64 => _mm512_cvt_roundepi64_pd::<NEAREST_EVEN>(eight),
+        _ => _mm512_cvt_roundepu64_pd::<NEAREST_EVEN>(eight),
+    }
+}
