@@ -21,34 +21,27 @@ const F32_SIGN: i32 = i32::MIN;
 const F64_NAN: i64 = 0x7ff8_0000_0000_0000;
 const F64_SIGN: i64 = i64::MIN;
 
+/// The stage of a kernel of this name and of results of so many bytes, for some sources with payloads or without.
+macro_rules! stage {
+    ($token:ident, $from:expr, $kernel:ident, $bytes:literal: $($source:ident $payload:literal)*) => {
+        match $from {
+            $((source::$source, $payload) => {
+                Some(Box::new(Blocks::<_, $bytes>($kernel::<{ source::$source }, $payload>, $token)) as Box<dyn Stage>)
+            })*
+            _ => None,
+        }
+    };
+}
+
 /// The stage from a source to f32: nearest even, overflow and Inf to Inf, NaN quiet, with its payload or without.
 pub(crate) fn to_f32(token: Avx512, source: u8, payload: bool) -> Option<Box<dyn Stage>> {
-    macro_rules! from {
-        ($($source:ident $payload:literal)*) => {
-            match (source, payload) {
-                $((source::$source, $payload) => {
-                    Some(Box::new(Blocks::<_, 4>(ToF32::<{ source::$source }, $payload>, token)) as Box<dyn Stage>)
-                })*
-                _ => None,
-            }
-        };
-    }
-    from!(F16 false F16 true BF16 false BF16 true F64 false F64 true I32 true U32 true I64 true U64 true)
+    stage!(token, (source, payload), ToF32, 4:
+        F16 false F16 true BF16 false BF16 true F64 false F64 true I32 true U32 true I64 true U64 true)
 }
 
 /// The stage from a source to f64, as [`to_f32`].
 pub(crate) fn to_f64(token: Avx512, source: u8, payload: bool) -> Option<Box<dyn Stage>> {
-    macro_rules! from {
-        ($($source:ident $payload:literal)*) => {
-            match (source, payload) {
-                $((source::$source, $payload) => {
-                    Some(Box::new(Blocks::<_, 8>(ToF64::<{ source::$source }, $payload>, token)) as Box<dyn Stage>)
-                })*
-                _ => None,
-            }
-        };
-    }
-    from!(F32 false F32 true I32 true U32 true I64 true U64 true)
+    stage!(token, (source, payload), ToF64, 8: F32 false F32 true I32 true U32 true I64 true U64 true)
 }
 
 /// `PAYLOAD`: NaN keep theirs.
