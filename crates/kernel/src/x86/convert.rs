@@ -91,10 +91,12 @@ impl<const SOURCE: u8, const PAYLOAD: bool> Kernel<8> for ToF64<SOURCE, PAYLOAD>
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
     unsafe fn convert<const STORES_AS: usize>(&self, source: &[u8]) -> [__m512i; 8] {
         let mut results = [_mm512_setzero_si512(); 8];
-        for (result, eight) in results.iter_mut().zip(source.chunks_exact(8 * source::bytes(SOURCE))) {
-            *result = match SOURCE {
-                source::F32 => f32_to_f64::<PAYLOAD>(load_half(eight.first_chunk().expect("8 elements"))),
-                _ => _mm512_castpd_si512(int_to_f64::<SOURCE>(eight)),
+        let (pairs, _) = results.as_chunks_mut::<2>();
+        for (pair, sixteen) in pairs.iter_mut().zip(source.chunks_exact(16 * source::bytes(SOURCE))) {
+            let (low, high) = sixteen.split_at(8 * source::bytes(SOURCE));
+            *pair = match SOURCE {
+                source::F32 => f32_to_f64::<PAYLOAD>(load(sixteen.first_chunk().expect("16 elements"))),
+                _ => [low, high].map(|eight| _mm512_castpd_si512(int_to_f64::<SOURCE>(eight))),
             };
         }
         results
@@ -160,19 +162,28 @@ fn signs([low, high]: [__m512i; 2]) -> __m512i {
     _mm512_and_si512(_mm512_permutex2var_epi32(low, odd, high), _mm512_set1_epi32(F32_SIGN))
 }
 
-/// Eight f32: exact.
+/// 16 f32: exact.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-fn f32_to_f64<const PAYLOAD: bool>(source: __m256i) -> __m512i {
-    let value = _mm256_castsi256_ps(source);
-    let wide = _mm512_castpd_si512(_mm512_cvtps_pd(value));
+fn f32_to_f64<const PAYLOAD: bool>(source: __m512i) -> [__m512i; 2] {
+    let value = _mm512_castsi512_ps(source);
+    let eights = [_mm512_castsi512_si256(source), _mm512_extracti64x4_epi64::<1>(source)];
+    let wide = eights.map(|eight| _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_castsi256_ps(eight))));
     let unusual = match PAYLOAD {
-        true => _mm256_fpclass_ps_mask::<ZERO_OR_SUBNORMAL>(value),
-        false => _mm256_fpclass_ps_mask::<{ NAN | ZERO_OR_SUBNORMAL }>(value),
+        true => _mm512_fpclass_ps_mask::<ZERO_OR_SUBNORMAL>(value),
+        false => _mm512_fpclass_ps_mask::<{ NAN | ZERO_OR_SUBNORMAL }>(value),
     };
     if unusual == 0 {
         return wide;
     }
+    let [low, high] = unusual.to_le_bytes();
+    [unusual_to_f64::<PAYLOAD>(eights[0], wide[0], low), unusual_to_f64::<PAYLOAD>(eights[1], wide[1], high)]
+}
+
+/// Eight f32 of which some are NaN, zero or subnormal, given what the instruction made of them.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+fn unusual_to_f64<const PAYLOAD: bool>(source: __m256i, wide: __m512i, unusual: __mmask8) -> __m512i {
     let magnitude = _mm256_and_si256(source, _mm256_set1_epi32(i32::MAX));
     let is_small = _mm256_mask_cmplt_epu32_mask(unusual, magnitude, _mm256_set1_epi32(0x0080_0000));
     let sign = _mm512_and_si512(wide, _mm512_set1_epi64(F64_SIGN));

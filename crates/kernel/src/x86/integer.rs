@@ -7,7 +7,7 @@
 use super::blocks::{Blocks, Kernel, Numbers};
 use super::fused::{load_hub, low_parts, source};
 use super::{even_dwords, load};
-use crate::lane::{F32_INF, F64_INF};
+use crate::lane::F64_INF;
 use crate::level::Avx512;
 use crate::stage::Stage;
 use std::arch::x86_64::*;
@@ -99,35 +99,20 @@ impl<const SOURCE: u8, const BYTES: usize, const NAN: bool> InRegisters<SOURCE, 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
     fn sixteen(&self, source: &[u8]) -> __m512i {
-        if SOURCE == source::F64 {
-            let [low, high] = as_f64::<SOURCE>(source).map(|eight| self.eight(eight));
-            return even_dwords(low, high);
-        }
-        let bits = load_hub::<SOURCE>(source);
-        let value = _mm512_castsi512_ps(bits);
-        let int = _mm512_cvttps_epi32(value);
-        // 16 bits of what has no room are zeros if it is a bf16, and 8 bits of any.
-        if !(BYTES == 4 || BYTES == 2 && SOURCE == source::F32) {
-            if !NAN {
+        if SOURCE != source::F64 {
+            let value = _mm512_castsi512_ps(load_hub::<SOURCE>(source));
+            let int = _mm512_cvttps_epi32(value);
+            // 16 bits of what has no room are zeros if it is a bf16, and 8 bits of any.
+            if !(BYTES == 4 || BYTES == 2 && SOURCE == source::F32) {
+                let nan = if NAN { _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value) } else { 0 };
+                return _mm512_mask_mov_epi32(int, nan, self.nan_32);
+            }
+            if _mm512_cmpeq_epi32_mask(int, _mm512_set1_epi32(i32::MIN)) == 0 {
                 return int;
             }
-            let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
-            return _mm512_mask_mov_epi32(int, nan, self.nan_32);
         }
-        let no_room = _mm512_cmpeq_epi32_mask(int, _mm512_set1_epi32(i32::MIN));
-        if no_room == 0 {
-            return int;
-        }
-        let magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(i32::MAX));
-        let fraction = _mm512_and_si512(bits, _mm512_set1_epi32(0x007f_ffff));
-        let significand = _mm512_or_si512(fraction, _mm512_set1_epi32(0x0080_0000));
-        let left = _mm512_sub_epi32(_mm512_srli_epi32::<23>(magnitude), _mm512_set1_epi32(150));
-        let shifted = _mm512_sllv_epi32(significand, left);
-        let signed = _mm512_mask_sub_epi32(shifted, _mm512_movepi32_mask(bits), _mm512_setzero_si512(), shifted);
-        let int = _mm512_mask_mov_epi32(int, no_room, signed);
-        let special = _mm512_cmpge_epu32_mask(magnitude, _mm512_set1_epi32(F32_INF as i32));
-        let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
-        _mm512_mask_mov_epi32(int, special, _mm512_maskz_mov_epi32(nan, self.nan_32))
+        let [low, high] = as_f64::<SOURCE>(source).map(|eight| self.eight(eight));
+        even_dwords(low, high)
     }
 
     /// Eight f64 as integers of 64 bits.
@@ -137,10 +122,7 @@ impl<const SOURCE: u8, const BYTES: usize, const NAN: bool> InRegisters<SOURCE, 
         let value = _mm512_castsi512_pd(bits);
         let int = _mm512_cvttpd_epi64(value);
         if BYTES == 1 {
-            if !NAN {
-                return int;
-            }
-            let nan = _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(value, value);
+            let nan = if NAN { _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(value, value) } else { 0 };
             return _mm512_mask_mov_epi64(int, nan, self.nan_64);
         }
         let no_room = _mm512_cmpeq_epi64_mask(int, _mm512_set1_epi64(i64::MIN));

@@ -313,18 +313,18 @@ pub const KERNELS: &[Row] = &[
     avx512("x86::blocks::blocks::<x86::e8m0::InRegisters<14, 2>, 1, 0>", vector(244)), // U64_ODD
     avx512("x86::blocks::blocks::<x86::integer::InRegisters<0, 1, *>, 1, 0>", vector(109)), // F32
     avx512("x86::blocks::blocks::<x86::integer::InRegisters<0, 1, *>, 1, [24]>", vector(144)), // F32
-    avx512("x86::blocks::blocks::<x86::integer::InRegisters<0, 2, *>, 2, 0>", vector(232)), // F32
-    avx512("x86::blocks::blocks::<x86::integer::InRegisters<0, 4, *>, 4, 0>", vector(180)), // F32
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<0, 2, *>, 2, 0>", vector(499)), // F32
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<0, 4, *>, 4, 0>", vector(380)), // F32
     avx512("x86::blocks::blocks::<x86::integer::InRegisters<0, 8, *>, 8, 0>", vector(227)), // F32
     avx512("x86::blocks::blocks::<x86::integer::InRegisters<1, 1, *>, 1, 0>", vector(192)), // BF16
     avx512("x86::blocks::blocks::<x86::integer::InRegisters<1, 1, *>, 1, [24]>", vector(278)), // BF16
     avx512("x86::blocks::blocks::<x86::integer::InRegisters<1, 2, *>, 2, 0>", vector(124)), // BF16
-    avx512("x86::blocks::blocks::<x86::integer::InRegisters<1, 4, *>, 4, 0>", vector(246)), // BF16
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<1, 4, *>, 4, 0>", vector(512)), // BF16
     avx512("x86::blocks::blocks::<x86::integer::InRegisters<1, 8, *>, 8, 0>", vector(288)), // BF16
     avx512("x86::blocks::blocks::<x86::integer::InRegisters<2, 1, *>, 1, 0>", vector(192)), // F16
     avx512("x86::blocks::blocks::<x86::integer::InRegisters<2, 1, *>, 1, [24]>", vector(278)), // F16
     avx512("x86::blocks::blocks::<x86::integer::InRegisters<2, 2, *>, 2, 0>", vector(124)), // F16
-    avx512("x86::blocks::blocks::<x86::integer::InRegisters<2, 4, *>, 4, 0>", vector(246)), // F16
+    avx512("x86::blocks::blocks::<x86::integer::InRegisters<2, 4, *>, 4, 0>", vector(512)), // F16
     avx512("x86::blocks::blocks::<x86::integer::InRegisters<2, 8, *>, 8, 0>", vector(288)), // F16
     avx512("x86::blocks::blocks::<x86::integer::InRegisters<5, 1, *>, 1, 0>", vector(104)), // F64
     avx512("x86::blocks::blocks::<x86::integer::InRegisters<5, 1, *>, 1, [24]>", vector(121)), // F64
