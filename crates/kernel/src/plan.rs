@@ -12,7 +12,7 @@ use crate::lane::to_int::*;
 use crate::lane::wide::*;
 use crate::level::Level;
 use crate::slot::Slot;
-use crate::stage::{LaneStage, Pipeline, Scalar, Stage, slot_bytes};
+use crate::stage::{LaneStage, Pipeline, Scalar, Stage, Streaming, slot_bytes};
 use crate::table::{fits_table8, packed8, table8, table16};
 use std::marker::PhantomData as Of;
 use truecast_core::exact::{decode, encode};
@@ -91,12 +91,17 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
     }
     let lanes = if fits_table8(src) { None } else { Planner { spec, level }.lanes() };
     if let Some((route, stages)) = lanes {
-        return (route, split(spec, level, stages));
+        return (route, if is_one_loop(route, &stages) { stages } else { split(spec, level, stages) });
     }
     if slot_bytes(src) == 2 && slot_bytes(spec.dst) <= 2 && !refuses(&spec.policy) {
         return (Route::Table16, split(spec, level, vec![table16(spec)]));
     }
     (Route::Scalar, vec![Box::new(Scalar(*spec))])
+}
+
+/// Conversion instructions in one loop, which take less than tables.
+fn is_one_loop(route: Route, stages: &Stages) -> bool {
+    matches!(&stages[..], [stage] if route == Route::Direct && stage.streaming() == Streaming::Itself)
 }
 
 /// Stages from 16-bit elements to bytes, or what looks their results up (`docs/kernels.md §2.4`).
