@@ -27,6 +27,7 @@ impl<const BITS: usize> Places<BITS> {
     const TOGETHER: Block = {
         let (mut at, mut i) = ([0; 64], 0);
         while i < 8 * BITS {
+            // At least 1: loops that do not pack compile this too, and never use it.
             let bytes = BITS.div_ceil(2);
             at[i] = (i / bytes * 4 + i % bytes) as u8;
             i += 1;

@@ -4,6 +4,7 @@
 //! either may have happened are found by the class of an f32, and computed apart.
 
 use super::blocks::{Blocks, Kernel, Numbers};
+use super::double::ZERO_OR_SUBNORMAL;
 use super::fused::{load_hub, source};
 use super::{join, load, load_half};
 use crate::level::Avx512;
@@ -12,21 +13,20 @@ use std::arch::x86_64::*;
 
 const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 
-/// The classes of an f32 that may be wrong: NaN, and what is subnormal or was flushed to zero.
+/// The classes of NaN.
 const NAN: i32 = 0x81;
-const ZERO_OR_SUBNORMAL: i32 = 0x26;
 
 const F32_NAN: i32 = 0x7fc0_0000;
 const F32_SIGN: i32 = i32::MIN;
 const F64_NAN: i64 = 0x7ff8_0000_0000_0000;
 const F64_SIGN: i64 = i64::MIN;
 
-/// The stage of a kernel of this name and of results of so many bytes, for some sources with payloads or without.
+/// The stage to floats of so many bytes, for some sources with payloads or without.
 macro_rules! stage {
-    ($token:ident, $from:expr, $kernel:ident, $bytes:literal: $($source:ident $payload:literal)*) => {
+    ($token:ident, $from:expr, $bytes:literal: $($source:ident $payload:literal)*) => {
         match $from {
             $((source::$source, $payload) => {
-                Some(Box::new(Blocks::<_, $bytes>($kernel::<{ source::$source }, $payload>, $token)) as Box<dyn Stage>)
+                Some(Box::new(Blocks::<_, $bytes>(ToFloat::<{ source::$source }, $payload>, $token)) as Box<dyn Stage>)
             })*
             _ => None,
         }
@@ -35,20 +35,23 @@ macro_rules! stage {
 
 /// The stage from a source to f32: nearest even, overflow and Inf to Inf, NaN quiet, with its payload or without.
 pub(crate) fn to_f32(token: Avx512, source: u8, payload: bool) -> Option<Box<dyn Stage>> {
-    stage!(token, (source, payload), ToF32, 4:
+    stage!(token, (source, payload), 4:
         F16 false F16 true BF16 false BF16 true F64 false F64 true I32 true U32 true I64 true U64 true)
 }
 
 /// The stage from a source to f64, as [`to_f32`].
 pub(crate) fn to_f64(token: Avx512, source: u8, payload: bool) -> Option<Box<dyn Stage>> {
-    stage!(token, (source, payload), ToF64, 8: F32 false F32 true I32 true U32 true I64 true U64 true)
+    stage!(token, (source, payload), 8: F32 false F32 true I32 true U32 true I64 true U64 true)
 }
 
-/// `PAYLOAD`: NaN keep theirs.
+/// To f32 as a kernel of 4 bytes, to f64 as one of 8. `PAYLOAD`: NaN keep theirs.
 #[derive(Clone, Copy, Debug)]
-struct ToF32<const SOURCE: u8, const PAYLOAD: bool>;
+struct ToFloat<const SOURCE: u8, const PAYLOAD: bool>;
 
-impl<const SOURCE: u8, const PAYLOAD: bool> Numbers<4> for ToF32<SOURCE, PAYLOAD> {
+impl<const SOURCE: u8, const PAYLOAD: bool, const BYTES: usize> Numbers<BYTES> for ToFloat<SOURCE, PAYLOAD>
+where
+    Self: Kernel<BYTES>,
+{
     type Kernel = Self;
     const PACKS: bool = false;
     unsafe fn kernel(&self) -> Self {
@@ -56,7 +59,7 @@ impl<const SOURCE: u8, const PAYLOAD: bool> Numbers<4> for ToF32<SOURCE, PAYLOAD
     }
 }
 
-impl<const SOURCE: u8, const PAYLOAD: bool> Kernel<4> for ToF32<SOURCE, PAYLOAD> {
+impl<const SOURCE: u8, const PAYLOAD: bool> Kernel<4> for ToFloat<SOURCE, PAYLOAD> {
     const SRC_BITS: usize = 8 * source::bytes(SOURCE);
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
@@ -73,19 +76,7 @@ impl<const SOURCE: u8, const PAYLOAD: bool> Kernel<4> for ToF32<SOURCE, PAYLOAD>
     }
 }
 
-/// `PAYLOAD`: NaN keep theirs.
-#[derive(Clone, Copy, Debug)]
-struct ToF64<const SOURCE: u8, const PAYLOAD: bool>;
-
-impl<const SOURCE: u8, const PAYLOAD: bool> Numbers<8> for ToF64<SOURCE, PAYLOAD> {
-    type Kernel = Self;
-    const PACKS: bool = false;
-    unsafe fn kernel(&self) -> Self {
-        *self
-    }
-}
-
-impl<const SOURCE: u8, const PAYLOAD: bool> Kernel<8> for ToF64<SOURCE, PAYLOAD> {
+impl<const SOURCE: u8, const PAYLOAD: bool> Kernel<8> for ToFloat<SOURCE, PAYLOAD> {
     const SRC_BITS: usize = 8 * source::bytes(SOURCE);
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
@@ -116,6 +107,17 @@ fn quiet<const PAYLOAD: bool>(bits: __m512i) -> __m512i {
     _mm512_mask_or_epi32(bits, nan, sign, _mm512_set1_epi32(F32_NAN))
 }
 
+/// Which of 16 f32 an instruction may have flushed, or, unless NaN keep their `PAYLOAD`, are NaN.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn unusual<const PAYLOAD: bool>(bits: __m512i) -> __mmask16 {
+    let value = _mm512_castsi512_ps(bits);
+    match PAYLOAD {
+        true => _mm512_fpclass_ps_mask::<ZERO_OR_SUBNORMAL>(value),
+        false => _mm512_fpclass_ps_mask::<{ NAN | ZERO_OR_SUBNORMAL }>(value),
+    }
+}
+
 /// 16 f64.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
@@ -125,10 +127,7 @@ fn f64_to_f32<const PAYLOAD: bool>(source: &[u8]) -> __m512i {
     let [low, high] =
         halves.map(|eight| _mm256_castps_si256(_mm512_cvt_roundpd_ps::<NEAREST_EVEN>(_mm512_castsi512_pd(eight))));
     let narrow = join(low, high);
-    let unusual = match PAYLOAD {
-        true => _mm512_fpclass_ps_mask::<ZERO_OR_SUBNORMAL>(_mm512_castsi512_ps(narrow)),
-        false => _mm512_fpclass_ps_mask::<{ NAN | ZERO_OR_SUBNORMAL }>(_mm512_castsi512_ps(narrow)),
-    };
+    let unusual = unusual::<PAYLOAD>(narrow);
     if unusual == 0 {
         return narrow;
     }
@@ -166,13 +165,9 @@ fn signs([low, high]: [__m512i; 2]) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
 fn f32_to_f64<const PAYLOAD: bool>(source: __m512i) -> [__m512i; 2] {
-    let value = _mm512_castsi512_ps(source);
     let eights = [_mm512_castsi512_si256(source), _mm512_extracti64x4_epi64::<1>(source)];
     let wide = eights.map(|eight| _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_castsi256_ps(eight))));
-    let unusual = match PAYLOAD {
-        true => _mm512_fpclass_ps_mask::<ZERO_OR_SUBNORMAL>(value),
-        false => _mm512_fpclass_ps_mask::<{ NAN | ZERO_OR_SUBNORMAL }>(value),
-    };
+    let unusual = unusual::<PAYLOAD>(source);
     if unusual == 0 {
         return wide;
     }

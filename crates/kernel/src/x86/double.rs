@@ -6,6 +6,8 @@ use crate::level::Avx512;
 use std::arch::x86_64::*;
 
 pub(super) const TRUNCATE: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+/// Of `vfpclass`: zero, as which a subnormal may have been flushed or read, and subnormal.
+pub(super) const ZERO_OR_SUBNORMAL: i32 = 0x26;
 /// Bits of an f64 significand that f32 does not have.
 pub(super) const DROPPED: i64 = 0x1fff_ffff;
 const F64_MAGNITUDE: i64 = i64::MAX;

@@ -5,7 +5,7 @@
 //! lane of that name computes.
 
 use super::blocks::{Kernel, run, run_streaming};
-use super::double::{DROPPED, TRUNCATE, int_to_f32_odd_8, to_f32_odd_8};
+use super::double::{DROPPED, TRUNCATE, ZERO_OR_SUBNORMAL, int_to_f32_odd_8, to_f32_odd_8};
 use super::half::encode_16;
 use super::{bytes_where, even_dwords, fused256, join, load, load_half};
 use crate::lane::F32_INF;
@@ -367,8 +367,7 @@ pub(super) fn load_hub<const SOURCE: u8>(bytes: &[u8]) -> __m512i {
                 source::F64_REDUCED => f64_odd(load(low), load(high)),
                 source::F64 => {
                     let bits = f64_odd(load(low), load(high));
-                    // Subnormal, or zero, as which a subnormal may have been flushed.
-                    let small = _mm512_fpclass_ps_mask::<0x26>(_mm512_castsi512_ps(bits));
+                    let small = _mm512_fpclass_ps_mask::<ZERO_OR_SUBNORMAL>(_mm512_castsi512_ps(bits));
                     if small != 0 && small & nonzero(low, high) != 0 { any_f64(low, high) } else { bits }
                 }
                 _ => int64::<SOURCE>(low, high),

@@ -373,18 +373,18 @@ pub const KERNELS: &[Row] = &[
     avx512("x86::blocks::blocks::<x86::split::Tables<true>, 1, [246]>", vector(235)),
     avx512("x86::blocks::blocks::<x86::bits::Codes<[246]>, 1, 0>", vector(119)),
     avx512("x86::blocks::blocks::<x86::bits::Codes<8>, 1, [246]>", vector(90)),
-    avx512("x86::blocks::blocks::<x86::convert::ToF32<1, *>, 4, 0>", vector(78)), // BF16
-    avx512("x86::blocks::blocks::<x86::convert::ToF32<2, *>, 4, 0>", vector(78)), // F16
-    avx512("x86::blocks::blocks::<x86::convert::ToF32<5, *>, 4, 0>", vector(140)), // F64
-    avx512("x86::blocks::blocks::<x86::convert::ToF32<15, *>, 4, 0>", vector(38)), // I32
-    avx512("x86::blocks::blocks::<x86::convert::ToF32<16, *>, 4, 0>", vector(38)), // U32
-    avx512("x86::blocks::blocks::<x86::convert::ToF32<17, *>, 4, 0>", vector(47)), // I64
-    avx512("x86::blocks::blocks::<x86::convert::ToF32<18, *>, 4, 0>", vector(47)), // U64
-    avx512("x86::blocks::blocks::<x86::convert::ToF64<0, *>, 8, 0>", vector(162)), // F32
-    avx512("x86::blocks::blocks::<x86::convert::ToF64<15, *>, 8, 0>", vector(31)), // I32
-    avx512("x86::blocks::blocks::<x86::convert::ToF64<16, *>, 8, 0>", vector(31)), // U32
-    avx512("x86::blocks::blocks::<x86::convert::ToF64<17, *>, 8, 0>", vector(35)), // I64
-    avx512("x86::blocks::blocks::<x86::convert::ToF64<18, *>, 8, 0>", vector(35)), // U64
+    avx512("x86::blocks::blocks::<x86::convert::ToFloat<1, *>, 4, 0>", vector(78)), // BF16
+    avx512("x86::blocks::blocks::<x86::convert::ToFloat<2, *>, 4, 0>", vector(78)), // F16
+    avx512("x86::blocks::blocks::<x86::convert::ToFloat<5, *>, 4, 0>", vector(140)), // F64
+    avx512("x86::blocks::blocks::<x86::convert::ToFloat<15, *>, 4, 0>", vector(38)), // I32
+    avx512("x86::blocks::blocks::<x86::convert::ToFloat<16, *>, 4, 0>", vector(38)), // U32
+    avx512("x86::blocks::blocks::<x86::convert::ToFloat<17, *>, 4, 0>", vector(47)), // I64
+    avx512("x86::blocks::blocks::<x86::convert::ToFloat<18, *>, 4, 0>", vector(47)), // U64
+    avx512("x86::blocks::blocks::<x86::convert::ToFloat<0, *>, 8, 0>", vector(162)), // F32
+    avx512("x86::blocks::blocks::<x86::convert::ToFloat<15, *>, 8, 0>", vector(31)), // I32
+    avx512("x86::blocks::blocks::<x86::convert::ToFloat<16, *>, 8, 0>", vector(31)), // U32
+    avx512("x86::blocks::blocks::<x86::convert::ToFloat<17, *>, 8, 0>", vector(35)), // I64
+    avx512("x86::blocks::blocks::<x86::convert::ToFloat<18, *>, 8, 0>", vector(35)), // U64
     // Streaming stores are asm to the compiler, whose addresses the guard does not follow: their loops are not measured.
     avx512("x86::blocks::blocks::<x86::{convert,integer,narrow,split,table}::*, 1>", ANY),
     avx512("x86::blocks::blocks::<x86::{fused::Converts,e8m0::InRegisters}<[!5]*, 1>", ANY),
