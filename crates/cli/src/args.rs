@@ -25,6 +25,12 @@ pub struct Cli {
     /// Print nothing but errors and what was asked for
     #[arg(long, global = true)]
     pub quiet: bool,
+    /// Show every column and every name whole, however narrow the terminal; a pipe gets them anyway
+    #[arg(long, global = true)]
+    pub wide: bool,
+    /// Colour: where a terminal shows it (auto, which NO_COLOR, CLICOLOR and CLICOLOR_FORCE decide), always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    pub color: clap::ColorChoice,
     /// Threads to use (default: all cores)
     #[arg(long, global = true, value_name = "N", value_parser = threads)]
     pub threads: Option<NonZeroUsize>,

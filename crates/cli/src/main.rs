@@ -13,6 +13,7 @@ mod progress;
 mod signals;
 mod size;
 mod table;
+mod terminal;
 
 use clap::{CommandFactory, FromArgMatches};
 use std::process::ExitCode;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return failure::usage(&error),
     };
+    terminal::set_colour(cli.color);
     let result = options::check(&cli, &matches).and_then(|()| command::run(&cli, &args::RuleOrder::of(&matches)));
     match result.map_err(|failure| failure.in_json(cli.json)) {
         Ok(code) => code,

@@ -230,7 +230,7 @@ const TABLE: &[Row] = &[
     row(&["promote"], &["tensorflow-mode"], &[&[Fact::System(SystemArg::Tensorflow)]]),
     // Of every command.
     row(EVERY, &["quiet", "threads"], ANYWHERE),
-    row(EVERY, &["json"], &[&[Prints(Printed::Results)]]),
+    row(EVERY, &["json", "wide", "color"], &[&[Prints(Printed::Results)]]),
 ];
 
 impl Row {

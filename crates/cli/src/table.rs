@@ -1,59 +1,385 @@
-//! Aligned tables for people.
+//! Aligned tables for people, fitted to the terminal: columns give way in the order that they ask for, long names lose
+//! their middle, sentences go on in the next line, and no row breaks at the edge of the screen.
+//!
+//! What cells say is decided where the table is filled; the terminal is described in `terminal`.
 
-use unicode_width::UnicodeWidthStr;
+pub use crate::terminal::Mark;
+use crate::terminal::Terminal;
+use std::io;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How a column is aligned.
+/// Spaces between columns.
+const GAP: usize = 2;
+/// The longest cell, wherever it is printed: every row of a column is as wide as the widest, and names come from files.
+const LONGEST: usize = 200;
+/// A name keeps this much before other columns give way, and this much in any case.
+const NAME: (usize, usize) = (36, 12);
+/// Likewise a sentence.
+const SENTENCE: (usize, usize) = (30, 16);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
-    /// Text.
+enum Align {
     Left,
-    /// Numbers.
     Right,
 }
 
-/// Rows of cells under headings.
+/// What becomes of cells for which there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Long {
+    /// They are shown whole.
+    Stays,
+    /// Their middle is left out.
+    Shrinks,
+    /// They go on in further lines.
+    Wraps,
+}
+
+/// A heading, and how the cells under it are shown.
+#[derive(Clone, Debug)]
+pub struct Column {
+    heading: String,
+    align: Align,
+    drops: u8,
+    long: Long,
+    longest: usize,
+}
+
+impl Column {
+    fn new(heading: impl Into<String>, align: Align) -> Self {
+        Self { heading: heading.into(), align, drops: 0, long: Long::Stays, longest: LONGEST }
+    }
+
+    /// Text.
+    pub fn left(heading: impl Into<String>) -> Self {
+        Self::new(heading, Align::Left)
+    }
+
+    /// Numbers.
+    pub fn right(heading: impl Into<String>) -> Self {
+        Self::new(heading, Align::Right)
+    }
+
+    /// May be left out on a narrow terminal, columns with larger numbers first; 0 stays.
+    pub fn drops(self, order: u8) -> Self {
+        Self { drops: order, ..self }
+    }
+
+    /// Names: shortened in the middle if there is little room.
+    pub fn shrinks(self) -> Self {
+        Self { long: Long::Shrinks, ..self }
+    }
+
+    /// Sentences: go on in the next line if there is little room.
+    pub fn wraps(self) -> Self {
+        Self { long: Long::Wraps, ..self }
+    }
+
+    /// Cells may be of any length in a pipe: for text of our own, never for what a file says.
+    pub fn of_any_length(self) -> Self {
+        Self { longest: usize::MAX, ..self }
+    }
+
+    /// The room that it wants before others give way, and the least, for cells of this width.
+    fn room(&self, natural: usize) -> (usize, usize) {
+        let (wanted, least) = match self.long {
+            Long::Stays => (natural, natural),
+            Long::Shrinks => NAME,
+            Long::Wraps => SENTENCE,
+        };
+        let at_most = |width: usize| width.max(self.heading.width()).min(natural);
+        (at_most(wanted), at_most(least))
+    }
+}
+
+/// Text and what it means.
+#[derive(Clone, Debug, Default)]
+pub struct Cell {
+    text: String,
+    mark: Mark,
+}
+
+impl Cell {
+    /// A cell that means nothing in particular.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), mark: Mark::Plain }
+    }
+
+    /// The same text, meaning this.
+    pub fn mark(self, mark: Mark) -> Self {
+        Self { mark, ..self }
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Cell::new(text)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Cell::new(text)
+    }
+}
+
+/// Where a cell ends in the text of all cells.
+#[derive(Clone, Copy, Debug)]
+struct Stored {
+    end: usize,
+    mark: Mark,
+}
+
+/// Rows of cells under headings. All cells lie in one text, so that a row of a large table costs little more than what
+/// it says.
 #[derive(Debug)]
 pub struct Table {
-    columns: Vec<(String, Align)>,
-    rows: Vec<Vec<String>>,
+    columns: Vec<Column>,
+    text: String,
+    cells: Vec<Stored>,
+    widths: Vec<usize>,
+    instead: Option<&'static str>,
 }
 
 impl Table {
     /// A table without rows.
-    pub fn new(columns: &[(&str, Align)]) -> Self {
-        Self { columns: columns.iter().map(|(name, align)| ((*name).into(), *align)).collect(), rows: Vec::new() }
+    pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
+        let columns: Vec<Column> = columns.into_iter().collect();
+        let widths = columns.iter().map(|column| column.heading.width()).collect();
+        Self { columns, text: String::new(), cells: Vec::new(), widths, instead: None }
     }
 
-    /// Adds a row; control characters are escaped, so that a name from a file cannot move the cursor.
-    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let escape = |cell: String| match cell.chars().any(char::is_control) {
-            true => cell.chars().flat_map(char::escape_debug).collect(),
-            false => cell,
-        };
-        self.rows.push(cells.into_iter().map(escape).collect());
+    /// What is said instead of headings over nothing.
+    pub fn or_say(self, instead: &'static str) -> Self {
+        Self { instead: Some(instead), ..self }
+    }
+
+    /// Adds a row; missing cells are empty. Control characters are escaped, so that a name from a file cannot move the
+    /// cursor.
+    pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
+        let mut cells = cells.into_iter().map(Into::into);
+        for (column, width) in self.columns.iter().zip(&mut self.widths) {
+            let Cell { text, mark } = cells.next().unwrap_or_default();
+            let begin = self.text.len();
+            let text = bounded(text, column.longest);
+            match text.chars().any(char::is_control) {
+                true => self.text.extend(text.chars().flat_map(char::escape_debug)),
+                false => self.text += &text,
+            }
+            *width = (*width).max(self.text[begin..].width());
+            self.cells.push(Stored { end: self.text.len(), mark });
+        }
+        debug_assert!(cells.next().is_none(), "a row has more cells than the table has columns");
     }
 
     /// Lines, each ended by a newline; the headings first unless they are all empty.
-    pub fn render(&self) -> String {
-        let headings: Vec<String> = self.columns.iter().map(|(name, _)| name.clone()).collect();
-        let lines = || std::iter::once(&headings).chain(&self.rows);
-        let width = |i: usize| lines().map(|row| row.get(i).map_or(0, |c| c.width())).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
+    pub fn render(&self, terminal: &Terminal) -> String {
         let mut text = String::new();
-        for row in lines().filter(|row| row.iter().any(|cell| !cell.is_empty())) {
-            let mut line = String::new();
-            for ((cell, (_, align)), width) in row.iter().zip(&self.columns).zip(&widths) {
-                let pad = " ".repeat(width - cell.width());
-                match align {
-                    Align::Left => line += &format!("{cell}{pad}  "),
-                    Align::Right => line += &format!("{pad}{cell}  "),
-                }
-            }
-            text += line.trim_end();
-            text.push('\n');
-        }
+        let collect = |line: &str| {
+            text += line;
+            Ok(())
+        };
+        self.each_line(terminal, collect).expect("a string takes everything");
         text
     }
+
+    /// The lines of [`Table::render`] one after the other: a long table is never in memory as it is printed.
+    pub fn write(&self, terminal: &Terminal, out: &mut dyn io::Write) -> io::Result<()> {
+        self.each_line(terminal, |line| out.write_all(line.as_bytes()))
+    }
+
+    fn each_line(&self, terminal: &Terminal, mut each: impl FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+        if let (true, Some(instead)) = (self.cells.is_empty(), self.instead) {
+            return each(&terminal.wrap(&format!("{instead}\n")));
+        }
+        let Layout { blocks, left_out } = self.layout(terminal.width);
+        for (i, block) in blocks.iter().enumerate() {
+            if i > 0 {
+                each("\n")?;
+            }
+            let headings = self.columns.iter().map(|column| (column.heading.as_str(), Mark::Strong));
+            self.line(block, &headings.collect::<Vec<_>>(), terminal, &mut each)?;
+            let mut begin = 0;
+            for row in self.cells.chunks(self.columns.len().max(1)) {
+                let cells = row.iter().map(|cell| {
+                    let text = &self.text[begin..cell.end];
+                    begin = cell.end;
+                    (text, cell.mark)
+                });
+                self.line(block, &cells.collect::<Vec<_>>(), terminal, &mut each)?;
+            }
+        }
+        if let (false, Some(width)) = (left_out.is_empty(), terminal.width) {
+            let left_out = left_out.join(", ");
+            let note = format!("at {width} columns left out: {left_out}; --wide or a pipe shows all");
+            for line in terminal.wrap(&note).lines() {
+                each(&(terminal.paint(Mark::Dim, line) + "\n"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One row: as many lines as its longest sentence takes; none if it says nothing.
+    fn line(
+        &self,
+        block: &[Shown],
+        cells: &[(&str, Mark)],
+        terminal: &Terminal,
+        each: &mut impl FnMut(&str) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if block.iter().all(|shown| cells[shown.column].0.is_empty()) {
+            return Ok(());
+        }
+        let parts: Vec<Vec<String>> = block
+            .iter()
+            .map(|&Shown { column, width }| {
+                let text = cells[column].0;
+                match self.columns[column].long {
+                    _ if text.width() <= width => vec![text.into()],
+                    Long::Wraps => textwrap::wrap(text, width).into_iter().map(String::from).collect(),
+                    _ => vec![shortened(text, width)],
+                }
+            })
+            .collect();
+        for i in 0..parts.iter().map(Vec::len).max().unwrap_or(0) {
+            let mut line = String::new();
+            // Padding waits until something follows it.
+            let mut spaces = 0;
+            for (shown, part) in block.iter().zip(&parts) {
+                let text = part.get(i).map_or("", String::as_str);
+                let pad = shown.width - text.width();
+                let (before, after) = match self.columns[shown.column].align {
+                    Align::Left => (0, pad),
+                    Align::Right => (pad, 0),
+                };
+                spaces += before;
+                if !text.is_empty() {
+                    line.extend(std::iter::repeat_n(' ', spaces));
+                    line += &terminal.paint(cells[shown.column].1, text);
+                    spaces = 0;
+                }
+                spaces += after + GAP;
+            }
+            line.push('\n');
+            each(&line)?;
+        }
+        Ok(())
+    }
+
+    /// Which columns are shown, and how wide.
+    fn layout(&self, width: Option<usize>) -> Layout<'_> {
+        // Where nobody wrote anything there is nothing to show.
+        let mut shown: Vec<usize> = (0..self.columns.len()).filter(|&i| self.widths[i] > 0).collect();
+        let natural = |&i: &usize| Shown { column: i, width: self.widths[i] };
+        let all = |shown: &[usize]| shown.iter().map(natural).collect::<Vec<_>>();
+        let Some(width) = width else { return Layout { blocks: vec![all(&shown)], left_out: Vec::new() } };
+        let room = |i: usize| self.columns[i].room(self.widths[i]);
+        let fits = |sizes: &[Shown]| total(sizes) <= width;
+        let wanted = |shown: &[usize]| shown.iter().map(|&i| Shown { column: i, width: room(i).0 }).collect::<Vec<_>>();
+        let mut dropped = Vec::new();
+        while !fits(&wanted(&shown)) {
+            let Some(&next) = shown.iter().rev().max_by_key(|&&i| self.columns[i].drops) else { break };
+            if self.columns[next].drops == 0 {
+                break;
+            }
+            // Of several, the last goes first.
+            let order = self.columns[next].drops;
+            let at = shown.iter().rposition(|&i| self.columns[i].drops == order).expect("it is one of them");
+            dropped.push(shown.remove(at));
+        }
+        dropped.sort_unstable();
+        let left_out = dropped.iter().map(|&i| self.columns[i].heading.as_str()).collect();
+        let mut sizes = wanted(&shown);
+        if !fits(&sizes) {
+            sizes = shown.iter().map(|&i| Shown { column: i, width: room(i).1 }).collect();
+        }
+        if !fits(&sizes) {
+            return Layout { blocks: blocks(&sizes, width), left_out };
+        }
+        self.grow(&mut sizes, width);
+        Layout { blocks: vec![sizes], left_out }
+    }
+
+    /// Gives what is left of the width to the columns that want more, in equal parts.
+    fn grow(&self, sizes: &mut [Shown], width: usize) {
+        loop {
+            let spare = width - total(sizes);
+            let hungry = sizes.iter().filter(|shown| shown.width < self.widths[shown.column]).count();
+            if hungry == 0 || spare == 0 {
+                return;
+            }
+            let mut left = spare;
+            for shown in sizes.iter_mut() {
+                let missing = self.widths[shown.column] - shown.width;
+                let given = missing.min((spare / hungry).max(1)).min(left);
+                shown.width += given;
+                left -= given;
+            }
+        }
+    }
+}
+
+/// A column and its width on the screen.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    column: usize,
+    width: usize,
+}
+
+struct Layout<'a> {
+    /// One below the other; mostly one.
+    blocks: Vec<Vec<Shown>>,
+    left_out: Vec<&'a str>,
+}
+
+fn total(sizes: &[Shown]) -> usize {
+    sizes.iter().map(|shown| shown.width).sum::<usize>() + GAP * sizes.len().saturating_sub(1)
+}
+
+/// Columns that do not fit beside each other: below each other, the first repeated, since it says what a row is about.
+fn blocks(sizes: &[Shown], width: usize) -> Vec<Vec<Shown>> {
+    let Some((&first, rest)) = sizes.split_first() else { return Vec::new() };
+    let first = Shown { width: first.width.min(width / 2), ..first };
+    let mut blocks = vec![vec![first]];
+    for &next in rest {
+        let last = blocks.last_mut().expect("there is one");
+        let next = Shown { width: next.width.min(width - first.width - GAP), ..next };
+        match total(last) + GAP + next.width <= width {
+            true => last.push(next),
+            false => blocks.push(vec![first, next]),
+        }
+    }
+    blocks
+}
+
+/// The text without its middle, so that it takes at most this many columns.
+pub fn shortened(text: &str, columns: usize) -> String {
+    let kept = columns.saturating_sub(1);
+    ends(text, kept / 2, kept - kept / 2, "…")
+}
+
+/// Both ends of a text, so many columns of each.
+fn ends(text: &str, front: usize, back: usize, between: &str) -> String {
+    let within = |chars: &mut dyn Iterator<Item = char>, room: usize| -> usize {
+        let mut used = 0;
+        let fits = |c: &char| {
+            used += c.width().unwrap_or(1);
+            used <= room
+        };
+        chars.take_while(fits).map(char::len_utf8).sum()
+    };
+    let head = within(&mut text.chars(), front);
+    let tail = within(&mut text[head..].chars().rev(), back);
+    format!("{}{between}{}", &text[..head], &text[text.len() - tail..])
+}
+
+/// A text of any length in so many characters, with its length if that is not all of it.
+fn bounded(text: String, longest: usize) -> String {
+    // Bytes are counted first, because a name may be long.
+    if text.len() <= longest || text.chars().nth(longest).is_none() {
+        return text;
+    }
+    let length = grouped(text.chars().count() as u64);
+    ends(&text, longest / 3, longest / 3, &format!("… {length} characters …"))
 }
 
 /// Digits in groups of three.
@@ -73,12 +399,87 @@ pub fn grouped(value: u64) -> String {
 mod tests {
     use super::*;
 
+    const PIPE: Terminal = Terminal { width: None, colour: false };
+
+    fn at(width: usize) -> Terminal {
+        Terminal { width: Some(width), colour: false }
+    }
+
+    /// A name, its numbers, and a sentence.
+    fn sample() -> Table {
+        let columns = [
+            Column::left("tensor").shrinks(),
+            Column::right("elements"),
+            Column::right("rmse").drops(2),
+            Column::right("cosine").drops(1),
+            Column::left("note").wraps(),
+        ];
+        let mut table = Table::new(columns);
+        let name = "encoder.layer.5.attention.output.LayerNorm.weight";
+        table.row([name, "384", "1.2e-3", "0.999", "a sentence of some words that goes on for a while"]);
+        table
+    }
+
     #[test]
     fn columns_line_up_and_names_are_harmless() {
-        let mut table = Table::new(&[("name", Align::Left), ("n", Align::Right)]);
-        table.row(["a\u{1b}[2J".into(), "7".into()]);
-        table.row(["世界".into(), "1_000".into()]);
-        assert_eq!(table.render(), "name            n\na\\u{1b}[2J      7\n世界        1_000\n");
+        let mut table = Table::new([Column::left("name"), Column::right("n")]);
+        table.row(["a\u{1b}[2J", "7"]);
+        table.row(["世界", "1_000"]);
+        assert_eq!(table.render(&PIPE), "name            n\na\\u{1b}[2J      7\n世界        1_000\n");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        for width in 20..200 {
+            let text = sample().render(&at(width));
+            assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
+        }
+    }
+
+    #[test]
+    fn columns_give_way_in_their_order_and_a_line_says_which() {
+        assert_eq!(sample().render(&at(200)), sample().render(&PIPE));
+        let narrower = sample().render(&at(90));
+        assert!(narrower.contains("cosine") && !narrower.contains("1.2e-3"), "{narrower}");
+        assert!(narrower.ends_with("at 90 columns left out: rmse; --wide or a pipe shows all\n"), "{narrower}");
+        let narrow = sample().render(&at(80));
+        assert!(narrow.ends_with("left out: rmse, cosine; --wide or a pipe shows all\n"), "{narrow}");
+        assert!(narrow.contains("encoder.layer.5") && narrow.contains("…") && narrow.contains("goes on"), "{narrow}");
+    }
+
+    #[test]
+    fn what_does_not_fit_beside_goes_below() {
+        let mut table = Table::new(["", "one", "two", "three"].map(Column::left));
+        table.row(["row", "aaaaaaaa", "bbbbbbbb", "cccccccc"]);
+        assert_eq!(table.render(&at(24)), "     one       two\nrow  aaaaaaaa  bbbbbbbb\n\n     three\nrow  cccccccc\n");
+    }
+
+    #[test]
+    fn one_long_name_does_not_widen_every_row() {
+        let mut table = Table::new([Column::left("name"), Column::right("n")]);
+        table.row(["x".repeat(1_000_000).as_str(), "1"]);
+        (0..1000).for_each(|_| table.row(["short", "2"]));
+        let text = table.render(&PIPE);
+        assert!(text.len() < 300_000 && text.contains("… 1_000_000 characters …"), "{}", text.len());
+        let mut digits = Table::new([Column::left("digits").of_any_length()]);
+        digits.row(["7".repeat(1000)]);
+        assert!(digits.render(&PIPE).contains(&"7".repeat(1000)));
+    }
+
+    #[test]
+    fn an_empty_table_says_so() {
+        let table = Table::new([Column::left("tensor")]);
+        assert_eq!(table.render(&PIPE), "tensor\n");
+        assert_eq!(table.or_say("no tensors").render(&PIPE), "no tensors\n");
+    }
+
+    #[test]
+    fn marks_colour_text_and_not_space() {
+        let mut table = Table::new([Column::left("a"), Column::right("b")]);
+        table.row([Cell::from("x").mark(Mark::Bad), Cell::from("y")]);
+        table.row(["long", "zz"]);
+        let text = table.render(&Terminal { width: None, colour: true });
+        assert!(text.contains("\u{1b}[1m\u{1b}[31mx\u{1b}[0m      y\nlong  zz\n"), "{text:?}");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use super::Context;
 use crate::args::{BenchArgs, LevelArg};
 use crate::failure::Failure;
-use crate::table::{Align, Table, grouped};
+use crate::table::{Column, Table, grouped};
+use crate::terminal::Terminal;
 use crate::{output, progress, size};
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
@@ -33,7 +34,7 @@ pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
     bar.finish_and_clear();
     match context.json {
         true => output::json("bench", to_json(&rows, &caches))?,
-        false => output::text(&render(&rows, &caches, args))?,
+        false => output::text(&render(&rows, &caches, args, &context.terminal))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -88,21 +89,21 @@ fn route(row: &Row) -> String {
     format!("{:?}", row.route).to_lowercase()
 }
 
-fn render(rows: &[Row], caches: &Caches, args: &BenchArgs) -> String {
+fn render(rows: &[Row], caches: &Caches, args: &BenchArgs, terminal: &Terminal) -> String {
     let mut columns = vec![
-        ("from", Align::Left),
-        ("to", Align::Left),
-        ("size", Align::Left),
-        ("elements", Align::Right),
-        ("route", Align::Left),
-        ("GB/s", Align::Right),
-        ("memcpy", Align::Right),
-        ("ratio", Align::Right),
+        Column::left("from"),
+        Column::left("to"),
+        Column::left("size"),
+        Column::right("elements"),
+        Column::left("route"),
+        Column::right("GB/s"),
+        Column::right("memcpy"),
+        Column::right("ratio"),
     ];
     if args.counts {
-        columns.extend([("counting", Align::Right), ("ratio", Align::Right)]);
+        columns.extend([Column::right("counting"), Column::right("ratio")]);
     }
-    let mut table = Table::new(&columns);
+    let mut table = Table::new(columns);
     for row in rows {
         let mut cells = vec![
             row.src.to_string(),
@@ -120,7 +121,7 @@ fn render(rows: &[Row], caches: &Caches, args: &BenchArgs) -> String {
     }
     let Some(first) = rows.first() else { return String::new() };
     let threads = first.threads.get();
-    let mut text = table.render();
+    let mut text = table.render(terminal);
     text += "GB/s: bytes read and written; ratio: to memcpy of as many bytes";
     text += if args.counts { "; counting: with everything counted, ratio to without\n" } else { "\n" };
     text += &format!(

@@ -5,7 +5,8 @@ use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::output::{self, bits};
 use crate::policy::operator;
-use crate::table::{Align, Table, grouped};
+use crate::table::{Column, Table, grouped};
+use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -41,7 +42,7 @@ fn results(args: &CheckArgs, request: &Request, context: &Context) -> Result<Exi
     match context.json {
         true => output::json("check", findings_json(&spec, &request.to_string(), &findings))?,
         false if context.quiet => {}
-        false => output::text(&findings_text(&spec, &request.to_string(), &findings))?,
+        false => output::text(&findings_text(&spec, &request.to_string(), &findings, &context.terminal))?,
     }
     Ok(ExitCode::from((findings.wrong > 0) as u8))
 }
@@ -86,16 +87,15 @@ fn findings_json(spec: &CastSpec, name: &str, findings: &Findings) -> Map<String
     object
 }
 
-fn findings_text(spec: &CastSpec, name: &str, findings: &Findings) -> String {
+fn findings_text(spec: &CastSpec, name: &str, findings: &Findings, terminal: &Terminal) -> String {
     let mut text = String::new();
     if !findings.violations.is_empty() {
-        let left = |name| (name, Align::Left);
-        let mut table = Table::new(&[
-            ("index", Align::Right),
-            left(spec.src.name()),
-            left(spec.dst.name()),
-            left("permitted"),
-            left("clause"),
+        let mut table = Table::new([
+            Column::right("index"),
+            Column::left(spec.src.name()),
+            Column::left(spec.dst.name()),
+            Column::left("permitted"),
+            Column::left("clause"),
         ]);
         for v in &findings.violations {
             let permitted = match permitted_texts(spec, v) {
@@ -105,7 +105,7 @@ fn findings_text(spec: &CastSpec, name: &str, findings: &Findings) -> String {
             let (input, actual) = (shown(&v.input, spec.src), shown(&v.actual, spec.dst));
             table.row([v.index.to_string(), input, actual, permitted, v.clause.into()]);
         }
-        text += &table.render();
+        text += &table.render(terminal);
     }
     let word = if findings.wrong == 0 { "permitted" } else { "NOT PERMITTED" };
     text + &format!(

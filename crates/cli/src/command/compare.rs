@@ -3,7 +3,8 @@
 use super::{Context, thresholds};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
-use crate::table::{Align, Table, grouped};
+use crate::table::{Column, Table, grouped};
+use crate::terminal::Terminal;
 use crate::{output, progress};
 use std::io::Write;
 use std::process::ExitCode;
@@ -22,7 +23,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     match context.json {
         true => output::json("compare", comparison.to_json())?,
         false if context.quiet => {}
-        false => output::text(&render(&comparison))?,
+        false => output::text(&render(&comparison, &context.terminal))?,
     }
     let mut failed = thresholds::exceeded(&limits, &comparison.total);
     if !limits.is_empty() && comparison.structural_differences() > 0 {
@@ -35,11 +36,11 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn render(comparison: &Comparison) -> String {
+fn render(comparison: &Comparison, terminal: &Terminal) -> String {
     let right = ["elements", "different", "max abs error", "max rel error", "rmse", "SQNR dB", "cosine"];
-    let mut columns = vec![("tensor", Align::Left), ("types", Align::Left)];
-    columns.extend(right.map(|name| (name, Align::Right)));
-    let mut table = Table::new(&columns);
+    let mut columns = vec![Column::left("tensor").shrinks(), Column::left("types")];
+    columns.extend(right.map(Column::right));
+    let mut table = Table::new(columns);
     let numbers = |c: &Counts| {
         let error = |value: f64| if value == 0.0 { "0".into() } else { format!("{value:.3e}") };
         let sqnr = c.sqnr_db();
@@ -59,7 +60,7 @@ fn render(comparison: &Comparison) -> String {
         table.row([row.name.clone(), types].into_iter().chain(numbers(&row.counts)));
     }
     table.row(["total".into(), String::new()].into_iter().chain(numbers(&comparison.total)));
-    let mut text = table.render();
+    let mut text = table.render(terminal);
     for name in &comparison.only_first {
         text += &format!("only in the first: {}\n", Shown(name));
     }

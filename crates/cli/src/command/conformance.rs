@@ -4,7 +4,8 @@ use super::{Context, rescale};
 use crate::args::CheckArgs;
 use crate::failure::Failure;
 use crate::output::{self, bits};
-use crate::table::{Align, Table, grouped};
+use crate::table::{Column, Table, grouped};
+use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -200,7 +201,7 @@ impl Report {
         match context.json {
             true => output::json("check", self.json(findings))?,
             false if context.quiet => {}
-            false => output::text(&self.text(findings))?,
+            false => output::text(&self.text(findings, &context.terminal))?,
         }
         Ok(ExitCode::from(!findings.passes() as u8))
     }
@@ -251,18 +252,23 @@ impl Report {
         object
     }
 
-    fn text(&self, findings: &Findings) -> String {
+    fn text(&self, findings: &Findings, terminal: &Terminal) -> String {
         let mut text = String::new();
         if !findings.failures.is_empty() {
-            let left = |name| (name, Align::Left);
-            let columns = [("index", Align::Right), left("input"), left("actual"), left("verdict"), left("permitted")];
-            let mut table = Table::new(&columns);
+            let columns = [
+                Column::right("index"),
+                Column::left("input"),
+                Column::left("actual"),
+                Column::left("verdict"),
+                Column::left("permitted"),
+            ];
+            let mut table = Table::new(columns);
             for (at, f) in findings.failures.iter().enumerate() {
                 let (input, actual) = (self.input(f.input), self.output(f.actual));
                 let permitted = self.permitted(at, f).join(", ");
                 table.row([f.index.to_string(), input, actual, f.verdict.name().into(), permitted]);
             }
-            text += &table.render();
+            text += &table.render(terminal);
             text += &format!("clause: {}\n", self.clause);
         }
         if let Some((wrong, failures)) = self.scales.as_ref().filter(|(wrong, _)| *wrong > 0) {

@@ -3,7 +3,8 @@
 use super::{Context, select, thresholds};
 use crate::args::{ConvertArgs, RuleOrder};
 use crate::failure::Failure;
-use crate::table::{Align, Table, grouped};
+use crate::table::{Column, Table, grouped};
+use crate::terminal::Terminal;
 use crate::{output, progress, signals, size};
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -65,7 +66,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     if context.json {
         output::json("convert", object)?;
     } else if !context.quiet {
-        output::text(&render(&report, args, begin.elapsed()))?;
+        output::text(&render(&report, args, begin.elapsed(), &context.terminal))?;
     }
     for line in &failed {
         // The exit code says it if standard error is gone.
@@ -136,13 +137,13 @@ fn print_dry_run(plan: &Plan, args: &ConvertArgs, context: &Context) -> Result<(
         object.insert("warnings".into(), json!(report.warnings));
         return output::json("convert", object);
     }
-    let mut table = Table::new(&[
-        ("tensor", Align::Left),
-        ("shape", Align::Left),
-        ("type", Align::Left),
-        ("elements", Align::Right),
-        ("before", Align::Right),
-        ("after", Align::Right),
+    let mut table = Table::new([
+        Column::left("tensor").shrinks(),
+        Column::left("shape"),
+        Column::left("type"),
+        Column::right("elements"),
+        Column::right("before"),
+        Column::right("after"),
     ]);
     for row in &report.tensors {
         table.row([
@@ -155,7 +156,7 @@ fn print_dry_run(plan: &Plan, args: &ConvertArgs, context: &Context) -> Result<(
         ]);
     }
     let memory = size::human(args.max_memory);
-    let text = table.render()
+    let text = table.render(&context.terminal)
         + &summary(&report, args)
         + &format!("dry run: nothing was written; buffers would take at most {memory}\n");
     output::text(&text)
@@ -196,14 +197,14 @@ const SHOWN: [(&str, &str); 10] = [
     ("undefined", "undefined"),
 ];
 
-fn render(report: &Report, args: &ConvertArgs, elapsed: Duration) -> String {
+fn render(report: &Report, args: &ConvertArgs, elapsed: Duration, terminal: &Terminal) -> String {
     let total = named_counts(&report.total.counts);
     let count = |counts: &[(&str, u64)], name: &str| counts.iter().find(|(n, _)| *n == name).map_or(0, |(_, c)| *c);
     let shown: Vec<_> = SHOWN.into_iter().filter(|(name, _)| count(&total, name) > 0).collect();
-    let mut columns = vec![("tensor", Align::Left), ("type", Align::Left), ("elements", Align::Right)];
-    columns.extend(shown.iter().map(|(_, title)| (*title, Align::Right)));
-    columns.extend([("max abs error", Align::Right), ("max rel error", Align::Right), ("SQNR dB", Align::Right)]);
-    let mut table = Table::new(&columns);
+    let mut columns = vec![Column::left("tensor").shrinks(), Column::left("type"), Column::right("elements")];
+    columns.extend(shown.iter().map(|(_, title)| Column::right(*title)));
+    columns.extend([Column::right("max abs error"), Column::right("max rel error"), Column::right("SQNR dB")]);
+    let mut table = Table::new(columns);
     let mut row = |name: String, types: String, elements: u64, c: &truecast::Counts, measured: bool| {
         let counts = named_counts(c);
         let mut cells = vec![name, types, grouped(elements)];
@@ -225,5 +226,5 @@ fn render(report: &Report, args: &ConvertArgs, elapsed: Duration) -> String {
     row("total".into(), String::new(), report.total.elements, &report.total.counts, true);
     let seconds = elapsed.as_secs_f64();
     let rate = report.total.bytes_in as f64 / seconds.max(1e-9);
-    table.render() + &summary(report, args) + &format!("{seconds:.2} s, {}/s read\n", size::human(rate as u64))
+    table.render(terminal) + &summary(report, args) + &format!("{seconds:.2} s, {}/s read\n", size::human(rate as u64))
 }

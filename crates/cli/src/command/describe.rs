@@ -4,7 +4,8 @@ use super::Context;
 use crate::args::InspectArgs;
 use crate::failure::Failure;
 use crate::output;
-use crate::table::{Align, Table, grouped};
+use crate::table::{Column, Table, grouped};
+use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::io::{Kind, Shown};
@@ -20,7 +21,7 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
     let description = Model::open(&args.src)?.describe()?;
     match context.json {
         true => output::json("inspect", to_json(args, &description))?,
-        false => output::text(&render(&description))?,
+        false => output::text(&render(&description, &context.terminal))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -42,22 +43,26 @@ fn to_json(args: &InspectArgs, model: &Description) -> Map<String, Value> {
     object
 }
 
-fn render(model: &Description) -> String {
-    let left = |name| (name, Align::Left);
+fn render(model: &Description, terminal: &Terminal) -> String {
     let mut text = String::new();
     if !model.constants.is_empty() {
-        let mut table = Table::new(&[left("constant"), left("type"), left("shape")]);
+        let mut table = Table::new([Column::left("constant"), Column::left("type"), Column::left("shape")]);
         for Constant { name, dtype, shape } in &model.constants {
             table.row([Shown(name).to_string(), dtype.escape_debug().to_string(), shape.escape_debug().to_string()]);
         }
-        text += &table.render();
+        text += &table.render(terminal);
     }
     if !model.conversions.is_empty() {
-        let mut table = Table::new(&[left("conversion"), left("operation"), left("from"), left("to")]);
+        let mut table = Table::new([
+            Column::left("conversion"),
+            Column::left("operation"),
+            Column::left("from"),
+            Column::left("to"),
+        ]);
         for Conversion { place, operation, from, to } in &model.conversions {
             table.row([place, operation, from, to].map(|cell| cell.to_string()));
         }
-        text += &table.render();
+        text += &table.render(terminal);
     }
     if let Some(version) = &model.version {
         text += &format!("{version}\n");

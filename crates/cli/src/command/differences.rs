@@ -2,7 +2,8 @@
 
 use super::formats::{json_text, value_text};
 use crate::output::bits;
-use crate::table::{Align, Table};
+use crate::table::{Column, Table};
+use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use truecast::DType;
 use truecast::exact::decode;
@@ -32,12 +33,12 @@ fn text(dtype: DType, code: u64) -> String {
     format!("{bits} = {value}")
 }
 
-pub fn render(e: &Explanation) -> String {
-    let mut table = Table::new(&[
-        ("OpenVINO", Align::Left),
-        ("differs", Align::Left),
-        ("witness", Align::Left),
-        ("clause", Align::Left),
+pub fn render(e: &Explanation, terminal: &Terminal) -> String {
+    let mut table = Table::new([
+        Column::left("OpenVINO"),
+        Column::left("differs").wraps(),
+        Column::left("witness").wraps().of_any_length(),
+        Column::left("clause"),
     ]);
     for difference in differences(e) {
         let example = witness(e, difference).map(|w| {
@@ -57,7 +58,7 @@ pub fn render(e: &Explanation) -> String {
         table.row([implementation, difference.what.into(), example.unwrap_or_default(), difference.clause.into()]);
     }
     match differences(e).next() {
-        Some(_) => format!("\n{}", table.render()),
+        Some(_) => format!("\n{}", table.render(terminal)),
         None => String::new(),
     }
 }

@@ -4,7 +4,8 @@ use super::Context;
 use crate::args::FormatsArgs;
 use crate::failure::Failure;
 use crate::output::{self, bits};
-use crate::table::{Align, Table};
+use crate::table::{Column, Table};
+use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::decimal::to_decimal;
@@ -13,12 +14,12 @@ use truecast::{DType, Ecosystem, Exact, FloatFormat, Kind, format::IntFormat};
 
 pub fn run(args: &FormatsArgs, context: &Context) -> Result<ExitCode, Failure> {
     match (args.dtype, context.json) {
-        (None, false) => output::text(&list())?,
+        (None, false) => output::text(&list(&context.terminal))?,
         (None, true) => {
             let types: Vec<Value> = DType::ALL.into_iter().map(|t| describe(t).into()).collect();
             output::json("formats", Map::from_iter([("types".to_string(), types.into())]))?;
         }
-        (Some(dtype), false) => output::text(&detail(dtype))?,
+        (Some(dtype), false) => output::text(&detail(dtype, &context.terminal))?,
         (Some(dtype), true) => {
             let mut object = describe(dtype);
             object.insert(
@@ -117,19 +118,19 @@ pub fn json_text(value: String) -> String {
     }
 }
 
-fn list() -> String {
-    let mut table = Table::new(&[
-        ("type", Align::Left),
-        ("kind", Align::Left),
-        ("bits", Align::Right),
-        ("s/e/f", Align::Left),
-        ("bias", Align::Right),
-        ("largest", Align::Left),
-        ("smallest normal", Align::Left),
-        ("smallest", Align::Left),
-        ("Inf", Align::Left),
-        ("NaN", Align::Left),
-        ("-0", Align::Left),
+fn list(terminal: &Terminal) -> String {
+    let mut table = Table::new([
+        Column::left("type"),
+        Column::left("kind"),
+        Column::right("bits"),
+        Column::left("s/e/f"),
+        Column::right("bias"),
+        Column::left("largest"),
+        Column::left("smallest normal"),
+        Column::left("smallest"),
+        Column::left("Inf"),
+        Column::left("NaN"),
+        Column::left("-0"),
     ]);
     for dtype in DType::ALL {
         let storage = dtype.storage_bits().map_or("-".into(), |b| b.to_string());
@@ -149,14 +150,14 @@ fn list() -> String {
         }
         table.row(cells);
     }
-    table.render()
+    table.render(terminal)
 }
 
 fn power(exponent: i32) -> String {
     format!("2^{exponent}")
 }
 
-fn detail(dtype: DType) -> String {
+fn detail(dtype: DType, terminal: &Terminal) -> String {
     let mut text = format!("{dtype}: {}", kind_name(dtype));
     if let Some(storage) = dtype.storage_bits() {
         text += &format!(", {storage} bits stored");
@@ -179,23 +180,23 @@ fn detail(dtype: DType) -> String {
     if !names.is_empty() {
         text += &format!("also known as {}\n", names.join(" "));
     }
-    let mut table = Table::new(&[("", Align::Left), ("bits", Align::Left), ("value", Align::Left)]);
+    let mut table = Table::new([Column::left(""), Column::left("bits"), Column::left("value")]);
     for (name, code) in special(dtype) {
         table.row([name.into(), bits(code, dtype.code_bits()), value_text(decode(dtype, code))]);
     }
-    text += &table.render();
+    text += &table.render(terminal);
     let all: Vec<_> = codes(dtype).collect();
     if !all.is_empty() {
         text += "\nevery code\n";
         let per_row = if all.len() > 16 { 4 } else { 1 };
-        let columns: Vec<_> = (0..per_row).flat_map(|_| [("", Align::Left), ("", Align::Right)]).collect();
-        let mut table = Table::new(&columns);
+        let columns: Vec<_> = (0..per_row).flat_map(|_| [Column::left(""), Column::right("")]).collect();
+        let mut table = Table::new(columns);
         let rows = all.len().div_ceil(per_row);
         for i in 0..rows {
             let cells = (0..per_row).filter_map(|c| all.get(c * rows + i)).flat_map(|(b, v)| [b.clone(), v.clone()]);
             table.row(cells.collect::<Vec<_>>());
         }
-        text += &table.render();
+        text += &table.render(terminal);
     }
     text
 }

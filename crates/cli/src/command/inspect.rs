@@ -3,7 +3,8 @@
 use super::{Context, describe};
 use crate::args::InspectArgs;
 use crate::failure::Failure;
-use crate::table::{Align, Table, grouped};
+use crate::table::{Column, Table, grouped};
+use crate::terminal::Terminal;
 use crate::{output, progress, size};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
@@ -30,7 +31,7 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
     bar.finish_and_clear();
     match context.json {
         true => output::json("inspect", to_json(&source, &surveys))?,
-        false => output::text(&render(&source, &surveys, total))?,
+        false => output::text(&render(&source, &surveys, total, &context.terminal))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -95,18 +96,19 @@ fn render_model(file: &ModelFile) -> String {
     text
 }
 
-fn render(source: &Source, surveys: &[Option<Survey>], total: u64) -> String {
+fn render(source: &Source, surveys: &[Option<Survey>], total: u64, terminal: &Terminal) -> String {
     let mut columns = vec![
-        ("tensor", Align::Left),
-        ("type", Align::Left),
-        ("shape", Align::Left),
-        ("elements", Align::Right),
-        ("bytes", Align::Right),
+        Column::left("tensor").shrinks(),
+        Column::left("type"),
+        Column::left("shape"),
+        Column::right("elements"),
+        Column::right("bytes"),
     ];
     if surveys.iter().any(Option::is_some) {
-        columns.extend(["min", "max", "NaN", "Inf", "zero", "subnormal"].map(|name| (name, Align::Right)));
+        columns.extend(["min", "max", "NaN", "Inf", "zero", "subnormal"].map(Column::right));
     }
-    let mut table = Table::new(&columns);
+    let width = columns.len();
+    let mut table = Table::new(columns);
     let in_brackets = |shape: &[u64]| format!("[{}]", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", "));
     for (t, survey) in source.tensors().iter().zip(surveys) {
         let shape = in_brackets(&t.shape);
@@ -122,10 +124,10 @@ fn render(source: &Source, surveys: &[Option<Survey>], total: u64) -> String {
     for Listed { name, tensor, .. } in texts {
         let (shape, elements) = (in_brackets(&tensor.dims), grouped(tensor.len()));
         let mut cells = vec![name.clone(), DType::String.to_string(), shape, elements];
-        cells.resize(columns.len(), String::new());
+        cells.resize(width, String::new());
         table.row(cells);
     }
-    let mut text = table.render();
+    let mut text = table.render(terminal);
     for (key, value) in source.metadata() {
         let line = format!("metadata {key}: {value}");
         text += &line

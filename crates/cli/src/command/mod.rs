@@ -22,6 +22,7 @@ mod verify;
 use crate::args::{Cli, Command, RuleOrder};
 use crate::failure::Failure;
 use crate::output;
+use crate::terminal::Terminal;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
@@ -34,6 +35,8 @@ pub struct Context {
     pub json: bool,
     /// Print little.
     pub quiet: bool,
+    /// Who reads standard output.
+    pub terminal: Terminal,
     /// Level and threads.
     pub exec: Exec,
 }
@@ -45,7 +48,8 @@ const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
     let defaults = Exec::default();
     let threads: NonZeroUsize = cli.threads.unwrap_or(defaults.threads).min(MAX_THREADS);
-    let context = Context { json: cli.json, quiet: cli.quiet, exec: Exec { threads, ..defaults } };
+    let terminal = Terminal::stdout(cli.wide);
+    let context = Context { json: cli.json, quiet: cli.quiet, terminal, exec: Exec { threads, ..defaults } };
     if works_on_data(&cli.command) {
         let started = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();
         started.map_err(|e| Failure::system(format_args!("starting {threads} threads: {e}; give fewer --threads")))?;

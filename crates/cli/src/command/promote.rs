@@ -4,7 +4,7 @@ use super::Context;
 use crate::args::{PromoteArgs, RankArg, SystemArg, TensorFlowModeArg, X64Arg};
 use crate::failure::Failure;
 use crate::output;
-use crate::table::{Align, Table};
+use crate::table::{Column, Table};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::DType;
@@ -251,12 +251,12 @@ fn side_by_side(systems: &[System], inputs: (Input, Input), context: &Context) -
             .collect();
         return output::json("promote", Map::from_iter([("results".to_string(), results.into())]));
     }
-    let mut table = Table::new(&[
-        ("system", Align::Left),
-        ("mode", Align::Left),
-        ("type", Align::Left),
-        ("", Align::Left),
-        ("", Align::Left),
+    let mut table = Table::new([
+        Column::left("system"),
+        Column::left("mode"),
+        Column::left("type"),
+        Column::left(""),
+        Column::left(""),
     ]);
     for (&system, outcome) in lines {
         let mark = if differs(outcome, common) { "differs" } else { "" };
@@ -269,7 +269,7 @@ fn side_by_side(systems: &[System], inputs: (Input, Input), context: &Context) -
         };
         table.row([system.name().into(), mode(system).into(), result, mark.into(), note]);
     }
-    output::text(&table.render())
+    output::text(&table.render(&context.terminal))
 }
 
 // ---- matrices ----
@@ -316,9 +316,8 @@ fn matrix(system: System, ranks: [Rank; 2], context: &Context) -> Result<(), Fai
         return output::json("promote", with_system(system, Map::from_iter([("rows".to_string(), rows.into())])));
     }
     let headings: Vec<String> = elements.iter().map(|&e| names.element(e)).collect();
-    let columns: Vec<_> =
-        std::iter::once("").chain(headings.iter().map(String::as_str)).map(|n| (n, Align::Left)).collect();
-    let mut table = Table::new(&columns);
+    let columns: Vec<_> = std::iter::once("").chain(headings.iter().map(String::as_str)).map(Column::left).collect();
+    let mut table = Table::new(columns);
     let mut all = Vec::new();
     for (&a, heading) in elements.iter().zip(&headings) {
         let of = |&b: &Element| cell(names, system, inputs(a, b), &system.promote(inputs(a, b).0, inputs(a, b).1));
@@ -326,7 +325,7 @@ fn matrix(system: System, ranks: [Rank; 2], context: &Context) -> Result<(), Fai
         table.row(std::iter::once(heading.clone()).chain(cells.iter().cloned()));
         all.extend(cells);
     }
-    output::text(&(table.render() + &legend(all.iter())))
+    output::text(&(table.render(&context.terminal) + &legend(all.iter())))
 }
 
 /// One line for each pair, one column for each system. Promotion is symmetric, so that each pair is listed once unless
@@ -342,8 +341,8 @@ fn matrices(systems: &[System], ranks: [Rank; 2], context: &Context) -> Result<(
     let headings: Vec<String> =
         systems.iter().map(|s| format!("{} {}", s.name(), mode(*s)).trim().replace(' ', "-")).collect();
     let columns = ["lhs", "rhs", ""].into_iter().chain(headings.iter().map(String::as_str));
-    let columns: Vec<_> = columns.map(|name| (name, Align::Left)).collect();
-    let mut table = Table::new(&columns);
+    let columns: Vec<_> = columns.map(Column::left).collect();
+    let mut table = Table::new(columns);
     let mut all = Vec::new();
     for inputs in pairs {
         let outcomes: Vec<Outcome> = systems.iter().map(|s| s.promote(inputs.0, inputs.1)).collect();
@@ -365,6 +364,6 @@ fn matrices(systems: &[System], ranks: [Rank; 2], context: &Context) -> Result<(
     }
     match context.json {
         true => output::json("promote", Map::from_iter([("rows".to_string(), rows.into())])),
-        false => output::text(&(table.render() + &legend(all.iter()))),
+        false => output::text(&(table.render(&context.terminal) + &legend(all.iter()))),
     }
 }

@@ -5,7 +5,8 @@ use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::output;
 use crate::policy::{tile_rules, tile_values};
-use crate::table::{Align, Table};
+use crate::table::{Column, Table};
+use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::Class;
@@ -28,7 +29,7 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
     match context.json {
         true => output::json("run", to_json(&ran))?,
         false if context.quiet => {}
-        false => output::text(&render(&ran))?,
+        false => output::text(&render(&ran, &context.terminal))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -93,13 +94,13 @@ fn to_json(Ran { written, left_open, warnings }: &Ran) -> Map<String, Value> {
     object
 }
 
-fn render(Ran { written, left_open, .. }: &Ran) -> String {
-    let columns = ["output", "type", "shape", "file"].map(|name| (name, Align::Left));
-    let mut table = Table::new(&columns);
+fn render(Ran { written, left_open, .. }: &Ran, terminal: &Terminal) -> String {
+    let columns = ["output", "type", "shape", "file"].map(Column::left);
+    let mut table = Table::new(columns);
     for Written { name, dtype, shape, path } in written {
         table.row([Shown(name).to_string(), dtype.to_string(), format!("{shape:?}"), path.display().to_string()]);
     }
-    let mut text = table.render();
+    let mut text = table.render(terminal);
     for LeftOpen { conversion, elements, undefined, clause } in left_open {
         text += &format!("{conversion}: {undefined} of {elements} values are left open ({clause})\n");
     }

@@ -8,7 +8,8 @@ use crate::args::ExplainArgs;
 use crate::failure::Failure;
 use crate::output::{self, bits};
 use crate::policy::PolicyArgs;
-use crate::table::{Align, Table};
+use crate::table::{Column, Table};
+use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::decimal::{ParseDecimalError, parse, to_decimal};
@@ -46,7 +47,7 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
     };
     match context.json {
         true => output::json("explain", to_json(args, &explanation, exact))?,
-        false => output::text(&render(args, &explanation, exact))?,
+        false => output::text(&render(args, &explanation, exact, &context.terminal))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -169,8 +170,8 @@ fn result(to: DType, outcome: Outcome) -> (String, String, &'static str) {
     }
 }
 
-fn render(args: &ExplainArgs, e: &Explanation, exact: bool) -> String {
-    let mut table = Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Left), ("", Align::Left)]);
+fn render(args: &ExplainArgs, e: &Explanation, exact: bool, terminal: &Terminal) -> String {
+    let mut table = Table::new(["", "", "", ""].map(|name| Column::left(name).of_any_length()));
     let mut line = |what: &str, a: String, b: String, c: String| table.row([what.into(), a, b, c]);
     let note = if exact { String::new() } else { format!("{} rounded to {}", args.value, args.from) };
     match args.from {
@@ -200,13 +201,13 @@ fn render(args: &ExplainArgs, e: &Explanation, exact: bool) -> String {
     if let Some(midpoint) = n.midpoint {
         line("midpoint", to_decimal(midpoint), String::new(), String::new());
     }
-    let mut text = table.render() + &decision(e) + "\n\n";
-    let mut table = Table::new(&[
-        ("specification", Align::Left),
-        ("attributes", Align::Left),
-        (args.to.name(), Align::Left),
-        ("value", Align::Left),
-        ("clause", Align::Left),
+    let mut text = table.render(terminal) + &decision(e) + "\n\n";
+    let mut table = Table::new([
+        Column::left("specification"),
+        Column::left("attributes"),
+        Column::left(args.to.name()),
+        Column::left("value"),
+        Column::left("clause").wraps(),
     ]);
     for Answer { interpretation: i, outcome } in &e.answers {
         let name = if i.version.is_empty() { i.spec.into() } else { format!("{}@{}", i.spec, i.version) };
@@ -217,8 +218,8 @@ fn render(args: &ExplainArgs, e: &Explanation, exact: bool) -> String {
         };
         table.row([name, i.attributes.clone(), bits, value, clause]);
     }
-    text += &table.render();
-    text + &differences::render(e)
+    text += &table.render(terminal);
+    text + &differences::render(e, terminal)
 }
 
 /// The rounding decision in words.

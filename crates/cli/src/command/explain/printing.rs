@@ -5,7 +5,8 @@ use crate::args::ExplainArgs;
 use crate::command::Context;
 use crate::failure::Failure;
 use crate::output;
-use crate::table::{Align, Table};
+use crate::table::{Column, Table};
+use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::DType;
@@ -23,7 +24,7 @@ pub fn run(args: &ExplainArgs, asked: Vec<Interpretation>, context: &Context) ->
     let answers = explain_printing(code, asked);
     match context.json {
         true => output::json("explain", to_json(args, &element, exact, &answers))?,
-        false => output::text(&render(args, &element, exact, &answers))?,
+        false => output::text(&render(args, &element, exact, &answers, &context.terminal))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -35,20 +36,24 @@ fn open(interpretation: &Interpretation) -> Option<&'static str> {
     interpretation.cast.undefined.iter().find(|u| u.edge == Edge::Any).map(|u| u.reason)
 }
 
-fn render(args: &ExplainArgs, element: &Element, exact: bool, answers: &Answers) -> String {
-    let mut table = Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Left), ("", Align::Left)]);
+fn render(args: &ExplainArgs, element: &Element, exact: bool, answers: &Answers, terminal: &Terminal) -> String {
+    let mut table = Table::new(["", "", "", ""].map(|name| Column::left(name).of_any_length()));
     let note = if exact { String::new() } else { format!("{} rounded to {}", args.value, args.from) };
     table.row([args.from.name().into(), code_text(element), fields(element), note]);
     table.row(["value".into(), to_decimal(element.value), String::new(), String::new()]);
-    let mut text = table.render() + "\n";
-    let mut table = Table::new(&[("specification", Align::Left), ("string", Align::Left), ("clause", Align::Left)]);
+    let mut text = table.render(terminal) + "\n";
+    let mut table = Table::new([
+        Column::left("specification"),
+        Column::left("string").of_any_length(),
+        Column::left("clause").wraps(),
+    ]);
     for (i, printed) in answers {
         let name = if i.version.is_empty() { i.spec.into() } else { format!("{}@{}", i.spec, i.version) };
         let printed = printed.clone().unwrap_or_else(|edge| edge.refusal().into());
         let clause = open(i).map_or(i.cast.clause.into(), |reason| format!("UNDEFINED: {reason}"));
         table.row([name, printed, clause]);
     }
-    text += &table.render();
+    text += &table.render(terminal);
     text
 }
 

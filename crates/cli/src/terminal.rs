@@ -1,0 +1,145 @@
+//! What is known of the terminal that reads the output: how wide it is, and whether it shows colour.
+//!
+//! Text says what it means with a [`Mark`]; here is the only place that knows which colour that is. Tables are laid out
+//! in `table`.
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+use std::io::{self, IsTerminal};
+
+/// The width of a terminal that does not tell.
+const USUAL_COLUMNS: usize = 80;
+/// Nothing is laid out for less.
+const LEAST_COLUMNS: usize = 20;
+
+/// What a piece of text means, as far as an eye should notice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mark {
+    /// Nothing in particular.
+    #[default]
+    Plain,
+    /// As it should be.
+    Good,
+    /// Worth a look.
+    Warn,
+    /// Wrong, lost or left open.
+    Bad,
+    /// Beside the point.
+    Dim,
+    /// A heading, or what was asked for.
+    Strong,
+}
+
+impl Mark {
+    fn style(self) -> Style {
+        let coloured = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+        match self {
+            Mark::Plain => Style::new(),
+            Mark::Good => coloured(AnsiColor::Green),
+            Mark::Warn => coloured(AnsiColor::Yellow),
+            Mark::Bad => coloured(AnsiColor::Red).bold(),
+            Mark::Dim => Style::new().dimmed(),
+            Mark::Strong => Style::new().bold(),
+        }
+    }
+}
+
+/// Where output goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terminal {
+    /// Columns; `None` is a pipe or a file, which gets everything, in lines as long as they are.
+    pub width: Option<usize>,
+    /// Whether colours are wanted and shown.
+    pub colour: bool,
+}
+
+impl Terminal {
+    /// Standard output, with lines of any length if `wide`.
+    pub fn stdout(wide: bool) -> Self {
+        let stdout = io::stdout();
+        let width = Self::columns(&stdout).filter(|_| !wide);
+        Self { width, colour: is_coloured(stdout) }
+    }
+
+    /// Standard error.
+    pub fn stderr() -> Self {
+        let stderr = io::stderr();
+        Self { width: Self::columns(&stderr), colour: is_coloured(stderr) }
+    }
+
+    /// `COLUMNS` goes before what the terminal says of itself, as everywhere.
+    #[cfg(unix)]
+    fn columns(stream: &(impl IsTerminal + std::os::fd::AsFd)) -> Option<usize> {
+        let told = || terminal_size::terminal_size_of(stream).map(|(width, _)| width.0.into());
+        stream.is_terminal().then(|| columns(told()))
+    }
+
+    /// `COLUMNS` goes before what the terminal says of itself, as everywhere.
+    #[cfg(not(unix))]
+    fn columns(stream: &impl IsTerminal) -> Option<usize> {
+        let told = || terminal_size::terminal_size().map(|(width, _)| width.0.into());
+        stream.is_terminal().then(|| columns(told()))
+    }
+
+    /// The text in the colour of what it means.
+    pub fn paint(&self, mark: Mark, text: &str) -> String {
+        let style = mark.style();
+        match self.colour && mark != Mark::Plain && !text.is_empty() {
+            true => format!("{style}{text}{style:#}"),
+            false => text.into(),
+        }
+    }
+
+    /// Lines broken between words where the terminal ends; further lines of each are indented. Ends as the text does.
+    pub fn wrap(&self, text: &str) -> String {
+        match self.width {
+            Some(width) => textwrap::fill(text, textwrap::Options::new(width).subsequent_indent("  ")),
+            None => text.into(),
+        }
+    }
+}
+
+fn columns(told: Option<usize>) -> usize {
+    let asked = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|columns| *columns > 0);
+    asked.or(told.filter(|columns| *columns > 0)).unwrap_or(USUAL_COLUMNS).max(LEAST_COLUMNS)
+}
+
+/// By `--color`, `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`, and whether it is a terminal.
+fn is_coloured<S: anstream::stream::RawStream>(stream: S) -> bool {
+    let colour = AutoStream::choice(&stream) != ColorChoice::Never;
+    if colour {
+        // Consoles of Windows are told that escape sequences come.
+        AutoStream::always_ansi(stream);
+    }
+    colour
+}
+
+/// What `--color` asked for, from here on.
+pub fn set_colour(choice: clap::ColorChoice) {
+    let choice = match choice {
+        clap::ColorChoice::Auto => ColorChoice::Auto,
+        clap::ColorChoice::Always => ColorChoice::Always,
+        clap::ColorChoice::Never => ColorChoice::Never,
+    };
+    choice.write_global();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colour_only_where_it_is_shown() {
+        let shown = Terminal { width: None, colour: true };
+        assert_eq!(shown.paint(Mark::Bad, "wrong"), "\u{1b}[1m\u{1b}[31mwrong\u{1b}[0m");
+        assert_eq!(Terminal::default().paint(Mark::Bad, "wrong"), "wrong");
+        assert_eq!((shown.paint(Mark::Plain, "x"), shown.paint(Mark::Bad, "")), ("x".into(), String::new()));
+    }
+
+    #[test]
+    fn sentences_break_between_words() {
+        let terminal = Terminal { width: Some(20), colour: false };
+        assert_eq!(terminal.wrap("a line of more than twenty columns\n"), "a line of more than\n  twenty columns\n");
+        assert_eq!(Terminal::default().wrap("as long as it is\n"), "as long as it is\n");
+    }
+}
