@@ -3,7 +3,7 @@
 use crate::error::{Cause, Error};
 use crate::model::{changes, raise_warning, standings};
 use crate::parts::Parts;
-use crate::report::{Report, TensorReport};
+use crate::report::{Provenance, Report, TensorReport};
 use crate::request::Request;
 use crate::select::{Choice, Selection, Standing};
 use crate::stream::{Item, LEAST_MEMORY, Means, run};
@@ -60,6 +60,7 @@ impl Default for Options {
 pub struct Plan {
     source: Source,
     kind: Kind,
+    provenance: Provenance,
     tensors: Vec<Planned>,
     /// From a model to a model: what changes in it.
     changes: Option<(Arc<ModelFile>, Changes)>,
@@ -102,7 +103,7 @@ impl Plan {
         let tensors = source.tensors().iter().zip(choices);
         let planned = tensors.map(|(tensor, choice)| plan_tensor(tensor, choice, kind, src, &options.request));
         let tensors = planned.collect::<Result<_, _>>()?;
-        let mut plan = Plan { source, kind, tensors, changes: None };
+        let mut plan = Plan { source, kind, provenance: Provenance::of(options), tensors, changes: None };
         if let (Kind::Onnx, Some(file)) = (kind, plan.source.model()) {
             let changes = changes(src, file, &plan.tensors)?;
             plan.changes = Some((file.clone(), changes));
@@ -146,7 +147,12 @@ impl Plan {
     /// What the report will say, without counts and errors: nothing was read but the header.
     pub fn report(&self) -> Report {
         let tensors = self.tensors.iter().map(|t| TensorReport::new(t, Counts::default())).collect();
-        Report::new(self.source.path(), tensors, self.warnings())
+        Report::new(self.source.path(), self.provenance.clone(), tensors, self.warnings())
+    }
+
+    /// What decides the result.
+    pub fn provenance(&self) -> &Provenance {
+        &self.provenance
     }
 
     /// The source that was opened.
@@ -259,7 +265,7 @@ impl Plan {
         let writer = run(&self.source, writer, &items, &means, work, done)?;
         writer.finish()?;
         let tensors = self.tensors.iter().zip(counts).map(|(t, counts)| TensorReport::new(t, counts)).collect();
-        Ok(Report { outputs, ..Report::new(self.source.path(), tensors, warnings) })
+        Ok(Report { outputs, ..Report::new(self.source.path(), self.provenance, tensors, warnings) })
     }
 }
 

@@ -1,9 +1,9 @@
 //! A specification with its options, before the types are known: what `--spec` and the policies say.
 
 use std::fmt;
-use truecast_core::policy::NanRule;
+use truecast_core::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals};
 use truecast_core::spec::{SpecError, ieee, onnx, openvino, tile, tosa};
-use truecast_core::{CastSpec, DType};
+use truecast_core::{CastSpec, DType, Rounding};
 
 /// Which standard decides, and how its options are set.
 ///
@@ -55,6 +55,31 @@ pub enum Standard {
     Ieee(ieee::Cast),
 }
 
+/// There is no such request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// Nobody knows the specification.
+    #[error("unknown specification {name:?}; known are onnx, tosa, openvino, tile, ieee")]
+    Specification {
+        /// Its name.
+        name: String,
+    },
+    /// The specification has no such attribute or policy, or not this value of it.
+    #[error("{spec} has no {name} = {value:?}")]
+    Attribute {
+        /// The specification.
+        spec: String,
+        /// The attribute.
+        name: String,
+        /// The value.
+        value: String,
+    },
+    /// The specification refuses the version or the value.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+}
+
 impl Default for Request {
     /// ONNX at its newest opset, without options.
     fn default() -> Self {
@@ -99,44 +124,210 @@ impl Request {
 /// `onnx@28 saturate=0`, `ieee overflow=saturate`: the specification, its version, and the options that were set.
 impl fmt::Display for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut options: Vec<(&str, Option<String>)> = Vec::new();
+        f.write_str(self.spec())?;
         match self.standard {
-            Standard::Onnx { operator, opset, saturate, round_mode } => {
-                write!(f, "onnx@{opset}")?;
+            // What a file's own release would be is not known here.
+            Standard::Tile { cast, .. } => write!(f, "@{}", cast.release)?,
+            _ => self.version().iter().try_for_each(|version| write!(f, "@{version}"))?,
+        }
+        self.attributes().into_iter().try_for_each(|(name, value)| match (name, value.as_str()) {
+            // ONNX attributes are integers.
+            ("saturate", value) => write!(f, " saturate={}", (value == "true") as u8),
+            (name, value) => write!(f, " {name}={value}"),
+        })
+    }
+}
+
+impl Request {
+    /// The specification, as `--spec` names it.
+    pub fn spec(&self) -> &'static str {
+        match self.standard {
+            Standard::Onnx { .. } => "onnx",
+            Standard::OpenVino => "openvino",
+            Standard::Tile { .. } => "tile",
+            Standard::Tosa { .. } => "tosa",
+            Standard::Ieee(_) => "ieee",
+        }
+    }
+
+    /// Its version, as `--spec NAME@VERSION` names it; `None` where there are no versions.
+    pub fn version(&self) -> Option<String> {
+        match self.standard {
+            Standard::Onnx { opset, .. } => Some(opset.to_string()),
+            Standard::OpenVino => Some(openvino::VERSION.into()),
+            Standard::Tile { rules: tile::Rules::OfFile, .. } => Some("file".into()),
+            Standard::Tile { rules: tile::Rules::Of(release), .. } => Some(release.name().into()),
+            Standard::Tosa { target } => Some(target.version.name().into()),
+            Standard::Ieee(_) => None,
+        }
+    }
+
+    /// Names and values of the attributes and policies that were given, or that are not the specification's defaults: with
+    /// [`spec`](Request::spec) and [`version`](Request::version), all there is to know. `tile-option` may occur several times.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast::{policy::NanRule, request::Request};
+    /// let request = Request { nan: Some(NanRule::Canonical), ..Request::default() };
+    /// assert_eq!(request.attributes(), [("nan", "canonical".to_string())]);
+    /// let again = Request::from_attributes("onnx", request.version().as_deref(), [("nan", "canonical")])?;
+    /// assert_eq!(again, request);
+    /// # Ok::<(), truecast::request::RequestError>(())
+    /// ```
+    pub fn attributes(&self) -> Vec<(&'static str, String)> {
+        let mut all: Vec<(&str, Option<String>)> = Vec::new();
+        let mut nan = self.nan;
+        match self.standard {
+            Standard::Onnx { operator, saturate, round_mode, .. } => {
                 let is_named = operator != onnx::Operator::Cast;
-                options.push(("operator", is_named.then(|| operator.name().into())));
-                options.push(("saturate", saturate.map(|s| (s as u8).to_string())));
-                options.push(("round_mode", round_mode.map(|mode| mode.name().into())));
+                all.push(("operator", is_named.then(|| operator.name().into())));
+                all.push(("saturate", saturate.map(|s| s.to_string())));
+                all.push(("round_mode", round_mode.map(|mode| mode.name().into())));
             }
-            Standard::OpenVino => write!(f, "openvino@{}", openvino::VERSION)?,
-            Standard::Tile { cast, .. } => {
-                write!(f, "tile@{} profile={}", cast.release, cast.profile.name())?;
-                options.push(("rounding", cast.rounding.map(|mode| mode.name().into())));
-                options.push(("saturating", cast.saturating.then(|| "true".into())));
-                options.extend(cast.options.names().map(|name| ("tile-option", Some(name.into()))));
+            Standard::OpenVino => {}
+            Standard::Tile { cast, rules } => {
+                all.push(("profile", Some(cast.profile.name().into())));
+                let is_other = cast.release != rules.release(tile::Release::NEWEST);
+                all.push(("release", is_other.then(|| cast.release.name().into())));
+                all.push(("rounding", cast.rounding.map(|mode| mode.name().into())));
+                all.push(("saturating", cast.saturating.then(|| "true".into())));
+                all.extend(cast.options.names().map(|name| ("tile-option", Some(name.into()))));
             }
-            Standard::Tosa { target } => write!(f, "tosa@{}", target.version.name())?,
+            Standard::Tosa { target } => {
+                let defaults = tosa::Target::of(target.version);
+                let names = || target.enabled.iter().map(tosa::Feature::name).collect::<Vec<_>>().join(",");
+                all.push(("enabled", (target.enabled != defaults.enabled).then(names)));
+                all.push(("level", changed(target.level, defaults.level)));
+            }
             Standard::Ieee(cast) => {
                 let defaults = ieee::Cast::to(cast.to);
-                write!(f, "ieee")?;
-                options.push(("rounding", cast.rounding.map(|r| r.name().into())));
-                options.push(("overflow", changed(cast.overflow, defaults.overflow)));
-                options.push(("inf", cast.inf.map(|inf| lower_case(&inf))));
-                options.push(("int-overflow", changed(cast.int_overflow, defaults.int_overflow)));
-                options.push(("nan-to-int", changed(cast.nan_to_int, defaults.nan_to_int)));
-                options.push(("subnormals", changed(cast.subnormals, defaults.subnormals)));
+                all.push(("rounding", cast.rounding.map(|r| r.name().into())));
+                all.push(("overflow", changed(cast.overflow, defaults.overflow)));
+                all.push(("inf", cast.inf.map(|inf| lower_case(&inf))));
+                all.push(("int-overflow", changed(cast.int_overflow, defaults.int_overflow)));
+                all.push(("nan-to-int", changed(cast.nan_to_int, defaults.nan_to_int)));
+                all.push(("subnormals", changed(cast.subnormals, defaults.subnormals)));
+                nan = nan.or((cast.nan != defaults.nan).then_some(cast.nan));
             }
         }
-        options.push(("nan", self.nan.as_ref().map(lower_case)));
-        options
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)))
-            .try_for_each(|(n, v)| write!(f, " {n}={v}"))
+        all.push(("nan", nan.as_ref().map(lower_case)));
+        all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
+
+    /// The request of a specification, a version (default: the newest) and what [`attributes`](Request::attributes) gave;
+    /// `-` and `_` in names are alike.
+    ///
+    /// # Errors
+    /// [`RequestError`] for what the specification does not have.
+    pub fn from_attributes<'a>(
+        spec: &str,
+        version: Option<&str>,
+        attributes: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Request, RequestError> {
+        let mut request = Request { standard: Standard::of_version(spec, version)?, nan: None };
+        for (name, value) in attributes {
+            let unknown = || RequestError::Attribute { spec: spec.into(), name: name.into(), value: value.into() };
+            request.set(&name.replace('-', "_"), value)?.ok_or_else(unknown)?;
+        }
+        Ok(request)
+    }
+
+    /// `None` if the standard has no such attribute or value.
+    fn set(&mut self, name: &str, value: &str) -> Result<Option<()>, SpecError> {
+        if name == "nan" {
+            self.nan = one_of([NanRule::Keep, NanRule::Canonical, NanRule::Error], value);
+            return Ok(self.nan.map(drop));
+        }
+        const OVERFLOWS: [Overflow; 3] = [Overflow::Nonfinite, Overflow::Saturate, Overflow::Error];
+        Ok(match (&mut self.standard, name) {
+            (Standard::Onnx { operator, .. }, "operator") => {
+                put(operator, onnx::Operator::ALL.into_iter().find(|o| o.name() == value))
+            }
+            (Standard::Onnx { saturate, .. }, "saturate") => put(saturate, value.parse().ok().map(Some)),
+            (Standard::Onnx { round_mode, .. }, "round_mode") => put(round_mode, Some(Some(value.parse()?))),
+            (Standard::Tile { cast, .. }, "profile") => put(&mut cast.profile, Some(value.parse()?)),
+            (Standard::Tile { cast, .. }, "release") => {
+                put(&mut cast.release, tile::Release::ALL.into_iter().find(|r| r.name() == value))
+            }
+            (Standard::Tile { cast, .. }, "rounding") => {
+                put(&mut cast.rounding, tile::RoundingMode::of_name(value).map(Some))
+            }
+            (Standard::Tile { cast, .. }, "saturating") => put(&mut cast.saturating, value.parse().ok()),
+            (Standard::Tile { cast, .. }, "tile_option") => Some(cast.options.set(value)?),
+            (Standard::Tosa { target }, "enabled") => {
+                let names = value.split(',').filter(|name| !name.is_empty());
+                put(&mut target.enabled, Some(names.map(str::parse).collect::<Result<_, _>>()?))
+            }
+            (Standard::Tosa { target }, "level") => {
+                put(&mut target.level, one_of([tosa::LevelLimit::EightK, tosa::LevelLimit::None], value))
+            }
+            (Standard::Ieee(cast), "rounding") => {
+                put(&mut cast.rounding, Rounding::ALL.into_iter().find(|r| r.name() == value).map(Some))
+            }
+            (Standard::Ieee(cast), "overflow") => put(&mut cast.overflow, one_of(OVERFLOWS, value)),
+            (Standard::Ieee(cast), "inf") => put(&mut cast.inf, one_of(OVERFLOWS, value).map(Some)),
+            (Standard::Ieee(cast), "int_overflow") => {
+                let all = [IntOverflow::Wrap, IntOverflow::Saturate, IntOverflow::Error];
+                put(&mut cast.int_overflow, one_of(all, value))
+            }
+            (Standard::Ieee(cast), "nan_to_int") => {
+                put(&mut cast.nan_to_int, one_of([NanToInt::Zero, NanToInt::Saturate, NanToInt::Error], value))
+            }
+            (Standard::Ieee(cast), "subnormals") => {
+                put(&mut cast.subnormals, one_of([Subnormals::Keep, Subnormals::Flush], value))
+            }
+            _ => None,
+        })
+    }
+}
+
+impl Standard {
+    /// A standard at a version (default: the newest), without options.
+    fn of_version(spec: &str, version: Option<&str>) -> Result<Standard, RequestError> {
+        let operator = onnx::Operator::Cast;
+        Ok(match spec {
+            "onnx" => {
+                let known = "opsets 1 to 28";
+                let number = version.map_or(Ok(onnx::NEWEST_OPSET), str::parse);
+                let wrong = |_| SpecError::Version { spec: "onnx", version: version.unwrap_or_default().into(), known };
+                let opset = number.map_err(wrong)?;
+                operator.version_at(opset)?;
+                Standard::Onnx { operator, opset, saturate: None, round_mode: None }
+            }
+            "openvino" => openvino::version(version).map(|()| Standard::OpenVino)?,
+            "tile" => {
+                let rules: tile::Rules = version.map_or(Ok(tile::Rules::default()), str::parse)?;
+                let release = rules.release(tile::Release::NEWEST);
+                Standard::Tile { cast: tile::Cast { release, ..tile::Cast::to(UNSET) }, rules }
+            }
+            "tosa" => {
+                let version = version.map_or(Ok(tosa::Version::default()), str::parse)?;
+                Standard::Tosa { target: tosa::Target::of(version) }
+            }
+            "ieee" => match version {
+                None => Standard::Ieee(ieee::Cast::to(UNSET)),
+                Some(version) => {
+                    return Err(SpecError::Version { spec: "ieee", version: version.into(), known: "none" }.into());
+                }
+            },
+            _ => return Err(RequestError::Specification { name: spec.into() }),
+        })
+    }
+}
+
+/// Stands in a cast whose destination is that of each pair.
+const UNSET: DType = DType::F32;
+
+fn put<T>(field: &mut T, value: Option<T>) -> Option<()> {
+    value.map(|value| *field = value)
 }
 
 fn changed<T: PartialEq + fmt::Debug>(value: T, default: T) -> Option<String> {
     (value != default).then(|| lower_case(&value))
+}
+
+fn one_of<T: fmt::Debug, const N: usize>(all: [T; N], text: &str) -> Option<T> {
+    all.into_iter().find(|value| lower_case(value) == text)
 }
 
 /// The policies are spelled on the command line as their variants are.

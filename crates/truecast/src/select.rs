@@ -26,8 +26,25 @@ impl Rule {
         Ok(Rule { matcher, to })
     }
 
+    /// The pattern.
+    pub fn glob(&self) -> &str {
+        self.matcher.glob().glob()
+    }
+
+    /// The type that its tensors get; `None` keeps them as they are.
+    pub fn to(&self) -> Option<DType> {
+        self.to
+    }
+
     fn matches(&self, name: &str) -> bool {
         self.matcher.is_match(Path::new(name))
+    }
+}
+
+/// The same pattern and the same type.
+impl PartialEq for Rule {
+    fn eq(&self, other: &Rule) -> bool {
+        (self.glob(), self.to) == (other.glob(), other.to)
     }
 }
 
@@ -41,7 +58,7 @@ impl std::fmt::Display for Rule {
 }
 
 /// What to convert.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Selection {
     /// The type of everything that no rule names; without it only rules convert.
     pub to: Option<DType>,

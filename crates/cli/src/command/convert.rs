@@ -1,6 +1,6 @@
 //! `truecast convert`.
 
-use super::{Context, select, thresholds};
+use super::{Context, provenance, select, thresholds};
 use crate::args::{ConvertArgs, RuleOrder};
 use crate::failure::Failure;
 use crate::table::{Column, Table, grouped};
@@ -119,6 +119,7 @@ fn print_dry_run(plan: &Plan, args: &ConvertArgs, context: &Context) -> Result<(
         let mut object = Map::new();
         object.insert("dry_run".into(), true.into());
         object.insert("destination".into(), args.dst.display().to_string().into());
+        object.insert("options".into(), report.provenance.to_json());
         let planned = report.tensors.iter().map(|t| {
             json!({
                 "name": t.name, "shape": t.shape, "from": t.from.name(), "to": t.to.name(), "converted": t.converted,
@@ -156,10 +157,16 @@ fn print_dry_run(plan: &Plan, args: &ConvertArgs, context: &Context) -> Result<(
         ]);
     }
     let memory = size::human(args.max_memory);
-    let text = table.render(&context.terminal)
+    let text = header(&report, &context.terminal)
+        + &table.render(&context.terminal)
         + &summary(&report, args)
         + &format!("dry run: nothing was written; buffers would take at most {memory}\n");
     output::text(&text)
+}
+
+/// What the numbers below came of.
+fn header(report: &Report, terminal: &Terminal) -> String {
+    terminal.wrap(&format!("options: {}\n", provenance::typed(&report.provenance)))
 }
 
 fn shape(shape: &[u64]) -> String {
@@ -226,5 +233,8 @@ fn render(report: &Report, args: &ConvertArgs, elapsed: Duration, terminal: &Ter
     row("total".into(), String::new(), report.total.elements, &report.total.counts, true);
     let seconds = elapsed.as_secs_f64();
     let rate = report.total.bytes_in as f64 / seconds.max(1e-9);
-    table.render(terminal) + &summary(report, args) + &format!("{seconds:.2} s, {}/s read\n", size::human(rate as u64))
+    header(report, terminal)
+        + &table.render(terminal)
+        + &summary(report, args)
+        + &format!("{seconds:.2} s, {}/s read\n", size::human(rate as u64))
 }

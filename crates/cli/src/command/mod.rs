@@ -11,6 +11,7 @@ mod explain;
 mod formats;
 mod inspect;
 mod promote;
+mod provenance;
 mod rescale;
 mod run;
 mod select;

@@ -1,5 +1,9 @@
 //! What a conversion or comparison did, tensor by tensor, and its JSON form (`docs/interfaces.md §6`).
 
+mod provenance;
+
+pub use provenance::{Provenance, ProvenanceError};
+
 use crate::convert::Planned;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -82,6 +86,8 @@ pub struct Total {
 pub struct Report {
     /// The source, as given.
     pub source: String,
+    /// What decided the result: the specification, its options and the rules.
+    pub provenance: Provenance,
     /// The tensors, in the data order of the source.
     pub tensors: Vec<TensorReport>,
     /// Their sum.
@@ -93,7 +99,12 @@ pub struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(source: &Path, tensors: Vec<TensorReport>, warnings: Vec<String>) -> Self {
+    pub(crate) fn new(
+        source: &Path,
+        provenance: Provenance,
+        tensors: Vec<TensorReport>,
+        warnings: Vec<String>,
+    ) -> Self {
         let mut total = Total::default();
         for row in &tensors {
             total.tensors += 1;
@@ -104,10 +115,10 @@ impl Report {
             let copied = Counts { finite_pairs: 0, noise: 0.0, signal: 0.0, image: 0.0, product: 0.0, ..row.counts };
             total.counts.add(if row.converted { &row.counts } else { &copied });
         }
-        Self { source: source.display().to_string(), tensors, total, warnings, outputs: Vec::new() }
+        Self { source: source.display().to_string(), provenance, tensors, total, warnings, outputs: Vec::new() }
     }
 
-    /// `tensors`, `total` and `warnings`, as `docs/interfaces.md §6` names them.
+    /// `source`, `options`, `tensors`, `total` and `warnings`, as `docs/interfaces.md §6` names them.
     pub fn to_json(&self) -> Map<String, Value> {
         let mut total = Map::new();
         total.insert("tensors".into(), json!(self.total.tensors));
@@ -116,6 +127,7 @@ impl Report {
         insert_counts(&mut total, &self.total.counts);
         let mut object = Map::new();
         object.insert("source".into(), json!(self.source));
+        object.insert("options".into(), self.provenance.to_json());
         object.insert("tensors".into(), self.tensors.iter().map(TensorReport::to_json).collect());
         object.insert("total".into(), total.into());
         object.insert("warnings".into(), json!(self.warnings));

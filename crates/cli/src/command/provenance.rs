@@ -1,0 +1,93 @@
+//! How a result came about, as the options that would make it again. What they are is the library's business
+//! (`truecast::report::Provenance`).
+
+use crate::output;
+use truecast::convert::Options;
+use truecast::report::Provenance;
+
+/// `--spec onnx@28 --to f16 --keep '*norm*'`: may be typed after `convert SRC DST` and `verify SRC DST`.
+pub fn typed(provenance: &Provenance) -> String {
+    let Provenance { request, selection, min_elements, onnx } = provenance;
+    let version = request.version().map(|version| format!("@{version}"));
+    let mut words = vec!["--spec".to_string(), request.spec().to_string() + &version.unwrap_or_default()];
+    for (name, value) in request.attributes() {
+        words.push(format!("--{}", name.replace('_', "-")));
+        words.extend((name != "saturating").then_some(value));
+    }
+    let types = [("--to", selection.to), ("--from", selection.from)];
+    for (option, dtype) in types.into_iter().filter_map(|(option, dtype)| Some((option, dtype?))) {
+        words.extend([option.to_string(), dtype.to_string()]);
+    }
+    for rule in &selection.rules {
+        let option = if rule.to().is_some() { "--rule" } else { "--keep" };
+        words.extend([option.to_string(), quoted(&rule.to_string())]);
+    }
+    if *min_elements != Options::default().min_elements {
+        words.extend(["--min-elements".to_string(), min_elements.to_string()]);
+    }
+    words.extend(onnx.lenient.then(|| "--lenient".to_string()));
+    words.extend(onnx.follow_links.then(|| "--follow-links".to_string()));
+    words.join(" ")
+}
+
+/// A word as shells take it, on one line.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=@,:+".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.into(),
+        false => format!("'{}'", output::one_line(word).replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command, RuleOrder};
+    use clap::{CommandFactory, FromArgMatches};
+
+    /// The options of a command line.
+    fn provenance(line: &[&str]) -> Provenance {
+        let matches = Cli::command().get_matches_from(line);
+        let Command::Convert(args) = Cli::from_arg_matches(&matches).unwrap().command else { panic!("{line:?}") };
+        let options = Options {
+            selection: super::super::select::selection(&args.select, &RuleOrder::of(&matches)).unwrap(),
+            request: args.policy.request().unwrap(),
+            min_elements: args.select.min_elements,
+            onnx: args.select.onnx.options(),
+            ..Options::default()
+        };
+        Provenance::of(&options)
+    }
+
+    /// What is printed may be typed, and means the same.
+    #[test]
+    fn options_become_options_again() {
+        for line in [
+            "--to f16",
+            "--spec onnx@21 --saturate false --to f8e4m3fn",
+            "--spec onnx@28 --round-mode nearest --nan canonical --to f8e8m0 --from f8e5m2",
+            "--spec tosa@1.1 --to i8",
+            "--spec openvino --to i8",
+            "--spec tile@13.4 --profile hw --rounding zero --saturating --tile-option preserve_inf \
+             --tile-option e4m3_nan=spec-literal --to f8e5m2",
+            "--spec ieee --rounding odd --overflow error --inf saturate --int-overflow saturate --nan-to-int error \
+             --subnormals flush --to f16",
+            "--rule a=b*=f16 --keep *.norm --rule *=bf16 --min-elements 1 --lenient --follow-links",
+        ] {
+            let start = ["truecast", "convert", "a", "b"];
+            let asked = provenance(&start.into_iter().chain(line.split_whitespace()).collect::<Vec<_>>());
+            let said = typed(&asked);
+            let words: Vec<String> = said.split(' ').map(|word| word.replace('\'', "")).collect();
+            let again = provenance(&start.into_iter().chain(words.iter().map(String::as_str)).collect::<Vec<_>>());
+            assert_eq!(again, asked, "{line}: {said}");
+        }
+    }
+
+    #[test]
+    fn words_are_safe_in_a_shell() {
+        assert_eq!(quoted("a.b/c"), "a.b/c");
+        assert_eq!(quoted("*'$x"), r"'*'\''$x'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("a\u{1b}["), r"'a\u{1b}['");
+    }
+}

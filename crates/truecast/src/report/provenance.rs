@@ -1,0 +1,164 @@
+//! How a result came about: the part of [`Options`] that decides every bit of it, and its JSON form
+//! (`docs/interfaces.md §6`). What only says with which means the work is done (memory, threads) is no part of it.
+
+use crate::convert::Options;
+use crate::request::Request;
+use crate::select::{Rule, Selection};
+use serde_json::{Map, Value, json};
+use truecast_core::DType;
+
+/// What decides the result of a conversion.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, convert::Options, report::Provenance, select::Selection};
+/// let selection = Selection { to: Some(DType::Bf16), ..Selection::default() };
+/// let provenance = Provenance::of(&Options { selection, ..Options::default() });
+/// assert_eq!(Provenance::from_json(&provenance.to_json())?, provenance);
+/// assert_eq!(provenance.options().selection.to, Some(DType::Bf16));
+/// # Ok::<(), truecast::report::ProvenanceError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Provenance {
+    /// Specification, version, attributes and policies.
+    pub request: Request,
+    /// The types, and the rules in their order.
+    pub selection: Selection,
+    /// Smaller tensors of a model were kept unless a rule names them.
+    pub min_elements: u64,
+    /// How strictly ONNX files were read.
+    pub onnx: truecast_io::onnx::Options,
+}
+
+/// The object is not one that [`Provenance::to_json`] gives.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("options.{field}: {why}")]
+pub struct ProvenanceError {
+    /// The field of the object.
+    pub field: &'static str,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl Provenance {
+    /// What decides the results under these options.
+    pub fn of(options: &Options) -> Provenance {
+        // Every option is named, so that a new one is not forgotten.
+        let Options { selection, request, max_memory: _, existing: _, exec: _, min_elements, onnx } = options;
+        Provenance { request: *request, selection: selection.clone(), min_elements: *min_elements, onnx: *onnx }
+    }
+
+    /// Options that give the same results; their means are the default ones.
+    pub fn options(&self) -> Options {
+        let Provenance { request, selection, min_elements, onnx } = self.clone();
+        Options { request, selection, min_elements, onnx, ..Options::default() }
+    }
+
+    /// The object `options` of a report.
+    pub fn to_json(&self) -> Value {
+        let Provenance { request, selection, min_elements, onnx } = self;
+        let Selection { to, from, rules } = selection;
+        let name = |dtype: &Option<DType>| dtype.map(DType::name);
+        json!({
+            "spec": request.spec(),
+            "version": request.version(),
+            "attributes": attributes_to_json(request),
+            "to": name(to),
+            "from": name(from),
+            "rules": rules.iter().map(|rule| json!({ "glob": rule.glob(), "to": name(&rule.to()) })).collect::<Vec<_>>(),
+            "min_elements": min_elements,
+            "lenient": onnx.lenient,
+            "follow_links": onnx.follow_links,
+        })
+    }
+
+    /// Reads what [`to_json`](Provenance::to_json) wrote.
+    ///
+    /// # Errors
+    /// A field that is missing, of another kind, or not of this version of truecast.
+    pub fn from_json(object: &Value) -> Result<Provenance, ProvenanceError> {
+        let rule = |rule: &Value| {
+            let glob = rule.get("glob").and_then(Value::as_str).ok_or_else(|| wrong("rules", "a rule has no glob"))?;
+            Rule::new(glob, dtype(rule, "to", "rules")?).map_err(|error| wrong("rules", error))
+        };
+        let rules = array(object, "rules")?.iter().map(rule).collect::<Result<_, _>>()?;
+        let selection = Selection { to: dtype(object, "to", "to")?, from: dtype(object, "from", "from")?, rules };
+        let onnx = truecast_io::onnx::Options {
+            lenient: boolean(object, "lenient")?,
+            follow_links: boolean(object, "follow_links")?,
+        };
+        let min_elements = object.get("min_elements").and_then(Value::as_u64);
+        let min_elements = min_elements.ok_or_else(|| wrong("min_elements", "not a number of elements"))?;
+        Ok(Provenance { request: request(object)?, selection, min_elements, onnx })
+    }
+}
+
+/// Switches are booleans, what may be given several times is a list, everything else is text.
+fn attributes_to_json(request: &Request) -> Value {
+    let mut all = Map::new();
+    for (name, value) in request.attributes() {
+        let key = name.replace('-', "_");
+        match (name, value.parse::<bool>()) {
+            ("tile-option", _) => match all.entry(key).or_insert_with(|| json!([])) {
+                Value::Array(list) => list.push(json!(value)),
+                other => *other = json!([value]),
+            },
+            (_, Ok(switch)) => drop(all.insert(key, json!(switch))),
+            (_, Err(_)) => drop(all.insert(key, json!(value))),
+        }
+    }
+    all.into()
+}
+
+fn request(object: &Value) -> Result<Request, ProvenanceError> {
+    let spec = object.get("spec").and_then(Value::as_str).ok_or_else(|| wrong("spec", "not a name"))?;
+    let version = match field(object, "version")? {
+        Value::Null => None,
+        version => Some(version.as_str().ok_or_else(|| wrong("version", "neither a text nor null"))?),
+    };
+    let Some(attributes) = object.get("attributes").and_then(Value::as_object) else {
+        return Err(wrong("attributes", "not an object"));
+    };
+    let mut all: Vec<(&str, &str)> = Vec::new();
+    for (name, value) in attributes {
+        let odd = || wrong("attributes", format_args!("{name} is neither text nor a boolean"));
+        match value {
+            Value::Bool(true) => all.push((name, "true")),
+            Value::Bool(false) => all.push((name, "false")),
+            Value::Array(list) => {
+                for value in list {
+                    all.push((name, value.as_str().ok_or_else(odd)?));
+                }
+            }
+            value => all.push((name, value.as_str().ok_or_else(odd)?)),
+        }
+    }
+    Request::from_attributes(spec, version, all).map_err(|error| wrong("attributes", error))
+}
+
+fn wrong(field: &'static str, why: impl ToString) -> ProvenanceError {
+    ProvenanceError { field, why: why.to_string() }
+}
+
+fn field<'a>(object: &'a Value, name: &'static str) -> Result<&'a Value, ProvenanceError> {
+    object.get(name).ok_or_else(|| wrong(name, "missing"))
+}
+
+fn array<'a>(object: &'a Value, name: &'static str) -> Result<&'a Vec<Value>, ProvenanceError> {
+    field(object, name)?.as_array().ok_or_else(|| wrong(name, "not a list"))
+}
+
+fn boolean(object: &Value, name: &'static str) -> Result<bool, ProvenanceError> {
+    field(object, name)?.as_bool().ok_or_else(|| wrong(name, "neither true nor false"))
+}
+
+/// A type or null, in the field `name`; `place` is what an error names.
+fn dtype(object: &Value, name: &str, place: &'static str) -> Result<Option<DType>, ProvenanceError> {
+    match object.get(name).ok_or_else(|| wrong(place, "missing"))? {
+        Value::Null => Ok(None),
+        value => {
+            let text = value.as_str().ok_or_else(|| wrong(place, "neither a type nor null"))?;
+            DType::parse(text).map(Some).map_err(|error| wrong(place, error))
+        }
+    }
+}
