@@ -5,7 +5,7 @@
 //! How conversions are made fast is `truecast-kernel`, which is tested against this crate bit for bit.
 //!
 //! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`decimal`], [`mod@text`], [`spec`],
-//! [`permit`], [`promote`].
+//! [`permit`], [`promote`], [`spelling`].
 #![forbid(unsafe_code)]
 
 mod big;
@@ -18,6 +18,7 @@ pub mod policy;
 pub mod promote;
 pub mod round;
 pub mod spec;
+pub mod spelling;
 pub mod text;
 
 pub use dtype::{DType, Ecosystem, Kind, Layout};

@@ -5,6 +5,8 @@
 mod memory;
 #[path = "../../io/tests/proto/mod.rs"]
 mod proto;
+#[path = "../../io/tests/timing/mod.rs"]
+mod timing;
 
 use proto::{attribute, bytes, fixed32, graph, int, node, tensor, value};
 use std::sync::Arc;
@@ -475,4 +477,165 @@ fn conversions_are_judged_wherever_they_are() {
     assert_eq!(judged(&model_, Some(23)).illegal.len(), 4);
     assert_eq!(judged(&model_, Some(18)).illegal.len(), 5);
     assert_eq!(judged(&model(28, xy(&[cast("x", "y", FLOAT16)], FLOAT16), &[]), Some(1)).illegal.len(), 1); // INT `to`
+}
+
+/// What a run refuses in a conversion is illegal, in the same words.
+#[test]
+fn what_a_run_refuses_is_illegal() {
+    let to = || number("to", FLOAT16);
+    let rows = [
+        (node("Cast", &[], &["y"], &[to()]), "0 inputs where 1"),
+        (node("Cast", &["x", "x"], &["y"], &[to()]), "2 inputs where 1"),
+        (node("Cast", &["x", ""], &["y"], &[to()]), "2 inputs where 1"),
+        (node("Cast", &[""], &["y"], &[to()]), "input 0 is required and left out"),
+        (node("Cast", &["x"], &[], &[to()]), "0 outputs where 1"),
+        (node("Cast", &["x"], &["y", "z"], &[to()]), "2 outputs where 1"),
+        (node("Cast", &["x"], &[""], &[to()]), "output 0 is required and left out"),
+        (node("CastLike", &["x"], &["y"], &[]), "1 inputs where 2"),
+        (node("CastLike", &["x", ""], &["y"], &[]), "input 1 is required and left out"),
+        (node("CastLike", &["x", "x", "x"], &["y"], &[]), "3 inputs where 2"),
+        (cast("nothing", "y", FLOAT16), "\"nothing\" is not defined before"),
+        (cast("y", "y", FLOAT16), "\"y\" is not defined before"),
+        (cast("x", "x", FLOAT16), "\"x\" is defined twice"),
+    ];
+    for (node, why) in rows {
+        let model = model(28, xy(&[node], FLOAT16), &[]);
+        let refusal = built(&model).unwrap_err();
+        assert!(refusal.contains(why), "{refusal}");
+        let all = judged(&model, None);
+        assert_eq!((all.conversions, all.illegal.len()), (1, 1), "{why}: {:?}", all.illegal);
+        assert_eq!(format!("{}: {}", all.illegal[0].place, all.illegal[0].cause), refusal);
+    }
+}
+
+/// §1.1: "Complex types are never allowed"; §1.7 numbers them.
+#[test]
+fn every_type_that_files_can_name_is_judged() {
+    const COMPLEX64: i64 = 14;
+    const COMPLEX128: i64 = 15;
+    let from = |code: i64, nodes: &[Vec<u8>]| {
+        let infos = [input(value("c", code, &[2])), input(value("x", FLOAT, &[2])), output(bytes(1, "y"))];
+        judged(&model(28, graph(nodes, &[], infos.concat()), &[]), None)
+    };
+    for code in 1..=28 {
+        let is_complex = [COMPLEX64, COMPLEX128].contains(&code);
+        for (node, is_illegal) in [
+            (cast("c", "y", FLOAT), is_complex),
+            (cast("x", "y", code), is_complex),
+            (node("CastLike", &["c", "x"], &["y"], &[]), is_complex || code > 26),
+            (node("CastLike", &["x", "c"], &["y"], &[]), is_complex || code > 26),
+        ] {
+            let all = from(code, &[node]);
+            assert_eq!((all.of_unknown_type, all.illegal.len()), (0, usize::from(is_illegal)), "{code}: {all:?}");
+        }
+    }
+    let said = from(COMPLEX128, &[cast("c", "y", FLOAT)]).illegal[0].cause.to_string();
+    assert!(said.contains("COMPLEX128") && said.contains("§1.2"), "{said}");
+    let said = from(99, &[cast("c", "y", FLOAT)]).illegal[0].cause.to_string();
+    assert!(said.contains("99"), "{said}");
+    // A constant and a sequence.
+    let constant = attribute("value", 4, bytes(5, tensor("", COMPLEX128, &[0])));
+    let nodes = [node("Constant", &[], &["k"], &[constant]), cast("k", "y", FLOAT)];
+    assert!(from(FLOAT, &nodes).illegal[0].cause.to_string().contains("COMPLEX128"));
+    let sequence = [bytes(1, "s"), bytes(2, bytes(4, vec![]))].concat();
+    let graph = graph(&[cast("s", "y", FLOAT)], &[], [input(sequence), output(bytes(1, "y"))].concat());
+    assert!(judged(&model(28, graph, &[]), None).illegal[0].cause.to_string().contains("sequence"));
+}
+
+/// What a graph declares of a value is what the value is.
+#[test]
+fn declarations_are_compared_with_what_is_given() {
+    let graph_of = |infos: &[Vec<u8>]| model(28, graph(&[cast("x", "y", FLOAT16)], &[], infos.concat()), &[]);
+    let x = || input(value("x", FLOAT, &[2]));
+    let y = |code| output(value("y", code, &[2]));
+    let info = |code| bytes(13, value("y", code, &[2]));
+    for (infos, what) in [
+        (vec![x(), y(FLOAT)], "output \"y\": elements are f16, declared are f32"),
+        (vec![x(), info(INT64), y(FLOAT16)], "value_info \"y\": elements are f16, declared are i64"),
+        (
+            vec![x(), bytes(5, [tensor("x", INT64, &[0])].concat()), y(FLOAT16)],
+            "\"x\": elements are i64, declared are f32",
+        ),
+    ] {
+        let model = graph_of(&infos);
+        let all = judged(&model, None);
+        let said: Vec<_> = all.illegal.iter().map(|f| format!("{}: {}", f.place, f.cause)).collect();
+        assert!(said.len() == 1 && said[0].ends_with(what), "{said:?}");
+        assert!(built(&model).unwrap_err().ends_with(what));
+    }
+    let right = graph_of(&[x(), info(FLOAT16), y(FLOAT16)]);
+    assert_eq!(judged(&right, None).illegal, []);
+    assert!(built(&right).is_ok());
+}
+
+/// A name that is one letter away from that of a conversion is told; other operators, and functions of the model, are not.
+#[test]
+fn misspelled_conversions() {
+    let of = |operator: &str, domain: &str, functions: &[Vec<u8>]| {
+        let node = in_domain(node(operator, &["x"], &["y"], &[number("to", FLOAT16)]), domain);
+        judged(&model(28, xy(&[node], FLOAT16), functions), None)
+    };
+    for (operator, meant) in [("cast", "Cast"), ("Csat", "Cast"), ("Caste", "Cast"), ("Castlike", "CastLike")] {
+        let all = of(operator, "", &[]);
+        assert_eq!((all.conversions, all.illegal.len()), (0, 1), "{operator}");
+        assert!(all.illegal[0].cause.to_string().ends_with(&format!("did you mean {meant}?")));
+    }
+    for operator in ["Cos", "Cosh", "BitCast", "Concat", "Acos"] {
+        assert_eq!(of(operator, "", &[]), Judgement::default(), "{operator}");
+    }
+    assert_eq!(of("cast", "com.example", &[]), Judgement::default());
+    let named = |name: &str| {
+        let body = [node("Identity", &["x"], &["y"], &[])];
+        let nodes: Vec<u8> = body.iter().flat_map(|n| bytes(7, n)).collect();
+        [bytes(1, name), bytes(4, "x"), bytes(5, "y"), nodes, bytes(9, int(2, 25))].concat()
+    };
+    // A function of this name goes before the operator; its body is a function's, not a conversion.
+    for name in ["cast", "Cast"] {
+        assert_eq!(of(name, "", &[named(name)]), Judgement::default(), "{name}");
+    }
+}
+
+/// An attribute that refers to one of the function's is known by its name; all others are judged as everywhere.
+#[test]
+fn attributes_of_calls_are_judged_as_far_as_they_are_known() {
+    let of = |attributes: &[Vec<u8>]| {
+        let body = [node("Cast", &["x"], &["y"], attributes)];
+        let given = [bytes(6, "t"), bytes(11, number("s", 1))].concat();
+        judged(&model(25, xy(&[], FLOAT), &[function("F", &["x"], &["y"], &body, given)]), None).illegal
+    };
+    let to = || reference("to", 2, "t");
+    assert_eq!(of(&[to()]), []);
+    assert_eq!(of(&[to(), reference("saturate", 2, "s"), string("round_mode", "down")]), []);
+    for (attributes, why) in [
+        (vec![to(), number("sat", 1)], "unknown attribute \"sat\""),
+        (vec![to(), number("saturate", 2)], "2 is neither 0 nor 1"),
+        (vec![to(), reference("rounding", 3, "s")], "unknown attribute \"rounding\""),
+        (vec![reference("to", 2, "no_such_attribute")], "is missing"),
+        (vec![to(), number("to", FLOAT)], "occurs twice"),
+    ] {
+        let illegal = of(&attributes);
+        assert!(illegal.len() == 1 && illegal[0].cause.to_string().contains(why), "{why}: {illegal:?}");
+    }
+}
+
+/// Functions with many inputs, each converted; calls that give all of them; graphs with many values.
+#[test]
+fn models_take_time_as_they_are_long() {
+    let make = |n: usize| {
+        let (inner, outer): (Vec<_>, Vec<_>) = (0..n).map(|i| (format!("i{i}"), format!("c{i}"))).unzip();
+        let (inner, outer): (Vec<&str>, Vec<&str>) =
+            (inner.iter().map(String::as_str).collect(), outer.iter().map(String::as_str).collect());
+        let casts = |of: &[&str], to: char| {
+            of.iter().map(|name| cast(name, &format!("{to}{name}"), FLOAT16)).collect::<Vec<_>>()
+        };
+        let function = function("F", &inner, &["oi0"], &casts(&inner, 'o'), vec![]);
+        let first = outer.iter().map(|name| cast("x", name, FLOAT16));
+        let call = in_domain(node("F", &outer, &["y"], &[]), "f");
+        let nodes: Vec<_> = first.chain(casts(&outer, 'd')).chain([call]).collect();
+        open(&model(25, xy(&nodes, FLOAT16), &[function]))
+    };
+    timing::assert_linear(500, make, |file| {
+        assert_eq!(judge(file.model(), None).illegal, []);
+        assert_eq!(build(file).unwrap().outputs().len(), 1);
+    });
 }

@@ -3,6 +3,7 @@
 mod disk;
 mod memory;
 mod proto;
+mod timing;
 
 use std::sync::Arc;
 
@@ -154,7 +155,7 @@ fn every_tensor_is_listed() {
             "choice/then_branch/c",
             "choice/else_branch/w",
             "choice/else_branch/c",
-            "ConstantOfShape1/value",
+            "ConstantOfShape0/value",
             "k",
             "d:f/k"
         ]
@@ -277,7 +278,7 @@ fn casts_stand_where_their_values_are() {
     assert_eq!(result, whole(true));
     // The list of the new model says what its tensors stand for.
     let file = ModelFile::open(&disk.folder.path().join("b.onnx"), Options::default()).unwrap();
-    assert_eq!(file.value_names(), ["outer", "idle", "If2/then_branch/c", "d:f/k"]);
+    assert_eq!(file.value_names(), ["outer", "idle", "If1/then_branch/c", "d:f/k"]);
 }
 
 /// Before IR version 4 every initializer is an input too.
@@ -557,4 +558,38 @@ fn a_constant_has_one_attribute() {
     let constant = node("Constant", &[], &["k"], &[value(), value()]);
     let file = open(&disk::file("a.onnx", &bytes(7, graph(&[constant], &[], vec![]))));
     assert!(file.tensors().iter().all(|listed| listed.role == Role::Part));
+}
+
+/// §3.10 puts Casts between nodes: those without a name are called in the list as before.
+#[test]
+fn nodes_without_a_name_are_called_as_before() {
+    let branch = |name: &str| graph(&[], &[raw(name, FLOAT, &[2], &[0; 8])], bytes(12, bytes(1, name)));
+    let unnamed = |output: &str| {
+        node("If", &["w"], &[output], &[attribute("then_branch", 5, bytes(6, branch(&format!("in_{output}"))))])
+    };
+    let named = [unnamed("b"), bytes(3, "n")].concat();
+    let nodes = [node("Relu", &["v"], &["r"], &[]), unnamed("a"), named, unnamed("c")];
+    let constants = ["w", "v"].map(|name| raw(name, FLOAT, &[2], &[0; 8]));
+    let source = model(13, 25, &graph(&nodes, &constants, bytes(12, bytes(1, "a"))));
+    let before = open(&disk::file("a.onnx", &source)).value_names();
+    let all: Vec<&str> = before.iter().map(String::as_str).collect();
+    assert_eq!(all, ["w", "v", "If1/then_branch/in_a", "n/then_branch/in_b", "If2/then_branch/in_c"]);
+    let (_, result) = rewritten(&source, &all, None, None);
+    assert_eq!(open(&disk::file("b.onnx", &result)).value_names(), before);
+}
+
+/// A function with many inputs that all feed one node, and a call that gives them.
+#[test]
+fn wide_functions_take_time_as_they_are_wide() {
+    let make = |n: usize| {
+        let (inputs, given): (Vec<_>, Vec<_>) = (0..n).map(|i| (format!("i{i}"), format!("w{i}"))).unzip();
+        let names = |all: &[String], number| all.iter().flat_map(|name| bytes(number, name)).collect::<Vec<_>>();
+        let body = [names(&inputs, 1), bytes(2, "c"), bytes(4, "Resize")].concat();
+        let function = [bytes(1, "F"), names(&inputs, 4), bytes(5, "c"), bytes(7, body), bytes(10, "d")].concat();
+        let call = [names(&given, 1), bytes(2, "y"), bytes(4, "F"), bytes(7, "d")].concat();
+        let constants: Vec<_> = given.iter().map(|name| raw(name, FLOAT, &[1], &[0; 4])).collect();
+        let source = [model(13, 25, &graph(&[call], &constants, vec![])), bytes(25, function)].concat();
+        open(&disk::file("a.onnx", &source))
+    };
+    timing::assert_linear(2000, make, |file| assert!(file.feeding(&["Resize"]).iter().all(|feeds| *feeds)));
 }

@@ -28,6 +28,16 @@ pub enum SpecError {
         /// What to do about it.
         remedy: String,
     },
+    /// The type is in no version of the standard, and none of ours.
+    #[error("{spec} does not have type {name}, nor does any other version ({clause})")]
+    ForeignType {
+        /// The standard and its version.
+        spec: String,
+        /// What the standard's own files call the type.
+        name: &'static str,
+        /// Where the standard says so.
+        clause: &'static str,
+    },
     /// An attribute is not part of the standard at this version, or has a value that it does not allow.
     #[error("{spec}: attribute {name}: {why} ({clause})")]
     Attribute {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use truecast_core::DType;
 use truecast_core::spec::onnx::Operator;
 use truecast_io::onnx::{self, Identity, ModelFile, Node, ValueInfo, ValueType};
 
@@ -41,6 +42,12 @@ pub fn build(file: &Arc<ModelFile>) -> Result<Graph, ModelError> {
     for node in &model.graph.nodes {
         builder.node(node, &body, &mut scope)?;
     }
+    for info in &model.graph.value_infos {
+        if let Some(value) = scope.find(&info.name).ok().flatten() {
+            let wrong = |e: NodeError| ModelError::value("value_info", &info.name, e.to_string());
+            builder.check_declared(info, builder.graph.dtype(value)).map_err(wrong)?;
+        }
+    }
     let mut names = HashSet::new();
     for output in &model.graph.outputs {
         if !names.insert(&output.name) {
@@ -74,13 +81,9 @@ impl<'a> Scope<'a> {
     }
 
     /// The values of a node's inputs, all of them required.
-    fn inputs<const N: usize>(&self, node: &Node) -> Result<[ValueId; N], NodeError> {
-        node::count("inputs", &node.inputs, N)?;
-        let mut values = [ValueId(0); N];
-        for (index, (value, name)) in values.iter_mut().zip(&node.inputs).enumerate() {
-            *value = self.find(name)?.ok_or(NodeError::LeftOut { index })?;
-        }
-        Ok(values)
+    fn inputs(&self, node: &Node, expected: usize) -> Result<Vec<ValueId>, NodeError> {
+        let names = node::operands(node, expected)?.iter().enumerate();
+        names.map(|(index, name)| self.find(name)?.ok_or(NodeError::LeftOut { what: "input", index })).collect()
     }
 }
 
@@ -119,11 +122,12 @@ impl<'a> Builder<'a> {
         }
         for input in &graph.inputs {
             let wrong = |why: String| ModelError::value("input", &input.name, why);
-            let dtype = declared_type(&input.kind).map_err(wrong)?;
+            let dtype = declared_type(&input.kind).map_err(|e| wrong(e.to_string()))?;
             let dtype = dtype.ok_or_else(|| wrong("the model does not state its element type".into()))?;
             let default = match defaults.remove(input.name.as_str()) {
                 Some((found, _)) if found != dtype => {
-                    return Err(ModelError::type_mismatch("initializer", &input.name, found, dtype));
+                    let why = NodeError::declared(found, dtype).to_string();
+                    return Err(ModelError::value("initializer", &input.name, why));
                 }
                 default => default.map(|(_, elements)| elements),
             };
@@ -146,13 +150,16 @@ impl<'a> Builder<'a> {
         let wrong = |why: String| ModelError::value("output", &output.name, why);
         let value = scope.find(&output.name).ok().flatten().ok_or_else(|| wrong("no node gives it".into()))?;
         let found = self.graph.dtype(value);
-        if let Some(declared) = declared_type(&output.kind).map_err(wrong)?
-            && declared != found
-        {
-            return Err(ModelError::type_mismatch("output", &output.name, found, declared));
-        }
+        self.check_declared(output, found).map_err(|e| wrong(e.to_string()))?;
         self.graph.output(&output.name, value, declared_shape(&output.kind).map_err(wrong)?);
         Ok(())
+    }
+
+    fn check_declared(&self, info: &ValueInfo, found: DType) -> Result<(), NodeError> {
+        match declared_type(&info.kind)? {
+            Some(declared) if declared != found => Err(NodeError::declared(found, declared)),
+            _ => Ok(()),
+        }
     }
 
     fn node(&mut self, node: &'a Node, body: &Body<'a>, scope: &mut Scope<'a>) -> Result<(), ModelError> {
@@ -172,15 +179,14 @@ impl<'a> Builder<'a> {
             return self.call(&callable, node, body, scope);
         }
         let value = self.operator(node, body, scope).map_err(in_node)?;
-        node::count("outputs", &node.outputs, 1).map_err(in_node)?;
-        scope.define(&node.outputs[0], Some(value)).map_err(in_node)
+        scope.define(node::result(node).map_err(in_node)?, Some(value)).map_err(in_node)
     }
 
     fn operator(&mut self, node: &'a Node, body: &Body<'a>, scope: &Scope<'a>) -> Result<ValueId, NodeError> {
         let operator = node.default_operator().ok_or(NodeError::Unsupported)?;
         match operator {
             "Identity" => {
-                let [input] = scope.inputs(node)?;
+                let input = scope.inputs(node, 1)?[0];
                 match node.attributes.first() {
                     None => Ok(input),
                     Some(attribute) => {
@@ -190,7 +196,7 @@ impl<'a> Builder<'a> {
                 }
             }
             "Constant" => {
-                let [] = scope.inputs(node)?;
+                scope.inputs(node, 0)?;
                 let (dtype, elements) = self.constants.of_node(body.opset.clone()?, node, &body.bindings)?;
                 let label = self.label(node);
                 Ok(self.graph.constant(label, dtype, elements))
@@ -198,17 +204,10 @@ impl<'a> Builder<'a> {
             _ => {
                 let operator = Operator::named(operator).ok_or(NodeError::Unsupported)?;
                 let opset = body.opset.clone()?;
-                let attributes = node::attributes(operator, opset, node, &body.bindings)?;
-                let (input, target) = match operator {
-                    Operator::Cast => {
-                        let [input] = scope.inputs(node)?;
-                        (input, None)
-                    }
-                    Operator::CastLike => {
-                        let [input, like] = scope.inputs(node)?;
-                        (input, Some(self.graph.dtype(like)))
-                    }
-                };
+                let value = |attribute| Ok(body.bindings.resolve(attribute)?.map(node::raw));
+                let attributes = node::attributes(operator, opset, node, value)?;
+                let inputs = scope.inputs(node, operator.n_inputs())?;
+                let (input, target) = (inputs[0], inputs.get(1).map(|&like| self.graph.dtype(like)));
                 let cast = attributes.cast(operator, opset, target).expect("a Cast has `to`, a CastLike a target");
                 let spec = cast.resolve(self.graph.dtype(input))?;
                 let label = self.label(node);

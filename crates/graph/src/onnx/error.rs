@@ -1,6 +1,5 @@
 //! What can be wrong with a model of conversions.
 
-use truecast_core::DType;
 use truecast_core::spec::SpecError;
 use truecast_io::Shown;
 
@@ -37,9 +36,9 @@ pub enum NodeError {
     /// A value that nothing gives.
     #[error("input {} is not defined before this node", Shown(name))]
     Undefined { name: String },
-    /// A required input is left out.
-    #[error("input {index} is required and left out")]
-    LeftOut { index: usize },
+    /// A required input or output is left out.
+    #[error("{what} {index} is required and left out")]
+    LeftOut { what: &'static str, index: usize },
     /// The numbers of inputs or outputs do not fit.
     #[error("{found} {what} where {expected} are allowed")]
     Count { what: &'static str, found: usize, expected: usize },
@@ -52,6 +51,18 @@ pub enum NodeError {
     /// A constant of a type that is not read.
     #[error("elements of type {name} are not read")]
     ElementType { name: &'static str },
+    /// A number that stands for no type.
+    #[error("unknown element type {code}")]
+    UnknownElementType { code: i64 },
+    /// A value that is no tensor.
+    #[error("is a sequence, map, optional or sparse tensor; only tensors are converted")]
+    NoTensor,
+    /// A value that is not what is declared of it.
+    #[error("elements are {found}, declared are {declared}")]
+    Declared { found: String, declared: String },
+    /// No operator of the default domain, but nearly one that converts.
+    #[error("no operator of ONNX has this name; did you mean {meant}?")]
+    Misspelled { meant: &'static str },
     /// A function that calls itself.
     #[error("function {} calls itself", Shown(function))]
     Recursion { function: String },
@@ -70,8 +81,11 @@ impl ModelError {
     pub(super) fn value(what: &'static str, name: &str, why: impl Into<String>) -> ModelError {
         ModelError::Value { what, name: name.into(), why: why.into() }
     }
+}
 
-    pub(super) fn type_mismatch(what: &'static str, name: &str, found: DType, declared: DType) -> ModelError {
-        ModelError::value(what, name, format!("elements are {found}, declared are {declared}"))
+impl NodeError {
+    /// Elements of another type than is declared of them.
+    pub(super) fn declared(found: impl std::fmt::Display, declared: impl std::fmt::Display) -> NodeError {
+        NodeError::Declared { found: found.to_string(), declared: declared.to_string() }
     }
 }

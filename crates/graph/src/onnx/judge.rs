@@ -1,21 +1,24 @@
 //! The legality of every conversion of a model, whatever else the model does.
 //!
 //! Nothing is run. Types are known where the model states them or a conversion gives them; where the type of an input is
-//! not known, only what does not depend on it is judged.
+//! not known, only what does not depend on it is judged. What `build` refuses in a conversion is illegal here, by the same
+//! functions of `node`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use truecast_core::DType;
-use truecast_core::spec::onnx::Operator;
-use truecast_io::onnx::{AttributeValue, Graph, Model, Node, ValueInfo};
+use truecast_core::spec::onnx::{self, DataType, Operator};
+use truecast_core::spelling::nearest;
+use truecast_io::Shown;
+use truecast_io::onnx::{Attribute, AttributeValue, Function, Graph, Identity, Model, Node, ValueInfo};
 
 use super::error::NodeError;
-use super::node::{self, Bindings, declared_type, element_type, label, opset};
+use super::node::{self, ElementType, declared, label, opset};
 
-/// A conversion that the standard forbids.
+/// Something that the standard forbids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The node, and the function that it is in if any.
+    /// The node or value, and the function that it is in if any.
     pub place: String,
     /// What is wrong.
     pub cause: NodeError,
@@ -28,7 +31,8 @@ pub struct Judgement {
     pub conversions: usize,
     /// Those of them whose input type the model does not tell.
     pub of_unknown_type: usize,
-    /// Those that are illegal, in the order of the file.
+    /// What is illegal, in the order of the file: conversions, nodes that are nearly called so, and values that are
+    /// declared to have another type than they have.
     pub illegal: Vec<Finding>,
 }
 
@@ -36,128 +40,211 @@ pub struct Judgement {
 /// import.
 pub fn judge(model: &Model, opset_asked: Option<u32>) -> Judgement {
     let governing = |imports| opset_asked.map_or_else(|| opset(imports), Ok);
-    let mut judge =
-        Judge { opset: governing(&model.opset_imports), place: String::new(), judgement: Judgement::default() };
+    let mut judge = Judge {
+        functions: model.functions.iter().map(Function::identity).collect(),
+        opset: governing(&model.opset_imports),
+        place: String::new(),
+        formal: HashSet::new(),
+        judgement: Judgement::default(),
+    };
     judge.graph(&model.graph, None);
     for function in &model.functions {
         judge.opset = governing(&function.opset_imports);
-        judge.place = format!("function {}: ", truecast_io::Shown(&function.name));
-        judge.nodes(&function.nodes, &mut Types::default());
+        judge.place = format!("function {}: ", Shown(&function.name));
+        let defaults = function.attribute_defaults.iter().map(|attribute| &attribute.name);
+        judge.formal = function.attributes.iter().chain(defaults).map(String::as_str).collect();
+        let mut scope = Scope::default();
+        function.inputs.iter().for_each(|name| drop(scope.given.insert(name, None)));
+        judge.nodes(&function.nodes, &mut scope);
     }
     judge.judgement
 }
 
-/// Element types of values by name: those of outer graphs are visible in inner ones.
+/// The type of a value, or why it has none that is converted.
+type Known = Result<ElementType, NodeError>;
+
+/// The values of a graph by name: those of outer graphs are visible in inner ones.
 #[derive(Default)]
-struct Types<'a> {
-    own: HashMap<&'a str, DType>,
-    outer: Option<&'a Types<'a>>,
+struct Scope<'a> {
+    /// Those that are there so far, with the type that they get from where they come.
+    given: HashMap<&'a str, Option<Known>>,
+    /// What the graph declares of them, or an illegal conversion was meant to give.
+    declared: HashMap<&'a str, Known>,
+    outer: Option<&'a Scope<'a>>,
 }
 
-impl Types<'_> {
-    fn find(&self, name: &str) -> Option<DType> {
-        self.own.get(name).copied().or_else(|| self.outer?.find(name))
+impl Scope<'_> {
+    fn is_given(&self, name: &str) -> bool {
+        self.given.contains_key(name) || self.outer.is_some_and(|outer| outer.is_given(name))
+    }
+
+    fn find(&self, name: &str) -> Option<Known> {
+        let given = self.given.get(name).cloned().flatten();
+        given.or_else(|| self.declared.get(name).cloned()).or_else(|| self.outer?.find(name))
     }
 }
 
-struct Judge {
+struct Judge<'a> {
+    /// A model's own function goes before an operator of the same name.
+    functions: HashSet<Identity<'a>>,
     opset: Result<u32, NodeError>,
     place: String,
+    /// The attributes of the function that is judged.
+    formal: HashSet<&'a str>,
     judgement: Judgement,
 }
 
-impl Judge {
-    fn graph<'a>(&mut self, graph: &'a Graph, outer: Option<&'a Types<'a>>) {
-        let mut types = Types { own: HashMap::new(), outer };
-        let declared = |info: &'a ValueInfo| Some((info.name.as_str(), declared_type(&info.kind).ok()??));
-        let infos = graph.inputs.iter().chain(&graph.outputs).chain(&graph.value_infos);
-        types.own.extend(infos.filter_map(declared));
-        types.own.extend(graph.initializers.iter().filter_map(|tensor| Some((tensor.name.as_str(), tensor.dtype()?))));
-        self.nodes(&graph.nodes, &mut types);
+impl<'m> Judge<'m> {
+    fn find(&mut self, what: impl std::fmt::Display, cause: NodeError) {
+        self.judgement.illegal.push(Finding { place: format!("{}{what}", self.place), cause });
     }
 
-    fn nodes<'a>(&mut self, nodes: &'a [Node], types: &mut Types<'a>) {
+    fn graph<'a>(&mut self, graph: &'a Graph, outer: Option<&'a Scope<'a>>) {
+        let known = |info: &'a ValueInfo| declared(&info.kind).transpose();
+        let mut scope = Scope { given: HashMap::new(), declared: HashMap::new(), outer };
+        let infos = graph.value_infos.iter().chain(&graph.outputs);
+        scope.declared.extend(infos.filter_map(|info| Some((info.name.as_str(), known(info)?))));
+        let sparse = graph.sparse_initializers.iter().map(|sparse| sparse.values.name.as_str());
+        scope.given.extend(sparse.map(|name| (name, Some(Err(NodeError::NoTensor)))));
+        let tensors = graph.initializers.iter();
+        scope.given.extend(tensors.map(|tensor| (tensor.name.as_str(), Some(Ok(tensor.data_type)))));
+        for input in &graph.inputs {
+            let known = known(input);
+            if let (Some(Ok(declared)), Some(Some(Ok(found)))) = (&known, scope.given.get(input.name.as_str()))
+                && declared != found
+            {
+                let cause = NodeError::declared(shown(found), shown(declared));
+                self.find(format_args!("initializer {}", Shown(&input.name)), cause);
+            }
+            scope.given.insert(&input.name, known);
+        }
+        self.nodes(&graph.nodes, &mut scope);
+        self.declarations("value_info", &graph.value_infos, &scope);
+        self.declarations("output", &graph.outputs, &scope);
+    }
+
+    /// What is declared of values must be what they are.
+    fn declarations(&mut self, what: &str, infos: &[ValueInfo], scope: &Scope<'_>) {
+        for info in infos {
+            let Some(Some(Ok(found))) = scope.given.get(info.name.as_str()) else { continue };
+            let cause = match declared(&info.kind) {
+                Ok(Some(declared)) if declared != *found => NodeError::declared(shown(found), shown(declared)),
+                Ok(_) => continue,
+                Err(cause) => cause,
+            };
+            self.find(format_args!("{what} {}", Shown(&info.name)), cause);
+        }
+    }
+
+    fn nodes<'a>(&mut self, nodes: &'a [Node], scope: &mut Scope<'a>) {
         for node in nodes {
             for graph in node.attributes.iter().flat_map(|attribute| attribute.value.graphs()) {
-                self.graph(graph, Some(types));
+                self.graph(graph, Some(scope));
             }
-            let given = match node.default_operator() {
-                Some("Identity") => node.inputs.first().and_then(|name| types.find(name)),
-                Some("Constant") => constant_type(node),
+            let operator = node.default_operator().filter(|_| !self.functions.contains(&node.identity()));
+            let known = match operator {
+                Some("Identity") => node.inputs.first().and_then(|name| scope.find(name)),
+                Some("Constant") => constant_type(node).map(Ok),
                 Some(name) => match Operator::named(name) {
-                    Some(operator) => self.conversion(operator, node, types),
-                    None => None,
+                    Some(operator) => self.conversion(operator, node, scope).map(Ok),
+                    None => {
+                        self.misspelled(name, node);
+                        None
+                    }
                 },
                 None => None,
             };
-            if let (Some(dtype), Some(output)) = (given, node.outputs.first()) {
-                types.own.insert(output, dtype);
+            let mut known = Some(known);
+            for output in node.outputs.iter().filter(|name| !name.is_empty()) {
+                scope.given.insert(output, known.take().flatten());
             }
+        }
+    }
+
+    /// ONNX has no operator whose name is one letter away from that of a conversion.
+    fn misspelled(&mut self, name: &str, node: &Node) {
+        let known = Operator::ALL.into_iter().map(Operator::name);
+        if let Some(meant) = nearest(name, known, 1) {
+            self.find(label(node), NodeError::Misspelled { meant });
         }
     }
 
     /// Judges one conversion and tells what it gives.
-    fn conversion(&mut self, operator: Operator, node: &Node, types: &Types<'_>) -> Option<DType> {
+    fn conversion<'a>(&mut self, operator: Operator, node: &'a Node, scope: &mut Scope<'a>) -> Option<ElementType> {
         self.judgement.conversions += 1;
-        let of_input = |index: usize| types.find(node.inputs.get(index)?);
-        let (src, target) = match operator {
-            Operator::Cast => (of_input(0), None),
-            Operator::CastLike => (of_input(0), of_input(1)),
-        };
-        if src.is_none() || (operator == Operator::CastLike && target.is_none()) {
+        let known = |index: usize| scope.find(node.inputs.get(index)?);
+        if (0..operator.n_inputs()).any(|index| known(index).is_none()) {
             self.judgement.of_unknown_type += 1;
         }
-        match legal(self.opset.clone(), operator, node, src, target) {
-            Ok(given) => given,
+        match self.legal(operator, node, scope) {
+            Ok(given) => given.and_then(DataType::of),
             Err(cause) => {
-                self.judgement.illegal.push(Finding { place: format!("{}{}", self.place, label(node)), cause });
-                target.or_else(|| stated_target(node))
+                self.find(label(node), cause);
+                let of_target = known(1).and_then(Result::ok).filter(|_| operator == Operator::CastLike);
+                if let (Some(meant), Some(output)) = (stated_target(node).or(of_target), node.outputs.first()) {
+                    scope.declared.entry(output).or_insert(Ok(meant));
+                }
+                None
             }
         }
     }
+
+    /// What a conversion gives, if it is legal as far as its types are known.
+    fn legal(&self, operator: Operator, node: &Node, scope: &Scope<'_>) -> Result<Option<DType>, NodeError> {
+        let opset = self.opset.clone()?;
+        let attributes = node::attributes(operator, opset, node, |attribute| Ok(self.value(attribute)))?;
+        let mut types = [None; 2];
+        for (dtype, name) in types.iter_mut().zip(node::operands(node, operator.n_inputs())?) {
+            if !scope.is_given(name) {
+                return Err(NodeError::Undefined { name: name.clone() });
+            }
+            if let Some(known) = scope.find(name) {
+                *dtype = Some(operator.check_data_type(opset, known?)?);
+            }
+        }
+        let output = node::result(node)?;
+        if scope.given.contains_key(output) {
+            return Err(NodeError::DefinedTwice { name: output.into() });
+        }
+        let [src, target] = types;
+        let cast = attributes.cast(operator, opset, target);
+        if let (Some(cast), Some(src)) = (cast, src) {
+            cast.resolve(src)?;
+        }
+        Ok(cast.map(|cast| cast.to))
+    }
+
+    /// What an attribute is, as far as it is known before the function is called.
+    fn value<'a>(&self, attribute: &'a Attribute) -> Option<onnx::AttributeValue<'a>> {
+        match &attribute.value {
+            AttributeValue::Reference(name) => {
+                self.formal.contains(name.as_str()).then_some(onnx::AttributeValue::OfCall)
+            }
+            value => Some(node::raw(value)),
+        }
+    }
 }
 
-/// What a conversion gives, if it is legal as far as its types are known.
-fn legal(
-    opset: Result<u32, NodeError>,
-    operator: Operator,
-    node: &Node,
-    src: Option<DType>,
-    target: Option<DType>,
-) -> Result<Option<DType>, NodeError> {
-    let opset = opset?;
-    let references = node.attributes.iter().any(|a| matches!(a.value, AttributeValue::Reference(_)));
-    if references {
-        // A function decides when it is called; what its caller gives is judged by `run`.
-        operator.version_at(opset)?;
-        return Ok(None);
-    }
-    let attributes = node::attributes(operator, opset, node, &Bindings::default())?;
-    for dtype in [src, target].into_iter().flatten() {
-        operator.check_type(opset, dtype)?;
-    }
-    let cast = attributes.cast(operator, opset, target);
-    if let (Some(cast), Some(src)) = (cast, src) {
-        cast.resolve(src)?;
-    }
-    Ok(cast.map(|cast| cast.to))
+/// As `build` names types in errors: by our name where there is one.
+fn shown(row: &DataType) -> &'static str {
+    row.dtype.map_or(row.name, DType::name)
 }
 
 /// The type that an illegal Cast asks for, so that what follows it can be judged.
-fn stated_target(node: &Node) -> Option<DType> {
+fn stated_target(node: &Node) -> Option<ElementType> {
     match node.attribute("to")? {
-        AttributeValue::Int(code) => element_type(*code).ok(),
+        AttributeValue::Int(code) => DataType::of_code(*code).filter(|row| row.dtype.is_some()),
         _ => None,
     }
 }
 
-fn constant_type(node: &Node) -> Option<DType> {
+fn constant_type(node: &Node) -> Option<ElementType> {
     let attribute = node.attributes.first()?;
     match &attribute.value {
-        AttributeValue::Tensor(tensor) => tensor.dtype(),
-        AttributeValue::Float(_) | AttributeValue::Floats(_) => Some(DType::F32),
-        AttributeValue::Int(_) | AttributeValue::Ints(_) => Some(DType::I64),
-        AttributeValue::String(_) | AttributeValue::Strings(_) => Some(DType::String),
+        AttributeValue::Tensor(tensor) => Some(tensor.data_type),
+        AttributeValue::Float(_) | AttributeValue::Floats(_) => DataType::of(DType::F32),
+        AttributeValue::Int(_) | AttributeValue::Ints(_) => DataType::of(DType::I64),
+        AttributeValue::String(_) | AttributeValue::Strings(_) => DataType::of(DType::String),
         _ => None,
     }
 }

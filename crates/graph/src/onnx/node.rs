@@ -29,22 +29,24 @@ pub(super) fn opset(imports: &[OpsetImport]) -> Result<u32, NodeError> {
     u32::try_from(version).map_err(|_| NodeError::Opset { version })
 }
 
-/// The element type that a number stands for.
-pub(super) fn element_type(code: i64) -> Result<DType, String> {
-    match DataType::of_code(code) {
-        Some(DataType { dtype: Some(dtype), .. }) => Ok(*dtype),
-        Some(row) => Err(format!("elements of type {} are not read", row.name)),
-        None => Err(format!("unknown element type {code}")),
+/// A row of the types that ONNX numbers, those that cannot be converted included.
+pub(super) type ElementType = &'static DataType;
+
+/// What the model declares of a value's elements; `None` if it does not say.
+pub(super) fn declared(kind: &ValueType) -> Result<Option<ElementType>, NodeError> {
+    match kind {
+        ValueType::Unknown | ValueType::Tensor { elem_type: 0, .. } => Ok(None),
+        ValueType::Tensor { elem_type: code, .. } => {
+            DataType::of_code(*code).map(Some).ok_or(NodeError::UnknownElementType { code: *code })
+        }
+        ValueType::NoTensor => Err(NodeError::NoTensor),
     }
 }
 
-/// The element type of a declared value; `None` if the model does not say.
-pub(super) fn declared_type(kind: &ValueType) -> Result<Option<DType>, String> {
-    match kind {
-        ValueType::Unknown | ValueType::Tensor { elem_type: 0, .. } => Ok(None),
-        ValueType::Tensor { elem_type, .. } => element_type(*elem_type).map(Some),
-        ValueType::NoTensor => Err("is a sequence, map, optional or sparse tensor; only tensors are converted".into()),
-    }
+/// The same, of values whose elements are read.
+pub(super) fn declared_type(kind: &ValueType) -> Result<Option<DType>, NodeError> {
+    let row = declared(kind)?;
+    row.map(|row| row.dtype.ok_or(NodeError::ElementType { name: row.name })).transpose()
 }
 
 /// A function with its attributes by name.
@@ -99,23 +101,25 @@ impl<'a> Bindings<'a> {
     }
 }
 
-/// The attributes of a conversion, checked against the version in force.
+/// The attributes of a conversion, checked against the version in force. `value` says what each is; nothing if it counts as
+/// not given.
 pub(super) fn attributes<'a>(
     operator: Operator,
     opset: u32,
     node: &'a Node,
-    bindings: &Bindings<'a>,
+    value: impl Fn(&'a Attribute) -> Result<Option<onnx::AttributeValue<'a>>, NodeError>,
 ) -> Result<Attributes, NodeError> {
     let mut given = Vec::with_capacity(node.attributes.len());
     for attribute in &node.attributes {
-        if let Some(value) = bindings.resolve(attribute)? {
-            given.push((attribute.name.as_str(), raw(value)));
+        if let Some(value) = value(attribute)? {
+            given.push((attribute.name.as_str(), value));
         }
     }
     Ok(Attributes::read(operator, opset, given)?)
 }
 
-fn raw(value: &AttributeValue) -> onnx::AttributeValue<'_> {
+/// A value as a conversion reads it.
+pub(super) fn raw(value: &AttributeValue) -> onnx::AttributeValue<'_> {
     match value {
         AttributeValue::Int(value) => onnx::AttributeValue::Int(*value),
         AttributeValue::String(text) => onnx::AttributeValue::String(text),
@@ -143,10 +147,27 @@ pub(super) fn kind_name(value: &AttributeValue) -> &'static str {
     }
 }
 
-/// Checks that a node has as many inputs or outputs as its operator; those that are left out at the end count too.
-pub(super) fn count(what: &'static str, names: &[String], expected: usize) -> Result<(), NodeError> {
-    match names.len() == expected {
-        true => Ok(()),
-        false => Err(NodeError::Count { what, found: names.len(), expected }),
+/// The inputs of a node whose operator has this many, all of them required; those that are left out at the end count too.
+pub(super) fn operands(node: &Node, expected: usize) -> Result<&[String], NodeError> {
+    required("input", "inputs", &node.inputs, expected)
+}
+
+/// The one output of a node.
+pub(super) fn result(node: &Node) -> Result<&str, NodeError> {
+    required("output", "outputs", &node.outputs, 1).map(|names| names[0].as_str())
+}
+
+fn required<'a>(
+    what: &'static str,
+    all: &'static str,
+    names: &'a [String],
+    expected: usize,
+) -> Result<&'a [String], NodeError> {
+    if names.len() != expected {
+        return Err(NodeError::Count { what: all, found: names.len(), expected });
+    }
+    match names.iter().position(String::is_empty) {
+        Some(index) => Err(NodeError::LeftOut { what, index }),
+        None => Ok(names),
     }
 }

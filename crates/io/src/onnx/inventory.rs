@@ -1,7 +1,9 @@
 //! Every tensor of a model, wherever it is (`docs/spec/onnx.md §3.9`), under a name of its own.
 //!
 //! A value of the main graph keeps its name. In a subgraph it is preceded by `NODE/ATTRIBUTE/`, in a function by
-//! `DOMAIN:FUNCTION/`; a tensor that is no value is called `NODE/ATTRIBUTE`. A name that occurs again gets a number.
+//! `DOMAIN:FUNCTION/`; a tensor that is no value is called `NODE/ATTRIBUTE`. A node without a name is called by its operator
+//! and its number among the nodes without one, which named nodes that are put between them leave as it is. A name that
+//! occurs again gets a number.
 //! Text and COMPLEX128 cannot be converted: text has a list of its own, COMPLEX128 is left out.
 
 use std::borrow::Cow;
@@ -150,13 +152,16 @@ impl Inventory<'_> {
     }
 
     fn nodes(&mut self, nodes: &[Node], scope: &Arc<str>) -> Result<(), ProtoError> {
-        for (i, node) in nodes.iter().enumerate() {
+        let mut unnamed = 0;
+        for node in nodes {
+            let number = unnamed;
+            unnamed += usize::from(node.name.is_empty());
             if let Some((output, tensor)) = constant(node) {
                 self.add(scope, output, Role::Value { is_input: false, is_constant: true }, tensor)?;
                 continue;
             }
             let name = match node.name.as_str() {
-                "" => format!("{}{i}/", node.op_type),
+                "" => format!("{}{number}/", node.op_type),
                 name => format!("{name}/"),
             };
             for attribute in &node.attributes {

@@ -16,8 +16,8 @@ type Place<'a> = (usize, &'a str);
 pub(crate) fn feeding(model: &Model, listed: &[Listed], operators: &[&str]) -> Vec<bool> {
     let functions: HashMap<_, _> = model.functions.iter().zip(1..).map(|(f, body)| (f.identity(), body)).collect();
     let mut walk = Walk::default();
-    // For every parameter of a function, the values that calls give it.
-    let mut given: HashMap<(usize, usize), Vec<Place<'_>>> = HashMap::new();
+    // For every parameter of a function, by its name in the body, the values that calls give it.
+    let mut given: HashMap<Place<'_>, Vec<Place<'_>>> = HashMap::new();
     let bodies = std::iter::once(&model.graph.nodes).chain(model.functions.iter().map(|function| &function.nodes));
     for (body, nodes) in bodies.enumerate() {
         visit_nodes(nodes, &mut |node| {
@@ -26,16 +26,16 @@ pub(crate) fn feeding(model: &Model, listed: &[Listed], operators: &[&str]) -> V
                 inputs().for_each(|(_, name)| walk.reach((body, name)));
             }
             if let Some(&callee) = functions.get(&node.identity()) {
-                inputs().for_each(|(index, name)| given.entry((callee, index)).or_default().push((body, name)));
+                let parameters = &model.functions[callee - 1].inputs;
+                for (parameter, (_, name)) in inputs().filter_map(|i| Some((parameters.get(i.0)?, i))) {
+                    given.entry((callee, parameter)).or_default().push((body, name));
+                }
             }
         });
     }
     // From a parameter to what is given for it, until nothing is new.
-    while let Some((body, name)) = walk.ahead.pop() {
-        let parameters = body.checked_sub(1).map_or(&[][..], |at| &model.functions[at].inputs);
-        for index in (0..parameters.len()).filter(|&index| parameters[index] == name) {
-            given.remove(&(body, index)).into_iter().flatten().for_each(|place| walk.reach(place));
-        }
+    while let Some(place) = walk.ahead.pop() {
+        given.remove(&place).into_iter().flatten().for_each(|place| walk.reach(place));
     }
     listed.iter().map(|listed| walk.reached.contains(&(listed.body, listed.value.as_str()))).collect()
 }

@@ -14,6 +14,8 @@ pub enum AttributeValue<'a> {
     String(&'a [u8]),
     /// Any other attribute type, by its name.
     Other(&'a str),
+    /// What the call of the function gives that the node is in: known there and not here.
+    OfCall,
 }
 
 impl AttributeValue<'_> {
@@ -22,11 +24,12 @@ impl AttributeValue<'_> {
             AttributeValue::Int(_) => "INT",
             AttributeValue::String(_) => "STRING",
             AttributeValue::Other(kind) => kind,
+            AttributeValue::OfCall => "a reference",
         }
     }
 }
 
-/// What the attributes of a node say. `None`: not given.
+/// What the attributes of a node say. `None`: not given, or [of the call](AttributeValue::OfCall).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Attributes {
     /// `to`; never given for CastLike.
@@ -52,6 +55,7 @@ impl Attributes {
         let version = operator.version_at(opset)?;
         let wrong = |name, why| operator.wrong(opset, version, name, why);
         let mut read = Attributes::default();
+        let mut seen = Vec::new();
         for (name, value) in attributes {
             let known = operator.attributes().iter().find(|a| a.name == name);
             let Some(known) = known else {
@@ -65,17 +69,21 @@ impl Attributes {
             };
             operator.check_attribute(opset, known.name)?;
             let wrong = |why| wrong(known.name, why);
-            let twice = match known.name {
-                "to" => read.to.replace(destination(version, value).map_err(wrong)?).is_some(),
-                "saturate" => read.saturate.replace(saturate(value).map_err(wrong)?).is_some(),
-                _ => read.round_mode.replace(round_mode(value).map_err(wrong)?).is_some(),
-            };
-            if twice {
+            if seen.contains(&known.name) {
                 return Err(wrong("occurs twice".into()));
             }
+            seen.push(known.name);
+            match (known.name, value) {
+                (_, AttributeValue::OfCall) => {}
+                ("to", _) => read.to = Some(destination(version, value).map_err(wrong)?),
+                ("saturate", _) => read.saturate = Some(saturate(value).map_err(wrong)?),
+                _ => read.round_mode = Some(round_mode(value).map_err(wrong)?),
+            }
         }
-        if operator == Operator::Cast {
-            let to = read.to.ok_or_else(|| wrong("to", "is missing".into()))?;
+        if operator == Operator::Cast && !seen.contains(&"to") {
+            return Err(wrong("to", "is missing".into()));
+        }
+        if let Some(to) = read.to {
             operator.check_type(opset, to)?;
         }
         Ok(read)

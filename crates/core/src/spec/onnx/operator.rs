@@ -1,8 +1,8 @@
 //! Cast and CastLike: their versions, with the types and attributes that each has, as one table per operator.
 //! Source: `docs/spec/onnx.md §1.1`, §1.2, §1.4. What a conversion gives does not live here.
 
-use super::{NEWEST_OPSET, SpecError};
-use crate::dtype::DType;
+use super::{DataType, NEWEST_OPSET, SpecError};
+use crate::dtype::{DType, Kind};
 
 /// An operator that converts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -75,6 +75,14 @@ impl Operator {
         Operator::ALL.into_iter().find(|operator| operator.name() == op_type)
     }
 
+    /// Inputs of a node, none of which may be left out; each node has one output.
+    pub const fn n_inputs(self) -> usize {
+        match self {
+            Operator::Cast => 1,
+            Operator::CastLike => 2,
+        }
+    }
+
     pub(super) const fn versions(self) -> &'static [Version] {
         match self {
             Operator::Cast => CAST,
@@ -141,11 +149,32 @@ impl Operator {
             since => {
                 let remedy = match since {
                     Some(since) => format!("it comes with opset {since}; use that or --spec ieee"),
+                    None if matches!(dtype.kind(), Kind::Complex(_)) => "complex numbers can only be copied".into(),
                     None => "use --spec ieee".into(),
                 };
                 Err(SpecError::Type { spec: self.at(opset, version), dtype, clause: self.clause(), remedy })
             }
         }
+    }
+
+    /// As [`check_type`](Operator::check_type), of a type as files number them; gives the type that it stands for.
+    ///
+    /// # Errors
+    /// As [`check_type`](Operator::check_type); [`SpecError::ForeignType`] for UNDEFINED and COMPLEX128, which no version has.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::{DType, spec::onnx::{DataType, Operator}};
+    /// let row = |name| DataType::named(name).unwrap();
+    /// assert_eq!(Operator::Cast.check_data_type(28, row("FLOAT")), Ok(DType::F32));
+    /// assert!(Operator::Cast.check_data_type(28, row("COMPLEX128")).is_err());
+    /// ```
+    pub fn check_data_type(self, opset: u32, row: &DataType) -> Result<DType, SpecError> {
+        let version = self.version_at(opset)?;
+        let foreign =
+            || SpecError::ForeignType { spec: self.at(opset, version), name: row.name, clause: self.clause() };
+        let dtype = row.dtype.ok_or_else(foreign)?;
+        self.check_type(opset, dtype).map(|()| dtype)
     }
 
     /// Whether the version in force at an opset has an attribute.

@@ -1,0 +1,20 @@
+//! Which known name an unknown one was probably meant to be. What is done about it is the caller's.
+
+/// The known name that is nearest to a word, without regard to case, if it is at most `most` edits away: a letter added,
+/// left out or replaced, or two that changed places. Of several equally near the first.
+///
+/// # Examples
+/// ```
+/// use truecast_core::spelling::nearest;
+/// assert_eq!(nearest("ftfo", ["ftof", "ftoi"], 2), Some("ftof"));
+/// assert_eq!(nearest("cast", ["Cast", "CastLike"], 1), Some("Cast"));
+/// assert_eq!(nearest("Cosh", ["Cast", "CastLike"], 1), None);
+/// ```
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Option<&'a str> {
+    let length = |text: &str| text.chars().count();
+    let (word, len) = (word.to_lowercase(), length(word));
+    // Words from files may be long; names are not.
+    let near = known.into_iter().filter(|name| length(name).abs_diff(len) <= most);
+    let measured = near.map(|name| (strsim::osa_distance(&word, &name.to_lowercase()), name));
+    measured.filter(|(edits, _)| *edits <= most).min_by_key(|(edits, _)| *edits).map(|(_, name)| name)
+}
