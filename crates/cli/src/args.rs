@@ -1,7 +1,7 @@
 //! What may be typed: one definition from which help, man page and completions come. Reference:
 //! `docs/interfaces.md §3`.
 
-use crate::policy::PolicyArgs;
+use crate::policy::{PolicyArgs, operator};
 use crate::size;
 use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroUsize;
@@ -10,6 +10,7 @@ use truecast::DType;
 use truecast::bench::Size;
 use truecast::io::Kind;
 use truecast::io::openvino::Packing;
+use truecast::run::ModelKind;
 use truecast::vectors::Extent;
 
 /// Exact and fast tensor element-type conversion
@@ -422,6 +423,24 @@ pub struct CheckArgs {
     pub rescale: RescaleOptions,
 }
 
+impl CheckArgs {
+    /// The options of the specification that decides: the one that was typed, the only one that there is for what is
+    /// checked, or the default.
+    pub fn policy(&self) -> PolicyArgs {
+        let only = match self.what.to_str() {
+            Some("rescale") => Some("tosa"),
+            Some(named) if operator(named).is_some() => None,
+            _ => match ModelKind::of(&self.what) {
+                Ok(ModelKind::OpenVino) => Some("openvino"),
+                Ok(ModelKind::Tile) => Some("tile"),
+                Ok(ModelKind::Tosa) => Some("tosa"),
+                Ok(ModelKind::Onnx) | Err(_) => None,
+            },
+        };
+        only.map_or(self.policy.clone(), |name| self.policy.or_spec(name))
+    }
+}
+
 /// `vectors`
 #[derive(Args, Debug)]
 pub struct VectorsArgs {
@@ -462,6 +481,11 @@ pub enum VectorFormat {
 }
 
 impl VectorsArgs {
+    /// The options of the specification that decides: RESCALE is TOSA's.
+    pub fn policy(&self) -> PolicyArgs {
+        if self.op == "rescale" { self.policy.or_spec("tosa") } else { self.policy.clone() }
+    }
+
     /// What is written.
     pub fn format(&self, json: bool) -> VectorFormat {
         self.format.unwrap_or(if json { VectorFormat::Json } else { VectorFormat::Hex })

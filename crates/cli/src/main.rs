@@ -5,6 +5,7 @@
 
 mod args;
 mod command;
+mod effect;
 mod failure;
 mod options;
 mod output;

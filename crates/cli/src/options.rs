@@ -301,11 +301,11 @@ fn facts(cli: &Cli) -> Vec<Said> {
     let casts = |typed: &str| [Some((Does(Cast), as_typed(command))), spec(typed)].into_iter().flatten();
     match command {
         Command::Convert(args) => {
-            facts.extend(casts(&args.policy.spec));
+            facts.extend(casts(args.policy.spec()));
             facts.extend([reads(&args.src), writes(args)]);
         }
         Command::Verify(args) => {
-            facts.extend(casts(&args.policy.spec));
+            facts.extend(casts(args.policy.spec()));
             facts.extend(both(&args.src, &args.dst));
         }
         Command::Inspect(args) => facts.push(reads(&args.src)),
@@ -314,11 +314,11 @@ fn facts(cli: &Cli) -> Vec<Said> {
         Command::Check(args) => facts.extend(judged(args)),
         Command::Vectors(args) => {
             facts.push((Does(if args.op == "rescale" { Rescale } else { Cast }), as_typed(command)));
-            facts.extend(spec(&args.policy.spec));
+            facts.extend(spec(args.policy().spec()));
             facts.push(said(Writes(if args.output.is_some() { Output::Files } else { Output::Stream })));
             facts.push(said(Fact::Format(args.format(cli.json))));
         }
-        Command::Bench(args) => facts.extend(casts(&args.policy.spec)),
+        Command::Bench(args) => facts.extend(casts(args.policy.spec())),
         Command::Promote(args) => {
             let asked = |system: &SystemArg| args.system == *system || args.system == SystemArg::All;
             let typed = Fact::System(args.system).to_string();
@@ -395,7 +395,7 @@ fn judged(args: &CheckArgs) -> Vec<Said> {
         Some(name) if policy::operator(name).is_some() => Cast,
         _ => JudgeModel,
     };
-    [Some((Does(act), judged_as_typed(args))), spec(&args.policy.spec)].into_iter().flatten().collect()
+    [Some((Does(act), judged_as_typed(args))), spec(args.policy().spec())].into_iter().flatten().collect()
 }
 
 #[cfg(test)]

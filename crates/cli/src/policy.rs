@@ -14,8 +14,8 @@ use truecast::spec::{ieee, onnx, openvino, tile, tosa};
 #[command(next_help_heading = "Specification")]
 pub struct PolicyArgs {
     /// Specification that decides: onnx, onnx@OPSET, tosa@1.0, tosa@1.1, openvino, openvino@2026.4, tile, tile@RELEASE or ieee
-    #[arg(long, value_name = "NAME[@VERSION]", default_value = "onnx")]
-    pub spec: String,
+    #[arg(long, value_name = "NAME[@VERSION]")]
+    pub spec: Option<String>,
     /// ONNX: saturate out-of-range values of 8-bit floats (default true)
     #[arg(long, value_name = "BOOL")]
     pub saturate: Option<bool>,
@@ -55,6 +55,9 @@ pub struct PolicyArgs {
     #[arg(long)]
     pub nan: Option<NanArg>,
 }
+
+/// Where nothing else says whose rules apply.
+const DEFAULT_SPEC: &str = "onnx";
 
 /// The conversion that an operation on the command line names.
 pub fn operator(name: &str) -> Option<onnx::Operator> {
@@ -120,11 +123,21 @@ fn rounding(text: &str) -> Result<Rounding, Failure> {
 }
 
 impl PolicyArgs {
+    /// The specification as typed, or the default of commands that convert.
+    pub fn spec(&self) -> &str {
+        self.spec.as_deref().unwrap_or(DEFAULT_SPEC)
+    }
+
+    /// The same with another specification, if none was typed.
+    pub fn or_spec(&self, name: &str) -> PolicyArgs {
+        PolicyArgs { spec: Some(self.spec.clone().unwrap_or_else(|| name.into())), ..self.clone() }
+    }
+
     /// What was asked for.
     pub fn request(&self) -> Result<Request, Failure> {
-        let (name, version) = match self.spec.split_once('@') {
+        let (name, version) = match self.spec().split_once('@') {
             Some((name, version)) => (name, Some(version)),
-            None => (self.spec.as_str(), None),
+            None => (self.spec(), None),
         };
         let standard = match name {
             "onnx" => self.onnx(version)?,
@@ -147,7 +160,7 @@ impl PolicyArgs {
         match operator {
             onnx::Operator::Cast => Ok(request),
             other => request.of_operator(other).ok_or_else(|| {
-                let (name, spec) = (other.name(), &self.spec);
+                let (name, spec) = (other.name(), self.spec());
                 Failure::usage(format_args!("{name} is an operator of --spec onnx; this is --spec {spec}"))
             }),
         }

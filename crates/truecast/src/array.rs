@@ -77,6 +77,22 @@ pub(crate) fn open(path: &Path, dtype: DType) -> Result<Source, ArrayError> {
     Ok(source)
 }
 
+/// The type of the elements of a file of one tensor, as its header states it.
+///
+/// # Errors
+/// [`ArrayError`]: a header that does not say, several tensors.
+pub(crate) fn stated_type(path: &Path) -> Result<DType, ArrayError> {
+    // Text in a message is no tensor of a source.
+    if Kind::of_path(path) == Some(Kind::TensorProto) && read_texts(path).is_ok() {
+        return Ok(DType::String);
+    }
+    let source = Source::open(path, None).map_err(Error::from)?;
+    match source.tensors() {
+        [tensor] => Ok(tensor.dtype),
+        tensors => Err(ArrayError::NotOne { path: path.display().to_string(), tensors: tensors.len() }),
+    }
+}
+
 /// `found` is what an array of `dtype` may call itself: no integer or truth value hides in another. Arrays have no other
 /// word for tf32 than f32.
 fn is_stand_in(found: DType, dtype: DType) -> bool {

@@ -138,6 +138,14 @@ impl CheckError {
     }
 }
 
+/// The type of the elements of a file of one tensor, as its header states it.
+///
+/// # Errors
+/// A file that does not say, or holds several tensors.
+pub fn stated_type(path: &Path) -> Result<DType, ArrayError> {
+    array::stated_type(path)
+}
+
 /// Checks that the elements of `actual` are permitted results for those of `input`.
 ///
 /// Cost: the price of the definition, about 50 ns an element; bounded memory, but text is held whole.

@@ -160,6 +160,12 @@ impl Plan {
         &self.source
     }
 
+    /// From which type to which each tensor that is converted goes.
+    pub fn conversions(&self) -> impl Iterator<Item = (DType, DType)> {
+        let converted = |t: &&Planned| t.cast.is_some_and(|cast| cast != CastSpec::copy(t.from));
+        self.tensors.iter().filter(converted).map(|t| (t.from, t.target.dtype))
+    }
+
     pub(crate) fn tensors(&self) -> &[Planned] {
         &self.tensors
     }

@@ -20,6 +20,7 @@
 pub mod bench;
 pub mod explain;
 pub mod request;
+pub mod setting;
 pub mod text;
 pub mod vectors;
 

@@ -69,13 +69,27 @@ pub fn inputs(src: DType, dst: DType, extent: Extent) -> Result<Vec<u64>, Vector
     if extent == Extent::Exhaustive || bits <= ALWAYS_WHOLE_BITS {
         return Ok((0..1 << bits).collect());
     }
+    Ok(listed(src, &marks(dst, EVERY_VALUE_BITS)))
+}
+
+/// Fewer codes than the boundary list has, of the same kinds: every value and midpoint of destinations of 8 bits, a
+/// selection of wider ones. For numeric types.
+pub(crate) fn selection(src: DType, dst: DType) -> Vec<u64> {
+    match src.code_bits() <= ALWAYS_WHOLE_BITS {
+        true => (0..1 << src.code_bits()).collect(),
+        false => listed(src, &marks(dst, ALWAYS_WHOLE_BITS)),
+    }
+}
+
+/// Specials, and the codes around the marks.
+fn listed(src: DType, marks: &[Exact]) -> Vec<u64> {
     let mut codes = specials(src);
-    for mark in marks(dst) {
+    for &mark in marks {
         around(src, mark, &mut codes);
     }
     codes.sort_unstable();
     codes.dedup();
-    Ok(codes)
+    codes
 }
 
 /// A vector of a RESCALE: input, output, and the codes that INEXACT_ROUND permits if they are several.
@@ -206,12 +220,15 @@ fn specials(src: DType) -> Vec<u64> {
     }
 }
 
-/// Where the result of a conversion to `dst` can change, with both signs.
-fn marks(dst: DType) -> Vec<Exact> {
+/// Where the result of a conversion to `dst` can change, with both signs; every place for types of so many bits, a
+/// selection for wider ones.
+pub(crate) fn marks(dst: DType, every_value_bits: u32) -> Vec<Exact> {
     let magnitudes = match dst.kind() {
-        Kind::Float(f) => float_marks(&f, dst.code_bits()),
-        Kind::Int(f) => int_marks(f),
-        Kind::Fixed(f) => int_marks(f.int).into_iter().map(|(sig, exp)| (sig, exp - f.frac_bits as i32)).collect(),
+        Kind::Float(f) => float_marks(&f, dst.code_bits() <= every_value_bits),
+        Kind::Int(f) => int_marks(f, every_value_bits),
+        Kind::Fixed(f) => {
+            int_marks(f.int, every_value_bits).into_iter().map(|(sig, exp)| (sig, exp - f.frac_bits as i32)).collect()
+        }
         Kind::Book(book) => {
             let bits = book.values.iter().chain(&book.thresholds);
             bits.filter_map(|&bits| match decode(DType::F32, bits.into()) {
@@ -235,9 +252,9 @@ fn marks(dst: DType) -> Vec<Exact> {
 type Magnitude = (u128, i32);
 
 /// Values, the midpoints above them, the step beyond the largest, and what lies below the smallest.
-fn float_marks(f: &FloatFormat, bits: u32) -> Vec<Magnitude> {
+fn float_marks(f: &FloatFormat, every_value: bool) -> Vec<Magnitude> {
     let max = f.max_code();
-    let codes = if bits <= EVERY_VALUE_BITS { (0..=max).collect() } else { selected_codes(f) };
+    let codes = if every_value { (0..=max).collect() } else { selected_codes(f) };
     let mut marks = Vec::new();
     for code in codes {
         let Exact::Finite { sig, exp, .. } = truecast_core::exact::decode_float(f, code) else { continue };
@@ -265,9 +282,9 @@ fn selected_codes(f: &FloatFormat) -> Vec<u64> {
 }
 
 /// Integers and what lies half way between them; beyond the range, where results wrap around.
-fn int_marks(f: IntFormat) -> Vec<Magnitude> {
+fn int_marks(f: IntFormat, every_value_bits: u32) -> Vec<Magnitude> {
     let bits = f.bits as u32;
-    let mut integers: Vec<u128> = match bits <= EVERY_VALUE_BITS {
+    let mut integers: Vec<u128> = match bits <= every_value_bits {
         true => (0..=(1 << bits) + 2).collect(),
         false => (0..=bits).flat_map(|k| [-2i128, -1, 0, 1, 2].map(|d| ((1i128 << k) + d).unsigned_abs())).collect(),
     };

@@ -2,6 +2,7 @@
 
 use super::Context;
 use crate::args::{BenchArgs, LevelArg};
+use crate::effect;
 use crate::failure::Failure;
 use crate::table::{Column, Table, grouped};
 use crate::terminal::Terminal;
@@ -24,6 +25,7 @@ pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
         exec: Exec { level, counting, ..context.exec },
         best_of: args.best_of,
     };
+    effect::check(&args.policy, &request, options.pairs.iter().copied())?;
     let mut plan = Plan::new(options)?;
     let caches = *plan.caches();
     let bar = progress::steps(plan.len() as u64, context.quiet || context.json);

@@ -2,6 +2,7 @@
 
 use super::{Context, conformance, rescale};
 use crate::args::CheckArgs;
+use crate::effect;
 use crate::failure::Failure;
 use crate::output::{self, bits};
 use crate::policy::operator;
@@ -10,33 +11,38 @@ use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::process::ExitCode;
-use truecast::check::{Element, Findings, Violation, check};
+use truecast::check::{CheckError, Element, Findings, Violation, check, stated_type};
 use truecast::io::Shown;
 use truecast::permit::{NanComparison, Permitted};
 use truecast::request::{Request, Standard};
 use truecast::run::{Judgement, Model, Rules};
+use truecast::setting::exact_nan_matters;
 use truecast::{CastSpec, DType};
 
 pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     let named = args.what.to_str().unwrap_or_default();
     if named == "rescale" {
-        return conformance::rescale(args, rescale::target(&args.policy.spec)?, context);
+        return conformance::rescale(args, rescale::target(args.policy().spec())?, context);
     }
     let Some(operator) = operator(named) else { return model(args, context) };
     let request = args.policy.request_of(operator)?;
     match request.standard {
-        Standard::Tosa { target } => conformance::cast(args, target, context),
+        Standard::Tosa { target } => conformance::cast(args, &request, target, context),
         _ => results(args, &request, context),
     }
 }
 
 fn results(args: &CheckArgs, request: &Request, context: &Context) -> Result<ExitCode, Failure> {
     let missing = |flag| Failure::usage(format_args!("check {} needs {flag}; see --help", args.what.display()));
-    let from = args.from.ok_or_else(|| missing("--from"))?;
     let to = args.to.ok_or_else(|| missing("--to"))?;
     let input = args.input.as_deref().ok_or_else(|| missing("--input"))?;
     let actual = args.actual.as_deref().ok_or_else(|| missing("--actual"))?;
+    let from = source_type(args, input)?;
     let spec = request.resolve(from, to)?;
+    effect::check(&args.policy, request, [(from, to)])?;
+    if args.exact_nan && !exact_nan_matters(&spec) {
+        return Err(exact_nan_refusal(&spec));
+    }
     let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };
     let findings = check(&spec, input, actual, nan, args.show)?;
     match context.json {
@@ -45,6 +51,24 @@ fn results(args: &CheckArgs, request: &Request, context: &Context) -> Result<Exi
         false => output::text(&findings_text(&spec, &request.to_string(), &findings, &context.terminal))?,
     }
     Ok(ExitCode::from((findings.wrong > 0) as u8))
+}
+
+/// The type of the input: as typed, or as its file states it.
+pub(super) fn source_type(args: &CheckArgs, input: &Path) -> Result<DType, Failure> {
+    match args.from {
+        Some(from) => Ok(from),
+        None => stated_type(input).map_err(|error| {
+            Failure::from(CheckError::from(error)).with_hint("--from TYPE says the type where the file does not")
+        }),
+    }
+}
+
+/// No result is NaN, or there is but one code for it.
+pub(super) fn exact_nan_refusal(spec: &CastSpec) -> Failure {
+    let (src, dst) = (spec.src, spec.dst);
+    Failure::usage(format_args!(
+        "--exact-nan has no effect on {src} to {dst}: it is about the sign and payload of results that are NaN"
+    ))
 }
 
 fn permitted_texts(spec: &CastSpec, violation: &Violation) -> Vec<String> {
@@ -118,11 +142,11 @@ fn findings_text(spec: &CastSpec, name: &str, findings: &Findings, terminal: &Te
 
 fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     let path: &Path = &args.what;
-    let rules = match args.policy.request()?.standard {
-        Standard::Onnx { opset, .. } => Rules::Onnx(Some(opset).filter(|_| args.policy.spec.contains('@'))),
+    let rules = match args.policy().request()?.standard {
+        Standard::Onnx { opset, .. } => Rules::Onnx(Some(opset).filter(|_| args.policy.spec().contains('@'))),
         Standard::OpenVino => Rules::OpenVino,
         Standard::Tile { cast, rules } => Rules::Tile(rules, cast.options),
-        Standard::Tosa { target } => Rules::Tosa(Some(target).filter(|_| args.policy.spec.contains('@'))),
+        Standard::Tosa { target } => Rules::Tosa(Some(target).filter(|_| args.policy.spec().contains('@'))),
         _ => {
             return Err(Failure::usage(
                 "models are checked by --spec onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile or tile@RELEASE",

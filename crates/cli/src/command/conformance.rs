@@ -1,7 +1,9 @@
 //! `truecast check cast|rescale` by TOSA: verdicts, the first elements that do not pass, lints.
 
+use super::check::{exact_nan_refusal, source_type};
 use super::{Context, rescale};
 use crate::args::CheckArgs;
+use crate::effect;
 use crate::failure::Failure;
 use crate::output::{self, bits};
 use crate::table::{Column, Table, grouped};
@@ -13,6 +15,8 @@ use std::process::ExitCode;
 use truecast::DType;
 use truecast::conformance::{Compared, Judgement, check_blocks, check_cast, check_rescale};
 use truecast::permit::NanComparison;
+use truecast::request::Request;
+use truecast::setting::exact_nan_matters;
 use truecast::spec::tosa::block::{BlockCast, Direction, SCALE};
 use truecast::spec::tosa::check::tensor::{BlockCheck, Failure as Violation, Findings, Lint, ScaleFailure};
 use truecast::spec::tosa::check::{Profile, Verdict, cast, rescale as rescale_check};
@@ -28,11 +32,11 @@ fn compared<'a>(args: &'a CheckArgs, target: &Target) -> Result<Compared<'a>, Fa
     Ok(Compared { input, actual, keep: args.show, profile })
 }
 
-pub fn cast(args: &CheckArgs, target: Target, context: &Context) -> Result<ExitCode, Failure> {
+pub fn cast(args: &CheckArgs, request: &Request, target: Target, context: &Context) -> Result<ExitCode, Failure> {
     let files = compared(args, &target)?;
     let missing = |flag| Failure::usage(format_args!("check cast needs {flag}; see --help"));
-    let from = args.from.ok_or_else(|| missing("--from"))?;
     let to = args.to.ok_or_else(|| missing("--to"))?;
+    let from = source_type(args, files.input)?;
     if let Some((cast, scales)) = blocks(args, from, to)? {
         return of_blocks(&cast, target, files, scales, context);
     }
@@ -41,6 +45,10 @@ pub fn cast(args: &CheckArgs, target: Target, context: &Context) -> Result<ExitC
     let mut spec = Cast { target, input_unsigned, ..Cast::to(to) }.resolve(from)?;
     if let Some(nan) = args.policy.nan {
         spec.policy.nan = nan.into();
+    }
+    effect::check(&args.policy, request, [(from, to)])?;
+    if args.exact_nan && !exact_nan_matters(&spec) {
+        return Err(exact_nan_refusal(&spec));
     }
     let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };
     match check_cast(&spec, &target, files, nan)? {

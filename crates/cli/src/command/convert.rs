@@ -2,6 +2,7 @@
 
 use super::{Context, provenance, select, thresholds};
 use crate::args::{ConvertArgs, RuleOrder};
+use crate::effect;
 use crate::failure::Failure;
 use crate::table::{Column, Table, grouped};
 use crate::terminal::Terminal;
@@ -30,6 +31,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     };
     let limits = thresholds::parse(&args.fail_on)?;
     let plan = Plan::new(&args.src, &args.dst, &options)?;
+    effect::check(&args.policy, &options.request, plan.conversions())?;
     // A path given on the command line is followed; the kind is that of the name that was given.
     let dst = follow(&args.dst)?;
     plan.check(&dst, &options)?;

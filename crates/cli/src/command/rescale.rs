@@ -47,7 +47,7 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
 
 /// The version and what it has: `tosa`, `tosa@1.0`.
 pub fn target(spec: &str) -> Result<Target, Failure> {
-    let asked = crate::policy::PolicyArgs { spec: spec.into(), ..Default::default() }.request()?;
+    let asked = crate::policy::PolicyArgs { spec: Some(spec.into()), ..Default::default() }.request()?;
     match asked.standard {
         Standard::Tosa { target } => Ok(target),
         _ => Err(Failure::usage(format_args!("RESCALE is an operator of TOSA; --spec {spec} does not have it"))),

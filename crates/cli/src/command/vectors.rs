@@ -3,6 +3,7 @@
 
 use super::{Context, rescale};
 use crate::args::{VectorFormat, VectorsArgs};
+use crate::effect;
 use crate::failure::Failure;
 use crate::output::{self, bits};
 use crate::policy::operator;
@@ -78,6 +79,7 @@ struct Open {
 fn casts(args: &VectorsArgs, operator: onnx::Operator) -> Result<Listed, Failure> {
     let request = args.policy.request_of(operator)?;
     let spec = request.resolve(args.from, args.to)?;
+    effect::check(&args.policy, &request, [(args.from, args.to)])?;
     let vector = |input| {
         let (set, reason) = permitted(&spec, input);
         let accepted = match set {
@@ -104,7 +106,7 @@ fn rescales(args: &VectorsArgs) -> Result<Listed, Failure> {
     if args.rescale.per_channel {
         return Err(Failure::usage("vectors are of one scale; leave --per-channel out"));
     }
-    let target = rescale::target(&args.policy.spec)?;
+    let target = rescale::target(args.policy().spec())?;
     let rounding = args.policy.rounding.as_deref().unwrap_or("single");
     let request = rescale::request(&args.rescale, rounding, target, args.from, args.to)?;
     let codes = rescale_inputs(&request.op, &request.resolve(&[1])?, args.level.into())?;

@@ -2,6 +2,7 @@
 
 use super::{Context, select};
 use crate::args::{RuleOrder, VerifyArgs};
+use crate::effect;
 use crate::failure::Failure;
 use crate::table::grouped;
 use crate::{output, progress};
@@ -21,7 +22,9 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
         onnx: args.select.onnx.options(),
         ..Options::default()
     };
-    let total = Plan::new(&args.src, &args.dst, &options)?.bytes().0;
+    let plan = Plan::new(&args.src, &args.dst, &options)?;
+    effect::check(&args.policy, &options.request, plan.conversions())?;
+    let total = plan.bytes().0;
     let bar = progress::bytes(total, context.quiet || context.json);
     let verdict = verify(&args.src, &args.dst, &options, |done| bar.set_position(done))?;
     bar.finish_and_clear();

@@ -7,6 +7,7 @@ mod compare_verify;
 mod convert;
 mod destination;
 mod disk_and_pipe;
+mod effect;
 mod errors;
 mod explain;
 mod files;

@@ -56,7 +56,7 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
 fn asked(args: &ExplainArgs) -> Result<Vec<Interpretation>, Failure> {
     let (from, to) = (args.from, args.to);
     let Some(spec) = &args.spec else { return Ok(interpretations(from, to)) };
-    let asked = PolicyArgs { spec: spec.clone(), ..PolicyArgs::default() }.request()?;
+    let asked = PolicyArgs { spec: Some(spec.clone()), ..PolicyArgs::default() }.request()?;
     let is_text = [from, to].contains(&DType::String);
     if let (Standard::Tile { .. }, false) = (asked.standard, is_text) {
         return Ok(Vec::new()); // its values are more than casts: `tile_cast`
@@ -73,7 +73,7 @@ fn asked(args: &ExplainArgs) -> Result<Vec<Interpretation>, Failure> {
 /// What `--spec tile` asks for.
 fn tile_cast(args: &ExplainArgs) -> Result<Option<tile::Cast>, Failure> {
     let Some(spec) = args.spec.as_ref().filter(|spec| spec.split('@').next() == Some("tile")) else { return Ok(None) };
-    let asked = PolicyArgs { spec: spec.clone(), ..PolicyArgs::default() }.request()?;
+    let asked = PolicyArgs { spec: Some(spec.clone()), ..PolicyArgs::default() }.request()?;
     Ok(match asked.standard {
         Standard::Tile { cast, .. } => Some(tile::Cast { to: args.to, ..cast }),
         _ => None,

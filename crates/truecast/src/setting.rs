@@ -1,0 +1,204 @@
+//! The settings of a specification one by one, and whether one matters for a conversion: whether any value of it gives
+//! any element another result than another value does.
+//!
+//! There is no table of which policy matters where, which could contradict the definition: the definition is asked, at
+//! the values where conversions differ ([`crate::vectors`]). How settings are typed is not said here.
+
+use crate::request::{Request, Standard};
+use crate::vectors::{marks, selection};
+use truecast_core::decimal::to_decimal;
+use truecast_core::exact::decode;
+use truecast_core::format::Specials;
+use truecast_core::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals};
+use truecast_core::spec::{ieee, onnx, tile};
+use truecast_core::text::{parse_one, print_one};
+use truecast_core::{CastSpec, DType, Exact, Kind, Rounding, cast_one};
+
+/// One setting of a [`Request`].
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, request::Request, setting::Setting};
+/// let onnx = Request::default();
+/// assert!(Setting::Saturate.matters(&onnx, DType::F32, DType::F8E4M3Fn));
+/// assert!(!Setting::Saturate.matters(&onnx, DType::F32, DType::F16)); // 70000 is Inf whatever it says
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Setting {
+    /// ONNX: values out of range of 8-bit floats.
+    Saturate,
+    /// ONNX: rounding to f8e8m0.
+    RoundMode,
+    /// `ieee`, Tile IR: rounding.
+    Rounding,
+    /// `ieee`: finite values beyond the largest.
+    Overflow,
+    /// `ieee`: infinities.
+    Inf,
+    /// `ieee`: integers out of range.
+    IntOverflow,
+    /// `ieee`: NaN to an integer.
+    NanToInt,
+    /// `ieee`: subnormals.
+    Subnormals,
+    /// Tile IR: the flag of ftoi.
+    Saturating,
+    /// Tile IR: whose values.
+    Profile,
+    /// Tile IR: an option, as [`tile::Options::names`] has it.
+    TileOption(&'static str),
+    /// Sign and payload of NaN, with every specification.
+    Nan,
+}
+
+const OVERFLOWS: [Overflow; 3] = [Overflow::Nonfinite, Overflow::Saturate, Overflow::Error];
+
+impl Setting {
+    /// Whether some value of the setting gives some element of `src` another result than another value does, everything
+    /// else being as in the request.
+    ///
+    /// What the request has for the setting does not count; a value that the specification refuses for the pair is a
+    /// difference. Settings that the specification does not have do not matter.
+    ///
+    /// Cost: about a millisecond.
+    pub fn matters(self, request: &Request, src: DType, dst: DType) -> bool {
+        let resolved: Vec<_> = self.every_value(request).iter().map(|r| r.resolve(src, dst)).collect();
+        let Some((first, others)) = resolved.split_first() else { return false };
+        let mut inputs = None;
+        others.iter().any(|other| match (first, other) {
+            (Ok(a), Ok(b)) if a.policy == b.policy && a.undefined == b.undefined => false,
+            (Ok(a), Ok(b)) => inputs.get_or_insert_with(|| Inputs::of(src, dst)).tell_apart(a, b),
+            (Err(_), Err(_)) => false,
+            _ => true,
+        })
+    }
+
+    /// The request with each value that the setting can have.
+    fn every_value(self, request: &Request) -> Vec<Request> {
+        let with = |standard| Request { standard, ..*request };
+        let of_ieee = |change: &dyn Fn(&mut ieee::Cast)| {
+            let Standard::Ieee(mut cast) = request.standard else { return None };
+            change(&mut cast);
+            Some(with(Standard::Ieee(cast)))
+        };
+        let of_tile = |change: &dyn Fn(&mut tile::Cast)| {
+            let Standard::Tile { mut cast, rules } = request.standard else { return None };
+            change(&mut cast);
+            Some(with(Standard::Tile { cast, rules }))
+        };
+        let of_onnx = |change: &dyn Fn(&mut Option<bool>, &mut Option<onnx::RoundMode>)| {
+            let Standard::Onnx { operator, opset, mut saturate, mut round_mode } = request.standard else {
+                return None;
+            };
+            change(&mut saturate, &mut round_mode);
+            Some(with(Standard::Onnx { operator, opset, saturate, round_mode }))
+        };
+        let all: Vec<Option<Request>> = match self {
+            Setting::Saturate => [true, false].map(|s| of_onnx(&|saturate, _| *saturate = Some(s))).into(),
+            Setting::RoundMode => onnx::RoundMode::ALL.map(|m| of_onnx(&|_, mode| *mode = Some(m))).into(),
+            Setting::Rounding => {
+                let ieee = Rounding::ALL.map(|r| of_ieee(&|cast| cast.rounding = Some(r)));
+                let modes = tile::RoundingMode::ALL.iter().copied();
+                let tile = modes.map(|mode| of_tile(&|cast| cast.rounding = Some(mode)));
+                ieee.into_iter().chain(tile).collect()
+            }
+            Setting::Overflow => OVERFLOWS.map(|o| of_ieee(&|cast| cast.overflow = o)).into(),
+            Setting::Inf => OVERFLOWS.map(|o| of_ieee(&|cast| cast.inf = Some(o))).into(),
+            Setting::IntOverflow => [IntOverflow::Wrap, IntOverflow::Saturate, IntOverflow::Error]
+                .map(|o| of_ieee(&|cast| cast.int_overflow = o))
+                .into(),
+            Setting::NanToInt => {
+                let all = [NanToInt::Zero, NanToInt::Saturate, NanToInt::Error];
+                all.map(|n| of_ieee(&|cast| cast.nan_to_int = n)).into()
+            }
+            Setting::Subnormals => {
+                [Subnormals::Keep, Subnormals::Flush].map(|s| of_ieee(&|cast| cast.subnormals = s)).into()
+            }
+            Setting::Saturating => [false, true].map(|s| of_tile(&|cast| cast.saturating = s)).into(),
+            Setting::Profile => tile::Profile::ALL.map(|p| of_tile(&|cast| cast.profile = p)).into(),
+            Setting::TileOption(name) => {
+                let without = |options: tile::Options| {
+                    let mut others = tile::Options::default();
+                    for other in options.names().filter(|other| *other != name) {
+                        others.set(other).expect("it is on");
+                    }
+                    others
+                };
+                let switch = |on: bool| {
+                    of_tile(&|cast| {
+                        cast.options = without(cast.options);
+                        if on {
+                            cast.options.set(name).ok();
+                        }
+                    })
+                };
+                [false, true].map(switch).into()
+            }
+            Setting::Nan => {
+                let all = [NanRule::Keep, NanRule::Canonical, NanRule::Error];
+                all.map(|nan| Some(Request { nan: Some(nan), ..*request })).into()
+            }
+        };
+        all.into_iter().flatten().collect()
+    }
+}
+
+/// Whether it matters for some element that NaN is compared bit for bit: a result is NaN, and NaN has several codes.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, setting::exact_nan_matters, spec::onnx::Cast};
+/// assert!(exact_nan_matters(&Cast::to(DType::F16).resolve(DType::F32)?));
+/// assert!(!exact_nan_matters(&Cast::to(DType::F8E4M3Fnuz).resolve(DType::F32)?)); // has one NaN
+/// assert!(!exact_nan_matters(&Cast::to(DType::F16).resolve(DType::I32)?)); // no NaN comes out
+/// # Ok::<(), truecast::spec::SpecError>(())
+/// ```
+pub fn exact_nan_matters(spec: &CastSpec) -> bool {
+    let several = match spec.dst.kind() {
+        Kind::Float(f) => {
+            f.nan_code().is_some() && (f.signed || f.inf_code().is_some()) && f.specials != Specials::Fnuz
+        }
+        _ => false,
+    };
+    let is_nan = |code: Option<u64>| code.is_some_and(|c| matches!(decode(spec.dst, c), Exact::Nan { .. }));
+    several
+        && match Inputs::of(spec.src, spec.dst) {
+            Inputs::Codes(codes) => codes.iter().any(|&code| is_nan(cast_one(spec, code).code())),
+            Inputs::Texts(texts) => {
+                texts.iter().any(|text| parse_one(spec, text.as_bytes()).is_ok_and(|outcome| is_nan(outcome.code())))
+            }
+        }
+}
+
+/// Where two conversions of a pair can differ.
+enum Inputs {
+    Codes(Vec<u64>),
+    Texts(Vec<String>),
+}
+
+impl Inputs {
+    fn of(src: DType, dst: DType) -> Inputs {
+        // Text is printed from every kind of value that the source has: around those of the source itself.
+        let numeric = |dtype: DType, or: DType| if dtype.is_numeric() { dtype } else { or };
+        match src {
+            _ if src.is_numeric() => Inputs::Codes(selection(src, numeric(dst, src))),
+            DType::String if dst.is_numeric() => Inputs::Texts(texts(dst)),
+            _ => Inputs::Codes(Vec::new()),
+        }
+    }
+
+    fn tell_apart(&self, a: &CastSpec, b: &CastSpec) -> bool {
+        match self {
+            Inputs::Codes(codes) if a.dst == DType::String => codes.iter().any(|&c| print_one(a, c) != print_one(b, c)),
+            Inputs::Codes(codes) => codes.iter().any(|&c| cast_one(a, c) != cast_one(b, c)),
+            Inputs::Texts(texts) => texts.iter().any(|t| parse_one(a, t.as_bytes()) != parse_one(b, t.as_bytes())),
+        }
+    }
+}
+
+/// Texts at which a conversion to `dst` shows what it does.
+fn texts(dst: DType) -> Vec<String> {
+    let specials = ["nan", "-nan", "inf", "-inf", "0", "-0"].map(String::from);
+    specials.into_iter().chain(marks(dst, 8).into_iter().map(to_decimal)).collect()
+}
