@@ -11,6 +11,7 @@
 mod big;
 pub mod decimal;
 pub mod dtype;
+mod error;
 pub mod exact;
 pub mod format;
 pub mod permit;
@@ -22,6 +23,7 @@ pub mod spelling;
 pub mod text;
 
 pub use dtype::{DType, Ecosystem, Kind, Layout};
+pub use error::ErrorKind;
 pub use exact::{Exact, Outcome, cast_one};
 pub use format::{CodeBook, FixedFormat, FloatFormat, IntFormat, Specials};
 pub use policy::{CastPolicy, CastSpec};

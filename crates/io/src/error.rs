@@ -8,20 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use truecast_core::DType;
+pub use truecast_core::ErrorKind as Class;
 
 use crate::writer::Refusal;
 use crate::{npy, npz, onnx, openvino, safetensors};
-
-/// Whose fault an error is (`docs/interfaces.md §5`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Class {
-    /// The request makes no sense or is refused: exit code 2.
-    Usage,
-    /// The input is malformed or unsupported: exit code 3.
-    Input,
-    /// The system failed: exit code 4.
-    System,
-}
 
 /// Why a container could not be read or written.
 ///

@@ -84,6 +84,81 @@ impl<B> Buffer<B> {
     }
 }
 
+impl<B: AsRef<[u8]>> Buffer<B> {
+    /// The code of element `i`, as [`truecast_core::cast_one`] takes it.
+    ///
+    /// # Panics
+    /// If `i` is not below the length, or the buffer holds text.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::DType;
+    /// use truecast_kernel::{Codes, CodesMut};
+    /// let mut bytes = [0; 2];
+    /// let mut nibbles = CodesMut::new(DType::I4, 3, &mut bytes)?;
+    /// nibbles.set(1, 0xf); // -1
+    /// nibbles.set(2, 3);
+    /// assert_eq!([0, 1, 2].map(|i| nibbles.get(i)), [0, 0xf, 3]);
+    /// assert_eq!(bytes, [0xf0, 0x03]);
+    /// # Ok::<(), truecast_kernel::CastError>(())
+    /// ```
+    pub fn get(&self, i: usize) -> u64 {
+        self.dtype.code_of_storage(self.storage(i))
+    }
+
+    /// The bits of element `i` as they lie in the buffer: of types such as bool and tf32 more than their code has.
+    ///
+    /// # Panics
+    /// As [`Buffer::get`].
+    pub fn storage(&self, i: usize) -> u64 {
+        let at = self.place(i);
+        (self.word(&at) >> at.shift) & at.mask
+    }
+
+    /// Element `i` in the bytes that hold it.
+    fn word(&self, at: &Place) -> u64 {
+        let mut word = [0; 8];
+        let bytes = &self.bytes.as_ref()[at.first..at.end];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u64::from_le_bytes(word)
+    }
+}
+
+impl<B: AsRef<[u8]> + AsMut<[u8]>> Buffer<B> {
+    /// Makes `code` element `i`; bits beyond the type's are ignored. The other elements stay as they are.
+    ///
+    /// # Panics
+    /// As [`Buffer::get`].
+    pub fn set(&mut self, i: usize, code: u64) {
+        let at = self.place(i);
+        let bits = self.dtype.storage_of_code(code) & at.mask;
+        let word = self.word(&at) & !(at.mask << at.shift) | bits << at.shift;
+        self.bytes.as_mut()[at.first..at.end].copy_from_slice(&word.to_le_bytes()[..at.end - at.first]);
+    }
+}
+
+/// Where an element lies: in the bytes `first..end`, taken as one little-endian number, the bits of `mask` from `shift`.
+struct Place {
+    first: usize,
+    end: usize,
+    shift: usize,
+    mask: u64,
+}
+
+impl<B> Buffer<B> {
+    fn place(&self, i: usize) -> Place {
+        assert!(i < self.len, "element {i} of {}", self.len);
+        assert!(self.dtype != DType::String, "text has no codes");
+        let bits = self.dtype.bits_in(self.layout).expect("all but text have a width") as usize;
+        Place {
+            first: i * bits / 8,
+            end: ((i + 1) * bits).div_ceil(8),
+            shift: i * bits % 8,
+            mask: u64::MAX >> (64 - bits),
+        }
+    }
+}
+
 impl<'a> Codes<'a> {
     /// The bytes.
     pub fn bytes(&self) -> &'a [u8] {

@@ -3,11 +3,12 @@
 use crate::buf::{Codes, CodesMut};
 use crate::level::Level;
 use crate::measure::{Counts, Measure, Tiles, environment};
+use crate::parallel::{Pieces, map_pieces};
 use crate::plan::{PlanError, Route, plan};
 use crate::stage::{Pipeline, Refusal, Scratch, Stores, slot_bytes};
-use rayon::prelude::*;
 use std::num::NonZeroUsize;
 use truecast_core::policy::Edge;
+use truecast_core::text::print_one;
 use truecast_core::{CastSpec, DType, Layout};
 
 /// How to run a conversion. None of it changes a bit of the result.
@@ -77,13 +78,27 @@ pub enum CastError {
     #[error("text has no fixed-width elements")]
     Text,
     /// An `error` policy refused an element.
-    #[error("element {index}: {}", edge.refusal())]
+    #[error("element {index}, {}, to {dst}: {}", shown(*.src, *.code), edge.refusal())]
     Value {
         /// Index of the first such element.
         index: usize,
         /// What is wrong with it.
         edge: Edge,
+        /// Its type.
+        src: DType,
+        /// The type that it was to become.
+        dst: DType,
+        /// Its code.
+        code: u64,
     },
+}
+
+/// A value with its type and bits, for messages: `f32 465 (0x43e88000)`.
+fn shown(dtype: DType, code: u64) -> String {
+    let digits = dtype.code_bits().div_ceil(4) as usize + 2;
+    let as_text = CastSpec { dst: DType::String, ..CastSpec::copy(dtype) };
+    let value = print_one(&as_text, code).unwrap_or_default();
+    format!("{dtype} {value} ({code:#0digits$x})")
 }
 
 /// A planned conversion: immutable, to be used from any number of threads.
@@ -191,20 +206,16 @@ impl Caster {
             (slot_bytes(self.spec.dst), dst.byte_len()),
             self.pipeline.streaming(),
         );
-        let convert = |work: &mut Work, (i, (s, d))| {
+        let convert = |work: &mut Work, i: usize, s: &[u8], d: &mut [u8]| {
             let result = self.piece_of(piece.min(len - i * piece), (src_layout, s), (dst_layout, d), stores, work);
-            result.map_err(|r| CastError::Value { index: r.index + i * piece, edge: r.edge })
+            result.map_err(|r| self.refused(src, r.index + i * piece, r.edge))
         };
-        let (src, dst) = (src.bytes(), dst.into_bytes());
-        if self.exec.threads.get() == 1 || len <= piece {
-            let pieces = src.chunks(src_bytes).zip(dst.chunks_mut(dst_bytes)).enumerate();
-            let mut work = Work::default();
-            return pieces.map(|piece| convert(&mut work, piece)).collect();
-        }
-        let pieces = src.par_chunks(src_bytes).zip(dst.par_chunks_mut(dst_bytes)).enumerate();
-        // Collected before looking for errors, so that the first element that is refused is named.
-        let results: Vec<_> = pieces.map_init(Work::default, convert).collect();
-        results.into_iter().collect()
+        let pieces = Pieces { src: src.bytes(), dst: dst.into_bytes(), src_bytes, dst_bytes };
+        map_pieces(self.exec.threads, pieces, Work::default, convert)
+    }
+
+    fn refused(&self, src: Codes<'_>, index: usize, edge: Edge) -> CastError {
+        CastError::Value { index, edge, src: self.spec.src, dst: self.spec.dst, code: src.get(index) }
     }
 
     /// Elements that are converted in one go: a multiple of [`BLOCK`], and exactly that if they are measured.

@@ -14,6 +14,7 @@ mod lane;
 pub mod level;
 pub mod measure;
 mod pack;
+mod parallel;
 mod plan;
 pub mod rescale;
 mod slot;

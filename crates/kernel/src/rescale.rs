@@ -11,11 +11,11 @@ use crate::buf::{Codes, CodesMut};
 use crate::caster::{CastError, Exec, MIN_BYTES_PER_THREAD};
 use crate::level::{Level, Task};
 use crate::pack;
+use crate::parallel::{Pieces, map_pieces};
 use crate::slot::Slot;
 use crate::stage::{Stage, Stores, Streaming, TILE, slot_bytes};
 use crate::stream;
 use crate::table::table_of;
-use rayon::prelude::*;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
@@ -157,24 +157,18 @@ impl Rescaler {
             Streaming::ByWidth,
         );
         let piece = self.piece(len);
-        let (bytes, dst) = (src.bytes(), dst.into_bytes());
-        let rescale = |room: &mut Room, (i, (s, d)): (usize, (&[u8], &mut [u8]))| {
+        let rescale = |room: &mut Room, i: usize, s: &[u8], d: &mut [u8]| {
             let codes = Codes::new(source, d.len() / dst_bytes, s).expect("a piece is of whole elements");
             let rescaled = self.piece_of(pass, (row_at, i * piece), (codes, d), stores, room);
             rescaled.map_err(|(at, n)| self.first_failure(first, src, at, n))
         };
-        let saturated: Result<Vec<u64>, RescaleError> = match self.exec.threads.get() == 1 || len <= piece {
-            true => {
-                let mut room = Room::default();
-                let pieces = bytes.chunks(piece * src_bytes).zip(dst.chunks_mut(piece * dst_bytes)).enumerate();
-                pieces.map(|piece| rescale(&mut room, piece)).collect()
-            }
-            false => {
-                let pieces = bytes.par_chunks(piece * src_bytes).zip(dst.par_chunks_mut(piece * dst_bytes)).enumerate();
-                // Collected before looking for errors, so that the first element is named.
-                pieces.map_init(Room::default, rescale).collect::<Vec<_>>().into_iter().collect()
-            }
+        let pieces = Pieces {
+            src: src.bytes(),
+            dst: dst.into_bytes(),
+            src_bytes: piece * src_bytes,
+            dst_bytes: piece * dst_bytes,
         };
+        let saturated: Result<Vec<u64>, RescaleError> = map_pieces(self.exec.threads, pieces, Room::default, rescale);
         Ok(RescaleCounts { elements: len as u64, saturated: saturated?.iter().sum() })
     }
 

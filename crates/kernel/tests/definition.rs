@@ -410,5 +410,11 @@ fn refusals_name_the_first_element() {
         Codes::new(DType::F32, values.len(), &src).unwrap(),
         CodesMut::new(DType::F16, values.len(), &mut dst).unwrap(),
     );
-    assert_eq!(result, Err(CastError::Value { index: 70_000, edge: Edge::Overflow }));
+    let code = u64::from(1e30f32.to_bits());
+    let refused = CastError::Value { index: 70_000, edge: Edge::Overflow, src: DType::F32, dst: DType::F16, code };
+    assert_eq!(
+        refused.to_string(),
+        "element 70000, f32 1e+30 (0x7149f2ca), to f16: the value is out of the destination's range"
+    );
+    assert_eq!(result, Err(refused));
 }

@@ -183,12 +183,10 @@ impl Iterator for Elements {
                 return None;
             }
         }
-        let bits = self.dtype.storage_bits().expect("TOSA has no text") as usize;
-        let (first, shift) = (self.at as usize * bits / 8, self.at as usize * bits % 8);
-        let mut wide = [0; 8];
-        let bytes = (shift + bits).div_ceil(8);
-        wide[..bytes].copy_from_slice(&self.part[first..first + bytes]);
+        let part = truecast_kernel::Codes::new(self.dtype, self.len as usize, &self.part[..])
+            .expect("the reader fills whole parts");
+        let code = part.get(self.at as usize);
         self.at += 1;
-        Some(self.dtype.code_of_storage(u64::from_le_bytes(wide) >> shift & (u64::MAX >> (64 - bits))))
+        Some(code)
     }
 }

@@ -389,7 +389,9 @@ impl Converter<'_> {
 /// An element's index in its tensor, from that in a chunk.
 fn from_element(error: CastError, first: u64) -> CastError {
     match error {
-        CastError::Value { index, edge } => CastError::Value { index: index + first as usize, edge },
+        CastError::Value { index, edge, src, dst, code } => {
+            CastError::Value { index: index + first as usize, edge, src, dst, code }
+        }
         other => other,
     }
 }

@@ -1,22 +1,56 @@
-//! Errors of working with files, and whose fault they are.
+//! The one error type of this crate, and whose fault an error is.
 
+#[cfg(feature = "files")]
 use std::path::Path;
+#[cfg(feature = "files")]
 use truecast_core::DType;
+use truecast_core::dtype::ParseTypeError;
 use truecast_core::spec::SpecError;
+#[cfg(feature = "files")]
 use truecast_io::{NoForm, Shown};
 use truecast_kernel::{CastError, PlanError};
 use truecast_text::TextError;
 
-pub use truecast_io::Class;
+pub use truecast_core::ErrorKind as Class;
 
-/// Why a file was not converted, verified, compared or inspected.
+/// Why something was not done: a cast of buffers, or of a file.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, Error, ErrorKind, cast_vec, spec::ieee, policy::Overflow};
+/// let spec = ieee::Cast { overflow: Overflow::Error, ..ieee::Cast::to(DType::F16) }.resolve(DType::F32)?;
+/// let error = cast_vec::<f32, u16>(&spec, &[1.0, 1e6]).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Input);
+/// assert_eq!(
+///     error.to_string(),
+///     "element 1, f32 1000000.0 (0x49742400), to f16: the value is out of the destination's range"
+/// );
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A specification does not allow what is asked for.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The name of a type is not understood.
+    #[error(transparent)]
+    TypeName(#[from] ParseTypeError),
+    /// The pair cannot be converted by value.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The buffers do not fit, or an `error` policy refused an element.
+    #[error(transparent)]
+    Cast(#[from] CastError),
+    /// A text is not a number, or does not fit.
+    #[error(transparent)]
+    Text(#[from] TextError),
     /// Reading or writing a container.
+    #[cfg(feature = "files")]
     #[error(transparent)]
     Io(#[from] truecast_io::Error),
     /// A tensor cannot be converted as asked.
+    #[cfg(feature = "files")]
     #[error("{path}: tensor {}: {cause}", Shown(.tensor))]
     Tensor {
         /// The file.
@@ -27,6 +61,7 @@ pub enum Error {
         cause: Box<Cause>,
     },
     /// A rule's pattern is not a glob.
+    #[cfg(feature = "files")]
     #[error("rule {glob:?}: {why}")]
     Glob {
         /// The pattern.
@@ -35,6 +70,7 @@ pub enum Error {
         why: String,
     },
     /// A rule chooses nothing.
+    #[cfg(feature = "files")]
     #[error("rule {rule:?} matches no tensor of {path}; `truecast inspect` lists them")]
     UnusedRule {
         /// The rule as written.
@@ -43,6 +79,7 @@ pub enum Error {
         path: String,
     },
     /// Reinterpreting needs a tensor whose elements have that width.
+    #[cfg(feature = "files")]
     #[error(
         "{path}: --from {from} reinterprets no tensor: it needs a --rule that chooses tensors of {bits}-bit elements"
     )]
@@ -55,6 +92,7 @@ pub enum Error {
         bits: u32,
     },
     /// A model cannot be converted as asked.
+    #[cfg(feature = "files")]
     #[error("{path}: {why}")]
     Model {
         /// The file.
@@ -63,18 +101,21 @@ pub enum Error {
         why: String,
     },
     /// Source and destination are one file.
+    #[cfg(feature = "files")]
     #[error("{path}: source and destination are the same file; choose another destination")]
     SameFile {
         /// The file.
         path: String,
     },
     /// The extension of the destination names no container.
+    #[cfg(feature = "files")]
     #[error("{path}: unknown kind of file; expected .safetensors, .npy, .npz, .pb or .onnx")]
     UnknownKind {
         /// The destination.
         path: String,
     },
     /// The memory limit is below what one chunk takes.
+    #[cfg(feature = "files")]
     #[error("--max-memory {got} is too small: at least {least} bytes are needed")]
     Memory {
         /// The limit.
@@ -83,11 +124,13 @@ pub enum Error {
         least: u64,
     },
     /// Stopped on request.
+    #[cfg(feature = "files")]
     #[error("interrupted; nothing was written")]
     Interrupted,
 }
 
 /// Why a tensor cannot be converted as asked.
+#[cfg(feature = "files")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cause {
@@ -109,26 +152,48 @@ pub enum Cause {
 }
 
 impl Error {
+    #[cfg(feature = "files")]
     pub(crate) fn tensor(path: &Path, tensor: &str, cause: impl Into<Cause>) -> Error {
         Error::Tensor { path: path.display().to_string(), tensor: tensor.into(), cause: Box::new(cause.into()) }
     }
 
-    /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
-    pub fn class(&self) -> Class {
+    /// Whose fault it is.
+    pub fn kind(&self) -> Class {
         match self {
+            Error::Spec(error) => kind_of(error),
+            Error::TypeName(_) => Class::Usage,
+            Error::Plan(_) | Error::Cast(_) | Error::Text(_) => Class::Input,
+            #[cfg(feature = "files")]
             Error::Io(error) => error.class(),
-            Error::Tensor { cause, .. } => match **cause {
-                Cause::Spec(SpecError::Attribute { .. } | SpecError::Version { .. }) | Cause::Form(_) => Class::Usage,
+            #[cfg(feature = "files")]
+            Error::Tensor { cause, .. } => match &**cause {
+                Cause::Spec(error) => kind_of(error),
+                Cause::Form(_) => Class::Usage,
                 _ => Class::Input,
             },
+            #[cfg(feature = "files")]
             Error::Glob { .. }
             | Error::UnusedRule { .. }
             | Error::UnusedFrom { .. }
             | Error::SameFile { .. }
             | Error::UnknownKind { .. }
             | Error::Memory { .. } => Class::Usage,
+            #[cfg(feature = "files")]
             Error::Model { .. } => Class::Input,
+            #[cfg(feature = "files")]
             Error::Interrupted => Class::System,
         }
+    }
+
+    /// Whose fault it is.
+    pub fn class(&self) -> Class {
+        self.kind()
+    }
+}
+
+fn kind_of(error: &SpecError) -> Class {
+    match error {
+        SpecError::Attribute { .. } | SpecError::Version { .. } => Class::Usage,
+        _ => Class::Input,
     }
 }

@@ -17,80 +17,71 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "bench")]
 pub mod bench;
+mod error;
 pub mod explain;
 pub mod request;
 pub mod setting;
 pub mod text;
+#[cfg(target_endian = "little")]
+mod typed;
 pub mod vectors;
 
-#[cfg(feature = "io")]
-mod array;
-#[cfg(feature = "io")]
-pub mod check;
-#[cfg(feature = "io")]
+#[cfg(feature = "files")]
 pub mod compare;
-#[cfg(feature = "io")]
-pub mod conformance;
-#[cfg(feature = "io")]
+#[cfg(feature = "files")]
 pub mod convert;
-#[cfg(feature = "io")]
+#[cfg(feature = "files")]
 pub mod digest;
-#[cfg(feature = "io")]
-mod error;
-#[cfg(feature = "io")]
+#[cfg(feature = "files")]
 pub mod inspect;
-#[cfg(feature = "io")]
+#[cfg(feature = "files")]
 mod model;
-#[cfg(feature = "io")]
+#[cfg(feature = "files")]
 mod parts;
-#[cfg(feature = "io")]
+#[cfg(feature = "files")]
 pub mod report;
-#[cfg(feature = "io")]
+#[cfg(feature = "files")]
 pub mod rescale;
-#[cfg(feature = "io")]
-pub mod run;
-#[cfg(feature = "io")]
+#[cfg(feature = "files")]
 pub mod select;
-#[cfg(feature = "io")]
+#[cfg(feature = "files")]
 mod stream;
-#[cfg(feature = "io")]
+#[cfg(feature = "files")]
 pub mod verify;
 
-#[cfg(feature = "io")]
+#[cfg(feature = "models")]
+mod array;
+#[cfg(feature = "models")]
+pub mod check;
+#[cfg(feature = "models")]
+pub mod conformance;
+#[cfg(feature = "models")]
+pub mod run;
+
+#[cfg(feature = "models")]
 pub use array::ArrayError;
-#[cfg(feature = "io")]
-pub use error::{Cause, Class, Error};
-#[cfg(feature = "io")]
+#[cfg(feature = "files")]
+pub use error::Cause;
+pub use error::{Class, Error};
+#[cfg(feature = "models")]
 pub use truecast_graph as graph;
-#[cfg(feature = "io")]
+#[cfg(feature = "files")]
 pub use truecast_io as io;
-#[cfg(feature = "io")]
+#[cfg(feature = "models")]
 pub use truecast_tile as tile;
+#[cfg(target_endian = "little")]
+pub use typed::{Element, can_cast, cast_slice, cast_slice_with, cast_vec};
 
 pub use truecast_core::{
-    CastPolicy, CastSpec, DType, Ecosystem, Exact, FloatFormat, Kind, Layout, Outcome, Rounding, cast_one, decimal,
-    dtype, exact, format, permit, policy, promote, round, spec,
+    CastPolicy, CastSpec, DType, Ecosystem, ErrorKind, Exact, FloatFormat, Kind, Layout, Outcome, Rounding, cast_one,
+    decimal, dtype, exact, format, permit, policy, promote, round, spec,
 };
 pub use truecast_kernel::{
     Caches, CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, RescaleCounts, RescaleError,
     Rescaler, Route, measure,
 };
-
-/// Why [`cast`] did nothing.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConversionError {
-    /// The pair cannot be planned.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// The buffers or a value do not fit.
-    #[error(transparent)]
-    Cast(#[from] CastError),
-    /// A text is not a number, or does not fit.
-    #[error(transparent)]
-    Text(#[from] text::TextError),
-}
 
 /// Converts a buffer once, on every core. For repeated use, or to count, make a [`Caster`].
 ///
@@ -98,7 +89,7 @@ pub enum ConversionError {
 /// [`cast_one`] over the codes, or the functions of [`text::definition`] where one side is text, which takes one core.
 ///
 /// # Errors
-/// As [`Caster::new`] and [`Caster::cast`]; [`text::TextError`].
+/// [`Error::Plan`], [`Error::Cast`] and [`Error::Text`], as [`Caster::new`], [`Caster::cast`] and the text module say.
 ///
 /// # Examples
 /// ```
@@ -111,7 +102,7 @@ pub enum ConversionError {
 /// assert_eq!(dst, [0x66, 0x2e, 0x00, 0x7c]); // 0.1 and Inf
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn cast(spec: &CastSpec, src: Codes<'_>, dst: CodesMut<'_>) -> Result<(), ConversionError> {
+pub fn cast(spec: &CastSpec, src: Codes<'_>, dst: CodesMut<'_>) -> Result<(), Error> {
     if !text::is_text(spec) {
         Caster::new(spec, &Exec::default())?.cast(src, dst)?;
         return Ok(());

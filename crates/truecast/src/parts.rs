@@ -58,25 +58,7 @@ fn part_of(dtype: DType, layout: Layout) -> u64 {
     (PART * 64 / bits).max(1)
 }
 
-/// The storage bits of an element, read the slow and obvious way.
+/// The storage bits of an element.
 pub(crate) fn element(codes: &Codes<'_>, i: usize) -> u64 {
-    let bits = codes.dtype().bits_in(codes.layout()).expect("numbers have a width") as usize;
-    let (first, last) = (i * bits / 8, ((i + 1) * bits).div_ceil(8));
-    let mut word = [0; 8];
-    word[..last - first].copy_from_slice(&codes.bytes()[first..last]);
-    let value = u64::from_le_bytes(word) >> (i * bits % 8);
-    if bits == 64 { value } else { value & ((1 << bits) - 1) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn elements_are_read_from_any_bit() {
-        let codes = Codes::new(DType::U3, 8, &[0b1000_1000, 0b1100_0110, 0b1111_1010]).unwrap();
-        assert_eq!((0..8).map(|i| element(&codes, i)).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5, 6, 7]);
-        let wide = Codes::with_layout(DType::U3, Layout::Bytes, 2, &[5, 6]).unwrap();
-        assert_eq!([element(&wide, 0), element(&wide, 1)], [5, 6]);
-    }
+    codes.storage(i)
 }

@@ -196,7 +196,9 @@ fn refusals(tally: &mut Tally, spec: &CastSpec, caster: &Caster, who: &str, src:
     let mut owes = |bytes: &[u8], elements: &[u64], index: usize, edge: Edge| {
         tally.checks += 1;
         let got = run(caster, (Layout::Packed, bytes), elements.len(), Layout::Packed).map(|_| ());
-        let want = Failure::Cast(CastError::Value { index, edge });
+        let CastSpec { src, dst, .. } = *spec;
+        let code = src.code_of_storage(elements[index]);
+        let want = Failure::Cast(CastError::Value { index, edge, src, dst, code });
         if got.as_ref() != Err(&want) {
             let text = |r: Result<(), Failure>| match r {
                 Ok(()) => Answer::Text("codes".into()),

@@ -2,7 +2,7 @@
 
 use truecast_core::spec::tosa::Target;
 use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction};
-use truecast_core::{CastSpec, DType, IntFormat};
+use truecast_core::{CastSpec, DType};
 use truecast_io::tosa::{Graph, Operator, op};
 use truecast_kernel::{Caster, Codes, CodesMut, Counting, Exec, RescaleError, Rescaler};
 
@@ -166,24 +166,12 @@ impl Context<'_> {
 
 /// The codes of one block.
 fn unpacked(dtype: DType, bytes: &[u8]) -> [u64; BLOCK] {
-    let bits = dtype.storage_bits().expect("elements have a width") as usize;
-    std::array::from_fn(|i| {
-        let (first, shift) = (i * bits / 8, i * bits % 8);
-        let mut wide = [0; 8];
-        let n = (shift + bits).div_ceil(8);
-        wide[..n].copy_from_slice(&bytes[first..first + n]);
-        u64::from_le_bytes(wide) >> shift & IntFormat { bits: bits as u8, signed: false }.mask()
-    })
+    let block = Codes::new(dtype, BLOCK, bytes).expect("a block is of whole bytes");
+    std::array::from_fn(|i| block.storage(i))
 }
 
-/// Writes the codes of one block into zeroed bytes.
+/// Writes the codes of one block.
 fn pack(dtype: DType, codes: &[u64; BLOCK], bytes: &mut [u8]) {
-    let bits = dtype.storage_bits().expect("elements have a width") as usize;
-    for (i, code) in codes.iter().enumerate() {
-        let (first, shift) = (i * bits / 8, i * bits % 8);
-        let n = (shift + bits).div_ceil(8);
-        for (byte, part) in bytes[first..first + n].iter_mut().zip((code << shift).to_le_bytes()) {
-            *byte |= part;
-        }
-    }
+    let mut block = CodesMut::new(dtype, BLOCK, bytes).expect("a block is of whole bytes");
+    codes.iter().enumerate().for_each(|(i, code)| block.set(i, *code));
 }

@@ -21,12 +21,12 @@ pub use survey::{Extreme, Survey};
 use crate::buf::Codes;
 use crate::caster::{BLOCK, Exec};
 use crate::level::Level;
+use crate::parallel::map_range;
 use crate::plan::Hub;
 use crate::slot::Slot;
 use crate::stage::{Scratch, TILE};
 use details::{Small, Special, Undefined};
 use limits::{Limits, keeps_values};
-use rayon::prelude::*;
 use std::num::NonZeroUsize;
 use sums::{Find, Next, Pairs, Pass, Sums, tree};
 use truecast_core::{CastSpec, DType, Layout};
@@ -92,13 +92,7 @@ impl Measure {
                 seen.finish()
             })
         };
-        match self.threads.get() {
-            1 => {
-                let mut work = Tiles::new();
-                blocks.map(|block| measured(&mut work, block)).collect()
-            }
-            _ => blocks.into_par_iter().map_init(Tiles::new, measured).collect(),
-        }
+        map_range(self.threads, blocks, Tiles::new, measured)
     }
 
     /// Begins a block of at most [`BLOCK`] elements. The block is to be measured in the default floating-point

@@ -6,9 +6,9 @@ use super::{Tiles, environment, tiles};
 use crate::buf::Codes;
 use crate::caster::BLOCK;
 use crate::level::Level;
+use crate::parallel::{map_range, pool_threads};
 use crate::plan::Hub;
 use crate::slot::Slot;
-use rayon::prelude::*;
 
 /// The smallest or largest value of a tensor: an f64 and, for 64-bit integers, what it leaves over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
@@ -65,19 +65,17 @@ impl Survey {
     pub fn add(&mut self, codes: Codes<'_>, level: Level) {
         let values = Values::new(codes.dtype(), Hub::F64, level);
         let limits = Limits::of_type(codes.dtype());
-        let blocks: Vec<Survey> = (0..codes.len().div_ceil(BLOCK))
-            .into_par_iter()
-            .map_init(Tiles::new, |Tiles { x: tile, scratch, .. }, block| {
-                let mut survey = Survey::default();
-                for (n, bytes) in tiles(&codes, block * BLOCK, BLOCK) {
-                    environment::default(|| {
-                        let (values_of, residuals) = values.read((codes.layout(), bytes), n, tile, scratch);
-                        survey.tile(values_of, residuals, &limits);
-                    });
-                }
-                survey
-            })
-            .collect();
+        let survey = |Tiles { x: tile, scratch, .. }: &mut Tiles, block: usize| {
+            let mut survey = Survey::default();
+            for (n, bytes) in tiles(&codes, block * BLOCK, BLOCK) {
+                environment::default(|| {
+                    let (values_of, residuals) = values.read((codes.layout(), bytes), n, tile, scratch);
+                    survey.tile(values_of, residuals, &limits);
+                });
+            }
+            survey
+        };
+        let blocks = map_range(pool_threads(), 0..codes.len().div_ceil(BLOCK), Tiles::new, survey);
         blocks.iter().for_each(|s| self.merge(s));
     }
 

@@ -156,15 +156,9 @@ fn read(path: &Path, dtype: DType, exec: &Exec) -> Result<Tensor, ArrayError> {
 /// Packed elements, as they are stored.
 fn storage(tensor: &Tensor) -> Vec<u64> {
     let Data::Codes(bytes) = &tensor.data else { unreachable!("only elements of text are text") };
-    let bits = tensor.dtype.storage_bits().expect("elements of Tile IR have a width") as usize;
-    let element = |i: usize| {
-        let mut word = [0; 8];
-        let (first, last) = (i * bits / 8, ((i + 1) * bits).div_ceil(8));
-        word[..last - first].copy_from_slice(&bytes[first..last]);
-        let storage = u64::from_le_bytes(word) >> (i * bits % 8);
-        if bits == 64 { storage } else { storage & ((1 << bits) - 1) }
-    };
-    (0..tensor.len() as usize).map(element).collect()
+    let codes = truecast_kernel::Codes::new(tensor.dtype, tensor.len() as usize, &bytes[..])
+        .expect("a tensor holds its elements");
+    (0..codes.len()).map(|i| codes.storage(i)).collect()
 }
 
 /// What comes of the conversions.

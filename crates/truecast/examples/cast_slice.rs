@@ -1,0 +1,22 @@
+//! Casts a slice to fp8 and back, and says what was lost.
+//!
+//!     cargo run --release --example cast_slice
+
+use truecast::{Caster, Counting, DType, Exec, cast_slice_with, cast_vec, spec::onnx::Cast};
+
+fn main() -> Result<(), truecast::Error> {
+    let weights: Vec<f32> = (0..1_000_000).map(|i| (i as f32 * 0.001).sin() * 6.0).collect();
+
+    // There and back. The specification is named: ONNX Cast, whose default is to saturate.
+    let f8: Vec<u8> = cast_vec(&Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?, &weights)?;
+    let back: Vec<f32> = cast_vec(&Cast::to(DType::F32).resolve(DType::F8E4M3Fn)?, &f8)?;
+    println!("{} became {:#04x}, which is {}", weights[7], f8[7], back[7]);
+
+    // Planned once, used often; counts come from the same pass.
+    let exec = Exec { counting: Counting::Full, ..Exec::default() };
+    let caster = Caster::new(&Cast::to(DType::I4).resolve(DType::F32)?, &exec)?;
+    let mut packed = vec![0u8; weights.len() / 2]; // two elements a byte
+    let counts = cast_slice_with(&caster, &weights, &mut packed)?;
+    println!("to i4: {} of {} values became 0, {:.1} dB", counts.flushed_to_zero, counts.elements, counts.sqnr_db());
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! Checks a kernel of one's own against a specification: here one that rounds twice, through f16.
+//!
+//!     cargo run --release --example check_kernel
+
+use truecast::permit::{NanComparison, Verdict, permits};
+use truecast::{DType, cast_vec, spec::onnx::Cast, vectors};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let spec = Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?;
+    // Values at which a conversion shows what it does: limits, ties, neighbours.
+    let codes = vectors::inputs(spec.src, spec.dst, vectors::Extent::Boundary)?;
+    let inputs: Vec<u32> = codes.iter().map(|code| *code as u32).collect();
+
+    let f16: Vec<u16> = cast_vec(&Cast::to(DType::F16).resolve(DType::F32)?, &inputs)?;
+    let kernel: Vec<u8> = cast_vec(&Cast::to(DType::F8E4M3Fn).resolve(DType::F16)?, &f16)?;
+
+    let mut wrong = 0;
+    for (input, actual) in inputs.iter().zip(&kernel) {
+        let verdict = permits(&spec, u64::from(*input), u64::from(*actual), NanComparison::Class);
+        if let Verdict::Wrong { permitted, .. } = verdict {
+            if wrong < 3 {
+                println!("{}: {actual:#04x}, permitted {permitted:?}", f32::from_bits(*input));
+            }
+            wrong += 1;
+        }
+    }
+    println!("{wrong} of {} results are not allowed", inputs.len());
+    Ok(())
+}

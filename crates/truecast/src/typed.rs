@@ -1,0 +1,140 @@
+//! Casts between slices of Rust's own types: a thin layer over [`Caster`], which works on bytes.
+//!
+//! A slice may be of the type that an element type is (`f32`, `i8`, with the features `half` and `float8` also `bf16`,
+//! `F8E4M3`, ..), of unsigned integers of its width, which then are its codes, or of `u8`, which then are its bytes:
+//! elements narrower than a byte lie packed in them. Elements are little-endian in memory, so these functions exist on
+//! little-endian machines only; [`cast`](crate::cast) over bytes works everywhere.
+
+use crate::error::Error;
+use bytemuck::Pod;
+use truecast_core::{CastSpec, DType, Layout};
+use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counts, Exec};
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A Rust type that holds elements.
+pub trait Element: Pod + sealed::Sealed {
+    /// The element type that it is.
+    const DTYPE: DType;
+}
+
+macro_rules! elements {
+    ($($rust:ty = $dtype:ident),* $(,)?) => {$(
+        impl sealed::Sealed for $rust {}
+        impl Element for $rust {
+            const DTYPE: DType = DType::$dtype;
+        }
+    )*};
+}
+
+elements! { f32 = F32, f64 = F64, i8 = I8, i16 = I16, i32 = I32, i64 = I64, u8 = U8, u16 = U16, u32 = U32, u64 = U64 }
+#[cfg(feature = "half")]
+elements! { half::f16 = F16, half::bf16 = Bf16 }
+#[cfg(feature = "float8")]
+elements! { float8::F8E4M3 = F8E4M3Fn, float8::F8E5M2 = F8E5M2 }
+
+/// How many elements of a type a slice holds.
+enum Room {
+    Exactly(usize),
+    /// Narrow elements in bytes: the last byte may be filled in part.
+    AtMost(usize),
+}
+
+/// The elements of `dtype` in `len` values of `T`.
+fn room<T: Element>(dtype: DType, len: usize) -> Result<Room, CastError> {
+    let bits = dtype.bits_in(Layout::Packed).ok_or(CastError::Text)? as usize;
+    let is_code = matches!(T::DTYPE, DType::U16 | DType::U32 | DType::U64) && bits == 8 * size_of::<T>();
+    match T::DTYPE {
+        DType::U8 if bits < 8 => Ok(Room::AtMost(len * 8 / bits)),
+        DType::U8 => Ok(Room::Exactly(len / (bits / 8))),
+        own if own == dtype || is_code => Ok(Room::Exactly(len)),
+        own => Err(CastError::Type { expected: dtype, got: own }),
+    }
+}
+
+/// Converts a slice into another.
+///
+/// Shapes: as many elements on both sides. Of narrow elements in bytes as many are taken as the other side has; where
+/// both sides are packed, as many as the source's bytes have room for. Cost: plans the conversion, which takes
+/// microseconds, then converts on every core; [`cast_slice_with`] plans once.
+///
+/// # Errors
+/// [`Error::Cast`] if a slice cannot hold elements of its side's type, if the numbers of elements differ, or under an
+/// `error` policy with the first element that it refuses; [`Error::Plan`].
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, cast_slice, spec::onnx::Cast};
+/// let mut f8 = [0u8; 3];
+/// cast_slice(&Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?, &[1.0f32, 0.3, 465.0], &mut f8)?;
+/// assert_eq!(f8, [0x38, 0x2a, 0x7e]); // 1, 0.3125 and 448
+/// # Ok::<(), truecast::Error>(())
+/// ```
+pub fn cast_slice<S: Element, D: Element>(spec: &CastSpec, src: &[S], dst: &mut [D]) -> Result<(), Error> {
+    cast_slice_with(&Caster::new(spec, &Exec::default())?, src, dst)?;
+    Ok(())
+}
+
+/// As [`cast_slice`], by a conversion that was planned, with its threads and counts.
+///
+/// # Errors
+/// As [`cast_slice`].
+///
+/// # Examples
+/// ```
+/// use truecast::{Caster, Counting, DType, Exec, cast_slice_with, spec::onnx::Cast};
+/// let exec = Exec { counting: Counting::Full, ..Exec::default() };
+/// let caster = Caster::new(&Cast::to(DType::I4).resolve(DType::F32)?, &exec)?;
+/// let mut packed = [0u8; 2]; // three elements of 4 bits
+/// let counts = cast_slice_with(&caster, &[1.0f32, -2.0, 3.0], &mut packed)?;
+/// assert_eq!((packed, counts.exact), ([0xe1, 0x03], 3));
+/// # Ok::<(), truecast::Error>(())
+/// ```
+pub fn cast_slice_with<S: Element, D: Element>(caster: &Caster, src: &[S], dst: &mut [D]) -> Result<Counts, Error> {
+    let &CastSpec { src: from, dst: to, .. } = caster.spec();
+    let n = match (room::<S>(from, src.len())?, room::<D>(to, dst.len())?) {
+        (Room::Exactly(src), Room::Exactly(dst)) if src != dst => return Err(CastError::Count { src, dst }.into()),
+        (Room::Exactly(n), _) | (_, Room::Exactly(n)) | (Room::AtMost(n), _) => n,
+    };
+    let src = Codes::new(from, n, bytemuck::cast_slice(src))?;
+    let dst = CodesMut::new(to, n, bytemuck::cast_slice_mut(dst))?;
+    Ok(caster.cast(src, dst)?)
+}
+
+/// Converts a slice into a vector. From packed bytes, every element that they have room for.
+///
+/// # Errors
+/// As [`cast_slice`].
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, cast_vec, spec::onnx::Cast};
+/// let f8: Vec<u8> = cast_vec(&Cast::to(DType::F8E5M2).resolve(DType::F32)?, &[1.0f32, 0.3, 1e9])?;
+/// let back: Vec<f32> = cast_vec(&Cast::to(DType::F32).resolve(DType::F8E5M2)?, &f8)?;
+/// assert_eq!(back, [1.0, 0.3125, 57344.0]);
+/// # Ok::<(), truecast::Error>(())
+/// ```
+pub fn cast_vec<S: Element, D: Element>(spec: &CastSpec, src: &[S]) -> Result<Vec<D>, Error> {
+    let (Room::Exactly(n) | Room::AtMost(n)) = room::<S>(spec.src, src.len())?;
+    room::<D>(spec.dst, 0)?;
+    let bytes = spec.dst.bytes_in(Layout::Packed, n as u64).ok_or(CastError::Text)? as usize;
+    let mut dst = vec![D::zeroed(); bytes / size_of::<D>()];
+    cast_slice(spec, src, &mut dst)?;
+    Ok(dst)
+}
+
+/// Whether elements of one type can be converted to another by value. Whether every value survives is
+/// [`DType::embeds_in`]; whether a specification allows the pair, its `resolve` says.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, can_cast};
+/// assert!(can_cast(DType::F64, DType::F4E2M1));
+/// assert!(!can_cast(DType::C64, DType::F32));
+/// ```
+pub fn can_cast(src: DType, dst: DType) -> bool {
+    let converts = |dtype: DType| dtype.is_numeric() || dtype == DType::String;
+    src == dst || (converts(src) && converts(dst))
+}
