@@ -118,7 +118,7 @@ impl TensorReader {
     /// # Errors
     /// [`Error::DataLength`] if `buf` is longer than [`remaining`](TensorReader::remaining); [`Error::ReadTensor`];
     /// [`Error::CodeTooWide`] for a byte that is no code of a type narrower than a byte; [`Error::Npz`] for damaged
-    /// compressed data, which may be found only at the tensor's end. After an error the reader is of no use.
+    /// compressed data, which may be found only at the tensor's end. After any of these but the first nothing remains.
     pub fn read(&mut self, buf: &mut [u8]) -> Result<(), Error> {
         let wanted = buf.len() as u64;
         if wanted > self.remaining {
@@ -128,6 +128,12 @@ impl TensorReader {
         if wanted == 0 {
             return Ok(());
         }
+        // What comes after data that is wrong has no meaning.
+        self.read_on(buf).inspect_err(|_| self.remaining = 0)
+    }
+
+    fn read_on(&mut self, buf: &mut [u8]) -> Result<(), Error> {
+        let wanted = buf.len() as u64;
         match self.decoding.swap {
             None => self.fetch(buf)?,
             Some(unit) => self.fetch_swapped(buf, unit)?,

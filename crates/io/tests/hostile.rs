@@ -1,5 +1,6 @@
-//! Any bytes at all: never a panic, never more memory than the file justifies.
+//! Any bytes at all: never a panic, never more memory than the file justifies, always an end.
 
+mod deadline;
 mod disk;
 mod memory;
 mod proto;
@@ -16,6 +17,7 @@ use zip::{CompressionMethod, ZipWriter};
 
 /// Opens the file in every way, reads what can be read in small pieces, and checks the memory that this took.
 fn exercise(disk: &disk::Disk, bytes: &[u8]) {
+    let _ends = deadline::of(bytes);
     std::fs::write(&disk.path, bytes).unwrap();
     std::fs::write(disk.path.with_file_name("w"), [7; 4]).unwrap();
     let mut buf = vec![0; 1000];
@@ -31,7 +33,9 @@ fn exercise(disk: &disk::Disk, bytes: &[u8]) {
                         Ok(()) => pieces += 1,
                         Err(error) => {
                             assert!(!error.to_string().chars().any(char::is_control));
-                            break;
+                            // Whoever goes on all the same comes to an end.
+                            assert_eq!(reader.remaining(), 0, "{error}");
+                            assert!(reader.read(&mut buf[..1]).is_err());
                         }
                     }
                 }
@@ -106,6 +110,9 @@ fn tensors() -> Vec<Vec<u8>> {
         (1, [2, 1], [fixed32(4, [0; 4]), bytes(4, [0; 4])].concat()),
         (22, [1, 3], packed(5, &[143, 7])),
         (27, [3, 1], packed(5, &[8, 4, 8])),
+        (28, [6, 1], [packed(5, &[1, 2, 3, 4]), packed(5, &[5, 6])].concat()),
+        (11, [1, 1], fixed64(10, [0; 8])),
+        (14, [1, 1], bytes(4, [0; 8])),
         (7, [1, 2], [int(7, -1), packed(7, &[5])].concat()),
         (8, [1, 1], bytes(6, "text")),
         (2, [1, 1], external(&[("location", "w"), ("offset", "0"), ("length", "1")])),

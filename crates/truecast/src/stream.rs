@@ -151,8 +151,16 @@ struct Input<'a> {
 }
 
 impl Input<'_> {
-    /// Reads the next chunk into `buffer` and gives its bytes; `None` at the end.
+    /// Reads the next chunk into `buffer` and gives its bytes; `None` at the end, and for everybody after an error.
     fn take<'a>(&mut self, buffer: &'a mut Vec<u8>, stop: &AtomicBool) -> Result<Option<(Chunk, &'a [u8])>, Error> {
+        let taken = self.read_chunk(buffer, stop);
+        if taken.is_err() {
+            (self.at, self.left, self.reader) = (self.items.len(), 0, None);
+        }
+        taken
+    }
+
+    fn read_chunk<'a>(&mut self, buffer: &'a mut Vec<u8>, stop: &AtomicBool) -> Result<Option<(Chunk, &'a [u8])>, Error> {
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }

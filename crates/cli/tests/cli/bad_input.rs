@@ -205,3 +205,21 @@ fn names_from_a_file_cannot_move_the_cursor() {
     let shown = folder.run("inspect a.safetensors --json").succeeds().object("inspect");
     assert_eq!(shown["tensors"][0]["name"], "\u{1b}[2Jx\ny");
 }
+
+/// Several threads share a reader: what one of them finds wrong ends the work of all.
+#[test]
+fn a_damaged_tensor_ends_the_work_of_every_thread() {
+    use crate::proto::{int, packed, tensor};
+    // The fifth entry has seven bits; after it there are enough entries for the tensor.
+    let entries = packed(5, &[0x31, 0x2f, 0x2b, 5, 0x49]);
+    let folder = Folder::with("a.pb", &[tensor("w", 28, &[6]), entries.clone(), entries].concat());
+    let line = "convert a.pb b.safetensors --to f8e4m3fnuz --spec ieee --overflow saturate --threads 5";
+    folder.run_within(60, line).fails(3, &["a.pb", "\"w\""]);
+    assert_eq!(folder.names(), ["a.pb"]);
+    // Far more than a chunk, so that others wait for their turn when it is found.
+    let many: Vec<i64> = (0..300_000).map(|i| if i == 200_000 { 64 } else { i % 64 }).collect();
+    let message = [int(1, 300_000), int(2, 28), packed(5, &many)].concat();
+    folder.write("a.pb", &message);
+    folder.run_within(60, &line.replace("--to", "--max-memory 8MiB --to")).fails(3, &["entry 200000"]);
+    assert_eq!(folder.names(), ["a.pb"]);
+}

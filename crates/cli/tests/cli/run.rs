@@ -4,6 +4,7 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A folder for one test; gone with it.
@@ -65,6 +66,23 @@ impl Folder {
         let args: Vec<_> = args.into_iter().map(|a| a.as_ref().to_owned()).collect();
         let output = self.command().args(&args).output().unwrap();
         Ran::new(format!("{args:?}"), output)
+    }
+
+    /// As [`run`](Folder::run), but a run that has not ended after so many seconds is a failure.
+    #[track_caller]
+    pub fn run_within(&self, seconds: u64, line: &str) -> Ran {
+        let mut command = self.command();
+        command.args(line.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let begin = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            if begin.elapsed() > Duration::from_secs(seconds) {
+                child.kill().unwrap();
+                panic!("{line}: no end after {seconds} s");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ran::new(line.into(), child.wait_with_output().unwrap())
     }
 }
 

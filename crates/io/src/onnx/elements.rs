@@ -117,8 +117,11 @@ impl Entries {
         Ok(true)
     }
 
-    /// Makes the next few bytes of elements.
+    /// Makes the next few bytes of elements: at least one, or it is an error.
     fn next_unit(&mut self) -> Result<(), ReadError> {
+        if self.taken >= self.expected {
+            return Err(self.wrong(TensorError::MoreEntries { field: self.field_name(), expected: self.expected }));
+        }
         let (bits, entries) = match self.entry {
             Entry::Fixed(width) | Entry::Low(width) => (8 * width, 1),
             Entry::Six => (6, (self.expected - self.taken).min(4) as usize),

@@ -1,0 +1,40 @@
+//! Work that does not come to an end ends the test process, with the bytes that it was given.
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+/// Far longer than any file of a test takes, on a machine that does much else.
+const LIMIT: Duration = Duration::from_secs(60);
+
+type Running = Mutex<HashMap<ThreadId, (Instant, Vec<u8>)>>;
+
+static RUNNING: LazyLock<Running> = LazyLock::new(|| {
+    thread::spawn(|| {
+        loop {
+            thread::sleep(Duration::from_secs(1));
+            let running = RUNNING.lock().unwrap();
+            if let Some((_, bytes)) = running.values().find(|(begin, _)| begin.elapsed() > LIMIT) {
+                eprintln!("no end of the work on {bytes:02x?}");
+                std::process::abort();
+            }
+        }
+    });
+    Mutex::default()
+});
+
+/// Work on these bytes, until it is dropped.
+pub struct Work;
+
+/// This thread begins to work on `bytes`.
+pub fn of(bytes: &[u8]) -> Work {
+    RUNNING.lock().unwrap().insert(thread::current().id(), (Instant::now(), bytes.to_vec()));
+    Work
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        RUNNING.lock().unwrap().remove(&thread::current().id());
+    }
+}
