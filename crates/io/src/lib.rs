@@ -31,14 +31,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod advice;
 pub mod atomic;
+#[doc(hidden)]
+pub mod change;
 pub mod error;
-mod identity;
 pub mod npy;
 pub mod npz;
 pub mod onnx;
 pub mod openvino;
+mod os;
 pub mod reader;
 pub mod safetensors;
 pub mod source;
@@ -47,9 +48,9 @@ pub mod tosa;
 mod window;
 pub mod writer;
 
-pub use atomic::{Existing, OutputFile, follow};
+pub use atomic::{Existing, Finished, NewFolder, OutputFile, follow};
 pub use error::{Class, Error, Shown};
-pub use identity::FileId;
+pub use os::FileId;
 pub use reader::TensorReader;
 pub use source::{Reading, Source, open_regular};
 pub use tensor::{Kind, NoForm, Tensor, layout_for};

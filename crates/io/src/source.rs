@@ -9,11 +9,10 @@ use std::sync::Arc;
 
 use truecast_core::{DType, Layout};
 
-use crate::advice;
 use crate::error::Error;
-use crate::identity::FileId;
 use crate::npz::{self, Member};
 use crate::onnx::{self, Listed, ModelFile, TensorFile, TensorProto};
+use crate::os::{self, FileId};
 use crate::reader::{Codes, Decoding, Stream, TensorReader};
 use crate::tensor::{Kind, Tensor};
 use crate::window::Window;
@@ -109,12 +108,13 @@ impl Source {
             return Err(Error::FromNotApplicable { path: path.into(), from });
         }
         let (file, found) = open_regular(path)?;
+        let identity = FileId::of_file(&file).map_err(Error::io(path, "asking which file it is"))?;
         let mut source = Source {
             path: path.into(),
             kind,
             file: Arc::new(file),
             file_bytes: found.len(),
-            identity: FileId::from(&found),
+            identity,
             tensors: Vec::new(),
             metadata: BTreeMap::new(),
             places: Vec::new(),
@@ -326,6 +326,6 @@ pub fn open_regular(path: &Path) -> Result<(File, Metadata), Error> {
     if !found.is_file() {
         return Err(Error::NotRegular { path: path.into() });
     }
-    advice::read_in_order(&file);
+    os::read_in_order(&file);
     Ok((file, found))
 }

@@ -4,8 +4,9 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+
+use crate::os::ReadAt;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Window {

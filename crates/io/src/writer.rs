@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use truecast_core::{DType, Layout};
 
-use crate::atomic::{Existing, OutputFile};
+use crate::atomic::{Existing, Finished, OutputFile};
 use crate::error::Error;
 use crate::npz::ArchiveWriter;
 use crate::onnx::{self, CellWriter, ModelWriter, NewModel};
@@ -198,17 +198,26 @@ impl Writer {
     /// Brings the file to rest under its name and returns its size.
     ///
     /// # Errors
-    /// [`Error::DataLength`] unless exactly the announced bytes were written; those of [`OutputFile::commit`].
+    /// [`Error::DataLength`] unless exactly the announced bytes were written; those of [`Finished::commit`].
     pub fn finish(self) -> Result<u64, Error> {
+        self.complete()?.commit()
+    }
+
+    /// Ends the container; it lacks its name only, which it gets with others or alone.
+    ///
+    /// # Errors
+    /// [`Error::DataLength`] unless exactly the announced bytes were written; [`Error::Io`].
+    pub fn complete(self) -> Result<Finished, Error> {
         let Writer { path, tensors, total_bytes, written, output, .. } = self;
         if written != total_bytes {
             return Err(Error::DataLength { path, expected: total_bytes, actual: written });
         }
+        let writing = Error::io(&path, "writing");
         match output {
-            Output::Plain(file) => file.commit(),
-            Output::Texts(cells) => cells.into_file().commit(),
-            Output::Archive(archive) => archive.finish(&tensors).map_err(Error::io(&path, "writing"))?.commit(),
-            Output::Model(model) => model.finish().map_err(Error::io(&path, "writing"))?.commit(),
+            Output::Plain(file) => Ok(file.into()),
+            Output::Texts(cells) => Ok(cells.into_file().into()),
+            Output::Archive(archive) => archive.finish(&tensors).map(Finished::from).map_err(writing),
+            Output::Model(model) => model.finish().map_err(writing),
         }
     }
 }
@@ -229,7 +238,7 @@ pub fn check_output(
         safetensors::emit(tensors, &safetensors::data_order(tensors), metadata)
             .map_err(|bytes| Error::HeaderTooLong { path: path.into(), bytes })?;
     }
-    OutputFile::check(path, existing).map(drop)
+    OutputFile::check(path, existing)
 }
 
 /// Checks what the container and its readers demand; returns the bytes of all data.

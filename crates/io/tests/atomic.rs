@@ -4,11 +4,12 @@ mod disk;
 
 use std::fs::{self, Permissions};
 use std::io::Write;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
 use truecast_core::DType;
+use truecast_io::change::named_only;
 use truecast_io::{Class, Error, Existing, Kind, OutputFile, Writer};
 
 fn mode(path: &Path) -> u32 {
@@ -17,15 +18,34 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn nothing_is_visible_before_commit() {
+    for is_named in [false, true] {
+        let disk = disk::empty("a.bin");
+        let create = || OutputFile::create(&disk.path, Existing::Refuse).unwrap();
+        let mut file = if is_named { named_only(create) } else { create() };
+        file.write_all(&[1; 100_000]).unwrap();
+        let names = disk.names();
+        assert!(names.iter().all(|name| name.starts_with(".a.bin.") && name.ends_with(".truecast-tmp")), "{names:?}");
+        assert!(names.len() == 1 || !is_named);
+        assert_eq!(file.commit().unwrap(), 100_000);
+        assert_eq!(disk.names(), ["a.bin"]);
+        assert_eq!(fs::read(&disk.path).unwrap(), [1; 100_000]);
+    }
+}
+
+/// On Linux, on the file systems that most people have, a file that is being written has no name.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_is_written_has_no_name() {
     let disk = disk::empty("a.bin");
-    let mut file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
-    file.write_all(&[1; 100_000]).unwrap();
-    let names = disk.names();
-    assert_eq!(names.len(), 1);
-    assert!(names[0].starts_with('.') && names[0].ends_with(".truecast-tmp"), "{names:?}");
-    assert_eq!(file.commit().unwrap(), 100_000);
-    assert_eq!(disk.names(), ["a.bin"]);
-    assert_eq!(fs::read(&disk.path).unwrap(), [1; 100_000]);
+    let possible = fs::OpenOptions::new().write(true).custom_flags(0o20200000).open(disk.folder.path()).is_ok();
+    for existing in [Existing::Refuse, Existing::Replace] {
+        let mut file = OutputFile::create(&disk.path, existing).unwrap();
+        file.write_all(&[1; 100_000]).unwrap();
+        assert_eq!(disk.names().is_empty(), possible);
+        file.commit().unwrap();
+        assert_eq!(disk.names(), ["a.bin"]);
+        fs::remove_file(&disk.path).unwrap();
+    }
 }
 
 #[test]

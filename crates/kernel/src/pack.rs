@@ -114,7 +114,10 @@ pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: u
         2 => unpack_bytes::<2, 4>(level, src, dst, len),
         4 => unpack_bytes::<4, 2>(level, src, dst, len),
         #[cfg(target_arch = "x86_64")]
-        6 if let Level::Avx2(token) = level => crate::x86::six::unpack_avx2(token, src, dst, len),
+        6 => match level {
+            Level::Avx2(token) => crate::x86::six::unpack_avx2(token, src, dst, len),
+            _ => 0,
+        },
         _ => 0,
     };
     let (src, dst, len) = (&src[done * bits as usize / 8..], &mut dst[done..], len - done);
@@ -166,7 +169,10 @@ pub(crate) fn pack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: usi
         2 => pack_bytes::<2, 4>(level, src, dst, len),
         4 => pack_bytes::<4, 2>(level, src, dst, len),
         #[cfg(target_arch = "x86_64")]
-        6 if let Level::Avx2(token) = level => crate::x86::six::pack_avx2(token, src, dst, len),
+        6 => match level {
+            Level::Avx2(token) => crate::x86::six::pack_avx2(token, src, dst, len),
+            _ => 0,
+        },
         _ => 0,
     };
     let (src, dst, len) = (&src[done..], &mut dst[done * bits as usize / 8..], len - done);

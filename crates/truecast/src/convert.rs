@@ -197,7 +197,7 @@ impl Plan {
     pub fn check(&self, dst: &Path, options: &Options) -> Result<(), Error> {
         self.check_memory(options)?;
         if self.new_model(dst)?.is_some() {
-            return Ok(OutputFile::check(dst, options.existing).map(drop)?);
+            return Ok(OutputFile::check(dst, options.existing)?);
         }
         let targets: Vec<Tensor> = self.tensors.iter().map(|t| t.target.clone()).collect();
         Ok(check_output(dst, self.kind, &targets, self.source.metadata(), options.existing)?)

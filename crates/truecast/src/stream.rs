@@ -160,7 +160,11 @@ impl Input<'_> {
         taken
     }
 
-    fn read_chunk<'a>(&mut self, buffer: &'a mut Vec<u8>, stop: &AtomicBool) -> Result<Option<(Chunk, &'a [u8])>, Error> {
+    fn read_chunk<'a>(
+        &mut self,
+        buffer: &'a mut Vec<u8>,
+        stop: &AtomicBool,
+    ) -> Result<Option<(Chunk, &'a [u8])>, Error> {
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }

@@ -4,17 +4,13 @@
 //! Source: `docs/spec/onnx.md §3.6`, §3.7; `docs/interfaces.md §3` (links).
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::OFlags;
 
 use crate::atomic::folder_of;
 use crate::error::Shown;
-use crate::identity::FileId;
+use crate::os::{self, FileId};
 
 /// Where the bytes of an external tensor are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,8 +150,7 @@ impl Folder {
         }
         // Names can change from one question to the next: what counts is asked of the opened file. A pipe that took the
         // name meanwhile does not keep us waiting.
-        let flags = OFlags::NONBLOCK.bits().cast_signed();
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(&path).map_err(failed)?;
+        let file = os::open_at_once(&path).map_err(failed)?;
         let found = file.metadata().map_err(failed)?;
         if !found.is_file() {
             return Err(not_regular());
@@ -179,9 +174,9 @@ impl Folder {
 /// Where an opened file lies, by the word of the kernel. Where that is not to be had, it is `expected`, if that still is the
 /// same file.
 fn place_of(file: &File, expected: &Path) -> io::Result<PathBuf> {
-    match fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())) {
+    match os::path_of(file) {
         Ok(place) => Ok(place),
-        Err(_) if FileId::of(expected) == Some(FileId::from(&file.metadata()?)) => Ok(expected.into()),
+        Err(_) if FileId::of(expected) == Some(FileId::of_file(file)?) => Ok(expected.into()),
         Err(_) => Err(io::ErrorKind::NotFound.into()),
     }
 }

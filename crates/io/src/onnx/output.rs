@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,9 +13,9 @@ use super::inventory::Listed;
 use super::rewrite::{Changes, MAX_MODEL_BYTES, Place, Rewritten, rewrite};
 use super::rope::Piece;
 use super::{ModelFile, Options};
-use crate::atomic::{Existing, OutputFile, folder_of};
+use crate::atomic::{Existing, Finished, OutputFile, folder_of};
 use crate::error::Error;
-use crate::identity::FileId;
+use crate::os::{FileId, ReadAt};
 use crate::tensor::Tensor;
 use crate::writer::Refusal;
 
@@ -301,39 +300,14 @@ impl ModelWriter {
         Ok(())
     }
 
-    /// Writes what is left, up to the end of the model.
+    /// Writes what is left, up to the end of the model. The data comes first: the model refers to it.
     pub(crate) fn finish(mut self) -> io::Result<Finished> {
         while let Some(step) = self.steps.next() {
             self.start(step)?;
         }
         self.copy_up_to_elements()?;
-        Ok(Finished { model: self.model, data: self.data, obsolete: self.obsolete })
-    }
-}
-
-/// A model that is written and has no name yet.
-pub(crate) struct Finished {
-    model: OutputFile,
-    data: Option<OutputFile>,
-    obsolete: Vec<PathBuf>,
-}
-
-impl Finished {
-    /// Brings both files to rest, the data first; gives their size.
-    pub(crate) fn commit(self) -> Result<u64, Error> {
-        let data = self.data.map(|data| {
-            let path = data.path().to_path_buf();
-            data.commit().map(|bytes| (path, bytes))
-        });
-        let data = data.transpose()?;
-        let model = self.model.commit();
-        match (&data, &model) {
-            // Nothing refers to it.
-            (Some((path, _)), Err(_)) => drop(fs::remove_file(path)),
-            (_, Ok(_)) => self.obsolete.iter().for_each(|path| drop(fs::remove_file(path))),
-            _ => {}
-        }
-        Ok(model? + data.map_or(0, |(_, bytes)| bytes))
+        let data = self.data.map_or_else(Finished::default, Finished::from);
+        Ok(data.and(self.model).without(self.obsolete))
     }
 }
 

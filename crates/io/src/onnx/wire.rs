@@ -6,10 +6,10 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use super::error::{ProtoError, ReadError};
+use crate::os::ReadAt;
 
 /// Bytes that are read at once while walking.
 const BUFFER_BYTES: usize = 1 << 14;

@@ -5,7 +5,7 @@ use super::IrFile;
 use super::error::IrError;
 use super::parse::Release;
 use crate::error::Error;
-use std::os::unix::fs::FileExt;
+use crate::os::ReadAt;
 use truecast_core::{DType, Layout};
 
 /// A constant whose range has been checked.

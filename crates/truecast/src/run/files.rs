@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use truecast_core::Layout;
 use truecast_graph::{Data, Tensor, Texts};
 use truecast_io::onnx::text_tensor;
-use truecast_io::{Existing, FileId, Kind, OutputFile, Writer, layout_for};
+use truecast_io::{Existing, FileId, Finished, Kind, OutputFile, Writer, layout_for};
 use truecast_kernel::Exec;
 
 /// A name as a part of a path: letters, digits, `_`, `-` and inner dots stay, every other byte is `%XX`.
@@ -44,21 +44,6 @@ impl Reads {
     }
 }
 
-/// A file that is written, and not yet there under its name.
-pub(super) enum Pending {
-    Container(Writer),
-    Message(OutputFile),
-}
-
-impl Pending {
-    pub(super) fn finish(self) -> Result<u64, truecast_io::Error> {
-        match self {
-            Pending::Container(writer) => writer.finish(),
-            Pending::Message(file) => file.commit(),
-        }
-    }
-}
-
 /// Starts a file and writes the elements.
 pub(super) fn write(
     path: &Path,
@@ -67,7 +52,7 @@ pub(super) fn write(
     tensor: &Tensor,
     existing: Existing,
     exec: &Exec,
-) -> Result<Pending, RunError> {
+) -> Result<Finished, RunError> {
     let failed = |cause: truecast_io::Error| RunError::Output { name: name.into(), cause: cause.into() };
     let described =
         |layout| truecast_io::Tensor { name: name.into(), dtype: tensor.dtype, layout, shape: tensor.shape.clone() };
@@ -79,20 +64,20 @@ pub(super) fn write(
             let message = text_tensor(name, &tensor.shape, texts.iter());
             let writing = |source| failed(truecast_io::Error::Io { path: path.into(), action: "writing", source });
             file.write_all(&message).map_err(writing)?;
-            Ok(Pending::Message(file))
+            Ok(file.into())
         }
         Data::Texts(texts) => {
             let width = cell_width(texts).map_err(|(index, why)| RunError::Text { name: name.into(), index, why })?;
             let mut writer = create(Layout::Utf32 { width })?;
             write_cells(texts, width, |cells| writer.write(cells)).map_err(failed)?;
-            Ok(Pending::Container(writer))
+            writer.complete().map_err(failed)
         }
         Data::Codes(codes) => {
             let layout = layout_for(kind, tensor.dtype).unwrap_or_default();
             let moved = relaid(tensor.dtype, codes, (Layout::Packed, layout), tensor.len(), exec);
             let mut writer = create(layout)?;
             writer.write(moved.as_ref().unwrap_or(codes)).map_err(failed)?;
-            Ok(Pending::Container(writer))
+            writer.complete().map_err(failed)
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The files that a run writes, whatever kind of model it evaluates: all of them or none.
 
 use super::RunError;
-use super::files::{self, Pending, Reads};
+use super::files::{self, Reads};
 use std::path::{Path, PathBuf};
 use truecast_core::DType;
 use truecast_graph::Tensor;
-use truecast_io::{Existing, Kind, OutputFile};
+use truecast_io::{Existing, Finished, Kind, NewFolder, OutputFile};
 use truecast_kernel::Exec;
 
 /// A result that was written.
@@ -32,14 +32,14 @@ pub(super) struct Outputs {
     folder: PathBuf,
     existing: Existing,
     reads: Reads,
-    /// Folders that were made, the outermost first.
-    made: Vec<PathBuf>,
-    pending: Vec<(Pending, Written)>,
+    // Temporary files lie in the folder, so they go first.
+    pending: Vec<(Finished, Written)>,
+    made: NewFolder,
 }
 
 impl Outputs {
     pub(super) fn new(folder: &Path, existing: Existing, reads: Reads) -> Outputs {
-        Outputs { folder: folder.into(), existing, reads, made: Vec::new(), pending: Vec::new() }
+        Outputs { folder: folder.into(), existing, reads, pending: Vec::new(), made: NewFolder::default() }
     }
 
     /// No result takes the place of a file that is read.
@@ -71,7 +71,7 @@ impl Outputs {
     pub(super) fn add(
         &mut self,
         written: Written,
-        write: impl FnOnce(&Path, Existing) -> Result<Pending, RunError>,
+        write: impl FnOnce(&Path, Existing) -> Result<Finished, RunError>,
     ) -> Result<(), RunError> {
         self.make_folder()?;
         let pending = write(&written.path, self.existing)?;
@@ -82,37 +82,15 @@ impl Outputs {
     /// Puts every result in its place.
     pub(super) fn commit(mut self) -> Result<Vec<Written>, RunError> {
         self.make_folder()?;
-        let mut all = Vec::new();
-        for (pending, written) in std::mem::take(&mut self.pending) {
-            let failed =
-                |cause: truecast_io::Error| RunError::Output { name: written.name.clone(), cause: cause.into() };
-            pending.finish().map_err(failed)?;
-            all.push(written);
-        }
-        self.made.clear();
-        Ok(all)
+        let (pending, written): (Vec<_>, Vec<_>) = self.pending.into_iter().unzip();
+        pending.into_iter().fold(Finished::default().and_folder(self.made), Finished::and).commit()?;
+        Ok(written)
     }
 
     fn make_folder(&mut self) -> Result<(), RunError> {
-        if self.folder.is_dir() {
-            return Ok(());
+        if !self.folder.is_dir() {
+            self.made = NewFolder::make(&self.folder)?;
         }
-        let missing = self.folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
-        let mut missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
-        missing.reverse();
-        self.made.extend(missing);
-        std::fs::create_dir_all(&self.folder).map_err(|source| {
-            let action = "creating the folder";
-            truecast_io::Error::Io { path: self.folder.clone(), action, source }.into()
-        })
-    }
-}
-
-impl Drop for Outputs {
-    fn drop(&mut self) {
-        // Temporary files lie in the folder.
-        self.pending.clear();
-        // What somebody else put there meanwhile keeps it.
-        self.made.iter().rev().for_each(|folder| drop(std::fs::remove_dir(folder)));
+        Ok(())
     }
 }

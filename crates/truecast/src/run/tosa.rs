@@ -1,7 +1,7 @@
 //! `.tosa` graphs: evaluated with the arrays of Arm's tools in and out (`docs/spec/tosa.md §7`), judged, described.
 
 use super::describe::{Constant, Conversion, Description};
-use super::files::{Pending, Reads, file_name};
+use super::files::{Reads, file_name};
 use super::outputs::{Outputs, Written};
 use super::{Judgement, Ran, RunError, assign};
 use std::io::Read;
@@ -47,7 +47,7 @@ pub fn run(
             let failed =
                 |cause: ArrayError| RunError::TosaArray { what: "output", name: name.into(), cause: cause.into() };
             files.add(written, |path, existing| {
-                Ok(Pending::Message(array::start(path, dtype, &array, existing).map_err(failed)?))
+                Ok(array::start(path, dtype, &array, existing).map_err(failed)?.into())
             })?;
         }
     }

@@ -1,0 +1,95 @@
+//! A file whose data goes to the disk while more is being written.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+
+use crate::{change, os};
+
+/// A file that is being written: what was written is on its way to the disk, so that the fsync at the end finds little
+/// left to do, and its pages in the system's memory are used again and again instead of one for each page of the file.
+#[derive(Debug)]
+pub(super) struct Draining {
+    file: File,
+    position: u64,
+    /// What lies before it was sent on its way.
+    sent: u64,
+}
+
+impl Draining {
+    /// Bytes that are sent together: many requests to a disk, and little next to what it takes in a second. Whole pages,
+    /// because a page that is on its way is better not written to.
+    const STEP: u64 = 8 << 20;
+    /// Bytes that stay in memory: the newest ones, which a disk may need this long to take. Files up to this length stay
+    /// as a whole.
+    const KEPT: u64 = 64 << 20;
+
+    pub(super) fn new(file: File) -> Draining {
+        Draining { file, position: 0, sent: 0 }
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(super) fn into_file(self) -> File {
+        self.file
+    }
+}
+
+impl Write for Draining {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        let written = change::write(&self.file, buf)?;
+        self.position += written as u64;
+        let whole = self.position / Draining::STEP * Draining::STEP;
+        if whole > self.sent {
+            let kept_from = |end: u64| end.saturating_sub(Draining::KEPT);
+            os::release(&self.file, self.sent..whole);
+            os::release(&self.file, kept_from(self.sent)..kept_from(whole));
+            self.sent = whole;
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Draining {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.position = self.file.seek(to)?;
+        Ok(self.position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn whole_steps_are_sent_once() {
+        let mut file = Draining::new(tempfile::tempfile().unwrap());
+        let piece = vec![7; Draining::STEP as usize / 8 * 3];
+        let mut sent = Vec::new();
+        for _ in 0..6 {
+            file.write_all(&piece).unwrap();
+            sent.push(file.sent / Draining::STEP);
+        }
+        assert_eq!(sent, [0, 0, 1, 1, 1, 2]);
+        // What is filled in behind is left to the fsync.
+        file.seek(SeekFrom::Start(14)).unwrap();
+        file.write_all(&[1; 4]).unwrap();
+        assert_eq!((file.position, file.sent), (18, 2 * Draining::STEP));
+        file.seek(SeekFrom::End(0)).unwrap();
+        file.write_all(&piece).unwrap();
+        assert_eq!(file.sent, 2 * Draining::STEP);
+        file.write_all(&piece).unwrap();
+        assert_eq!(file.sent, 3 * Draining::STEP);
+        let (mut file, mut bytes) = (file.into_file(), Vec::new());
+        file.rewind().unwrap();
+        file.read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes.len(), 8 * piece.len());
+        assert!(bytes[14..18] == [1; 4] && bytes[18..].iter().all(|&b| b == 7));
+    }
+}

@@ -1,0 +1,59 @@
+//! What runs that were killed left in folders.
+//!
+//! A system that has files without names leaves nothing. Where it has not, or where a kill comes just when a file gets its
+//! name, a file stays that nobody works on any more.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{folder_of, name};
+use crate::{change, os};
+
+/// An unfinished file of a run that is no more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leftover {
+    /// The file.
+    pub path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+}
+
+impl Leftover {
+    /// Removes it, unless somebody has begun to work on it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn remove(&self) -> io::Result<()> {
+        match os::is_left(&self.path) {
+            true => change::remove(&self.path),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What was left of earlier runs that were to write a file to `path`. A file that a live process works on is none.
+///
+/// # Examples
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// let left = folder.path().join(".a.npy.Jf2k1b.truecast-tmp");
+/// std::fs::write(&left, "half of it").unwrap();
+/// let found = truecast_io::atomic::leftover::of(&folder.path().join("a.npy"));
+/// assert_eq!((found[0].path.as_path(), found[0].bytes), (left.as_path(), 10));
+/// assert!(truecast_io::atomic::leftover::of(&folder.path().join("b.npy")).is_empty());
+/// ```
+pub fn of(path: &Path) -> Vec<Leftover> {
+    left(name::find(folder_of(path), Some(path)))
+}
+
+/// What was left in a folder, whatever it was to become.
+pub fn in_folder(folder: &Path) -> Vec<Leftover> {
+    left(name::find(folder, None))
+}
+
+fn left(found: Vec<PathBuf>) -> Vec<Leftover> {
+    let is_file = |path: &PathBuf| fs::symlink_metadata(path).ok().filter(|found| found.is_file());
+    let sized = found.into_iter().filter_map(|path| is_file(&path).map(|found| Leftover { path, bytes: found.len() }));
+    sized.filter(|leftover| os::is_left(&leftover.path)).collect()
+}

@@ -1,0 +1,46 @@
+//! Files that appear complete or not at all.
+//!
+//! [`OutputFile`] is a file under construction, which has no name where the system can do without; [`Finished`] puts
+//! files in their places, all of them or none; `ledger` knows what this process has not finished, and [`leftover`] what
+//! dead ones have not. The only place of this crate that makes files. Read first: `docs/spec/checkpoints.md §2.8`.
+
+mod draining;
+mod ledger;
+pub mod leftover;
+mod name;
+mod output;
+mod place;
+
+pub use ledger::{NewFolder, abandon_all};
+pub use output::{Existing, OutputFile};
+pub use place::Finished;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+
+/// The path itself, or where its links lead if it is one: a name that is no link, whether a file stands there or not.
+///
+/// # Errors
+/// [`Error::Io`] for links without end.
+pub fn follow(path: &Path) -> Result<PathBuf, Error> {
+    let mut at = path.to_path_buf();
+    // As many as Linux follows.
+    for _ in 0..40 {
+        match fs::read_link(&at) {
+            Ok(target) => at = folder_of(&at).join(target),
+            Err(_) => return Ok(at),
+        }
+    }
+    Err(Error::io(path, "following links")(io::Error::other("too many links")))
+}
+
+/// The folder that holds `path`; a bare name lies in the current one.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}

@@ -1,0 +1,43 @@
+//! Names of files that are not finished: hidden, told apart by chance, and with the destination's name in them.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::folder_of;
+
+/// What every such name ends with.
+const SUFFIX: &str = ".truecast-tmp";
+/// A name may have 255 bytes; a character of the longest names takes three where it is UTF-16 elsewhere.
+const MOST_CHARACTERS: usize = 60;
+
+/// What such names for a destination begin with.
+fn prefix(path: &Path) -> OsString {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name: String = name.chars().take(MOST_CHARACTERS).collect();
+    format!(".{name}.").into()
+}
+
+/// Makes something at a name that no file has, in the destination's folder.
+pub(super) fn make<T>(path: &Path, mut make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
+    let made = tempfile::Builder::new().prefix(&prefix(path)).suffix(SUFFIX).make_in(folder_of(path), |at| make(at))?;
+    let (made, at) = made.into_parts();
+    Ok((made, at.keep()?))
+}
+
+/// Such names for a destination, or for any if it is a folder's.
+pub(super) fn find(folder: &Path, path: Option<&Path>) -> Vec<PathBuf> {
+    let prefix = path.map_or(".".into(), prefix);
+    let is_one = |name: &OsStr| {
+        let (name, prefix) = (name.as_encoded_bytes(), prefix.as_encoded_bytes());
+        name.starts_with(prefix) && name.ends_with(SUFFIX.as_bytes()) && name.len() > prefix.len() + SUFFIX.len()
+    };
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let names = entries.map(|entry| entry.file_name()).filter(|name| is_one(name));
+    let in_current = folder == Path::new(".");
+    let path_of = |name: OsString| if in_current { name.into() } else { folder.join(name) };
+    let mut found: Vec<PathBuf> = names.map(path_of).collect();
+    found.sort();
+    found
+}

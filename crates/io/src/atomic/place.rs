@@ -1,0 +1,171 @@
+//! Putting finished files in their places: all of them or none.
+//!
+//! Every file is on the disk before the first gets its name. They get their names one by one, in an order in which a later
+//! one may refer to an earlier one, each brought to rest before the next. If one fails, those before it are undone: a file
+//! that is new goes, one that was replaced comes back. The last one settles it: from then on nothing is undone, whatever
+//! fails.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::ledger::{Entry, NewFolder, Together, Undo};
+use super::output::{Existing, OutputFile, Place, Ready};
+use super::{folder_of, name};
+use crate::change;
+use crate::error::Error;
+
+/// Files that are written and lack their names only, to be put in their places together.
+///
+/// Dropping it leaves nothing behind and every destination as it was.
+///
+/// # Examples
+/// ```
+/// use std::io::Write;
+/// use truecast_io::{Existing, Finished, OutputFile};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let mut all = Finished::default();
+/// for name in ["a", "b"] {
+///     let mut file = OutputFile::create(&folder.path().join(name), Existing::Refuse)?;
+///     file.write_all(b"abc")?;
+///     all = all.and(file);
+/// }
+/// std::fs::write(folder.path().join("b"), "somebody else's")?;
+/// assert!(all.commit().is_err());
+/// assert!(!folder.path().join("a").exists());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Default)]
+pub struct Finished {
+    files: Vec<OutputFile>,
+    folders: Vec<NewFolder>,
+    obsolete: Vec<PathBuf>,
+}
+
+impl From<OutputFile> for Finished {
+    fn from(file: OutputFile) -> Finished {
+        Finished { files: vec![file], ..Finished::default() }
+    }
+}
+
+impl Finished {
+    /// These, and then others.
+    pub fn and(mut self, others: impl Into<Finished>) -> Finished {
+        let others = others.into();
+        self.files.extend(others.files);
+        self.folders.extend(others.folders);
+        self.obsolete.extend(others.obsolete);
+        self
+    }
+
+    /// A folder that was made for them stays with them.
+    pub fn and_folder(mut self, folder: NewFolder) -> Finished {
+        self.folders.push(folder);
+        self
+    }
+
+    /// A file to which nothing refers once these are in their places, and that goes then.
+    pub(crate) fn without(mut self, obsolete: impl IntoIterator<Item = PathBuf>) -> Finished {
+        self.obsolete.extend(obsolete);
+        self
+    }
+
+    /// Brings every file to rest under its name. Returns their size.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] if something appeared at a destination meanwhile and replacing was not asked for; [`Error::Io`].
+    /// Every destination is then what it was, except if the very last step alone failed, the fsync of the last folder: all
+    /// are then complete and in their places.
+    pub fn commit(self) -> Result<u64, Error> {
+        let Finished { files, folders, obsolete } = self;
+        let ready = files.into_iter().map(OutputFile::ready).collect::<Result<Vec<_>, _>>()?;
+        let bytes = ready.iter().map(|file| file.bytes).sum();
+        let mut together = Together::default();
+        folders.into_iter().for_each(|NewFolder(folders)| together.append(folders));
+        let mut files = ready.into_iter().peekable();
+        if files.peek().is_none() {
+            together.keep();
+        }
+        while let Some(file) = files.next() {
+            let path = file.place.path.clone();
+            let failed = |error: io::Error| match error.kind() {
+                io::ErrorKind::AlreadyExists => Error::Exists { path: path.clone() },
+                _ => Error::io(&path, "giving the file its name")(error),
+            };
+            let is_last = files.peek().is_none();
+            match is_last {
+                false => together.push(file.put().map_err(failed)?),
+                true => file.settle(&mut together).map_err(failed)?,
+            }
+            let action = if is_last { "the file is in its place; fsync of its folder" } else { "fsync of the folder" };
+            change::sync_folder(folder_of(&path)).map_err(Error::io(&path, action))?;
+        }
+        drop(together);
+        obsolete.iter().for_each(|path| drop(change::remove(path)));
+        Ok(bytes)
+    }
+}
+
+impl Ready {
+    /// Gives the file its name, for as long as the entry is kept.
+    fn put(self) -> io::Result<Entry> {
+        let Ready { file, place: Place { temporary, path, existing }, .. } = self.named()?;
+        match (temporary, existing) {
+            (None, _) => {
+                let given = Entry::begin(|| Ok((change::link_open(&file, &path)?, Undo::Remove(path))));
+                given.map(|((), entry)| entry)
+            }
+            (Some((at, entry)), Existing::Refuse) => {
+                entry.replace(|| change::rename_to_free(&at, &path).map(|()| Undo::Remove(path)))?;
+                Ok(entry)
+            }
+            (Some((at, entry)), Existing::Replace) => {
+                entry.replace(|| replace(&at, path))?;
+                Ok(entry)
+            }
+        }
+    }
+
+    /// Gives the file its name, for good, as the last of several changes.
+    fn settle(self, together: &mut Together) -> io::Result<()> {
+        let Ready { file, place: Place { temporary, path, existing }, .. } = self.named()?;
+        let Some((at, entry)) = temporary else { return together.settle(|| change::link_open(&file, &path)) };
+        together.push(entry);
+        together.settle(|| match existing {
+            Existing::Refuse => change::rename_to_free(&at, &path),
+            Existing::Replace => change::rename(&at, &path),
+        })
+    }
+
+    /// A name cannot be taken from another file but by renaming, so what is to replace one needs a name first.
+    fn named(mut self) -> io::Result<Ready> {
+        if self.place.temporary.is_none() && self.place.existing == Existing::Replace {
+            let (at, entry) = Entry::begin(|| {
+                let ((), at) = name::make(&self.place.path, |at| change::link_open(&self.file, at))?;
+                Ok((at.clone(), Undo::Remove(at)))
+            })?;
+            self.place.temporary = Some((at, entry));
+        }
+        Ok(self)
+    }
+}
+
+/// Replaces the file at `path`, if there is one, so that it can come back.
+fn replace(new: &Path, path: PathBuf) -> io::Result<Undo> {
+    if fs::symlink_metadata(&path).is_err() {
+        return change::rename(new, &path).map(|()| Undo::Remove(path));
+    }
+    // Some file systems have no second names.
+    let kept =
+        name::make(&path, |at| change::link(&path, at)).or_else(|_| name::make(&path, |at| change::copy(&path, at)));
+    let ((), old) = kept?;
+    match change::rename(new, &path) {
+        Ok(()) => Ok(Undo::Restore { old, path }),
+        Err(error) => {
+            change::remove(&old).ok();
+            Err(error)
+        }
+    }
+}

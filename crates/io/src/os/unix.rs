@@ -1,0 +1,79 @@
+//! Unix: what POSIX has.
+
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+
+use super::{Access, FileId};
+
+pub(crate) fn read_at(file: &File, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    FileExt::read_at(file, buf, offset)
+}
+
+pub(crate) fn id_of(path: &Path) -> io::Result<FileId> {
+    fs::metadata(path).as_ref().map(FileId::of_metadata).map_err(|error| error.kind().into())
+}
+
+impl FileId {
+    fn of_metadata(found: &Metadata) -> FileId {
+        FileId { volume: found.dev(), number: found.ino() }
+    }
+
+    pub(crate) fn of_file(file: &File) -> io::Result<FileId> {
+        Ok(FileId::of_metadata(&file.metadata()?))
+    }
+}
+
+impl Access {
+    /// The process's umask is applied by the system.
+    pub(super) fn mode(self) -> u32 {
+        match self {
+            Access::Usual => 0o666,
+            Access::Owner => 0o600,
+        }
+    }
+}
+
+/// A new file that says, as long as this process has it, that somebody is at work on it.
+pub(crate) fn create_named(path: &Path, access: Access) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(access.mode()).open(path)?;
+    claim(&file);
+    // Whoever looked between the two took it for left behind, and may have removed it.
+    match id_of(path)? == FileId::of_file(&file)? {
+        true => Ok(file),
+        false => Err(io::ErrorKind::AlreadyExists.into()),
+    }
+}
+
+/// Where a file system has no locks, nobody can take one either, and the file is never taken for left behind.
+pub(super) fn claim(file: &File) {
+    flock(file, FlockOperation::NonBlockingLockExclusive).ok();
+}
+
+/// Whether nobody is at work any more on a file of [`create_named`].
+pub(crate) fn is_left(path: &Path) -> bool {
+    let is_free = |file: File| flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    open_at_once(path).is_ok_and(is_free)
+}
+
+/// Opens for reading; a pipe that has the name does not keep us waiting.
+pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
+}
+
+/// What a file that takes the place of this one is to have.
+pub(crate) fn permissions_of(found: &Metadata) -> Permissions {
+    Permissions::from_mode(found.permissions().mode() & 0o777)
+}
+
+/// Names in the folder are on the disk.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    match File::open(folder)?.sync_all() {
+        // Some network file systems have no fsync for folders; the rename is then as durable as they make it.
+        Err(e) if matches!(e.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
+        result => result,
+    }
+}

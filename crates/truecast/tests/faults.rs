@@ -1,0 +1,126 @@
+//! A run that fails when it writes leaves all of its results or none, and a conversion the new file or the old one.
+#![cfg(feature = "io")]
+
+#[allow(dead_code)]
+#[path = "../../io/tests/proto/mod.rs"]
+mod proto;
+
+use proto::*;
+use std::collections::BTreeMap;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use truecast::convert::{Options, convert};
+use truecast::io::change::{Fault, failing, named_only};
+use truecast::io::{Existing, Kind};
+use truecast::run::Model;
+use truecast::select::Selection;
+use truecast::{Class, DType, Exec};
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+fn files(folder: &Path) -> Option<Files> {
+    let entries = fs::read_dir(folder).ok()?.map(|entry| entry.unwrap());
+    Some(entries.map(|e| (e.file_name().into_string().unwrap(), fs::read(e.path()).unwrap())).collect())
+}
+
+/// One thread: the one on which changes fail.
+fn exec() -> Exec {
+    Exec { threads: NonZeroUsize::MIN, ..Exec::default() }
+}
+
+/// A model that casts `x` to three types.
+fn model_of_casts(path: &Path) -> Model {
+    let outputs = [("half", 10), ("wide", 11), ("whole", 6)];
+    let cast = |(name, to): (&str, i64)| node("Cast", &["x"], &[name], &[attribute("to", 2, int(3, to))]);
+    let nodes = outputs.map(cast);
+    let declared = outputs.map(|(name, to)| bytes(12, value(name, to, &[2]))).concat();
+    let graph = graph(&nodes, &[], [bytes(11, value("x", 1, &[2])), declared].concat());
+    fs::write(path, model(8, 17, &graph)).unwrap();
+    Model::open(path).unwrap()
+}
+
+#[test]
+fn results_of_a_run_are_all_or_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("x.pb");
+    fs::write(&input, [tensor("x", 1, &[2]), bytes(9, [0, 0, 128, 63, 0, 0, 0, 64])].concat()).unwrap();
+    let model = model_of_casts(&folder.path().join("m.onnx"));
+    let inputs = [format!("x={}", input.display())];
+    let run = |out: &Path| model.run(&inputs, out, Kind::Npy, Existing::Replace, &exec());
+    let out = folder.path().join("results").join("of it");
+    run(&out).unwrap();
+    let new = files(&out).unwrap();
+    assert_eq!(new.keys().collect::<Vec<_>>(), ["half.npy", "whole.npy", "wide.npy"]);
+    let some: Files = [("half.npy".to_string(), b"old".to_vec()), ("mine".to_string(), b"mine".to_vec())].into();
+    for old in [None, Some(some)] {
+        for is_named in [false, true] {
+            for n in 0.. {
+                fs::remove_dir_all(folder.path().join("results")).ok();
+                for (name, bytes) in old.iter().flatten() {
+                    fs::create_dir_all(&out).unwrap();
+                    fs::write(out.join(name), bytes).unwrap();
+                }
+                let work = || failing(n, Fault::One, || run(&out));
+                let (result, has_failed) = if is_named { named_only(work) } else { work() };
+                let after = files(&out);
+                let is_new =
+                    after.as_ref().is_some_and(|after| new.iter().all(|(n, bytes)| after.get(n) == Some(bytes)));
+                match &result {
+                    Ok(_) => assert!(is_new, "{n}: {after:?}"),
+                    Err(error) => {
+                        assert_eq!(error.class(), Class::System, "{error}");
+                        assert!(is_new || after == old, "{n}: {error}: {after:?}");
+                        assert!(is_new || old.is_some() || !folder.path().join("results").exists());
+                    }
+                }
+                if !has_failed {
+                    assert!(result.is_ok());
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// A model whose weights are in another file, over an earlier result.
+#[test]
+fn a_converted_model_has_its_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let weights = external(&[("location", "w"), ("offset", "0"), ("length", "8192")]);
+    let weights = [tensor("w", 1, &[2048]), weights].concat();
+    let graph = graph(&[node("Identity", &["w"], &["y"], &[])], &[weights], bytes(12, value("y", 1, &[2048])));
+    let source = folder.path().join("source.onnx");
+    fs::write(folder.path().join("w"), [7; 8192]).unwrap();
+    fs::write(&source, model(8, 17, &graph)).unwrap();
+    let options = |to| Options {
+        selection: Selection { to: Some(to), ..Selection::default() },
+        existing: Existing::Replace,
+        exec: exec(),
+        ..Options::default()
+    };
+    // What a reader gets of it.
+    let reads = |path: &Path| {
+        let read = path.with_file_name("read.safetensors");
+        let everything = Options { selection: Selection::default(), ..options(DType::F32) };
+        convert(path, &read, &everything).map(|_| fs::read(&read).unwrap())
+    };
+    for n in 0.. {
+        let out = tempfile::tempdir().unwrap();
+        let path = out.path().join("m.onnx");
+        convert(&source, &path, &options(DType::F16)).unwrap();
+        let old = reads(&path).unwrap();
+        let (result, has_failed) = failing(n, Fault::One, || convert(&source, &path, &options(DType::Bf16)));
+        let found = reads(&path).unwrap_or_else(|error| panic!("{n}: {result:?}: {error}"));
+        match &result {
+            Ok(_) => assert_ne!(found, old),
+            Err(error) => {
+                assert_eq!(error.class(), Class::System);
+                assert!(found == old || error.to_string().contains("in its place"), "{error}");
+            }
+        }
+        if !has_failed {
+            break;
+        }
+    }
+}
