@@ -49,13 +49,18 @@ impl Failure {
         Self { json, ..self }
     }
 
-    /// Prints it and gives the exit code.
-    pub fn report(&self) -> ExitCode {
-        let code = match self.class {
+    /// The exit code.
+    pub fn code(&self) -> u8 {
+        match self.class {
             Class::Usage => 2,
             Class::Input => 3,
             Class::System => 4,
-        };
+        }
+    }
+
+    /// Prints it and gives the exit code.
+    pub fn report(&self) -> ExitCode {
+        let code = self.code();
         let line = match self.json {
             true => {
                 json!({ "truecast": env!("CARGO_PKG_VERSION"), "error": self.message, "exit_code": code }).to_string()

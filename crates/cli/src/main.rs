@@ -31,6 +31,7 @@ fn main() -> ExitCode {
     };
     terminal::set_colour(cli.color);
     let result = options::check(&cli, &matches).and_then(|()| command::run(&cli, &args::RuleOrder::of(&matches)));
+    signals::settle();
     match result.map_err(|failure| failure.in_json(cli.json)) {
         Ok(code) => code,
         Err(failure) => failure.report(),

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use truecast::Error;
 use truecast::convert::{Options, Plan};
 use truecast::digest::sha256;
+use truecast::io::atomic::leftover;
 use truecast::io::{Existing, FileId, OutputFile, follow};
 use truecast::report::{Report, TensorReport, named_counts};
 
@@ -46,14 +47,16 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         print_dry_run(&plan, args, context)?;
         return Ok(ExitCode::SUCCESS);
     }
-    // From here on there are temporary files, which a signal must not leave behind.
-    let stop = signals::stop_flag();
+    let left = super::tell_leftovers(leftover::of(&dst), options.existing, context);
+    // From here on there are temporary files, which a request to end must not leave behind.
+    let stop = signals::stop_flag(context.json);
     // Refused before the work rather than after it.
     let report_file = report_path.map(|path| OutputFile::create(&path, options.existing)).transpose()?;
 
     let bar = progress::bytes(plan.bytes().0, context.quiet || context.json);
     let begin = Instant::now();
-    let report = plan.run(&dst, &options, &stop, |done| bar.set_position(done))?;
+    let mut report = plan.run(&dst, &options, &stop, |done| bar.set_position(done))?;
+    report.warnings.extend(left);
     bar.finish_and_clear();
 
     let mut object = with_destination(&report, args);

@@ -22,12 +22,14 @@ mod verify;
 
 use crate::args::{Cli, Command, RuleOrder};
 use crate::failure::Failure;
-use crate::output;
 use crate::terminal::Terminal;
+use crate::{output, size};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use truecast::Exec;
+use truecast::io::Existing;
+use truecast::io::atomic::leftover::Leftover;
 
 /// What every command may ask about how it was called.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +80,24 @@ fn warn(warnings: impl IntoIterator<Item = String>) {
     for warning in warnings {
         writeln!(std::io::stderr(), "truecast: warning: {}", output::one_line(&warning)).ok();
     }
+}
+
+/// Names what runs that were killed left at a destination, and removes it where files may be replaced. Gives what it told.
+fn tell_leftovers(found: Vec<Leftover>, existing: Existing, context: &Context) -> Vec<String> {
+    let told = found.iter().map(|left| {
+        let what_now = match existing {
+            Existing::Refuse => "--force removes it".to_string(),
+            Existing::Replace => {
+                left.remove().map_or_else(|e| format!("it cannot be removed: {e}"), |()| "removed".into())
+            }
+        };
+        format!("{}: {} that a killed run left; {what_now}", left.path.display(), size::human(left.bytes))
+    });
+    let told: Vec<String> = told.collect();
+    if !context.json && !context.quiet {
+        warn(told.clone());
+    }
+    told
 }
 
 /// The others start faster without threads.

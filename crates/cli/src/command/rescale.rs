@@ -10,6 +10,7 @@ use serde_json::{Map, json};
 use std::path::Path;
 use std::process::ExitCode;
 use truecast::DType;
+use truecast::io::atomic::leftover;
 use truecast::io::{Existing, FileId};
 use truecast::request::Standard;
 use truecast::rescale::{Options, Request, element_type, integers, rescale};
@@ -25,7 +26,8 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
     }
     let request = request(&args.options, &args.rounding, target(&args.spec)?, type_of(&args.src)?, args.to)?;
     let options = Options { existing, max_memory: args.max_memory, exec: context.exec };
-    let counts = rescale(&request, &args.src, &args.dst, &options, &signals::stop_flag())?;
+    super::tell_leftovers(leftover::of(&args.dst), existing, context);
+    let counts = rescale(&request, &args.src, &args.dst, &options, &signals::stop_flag(context.json))?;
     let [from, to] = request.op.types();
     match context.json {
         true => {

@@ -3,14 +3,15 @@
 use super::Context;
 use crate::args::RunArgs;
 use crate::failure::Failure;
-use crate::output;
 use crate::policy::{tile_rules, tile_values};
 use crate::table::{Column, Table};
 use crate::terminal::Terminal;
+use crate::{output, signals};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::Class;
 use truecast::graph::LeftOpen;
+use truecast::io::atomic::leftover;
 use truecast::io::openvino::Packing;
 use truecast::io::{Existing, Shown};
 use truecast::run::{Model, ModelKind, Ran, RunError, Written, tile, tosa};
@@ -18,16 +19,22 @@ use truecast::run::{Model, ModelKind, Ran, RunError, Written, tile, tosa};
 pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let tile = tile_settings(args)?;
+    let left = super::tell_leftovers(leftover::in_folder(&args.output_dir), existing, context);
+    // From here on there are temporary files, which a request to end must not leave behind.
+    signals::stop_at_once(context.json);
     let result = evaluated(args, &tile, existing, context);
     if let (Err(error), true) = (&result, context.json) {
         without_result(error)?;
     }
-    let ran = result?;
+    let mut ran = result?;
     if !context.json && !context.quiet {
         super::warn(ran.warnings.clone());
     }
     match context.json {
-        true => output::json("run", to_json(&ran))?,
+        true => {
+            ran.warnings.extend(left);
+            output::json("run", to_json(&ran))?;
+        }
         false if context.quiet => {}
         false => output::text(&render(&ran, &context.terminal))?,
     }

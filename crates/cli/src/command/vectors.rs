@@ -7,11 +7,13 @@ use crate::effect;
 use crate::failure::Failure;
 use crate::output::{self, bits};
 use crate::policy::operator;
+use crate::signals;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use truecast::io::atomic::leftover;
 use truecast::io::{Existing, Kind, OutputFile, Tensor, Writer, layout_for};
 use truecast::permit::{Permitted, permitted};
 use truecast::spec::onnx;
@@ -28,6 +30,10 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
         }
     };
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
+    if let Some(path) = &args.output {
+        signals::stop_at_once(context.json);
+        super::tell_leftovers(leftover::of(path), existing, context);
+    }
     let text = match (args.format(context.json), &args.output) {
         (VectorFormat::Npy, None) => {
             return Err(Failure::usage("--format npy writes several files; name them with -o"));
@@ -182,9 +188,8 @@ fn npy(path: &Path, listed: &Listed, existing: Existing) -> Result<(), Failure> 
     let [input, output, undefined] =
         parts.map(|(part, dtype, codes)| array(&beside(path, part), dtype, codes, existing));
     // All are written before the first is put in its place.
-    for writer in [input?, output?, undefined?] {
-        writer.finish()?;
-    }
+    let [input, output, undefined] = [input?, output?, undefined?].map(Writer::complete);
+    input?.and(output?).and(undefined?).commit()?;
     Ok(())
 }
 

@@ -3,11 +3,17 @@
 use crate::files::{npy, npy_parts};
 use crate::run::{Folder, Ran};
 use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Elements: enough for many chunks of the smallest memory.
 const LEN: usize = 12 << 20;
+
+fn has_files_without_names(folder: &Folder) -> bool {
+    const O_TMPFILE: i32 = 0o20200000;
+    OpenOptions::new().write(true).custom_flags(O_TMPFILE).open(folder.path("")).is_ok()
+}
 
 /// An array of zeros that takes no disk space.
 fn sparse() -> Folder {
@@ -18,15 +24,22 @@ fn sparse() -> Folder {
     folder
 }
 
-/// Starts a conversion, sends `signal` once the temporary file is there and `delay` has passed, and waits for the end.
+/// Whether the process has begun a file, which has a hidden name or none.
+fn has_begun(id: u32) -> bool {
+    let handles = std::fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten().filter_map(Result::ok);
+    let targets = handles.filter_map(|handle| std::fs::read_link(handle.path()).ok());
+    let is_begun = |target: &str| target.ends_with(" (deleted)") || target.ends_with(".truecast-tmp");
+    targets.into_iter().any(|target| is_begun(&target.to_string_lossy()))
+}
+
+/// Starts a conversion, sends `signal` once it has begun a file and `delay` has passed, and waits for the end.
 fn interrupted(folder: &Folder, signal: &str, options: &str, delay: Duration) -> Ran {
-    let before = folder.names().len();
     let line = format!("convert a.npy b.npy --to f16 --max-memory 3MiB --threads 1 {options}");
     let mut command = folder.command();
     command.args(line.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     let begin = Instant::now();
-    while folder.names().len() == before && begin.elapsed() < Duration::from_secs(10) {
+    while !has_begun(child.id()) && begin.elapsed() < Duration::from_secs(10) {
         std::thread::sleep(Duration::from_micros(200));
     }
     std::thread::sleep(delay);
@@ -88,8 +101,45 @@ fn a_kill_leaves_no_half_destination() {
         if finished {
             is_complete(&folder);
         }
+        // Where files can be without a name, nothing is left of them.
+        if has_files_without_names(&folder) {
+            assert!(folder.names().iter().all(|name| !name.starts_with('.')), "{:?}", folder.names());
+        }
         for name in folder.names().into_iter().filter(|n| n != "a.npy") {
             std::fs::remove_file(folder.path(&name)).unwrap();
         }
     }
+}
+
+/// Whoever started the process did so with hang-ups ignored (`nohup`): they stay so.
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    let folder = sparse();
+    let line = "convert a.npy b.npy --to f16 --max-memory 3MiB --threads 1";
+    let script = format!("trap '' HUP; exec {} {line}", env!("CARGO_BIN_EXE_truecast"));
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).current_dir(folder.path("")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    while !has_begun(child.id()) {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap();
+    Ran::new(script, child.wait_with_output().unwrap()).succeeds();
+    is_complete(&folder);
+}
+
+/// What a killed run left is named by the next one to that place, and goes with `--force`; nothing else goes.
+#[test]
+fn leftovers_are_named_and_removed() {
+    let folder = Folder::with("a.npy", &npy("<f4", 1, &[0; 4]));
+    for name in [".b.npy.Ab12Cd.truecast-tmp", ".c.npy.Ab12Cd.truecast-tmp"] {
+        folder.write(name, &[0; 2048]);
+    }
+    let ran = folder.run("convert a.npy b.npy --to f16").exits(0);
+    assert!(ran.err.contains(" .b.npy.Ab12Cd.truecast-tmp: 2.00 KiB that a killed run left; --force"), "{}", ran.err);
+    assert_eq!((ran.err.lines().count(), folder.names().len()), (1, 4));
+    let ran = folder.run("convert a.npy b.npy --to f16 --force --json").exits(0);
+    let warnings = ran.object("convert")["warnings"].as_array().unwrap().clone();
+    assert!(warnings.len() == 1 && warnings[0].as_str().unwrap().ends_with("removed"), "{warnings:?}");
+    assert_eq!(folder.names(), [".c.npy.Ab12Cd.truecast-tmp", "a.npy", "b.npy"]);
 }

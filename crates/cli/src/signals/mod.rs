@@ -1,0 +1,192 @@
+//! Requests to end the process: what comes of the first and of the next, whatever the work is doing.
+//!
+//! The first one asks the work to stop. Work that has not ended shortly afterwards is ended from here, and so it is by the
+//! second request, at once. What was begun in the file system is undone before, in the one place that knows it
+//! (`truecast::io::atomic::abandon_all`). How requests arrive is the system's: `unix`, `windows`.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+pub use system::make_size_limit_an_error;
+
+use crate::failure::Failure;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How long work may take to stop by itself.
+const GRACE: Duration = Duration::from_millis(700);
+
+/// For work that looks at a flag, which the first request sets.
+pub fn stop_flag(json: bool) -> Arc<AtomicBool> {
+    let requests = Requests { stop: Arc::default(), grace: GRACE, json };
+    let stop = requests.stop.clone();
+    system::watch(requests);
+    stop
+}
+
+/// For work that looks at no flag: the first request ends it.
+pub fn stop_at_once(json: bool) {
+    system::watch(Requests { stop: Arc::default(), grace: Duration::ZERO, json });
+}
+
+/// What was asked so far.
+#[derive(Clone)]
+struct Requests {
+    stop: Arc<AtomicBool>,
+    grace: Duration,
+    json: bool,
+}
+
+impl Requests {
+    /// Another one has come. Not to be called by what runs inside of a signal.
+    fn add(&self) {
+        let is_first = !self.stop.swap(true, Ordering::Relaxed);
+        let (grace, json) = (self.grace, self.json);
+        let later = || {
+            thread::Builder::new().spawn(move || {
+                thread::sleep(grace);
+                end(json)
+            })
+        };
+        if !is_first || grace.is_zero() || later().is_err() {
+            end(json)
+        }
+    }
+}
+
+/// Whether the end of the process has begun, and its result is being told.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// The work has ended by itself and its result is told: nobody else tells one.
+pub fn settle() {
+    if IS_ENDING.swap(true, Ordering::Relaxed) {
+        // The process is about to be gone.
+        loop {
+            thread::park();
+        }
+    }
+}
+
+fn end(json: bool) -> ! {
+    // Whether the result is complete is not known here.
+    let failure = Failure::system("interrupted").in_json(json);
+    if IS_ENDING.swap(true, Ordering::Relaxed) {
+        // Somebody tells a result and gets no further than that, perhaps because nobody reads it.
+        thread::sleep(GRACE);
+    } else {
+        system::end_at_once_from_here_on();
+        truecast::io::atomic::abandon_all();
+        failure.report();
+    }
+    system::exit(failure.code())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::path::Path;
+    use std::process::{Child, Command, Output, Stdio};
+    use std::time::Instant;
+    use tempfile::TempDir;
+    use truecast::io::{Existing, NewFolder, OutputFile, change::named_only};
+
+    /// Longer than anything takes here.
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// Starts one of the ignored tests below in a process of its own and waits until it is at work.
+    fn at_work(test: &str, folder: &TempDir) -> Child {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--ignored", "--exact", &format!("signals::tests::{test}")]).current_dir(folder.path());
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        wait_for(|| names(&folder.path().join("made")).len() == 1);
+        child
+    }
+
+    fn wait_for(mut is_there: impl FnMut() -> bool) {
+        let begin = Instant::now();
+        while !is_there() {
+            assert!(begin.elapsed() < LONG);
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    fn send(child: &Child, signal: &str) {
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+    }
+
+    fn ended(mut child: Child) -> Output {
+        wait_for(|| child.try_wait().unwrap().is_some());
+        child.wait_with_output().unwrap()
+    }
+
+    #[track_caller]
+    fn is_interrupted(output: Output, folder: &TempDir) {
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), err.as_str()), (Some(4), "truecast: interrupted\n"));
+        assert!(names(folder.path()).is_empty());
+    }
+
+    /// Work that never looks at the flag, with a file under a hidden name in a folder that was made for it.
+    fn work_for_ever() -> ! {
+        let folder = Path::new("made");
+        let _made = NewFolder::make(folder).unwrap();
+        let mut file = named_only(|| OutputFile::create(&folder.join("a"), Existing::Refuse)).unwrap();
+        file.write_all(&[1; 100_000]).unwrap();
+        loop {
+            std::hint::spin_loop();
+        }
+    }
+
+    #[test]
+    #[ignore = "runs in a process of its own"]
+    fn work_without_progress() {
+        stop_flag(false);
+        work_for_ever()
+    }
+
+    #[test]
+    #[ignore = "runs in a process of its own"]
+    fn work_with_much_time() {
+        system::watch(Requests { stop: Arc::default(), grace: 10 * LONG, json: false });
+        work_for_ever()
+    }
+
+    #[test]
+    fn a_request_ends_work_that_makes_no_progress() {
+        const { assert!(GRACE.as_millis() < 1000) };
+        for signal in ["-INT", "-TERM", "-HUP"] {
+            let folder = tempfile::tempdir().unwrap();
+            let child = at_work("work_without_progress", &folder);
+            send(&child, signal);
+            is_interrupted(ended(child), &folder);
+        }
+    }
+
+    #[test]
+    fn a_second_request_does_not_wait() {
+        for (first, second) in [("-INT", "-INT"), ("-HUP", "-TERM")] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut child = at_work("work_with_much_time", &folder);
+            send(&child, first);
+            thread::sleep(Duration::from_millis(100));
+            assert!(child.try_wait().unwrap().is_none());
+            send(&child, second);
+            is_interrupted(ended(child), &folder);
+        }
+    }
+}

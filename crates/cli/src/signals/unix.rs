@@ -1,0 +1,54 @@
+//! Signals.
+
+use super::Requests;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::iterator::Signals;
+use signal_hook::{flag, low_level};
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// From now on every signal that asks for the end is a request, but for those that whoever started the process had ignored
+/// (`nohup`).
+pub(super) fn watch(requests: Requests) {
+    let asking: Vec<c_int> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
+    for &signal in &asking {
+        // Fails only for signals that no process can catch.
+        flag::register_conditional_shutdown(signal, 4, &IS_LAST).ok();
+    }
+    let waiting = Signals::new(&asking).and_then(|mut signals| {
+        let requests = requests.clone();
+        thread::Builder::new().spawn(move || signals.forever().for_each(|_| requests.add()))
+    });
+    if waiting.is_err() {
+        // There is no thread to be had: the first one asks, the second one ends.
+        for signal in asking {
+            flag::register_conditional_shutdown(signal, 4, requests.stop.clone()).ok();
+            flag::register(signal, requests.stop.clone()).ok();
+        }
+    }
+}
+
+/// Whether another signal ends the process on the spot.
+static IS_LAST: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn end_at_once_from_here_on() {
+    IS_LAST.store(true, Ordering::Relaxed);
+}
+
+pub(super) fn exit(code: u8) -> ! {
+    low_level::exit(code.into())
+}
+
+/// Linux says so in a file; elsewhere there is no safe way to ask, and no signal is taken for ignored.
+fn is_ignored(signal: c_int) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+/// Writing beyond the limit on the size of files fails, with a reason, instead of ending the process on the spot.
+pub fn make_size_limit_an_error() {
+    // Nobody asks the flag: once there is a handler, the write says what happened.
+    flag::register(SIGXFSZ, std::sync::Arc::<AtomicBool>::default()).ok();
+}
