@@ -1,7 +1,7 @@
 """`.npy` and `.npz` against NumPy: what it writes is read, what truecast writes it loads.
 
-docs/interfaces.md §4: bf16 is `<V2`, f8e5m2 `<f1`, every other narrow type `<V1` and one element a byte, which is how
-ml_dtypes arrays are saved.
+docs/interfaces.md §4: bf16 is `<V2`, f8e5m2 `|V1`, every other narrow type `<V1` and one element a byte, which is how
+ml_dtypes arrays are saved, but for f8e5m2: NumPy cannot load the `<f1` that it saves.
 """
 
 import container
@@ -75,13 +75,11 @@ def test_header_versions(truecast, tmp_path, version):
 
 @pytest.mark.parametrize("name", NARROW)
 def test_ml_dtypes_arrays(truecast, tmp_path, name):
-    """Read with `--from` (f8e5m2 says what it is), and written to the same bytes as ml_dtypes saves.
-
-    The bytes are compared by hand: NumPy itself cannot load the `<f1` that it saves for f8e5m2.
-    """
+    """Read with `--from` (f8e5m2 as NumPy saves it says what it is), and written to the same elements as ml_dtypes
+    saves, in a file that NumPy loads and ml_dtypes views."""
     t = TYPES[name]
     source = all_codes(t)
-    spec = ("--spec", "ieee") if name in IEEE_ONLY else ("--saturate", "false")
+    spec = ("--spec", "ieee") if name in IEEE_ONLY else ()
     path, out = container.write_npy(tmp_path / "in.npy", source), tmp_path / "out.npy"
     if name != "f8e5m2":
         truecast("inspect", path, code=2)
@@ -91,15 +89,39 @@ def test_ml_dtypes_arrays(truecast, tmp_path, name):
 
     # Back from values: NaN loses its payload, and finite-only types have none.
     again = tmp_path / "again.npy"
-    truecast.convert(out, again, "--to", name, *spec, *(("--round-mode", "nearest") if name == "f8e8m0" else ()))
+    # Where the type has infinities, they stay.
+    exact = {"f8e8m0": ("--saturate", "false", "--round-mode", "nearest")}
+    exact |= {name: ("--saturate", "false") for name in F8}
+    truecast.convert(out, again, "--to", name, *spec, *exact.get(name, ()))
     result, descr = container.read_npy(again, t)
-    assert descr == ("<f1" if name == "f8e5m2" else "<V1")
+    assert descr == ("|V1" if name == "f8e5m2" else "<V1")
+    assert_same(np.load(again).view(t.numpy), source, t)
     assert_same(result, source, t)
     saved, theirs = path.read_bytes(), again.read_bytes()
     assert len(saved) == len(theirs)
     no_nan = ~np.isnan(expected)
     stored = [np.frombuffer(data[-len(source) :], dtype="u1")[no_nan] for data in (saved, theirs)]
     assert (stored[0] == stored[1]).all()
+
+
+@pytest.mark.parametrize("name", ["f8e5m2", "f8e4m3fn", "bf16", "i4"])
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+def test_the_report_says_how_to_view(truecast, tmp_path, name, suffix):
+    """NumPy loads opaque elements; the line of the report makes numbers of them."""
+    values = np.array([1.0, -2.0, 0.5, 3.0] if name != "i4" else [1.0, -2.0, 0.0, 3.0], dtype="f4")
+    path, out = container.write_npy(tmp_path / "in.npy", values), tmp_path / f"out.{suffix}"
+    said = truecast("convert", path, out, "--to", name)
+    line = next(line for line in said.splitlines() if line.startswith("in Python: "))
+    loaded = np.load(out)
+    a = loaded if suffix == "npy" else loaded[loaded.files[0]]
+    seen = eval(line.removeprefix("in Python: "), {"a": a, "ml_dtypes": ml_dtypes})
+    np.testing.assert_array_equal(seen.astype("f4"), values)
+
+
+def test_what_numpy_knows_needs_no_line(truecast, tmp_path):
+    path = container.write_npy(tmp_path / "in.npy", np.ones(3, dtype="f4"))
+    assert "in Python" not in truecast("convert", path, tmp_path / "out.npy", "--to", "f16")
+    assert "in Python" not in truecast("convert", path, tmp_path / "out.safetensors", "--to", "bf16")
 
 
 @pytest.mark.parametrize("carrier", ["u1", "i1"])

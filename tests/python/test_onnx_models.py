@@ -76,7 +76,7 @@ def test_weights_are_stored_and_cast_back(truecast, tmp_path, to, opset, ir):
     src, dst = save(perceptron(), tmp_path / "a.onnx"), tmp_path / "b.onnx"
     report = truecast.convert(src, dst, "--to", to)
     assert [(t["name"], t["converted"]) for t in report["tensors"]] == [("W", True), ("B", False), ("C", True)]
-    assert report["total"]["converted"] == 2
+    assert report["total"]["converted"]["tensors"] == 2
     model = load(dst)
     assert (model.ir_version, model.opset_import[0].version) == (ir, opset)
     stored = {t.name: t for t in model.graph.initializer}
@@ -207,7 +207,7 @@ def test_subgraphs(truecast, tmp_path):
     src, dst = save(model, tmp_path / "a.onnx"), tmp_path / "b.onnx"
     report = truecast.convert(src, dst, "--to", "f8e5m2")
     names = ["W", "choice/then_branch/V", "choice/else_branch/V"]
-    assert sorted(t["name"] for t in report["tensors"]) == sorted(names) and report["total"]["converted"] == 3
+    assert sorted(t["name"] for t in report["tensors"]) == sorted(names) and report["total"]["converted"]["tensors"] == 3
     result = load(dst)
     for b, sign in ((True, 1), (False, -1)):
         wide = X @ narrowed(W, "f8e5m2") @ (sign * narrowed(C, "f8e5m2"))
@@ -251,7 +251,7 @@ def test_tensors_that_attributes_need_are_kept(truecast, tmp_path):
     graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", FLOAT, ["n", 48])], initializers)
     src = save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), tmp_path / "a.onnx")
     report = truecast.convert(src, tmp_path / "b.onnx", "--to", "bf16")
-    assert report["total"]["converted"] == 0
+    assert report["total"]["converted"]["tensors"] == 0
     assert (tmp_path / "b.onnx").read_bytes() == src.read_bytes()
     truecast("convert", src, tmp_path / "c.onnx", "--rule", "ConstantOfShape1/value=bf16", code=2)
 

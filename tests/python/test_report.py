@@ -159,9 +159,11 @@ def test_sample_and_totals(truecast, sample, tmp_path, dst):
         for count in added:
             added[count] = (added[count] or 0) + expected[count]
     assert {count: said["total"][count] for count in added} == added
-    # §10: copied tensors add to the counts but not to the sums.
     converted = [name for name in before if before[name].dtype != np.int64]
-    assert_figures(said["total"], expected_total(before, after, converted))
+    integers = [name for name in before if before[name].dtype == np.int64]
+    assert_figures(said["total"]["converted"], expected_total(before, after, converted))
+    assert_figures(said["total"]["integers"], expected_total(before, after, integers))
+    assert not set(FIGURES) & set(said["total"]), "errors of weights and integers are not mixed"
 
     compared = truecast.json("compare", sample, out)
     assert not compared["only_first"] and not compared["only_second"] and not compared["incomparable"]
@@ -169,7 +171,94 @@ def test_sample_and_totals(truecast, sample, tmp_path, dst):
     for row in compared["tensors"]:
         name = row["name"]
         assert_figures(row, report(before[name], after[name], "i64" if name.endswith("ids") else dst)[0])
-    assert_figures(compared["total"], expected_total(before, after, list(before)))
+    assert_totals_agree(said["total"], compared["total"])
+
+
+GROUPS = ["converted", "kept", "integers"]
+
+
+def assert_totals_agree(converted: dict, compared: dict) -> None:
+    """docs/interfaces.md §6: one definition of what totals cover; `compare` knows less, and nothing else."""
+    for name, value in compared.items():
+        if name in GROUPS:
+            assert value.items() <= converted[name].items(), name
+        else:
+            assert converted[name] == value, name
+    assert {"saturated", "wrapped", "undefined"} == set(converted) - set(compared)
+
+
+def in_f64(before: dict, after: dict, names: list[str]) -> dict:
+    """The figures as anyone would compute them with NumPy, without a word about the order of sums."""
+    x = np.concatenate([to_f64(before[name]).reshape(-1) for name in names])
+    y = np.concatenate([to_f64(after[name]).reshape(-1) for name in names])
+    e, nonzero = y - x, x != 0
+    return {
+        "max_abs_error": np.abs(e).max(),
+        "max_rel_error": (np.abs(e[nonzero]) / np.abs(x[nonzero])).max(initial=0.0),
+        "rmse": np.sqrt((e * e).mean()),
+        "sqnr_db": 10 * np.log10((x * x).sum() / (e * e).sum()) if e.any() else math.inf,
+        "cosine": (x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum()),
+    }
+
+
+@pytest.mark.parametrize("dst", ["f8e4m3fn", "bf16"])
+def test_totals_are_those_of_numpy(truecast, sample, tmp_path, dst):
+    """Some tensors kept, integers among them: every group is what NumPy says, in `convert` and `compare` alike."""
+    out = tmp_path / "out.safetensors"
+    said = truecast.json("convert", sample, out, "--to", dst, "--keep", "*LayerNorm*")["total"]
+    compared = truecast.json("compare", sample, out)["total"]
+    assert_totals_agree(said, compared)
+    before, after = container.read_safetensors(sample)[0], container.read_safetensors(out)[0]
+    is_integer = {name: array.dtype == np.int64 for name, array in before.items()}
+    names = {
+        "converted": [name for name in before if not is_integer[name] and "LayerNorm" not in name],
+        "kept": [name for name in before if "LayerNorm" in name],
+        "integers": [name for name in before if is_integer[name]],
+    }
+    for group in GROUPS:
+        assert names[group], "the sample has tensors of each group"
+        for total in (said[group], compared[group]):
+            assert total["tensors"] == len(names[group])
+            assert total["elements"] == sum(before[name].size for name in names[group])
+            assert total["bytes_in"] == sum(before[name].nbytes for name in names[group])
+            assert total["bytes_out"] == sum(after[name].nbytes for name in names[group])
+            assert total["left_out"] == 0
+            for figure, value in in_f64(before, after, names[group]).items():
+                # NumPy adds in another order than docs/spec/checkpoints.md §10 demands.
+                got = number(total[figure])
+                assert got == value or abs(got / value - 1) < 1e-9, (group, figure, got, value)
+    assert said["tensors"] == len(before)
+    assert said["exact"] == sum(said[group]["exact"] for group in GROUPS)
+
+
+def test_totals_of_a_model_agree(truecast, tmp_path):
+    """Values of a model count under their own names, whatever they are stored as."""
+    from onnx import TensorProto, helper, numpy_helper, save
+
+    weight, ids = weights(4096).reshape(64, 64), np.arange(2048)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("Gather", ["y", "ids"], ["z"])]
+    graph = helper.make_graph(
+        nodes, "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 64])],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(ids, "ids")],
+    )  # fmt: skip
+    path, out = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), path)
+    said = truecast.json("convert", path, out, "--to", "f8e4m3fn")["total"]
+    assert_totals_agree(said, truecast.json("compare", path, out)["total"])
+    assert (said["converted"]["elements"], said["integers"]["elements"]) == (4096, 2048)
+
+
+def test_left_out_of_measures(truecast, tmp_path):
+    """Pairs with an Inf or NaN are in no measure: how many is said, and what became so is named."""
+    source = np.array([1e6, -3e38, np.nan, np.inf, 1.0001, 2.0], dtype="f4")
+    path, out = container.write_npy(tmp_path / "in.npy", source), tmp_path / "out.npy"
+    rows = [truecast.convert(path, out, "--to", "f16")["tensors"][0], truecast.json("compare", path, out)["tensors"][0]]
+    for row in rows:
+        assert (row["left_out"], row["to_inf"], row["to_nan"], row["nan_in"], row["inf_in"]) == (4, 2, 0, 1, 1)
+        x, y = to_f64(source), to_f64(np.array([np.inf, -np.inf, np.nan, np.inf, 1.0001, 2.0], dtype="f2"))
+        assert_figures(row, errors(x, y) | sums(x, y).figures())
 
 
 PAIRS = [("f16", "bf16"), ("f8e4m3fn", "f8e5m2"), ("i8", "f32"), ("f64", "f8e4m3fnuz")]
@@ -193,6 +282,7 @@ def test_fail_on(truecast, tmp_path):
     source = np.array([1.0, 1e9, -1e9, 1e-9, np.inf], dtype=np.float32)
     path = container.write_npy(tmp_path / "in.npy", source)
     cases = [
+        ("to_inf", "f16", 1), ("to_inf=2", "f16", 0), ("flushed_to_zero", "f16", 1), ("left_out=2", "f16", 1),
         ("inf", "f16", 1), ("inf=1", "f16", 1), ("inf=2", "f16", 0), ("flushed", "f16", 1), ("flushed=1", "f16", 0),
         ("saturated=2", "f8e4m3fn", 1), ("saturated=3", "f8e4m3fn", 0), ("nan", "f8e4m3fn", 0), ("inexact", "f64", 0),
     ]  # fmt: skip

@@ -191,11 +191,29 @@ pub struct ConvertArgs {
     /// Also write the report, as JSON
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Exit with 1 if more than N values (default 0) were saturated, wrapped, nan, inf, flushed, inexact or undefined
-    #[arg(long, value_name = "WHAT[=N]", value_delimiter = ',')]
+    /// Exit with 1 if a count exceeds N (default 0): inexact, saturated, wrapped, to_inf, to_nan, flushed_to_zero,
+    /// undefined or another count of the report; the result is kept
+    #[arg(long, value_name = "COUNT[=N]", value_delimiter = ',')]
     pub fail_on: Vec<String>,
     #[command(flatten)]
+    pub list: ListArgs,
+    #[command(flatten)]
     pub policy: PolicyArgs,
+}
+
+/// How the tensors of a report are listed.
+#[derive(Args, Debug, Clone)]
+pub struct ListArgs {
+    /// List the tensors by name, size, elements, sqnr_db, rmse, cosine, max_abs_error, max_rel_error or a count: largest or
+    /// worst first
+    #[arg(long, value_name = "COLUMN", conflicts_with = "summary")]
+    pub sort: Option<String>,
+    /// Name this many tensors that lost most
+    #[arg(long, value_name = "N", default_value = "5")]
+    pub worst: usize,
+    /// Print totals only, no line for each tensor
+    #[arg(long)]
+    pub summary: bool,
 }
 
 /// `inspect`
@@ -241,9 +259,11 @@ pub struct CompareArgs {
     pub to: Option<DType>,
     #[command(flatten)]
     pub onnx: OnnxArgs,
-    /// Exit with 1 if more than N values (default 0) are nan, inf, flushed or inexact
-    #[arg(long, value_name = "WHAT[=N]", value_delimiter = ',')]
+    /// Exit with 1 if a count exceeds N (default 0): inexact, to_inf, to_nan, flushed_to_zero or another count
+    #[arg(long, value_name = "COUNT[=N]", value_delimiter = ',')]
     pub fail_on: Vec<String>,
+    #[command(flatten)]
+    pub list: ListArgs,
 }
 
 /// `explain`

@@ -1,13 +1,18 @@
 //! Standard output: text, or the one object of `--json` (`docs/interfaces.md §6`).
 
 use crate::failure::Failure;
-use serde_json::{Map, Value, json};
-use std::io::{self, Write};
+use serde::Serialize;
+use std::io::{self, BufWriter, Write};
 
 /// Writes text as it is. That nobody reads it to its end is not an error, and changes nothing else.
 pub fn text(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    stream(|out| out.write_all(text.as_bytes()))
+}
+
+/// Writes piece by piece what is too long to be in memory; as [`text`] otherwise.
+pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::system(format_args!("standard output: {error}")))
         }
@@ -21,22 +26,31 @@ pub fn one_line(text: &str) -> String {
 }
 
 /// The object of a command: version and command first.
-pub fn object(command: &str, body: Map<String, Value>) -> Value {
-    let mut object = Map::new();
-    object.insert("truecast".into(), json!(env!("CARGO_PKG_VERSION")));
-    object.insert("command".into(), json!(command));
-    object.extend(body);
-    object.into()
+#[derive(Serialize)]
+struct Object<'a, B> {
+    truecast: &'static str,
+    command: &'a str,
+    #[serde(flatten)]
+    body: B,
 }
 
-/// Writes the object of a command.
-pub fn json(command: &str, body: Map<String, Value>) -> Result<(), Failure> {
-    text(&pretty(&object(command, body)))
+/// Writes the object of a command to standard output.
+pub fn json(command: &str, body: impl Serialize) -> Result<(), Failure> {
+    stream(|out| write_json(out, command, body))
 }
 
-/// An object as it is printed and written to files.
-pub fn pretty(value: &Value) -> String {
-    format!("{value:#}\n")
+/// Writes the object of a command. `body` is a map or a structure.
+pub fn write_json(out: &mut dyn Write, command: &str, body: impl Serialize) -> io::Result<()> {
+    let object = Object { truecast: env!("CARGO_PKG_VERSION"), command, body };
+    serde_json::to_writer_pretty(&mut *out, &object)?;
+    out.write_all(b"\n")
+}
+
+/// The object of a command as text, for what is written elsewhere.
+pub fn pretty(command: &str, body: impl Serialize) -> String {
+    let mut text = Vec::new();
+    write_json(&mut text, command, body).expect("a vector takes everything");
+    String::from_utf8(text).expect("JSON is UTF-8")
 }
 
 /// Bits as `docs/interfaces.md §6` writes them, with as many digits as the code has.

@@ -5,6 +5,7 @@
 use std::path::Path;
 use truecast::DType;
 use truecast::convert::{Options, convert};
+use truecast::report::Group;
 use truecast::select::{Rule, Selection};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -15,7 +16,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let report = convert(Path::new(src), Path::new(dst), &Options { selection, ..Options::default() })?;
     let converted = report.tensors.iter().filter(|t| t.converted);
     let worst = converted.min_by(|a, b| a.counts.sqnr_db().total_cmp(&b.counts.sqnr_db()));
-    println!("{} of {} tensors converted", report.total.converted, report.total.tensors);
+    let converted = report.total.of(Group::Converted);
+    println!(
+        "{} of {} tensors converted, {:.1} dB",
+        converted.tensors,
+        report.tensors.len(),
+        converted.counts.sqnr_db()
+    );
     if let Some(worst) = worst {
         println!("worst: {} at {:.1} dB", worst.name, worst.counts.sqnr_db());
     }

@@ -2,8 +2,10 @@
 
 use crate::error::Error;
 use crate::parts::Parts;
-use crate::report::insert_counts;
-use serde_json::{Map, Value, json};
+use crate::report::{Judged, ListJson, Origin, RowJson, Rows, Total, TotalJson};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::json;
 use std::collections::HashMap;
 use std::path::Path;
 use truecast_core::DType;
@@ -20,13 +22,26 @@ pub struct Row {
     pub shape: Vec<u64>,
     /// Its type in either file.
     pub types: (DType, DType),
+    /// Its bytes in either file.
+    pub bytes: (u64, u64),
     /// How the second file's values differ from the first's.
     pub counts: Counts,
+}
+
+impl Row {
+    /// What a judgement looks at.
+    pub fn judged(&self) -> Judged<'_> {
+        Judged { name: &self.name, types: self.types, counts: &self.counts }
+    }
 }
 
 /// How two files differ.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
+    /// The files, as given.
+    pub files: (String, String),
+    /// How they were read.
+    pub readings: Readings,
     /// Tensors that both have, with equal shapes.
     pub rows: Vec<Row>,
     /// Tensors of the first file only.
@@ -35,14 +50,17 @@ pub struct Comparison {
     pub only_second: Vec<String>,
     /// Tensors whose shapes differ, or that are not numbers: (name, why).
     pub incomparable: Vec<(String, String)>,
-    /// The sum of the rows.
-    pub total: Counts,
+    /// The sums of the rows.
+    pub total: Total,
+    /// What a user should know before relying on the second file.
+    pub warnings: Vec<String>,
 }
 
 impl Comparison {
     /// Both files have the same tensors with the same values.
     pub fn equal(&self) -> bool {
-        self.structural_differences() == 0 && self.total.exact == self.total.elements
+        let counts = &self.total.all.counts;
+        self.structural_differences() == 0 && counts.exact == counts.elements
     }
 
     /// Tensors that could not be compared at all.
@@ -50,30 +68,59 @@ impl Comparison {
         (self.only_first.len() + self.only_second.len() + self.incomparable.len()) as u64
     }
 
-    /// `tensors`, `total` and what could not be compared.
-    pub fn to_json(&self) -> Map<String, Value> {
-        let row = |row: &Row| {
-            let mut object = Map::new();
-            object.insert("name".into(), json!(row.name));
-            object.insert("shape".into(), json!(row.shape));
-            object.insert("from".into(), json!(row.types.0.name()));
-            object.insert("to".into(), json!(row.types.1.name()));
-            object.insert("elements".into(), json!(row.counts.elements));
-            insert_counts(&mut object, &row.counts);
-            Value::from(object)
+    /// The JSON form with these tensors.
+    pub fn with<'a>(&'a self, rows: Rows<'a>) -> impl Serialize + 'a {
+        ComparisonJson { comparison: self, rows }
+    }
+}
+
+/// `first, second, options, equal, tensors, total, warnings` and what could not be compared (`docs/interfaces.md §6`).
+impl Serialize for Comparison {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.with(Rows::All).serialize(serializer)
+    }
+}
+
+struct ComparisonJson<'a> {
+    comparison: &'a Comparison,
+    rows: Rows<'a>,
+}
+
+impl Serialize for ComparisonJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ComparisonJson { comparison, rows } = *self;
+        let row = |i: usize| {
+            let row = &comparison.rows[i];
+            RowJson {
+                name: &row.name,
+                shape: &row.shape,
+                types: row.types,
+                converted: None,
+                elements: row.counts.elements,
+                bytes: row.bytes,
+                counts: Some((&row.counts, Origin::Comparison)),
+            }
         };
-        let mut total = Map::new();
-        total.insert("elements".into(), json!(self.total.elements));
-        insert_counts(&mut total, &self.total);
-        let mut object = Map::new();
-        object.insert("equal".into(), json!(self.equal()));
-        object.insert("tensors".into(), self.rows.iter().map(row).collect());
-        object.insert("total".into(), total.into());
-        object.insert("only_first".into(), json!(self.only_first));
-        object.insert("only_second".into(), json!(self.only_second));
-        let incomparable = self.incomparable.iter().map(|(name, why)| json!({ "name": name, "why": why }));
-        object.insert("incomparable".into(), incomparable.collect());
-        object
+        let (first, second) = comparison.readings;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("first", &comparison.files.0)?;
+        map.serialize_entry("second", &comparison.files.1)?;
+        let options = json!({
+            "from": first.from.map(DType::name), "to": second.from.map(DType::name),
+            "lenient": first.onnx.lenient, "follow_links": first.onnx.follow_links
+        });
+        map.serialize_entry("options", &options)?;
+        map.serialize_entry("equal", &comparison.equal())?;
+        if rows != Rows::None {
+            map.serialize_entry("tensors", &ListJson { len: comparison.rows.len(), rows, row })?;
+        }
+        map.serialize_entry("total", &TotalJson { total: &comparison.total, origin: Some(Origin::Comparison) })?;
+        map.serialize_entry("only_first", &comparison.only_first)?;
+        map.serialize_entry("only_second", &comparison.only_second)?;
+        let incomparable = comparison.incomparable.iter().map(|(name, why)| json!({ "name": name, "why": why }));
+        map.serialize_entry("incomparable", &incomparable.collect::<Vec<_>>())?;
+        map.serialize_entry("warnings", &comparison.warnings)?;
+        map.end()
     }
 }
 
@@ -94,11 +141,12 @@ pub fn compare(
     exec: &Exec,
     mut progress: impl FnMut(u64),
 ) -> Result<Comparison, Error> {
+    let files = (a.display().to_string(), b.display().to_string());
     let (a, b) = (Source::open_with(a, readings.0)?, Source::open_with(b, readings.1)?);
     let single = (a.kind().holds_one() || b.kind().holds_one()) && a.tensors().len() == 1 && b.tensors().len() == 1;
     let names = (a.value_names(), b.value_names());
     let by_name: HashMap<_, _> = names.1.iter().enumerate().map(|(j, name)| (name.as_str(), j)).collect();
-    let mut result = Comparison::default();
+    let mut result = Comparison { files, readings, ..Comparison::default() };
     let mut done = 0;
     for (i, (x, name)) in a.tensors().iter().zip(&names.0).enumerate() {
         let found = if single { Some(0) } else { by_name.get(name.as_str()).copied() };
@@ -119,8 +167,9 @@ pub fn compare(
             done += x.bytes().len() as u64;
             progress(done);
         }
-        result.total.add(&counts);
-        result.rows.push(Row { name: name.clone(), shape: x.shape.clone(), types: (x.dtype, y.dtype), counts });
+        let (types, bytes) = ((x.dtype, y.dtype), (x.bytes(), y.bytes()));
+        result.total.add(types, x.len(), bytes, &counts);
+        result.rows.push(Row { name: name.clone(), shape: x.shape.clone(), types, bytes, counts });
     }
     if !single {
         let known: std::collections::HashSet<_> = names.0.iter().collect();

@@ -1,33 +1,44 @@
 //! `truecast compare`.
 
-use super::{Context, thresholds};
+use super::figures::Figures;
+use super::list::{self, Item, Known, Listed, counted};
+use super::{Context, judgement, thresholds};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
-use crate::table::{Column, Table, grouped};
+use crate::table::{Cell, Column};
 use crate::terminal::Terminal;
 use crate::{output, progress};
 use std::io::Write;
 use std::process::ExitCode;
-use truecast::Counts;
-use truecast::compare::{Comparison, compare};
+use truecast::DType;
+use truecast::compare::{Comparison, Row, compare};
 use truecast::io::{Reading, Shown};
+use truecast::report::{Judgement, judge};
 
 pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     let limits = thresholds::parse(&args.fail_on)?;
+    let sorting = list::sorting(&args.list, Known::Differences)?;
     let total = std::fs::metadata(&args.a).map_or(0, |m| m.len());
     let bar = progress::bytes(total, context.quiet || context.json);
     let onnx = args.onnx.options();
     let readings = (Reading { from: args.from, onnx }, Reading { from: args.to, onnx });
-    let comparison = compare(&args.a, &args.b, readings, &context.exec, |done| bar.set_position(done))?;
+    let mut comparison = compare(&args.a, &args.b, readings, &context.exec, |done| bar.set_position(done))?;
     bar.finish_and_clear();
+    let judgement = judge(comparison.rows.iter().map(Row::judged), args.list.worst);
+    let sentences = judgement::sentences(&judgement, |i| comparison.rows[i].judged(), false);
+    comparison.warnings.extend(sentences);
+    let listed = Listed::new(&args.list, &sorting, comparison.rows.len(), |i| {
+        let Row { name, bytes, counts, .. } = &comparison.rows[i];
+        Item { name, bytes: bytes.0, elements: counts.elements, counts }
+    });
     match context.json {
-        true => output::json("compare", comparison.to_json())?,
+        true => output::json("compare", comparison.with(listed.rows()))?,
         false if context.quiet => {}
-        false => output::text(&render(&comparison, &context.terminal))?,
+        false => print(&comparison, &judgement, &listed, args, &context.terminal)?,
     }
-    let mut failed = thresholds::exceeded(&limits, &comparison.total);
+    let mut failed = thresholds::exceeded(&limits, &comparison.total.all.counts);
     if !limits.is_empty() && comparison.structural_differences() > 0 {
-        failed.push(format!("{} tensors could not be compared", comparison.structural_differences()));
+        failed.push(format!("{} could not be compared", counted(comparison.structural_differences(), "tensor")));
     }
     for line in &failed {
         // The exit code says it if standard error is gone.
@@ -36,39 +47,53 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn render(comparison: &Comparison, terminal: &Terminal) -> String {
-    let right = ["elements", "different", "max abs error", "max rel error", "rmse", "SQNR dB", "cosine"];
-    let mut columns = vec![Column::left("tensor").shrinks(), Column::left("types")];
-    columns.extend(right.map(Column::right));
-    let mut table = Table::new(columns);
-    let numbers = |c: &Counts| {
-        let error = |value: f64| if value == 0.0 { "0".into() } else { format!("{value:.3e}") };
-        let sqnr = c.sqnr_db();
-        let sqnr = if sqnr == f64::INFINITY { "equal".into() } else { format!("{sqnr:.1}") };
-        [
-            grouped(c.elements),
-            grouped(c.inexact),
-            error(c.max_abs_error),
-            error(c.max_rel_error),
-            error(c.rmse()),
-            sqnr,
-            format!("{:.9}", c.cosine()),
-        ]
+/// The files, and the types that they were read as where that was said.
+fn header(comparison: &Comparison, terminal: &Terminal) -> String {
+    let named = |file: &str, dtype: Option<DType>| {
+        output::one_line(file) + &dtype.map(|dtype| format!(" as {dtype}")).unwrap_or_default()
     };
-    for row in &comparison.rows {
+    let (first, second) = (&comparison.files.0, &comparison.files.1);
+    let (a, b) = (named(first, comparison.readings.0.from), named(second, comparison.readings.1.from));
+    terminal.wrap(&format!("{b} against {a}\n"))
+}
+
+fn print(
+    comparison: &Comparison,
+    judgement: &Judgement,
+    listed: &Listed,
+    args: &CompareArgs,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let figures = Figures::of(&comparison.total.all.counts, true);
+    let columns = || {
+        let mut columns = vec![Column::left("tensor").shrinks(), Column::left("types")];
+        columns.extend(figures.columns());
+        columns
+    };
+    let row = |i: usize| {
+        let row = &comparison.rows[i];
         let types = format!("{} | {}", row.types.0, row.types.1);
-        table.row([row.name.clone(), types].into_iter().chain(numbers(&row.counts)));
-    }
-    table.row(["total".into(), String::new()].into_iter().chain(numbers(&comparison.total)));
-    let mut text = table.render(terminal);
-    for name in &comparison.only_first {
-        text += &format!("only in the first: {}\n", Shown(name));
-    }
-    for name in &comparison.only_second {
-        text += &format!("only in the second: {}\n", Shown(name));
-    }
-    for (name, why) in &comparison.incomparable {
-        text += &format!("not comparable: {}: {why}\n", Shown(name));
-    }
-    text + if comparison.equal() { "equal as numbers\n" } else { "different\n" }
+        let mut cells = vec![Cell::from(row.name.clone()), Cell::from(types)];
+        cells.extend(figures.cells(&row.counts, true));
+        cells
+    };
+    // One tensor that is listed speaks for itself.
+    let is_one = comparison.rows.len() == 1 && !args.list.summary;
+    let totals = if is_one { Vec::new() } else { list::totals(&comparison.total, &figures) };
+    output::stream(|out| {
+        out.write_all(header(comparison, terminal).as_bytes())?;
+        listed.write(out, terminal, comparison.rows.len(), columns, row, totals)?;
+        out.write_all(list::note(&figures).as_bytes())?;
+        out.write_all(judgement::block(judgement, |i| comparison.rows[i].judged(), false, terminal).as_bytes())?;
+        for name in &comparison.only_first {
+            writeln!(out, "only in the first: {}", Shown(name))?;
+        }
+        for name in &comparison.only_second {
+            writeln!(out, "only in the second: {}", Shown(name))?;
+        }
+        for (name, why) in &comparison.incomparable {
+            writeln!(out, "not comparable: {}: {why}", Shown(name))?;
+        }
+        writeln!(out, "{}", if comparison.equal() { "equal as numbers" } else { "different" })
+    })
 }

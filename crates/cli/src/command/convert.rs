@@ -1,14 +1,18 @@
 //! `truecast convert`.
 
-use super::{Context, provenance, select, thresholds};
+use super::figures::Figures;
+use super::list::{self, Item, Known, Listed, counted};
+use super::{Context, judgement, provenance, select, thresholds};
 use crate::args::{ConvertArgs, RuleOrder};
 use crate::effect;
 use crate::failure::Failure;
-use crate::table::{Column, Table, grouped};
+use crate::table::{Cell, Column, grouped};
 use crate::terminal::Terminal;
 use crate::{output, progress, signals, size};
-use serde_json::{Map, Value, json};
-use std::io::Write;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -17,8 +21,10 @@ use truecast::Error;
 use truecast::convert::{Options, Plan};
 use truecast::digest::sha256;
 use truecast::io::atomic::leftover;
-use truecast::io::{Existing, FileId, OutputFile, follow};
-use truecast::report::{Report, TensorReport, named_counts};
+use truecast::io::npy::descr_of;
+use truecast::io::{Existing, FileId, Kind, OutputFile, follow};
+use truecast::report::{Judgement, Report, TensorReport, judge};
+use truecast::{DType, Ecosystem};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
     let options = Options {
@@ -31,6 +37,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         onnx: args.select.onnx.options(),
     };
     let limits = thresholds::parse(&args.fail_on)?;
+    let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;
     let plan = Plan::new(&args.src, &args.dst, &options)?;
     effect::check(&args.policy, &options.request, plan.conversions())?;
     // A path given on the command line is followed; the kind is that of the name that was given.
@@ -44,7 +51,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         super::warn(plan.warnings());
     }
     if args.dry_run {
-        print_dry_run(&plan, args, context)?;
+        print_dry_run(&plan, &sorting, args, context)?;
         return Ok(ExitCode::SUCCESS);
     }
     let left = super::tell_leftovers(leftover::of(&dst), options.existing, context);
@@ -58,24 +65,32 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     let mut report = plan.run(&dst, &options, &stop, |done| bar.set_position(done))?;
     report.warnings.extend(left);
     bar.finish_and_clear();
+    let elapsed = begin.elapsed();
 
-    let mut object = with_destination(&report, args);
-    if let Some(mut file) = report_file {
-        object.insert("outputs".into(), digests(&report, &stop)?.into());
-        let text = output::pretty(&output::object("convert", object.clone()));
+    let judgement = judge(report.tensors.iter().map(TensorReport::judged), args.list.worst);
+    let sentences = judgement::sentences(&judgement, |i| report.tensors[i].judged(), true);
+    report.warnings.extend(sentences);
+    let outputs = report_file.is_some().then(|| digests(&report, &stop)).transpose()?;
+    if let Some(file) = report_file {
         let path = file.path().display().to_string();
-        file.write_all(text.as_bytes()).map_err(|e| Failure::system(format_args!("{path}: writing: {e}")))?;
-        file.commit()?;
+        let failed = |e| Failure::system(format_args!("{path}: writing: {e}"));
+        let outputs = outputs.clone();
+        let object = Printed { dry_run: false, destination: destination(args), report: &report, outputs };
+        let mut out = BufWriter::new(file);
+        output::write_json(&mut out, "convert", object).map_err(failed)?;
+        out.into_inner().map_err(|e| failed(e.into_error()))?.commit()?;
     }
-    let failed = thresholds::exceeded(&limits, &report.total.counts);
+    let listed = Listed::new(&args.list, &sorting, report.tensors.len(), |i| item(&report, i));
+    let failed = thresholds::exceeded(&limits, &report.total.all.counts);
     if context.json {
-        output::json("convert", object)?;
+        let report = report.with(listed.rows());
+        output::json("convert", Printed { dry_run: false, destination: destination(args), report, outputs })?;
     } else if !context.quiet {
-        output::text(&render(&report, args, begin.elapsed(), &context.terminal))?;
+        print(&report, &judgement, &listed, elapsed, args, &context.terminal)?;
     }
     for line in &failed {
         // The exit code says it if standard error is gone.
-        writeln!(std::io::stderr(), "truecast: --fail-on: {line}").ok();
+        writeln!(std::io::stderr(), "truecast: --fail-on: {line}; the result was written").ok();
     }
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -100,10 +115,25 @@ fn same_place(a: &Path, b: &Path) -> bool {
     (folder(a) == folder(b) && a.file_name() == b.file_name()) || (found.is_some() && found == FileId::of(b))
 }
 
-fn with_destination(report: &Report, args: &ConvertArgs) -> Map<String, Value> {
-    let mut object = report.to_json();
-    object.insert("destination".into(), args.dst.display().to_string().into());
-    object
+/// The object that is printed and that `--report` writes.
+#[derive(Serialize)]
+struct Printed<R> {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
+    destination: String,
+    #[serde(flatten)]
+    report: R,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outputs: Option<Vec<Value>>,
+}
+
+fn destination(args: &ConvertArgs) -> String {
+    args.dst.display().to_string()
+}
+
+fn item(report: &Report, index: usize) -> Item<'_> {
+    let TensorReport { name, bytes_in, elements, counts, .. } = &report.tensors[index];
+    Item { name, bytes: *bytes_in, elements: *elements, counts }
 }
 
 /// Each file that was written, with its length and SHA-256.
@@ -118,55 +148,38 @@ fn digests(report: &Report, stop: &AtomicBool) -> Result<Vec<Value>, Failure> {
     report.outputs.iter().map(one).collect()
 }
 
-fn print_dry_run(plan: &Plan, args: &ConvertArgs, context: &Context) -> Result<(), Failure> {
+fn print_dry_run(plan: &Plan, sorting: &list::Sorting, args: &ConvertArgs, context: &Context) -> Result<(), Failure> {
     let report = plan.report();
+    let listed = Listed::new(&args.list, sorting, report.tensors.len(), |i| item(&report, i));
     if context.json {
-        let mut object = Map::new();
-        object.insert("dry_run".into(), true.into());
-        object.insert("destination".into(), args.dst.display().to_string().into());
-        object.insert("options".into(), report.provenance.to_json());
-        let planned = report.tensors.iter().map(|t| {
-            json!({
-                "name": t.name, "shape": t.shape, "from": t.from.name(), "to": t.to.name(), "converted": t.converted,
-                "elements": t.elements, "bytes_in": t.bytes_in, "bytes_out": t.bytes_out
-            })
-        });
-        object.insert("tensors".into(), planned.collect());
-        let total = &report.total;
-        object.insert(
-            "total".into(),
-            json!({
-                "tensors": total.tensors, "converted": total.converted, "elements": total.elements,
-                "bytes_in": total.bytes_in, "bytes_out": total.bytes_out
-            }),
+        let report = report.with(listed.rows());
+        return output::json(
+            "convert",
+            Printed { dry_run: true, destination: destination(args), report, outputs: None },
         );
-        object.insert("warnings".into(), json!(report.warnings));
-        return output::json("convert", object);
     }
-    let mut table = Table::new([
-        Column::left("tensor").shrinks(),
-        Column::left("shape"),
-        Column::left("type"),
-        Column::right("elements"),
-        Column::right("before"),
-        Column::right("after"),
-    ]);
-    for row in &report.tensors {
-        table.row([
-            row.name.clone(),
-            shape(&row.shape),
-            types(row),
-            grouped(row.elements),
-            size::human(row.bytes_in),
-            size::human(row.bytes_out),
-        ]);
-    }
+    let columns = || {
+        vec![
+            Column::left("tensor").shrinks(),
+            Column::left("shape"),
+            Column::left("type"),
+            Column::right("elements").drops(1),
+            Column::right("before"),
+            Column::right("after"),
+        ]
+    };
+    let row = |i: usize| {
+        let t = &report.tensors[i];
+        let (before, after) = (size::human(t.bytes_in), size::human(t.bytes_out));
+        vec![t.name.clone(), shape(&t.shape), types(t), grouped(t.elements), before, after]
+    };
     let memory = size::human(args.max_memory);
-    let text = header(&report, &context.terminal)
-        + &table.render(&context.terminal)
-        + &summary(&report, args)
-        + &format!("dry run: nothing was written; buffers would take at most {memory}\n");
-    output::text(&text)
+    output::stream(|out| {
+        out.write_all(header(&report, &context.terminal).as_bytes())?;
+        listed.write(out, &context.terminal, report.tensors.len(), columns, row, Vec::new())?;
+        out.write_all(summary(&report, args).as_bytes())?;
+        writeln!(out, "dry run: nothing was written; buffers would take at most {memory}")
+    })
 }
 
 /// What the numbers below came of.
@@ -183,63 +196,77 @@ fn types(row: &TensorReport) -> String {
 }
 
 fn summary(report: &Report, args: &ConvertArgs) -> String {
-    let total = &report.total;
+    let all = &report.total.all;
     format!(
-        "{} tensors, {} converted, {} elements, {} -> {}: {}\n",
-        total.tensors,
-        total.converted,
-        grouped(total.elements),
-        size::human(total.bytes_in),
-        size::human(total.bytes_out),
-        output::one_line(&args.dst.display().to_string())
+        "{}, {} converted, {}, {} -> {}: {}\n",
+        counted(all.tensors, "tensor"),
+        grouped(report.tensors.iter().filter(|tensor| tensor.converted).count() as u64),
+        counted(all.elements, "element"),
+        size::human(all.bytes_in),
+        size::human(all.bytes_out),
+        output::one_line(&destination(args))
     )
 }
 
-/// The counts that a person wants to see if they are not all zero.
-const SHOWN: [(&str, &str); 10] = [
-    ("inexact", "inexact"),
-    ("saturated", "saturated"),
-    ("wrapped", "wrapped"),
-    ("to_inf", "to Inf"),
-    ("to_nan", "to NaN"),
-    ("nan_in", "NaN in"),
-    ("flushed_to_zero", "to zero"),
-    ("subnormal", "subnormal"),
-    ("sign_of_zero_lost", "-0 lost"),
-    ("undefined", "undefined"),
-];
-
-fn render(report: &Report, args: &ConvertArgs, elapsed: Duration, terminal: &Terminal) -> String {
-    let total = named_counts(&report.total.counts);
-    let count = |counts: &[(&str, u64)], name: &str| counts.iter().find(|(n, _)| *n == name).map_or(0, |(_, c)| *c);
-    let shown: Vec<_> = SHOWN.into_iter().filter(|(name, _)| count(&total, name) > 0).collect();
-    let mut columns = vec![Column::left("tensor").shrinks(), Column::left("type"), Column::right("elements")];
-    columns.extend(shown.iter().map(|(_, title)| Column::right(*title)));
-    columns.extend([Column::right("max abs error"), Column::right("max rel error"), Column::right("SQNR dB")]);
-    let mut table = Table::new(columns);
-    let mut row = |name: String, types: String, elements: u64, c: &truecast::Counts, measured: bool| {
-        let counts = named_counts(c);
-        let mut cells = vec![name, types, grouped(elements)];
-        let blank_if_zero = |n: u64| if n == 0 { String::new() } else { grouped(n) };
-        cells.extend(shown.iter().map(|(name, _)| blank_if_zero(count(&counts, name))));
-        let error = |value: f64| if value == 0.0 { "0".into() } else { format!("{value:.2e}") };
-        let sqnr = c.sqnr_db();
-        let sqnr =
-            if sqnr.is_finite() { format!("{sqnr:.1}") } else { if sqnr > 0.0 { "exact" } else { "-inf" }.into() };
-        match measured {
-            true => cells.extend([error(c.max_abs_error), error(c.max_rel_error), sqnr]),
-            false => cells.extend([String::new(), String::new(), String::new()]),
-        }
-        table.row(cells);
+fn print(
+    report: &Report,
+    judgement: &Judgement,
+    listed: &Listed,
+    elapsed: Duration,
+    args: &ConvertArgs,
+    terminal: &Terminal,
+) -> Result<(), Failure> {
+    let figures = Figures::of(&report.total.all.counts, false);
+    let columns = || {
+        let mut columns = vec![Column::left("tensor").shrinks(), Column::left("type")];
+        columns.extend(figures.columns());
+        columns
     };
-    for t in &report.tensors {
-        row(t.name.clone(), types(t), t.elements, &t.counts, t.converted);
-    }
-    row("total".into(), String::new(), report.total.elements, &report.total.counts, true);
-    let seconds = elapsed.as_secs_f64();
-    let rate = report.total.bytes_in as f64 / seconds.max(1e-9);
-    header(report, terminal)
-        + &table.render(terminal)
-        + &summary(report, args)
-        + &format!("{seconds:.2} s, {}/s read\n", size::human(rate as u64))
+    let row = |i: usize| {
+        let t = &report.tensors[i];
+        let mut cells = vec![Cell::from(t.name.clone()), Cell::from(types(t))];
+        cells.extend(figures.cells(&t.counts, t.converted));
+        cells
+    };
+    // One tensor that is listed speaks for itself.
+    let is_one = report.tensors.len() == 1 && !args.list.summary;
+    let totals = if is_one { Vec::new() } else { list::totals(&report.total, &figures) };
+    output::stream(|out| {
+        out.write_all(header(report, terminal).as_bytes())?;
+        listed.write(out, terminal, report.tensors.len(), columns, row, totals)?;
+        out.write_all(list::note(&figures).as_bytes())?;
+        out.write_all(judgement::block(judgement, |i| report.tensors[i].judged(), true, terminal).as_bytes())?;
+        out.write_all(summary(report, args).as_bytes())?;
+        out.write_all(python(report, &args.dst).as_bytes())?;
+        writeln!(out, "{}", speed(report.total.all.bytes_in, elapsed))
+    })
 }
+
+/// How Python makes numbers of elements that NumPy knows as opaque bytes only.
+fn python(report: &Report, dst: &Path) -> String {
+    if !matches!(Kind::of_path(dst), Some(Kind::Npy | Kind::Npz)) {
+        return String::new();
+    }
+    let is_opaque = |dtype: &DType| descr_of(*dtype).is_some_and(|descr| descr.contains('V'));
+    let types: BTreeSet<DType> = report.tensors.iter().map(|tensor| tensor.to).filter(is_opaque).collect();
+    let view = |dtype: &DType| {
+        let name = dtype.names_in(Ecosystem::Numpy).next()?;
+        let which = if types.len() > 1 { format!("  # {dtype}") } else { String::new() };
+        Some(format!("in Python: a.view(ml_dtypes.{name}){which}\n"))
+    };
+    types.iter().filter_map(view).collect()
+}
+
+/// How long it took, and how fast it was if that means something.
+fn speed(bytes: u64, elapsed: Duration) -> String {
+    let seconds = elapsed.as_secs_f64();
+    match bytes {
+        LEAST_MEASURED.. => {
+            format!("{seconds:.2} s, {}/s read", size::human((bytes as f64 / seconds.max(1e-9)) as u64))
+        }
+        _ => format!("{seconds:.2} s"),
+    }
+}
+
+/// Fewer bytes are read in less time than opening and closing files takes.
+const LEAST_MEASURED: u64 = 16 << 20;

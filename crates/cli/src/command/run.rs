@@ -75,7 +75,8 @@ fn without_result(error: &RunError) -> Result<(), Failure> {
         _ => "error",
     };
     let object = [("status", json!(status)), ("message", json!(error.to_string()))];
-    output::json("run", object.map(|(key, value)| (key.to_string(), value)).into_iter().collect())
+    let object: Map<String, Value> = object.map(|(key, value)| (key.to_string(), value)).into_iter().collect();
+    output::json("run", object)
 }
 
 fn tile_settings(args: &RunArgs) -> Result<tile::Settings, Failure> {

@@ -1,42 +1,34 @@
-//! `--fail-on`: counts that must not be exceeded.
+//! `--fail-on`: counts that must not be exceeded. Their names are those of reports.
 
 use crate::failure::Failure;
 use truecast::Counts;
+use truecast::report::{COUNTS, Count};
 
-/// Which of the counts.
-type Count = fn(&Counts) -> u64;
-
-/// One `WHAT[=N]`.
+/// One `COUNT[=N]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Threshold {
-    what: &'static str,
     count: Count,
     limit: u64,
 }
 
-/// What can be counted. Source: `docs/interfaces.md §3`, `docs/spec/checkpoints.md §10`.
-const COUNTS: [(&str, Count); 7] = [
-    ("saturated", |c| c.saturated),
-    ("wrapped", |c| c.wrapped),
-    ("nan", |c| c.to_nan),
-    ("inf", |c| c.to_inf),
-    ("flushed", |c| c.flushed_to_zero),
-    ("inexact", |c| c.inexact),
-    ("undefined", |c| c.undefined),
-];
+/// A count by its name, or by one that it had before.
+pub fn count(name: &str) -> Option<Count> {
+    COUNTS.into_iter().find(|count| count.name == name || count.old_name == Some(name))
+}
 
-/// Reads every `WHAT[=N]`.
+/// Reads every `COUNT[=N]`.
 pub fn parse(texts: &[String]) -> Result<Vec<Threshold>, Failure> {
     let one = |text: &String| {
         let (name, limit) = text.split_once('=').unwrap_or((text, "0"));
-        let known = || COUNTS.map(|(name, _)| name).join(", ");
-        let (what, count) = COUNTS
-            .into_iter()
-            .find(|(known, _)| *known == name)
-            .ok_or_else(|| Failure::usage(format_args!("--fail-on {name:?} is not one of {}", known())))?;
+        // That values are exact is nothing to fail on.
+        let all =
+            || COUNTS.iter().map(|count| count.name).filter(|name| *name != "exact").collect::<Vec<_>>().join(", ");
+        let count = count(name)
+            .filter(|count| count.name != "exact")
+            .ok_or_else(|| Failure::usage(format_args!("--fail-on {name:?} is not one of {}", all())))?;
         let limit =
             limit.parse().map_err(|_| Failure::usage(format_args!("--fail-on {text:?}: {limit:?} is not a count")))?;
-        Ok(Threshold { what, count, limit })
+        Ok(Threshold { count, limit })
     };
     texts.iter().map(one).collect()
 }
@@ -45,9 +37,9 @@ pub fn parse(texts: &[String]) -> Result<Vec<Threshold>, Failure> {
 pub fn exceeded(thresholds: &[Threshold], counts: &Counts) -> Vec<String> {
     thresholds
         .iter()
-        .map(|t| (t, (t.count)(counts)))
+        .map(|t| (t, (t.count.of)(counts)))
         .filter(|(t, count)| *count > t.limit)
-        .map(|(t, count)| format!("{count} values {}, allowed are {}", t.what, t.limit))
+        .map(|(t, count)| format!("{}: {count}, allowed are {}", t.count.name, t.limit))
         .collect()
 }
 
@@ -59,7 +51,19 @@ mod tests {
     fn limits() {
         let thresholds = parse(&["saturated".into(), "inexact=5".into()]).unwrap();
         let counts = Counts { saturated: 1, inexact: 5, ..Counts::default() };
-        assert_eq!(exceeded(&thresholds, &counts), ["1 values saturated, allowed are 0"]);
+        assert_eq!(exceeded(&thresholds, &counts), ["saturated: 1, allowed are 0"]);
         assert!(parse(&["heat".into()]).is_err() && parse(&["nan=x".into()]).is_err());
+        assert!(parse(&["exact".into()]).is_err());
+    }
+
+    /// One name everywhere; those that `--fail-on` took before mean the same.
+    #[test]
+    fn old_names_are_accepted() {
+        let counts = Counts { to_inf: 1, to_nan: 2, flushed_to_zero: 3, ..Counts::default() };
+        for (old, name) in [("inf", "to_inf"), ("nan", "to_nan"), ("flushed", "flushed_to_zero")] {
+            let said = |text: &str| exceeded(&parse(&[text.into()]).unwrap(), &counts);
+            assert_eq!(said(old), said(name));
+            assert!(said(old)[0].starts_with(name), "{old}");
+        }
     }
 }

@@ -43,7 +43,7 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::SUCCESS);
         }
         (VectorFormat::Hex, _) => hex(&listed),
-        (VectorFormat::Json, _) => output::pretty(&output::object("vectors", to_json(&listed))),
+        (VectorFormat::Json, _) => output::pretty("vectors", to_json(&listed)),
     };
     match &args.output {
         None => output::text(&text)?,

@@ -220,8 +220,9 @@ fn compare_fails_on_request_only() {
         ("--fail-on inexact", 1),
         ("--fail-on inexact=1", 1),
         ("--fail-on inexact=2", 0),
-        ("--fail-on nan", 1),
+        ("--fail-on to_nan", 1),
         ("--fail-on nan=1", 0),
+        ("--fail-on left_out", 1),
         ("--fail-on inf", 0),
         ("--fail-on zork", 2),
     ] {

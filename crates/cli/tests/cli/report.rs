@@ -42,10 +42,8 @@ fn every_field_by_hand() {
     let row = &report["tensors"][0];
     for field in FIELDS {
         assert!(!row[field].is_null(), "no {field} in {row}");
-        assert!(
-            matches!(field, "name" | "shape" | "from" | "to") || !report["total"][field].is_null(),
-            "total {field}"
-        );
+        let is_of_one = matches!(field, "name" | "shape" | "from" | "to");
+        assert!(is_of_one || !report["total"]["converted"][field].is_null(), "total {field}");
     }
     let expected = json!({
         "name": "w", "shape": [2, 3], "from": "f32", "to": "f8e4m3fn", "elements": 6, "bytes_in": 24, "bytes_out": 6,
@@ -68,6 +66,12 @@ fn every_field_by_hand() {
     let total = &report["total"];
     assert_eq!((&total["elements"], &total["exact"], &total["inexact"]), (&json!(7), &json!(4), &json!(3)));
     assert_eq!((&total["bytes_in"], &total["bytes_out"]), (&json!(28), &json!(10)));
+    assert!(total["sqnr_db"].is_null(), "errors of weights and integers are not mixed");
+    let of = |group: &str| [&total[group]["tensors"], &total[group]["elements"]].map(Value::clone);
+    assert_eq!(
+        [of("converted"), of("kept"), of("integers")],
+        [[1, 6], [0, 0], [1, 1]].map(|two| two.map(|n| json!(n)))
+    );
 }
 
 #[test]
@@ -83,9 +87,9 @@ fn numbers_that_json_cannot_hold_are_strings() {
 const COUNTED: [(&str, &str, &[f32], u64); 7] = [
     ("saturated", "--to f8e4m3fn", &[465.0, -1e9, 1.0], 2),
     ("wrapped", "--to i8", &[300.0, 1.0], 1),
-    ("nan", "--to f8e4m3fn --saturate false", &[465.0, 1.0], 1),
-    ("inf", "--to f16", &[1e6, -1e6, 1.0], 2),
-    ("flushed", "--to f16", &[1e-30, 0.0, 1.0], 1),
+    ("to_nan", "--to f8e4m3fn --saturate false", &[465.0, 1.0], 1),
+    ("to_inf", "--to f16", &[1e6, -1e6, 1.0], 2),
+    ("flushed_to_zero", "--to f16", &[1e-30, 0.0, 1.0], 1),
     ("inexact", "--to f16", &[1.0001, 1.0, 0.1], 2),
     ("undefined", "--to i8", &[300.0, f32::NAN, 1.0], 2),
 ];
@@ -119,7 +123,7 @@ fn several_limits_and_bad_ones() {
     folder.run(&format!("{line} --fail-on nan --fail-on saturated=5,inexact=1")).exits(1);
     folder.run(&format!("{line} --fail-on nan,saturated=5 --fail-on inexact=2")).exits(0);
     std::fs::remove_file(folder.path("b.npy")).unwrap();
-    for wrong in ["heat", "saturated=x", "saturated=-1", "saturated=", "=3", "Saturated", "to_nan"] {
+    for wrong in ["heat", "saturated=x", "saturated=-1", "saturated=", "=3", "Saturated", "exact", "to inf"] {
         folder.run(&format!("{line} --fail-on {wrong}")).fails(2, &["--fail-on"]);
     }
     assert_eq!(folder.names(), ["a.npy"]);
@@ -199,4 +203,175 @@ fn how_the_result_came_about() {
     }
     folder.run(&format!("{line} --report r.json")).exits(0);
     assert_eq!(folder.json("r.json")["options"], expected);
+}
+
+/// What becomes Inf is in no error measure: they do not read as good, in either command.
+#[test]
+fn lost_values_are_seen() {
+    let folder = Folder::with("a.npy", &npy("<f4", 4, &f32s(&[1e6, -3e38, 1.0001, 2.0])));
+    for line in ["convert a.npy b.npy --to f16", "compare a.npy b.npy"] {
+        let said = folder.run(line).exits(0).out;
+        let (heading, row) = (said.lines().nth(1).unwrap(), said.lines().nth(2).unwrap());
+        assert!(heading.contains("to inf") && heading.contains("left out"), "{said}");
+        assert!(row.split_whitespace().filter(|cell| *cell == "2").count() >= 2, "{said}");
+        assert!(row.contains('(') && !row.contains(" 0.99"), "{said}");
+        assert!(said.contains("2 of 4 values became Inf"), "{said}");
+    }
+    let object = folder.run("compare a.npy b.npy --json").succeeds().object("compare");
+    let row = &object["tensors"][0];
+    assert_eq!((&row["to_inf"], &row["left_out"], &row["flushed_to_zero"]), (&json!(2), &json!(2), &json!(0)));
+    let warnings: Vec<&str> = object["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
+    assert!(warnings.iter().any(|w| w.contains("2 of 4 values became Inf")), "{warnings:?}");
+    // Two files do not tell by which way the values came about.
+    assert!(row["saturated"].is_null() && row["undefined"].is_null());
+}
+
+/// Floats, kept floats and integers, each in its group, alike in both commands.
+#[test]
+fn totals_of_both_commands_agree() {
+    let tensors = [
+        ("w", "F32", &[3u64][..], f32s(&[0.1, -0.3, 1e-9])),
+        ("norm", "F32", &[2], f32s(&[1.5, 1e9])),
+        ("ids", "I64", &[1], 511u64.to_le_bytes().to_vec()),
+    ];
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    let line = "convert a.safetensors b.safetensors --to f8e4m3fn --keep norm";
+    let said = folder.run(&format!("{line} --json")).succeeds().object("convert")["total"].clone();
+    let compared =
+        folder.run("compare a.safetensors b.safetensors --json").succeeds().object("compare")["total"].clone();
+    for group in ["converted", "kept", "integers"] {
+        for (name, value) in compared[group].as_object().unwrap() {
+            assert_eq!(&said[group][name], value, "{group} {name}");
+        }
+        assert_eq!(said[group]["tensors"], 1, "{group}");
+    }
+    for (name, value) in compared.as_object().unwrap().iter().filter(|(_, value)| !value.is_object()) {
+        assert_eq!(&said[name], value, "{name}");
+    }
+    for text in [
+        folder.run(&format!("{line} --force")).exits(0).out,
+        folder.run("compare a.safetensors b.safetensors").exits(0).out,
+    ] {
+        for row in ["converted", "kept", "integers", "all"] {
+            assert!(text.lines().any(|line| line.starts_with(row)), "no {row} in {text}");
+        }
+    }
+}
+
+/// Four layers of weights, one of them with biases that f8e4m3fn does not hold.
+fn layers() -> Folder {
+    let (good, tiny) = (f32s(&[0.5, 0.75, 1.1, -2.3]), f32s(&[1e-5, -2e-5, 1.1e-5, 0.5e-5]));
+    let names: Vec<(String, bool)> = (0..4)
+        .flat_map(|i| {
+            [(format!("l.{i}.weight"), false), (format!("l.{i}.bias"), i % 2 == 0), (format!("l.{i}.gain"), false)]
+        })
+        .collect();
+    let tensors: Vec<_> = names
+        .iter()
+        .map(|(name, lost)| (name.as_str(), "F32", &[4u64][..], if *lost { tiny.clone() } else { good.clone() }))
+        .collect();
+    Folder::with("a.safetensors", &safetensors(&tensors, &[]))
+}
+
+#[test]
+fn the_worst_tensors_are_named_and_can_be_kept() {
+    let folder = layers();
+    let line = "convert a.safetensors b.safetensors --to f8e4m3fn --force";
+    let said = folder.run(line).exits(0).out;
+    assert!(said.contains("worst tensors: 2 of 12 changed tensors"), "{said}");
+    let row = said.lines().find(|line| line.starts_with("  l.0.bias")).unwrap_or_else(|| panic!("{said}"));
+    assert!(row.contains("SQNR 0.0 dB") && row.contains("4 of 4 values flushed to zero"), "{row}");
+    // What is advised helps.
+    let advice = said.lines().find(|line| line.contains("would spare")).unwrap().split(" would spare").next().unwrap();
+    let kept = folder.run(&format!("{line} {}", advice.replace('\'', ""))).exits(0).out;
+    assert!(!kept.contains("worst tensors"), "{advice}: {kept}");
+    // The same in JSON, as sentences.
+    let warnings = folder.run(&format!("{line} --json")).succeeds().object("convert")["warnings"].clone();
+    let all: Vec<&str> = warnings.as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
+    assert!(all.iter().any(|w| w.contains("l.2.bias") && w.contains("4 of 4 values flushed to zero")), "{all:?}");
+    assert!(all.iter().any(|w| w.contains("--keep") && w.ends_with("would spare them all")), "{all:?}");
+    // As many as are asked for.
+    let one = folder.run(&format!("{line} --worst 1")).exits(0).out;
+    assert!(one.contains("\n  l.0.bias") && !one.contains("\n  l.2.bias") && one.contains("and 1 more"), "{one}");
+    assert!(!folder.run(&format!("{line} --worst 0")).exits(0).out.contains("worst tensors"));
+    let compared = folder.run("compare a.safetensors b.safetensors").exits(0).out;
+    assert!(compared.contains("\n  l.0.bias") && !compared.contains("--keep"), "{compared}");
+}
+
+#[test]
+fn small_floats_to_integers_are_warned_of() {
+    let folder = Folder::with("a.npy", &npy("<f4", 4, &f32s(&[0.5, -0.25, 0.75, 1.0])));
+    let said = folder.run("convert a.npy b.npy --to i8").exits(0).out;
+    assert!(
+        said.contains("3 of 4 values became 0") && said.contains("do not scale") && said.contains("rescale"),
+        "{said}"
+    );
+    let object = folder.run("convert a.npy c.npy --to i8 --json").succeeds().object("convert");
+    assert!(object["warnings"][0].as_str().unwrap().contains("do not scale"), "{}", object["warnings"]);
+    let whole = Folder::with("a.npy", &npy("<f4", 2, &f32s(&[3.0, -4.0])));
+    assert!(!whole.run("convert a.npy b.npy --to i8").exits(0).out.contains("scale"));
+}
+
+#[test]
+fn lists_are_sorted_or_left_out() {
+    let folder = layers();
+    let line = "convert a.safetensors b.safetensors --to f8e4m3fn --force";
+    let names = |options: &str| -> Vec<String> {
+        let object = folder.run(&format!("{line} {options} --json")).succeeds().object("convert");
+        let rows = object["tensors"].as_array().unwrap();
+        rows.iter().map(|row| row["name"].as_str().unwrap().into()).collect()
+    };
+    let data_order = names("");
+    let mut by_name = data_order.clone();
+    by_name.sort();
+    assert_eq!(names("--sort name"), by_name);
+    for column in ["sqnr", "sqnr_db", "flushed_to_zero", "flushed"] {
+        assert_eq!(names(&format!("--sort {column}"))[..2], ["l.0.bias", "l.2.bias"], "{column}");
+    }
+    // What is equal stays in order.
+    assert_eq!(names("--sort size"), data_order);
+    let text = folder.run(&format!("{line} --sort sqnr")).exits(0).out;
+    assert!(text.lines().nth(2).unwrap().starts_with("l.0.bias"), "{text}");
+    let summary = folder.run(&format!("{line} --summary")).exits(0).out;
+    assert!(summary.contains("converted") && !summary.contains("l.0.weight"), "{summary}");
+    let object = folder.run(&format!("{line} --summary --json")).succeeds().object("convert");
+    assert!(object["tensors"].is_null() && object["total"]["tensors"] == 12, "{object}");
+    // The file of a report is whole, whatever is printed.
+    folder.run(&format!("{line} --summary --report r.json")).exits(0);
+    assert_eq!(folder.json("r.json")["tensors"].as_array().unwrap().len(), 12);
+    folder.run(&format!("{line} --sort heat")).fails(2, &["--sort", "heat"]);
+    folder.run(&format!("{line} --sort name --summary")).fails(2, &["--summary"]);
+    folder.run(&format!("{line} --dry-run --sort sqnr")).fails(2, &["--dry-run"]);
+    folder.run(&format!("{line} --dry-run --worst 1")).fails(2, &["--worst"]);
+    folder.run("compare a.safetensors b.safetensors --sort saturated").fails(2, &["convert"]);
+    let compared = folder.run("compare a.safetensors b.safetensors --sort sqnr --summary").exits(2);
+    assert!(compared.err.contains("--summary"), "{}", compared.err);
+}
+
+/// Of very many tensors: a report takes bounded memory for each.
+#[test]
+fn many_tensors_in_bounded_memory() {
+    let names: Vec<String> = (0..60_000).map(|i| format!("t{i}")).collect();
+    let tensors: Vec<_> = names.iter().map(|name| (name.as_str(), "F32", &[0u64][..], Vec::new())).collect();
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    // The program itself takes some 100 MB of addresses; 7.8 kB for each tensor would be 470 MB more.
+    let limit = format!("--as={}", 330u64 << 20);
+    folder.run("convert a.safetensors b.safetensors --to f16 --quiet").succeeds();
+    for line in [
+        "convert a.safetensors b.safetensors --to f16 --force --report r.json --threads 1",
+        "convert a.safetensors b.safetensors --to f16 --force --json --threads 1",
+        "compare a.safetensors b.safetensors --threads 1",
+        "compare a.safetensors b.safetensors --json --threads 1",
+        "verify a.safetensors b.safetensors --to f16 --threads 1",
+    ] {
+        let mut command = std::process::Command::new("prlimit");
+        command
+            .arg(&limit)
+            .arg(env!("CARGO_BIN_EXE_truecast"))
+            .args(line.split_whitespace())
+            .current_dir(folder.path("."));
+        let ran = command.output().unwrap();
+        let err = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(0), "{line}: {err}");
+    }
 }

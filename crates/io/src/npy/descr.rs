@@ -9,7 +9,7 @@ use super::HeaderError;
 /// What a descriptor says about the bytes of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Element {
-    /// The type, unless the descriptor leaves it open (`<V1`).
+    /// The type, unless the descriptor leaves it open (`<V1`, `|V1`).
     pub(crate) dtype: Option<DType>,
     /// Bytes of one element.
     pub(crate) bytes: u32,
@@ -58,7 +58,8 @@ pub fn descr_of(dtype: DType) -> Option<&'static str> {
         DType::F64 => "<f8",
         DType::C64 => "<c8",
         DType::Bf16 => "<V2",
-        DType::F8E5M2 => "<f1",
+        // ml_dtypes 0.6 itself saves `<f1`, which no NumPy loads.
+        DType::F8E5M2 => "|V1",
         _ => match dtype.bits_in(Layout::Bytes) {
             Some(8) => "<V1",
             _ => return None,
@@ -165,7 +166,7 @@ mod tests {
             };
             let element = element(descr).unwrap();
             assert_eq!(resolve(descr, element, Some(dtype)), Ok(dtype));
-            if !matches!(descr, "<V1" | "<f4") {
+            if !matches!(descr, "<V1" | "|V1" | "<f4") {
                 assert_eq!(resolve(descr, element, None), Ok(dtype));
             }
         }

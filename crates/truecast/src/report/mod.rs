@@ -1,11 +1,29 @@
-//! What a conversion or comparison did, tensor by tensor, and its JSON form (`docs/interfaces.md §6`).
+//! What a conversion did, tensor by tensor, and its JSON form (`docs/interfaces.md §6`), which is written as a stream:
+//! `serde_json::to_writer_pretty(file, &report)`.
+//!
+//! [`counts`](COUNTS) has the names, [`Total`] what totals cover, [`Judgement`] what is worth a look, [`Provenance`] how the
+//! result came about. How reports look to people is the business of commands.
 
+mod counts;
+mod judgement;
 mod provenance;
+mod rows;
+mod spare;
+mod total;
 
+pub use counts::{COUNTS, Count, Number, hides_loss, json_number, left_out};
+pub use judgement::{Judged, Judgement, LEAST_SQNR_DB, ONE_IN, Reason, Suspect, Unscaled, judge};
 pub use provenance::{Provenance, ProvenanceError};
+pub use rows::Rows;
+pub use total::{Group, Sum, Total};
+
+pub(crate) use counts::Origin;
+pub(crate) use rows::{ListJson, RowJson};
+pub(crate) use total::TotalJson;
 
 use crate::convert::Planned;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 use std::path::{Path, PathBuf};
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::Counts;
@@ -34,51 +52,26 @@ pub struct TensorReport {
 }
 
 impl TensorReport {
-    pub(crate) fn new(planned: &Planned, counts: Counts) -> Self {
+    pub(crate) fn new(planned: Planned, counts: Counts) -> Self {
         let Planned { name, target, from, src_layout, cast } = planned;
         let elements = target.len();
         Self {
-            name: name.clone(),
-            shape: target.shape.clone(),
-            from: *from,
+            name,
+            from,
             to: target.dtype,
-            converted: cast.is_some_and(|cast| cast != CastSpec::copy(*from)),
+            converted: cast.is_some_and(|cast| cast != CastSpec::copy(from)),
             elements,
-            bytes_in: from.bytes_in(*src_layout, elements).unwrap_or(0),
+            bytes_in: from.bytes_in(src_layout, elements).unwrap_or(0),
             bytes_out: target.bytes(),
+            shape: target.shape,
             counts,
         }
     }
 
-    fn to_json(&self) -> Value {
-        let mut row = Map::new();
-        row.insert("name".into(), json!(self.name));
-        row.insert("shape".into(), json!(self.shape));
-        row.insert("from".into(), json!(self.from.name()));
-        row.insert("to".into(), json!(self.to.name()));
-        row.insert("converted".into(), json!(self.converted));
-        insert_sizes(&mut row, self.elements, self.bytes_in, self.bytes_out);
-        insert_counts(&mut row, &self.counts);
-        row.into()
+    /// What a judgement looks at.
+    pub fn judged(&self) -> Judged<'_> {
+        Judged { name: &self.name, types: (self.from, self.to), counts: &self.counts }
     }
-}
-
-/// The sum of a report's rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Total {
-    /// Tensors.
-    pub tensors: u64,
-    /// Tensors that were not just copied.
-    pub converted: u64,
-    /// Elements.
-    pub elements: u64,
-    /// Bytes before.
-    pub bytes_in: u64,
-    /// Bytes after.
-    pub bytes_out: u64,
-    /// Counts added, errors maximised, sums added in the order of the rows. Copied tensors are not part of the sums:
-    /// large exact integers would drown the noise of the weights.
-    pub counts: Counts,
 }
 
 /// What was done to a file.
@@ -90,8 +83,10 @@ pub struct Report {
     pub provenance: Provenance,
     /// The tensors, in the data order of the source.
     pub tensors: Vec<TensorReport>,
-    /// Their sum.
+    /// Their sums.
     pub total: Total,
+    /// Nothing was counted: it says what would be done.
+    pub is_dry_run: bool,
     /// What a user should know before relying on the result.
     pub warnings: Vec<String>,
     /// The files that were written: the destination, and its file of external data if it has one.
@@ -107,79 +102,54 @@ impl Report {
     ) -> Self {
         let mut total = Total::default();
         for row in &tensors {
-            total.tensors += 1;
-            total.converted += row.converted as u64;
-            total.elements += row.elements;
-            total.bytes_in += row.bytes_in;
-            total.bytes_out += row.bytes_out;
-            let copied = Counts { finite_pairs: 0, noise: 0.0, signal: 0.0, image: 0.0, product: 0.0, ..row.counts };
-            total.counts.add(if row.converted { &row.counts } else { &copied });
+            total.add((row.from, row.to), row.elements, (row.bytes_in, row.bytes_out), &row.counts);
         }
-        Self { source: source.display().to_string(), provenance, tensors, total, warnings, outputs: Vec::new() }
+        let source = source.display().to_string();
+        Self { source, provenance, tensors, total, is_dry_run: false, warnings, outputs: Vec::new() }
     }
 
-    /// `source`, `options`, `tensors`, `total` and `warnings`, as `docs/interfaces.md §6` names them.
-    pub fn to_json(&self) -> Map<String, Value> {
-        let mut total = Map::new();
-        total.insert("tensors".into(), json!(self.total.tensors));
-        total.insert("converted".into(), json!(self.total.converted));
-        insert_sizes(&mut total, self.total.elements, self.total.bytes_in, self.total.bytes_out);
-        insert_counts(&mut total, &self.total.counts);
-        let mut object = Map::new();
-        object.insert("source".into(), json!(self.source));
-        object.insert("options".into(), self.provenance.to_json());
-        object.insert("tensors".into(), self.tensors.iter().map(TensorReport::to_json).collect());
-        object.insert("total".into(), total.into());
-        object.insert("warnings".into(), json!(self.warnings));
-        object
+    /// The JSON form with these tensors.
+    pub fn with<'a>(&'a self, rows: Rows<'a>) -> impl Serialize + 'a {
+        ReportJson { report: self, rows }
     }
 }
 
-fn insert_sizes(object: &mut Map<String, Value>, elements: u64, bytes_in: u64, bytes_out: u64) {
-    object.insert("elements".into(), json!(elements));
-    object.insert("bytes_in".into(), json!(bytes_in));
-    object.insert("bytes_out".into(), json!(bytes_out));
-}
-
-/// The counts by their names in JSON and in `docs/spec/checkpoints.md §10`.
-pub fn named_counts(c: &Counts) -> [(&'static str, u64); 14] {
-    [
-        ("exact", c.exact),
-        ("inexact", c.inexact),
-        ("saturated", c.saturated),
-        ("wrapped", c.wrapped),
-        ("to_inf", c.to_inf),
-        ("to_nan", c.to_nan),
-        ("nan_in", c.nan_in),
-        ("inf_in", c.inf_in),
-        ("nan_out", c.nan_out),
-        ("inf_out", c.inf_out),
-        ("flushed_to_zero", c.flushed_to_zero),
-        ("subnormal", c.subnormal),
-        ("sign_of_zero_lost", c.sign_of_zero_lost),
-        ("undefined", c.undefined),
-    ]
-}
-
-pub(crate) fn insert_counts(object: &mut Map<String, Value>, c: &Counts) {
-    for (name, count) in named_counts(c) {
-        object.insert(name.into(), json!(count));
+/// `source`, `options`, `tensors`, `total` and `warnings`, as `docs/interfaces.md §6` names them.
+impl Serialize for Report {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.with(Rows::All).serialize(serializer)
     }
-    object.insert("max_abs_error".into(), json_number(c.max_abs_error));
-    object.insert("index_max_abs".into(), json!(c.index_max_abs));
-    object.insert("max_rel_error".into(), json_number(c.max_rel_error));
-    object.insert("rmse".into(), json_number(c.rmse()));
-    object.insert("sqnr_db".into(), json_number(c.sqnr_db()));
-    object.insert("cosine".into(), json_number(c.cosine()));
-    object.insert("lossless".into(), json!(c.lossless()));
 }
 
-/// A number, or the string that stands for what JSON cannot hold.
-pub fn json_number(value: f64) -> Value {
-    match value {
-        v if v.is_nan() => json!("NaN"),
-        f64::INFINITY => json!("Infinity"),
-        f64::NEG_INFINITY => json!("-Infinity"),
-        v => json!(v),
+struct ReportJson<'a> {
+    report: &'a Report,
+    rows: Rows<'a>,
+}
+
+impl Serialize for ReportJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ReportJson { report, rows } = *self;
+        let origin = (!report.is_dry_run).then_some(Origin::Conversion);
+        let row = |i: usize| {
+            let t = &report.tensors[i];
+            RowJson {
+                name: &t.name,
+                shape: &t.shape,
+                types: (t.from, t.to),
+                converted: Some(t.converted),
+                elements: t.elements,
+                bytes: (t.bytes_in, t.bytes_out),
+                counts: origin.map(|origin| (&t.counts, origin)),
+            }
+        };
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("source", &report.source)?;
+        map.serialize_entry("options", &report.provenance.to_json())?;
+        if rows != Rows::None {
+            map.serialize_entry("tensors", &ListJson { len: report.tensors.len(), rows, row })?;
+        }
+        map.serialize_entry("total", &TotalJson { total: &report.total, origin })?;
+        map.serialize_entry("warnings", &report.warnings)?;
+        map.end()
     }
 }

@@ -1,0 +1,156 @@
+//! Counts and error figures as columns of a table, for `convert` and `compare` alike. What they mean is
+//! `truecast::report`'s business.
+
+use crate::table::{Cell, Column, Mark, grouped};
+use truecast::Counts;
+use truecast::report::{COUNTS, Count, hides_loss};
+
+/// Counts that a person wants to see if they are not all zero, and when their columns give way (0: never).
+const SHOWN: [(&str, u8); 11] = [
+    ("inexact", 5),
+    ("saturated", 0),
+    ("wrapped", 0),
+    ("to_inf", 0),
+    ("to_nan", 0),
+    ("nan_in", 6),
+    ("flushed_to_zero", 0),
+    ("subnormal", 8),
+    ("sign_of_zero_lost", 9),
+    ("undefined", 3),
+    ("left_out", 4),
+];
+
+/// What is said below a table with [`Figures::has_hidden_loss`].
+pub const HIDDEN_LOSS: &str = "( ): measured without values that are Inf or NaN on one side only\n";
+
+/// The columns of a report.
+#[derive(Debug)]
+pub struct Figures {
+    counts: Vec<(Count, u8)>,
+    /// Whether the mean error and the cosine are shown.
+    is_comparison: bool,
+    has_hidden_loss: bool,
+}
+
+impl Figures {
+    /// The columns for tensors with these counts in all.
+    pub fn of(all: &Counts, is_comparison: bool) -> Self {
+        let find = |(name, drops): (&str, u8)| Some((COUNTS.into_iter().find(|count| count.name == name)?, drops));
+        let always = |count: &Count| is_comparison && count.name == "inexact";
+        let shown = SHOWN.into_iter().filter_map(find).filter(|(count, _)| (count.of)(all) > 0 || always(count));
+        Self { counts: shown.collect(), is_comparison, has_hidden_loss: hides_loss(all) }
+    }
+
+    /// Some measures are in parentheses.
+    pub fn has_hidden_loss(&self) -> bool {
+        self.has_hidden_loss
+    }
+
+    /// Headings.
+    pub fn columns(&self) -> Vec<Column> {
+        let mut all = vec![Column::right("elements").drops(2)];
+        all.extend(self.counts.iter().map(|(count, drops)| Column::right(count.name.replace('_', " ")).drops(*drops)));
+        all.extend([Column::right("max abs error").drops(1), Column::right("max rel error").drops(7)]);
+        all.extend(self.is_comparison.then(|| Column::right("rmse").drops(2)));
+        all.push(Column::right("SQNR dB"));
+        all.extend(self.is_comparison.then(|| Column::right("cosine").drops(1)));
+        all
+    }
+
+    /// The cells of these counts; error measures only where they say something.
+    pub fn cells(&self, c: &Counts, measured: bool) -> Vec<Cell> {
+        let mut cells = vec![Cell::from(grouped(c.elements))];
+        cells.extend(self.counts.iter().map(|(count, _)| match (count.of)(c) {
+            0 => Cell::default(),
+            n => Cell::from(grouped(n)).mark(mark(count.name, n, c.elements)),
+        }));
+        let places = if self.is_comparison { 5 } else { 3 };
+        let measures = cells.len()..cells.len() + places;
+        if measured && c.finite_pairs > 0 {
+            let is_partial = hides_loss(c);
+            let partial = |text: String| match is_partial {
+                true => Cell::from(format!("({text})")).mark(Mark::Bad),
+                false => Cell::from(text),
+            };
+            let digits = if self.is_comparison { 4 } else { 3 };
+            cells.extend([c.max_abs_error, c.max_rel_error].map(|error| partial(number(error, digits))));
+            cells.extend(self.is_comparison.then(|| partial(number(c.rmse(), digits))));
+            cells.push(match c.sqnr_db() {
+                f64::INFINITY if is_partial => Cell::from("lost").mark(Mark::Bad),
+                f64::INFINITY => Cell::from(if self.is_comparison { "equal" } else { "exact" }),
+                db if db < truecast::report::LEAST_SQNR_DB => partial(decibels(db)).mark(Mark::Bad),
+                db => partial(decibels(db)),
+            });
+            cells.extend(self.is_comparison.then(|| partial(format!("{:.9}", c.cosine()))));
+        }
+        cells.resize(measures.end, Cell::default());
+        cells
+    }
+}
+
+fn mark(name: &str, count: u64, elements: u64) -> Mark {
+    let is_much = u128::from(count) * u128::from(truecast::report::ONE_IN) > u128::from(elements);
+    match name {
+        "to_inf" | "to_nan" => Mark::Bad,
+        "saturated" | "wrapped" | "flushed_to_zero" if is_much => Mark::Bad,
+        "saturated" | "wrapped" | "undefined" | "left_out" => Mark::Warn,
+        _ => Mark::Plain,
+    }
+}
+
+/// A ratio in decibels, to a tenth.
+pub fn decibels(db: f64) -> String {
+    let text = format!("{db:.1}");
+    if text == "-0.0" { "0.0".into() } else { text }
+}
+
+/// A number with so many significant digits, without an exponent where it needs few zeros.
+pub fn number(value: f64, digits: usize) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let scientific = format!("{value:.*e}", digits - 1);
+    let exponent = scientific.split_once('e').and_then(|(_, exponent)| exponent.parse::<i32>().ok());
+    match exponent {
+        Some(exponent @ -4..=5) => {
+            let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
+            format!("{value:.decimals$}")
+        }
+        _ => scientific,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_plain_where_they_can_be() {
+        let cases = [(1.0, "1.00"), (253.4, "253"), (0.00153, "0.00153"), (17.0, "17.0"), (1.401e-45, "1.40e-45")];
+        for (value, text) in
+            cases.into_iter().chain([(123456.0, "123456"), (1.5e6, "1.50e6"), (0.0, "0"), (9.996, "10.0")])
+        {
+            assert_eq!(number(value, 3), text);
+        }
+        assert_eq!((number(f64::INFINITY, 3), number(1.5e-5, 4)), ("inf".into(), "1.500e-5".into()));
+        assert_eq!((decibels(-0.01), decibels(-1.25)), ("0.0".into(), "-1.2".into()));
+    }
+
+    /// Values that became Inf or NaN are in no measure, so that what is measured does not read as good.
+    #[test]
+    fn measures_of_a_part_are_marked() {
+        let rest = Counts { elements: 3, finite_pairs: 2, signal: 1e9, noise: 1e-9, inexact: 2, ..Counts::default() };
+        let text = |c: &Counts| {
+            let figures = Figures::of(c, true);
+            let mut table = crate::table::Table::new(figures.columns());
+            table.row(figures.cells(c, true));
+            table.render(&crate::terminal::Terminal::default())
+        };
+        let lost = text(&Counts { to_inf: 1, inf_out: 1, ..rest });
+        assert!(lost.contains("(180.0)") && lost.contains("to inf") && lost.contains("left out"), "{lost}");
+        let kept = text(&Counts { inf_in: 1, inf_out: 1, ..rest });
+        assert!(kept.contains(" 180.0") && !kept.contains('('), "{kept}");
+        let nothing_left = text(&Counts { noise: 0.0, to_nan: 1, nan_out: 1, ..rest });
+        assert!(nothing_left.contains("lost") && !nothing_left.contains("equal"), "{nothing_left}");
+    }
+}

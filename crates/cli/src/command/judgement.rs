@@ -1,0 +1,103 @@
+//! What is worth a look, in words: a block below the tables, and sentences among the warnings of JSON. The rules are
+//! `truecast::report::judge`'s.
+
+use super::figures::decibels;
+use super::list::counted;
+use super::provenance::quoted;
+use crate::table::{Cell, Column, Mark, Table, grouped};
+use crate::terminal::Terminal;
+use truecast::io::Shown;
+use truecast::report::{Judged, Judgement, LEAST_SQNR_DB, Reason, Suspect};
+
+/// What is said of one tensor, without its name.
+fn words(suspect: &Suspect, elements: u64) -> String {
+    let part = |count: u64, what: &str| format!("{} of {} values {what}", grouped(count), grouped(elements));
+    let one = |reason: &Reason| match *reason {
+        Reason::Nonfinite(inf, 0) => part(inf, "became Inf"),
+        Reason::Nonfinite(0, nan) => part(nan, "became NaN"),
+        Reason::Nonfinite(inf, nan) => part(inf + nan, "became Inf or NaN"),
+        Reason::Noise(db) => format!("SQNR {} dB", decibels(db)),
+        Reason::Saturated(count) => part(count, "saturated"),
+        Reason::FlushedToZero(count) => part(count, "flushed to zero"),
+    };
+    suspect.reasons.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// How much is suspicious, and by what.
+fn headline(judgement: &Judgement) -> String {
+    format!(
+        "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB, more than 1 % saturated or \
+         flushed to zero)",
+        grouped(judgement.suspicious),
+        counted(judgement.changed, "changed tensor"),
+    )
+}
+
+/// `--keep '*.key.bias' would spare 6 of them`.
+fn remedy(judgement: &Judgement) -> Option<String> {
+    let globs: Vec<String> = judgement.spare.iter().map(|glob| format!("--keep {}", quoted(glob))).collect();
+    let whom = match (judgement.spared, judgement.suspicious) {
+        (1, 1) => "it".into(),
+        (spared, all) if spared == all => "them all".into(),
+        (spared, _) => format!("{} of them", grouped(spared)),
+    };
+    (!globs.is_empty()).then(|| format!("{} would spare {whom}", globs.join(" ")))
+}
+
+fn unscaled(judgement: &Judgement) -> Option<String> {
+    let all = judgement.unscaled?;
+    Some(format!(
+        "{} of {} values became 0 in {}: casts to integers do not scale, so that values between -1 and 1 vanish; \
+         `truecast rescale` scales, but arrays of integers only",
+        grouped(all.flushed_to_zero),
+        grouped(all.elements),
+        counted(all.tensors, "tensor"),
+    ))
+}
+
+/// The judgement in sentences; the remedy only where there is one (`can_keep`).
+pub fn sentences<'a>(judgement: &Judgement, row: impl Fn(usize) -> Judged<'a>, can_keep: bool) -> Vec<String> {
+    let mut all: Vec<String> = unscaled(judgement).into_iter().collect();
+    if !judgement.worst.is_empty() {
+        all.push(headline(judgement));
+        all.extend(judgement.worst.iter().map(|suspect| {
+            let row = row(suspect.index);
+            format!("tensor {}: {}", Shown(row.name), words(suspect, row.counts.elements))
+        }));
+        all.extend(remedy(judgement).filter(|_| can_keep));
+    }
+    all
+}
+
+/// The judgement below a table.
+pub fn block<'a>(
+    judgement: &Judgement,
+    row: impl Fn(usize) -> Judged<'a>,
+    can_keep: bool,
+    terminal: &Terminal,
+) -> String {
+    let mut text = String::new();
+    let line = |line: String| terminal.paint(Mark::Warn, &terminal.wrap(&line)) + "\n";
+    text.extend(unscaled(judgement).map(line));
+    if judgement.worst.is_empty() {
+        return text;
+    }
+    text += &line(format!("worst tensors: {}", headline(judgement)));
+    let mut table = Table::new([Column::left("").shrinks(), Column::left("").wraps()]);
+    for suspect in &judgement.worst {
+        let row = row(suspect.index);
+        table.row([
+            Cell::from(format!("  {}", row.name)),
+            Cell::from(words(suspect, row.counts.elements)).mark(Mark::Bad),
+        ]);
+    }
+    text += &table.render(terminal);
+    let more = judgement.suspicious - judgement.worst.len() as u64;
+    if more > 0 {
+        text += &format!("  and {} more\n", grouped(more));
+    }
+    if let Some(remedy) = remedy(judgement).filter(|_| can_keep) {
+        text += &terminal.wrap(&format!("{remedy}\n"));
+    }
+    text
+}

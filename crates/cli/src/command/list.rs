@@ -1,0 +1,178 @@
+//! The tensors of a report in the order that is asked for, as one long table or none (`--sort`, `--summary`), and its totals.
+
+use super::figures::{Figures, HIDDEN_LOSS};
+use super::thresholds;
+use crate::args::ListArgs;
+use crate::failure::Failure;
+use crate::table::{Cell, Column, Mark, Table};
+use crate::terminal::Terminal;
+use std::cmp::Ordering;
+use std::io::{self, Write};
+use truecast::Counts;
+use truecast::report::{COUNTS, Count, Group, Rows, Total};
+
+/// Rows of a table are in memory before it is printed; after so many, another begins.
+const ROWS: usize = 1000;
+
+/// What can be sorted by.
+pub struct Item<'a> {
+    pub name: &'a str,
+    pub bytes: u64,
+    pub elements: u64,
+    pub counts: &'a Counts,
+}
+
+#[derive(Clone, Copy)]
+enum Key {
+    Name,
+    Largest(fn(&Item<'_>) -> u64),
+    Count(Count),
+    /// The smallest is the worst.
+    Smallest(fn(&Counts) -> f64),
+    Greatest(fn(&Counts) -> f64),
+}
+
+/// What `--sort` knows beside the counts; those with `true` need the values.
+const KEYS: [(&str, bool, Key); 8] = [
+    ("name", false, Key::Name),
+    ("size", false, Key::Largest(|item| item.bytes)),
+    ("elements", false, Key::Largest(|item| item.elements)),
+    ("sqnr_db", true, Key::Smallest(Counts::sqnr_db)),
+    ("cosine", true, Key::Smallest(Counts::cosine)),
+    ("rmse", true, Key::Greatest(Counts::rmse)),
+    ("max_abs_error", true, Key::Greatest(|c| c.max_abs_error)),
+    ("max_rel_error", true, Key::Greatest(|c| c.max_rel_error)),
+];
+
+/// Which values a run knows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    Sizes,
+    Differences,
+    Conversions,
+}
+
+/// The tensors that are listed.
+#[derive(Debug)]
+pub enum Listed {
+    All,
+    None,
+    Ordered(Vec<usize>),
+}
+
+/// What `--sort` asks for, read before the work.
+pub struct Sorting(Option<Key>);
+
+/// Reads `--sort`.
+pub fn sorting(args: &ListArgs, known: Known) -> Result<Sorting, Failure> {
+    let Some(column) = &args.sort else { return Ok(Sorting(None)) };
+    // As the heading writes it, or as JSON does; `sqnr` is short for what has a unit.
+    let name = column.to_ascii_lowercase().replace([' ', '-'], "_");
+    let name = if name == "sqnr" { "sqnr_db" } else { &name };
+    let key = KEYS.into_iter().find(|(known, ..)| *known == name).map(|(_, needs_values, key)| (needs_values, key));
+    let count = || thresholds::count(name).map(|count| (true, Key::Count(count)));
+    let Some((needs_values, key)) = key.or_else(count) else {
+        let counts = COUNTS.iter().map(|count| count.name);
+        let all: Vec<&str> = KEYS.iter().map(|(name, ..)| *name).chain(counts).collect();
+        return Err(Failure::usage(format_args!("--sort {column:?} is not one of {}", all.join(", "))));
+    };
+    let is_unknown = matches!(key, Key::Count(count) if count.of_conversions && known == Known::Differences);
+    if needs_values && known == Known::Sizes {
+        return Err(Failure::usage(format_args!("--sort {name} needs the values, which --dry-run does not read")));
+    }
+    if is_unknown {
+        return Err(Failure::usage(format_args!("--sort {name} belongs to convert: two files do not tell")));
+    }
+    Ok(Sorting(Some(key)))
+}
+
+impl Listed {
+    /// The order of so many tensors.
+    pub fn new<'a>(args: &ListArgs, sorting: &Sorting, len: usize, item: impl Fn(usize) -> Item<'a>) -> Listed {
+        let Some(key) = sorting.0 else { return if args.summary { Listed::None } else { Listed::All } };
+        let compare = |a: &usize, b: &usize| -> Ordering {
+            let (a, b) = (item(*a), item(*b));
+            match key {
+                Key::Name => a.name.cmp(b.name),
+                Key::Largest(of) => of(&b).cmp(&of(&a)),
+                Key::Count(count) => (count.of)(b.counts).cmp(&(count.of)(a.counts)),
+                Key::Smallest(of) => of(a.counts).total_cmp(&of(b.counts)),
+                Key::Greatest(of) => of(b.counts).total_cmp(&of(a.counts)),
+            }
+        };
+        let mut order: Vec<usize> = (0..len).collect();
+        // What is equal stays in the order of the data.
+        order.sort_by(compare);
+        Listed::Ordered(order)
+    }
+
+    /// For JSON.
+    pub fn rows(&self) -> Rows<'_> {
+        match self {
+            Listed::All => Rows::All,
+            Listed::None => Rows::None,
+            Listed::Ordered(order) => Rows::Ordered(order),
+        }
+    }
+
+    /// Tables of at most [`ROWS`] of the `len` tensors each; `last` comes under the last of them.
+    pub fn write<C: Into<Cell>>(
+        &self,
+        out: &mut dyn Write,
+        terminal: &Terminal,
+        len: usize,
+        columns: impl Fn() -> Vec<Column>,
+        row: impl Fn(usize) -> Vec<C>,
+        last: Vec<Vec<Cell>>,
+    ) -> io::Result<()> {
+        let len = match self {
+            Listed::None => 0,
+            _ => len,
+        };
+        let mut last = Some(last);
+        let mut begin = 0;
+        loop {
+            let end = len.min(begin + ROWS);
+            let mut table = Table::new(columns());
+            for at in begin..end {
+                table.row(row(match self {
+                    Listed::Ordered(order) => order[at],
+                    _ => at,
+                }));
+            }
+            if end == len {
+                last.take().into_iter().flatten().for_each(|cells| table.row(cells));
+                return table.write(terminal, out);
+            }
+            table.write(terminal, out)?;
+            writeln!(out)?;
+            begin = end;
+        }
+    }
+}
+
+/// Rows of the groups, and of everything if there are several groups. One tensor speaks for itself.
+pub fn totals(total: &Total, figures: &Figures) -> Vec<Vec<Cell>> {
+    let groups: Vec<Group> = Group::ALL.into_iter().filter(|group| total.of(*group).tensors > 0).collect();
+    let cells = |name: &str, sum: &truecast::report::Sum, measured: bool| {
+        let mut cells = vec![Cell::from(name).mark(Mark::Strong), Cell::from(counted(sum.tensors, "tensor"))];
+        cells.extend(figures.cells(&sum.counts, measured));
+        cells
+    };
+    let mut rows: Vec<_> = groups.iter().map(|group| cells(group.name(), total.of(*group), true)).collect();
+    if groups.len() > 1 {
+        rows.push(cells("all", &total.all, false));
+    }
+    rows
+}
+
+/// What measures in parentheses mean, if there are any.
+pub fn note(figures: &Figures) -> &'static str {
+    if figures.has_hidden_loss() { HIDDEN_LOSS } else { "" }
+}
+
+/// `1 tensor`, `2 tensors`.
+pub fn counted(n: u64, what: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{} {what}{s}", crate::table::grouped(n))
+}

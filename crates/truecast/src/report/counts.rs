@@ -1,0 +1,111 @@
+//! The counts and error figures of a report by their names: in JSON, as titles of columns and for `--fail-on`
+//! (`docs/interfaces.md §6`, `docs/spec/checkpoints.md §10`).
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use truecast_kernel::Counts;
+
+/// One of the counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Count {
+    /// Its name, wherever it is written; columns have spaces instead of `_`.
+    pub name: &'static str,
+    /// A name that `--fail-on` took before.
+    pub old_name: Option<&'static str>,
+    /// Only a conversion knows it: from two files it cannot be told.
+    pub of_conversions: bool,
+    /// Its value.
+    pub of: fn(&Counts) -> u64,
+}
+
+const fn count(name: &'static str, of: fn(&Counts) -> u64) -> Count {
+    Count { name, old_name: None, of_conversions: false, of }
+}
+
+const fn known_to_conversions(name: &'static str, of: fn(&Counts) -> u64) -> Count {
+    Count { of_conversions: true, ..count(name, of) }
+}
+
+const fn renamed(old: &'static str, name: &'static str, of: fn(&Counts) -> u64) -> Count {
+    Count { old_name: Some(old), ..count(name, of) }
+}
+
+/// Every count, in the order of JSON.
+pub const COUNTS: [Count; 15] = [
+    count("exact", |c| c.exact),
+    count("inexact", |c| c.inexact),
+    known_to_conversions("saturated", |c| c.saturated),
+    known_to_conversions("wrapped", |c| c.wrapped),
+    renamed("inf", "to_inf", |c| c.to_inf),
+    renamed("nan", "to_nan", |c| c.to_nan),
+    count("nan_in", |c| c.nan_in),
+    count("inf_in", |c| c.inf_in),
+    count("nan_out", |c| c.nan_out),
+    count("inf_out", |c| c.inf_out),
+    renamed("flushed", "flushed_to_zero", |c| c.flushed_to_zero),
+    count("subnormal", |c| c.subnormal),
+    count("sign_of_zero_lost", |c| c.sign_of_zero_lost),
+    known_to_conversions("undefined", |c| c.undefined),
+    count("left_out", left_out),
+];
+
+/// The pairs that error measures leave out, because a value or its result is infinite or NaN.
+pub fn left_out(c: &Counts) -> u64 {
+    c.elements.saturating_sub(c.finite_pairs)
+}
+
+/// Pairs that error measures leave out differ: the measures look better than the result is.
+///
+/// # Examples
+/// ```
+/// use truecast::{Counts, report::hides_loss};
+/// let kept = Counts { elements: 2, exact: 2, nan_in: 1, nan_out: 1, finite_pairs: 1, ..Counts::default() };
+/// assert!(!hides_loss(&kept)); // NaN stayed NaN
+/// let lost = Counts { elements: 2, exact: 1, inexact: 1, to_inf: 1, inf_out: 1, finite_pairs: 1, ..Counts::default() };
+/// assert!(hides_loss(&lost));
+/// ```
+pub fn hides_loss(c: &Counts) -> bool {
+    let (nan_left, inf_left) = (c.nan_in + c.to_nan > c.nan_out, c.inf_in + c.to_inf > c.inf_out);
+    c.to_inf > 0 || c.to_nan > 0 || nan_left || inf_left
+}
+
+/// A number, or the string that stands for what JSON cannot hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Number(pub f64);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            v if v.is_nan() => serializer.serialize_str("NaN"),
+            f64::INFINITY => serializer.serialize_str("Infinity"),
+            f64::NEG_INFINITY => serializer.serialize_str("-Infinity"),
+            v => serializer.serialize_f64(v),
+        }
+    }
+}
+
+/// [`Number`] as a value.
+pub fn json_number(value: f64) -> serde_json::Value {
+    serde_json::to_value(Number(value)).expect("numbers and strings are JSON")
+}
+
+/// Where counts come from, which decides what is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Conversion,
+    Comparison,
+}
+
+pub(crate) fn put_counts<M: SerializeMap>(map: &mut M, c: &Counts, origin: Origin) -> Result<(), M::Error> {
+    let known = COUNTS.iter().filter(|count| origin == Origin::Conversion || !count.of_conversions);
+    known.into_iter().try_for_each(|count| map.serialize_entry(count.name, &(count.of)(c)))?;
+    map.serialize_entry("lossless", &c.lossless())
+}
+
+pub(crate) fn put_measures<M: SerializeMap>(map: &mut M, c: &Counts) -> Result<(), M::Error> {
+    map.serialize_entry("max_abs_error", &Number(c.max_abs_error))?;
+    map.serialize_entry("max_rel_error", &Number(c.max_rel_error))?;
+    map.serialize_entry("rmse", &Number(c.rmse()))?;
+    map.serialize_entry("sqnr_db", &Number(c.sqnr_db()))?;
+    map.serialize_entry("cosine", &Number(c.cosine()))
+}

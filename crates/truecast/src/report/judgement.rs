@@ -1,0 +1,219 @@
+//! Which tensors of a report are worth a look, and what would spare them. The rules are here; sentences are not.
+
+use super::spare::spare;
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use truecast_core::{DType, Kind};
+use truecast_kernel::Counts;
+
+/// Below this, noise is a tenth of the signal's amplitude or more.
+pub const LEAST_SQNR_DB: f64 = 20.0;
+/// More than one value in so many may neither saturate nor become zero.
+pub const ONE_IN: u64 = 100;
+/// Names are compared with one another up to this many.
+const MOST_SPARED: usize = 1000;
+
+/// A tensor to be judged.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its type before and after.
+    pub types: (DType, DType),
+    /// What happened to its values.
+    pub counts: &'a Counts,
+}
+
+/// Why a tensor is worth a look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reason {
+    /// So many values became infinite, and so many NaN.
+    Nonfinite(u64, u64),
+    /// The signal to noise ratio in decibels is below [`LEAST_SQNR_DB`].
+    Noise(f64),
+    /// So many values, more than one in [`ONE_IN`], are the largest of the type instead of what they were.
+    Saturated(u64),
+    /// So many values, more than one in [`ONE_IN`], became zero.
+    FlushedToZero(u64),
+}
+
+/// A tensor that is worth a look.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Suspect {
+    /// Its index in the report.
+    pub index: usize,
+    /// Why; at least one.
+    pub reasons: Vec<Reason>,
+}
+
+/// Floats became integers as if they had been scaled, and most of them became zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unscaled {
+    /// Tensors of which more than half became zero.
+    pub tensors: u64,
+    /// Their elements.
+    pub elements: u64,
+    /// Those of them that became zero and were not.
+    pub flushed_to_zero: u64,
+}
+
+/// What is to be said about a report.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// Tensors whose type or values changed.
+    pub changed: u64,
+    /// Of these, the tensors that are worth a look.
+    pub suspicious: u64,
+    /// The worst of them, worst first.
+    pub worst: Vec<Suspect>,
+    /// Globs for `--keep` that match suspicious tensors and no other that changed; empty if there is no short list, or if
+    /// most are suspicious.
+    pub spare: Vec<String>,
+    /// How many suspicious tensors the globs match.
+    pub spared: u64,
+    /// Set if floats became integers and most of a tensor zero.
+    pub unscaled: Option<Unscaled>,
+}
+
+/// Judges the tensors of a report; `worst` is how many are named.
+///
+/// # Examples
+/// ```
+/// use truecast::report::{Judged, Reason, judge};
+/// use truecast::{Counts, DType};
+/// let lost = Counts { elements: 4, inexact: 1, exact: 3, to_inf: 1, ..Counts::default() };
+/// let row = Judged { name: "w", types: (DType::F32, DType::F16), counts: &lost };
+/// let judgement = judge([row].into_iter(), 5);
+/// assert_eq!(judgement.worst[0].reasons, [Reason::Nonfinite(1, 0)]);
+/// ```
+pub fn judge<'a>(rows: impl Iterator<Item = Judged<'a>> + Clone, worst: usize) -> Judgement {
+    let mut judgement = Judgement::default();
+    let mut suspects: Vec<(usize, Judged<'a>)> = Vec::new();
+    for (index, row) in rows.clone().enumerate().filter(|(_, row)| has_changed(row)) {
+        judgement.changed += 1;
+        if !reasons(&row).is_empty() {
+            suspects.push((index, row));
+        }
+        if is_unscaled(&row) {
+            let all = judgement.unscaled.get_or_insert_default();
+            all.tensors += 1;
+            all.elements += row.counts.elements;
+            all.flushed_to_zero += row.counts.flushed_to_zero;
+        }
+    }
+    judgement.suspicious = suspects.len() as u64;
+    if suspects.len() <= MOST_SPARED && judgement.suspicious * 2 <= judgement.changed {
+        let indices: HashSet<usize> = suspects.iter().map(|(index, _)| *index).collect();
+        let names: Vec<&str> = suspects.iter().map(|(_, row)| row.name).collect();
+        let others = rows.enumerate().filter(|(index, row)| has_changed(row) && !indices.contains(index));
+        (judgement.spare, judgement.spared) = spare(&names, others.map(|(_, row)| row.name));
+    }
+    suspects.sort_by(|(_, a), (_, b)| worse_first(a.counts, b.counts));
+    let named = suspects.into_iter().take(worst);
+    judgement.worst = named.map(|(index, row)| Suspect { index, reasons: reasons(&row) }).collect();
+    judgement
+}
+
+fn has_changed(row: &Judged<'_>) -> bool {
+    row.counts.elements > 0 && (row.types.0 != row.types.1 || row.counts.inexact > 0)
+}
+
+fn reasons(row: &Judged<'_>) -> Vec<Reason> {
+    let c = row.counts;
+    let too_many = |count: u64| u128::from(count) * u128::from(ONE_IN) > u128::from(c.elements);
+    // A truth value is no approximation of a number.
+    let is_number = row.types.1 != DType::Bool;
+    let mut all = Vec::new();
+    all.extend((c.to_inf > 0 || c.to_nan > 0).then_some(Reason::Nonfinite(c.to_inf, c.to_nan)));
+    all.extend((is_number && c.sqnr_db() < LEAST_SQNR_DB).then(|| Reason::Noise(c.sqnr_db())));
+    all.extend((is_number && too_many(c.saturated)).then_some(Reason::Saturated(c.saturated)));
+    all.extend((is_number && too_many(c.flushed_to_zero)).then_some(Reason::FlushedToZero(c.flushed_to_zero)));
+    all
+}
+
+fn is_unscaled(row: &Judged<'_>) -> bool {
+    let becomes_integer = row.types.0.is_float() && matches!(row.types.1.kind(), Kind::Int(_));
+    becomes_integer && row.counts.flushed_to_zero > row.counts.elements / 2
+}
+
+/// Values that became Inf or NaN go before everything; then what has the most noise.
+fn worse_first(a: &Counts, b: &Counts) -> Ordering {
+    let is_finite = |c: &Counts| c.to_inf == 0 && c.to_nan == 0;
+    let harm = |c: &Counts| (c.saturated + c.flushed_to_zero) as f64 / c.elements as f64;
+    let noise = a.sqnr_db().total_cmp(&b.sqnr_db());
+    is_finite(a).cmp(&is_finite(b)).then(noise).then(harm(b).total_cmp(&harm(a)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const F8: (DType, DType) = (DType::F32, DType::F8E4M3Fn);
+
+    /// 1000 elements with this ratio of signal to noise.
+    fn noisy(sqnr_db: f64) -> Counts {
+        let noise = 10f64.powf(-sqnr_db / 10.0);
+        Counts { elements: 1000, inexact: 1000, finite_pairs: 1000, signal: 1.0, noise, ..Counts::default() }
+    }
+
+    fn judged<'a>(rows: &'a [(&'a str, Counts)], types: (DType, DType), worst: usize) -> Judgement {
+        judge(rows.iter().map(|(name, counts)| Judged { name, types, counts }), worst)
+    }
+
+    #[test]
+    fn each_rule_at_its_limit() {
+        for (counts, expected) in [
+            (noisy(20.1), vec![]),
+            (Counts { saturated: 10, ..noisy(30.0) }, vec![]),
+            (Counts { saturated: 11, ..noisy(30.0) }, vec![Reason::Saturated(11)]),
+            (Counts { flushed_to_zero: 10, ..noisy(30.0) }, vec![]),
+            (Counts { flushed_to_zero: 11, ..noisy(30.0) }, vec![Reason::FlushedToZero(11)]),
+            (Counts { to_nan: 1, ..noisy(30.0) }, vec![Reason::Nonfinite(0, 1)]),
+            (Counts { to_inf: 2, ..noisy(30.0) }, vec![Reason::Nonfinite(2, 0)]),
+            (Counts::copied(5), vec![]),
+            (Counts::default(), vec![]),
+        ] {
+            let judgement = judged(&[("w", counts)], F8, 5);
+            let found: Vec<_> = judgement.worst.into_iter().flat_map(|suspect| suspect.reasons).collect();
+            assert_eq!(found, expected, "{counts:?}");
+        }
+        assert!(matches!(judged(&[("w", noisy(19.9))], F8, 5).worst[0].reasons[..], [Reason::Noise(_)]));
+        assert_eq!(judged(&[("w", noisy(1.0))], (DType::F32, DType::Bool), 5).suspicious, 0);
+    }
+
+    #[test]
+    fn the_worst_come_first_and_only_so_many() {
+        let inf = Counts { to_inf: 1, ..noisy(60.0) };
+        let rows = [("a", noisy(10.0)), ("b", noisy(90.0)), ("c", noisy(1.0)), ("d", inf), ("e", noisy(15.0))];
+        let indices = |worst| judged(&rows, F8, worst).worst.iter().map(|s| s.index).collect::<Vec<_>>();
+        assert_eq!(indices(9), [3, 2, 0, 4]);
+        assert_eq!(indices(2), [3, 2]);
+        assert_eq!(indices(0), [0usize; 0]);
+        assert_eq!((judged(&rows, F8, 0).suspicious, judged(&rows, F8, 0).changed), (4, 5));
+    }
+
+    #[test]
+    fn what_is_kept_is_not_judged() {
+        let rows = [("a", Counts::copied(9))];
+        assert_eq!(judged(&rows, (DType::F32, DType::F32), 5).changed, 0);
+    }
+
+    /// Globs spare the suspicious, unless these are the most.
+    #[test]
+    fn sparing() {
+        let rows = [("l.0.bias", noisy(1.0)), ("l.1.bias", noisy(1.0)), ("l.0.w", noisy(50.0)), ("l.1.w", noisy(50.0))];
+        let judgement = judged(&rows, F8, 5);
+        assert_eq!((judgement.spare, judgement.spared), (vec!["*.bias".to_string()], 2));
+        assert!(judged(&rows[..3], F8, 5).spare.is_empty());
+    }
+
+    #[test]
+    fn floats_that_become_zero_as_integers() {
+        let zeros = Counts { flushed_to_zero: 501, ..noisy(0.0) };
+        let expected = Unscaled { tensors: 1, elements: 1000, flushed_to_zero: 501 };
+        assert_eq!(judged(&[("w", zeros)], (DType::F32, DType::I8), 0).unscaled, Some(expected));
+        assert_eq!(judged(&[("w", zeros)], F8, 0).unscaled, None);
+        let half = Counts { flushed_to_zero: 500, ..zeros };
+        assert_eq!(judged(&[("w", half)], (DType::F32, DType::I8), 0).unscaled, None);
+    }
+}

@@ -1,0 +1,73 @@
+//! One tensor's object in a report, and which tensors a report lists.
+
+use super::counts::{Origin, put_counts, put_measures};
+use super::total::Group;
+use serde::Serialize;
+use serde::ser::{SerializeMap, SerializeSeq, Serializer};
+use truecast_core::DType;
+use truecast_kernel::Counts;
+
+/// The tensors that the JSON form of a report lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows<'a> {
+    /// All, in the order of the data.
+    All,
+    /// Those with these indices, in this order.
+    Ordered(&'a [usize]),
+    /// None: there is no list.
+    None,
+}
+
+/// What every report knows of a tensor.
+pub(crate) struct RowJson<'a> {
+    pub name: &'a str,
+    pub shape: &'a [u64],
+    pub types: (DType, DType),
+    /// Of conversions.
+    pub converted: Option<bool>,
+    pub elements: u64,
+    pub bytes: (u64, u64),
+    /// `None` where nothing was counted.
+    pub counts: Option<(&'a Counts, Origin)>,
+}
+
+impl Serialize for RowJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        let (from, to) = self.types;
+        map.serialize_entry("name", self.name)?;
+        map.serialize_entry("shape", self.shape)?;
+        map.serialize_entry("from", from.name())?;
+        map.serialize_entry("to", to.name())?;
+        self.converted.map_or(Ok(()), |converted| map.serialize_entry("converted", &converted))?;
+        map.serialize_entry("group", Group::of(from, to).name())?;
+        map.serialize_entry("elements", &self.elements)?;
+        map.serialize_entry("bytes_in", &self.bytes.0)?;
+        map.serialize_entry("bytes_out", &self.bytes.1)?;
+        if let Some((counts, origin)) = self.counts {
+            put_counts(&mut map, counts, origin)?;
+            put_measures(&mut map, counts)?;
+            map.serialize_entry("index_max_abs", &counts.index_max_abs)?;
+        }
+        map.end()
+    }
+}
+
+/// A list of tensors, one after the other: a report of very many is never in memory as text.
+pub(crate) struct ListJson<'a, F> {
+    pub len: usize,
+    pub rows: Rows<'a>,
+    pub row: F,
+}
+
+impl<'a, F: Fn(usize) -> RowJson<'a>> Serialize for ListJson<'_, F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        match self.rows {
+            Rows::All => (0..self.len).try_for_each(|i| list.serialize_element(&(self.row)(i)))?,
+            Rows::Ordered(order) => order.iter().try_for_each(|&i| list.serialize_element(&(self.row)(i)))?,
+            Rows::None => {}
+        }
+        list.end()
+    }
+}

@@ -1,0 +1,135 @@
+//! What the totals of a report cover: one definition for `convert` and `compare` (`docs/interfaces.md §6`).
+
+use super::counts::{Origin, put_counts, put_measures};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use truecast_core::{DType, Kind};
+use truecast_kernel::Counts;
+
+/// Tensors whose errors may be measured together: a few large integers would drown the noise of all weights.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, report::Group};
+/// assert_eq!(Group::of(DType::F32, DType::F8E4M3Fn), Group::Converted);
+/// assert_eq!(Group::of(DType::F32, DType::F32), Group::Kept);
+/// assert_eq!(Group::of(DType::I64, DType::I64), Group::Integers);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Group {
+    /// The type changed.
+    Converted,
+    /// The type stayed.
+    Kept,
+    /// The source holds integers or truth values, whatever became of them.
+    Integers,
+}
+
+impl Group {
+    /// Every group, in the order of reports.
+    pub const ALL: [Group; 3] = [Group::Converted, Group::Kept, Group::Integers];
+
+    /// The group of a tensor.
+    pub fn of(from: DType, to: DType) -> Group {
+        match from.kind() {
+            Kind::Int(_) | Kind::Bool => Group::Integers,
+            _ if from == to => Group::Kept,
+            _ => Group::Converted,
+        }
+    }
+
+    /// As reports name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Group::Converted => "converted",
+            Group::Kept => "kept",
+            Group::Integers => "integers",
+        }
+    }
+}
+
+/// The sum of some tensors.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sum {
+    /// Tensors.
+    pub tensors: u64,
+    /// Elements.
+    pub elements: u64,
+    /// Bytes before.
+    pub bytes_in: u64,
+    /// Bytes after.
+    pub bytes_out: u64,
+    /// Counts added, errors maximised, sums added, in the order of the tensors.
+    pub counts: Counts,
+}
+
+impl Sum {
+    fn put_sizes<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("tensors", &self.tensors)?;
+        map.serialize_entry("elements", &self.elements)?;
+        map.serialize_entry("bytes_in", &self.bytes_in)?;
+        map.serialize_entry("bytes_out", &self.bytes_out)
+    }
+}
+
+/// The sums of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Total {
+    /// Every tensor. Its error measures mix what should not be mixed, so reports print those of the groups only.
+    pub all: Sum,
+    groups: [Sum; 3],
+}
+
+impl Total {
+    /// The tensors of a group.
+    pub fn of(&self, group: Group) -> &Sum {
+        &self.groups[group as usize]
+    }
+
+    /// Adds a tensor: its types, elements, bytes before and after, and counts.
+    pub(crate) fn add(&mut self, types: (DType, DType), elements: u64, bytes: (u64, u64), counts: &Counts) {
+        for sum in [&mut self.all, &mut self.groups[Group::of(types.0, types.1) as usize]] {
+            sum.tensors += 1;
+            sum.elements += elements;
+            sum.bytes_in += bytes.0;
+            sum.bytes_out += bytes.1;
+            sum.counts.add(counts);
+        }
+    }
+}
+
+/// The object `total`; `origin` is `None` where nothing was counted.
+pub(crate) struct TotalJson<'a> {
+    pub total: &'a Total,
+    pub origin: Option<Origin>,
+}
+
+impl Serialize for TotalJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        let all = &self.total.all;
+        all.put_sizes(&mut map)?;
+        self.origin.map_or(Ok(()), |origin| put_counts(&mut map, &all.counts, origin))?;
+        for group in Group::ALL {
+            map.serialize_entry(group.name(), &SumJson { sum: self.total.of(group), origin: self.origin })?;
+        }
+        map.end()
+    }
+}
+
+struct SumJson<'a> {
+    sum: &'a Sum,
+    origin: Option<Origin>,
+}
+
+impl Serialize for SumJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.sum.put_sizes(&mut map)?;
+        if let Some(origin) = self.origin {
+            put_counts(&mut map, &self.sum.counts, origin)?;
+            put_measures(&mut map, &self.sum.counts)?;
+        }
+        map.end()
+    }
+}
