@@ -1,0 +1,45 @@
+//! How often each code occurs among elements of at most 8 bits.
+
+use crate::buf::Codes;
+
+/// The number of times that each storage element occurs.
+pub(super) fn histogram(codes: &Codes<'_>, bits: usize) -> [u64; 256] {
+    let (bytes, mut counts) = (codes.bytes(), [0; 256]);
+    let mask = (1u64 << bits) - 1;
+    // Elements of any width fill whole bytes together, eight at a time.
+    let whole = codes.len() / 8 * 8;
+    let (bytes, rest) = bytes.split_at(whole * bits / 8);
+    match 8 % bits {
+        // Every element lies in one byte: bytes are counted, then taken apart.
+        0 => {
+            for (byte, n) in of_bytes(bytes).into_iter().enumerate() {
+                (0..8).step_by(bits).for_each(|at| counts[(byte as u64 >> at & mask) as usize] += n);
+            }
+        }
+        _ => bytes.chunks_exact(bits).for_each(|group| {
+            let group = word(group);
+            (0..8).for_each(|i| counts[(group >> (i * bits) & mask) as usize] += 1);
+        }),
+    }
+    let rest = word(rest);
+    (0..codes.len() - whole).for_each(|i| counts[(rest >> (i * bits) & mask) as usize] += 1);
+    counts
+}
+
+/// Up to eight bytes.
+fn word(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |word, &byte| word << 8 | byte as u64)
+}
+
+/// In four tables, so that equal neighbours do not wait for each other.
+fn of_bytes(bytes: &[u8]) -> [u64; 256] {
+    let mut counts = [[0u64; 256]; 4];
+    let (groups, rest) = bytes.as_chunks::<4>();
+    for group in groups {
+        for (counts, &byte) in counts.iter_mut().zip(group) {
+            counts[byte as usize] += 1;
+        }
+    }
+    rest.iter().for_each(|&byte| counts[0][byte as usize] += 1);
+    std::array::from_fn(|byte| counts.iter().map(|counts| counts[byte]).sum())
+}
