@@ -117,7 +117,7 @@ class Campaign:
         return elapsed
 
     def _verified(self) -> None:
-        command = [str(self.binary), "verify", str(self.source), str(self.destination), *self.options]
+        command = [str(self.binary), "verify", "--full", str(self.source), str(self.destination), *self.options]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0 and "verified: " in done.stdout, done.stdout + done.stderr
 
@@ -212,7 +212,7 @@ class ModelCampaign(Campaign):
         run(self.binary, "convert", self.source, self.destination, *self.old)
 
     def _is_old(self) -> bool:
-        command = [self.binary, "verify", self.source, self.destination, *self.old, "--quiet"]
+        command = [self.binary, "verify", "--full", self.source, self.destination, *self.old, "--quiet"]
         return subprocess.run([str(c) for c in command], capture_output=True).returncode == 0
 
 

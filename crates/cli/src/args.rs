@@ -3,6 +3,7 @@
 
 use crate::policy::{PolicyArgs, operator};
 use crate::size;
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -238,10 +239,28 @@ pub struct VerifyArgs {
     pub src: PathBuf,
     /// What came of it
     pub dst: PathBuf,
+    /// Take the options from a report that `convert --report` wrote, and compare the files with its digests
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Recompute every element (default: of up to 1 GiB; of larger files a sample of 5 % or 256 MiB, whichever is more)
+    #[arg(long, conflicts_with_all = ["sample", "seed"])]
+    pub full: bool,
+    /// Recompute a sample of at least this part of the elements: 0.1, 10%
+    #[arg(long, value_name = "PART", value_parser = part)]
+    pub sample: Option<f64>,
+    /// What the sample is drawn from: the same seed draws the same elements
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub seed: u64,
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]
     pub policy: PolicyArgs,
+}
+
+fn part(text: &str) -> Result<f64, String> {
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let part = number.trim_end().parse().map(|number: f64| number / unit).ok();
+    part.filter(|part| *part > 0.0 && *part <= 1.0).ok_or_else(|| "expected a part such as 0.1 or 10%".into())
 }
 
 /// `compare`
@@ -667,27 +686,36 @@ pub enum LevelArg {
 
 /// The rules of a command line in the order in which they were typed.
 #[derive(Debug, Default)]
-pub struct RuleOrder(Vec<(usize, bool, String)>);
+pub struct RuleOrder {
+    rules: Vec<(usize, bool, String)>,
+    names_spec: bool,
+}
 
 impl RuleOrder {
     /// Reads the positions that clap keeps beside the values.
     pub fn of(matches: &ArgMatches) -> Self {
-        let mut all = Vec::new();
+        let (mut all, mut names_spec) = (Vec::new(), false);
         if let Some((name, sub)) = matches.subcommand()
             && matches!(name, "convert" | "verify")
         {
+            names_spec = sub.value_source("spec") == Some(ValueSource::CommandLine);
             for (id, keep) in [("rule", false), ("keep", true)] {
                 let values = sub.get_many::<String>(id).into_iter().flatten();
                 all.extend(sub.indices_of(id).into_iter().flatten().zip(values).map(|(at, v)| (at, keep, v.clone())));
             }
         }
         all.sort();
-        Self(all)
+        Self { rules: all, names_spec }
+    }
+
+    /// `--spec` was typed, even if it says the default.
+    pub fn names_spec(&self) -> bool {
+        self.names_spec
     }
 
     /// (is it a `--keep`, the text), first typed first.
     pub fn iter(&self) -> impl Iterator<Item = (bool, &str)> {
-        self.0.iter().map(|(_, keep, text)| (*keep, text.as_str()))
+        self.rules.iter().map(|(_, keep, text)| (*keep, text.as_str()))
     }
 }
 

@@ -15,6 +15,7 @@ use truecast::rescale;
 use truecast::run::RunError;
 use truecast::spec::SpecError;
 use truecast::vectors::VectorError;
+use truecast::verify::RecordError;
 
 /// Why a command did not do its work.
 #[derive(Debug)]
@@ -75,6 +76,12 @@ impl Failure {
 
 impl From<truecast::Error> for Failure {
     fn from(error: truecast::Error) -> Self {
+        Failure::new(error.class(), error)
+    }
+}
+
+impl From<RecordError> for Failure {
+    fn from(error: RecordError) -> Self {
         Failure::new(error.class(), error)
     }
 }

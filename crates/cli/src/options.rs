@@ -205,6 +205,7 @@ const TABLE: &[Row] = &[
     row(EVERY, &["lenient", "follow-links"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)]]),
     row(EVERY, &["min-elements"], &[&[Reads(Form::Onnx)]]),
     row(&["convert", "verify"], &["to", "from", "rule", "keep"], ANYWHERE),
+    row(&["verify"], &["report", "full", "sample", "seed"], ANYWHERE),
     row(&["convert"], &["max-memory", "dry-run", "force"], ANYWHERE),
     row(&["convert"], &["report", "fail-on", "worst"], &[&[Writes(Output::Files)]]),
     row(&["convert"], &["sort", "summary"], ANYWHERE),

@@ -3,7 +3,7 @@
 //! Byte order is converted and codes are checked here, in place; element types are not.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -143,6 +143,34 @@ impl TensorReader {
         self.settle_codes(buf)?;
         if self.remaining == 0 {
             self.end()?;
+        }
+        Ok(())
+    }
+
+    /// Passes over the next bytes of the tensor, whole elements of it. What is passed over is not checked, unless it has to
+    /// be read to find what follows.
+    ///
+    /// Cost: nothing for an uncompressed tensor.
+    ///
+    /// # Errors
+    /// As [`read`](TensorReader::read).
+    pub fn skip(&mut self, bytes: u64) -> Result<(), Error> {
+        if bytes > self.remaining {
+            let path = self.path.to_path_buf();
+            return Err(Error::DataLength { path, expected: self.remaining, actual: bytes });
+        }
+        if let (Stream::Plain(window), 0) = (&mut self.stream, self.held) {
+            window.seek(SeekFrom::Current(bytes as i64)).map_err(|e| self.failed(e))?;
+            self.delivered += bytes;
+            self.remaining -= bytes;
+            return Ok(());
+        }
+        let mut passed = vec![0; bytes.min(1 << 16) as usize];
+        let mut left = bytes;
+        while left > 0 {
+            let some = left.min(passed.len() as u64);
+            self.read(&mut passed[..some as usize])?;
+            left -= some;
         }
         Ok(())
     }

@@ -53,12 +53,3 @@ pub(crate) fn map_range<W, R: Send>(
     let mut work = work();
     range.map(|i| one(&mut work, i)).collect()
 }
-
-/// Threads of the current pool.
-pub(crate) fn pool_threads() -> NonZeroUsize {
-    #[cfg(feature = "parallel")]
-    let threads = rayon::current_num_threads();
-    #[cfg(not(feature = "parallel"))]
-    let threads = 1;
-    NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN)
-}

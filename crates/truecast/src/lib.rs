@@ -45,6 +45,8 @@ pub mod report;
 #[cfg(feature = "files")]
 pub mod rescale;
 #[cfg(feature = "files")]
+mod scan;
+#[cfg(feature = "files")]
 pub mod select;
 #[cfg(feature = "files")]
 mod stream;

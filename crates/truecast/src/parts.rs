@@ -32,11 +32,6 @@ impl Parts {
         Parts { part: self.part.min(part), ..self }
     }
 
-    /// Elements of every part but the last.
-    pub fn part(&self) -> u64 {
-        self.part
-    }
-
     /// The next part, `None` at the end.
     pub fn next(&mut self) -> Result<Option<Codes<'_>>, Error> {
         if self.left == 0 {

@@ -7,11 +7,16 @@ use truecast::select::{Rule, Selection};
 
 /// What was asked for.
 pub fn selection(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Failure> {
-    let rules: Vec<Rule> = rules.iter().map(|(keep, text)| rule(keep, text)).collect::<Result<_, _>>()?;
+    let rules = self::rules(rules)?;
     if args.to.is_none() && rules.is_empty() {
         return Err(Failure::usage("nothing to do: give --to TYPE, or a --rule GLOB=TYPE"));
     }
     Ok(Selection { to: args.to, from: args.from, rules })
+}
+
+/// The rules as they were typed.
+pub fn rules(rules: &RuleOrder) -> Result<Vec<Rule>, Failure> {
+    rules.iter().map(|(keep, text)| rule(keep, text)).collect()
 }
 
 /// Split at the last `=`: globs may hold one, types do not.

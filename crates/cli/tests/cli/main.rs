@@ -28,3 +28,4 @@ mod shell;
 mod signals;
 mod tile;
 mod tosa;
+mod verify;

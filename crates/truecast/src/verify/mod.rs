@@ -1,15 +1,26 @@
-//! Does a file hold what the definition says it should? Recomputed element by element with
-//! [`cast_one`], which shares no code with the kernels that may have written it.
+//! Does a file hold what the definition says it should? Every element is recomputed, or a sample, by
+//! [`cast_one`](truecast_core::cast_one) or by what is derived from it (`method`), which shares no code with the kernels
+//! that may have written the file.
 
+mod arithmetic;
+mod coverage;
+mod elements;
+mod intervals;
+mod method;
+mod record;
 mod text;
+
+pub use coverage::Coverage;
+pub use method::Methods;
+pub use record::{Record, RecordError, RecordedFile};
 
 use crate::convert::{Options, Plan, Planned};
 use crate::error::Error;
-use crate::parts::{Parts, element};
-use rayon::prelude::*;
+use crate::scan::{Chunk, Side, Stretch, scan};
+use elements::Prepared;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
+use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::npy::HeaderError;
 use truecast_io::{Kind, Reading, Source};
 
@@ -75,6 +86,15 @@ pub enum Difference {
         /// Where in it something else begins.
         offset: u64,
     },
+    /// A file is not the one that a report names.
+    Digest {
+        /// The file.
+        path: String,
+        /// Length and SHA-256 that were recorded.
+        expected: (u64, String),
+        /// What they are, if there is such a file.
+        actual: Option<(u64, String)>,
+    },
     /// The metadata of a safetensors file differs; a `format` that the source lacks is `pt`.
     Metadata {
         /// The key.
@@ -109,73 +129,186 @@ pub struct WrongText {
 }
 
 /// What was compared and what differs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Verdict {
     /// Tensors compared.
     pub tensors: u64,
     /// Elements compared.
     pub elements: u64,
+    /// If these are a sample: of how many elements, and the seed that drew it.
+    pub sampled: Option<Sampled>,
+    /// How the elements were compared; text is not among them.
+    pub methods: Methods,
     /// In the order of the tensors.
     pub differences: Vec<Difference>,
 }
 
-/// Recomputes the conversion of `src` under `options` and compares it with `dst`, bit for bit.
-///
-/// Cost: up to 100 ns per element and core, or up to 0.2 ms where it is printed, which is the price of the definition; a
-/// few MiB of memory. `progress` is told the source bytes that are done.
-///
-/// # Errors
-/// Files that cannot be read, options that make no sense for the source. Differences are not errors.
-pub fn verify(src: &Path, dst: &Path, options: &Options, mut progress: impl FnMut(u64)) -> Result<Verdict, Error> {
-    let plan = Plan::new(src, dst, options)?;
-    let source = plan.source();
-    let planned = plan.tensors();
-    let result = open_result(dst, options)?;
-    // Such an array has no name to be found by.
-    let nameless =
-        (source.kind().holds_one() || result.kind().holds_one()) && planned.len() == 1 && result.tensors().len() == 1;
-    let by_name: HashMap<_, _> = result.tensors().iter().enumerate().map(|(i, t)| (t.name.as_str(), i)).collect();
-    let mut is_extra = vec![true; result.tensors().len()];
-    let mut verdict = Verdict::default();
-    let mut done = 0;
-    for (index, tensor) in planned.iter().enumerate() {
-        let name = &tensor.target.name;
-        let found = if nameless { Some(0) } else { by_name.get(name.as_str()).copied() };
-        let Some(at) = found else {
-            verdict.differences.push(Difference::Missing { tensor: name.clone() });
-            continue;
-        };
-        let actual = &result.tensors()[at];
-        is_extra[at] = false;
-        verdict.tensors += 1;
-        if !fits(&result, tensor.target.dtype, actual.dtype) || actual.shape != tensor.target.shape {
-            verdict.differences.push(Difference::Header {
-                tensor: name.clone(),
-                expected: (tensor.target.dtype, tensor.target.shape.clone()),
-                actual: (actual.dtype, actual.shape.clone()),
-            });
-            continue;
+/// Of what a sample was drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampled {
+    /// Elements of the tensors compared.
+    pub of: u64,
+    /// The same seed draws the same elements.
+    pub seed: u64,
+}
+
+impl Verdict {
+    /// The part of the elements that was compared, 1 for all.
+    pub fn coverage(&self) -> f64 {
+        match self.sampled {
+            Some(Sampled { of, .. }) if of > 0 => self.elements as f64 / of as f64,
+            _ => 1.0,
         }
+    }
+}
+
+/// A conversion that is to be checked: everything about it is settled, and no element was read.
+#[derive(Debug)]
+pub struct Verification {
+    plan: Plan,
+    /// What is recomputed of each tensor.
+    stretches: Vec<Vec<Stretch>>,
+    seed: Option<u64>,
+}
+
+impl Verification {
+    /// Settles what the conversion of `src` under `options` should have written at `dst`, and which elements are recomputed.
+    /// A sample is drawn from `seed`.
+    ///
+    /// # Errors
+    /// A source that cannot be read, options that make no sense for it.
+    pub fn new(
+        src: &Path,
+        dst: &Path,
+        options: &Options,
+        coverage: Coverage,
+        seed: u64,
+    ) -> Result<Verification, Error> {
+        let plan = Plan::new(src, dst, options)?;
+        let part = coverage.part(plan.bytes().0);
+        let stretches = plan.tensors().iter().enumerate().map(|(i, tensor)| {
+            let (len, bits) = (tensor.target.len(), tensor.from.bits_in(tensor.src_layout).unwrap_or(64) as u64);
+            part.map_or_else(|| Stretch::whole(len), |part| coverage::sample(part, seed, i as u64, len, bits))
+        });
+        let stretches: Vec<Vec<Stretch>> = stretches.collect();
+        let is_sample =
+            stretches.iter().zip(plan.tensors()).any(|(some, tensor)| elements_of(some) < tensor.target.len());
+        Ok(Verification { stretches, seed: is_sample.then_some(seed), plan })
+    }
+
+    /// What the conversion does, tensor by tensor.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The element type of a tensor of the source, by the name that it has in the destination.
+    pub fn source_type(&self, tensor: &str) -> Option<DType> {
+        self.plan.tensors().iter().find(|planned| planned.target.name == tensor).map(|planned| planned.from)
+    }
+
+    /// The names that the destination's tensors should have.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.plan.tensors().iter().map(|planned| planned.target.name.as_str())
+    }
+
+    /// Bytes of the source that will be read.
+    pub fn bytes(&self) -> u64 {
+        let tensors = self.plan.tensors().iter().zip(&self.stretches);
+        let bytes =
+            tensors.map(|(tensor, some)| tensor.from.bytes_in(tensor.src_layout, elements_of(some)).unwrap_or(0));
+        bytes.sum()
+    }
+
+    /// Compares what was written with what should have been, bit for bit, on all threads of the current pool of rayon.
+    /// `progress` is told the source bytes that are done.
+    ///
+    /// # Errors
+    /// Files that cannot be read. Differences are not errors.
+    pub fn run(&self, dst: &Path, options: &Options, mut progress: impl FnMut(u64) + Send) -> Result<Verdict, Error> {
+        let source = self.plan.source();
+        let planned = self.plan.tensors();
+        let result = open_result(dst, options)?;
+        // Such an array has no name to be found by.
+        let nameless = (source.kind().holds_one() || result.kind().holds_one())
+            && planned.len() == 1
+            && result.tensors().len() == 1;
+        let by_name: HashMap<_, _> = result.tensors().iter().enumerate().map(|(i, t)| (t.name.as_str(), i)).collect();
+        let mut is_extra = vec![true; result.tensors().len()];
+        let mut verdict = Verdict::default();
+        let mut methods = self.methods();
+        let (mut done, mut of) = (0, 0);
         let mut progress = |bytes| {
             done += bytes;
             progress(done);
         };
-        let has_text = [tensor.from, tensor.target.dtype].contains(&DType::String);
-        let pair = Pair { source, index, tensor, result: &result, at };
-        let difference = if has_text { text::compare(&pair, &mut progress) } else { elements(&pair, &mut progress) }?;
-        verdict.elements += tensor.target.len();
-        verdict.differences.extend(difference);
+        for (index, tensor) in planned.iter().enumerate() {
+            let name = &tensor.target.name;
+            let found = if nameless { Some(0) } else { by_name.get(name.as_str()).copied() };
+            let Some(at) = found else {
+                verdict.differences.push(Difference::Missing { tensor: name.clone() });
+                continue;
+            };
+            let actual = &result.tensors()[at];
+            is_extra[at] = false;
+            verdict.tensors += 1;
+            if !fits(&result, tensor.target.dtype, actual.dtype) || actual.shape != tensor.target.shape {
+                verdict.differences.push(Difference::Header {
+                    tensor: name.clone(),
+                    expected: (tensor.target.dtype, tensor.target.shape.clone()),
+                    actual: (actual.dtype, actual.shape.clone()),
+                });
+                continue;
+            }
+            let has_text = [tensor.from, tensor.target.dtype].contains(&DType::String);
+            let pair = Pair { source, index, tensor, result: &result, at, stretches: &self.stretches[index] };
+            let difference = match has_text {
+                true => text::compare(&pair, &mut progress),
+                false => elements::compare(&pair, &mut methods, &mut verdict.methods, &mut progress),
+            }?;
+            verdict.elements += elements_of(pair.stretches);
+            of += tensor.target.len();
+            verdict.differences.extend(difference);
+        }
+        verdict.sampled = self.seed.map(|seed| Sampled { of, seed });
+        let extra = result.tensors().iter().zip(is_extra).filter(|(_, is_extra)| *is_extra);
+        verdict.differences.extend(extra.map(|(t, _)| Difference::Extra { tensor: t.name.clone() }));
+        if result.kind() == Kind::Safetensors {
+            let keys: BTreeSet<_> = source.metadata().keys().chain(result.metadata().keys()).collect();
+            let right =
+                |key: &str| source.metadata().get(key).map(String::as_str).or((key == "format").then_some("pt"));
+            let wrong = keys.into_iter().filter(|key| result.metadata().get(*key).map(String::as_str) != right(key));
+            verdict.differences.extend(wrong.map(|key| Difference::Metadata { key: key.clone() }));
+        }
+        verdict.differences.extend(model(&self.plan, &result)?);
+        Ok(verdict)
     }
-    let extra = result.tensors().iter().zip(is_extra).filter(|(_, is_extra)| *is_extra);
-    verdict.differences.extend(extra.map(|(t, _)| Difference::Extra { tensor: t.name.clone() }));
-    if result.kind() == Kind::Safetensors {
-        let keys: BTreeSet<_> = source.metadata().keys().chain(result.metadata().keys()).collect();
-        let right = |key: &str| source.metadata().get(key).map(String::as_str).or((key == "format").then_some("pt"));
-        let wrong = keys.into_iter().filter(|key| result.metadata().get(*key).map(String::as_str) != right(key));
-        verdict.differences.extend(wrong.map(|key| Difference::Metadata { key: key.clone() }));
+
+    /// Which conversions there are, with the number of elements that each is to recompute: how much preparation pays.
+    fn methods(&self) -> Prepared {
+        let mut prepared = Prepared::default();
+        for (tensor, some) in self.plan.tensors().iter().zip(&self.stretches) {
+            if let Some(cast) = tensor.cast {
+                prepared.expect(cast, elements_of(some));
+            }
+        }
+        prepared
     }
-    verdict.differences.extend(model(&plan, &result)?);
-    Ok(verdict)
+}
+
+fn elements_of(stretches: &[Stretch]) -> u64 {
+    stretches.iter().map(|stretch| stretch.len).sum()
+}
+
+/// Recomputes the conversion of `src` under `options` and compares it with `dst`, bit for bit: as [`Verification`], of
+/// every element.
+///
+/// Cost: of common conversions about a nanosecond per element and core; of others up to 100 ns, or up to 0.2 ms where
+/// text is printed, which is the price of the definition; a few MiB of memory for each core.
+///
+/// # Errors
+/// As [`Verification::new`] and [`Verification::run`].
+pub fn verify(src: &Path, dst: &Path, options: &Options, progress: impl FnMut(u64) + Send) -> Result<Verdict, Error> {
+    Verification::new(src, dst, options, Coverage::Full, 0)?.run(dst, options, progress)
 }
 
 /// A model has to be the expected one byte for byte, wherever it keeps its external data, and so has that.
@@ -217,6 +350,8 @@ struct Pair<'a> {
     result: &'a Source,
     /// Index in the result.
     at: usize,
+    /// What is recomputed.
+    stretches: &'a [Stretch],
 }
 
 impl Pair<'_> {
@@ -225,97 +360,60 @@ impl Pair<'_> {
         self.tensor.cast.unwrap_or(CastSpec::copy(self.tensor.from))
     }
 
-    /// Both sides in parts of as many elements.
-    fn parts(&self) -> Result<(Parts, Parts), Error> {
-        let Pair { source, index, tensor, result, at } = *self;
-        let (src, dst) = (Parts::new(source, index, tensor.from)?, Parts::new(result, at, tensor.target.dtype)?);
-        let part = src.part().min(dst.part());
-        Ok((src.at_most(part), dst.at_most(part)))
+    /// Gives chunks of both sides to `work`, as [`scan`].
+    fn scan<T: Send>(
+        &self,
+        start: impl Fn() -> T + Sync,
+        work: impl Fn(&mut T, Chunk<'_, 2>) + Sync,
+        progress: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<Vec<T>, Error> {
+        let Pair { source, index, tensor, result, at, stretches } = *self;
+        let sides = [
+            Side { source, index, dtype: tensor.from },
+            Side { source: result, index: at, dtype: tensor.target.dtype },
+        ];
+        scan(sides, stretches, start, work, progress)
+    }
+
+    fn refused(&self, index: u64) -> Difference {
+        Difference::Refused { tensor: self.tensor.target.name.clone(), index }
     }
 }
 
-fn elements(pair: &Pair<'_>, progress: &mut dyn FnMut(u64)) -> Result<Option<Difference>, Error> {
-    let (tensor, cast) = (pair.tensor, pair.cast());
-    let table = Table::new(&cast, tensor.target.len());
-    let (mut parts, mut actual) = pair.parts()?;
-    let (mut offset, mut count, mut first) = (0, 0, None);
-    while let (Some(src), Some(dst)) = (parts.next()?, actual.next()?) {
-        let wrong = |i: usize| {
-            let code = element(&src, i);
-            let got = element(&dst, i);
-            match table.expected(&cast, code, tensor.cast.is_none()) {
-                Some(expected) if expected == got => None,
-                Some(expected) => {
-                    Some(Ok(WrongElement { index: offset + i as u64, source: code, expected, actual: got }))
-                }
-                None => Some(Err(offset + i as u64)),
-            }
+/// Wrong elements, and the first of them; the first that is refused counts before anything else.
+struct Found<T> {
+    count: u64,
+    first: Option<(u64, T)>,
+    refused: Option<u64>,
+}
+
+impl<T> Found<T> {
+    fn new() -> Self {
+        Found { count: 0, first: None, refused: None }
+    }
+
+    fn wrong(&mut self, index: u64, what: impl FnOnce() -> T) {
+        self.count += 1;
+        if self.first.as_ref().is_none_or(|(first, _)| index < *first) {
+            self.first = Some((index, what()));
+        }
+    }
+
+    fn refuse(&mut self, index: u64) {
+        self.refused = Some(self.refused.map_or(index, |first| first.min(index)));
+    }
+
+    /// What several workers found, in any order.
+    fn merge(self, other: Found<T>) -> Found<T> {
+        let first = match (self.first, other.first) {
+            (Some(a), Some(b)) => Some(if a.0 <= b.0 { a } else { b }),
+            (a, b) => a.or(b),
         };
-        let blocks = src.len().div_ceil(4096);
-        let found =
-            (0..blocks).into_par_iter().flat_map_iter(|b| (b * 4096..src.len().min(b * 4096 + 4096)).filter_map(wrong));
-        let (part_count, part_first) = found.fold(|| (0u64, None), fold).reduce(|| (0, None), join);
-        if let Some(Err(index)) = part_first {
-            return Ok(Some(Difference::Refused { tensor: tensor.target.name.clone(), index }));
-        }
-        count += part_count;
-        first = first.or(part_first);
-        offset += src.len() as u64;
-        progress(src.bytes().len() as u64);
-    }
-    let first = first.and_then(Result::ok);
-    let types = (tensor.from, tensor.target.dtype);
-    Ok(first.map(|first| Difference::Elements { tensor: tensor.target.name.clone(), count, first, types }))
-}
-
-type Found = (u64, Option<Result<WrongElement, u64>>);
-
-fn fold((count, first): Found, next: Result<WrongElement, u64>) -> Found {
-    join((count, first), (1, Some(next)))
-}
-
-/// Keeps the earlier element; a refusal counts before anything else.
-fn join((a, first): Found, (b, second): Found) -> Found {
-    let rank = |found: &Result<WrongElement, u64>| match found {
-        Err(index) => (0, *index),
-        Ok(wrong) => (1, wrong.index),
-    };
-    let earlier = match (first, second) {
-        (Some(x), Some(y)) => Some(if rank(&x) <= rank(&y) { x } else { y }),
-        (x, y) => x.or(y),
-    };
-    (a + b, earlier)
-}
-
-/// Results for every code of a source of at most 16 bits, where that saves time.
-struct Table(Vec<Option<u64>>);
-
-impl Table {
-    fn new(cast: &CastSpec, len: u64) -> Table {
-        match cast.src.storage_bits() {
-            Some(bits @ 1..=16) if len >= 1 << bits => {
-                Table((0..1u64 << bits).map(|code| definition(cast, code)).collect())
-            }
-            _ => Table(Vec::new()),
-        }
-    }
-
-    /// The right storage element. A tensor whose bytes were copied keeps even bits that its type ignores.
-    fn expected(&self, cast: &CastSpec, code: u64, copied: bool) -> Option<u64> {
-        if copied {
-            return Some(code);
-        }
-        match self.0.get(code as usize) {
-            Some(result) => *result,
-            None => definition(cast, code),
-        }
-    }
-}
-
-fn definition(cast: &CastSpec, storage: u64) -> Option<u64> {
-    match cast_one(cast, cast.src.code_of_storage(storage)) {
-        Outcome::Defined(code) | Outcome::Undefined { code, .. } => Some(cast.dst.storage_of_code(code)),
-        Outcome::Refused { .. } => None,
+        let refused = match (self.refused, other.refused) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        Found { count: self.count + other.count, first, refused }
     }
 }
 
@@ -325,8 +423,13 @@ mod tests {
 
     #[test]
     fn the_first_difference_is_the_earliest() {
-        let wrong = |index| Ok(WrongElement { index, source: 0, expected: 0, actual: 1 });
-        assert_eq!(join((2, Some(wrong(9))), (1, Some(wrong(3)))), (3, Some(wrong(3))));
-        assert_eq!(join((2, Some(wrong(1))), (1, Some(Err(3)))).1, Some(Err(3)));
+        let found = |indices: &[u64], refused: &[u64]| {
+            let mut found = Found::new();
+            indices.iter().for_each(|&i| found.wrong(i, || i));
+            refused.iter().for_each(|&i| found.refuse(i));
+            found
+        };
+        let both = found(&[12, 9], &[]).merge(found(&[3, 70], &[8, 5])).merge(found(&[], &[6]));
+        assert_eq!((both.count, both.first, both.refused), (4, Some((3, 3)), Some(5)));
     }
 }

@@ -1,37 +1,40 @@
 //! Recomputing text, and numbers that come from text, by the definition.
 
-use super::{Difference, Pair, WrongText, element};
+use super::{Difference, Found, Pair, WrongText};
 use crate::error::Error;
+use crate::parts::element;
 use rayon::prelude::*;
+use std::mem;
 use truecast_core::text::{parse_one, print_one};
 use truecast_core::{CastSpec, Layout};
 use truecast_io::Shown;
 use truecast_kernel::Codes;
 use truecast_text::utf32;
 
-/// The first of the wrong elements and their number.
-pub(super) fn compare(pair: &Pair<'_>, progress: &mut dyn FnMut(u64)) -> Result<Option<Difference>, Error> {
+/// What differs in a pair.
+pub(super) fn compare(pair: &Pair<'_>, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Option<Difference>, Error> {
     let (tensor, cast) = (pair.tensor, pair.cast());
-    let (mut src, mut dst) = pair.parts()?;
-    let (mut offset, mut count, mut first) = (0, 0, None);
-    while let (Some(src), Some(dst)) = (src.next()?, dst.next()?) {
-        let wrong = |i: usize| {
-            let (given, actual) = (Cell::of(&src, i), Cell::of(&dst, i));
-            match given.converted(&cast) {
-                Some(expected) if expected == actual => None,
-                Some(expected) => Some((i, Some((given, expected, actual)))),
-                None => Some((i, None)),
-            }
-        };
-        let found: Vec<_> = (0..src.len()).into_par_iter().filter_map(wrong).collect();
-        if let Some((i, None)) = found.iter().find(|(_, what)| what.is_none()) {
-            return Ok(Some(Difference::Refused { tensor: tensor.target.name.clone(), index: offset + *i as u64 }));
-        }
-        count += found.len() as u64;
-        let earliest = found.into_iter().find_map(|(i, what)| Some((offset + i as u64, what?)));
-        first = first.or(earliest);
-        offset += src.len() as u64;
-        progress(src.bytes().len() as u64);
+    let seen = pair.scan(
+        Found::new,
+        |found, (first, [src, dst])| {
+            // So slow that even a chunk is worth dividing.
+            let one = |mut found: Found<_>, i: usize| {
+                let (given, actual, index) = (Cell::of(&src, i), Cell::of(&dst, i), first + i as u64);
+                match given.converted(&cast) {
+                    Some(expected) if expected == actual => {}
+                    Some(expected) => found.wrong(index, || (given, expected, actual)),
+                    None => found.refuse(index),
+                }
+                found
+            };
+            let all = (0..src.len()).into_par_iter().fold(Found::new, one).reduce(Found::new, Found::merge);
+            *found = mem::replace(found, Found::new()).merge(all);
+        },
+        progress,
+    )?;
+    let Found { count, first, refused } = seen.into_iter().fold(Found::new(), Found::merge);
+    if let Some(index) = refused {
+        return Ok(Some(pair.refused(index)));
     }
     let shown = |(index, (source, expected, actual)): (u64, (Cell, Cell, Cell))| {
         let first = WrongText { index, source: source.shown(), expected: expected.shown(), actual: actual.shown() };

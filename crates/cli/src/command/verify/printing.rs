@@ -1,47 +1,20 @@
-//! `truecast verify`.
+//! A verdict in words and as JSON (`docs/interfaces.md §6`).
 
-use super::{Context, select};
-use crate::args::{RuleOrder, VerifyArgs};
-use crate::effect;
-use crate::failure::Failure;
+use super::groups::Groups;
+use crate::output;
 use crate::table::grouped;
-use crate::{output, progress};
+use crate::terminal::{Mark, Terminal};
 use serde_json::{Map, Value, json};
-use std::process::ExitCode;
 use truecast::DType;
-use truecast::convert::{Options, Plan};
 use truecast::io::Shown;
-use truecast::verify::{Difference, Verdict, verify};
-
-pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
-    let options = Options {
-        selection: select::selection(&args.select, rules)?,
-        request: args.policy.request()?,
-        exec: context.exec,
-        min_elements: args.select.min_elements,
-        onnx: args.select.onnx.options(),
-        ..Options::default()
-    };
-    let plan = Plan::new(&args.src, &args.dst, &options)?;
-    effect::check(&args.policy, &options.request, plan.conversions())?;
-    let total = plan.bytes().0;
-    let bar = progress::bytes(total, context.quiet || context.json);
-    let verdict = verify(&args.src, &args.dst, &options, |done| bar.set_position(done))?;
-    bar.finish_and_clear();
-    match context.json {
-        true => output::json("verify", to_json(&verdict))?,
-        false if context.quiet => {}
-        false => output::text(&render(&verdict))?,
-    }
-    Ok(if verdict.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
-}
+use truecast::verify::{Difference, Sampled, Verdict};
 
 /// A storage element with all its digits.
 fn hex(storage: u64, dtype: DType) -> String {
     output::bits(storage, dtype.storage_bits().unwrap_or(64))
 }
 
-fn to_json(verdict: &Verdict) -> Map<String, Value> {
+pub fn to_json(verdict: &Verdict) -> Map<String, Value> {
     let difference = |d: &Difference| match d {
         Difference::Missing { tensor } => json!({ "kind": "missing", "tensor": tensor }),
         Difference::Extra { tensor } => json!({ "kind": "extra", "tensor": tensor }),
@@ -69,19 +42,35 @@ fn to_json(verdict: &Verdict) -> Map<String, Value> {
         Difference::ExternalData { location, offset } => {
             json!({ "kind": "external_data", "location": location, "offset": offset })
         }
+        Difference::Digest { path, expected, actual } => {
+            let file = |file: &(u64, String)| json!({ "bytes": file.0, "sha256": file.1 });
+            json!({
+                "kind": "digest", "path": path, "expected": file(expected),
+                "actual": actual.as_ref().map_or(Value::Null, file)
+            })
+        }
         other => json!({ "kind": format!("{other:?}") }),
     };
     let mut object = Map::new();
     object.insert("equal".into(), json!(verdict.differences.is_empty()));
     object.insert("tensors".into(), json!(verdict.tensors));
     object.insert("elements".into(), json!(verdict.elements));
+    object.insert("sampled".into(), json!(verdict.sampled.is_some()));
+    object.insert("coverage".into(), json!(verdict.coverage()));
+    object.insert("seed".into(), json!(verdict.sampled.map(|sampled| sampled.seed)));
+    let methods = verdict.methods.named().map(|(name, elements)| (name.to_string(), json!(elements)));
+    object.insert("methods".into(), Map::from_iter(methods).into());
     object.insert("differences".into(), verdict.differences.iter().map(difference).collect());
     object
 }
 
-fn render(verdict: &Verdict) -> String {
+/// The verdict in words. `groups` have a line each; what belongs to one of them has none of its own.
+pub fn render(verdict: &Verdict, groups: &Groups<'_>, terminal: &Terminal) -> String {
     let mut text = String::new();
-    for difference in &verdict.differences {
+    for group in &groups.all {
+        text += &format!("{group}\n");
+    }
+    for difference in verdict.differences.iter().filter(|difference| !groups.hold(difference)) {
         text += &match difference {
             Difference::Missing { tensor } => format!("tensor {} is missing\n", Shown(tensor)),
             Difference::Extra { tensor } => format!("tensor {} is not in the source\n", Shown(tensor)),
@@ -93,24 +82,15 @@ fn render(verdict: &Verdict) -> String {
                 expected.0,
                 expected.1
             ),
-            Difference::Elements { tensor, count, first, types } => format!(
-                "tensor {}: {} wrong elements; the first is {}: {} became {}, right is {}\n",
-                Shown(tensor),
-                grouped(*count),
-                first.index,
-                hex(first.source, types.0),
-                hex(first.actual, types.1),
-                hex(first.expected, types.1)
-            ),
-            Difference::Texts { tensor, count, first } => format!(
-                "tensor {}: {} wrong elements; the first is {}: {} became {}, right is {}\n",
-                Shown(tensor),
-                grouped(*count),
-                first.index,
-                first.source,
-                first.actual,
-                first.expected
-            ),
+            Difference::Elements { tensor, count, first, types } => {
+                let [source, actual, expected] =
+                    [(first.source, types.0), (first.actual, types.1), (first.expected, types.1)]
+                        .map(|(storage, dtype)| hex(storage, dtype));
+                wrong_elements(tensor, *count, first.index, &source, &actual, &expected)
+            }
+            Difference::Texts { tensor, count, first } => {
+                wrong_elements(tensor, *count, first.index, &first.source, &first.actual, &first.expected)
+            }
             Difference::Refused { tensor, index } => {
                 format!("tensor {}: element {index} is refused, so no result is right\n", Shown(tensor))
             }
@@ -119,9 +99,37 @@ fn render(verdict: &Verdict) -> String {
             Difference::ExternalData { location, offset } => {
                 format!("{} differs at offset {offset}, outside its tensors\n", Shown(location))
             }
+            Difference::Digest { path, actual: None, .. } => format!("{}: missing; the report names it\n", Shown(path)),
+            Difference::Digest { path, expected, actual: Some(actual) } => format!(
+                "{}: {} bytes of sha256 {}; the report says {} of {}\n",
+                Shown(path),
+                grouped(actual.0),
+                actual.1,
+                grouped(expected.0),
+                expected.1
+            ),
             other => format!("{other:?}\n"),
         };
     }
-    let verdict_word = if verdict.differences.is_empty() { "verified" } else { "DIFFERENT" };
-    text + &format!("{verdict_word}: {} tensors, {} elements recomputed\n", verdict.tensors, grouped(verdict.elements))
+    let is_equal = verdict.differences.is_empty();
+    let tensors = match verdict.tensors {
+        1 => "1 tensor".into(),
+        n => format!("{} tensors", grouped(n)),
+    };
+    let (word, mark) = if is_equal { ("verified", Mark::Good) } else { ("DIFFERENT", Mark::Bad) };
+    let covered = match verdict.sampled {
+        None => format!("{} elements recomputed", grouped(verdict.elements)),
+        Some(Sampled { of, seed }) => {
+            let (percent, of) = (100.0 * verdict.coverage(), grouped(of));
+            format!("sampled {percent:.1} % of {of} elements (seed {seed}); --full proves all")
+        }
+    };
+    terminal.wrap(&text) + &terminal.paint(mark, word) + &format!(": {tensors}, {covered}\n")
+}
+
+fn wrong_elements(tensor: &str, count: u64, index: u64, source: &str, actual: &str, expected: &str) -> String {
+    let (tensor, count) = (Shown(tensor), grouped(count));
+    format!(
+        "tensor {tensor}: {count} wrong elements; the first is {index}: {source} became {actual}, right is {expected}\n"
+    )
 }

@@ -1,0 +1,112 @@
+//! Differences of one kind in many tensors, which are one thing to know: most often tensors that were kept.
+
+use crate::command::provenance::quoted;
+use std::fmt;
+use truecast::DType;
+use truecast::io::Shown;
+use truecast::verify::{Difference, Verdict, Verification};
+
+/// Fewer have a line each.
+const FEW: usize = 3;
+/// Patterns that a person can read.
+const PATTERNS: usize = 4;
+
+/// Tensors whose types differ from what is right in the same way.
+#[derive(Debug)]
+pub struct Group<'a> {
+    expected: DType,
+    actual: DType,
+    tensors: Vec<&'a str>,
+    /// Rules that keep these tensors and no others, if they have the type of the source.
+    keep: Vec<String>,
+}
+
+/// What is said together.
+#[derive(Debug)]
+pub struct Groups<'a> {
+    pub all: Vec<Group<'a>>,
+}
+
+impl<'a> Groups<'a> {
+    pub fn of(verdict: &'a Verdict, verification: &Verification) -> Groups<'a> {
+        let mut all: Vec<Group<'a>> = Vec::new();
+        for difference in &verdict.differences {
+            let Some((tensor, expected, actual)) = type_alone(difference) else { continue };
+            match all.iter_mut().find(|group| (group.expected, group.actual) == (expected, actual)) {
+                Some(group) => group.tensors.push(tensor),
+                None => all.push(Group { expected, actual, tensors: vec![tensor], keep: Vec::new() }),
+            }
+        }
+        all.retain(|group| group.tensors.len() > FEW);
+        for group in &mut all {
+            let kept = |tensor: &&str| verification.source_type(tensor) == Some(group.actual);
+            if group.tensors.iter().all(kept) {
+                let is_other = |name: &&str| !group.tensors.contains(name);
+                group.keep = patterns(&group.tensors, &verification.names().filter(is_other).collect::<Vec<_>>());
+            }
+        }
+        Groups { all }
+    }
+
+    /// The difference is part of a group.
+    pub fn hold(&self, difference: &Difference) -> bool {
+        type_alone(difference).is_some_and(|(_, expected, actual)| {
+            self.all.iter().any(|group| (group.expected, group.actual) == (expected, actual))
+        })
+    }
+}
+
+/// The tensor and both types, where the shape is right.
+fn type_alone(difference: &Difference) -> Option<(&str, DType, DType)> {
+    match difference {
+        Difference::Header { tensor, expected, actual } if expected.1 == actual.1 => {
+            Some((tensor, expected.0, actual.0))
+        }
+        _ => None,
+    }
+}
+
+impl fmt::Display for Group<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Group { expected, actual, tensors, keep } = self;
+        write!(f, "{} tensors have type {actual} where {expected} is right: ", tensors.len())?;
+        if !keep.is_empty() {
+            let rules: Vec<_> = keep.iter().map(|glob| format!("--keep {}", quoted(glob))).collect();
+            return write!(f, "{}; if they were kept: {}", keep.join(", "), rules.join(" "));
+        }
+        let shown: Vec<_> = tensors.iter().take(FEW).map(|tensor| Shown(tensor).to_string()).collect();
+        write!(f, "{}, and {} more", shown.join(", "), tensors.len() - shown.len())
+    }
+}
+
+/// Globs `*PART*`, each a part of names between dots, that match all of these names and none of the others; none if
+/// more are needed than a person can read.
+fn patterns(names: &[&str], others: &[&str]) -> Vec<String> {
+    let is_word = |part: &&str| part.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+    let telling = |part: &&str| is_word(part) && part.chars().any(|c| c.is_ascii_alphabetic());
+    let mut left = names.to_vec();
+    let mut globs = Vec::new();
+    while let Some(first) = left.first() {
+        let parts = first.split('.').filter(telling).filter(|part| !others.iter().any(|other| other.contains(part)));
+        // The part that most of the rest have; of such the one that says most.
+        let best = parts.max_by_key(|part| (left.iter().filter(|name| name.contains(part)).count(), part.len()));
+        let Some(best) = best.filter(|_| globs.len() < PATTERNS) else { return Vec::new() };
+        globs.push(format!("*{best}*"));
+        left.retain(|name| !name.contains(best));
+    }
+    globs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_these_and_no_others() {
+        let norms = ["enc.0.LayerNorm.weight", "enc.0.LayerNorm.bias", "enc.1.LayerNorm.weight", "emb.words.weight"];
+        assert_eq!(patterns(&norms, &["enc.0.key.weight", "enc.1.key.bias"]), ["*LayerNorm*", "*words*"]);
+        // Nothing tells the second from others.
+        assert_eq!(patterns(&["a.norm.w", "b.key.w"], &["c.key.w", "b.w", "norm.a"]), Vec::<String>::new());
+        assert_eq!(patterns(&["a", "b", "c", "d", "e"], &[]), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,77 @@
+//! `truecast verify`.
+
+mod groups;
+mod printing;
+
+use super::{Context, select};
+use crate::args::{RuleOrder, VerifyArgs};
+use crate::effect;
+use crate::failure::Failure;
+use crate::{output, progress};
+use groups::Groups;
+use std::process::ExitCode;
+use truecast::convert::Options;
+use truecast::report::Provenance;
+use truecast::request::Request;
+use truecast::verify::{Coverage, Record, Verification};
+
+pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
+    let record = args.report.as_deref().map(Record::read).transpose()?;
+    let options = match &record {
+        Some(record) => recorded(&record.provenance, args, rules)?,
+        None => Options {
+            selection: select::selection(&args.select, rules)?,
+            request: args.policy.request()?,
+            min_elements: args.select.min_elements,
+            onnx: args.select.onnx.options(),
+            ..Options::default()
+        },
+    };
+    let options = Options { exec: context.exec, ..options };
+    let coverage = match args.sample {
+        Some(part) => Coverage::Sample(part),
+        None if args.full => Coverage::Full,
+        None => Coverage::BySize,
+    };
+    let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.seed)?;
+    effect::check(&args.policy, &options.request, verification.plan().conversions())?;
+    let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
+    let mut verdict = verification.run(&args.dst, &options, |done| bar.set_position(done))?;
+    bar.finish_and_clear();
+    if let Some(record) = record {
+        verdict.differences.extend(record.differences(&args.dst)?);
+    }
+    match context.json {
+        true => output::json("verify", printing::to_json(&verdict))?,
+        false if context.quiet => {}
+        false => {
+            let groups = Groups::of(&verdict, &verification);
+            output::text(&printing::render(&verdict, &groups, &context.terminal))?
+        }
+    }
+    Ok(if verdict.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The options of a report. What is typed beside it may not say otherwise.
+fn recorded(record: &Provenance, args: &VerifyArgs, rules: &RuleOrder) -> Result<Options, Failure> {
+    let typed_rules = select::rules(rules)?;
+    let (request, select, defaults) = (args.policy.request()?, &args.select, Options::default());
+    let onnx = select.onnx.options();
+    // A switch or number that is left at its default says nothing.
+    let contradictions = [
+        ("--spec and its options", (rules.names_spec() || request != Request::default()) && request != record.request),
+        ("--to", select.to.is_some() && select.to != record.selection.to),
+        ("--from", select.from.is_some() && select.from != record.selection.from),
+        ("--rule and --keep", !typed_rules.is_empty() && typed_rules != record.selection.rules),
+        ("--min-elements", select.min_elements != defaults.min_elements && select.min_elements != record.min_elements),
+        ("--lenient", onnx.lenient && !record.onnx.lenient),
+        ("--follow-links", onnx.follow_links && !record.onnx.follow_links),
+    ];
+    match contradictions.iter().find(|(_, differs)| *differs) {
+        Some((option, _)) => Err(Failure::usage(format_args!(
+            "{option} and --report contradict each other; the report says: {}",
+            super::provenance::typed(record)
+        ))),
+        None => Ok(record.options()),
+    }
+}

@@ -1,0 +1,176 @@
+//! `verify`: how much of a file it recomputes and how, options from a report, and many differences of one kind.
+
+use crate::files::{Tensor, f32s, npy, safetensors};
+use crate::run::Folder;
+use serde_json::{Value, json};
+
+/// Enough for several blocks of 64 KiB.
+const MANY: usize = 200_000;
+
+/// a.npy, and b.npy that was made of it as f8e4m3fn.
+fn large() -> Folder {
+    let values: Vec<f32> = (0..MANY).map(|i| (i as f32 - 1000.0) / 777.0).collect();
+    let folder = Folder::with("a.npy", &npy("<f4", MANY, &f32s(&values)));
+    folder.run("convert a.npy b.npy --to f8e4m3fn --quiet").succeeds();
+    folder
+}
+
+/// Changes one element of b.npy, whose elements are its last bytes.
+fn spoil(folder: &Folder, index: usize) {
+    let mut bytes = folder.read("b.npy");
+    let at = bytes.len() - MANY + index;
+    bytes[at] ^= 1;
+    folder.write("b.npy", &bytes);
+}
+
+fn methods(object: &Value) -> Vec<(String, u64)> {
+    let all = object["methods"].as_object().unwrap();
+    all.iter().map(|(name, n)| (name.clone(), n.as_u64().unwrap())).filter(|(_, n)| *n > 0).collect()
+}
+
+#[test]
+fn a_sample_has_the_ends_and_says_what_it_is() {
+    let folder = large();
+    let line = "verify a.npy b.npy --to f8e4m3fn --sample";
+    let object = folder.run(&format!("{line} 10% --seed 7 --json")).succeeds().object("verify");
+    assert_eq!((&object["sampled"], &object["seed"], &object["equal"]), (&json!(true), &json!(7), &json!(true)));
+    let (coverage, elements) = (object["coverage"].as_f64().unwrap(), object["elements"].as_u64().unwrap());
+    assert!((0.1..1.0).contains(&coverage), "{coverage}");
+    assert_eq!(elements as f64 / MANY as f64, coverage);
+    let text = folder.run(&format!("{line} 0.1")).succeeds().out;
+    for word in ["verified", "sampled", " % of 200_000 elements", "(seed 0)", "--full proves all"] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+    // The ends are part of every sample.
+    for index in [0, MANY - 1] {
+        spoil(&folder, index);
+        let object = folder.run(&format!("{line} 0.1% --json")).exits(1).object("verify");
+        assert_eq!(object["differences"][0]["first"]["index"], index);
+        spoil(&folder, index);
+    }
+    // What some samples do not hold the whole does, and some sample does too.
+    spoil(&folder, MANY / 2);
+    let seen: Vec<Option<i32>> = (0..30).map(|seed| folder.run(&format!("{line} 10% --seed {seed}")).code).collect();
+    assert!(seen.contains(&Some(0)) && seen.contains(&Some(1)), "{seen:?}");
+    let object = folder.run("verify a.npy b.npy --to f8e4m3fn --full --json").exits(1).object("verify");
+    assert_eq!((&object["sampled"], &object["seed"], &object["coverage"]), (&json!(false), &Value::Null, &json!(1.0)));
+    assert_eq!(object["differences"][0]["first"]["index"], MANY / 2);
+    // Small files are not sampled unless asked.
+    folder.run("verify a.npy b.npy --to f8e4m3fn").exits(1);
+    folder.run("verify a.npy b.npy --to f8e4m3fn --full --seed 1").exits(2);
+    folder.run("verify a.npy b.npy --to f8e4m3fn --full --sample 0.5").exits(2);
+    for part in ["0", "1.5", "200%", "zork", "-0.1"] {
+        folder.run(&format!("verify a.npy b.npy --to f8e4m3fn --sample={part}")).exits(2);
+    }
+}
+
+#[test]
+fn methods_are_said() {
+    let folder = large();
+    let run = |line: &str| {
+        folder.run(&format!("convert {line} --quiet --force")).succeeds();
+        let object = folder.run(&format!("verify {line} --json")).succeeds().object("verify");
+        let methods = methods(&object);
+        assert_eq!(methods.iter().map(|(_, n)| n).sum::<u64>(), object["elements"].as_u64().unwrap(), "{line}");
+        methods.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    assert_eq!(run("a.npy c.npy --to f8e4m3fn"), ["intervals"]);
+    assert_eq!(run("a.npy d.npy --to f64"), ["arithmetic"]);
+    assert_eq!(run("a.npy e.npy --to bf16"), ["definition"]); // too few elements for as many intervals
+    assert_eq!(run("e.npy f.npy --from bf16 --to f32"), ["table"]);
+    assert_eq!(run("a.npy g.npy --to bool"), ["definition"]);
+    // Packed in the file or not, on either side.
+    assert_eq!(run("a.npy h.safetensors --to f4e2m1"), ["intervals"]);
+    assert_eq!(run("h.safetensors i.npz --rule *=f6e2m3"), ["table"]);
+    assert_eq!(run("h.safetensors j.safetensors --rule *=f32"), ["table"]);
+}
+
+/// A wrong element is found by every method, in a block that is else right.
+#[test]
+fn every_method_finds_what_is_wrong() {
+    let folder = large();
+    for (to, bytes) in [("f8e4m3fn", 1), ("f64", 8), ("bf16", 2), ("i32", 4), ("f32", 4)] {
+        folder.run(&format!("convert a.npy {to}.npy --to {to} --quiet")).succeeds();
+        let right = folder.read(&format!("{to}.npy"));
+        for index in [0, 1, 1023, 1024, 100_001, MANY - 1] {
+            let mut wrong = right.clone();
+            let at = wrong.len() - (MANY - index) * bytes;
+            wrong[at] ^= 1;
+            folder.write("wrong.npy", &wrong);
+            let object = folder.run(&format!("verify a.npy wrong.npy --to {to} --json")).exits(1).object("verify");
+            let difference = &object["differences"][0];
+            assert_eq!((&difference["count"], &difference["first"]["index"]), (&json!(1), &json!(index)), "{to}");
+        }
+    }
+}
+
+#[test]
+fn options_come_from_a_report() {
+    let tensors = [
+        ("norm", "F32", &[2u64][..], f32s(&[1.0, 465.0])),
+        ("key", "F32", &[2], f32s(&[1.0, 465.0])),
+        ("ids", "I32", &[1], vec![7, 0, 0, 0]),
+    ];
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    let options = "--spec onnx@21 --saturate false --to f8e4m3fn --keep *orm --rule key=f8e5m2";
+    folder.run(&format!("convert a.safetensors b.safetensors {options} --report r.json --quiet")).succeeds();
+    let line = "verify a.safetensors b.safetensors --report r.json";
+    folder.run(line).succeeds();
+    // The same options beside it are no harm, others are.
+    for same in ["--to f8e4m3fn", "--saturate false --spec onnx@21", "--keep *orm --rule key=f8e5m2"] {
+        folder.run(&format!("{line} {same}")).succeeds();
+    }
+    for (other, named) in [
+        ("--to f16", "--to"),
+        ("--from f32", "--from"),
+        ("--keep key", "--keep"),
+        ("--rule key=f8e5m2 --keep *orm", "--rule"),
+        ("--spec onnx", "--spec"),
+        ("--spec ieee", "--spec"),
+    ] {
+        folder.run(&format!("{line} {other}")).fails(2, &[named, "--report", "--saturate false"]);
+    }
+    // The file is the one that was written, also where a change is no wrong element.
+    let right = folder.read("b.safetensors");
+    folder.run("convert a.safetensors b.safetensors --to f8e4m3fn --force --quiet").succeeds();
+    let object = folder.run(&format!("{line} --json")).exits(1).object("verify");
+    let digest = object["differences"].as_array().unwrap().iter().find(|d| d["kind"] == "digest").unwrap().clone();
+    assert_eq!(digest["expected"]["bytes"], right.len());
+    assert_eq!(digest["expected"]["sha256"].as_str().unwrap().len(), 64);
+    assert_ne!(digest["expected"]["sha256"], digest["actual"]["sha256"]);
+}
+
+#[test]
+fn a_report_that_is_none() {
+    let folder = large();
+    folder.write("no.json", b"zork");
+    folder.write("empty.json", b"{}");
+    folder.write("other.json", br#"{"command": "compare", "options": {}}"#);
+    folder.write("odd.json", br#"{"command": "convert", "options": {"spec": "onnx"}}"#);
+    folder.run("verify a.npy b.npy --report missing.json").fails(4, &["missing.json"]);
+    for (file, word) in [("no", "line 1"), ("empty", "command"), ("other", "compare"), ("odd", "options.")] {
+        folder
+            .run(&format!("verify a.npy b.npy --report {file}.json"))
+            .fails(3, &[format!("{file}.json").as_str(), word]);
+    }
+}
+
+/// One line for what is one mistake.
+#[test]
+fn forgotten_rules_are_one_difference() {
+    let names: Vec<String> = (0..10)
+        .flat_map(|i| ["LayerNorm.weight", "LayerNorm.bias", "key.weight"].map(|part| format!("layer.{i}.{part}")))
+        .collect();
+    let tensors: Vec<Tensor> = names.iter().map(|name| (name.as_str(), "F32", &[1u64][..], f32s(&[1.5]))).collect();
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    folder.run("convert a.safetensors b.safetensors --to f8e4m3fn --keep *LayerNorm* --quiet").succeeds();
+    let text = folder.run("verify a.safetensors b.safetensors --to f8e4m3fn").exits(1).out;
+    assert_eq!(text.lines().count(), 2, "{text}");
+    for word in ["20 tensors have type f32 where f8e4m3fn is right", "--keep '*LayerNorm*'", "DIFFERENT: 30 tensors"] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+    let object = folder.run("verify a.safetensors b.safetensors --to f8e4m3fn --json").exits(1).object("verify");
+    assert_eq!(object["differences"].as_array().unwrap().len(), 20);
+    // The hint is right.
+    folder.run("verify a.safetensors b.safetensors --to f8e4m3fn --keep *LayerNorm*").succeeds();
+}

@@ -1,0 +1,166 @@
+//! Wide sources, wide destinations: the arithmetic of this language where it is known to be what is asked for.
+//!
+//! Each test says that a result is right; what it does not accept, special values above all, goes to the definition.
+//! Conversions between floats and integers are those of `as`: to floats to nearest even, to integers toward zero. A
+//! process with FTZ or DAZ set changes what they give near zero only, so a float is accepted only if it is normal, or
+//! the zero of a zero.
+
+use truecast_core::policy::{IntOverflow, RangeTest};
+use truecast_core::{CastPolicy, CastSpec, DType, Kind, Rounding, format::IntFormat};
+
+/// A pair of types and what may be used for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Arithmetic {
+    /// The same float type.
+    Same(Float),
+    /// f32 to f64.
+    Widen,
+    /// f64 to f32, to nearest even.
+    Narrow,
+    /// Toward zero.
+    ToInteger(Float, IntFormat),
+    /// To nearest even, or exact.
+    FromInteger(IntFormat, Float),
+    /// Equal values, and under a wrapping policy equal low bits.
+    Integers { src: IntFormat, dst: IntFormat, wraps: bool },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Float {
+    F32,
+    F64,
+}
+
+impl Float {
+    fn of(dtype: DType) -> Option<Float> {
+        match dtype {
+            DType::F32 => Some(Float::F32),
+            DType::F64 => Some(Float::F64),
+            _ => None,
+        }
+    }
+
+    /// Neither zero nor subnormal, infinite or NaN.
+    #[inline(always)]
+    fn is_normal(self, code: u64) -> bool {
+        match self {
+            Float::F32 => (code >> 23 & 0xff).wrapping_sub(1) < 0xfe,
+            Float::F64 => (code >> 52 & 0x7ff).wrapping_sub(1) < 0x7fe,
+        }
+    }
+
+    /// Zero of either sign.
+    #[inline(always)]
+    fn is_zero(self, code: u64) -> bool {
+        code << (64 - self.bits()) << 1 == 0
+    }
+
+    fn bits(self) -> u32 {
+        match self {
+            Float::F32 => 32,
+            Float::F64 => 64,
+        }
+    }
+
+    fn precision(self) -> u32 {
+        match self {
+            Float::F32 => f32::MANTISSA_DIGITS,
+            Float::F64 => f64::MANTISSA_DIGITS,
+        }
+    }
+
+    /// The value, exact.
+    #[inline(always)]
+    fn value(self, code: u64) -> f64 {
+        match self {
+            Float::F32 => f32::from_bits(code as u32) as f64,
+            Float::F64 => f64::from_bits(code),
+        }
+    }
+}
+
+impl Arithmetic {
+    /// What fits the pair and its policy.
+    pub fn of(cast: &CastSpec) -> Option<Arithmetic> {
+        let CastSpec { src, dst, policy, .. } = *cast;
+        let CastPolicy { to_float, to_int, .. } = policy;
+        match (src.kind(), dst.kind()) {
+            (Kind::Int(s), Kind::Int(d)) => {
+                let wraps = policy.int_overflow == IntOverflow::Wrap;
+                // One-bit integers have storage of their own.
+                (s.bits.min(d.bits) > 1).then_some(Arithmetic::Integers { src: s, dst: d, wraps })
+            }
+            (Kind::Int(s), _) => {
+                let float = Float::of(dst)?;
+                let is_exact = s.bits as u32 <= float.precision();
+                let fits = is_exact || to_float == Rounding::NearestEven;
+                (fits && s.bits > 1).then_some(Arithmetic::FromInteger(s, float))
+            }
+            (_, Kind::Int(d)) => {
+                let float = Float::of(src)?;
+                (to_int == Rounding::TowardZero && d.bits > 1).then_some(Arithmetic::ToInteger(float, d))
+            }
+            _ => match (Float::of(src)?, Float::of(dst)?) {
+                (Float::F32, Float::F64) => Some(Arithmetic::Widen),
+                (Float::F64, Float::F32) => {
+                    let fits = to_float == Rounding::NearestEven && policy.range == RangeTest::Rounded;
+                    fits.then_some(Arithmetic::Narrow)
+                }
+                (float, _) => Some(Arithmetic::Same(float)),
+            },
+        }
+    }
+
+    /// All of these are right: pairs of source and destination.
+    pub fn hold(self, mut pairs: impl Iterator<Item = (u64, u64)>) -> bool {
+        match self {
+            Arithmetic::Same(float) => pairs.all(|(x, y)| x == y && (float.is_normal(x) || float.is_zero(x))),
+            Arithmetic::Widen => pairs.all(|(x, y)| {
+                let (sign, magnitude) = (x >> 31 << 63, x & 0x7fff_ffff);
+                // Exponents are counted from another bias.
+                let wider = sign | ((magnitude << 29) + ((1023 - 127) << 52));
+                (Float::F32.is_normal(x) && y == wider) || (magnitude == 0 && y == sign)
+            }),
+            Arithmetic::Narrow => pairs.all(|(x, y)| {
+                let narrower = (f64::from_bits(x) as f32).to_bits() as u64;
+                (Float::F32.is_normal(y) && y == narrower) || (Float::F64.is_zero(x) && y == x >> 32)
+            }),
+            Arithmetic::ToInteger(float, IntFormat { bits: 64, signed: false }) => pairs.all(|(x, y)| {
+                let value = float.value(x);
+                (0.0..2f64.powi(64)).contains(&value) && y == value as u64
+            }),
+            Arithmetic::ToInteger(float, format) => {
+                let range = format.min() as i64..=format.max() as i64;
+                pairs.all(|(x, y)| {
+                    let value = float.value(x);
+                    let whole = value as i64;
+                    value.abs() < 2f64.powi(63) && range.contains(&whole) && y == whole as u64 & format.mask()
+                })
+            }
+            Arithmetic::FromInteger(format, Float::F32) => match format.signed {
+                true => pairs.all(|(x, y)| y == (extended(format, x) as i64 as f32).to_bits() as u64),
+                false => pairs.all(|(x, y)| y == (extended(format, x) as f32).to_bits() as u64),
+            },
+            Arithmetic::FromInteger(format, Float::F64) => match format.signed {
+                true => pairs.all(|(x, y)| y == (extended(format, x) as i64 as f64).to_bits()),
+                false => pairs.all(|(x, y)| y == (extended(format, x) as f64).to_bits()),
+            },
+            Arithmetic::Integers { src, dst, wraps: true } => pairs.all(|(x, y)| y == extended(src, x) & dst.mask()),
+            Arithmetic::Integers { src, dst, wraps: false } => pairs.all(|(x, y)| {
+                let (wide, result) = (extended(src, x), extended(dst, y));
+                // With the top bit set, 64 bits are another number to the other signedness.
+                y <= dst.mask() && wide == result && (src.signed == dst.signed || wide >> 63 == 0)
+            }),
+        }
+    }
+}
+
+/// A storage element as a 64-bit integer of the same signedness.
+#[inline(always)]
+fn extended(format: IntFormat, storage: u64) -> u64 {
+    let unused = 64 - format.bits as u32;
+    match format.signed {
+        true => ((storage << unused) as i64 >> unused) as u64,
+        false => storage << unused >> unused,
+    }
+}

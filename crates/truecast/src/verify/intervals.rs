@@ -1,0 +1,261 @@
+//! Wide sources, narrow destinations: between which source codes a destination code is right.
+//!
+//! [`cast_one`] is asked for the bounds, not for the elements. Source codes are numbered in the order of their values
+//! (`key`); for each destination code an interval of keys is kept in which every source has that result. An element is
+//! right if its source lies in the interval of the code that the file holds. Elements that do not are no verdict: the
+//! definition decides, so an interval can be missing, but must not be too wide.
+//!
+//! # Why an interval is not too wide
+//!
+//! Call a finite source *in range* if its result is neither an overflow nor one of the other special cases that
+//! [`Edge`] names but for `Fraction`. `cast_one` itself says so when those edges are what is left open.
+//!
+//! 1. In range, the result is the source rounded once to a neighbour on the destination's grid, with subnormals
+//!    perhaps replaced by a zero. Every rounding of [`Rounding`](truecast_core::Rounding) is a non-decreasing function of
+//!    the value: between two neighbours it is a step, from the lower to the upper one, at a place that depends on
+//!    neither (nearest, up, down), on the sign, which is the same on both sides (toward zero, away), or on which of
+//!    them is odd (even, odd), which is the same for all values between them. Flushing subnormals maps an interval
+//!    around zero to zeros of the same sign, which keeps the order. So does the order of [`order`], in which -0 lies
+//!    below +0.
+//! 2. A non-decreasing function that has the same value at both ends of an interval has it everywhere in between. So if
+//!    `cast_one` gives one code at two keys in range, it gives that code between them. Bisection finds the key at which
+//!    each code begins; every probe is checked to be in order, and all keys of the range are covered, since each
+//!    interval begins where the one before ends.
+//! 3. The range is an interval of keys: whether a value overflows, is too small or has the wrong sign is decided by
+//!    comparing it, or what it rounds to, with a bound.
+//! 4. Beyond the range, an overflow of one sign has one result under every policy but wrapping integers: infinity, NaN,
+//!    the end of the range, or a refusal. Wrapping integers have no interval there.
+//!
+//! NaN, infinities and the other special cases have no interval. Truth values are not in the order of numbers.
+
+use rayon::prelude::*;
+use truecast_core::policy::{Edge, IntOverflow, Undefined};
+use truecast_core::{CastSpec, DType, Kind, Outcome, cast_one};
+
+/// Keys of one destination code: `count` of them from `first` on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Interval<K> {
+    first: K,
+    count: K,
+}
+
+/// Intervals by destination code; `K` holds a key.
+#[derive(Debug)]
+pub(super) struct Intervals<K> {
+    keys: Keys,
+    of_code: Vec<Interval<K>>,
+}
+
+/// How source codes are numbered in the order of their values.
+#[derive(Clone, Copy, Debug)]
+struct Keys {
+    /// The top bit of a code.
+    sign: u64,
+    /// Bits that are flipped in every code.
+    flipped: u64,
+    /// Bits that are flipped in negative codes too.
+    in_negative: u64,
+}
+
+impl Keys {
+    /// Of a float or an integer that fills its storage.
+    fn of(dtype: DType) -> Option<Keys> {
+        let sign = 1 << (dtype.code_bits() - 1);
+        match dtype.kind() {
+            Kind::Float(f) if f.signed => Some(Keys { sign, flipped: sign, in_negative: sign - 1 }),
+            Kind::Int(f) => Some(Keys { sign, flipped: if f.signed { sign } else { 0 }, in_negative: 0 }),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn key(self, code: u64) -> u64 {
+        let negative = if code & self.sign != 0 { self.in_negative } else { 0 };
+        code ^ (self.flipped | negative)
+    }
+
+    fn code(self, key: u64) -> u64 {
+        let code = key ^ self.flipped;
+        if code & self.sign != 0 { code ^ self.in_negative } else { code }
+    }
+}
+
+/// What is not in range.
+const OUTSIDE: &[Undefined] = &[
+    Undefined::any(Edge::Nan, ""),
+    Undefined::any(Edge::Infinite, ""),
+    Undefined::any(Edge::Negative, ""),
+    Undefined::any(Edge::NegativeZero, ""),
+    Undefined::any(Edge::Zero, ""),
+    Undefined::any(Edge::Underflow, ""),
+    Undefined::any(Edge::Overflow, OVERFLOW),
+];
+const OVERFLOW: &str = "overflow";
+
+/// Ranges of keys that are searched apart, each by one thread.
+const PARTS: u64 = 64;
+
+/// Calls of the definition that finding all intervals takes, about.
+pub(super) fn cost(src_bits: u32, dst_bits: u32) -> u64 {
+    (src_bits.saturating_sub(dst_bits) as u64 + 2) << dst_bits
+}
+
+impl<K: Copy + Default + TryFrom<u64> + Into<u64> + Send + Sync> Intervals<K> {
+    /// `None` where the argument of the module does not hold.
+    pub fn new(cast: &CastSpec) -> Option<Intervals<K>> {
+        let CastSpec { src, dst, policy, .. } = *cast;
+        let is_ordered = matches!(dst.kind(), Kind::Float(_) | Kind::Int(_) | Kind::Fixed(_) | Kind::Book(_));
+        let is_plain = src.storage_bits() == Some(src.code_bits());
+        let keys = Keys::of(src).filter(|_| is_ordered && is_plain)?;
+        let search = Search { cast: CastSpec { undefined: OUTSIDE, ..*cast }, keys };
+        let (least, most) = search.finite();
+        let inside = search.inside()?;
+        let low = search.end(inside, least);
+        let high = search.end(inside, most);
+        let mut starts = search.starts(low, high)?;
+        let wraps = matches!(dst.kind(), Kind::Int(_)) && policy.int_overflow == IntOverflow::Wrap;
+        let overflow = |near: u64, far: u64| match (search.outcome(near), search.outcome(far)) {
+            (Outcome::Undefined { code: a, reason }, Outcome::Undefined { code: b, reason: other })
+                if a == b && reason == OVERFLOW && other == OVERFLOW =>
+            {
+                Some(a)
+            }
+            _ => None,
+        };
+        let mut end = high.wrapping_add(1);
+        if !wraps
+            && low > least
+            && let Some(code) = overflow(low - 1, least)
+        {
+            starts.insert(0, (least, code));
+        }
+        if !wraps
+            && high < most
+            && let Some(code) = overflow(high + 1, most)
+        {
+            starts.push((high + 1, code));
+            end = most.wrapping_add(1);
+        }
+        starts.dedup_by_key(|(_, code)| *code);
+        let mut of_code = vec![Interval::default(); 1 << dst.storage_bits()?.max(8)];
+        for (i, &(first, code)) in starts.iter().enumerate() {
+            let count = starts.get(i + 1).map_or(end, |next| next.0).wrapping_sub(first);
+            let slot: &mut Interval<K> = &mut of_code[dst.storage_of_code(code) as usize];
+            // Of a code that occurs twice, the wider interval.
+            if count > slot.count.into() {
+                *slot = Interval { first: K::try_from(first).ok()?, count: K::try_from(count).ok()? };
+            }
+        }
+        Some(Intervals { keys, of_code })
+    }
+
+    /// Sources at the ends of intervals, and just outside.
+    #[cfg(test)]
+    pub fn ends(&self) -> impl Iterator<Item = u64> {
+        let mask = self.keys.sign | (self.keys.sign - 1);
+        let all = self.of_code.iter().filter(|interval| interval.count.into() > 0);
+        all.flat_map(move |interval| {
+            let (first, end) = (interval.first.into(), interval.first.into().wrapping_add(interval.count.into()));
+            [first.wrapping_sub(1), first, end.wrapping_sub(1), end].map(|key| self.keys.code(key & mask) & mask)
+        })
+    }
+
+    /// The destination's storage is known to be right for the source's code.
+    #[inline(always)]
+    pub fn holds(&self, src: u64, dst: u64) -> bool {
+        let Some(interval) = self.of_code.get(dst as usize) else { return false };
+        self.keys.key(src).wrapping_sub(interval.first.into()) < interval.count.into()
+    }
+}
+
+struct Search {
+    cast: CastSpec,
+    keys: Keys,
+}
+
+impl Search {
+    fn outcome(&self, key: u64) -> Outcome {
+        cast_one(&self.cast, self.keys.code(key))
+    }
+
+    /// The code of a key in range.
+    fn code(&self, key: u64) -> Option<u64> {
+        match self.outcome(key) {
+            Outcome::Defined(code) => Some(code),
+            _ => None,
+        }
+    }
+
+    /// The first and the last finite key.
+    fn finite(&self) -> (u64, u64) {
+        match self.cast.src.kind() {
+            Kind::Float(f) => (self.keys.key(f.sign_bit() | f.max_code()), self.keys.key(f.max_code())),
+            _ => (0, self.keys.sign | (self.keys.sign - 1)),
+        }
+    }
+
+    /// A key in range: of zero, or of one.
+    fn inside(&self) -> Option<u64> {
+        let one = match self.cast.src.kind() {
+            Kind::Float(f) => (f.bias as u64) << f.man_bits,
+            _ => 1,
+        };
+        [0, one].into_iter().map(|code| self.keys.key(code)).find(|&key| self.code(key).is_some())
+    }
+
+    /// The last key in range on the way from one that is to a finite one.
+    fn end(&self, inside: u64, finite: u64) -> u64 {
+        if self.code(finite).is_some() {
+            return finite;
+        }
+        let (mut inside, mut outside) = (inside, finite);
+        while inside.abs_diff(outside) > 1 {
+            let middle = inside.midpoint(outside);
+            *(if self.code(middle).is_some() { &mut inside } else { &mut outside }) = middle;
+        }
+        inside
+    }
+
+    /// The keys at which codes begin, ascending, with the codes. `None` if they are not in order.
+    fn starts(&self, low: u64, high: u64) -> Option<Vec<(u64, u64)>> {
+        let edge = |part: u64| low + ((high - low) as u128 * part as u128 / PARTS as u128) as u64;
+        let parts = (0..PARTS).into_par_iter().map(|part| {
+            let (from, to) = (edge(part), edge(part + 1));
+            let mut starts = Vec::new();
+            self.changes((from, self.code(from)?), (to, self.code(to)?), &mut starts)?;
+            Some(starts)
+        });
+        let mut starts = vec![(low, self.code(low)?)];
+        parts.collect::<Option<Vec<_>>>()?.iter().for_each(|part| starts.extend(part));
+        Some(starts)
+    }
+
+    /// Every key above the first at which a code begins, up to the second.
+    fn changes(&self, from: (u64, u64), to: (u64, u64), starts: &mut Vec<(u64, u64)>) -> Option<()> {
+        let order = |code| order(self.cast.dst, code);
+        if from.1 == to.1 {
+            return Some(());
+        }
+        if order(from.1) > order(to.1) {
+            return None;
+        }
+        if to.0 - from.0 == 1 {
+            starts.push(to);
+            return Some(());
+        }
+        let middle = from.0.midpoint(to.0);
+        let middle = (middle, self.code(middle)?);
+        self.changes(from, middle, starts)?;
+        self.changes(middle, to, starts)
+    }
+}
+
+/// A number that grows with the value of a destination code in range.
+fn order(dtype: DType, code: u64) -> i128 {
+    match dtype.kind() {
+        Kind::Float(f) if code & f.sign_bit() != 0 => !((code & f.magnitude_mask()) as i128),
+        Kind::Int(f) => f.value(code),
+        Kind::Fixed(f) => f.int.value(code),
+        _ => code as i128,
+    }
+}

@@ -1,0 +1,126 @@
+//! What a conversion wrote down about itself (`docs/interfaces.md §6`), read back to check its result.
+
+use super::Difference;
+use crate::digest::sha256;
+use crate::error::{Class, Error};
+use crate::report::{Provenance, ProvenanceError};
+use serde::Deserialize;
+use serde_json::Value;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// A report that `convert --report` wrote.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// What decided the result.
+    pub provenance: Provenance,
+    /// The files that were written, the destination first; none if it is the report of a dry run.
+    pub outputs: Vec<RecordedFile>,
+}
+
+/// A file as it was when it had been written.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct RecordedFile {
+    /// As the conversion named it.
+    pub path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+    /// Its SHA-256, in lower-case hexadecimal digits.
+    pub sha256: String,
+}
+
+/// A file that is no report of a conversion.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Io(#[from] truecast_io::Error),
+    /// It is not of the form.
+    #[error("{path}: {cause}; give a file that `convert --report` wrote")]
+    Form {
+        /// The file.
+        path: String,
+        /// What is missing or odd, and where.
+        cause: serde_json::Error,
+    },
+    /// It is of another command.
+    #[error("{path}: a report of {command:?}; give a file that `convert --report` wrote")]
+    Command {
+        /// The file.
+        path: String,
+        /// The command.
+        command: String,
+    },
+    /// Its options are none of this version of truecast.
+    #[error("{path}: {cause}")]
+    Options {
+        /// The file.
+        path: String,
+        /// Which.
+        cause: ProvenanceError,
+    },
+}
+
+impl RecordError {
+    /// Whose fault it is.
+    pub fn class(&self) -> Class {
+        match self {
+            RecordError::Io(error) => error.class(),
+            _ => Class::Input,
+        }
+    }
+}
+
+/// What is read of a report; the rest, which is long, is passed over.
+#[derive(Deserialize)]
+struct Form {
+    command: String,
+    options: Value,
+    #[serde(default)]
+    outputs: Vec<RecordedFile>,
+}
+
+impl Record {
+    /// Reads a report.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub fn read(path: &Path) -> Result<Record, RecordError> {
+        let (file, _) = truecast_io::open_regular(path)?;
+        let path = || path.display().to_string();
+        let form: Result<Form, _> = serde_json::from_reader(BufReader::new(file));
+        let Form { command, options, outputs } = form.map_err(|cause| RecordError::Form { path: path(), cause })?;
+        if command != "convert" {
+            return Err(RecordError::Command { path: path(), command });
+        }
+        let provenance = Provenance::from_json(&options);
+        let provenance = provenance.map_err(|cause| RecordError::Options { path: path(), cause })?;
+        Ok(Record { provenance, outputs })
+    }
+
+    /// The destination, and files that belong to it and lie beside it, of which length or digest is not as recorded.
+    ///
+    /// # Errors
+    /// Files that cannot be read, other than those that are missing.
+    pub fn differences(&self, dst: &Path) -> Result<Vec<Difference>, Error> {
+        let mut all = Vec::new();
+        for (i, expected) in self.outputs.iter().enumerate() {
+            let path = match (i, expected.path.file_name()) {
+                (0, _) | (_, None) => dst.to_path_buf(),
+                (_, Some(name)) => dst.with_file_name(name),
+            };
+            let actual = match path.exists() {
+                true => Some(sha256(&path, &AtomicBool::new(false))?),
+                false => None,
+            };
+            let recorded = (expected.bytes, expected.sha256.clone());
+            if actual.as_ref() != Some(&recorded) {
+                let path = path.display().to_string();
+                all.push(Difference::Digest { path, expected: recorded, actual });
+            }
+        }
+        Ok(all)
+    }
+}
