@@ -1,20 +1,36 @@
 //! Exact and fast tensor element-type conversion.
 //!
 //! Every result is the chosen specification's answer, rounded once, bit for bit, on every CPU; where a specification is
-//! silent, truecast says so and gives one documented value. [`cast`] converts a buffer, [`Caster`] converts many,
-//! [`explain`](explain::explain) shows one value in detail, [`mod@bench`] measures throughput, and with the feature `io`
-//! (on by default) whole files are converted, verified and compared in bounded memory.
+//! silent, truecast says so and gives one documented value.
+//!
+//! | to | use |
+//! |---|---|
+//! | convert a slice | [`cast_slice`], [`cast_vec`] |
+//! | convert many, or count what happens | [`Caster`], [`cast_slice_with`] |
+//! | convert bytes in any layout, text | [`fn@cast`], [`Codes`], [`CodesMut`] |
+//! | read or write one element of a packed buffer | [`Codes::get`](Buffer::get), [`CodesMut::set`](Buffer::set) |
+//! | ask what a specification says | [`spec`], [`cast_one`], [`explain`](explain::explain) |
+//! | judge the results of other code | [`permit`], [`vectors`] |
+//! | convert, verify and compare files in bounded memory | `convert`, `verify`, `compare` |
 //!
 //! # Examples
 //! ```
-//! use truecast::{Codes, CodesMut, DType, spec::onnx};
-//! let spec = onnx::Cast::to(DType::Bf16).resolve(DType::F32)?;
-//! let src = [1.0f32, 3.1415927].map(f32::to_le_bytes).concat();
-//! let mut dst = [0u8; 4];
-//! truecast::cast(&spec, Codes::new(DType::F32, 2, &src)?, CodesMut::new(DType::Bf16, 2, &mut dst)?)?;
-//! assert_eq!(dst, [0x80, 0x3f, 0x49, 0x40]); // 1 and 3.140625
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! use truecast::{DType, cast_vec, spec::onnx::Cast};
+//! let bf16: Vec<u16> = cast_vec(&Cast::to(DType::Bf16).resolve(DType::F32)?, &[1.0f32, 3.1415927])?;
+//! assert_eq!(bf16, [0x3f80, 0x4049]); // 1 and 3.140625
+//! # Ok::<(), truecast::Error>(())
 //! ```
+//!
+//! # Bytes and threads
+//! Buffers are little-endian bytes on every machine, at any alignment; elements narrower than a byte are packed from the
+//! lowest bit up, unless a [`Layout`] says otherwise. More than 1 MiB of work is cut into pieces that run on the current
+//! rayon pool: [`Exec::threads`] bounds their number, a pool of your own the threads. Neither changes a bit.
+//!
+//! # Features
+//! `parallel` (default): large buffers on every core; without it, everything runs on the caller's thread. `files`
+//! (default): safetensors, NumPy and ONNX files. `models` (default): models of conversions, and judging results in files.
+//! `bench` (default): throughput. `half` and `float8`: slices of those crates' types. With `default-features = false`
+//! the engine, the specifications, text and `explain` are left.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "bench")]
@@ -81,8 +97,8 @@ pub use truecast_core::{
     decimal, dtype, exact, format, permit, policy, promote, round, spec,
 };
 pub use truecast_kernel::{
-    Caches, CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, RescaleCounts, RescaleError,
-    Rescaler, Route, measure,
+    Buffer, Caches, CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, RescaleCounts,
+    RescaleError, Rescaler, Route, measure,
 };
 
 /// Converts a buffer once, on every core. For repeated use, or to count, make a [`Caster`].
