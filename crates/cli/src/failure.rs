@@ -62,14 +62,14 @@ impl Failure {
     /// Prints it and gives the exit code.
     pub fn report(&self) -> ExitCode {
         let code = self.code();
-        let line = match self.json {
+        match self.json {
             true => {
-                json!({ "truecast": env!("CARGO_PKG_VERSION"), "error": self.message, "exit_code": code }).to_string()
+                let line = json!({ "truecast": env!("CARGO_PKG_VERSION"), "error": self.message, "exit_code": code });
+                // Nobody is left to tell if standard error is gone too.
+                writeln!(io::stderr(), "{line}").ok();
             }
-            false => format!("truecast: {}", output::one_line(&self.message)),
-        };
-        // Nobody is left to tell if standard error is gone too.
-        writeln!(io::stderr(), "{line}").ok();
+            false => output::error(&self.message),
+        }
         ExitCode::from(code)
     }
 }

@@ -7,6 +7,7 @@ mod args;
 mod command;
 mod effect;
 mod failure;
+mod number;
 mod options;
 mod output;
 mod policy;

@@ -1,15 +1,17 @@
 //! Standard output: text, or the one object of `--json` (`docs/interfaces.md §6`).
 
 use crate::failure::Failure;
+use crate::terminal::{Mark, Terminal};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 
-/// Writes text as it is. That nobody reads it to its end is not an error, and changes nothing else.
+/// Writes text as it is.
 pub fn text(text: &str) -> Result<(), Failure> {
     stream(|out| out.write_all(text.as_bytes()))
 }
 
-/// Writes piece by piece what is too long to be in memory; as [`text`] otherwise.
+/// Writes piece by piece what is too long to be in memory. That nobody reads it to its end is not an error, and changes
+/// nothing else.
 pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
@@ -18,6 +20,25 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
         }
         _ => Ok(()),
     }
+}
+
+/// Tells on standard error why a command did not do its work.
+pub fn error(text: &str) {
+    message(Mark::Bad, "truecast:", text);
+}
+
+/// Tells on standard error what is odd.
+pub fn warning(text: &str) {
+    message(Mark::Warn, "truecast: warning:", text);
+}
+
+/// One line; a terminal breaks it between words.
+fn message(mark: Mark, head: &str, text: &str) {
+    let terminal = Terminal::stderr();
+    let lines = terminal.wrap(&format!("{head} {}", one_line(text)));
+    let body = lines.strip_prefix(head).unwrap_or_default();
+    // Nobody is left to tell if standard error is gone too.
+    writeln!(io::stderr(), "{}{body}", terminal.paint(mark, head)).ok();
 }
 
 /// Text on one line whatever it quotes: control characters are escaped.

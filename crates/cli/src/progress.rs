@@ -1,26 +1,201 @@
-//! Progress of long work, on a terminal only.
+//! Progress of long work: one line on standard error while somebody watches, gone when the work is done.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::time::Duration;
+use crate::number;
+use crate::output::one_line;
+use crate::table::shortened;
+use crate::terminal::{self, Terminal};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use truecast::Progress;
+use unicode_width::UnicodeWidthStr;
 
-/// A bar over bytes on standard error; silent unless that is a terminal.
-pub fn bytes(total: u64, quiet: bool) -> ProgressBar {
-    let bar = bar(total, quiet, "{bar:30} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left");
-    // Short work should not flicker.
-    bar.enable_steady_tick(Duration::from_millis(250));
-    bar
+/// Columns that the bar keeps before words give way.
+const LEAST_BAR: usize = 10;
+/// Least columns in which a name says something, and as many as it may take.
+const NAME: (usize, usize) = (16, 40);
+
+/// Work that is done sooner shows nothing: a line that comes and goes at once only flickers.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Work on bytes of tensors.
+pub struct Bytes(Bar);
+
+/// Steps that have names. The line moves between steps only: nothing runs beside what is measured.
+pub struct Steps(Bar);
+
+/// Shows nothing if `quiet`, or if standard error is no terminal.
+pub fn bytes(total: u64, quiet: bool) -> Bytes {
+    Bytes(Bar::new(total, quiet, |state| {
+        let (done, all) = (number::bytes(state.pos()), number::bytes(state.len().unwrap_or(0)));
+        let rate = number::rate(state.pos(), state.elapsed().as_secs_f64()).unwrap_or_default();
+        Words { done: format!("{done:>8} of {all}"), rate: format!("{rate:>10}"), ..Words::new(state) }
+    }))
 }
 
-/// A bar over steps that have names. It moves between steps only: nothing runs beside what is measured.
-pub fn steps(total: u64, quiet: bool) -> ProgressBar {
-    bar(total, quiet, "{bar:30} {pos}/{len}  {eta} left  {msg}")
+/// Shows nothing if `quiet`, or if standard error is no terminal.
+pub fn steps(total: u64, quiet: bool) -> Steps {
+    Steps(Bar::new(total, quiet, |state| {
+        let all = state.len().unwrap_or(0).to_string();
+        Words { done: format!("{:>1$} of {all}", state.pos(), all.len()), ..Words::new(state) }
+    }))
 }
 
-fn bar(total: u64, quiet: bool, template: &str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
-    if quiet {
-        bar.set_draw_target(ProgressDrawTarget::hidden());
+impl Bytes {
+    /// So much is done, and this is worked on.
+    pub fn at(&self, progress: Progress<'_>) {
+        self.0.line.set_position(progress.bytes);
+        self.0.moved(progress.tensor);
     }
-    bar.set_style(ProgressStyle::with_template(template).expect("the template is a constant"));
-    bar
+
+    /// So many more bytes are done, and this is worked on.
+    pub fn more(&self, bytes: u64, tensor: &str) {
+        self.0.line.inc(bytes);
+        self.0.moved(tensor);
+    }
+
+    /// Takes the line away.
+    pub fn finish(&self) {
+        self.0.line.finish_and_clear();
+    }
+}
+
+impl Steps {
+    /// A step is done, and this was it.
+    pub fn done(&self, name: &str) {
+        self.0.line.inc(1);
+        self.0.moved(name);
+    }
+
+    /// Takes the line away.
+    pub fn finish(&self) {
+        self.0.line.finish_and_clear();
+    }
+}
+
+struct Bar {
+    line: ProgressBar,
+    begin: Instant,
+    /// Nobody watches, or it is drawn already.
+    settled: AtomicBool,
+    name: Arc<Mutex<String>>,
+}
+
+impl Bar {
+    /// A bar that takes what the words leave of the line.
+    fn new(total: u64, quiet: bool, words: impl Fn(&ProgressState) -> Words + Clone + Send + Sync + 'static) -> Self {
+        let line = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+        let settled = AtomicBool::new(quiet || terminal::is_dumb());
+        let name = Arc::new(Mutex::new(String::new()));
+        let shown = name.clone();
+        let style = ProgressStyle::with_template("{wide_bar}{words}").expect("the template is a constant");
+        line.set_style(style.with_key("words", move |state: &ProgressState, out: &mut dyn Write| {
+            let width = Terminal::stderr().width.unwrap_or(usize::MAX);
+            let name = shown.lock().unwrap_or_else(PoisonError::into_inner);
+            // A line that cannot be drawn is not worth an error.
+            out.write_str(&words(state).beside_bar(&name, width)).ok();
+        }));
+        Self { line, begin: Instant::now(), settled, name }
+    }
+
+    /// Draws the line from when it is worth it; from then on it draws itself as it moves.
+    fn moved(&self, name: &str) {
+        if !self.settled.load(Ordering::Relaxed) && self.begin.elapsed() >= PATIENCE {
+            self.settled.store(true, Ordering::Relaxed);
+            self.line.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+        }
+        if self.line.is_hidden() {
+            return;
+        }
+        let mut shown = self.name.lock().unwrap_or_else(PoisonError::into_inner);
+        if *shown != name {
+            *shown = name.into();
+        }
+    }
+}
+
+/// What is said beside the bar; empty where nothing is known yet.
+struct Words {
+    percent: String,
+    done: String,
+    rate: String,
+    left: String,
+}
+
+impl Words {
+    fn new(state: &ProgressState) -> Self {
+        let left = match state.pos() {
+            0 => String::new(),
+            _ => format!("{:#} left", HumanDuration(state.eta())),
+        };
+        let percent = (100.0 * state.fraction()).floor();
+        Words {
+            percent: format!("{percent:3} %"),
+            done: String::new(),
+            rate: String::new(),
+            left: format!("{left:>8}"),
+        }
+    }
+
+    /// As much as there is room for, what matters most first, and the name if enough is left.
+    fn beside_bar(&self, name: &str, width: usize) -> String {
+        let mut room = width.saturating_sub(LEAST_BAR);
+        let mut fits = |word: &str| {
+            let taken = if word.is_empty() { 0 } else { 2 + word.width() };
+            let fits = taken <= room;
+            room -= if fits { taken } else { 0 };
+            fits
+        };
+        // In the order of their weight.
+        let [percent, left, done, rate] =
+            [&self.percent, &self.left, &self.done, &self.rate].map(|word| if fits(word) { word.as_str() } else { "" });
+        let mut line = String::new();
+        for word in [percent, done, rate, left].into_iter().filter(|word| !word.is_empty()) {
+            line += "  ";
+            line += word;
+        }
+        // The name may grow while others work: its place does not.
+        let columns = room.saturating_sub(2).min(NAME.1);
+        if columns >= NAME.0 && !name.is_empty() {
+            let name = shortened(&one_line(name), columns);
+            let spaces = columns - name.width();
+            line += &format!("  {name}{:spaces$}", "");
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words() -> Words {
+        let [percent, done, rate, left] =
+            [" 12 %", "86.7 MiB of 1.00 GiB", "  512 MiB/s", " 3s left"].map(String::from);
+        Words { percent, done, rate, left }
+    }
+
+    #[test]
+    fn a_line_fits_any_terminal() {
+        for width in 20..200 {
+            let beside = words().beside_bar("encoder.layer.5.attention.output.LayerNorm.weight", width);
+            assert!(beside.width() + LEAST_BAR <= width, "{width}: {beside:?}");
+        }
+    }
+
+    #[test]
+    fn what_matters_most_stays_longest() {
+        let at = |width| words().beside_bar("layer.weight", width);
+        assert_eq!(at(20), "   12 %");
+        assert_eq!(at(30), "   12 %   3s left");
+        assert_eq!(at(60), "   12 %  86.7 MiB of 1.00 GiB   3s left");
+        assert!(at(100).starts_with("   12 %  86.7 MiB of 1.00 GiB    512 MiB/s   3s left  layer.weight "));
+    }
+
+    #[test]
+    fn a_name_cannot_move_the_cursor() {
+        assert!(words().beside_bar("a\u{1b}[2J", 100).contains("a\\u{1b}[2J"));
+    }
 }

@@ -1,4 +1,4 @@
-//! Sizes on the command line and in tables: bytes, KiB/MiB/GiB, kB/MB/GB.
+//! Sizes on the command line: bytes, KiB/MiB/GiB, kB/MB/GB.
 
 /// Reads `32MiB`, `1.5GB`, `65536`.
 pub fn parse(text: &str) -> Result<u64, String> {
@@ -19,24 +19,6 @@ pub fn parse(text: &str) -> Result<u64, String> {
     if bytes.is_finite() && bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(format!("{text:?} is too large")) }
 }
 
-/// Three significant digits and a binary unit.
-pub fn human(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let (mut value, mut unit) = (bytes as f64, 0);
-    while value >= 1000.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    let decimals = if unit == 0 || value >= 100.0 {
-        0
-    } else if value >= 10.0 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.decimals$} {}", UNITS[unit])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,12 +31,5 @@ mod tests {
         assert!(
             parse("7 parsecs").is_err() && parse("MiB").is_err() && parse("1e30GiB").is_err() && parse("").is_err()
         );
-    }
-
-    #[test]
-    fn three_digits() {
-        assert_eq!(human(999), "999 B");
-        assert_eq!(human(90_864_832), "86.7 MiB");
-        assert_eq!(human(1 << 30), "1.00 GiB");
     }
 }

@@ -3,13 +3,14 @@
 //!
 //! What cells say is decided where the table is filled; the terminal is described in `terminal`.
 
+pub use crate::number::grouped;
 pub use crate::terminal::Mark;
-use crate::terminal::Terminal;
+use crate::terminal::{self, Terminal};
 use std::io;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Spaces between columns.
-const GAP: usize = 2;
+pub const GAP: usize = 2;
 /// The longest cell, wherever it is printed: every row of a column is as wide as the widest, and names come from files.
 const LONGEST: usize = 200;
 /// A name keeps this much before other columns give way, and this much in any case.
@@ -40,13 +41,14 @@ pub struct Column {
     heading: String,
     align: Align,
     drops: u8,
+    is_key: bool,
     long: Long,
     longest: usize,
 }
 
 impl Column {
     fn new(heading: impl Into<String>, align: Align) -> Self {
-        Self { heading: heading.into(), align, drops: 0, long: Long::Stays, longest: LONGEST }
+        Self { heading: heading.into(), align, drops: 0, is_key: false, long: Long::Stays, longest: LONGEST }
     }
 
     /// Text.
@@ -62,6 +64,11 @@ impl Column {
     /// May be left out on a narrow terminal, columns with larger numbers first; 0 stays.
     pub fn drops(self, order: u8) -> Self {
         Self { drops: order, ..self }
+    }
+
+    /// Says what a row is about: shown again where columns go on below each other. Without any the first column is.
+    pub fn key(self) -> Self {
+        Self { is_key: true, ..self }
     }
 
     /// Names: shortened in the middle if there is little room.
@@ -153,18 +160,14 @@ impl Table {
         Self { instead: Some(instead), ..self }
     }
 
-    /// Adds a row; missing cells are empty. Control characters are escaped, so that a name from a file cannot move the
-    /// cursor.
+    /// Adds a row; missing cells are empty. Control characters are escaped.
     pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
         let mut cells = cells.into_iter().map(Into::into);
         for (column, width) in self.columns.iter().zip(&mut self.widths) {
             let Cell { text, mark } = cells.next().unwrap_or_default();
             let begin = self.text.len();
             let text = bounded(text, column.longest);
-            match text.chars().any(char::is_control) {
-                true => self.text.extend(text.chars().flat_map(char::escape_debug)),
-                false => self.text += &text,
-            }
+            push_escaped(&mut self.text, &text);
             *width = (*width).max(self.text[begin..].width());
             self.cells.push(Stored { end: self.text.len(), mark });
         }
@@ -235,7 +238,7 @@ impl Table {
                 let text = cells[column].0;
                 match self.columns[column].long {
                     _ if text.width() <= width => vec![text.into()],
-                    Long::Wraps => textwrap::wrap(text, width).into_iter().map(String::from).collect(),
+                    Long::Wraps => textwrap::wrap(text, terminal::words(width)).into_iter().map(String::from).collect(),
                     _ => vec![shortened(text, width)],
                 }
             })
@@ -293,10 +296,29 @@ impl Table {
             sizes = shown.iter().map(|&i| Shown { column: i, width: room(i).1 }).collect();
         }
         if !fits(&sizes) {
-            return Layout { blocks: blocks(&sizes, width), left_out };
+            return Layout { blocks: self.blocks(&sizes, width), left_out };
         }
         self.grow(&mut sizes, width);
         Layout { blocks: vec![sizes], left_out }
+    }
+
+    /// Columns that do not fit beside each other: below each other, each time after what says what a row is about.
+    fn blocks(&self, sizes: &[Shown], width: usize) -> Vec<Vec<Shown>> {
+        let keys = sizes.iter().filter(|shown| self.columns[shown.column].is_key).count().max(1);
+        let (keys, rest) = sizes.split_at(keys.min(sizes.len()));
+        let at_most = |shown: &Shown, most: usize| Shown { width: shown.width.min(most), ..*shown };
+        let keys: Vec<Shown> =
+            keys.iter().map(|key| at_most(key, (width / 2 / keys.len()).saturating_sub(GAP).max(1))).collect();
+        let mut blocks = vec![keys.clone()];
+        for next in rest {
+            let last = blocks.last_mut().expect("there is one");
+            let next = at_most(next, width - total(&keys) - GAP);
+            match total(last) + GAP + next.width <= width {
+                true => last.push(next),
+                false => blocks.push([keys.as_slice(), &[next]].concat()),
+            }
+        }
+        blocks
     }
 
     /// Gives what is left of the width to the columns that want more, in equal parts.
@@ -335,26 +357,33 @@ fn total(sizes: &[Shown]) -> usize {
     sizes.iter().map(|shown| shown.width).sum::<usize>() + GAP * sizes.len().saturating_sub(1)
 }
 
-/// Columns that do not fit beside each other: below each other, the first repeated, since it says what a row is about.
-fn blocks(sizes: &[Shown], width: usize) -> Vec<Vec<Shown>> {
-    let Some((&first, rest)) = sizes.split_first() else { return Vec::new() };
-    let first = Shown { width: first.width.min(width / 2), ..first };
-    let mut blocks = vec![vec![first]];
-    for &next in rest {
-        let last = blocks.last_mut().expect("there is one");
-        let next = Shown { width: next.width.min(width - first.width - GAP), ..next };
-        match total(last) + GAP + next.width <= width {
-            true => last.push(next),
-            false => blocks.push(vec![first, next]),
-        }
-    }
-    blocks
-}
-
 /// The text without its middle, so that it takes at most this many columns.
 pub fn shortened(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.into();
+    }
     let kept = columns.saturating_sub(1);
     ends(text, kept / 2, kept - kept / 2, "…")
+}
+
+/// Text from a file, of any length and harmful or not, in one line.
+pub fn in_one_line(text: &str, terminal: &Terminal) -> String {
+    let mut safe = String::new();
+    push_escaped(&mut safe, &bounded(text.into(), LONGEST));
+    match terminal.width {
+        Some(width) if safe.width() > width => shortened(&safe, width),
+        _ => safe,
+    }
+}
+
+/// Control characters are escaped, so that a name from a file cannot move the cursor.
+fn push_escaped(out: &mut String, text: &str) {
+    match text.chars().any(char::is_control) {
+        true => {
+            out.extend(text.chars().flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] }))
+        }
+        false => *out += text,
+    }
 }
 
 /// Both ends of a text, so many columns of each.
@@ -380,19 +409,6 @@ fn bounded(text: String, longest: usize) -> String {
     }
     let length = grouped(text.chars().count() as u64);
     ends(&text, longest / 3, longest / 3, &format!("… {length} characters …"))
-}
-
-/// Digits in groups of three.
-pub fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push('_');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 #[cfg(test)]
@@ -480,10 +496,5 @@ mod tests {
         table.row(["long", "zz"]);
         let text = table.render(&Terminal { width: None, colour: true });
         assert!(text.contains("\u{1b}[1m\u{1b}[31mx\u{1b}[0m      y\nlong  zz\n"), "{text:?}");
-    }
-
-    #[test]
-    fn groups() {
-        assert_eq!([grouped(7), grouped(1234), grouped(1234567)], ["7", "1_234", "1_234_567"]);
     }
 }

@@ -90,13 +90,27 @@ impl Terminal {
         }
     }
 
+    /// The word for the outcome.
+    pub fn verdict(&self, is_good: bool, good: &str, bad: &str) -> String {
+        if is_good { self.paint(Mark::Good, good) } else { self.paint(Mark::Bad, bad) }
+    }
+
     /// Lines broken between words where the terminal ends; further lines of each are indented. Ends as the text does.
     pub fn wrap(&self, text: &str) -> String {
-        match self.width {
-            Some(width) => textwrap::fill(text, textwrap::Options::new(width).subsequent_indent("  ")),
-            None => text.into(),
-        }
+        let Some(width) = self.width else { return text.into() };
+        let sentence = || words(width).subsequent_indent("  ");
+        let broken = |line: &str| match line.strip_suffix('\n') {
+            Some(line) => textwrap::fill(line, sentence()) + "\n",
+            None => textwrap::fill(line, sentence()),
+        };
+        text.split_inclusive('\n').map(broken).collect()
     }
+}
+
+/// How text is broken into lines: between words, not at the hyphens of options, inside a word only if it is longer than a
+/// line.
+pub fn words(width: usize) -> textwrap::Options<'static> {
+    textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation)
 }
 
 fn columns(told: Option<usize>) -> usize {
@@ -112,6 +126,11 @@ fn is_coloured<S: anstream::stream::RawStream>(stream: S) -> bool {
         AutoStream::always_ansi(stream);
     }
     colour
+}
+
+/// A terminal that cannot move its cursor.
+pub fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// What `--color` asked for, from here on.
@@ -140,6 +159,8 @@ mod tests {
     fn sentences_break_between_words() {
         let terminal = Terminal { width: Some(20), colour: false };
         assert_eq!(terminal.wrap("a line of more than twenty columns\n"), "a line of more than\n  twenty columns\n");
+        assert_eq!(terminal.wrap("one line\nand another\n"), "one line\nand another\n");
+        assert_eq!(terminal.wrap("take the option --max-memory"), "take the option\n  --max-memory");
         assert_eq!(Terminal::default().wrap("as long as it is\n"), "as long as it is\n");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::parts::Parts;
+use crate::progress::Progress;
 use crate::report::{Judged, ListJson, Origin, RowJson, Rows, Total, TotalJson};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -130,7 +131,7 @@ pub type Readings = (Reading, Reading);
 /// Compares two containers tensor by tensor, by name; an array (`.npy`, `.pb`) with any single tensor. What a model that
 /// truecast made stores for a value counts under the value's name.
 ///
-/// Cost: bounded memory; one pass over both. `progress` is told the bytes of the first file that are done.
+/// Cost: bounded memory; one pass over both. `progress` is told the bytes of the first file that are done, and the tensor.
 ///
 /// # Errors
 /// Files that cannot be read. Differences are not errors.
@@ -139,7 +140,7 @@ pub fn compare(
     b: &Path,
     readings: Readings,
     exec: &Exec,
-    mut progress: impl FnMut(u64),
+    mut progress: impl FnMut(Progress<'_>),
 ) -> Result<Comparison, Error> {
     let files = (a.display().to_string(), b.display().to_string());
     let (a, b) = (Source::open_with(a, readings.0)?, Source::open_with(b, readings.1)?);
@@ -165,7 +166,7 @@ pub fn compare(
         while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
             measure.compare(x, y).iter().for_each(|part| counts.add(part));
             done += x.bytes().len() as u64;
-            progress(done);
+            progress(Progress { bytes: done, tensor: name });
         }
         let (types, bytes) = ((x.dtype, y.dtype), (x.bytes(), y.bytes()));
         result.total.add(types, x.len(), bytes, &counts);

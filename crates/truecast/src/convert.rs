@@ -3,6 +3,7 @@
 use crate::error::{Cause, Error};
 use crate::model::{changes, raise_warning, standings};
 use crate::parts::Parts;
+use crate::progress::Progress;
 use crate::report::{Provenance, Report, TensorReport};
 use crate::request::Request;
 use crate::select::{Choice, Selection, Standing};
@@ -204,7 +205,7 @@ impl Plan {
         Ok(check_output(dst, self.kind, &targets, self.source.metadata(), options.existing)?)
     }
 
-    /// Converts. `progress` is told the source bytes that are done.
+    /// Converts. `progress` is told the source bytes that are done, and the tensor.
     ///
     /// Result: the destination is complete or untouched. Cost: memory within `options.max_memory`, whatever the size of
     /// the file.
@@ -216,7 +217,7 @@ impl Plan {
         dst: &Path,
         options: &Options,
         stop: &AtomicBool,
-        mut progress: impl FnMut(u64) + Send,
+        mut progress: impl FnMut(Progress<'_>) + Send,
     ) -> Result<Report, Error> {
         self.check_memory(options)?;
         let warnings = self.warnings();
@@ -267,7 +268,7 @@ impl Plan {
         let done = |at: usize, parts: Vec<Counts>, bytes: u64| {
             parts.iter().for_each(|part| counts[items[at].index].add(part));
             read += bytes;
-            progress(read);
+            progress(Progress { bytes: read, tensor: &self.tensors[items[at].index].name });
         };
         let writer = run(&self.source, writer, &items, &means, work, done)?;
         writer.finish()?;

@@ -57,6 +57,8 @@ mod model;
 #[cfg(feature = "files")]
 mod parts;
 #[cfg(feature = "files")]
+mod progress;
+#[cfg(feature = "files")]
 pub mod report;
 #[cfg(feature = "files")]
 pub mod rescale;
@@ -83,6 +85,8 @@ pub use array::ArrayError;
 #[cfg(feature = "files")]
 pub use error::Cause;
 pub use error::{Class, Error};
+#[cfg(feature = "files")]
+pub use progress::Progress;
 #[cfg(feature = "models")]
 pub use truecast_graph as graph;
 #[cfg(feature = "files")]

@@ -4,9 +4,10 @@ use super::Context;
 use crate::args::{BenchArgs, LevelArg};
 use crate::effect;
 use crate::failure::Failure;
-use crate::table::{Column, Table, grouped};
+use crate::number::grouped;
+use crate::table::{Column, Table};
 use crate::terminal::Terminal;
-use crate::{output, progress, size};
+use crate::{number, output, progress};
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
@@ -30,10 +31,9 @@ pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
     let caches = *plan.caches();
     let bar = progress::steps(plan.len() as u64, context.quiet || context.json);
     let rows = plan.run(|row| {
-        bar.set_message(format!("{} -> {} {}", row.src, row.dst, row.size));
-        bar.inc(1);
+        bar.done(&format!("{} -> {} {}", row.src, row.dst, row.size));
     })?;
-    bar.finish_and_clear();
+    bar.finish();
     match context.json {
         true => output::json("bench", to_json(&rows, &caches))?,
         false => output::text(&render(&rows, &caches, args, &context.terminal))?,
@@ -96,8 +96,8 @@ fn render(rows: &[Row], caches: &Caches, args: &BenchArgs, terminal: &Terminal) 
         Column::left("from"),
         Column::left("to"),
         Column::left("size"),
-        Column::right("elements"),
-        Column::left("route"),
+        Column::right("elements").drops(2),
+        Column::left("route").drops(1),
         Column::right("GB/s"),
         Column::right("memcpy"),
         Column::right("ratio"),
@@ -122,17 +122,16 @@ fn render(rows: &[Row], caches: &Caches, args: &BenchArgs, terminal: &Terminal) 
         table.row(cells);
     }
     let Some(first) = rows.first() else { return String::new() };
-    let threads = first.threads.get();
-    let mut text = table.render(terminal);
-    text += "GB/s: bytes read and written; ratio: to memcpy of as many bytes";
-    text += if args.counts { "; counting: with everything counted, ratio to without\n" } else { "\n" };
-    text += &format!(
-        "level {}, {threads} {}, best of {}; L2 {}, last-level cache {}\n",
+    let text = table.render(terminal);
+    let mut note = "GB/s: bytes read and written; ratio: to memcpy of as many bytes".to_string();
+    note += if args.counts { "; counting: with everything counted, ratio to without\n" } else { "\n" };
+    note += &format!(
+        "level {}, {}, best of {}; L2 {}, last-level cache {}\n",
         first.level,
-        if threads == 1 { "thread" } else { "threads" },
+        number::count(first.threads.get() as u64, "thread"),
         args.best_of,
-        size::human(caches.l2),
-        size::human(caches.llc)
+        number::bytes(caches.l2),
+        number::bytes(caches.llc)
     );
-    text
+    text + &terminal.wrap(&note)
 }

@@ -4,9 +4,10 @@ use super::{Context, conformance, rescale};
 use crate::args::CheckArgs;
 use crate::effect;
 use crate::failure::Failure;
+use crate::number::{count, grouped};
 use crate::output::{self, bits};
 use crate::policy::operator;
-use crate::table::{Column, Table, grouped};
+use crate::table::{Column, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -118,8 +119,8 @@ fn findings_text(spec: &CastSpec, name: &str, findings: &Findings, terminal: &Te
             Column::right("index"),
             Column::left(spec.src.name()),
             Column::left(spec.dst.name()),
-            Column::left("permitted"),
-            Column::left("clause"),
+            Column::left("permitted").wraps(),
+            Column::left("clause").wraps().drops(1),
         ]);
         for v in &findings.violations {
             let permitted = match permitted_texts(spec, v) {
@@ -131,13 +132,13 @@ fn findings_text(spec: &CastSpec, name: &str, findings: &Findings, terminal: &Te
         }
         text += &table.render(terminal);
     }
-    let word = if findings.wrong == 0 { "permitted" } else { "NOT PERMITTED" };
-    text + &format!(
-        "{word} by {name}: {} elements, {} wrong, {} left open by the specification and accepted\n",
-        grouped(findings.elements),
+    let verdict = terminal.verdict(findings.wrong == 0, "permitted", "NOT PERMITTED");
+    text + &terminal.wrap(&format!(
+        "{verdict} by {name}: {}, {} wrong, {} left open by the specification and accepted\n",
+        count(findings.elements, "element"),
         grouped(findings.wrong),
         grouped(findings.open)
-    )
+    ))
 }
 
 fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -160,7 +161,7 @@ fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     match context.json {
         true => output::json("check", judgement_json(&judgement))?,
         false if context.quiet => {}
-        false => output::text(&judgement_text(&judgement))?,
+        false => output::text(&judgement_text(&judgement, &context.terminal))?,
     }
     Ok(ExitCode::from(!judgement.illegal.is_empty() as u8))
 }
@@ -175,16 +176,16 @@ fn judgement_json(judgement: &Judgement) -> Map<String, Value> {
     object
 }
 
-fn judgement_text(judgement: &Judgement) -> String {
+fn judgement_text(judgement: &Judgement, terminal: &Terminal) -> String {
     let mut text = String::new();
     for (place, why) in &judgement.illegal {
-        text += &output::one_line(&format!("{place}: {why}"));
-        text.push('\n');
+        text += &terminal.wrap(&(output::one_line(&format!("{place}: {why}")) + "\n"));
     }
-    let word = if judgement.illegal.is_empty() { "legal" } else { "ILLEGAL" };
-    text += &format!("{word}: {} conversions, {} illegal", judgement.conversions, judgement.illegal.len());
+    let verdict = terminal.verdict(judgement.illegal.is_empty(), "legal", "ILLEGAL");
+    let conversions = count(judgement.conversions as u64, "conversion");
+    let mut line = format!("{verdict}: {conversions}, {} illegal", grouped(judgement.illegal.len() as u64));
     if judgement.of_unknown_type > 0 {
-        text += &format!("; the model does not tell the types of {}", judgement.of_unknown_type);
+        line += &format!("; the model does not tell the types of {}", judgement.of_unknown_type);
     }
-    text + "\n"
+    text + &terminal.wrap(&(line + "\n"))
 }

@@ -1,14 +1,14 @@
 //! `truecast compare`.
 
 use super::figures::Figures;
-use super::list::{self, Item, Known, Listed, counted};
+use super::list::{self, Item, Known, Listed};
 use super::{Context, judgement, thresholds};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
-use crate::table::{Cell, Column};
+use crate::number::count;
+use crate::table::{Cell, Column, Mark};
 use crate::terminal::Terminal;
 use crate::{output, progress};
-use std::io::Write;
 use std::process::ExitCode;
 use truecast::DType;
 use truecast::compare::{Comparison, Row, compare};
@@ -22,8 +22,8 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     let bar = progress::bytes(total, context.quiet || context.json);
     let onnx = args.onnx.options();
     let readings = (Reading { from: args.from, onnx }, Reading { from: args.to, onnx });
-    let mut comparison = compare(&args.a, &args.b, readings, &context.exec, |done| bar.set_position(done))?;
-    bar.finish_and_clear();
+    let mut comparison = compare(&args.a, &args.b, readings, &context.exec, |progress| bar.at(progress))?;
+    bar.finish();
     let judgement = judge(comparison.rows.iter().map(Row::judged), args.list.worst);
     let sentences = judgement::sentences(&judgement, |i| comparison.rows[i].judged(), false);
     comparison.warnings.extend(sentences);
@@ -38,12 +38,10 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     }
     let mut failed = thresholds::exceeded(&limits, &comparison.total.all.counts);
     if !limits.is_empty() && comparison.structural_differences() > 0 {
-        failed.push(format!("{} could not be compared", counted(comparison.structural_differences(), "tensor")));
+        failed.push(format!("{} could not be compared", count(comparison.structural_differences(), "tensor")));
     }
-    for line in &failed {
-        // The exit code says it if standard error is gone.
-        writeln!(std::io::stderr(), "truecast: --fail-on: {line}").ok();
-    }
+    // The exit code says it if standard error is gone.
+    failed.iter().for_each(|line| output::error(&format!("--fail-on: {line}")));
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
@@ -85,15 +83,20 @@ fn print(
         listed.write(out, terminal, comparison.rows.len(), columns, row, totals)?;
         out.write_all(list::note(&figures).as_bytes())?;
         out.write_all(judgement::block(judgement, |i| comparison.rows[i].judged(), false, terminal).as_bytes())?;
+        let mut line = |what: &str, rest: &str| {
+            let what = terminal.paint(Mark::Warn, what);
+            writeln!(out, "{}", terminal.wrap(&format!("{what}: {rest}")))
+        };
         for name in &comparison.only_first {
-            writeln!(out, "only in the first: {}", Shown(name))?;
+            line("only in the first", &Shown(name).to_string())?;
         }
         for name in &comparison.only_second {
-            writeln!(out, "only in the second: {}", Shown(name))?;
+            line("only in the second", &Shown(name).to_string())?;
         }
         for (name, why) in &comparison.incomparable {
-            writeln!(out, "not comparable: {}: {why}", Shown(name))?;
+            line("not comparable", &format!("{}: {why}", Shown(name)))?;
         }
-        writeln!(out, "{}", if comparison.equal() { "equal as numbers" } else { "different" })
+        let equal = terminal.paint(Mark::Good, "equal as numbers");
+        writeln!(out, "{}", if comparison.equal() { &equal } else { "different" })
     })
 }

@@ -5,8 +5,9 @@ use super::{Context, rescale};
 use crate::args::CheckArgs;
 use crate::effect;
 use crate::failure::Failure;
+use crate::number::{count, grouped};
 use crate::output::{self, bits};
-use crate::table::{Column, Table, grouped};
+use crate::table::{Column, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::ops::RangeInclusive;
@@ -167,7 +168,7 @@ fn graph(result: &GraphResult, target: Target, types: [DType; 2], context: &Cont
             output::json("check", object)?;
         }
         false if context.quiet => {}
-        false => output::text(&(output::one_line(&format!("{status}: {message}")) + "\n"))?,
+        false => output::text(&context.terminal.wrap(&(output::one_line(&format!("{status}: {message}")) + "\n")))?,
     }
     Ok(ExitCode::from(wrong as u8))
 }
@@ -268,7 +269,7 @@ impl Report {
                 Column::left("input"),
                 Column::left("actual"),
                 Column::left("verdict"),
-                Column::left("permitted"),
+                Column::left("permitted").wraps(),
             ];
             let mut table = Table::new(columns);
             for (at, f) in findings.failures.iter().enumerate() {
@@ -277,14 +278,19 @@ impl Report {
                 table.row([f.index.to_string(), input, actual, f.verdict.name().into(), permitted]);
             }
             text += &table.render(terminal);
-            text += &format!("clause: {}\n", self.clause);
+            text += &terminal.wrap(&format!("clause: {}\n", self.clause));
         }
         if let Some((wrong, failures)) = self.scales.as_ref().filter(|(wrong, _)| *wrong > 0) {
             for f in failures {
                 let (actual, permitted) = (bits(f.actual.into(), 8), listed(f.permitted.clone(), 8).join(", "));
-                text += &format!("block {}: scale {actual}, permitted {permitted}\n", f.block);
+                text += &terminal.wrap(&format!("block {}: scale {actual}, permitted {permitted}\n", f.block));
             }
-            text += &format!("scales of {} blocks are wrong\n", grouped(*wrong));
+            let blocks = if *wrong == 1 {
+                "the scale of 1 block is".into()
+            } else {
+                format!("the scales of {} blocks are", grouped(*wrong))
+            };
+            text += &format!("{blocks} wrong\n");
         }
         for verdict in Verdict::ALL.into_iter().filter(|v| findings.count(*v) > 0) {
             text += &format!("{verdict}: {}\n", grouped(findings.count(verdict)));
@@ -294,12 +300,12 @@ impl Report {
         }
         if let Some(index) = findings.mixed_flush {
             let weight = if findings.mixed_flush_fails() { "NOT PERMITTED" } else { "lint" };
-            text += &format!(
+            text += &terminal.wrap(&format!(
                 "{weight} mixed-flush: element {index} contradicts those before it about subnormals (docs/spec/tosa.md §2.3)\n"
-            );
+            ));
         }
-        let word = if findings.passes() { "permitted" } else { "NOT PERMITTED" };
-        let (elements, failed) = (grouped(findings.elements), grouped(findings.failed));
-        text + &format!("{word} by {}: {elements} elements, {failed} wrong\n", self.profile.name())
+        let verdict = terminal.verdict(findings.passes(), "permitted", "NOT PERMITTED");
+        let (elements, failed) = (count(findings.elements, "element"), grouped(findings.failed));
+        text + &terminal.wrap(&format!("{verdict} by {}: {elements}, {failed} wrong\n", self.profile.name()))
     }
 }

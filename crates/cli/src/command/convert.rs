@@ -1,14 +1,15 @@
 //! `truecast convert`.
 
 use super::figures::Figures;
-use super::list::{self, Item, Known, Listed, counted};
+use super::list::{self, Item, Known, Listed};
 use super::{Context, judgement, provenance, select, thresholds};
 use crate::args::{ConvertArgs, RuleOrder};
 use crate::effect;
 use crate::failure::Failure;
-use crate::table::{Cell, Column, grouped};
+use crate::number::{count, grouped};
+use crate::table::{Cell, Column, Mark};
 use crate::terminal::Terminal;
-use crate::{output, progress, signals, size};
+use crate::{number, output, progress, signals};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -62,9 +63,9 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
 
     let bar = progress::bytes(plan.bytes().0, context.quiet || context.json);
     let begin = Instant::now();
-    let mut report = plan.run(&dst, &options, &stop, |done| bar.set_position(done))?;
+    let mut report = plan.run(&dst, &options, &stop, |progress| bar.at(progress))?;
     report.warnings.extend(left);
-    bar.finish_and_clear();
+    bar.finish();
     let elapsed = begin.elapsed();
 
     let judgement = judge(report.tensors.iter().map(TensorReport::judged), args.list.worst);
@@ -161,24 +162,24 @@ fn print_dry_run(plan: &Plan, sorting: &list::Sorting, args: &ConvertArgs, conte
     let columns = || {
         vec![
             Column::left("tensor").shrinks(),
-            Column::left("shape"),
+            Column::left("shape").shrinks().drops(2),
             Column::left("type"),
-            Column::right("elements").drops(1),
-            Column::right("before"),
+            Column::right("elements").drops(3),
+            Column::right("before").drops(1),
             Column::right("after"),
         ]
     };
     let row = |i: usize| {
         let t = &report.tensors[i];
-        let (before, after) = (size::human(t.bytes_in), size::human(t.bytes_out));
+        let (before, after) = (number::bytes(t.bytes_in), number::bytes(t.bytes_out));
         vec![t.name.clone(), shape(&t.shape), types(t), grouped(t.elements), before, after]
     };
-    let memory = size::human(args.max_memory);
+    let memory = number::bytes(args.max_memory);
     output::stream(|out| {
         out.write_all(header(&report, &context.terminal).as_bytes())?;
         listed.write(out, &context.terminal, report.tensors.len(), columns, row, Vec::new())?;
-        out.write_all(summary(&report, args).as_bytes())?;
-        writeln!(out, "dry run: nothing was written; buffers would take at most {memory}")
+        let note = format!("dry run: nothing was written; buffers would take at most {memory}\n");
+        out.write_all(context.terminal.wrap(&(summary(&report, args) + &note)).as_bytes())
     })
 }
 
@@ -199,11 +200,11 @@ fn summary(report: &Report, args: &ConvertArgs) -> String {
     let all = &report.total.all;
     format!(
         "{}, {} converted, {}, {} -> {}: {}\n",
-        counted(all.tensors, "tensor"),
+        count(all.tensors, "tensor"),
         grouped(report.tensors.iter().filter(|tensor| tensor.converted).count() as u64),
-        counted(all.elements, "element"),
-        size::human(all.bytes_in),
-        size::human(all.bytes_out),
+        count(all.elements, "element"),
+        number::bytes(all.bytes_in),
+        number::bytes(all.bytes_out),
         output::one_line(&destination(args))
     )
 }
@@ -224,7 +225,8 @@ fn print(
     };
     let row = |i: usize| {
         let t = &report.tensors[i];
-        let mut cells = vec![Cell::from(t.name.clone()), Cell::from(types(t))];
+        let mark = if t.converted { Mark::Plain } else { Mark::Dim };
+        let mut cells = vec![Cell::from(t.name.as_str()), Cell::from(types(t)).mark(mark)];
         cells.extend(figures.cells(&t.counts, t.converted));
         cells
     };
@@ -236,7 +238,7 @@ fn print(
         listed.write(out, terminal, report.tensors.len(), columns, row, totals)?;
         out.write_all(list::note(&figures).as_bytes())?;
         out.write_all(judgement::block(judgement, |i| report.tensors[i].judged(), true, terminal).as_bytes())?;
-        out.write_all(summary(report, args).as_bytes())?;
+        out.write_all(terminal.wrap(&summary(report, args)).as_bytes())?;
         out.write_all(python(report, &args.dst).as_bytes())?;
         writeln!(out, "{}", speed(report.total.all.bytes_in, elapsed))
     })
@@ -260,13 +262,6 @@ fn python(report: &Report, dst: &Path) -> String {
 /// How long it took, and how fast it was if that means something.
 fn speed(bytes: u64, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
-    match bytes {
-        LEAST_MEASURED.. => {
-            format!("{seconds:.2} s, {}/s read", size::human((bytes as f64 / seconds.max(1e-9)) as u64))
-        }
-        _ => format!("{seconds:.2} s"),
-    }
+    let rate = number::rate(bytes, seconds).map_or(String::new(), |rate| format!(", {rate} read"));
+    format!("{seconds:.2} s{rate}")
 }
-
-/// Fewer bytes are read in less time than opening and closing files takes.
-const LEAST_MEASURED: u64 = 16 << 20;

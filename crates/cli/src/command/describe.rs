@@ -3,8 +3,9 @@
 use super::Context;
 use crate::args::InspectArgs;
 use crate::failure::Failure;
+use crate::number::{count, grouped};
 use crate::output;
-use crate::table::{Column, Table, grouped};
+use crate::table::{Column, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
@@ -46,7 +47,8 @@ fn to_json(args: &InspectArgs, model: &Description) -> Map<String, Value> {
 fn render(model: &Description, terminal: &Terminal) -> String {
     let mut text = String::new();
     if !model.constants.is_empty() {
-        let mut table = Table::new([Column::left("constant"), Column::left("type"), Column::left("shape")]);
+        let mut table =
+            Table::new([Column::left("constant").shrinks(), Column::left("type"), Column::left("shape").shrinks()]);
         for Constant { name, dtype, shape } in &model.constants {
             table.row([Shown(name).to_string(), dtype.escape_debug().to_string(), shape.escape_debug().to_string()]);
         }
@@ -54,7 +56,7 @@ fn render(model: &Description, terminal: &Terminal) -> String {
     }
     if !model.conversions.is_empty() {
         let mut table = Table::new([
-            Column::left("conversion"),
+            Column::left("conversion").shrinks(),
             Column::left("operation"),
             Column::left("from"),
             Column::left("to"),
@@ -65,10 +67,10 @@ fn render(model: &Description, terminal: &Terminal) -> String {
         text += &table.render(terminal);
     }
     if let Some(version) = &model.version {
-        text += &format!("{version}\n");
+        text += &terminal.wrap(&format!("{version}\n"));
     }
     let operators: Vec<_> =
         model.operators.iter().map(|(name, n)| format!("{} {}", name.escape_debug(), grouped(*n as u64))).collect();
     let nodes: usize = model.operators.values().sum();
-    text + &format!("{} operations: {}\n", grouped(nodes as u64), operators.join(", "))
+    text + &terminal.wrap(&format!("{}: {}\n", count(nodes as u64, "operation"), operators.join(", ")))
 }

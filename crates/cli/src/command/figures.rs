@@ -1,7 +1,8 @@
 //! Counts and error figures as columns of a table, for `convert` and `compare` alike. What they mean is
 //! `truecast::report`'s business.
 
-use crate::table::{Cell, Column, Mark, grouped};
+use crate::number::{decibels, grouped, significant};
+use crate::table::{Cell, Column, Mark};
 use truecast::Counts;
 use truecast::report::{COUNTS, Count, hides_loss};
 
@@ -19,6 +20,9 @@ const SHOWN: [(&str, u8); 11] = [
     ("undefined", 3),
     ("left_out", 4),
 ];
+
+/// Below this a tensor may deserve a look.
+const GOOD_SQNR_DB: f64 = 40.0;
 
 /// What is said below a table with [`Figures::has_hidden_loss`].
 pub const HIDDEN_LOSS: &str = "( ): measured without values that are Inf or NaN on one side only\n";
@@ -73,12 +77,13 @@ impl Figures {
                 false => Cell::from(text),
             };
             let digits = if self.is_comparison { 4 } else { 3 };
-            cells.extend([c.max_abs_error, c.max_rel_error].map(|error| partial(number(error, digits))));
-            cells.extend(self.is_comparison.then(|| partial(number(c.rmse(), digits))));
+            cells.extend([c.max_abs_error, c.max_rel_error].map(|error| partial(significant(error, digits))));
+            cells.extend(self.is_comparison.then(|| partial(significant(c.rmse(), digits))));
             cells.push(match c.sqnr_db() {
                 f64::INFINITY if is_partial => Cell::from("lost").mark(Mark::Bad),
                 f64::INFINITY => Cell::from(if self.is_comparison { "equal" } else { "exact" }),
                 db if db < truecast::report::LEAST_SQNR_DB => partial(decibels(db)).mark(Mark::Bad),
+                db if db < GOOD_SQNR_DB && !is_partial => partial(decibels(db)).mark(Mark::Warn),
                 db => partial(decibels(db)),
             });
             cells.extend(self.is_comparison.then(|| partial(format!("{:.9}", c.cosine()))));
@@ -98,43 +103,9 @@ fn mark(name: &str, count: u64, elements: u64) -> Mark {
     }
 }
 
-/// A ratio in decibels, to a tenth.
-pub fn decibels(db: f64) -> String {
-    let text = format!("{db:.1}");
-    if text == "-0.0" { "0.0".into() } else { text }
-}
-
-/// A number with so many significant digits, without an exponent where it needs few zeros.
-pub fn number(value: f64, digits: usize) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
-    }
-    let scientific = format!("{value:.*e}", digits - 1);
-    let exponent = scientific.split_once('e').and_then(|(_, exponent)| exponent.parse::<i32>().ok());
-    match exponent {
-        Some(exponent @ -4..=5) => {
-            let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
-            format!("{value:.decimals$}")
-        }
-        _ => scientific,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_plain_where_they_can_be() {
-        let cases = [(1.0, "1.00"), (253.4, "253"), (0.00153, "0.00153"), (17.0, "17.0"), (1.401e-45, "1.40e-45")];
-        for (value, text) in
-            cases.into_iter().chain([(123456.0, "123456"), (1.5e6, "1.50e6"), (0.0, "0"), (9.996, "10.0")])
-        {
-            assert_eq!(number(value, 3), text);
-        }
-        assert_eq!((number(f64::INFINITY, 3), number(1.5e-5, 4)), ("inf".into(), "1.500e-5".into()));
-        assert_eq!((decibels(-0.01), decibels(-1.25)), ("0.0".into(), "-1.2".into()));
-    }
 
     /// Values that became Inf or NaN are in no measure, so that what is measured does not read as good.
     #[test]

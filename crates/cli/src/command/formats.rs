@@ -4,7 +4,7 @@ use super::Context;
 use crate::args::FormatsArgs;
 use crate::failure::Failure;
 use crate::output::{self, bits};
-use crate::table::{Column, Table};
+use crate::table::{Column, GAP, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
@@ -121,16 +121,16 @@ pub fn json_text(value: String) -> String {
 fn list(terminal: &Terminal) -> String {
     let mut table = Table::new([
         Column::left("type"),
-        Column::left("kind"),
+        Column::left("kind").drops(6),
         Column::right("bits"),
         Column::left("s/e/f"),
-        Column::right("bias"),
+        Column::right("bias").drops(5),
         Column::left("largest"),
-        Column::left("smallest normal"),
-        Column::left("smallest"),
-        Column::left("Inf"),
-        Column::left("NaN"),
-        Column::left("-0"),
+        Column::left("smallest normal").drops(2),
+        Column::left("smallest").drops(1),
+        Column::left("Inf").drops(3),
+        Column::left("NaN").drops(3),
+        Column::left("-0").drops(4),
     ]);
     for dtype in DType::ALL {
         let storage = dtype.storage_bits().map_or("-".into(), |b| b.to_string());
@@ -178,7 +178,7 @@ fn detail(dtype: DType, terminal: &Terminal) -> String {
         .filter_map(|(prefix, ecosystem)| dtype.names_in(*ecosystem).next().map(|name| format!("{prefix}:{name}")))
         .collect();
     if !names.is_empty() {
-        text += &format!("also known as {}\n", names.join(" "));
+        text += &terminal.wrap(&format!("also known as {}\n", names.join(" ")));
     }
     let mut table = Table::new([Column::left(""), Column::left("bits"), Column::left("value")]);
     for (name, code) in special(dtype) {
@@ -188,7 +188,7 @@ fn detail(dtype: DType, terminal: &Terminal) -> String {
     let all: Vec<_> = codes(dtype).collect();
     if !all.is_empty() {
         text += "\nevery code\n";
-        let per_row = if all.len() > 16 { 4 } else { 1 };
+        let per_row = if all.len() > 16 { beside(&all, terminal) } else { 1 };
         let columns: Vec<_> = (0..per_row).flat_map(|_| [Column::left(""), Column::right("")]).collect();
         let mut table = Table::new(columns);
         let rows = all.len().div_ceil(per_row);
@@ -199,6 +199,13 @@ fn detail(dtype: DType, terminal: &Terminal) -> String {
         text += &table.render(terminal);
     }
     text
+}
+
+/// How many codes with their values fit beside each other.
+fn beside(codes: &[(String, String)], terminal: &Terminal) -> usize {
+    const MOST: usize = 4;
+    let widest = codes.iter().map(|(bits, value)| bits.len() + GAP + value.len() + GAP).max().unwrap_or(1);
+    terminal.width.map_or(MOST, |width| ((width + GAP) / widest).clamp(1, MOST))
 }
 
 /// Every code of a type of 8 bits or fewer, with its value.

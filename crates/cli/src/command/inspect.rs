@@ -3,16 +3,18 @@
 use super::{Context, describe};
 use crate::args::InspectArgs;
 use crate::failure::Failure;
-use crate::table::{Column, Table, grouped};
+use crate::number::grouped;
+use crate::table::{Cell, Column, Mark, Table, in_one_line};
 use crate::terminal::Terminal;
-use crate::{output, progress, size};
+use crate::{number, output, progress};
 use serde_json::{Map, Value, json};
+use std::io::{self, Write};
 use std::process::ExitCode;
 use truecast::DType;
 use truecast::inspect::stats;
 use truecast::io::onnx::{Listed, ModelFile, OpsetImport};
 use truecast::io::{Reading, Shown, Source, Tensor};
-use truecast::measure::Survey;
+use truecast::measure::{Extreme, Survey};
 use truecast::report::json_number;
 
 pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -24,14 +26,16 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
     let bar = progress::bytes(total, context.quiet || context.json || !args.stats);
     let surveys = match args.stats {
         true => (0..source.tensors().len())
-            .map(|i| stats(&source, i, context.exec.level, |bytes| bar.inc(bytes)).map(Some))
+            .map(|i| {
+                stats(&source, i, context.exec.level, |bytes| bar.more(bytes, &source.tensors()[i].name)).map(Some)
+            })
             .collect::<Result<Vec<_>, _>>()?,
         false => vec![None; source.tensors().len()],
     };
-    bar.finish_and_clear();
+    bar.finish();
     match context.json {
         true => output::json("inspect", to_json(&source, &surveys))?,
-        false => output::text(&render(&source, &surveys, total, &context.terminal))?,
+        false => output::stream(|out| render(&source, &surveys, total, &context.terminal, out))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -88,7 +92,7 @@ fn render_model(file: &ModelFile) -> String {
     let imports: Vec<_> = model.opset_imports.iter().map(|i| format!("{} {}", domain(i), i.version)).collect();
     let operators: Vec<_> = file.operators().iter().map(|(name, n)| format!("{} {n}", name.escape_debug())).collect();
     let mut text = format!("IR version {}, opset {}\n", model.ir_version, imports.join(", "));
-    text += &format!("{} nodes: {}\n", grouped(model.graph.nodes.len() as u64), operators.join(", "));
+    text += &format!("{}: {}\n", number::count(model.graph.nodes.len() as u64, "node"), operators.join(", "));
     let mut files: Vec<_> = file.tensors().iter().filter_map(Listed::location).collect();
     files.sort();
     files.dedup();
@@ -96,50 +100,66 @@ fn render_model(file: &ModelFile) -> String {
     text
 }
 
-fn render(source: &Source, surveys: &[Option<Survey>], total: u64, terminal: &Terminal) -> String {
-    let mut columns = vec![
+/// A pipe gets every digit.
+fn extreme(value: Extreme, terminal: &Terminal) -> String {
+    match (terminal.width, value.to_string()) {
+        (Some(_), digits) if digits.len() > 12 => number::significant(value.nearest, 6),
+        (_, digits) => digits,
+    }
+}
+
+fn render(
+    source: &Source,
+    surveys: &[Option<Survey>],
+    total: u64,
+    terminal: &Terminal,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let columns = [
         Column::left("tensor").shrinks(),
         Column::left("type"),
-        Column::left("shape"),
-        Column::right("elements"),
-        Column::right("bytes"),
+        Column::left("shape").shrinks().drops(5),
+        Column::right("elements").drops(8),
+        Column::right("bytes").drops(9),
+        Column::right("min"),
+        Column::right("max"),
+        Column::right("NaN").drops(1),
+        Column::right("Inf").drops(2),
+        Column::right("zero").drops(6),
+        Column::right("subnormal").drops(7),
     ];
-    if surveys.iter().any(Option::is_some) {
-        columns.extend(["min", "max", "NaN", "Inf", "zero", "subnormal"].map(Column::right));
-    }
-    let width = columns.len();
-    let mut table = Table::new(columns);
+    let of_values = if surveys.iter().any(Option::is_some) { 6 } else { 0 };
+    let mut table = Table::new(columns.into_iter().take(5 + of_values)).or_say("no tensors");
     let in_brackets = |shape: &[u64]| format!("[{}]", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", "));
     for (t, survey) in source.tensors().iter().zip(surveys) {
-        let shape = in_brackets(&t.shape);
-        let mut cells = vec![t.name.clone(), t.dtype.to_string(), shape, grouped(t.len()), size::human(t.bytes())];
+        let mut cells: Vec<Cell> = vec![
+            t.name.as_str().into(),
+            t.dtype.name().into(),
+            in_brackets(&t.shape).into(),
+            grouped(t.len()).into(),
+            number::bytes(t.bytes()).into(),
+        ];
         if let Some(s) = survey {
-            let bound = |e: Option<truecast::measure::Extreme>| e.map_or("-".into(), |e| e.to_string());
+            let bound = |e: Option<Extreme>| Cell::from(e.map_or("-".into(), |e| extreme(e, terminal)));
+            let count = |n: u64, mark| Cell::from(grouped(n)).mark(if n > 0 { mark } else { Mark::Dim });
             cells.extend([bound(s.range.map(|r| r.0)), bound(s.range.map(|r| r.1))]);
-            cells.extend([s.nan, s.inf, s.zero, s.subnormal].map(grouped));
+            cells.extend([count(s.nan, Mark::Bad), count(s.inf, Mark::Bad)]);
+            cells.extend([count(s.zero, Mark::Plain), count(s.subnormal, Mark::Plain)]);
         }
         table.row(cells);
     }
     let texts = source.model().map_or(&[][..], |file| file.text_tensors());
     for Listed { name, tensor, .. } in texts {
-        let (shape, elements) = (in_brackets(&tensor.dims), grouped(tensor.len()));
-        let mut cells = vec![name.clone(), DType::String.to_string(), shape, elements];
-        cells.resize(width, String::new());
-        table.row(cells);
+        table.row([name.as_str(), DType::String.name(), &in_brackets(&tensor.dims), &grouped(tensor.len())]);
     }
-    let mut text = table.render(terminal);
+    table.write(terminal, out)?;
     for (key, value) in source.metadata() {
-        let line = format!("metadata {key}: {value}");
-        text += &line
-            .chars()
-            .take(120)
-            .flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] })
-            .collect::<String>();
-        text.push('\n');
+        writeln!(out, "{}", in_one_line(&format!("metadata {key}: {value}"), terminal))?;
     }
     if let Some(file) = source.model() {
-        text += &render_model(file);
+        out.write_all(terminal.wrap(&render_model(file)).as_bytes())?;
     }
-    let tensors = source.tensors().len() + texts.len();
-    text + &format!("{tensors} tensors, {} of data, {} in all\n", size::human(total), size::human(source.file_bytes()))
+    let tensors = number::count((source.tensors().len() + texts.len()) as u64, "tensor");
+    let (total, all) = (number::bytes(total), number::bytes(source.file_bytes()));
+    writeln!(out, "{tensors}, {total} of data, {all} in all")
 }

@@ -1,10 +1,9 @@
 //! What is worth a look, in words: a block below the tables, and sentences among the warnings of JSON. The rules are
 //! `truecast::report::judge`'s.
 
-use super::figures::decibels;
-use super::list::counted;
 use super::provenance::quoted;
-use crate::table::{Cell, Column, Mark, Table, grouped};
+use crate::number::{count, decibels, grouped};
+use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use truecast::io::Shown;
 use truecast::report::{Judged, Judgement, LEAST_SQNR_DB, Reason, Suspect};
@@ -29,7 +28,7 @@ fn headline(judgement: &Judgement) -> String {
         "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB, more than 1 % saturated or \
          flushed to zero)",
         grouped(judgement.suspicious),
-        counted(judgement.changed, "changed tensor"),
+        count(judgement.changed, "changed tensor"),
     )
 }
 
@@ -51,7 +50,7 @@ fn unscaled(judgement: &Judgement) -> Option<String> {
          `truecast rescale` scales, but arrays of integers only",
         grouped(all.flushed_to_zero),
         grouped(all.elements),
-        counted(all.tensors, "tensor"),
+        count(all.tensors, "tensor"),
     ))
 }
 

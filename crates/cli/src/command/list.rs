@@ -4,6 +4,7 @@ use super::figures::{Figures, HIDDEN_LOSS};
 use super::thresholds;
 use crate::args::ListArgs;
 use crate::failure::Failure;
+use crate::number;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use std::cmp::Ordering;
@@ -155,7 +156,7 @@ impl Listed {
 pub fn totals(total: &Total, figures: &Figures) -> Vec<Vec<Cell>> {
     let groups: Vec<Group> = Group::ALL.into_iter().filter(|group| total.of(*group).tensors > 0).collect();
     let cells = |name: &str, sum: &truecast::report::Sum, measured: bool| {
-        let mut cells = vec![Cell::from(name).mark(Mark::Strong), Cell::from(counted(sum.tensors, "tensor"))];
+        let mut cells = vec![Cell::from(name).mark(Mark::Strong), Cell::from(number::count(sum.tensors, "tensor"))];
         cells.extend(figures.cells(&sum.counts, measured));
         cells
     };
@@ -169,10 +170,4 @@ pub fn totals(total: &Total, figures: &Figures) -> Vec<Vec<Cell>> {
 /// What measures in parentheses mean, if there are any.
 pub fn note(figures: &Figures) -> &'static str {
     if figures.has_hidden_loss() { HIDDEN_LOSS } else { "" }
-}
-
-/// `1 tensor`, `2 tensors`.
-pub fn counted(n: u64, what: &str) -> String {
-    let s = if n == 1 { "" } else { "s" };
-    format!("{} {what}{s}", crate::table::grouped(n))
 }

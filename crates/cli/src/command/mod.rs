@@ -26,8 +26,7 @@ mod verify;
 use crate::args::{Cli, Command, RuleOrder};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-use crate::{output, size};
-use std::io::Write;
+use crate::{number, output};
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use truecast::Exec;
@@ -80,9 +79,7 @@ pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
 
 /// Tells what is odd on standard error; nobody is left to tell if that is gone too.
 fn warn(warnings: impl IntoIterator<Item = String>) {
-    for warning in warnings {
-        writeln!(std::io::stderr(), "truecast: warning: {}", output::one_line(&warning)).ok();
-    }
+    warnings.into_iter().for_each(|warning| output::warning(&warning));
 }
 
 /// Names what runs that were killed left at a destination, and removes it where files may be replaced. Gives what it told.
@@ -94,7 +91,7 @@ fn tell_leftovers(found: Vec<Leftover>, existing: Existing, context: &Context) -
                 left.remove().map_or_else(|e| format!("it cannot be removed: {e}"), |()| "removed".into())
             }
         };
-        format!("{}: {} that a killed run left; {what_now}", left.path.display(), size::human(left.bytes))
+        format!("{}: {} that a killed run left; {what_now}", left.path.display(), number::bytes(left.bytes))
     });
     let told: Vec<String> = told.collect();
     if !context.json && !context.quiet {

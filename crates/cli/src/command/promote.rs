@@ -4,7 +4,8 @@ use super::Context;
 use crate::args::{PromoteArgs, RankArg, SystemArg, TensorFlowModeArg, X64Arg};
 use crate::failure::Failure;
 use crate::output;
-use crate::table::{Column, Table};
+use crate::table::{Cell, Column, Mark, Table};
+use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::DType;
@@ -256,18 +257,23 @@ fn side_by_side(systems: &[System], inputs: (Input, Input), context: &Context) -
         Column::left("mode"),
         Column::left("type"),
         Column::left(""),
-        Column::left(""),
+        Column::left("").wraps(),
     ]);
     for (&system, outcome) in lines {
-        let mark = if differs(outcome, common) { "differs" } else { "" };
-        let (result, note) = match outcome {
-            Ok(p) if p.is_weak => (p.element.to_string(), "weak".to_string()),
-            Ok(p) => {
-                (p.element.to_string(), loss(system, inputs, outcome).and_then(|l| warning(&l)).unwrap_or_default())
-            }
-            Err(error) => ("-".into(), format!("{}: {error}", error.code())),
+        let mark = match outcome {
+            Err(_) => Cell::from("refused").mark(Mark::Dim),
+            Ok(_) if differs(outcome, common) => Cell::from("differs").mark(Mark::Warn),
+            Ok(_) => Cell::default(),
         };
-        table.row([system.name().into(), mode(system).into(), result, mark.into(), note]);
+        let (result, note) = match outcome {
+            Ok(p) if p.is_weak => (Cell::from(p.element.to_string()).mark(Mark::Strong), Cell::from("weak")),
+            Ok(p) => {
+                let lossy = loss(system, inputs, outcome).and_then(|loss| warning(&loss)).unwrap_or_default();
+                (Cell::from(p.element.to_string()).mark(Mark::Strong), Cell::from(lossy).mark(Mark::Warn))
+            }
+            Err(error) => (Cell::from("-"), Cell::from(format!("{}: {error}", error.code()))),
+        };
+        table.row([system.name().into(), mode(system).into(), result, mark, note]);
     }
     output::text(&table.render(&context.terminal))
 }
@@ -301,9 +307,19 @@ const LEGEND: [(char, &str); 5] = [
 ];
 
 /// The lines of the legend that the cells need.
-fn legend<'a>(cells: impl Iterator<Item = &'a String> + Clone) -> String {
+fn legend<'a>(cells: impl Iterator<Item = &'a String> + Clone, terminal: &Terminal) -> String {
     let occurs = |sign: char| cells.clone().any(|cell| cell.starts_with(sign) || cell.ends_with(sign));
-    LEGEND.iter().filter(|(sign, _)| occurs(*sign)).map(|(_, text)| format!("{text}\n")).collect()
+    LEGEND.iter().filter(|(sign, _)| occurs(*sign)).map(|(_, text)| terminal.wrap(&format!("{text}\n"))).collect()
+}
+
+/// A cell that says what is lost, what is refused and what nobody knows.
+fn marked(cell: &str) -> Cell {
+    let mark = match cell.chars().next() {
+        Some('P' | '-' | '.') => Mark::Dim,
+        _ if cell.ends_with('!') => Mark::Warn,
+        _ => Mark::Plain,
+    };
+    Cell::from(cell).mark(mark)
 }
 
 fn matrix(system: System, ranks: [Rank; 2], context: &Context) -> Result<(), Failure> {
@@ -322,10 +338,11 @@ fn matrix(system: System, ranks: [Rank; 2], context: &Context) -> Result<(), Fai
     for (&a, heading) in elements.iter().zip(&headings) {
         let of = |&b: &Element| cell(names, system, inputs(a, b), &system.promote(inputs(a, b).0, inputs(a, b).1));
         let cells: Vec<String> = elements.iter().map(of).collect();
-        table.row(std::iter::once(heading.clone()).chain(cells.iter().cloned()));
+        let heading = Cell::from(heading.as_str()).mark(Mark::Strong);
+        table.row(std::iter::once(heading).chain(cells.iter().map(|cell| marked(cell))));
         all.extend(cells);
     }
-    output::text(&(table.render(&context.terminal) + &legend(all.iter())))
+    output::text(&(table.render(&context.terminal) + &legend(all.iter(), &context.terminal)))
 }
 
 /// One line for each pair, one column for each system. Promotion is symmetric, so that each pair is listed once unless
@@ -340,9 +357,8 @@ fn matrices(systems: &[System], ranks: [Rank; 2], context: &Context) -> Result<(
     let mut rows: Vec<Value> = Vec::new();
     let headings: Vec<String> =
         systems.iter().map(|s| format!("{} {}", s.name(), mode(*s)).trim().replace(' ', "-")).collect();
-    let columns = ["lhs", "rhs", ""].into_iter().chain(headings.iter().map(String::as_str));
-    let columns: Vec<_> = columns.map(Column::left).collect();
-    let mut table = Table::new(columns);
+    let keys = ["lhs", "rhs", ""].map(|name| Column::left(name).key());
+    let mut table = Table::new(keys.into_iter().chain(headings.iter().map(Column::left)));
     let mut all = Vec::new();
     for inputs in pairs {
         let outcomes: Vec<Outcome> = systems.iter().map(|s| s.promote(inputs.0, inputs.1)).collect();
@@ -359,11 +375,13 @@ fn matrices(systems: &[System], ranks: [Rank; 2], context: &Context) -> Result<(
         let cells: Vec<String> = cells.collect();
         let mark = if outcomes.iter().any(|o| differs(o, common)) { "differ" } else { "" };
         let operands = [inputs.0, inputs.1].map(|i| i.operand.to_string());
-        table.row(operands.into_iter().chain([mark.to_string()]).chain(cells.iter().cloned()));
+        let [lhs, rhs] = operands.map(Cell::from);
+        let mark = Cell::from(mark).mark(Mark::Warn);
+        table.row([lhs, rhs, mark].into_iter().chain(cells.iter().map(|cell| marked(cell))));
         all.extend(cells);
     }
     match context.json {
         true => output::json("promote", Map::from_iter([("rows".to_string(), rows.into())])),
-        false => output::text(&(table.render(&context.terminal) + &legend(all.iter()))),
+        false => output::text(&(table.render(&context.terminal) + &legend(all.iter(), &context.terminal))),
     }
 }

@@ -3,9 +3,9 @@
 use super::Context;
 use crate::args::{RescaleArgs, RescaleOptions};
 use crate::failure::Failure;
+use crate::number::{count, grouped};
 use crate::output;
 use crate::signals;
-use crate::table::grouped;
 use serde_json::{Map, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -40,8 +40,8 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
         }
         false if context.quiet => {}
         false => {
-            let (elements, saturated) = (grouped(counts.elements), grouped(counts.saturated));
-            output::text(&format!("{from} to {to}: {elements} elements, {saturated} saturated\n"))?;
+            let (elements, saturated) = (count(counts.elements, "element"), grouped(counts.saturated));
+            output::text(&format!("{from} to {to}: {elements}, {saturated} saturated\n"))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -3,8 +3,9 @@
 use super::Context;
 use crate::args::RunArgs;
 use crate::failure::Failure;
+use crate::number::{count, grouped};
 use crate::policy::{tile_rules, tile_values};
-use crate::table::{Column, Table};
+use crate::table::{Column, Mark, Table};
 use crate::terminal::Terminal;
 use crate::{output, signals};
 use serde_json::{Map, Value, json};
@@ -103,14 +104,16 @@ fn to_json(Ran { written, left_open, warnings }: &Ran) -> Map<String, Value> {
 }
 
 fn render(Ran { written, left_open, .. }: &Ran, terminal: &Terminal) -> String {
-    let columns = ["output", "type", "shape", "file"].map(Column::left);
+    let columns = ["output", "type", "shape", "file"].map(|name| Column::left(name).shrinks());
     let mut table = Table::new(columns);
     for Written { name, dtype, shape, path } in written {
         table.row([Shown(name).to_string(), dtype.to_string(), format!("{shape:?}"), path.display().to_string()]);
     }
     let mut text = table.render(terminal);
     for LeftOpen { conversion, elements, undefined, clause } in left_open {
-        text += &format!("{conversion}: {undefined} of {elements} values are left open ({clause})\n");
+        let is = if *undefined == 1 { "is" } else { "are" };
+        let undefined = terminal.paint(Mark::Bad, &format!("{} of {}", grouped(*undefined), count(*elements, "value")));
+        text += &terminal.wrap(&format!("{conversion}: {undefined} {is} left open ({clause})\n"));
     }
     text
 }

@@ -23,6 +23,8 @@ mod promote;
 mod proto;
 mod report;
 mod run;
+#[cfg(unix)]
+mod screen;
 mod select;
 mod shell;
 mod signals;

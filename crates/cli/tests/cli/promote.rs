@@ -117,14 +117,14 @@ fn side_by_side() {
     let text = promote("i32 f32 --system all");
     let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|l| l.split_whitespace().collect()).collect();
     let expected: [&[&str]; 8] = [
-        &["openvino", "safe", "-", "differs", "TC-PRM-02:"],
+        &["openvino", "safe", "-", "refused", "TC-PRM-02:"],
         &["openvino", "unsafe", "f32"],
         &["numpy", "f64", "differs"],
         &["jax", "x64", "f32"],
         &["jax", "no", "x64", "f32"],
         &["torch", "f32"],
         &["tensorflow", "all", "f32"],
-        &["tensorflow", "safe", "-", "differs", "TC-PRM-09:"],
+        &["tensorflow", "safe", "-", "refused", "TC-PRM-09:"],
     ];
     assert_eq!(rows.len(), expected.len(), "{text}");
     for (row, expected) in rows.iter().zip(expected) {

@@ -16,6 +16,7 @@ pub use record::{Record, RecordError, RecordedFile};
 
 use crate::convert::{Options, Plan, Planned};
 use crate::error::Error;
+use crate::progress::Progress;
 use crate::scan::{Chunk, Side, Stretch, scan};
 use elements::Prepared;
 use std::collections::{BTreeSet, HashMap};
@@ -220,11 +221,16 @@ impl Verification {
     }
 
     /// Compares what was written with what should have been, bit for bit, on all threads of the current pool of rayon.
-    /// `progress` is told the source bytes that are done.
+    /// `progress` is told the source bytes that are done, and the tensor.
     ///
     /// # Errors
     /// Files that cannot be read. Differences are not errors.
-    pub fn run(&self, dst: &Path, options: &Options, mut progress: impl FnMut(u64) + Send) -> Result<Verdict, Error> {
+    pub fn run(
+        &self,
+        dst: &Path,
+        options: &Options,
+        mut progress: impl FnMut(Progress<'_>) + Send,
+    ) -> Result<Verdict, Error> {
         let source = self.plan.source();
         let planned = self.plan.tensors();
         let result = open_result(dst, options)?;
@@ -237,10 +243,6 @@ impl Verification {
         let mut verdict = Verdict::default();
         let mut methods = self.methods();
         let (mut done, mut of) = (0, 0);
-        let mut progress = |bytes| {
-            done += bytes;
-            progress(done);
-        };
         for (index, tensor) in planned.iter().enumerate() {
             let name = &tensor.target.name;
             let found = if nameless { Some(0) } else { by_name.get(name.as_str()).copied() };
@@ -259,6 +261,10 @@ impl Verification {
                 });
                 continue;
             }
+            let mut progress = |bytes| {
+                done += bytes;
+                progress(Progress { bytes: done, tensor: name });
+            };
             let has_text = [tensor.from, tensor.target.dtype].contains(&DType::String);
             let pair = Pair { source, index, tensor, result: &result, at, stretches: &self.stretches[index] };
             let difference = match has_text {
@@ -307,7 +313,12 @@ fn elements_of(stretches: &[Stretch]) -> u64 {
 ///
 /// # Errors
 /// As [`Verification::new`] and [`Verification::run`].
-pub fn verify(src: &Path, dst: &Path, options: &Options, progress: impl FnMut(u64) + Send) -> Result<Verdict, Error> {
+pub fn verify(
+    src: &Path,
+    dst: &Path,
+    options: &Options,
+    progress: impl FnMut(Progress<'_>) + Send,
+) -> Result<Verdict, Error> {
     Verification::new(src, dst, options, Coverage::Full, 0)?.run(dst, options, progress)
 }
 

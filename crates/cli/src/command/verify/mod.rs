@@ -36,8 +36,8 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.seed)?;
     effect::check(&args.policy, &options.request, verification.plan().conversions())?;
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
-    let mut verdict = verification.run(&args.dst, &options, |done| bar.set_position(done))?;
-    bar.finish_and_clear();
+    let mut verdict = verification.run(&args.dst, &options, |progress| bar.at(progress))?;
+    bar.finish();
     if let Some(record) = record {
         verdict.differences.extend(record.differences(&args.dst)?);
     }

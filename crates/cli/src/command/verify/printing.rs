@@ -1,9 +1,9 @@
 //! A verdict in words and as JSON (`docs/interfaces.md §6`).
 
 use super::groups::Groups;
-use crate::output;
-use crate::table::grouped;
-use crate::terminal::{Mark, Terminal};
+use crate::number::{count, grouped};
+use crate::terminal::Terminal;
+use crate::{number, output};
 use serde_json::{Map, Value, json};
 use truecast::DType;
 use truecast::io::Shown;
@@ -112,24 +112,18 @@ pub fn render(verdict: &Verdict, groups: &Groups<'_>, terminal: &Terminal) -> St
         };
     }
     let is_equal = verdict.differences.is_empty();
-    let tensors = match verdict.tensors {
-        1 => "1 tensor".into(),
-        n => format!("{} tensors", grouped(n)),
-    };
-    let (word, mark) = if is_equal { ("verified", Mark::Good) } else { ("DIFFERENT", Mark::Bad) };
+    let tensors = count(verdict.tensors, "tensor");
     let covered = match verdict.sampled {
-        None => format!("{} elements recomputed", grouped(verdict.elements)),
+        None => format!("{} recomputed", count(verdict.elements, "element")),
         Some(Sampled { of, seed }) => {
             let (percent, of) = (100.0 * verdict.coverage(), grouped(of));
             format!("sampled {percent:.1} % of {of} elements (seed {seed}); --full proves all")
         }
     };
-    terminal.wrap(&text) + &terminal.paint(mark, word) + &format!(": {tensors}, {covered}\n")
+    terminal.wrap(&text) + &&terminal.verdict(is_equal, "verified", "DIFFERENT") + &format!(": {tensors}, {covered}\n")
 }
 
 fn wrong_elements(tensor: &str, count: u64, index: u64, source: &str, actual: &str, expected: &str) -> String {
-    let (tensor, count) = (Shown(tensor), grouped(count));
-    format!(
-        "tensor {tensor}: {count} wrong elements; the first is {index}: {source} became {actual}, right is {expected}\n"
-    )
+    let (tensor, wrong) = (Shown(tensor), number::count(count, "wrong element"));
+    format!("tensor {tensor}: {wrong}; the first is {index}: {source} became {actual}, right is {expected}\n")
 }

@@ -1,0 +1,128 @@
+//! How numbers are shown to people: few digits, one notation, the right word beside them. `--json` has all digits.
+
+/// Digits in groups of three.
+///
+/// `1_234_567`
+pub fn grouped(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push('_');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// How many of a thing there are, the thing in the singular.
+///
+/// `1 tensor`, `2 tensors`, `0 entries`
+pub fn count(n: u64, thing: &str) -> String {
+    let plural = match thing.strip_suffix('y') {
+        _ if n == 1 => thing.into(),
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{thing}s"),
+    };
+    format!("{} {plural}", grouped(n))
+}
+
+/// Three significant digits and a binary unit.
+///
+/// `999 B`, `86.7 MiB`
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let (mut value, mut unit) = (bytes as f64, 0);
+    // 999.5 would be shown with four digits.
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let decimals = if unit == 0 || value >= 99.95 {
+        0
+    } else if value >= 9.995 {
+        1
+    } else {
+        2
+    };
+    format!("{value:.decimals$} {}", UNITS[unit])
+}
+
+/// Work that is too short to say how fast it was.
+const SHORTEST_SECONDS: f64 = 0.1;
+const FEWEST_BYTES: u64 = 1 << 20;
+
+/// Bytes a second, where so much was done that it says something.
+pub fn rate(bytes: u64, seconds: f64) -> Option<String> {
+    let says_something = bytes >= FEWEST_BYTES && seconds >= SHORTEST_SECONDS;
+    says_something.then(|| format!("{}/s", self::bytes((bytes as f64 / seconds) as u64)))
+}
+
+/// A number with so many significant digits, without an exponent where it needs few zeros.
+///
+/// `0`, `1.00`, `253`, `0.0125`, `1.20e-5`, `3.40e38`
+pub fn significant(value: f64, digits: usize) -> String {
+    if value == 0.0 || !value.is_finite() {
+        // Neither of the zeros has a sign.
+        return format!("{}", value + 0.0);
+    }
+    let scientific = format!("{value:.*e}", digits - 1);
+    let exponent = scientific.split_once('e').and_then(|(_, exponent)| exponent.parse::<i32>().ok());
+    match exponent {
+        Some(exponent @ -4..=5) => {
+            let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
+            format!("{value:.decimals$}")
+        }
+        _ => scientific,
+    }
+}
+
+/// Decibels, to a tenth, never a negative zero.
+pub fn decibels(value: f64) -> String {
+    let tenths = format!("{value:.1}");
+    if tenths == "-0.0" { "0.0".into() } else { tenths }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups() {
+        assert_eq!([grouped(7), grouped(1234), grouped(1234567)], ["7", "1_234", "1_234_567"]);
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        let shown = [count(0, "tensor"), count(1, "tensor"), count(1000, "tensor"), count(2, "entry")];
+        assert_eq!(shown, ["0 tensors", "1 tensor", "1_000 tensors", "2 entries"]);
+    }
+
+    #[test]
+    fn three_digits_of_bytes() {
+        let shown = [999, 1000, 90_864_832, 1 << 30, (1 << 20) - 1].map(bytes);
+        assert_eq!(shown, ["999 B", "0.98 KiB", "86.7 MiB", "1.00 GiB", "1.00 MiB"]);
+    }
+
+    #[test]
+    fn no_rate_of_almost_nothing() {
+        assert_eq!(rate(22 << 10, 1.0), None);
+        assert_eq!(rate(1 << 30, 0.01), None);
+        assert_eq!(rate(1 << 30, 2.0).as_deref(), Some("512 MiB/s"));
+    }
+
+    #[test]
+    fn numbers_are_plain_where_they_can_be() {
+        let cases = [(1.0, "1.00"), (253.4, "253"), (0.00153, "0.00153"), (17.0, "17.0"), (1.401e-45, "1.40e-45")];
+        let more = [(123456.0, "123456"), (1.5e6, "1.50e6"), (0.0, "0"), (-0.0, "0"), (9.996, "10.0"), (-2.5, "-2.50")];
+        for (value, text) in cases.into_iter().chain(more) {
+            assert_eq!(significant(value, 3), text);
+        }
+        assert_eq!((significant(f64::INFINITY, 3), significant(1.5e-5, 4)), ("inf".into(), "1.500e-5".into()));
+    }
+
+    #[test]
+    fn decibels_have_no_negative_zero() {
+        assert_eq!([decibels(-0.04), decibels(31.43), decibels(-1.0)], ["0.0", "31.4", "-1.0"]);
+    }
+}

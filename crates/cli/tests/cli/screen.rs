@@ -1,0 +1,216 @@
+//! What stands on a terminal: lines that fit it, colours where they are wanted; and that a pipe gets everything.
+
+use crate::files::{Tensor, f32s, npy, safetensors};
+use crate::run::Folder;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use unicode_width::UnicodeWidthStr;
+
+const NAMES: [&str; 3] = [
+    "encoder.layer.5.attention.output.LayerNorm.weight",
+    "encoder.layer.5.attention.self.key.bias",
+    "encoder.layer.11.attention.output.adapter.down_projection.lora_magnitude_vector.weight",
+];
+
+/// What a person sees who types the line in a terminal so many columns wide; with these variables of the environment.
+fn seen(folder: &Folder, columns: u16, variables: &[(&str, &str)], line: &str) -> String {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let path = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
+    let slave = File::options().read(true).write(true).open(path).unwrap();
+    tcsetwinsize(&slave, Winsize { ws_row: 50, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    let mut command = folder.command();
+    for name in ["COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
+        command.env_remove(name);
+    }
+    command.env("TERM", "xterm").envs(variables.iter().copied()).args(line.split_whitespace());
+    command.stdout(slave.try_clone().unwrap()).stderr(slave);
+    let mut child = command.spawn().unwrap();
+    // The last of the other end is the child's.
+    drop(command);
+    let (mut master, mut bytes, mut part) = (File::from(master), Vec::new(), [0; 4096]);
+    // Once nobody holds the other end, reading fails on some systems and ends on others.
+    while let Ok(n @ 1..) = master.read(&mut part) {
+        bytes.extend(&part[..n]);
+    }
+    child.wait().unwrap();
+    String::from_utf8(bytes).expect("output is UTF-8").replace("\r\n", "\n")
+}
+
+/// Files of every kind that a command prints a table of.
+fn folder() -> Folder {
+    let values = f32s(&[465.0, 1.0, 0.001953125, 1e-9, f32::NAN, 1.0625, 1e20, -3.0]);
+    let float = |name| (name, "F32", &[2u64, 4][..], values.clone());
+    let integers: Tensor = ("embeddings.position_ids", "I32", &[1], vec![7, 0, 0, 0]);
+    let tensors = [float(NAMES[0]), float(NAMES[1]), float(NAMES[2]), integers];
+    let long = "a value of many words ".repeat(7);
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[("format", "pt"), ("note", long.as_str())]));
+    folder.run("convert a.safetensors b.safetensors --to f8e4m3fn").exits(0);
+    folder.write("x.npy", &npy("<f4", 8, &values));
+    folder.write("y.npy", &npy("|u1", 8, &[0x7f, 0x38, 0x02, 0x01, 0x7e, 0x39, 0x7e, 0xc4]));
+    folder.write("i.npy", &npy("<i4", 3, &[1, 0, 0, 0, 100, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f]));
+    let module = "entry @k() {
+  %f = constant <f32: [300.0, 1.5, -0.0, 0x7FC00000]> : tile<4xf32>
+  %a_long_name_for_the_integers_that_come_of_the_conversion = ftoi %f signed : tile<4xf32> -> tile<4xi8>
+  return
+}
+";
+    folder.write("m.mlir", module.as_bytes());
+    let illegal = module
+        .replace("signed : tile<4xf32> -> tile<4xi8>", "signed rounding<nearest_even> : tile<4xf32> -> tile<4xi8>");
+    folder.write("illegal.mlir", illegal.as_bytes());
+    folder
+}
+
+/// Every command that prints for people, with results, warnings and errors.
+const LINES: [&str; 33] = [
+    "convert a.safetensors c.safetensors --to f8e4m3fn --force",
+    "convert a.safetensors c.safetensors --to i8 --force",
+    "convert a.safetensors c.safetensors --to f16 --spec ieee --overflow saturate --force --fail-on saturated,nan",
+    "convert a.safetensors d.safetensors --to bf16 --dry-run",
+    "compare a.safetensors b.safetensors",
+    "compare x.npy y.npy --to f8e4m3fn",
+    "inspect a.safetensors",
+    "inspect a.safetensors --stats",
+    "inspect b.safetensors --stats",
+    "inspect m.mlir",
+    "verify a.safetensors b.safetensors --to f8e4m3fn",
+    "verify a.safetensors b.safetensors --to f16",
+    "verify a.safetensors b.safetensors --to f8e4m3fn --saturate false",
+    "formats",
+    "formats f8e4m3fn",
+    "formats f16",
+    "formats f4e2m1",
+    "promote i32 f32 --system all",
+    "promote f8e4m3fn f16 --system all",
+    "promote --table --system numpy",
+    "promote --table --system all",
+    "promote i64 f16",
+    "check cast --from f32 --to f8e4m3fn --input x.npy --actual y.npy",
+    "check cast --spec tosa@1.0 --profile strict --from f32 --to f8e4m3fn --input x.npy --actual y.npy",
+    "check m.mlir --spec tile",
+    "check illegal.mlir --spec tile",
+    "run m.mlir --output-dir out --force",
+    "rescale i.npy r.npy --to i8 --multiplier 1073741824 --shift 30 --scale32 --force",
+    "bench --pairs f32:f16,f32:f8e4m3fn --sizes l2 --best-of 1 --counts",
+    "inspect missing/folder/of/a/file/that/is/not/there.safetensors",
+    "convert a.safetensors b.safetensors --to f8e4m3fn",
+    "convert a.safetensors e.safetensors --to f16 --keep *LayrNorm*",
+    "explain 1 --to fp8",
+];
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    let folder = folder();
+    for columns in [80, 100] {
+        for line in LINES {
+            let text = seen(&folder, columns, &[("NO_COLOR", "1")], line);
+            assert!(!text.is_empty(), "{line}");
+            for shown in text.lines() {
+                assert!(shown.width() <= columns.into(), "{line} at {columns}: {shown:?}\n{text}");
+                assert!(!shown.chars().any(char::is_control), "{line}: {shown:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn columns_may_be_said() {
+    let folder = folder();
+    let line = "inspect a.safetensors";
+    let said = seen(&folder, 80, &[("COLUMNS", "50"), ("NO_COLOR", "1")], line);
+    assert_eq!(said, seen(&folder, 50, &[("NO_COLOR", "1")], line));
+    assert!(said.contains('…') && said.contains("at 50 columns left out: "), "{said}");
+}
+
+/// A pipe, and a terminal that scrolls sideways.
+#[test]
+fn a_pipe_gets_everything() {
+    let folder = folder();
+    for line in ["inspect a.safetensors --stats", "compare a.safetensors b.safetensors", "formats", "promote --table"] {
+        let piped = folder.run(line).succeeds().out;
+        assert!(!piped.contains('…') && !piped.contains("left out") && !piped.contains('\u{1b}'), "{piped}");
+        let mut command = folder.command();
+        let narrow = command.args(line.split_whitespace()).env("COLUMNS", "40").output().unwrap();
+        assert_eq!(String::from_utf8(narrow.stdout).unwrap(), piped, "{line}");
+    }
+    let piped = folder.run("inspect a.safetensors --stats").succeeds().out;
+    let headings = ["tensor", "type", "shape", "elements", "bytes", "min", "max", "NaN", "Inf", "zero", "subnormal"];
+    assert_eq!(piped.lines().next().unwrap().split_whitespace().collect::<Vec<_>>(), headings);
+    assert!(NAMES.iter().all(|name| piped.contains(name)), "{piped}");
+    let wide = seen(&folder, 40, &[("NO_COLOR", "1")], "inspect a.safetensors --stats --wide");
+    assert_eq!(wide, piped);
+}
+
+#[test]
+fn colour_where_it_is_wanted() {
+    let folder = folder();
+    let line = "check cast --from f32 --to f8e4m3fn --input x.npy --actual y.npy";
+    let red = "\u{1b}[31mNOT PERMITTED\u{1b}[0m";
+    let on_terminal = |variables: &[(&str, &str)], more: &str| seen(&folder, 80, variables, &format!("{line} {more}"));
+    for (variables, more) in [
+        (&[][..], ""),
+        (&[("CLICOLOR", "1")][..], ""),
+        (&[("NO_COLOR", "")][..], ""),
+        (&[("NO_COLOR", "1")][..], "--color always"),
+        (&[("TERM", "dumb")][..], "--color always"),
+    ] {
+        let text = on_terminal(variables, more);
+        assert!(text.contains(red), "{variables:?} {more}: {text:?}");
+    }
+    for (variables, more) in [
+        (&[("NO_COLOR", "1")][..], ""),
+        (&[("CLICOLOR", "0")][..], ""),
+        (&[("TERM", "dumb")][..], ""),
+        (&[][..], "--color never"),
+        (&[("CLICOLOR_FORCE", "1")][..], "--color never"),
+    ] {
+        let text = on_terminal(variables, more);
+        assert!(!text.contains('\u{1b}') && text.contains("NOT PERMITTED"), "{variables:?} {more}: {text:?}");
+    }
+    let piped = |force: Option<&str>, more: &str| {
+        let mut command = folder.command();
+        command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").args(line.split_whitespace());
+        force.map(|force| command.env("CLICOLOR_FORCE", force));
+        String::from_utf8(command.args(more.split_whitespace()).output().unwrap().stdout).unwrap()
+    };
+    assert!(piped(Some("1"), "").contains(red) && piped(None, "--color always").contains(red));
+    assert!(!piped(None, "").contains('\u{1b}') && !piped(Some("1"), "--json").contains('\u{1b}'));
+    folder.run("explain 1 --to f16 --color sometimes").fails(2, &["sometimes", "auto", "always", "never"]);
+}
+
+/// Sentences on standard error break between words on a terminal, and only there.
+#[test]
+fn a_long_error_breaks_between_words() {
+    let folder = folder();
+    let line = "convert a.safetensors e.safetensors --to f16 --keep *LayrNorm*";
+    let piped = folder.run(line).exits(2).err;
+    let shown = seen(&folder, 60, &[("NO_COLOR", "1")], line);
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(joined(&shown), joined(&piped));
+    assert!(piped.lines().count() == 1 && shown.lines().all(|line| line.width() <= 60), "{piped}{shown}");
+    let red = seen(&folder, 60, &[], line);
+    assert!(red.starts_with("\u{1b}[1m\u{1b}[31mtruecast:\u{1b}[0m "), "{red:?}");
+}
+
+/// A name as long as a file can hold costs its own row only, and JSON has all of it.
+#[test]
+fn a_name_of_a_megabyte() {
+    let name = "n".repeat(1_000_000);
+    let mut names: Vec<String> = (0..2000).map(|i| format!("t{i}")).collect();
+    names.push(name.clone());
+    let tensors: Vec<Tensor> = names.iter().map(|name| (name.as_str(), "U8", &[1u64][..], vec![0])).collect();
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    for line in ["inspect a.safetensors", "convert a.safetensors b.safetensors --rule t1=i8"] {
+        let text = folder.run(line).succeeds().out;
+        assert!(text.len() < 1_000_000 && text.contains("… 1_000_000 characters …"), "{line}: {}", text.len());
+    }
+    let object = folder.run("inspect a.safetensors --json").succeeds().object("inspect");
+    assert_eq!(object["tensors"].as_array().unwrap().iter().filter(|t| t["name"] == name.as_str()).count(), 1);
+}
