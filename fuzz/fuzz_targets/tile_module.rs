@@ -2,12 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use truecast_core::spec::tile::{Options, Release, Rules};
+use truecast_core::spec::tile::{Options, Profile, Release, Rules};
 use truecast_tile::evaluate::{Settings, Stop, evaluate};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(module) = truecast_tile::read(bytes, Release::NEWEST) else { return };
-    let report = truecast_tile::verify(&module, Rules::OfFile, &Options::default());
+    let report = truecast_tile::verify(&module, Rules::OfFile, Profile::Spec, &Options::default());
     for error in report.errors.iter().chain(&report.warnings) {
         assert!(!error.to_string().chars().any(char::is_control));
     }

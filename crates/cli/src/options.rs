@@ -137,7 +137,7 @@ const TABLE: &[Row] = &[
     row(&["convert", "verify", "bench"], &["rounding"], &[&[Spec("ieee")], &[Spec("tile")]]),
     row(BY_OPERATION, &["rounding"], &[&[Does(Cast), Spec("ieee")], &[Does(Cast), Spec("tile")], &[Does(Rescale)]]),
     row(CASTS, &["profile", "tile-option"], &[&[Spec("tile")]]),
-    row(&["check"], &["profile"], &[&[Does(Cast), Spec("tile")], &[Does(Cast), Spec("tosa")], &[Does(Rescale)]]),
+    row(&["check"], &["profile"], &[&[Spec("tile")], &[Does(Cast), Spec("tosa")], &[Does(Rescale)]]),
     row(&["check"], &["tile-option"], &[&[Spec("tile")]]),
     row(EVERY, &["tile-option strict"], &[&[In("run")]]),
     row(EVERY, &["tile-option tf32_as_32_bit"], &[&[In("run")], &[Does(JudgeModel)]]),

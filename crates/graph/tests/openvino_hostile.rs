@@ -136,3 +136,22 @@ proptest! {
         exercise(&tempfile::tempdir().unwrap(), text.join("\n").as_bytes());
     }
 }
+
+/// A layer of an operator set that is nearly called like a conversion is told; extensions are called as they like.
+#[test]
+fn misspelled_conversions_are_findings() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.xml");
+    let causes = |operator: &str, version: &str| {
+        let layer = format!("type=\"{operator}\" version=\"{version}\"><data destination_type");
+        std::fs::write(&path, NETWORK.replace("type=\"Convert\" version=\"opset1\"><data destination_type", &layer))
+            .unwrap();
+        std::fs::write(path.with_extension("bin"), [0x5a; 12]).unwrap();
+        let found = types(&Arc::new(IrFile::open(&path).unwrap()), &BTreeMap::new()).unwrap();
+        found.findings.iter().map(|finding| finding.cause.to_string()).collect::<Vec<_>>()
+    };
+    let meant = "no operator set has an operator of this name; did you mean Convert?";
+    assert_eq!((causes("Convert", "opset1"), causes("Covnert", "opset1")), (vec![], vec![meant.to_string()]));
+    assert_eq!((causes("convert", "opset13"), causes("Converts", "extension")), (vec![meant.to_string()], vec![]));
+    assert_eq!(causes("ConvertLike", "opset1"), [""; 0]);
+}

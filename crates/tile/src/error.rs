@@ -1,4 +1,4 @@
-//! What is wrong with a module, and where: the catalogue of §5, T001 to T020.
+//! What is wrong with a module, and where: the catalogue of §5, T001 to T021.
 
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ pub enum Cause {
     /// T017.
     #[error("{why}")]
     Structure { why: String },
-    /// T018.
+    /// T018: an operation that is not known, by its opcode or by its name.
     #[error("{why}")]
     Opcode { why: String },
     /// T019.
@@ -115,6 +115,9 @@ pub enum Cause {
     /// T020.
     #[error("entry {entry}: last operation must be return")]
     Terminator { entry: String },
+    /// T021.
+    #[error("the module has no entry, so that nothing in it is run")]
+    NoEntry,
 }
 
 impl Cause {
@@ -132,6 +135,7 @@ impl Cause {
             Cause::Opcode { .. } => "T018",
             Cause::Signature { .. } => "T019",
             Cause::Terminator { .. } => "T020",
+            Cause::NoEntry => "T021",
         }
     }
 }

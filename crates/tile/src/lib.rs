@@ -8,14 +8,14 @@
 //!
 //! # Examples
 //! ```
-//! use truecast_core::spec::tile::{Options, Release, Rules};
+//! use truecast_core::spec::tile::{Options, Profile, Release, Rules};
 //! let source = "entry @k() {
 //!   %x = constant <f32: 1.5> : tile<4xf32>
 //!   %y = ftof %x rounding<zero> : tile<4xf32> -> tile<4xf8E4M3FN>
 //!   return
 //! }";
 //! let module = truecast_tile::text::parse(source, Release::NEWEST)?;
-//! let report = truecast_tile::verify(&module, Rules::default(), &Options::default());
+//! let report = truecast_tile::verify(&module, Rules::default(), Profile::Spec, &Options::default());
 //! assert_eq!(report.errors[0].code(), "T008"); // only nearest_even leads to f8E4M3FN
 //! # Ok::<(), truecast_tile::Error>(())
 //! ```
@@ -26,6 +26,7 @@ pub mod codes;
 pub mod error;
 pub mod evaluate;
 pub mod module;
+mod names;
 mod pack;
 pub mod text;
 mod verify;

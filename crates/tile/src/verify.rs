@@ -1,7 +1,7 @@
 //! What a release does not accept in a module (§4), in the order of the text.
 
 use truecast_core::DType;
-use truecast_core::spec::tile::{ElementType, Options, Release, Rules, TileType};
+use truecast_core::spec::tile::{ElementType, Options, Profile, Release, Rules, TileType};
 
 use crate::error::{Cause, Error, shown};
 use crate::module::{Function, MAX_FINDINGS, Module, Operation, Statement, ValueId};
@@ -20,11 +20,11 @@ pub struct Report {
 
 /// Checks every operation of a module against a release, in regions too.
 ///
-/// Source: §3.7, §4; `rules` as in §2.2.
-pub fn verify(module: &Module, rules: Rules, options: &Options) -> Report {
+/// Source: §3.7, §4; `rules` as in §2.2. Of the profiles only `seed` changes what is legal (§4.10).
+pub fn verify(module: &Module, rules: Rules, profile: Profile, options: &Options) -> Report {
     let release = rules.release(module.version);
     let (errors, warnings) = (module.findings.clone(), module.warnings.clone());
-    let mut verifier = Verifier { release, options, report: Report { conversions: 0, errors, warnings } };
+    let mut verifier = Verifier { release, profile, options, report: Report { conversions: 0, errors, warnings } };
     if module.version > release {
         verifier.newer_file(module);
     }
@@ -41,6 +41,7 @@ pub fn verify(module: &Module, rules: Rules, options: &Options) -> Report {
 
 struct Verifier<'a> {
     release: Release,
+    profile: Profile,
     options: &'a Options,
     report: Report,
 }
@@ -92,7 +93,7 @@ impl Verifier<'_> {
                 self.report.conversions += 1;
                 let illegal =
                     |violation| Cause::Illegal { value: value(), operand: from.clone(), result: to.clone(), violation };
-                conversion.verify(from, to, self.release, self.options).map_err(illegal)?;
+                conversion.verify(from, to, self.release, self.profile, self.options).map_err(illegal)?;
                 operand_type(function, value(), conversion.op().name(), *operand, from)?;
                 let violation = conversion.has_value(from.element, to.element).err();
                 if let Some(violation) = violation.filter(|_| self.report.warnings.len() < MAX_FINDINGS) {

@@ -146,7 +146,7 @@ fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     let rules = match args.policy().request()?.standard {
         Standard::Onnx { opset, .. } => Rules::Onnx(Some(opset).filter(|_| args.policy.spec().contains('@'))),
         Standard::OpenVino => Rules::OpenVino,
-        Standard::Tile { cast, rules } => Rules::Tile(rules, cast.options),
+        Standard::Tile { cast, rules } => Rules::Tile(rules, cast.profile, cast.options),
         Standard::Tosa { target } => Rules::Tosa(Some(target).filter(|_| args.policy.spec().contains('@'))),
         _ => {
             return Err(Failure::usage(
@@ -182,8 +182,14 @@ fn judgement_text(judgement: &Judgement, terminal: &Terminal) -> String {
         text += &terminal.wrap(&(output::one_line(&format!("{place}: {why}")) + "\n"));
     }
     let verdict = terminal.verdict(judgement.illegal.is_empty(), "legal", "ILLEGAL");
-    let conversions = count(judgement.conversions as u64, "conversion");
-    let mut line = format!("{verdict}: {conversions}, {} illegal", grouped(judgement.illegal.len() as u64));
+    let conversions = match judgement.conversions {
+        0 => "no conversions found".into(),
+        n => count(n as u64, "conversion"),
+    };
+    let mut line = format!("{verdict}: {conversions}");
+    if judgement.conversions > 0 || !judgement.illegal.is_empty() {
+        line += &format!(", {} illegal", grouped(judgement.illegal.len() as u64));
+    }
     if judgement.of_unknown_type > 0 {
         line += &format!("; the model does not tell the types of {}", judgement.of_unknown_type);
     }

@@ -270,3 +270,21 @@ fn compare_arrays() {
     let ran = folder.run("compare b.npy a.npy --to f8e5m2 --json").succeeds();
     assert_eq!(ran.object("compare")["equal"], false);
 }
+
+/// The Casts that `convert` puts between nodes do not change how tensors below unnamed nodes are called.
+#[test]
+fn verify_finds_tensors_below_unnamed_nodes() {
+    use crate::proto::{attribute, bytes, graph, model, node, tensor, value};
+    let weights = |name: &str| [tensor(name, 1, &[1024]), bytes(9, f32s(&[1.5; 1024]))].concat();
+    let branch = |name: &str| attribute(name, 5, bytes(6, graph(&[], &[weights(name)], bytes(12, bytes(1, name)))));
+    let nodes = [
+        node("Add", &["w", "x"], &["a"], &[]),
+        node("If", &["condition"], &["y"], &[branch("then_branch"), branch("else_branch")]),
+    ];
+    let infos =
+        [bytes(11, value("x", 1, &[1024])), bytes(11, value("condition", 9, &[])), bytes(12, value("y", 1, &[1024]))];
+    let folder = Folder::with("a.onnx", &model(8, 17, &graph(&nodes, &[weights("w")], infos.concat())));
+    folder.run("convert a.onnx b.onnx --to bf16").succeeds();
+    let verified = folder.run("verify a.onnx b.onnx --to bf16 --json").succeeds().object("verify");
+    assert_eq!((&verified["equal"], &verified["tensors"]), (&json!(true), &json!(3)));
+}

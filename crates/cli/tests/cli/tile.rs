@@ -75,8 +75,12 @@ fn exit_codes_of_files() {
     folder.run("run m.mlir --input a --output-dir out").fails(2, &["NAME=FILE"]);
     for nothing in ["", "\n", "// nothing\n"] {
         folder.write("empty.mlir", nothing.as_bytes());
-        folder.run("run empty.mlir --output-dir out").fails(3, &["empty.mlir", "has no entry"]);
+        for line in ["run empty.mlir --output-dir out", "check empty.mlir --spec tile", "inspect empty.mlir"] {
+            folder.run(line).fails(3, &["empty.mlir", "T015: expected \"entry\"", "the end of the text"]);
+        }
     }
+    folder.write("empty.mlir", b"module { }");
+    folder.run("run empty.mlir --output-dir out").fails(3, &["empty.mlir", "has no entry"]);
     // An attribute that the release lacks is the command line's.
     folder.write("f.npy", &npy("<f4", 1, &1.5f32.to_le_bytes()));
     let older = folder.run("convert f.npy b.npy --to i8 --spec tile@13.3 --saturating");
@@ -160,6 +164,30 @@ fn check_a_module() {
     let warned = folder.run("check nearest.mlir --spec tile@13.2").exits(0).err;
     assert!(warned.contains("2:8: T008") && warned.contains("has no value") && !warned.contains("13.5"), "{warned}");
     folder.run("check good.mlir --spec tile@13.9").fails(2, &["tile has no version 13.9"]);
+    // What is not understood is never called legal.
+    folder.write("hello.mlir", b"hello world");
+    folder.run("check hello.mlir --spec tile").fails(3, &["hello.mlir:1:1: T015", "\"hello\""]);
+    folder.write("empty.tilebc", b"");
+    folder.run("check empty.tilebc --spec tile").fails(3, &["empty.tilebc:1:1: T015"]);
+    folder.write("misspelled.mlir", MODULE.replace("ftoi", "ftio").as_bytes());
+    let object = folder.run("check misspelled.mlir --spec tile --json").exits(1).object("check");
+    let message = "T018: operation \"ftio\" is not known in Tile IR; did you mean \"ftoi\"?";
+    assert_eq!(object["illegal"][0]["error"], message);
+    folder.run("run misspelled.mlir --output-dir out").fails(3, &[message]);
+    folder.write("other.mlir", b"entry @k() {\n  %t = make_token : token\n  return\n}");
+    let checked = folder.run("check other.mlir --spec tile").exits(0);
+    assert_eq!(checked.out, "legal: no conversions found\n");
+    folder.write("none.mlir", b"module { }");
+    let checked = folder.run("check none.mlir --spec tile").exits(0);
+    assert!(checked.err.contains("T021: the module has no entry"), "{}", checked.err);
+    // Rounding modes of the text: profile seed has them, the others do not.
+    let down = "entry @k() {\n  %f = constant <f32: -1.5> : tile<f32>\n  %r = ftoi %f signed rounding<negative_inf> : tile<f32> -> tile<i8>\n  return\n}";
+    folder.write("down.mlir", down.as_bytes());
+    folder.run("check down.mlir --spec tile").exits(1);
+    folder.run("check down.mlir --spec tile --profile seed").exits(0);
+    folder.run("run down.mlir --output-dir down").fails(3, &["T008"]);
+    folder.run("run down.mlir --profile seed --output-dir down").exits(0);
+    assert_eq!(folder.read("down/r.npy").last(), Some(&0xFE)); // -2
     folder.write("cut.bin", b"\x7fTileIR\0\x0d\x05\0\0");
     folder.run("check cut.bin --spec tile").fails(3, &["cut.bin:offset 12: T017: the end section is missing"]);
 }

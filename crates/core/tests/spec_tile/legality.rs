@@ -119,7 +119,13 @@ fn rounding_matrix() {
             for (column, dst) in FLOATS.iter().enumerate() {
                 let expected: Vec<_> = accepted(release, row, column).chars().map(mode).collect();
                 for &rounding in RoundingMode::ALL {
-                    let result = Conversion::Ftof { rounding }.verify_pair(element(src), element(dst), release, &OFF);
+                    let result = Conversion::Ftof { rounding }.verify_pair(
+                        element(src),
+                        element(dst),
+                        release,
+                        Profile::Spec,
+                        &OFF,
+                    );
                     let what = format!("{release}: {src} to {dst} {rounding}");
                     match (&result, row == column) {
                         (Err(e), true) => assert_eq!(e.code(), "T007", "{what}"),
@@ -141,13 +147,60 @@ fn rounding_matrix() {
     }
 }
 
+/// §4.10: under `seed` every mode that the text of 13.1 lists and that means something, between its types; under the other
+/// profiles, and for newer types, what the release accepts.
+#[test]
+fn rounding_modes_of_the_text() {
+    let old = ["f64", "f32", "tf32", "bf16", "f16", "e4m3", "e5m2"];
+    let accepted = |conversion: &dyn Fn(RoundingMode) -> Conversion, src, dst, release, profile| {
+        let is_legal = |rounding: &RoundingMode| {
+            conversion(*rounding).verify_pair(element(src), element(dst), release, profile, &OFF).is_ok()
+        };
+        RoundingMode::ALL.iter().copied().filter(is_legal).map(RoundingMode::name).collect::<Vec<_>>().join(" ")
+    };
+    let ftof = |rounding| Conversion::Ftof { rounding };
+    let ftoi = |rounding| Conversion::Ftoi { signedness: Signedness::Signed, rounding, saturating: false };
+    let itof = |rounding| Conversion::Itof { signedness: Signedness::Signed, rounding };
+    const FOUR: &str = "nearest_even zero negative_inf positive_inf";
+    for release in Release::ALL {
+        for src in old {
+            for dst in old.into_iter().filter(|dst| *dst != src) {
+                let by_text = accepted(&ftof, src, dst, release, Profile::Seed);
+                let away = accepted(&ftof, src, dst, release, Profile::Spec).contains("nearest_away");
+                assert_eq!(by_text, if away { format!("{FOUR} nearest_away") } else { FOUR.into() }, "{src} {dst}");
+            }
+            for integer in ["i1", "i8", "i16", "i32", "i64"] {
+                let seed = |conversion, a, b| accepted(conversion, a, b, release, Profile::Seed);
+                assert_eq!(seed(&ftoi, src, integer), format!("{FOUR} nearest_int_to_zero"));
+                assert_eq!(seed(&itof, integer, src), FOUR);
+                for profile in [Profile::Spec, Profile::Hw] {
+                    assert_eq!(accepted(&ftoi, src, integer, release, profile), "nearest_int_to_zero");
+                    assert_eq!(accepted(&itof, integer, src, release, profile), "nearest_even");
+                }
+            }
+        }
+        for (src, dst) in [("f32", "e8m0"), ("e8m0", "f32"), ("f32", "e2m1"), ("f64", "ue5m3")] {
+            let of = |profile| accepted(&ftof, src, dst, release, profile);
+            assert_eq!(of(Profile::Seed), of(Profile::Spec), "{src} {dst}");
+        }
+    }
+    let refused =
+        ftoi(RoundingMode::Approx).verify_pair(element("f32"), element("i8"), Release::NEWEST, Profile::Seed, &OFF);
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .ends_with("nearest_int_to_zero, nearest_even, zero, negative_inf, positive_inf")
+    );
+}
+
 const ALL: [&str; 18] = [
     "i1", "i4", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "tf32", "f64", "e4m3", "e5m2", "e8m0", "e2m1",
     "ue5m3", "ptr i8", "ptr f32",
 ];
 
 fn is_legal(conversion: Conversion, src: &str, dst: &str, release: Release, options: &Options) -> bool {
-    conversion.verify_pair(element(src), element(dst), release, options).is_ok()
+    conversion.verify_pair(element(src), element(dst), release, Profile::Spec, options).is_ok()
 }
 
 /// Every pair, against the classes of §4.3.
@@ -257,10 +310,12 @@ fn one_defect_each() {
     ];
     let tile = |shape: &[u64], name| TileType { shape: shape.to_vec(), element: element(name) };
     for (conversion, src, dst, code) in rows {
-        let error = conversion.verify(&tile(&[4], src), &tile(&[4], dst), Release::NEWEST, &OFF).unwrap_err();
+        let error =
+            conversion.verify(&tile(&[4], src), &tile(&[4], dst), Release::NEWEST, Profile::Spec, &OFF).unwrap_err();
         assert_eq!(error.code(), code, "{src} to {dst}: {error}");
     }
-    let error = ftof('E').verify(&tile(&[4], "f32"), &tile(&[2], "f16"), Release::NEWEST, &OFF).unwrap_err();
+    let error =
+        ftof('E').verify(&tile(&[4], "f32"), &tile(&[2], "f16"), Release::NEWEST, Profile::Spec, &OFF).unwrap_err();
     assert_eq!(error.code(), "T002");
 }
 
@@ -268,7 +323,9 @@ fn one_defect_each() {
 #[test]
 fn order_of_errors() {
     let tile = |shape: &[u64], name| TileType { shape: shape.to_vec(), element: element(name) };
-    let code = |conversion: Conversion, src, dst| conversion.verify(&src, &dst, Release::NEWEST, &OFF).unwrap_err();
+    let code = |conversion: Conversion, src, dst| {
+        conversion.verify(&src, &dst, Release::NEWEST, Profile::Spec, &OFF).unwrap_err()
+    };
     let operand_first = code(itof(Signedness::Signed), tile(&[4], "f32"), tile(&[4], "i8"));
     assert!(operand_first.to_string().contains("operand element f32"), "{operand_first}");
     assert_eq!(code(ftof('E'), tile(&[4], "i32"), tile(&[2], "f16")).code(), "T001");
@@ -281,7 +338,10 @@ fn order_of_errors() {
 fn messages() {
     use Signedness::Signed;
     let message = |conversion: Conversion, src, dst| {
-        conversion.verify_pair(element(src), element(dst), Release::NEWEST, &OFF).unwrap_err().to_string()
+        conversion
+            .verify_pair(element(src), element(dst), Release::NEWEST, Profile::Spec, &OFF)
+            .unwrap_err()
+            .to_string()
     };
     let rows = [
         (

@@ -215,3 +215,82 @@ fn itof_against_tables() {
         }
     }
 }
+
+/// The types of the text of 13.1 among the formats.
+fn old_formats() -> impl Iterator<Item = &'static Format> {
+    FORMATS.iter().filter(|f| ["f16", "bf16", "tf32", "e4m3", "e5m2"].contains(&f.name))
+}
+
+/// §4.10: profile seed rounds as the text lists, also where no release accepts it.
+#[test]
+fn ftof_of_the_text() {
+    for dst in old_formats() {
+        for (src, code, value) in sources(dst) {
+            let (Some(x), true) = (value, Number::of_name(src).is_some_and(|n| n.since == Release::V13_1)) else {
+                continue;
+            };
+            for letter in "EZNP".chars() {
+                let (from, to) = (element(src), element(dst.name));
+                assert_eq!(ftof(letter).verify_pair(from, to, Release::NEWEST, Profile::Seed, &OFF), Ok(()));
+                let meaning = ftof(letter).meaning(from, to, Profile::Seed, &OFF).unwrap();
+                let expected = Outcome::Defined(dst.convert(x, letter).0);
+                assert_eq!(meaning.element(code).outcome, expected, "{src} {code:X} = {x:e} to {} {letter}", dst.name);
+            }
+        }
+    }
+}
+
+/// §4.10, §6.9: an integer beyond the type becomes Inf or NaN, unless its mode rounds toward the finite side.
+#[test]
+fn itof_of_the_text() {
+    for dst in old_formats() {
+        for letter in "EZNP".chars() {
+            let itof = Conversion::Itof { signedness: Signedness::Signed, rounding: mode(letter) };
+            for (src, step) in [("i16", 1i64), ("i32", 0x1_2345)] {
+                let meaning = itof.meaning(element(src), element(dst.name), Profile::Seed, &OFF).unwrap();
+                let end = if step == 1 { i64::from(i16::MAX) } else { i64::from(i32::MAX) };
+                for n in (-end - 1..=end).step_by(step as usize) {
+                    let (x, negative) = (n as f64, n < 0);
+                    let beyond = dst.round(x.abs(), letter, negative) > dst.max;
+                    let stops = letter == 'Z' || letter == 'N' && !negative || letter == 'P' && negative;
+                    let sign = if negative { dst.sign() } else { 0 };
+                    // Inf, or the NaN of e4m3, stands one above the largest finite code.
+                    let expected = if beyond && !stops { dst.max + 1 | sign } else { dst.convert(x, letter).0 };
+                    let width = if step == 1 { 0xFFFF } else { 0xFFFF_FFFF };
+                    let found = meaning.element(n as u64 & width).outcome;
+                    assert_eq!(found, Outcome::Defined(expected), "{n} to {} {letter}", dst.name);
+                }
+            }
+        }
+    }
+}
+
+/// §4.10, §6.8: floor, ceiling, nearest even and truncation; then what `seed` says of values out of range.
+#[test]
+fn ftoi_of_the_text() {
+    let modes: [(RoundingMode, fn(f64) -> f64); 5] = [
+        (RoundingMode::NearestEven, f64::round_ties_even),
+        (RoundingMode::Zero, f64::trunc),
+        (RoundingMode::NegativeInf, f64::floor),
+        (RoundingMode::PositiveInf, f64::ceil),
+        (RoundingMode::NearestIntToZero, f64::trunc),
+    ];
+    let marks = [0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 126.5, 127.5, 128.0, 128.5, 255.5, 256.0, 32767.5, 65535.5, 1e9];
+    for (rounding, round) in modes {
+        for x in marks.into_iter().flat_map(|x: f64| [x.next_down(), x, x.next_up()]).flat_map(|x| [x, -x]) {
+            let of = |dst, signedness| {
+                let ftoi = Conversion::Ftoi { signedness, rounding, saturating: false };
+                let meaning = ftoi.meaning(element("f64"), element(dst), Profile::Seed, &OFF).unwrap();
+                meaning.element(x.to_bits()).outcome
+            };
+            let whole = round(x);
+            let what = format!("{x:e} {rounding}");
+            assert_eq!(of("i8", Signedness::Signed), Outcome::Defined(whole as i8 as u64 & 0xFF), "{what}");
+            assert_eq!(of("i8", Signedness::Unsigned), Outcome::Defined(whole as u8 as u64), "{what}");
+            assert_eq!(of("i16", Signedness::Signed), Outcome::Defined(whole as i16 as u64 & 0xFFFF), "{what}");
+            assert_eq!(of("i64", Signedness::Unsigned), Outcome::Defined(whole as u64), "{what}");
+            let bit = whole.clamp(0.0, 1.0) as u64;
+            assert_eq!(of("i1", Signedness::Unsigned), Outcome::Defined(bit), "{what}");
+        }
+    }
+}

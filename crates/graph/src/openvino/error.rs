@@ -40,6 +40,9 @@ pub enum LayerError {
     /// The operator is no conversion.
     #[error("not a conversion; a model may have Parameter, Const, Convert, ConvertPromoteTypes and Result")]
     Unsupported,
+    /// No operator of an operator set, but nearly one that converts.
+    #[error("no operator set has an operator of this name; did you mean {meant}?")]
+    Misspelled { meant: &'static str },
     /// An operator set without the operator.
     #[error("operator set {}: ConvertPromoteTypes is in opset14, opset15 and opset16", Shown(version))]
     OperatorSet { version: String },

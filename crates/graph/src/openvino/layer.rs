@@ -4,6 +4,7 @@
 use truecast_core::DType;
 use truecast_core::promote::openvino::{ConvertPromoteTypes, U64Target, element};
 use truecast_core::promote::{Element, Rank};
+use truecast_core::spelling::nearest;
 use truecast_io::openvino::parse::decimal;
 use truecast_io::openvino::{Constant, IrFile, Layer};
 
@@ -53,6 +54,11 @@ pub(super) fn meaning(file: &IrFile, layer: &Layer, mut warn: impl FnMut(String)
             })
         }
         "Result" => Meaning::Result,
+        // OpenVINO's own operator sets have no operator of such a name; extensions may.
+        name if layer.version.starts_with("opset") => match nearest(name, ["Convert", "ConvertPromoteTypes"], 1) {
+            Some(meant) => return Err(LayerError::Misspelled { meant }),
+            None => Meaning::Opaque,
+        },
         _ => Meaning::Opaque,
     })
 }

@@ -53,8 +53,12 @@ pub(super) fn module(sections: &Sections<'_>) -> Result<Module, Error> {
     let module = Module { version: sections.version, functions: vec![], findings: vec![], warnings: vec![] };
     let (names, constants) = (HashMap::new(), HashMap::new());
     let mut reader = Reader { sections, types: &types, module, names, constants, arguments: 0 };
+    let place = Place::Byte(functions.at());
     for _ in 0..count {
         reader.function(&mut functions)?;
+    }
+    if !reader.module.functions.iter().any(|function| function.is_entry) {
+        reader.module.warn(Error::new(place, Cause::NoEntry));
     }
     Ok(reader.module)
 }

@@ -20,11 +20,6 @@ pub(super) fn of_opcode(opcode: u64) -> Option<&'static Layout> {
     LAYOUTS.iter().find(|l| l.opcode == opcode)
 }
 
-/// An operation of this name exists.
-pub(crate) fn is_name(name: &str) -> bool {
-    matches!(name, "entry" | "module" | "global") || LAYOUTS.iter().any(|l| l.name == name)
-}
-
 macro_rules! layouts {
     ($($fields:literal: $($name:ident $opcode:literal $($since:ident)?),*;)*) => {
         &[$($(Layout {
@@ -39,7 +34,7 @@ macro_rules! layouts {
 }
 
 #[rustfmt::skip]
-const LAYOUTS: &[Layout] = layouts! {
+pub(crate) const LAYOUTS: &[Layout] = layouts! {
     "t o": absf 0x00, absi 0x01, broadcast 0x0B, ceil 0x0D, cos 0x12, cosh 0x13, floor 0x27, log 0x3F, log2 0x40,
         make_partition_view 0x42, negf 0x4F, reshape 0x5B, sin 0x62, sinh 0x63, tan 0x69,
         make_gather_scatter_view 0x73 V13_3, make_strided_view 0x74 V13_3;

@@ -6,19 +6,24 @@
 
 use super::lexer::{Lexeme, Lexer, Token};
 use super::parser::{Parser, Scope};
-use crate::bytecode::layout;
 use crate::error::Error;
 use crate::module::Statement;
-use truecast_core::spec::tile::Op;
+use crate::names;
 
 /// The name of an operation without the dialect's prefix.
 pub(super) fn operation_name(word: &str) -> &str {
     word.strip_prefix("cuda_tile.").unwrap_or(word)
 }
 
-fn is_operation(word: &str) -> bool {
+/// An operation of the dialect, by its name or by the dialect's prefix.
+pub(super) fn is_operation(word: &str) -> bool {
     let name = operation_name(word);
-    name != word || Op::of_name(name).is_some() || layout::is_name(name)
+    name != word || names::since(name).is_some() || names::is_unreleased(name)
+}
+
+/// An operation of another dialect: no other word has a name before a dot.
+fn is_foreign(word: &str) -> bool {
+    word.split_once('.').is_some_and(|(dialect, _)| dialect.starts_with(|c: char| c.is_ascii_alphabetic()))
 }
 
 /// Values that are followed by `=`: the results of the next statement. Longer lists are not looked through.
@@ -47,7 +52,7 @@ impl<'a> Parser<'a> {
         match at.token {
             Token::Value(_) => begins_results(self.lexer_at_peeked()),
             Token::Word("return") => true,
-            Token::Word(word) => at.leads_line && is_operation(word),
+            Token::Word(word) => at.leads_line && (is_operation(word) || is_foreign(word)),
             _ => false,
         }
     }

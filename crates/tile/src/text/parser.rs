@@ -1,5 +1,5 @@
-//! Statements of a module (§9.3). Attributes that are unknown or too new are findings: reading goes on, and the operation
-//! is kept opaque.
+//! Statements of a module (§9.3). Operations and attributes that are unknown or too new are findings: reading goes on, and
+//! the operation is kept opaque.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,10 +11,11 @@ use truecast_core::spec::tile::{
 
 use super::lexer::{Lexeme, Lexer, Token};
 use super::literal;
-use super::opaque::operation_name;
+use super::opaque::{is_operation, operation_name};
 use crate::codes::Codes;
 use crate::error::{Cause, Error, Place, shown, shown_bare};
 use crate::module::{Function, Module, Operation, PackKind, Statement, Value, ValueId};
+use crate::names;
 
 /// Regions within regions; real kernels have a handful.
 const MAX_DEPTH: usize = 64;
@@ -26,7 +27,8 @@ const MAX_RANK: usize = 64;
 /// Cost: memory in proportion to the text.
 ///
 /// # Errors
-/// The first place that is no syntax (T015), no type (T014) or no literal (T016).
+/// The first place that is no syntax (T015), no type (T014) or no literal (T016). A text without an operation, or with one of
+/// another dialect where a module has its entries, is no syntax.
 pub fn parse(text: &str, version: Release) -> Result<Module, Error> {
     let module = Module { version, functions: Vec::new(), findings: Vec::new(), warnings: Vec::new() };
     let mut parser = Parser::new(Lexer::new(text), module);
@@ -213,11 +215,13 @@ impl<'a> Parser<'a> {
     // ---- modules and entries ----
 
     fn file(&mut self) -> Result<(), Error> {
-        let mut modules = 0;
+        const EXPECTED: &str = "\"entry\", \"module\" or another operation of Tile IR";
+        let (mut modules, mut is_empty) = (0, true);
         loop {
             let at = self.peek()?;
             match at.token {
-                Token::End if modules == 0 => return Ok(()),
+                Token::End if is_empty => return Err(self.unexpected(EXPECTED, &at)),
+                Token::End if modules == 0 => break,
                 Token::End => return Err(self.unexpected("\"}\"", &at)),
                 Token::Sign('}') if modules > 0 => {
                     self.advance()?;
@@ -236,8 +240,33 @@ impl<'a> Parser<'a> {
                     modules += 1;
                 }
                 Token::Word("entry" | "cuda_tile.entry") => self.entry()?,
-                Token::Word(_) | Token::Value(_) => self.outside_entries()?,
-                _ => return Err(self.unexpected("\"entry\" or \"module\"", &at)),
+                Token::Word(word) if is_operation(word) => self.outside_entries()?,
+                Token::Value(_) => self.outside_entries()?,
+                Token::Word(word) => {
+                    let found = format!("{}{}", at.token, did_you_mean(word));
+                    return Err(Error::new(at.place, Cause::Syntax { expected: EXPECTED.into(), found }));
+                }
+                _ => return Err(self.unexpected(EXPECTED, &at)),
+            }
+            is_empty = false;
+        }
+        if !self.module.functions.iter().any(|function| function.is_entry) {
+            self.module.warn(Error::new(Place::Text { line: 1, column: 1 }, Cause::NoEntry));
+        }
+        Ok(())
+    }
+
+    /// Operations that no release has are findings, or warnings if they are of the dialect's own builds.
+    fn known(&mut self, name: &str, place: Place) {
+        match names::since(name) {
+            Some(since) => self.gate(format!("operation {name}"), since, place),
+            None if names::is_unreleased(name) => {
+                let why = format!("operation {} is in no release; only what is inside it is read", shown(name));
+                self.module.warn(Error::new(place, Cause::Opcode { why }));
+            }
+            None => {
+                let why = format!("operation \"{}\" is not known in Tile IR{}", shown(name), did_you_mean(name));
+                self.module.find(Error::new(place, Cause::Opcode { why }));
             }
         }
     }
@@ -362,6 +391,7 @@ impl<'a> Parser<'a> {
         let names = self.result_names()?;
         let (word, place) = self.word("an operation")?;
         let name = operation_name(word);
+        self.known(name, place);
         let (operation, tile) = match (Op::of_name(name), name) {
             (Some(op), _) => self.conversion(op, &names, scope)?,
             (None, "constant") => self.constant()?,
@@ -546,8 +576,6 @@ impl<'a> Parser<'a> {
     }
 
     fn pack(&mut self, kind: PackKind, scope: &Scope<'a>) -> Result<(Operation, Option<Arc<TileType>>), Error> {
-        let place = self.peek()?.place;
-        self.gate(format!("operation {}", kind.name()), Release::V13_3, place);
         let operand = self.operand(scope)?;
         let (from, to) = self.signature()?;
         Ok((Operation::Pack { kind, operand, from, to: to.clone() }, Some(to)))
@@ -768,6 +796,11 @@ impl<'a> Parser<'a> {
             self.module.find(Error::new(place, Cause::Newer { what, since, file }));
         }
     }
+}
+
+/// What an unknown name was probably meant to be, as the end of a message.
+fn did_you_mean(name: &str) -> String {
+    names::nearest(operation_name(name)).map_or(String::new(), |meant| format!("; did you mean \"{meant}\"?"))
 }
 
 fn number(word: &str, place: Place) -> Result<truecast_core::DType, Error> {

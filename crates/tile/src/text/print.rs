@@ -31,6 +31,9 @@ pub struct Unprintable {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn print(module: &Module) -> Result<String, Unprintable> {
+    if module.functions.is_empty() {
+        return Ok("module {\n}\n".into());
+    }
     let mut text = String::new();
     for function in &module.functions {
         if !function.is_entry {

@@ -1,7 +1,7 @@
 //! Any bytes at all: never a panic, never more memory than the input justifies.
 
 use proptest::prelude::*;
-use truecast_core::spec::tile::{Options, Release, Rules};
+use truecast_core::spec::tile::{Options, Profile, Release, Rules};
 use truecast_tile::evaluate::{Settings, Stop, evaluate};
 
 use super::assemble::{File, function, join, varint};
@@ -11,7 +11,7 @@ use super::memory;
 fn exercise(bytes: &[u8]) {
     memory::begin();
     if let Ok(module) = truecast_tile::read(bytes, Release::NEWEST) {
-        let report = truecast_tile::verify(&module, Rules::OfFile, &Options::default());
+        let report = truecast_tile::verify(&module, Rules::OfFile, Profile::Spec, &Options::default());
         for error in report.errors.iter().chain(&report.warnings) {
             assert!(!error.to_string().chars().any(char::is_control));
         }

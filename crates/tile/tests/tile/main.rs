@@ -10,7 +10,7 @@ mod memory;
 mod messages;
 mod text;
 
-use truecast_core::spec::tile::{Options, Release, Rules};
+use truecast_core::spec::tile::{Options, Profile, Release, Rules};
 use truecast_tile::{Module, Report};
 
 fn parsed(source: &str) -> Module {
@@ -18,7 +18,7 @@ fn parsed(source: &str) -> Module {
 }
 
 fn verified(module: &Module) -> Report {
-    truecast_tile::verify(module, Rules::default(), &Options::default())
+    truecast_tile::verify(module, Rules::default(), Profile::Spec, &Options::default())
 }
 
 /// What two readings of one module must agree on: everything but places.

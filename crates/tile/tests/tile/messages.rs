@@ -1,7 +1,7 @@
 //! The messages of the verifier as people read them: place, number, value, types, rule and repair (§5).
 
 use super::{parsed, verified};
-use truecast_core::spec::tile::{Options, Release, Rules};
+use truecast_core::spec::tile::{Options, Profile, Release, Rules};
 
 fn messages(source: &str) -> Vec<String> {
     verified(&parsed(source)).errors.iter().map(|e| e.to_string()).collect()
@@ -152,7 +152,7 @@ fn releases() {
 }";
     let of = |release| {
         let module = truecast_tile::text::parse(source, release).unwrap();
-        let report = truecast_tile::verify(&module, Rules::OfFile, &Options::default());
+        let report = truecast_tile::verify(&module, Rules::OfFile, Profile::Spec, &Options::default());
         let lines = |errors: &[truecast_tile::Error]| {
             errors
                 .iter()

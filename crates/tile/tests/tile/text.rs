@@ -190,7 +190,7 @@ fn syntax_errors() {
         ("entry k() {}", "1:7: T015: expected the name of the entry, as @name, found \"k\""),
         ("entry @k() {", "1:13: T015: expected an operation, found the end of the text"),
         ("module {", "1:9: T015: expected \"}\", found the end of the text"),
-        ("}", "1:1: T015: expected \"entry\" or \"module\", found \"}\""),
+        ("}", "1:1: T015: expected \"entry\", \"module\" or another operation of Tile IR, found \"}\""),
         ("entry @k() {\n  \"cuda_tile.ftof\"(%a) }", "2:3: T015: expected an operation, found a string"),
         (
             "entry @k(%a: tile<f32>) { ftof %a : tile<f32> -> tile<f16> }",
@@ -317,4 +317,76 @@ fn version_gates() {
         assert_eq!(codes(Release::V13_3, line), ["T013"], "{line}");
         assert_eq!(codes(Release::V13_4, line), [""; 0], "{line}");
     }
+}
+
+/// §9.3: a text is a module of this dialect, or it is none.
+#[test]
+fn what_is_no_module() {
+    const EXPECTED: &str = "T015: expected \"entry\", \"module\" or another operation of Tile IR, found";
+    let rows = [
+        ("", "1:1", "the end of the text"),
+        ("// nothing\n", "2:1", "the end of the text"),
+        ("hello world", "1:1", "\"hello\""),
+        ("{}", "1:1", "\"{\""),
+        ("entri @k() { return }", "1:1", "\"entri\"; did you mean \"entry\"?"),
+        (
+            "module attributes {} {\n  func.func @main(%x: tensor<5xf32>) -> tensor<5xf16> {\n\
+             %y = tosa.cast %x : (tensor<5xf32>) -> tensor<5xf16>\n return %y : tensor<5xf16>\n } }",
+            "2:3",
+            "\"func.func\"",
+        ),
+    ];
+    for (source, place, found) in rows {
+        assert_eq!(error(source), format!("{place}: {EXPECTED} {found}"));
+    }
+    // A module may be empty; that nothing can be run is said.
+    for empty in ["module {}", "cuda_tile.module @m { global @g <f32: 1.0> : tile<f32> }"] {
+        let report = verified(&parsed(empty));
+        assert_eq!((report.errors, report.conversions), (vec![], 0), "{empty}");
+        assert_eq!(report.warnings[0].to_string(), "1:1: T021: the module has no entry, so that nothing in it is run");
+    }
+    assert_eq!(print(&parsed("module {}")).unwrap(), "module {\n}\n");
+}
+
+/// T018: operations that no release has; T013: operations that come later.
+#[test]
+fn unknown_operations() {
+    let found = |line: &str, version| {
+        let module = parse(&in_entry(line), version).unwrap();
+        module.findings.iter().map(|e| e.to_string()).collect::<Vec<_>>()
+    };
+    let rows = [
+        (
+            "%r = ftfo %f rounding<full> : tile<4xf32> -> tile<4xf16>",
+            "4:6: T018: operation \"ftfo\" is not known in Tile IR; did you mean \"ftof\"?",
+        ),
+        (
+            "%r = cuda_tile.fto1 %f : tile<4xf32>",
+            "4:6: T018: operation \"fto1\" is not known in Tile IR; did you mean \"ftof\"?",
+        ),
+        ("store_view %f", "4:1: T018: operation \"store_view\" is not known in Tile IR"),
+        // What follows an operation that is not read does not vanish in it.
+        ("assert %f, \"text\" : tile<i1>\ntosa.cast %f", "5:1: T018: operation \"tosa.cast\" is not known in Tile IR"),
+        (
+            "%l = loop {\n %x = extii %f : tile<4xf32>\n continue\n}",
+            "5:7: T018: operation \"extii\" is not known in Tile IR; did you mean \"exti\"?",
+        ),
+    ];
+    for (line, expected) in rows {
+        assert_eq!(found(line, Release::NEWEST), [expected], "{line}");
+    }
+    // The other operations of the dialect, from the release on that has them.
+    assert_eq!(found("%r = addf %f, %f rounding<nearest_even> : tile<4xf32>", Release::V13_1), [""; 0]);
+    let atan2 = "%r = atan2 %f, %f : tile<4xf32>";
+    assert_eq!(found(atan2, Release::V13_2), [""; 0]);
+    let newer =
+        "4:6: T013: operation atan2 needs file version 13.2, this file is 13.1; save the module as version 13.2";
+    assert_eq!(found(atan2, Release::V13_1), [newer]);
+    // The dialect's own builds have more, which no file holds: told, and read for what is inside.
+    let module = parsed(
+        "cuda_tile.module @m { testing$func @f(%a: tile<f32>) { %r = ftof %a : tile<f32> -> tile<f32> return } }",
+    );
+    let report = verified(&module);
+    assert_eq!(report.errors.iter().map(|e| e.code()).collect::<Vec<_>>(), ["T007"]);
+    assert_eq!(report.warnings.iter().map(|e| e.code()).collect::<Vec<_>>(), ["T018", "T021"]);
 }

@@ -81,8 +81,8 @@ pub enum Rules {
     Onnx(Option<u32>),
     /// OpenVINO.
     OpenVino,
-    /// Tile IR, with the options that change what is legal.
-    Tile(tile::Rules, tile::Options),
+    /// Tile IR, with the profile and the options, of which some change what is legal.
+    Tile(tile::Rules, tile::Profile, tile::Options),
     /// TOSA: what the version has, or the version that the file says.
     Tosa(Option<Target>),
 }
@@ -153,8 +153,8 @@ impl Model {
                     warnings: types.warnings,
                 })
             }
-            (File::Tile(_), Rules::Tile(rules, options)) => {
-                let report = truecast_tile::verify(&self.tile_module(rules)?, rules, &options);
+            (File::Tile(_), Rules::Tile(rules, profile, options)) => {
+                let report = truecast_tile::verify(&self.tile_module(rules)?, rules, profile, &options);
                 let illegal = report.errors.iter().map(|e| (e.place.to_string(), e.message()));
                 Ok(Judgement {
                     conversions: report.conversions,

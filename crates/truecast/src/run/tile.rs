@@ -49,7 +49,7 @@ impl Model {
         exec: &Exec,
     ) -> Result<Ran, RunError> {
         let module = self.tile_module(settings.rules)?;
-        let report = truecast_tile::verify(&module, settings.rules, &settings.values.options);
+        let report = truecast_tile::verify(&module, settings.rules, settings.values.profile, &settings.values.options);
         if let Some(cause) = report.errors.into_iter().next() {
             return Err(RunError::Tile { path: self.shown(), cause });
         }

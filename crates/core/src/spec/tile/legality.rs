@@ -4,8 +4,8 @@
 //! belongs to a whole module (versions of files, syntax, structure: T013 to T020) lives with its readers.
 
 use super::op::{Conversion, Op, RoundingMode};
-use super::types::{ElementType, Malformed, TileType, shape_text};
-use super::{Options, Release};
+use super::types::{ElementType, Malformed, Number, TileType, shape_text};
+use super::{Options, Profile, Release};
 use crate::dtype::{DType, Kind};
 use crate::format::FloatFormat;
 
@@ -166,7 +166,7 @@ pub enum Violation {
         operand: ElementType,
         result: ElementType,
         release: Release,
-        allowed: &'static [RoundingMode],
+        allowed: Vec<RoundingMode>,
     },
     /// T008: releases before 13.3 accept it, and nothing gives it a value (U24).
     #[error(
@@ -244,6 +244,9 @@ const TO_E8M0: &[RoundingMode] = &[Zero, PositiveInf];
 const EVEN_ZERO: &[RoundingMode] = &[NearestEven, Zero];
 const F64_TO_F32: &[RoundingMode] = &[NearestEven, Zero, NegativeInf, PositiveInf];
 const F32_TO_TF32: &[RoundingMode] = &[NearestEven, Zero, NearestAway];
+/// What the text of 13.1 lists, without what means nothing there.
+const TEXT: &[RoundingMode] = F64_TO_F32;
+const TEXT_TO_INTEGER: &[RoundingMode] = &[NearestIntToZero, NearestEven, Zero, NegativeInf, PositiveInf];
 const ANY: &[RoundingMode] = &[NearestEven, Zero, NegativeInf, PositiveInf, NearestAway];
 
 /// The rounding modes that an operation may have for a pair in a release; empty if it has none.
@@ -269,6 +272,28 @@ pub fn rounding_modes(op: Op, operand: DType, result: DType, release: Release) -
     }
 }
 
+/// The rounding modes that the text of release 13.1 lists for an operation, and gives a meaning, between two of its types;
+/// empty if it has none. Profile `seed` has them beside those of the release.
+///
+/// Source: §4.10.
+///
+/// # Examples
+/// ```
+/// use truecast_core::spec::tile::{text_rounding_modes, Op, RoundingMode};
+/// use truecast_core::DType::{F32, F8E4M3Fn, F8E8M0};
+/// assert_eq!(text_rounding_modes(Op::Ftof, F32, F8E4M3Fn).len(), 4); // to nearest even, zero, -Inf, +Inf
+/// assert!(text_rounding_modes(Op::Ftof, F32, F8E8M0).is_empty()); // a type of 13.2
+/// ```
+pub fn text_rounding_modes(op: Op, operand: DType, result: DType) -> &'static [RoundingMode] {
+    let is_old = |dtype| Number::of(dtype).is_some_and(|number| number.since == Release::V13_1);
+    match op {
+        _ if !is_old(operand) || !is_old(result) => &[],
+        Op::Ftof | Op::Itof => TEXT,
+        Op::Ftoi => TEXT_TO_INTEGER,
+        _ => &[],
+    }
+}
+
 /// The order of the tests is that of §4.5.
 fn float_modes(src: (DType, FloatFormat), dst: (DType, FloatFormat), release: Release) -> &'static [RoundingMode] {
     let to_e8m0 = dst.0 == DType::F8E8M0;
@@ -287,6 +312,22 @@ fn float_modes(src: (DType, FloatFormat), dst: (DType, FloatFormat), release: Re
     }
 }
 
+/// Every mode that an operation may have for a pair, in a release and under a profile.
+pub(super) fn accepted_modes(
+    op: Op,
+    operand: DType,
+    result: DType,
+    release: Release,
+    profile: Profile,
+) -> Vec<RoundingMode> {
+    let mut modes = rounding_modes(op, operand, result, release).to_vec();
+    if profile == Profile::Seed {
+        let text = text_rounding_modes(op, operand, result).iter();
+        modes.extend(text.filter(|mode| !rounding_modes(op, operand, result, release).contains(mode)));
+    }
+    modes
+}
+
 /// Compares formats, not values: exponent range and precision. E8M0, whose least exponent is -127, does not lie in f32.
 fn contains(wide: &FloatFormat, narrow: &FloatFormat) -> bool {
     narrow.precision() <= wide.precision() && narrow.emin() >= wide.emin() && narrow.emax() <= wide.emax()
@@ -298,20 +339,20 @@ impl Conversion {
         RULES.iter().find(|r| r.op == self.op()).expect("every operation has a rule")
     }
 
-    /// Whether a release accepts the operation between these types.
+    /// Whether a release accepts the operation between these types; profile `seed` also has the rounding modes of the text.
     ///
-    /// Source: §4.1 to §4.6; types are well formed first (§3.7).
+    /// Source: §4.1 to §4.6, §4.10; types are well formed first (§3.7).
     ///
     /// # Errors
     /// The first rule that is broken.
     ///
     /// # Examples
     /// ```
-    /// use truecast_core::spec::tile::{Conversion, ElementType, Options, Release, TileType};
+    /// use truecast_core::spec::tile::{Conversion, ElementType, Options, Profile, Release, TileType};
     /// use truecast_core::DType;
     /// let tile = |element| TileType { shape: vec![4], element: ElementType::Number(element) };
     /// let error = Conversion::Bitcast
-    ///     .verify(&tile(DType::Tf32), &tile(DType::I32), Release::NEWEST, &Options::default())
+    ///     .verify(&tile(DType::Tf32), &tile(DType::I32), Release::NEWEST, Profile::Spec, &Options::default())
     ///     .unwrap_err();
     /// assert_eq!(error.code(), "T003");
     /// ```
@@ -320,6 +361,7 @@ impl Conversion {
         operand: &TileType,
         result: &TileType,
         release: Release,
+        profile: Profile,
         options: &Options,
     ) -> Result<(), Violation> {
         let op = self.op();
@@ -331,7 +373,7 @@ impl Conversion {
             let (operand, result) = (operand.shape.clone(), result.shape.clone());
             return Err(Violation::Shape { op, operand, result });
         }
-        self.verify_relation(operand.element, result.element, release, options)
+        self.verify_relation(operand.element, result.element, release, profile, options)
     }
 
     /// The same for element types alone.
@@ -343,10 +385,11 @@ impl Conversion {
         operand: ElementType,
         result: ElementType,
         release: Release,
+        profile: Profile,
         options: &Options,
     ) -> Result<(), Violation> {
         self.verify_elements(operand, result, release)?;
-        self.verify_relation(operand, result, release, options)
+        self.verify_relation(operand, result, release, profile, options)
     }
 
     /// The element-type constraints of the operand, then of the result.
@@ -373,6 +416,7 @@ impl Conversion {
         operand: ElementType,
         result: ElementType,
         release: Release,
+        profile: Profile,
         options: &Options,
     ) -> Result<(), Violation> {
         let width = |e: ElementType| match e {
@@ -387,7 +431,7 @@ impl Conversion {
             _ => {}
         }
         let Some(rounding) = self.rounding() else { return Ok(()) };
-        let allowed = rounding_modes(self.op(), operand.storage(), result.storage(), release);
+        let allowed = accepted_modes(self.op(), operand.storage(), result.storage(), release, profile);
         match allowed.contains(&rounding) {
             true => Ok(()),
             false => Err(Violation::Rounding { op: self.op(), rounding, operand, result, release, allowed }),

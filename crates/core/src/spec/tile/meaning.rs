@@ -6,6 +6,7 @@
 //!
 //! Reasons and notes begin with the number of the behaviour in §7.
 
+use super::legality::accepted_modes;
 use super::op::{Conversion, IntegerOverflow, RoundingMode, Signedness};
 use super::types::ElementType;
 use super::{Options, Profile, Violation};
@@ -239,19 +240,29 @@ impl Conversion {
             }
             Conversion::Trunci { overflow } => trunci(src, dst, overflow, profile),
             Conversion::Ftof { rounding } => {
-                ftof(src, dst, self.rounding_of(rounding, operand, result)?, profile, options)
+                ftof(src, dst, self.rounding_of(rounding, operand, result, profile)?, profile, options)
             }
-            Conversion::Ftoi { signedness, saturating, .. } => {
-                ftoi(src, signedness.dtype(dst), Saturating(saturating), profile, options)
+            Conversion::Ftoi { signedness, rounding, saturating } => {
+                let rounding = self.rounding_of(rounding, operand, result, profile)?;
+                ftoi(src, signedness.dtype(dst), rounding, Saturating(saturating), profile, options)
             }
-            Conversion::Itof { signedness, .. } => itof(signedness.dtype(src), dst, profile, options),
+            Conversion::Itof { signedness, rounding } => {
+                let rounding = self.rounding_of(rounding, operand, result, profile)?;
+                itof(signedness.dtype(src), dst, rounding, profile, options)
+            }
         })
     }
 
-    fn rounding_of(self, mode: RoundingMode, operand: ElementType, result: ElementType) -> Result<Rounding, Violation> {
+    fn rounding_of(
+        self,
+        mode: RoundingMode,
+        operand: ElementType,
+        result: ElementType,
+        profile: Profile,
+    ) -> Result<Rounding, Violation> {
         mode.rounding().ok_or_else(|| {
             let release = super::Release::NEWEST;
-            let allowed = super::rounding_modes(self.op(), operand.storage(), result.storage(), release);
+            let allowed = accepted_modes(self.op(), operand.storage(), result.storage(), release, profile);
             Violation::Rounding { op: self.op(), rounding: mode, operand, result, release, allowed }
         })
     }
@@ -346,8 +357,8 @@ fn ftof(src: DType, dst: DType, rounding: Rounding, profile: Profile, options: &
 struct Saturating(bool);
 
 /// §6.8. `dst` says how the integer is read.
-fn ftoi(src: DType, dst: DType, flag: Saturating, profile: Profile, options: &Options) -> Meaning {
-    let clamp = CastPolicy { int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
+fn ftoi(src: DType, dst: DType, rounding: Rounding, flag: Saturating, profile: Profile, options: &Options) -> Meaning {
+    let clamp = CastPolicy { to_int: rounding, int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE };
     let undefined: &'static [Undefined] = match profile {
         _ if flag.0 => &[],
         Profile::Spec => NO_INTEGER,
@@ -393,16 +404,16 @@ fn machine_ftoi(src: DType, text: Meaning, clamp: CastPolicy) -> Meaning {
 }
 
 /// §6.9. `src` says how the integer is read.
-fn itof(src: DType, dst: DType, profile: Profile, options: &Options) -> Meaning {
+fn itof(src: DType, dst: DType, rounding: Rounding, profile: Profile, options: &Options) -> Meaning {
     let small = dst.code_bits() <= 8;
-    let saturating = to_float(dst, Rounding::NearestEven, options);
+    let saturating = to_float(dst, rounding, options);
     let (policy, undefined): (_, &'static [Undefined]) = match profile {
         Profile::Hw => (saturating, &[]),
         Profile::Spec | Profile::Seed => (CastPolicy { overflow: Overflow::Nonfinite, ..saturating }, NEGATIVE),
     };
     let direct = spec(src, dst, policy, undefined, ITOF);
     let hub = match dst {
-        _ if !options.legacy_double_rounding => None,
+        _ if !options.legacy_double_rounding || rounding != Rounding::NearestEven => None,
         DType::Tf32 if src.code_bits() >= 32 => Some(DType::F32),
         DType::F8E5M2 | DType::F8E5M3Fnu if (8..=64).contains(&src.code_bits()) => Some(DType::F16),
         _ => None,

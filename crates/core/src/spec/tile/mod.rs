@@ -12,7 +12,7 @@ pub mod op;
 pub mod request;
 pub mod types;
 
-pub use legality::{Legality, Violation, rounding_modes};
+pub use legality::{Legality, Violation, rounding_modes, text_rounding_modes};
 pub use meaning::{Element, Meaning};
 pub use op::{Conversion, IntegerOverflow, Op, RoundingMode, Signedness};
 pub use request::Cast;
@@ -114,7 +114,7 @@ pub enum Profile {
     Spec,
     /// What the machine code of `tileiras` 13.5.37 computes; every element is defined.
     Hw,
-    /// The text of release 13.1.
+    /// The text of release 13.1, with the rounding modes that it lists (§4.10).
     Seed,
 }
 
