@@ -1,7 +1,7 @@
 //! What may be typed: one definition from which help, man page and completions come. Reference:
 //! `docs/interfaces.md §3`.
 
-use crate::policy::{PolicyArgs, operator};
+use crate::policy::{PolicyArgs, StringStyleArg, operator};
 use crate::size;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
@@ -300,6 +300,9 @@ pub struct ExplainArgs {
     /// Show the results of this specification only, at this version: onnx, onnx@OPSET, openvino, tile, tile@RELEASE or ieee
     #[arg(long, value_name = "NAME[@VERSION]")]
     pub spec: Option<String>,
+    /// To text: as the reference evaluator writes numbers (1e-05), or plain, without an exponent (default reference)
+    #[arg(long)]
+    pub string_style: Option<StringStyleArg>,
 }
 
 /// `rescale`
@@ -377,6 +380,9 @@ pub struct RunArgs {
     /// Replace existing outputs
     #[arg(long)]
     pub force: bool,
+    /// ONNX: floating-point numbers that become text: as the reference evaluator writes them, or plain (default reference)
+    #[arg(long)]
+    pub string_style: Option<StringStyleArg>,
     /// Tile IR: whose rules, tile or tile@RELEASE (default the newest)
     #[arg(long, value_name = "NAME[@VERSION]")]
     pub spec: Option<String>,

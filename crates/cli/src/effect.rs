@@ -4,6 +4,7 @@
 use crate::failure::Failure;
 use crate::policy::PolicyArgs;
 use truecast::DType;
+use truecast::policy::TextStyle;
 use truecast::request::{Request, Standard};
 use truecast::setting::Setting;
 use truecast::spec::ieee;
@@ -50,6 +51,7 @@ fn given(policy: &PolicyArgs, request: &Request) -> Vec<Setting> {
         (policy.saturating, Setting::Saturating),
         (policy.profile.is_some(), Setting::Profile),
         (policy.nan.is_some(), Setting::Nan),
+        (policy.string_style.is_some(), Setting::TextStyle),
     ];
     let mut given: Vec<Setting> =
         typed.into_iter().filter_map(|(is_typed, setting)| is_typed.then_some(setting)).collect();
@@ -73,6 +75,7 @@ fn option(setting: Setting) -> String {
         Setting::Subnormals => "subnormals",
         Setting::Saturating => "saturating",
         Setting::Profile => "profile",
+        Setting::TextStyle => "string-style",
         Setting::TileOption(name) => return format!("--tile-option {name}"),
         _ => "nan",
     };
@@ -91,6 +94,7 @@ fn about(setting: Setting) -> &'static str {
         Setting::NanToInt => "NaN that becomes an integer",
         Setting::Subnormals => "subnormal numbers",
         Setting::Saturating => "values out of the range of an integer that floating-point values become",
+        Setting::TextStyle => "floating-point numbers that become text",
         Setting::Profile => "what the sources of Tile IR say differently",
         Setting::TileOption(_) => "conversions that docs/spec/tile-ir.md §2.3 names",
         _ => "the sign and payload of NaN",
@@ -126,7 +130,7 @@ fn refusal(setting: Setting, request: &Request, pairs: &[Pair]) -> String {
     } else {
         String::new()
     };
-    let ieee = Request { standard: Standard::Ieee(ieee::Cast::to(first.1)), nan: None };
+    let ieee = Request { standard: Standard::Ieee(ieee::Cast::to(first.1)), nan: None, text: TextStyle::default() };
     let meant = others(setting)
         .iter()
         .find(|(other, of_ieee, _)| matters(*other, if *of_ieee { &ieee } else { request }, pairs));
@@ -145,7 +149,7 @@ fn plain(request: &Request) -> Request {
         Standard::Ieee(cast) => Standard::Ieee(ieee::Cast::to(cast.to)),
         other => other,
     };
-    Request { standard, nan: None }
+    Request { standard, nan: None, text: TextStyle::default() }
 }
 
 /// By itself the setting would matter.

@@ -5,7 +5,7 @@
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use truecast::Rounding;
-use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals};
+use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals, TextStyle};
 use truecast::request::{Request, Standard};
 use truecast::spec::{ieee, onnx, openvino, tile, tosa};
 
@@ -54,6 +54,10 @@ pub struct PolicyArgs {
     /// Sign and payload of NaN, with every specification (default keep)
     #[arg(long)]
     pub nan: Option<NanArg>,
+    /// onnx, ieee: floating-point numbers as text: as the reference evaluator writes them (1e-05), or plain, without an
+    /// exponent (default reference)
+    #[arg(long)]
+    pub string_style: Option<StringStyleArg>,
 }
 
 /// Where nothing else says whose rules apply.
@@ -101,6 +105,8 @@ choices! {
     NanArg => NanRule { Keep, Canonical, Error }
     /// `--subnormals`.
     SubnormalsArg => Subnormals { Keep, Flush }
+    /// `--string-style`.
+    StringStyleArg => TextStyle { Reference, Plain }
 }
 
 /// Spellings of Tile IR, accepted beside our own (`docs/interfaces.md §2`).
@@ -151,7 +157,8 @@ impl PolicyArgs {
                 )));
             }
         };
-        Ok(Request { standard, nan: self.nan.map(NanRule::from) })
+        let text = self.string_style.map_or(TextStyle::default(), TextStyle::from);
+        Ok(Request { standard, nan: self.nan.map(NanRule::from), text })
     }
 
     /// What is asked for of a named conversion: every specification casts, CastLike is ONNX's.

@@ -95,6 +95,29 @@ pub enum Unrepresentable {
     Error,
 }
 
+/// In which notation floating-point numbers are written as text. The digits are the same, and what is read is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum TextStyle {
+    /// As the reference evaluator of ONNX: very small and very large values have an exponent (`docs/spec/onnx.md §6.2` rule 2).
+    #[default]
+    Reference,
+    /// As the text of ONNX: plain notation, never an exponent (`docs/spec/onnx.md §6.2` rule 9).
+    Plain,
+}
+
+impl TextStyle {
+    /// Both of them.
+    pub const ALL: [TextStyle; 2] = [TextStyle::Reference, TextStyle::Plain];
+
+    /// As `--string-style` takes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            TextStyle::Reference => "reference",
+            TextStyle::Plain => "plain",
+        }
+    }
+}
+
 /// How one conversion treats every value. Plain data: equal policies convert identically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CastPolicy {
@@ -122,6 +145,8 @@ pub struct CastPolicy {
     pub negative: Unrepresentable,
     /// Zero, or a value that underflows, into a type without zero.
     pub vanishing: Unrepresentable,
+    /// Floating-point numbers as text.
+    pub text: TextStyle,
 }
 
 impl CastPolicy {
@@ -139,6 +164,7 @@ impl CastPolicy {
         range: RangeTest::Rounded,
         negative: Unrepresentable::Nan,
         vanishing: Unrepresentable::Nan,
+        text: TextStyle::Reference,
     };
 }
 

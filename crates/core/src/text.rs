@@ -7,10 +7,29 @@
 use crate::decimal::{Decimal, Number, ParseDecimalError, scan, to_decimal};
 use crate::dtype::{DType, Kind};
 use crate::exact::{Encoded, Exact, Outcome, decode, encode, encode_whole, flush_source};
-use crate::policy::{CastPolicy, CastSpec, Edge, NanRule};
+use crate::policy::{CastPolicy, CastSpec, Edge, NanRule, TextStyle};
 
-/// No element is longer as text, in bytes.
+/// No element is longer as text in the style of the reference, in bytes.
 pub const MAX_LEN: usize = 24;
+
+/// No element of a type is longer as text, in bytes.
+///
+/// In plain notation the last digit of an f64 stands at most 324 places behind the point, that of any other type 45: a
+/// multiple of that power of ten lies nearer to every value than half its distance to the next, or the digits that always
+/// suffice end there.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{DType, policy::TextStyle, text::max_len};
+/// assert_eq!(max_len(DType::F32, TextStyle::Plain), "-0.".len() + 45);
+/// ```
+pub const fn max_len(src: DType, style: TextStyle) -> usize {
+    match (style, digits_type(src)) {
+        (TextStyle::Reference, _) => MAX_LEN,
+        (TextStyle::Plain, DType::F64) => 3 + 324,
+        (TextStyle::Plain, _) => 3 + 45,
+    }
+}
 
 /// Converts one text: reads it, rounds it once, encodes it.
 ///
@@ -92,6 +111,10 @@ pub fn encode_number(dst: DType, policy: &CastPolicy, number: &Number<'_>) -> En
 /// assert_eq!(print(DType::F32, 0x3b200000), "0.0024414062"); // of two equally near, the even one
 /// assert_eq!(print(DType::F8E4M3Fn, 0x7e), "448.0"); // as the f32 of the same value
 /// assert_eq!(print(DType::I4, 8), "-8");
+/// assert_eq!(print(DType::F32, 0x60ad78ec), "1e+20"); // and in the other style:
+/// let mut plain = Cast::to(DType::String).resolve(DType::F32).unwrap();
+/// plain.policy.text = truecast_core::policy::TextStyle::Plain;
+/// assert_eq!(print_one(&plain, 0x60ad78ec).unwrap(), "100000000000000000000.0");
 /// ```
 pub fn print_one(spec: &CastSpec, code: u64) -> Result<String, Edge> {
     print_with(spec, code, |decimal| encode(digits_type(spec.src), &CastPolicy::IEEE, decimal.to_exact()).code)
@@ -119,7 +142,7 @@ pub fn print_with(spec: &CastSpec, code: u64, read: impl Fn(&Decimal<'_>) -> Opt
             let every = Digits::every(Exact::Finite { neg: false, sig, exp, sticky });
             let mut text = Vec::new();
             let Digits { digits, exponent } = every.shortest(read);
-            lay_out(&mut text, neg, &digits, exponent, Notation::of(every.exponent));
+            lay_out(&mut text, neg, &digits, exponent, Notation::of(every.exponent, spec.policy.text));
             String::from_utf8(text).expect("digits are ASCII")
         }
     })
@@ -146,9 +169,13 @@ pub enum Notation {
 }
 
 impl Notation {
-    /// By the power of ten of the **exact** value's first digit. Source: `docs/spec/onnx.md §6.2` rule 2.
-    pub const fn of(exponent: i32) -> Notation {
-        if -4 <= exponent && exponent < 16 { Notation::Fixed } else { Notation::Exponent }
+    /// By the power of ten of the **exact** value's first digit. Source: `docs/spec/onnx.md §6.2` rules 2 and 9.
+    pub const fn of(exponent: i32, style: TextStyle) -> Notation {
+        match style {
+            TextStyle::Plain => Notation::Fixed,
+            TextStyle::Reference if -4 <= exponent && exponent < 16 => Notation::Fixed,
+            TextStyle::Reference => Notation::Exponent,
+        }
     }
 }
 

@@ -8,9 +8,9 @@ use digits::one_less;
 use random::Random;
 use truecast_core::DType::{self, *};
 use truecast_core::decimal::ParseDecimalError;
-use truecast_core::policy::{IntOverflow, NanRule};
+use truecast_core::policy::{IntOverflow, NanRule, TextStyle};
 use truecast_core::spec::{SpecError, ieee, onnx};
-use truecast_core::text::{MAX_LEN, parse_one, print_one};
+use truecast_core::text::{MAX_LEN, max_len, parse_one, print_one};
 use truecast_core::{CastSpec, Exact, Outcome, Rounding, exact::decode};
 
 // ---- number to text, §6.2 and §6.3 ----
@@ -46,6 +46,67 @@ fn examples_of_printing() {
     }
     // §7.6: what the node tests up to 1.18 held.
     assert_eq!(print(F32, 0.9767611f32.to_bits() as u64), "0.9767611");
+}
+
+/// §6.2 rule 9: the digits of the other style, where plain notation puts them.
+#[test]
+fn examples_of_plain_notation() {
+    let zeros = |n: usize| "0".repeat(n);
+    #[rustfmt::skip]
+    let rows: &[(DType, u64, std::string::String)] = &[
+        (F32, 0x439d1463, "314.15927".into()), (F32, 0x38d1b717, "0.0001".into()), (F32, 0x3727c5ac, "0.00001".into()),
+        (F32, 0x60ad78ec, format!("1{}.0", zeros(20))), (F32, 0x7f7fffff, format!("34028235{}.0", zeros(31))),
+        (F32, 0x80000001, format!("-0.{}1", zeros(44))), (F64, 0x4341c37937e08000, format!("1{}.0", zeros(16))),
+        (F64, 1, format!("0.{}5", zeros(323))), (F64, 0xffef_ffff_ffff_ffff, format!("-17976931348623157{}.0", zeros(292))),
+        (F64, 0x4197d78400000000, "100000000.0".into()), (F8E5M2, 0x01, "0.000015258789".into()),
+        (F8E8M0, 0, format!("0.{}5877472", zeros(38))), (F8E8M0, 0xfe, format!("17014118{}.0", zeros(31))),
+        (F32, 0x80000000, "-0.0".into()), (F32, 0x7fc00000, "nan".into()), (F32, 0xff800000, "-inf".into()),
+        (I64, 1 << 63, "-9223372036854775808".into()), (Bool, 1, "True".into()),
+    ];
+    for (src, code, text) in rows {
+        assert_eq!(print_plain(*src, *code), *text, "{src} {code:x}");
+    }
+}
+
+fn print_plain(src: DType, code: u64) -> std::string::String {
+    let mut spec = ieee::Cast::to(String).resolve(src).unwrap();
+    spec.policy.text = TextStyle::Plain;
+    print_one(&spec, code).unwrap()
+}
+
+/// Both styles have the same digits, read back alike, and are as long as is said at most.
+#[test]
+fn styles_differ_in_notation_only() {
+    let mut random = Random::new("styles");
+    let digits = |text: &str| {
+        let mantissa = text.split('e').next().unwrap().replace(['.', '-'], "");
+        mantissa.trim_matches('0').to_string()
+    };
+    for src in DType::ALL.into_iter().filter(|t| t.is_numeric() && t.is_float()) {
+        let bits = src.code_bits();
+        let mask = u64::MAX >> (64 - bits);
+        let codes: Vec<u64> = match bits {
+            ..=16 => (0..=mask).collect(),
+            // Every power of two, subnormal ones too, with what is around it; and anything.
+            _ => {
+                let powers = (0..bits).map(|i| 1 << i).chain((0..2048u64).map(|e| e << (bits - 12)));
+                let around = powers.flat_map(|c| [c.wrapping_sub(1), c, c + 1]);
+                around.chain((0..3000).map(|_| random.next())).map(|c| c & mask).collect()
+            }
+        };
+        let from_text = ieee::Cast::to(src).resolve(String).unwrap();
+        for code in codes {
+            let (reference, plain) = (print(src, code), print_plain(src, code));
+            assert!(plain.len() <= max_len(src, TextStyle::Plain), "{src} {code:x}: {plain}");
+            if plain.contains("n") {
+                assert_eq!(plain, reference);
+                continue;
+            }
+            assert!(!plain.contains('e') && plain.contains('.'), "{src} {code:x}: {plain}");
+            assert_eq!(digits(&plain), digits(&reference), "{src} {code:x}");
+            assert_eq!(parse_one(&from_text, plain.as_bytes()), parse_one(&from_text, reference.as_bytes()));
+        }
+    }
 }
 
 /// "The fewest significant decimal digits that give back the same value", for every code of 16 bits or fewer: the text

@@ -11,6 +11,7 @@ mod timing;
 use proto::{attribute, bytes, fixed32, graph, int, node, tensor, value};
 use std::sync::Arc;
 use truecast_core::DType;
+use truecast_core::policy::TextStyle;
 use truecast_graph::onnx::{Judgement, build, judge};
 use truecast_graph::{Data, EvaluationError, Graph, Tensor, evaluate};
 use truecast_io::onnx::{ModelFile, Options};
@@ -77,7 +78,7 @@ fn open(model: &[u8]) -> Arc<ModelFile> {
 }
 
 fn built(model: &[u8]) -> Result<Graph, String> {
-    build(&open(model)).map_err(|e| e.to_string())
+    build(&open(model), TextStyle::default()).map_err(|e| e.to_string())
 }
 
 fn floats(values: &[f32]) -> Tensor {
@@ -231,7 +232,7 @@ fn open_texts_are_counted() {
     let outputs = ["i", "n", "b", "f", "t", "p"].map(|name| output(bytes(1, name))).concat();
     let others = [input(value("x", FLOAT, &[2])), outputs].concat();
     let whole = model(28, graph(&nodes, &[text_tensor("s", &["300", "2.5", "-1"])], others), &[]);
-    let graph = build(&open(&whole)).unwrap();
+    let graph = build(&open(&whole), TextStyle::default()).unwrap();
     let provide = |_: &truecast_graph::Input| Ok(Some(floats(&[1.0, 2.0])));
     let open = evaluate::<EvaluationError>(&graph, &Exec::default(), provide, |_, _| Ok(())).unwrap();
     let found: Vec<_> = open.iter().map(|o| (o.conversion.as_str(), o.elements, o.undefined)).collect();
@@ -383,7 +384,7 @@ fn constants_of_functions_are_shared() {
         let whole = model(28, graph(&nodes.concat(), &[], outputs.flatten().collect()), &functions);
         let file = open(&whole);
         memory::begin();
-        let graph = build(&file).unwrap();
+        let graph = build(&file, TextStyle::default()).unwrap();
         let mut delivered = 0;
         let exec = Exec { threads: std::num::NonZeroUsize::MIN, ..Exec::default() };
         let deliver = |_: &truecast_graph::Output, _: &Tensor| {
@@ -636,6 +637,26 @@ fn models_take_time_as_they_are_long() {
     };
     timing::assert_linear(500, make, |file| {
         assert_eq!(judge(file.model(), None).illegal, []);
-        assert_eq!(build(file).unwrap().outputs().len(), 1);
+        assert_eq!(build(file, TextStyle::default()).unwrap().outputs().len(), 1);
     });
+}
+
+/// §6.2: the notation is asked for; what is read is the same.
+#[test]
+fn styles_of_text() {
+    let nodes = [cast("x", "t", STRING), cast("t", "y", FLOAT)];
+    let outputs = [output(value("t", STRING, &[3])), output(value("y", FLOAT, &[3]))].concat();
+    let model = model(28, graph(&nodes, &[], [input(value("x", FLOAT, &[3])), outputs].concat()), &[]);
+    let x = floats(&[1e-5, 1e20, 0.5]);
+    for (style, written) in [
+        (TextStyle::Reference, ["1e-05", "1e+20", "0.5"]),
+        (TextStyle::Plain, ["0.00001", "100000000000000000000.0", "0.5"]),
+    ] {
+        let graph = build(&open(&model), style).unwrap();
+        let mut results = Vec::new();
+        let fed = |_: &truecast_graph::Input| Ok(Some(x.clone()));
+        evaluate::<EvaluationError>(&graph, &Exec::default(), fed, |_, tensor| Ok(results.push(tensor.clone())))
+            .unwrap();
+        assert_eq!((texts(&results[0]), codes(&results[1])), (written.map(String::from).to_vec(), codes(&x)));
+    }
 }

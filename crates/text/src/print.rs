@@ -5,8 +5,8 @@ use crate::power::leading_bits;
 use std::sync::OnceLock;
 use truecast_core::decimal::Decimal;
 use truecast_core::exact::encode;
-use truecast_core::policy::{CastPolicy, Edge, NanRule, Subnormals};
-use truecast_core::text::{MAX_LEN, Notation, digits_type, lay_out, print_with};
+use truecast_core::policy::{CastPolicy, Edge, NanRule, Subnormals, TextStyle};
+use truecast_core::text::{MAX_LEN, Notation, digits_type, lay_out, max_len, print_with};
 use truecast_core::{CastSpec, DType, IntFormat, Kind};
 
 /// How elements of a type are printed.
@@ -18,21 +18,47 @@ pub(crate) enum Printer {
     F32,
     F64,
     /// By code, for types of 16 bits or fewer.
-    Table(Box<[OnceLock<Result<Entry, Edge>>]>),
+    Table(Table<MAX_LEN>),
+    /// The same in plain notation, which takes more room.
+    PlainTable(Table<PLAIN_LEN>),
     /// Rare policies.
     Definition,
 }
 
-/// A text of at most [`MAX_LEN`] bytes.
+/// The longest plain text of a type of 16 bits or fewer; all of them have fewer digits than f64.
+const PLAIN_LEN: usize = max_len(DType::F32, TextStyle::Plain);
+
+/// Texts of at most `N` bytes by code, each made when it is first asked for.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct Table<const N: usize>(Box<[OnceLock<Result<Entry<N>, Edge>>]>);
+
+#[derive(Debug)]
+struct Entry<const N: usize> {
     len: u8,
-    bytes: [u8; MAX_LEN],
+    bytes: [u8; N],
 }
 
-impl Entry {
-    fn new(text: &str) -> Entry {
-        let mut bytes = [0; MAX_LEN];
+impl<const N: usize> Table<N> {
+    fn new(bits: u32) -> Self {
+        Table((0..1 << bits).map(|_| OnceLock::new()).collect())
+    }
+
+    #[inline]
+    fn print(&self, spec: &CastSpec, code: u64, text: &mut Vec<u8>) -> Result<(), Edge> {
+        let make = || define(spec, code).map(|made| Entry::new(&made));
+        match self.0[code as usize].get_or_init(make) {
+            Ok(Entry { len, bytes }) => {
+                text.extend_from_slice(&bytes[..*len as usize]);
+                Ok(())
+            }
+            Err(edge) => Err(*edge),
+        }
+    }
+}
+
+impl<const N: usize> Entry<N> {
+    fn new(text: &str) -> Self {
+        let mut bytes = [0; N];
         bytes[..text.len()].copy_from_slice(text.as_bytes());
         Entry { len: text.len() as u8, bytes }
     }
@@ -44,7 +70,8 @@ impl Printer {
         let bits = spec.src.code_bits();
         match (spec.src, spec.src.kind()) {
             (_, Kind::Int(f)) => Printer::Int(f),
-            _ if bits <= 16 => Printer::Table((0..1 << bits).map(|_| OnceLock::new()).collect()),
+            _ if bits <= 16 && spec.policy.text == TextStyle::Plain => Printer::PlainTable(Table::new(bits)),
+            _ if bits <= 16 => Printer::Table(Table::new(bits)),
             (DType::F32 | DType::Tf32, _) if is_plain => Printer::F32,
             (DType::F64, _) if is_plain => Printer::F64,
             _ => Printer::Definition,
@@ -62,18 +89,14 @@ impl Printer {
             Printer::Int(_) => text.extend_from_slice(itoa::Buffer::new().format(code).as_bytes()),
             Printer::F32 => {
                 let value = f32::from_bits(spec.src.storage_of_code(code) as u32);
-                print_float(text, value.into(), zmij::Buffer::new().format(value));
+                print_float(text, value.into(), zmij::Buffer::new().format(value), spec.policy.text);
             }
             Printer::F64 => {
                 let value = f64::from_bits(code);
-                print_float(text, value, zmij::Buffer::new().format(value));
+                print_float(text, value, zmij::Buffer::new().format(value), spec.policy.text);
             }
-            Printer::Table(table) => {
-                match table[code as usize].get_or_init(|| define(spec, code).map(|t| Entry::new(&t))) {
-                    Ok(Entry { len, bytes }) => text.extend_from_slice(&bytes[..*len as usize]),
-                    Err(edge) => return Err(*edge),
-                }
-            }
+            Printer::Table(table) => return table.print(spec, code, text),
+            Printer::PlainTable(table) => return table.print(spec, code, text),
             Printer::Definition => text.extend_from_slice(define(spec, code)?.as_bytes()),
         }
         Ok(())
@@ -90,13 +113,13 @@ fn define(spec: &CastSpec, code: u64) -> Result<String, Edge> {
 
 /// Appends what the library printed, in our notation. `value` is the same number.
 #[inline]
-fn print_float(text: &mut Vec<u8>, value: f64, printed: &str) {
+fn print_float(text: &mut Vec<u8>, value: f64, printed: &str, style: TextStyle) {
     if value.is_nan() {
         return text.extend_from_slice(b"nan");
     }
     let magnitude = value.abs();
     // 1e-4 as f64 is the least double above one ten-thousandth (`docs/spec/onnx.md §6.2` rule 2).
-    let is_fixed = magnitude == 0.0 || (1e-4..1e16).contains(&magnitude);
+    let is_fixed = magnitude == 0.0 || (1e-4..1e16).contains(&magnitude) || style == TextStyle::Plain;
     let mark = printed.bytes().position(|b| b == b'e');
     if (is_fixed && mark.is_none()) || value.is_infinite() {
         return text.extend_from_slice(printed.as_bytes());

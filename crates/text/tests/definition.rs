@@ -6,7 +6,7 @@ mod digits;
 use digits::one_less;
 use truecast_core::DType::{self, *};
 use truecast_core::exact::decode;
-use truecast_core::policy::{IntOverflow, NanRule, Overflow, Subnormals};
+use truecast_core::policy::{IntOverflow, NanRule, Overflow, Subnormals, TextStyle};
 use truecast_core::spec::{ieee, onnx};
 use truecast_core::text::{parse_one, print_one, read};
 use truecast_core::{CastSpec, Exact, Layout, Outcome, Rounding};
@@ -31,12 +31,17 @@ fn print(spec: &CastSpec, codes: &[u64]) -> Texts {
     texts
 }
 
+/// In either style.
 fn check_printing(spec: &CastSpec, codes: &[u64]) {
-    let texts = print(spec, codes);
-    assert_eq!(texts.len(), codes.len());
-    for (text, code) in texts.iter().zip(codes) {
-        let expected = print_one(spec, *code).unwrap();
-        assert_eq!(text, expected.as_bytes(), "{} {code:x}", spec.src);
+    for style in TextStyle::ALL {
+        let mut spec = *spec;
+        spec.policy.text = style;
+        let texts = print(&spec, codes);
+        assert_eq!(texts.len(), codes.len());
+        for (text, code) in texts.iter().zip(codes) {
+            let expected = print_one(&spec, *code).unwrap();
+            assert_eq!(text, expected.as_bytes(), "{} {code:x}", spec.src);
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use truecast_core::text::MAX_LEN;
+use truecast_core::text::max_len;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::onnx::{Changes, ModelFile, NewModel, unused_location};
 use truecast_io::{Existing, Kind, OutputFile, Reading, Shown, Source, Tensor, Writer, check_output, layout_for};
@@ -316,7 +316,7 @@ fn plan_tensor(tensor: &Tensor, choice: Choice, kind: Kind, path: &Path, request
     let layout = match (dtype, from) {
         (DType::String, DType::String) => tensor.layout,
         // An upper bound, until the longest is known.
-        (DType::String, _) => Layout::Utf32 { width: MAX_LEN as u32 },
+        (DType::String, _) => Layout::Utf32 { width: max_len(from, request.text) as u32 },
         _ => layout,
     };
     // A copy between containers that lay narrow elements out differently is a cast to the same type.

@@ -1,7 +1,7 @@
 //! A specification with its options, before the types are known: what `--spec` and the policies say.
 
 use std::fmt;
-use truecast_core::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals};
+use truecast_core::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals, TextStyle};
 use truecast_core::spec::{SpecError, ieee, onnx, openvino, tile, tosa};
 use truecast_core::{CastSpec, DType, Rounding};
 
@@ -20,6 +20,8 @@ pub struct Request {
     pub standard: Standard,
     /// Overrides what becomes of a NaN's sign and payload; works with every standard (`docs/interfaces.md §2`).
     pub nan: Option<NanRule>,
+    /// The notation of floating-point numbers as text, with the standards that have text (`docs/interfaces.md §2`).
+    pub text: TextStyle,
 }
 
 /// A standard with its own options.
@@ -85,7 +87,7 @@ impl Default for Request {
     fn default() -> Self {
         let operator = onnx::Operator::Cast;
         let standard = Standard::Onnx { operator, opset: onnx::NEWEST_OPSET, saturate: None, round_mode: None };
-        Request { standard, nan: None }
+        Request { standard, nan: None, text: TextStyle::default() }
     }
 }
 
@@ -116,6 +118,9 @@ impl Request {
         };
         if let Some(nan) = self.nan {
             cast.policy.nan = nan;
+        }
+        if dst == DType::String && src.is_float() {
+            cast.policy.text = self.text;
         }
         Ok(cast)
     }
@@ -211,6 +216,7 @@ impl Request {
             }
         }
         all.push(("nan", nan.as_ref().map(lower_case)));
+        all.push(("string_style", changed(self.text, TextStyle::default())));
         all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
@@ -224,7 +230,8 @@ impl Request {
         version: Option<&str>,
         attributes: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Request, RequestError> {
-        let mut request = Request { standard: Standard::of_version(spec, version)?, nan: None };
+        let mut request =
+            Request { standard: Standard::of_version(spec, version)?, nan: None, text: TextStyle::default() };
         for (name, value) in attributes {
             let unknown = || RequestError::Attribute { spec: spec.into(), name: name.into(), value: value.into() };
             request.set(&name.replace('-', "_"), value)?.ok_or_else(unknown)?;
@@ -237,6 +244,9 @@ impl Request {
         if name == "nan" {
             self.nan = one_of([NanRule::Keep, NanRule::Canonical, NanRule::Error], value);
             return Ok(self.nan.map(drop));
+        }
+        if let (Standard::Onnx { .. } | Standard::Ieee(_), "string_style") = (self.standard, name) {
+            return Ok(put(&mut self.text, one_of(TextStyle::ALL, value)));
         }
         const OVERFLOWS: [Overflow; 3] = [Overflow::Nonfinite, Overflow::Saturate, Overflow::Error];
         Ok(match (&mut self.standard, name) {

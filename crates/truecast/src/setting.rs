@@ -9,7 +9,7 @@ use crate::vectors::{marks, selection};
 use truecast_core::decimal::to_decimal;
 use truecast_core::exact::decode;
 use truecast_core::format::Specials;
-use truecast_core::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals};
+use truecast_core::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals, TextStyle};
 use truecast_core::spec::{ieee, onnx, tile};
 use truecast_core::text::{parse_one, print_one};
 use truecast_core::{CastSpec, DType, Exact, Kind, Rounding, cast_one};
@@ -50,6 +50,8 @@ pub enum Setting {
     TileOption(&'static str),
     /// Sign and payload of NaN, with every specification.
     Nan,
+    /// ONNX, `ieee`: the notation of floating-point numbers as text.
+    TextStyle,
 }
 
 const OVERFLOWS: [Overflow; 3] = [Overflow::Nonfinite, Overflow::Saturate, Overflow::Error];
@@ -139,6 +141,7 @@ impl Setting {
                 let all = [NanRule::Keep, NanRule::Canonical, NanRule::Error];
                 all.map(|nan| Some(Request { nan: Some(nan), ..*request })).into()
             }
+            Setting::TextStyle => TextStyle::ALL.map(|text| Some(Request { text, ..*request })).into(),
         };
         all.into_iter().flatten().collect()
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use truecast::convert::Options;
-use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals};
+use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals, TextStyle};
 use truecast::report::Provenance;
 use truecast::request::{Request, Standard};
 use truecast::select::{Rule, Selection};
@@ -21,7 +21,7 @@ fn keeps(options: &Options) {
 }
 
 fn of_request(standard: Standard) -> Options {
-    Options { request: Request { standard, nan: None }, ..Options::default() }
+    Options { request: Request { standard, nan: None, text: TextStyle::default() }, ..Options::default() }
 }
 
 #[test]
@@ -66,6 +66,11 @@ fn every_attribute_of_onnx_is_kept() {
                     keeps(&of_request(Standard::Onnx { operator, opset, saturate, round_mode }));
                 }
             }
+        }
+    }
+    for text in TextStyle::ALL {
+        for standard in [Request::default().standard, Standard::Ieee(ieee::Cast::to(DType::F32))] {
+            keeps(&Options { request: Request { standard, nan: None, text }, ..Options::default() });
         }
     }
     for nan in [NanRule::Keep, NanRule::Canonical, NanRule::Error] {

@@ -2,7 +2,7 @@
 //! definition at every code of the narrow sources, and at boundaries and random codes of the wide ones.
 
 use rayon::prelude::*;
-use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals};
+use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals, TextStyle};
 use truecast::request::{Request, Standard};
 use truecast::setting::Setting;
 use truecast::spec::{ieee, onnx, tile, tosa};
@@ -14,22 +14,26 @@ const OVERFLOWS: [Overflow; 3] = [Overflow::Nonfinite, Overflow::Saturate, Overf
 fn ieee(change: impl Fn(&mut ieee::Cast)) -> Request {
     let mut cast = ieee::Cast::to(DType::F32);
     change(&mut cast);
-    Request { standard: Standard::Ieee(cast), nan: None }
+    Request { standard: Standard::Ieee(cast), nan: None, text: TextStyle::default() }
 }
 
 fn onnx(opset: u32, saturate: Option<bool>, round_mode: Option<onnx::RoundMode>) -> Request {
     let operator = onnx::Operator::Cast;
-    Request { standard: Standard::Onnx { operator, opset, saturate, round_mode }, nan: None }
+    Request {
+        standard: Standard::Onnx { operator, opset, saturate, round_mode },
+        nan: None,
+        text: TextStyle::default(),
+    }
 }
 
 fn tile(change: impl Fn(&mut tile::Cast)) -> Request {
     let mut cast = tile::Cast::to(DType::F32);
     change(&mut cast);
-    Request { standard: Standard::Tile { cast, rules: tile::Rules::default() }, nan: None }
+    Request { standard: Standard::Tile { cast, rules: tile::Rules::default() }, nan: None, text: TextStyle::default() }
 }
 
 fn of_standard(standard: Standard) -> Request {
-    Request { standard, nan: None }
+    Request { standard, nan: None, text: TextStyle::default() }
 }
 
 /// Each setting with a request for each of its values.
@@ -215,4 +219,21 @@ fn settings_of_tile() {
     // What is on does not hide that it matters.
     let on = tile(|cast| cast.options.preserve_inf = true);
     assert!(Setting::TileOption("preserve_inf").matters(&on, F32, F8E5M2));
+}
+
+/// The notation of text matters where a floating-point number becomes text, and nowhere else.
+#[test]
+fn the_notation_of_text() {
+    let onnx = Request::default();
+    for src in numeric() {
+        assert_eq!(Setting::TextStyle.matters(&ieee(|_| ()), src, DType::String), has_exponents(src), "{src}");
+        assert!(!Setting::TextStyle.matters(&onnx, src, DType::F32));
+    }
+    assert!(!Setting::TextStyle.matters(&onnx, DType::String, DType::F32));
+}
+
+/// Some value of the type lies beyond those that both styles write alike: below 1e-4, or 1e16 and more.
+fn has_exponents(dtype: DType) -> bool {
+    use DType::*;
+    matches!(dtype, F64 | F32 | Tf32 | Bf16 | F16 | F8E5M2 | F8E5M2Fnuz | F8E5M3Fnu | F8E8M0)
 }

@@ -67,6 +67,8 @@ mod tests {
             "--spec onnx@21 --saturate false --to f8e4m3fn",
             "--spec onnx@28 --round-mode nearest --nan canonical --to f8e8m0 --from f8e5m2",
             "--spec tosa@1.1 --to i8",
+            "--spec onnx@28 --string-style plain --to string",
+            "--spec ieee --string-style plain --rounding up --to string",
             "--spec openvino --to i8",
             "--spec tile@13.4 --profile hw --rounding zero --saturating --tile-option preserve_inf \
              --tile-option e4m3_nan=spec-literal --to f8e5m2",

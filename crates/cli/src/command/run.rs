@@ -15,6 +15,7 @@ use truecast::graph::LeftOpen;
 use truecast::io::atomic::leftover;
 use truecast::io::openvino::Packing;
 use truecast::io::{Existing, Shown};
+use truecast::policy::TextStyle;
 use truecast::run::{Model, ModelKind, Ran, RunError, Written, tile, tosa};
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -48,6 +49,7 @@ fn evaluated(args: &RunArgs, tile: &tile::Settings, existing: Existing, context:
         return tosa::run(&args.model, None, inputs, folder, existing, &context.exec);
     }
     let model = Model::open_with(&args.model, args.ir_layout.map(Packing::from))?;
+    let model = model.with_text_style(args.string_style.map_or(TextStyle::default(), TextStyle::from));
     match model.is_tile() {
         true => model.run_tile(tile, inputs, folder, kind, existing, &context.exec),
         false => model.run(inputs, folder, kind, existing, &context.exec),

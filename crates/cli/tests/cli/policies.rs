@@ -233,3 +233,58 @@ fn specifications_and_versions() {
     }
     assert!(!folder.path("b.npy").exists());
 }
+
+/// `docs/spec/onnx.md §6.2`: one notation or the other, in every command that writes text; reading is the same.
+#[test]
+fn notation_of_text() {
+    use crate::proto::{attribute, bytes, graph, int, model, node, value};
+    let values = [1e-5f32, 1e20, 0.5, f32::NAN];
+    let folder =
+        Folder::with("a.npy", &npy("<f4", 4, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>()));
+    let texts = |name: &str| {
+        let file = folder.read(name);
+        let (descr, data) = npy_parts(&file);
+        let width = descr.trim_start_matches("<U").parse::<usize>().unwrap();
+        let cell = |cell: &[u8]| cell.chunks(4).filter(|c| c[0] != 0).map(|c| c[0] as char).collect::<String>();
+        data.chunks(4 * width).map(cell).collect::<Vec<_>>()
+    };
+    let reference = ["1e-05", "1e+20", "0.5", "nan"];
+    let plain = ["0.00001", "100000000000000000000.0", "0.5", "nan"];
+    for (options, expected) in [
+        ("", reference),
+        ("--string-style reference", reference),
+        ("--string-style plain", plain),
+        ("--string-style plain --spec ieee", plain),
+    ] {
+        folder.run(&format!("convert a.npy b.npy --to string {options} --force")).succeeds();
+        assert_eq!(texts("b.npy"), expected, "{options}");
+        folder.run(&format!("verify a.npy b.npy --to string {options}")).succeeds();
+        folder.run("convert b.npy c.npy --to f32 --force").succeeds();
+        assert_eq!(npy_parts(&folder.read("c.npy")).1, npy_parts(&folder.read("a.npy")).1);
+    }
+    folder.run("verify a.npy b.npy --to string").exits(1);
+    // A format is not fixed: a check takes either, and says which is documented.
+    let check = "check cast --from f32 --to string --input a.npy --actual";
+    folder.run(&format!("{check} b.npy")).succeeds();
+    folder.write("wrong.npy", &npy("<U1", 4, &[0x31, 0, 0, 0].repeat(4)));
+    let ran = folder.run(&format!("{check} wrong.npy --string-style plain --json")).exits(1);
+    assert!(ran.object("check")["violations"][0]["permitted"][0].as_str().unwrap().contains("0.00001"));
+    let explained = folder.run("explain 1e20 --to string --string-style plain --json").succeeds().object("explain");
+    assert_eq!(explained["results"][0]["value"], "100000000000000000000.0");
+    let to = attribute("to", 2, int(3, 8));
+    let others = [bytes(11, value("x", 1, &[4])), bytes(12, value("y", 8, &[4]))].concat();
+    folder.write("m.onnx", &model(10, 28, &graph(&[node("Cast", &["x"], &["y"], &[to])], &[], others)));
+    folder.run("run m.onnx --input x=a.npy --output-dir out --string-style plain").succeeds();
+    assert_eq!(texts("out/y.npy"), plain);
+    // Where nothing becomes text, it is an error.
+    folder
+        .run("convert a.npy d.npy --to f16 --string-style plain")
+        .fails(2, &["--string-style has no effect on f32 to f16"]);
+    folder.run("explain 1 --to f16 --string-style plain").fails(2, &["--string-style has no effect on f32 to f16"]);
+    folder
+        .run("convert a.npy d.npy --to i8 --spec openvino --string-style plain")
+        .fails(2, &["--string-style belongs to "]);
+    folder
+        .run("run m.mlir --output-dir out --string-style plain")
+        .fails(2, &["--string-style belongs to .onnx models"]);
+}

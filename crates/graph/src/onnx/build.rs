@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use truecast_core::DType;
+use truecast_core::policy::TextStyle;
 use truecast_core::spec::onnx::Operator;
 use truecast_io::onnx::{self, Identity, ModelFile, Node, ValueInfo, ValueType};
 
@@ -20,15 +21,16 @@ const MAX_PARTS: usize = 1 << 23;
 /// Functions within functions, as deep as a stack surely is.
 const MAX_CALLS: usize = 128;
 
-/// Makes a graph of a model that consists of conversions.
+/// Makes a graph of a model that consists of conversions; those to text write floating-point numbers in the notation `text`.
 ///
 /// # Errors
 /// The first node that is no conversion or that the model's opset forbids, with its name; values that do not fit.
-pub fn build(file: &Arc<ModelFile>) -> Result<Graph, ModelError> {
+pub fn build(file: &Arc<ModelFile>, text: TextStyle) -> Result<Graph, ModelError> {
     let model = file.model();
     let mut builder = Builder {
         functions: model.functions.iter().map(|f| (f.identity(), Rc::new(Callable::new(f)))).collect(),
         file,
+        text,
         constants: Constants::new(file),
         labels: HashMap::new(),
         graph: Graph::default(),
@@ -95,6 +97,7 @@ struct Body<'a> {
 
 struct Builder<'a> {
     file: &'a Arc<ModelFile>,
+    text: TextStyle,
     functions: HashMap<Identity<'a>, Rc<Callable<'a>>>,
     constants: Constants<'a>,
     /// How errors name the nodes that were met, each made once.
@@ -209,7 +212,10 @@ impl<'a> Builder<'a> {
                 let inputs = scope.inputs(node, operator.n_inputs())?;
                 let (input, target) = (inputs[0], inputs.get(1).map(|&like| self.graph.dtype(like)));
                 let cast = attributes.cast(operator, opset, target).expect("a Cast has `to`, a CastLike a target");
-                let spec = cast.resolve(self.graph.dtype(input))?;
+                let mut spec = cast.resolve(self.graph.dtype(input))?;
+                if spec.dst == DType::String {
+                    spec.policy.text = self.text;
+                }
                 let label = self.label(node);
                 Ok(self.graph.cast(label, spec, input))
             }

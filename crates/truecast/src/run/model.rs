@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use truecast_core::DType;
+use truecast_core::policy::TextStyle;
 use truecast_core::spec::tile;
 use truecast_core::spec::tosa::Target;
 use truecast_graph::{Graph, onnx, openvino};
@@ -20,6 +21,7 @@ use truecast_io::openvino::{IrFile, Packing};
 pub struct Model {
     path: PathBuf,
     file: File,
+    text: TextStyle,
 }
 
 /// What was opened.
@@ -124,7 +126,12 @@ impl Model {
             ModelKind::Tile => File::Tile(read_module(path)?),
             ModelKind::Tosa => File::Tosa(super::tosa::read(path)?),
         };
-        Ok(Model { path: path.into(), file })
+        Ok(Model { path: path.into(), file, text: TextStyle::default() })
+    }
+
+    /// The same, whose conversions to text write floating-point numbers in this notation.
+    pub fn with_text_style(self, text: TextStyle) -> Model {
+        Model { text, ..self }
     }
 
     /// Judges every conversion.
@@ -186,7 +193,9 @@ impl Model {
     /// [`RunError::Model`].
     pub fn graph(&self, fed: &BTreeMap<String, openvino::Fed>) -> Result<(Graph, Vec<String>), RunError> {
         match &self.file {
-            File::Onnx(file) => onnx::build(file).map(|graph| (graph, Vec::new())).map_err(|cause| self.wrong(cause)),
+            File::Onnx(file) => {
+                onnx::build(file, self.text).map(|graph| (graph, Vec::new())).map_err(|cause| self.wrong(cause))
+            }
             File::OpenVino(file) => openvino::build(file, fed).map_err(|cause| self.wrong(cause)),
             File::Tile(_) => Err(RunError::Rules { path: self.shown(), fitting: "tile" }),
             File::Tosa(_) => Err(RunError::Rules { path: self.shown(), fitting: "tosa" }),

@@ -26,7 +26,16 @@ pub fn run(args: &ExplainArgs, context: &Context) -> Result<ExitCode, Failure> {
             return Err(Failure::usage(format_args!("{dtype} has no numeric value to explain")));
         }
     }
-    let asked = asked(args)?;
+    let mut asked = asked(args)?;
+    if let Some(style) = args.string_style {
+        if args.to != DType::String || !args.from.is_float() {
+            return Err(Failure::usage(format_args!(
+                "--string-style has no effect on {} to {}: it is about floating-point numbers that become text",
+                args.from, args.to
+            )));
+        }
+        asked.iter_mut().for_each(|interpretation| interpretation.cast.policy.text = style.into());
+    }
     if args.to == DType::String {
         return printing::run(args, asked, context);
     }
