@@ -3,8 +3,9 @@
 
 use crate::policy::{PolicyArgs, StringStyleArg, operator};
 use crate::size;
+use crate::words;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use truecast::DType;
@@ -33,11 +34,16 @@ pub struct Cli {
     /// Colour: where a terminal shows it (auto, which NO_COLOR, CLICOLOR and CLICOLOR_FORCE decide), always or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
     pub color: clap::ColorChoice,
-    /// Threads to use (default: all cores)
-    #[arg(long, global = true, value_name = "N", value_parser = threads)]
-    pub threads: Option<NonZeroUsize>,
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// Of commands that work on data.
+#[derive(Args, Debug, Clone, Copy, Default)]
+pub struct ThreadsArgs {
+    /// Threads to use (default: all cores)
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub threads: Option<NonZeroUsize>,
 }
 
 /// More threads than this are a slip of the keyboard, and would exhaust the machine.
@@ -105,11 +111,29 @@ pub enum Command {
     /// Print the manual page
     Man {
         /// The page of one command
+        #[arg(value_parser = words::COMMAND, hide_possible_values = true, conflicts_with = "all")]
         command: Option<String>,
+        /// Write every page into this folder, as truecast.1, truecast-convert.1, ..
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        all: Option<PathBuf>,
     },
 }
 
 impl Command {
+    /// How many threads it may use; `None` of a command that uses one.
+    pub fn threads(&self) -> Option<ThreadsArgs> {
+        match self {
+            Command::Convert(args) => Some(args.threads),
+            Command::Inspect(args) => Some(args.threads),
+            Command::Verify(args) => Some(args.threads),
+            Command::Compare(args) => Some(args.threads),
+            Command::Rescale(args) => Some(args.threads),
+            Command::Run(args) => Some(args.threads),
+            Command::Bench(args) => Some(args.threads),
+            _ => None,
+        }
+    }
+
     /// As it is typed.
     pub fn name(&self) -> &'static str {
         match self {
@@ -134,11 +158,11 @@ impl Command {
 /// Options that choose tensors and what they become.
 #[derive(Args, Debug, Clone)]
 pub struct SelectArgs {
-    /// Type to convert to
-    #[arg(long, value_name = "TYPE")]
+    /// Type to convert to, such as f16, bf16, f8e4m3fn; `truecast formats` lists them
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
     /// Read the payload as this type; in a checkpoint only of tensors of that width that a rule chooses
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
     /// Type of the tensors whose name matches; `*` matches anything, the first of all rules wins
     #[arg(long, value_name = "GLOB=TYPE")]
@@ -174,32 +198,35 @@ impl OnnxArgs {
 /// `convert`
 #[derive(Args, Debug)]
 pub struct ConvertArgs {
-    /// File to read
+    /// File to read: .safetensors, .npy, .npz, .pb (TensorProto) or .onnx
+    #[arg(value_hint = ValueHint::FilePath)]
     pub src: PathBuf,
-    /// File to write
+    /// File to write; the extension names the kind
+    #[arg(value_hint = ValueHint::FilePath)]
     pub dst: PathBuf,
     #[command(flatten)]
     pub select: SelectArgs,
-    /// Memory that buffers may take
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse)]
-    pub max_memory: u64,
-    /// Say what would be done, and write nothing
-    #[arg(long)]
-    pub dry_run: bool,
+    #[command(flatten)]
+    pub policy: PolicyArgs,
     /// Replace an existing destination (and report)
     #[arg(long)]
     pub force: bool,
+    /// Say what would be done, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// Also write the report, as JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub report: Option<PathBuf>,
-    /// Exit with 1 if a count exceeds N (default 0): inexact, saturated, wrapped, to_inf, to_nan, flushed_to_zero,
-    /// undefined or another count of the report; the result is kept
-    #[arg(long, value_name = "COUNT[=N]", value_delimiter = ',')]
+    /// Exit with 1 if a count of the report exceeds N (default 0); the result is kept
+    #[arg(long, value_name = "COUNT[=N]", value_delimiter = ',', value_parser = words::COUNT)]
     pub fail_on: Vec<String>,
+    /// Memory that buffers may take: bytes, or with K, M, G (KiB, MiB, GiB), kB, MB, GB
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse)]
+    pub max_memory: u64,
     #[command(flatten)]
     pub list: ListArgs,
     #[command(flatten)]
-    pub policy: PolicyArgs,
+    pub threads: ThreadsArgs,
 }
 
 /// How the tensors of a report are listed.
@@ -220,24 +247,29 @@ pub struct ListArgs {
 /// `inspect`
 #[derive(Args, Debug)]
 pub struct InspectArgs {
-    /// File to read
+    /// File to read: .safetensors, .npy, .npz, .pb or .onnx; or .tosa, OpenVINO IR (.xml), Tile IR
+    #[arg(value_hint = ValueHint::FilePath)]
     pub src: PathBuf,
     /// Range, NaN, Inf, zero and subnormal counts of each tensor
     #[arg(long)]
     pub stats: bool,
     /// Type of the elements of an array whose header does not say
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
     #[command(flatten)]
     pub onnx: OnnxArgs,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 }
 
 /// `verify`
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
     /// The file that was converted
+    #[arg(value_hint = ValueHint::FilePath)]
     pub src: PathBuf,
     /// What came of it
+    #[arg(value_hint = ValueHint::FilePath)]
     pub dst: PathBuf,
     /// Take the options from a report that `convert --report` wrote, and compare the files with its digests
     #[arg(long, value_name = "FILE")]
@@ -255,6 +287,8 @@ pub struct VerifyArgs {
     pub select: SelectArgs,
     #[command(flatten)]
     pub policy: PolicyArgs,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 }
 
 fn part(text: &str) -> Result<f64, String> {
@@ -267,22 +301,26 @@ fn part(text: &str) -> Result<f64, String> {
 #[derive(Args, Debug)]
 pub struct CompareArgs {
     /// The reference
+    #[arg(value_hint = ValueHint::FilePath)]
     pub a: PathBuf,
     /// What differs from it
+    #[arg(value_hint = ValueHint::FilePath)]
     pub b: PathBuf,
     /// Type of the elements of A, if its header does not say
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
     /// Type of the elements of B, if its header does not say
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
     #[command(flatten)]
     pub onnx: OnnxArgs,
-    /// Exit with 1 if a count exceeds N (default 0): inexact, to_inf, to_nan, flushed_to_zero or another count
-    #[arg(long, value_name = "COUNT[=N]", value_delimiter = ',')]
+    /// Exit with 1 if a count exceeds N (default 0)
+    #[arg(long, value_name = "COUNT[=N]", value_delimiter = ',', value_parser = words::DIFFERENCE)]
     pub fail_on: Vec<String>,
     #[command(flatten)]
     pub list: ListArgs,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 }
 
 /// `explain`
@@ -292,13 +330,14 @@ pub struct ExplainArgs {
     #[arg(allow_hyphen_values = true)]
     pub value: String,
     /// Destination type
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
     pub to: DType,
     /// Source type
-    #[arg(long, value_name = "TYPE", default_value = "f32")]
+    #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = words::TYPE, hide_possible_values = true)]
     pub from: DType,
-    /// Show the results of this specification only, at this version: onnx, onnx@OPSET, openvino, tile, tile@RELEASE or ieee
-    #[arg(long, value_name = "NAME[@VERSION]")]
+    /// Show the results of this specification only, at this version: onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile,
+    /// tile@RELEASE or ieee
+    #[arg(long, value_name = "NAME[@VERSION]", value_parser = words::SPEC, hide_possible_values = true)]
     pub spec: Option<String>,
     /// To text: as the reference evaluator writes numbers (1e-05), or plain, without an exponent (default reference)
     #[arg(long)]
@@ -309,17 +348,19 @@ pub struct ExplainArgs {
 #[derive(Args, Debug)]
 pub struct RescaleArgs {
     /// Array to read (.npy of i8, i16, i32, or 64-bit integers that hold i48; u8 and u16 imply --input-unsigned)
+    #[arg(value_hint = ValueHint::FilePath)]
     pub src: PathBuf,
     /// Array to write
+    #[arg(value_hint = ValueHint::FilePath)]
     pub dst: PathBuf,
     /// Type to rescale to: i8, i16, i32; u8 and u16 imply --output-unsigned
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
     pub to: DType,
     /// Version of TOSA
-    #[arg(long, value_name = "tosa[@VERSION]", default_value = "tosa")]
+    #[arg(long, value_name = "tosa[@VERSION]", default_value = "tosa", value_parser = words::TOSA)]
     pub spec: String,
-    /// How the scaled value is rounded: single, double or inexact
-    #[arg(long, value_name = "MODE", default_value = "single")]
+    /// How the scaled value is rounded
+    #[arg(long, value_name = "MODE", default_value = "single", value_parser = words::RESCALE_ROUNDING)]
     pub rounding: String,
     /// Memory that buffers may take
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse)]
@@ -329,6 +370,8 @@ pub struct RescaleArgs {
     pub force: bool,
     #[command(flatten)]
     pub options: RescaleOptions,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 }
 
 /// What `rescale` and `check rescale` take.
@@ -364,12 +407,13 @@ pub struct RescaleOptions {
 #[derive(Args, Debug)]
 pub struct RunArgs {
     /// Model to evaluate
+    #[arg(value_hint = ValueHint::FilePath)]
     pub model: PathBuf,
     /// File (.npy, .pb) for an input of the model
     #[arg(long, value_name = "NAME=FILE")]
     pub input: Vec<String>,
     /// Folder for the outputs, one file each
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output_dir: PathBuf,
     /// What the outputs are written as
     #[arg(long, value_name = "FORMAT", default_value = "npy")]
@@ -383,19 +427,20 @@ pub struct RunArgs {
     /// ONNX: floating-point numbers that become text: as the reference evaluator writes them, or plain (default reference)
     #[arg(long)]
     pub string_style: Option<StringStyleArg>,
-    /// Tile IR: whose rules, tile or tile@RELEASE (default the newest)
-    #[arg(long, value_name = "NAME[@VERSION]")]
+    /// Tile IR: whose rules (default the newest)
+    #[arg(long, value_name = "NAME[@VERSION]", value_parser = words::TILE)]
     pub spec: Option<String>,
     /// Tile IR: the entry, if the module has several
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// Tile IR: whose values, one of spec, hw, seed (default spec)
-    #[arg(long, value_name = "PROFILE")]
+    /// Tile IR: whose values (default spec)
+    #[arg(long, value_name = "PROFILE", value_parser = words::TILE_PROFILE)]
     pub profile: Option<String>,
-    /// Tile IR: preserve_inf, e4m3_nan=spec-literal, canonical_nan, i1_ftoi=truncate, tf32_as_32_bit,
-    /// legacy_double_rounding, strict
-    #[arg(long, value_name = "NAME[=VALUE]")]
+    /// Tile IR: choices where its sources differ
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = words::TILE_OPTION)]
     pub tile_option: Vec<String>,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 }
 
 /// `--ir-layout`
@@ -436,25 +481,25 @@ impl From<ArrayFormat> for Kind {
 #[derive(Args, Debug)]
 pub struct CheckArgs {
     /// `cast`, `castlike` of ONNX, `rescale`, or a model
-    #[arg(value_name = "cast|castlike|rescale|MODEL")]
+    #[arg(value_name = "cast|castlike|rescale|MODEL", value_parser = words::CHECKED, hide_possible_values = true)]
     pub what: PathBuf,
-    /// Source type
-    #[arg(long, value_name = "TYPE")]
+    /// Source type (default: what the header of the input says)
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
     /// Destination type
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
     pub to: Option<DType>,
     /// The elements that were converted
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub input: Option<PathBuf>,
     /// What came of them
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub actual: Option<PathBuf>,
     /// TOSA: the input is block-scaled, with these scales
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub input_scale: Option<PathBuf>,
     /// TOSA: the output is block-scaled, with these scales
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub actual_scale: Option<PathBuf>,
     /// Compare sign and payload of NaN too; otherwise any NaN is right where NaN is
     #[arg(long)]
@@ -490,13 +535,13 @@ impl CheckArgs {
 #[derive(Args, Debug)]
 pub struct VectorsArgs {
     /// Operation: cast, castlike of ONNX, or rescale of TOSA
-    #[arg(value_name = "OP")]
+    #[arg(value_name = "OP", value_parser = words::OPERATION)]
     pub op: String,
     /// Source type
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
     pub from: DType,
     /// Destination type
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
     pub to: DType,
     /// Decisive inputs, or every code of a source of 16 bits or fewer
     #[arg(long, default_value = "boundary")]
@@ -505,7 +550,7 @@ pub struct VectorsArgs {
     #[arg(long)]
     pub format: Option<VectorFormat>,
     /// File to write (default: standard output); with npy FILE.input.npy, FILE.output.npy and FILE.undefined.npy
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
     /// Replace existing files
     #[arg(long)]
@@ -558,6 +603,7 @@ impl From<ExtentArg> for Extent {
 #[derive(Args, Debug)]
 pub struct FormatsArgs {
     /// One type, in detail
+    #[arg(value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
     pub dtype: Option<DType>,
 }
 
@@ -565,10 +611,10 @@ pub struct FormatsArgs {
 #[derive(Args, Debug)]
 pub struct PromoteArgs {
     /// Element type, `dynamic` (openvino), or py:bool, py:int, py:float for a Python number
-    #[arg(required_unless_present = "table")]
+    #[arg(required_unless_present = "table", value_parser = words::OPERAND, hide_possible_values = true)]
     pub lhs: Option<String>,
     /// The other one
-    #[arg(required_unless_present = "table")]
+    #[arg(required_unless_present = "table", value_parser = words::OPERAND, hide_possible_values = true)]
     pub rhs: Option<String>,
     /// Print the whole matrix for these options
     #[arg(long, conflicts_with_all = ["lhs", "rhs"])]
@@ -586,7 +632,7 @@ pub struct PromoteArgs {
     #[arg(long)]
     pub pytorch_scalar: bool,
     /// openvino: u64_integer_promotion_target (default f32)
-    #[arg(long, value_name = "TYPE")]
+    #[arg(long, value_name = "TYPE", value_parser = words::OPERAND, hide_possible_values = true)]
     pub u64_target: Option<String>,
     /// openvino, torch: rank of LHS, zero or more, or unknown (default n)
     #[arg(long, value_name = "RANK")]
@@ -679,6 +725,8 @@ pub struct BenchArgs {
     pub counts: bool,
     #[command(flatten)]
     pub policy: PolicyArgs,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
 }
 
 /// `--level`

@@ -2,6 +2,8 @@
 //! Source: `docs/interfaces.md §5`.
 
 use crate::output;
+use crate::usage;
+use crate::words::UnknownType;
 use clap::error::ErrorKind;
 use serde_json::json;
 use std::io::{self, Write};
@@ -9,7 +11,7 @@ use std::process::ExitCode;
 use truecast::Class;
 use truecast::bench::{self, pairs::ParsePairError};
 use truecast::check::CheckError;
-use truecast::dtype::ParseTypeError;
+use truecast::io::Foreign;
 use truecast::promote::PromotionError;
 use truecast::rescale;
 use truecast::run::RunError;
@@ -45,6 +47,10 @@ impl Failure {
         Self { message: format!("{}; {hint}", self.message), ..self }
     }
 
+    fn with_hints(self, hint: Option<&str>) -> Self {
+        hint.into_iter().fold(self, Failure::with_hint)
+    }
+
     /// The same failure, reported as JSON.
     pub fn in_json(self, json: bool) -> Self {
         Self { json, ..self }
@@ -76,7 +82,12 @@ impl Failure {
 
 impl From<truecast::Error> for Failure {
     fn from(error: truecast::Error) -> Self {
-        Failure::new(error.class(), error)
+        let hint = match &error {
+            truecast::Error::Io(error) => hint(error),
+            truecast::Error::UnknownKind { found: Foreign::Folder { .. }, .. } => Some("name a file in it"),
+            _ => None,
+        };
+        Failure::new(error.class(), error).with_hints(hint)
     }
 }
 
@@ -88,7 +99,25 @@ impl From<RecordError> for Failure {
 
 impl From<truecast::io::Error> for Failure {
     fn from(error: truecast::io::Error) -> Self {
-        Failure::new(error.class(), error)
+        let hint = hint(&error);
+        Failure::new(error.class(), error).with_hints(hint)
+    }
+}
+
+/// What to do about a file that is not read.
+fn hint(error: &truecast::io::Error) -> Option<&'static str> {
+    let truecast::io::Error::UnknownKind { found, .. } = error else { return None };
+    match found {
+        Foreign::Folder { safetensors: 0 } => None,
+        Foreign::Folder { .. } | Foreign::Index => Some("give each .safetensors file by itself"),
+        Foreign::Pickle => Some(
+            "write safetensors from Python: `from safetensors.torch import save_file`, then \
+             `save_file(torch.load(SRC, map_location=\"cpu\", weights_only=True), \"model.safetensors\")`",
+        ),
+        Foreign::Gguf => Some("use the checkpoint that it was made from"),
+        Foreign::Stream => Some("write the data to a file first"),
+        Foreign::Raw => Some("give them a header from Python: `np.save(\"a.npy\", np.fromfile(SRC, \"<f4\"))`"),
+        _ => None,
     }
 }
 
@@ -153,13 +182,12 @@ impl From<bench::Error> for Failure {
 
 impl From<ParsePairError> for Failure {
     fn from(error: ParsePairError) -> Self {
-        Failure::usage(error)
-    }
-}
-
-impl From<ParseTypeError> for Failure {
-    fn from(error: ParseTypeError) -> Self {
-        Failure::usage(error)
+        match error {
+            ParsePairError::Type { pair, cause } => {
+                Failure::usage(format_args!("pair {pair:?}: {}", UnknownType::from(cause)))
+            }
+            other => Failure::usage(other),
+        }
     }
 }
 
@@ -168,7 +196,7 @@ pub fn usage(error: &clap::Error) -> ExitCode {
     let json = std::env::args_os().any(|arg| arg == "--json");
     let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json;
     if error.use_stderr() && !is_help {
-        return Failure::usage(sentence(&error.render().to_string())).in_json(json).report();
+        return Failure::usage(usage::sentence(error)).in_json(json).report();
     }
     match error.print() {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -177,13 +205,4 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         // Help that nobody reads to its end is not an error.
         _ => ExitCode::from(error.exit_code() as u8),
     }
-}
-
-/// clap's paragraphs without the usage, on one line.
-fn sentence(text: &str) -> String {
-    let text = text.strip_prefix("error: ").unwrap_or(text);
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let said: Vec<_> =
-        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information")).collect();
-    format!("{}; see --help", said.join(" "))
 }

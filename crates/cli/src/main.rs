@@ -7,6 +7,7 @@ mod args;
 mod command;
 mod effect;
 mod failure;
+mod help;
 mod number;
 mod options;
 mod output;
@@ -14,15 +15,18 @@ mod policy;
 mod progress;
 mod signals;
 mod size;
+mod suggest;
 mod table;
 mod terminal;
+mod usage;
+mod words;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::FromArgMatches;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     signals::make_size_limit_an_error();
-    let matches = match args::Cli::command().try_get_matches() {
+    let matches = match help::definition().try_get_matches() {
         Ok(matches) => matches,
         Err(error) => return failure::usage(&error),
     };

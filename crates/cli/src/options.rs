@@ -235,6 +235,7 @@ const TABLE: &[Row] = &[
     row(&["promote"], &["tensorflow-mode"], &[&[Fact::System(SystemArg::Tensorflow)]]),
     // Of every command.
     row(EVERY, &["quiet", "threads"], ANYWHERE),
+    row(&["man"], &["all"], ANYWHERE),
     row(EVERY, &["json", "wide", "color"], &[&[Prints(Printed::Results)]]),
 ];
 

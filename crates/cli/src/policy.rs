@@ -3,6 +3,8 @@
 //! That every option belongs to the chosen specification is settled before (`options`).
 
 use crate::failure::Failure;
+use crate::suggest::did_you_mean;
+use crate::words::{self, SPECS};
 use clap::{Args, ValueEnum};
 use truecast::Rounding;
 use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals, TextStyle};
@@ -11,19 +13,19 @@ use truecast::spec::{ieee, onnx, openvino, tile, tosa};
 
 /// The specification and its options.
 #[derive(Args, Debug, Clone, Default)]
-#[command(next_help_heading = "Specification")]
 pub struct PolicyArgs {
-    /// Specification that decides: onnx, onnx@OPSET, tosa@1.0, tosa@1.1, openvino, openvino@2026.4, tile, tile@RELEASE or ieee
-    #[arg(long, value_name = "NAME[@VERSION]")]
+    /// Specification that decides: onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile, tile@RELEASE or ieee (default onnx;
+    /// where only one exists, that one)
+    #[arg(long, value_name = "NAME[@VERSION]", value_parser = words::SPEC, hide_possible_values = true)]
     pub spec: Option<String>,
     /// ONNX: saturate out-of-range values of 8-bit floats (default true)
     #[arg(long, value_name = "BOOL")]
     pub saturate: Option<bool>,
-    /// ONNX: rounding to f8e8m0, one of up, down, nearest (default up)
-    #[arg(long, value_name = "MODE")]
+    /// ONNX: rounding to f8e8m0 (default up)
+    #[arg(long, value_name = "MODE", value_parser = words::ROUND_MODE)]
     pub round_mode: Option<String>,
     /// ieee, tile: rounding (default nearest-even to floats and toward-zero to integers)
-    #[arg(long, value_name = "ROUNDING")]
+    #[arg(long, value_name = "ROUNDING", value_parser = words::ROUNDING)]
     pub rounding: Option<String>,
     /// ieee: finite values beyond the largest (default nonfinite)
     #[arg(long)]
@@ -43,13 +45,12 @@ pub struct PolicyArgs {
     /// Tile IR: clamp in ftoi
     #[arg(long)]
     pub saturating: bool,
-    /// Tile IR: whose values, one of spec, hw, seed (default spec). TOSA, in `check`: whose rules, one of strict, spec-1.0,
-    /// spec-seed-2025-03, spec-1.1-draft, arm-verifier-2026.8 (default: the version's text)
-    #[arg(long, value_name = "PROFILE")]
+    /// Tile IR: whose values, spec (default), hw or seed. TOSA, in `check`: whose rules, one of the others (default: the
+    /// version's text)
+    #[arg(long, value_name = "PROFILE", value_parser = words::PROFILE)]
     pub profile: Option<String>,
-    /// Tile IR: preserve_inf, e4m3_nan=spec-literal, canonical_nan, i1_ftoi=truncate, legacy_double_rounding; in `check
-    /// MODEL` tf32_as_32_bit
-    #[arg(long, value_name = "NAME[=VALUE]")]
+    /// Tile IR: choices where its sources differ
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = words::TILE_OPTION)]
     pub tile_option: Vec<String>,
     /// Sign and payload of NaN, with every specification (default keep)
     #[arg(long)]
@@ -124,7 +125,8 @@ fn rounding(text: &str) -> Result<Rounding, Failure> {
     let tile = TILE_ROUNDINGS.iter().find(|(name, _)| *name == text).map(|(_, r)| *r);
     ours.or(tile).ok_or_else(|| {
         let known: Vec<_> = Rounding::ALL.iter().map(|r| r.name()).collect();
-        Failure::usage(format_args!("unknown rounding {text:?}; known are {}", known.join(", ")))
+        let meant = did_you_mean(text, known.iter().copied());
+        Failure::usage(format_args!("unknown rounding {text:?}{meant}; known are {}", known.join(", ")))
     })
 }
 
@@ -152,9 +154,9 @@ impl PolicyArgs {
             "tile" => self.tile(version)?,
             "ieee" => self.ieee(version)?,
             _ => {
-                return Err(Failure::usage(format_args!(
-                    "unknown specification {name:?}; known are onnx, tosa, openvino, tile, ieee"
-                )));
+                let meant = did_you_mean(name, SPECS);
+                let known = SPECS.join(", ");
+                return Err(Failure::usage(format_args!("unknown specification {name:?}{meant}; known are {known}")));
             }
         };
         let text = self.string_style.map_or(TextStyle::default(), TextStyle::from);

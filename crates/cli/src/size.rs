@@ -1,18 +1,22 @@
-//! Sizes on the command line: bytes, KiB/MiB/GiB, kB/MB/GB.
+//! Sizes on the command line: bytes, KiB/MiB/GiB (K, M and G for short), kB/MB/GB.
 
-/// Reads `32MiB`, `1.5GB`, `65536`.
+/// Reads `32MiB`, `1.5GB`, `512M`, `65536`. One letter is binary, as memory is.
 pub fn parse(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = (&text[..digits], text[digits..].trim_start());
     let factor = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1,
-        "kib" => 1 << 10,
-        "mib" => 1 << 20,
-        "gib" => 1 << 30,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
         "kb" => 1_000,
         "mb" => 1_000_000,
         "gb" => 1_000_000_000,
-        _ => return Err(format!("unknown unit {unit:?}; known are KiB, MiB, GiB, kB, MB, GB")),
+        _ => {
+            return Err(format!(
+                "unknown unit {unit:?}; known are K or KiB, M or MiB, G or GiB, and kB, MB, GB of 1000s"
+            ));
+        }
     };
     let value: f64 = number.parse().map_err(|_| format!("{text:?} is not a size such as 64MiB"))?;
     let bytes = value * factor as f64;
@@ -28,6 +32,7 @@ mod tests {
         assert_eq!(parse("32MiB"), Ok(32 << 20));
         assert_eq!(parse("1.5 kB"), Ok(1500));
         assert_eq!(parse("7"), Ok(7));
+        assert_eq!((parse("64k"), parse("512M"), parse("1G")), (Ok(64 << 10), Ok(512 << 20), Ok(1 << 30)));
         assert!(
             parse("7 parsecs").is_err() && parse("MiB").is_err() && parse("1e30GiB").is_err() && parse("").is_err()
         );

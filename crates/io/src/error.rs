@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use truecast_core::DType;
 pub use truecast_core::ErrorKind as Class;
 
+use crate::foreign::Foreign;
 use crate::writer::Refusal;
 use crate::{npy, npz, onnx, openvino, safetensors};
 
@@ -19,11 +20,13 @@ use crate::{npy, npz, onnx, openvino, safetensors};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The extension names no container of this crate.
-    #[error("{}: unknown kind of file; expected .safetensors, .npy, .npz, .pb or .onnx", Place(path))]
+    /// The path names no container of this crate.
+    #[error("{}: {found}", Place(path))]
     UnknownKind {
         /// The file.
         path: PathBuf,
+        /// What it names instead.
+        found: Foreign,
     },
     /// The destination exists and replacing it was not asked for.
     #[error("{}: destination exists; use --force to replace it", Place(path))]

@@ -35,6 +35,7 @@ pub mod atomic;
 #[doc(hidden)]
 pub mod change;
 pub mod error;
+pub mod foreign;
 pub mod npy;
 pub mod npz;
 pub mod onnx;
@@ -50,6 +51,7 @@ pub mod writer;
 
 pub use atomic::{Existing, Finished, NewFolder, OutputFile, follow};
 pub use error::{Class, Error, Shown};
+pub use foreign::Foreign;
 pub use os::FileId;
 pub use reader::TensorReader;
 pub use source::{Reading, Source, open_regular};

@@ -103,7 +103,7 @@ impl Source {
     /// As [`open`](Source::open).
     pub fn open_with(path: &Path, reading: Reading) -> Result<Source, Error> {
         let Reading { from, onnx } = reading;
-        let kind = Kind::of_path(path).ok_or_else(|| Error::UnknownKind { path: path.into() })?;
+        let kind = Kind::known(path)?;
         if let (Kind::Safetensors | Kind::Onnx, Some(from)) = (kind, from) {
             return Err(Error::FromNotApplicable { path: path.into(), from });
         }

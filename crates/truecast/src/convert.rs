@@ -18,7 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::text::max_len;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::onnx::{Changes, ModelFile, NewModel, unused_location};
-use truecast_io::{Existing, Kind, OutputFile, Reading, Shown, Source, Tensor, Writer, check_output, layout_for};
+use truecast_io::{
+    Existing, Foreign, Kind, OutputFile, Reading, Shown, Source, Tensor, Writer, check_output, layout_for,
+};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, PlanError};
 use truecast_text::{TextError, Unsupported};
@@ -88,8 +90,9 @@ impl Plan {
     /// # Errors
     /// Everything that is wrong with the source's header or the options.
     pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
-        let unknown = |path: &Path| Error::UnknownKind { path: path.display().to_string() };
-        let kind = Kind::of_path(dst).ok_or_else(|| unknown(dst))?;
+        Kind::known(src)?;
+        let unknown = || Error::UnknownKind { path: dst.display().to_string(), found: Foreign::of(dst) };
+        let kind = Kind::of_path(dst).ok_or_else(unknown)?;
         // In a checkpoint a rule says which tensors are reinterpreted. A model says itself what its tensors are.
         let from = options.selection.from.filter(|_| Kind::of_path(src) != Some(Kind::Safetensors));
         let source = Source::open_with(src, Reading { from, onnx: options.onnx })?;

@@ -7,7 +7,7 @@ use truecast_core::DType;
 use truecast_core::dtype::ParseTypeError;
 use truecast_core::spec::SpecError;
 #[cfg(feature = "files")]
-use truecast_io::{NoForm, Shown};
+use truecast_io::{Foreign, NoForm, Shown};
 use truecast_kernel::{CastError, PlanError};
 use truecast_text::TextError;
 
@@ -62,8 +62,10 @@ pub enum Error {
     },
     /// A rule's pattern is not a glob.
     #[cfg(feature = "files")]
-    #[error("rule {glob:?}: {why}")]
+    #[error("{} {glob:?}: {why}", pattern(.keep))]
     Glob {
+        /// It keeps tensors.
+        keep: bool,
         /// The pattern.
         glob: String,
         /// What is wrong.
@@ -71,10 +73,14 @@ pub enum Error {
     },
     /// A rule chooses nothing.
     #[cfg(feature = "files")]
-    #[error("rule {rule:?} matches no tensor of {path}; `truecast inspect` lists them")]
+    #[error("{} {rule:?} matches no tensor of {path}{}; `truecast inspect` lists them", pattern(.keep), closest(.nearest))]
     UnusedRule {
         /// The rule as written.
         rule: String,
+        /// It keeps tensors.
+        keep: bool,
+        /// Tensors with names like it.
+        nearest: Vec<String>,
         /// The file.
         path: String,
     },
@@ -107,12 +113,14 @@ pub enum Error {
         /// The file.
         path: String,
     },
-    /// The extension of the destination names no container.
+    /// The destination names no container.
     #[cfg(feature = "files")]
-    #[error("{path}: unknown kind of file; expected .safetensors, .npy, .npz, .pb or .onnx")]
+    #[error("{path}: {found}")]
     UnknownKind {
         /// The destination.
         path: String,
+        /// What it names instead.
+        found: Foreign,
     },
     /// The memory limit is below what one chunk takes.
     #[cfg(feature = "files")]
@@ -127,6 +135,22 @@ pub enum Error {
     #[cfg(feature = "files")]
     #[error("interrupted; nothing was written")]
     Interrupted,
+}
+
+/// What a pattern is called.
+#[cfg(feature = "files")]
+fn pattern(keep: &bool) -> &'static str {
+    if *keep { "keep" } else { "rule" }
+}
+
+#[cfg(feature = "files")]
+fn closest(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().map(|name| Shown(name).to_string()).collect();
+    match shown.as_slice() {
+        [] => String::new(),
+        [one] => format!("; the nearest is {one}"),
+        [most @ .., last] => format!("; the nearest are {} and {last}", most.join(", ")),
+    }
 }
 
 /// Why a tensor cannot be converted as asked.

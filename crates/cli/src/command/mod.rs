@@ -52,10 +52,12 @@ const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 /// Carries out what was typed.
 pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
     let defaults = Exec::default();
-    let threads: NonZeroUsize = cli.threads.unwrap_or(defaults.threads).min(MAX_THREADS);
+    let of_command = cli.command.threads();
+    let threads: NonZeroUsize = of_command.and_then(|args| args.threads).unwrap_or(defaults.threads).min(MAX_THREADS);
     let terminal = Terminal::stdout(cli.wide);
     let context = Context { json: cli.json, quiet: cli.quiet, terminal, exec: Exec { threads, ..defaults } };
-    if works_on_data(&cli.command) {
+    // The others start faster without threads.
+    if of_command.is_some() {
         let started = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();
         started.map_err(|e| Failure::system(format_args!("starting {threads} threads: {e}; give fewer --threads")))?;
     }
@@ -73,7 +75,8 @@ pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
         Command::Promote(args) => promote::run(args, &context),
         Command::Bench(args) => bench::run(args, &context),
         Command::Completions { shell } => shell::completions(*shell),
-        Command::Man { command } => shell::man(command.as_deref()),
+        Command::Man { all: Some(folder), .. } => shell::every_page(folder),
+        Command::Man { command, .. } => shell::man(command.as_deref()),
     }
 }
 
@@ -98,10 +101,4 @@ fn tell_leftovers(found: Vec<Leftover>, existing: Existing, context: &Context) -
         warn(told.clone());
     }
     told
-}
-
-/// The others start faster without threads.
-fn works_on_data(command: &Command) -> bool {
-    use Command::*;
-    matches!(command, Convert(_) | Verify(_) | Compare(_) | Inspect(_) | Rescale(_) | Run(_) | Bench(_))
 }

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
+use crate::words::read_type;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::DType;
@@ -113,7 +114,7 @@ fn input(text: &str, typed_rank: Option<RankArg>) -> Result<Input, Failure> {
     }
     let element = match openvino::element(text) {
         Some(Element::Dynamic) => Element::Dynamic,
-        _ => Element::Type(text.parse()?),
+        _ => Element::Type(read_type(text)?),
     };
     Ok(Input { operand: Operand::Tensor(element), rank: rank(typed_rank) })
 }

@@ -2,7 +2,7 @@
 
 use crate::args::{RuleOrder, SelectArgs};
 use crate::failure::Failure;
-use truecast::DType;
+use crate::words::read_type;
 use truecast::select::{Rule, Selection};
 
 /// What was asked for.
@@ -27,5 +27,6 @@ fn rule(keep: bool, text: &str) -> Result<Rule, Failure> {
     let Some((glob, to)) = text.rsplit_once('=') else {
         return Err(Failure::usage(format_args!("rule {text:?} has no type; write GLOB=TYPE")));
     };
-    Ok(Rule::new(glob, Some(DType::parse(to)?))?)
+    let to = read_type(to).map_err(|error| Failure::usage(format_args!("rule {text:?}: {error}")))?;
+    Ok(Rule::new(glob, Some(to))?)
 }

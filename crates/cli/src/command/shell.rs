@@ -1,30 +1,176 @@
 //! `truecast completions` and `truecast man`, generated from the one definition of the command line.
 
-use crate::args::Cli;
 use crate::failure::Failure;
+use crate::help::{CLAUSES, EXIT_STATUS, FILES, Page, definition, page};
 use crate::output;
-use clap::CommandFactory;
+use crate::usage;
+use crate::words;
+use clap::Command;
+use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
+use truecast::io::{Existing, OutputFile};
 
-pub fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Failure> {
+pub fn completions(shell: Shell) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "truecast", &mut script);
-    output::text(&String::from_utf8_lossy(&script))?;
+    clap_complete::generate(shell, &mut definition(), "truecast", &mut script);
+    let script = String::from_utf8_lossy(&script).into_owned();
+    output::text(&match shell {
+        Shell::Fish => script + &fish_operands(),
+        Shell::Zsh => with_models(&script),
+        _ => script,
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn man(command: Option<&str>) -> Result<ExitCode, Failure> {
-    let mut root = Cli::command();
-    root.build();
-    let page = match command {
-        None => root,
-        Some(name) => root
-            .find_subcommand(name)
-            .cloned()
-            .ok_or_else(|| Failure::usage(format_args!("there is no command {name:?}")))?,
+/// In zsh words exclude files, and `check` takes either.
+fn with_models(script: &str) -> String {
+    let words = words::operations().join(" ");
+    let is_of_check = |line: &str| line.contains(":what ");
+    let line = |line: &str| match is_of_check(line) {
+        true => line.replace(&format!("({words})"), &format!("{{compadd {words}; _files}}")),
+        false => line.into(),
     };
-    let mut text = Vec::new();
-    clap_mangen::Man::new(page).render(&mut text).map_err(Failure::system)?;
-    output::text(&String::from_utf8_lossy(&text))?;
+    script.lines().map(|text| line(text) + "\n").collect()
+}
+
+/// clap does not complete arguments without a name for fish.
+fn fish_operands() -> String {
+    let line = |command: &str, words: Vec<&str>, files: &str| {
+        let condition = format!("__fish_truecast_using_subcommand {command}");
+        format!("complete -c truecast -n \"{condition}\"{files} -a \"{}\"\n", words.join(" "))
+    };
+    let types = words::types;
+    [
+        line("check", words::operations(), ""),
+        line("vectors", words::operations(), " -f"),
+        line("formats", types(), " -f"),
+        line("promote", words::operands(), " -f"),
+        line("man", words::commands(), " -f"),
+    ]
+    .concat()
+}
+
+pub fn man(command: Option<&str>) -> Result<ExitCode, Failure> {
+    let mut root = definition();
+    root.build();
+    let text = match command {
+        None => overview(&root),
+        Some(name) => {
+            let unknown = || Failure::usage(usage::unknown_command(name));
+            let (command, page) = root.find_subcommand(name).zip(page(name)).ok_or_else(unknown)?;
+            of_command(command, page)
+        }
+    };
+    output::text(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Every page in a file of its own; those of an older version are replaced.
+pub fn every_page(folder: &Path) -> Result<ExitCode, Failure> {
+    let failed = |path: &Path, what: &str, error| Failure::system(format_args!("{}: {what}: {error}", path.display()));
+    fs::create_dir_all(folder).map_err(|error| failed(folder, "making the folder", error))?;
+    let mut root = definition();
+    root.build();
+    let of_commands = root
+        .get_subcommands()
+        .filter_map(|c| Some((format!("truecast-{}.1", c.get_name()), of_command(c, page(c.get_name())?))));
+    for (name, text) in std::iter::once(("truecast.1".to_string(), overview(&root))).chain(of_commands) {
+        let path = folder.join(name);
+        let mut file = OutputFile::create(&path, Existing::Replace)?;
+        file.write_all(text.as_bytes()).map_err(|error| failed(&path, "writing", error))?;
+        file.commit()?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn overview(root: &Command) -> String {
+    let man = manual(root, "truecast".into());
+    let mut text = title(&man);
+    text += &rendered(&man, Man::render_name_section);
+    text += &rendered(&man, Man::render_synopsis_section);
+    text += &rendered(&man, Man::render_description_section);
+    text += &rendered(&man, Man::render_options_section);
+    text += &rendered(&man, Man::render_subcommands_section);
+    let names: Vec<&str> = root.get_subcommands().map(Command::get_name).filter(|name| *name != "help").collect();
+    text + &last_sections(&names)
+}
+
+fn of_command(command: &Command, page: &Page) -> String {
+    let man = manual(command, format!("truecast-{}", page.command));
+    let mut text = title(&man) + &rendered(&man, Man::render_name_section);
+    let mut synopsis = Roff::new();
+    synopsis.control("SH", ["SYNOPSIS"]);
+    for line in page.usage {
+        let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
+        synopsis.text([bold(format!("truecast {name}")), roman(format!(" {rest}"))]);
+        synopsis.control("br", []);
+    }
+    text += &section(&synopsis);
+    text += &rendered(&man, Man::render_description_section);
+    text += &rendered(&man, Man::render_options_section);
+    let mut examples = Roff::new();
+    examples.control("SH", ["EXAMPLES"]);
+    for (what, line) in page.examples {
+        examples.control("PP", []);
+        examples.text([roman(format!("{what}:"))]);
+        examples.control("PP", []);
+        examples.control("RS", ["4"]);
+        examples.control("nf", []);
+        examples.text([bold(*line)]);
+        examples.control("fi", []);
+        examples.control("RE", []);
+    }
+    text + &section(&examples) + &last_sections(page.see_also)
+}
+
+fn manual(command: &Command, title: String) -> Man {
+    Man::new(command.clone()).title(title).source(format!("truecast {}", env!("CARGO_PKG_VERSION"))).manual("truecast")
+}
+
+/// The first line, with the preamble of the whole page.
+fn title(man: &Man) -> String {
+    let mut text = Vec::new();
+    man.render_title(&mut text).expect("memory takes everything");
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// A section as clap_mangen writes it.
+fn rendered(man: &Man, of: impl Fn(&Man, &mut dyn Write) -> Result<(), std::io::Error>) -> String {
+    let mut text = Vec::new();
+    of(man, &mut text).expect("memory takes everything");
+    without_preamble(&String::from_utf8_lossy(&text))
+}
+
+fn section(roff: &Roff) -> String {
+    without_preamble(&roff.render())
+}
+
+/// Every part comes with the definition of an apostrophe, which a page needs once.
+fn without_preamble(text: &str) -> String {
+    let is_preamble = |line: &&str| line.starts_with(".ie ") || line.starts_with(".el ");
+    text.lines().filter(|line| !is_preamble(line)).map(|line| format!("{line}\n")).collect()
+}
+
+fn last_sections(see_also: &[&str]) -> String {
+    let mut roff = Roff::new();
+    for (title, rows) in [("EXIT STATUS", &EXIT_STATUS[..]), ("FILES", &FILES[..])] {
+        roff.control("SH", [title]);
+        for (term, what) in rows {
+            roff.control("TP", []);
+            roff.text([bold(*term)]);
+            roff.text([roman(*what)]);
+        }
+    }
+    roff.control("PP", []);
+    roff.text([roman(CLAUSES)]);
+    roff.control("SH", ["SEE ALSO"]);
+    let others = see_also.iter().map(|name| format!("truecast-{name}(1)"));
+    let all: Vec<String> = std::iter::once("truecast(1)".to_string()).chain(others).collect();
+    roff.text([roman(all.join(", "))]);
+    section(&roff)
 }

@@ -1,6 +1,7 @@
 //! `--fail-on`: counts that must not be exceeded. Their names are those of reports.
 
 use crate::failure::Failure;
+use crate::suggest::did_you_mean;
 use truecast::Counts;
 use truecast::report::{COUNTS, Count};
 
@@ -21,11 +22,11 @@ pub fn parse(texts: &[String]) -> Result<Vec<Threshold>, Failure> {
     let one = |text: &String| {
         let (name, limit) = text.split_once('=').unwrap_or((text, "0"));
         // That values are exact is nothing to fail on.
-        let all =
-            || COUNTS.iter().map(|count| count.name).filter(|name| *name != "exact").collect::<Vec<_>>().join(", ");
-        let count = count(name)
-            .filter(|count| count.name != "exact")
-            .ok_or_else(|| Failure::usage(format_args!("--fail-on {name:?} is not one of {}", all())))?;
+        let all: Vec<&str> = COUNTS.iter().map(|count| count.name).filter(|name| *name != "exact").collect();
+        let count = count(name).filter(|count| count.name != "exact").ok_or_else(|| {
+            let (meant, all) = (did_you_mean(name, all.iter().copied()), all.join(", "));
+            Failure::usage(format_args!("--fail-on {name:?} is not one of {all}{meant}"))
+        })?;
         let limit =
             limit.parse().map_err(|_| Failure::usage(format_args!("--fail-on {text:?}: {limit:?} is not a count")))?;
         Ok(Threshold { count, limit })

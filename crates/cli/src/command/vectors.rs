@@ -8,6 +8,8 @@ use crate::failure::Failure;
 use crate::output::{self, bits};
 use crate::policy::operator;
 use crate::signals;
+use crate::suggest::did_you_mean;
+use crate::words;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -25,8 +27,9 @@ pub fn run(args: &VectorsArgs, context: &Context) -> Result<ExitCode, Failure> {
         ("rescale", _) => rescales(args)?,
         (_, Some(operator)) => casts(args, operator)?,
         (op, None) => {
-            let known = "cast, castlike and rescale";
-            return Err(Failure::usage(format_args!("unknown operation {op:?}; known are {known}")));
+            let known = words::operations();
+            let (meant, known) = (did_you_mean(op, known.iter().copied()), known.join(", "));
+            return Err(Failure::usage(format_args!("unknown operation {op:?}{meant}; known are {known}")));
         }
     };
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };

@@ -213,7 +213,7 @@ fn a_damaged_tensor_ends_the_work_of_every_thread() {
     // The fifth entry has seven bits; after it there are enough entries for the tensor.
     let entries = packed(5, &[0x31, 0x2f, 0x2b, 5, 0x49]);
     let folder = Folder::with("a.pb", &[tensor("w", 28, &[6]), entries.clone(), entries].concat());
-    let line = "convert a.pb b.safetensors --to f8e4m3fnuz --spec ieee --overflow saturate --threads 5";
+    let line = "convert a.pb b.safetensors --to f8e4m3fnuz --spec ieee --threads 5";
     folder.run_within(60, line).fails(3, &["a.pb", "\"w\""]);
     assert_eq!(folder.names(), ["a.pb"]);
     // Far more than a chunk, so that others wait for their turn when it is found.

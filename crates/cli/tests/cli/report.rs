@@ -188,16 +188,16 @@ fn the_report_is_neither_source_nor_destination() {
 fn how_the_result_came_about() {
     let tensors = [("w", "F32", &[1u64][..], f32s(&[1.0])), ("norm", "F32", &[1], f32s(&[2.0]))];
     let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
-    let options = "--spec onnx@21 --saturate false --rule w=f16 --keep n* --to f8e4m3fn";
+    let options = "--spec onnx@21 --saturate false --rule w=f8e5m2 --keep n* --to f8e4m3fn";
     let line = format!("convert a.safetensors b.safetensors {options} --force");
     let expected = json!({
         "spec": "onnx", "version": "21", "attributes": { "saturate": false }, "to": "f8e4m3fn", "from": null,
-        "rules": [{ "glob": "w", "to": "f16" }, { "glob": "n*", "to": null }],
+        "rules": [{ "glob": "w", "to": "f8e5m2" }, { "glob": "n*", "to": null }],
         "min_elements": 1024, "lenient": false, "follow_links": false
     });
     for more in ["", "--dry-run"] {
         let said = folder.run(&format!("{line} {more}")).exits(0).out;
-        let first = "options: --spec onnx@21 --saturate false --to f8e4m3fn --rule w=f16 --keep 'n*'\n";
+        let first = "options: --spec onnx@21 --saturate false --to f8e4m3fn --rule w=f8e5m2 --keep 'n*'\n";
         assert!(said.starts_with(first), "{said}");
         assert_eq!(folder.run(&format!("{line} {more} --json")).succeeds().object("convert")["options"], expected);
     }

@@ -173,7 +173,7 @@ pub struct Options {
 
 impl Options {
     /// How each is written, in the order of the table of §2.3.
-    const NAMES: [&'static str; 7] = [
+    pub const NAMES: [&'static str; 7] = [
         "preserve_inf",
         "e4m3_nan=spec-literal",
         "canonical_nan",

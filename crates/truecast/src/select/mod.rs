@@ -1,5 +1,7 @@
 //! Which tensor becomes what: rules and keep lists. Reference: `docs/interfaces.md §3`.
 
+mod near;
+
 use crate::error::Error;
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use std::path::Path;
@@ -21,8 +23,9 @@ impl Rule {
     /// [`Error::Glob`].
     pub fn new(glob: &str, to: Option<DType>) -> Result<Rule, Error> {
         let built: Result<Glob, _> = GlobBuilder::new(glob).literal_separator(false).backslash_escape(true).build();
-        let matcher =
-            built.map_err(|e| Error::Glob { glob: glob.into(), why: e.kind().to_string() })?.compile_matcher();
+        let matcher = built
+            .map_err(|e| Error::Glob { glob: glob.into(), keep: to.is_none(), why: e.kind().to_string() })?
+            .compile_matcher();
         Ok(Rule { matcher, to })
     }
 
@@ -133,8 +136,14 @@ impl Selection {
         };
         let choices = tensors.iter().zip(standings).map(&mut choose).collect();
         if let Some(unused) = used.iter().position(|used| !used) {
-            let rule = self.rules[unused].to_string();
-            return Err(Error::UnusedRule { rule, path: path.display().to_string() });
+            let rule = &self.rules[unused];
+            let visible = tensors.iter().zip(standings).filter(|(_, standing)| **standing != Standing::Kept);
+            return Err(Error::UnusedRule {
+                rule: rule.to_string(),
+                keep: rule.to.is_none(),
+                nearest: near::nearest(rule.glob(), visible.map(|(tensor, _)| tensor.name.as_str())),
+                path: path.display().to_string(),
+            });
         }
         match self.from {
             Some(from) if !from_used => {

@@ -1,0 +1,35 @@
+//! The word that was probably meant. Here is how near is near enough.
+
+use truecast::spelling::nearest;
+
+/// The nearest of the candidates, if one is near enough: a slip or two of the keyboard, more in long words. Case does not
+/// matter; of several the first.
+pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = match word.chars().count() {
+        0..=1 => return None,
+        2..=4 => 1,
+        5..=8 => 2,
+        _ => 3,
+    };
+    // A word of one letter or two is near to every other.
+    nearest(word, candidates.into_iter().filter(|candidate| candidate.len() > allowed + 1), allowed)
+}
+
+/// `; did you mean X?`, or nothing.
+pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    closest(word, candidates).map_or(String::new(), |meant| format!("; did you mean {meant}?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_near_and_other_words_are_not() {
+        let types = ["f16", "bf16", "f32", "f8e4m3fn", "string"];
+        assert_eq!(closest("bf61", types), Some("bf16"));
+        assert_eq!(closest("F8E4M3FM", types), Some("f8e4m3fn"));
+        assert_eq!(closest("strnig", types), Some("string"));
+        assert_eq!((closest("zork", types), closest("", types), closest("q", types)), (None, None, None));
+    }
+}

@@ -1,0 +1,189 @@
+//! What is wrong with a command line that clap does not read, in one sentence: what, where it belongs, what was probably
+//! meant. What else an option needs is said in `options` and `effect`.
+
+use crate::help;
+use crate::suggest::{closest, did_you_mean};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, Error};
+use std::error::Error as _;
+
+/// Words of other tools, and what they are called here.
+const SYNONYMS: [(&[&str], &str); 12] = [
+    (&["--overwrite", "--replace", "--clobber", "--yes", "-f", "-y"], "force"),
+    (
+        &[
+            "--dtype",
+            "--type",
+            "--to-type",
+            "--target",
+            "--target-type",
+            "--out-type",
+            "--outtype",
+            "--precision",
+            "-t",
+        ],
+        "to",
+    ),
+    (&["--from-type", "--src-type", "--source-type", "--input-type", "--in-type"], "from"),
+    (&["--exclude", "--skip", "--ignore"], "keep"),
+    (&["--include", "--only", "--tensor", "--tensor-type"], "rule"),
+    (&["--rounding-mode", "--round"], "rounding"),
+    (&["--clamp", "--sat", "--saturated"], "saturate"),
+    (&["--jobs", "--workers", "--num-threads", "-j"], "threads"),
+    (&["--opset", "--standard", "--specification"], "spec"),
+    (&["--memory", "--mem", "--max-mem"], "max-memory"),
+    (&["--silent", "-q"], "quiet"),
+    (&["--output", "--out", "--out-dir", "--output-file", "-o"], "output-dir"),
+];
+/// Names of the destination that are no option where it is an argument.
+const DESTINATION: [&str; 7] = ["--output", "--out", "--output-file", "--dst", "--dest", "--destination", "-o"];
+/// Commands of other tools.
+const COMMANDS: [(&[&str], &str); 6] = [
+    (&["cast", "quantize", "quantise", "to", "cvt"], "convert"),
+    (&["info", "show", "ls", "list", "dump", "view"], "inspect"),
+    (&["diff", "cmp"], "compare"),
+    (&["types", "dtypes", "type", "format"], "formats"),
+    (&["benchmark", "perf"], "bench"),
+    (&["completion"], "completions"),
+];
+
+/// What clap found, in our words.
+pub fn sentence(error: &Error) -> String {
+    let definition = help::definition();
+    let typed: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into()).collect();
+    let command = typed.iter().find_map(|word| definition.find_subcommand(word));
+    let help = match command {
+        Some(command) => format!("; see truecast {} --help", command.get_name()),
+        None => "; see truecast --help".into(),
+    };
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.clone(),
+        Some(ContextValue::Strings(texts)) => texts.join(", "),
+        _ => String::new(),
+    };
+    let arg = text(ContextKind::InvalidArg);
+    let said = match error.kind() {
+        ErrorKind::UnknownArgument if arg.starts_with('-') => unknown_option(&definition, command, &arg),
+        ErrorKind::UnknownArgument => {
+            format!(
+                "unexpected argument {arg:?}{}",
+                command.map_or(String::new(), |c| format!("; usage: {}", usage_of(c)))
+            )
+        }
+        ErrorKind::InvalidSubcommand => return unknown_command(&text(ContextKind::InvalidSubcommand)),
+        ErrorKind::MissingRequiredArgument => {
+            let name = command.map_or("truecast", Command::get_name);
+            format!("{name} needs {}", arg.replace(['<', '>'], ""))
+        }
+        ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_empty() => {
+            format!("{} needs a value", option_of(&arg))
+        }
+        ErrorKind::InvalidValue => {
+            let (value, valid) = (text(ContextKind::InvalidValue), text(ContextKind::ValidValue));
+            let meant = did_you_mean(&value, valid.split(", "));
+            format!("{} {value:?} is not one of {valid}{meant}", option_of(&arg))
+        }
+        ErrorKind::ValueValidation => {
+            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+            let value = format!("{:?}", text(ContextKind::InvalidValue));
+            match cause.contains(&value) {
+                true => option_of(&arg) + &cause,
+                false => format!("{} {value}{cause}", option_of(&arg)),
+            }
+        }
+        _ => as_clap_says(&error.render().to_string()),
+    };
+    said + &help
+}
+
+/// `--to <TYPE>` without the value's name.
+fn option_of(arg: &str) -> String {
+    arg.split(' ').next().unwrap_or(arg).replace(['<', '>', '[', ']'], "")
+}
+
+fn usage_of(command: &Command) -> String {
+    let mut command = command.clone().bin_name(format!("truecast {}", command.get_name()));
+    let usage = command.render_usage().to_string();
+    usage.trim_start_matches("Usage: ").lines().next().unwrap_or_default().trim().into()
+}
+
+/// The options of a command, those of every command included.
+fn longs<'a>(definition: &'a Command, command: Option<&'a Command>) -> Vec<&'a str> {
+    let all = command.into_iter().chain([definition]).flat_map(|c| c.get_arguments());
+    all.filter_map(|arg| arg.get_long()).chain(["help"]).collect()
+}
+
+/// `--saturate belongs to convert, verify or check; this is explain`.
+fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str) -> String {
+    let typed = typed.split('=').next().unwrap_or(typed);
+    let name = command.map_or("truecast", Command::get_name);
+    let own = longs(definition, command);
+    let takes_destination = command.is_some_and(|c| c.get_positionals().any(|arg| arg.get_id() == "dst"));
+    let is_destination = DESTINATION.contains(&typed) || (typed.len() > 4 && closest(typed, DESTINATION).is_some());
+    if takes_destination && is_destination {
+        return format!("unknown option {typed}: the destination is the second argument, {name} SRC DST");
+    }
+    let synonym = SYNONYMS.iter().find(|(words, _)| words.contains(&typed)).map(|(_, meant)| *meant);
+    if let Some(meant) = synonym.filter(|meant| own.contains(meant)) {
+        return format!("unknown option {typed}; did you mean --{meant}?");
+    }
+    let word = typed.trim_start_matches('-');
+    let has = |c: &&Command, long: &str| c.get_arguments().any(|arg| arg.get_long() == Some(long));
+    let owners = |long: &str| -> Vec<&str> {
+        definition.get_subcommands().filter(|c| has(c, long)).map(Command::get_name).collect()
+    };
+    if typed.starts_with("--") && !owners(word).is_empty() {
+        let note = match name {
+            "explain" if has_policy(word) => ", which shows the results under every value of it",
+            "truecast" => "; write it behind the command",
+            _ => "",
+        };
+        let this = if command.is_some() { format!("; this is {name}") } else { String::new() };
+        return format!("{typed} belongs to {}{this}{note}", one_of(&owners(word)));
+    }
+    if let Some(meant) = closest(word, own) {
+        return format!("unknown option {typed}; did you mean --{meant}?");
+    }
+    let elsewhere = definition.get_subcommands().flat_map(|c| c.get_arguments().filter_map(|arg| arg.get_long()));
+    match synonym.or_else(|| closest(word, elsewhere)) {
+        Some(meant) if !owners(meant).is_empty() => {
+            format!("unknown option {typed}; --{meant} belongs to {}, this is {name}", one_of(&owners(meant)))
+        }
+        _ => format!("unknown option {typed} of {name}"),
+    }
+}
+
+/// `explain` takes no settings, because it shows them all.
+fn has_policy(long: &str) -> bool {
+    use clap::Args;
+    let policies = crate::policy::PolicyArgs::augment_args(Command::new("policies"));
+    policies.get_arguments().any(|arg| arg.get_long() == Some(long))
+}
+
+fn one_of(names: &[&str]) -> String {
+    match names {
+        [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
+        all => all.concat(),
+    }
+}
+
+/// A command that there is not.
+pub fn unknown_command(typed: &str) -> String {
+    let definition = help::definition();
+    let synonym = COMMANDS.iter().find(|(words, _)| words.contains(&typed)).map(|(_, meant)| *meant);
+    let known = || definition.get_subcommands().map(Command::get_name);
+    let meant = match synonym.or_else(|| closest(typed, known())) {
+        Some(meant) => format!("; did you mean {meant}?"),
+        None => String::new(),
+    };
+    format!("there is no command {typed:?}{meant}; see truecast --help")
+}
+
+/// clap's paragraphs without the usage, on one line.
+fn as_clap_says(text: &str) -> String {
+    let text = text.strip_prefix("error: ").unwrap_or(text);
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let said: Vec<_> =
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information")).collect();
+    said.join(" ")
+}

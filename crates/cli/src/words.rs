@@ -1,0 +1,194 @@
+//! Values of options that are words: how they are read, and the list of them that completion offers. Completion lists
+//! canonical names only; every name that the library understands is read.
+
+use crate::failure::Failure;
+use crate::help::PAGES;
+use crate::suggest::closest;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Command, error};
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use truecast::dtype::ParseTypeError;
+use truecast::promote::PythonNumber;
+use truecast::report::COUNTS;
+use truecast::spec::{onnx, openvino, tile, tosa};
+use truecast::{DType, Ecosystem, Rounding};
+
+/// A value parser with words to complete.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<T> {
+    read: fn(&str) -> Result<T, String>,
+    list: fn() -> Vec<&'static str>,
+}
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
+    type Value = T;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, error::Error> {
+        let read = self.read;
+        StringValueParser::new().try_map(move |text| read(&text)).parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.list)().into_iter().map(PossibleValue::new)))
+    }
+}
+
+fn as_typed(text: &str) -> Result<String, String> {
+    Ok(text.into())
+}
+
+// ---- types ----
+
+/// An element type, by any of its names.
+pub const TYPE: Words<DType> = Words { read: |text| read_type(text).map_err(|error| error.to_string()), list: types };
+
+/// An operand of `promote`.
+pub const OPERAND: Words<String> = Words { read: as_typed, list: operands };
+
+/// The canonical names.
+pub fn types() -> Vec<&'static str> {
+    DType::ALL.map(DType::name).into()
+}
+
+/// Types, and what else is promoted.
+pub fn operands() -> Vec<&'static str> {
+    types().into_iter().chain(["dynamic"]).chain(PythonNumber::ALL.map(PythonNumber::name)).collect()
+}
+
+/// Why a type was not read, with what was probably meant.
+#[derive(Debug)]
+pub struct UnknownType {
+    error: ParseTypeError,
+    meant: Option<DType>,
+}
+
+impl std::fmt::Display for UnknownType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.error, self.meant) {
+            (ParseTypeError::Unknown { name }, Some(meant)) => {
+                write!(f, "unknown type {name:?}; did you mean {meant}? `truecast formats` lists the types")
+            }
+            (error, _) => error.fmt(f),
+        }
+    }
+}
+
+impl From<ParseTypeError> for UnknownType {
+    fn from(error: ParseTypeError) -> UnknownType {
+        let meant = match &error {
+            ParseTypeError::Unknown { name } => meant(name),
+            _ => None,
+        };
+        UnknownType { error, meant }
+    }
+}
+
+impl From<UnknownType> for Failure {
+    fn from(error: UnknownType) -> Failure {
+        Failure::usage(error)
+    }
+}
+
+/// Reads a name of any ecosystem.
+pub fn read_type(text: &str) -> Result<DType, UnknownType> {
+    Ok(DType::parse(text)?)
+}
+
+/// The type of the name that is nearest.
+fn meant(name: &str) -> Option<DType> {
+    let ecosystems = Ecosystem::PREFIXES.map(|(_, ecosystem)| ecosystem);
+    let canonical = DType::ALL.map(DType::name);
+    let others = DType::ALL.into_iter().flat_map(|t| ecosystems.into_iter().flat_map(move |e| t.names_in(e)));
+    let known: Vec<&str> = canonical.into_iter().chain(others).filter(|name| DType::parse(name).is_ok()).collect();
+    closest(name, known).and_then(|name| DType::parse(name).ok())
+}
+
+// ---- specifications ----
+
+/// A specification, with or without a version.
+pub const SPEC: Words<String> = Words { read: as_typed, list: specs };
+/// TOSA.
+pub const TOSA: Words<String> = Words { read: as_typed, list: || versions("tosa") };
+/// Tile IR.
+pub const TILE: Words<String> = Words { read: as_typed, list: || versions("tile") };
+
+/// The names of the specifications.
+pub const SPECS: [&str; 5] = ["onnx", "tosa", "openvino", "tile", "ieee"];
+
+fn specs() -> Vec<&'static str> {
+    VERSIONS.iter().map(String::as_str).collect()
+}
+
+fn versions(name: &str) -> Vec<&'static str> {
+    specs().into_iter().filter(|spec| spec.split('@').next() == Some(name)).collect()
+}
+
+static VERSIONS: LazyLock<Vec<String>> = LazyLock::new(|| SPECS.into_iter().flat_map(with_versions).collect());
+
+/// A specification by itself, and with each of its versions.
+fn with_versions(name: &str) -> Vec<String> {
+    let versions: Vec<String> = match name {
+        "onnx" => (1..=onnx::NEWEST_OPSET).map(|opset| opset.to_string()).collect(),
+        "tosa" => tosa::Version::ALL.map(|v| v.name().to_string()).into(),
+        "openvino" => vec![openvino::VERSION.into()],
+        "tile" => tile::Release::ALL.map(|r| r.name().to_string()).into(),
+        _ => Vec::new(),
+    };
+    [name.to_string()].into_iter().chain(versions.iter().map(|version| format!("{name}@{version}"))).collect()
+}
+
+// ---- the others ----
+
+/// A rounding of `ieee`; Tile's spellings are read too.
+pub const ROUNDING: Words<String> = Words { read: as_typed, list: || Rounding::ALL.map(Rounding::name).into() };
+/// ONNX's rounding to f8e8m0.
+pub const ROUND_MODE: Words<String> =
+    Words { read: as_typed, list: || onnx::RoundMode::ALL.map(onnx::RoundMode::name).into() };
+/// A rounding of RESCALE.
+pub const RESCALE_ROUNDING: Words<String> =
+    Words { read: as_typed, list: || tosa::rescale::RoundingMode::ALL.map(|mode| mode.name()).into() };
+/// An option of Tile IR.
+pub const TILE_OPTION: Words<String> = Words { read: as_typed, list: || tile::Options::NAMES.into() };
+/// A profile of Tile IR.
+pub const TILE_PROFILE: Words<String> =
+    Words { read: as_typed, list: || tile::Profile::ALL.map(tile::Profile::name).into() };
+/// A profile of Tile IR, or of TOSA.
+pub const PROFILE: Words<String> = Words { read: as_typed, list: profiles };
+/// An operation that has test vectors.
+pub const OPERATION: Words<String> = Words { read: as_typed, list: operations };
+
+fn profiles() -> Vec<&'static str> {
+    let tosa = tosa::check::Profile::ALL.map(|profile| profile.name());
+    tile::Profile::ALL.map(tile::Profile::name).into_iter().chain(tosa).collect()
+}
+
+/// Those that elements are judged and listed for.
+pub fn operations() -> Vec<&'static str> {
+    vec!["cast", "castlike", "rescale"]
+}
+
+/// A count of a report, for `convert --fail-on`.
+pub const COUNT: Words<String> = Words { read: as_typed, list: counts };
+/// A count that two files show, for `compare --fail-on`.
+pub const DIFFERENCE: Words<String> = Words { read: as_typed, list: differences };
+/// What `check` judges by name, or a model.
+pub const CHECKED: Words<PathBuf> = Words { read: |text| Ok(text.into()), list: operations };
+/// The name of a command.
+pub const COMMAND: Words<String> = Words { read: as_typed, list: commands };
+
+/// That values are exact is nothing to fail on.
+fn counts() -> Vec<&'static str> {
+    COUNTS.iter().map(|count| count.name).filter(|name| *name != "exact").collect()
+}
+
+/// What a policy did is not seen in its results.
+fn differences() -> Vec<&'static str> {
+    COUNTS.iter().filter(|count| !count.of_conversions && count.name != "exact").map(|count| count.name).collect()
+}
+
+/// The commands.
+pub fn commands() -> Vec<&'static str> {
+    PAGES.iter().map(|page| page.command).collect()
+}

@@ -1,0 +1,233 @@
+//! What help, manual and errors of the command line say: examples that run, sections that are there, and the word that
+//! was probably meant.
+
+use crate::files::{f32s, npy, safetensors};
+use crate::proto::{attribute, bytes, graph, int, model, node, value};
+use crate::run::{Folder, Ran};
+use std::process::Command;
+
+const COMMANDS: [&str; 14] = [
+    "convert",
+    "inspect",
+    "verify",
+    "compare",
+    "explain",
+    "rescale",
+    "run",
+    "check",
+    "vectors",
+    "formats",
+    "promote",
+    "bench",
+    "completions",
+    "man",
+];
+
+/// The files that the examples name.
+fn folder() -> Folder {
+    let a = f32s(&[1.0, 465.0, -2.0, 0.0]);
+    let tensors = [("w", "F32", &[4u64][..], a.clone()), ("norm.weight", "F32", &[1], f32s(&[1.5]))];
+    let folder = Folder::with("model.safetensors", &safetensors(&tensors, &[]));
+    folder.write("a.npy", &npy("<f4", 4, &a));
+    folder.write("theirs.npy", &npy("<f2", 4, &[0x00, 0x3c, 0x44, 0x5f, 0x00, 0xc0, 0, 0]));
+    folder.write("acc.npy", &npy("<i4", 2, &[64, 0, 0, 0, 0, 1, 0, 0]));
+    let to = attribute("to", 2, int(3, 10));
+    let values = [bytes(11, value("x", 1, &[4])), bytes(12, value("y", 10, &[4]))].concat();
+    folder.write("model.onnx", &model(10, 21, &graph(&[node("Cast", &["x"], &["y"], &[to])], &[], values)));
+    let ftof = "%r = ftof %a : tile<4xf32> -> tile<4xf16>";
+    folder.write("kernel.mlir", format!("entry @k(%a: tile<4xf32>) {{\n  {ftof}\n  return\n}}").as_bytes());
+    folder
+}
+
+/// A line for the shell, with the command under test in front of all others.
+fn shell(folder: &Folder, line: &str) -> Ran {
+    let built = std::path::Path::new(env!("CARGO_BIN_EXE_truecast")).parent().unwrap();
+    let path = format!("{}:{}", built.display(), std::env::var("PATH").unwrap());
+    let output = Command::new("bash").args(["-c", line]).current_dir(folder.path("")).env("PATH", path).output();
+    Ran::new(line.into(), output.unwrap())
+}
+
+#[test]
+fn every_example_runs() {
+    let folder = folder();
+    let mut ran = 0;
+    for command in COMMANDS {
+        let help = folder.run(&format!("{command} --help")).succeeds().out;
+        let (_, examples) = help.split_once("Examples:\n").unwrap_or_else(|| panic!("{command} has none"));
+        let examples = examples.split("\n\n").next().unwrap();
+        let lines: Vec<&str> = examples.lines().filter_map(|line| line.strip_prefix("    ")).collect();
+        assert!(lines.len() >= 2 && lines.iter().all(|line| line.contains("truecast ")), "{command}: {lines:?}");
+        for line in lines {
+            shell(&folder, line).exits(0);
+            ran += 1;
+        }
+        assert!(folder.run(&format!("{command} -h")).succeeds().out.contains("Examples:"), "{command}");
+    }
+    assert!(ran >= 28);
+}
+
+#[test]
+fn help_says_what_must_be_known() {
+    let folder = Folder::new();
+    let help = folder.run("convert --help").succeeds().out;
+    for said in [
+        "Usage: truecast convert SRC DST --to TYPE",
+        ".safetensors, .npy, .npz, .pb (TensorProto) or .onnx",
+        "`truecast formats`",
+        "nearest-even, nearest-away, nearest-up, toward-zero, away, up, down,",
+        "inexact, saturated, wrapped, to_inf, to_nan,",
+        "Exit status:",
+    ] {
+        assert!(help.contains(said), "{said}: {help}");
+    }
+    let order = ["Types and tensors:", "Specification:", "Files:", "Resources:", "Printing:", "Examples:"];
+    let places = order.map(|heading| help.find(heading).unwrap_or_else(|| panic!("{heading}")));
+    assert!(places.is_sorted(), "{places:?}");
+    // Threads are of those that use them.
+    for command in COMMANDS {
+        let has = folder.run(&format!("{command} --help")).succeeds().out.contains("--threads");
+        let works = ["convert", "inspect", "verify", "compare", "rescale", "run", "bench"].contains(&command);
+        assert_eq!(has, works, "{command}");
+    }
+}
+
+#[test]
+fn manual_pages_are_whole() {
+    let folder = Folder::new();
+    folder.run("man --all pages").succeeds();
+    let mut names: Vec<String> = COMMANDS.map(|command| format!("truecast-{command}.1")).into();
+    names.push("truecast.1".into());
+    for name in names {
+        let page = String::from_utf8(folder.read(&format!("pages/{name}"))).unwrap();
+        let command = name.strip_prefix("truecast-").and_then(|n| n.strip_suffix(".1"));
+        let line = format!("man {}", command.unwrap_or_default());
+        assert_eq!(folder.run(&line).succeeds().out, page, "{name}");
+        for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "\"EXIT STATUS\"", "FILES", "\"SEE ALSO\""] {
+            let is_there = page.contains(&format!(".SH {section}\n"));
+            assert!(is_there || (section == "OPTIONS" && page.contains(".SH PRINTING\n")), "{name}: {section}");
+        }
+        if command.is_some() {
+            assert!(page.contains(".SH EXAMPLES\n"), "{name}");
+        }
+    }
+    assert!(folder.run("man convert").out.contains("\\fBtruecast convert\\fR SRC DST \\-\\-to TYPE"));
+    folder.run("man convert --all pages").fails(2, &["--all"]);
+}
+
+#[test]
+fn completion_knows_the_words() {
+    let folder = Folder::new();
+    let complete = |line: &str| {
+        let script = format!(
+            "source <(truecast completions bash); COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}}-1)); \
+             _truecast truecast \"${{COMP_WORDS[$COMP_CWORD]}}\" \"${{COMP_WORDS[$((COMP_CWORD-1))]}}\"; \
+             echo \" ${{COMPREPLY[*]}} \""
+        );
+        shell(&folder, &script).exits(0).out
+    };
+    for (line, words) in [
+        ("truecast convert a b --to f8", &["f8e4m3fn", "f8e5m2"][..]),
+        ("truecast convert a b --from bf", &["bf16"]),
+        ("truecast convert a b --spec tile@", &["tile@13.1", "tile@13.5"]),
+        ("truecast convert a b --spec onnx@2", &["onnx@28"]),
+        ("truecast verify a b --rounding near", &["nearest-even", "nearest-away"]),
+        ("truecast convert a b --fail-on sat", &["saturated"]),
+        ("truecast formats f4", &["f4e2m1"]),
+        ("truecast promote py", &["py:int", "py:float"]),
+        ("truecast check ca", &["cast", "castlike"]),
+        ("truecast vectors re", &["rescale"]),
+        ("truecast man con", &["convert"]),
+    ] {
+        let found = complete(line);
+        assert!(words.iter().all(|word| found.contains(&format!(" {word} "))), "{line}: {found}");
+    }
+    let zsh = folder.run("completions zsh").succeeds().out;
+    assert!(zsh.contains("{compadd cast castlike rescale; _files}") && zsh.contains(":(cast castlike rescale)"));
+    let fish = folder.run("completions fish").succeeds().out;
+    for command in ["check", "vectors", "formats", "promote"] {
+        let condition = format!("__fish_truecast_using_subcommand {command}\"");
+        assert!(fish.lines().any(|line| line.contains(&condition) && line.contains(" -a \"")), "{command}");
+    }
+}
+
+#[test]
+fn what_was_probably_meant() {
+    let folder = folder();
+    for (line, said) in [
+        ("convert a.npy b.npy --dtype f16", "unknown option --dtype; did you mean --to?"),
+        ("convert a.npy b.npy --to f16 --overwrite", "unknown option --overwrite; did you mean --force?"),
+        ("convert a.npy b.npy --to f16 -f", "unknown option -f; did you mean --force?"),
+        ("convert a.npy -o b.npy --to f16", "unknown option -o: the destination is the second argument"),
+        ("convert a.npy --output=b.npy --to f16", "unknown option --output: the destination is the second argument"),
+        ("convert a.npy b.npy --to f16 --theads 2", "unknown option --theads; did you mean --threads?"),
+        ("explain 1 --to f16 --saturate false", "--saturate belongs to convert, verify, check, vectors or bench"),
+        ("explain 1 --to f16 --rounding up", "shows the results under every value of it"),
+        ("formats --threads 2", "--threads belongs to convert, inspect, verify, compare, rescale, run or bench"),
+        ("--threads 2 formats", "--threads belongs to convert"),
+        ("convert a.npy b.npy --to bf61", "unknown type \"bf61\"; did you mean bf16?"),
+        ("convert a.npy b.npy --to fp32x", "unknown type \"fp32x\"; did you mean f32?"),
+        ("convert a.npy b.npy --rule x=fp32x", "rule \"x=fp32x\": unknown type \"fp32x\"; did you mean f32?"),
+        ("formats f8e4m3fm", "did you mean f8e4m3fn?"),
+        ("promote i23 f32", "did you mean i32?"),
+        ("bench --pairs f32:bf61", "pair \"f32:bf61\": unknown type \"bf61\"; did you mean bf16?"),
+        ("convert a.npy b.npy --to f16 --spec opnvino", "did you mean openvino?"),
+        ("convert a.npy b.npy --to f16 --spec ieee --rounding neerest-even", "did you mean nearest-even?"),
+        ("convert a.npy b.npy --to f16 --spec ieee --overflow staurate", "did you mean saturate?"),
+        ("convert a.npy b.npy --to f16 --fail-on saturate", "did you mean saturated?"),
+        ("vectors csat --from f32 --to f16", "did you mean cast?"),
+        ("convrt a.npy b.npy", "there is no command \"convrt\"; did you mean convert?"),
+        ("quantize a.npy b.npy", "did you mean convert?"),
+        ("man benhc", "did you mean bench?"),
+        ("convert a.npy", "convert needs DST"),
+        ("explain 1", "explain needs --to TYPE"),
+        ("convert a.npy b.npy --to", "--to needs a value"),
+        ("compare a.npy theirs.npy acc.npy", "unexpected argument \"acc.npy\"; usage: truecast compare A B"),
+        ("convert model.safetensors b.safetensors --to f16 --keep *nrom*", "keep \"*nrom*\" matches no tensor"),
+        ("convert model.safetensors b.safetensors --to f16 --keep *nrom*", "; the nearest is \"norm.weight\""),
+        ("convert model.safetensors b.safetensors --rule norm.wieght=f16", "; the nearest is \"norm.weight\""),
+        ("convert model.safetensors b.safetensors --to f16 --keep [", "keep \"[\": "),
+    ] {
+        folder.run(line).fails(2, &[said]);
+    }
+    // A word that is near to nothing is met with no guess.
+    let ran = folder.run("convert a.npy b.npy --zork").fails(2, &["unknown option --zork of convert"]);
+    assert!(!ran.err.contains("did you mean"), "{}", ran.err);
+}
+
+/// Files that are not read are named, with what to do today.
+#[test]
+fn files_of_other_kinds() {
+    let folder = folder();
+    std::fs::create_dir(folder.path("shards")).unwrap();
+    std::fs::create_dir(folder.path("empty")).unwrap();
+    for name in ["shards/a.safetensors", "shards/b.safetensors", "shards/config.json"] {
+        folder.write(name, &folder.read("model.safetensors"));
+    }
+    folder.write("model.safetensors.index.json", b"{}");
+    folder.write("model.gguf", b"GGUF\x03\0\0\0");
+    folder.write("pickled.bin", b"PK\x03\x04rest");
+    folder.write("plain.bin", &[0; 8]);
+    folder.write("old.pt", b"\x80\x02}q\x00.");
+    for (src, said) in [
+        ("shards", &["shards: is a folder of 2 safetensors files", "give each .safetensors file by itself"][..]),
+        ("empty", &["empty: is a folder, and folders are not supported"]),
+        ("model.safetensors.index.json", &["is the index of a checkpoint", "give each .safetensors file"]),
+        ("model.gguf", &["is a GGUF file"]),
+        ("pickled.bin", &["pickled.bin: is a pickle", "safetensors.torch", "save_file"]),
+        ("old.pt", &["old.pt: is a pickle", "save_file"]),
+        ("missing.pth", &["missing.pth: is a pickle"]),
+        ("plain.bin", &["bytes without a header", "np.fromfile"]),
+        ("-", &["-: standard streams"]),
+        ("/dev/stdin", &["/dev/stdin: standard streams"]),
+        ("a.xyz", &["a.xyz: unknown kind of file; expected .safetensors"]),
+    ] {
+        // Of both files that are no container, the one that is read is named.
+        folder.run(&format!("convert {src} out-{src} --to f16")).fails(2, said);
+        for line in [format!("inspect {src}"), format!("compare {src} a.npy"), format!("verify {src} b.npy --to f16")] {
+            folder.run(&line).fails(2, said);
+        }
+    }
+    folder.run("convert a.npy shards --to f16").fails(2, &["shards: is a folder", "name a file in it"]);
+    folder.run("convert a.npy b.gguf --to f16").fails(2, &["b.gguf: is a GGUF file"]);
+    folder.run("convert a.npy - --to f16").fails(2, &["-: standard streams"]);
+}
