@@ -504,3 +504,20 @@ fn embedding_is_what_conversion_keeps() {
         }
     }
 }
+
+/// The releases are those of the headings of `docs/spec/openvino.md §12`.
+#[test]
+fn releases() {
+    for (system, heading) in [
+        (System::Numpy, "### 12.2 NumPy "),
+        (System::Jax(X64::On), "### 12.3 JAX "),
+        (System::TensorFlow(Mode::All), "### 12.4 TensorFlow "),
+        (System::Torch, "### 12.5 PyTorch "),
+    ] {
+        let said = PAGE.lines().find_map(|line| line.strip_prefix(heading)).unwrap().replace(" with ", ", ");
+        assert!(said.starts_with(system.version()), "{heading}{said}");
+    }
+    assert!(
+        page.contains(&format!("openvino=={}", System::OpenVino(Default::default(), Default::default()).version()))
+    );
+}

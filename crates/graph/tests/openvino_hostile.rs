@@ -116,6 +116,78 @@ fn every_attribute_with_every_value() {
     }
 }
 
+/// A layer of each kind, by number of inputs and outputs; ports are numbered through, as OpenVINO does.
+const KINDS: [(&str, &str, usize, usize); 8] = [
+    ("Parameter", r#"<data shape="2,3,4" element_type="f32"/>"#, 0, 1),
+    ("Const", r#"<data element_type="i16" shape="4" offset="0" size="8"/>"#, 0, 1),
+    ("Convert", r#"<data destination_type="f16"/>"#, 1, 1),
+    ("ConvertPromoteTypes", r#"<data promote_unsafe="true"/>"#, 2, 2),
+    ("Result", "", 1, 0),
+    ("Result", "", 1, 1),
+    ("Result", "", 1, 2),
+    ("Relu", "", 1, 1),
+];
+
+/// A network of these layers, in which each edge leads from one port to another: both are counted through all ports.
+fn wired(kinds: &[usize], edges: &[(usize, usize)]) -> String {
+    let mut layers = String::new();
+    let (mut sources, mut targets) = (Vec::new(), Vec::new());
+    for (id, &kind) in kinds.iter().enumerate() {
+        let (operator, data, inputs, outputs) = KINDS[kind];
+        let port = |port: usize| format!(r#"<port id="{port}" precision="FP32"/>"#);
+        let ports = |range: std::ops::Range<usize>| range.map(port).collect::<String>();
+        layers += &format!(
+            r#"<layer id="{id}" name="n{id}" type="{operator}" version="opset14">{data}<input>{}</input><output>{}</output></layer>"#,
+            ports(0..inputs),
+            ports(inputs..inputs + outputs)
+        );
+        targets.extend((0..inputs).map(|port| (id, port)));
+        sources.extend((inputs..inputs + outputs).map(|port| (id, port)));
+    }
+    let edge = |&(from, to): &(usize, usize)| {
+        let ((a, p), (b, q)) = (sources[from % sources.len()], targets[to % targets.len()]);
+        format!(r#"<edge from-layer="{a}" from-port="{p}" to-layer="{b}" to-port="{q}"/>"#)
+    };
+    let edges: String = match sources.is_empty() || targets.is_empty() {
+        true => String::new(),
+        false => edges.iter().map(edge).collect(),
+    };
+    format!(r#"<net version="11"><layers>{layers}</layers><edges>{edges}</edges></net>"#)
+}
+
+/// What a Result gives on is what it was given: to a Convert, to another Result, and to both.
+#[test]
+fn a_result_may_feed_others() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(exercise(&folder, wired(&[0, 5, 2], &[(0, 0), (1, 1)]).as_bytes()));
+    assert!(exercise(&folder, wired(&[0, 5, 4], &[(0, 0), (1, 1)]).as_bytes()));
+    assert!(exercise(&folder, wired(&[0, 6, 2, 4, 4], &[(0, 0), (1, 1), (2, 2), (3, 3)]).as_bytes()));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Layers of every kind, connected at random: forwards, backwards, twice, not at all.
+    #[test]
+    fn any_wiring(kinds in prop::collection::vec(0..KINDS.len(), 1..9), edges in prop::collection::vec(any::<(u8, u8)>(), 0..12)) {
+        let edges: Vec<_> = edges.into_iter().map(|(from, to)| (from.into(), to.into())).collect();
+        exercise(&tempfile::tempdir().unwrap(), wired(&kinds, &edges).as_bytes());
+    }
+
+    /// Every input is connected, once, to something before it: most of these can be run.
+    #[test]
+    fn any_forward_wiring(kinds in prop::collection::vec(1..7usize, 1..9), choices in prop::collection::vec(any::<u8>(), 32)) {
+        let kinds: Vec<usize> = std::iter::once(0).chain(kinds).collect();
+        let (mut outputs, mut inputs, mut edges) = (0, 0, Vec::new());
+        for &kind in &kinds {
+            let (_, _, takes, gives) = KINDS[kind];
+            edges.extend((0..takes).map(|i| (choices[inputs + i] as usize % outputs.max(1), inputs + i)));
+            (inputs, outputs) = (inputs + takes, outputs + gives);
+        }
+        exercise(&tempfile::tempdir().unwrap(), wired(&kinds, &edges).as_bytes());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -6,14 +6,14 @@ use crate::failure::Failure;
 use crate::output;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
-use crate::words::read_type;
+use crate::words::UnknownType;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
-use truecast::DType;
 use truecast::promote::jax::X64;
 use truecast::promote::openvino::{self, ConvertPromoteTypes, SafeMode, U64Target};
 use truecast::promote::tensorflow::Mode;
 use truecast::promote::{Element, Input, Operand, Promoted, PromotionError, PythonNumber, Rank, System};
+use truecast::{DType, Ecosystem};
 
 pub fn run(args: &PromoteArgs, context: &Context) -> Result<ExitCode, Failure> {
     refuse_dynamic_rank(args)?;
@@ -21,7 +21,7 @@ pub fn run(args: &PromoteArgs, context: &Context) -> Result<ExitCode, Failure> {
     let systems = systems(args)?;
     match (&args.lhs, &args.rhs, systems.as_slice()) {
         (Some(lhs), Some(rhs), systems) => {
-            let inputs = (input(lhs, args.lhs_rank)?, input(rhs, args.rhs_rank)?);
+            let inputs = (input(lhs, args.lhs_rank, words(systems))?, input(rhs, args.rhs_rank, words(systems))?);
             match systems {
                 [system] => {
                     one(*system, inputs, context).map_err(|error| match is_undefined(lhs) || is_undefined(rhs) {
@@ -88,12 +88,11 @@ fn systems(args: &PromoteArgs) -> Result<Vec<System>, Failure> {
     Ok(all)
 }
 
-/// OpenVINO's spelling first; any other name of the same type is understood too.
-fn u64_target(text: Option<&str>) -> Result<U64Target, PromotionError> {
+fn u64_target(text: Option<&str>) -> Result<U64Target, Failure> {
     let Some(text) = text else { return Ok(U64Target::default()) };
-    text.parse().or_else(|error| match (&error, text.parse()) {
-        (PromotionError::U64Target { meant: None, .. }, Ok(dtype)) => U64Target::new(dtype),
-        _ => Err(error),
+    Ok(match Element::parse(text, Some(Ecosystem::OpenVino)).map_err(UnknownType::from)? {
+        Element::Type(dtype) => U64Target::new(dtype)?,
+        Element::Dynamic => text.parse()?, // says what may be given
     })
 }
 
@@ -105,17 +104,22 @@ fn rank(typed: Option<RankArg>) -> Rank {
     }
 }
 
-fn input(text: &str, typed_rank: Option<RankArg>) -> Result<Input, Failure> {
+/// The vocabulary of the one system that is asked; what several are asked is in nobody's words.
+fn words(systems: &[System]) -> Option<Ecosystem> {
+    match systems {
+        [system] => Some(system.ecosystem()),
+        _ => None,
+    }
+}
+
+fn input(text: &str, typed_rank: Option<RankArg>, words: Option<Ecosystem>) -> Result<Input, Failure> {
     if let Some(number) = PythonNumber::ALL.into_iter().find(|n| n.name() == text) {
         if typed_rank.is_some() {
             return Err(Failure::usage(format_args!("{text} is a Python number, which has no rank")));
         }
         return Ok(Input { operand: Operand::Python(number), rank: Rank::Dimensioned });
     }
-    let element = match openvino::element(text) {
-        Some(Element::Dynamic) => Element::Dynamic,
-        _ => Element::Type(read_type(text)?),
-    };
+    let element = Element::parse(text, words).map_err(UnknownType::from)?;
     Ok(Input { operand: Operand::Tensor(element), rank: rank(typed_rank) })
 }
 
@@ -203,6 +207,7 @@ fn to_json(names: Names, inputs: (Input, Input), outcome: &Outcome) -> Map<Strin
 fn with_system(system: System, row: Map<String, Value>) -> Map<String, Value> {
     let mut all = Map::new();
     all.insert("system".into(), json!(system.name()));
+    all.insert("version".into(), json!(system.version()));
     all.insert("mode".into(), json!(mode(system)));
     all.extend(row);
     all
@@ -227,15 +232,31 @@ fn one(system: System, inputs: (Input, Input), context: &Context) -> Result<(), 
 
 // ---- side by side ----
 
-/// What most systems say, the first of several; refusals do not count.
-fn most_common(outcomes: &[Outcome]) -> Option<Element> {
-    let elements: Vec<Element> = outcomes.iter().flatten().map(|p| p.element).collect();
-    let count = |e: &Element| elements.iter().filter(|other| *other == e).count();
-    elements.iter().rev().max_by_key(|&e| count(e)).copied()
+/// What a system says of two types: a type, or that they have none in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Type(Element),
+    Refused,
 }
 
-fn differs(outcome: &Outcome, common: Option<Element>) -> bool {
-    outcome.as_ref().ok().map(|p| p.element) != common
+/// `None` if the system does not have a type, and so has no opinion.
+fn answer(outcome: &Outcome) -> Option<Answer> {
+    match outcome {
+        Ok(promoted) => Some(Answer::Type(promoted.element)),
+        Err(PromotionError::UnknownType { .. }) => None,
+        Err(_) => Some(Answer::Refused),
+    }
+}
+
+/// What most systems say that have an opinion. Of answers that are equally frequent it is the first that is a type.
+fn most_common(outcomes: &[Outcome]) -> Option<Answer> {
+    let answers: Vec<Answer> = outcomes.iter().filter_map(answer).collect();
+    let weight = |a: &Answer| (answers.iter().filter(|other| *other == a).count(), *a != Answer::Refused);
+    answers.iter().rev().max_by_key(|&a| weight(a)).copied()
+}
+
+fn differs(outcome: &Outcome, common: Option<Answer>) -> bool {
+    answer(outcome).is_some() && answer(outcome) != common
 }
 
 fn side_by_side(systems: &[System], inputs: (Input, Input), context: &Context) -> Result<(), Failure> {
@@ -255,6 +276,7 @@ fn side_by_side(systems: &[System], inputs: (Input, Input), context: &Context) -
     }
     let mut table = Table::new([
         Column::left("system"),
+        Column::left("version").drops(1),
         Column::left("mode"),
         Column::left("type"),
         Column::left(""),
@@ -274,7 +296,8 @@ fn side_by_side(systems: &[System], inputs: (Input, Input), context: &Context) -
             }
             Err(error) => (Cell::from("-"), Cell::from(format!("{}: {error}", error.code()))),
         };
-        table.row([system.name().into(), mode(system).into(), result, mark, note]);
+        let [system, version, mode] = [system.name(), system.version(), mode(system)].map(Cell::from);
+        table.row([system, version, mode, result, mark, note]);
     }
     output::text(&table.render(&context.terminal))
 }

@@ -26,6 +26,18 @@ fn one_system() {
         ("u64 i8 --unsafe --u64-target F64", "f64"),
         ("u64 i8 --unsafe --u64-target Boolean", "boolean"),
         ("u64 i8 --unsafe --u64-target float16", "f16"),
+        ("u64 i8 --unsafe --u64-target bool", "boolean"),
+        ("u64 i8 --unsafe --u64-target FP32", "f32"),
+        ("u64 i8 --unsafe --u64-target f8e4m3", "f8e4m3"),
+        ("u64 i8 --unsafe --u64-target f8e4m3fn", "f8e4m3"),
+        ("u64 i8 --unsafe --u64-target torch:float8_e4m3fn", "f8e4m3"),
+        // The words of the one system that is asked.
+        ("f8e4m3 f8e5m2 --unsafe", "f16"),
+        ("u4 f8e4m3", "f8e4m3"),
+        ("FP16 fp32", "f32"),
+        ("float8_e4m3 float8_e4m3 --system numpy", "float8_e4m3"),
+        ("float half --system torch", "float32"),
+        ("float half --system numpy", "float64"),
         ("f16 bf16 --pytorch-scalar --lhs-rank 0", "bf16"),
         ("i64 u8 --pytorch-scalar --lhs-rank 0 --rhs-rank n --unsafe", "u8"),
         ("u8 i8 --pytorch-scalar --rhs-rank dynamic", "dynamic"),
@@ -44,6 +56,29 @@ fn one_system() {
     assert_eq!(object["command"], "promote");
     assert_eq!((&object["system"], &object["lhs"], &object["rhs"]), (&json!("openvino"), &json!("u8"), &json!("i8")));
     assert_eq!((&object["result"], &object["weak"], &object["warnings"]), (&json!("i16"), &json!(false), &json!([])));
+}
+
+/// What a system prints, it takes: as operands and, where it may be one, as the target.
+#[test]
+fn the_names_that_are_printed() {
+    let folder = Folder::new();
+    for system in ["openvino", "numpy", "jax", "torch", "tensorflow"] {
+        let table = promote_json(&format!("--table --system {system}"));
+        let rows = table["rows"].as_array().unwrap();
+        let diagonal: Vec<&Value> = rows.iter().filter(|row| row["lhs"] == row["rhs"]).collect();
+        assert!(diagonal.len() > 10, "{system}");
+        for row in diagonal {
+            let name = row["lhs"].as_str().unwrap();
+            let line = format!("promote {name} {name} --system {system} --json");
+            match row["result"].as_str() {
+                Some(result) => {
+                    let one: Value = serde_json::from_str(&folder.run(&line).exits(0).out).unwrap();
+                    assert_eq!((&one["result"], &one["lhs"]), (&json!(result), &json!(name)), "{line}");
+                }
+                None => drop(folder.run(&line).fails(3, &[row["error"].as_str().unwrap()])),
+            }
+        }
+    }
 }
 
 /// What `--strict` refuses is a warning without it.
@@ -91,12 +126,12 @@ fn wrong_command_lines() {
     for (line, said) in [
         ("u8", "RHS"),
         ("", "LHS"),
-        ("u8 f8e4m3", "ambiguous"),
+        ("u8 f8e4m3 --system all", "ambiguous"),
+        ("u8 f8e4m3 --system torch", "ambiguous"),
         ("u8 u9", "unknown type"),
         ("u8 i8 --u64-target nf4", "TC-PRM-06"),
-        ("u8 i8 --u64-target FP32", "the spelling here is f32"),
         ("u8 i8 --u64-target dynamic", "TC-PRM-06"),
-        ("u8 i8 --u64-target BOOL", "the spelling here is boolean"),
+        ("u8 i8 --u64-target u9", "unknown type"),
         ("u8 i8 --unsafe --strict", "--strict"),
         ("u8 i8 --system numpy --unsafe", "--unsafe"),
         ("u8 i8 --system jax --lhs-rank 0", "--lhs-rank"),
@@ -117,14 +152,14 @@ fn side_by_side() {
     let text = promote("i32 f32 --system all");
     let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|l| l.split_whitespace().collect()).collect();
     let expected: [&[&str]; 8] = [
-        &["openvino", "safe", "-", "refused", "TC-PRM-02:"],
-        &["openvino", "unsafe", "f32"],
-        &["numpy", "f64", "differs"],
-        &["jax", "x64", "f32"],
-        &["jax", "no", "x64", "f32"],
-        &["torch", "f32"],
-        &["tensorflow", "all", "f32"],
-        &["tensorflow", "safe", "-", "refused", "TC-PRM-09:"],
+        &["openvino", "2026.4.1", "safe", "-", "refused", "TC-PRM-02:"],
+        &["openvino", "2026.4.1", "unsafe", "f32"],
+        &["numpy", "2.4.6,", "ml_dtypes", "0.6.0", "f64", "differs"],
+        &["jax", "0.10.2", "x64", "f32"],
+        &["jax", "0.10.2", "no", "x64", "f32"],
+        &["torch", "2.15.0", "f32"],
+        &["tensorflow", "2.21.0", "all", "f32"],
+        &["tensorflow", "2.21.0", "safe", "-", "refused", "TC-PRM-09:"],
     ];
     assert_eq!(rows.len(), expected.len(), "{text}");
     for (row, expected) in rows.iter().zip(expected) {
@@ -135,11 +170,33 @@ fn side_by_side() {
     assert_eq!(results[2]["result"], "f64");
     assert_eq!((&results[2]["differs"], &results[3]["differs"]), (&json!(true), &json!(false)));
     assert_eq!(results[0]["error"], "TC-PRM-02");
+    assert_eq!(results[3]["version"], "0.10.2");
     // Options choose among the lines.
     assert_eq!(promote("u8 u8 --system all --unsafe --jax-x64 on --tensorflow-mode safe").lines().count(), 1 + 5);
     // Nobody differs, and a type that a system lacks is said to be lacking.
     assert!(!promote("u8 u16 --system all").lines().any(|l| l.starts_with("numpy") && l.contains("differs")));
     assert!(promote("u3 u3 --system all").contains("numpy has no element type u3"));
+}
+
+/// Where most refuse, that is what most say: those differ that give a type. A system that lacks a type has no opinion.
+#[test]
+fn refusals_are_answers() {
+    let marks = |line: &str| -> Vec<(String, bool)> {
+        let results = promote_json(&format!("{line} --system all"))["results"].as_array().unwrap().clone();
+        let said = |r: &Value| r["result"].as_str().or(r["error"].as_str()).unwrap().to_string();
+        results.iter().map(|r| (said(r), r["differs"].as_bool().unwrap())).collect()
+    };
+    let all = marks("f8e4m3fn f16");
+    assert_eq!(all.iter().filter(|(said, _)| said.starts_with("TC-PRM")).count(), 6, "{all:?}");
+    for (said, differs) in &all {
+        assert_eq!(*differs, !said.starts_with("TC-PRM"), "{all:?}");
+    }
+    for (said, differs) in marks("u3 u3") {
+        assert!(said.starts_with("TC-PRM") && !differs, "{said}");
+    }
+    let [first, rest @ ..] = &marks("u1 u8")[..] else { panic!() };
+    assert_eq!((first.0.as_str(), first.1), ("u8", false));
+    assert!(rest.iter().all(|(said, differs)| said == "u8" || said == "TC-PRM-08" && !differs), "{rest:?}");
 }
 
 /// Every pair of the system's types by its names: 26 of OpenVINO, `dynamic` and those that it refuses included.

@@ -3,6 +3,9 @@
 use super::{Class, Element, Operand, Promoted, PythonNumber, class, common_integer};
 use crate::dtype::DType;
 
+/// The release whose rules these are. Source: `docs/spec/openvino.md §12.3`.
+pub const VERSION: &str = "0.10.2";
+
 /// The types that JAX has.
 pub const TYPES: [DType; 30] = super::numpy::TYPES;
 

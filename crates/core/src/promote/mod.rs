@@ -13,7 +13,7 @@ pub mod torch;
 
 pub use error::PromotionError;
 
-use crate::dtype::{DType, Ecosystem, Kind};
+use crate::dtype::{DType, Ecosystem, Kind, ParseTypeError};
 
 /// A type as promotion sees it: known, or left for later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +22,30 @@ pub enum Element {
     Type(DType),
     /// Not known yet (OpenVINO only): the result is decided again once it is.
     Dynamic,
+}
+
+impl Element {
+    /// Reads an element as it is typed: in the words of an ecosystem first, if a single one is asked, and then by any name
+    /// of `docs/interfaces.md §1`. Case does not matter.
+    ///
+    /// # Errors
+    /// Names that nobody has, or that mean several types.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::{DType, Ecosystem, promote::Element};
+    /// let fn_type = Element::Type(DType::F8E4M3Fn);
+    /// assert_eq!(Element::parse("f8e4m3", Some(Ecosystem::OpenVino)), Ok(fn_type)); // OpenVINO's word
+    /// assert_eq!(Element::parse("float8_e4m3fn", Some(Ecosystem::OpenVino)), Ok(fn_type)); // everybody's
+    /// assert!(Element::parse("f8e4m3", None).is_err()); // IEEE-like in MLIR and ml_dtypes
+    /// ```
+    pub fn parse(text: &str, words: Option<Ecosystem>) -> Result<Element, ParseTypeError> {
+        if openvino::is_dynamic(text) {
+            return Ok(Element::Dynamic);
+        }
+        let own = words.and_then(|ecosystem| DType::parse_in(ecosystem, text).ok());
+        own.map_or_else(|| DType::parse(text), Ok).map(Element::Type)
+    }
 }
 
 /// A number of the Python language: it has a kind, and no type until it meets one.
@@ -119,6 +143,17 @@ impl System {
             System::Jax(_) => "jax",
             System::Torch => "torch",
             System::TensorFlow(_) => "tensorflow",
+        }
+    }
+
+    /// The release whose rules are implemented.
+    pub const fn version(self) -> &'static str {
+        match self {
+            System::OpenVino(..) => openvino::VERSION,
+            System::Numpy => numpy::VERSION,
+            System::Jax(_) => jax::VERSION,
+            System::Torch => torch::VERSION,
+            System::TensorFlow(_) => tensorflow::VERSION,
         }
     }
 

@@ -7,6 +7,9 @@
 use super::{Class, Element, Operand, Promoted, PythonNumber, class, common_integer};
 use crate::dtype::DType;
 
+/// The releases whose rules these are. Source: `docs/spec/openvino.md §12.2`.
+pub const VERSION: &str = "2.4.6, ml_dtypes 0.6.0";
+
 /// The types that NumPy has with ml_dtypes.
 pub const TYPES: [DType; 30] = {
     use DType::*;

@@ -5,6 +5,9 @@
 use super::{Class, Element, PromotionError, Rank, class, common_integer};
 use crate::dtype::{DType, Ecosystem};
 
+/// The release whose rules these are. Source: `docs/spec/openvino.md §2`.
+pub const VERSION: &str = "2026.4.1";
+
 /// The types that the operator takes, in the order of the reference page. `dynamic` comes on top.
 pub const ACCEPTED: [DType; 18] = {
     use DType::*;
@@ -32,6 +35,11 @@ pub fn name(element: Element) -> &'static str {
     }
 }
 
+/// Both words are read alike. Source: `docs/spec/openvino.md §1.1`.
+pub(super) fn is_dynamic(text: &str) -> bool {
+    [DYNAMIC, "undefined"].iter().any(|word| word.eq_ignore_ascii_case(text))
+}
+
 pub(super) fn names(types: &[DType]) -> String {
     types.iter().map(|&t| name(Element::Type(t))).collect::<Vec<_>>().join(", ")
 }
@@ -40,7 +48,7 @@ pub(super) fn names(types: &[DType]) -> String {
 ///
 /// Source: `docs/spec/openvino.md §1.1`, §11.3.
 pub fn element(text: &str) -> Option<Element> {
-    if [DYNAMIC, "undefined"].iter().any(|word| word.eq_ignore_ascii_case(text)) {
+    if is_dynamic(text) {
         return Some(Element::Dynamic);
     }
     let known = ACCEPTED.into_iter().chain(REJECTED).map(Element::Type);

@@ -4,6 +4,9 @@
 use super::{Class, Element, Operand, Promoted, PythonNumber, class, common_float, common_integer};
 use crate::dtype::DType;
 
+/// The release whose rules these are. Source: `docs/spec/openvino.md §12.4`.
+pub const VERSION: &str = "2.21.0";
+
 /// The types that promote.
 const PROMOTED: [DType; 13] = {
     use DType::*;

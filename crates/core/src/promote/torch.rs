@@ -4,6 +4,9 @@
 use super::{Class, Element, Input, Operand, Promoted, PythonNumber, Rank, class, common_integer};
 use crate::dtype::DType;
 
+/// The release whose rules these are. Source: `docs/spec/openvino.md §12.5`.
+pub const VERSION: &str = "2.15.0";
+
 /// The types that PyTorch has.
 pub const TYPES: [DType; 27] = {
     use DType::*;

@@ -86,7 +86,11 @@ impl Builder<'_> {
                     self.values.insert((layer.id, output), value);
                 }
             }
-            Meaning::Result => {}
+            // What a result gives on is what it is given.
+            Meaning::Result => {
+                let value = self.input(layer, layer.inputs[0].id);
+                self.values.extend(outputs.into_iter().map(|output| ((layer.id, output), value)));
+            }
             Meaning::Opaque => {
                 return Err(ModelError::Layer { layer: label(layer), cause: LayerError::Unsupported.into() });
             }
