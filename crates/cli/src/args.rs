@@ -383,6 +383,9 @@ pub struct RescaleOptions {
     /// RESCALE: shift, or one for each channel
     #[arg(long, value_name = "N,..|FILE", allow_hyphen_values = true)]
     pub shift: Option<String>,
+    /// RESCALE: instead of both, the scale that they stand for, or one for each channel: numbers, or a .npy file of floats
+    #[arg(long, value_name = "X,..|FILE", allow_hyphen_values = true, conflicts_with_all = ["multiplier", "shift"])]
+    pub scale: Option<String>,
     /// RESCALE: zero point of the input
     #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true)]
     pub input_zp: i64,
@@ -433,8 +436,9 @@ pub struct RunArgs {
     /// Tile IR: the entry, if the module has several
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// Tile IR: whose values (default spec)
-    #[arg(long, value_name = "PROFILE", value_parser = words::TILE_PROFILE)]
+    /// Tile IR: whose values, spec (default), hw or seed. TOSA: what the implementation chooses where the text leaves a choice,
+    /// strict (default) or others, with + between them
+    #[arg(long, value_name = "PROFILE", value_parser = words::RUN_PROFILE)]
     pub profile: Option<String>,
     /// Tile IR: choices where its sources differ
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = words::TILE_OPTION)]

@@ -57,7 +57,7 @@ fn given(policy: &PolicyArgs, request: &Request) -> Vec<Setting> {
         typed.into_iter().filter_map(|(is_typed, setting)| is_typed.then_some(setting)).collect();
     match request.standard {
         Standard::Tile { cast, .. } => given.extend(cast.options.names().map(Setting::TileOption)),
-        // Of TOSA it is whose rules a check follows.
+        Standard::Tosa { .. } => {}
         _ => given.retain(|setting| *setting != Setting::Profile),
     }
     given
@@ -83,8 +83,9 @@ fn option(setting: Setting) -> String {
 }
 
 /// What a setting is about, after "it is about".
-fn about(setting: Setting) -> &'static str {
+fn about(setting: Setting, request: &Request) -> &'static str {
     match setting {
+        Setting::Profile if request.spec() == "tosa" => "what TOSA leaves open between floating-point types",
         Setting::Saturate => "values out of the range of 8-bit floating-point types",
         Setting::RoundMode => "the rounding to f8e8m0",
         Setting::Rounding => "values between two neighbours of the destination",
@@ -140,13 +141,14 @@ fn refusal(setting: Setting, request: &Request, pairs: &[Pair]) -> String {
         None => because(setting, request, first),
     };
     let reason = reason.map_or(String::new(), |reason| format!("; {reason}"));
-    format!("{option} has no effect on {}{more}: it is about {}{reason}", shown.join(", "), about(setting))
+    format!("{option} has no effect on {}{more}: it is about {}{reason}", shown.join(", "), about(setting, request))
 }
 
 /// The request without what was typed.
 fn plain(request: &Request) -> Request {
     let standard = match request.standard {
         Standard::Ieee(cast) => Standard::Ieee(ieee::Cast::to(cast.to)),
+        Standard::Tosa { target, .. } => Standard::Tosa { target, freedoms: Default::default() },
         other => other,
     };
     Request { standard, nan: None, text: TextStyle::default() }

@@ -139,7 +139,8 @@ const TABLE: &[Row] = &[
     row(&["run"], &["string-style"], &[&[Reads(Form::Onnx)]]),
     row(&["convert", "verify", "bench"], &["rounding"], &[&[Spec("ieee")], &[Spec("tile")]]),
     row(BY_OPERATION, &["rounding"], &[&[Does(Cast), Spec("ieee")], &[Does(Cast), Spec("tile")], &[Does(Rescale)]]),
-    row(CASTS, &["profile", "tile-option"], &[&[Spec("tile")]]),
+    row(CASTS, &["tile-option"], &[&[Spec("tile")]]),
+    row(CASTS, &["profile"], &[&[Spec("tile")], &[Spec("tosa")]]),
     row(&["check"], &["profile"], &[&[Spec("tile")], &[Does(Cast), Spec("tosa")], &[Does(Rescale)]]),
     row(&["check"], &["tile-option"], &[&[Spec("tile")]]),
     row(EVERY, &["tile-option strict"], &[&[In("run")]]),
@@ -158,7 +159,8 @@ const TABLE: &[Row] = &[
     row(EVERY, &["spec tile@file"], &[&[In("run")], &[Does(JudgeModel)]]),
     row(CASTS, &["spec", "nan"], ANYWHERE),
     row(&["check", "explain", "rescale"], &["spec"], ANYWHERE),
-    row(&["run"], &["spec", "entry", "profile", "tile-option"], &[&[Reads(Form::Tile)]]),
+    row(&["run"], &["spec", "entry", "tile-option"], &[&[Reads(Form::Tile)]]),
+    row(&["run"], &["profile"], &[&[Reads(Form::Tile)], &[Reads(Form::Tosa)]]),
     // What `check` does.
     row(
         &["check"],
@@ -179,7 +181,7 @@ const TABLE: &[Row] = &[
     row(&["check"], &["from", "to", "input", "actual", "show"], &[&[Does(Cast)], &[Does(Rescale)]]),
     row(
         BY_OPERATION,
-        &["multiplier", "shift", "input-zp", "output-zp", "scale32", "per-channel", "output-unsigned"],
+        &["multiplier", "shift", "scale", "input-zp", "output-zp", "scale32", "per-channel", "output-unsigned"],
         &[&[Does(Rescale)]],
     ),
     row(&["vectors"], &["input-unsigned"], &[&[Does(Rescale)]]),
@@ -195,6 +197,7 @@ const TABLE: &[Row] = &[
             "max-memory",
             "multiplier",
             "shift",
+            "scale",
             "input-zp",
             "output-zp",
             "scale32",

@@ -45,7 +45,8 @@ pub struct PolicyArgs {
     /// Tile IR: clamp in ftoi
     #[arg(long)]
     pub saturating: bool,
-    /// Tile IR: whose values, spec (default), hw or seed. TOSA, in `check`: whose rules, one of the others (default: the
+    /// Tile IR: whose values, spec (default), hw or seed. TOSA: what the implementation chooses where the text leaves a
+    /// choice, strict (default) or flush, toward-zero and others with + between them; in `check` whose rules (default: the
     /// version's text)
     #[arg(long, value_name = "PROFILE", value_parser = words::PROFILE)]
     pub profile: Option<String>,
@@ -175,6 +176,12 @@ impl PolicyArgs {
         }
     }
 
+    /// The same for a command that judges by it: the profiles of TOSA are then those of the checker, which reads them itself.
+    pub fn judging(&self) -> PolicyArgs {
+        let is_tosa = self.spec().split('@').next() == Some("tosa");
+        PolicyArgs { profile: self.profile.clone().filter(|_| !is_tosa), ..self.clone() }
+    }
+
     fn onnx(&self, version: Option<&str>) -> Result<Standard, Failure> {
         let opset = match version {
             None => onnx::NEWEST_OPSET,
@@ -189,7 +196,8 @@ impl PolicyArgs {
 
     fn tosa(&self, version: Option<&str>) -> Result<Standard, Failure> {
         let version = version.map_or(Ok(tosa::Version::default()), str::parse)?;
-        Ok(Standard::Tosa { target: tosa::Target::of(version) })
+        let freedoms = self.profile.as_deref().map_or(Ok(tosa::Freedoms::STRICT), str::parse)?;
+        Ok(Standard::Tosa { target: tosa::Target::of(version), freedoms })
     }
 
     fn openvino(&self, version: Option<&str>) -> Result<Standard, Failure> {

@@ -151,17 +151,21 @@ pub const RESCALE_ROUNDING: Words<String> =
     Words { read: as_typed, list: || tosa::rescale::RoundingMode::ALL.map(|mode| mode.name()).into() };
 /// An option of Tile IR.
 pub const TILE_OPTION: Words<String> = Words { read: as_typed, list: || tile::Options::NAMES.into() };
-/// A profile of Tile IR.
-pub const TILE_PROFILE: Words<String> =
-    Words { read: as_typed, list: || tile::Profile::ALL.map(tile::Profile::name).into() };
-/// A profile of Tile IR, or of TOSA.
+/// A profile by which `run` computes: of Tile IR or TOSA.
+pub const RUN_PROFILE: Words<String> = Words { read: as_typed, list: computed_profiles };
+/// The same, and those by which results of TOSA are judged.
 pub const PROFILE: Words<String> = Words { read: as_typed, list: profiles };
 /// An operation that has test vectors.
 pub const OPERATION: Words<String> = Words { read: as_typed, list: operations };
 
+fn computed_profiles() -> Vec<&'static str> {
+    tile::Profile::ALL.map(tile::Profile::name).into_iter().chain(tosa::Freedoms::words()).collect()
+}
+
 fn profiles() -> Vec<&'static str> {
-    let tosa = tosa::check::Profile::ALL.map(|profile| profile.name());
-    tile::Profile::ALL.map(tile::Profile::name).into_iter().chain(tosa).collect()
+    let judging = tosa::check::Profile::ALL.map(|profile| profile.name());
+    let judging = judging.into_iter().filter(|name| !computed_profiles().contains(name));
+    computed_profiles().into_iter().chain(judging).collect()
 }
 
 /// Those that elements are judged and listed for.

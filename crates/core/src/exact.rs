@@ -191,8 +191,8 @@ pub fn decode_float(f: &FloatFormat, code: u64) -> Exact {
 /// Subnormals read as zero, if the policy says so.
 #[inline(always)]
 pub(crate) fn flush_source(value: Exact, src: DType, policy: &CastPolicy) -> Exact {
-    match (value, src.kind(), policy.subnormals) {
-        (Exact::Finite { neg, sig, exp, .. }, Kind::Float(f), Subnormals::Flush) if sig < f.min_normal_code() => {
+    match (value, src.kind(), policy.subnormals.flushes_source()) {
+        (Exact::Finite { neg, sig, exp, .. }, Kind::Float(f), true) if sig < f.min_normal_code() => {
             Exact::Finite { neg, sig: 0, exp, sticky: false }
         }
         _ => value,
@@ -390,11 +390,13 @@ fn encode_finite(f: &FloatFormat, policy: &CastPolicy, neg: bool, sig: u64, exp:
     if code > max {
         return match policy.overflow {
             Overflow::Error => Encoded::at(Edge::Overflow, None),
-            _ if policy.to_float.stops_at_max(neg) => Encoded::at(Edge::Overflow, Some(signed(f, f.max_code(), neg))),
+            rule if rule != Overflow::NonfiniteAlways && policy.to_float.stops_at_max(neg) => {
+                Encoded::at(Edge::Overflow, Some(signed(f, f.max_code(), neg)))
+            }
             rule => beyond_max(f, rule, Edge::Overflow, neg),
         };
     }
-    let flushed = policy.subnormals == Subnormals::Flush && (code as u64) < f.min_normal_code();
+    let flushed = policy.subnormals.flushes_result() && (code as u64) < f.min_normal_code();
     let edge = (floor < 0).then_some(Edge::Underflow);
     Encoded { code: Some(signed(f, if flushed { 0 } else { code as u64 }, neg)), edge }
 }
@@ -411,8 +413,8 @@ fn beyond_max(f: &FloatFormat, rule: Overflow, edge: Edge, neg: bool) -> Encoded
     let code = match (rule, f.inf_code(), f.nan_code()) {
         (Overflow::Error, ..) => return Encoded::at(edge, None),
         (Overflow::Saturate, ..) | (_, None, None) => max,
-        (Overflow::Nonfinite, Some(inf), _) => signed(f, inf, neg),
-        (Overflow::Nonfinite, None, Some(nan)) => signed(f, nan, neg),
+        (Overflow::Nonfinite | Overflow::NonfiniteAlways, Some(inf), _) => signed(f, inf, neg),
+        (Overflow::Nonfinite | Overflow::NonfiniteAlways, None, Some(nan)) => signed(f, nan, neg),
     };
     Encoded::at(edge, Some(code))
 }

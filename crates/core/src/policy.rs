@@ -12,6 +12,9 @@ use crate::round::Rounding;
 pub enum Overflow {
     /// Inf if the format has one, else NaN if it has one, else the largest finite value.
     Nonfinite,
+    /// As [`Overflow::Nonfinite`] under every rounding: also where the rounding would stop at the largest finite value
+    /// (IEEE 754-2019 §7.4), a value that is still beyond it once it is rounded has overflowed.
+    NonfiniteAlways,
     /// The largest finite value of the same sign.
     Saturate,
     /// The cast is refused.
@@ -71,6 +74,32 @@ pub enum Subnormals {
     Keep,
     /// Subnormal sources are read as, and subnormal results replaced by, a zero of the same sign.
     Flush,
+    /// Subnormal sources alone.
+    FlushSource,
+    /// Subnormal results alone.
+    FlushResult,
+}
+
+impl Subnormals {
+    /// Which of the two are flushed.
+    pub const fn of(source: bool, result: bool) -> Subnormals {
+        match (source, result) {
+            (false, false) => Subnormals::Keep,
+            (true, true) => Subnormals::Flush,
+            (true, false) => Subnormals::FlushSource,
+            (false, true) => Subnormals::FlushResult,
+        }
+    }
+
+    /// Subnormal sources are read as zero.
+    pub const fn flushes_source(self) -> bool {
+        matches!(self, Subnormals::Flush | Subnormals::FlushSource)
+    }
+
+    /// Subnormal results are replaced by zero.
+    pub const fn flushes_result(self) -> bool {
+        matches!(self, Subnormals::Flush | Subnormals::FlushResult)
+    }
 }
 
 /// On what the range of a floating-point destination is tested.

@@ -898,6 +898,44 @@ fn flush() {
     }
 }
 
+/// The halves of `Flush`: a subnormal source reads as zero, a subnormal result becomes zero.
+#[test]
+fn half_a_flush() {
+    let of = |subnormals| CastPolicy { subnormals, ..CastPolicy::IEEE };
+    let code = |subnormals, src, dst, code| cast_one(&spec(src, dst, of(subnormals)), code).code();
+    let (source, result) = (Subnormals::FlushSource, Subnormals::FlushResult);
+    assert_eq!(
+        (code(source, F16, F32, 0x8001), code(result, F16, F32, 0x8001)),
+        (Some(0x8000_0000), Some(0xb380_0000))
+    );
+    assert_eq!((code(source, F8E5M2, F16, 0x01), code(result, F8E5M2, F16, 0x04)), (Some(0), Some(0x0400)));
+    let small = 2f32.powi(-15).to_bits().into();
+    assert_eq!((code(source, F32, F16, small), code(result, F32, F16, small)), (Some(0x0200), Some(0)));
+    for (from, to) in [(false, false), (true, false), (false, true), (true, true)] {
+        let both = Subnormals::of(from, to);
+        assert_eq!((both.flushes_source(), both.flushes_result()), (from, to));
+    }
+}
+
+/// What directed roundings stop at is overflow under `NonfiniteAlways`, once the rounded value is beyond.
+#[test]
+fn overflow_under_directed_rounding() {
+    let code = |rounding, dst, x: f64| {
+        let policy = CastPolicy { to_float: rounding, overflow: Overflow::NonfiniteAlways, ..CastPolicy::IEEE };
+        cast_one(&spec(F64, dst, policy), x.to_bits()).code().unwrap()
+    };
+    for (x, expected) in [(65504.0, 0x7bff), (65535.9, 0x7bff), (65536.0, 0x7c00), (-1e300, 0xfc00)] {
+        assert_eq!(code(Rounding::TowardZero, F16, x), expected, "{x}");
+    }
+    assert_eq!((code(Rounding::Down, F16, 1e300), code(Rounding::Down, F16, 65535.9)), (0x7c00, 0x7bff));
+    assert_eq!(
+        (code(Rounding::TowardZero, F8E4M3Fn, 479.9), code(Rounding::TowardZero, F8E4M3Fn, 480.0)),
+        (0x7e, 0x7f)
+    );
+    assert_eq!(code(Rounding::TowardZero, F4E2M1, 1e9), 0x7);
+    assert_eq!(code(Rounding::NearestEven, F16, 65520.0), 0x7c00);
+}
+
 /// The options of `ieee` and their defaults (`docs/interfaces.md §2`).
 #[test]
 fn ieee_options() {

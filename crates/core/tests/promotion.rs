@@ -518,6 +518,6 @@ fn releases() {
         assert!(said.starts_with(system.version()), "{heading}{said}");
     }
     assert!(
-        page.contains(&format!("openvino=={}", System::OpenVino(Default::default(), Default::default()).version()))
+        PAGE.contains(&format!("openvino=={}", System::OpenVino(Default::default(), Default::default()).version()))
     );
 }

@@ -34,6 +34,9 @@ fn policies() -> Vec<CastPolicy> {
         all.push(CastPolicy { nan_substitute: NanSubstitute::CodeZero, ..base });
         all.push(CastPolicy { int_overflow: IntOverflow::Saturate, nan_to_int: NanToInt::Saturate, ..base });
         all.push(CastPolicy { subnormals: Subnormals::Flush, ..base });
+        all.push(CastPolicy { subnormals: Subnormals::FlushSource, ..base });
+        all.push(CastPolicy { subnormals: Subnormals::FlushResult, ..base });
+        all.push(CastPolicy { overflow: Overflow::NonfiniteAlways, to_float: Rounding::TowardZero, ..base });
         all.push(CastPolicy { range: RangeTest::Source, ..base });
         all.extend(no_room.map(|negative| CastPolicy { negative, vanishing: Unrepresentable::Smallest, ..base }));
     }

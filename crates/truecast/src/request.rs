@@ -52,6 +52,8 @@ pub enum Standard {
     Tosa {
         /// Version, profiles and extensions.
         target: tosa::Target,
+        /// What the implementation chooses where the text leaves it a choice.
+        freedoms: tosa::Freedoms,
     },
     /// Free policies; the destination of the cast is replaced by that of each pair.
     Ieee(ieee::Cast),
@@ -113,7 +115,9 @@ impl Request {
             }
             Standard::OpenVino => openvino::Convert::to(dst).resolve(src)?,
             Standard::Tile { cast, .. } => tile::Cast { to: dst, ..cast }.resolve(src)?,
-            Standard::Tosa { target } => tosa::Cast { target, ..tosa::Cast::to(dst) }.resolve(src)?,
+            Standard::Tosa { target, freedoms } => {
+                tosa::Cast { target, freedoms, ..tosa::Cast::to(dst) }.resolve(src)?
+            }
             Standard::Ieee(options) => ieee::Cast { to: dst, ..options }.resolve(src)?,
         };
         if let Some(nan) = self.nan {
@@ -162,7 +166,7 @@ impl Request {
             Standard::OpenVino => Some(openvino::VERSION.into()),
             Standard::Tile { rules: tile::Rules::OfFile, .. } => Some("file".into()),
             Standard::Tile { rules: tile::Rules::Of(release), .. } => Some(release.name().into()),
-            Standard::Tosa { target } => Some(target.version.name().into()),
+            Standard::Tosa { target, .. } => Some(target.version.name().into()),
             Standard::Ieee(_) => None,
         }
     }
@@ -198,7 +202,8 @@ impl Request {
                 all.push(("saturating", cast.saturating.then(|| "true".into())));
                 all.extend(cast.options.names().map(|name| ("tile-option", Some(name.into()))));
             }
-            Standard::Tosa { target } => {
+            Standard::Tosa { target, freedoms } => {
+                all.push(("profile", (freedoms != tosa::Freedoms::STRICT).then(|| freedoms.to_string())));
                 let defaults = tosa::Target::of(target.version);
                 let names = || target.enabled.iter().map(tosa::Feature::name).collect::<Vec<_>>().join(",");
                 all.push(("enabled", (target.enabled != defaults.enabled).then(names)));
@@ -248,7 +253,8 @@ impl Request {
         if let (Standard::Onnx { .. } | Standard::Ieee(_), "string_style") = (self.standard, name) {
             return Ok(put(&mut self.text, one_of(TextStyle::ALL, value)));
         }
-        const OVERFLOWS: [Overflow; 3] = [Overflow::Nonfinite, Overflow::Saturate, Overflow::Error];
+        const OVERFLOWS: [Overflow; 4] =
+            [Overflow::Nonfinite, Overflow::NonfiniteAlways, Overflow::Saturate, Overflow::Error];
         Ok(match (&mut self.standard, name) {
             (Standard::Onnx { operator, .. }, "operator") => {
                 put(operator, onnx::Operator::ALL.into_iter().find(|o| o.name() == value))
@@ -264,11 +270,12 @@ impl Request {
             }
             (Standard::Tile { cast, .. }, "saturating") => put(&mut cast.saturating, value.parse().ok()),
             (Standard::Tile { cast, .. }, "tile_option") => Some(cast.options.set(value)?),
-            (Standard::Tosa { target }, "enabled") => {
+            (Standard::Tosa { freedoms, .. }, "profile") => put(freedoms, Some(value.parse()?)),
+            (Standard::Tosa { target, .. }, "enabled") => {
                 let names = value.split(',').filter(|name| !name.is_empty());
                 put(&mut target.enabled, Some(names.map(str::parse).collect::<Result<_, _>>()?))
             }
-            (Standard::Tosa { target }, "level") => {
+            (Standard::Tosa { target, .. }, "level") => {
                 put(&mut target.level, one_of([tosa::LevelLimit::EightK, tosa::LevelLimit::None], value))
             }
             (Standard::Ieee(cast), "rounding") => {
@@ -284,7 +291,8 @@ impl Request {
                 put(&mut cast.nan_to_int, one_of([NanToInt::Zero, NanToInt::Saturate, NanToInt::Error], value))
             }
             (Standard::Ieee(cast), "subnormals") => {
-                put(&mut cast.subnormals, one_of([Subnormals::Keep, Subnormals::Flush], value))
+                let all = [(false, false), (true, false), (false, true), (true, true)];
+                put(&mut cast.subnormals, one_of(all.map(|(source, result)| Subnormals::of(source, result)), value))
             }
             _ => None,
         })
@@ -312,7 +320,7 @@ impl Standard {
             }
             "tosa" => {
                 let version = version.map_or(Ok(tosa::Version::default()), str::parse)?;
-                Standard::Tosa { target: tosa::Target::of(version) }
+                Standard::Tosa { target: tosa::Target::of(version), freedoms: tosa::Freedoms::STRICT }
             }
             "ieee" => match version {
                 None => Standard::Ieee(ieee::Cast::to(UNSET)),

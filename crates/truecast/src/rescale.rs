@@ -1,15 +1,18 @@
 //! TOSA RESCALE on an array in a file.
 
+use crate::array as array_of_a_type;
 use crate::error::{Class, Error};
 use crate::stream::{Item, LEAST_MEMORY, Means, run};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use truecast_core::spec::SpecError;
 use truecast_core::spec::tosa::rescale::{Operand, Operands};
+use truecast_core::spec::tosa::scale::ScaleError;
 use truecast_core::spec::tosa::{Requirement, Rescale, RescaleSpec, Target};
-use truecast_core::{DType, Layout};
+use truecast_core::spec::{SpecError, ieee};
+use truecast_core::{DType, Layout, cast_one};
+use truecast_graph::Data;
 use truecast_io::tosa::array::{self, ArrayError, Reader};
 use truecast_io::{Existing, Kind, Source, Tensor, Writer};
 use truecast_kernel::{Codes, CodesMut, Exec, RescaleCounts, RescaleError, Rescaler};
@@ -37,6 +40,15 @@ pub enum Failure {
     /// An array of integers is expected.
     #[error("{path}: {found}; expected is one array of integers")]
     Integers { path: String, found: String },
+    /// An array of scales is expected.
+    #[error("{path}: {found}; expected is one array of floats")]
+    Floats { path: String, found: String },
+    /// A scale cannot be read.
+    #[error(transparent)]
+    Given(#[from] array_of_a_type::ArrayError),
+    /// A number is no scale.
+    #[error(transparent)]
+    Scale(#[from] ScaleError),
     /// Two arrays that belong together have different shapes.
     #[error("{path}: shape {found:?}, that of the input is {expected:?}")]
     Shape { path: String, found: Vec<u64>, expected: Vec<u64> },
@@ -51,6 +63,8 @@ impl Failure {
         match self {
             Failure::File(error) => error.class(),
             Failure::Array(error) => error.class(),
+            Failure::Given(error) => error.class(),
+            Failure::Scale(_) => Class::Usage,
             Failure::Number { .. } | Failure::Destination { .. } => Class::Usage,
             _ => Class::Input,
         }
@@ -133,6 +147,32 @@ pub fn integers(path: &Path) -> Result<Vec<i64>, Failure> {
         i64::from_le_bytes(wide) >> (64 - 8 * bytes)
     };
     Ok(array.codes.chunks_exact(bytes).map(one).collect())
+}
+
+/// The scales of an array of floats in a file, as f64, which holds each of them.
+///
+/// # Errors
+/// [`Failure::File`], [`Failure::Floats`].
+pub fn scales(path: &Path) -> Result<Vec<f64>, Failure> {
+    let shown = || path.display().to_string();
+    let source = Source::open(path, None).map_err(Error::from)?;
+    let [tensor] = source.tensors() else {
+        return Err(Failure::Floats { path: shown(), found: format!("{} tensors", source.tensors().len()) });
+    };
+    let dtype = tensor.dtype;
+    if !matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64) {
+        return Err(Failure::Floats { path: shown(), found: format!("elements are {dtype}") });
+    }
+    let tensor = array_of_a_type::read(path, dtype, &Exec::default())?;
+    let Data::Codes(codes) = &tensor.data else { unreachable!("floats are no texts") };
+    let wide = ieee::Cast::to(DType::F64).resolve(dtype)?;
+    let one = |code: &[u8]| {
+        let mut bits = [0; 8];
+        bits[..code.len()].copy_from_slice(code);
+        f64::from_bits(cast_one(&wide, u64::from_le_bytes(bits)).code().expect("no policy refuses a value"))
+    };
+    let bytes = dtype.storage_bits().expect("floats have a width") as usize / 8;
+    Ok(codes.chunks_exact(bytes).map(one).collect())
 }
 
 /// The signless type of an array's elements, and whether its header calls them unsigned. 64-bit integers hold i48.

@@ -10,7 +10,7 @@ use truecast_core::decimal::to_decimal;
 use truecast_core::exact::decode;
 use truecast_core::format::Specials;
 use truecast_core::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals, TextStyle};
-use truecast_core::spec::{ieee, onnx, tile};
+use truecast_core::spec::{ieee, onnx, tile, tosa};
 use truecast_core::text::{parse_one, print_one};
 use truecast_core::{CastSpec, DType, Exact, Kind, Rounding, cast_one};
 
@@ -44,7 +44,7 @@ pub enum Setting {
     Subnormals,
     /// Tile IR: the flag of ftoi.
     Saturating,
-    /// Tile IR: whose values.
+    /// Tile IR: whose values. TOSA: what the implementation chooses.
     Profile,
     /// Tile IR: an option, as [`tile::Options::names`] has it.
     TileOption(&'static str),
@@ -118,7 +118,14 @@ impl Setting {
                 [Subnormals::Keep, Subnormals::Flush].map(|s| of_ieee(&|cast| cast.subnormals = s)).into()
             }
             Setting::Saturating => [false, true].map(|s| of_tile(&|cast| cast.saturating = s)).into(),
-            Setting::Profile => tile::Profile::ALL.map(|p| of_tile(&|cast| cast.profile = p)).into(),
+            Setting::Profile => {
+                let tile = tile::Profile::ALL.map(|p| of_tile(&|cast| cast.profile = p));
+                let tosa = tosa::Freedoms::ENDS.map(|freedoms| match request.standard {
+                    Standard::Tosa { target, .. } => Some(with(Standard::Tosa { target, freedoms })),
+                    _ => None,
+                });
+                tile.into_iter().chain(tosa).collect()
+            }
             Setting::TileOption(name) => {
                 let without = |options: tile::Options| {
                     let mut others = tile::Options::default();

@@ -145,7 +145,9 @@ fn every_target_of_tosa_is_kept() {
             tosa::Target { enabled: none, ..target },
             tosa::Target { level, ..target },
         ] {
-            keeps(&of_request(Standard::Tosa { target }));
+            for freedoms in ["strict", "flush", "toward-zero", "flush-bf16+toward-zero"] {
+                keeps(&of_request(Standard::Tosa { target, freedoms: freedoms.parse().unwrap() }));
+            }
         }
     }
     keeps(&of_request(Standard::OpenVino));

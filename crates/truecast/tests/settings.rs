@@ -63,8 +63,10 @@ fn settings() -> Vec<(Setting, Vec<Request>)> {
         ),
     ];
     let target = tosa::Target::of(tosa::Version::V1_1);
-    for standard in [ieee(|_| ()).standard, Request::default().standard, Standard::OpenVino, Standard::Tosa { target }]
-    {
+    let tosa = |profile: &str| Standard::Tosa { target, freedoms: profile.parse().unwrap() };
+    let profiles = ["strict", "flush-f16", "flush-bf16", "flush-f32", "toward-zero", "flush+toward-zero"];
+    all.push((Profile, profiles.map(|profile| of_standard(tosa(profile))).to_vec()));
+    for standard in [ieee(|_| ()).standard, Request::default().standard, Standard::OpenVino, tosa("strict")] {
         let rules = [NanRule::Keep, NanRule::Canonical, NanRule::Error];
         all.push((Nan, rules.map(|nan| Request { nan: Some(nan), ..of_standard(standard) }).to_vec()));
     }

@@ -40,6 +40,7 @@ pub const fn oracle_rounding(rounding: Rounding) -> oracle::Rounding {
 pub fn oracle_policy(policy: &CastPolicy) -> oracle::Policy {
     let range = |rule: Overflow| match rule {
         Overflow::Nonfinite => oracle::OnRange::Nonfinite,
+        Overflow::NonfiniteAlways => oracle::OnRange::NonfiniteAlways,
         Overflow::Saturate => oracle::OnRange::Saturate,
         Overflow::Error => oracle::OnRange::Error,
     };
@@ -72,6 +73,8 @@ pub fn oracle_policy(policy: &CastPolicy) -> oracle::Policy {
         subnormals: match policy.subnormals {
             Subnormals::Keep => oracle::Subnormals::Keep,
             Subnormals::Flush => oracle::Subnormals::Flush,
+            Subnormals::FlushSource => oracle::Subnormals::FlushSource,
+            Subnormals::FlushResult => oracle::Subnormals::FlushResult,
         },
         range: match policy.range {
             RangeTest::Rounded => oracle::Range::Rounded,

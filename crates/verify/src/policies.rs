@@ -61,6 +61,9 @@ pub const VARIANTS: &[Variant] = {
         Variant { name: "nan-to-int-saturate", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Saturate, ..BASE } },
         Variant { name: "nan-to-int-error", matters: ToIntegers, policy: CastPolicy { nan_to_int: NanToInt::Error, ..BASE } },
         Variant { name: "flush", matters: Always, policy: CastPolicy { subnormals: Subnormals::Flush, ..BASE } },
+        Variant { name: "flush-source", matters: Always, policy: CastPolicy { subnormals: Subnormals::FlushSource, ..BASE } },
+        Variant { name: "flush-result", matters: Always, policy: CastPolicy { subnormals: Subnormals::FlushResult, ..BASE } },
+        Variant { name: "always-nonfinite", matters: ToFloats, policy: CastPolicy { overflow: Overflow::NonfiniteAlways, ..BASE } },
         Variant { name: "range-source", matters: ToFloats, policy: CastPolicy { range: RangeTest::Source, ..BASE } },
         Variant { name: "range-source-saturate", matters: ToFloats, policy: CastPolicy { range: RangeTest::Source, ..SATURATE } },
         Variant { name: "negative-smallest", matters: ToUnsignedFloats, policy: CastPolicy { negative: Unrepresentable::Smallest, ..BASE } },
@@ -108,7 +111,7 @@ pub fn others_for(dst: DType, roundings: &[Rounding], n_random: usize, random: &
 
 /// A policy with every field at random, an `Error` in few.
 fn any(random: &mut Random) -> CastPolicy {
-    let range = |random: &mut Random| random.of(&[Overflow::Nonfinite, Overflow::Saturate]);
+    let range = |random: &mut Random| random.of(&[Overflow::Nonfinite, Overflow::NonfiniteAlways, Overflow::Saturate]);
     let mut policy = CastPolicy {
         to_float: random.of(&Rounding::ALL),
         to_int: random.of(&Rounding::ALL),
@@ -123,10 +126,11 @@ fn any(random: &mut Random) -> CastPolicy {
         ]),
         int_overflow: random.of(&[IntOverflow::Wrap, IntOverflow::Saturate]),
         nan_to_int: random.of(&[NanToInt::Zero, NanToInt::Saturate]),
-        subnormals: random.of(&[Subnormals::Keep, Subnormals::Flush]),
+        subnormals: random.of(&[Subnormals::Keep, Subnormals::Flush, Subnormals::FlushSource, Subnormals::FlushResult]),
         range: random.of(&[RangeTest::Rounded, RangeTest::Source]),
         negative: random.of(&[Unrepresentable::Smallest, Unrepresentable::Nan, Unrepresentable::Magnitude]),
         vanishing: random.of(&[Unrepresentable::Smallest, Unrepresentable::Nan]),
+        text: BASE.text, // of text, which is not swept
     };
     match random.below(12) {
         0 => policy.overflow = Overflow::Error,

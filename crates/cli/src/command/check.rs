@@ -26,9 +26,9 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
         return conformance::rescale(args, rescale::target(args.policy().spec())?, context);
     }
     let Some(operator) = operator(named) else { return model(args, context) };
-    let request = args.policy.request_of(operator)?;
+    let request = args.policy.judging().request_of(operator)?;
     match request.standard {
-        Standard::Tosa { target } => conformance::cast(args, &request, target, context),
+        Standard::Tosa { target, .. } => conformance::cast(args, &request, target, context),
         _ => results(args, &request, context),
     }
 }
@@ -40,7 +40,7 @@ fn results(args: &CheckArgs, request: &Request, context: &Context) -> Result<Exi
     let actual = args.actual.as_deref().ok_or_else(|| missing("--actual"))?;
     let from = source_type(args, input)?;
     let spec = request.resolve(from, to)?;
-    effect::check(&args.policy, request, [(from, to)])?;
+    effect::check(&args.policy.judging(), request, [(from, to)])?;
     if args.exact_nan && !exact_nan_matters(&spec) {
         return Err(exact_nan_refusal(&spec));
     }
@@ -147,7 +147,7 @@ fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
         Standard::Onnx { opset, .. } => Rules::Onnx(Some(opset).filter(|_| args.policy.spec().contains('@'))),
         Standard::OpenVino => Rules::OpenVino,
         Standard::Tile { cast, rules } => Rules::Tile(rules, cast.profile, cast.options),
-        Standard::Tosa { target } => Rules::Tosa(Some(target).filter(|_| args.policy.spec().contains('@'))),
+        Standard::Tosa { target, .. } => Rules::Tosa(Some(target).filter(|_| args.policy.spec().contains('@'))),
         _ => {
             return Err(Failure::usage(
                 "models are checked by --spec onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile or tile@RELEASE",

@@ -47,7 +47,7 @@ pub fn cast(args: &CheckArgs, request: &Request, target: Target, context: &Conte
     if let Some(nan) = args.policy.nan {
         spec.policy.nan = nan.into();
     }
-    effect::check(&args.policy, request, [(from, to)])?;
+    effect::check(&args.policy.judging(), request, [(from, to)])?;
     if args.exact_nan && !exact_nan_matters(&spec) {
         return Err(exact_nan_refusal(&spec));
     }
@@ -249,6 +249,8 @@ impl Report {
         object.insert("verdicts".into(), verdicts.into());
         object.insert("lints".into(), lints.into());
         object.insert("mixed_flush".into(), json!(findings.mixed_flush));
+        object.insert("passes".into(), json!(findings.passes()));
+        object.insert("fails_by".into(), json!(findings.reasons()));
         if let Some((wrong, failures)) = &self.scales {
             let failure = |f: &ScaleFailure| {
                 let permitted = listed(f.permitted.clone(), SCALE.code_bits());
@@ -306,6 +308,9 @@ impl Report {
         }
         let verdict = terminal.verdict(findings.passes(), "permitted", "NOT PERMITTED");
         let (elements, failed) = (count(findings.elements, "element"), grouped(findings.failed));
-        text + &terminal.wrap(&format!("{verdict} by {}: {elements}, {failed} wrong\n", self.profile.name()))
+        // Every element may be permitted, and not all of them together.
+        let together = if findings.mixed_flush_fails() { ", subnormals not treated alike" } else { "" };
+        let profile = self.profile.name();
+        text + &terminal.wrap(&format!("{verdict} by {profile}: {elements}, {failed} wrong{together}\n"))
     }
 }

@@ -13,12 +13,13 @@ use truecast::DType;
 use truecast::io::atomic::leftover;
 use truecast::io::{Existing, FileId};
 use truecast::request::Standard;
-use truecast::rescale::{Options, Request, element_type, integers, rescale};
-use truecast::spec::tosa::{Rescale, Target, rescale::RoundingMode, signless};
+use truecast::rescale::{self, Options, Request, element_type, integers, rescale, scales};
+use truecast::spec::tosa::rescale::{Channel, RoundingMode};
+use truecast::spec::tosa::{Rescale, Target, signless};
 
 pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    let mut operands = [&args.options.multiplier, &args.options.shift].into_iter().flatten();
+    let mut operands = [&args.options.multiplier, &args.options.shift, &args.options.scale].into_iter().flatten();
     let written = FileId::of(&args.dst);
     let is_written = |text: &&String| written.is_some() && is_file(text) && FileId::of(Path::new(text)) == written;
     if let Some(operand) = operands.find(is_written) {
@@ -34,6 +35,8 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
             let mut object = Map::new();
             object.insert("from".into(), json!(from.name()));
             object.insert("to".into(), json!(to.name()));
+            object.insert("multiplier".into(), json!(request.multipliers));
+            object.insert("shift".into(), json!(request.shifts));
             object.insert("elements".into(), json!(counts.elements));
             object.insert("saturated".into(), json!(counts.saturated));
             output::json("rescale", object)?;
@@ -41,7 +44,8 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
         false if context.quiet => {}
         false => {
             let (elements, saturated) = (count(counts.elements, "element"), grouped(counts.saturated));
-            output::text(&format!("{from} to {to}: {elements}, {saturated} saturated\n"))?;
+            let scales = args.options.scale.as_ref().map_or(String::new(), |_| chosen(&request));
+            output::text(&format!("{scales}{from} to {to}: {elements}, {saturated} saturated\n"))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -51,7 +55,7 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
 pub fn target(spec: &str) -> Result<Target, Failure> {
     let asked = crate::policy::PolicyArgs { spec: Some(spec.into()), ..Default::default() }.request()?;
     match asked.standard {
-        Standard::Tosa { target } => Ok(target),
+        Standard::Tosa { target, .. } => Ok(target),
         _ => Err(Failure::usage(format_args!("RESCALE is an operator of TOSA; --spec {spec} does not have it"))),
     }
 }
@@ -85,14 +89,20 @@ pub fn request(
         input_unsigned: input_unsigned || options.input_unsigned,
         output_unsigned: output_unsigned || options.output_unsigned,
     };
-    Ok(Request {
-        op,
-        multipliers: numbers("--multiplier", options.multiplier.as_deref())?,
-        shifts: numbers("--shift", options.shift.as_deref())?,
-        input_zp: options.input_zp,
-        output_zp: options.output_zp,
-        target,
-    })
+    let (multipliers, shifts) = match &options.scale {
+        Some(text) => of_scales(text, options.scale32)?,
+        None => {
+            let multipliers = numbers("--multiplier", options.multiplier.as_deref())?;
+            (multipliers, numbers("--shift", options.shift.as_deref())?)
+        }
+    };
+    let many = multipliers.len().max(shifts.len());
+    if many > 1 && !options.per_channel {
+        return Err(Failure::usage(format_args!(
+            "{many} scales; --per-channel takes one for each index of the last dimension, without it there is one for all"
+        )));
+    }
+    Ok(Request { op, multipliers, shifts, input_zp: options.input_zp, output_zp: options.output_zp, target })
 }
 
 /// The input's type as it was typed, which its file has to agree with; an unsigned one says what `--input-unsigned` says.
@@ -127,6 +137,37 @@ fn rounding(text: &str) -> Result<RoundingMode, Failure> {
 /// An operand is a file by its name.
 fn is_file(text: &str) -> bool {
     text.to_ascii_lowercase().ends_with(".npy")
+}
+
+/// Multipliers and shifts of scales, which are numbers with commas between them or an array of floats in a file.
+fn of_scales(text: &str, scale32: bool) -> Result<(Vec<i64>, Vec<i64>), Failure> {
+    let number = |part: &str| {
+        let wrong = || Failure::usage(format_args!("--scale {part:?} is neither a number nor a .npy file"));
+        part.trim().parse::<f64>().map_err(|_| wrong())
+    };
+    let scales: Vec<f64> = match is_file(text) {
+        true => scales(Path::new(text))?,
+        false => text.split(',').map(number).collect::<Result<_, _>>()?,
+    };
+    let channel =
+        |scale: f64| Channel::of_scale(scale, scale32).map_err(|error| Failure::from(rescale::Failure::from(error)));
+    let channels = scales.into_iter().map(channel).collect::<Result<Vec<_>, _>>()?;
+    Ok(channels.iter().map(|c| (i64::from(c.multiplier), i64::from(c.shift))).unzip())
+}
+
+/// Channels whose multiplier and shift are printed.
+const FEW: usize = 8;
+
+/// What was chosen for scales, a line each.
+fn chosen(request: &Request) -> String {
+    let all = request.multipliers.iter().zip(&request.shifts);
+    let one = |(&multiplier, &shift): (&i64, &i64)| {
+        let scale = Channel { multiplier: multiplier as i32, shift: shift as i8 }.scale();
+        format!("multiplier {multiplier}, shift {shift}: {scale}\n")
+    };
+    let rest = request.multipliers.len().saturating_sub(FEW);
+    let more = if rest > 0 { format!("and {rest} more, all of them with --json\n") } else { String::new() };
+    all.take(FEW).map(one).chain([more]).collect()
 }
 
 /// Numbers with commas between them, or an array of integers in a file.

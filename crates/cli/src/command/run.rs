@@ -17,14 +17,19 @@ use truecast::io::openvino::Packing;
 use truecast::io::{Existing, Shown};
 use truecast::policy::TextStyle;
 use truecast::run::{Model, ModelKind, Ran, RunError, Written, tile, tosa};
+use truecast::spec::tosa::Freedoms;
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    let tile = tile_settings(args)?;
+    // What an option means depends on the model; one that cannot be opened is an error of its own below.
+    let settings = match ModelKind::of(&args.model) {
+        Ok(ModelKind::Tosa) => Settings::Tosa(args.profile.as_deref().map_or(Ok(Freedoms::STRICT), str::parse)?),
+        _ => Settings::Other(tile_settings(args)?),
+    };
     let left = super::tell_leftovers(leftover::in_folder(&args.output_dir), existing, context);
     // From here on there are temporary files, which a request to end must not leave behind.
     signals::stop_at_once(context.json);
-    let result = evaluated(args, &tile, existing, context);
+    let result = evaluated(args, &settings, existing, context);
     if let (Err(error), true) = (&result, context.json) {
         without_result(error)?;
     }
@@ -43,11 +48,20 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn evaluated(args: &RunArgs, tile: &tile::Settings, existing: Existing, context: &Context) -> Result<Ran, RunError> {
+/// What the options of a model of its kind mean.
+enum Settings {
+    Tosa(Freedoms),
+    Other(tile::Settings),
+}
+
+fn evaluated(args: &RunArgs, settings: &Settings, existing: Existing, context: &Context) -> Result<Ran, RunError> {
     let (inputs, folder, kind) = (&args.input, &args.output_dir, args.output_format.into());
-    if ModelKind::of(&args.model)? == ModelKind::Tosa {
-        return tosa::run(&args.model, None, inputs, folder, existing, &context.exec);
-    }
+    let tile = match settings {
+        Settings::Tosa(freedoms) => {
+            return tosa::run(&args.model, None, *freedoms, inputs, folder, existing, &context.exec);
+        }
+        Settings::Other(tile) => tile,
+    };
     let model = Model::open_with(&args.model, args.ir_layout.map(Packing::from))?;
     let model = model.with_text_style(args.string_style.map_or(TextStyle::default(), TextStyle::from));
     match model.is_tile() {

@@ -31,4 +31,5 @@ mod shell;
 mod signals;
 mod tile;
 mod tosa;
+mod tosa_choices;
 mod verify;

@@ -24,7 +24,7 @@ const POLICIES: [(&str, &[&str]); 10] = [
     ("nan-to-int", &["ieee"]),
     ("subnormals", &["ieee"]),
     ("saturating", &["tile"]),
-    ("profile", &["tile"]),
+    ("profile", &["tile", "tosa"]),
 ];
 
 fn value(option: &str) -> &'static str {
@@ -40,17 +40,17 @@ fn value(option: &str) -> &'static str {
 
 #[test]
 fn policies_belong_to_specifications() {
-    for (command, from_check) in [
-        ("convert a.npy b.npy --to f16", false),
-        ("verify a.npy b.npy --to f16", false),
-        ("vectors cast --from f32 --to f16", false),
-        ("bench --pairs f32:f16", false),
-        (CHECK_CAST, true),
+    for command in [
+        "convert a.npy b.npy --to f16",
+        "verify a.npy b.npy --to f16",
+        "vectors cast --from f32 --to f16",
+        "bench --pairs f32:f16",
+        CHECK_CAST,
     ] {
         for (option, owners) in POLICIES {
             for spec in ["onnx@21", "tosa@1.0", "openvino", "tile@13.4", "ieee"] {
                 let name = spec.split('@').next().unwrap();
-                if owners.contains(&name) || (from_check && option == "profile" && name == "tosa") {
+                if owners.contains(&name) {
                     continue;
                 }
                 let line = format!("{command} --spec {spec} --{option} {}", value(option));
@@ -138,11 +138,15 @@ fn options_of_files() {
         ran.fails(2, &[format!("--ir-layout belongs to OpenVINO IR (.xml); this is {model}")]);
     }
     for model in ["m.onnx", "g.tosa", "m.xml"] {
-        for option in ["spec tile", "entry k", "profile hw", "tile-option strict"] {
+        for option in ["spec tile", "entry k", "tile-option strict"] {
             let name = option.split(' ').next().unwrap();
             let ran = Folder::new().run(&format!("run {model} --output-dir out --{option}"));
             ran.fails(2, &[format!("--{name} belongs to Tile IR modules; this is {model}")]);
         }
+    }
+    for model in ["m.onnx", "m.xml"] {
+        let ran = Folder::new().run(&format!("run {model} --output-dir out --profile flush"));
+        ran.fails(2, &[format!("--profile belongs to Tile IR modules or .tosa graphs; this is {model}")]);
     }
     for model in ["m.mlir", "m.xml"] {
         let place = ".onnx models, .pb tensors or other files of tensors";

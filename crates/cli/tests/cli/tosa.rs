@@ -83,6 +83,51 @@ fn empty_tensors_are_refused() {
     assert_eq!(folder.names(), ["x.npy", "y.npy"]);
 }
 
+/// A scale instead of its multiplier and shift (§4.7), which are told; from a file for each channel.
+#[test]
+fn rescale_by_a_scale() {
+    let folder = Folder::with(
+        "x.npy",
+        &npy_text("{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2)}", &i32s(&[1000, -1000, 100_000, 3])),
+    );
+    let rescale = |options: &str| folder.run(&format!("rescale x.npy y.npy --to i8 --force {options}"));
+    let ran = rescale("--scale 0.0013 --scale32").succeeds();
+    assert!(ran.out.starts_with("multiplier 1429365116, shift 40: 0.0012999999999"), "{}", ran.out);
+    let by_scale = folder.read("y.npy");
+    assert_eq!(npy_parts(&by_scale).1, [1, 0xff, 127, 0]);
+    rescale("--multiplier 1429365116 --shift 40 --scale32").succeeds();
+    assert_eq!(folder.read("y.npy"), by_scale);
+    let object = rescale("--scale 0.5 --json").succeeds().object("rescale");
+    assert_eq!((&object["multiplier"], &object["shift"]), (&serde_json::json!([16384]), &serde_json::json!([15])));
+    // One for each index of the last dimension, of any float type.
+    folder.write("f.npy", &npy("<f4", 2, &f32s(&[0.5, 0.25])));
+    folder.write("d.npy", &npy("<f8", 2, &[0.5f64, 0.25].map(f64::to_le_bytes).concat()));
+    for scales in ["f.npy", "d.npy", "0.5,0.25"] {
+        let object = rescale(&format!("--scale {scales} --scale32 --per-channel --json")).succeeds().object("rescale");
+        assert_eq!(object["shift"], serde_json::json!([31, 32]), "{scales}");
+    }
+    for (options, words) in [
+        ("--scale -1 --scale32", "not a number from 0"),
+        ("--scale nan --scale32", "not a number from 0"),
+        ("--scale 1e9 --scale32", "up to 268435456"),
+        ("--scale big --scale32", "neither a number"),
+        ("--scale 0.5 --shift 3", "--shift"),
+    ] {
+        rescale(options).fails(2, &[words]);
+    }
+    folder.run("rescale x.npy f.npy --to i8 --scale f.npy --scale32 --force").fails(2, &["f.npy", "destination"]);
+    rescale("--scale x.npy --scale32").fails(3, &["x.npy", "floats"]);
+}
+
+/// Several scales without the option that they need.
+#[test]
+fn scales_of_channels_that_nobody_asked_for() {
+    let folder = Folder::with("x.npy", &npy("|i1", 2, &[4, 4]));
+    for scales in ["--multiplier 1,2 --shift 30,30", "--scale 0.5,0.25", "--multiplier 1 --shift 30,31"] {
+        folder.run(&format!("rescale x.npy y.npy --to i8 --scale32 {scales}")).fails(2, &["2 scales", "--per-channel"]);
+    }
+}
+
 #[test]
 fn rescales_that_are_refused() {
     let folder = Folder::with("x.npy", &npy("|i1", 2, &[4, 4]));

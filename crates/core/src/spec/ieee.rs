@@ -71,7 +71,7 @@ impl Cast {
         convertible(src, self.to)?;
         // A value that an unsigned or zero-less format has no room for is out of its range.
         let no_room = match self.overflow {
-            Overflow::Nonfinite => Unrepresentable::Nan,
+            Overflow::Nonfinite | Overflow::NonfiniteAlways => Unrepresentable::Nan,
             Overflow::Saturate => Unrepresentable::Smallest,
             Overflow::Error => Unrepresentable::Error,
         };

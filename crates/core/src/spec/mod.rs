@@ -17,7 +17,7 @@ use crate::policy::CastSpec;
 #[non_exhaustive]
 pub enum SpecError {
     /// The type is not part of the standard at this version.
-    #[error("{spec} does not have type {dtype} ({clause}); {remedy}")]
+    #[error("{spec} does not have type {dtype} ({clause}); {}", remedy(*.dtype, .since))]
     Type {
         /// The standard and its version.
         spec: String,
@@ -25,8 +25,9 @@ pub enum SpecError {
         dtype: DType,
         /// Where the standard says so.
         clause: &'static str,
-        /// What to do about it.
-        remedy: String,
+        /// The first version of the standard that has what was asked for, by name (`tosa@1.1`, `opset 19`); `None` if no
+        /// later one does.
+        since: Option<String>,
     },
     /// The type is in no version of the standard, and none of ours.
     #[error("{spec} does not have type {name}, nor does any other version ({clause})")]
@@ -113,7 +114,7 @@ pub enum SpecError {
         clause: &'static str,
     },
     /// Complex numbers are not converted, and a standard may lack a pair.
-    #[error("{src} cannot be converted to {dst}: {why}")]
+    #[error("{src} cannot be converted to {dst}: {why}{}", later(*.dst, .since))]
     Pair {
         /// Source type.
         src: DType,
@@ -121,7 +122,24 @@ pub enum SpecError {
         dst: DType,
         /// Why not.
         why: &'static str,
+        /// The first version of the standard that has the pair, by name (`tosa@1.1`); `None` if no later one does.
+        since: Option<String>,
     },
+}
+
+/// What to do about a type that is missing.
+fn remedy(dtype: DType, since: &Option<String>) -> String {
+    match since {
+        Some(version) => format!("{version} has it; use that or --spec ieee"),
+        None if matches!(dtype.kind(), Kind::Complex(_)) => ONLY_COPIED.into(),
+        None => "use --spec ieee".into(),
+    }
+}
+
+const ONLY_COPIED: &str = "complex numbers can only be copied";
+
+fn later(dtype: DType, since: &Option<String>) -> String {
+    since.as_ref().map_or(String::new(), |_| format!("; {}", remedy(dtype, since)))
 }
 
 impl From<tile::Violation> for SpecError {
@@ -161,7 +179,7 @@ pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
 fn convertible(src: DType, dst: DType) -> Result<(), SpecError> {
     let is_complex = |dtype: DType| matches!(dtype.kind(), Kind::Complex(_));
     match src != dst && (is_complex(src) || is_complex(dst)) {
-        true => Err(SpecError::Pair { src, dst, why: "complex numbers can only be copied" }),
+        true => Err(SpecError::Pair { src, dst, why: ONLY_COPIED, since: None }),
         false => Ok(()),
     }
 }

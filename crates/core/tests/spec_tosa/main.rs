@@ -3,6 +3,9 @@
 mod block;
 mod cast;
 mod check;
+mod freedoms;
 mod number;
 mod page;
+mod permitted;
 mod rescale;
+mod scale;

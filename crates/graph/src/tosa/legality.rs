@@ -1,10 +1,11 @@
 //! What the specification says of an operator before any element is known: types, shapes, attributes, constants.
-//! `operator` asks it before it computes, [`judge`] of a whole graph that is not run.
+//! [`check_structure`] asks it of every operator before the first is evaluated, `operator` of each as it computes, [`judge`] of
+//! a whole graph that is not run.
 
 use truecast_core::spec::SpecError;
 use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction, SCALE};
 use truecast_core::spec::tosa::rescale::{Operand, Operands, RoundingMode};
-use truecast_core::spec::tosa::{Cast, Feature, Requirement, Rescale, Target};
+use truecast_core::spec::tosa::{Cast, Feature, Freedoms, Requirement, Rescale, Target};
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::tosa::{Graph, Operator, RescaleAttribute, Tensor, op};
 
@@ -17,6 +18,7 @@ pub(super) struct Rules<'a> {
     /// How messages name the operator.
     pub place: &'a str,
     pub target: &'a Target,
+    pub freedoms: Freedoms,
 }
 
 /// A CAST, settled.
@@ -49,7 +51,7 @@ impl Rules<'_> {
     pub fn cast(&self, src: ElementType, dst: ElementType, shape: &[u64]) -> Result<Conversion, GraphError> {
         let (direction, element, plain) = match (src, dst) {
             (ElementType::Plain(src), ElementType::Plain(dst)) => {
-                let cast = Cast { target: *self.target, ..Cast::to(dst) }.resolve(src);
+                let cast = Cast { target: *self.target, freedoms: self.freedoms, ..Cast::to(dst) }.resolve(src);
                 return cast.map(Conversion::Plain).map_err(|cause| self.condition(cause));
             }
             (ElementType::Plain(plain), ElementType::Blocks(element)) => (Direction::ToBlocks, element, plain),
@@ -171,11 +173,36 @@ pub fn judge(graph: &Graph<'_>, target: &Target) -> Judged {
         let typeless = |name: &&&str| graph.tensors.get(**name).is_some_and(|tensor| tensor.dtype == 0);
         if operator.inputs.iter().chain(&operator.outputs).any(|name| typeless(&name)) {
             judged.of_unknown_type += 1;
-        } else if let Err(error) = (Rules { place: &place, target }).judge(graph, operator) {
+        } else if let Err(error) = (Rules { place: &place, target, freedoms: Freedoms::STRICT }).judge(graph, operator)
+        {
             judged.illegal.push((place, error));
         }
     }
     judged
+}
+
+/// Finds the first operator that is an error whatever flows through the graph: by its operands' number, types and shapes,
+/// and by its attributes. What the values of constants decide is found when their operator is evaluated.
+///
+/// So an error anywhere comes before what the elements make unpredictable, as in Arm's model, which builds a graph before it
+/// runs it (`docs/spec/tosa.md §4.4`).
+pub(super) fn check_structure(graph: &Graph<'_>, target: &Target) -> Result<(), GraphError> {
+    for (index, operator) in graph.operators.iter().enumerate() {
+        let place = place(index, operator);
+        let rules = Rules { place: &place, target, freedoms: Freedoms::STRICT };
+        let checked = match operator.op {
+            op::CONST | op::CONST_SHAPE | op::IDENTITY => Ok(()),
+            op::CAST | op::RESCALE | op::CAST_TO_BLOCK_SCALED | op::CAST_FROM_BLOCK_SCALED => {
+                rules.structure(graph, operator).map(|_| ())
+            }
+            number => Err(GraphError::Operator { place: place.clone(), name: op::name(number) }),
+        };
+        match checked {
+            Err(error) if !error.is_unpredictable() => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// A tensor whose shape may not be known.
@@ -196,6 +223,18 @@ impl Described {
 
 impl Rules<'_> {
     fn judge(&self, graph: &Graph<'_>, operator: &Operator<'_>) -> Result<(), GraphError> {
+        match self.structure(graph, operator)? {
+            Some((rescale, shape)) => self.judge_operands(graph, operator, &rescale, shape.as_ref()),
+            None => Ok(()),
+        }
+    }
+
+    /// What no value decides. Of a RESCALE it returns what the values of its constants are asked for.
+    fn structure(
+        &self,
+        graph: &Graph<'_>,
+        operator: &Operator<'_>,
+    ) -> Result<Option<(Rescale, Option<Vec<u64>>)>, GraphError> {
         let described = |names: &[&str]| -> Result<Vec<Described>, GraphError> {
             names.iter().map(|name| Described::of(graph, name)).collect()
         };
@@ -211,25 +250,25 @@ impl Rules<'_> {
         let blocks = vec![BLOCK as u64];
         let for_cast = shape.unwrap_or(&blocks);
         match (operator.op, inputs.len(), outputs.len()) {
-            (op::CAST, 1, 1) => self.cast(input.element, output.element, for_cast).map(|_| ()),
+            (op::CAST, 1, 1) => self.cast(input.element, output.element, for_cast).map(|_| None),
             (op::CAST_TO_BLOCK_SCALED, 1, 2) => {
                 self.deprecated(operator, input.element)?;
                 self.known_scales(&outputs[1], shape)?;
                 let blocks = ElementType::Blocks(output.element.dtype());
-                self.cast(input.element, blocks, for_cast).map(|_| ())
+                self.cast(input.element, blocks, for_cast).map(|_| None)
             }
             (op::CAST_FROM_BLOCK_SCALED, 2, 1) => {
                 self.deprecated(operator, output.element)?;
                 self.known_scales(&inputs[1], shape)?;
                 let blocks = ElementType::Blocks(input.element.dtype());
-                self.cast(blocks, output.element, for_cast).map(|_| ())
+                self.cast(blocks, output.element, for_cast).map(|_| None)
             }
             (op::RESCALE, 5, 1) => {
                 self.constants(graph, operator)?;
                 let rescale = self.rescale(operator.rescale, input.element, output.element)?;
                 let rank = shape.map_or(1, Vec::len);
                 rescale.check(rank, self.target).map_err(|cause| self.condition(cause))?;
-                self.judge_operands(graph, operator, &rescale, shape)
+                Ok(Some((rescale, shape.cloned())))
             }
             _ => Err(self.counts(operator)),
         }

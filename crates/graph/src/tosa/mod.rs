@@ -10,12 +10,13 @@ pub mod value;
 use std::collections::HashMap;
 
 use truecast_core::spec::SpecError;
-use truecast_core::spec::tosa::{Requirement, Target, Version};
+use truecast_core::spec::tosa::{Freedoms, Requirement, Target, Version};
 use truecast_io::Shown;
 use truecast_io::tosa::{Graph, Operator, op};
 use truecast_kernel::Exec;
 
 use crate::LeftOpen;
+use legality::Rules;
 pub use legality::{Judged, judge};
 use value::Declared;
 pub use value::{ElementType, Value};
@@ -84,18 +85,20 @@ pub fn declared(graph: &Graph<'_>, name: &str) -> Result<Declared, GraphError> {
 /// What came of a graph: its outputs by name, and the conversions that met values which the specification leaves open.
 pub type Evaluated<'a> = (Vec<(&'a str, Value)>, Vec<LeftOpen>);
 
-/// Evaluates a graph.
+/// Evaluates a graph, whose operators are all looked at before the first element is asked for.
 ///
-/// `provide` is asked for every input, by name and declaration. Cost: a value lives from its making to its last use.
+/// `provide` is asked for every input, by name and declaration. `freedoms` are what plain CASTs between floats may choose. Cost: a value lives from its making to its last use.
 ///
 /// # Errors
 /// [`GraphError`], and whatever `provide` returns.
 pub fn evaluate<'a, E: From<GraphError>>(
     graph: &Graph<'a>,
     target: &Target,
+    freedoms: Freedoms,
     exec: &Exec,
     mut provide: impl FnMut(&str, &Declared) -> Result<Value, E>,
 ) -> Result<Evaluated<'a>, E> {
+    legality::check_structure(graph, target)?;
     let mut uses: HashMap<&str, usize> = HashMap::new();
     let operands = graph.operators.iter().flat_map(|operator| operator.inputs.iter());
     operands.chain(&graph.outputs).for_each(|name| *uses.entry(name).or_default() += 1);
@@ -117,7 +120,8 @@ pub fn evaluate<'a, E: From<GraphError>>(
                 .collect::<Result<_, _>>()?;
             let outputs: Vec<Declared> =
                 operator.outputs.iter().map(|name| declared(graph, name)).collect::<Result<_, _>>()?;
-            operator::apply(graph, operator, &place, (target, exec), &inputs, &outputs)?
+            let rules = Rules { place: &place, target, freedoms };
+            operator::apply(graph, operator, rules, exec, &inputs, &outputs)?
         };
         left_open.extend(open);
         for name in &operator.inputs {

@@ -1,6 +1,5 @@
 //! What each operator makes of its operands.
 
-use truecast_core::spec::tosa::Target;
 use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction};
 use truecast_core::{CastSpec, DType};
 use truecast_io::tosa::{Graph, Operator, op};
@@ -15,12 +14,12 @@ use crate::LeftOpen;
 pub(super) fn apply(
     graph: &Graph<'_>,
     operator: &Operator<'_>,
-    place: &str,
-    (target, exec): (&Target, &Exec),
+    rules: Rules<'_>,
+    exec: &Exec,
     inputs: &[&Value],
     outputs: &[Declared],
 ) -> Result<(Vec<Value>, Option<LeftOpen>), GraphError> {
-    let rules = Rules { place, target };
+    let place = rules.place;
     let context = Context { rules, exec };
     rules.rank(inputs.iter().map(|v| v.shape.len()).chain(outputs.iter().map(|d| d.shape.len())).max().unwrap_or(0))?;
     let single = |value: Value| Ok((vec![value], None));

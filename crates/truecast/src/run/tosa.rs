@@ -7,8 +7,8 @@ use super::{Judgement, Ran, RunError, assign};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use truecast_core::DType;
-use truecast_core::spec::tosa::Target;
 use truecast_core::spec::tosa::block::SCALE;
+use truecast_core::spec::tosa::{Freedoms, Target};
 pub use truecast_graph::tosa::ElementType;
 use truecast_graph::tosa::value::{Declared, element_type, scale_shape};
 use truecast_graph::tosa::{Evaluated, GraphError, Value, evaluate, judge as legality, target_of};
@@ -24,13 +24,14 @@ pub const EXTENSION: &str = "tosa";
 /// block-scaled output stand beside it (`NAME_scale.npy`).
 ///
 /// `inputs` are of the form `NAME=FILE`. Without a target, the version that the file says decides, with every profile and
-/// extension.
+/// extension. `freedoms` concern plain CASTs between floats (`docs/spec/tosa.md §3.9`).
 ///
 /// # Errors
 /// [`RunError`]; [`RunError::Tosa`] says whether the result is an error or unpredictable.
 pub fn run(
     path: &Path,
     target: Option<Target>,
+    freedoms: Freedoms,
     inputs: &[String],
     folder: &Path,
     existing: Existing,
@@ -38,7 +39,8 @@ pub fn run(
 ) -> Result<Ran, RunError> {
     let bytes = read(path)?;
     let graph = parse(&bytes).map_err(|cause| malformed(path, cause))?;
-    let (outputs, left_open) = results(path, &graph, target, inputs, exec)?;
+    let target = target.unwrap_or_else(|| target_of(&graph));
+    let (outputs, left_open) = results(path, &graph, (&target, freedoms), inputs, exec)?;
     let mut files = Outputs::new(folder, existing, Reads::of(path, [], inputs));
     for (name, value) in outputs {
         for (file, dtype, array) in arrays(name, value) {
@@ -147,7 +149,7 @@ fn arrays(name: &str, value: Value) -> Vec<(String, DType, Array)> {
 fn results<'a>(
     path: &Path,
     graph: &Graph<'a>,
-    target: Option<Target>,
+    (target, freedoms): (&Target, Freedoms),
     inputs: &[String],
     exec: &Exec,
 ) -> Result<Evaluated<'a>, RunError> {
@@ -162,7 +164,7 @@ fn results<'a>(
         };
         Ok(Value { element: declared.element, shape, codes, scales })
     };
-    evaluate(graph, &target.unwrap_or_else(|| target_of(graph)), exec, provide).map_err(|failed| match failed {
+    evaluate(graph, target, freedoms, exec, provide).map_err(|failed| match failed {
         Failed::Graph(cause) => RunError::Tosa { path: path.display().to_string(), cause },
         Failed::Array(name, cause) => RunError::TosaArray { what: "input", name, cause },
         Failed::Missing(name) => RunError::NotGiven { path: path.display().to_string(), name },

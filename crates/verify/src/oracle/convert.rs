@@ -24,13 +24,17 @@ pub fn convert(src: Type, dst: Type, policy: &Policy, code: u64) -> Option<u64> 
         Value::Nan { negative, fraction } => convert_nan(src, dst, policy, negative, fraction),
         Value::Inf { negative } => convert_inf(dst, policy, negative),
         // A value, so the zero has a sign even if the source format has no code for it.
-        Value::Finite { negative, .. } if is_flushed(src, policy, code) => {
+        Value::Finite { negative, .. }
+            if policy.subnormals != Subnormals::FlushResult && is_flushed(src, policy, code) =>
+        {
             convert_finite(dst, policy, negative, Magnitude::ZERO)
         }
         Value::Finite { negative, magnitude } => convert_finite(dst, policy, negative, magnitude),
     };
     result.map(|code| match dst.class() {
-        Class::Float(format) if is_flushed(dst, policy, code) => format.encode(code & format.sign(true) != 0, 0),
+        Class::Float(format) if policy.subnormals != Subnormals::FlushSource && is_flushed(dst, policy, code) => {
+            format.encode(code & format.sign(true) != 0, 0)
+        }
         _ => code,
     })
 }
@@ -39,7 +43,7 @@ pub fn convert(src: Type, dst: Type, policy: &Policy, code: u64) -> Option<u64> 
 fn is_flushed(of: Type, policy: &Policy, code: u64) -> bool {
     match of.class() {
         Class::Float(format) => {
-            policy.subnormals == Subnormals::Flush && format.is_subnormal(code & all_ones(format.magnitude_bits()))
+            policy.subnormals != Subnormals::Keep && format.is_subnormal(code & all_ones(format.magnitude_bits()))
         }
         _ => false,
     }
@@ -154,7 +158,10 @@ fn convert_to_float(dst: Type, format: Format, policy: &Policy, negative: bool, 
                 Rounding::Down => !negative,
                 Rounding::NearestEven | Rounding::NearestAway | Rounding::NearestUp | Rounding::AwayFromZero => false,
             };
-            let rule = if inward && policy.overflow != OnRange::Error { OnRange::Saturate } else { policy.overflow };
+            let rule = match policy.overflow {
+                OnRange::Nonfinite if inward => OnRange::Saturate,
+                rule => rule,
+            };
             beyond_max(format, rule, negative)
         }
     }
@@ -196,7 +203,7 @@ fn beyond_max(format: Format, rule: OnRange, negative: bool) -> Option<u64> {
     match rule {
         OnRange::Error => None,
         OnRange::Saturate => Some(max),
-        OnRange::Nonfinite => Some(match format.specials {
+        OnRange::Nonfinite | OnRange::NonfiniteAlways => Some(match format.specials {
             Specials::Ieee => format.sign(negative) | (format.max_finite() + 1),
             Specials::Fn | Specials::Fnuz => nan_of(format, negative),
             Specials::Finite => max,

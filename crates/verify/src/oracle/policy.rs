@@ -43,6 +43,8 @@ choices! {
     OnRange {
         /// Infinity, or NaN without one, or the largest finite value without either.
         Nonfinite,
+        /// The same, also where the rounding is toward the largest finite value.
+        NonfiniteAlways,
         /// The largest finite value of its sign.
         Saturate,
         /// The conversion is refused.
@@ -107,6 +109,10 @@ choices! {
         Keep,
         /// They read, and are written, as zero of their sign.
         Flush,
+        /// They read as zero of their sign.
+        FlushSource,
+        /// They are written as zero of their sign.
+        FlushResult,
     }
 }
 

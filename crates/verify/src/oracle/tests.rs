@@ -581,6 +581,35 @@ fn subnormals_flushed() {
 }
 
 #[test]
+fn one_side_flushed() {
+    let of = |subnormals| Policy { subnormals, ..Policy::default() };
+    for (subnormals, src, code, dst, want) in [
+        (Subnormals::FlushSource, "f16", 0x8001, "f32", 0x8000_0000),
+        (Subnormals::FlushResult, "f16", 0x8001, "f32", 0xB380_0000),
+        (Subnormals::FlushSource, "f32", 0x3800_0000, "f16", 0x0200),
+        (Subnormals::FlushResult, "f32", 0xB800_0000, "f16", 0x8000),
+        (Subnormals::FlushSource, "f32", 0x007F_FFFF, "bf16", 0),
+        (Subnormals::FlushResult, "f32", 0x007F_FFFF, "bf16", 0x0080),
+    ] {
+        assert_eq!(convert(ty(src), ty(dst), &of(subnormals), code), Some(want), "{src} {code:X} {dst}");
+    }
+}
+
+#[test]
+fn beyond_the_largest_under_any_rounding() {
+    for (rounding, x, want) in [
+        (Rounding::TowardZero, 65535.0, 0x7BFF),
+        (Rounding::TowardZero, 65536.0, 0x7C00),
+        (Rounding::TowardZero, -1e300, 0xFC00),
+        (Rounding::Down, 1e300, 0x7C00),
+        (Rounding::NearestEven, 65520.0, 0x7C00),
+    ] {
+        let always = Policy { overflow: OnRange::NonfiniteAlways, ..to_float(rounding) };
+        assert_eq!(of_f64(x, "f16", &always), Some(want), "{rounding:?} {x}");
+    }
+}
+
+#[test]
 fn beyond_the_largest() {
     use Rounding::*;
     // f16, between the largest, 65504 (odd code 7BFF), and 65536.

@@ -74,7 +74,7 @@ fn asked(args: &ExplainArgs) -> Result<Vec<Interpretation>, Failure> {
     Ok(match asked.standard {
         Standard::Onnx { opset, .. } => onnx::interpretations_at(opset, from, to)?,
         Standard::OpenVino => openvino::interpretations(from, to),
-        Standard::Tosa { target } => tosa::interpretations_at(target.version, from, to)?,
+        Standard::Tosa { target, .. } => tosa::interpretations_at(target.version, from, to)?,
         _ => ieee::interpretations(from, to),
     })
 }

@@ -2,7 +2,7 @@
 //! Source: `docs/spec/onnx.md §1.1`, §1.2, §1.4. What a conversion gives does not live here.
 
 use super::{DataType, NEWEST_OPSET, SpecError};
-use crate::dtype::{DType, Kind};
+use crate::dtype::DType;
 
 /// An operator that converts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -147,12 +147,8 @@ impl Operator {
         match self.since(dtype) {
             Some(since) if since <= version => Ok(()),
             since => {
-                let remedy = match since {
-                    Some(since) => format!("it comes with opset {since}; use that or --spec ieee"),
-                    None if matches!(dtype.kind(), Kind::Complex(_)) => "complex numbers can only be copied".into(),
-                    None => "use --spec ieee".into(),
-                };
-                Err(SpecError::Type { spec: self.at(opset, version), dtype, clause: self.clause(), remedy })
+                let since = since.map(|opset| format!("opset {opset}"));
+                Err(SpecError::Type { spec: self.at(opset, version), dtype, clause: self.clause(), since })
             }
         }
     }

@@ -68,7 +68,7 @@ impl Convert {
                     spec: format!("openvino {VERSION} (Convert-1)"),
                     dtype,
                     clause,
-                    remedy: "use --spec ieee".into(),
+                    since: None,
                 });
             }
         }

@@ -92,7 +92,7 @@ impl Cast {
             spec: format!("tile {}", self.release),
             dtype,
             clause: "docs/spec/tile-ir.md §3.1",
-            remedy: "use --spec ieee".into(),
+            since: Number::of(signless).filter(|_| dtype != DType::U1).map(|n| format!("tile@{}", n.since)),
         })?;
         let signed = matches!(dtype.kind(), Kind::Int(f) if f.signed);
         Ok((number.dtype, if signed { Signedness::Signed } else { Signedness::Unsigned }))

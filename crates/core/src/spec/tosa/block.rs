@@ -90,7 +90,7 @@ impl BlockCast {
         };
         let Some(needs) = self.needs() else {
             if !ELEMENTS.iter().any(|(t, _)| *t == self.element) {
-                return Err(no_type(format!("a block of {}", target.spec()), self.element, CLAUSE));
+                return Err(no_type(format!("a block of {}", target.spec()), self.element, CLAUSE, None));
             }
             return condition("C3", format!("{} is not a floating-point type for blocks", self.plain));
         };
@@ -98,7 +98,7 @@ impl BlockCast {
             return Err(SpecError::Missing {
                 spec: target.spec(),
                 what: "block-scaled CAST".into(),
-                needs: "the 1.1 draft".into(),
+                needs: "the 1.1 draft (tosa@1.1)".into(),
                 clause: CLAUSE,
             });
         }

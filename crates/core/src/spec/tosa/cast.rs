@@ -1,8 +1,10 @@
 //! CAST of plain tensors: which pairs exist, what each needs, and its one exact result. Reference: `docs/spec/tosa.md §3`.
 
 use super::super::{Interpretation, SpecError};
+use super::freedoms::Freedoms;
 use super::target::{Feature, Features, Target, Version};
 use crate::dtype::{DType, Kind};
+use crate::format::FloatFormat;
 use crate::policy::*;
 use crate::round::Rounding;
 
@@ -73,12 +75,14 @@ pub struct Cast {
     pub input_unsigned: Option<bool>,
     /// Version, profiles and extensions.
     pub target: Target,
+    /// What the implementation chooses where the text leaves it a choice.
+    pub freedoms: Freedoms,
 }
 
 impl Cast {
-    /// The defaults: TOSA 1.0 with every profile and extension.
+    /// The defaults: TOSA 1.0 with every profile and extension, and the exact result.
     pub fn to(to: DType) -> Self {
-        Self { to, input_unsigned: None, target: Target::default() }
+        Self { to, input_unsigned: None, target: Target::default(), freedoms: Freedoms::STRICT }
     }
 
     /// Settles every question. `src` is signless: with `input_unsigned` the source of the [`CastSpec`] is its unsigned
@@ -88,21 +92,29 @@ impl Cast {
     /// A type or pair that the version does not have; a pair whose profile or extension is not enabled, which is named;
     /// `input_unsigned` in 1.0, or of a source that is not an integer (C4).
     pub fn resolve(&self, src: DType) -> Result<CastSpec, SpecError> {
-        let Cast { to: dst, input_unsigned, target } = *self;
+        let Cast { to: dst, input_unsigned, target, freedoms } = *self;
+        let pair = needs(src, dst);
+        let since = pair.map(|(since, _)| format!("tosa@{}", since.name()));
         for dtype in [src, dst] {
             if !COLUMNS.contains(&dtype) || (dtype == DType::I64 && target.version < Version::V1_1) {
-                return Err(no_type(target.spec(), dtype, "docs/spec/tosa.md §3.2"));
+                return Err(no_type(target.spec(), dtype, "docs/spec/tosa.md §3.2", since));
             }
         }
-        let absent = |why| SpecError::Pair { src, dst, why };
-        let (since, needs) =
-            needs(src, dst).ok_or(absent("no version of TOSA has this CAST; docs/spec/tosa.md §3.2"))?;
-        if since > target.version {
-            return Err(absent("TOSA has this CAST from the 1.1 draft on; docs/spec/tosa.md §3.3"));
-        }
+        let needs = match pair {
+            Some((since, needs)) if since <= target.version => needs,
+            Some(_) => return Err(no_pair(src, dst, "TOSA 1.0 has no such CAST (docs/spec/tosa.md §3.3)", since)),
+            None => {
+                return Err(no_pair(
+                    src,
+                    dst,
+                    "no version of TOSA has this CAST (docs/spec/tosa.md §3.2); use --spec ieee",
+                    None,
+                ));
+            }
+        };
         require(&target, format!("CAST from {src} to {dst}"), needs, "docs/spec/tosa.md §3.2, §3.3")?;
         let unsigned = self.unsigned_source(src)?;
-        Ok(rules(if input_unsigned == Some(true) { unsigned } else { src }, dst))
+        Ok(rules(if input_unsigned == Some(true) { unsigned } else { src }, dst, freedoms))
     }
 
     /// The source's unsigned twin, if `input_unsigned` is given legally; the source itself if it is not given.
@@ -138,9 +150,18 @@ pub fn signless(dtype: DType) -> DType {
     [DType::I8, DType::I16, DType::I32, DType::I64].into_iter().find(|t| unsigned(*t) == Some(dtype)).unwrap_or(dtype)
 }
 
-/// A type that CAST does not take.
-pub(super) fn no_type(spec: String, dtype: DType, clause: &'static str) -> SpecError {
-    SpecError::Type { spec, dtype, clause, remedy: "use --spec ieee".into() }
+/// A type that CAST does not take; `since` is the version that has what was asked for.
+pub(super) fn no_type(spec: String, dtype: DType, clause: &'static str, since: Option<String>) -> SpecError {
+    SpecError::Type { spec, dtype, clause, since }
+}
+
+fn no_pair(src: DType, dst: DType, why: &'static str, since: Option<String>) -> SpecError {
+    SpecError::Pair { src, dst, why, since }
+}
+
+/// fp16, bf16 and fp32: the types whose subnormals may be flushed. Source: `docs/spec/tosa.md §2.3`.
+pub(super) fn may_flush(f: &FloatFormat) -> bool {
+    f.bits() >= 16
 }
 
 /// What is needed has to be enabled.
@@ -152,7 +173,7 @@ pub(super) fn require(target: &Target, what: String, needs: Features, clause: &'
 }
 
 /// Source: `docs/spec/tosa.md §3.5`.
-fn rules(src: DType, dst: DType) -> CastSpec {
+fn rules(src: DType, dst: DType, freedoms: Freedoms) -> CastSpec {
     let (policy, undefined): (_, &'static [Undefined]) = match (src.is_float(), dst.kind()) {
         (true, Kind::Int(_)) => (
             CastPolicy { to_int: Rounding::NearestEven, int_overflow: IntOverflow::Saturate, ..CastPolicy::IEEE },
@@ -160,7 +181,13 @@ fn rules(src: DType, dst: DType) -> CastSpec {
         ),
         _ => (CastPolicy::IEEE, &[]),
     };
-    CastSpec { src, dst, policy, undefined, clause: "TOSA CAST; docs/spec/tosa.md §3.5" }
+    let clause = "TOSA CAST; docs/spec/tosa.md §3.5";
+    match freedoms.applied(policy, src, dst) {
+        exact if exact == policy => CastSpec { src, dst, policy, undefined, clause },
+        policy => {
+            CastSpec { src, dst, policy, undefined, clause: "TOSA CAST, as it may be chosen; docs/spec/tosa.md §3.9" }
+        }
+    }
 }
 
 const NAN_TO_INT: &[Undefined] =

@@ -2,16 +2,20 @@
 //! may return instead. Reference: `docs/spec/tosa.md`.
 //!
 //! [`target`] says what a graph may use, [`cast`] and [`block`] are the two halves of CAST, [`rescale`] is an arithmetic
-//! operator with a definition of its own, and [`check`] judges other people's results.
+//! operator with a definition of its own, and [`check`] judges other people's results; [`freedoms`] are those results
+//! of CAST that an implementation may choose.
 
 mod binary64;
 pub mod block;
 pub mod cast;
 pub mod check;
+pub mod freedoms;
 pub mod rescale;
+pub mod scale;
 pub mod target;
 
 pub use cast::{Cast, interpretations_at, signless};
+pub use freedoms::Freedoms;
 pub use rescale::{Requirement, Rescale, RescaleSpec};
 pub use target::{Feature, Features, LevelLimit, Target, Version};
 

@@ -183,7 +183,10 @@ impl Rescale {
                 return error("E17", format!("{name} is of {}, not of {dtype}", operand.dtype));
             }
             if operand.shape != [len] || operand.values.len() as u64 != len {
-                return error(shape_id, format!("{name} has shape {:?}, not [{len}]", operand.shape));
+                let many = operand.shape.first().is_some_and(|n| *n > 1);
+                let hint =
+                    if many && !self.per_channel && shape_id == "E15" { ", since per_channel is false" } else { "" };
+                return error(shape_id, format!("{name} has shape {:?}, not [{len}]{hint}", operand.shape));
             }
         }
         let spec = self.assume_legal(operands);

@@ -4,9 +4,11 @@ use super::super::binary64::{exponent, pow2, value};
 use super::super::block::{BLOCK, BlockCast, NAN_SCALE, exponent_of};
 use super::Verdict;
 use super::cast::{Window, is_same, max_value, ulp};
+use super::codes::{all_codes, merged, nan_codes};
 use crate::dtype::{DType, Kind};
 use crate::exact::decode;
 use crate::format::{FixedFormat, FloatFormat};
+use std::ops::RangeInclusive;
 
 /// Judges a block of the output: its scale and the codes of its elements.
 ///
@@ -26,19 +28,43 @@ pub fn judge_to_block(
     if of_scale == Verdict::Violation {
         return (of_scale, [of_scale; BLOCK]);
     }
-    let of_element = |i: usize| {
-        if scale == exact_scale && is_same(cast.element, exact[i], actual[i]) {
-            return Verdict::Exact;
-        }
-        let y = value(decode(cast.plain, input[i])) * pow2(-exponent_of(scale));
-        match (of_scale, is_close(cast.element, y, actual[i])) {
-            (_, false) => Verdict::Violation,
-            // The element is within the draft's tolerance, but the scale it goes with is not the exact one.
-            (Verdict::AllowedByVerifierOnly, true) => Verdict::AllowedByVerifierOnly,
-            (_, true) => Verdict::Allowed,
-        }
+    (of_scale, std::array::from_fn(|i| judge_element(cast, input[i], scale, of_scale, exact[i], actual[i])))
+}
+
+/// Judges one element of a block whose scale is permitted, with this verdict, and is not NaN.
+fn judge_element(cast: &BlockCast, input: u64, scale: u8, of_scale: Verdict, exact: u64, actual: u64) -> Verdict {
+    if of_scale == Verdict::Exact && is_same(cast.element, exact, actual) {
+        return Verdict::Exact;
+    }
+    let y = value(decode(cast.plain, input)) * pow2(-exponent_of(scale));
+    match (of_scale, is_close(cast.element, y, actual)) {
+        (_, false) => Verdict::Violation,
+        // The element is within the draft's tolerance, but the scale it goes with is not the exact one.
+        (Verdict::AllowedByVerifierOnly, true) => Verdict::AllowedByVerifierOnly,
+        (_, true) => Verdict::Allowed,
+    }
+}
+
+/// The codes that would pass as element `at` of the block, as ranges in ascending order.
+pub fn permitted_in_block(
+    cast: &BlockCast,
+    input: &[u64; BLOCK],
+    scale: u8,
+    at: usize,
+    accepts: impl Fn(Verdict) -> bool,
+) -> Vec<RangeInclusive<u64>> {
+    let (exact_scale, exact) = cast.to_block(input);
+    let of_scale = match (exact_scale, scale) {
+        (NAN_SCALE, NAN_SCALE) => Verdict::Exact,
+        (NAN_SCALE, _) => Verdict::Allowed,
+        _ => judge_scale(exact_scale, scale),
     };
-    (of_scale, std::array::from_fn(of_element))
+    let every = all_codes(cast.element);
+    if exact_scale == NAN_SCALE || of_scale == Verdict::Violation {
+        return accepts(of_scale).then_some(every).into_iter().collect();
+    }
+    let passes = |code: &u64| accepts(judge_element(cast, input[at], scale, of_scale, exact[at], *code));
+    merged(every.filter(passes).map(|code| code..=code).collect())
 }
 
 /// One step of the exponent for the text; for the verifier one ulp of a scale is the scale itself.
@@ -82,6 +108,26 @@ pub fn judge_from_block(cast: &BlockCast, scale: u8, code: u64, actual: u64) -> 
     let Kind::Float(f) = cast.plain.kind() else { unreachable!("the plain side of a block-scaled CAST is a float") };
     let close = from_block_window(&f, cast.element, scale, code).contains(cast.plain, actual);
     Verdict::of_inexact(close, close)
+}
+
+/// The codes that would pass as the value of an element, as ranges in ascending order.
+pub fn permitted_from_block(
+    cast: &BlockCast,
+    scale: u8,
+    code: u64,
+    accepts: impl Fn(Verdict) -> bool,
+) -> Vec<RangeInclusive<u64>> {
+    let Kind::Float(f) = cast.plain.kind() else { unreachable!("the plain side of a block-scaled CAST is a float") };
+    let exact = cast.from_block(scale, code);
+    let mut all = match accepts(Verdict::Allowed) {
+        true => from_block_window(&f, cast.element, scale, code).codes(cast.plain),
+        false => Vec::new(),
+    };
+    if accepts(Verdict::Exact) {
+        let is_nan = nan_codes(&f).iter().any(|range| range.contains(&exact));
+        all.extend(if is_nan { nan_codes(&f) } else { vec![exact..=exact] });
+    }
+    merged(all)
 }
 
 fn from_block_window(f: &FloatFormat, element: DType, scale: u8, code: u64) -> Window {

@@ -1,10 +1,12 @@
 //! One element of a plain CAST. Source: `docs/spec/tosa.md §6.4` to §6.7.
 
 use super::super::binary64::{exponent, pow2, value};
+use super::super::cast::may_flush;
 use super::Verdict;
+use super::codes::{all_codes, merged, nan_codes, neighbours, where_monotone};
 use crate::dtype::{DType, Kind};
 use crate::exact::{Exact, Outcome, cast_one, decode};
-use crate::format::{FloatFormat, IntFormat};
+use crate::format::FloatFormat;
 use crate::permit::NanComparison;
 use crate::policy::CastSpec;
 use std::ops::RangeInclusive;
@@ -56,11 +58,6 @@ pub(super) fn is_same(dtype: DType, a: u64, b: u64) -> bool {
 
 fn is_nan(dtype: DType, code: u64) -> bool {
     matches!(decode(dtype, code), Exact::Nan { .. })
-}
-
-/// fp16, bf16 and fp32: the types whose subnormals may be flushed. Source: `docs/spec/tosa.md §2.3`.
-pub(super) fn may_flush(f: &FloatFormat) -> bool {
-    f.bits() >= 16
 }
 
 pub(super) fn max_value(f: &FloatFormat) -> f64 {
@@ -159,50 +156,65 @@ impl Window {
     }
 }
 
+impl Window {
+    /// The codes that it contains, as ranges in ascending order.
+    pub(super) fn codes(&self, dtype: DType) -> Vec<RangeInclusive<u64>> {
+        let f = &self.format;
+        let top = f.inf_code().unwrap_or(f.max_code());
+        let mut all = if self.contains(dtype, f.nan_code().unwrap_or(0)) { nan_codes(f) } else { Vec::new() };
+        if self.nan {
+            return all;
+        }
+        for sign in [0, f.sign_bit()] {
+            let out = |magnitude: u64| {
+                let value = value(decode(dtype, magnitude | sign));
+                if self.negative { -value } else { value }
+            };
+            let inside = where_monotone(top, out, self.low, self.high);
+            all.extend(inside.map(|range| *range.start() | sign..=*range.end() | sign));
+            all.extend(self.contains(dtype, sign).then_some(sign..=sign));
+        }
+        merged(all)
+    }
+}
+
 /// The codes that pass `accepts`, as ranges in ascending order.
 ///
-/// Every code of 16 bits or fewer is asked; of wider types the neighbours of the exact result, the ends and the specials,
-/// which is where permitted codes lie.
+/// Cost: some dozens of judgements, whatever the width of the destination. Every permitted code lies near the exact one,
+/// near an end of the range or near zero; NaN codes are judged alike, but for the exact one.
 pub fn permitted(
     spec: &CastSpec,
     input: u64,
     nan: NanComparison,
     accepts: impl Fn(Verdict) -> bool,
 ) -> Vec<RangeInclusive<u64>> {
-    let exact = cast_one(spec, input).code().unwrap_or(0);
     let passes = |code: &u64| accepts(judge(spec, input, *code, nan));
-    ranges(candidates(spec.dst, exact).into_iter().filter(passes))
+    let exact = match cast_one(spec, input) {
+        Outcome::Defined(code) => code,
+        Outcome::Undefined { .. } if accepts(Verdict::Unpredictable) => return vec![all_codes(spec.dst)],
+        Outcome::Undefined { .. } | Outcome::Refused { .. } => return Vec::new(),
+    };
+    let Kind::Float(f) = spec.dst.kind() else {
+        return merged(neighbours(spec.dst, [exact]).filter(passes).map(|code| code..=code).collect());
+    };
+    let fixed = [0, f.min_normal_code(), f.max_code()].map(|magnitude| [magnitude, magnitude | f.sign_bit()]);
+    let near = neighbours(spec.dst, fixed.into_iter().flatten().chain([exact]));
+    let mut all: Vec<_> = near.filter(passes).map(|code| code..=code).collect();
+    let nans = nan_codes(&f);
+    let ends = nans.iter().flat_map(|range| [*range.start(), *range.end()]);
+    if ends.into_iter().find(|code| *code != exact).is_some_and(|other| passes(&other)) {
+        // The exact one was judged above.
+        all.extend(nans.into_iter().flat_map(|range| without(range, exact)));
+    }
+    merged(all)
 }
 
-/// Every code of 16 bits or fewer; of wider types those around the exact one, the ends and the specials. Ascending.
-pub(super) fn candidates(dtype: DType, exact: u64) -> Vec<u64> {
-    let bits = dtype.code_bits();
-    if bits <= 16 {
-        return (0..1 << bits).collect();
-    }
-    let mask = u64::MAX >> (64 - bits);
-    let mut centres = vec![exact];
-    match dtype.kind() {
-        Kind::Float(f) => {
-            centres.extend([0, f.max_code(), f.min_normal_code()].map(|m| [m, m | f.sign_bit()]).concat())
+fn without(range: RangeInclusive<u64>, code: u64) -> Vec<RangeInclusive<u64>> {
+    match range.contains(&code) {
+        true => {
+            let parts = [*range.start()..code, code + 1..*range.end() + 1];
+            parts.into_iter().filter(|part| !part.is_empty()).map(|part| part.start..=part.end - 1).collect()
         }
-        Kind::Int(IntFormat { .. }) => {}
-        _ => unreachable!("no other type has more than 16 bits"),
+        false => vec![range],
     }
-    let near = |c: u64| (-4i64..=4).map(move |d| c.wrapping_add_signed(d) & mask);
-    let mut codes: Vec<u64> = centres.into_iter().flat_map(near).collect();
-    codes.sort_unstable();
-    codes.dedup();
-    codes
-}
-
-pub(super) fn ranges(codes: impl IntoIterator<Item = u64>) -> Vec<RangeInclusive<u64>> {
-    let mut all: Vec<RangeInclusive<u64>> = Vec::new();
-    for code in codes {
-        match all.last_mut() {
-            Some(last) if *last.end() + 1 == code => *last = *last.start()..=code,
-            _ => all.push(code..=code),
-        }
-    }
-    all
 }

@@ -5,6 +5,7 @@
 
 pub mod block;
 pub mod cast;
+mod codes;
 pub mod rescale;
 pub mod tensor;
 

@@ -3,8 +3,9 @@
 
 use super::super::binary64::{pow2, value};
 use super::super::block::{BLOCK, BlockCast};
+use super::super::cast::may_flush;
 use super::super::rescale::RescaleSpec;
-use super::cast::may_flush;
+use super::codes::merged;
 use super::{Profile, Verdict, block, cast, rescale};
 use crate::dtype::{DType, Kind};
 use crate::exact::{Exact, Outcome, cast_one, decode};
@@ -98,7 +99,13 @@ impl Findings {
 
     /// The tensor passes: each element does and, where the text decides, flushing is uniform.
     pub fn passes(&self) -> bool {
-        self.failed == 0 && !self.mixed_flush_fails()
+        self.reasons().is_empty()
+    }
+
+    /// Why the tensor does not pass, as reports name it: `elements`, `mixed_flush`; nothing if it passes.
+    pub fn reasons(&self) -> Vec<&'static str> {
+        let all = [("elements", self.failed > 0), ("mixed_flush", self.mixed_flush_fails())];
+        all.into_iter().filter(|(_, holds)| *holds).map(|(name, _)| name).collect()
     }
 
     /// Subnormals are flushed here and kept there, and the profile is a text, which forbids that.
@@ -294,7 +301,7 @@ impl BlockCheck {
             self.failed_scales += 1;
             if self.scale_failures.len() < self.findings.keep {
                 let passes = |code: &u64| profile.passes(block::judge_scale(exact_scale, *code as u8));
-                let permitted = cast::ranges((0..=0xff).filter(passes));
+                let permitted = merged((0..=0xff).filter(passes).map(|code| code..=code).collect());
                 let block = self.findings.elements / BLOCK as u64;
                 self.scale_failures.push(ScaleFailure { block, actual: scale, permitted });
             }
@@ -303,15 +310,10 @@ impl BlockCheck {
             if is_limit(self.cast.element, actual[i]) && !is_limit(self.cast.element, exact[i]) {
                 self.findings.note(Lint::BlockSaturation);
             }
-            let with = |code| {
-                let mut block = *actual;
-                block[i] = code;
-                block::judge_to_block(&self.cast, input, scale, &block).1[i]
-            };
-            let codes = (0..1 << self.cast.element.code_bits()).filter(|&code| profile.passes(with(code)));
             self.findings.add(input[i], actual[i], verdict);
             if self.permitted.len() < self.findings.failures.len() {
-                self.permitted.push(cast::ranges(codes));
+                let permitted = block::permitted_in_block(&self.cast, input, scale, i, |v| profile.passes(v));
+                self.permitted.push(permitted);
             }
         }
     }
@@ -323,9 +325,7 @@ impl BlockCheck {
             let verdict = block::judge_from_block(&self.cast, scale, code, actual);
             self.findings.add(code, actual, verdict);
             if self.permitted.len() < self.findings.failures.len() {
-                let exact = self.cast.from_block(scale, code);
-                let passes = |out: &u64| profile.passes(block::judge_from_block(&self.cast, scale, code, *out));
-                self.permitted.push(cast::ranges(cast::candidates(self.cast.plain, exact).into_iter().filter(passes)));
+                self.permitted.push(block::permitted_from_block(&self.cast, scale, code, |v| profile.passes(v)));
             }
         }
     }

@@ -1,0 +1,170 @@
+//! What an implementation of TOSA may choose: `--profile` of `convert`, `verify`, `vectors` and `run`; and what `check` says
+//! of it (`docs/spec/tosa.md §2.3`, §3.9, §6).
+
+use crate::files::{f32s, npy, npy_parts};
+use crate::flatbuffer::{Graph, Operator, Tensor};
+use crate::run::Folder;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+fn i32s(values: &[i32]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+/// 2^-15, just below 2 * (1 + 2^-9), 65535, 65536: subnormal in fp16, cut, the largest, beyond it.
+const VALUES: [u32; 4] = [0x3800_0000, 0x4000_3fff, 0x477f_ff00, 0x4780_0000];
+
+fn values() -> Folder {
+    Folder::with("x.npy", &npy("<f4", 4, &VALUES.map(u32::to_le_bytes).concat()))
+}
+
+#[test]
+fn convert_as_it_may_be_chosen() {
+    let folder = values();
+    let f16 = |profile: &str| {
+        let line = format!("convert x.npy y.npy --to f16 --spec tosa {profile} --force --json");
+        let object = folder.run(&line).succeeds().object("convert");
+        let file = folder.read("y.npy");
+        let codes = npy_parts(&file).1;
+        (codes.chunks(2).map(|c| u16::from_le_bytes([c[0], c[1]])).collect::<Vec<_>>(), object)
+    };
+    for (profile, expected) in [
+        ("", [0x0200, 0x4002, 0x7c00, 0x7c00]),
+        ("--profile strict", [0x0200, 0x4002, 0x7c00, 0x7c00]),
+        ("--profile flush", [0x0000, 0x4002, 0x7c00, 0x7c00]),
+        ("--profile flush-bf16", [0x0200, 0x4002, 0x7c00, 0x7c00]),
+        ("--profile toward-zero", [0x0200, 0x4001, 0x7bff, 0x7c00]),
+        ("--profile flush+toward-zero", [0x0000, 0x4001, 0x7bff, 0x7c00]),
+    ] {
+        assert_eq!(f16(profile).0, expected, "{profile}");
+        folder.run(&format!("verify x.npy y.npy --to f16 --spec tosa {profile}")).succeeds();
+    }
+    assert_eq!(folder.run("verify x.npy y.npy --to f16 --spec tosa").code, Some(1));
+    let (_, object) = f16("--profile toward-zero+flush");
+    assert_eq!(object["options"]["attributes"]["profile"], "flush+toward-zero", "{object:#?}");
+    let line = "convert x.npy z.npy --to f16 --spec";
+    folder.run(&format!("{line} tosa --profile spec-1.0")).fails(2, &["spec-1.0", "flush-f16", "§3.9"]);
+    folder.run(&format!("{line} tosa --profile flush,toward-zero")).fails(2, &["flush,toward-zero"]);
+    folder.run(&format!("{line} onnx --profile flush")).fails(2, &["--profile", "--spec tosa"]);
+    folder
+        .run("check cast --spec tosa --profile flush --from f32 --to f16 --input x.npy --actual y.npy")
+        .fails(2, &["flush", "spec-1.0"]);
+}
+
+/// Vectors of such an implementation pass the text and not `strict`.
+#[test]
+fn vectors_of_a_choice_are_permitted() {
+    let folder = Folder::new();
+    for (from, to, profile) in
+        [("f32", "f16", "flush+toward-zero"), ("f16", "f8e5m2", "flush"), ("f32", "bf16", "flush")]
+    {
+        let line =
+            format!("vectors cast --spec tosa --profile {profile} --from {from} --to {to} --format npy -o v --force");
+        folder.run(&line).succeeds();
+        let check = |by: &str| {
+            let files = "--input v.input.npy --actual v.output.npy";
+            folder.run(&format!("check cast --spec tosa --profile {by} --from {from} --to {to} {files}"))
+        };
+        check("spec-1.0").succeeds();
+        assert_eq!(check("strict").code, Some(1), "{from} to {to}");
+    }
+}
+
+#[test]
+fn run_as_it_may_be_chosen() {
+    let graph = Graph {
+        version: 1,
+        tensors: &[Tensor("x", &[4], 7, &[]), Tensor("y", &[4], 8, &[])],
+        operators: &[Operator(65, &["x"], &["y"], None)],
+        inputs: &["x"],
+        outputs: &["y"],
+    };
+    let folder = values();
+    folder.write("g.tosa", &graph.file());
+    let run = |profile: &str| {
+        folder.run(&format!("run g.tosa --input x=x.npy --output-dir out --force {profile}")).succeeds();
+        npy_parts(&folder.read("out/y.npy")).1.to_vec()
+    };
+    assert_eq!(run("")[..4], [0x00, 0x02, 0x02, 0x40]);
+    assert_eq!(run("--profile flush+toward-zero"), [0, 0, 0x01, 0x40, 0xff, 0x7b, 0x00, 0x7c]);
+    folder.run("run g.tosa --input x=x.npy --output-dir out --profile hw").fails(2, &["hw", "flush"]);
+    folder.run("run g.tosa --input x=x.npy --output-dir out --entry e").fails(2, &["--entry", "Tile"]);
+}
+
+/// Whatever flows, an error of a later operator comes first; what elements decide comes after.
+#[test]
+fn an_error_is_found_before_anything_is_evaluated() {
+    let (one, zero) = ([0, 0, 0, 64], [0; 4]);
+    let graph = |unsigned: bool| {
+        let rescale = |unsigned| Some(([true, false, unsigned, false], 1));
+        Graph {
+            version: 1,
+            tensors: &[
+                Tensor("x", &[1], 5, &[]),
+                Tensor("m", &[1], 5, &one),
+                Tensor("s", &[1], 3, &[30]),
+                Tensor("iz", &[1], 5, &zero),
+                Tensor("y", &[1], 5, &[]),
+                Tensor("z", &[1], 5, &[]),
+            ],
+            operators: &[
+                Operator(67, &[], &["m"], None),
+                Operator(67, &[], &["s"], None),
+                Operator(67, &[], &["iz"], None),
+                Operator(66, &["x", "m", "s", "iz", "iz"], &["y"], rescale(false)),
+                Operator(66, &["y", "m", "s", "iz", "iz"], &["z"], rescale(unsigned)),
+            ],
+            inputs: &["x"],
+            outputs: &["z"],
+        }
+        .file()
+    };
+    let folder = Folder::with("x.npy", &npy("<i4", 1, &i32s(&[i32::MAX])));
+    for (unsigned, status, words) in [(false, "unpredictable", "R3"), (true, "error", "E2")] {
+        folder.write("g.tosa", &graph(unsigned));
+        let ran = folder.run("run g.tosa --input x=x.npy --output-dir out --json");
+        assert_eq!((ran.code, &ran.object("run")["status"]), (Some(3), &json!(status)), "{}", ran.err);
+        assert!(ran.err.contains(words), "{}", ran.err);
+    }
+}
+
+/// Subnormals flushed here and kept there: no element is wrong, and text and JSON say why the tensor is.
+#[test]
+fn mixed_flushing_is_said() {
+    let folder = Folder::with("x.npy", &npy("<f4", 2, &f32s(&[2f32.powi(-15), 2f32.powi(-16)])));
+    folder.write("y.npy", &npy("<f2", 2, &[0x00, 0x00, 0x00, 0x01]));
+    for (profile, code) in
+        [("spec-1.0", 1), ("spec-seed-2025-03", 1), ("spec-1.1-draft", 1), ("arm-verifier-2026.8", 0)]
+    {
+        let line =
+            format!("check cast --spec tosa --profile {profile} --from f32 --to f16 --input x.npy --actual y.npy");
+        let ran = folder.run(&format!("{line} --json"));
+        assert_eq!(ran.code, Some(code), "{profile}");
+        let object = ran.object("check");
+        let reasons: &[&str] = if code == 1 { &["mixed_flush"] } else { &[] };
+        assert_eq!((&object["wrong"], &object["mixed_flush"]), (&json!(0), &json!(1)));
+        assert_eq!((&object["passes"], &object["fails_by"]), (&json!(code == 0), &json!(reasons)));
+        let text = folder.run(&line).out;
+        assert_eq!(text.contains("NOT PERMITTED by"), code == 1, "{text}");
+        assert_eq!(text.contains("2 elements, 0 wrong, subnormals not treated alike"), code == 1, "{text}");
+    }
+}
+
+/// The permitted codes of 16-bit results are worked out, not tried: 10,000 violations take a moment.
+#[test]
+fn many_violations_are_shown_quickly() {
+    let n = 10_000u32;
+    let xs: Vec<f32> = (0..n).map(|i| 1.0 + i as f32 / 64.0).collect();
+    let folder = Folder::with("x.npy", &npy("<f4", xs.len(), &f32s(&xs)));
+    folder.write("y.npy", &npy("<f2", xs.len(), &[0xff, 0x3b].repeat(xs.len()))); // just below 1
+    let start = Instant::now();
+    let ran = folder.run(
+        "check cast --spec tosa --profile strict --from f32 --to f16 --show 20000 --input x.npy --actual y.npy --json",
+    );
+    let took = start.elapsed();
+    let object: Value = ran.object("check");
+    assert_eq!(object["violations"].as_array().unwrap().len(), n as usize);
+    assert_eq!(object["violations"][0]["permitted"], json!(["0x3c00"]));
+    // Trying 65,536 codes for each took minutes.
+    assert!(took < Duration::from_secs(20), "{took:?}");
+}

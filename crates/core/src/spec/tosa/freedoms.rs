@@ -1,0 +1,133 @@
+//! What the text leaves to an implementation where CAST goes from float to float: subnormals may be flushed, and a result
+//! may be rounded toward zero. A choice gives every element one result; what a checker accepts beside it is `check`'s.
+//!
+//! Reference: `docs/spec/tosa.md §3.9`.
+
+use super::super::SpecError;
+use super::cast::may_flush;
+use crate::dtype::{DType, Kind};
+use crate::policy::*;
+use crate::round::Rounding;
+use std::fmt;
+
+/// The choices of an implementation; the default is the exact result, `strict`.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{spec::tosa::{Cast, Freedoms}, cast_one, DType, Outcome};
+/// let freedoms: Freedoms = "flush+toward-zero".parse()?;
+/// let cast = Cast { freedoms, ..Cast::to(DType::F16) }.resolve(DType::F32)?;
+/// let f16 = |x: f32| cast_one(&cast, x.to_bits().into());
+/// assert_eq!(f16(2.0f32.powi(-15)), Outcome::Defined(0)); // a subnormal of fp16
+/// assert_eq!(f16(65535.0), Outcome::Defined(0x7bff)); // 65504
+/// assert_eq!(f16(65536.0), Outcome::Defined(0x7c00)); // beyond, even when it is cut: Inf
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Freedoms {
+    /// Subnormals of fp16 are zeros of their sign, wherever fp16 is input or output.
+    pub flush_f16: bool,
+    /// The same of bf16.
+    pub flush_bf16: bool,
+    /// The same of fp32.
+    pub flush_f32: bool,
+    /// Results are rounded toward zero; one that is beyond the largest finite value even so is the overflow value.
+    pub toward_zero: bool,
+}
+
+/// Every choice by its name; `flush` stands for all three types.
+const WORDS: [(&str, Freedoms); 5] = {
+    let strict = Freedoms::STRICT;
+    [
+        ("flush", Freedoms { flush_f16: true, flush_bf16: true, flush_f32: true, ..strict }),
+        ("flush-f16", Freedoms { flush_f16: true, ..strict }),
+        ("flush-bf16", Freedoms { flush_bf16: true, ..strict }),
+        ("flush-f32", Freedoms { flush_f32: true, ..strict }),
+        ("toward-zero", Freedoms { toward_zero: true, ..strict }),
+    ]
+};
+
+impl Freedoms {
+    /// Nothing is flushed, and everything rounded to nearest even.
+    pub const STRICT: Freedoms = Freedoms { flush_f16: false, flush_bf16: false, flush_f32: false, toward_zero: false };
+
+    /// None, all that flush, the rounding, and everything: between them lies whatever any choice can change.
+    pub const ENDS: [Freedoms; 4] = {
+        let (flush, cut) = (WORDS[0].1, WORDS[4].1);
+        [Freedoms::STRICT, flush, cut, flush.and(cut)]
+    };
+
+    /// Every word of a name.
+    pub fn words() -> impl Iterator<Item = &'static str> {
+        std::iter::once("strict").chain(WORDS.map(|(name, _)| name))
+    }
+
+    const fn and(self, other: Freedoms) -> Freedoms {
+        Freedoms {
+            flush_f16: self.flush_f16 || other.flush_f16,
+            flush_bf16: self.flush_bf16 || other.flush_bf16,
+            flush_f32: self.flush_f32 || other.flush_f32,
+            toward_zero: self.toward_zero || other.toward_zero,
+        }
+    }
+
+    const fn flushes(self, dtype: DType) -> bool {
+        match dtype {
+            DType::F16 => self.flush_f16,
+            DType::Bf16 => self.flush_bf16,
+            DType::F32 => self.flush_f32,
+            _ => false, // docs/spec/tosa.md §2.3: the narrower floats keep theirs
+        }
+    }
+
+    /// What becomes of a policy. A choice that no value of the pair can show changes nothing.
+    pub(super) fn applied(self, policy: CastPolicy, src: DType, dst: DType) -> CastPolicy {
+        let (Kind::Float(from), Kind::Float(to)) = (src.kind(), dst.kind()) else { return policy };
+        debug_assert!([(src, from), (dst, to)].iter().all(|(t, f)| !self.flushes(*t) || may_flush(f)));
+        // Subnormals of the source that round to zero, or results that are never subnormal, look the same flushed.
+        let source = self.flushes(src) && from.emin() > to.quantum() - 1;
+        let result = self.flushes(dst) && from.quantum() < to.emin();
+        let rounds = self.toward_zero && !from.embeds_in(&to);
+        CastPolicy {
+            subnormals: Subnormals::of(source, result),
+            to_float: if rounds { Rounding::TowardZero } else { policy.to_float },
+            overflow: if rounds { Overflow::NonfiniteAlways } else { policy.overflow },
+            ..policy
+        }
+    }
+}
+
+impl std::str::FromStr for Freedoms {
+    type Err = SpecError;
+    /// `strict`, or words with `+` between them.
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let word = |word: &str| WORDS.iter().find(|(name, _)| *name == word).map(|(_, freedoms)| *freedoms);
+        let chosen = match text {
+            "strict" => Some(Freedoms::STRICT),
+            words => words.split('+').try_fold(Freedoms::STRICT, |all, next| Some(all.and(word(next)?))),
+        };
+        chosen.ok_or_else(|| SpecError::Attribute {
+            spec: "tosa".into(),
+            name: "profile",
+            why: format!(
+                "{text:?} is neither strict nor made of {}, with + between them; those of `check` judge results",
+                WORDS.map(|(name, _)| name).join(", ")
+            ),
+            clause: "docs/spec/tosa.md §3.9",
+        })
+    }
+}
+
+impl fmt::Display for Freedoms {
+    /// As it is read: the fewest words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut said = Freedoms::STRICT;
+        let mut words = Vec::new();
+        for (name, freedoms) in WORDS {
+            if self.and(freedoms) == *self && said.and(freedoms) != said {
+                (said, words) = (said.and(freedoms), [words, vec![name]].concat());
+            }
+        }
+        f.pad(&if words.is_empty() { "strict".to_string() } else { words.join("+") })
+    }
+}
