@@ -2,24 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-/// Asserts that what is made for a size eight times as large takes less than 24 times as long. The square takes 64.
-///
-/// What else the machine does only makes runs longer: the shortest of each size count, of as many as it takes.
-pub fn assert_linear<T>(small: usize, make: impl Fn(usize) -> T, run: impl Fn(&T)) {
-    const LEAST: usize = 3;
-    const MOST: usize = 40;
-    let (few, many) = (make(small), make(8 * small));
-    let time = |made: &T| {
-        let begin = Instant::now();
-        run(made);
-        begin.elapsed()
-    };
-    let (mut less, mut more) = (Duration::MAX, Duration::MAX);
-    for round in 1..=MOST {
-        (less, more) = (less.min(time(&few)), more.min(time(&many)));
-        if round >= LEAST && more < 24 * less {
-            return;
-        }
-    }
-    panic!("{small}: {less:?}, 8 times as many: {more:?}");
+/// Asserts that a run over some hundred thousand parts, which are a second of work, is done in a minute, whatever else the
+/// machine does. The square of so many takes many minutes.
+pub fn assert_linear(run: impl FnOnce()) {
+    const LIMIT: Duration = Duration::from_secs(60);
+    let begin = Instant::now();
+    run();
+    assert!(begin.elapsed() < LIMIT, "{:?}", begin.elapsed());
 }
