@@ -3,7 +3,10 @@
 //! Little-endian limbs, no leading zero limbs. Not public and not fast: text of one element needs at most about 1,100
 //! digits. Anything beyond the operations below belongs in a library.
 
-use std::cmp::Ordering;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use alloc::{format, vec};
+use core::cmp::Ordering;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Big(Vec<u32>);

@@ -7,6 +7,8 @@
 use crate::big::Big;
 use crate::exact::{Exact, Whole};
 use crate::round::Remainder;
+use alloc::format;
+use alloc::string::String;
 
 /// Why a text is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,6 +4,8 @@
 //! the same row, so that a name is looked up in exactly one place.
 
 use crate::format::*;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// An element type of `docs/interfaces.md §1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -449,15 +451,15 @@ fn has_word(names: &str, name: &str) -> bool {
     !name.is_empty() && names.split(' ').any(|n| n.eq_ignore_ascii_case(name))
 }
 
-impl std::str::FromStr for DType {
+impl core::str::FromStr for DType {
     type Err = ParseTypeError;
     fn from_str(text: &str) -> Result<DType, ParseTypeError> {
         DType::parse(text)
     }
 }
 
-impl std::fmt::Display for DType {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for DType {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.pad(self.name())
     }
 }

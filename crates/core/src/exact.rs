@@ -497,12 +497,12 @@ fn encode_book(book: &CodeBook, policy: &CastPolicy, value: Exact) -> Encoded {
         Exact::Inf { neg } => return end(policy.inf, Edge::Infinite, if neg { 0 } else { last }),
         Exact::Finite { neg, .. } => neg,
     };
-    let exceeded = |bits: &[u32]| bits.iter().filter(|&&b| f32_cmp(value, b) == std::cmp::Ordering::Greater).count();
+    let exceeded = |bits: &[u32]| bits.iter().filter(|&&b| f32_cmp(value, b) == core::cmp::Ordering::Greater).count();
     let below = exceeded(&book.values) as u64; // values strictly below the source
     if below > last {
         return end(policy.overflow, Edge::Overflow, last);
     }
-    if f32_cmp(value, book.values[below as usize]) == std::cmp::Ordering::Equal {
+    if f32_cmp(value, book.values[below as usize]) == core::cmp::Ordering::Equal {
         return Encoded::plain(below);
     }
     if below == 0 {
@@ -521,7 +521,7 @@ fn encode_book(book: &CodeBook, policy: &CastPolicy, value: Exact) -> Encoded {
 }
 
 /// Compares a finite value with a finite f32.
-fn f32_cmp(value: Exact, bits: u32) -> std::cmp::Ordering {
+fn f32_cmp(value: Exact, bits: u32) -> core::cmp::Ordering {
     let Exact::Finite { neg, sig, exp, sticky } = value else { unreachable!("finite by the caller") };
     let Exact::Finite { neg: b_neg, sig: b_sig, exp: b_exp, .. } = decode_float(&F32, bits as u64) else {
         unreachable!("code books are finite")

@@ -6,7 +6,10 @@
 //!
 //! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`decimal`], [`mod@text`], [`spec`],
 //! [`permit`], [`promote`], [`spelling`].
+#![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod big;
 pub mod decimal;

@@ -7,6 +7,9 @@ use crate::dtype::DType;
 use crate::exact::{Exact, Outcome, cast_one, decode};
 use crate::policy::{Accepted, CastPolicy, CastSpec, Edge};
 use crate::text::{encode_number, parse_one, print_one, read};
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The results that are permitted for one source code.
 #[derive(Clone, Debug, PartialEq, Eq)]

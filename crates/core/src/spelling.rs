@@ -1,7 +1,7 @@
 //! Which known name an unknown one was probably meant to be. What is done about it is the caller's.
 
 /// The known name that is nearest to a word, without regard to case, if it is at most `most` edits away: a letter added,
-/// left out or replaced, or two that changed places. Of several equally near the first.
+/// left out or replaced, or two that changed places. Of several equally near the first. Without the feature `std` none is.
 ///
 /// # Examples
 /// ```
@@ -10,6 +10,7 @@
 /// assert_eq!(nearest("cast", ["Cast", "CastLike"], 1), Some("Cast"));
 /// assert_eq!(nearest("Cosh", ["Cast", "CastLike"], 1), None);
 /// ```
+#[cfg(feature = "std")]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Option<&'a str> {
     let length = |text: &str| text.chars().count();
     let (word, len) = (word.to_lowercase(), length(word));
@@ -17,4 +18,10 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, most: u
     let near = known.into_iter().filter(|name| length(name).abs_diff(len) <= most);
     let measured = near.map(|name| (strsim::osa_distance(&word, &name.to_lowercase()), name));
     measured.filter(|(edits, _)| *edits <= most).min_by_key(|(edits, _)| *edits).map(|(_, name)| name)
+}
+
+#[allow(missing_docs)] // As above.
+#[cfg(not(feature = "std"))]
+pub fn nearest<'a>(_: &str, _: impl IntoIterator<Item = &'a str>, _: usize) -> Option<&'a str> {
+    None
 }

@@ -8,6 +8,8 @@ use crate::decimal::{Decimal, Number, ParseDecimalError, scan, to_decimal};
 use crate::dtype::{DType, Kind};
 use crate::exact::{Encoded, Exact, Outcome, decode, encode, encode_whole, flush_source};
 use crate::policy::{CastPolicy, CastSpec, Edge, NanRule, TextStyle};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 /// No element is longer as text in the style of the reference, in bytes.
 pub const MAX_LEN: usize = 24;
@@ -260,7 +262,7 @@ pub fn lay_out(text: &mut Vec<u8>, neg: bool, digits: &[u8], exponent: i32, nota
     if neg {
         text.push(b'-');
     }
-    let zeros = |text: &mut Vec<u8>, n: i32| text.extend(std::iter::repeat_n(b'0', n.max(0) as usize));
+    let zeros = |text: &mut Vec<u8>, n: i32| text.extend(core::iter::repeat_n(b'0', n.max(0) as usize));
     match notation {
         Notation::Fixed => {
             let (whole, fraction) = digits.split_at(digits.len().min((exponent + 1).max(0) as usize));

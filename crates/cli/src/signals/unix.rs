@@ -12,14 +12,14 @@ use std::thread;
 /// (`nohup`).
 pub(super) fn watch(requests: Requests) {
     let asking: Vec<c_int> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
-    for &signal in &asking {
-        // Fails only for signals that no process can catch.
-        flag::register_conditional_shutdown(signal, 4, &IS_LAST).ok();
-    }
     let waiting = Signals::new(&asking).and_then(|mut signals| {
         let requests = requests.clone();
         thread::Builder::new().spawn(move || signals.forever().for_each(|_| requests.add()))
     });
+    for &signal in &asking {
+        // Fails only for signals that no process can catch.
+        flag::register_conditional_shutdown(signal, 4, &IS_LAST).ok();
+    }
     if waiting.is_err() {
         // There is no thread to be had: the first one asks, the second one ends.
         for signal in asking {

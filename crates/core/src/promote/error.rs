@@ -3,6 +3,8 @@
 use super::openvino::{self, U64Target};
 use super::{Element, Operand};
 use crate::dtype::DType;
+use alloc::format;
+use alloc::string::String;
 
 /// Why two operands have no common type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

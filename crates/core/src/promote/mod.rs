@@ -250,9 +250,9 @@ impl PythonNumber {
     }
 }
 
-impl std::fmt::Display for Element {
+impl core::fmt::Display for Element {
     /// The canonical name.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Element::Type(dtype) => dtype.fmt(f),
             Element::Dynamic => f.pad(openvino::DYNAMIC),
@@ -260,8 +260,8 @@ impl std::fmt::Display for Element {
     }
 }
 
-impl std::fmt::Display for Operand {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for Operand {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Operand::Tensor(element) => element.fmt(f),
             Operand::Python(number) => f.pad(number.name()),
@@ -306,8 +306,8 @@ fn common_integer(a: (u32, bool), b: (u32, bool)) -> Option<DType> {
 /// Of two different floats of at least 16 bits: the wider one, and f32 for bf16 with f16.
 fn common_float(a: DType, b: DType) -> DType {
     match a.code_bits().cmp(&b.code_bits()) {
-        std::cmp::Ordering::Greater => a,
-        std::cmp::Ordering::Less => b,
-        std::cmp::Ordering::Equal => DType::F32,
+        core::cmp::Ordering::Greater => a,
+        core::cmp::Ordering::Less => b,
+        core::cmp::Ordering::Equal => DType::F32,
     }
 }

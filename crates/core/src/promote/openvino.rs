@@ -4,6 +4,8 @@
 
 use super::{Class, Element, PromotionError, Rank, class, common_integer};
 use crate::dtype::{DType, Ecosystem};
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// The release whose rules these are. Source: `docs/spec/openvino.md §2`.
 pub const VERSION: &str = "2026.4.1";
@@ -96,7 +98,7 @@ impl Default for U64Target {
     }
 }
 
-impl std::str::FromStr for U64Target {
+impl core::str::FromStr for U64Target {
     type Err = PromotionError;
     fn from_str(text: &str) -> Result<Self, PromotionError> {
         if let Some(Element::Type(dtype)) = element(text) {

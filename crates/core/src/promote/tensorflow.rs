@@ -123,6 +123,7 @@ fn both_strong(a: DType, b: DType) -> (Promoted, Safety) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     /// `docs/spec/openvino.md §12.4`, weak rows and columns included, which no operand can name.
     #[test]

@@ -27,9 +27,9 @@ enum Level {
 pub(super) fn promote(lhs: Input, rhs: Input) -> Option<Promoted> {
     let ((a_level, a), (b_level, b)) = (leveled(lhs)?, leveled(rhs)?);
     let result = match a_level.cmp(&b_level) {
-        std::cmp::Ordering::Equal => common(a, b),
-        std::cmp::Ordering::Greater => prevail(a, b),
-        std::cmp::Ordering::Less => prevail(b, a),
+        core::cmp::Ordering::Equal => common(a, b),
+        core::cmp::Ordering::Greater => prevail(a, b),
+        core::cmp::Ordering::Less => prevail(b, a),
     };
     result.map(Promoted::strong)
 }

@@ -6,6 +6,9 @@ use super::{Interpretation, SpecError, convertible};
 use crate::dtype::{DType, Kind};
 use crate::policy::*;
 use crate::round::Rounding;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 
 const CLAUSE: &str = "IEEE 754-2019 §5.4, §7.4; docs/interfaces.md §2";
 const TEXT_CLAUSE: &str = "IEEE 754-2019 §5.12; docs/interfaces.md §2";

@@ -3,6 +3,11 @@
 //! Each module owns one standard: its attributes with their defaults, its versions, the pairs it allows, its errors and
 //! the clauses that its results cite. It returns a [`CastSpec`], never a code path.
 
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 pub mod ieee;
 pub mod onnx;
 pub mod openvino;

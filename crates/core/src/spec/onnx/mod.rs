@@ -1,6 +1,10 @@
 //! ONNX Cast and CastLike: versions, types, attributes ([`Operator`]), nodes ([`Attributes`]) and the rules per pair.
 //! Reference: `docs/spec/onnx.md`.
 
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
 mod data_type;
 mod node;
 mod operator;
@@ -55,12 +59,12 @@ impl RoundMode {
         RoundMode::ALL.into_iter().find(|m| m.name().as_bytes() == text)
     }
 
-    fn not_one(text: &dyn std::fmt::Display) -> String {
+    fn not_one(text: &dyn core::fmt::Display) -> String {
         format!("\"{text}\" is not one of up, down, nearest")
     }
 }
 
-impl std::str::FromStr for RoundMode {
+impl core::str::FromStr for RoundMode {
     type Err = SpecError;
     fn from_str(text: &str) -> Result<Self, SpecError> {
         RoundMode::named(text.as_bytes()).ok_or_else(|| SpecError::Attribute {

@@ -4,6 +4,9 @@
 use super::operator::Operator;
 use super::{Cast, DataType, RoundMode, SpecError};
 use crate::dtype::DType;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// The value of a node's attribute, as far as a conversion asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +102,7 @@ impl Attributes {
 fn destination(version: u32, value: AttributeValue<'_>) -> Result<DType, String> {
     match (version, value) {
         (1, AttributeValue::String(text)) => {
-            let row = std::str::from_utf8(text).ok().and_then(DataType::named);
+            let row = core::str::from_utf8(text).ok().and_then(DataType::named);
             let dtype = row.and_then(|row| row.dtype).filter(|&t| Operator::Cast.types_at(1).any(|known| known == t));
             dtype.ok_or_else(|| {
                 format!("\"{}\" is not the name of a type of Cast-1, such as \"FLOAT\"", text.escape_ascii())

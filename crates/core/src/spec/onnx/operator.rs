@@ -3,6 +3,8 @@
 
 use super::{DataType, NEWEST_OPSET, SpecError};
 use crate::dtype::DType;
+use alloc::format;
+use alloc::string::{String, ToString};
 
 /// An operator that converts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -195,8 +197,8 @@ impl Operator {
     }
 }
 
-impl std::fmt::Display for Operator {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for Operator {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.pad(self.name())
     }
 }

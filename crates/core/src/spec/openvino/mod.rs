@@ -3,6 +3,10 @@
 //!
 //! The type rule of ConvertPromoteTypes, whose values are those of Convert, is [`crate::promote::openvino`].
 
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 pub mod differences;
 
 use super::{Interpretation, SpecError};

@@ -8,6 +8,9 @@ use super::types::{ElementType, Malformed, Number, TileType, shape_text};
 use super::{Options, Profile, Release};
 use crate::dtype::{DType, Kind};
 use crate::format::FloatFormat;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// A set of element types that an operation takes or gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,8 +122,8 @@ pub enum Side {
     Result,
 }
 
-impl std::fmt::Display for Side {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for Side {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Side::Operand => "operand",
             Side::Result => "result",
@@ -231,9 +234,9 @@ fn width_repair(operand: ElementType, result: ElementType) -> &'static str {
 
 fn integer_repair(operand: ElementType, result: ElementType) -> &'static str {
     match operand.bits().cmp(&result.bits()) {
-        std::cmp::Ordering::Less => "use exti",
-        std::cmp::Ordering::Equal => "remove the operation",
-        std::cmp::Ordering::Greater => "use trunci",
+        core::cmp::Ordering::Less => "use exti",
+        core::cmp::Ordering::Equal => "remove the operation",
+        core::cmp::Ordering::Greater => "use trunci",
     }
 }
 

@@ -6,6 +6,9 @@
 //! one conversion between two of truecast's types. Modules, their text and their bytecode are no concern of this folder:
 //! they live in crate `truecast-tile`.
 
+use alloc::format;
+use alloc::string::String;
+
 pub mod legality;
 pub mod meaning;
 pub mod op;
@@ -53,8 +56,8 @@ impl Release {
     }
 }
 
-impl std::fmt::Display for Release {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for Release {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.pad(self.name())
     }
 }
@@ -92,7 +95,7 @@ impl Rules {
     }
 }
 
-impl std::str::FromStr for Rules {
+impl core::str::FromStr for Rules {
     type Err = super::SpecError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
@@ -132,7 +135,7 @@ impl Profile {
     }
 }
 
-impl std::str::FromStr for Profile {
+impl core::str::FromStr for Profile {
     type Err = super::SpecError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Profile::ALL.into_iter().find(|p| p.name() == text).ok_or_else(|| {

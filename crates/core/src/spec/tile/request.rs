@@ -9,6 +9,9 @@ use super::{Meaning, Options, Profile, Release};
 use crate::dtype::{DType, Kind};
 use crate::policy::CastSpec;
 use crate::spec::SpecError;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 /// A conversion with its attributes. Attributes that are `None` were not given.
 ///

@@ -2,6 +2,9 @@
 
 use super::{Release, Signedness};
 use crate::dtype::{DType, Ecosystem, Kind};
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 /// One number type. Its width is [`DType::code_bits`]: 19 for tf32, 1 for i1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,8 +101,8 @@ impl ElementType {
     }
 }
 
-impl std::fmt::Display for ElementType {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for ElementType {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             ElementType::Number(n) => f.pad(spelling(*n)),
             ElementType::Pointer(n) => write!(f, "ptr<{}>", spelling(*n)),
@@ -178,8 +181,8 @@ impl TileType {
     }
 }
 
-impl std::fmt::Display for TileType {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for TileType {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("tile<")?;
         self.shape.iter().try_for_each(|d| write!(f, "{d}x"))?;
         write!(f, "{}>", self.element)

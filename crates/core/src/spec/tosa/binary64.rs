@@ -11,6 +11,18 @@ pub(super) const fn pow2(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
+/// The least integer that is not below a value of less than 2^62.
+pub(super) fn ceil(value: f64) -> i64 {
+    let cut = value as i64;
+    cut + i64::from((cut as f64) < value)
+}
+
+/// The largest integer that is not above a value of less than 2^62.
+pub(super) fn floor(value: f64) -> i64 {
+    let cut = value as i64;
+    cut - i64::from(cut as f64 > value)
+}
+
 /// `floor(log2 |value|)` of a normal number.
 pub(super) fn exponent(value: f64) -> i32 {
     ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023
@@ -25,4 +37,25 @@ pub(super) fn value(exact: Exact) -> f64 {
         Exact::Finite { neg, sig, exp, .. } => (neg, sig as f64 * pow2(exp)),
     };
     if neg { -magnitude } else { magnitude }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_beside_a_value() {
+        let rows = [
+            (0.0, 0, 0),
+            (-0.0, 0, 0),
+            (0.25, 0, 1),
+            (-0.25, -1, 0),
+            (2.0, 2, 2),
+            (-2.5, -3, -2),
+            (1e9 + 0.5, 1_000_000_000, 1_000_000_001),
+        ];
+        for (value, below, above) in rows {
+            assert_eq!((floor(value), ceil(value)), (below, above), "{value}");
+        }
+    }
 }

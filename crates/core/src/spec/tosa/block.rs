@@ -10,7 +10,8 @@ use crate::dtype::{DType, Kind};
 use crate::exact::Exact;
 use crate::exact::{decode, encode};
 use crate::policy::{CastPolicy, NanRule};
-use std::cmp::Ordering;
+use alloc::format;
+use core::cmp::Ordering;
 
 /// Elements that share a scale.
 pub const BLOCK: usize = 32;

@@ -7,6 +7,9 @@ use crate::dtype::{DType, Kind};
 use crate::format::FloatFormat;
 use crate::policy::*;
 use crate::round::Rounding;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use alloc::{format, vec};
 
 /// The destinations of [`CASTS`], one column each.
 const COLUMNS: [DType; 10] = {

@@ -8,7 +8,10 @@ use super::cast::may_flush;
 use crate::dtype::{DType, Kind};
 use crate::policy::*;
 use crate::round::Rounding;
-use std::fmt;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use alloc::{format, vec};
+use core::fmt;
 
 /// The choices of an implementation; the default is the exact result, `strict`.
 ///
@@ -59,7 +62,7 @@ impl Freedoms {
 
     /// Every word of a name.
     pub fn words() -> impl Iterator<Item = &'static str> {
-        std::iter::once("strict").chain(WORDS.map(|(name, _)| name))
+        core::iter::once("strict").chain(WORDS.map(|(name, _)| name))
     }
 
     const fn and(self, other: Freedoms) -> Freedoms {
@@ -97,7 +100,7 @@ impl Freedoms {
     }
 }
 
-impl std::str::FromStr for Freedoms {
+impl core::str::FromStr for Freedoms {
     type Err = SpecError;
     /// `strict`, or words with `+` between them.
     fn from_str(text: &str) -> Result<Self, SpecError> {

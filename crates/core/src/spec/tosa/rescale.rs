@@ -2,10 +2,14 @@
 //! that INEXACT_ROUND permits. Reference: `docs/spec/tosa.md §4`, whose names are used.
 
 use super::super::SpecError;
+use super::binary64::{ceil, floor, pow2};
 use super::cast::{require, unsigned};
 use super::target::{Feature, Features, Target};
 use crate::dtype::DType;
 use crate::format::IntFormat;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 const CLAUSE: &str = "docs/spec/tosa.md §4.3";
 
@@ -377,17 +381,17 @@ impl RescaleSpec {
         self.one(channel, code)?;
         let Channel { multiplier, shift } = self.channels[channel];
         let v = self.input.value(code) as i64 - self.input_zp;
-        let r = (v as f64 * f64::from(multiplier)) * 2f64.powi(-i32::from(shift));
+        let r = (v as f64 * f64::from(multiplier)) * pow2(-i32::from(shift));
         let ozp = self.output_zp as f64;
         let operands = match bound {
             Bound::Released => 3.0 * r.abs() + (r + ozp).abs(),
             Bound::Seed => 3.0 * r.abs(),
         };
-        let error = 0.5 + operands * 2f64.powi(-24);
+        let error = 0.5 + operands * pow2(-24);
         let (min, max) = (self.output.min() as f64, self.output.max() as f64);
-        let lo = ((r - error) + ozp).ceil().clamp(min, max);
-        let hi = ((r + error) + ozp).floor().clamp(min, max);
-        Ok((lo as i64, hi as i64))
+        let lo = ceil(((r - error) + ozp).clamp(min, max));
+        let hi = floor(((r + error) + ozp).clamp(min, max));
+        Ok((lo, hi))
     }
 }
 

@@ -2,6 +2,9 @@
 
 use super::super::SpecError;
 use super::rescale::Requirement;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 /// A version of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -26,7 +29,7 @@ impl Version {
     }
 }
 
-impl std::str::FromStr for Version {
+impl core::str::FromStr for Version {
     type Err = SpecError;
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let same_rules = |v: &&Version| text == v.name() || text.strip_prefix(v.name()).is_some_and(is_patch);
@@ -103,7 +106,7 @@ features! {
     ExtMxInt8 "EXT-MX-INT8" V1_1;
 }
 
-impl std::str::FromStr for Feature {
+impl core::str::FromStr for Feature {
     type Err = SpecError;
     /// `EXT-BF16`, `ext-bf16`, or `tosa-ext-bf16` as test descriptions write it.
     fn from_str(text: &str) -> Result<Self, SpecError> {
@@ -168,8 +171,8 @@ impl FromIterator<Feature> for Features {
     }
 }
 
-impl std::fmt::Display for Features {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for Features {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(&self.iter().map(Feature::name).collect::<Vec<_>>().join(" and "))
     }
 }

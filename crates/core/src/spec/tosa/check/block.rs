@@ -8,7 +8,9 @@ use super::codes::{all_codes, merged, nan_codes};
 use crate::dtype::{DType, Kind};
 use crate::exact::decode;
 use crate::format::{FixedFormat, FloatFormat};
-use std::ops::RangeInclusive;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 /// Judges a block of the output: its scale and the codes of its elements.
 ///
@@ -28,7 +30,7 @@ pub fn judge_to_block(
     if of_scale == Verdict::Violation {
         return (of_scale, [of_scale; BLOCK]);
     }
-    (of_scale, std::array::from_fn(|i| judge_element(cast, input[i], scale, of_scale, exact[i], actual[i])))
+    (of_scale, core::array::from_fn(|i| judge_element(cast, input[i], scale, of_scale, exact[i], actual[i])))
 }
 
 /// Judges one element of a block whose scale is permitted, with this verdict, and is not NaN.

@@ -9,7 +9,9 @@ use crate::exact::{Exact, Outcome, cast_one, decode};
 use crate::format::FloatFormat;
 use crate::permit::NanComparison;
 use crate::policy::CastSpec;
-use std::ops::RangeInclusive;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 /// Judges `actual` as the result of casting `input`. Compared bit for bit, a NaN that is exact as a NaN but has another sign
 /// or payload than truecast's is a violation.

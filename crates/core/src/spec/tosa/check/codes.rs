@@ -2,7 +2,8 @@
 
 use crate::dtype::DType;
 use crate::format::FloatFormat;
-use std::ops::RangeInclusive;
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 /// How far neighbours reach: an output within one unit in the last place is at most three codes away.
 const REACH: i64 = 4;

@@ -3,6 +3,8 @@
 //! `cast`, `block` and `rescale` judge one element, [`tensor`] a whole output. Nothing is computed here that a conversion
 //! returns.
 
+use alloc::format;
+
 pub mod block;
 pub mod cast;
 mod codes;
@@ -68,7 +70,7 @@ impl Profile {
     }
 }
 
-impl std::str::FromStr for Profile {
+impl core::str::FromStr for Profile {
     type Err = SpecError;
     fn from_str(text: &str) -> Result<Self, SpecError> {
         Profile::ALL.into_iter().find(|p| p.name() == text).ok_or_else(|| SpecError::Attribute {
@@ -131,8 +133,8 @@ impl Verdict {
     }
 }
 
-impl std::fmt::Display for Verdict {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl core::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.pad(self.name())
     }
 }

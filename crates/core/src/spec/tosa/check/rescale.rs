@@ -2,7 +2,7 @@
 
 use super::super::rescale::{Bound, RescaleSpec, RoundingMode};
 use super::{Profile, Verdict};
-use std::ops::RangeInclusive;
+use core::ops::RangeInclusive;
 
 /// Judges `actual` as the result of rescaling `input`. The profile decides which text bounds INEXACT_ROUND.
 pub fn judge(spec: &RescaleSpec, profile: Profile, channel: usize, input: u64, actual: u64) -> Verdict {

@@ -12,7 +12,8 @@ use crate::exact::{Exact, Outcome, cast_one, decode};
 use crate::format::FloatFormat;
 use crate::permit::NanComparison;
 use crate::policy::{CastPolicy, CastSpec};
-use std::ops::RangeInclusive;
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 /// What is worth knowing beside the verdicts; it never changes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
