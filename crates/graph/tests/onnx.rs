@@ -505,6 +505,7 @@ fn what_a_run_refuses_is_illegal() {
         assert!(refusal.contains(why), "{refusal}");
         let all = judged(&model, None);
         assert_eq!((all.conversions, all.illegal.len()), (1, 1), "{why}: {:?}", all.illegal);
+        assert_eq!(all.of_unknown_type, usize::from(why.starts_with("\"nothing\"")), "{why}");
         assert_eq!(format!("{}: {}", all.illegal[0].place, all.illegal[0].cause), refusal);
     }
 }

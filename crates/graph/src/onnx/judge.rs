@@ -173,7 +173,8 @@ impl<'m> Judge<'m> {
     fn conversion<'a>(&mut self, operator: Operator, node: &'a Node, scope: &mut Scope<'a>) -> Option<ElementType> {
         self.judgement.conversions += 1;
         let known = |index: usize| scope.find(node.inputs.get(index)?);
-        if (0..operator.n_inputs()).any(|index| known(index).is_none()) {
+        let mut given = node.inputs.iter().take(operator.n_inputs()).filter(|name| !name.is_empty());
+        if given.any(|name| scope.find(name).is_none()) {
             self.judgement.of_unknown_type += 1;
         }
         match self.legal(operator, node, scope) {
