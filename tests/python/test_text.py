@@ -111,7 +111,7 @@ def test_counts(truecast, tmp_path):
     # Exact: 0.5, nan, -0. Both 1e6 and Inf become NaN; 1e-400 becomes zero, 0.002 a subnormal.
     names = ["exact", "inexact", "to_nan", "nan_in", "inf_in", "nan_out", "flushed_to_zero", "subnormal", "saturated"]
     assert [total[name] for name in names] == [3, 6, 3, 1, 1, 4, 1, 1, 0]
-    assert total["max_abs_error"] == pytest.approx(0.1015625 - 0.1)
+    assert total["converted"]["max_abs_error"] == pytest.approx(0.1015625 - 0.1)
 
 
 def test_other_commands(truecast, tmp_path):

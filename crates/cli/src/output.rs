@@ -55,6 +55,15 @@ struct Object<'a, B> {
     body: B,
 }
 
+/// A list whose rows are made when they are written: a long one is never in memory.
+pub struct Rows<F>(pub F);
+
+impl<R: Serialize, I: Iterator<Item = R>, F: Fn() -> I> Serialize for Rows<F> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
 /// Writes the object of a command to standard output.
 pub fn json(command: &str, body: impl Serialize) -> Result<(), Failure> {
     stream(|out| write_json(out, command, body))

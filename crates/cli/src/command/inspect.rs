@@ -7,7 +7,9 @@ use crate::number::grouped;
 use crate::table::{Cell, Column, Mark, Table, in_one_line};
 use crate::terminal::Terminal;
 use crate::{number, output, progress};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use truecast::DType;
@@ -40,8 +42,21 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn to_json(source: &Source, surveys: &[Option<Survey>]) -> Map<String, Value> {
-    let tensors = source.tensors().iter().zip(surveys).enumerate().map(|(i, (t, survey))| {
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Inspected<'a, T> {
+    path: String,
+    kind: &'static str,
+    file_bytes: u64,
+    metadata: &'a BTreeMap<String, String>,
+    tensors: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<Value>,
+}
+
+fn to_json<'a>(source: &'a Source, surveys: &'a [Option<Survey>]) -> impl Serialize + 'a {
+    let row = move |i: usize| {
+        let (t, survey) = (&source.tensors()[i], &surveys[i]);
         let mut row = json!({
             "name": t.name, "dtype": t.dtype.name(), "shape": t.shape, "elements": t.len(), "bytes": t.bytes(),
             "offset": source.data_offset(i)
@@ -55,17 +70,15 @@ fn to_json(source: &Source, surveys: &[Option<Survey>]) -> Map<String, Value> {
             });
         }
         row
-    });
-    let mut object = Map::new();
-    object.insert("path".into(), json!(source.path().display().to_string()));
-    object.insert("kind".into(), json!(source.kind().extension()));
-    object.insert("file_bytes".into(), json!(source.file_bytes()));
-    object.insert("metadata".into(), json!(source.metadata()));
-    object.insert("tensors".into(), tensors.collect());
-    if let Some(file) = source.model() {
-        object.insert("model".into(), model_to_json(file));
+    };
+    Inspected {
+        path: source.path().display().to_string(),
+        kind: source.kind().extension(),
+        file_bytes: source.file_bytes(),
+        metadata: source.metadata(),
+        tensors: output::Rows(move || (0..source.tensors().len()).map(row)),
+        model: source.model().map(|file| model_to_json(file)),
     }
-    object
 }
 
 fn model_to_json(file: &ModelFile) -> Value {

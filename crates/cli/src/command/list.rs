@@ -134,7 +134,7 @@ impl Listed {
         let mut begin = 0;
         loop {
             let end = len.min(begin + ROWS);
-            let mut table = Table::new(columns());
+            let mut table = Table::new(columns()).or_say("no tensors");
             for at in begin..end {
                 table.row(row(match self {
                     Listed::Ordered(order) => order[at],

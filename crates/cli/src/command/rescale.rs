@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::number::{count, grouped};
 use crate::output;
 use crate::signals;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::process::ExitCode;
 use truecast::DType;
@@ -33,6 +33,9 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
     match context.json {
         true => {
             let mut object = Map::new();
+            object.insert("source".into(), json!(args.src.display().to_string()));
+            object.insert("destination".into(), json!(args.dst.display().to_string()));
+            object.insert("options".into(), provenance(&request));
             object.insert("from".into(), json!(from.name()));
             object.insert("to".into(), json!(to.name()));
             object.insert("multiplier".into(), json!(request.multipliers));
@@ -49,6 +52,16 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What decides the result (`docs/interfaces.md §6`).
+fn provenance(request: &Request) -> Value {
+    let Request { op, multipliers, shifts, input_zp, output_zp, target } = request;
+    json!({
+        "spec": "tosa", "version": target.version.name(), "rounding": op.rounding.name(), "scale32": op.scale32,
+        "per_channel": op.per_channel, "input_unsigned": op.input_unsigned, "output_unsigned": op.output_unsigned,
+        "input_zp": input_zp, "output_zp": output_zp, "multiplier": multipliers, "shift": shifts
+    })
 }
 
 /// The version and what it has: `tosa`, `tosa@1.0`.

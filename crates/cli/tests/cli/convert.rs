@@ -131,7 +131,7 @@ fn a_dry_run_writes_nothing() {
     let plan = plan.object("convert");
     assert_eq!(plan["dry_run"], true);
     let expected = json!({ "name": "w", "shape": [2], "from": "f32", "to": "f8e4m3fn", "converted": true,
-        "elements": 2, "bytes_in": 8, "bytes_out": 2 });
+        "group": "converted", "elements": 2, "bytes_in": 8, "bytes_out": 2 });
     assert_eq!(plan["tensors"], json!([expected]));
     assert_eq!(folder.names(), ["a.safetensors"]);
 }

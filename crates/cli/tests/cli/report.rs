@@ -123,7 +123,7 @@ fn several_limits_and_bad_ones() {
     folder.run(&format!("{line} --fail-on nan --fail-on saturated=5,inexact=1")).exits(1);
     folder.run(&format!("{line} --fail-on nan,saturated=5 --fail-on inexact=2")).exits(0);
     std::fs::remove_file(folder.path("b.npy")).unwrap();
-    for wrong in ["heat", "saturated=x", "saturated=-1", "saturated=", "=3", "Saturated", "exact", "to inf"] {
+    for wrong in ["heat", "saturated=x", "saturated=-1", "saturated=", "=3", "Saturated", "exact", "to-inf"] {
         folder.run(&format!("{line} --fail-on {wrong}")).fails(2, &["--fail-on"]);
     }
     assert_eq!(folder.names(), ["a.npy"]);

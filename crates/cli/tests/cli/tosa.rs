@@ -15,6 +15,12 @@ fn rescale_an_array() {
     let line = "rescale x.npy y.npy --to i8 --multiplier 1073741824 --shift 31 --scale32";
     let object = folder.run(&format!("{line} --json")).succeeds().object("rescale");
     assert_eq!((object["elements"].clone(), object["saturated"].clone()), (4.into(), 2.into()));
+    let expected = serde_json::json!({
+        "spec": "tosa", "version": "1.0", "rounding": "single", "scale32": true, "per_channel": false,
+        "input_unsigned": false, "output_unsigned": false, "input_zp": 0, "output_zp": 0,
+        "multiplier": [1073741824], "shift": [31]
+    });
+    assert_eq!(object["options"], expected);
     assert_eq!(npy_parts(&folder.read("y.npy")).1, [2, 0xff, 127, 0x80]);
     folder.run(line).fails(2, &["y.npy", "--force"]);
     // Unsigned by type, with a zero point; per channel from a file.

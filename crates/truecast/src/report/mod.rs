@@ -153,3 +153,6 @@ impl Serialize for ReportJson<'_> {
         map.end()
     }
 }
+
+/// Checkpoints have very many tensors: beside its name, and the numbers of its shape, one takes at most 400 bytes.
+const _: () = assert!(size_of::<TensorReport>() <= 400 && size_of::<crate::compare::Row>() <= 400);
