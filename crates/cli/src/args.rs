@@ -326,7 +326,7 @@ pub struct CompareArgs {
 /// `explain`
 #[derive(Args, Debug)]
 pub struct ExplainArgs {
-    /// Decimal number, nan, inf, -inf, or 0x.. bits of --from
+    /// A number (1.5e-3, 1_000, 1/3, 0x1.8p-3, nan, -inf), 0x.. bits of --from, or true and false with --from bool
     #[arg(allow_hyphen_values = true)]
     pub value: String,
     /// Destination type
@@ -335,13 +335,12 @@ pub struct ExplainArgs {
     /// Source type
     #[arg(long, value_name = "TYPE", default_value = "f32", value_parser = words::TYPE, hide_possible_values = true)]
     pub from: DType,
-    /// Show the results of this specification only, at this version: onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile,
-    /// tile@RELEASE or ieee
-    #[arg(long, value_name = "NAME[@VERSION]", value_parser = words::SPEC, hide_possible_values = true)]
-    pub spec: Option<String>,
-    /// To text: as the reference evaluator writes numbers (1e-05), or plain, without an exponent (default reference)
+    /// Every digit of every value, however many there are
     #[arg(long)]
-    pub string_style: Option<StringStyleArg>,
+    pub exact: bool,
+    /// The answers of one specification; without it those of all of them
+    #[command(flatten)]
+    pub policy: PolicyArgs,
 }
 
 /// `rescale`

@@ -6,6 +6,7 @@
 mod args;
 mod command;
 mod effect;
+mod exact;
 mod failure;
 mod help;
 mod number;

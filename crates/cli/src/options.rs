@@ -123,7 +123,7 @@ use Fact::{Does, In, Prints, Reads, Spec, Writes};
 
 const EVERY: &[&str] = &[];
 const ANYWHERE: &[Place] = &[&[]];
-const CASTS: &[&str] = &["convert", "verify", "vectors", "bench"];
+const CASTS: &[&str] = &["convert", "verify", "vectors", "bench", "explain"];
 /// Commands that are told the operation.
 const BY_OPERATION: &[&str] = &["check", "vectors"];
 const OPENVINO: Fact = Fact::System(SystemArg::Openvino);
@@ -137,7 +137,7 @@ const TABLE: &[Row] = &[
     row(CASTS, &["string-style"], &[&[Spec("onnx")], &[Spec("ieee")]]),
     row(&["check"], &["string-style"], &[&[Does(Cast), Spec("onnx")], &[Does(Cast), Spec("ieee")]]),
     row(&["run"], &["string-style"], &[&[Reads(Form::Onnx)]]),
-    row(&["convert", "verify", "bench"], &["rounding"], &[&[Spec("ieee")], &[Spec("tile")]]),
+    row(&["convert", "verify", "bench", "explain"], &["rounding"], &[&[Spec("ieee")], &[Spec("tile")]]),
     row(BY_OPERATION, &["rounding"], &[&[Does(Cast), Spec("ieee")], &[Does(Cast), Spec("tile")], &[Does(Rescale)]]),
     row(CASTS, &["tile-option"], &[&[Spec("tile")]]),
     row(CASTS, &["profile"], &[&[Spec("tile")], &[Spec("tosa")]]),
@@ -158,7 +158,7 @@ const TABLE: &[Row] = &[
     ),
     row(EVERY, &["spec tile@file"], &[&[In("run")], &[Does(JudgeModel)]]),
     row(CASTS, &["spec", "nan"], ANYWHERE),
-    row(&["check", "explain", "rescale"], &["spec"], ANYWHERE),
+    row(&["check", "rescale"], &["spec"], ANYWHERE),
     row(&["run"], &["spec", "entry", "tile-option"], &[&[Reads(Form::Tile)]]),
     row(&["run"], &["profile"], &[&[Reads(Form::Tile)], &[Reads(Form::Tosa)]]),
     // What `check` does.
@@ -226,7 +226,7 @@ const TABLE: &[Row] = &[
     row(&["run"], &["output-format pb"], &[&[Reads(Form::Onnx)], &[Reads(Form::OpenVino)], &[Reads(Form::Tile)]]),
     row(&["run"], &["ir-layout"], &[&[Reads(Form::OpenVino)]]),
     // The others.
-    row(&["explain"], &["to", "from"], ANYWHERE),
+    row(&["explain"], &["to", "from", "exact"], ANYWHERE),
     row(&["vectors"], &["from", "to", "level", "format", "output"], ANYWHERE),
     row(&["vectors"], &["force"], &[&[Writes(Output::Files)]]),
     row(&["vectors"], &["json"], &[&[Fact::Format(VectorFormat::Json)]]),
@@ -333,7 +333,10 @@ fn facts(cli: &Cli) -> Vec<Said> {
             let typed = Fact::System(args.system).to_string();
             facts.extend(SystemArg::EACH.into_iter().filter(asked).map(|s| (Fact::System(s), typed.clone())));
         }
-        Command::Explain(_) => facts.push((Does(Cast), as_typed(command))),
+        Command::Explain(args) => {
+            facts.push((Does(Cast), as_typed(command)));
+            facts.extend(args.policy.spec.as_deref().and_then(spec));
+        }
         Command::Rescale(_) => facts.push((Does(Rescale), as_typed(command))),
         Command::Formats(_) => {}
         Command::Completions { .. } | Command::Man { .. } => {

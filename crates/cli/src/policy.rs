@@ -12,7 +12,7 @@ use truecast::request::{Request, Standard};
 use truecast::spec::{ieee, onnx, openvino, tile, tosa};
 
 /// The specification and its options.
-#[derive(Args, Debug, Clone, Default)]
+#[derive(Args, Debug, Clone, Default, PartialEq)]
 pub struct PolicyArgs {
     /// Specification that decides: onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile, tile@RELEASE or ieee (default onnx;
     /// where only one exists, that one)
@@ -111,6 +111,10 @@ choices! {
     StringStyleArg => TextStyle { Reference, Plain }
 }
 
+fn value_name(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().map_or(String::new(), |value| value.get_name().into())
+}
+
 /// Spellings of Tile IR, accepted beside our own (`docs/interfaces.md §2`).
 const TILE_ROUNDINGS: [(&str, Rounding); 6] = [
     ("nearest_even", Rounding::NearestEven),
@@ -140,6 +144,27 @@ impl PolicyArgs {
     /// The same with another specification, if none was typed.
     pub fn or_spec(&self, name: &str) -> PolicyArgs {
         PolicyArgs { spec: Some(self.spec.clone().unwrap_or_else(|| name.into())), ..self.clone() }
+    }
+
+    /// The options that were typed, as they are typed, for a line to copy; `spec` with the version that was in force.
+    pub fn as_typed(&self, spec: &str) -> String {
+        let chosen = |name: &str, value: Option<String>| value.map(|value| format!(" --{name} {value}"));
+        let own = [
+            chosen("saturate", self.saturate.map(|s| s.to_string())),
+            chosen("round-mode", self.round_mode.clone()),
+            chosen("rounding", self.rounding.clone()),
+            chosen("overflow", self.overflow.map(value_name)),
+            chosen("inf", self.inf.map(value_name)),
+            chosen("int-overflow", self.int_overflow.map(value_name)),
+            chosen("nan-to-int", self.nan_to_int.map(value_name)),
+            chosen("subnormals", self.subnormals.map(value_name)),
+            self.saturating.then(|| " --saturating".into()),
+            chosen("string-style", self.string_style.map(value_name)),
+            chosen("nan", self.nan.map(value_name)),
+        ];
+        let tile = self.tile_option.iter().map(|option| format!(" --tile-option {option}"));
+        let profile = chosen("profile", self.profile.clone()).filter(|_| spec.starts_with("tile"));
+        format!("--spec {spec}") + &own.into_iter().flatten().chain(profile).chain(tile).collect::<String>()
     }
 
     /// What was asked for.

@@ -208,7 +208,11 @@ impl Table {
                     begin = cell.end;
                     (text, cell.mark)
                 });
-                self.line(block, &cells.collect::<Vec<_>>(), terminal, &mut each)?;
+                let cells = cells.collect::<Vec<_>>();
+                // Where the first column is only repeated, a row without anything else says nothing.
+                if i == 0 || block[1..].iter().any(|shown| !cells[shown.column].0.is_empty()) {
+                    self.line(block, &cells, terminal, &mut each)?;
+                }
             }
         }
         if let (false, Some(width)) = (left_out.is_empty(), terminal.width) {

@@ -21,8 +21,8 @@ pub struct ParseDecimalError {
 }
 
 /// Beyond these decimal exponents of the leading digit every format overflows or underflows.
-const HUGE: i64 = 400;
-const TINY: i64 = -1200;
+pub(crate) const HUGE: i64 = 400;
+pub(crate) const TINY: i64 = -1200;
 
 /// Reads `[+-]digits[.digits][e[+-]digits]`, `nan`, `inf` or `infinity` (any case, with sign).
 ///

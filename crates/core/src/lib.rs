@@ -17,6 +17,7 @@ pub mod dtype;
 mod error;
 pub mod exact;
 pub mod format;
+pub mod literal;
 pub mod permit;
 pub mod policy;
 pub mod promote;

@@ -1,11 +1,12 @@
 //! Which results a standard permits: what `truecast check` asks.
 //!
 //! A standard lists what it leaves open as data ([`crate::policy::Undefined`]); the set that it permits for one value
-//! follows here, from the definition. No standard is named here.
+//! follows here, from the definition. No standard is named here; which of its clauses a value concerns, `spec` knows.
 
 use crate::dtype::DType;
 use crate::exact::{Exact, Outcome, cast_one, decode};
 use crate::policy::{Accepted, CastPolicy, CastSpec, Edge};
+use crate::spec::clause_of;
 use crate::text::{encode_number, parse_one, print_one, read};
 use alloc::string::String;
 use alloc::vec;
@@ -104,7 +105,12 @@ pub fn permitted(spec: &CastSpec, code: u64) -> (Permitted, Option<&'static str>
 /// ```
 pub fn permits(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Verdict {
     let (permitted, open) = permitted(spec, input);
-    judge(spec, permitted, open, actual, nan)
+    match judge(spec, permitted, open, actual, nan) {
+        Verdict::Wrong { permitted, .. } if open.is_none() => {
+            Verdict::Wrong { permitted, clause: clause_of(spec, input) }
+        }
+        verdict => verdict,
+    }
 }
 
 fn judge(

@@ -1,6 +1,8 @@
-//! Is what another implementation gave allowed? Every element is judged by [`truecast_core::permit`].
+//! Is what another implementation gave allowed, and if not, what did it do? Every element is judged by
+//! [`truecast_core::permit`]; [`crate::convention`] sorts what is not permitted.
 
 use crate::array::{self, ArrayError};
+use crate::convention::{Comparison, Convention, Group, Grouping, is_same};
 use crate::error::{Class, Error};
 use crate::parts::{Parts, element};
 use std::path::Path;
@@ -40,38 +42,42 @@ pub struct Findings {
     pub elements: u64,
     /// Of them, those whose result the specification leaves open; they are accepted.
     pub open: u64,
+    /// Why, with how many of them, in the order in which the reasons came.
+    pub reasons: Vec<(&'static str, u64)>,
     /// Of them, those whose result is not permitted.
     pub wrong: u64,
     /// The first of those.
     pub violations: Vec<Violation>,
+    /// Results that are not permitted by the convention that they follow; of numbers only.
+    pub groups: Vec<Group<Convention, Violation>>,
+    /// How many of them were compared with the conventions.
+    pub compared: u64,
 }
 
 impl Findings {
-    /// Notes the verdict on one element; `both` gives it with its result, if it is to be kept.
-    fn note(&mut self, verdict: Verdict, keep: usize, both: impl FnOnce() -> (Element, Element)) {
+    /// Notes the verdict on one element; `both` gives it with its result, if it is not permitted.
+    fn note(&mut self, verdict: Verdict, keep: usize, both: impl FnOnce() -> (Element, Element)) -> Option<Violation> {
+        let index = self.elements;
+        self.elements += 1;
         match verdict {
-            Verdict::Right => {}
-            Verdict::Open { .. } => self.open += 1,
+            Verdict::Right => None,
+            Verdict::Open { reason } => {
+                self.open += 1;
+                match self.reasons.iter_mut().find(|(known, _)| *known == reason) {
+                    Some((_, count)) => *count += 1,
+                    None => self.reasons.push((reason, 1)),
+                }
+                None
+            }
             Verdict::Wrong { permitted, clause } => {
                 self.wrong += 1;
+                let (input, actual) = both();
+                let violation = Violation { index, input, actual, permitted, clause };
                 if self.violations.len() < keep {
-                    let (input, actual) = both();
-                    self.violations.push(Violation { index: self.elements, input, actual, permitted, clause });
+                    self.violations.push(violation.clone());
                 }
+                Some(violation)
             }
-        }
-        self.elements += 1;
-    }
-
-    /// Judges results element by element; keeps at most `keep` violations.
-    ///
-    /// Shapes: as many results as inputs, of the types of `spec`, which are numbers.
-    pub fn judge(&mut self, spec: &CastSpec, input: &Codes<'_>, actual: &Codes<'_>, nan: NanComparison, keep: usize) {
-        for i in 0..input.len() {
-            let source = spec.src.code_of_storage(element(input, i));
-            let result = spec.dst.code_of_storage(element(actual, i));
-            let verdict = permits(spec, source, result, nan);
-            self.note(verdict, keep, || (Element::Code(source), Element::Code(result)));
         }
     }
 
@@ -107,6 +113,106 @@ impl Findings {
             (Data::Codes(_), Data::Codes(_)) => unreachable!("one side is text"),
         }
     }
+}
+
+/// Judges numbers element by element, in parts, and compares what is not permitted with the conventions.
+///
+/// # Examples
+/// ```
+/// use truecast::{Codes, DType, check::Check, convention::Convention, permit::NanComparison, spec::onnx};
+/// let spec = onnx::Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?;
+/// let input = 0.531250119_f32.to_le_bytes(); // just above a tie of f8e4m3fn: through f16 it is the tie
+/// let (input, actual) = (Codes::new(DType::F32, 1, &input)?, Codes::new(DType::F8E4M3Fn, 1, &[0x30])?);
+/// let mut check = Check::new(spec, NanComparison::Class, 10);
+/// check.judge(&input, &actual);
+/// let mut candidates = check.candidates();
+/// check.refute(&mut candidates, &input, &actual);
+/// let findings = check.finish(&candidates);
+/// assert_eq!((findings.wrong, findings.groups[0].convention), (1, Some(Convention::Through(DType::F16))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Check {
+    spec: CastSpec,
+    nan: NanComparison,
+    keep: usize,
+    findings: Findings,
+    grouping: Grouping<Convention, Violation>,
+}
+
+impl Check {
+    /// Nothing judged yet; at most `keep` violations are kept, and as many of each group.
+    pub fn new(spec: CastSpec, nan: NanComparison, keep: usize) -> Self {
+        let grouping = Grouping::new(Convention::all(&spec), keep);
+        Self { spec, nan, keep, findings: Findings::default(), grouping }
+    }
+
+    /// Judges the next results.
+    ///
+    /// Shapes: as many results as inputs, of the types of the cast, which are numbers; parts but the last have an even
+    /// number of elements.
+    pub fn judge(&mut self, input: &Codes<'_>, actual: &Codes<'_>) {
+        let Self { spec, nan, keep, .. } = *self;
+        for i in 0..input.len() {
+            let [source, result] = codes(&spec, input, actual, i);
+            let verdict = permits(&spec, source, result, nan);
+            let violation = self.findings.note(verdict, keep, || (Element::Code(source), Element::Code(result)));
+            let Some(violation) = violation else { continue };
+            let Permitted::Codes(permitted) = violation.permitted.clone() else { continue };
+            let other = pair_of(&spec, input, i);
+            let compare = |convention: Convention| match convention.result(&spec, source, other) {
+                Some(given) if is_same(spec.dst, given, result, nan) => Comparison::Same,
+                Some(given) if !permitted.iter().any(|p| is_same(spec.dst, given, *p, nan)) => {
+                    Comparison::OtherwiseWrong
+                }
+                _ => Comparison::Right,
+            };
+            self.grouping.push(|| violation, compare);
+        }
+    }
+
+    /// The conventions that give every result that is not permitted: each may explain the whole tensor.
+    pub fn candidates(&self) -> Vec<Convention> {
+        self.grouping.explain_every_result()
+    }
+
+    /// Drops those of `candidates` that do not give every one of these elements that the specification settles. Shapes: as
+    /// [`Check::judge`].
+    pub fn refute(&self, candidates: &mut Vec<Convention>, input: &Codes<'_>, actual: &Codes<'_>) {
+        for i in 0..input.len() {
+            if candidates.is_empty() {
+                return;
+            }
+            let [source, result] = codes(&self.spec, input, actual, i);
+            let other = pair_of(&self.spec, input, i);
+            let gives = |convention: &Convention| {
+                let given = convention.result(&self.spec, source, other);
+                given.is_some_and(|given| is_same(self.spec.dst, given, result, self.nan))
+            };
+            let is_open = || matches!(permits(&self.spec, source, result, self.nan), Verdict::Open { .. });
+            candidates.retain(|convention| gives(convention) || is_open());
+        }
+    }
+
+    /// What was found; `whole` are the candidates that were not refuted by any element.
+    pub fn finish(self, whole: &[Convention]) -> Findings {
+        let Self { mut findings, grouping, .. } = self;
+        findings.compared = grouping.compared();
+        findings.groups = grouping.groups(whole);
+        if let ([group], true) = (findings.groups.as_mut_slice(), !whole.is_empty()) {
+            group.count = findings.wrong; // seen to hold beyond what was compared
+        }
+        findings
+    }
+}
+
+fn codes(spec: &CastSpec, input: &Codes<'_>, actual: &Codes<'_>, i: usize) -> [u64; 2] {
+    [spec.src.code_of_storage(element(input, i)), spec.dst.code_of_storage(element(actual, i))]
+}
+
+/// The source element that shares a pair.
+fn pair_of(spec: &CastSpec, input: &Codes<'_>, i: usize) -> Option<u64> {
+    (i ^ 1 < input.len()).then(|| spec.src.code_of_storage(element(input, i ^ 1)))
 }
 
 /// Why two files cannot be an input and its results.
@@ -148,7 +254,8 @@ pub fn stated_type(path: &Path) -> Result<DType, ArrayError> {
 
 /// Checks that the elements of `actual` are permitted results for those of `input`.
 ///
-/// Cost: the price of the definition, about 50 ns an element; bounded memory, but text is held whole.
+/// Cost: the price of the definition, about 50 ns an element; where one convention may explain every violation, the files
+/// are read twice. Bounded memory, but text is held whole.
 ///
 /// # Errors
 /// [`CheckError`]. Violations are not errors.
@@ -176,12 +283,29 @@ pub fn check(
     }
     let (inputs, actuals) = (array::open(input, spec.src)?, array::open(actual, spec.dst)?);
     same_shape(&inputs.tensors()[0].shape, &actuals.tensors()[0].shape)?;
-    let judge = || {
+    let mut check = Check::new(*spec, nan, keep);
+    let each = |part: &mut dyn FnMut(&Codes<'_>, &Codes<'_>) -> bool| -> Result<(), Error> {
         let (mut xs, mut ys) = (Parts::new(&inputs, 0, spec.src)?, Parts::new(&actuals, 0, spec.dst)?);
         while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
-            findings.judge(spec, &x, &y, nan, keep);
+            if !part(&x, &y) {
+                break;
+            }
         }
-        Ok(findings)
+        Ok(())
+    };
+    let judge = || -> Result<Findings, Error> {
+        each(&mut |x, y| {
+            check.judge(x, y);
+            true
+        })?;
+        let mut candidates = check.candidates();
+        if !candidates.is_empty() {
+            each(&mut |x, y| {
+                check.refute(&mut candidates, x, y);
+                !candidates.is_empty()
+            })?;
+        }
+        Ok(check.finish(&candidates))
     };
     judge().map_err(|error: Error| ArrayError::from(error).into())
 }

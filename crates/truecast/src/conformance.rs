@@ -1,12 +1,13 @@
 //! Is what another implementation of TOSA gave permitted? Files are paired and read in parts here;
 //! [`truecast_core::spec::tosa::check`] judges.
 
+use crate::convention::{Comparison, Convention, Group, Grouping, RescaleConvention, is_same};
 use crate::rescale::{Failure, Request};
 use std::path::Path;
 use truecast_core::permit::NanComparison;
 use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction, SCALE};
-use truecast_core::spec::tosa::check::Profile;
-use truecast_core::spec::tosa::check::tensor::{BlockCheck, CastCheck, Findings, RescaleCheck};
+use truecast_core::spec::tosa::check::tensor::{BlockCheck, CastCheck, Failure as Violation, Findings, RescaleCheck};
+use truecast_core::spec::tosa::check::{Profile, Verdict, cast, rescale};
 use truecast_core::spec::tosa::rescale::GraphResult;
 use truecast_core::spec::tosa::{RescaleSpec, Target, signless};
 use truecast_core::{CastSpec, DType};
@@ -35,6 +36,28 @@ pub enum Judgement<F> {
     Graph(GraphResult),
 }
 
+/// What was found of plain elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged<C> {
+    /// The verdicts.
+    pub findings: Findings,
+    /// What does not pass, by the convention that it follows.
+    pub groups: Vec<Group<C, Violation>>,
+    /// How many of those were compared with the conventions.
+    pub compared: u64,
+}
+
+impl<C: Copy> Judged<C> {
+    /// `whole` are the conventions that give every element.
+    fn new(findings: Findings, grouping: &Grouping<C, Violation>, whole: &[C]) -> Self {
+        let mut groups = grouping.groups(whole);
+        if let ([group], true) = (groups.as_mut_slice(), !whole.is_empty()) {
+            group.count = findings.failed; // seen to hold beyond what was compared
+        }
+        Judged { findings, groups, compared: grouping.compared() }
+    }
+}
+
 /// Judges the elements of `actual` as results of a CAST of those of `input`.
 ///
 /// Cost: some microseconds an element; bounded memory.
@@ -46,27 +69,51 @@ pub fn check_cast(
     target: &Target,
     files: Compared<'_>,
     nan: NanComparison,
-) -> Result<Judgement<Findings>, Failure> {
+) -> Result<Judgement<Judged<Convention>>, Failure> {
     let (xs, ys) = pair(files, signless(spec.src), spec.dst)?;
     if let Err(requirement) = target.check_rank(xs.shape().len()) {
         return Ok(Judgement::Graph(GraphResult::Unpredictable { requirement, index: None }));
     }
     let mut check = CastCheck::new(*spec, files.profile, files.keep).comparing(nan);
-    let (mut xs, mut ys) = (Elements::new(xs, spec.src), Elements::new(ys, spec.dst));
-    xs.by_ref().zip(ys.by_ref()).for_each(|(x, y)| check.push(x, y));
-    xs.ended()?;
-    ys.ended()?;
-    Ok(Judgement::Elements(check.findings))
+    let mut grouping = Grouping::new(Convention::all(spec), files.keep);
+    let judged = |x, y| cast::judge(spec, x, y, nan);
+    let same = |a, b| is_same(spec.dst, a, b, nan);
+    each(elements(xs, ys, spec), |x, y| {
+        let (index, failed) = (check.findings.elements, check.findings.failed);
+        check.push(x, y);
+        if check.findings.failed > failed {
+            let compare = |convention: Convention| match convention.result(spec, x, None) {
+                Some(given) if same(given, y) => Comparison::Same,
+                Some(given) if !files.profile.passes(judged(x, given)) => Comparison::OtherwiseWrong,
+                _ => Comparison::Right,
+            };
+            grouping.push(|| Violation { index, input: x, actual: y, verdict: judged(x, y) }, compare);
+        }
+        true
+    })?;
+    let mut whole = grouping.explain_every_result();
+    if !whole.is_empty() {
+        let (xs, ys) = pair(files, signless(spec.src), spec.dst)?;
+        each(elements(xs, ys, spec), |x, y| {
+            let gives = |convention: &Convention| convention.result(spec, x, None).is_some_and(|given| same(given, y));
+            whole.retain(|convention| gives(convention) || judged(x, y) == Verdict::Unpredictable);
+            !whole.is_empty()
+        })?;
+    }
+    Ok(Judgement::Elements(Judged::new(check.findings, &grouping, &whole)))
 }
 
 /// Judges the elements of `actual` as results of a RESCALE of those of `input`. They are read once to see what the whole
-/// graph's result is, and once to be judged.
+/// graph's result is, and once to be judged; once more where one convention may explain everything that is wrong.
 ///
 /// # Errors
 /// As [`check_cast`].
-pub fn check_rescale(request: &Request, files: Compared<'_>) -> Result<Judgement<(Findings, RescaleSpec)>, Failure> {
+pub fn check_rescale(
+    request: &Request,
+    files: Compared<'_>,
+) -> Result<Judgement<(Judged<RescaleConvention>, RescaleSpec)>, Failure> {
     let (input_type, output_type) = (request.op.input, request.op.output);
-    let (xs, ys) = pair(files, input_type, output_type)?;
+    let (xs, _) = pair(files, input_type, output_type)?;
     let shape = xs.shape().to_vec();
     let mut inputs = Elements::new(xs, input_type);
     let result = request
@@ -77,12 +124,57 @@ pub fn check_rescale(request: &Request, files: Compared<'_>) -> Result<Judgement
     }
     let spec = request.resolve(&shape)?;
     let mut check = RescaleCheck::new(spec.clone(), files.profile, files.keep);
-    let mut xs = Elements::new(Reader::open(files.input, input_type)?, input_type);
-    let mut ys = Elements::new(ys, output_type);
-    xs.by_ref().zip(ys.by_ref()).for_each(|(x, y)| check.push(x, y));
-    xs.ended()?;
-    ys.ended()?;
-    Ok(Judgement::Elements((check.findings, spec)))
+    let mut grouping = Grouping::new(RescaleConvention::all(&spec), files.keep);
+    let changed: Vec<_> = grouping.conventions().iter().map(|c| (*c, c.changed(&spec))).collect();
+    let result = |convention: RescaleConvention, channel: usize, x: u64| {
+        let (_, changed) = changed.iter().find(|(known, _)| *known == convention)?;
+        convention.result(changed, spec.output, channel, x)
+    };
+    let judged = |channel, x, y| rescale::judge(&spec, files.profile, channel, x, y);
+    let open = || {
+        let (xs, ys) = pair(files, input_type, output_type)?;
+        Ok::<_, Failure>((Elements::new(xs, input_type), Elements::new(ys, output_type)))
+    };
+    each(open()?, |x, y| {
+        let (index, failed) = (check.findings.elements, check.findings.failed);
+        check.push(x, y);
+        if check.findings.failed > failed {
+            let channel = spec.channel_of(index);
+            let compare = |convention| match result(convention, channel, x) {
+                Some(given) if given == y => Comparison::Same,
+                Some(given) if !files.profile.passes(judged(channel, x, given)) => Comparison::OtherwiseWrong,
+                _ => Comparison::Right,
+            };
+            grouping.push(|| Violation { index, input: x, actual: y, verdict: judged(channel, x, y) }, compare);
+        }
+        true
+    })?;
+    let mut whole = grouping.explain_every_result();
+    if !whole.is_empty() {
+        let mut index = 0;
+        each(open()?, |x, y| {
+            let channel = spec.channel_of(index);
+            index += 1;
+            whole.retain(|convention| result(*convention, channel, x) == Some(y));
+            !whole.is_empty()
+        })?;
+    }
+    Ok(Judgement::Elements((Judged::new(check.findings, &grouping, &whole), spec)))
+}
+
+/// Both sides of a CAST as codes.
+fn elements(xs: Reader, ys: Reader, spec: &CastSpec) -> (Elements, Elements) {
+    (Elements::new(xs, spec.src), Elements::new(ys, spec.dst))
+}
+
+/// Calls `visit` with each input and its output until it says no.
+fn each((mut xs, mut ys): (Elements, Elements), mut visit: impl FnMut(u64, u64) -> bool) -> Result<(), Failure> {
+    let stopped = xs.by_ref().zip(ys.by_ref()).any(|(x, y)| !visit(x, y));
+    if !stopped {
+        xs.ended()?;
+        ys.ended()?;
+    }
+    Ok(())
 }
 
 /// Judges a block-scaled CAST; `scales` is the file of the scales of whichever side has them.

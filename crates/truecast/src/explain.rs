@@ -2,9 +2,9 @@
 
 use truecast_core::decimal::ParseDecimalError;
 use truecast_core::exact::{decode, encode};
-use truecast_core::format::{FloatFormat, IntFormat};
+use truecast_core::format::{CodeBook, FixedFormat, FloatFormat, IntFormat};
 use truecast_core::policy::{CastPolicy, Edge, IntOverflow};
-use truecast_core::spec::{Interpretation, SpecError, interpretations, tile};
+use truecast_core::spec::{Interpretation, SpecError, clause_of, interpretations, onnx, openvino, tile, tosa};
 use truecast_core::text::{encode_number, print_one, read};
 use truecast_core::{CastSpec, DType, Exact, Kind, Outcome, Rounding, cast_one};
 
@@ -31,6 +31,71 @@ impl Element {
         let exponent = (self.code & f.magnitude_mask()) >> f.man_bits;
         Some((f.signed.then_some(self.code & f.sign_bit() != 0), exponent, fraction))
     }
+
+    /// The values of its type next to it: the next lower and the next higher one, if there are such numbers. None of NaN
+    /// and infinities.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast::{DType, explain::explain};
+    /// let one = explain(DType::F16, 0x3c00, DType::F32).source;
+    /// assert_eq!(one.adjacent().map(|e| e.map(|e| e.code)), [Some(0x3bff), Some(0x3c01)]);
+    /// ```
+    pub fn adjacent(&self) -> [Option<Element>; 2] {
+        let Exact::Finite { neg, .. } = self.value else { return [None, None] };
+        let of_integer = |f: IntFormat| {
+            let value = f.value(self.code);
+            [value - 1, value + 1].map(|v| (f.min()..=f.max()).contains(&v).then(|| f.code(v)))
+        };
+        let codes = match self.dtype.kind() {
+            Kind::Float(f) => {
+                let magnitude = self.code & f.magnitude_mask();
+                let outward = (magnitude < f.max_code()).then(|| magnitude + 1);
+                let smallest = if f.has_zero { 1 } else { 0 };
+                match (magnitude, f.signed) {
+                    (0, true) => [Some(smallest | f.sign_bit()), Some(smallest)],
+                    (0, false) => [None, outward],
+                    _ if neg => [outward.map(|m| m | f.sign_bit()), Some(f.sign_bit() | (magnitude - 1))],
+                    _ => [Some(magnitude - 1), outward],
+                }
+            }
+            Kind::Int(f) => of_integer(f),
+            Kind::Fixed(f) => of_integer(f.int),
+            Kind::Book(_) => [self.code.checked_sub(1), Some(self.code + 1).filter(|code| *code < 16)],
+            _ => [None, None],
+        };
+        let number =
+            |code: u64| Some(Element::new(self.dtype, code)).filter(|e| matches!(e.value, Exact::Finite { .. }));
+        codes.map(|code| code.and_then(number))
+    }
+
+    /// What a NaN consists of; `None` of anything else.
+    pub fn nan(&self) -> Option<NanParts> {
+        let Exact::Nan { neg, payload } = self.value else { return None };
+        let fields = payload.zip(match self.dtype.kind() {
+            Kind::Float(f) => Some(u32::from(f.man_bits)),
+            _ => None,
+        });
+        let (is_quiet, payload, payload_bits) = match fields {
+            // The fraction lies at the top; its first bit is the quiet bit.
+            Some((bits, width)) => (Some(bits >> 63 == 1), (bits << 1).checked_shr(65 - width).unwrap_or(0), width - 1),
+            None => (None, 0, 0),
+        };
+        Some(NanParts { neg, is_quiet, payload, payload_bits })
+    }
+}
+
+/// What a NaN consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NanParts {
+    /// Its sign bit is set.
+    pub neg: bool,
+    /// Quiet or signalling; `None` where the format has one NaN (for each sign) and no such difference.
+    pub is_quiet: Option<bool>,
+    /// The fraction bits below the quiet bit.
+    pub payload: u64,
+    /// How many they are.
+    pub payload_bits: u32,
 }
 
 /// Where a value lies among those of the destination.
@@ -47,6 +112,11 @@ pub struct Neighbours {
     pub is_out_of_range: bool,
     /// Halfway between the two neighbours (or between the last value and the step beyond it).
     pub midpoint: Option<Exact>,
+    /// Of a code book instead: the largest value that still takes the neighbour below.
+    pub threshold: Option<Exact>,
+    /// How far from `below` (from `above`, if nothing is below) the value lies, in steps from one value of the type to the
+    /// next at this place; to the nearest f64.
+    pub steps: Option<f64>,
     /// How the value lies to the midpoint.
     pub decision: Decision,
 }
@@ -65,7 +135,7 @@ pub enum Decision {
     Above,
     /// NaN and infinities are not rounded.
     NotRounded,
-    /// Bool, fixed point and code books have no such picture; nor have negative numbers in types without a sign.
+    /// Bool has no such picture; nor have negative numbers in types without a sign, nor what lies beyond a code book.
     Other,
 }
 
@@ -89,6 +159,19 @@ pub struct Explanation {
     pub neighbours: Neighbours,
     /// The results.
     pub answers: Vec<Answer>,
+    /// The specifications that were asked and lack the pair.
+    pub absent: Vec<Absent>,
+}
+
+/// A specification without the pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// Its name.
+    pub spec: &'static str,
+    /// Its version; empty if none has the pair.
+    pub version: String,
+    /// What it lacks.
+    pub why: String,
 }
 
 /// Explains the conversion of one code under every specification.
@@ -106,17 +189,54 @@ pub struct Explanation {
 pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
     let mut explanation = explain_under(from, code, to, interpretations(from, to));
     explanation.answers.extend(tile_answers(from, code, to, &tile::Cast::to(to)));
+    explanation.absent = absent(from, to);
     explanation
+}
+
+/// The specifications, or their versions, that lack a pair of types.
+pub fn absent(src: DType, dst: DType) -> Vec<Absent> {
+    let why = |error: SpecError| match error {
+        SpecError::Type { dtype, .. } => format!("no {dtype}"),
+        SpecError::Pair { .. } => format!("no {src} to {dst}"),
+        other => other.to_string(),
+    };
+    let mut all = Vec::new();
+    let mut note = |spec, version: String, error| all.push(Absent { spec, version, why: why(error) });
+    if let Err(error) = onnx::interpretations_at(onnx::NEWEST_OPSET, src, dst) {
+        note("onnx", onnx::NEWEST_OPSET.to_string(), error);
+    }
+    let of_tosa = tosa::Version::ALL.map(|version| (version, tosa::interpretations_at(version, src, dst).err()));
+    let nowhere = of_tosa.iter().all(|(_, error)| error.is_some());
+    for (version, error) in of_tosa {
+        match error {
+            // What the newest lacks, no version has.
+            Some(error) if nowhere && version == tosa::Version::V1_1 => note("tosa", String::new(), error),
+            Some(error) if !nowhere => note("tosa", version.name().into(), error),
+            _ => {}
+        }
+    }
+    if let Err(error) = openvino::Convert::to(dst).resolve(src) {
+        note("openvino", openvino::VERSION.into(), error);
+    }
+    let tile = tile::Cast::to(dst);
+    if let (true, Err(error)) = (tile.every_attribute(src).is_empty(), tile.meaning(src)) {
+        note("tile", tile.release.name().into(), error);
+    }
+    all
 }
 
 /// What Tile IR's operation for the pair gives under every attribute that its release allows, and under the profiles that
 /// give another result than `spec`; none if the release does not allow the pair.
 fn tile_answers(from: DType, code: u64, to: DType, asked: &tile::Cast) -> Vec<Answer> {
+    tile_answers_of(from, code, to, &asked.every_attribute(from), &tile::Profile::ALL)
+}
+
+fn tile_answers_of(from: DType, code: u64, to: DType, asked: &[tile::Cast], profiles: &[tile::Profile]) -> Vec<Answer> {
     let mut answers = Vec::new();
-    for attributes in asked.every_attribute(from) {
+    for attributes in asked {
         let mut seen = Vec::new();
-        for profile in tile::Profile::ALL {
-            let cast = tile::Cast { profile, ..attributes };
+        for &profile in profiles {
+            let cast = tile::Cast { profile, ..*attributes };
             let Ok(meaning) = cast.meaning(from) else { continue };
             let tile::Element { outcome, note } = meaning.element(code);
             if seen.contains(&outcome) {
@@ -130,7 +250,7 @@ fn tile_answers(from: DType, code: u64, to: DType, asked: &tile::Cast) -> Vec<An
             let resolved = cast.resolve(from).unwrap_or(pair);
             let interpretation = Interpretation {
                 spec: "tile",
-                version: asked.release.name().into(),
+                version: attributes.release.name().into(),
                 attributes: words.join(", "),
                 cast: CastSpec { clause: note.unwrap_or(resolved.clause), ..resolved },
             };
@@ -152,6 +272,21 @@ pub fn explain_tile(from: DType, code: u64, to: DType, asked: &tile::Cast) -> Re
     }
 }
 
+/// Explains the conversion of one code under Tile IR with exactly these attributes, profile and options.
+///
+/// # Errors
+/// What the release forbids.
+pub fn explain_tile_as(from: DType, code: u64, asked: &tile::Cast) -> Result<Explanation, SpecError> {
+    let to = asked.to;
+    asked.meaning(from)?;
+    let mut answers = tile_answers_of(from, code, to, &[*asked], &[asked.profile]);
+    for answer in &mut answers {
+        let options = asked.options.names().map(|name| format!(", {name}")).collect::<String>();
+        answer.interpretation.attributes += &options;
+    }
+    Ok(Explanation { answers, ..explain_under(from, code, to, Vec::new()) })
+}
+
 /// Explains the conversion of one code under the given interpretations. An older version is left out where it gives what
 /// a newer one does.
 ///
@@ -159,10 +294,14 @@ pub fn explain_tile(from: DType, code: u64, to: DType, asked: &tile::Cast) -> Re
 /// As [`explain`].
 pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Interpretation>) -> Explanation {
     let source = Element::new(from, code);
-    let answers =
-        interpretations.into_iter().map(|i| Answer { outcome: cast_one(&i.cast, code), interpretation: i }).collect();
+    let answer = |mut i: Interpretation| {
+        let outcome = cast_one(&i.cast, code);
+        i.cast.clause = clause_of(&i.cast, code);
+        Answer { outcome, interpretation: i }
+    };
+    let answers = interpretations.into_iter().map(answer).collect();
     let neighbours = neighbours(source.value, to);
-    Explanation { source, to, neighbours, answers: without_repeats(answers) }
+    Explanation { source, to, neighbours, answers: without_repeats(answers), absent: Vec::new() }
 }
 
 /// Explains the conversion of a text under the given interpretations of that pair. It may have more digits than any code
@@ -196,7 +335,7 @@ pub fn explain_text(
     };
     let answers = interpretations.into_iter().map(answer).collect();
     let neighbours = neighbours(source.value, to);
-    Ok(Explanation { source, to, neighbours, answers: without_repeats(answers) })
+    Ok(Explanation { source, to, neighbours, answers: without_repeats(answers), absent: Vec::new() })
 }
 
 /// Leaves out what an older version gives as a newer one does.
@@ -251,6 +390,17 @@ impl End {
         let (last, step) = if neg { (f.min(), f.min() - 1) } else { (f.max(), f.max() + 1) };
         End { last: integer(last), step: integer(step), code: None }
     }
+
+    fn of_fixed(f: &FixedFormat, neg: bool) -> End {
+        let End { last, step, .. } = End::of_integer(&f.int, neg);
+        let scaled = |value| match value {
+            Exact::Finite { neg, sig, exp, sticky } => {
+                Exact::Finite { neg, sig, exp: exp - i32::from(f.frac_bits), sticky }
+            }
+            other => other,
+        };
+        End { last: scaled(last), step: scaled(step), code: None }
+    }
 }
 
 /// An integer of at most 65 bits, the widest of which is a power of two.
@@ -267,6 +417,8 @@ fn neighbours(value: Exact, to: DType) -> Neighbours {
         beyond: None,
         is_out_of_range: false,
         midpoint: None,
+        threshold: None,
+        steps: None,
         decision,
     };
     let Exact::Finite { neg, .. } = value else { return nothing(Decision::NotRounded) };
@@ -276,6 +428,8 @@ fn neighbours(value: Exact, to: DType) -> Neighbours {
         }
         Kind::Float(f) => End::of_float(to, &f, neg),
         Kind::Int(f) => End::of_integer(&f, neg),
+        Kind::Fixed(f) => End::of_fixed(&f, neg),
+        Kind::Book(book) => return in_book(value, to, book, nothing(Decision::Other)),
         _ => return nothing(Decision::Other),
     };
     let rounded = |rounding| {
@@ -311,7 +465,88 @@ fn neighbours(value: Exact, to: DType) -> Neighbours {
         Some(std::cmp::Ordering::Greater) => Decision::Above,
         None => Decision::Other,
     };
-    Neighbours { below: down, above: up, beyond, is_out_of_range, midpoint, decision }
+    let steps = match (&down, &up) {
+        (Some(a), Some(b)) => steps_between(a.value, b.value, value),
+        (Some(a), None) => steps_between(a.value, step, value),
+        (None, Some(b)) => steps_between(b.value, step, value),
+        (None, None) => None,
+    };
+    Neighbours { below: down, above: up, beyond, is_out_of_range, midpoint, threshold: None, steps, decision }
+}
+
+/// Thresholds of its own instead of midpoints. Source: `docs/spec/openvino.md §1.3`.
+fn in_book(value: Exact, to: DType, book: &CodeBook, nothing: Neighbours) -> Neighbours {
+    use std::cmp::Ordering::{Greater, Less};
+    let codes = || (0..book.values.len() as u64).map(|code| Element::new(to, code));
+    if let Some(here) = codes().find(|e| same(e.value, value)) {
+        return Neighbours { below: Some(here.clone()), above: Some(here), decision: Decision::Exact, ..nothing };
+    }
+    let below = codes().rfind(|e| compare(value, e.value) == Greater);
+    let above = codes().find(|e| compare(value, e.value) == Less);
+    let (Some(lower), Some(_)) = (&below, &above) else {
+        return Neighbours { below, above, is_out_of_range: true, ..nothing };
+    };
+    let threshold = decode(DType::F32, u64::from(book.thresholds[lower.code as usize]));
+    let decision = if compare(value, threshold) == Greater { Decision::Above } else { Decision::Below };
+    Neighbours { below, above, threshold: Some(threshold), decision, ..nothing }
+}
+
+/// How many steps of the size `b - a` lie between `a` and the value.
+fn steps_between(a: Exact, b: Exact, value: Exact) -> Option<f64> {
+    let steps = difference(value, a)? / difference(b, a)?;
+    Some(steps.abs()).filter(|steps| steps.is_finite())
+}
+
+/// `a - b`, to the nearest f64, or nearly: exact before that where the exponents are near each other, which they are
+/// wherever leading digits cancel.
+fn difference(a: Exact, b: Exact) -> Option<f64> {
+    let (Exact::Finite { neg: an, sig: asig, exp: ae, .. }, Exact::Finite { neg: bn, sig: bsig, exp: be, .. }) = (a, b)
+    else {
+        return None;
+    };
+    let (ae, be) = (if asig == 0 { be } else { ae }, if bsig == 0 { ae } else { be });
+    let signed = |neg: bool, magnitude: f64| if neg { -magnitude } else { magnitude };
+    let common = ae.min(be);
+    if ae.max(be) - common > 60 {
+        return Some(signed(an, scaled(asig as f64, ae)) - signed(bn, scaled(bsig as f64, be)));
+    }
+    let on_grid = |neg: bool, sig: u64, exp: i32| {
+        let magnitude = i128::from(sig) << (exp - common);
+        if neg { -magnitude } else { magnitude }
+    };
+    Some(scaled((on_grid(an, asig, ae) - on_grid(bn, bsig, be)) as f64, common))
+}
+
+/// `x * 2^exp`, in two steps, because either alone may leave the range.
+fn scaled(x: f64, exp: i32) -> f64 {
+    x * 2f64.powi(exp / 2) * 2f64.powi(exp - exp / 2)
+}
+
+/// By how much a number was rounded when it was read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundingError {
+    /// The number without what was read, to about three digits.
+    pub value: f64,
+    /// Its size in steps between values of the type at this place.
+    pub ulps: f64,
+}
+
+/// By how much `typed` differs from the element that it was rounded to; `None` if that is no number, or the last one.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, decimal::parse, explain::{explain, rounding_error}};
+/// let read = explain(DType::F32, 0.1f32.to_bits().into(), DType::F16).source;
+/// let error = rounding_error(parse("0.1")?, &read).unwrap();
+/// assert!(error.value < -1.4e-9 && error.ulps < 0.5);
+/// # Ok::<(), truecast::decimal::ParseDecimalError>(())
+/// ```
+pub fn rounding_error(typed: Exact, read: &Element) -> Option<RoundingError> {
+    let [previous, next] = read.adjacent();
+    let toward = if compare(typed, read.value) == std::cmp::Ordering::Less { previous } else { next }?;
+    let value = difference(typed, read.value)?;
+    let ulps = (value / difference(toward.value, read.value)?).abs();
+    (value.is_finite() && ulps.is_finite()).then_some(RoundingError { value, ulps })
 }
 
 /// Signed integers on the finer of two grids; values of formats differ by at most 2^11 binades, so the coarser one is

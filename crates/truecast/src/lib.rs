@@ -35,6 +35,7 @@
 
 #[cfg(feature = "bench")]
 pub mod bench;
+pub mod convention;
 mod error;
 pub mod explain;
 pub mod request;
@@ -98,7 +99,7 @@ pub use typed::{Element, can_cast, cast_slice, cast_slice_with, cast_vec};
 
 pub use truecast_core::{
     CastPolicy, CastSpec, DType, Ecosystem, ErrorKind, Exact, FloatFormat, Kind, Layout, Outcome, Rounding, cast_one,
-    decimal, dtype, exact, format, permit, policy, promote, round, spec, spelling,
+    decimal, dtype, exact, format, literal, permit, policy, promote, round, spec, spelling,
 };
 pub use truecast_kernel::{
     Buffer, Caches, CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, RescaleCounts,

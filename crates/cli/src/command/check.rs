@@ -1,13 +1,14 @@
 //! `truecast check`: are these results allowed, or are these conversions legal?
 
-use super::{Context, conformance, rescale};
+use super::{Context, conformance, groups, rescale};
 use crate::args::CheckArgs;
 use crate::effect;
+use crate::exact;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
 use crate::output::{self, bits};
 use crate::policy::operator;
-use crate::table::{Column, Table};
+use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -49,7 +50,10 @@ fn results(args: &CheckArgs, request: &Request, context: &Context) -> Result<Exi
     match context.json {
         true => output::json("check", findings_json(&spec, &request.to_string(), &findings))?,
         false if context.quiet => {}
-        false => output::text(&findings_text(&spec, &request.to_string(), &findings, &context.terminal))?,
+        false => {
+            let asked = explain_options(args, request, &spec);
+            output::text(&findings_text(&spec, &request.to_string(), &asked, &findings, &context.terminal))?;
+        }
     }
     Ok(ExitCode::from((findings.wrong > 0) as u8))
 }
@@ -70,6 +74,14 @@ pub(super) fn exact_nan_refusal(spec: &CastSpec) -> Failure {
     Failure::usage(format_args!(
         "--exact-nan has no effect on {src} to {dst}: it is about the sign and payload of results that are NaN"
     ))
+}
+
+/// What makes `explain` answer for the same conversion.
+fn explain_options(args: &CheckArgs, request: &Request, spec: &CastSpec) -> String {
+    let name = request.to_string();
+    let name = name.split(' ').next().unwrap_or_default();
+    let from = if spec.src == DType::F32 { String::new() } else { format!(" --from {}", spec.src) };
+    format!("--to {}{from} {}", spec.dst, args.policy.as_typed(name))
 }
 
 fn permitted_texts(spec: &CastSpec, violation: &Violation) -> Vec<String> {
@@ -109,28 +121,71 @@ fn findings_json(spec: &CastSpec, name: &str, findings: &Findings) -> Map<String
     object.insert("undefined".into(), json!(findings.open));
     object.insert("wrong".into(), json!(findings.wrong));
     object.insert("violations".into(), findings.violations.iter().map(violation).collect());
+    let reason = |(reason, count): &(&str, u64)| json!({ "reason": reason, "elements": count });
+    object.insert("undefined_reasons".into(), findings.reasons.iter().map(reason).collect());
+    object.insert("groups".into(), groups::to_json(&findings.groups, |v| v.index));
+    object.insert("compared".into(), json!(findings.compared));
     object
 }
 
-fn findings_text(spec: &CastSpec, name: &str, findings: &Findings, terminal: &Terminal) -> String {
+/// A code with its value, text in quotes.
+fn shown_with_value(element: &Element, dtype: DType) -> String {
+    match element {
+        Element::Code(code) => with_value(dtype, *code),
+        Element::Text(_) => shown(element, dtype),
+    }
+}
+
+/// `0x7e = 448`.
+pub fn with_value(dtype: DType, code: u64) -> String {
+    format!("{} = {}", bits(code, dtype.code_bits()), exact::of_code(dtype, code))
+}
+
+fn violations_text<'a>(
+    spec: &CastSpec,
+    violations: impl IntoIterator<Item = &'a Violation>,
+    terminal: &Terminal,
+) -> String {
+    let mut table = Table::new([
+        Column::right("index"),
+        Column::left(spec.src.name()),
+        Column::left(spec.dst.name()),
+        Column::left("permitted").wraps(),
+        Column::left("clause").wraps().drops(1),
+    ]);
+    for v in violations {
+        let permitted = match &v.permitted {
+            Permitted::Codes(codes) if codes.is_empty() => "none: the value is refused".into(),
+            Permitted::Codes(codes) => {
+                codes.iter().map(|code| with_value(spec.dst, *code)).collect::<Vec<_>>().join(", ")
+            }
+            _ => permitted_texts(spec, v).join(", "),
+        };
+        let (input, actual) = (shown_with_value(&v.input, spec.src), shown_with_value(&v.actual, spec.dst));
+        let cells = [v.index.to_string().into(), input.into(), Cell::new(actual).mark(Mark::Bad), permitted.into()];
+        table.row(cells.into_iter().chain([v.clause.into()]));
+    }
+    table.render(terminal)
+}
+
+fn findings_text(spec: &CastSpec, name: &str, asked: &str, findings: &Findings, terminal: &Terminal) -> String {
     let mut text = String::new();
-    if !findings.violations.is_empty() {
-        let mut table = Table::new([
-            Column::right("index"),
-            Column::left(spec.src.name()),
-            Column::left(spec.dst.name()),
-            Column::left("permitted").wraps(),
-            Column::left("clause").wraps().drops(1),
-        ]);
-        for v in &findings.violations {
-            let permitted = match permitted_texts(spec, v) {
-                nothing if nothing.is_empty() => "none: the value is refused".into(),
-                texts => texts.join(", "),
-            };
-            let (input, actual) = (shown(&v.input, spec.src), shown(&v.actual, spec.dst));
-            table.row([v.index.to_string(), input, actual, permitted, v.clause.into()]);
+    let available: Vec<usize> = findings.groups.iter().map(|group| group.first.len()).collect();
+    let shares = groups::shares(&available, findings.violations.len());
+    for (group, share) in findings.groups.iter().zip(shares) {
+        text += &groups::heading(group, findings.elements, terminal);
+        text += &violations_text(spec, group.first.iter().take(share), terminal);
+        if let Some(Element::Code(code)) = group.first.first().map(|v| &v.input) {
+            text += &format!("truecast explain {} {asked}\n", bits(*code, spec.src.code_bits()));
         }
-        text += &table.render(terminal);
+        text.push('\n');
+    }
+    if findings.groups.is_empty() && !findings.violations.is_empty() {
+        text += &violations_text(spec, &findings.violations, terminal); // of text
+    }
+    text += &groups::left_out(findings.wrong, findings.compared);
+    for (reason, elements) in &findings.reasons {
+        text += &terminal.wrap(&format!("{} left open: {reason}\n", grouped(*elements)));
     }
     let verdict = terminal.verdict(findings.wrong == 0, "permitted", "NOT PERMITTED");
     text + &terminal.wrap(&format!(

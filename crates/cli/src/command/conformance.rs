@@ -1,20 +1,22 @@
 //! `truecast check cast|rescale` by TOSA: verdicts, the first elements that do not pass, lints.
 
-use super::check::{exact_nan_refusal, source_type};
+use super::check::{exact_nan_refusal, source_type, with_value};
+use super::groups::{self, Named};
 use super::{Context, rescale};
 use crate::args::CheckArgs;
 use crate::effect;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
 use crate::output::{self, bits};
-use crate::table::{Column, Table};
+use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::ExitCode;
 use truecast::DType;
-use truecast::conformance::{Compared, Judgement, check_blocks, check_cast, check_rescale};
+use truecast::conformance::{Compared, Judged, Judgement, check_blocks, check_cast, check_rescale};
+use truecast::convention::{Convention, Group};
 use truecast::permit::NanComparison;
 use truecast::request::Request;
 use truecast::setting::exact_nan_matters;
@@ -53,15 +55,16 @@ pub fn cast(args: &CheckArgs, request: &Request, target: Target, context: &Conte
     }
     let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };
     match check_cast(&spec, &target, files, nan)? {
-        Judgement::Elements(findings) => Report {
+        Judgement::Elements(judged) => Report {
             target,
             profile,
             types: [from, to],
+            explain: Some(explain_options(args, &target, from, to)),
             clause: "docs/spec/tosa.md §6.5 to §6.7",
             permitted: Box::new(move |_, f| cast::permitted(&spec, f.input, nan, |verdict| profile.passes(verdict))),
             scales: None,
         }
-        .print(&findings, context),
+        .print(&judged, context),
         Judgement::Graph(result) => graph(&result, target, [from, to], context),
     }
 }
@@ -103,11 +106,12 @@ fn of_blocks(
             target,
             profile: files.profile,
             types,
+            explain: None,
             clause: "docs/spec/tosa.md §5.4, §6.9",
             permitted: Box::new(move |at, _| permitted[at].clone()),
             scales: Some((failed_scales, scale_failures)).filter(|_| cast.direction == Direction::ToBlocks),
         }
-        .print(&findings, context),
+        .print(&Judged::<Convention> { findings, groups: Vec::new(), compared: 0 }, context),
         Judgement::Graph(result) => graph(&result, target, types, context),
     }
 }
@@ -124,10 +128,11 @@ pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<Ex
     }
     let types = request.op.types();
     match check_rescale(&request, files)? {
-        Judgement::Elements((findings, spec)) => Report {
+        Judgement::Elements((judged, spec)) => Report {
             target,
             profile,
             types,
+            explain: None,
             clause: "docs/spec/tosa.md §6.8",
             permitted: Box::new(move |_, f| {
                 let values = rescale_check::permitted(&spec, profile, spec.channel_of(f.index), f.input);
@@ -136,9 +141,15 @@ pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<Ex
             }),
             scales: None,
         }
-        .print(&findings, context),
+        .print(&judged, context),
         Judgement::Graph(result) => graph(&result, target, types, context),
     }
+}
+
+/// What makes `explain` answer for the same CAST; it reads no signless integers as unsigned.
+fn explain_options(args: &CheckArgs, target: &Target, from: DType, to: DType) -> String {
+    let from = if from == DType::F32 { String::new() } else { format!(" --from {from}") };
+    format!("--to {to}{from} {}", args.policy.as_typed(&format!("tosa@{}", target.version.name())))
 }
 
 /// What was asked, before what was found.
@@ -199,6 +210,8 @@ struct Report {
     profile: Profile,
     /// Of the input, and of what came of it.
     types: [DType; 2],
+    /// What makes `explain` answer for the same conversion, where it can.
+    explain: Option<String>,
     clause: &'static str,
     permitted: PermittedCodes,
     /// Scales of blocks that do not pass: how many, and the first of them.
@@ -206,13 +219,13 @@ struct Report {
 }
 
 impl Report {
-    fn print(&self, findings: &Findings, context: &Context) -> Result<ExitCode, Failure> {
+    fn print<C: Named>(&self, judged: &Judged<C>, context: &Context) -> Result<ExitCode, Failure> {
         match context.json {
-            true => output::json("check", self.json(findings))?,
+            true => output::json("check", self.json(judged))?,
             false if context.quiet => {}
-            false => output::text(&self.text(findings, &context.terminal))?,
+            false => output::text(&self.text(judged, &context.terminal))?,
         }
-        Ok(ExitCode::from(!findings.passes() as u8))
+        Ok(ExitCode::from(!judged.findings.passes() as u8))
     }
 
     fn input(&self, code: u64) -> String {
@@ -229,7 +242,8 @@ impl Report {
     }
 
     /// As for every specification (`docs/interfaces.md §6`), with the verdicts that TOSA's profiles know beside.
-    fn json(&self, findings: &Findings) -> Map<String, Value> {
+    fn json<C: Named>(&self, judged: &Judged<C>) -> Map<String, Value> {
+        let Judged { findings, groups, compared } = judged;
         let failure = |(at, f): (usize, &Violation)| {
             json!({
                 "index": f.index, "input": self.input(f.input), "actual": self.output(f.actual),
@@ -260,26 +274,64 @@ impl Report {
             object.insert("scales".into(), json!({ "wrong": wrong, "violations": failures }));
         }
         object.insert("violations".into(), findings.failures.iter().enumerate().map(failure).collect());
+        object.insert("groups".into(), groups::to_json(groups, |f| f.index));
+        object.insert("compared".into(), json!(compared));
         object
     }
 
-    fn text(&self, findings: &Findings, terminal: &Terminal) -> String {
+    /// A value beside the code; of more than a few codes the codes alone.
+    fn permitted_with_values(&self, at: usize, violation: &Violation) -> String {
+        let codes = (self.permitted)(at, violation);
+        let width = self.types[1].code_bits();
+        let value = |range: &RangeInclusive<u64>| with_value(self.types[1], *range.start());
+        match codes.iter().all(|range| range.start() == range.end()) && codes.len() <= 2 {
+            true => codes.iter().map(value).collect::<Vec<_>>().join(", "),
+            false => listed(codes, width).join(", "),
+        }
+    }
+
+    fn rows<'a>(&self, failures: impl Iterator<Item = (usize, &'a Violation)>, terminal: &Terminal) -> String {
+        let mut table = Table::new([
+            Column::right("index"),
+            Column::left("input"),
+            Column::left("actual"),
+            Column::left("verdict"),
+            Column::left("permitted").wraps(),
+        ]);
+        let [src, dst] = self.types;
+        for (at, f) in failures {
+            let (input, actual) = (with_value(src, f.input), with_value(dst, f.actual));
+            let cells = [f.index.to_string().into(), input.into(), Cell::new(actual).mark(Mark::Bad)];
+            table.row(cells.into_iter().chain([f.verdict.name().into(), self.permitted_with_values(at, f).into()]));
+        }
+        table.render(terminal)
+    }
+
+    fn grouped_rows<C: Named>(&self, groups: &[Group<C, Violation>], judged: &Findings, terminal: &Terminal) -> String {
         let mut text = String::new();
-        if !findings.failures.is_empty() {
-            let columns = [
-                Column::right("index"),
-                Column::left("input"),
-                Column::left("actual"),
-                Column::left("verdict"),
-                Column::left("permitted").wraps(),
-            ];
-            let mut table = Table::new(columns);
-            for (at, f) in findings.failures.iter().enumerate() {
-                let (input, actual) = (self.input(f.input), self.output(f.actual));
-                let permitted = self.permitted(at, f).join(", ");
-                table.row([f.index.to_string(), input, actual, f.verdict.name().into(), permitted]);
+        let available: Vec<usize> = groups.iter().map(|group| group.first.len()).collect();
+        let shares = groups::shares(&available, judged.failures.len());
+        for (group, share) in groups.iter().zip(shares) {
+            text += &groups::heading(group, judged.elements, terminal);
+            // Nothing that is kept with its place is needed: plain elements are asked again what they permit.
+            text += &self.rows(group.first.iter().take(share).map(|f| (0, f)), terminal);
+            if let (Some(options), Some(first)) = (&self.explain, group.first.first()) {
+                text += &format!("truecast explain {} {options}\n", self.input(first.input));
             }
-            text += &table.render(terminal);
+            text.push('\n');
+        }
+        text
+    }
+
+    fn text<C: Named>(&self, judged: &Judged<C>, terminal: &Terminal) -> String {
+        let Judged { findings, groups, compared } = judged;
+        let mut text = match groups.is_empty() {
+            true if findings.failures.is_empty() => String::new(),
+            true => self.rows(findings.failures.iter().enumerate(), terminal),
+            false => self.grouped_rows(groups, findings, terminal),
+        };
+        text += &groups::left_out(findings.failed, if groups.is_empty() { findings.failed } else { *compared });
+        if !findings.failures.is_empty() {
             text += &terminal.wrap(&format!("clause: {}\n", self.clause));
         }
         if let Some((wrong, failures)) = self.scales.as_ref().filter(|(wrong, _)| *wrong > 0) {

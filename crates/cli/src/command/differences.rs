@@ -1,11 +1,13 @@
 //! Where a released implementation gives another value than its specification's rule: what `explain` adds to its answers.
 
-use super::formats::{json_text, value_text};
+use super::formats::json_text;
+use crate::exact;
 use crate::output::bits;
 use crate::table::{Column, Table};
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use truecast::DType;
+use truecast::decimal::to_decimal;
 use truecast::exact::decode;
 use truecast::explain::Explanation;
 use truecast::spec::openvino::differences::{Difference, Given, OBSERVED, Witness, known, witnesses};
@@ -25,12 +27,12 @@ fn witness(e: &Explanation, difference: &Difference) -> Option<&'static Witness>
 
 fn shown(dtype: DType, code: u64) -> (String, String) {
     let code = dtype.code_of_storage(code);
-    (bits(code, dtype.code_bits()), value_text(decode(dtype, code)))
+    (bits(code, dtype.code_bits()), to_decimal(decode(dtype, code)))
 }
 
 fn text(dtype: DType, code: u64) -> String {
     let (bits, value) = shown(dtype, code);
-    format!("{bits} = {value}")
+    format!("{bits} = {}", exact::few(&value))
 }
 
 pub fn render(e: &Explanation, terminal: &Terminal) -> String {

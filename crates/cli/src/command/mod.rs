@@ -10,6 +10,7 @@ mod differences;
 mod explain;
 mod figures;
 mod formats;
+mod groups;
 mod inspect;
 mod judgement;
 mod list;

@@ -36,8 +36,11 @@ fn the_value_of_the_acceptance_line() {
     };
     line(&["onnx@28", "saturate=1", "0x7e", "448"]);
     line(&["onnx@28", "saturate=0", "0x7f", "nan"]);
-    line(&["below", "448", "0x7e", "0 1111 110"]);
-    line(&["480", "0x7f", "nan"]);
+    // Sign, exponent and fraction stand under those of the source, each column means one thing in every line.
+    line(&["below     448                  0x7e         0.53125  0     1111 110"]);
+    line(&["result    nan                  0x7f                  0     1111 111"]);
+    line(&["next      465.000030517578125  0x43e88001            0 10000111 11010001000000000000001"]);
+    line(&["beyond", "480", "0x7f is nan", "0.46875"]);
     line(&["midpoint", "464"]);
     line(&["tie at 464", "even code 0x7e"]);
     line(&["f32", "0x43e88000", "0 10000111 11010001000000000000000"]);
@@ -64,6 +67,18 @@ fn the_value_of_the_acceptance_line() {
 fn bits_and_decimals_as_input() {
     // (arguments, source bits, rounded)
     for (line, bits, rounded) in [
+        ("0x1.d1p8 --to f16", "0x43e88000", false),
+        ("-0x1.8p4 --to f16", "0xc1c00000", false),
+        ("0x1p-3 --from f64 --to f16", "0x3fc0000000000000", false),
+        ("0x1.00000100000001p0 --to f16", "0x3f800001", true),
+        ("1_000 --to f16", "0x447a0000", false),
+        ("1_000 --from i32 --to f16", "0x000003e8", false),
+        ("1/4 --to f16", "0x3e800000", false),
+        ("1/3 --to f16", "0x3eaaaaab", true),
+        ("-6/3 --from i8 --to f16", "0xfe", false),
+        ("0x2p0 --from i8 --to f16", "0x02", false),
+        ("true --from bool --to f16", "0x1", false),
+        ("False --from bool --to f16", "0x0", false),
         ("0x43e88000 --to f16", "0x43e88000", false),
         ("0X43E8_8000 --to f16", "0x43e88000", false),
         ("0x7e --from f8e4m3fn --to f32", "0x7e", false),
@@ -193,6 +208,86 @@ fn neighbours_of_integers() {
     assert_eq!(explained("1e30 --to u64")["neighbours"]["beyond"]["value"], "18446744073709551616");
 }
 
+/// What was rounded when it was read is not called exact.
+#[test]
+fn reading_is_not_converting() {
+    let out = Folder::new().run("explain 0.1 --to f32").succeeds().out;
+    assert!(out.starts_with("0.1 rounded to f32 when it was read; the f32 is larger by 1.49e-9 (≈0.2 ulp)"), "{out}");
+    assert!(out.contains("exact: 0.1 rounded to f32 is a value of f32"), "{out}");
+    let source = &explained("0.1 --to f32")["source"];
+    assert_eq!((&source["rounded"], &source["previous"]["bits"]), (&json!(true), &json!("0x3dcccccc")));
+    assert!(source["error_ulp"].as_f64().unwrap() < 0.5);
+    assert!(explained("0.5 --to f32")["source"].get("error").is_none());
+}
+
+/// The rule of the kind of type in words, and what a NaN consists of.
+#[test]
+fn rules_in_words() {
+    for (line, words) in [
+        (
+            "0x7f800001 --to bf16",
+            "a signalling NaN, sign 0, payload 0x1 of 22 bits; it becomes quiet; its sign is kept, and the leading 6 bits",
+        ),
+        ("-nan --to f8e4m3fn", "a quiet NaN, sign 1, payload 0x0 of 22 bits; it becomes the NaN 0x7f"),
+        ("0x80 --from f8e4m3fnuz --to f32", "a NaN, sign 1; f8e4m3fnuz has no payload"),
+        ("nan --to i8", "an integer has no NaN"),
+        ("inf --to f8e4m3fn", "f8e4m3fn has no infinity"),
+        ("3 --to bool", "zero is false, every other value is true"),
+        ("-1 --to f8e8m0", "f8e8m0 has no sign"),
+        ("0 --to f8e8m0", "f8e8m0 has no zero"),
+        ("0.3 --to nf4", "by thresholds: up to"),
+        ("7 --to nf4", "beyond the last value of nf4"),
+        ("0.3 --to mxint8", "goes to the neighbour below; a tie at 0.3046875 goes to the even code 0x14 = 0.3125"),
+    ] {
+        let object = explained(line);
+        let said = object["neighbours"]["decision"].as_str().unwrap();
+        assert!(said.contains(words), "{line}: {said}");
+        let clauses = object["results"].as_array().unwrap().iter().map(|r| r["clause"].as_str().unwrap());
+        let is_float = line.contains("bf16") || line.contains("f32") || line.contains("f8e");
+        assert!(is_float || !clauses.clone().any(|c| c.contains("§5.4") || c.contains("§7.4")), "{line}");
+    }
+    assert_eq!(
+        explained("0x7f800001 --to bf16")["source"]["nan"],
+        json!({ "negative": false, "quiet": false, "payload": "0x1" })
+    );
+}
+
+/// Long values keep their first digits; `--exact` and JSON have them all.
+#[test]
+fn long_values() {
+    let folder = Folder::new();
+    let short = folder.run("explain 1e-300 --from f64 --to f32").succeeds().out;
+    assert!(short.contains("1.0000000000000000250590…e-300, 750 digits"), "{short}");
+    assert!(short.lines().all(|line| line.chars().count() <= 160), "{short}");
+    let exact = folder.run("explain 1e-300 --from f64 --to f32 --exact").succeeds().out;
+    assert!(exact.lines().any(|line| line.chars().count() > 1000) && !exact.contains('…'), "{exact}");
+    let value = explained("0.1 --to f32")["results"][0]["value"].clone();
+    assert_eq!(value, "0.100000001490116119384765625");
+}
+
+/// A specification without the pair says so, and options of one narrow the answers down to one.
+#[test]
+fn who_lacks_the_pair_and_policies() {
+    let out = Folder::new().run("explain 300 --to u8").succeeds().out;
+    assert!(out.lines().any(|line| line.starts_with("tosa ") && line.ends_with("no u8")), "{out}");
+    let of_draft = explained("1 --from f32 --to bool");
+    let absent = &of_draft["absent"][0];
+    assert_eq!((&absent["spec"], &absent["version"]), (&json!("tosa"), &json!("1.0")));
+    assert!(of_draft["results"].as_array().unwrap().iter().any(|r| r["spec"] == "tosa" && r["version"] == "1.1"));
+    for (line, attributes, bits) in [
+        ("1.0001 --to f16 --spec ieee --rounding up", "rounding=up", "0x3c01"),
+        ("70000 --to f16 --spec ieee --overflow saturate", "overflow=saturate", "0x7bff"),
+        ("465 --to f8e4m3fn --spec onnx --saturate false", "saturate=0", "0x7f"),
+        ("465 --to f8e4m3fn --spec onnx@23 --saturate false", "saturate=0", "0x7f"),
+        ("300 --to i8 --spec tile --profile hw", "profile=hw", "0x2c"),
+        ("inf --to f8e5m2 --spec tile --tile-option preserve_inf", "profile=spec, preserve_inf", "0x7c"),
+    ] {
+        let all = results(&explained(line));
+        assert_eq!(all.len(), 1, "{line}: {all:?}");
+        assert_eq!([all[0][1].as_str(), all[0][2].as_str()], [attributes, bits], "{line}");
+    }
+}
+
 #[test]
 fn values_that_make_no_sense() {
     let folder = Folder::new();
@@ -208,6 +303,15 @@ fn values_that_make_no_sense() {
         "300 --from i8 --to f16",
         "1.5 --from i8 --to f16",
         "nan --from i8 --to f16",
+        "1__000 --to f16",
+        "_1 --to f16",
+        "1/0 --to f16",
+        "1/3 --from i8 --to f16",
+        "-0x10 --to f16",
+        "0x1.8q4 --to f16",
+        "true --to f16",
+        "1 --to f16 --rounding up",
+        "1 --to f16 --spec onnx --rounding up",
         "1 --to c64",
         "1 --from c64 --to f32",
     ] {

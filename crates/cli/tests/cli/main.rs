@@ -14,6 +14,7 @@ mod files;
 #[path = "../../../io/tests/flatbuffer/mod.rs"]
 mod flatbuffer;
 mod formats_inspect;
+mod groups;
 mod help;
 mod models;
 mod openvino;

@@ -2,6 +2,7 @@
 //!
 //! Defaults: IEEE 754-2019 §5.4 (nearest even, overflow to Inf or NaN), `docs/interfaces.md §2`.
 
+use super::clause::IEEE;
 use super::{Interpretation, SpecError, convertible};
 use crate::dtype::{DType, Kind};
 use crate::policy::*;
@@ -10,7 +11,6 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-const CLAUSE: &str = "IEEE 754-2019 §5.4, §7.4; docs/interfaces.md §2";
 const TEXT_CLAUSE: &str = "IEEE 754-2019 §5.12; docs/interfaces.md §2";
 
 /// A request with free policies. Options that are `None` take the default of `docs/interfaces.md §2`.
@@ -93,8 +93,20 @@ impl Cast {
         };
         // IEEE 754 §5.8 leaves integer results out of range to the invalid-operation flag, which policies replace.
         let undefined = if matches!(self.to.kind(), Kind::Int(_)) { &[] } else { UNDEFINED };
-        let clause = if [src, self.to].contains(&DType::String) { TEXT_CLAUSE } else { CLAUSE };
-        Ok(CastSpec { src, dst: self.to, policy, undefined, clause })
+        Ok(CastSpec { src, dst: self.to, policy, undefined, clause: clause(src, self.to) })
+    }
+}
+
+/// IEEE 754 is about floats; what other types become stands on the pages that define them.
+fn clause(src: DType, dst: DType) -> &'static str {
+    match (src.kind(), dst.kind()) {
+        (Kind::String, _) | (_, Kind::String) => TEXT_CLAUSE,
+        (_, Kind::Bool) => "only zero is false; docs/interfaces.md §2",
+        (Kind::Book(_), _) | (_, Kind::Book(_)) => "code book; docs/spec/openvino.md §1.3, docs/interfaces.md §2",
+        (Kind::Fixed(_), _) | (_, Kind::Fixed(_)) => "64ths; docs/spec/tosa.md §2.1, docs/interfaces.md §2",
+        (Kind::Float(_), Kind::Int(_)) => "IEEE 754-2019 §5.8; docs/interfaces.md §2",
+        (_, Kind::Int(_)) | (Kind::Bool, _) => "docs/interfaces.md §2",
+        _ => IEEE,
     }
 }
 

@@ -8,11 +8,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+mod clause;
 pub mod ieee;
 pub mod onnx;
 pub mod openvino;
 pub mod tile;
 pub mod tosa;
+
+pub use clause::clause_of;
 
 use crate::dtype::{DType, Kind};
 use crate::policy::CastSpec;

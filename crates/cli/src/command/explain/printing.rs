@@ -1,6 +1,7 @@
 //! `truecast explain --to string`: the text of one element, under every specification.
 
-use super::{Source, code_text, fields, source};
+use super::source::Source;
+use super::{code_text, name_of, picture, words};
 use crate::args::ExplainArgs;
 use crate::command::Context;
 use crate::failure::Failure;
@@ -11,6 +12,7 @@ use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::DType;
 use truecast::decimal::to_decimal;
+use truecast::exact::decode;
 use truecast::explain::{Element, explain_printing};
 use truecast::policy::Edge;
 use truecast::spec::Interpretation;
@@ -19,12 +21,12 @@ pub fn run(args: &ExplainArgs, asked: Vec<Interpretation>, context: &Context) ->
     if args.from == DType::String {
         return Err(Failure::usage("string to string is a copy; there is nothing to explain"));
     }
-    let Source { code, exact } = source(&args.value, args.from)?;
-    let element = Element { dtype: args.from, code, value: truecast::exact::decode(args.from, code) };
-    let answers = explain_printing(code, asked);
+    let source = Source::read(&args.value, args.from)?;
+    let element = Element { dtype: args.from, code: source.code, value: decode(args.from, source.code) };
+    let answers = explain_printing(source.code, asked);
     match context.json {
-        true => output::json("explain", to_json(args, &element, exact, &answers))?,
-        false => output::text(&render(args, &element, exact, &answers, &context.terminal))?,
+        true => output::json("explain", to_json(args, &element, source.exact, &answers))?,
+        false => output::text(&render(args, &element, &source, &answers, &context.terminal))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -36,19 +38,20 @@ fn open(interpretation: &Interpretation) -> Option<&'static str> {
     interpretation.cast.undefined.iter().find(|u| u.edge == Edge::Any).map(|u| u.reason)
 }
 
-fn render(args: &ExplainArgs, element: &Element, exact: bool, answers: &Answers, terminal: &Terminal) -> String {
-    let mut table = Table::new(["", "", "", ""].map(|name| Column::left(name).of_any_length()));
-    let note = if exact { String::new() } else { format!("{} rounded to {}", args.value, args.from) };
-    table.row([args.from.name().into(), code_text(element), fields(element), note]);
-    table.row(["value".into(), to_decimal(element.value), String::new(), String::new()]);
-    let mut text = table.render(terminal) + "\n";
+fn render(args: &ExplainArgs, element: &Element, source: &Source, answers: &Answers, terminal: &Terminal) -> String {
+    let mut text = String::new();
+    if let Some(reading) = words::reading(args, source) {
+        text += &terminal.wrap(&format!("{reading}\n\n"));
+    }
+    text += &picture::of_element(args, element, terminal);
+    text.push('\n');
     let mut table = Table::new([
         Column::left("specification"),
         Column::left("string").of_any_length(),
         Column::left("clause").wraps(),
     ]);
     for (i, printed) in answers {
-        let name = if i.version.is_empty() { i.spec.into() } else { format!("{}@{}", i.spec, i.version) };
+        let name = name_of(i.spec, &i.version);
         let printed = printed.clone().unwrap_or_else(|edge| edge.refusal().into());
         let clause = open(i).map_or(i.cast.clause.into(), |reason| format!("UNDEFINED: {reason}"));
         table.row([name, printed, clause]);

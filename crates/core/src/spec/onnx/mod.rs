@@ -15,7 +15,7 @@ pub use node::{AttributeValue, Attributes};
 pub use operator::Operator;
 pub use opset::{Raised, ir_version_of, raised};
 
-use super::{Interpretation, SpecError};
+use super::{Interpretation, SpecError, clause};
 use crate::dtype::{DType, Kind};
 use crate::format::Specials;
 use crate::policy::*;
@@ -156,7 +156,7 @@ fn rules(version: u32, src: DType, dst: DType, saturate: bool, round_mode: Round
             };
             let has_column = matches!((saturate, round_mode), (true, RoundMode::Up) | (false, RoundMode::Nearest));
             let open = if has_column { E8M0_SIGNS } else { E8M0_SILENT };
-            (policy, open, "ONNX Cast, float8e8m0 table; docs/spec/onnx.md §4.7")
+            (policy, open, clause::E8M0)
         }
         Kind::Float(f) if f.specials == Specials::Finite => {
             (ieee, FINITE_NAN, "ONNX float4 page; docs/spec/onnx.md §4.8")
@@ -165,9 +165,9 @@ fn rules(version: u32, src: DType, dst: DType, saturate: bool, round_mode: Round
             let policy = CastPolicy { overflow: on_overflow, inf: on_overflow, ..ieee };
             let texts_differ = saturate && f.specials == Specials::Fnuz && version < INF_TO_FNUZ_SINCE;
             let open = if texts_differ { FNUZ_INF } else { &[] };
-            (policy, open, "ONNX Cast, saturate table; docs/spec/onnx.md §4.6")
+            (policy, open, clause::SATURATE)
         }
-        Kind::Float(_) => (ieee, &[], "ONNX Cast; docs/spec/onnx.md §4.3"),
+        Kind::Float(_) => (ieee, &[], clause::ONNX_FLOAT),
         Kind::Int(f) => {
             let open: &[Undefined] = match (src.is_float(), f.bits < 8) {
                 (false, _) => &[],

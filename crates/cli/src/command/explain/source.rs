@@ -1,0 +1,88 @@
+//! The value that is explained: what was typed, and the element of the source type that it is.
+
+use crate::failure::Failure;
+use std::fmt::Display;
+use truecast::decimal::to_decimal;
+use truecast::exact::{decode, encode};
+use truecast::explain::{Element, RoundingError, rounding_error};
+use truecast::literal::{Literal, read};
+use truecast::policy::{CastPolicy, Edge, IntOverflow};
+use truecast::{DType, Exact, Kind};
+
+/// The element that was asked about.
+pub struct Source {
+    pub code: u64,
+    /// What was typed is the element's value, not rounded to it.
+    pub exact: bool,
+    /// By how much it was rounded, where that is a number.
+    pub off_by: Option<RoundingError>,
+}
+
+pub fn not_a_number(text: &str, error: impl Display) -> Failure {
+    Failure::usage(format_args!("{text:?} is not a number: {error}"))
+}
+
+impl Source {
+    /// Text, which has no code.
+    pub fn text() -> Source {
+        Source { code: 0, exact: true, off_by: None }
+    }
+
+    fn exact(code: u64) -> Source {
+        Source { code, exact: true, off_by: None }
+    }
+
+    /// The element of `from` that was typed: its code, or a number, rounded once if it must be.
+    pub fn read(text: &str, from: DType) -> Result<Source, Failure> {
+        if from == DType::Bool {
+            for (word, code) in [("false", 0), ("true", 1)] {
+                if text.eq_ignore_ascii_case(word) {
+                    return Ok(Source::exact(code));
+                }
+            }
+        }
+        let value = match read(text).map_err(|error| not_a_number(text, error))? {
+            Literal::Code(code) => return of_code(text, code, from).map(Source::exact),
+            Literal::Number(value) => value,
+        };
+        match from.kind() {
+            Kind::Int(_) => integer(text, value, from).map(Source::exact),
+            _ => rounded(text, value, from),
+        }
+    }
+}
+
+fn of_code(text: &str, code: u64, from: DType) -> Result<u64, Failure> {
+    let width = from.code_bits();
+    match width < 64 && code >> width != 0 {
+        true => Err(Failure::usage(format_args!("{text} has more than the {width} bits of {from}"))),
+        false => Ok(code),
+    }
+}
+
+fn integer(text: &str, value: Exact, from: DType) -> Result<u64, Failure> {
+    let Kind::Int(f) = from.kind() else { unreachable!("asked of integers") };
+    let policy = CastPolicy { int_overflow: IntOverflow::Error, ..CastPolicy::IEEE };
+    let encoded = encode(from, &policy, value);
+    match (encoded.code, encoded.edge) {
+        (Some(code), None) => Ok(code),
+        (_, Some(Edge::Overflow)) => {
+            Err(Failure::usage(format_args!("{text} is outside {from}: {} to {}", f.min(), f.max())))
+        }
+        _ => Err(Failure::usage(format_args!("{text:?} is not an integer, but {from} is"))),
+    }
+}
+
+fn rounded(text: &str, value: Exact, from: DType) -> Result<Source, Failure> {
+    let code = encode(from, &CastPolicy::IEEE, value).code;
+    let code = code.ok_or_else(|| Failure::usage(format_args!("{text} has no code in {from}")))?;
+    let read = Element { dtype: from, code, value: decode(from, code) };
+    let exact = match (value, read.value) {
+        (Exact::Finite { sticky: true, .. }, _) => false,
+        (Exact::Finite { .. }, Exact::Finite { .. }) => to_decimal(value) == to_decimal(read.value),
+        (Exact::Nan { .. }, Exact::Nan { .. }) | (Exact::Inf { .. }, Exact::Inf { .. }) => true,
+        _ => false,
+    };
+    let off_by = if exact { None } else { rounding_error(value, &read) };
+    Ok(Source { code, exact, off_by })
+}

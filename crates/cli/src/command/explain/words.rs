@@ -1,0 +1,208 @@
+//! What happens to the value, in words.
+
+use super::code_text;
+use super::source::Source;
+use crate::args::ExplainArgs;
+use crate::exact::{self, Digits};
+use crate::output::bits;
+use truecast::explain::{Decision, Element, Explanation};
+use truecast::{DType, Exact, FloatFormat, Kind};
+
+/// How a value is written; `--exact` gives every digit.
+pub fn value(args: &ExplainArgs, value: Exact) -> String {
+    exact::shown(value, if args.exact { Digits::Every } else { Digits::Few })
+}
+
+/// What was rounded before anything was converted.
+pub fn reading(args: &ExplainArgs, source: &Source) -> Option<String> {
+    if source.exact {
+        return None;
+    }
+    let off = source.off_by.as_ref().map_or(String::new(), |off| {
+        let than = if off.value < 0.0 { "larger" } else { "smaller" };
+        format!("; the {} is {than} by {:.2e} ({} ulp)", args.from, off.value.abs(), ulps(off.ulps, false))
+    });
+    let (typed, from) = (&args.value, args.from);
+    let itself = if typed.contains(['/', 'x', 'X', '_']) {
+        String::new() // text has a stricter grammar
+    } else {
+        format!("; --from string takes {typed} itself")
+    };
+    Some(format!("{typed} rounded to {from} when it was read{off}{itself}"))
+}
+
+/// A number of units in the last place, with five decimals.
+pub fn ulps(x: f64, is_tie: bool) -> String {
+    if x >= 1e4 {
+        return format!("≈{x:.1e}");
+    }
+    let rounded = format!("{x:.5}");
+    let text = rounded.trim_end_matches('0').trim_end_matches('.');
+    // One half that is no tie is one half only to an f64.
+    let is_exact = text.parse() == Ok(x) && (x != 0.5 || is_tie);
+    if is_exact { text.into() } else { format!("≈{text}") }
+}
+
+/// The rounding decision.
+pub fn decision(args: &ExplainArgs, e: &Explanation, source: &Source) -> String {
+    let n = &e.neighbours;
+    match (n.decision, e.to.kind()) {
+        (Decision::Exact, _) => exact(args, e, source),
+        (Decision::NotRounded, _) => match e.source.value {
+            Exact::Nan { .. } => nan(&e.source, e.to),
+            _ => infinity(e.to),
+        },
+        (_, Kind::Bool) => "bool: zero is false, every other value is true".into(),
+        (_, Kind::Int(_)) => integer(args, e),
+        (Decision::Other, kind) => no_room(e.to, kind, e),
+        (_, Kind::Book(_)) => book(args, e),
+        _ => float(args, e),
+    }
+}
+
+fn exact(args: &ExplainArgs, e: &Explanation, source: &Source) -> String {
+    let code = e.neighbours.below.as_ref().map_or(String::new(), |b| format!(", code {}", code_text(b)));
+    match source.exact {
+        true => format!("exact: the value is a value of {}{code}", e.to),
+        false => format!("exact: {} rounded to {} is a value of {}{code}", args.value, args.from, e.to),
+    }
+}
+
+fn float(args: &ExplainArgs, e: &Explanation) -> String {
+    let n = &e.neighbours;
+    let value = |v| value(args, v);
+    let negative = matches!(e.source.value, Exact::Finite { neg: true, .. });
+    let tie_rule = || {
+        let inner = n.below.as_ref().or(n.above.as_ref());
+        let (Some(m), Some(inner)) = (n.midpoint, inner) else { return String::new() };
+        let even = |element: &Element| element.code & 1 == 0;
+        let kept = match (&n.below, &n.above) {
+            (Some(a), Some(b)) => {
+                if even(a) {
+                    a
+                } else {
+                    b
+                }
+            }
+            _ if even(inner) => inner,
+            _ => {
+                let code = code_text(inner);
+                return format!("a tie at {} would go up, to overflow, because {code} is odd", value(m));
+            }
+        };
+        format!("a tie at {} goes to the even code {} = {}", value(m), code_text(kept), value(kept.value))
+    };
+    match n.decision {
+        // Past the last midpoint, outward.
+        Decision::Below | Decision::Above if n.beyond.is_some() && (n.decision == Decision::Below) == negative => {
+            format!("to nearest: rounds beyond the largest finite value, overflow; {}", tie_rule())
+        }
+        Decision::Below => format!("to nearest: goes to the neighbour below; {}", tie_rule()),
+        Decision::Above => format!("to nearest: goes to the neighbour above; {}", tie_rule()),
+        _ => tie_rule(),
+    }
+}
+
+/// Most specifications cut fractions off.
+fn integer(args: &ExplainArgs, e: &Explanation) -> String {
+    let n = &e.neighbours;
+    let value = |v| value(args, v);
+    let is_negative = matches!(e.source.value, Exact::Finite { neg: true, .. });
+    let named = |element: &Element| format!("{} = {}", code_text(element), value(element.value));
+    let (inner, outer) = if is_negative { (&n.above, &n.below) } else { (&n.below, &n.above) };
+    let Some(kept) = inner.as_ref().filter(|_| !n.is_out_of_range) else {
+        return format!("out of range of {}", e.to);
+    };
+    let goes_out = || format!("{}, out of range", n.beyond.as_ref().map_or(String::new(), |(step, _)| value(*step)));
+    let away = || outer.as_ref().map_or_else(goes_out, named);
+    let is_odd = kept.code & 1 == 1;
+    let nearest = match (n.decision, is_negative) {
+        (Decision::Tie, _) if is_odd => away(),
+        (Decision::Above, false) | (Decision::Below, true) => away(),
+        _ => named(kept),
+    };
+    format!("toward zero: {}; to nearest even: {nearest}", named(kept))
+}
+
+/// Source: `docs/spec/openvino.md §1.3`.
+fn book(args: &ExplainArgs, e: &Explanation) -> String {
+    let n = &e.neighbours;
+    let (Some(below), Some(above), Some(threshold)) = (&n.below, &n.above, n.threshold) else { return String::new() };
+    let side = if n.decision == Decision::Below { "below" } else { "above" };
+    format!(
+        "by thresholds: up to {} the code is {}, above it {}; goes to the neighbour {side}",
+        value(args, threshold),
+        code_text(below),
+        code_text(above)
+    )
+}
+
+/// A value that the type has no place for.
+fn no_room(to: DType, kind: Kind, e: &Explanation) -> String {
+    let says = "each specification says what becomes of it";
+    match (kind, e.source.value) {
+        (Kind::Float(f), Exact::Finite { neg: true, sig: 1.., .. }) if !f.signed => {
+            format!("negative, and {to} has no sign: {says}")
+        }
+        (Kind::Float(f), Exact::Finite { sig: 0, .. }) if !f.has_zero => format!("{to} has no zero: {says}"),
+        (Kind::Float(_), _) => format!("between zero, which {to} does not have, and its smallest value: {says}"),
+        (Kind::Book(_), _) => format!("beyond the last value of {to}, which stands for everything out there"),
+        _ => format!("{to} has no place for it: {says}"),
+    }
+}
+
+fn infinity(to: DType) -> String {
+    let says = "each specification says what becomes of it";
+    match to.kind() {
+        Kind::Bool => "an infinity is not zero, so it is true".into(),
+        Kind::Float(f) if f.inf_code().is_some() => {
+            format!("not rounded: {to} has infinities, and it stays one unless a specification saturates")
+        }
+        Kind::Float(f) if f.nan_code().is_some() => {
+            format!("not rounded: {to} has no infinity; NaN, or the largest value where a specification saturates")
+        }
+        Kind::Float(_) | Kind::Fixed(_) | Kind::Book(_) => {
+            format!("not rounded: {to} has neither infinity nor NaN; the last value on that side")
+        }
+        _ => format!("not rounded: an integer has no infinity; {says}"),
+    }
+}
+
+/// What the NaN is, and what becomes of its parts (`ARCHITECTURE.md §8`, one NaN rule).
+fn nan(source: &Element, to: DType) -> String {
+    let says = "each specification says what stands for it";
+    let Some(parts) = source.nan() else { return String::new() };
+    let what = match parts.is_quiet {
+        Some(quiet) => format!(
+            "a {} NaN, sign {}, payload {:#x} of {} bits",
+            if quiet { "quiet" } else { "signalling" },
+            parts.neg as u8,
+            parts.payload,
+            parts.payload_bits
+        ),
+        None => format!("a NaN, sign {}; {} has no payload", parts.neg as u8, source.dtype),
+    };
+    let becomes = match to.kind() {
+        _ if to == source.dtype => "the same type: its bits are kept, unless a specification says otherwise".into(),
+        Kind::Float(f) => in_float(source, to, &f, parts.is_quiet).unwrap_or(format!("{to} has no NaN: {says}")),
+        Kind::Bool => "it is not zero, so it is true".into(),
+        Kind::Int(_) => format!("an integer has no NaN: {says}"),
+        _ => format!("{to} has no NaN: {says}"),
+    };
+    format!("{what}; {becomes}")
+}
+
+fn in_float(source: &Element, to: DType, f: &FloatFormat, is_quiet: Option<bool>) -> Option<String> {
+    let code = bits(f.nan_code()?, to.code_bits());
+    let sign = if f.signed && f.has_negative_zero() { "its sign is kept" } else { "its sign is lost" };
+    let kept = u32::from(f.man_bits).saturating_sub(1).min(source.nan().map_or(0, |n| n.payload_bits));
+    Some(match (f.inf_code(), is_quiet) {
+        (Some(_), Some(quiet)) => {
+            let quieted = if quiet { "" } else { "it becomes quiet; " };
+            format!(
+                "{quieted}{sign}, and the leading {kept} bits of the payload, unless a specification says otherwise"
+            )
+        }
+        _ => format!("it becomes the NaN {code} of {to}: {sign}, the payload is lost"),
+    })
+}

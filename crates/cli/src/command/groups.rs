@@ -1,0 +1,92 @@
+//! What went wrong, as `check` shows it: results that are not permitted by the convention that they follow.
+
+use crate::number::{count, grouped};
+use crate::table::Mark;
+use crate::terminal::Terminal;
+use serde_json::{Value, json};
+use std::fmt::Display;
+use truecast::convention::{COMPARED, Convention, Group, RescaleConvention};
+
+/// A convention with its name for scripts; its words are what it displays.
+pub trait Named: Display + Copy {
+    fn name(self) -> String;
+}
+
+impl Named for Convention {
+    fn name(self) -> String {
+        Convention::name(self)
+    }
+}
+
+impl Named for RescaleConvention {
+    fn name(self) -> String {
+        RescaleConvention::name(self)
+    }
+}
+
+/// `252 as if rounded through f16 first`.
+pub fn heading<C: Named, V>(group: &Group<C, V>, elements: u64, terminal: &Terminal) -> String {
+    let wrong = grouped(group.count);
+    let text = match group.convention {
+        Some(convention) if group.explains_all => {
+            format!("{wrong} wrong, and all of {} as if {convention}", count(elements, "element"))
+        }
+        Some(convention) => format!("{wrong} as if {convention}"),
+        None => format!("{wrong} unexplained: no known convention gives them"),
+    };
+    let alike: Vec<String> = group.alike.iter().map(|convention| convention.to_string()).collect();
+    let also = if alike.is_empty() { String::new() } else { format!("; or as if {}", alike.join(", or ")) };
+    let wrapped = terminal.wrap(&format!("{text}{also}"));
+    wrapped.lines().map(|line| terminal.paint(Mark::Strong, line) + "\n").collect()
+}
+
+/// Says so if not everything was compared with the conventions.
+pub fn left_out(wrong: u64, compared: u64) -> String {
+    match wrong > compared && compared == COMPARED {
+        true => format!("only the first {} wrong results were compared with known conventions\n", grouped(compared)),
+        false => String::new(),
+    }
+}
+
+/// How many examples each group gets of those that are to be shown: one each in turn, as long as it has more.
+pub fn shares(available: &[usize], show: usize) -> Vec<usize> {
+    let mut shares = vec![0; available.len()];
+    let mut left = show;
+    while left > 0 {
+        let before = left;
+        for (share, most) in shares.iter_mut().zip(available) {
+            if left > 0 && *share < *most {
+                *share += 1;
+                left -= 1;
+            }
+        }
+        if left == before {
+            break;
+        }
+    }
+    shares
+}
+
+/// The groups of `docs/interfaces.md §6`.
+pub fn to_json<C: Named, V>(groups: &[Group<C, V>], index: impl Fn(&V) -> u64) -> Value {
+    let group = |group: &Group<C, V>| {
+        json!({
+            "convention": group.convention.map(Named::name), "as_if": group.convention.map(|c| c.to_string()),
+            "alike": group.alike.iter().map(|c| c.name()).collect::<Vec<_>>(), "count": group.count,
+            "first": group.first.iter().map(&index).collect::<Vec<_>>(), "explains_all": group.explains_all
+        })
+    };
+    groups.iter().map(group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shares;
+
+    #[test]
+    fn every_group_shows_something() {
+        assert_eq!(shares(&[10, 2, 10], 10), [4, 2, 4]);
+        assert_eq!(shares(&[10, 10], 1), [1, 0]);
+        assert_eq!(shares(&[1, 2], 10), [1, 2]);
+    }
+}

@@ -1,0 +1,88 @@
+//! Numbers as people read them: every digit where they are few, else the first of them and how many there are.
+
+use truecast::Exact;
+use truecast::decimal::to_decimal;
+use truecast::{DType, exact::decode};
+
+/// How many digits are wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Digits {
+    /// As many as fit in a cell.
+    #[default]
+    Few,
+    /// All.
+    Every,
+}
+
+/// Up to this length a number is written without an exponent.
+const PLAIN: usize = 24;
+/// Up to this length, in characters, every digit is written.
+const LONGEST: usize = 40;
+/// Digits of a longer one.
+const LEADING: usize = 23;
+
+/// A value, NaN and infinities as words.
+pub fn shown(value: Exact, digits: Digits) -> String {
+    let every = to_decimal(value);
+    match (value, digits) {
+        (Exact::Finite { .. }, Digits::Few) => few(&every),
+        _ => every,
+    }
+}
+
+/// The value of a code.
+pub fn of_code(dtype: DType, code: u64) -> String {
+    shown(decode(dtype, code), Digits::Few)
+}
+
+/// A decimal without exponent, or with an exponent where that is shorter, or its first digits.
+pub fn few(every: &str) -> String {
+    if every.len() <= PLAIN {
+        return every.into();
+    }
+    let (sign, digits) = every.strip_prefix('-').map_or(("", every), |digits| ("-", digits));
+    let point = digits.find('.').unwrap_or(digits.len());
+    let significant: String = digits.chars().filter(|c| *c != '.').collect();
+    let zeros = significant.len() - significant.trim_start_matches('0').len();
+    let exponent = point as i64 - 1 - zeros as i64;
+    let significant = significant.trim_matches('0');
+    let Some((first, rest)) = significant.split_at_checked(1) else { return every.into() };
+    let with_exponent = format!("{sign}{first}{}{rest}e{exponent}", if rest.is_empty() { "" } else { "." });
+    let shorter = if with_exponent.len() < every.len() { with_exponent } else { every.into() };
+    if shorter.len() <= LONGEST {
+        return shorter;
+    }
+    let count = significant.len();
+    match exponent {
+        // The point and the zeros before it are as short as an exponent.
+        -4..=19 => format!("{sign}{}…, {count} digits", &digits[..LEADING + 1 + zeros]),
+        _ => format!("{sign}{first}.{}…e{exponent}, {count} digits", &rest[..rest.len().min(LEADING - 1)]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_numbers_say_how_long_they_are() {
+        let of = |x: f64| shown(decode(DType::F64, x.to_bits()), Digits::Few);
+        for (x, text) in [
+            (0.0, "0"),
+            (-448.0, "-448"),
+            (0.001953125, "0.001953125"),
+            (f64::from(f32::MAX), "340282346638528859811704183484516925440"),
+            (f64::from(0.1f32), "0.100000001490116119384765625"),
+            (5.960464477539063e-8, "5.9604644775390625e-8"), // 2^-24
+            (0.1, "0.10000000000000000555111…, 55 digits"),
+            (1e300, "1.0000000000000000525047…e300, 301 digits"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(of(x), text);
+        }
+        // 1e-40 as f32 has 105 digits behind 40 zeros, one as f64 more.
+        let tiny = of(f64::from(1e-40f32));
+        assert!(tiny.starts_with("9.99994610111475958152") && tiny.ends_with("…e-41, 105 digits"), "{tiny}");
+        assert_eq!(shown(decode(DType::F64, 1e300f64.to_bits()), Digits::Every).len(), 301);
+    }
+}

@@ -1,0 +1,190 @@
+//! Numbers as people type them: decimals with `_` between digits, hexadecimal floats, fractions, and codes in
+//! hexadecimal.
+//!
+//! Data are read by the stricter grammar of [`crate::decimal`], which a standard fixes; this one is for command lines and
+//! nothing else. Every number is exact, or its leading 64 bits with `sticky`, as [`Exact`] has it.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+
+use crate::big::Big;
+use crate::decimal::{HUGE, TINY, scan};
+use crate::exact::Exact;
+
+/// What was typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Literal {
+    /// The code of an element.
+    Code(u64),
+    /// A number, NaN or an infinity.
+    Number(Exact),
+}
+
+/// Why a text is no number.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LiteralError {
+    /// A character that cannot stand there.
+    #[error("{what} at byte {at}")]
+    Character {
+        /// What is wrong.
+        what: &'static str,
+        /// Byte position in the text.
+        at: usize,
+    },
+    /// A code of more than 64 bits, or of none.
+    #[error("not a hexadecimal code of at most 64 bits; a hexadecimal number has a point or an exponent: 0x1.8p4")]
+    Code,
+    /// A code with a sign.
+    #[error("a code has no sign; a hexadecimal number has a point or an exponent: -0x1.8p4")]
+    SignedCode,
+    /// A fraction that is not of two integers.
+    #[error("a fraction is of two integers of at most {MOST_DIGITS} digits, as 1/3; the second is not zero")]
+    Fraction,
+}
+
+/// The integers of a fraction have no more digits.
+const MOST_DIGITS: usize = 1000;
+
+/// Reads `1.5e3`, `1_000`, `nan`, `-inf`, `1/3`, `0x1.8p-3`, or `0x7f80_0001`, which is a code.
+///
+/// # Errors
+/// Anything else.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{Exact, literal::{Literal, read}};
+/// let number = |neg, sig, exp| Ok(Literal::Number(Exact::Finite { neg, sig, exp, sticky: false }));
+/// assert_eq!(read("-0x1.8p4"), number(true, 0x18, 0)); // -24
+/// assert_eq!(read("0x7f80_0001"), Ok(Literal::Code(0x7f800001)));
+/// assert_eq!(read("3/4"), number(false, 3 << 62, -64));
+/// assert!(read("1__0").is_err());
+/// ```
+pub fn read(text: &str) -> Result<Literal, LiteralError> {
+    let neg = text.starts_with('-');
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let sign = text.len() - unsigned.len();
+    if let Some(digits) = unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X")) {
+        return match digits.contains(['.', 'p', 'P']) {
+            true => hexadecimal(text, sign + 2, neg).map(Literal::Number),
+            false if sign > 0 => Err(LiteralError::SignedCode),
+            false => code(digits).map(Literal::Code),
+        };
+    }
+    match text.split_once('/') {
+        Some((over, under)) => fraction(over, under).map(Literal::Number),
+        None => {
+            let plain = without_separators(text)?;
+            let number = scan(plain.as_bytes()).map_err(|e| {
+                // Positions are those of the text as it was typed.
+                let skipped = text.bytes().scan(0, |digits, b| {
+                    *digits += (b != b'_') as usize;
+                    Some(*digits)
+                });
+                let at = skipped.take_while(|digits| *digits <= e.at).count();
+                LiteralError::Character { what: e.what, at }
+            })?;
+            Ok(Literal::Number(number.to_exact()))
+        }
+    }
+}
+
+/// `_` stands between two digits and means nothing.
+fn without_separators(text: &str) -> Result<Cow<'_, str>, LiteralError> {
+    let bytes = text.as_bytes();
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let misplaced = |at: &usize| bytes[*at] == b'_' && !(*at > 0 && is_digit(at - 1) && is_digit(at + 1));
+    match (0..bytes.len()).find(misplaced) {
+        Some(at) => Err(LiteralError::Character { what: "'_' stands between two digits", at }),
+        None if text.contains('_') => Ok(text.replace('_', "").into()),
+        None => Ok(text.into()),
+    }
+}
+
+fn code(digits: &str) -> Result<u64, LiteralError> {
+    let plain: String = digits.chars().filter(|c| *c != '_').collect();
+    match plain.bytes().all(|b| b.is_ascii_hexdigit()) {
+        true => u64::from_str_radix(&plain, 16).map_err(|_| LiteralError::Code),
+        false => Err(LiteralError::Code),
+    }
+}
+
+/// `H.HpD`, from byte `start` of the text on.
+fn hexadecimal(text: &str, start: usize, neg: bool) -> Result<Exact, LiteralError> {
+    let bytes = text.as_bytes();
+    let (mut sig, mut exp, mut sticky) = (0u64, 0i64, false);
+    let (mut at, mut point, mut digits) = (start, false, 0);
+    while let Some(&byte) = bytes.get(at) {
+        match (byte as char).to_digit(16) {
+            Some(digit) => {
+                digits += 1;
+                // A digit for which there is no room moves the point instead.
+                match sig >> 60 {
+                    0 => sig = sig << 4 | u64::from(digit),
+                    _ => {
+                        sticky |= digit != 0;
+                        exp += 4;
+                    }
+                }
+                exp -= if point { 4 } else { 0 };
+            }
+            None if byte == b'.' && !point => point = true,
+            None if byte == b'_' => {}
+            None => break,
+        }
+        at += 1;
+    }
+    let wrong = |what, at| Err(LiteralError::Character { what, at });
+    if digits == 0 {
+        return wrong("expected a hexadecimal digit", at);
+    }
+    if matches!(bytes.get(at), Some(b'p' | b'P')) {
+        let power = &text[at + 1..];
+        let is_number = power.strip_prefix(['-', '+']).unwrap_or(power).bytes().all(|b| b.is_ascii_digit());
+        match power.parse::<i64>() {
+            Ok(power) => exp = exp.saturating_add(power),
+            Err(_) if is_number && power.len() > 18 => exp = if power.starts_with('-') { i64::MIN } else { i64::MAX },
+            Err(_) => return wrong("expected a digit of the exponent", at + 1),
+        }
+    } else if at < bytes.len() {
+        return wrong("unexpected character", at);
+    }
+    if sig == 0 {
+        return Ok(Exact::Finite { neg, sig: 0, exp: 0, sticky: false });
+    }
+    if sticky {
+        // All 64 bits are used, as a sticky value has them: the leading digit may have left some of them empty.
+        let shift = sig.leading_zeros();
+        return Ok(Exact::Finite { neg, sig: sig << shift, exp: bounded(exp) - shift as i32, sticky });
+    }
+    Ok(Exact::Finite { neg, sig, exp: bounded(exp), sticky })
+}
+
+/// Beyond every format: the exponents of an [`Exact`] lie within ±100,000.
+fn bounded(exp: i64) -> i32 {
+    exp.clamp(4 * TINY, 4 * HUGE) as i32
+}
+
+fn fraction(over: &str, under: &str) -> Result<Exact, LiteralError> {
+    let neg = over.starts_with('-');
+    let unsigned = over.strip_prefix(['-', '+']).unwrap_or(over);
+    let [over, under] = [integer(unsigned)?, integer(under)?];
+    if under.is_zero() {
+        return Err(LiteralError::Fraction);
+    }
+    if over.is_zero() {
+        return Ok(Exact::Finite { neg, sig: 0, exp: 0, sticky: false });
+    }
+    let (sig, exp, sticky) = over.div_to_64(&under);
+    Ok(Exact::Finite { neg, sig, exp, sticky })
+}
+
+fn integer(text: &str) -> Result<Big, LiteralError> {
+    let plain = without_separators(text)?;
+    if plain.is_empty() || plain.len() > MOST_DIGITS || !plain.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(LiteralError::Fraction);
+    }
+    let mut value = Big::default();
+    plain.bytes().for_each(|digit| value.mul_add(10, (digit - b'0').into()));
+    Ok(value)
+}

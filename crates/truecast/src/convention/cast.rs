@@ -1,0 +1,315 @@
+//! What another implementation of a cast may have done instead of what the specification says, as data.
+//!
+//! Each [`Convention`] is one complete way to convert: it says what it gives for a value, exactly, through the
+//! definition. None of them is an error of one product; the known differences of OpenVINO are
+//! [`truecast_core::spec::openvino::differences`].
+
+use std::fmt;
+use truecast_core::exact::decode;
+use truecast_core::policy::{CastPolicy, IntOverflow, NanToInt, Overflow, Unrepresentable};
+use truecast_core::{CastSpec, DType, Exact, Kind, Rounding, cast_one};
+
+/// One thing done otherwise. Everything else is as the specification says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Convention {
+    /// Rounded twice: to this type first.
+    Through(DType),
+    /// Rounded in this way.
+    Rounded(Rounding),
+    /// Rounded by integer arithmetic on the bit pattern, with NaN and infinities not set apart.
+    OnPattern(Rounding),
+    /// What is out of range, infinities included.
+    OutOfRange(Overflow),
+    /// Finite values out of range.
+    FiniteOverflow(Overflow),
+    /// Infinities.
+    Infinity(Overflow),
+    /// Subnormals are zero.
+    Flushed(Flush),
+    /// Integers out of range.
+    IntegerOverflow(IntOverflow),
+    /// NaN to an integer.
+    NanToInteger(NanToInt),
+    /// Converted to this integer first, whose smallest value stands for whatever does not fit; then its low bits.
+    Indefinite(DType),
+    /// The source's codes are read as those of this type.
+    SourceReadAs(DType),
+    /// The result is written in the codes of this type.
+    ResultWrittenAs(DType),
+    /// The code as it is.
+    BitsKept,
+    /// Every two elements are exchanged: the halves of a byte in the other order.
+    PairsExchanged,
+    /// The bytes of each source element in the other order.
+    SourceBytesReversed,
+    /// The bytes of each result in the other order.
+    ResultBytesReversed,
+    /// Zero never has a sign.
+    PositiveZero,
+}
+
+/// Which subnormals are replaced by zeros of their sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Flush {
+    /// Results.
+    Results,
+    /// Sources.
+    Sources,
+    /// Both.
+    Both,
+}
+
+const FLOAT_HUBS: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
+/// The usual mistakes first: of several conventions that explain as much, the first is named.
+const ROUNDINGS: [Rounding; 8] = [
+    Rounding::TowardZero,
+    Rounding::NearestAway,
+    Rounding::NearestEven,
+    Rounding::Down,
+    Rounding::Up,
+    Rounding::AwayFromZero,
+    Rounding::NearestUp,
+    Rounding::ToOdd,
+];
+
+impl Convention {
+    /// Those that can make a difference for a pair of numeric types; of two that give the same, the more usual first.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast::{DType, convention::Convention, spec::onnx};
+    /// let spec = onnx::Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?;
+    /// let all = Convention::all(&spec);
+    /// assert!(all.contains(&Convention::Through(DType::F16)));
+    /// assert!(!all.contains(&Convention::Through(DType::F32)));
+    /// # Ok::<(), truecast::spec::SpecError>(())
+    /// ```
+    pub fn all(spec: &CastSpec) -> Vec<Convention> {
+        let CastSpec { src, dst, policy, .. } = *spec;
+        if !src.is_numeric() || !dst.is_numeric() {
+            return Vec::new();
+        }
+        let mut all = Vec::new();
+        let hubs = FLOAT_HUBS.into_iter().filter(|hub| *hub != src && *hub != dst && !src.embeds_in(*hub));
+        all.extend(hubs.map(Convention::Through));
+        match dst.kind() {
+            Kind::Int(_) => {
+                all.extend(ROUNDINGS.into_iter().filter(|r| *r != policy.to_int).map(Convention::Rounded));
+                let overflows = [IntOverflow::Saturate, IntOverflow::Wrap].into_iter();
+                all.extend(overflows.filter(|o| *o != policy.int_overflow).map(Convention::IntegerOverflow));
+                if src.is_float() {
+                    let nans = [NanToInt::Zero, NanToInt::Saturate].into_iter();
+                    all.extend(nans.filter(|n| *n != policy.nan_to_int).map(Convention::NanToInteger));
+                    all.extend([DType::I32, DType::I64].map(Convention::Indefinite));
+                }
+            }
+            Kind::Bool => {}
+            _ => {
+                all.extend(ROUNDINGS.into_iter().filter(|r| *r != policy.to_float).map(Convention::Rounded));
+                for rule in [Overflow::Nonfinite, Overflow::Saturate] {
+                    let rules =
+                        [Convention::OutOfRange(rule), Convention::FiniteOverflow(rule), Convention::Infinity(rule)];
+                    all.extend(rules);
+                }
+            }
+        }
+        if src.is_float() || dst.is_float() {
+            all.extend([Flush::Results, Flush::Sources, Flush::Both].map(Convention::Flushed));
+        }
+        if pattern_shift(src, dst).is_some() {
+            let on_pattern = [Rounding::TowardZero, Rounding::NearestEven, Rounding::NearestAway];
+            all.extend(on_pattern.map(Convention::OnPattern));
+        }
+        all.push(Convention::PositiveZero);
+        if src.code_bits() == dst.code_bits() && src != dst {
+            all.push(Convention::BitsKept);
+        }
+        all.extend(twins(src).map(Convention::SourceReadAs));
+        all.extend(twins(dst).map(Convention::ResultWrittenAs));
+        if [src, dst].iter().any(|t| t.code_bits() == 4) {
+            all.push(Convention::PairsExchanged);
+        }
+        for (dtype, reversed) in [(src, Convention::SourceBytesReversed), (dst, Convention::ResultBytesReversed)] {
+            if dtype.code_bits() > 8 && dtype.code_bits().is_multiple_of(8) {
+                all.push(reversed);
+            }
+        }
+        all
+    }
+
+    /// What it gives for an element; `other` is the source element that shares its pair. `None` if there is no such
+    /// element, or a policy of the specification refuses the value.
+    ///
+    /// # Panics
+    /// If a type is complex or text.
+    pub fn result(self, spec: &CastSpec, code: u64, other: Option<u64>) -> Option<u64> {
+        let CastSpec { src, dst, policy, .. } = *spec;
+        let with = |policy: CastPolicy, code: u64| {
+            cast_one(&CastSpec { src, dst, policy, undefined: &[], clause: "" }, code).code()
+        };
+        let between = |src: DType, dst: DType, policy: CastPolicy, code: u64| {
+            cast_one(&CastSpec { src, dst, policy, undefined: &[], clause: "" }, code).code()
+        };
+        match self {
+            Convention::Through(hub) => between(hub, dst, policy, between(src, hub, CastPolicy::IEEE, code)?),
+            Convention::Rounded(rounding) => with(CastPolicy { to_float: rounding, to_int: rounding, ..policy }, code),
+            Convention::OnPattern(rounding) => on_pattern(src, dst, rounding, code),
+            Convention::OutOfRange(rule) => {
+                let no_room = match rule {
+                    Overflow::Nonfinite => Unrepresentable::Nan,
+                    _ => Unrepresentable::Smallest,
+                };
+                with(CastPolicy { overflow: rule, inf: rule, negative: no_room, vanishing: no_room, ..policy }, code)
+            }
+            Convention::FiniteOverflow(overflow) => with(CastPolicy { overflow, ..policy }, code),
+            Convention::Infinity(inf) => with(CastPolicy { inf, ..policy }, code),
+            Convention::Flushed(which) => {
+                let source = if which == Flush::Results { code } else { flushed(src, code) };
+                let result = with(policy, source)?;
+                Some(if which == Flush::Sources { result } else { flushed(dst, result) })
+            }
+            Convention::IntegerOverflow(int_overflow) => with(CastPolicy { int_overflow, ..policy }, code),
+            Convention::NanToInteger(nan_to_int) => with(CastPolicy { nan_to_int, ..policy }, code),
+            Convention::Indefinite(hub) => {
+                let (Kind::Int(wide), Kind::Int(narrow)) = (hub.kind(), dst.kind()) else { return None };
+                let refused = CastPolicy { int_overflow: IntOverflow::Error, nan_to_int: NanToInt::Error, ..policy };
+                let held = between(src, hub, refused, code).unwrap_or(wide.code(wide.min()));
+                Some(narrow.code(wide.value(held)))
+            }
+            Convention::SourceReadAs(twin) => between(twin, dst, policy, code),
+            Convention::ResultWrittenAs(twin) => between(src, twin, policy, code),
+            Convention::BitsKept => Some(code),
+            Convention::PairsExchanged => with(policy, other?),
+            Convention::SourceBytesReversed => with(policy, reversed(src, code)),
+            Convention::ResultBytesReversed => Some(reversed(dst, with(policy, code)?)),
+            Convention::PositiveZero => {
+                let result = with(policy, code)?;
+                Some(if is_zero(dst, result) { 0 } else { result })
+            }
+        }
+    }
+
+    /// A stable name, for scripts.
+    pub fn name(self) -> String {
+        match self {
+            Convention::Through(hub) => format!("through-{hub}"),
+            Convention::Rounded(rounding) => format!("rounded-{rounding}"),
+            Convention::OnPattern(rounding) => format!("pattern-{rounding}"),
+            Convention::OutOfRange(rule) => format!("out-of-range-{}", lower(&rule)),
+            Convention::FiniteOverflow(rule) => format!("finite-overflow-{}", lower(&rule)),
+            Convention::Infinity(rule) => format!("infinity-{}", lower(&rule)),
+            Convention::Flushed(which) => format!("flushed-{}", lower(&which)),
+            Convention::IntegerOverflow(rule) => format!("integer-overflow-{}", lower(&rule)),
+            Convention::NanToInteger(rule) => format!("nan-to-integer-{}", lower(&rule)),
+            Convention::Indefinite(hub) => format!("indefinite-{hub}"),
+            Convention::SourceReadAs(twin) => format!("source-as-{twin}"),
+            Convention::ResultWrittenAs(twin) => format!("result-as-{twin}"),
+            Convention::BitsKept => "bits-kept".into(),
+            Convention::PairsExchanged => "pairs-exchanged".into(),
+            Convention::SourceBytesReversed => "source-bytes-reversed".into(),
+            Convention::ResultBytesReversed => "result-bytes-reversed".into(),
+            Convention::PositiveZero => "positive-zero".into(),
+        }
+    }
+}
+
+fn lower(rule: &impl fmt::Debug) -> String {
+    format!("{rule:?}").to_lowercase()
+}
+
+/// As it follows on "as if".
+impl fmt::Display for Convention {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Convention::Through(hub) => write!(f, "rounded through {hub} first"),
+            Convention::Rounded(Rounding::TowardZero) => f.write_str("truncated (rounded toward zero)"),
+            Convention::Rounded(rounding) => write!(f, "rounded {rounding}"),
+            Convention::OnPattern(Rounding::TowardZero) => f.write_str("the low bits of the pattern were dropped"),
+            Convention::OnPattern(rounding) => {
+                write!(f, "the bit pattern was rounded {rounding}, NaN and infinities with it")
+            }
+            Convention::OutOfRange(Overflow::Nonfinite) => {
+                f.write_str("nothing saturates: NaN or Inf for what is out of range (saturate=0)")
+            }
+            Convention::OutOfRange(_) => {
+                f.write_str("everything saturates: the largest value for what is out of range (saturate=1)")
+            }
+            Convention::FiniteOverflow(Overflow::Nonfinite) => {
+                f.write_str("finite values out of range become NaN or Inf")
+            }
+            Convention::FiniteOverflow(_) => f.write_str("finite values out of range saturate"),
+            Convention::Infinity(Overflow::Nonfinite) => f.write_str("infinities do not saturate"),
+            Convention::Infinity(_) => f.write_str("infinities saturate"),
+            Convention::Flushed(Flush::Results) => f.write_str("subnormal results are flushed to zero"),
+            Convention::Flushed(Flush::Sources) => f.write_str("subnormal inputs are read as zero"),
+            Convention::Flushed(Flush::Both) => f.write_str("subnormal inputs and results are flushed to zero"),
+            Convention::IntegerOverflow(IntOverflow::Wrap) => {
+                f.write_str("integers out of range keep their low bits (wrap)")
+            }
+            Convention::IntegerOverflow(_) => f.write_str("integers out of range saturate"),
+            Convention::NanToInteger(NanToInt::Zero) => f.write_str("NaN becomes 0"),
+            Convention::NanToInteger(_) => f.write_str("NaN becomes the largest integer"),
+            Convention::Indefinite(hub) => {
+                write!(f, "converted to {hub} first, whose smallest value stands for NaN and what does not fit")
+            }
+            Convention::SourceReadAs(twin) => write!(f, "the input's codes were read as {twin}"),
+            Convention::ResultWrittenAs(twin) => write!(f, "the result was written in the codes of {twin}"),
+            Convention::BitsKept => f.write_str("the bits were kept, not converted"),
+            Convention::PairsExchanged => {
+                f.write_str("every two elements were exchanged (the halves of a byte in the other order)")
+            }
+            Convention::SourceBytesReversed => f.write_str("the bytes of each input were in the other order"),
+            Convention::ResultBytesReversed => f.write_str("the bytes of each result are in the other order"),
+            Convention::PositiveZero => f.write_str("zero loses its sign"),
+        }
+    }
+}
+
+/// Other types of the same kind and width.
+fn twins(dtype: DType) -> impl Iterator<Item = DType> {
+    let like = move |twin: &DType| match (twin.kind(), dtype.kind()) {
+        (Kind::Float(_), Kind::Float(_)) | (Kind::Int(_), Kind::Int(_)) => twin.code_bits() == dtype.code_bits(),
+        _ => false,
+    };
+    DType::ALL.into_iter().filter(move |twin| *twin != dtype).filter(like)
+}
+
+/// By how many bits the destination is the source's leading bits.
+fn pattern_shift(src: DType, dst: DType) -> Option<u32> {
+    let (Kind::Float(s), Kind::Float(d)) = (src.kind(), dst.kind()) else { return None };
+    let alike = (s.signed, s.exp_bits, s.bias) == (d.signed, d.exp_bits, d.bias);
+    (alike && s.man_bits > d.man_bits).then(|| (s.man_bits - d.man_bits).into())
+}
+
+fn on_pattern(src: DType, dst: DType, rounding: Rounding, code: u64) -> Option<u64> {
+    let shift = pattern_shift(src, dst)?;
+    let half = 1u64 << (shift - 1);
+    let added = match rounding {
+        Rounding::NearestEven => half - 1 + (code >> shift & 1),
+        Rounding::NearestAway => half,
+        _ => 0,
+    };
+    let mask = u64::MAX >> (64 - src.code_bits());
+    Some((code.wrapping_add(added) & mask) >> shift)
+}
+
+/// A zero of the same sign for a subnormal.
+fn flushed(dtype: DType, code: u64) -> u64 {
+    match dtype.kind() {
+        Kind::Float(f) if matches!(decode(dtype, code), Exact::Finite { .. }) => {
+            let is_subnormal = code & f.magnitude_mask() < f.min_normal_code();
+            let sign = if f.has_negative_zero() { code & f.sign_bit() } else { 0 };
+            if is_subnormal { sign } else { code }
+        }
+        _ => code,
+    }
+}
+
+fn is_zero(dtype: DType, code: u64) -> bool {
+    matches!(decode(dtype, code), Exact::Finite { sig: 0, .. })
+}
+
+fn reversed(dtype: DType, code: u64) -> u64 {
+    code.swap_bytes() >> (64 - dtype.code_bits())
+}

@@ -1,0 +1,176 @@
+//! Which known convention a wrong result follows: what `check` says beside "not permitted".
+//!
+//! [`Convention`] and [`RescaleConvention`] list what implementations do instead of what a specification says, as data;
+//! [`Grouping`] sorts results that are not permitted by the conventions that give exactly them. Nothing here says what is
+//! permitted.
+
+mod cast;
+mod rescale;
+
+pub use cast::{Convention, Flush};
+pub use rescale::RescaleConvention;
+
+use std::collections::BTreeMap;
+use truecast_core::exact::decode;
+use truecast_core::permit::NanComparison;
+use truecast_core::{DType, Exact};
+
+/// Results beyond these are counted and not compared with the conventions.
+pub const COMPARED: u64 = 1_000_000;
+
+/// More sets of conventions than this are not told apart: what follows counts as unexplained.
+const MOST_SETS: usize = 4096;
+
+/// Results that follow one convention, or none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group<C, V> {
+    /// The convention that gives each of these results, bit for bit (any NaN for NaN, unless bits are compared); `None` for
+    /// what no convention explains.
+    pub convention: Option<C>,
+    /// Other conventions that give each of them as well: these results do not tell which it is.
+    pub alike: Vec<C>,
+    /// How many they are, of those that were compared.
+    pub count: u64,
+    /// The first of them.
+    pub first: Vec<V>,
+    /// The convention gives every element of the tensor that the specification settles, the right ones too.
+    pub explains_all: bool,
+}
+
+/// Sorts results that are not permitted; memory does not grow with their number.
+#[derive(Clone, Debug)]
+pub struct Grouping<C, V> {
+    conventions: Vec<C>,
+    keep: usize,
+    seen: u64,
+    sets: BTreeMap<Set, Alike<V>>,
+}
+
+/// A bit for each convention.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Set {
+    /// Those that give the result.
+    give: u64,
+    /// Those that give something that is not permitted: where their behaviour would show.
+    err: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Alike<V> {
+    count: u64,
+    /// With the order in which they came.
+    first: Vec<(u64, V)>,
+}
+
+/// What a convention gives for an element whose result is not permitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// That result.
+    Same,
+    /// Another one, which is not permitted either.
+    OtherwiseWrong,
+    /// One that is permitted, or none.
+    Right,
+}
+
+impl<C: Copy, V: Clone> Grouping<C, V> {
+    /// Nothing seen yet; each group keeps its first `keep` results.
+    ///
+    /// # Panics
+    /// If there are more than 64 conventions.
+    pub fn new(conventions: Vec<C>, keep: usize) -> Self {
+        assert!(conventions.len() <= 64, "a set has 64 bits");
+        Self { conventions, keep, seen: 0, sets: BTreeMap::new() }
+    }
+
+    /// The conventions, in the order in which they are preferred.
+    pub fn conventions(&self) -> &[C] {
+        &self.conventions
+    }
+
+    /// Results that were compared with the conventions: the first [`COMPARED`].
+    pub fn compared(&self) -> u64 {
+        self.seen.min(COMPARED)
+    }
+
+    /// Takes the next result that is not permitted.
+    pub fn push(&mut self, result: impl FnOnce() -> V, compare: impl Fn(C) -> Comparison) {
+        self.seen += 1;
+        if self.seen > COMPARED {
+            return;
+        }
+        let mut set = Set::default();
+        for (i, convention) in self.conventions.iter().enumerate() {
+            match compare(*convention) {
+                Comparison::Same => set = Set { give: set.give | 1 << i, err: set.err | 1 << i },
+                Comparison::OtherwiseWrong => set.err |= 1 << i,
+                Comparison::Right => {}
+            }
+        }
+        if self.sets.len() >= MOST_SETS && !self.sets.contains_key(&set) {
+            set = Set::default();
+        }
+        let alike = self.sets.entry(set).or_insert(Alike { count: 0, first: Vec::new() });
+        alike.count += 1;
+        if alike.first.len() < self.keep {
+            alike.first.push((self.seen, result()));
+        }
+    }
+
+    /// Conventions that give every result that was compared: each may explain the whole tensor.
+    pub fn explain_every_result(&self) -> Vec<C> {
+        let common = self.sets.keys().fold(u64::MAX, |common, set| common & set.give);
+        let is_common = |(i, _): &(usize, &C)| !self.sets.is_empty() && common >> i & 1 == 1;
+        self.conventions.iter().enumerate().filter(is_common).map(|(_, c)| *c).collect()
+    }
+
+    /// The groups, the largest first, what is unexplained last. `whole` are the conventions that were found to give every
+    /// element of the tensor.
+    ///
+    /// A convention is named only if it gives more than half of the results among those that it would get wrong, so that
+    /// chance names none.
+    pub fn groups(&self, whole: &[C]) -> Vec<Group<C, V>> {
+        let mut left: Vec<(Set, &Alike<V>)> = self.sets.iter().map(|(set, alike)| (*set, alike)).collect();
+        if let ([convention, alike @ ..], false) = (whole, left.is_empty()) {
+            let group = self.group(Some(*convention), &left);
+            return vec![Group { explains_all: true, alike: alike.to_vec(), ..group }];
+        }
+        let mut groups = Vec::new();
+        while let Some(best) = self.best(&left) {
+            let (given, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|(set, _)| set.give >> best & 1 == 1);
+            let common = given.iter().fold(u64::MAX, |common, (set, _)| common & set.give);
+            let is_alike = |(i, _): &(usize, &C)| *i != best && common >> i & 1 == 1;
+            let alike = self.conventions.iter().enumerate().filter(is_alike).map(|(_, c)| *c).collect();
+            groups.push(Group { alike, ..self.group(Some(self.conventions[best]), &given) });
+            left = others;
+        }
+        if !left.is_empty() {
+            groups.push(self.group(None, &left));
+        }
+        groups
+    }
+
+    /// The convention that gives most of what is left.
+    fn best(&self, left: &[(Set, &Alike<V>)]) -> Option<usize> {
+        let count = |bit: usize, of: fn(&Set) -> u64| -> u64 {
+            left.iter().filter(|(set, _)| of(set) >> bit & 1 == 1).map(|(_, alike)| alike.count).sum()
+        };
+        let counts = (0..self.conventions.len()).map(|i| (count(i, |s| s.give), count(i, |s| s.err), i));
+        let named = counts.filter(|(give, err, _)| *give > 0 && 2 * give > *err);
+        named.max_by_key(|(give, _, i)| (*give, usize::MAX - i)).map(|(.., i)| i)
+    }
+
+    fn group(&self, convention: Option<C>, sets: &[(Set, &Alike<V>)]) -> Group<C, V> {
+        let mut first: Vec<&(u64, V)> = sets.iter().flat_map(|(_, alike)| &alike.first).collect();
+        first.sort_by_key(|(order, _)| *order);
+        let first = first.into_iter().take(self.keep).map(|(_, result)| result.clone()).collect();
+        let count = sets.iter().map(|(_, alike)| alike.count).sum();
+        Group { convention, alike: Vec::new(), count, first, explains_all: false }
+    }
+}
+
+/// The same result, as NaN is compared.
+pub fn is_same(dtype: DType, a: u64, b: u64, nan: NanComparison) -> bool {
+    let is_nan = |code| matches!(decode(dtype, code), Exact::Nan { .. });
+    a == b || (nan == NanComparison::Class && is_nan(a) && is_nan(b))
+}

@@ -1,0 +1,126 @@
+//! What another implementation of TOSA's RESCALE may have done instead.
+
+use std::fmt;
+use truecast_core::round::Remainder;
+use truecast_core::spec::tosa::rescale::{RescaleSpec, RoundingMode};
+use truecast_core::{IntFormat, Rounding};
+
+/// One thing done otherwise in a RESCALE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RescaleConvention {
+    /// Another rounding mode of the specification.
+    Mode(RoundingMode),
+    /// One rounding, but this one.
+    Rounded(Rounding),
+    /// Results out of range keep their low bits.
+    Wrapped,
+    /// The input zero point is not subtracted.
+    NoInputZeroPoint,
+    /// The output zero point is not added.
+    NoOutputZeroPoint,
+    /// The input is read with the other signedness.
+    InputSign,
+    /// The result is clamped to the other signedness.
+    OutputSign,
+}
+
+impl RescaleConvention {
+    /// Those that can make a difference.
+    pub fn all(spec: &RescaleSpec) -> Vec<RescaleConvention> {
+        use RescaleConvention::*;
+        let modes = [RoundingMode::Single, RoundingMode::Double].into_iter();
+        let current = if spec.rounding == RoundingMode::Inexact { RoundingMode::Single } else { spec.rounding };
+        let mut all: Vec<_> = modes.filter(|mode| *mode != current).map(Mode).collect();
+        let roundings =
+            [Rounding::Down, Rounding::TowardZero, Rounding::NearestEven, Rounding::NearestAway, Rounding::Up];
+        all.extend(roundings.map(Rounded));
+        all.push(Wrapped);
+        if spec.input_zp != 0 {
+            all.push(NoInputZeroPoint);
+        }
+        if spec.output_zp != 0 {
+            all.push(NoOutputZeroPoint);
+        }
+        all.extend([InputSign, OutputSign]);
+        all
+    }
+
+    /// The RESCALE that it computes with, made once; [`RescaleConvention::result`] takes it.
+    pub fn changed(self, spec: &RescaleSpec) -> RescaleSpec {
+        use RescaleConvention::*;
+        let other = |f: IntFormat| IntFormat { signed: !f.signed, ..f };
+        let mut changed = spec.clone();
+        match self {
+            Mode(rounding) => changed.rounding = rounding,
+            NoInputZeroPoint => changed.input_zp = 0,
+            NoOutputZeroPoint => changed.output_zp = 0,
+            InputSign => changed.input = other(spec.input),
+            OutputSign => changed.output = other(spec.output),
+            // Requirement R5 holds results in 32 bits: what is clamped to 64 is not clamped.
+            Wrapped => changed.output = IntFormat { bits: 64, signed: true },
+            Rounded(_) => {}
+        }
+        changed
+    }
+
+    /// What it gives for an element, as the low bits of `output`; `None` where its arithmetic is out of every range.
+    ///
+    /// # Panics
+    /// If there is no such channel.
+    pub fn result(self, changed: &RescaleSpec, output: IntFormat, channel: usize, code: u64) -> Option<u64> {
+        let result = match self {
+            RescaleConvention::Rounded(rounding) => rounded(changed, rounding, channel, code)?,
+            _ => changed.one(channel, code).ok()?.code,
+        };
+        Some(result & output.mask())
+    }
+
+    /// A stable name, for scripts.
+    pub fn name(self) -> String {
+        match self {
+            RescaleConvention::Mode(mode) => format!("mode-{}", mode.name()),
+            RescaleConvention::Rounded(rounding) => format!("rounded-{rounding}"),
+            RescaleConvention::Wrapped => "wrapped".into(),
+            RescaleConvention::NoInputZeroPoint => "no-input-zero-point".into(),
+            RescaleConvention::NoOutputZeroPoint => "no-output-zero-point".into(),
+            RescaleConvention::InputSign => "input-sign".into(),
+            RescaleConvention::OutputSign => "output-sign".into(),
+        }
+    }
+}
+
+/// As it follows on "as if".
+impl fmt::Display for RescaleConvention {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RescaleConvention::Mode(mode) => write!(f, "rounded by the mode {}", mode.name()),
+            RescaleConvention::Rounded(Rounding::Down) => f.write_str("shifted without rounding (rounded down)"),
+            RescaleConvention::Rounded(Rounding::TowardZero) => f.write_str("truncated (rounded toward zero)"),
+            RescaleConvention::Rounded(rounding) => write!(f, "rounded {rounding}"),
+            RescaleConvention::Wrapped => f.write_str("results out of range keep their low bits (wrap)"),
+            RescaleConvention::NoInputZeroPoint => f.write_str("the input zero point was not subtracted"),
+            RescaleConvention::NoOutputZeroPoint => f.write_str("the output zero point was not added"),
+            RescaleConvention::InputSign => f.write_str("the input was read with the other signedness"),
+            RescaleConvention::OutputSign => f.write_str("the result was clamped to the other signedness"),
+        }
+    }
+}
+
+/// `(input - zero point) * multiplier / 2^shift`, rounded once in this way.
+fn rounded(spec: &RescaleSpec, rounding: Rounding, channel: usize, code: u64) -> Option<u64> {
+    let scale = spec.channels[channel];
+    let shift = u32::try_from(scale.shift).ok().filter(|shift| (1..=62).contains(shift))?;
+    let product = (spec.input.value(code) - i128::from(spec.input_zp)) * i128::from(scale.multiplier);
+    let (neg, magnitude) = (product < 0, product.unsigned_abs());
+    let (kept, rest, half) = (magnitude >> shift, magnitude & ((1 << shift) - 1), 1u128 << (shift - 1));
+    let remainder = match rest {
+        0 => Remainder::Zero,
+        _ if rest < half => Remainder::BelowHalf,
+        _ if rest == half => Remainder::Half,
+        _ => Remainder::AboveHalf,
+    };
+    let magnitude = (kept + rounding.increments(neg, kept & 1 == 1, remainder) as u128) as i128;
+    let offset = if neg { -magnitude } else { magnitude } + i128::from(spec.output_zp);
+    Some(spec.output.code(offset.clamp(spec.output.min(), spec.output.max())))
+}

@@ -1,0 +1,263 @@
+//! Wrong implementations, made here from the definition and from bit operations, must be called by their names.
+
+use truecast::check::{Check, Findings};
+use truecast::convention::{Convention, Flush};
+use truecast::permit::NanComparison;
+use truecast::policy::{IntOverflow, Overflow};
+use truecast::spec::{ieee, onnx, tosa};
+use truecast::vectors::{Extent, inputs};
+use truecast::{CastSpec, Codes, DType, Layout, Rounding, cast_one};
+
+/// Codes as elements of whole bytes.
+fn bytes(dtype: DType, codes: &[u64]) -> Vec<u8> {
+    let width = dtype.bits_in(Layout::Bytes).unwrap() as usize / 8;
+    codes.iter().flat_map(|code| dtype.storage_of_code(*code).to_le_bytes()[..width].to_vec()).collect()
+}
+
+/// What is found of an implementation on the boundary vectors of a pair.
+fn judge(spec: &CastSpec, implementation: impl Fn(u64) -> u64) -> Findings {
+    let codes = inputs(spec.src, spec.dst, Extent::Boundary).unwrap();
+    let results: Vec<u64> = codes.iter().map(|code| implementation(*code)).collect();
+    judge_results(spec, &codes, &results)
+}
+
+fn judge_results(spec: &CastSpec, codes: &[u64], results: &[u64]) -> Findings {
+    let (x, y) = (bytes(spec.src, codes), bytes(spec.dst, results));
+    let x = Codes::with_layout(spec.src, Layout::Bytes, codes.len(), &x).unwrap();
+    let y = Codes::with_layout(spec.dst, Layout::Bytes, codes.len(), &y).unwrap();
+    let mut check = Check::new(*spec, NanComparison::Class, 3);
+    check.judge(&x, &y);
+    let mut candidates = check.candidates();
+    check.refute(&mut candidates, &x, &y);
+    check.finish(&candidates)
+}
+
+fn right(spec: &CastSpec, code: u64) -> u64 {
+    cast_one(spec, code).code().unwrap()
+}
+
+fn onnx(src: DType, dst: DType) -> CastSpec {
+    onnx::Cast::to(dst).resolve(src).unwrap()
+}
+
+fn unsaturated(src: DType, dst: DType) -> CastSpec {
+    onnx::Cast { saturate: Some(false), ..onnx::Cast::to(dst) }.resolve(src).unwrap()
+}
+
+fn ieee(src: DType, dst: DType) -> CastSpec {
+    ieee::Cast::to(dst).resolve(src).unwrap()
+}
+
+/// One group, of everything that is wrong, which holds for every element.
+#[track_caller]
+fn is_named(findings: &Findings, convention: Convention) {
+    let [group] = findings.groups.as_slice() else { panic!("{:?}", findings.groups) };
+    assert!(findings.wrong > 0);
+    assert_eq!((group.convention, group.count, group.explains_all), (Some(convention), findings.wrong, true));
+    assert_eq!(group.first.len() as u64, findings.wrong.min(3));
+    assert_eq!(group.first[..], findings.violations[..]);
+}
+
+#[test]
+fn right_results_have_no_groups() {
+    for (src, dst) in [(DType::F32, DType::F8E4M3Fn), (DType::F64, DType::F16), (DType::F32, DType::I4)] {
+        let spec = onnx(src, dst);
+        let findings = judge(&spec, |code| right(&spec, code));
+        assert_eq!((findings.wrong, findings.groups.len(), findings.compared), (0, 0, 0));
+    }
+}
+
+#[test]
+fn rounded_twice() {
+    for (src, hub, dst) in [
+        (DType::F32, DType::F16, DType::F8E4M3Fn),
+        (DType::F32, DType::Bf16, DType::F16),
+        (DType::F64, DType::F32, DType::F16),
+        (DType::F64, DType::F32, DType::Bf16),
+        (DType::I64, DType::F64, DType::F32),
+    ] {
+        let spec = onnx(src, dst);
+        let (first, second) = (ieee(src, hub), onnx(hub, dst));
+        is_named(&judge(&spec, |code| right(&second, right(&first, code))), Convention::Through(hub));
+    }
+}
+
+/// Elements may not tell two conventions apart; then both are named.
+#[test]
+fn hubs_that_look_alike() {
+    let spec = onnx(DType::F32, DType::F8E4M3Fn);
+    let (first, second) = (ieee(DType::F32, DType::Bf16), onnx(DType::Bf16, DType::F8E4M3Fn));
+    let findings = judge(&spec, |code| right(&second, right(&first, code)));
+    is_named(&findings, Convention::Through(DType::F16));
+    assert_eq!(findings.groups[0].alike, [Convention::Through(DType::Bf16)]);
+}
+
+#[test]
+fn other_roundings() {
+    let spec = onnx(DType::F32, DType::F8E5M2);
+    for rounding in [Rounding::TowardZero, Rounding::AwayFromZero, Rounding::Up, Rounding::Down, Rounding::NearestAway]
+    {
+        let wrong = CastSpec { policy: truecast::CastPolicy { to_float: rounding, ..spec.policy }, ..spec };
+        is_named(&judge(&spec, |code| right(&wrong, code)), Convention::Rounded(rounding));
+    }
+    // Into integers TOSA rounds to nearest even; f32 as i32 in Rust truncates and saturates.
+    let spec = tosa::Cast::to(DType::I8).resolve(DType::F32).unwrap();
+    let truncated = |code: u64| f32::from_bits(code as u32) as i8 as u8 as u64;
+    is_named(&judge(&spec, truncated), Convention::Rounded(Rounding::TowardZero));
+}
+
+/// The high half of an f32 is a truncated bf16, but for NaN whose payload lies in the low half.
+#[test]
+fn bits_of_the_pattern() {
+    let spec = onnx(DType::F32, DType::Bf16);
+    is_named(&judge(&spec, |code| code >> 16), Convention::OnPattern(Rounding::TowardZero));
+    let nearest = |code: u64| (code + 0x7fff + (code >> 16 & 1)) >> 16 & 0xffff;
+    is_named(&judge(&spec, nearest), Convention::OnPattern(Rounding::NearestEven));
+}
+
+#[test]
+fn saturated_or_not() {
+    let [saturating, plain] = [onnx, unsaturated].map(|of| of(DType::F32, DType::F8E4M3Fn));
+    let found = judge(&saturating, |code| right(&plain, code));
+    is_named(&found, Convention::OutOfRange(Overflow::Nonfinite));
+    assert_eq!(found.groups[0].convention.unwrap().name(), "out-of-range-nonfinite");
+    is_named(&judge(&plain, |code| right(&saturating, code)), Convention::OutOfRange(Overflow::Saturate));
+    // Infinities only.
+    let only = |code: u64| right(if f32::from_bits(code as u32).is_infinite() { &plain } else { &saturating }, code);
+    is_named(&judge(&saturating, only), Convention::Infinity(Overflow::Nonfinite));
+}
+
+#[test]
+fn flushed_subnormals() {
+    let spec = onnx(DType::F32, DType::F16);
+    let results = |code: u64| match right(&spec, code) {
+        result if result & 0x7fff < 0x400 => result & 0x8000,
+        result => result,
+    };
+    is_named(&judge(&spec, results), Convention::Flushed(Flush::Results));
+    let spec = onnx(DType::F16, DType::F32);
+    let sources = |code: u64| right(&spec, if code & 0x7fff < 0x400 { code & 0x8000 } else { code });
+    is_named(&judge(&spec, sources), Convention::Flushed(Flush::Sources));
+}
+
+#[test]
+fn integers_out_of_range() {
+    let spec = ieee(DType::F64, DType::I16); // wraps
+    let saturated = |code: u64| f64::from_bits(code) as i16 as u16 as u64;
+    is_named(&judge(&spec, saturated), Convention::IntegerOverflow(IntOverflow::Saturate));
+    // What x86 gives for cvttsd2si, and then the low half of it.
+    let indefinite = |code: u64| {
+        let value = f64::from_bits(code).trunc();
+        let held = if value >= -2147483648.0 && value <= 2147483647.0 { value as i32 } else { i32::MIN };
+        held as u16 as u64
+    };
+    is_named(&judge(&spec, indefinite), Convention::Indefinite(DType::I32));
+    let spec = onnx(DType::I32, DType::I8);
+    let saturated = |code: u64| (code as u32 as i32).clamp(-128, 127) as u8 as u64;
+    is_named(&judge(&spec, saturated), Convention::IntegerOverflow(IntOverflow::Saturate));
+}
+
+#[test]
+fn codes_of_other_types() {
+    let (fn_, fnuz) = (DType::F8E4M3Fn, DType::F8E4M3Fnuz);
+    let (spec, wrong) = (onnx(DType::F32, fn_), onnx(DType::F32, fnuz));
+    is_named(&judge(&spec, |code| right(&wrong, code)), Convention::ResultWrittenAs(fnuz));
+    let (spec, wrong) = (ieee(fn_, DType::F16), ieee(DType::F8E4M3Ieee, DType::F16));
+    is_named(&judge(&spec, |code| right(&wrong, code)), Convention::SourceReadAs(DType::F8E4M3Ieee));
+    let (spec, wrong) = (onnx(DType::I8, DType::F32), onnx(DType::U8, DType::F32));
+    is_named(&judge(&spec, |code| right(&wrong, code)), Convention::SourceReadAs(DType::U8));
+    let spec = onnx(DType::F16, DType::Bf16);
+    is_named(&judge(&spec, |code| code), Convention::BitsKept);
+    is_named(
+        &judge(&spec, |code| u64::from((right(&spec, code) as u16).swap_bytes())),
+        Convention::ResultBytesReversed,
+    );
+}
+
+#[test]
+fn halves_of_bytes_exchanged() {
+    let spec = onnx(DType::U4, DType::F32);
+    let codes: Vec<u64> = (0..16).flat_map(|a| (0..16).flat_map(move |b| [a, b])).collect();
+    let results: Vec<u64> = (0..codes.len()).map(|i| right(&spec, codes[i ^ 1])).collect();
+    is_named(&judge_results(&spec, &codes, &results), Convention::PairsExchanged);
+}
+
+#[test]
+fn the_sign_of_zero() {
+    let spec = onnx(DType::F32, DType::F16);
+    let unsigned = |code: u64| right(&spec, code) & if right(&spec, code) & 0x7fff == 0 { 0x7fff } else { 0xffff };
+    is_named(&judge(&spec, unsigned), Convention::PositiveZero);
+}
+
+/// Through f16, and NaN for what is out of range: two things at once, told apart.
+#[test]
+fn two_errors_at_once() {
+    let spec = onnx(DType::F32, DType::F8E4M3Fn);
+    let (first, second) = (ieee(DType::F32, DType::F16), unsaturated(DType::F16, DType::F8E4M3Fn));
+    let findings = judge(&spec, |code| right(&second, right(&first, code)));
+    let named: Vec<_> = findings.groups.iter().map(|g| g.convention).collect();
+    let (overflow, twice) = (Convention::OutOfRange(Overflow::Nonfinite), Convention::Through(DType::F16));
+    assert!(named == [Some(overflow), Some(twice)] || named == [Some(twice), Some(overflow)], "{named:?}");
+    assert_eq!(findings.groups.iter().map(|g| g.count).sum::<u64>(), findings.wrong);
+    assert!(findings.groups.iter().all(|g| !g.explains_all && !g.first.is_empty()));
+    // Every example of a group is what its convention gives.
+    for group in &findings.groups {
+        for violation in &group.first {
+            let (truecast::check::Element::Code(x), truecast::check::Element::Code(y)) =
+                (&violation.input, &violation.actual)
+            else {
+                panic!("numbers have codes")
+            };
+            let given = group.convention.unwrap().result(&spec, *x, None).unwrap();
+            assert!(given == *y || (given & 0x7f == 0x7f && y & 0x7f == 0x7f), "{violation:?}");
+        }
+    }
+}
+
+/// A convention that holds only in places is named without the claim that it explains the whole.
+#[test]
+fn wrong_in_places() {
+    let spec = onnx(DType::F32, DType::F8E5M2);
+    let codes = inputs(spec.src, spec.dst, Extent::Boundary).unwrap();
+    let wrong = CastSpec { policy: truecast::CastPolicy { to_float: Rounding::TowardZero, ..spec.policy }, ..spec };
+    // The last of every four elements, as where a loop has a remainder.
+    let result = |(i, code): (usize, &u64)| right(if i % 4 == 3 { &wrong } else { &spec }, *code);
+    let results: Vec<u64> = codes.iter().enumerate().map(result).collect();
+    let findings = judge_results(&spec, &codes, &results);
+    let [group] = findings.groups.as_slice() else { panic!("{:?}", findings.groups) };
+    assert_eq!(group.convention, Some(Convention::Rounded(Rounding::TowardZero)));
+    assert!(!group.explains_all && group.count == findings.wrong);
+}
+
+/// Chance names no convention.
+#[test]
+fn garbage_is_unexplained() {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state >> 11
+    };
+    for (src, dst) in [(DType::F32, DType::F8E4M3Fn), (DType::F32, DType::F16), (DType::F64, DType::I8)] {
+        let spec = ieee(src, dst);
+        let codes = inputs(src, dst, Extent::Boundary).unwrap();
+        let mask = u64::MAX >> (64 - dst.code_bits());
+        let results: Vec<u64> = codes.iter().map(|_| random() & mask).collect();
+        let findings = judge_results(&spec, &codes, &results);
+        assert!(findings.wrong > 500);
+        let [group] = findings.groups.as_slice() else { panic!("{src} to {dst}: {:?}", findings.groups) };
+        assert_eq!((group.convention, group.count, group.explains_all), (None, findings.wrong, false));
+    }
+}
+
+/// Why results are left open is counted by reason.
+#[test]
+fn reasons_of_what_is_open() {
+    let spec = onnx(DType::F32, DType::I4);
+    let codes = [2.5f32, 1e9, f32::NAN, 2.0].map(|x| u64::from(x.to_bits()));
+    let findings = judge_results(&spec, &codes, &[2, 0, 0, 2]);
+    let reasons: Vec<_> =
+        findings.reasons.iter().map(|(why, count)| (why.ends_with("U5"), why.ends_with("U1"), *count)).collect();
+    assert_eq!(reasons, [(true, false, 1), (false, true, 2)]);
+}
