@@ -46,14 +46,14 @@ pub fn steps(total: u64, quiet: bool) -> Steps {
 impl Bytes {
     /// So much is done, and this is worked on.
     pub fn at(&self, progress: Progress<'_>) {
-        self.0.line.set_position(progress.bytes);
         self.0.moved(progress.tensor);
+        self.0.line.set_position(progress.bytes);
     }
 
     /// So many more bytes are done, and this is worked on.
     pub fn more(&self, bytes: u64, tensor: &str) {
-        self.0.line.inc(bytes);
         self.0.moved(tensor);
+        self.0.line.inc(bytes);
     }
 
     /// Takes the line away.
@@ -65,8 +65,8 @@ impl Bytes {
 impl Steps {
     /// A step is done, and this was it.
     pub fn done(&self, name: &str) {
-        self.0.line.inc(1);
         self.0.moved(name);
+        self.0.line.inc(1);
     }
 
     /// Takes the line away.
@@ -105,6 +105,7 @@ impl Bar {
         if !self.settled.load(Ordering::Relaxed) && self.begin.elapsed() >= PATIENCE {
             self.settled.store(true, Ordering::Relaxed);
             self.line.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+            self.line.tick();
         }
         if self.line.is_hidden() {
             return;

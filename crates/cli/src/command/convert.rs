@@ -13,7 +13,7 @@ use crate::{number, output, progress, signals};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -89,10 +89,8 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     } else if !context.quiet {
         print(&report, &judgement, &listed, elapsed, args, &context.terminal)?;
     }
-    for line in &failed {
-        // The exit code says it if standard error is gone.
-        writeln!(std::io::stderr(), "truecast: --fail-on: {line}; the result was written").ok();
-    }
+    // The exit code says it if standard error is gone.
+    failed.iter().for_each(|line| output::error(&format!("--fail-on: {line}; the result was written")));
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
