@@ -226,7 +226,7 @@ const TABLE: &[Row] = &[
     row(&["run"], &["output-format pb"], &[&[Reads(Form::Onnx)], &[Reads(Form::OpenVino)], &[Reads(Form::Tile)]]),
     row(&["run"], &["ir-layout"], &[&[Reads(Form::OpenVino)]]),
     // The others.
-    row(&["explain"], &["to", "from", "exact"], ANYWHERE),
+    row(&["explain"], &["to", "from", "exact", "string-style"], ANYWHERE),
     row(&["vectors"], &["from", "to", "level", "format", "output"], ANYWHERE),
     row(&["vectors"], &["force"], &[&[Writes(Output::Files)]]),
     row(&["vectors"], &["json"], &[&[Fact::Format(VectorFormat::Json)]]),

@@ -30,12 +30,13 @@ fn folder() -> Folder {
     let folder = Folder::with("model.safetensors", &safetensors(&tensors, &[]));
     folder.write("a.npy", &npy("<f4", 4, &a));
     folder.write("theirs.npy", &npy("<f2", 4, &[0x00, 0x3c, 0x44, 0x5f, 0x00, 0xc0, 0, 0]));
+    folder.write("scalar.npy", &npy("<f4", None, &1.5f32.to_le_bytes()));
     folder.write("acc.npy", &npy("<i4", 2, &[64, 0, 0, 0, 0, 1, 0, 0]));
     let to = attribute("to", 2, int(3, 10));
     let values = [bytes(11, value("x", 1, &[4])), bytes(12, value("y", 10, &[4]))].concat();
     folder.write("model.onnx", &model(10, 21, &graph(&[node("Cast", &["x"], &["y"], &[to])], &[], values)));
-    let ftof = "%r = ftof %a : tile<4xf32> -> tile<4xf16>";
-    folder.write("kernel.mlir", format!("entry @k(%a: tile<4xf32>) {{\n  {ftof}\n  return\n}}").as_bytes());
+    let ftof = "%r = ftof %a : tile<f32> -> tile<f16>";
+    folder.write("kernel.mlir", format!("entry @k(%a: tile<f32>) {{\n  {ftof}\n  return\n}}").as_bytes());
     folder
 }
 
