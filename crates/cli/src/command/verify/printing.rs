@@ -120,7 +120,7 @@ pub fn render(verdict: &Verdict, groups: &Groups<'_>, terminal: &Terminal) -> St
             format!("sampled {percent:.1} % of {of} elements (seed {seed}); --full proves all")
         }
     };
-    terminal.wrap(&text) + &&terminal.verdict(is_equal, "verified", "DIFFERENT") + &format!(": {tensors}, {covered}\n")
+    terminal.wrap(&text) + &terminal.verdict(is_equal, "verified", "DIFFERENT") + &format!(": {tensors}, {covered}\n")
 }
 
 fn wrong_elements(tensor: &str, count: u64, index: u64, source: &str, actual: &str, expected: &str) -> String {
