@@ -135,7 +135,7 @@ mod tests {
         let base = CastPolicy::IEEE;
         let mut all: Vec<_> = Rounding::ALL.iter().map(|&r| CastPolicy { to_float: r, to_int: r, ..base }).collect();
         for base in [base, CastPolicy { to_float: Rounding::Up, to_int: Rounding::Down, ..base }] {
-            for rule in [Overflow::Saturate, Overflow::Error] {
+            for rule in [Overflow::Saturate, Overflow::NonfiniteAlways, Overflow::Error] {
                 all.push(CastPolicy { overflow: rule, inf: rule, ..base });
                 all.push(CastPolicy { overflow: rule, ..base });
                 all.push(CastPolicy { inf: rule, ..base });
@@ -152,7 +152,9 @@ mod tests {
             }
             all.push(CastPolicy { nan_substitute: NanSubstitute::MaxSigned, ..base });
             all.push(CastPolicy { nan_substitute: NanSubstitute::CodeZero, ..base });
-            all.push(CastPolicy { subnormals: Subnormals::Flush, ..base });
+            for subnormals in [Subnormals::Flush, Subnormals::FlushSource, Subnormals::FlushResult] {
+                all.push(CastPolicy { subnormals, ..base });
+            }
             all.push(CastPolicy { range: RangeTest::Source, ..base });
         }
         all

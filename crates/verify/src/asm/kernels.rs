@@ -509,7 +509,6 @@ pub const KERNELS: &[Row] = &[
     row("measure::details::SmallResults<*>",            [ANY, ANY, Expected::Absent]),
     row("measure::details::Specials<*>",                [ANY, ANY, Expected::Absent]),
     row("measure::details::Undefined<*>",               [TRUNC, ANY, ANY]),
-    nonzero_test("measure::survey::wide::*",            [ANY, ANY, ANY]),
 ];
 
 #[cfg(test)]
