@@ -29,7 +29,7 @@ fn inputs(src: DType) -> Vec<u64> {
         }
         // Quarters of a unit of each destination at the top of the binade: where results overflow.
         all.extend(
-            (0..64u64).flat_map(|step| [0xffff, 0x3ff, 0xfffff].map(|m| exponent << 23 | (m * step & 0x7f_ffff))),
+            (0..64u64).flat_map(|step| [0xffff, 0x3ff, 0xfffff].map(|m| exponent << 23 | ((m * step) & 0x7f_ffff))),
         );
     }
     all.iter().flat_map(|x| [*x, x ^ 1 << 31]).collect()

@@ -9,7 +9,7 @@ fn nearest_and_normal() {
     let mut state = 1u64;
     for i in 0..20_000 {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        let scale = (1.0 + (state >> 12) as f64 / (1u64 << 52) as f64) * 2f64.powi((i % 90) as i32 - 62);
+        let scale = (1.0 + (state >> 12) as f64 / (1u64 << 52) as f64) * 2f64.powi(i % 90 - 62);
         for (scale32, bits) in [(true, 31), (false, 15)] {
             let Ok(Channel { multiplier, shift }) = Channel::of_scale(scale, scale32) else {
                 assert!(scale >= 2f64.powi(bits - 3), "{scale}");

@@ -205,6 +205,9 @@ pub(super) fn check_structure(graph: &Graph<'_>, target: &Target) -> Result<(), 
     Ok(())
 }
 
+/// A RESCALE whose constants are still to be looked at, and the shape if it is known.
+type Scaled = (Rescale, Option<Vec<u64>>);
+
 /// A tensor whose shape may not be known.
 struct Described {
     element: ElementType,
@@ -230,11 +233,7 @@ impl Rules<'_> {
     }
 
     /// What no value decides. Of a RESCALE it returns what the values of its constants are asked for.
-    fn structure(
-        &self,
-        graph: &Graph<'_>,
-        operator: &Operator<'_>,
-    ) -> Result<Option<(Rescale, Option<Vec<u64>>)>, GraphError> {
+    fn structure(&self, graph: &Graph<'_>, operator: &Operator<'_>) -> Result<Option<Scaled>, GraphError> {
         let described = |names: &[&str]| -> Result<Vec<Described>, GraphError> {
             names.iter().map(|name| Described::of(graph, name)).collect()
         };
