@@ -1,6 +1,7 @@
 //! Errors of the process: one line on standard error (or one object with `--json`) and an exit code.
 //! Source: `docs/interfaces.md §5`.
 
+use crate::hint::Hint;
 use crate::output;
 use crate::usage;
 use crate::words::UnknownType;
@@ -11,7 +12,6 @@ use std::process::ExitCode;
 use truecast::Class;
 use truecast::bench::{self, pairs::ParsePairError};
 use truecast::check::CheckError;
-use truecast::io::Foreign;
 use truecast::promote::PromotionError;
 use truecast::rescale;
 use truecast::run::RunError;
@@ -32,6 +32,15 @@ impl Failure {
         Self { message: message.to_string(), class, json: false }
     }
 
+    /// An error of the library, with what can be typed about it.
+    fn of(class: Class, error: &(impl std::fmt::Display + Hint)) -> Self {
+        let failure = Failure::new(class, error);
+        match error.hint() {
+            Some(hint) => failure.with_hint(&hint),
+            None => failure,
+        }
+    }
+
     /// The command line makes no sense.
     pub fn usage(message: impl std::fmt::Display) -> Self {
         Failure::new(Class::Usage, message)
@@ -45,10 +54,6 @@ impl Failure {
     /// The same failure, with what helps to understand it.
     pub fn with_hint(self, hint: &str) -> Self {
         Self { message: format!("{}; {hint}", self.message), ..self }
-    }
-
-    fn with_hints(self, hint: Option<&str>) -> Self {
-        hint.into_iter().fold(self, Failure::with_hint)
     }
 
     /// The same failure, reported as JSON.
@@ -82,60 +87,37 @@ impl Failure {
 
 impl From<truecast::Error> for Failure {
     fn from(error: truecast::Error) -> Self {
-        let hint = match &error {
-            truecast::Error::Io(error) => hint(error),
-            truecast::Error::UnknownKind { found: Foreign::Folder { .. }, .. } => Some("name a file in it"),
-            _ => None,
-        };
-        Failure::new(error.class(), error).with_hints(hint)
+        Failure::of(error.class(), &error)
     }
 }
 
 impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Self {
-        Failure::new(error.class(), error)
+        Failure::of(error.class(), &error)
     }
 }
 
 impl From<truecast::io::Error> for Failure {
     fn from(error: truecast::io::Error) -> Self {
-        let hint = hint(&error);
-        Failure::new(error.class(), error).with_hints(hint)
-    }
-}
-
-/// What to do about a file that is not read.
-fn hint(error: &truecast::io::Error) -> Option<&'static str> {
-    let truecast::io::Error::UnknownKind { found, .. } = error else { return None };
-    match found {
-        Foreign::Folder { safetensors: 0 } => None,
-        Foreign::Folder { .. } | Foreign::Index => Some("give each .safetensors file by itself"),
-        Foreign::Pickle => Some(
-            "write safetensors from Python: `from safetensors.torch import save_file`, then \
-             `save_file(torch.load(SRC, map_location=\"cpu\", weights_only=True), \"model.safetensors\")`",
-        ),
-        Foreign::Gguf => Some("use the checkpoint that it was made from"),
-        Foreign::Stream => Some("write the data to a file first"),
-        Foreign::Raw => Some("give them a header from Python: `np.save(\"a.npy\", np.fromfile(SRC, \"<f4\"))`"),
-        _ => None,
+        Failure::of(error.class(), &error)
     }
 }
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
-        Failure::new(error.class(), error)
+        Failure::of(error.class(), &error)
     }
 }
 
 impl From<rescale::Failure> for Failure {
     fn from(error: rescale::Failure) -> Self {
-        Failure::new(error.class(), error)
+        Failure::of(error.class(), &error)
     }
 }
 
 impl From<CheckError> for Failure {
     fn from(error: CheckError) -> Self {
-        Failure::new(error.class(), error)
+        Failure::of(error.class(), &error)
     }
 }
 
@@ -148,7 +130,7 @@ impl From<VectorError> for Failure {
 
 impl From<SpecError> for Failure {
     fn from(error: SpecError) -> Self {
-        Failure::new(class_of(&error), error)
+        Failure::of(class_of(&error), &error)
     }
 }
 
@@ -176,7 +158,7 @@ impl From<bench::Error> for Failure {
             bench::Error::Memory { .. } => Class::System,
             _ => Class::Input,
         };
-        Failure::new(class, error)
+        Failure::of(class, &error)
     }
 }
 

@@ -9,6 +9,7 @@ mod effect;
 mod exact;
 mod failure;
 mod help;
+mod hint;
 mod number;
 mod options;
 mod output;

@@ -29,7 +29,7 @@ pub enum Error {
         found: Foreign,
     },
     /// The destination exists and replacing it was not asked for.
-    #[error("{}: destination exists; use --force to replace it", Place(path))]
+    #[error("{}: destination exists", Place(path))]
     Exists {
         /// The destination.
         path: PathBuf,
@@ -43,7 +43,7 @@ pub enum Error {
         found: &'static str,
     },
     /// A type was given for a file whose header states the types.
-    #[error("{}: the header states the types; --from {from} applies to arrays only", Place(path))]
+    #[error("{}: the header states the types, so nothing is read as {from}", Place(path))]
     FromNotApplicable {
         /// The file.
         path: PathBuf,
@@ -51,7 +51,7 @@ pub enum Error {
         from: DType,
     },
     /// A type was given for elements of another width.
-    #[error("{}: elements are {dtype}; --from {from} has another width", Place(path))]
+    #[error("{}: elements are {dtype}; {from} has another width", Place(path))]
     FromWidth {
         /// The source.
         path: PathBuf,
@@ -157,7 +157,7 @@ pub enum Error {
     },
     /// An element that takes a byte has bits above its width.
     #[error(
-        "{}: tensor {}: element {index} is byte {byte:#04x}, which has bits above the {bits} of {dtype}; give the right --from",
+        "{}: tensor {}: element {index} is byte {byte:#04x}, which has bits above the {bits} of {dtype}",
         Place(path),
         Shown(tensor)
     )]
@@ -307,7 +307,7 @@ mod tests {
         };
         assert_eq!(
             error.to_string(),
-            "dir\\n/a.npy: tensor \"x\\r\\n\\0\": element 7 is byte 0x1f, which has bits above the 4 of i4; give the right --from"
+            "dir\\n/a.npy: tensor \"x\\r\\n\\0\": element 7 is byte 0x1f, which has bits above the 4 of i4"
         );
     }
 

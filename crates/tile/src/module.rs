@@ -76,7 +76,7 @@ pub enum EntryError {
     #[error("the module has no entry")]
     None,
     /// Several, and none was named.
-    #[error("the module has several entries; name one with --entry: {known}")]
+    #[error("the module has several entries: {known}")]
     Several {
         /// Their names.
         known: String,

@@ -73,7 +73,7 @@ pub enum Error {
     },
     /// A rule chooses nothing.
     #[cfg(feature = "files")]
-    #[error("{} {rule:?} matches no tensor of {path}{}; `truecast inspect` lists them", pattern(.keep), closest(.nearest))]
+    #[error("{} {rule:?} matches no tensor of {path}{}", pattern(.keep), closest(.nearest))]
     UnusedRule {
         /// The rule as written.
         rule: String,
@@ -86,9 +86,7 @@ pub enum Error {
     },
     /// Reinterpreting needs a tensor whose elements have that width.
     #[cfg(feature = "files")]
-    #[error(
-        "{path}: --from {from} reinterprets no tensor: it needs a --rule that chooses tensors of {bits}-bit elements"
-    )]
+    #[error("{path}: {from} reinterprets no tensor: no rule chooses one of {bits}-bit elements")]
     UnusedFrom {
         /// The file.
         path: String,
@@ -124,7 +122,7 @@ pub enum Error {
     },
     /// The memory limit is below what one chunk takes.
     #[cfg(feature = "files")]
-    #[error("--max-memory {got} is too small: at least {least} bytes are needed")]
+    #[error("buffers of {got} bytes are too small: at least {least} are needed")]
     Memory {
         /// The limit.
         got: u64,

@@ -72,7 +72,7 @@ pub(crate) fn changes(path: &Path, file: &ModelFile, planned: &[Planned]) -> Res
         let is_constant = matches!(listed.role, Role::Value { is_constant: true, .. });
         if is_constant && NOT_IN_CONSTANTS.contains(&tensor.target.dtype) {
             let (name, dtype) = (truecast_io::Shown(&tensor.name), tensor.target.dtype);
-            let why = format!("tensor {name}: a Constant cannot be {dtype} in any opset; leave it out with --keep");
+            let why = format!("tensor {name}: a Constant cannot be {dtype} in any opset; keep it as it is");
             return Err(refused(why));
         }
     }

@@ -118,7 +118,7 @@ fn what_the_file_says_need_not_be_typed() {
         let with = folder.run(&format!("check {model} --spec {spec}"));
         assert_eq!((without.code, without.out, without.err), (with.code, with.out, with.err), "{model}");
     }
-    folder.run("check m.mlir --spec onnx").fails(2, &["checked by --spec tile"]);
+    folder.run("check m.mlir --spec onnx").fails(2, &["checked by the rules of tile", "--spec tile"]);
     let options = "--from i32 --to i8 --multiplier 1073741824 --shift 30 --scale32";
     let ran = folder.run(&format!("vectors rescale {options}")).succeeds();
     assert!(ran.out.starts_with("# truecast vectors: rescale i32 i8, tosa@1.0 "), "{}", ran.out);

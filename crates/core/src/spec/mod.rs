@@ -88,7 +88,7 @@ pub enum SpecError {
         violation: Box<tile::Violation>,
     },
     /// The values of the standard are those of no single cast, so that only evaluation gives them.
-    #[error("{spec}: {src} to {dst} is not one cast; evaluate it with `truecast run`, or choose other attributes")]
+    #[error("{spec}: {src} to {dst} is not one cast; evaluate a model, or choose other attributes")]
     NoSingleCast {
         /// The standard, its version and what else was chosen.
         spec: String,

@@ -19,7 +19,7 @@ pub enum ModelError {
     #[error("{layer}: depends on itself")]
     Cycle { layer: String },
     /// An element type that nothing says.
-    #[error("{layer}: the element type is not known until an input is fed; give --input for every parameter")]
+    #[error("{layer}: the element type is not known until an input is fed")]
     Dynamic { layer: String },
     /// Two inputs, or two outputs, of one name.
     #[error("two {what} are named {}", Shown(name))]

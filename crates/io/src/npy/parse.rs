@@ -48,13 +48,13 @@ pub enum HeaderError {
     #[error("descr {}: {why}", Shown(descr))]
     Descr { descr: String, why: &'static str },
     /// The descriptor leaves the type open.
-    #[error("descr {} does not state the type; give it with --from", Shown(descr))]
+    #[error("descr {} does not state the type", Shown(descr))]
     FromNeeded { descr: String },
     /// The type that was given takes another number of bytes.
     #[error("descr {} cannot be read as {from}: elements have another size", Shown(descr))]
     FromWidth { descr: String, from: DType },
     /// Text is not reinterpreted.
-    #[error("descr {} is text, not {from}; leave --from out, --to converts it", Shown(descr))]
+    #[error("descr {} is text, not {from}", Shown(descr))]
     FromText { descr: String, from: DType },
     /// Elements without bytes could be as many as a header likes.
     #[error("descr {} gives elements no width", Shown(descr))]

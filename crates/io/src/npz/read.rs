@@ -56,7 +56,7 @@ pub enum ArchiveError {
     #[error("member {}: checksum is {actual:#010x}, not {expected:#010x}; the data is damaged", Shown(member))]
     Checksum { member: String, expected: u32, actual: u32 },
     /// The type that was given fits no member.
-    #[error("no member has elements of the size of {from}; check --from")]
+    #[error("no member has elements of the size of {from}")]
     FromUnused { from: DType },
 }
 

@@ -93,10 +93,7 @@ pub enum TensorError {
     #[error("elements of {data_type} cannot be in {found}; the field for them is {expected}")]
     WrongField { data_type: &'static str, found: &'static str, expected: &'static str },
     /// §3.2.
-    #[error(
-        "raw_data of {actual} bytes where type and dims need {expected}{}",
-        LENIENT[usize::from(*expected > 0 && actual > expected)]
-    )]
+    #[error("raw_data of {actual} bytes where type and dims need {expected}")]
     RawLength { expected: u64, actual: u64 },
     /// §3.5.
     #[error("{field} has {actual} entries where type and dims need {expected}")]
@@ -108,7 +105,7 @@ pub enum TensorError {
     #[error("entry {index} of int32_data is {found:#x}, which has bits above the 6 of the type")]
     EntryTooWide { index: u64, found: u64 },
     /// §3.4.
-    #[error("unused bits of the last byte are not zero; --lenient ignores them")]
+    #[error("unused bits of the last byte are not zero")]
     TailBits,
     /// §3.5.
     #[error("field segment is not supported")]
@@ -132,8 +129,6 @@ pub enum TensorError {
     #[error("elements are {found}, not {wanted}")]
     NotOfKind { found: DType, wanted: &'static str },
 }
-
-const LENIENT: [&str; 2] = ["", "; --lenient ignores the rest"];
 
 /// Why something could not be read: the file's fault or the system's.
 #[derive(Debug)]

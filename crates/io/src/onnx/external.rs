@@ -44,7 +44,7 @@ pub enum ExternalError {
     #[error("text cannot be external")]
     Text,
     /// §3.6.
-    #[error("external data of {found} bytes where type and dims need {needed}{}", if found > needed { "; --lenient ignores the rest" } else { "" })]
+    #[error("external data of {found} bytes where type and dims need {needed}")]
     Length { found: u64, needed: u64 },
     /// §3.7 rule 1.
     #[error("location {} of external data is empty, absolute or not a path", Shown(location))]
@@ -53,10 +53,7 @@ pub enum ExternalError {
     #[error("location {} of external data leaves the model's folder", Shown(location))]
     Parent { location: String },
     /// §3.7 rule 3.
-    #[error(
-        "location {} of external data is a link that leads outside the model's folder; --follow-links accepts it",
-        Shown(location)
-    )]
+    #[error("location {} of external data is a link that leads outside the model's folder", Shown(location))]
     Outside { location: String },
     /// §3.7 rule 4.
     #[error("location {} of external data is not a regular file", Shown(location))]

@@ -52,7 +52,7 @@ pub enum IrError {
     NoWeights { layer: String, path: String },
     /// A layout that cannot be known.
     #[error(
-        "constant {}: the layout of {dtype} changed after release 2026.4, and this file was written by {release}; name it with --ir-layout",
+        "constant {}: the layout of {dtype} changed after release 2026.4, and this file was written by {release}",
         Shown(layer)
     )]
     UnknownLayout { layer: String, dtype: DType, release: String },

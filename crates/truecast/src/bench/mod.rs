@@ -227,7 +227,7 @@ pub enum Error {
         cause: CastError,
     },
     /// The buffers do not fit into memory.
-    #[error("buffers of {needed} bytes do not fit into memory; measure smaller --sizes")]
+    #[error("buffers of {needed} bytes do not fit into memory")]
     Memory {
         /// Bytes of both buffers.
         needed: u64,

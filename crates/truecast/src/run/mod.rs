@@ -56,19 +56,19 @@ pub enum RunError {
     #[error("{path}: the module has more than {limit} bytes")]
     TooLarge { path: String, limit: u64 },
     /// The model is judged by the rules of another kind.
-    #[error("{path}: models of this kind are checked by --spec {fitting}")]
+    #[error("{path}: models of this kind are checked by the rules of {fitting}")]
     Rules { path: String, fitting: &'static str },
     /// An input file is not what it should be.
     #[error("input {}: {cause}", Shown(name))]
     Input { name: String, cause: Box<ArrayError> },
     /// A file is given for what is no input, or twice.
-    #[error("--input {given:?}: {why}; the inputs are {inputs}")]
+    #[error("input {given:?}: {why}; the inputs are {inputs}")]
     NoInput { given: String, why: &'static str, inputs: String },
     /// No file is given for an input that has no default.
-    #[error("{path}: input {} is not given; add --input {}=FILE", Shown(name), name.escape_debug())]
+    #[error("{path}: input {} is not given", Shown(name))]
     NotGiven { path: String, name: String },
     /// A result would replace a file that is read.
-    #[error("{path}: is read and cannot be the place of a result; choose another --output-dir")]
+    #[error("{path}: is read and cannot be the place of a result")]
     Read { path: String },
     /// Two results would be one file.
     #[error("{path}: two results have this place; rename one of them in the model")]
@@ -89,7 +89,7 @@ pub enum RunError {
     #[error("output {}: {cause}", Shown(name))]
     Output { name: String, cause: Box<truecast_io::Error> },
     /// A text that the chosen form would change.
-    #[error("output {}: element {index} {why}, which .npy cannot hold; choose --output-format pb", Shown(name))]
+    #[error("output {}: element {index} {why}, which .npy cannot hold", Shown(name))]
     Text { name: String, index: usize, why: &'static str },
 }
 

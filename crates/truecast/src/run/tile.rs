@@ -176,7 +176,7 @@ impl Results<'_> {
     fn add(&mut self, converted: &Converted<'_>) -> Result<(), RunError> {
         let label = format!("{} = {}", converted.name, converted.op);
         let Some(elements) = converted.elements else {
-            self.warnings.push(format!("{label}: the operand is unknown; supply it with --input"));
+            self.warnings.push(format!("{label}: the operand is unknown; supply it as an input"));
             return Ok(());
         };
         for (clause, &undefined) in &converted.undefined {

@@ -38,7 +38,7 @@ pub enum RecordError {
     #[error(transparent)]
     Io(#[from] truecast_io::Error),
     /// It is not of the form.
-    #[error("{path}: {cause}; give a file that `convert --report` wrote")]
+    #[error("{path}: no report of a conversion: {cause}")]
     Form {
         /// The file.
         path: String,
@@ -46,7 +46,7 @@ pub enum RecordError {
         cause: serde_json::Error,
     },
     /// It is of another command.
-    #[error("{path}: a report of {command:?}; give a file that `convert --report` wrote")]
+    #[error("{path}: a report of {command:?}, not of a conversion")]
     Command {
         /// The file.
         path: String,

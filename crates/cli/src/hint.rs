@@ -1,0 +1,184 @@
+//! What to type about an error: libraries name causes, and the command line adds its own options here.
+
+use truecast::bench;
+use truecast::check::CheckError;
+use truecast::graph::openvino;
+use truecast::io::npy::HeaderError;
+use truecast::io::npz::ArchiveError;
+use truecast::io::onnx::{ExternalError, ProtoError, TensorError};
+use truecast::io::openvino::IrError;
+use truecast::io::tosa::array::ArrayError as TosaArrayError;
+use truecast::io::{Error as FileError, Foreign};
+use truecast::rescale::Failure as RescaleError;
+use truecast::run::{ModelError, RunError};
+use truecast::spec::SpecError;
+use truecast::tile::module::EntryError;
+use truecast::verify::RecordError;
+use truecast::{ArrayError, Cause, Error};
+
+/// What one can type, if anything helps.
+pub trait Hint {
+    /// The rest of the sentence after the cause.
+    fn hint(&self) -> Option<String>;
+}
+
+impl Hint for FileError {
+    fn hint(&self) -> Option<String> {
+        let text = match self {
+            FileError::Exists { .. } => "use --force to replace it",
+            FileError::FromNotApplicable { .. } => "--from applies to arrays only",
+            FileError::FromWidth { .. } => "--from reads elements of the same width",
+            FileError::CodeTooWide { .. } => "give the right --from",
+            FileError::Npy { cause: HeaderError::FromNeeded { .. }, .. } => "give it with --from",
+            FileError::Npy { cause: HeaderError::FromText { .. }, .. } => "leave --from out, --to converts it",
+            FileError::Npz { cause: ArchiveError::FromUnused { .. }, .. } => "check --from",
+            FileError::Ir { cause: IrError::UnknownLayout { .. }, .. } => "name it with --ir-layout",
+            FileError::UnknownKind { found, .. } => return of_foreign(found),
+            FileError::Proto { cause: ProtoError::Tensor { cause, .. }, .. } => return of_tensor(cause),
+            _ => return None,
+        };
+        Some(text.into())
+    }
+}
+
+/// What to do about a file that is not read.
+fn of_foreign(found: &Foreign) -> Option<String> {
+    let text = match found {
+        Foreign::Folder { safetensors: 0 } => return None,
+        Foreign::Folder { .. } | Foreign::Index => "give each .safetensors file by itself",
+        Foreign::Pickle => {
+            "write safetensors from Python: `from safetensors.torch import save_file`, then \
+             `save_file(torch.load(SRC, map_location=\"cpu\", weights_only=True), \"model.safetensors\")`"
+        }
+        Foreign::Gguf => "use the checkpoint that it was made from",
+        Foreign::Stream => "write the data to a file first",
+        Foreign::Raw => "give them a header from Python: `np.save(\"a.npy\", np.fromfile(SRC, \"<f4\"))`",
+        _ => return None,
+    };
+    Some(text.into())
+}
+
+fn of_tensor(cause: &TensorError) -> Option<String> {
+    let text = match cause {
+        TensorError::TailBits => "--lenient ignores them",
+        TensorError::RawLength { expected, actual } if *expected > 0 && actual > expected => {
+            "--lenient ignores the rest"
+        }
+        TensorError::External(ExternalError::Length { found, needed }) if found > needed => {
+            "--lenient ignores the rest"
+        }
+        TensorError::External(ExternalError::Outside { .. }) => "--follow-links accepts it",
+        _ => return None,
+    };
+    Some(text.into())
+}
+
+impl Hint for Error {
+    fn hint(&self) -> Option<String> {
+        match self {
+            Error::Io(error) => error.hint(),
+            Error::UnknownKind { found: Foreign::Folder { .. }, .. } => Some("name a file in it".into()),
+            Error::Spec(error) => error.hint(),
+            Error::Tensor { cause, .. } => match &**cause {
+                Cause::Spec(error) => error.hint(),
+                _ => None,
+            },
+            Error::UnusedRule { .. } => Some("`truecast inspect` lists them".into()),
+            Error::UnusedFrom { .. } => Some("--from needs a --rule that chooses such tensors".into()),
+            Error::Memory { least, .. } => Some(format!("give --max-memory of {least} or more")),
+            _ => None,
+        }
+    }
+}
+
+impl Hint for SpecError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            SpecError::NoSingleCast { .. } => Some("`truecast run` evaluates models".into()),
+            _ => None,
+        }
+    }
+}
+
+impl Hint for RecordError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            RecordError::Io(error) => error.hint(),
+            RecordError::Form { .. } | RecordError::Command { .. } => {
+                Some("give a file that `convert --report` wrote".into())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Hint for RunError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            RunError::File(error) => error.hint(),
+            RunError::Output { cause, .. } => cause.hint(),
+            RunError::Input { cause, .. } => cause.hint(),
+            RunError::TosaArray { cause, .. } => cause.hint(),
+            RunError::Model { cause, .. } => match &**cause {
+                ModelError::OpenVino(openvino::ModelError::Dynamic { .. }) => {
+                    Some("give --input for every parameter".into())
+                }
+                _ => None,
+            },
+            RunError::TileEntry { cause: EntryError::Several { .. }, .. } => Some("name one with --entry".into()),
+            RunError::Rules { fitting, .. } => Some(format!("give --spec {fitting}")),
+            RunError::NotGiven { name, .. } => Some(format!("add --input {}=FILE", name.escape_debug())),
+            RunError::Read { .. } => Some("choose another --output-dir".into()),
+            RunError::Text { .. } => Some("choose --output-format pb".into()),
+            _ => None,
+        }
+    }
+}
+
+impl Hint for ArrayError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            ArrayError::File(error) => error.hint(),
+            _ => None,
+        }
+    }
+}
+
+impl Hint for TosaArrayError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            TosaArrayError::File(error) => error.hint(),
+            TosaArrayError::Header { cause: HeaderError::FromNeeded { .. }, .. } => Some("give it with --from".into()),
+            _ => None,
+        }
+    }
+}
+
+impl Hint for CheckError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            CheckError::Array(error) => error.hint(),
+            _ => None,
+        }
+    }
+}
+
+impl Hint for RescaleError {
+    fn hint(&self) -> Option<String> {
+        match self {
+            RescaleError::File(error) => error.hint(),
+            RescaleError::Array(error) => error.hint(),
+            RescaleError::Spec(error) => error.hint(),
+            _ => None,
+        }
+    }
+}
+
+impl Hint for bench::Error {
+    fn hint(&self) -> Option<String> {
+        match self {
+            bench::Error::Memory { .. } => Some("measure smaller --sizes".into()),
+            _ => None,
+        }
+    }
+}
