@@ -14,7 +14,7 @@ use truecast::run::{ModelError, RunError};
 use truecast::spec::SpecError;
 use truecast::tile::module::EntryError;
 use truecast::verify::RecordError;
-use truecast::{ArrayError, Cause, Error};
+use truecast::{ArrayError, Cause, Error, Kind};
 
 /// What one can type, if anything helps.
 pub trait Hint {
@@ -94,6 +94,13 @@ impl Hint for Error {
 impl Hint for SpecError {
     fn hint(&self) -> Option<String> {
         match self {
+            SpecError::Type { since: Some(_), .. } | SpecError::Pair { since: Some(_), .. } => {
+                Some("use that or --spec ieee".into())
+            }
+            SpecError::Type { dtype, .. } if !matches!(dtype.kind(), Kind::Complex(_)) => {
+                Some("use --spec ieee".into())
+            }
+            SpecError::Pair { src, dst, .. } if src.is_numeric() && dst.is_numeric() => Some("use --spec ieee".into()),
             SpecError::NoSingleCast { .. } => Some("`truecast run` evaluates models".into()),
             _ => None,
         }
@@ -178,6 +185,7 @@ impl Hint for bench::Error {
     fn hint(&self) -> Option<String> {
         match self {
             bench::Error::Memory { .. } => Some("measure smaller --sizes".into()),
+            bench::Error::Spec { cause, .. } => cause.hint(),
             _ => None,
         }
     }

@@ -70,6 +70,7 @@ impl std::fmt::Display for UnknownType {
             (ParseTypeError::Unknown { name }, Some(meant)) => {
                 write!(f, "unknown type {name:?}; did you mean {meant}? `truecast formats` lists the types")
             }
+            (error @ ParseTypeError::Unknown { .. }, None) => write!(f, "{error}; `truecast formats` lists the types"),
             (error, _) => error.fmt(f),
         }
     }

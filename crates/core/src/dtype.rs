@@ -228,7 +228,7 @@ const AMBIGUOUS: &[(&str, &[DType])] = {
 #[non_exhaustive]
 pub enum ParseTypeError {
     /// No ecosystem uses this name.
-    #[error("unknown type {name:?}; `truecast formats` lists the types")]
+    #[error("unknown type {name:?}")]
     Unknown {
         /// The name as written.
         name: String,

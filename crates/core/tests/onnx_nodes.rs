@@ -155,7 +155,7 @@ fn attributes_are_read() {
 fn messages() {
     let message = |result: Result<Attributes, SpecError>| result.unwrap_err().to_string();
     let text18 = message(cast(18, &[("to", Int(17))]));
-    for part in ["opset 18", "Cast-13", "f8e4m3fn", "opset 19", "--spec ieee"] {
+    for part in ["opset 18", "Cast-13", "f8e4m3fn", "opset 19 has it"] {
         assert!(text18.contains(part), "{text18}");
     }
     let hostile = message(cast(28, &[("to", Int(1)), ("a\nb", Int(1))]));

@@ -25,7 +25,7 @@ use crate::policy::CastSpec;
 #[non_exhaustive]
 pub enum SpecError {
     /// The type is not part of the standard at this version.
-    #[error("{spec} does not have type {dtype} ({clause}); {}", remedy(*.dtype, .since))]
+    #[error("{spec} does not have type {dtype} ({clause}){}", later(*.dtype, .since))]
     Type {
         /// The standard and its version.
         spec: String,
@@ -122,7 +122,7 @@ pub enum SpecError {
         clause: &'static str,
     },
     /// Complex numbers are not converted, and a standard may lack a pair.
-    #[error("{src} cannot be converted to {dst}: {why}{}", later(*.dst, .since))]
+    #[error("{src} cannot be converted to {dst}: {why}{}", since.as_ref().map_or(String::new(), |version| format!("; {version} has it")))]
     Pair {
         /// Source type.
         src: DType,
@@ -135,19 +135,15 @@ pub enum SpecError {
     },
 }
 
-/// What to do about a type that is missing.
-fn remedy(dtype: DType, since: &Option<String>) -> String {
-    match since {
-        Some(version) => format!("{version} has it; use that or --spec ieee"),
-        None if matches!(dtype.kind(), Kind::Complex(_)) => ONLY_COPIED.into(),
-        None => "use --spec ieee".into(),
-    }
-}
-
 const ONLY_COPIED: &str = "complex numbers can only be copied";
 
+/// What else there is to say of a type that is missing.
 fn later(dtype: DType, since: &Option<String>) -> String {
-    since.as_ref().map_or(String::new(), |_| format!("; {}", remedy(dtype, since)))
+    match since {
+        Some(version) => format!("; {version} has it"),
+        None if matches!(dtype.kind(), Kind::Complex(_)) => format!("; {ONLY_COPIED}"),
+        None => String::new(),
+    }
 }
 
 impl From<tile::Violation> for SpecError {

@@ -107,12 +107,7 @@ impl Cast {
             Some((since, needs)) if since <= target.version => needs,
             Some(_) => return Err(no_pair(src, dst, "TOSA 1.0 has no such CAST (docs/spec/tosa.md §3.3)", since)),
             None => {
-                return Err(no_pair(
-                    src,
-                    dst,
-                    "no version of TOSA has this CAST (docs/spec/tosa.md §3.2); use --spec ieee",
-                    None,
-                ));
+                return Err(no_pair(src, dst, "no version of TOSA has this CAST (docs/spec/tosa.md §3.2)", None));
             }
         };
         require(&target, format!("CAST from {src} to {dst}"), needs, "docs/spec/tosa.md §3.2, §3.3")?;
