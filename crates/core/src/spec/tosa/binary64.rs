@@ -23,6 +23,13 @@ pub(super) fn floor(value: f64) -> i64 {
     cut - i64::from(cut as f64 > value)
 }
 
+/// The nearest integer to a value, of two that are as near the one farther from zero; the last one of 64 bits beyond it.
+pub(super) fn round(value: f64) -> i64 {
+    let cut = value as i64;
+    let rest = value - cut as f64; // exact
+    cut.saturating_add(i64::from(rest >= 0.5)).saturating_sub(i64::from(rest <= -0.5))
+}
+
 /// `floor(log2 |value|)` of a normal number.
 pub(super) fn exponent(value: f64) -> i32 {
     ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023
@@ -56,6 +63,10 @@ mod tests {
         ];
         for (value, below, above) in rows {
             assert_eq!((floor(value), ceil(value)), (below, above), "{value}");
+        }
+        let rows = [(0.5, 1), (-0.5, -1), (0.5f64.next_down(), 0), (2.5, 3), (-2.25, -2), (f64::MAX, i64::MAX)];
+        for (value, nearest) in rows {
+            assert_eq!(round(value), nearest, "{value}");
         }
     }
 }

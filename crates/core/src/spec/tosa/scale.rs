@@ -3,6 +3,7 @@
 //! The specification says what is done with the two, not where they come from; this is the normalisation that compilers
 //! use, rounded once.
 
+use super::binary64::{pow2, round};
 use super::rescale::Channel;
 
 /// Why a number is no scale.
@@ -46,19 +47,19 @@ impl Channel {
             return Err(ScaleError::NotAScale(scale));
         }
         let bits = if scale32 { 31 } else { 15 };
-        let at = |shift: i32| (scale * 2f64.powi(shift)).round() as i64; // the product is exact
+        let at = |shift: i32| round(scale * pow2(shift)); // the product is exact
         let mut shift = MOST;
         while shift >= LEAST && at(shift) >= 1 << bits {
             shift -= 1;
         }
         if shift < LEAST {
-            return Err(ScaleError::TooLarge { scale, largest: 2f64.powi(bits - LEAST - 1) });
+            return Err(ScaleError::TooLarge { scale, largest: pow2(bits - LEAST - 1) });
         }
         Ok(Channel { multiplier: at(shift) as i32, shift: shift as i8 })
     }
 
     /// The scale that it is.
     pub fn scale(&self) -> f64 {
-        f64::from(self.multiplier) * 2f64.powi(-i32::from(self.shift))
+        f64::from(self.multiplier) * pow2(-i32::from(self.shift))
     }
 }
