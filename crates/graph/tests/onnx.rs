@@ -657,8 +657,11 @@ fn styles_of_text() {
         let graph = build(&open(&model), style).unwrap();
         let mut results = Vec::new();
         let fed = |_: &truecast_graph::Input| Ok(Some(x.clone()));
-        evaluate::<EvaluationError>(&graph, &Exec::default(), fed, |_, tensor| Ok(results.push(tensor.clone())))
-            .unwrap();
+        evaluate::<EvaluationError>(&graph, &Exec::default(), fed, |_, tensor| {
+            results.push(tensor.clone());
+            Ok(())
+        })
+        .unwrap();
         assert_eq!((texts(&results[0]), codes(&results[1])), (written.map(String::from).to_vec(), codes(&x)));
     }
 }

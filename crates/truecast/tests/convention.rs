@@ -148,7 +148,7 @@ fn integers_out_of_range() {
     // What x86 gives for cvttsd2si, and then the low half of it.
     let indefinite = |code: u64| {
         let value = f64::from_bits(code).trunc();
-        let held = if value >= -2147483648.0 && value <= 2147483647.0 { value as i32 } else { i32::MIN };
+        let held = if (-2147483648.0..=2147483647.0).contains(&value) { value as i32 } else { i32::MIN };
         held as u16 as u64
     };
     is_named(&judge(&spec, indefinite), Convention::Indefinite(DType::I32));
