@@ -61,7 +61,7 @@ mod parts;
 mod progress;
 #[cfg(feature = "files")]
 pub mod report;
-#[cfg(feature = "files")]
+#[cfg(feature = "models")]
 pub mod rescale;
 #[cfg(feature = "files")]
 mod scan;

@@ -1,7 +1,6 @@
 //! A run that fails when it writes leaves all of its results or none, and a conversion the new file or the old one.
 #![cfg(feature = "models")]
 
-#[allow(dead_code)]
 #[path = "../../io/tests/proto/mod.rs"]
 mod proto;
 

@@ -255,7 +255,7 @@ fn itof_of_the_text() {
                     let stops = letter == 'Z' || letter == 'N' && !negative || letter == 'P' && negative;
                     let sign = if negative { dst.sign() } else { 0 };
                     // Inf, or the NaN of e4m3, stands one above the largest finite code.
-                    let expected = if beyond && !stops { dst.max + 1 | sign } else { dst.convert(x, letter).0 };
+                    let expected = if beyond && !stops { (dst.max + 1) | sign } else { dst.convert(x, letter).0 };
                     let width = if step == 1 { 0xFFFF } else { 0xFFFF_FFFF };
                     let found = meaning.element(n as u64 & width).outcome;
                     assert_eq!(found, Outcome::Defined(expected), "{n} to {} {letter}", dst.name);
@@ -268,7 +268,8 @@ fn itof_of_the_text() {
 /// §4.10, §6.8: floor, ceiling, nearest even and truncation; then what `seed` says of values out of range.
 #[test]
 fn ftoi_of_the_text() {
-    let modes: [(RoundingMode, fn(f64) -> f64); 5] = [
+    type Rounded = fn(f64) -> f64;
+    let modes: [(RoundingMode, Rounded); 5] = [
         (RoundingMode::NearestEven, f64::round_ties_even),
         (RoundingMode::Zero, f64::trunc),
         (RoundingMode::NegativeInf, f64::floor),
