@@ -2,7 +2,8 @@
 
 use truecast::bench;
 use truecast::check::CheckError;
-use truecast::graph::openvino;
+use truecast::graph::EvaluationError;
+use truecast::graph::openvino::{self, LayerError};
 use truecast::io::npy::HeaderError;
 use truecast::io::npz::ArchiveError;
 use truecast::io::onnx::{ExternalError, ProtoError, TensorError};
@@ -32,13 +33,17 @@ impl Hint for FileError {
             FileError::Npy { cause: HeaderError::FromNeeded { .. }, .. } => "give it with --from",
             FileError::Npy { cause: HeaderError::FromText { .. }, .. } => "leave --from out, --to converts it",
             FileError::Npz { cause: ArchiveError::FromUnused { .. }, .. } => "check --from",
-            FileError::Ir { cause: IrError::UnknownLayout { .. }, .. } => "name it with --ir-layout",
+            FileError::Ir { cause, .. } => return of_ir(cause),
             FileError::UnknownKind { found, .. } => return of_foreign(found),
             FileError::Proto { cause: ProtoError::Tensor { cause, .. }, .. } => return of_tensor(cause),
             _ => return None,
         };
         Some(text.into())
     }
+}
+
+fn of_ir(cause: &IrError) -> Option<String> {
+    matches!(cause, IrError::UnknownLayout { .. }).then(|| "name it with --ir-layout".into())
 }
 
 /// What to do about a file that is not read.
@@ -127,9 +132,11 @@ impl Hint for RunError {
             RunError::Input { cause, .. } => cause.hint(),
             RunError::TosaArray { cause, .. } => cause.hint(),
             RunError::Model { cause, .. } => match &**cause {
-                ModelError::OpenVino(openvino::ModelError::Dynamic { .. }) => {
-                    Some("give --input for every parameter".into())
-                }
+                ModelError::OpenVino(cause) => of_network(cause),
+                _ => None,
+            },
+            RunError::Evaluation { cause, .. } => match &**cause {
+                EvaluationError::Constant { cause, .. } => cause.hint(),
                 _ => None,
             },
             RunError::TileEntry { cause: EntryError::Several { .. }, .. } => Some("name one with --entry".into()),
@@ -139,6 +146,18 @@ impl Hint for RunError {
             RunError::Text { .. } => Some("choose --output-format pb".into()),
             _ => None,
         }
+    }
+}
+
+fn of_network(cause: &openvino::ModelError) -> Option<String> {
+    match cause {
+        openvino::ModelError::Dynamic { .. } => Some("give --input for every parameter".into()),
+        openvino::ModelError::Layer { cause, .. } => match &**cause {
+            LayerError::Constant(cause) => of_ir(cause),
+            LayerError::File(cause) => cause.hint(),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

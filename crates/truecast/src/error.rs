@@ -122,7 +122,7 @@ pub enum Error {
     },
     /// The memory limit is below what one chunk takes.
     #[cfg(feature = "files")]
-    #[error("buffers of {got} bytes are too small: at least {least} are needed")]
+    #[error("buffers of {got} bytes are too small: at least {least} bytes are needed")]
     Memory {
         /// The limit.
         got: u64,

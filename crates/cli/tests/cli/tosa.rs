@@ -53,7 +53,9 @@ fn a_rescale_in_parts() {
     assert!(saturated == 0 || saturated < 1_000_002);
     assert!(npy_parts(&folder.read("y.npy")).1 == expected);
     assert_eq!((&object["elements"], &object["saturated"]), (&1_000_002.into(), &saturated.into()));
-    folder.run(&format!("{line} --force --max-memory 1000")).fails(2, &["--max-memory 1000", "bytes are needed"]);
+    folder
+        .run(&format!("{line} --force --max-memory 1000"))
+        .fails(2, &["buffers of 1000 bytes", "--max-memory", "bytes are needed"]);
     // The first element of all is named, and the old result stays.
     let worse = line.replace("62", "2") + " --force --threads 3 --max-memory 1MiB";
     folder.run(&worse).fails(3, &["R3", "first at element 2"]);
