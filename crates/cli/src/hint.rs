@@ -209,3 +209,20 @@ impl Hint for bench::Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The hint is only given where it helps.
+    #[test]
+    fn what_may_be_ignored() {
+        for (expected, actual, helps) in [(8, 9, true), (8, 7, false), (0, 4, false)] {
+            assert_eq!(of_tensor(&TensorError::RawLength { expected, actual }).is_some(), helps, "{expected} {actual}");
+        }
+        for (needed, found, helps) in [(8, 9, true), (8, 7, false)] {
+            let cause = TensorError::External(ExternalError::Length { found, needed });
+            assert_eq!(of_tensor(&cause).is_some(), helps, "{needed} {found}");
+        }
+    }
+}

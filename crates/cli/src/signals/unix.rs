@@ -41,7 +41,7 @@ pub(super) fn exit(code: u8) -> ! {
 }
 
 /// Linux says so in a file; elsewhere there is no safe way to ask, and no signal is taken for ignored.
-fn is_ignored(signal: c_int) -> bool {
+pub(super) fn is_ignored(signal: c_int) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
