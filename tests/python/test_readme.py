@@ -1,0 +1,67 @@
+"""The README's commands do what it says: each is run as it stands there, and outputs that it shows are what comes."""
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from command import ROOT, SAMPLE, binary
+
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"(?:^    .*\n|^\n(?=    ))+", README, flags=re.MULTILINE)
+LINES = [[line[4:] for line in block.splitlines() if line.strip()] for block in BLOCKS]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    (tmp_path / "testdata").mkdir()
+    shutil.copy(SAMPLE, tmp_path / "testdata")
+    return tmp_path
+
+
+def run(line: str, folder: Path) -> str:
+    words = shlex.split(line)
+    assert words[0] == "truecast"
+    done = subprocess.run([binary(), *words[1:]], cwd=folder, capture_output=True, timeout=120)
+    assert done.returncode == 0, f"{line}\n{done.stdout.decode()}{done.stderr.decode()}"
+    return done.stdout.decode()
+
+
+def test_five_commands_from_a_file_to_a_proof(checkout):
+    (commands,) = [lines for lines in LINES if lines[0].startswith("truecast inspect")]
+    assert len(commands) == 5
+    outputs = [run(line, checkout) for line in commands]
+    assert (checkout / "f8.safetensors").is_file() and (checkout / "f8.json").is_file()
+    rows = outputs[1].splitlines()
+    assert any(row.startswith("embeddings.LayerNorm.weight") and "f32 kept" in row for row in rows), outputs[1]
+    assert "SQNR" in outputs[2]
+    assert outputs[3].splitlines()[-1].startswith("verified: ")
+    assert "f8e4m3fn" in outputs[4]
+
+
+def shown_outputs():
+    for lines in LINES:
+        at = [i for i, line in enumerate(lines) if line.startswith("$ truecast ")]
+        for begin, end in zip(at, at[1:] + [len(lines)]):
+            yield pytest.param(lines[begin][2:], lines[begin + 1 : end], id=lines[begin][2:])
+
+
+@pytest.mark.parametrize("command, shown", list(shown_outputs()))
+def test_outputs_are_those_shown(command, shown, checkout):
+    (commands,) = [lines for lines in LINES if lines[0].startswith("truecast inspect")]
+    for line in commands[:2]:
+        run(line, checkout)
+    # The page shows what fits on it: lines are compared without trailing blanks, `..` stands for any lines.
+    actual = [line.rstrip() for line in run(command, checkout).splitlines() if line.strip()]
+    for line in shown:
+        if line.strip() != "..":
+            assert line.rstrip() in actual, f"{line}\nis not in\n" + "\n".join(actual)
+
+
+def test_links_lead_somewhere():
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("crates/**/*.md"), *ROOT.glob("tests/**/*.md")]:
+        for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+            if not re.match(r"[a-z]+:|#", target):
+                assert (page.parent / target.split("#")[0]).exists(), f"{page.relative_to(ROOT)}: {target}"
