@@ -61,6 +61,7 @@ pub enum Number<'a> {
 
 impl Number<'_> {
     /// As [`parse`] gives it.
+    #[must_use]
     pub fn to_exact(&self) -> Exact {
         match *self {
             Number::Nan { neg } => Exact::Nan { neg, payload: None },
@@ -147,6 +148,7 @@ fn word(text: &[u8], neg: bool) -> Option<Number<'static>> {
 
 impl Decimal<'_> {
     /// Exact, or the leading 64 bits with `sticky`.
+    #[must_use]
     pub fn to_exact(&self) -> Exact {
         let mut digits = Digits::default();
         digits.read(self.whole, false);
@@ -246,6 +248,7 @@ impl Digits {
 /// assert_eq!(to_decimal(decode(DType::F8E4M3Fn, 0xfe)), "-448");
 /// assert_eq!(to_decimal(decode(DType::F8E4M3Fn, 0x01)), "0.001953125");
 /// ```
+#[must_use]
 pub fn to_decimal(value: Exact) -> String {
     let sign = |neg: bool| if neg { "-" } else { "" };
     match value {

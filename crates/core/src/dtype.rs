@@ -271,17 +271,20 @@ impl DType {
     }
 
     /// The canonical name.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         self.row().name
     }
 
     /// What it holds.
     #[inline]
+    #[must_use]
     pub const fn kind(self) -> Kind {
         self.row().kind
     }
 
     /// Bits of one element in a packed buffer; `None` for text.
+    #[must_use]
     pub const fn storage_bits(self) -> Option<u32> {
         match self.row().storage_bits {
             0 => None,
@@ -290,6 +293,7 @@ impl DType {
     }
 
     /// Bits of a code as [`crate::exact`] takes it. Differs from the storage of bool and i1 (1 of 8) and tf32 (19 of 32).
+    #[must_use]
     pub const fn code_bits(self) -> u32 {
         match self.kind() {
             Kind::Bool => 1,
@@ -306,6 +310,7 @@ impl DType {
     ///
     /// Source: `docs/spec/tile-ir.md §3.2` (i1: any nonzero byte), §3.3 (tf32: the low 13 bits are dropped).
     #[inline]
+    #[must_use]
     pub const fn code_of_storage(self, storage: u64) -> u64 {
         match self {
             DType::Bool | DType::I1 => (storage != 0) as u64,
@@ -316,6 +321,7 @@ impl DType {
     }
 
     /// The storage element that holds a code of [`DType::code_bits`].
+    #[must_use]
     pub const fn storage_of_code(self, code: u64) -> u64 {
         match self {
             DType::Tf32 => code << 13,
@@ -324,6 +330,7 @@ impl DType {
     }
 
     /// Elements in the smallest whole number of bytes: buffers may be split at multiples of it.
+    #[must_use]
     pub const fn granule(self) -> usize {
         match self.row().storage_bits % 8 {
             0 => 1,
@@ -334,6 +341,7 @@ impl DType {
     }
 
     /// Bits of one element in a buffer of the given layout; `None` for text in another layout than its own.
+    #[must_use]
     pub const fn bits_in(self, layout: Layout) -> Option<u32> {
         match (self.storage_bits(), layout) {
             (Some(bits), Layout::Bytes) if bits < 8 => Some(8),
@@ -343,6 +351,7 @@ impl DType {
     }
 
     /// Bytes of `len` elements, `None` where [`DType::bits_in`] is, or on overflow.
+    #[must_use]
     pub const fn bytes_in(self, layout: Layout, len: u64) -> Option<u64> {
         let Some(bits) = self.bits_in(layout) else { return None };
         let total = len as u128 * bits as u128;
@@ -351,11 +360,13 @@ impl DType {
     }
 
     /// A floating-point type in the wide sense: not an integer, not bool, not text, not complex.
+    #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self.kind(), Kind::Float(_) | Kind::Fixed(_) | Kind::Book(_))
     }
 
     /// A number or truth value that can be converted to any other such type.
+    #[must_use]
     pub const fn is_numeric(self) -> bool {
         !matches!(self.kind(), Kind::Complex(_) | Kind::String)
     }
@@ -368,6 +379,7 @@ impl DType {
     /// assert!(DType::I16.embeds_in(DType::F32));
     /// assert!(!DType::U4.embeds_in(DType::F8E5M2)); // 9 is between 8 and 10
     /// ```
+    #[must_use]
     pub const fn embeds_in(self, wider: DType) -> bool {
         if self as u8 == wider as u8 {
             return true;

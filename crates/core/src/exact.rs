@@ -63,6 +63,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// The code, unless the cast was refused.
+    #[must_use]
     pub const fn code(self) -> Option<u64> {
         match self {
             Outcome::Defined(code) | Outcome::Undefined { code, .. } => Some(code),
@@ -90,6 +91,7 @@ impl Encoded {
 
     /// What it is to a standard that leaves these open.
     #[inline]
+    #[must_use]
     pub fn outcome(self, undefined: &[Undefined]) -> Outcome {
         let Some(code) = self.code else {
             return Outcome::Refused { edge: self.edge.expect("what is refused has a reason") };
@@ -119,6 +121,7 @@ impl Encoded {
 /// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
 #[inline]
+#[must_use]
 pub fn cast_one(spec: &CastSpec, code: u64) -> Outcome {
     let CastSpec { src, dst, policy, undefined, .. } = spec;
     if src == dst && !src.is_numeric() {
@@ -147,6 +150,7 @@ fn code_mask(dtype: DType) -> u64 {
 /// assert_eq!(decode(DType::F8E4M3Fnuz, 0x80), Exact::Nan { neg: true, payload: None });
 /// ```
 #[inline(always)]
+#[must_use]
 pub fn decode(dtype: DType, code: u64) -> Exact {
     match dtype.kind() {
         Kind::Bool => integer((code != 0) as i128, 0),
@@ -165,6 +169,7 @@ const fn integer(value: i128, exp: i32) -> Exact {
 
 /// `s eeee ffff`: the value is `f * 2^q` in the lowest binade, `(2^t + f) * 2^(q + e - 1)` above it.
 #[inline(always)]
+#[must_use]
 pub fn decode_float(f: &FloatFormat, code: u64) -> Exact {
     let neg = code & f.sign_bit() != 0;
     let magnitude = code & f.magnitude_mask();
@@ -204,6 +209,7 @@ pub(crate) fn flush_source(value: Exact, src: DType, policy: &CastPolicy) -> Exa
 /// # Panics
 /// If `dtype` is complex or text.
 #[inline(always)]
+#[must_use]
 pub fn encode(dst: DType, policy: &CastPolicy, value: Exact) -> Encoded {
     if let (Exact::Nan { .. }, NanRule::Error) = (value, policy.nan) {
         return Encoded::at(Edge::Nan, None);

@@ -53,36 +53,43 @@ impl FloatFormat {
     }
 
     /// Width of a code in bits.
+    #[must_use]
     pub const fn bits(&self) -> u32 {
         self.signed as u32 + self.exp_bits as u32 + self.man_bits as u32
     }
 
     /// Significand bits, hidden bit included.
+    #[must_use]
     pub const fn precision(&self) -> u32 {
         self.man_bits as u32 + 1
     }
 
     /// All magnitude bits set: the code without its sign bit can be no larger.
+    #[must_use]
     pub const fn magnitude_mask(&self) -> u64 {
         (1 << (self.exp_bits as u32 + self.man_bits as u32)) - 1
     }
 
     /// The sign bit, 0 if the format has none.
+    #[must_use]
     pub const fn sign_bit(&self) -> u64 {
         if self.signed { self.magnitude_mask() + 1 } else { 0 }
     }
 
     /// Exponent of the smallest normal (E8M0: of the smallest value).
+    #[must_use]
     pub const fn emin(&self) -> i32 {
         self.has_zero as i32 - self.bias as i32
     }
 
     /// `q`: exponent of one unit in the last place at the bottom of the range; `2^q` is the smallest positive value.
+    #[must_use]
     pub const fn quantum(&self) -> i32 {
         self.emin() - self.man_bits as i32
     }
 
     /// Magnitude of the largest finite value.
+    #[must_use]
     pub const fn max_code(&self) -> u64 {
         let all = self.magnitude_mask();
         match self.specials {
@@ -93,12 +100,14 @@ impl FloatFormat {
     }
 
     /// Exponent of the largest finite value.
+    #[must_use]
     pub const fn emax(&self) -> i32 {
         let field = (self.max_code() >> self.man_bits) as i32;
         field - self.bias as i32
     }
 
     /// Magnitude of +Inf.
+    #[must_use]
     pub const fn inf_code(&self) -> Option<u64> {
         match self.specials {
             Specials::Ieee => Some(self.max_code() + 1),
@@ -107,6 +116,7 @@ impl FloatFormat {
     }
 
     /// The canonical quiet NaN of positive sign (of a FNUZ format: its only NaN).
+    #[must_use]
     pub const fn nan_code(&self) -> Option<u64> {
         match self.specials {
             Specials::Ieee => Some(self.max_code() + 1 + (1 << (self.man_bits - 1))),
@@ -117,17 +127,20 @@ impl FloatFormat {
     }
 
     /// The format has a code for -0.
+    #[must_use]
     pub const fn has_negative_zero(&self) -> bool {
         self.signed && self.has_zero && !matches!(self.specials, Specials::Fnuz)
     }
 
     /// Magnitude of the smallest normal; codes below it (and above 0) are subnormal. 0 if there are no subnormals.
+    #[must_use]
     pub const fn min_normal_code(&self) -> u64 {
         if self.has_zero { 1 << self.man_bits } else { 0 }
     }
 
     /// `T`, the smallest magnitude that a nearest rounding with unlimited exponent range takes above the largest finite
     /// value or, if the largest finite value is even, ties at: `max + ulp(max)/2`, as `(significand, exponent)`.
+    #[must_use]
     pub const fn overflow_threshold(&self) -> (u64, i32) {
         let fraction = self.max_code() & ((1 << self.man_bits) - 1);
         let significand = fraction | 1 << self.man_bits;
@@ -135,6 +148,7 @@ impl FloatFormat {
     }
 
     /// Every value of `self` is a value of `wider` (specials aside).
+    #[must_use]
     pub const fn embeds_in(&self, wider: &FloatFormat) -> bool {
         wider.precision() >= self.precision()
             && wider.quantum() <= self.quantum()
@@ -143,6 +157,7 @@ impl FloatFormat {
     }
 
     /// Every value of `integer` is a value of this format.
+    #[must_use]
     pub const fn holds_integers_of(&self, integer: &IntFormat) -> bool {
         // Magnitudes are the integers below 2^v, and 2^v itself if there is a sign.
         let v = integer.bits as i32 - integer.signed as i32;
@@ -165,6 +180,7 @@ impl FloatFormat {
     /// assert!(F32.is_odd_hub_for(&BF16));
     /// assert!(!F16.is_odd_hub_for(&F8E5M3FNU)); // its overflow threshold is above 65504
     /// ```
+    #[must_use]
     pub const fn is_odd_hub_for(&self, dst: &FloatFormat) -> bool {
         const GUARD: i32 = 2;
         let (sig, exp) = dst.overflow_threshold();
@@ -191,27 +207,32 @@ pub struct IntFormat {
 
 impl IntFormat {
     /// All value bits set.
+    #[must_use]
     pub const fn mask(&self) -> u64 {
         u64::MAX >> (64 - self.bits as u32)
     }
 
     /// Smallest value.
+    #[must_use]
     pub const fn min(&self) -> i128 {
         if self.signed { -(1 << (self.bits - 1)) } else { 0 }
     }
 
     /// Largest value.
+    #[must_use]
     pub const fn max(&self) -> i128 {
         (1 << (self.bits - self.signed as u8)) - 1
     }
 
     /// The value of a code.
+    #[must_use]
     pub const fn value(&self, code: u64) -> i128 {
         let code = code & self.mask();
         if self.signed && code >> (self.bits - 1) != 0 { code as i128 - (1 << self.bits) } else { code as i128 }
     }
 
     /// The code of the low bits of `value`.
+    #[must_use]
     pub const fn code(&self, value: i128) -> u64 {
         value as u64 & self.mask()
     }

@@ -67,6 +67,7 @@ pub enum Verdict {
 /// assert_eq!(permitted(&cast, 2.5f32.to_bits().into()).0, Permitted::Codes(vec![2, 3]));
 /// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
+#[must_use]
 pub fn permitted(spec: &CastSpec, code: u64) -> (Permitted, Option<&'static str>) {
     match cast_one(spec, code) {
         Outcome::Defined(right) => (Permitted::Codes(vec![right]), None),
@@ -103,6 +104,7 @@ pub fn permitted(spec: &CastSpec, code: u64) -> (Permitted, Option<&'static str>
 /// assert!(matches!(permits(&cast, nan, 0x7f, NanComparison::Bits), Verdict::Wrong { .. })); // 7e by the NaN rule
 /// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
+#[must_use]
 pub fn permits(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Verdict {
     let (permitted, open) = permitted(spec, input);
     match judge(spec, permitted, open, actual, nan) {
@@ -152,6 +154,7 @@ fn judge(
 /// assert!(matches!(permits_read(&cast, b"sixteen", 0, NanComparison::Class), Verdict::Open { .. }));
 /// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
+#[must_use]
 pub fn permits_read(spec: &CastSpec, text: &[u8], actual: u64, nan: NanComparison) -> Verdict {
     match parse_one(spec, text) {
         Err(_) => Verdict::Open { reason: NOT_A_NUMBER },
@@ -179,6 +182,7 @@ const NOT_A_NUMBER: &str = "text that is not a number; docs/spec/onnx.md §4.11 
 /// assert!(matches!(permits_printed(&cast, third, b"0.333333"), Verdict::Wrong { .. }));
 /// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
+#[must_use]
 pub fn permits_printed(spec: &CastSpec, code: u64, actual: &[u8]) -> Verdict {
     let documented = print_one(spec, code).ok();
     let reason = spec.undefined.iter().find(|row| row.edge == Edge::Any).map(|row| row.reason);

@@ -82,6 +82,7 @@ pub enum Subnormals {
 
 impl Subnormals {
     /// Which of the two are flushed.
+    #[must_use]
     pub const fn of(source: bool, result: bool) -> Subnormals {
         match (source, result) {
             (false, false) => Subnormals::Keep,
@@ -92,11 +93,13 @@ impl Subnormals {
     }
 
     /// Subnormal sources are read as zero.
+    #[must_use]
     pub const fn flushes_source(self) -> bool {
         matches!(self, Subnormals::Flush | Subnormals::FlushSource)
     }
 
     /// Subnormal results are replaced by zero.
+    #[must_use]
     pub const fn flushes_result(self) -> bool {
         matches!(self, Subnormals::Flush | Subnormals::FlushResult)
     }
@@ -139,6 +142,7 @@ impl TextStyle {
     pub const ALL: [TextStyle; 2] = [TextStyle::Reference, TextStyle::Plain];
 
     /// As `--string-style` takes it.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             TextStyle::Reference => "reference",
@@ -222,6 +226,7 @@ pub enum Edge {
 
 impl Edge {
     /// Why a value with this property is refused where it is.
+    #[must_use]
     pub const fn refusal(self) -> &'static str {
         match self {
             Edge::Nan => "NaN is refused by the policy",
@@ -267,6 +272,7 @@ pub enum Reading {
 
 impl CastPolicy {
     /// The policy under another reading.
+    #[must_use]
     pub const fn read_as(self, reading: Reading) -> CastPolicy {
         match reading {
             Reading::ToInt(to_int) => CastPolicy { to_int, ..self },
@@ -277,6 +283,7 @@ impl CastPolicy {
 
 impl Undefined {
     /// A row where every code is accepted.
+    #[must_use]
     pub const fn any(edge: Edge, reason: &'static str) -> Undefined {
         Undefined { edge, reason, accepted: Accepted::Any }
     }
@@ -309,6 +316,7 @@ pub struct CastSpec {
 
 impl CastSpec {
     /// The identity of a type: every code stays what it is, and only the layout of a buffer may change.
+    #[must_use]
     pub const fn copy(dtype: DType) -> CastSpec {
         CastSpec {
             src: dtype,

@@ -57,6 +57,7 @@ impl Rounding {
     ];
 
     /// Whether the kept magnitude grows by one unit. `neg` is the sign, `odd` the parity of the kept **code**.
+    #[must_use]
     pub const fn increments(self, neg: bool, odd: bool, remainder: Remainder) -> bool {
         match (self, remainder) {
             (_, Remainder::Zero) => false,
@@ -74,6 +75,7 @@ impl Rounding {
     }
 
     /// Beyond the largest finite value this rounding stops there instead of overflowing (IEEE 754-2019 §7.4).
+    #[must_use]
     pub const fn stops_at_max(self, neg: bool) -> bool {
         match self {
             Rounding::TowardZero | Rounding::ToOdd => true,
@@ -84,6 +86,7 @@ impl Rounding {
     }
 
     /// The name on the command line.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Rounding::NearestEven => "nearest-even",

@@ -25,6 +25,7 @@ pub const MAX_LEN: usize = 24;
 /// use truecast_core::{DType, policy::TextStyle, text::max_len};
 /// assert_eq!(max_len(DType::F32, TextStyle::Plain), "-0.".len() + 45);
 /// ```
+#[must_use]
 pub const fn max_len(src: DType, style: TextStyle) -> usize {
     match (style, digits_type(src)) {
         (TextStyle::Reference, _) => MAX_LEN,
@@ -89,6 +90,7 @@ fn is_space(byte: u8) -> bool {
 ///
 /// # Panics
 /// If the destination is complex or text.
+#[must_use]
 pub fn encode_number(dst: DType, policy: &CastPolicy, number: &Number<'_>) -> Encoded {
     match (dst.kind(), number) {
         (Kind::Int(f), Number::Decimal(decimal)) => encode_whole(f, policy, decimal.neg, decimal.cut()),
@@ -154,6 +156,7 @@ pub fn print_with(spec: &CastSpec, code: u64, read: impl Fn(&Decimal<'_>) -> Opt
 /// read back" would be misleading (448 as 450), so narrow types print as the f32 of the same value.
 ///
 /// Source: `docs/spec/onnx.md §6.2` rules 1 and 6.
+#[must_use]
 pub const fn digits_type(src: DType) -> DType {
     match src {
         DType::F64 | DType::F16 | DType::Bf16 => src,
@@ -172,6 +175,7 @@ pub enum Notation {
 
 impl Notation {
     /// By the power of ten of the **exact** value's first digit. Source: `docs/spec/onnx.md §6.2` rules 2 and 9.
+    #[must_use]
     pub const fn of(exponent: i32, style: TextStyle) -> Notation {
         match style {
             TextStyle::Plain => Notation::Fixed,

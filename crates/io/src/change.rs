@@ -1,7 +1,7 @@
 //! Every change that this crate makes to the file system, one function each: the one place where a test can make the n-th
 //! of them fail.
 //!
-//! What a sequence of changes means is [`crate::atomic`]'s. How a system makes one is [`crate::os`]'s.
+//! What a sequence of changes means is [`crate::atomic`]'s. How a system makes one is `crate::os`'s.
 
 use std::cell::Cell;
 use std::fs::{self, File, Permissions};

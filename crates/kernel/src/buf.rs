@@ -161,6 +161,7 @@ impl<B> Buffer<B> {
 
 impl<'a> Codes<'a> {
     /// The bytes.
+    #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }

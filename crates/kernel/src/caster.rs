@@ -143,11 +143,13 @@ impl Caster {
     }
 
     /// What is converted.
+    #[must_use]
     pub fn spec(&self) -> &CastSpec {
         &self.spec
     }
 
     /// The route that was chosen.
+    #[must_use]
     pub fn route(&self) -> Route {
         self.route
     }

@@ -38,12 +38,14 @@ pub(crate) trait Task {
 
 impl Level {
     /// The strongest level of this CPU.
+    #[must_use]
     pub fn detect() -> Level {
         *Level::available().last().unwrap_or(&Level::Baseline)
     }
 
     /// Every level that this CPU can run, weakest first.
     #[cfg(target_arch = "x86_64")]
+    #[must_use]
     pub fn available() -> Vec<Level> {
         use std::arch::is_x86_feature_detected as has;
         let mut levels = vec![Level::Baseline];
@@ -66,6 +68,7 @@ impl Level {
     }
 
     /// The name on the command line.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Level::Baseline => "baseline",

@@ -97,6 +97,7 @@ const MANY_ROWS: usize = 512;
 
 impl Rescaler {
     /// Plans a RESCALE.
+    #[must_use]
     pub fn new(spec: &RescaleSpec, exec: &Exec) -> Rescaler {
         let (input, output) = (signless(spec.input), signless(spec.output));
         let pass = plan(spec, exec.level);

@@ -72,6 +72,7 @@ impl TextError {
     }
 
     /// The same error where `first` elements came before.
+    #[must_use]
     pub fn after(mut self, first: u64) -> TextError {
         match &mut self {
             TextError::Malformed { index, .. }

@@ -72,6 +72,7 @@ impl TextCaster {
     }
 
     /// What was asked for.
+    #[must_use]
     pub fn spec(&self) -> &CastSpec {
         &self.spec
     }

@@ -18,16 +18,19 @@ pub struct Texts {
 
 impl Texts {
     /// Number of texts.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// No texts.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
     /// The bytes of one.
+    #[must_use]
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         let end = *self.ends.get(index)?;
         let begin = if index == 0 { 0 } else { self.ends[index - 1] };
@@ -67,6 +70,7 @@ impl Texts {
     }
 
     /// Bytes of all.
+    #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }

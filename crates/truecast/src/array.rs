@@ -48,6 +48,7 @@ pub enum ArrayError {
 
 impl ArrayError {
     /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    #[must_use]
     pub fn class(&self) -> Class {
         match self {
             ArrayError::File(error) => error.class(),

@@ -142,6 +142,7 @@ pub struct Check {
 
 impl Check {
     /// Nothing judged yet; at most `keep` violations are kept, and as many of each group.
+    #[must_use]
     pub fn new(spec: CastSpec, nan: NanComparison, keep: usize) -> Self {
         let grouping = Grouping::new(Convention::all(&spec), keep);
         Self { spec, nan, keep, findings: Findings::default(), grouping }
@@ -172,6 +173,7 @@ impl Check {
     }
 
     /// The conventions that give every result that is not permitted: each may explain the whole tensor.
+    #[must_use]
     pub fn candidates(&self) -> Vec<Convention> {
         self.grouping.explain_every_result()
     }
@@ -195,6 +197,7 @@ impl Check {
     }
 
     /// What was found; `whole` are the candidates that were not refuted by any element.
+    #[must_use]
     pub fn finish(self, whole: &[Convention]) -> Findings {
         let Self { mut findings, grouping, .. } = self;
         findings.compared = grouping.compared();
@@ -236,6 +239,7 @@ pub enum CheckError {
 
 impl CheckError {
     /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    #[must_use]
     pub fn class(&self) -> Class {
         match self {
             CheckError::Array(error) => error.class(),

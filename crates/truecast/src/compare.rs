@@ -31,6 +31,7 @@ pub struct Row {
 
 impl Row {
     /// What a judgement looks at.
+    #[must_use]
     pub fn judged(&self) -> Judged<'_> {
         Judged { name: &self.name, types: self.types, counts: &self.counts }
     }
@@ -59,17 +60,20 @@ pub struct Comparison {
 
 impl Comparison {
     /// Both files have the same tensors with the same values.
+    #[must_use]
     pub fn equal(&self) -> bool {
         let counts = &self.total.all.counts;
         self.structural_differences() == 0 && counts.exact == counts.elements
     }
 
     /// Tensors that could not be compared at all.
+    #[must_use]
     pub fn structural_differences(&self) -> u64 {
         (self.only_first.len() + self.only_second.len() + self.incomparable.len()) as u64
     }
 
     /// The JSON form with these tensors.
+    #[must_use]
     pub fn with<'a>(&'a self, rows: Rows<'a>) -> impl Serialize + 'a {
         ComparisonJson { comparison: self, rows }
     }

@@ -149,6 +149,7 @@ impl Plan {
     }
 
     /// What the report will say, without counts and errors: nothing was read but the header.
+    #[must_use]
     pub fn report(&self) -> Report {
         let tensors = self.tensors.iter().map(|t| TensorReport::new(t.clone(), Counts::default())).collect();
         let report = Report::new(self.source.path(), self.provenance.clone(), tensors, self.warnings());
@@ -156,11 +157,13 @@ impl Plan {
     }
 
     /// What decides the result.
+    #[must_use]
     pub fn provenance(&self) -> &Provenance {
         &self.provenance
     }
 
     /// The source that was opened.
+    #[must_use]
     pub fn source(&self) -> &Source {
         &self.source
     }
@@ -182,6 +185,7 @@ impl Plan {
     }
 
     /// What a user should know before relying on the result.
+    #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let is_f6 = |t: &&Planned| matches!(t.from, DType::F6E2M3 | DType::F6E3M2);
         let f6 = self.tensors.iter().filter(|_| self.source.kind() == Kind::Safetensors).find(is_f6);

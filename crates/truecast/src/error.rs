@@ -180,6 +180,7 @@ impl Error {
     }
 
     /// Whose fault it is.
+    #[must_use]
     pub fn kind(&self) -> Class {
         match self {
             Error::Spec(error) => kind_of(error),
@@ -208,6 +209,7 @@ impl Error {
     }
 
     /// Whose fault it is.
+    #[must_use]
     pub fn class(&self) -> Class {
         self.kind()
     }

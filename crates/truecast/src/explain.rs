@@ -25,6 +25,7 @@ impl Element {
     }
 
     /// Sign, exponent and fraction fields of a float as bits, `None` for other kinds.
+    #[must_use]
     pub fn fields(&self) -> Option<(Option<bool>, u64, u64)> {
         let Kind::Float(f) = self.dtype.kind() else { return None };
         let fraction = self.code & ((1 << f.man_bits) - 1);
@@ -41,6 +42,7 @@ impl Element {
     /// let one = explain(DType::F16, 0x3c00, DType::F32).source;
     /// assert_eq!(one.adjacent().map(|e| e.map(|e| e.code)), [Some(0x3bff), Some(0x3c01)]);
     /// ```
+    #[must_use]
     pub fn adjacent(&self) -> [Option<Element>; 2] {
         let Exact::Finite { neg, .. } = self.value else { return [None, None] };
         let of_integer = |f: IntFormat| {
@@ -70,6 +72,7 @@ impl Element {
     }
 
     /// What a NaN consists of; `None` of anything else.
+    #[must_use]
     pub fn nan(&self) -> Option<NanParts> {
         let Exact::Nan { neg, payload } = self.value else { return None };
         let fields = payload.zip(match self.dtype.kind() {
@@ -186,6 +189,7 @@ pub struct Absent {
 /// assert_eq!(e.neighbours.below.unwrap().code, 0x7e); // 448
 /// assert_eq!(e.answers[0].outcome, Outcome::Defined(0x7e)); // ONNX saturates
 /// ```
+#[must_use]
 pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
     let mut explanation = explain_under(from, code, to, interpretations(from, to));
     explanation.answers.extend(tile_answers(from, code, to, &tile::Cast::to(to)));
@@ -194,6 +198,7 @@ pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
 }
 
 /// The specifications, or their versions, that lack a pair of types.
+#[must_use]
 pub fn absent(src: DType, dst: DType) -> Vec<Absent> {
     let why = |error: SpecError| match error {
         SpecError::Type { dtype, .. } => format!("no {dtype}"),
@@ -292,6 +297,7 @@ pub fn explain_tile_as(from: DType, code: u64, asked: &tile::Cast) -> Result<Exp
 ///
 /// # Panics
 /// As [`explain`].
+#[must_use]
 pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Interpretation>) -> Explanation {
     let source = Element::new(from, code);
     let answer = |mut i: Interpretation| {
@@ -355,6 +361,7 @@ fn without_repeats(all: Vec<Answer>) -> Vec<Answer> {
 ///
 /// # Panics
 /// If the type is complex or text.
+#[must_use]
 pub fn explain_printing(
     code: u64,
     interpretations: Vec<Interpretation>,
@@ -541,6 +548,7 @@ pub struct RoundingError {
 /// assert!(error.value < -1.4e-9 && error.ulps < 0.5);
 /// # Ok::<(), truecast::decimal::ParseDecimalError>(())
 /// ```
+#[must_use]
 pub fn rounding_error(typed: Exact, read: &Element) -> Option<RoundingError> {
     let [previous, next] = read.adjacent();
     let toward = if compare(typed, read.value) == std::cmp::Ordering::Less { previous } else { next }?;

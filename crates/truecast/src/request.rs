@@ -95,6 +95,7 @@ impl Default for Request {
 
 impl Request {
     /// The same request of another operator of ONNX; `None` if another standard decides.
+    #[must_use]
     pub fn of_operator(self, operator: onnx::Operator) -> Option<Request> {
         match self.standard {
             Standard::Onnx { opset, saturate, round_mode, .. } => {
@@ -149,6 +150,7 @@ impl fmt::Display for Request {
 
 impl Request {
     /// The specification, as `--spec` names it.
+    #[must_use]
     pub fn spec(&self) -> &'static str {
         match self.standard {
             Standard::Onnx { .. } => "onnx",
@@ -160,6 +162,7 @@ impl Request {
     }
 
     /// Its version, as `--spec NAME@VERSION` names it; `None` where there are no versions.
+    #[must_use]
     pub fn version(&self) -> Option<String> {
         match self.standard {
             Standard::Onnx { opset, .. } => Some(opset.to_string()),

@@ -59,6 +59,7 @@ pub enum Failure {
 
 impl Failure {
     /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    #[must_use]
     pub fn class(&self) -> Class {
         match self {
             Failure::File(error) => error.class(),

@@ -64,6 +64,7 @@ impl Setting {
     /// difference. Settings that the specification does not have do not matter.
     ///
     /// Cost: about a millisecond.
+    #[must_use]
     pub fn matters(self, request: &Request, src: DType, dst: DType) -> bool {
         let resolved: Vec<_> = self.every_value(request).iter().map(|r| r.resolve(src, dst)).collect();
         let Some((first, others)) = resolved.split_first() else { return false };
@@ -164,6 +165,7 @@ impl Setting {
 /// assert!(!exact_nan_matters(&Cast::to(DType::F16).resolve(DType::I32)?)); // no NaN comes out
 /// # Ok::<(), truecast::spec::SpecError>(())
 /// ```
+#[must_use]
 pub fn exact_nan_matters(spec: &CastSpec) -> bool {
     let several = match spec.dst.kind() {
         Kind::Float(f) => {

@@ -134,6 +134,7 @@ pub fn cast_vec<S: Element, D: Element>(spec: &CastSpec, src: &[S]) -> Result<Ve
 /// assert!(can_cast(DType::F64, DType::F4E2M1));
 /// assert!(!can_cast(DType::C64, DType::F32));
 /// ```
+#[must_use]
 pub fn can_cast(src: DType, dst: DType) -> bool {
     let converts = |dtype: DType| dtype.is_numeric() || dtype == DType::String;
     src == dst || (converts(src) && converts(dst))

@@ -131,6 +131,7 @@ fn spelling(meant: Option<DType>) -> String {
 
 impl PromotionError {
     /// The code of `docs/spec/openvino.md §2.5`.
+    #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
             PromotionError::Element { .. } => "TC-PRM-01",

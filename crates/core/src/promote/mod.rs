@@ -136,6 +136,7 @@ pub enum System {
 
 impl System {
     /// The name on the command line.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             System::OpenVino(..) => "openvino",
@@ -147,6 +148,7 @@ impl System {
     }
 
     /// The release whose rules are implemented.
+    #[must_use]
     pub const fn version(self) -> &'static str {
         match self {
             System::OpenVino(..) => openvino::VERSION,
@@ -158,6 +160,7 @@ impl System {
     }
 
     /// Whose vocabulary the system speaks.
+    #[must_use]
     pub const fn ecosystem(self) -> Ecosystem {
         match self {
             System::OpenVino(..) => Ecosystem::OpenVino,
@@ -167,6 +170,7 @@ impl System {
     }
 
     /// What the system calls an element.
+    #[must_use]
     pub fn name_of(self, element: Element) -> &'static str {
         match element {
             Element::Type(dtype) => dtype.names_in(self.ecosystem()).next().unwrap_or(dtype.name()),
@@ -241,6 +245,7 @@ impl PythonNumber {
     pub const ALL: [PythonNumber; 3] = [PythonNumber::Bool, PythonNumber::Int, PythonNumber::Float];
 
     /// The name on the command line.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             PythonNumber::Bool => "py:bool",

@@ -30,6 +30,7 @@ pub(super) fn knows(dtype: DType) -> bool {
 }
 
 /// The name of an element in attributes.
+#[must_use]
 pub fn name(element: Element) -> &'static str {
     match element {
         Element::Type(dtype) => dtype.names_in(Ecosystem::OpenVino).next().unwrap_or(dtype.name()),
@@ -87,6 +88,7 @@ impl U64Target {
     }
 
     /// The type.
+    #[must_use]
     pub const fn dtype(self) -> DType {
         self.0
     }
@@ -161,6 +163,7 @@ impl ConvertPromoteTypes {
     }
 
     /// What the strict mode says of a safe promotion that the mode `openvino` lets pass.
+    #[must_use]
     pub fn loss(&self, lhs: Element, rhs: Element, result: Element) -> Option<PromotionError> {
         let Element::Type(result) = result else { return None };
         let loses = |&element: &Element| match element {

@@ -48,6 +48,7 @@ pub(super) const IEEE: &str = "IEEE 754-2019 §5.4, §7.4; docs/interfaces.md §
 /// assert!(of(1.03).contains("nearest even"));
 /// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
+#[must_use]
 pub fn clause_of(cast: &CastSpec, code: u64) -> &'static str {
     if !TABLE.iter().any(|(clause, ..)| *clause == cast.clause) {
         return cast.clause;

@@ -53,6 +53,7 @@ const UNDEFINED: &[Undefined] = &[
 
 impl Cast {
     /// The defaults.
+    #[must_use]
     pub const fn to(to: DType) -> Self {
         Self {
             to,
@@ -111,6 +112,7 @@ fn clause(src: DType, dst: DType) -> &'static str {
 }
 
 /// The defaults, and saturation where it makes a difference; nothing for pairs that are not converted.
+#[must_use]
 pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let plain = Cast::to(dst);
     let saturating = Cast { overflow: Overflow::Saturate, int_overflow: IntOverflow::Saturate, ..plain };

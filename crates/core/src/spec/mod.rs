@@ -174,6 +174,7 @@ pub struct Interpretation {
 /// let all = interpretations(DType::F32, DType::F8E4M3Fn);
 /// assert!(all.iter().any(|i| i.spec == "onnx" && i.attributes == "saturate=0"));
 /// ```
+#[must_use]
 pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let standards = [onnx::interpretations, tosa::interpretations, openvino::interpretations, ieee::interpretations];
     standards.into_iter().flat_map(|of| of(src, dst)).collect()

@@ -55,6 +55,7 @@ pub struct Counts {
 
 impl Counts {
     /// The counts of `elements` that were copied bit for bit and not looked at.
+    #[must_use]
     pub fn copied(elements: u64) -> Counts {
         Counts { elements, exact: elements, ..Counts::default() }
     }
@@ -102,11 +103,13 @@ impl Counts {
     }
 
     /// Root of the mean squared error over the finite pairs; 0 if there are none.
+    #[must_use]
     pub fn rmse(&self) -> f64 {
         if self.finite_pairs == 0 { 0.0 } else { (self.noise / self.finite_pairs as f64).sqrt() }
     }
 
     /// Signal to quantisation noise in decibels: infinite without noise, minus infinite with noise but no signal.
+    #[must_use]
     pub fn sqnr_db(&self) -> f64 {
         match (self.noise == 0.0, self.signal == 0.0) {
             (true, _) => f64::INFINITY,
@@ -116,11 +119,13 @@ impl Counts {
     }
 
     /// Cosine of the angle between source and result; 1 if both are zero.
+    #[must_use]
     pub fn cosine(&self) -> f64 {
         if self.signal == 0.0 && self.image == 0.0 { 1.0 } else { self.product / (self.signal * self.image).sqrt() }
     }
 
     /// Every value kept, signs of zeros included (NaN payloads aside).
+    #[must_use]
     pub fn lossless(&self) -> bool {
         self.exact == self.elements && self.sign_of_zero_lost == 0
     }

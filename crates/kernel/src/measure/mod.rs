@@ -61,6 +61,7 @@ impl Measure {
     ///
     /// # Panics
     /// If a type is not numeric.
+    #[must_use]
     pub fn between(x: DType, y: DType, exec: &Exec) -> Measure {
         Measure::new((x, y), Limits::of_type(y), exec)
     }

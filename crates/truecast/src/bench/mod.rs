@@ -66,6 +66,7 @@ impl Size {
     pub const ALL: [Size; 3] = [Size::L2, Size::Llc, Size::Dram];
 
     /// The name on the command line and in JSON.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Size::L2 => "l2",
@@ -126,6 +127,7 @@ impl Arrays {
     /// assert_eq!(len(DType::F32, DType::I32, Size::Dram), 64 << 20);
     /// assert_eq!(len(DType::F4E2M1, DType::I4, Size::Dram), 128 << 20); // 64 Mi would be twice the cache only
     /// ```
+    #[must_use]
     pub fn new(src: DType, dst: DType, size: Size, caches: &Caches) -> Option<Arrays> {
         let len = size.len((src.storage_bits()? + dst.storage_bits()?) as u64, caches);
         let bytes = |dtype: DType| Some(dtype.bytes_in(Layout::Packed, len)? as usize);
@@ -133,6 +135,7 @@ impl Arrays {
     }
 
     /// memcpy of this many bytes reads and writes as much as the conversion.
+    #[must_use]
     pub fn copied_bytes(&self) -> usize {
         (self.src_bytes + self.dst_bytes) / 2
     }
@@ -167,26 +170,31 @@ pub struct Row {
 
 impl Row {
     /// Bytes read and written in 10^9 per second.
+    #[must_use]
     pub fn gbps(&self) -> f64 {
         self.bytes as f64 / self.seconds / 1e9
     }
 
     /// The same of memcpy.
+    #[must_use]
     pub fn memcpy_gbps(&self) -> f64 {
         self.bytes as f64 / self.memcpy_seconds / 1e9
     }
 
     /// Throughput of the conversion divided by that of memcpy.
+    #[must_use]
     pub fn ratio(&self) -> f64 {
         self.memcpy_seconds / self.seconds
     }
 
     /// Bytes read and written in 10^9 per second if everything is counted.
+    #[must_use]
     pub fn counts_gbps(&self) -> Option<f64> {
         self.counts_seconds.map(|seconds| self.bytes as f64 / seconds / 1e9)
     }
 
     /// Throughput with everything counted divided by that without counting.
+    #[must_use]
     pub fn counts_ratio(&self) -> Option<f64> {
         self.counts_seconds.map(|seconds| self.seconds / seconds)
     }
@@ -270,16 +278,19 @@ impl Plan {
     }
 
     /// Number of rows.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.specs.len() * self.options.sizes.len()
     }
 
     /// There is nothing to measure.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The caches after which sizes are named.
+    #[must_use]
     pub fn caches(&self) -> &Caches {
         &self.caches
     }

@@ -27,6 +27,7 @@ impl Pool {
     }
 
     /// The bytes.
+    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.memory[self.start..][..self.len]
     }

@@ -143,6 +143,7 @@ impl Convention {
     ///
     /// # Panics
     /// If a type is complex or text.
+    #[must_use]
     pub fn result(self, spec: &CastSpec, code: u64, other: Option<u64>) -> Option<u64> {
         let CastSpec { src, dst, policy, .. } = *spec;
         let with = |policy: CastPolicy, code: u64| {
@@ -191,6 +192,7 @@ impl Convention {
     }
 
     /// A stable name, for scripts.
+    #[must_use]
     pub fn name(self) -> String {
         match self {
             Convention::Through(hub) => format!("through-{hub}"),

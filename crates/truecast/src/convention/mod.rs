@@ -78,17 +78,20 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
     ///
     /// # Panics
     /// If there are more than 64 conventions.
+    #[must_use]
     pub fn new(conventions: Vec<C>, keep: usize) -> Self {
         assert!(conventions.len() <= 64, "a set has 64 bits");
         Self { conventions, keep, seen: 0, sets: BTreeMap::new() }
     }
 
     /// The conventions, in the order in which they are preferred.
+    #[must_use]
     pub fn conventions(&self) -> &[C] {
         &self.conventions
     }
 
     /// Results that were compared with the conventions: the first [`COMPARED`].
+    #[must_use]
     pub fn compared(&self) -> u64 {
         self.seen.min(COMPARED)
     }
@@ -118,6 +121,7 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
     }
 
     /// Conventions that give every result that was compared: each may explain the whole tensor.
+    #[must_use]
     pub fn explain_every_result(&self) -> Vec<C> {
         let common = self.sets.keys().fold(u64::MAX, |common, set| common & set.give);
         let is_common = |(i, _): &(usize, &C)| !self.sets.is_empty() && common >> i & 1 == 1;
@@ -170,6 +174,7 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
 }
 
 /// The same result, as NaN is compared.
+#[must_use]
 pub fn is_same(dtype: DType, a: u64, b: u64, nan: NanComparison) -> bool {
     let is_nan = |code| matches!(decode(dtype, code), Exact::Nan { .. });
     a == b || (nan == NanComparison::Class && is_nan(a) && is_nan(b))

@@ -47,6 +47,7 @@ impl RescaleConvention {
     }
 
     /// The RESCALE that it computes with, made once; [`RescaleConvention::result`] takes it.
+    #[must_use]
     pub fn changed(self, spec: &RescaleSpec) -> RescaleSpec {
         use RescaleConvention::*;
         let other = |f: IntFormat| IntFormat { signed: !f.signed, ..f };
@@ -68,6 +69,7 @@ impl RescaleConvention {
     ///
     /// # Panics
     /// If there is no such channel.
+    #[must_use]
     pub fn result(self, changed: &RescaleSpec, output: IntFormat, channel: usize, code: u64) -> Option<u64> {
         let result = match self {
             RescaleConvention::Rounded(rounding) => rounded(changed, rounding, channel, code)?,
@@ -77,6 +79,7 @@ impl RescaleConvention {
     }
 
     /// A stable name, for scripts.
+    #[must_use]
     pub fn name(self) -> String {
         match self {
             RescaleConvention::Mode(mode) => format!("mode-{}", mode.name()),

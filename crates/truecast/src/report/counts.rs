@@ -50,6 +50,7 @@ pub const COUNTS: [Count; 15] = [
 ];
 
 /// The pairs that error measures leave out, because a value or its result is infinite or NaN.
+#[must_use]
 pub fn left_out(c: &Counts) -> u64 {
     c.elements.saturating_sub(c.finite_pairs)
 }
@@ -64,6 +65,7 @@ pub fn left_out(c: &Counts) -> u64 {
 /// let lost = Counts { elements: 2, exact: 1, inexact: 1, to_inf: 1, inf_out: 1, finite_pairs: 1, ..Counts::default() };
 /// assert!(hides_loss(&lost));
 /// ```
+#[must_use]
 pub fn hides_loss(c: &Counts) -> bool {
     let (nan_left, inf_left) = (c.nan_in + c.to_nan > c.nan_out, c.inf_in + c.to_inf > c.inf_out);
     c.to_inf > 0 || c.to_nan > 0 || nan_left || inf_left
@@ -85,6 +87,7 @@ impl Serialize for Number {
 }
 
 /// [`Number`] as a value.
+#[must_use]
 pub fn json_number(value: f64) -> serde_json::Value {
     serde_json::to_value(Number(value)).expect("numbers and strings are JSON")
 }

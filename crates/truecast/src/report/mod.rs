@@ -69,6 +69,7 @@ impl TensorReport {
     }
 
     /// What a judgement looks at.
+    #[must_use]
     pub fn judged(&self) -> Judged<'_> {
         Judged { name: &self.name, types: (self.from, self.to), counts: &self.counts }
     }
@@ -109,6 +110,7 @@ impl Report {
     }
 
     /// The JSON form with these tensors.
+    #[must_use]
     pub fn with<'a>(&'a self, rows: Rows<'a>) -> impl Serialize + 'a {
         ReportJson { report: self, rows }
     }

@@ -42,6 +42,7 @@ pub struct ProvenanceError {
 
 impl Provenance {
     /// What decides the results under these options.
+    #[must_use]
     pub fn of(options: &Options) -> Provenance {
         // Every option is named, so that a new one is not forgotten.
         let Options { selection, request, max_memory: _, existing: _, exec: _, min_elements, onnx } = options;
@@ -49,12 +50,14 @@ impl Provenance {
     }
 
     /// Options that give the same results; their means are the default ones.
+    #[must_use]
     pub fn options(&self) -> Options {
         let Provenance { request, selection, min_elements, onnx } = self.clone();
         Options { request, selection, min_elements, onnx, ..Options::default() }
     }
 
     /// The object `options` of a report.
+    #[must_use]
     pub fn to_json(&self) -> Value {
         let Provenance { request, selection, min_elements, onnx } = self;
         let Selection { to, from, rules } = selection;

@@ -30,6 +30,7 @@ impl Group {
     pub const ALL: [Group; 3] = [Group::Converted, Group::Kept, Group::Integers];
 
     /// The group of a tensor.
+    #[must_use]
     pub fn of(from: DType, to: DType) -> Group {
         match from.kind() {
             Kind::Int(_) | Kind::Bool => Group::Integers,
@@ -39,6 +40,7 @@ impl Group {
     }
 
     /// As reports name it.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Group::Converted => "converted",
@@ -82,6 +84,7 @@ pub struct Total {
 
 impl Total {
     /// The tensors of a group.
+    #[must_use]
     pub fn of(&self, group: Group) -> &Sum {
         &self.groups[group as usize]
     }

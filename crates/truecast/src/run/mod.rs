@@ -95,6 +95,7 @@ pub enum RunError {
 
 impl RunError {
     /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    #[must_use]
     pub fn class(&self) -> Class {
         match self {
             RunError::UnknownKind { .. } | RunError::Rules { .. } => Class::Usage,

@@ -130,6 +130,7 @@ impl Model {
     }
 
     /// The same, whose conversions to text write floating-point numbers in this notation.
+    #[must_use]
     pub fn with_text_style(self, text: TextStyle) -> Model {
         Model { text, ..self }
     }
@@ -203,6 +204,7 @@ impl Model {
     }
 
     /// It is a module of Tile IR, which [`Model::run_tile`] evaluates.
+    #[must_use]
     pub fn is_tile(&self) -> bool {
         matches!(self.file, File::Tile(_))
     }

@@ -30,11 +30,13 @@ impl Rule {
     }
 
     /// The pattern.
+    #[must_use]
     pub fn glob(&self) -> &str {
         self.matcher.glob().glob()
     }
 
     /// The type that its tensors get; `None` keeps them as they are.
+    #[must_use]
     pub fn to(&self) -> Option<DType> {
         self.to
     }
@@ -84,6 +86,7 @@ pub enum Standing {
 
 impl Standing {
     /// In a checkpoint floating-point tensors are converted, in a file of arrays all of them.
+    #[must_use]
     pub fn in_container(kind: Kind, tensor: &Tensor) -> Standing {
         if kind.is_array() || tensor.dtype.is_float() { Standing::Converted } else { Standing::ByRule }
     }

@@ -27,6 +27,7 @@ pub struct Methods {
 
 impl Methods {
     /// By the names that they have in JSON.
+    #[must_use]
     pub fn named(&self) -> [(&'static str, u64); 5] {
         let Methods { copied, table, intervals, arithmetic, definition } = *self;
         [

@@ -155,6 +155,7 @@ pub struct Sampled {
 
 impl Verdict {
     /// The part of the elements that was compared, 1 for all.
+    #[must_use]
     pub fn coverage(&self) -> f64 {
         match self.sampled {
             Some(Sampled { of, .. }) if of > 0 => self.elements as f64 / of as f64,
@@ -198,11 +199,13 @@ impl Verification {
     }
 
     /// What the conversion does, tensor by tensor.
+    #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
     /// The element type of a tensor of the source, by the name that it has in the destination.
+    #[must_use]
     pub fn source_type(&self, tensor: &str) -> Option<DType> {
         self.plan.tensors().iter().find(|planned| planned.target.name == tensor).map(|planned| planned.from)
     }
@@ -213,6 +216,7 @@ impl Verification {
     }
 
     /// Bytes of the source that will be read.
+    #[must_use]
     pub fn bytes(&self) -> u64 {
         let tensors = self.plan.tensors().iter().zip(&self.stretches);
         let bytes =

@@ -65,6 +65,7 @@ pub enum RecordError {
 
 impl RecordError {
     /// Whose fault it is.
+    #[must_use]
     pub fn class(&self) -> Class {
         match self {
             RecordError::Io(error) => error.class(),

@@ -67,16 +67,19 @@ impl DataType {
     /// assert_eq!(DataType::of_code(0).unwrap().name, "UNDEFINED");
     /// assert!(DataType::of_code(29).is_none() && DataType::of_code(-1).is_none());
     /// ```
+    #[must_use]
     pub fn of_code(code: i64) -> Option<&'static DataType> {
         DATA_TYPES.get(usize::try_from(code).ok()?)
     }
 
     /// The row of a type; none for types that ONNX does not have.
+    #[must_use]
     pub fn of(dtype: DType) -> Option<&'static DataType> {
         DATA_TYPES.iter().find(|row| row.dtype == Some(dtype))
     }
 
     /// The row with exactly this name.
+    #[must_use]
     pub fn named(name: &str) -> Option<&'static DataType> {
         DATA_TYPES.iter().find(|row| row.name == name)
     }

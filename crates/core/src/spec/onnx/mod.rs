@@ -44,6 +44,7 @@ impl RoundMode {
     pub const ALL: [RoundMode; 3] = [RoundMode::Up, RoundMode::Down, RoundMode::Nearest];
 
     /// The attribute's string.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             RoundMode::Up => "up",
@@ -101,6 +102,7 @@ pub struct Cast {
 
 impl Cast {
     /// A Cast with the defaults at the newest opset.
+    #[must_use]
     pub const fn to(to: DType) -> Self {
         Self { operator: Operator::Cast, to, saturate: None, round_mode: None, opset: NEWEST_OPSET }
     }

@@ -93,6 +93,7 @@ impl Attributes {
     }
 
     /// The request, if `target` is the element type of the second input of a CastLike; a Cast has none.
+    #[must_use]
     pub fn cast(&self, operator: Operator, opset: u32, target: Option<DType>) -> Option<Cast> {
         let Attributes { to, saturate, round_mode } = *self;
         Some(Cast { operator, to: to.or(target)?, saturate, round_mode, opset })

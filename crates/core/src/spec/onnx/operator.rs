@@ -65,6 +65,7 @@ impl Operator {
     pub const ALL: [Operator; 2] = [Operator::Cast, Operator::CastLike];
 
     /// The operator's type in a node.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Operator::Cast => "Cast",
@@ -73,11 +74,13 @@ impl Operator {
     }
 
     /// The operator with this type in a node.
+    #[must_use]
     pub fn named(op_type: &str) -> Option<Operator> {
         Operator::ALL.into_iter().find(|operator| operator.name() == op_type)
     }
 
     /// Inputs of a node, none of which may be left out; each node has one output.
+    #[must_use]
     pub const fn n_inputs(self) -> usize {
         match self {
             Operator::Cast => 1,

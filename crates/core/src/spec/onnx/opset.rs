@@ -13,6 +13,7 @@ const IR_VERSIONS: [(i64, i64); 12] =
 /// use truecast_core::spec::onnx::ir_version_of;
 /// assert_eq!((ir_version_of(13), ir_version_of(21), ir_version_of(28)), (7, 10, 14));
 /// ```
+#[must_use]
 pub fn ir_version_of(opset: i64) -> i64 {
     IR_VERSIONS.iter().rev().find(|(first, _)| *first <= opset).map_or(3, |(_, ir)| *ir)
 }

@@ -18,6 +18,7 @@ pub enum Implementation {
 
 impl Implementation {
     /// The name in reports.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Implementation::Reference => "reference evaluator",
@@ -76,6 +77,7 @@ pub struct Witness {
 
 impl Witness {
     /// What an implementation gives.
+    #[must_use]
     pub const fn given(&self, by: Implementation) -> Given {
         match by {
             Implementation::Reference => self.reference,

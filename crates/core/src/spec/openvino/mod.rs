@@ -56,6 +56,7 @@ pub struct Convert {
 
 impl Convert {
     /// The node; it has no other attributes.
+    #[must_use]
     pub const fn to(to: DType) -> Self {
         Self { to }
     }
@@ -122,6 +123,7 @@ fn rules(src: DType, dst: DType) -> CastSpec {
 }
 
 /// How Convert answers for a pair: at most one way.
+#[must_use]
 pub fn interpretations(src: DType, dst: DType) -> Vec<Interpretation> {
     let resolved = Convert::to(dst).resolve(src).ok();
     let answer = |cast| Interpretation { spec: "openvino", version: VERSION.into(), attributes: String::new(), cast };

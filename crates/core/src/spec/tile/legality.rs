@@ -198,6 +198,7 @@ pub enum Violation {
 
 impl Violation {
     /// The number of the error in the catalogue of §5.
+    #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
             Violation::Element { .. } => "T001",
@@ -263,6 +264,7 @@ const ANY: &[RoundingMode] = &[NearestEven, Zero, NegativeInf, PositiveInf, Near
 /// assert_eq!(rounding_modes(Op::Ftof, F32, F8E4M3Fn, Release::NEWEST), [RoundingMode::NearestEven]);
 /// assert_eq!(rounding_modes(Op::Ftof, F16, F32, Release::NEWEST).len(), 5); // exact, so every mode
 /// ```
+#[must_use]
 pub fn rounding_modes(op: Op, operand: DType, result: DType, release: Release) -> &'static [RoundingMode] {
     match op {
         Op::Ftoi => INT_TO_ZERO,
@@ -287,6 +289,7 @@ pub fn rounding_modes(op: Op, operand: DType, result: DType, release: Release) -
 /// assert_eq!(text_rounding_modes(Op::Ftof, F32, F8E4M3Fn).len(), 4); // to nearest even, zero, -Inf, +Inf
 /// assert!(text_rounding_modes(Op::Ftof, F32, F8E8M0).is_empty()); // a type of 13.2
 /// ```
+#[must_use]
 pub fn text_rounding_modes(op: Op, operand: DType, result: DType) -> &'static [RoundingMode] {
     let is_old = |dtype| Number::of(dtype).is_some_and(|number| number.since == Release::V13_1);
     match op {
@@ -338,6 +341,7 @@ fn contains(wide: &FloatFormat, narrow: &FloatFormat) -> bool {
 
 impl Conversion {
     /// The rule of the operation.
+    #[must_use]
     pub fn rule(self) -> &'static Legality {
         RULES.iter().find(|r| r.op == self.op()).expect("every operation has a rule")
     }

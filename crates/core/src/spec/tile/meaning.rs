@@ -125,6 +125,7 @@ impl Meaning {
     }
 
     /// The one cast that says everything about defined and undefined codes, if there is one.
+    #[must_use]
     pub fn as_cast(&self) -> Option<CastSpec> {
         let judges_itself = |cast| self.judges.iter().flatten().all(|j| *j == cast || j.undefined.is_empty());
         match self.compute {
@@ -135,6 +136,7 @@ impl Meaning {
     }
 
     /// Where the page says so.
+    #[must_use]
     pub fn clause(&self) -> &'static str {
         match self.compute {
             Compute::Cast(cast) | Compute::Twice(cast, _) => cast.clause,
@@ -145,6 +147,7 @@ impl Meaning {
     }
 
     /// What one element becomes. `code` is right-aligned, as [`cast_one`] takes it.
+    #[must_use]
     pub fn element(&self, code: u64) -> Element {
         let result = self.code(code);
         let reason = self.judges.iter().flatten().find_map(|judge| match cast_one(judge, code) {

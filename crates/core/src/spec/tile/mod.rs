@@ -39,6 +39,7 @@ impl Release {
     pub const NEWEST: Release = Release::V13_5;
 
     /// As `--spec tile@` takes it.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Release::V13_1 => "13.1",
@@ -50,6 +51,7 @@ impl Release {
     }
 
     /// The release of these two numbers, as the header of a bytecode file has them.
+    #[must_use]
     pub fn of_numbers(major: u8, minor: u8) -> Option<Release> {
         let index = usize::from(minor).checked_sub(1).filter(|_| major == 13)?;
         Release::ALL.get(index).copied()
@@ -87,6 +89,7 @@ impl Default for Rules {
 
 impl Rules {
     /// The release for a file of a version.
+    #[must_use]
     pub const fn release(self, file: Release) -> Release {
         match self {
             Rules::Of(release) => release,
@@ -126,6 +129,7 @@ impl Profile {
     pub const ALL: [Profile; 3] = [Profile::Spec, Profile::Hw, Profile::Seed];
 
     /// As `--profile` takes it.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Profile::Spec => "spec",

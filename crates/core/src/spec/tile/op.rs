@@ -105,6 +105,7 @@ words! {
 
 impl RoundingMode {
     /// The first version of a file that may hold the mode. Source: §4.7.
+    #[must_use]
     pub const fn since(self) -> Release {
         match self {
             RoundingMode::NearestAway => Release::V13_4,
@@ -113,6 +114,7 @@ impl RoundingMode {
     }
 
     /// What it means to the engine; `None` for the modes of other operations.
+    #[must_use]
     pub const fn rounding(self) -> Option<Rounding> {
         Some(match self {
             RoundingMode::NearestEven => Rounding::NearestEven,
@@ -142,6 +144,7 @@ pub enum Conversion {
 
 impl Conversion {
     /// Which operation.
+    #[must_use]
     pub const fn op(self) -> Op {
         match self {
             Conversion::Bitcast => Op::Bitcast,
@@ -157,6 +160,7 @@ impl Conversion {
     }
 
     /// Its rounding mode, if it has one.
+    #[must_use]
     pub const fn rounding(self) -> Option<RoundingMode> {
         match self {
             Conversion::Ftof { rounding } | Conversion::Ftoi { rounding, .. } | Conversion::Itof { rounding, .. } => {
@@ -170,6 +174,7 @@ impl Conversion {
 impl Op {
     /// The operation with the attributes that text may leave out at their defaults (§9.3). `signedness` is used where the
     /// operation has one.
+    #[must_use]
     pub const fn with_defaults(self, signedness: Signedness) -> Conversion {
         match self {
             Op::Bitcast => Conversion::Bitcast,
@@ -185,6 +190,7 @@ impl Op {
     }
 
     /// The signedness is part of the operation.
+    #[must_use]
     pub const fn has_signedness(self) -> bool {
         matches!(self, Op::Exti | Op::Ftoi | Op::Itof)
     }

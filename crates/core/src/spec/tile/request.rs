@@ -40,6 +40,7 @@ pub struct Cast {
 
 impl Cast {
     /// The defaults of the newest release.
+    #[must_use]
     pub const fn to(to: DType) -> Self {
         Self {
             to,
@@ -141,6 +142,7 @@ impl Cast {
     }
 
     /// The attributes that were given, in the words of the text.
+    #[must_use]
     pub fn attribute_text(&self) -> String {
         let rounding = self.rounding.map(|mode| format!("rounding={mode}"));
         let saturating = self.saturating.then(|| "saturating".to_string());

@@ -46,17 +46,20 @@ pub const NUMBERS: [Number; 16] = {
 
 impl Number {
     /// The row of a type, if Tile IR has it.
+    #[must_use]
     pub fn of(dtype: DType) -> Option<Number> {
         NUMBERS.into_iter().find(|n| n.dtype == dtype)
     }
 
     /// The row that text calls so; spellings of release 13.1 are understood (§3.1). Case matters.
+    #[must_use]
     pub fn of_name(name: &str) -> Option<Number> {
         NUMBERS.into_iter().find(|n| n.dtype.names_in(Ecosystem::Tile).any(|spelling| spelling == name))
     }
 }
 
 /// What text calls a number type.
+#[must_use]
 pub fn spelling(dtype: DType) -> &'static str {
     dtype.names_in(Ecosystem::Tile).next().unwrap_or(dtype.name())
 }
@@ -72,16 +75,19 @@ pub enum ElementType {
 
 impl ElementType {
     /// An integer.
+    #[must_use]
     pub const fn is_integer(self) -> bool {
         matches!(self, ElementType::Number(n) if matches!(n.kind(), Kind::Int(_)))
     }
 
     /// A float.
+    #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self, ElementType::Number(n) if matches!(n.kind(), Kind::Float(_)))
     }
 
     /// The type whose codes an element of a buffer holds: an address is an unsigned integer (§3.6).
+    #[must_use]
     pub const fn storage(self) -> DType {
         match self {
             ElementType::Number(n) => n,
@@ -90,11 +96,13 @@ impl ElementType {
     }
 
     /// Bits that the verifier counts.
+    #[must_use]
     pub const fn bits(self) -> u32 {
         self.storage().code_bits()
     }
 
     /// The first version of a file that may hold it.
+    #[must_use]
     pub fn since(self) -> Release {
         let (ElementType::Number(n) | ElementType::Pointer(n)) = self;
         Number::of(n).map_or(Release::V13_1, |number| number.since)
@@ -150,11 +158,13 @@ pub enum Malformed {
 
 impl TileType {
     /// Elements; meaningful once [`TileType::check`] has passed.
+    #[must_use]
     pub fn len(&self) -> u64 {
         self.shape.iter().fold(1, |n, &d| n.saturating_mul(d))
     }
 
     /// Has no elements: such a type is malformed.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -197,6 +207,7 @@ pub(super) fn shape_text(shape: &[u64]) -> String {
 
 impl Signedness {
     /// The type whose codes an integer of this signedness is read or written as.
+    #[must_use]
     pub const fn dtype(self, integer: DType) -> DType {
         match (self, integer) {
             (Signedness::Signed, _) => integer,

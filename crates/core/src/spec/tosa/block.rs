@@ -75,6 +75,7 @@ pub struct BlockCast {
 
 impl BlockCast {
     /// What the pair needs; `None` if there is no such CAST.
+    #[must_use]
     pub fn needs(&self) -> Option<Features> {
         let (_, block) = ELEMENTS.iter().find(|(t, _)| *t == self.element)?;
         let (_, plain) = PLAIN.iter().find(|(t, _)| *t == self.plain)?;
@@ -117,6 +118,7 @@ impl BlockCast {
     /// Scales and rounds one block: its scale and the codes of its elements. Source: `docs/spec/tosa.md §5.2`.
     ///
     /// The codes of a block with [`NAN_SCALE`] mean nothing: they are NaN, or 0 in a type without NaN.
+    #[must_use]
     pub fn to_block(&self, codes: &[u64; BLOCK]) -> (u8, [u64; BLOCK]) {
         let values = codes.map(|code| decode(self.plain, code));
         let scale = scale_of(self.element, &values);
@@ -128,6 +130,7 @@ impl BlockCast {
     }
 
     /// The value of one element of a block. Source: `docs/spec/tosa.md §5.3`.
+    #[must_use]
     pub fn from_block(&self, scale: u8, code: u64) -> u64 {
         if scale == NAN_SCALE {
             return rounded(self.plain, Exact::Nan { neg: false, payload: None });
@@ -150,6 +153,7 @@ fn rounded(dtype: DType, value: Exact) -> u64 {
 }
 
 /// The exponent of a scale that is not NaN.
+#[must_use]
 pub const fn exponent_of(scale: u8) -> i32 {
     scale as i32 - 127
 }

@@ -40,6 +40,7 @@ const CASTS: [(DType, [&str; 10]); 10] = {
 };
 
 /// What a pair needs, and since when it exists; `None` if no version has it.
+#[must_use]
 pub fn needs(src: DType, dst: DType) -> Option<(Version, Features)> {
     let (_, row) = CASTS.iter().find(|(from, _)| *from == src)?;
     let column = COLUMNS.iter().position(|to| *to == dst)?;
@@ -84,6 +85,7 @@ pub struct Cast {
 
 impl Cast {
     /// The defaults: TOSA 1.0 with every profile and extension, and the exact result.
+    #[must_use]
     pub fn to(to: DType) -> Self {
         Self { to, input_unsigned: None, target: Target::default(), freedoms: Freedoms::STRICT }
     }
@@ -144,6 +146,7 @@ pub(super) fn unsigned(dtype: DType) -> Option<DType> {
 }
 
 /// The signless integer that tensors of this source have, if `input_unsigned` made it unsigned; else the type itself.
+#[must_use]
 pub fn signless(dtype: DType) -> DType {
     [DType::I8, DType::I16, DType::I32, DType::I64].into_iter().find(|t| unsigned(*t) == Some(dtype)).unwrap_or(dtype)
 }

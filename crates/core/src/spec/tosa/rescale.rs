@@ -42,6 +42,7 @@ impl RoundingMode {
     }
 
     /// The name on the command line.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             RoundingMode::Single => "single",
@@ -100,6 +101,7 @@ fn condition(target: &Target, id: &'static str, why: String) -> SpecError {
 
 impl Rescale {
     /// A RESCALE with neither flag, SINGLE_ROUND and 32-bit multipliers.
+    #[must_use]
     pub const fn new(input: DType, output: DType) -> Self {
         Self {
             input,
@@ -113,12 +115,14 @@ impl Rescale {
     }
 
     /// Input and output type in the signedness in force: u8 for an unsigned i8.
+    #[must_use]
     pub fn types(&self) -> [DType; 2] {
         [(self.input, self.input_unsigned), (self.output, self.output_unsigned)]
             .map(|(dtype, is_unsigned)| if is_unsigned { unsigned(dtype).unwrap_or(dtype) } else { dtype })
     }
 
     /// Element type of the multiplier.
+    #[must_use]
     pub const fn multiplier_type(&self) -> DType {
         if self.scale32 { DType::I32 } else { DType::I16 }
     }
@@ -152,6 +156,7 @@ impl Rescale {
     }
 
     /// Profiles and extensions of the types and the mode. Source: `docs/spec/tosa.md §4.1`, §4.2.
+    #[must_use]
     pub fn needs(&self) -> Features {
         let types = if self.input == DType::I48 { Feature::ExtInt16 } else { Feature::ProInt };
         let mode = match self.rounding {
@@ -163,6 +168,7 @@ impl Rescale {
     }
 
     /// Multipliers and shifts that an input of this shape takes.
+    #[must_use]
     pub fn channels(&self, shape: &[u64]) -> u64 {
         if self.per_channel { shape.last().copied().unwrap_or(1) } else { 1 }
     }
@@ -333,6 +339,7 @@ fn fits_i32(value: i64) -> bool {
 
 impl RescaleSpec {
     /// The channel of an element: its index in the last dimension.
+    #[must_use]
     pub fn channel_of(&self, index: u64) -> usize {
         (index % self.channels.len() as u64) as usize
     }

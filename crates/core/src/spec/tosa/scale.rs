@@ -59,6 +59,7 @@ impl Channel {
     }
 
     /// The scale that it is.
+    #[must_use]
     pub fn scale(&self) -> f64 {
         f64::from(self.multiplier) * pow2(-i32::from(self.shift))
     }

@@ -21,6 +21,7 @@ impl Version {
     pub const ALL: [Version; 2] = [Version::V1_0, Version::V1_1];
 
     /// The version as `--spec tosa@..` writes it.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Version::V1_0 => "1.0",
@@ -129,6 +130,7 @@ impl Features {
     pub const NONE: Features = Features(0);
 
     /// These.
+    #[must_use]
     pub const fn of(all: &[Feature]) -> Self {
         let mut set = 0;
         let mut i = 0;
@@ -140,21 +142,25 @@ impl Features {
     }
 
     /// Every one that a version has.
+    #[must_use]
     pub fn in_version(version: Version) -> Self {
         Feature::ALL.iter().filter(|f| f.since() <= version).copied().collect()
     }
 
     /// Both sets.
+    #[must_use]
     pub const fn union(self, other: Features) -> Features {
         Features(self.0 | other.0)
     }
 
     /// What `self` has and `other` lacks.
+    #[must_use]
     pub const fn without(self, other: Features) -> Features {
         Features(self.0 & !other.0)
     }
 
     /// There is none.
+    #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -189,6 +195,7 @@ pub enum LevelLimit {
 
 impl LevelLimit {
     /// MAX_RANK.
+    #[must_use]
     pub const fn max_rank(self) -> usize {
         match self {
             LevelLimit::EightK => 6,
@@ -223,16 +230,19 @@ impl Default for Target {
 
 impl Target {
     /// Everything that a version has, at level 8K.
+    #[must_use]
     pub fn of(version: Version) -> Self {
         Self { version, enabled: Features::in_version(version), level: LevelLimit::default() }
     }
 
     /// The feature is enabled and the version has it.
+    #[must_use]
     pub fn allows(&self, feature: Feature) -> bool {
         self.missing(Features::of(&[feature])).is_empty()
     }
 
     /// What of `needed` the target lacks.
+    #[must_use]
     pub fn missing(&self, needed: Features) -> Features {
         needed.without(Features(self.enabled.0 & Features::in_version(self.version).0))
     }
@@ -246,6 +256,7 @@ impl Target {
     }
 
     /// The standard and its version, as messages name it.
+    #[must_use]
     pub fn spec(&self) -> String {
         format!("tosa {}", self.version.name())
     }

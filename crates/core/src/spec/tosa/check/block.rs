@@ -15,6 +15,7 @@ use core::ops::RangeInclusive;
 /// Judges a block of the output: its scale and the codes of its elements.
 ///
 /// If the scale is not permitted, that is the verdict of every element.
+#[must_use]
 pub fn judge_to_block(
     cast: &BlockCast,
     input: &[u64; BLOCK],
@@ -103,6 +104,7 @@ fn is_close(element: DType, y: f64, actual: u64) -> bool {
 }
 
 /// Judges `actual` as the value of one element of a block.
+#[must_use]
 pub fn judge_from_block(cast: &BlockCast, scale: u8, code: u64, actual: u64) -> Verdict {
     if is_same(cast.plain, cast.from_block(scale, code), actual) {
         return Verdict::Exact;

@@ -25,6 +25,7 @@ use core::ops::RangeInclusive;
 /// assert_eq!(judge(&cast, 448f32.to_bits().into(), 0x7f, Class), Verdict::AllowedByVerifierOnly); // NaN for 448
 /// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
+#[must_use]
 pub fn judge(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Verdict {
     let exact = match cast_one(spec, input) {
         Outcome::Undefined { .. } => return Verdict::Unpredictable,

@@ -35,6 +35,7 @@ impl Profile {
         [Profile::Strict, Profile::Spec1_0, Profile::SpecSeed202503, Profile::Spec1_1Draft, Profile::ArmVerifier2026_8];
 
     /// The name on the command line.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Profile::Strict => "strict",
@@ -46,6 +47,7 @@ impl Profile {
     }
 
     /// What a version's own text permits.
+    #[must_use]
     pub const fn of_version(version: Version) -> Profile {
         match version {
             Version::V1_0 => Profile::Spec1_0,
@@ -54,11 +56,13 @@ impl Profile {
     }
 
     /// One of the texts, not the exact answer and not the verifier.
+    #[must_use]
     pub const fn is_text(self) -> bool {
         matches!(self, Profile::Spec1_0 | Profile::SpecSeed202503 | Profile::Spec1_1Draft)
     }
 
     /// Source: `docs/spec/tosa.md §6.3`.
+    #[must_use]
     pub const fn passes(self, verdict: Verdict) -> bool {
         match verdict {
             Verdict::Exact | Verdict::Unpredictable => true,
@@ -111,6 +115,7 @@ impl Verdict {
     ];
 
     /// The name in reports.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::Exact => "exact",

@@ -5,6 +5,7 @@ use super::{Profile, Verdict};
 use core::ops::RangeInclusive;
 
 /// Judges `actual` as the result of rescaling `input`. The profile decides which text bounds INEXACT_ROUND.
+#[must_use]
 pub fn judge(spec: &RescaleSpec, profile: Profile, channel: usize, input: u64, actual: u64) -> Verdict {
     let Ok(exact) = spec.one(channel, input) else { return Verdict::Unpredictable };
     if exact.code == actual & spec.output.mask() {
@@ -31,6 +32,7 @@ fn values(spec: &RescaleSpec, channel: usize, input: u64, bound: Bound) -> Range
 }
 
 /// The values that pass; `None` if every value does, because the element is unpredictable.
+#[must_use]
 pub fn permitted(spec: &RescaleSpec, profile: Profile, channel: usize, input: u64) -> Option<RangeInclusive<i64>> {
     let exact = spec.output.value(spec.one(channel, input).ok()?.code) as i64;
     Some(match (profile, spec.rounding) {

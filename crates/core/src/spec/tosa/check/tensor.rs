@@ -33,6 +33,7 @@ impl Lint {
     pub const ALL: [Lint; 4] = [Lint::ZeroSign, Lint::DoubleRounded, Lint::NotNearestEven, Lint::BlockSaturation];
 
     /// The name in reports.
+    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Lint::ZeroSign => "zero-sign",
@@ -75,6 +76,7 @@ pub struct Findings {
 
 impl Findings {
     /// Nothing yet. At most `keep` failures are kept with their place.
+    #[must_use]
     pub fn new(profile: Profile, keep: usize) -> Self {
         Self {
             profile,
@@ -89,27 +91,32 @@ impl Findings {
     }
 
     /// Elements with a verdict.
+    #[must_use]
     pub fn count(&self, verdict: Verdict) -> u64 {
         self.verdicts[verdict as usize]
     }
 
     /// Elements that a lint concerns.
+    #[must_use]
     pub fn lint(&self, lint: Lint) -> u64 {
         self.lints[lint as usize]
     }
 
     /// The tensor passes: each element does and, where the text decides, flushing is uniform.
+    #[must_use]
     pub fn passes(&self) -> bool {
         self.reasons().is_empty()
     }
 
     /// Why the tensor does not pass, as reports name it: `elements`, `mixed_flush`; nothing if it passes.
+    #[must_use]
     pub fn reasons(&self) -> Vec<&'static str> {
         let all = [("elements", self.failed > 0), ("mixed_flush", self.mixed_flush_fails())];
         all.into_iter().filter(|(_, holds)| *holds).map(|(name, _)| name).collect()
     }
 
     /// Subnormals are flushed here and kept there, and the profile is a text, which forbids that.
+    #[must_use]
     pub fn mixed_flush_fails(&self) -> bool {
         self.mixed_flush.is_some() && self.profile.is_text()
     }
@@ -145,12 +152,14 @@ pub struct CastCheck {
 
 impl CastCheck {
     /// Nothing judged yet.
+    #[must_use]
     pub fn new(spec: CastSpec, profile: Profile, keep: usize) -> Self {
         let nan = NanComparison::default();
         Self { spec, nan, flushing: Flushing::default(), findings: Findings::new(profile, keep) }
     }
 
     /// Compares NaN in this way.
+    #[must_use]
     pub fn comparing(self, nan: NanComparison) -> Self {
         Self { nan, ..self }
     }
@@ -249,6 +258,7 @@ pub struct RescaleCheck {
 
 impl RescaleCheck {
     /// Nothing judged yet.
+    #[must_use]
     pub fn new(spec: RescaleSpec, profile: Profile, keep: usize) -> Self {
         Self { spec, findings: Findings::new(profile, keep) }
     }
@@ -288,6 +298,7 @@ pub struct BlockCheck {
 
 impl BlockCheck {
     /// Nothing judged yet.
+    #[must_use]
     pub fn new(cast: BlockCast, profile: Profile, keep: usize) -> Self {
         let findings = Findings::new(profile, keep);
         Self { cast, findings, permitted: Vec::new(), failed_scales: 0, scale_failures: Vec::new() }
