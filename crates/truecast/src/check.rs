@@ -4,7 +4,7 @@
 use crate::array::{self, ArrayError};
 use crate::convention::{Comparison, Convention, Group, Grouping, is_same};
 use crate::error::{Class, Error};
-use crate::parts::{Parts, element};
+use crate::parts::Parts;
 use std::path::Path;
 use truecast_core::permit::{NanComparison, Permitted, Verdict, permits, permits_printed, permits_read};
 use truecast_core::{CastSpec, DType};
@@ -85,7 +85,7 @@ impl Findings {
     fn judge_text(&mut self, spec: &CastSpec, input: &Tensor, actual: &Tensor, nan: NanComparison, keep: usize) {
         let code = |tensor: &Tensor, bytes: &[u8], i| {
             let packed = Codes::new(tensor.dtype, tensor.len() as usize, bytes).expect("read in this form");
-            tensor.dtype.code_of_storage(element(&packed, i))
+            tensor.dtype.code_of_storage(packed.storage(i))
         };
         match (&input.data, &actual.data) {
             (Data::Texts(texts), Data::Texts(results)) => {
@@ -210,12 +210,12 @@ impl Check {
 }
 
 fn codes(spec: &CastSpec, input: &Codes<'_>, actual: &Codes<'_>, i: usize) -> [u64; 2] {
-    [spec.src.code_of_storage(element(input, i)), spec.dst.code_of_storage(element(actual, i))]
+    [spec.src.code_of_storage(input.storage(i)), spec.dst.code_of_storage(actual.storage(i))]
 }
 
 /// The source element that shares a pair.
 fn pair_of(spec: &CastSpec, input: &Codes<'_>, i: usize) -> Option<u64> {
-    (i ^ 1 < input.len()).then(|| spec.src.code_of_storage(element(input, i ^ 1)))
+    (i ^ 1 < input.len()).then(|| spec.src.code_of_storage(input.storage(i ^ 1)))
 }
 
 /// Why two files cannot be an input and its results.

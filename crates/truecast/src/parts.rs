@@ -52,8 +52,3 @@ fn part_of(dtype: DType, layout: Layout) -> u64 {
     let bits = dtype.bits_in(layout).unwrap_or(64).max(64) as u64;
     (PART * 64 / bits).max(1)
 }
-
-/// The storage bits of an element.
-pub(crate) fn element(codes: &Codes<'_>, i: usize) -> u64 {
-    codes.storage(i)
-}

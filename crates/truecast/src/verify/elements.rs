@@ -3,7 +3,6 @@
 use super::method::{Method, Methods, definition};
 use super::{Difference, Found, Pair, WrongElement};
 use crate::error::Error;
-use crate::parts::element;
 use std::collections::HashMap;
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::Codes;
@@ -131,7 +130,7 @@ fn words(codes: &Codes<'_>, first: usize, words: &mut [u64]) {
         3 => packed::<3>(bytes, words),
         4 => packed::<4>(bytes, words),
         6 => packed::<6>(bytes, words),
-        _ => words.iter_mut().enumerate().for_each(|(i, word)| *word = element(codes, first + i)),
+        _ => words.iter_mut().enumerate().for_each(|(i, word)| *word = codes.storage(first + i)),
     }
 }
 
@@ -179,7 +178,7 @@ mod tests {
                 for first in (0..=len as usize).step_by(8) {
                     let mut got = vec![0; len as usize - first];
                     words(&codes, first, &mut got);
-                    let want: Vec<u64> = (first..len as usize).map(|i| element(&codes, i)).collect();
+                    let want: Vec<u64> = (first..len as usize).map(|i| codes.storage(i)).collect();
                     assert_eq!(got, want, "{dtype}, {len} from {first}");
                 }
             }

@@ -2,7 +2,6 @@
 
 use super::{Difference, Found, Pair, WrongText};
 use crate::error::Error;
-use crate::parts::element;
 use rayon::prelude::*;
 use std::mem;
 use truecast_core::text::{parse_one, print_one};
@@ -52,7 +51,7 @@ enum Cell {
 
 impl Cell {
     fn of(codes: &Codes<'_>, i: usize) -> Cell {
-        let Layout::Utf32 { width } = codes.layout() else { return Cell::Number(element(codes, i)) };
+        let Layout::Utf32 { width } = codes.layout() else { return Cell::Number(codes.storage(i)) };
         let (cell, mut text) = (4 * width as usize, Vec::new());
         utf32::read(&codes.bytes()[i * cell..(i + 1) * cell], &mut text);
         Cell::Text(text)
