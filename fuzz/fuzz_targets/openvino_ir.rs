@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
-use truecast_graph::openvino::{build, types};
-use truecast_graph::{EvaluationError, evaluate};
+use truecast_models::openvino::{build, types};
+use truecast_models::{EvaluationError, evaluate};
 use truecast_io::openvino::IrFile;
 use truecast_kernel::Exec;
 

@@ -2,18 +2,18 @@
 
 use truecast::bench;
 use truecast::check::CheckError;
-use truecast::graph::EvaluationError;
-use truecast::graph::openvino::{self, LayerError};
 use truecast::io::npy::HeaderError;
 use truecast::io::npz::ArchiveError;
 use truecast::io::onnx::{ExternalError, ProtoError, TensorError};
 use truecast::io::openvino::IrError;
 use truecast::io::tosa::array::ArrayError as TosaArrayError;
 use truecast::io::{Error as FileError, Foreign};
+use truecast::models::EvaluationError;
+use truecast::models::openvino::{self, LayerError};
+use truecast::models::tile::module::EntryError;
 use truecast::rescale::Failure as RescaleError;
 use truecast::run::{ModelError, RunError};
 use truecast::spec::SpecError;
-use truecast::tile::module::EntryError;
 use truecast::verify::RecordError;
 use truecast::{ArrayError, Cause, Error, Kind};
 

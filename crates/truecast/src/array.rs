@@ -3,10 +3,10 @@
 use crate::error::{Class, Error};
 use std::path::Path;
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_graph::{Data, Tensor, Texts};
 use truecast_io::onnx::{Options, TensorFile};
 use truecast_io::{Kind, Source};
 use truecast_kernel::{Caster, Codes, CodesMut, Exec};
+use truecast_models::{Data, Tensor, Texts};
 use truecast_text::utf32;
 
 /// Why a file is not the tensor that it should be.

@@ -8,8 +8,8 @@ use crate::parts::Parts;
 use std::path::Path;
 use truecast_core::permit::{NanComparison, Permitted, Verdict, permits, permits_printed, permits_read};
 use truecast_core::{CastSpec, DType};
-use truecast_graph::{Data, Tensor};
 use truecast_kernel::{Codes, Exec};
+use truecast_models::{Data, Tensor};
 
 /// A result that is not permitted.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use truecast_core::spec::tosa::check::{Profile, Verdict, cast, rescale};
 use truecast_core::spec::tosa::rescale::GraphResult;
 use truecast_core::spec::tosa::{RescaleSpec, Target, signless};
 use truecast_core::{CastSpec, DType};
-use truecast_graph::tosa::value::scale_shape;
 use truecast_io::tosa::array::{ArrayError, Reader};
+use truecast_models::tosa::value::scale_shape;
 
 /// An input, the output that is judged, and how many failures are kept with their place.
 #[derive(Clone, Copy, Debug)]

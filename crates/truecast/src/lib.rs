@@ -88,12 +88,10 @@ pub use error::Cause;
 pub use error::{Class, Error};
 #[cfg(feature = "files")]
 pub use progress::Progress;
-#[cfg(feature = "models")]
-pub use truecast_graph as graph;
 #[cfg(feature = "files")]
 pub use truecast_io as io;
 #[cfg(feature = "models")]
-pub use truecast_tile as tile;
+pub use truecast_models as models;
 #[cfg(target_endian = "little")]
 pub use typed::{Element, can_cast, cast_slice, cast_slice_with, cast_vec};
 

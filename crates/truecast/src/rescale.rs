@@ -12,10 +12,10 @@ use truecast_core::spec::tosa::scale::ScaleError;
 use truecast_core::spec::tosa::{Requirement, Rescale, RescaleSpec, Target};
 use truecast_core::spec::{SpecError, ieee};
 use truecast_core::{DType, Layout, cast_one};
-use truecast_graph::Data;
 use truecast_io::tosa::array::{self, ArrayError, Reader};
 use truecast_io::{Existing, Kind, Source, Tensor, Writer};
 use truecast_kernel::{Codes, CodesMut, Exec, RescaleCounts, RescaleError, Rescaler};
+use truecast_models::Data;
 
 /// Why an array was not rescaled.
 #[derive(Debug, thiserror::Error)]

@@ -11,10 +11,10 @@ use crate::{output, signals};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::Class;
-use truecast::graph::LeftOpen;
 use truecast::io::atomic::leftover;
 use truecast::io::openvino::Packing;
 use truecast::io::{Existing, Shown};
+use truecast::models::LeftOpen;
 use truecast::policy::TextStyle;
 use truecast::run::{Model, ModelKind, Ran, RunError, Written, tile, tosa};
 use truecast::spec::tosa::Freedoms;
@@ -103,7 +103,7 @@ fn tile_settings(args: &RunArgs) -> Result<tile::Settings, Failure> {
         Some((spec, _)) => return Err(Failure::usage(format_args!("--spec {spec}: a Tile IR module is run by tile"))),
     };
     let (profile, options) = tile_values(args.profile.as_deref(), &args.tile_option)?;
-    let values = truecast::tile::evaluate::Settings { profile, options, ..Default::default() };
+    let values = truecast::models::tile::evaluate::Settings { profile, options, ..Default::default() };
     Ok(tile::Settings { rules, entry: args.entry.clone(), values })
 }
 

@@ -2,7 +2,7 @@
 //! `docs/spec/openvino.md §10.1` to §11.
 //!
 //! Here: the structure of the file ([`parse`](mod@parse)), and where elements are and how they lie ([`weights`]). What
-//! layers mean, and which types they have, is `truecast-graph`'s. Nothing in a file is trusted: the XML may have no
+//! layers mean, and which types they have, is `truecast-models`'s. Nothing in a file is trusted: the XML may have no
 //! document type, no more than [`MAX_XML_BYTES`] bytes, and only so many elements and attributes; ranges are checked
 //! against the weights file before anything is allocated.
 

@@ -1,6 +1,6 @@
 //! TOSA files: `.tosa` graphs (FlatBuffers) and the arrays of Arm's tools. Reference: `docs/spec/tosa.md §7`, §8.
 //!
-//! A file is taken apart into operators and tensors, and no further: what they mean is `truecast-graph`'s.
+//! A file is taken apart into operators and tensors, and no further: what they mean is `truecast-models`'s.
 
 pub mod array;
 mod flatbuffer;

@@ -5,11 +5,11 @@ use super::model::{File, Model};
 use std::collections::BTreeMap;
 use truecast_core::promote::Element;
 use truecast_core::spec::tile::{Release, Rules};
-use truecast_graph::openvino;
 use truecast_io::openvino::IrFile;
-use truecast_tile::Module;
-use truecast_tile::bytecode::MAGIC;
-use truecast_tile::module::{Function, Operation, Statement};
+use truecast_models::openvino;
+use truecast_models::tile::Module;
+use truecast_models::tile::bytecode::MAGIC;
+use truecast_models::tile::module::{Function, Operation, Statement};
 
 /// What a model holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Description {
             let place = format!("{} {} {value}", statement.place, function.name.escape_debug());
             let operator = match &statement.operation {
                 Operation::Convert { conversion, from, to, .. } => {
-                    let operation = truecast_tile::text::operation(*conversion);
+                    let operation = truecast_models::tile::text::operation(*conversion);
                     self.conversions.push(Conversion { place, operation, from: from.to_string(), to: to.to_string() });
                     conversion.op().to_string()
                 }

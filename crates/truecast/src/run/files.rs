@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use truecast_core::Layout;
-use truecast_graph::{Data, Tensor, Texts};
 use truecast_io::onnx::text_tensor;
 use truecast_io::{Existing, FileId, Finished, Kind, OutputFile, Writer, layout_for};
 use truecast_kernel::Exec;
+use truecast_models::{Data, Tensor, Texts};
 
 /// A name as a part of a path: letters, digits, `_`, `-` and inner dots stay, every other byte is `%XX`.
 pub(super) fn file_name(name: &str) -> String {

@@ -1,6 +1,6 @@
 //! Evaluating a model of conversions: files in, files out.
 //!
-//! What a model means is `truecast-graph`'s; this module feeds it from files and writes what it gives (`files`).
+//! What a model means is `truecast-models`'s; this module feeds it from files and writes what it gives (`files`).
 
 mod describe;
 mod files;
@@ -20,12 +20,12 @@ use outputs::{Outputs, file_of};
 use std::collections::BTreeMap;
 use std::path::Path;
 use truecast_core::DType;
-use truecast_graph::openvino::Fed;
-use truecast_graph::tosa::GraphError;
-use truecast_graph::{EvaluationError, Input, LeftOpen, Output, Refusal, Tensor, evaluate};
 use truecast_io::{Existing, Kind, Shown, Source};
 use truecast_kernel::Exec;
-use truecast_tile::module::EntryError;
+use truecast_models::openvino::Fed;
+use truecast_models::tile::module::EntryError;
+use truecast_models::tosa::GraphError;
+use truecast_models::{EvaluationError, Input, LeftOpen, Output, Refusal, Tensor, evaluate};
 
 /// Why a model was not evaluated.
 #[derive(Debug, thiserror::Error)]
@@ -45,13 +45,13 @@ pub enum RunError {
     Model { path: String, cause: Box<ModelError> },
     /// A Tile IR module is not read, or not legal.
     #[error("{path}:{cause}")]
-    Tile { path: String, cause: truecast_tile::Error },
+    Tile { path: String, cause: truecast_models::tile::Error },
     /// A Tile IR module has no such entry.
     #[error("{path}: {cause}")]
     TileEntry { path: String, cause: EntryError },
     /// The evaluation of a Tile IR module stopped.
     #[error("{path}: {cause}")]
-    TileStop { path: String, cause: truecast_tile::evaluate::Stop },
+    TileStop { path: String, cause: truecast_models::tile::evaluate::Stop },
     /// A module is larger than anybody writes.
     #[error("{path}: the module has more than {limit} bytes")]
     TooLarge { path: String, limit: u64 },
@@ -102,7 +102,7 @@ impl RunError {
             RunError::NoInput { .. } | RunError::NotGiven { .. } => Class::Usage,
             RunError::TileEntry { cause: EntryError::None, .. } => Class::Input,
             RunError::TileEntry { .. } | RunError::Read { .. } => Class::Usage,
-            RunError::TileStop { cause: truecast_tile::evaluate::Stop::Memory { .. }, .. } => Class::System,
+            RunError::TileStop { cause: truecast_models::tile::evaluate::Stop::Memory { .. }, .. } => Class::System,
             RunError::Tile { .. } | RunError::TileStop { .. } | RunError::TooLarge { .. } => Class::Input,
             RunError::Evaluation { cause, .. } => match &**cause {
                 EvaluationError::Missing { .. } => Class::Usage,

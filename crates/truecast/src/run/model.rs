@@ -1,6 +1,6 @@
 //! Models of conversions, of any kind that the extension names: opened, judged, made into graphs.
 //!
-//! What a model means is `truecast-graph`'s; how it is fed and what becomes of its results is the module above.
+//! What a model means is `truecast-models`'s; how it is fed and what becomes of its results is the module above.
 
 use super::RunError;
 use super::files::Reads;
@@ -11,10 +11,10 @@ use truecast_core::DType;
 use truecast_core::policy::TextStyle;
 use truecast_core::spec::tile;
 use truecast_core::spec::tosa::Target;
-use truecast_graph::{Graph, onnx, openvino};
 use truecast_io::onnx::{ModelFile, Options};
 use truecast_io::open_regular;
 use truecast_io::openvino::{IrFile, Packing};
+use truecast_models::{Graph, onnx, openvino};
 
 /// An opened model.
 #[derive(Debug)]
@@ -162,7 +162,7 @@ impl Model {
                 })
             }
             (File::Tile(_), Rules::Tile(rules, profile, options)) => {
-                let report = truecast_tile::verify(&self.tile_module(rules)?, rules, profile, &options);
+                let report = truecast_models::tile::verify(&self.tile_module(rules)?, rules, profile, &options);
                 let illegal = report.errors.iter().map(|e| (e.place.to_string(), e.message()));
                 Ok(Judgement {
                     conversions: report.conversions,
@@ -210,9 +210,9 @@ impl Model {
     }
 
     /// The module; text is taken to be of the release whose rules are asked for.
-    pub(crate) fn tile_module(&self, rules: tile::Rules) -> Result<truecast_tile::Module, RunError> {
+    pub(crate) fn tile_module(&self, rules: tile::Rules) -> Result<truecast_models::tile::Module, RunError> {
         match &self.file {
-            File::Tile(bytes) => truecast_tile::read(bytes, rules.release(tile::Release::NEWEST))
+            File::Tile(bytes) => truecast_models::tile::read(bytes, rules.release(tile::Release::NEWEST))
                 .map_err(|cause| RunError::Tile { path: self.shown(), cause }),
             File::Onnx(_) => Err(RunError::Rules { path: self.shown(), fitting: "onnx or onnx@OPSET" }),
             File::OpenVino(_) => Err(RunError::Rules { path: self.shown(), fitting: "openvino" }),
@@ -252,8 +252,8 @@ fn begins_as_bytecode(path: &Path) -> Result<bool, RunError> {
         Err(truecast_io::Error::NotRegular { .. }) => return Ok(false),
         Err(error) => return Err(error.into()),
     };
-    let mut first = [0; truecast_tile::bytecode::MAGIC.len()];
-    Ok(std::io::Read::read_exact(&mut file, &mut first).is_ok() && first == truecast_tile::bytecode::MAGIC)
+    let mut first = [0; truecast_models::tile::bytecode::MAGIC.len()];
+    Ok(std::io::Read::read_exact(&mut file, &mut first).is_ok() && first == truecast_models::tile::bytecode::MAGIC)
 }
 
 fn read_module(path: &Path) -> Result<Vec<u8>, RunError> {

@@ -4,9 +4,9 @@ use super::RunError;
 use super::files::{self, Reads};
 use std::path::{Path, PathBuf};
 use truecast_core::DType;
-use truecast_graph::Tensor;
 use truecast_io::{Existing, Finished, Kind, NewFolder, OutputFile};
 use truecast_kernel::Exec;
+use truecast_models::Tensor;
 
 /// A result that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Evaluating a module of Tile IR: every conversion of an entry becomes a file, named by its value.
 //!
-//! What a module means is `truecast-tile`'s; this module feeds it from files and writes what it gives. Integers of a module
+//! What a module means is `truecast-models`'s; this module feeds it from files and writes what it gives. Integers of a module
 //! carry no sign: they are read from either kind of array and written as signed ones; i1 is written as bool, an address as
 //! u64.
 
@@ -12,12 +12,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use truecast_core::DType;
 use truecast_core::spec::tile::{Profile, Rules, Signedness, TileType};
-use truecast_graph::{Data, LeftOpen, Tensor};
 use truecast_io::{Existing, Kind};
 use truecast_kernel::Exec;
-use truecast_tile::evaluate::{Converted, Elements, Stop, evaluate};
-use truecast_tile::module::{Function, written_type};
-use truecast_tile::{Codes, Module};
+use truecast_models::tile::evaluate::{Converted, Elements, Stop, evaluate};
+use truecast_models::tile::module::{Function, written_type};
+use truecast_models::tile::{Codes, Module};
+use truecast_models::{Data, LeftOpen, Tensor};
 
 /// How a module is evaluated.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ pub struct Settings {
     /// The entry; without a name the only one.
     pub entry: Option<String>,
     /// Whose values.
-    pub values: truecast_tile::evaluate::Settings,
+    pub values: truecast_models::tile::evaluate::Settings,
 }
 
 impl Model {
@@ -49,7 +49,8 @@ impl Model {
         exec: &Exec,
     ) -> Result<Ran, RunError> {
         let module = self.tile_module(settings.rules)?;
-        let report = truecast_tile::verify(&module, settings.rules, settings.values.profile, &settings.values.options);
+        let report =
+            truecast_models::tile::verify(&module, settings.rules, settings.values.profile, &settings.values.options);
         if let Some(cause) = report.errors.into_iter().next() {
             return Err(RunError::Tile { path: self.shown(), cause });
         }

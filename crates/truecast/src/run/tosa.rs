@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use truecast_core::DType;
 use truecast_core::spec::tosa::block::SCALE;
 use truecast_core::spec::tosa::{Freedoms, Target};
-pub use truecast_graph::tosa::ElementType;
-use truecast_graph::tosa::value::{Declared, element_type, scale_shape};
-use truecast_graph::tosa::{Evaluated, GraphError, Value, evaluate, judge as legality, target_of};
 use truecast_io::tosa::array::{self, Array, ArrayError};
 use truecast_io::tosa::{FileError, Graph, RescaleAttribute, op, parse, parse_blocks};
 use truecast_io::{Existing, Shown, open_regular};
 use truecast_kernel::Exec;
+pub use truecast_models::tosa::ElementType;
+use truecast_models::tosa::value::{Declared, element_type, scale_shape};
+use truecast_models::tosa::{Evaluated, GraphError, Value, evaluate, judge as legality, target_of};
 
 /// The extension of the files.
 pub const EXTENSION: &str = "tosa";

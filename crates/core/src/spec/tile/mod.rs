@@ -4,7 +4,7 @@
 //! [`types`] has the element and tile types, [`op`] the operations with their attributes, [`legality`] what a release
 //! accepts (the rules of one operation on two types), [`meaning`] what every element becomes, [`request`] the view of
 //! one conversion between two of truecast's types. Modules, their text and their bytecode are no concern of this folder:
-//! they live in crate `truecast-tile`.
+//! they live in crate `truecast-models`.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,0 +1,182 @@
+//! A graph of conversions: built value by value, so that every value is there before its use.
+//!
+//! Types are settled while a graph is built; shapes and elements come with the inputs. No file format is known here.
+
+use std::fmt;
+use std::sync::Arc;
+
+use truecast_core::{CastSpec, DType};
+
+use crate::tensor::Tensor;
+
+/// A value of a graph: what an input, a constant or a conversion gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ValueId(pub(crate) usize);
+
+/// One dimension of a declared shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// A number.
+    Known(u64),
+    /// The same number wherever this name stands.
+    Named(String),
+    /// A number from one to another, both included.
+    Between(u64, u64),
+    /// Any number.
+    Any,
+}
+
+/// Elements that are loaded when they are needed.
+pub trait Load: fmt::Debug + Send + Sync {
+    /// The tensor; of the type that was announced.
+    ///
+    /// # Errors
+    /// Whatever reading it meets.
+    fn load(&self) -> Result<Arc<Tensor>, truecast_io::Error>;
+}
+
+/// A tensor in memory is its own loader.
+impl Load for Arc<Tensor> {
+    fn load(&self) -> Result<Arc<Tensor>, truecast_io::Error> {
+        Ok(self.clone())
+    }
+}
+
+/// What is fed into a graph.
+#[derive(Debug)]
+pub struct Input {
+    /// Its name.
+    pub name: String,
+    /// The type that it must have.
+    pub dtype: DType,
+    /// The shape that it must have, if one is declared.
+    pub shape: Option<Vec<Dimension>>,
+    /// What it is if nothing is fed.
+    pub default: Option<Arc<dyn Load>>,
+    pub(crate) value: ValueId,
+}
+
+/// What comes out of a graph.
+#[derive(Debug)]
+pub struct Output {
+    /// Its name.
+    pub name: String,
+    /// The type of its value.
+    pub dtype: DType,
+    /// The shape that it is declared to have.
+    pub shape: Option<Vec<Dimension>>,
+    pub(crate) value: ValueId,
+}
+
+/// Where a value comes from.
+#[derive(Debug)]
+pub(crate) enum Producer {
+    /// The input of this index.
+    Input(usize),
+    Constant(Arc<dyn Load>),
+    Cast {
+        spec: CastSpec,
+        input: ValueId,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Value {
+    pub(crate) dtype: DType,
+    /// How errors name it; the nodes of a function that is called often share one.
+    pub(crate) label: Arc<str>,
+    pub(crate) producer: Producer,
+}
+
+/// A graph of conversions. A node that changes nothing needs no value of its own.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{spec::onnx::Cast, DType};
+/// use truecast_models::{Data, EvaluationError, Graph, Tensor, evaluate};
+/// use truecast_kernel::Exec;
+///
+/// let mut graph = Graph::default();
+/// let x = graph.input("x", DType::F32, None, None);
+/// let y = graph.cast("y", Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?, x);
+/// graph.output("y", y, None);
+///
+/// let fed = Tensor { dtype: DType::F32, shape: vec![1], data: Data::Codes(465f32.to_le_bytes().into()) };
+/// let mut results = Vec::new();
+/// evaluate::<EvaluationError>(
+///     &graph,
+///     &Exec::default(),
+///     |_| Ok(Some(fed.clone())),
+///     |_, tensor| Ok(results.push(tensor.clone())),
+/// )?;
+/// assert_eq!(results[0].data, Data::Codes(vec![0x7e])); // saturates to 448
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Graph {
+    pub(crate) values: Vec<Value>,
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) outputs: Vec<Output>,
+}
+
+impl Graph {
+    fn add(&mut self, dtype: DType, label: impl Into<Arc<str>>, producer: Producer) -> ValueId {
+        self.values.push(Value { dtype, label: label.into(), producer });
+        ValueId(self.values.len() - 1)
+    }
+
+    /// Adds an input.
+    pub fn input(
+        &mut self,
+        name: &str,
+        dtype: DType,
+        shape: Option<Vec<Dimension>>,
+        default: Option<Arc<dyn Load>>,
+    ) -> ValueId {
+        let value = self.add(dtype, name, Producer::Input(self.inputs.len()));
+        self.inputs.push(Input { name: name.into(), dtype, shape, default, value });
+        value
+    }
+
+    /// Adds a constant.
+    pub fn constant(&mut self, label: impl Into<Arc<str>>, dtype: DType, elements: Arc<dyn Load>) -> ValueId {
+        self.add(dtype, label, Producer::Constant(elements))
+    }
+
+    /// Adds a conversion.
+    ///
+    /// # Panics
+    /// If `input` is not of the type that `spec` converts.
+    pub fn cast(&mut self, label: impl Into<Arc<str>>, spec: CastSpec, input: ValueId) -> ValueId {
+        assert_eq!(self.dtype(input), spec.src, "a conversion takes the type that it was resolved for");
+        self.add(spec.dst, label, Producer::Cast { spec, input })
+    }
+
+    /// Makes a value an output.
+    pub fn output(&mut self, name: &str, value: ValueId, shape: Option<Vec<Dimension>>) {
+        self.outputs.push(Output { name: name.into(), dtype: self.dtype(value), shape, value });
+    }
+
+    /// The type of a value.
+    pub fn dtype(&self, value: ValueId) -> DType {
+        self.values[value.0].dtype
+    }
+
+    /// The inputs, in the order in which they were added.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
+    /// The outputs, in the order in which they were added.
+    pub fn outputs(&self) -> &[Output] {
+        &self.outputs
+    }
+
+    /// The conversions, in the order of evaluation: how errors name them, and what they are.
+    pub fn casts(&self) -> impl Iterator<Item = (&str, &CastSpec)> {
+        self.values.iter().filter_map(|value| match &value.producer {
+            Producer::Cast { spec, .. } => Some((&*value.label, spec)),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! Models of conversions: read, checked against their standard, evaluated. One folder for each format.
+//!
+//! | folder | format | a model becomes |
+//! |---|---|---|
+//! | [`onnx`] | ONNX models, functions expanded | a [`Graph`] |
+//! | [`openvino`] | OpenVINO IR | a [`Graph`] |
+//! | [`tosa`] | `.tosa` graphs | operators that are evaluated one by one |
+//! | [`tile`] | Tile IR modules, text and bytecode | statements that are evaluated one by one |
+//!
+//! [`Graph`] knows no file format: values with types, conversions that are already resolved, constants, inputs and
+//! outputs. [`evaluate`](fn@evaluate) runs it in order and drops each value after its last use. What a conversion means is
+//! `truecast-core`; tensors in files are `truecast-io`; feeding a model from files and writing what it gives is `truecast`.
+//!
+//! Read in this order: [`tensor`], [`graph`], [`mod@evaluate`], then a format.
+#![forbid(unsafe_code)]
+
+pub mod evaluate;
+pub mod graph;
+pub mod onnx;
+pub mod openvino;
+pub mod tensor;
+pub mod tile;
+pub mod tosa;
+
+pub use evaluate::{EvaluationError, LeftOpen, Refusal, evaluate};
+pub use graph::{Dimension, Graph, Input, Load, Output, ValueId};
+pub use tensor::{Data, Tensor};
+pub use truecast_text::Texts;

@@ -1,0 +1,93 @@
+//! Primitives (§10.1) and the place where they stand.
+
+use crate::tile::error::{Cause, Error, Place};
+
+/// A position in a part of the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cursor<'a> {
+    rest: &'a [u8],
+    /// Offset of `rest` in the file.
+    at: u64,
+}
+
+impl<'a> Cursor<'a> {
+    pub fn new(bytes: &'a [u8], at: u64) -> Self {
+        Self { rest: bytes, at }
+    }
+
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    pub fn len(&self) -> usize {
+        self.rest.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub fn wrong(&self, why: impl Into<String>) -> Error {
+        structure(self.at, why)
+    }
+
+    pub fn take(&mut self, len: usize) -> Result<&'a [u8], Error> {
+        let Some((taken, rest)) = self.rest.split_at_checked(len) else {
+            return Err(self.wrong(format!("{len} bytes needed, {} left; the file is truncated", self.rest.len())));
+        };
+        self.rest = rest;
+        self.at += len as u64;
+        Ok(taken)
+    }
+
+    /// A part of `len` bytes, as a cursor of its own.
+    pub fn part(&mut self, len: u64) -> Result<Cursor<'a>, Error> {
+        let at = self.at;
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        Ok(Cursor { rest: self.take(len)?, at })
+    }
+
+    pub fn byte(&mut self) -> Result<u8, Error> {
+        Ok(self.take(1)?[0])
+    }
+
+    pub fn varint(&mut self) -> Result<u64, Error> {
+        let begin = *self;
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                break;
+            }
+            value |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(begin.wrong("a number has more than 64 bits"))
+    }
+
+    /// A count of things that take at least `bytes` each.
+    pub fn count(&mut self, what: &str, bytes: usize) -> Result<usize, Error> {
+        let begin = *self;
+        let count = self.varint()?;
+        let fits = count <= (self.rest.len() / bytes.max(1)) as u64;
+        match usize::try_from(count) {
+            Ok(count) if fits => Ok(count),
+            _ => Err(begin.wrong(format!("{count} {what} do not fit the {} bytes that are left", self.rest.len()))),
+        }
+    }
+
+    pub fn u32(&mut self) -> Result<u32, Error> {
+        Ok(u32::from_le_bytes(self.take(4)?.try_into().expect("four bytes were taken")))
+    }
+
+    pub fn u64(&mut self) -> Result<u64, Error> {
+        Ok(u64::from_le_bytes(self.take(8)?.try_into().expect("eight bytes were taken")))
+    }
+}
+
+pub(super) fn structure(at: u64, why: impl Into<String>) -> Error {
+    Error::new(Place::Byte(at), Cause::Structure { why: why.into() })
+}

@@ -1,0 +1,36 @@
+//! The bytecode form (§10).
+//!
+//! `cursor` reads primitives, `container` sections and tables, `types` the type table, `layout` knows the fields of
+//! every operation (operations have no length, so each must be known to get past it), `function` reads bodies. Every
+//! count is bounded by the bytes that are left before anything is allocated for it.
+
+mod attribute;
+mod container;
+mod cursor;
+mod function;
+pub(crate) mod layout;
+mod types;
+
+use crate::tile::error::Error;
+use crate::tile::module::Module;
+
+/// The first bytes of a file.
+pub const MAGIC: [u8; 8] = *b"\x7fTileIR\x00";
+
+/// Reads a module from bytecode.
+///
+/// Cost: memory in proportion to the bytes.
+///
+/// # Errors
+/// The first place where the file's structure is wrong (T017) or names a type that its version lacks (T013). A function
+/// that cannot be read to its end is a finding of the module.
+///
+/// # Examples
+/// ```
+/// let error = truecast_models::tile::bytecode::read(b"\x7fTileIR\x00\x0d\x09\0\0").unwrap_err();
+/// assert_eq!(error.to_string(), "offset 8: T017: file version 13.9 is not one of 13.1 to 13.5");
+/// ```
+pub fn read(bytes: &[u8]) -> Result<Module, Error> {
+    let sections = container::Sections::read(bytes)?;
+    function::module(&sections)
+}

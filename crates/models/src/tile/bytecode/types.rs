@@ -1,0 +1,157 @@
+//! The type table (§10.4).
+
+use std::sync::Arc;
+
+use truecast_core::DType;
+use truecast_core::spec::tile::types::{Malformed, NUMBERS, spelling};
+use truecast_core::spec::tile::{ElementType, Release, TileType};
+
+use super::container::Table;
+use super::cursor::{Cursor, structure};
+use crate::tile::error::{Cause, Error, Place};
+
+/// Dimensions of a tile or view.
+const MAX_RANK: usize = 64;
+
+/// A type of the file.
+#[derive(Clone, Debug)]
+pub(super) enum Type {
+    /// A tile.
+    Tile(Arc<TileType>),
+    /// A number or pointer, which stands in tiles only.
+    Element(ElementType),
+    /// A function, by the numbers of its types.
+    Function { parameters: Vec<u64>, results: usize },
+    /// Views and tokens.
+    Other,
+}
+
+/// All types of a file.
+pub(super) struct Types(Vec<Type>);
+
+impl Types {
+    pub fn read(table: &Table<'_>, version: Release) -> Result<Self, Error> {
+        let items = (0..table.len()).filter_map(|i| table.item(i));
+        items.map(|item| entry(item, table, version)).collect::<Result<_, _>>().map(Types)
+    }
+
+    pub fn get(&self, index: u64, from: &Cursor<'_>) -> Result<&Type, Error> {
+        let found = usize::try_from(index).ok().and_then(|i| self.0.get(i));
+        found.ok_or_else(|| from.wrong(format!("type {index} of {}", self.0.len())))
+    }
+}
+
+fn gate(what: &str, since: Release, version: Release, from: &Cursor<'_>) -> Result<(), Error> {
+    match since > version {
+        true => {
+            let cause = Cause::Newer { what: format!("type {what}"), since, file: version };
+            Err(Error::new(Place::Byte(from.at()), cause))
+        }
+        false => Ok(()),
+    }
+}
+
+const POINTER: u64 = 12;
+
+/// What a tile is made of: a number or pointer, read without regard to any other entry, so that no type can refer to
+/// itself.
+fn element(table: &Table<'_>, index: u64, version: Release, from: &Cursor<'_>) -> Result<ElementType, Error> {
+    let item = usize::try_from(index).ok().and_then(|i| table.item(i));
+    let item = item.ok_or_else(|| from.wrong(format!("type {index} of {}", table.len())))?;
+    let found = read_element(&mut item.clone(), table, version)?;
+    found.ok_or_else(|| from.wrong(format!("type {index} is neither a number nor a pointer")))
+}
+
+/// `None` if the entry is no element.
+fn read_element(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Option<ElementType>, Error> {
+    let place = *item;
+    Ok(match item.varint()? {
+        POINTER => Some(ElementType::Pointer(pointer(item, table, version)?)),
+        tag => number(tag, version, &place)?.map(ElementType::Number),
+    })
+}
+
+fn number(tag: u64, version: Release, from: &Cursor<'_>) -> Result<Option<DType>, Error> {
+    let Some(number) = NUMBERS.into_iter().find(|n| n.tag == tag) else { return Ok(None) };
+    gate(spelling(number.dtype), number.since, version, from)?;
+    Ok(Some(number.dtype))
+}
+
+/// The pointee, after the tag.
+fn pointer(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result<DType, Error> {
+    let flags = if version >= Release::V13_4 { item.varint()? } else { 0 };
+    let place = *item;
+    let index = item.varint()?;
+    if flags & 1 != 0 {
+        item.byte()?;
+    }
+    let pointee = usize::try_from(index).ok().and_then(|i| table.item(i));
+    let mut pointee = pointee.ok_or_else(|| place.wrong(format!("type {index} of {}", table.len())))?;
+    let at = pointee;
+    let bad = |what: &str| Error::new(Place::Byte(place.at()), Cause::Type(Malformed::Pointee(what.into())));
+    match pointee.varint()? {
+        POINTER => Err(bad("a pointer")),
+        tag => match number(tag, version, &at)? {
+            Some(DType::I4) => Err(bad("i4")),
+            Some(dtype) => Ok(dtype),
+            None => Err(place.wrong(format!("type {index} is no number, so nothing points to it"))),
+        },
+    }
+}
+
+fn entry(mut item: Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Type, Error> {
+    let begin = item;
+    if let Some(element) = read_element(&mut item, table, version)? {
+        return finished(item, Type::Element(element));
+    }
+    let mut item = begin;
+    match item.varint()? {
+        13 => {
+            let place = item;
+            let element = element(table, item.varint()?, version, &place)?;
+            let shape = dimensions(&mut item)?;
+            finished(item, Type::Tile(Arc::new(TileType { shape, element })))
+        }
+        16 => {
+            let parameters = indices(&mut item)?;
+            let results = indices(&mut item)?.len();
+            finished(item, Type::Function { parameters, results })
+        }
+        // Nothing is converted to or from these, and their items are found by their offsets: fields are not looked at.
+        14 | 15 | 17 => Ok(Type::Other), // tensor_view, partition_view, token
+        tag @ (20 | 21) => {
+            let what = if tag == 20 { "gather_scatter_view" } else { "strided_view" };
+            gate(what, Release::V13_3, version, &begin)?;
+            Ok(Type::Other)
+        }
+        tag => Err(begin.wrong(format!("type tag {tag} is not known"))),
+    }
+}
+
+fn finished(item: Cursor<'_>, entry: Type) -> Result<Type, Error> {
+    match item.is_empty() {
+        true => Ok(entry),
+        false => Err(item.wrong(format!("{} bytes after a type", item.len()))),
+    }
+}
+
+fn dimensions(item: &mut Cursor<'_>) -> Result<Vec<u64>, Error> {
+    let begin = *item;
+    let rank = item.count("dimensions", 8)?;
+    if rank > MAX_RANK {
+        return Err(begin.wrong(format!("{rank} dimensions; at most {MAX_RANK} are read")));
+    }
+    let mut shape = Vec::with_capacity(rank);
+    for _ in 0..rank {
+        let place = item.at();
+        let dimension = item.u64()? as i64;
+        let known = u64::try_from(dimension);
+        shape.push(known.map_err(|_| structure(place, format!("dimension {dimension} is negative")))?);
+    }
+    Ok(shape)
+}
+
+fn indices(item: &mut Cursor<'_>) -> Result<Vec<u64>, Error> {
+    let count = item.count("types", 1)?;
+    (0..count).map(|_| item.varint()).collect()
+}

@@ -1,0 +1,56 @@
+//! CUDA Tile IR modules of conversions: read, checked, printed, evaluated. Reference: `docs/spec/tile-ir.md`; section
+//! numbers in this folder are those of that page.
+//!
+//! [`text`] and [`bytecode`] read the two forms of a module into one structure, [`module`]. [`verify`](fn@verify) finds what a
+//! release does not accept, [`evaluate`](mod@evaluate) says what every element of every conversion becomes. What one
+//! operation means and allows is [`truecast_core::spec::tile`]; files and arrays are no concern of this folder. What it
+//! reads is not trusted: depth is bounded, and memory by the size of the input.
+//!
+//! # Examples
+//! ```
+//! use truecast_core::spec::tile::{Options, Profile, Release, Rules};
+//! let source = "entry @k() {
+//!   %x = constant <f32: 1.5> : tile<4xf32>
+//!   %y = ftof %x rounding<zero> : tile<4xf32> -> tile<4xf8E4M3FN>
+//!   return
+//! }";
+//! let module = truecast_models::tile::text::parse(source, Release::NEWEST)?;
+//! let report = truecast_models::tile::verify(&module, Rules::default(), Profile::Spec, &Options::default());
+//! assert_eq!(report.errors[0].code(), "T008"); // only nearest_even leads to f8E4M3FN
+//! # Ok::<(), truecast_models::tile::Error>(())
+//! ```
+
+pub mod bytecode;
+pub mod codes;
+pub mod error;
+pub mod evaluate;
+pub mod module;
+mod names;
+mod pack;
+pub mod text;
+mod verify;
+
+pub use codes::Codes;
+pub use error::{Cause, Error, Place};
+pub use evaluate::evaluate;
+pub use module::Module;
+pub use verify::{Report, verify};
+
+use truecast_core::spec::tile::Release;
+
+/// Reads a module in the form that its first bytes tell; text is taken to be of the version `text`.
+///
+/// # Errors
+/// The first place where it cannot be read (T014 to T020).
+pub fn read(bytes: &[u8], text: Release) -> Result<Module, Error> {
+    if bytes.starts_with(&bytecode::MAGIC) {
+        return bytecode::read(bytes);
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(source) => text::parse(source, text),
+        Err(e) => {
+            let why = "neither bytecode (the magic number is missing) nor text in UTF-8".into();
+            Err(Error::new(Place::Byte(e.valid_up_to() as u64), Cause::Structure { why }))
+        }
+    }
+}

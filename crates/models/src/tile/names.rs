@@ -1,0 +1,62 @@
+//! The names of the operations of the dialect (§9.3, §10.8), each with the release that it came with.
+
+use truecast_core::spec::tile::{Op, Release};
+use truecast_core::spelling;
+
+use crate::tile::bytecode::layout::LAYOUTS;
+
+/// Operations that are read, beside the nine conversions.
+const READ: [(&str, Release); 7] = [
+    ("constant", Release::V13_1),
+    ("entry", Release::V13_1),
+    ("global", Release::V13_1),
+    ("module", Release::V13_1),
+    ("return", Release::V13_1),
+    ("pack", Release::V13_3),
+    ("unpack", Release::V13_3),
+];
+
+fn all() -> impl Iterator<Item = (&'static str, Release)> {
+    let conversions = Op::ALL.iter().map(|op| (op.name(), Release::V13_1));
+    conversions.chain(READ).chain(LAYOUTS.iter().map(|layout| (layout.name, layout.since)))
+}
+
+/// The release that an operation came with; `None` for a name that no release has.
+pub(crate) fn since(name: &str) -> Option<Release> {
+    all().find(|(known, _)| *known == name).map(|(_, since)| since)
+}
+
+/// The operation that an unknown name was probably meant to be.
+pub(crate) fn nearest(name: &str) -> Option<&'static str> {
+    let most = if name.len() > 3 { 2 } else { 1 };
+    spelling::nearest(name, all().map(|(known, _)| known), most)
+}
+
+/// Operations of the dialect's own builds for tests and experiments (`testing$func`): in no release, and in no file.
+pub(crate) fn is_unreleased(name: &str) -> bool {
+    ["experimental$", "internal$", "testing$"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_has_one_name() {
+        let mut names: Vec<_> = all().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        assert_eq!((since("ftof"), since("unpack")), (Some(Release::V13_1), Some(Release::V13_3)));
+        assert_eq!((since("atan2"), since("FTOF"), since("ftfo")), (Some(Release::V13_2), None, None));
+    }
+
+    #[test]
+    fn what_was_meant() {
+        for (name, meant) in [("ftfo", Some("ftof")), ("FToF", Some("ftof")), ("truncii", Some("trunci"))] {
+            assert_eq!(nearest(name), meant);
+        }
+        assert_eq!((nearest("func.func"), nearest("hello"), nearest("")), (None, None, None));
+    }
+}

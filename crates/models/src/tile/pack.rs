@@ -1,0 +1,68 @@
+//! pack and unpack: a tile of rank 1 as the bytes of its memory image, and back (§4.9, §6.11).
+
+use truecast_core::DType;
+use truecast_core::spec::tile::{ElementType, TileType};
+
+use crate::tile::codes::Codes;
+use crate::tile::module::PackKind;
+
+/// What keeps a pack or unpack from being legal: the number of the error and the rule.
+pub(crate) fn check(kind: PackKind, from: &TileType, to: &TileType) -> Result<(), (&'static str, String)> {
+    for tile in [from, to] {
+        tile.check().map_err(|e| ("T014", e.to_string()))?;
+    }
+    let (bytes, elements) = match kind {
+        PackKind::Pack => (to, from),
+        PackKind::Unpack => (from, to),
+    };
+    if bytes.element != ElementType::Number(DType::I8) {
+        return Err(("T001", format!("the bytes are {}; they must be i8", bytes.element)));
+    }
+    match elements.element {
+        ElementType::Pointer(_) => return Err(("T001", "pointers are not packed; use ptr_to_int".into())),
+        ElementType::Number(n) if memory_bits(n) == 8 => {
+            return Err(("T001", format!("{} has 8 bits already; use bitcast", elements.element)));
+        }
+        ElementType::Number(_) => {}
+    }
+    if from.shape.len() != 1 || to.shape.len() != 1 {
+        return Err(("T002", "both tiles must have rank 1; use reshape".into()));
+    }
+    let bits = elements.len() * memory_bits(elements.element.storage());
+    match bits == 8 * bytes.len() {
+        true => Ok(()),
+        false => Err(("T002", format!("{bits} bits do not fill {} bytes; give the bytes that many", bytes.len()))),
+    }
+}
+
+/// Bits in memory; tf32 takes a word.
+fn memory_bits(dtype: DType) -> u64 {
+    match dtype {
+        DType::Tf32 => 32,
+        _ => dtype.code_bits().into(),
+    }
+}
+
+/// The elements as another type has them. `None` for i1, whose order of bits is not documented.
+pub(crate) fn evaluate(operand: &Codes, to: DType) -> Option<Codes> {
+    let (src, dst) = (operand.dtype(), to);
+    if src == DType::I1 || dst == DType::I1 {
+        return None;
+    }
+    let (from_bits, to_bits) = (memory_bits(src) as u32, memory_bits(dst) as u32);
+    let mut result = Codes::empty(dst);
+    let mut pending = 0u128;
+    let mut held = 0;
+    for code in operand.iter() {
+        pending |= u128::from(src.storage_of_code(code)) << held;
+        held += from_bits;
+        while held >= to_bits {
+            let image = pending as u64 & (u64::MAX >> (64 - to_bits));
+            result.push(dst.code_of_storage(image));
+            pending >>= to_bits;
+            held -= to_bits;
+        }
+    }
+    debug_assert_eq!(held, 0, "the sizes were checked");
+    Some(result)
+}

@@ -1,0 +1,175 @@
+//! Words of the text, with their places (§9.2). Nothing is kept: a lexer is a position, and looking ahead is a copy of it.
+
+use crate::tile::error::{Cause, Error, Place, shown};
+
+/// One token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Token<'a> {
+    /// Letters, digits, `_`, `.`, `$`: names, keywords, numbers, and shapes with the element that is glued to them.
+    Word(&'a str),
+    /// `%name`, without the sign.
+    Value(&'a str),
+    /// `@name` or `@"name"`, without the sign and the quotes.
+    Symbol(&'a str),
+    /// `"text"`, without the quotes.
+    Text(&'a str),
+    /// `->`.
+    Arrow,
+    /// Anything else that is one character.
+    Sign(char),
+    /// Nothing is left.
+    End,
+}
+
+impl std::fmt::Display for Token<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Token::Word(text) => write!(f, "\"{}\"", shown(text)),
+            Token::Value(text) => write!(f, "\"%{}\"", shown(text)),
+            Token::Symbol(text) => write!(f, "\"@{}\"", shown(text)),
+            Token::Text(_) => f.write_str("a string"),
+            Token::Arrow => f.write_str("\"->\""),
+            Token::Sign(c) => write!(f, "{:?}", c.to_string()),
+            Token::End => f.write_str("the end of the text"),
+        }
+    }
+}
+
+/// A token and what a parser asks about it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lexeme<'a> {
+    pub token: Token<'a>,
+    pub place: Place,
+    /// Nothing but blanks stands before it on its line.
+    pub leads_line: bool,
+}
+
+/// A position in the text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lexer<'a> {
+    rest: &'a str,
+    line: u32,
+    column: u32,
+    leads_line: bool,
+}
+
+impl<'a> Lexer<'a> {
+    pub fn new(text: &'a str) -> Self {
+        Self { rest: text, line: 1, column: 1, leads_line: true }
+    }
+
+    /// What lies between here and a later position in the same text.
+    pub fn text_up_to(&self, later: &Lexer<'a>) -> &'a str {
+        &self.rest[..self.rest.len() - later.rest.len()]
+    }
+
+    fn place(&self) -> Place {
+        Place::Text { line: self.line, column: self.column }
+    }
+
+    /// Takes bytes off the front, and counts lines and columns.
+    fn take(&mut self, bytes: usize) -> &'a str {
+        let (taken, rest) = self.rest.split_at(bytes);
+        match taken.rfind('\n') {
+            Some(at) => {
+                self.line = self.line.saturating_add(taken.matches('\n').count() as u32);
+                self.column = 1 + taken[at + 1..].chars().count() as u32;
+                self.leads_line = true;
+            }
+            None => self.column = self.column.saturating_add(taken.chars().count() as u32),
+        }
+        self.rest = rest;
+        taken
+    }
+
+    /// Takes the longest run of such characters.
+    fn run(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
+        self.take(self.rest.find(|c| !belongs(c)).unwrap_or(self.rest.len()))
+    }
+
+    fn skip_blanks(&mut self) {
+        loop {
+            self.run(char::is_whitespace);
+            match self.rest.starts_with("//") {
+                true => self.run(|c| c != '\n'),
+                false => return,
+            };
+        }
+    }
+
+    /// The next token.
+    pub fn next(&mut self) -> Result<Lexeme<'a>, Error> {
+        self.skip_blanks();
+        let (place, leads_line) = (self.place(), self.leads_line);
+        let token = self.token(place)?;
+        self.leads_line = false;
+        Ok(Lexeme { token, place, leads_line })
+    }
+
+    fn token(&mut self, place: Place) -> Result<Token<'a>, Error> {
+        let Some(first) = self.rest.chars().next() else { return Ok(Token::End) };
+        let in_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$' | '-');
+        let unexpected =
+            |expected: &str, found: String| Error::new(place, Cause::Syntax { expected: expected.into(), found });
+        Ok(match first {
+            '%' | '@' if self.rest[1..].starts_with(in_name) => {
+                self.take(1);
+                let name = self.run(in_name);
+                if first == '%' { Token::Value(name) } else { Token::Symbol(name) }
+            }
+            '@' if self.rest[1..].starts_with('"') => {
+                self.take(1);
+                Token::Symbol(self.string(place)?)
+            }
+            '%' | '@' => return Err(unexpected("a name", format!("{first:?}"))),
+            '"' => Token::Text(self.string(place)?),
+            '-' if self.rest.starts_with("->") => {
+                self.take(2);
+                Token::Arrow
+            }
+            c if c.is_ascii_alphanumeric() || c == '_' => Token::Word(self.word()),
+            c if c.is_ascii_punctuation() => {
+                self.take(1);
+                Token::Sign(c)
+            }
+            c => return Err(unexpected("a token", format!("{c:?}"))),
+        })
+    }
+
+    /// A word; the exponent of a number may have a sign.
+    fn word(&mut self) -> &'a str {
+        let whole = self.rest;
+        let word = self.run(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$'));
+        let mantissa = word.strip_suffix(['e', 'E']).unwrap_or("");
+        let is_number = mantissa.starts_with(|c: char| c.is_ascii_digit())
+            && mantissa.chars().all(|c| c.is_ascii_digit() || c == '.');
+        let signed = self.rest.strip_prefix(['+', '-']).is_some_and(|r| r.starts_with(|c: char| c.is_ascii_digit()));
+        if is_number && signed {
+            self.take(1);
+            self.run(|c| c.is_ascii_digit());
+        }
+        &whole[..whole.len() - self.rest.len()]
+    }
+
+    /// What stands between quotes; a backslash protects the next character.
+    fn string(&mut self, place: Place) -> Result<&'a str, Error> {
+        self.take(1);
+        let mut escaped = false;
+        let end = self.rest.find(|c| {
+            let ends = c == '"' && !escaped || c == '\n';
+            escaped = c == '\\' && !escaped;
+            ends
+        });
+        match end {
+            Some(at) if self.rest[at..].starts_with('"') => {
+                let text = self.take(at);
+                self.take(1);
+                Ok(text)
+            }
+            _ => {
+                let (expected, found) = ("a closing quote".into(), "the end of the line".into());
+                Err(Error::new(place, Cause::Syntax { expected, found }))
+            }
+        }
+    }
+}

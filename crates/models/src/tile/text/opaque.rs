@@ -1,0 +1,113 @@
+//! Operations that are not read: where they end, and the regions inside (§9.3, `other`).
+//!
+//! Their syntax is their own, so only this is known of it: brackets are balanced, a `{` that is followed by a statement
+//! opens a region, and the next statement begins where values are followed by `=`, or where a line begins with the name of
+//! an operation. Every operation that the bytecode knows has a name.
+
+use super::lexer::{Lexeme, Lexer, Token};
+use super::parser::{Parser, Scope};
+use crate::tile::error::Error;
+use crate::tile::module::Statement;
+use crate::tile::names;
+
+/// The name of an operation without the dialect's prefix.
+pub(super) fn operation_name(word: &str) -> &str {
+    word.strip_prefix("cuda_tile.").unwrap_or(word)
+}
+
+/// An operation of the dialect, by its name or by the dialect's prefix.
+pub(super) fn is_operation(word: &str) -> bool {
+    let name = operation_name(word);
+    name != word || names::since(name).is_some() || names::is_unreleased(name)
+}
+
+/// An operation of another dialect: no other word has a name before a dot.
+fn is_foreign(word: &str) -> bool {
+    word.split_once('.').is_some_and(|(dialect, _)| dialect.starts_with(|c: char| c.is_ascii_alphabetic()))
+}
+
+/// Values that are followed by `=`: the results of the next statement. Longer lists are not looked through.
+fn begins_results(mut lexer: Lexer<'_>) -> bool {
+    const MOST: usize = 32;
+    for _ in 0..MOST {
+        let mut next = || lexer.next().map_or(Token::End, |lexeme| lexeme.token);
+        let Token::Value(_) = next() else { return false };
+        let mut after = next();
+        if after == Token::Sign(':') {
+            let Token::Word(_) = next() else { return false };
+            after = next();
+        }
+        match after {
+            Token::Sign('=') => return true,
+            Token::Sign(',') => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
+impl<'a> Parser<'a> {
+    /// A statement begins at this token.
+    pub(super) fn begins_statement(&self, at: &Lexeme<'a>) -> bool {
+        match at.token {
+            Token::Value(_) => begins_results(self.lexer_at_peeked()),
+            Token::Word("return") => true,
+            Token::Word(word) => at.leads_line && (is_operation(word) || is_foreign(word)),
+            _ => false,
+        }
+    }
+
+    /// The tokens of an operation after its name.
+    pub(super) fn opaque(&mut self, scope: &mut Scope<'a>) -> Result<Vec<Vec<Statement>>, Error> {
+        let mut regions = Vec::new();
+        let mut closers: Vec<char> = Vec::new();
+        loop {
+            let at = self.peek()?;
+            if closers.is_empty() && (matches!(at.token, Token::End | Token::Sign('}')) || self.begins_statement(&at)) {
+                return Ok(regions);
+            }
+            match at.token {
+                Token::Sign('{') if closers.is_empty() && self.opens_region()? => {
+                    regions.push(self.region(scope)?);
+                    continue;
+                }
+                Token::Sign('(') => closers.push(')'),
+                Token::Sign('[') => closers.push(']'),
+                Token::Sign('{') => closers.push('}'),
+                Token::Sign('<') => closers.push('>'),
+                Token::Sign(closer @ (')' | ']' | '}' | '>')) if closers.pop() != Some(closer) => {
+                    return Err(self.unexpected("balanced brackets", &at));
+                }
+                Token::End => return Err(self.unexpected("balanced brackets", &at)),
+                // Names that the operation gives to the arguments of its regions.
+                Token::Value(name) => scope.mention(name),
+                _ => {}
+            }
+            self.advance()?;
+        }
+    }
+
+    /// What follows the brace is a block, a statement or nothing; otherwise it is a dictionary.
+    fn opens_region(&mut self) -> Result<bool, Error> {
+        let mut ahead = self.lexer_at_peeked();
+        ahead.next()?;
+        let inside = ahead;
+        let first = ahead.next()?;
+        Ok(match first.token {
+            Token::Sign('}' | '^') => true,
+            Token::Value(_) => begins_results(inside),
+            Token::Word(word) => is_operation(word) && ahead.next()?.token != Token::Sign('='),
+            _ => false,
+        })
+    }
+
+    /// `{ statements }`, with block labels in between.
+    fn region(&mut self, scope: &mut Scope<'a>) -> Result<Vec<Statement>, Error> {
+        self.expect('{')?;
+        scope.enter();
+        let statements = self.statements(scope)?;
+        scope.leave();
+        self.expect('}')?;
+        Ok(statements)
+    }
+}

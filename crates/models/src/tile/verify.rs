@@ -1,0 +1,154 @@
+//! What a release does not accept in a module (§4), in the order of the text.
+
+use truecast_core::DType;
+use truecast_core::spec::tile::{ElementType, Options, Profile, Release, Rules, TileType};
+
+use crate::tile::error::{Cause, Error, shown};
+use crate::tile::module::{Function, MAX_FINDINGS, Module, Operation, Statement, ValueId};
+use crate::tile::pack;
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Conversions (with pack and unpack) that were looked at.
+    pub conversions: usize,
+    /// What is not legal.
+    pub errors: Vec<Error>,
+    /// What is legal but has no value, or is missing without harm.
+    pub warnings: Vec<Error>,
+}
+
+/// Checks every operation of a module against a release, in regions too.
+///
+/// Source: §3.7, §4; `rules` as in §2.2. Of the profiles only `seed` changes what is legal (§4.10).
+pub fn verify(module: &Module, rules: Rules, profile: Profile, options: &Options) -> Report {
+    let release = rules.release(module.version);
+    let (errors, warnings) = (module.findings.clone(), module.warnings.clone());
+    let mut verifier = Verifier { release, profile, options, report: Report { conversions: 0, errors, warnings } };
+    if module.version > release {
+        verifier.newer_file(module);
+    }
+    for function in &module.functions {
+        verifier.signature(function);
+        verifier.statements(function, &function.body);
+    }
+    verifier.report.errors.sort_by_key(|e| match e.place {
+        crate::tile::Place::Text { line, column } => (u64::from(line), u64::from(column)),
+        crate::tile::Place::Byte(offset) => (0, offset),
+    });
+    verifier.report
+}
+
+struct Verifier<'a> {
+    release: Release,
+    profile: Profile,
+    options: &'a Options,
+    report: Report,
+}
+
+impl Verifier<'_> {
+    /// A release does not know files that are newer than itself.
+    fn newer_file(&mut self, module: &Module) {
+        let Some(first) = module.functions.first() else { return };
+        let cause = Cause::Newer { what: "the module".into(), since: module.version, file: self.release };
+        self.error(Error::new(first.place, cause));
+    }
+
+    fn signature(&mut self, function: &Function) {
+        for (index, &argument) in function.arguments.iter().enumerate() {
+            let Some(tile) = function.value(argument).tile.as_deref() else { continue };
+            let cause = match tile.check() {
+                Err(malformed) => Cause::Type(malformed),
+                Ok(()) if tile.shape.is_empty() => continue,
+                Ok(()) => {
+                    let why = format!("argument {index} is {tile}; entry arguments must be rank-0 tiles");
+                    Cause::Signature { entry: shown(&function.name), why }
+                }
+            };
+            self.error(Error::new(function.place, cause));
+        }
+    }
+
+    fn error(&mut self, error: Error) {
+        if self.report.errors.len() < MAX_FINDINGS {
+            self.report.errors.push(error);
+        }
+    }
+
+    fn statements(&mut self, function: &Function, statements: &[Statement]) {
+        for statement in statements {
+            if let Err(cause) = self.statement(function, statement) {
+                self.error(Error::of(statement, cause));
+            }
+            if let Operation::Opaque { regions, .. } = &statement.operation {
+                regions.iter().for_each(|region| self.statements(function, region));
+            }
+        }
+    }
+
+    fn statement(&mut self, function: &Function, statement: &Statement) -> Result<(), Cause> {
+        let value = || statement.results.first().map_or(String::new(), |&id| function.name_of(id));
+        match &statement.operation {
+            Operation::Convert { conversion, operand, from, to } => {
+                self.report.conversions += 1;
+                let illegal =
+                    |violation| Cause::Illegal { value: value(), operand: from.clone(), result: to.clone(), violation };
+                conversion.verify(from, to, self.release, self.profile, self.options).map_err(illegal)?;
+                operand_type(function, value(), conversion.op().name(), *operand, from)?;
+                let violation = conversion.has_value(from.element, to.element).err();
+                if let Some(violation) = violation.filter(|_| self.report.warnings.len() < MAX_FINDINGS) {
+                    self.report.warnings.push(Error::of(statement, illegal(violation)));
+                }
+                Ok(())
+            }
+            Operation::Pack { kind, operand, from, to } => {
+                self.report.conversions += 1;
+                let (op, operand_tile, result) = (kind.name(), from.clone(), to.clone());
+                pack::check(*kind, from, to).map_err(|(code, why)| Cause::Pack {
+                    value: value(),
+                    op,
+                    operand: operand_tile,
+                    result,
+                    why,
+                    code,
+                })?;
+                operand_type(function, value(), op, *operand, from)
+            }
+            Operation::Constant { tile, .. } => {
+                tile.check()?;
+                match tile.element {
+                    ElementType::Number(DType::I4) | ElementType::Pointer(_) => Err(Cause::Literal {
+                        element: tile.element.to_string(),
+                        why: "the type has no constants".into(),
+                    }),
+                    ElementType::Number(_) => Ok(()),
+                }
+            }
+            Operation::Return { operands } if function.is_entry && !operands.is_empty() => {
+                let why = format!("returns {} values; an entry returns nothing", operands.len());
+                Err(Cause::Signature { entry: shown(&function.name), why })
+            }
+            Operation::Return { .. } | Operation::Opaque { .. } => Ok(()),
+        }
+    }
+}
+
+/// What an operation says of its operand must be what its definition says.
+fn operand_type(
+    function: &Function,
+    value: String,
+    op: &'static str,
+    operand: ValueId,
+    written: &TileType,
+) -> Result<(), Cause> {
+    match &function.value(operand).tile {
+        Some(found) if **found != *written => Err(Cause::OperandType {
+            value,
+            op,
+            operand: function.name_of(operand),
+            found: found.to_string(),
+            written: written.to_string(),
+        }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,41 @@
+//! Modules of `docs/spec/tile-ir.md`: both forms, every error, evaluation, and input that is not meant well. Section numbers
+//! are those of that page.
+
+mod assemble;
+mod bytecode;
+mod evaluation;
+mod hostile;
+#[path = "../../../io/tests/memory/mod.rs"]
+mod memory;
+mod messages;
+mod text;
+
+use truecast_core::spec::tile::{Options, Profile, Release, Rules};
+use truecast_models::tile::{Module, Report};
+
+fn parsed(source: &str) -> Module {
+    truecast_models::tile::text::parse(source, Release::NEWEST).unwrap_or_else(|e| panic!("{e} in {source}"))
+}
+
+fn verified(module: &Module) -> Report {
+    truecast_models::tile::verify(module, Rules::default(), Profile::Spec, &Options::default())
+}
+
+/// What two readings of one module must agree on: everything but places.
+fn without_places(module: &Module) -> String {
+    let mut module = module.clone();
+    fn clear(statements: &mut [truecast_models::tile::module::Statement]) {
+        for statement in statements {
+            statement.place = truecast_models::tile::Place::Byte(0);
+            if let truecast_models::tile::module::Operation::Opaque { regions, .. } = &mut statement.operation {
+                regions.iter_mut().for_each(|r| clear(r));
+            }
+        }
+    }
+    for function in &mut module.functions {
+        function.place = truecast_models::tile::Place::Byte(0);
+        clear(&mut function.body);
+        function.values.iter_mut().for_each(|v| v.name = None);
+    }
+    format!("{module:?}")
+}
