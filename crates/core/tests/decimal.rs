@@ -1,10 +1,5 @@
 //! Decimal text to values and back, against the standard library's own exact conversions.
 
-mod digits;
-mod random;
-
-use digits::one_less;
-use random::Random;
 use truecast_core::DType::{
     self, Bf16, F8E4M3Fn, F8E4M3Fnuz, F8E5M2, F8E8M0, F16, F32, F64, I8, I32, I64, MxInt8, U8, U64,
 };
@@ -12,6 +7,8 @@ use truecast_core::decimal::{ParseDecimalError, parse, to_decimal};
 use truecast_core::exact::{decode, encode};
 use truecast_core::spec::onnx;
 use truecast_core::{CastPolicy, Exact};
+use truecast_testkit::digits::one_less;
+use truecast_testkit::random::Random;
 
 // ---- text to f64 and f32, against `FromStr` ----
 

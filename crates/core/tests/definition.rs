@@ -3,13 +3,11 @@
 //! Expectations come from the test's own reading of the formats (`docs/spec/onnx.md §2.1, §2.2`), in f64 where all values
 //! and midpoints are exact, and in i128 for integers. No table and no function of the crate takes part in an expectation.
 
-mod random;
-
-use random::Random;
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 use truecast_core::DType::{self, *};
 use truecast_core::policy::*;
 use truecast_core::{CastPolicy, CastSpec, Outcome, Rounding, cast_one};
+use truecast_testkit::random::Random;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Top {

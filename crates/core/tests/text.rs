@@ -1,17 +1,14 @@
 //! `docs/spec/onnx.md §6`: every example of the page, and properties that hold for every element.
 #![allow(clippy::approx_constant)] // 3.14 is an example of the page
 
-mod digits;
-mod random;
-
-use digits::one_less;
-use random::Random;
 use truecast_core::DType::{self, *};
 use truecast_core::decimal::ParseDecimalError;
 use truecast_core::policy::{IntOverflow, NanRule, TextStyle};
 use truecast_core::spec::{SpecError, ieee, onnx};
 use truecast_core::text::{MAX_LEN, max_len, parse_one, print_one};
 use truecast_core::{CastSpec, Exact, Outcome, Rounding, exact::decode};
+use truecast_testkit::digits::one_less;
+use truecast_testkit::random::Random;
 
 // ---- number to text, §6.2 and §6.3 ----
 

@@ -2,18 +2,17 @@
 //! or everything is as it was.
 
 mod disk;
-mod proto;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use proto::*;
 use truecast_core::DType;
 use truecast_io::change::{Fault, failing, named_only};
 use truecast_io::onnx::{Changes, NewModel, unused_location};
 use truecast_io::{Class, Error, Existing, Finished, Kind, OutputFile, Source, Writer};
+use truecast_testkit::proto::*;
 
 /// The files of a folder, by name.
 type Files = BTreeMap<String, Vec<u8>>;

@@ -2,18 +2,19 @@
 
 mod deadline;
 mod disk;
-mod memory;
-mod proto;
 
 use std::io::{Cursor, Write};
 
 use proptest::prelude::*;
-use proto::*;
 use truecast_core::DType;
 use truecast_io::onnx::{Changes, NewModel};
 use truecast_io::{Kind, Source};
+use truecast_testkit::{memory, proto::*};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
+
+#[global_allocator]
+static ALLOCATOR: memory::Counting = memory::Counting;
 
 /// Opens the file in every way, reads what can be read in small pieces, and checks the memory that this took.
 fn exercise(disk: &disk::Disk, bytes: &[u8]) {

@@ -1,18 +1,18 @@
 //! Models: their structure, every tensor in them, and what is rewritten, byte for byte (`docs/spec/onnx.md §3.9`, §3.10).
 
 mod disk;
-mod memory;
-mod proto;
-mod timing;
 
 use std::sync::Arc;
 
-use proto::*;
 use truecast_core::DType;
 use truecast_io::onnx::{
     AttributeValue, Changes, Dimension, ModelFile, NewModel, Options, ProtoError, Role, ValueType,
 };
 use truecast_io::{Class, Error, Existing, Source, Writer};
+use truecast_testkit::{memory, proto::*, timing};
+
+#[global_allocator]
+static ALLOCATOR: memory::Counting = memory::Counting;
 
 const FLOAT: i64 = 1;
 const BFLOAT16: i64 = 16;

@@ -1,12 +1,11 @@
 //! Every storage form of a TensorProto and every rule of `docs/spec/onnx.md §3`.
 
 mod disk;
-mod proto;
 
-use proto::*;
 use truecast_core::{DType, Layout};
 use truecast_io::onnx::{ExternalError, Options, ProtoError, TensorError, TensorFile};
 use truecast_io::{Class, Error};
+use truecast_testkit::proto::*;
 
 const STRICT: Options = Options { lenient: false, follow_links: false };
 const LENIENT: Options = Options { lenient: true, follow_links: false };

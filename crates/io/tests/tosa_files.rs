@@ -1,12 +1,10 @@
 //! `.tosa` files and the arrays of Arm's tools: `docs/spec/tosa.md §7`, §8. Damaged files are errors, never panics.
 
-mod flatbuffer;
-
-use flatbuffer::{Graph, Operator, Tensor};
 use truecast_core::DType;
 use truecast_io::Existing;
 use truecast_io::tosa::array::{Array, read, write};
 use truecast_io::tosa::{FileError, RescaleAttribute, op, parse};
+use truecast_testkit::flatbuffer::{Graph, Operator, Tensor};
 
 fn rescale() -> Graph<'static> {
     Graph {

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use truecast_core::policy::*;
 use truecast_core::{CastPolicy, CastSpec, DType, Layout, Outcome, Rounding, cast_one};
 use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Exec, Level};
+use truecast_testkit::random::Random;
 
 fn exec(level: Level) -> Exec {
     Exec { level, threads: NonZeroUsize::MIN, ..Exec::default() }
@@ -91,15 +92,6 @@ fn check(spec: &CastSpec, level: Level, elements: &[u64], src: &[u8]) {
     }
 }
 
-/// A linear congruential stream: the high bits are good enough to spread inputs.
-struct Stream(u64);
-impl Stream {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 32) ^ self.0 << 13
-    }
-}
-
 /// All codes of a narrow source; powers of two, their neighbours, few-bit patterns and random bits of a wide one.
 fn elements(src: DType) -> Vec<u64> {
     let bits = src.storage_bits().unwrap();
@@ -114,14 +106,14 @@ fn elements(src: DType) -> Vec<u64> {
             all.extend([a | b, a - b, (a | b).wrapping_sub(1), mask ^ a ^ b, mask ^ a, a]);
         }
     }
-    let mut stream = Stream(bits as u64);
+    let mut random = Random::seeded(bits as u64);
     // Just above the largest f32 and around its overflow threshold, as f64.
     if bits == 64 {
         all.extend([0x47ef_ffff_e000_0000, 0x47ef_ffff_f000_0000].iter().flat_map(|b: &u64| [b - 1, *b, b + 1]));
     }
     // Exponents spread over the whole field and, for the common part, around one.
     for i in 0..3000u64 {
-        let r = stream.next();
+        let r = random.next();
         all.push(r);
         all.push(match bits {
             64 => (1023 - 40 + i % 80) << 52 | r >> 12 | r << 63,
@@ -363,9 +355,9 @@ fn errors_of_overflowing_integers() {
 #[test]
 fn threads_and_splits() {
     let n = 5 * 65536 + 1234;
-    let mut stream = Stream(7);
+    let mut random = Random::seeded(7);
     let src: Vec<u8> = (0..n)
-        .flat_map(|i| ((127 - 20 + i as u32 % 40) << 23 | stream.next() as u32 & 0x807f_ffff).to_le_bytes())
+        .flat_map(|i| ((127 - 20 + i as u32 % 40) << 23 | random.next() as u32 & 0x807f_ffff).to_le_bytes())
         .collect();
     for dst in [DType::F4E2M1, DType::Bf16, DType::I8, DType::F64] {
         let spec = spec(DType::F32, dst, CastPolicy::IEEE);

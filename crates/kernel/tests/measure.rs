@@ -5,20 +5,7 @@ use std::num::NonZeroUsize;
 use truecast_core::DType;
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{Codes, Counting, Counts, Exec, Level};
-
-/// A linear congruential generator of 64 bits, of which the upper ones are used.
-struct Stream(u64);
-
-impl Stream {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 16
-    }
-
-    fn pick(&mut self, values: &[f64]) -> f64 {
-        values[self.next() as usize % values.len()]
-    }
-}
+use truecast_testkit::random::Random;
 
 /// The numbers of an array of f32 or f64, and its bytes.
 fn array(dtype: DType, values: &[f64]) -> (Vec<f64>, Vec<u8>) {
@@ -89,11 +76,11 @@ fn naive(xs: &[f64], ys: &[f64], min_normal: f64) -> Counts {
 }
 
 /// Compares at every level and length the arrays that `pair` gives.
-fn check(name: &str, mut pair: impl FnMut(&mut Stream) -> (f64, f64)) {
-    let mut stream = Stream(name.len() as u64);
+fn check(name: &str, mut pair: impl FnMut(&mut Random) -> (f64, f64)) {
+    let mut random = Random::seeded(name.len() as u64);
     for (x_type, y_type) in [DType::F32, DType::F64].into_iter().flat_map(|x| [(x, DType::F32), (x, DType::F64)]) {
         for len in [1, 15, 16, 17, 2048, 2049, 5000, 2 * 65_536 + 2048 + 37] {
-            let (x, y): (Vec<f64>, Vec<f64>) = (0..len).map(|_| pair(&mut stream)).unzip();
+            let (x, y): (Vec<f64>, Vec<f64>) = (0..len).map(|_| pair(&mut random)).unzip();
             let ((x, x_bytes), (y, y_bytes)) = (array(x_type, &x), array(y_type, &y));
             let want = naive(&x, &y, min_normal(y_type));
             for level in Level::available() {
@@ -144,7 +131,7 @@ fn special_values() {
     let special = [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
     for rarely in [1000, 2] {
         check("special", |s| {
-            let one = |s: &mut Stream| match s.next() % rarely {
+            let one = |s: &mut Random| match s.next() % rarely {
                 0 => s.pick(&special),
                 _ => s.pick(&[1.0, -2.0, 0.0, -0.0, 1e-40, 0.1]),
             };
@@ -156,9 +143,9 @@ fn special_values() {
 /// An array and itself: there is nothing to tell apart, but for what is not a number.
 #[test]
 fn the_same_array() {
-    let mut stream = Stream(1);
+    let mut random = Random::seeded(1);
     let values: Vec<f64> =
-        (0..70_000).map(|_| stream.pick(&[1.0, -0.0, 0.0, 1e-40, f64::NAN, f64::INFINITY])).collect();
+        (0..70_000).map(|_| random.pick(&[1.0, -0.0, 0.0, 1e-40, f64::NAN, f64::INFINITY])).collect();
     for dtype in [DType::F32, DType::F64] {
         let (numbers, bytes) = array(dtype, &values);
         let codes = Codes::new(dtype, values.len(), &bytes).unwrap();

@@ -4,16 +4,7 @@ use truecast_core::exact::decode;
 use truecast_core::{DType, Exact, Kind, Layout};
 use truecast_kernel::measure::{Extreme, Survey};
 use truecast_kernel::{Codes, Level};
-
-/// A linear congruential generator of 64 bits, of which the upper ones are used.
-struct Stream(u64);
-
-impl Stream {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 32 ^ self.0 << 29
-    }
-}
+use truecast_testkit::random::Random;
 
 fn numeric() -> impl Iterator<Item = DType> {
     DType::ALL.into_iter().filter(|t| t.is_numeric())
@@ -97,8 +88,8 @@ fn elements(dtype: DType) -> Vec<u64> {
             all.extend([a | b, a - b, (a | b).wrapping_sub(1), mask ^ a ^ b, mask ^ a, a]);
         }
     }
-    let mut stream = Stream(bits as u64);
-    all.extend((0..5000).map(|_| stream.next()));
+    let mut random = Random::seeded(bits as u64);
+    all.extend((0..5000).map(|_| random.next()));
     all.iter_mut().for_each(|e| *e &= mask);
     all
 }
@@ -123,7 +114,7 @@ fn one_element() {
 
 #[test]
 fn every_length() {
-    let mut stream = Stream(7);
+    let mut random = Random::seeded(7);
     for dtype in numeric() {
         let mask = u64::MAX >> (64 - dtype.storage_bits().unwrap());
         for len in (0..200).chain([4095, 4096, 4097, 3 * 4096 + 17]) {
@@ -131,8 +122,8 @@ fn every_length() {
             let elements: Vec<u64> =
                 (0..len)
                     .map(|i| {
-                        if i == 0 || i + 1 == len || stream.next().is_multiple_of(16) {
-                            stream.next() & mask
+                        if i == 0 || i + 1 == len || random.next().is_multiple_of(16) {
+                            random.next() & mask
                         } else {
                             1
                         }

@@ -1,14 +1,6 @@
 //! Models of conversions, made byte by byte: what they give, what they are refused for. Reference: `docs/spec/onnx.md §1`
 //! and the public rules of ONNX functions and constants; results are written out by hand.
 
-#[path = "../../io/tests/memory/mod.rs"]
-mod memory;
-#[path = "../../io/tests/proto/mod.rs"]
-mod proto;
-#[path = "../../io/tests/timing/mod.rs"]
-mod timing;
-
-use proto::{attribute, bytes, fixed32, graph, int, node, tensor, value};
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::policy::TextStyle;
@@ -16,6 +8,11 @@ use truecast_io::onnx::{ModelFile, Options};
 use truecast_kernel::Exec;
 use truecast_models::onnx::{Judgement, build, judge};
 use truecast_models::{Data, EvaluationError, Graph, Tensor, evaluate};
+use truecast_testkit::proto::{self, attribute, bytes, fixed32, graph, int, node, tensor, value};
+use truecast_testkit::{memory, timing};
+
+#[global_allocator]
+static ALLOCATOR: memory::Counting = memory::Counting;
 
 const FLOAT: i64 = 1;
 const INT64: i64 = 7;

@@ -1,15 +1,12 @@
 //! Everything fast against `truecast_core::text`, bit for bit and byte for byte.
 
-#[path = "../../core/tests/digits/mod.rs"]
-mod digits;
-
-use digits::one_less;
 use truecast_core::DType::{self, *};
 use truecast_core::exact::decode;
 use truecast_core::policy::{IntOverflow, NanRule, Overflow, Subnormals, TextStyle};
 use truecast_core::spec::{ieee, onnx};
 use truecast_core::text::{parse_one, print_one, read};
 use truecast_core::{CastSpec, Exact, Layout, Outcome, Rounding};
+use truecast_testkit::{digits::one_less, random::seed};
 use truecast_text::{TextCaster, TextError, Texts};
 
 fn numeric() -> impl Iterator<Item = DType> {
@@ -300,8 +297,5 @@ fn onnx_or_copy(src: DType, dst: DType) -> CastSpec {
 
 /// `TRUECAST_SEED` repeats a run.
 fn random(test: &str) -> fastrand::Rng {
-    let given = std::env::var("TRUECAST_SEED").ok().map(|s| s.parse().expect("TRUECAST_SEED is a number"));
-    let seed = given.unwrap_or_else(|| fastrand::u64(..));
-    println!("{test}: TRUECAST_SEED={seed}");
-    fastrand::Rng::with_seed(seed)
+    fastrand::Rng::with_seed(seed(test))
 }

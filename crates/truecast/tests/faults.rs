@@ -1,10 +1,6 @@
 //! A run that fails when it writes leaves all of its results or none, and a conversion the new file or the old one.
 #![cfg(feature = "models")]
 
-#[path = "../../io/tests/proto/mod.rs"]
-mod proto;
-
-use proto::*;
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -15,6 +11,7 @@ use truecast::io::{Existing, Kind};
 use truecast::run::Model;
 use truecast::select::Selection;
 use truecast::{Class, DType, Exec};
+use truecast_testkit::proto::*;
 
 type Files = BTreeMap<String, Vec<u8>>;
 

@@ -209,7 +209,7 @@ fn names_from_a_file_cannot_move_the_cursor() {
 /// Several threads share a reader: what one of them finds wrong ends the work of all.
 #[test]
 fn a_damaged_tensor_ends_the_work_of_every_thread() {
-    use crate::proto::{int, packed, tensor};
+    use truecast_testkit::proto::{int, packed, tensor};
     // The fifth entry has seven bits; after it there are enough entries for the tensor.
     let entries = packed(5, &[0x31, 0x2f, 0x2b, 5, 0x49]);
     let folder = Folder::with("a.pb", &[tensor("w", 28, &[6]), entries.clone(), entries].concat());

@@ -274,7 +274,7 @@ fn compare_arrays() {
 /// The Casts that `convert` puts between nodes do not change how tensors below unnamed nodes are called.
 #[test]
 fn verify_finds_tensors_below_unnamed_nodes() {
-    use crate::proto::{attribute, bytes, graph, model, node, tensor, value};
+    use truecast_testkit::proto::{attribute, bytes, graph, model, node, tensor, value};
     let weights = |name: &str| [tensor(name, 1, &[1024]), bytes(9, f32s(&[1.5; 1024]))].concat();
     let branch = |name: &str| attribute(name, 5, bytes(6, graph(&[], &[weights(name)], bytes(12, bytes(1, name)))));
     let nodes = [

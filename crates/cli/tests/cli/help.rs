@@ -2,9 +2,9 @@
 //! was probably meant.
 
 use crate::files::{f32s, npy, safetensors};
-use crate::proto::{attribute, bytes, graph, int, model, node, value};
 use crate::run::{Folder, Ran};
 use std::process::Command;
+use truecast_testkit::proto::{attribute, bytes, graph, int, model, node, value};
 
 const COMMANDS: [&str; 14] = [
     "convert",

@@ -11,8 +11,6 @@ mod effect;
 mod errors;
 mod explain;
 mod files;
-#[path = "../../../io/tests/flatbuffer/mod.rs"]
-mod flatbuffer;
 mod formats_inspect;
 mod groups;
 mod help;
@@ -21,8 +19,6 @@ mod openvino;
 mod options;
 mod policies;
 mod promote;
-#[path = "../../../io/tests/proto/mod.rs"]
-mod proto;
 mod report;
 mod run;
 #[cfg(unix)]

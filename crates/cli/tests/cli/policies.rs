@@ -237,7 +237,7 @@ fn specifications_and_versions() {
 /// `docs/spec/onnx.md §6.2`: one notation or the other, in every command that writes text; reading is the same.
 #[test]
 fn notation_of_text() {
-    use crate::proto::{attribute, bytes, graph, int, model, node, value};
+    use truecast_testkit::proto::{attribute, bytes, graph, int, model, node, value};
     let values = [1e-5f32, 1e20, 0.5, f32::NAN];
     let folder =
         Folder::with("a.npy", &npy("<f4", 4, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>()));

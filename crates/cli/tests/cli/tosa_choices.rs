@@ -2,10 +2,10 @@
 //! of it (`docs/spec/tosa.md §2.3`, §3.9, §6).
 
 use crate::files::{f32s, npy, npy_parts};
-use crate::flatbuffer::{Graph, Operator, Tensor};
 use crate::run::Folder;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
+use truecast_testkit::flatbuffer::{Graph, Operator, Tensor};
 
 fn i32s(values: &[i32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()

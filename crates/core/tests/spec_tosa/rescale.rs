@@ -5,6 +5,7 @@ use truecast_core::DType::{self, *};
 use truecast_core::spec::SpecError;
 use truecast_core::spec::tosa::rescale::*;
 use truecast_core::spec::tosa::{Feature, Features, Rescale, Target, Version};
+use truecast_testkit::random::Random;
 
 /// A graph of one RESCALE, to be made wrong in one place.
 #[derive(Clone)]
@@ -277,23 +278,6 @@ fn floor(n: i128, d: i128) -> i128 {
     n.div_euclid(d)
 }
 
-/// A stream of numbers, the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        let x = self.0 ^ (self.0 >> 32);
-        x.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
-    }
-
-    /// Of any width up to `bits`, so that small values are as frequent as large ones.
-    fn signed(&mut self, bits: u32) -> i64 {
-        let width = 1 + (self.next() % u64::from(bits)) as u32;
-        (self.next() << (64 - width)) as i64 >> (64 - width)
-    }
-}
-
 /// The result as a fraction: `v m / 2^s + 1/2`, for DOUBLE_ROUND with the rounding of bit 30 before it; then the limits.
 fn oracle(spec: &RescaleSpec, channel: Channel, x: i64) -> Option<i64> {
     let (m, s) = (i128::from(channel.multiplier), i128::from(channel.shift));
@@ -314,7 +298,7 @@ fn oracle(spec: &RescaleSpec, channel: Channel, x: i64) -> Option<i64> {
 
 #[test]
 fn against_fractions() {
-    let mut random = Random(5);
+    let mut random = Random::seeded(5);
     let (mut defined, mut refused) = (0, 0);
     for _ in 0..60_000 {
         let inputs = [I8, I16, I32, I48];
@@ -364,7 +348,7 @@ fn against_fractions() {
 /// rounded to nearest, then a division by a power of two rounded to nearest, ties away from zero.
 #[test]
 fn double_rounding_in_two_stages() {
-    let mut random = Random(11);
+    let mut random = Random::seeded(11);
     let mut differs = 0;
     for _ in 0..100_000 {
         let m = (1 << 30) | (random.next() & 0x3fff_ffff) as i64;

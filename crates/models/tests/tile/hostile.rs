@@ -5,7 +5,10 @@ use truecast_core::spec::tile::{Options, Profile, Release, Rules};
 use truecast_models::tile::evaluate::{Settings, Stop, evaluate};
 
 use super::assemble::{File, function, join, varint};
-use super::memory;
+use truecast_testkit::memory;
+
+#[global_allocator]
+static ALLOCATOR: memory::Counting = memory::Counting;
 
 /// Reads, verifies, prints and evaluates, and checks the memory that this took.
 fn exercise(bytes: &[u8]) {

@@ -5,8 +5,6 @@ mod assemble;
 mod bytecode;
 mod evaluation;
 mod hostile;
-#[path = "../../../io/tests/memory/mod.rs"]
-mod memory;
 mod messages;
 mod text;
 

@@ -1,11 +1,14 @@
-//! How much memory the current thread holds, by an allocator that counts. Readers of untrusted files are measured with it;
-//! other crates' tests include this file by its path.
+//! How much memory the current thread holds, by an allocator that counts. Readers of untrusted files are measured with it.
+//!
+//! A test file that measures installs it:
+//! `#[global_allocator] static ALLOCATOR: Counting = Counting;`
 
-use std::alloc::{GlobalAlloc, Layout as Allocation, System};
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 /// Counts what the current thread holds.
-struct Counting;
+#[derive(Debug)]
+pub struct Counting;
 
 thread_local! {
     static HELD: Cell<usize> = const { Cell::new(0) };
@@ -15,26 +18,29 @@ thread_local! {
 // SAFETY: every call is passed on unchanged to `System`, which keeps the contract; the counters are plain cells that
 // neither allocate nor have destructors.
 unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Allocation) -> *mut u8 {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.set(HELD.get().wrapping_add(layout.size()));
         PEAK.set(PEAK.get().max(HELD.get()));
         // SAFETY: the caller keeps the contract of `alloc`, which is the same.
         unsafe { System.alloc(layout) }
     }
 
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Allocation) {
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         HELD.set(HELD.get().saturating_sub(layout.size()));
         // SAFETY: `pointer` came from `System.alloc` above with this layout.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
 
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 /// Forgets what was held before.
+///
+/// # Panics
+/// If the test file did not install [`Counting`]: a peak of 0 would pass every bound.
 pub fn begin() {
     HELD.set(0);
+    PEAK.set(0);
+    drop(std::hint::black_box(Box::new(0u8)));
+    assert!(PEAK.get() > 0, "the test file does not install `memory::Counting` as its allocator");
     PEAK.set(0);
 }
 

@@ -2,8 +2,7 @@
 //!
 //! Field numbers: `docs/spec/onnx.md §3.1`.
 
-#![allow(dead_code)] // Each test file uses its part.
-
+/// A number in groups of 7 bits, the low ones first.
 pub fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value >= 0x80 {

@@ -1,22 +1,29 @@
 //! `.tosa` files for tests, built with the library of the format. Slots and numbers are those of `docs/spec/tosa.md §8`.
-#![allow(dead_code)] // each test file uses a part
 
 use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, TableFinishedWIPOffset, Vector, WIPOffset};
 
 type Builder<'b> = FlatBufferBuilder<'b>;
 
 /// A tensor: name, shape, number of the type, data.
+#[derive(Debug)]
 pub struct Tensor<'a>(pub &'a str, pub &'a [i32], pub u32, pub &'a [u8]);
 
 /// An operator: number, operands, results, and for RESCALE its attributes (flags and rounding mode).
+#[derive(Debug)]
 pub struct Operator<'a>(pub u32, pub &'a [&'a str], pub &'a [&'a str], pub Option<([bool; 4], u32)>);
 
 /// A graph of one block.
+#[derive(Debug)]
 pub struct Graph<'a> {
+    /// Version of the format.
     pub version: i32,
+    /// Every tensor.
     pub tensors: &'a [Tensor<'a>],
+    /// Operators in their order.
     pub operators: &'a [Operator<'a>],
+    /// Names of the inputs.
     pub inputs: &'a [&'a str],
+    /// Names of the outputs.
     pub outputs: &'a [&'a str],
 }
 

@@ -1,4 +1,4 @@
-//! Whether time grows as the input does: tests of what has sizes that could multiply include this file by its path.
+//! Whether time grows as the input does, for tests of what has sizes that could multiply.
 
 use std::time::{Duration, Instant};
 
