@@ -10,7 +10,7 @@ use std::sync::{LazyLock, Mutex};
 use truecast::bench::{Arrays, Size, data, memcpy, pool::Pool};
 use truecast::request::Request;
 use truecast_core::DType;
-use truecast_kernel::{Caches, Caster, Codes, CodesMut, Exec, Level};
+use truecast_kernel::{Caches, CastOptions, Caster, Elements, ElementsMut, Level};
 
 fn main() {
     divan::main();
@@ -83,11 +83,11 @@ fn run(bencher: Bencher, Row { src, dst, contender }: Row, size: Size) {
         }
         Contender::Truecast(level) => {
             let spec = Request::default().resolve(src, dst).expect("the default rules allow every pair");
-            let exec = Exec { level, threads: NonZeroUsize::MIN, ..Exec::default() };
+            let exec = CastOptions { level, threads: NonZeroUsize::MIN, ..CastOptions::default() };
             let caster = Caster::new(&spec, &exec).expect("no pair has text");
-            let codes = Codes::new(src, len, &from[..src_bytes]).expect("the length fits");
+            let codes = Elements::new(src, len, &from[..src_bytes]).expect("the length fits");
             bencher.bench_local(|| {
-                caster.cast(codes, CodesMut::new(dst, len, &mut to[..dst_bytes]).expect("the length fits"))
+                caster.cast(codes, ElementsMut::new(dst, len, &mut to[..dst_bytes]).expect("the length fits"))
             });
         }
     }

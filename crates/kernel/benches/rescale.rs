@@ -10,7 +10,7 @@ use truecast::bench::{Arrays, Size, data, memcpy, pool::Pool};
 use truecast_core::spec::tosa::rescale::{Channel, RescaleSpec, RoundingMode};
 use truecast_core::spec::tosa::signless;
 use truecast_core::{DType, IntFormat};
-use truecast_kernel::{Caches, Codes, CodesMut, Exec, Level, Rescaler};
+use truecast_kernel::{Caches, CastOptions, Elements, ElementsMut, Level, Rescaler};
 
 fn main() {
     divan::main();
@@ -124,12 +124,12 @@ fn run(bencher: Bencher, row: Row, size: Size) {
         }
         Contender::PlainLoop => bencher.bench_local(|| plain_loop(&spec, &from[..src_bytes], &mut to[..dst_bytes])),
         Contender::Truecast(level) => {
-            let exec = Exec { level, threads: NonZeroUsize::MIN, ..Exec::default() };
+            let exec = CastOptions { level, threads: NonZeroUsize::MIN, ..CastOptions::default() };
             let rescaler = Rescaler::new(&spec, &exec);
-            let codes = Codes::new(signless(row.src), len, &from[..src_bytes]).expect("the length fits");
+            let codes = Elements::new(signless(row.src), len, &from[..src_bytes]).expect("the length fits");
             bencher.bench_local(|| {
                 rescaler
-                    .rescale(codes, CodesMut::new(row.dst, len, &mut to[..dst_bytes]).expect("the length fits"))
+                    .rescale(codes, ElementsMut::new(row.dst, len, &mut to[..dst_bytes]).expect("the length fits"))
                     .expect("shifts leave room for every input")
             });
         }

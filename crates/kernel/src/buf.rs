@@ -17,15 +17,15 @@ pub struct Buffer<B> {
 /// # Examples
 /// ```
 /// use truecast_core::DType;
-/// use truecast_kernel::Codes;
-/// let three_nibbles = Codes::new(DType::F4E2M1, 3, &[0x12, 0x02])?;
+/// use truecast_kernel::Elements;
+/// let three_nibbles = Elements::new(DType::F4E2M1, 3, &[0x12, 0x02])?;
 /// assert_eq!(three_nibbles.len(), 3);
 /// # Ok::<(), truecast_kernel::CastError>(())
 /// ```
-pub type Codes<'a> = Buffer<&'a [u8]>;
+pub type Elements<'a> = Buffer<&'a [u8]>;
 
 /// Room for elements to be written.
-pub type CodesMut<'a> = Buffer<&'a mut [u8]>;
+pub type ElementsMut<'a> = Buffer<&'a mut [u8]>;
 
 impl<B: AsRef<[u8]>> Buffer<B> {
     /// `len` packed elements; `bytes.len()` is `ceil(len * bits / 8)`.
@@ -93,9 +93,9 @@ impl<B: AsRef<[u8]>> Buffer<B> {
     /// # Examples
     /// ```
     /// use truecast_core::DType;
-    /// use truecast_kernel::{Codes, CodesMut};
+    /// use truecast_kernel::{Elements, ElementsMut};
     /// let mut bytes = [0; 2];
-    /// let mut nibbles = CodesMut::new(DType::I4, 3, &mut bytes)?;
+    /// let mut nibbles = ElementsMut::new(DType::I4, 3, &mut bytes)?;
     /// nibbles.set(1, 0xf); // -1
     /// nibbles.set(2, 3);
     /// assert_eq!([0, 1, 2].map(|i| nibbles.get(i)), [0, 0xf, 3]);
@@ -159,7 +159,7 @@ impl<B> Buffer<B> {
     }
 }
 
-impl<'a> Codes<'a> {
+impl<'a> Elements<'a> {
     /// The bytes.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {

@@ -1,6 +1,6 @@
 //! [`Caster`]: a conversion that was planned once and runs over bytes with no decisions left.
 
-use crate::buf::{Codes, CodesMut};
+use crate::buf::{Elements, ElementsMut};
 use crate::level::Level;
 use crate::measure::{Counts, Measure, Tiles, environment};
 use crate::parallel::{Pieces, map_pieces};
@@ -13,7 +13,7 @@ use truecast_core::{CastSpec, DType, Layout};
 
 /// How to run a conversion. None of it changes a bit of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exec {
+pub struct CastOptions {
     /// Instruction-set level.
     pub level: Level,
     /// Most pieces that work is cut into at once. They run on the current rayon pool.
@@ -34,7 +34,7 @@ pub enum Counting {
     Full,
 }
 
-impl Default for Exec {
+impl Default for CastOptions {
     /// The strongest level, every core, no counting.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
@@ -106,18 +106,18 @@ fn shown(dtype: DType, code: u64) -> String {
 /// # Examples
 /// ```
 /// use truecast_core::{spec::onnx::Cast, DType};
-/// use truecast_kernel::{Caster, Codes, CodesMut, Exec};
-/// let caster = Caster::new(&Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?, &Exec::default())?;
+/// use truecast_kernel::{Caster, Elements, ElementsMut, CastOptions};
+/// let caster = Caster::new(&Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?, &CastOptions::default())?;
 /// let src: Vec<u8> = [1.0f32, 465.0].iter().flat_map(|v| v.to_le_bytes()).collect();
 /// let mut dst = [0; 2];
-/// caster.cast(Codes::new(DType::F32, 2, &src)?, CodesMut::new(DType::F8E4M3Fn, 2, &mut dst)?)?;
+/// caster.cast(Elements::new(DType::F32, 2, &src)?, ElementsMut::new(DType::F8E4M3Fn, 2, &mut dst)?)?;
 /// assert_eq!(dst, [0x38, 0x7e]); // 465 saturates to 448
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Caster {
     spec: CastSpec,
-    exec: Exec,
+    exec: CastOptions,
     route: Route,
     pipeline: Pipeline,
     measure: Option<Measure>,
@@ -135,7 +135,7 @@ impl Caster {
     ///
     /// # Errors
     /// [`PlanError::Unsupported`] for text, and for complex numbers unless they are copied.
-    pub fn new(spec: &CastSpec, exec: &Exec) -> Result<Caster, PlanError> {
+    pub fn new(spec: &CastSpec, exec: &CastOptions) -> Result<Caster, PlanError> {
         let (route, pipeline) = plan(spec, exec.level)?;
         let measured = exec.counting == Counting::Full && spec.src.is_numeric();
         let measure = measured.then(|| Measure::of_cast(spec, exec));
@@ -163,7 +163,7 @@ impl Caster {
     /// # Errors
     /// [`CastError::Count`] and [`CastError::Type`] if the buffers do not fit; [`CastError::Value`] under an `error`
     /// policy only, with the first element that it refuses.
-    pub fn cast(&self, src: Codes<'_>, dst: CodesMut<'_>) -> Result<Counts, CastError> {
+    pub fn cast(&self, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<Counts, CastError> {
         let mut total = Counts::default();
         self.cast_next(src, dst, &mut total)?;
         Ok(total)
@@ -174,7 +174,7 @@ impl Caster {
     ///
     /// # Errors
     /// As [`Caster::cast`]; an element's index is that in the part.
-    pub fn cast_next(&self, src: Codes<'_>, dst: CodesMut<'_>, total: &mut Counts) -> Result<(), CastError> {
+    pub fn cast_next(&self, src: Elements<'_>, dst: ElementsMut<'_>, total: &mut Counts) -> Result<(), CastError> {
         self.cast_parts(src, dst)?.iter().for_each(|counts| total.add(counts));
         Ok(())
     }
@@ -184,7 +184,7 @@ impl Caster {
     ///
     /// # Errors
     /// As [`Caster::cast`].
-    pub fn cast_parts(&self, src: Codes<'_>, dst: CodesMut<'_>) -> Result<Vec<Counts>, CastError> {
+    pub fn cast_parts(&self, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<Vec<Counts>, CastError> {
         for (expected, got) in [(self.spec.src, src.dtype()), (self.spec.dst, dst.dtype())] {
             if expected != got {
                 return Err(CastError::Type { expected, got });
@@ -216,7 +216,7 @@ impl Caster {
         map_pieces(self.exec.threads, pieces, Work::default, convert)
     }
 
-    fn refused(&self, src: Codes<'_>, index: usize, edge: Edge) -> CastError {
+    fn refused(&self, src: Elements<'_>, index: usize, edge: Edge) -> CastError {
         CastError::Value { index, edge, src: self.spec.src, dst: self.spec.dst, code: src.get(index) }
     }
 

@@ -26,9 +26,9 @@ mod table;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use buf::{Buffer, Codes, CodesMut};
+pub use buf::{Buffer, Elements, ElementsMut};
 pub use caches::Caches;
-pub use caster::{CastError, Caster, Counting, Exec};
+pub use caster::{CastError, CastOptions, Caster, Counting};
 pub use level::Level;
 pub use measure::Counts;
 pub use plan::{PlanError, Route};

@@ -7,8 +7,8 @@
 //! that give the same results.
 //! Reference: `docs/kernels.md §4.19`.
 
-use crate::buf::{Codes, CodesMut};
-use crate::caster::{CastError, Exec, MIN_BYTES_PER_THREAD};
+use crate::buf::{Elements, ElementsMut};
+use crate::caster::{CastError, CastOptions, MIN_BYTES_PER_THREAD};
 use crate::level::{Level, Task};
 use crate::pack;
 use crate::parallel::{Pieces, map_pieces};
@@ -67,7 +67,7 @@ pub enum RescaleError {
 /// # Examples
 /// ```
 /// use truecast_core::{format::IntFormat, spec::tosa::rescale::*, DType};
-/// use truecast_kernel::{Codes, CodesMut, Exec, Rescaler};
+/// use truecast_kernel::{Elements, ElementsMut, CastOptions, Rescaler};
 /// let int = |bits| IntFormat { bits, signed: true };
 /// let spec = RescaleSpec {
 ///     input: int(32), output: int(8), scale32: true, rounding: RoundingMode::Single,
@@ -75,15 +75,15 @@ pub enum RescaleError {
 /// };
 /// let src: Vec<u8> = [3i32, -3, 1000].iter().flat_map(|v| v.to_le_bytes()).collect();
 /// let mut dst = [0; 3];
-/// let counts = Rescaler::new(&spec, &Exec::default())
-///     .rescale(Codes::new(DType::I32, 3, &src)?, CodesMut::new(DType::I8, 3, &mut dst)?)?;
+/// let counts = Rescaler::new(&spec, &CastOptions::default())
+///     .rescale(Elements::new(DType::I32, 3, &src)?, ElementsMut::new(DType::I8, 3, &mut dst)?)?;
 /// assert_eq!((dst, counts.saturated), ([2, 0xff, 127], 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Rescaler {
     spec: RescaleSpec,
-    exec: Exec,
+    exec: CastOptions,
     input: DType,
     output: DType,
     /// `None` if the result is unpredictable whatever the elements are.
@@ -98,7 +98,7 @@ const MANY_ROWS: usize = 512;
 impl Rescaler {
     /// Plans a RESCALE.
     #[must_use]
-    pub fn new(spec: &RescaleSpec, exec: &Exec) -> Rescaler {
+    pub fn new(spec: &RescaleSpec, exec: &CastOptions) -> Rescaler {
         let (input, output) = (signless(spec.input), signless(spec.output));
         let pass = plan(spec, exec.level);
         Rescaler { spec: spec.clone(), exec: *exec, input, output, pass, in_32_bits: OnceLock::new() }
@@ -121,7 +121,7 @@ impl Rescaler {
     /// # Errors
     /// [`RescaleError::Buffer`] if the buffers do not fit; [`RescaleError::Unpredictable`] with the first element for
     /// which a requirement does not hold; [`RescaleError::Wide`].
-    pub fn rescale(&self, src: Codes<'_>, dst: CodesMut<'_>) -> Result<RescaleCounts, RescaleError> {
+    pub fn rescale(&self, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<RescaleCounts, RescaleError> {
         let (len, channels) = (src.len(), self.spec.channels.len());
         match len.is_multiple_of(channels) {
             true => self.rescale_part(0, src, dst),
@@ -133,7 +133,12 @@ impl Rescaler {
     ///
     /// # Errors
     /// As [`Rescaler::rescale`]; an index counts from the beginning of the tensor.
-    pub fn rescale_part(&self, first: u64, src: Codes<'_>, dst: CodesMut<'_>) -> Result<RescaleCounts, RescaleError> {
+    pub fn rescale_part(
+        &self,
+        first: u64,
+        src: Elements<'_>,
+        dst: ElementsMut<'_>,
+    ) -> Result<RescaleCounts, RescaleError> {
         let source = src.dtype();
         let input = if (self.input, source) == (DType::I48, DType::I64) { source } else { self.input };
         for (expected, got) in [(input, source), (self.output, dst.dtype())] {
@@ -159,7 +164,7 @@ impl Rescaler {
         );
         let piece = self.piece(len);
         let rescale = |room: &mut Room, i: usize, s: &[u8], d: &mut [u8]| {
-            let codes = Codes::new(source, d.len() / dst_bytes, s).expect("a piece is of whole elements");
+            let codes = Elements::new(source, d.len() / dst_bytes, s).expect("a piece is of whole elements");
             let rescaled = self.piece_of(pass, (row_at, i * piece), (codes, d), stores, room);
             rescaled.map_err(|(at, n)| self.first_failure(first, src, at, n))
         };
@@ -185,7 +190,7 @@ impl Rescaler {
         &self,
         pass: &dyn Pass,
         (row_at, first): (usize, usize),
-        (src, dst): (Codes<'_>, &mut [u8]),
+        (src, dst): (Elements<'_>, &mut [u8]),
         stores: Stores,
         room: &mut Room,
     ) -> Result<u64, (usize, usize)> {
@@ -223,13 +228,13 @@ impl Rescaler {
 
     /// The first element of a tile for which a requirement does not hold, by the definition. `first` is the index in the
     /// tensor of the part `src`, `at` that of the tile in the part.
-    fn first_failure(&self, first: u64, src: Codes<'_>, at: usize, n: usize) -> RescaleError {
+    fn first_failure(&self, first: u64, src: Elements<'_>, at: usize, n: usize) -> RescaleError {
         let mut tile = (at..at + n).map(|i| self.one(first + i as u64, src, i));
         tile.find_map(Result::err).expect("a tile that failed has an element that does")
     }
 
     /// Element `i` of a part by the definition; `index` is that in the tensor.
-    fn one(&self, index: u64, src: Codes<'_>, i: usize) -> Result<Rescaled, RescaleError> {
+    fn one(&self, index: u64, src: Elements<'_>, i: usize) -> Result<Rescaled, RescaleError> {
         let bytes = bytes_of(src.dtype());
         let mut wide = [0; 8];
         wide[..bytes].copy_from_slice(&src.bytes()[i * bytes..][..bytes]);
@@ -242,7 +247,7 @@ impl Rescaler {
     }
 
     /// A part of a tensor of which some channel has no result: up to the first element that says so.
-    fn by_definition(&self, first: u64, src: Codes<'_>, dst: &mut [u8]) -> Result<RescaleCounts, RescaleError> {
+    fn by_definition(&self, first: u64, src: Elements<'_>, dst: &mut [u8]) -> Result<RescaleCounts, RescaleError> {
         let mut counts = RescaleCounts::default();
         for (i, d) in dst.chunks_exact_mut(bytes_of(self.output)).enumerate() {
             let Rescaled { code, saturated } = self.one(first + i as u64, src, i)?;

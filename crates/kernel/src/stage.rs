@@ -4,7 +4,7 @@
 //! What lives here is how stages are chained over tiles; what a stage computes lives in `lane` and `table`.
 
 use crate::caches::Caches;
-use crate::caster::Exec;
+use crate::caster::CastOptions;
 use crate::lane::Lane;
 use crate::level::{Level, Task};
 use crate::pack;
@@ -196,7 +196,7 @@ impl Stores {
 
     /// For arrays of so many bytes, given as bytes of an unpacked element and of all. Source: `docs/kernels.md §8`.
     pub fn of(
-        exec: &Exec,
+        exec: &CastOptions,
         (src_slot, src_bytes): (usize, usize),
         (dst_slot, dst_bytes): (usize, usize),
         streaming: Streaming,

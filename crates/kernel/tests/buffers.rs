@@ -1,7 +1,7 @@
 //! Elements of buffers one by one: every type, layout and position, against shifts of one wide number.
 
 use truecast_core::{DType, Layout};
-use truecast_kernel::{Codes, CodesMut};
+use truecast_kernel::{Elements, ElementsMut};
 
 /// Reads element `i` bit by bit.
 fn bits_of(bytes: &[u8], first: usize, bits: usize) -> u64 {
@@ -17,7 +17,7 @@ fn elements_are_read_and_written_at_any_bit() {
             let mut bytes: Vec<u8> = (0..(n * bits).div_ceil(8)).map(|i| (i * 151 + 43) as u8).collect();
             let storage = |bytes: &[u8]| -> Vec<u64> { (0..n).map(|i| bits_of(bytes, i * bits, bits)).collect() };
             let expected = storage(&bytes);
-            let codes = Codes::with_layout(dtype, layout, n, &bytes[..]).unwrap();
+            let codes = Elements::with_layout(dtype, layout, n, &bytes[..]).unwrap();
             assert_eq!((0..n).map(|i| codes.storage(i)).collect::<Vec<_>>(), expected, "{dtype} {layout:?}");
             assert_eq!(
                 (0..n).map(|i| codes.get(i)).collect::<Vec<_>>(),
@@ -28,7 +28,7 @@ fn elements_are_read_and_written_at_any_bit() {
                 let mut wanted = storage(&bytes);
                 let code = dtype.code_of_storage(!wanted[i]);
                 wanted[i] = dtype.storage_of_code(code);
-                CodesMut::with_layout(dtype, layout, n, &mut bytes[..]).unwrap().set(i, code);
+                ElementsMut::with_layout(dtype, layout, n, &mut bytes[..]).unwrap().set(i, code);
                 assert_eq!(storage(&bytes), wanted, "{dtype} {layout:?} element {i}");
             }
         }
@@ -38,5 +38,5 @@ fn elements_are_read_and_written_at_any_bit() {
 #[test]
 #[should_panic(expected = "element 3 of 3")]
 fn an_element_beyond_the_end_is_a_panic() {
-    Codes::new(DType::I4, 3, &[0, 0][..]).unwrap().get(3);
+    Elements::new(DType::I4, 3, &[0, 0][..]).unwrap().get(3);
 }

@@ -5,11 +5,11 @@
 use std::num::NonZeroUsize;
 use truecast_core::policy::*;
 use truecast_core::{CastPolicy, CastSpec, DType, Layout, Outcome, Rounding, cast_one};
-use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Exec, Level};
+use truecast_kernel::{CastError, CastOptions, Caster, Counting, Elements, ElementsMut, Level};
 use truecast_testkit::random::Random;
 
-fn exec(level: Level) -> Exec {
-    Exec { level, threads: NonZeroUsize::MIN, ..Exec::default() }
+fn exec(level: Level) -> CastOptions {
+    CastOptions { level, threads: NonZeroUsize::MIN, ..CastOptions::default() }
 }
 
 fn numeric() -> impl Iterator<Item = DType> {
@@ -74,8 +74,8 @@ fn check(spec: &CastSpec, level: Level, elements: &[u64], src: &[u8]) {
     let caster = Caster::new(spec, &exec(level)).unwrap();
     caster
         .cast(
-            Codes::new(spec.src, elements.len(), src).unwrap(),
-            CodesMut::new(spec.dst, elements.len(), &mut dst).unwrap(),
+            Elements::new(spec.src, elements.len(), src).unwrap(),
+            ElementsMut::new(spec.dst, elements.len(), &mut dst).unwrap(),
         )
         .unwrap();
     for (i, &element) in elements.iter().enumerate() {
@@ -197,7 +197,7 @@ fn fill_tables(caster: &Caster) {
     let (src, dst, len) = (caster.spec().src, caster.spec().dst, 131_072);
     let bytes = |dtype: DType| vec![0; dtype.bytes_in(Layout::Packed, len as u64).unwrap() as usize];
     let (from, mut to) = (bytes(src), bytes(dst));
-    caster.cast(Codes::new(src, len, &from).unwrap(), CodesMut::new(dst, len, &mut to).unwrap()).unwrap();
+    caster.cast(Elements::new(src, len, &from).unwrap(), ElementsMut::new(dst, len, &mut to).unwrap()).unwrap();
 }
 
 /// Obligation 1: lengths, offsets, canaries.
@@ -237,8 +237,8 @@ fn lengths_and_offsets() {
                     let source = [vec![0x55; s_off], bytes.clone(), vec![0x55; 64]].concat();
                     let n = dst.bytes_in(Layout::Packed, len as u64).unwrap() as usize;
                     let mut target = vec![0xc7; d_off + n + 64];
-                    let from = Codes::new(src, len, &source[s_off..s_off + bytes.len()]).unwrap();
-                    let to = CodesMut::new(dst, len, &mut target[d_off..d_off + n]).unwrap();
+                    let from = Elements::new(src, len, &source[s_off..s_off + bytes.len()]).unwrap();
+                    let to = ElementsMut::new(dst, len, &mut target[d_off..d_off + n]).unwrap();
                     caster.cast(from, to).unwrap();
                     for (i, &element) in elements.iter().enumerate() {
                         assert_eq!(unpacked(dst, &target[d_off..], i), expected(&spec, element).unwrap());
@@ -284,15 +284,15 @@ fn streamed() {
     ] {
         let (elements, spec) = (elements(src), spec(src, dst, CastPolicy::IEEE));
         for level in Level::available() {
-            let caster = Caster::new(&spec, &Exec { stream_above_bytes: Some(0), ..exec(level) }).unwrap();
+            let caster = Caster::new(&spec, &CastOptions { stream_above_bytes: Some(0), ..exec(level) }).unwrap();
             for len in (0..=200).step_by(7).chain([3001]) {
                 let elements: Vec<u64> = elements.iter().copied().cycle().skip(len).take(len).collect();
                 let source = packed(src, &elements);
                 let n = dst.bytes_in(Layout::Packed, len as u64).unwrap() as usize;
                 for offset in [0, 1, 4, 8, 24, 63] {
                     let mut target = vec![0xc7; offset + n + 64];
-                    let from = Codes::new(src, len, &source).unwrap();
-                    caster.cast(from, CodesMut::new(dst, len, &mut target[offset..offset + n]).unwrap()).unwrap();
+                    let from = Elements::new(src, len, &source).unwrap();
+                    caster.cast(from, ElementsMut::new(dst, len, &mut target[offset..offset + n]).unwrap()).unwrap();
                     for (i, &element) in elements.iter().enumerate() {
                         assert_eq!(
                             unpacked(dst, &target[offset..], i),
@@ -315,11 +315,11 @@ fn layouts() {
     let s = spec(DType::F4E2M1, DType::F6E2M3, CastPolicy::IEEE);
     let caster = Caster::new(&s, &exec(Level::detect())).unwrap();
     for (src_layout, src) in [(Layout::Packed, packed(DType::F4E2M1, &codes)), (Layout::Bytes, plain)] {
-        let from = Codes::with_layout(DType::F4E2M1, src_layout, 1000, &src).unwrap();
+        let from = Elements::with_layout(DType::F4E2M1, src_layout, 1000, &src).unwrap();
         let mut wide = vec![0; 1000];
-        caster.cast(from, CodesMut::with_layout(s.dst, Layout::Bytes, 1000, &mut wide).unwrap()).unwrap();
+        caster.cast(from, ElementsMut::with_layout(s.dst, Layout::Bytes, 1000, &mut wide).unwrap()).unwrap();
         let mut tight = vec![0; 750];
-        caster.cast(from, CodesMut::new(s.dst, 1000, &mut tight).unwrap()).unwrap();
+        caster.cast(from, ElementsMut::new(s.dst, 1000, &mut tight).unwrap()).unwrap();
         for (i, &code) in codes.iter().enumerate() {
             assert_eq!(wide[i] as u64, expected(&s, code).unwrap());
             assert_eq!(unpacked(s.dst, &tight, i), wide[i] as u64);
@@ -333,8 +333,8 @@ fn bits_above_a_code() {
     let src: Vec<u8> = (0..=255).collect();
     let caster = Caster::new(&CastSpec::copy(DType::I4), &exec(Level::detect())).unwrap();
     let mut dst = vec![0; 256];
-    let from = Codes::with_layout(DType::I4, Layout::Bytes, 256, &src).unwrap();
-    caster.cast(from, CodesMut::with_layout(DType::I4, Layout::Bytes, 256, &mut dst).unwrap()).unwrap();
+    let from = Elements::with_layout(DType::I4, Layout::Bytes, 256, &src).unwrap();
+    caster.cast(from, ElementsMut::with_layout(DType::I4, Layout::Bytes, 256, &mut dst).unwrap()).unwrap();
     assert!(dst.iter().zip(&src).all(|(d, s)| *d == s & 15));
 }
 
@@ -343,11 +343,11 @@ fn bits_above_a_code() {
 fn errors_of_overflowing_integers() {
     let src = i64::MAX.to_le_bytes();
     let policy = CastPolicy { overflow: Overflow::Nonfinite, ..CastPolicy::IEEE };
-    let counting = Exec { counting: Counting::Full, ..exec(Level::detect()) };
+    let counting = CastOptions { counting: Counting::Full, ..exec(Level::detect()) };
     let caster = Caster::new(&spec(DType::I64, DType::F16, policy), &counting).unwrap();
     let mut dst = [0; 2];
-    let from = Codes::new(DType::I64, 1, &src).unwrap();
-    let counts = caster.cast(from, CodesMut::new(DType::F16, 1, &mut dst).unwrap()).unwrap();
+    let from = Elements::new(DType::I64, 1, &src).unwrap();
+    let counts = caster.cast(from, ElementsMut::new(DType::F16, 1, &mut dst).unwrap()).unwrap();
     assert_eq!((counts.to_inf, counts.finite_pairs, counts.max_abs_error, counts.noise), (1, 0, 0.0, 0.0));
 }
 
@@ -364,24 +364,27 @@ fn threads_and_splits() {
         let bytes = dst.bytes_in(Layout::Packed, n as u64).unwrap() as usize;
         let mut runs = Vec::new();
         for threads in [1, 2, 5] {
-            let exec =
-                Exec { threads: NonZeroUsize::new(threads).unwrap(), counting: Counting::Full, ..Exec::default() };
+            let exec = CastOptions {
+                threads: NonZeroUsize::new(threads).unwrap(),
+                counting: Counting::Full,
+                ..CastOptions::default()
+            };
             let caster = Caster::new(&spec, &exec).unwrap();
             let mut out = vec![0; bytes];
             let counts = caster
-                .cast(Codes::new(DType::F32, n, &src).unwrap(), CodesMut::new(dst, n, &mut out).unwrap())
+                .cast(Elements::new(DType::F32, n, &src).unwrap(), ElementsMut::new(dst, n, &mut out).unwrap())
                 .unwrap();
             runs.push((out, counts));
         }
-        let caster = Caster::new(&spec, &Exec { counting: Counting::Full, ..exec(Level::Baseline) }).unwrap();
+        let caster = Caster::new(&spec, &CastOptions { counting: Counting::Full, ..exec(Level::Baseline) }).unwrap();
         let (mut out, mut total) = (vec![0; bytes], Default::default());
         let cut = 2 * 65536;
         let bits = dst.storage_bits().unwrap() as usize;
         let (head, tail) = out.split_at_mut(cut * bits / 8);
         let parts = [(&src[..cut * 4], head, cut), (&src[cut * 4..], tail, n - cut)];
         for (s, d, len) in parts {
-            let from = Codes::new(DType::F32, len, s).unwrap();
-            caster.cast_next(from, CodesMut::new(dst, len, d).unwrap(), &mut total).unwrap();
+            let from = Elements::new(DType::F32, len, s).unwrap();
+            caster.cast_next(from, ElementsMut::new(dst, len, d).unwrap(), &mut total).unwrap();
         }
         runs.push((out, total));
         for run in &runs[1..] {
@@ -399,11 +402,11 @@ fn refusals_name_the_first_element() {
     }
     let src: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
     let policy = CastPolicy { overflow: Overflow::Error, ..CastPolicy::IEEE };
-    let caster = Caster::new(&spec(DType::F32, DType::F16, policy), &Exec::default()).unwrap();
+    let caster = Caster::new(&spec(DType::F32, DType::F16, policy), &CastOptions::default()).unwrap();
     let mut dst = vec![0; values.len() * 2];
     let result = caster.cast(
-        Codes::new(DType::F32, values.len(), &src).unwrap(),
-        CodesMut::new(DType::F16, values.len(), &mut dst).unwrap(),
+        Elements::new(DType::F32, values.len(), &src).unwrap(),
+        ElementsMut::new(DType::F16, values.len(), &mut dst).unwrap(),
     );
     let code = u64::from(1e30f32.to_bits());
     let refused = CastError::Value { index: 70_000, edge: Edge::Overflow, src: DType::F32, dst: DType::F16, code };

@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use truecast_core::DType;
 use truecast_kernel::measure::Measure;
-use truecast_kernel::{Codes, Counting, Counts, Exec, Level};
+use truecast_kernel::{CastOptions, Counting, Counts, Elements, Level};
 use truecast_testkit::random::Random;
 
 /// The numbers of an array of f32 or f64, and its bytes.
@@ -84,9 +84,13 @@ fn check(name: &str, mut pair: impl FnMut(&mut Random) -> (f64, f64)) {
             let ((x, x_bytes), (y, y_bytes)) = (array(x_type, &x), array(y_type, &y));
             let want = naive(&x, &y, min_normal(y_type));
             for level in Level::available() {
-                let exec =
-                    Exec { level, threads: NonZeroUsize::MIN, counting: Counting::Full, stream_above_bytes: None };
-                let codes = |dtype, bytes| Codes::new(dtype, len, bytes).unwrap();
+                let exec = CastOptions {
+                    level,
+                    threads: NonZeroUsize::MIN,
+                    counting: Counting::Full,
+                    stream_above_bytes: None,
+                };
+                let codes = |dtype, bytes| Elements::new(dtype, len, bytes).unwrap();
                 let parts =
                     Measure::between(x_type, y_type, &exec).compare(codes(x_type, &x_bytes), codes(y_type, &y_bytes));
                 let mut got = Counts::default();
@@ -148,9 +152,10 @@ fn the_same_array() {
         (0..70_000).map(|_| random.pick(&[1.0, -0.0, 0.0, 1e-40, f64::NAN, f64::INFINITY])).collect();
     for dtype in [DType::F32, DType::F64] {
         let (numbers, bytes) = array(dtype, &values);
-        let codes = Codes::new(dtype, values.len(), &bytes).unwrap();
+        let codes = Elements::new(dtype, values.len(), &bytes).unwrap();
         for level in Level::available() {
-            let exec = Exec { level, threads: NonZeroUsize::MIN, counting: Counting::Full, stream_above_bytes: None };
+            let exec =
+                CastOptions { level, threads: NonZeroUsize::MIN, counting: Counting::Full, stream_above_bytes: None };
             let mut got = Counts::default();
             Measure::between(dtype, dtype, &exec).compare(codes, codes).iter().for_each(|part| got.add(part));
             assert_eq!(got, naive(&numbers, &numbers, min_normal(dtype)), "{dtype} at {level}");

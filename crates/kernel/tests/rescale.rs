@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use truecast_core::DType;
 use truecast_core::format::IntFormat;
 use truecast_core::spec::tosa::rescale::{Channel, Requirement, RescaleSpec, RoundingMode};
-use truecast_kernel::{Codes, CodesMut, Exec, Level, RescaleCounts, RescaleError, Rescaler};
+use truecast_kernel::{CastOptions, Elements, ElementsMut, Level, RescaleCounts, RescaleError, Rescaler};
 use truecast_testkit::random::Random;
 
 fn signless(f: IntFormat) -> DType {
@@ -92,12 +92,12 @@ fn expected(spec: &RescaleSpec, codes: &[u64]) -> Result<(Vec<u64>, RescaleCount
     Ok((results, counts))
 }
 
-fn check(spec: &RescaleSpec, exec: &Exec, codes: &[u64]) {
+fn check(spec: &RescaleSpec, exec: &CastOptions, codes: &[u64]) {
     let src = packed(spec.input, codes);
     let mut dst = vec![0xa5; codes.len() * spec.output.bits as usize / 8];
     let result = Rescaler::new(spec, exec).rescale(
-        Codes::new(signless(spec.input), codes.len(), &src).unwrap(),
-        CodesMut::new(signless(spec.output), codes.len(), &mut dst).unwrap(),
+        Elements::new(signless(spec.input), codes.len(), &src).unwrap(),
+        ElementsMut::new(signless(spec.output), codes.len(), &mut dst).unwrap(),
     );
     match expected(spec, codes) {
         Ok((results, counts)) => {
@@ -109,8 +109,8 @@ fn check(spec: &RescaleSpec, exec: &Exec, codes: &[u64]) {
     }
 }
 
-fn exec(level: Level, threads: usize) -> Exec {
-    Exec { level, threads: NonZeroUsize::new(threads).unwrap(), ..Exec::default() }
+fn exec(level: Level, threads: usize) -> CastOptions {
+    CastOptions { level, threads: NonZeroUsize::new(threads).unwrap(), ..CastOptions::default() }
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn short_arrays_and_threads() {
         let rows = spec(int(16), int(32), 2, 5, &mut random);
         let codes = inputs(int(16), 5 * 220_000, &mut random);
         check(&rows, &exec(level, 4), &codes);
-        let streaming = Exec { stream_above_bytes: Some(1000), ..exec(level, 2) };
+        let streaming = CastOptions { stream_above_bytes: Some(1000), ..exec(level, 2) };
         check(&plain, &streaming, &inputs(int(32), 600_011, &mut random));
         check(&spec(int(48), int(32), 3, 7, &mut random), &streaming, &inputs(int(48), 7 * 9_001, &mut random));
     }
@@ -222,8 +222,8 @@ fn the_first_failure_is_named() {
                 let src = packed(spec.input, &codes);
                 let mut dst = vec![0; len];
                 let result = Rescaler::new(spec, &exec(level, 3)).rescale(
-                    Codes::new(DType::I32, len, &src).unwrap(),
-                    CodesMut::new(DType::I8, len, &mut dst).unwrap(),
+                    Elements::new(DType::I32, len, &src).unwrap(),
+                    ElementsMut::new(DType::I8, len, &mut dst).unwrap(),
                 );
                 assert_eq!(
                     result,
@@ -256,8 +256,8 @@ fn i48_in_i64() {
             let run = |values: &[i64]| {
                 let src: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
                 let mut dst = vec![0; 2 * values.len()];
-                let from = Codes::new(DType::I64, values.len(), &src).unwrap();
-                let to = CodesMut::new(DType::I16, values.len(), &mut dst).unwrap();
+                let from = Elements::new(DType::I64, values.len(), &src).unwrap();
+                let to = ElementsMut::new(DType::I16, values.len(), &mut dst).unwrap();
                 (Rescaler::new(&spec, &exec(level, 1)).rescale(from, to), dst)
             };
             let (results, counts) = expected(&spec, &codes).unwrap();
@@ -288,8 +288,8 @@ fn parts_of_a_tensor() {
                 let parts = loop {
                     let part = &codes[at..codes.len().min(at + 1 + (random.next() % 900) as usize)];
                     let (src, mut dst) = (packed(input, part), vec![0; part.len() * output.bits as usize / 8]);
-                    let from = Codes::new(signless(input), part.len(), &src).unwrap();
-                    let to = CodesMut::new(signless(output), part.len(), &mut dst).unwrap();
+                    let from = Elements::new(signless(input), part.len(), &src).unwrap();
+                    let to = ElementsMut::new(signless(output), part.len(), &mut dst).unwrap();
                     match rescaler.rescale_part(at as u64, from, to) {
                         Ok(part) => {
                             counts.elements += part.elements;
@@ -314,13 +314,13 @@ fn parts_of_a_tensor() {
 fn buffers_must_fit() {
     let spec =
         spec(IntFormat { bits: 8, signed: true }, IntFormat { bits: 16, signed: true }, 0, 3, &mut Random::seeded(1));
-    let rescaler = Rescaler::new(&spec, &Exec::default());
+    let rescaler = Rescaler::new(&spec, &CastOptions::default());
     let rescale = |from: DType, n: usize, to: DType, m: usize| {
         let (src, mut dst) = (vec![0; n * 4], vec![0; m * 4]);
         let bytes = |t: DType, n: usize| n * t.storage_bits().unwrap() as usize / 8;
         rescaler.rescale(
-            Codes::new(from, n, &src[..bytes(from, n)]).unwrap(),
-            CodesMut::new(to, m, &mut dst[..bytes(to, m)]).unwrap(),
+            Elements::new(from, n, &src[..bytes(from, n)]).unwrap(),
+            ElementsMut::new(to, m, &mut dst[..bytes(to, m)]).unwrap(),
         )
     };
     assert!(rescale(DType::I8, 6, DType::I16, 6).is_ok());

@@ -3,7 +3,7 @@
 use truecast_core::exact::decode;
 use truecast_core::{DType, Exact, Kind, Layout};
 use truecast_kernel::measure::{Extreme, Survey};
-use truecast_kernel::{Codes, Level};
+use truecast_kernel::{Elements, Level};
 use truecast_testkit::random::Random;
 
 fn numeric() -> impl Iterator<Item = DType> {
@@ -65,7 +65,7 @@ fn check(dtype: DType, layout: Layout, elements: &[u64]) {
     let want = naive(dtype, elements);
     for level in Level::available() {
         let mut got = Survey::default();
-        got.add(Codes::with_layout(dtype, layout, elements.len(), &bytes).unwrap(), level);
+        got.add(Elements::with_layout(dtype, layout, elements.len(), &bytes).unwrap(), level);
         assert_eq!(got, want, "{dtype}, {} elements at {level}", elements.len());
         // The sign of a zero shows in no comparison.
         for end in got.range.iter().flat_map(|(low, high)| [low, high]) {
@@ -143,7 +143,7 @@ fn parts_add_up() {
         let parts = elements.chunks(elements.len() / 3 / 8 * 8 + 8).map(|part| {
             let mut survey = Survey::default();
             let bytes = buffer(dtype, Layout::Packed, part);
-            survey.add(Codes::new(dtype, part.len(), &bytes).unwrap(), Level::detect());
+            survey.add(Elements::new(dtype, part.len(), &bytes).unwrap(), Level::detect());
             survey
         });
         let parts: Vec<Survey> = parts.collect();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use truecast_core::policy::Edge;
 use truecast_core::{CastSpec, DType, Layout, Outcome};
 use truecast_io::Shown;
-use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Exec, PlanError};
+use truecast_kernel::{CastError, CastOptions, Caster, Counting, Elements, ElementsMut, PlanError};
 use truecast_text::{TextCaster, TextError, Texts, Unsupported};
 
 use crate::graph::{Dimension, Graph, Input, Output, Producer, ValueId};
@@ -82,7 +82,7 @@ pub struct LeftOpen {
 /// [`EvaluationError`], and whatever `provide` and `deliver` return.
 pub fn evaluate<E: From<EvaluationError>>(
     graph: &Graph,
-    exec: &Exec,
+    exec: &CastOptions,
     provide: impl FnMut(&Input) -> Result<Option<Tensor>, E>,
     mut deliver: impl FnMut(&Output, &Tensor) -> Result<(), E>,
 ) -> Result<Vec<LeftOpen>, E> {
@@ -239,7 +239,7 @@ impl Names {
 fn cast(
     spec: &CastSpec,
     source: &Arc<Tensor>,
-    exec: &Exec,
+    exec: &CastOptions,
     label: &str,
 ) -> Result<(Arc<Tensor>, u64), EvaluationError> {
     let len = source.len();
@@ -261,19 +261,19 @@ fn convert(
     codes: &[u8],
     layouts: (Layout, Layout),
     len: u64,
-    exec: &Exec,
+    exec: &CastOptions,
 ) -> Result<(Vec<u8>, u64), Refusal> {
     let counting = if spec.undefined.is_empty() { Counting::Off } else { Counting::Full };
-    let caster = Caster::new(spec, &Exec { counting, ..*exec })?;
+    let caster = Caster::new(spec, &CastOptions { counting, ..*exec })?;
     let mut result = room(spec.dst, layouts.1, len)?;
     let len = len as usize;
-    let source = Codes::with_layout(spec.src, layouts.0, len, codes)?;
-    let counts = caster.cast(source, CodesMut::with_layout(spec.dst, layouts.1, len, &mut result)?)?;
+    let source = Elements::with_layout(spec.src, layouts.0, len, codes)?;
+    let counts = caster.cast(source, ElementsMut::with_layout(spec.dst, layouts.1, len, &mut result)?)?;
     Ok((result, counts.undefined))
 }
 
 /// Text is read into, and written from, elements of whole bytes.
-fn parse(spec: &CastSpec, texts: &Texts, exec: &Exec) -> Result<(Data, u64), Refusal> {
+fn parse(spec: &CastSpec, texts: &Texts, exec: &CastOptions) -> Result<(Data, u64), Refusal> {
     let len = texts.len() as u64;
     let mut bytes = room(spec.dst, Layout::Bytes, len)?;
     let mut undefined = 0;
@@ -288,7 +288,7 @@ fn parse(spec: &CastSpec, texts: &Texts, exec: &Exec) -> Result<(Data, u64), Ref
     packed.map(|(codes, _)| (Data::Codes(codes), undefined))
 }
 
-fn print(spec: &CastSpec, codes: &[u8], len: u64, exec: &Exec) -> Result<(Data, u64), Refusal> {
+fn print(spec: &CastSpec, codes: &[u8], len: u64, exec: &CastOptions) -> Result<(Data, u64), Refusal> {
     let mut texts = Texts::default();
     let caster = TextCaster::new(spec)?;
     if spec.src.granule() == 1 {

@@ -94,7 +94,7 @@ pub(crate) struct Value {
 /// ```
 /// use truecast_core::{spec::onnx::Cast, DType};
 /// use truecast_models::{Data, EvaluationError, Graph, Tensor, evaluate};
-/// use truecast_kernel::Exec;
+/// use truecast_kernel::CastOptions;
 ///
 /// let mut graph = Graph::default();
 /// let x = graph.input("x", DType::F32, None, None);
@@ -105,7 +105,7 @@ pub(crate) struct Value {
 /// let mut results = Vec::new();
 /// evaluate::<EvaluationError>(
 ///     &graph,
-///     &Exec::default(),
+///     &CastOptions::default(),
 ///     |_| Ok(Some(fed.clone())),
 ///     |_, tensor| Ok(results.push(tensor.clone())),
 /// )?;

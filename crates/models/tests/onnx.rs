@@ -5,7 +5,7 @@ use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::policy::TextStyle;
 use truecast_io::onnx::{ModelFile, Options};
-use truecast_kernel::Exec;
+use truecast_kernel::CastOptions;
 use truecast_models::onnx::{Judgement, build, judge};
 use truecast_models::{Data, EvaluationError, Graph, Tensor, evaluate};
 use truecast_testkit::proto::{self, attribute, bytes, fixed32, graph, int, node, tensor, value};
@@ -89,7 +89,7 @@ fn run(model: &[u8], inputs: &[(&str, Tensor)]) -> Result<Vec<(String, Tensor)>,
     let provide = |input: &truecast_models::Input| {
         Ok(inputs.iter().find(|(name, _)| *name == input.name).map(|(_, tensor)| tensor.clone()))
     };
-    let done = evaluate::<EvaluationError>(&graph, &Exec::default(), provide, |output, tensor| {
+    let done = evaluate::<EvaluationError>(&graph, &CastOptions::default(), provide, |output, tensor| {
         results.push((output.name.clone(), tensor.clone()));
         Ok(())
     });
@@ -231,7 +231,7 @@ fn open_texts_are_counted() {
     let whole = model(28, graph(&nodes, &[text_tensor("s", &["300", "2.5", "-1"])], others), &[]);
     let graph = build(&open(&whole), TextStyle::default()).unwrap();
     let provide = |_: &truecast_models::Input| Ok(Some(floats(&[1.0, 2.0])));
-    let open = evaluate::<EvaluationError>(&graph, &Exec::default(), provide, |_, _| Ok(())).unwrap();
+    let open = evaluate::<EvaluationError>(&graph, &CastOptions::default(), provide, |_, _| Ok(())).unwrap();
     let found: Vec<_> = open.iter().map(|o| (o.conversion.as_str(), o.elements, o.undefined)).collect();
     let node = |name: &str| format!("node that gives \"{name}\" (Cast)");
     let names = ["i", "n", "b", "p"].map(node);
@@ -383,7 +383,7 @@ fn constants_of_functions_are_shared() {
         memory::begin();
         let graph = build(&file, TextStyle::default()).unwrap();
         let mut delivered = 0;
-        let exec = Exec { threads: std::num::NonZeroUsize::MIN, ..Exec::default() };
+        let exec = CastOptions { threads: std::num::NonZeroUsize::MIN, ..CastOptions::default() };
         let deliver = |_: &truecast_models::Output, _: &Tensor| {
             delivered += 1;
             Ok(())
@@ -654,7 +654,7 @@ fn styles_of_text() {
         let graph = build(&open(&model), style).unwrap();
         let mut results = Vec::new();
         let fed = |_: &truecast_models::Input| Ok(Some(x.clone()));
-        evaluate::<EvaluationError>(&graph, &Exec::default(), fed, |_, tensor| {
+        evaluate::<EvaluationError>(&graph, &CastOptions::default(), fed, |_, tensor| {
             results.push(tensor.clone());
             Ok(())
         })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use truecast_core::DType;
 use truecast_io::openvino::IrFile;
-use truecast_kernel::Exec;
+use truecast_kernel::CastOptions;
 use truecast_models::openvino::{Fed, build, inputs, types};
 use truecast_models::{Data, EvaluationError, Tensor, evaluate};
 
@@ -85,7 +85,7 @@ fn exercise(folder: &TempDir, xml: &[u8]) -> bool {
                 let bytes = input.dtype.storage_bits().map_or(0, |bits| (24 * bits as usize).div_ceil(8));
                 Ok(Some(Tensor { dtype: input.dtype, shape: vec![2, 3, 4], data: Data::Codes(vec![0; bytes]) }))
             };
-            match evaluate::<EvaluationError>(&graph, &Exec::default(), provide, |_, _| Ok(())) {
+            match evaluate::<EvaluationError>(&graph, &CastOptions::default(), provide, |_, _| Ok(())) {
                 Ok(_) => return true,
                 Err(error) => harmless(error.to_string()),
             }

@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release --example cast_slice
 
-use truecast::{Caster, Counting, DType, Exec, cast_slice_with, cast_vec, spec::onnx::Cast};
+use truecast::{CastOptions, Caster, Counting, DType, cast_slice_with, cast_vec, spec::onnx::Cast};
 
 fn main() -> Result<(), truecast::Error> {
     let weights: Vec<f32> = (0..1_000_000).map(|i| (i as f32 * 0.001).sin() * 6.0).collect();
@@ -13,7 +13,7 @@ fn main() -> Result<(), truecast::Error> {
     println!("{} became {:#04x}, which is {}", weights[7], f8[7], back[7]);
 
     // Planned once, used often; counts come from the same pass.
-    let exec = Exec { counting: Counting::Full, ..Exec::default() };
+    let exec = CastOptions { counting: Counting::Full, ..CastOptions::default() };
     let caster = Caster::new(&Cast::to(DType::I4).resolve(DType::F32)?, &exec)?;
     let mut packed = vec![0u8; weights.len() / 2]; // two elements a byte
     let counts = cast_slice_with(&caster, &weights, &mut packed)?;

@@ -3,7 +3,7 @@
 //!     cargo run --release --example rescale_per_channel
 
 use truecast::spec::tosa::rescale::{Channel, RescaleSpec, RoundingMode};
-use truecast::{Codes, CodesMut, DType, Exec, Rescaler, format::IntFormat};
+use truecast::{CastOptions, DType, Elements, ElementsMut, Rescaler, format::IntFormat};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let int = |bits| IntFormat { bits, signed: true };
@@ -23,8 +23,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let accumulators = [1000i32, 1000, -2500, -2500, 200_000, 200_000]; // shape [3, 2], channels last
     let src: &[u8] = &accumulators.map(i32::to_le_bytes).concat();
     let mut dst = [0; 6];
-    let counts = Rescaler::new(&spec, &Exec::default())
-        .rescale(Codes::new(DType::I32, 6, src)?, CodesMut::new(DType::I8, 6, &mut dst[..])?)?;
+    let counts = Rescaler::new(&spec, &CastOptions::default())
+        .rescale(Elements::new(DType::I32, 6, src)?, ElementsMut::new(DType::I8, 6, &mut dst[..])?)?;
     println!("{:?}, {} saturated", dst.map(|byte| byte as i8), counts.saturated);
     Ok(())
 }

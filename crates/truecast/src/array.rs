@@ -5,7 +5,7 @@ use std::path::Path;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::onnx::{Options, TensorFile};
 use truecast_io::{Kind, Source};
-use truecast_kernel::{Caster, Codes, CodesMut, Exec};
+use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
 use truecast_models::{Data, Tensor, Texts};
 use truecast_text::utf32;
 
@@ -110,7 +110,7 @@ fn is_stand_in(found: DType, dtype: DType) -> bool {
 ///
 /// # Errors
 /// [`ArrayError`].
-pub(crate) fn read(path: &Path, dtype: DType, exec: &Exec) -> Result<Tensor, ArrayError> {
+pub(crate) fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tensor, ArrayError> {
     let in_file = |error: truecast_io::Error| ArrayError::from(Error::from(error));
     if dtype == DType::String && Kind::of_path(path) == Some(Kind::TensorProto) {
         return read_texts(path).map_err(in_file);
@@ -169,14 +169,14 @@ pub(crate) fn relaid(
     codes: &[u8],
     (from, to): (Layout, Layout),
     len: u64,
-    exec: &Exec,
+    exec: &CastOptions,
 ) -> Option<Vec<u8>> {
     if dtype.bits_in(from) == dtype.bits_in(to) {
         return None;
     }
     let mut moved = vec![0; dtype.bytes_in(to, len)? as usize];
     let caster = Caster::new(&CastSpec::copy(dtype), exec).ok()?;
-    let source = Codes::with_layout(dtype, from, len as usize, codes).ok()?;
-    caster.cast(source, CodesMut::with_layout(dtype, to, len as usize, &mut moved).ok()?).ok()?;
+    let source = Elements::with_layout(dtype, from, len as usize, codes).ok()?;
+    caster.cast(source, ElementsMut::with_layout(dtype, to, len as usize, &mut moved).ok()?).ok()?;
     Some(moved)
 }

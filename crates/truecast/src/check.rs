@@ -8,7 +8,7 @@ use crate::parts::Parts;
 use std::path::Path;
 use truecast_core::permit::{NanComparison, Permitted, Verdict, permits, permits_printed, permits_read};
 use truecast_core::{CastSpec, DType};
-use truecast_kernel::{Codes, Exec};
+use truecast_kernel::{CastOptions, Elements};
 use truecast_models::{Data, Tensor};
 
 /// A result that is not permitted.
@@ -84,7 +84,7 @@ impl Findings {
     /// Judges text, or elements as text.
     fn judge_text(&mut self, spec: &CastSpec, input: &Tensor, actual: &Tensor, nan: NanComparison, keep: usize) {
         let code = |tensor: &Tensor, bytes: &[u8], i| {
-            let packed = Codes::new(tensor.dtype, tensor.len() as usize, bytes).expect("read in this form");
+            let packed = Elements::new(tensor.dtype, tensor.len() as usize, bytes).expect("read in this form");
             tensor.dtype.code_of_storage(packed.storage(i))
         };
         match (&input.data, &actual.data) {
@@ -119,10 +119,10 @@ impl Findings {
 ///
 /// # Examples
 /// ```
-/// use truecast::{Codes, DType, check::Check, convention::Convention, permit::NanComparison, spec::onnx};
+/// use truecast::{Elements, DType, check::Check, convention::Convention, permit::NanComparison, spec::onnx};
 /// let spec = onnx::Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?;
 /// let input = 0.531250119_f32.to_le_bytes(); // just above a tie of f8e4m3fn: through f16 it is the tie
-/// let (input, actual) = (Codes::new(DType::F32, 1, &input)?, Codes::new(DType::F8E4M3Fn, 1, &[0x30])?);
+/// let (input, actual) = (Elements::new(DType::F32, 1, &input)?, Elements::new(DType::F8E4M3Fn, 1, &[0x30])?);
 /// let mut check = Check::new(spec, NanComparison::Class, 10);
 /// check.judge(&input, &actual);
 /// let mut candidates = check.candidates();
@@ -152,7 +152,7 @@ impl Check {
     ///
     /// Shapes: as many results as inputs, of the types of the cast, which are numbers; parts but the last have an even
     /// number of elements.
-    pub fn judge(&mut self, input: &Codes<'_>, actual: &Codes<'_>) {
+    pub fn judge(&mut self, input: &Elements<'_>, actual: &Elements<'_>) {
         let Self { spec, nan, keep, .. } = *self;
         for i in 0..input.len() {
             let [source, result] = codes(&spec, input, actual, i);
@@ -180,7 +180,7 @@ impl Check {
 
     /// Drops those of `candidates` that do not give every one of these elements that the specification settles. Shapes: as
     /// [`Check::judge`].
-    pub fn refute(&self, candidates: &mut Vec<Convention>, input: &Codes<'_>, actual: &Codes<'_>) {
+    pub fn refute(&self, candidates: &mut Vec<Convention>, input: &Elements<'_>, actual: &Elements<'_>) {
         for i in 0..input.len() {
             if candidates.is_empty() {
                 return;
@@ -209,12 +209,12 @@ impl Check {
     }
 }
 
-fn codes(spec: &CastSpec, input: &Codes<'_>, actual: &Codes<'_>, i: usize) -> [u64; 2] {
+fn codes(spec: &CastSpec, input: &Elements<'_>, actual: &Elements<'_>, i: usize) -> [u64; 2] {
     [spec.src.code_of_storage(input.storage(i)), spec.dst.code_of_storage(actual.storage(i))]
 }
 
 /// The source element that shares a pair.
-fn pair_of(spec: &CastSpec, input: &Codes<'_>, i: usize) -> Option<u64> {
+fn pair_of(spec: &CastSpec, input: &Elements<'_>, i: usize) -> Option<u64> {
     (i ^ 1 < input.len()).then(|| spec.src.code_of_storage(input.storage(i ^ 1)))
 }
 
@@ -279,7 +279,7 @@ pub fn check(
     };
     let mut findings = Findings::default();
     if [spec.src, spec.dst].contains(&DType::String) {
-        let exec = Exec::default();
+        let exec = CastOptions::default();
         let (inputs, actuals) = (array::read(input, spec.src, &exec)?, array::read(actual, spec.dst, &exec)?);
         same_shape(&inputs.shape, &actuals.shape)?;
         findings.judge_text(spec, &inputs, &actuals, nan, keep);
@@ -288,7 +288,7 @@ pub fn check(
     let (inputs, actuals) = (array::open(input, spec.src)?, array::open(actual, spec.dst)?);
     same_shape(&inputs.tensors()[0].shape, &actuals.tensors()[0].shape)?;
     let mut check = Check::new(*spec, nan, keep);
-    let each = |part: &mut dyn FnMut(&Codes<'_>, &Codes<'_>) -> bool| -> Result<(), Error> {
+    let each = |part: &mut dyn FnMut(&Elements<'_>, &Elements<'_>) -> bool| -> Result<(), Error> {
         let (mut xs, mut ys) = (Parts::new(&inputs, 0, spec.src)?, Parts::new(&actuals, 0, spec.dst)?);
         while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
             if !part(&x, &y) {

@@ -12,7 +12,7 @@ use std::path::Path;
 use truecast_core::DType;
 use truecast_io::{Reading, Source, Tensor};
 use truecast_kernel::measure::Measure;
-use truecast_kernel::{Counts, Exec};
+use truecast_kernel::{CastOptions, Counts};
 
 /// One tensor that both files have.
 #[derive(Clone, Debug, PartialEq)]
@@ -143,7 +143,7 @@ pub fn compare(
     a: &Path,
     b: &Path,
     readings: Readings,
-    exec: &Exec,
+    exec: &CastOptions,
     mut progress: impl FnMut(Progress<'_>),
 ) -> Result<Comparison, Error> {
     let files = (a.display().to_string(), b.display().to_string());

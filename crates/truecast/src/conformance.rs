@@ -275,7 +275,7 @@ impl Iterator for Elements {
                 return None;
             }
         }
-        let part = truecast_kernel::Codes::new(self.dtype, self.len as usize, &self.part[..])
+        let part = truecast_kernel::Elements::new(self.dtype, self.len as usize, &self.part[..])
             .expect("the reader fills whole parts");
         let code = part.get(self.at as usize);
         self.at += 1;

@@ -22,7 +22,7 @@ use truecast_io::{
     Existing, Foreign, Kind, OutputFile, Reading, Shown, Source, Tensor, Writer, check_output, layout_for,
 };
 use truecast_kernel::measure::Measure;
-use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, PlanError};
+use truecast_kernel::{CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, PlanError};
 use truecast_text::{TextError, Unsupported};
 
 /// How to convert a file.
@@ -37,7 +37,7 @@ pub struct Options {
     /// What happens to an existing destination.
     pub existing: Existing,
     /// Level and threads; counting is always on.
-    pub exec: Exec,
+    pub exec: CastOptions,
     /// Smaller tensors of a model are kept unless a rule names them.
     pub min_elements: u64,
     /// How strictly ONNX files are read.
@@ -51,7 +51,7 @@ impl Default for Options {
             request: Request::default(),
             max_memory: 256 << 20,
             existing: Existing::Refuse,
-            exec: Exec::default(),
+            exec: CastOptions::default(),
             min_elements: 1024,
             onnx: truecast_io::onnx::Options::default(),
         }
@@ -229,7 +229,7 @@ impl Plan {
         self.check_memory(options)?;
         let warnings = self.warnings();
         // Chunks are converted at the same time, each by one thread.
-        let exec = Exec { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
+        let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
         let path = self.source.path().to_path_buf();
         let failed = |tensor: &Planned, cause: Cause| Error::tensor(&path, &tensor.name, cause);
         // Tensors that are treated alike share what was planned: checkpoints have thousands of them.
@@ -361,7 +361,7 @@ enum How {
 }
 
 impl How {
-    fn new(tensor: &Planned, exec: &Exec) -> Result<Self, PlanError> {
+    fn new(tensor: &Planned, exec: &CastOptions) -> Result<Self, PlanError> {
         Ok(match &tensor.cast {
             Some(cast) if is_text(cast) => match CellCaster::new(cast, exec) {
                 Ok(caster) => How::Text(Box::new(caster)),
@@ -380,8 +380,8 @@ impl Converter<'_> {
     /// Counts in parts, to be added in order.
     fn run(&self, first: u64, len: usize, src: &[u8], dst: &mut [u8]) -> Result<Vec<Counts>, Cause> {
         let Planned { target, from, src_layout, .. } = self.tensor;
-        let codes = Codes::with_layout(*from, *src_layout, len, src)?;
-        let room = |dst| CodesMut::with_layout(target.dtype, target.layout, len, dst);
+        let codes = Elements::with_layout(*from, *src_layout, len, src)?;
+        let room = |dst| ElementsMut::with_layout(target.dtype, target.layout, len, dst);
         match self.how {
             How::Cast(caster) => {
                 Ok(caster.cast_parts(codes, room(dst)?).map_err(|error| from_element(error, first))?)

@@ -7,8 +7,8 @@
 //! |---|---|
 //! | convert a slice | [`cast_slice`], [`cast_vec`] |
 //! | convert many, or count what happens | [`Caster`], [`cast_slice_with`] |
-//! | convert bytes in any layout, text | [`fn@cast`], [`Codes`], [`CodesMut`] |
-//! | read or write one element of a packed buffer | [`Codes::get`](Buffer::get), [`CodesMut::set`](Buffer::set) |
+//! | convert bytes in any layout, text | [`fn@cast`], [`Elements`], [`ElementsMut`] |
+//! | read or write one element of a packed buffer | [`Elements::get`](Buffer::get), [`ElementsMut::set`](Buffer::set) |
 //! | ask what a specification says | [`spec`], [`cast_one`], [`explain`](explain::explain) |
 //! | judge the results of other code | [`permit`], [`vectors`] |
 //! | convert, verify and compare files in bounded memory | `convert`, `verify`, `compare` |
@@ -24,7 +24,7 @@
 //! # Bytes and threads
 //! Buffers are little-endian bytes on every machine, at any alignment; elements narrower than a byte are packed from the
 //! lowest bit up, unless a [`Layout`] says otherwise. More than 1 MiB of work is cut into pieces that run on the current
-//! rayon pool: [`Exec::threads`] bounds their number, a pool of your own the threads. Neither changes a bit.
+//! rayon pool: [`CastOptions::threads`] bounds their number, a pool of your own the threads. Neither changes a bit.
 //!
 //! # Features
 //! `parallel` (default): large buffers on every core; without it, everything runs on the caller's thread. `files`
@@ -100,8 +100,8 @@ pub use truecast_core::{
     decimal, dtype, exact, format, literal, permit, policy, promote, round, spec, spelling,
 };
 pub use truecast_kernel::{
-    Buffer, Caches, CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, PlanError, RescaleCounts,
-    RescaleError, Rescaler, Route, measure,
+    Buffer, Caches, CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, Level, PlanError,
+    RescaleCounts, RescaleError, Rescaler, Route, measure,
 };
 
 /// Converts a buffer once, on every core. For repeated use, or to count, make a [`Caster`].
@@ -114,18 +114,18 @@ pub use truecast_kernel::{
 ///
 /// # Examples
 /// ```
-/// use truecast::{Codes, CodesMut, DType, Layout, spec::onnx};
+/// use truecast::{Elements, ElementsMut, DType, Layout, spec::onnx};
 /// let spec = onnx::Cast::to(DType::F16).resolve(DType::String)?;
 /// let text: Vec<u8> = "0.11e6".chars().flat_map(|c| (c as u32).to_le_bytes()).collect();
-/// let text = Codes::with_layout(DType::String, Layout::Utf32 { width: 3 }, 2, &text[..])?; // "0.1" and "1e6"
+/// let text = Elements::with_layout(DType::String, Layout::Utf32 { width: 3 }, 2, &text[..])?; // "0.1" and "1e6"
 /// let mut dst = [0u8; 4];
-/// truecast::cast(&spec, text, CodesMut::new(DType::F16, 2, &mut dst)?)?;
+/// truecast::cast(&spec, text, ElementsMut::new(DType::F16, 2, &mut dst)?)?;
 /// assert_eq!(dst, [0x66, 0x2e, 0x00, 0x7c]); // 0.1 and Inf
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn cast(spec: &CastSpec, src: Codes<'_>, dst: CodesMut<'_>) -> Result<(), Error> {
+pub fn cast(spec: &CastSpec, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<(), Error> {
     if !text::is_text(spec) {
-        Caster::new(spec, &Exec::default())?.cast(src, dst)?;
+        Caster::new(spec, &CastOptions::default())?.cast(src, dst)?;
         return Ok(());
     }
     for (dtype, expected) in [(src.dtype(), spec.src), (dst.dtype(), spec.dst)] {
@@ -134,6 +134,6 @@ pub fn cast(spec: &CastSpec, src: Codes<'_>, dst: CodesMut<'_>) -> Result<(), Er
         }
     }
     let unsupported = |text::Unsupported { src, dst }| PlanError::Unsupported { src, dst };
-    text::CellCaster::new(spec, &Exec::default()).map_err(unsupported)?.cast(src, dst)?;
+    text::CellCaster::new(spec, &CastOptions::default()).map_err(unsupported)?.cast(src, dst)?;
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use truecast_core::{DType, Layout};
 use truecast_io::{Source, TensorReader};
-use truecast_kernel::Codes;
+use truecast_kernel::Elements;
 
 /// Elements of a part: a multiple of the block that counts are taken over.
 pub(crate) const PART: u64 = 1 << 19;
@@ -33,7 +33,7 @@ impl Parts {
     }
 
     /// The next part, `None` at the end.
-    pub fn next(&mut self) -> Result<Option<Codes<'_>>, Error> {
+    pub fn next(&mut self) -> Result<Option<Elements<'_>>, Error> {
         if self.left == 0 {
             return Ok(None);
         }
@@ -42,7 +42,7 @@ impl Parts {
         self.buffer.resize(bytes as usize, 0);
         self.reader.read(&mut self.buffer)?;
         self.left -= len;
-        let codes = Codes::with_layout(self.dtype, self.layout, len as usize, &self.buffer);
+        let codes = Elements::with_layout(self.dtype, self.layout, len as usize, &self.buffer);
         Ok(Some(codes.expect("the buffer was made for these elements")))
     }
 }

@@ -14,7 +14,7 @@ use truecast_core::spec::{SpecError, ieee};
 use truecast_core::{DType, Layout, cast_one};
 use truecast_io::tosa::array::{self, ArrayError, Reader};
 use truecast_io::{Existing, Kind, Source, Tensor, Writer};
-use truecast_kernel::{Codes, CodesMut, Exec, RescaleCounts, RescaleError, Rescaler};
+use truecast_kernel::{CastOptions, Elements, ElementsMut, RescaleCounts, RescaleError, Rescaler};
 use truecast_models::Data;
 
 /// Why an array was not rescaled.
@@ -164,7 +164,7 @@ pub fn scales(path: &Path) -> Result<Vec<f64>, Failure> {
     if !matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64) {
         return Err(Failure::Floats { path: shown(), found: format!("elements are {dtype}") });
     }
-    let tensor = array_of_a_type::read(path, dtype, &Exec::default())?;
+    let tensor = array_of_a_type::read(path, dtype, &CastOptions::default())?;
     let Data::Codes(codes) = &tensor.data else { unreachable!("floats are no texts") };
     let wide = ieee::Cast::to(DType::F64).resolve(dtype)?;
     let one = |code: &[u8]| {
@@ -205,7 +205,7 @@ pub struct Options {
     /// Bytes that buffers may take.
     pub max_memory: u64,
     /// CPU level and threads.
-    pub exec: Exec,
+    pub exec: CastOptions,
 }
 
 /// Rescales an array in a `.npy` file into another. Unsigned results are written as such.
@@ -252,10 +252,10 @@ pub fn rescale(
     let tensor = Tensor { name: "data".into(), dtype, layout: Layout::Packed, shape };
     let writer = Writer::create(dst, Kind::Npy, vec![tensor], &BTreeMap::new(), options.existing);
     // Chunks are the unit of work of a thread.
-    let rescaler = Rescaler::new(&spec, &Exec { threads: NonZeroUsize::MIN, ..options.exec });
+    let rescaler = Rescaler::new(&spec, &CastOptions { threads: NonZeroUsize::MIN, ..options.exec });
     let work = |_, first, len: u64, src: &[u8], dst: &mut [u8]| {
-        let codes = Codes::new(stored, len as usize, src).expect("a chunk has the bytes of its elements");
-        let room = CodesMut::new(output, len as usize, dst).expect("the room is as large");
+        let codes = Elements::new(stored, len as usize, src).expect("a chunk has the bytes of its elements");
+        let room = ElementsMut::new(output, len as usize, dst).expect("the room is as large");
         rescaler.rescale_part(first, codes, room).map_err(failed)
     };
     let mut total = RescaleCounts::default();

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 use truecast_core::{DType, Layout};
 use truecast_io::{Source, TensorReader};
-use truecast_kernel::Codes;
+use truecast_kernel::Elements;
 
 /// A tensor of a file, its payload read as elements of a type of its width.
 #[derive(Clone, Copy)]
@@ -45,7 +45,7 @@ const CHUNK_BITS: u64 = 8 << 19;
 const LEAST_CHUNK: u64 = 16_384;
 
 /// The first element of a chunk, and its elements on each side.
-pub(crate) type Chunk<'a, const N: usize> = (u64, [Codes<'a>; N]);
+pub(crate) type Chunk<'a, const N: usize> = (u64, [Elements<'a>; N]);
 
 /// Gives every chunk of the stretches, which ascend and do not overlap, to `work` with what its worker has seen so far, at
 /// first `start()`. `progress` is told the bytes of the first side.
@@ -92,8 +92,8 @@ pub(crate) fn scan<const N: usize, T: Send>(
     }
 }
 
-fn elements(dtype: DType, layout: Layout, len: u64, bytes: &[u8]) -> Codes<'_> {
-    Codes::with_layout(dtype, layout, len as usize, bytes).expect("the buffer was made for these elements")
+fn elements(dtype: DType, layout: Layout, len: u64, bytes: &[u8]) -> Elements<'_> {
+    Elements::with_layout(dtype, layout, len as usize, bytes).expect("the buffer was made for these elements")
 }
 
 /// Where reading has come to.

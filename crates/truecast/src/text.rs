@@ -8,7 +8,7 @@ mod counted;
 
 use std::borrow::Cow;
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_kernel::{Caster, Codes, CodesMut, Exec};
+use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
 
 pub use truecast_core::text as definition;
 pub use truecast_text::{Reading, TextCaster, TextError, Texts, Unsupported};
@@ -27,7 +27,7 @@ pub(crate) struct CellCaster {
 }
 
 impl CellCaster {
-    pub fn new(spec: &CastSpec, exec: &Exec) -> Result<CellCaster, Unsupported> {
+    pub fn new(spec: &CastSpec, exec: &CastOptions) -> Result<CellCaster, Unsupported> {
         let caster = TextCaster::new(spec)?;
         let other = if spec.src == DType::String { spec.dst } else { spec.src };
         let is_narrow = other.storage_bits().is_some_and(|bits| bits < 8);
@@ -37,7 +37,7 @@ impl CellCaster {
     }
 
     /// Converts without counting.
-    pub fn cast(&self, src: Codes<'_>, dst: CodesMut<'_>) -> Result<(), TextError> {
+    pub fn cast(&self, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<(), TextError> {
         match (src.layout(), dst.layout()) {
             (Layout::Utf32 { width }, _) => self.parse(src.bytes(), width, dst, |_| ()),
             (_, Layout::Utf32 { width }) => self.caster.print_cells(&self.loose(src), dst.into_bytes(), width),
@@ -45,25 +45,25 @@ impl CellCaster {
         }
     }
 
-    fn parse(&self, cells: &[u8], width: u32, dst: CodesMut<'_>, see: impl FnMut(Reading)) -> Result<(), TextError> {
+    fn parse(&self, cells: &[u8], width: u32, dst: ElementsMut<'_>, see: impl FnMut(Reading)) -> Result<(), TextError> {
         let (dtype, layout, len) = (dst.dtype(), dst.layout(), dst.len());
         let Some(relayout) = self.relayout.as_ref().filter(|_| layout == Layout::Packed) else {
             return self.caster.parse_cells(cells, width, dst.into_bytes(), see);
         };
         let mut bytes = vec![0; len];
         self.caster.parse_cells(cells, width, &mut bytes, see)?;
-        let codes = Codes::with_layout(dtype, Layout::Bytes, len, &bytes[..]).expect("one byte an element");
+        let codes = Elements::with_layout(dtype, Layout::Bytes, len, &bytes[..]).expect("one byte an element");
         relayout.cast(codes, dst).expect("as many elements on both sides");
         Ok(())
     }
 
     /// The bytes of elements in [`Layout::Bytes`].
-    fn loose<'a>(&self, src: Codes<'a>) -> Cow<'a, [u8]> {
+    fn loose<'a>(&self, src: Elements<'a>) -> Cow<'a, [u8]> {
         let Some(relayout) = self.relayout.as_ref().filter(|_| src.layout() == Layout::Packed) else {
             return Cow::Borrowed(src.bytes());
         };
         let mut bytes = vec![0; src.len()];
-        let dst = CodesMut::with_layout(src.dtype(), Layout::Bytes, src.len(), &mut bytes[..]);
+        let dst = ElementsMut::with_layout(src.dtype(), Layout::Bytes, src.len(), &mut bytes[..]);
         relayout.cast(src, dst.expect("one byte an element")).expect("as many elements on both sides");
         Cow::Owned(bytes)
     }

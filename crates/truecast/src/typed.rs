@@ -8,7 +8,7 @@
 use crate::error::Error;
 use bytemuck::Pod;
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counts, Exec};
+use truecast_kernel::{CastError, CastOptions, Caster, Counts, Elements, ElementsMut};
 
 mod sealed {
     pub trait Sealed {}
@@ -73,7 +73,7 @@ fn room<T: Element>(dtype: DType, len: usize) -> Result<Room, CastError> {
 /// # Ok::<(), truecast::Error>(())
 /// ```
 pub fn cast_slice<S: Element, D: Element>(spec: &CastSpec, src: &[S], dst: &mut [D]) -> Result<(), Error> {
-    cast_slice_with(&Caster::new(spec, &Exec::default())?, src, dst)?;
+    cast_slice_with(&Caster::new(spec, &CastOptions::default())?, src, dst)?;
     Ok(())
 }
 
@@ -84,8 +84,8 @@ pub fn cast_slice<S: Element, D: Element>(spec: &CastSpec, src: &[S], dst: &mut 
 ///
 /// # Examples
 /// ```
-/// use truecast::{Caster, Counting, DType, Exec, cast_slice_with, spec::onnx::Cast};
-/// let exec = Exec { counting: Counting::Full, ..Exec::default() };
+/// use truecast::{Caster, Counting, DType, CastOptions, cast_slice_with, spec::onnx::Cast};
+/// let exec = CastOptions { counting: Counting::Full, ..CastOptions::default() };
 /// let caster = Caster::new(&Cast::to(DType::I4).resolve(DType::F32)?, &exec)?;
 /// let mut packed = [0u8; 2]; // three elements of 4 bits
 /// let counts = cast_slice_with(&caster, &[1.0f32, -2.0, 3.0], &mut packed)?;
@@ -98,8 +98,8 @@ pub fn cast_slice_with<S: Element, D: Element>(caster: &Caster, src: &[S], dst: 
         (Room::Exactly(src), Room::Exactly(dst)) if src != dst => return Err(CastError::Count { src, dst }.into()),
         (Room::Exactly(n), _) | (_, Room::Exactly(n)) | (Room::AtMost(n), _) => n,
     };
-    let src = Codes::new(from, n, bytemuck::cast_slice(src))?;
-    let dst = CodesMut::new(to, n, bytemuck::cast_slice_mut(dst))?;
+    let src = Elements::new(from, n, bytemuck::cast_slice(src))?;
+    let dst = ElementsMut::new(to, n, bytemuck::cast_slice_mut(dst))?;
     Ok(caster.cast(src, dst)?)
 }
 

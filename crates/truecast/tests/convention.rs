@@ -6,7 +6,7 @@ use truecast::permit::NanComparison;
 use truecast::policy::{IntOverflow, Overflow};
 use truecast::spec::{ieee, onnx, tosa};
 use truecast::vectors::{Extent, inputs};
-use truecast::{CastSpec, Codes, DType, Layout, Rounding, cast_one};
+use truecast::{CastSpec, DType, Elements, Layout, Rounding, cast_one};
 use truecast_testkit::random::Random;
 
 /// Codes as elements of whole bytes.
@@ -24,8 +24,8 @@ fn judge(spec: &CastSpec, implementation: impl Fn(u64) -> u64) -> Findings {
 
 fn judge_results(spec: &CastSpec, codes: &[u64], results: &[u64]) -> Findings {
     let (x, y) = (bytes(spec.src, codes), bytes(spec.dst, results));
-    let x = Codes::with_layout(spec.src, Layout::Bytes, codes.len(), &x).unwrap();
-    let y = Codes::with_layout(spec.dst, Layout::Bytes, codes.len(), &y).unwrap();
+    let x = Elements::with_layout(spec.src, Layout::Bytes, codes.len(), &x).unwrap();
+    let y = Elements::with_layout(spec.dst, Layout::Bytes, codes.len(), &y).unwrap();
     let mut check = Check::new(*spec, NanComparison::Class, 3);
     check.judge(&x, &y);
     let mut candidates = check.candidates();

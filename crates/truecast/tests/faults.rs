@@ -10,7 +10,7 @@ use truecast::io::change::{Fault, failing, named_only};
 use truecast::io::{Existing, Kind};
 use truecast::run::Model;
 use truecast::select::Selection;
-use truecast::{Class, DType, Exec};
+use truecast::{CastOptions, Class, DType};
 use truecast_testkit::proto::*;
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -21,8 +21,8 @@ fn files(folder: &Path) -> Option<Files> {
 }
 
 /// One thread: the one on which changes fail.
-fn exec() -> Exec {
-    Exec { threads: NonZeroUsize::MIN, ..Exec::default() }
+fn exec() -> CastOptions {
+    CastOptions { threads: NonZeroUsize::MIN, ..CastOptions::default() }
 }
 
 /// A model that casts `x` to three types.

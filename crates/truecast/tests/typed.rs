@@ -4,7 +4,7 @@
 
 use truecast::policy::Overflow;
 use truecast::spec::{ieee, onnx};
-use truecast::{CastError, CastSpec, Codes, CodesMut, DType, Error, Layout, can_cast, cast_slice, cast_vec};
+use truecast::{CastError, CastSpec, DType, Elements, ElementsMut, Error, Layout, can_cast, cast_slice, cast_vec};
 
 fn onnx_cast(src: DType, dst: DType) -> CastSpec {
     onnx::Cast::to(dst).resolve(src).unwrap()
@@ -17,8 +17,8 @@ fn typed_and_untyped_casts_give_the_same_bytes() {
     for dst in [DType::F8E4M3Fn, DType::I4, DType::Bf16, DType::F64, DType::F4E2M1, DType::I2] {
         let spec = onnx_cast(DType::F32, dst);
         let mut expected = vec![0; dst.bytes_in(Layout::Packed, src.len() as u64).unwrap() as usize];
-        let from = Codes::new(DType::F32, src.len(), &bytes[..]).unwrap();
-        truecast::cast(&spec, from, CodesMut::new(dst, src.len(), &mut expected).unwrap()).unwrap();
+        let from = Elements::new(DType::F32, src.len(), &bytes[..]).unwrap();
+        truecast::cast(&spec, from, ElementsMut::new(dst, src.len(), &mut expected).unwrap()).unwrap();
         assert_eq!(cast_vec::<f32, u8>(&spec, &src).unwrap(), expected, "{dst}");
     }
 }
@@ -89,7 +89,10 @@ fn every_pair_that_can_be_cast_is_planned() {
             };
             assert!(can_cast(src, dst), "{src} -> {dst}");
             let is_text = [src, dst].contains(&DType::String);
-            assert!(is_text || truecast::Caster::new(&spec, &truecast::Exec::default()).is_ok(), "{src} -> {dst}");
+            assert!(
+                is_text || truecast::Caster::new(&spec, &truecast::CastOptions::default()).is_ok(),
+                "{src} -> {dst}"
+            );
         }
     }
 }

@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use truecast_core::policy::{Edge, Overflow};
 use truecast_core::{CastPolicy, CastSpec, DType, Layout, Outcome};
-use truecast_kernel::{CastError, Caster, Codes, CodesMut, Counting, Counts, Exec, Level, Route};
+use truecast_kernel::{CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, Level, Route};
 
 /// A request without anything left open.
 pub fn spec(src: DType, dst: DType, policy: CastPolicy) -> CastSpec {
@@ -20,8 +20,8 @@ pub fn spec(src: DType, dst: DType, policy: CastPolicy) -> CastSpec {
 }
 
 /// One thread, so that a conversion runs where it is called.
-pub fn exec(level: Level, counting: Counting) -> Exec {
-    Exec { level, threads: NonZeroUsize::MIN, counting, ..Exec::default() }
+pub fn exec(level: Level, counting: Counting) -> CastOptions {
+    CastOptions { level, threads: NonZeroUsize::MIN, counting, ..CastOptions::default() }
 }
 
 /// What the definition makes of a list of inputs.
@@ -79,7 +79,7 @@ impl Failure {
 ///
 /// # Panics
 /// If it cannot be planned: the driver asks for numeric types only.
-pub fn caster(spec: &CastSpec, exec: &Exec) -> Caster {
+pub fn caster(spec: &CastSpec, exec: &CastOptions) -> Caster {
     Caster::new(spec, exec).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -92,8 +92,8 @@ pub fn run(caster: &Caster, src: (Layout, &[u8]), len: usize, layout: Layout) ->
     let n_bytes = spec.dst.bytes_in(layout, len as u64).expect("numeric types have a size") as usize;
     let mut dst = vec![0xa5; n_bytes];
     let result = catch_unwind(AssertUnwindSafe(|| {
-        let from = Codes::with_layout(spec.src, src.0, len, src.1)?;
-        caster.cast(from, CodesMut::with_layout(spec.dst, layout, len, &mut dst)?)
+        let from = Elements::with_layout(spec.src, src.0, len, src.1)?;
+        caster.cast(from, ElementsMut::with_layout(spec.dst, layout, len, &mut dst)?)
     }));
     match result {
         Ok(Ok(counts)) => Ok((dst, counts)),
@@ -156,7 +156,7 @@ pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: 
         let want = wanted.pack(spec.dst, Layout::Packed);
         let levels = session.levels.iter().flat_map(|level| STORES.map(|stores| (*level, stores)));
         for (level, (stores, stream_above_bytes)) in levels {
-            let caster = caster(spec, &Exec { stream_above_bytes, ..exec(level, Counting::Off) });
+            let caster = caster(spec, &CastOptions { stream_above_bytes, ..exec(level, Counting::Off) });
             routes.count(caster.route());
             let who = format!("{level}{stores}");
             let mut compare_with = |elements: &[u64], bytes: &[u8], want: &[u8]| {

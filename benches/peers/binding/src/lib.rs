@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use truecast::bench::{self, Arrays, Size, data, pairs};
 use truecast::request::Request;
-use truecast::{Caches, Caster, Codes, CodesMut, DType, Exec};
+use truecast::{Caches, Caster, Elements, ElementsMut, DType, CastOptions};
 
 fn invalid(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -55,14 +55,14 @@ impl Cast {
     #[new]
     fn new(src: &str, dst: &str, threads: NonZeroUsize) -> PyResult<Self> {
         let spec = Request::default().resolve(dtype(src)?, dtype(dst)?).map_err(invalid)?;
-        Ok(Cast(Caster::new(&spec, &Exec { threads, ..Exec::default() }).map_err(invalid)?))
+        Ok(Cast(Caster::new(&spec, &CastOptions { threads, ..CastOptions::default() }).map_err(invalid)?))
     }
 
     /// Converts `len` packed elements.
     fn __call__(&self, len: usize, src: PyReadonlyArray1<'_, u8>, mut dst: PyReadwriteArray1<'_, u8>) -> PyResult<()> {
         let spec = self.0.spec();
-        let src = Codes::new(spec.src, len, src.as_slice().map_err(invalid)?).map_err(invalid)?;
-        let dst = CodesMut::new(spec.dst, len, dst.as_slice_mut().map_err(invalid)?).map_err(invalid)?;
+        let src = Elements::new(spec.src, len, src.as_slice().map_err(invalid)?).map_err(invalid)?;
+        let dst = ElementsMut::new(spec.dst, len, dst.as_slice_mut().map_err(invalid)?).map_err(invalid)?;
         self.0.cast(src, dst).map_err(invalid)?;
         Ok(())
     }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use truecast::bench::{Options, Plan, Row, pairs};
 use truecast::request::Request;
-use truecast::{Caches, Counting, DType, Exec, Level};
+use truecast::{Caches, CastOptions, Counting, DType, Level};
 
 pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
     let request = args.policy.request()?;
@@ -23,7 +23,7 @@ pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
         pairs: chosen_pairs(&args.pairs, &request)?,
         sizes: args.sizes.clone(),
         request,
-        exec: Exec { level, counting, ..context.exec },
+        exec: CastOptions { level, counting, ..context.exec },
         best_of: args.best_of,
     };
     effect::check(&args.policy, &request, options.pairs.iter().copied())?;

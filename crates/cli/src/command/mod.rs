@@ -30,7 +30,7 @@ use crate::terminal::Terminal;
 use crate::{number, output};
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
-use truecast::Exec;
+use truecast::CastOptions;
 use truecast::io::Existing;
 use truecast::io::atomic::leftover::Leftover;
 
@@ -44,7 +44,7 @@ pub struct Context {
     /// Who reads standard output.
     pub terminal: Terminal,
     /// Level and threads.
-    pub exec: Exec,
+    pub exec: CastOptions,
 }
 
 /// More gain nothing on any machine, and stacks for very many bring a system down.
@@ -52,11 +52,11 @@ const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 
 /// Carries out what was typed.
 pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
-    let defaults = Exec::default();
+    let defaults = CastOptions::default();
     let of_command = cli.command.threads();
     let threads: NonZeroUsize = of_command.and_then(|args| args.threads).unwrap_or(defaults.threads).min(MAX_THREADS);
     let terminal = Terminal::stdout(cli.wide);
-    let context = Context { json: cli.json, quiet: cli.quiet, terminal, exec: Exec { threads, ..defaults } };
+    let context = Context { json: cli.json, quiet: cli.quiet, terminal, exec: CastOptions { threads, ..defaults } };
     // The others start faster without threads.
     if of_command.is_some() {
         let started = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();

@@ -18,8 +18,8 @@ pub(crate) mod values;
 pub use counts::Counts;
 pub use survey::{Extreme, Survey};
 
-use crate::buf::Codes;
-use crate::caster::{BLOCK, Exec};
+use crate::buf::Elements;
+use crate::caster::{BLOCK, CastOptions};
 use crate::level::Level;
 use crate::parallel::map_range;
 use crate::plan::Hub;
@@ -52,7 +52,7 @@ impl Measure {
     ///
     /// # Panics
     /// If a type is not numeric.
-    pub(crate) fn of_cast(spec: &CastSpec, exec: &Exec) -> Measure {
+    pub(crate) fn of_cast(spec: &CastSpec, exec: &CastOptions) -> Measure {
         Measure { keeps: keeps_values(spec), ..Measure::new((spec.src, spec.dst), Limits::of_cast(spec), exec) }
     }
 
@@ -62,12 +62,12 @@ impl Measure {
     /// # Panics
     /// If a type is not numeric.
     #[must_use]
-    pub fn between(x: DType, y: DType, exec: &Exec) -> Measure {
+    pub fn between(x: DType, y: DType, exec: &CastOptions) -> Measure {
         Measure::new((x, y), Limits::of_type(y), exec)
     }
 
-    fn new(types: (DType, DType), limits: Limits, exec: &Exec) -> Measure {
-        let Exec { level, threads, .. } = *exec;
+    fn new(types: (DType, DType), limits: Limits, exec: &CastOptions) -> Measure {
+        let CastOptions { level, threads, .. } = *exec;
         let (x, y) = (Values::of(types.0, level), Values::of(types.1, level));
         let residuals = x.has_residuals() || y.has_residuals();
         Measure { x, y, limits, level, keeps: false, residuals, threads, types }
@@ -78,7 +78,7 @@ impl Measure {
     ///
     /// # Panics
     /// If the buffers are of other types or differ in length.
-    pub fn compare(&self, x: Codes<'_>, y: Codes<'_>) -> Vec<Counts> {
+    pub fn compare(&self, x: Elements<'_>, y: Elements<'_>) -> Vec<Counts> {
         assert_eq!((x.dtype(), y.dtype(), x.len()), (self.types.0, self.types.1, y.len()), "buffers of this measure");
         let same_bytes = std::ptr::eq(x.bytes(), y.bytes()) && x.layout() == y.layout();
         let same = self.keeps || (same_bytes && self.types.0 == self.types.1);
@@ -109,7 +109,7 @@ impl Measure {
 }
 
 /// The tiles of at most `len` elements from `first` on: elements and bytes of each.
-fn tiles<'a>(codes: &Codes<'a>, first: usize, len: usize) -> impl Iterator<Item = (usize, &'a [u8])> {
+fn tiles<'a>(codes: &Elements<'a>, first: usize, len: usize) -> impl Iterator<Item = (usize, &'a [u8])> {
     let bits = codes.dtype().bits_in(codes.layout()).expect("only numbers are measured") as usize;
     let (bytes, end) = (codes.bytes(), codes.len().min(first + len));
     (first..end).step_by(TILE).map(move |at| {

@@ -13,7 +13,7 @@ use truecast_core::spec::SpecError;
 use truecast_core::spec::tosa::{Freedoms, Requirement, Target, Version};
 use truecast_io::Shown;
 use truecast_io::tosa::{Graph, Operator, op};
-use truecast_kernel::Exec;
+use truecast_kernel::CastOptions;
 
 use crate::LeftOpen;
 use legality::Rules;
@@ -95,7 +95,7 @@ pub fn evaluate<'a, E: From<GraphError>>(
     graph: &Graph<'a>,
     target: &Target,
     freedoms: Freedoms,
-    exec: &Exec,
+    exec: &CastOptions,
     mut provide: impl FnMut(&str, &Declared) -> Result<Value, E>,
 ) -> Result<Evaluated<'a>, E> {
     legality::check_structure(graph, target)?;

@@ -3,7 +3,7 @@
 use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction};
 use truecast_core::{CastSpec, DType};
 use truecast_io::tosa::{Graph, Operator, op};
-use truecast_kernel::{Caster, Codes, CodesMut, Counting, Exec, RescaleError, Rescaler};
+use truecast_kernel::{CastOptions, Caster, Counting, Elements, ElementsMut, RescaleError, Rescaler};
 
 use super::legality::{Conversion, Rules, bytes, operands_of};
 use super::value::{Declared, ElementType, Value};
@@ -15,7 +15,7 @@ pub(super) fn apply(
     graph: &Graph<'_>,
     operator: &Operator<'_>,
     rules: Rules<'_>,
-    exec: &Exec,
+    exec: &CastOptions,
     inputs: &[&Value],
     outputs: &[Declared],
 ) -> Result<(Vec<Value>, Option<LeftOpen>), GraphError> {
@@ -71,7 +71,7 @@ pub(super) fn apply(
 
 struct Context<'a> {
     rules: Rules<'a>,
-    exec: &'a Exec,
+    exec: &'a CastOptions,
 }
 
 impl Context<'_> {
@@ -98,9 +98,9 @@ impl Context<'_> {
         let mut codes = self.room(bytes(spec.dst, &input.shape))?;
         let len = input.len() as usize;
         let counting = if spec.undefined.is_empty() { Counting::Off } else { Counting::Full };
-        let caster = Caster::new(spec, &Exec { counting, ..*self.exec }).expect("TOSA casts numbers only");
-        let source = Codes::new(spec.src, len, &input.codes).expect("values are consistent");
-        let result = CodesMut::new(spec.dst, len, &mut codes).expect("the room is as large");
+        let caster = Caster::new(spec, &CastOptions { counting, ..*self.exec }).expect("TOSA casts numbers only");
+        let source = Elements::new(spec.src, len, &input.codes).expect("values are consistent");
+        let result = ElementsMut::new(spec.dst, len, &mut codes).expect("the room is as large");
         let counts = caster.cast(source, result).expect("TOSA has no policy that refuses");
         let left_open = (counts.undefined > 0).then(|| LeftOpen {
             conversion: self.rules.place.into(),
@@ -151,8 +151,8 @@ impl Context<'_> {
         let spec = spec.map_err(|cause| rules.condition(cause))?;
         let mut codes = self.room(bytes(rescale.output, &input.shape))?;
         let len = input.len() as usize;
-        let source = Codes::new(rescale.input, len, &input.codes).expect("values are consistent");
-        let result = CodesMut::new(rescale.output, len, &mut codes).expect("the room is as large");
+        let source = Elements::new(rescale.input, len, &input.codes).expect("values are consistent");
+        let result = ElementsMut::new(rescale.output, len, &mut codes).expect("the room is as large");
         match Rescaler::new(&spec, self.exec).rescale(source, result) {
             Ok(_) => Ok(Value { element: output.element, shape: input.shape.clone(), codes, scales: Vec::new() }),
             Err(RescaleError::Unpredictable { index, requirement }) => {
@@ -165,12 +165,12 @@ impl Context<'_> {
 
 /// The codes of one block.
 fn unpacked(dtype: DType, bytes: &[u8]) -> [u64; BLOCK] {
-    let block = Codes::new(dtype, BLOCK, bytes).expect("a block is of whole bytes");
+    let block = Elements::new(dtype, BLOCK, bytes).expect("a block is of whole bytes");
     std::array::from_fn(|i| block.storage(i))
 }
 
 /// Writes the codes of one block.
 fn pack(dtype: DType, codes: &[u64; BLOCK], bytes: &mut [u8]) {
-    let mut block = CodesMut::new(dtype, BLOCK, bytes).expect("a block is of whole bytes");
+    let mut block = ElementsMut::new(dtype, BLOCK, bytes).expect("a block is of whole bytes");
     codes.iter().enumerate().for_each(|(i, code)| block.set(i, *code));
 }

@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 use truecast_core::{DType, Layout};
 use truecast_kernel::caster::MIN_BYTES_PER_THREAD;
-use truecast_kernel::{CastError, Caster, Codes, CodesMut};
+use truecast_kernel::{CastError, Caster, Elements, ElementsMut};
 
 /// A sample is at least this long: shorter ones are mostly clock. Short passes are repeated.
 const MIN_SAMPLE_SECONDS: f64 = 1e-3;
@@ -17,7 +17,7 @@ pub(super) enum Contender<'a> {
     /// [`memcpy`].
     Memcpy { src: &'a [u8], threads: NonZeroUsize },
     /// Converts.
-    Cast { caster: &'a Caster, src: Codes<'a> },
+    Cast { caster: &'a Caster, src: Elements<'a> },
 }
 
 impl Contender<'_> {
@@ -27,7 +27,7 @@ impl Contender<'_> {
             Contender::Cast { caster, src } => {
                 let dtype: DType = caster.spec().dst;
                 let bytes = dtype.bytes_in(Layout::Packed, src.len() as u64).expect("text is never planned") as usize;
-                black_box(caster.cast(*src, CodesMut::new(dtype, src.len(), &mut dst[..bytes])?)?);
+                black_box(caster.cast(*src, ElementsMut::new(dtype, src.len(), &mut dst[..bytes])?)?);
             }
         }
         Ok(())

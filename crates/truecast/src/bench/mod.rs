@@ -17,7 +17,7 @@ use pool::Pool;
 use std::num::NonZeroUsize;
 use truecast_core::spec::SpecError;
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_kernel::{Caches, CastError, Caster, Codes, Counting, Exec, Level, PlanError, Route};
+use truecast_kernel::{Caches, CastError, CastOptions, Caster, Counting, Elements, Level, PlanError, Route};
 
 /// What is measured, and how.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub struct Options {
     /// Under which rules is converted.
     pub request: Request,
     /// Level and threads. With [`Counting::Full`] each row is measured a second time with everything counted.
-    pub exec: Exec,
+    pub exec: CastOptions,
     /// Samples of which the fastest counts.
     pub best_of: NonZeroUsize,
 }
@@ -41,7 +41,7 @@ impl Default for Options {
             pairs: pairs::REPRESENTATIVE.to_vec(),
             sizes: Size::ALL.to_vec(),
             request: Request::default(),
-            exec: Exec::default(),
+            exec: CastOptions::default(),
             best_of: NonZeroUsize::new(7).expect("seven is not zero"),
         }
     }
@@ -330,10 +330,10 @@ fn measure(
     src: &[u8],
     dst: &mut [u8],
 ) -> Result<Row, CastError> {
-    let caster = |counting| Caster::new(spec, &Exec { counting, ..options.exec }).expect("planned before");
+    let caster = |counting| Caster::new(spec, &CastOptions { counting, ..options.exec }).expect("planned before");
     let cast = caster(Counting::Off);
     let counting = (options.exec.counting == Counting::Full).then(|| caster(Counting::Full));
-    let codes = Codes::new(spec.src, arrays.len, &src[..arrays.src_bytes])?;
+    let codes = Elements::new(spec.src, arrays.len, &src[..arrays.src_bytes])?;
     let memcpy = Contender::Memcpy { src: &src[..arrays.copied_bytes()], threads: options.exec.threads };
     let mut contenders = vec![memcpy, Contender::Cast { caster: &cast, src: codes }];
     contenders.extend(counting.as_ref().map(|caster| Contender::Cast { caster, src: codes }));

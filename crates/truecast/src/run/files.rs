@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use truecast_core::Layout;
 use truecast_io::onnx::text_tensor;
 use truecast_io::{Existing, FileId, Finished, Kind, OutputFile, Writer, layout_for};
-use truecast_kernel::Exec;
+use truecast_kernel::CastOptions;
 use truecast_models::{Data, Tensor, Texts};
 
 /// A name as a part of a path: letters, digits, `_`, `-` and inner dots stay, every other byte is `%XX`.
@@ -51,7 +51,7 @@ pub(super) fn write(
     name: &str,
     tensor: &Tensor,
     existing: Existing,
-    exec: &Exec,
+    exec: &CastOptions,
 ) -> Result<Finished, RunError> {
     let failed = |cause: truecast_io::Error| RunError::Output { name: name.into(), cause: cause.into() };
     let described =

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use truecast_core::DType;
 use truecast_io::{Existing, Kind, Shown, Source};
-use truecast_kernel::Exec;
+use truecast_kernel::CastOptions;
 use truecast_models::openvino::Fed;
 use truecast_models::tile::module::EntryError;
 use truecast_models::tosa::GraphError;
@@ -146,7 +146,7 @@ impl Model {
         folder: &Path,
         kind: Kind,
         existing: Existing,
-        exec: &Exec,
+        exec: &CastOptions,
     ) -> Result<Ran, RunError> {
         let fed = match self.open_parameters() {
             Some(parameters) => {

@@ -5,7 +5,7 @@ use super::files::{self, Reads};
 use std::path::{Path, PathBuf};
 use truecast_core::DType;
 use truecast_io::{Existing, Finished, Kind, NewFolder, OutputFile};
-use truecast_kernel::Exec;
+use truecast_kernel::CastOptions;
 use truecast_models::Tensor;
 
 /// A result that was written.
@@ -61,7 +61,13 @@ impl Outputs {
     }
 
     /// Writes a tensor to the file of its name.
-    pub(super) fn add_tensor(&mut self, name: &str, tensor: &Tensor, kind: Kind, exec: &Exec) -> Result<(), RunError> {
+    pub(super) fn add_tensor(
+        &mut self,
+        name: &str,
+        tensor: &Tensor,
+        kind: Kind,
+        exec: &CastOptions,
+    ) -> Result<(), RunError> {
         let path = self.place(&file_of(name, kind))?;
         let written = Written { name: name.into(), dtype: tensor.dtype, shape: tensor.shape.clone(), path };
         self.add(written, |path, existing| files::write(path, kind, name, tensor, existing, exec))

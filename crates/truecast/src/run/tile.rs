@@ -13,7 +13,7 @@ use std::path::Path;
 use truecast_core::DType;
 use truecast_core::spec::tile::{Profile, Rules, Signedness, TileType};
 use truecast_io::{Existing, Kind};
-use truecast_kernel::Exec;
+use truecast_kernel::CastOptions;
 use truecast_models::tile::evaluate::{Converted, Elements, Stop, evaluate};
 use truecast_models::tile::module::{Function, written_type};
 use truecast_models::tile::{Codes, Module};
@@ -46,7 +46,7 @@ impl Model {
         folder: &Path,
         kind: Kind,
         existing: Existing,
-        exec: &Exec,
+        exec: &CastOptions,
     ) -> Result<Ran, RunError> {
         let module = self.tile_module(settings.rules)?;
         let report =
@@ -105,7 +105,7 @@ const MASKED: &str = "U14: the 13 low bits of a tf32 word are masked to zero; do
 type Supplied = (String, Codes);
 
 /// Values by name, read from files; and a note for each that has bits which machine code would keep (U14).
-fn supplied(entry: &Function, inputs: &[String], exec: &Exec) -> Result<(Vec<Supplied>, Vec<String>), RunError> {
+fn supplied(entry: &Function, inputs: &[String], exec: &CastOptions) -> Result<(Vec<Supplied>, Vec<String>), RunError> {
     let (mut supplied, mut masked) = (Vec::new(), Vec::new());
     for given in inputs {
         let (name, path) = given.split_once('=').ok_or_else(|| RunError::NoInput {
@@ -142,7 +142,7 @@ fn supplied(entry: &Function, inputs: &[String], exec: &Exec) -> Result<(Vec<Sup
 }
 
 /// Integers may come as signed or unsigned, i1 as bool.
-fn read(path: &Path, dtype: DType, exec: &Exec) -> Result<Tensor, ArrayError> {
+fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tensor, ArrayError> {
     let other = match dtype {
         DType::U64 => DType::I64,
         DType::I1 => DType::Bool,
@@ -157,7 +157,7 @@ fn read(path: &Path, dtype: DType, exec: &Exec) -> Result<Tensor, ArrayError> {
 /// Packed elements, as they are stored.
 fn storage(tensor: &Tensor) -> Vec<u64> {
     let Data::Codes(bytes) = &tensor.data else { unreachable!("only elements of text are text") };
-    let codes = truecast_kernel::Codes::new(tensor.dtype, tensor.len() as usize, &bytes[..])
+    let codes = truecast_kernel::Elements::new(tensor.dtype, tensor.len() as usize, &bytes[..])
         .expect("a tensor holds its elements");
     (0..codes.len()).map(|i| codes.storage(i)).collect()
 }
@@ -165,7 +165,7 @@ fn storage(tensor: &Tensor) -> Vec<u64> {
 /// What comes of the conversions.
 struct Results<'a> {
     kind: Kind,
-    exec: &'a Exec,
+    exec: &'a CastOptions,
     /// Names of files that are taken: values of different regions may have one name.
     names: BTreeSet<String>,
     outputs: Outputs,

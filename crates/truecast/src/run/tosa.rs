@@ -12,7 +12,7 @@ use truecast_core::spec::tosa::{Freedoms, Target};
 use truecast_io::tosa::array::{self, Array, ArrayError};
 use truecast_io::tosa::{FileError, Graph, RescaleAttribute, op, parse, parse_blocks};
 use truecast_io::{Existing, Shown, open_regular};
-use truecast_kernel::Exec;
+use truecast_kernel::CastOptions;
 pub use truecast_models::tosa::ElementType;
 use truecast_models::tosa::value::{Declared, element_type, scale_shape};
 use truecast_models::tosa::{Evaluated, GraphError, Value, evaluate, judge as legality, target_of};
@@ -35,7 +35,7 @@ pub fn run(
     inputs: &[String],
     folder: &Path,
     existing: Existing,
-    exec: &Exec,
+    exec: &CastOptions,
 ) -> Result<Ran, RunError> {
     let bytes = read(path)?;
     let graph = parse(&bytes).map_err(|cause| malformed(path, cause))?;
@@ -151,7 +151,7 @@ fn results<'a>(
     graph: &Graph<'a>,
     (target, freedoms): (&Target, Freedoms),
     inputs: &[String],
-    exec: &Exec,
+    exec: &CastOptions,
 ) -> Result<Evaluated<'a>, RunError> {
     let files = assign(inputs, &graph.inputs)?;
     let provide = |name: &str, declared: &Declared| {

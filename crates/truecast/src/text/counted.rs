@@ -5,11 +5,11 @@ use truecast_core::exact::decode;
 use truecast_core::policy::{Edge, IntOverflow};
 use truecast_core::{CastSpec, DType, Exact, Kind, Layout, Outcome};
 use truecast_kernel::measure::Measure;
-use truecast_kernel::{Codes, CodesMut, Counts, Exec};
+use truecast_kernel::{CastOptions, Counts, Elements, ElementsMut};
 
 impl CellCaster {
     /// Converts, and counts in parts of `block` elements that are to be added in order.
-    pub fn cast_parts(&self, src: Codes<'_>, dst: CodesMut<'_>, block: usize) -> Result<Vec<Counts>, TextError> {
+    pub fn cast_parts(&self, src: Elements<'_>, dst: ElementsMut<'_>, block: usize) -> Result<Vec<Counts>, TextError> {
         match src.layout() {
             Layout::Utf32 { width } => {
                 let mut tally = Tally::new(self.caster.spec(), block);
@@ -24,20 +24,20 @@ impl CellCaster {
     }
 
     /// Characters of the longest text.
-    pub fn longest(&self, src: Codes<'_>) -> Result<usize, TextError> {
+    pub fn longest(&self, src: Elements<'_>) -> Result<usize, TextError> {
         self.caster.longest(&self.loose(src))
     }
 
     /// A text reads back as its element, so nothing is lost but what NaN carries (`docs/interfaces.md §6`).
-    fn printed(&self, src: Codes<'_>, block: usize) -> Vec<Counts> {
+    fn printed(&self, src: Elements<'_>, block: usize) -> Vec<Counts> {
         let spec = self.caster.spec();
-        let measure = Measure::between(spec.src, spec.src, &Exec::default());
+        let measure = Measure::between(spec.src, spec.src, &CastOptions::default());
         let is_open = spec.undefined.iter().any(|u| u.edge == Edge::Any);
         let loose = self.loose(src);
         let layout = if self.relayout.is_some() { Layout::Bytes } else { src.layout() };
         let width = spec.src.bits_in(Layout::Bytes).map_or(1, |bits| bits as usize / 8);
         let blocks = loose.chunks(block * width).flat_map(|bytes| {
-            let codes = Codes::with_layout(spec.src, layout, bytes.len() / width, bytes).expect("whole elements");
+            let codes = Elements::with_layout(spec.src, layout, bytes.len() / width, bytes).expect("whole elements");
             measure.compare(codes, codes)
         });
         blocks.map(|c| Counts { subnormal: 0, undefined: if is_open { c.elements } else { 0 }, ..c }).collect()

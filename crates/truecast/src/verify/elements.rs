@@ -5,7 +5,7 @@ use super::{Difference, Found, Pair, WrongElement};
 use crate::error::Error;
 use std::collections::HashMap;
 use truecast_core::{CastSpec, DType};
-use truecast_kernel::Codes;
+use truecast_kernel::Elements;
 
 /// Elements that are tested together; their storage, as machine words, stays in L1.
 const BLOCK: usize = 1024;
@@ -69,7 +69,13 @@ struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    fn chunk(&self, first: u64, src: &Codes<'_>, dst: &Codes<'_>, (found, by): &mut (Found<WrongElement>, Methods)) {
+    fn chunk(
+        &self,
+        first: u64,
+        src: &Elements<'_>,
+        dst: &Elements<'_>,
+        (found, by): &mut (Found<WrongElement>, Methods),
+    ) {
         if matches!(self.method, Method::Copied) && src.bytes() == dst.bytes() {
             by.copied += src.len() as u64;
             return;
@@ -116,7 +122,7 @@ impl Checker<'_> {
 }
 
 /// The storage of elements from `first`, a multiple of 8, on.
-fn words(codes: &Codes<'_>, first: usize, words: &mut [u64]) {
+fn words(codes: &Elements<'_>, first: usize, words: &mut [u64]) {
     let bits = codes.dtype().bits_in(codes.layout()).expect("numbers have a width") as usize;
     let bytes = &codes.bytes()[first * bits / 8..];
     match bits {
@@ -174,7 +180,7 @@ mod tests {
         for (dtype, layout) in types.flat_map(|dtype| [(dtype, Layout::Packed), (dtype, Layout::Bytes)]) {
             for len in 0..40 {
                 let bytes = &bytes[..dtype.bytes_in(layout, len).unwrap() as usize];
-                let codes = Codes::with_layout(dtype, layout, len as usize, bytes).unwrap();
+                let codes = Elements::with_layout(dtype, layout, len as usize, bytes).unwrap();
                 for first in (0..=len as usize).step_by(8) {
                     let mut got = vec![0; len as usize - first];
                     words(&codes, first, &mut got);

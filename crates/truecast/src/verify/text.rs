@@ -7,7 +7,7 @@ use std::mem;
 use truecast_core::text::{parse_one, print_one};
 use truecast_core::{CastSpec, Layout};
 use truecast_io::Shown;
-use truecast_kernel::Codes;
+use truecast_kernel::Elements;
 use truecast_text::utf32;
 
 /// What differs in a pair.
@@ -50,7 +50,7 @@ enum Cell {
 }
 
 impl Cell {
-    fn of(codes: &Codes<'_>, i: usize) -> Cell {
+    fn of(codes: &Elements<'_>, i: usize) -> Cell {
         let Layout::Utf32 { width } = codes.layout() else { return Cell::Number(codes.storage(i)) };
         let (cell, mut text) = (4 * width as usize, Vec::new());
         utf32::read(&codes.bytes()[i * cell..(i + 1) * cell], &mut text);

@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 use truecast_core::spec::tosa::rescale::{Channel, RescaleSpec, RoundingMode};
 use truecast_core::{CastPolicy, DType, IntFormat};
-use truecast_kernel::{Codes, CodesMut, Exec, Level, RescaleError, Rescaler};
+use truecast_kernel::{CastOptions, Elements, ElementsMut, Level, RescaleError, Rescaler};
 
 /// Options.
 #[derive(Clone, Debug, clap::Args)]
@@ -119,7 +119,7 @@ fn case(kind: Kind, level: Level, random: &mut Random, tally: &mut Tally) {
         })
         .collect();
     let threads = NonZeroUsize::new(1 + 2 * random.below(2) as usize).expect("not 0");
-    compare(&spec, &values, &Exec { level, threads, ..Exec::default() }, tally);
+    compare(&spec, &values, &CastOptions { level, threads, ..CastOptions::default() }, tally);
 }
 
 /// The type of the elements, whatever their sign.
@@ -132,12 +132,12 @@ fn dtype(f: IntFormat) -> DType {
     }
 }
 
-fn compare(spec: &RescaleSpec, values: &[u64], exec: &Exec, tally: &mut Tally) {
+fn compare(spec: &RescaleSpec, values: &[u64], exec: &CastOptions, tally: &mut Tally) {
     let (from, to) = (usize::from(spec.input.bits / 8), usize::from(spec.output.bits / 8));
     let src: Vec<u8> = values.iter().flat_map(|code| code.to_le_bytes()[..from].to_vec()).collect();
     let mut dst = vec![0xa5; values.len() * to];
-    let codes = Codes::new(dtype(spec.input), values.len(), &src).expect("the bytes are as many");
-    let room = CodesMut::new(dtype(spec.output), values.len(), &mut dst).expect("the bytes are as many");
+    let codes = Elements::new(dtype(spec.input), values.len(), &src).expect("the bytes are as many");
+    let room = ElementsMut::new(dtype(spec.output), values.len(), &mut dst).expect("the bytes are as many");
     let ran = Rescaler::new(spec, exec).rescale(codes, room);
     let (mut saturated, mut wrong) = (0, None);
     let mut failed = None;
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(row(&double), [-2, -1, -1, -1, -1, 0, 0, 1, 1, 1, 1, 2, 2]);
         assert_eq!(row(&spec(1 << 30, 32, RoundingMode::Single)), [-1, -1, -1, -1, 0, 0, 0, 0, 1, 1, 1, 1, 2]);
         let mut tally = Tally::default();
-        compare(&double, &[6, 1], &Exec::default(), &mut tally);
+        compare(&double, &[6, 1], &CastOptions::default(), &mut tally);
         assert_eq!((tally.checks, tally.mismatches), (2, 0));
     }
 }

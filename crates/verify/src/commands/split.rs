@@ -13,7 +13,7 @@ use crate::session::Session;
 use std::num::NonZeroUsize;
 use std::time::Instant;
 use truecast_core::{CastPolicy, CastSpec, DType, Layout};
-use truecast_kernel::{Caster, Codes, CodesMut, Counting, Counts, Exec};
+use truecast_kernel::{CastOptions, Caster, Counting, Counts, Elements, ElementsMut};
 
 /// Options.
 #[derive(Clone, Debug, clap::Args)]
@@ -134,7 +134,7 @@ impl Case {
         Tally::timed(|tally| {
             let levels = session.levels.iter().flat_map(|level| STORES.map(|stores| (*level, stores)));
             for (level, (stores, stream_above_bytes)) in levels {
-                let caster = caster(&self.spec, &Exec { stream_above_bytes, ..exec(level, Counting::Off) });
+                let caster = caster(&self.spec, &CastOptions { stream_above_bytes, ..exec(level, Counting::Off) });
                 let who = format!("{level}{stores}");
                 for len in 0..=longest.min(self.src.len()) {
                     let [s_off, d_off] = [64, 64].map(|n| random.below(n) as usize);
@@ -143,8 +143,8 @@ impl Case {
                     let mut target = vec![0xc7; d_off + bytes(dst) + 64];
                     let (before, rest) = target.split_at_mut(d_off);
                     let (out, after) = rest.split_at_mut(bytes(dst));
-                    let from = Codes::new(src, len, &source[s_off..]).expect("the right length");
-                    let done = caster.cast(from, CodesMut::new(dst, len, out).expect("the right length"));
+                    let from = Elements::new(src, len, &source[s_off..]).expect("the right length");
+                    let done = caster.cast(from, ElementsMut::new(dst, len, out).expect("the right length"));
                     let want = pack(dst, Layout::Packed, self.wanted.elements[..len].iter().copied());
                     compare(tally, &self.spec, &who, &self.src.elements[..len], Layout::Packed, out, &want);
                     if done.is_err() || before.iter().chain(&*after).any(|byte| *byte != 0xc7) {
@@ -196,11 +196,11 @@ impl Case {
             let mut first = None;
             for (i, threads) in THREADS.into_iter().enumerate() {
                 let level = session.levels[i % session.levels.len()];
-                let exec = Exec {
+                let exec = CastOptions {
                     level,
                     threads: NonZeroUsize::new(threads).unwrap_or(NonZeroUsize::MIN),
                     counting,
-                    ..Exec::default()
+                    ..CastOptions::default()
                 };
                 let who = format!("{level}, {threads} threads");
                 let caster = caster(&self.spec, &exec);
@@ -255,8 +255,8 @@ impl Case {
                 let bits = width(dtype, Layout::Packed);
                 cut[0] * bits / 8..(cut[1] * bits).div_ceil(8)
             };
-            let from = Codes::new(src, cut[1] - cut[0], &self.src.bytes[range(src)]).ok()?;
-            let to = CodesMut::new(dst, cut[1] - cut[0], &mut out[range(dst)]).ok()?;
+            let from = Elements::new(src, cut[1] - cut[0], &self.src.bytes[range(src)]).ok()?;
+            let to = ElementsMut::new(dst, cut[1] - cut[0], &mut out[range(dst)]).ok()?;
             caster.cast_next(from, to, &mut total).ok()?;
         }
         Some((out, total))

@@ -8,7 +8,7 @@ mod wide;
 
 use super::environment;
 use super::limits::as_f64;
-use crate::buf::Codes;
+use crate::buf::Elements;
 use crate::level::{Level, Task};
 use crate::slot::Slot;
 use truecast_core::exact::decode;
@@ -39,9 +39,9 @@ impl std::fmt::Display for Extreme {
 /// # Examples
 /// ```
 /// use truecast_core::DType;
-/// use truecast_kernel::{Codes, Level, measure::Survey};
+/// use truecast_kernel::{Elements, Level, measure::Survey};
 /// let mut survey = Survey::default();
-/// survey.add(Codes::new(DType::F8E4M3Fn, 3, &[0x01, 0x7f, 0xfe])?, Level::detect());
+/// survey.add(Elements::new(DType::F8E4M3Fn, 3, &[0x01, 0x7f, 0xfe])?, Level::detect());
 /// assert_eq!((survey.nan, survey.subnormal), (1, 1));
 /// assert_eq!(survey.range.unwrap().0.nearest, -448.0);
 /// # Ok::<(), truecast_kernel::CastError>(())
@@ -68,7 +68,7 @@ impl Survey {
     ///
     /// # Panics
     /// If the type is not numeric.
-    pub fn add(&mut self, codes: Codes<'_>, level: Level) {
+    pub fn add(&mut self, codes: Elements<'_>, level: Level) {
         let (dtype, len) = (codes.dtype(), codes.len());
         assert!(dtype.is_numeric(), "{dtype} is not numeric");
         self.elements += len as u64;
@@ -121,7 +121,7 @@ impl Survey {
     }
 
     /// Elements as wide as a machine word.
-    fn wide<W: Slot>(&mut self, codes: Codes<'_>, level: Level)
+    fn wide<W: Slot>(&mut self, codes: Elements<'_>, level: Level)
     where
         for<'a> Floats<'a, W>: Task<Output = Seen>,
         for<'a> Integers<'a, W>: Task<Output = Seen>,
@@ -159,7 +159,7 @@ impl Survey {
     }
 
     /// One element after the other, of this many bytes.
-    fn of_any_width(&mut self, codes: Codes<'_>, bytes: usize) {
+    fn of_any_width(&mut self, codes: Elements<'_>, bytes: usize) {
         for element in codes.bytes().chunks_exact(bytes) {
             let code = element.iter().rev().fold(0, |code, &byte| code << 8 | byte as u64);
             self.code(codes.dtype(), code, 1);

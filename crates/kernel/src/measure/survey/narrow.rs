@@ -1,9 +1,9 @@
 //! How often each code occurs among elements of at most 8 bits.
 
-use crate::buf::Codes;
+use crate::buf::Elements;
 
 /// The number of times that each storage element occurs.
-pub(super) fn histogram(codes: &Codes<'_>, bits: usize) -> [u64; 256] {
+pub(super) fn histogram(codes: &Elements<'_>, bits: usize) -> [u64; 256] {
     let (bytes, mut counts) = (codes.bytes(), [0; 256]);
     let mask = (1u64 << bits) - 1;
     // Elements of any width fill whole bytes together, eight at a time.
