@@ -4,14 +4,15 @@
 //! Nothing here is fast and nothing here is `unsafe`: this crate is to be read beside the pages of `docs/spec`.
 //! How conversions are made fast is `truecast-kernel`, which is tested against this crate bit for bit.
 //!
-//! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`decimal`], [`mod@text`], [`spec`],
-//! [`permit`], [`promote`], [`spelling`].
+//! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`decimal`], [`mod@text`],
+//! [`rescale`], [`spec`], [`permit`], [`promote`], [`spelling`].
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 mod big;
+mod binary64;
 pub mod decimal;
 pub mod dtype;
 mod error;
@@ -21,6 +22,7 @@ pub mod literal;
 pub mod permit;
 pub mod policy;
 pub mod promote;
+pub mod rescale;
 pub mod round;
 pub mod spec;
 pub mod spelling;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{LazyLock, Mutex};
 use truecast::bench::{Arrays, Size, data, memcpy, pool::Pool};
-use truecast_core::spec::tosa::rescale::{Channel, RescaleSpec, RoundingMode};
+use truecast_core::rescale::{Channel, RescaleSpec, RoundingMode};
 use truecast_core::spec::tosa::signless;
 use truecast_core::{DType, IntFormat};
 use truecast_kernel::{Caches, CastOptions, Elements, ElementsMut, Level, Rescaler};

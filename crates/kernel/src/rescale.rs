@@ -19,7 +19,7 @@ use crate::table::table_of;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
-use truecast_core::spec::tosa::rescale::{Channel, Requirement, RescaleSpec, Rescaled, RoundingMode};
+use truecast_core::rescale::{Channel, Requirement, RescaleSpec, Rescaled, RoundingMode};
 use truecast_core::{DType, IntFormat};
 
 /// What happened to the elements of a RESCALE.
@@ -66,7 +66,7 @@ pub enum RescaleError {
 ///
 /// # Examples
 /// ```
-/// use truecast_core::{format::IntFormat, spec::tosa::rescale::*, DType};
+/// use truecast_core::{format::IntFormat, rescale::*, DType};
 /// use truecast_kernel::{Elements, ElementsMut, CastOptions, Rescaler};
 /// let int = |bits| IntFormat { bits, signed: true };
 /// let spec = RescaleSpec {

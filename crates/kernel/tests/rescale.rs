@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use truecast_core::DType;
 use truecast_core::format::IntFormat;
-use truecast_core::spec::tosa::rescale::{Channel, Requirement, RescaleSpec, RoundingMode};
+use truecast_core::rescale::{Channel, Requirement, RescaleSpec, RoundingMode};
 use truecast_kernel::{CastOptions, Elements, ElementsMut, Level, RescaleCounts, RescaleError, Rescaler};
 use truecast_testkit::random::Random;
 

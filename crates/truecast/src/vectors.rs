@@ -5,7 +5,7 @@
 
 use truecast_core::exact::{decode, encode};
 use truecast_core::policy::{CastPolicy, IntOverflow, Overflow, Unrepresentable};
-use truecast_core::spec::tosa::rescale::{Bound, RoundingMode};
+use truecast_core::spec::tosa::rescale::{Bound, RoundingMode, inexact_interval};
 use truecast_core::spec::tosa::{Rescale, RescaleSpec};
 use truecast_core::{DType, Exact, FloatFormat, IntFormat, Kind, Rounding};
 
@@ -116,7 +116,7 @@ pub fn rescale_inputs(op: &Rescale, spec: &RescaleSpec, extent: Extent) -> Resul
     let vector = |code: u64| {
         let output = spec.one(0, code).ok()?.code;
         let interval = match spec.rounding {
-            RoundingMode::Inexact => spec.inexact_interval(0, code, Bound::Released).ok(),
+            RoundingMode::Inexact => inexact_interval(&spec, 0, code, Bound::Released).ok(),
             RoundingMode::Single | RoundingMode::Double => None,
         };
         let several = interval.filter(|(low, high)| low < high);

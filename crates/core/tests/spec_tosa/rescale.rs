@@ -96,7 +96,7 @@ fn golden_small_values() {
             graph.op.rounding = RoundingMode::Inexact;
             let spec = graph.resolve().unwrap();
             let bound = |v: &i64| {
-                let (lo, hi) = spec.inexact_interval(0, *v as u32 as u64, Bound::Released).unwrap();
+                let (lo, hi) = inexact_interval(&spec, 0, *v as u32 as u64, Bound::Released).unwrap();
                 if end == "lo" { lo } else { hi }
             };
             assert_eq!(inputs.iter().map(bound).collect::<Vec<_>>(), expected, "{row:?}");
@@ -144,7 +144,7 @@ fn golden_cases() {
     assert_eq!(top.results(&[i32::MAX.into()]), [Err(Requirement::Offset)]);
     let inexact = |g: Graph, x: u64| {
         let g = Graph { op: Rescale { rounding: RoundingMode::Inexact, ..g.op }, ..g };
-        g.resolve().unwrap().inexact_interval(0, x, Bound::Released).unwrap()
+        inexact_interval(&g.resolve().unwrap(), 0, x, Bound::Released).unwrap()
     };
     assert_eq!(inexact(Graph::new(I32, I32), 1 << 24), ((1 << 24) - 4, (1 << 24) + 4));
     for (x, expected) in [(-128i8, 0), (-5, 0), (5, 20), (127, 255)] {
@@ -207,8 +207,8 @@ fn error_conditions() {
         legal.input_zp = if zp == 0 { 0 } else { input };
         assert_eq!(legal.error(), None, "{:?}", legal.op);
     }
-    assert!(RoundingMode::of_number(0, &Target::default()).unwrap_err().to_string().contains("E18"));
-    assert_eq!(RoundingMode::of_number(2, &Target::default()), Ok(RoundingMode::Inexact));
+    assert!(rounding_mode(0, &Target::default()).unwrap_err().to_string().contains("E18"));
+    assert_eq!(rounding_mode(2, &Target::default()), Ok(RoundingMode::Inexact));
     // E16 and E17 are about operands that `Graph` cannot have.
     let graph = g(I8, I8);
     let changed = |change: fn(&mut Operands<'_>)| {
@@ -333,8 +333,8 @@ fn against_fractions() {
             let single = RescaleSpec { rounding: RoundingMode::Single, ..spec.clone() };
             let single = single.output.value(single.one(0, code).unwrap().code) as i64;
             // §4.6: SINGLE_ROUND lies inside both intervals, and the older one inside the newer.
-            let (lo, hi) = spec.inexact_interval(0, code, Bound::Released).unwrap();
-            let (seed_lo, seed_hi) = spec.inexact_interval(0, code, Bound::Seed).unwrap();
+            let (lo, hi) = inexact_interval(&spec, 0, code, Bound::Released).unwrap();
+            let (seed_lo, seed_hi) = inexact_interval(&spec, 0, code, Bound::Seed).unwrap();
             assert!(lo <= seed_lo && seed_lo <= single && single <= seed_hi && seed_hi <= hi, "{spec:?}, {x}");
             if spec.rounding == RoundingMode::Inexact || spec.channels[0].shift <= 31 {
                 assert_eq!(value, single, "{spec:?}, {x}"); // §4.7

@@ -1,15 +1,14 @@
 //! Multiplier and shift of a scale: `docs/spec/tosa.md §4.7`.
 
-use truecast_core::spec::tosa::rescale::Channel;
-use truecast_core::spec::tosa::scale::ScaleError;
+use truecast_core::rescale::{Channel, ScaleError};
+use truecast_testkit::random::Random;
 
 /// The nearest of all multipliers at the shift, and a shift at which the multiplier has every bit that there is room for.
 #[test]
 fn nearest_and_normal() {
-    let mut state = 1u64;
+    let mut random = Random::seeded(1);
     for i in 0..20_000 {
-        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        let scale = (1.0 + (state >> 12) as f64 / (1u64 << 52) as f64) * 2f64.powi(i % 90 - 62);
+        let scale = (1.0 + (random.next() >> 12) as f64 / (1u64 << 52) as f64) * 2f64.powi(i % 90 - 62);
         for (scale32, bits) in [(true, 31), (false, 15)] {
             let Ok(Channel { multiplier, shift }) = Channel::of_scale(scale, scale32) else {
                 assert!(scale >= 2f64.powi(bits - 3), "{scale}");

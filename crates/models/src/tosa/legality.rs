@@ -4,7 +4,7 @@
 
 use truecast_core::spec::SpecError;
 use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction, SCALE};
-use truecast_core::spec::tosa::rescale::{Operand, Operands, RoundingMode};
+use truecast_core::spec::tosa::rescale::{Operand, Operands, rounding_mode};
 use truecast_core::spec::tosa::{Cast, Feature, Freedoms, Requirement, Rescale, Target};
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::tosa::{Graph, Operator, RescaleAttribute, Tensor, op};
@@ -90,7 +90,7 @@ impl Rules<'_> {
         output: ElementType,
     ) -> Result<Rescale, GraphError> {
         let attribute = attribute.ok_or_else(|| operands(self.place, "has no attributes"))?;
-        let rounding = RoundingMode::of_number(attribute.rounding_mode, self.target);
+        let rounding = rounding_mode(attribute.rounding_mode, self.target);
         if let Some(blocks) = [input, output].iter().find(|t| matches!(t, ElementType::Blocks(_))) {
             return Err(operands(self.place, format!("does not take {blocks} (E18)")));
         }

@@ -4,7 +4,7 @@
 //! concern of this module.
 
 use super::super::SpecError;
-use super::cast::{no_type, require};
+use super::cast::no_type;
 use super::target::{Feature, Features, Target, Version};
 use crate::dtype::{DType, Kind};
 use crate::exact::Exact;
@@ -104,7 +104,7 @@ impl BlockCast {
                 clause: CLAUSE,
             });
         }
-        require(target, format!("CAST between blocks of {} and {}", self.element, self.plain), needs, CLAUSE)?;
+        target.require(format!("CAST between blocks of {} and {}", self.element, self.plain), needs, CLAUSE)?;
         match shape.last() {
             None => condition("C1", "a block-scaled tensor has rank 0".into()),
             Some(last) if last % BLOCK as u64 != 0 => condition(

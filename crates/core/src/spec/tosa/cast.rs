@@ -4,10 +4,9 @@ use super::super::{Interpretation, SpecError};
 use super::freedoms::Freedoms;
 use super::target::{Feature, Features, Target, Version};
 use crate::dtype::{DType, Kind};
-use crate::format::FloatFormat;
 use crate::policy::*;
 use crate::round::Rounding;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use alloc::{format, vec};
 
@@ -112,7 +111,7 @@ impl Cast {
                 return Err(no_pair(src, dst, "no version of TOSA has this CAST (docs/spec/tosa.md §3.2)", None));
             }
         };
-        require(&target, format!("CAST from {src} to {dst}"), needs, "docs/spec/tosa.md §3.2, §3.3")?;
+        target.require(format!("CAST from {src} to {dst}"), needs, "docs/spec/tosa.md §3.2, §3.3")?;
         let unsigned = self.unsigned_source(src)?;
         Ok(rules(if input_unsigned == Some(true) { unsigned } else { src }, dst, freedoms))
     }
@@ -158,19 +157,6 @@ pub(super) fn no_type(spec: String, dtype: DType, clause: &'static str, since: O
 
 fn no_pair(src: DType, dst: DType, why: &'static str, since: Option<String>) -> SpecError {
     SpecError::Pair { src, dst, why, since }
-}
-
-/// fp16, bf16 and fp32: the types whose subnormals may be flushed. Source: `docs/spec/tosa.md §2.3`.
-pub(super) fn may_flush(f: &FloatFormat) -> bool {
-    f.bits() >= 16
-}
-
-/// What is needed has to be enabled.
-pub(super) fn require(target: &Target, what: String, needs: Features, clause: &'static str) -> Result<(), SpecError> {
-    match target.missing(needs) {
-        missing if missing.is_empty() => Ok(()),
-        missing => Err(SpecError::Missing { spec: target.spec(), what, needs: missing.to_string(), clause }),
-    }
 }
 
 /// Source: `docs/spec/tosa.md §3.5`.

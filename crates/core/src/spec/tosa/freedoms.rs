@@ -4,8 +4,8 @@
 //! Reference: `docs/spec/tosa.md §3.9`.
 
 use super::super::SpecError;
-use super::cast::may_flush;
 use crate::dtype::{DType, Kind};
+use crate::format::FloatFormat;
 use crate::policy::*;
 use crate::round::Rounding;
 use alloc::string::ToString;
@@ -98,6 +98,11 @@ impl Freedoms {
             ..policy
         }
     }
+}
+
+/// fp16, bf16 and fp32: the types whose subnormals may be flushed. Source: `docs/spec/tosa.md §2.3`.
+pub(super) fn may_flush(f: &FloatFormat) -> bool {
+    f.bits() >= 16
 }
 
 impl core::str::FromStr for Freedoms {

@@ -2,16 +2,14 @@
 //! may return instead. Reference: `docs/spec/tosa.md`.
 //!
 //! [`target`] says what a graph may use, [`cast`] and [`block`] are the two halves of CAST, [`rescale`] is an arithmetic
-//! operator with a definition of its own, and [`check`] judges other people's results; [`freedoms`] are those results
+//! operator with a definition of its own ([`crate::rescale`]), and [`check`] judges other people's results; [`freedoms`] are those results
 //! of CAST that an implementation may choose.
 
-mod binary64;
 pub mod block;
 pub mod cast;
 pub mod check;
 pub mod freedoms;
 pub mod rescale;
-pub mod scale;
 pub mod target;
 
 pub use cast::{Cast, interpretations_at, signless};

@@ -1,56 +1,18 @@
-//! RESCALE in 64-bit integers: its error conditions (E1 to E18), its requirements (R0 to R5), its result, and the interval
-//! that INEXACT_ROUND permits. Reference: `docs/spec/tosa.md §4`, whose names are used.
+//! RESCALE as a graph has it: attributes, operands, error conditions (E1 to E18), profiles, and the interval that
+//! INEXACT_ROUND permits. Its arithmetic is [`crate::rescale`]. Reference: `docs/spec/tosa.md §4`, whose names are used.
 
 use super::super::SpecError;
-use super::binary64::{ceil, floor, pow2};
-use super::cast::{require, unsigned};
+use super::cast::unsigned;
 use super::target::{Feature, Features, Target};
+use crate::binary64::{ceil, floor, pow2};
 use crate::dtype::DType;
 use crate::format::IntFormat;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
+
+pub use crate::rescale::{Channel, Requirement, RescaleSpec, Rescaled, RoundingMode, ScaleError};
 
 const CLAUSE: &str = "docs/spec/tosa.md §4.3";
-
-/// `rounding_mode`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum RoundingMode {
-    /// One rounding, half up.
-    #[default]
-    Single,
-    /// Any integer of an interval; truecast computes [`RoundingMode::Single`].
-    Inexact,
-    /// Rounded to bit 30 first if the shift is above 31.
-    Double,
-}
-
-impl RoundingMode {
-    /// Every mode, by its number in a file.
-    pub const ALL: [RoundingMode; 3] = [RoundingMode::Single, RoundingMode::Inexact, RoundingMode::Double];
-
-    /// The mode of a number in a file (1 to 3). Source: `docs/spec/tosa.md §8.3`.
-    ///
-    /// # Errors
-    /// E18: any other number.
-    pub fn of_number(number: u32, target: &Target) -> Result<Self, SpecError> {
-        let index = (number as usize).checked_sub(1);
-        index
-            .and_then(|i| Self::ALL.get(i))
-            .copied()
-            .ok_or_else(|| condition(target, "E18", format!("rounding_mode {number} is not 1, 2 or 3")))
-    }
-
-    /// The name on the command line.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            RoundingMode::Single => "single",
-            RoundingMode::Inexact => "inexact",
-            RoundingMode::Double => "double",
-        }
-    }
-}
 
 /// A RESCALE as its attributes say. Types are signless: i8, i16, i32, and i48 for the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,6 +59,18 @@ pub struct Operands<'a> {
 
 fn condition(target: &Target, id: &'static str, why: String) -> SpecError {
     SpecError::Condition { spec: target.spec(), id, why: format!("RESCALE: {why}"), clause: CLAUSE }
+}
+
+/// The mode of a number in a file (1 to 3). Source: `docs/spec/tosa.md §8.3`.
+///
+/// # Errors
+/// E18: any other number.
+pub fn rounding_mode(number: u32, target: &Target) -> Result<RoundingMode, SpecError> {
+    let index = (number as usize).checked_sub(1);
+    index
+        .and_then(|i| RoundingMode::ALL.get(i))
+        .copied()
+        .ok_or_else(|| condition(target, "E18", format!("rounding_mode {number} is not 1, 2 or 3")))
 }
 
 impl Rescale {
@@ -152,7 +126,7 @@ impl Rescale {
         if let Some((_, id, why)) = conditions.into_iter().find(|(holds, ..)| *holds) {
             return Err(condition(target, id, why.into()));
         }
-        require(target, format!("RESCALE from {input} to {output} (E18)"), self.needs(), CLAUSE)
+        target.require(format!("RESCALE from {input} to {output} (E18)"), self.needs(), CLAUSE)
     }
 
     /// Profiles and extensions of the types and the mode. Source: `docs/spec/tosa.md §4.1`, §4.2.
@@ -232,98 +206,6 @@ impl Rescale {
     }
 }
 
-/// What the scale of one channel is: `multiplier * 2^-shift`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Channel {
-    /// Multiplier.
-    pub multiplier: i32,
-    /// Shift.
-    pub shift: i8,
-}
-
-impl Channel {
-    /// The requirements that concern no element.
-    ///
-    /// # Errors
-    /// R1, R2.
-    pub fn check(&self) -> Result<(), Requirement> {
-        if self.multiplier < 0 {
-            return Err(Requirement::Multiplier);
-        }
-        if (2..=62).contains(&self.shift) { Ok(()) } else { Err(Requirement::Shift) }
-    }
-}
-
-/// A condition on values. If it does not hold for one element, the result of the whole graph is unpredictable.
-///
-/// Source: `docs/spec/tosa.md §4.4`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Requirement {
-    /// R0.
-    #[error("the rank is above the level's MAX_RANK (R0)")]
-    Rank,
-    /// R1.
-    #[error("the multiplier is negative (R1)")]
-    Multiplier,
-    /// R2.
-    #[error("the shift is not in 2..=62 (R2)")]
-    Shift,
-    /// R3.
-    #[error("the value does not fit in as many bits as the shift says (R3)")]
-    Value,
-    /// R4.
-    #[error("the scaled value does not fit in 32 bits (R4)")]
-    Scaled,
-    /// R5.
-    #[error("the scaled value with the zero point does not fit in 32 bits (R5)")]
-    Offset,
-}
-
-/// A fully resolved RESCALE.
-///
-/// # Examples
-/// ```
-/// use truecast_core::DType::{I8, I32};
-/// use truecast_core::spec::tosa::rescale::{Operand, Operands, Rescale, Requirement};
-/// let operands = Operands {
-///     multiplier: Operand { dtype: I32, shape: &[1], values: &[1 << 30] },
-///     shift: Operand { dtype: I8, shape: &[1], values: &[31] },
-///     input_zp: Operand { dtype: I32, shape: &[1], values: &[0] },
-///     output_zp: Operand { dtype: I8, shape: &[1], values: &[0] },
-/// };
-/// let half = Rescale::new(I32, I8).resolve(&[4], &operands, &Default::default())?;
-/// let one = |v: i32| half.one(0, v as u32 as u64).unwrap();
-/// assert_eq!((one(3).code, one(-3).code), (2, 0xff)); // 1.5 and -1.5 round up
-/// assert!(one(1000).saturated);
-/// # Ok::<(), truecast_core::spec::SpecError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RescaleSpec {
-    /// Input, in the signedness in force.
-    pub input: IntFormat,
-    /// Output, in the signedness in force.
-    pub output: IntFormat,
-    /// Values are held to the range that the shift allows.
-    pub scale32: bool,
-    /// Rounding.
-    pub rounding: RoundingMode,
-    /// One, or one for each index of the last dimension.
-    pub channels: Vec<Channel>,
-    /// Input zero point, in the signedness in force.
-    pub input_zp: i64,
-    /// Output zero point, in the signedness in force.
-    pub output_zp: i64,
-}
-
-/// The result of one element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rescaled {
-    /// The code: the low bits of the output.
-    pub code: u64,
-    /// The value did not fit the output type.
-    pub saturated: bool,
-}
-
 /// Which text bounds INEXACT_ROUND. Source: `docs/spec/tosa.md §4.6`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bound {
@@ -333,73 +215,32 @@ pub enum Bound {
     Seed,
 }
 
-fn fits_i32(value: i64) -> bool {
-    i32::try_from(value).is_ok()
-}
-
-impl RescaleSpec {
-    /// The channel of an element: its index in the last dimension.
-    #[must_use]
-    pub fn channel_of(&self, index: u64) -> usize {
-        (index % self.channels.len() as u64) as usize
-    }
-
-    /// Rescales one code. Source: `docs/spec/tosa.md §4.5`.
-    ///
-    /// # Errors
-    /// The first of R1 to R5 that does not hold: the result of the whole tensor is unpredictable.
-    ///
-    /// # Panics
-    /// If there is no such channel.
-    pub fn one(&self, channel: usize, code: u64) -> Result<Rescaled, Requirement> {
-        let q = self.scaled(channel, self.input.value(code) as i64 - self.input_zp)?;
-        let offset = q + self.output_zp;
-        if !fits_i32(offset) {
-            return Err(Requirement::Offset);
-        }
-        let clamped = offset.clamp(self.output.min() as i64, self.output.max() as i64);
-        Ok(Rescaled { code: self.output.code(clamped as i128), saturated: clamped != offset })
-    }
-
-    /// Steps 2 to 5 for `v = input - input_zp`.
-    fn scaled(&self, channel: usize, v: i64) -> Result<i64, Requirement> {
-        let Channel { multiplier, shift } = self.channels[channel];
-        self.channels[channel].check()?;
-        let limit = 1i64 << (shift - 1);
-        if self.scale32 && !(-limit..limit).contains(&v) {
-            return Err(Requirement::Value);
-        }
-        let first_rounding = match self.rounding {
-            RoundingMode::Double if shift > 31 => 1 << 30,
-            _ => 0,
-        };
-        let half = limit + if v < 0 { -first_rounding } else { first_rounding };
-        let q = (v * i64::from(multiplier) + half) >> shift;
-        if fits_i32(q) { Ok(q) } else { Err(Requirement::Scaled) }
-    }
-
-    /// The least and the largest value that INEXACT_ROUND permits, in the output's signedness.
-    ///
-    /// The text calculates in binary64, rounding after each operation, and so does this.
-    ///
-    /// # Errors
-    /// As [`RescaleSpec::one`].
-    pub fn inexact_interval(&self, channel: usize, code: u64, bound: Bound) -> Result<(i64, i64), Requirement> {
-        self.one(channel, code)?;
-        let Channel { multiplier, shift } = self.channels[channel];
-        let v = self.input.value(code) as i64 - self.input_zp;
-        let r = (v as f64 * f64::from(multiplier)) * pow2(-i32::from(shift));
-        let ozp = self.output_zp as f64;
-        let operands = match bound {
-            Bound::Released => 3.0 * r.abs() + (r + ozp).abs(),
-            Bound::Seed => 3.0 * r.abs(),
-        };
-        let error = 0.5 + operands * pow2(-24);
-        let (min, max) = (self.output.min() as f64, self.output.max() as f64);
-        let lo = ceil(((r - error) + ozp).clamp(min, max));
-        let hi = floor(((r + error) + ozp).clamp(min, max));
-        Ok((lo, hi))
-    }
+/// The least and the largest value that INEXACT_ROUND permits, in the output's signedness.
+///
+/// The text calculates in binary64, rounding after each operation, and so does this.
+///
+/// # Errors
+/// As [`RescaleSpec::one`].
+pub fn inexact_interval(
+    spec: &RescaleSpec,
+    channel: usize,
+    code: u64,
+    bound: Bound,
+) -> Result<(i64, i64), Requirement> {
+    spec.one(channel, code)?;
+    let Channel { multiplier, shift } = spec.channels[channel];
+    let v = spec.input.value(code) as i64 - spec.input_zp;
+    let r = (v as f64 * f64::from(multiplier)) * pow2(-i32::from(shift));
+    let ozp = spec.output_zp as f64;
+    let operands = match bound {
+        Bound::Released => 3.0 * r.abs() + (r + ozp).abs(),
+        Bound::Seed => 3.0 * r.abs(),
+    };
+    let error = 0.5 + operands * pow2(-24);
+    let (min, max) = (spec.output.min() as f64, spec.output.max() as f64);
+    let lo = ceil(((r - error) + ozp).clamp(min, max));
+    let hi = floor(((r + error) + ozp).clamp(min, max));
+    Ok((lo, hi))
 }
 
 /// What the text says of a whole graph. Source: `docs/spec/tosa.md §6.1`.

@@ -1,9 +1,9 @@
 //! What a graph may use: version, profiles, extensions, level. Source: `docs/spec/tosa.md §1.2`, §2.4, §3.2.
 
 use super::super::SpecError;
-use super::rescale::Requirement;
+use crate::rescale::Requirement;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 /// A version of the text.
@@ -245,6 +245,14 @@ impl Target {
     #[must_use]
     pub fn missing(&self, needed: Features) -> Features {
         needed.without(Features(self.enabled.0 & Features::in_version(self.version).0))
+    }
+
+    /// What is needed has to be enabled.
+    pub(super) fn require(&self, what: String, needs: Features, clause: &'static str) -> Result<(), SpecError> {
+        match self.missing(needs) {
+            missing if missing.is_empty() => Ok(()),
+            missing => Err(SpecError::Missing { spec: self.spec(), what, needs: missing.to_string(), clause }),
+        }
     }
 
     /// Whether tensors of this rank are within the level.

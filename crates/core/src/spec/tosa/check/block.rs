@@ -1,10 +1,10 @@
 //! One block of a block-scaled CAST. Source: `docs/spec/tosa.md §5.4`, §5.5, §6.9.
 
-use super::super::binary64::{exponent, pow2, value};
 use super::super::block::{BLOCK, BlockCast, NAN_SCALE, exponent_of};
 use super::Verdict;
 use super::cast::{Window, is_same, max_value, ulp};
 use super::codes::{all_codes, merged, nan_codes};
+use crate::binary64::{exponent, pow2, value};
 use crate::dtype::{DType, Kind};
 use crate::exact::decode;
 use crate::format::{FixedFormat, FloatFormat};

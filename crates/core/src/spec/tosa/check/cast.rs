@@ -1,9 +1,9 @@
 //! One element of a plain CAST. Source: `docs/spec/tosa.md §6.4` to §6.7.
 
-use super::super::binary64::{exponent, pow2, value};
-use super::super::cast::may_flush;
+use super::super::freedoms::may_flush;
 use super::Verdict;
 use super::codes::{all_codes, merged, nan_codes, neighbours, where_monotone};
+use crate::binary64::{exponent, pow2, value};
 use crate::dtype::{DType, Kind};
 use crate::exact::{Exact, Outcome, cast_one, decode};
 use crate::format::FloatFormat;

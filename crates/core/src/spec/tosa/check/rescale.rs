@@ -1,6 +1,6 @@
 //! One element of a RESCALE. Source: `docs/spec/tosa.md §6.8`.
 
-use super::super::rescale::{Bound, RescaleSpec, RoundingMode};
+use super::super::rescale::{Bound, RescaleSpec, RoundingMode, inexact_interval};
 use super::{Profile, Verdict};
 use core::ops::RangeInclusive;
 
@@ -27,7 +27,7 @@ fn text_bound(profile: Profile) -> Bound {
 }
 
 fn values(spec: &RescaleSpec, channel: usize, input: u64, bound: Bound) -> RangeInclusive<i64> {
-    let (lo, hi) = spec.inexact_interval(channel, input, bound).expect("asked of predictable elements only");
+    let (lo, hi) = inexact_interval(spec, channel, input, bound).expect("asked of predictable elements only");
     lo..=hi
 }
 

@@ -1,12 +1,12 @@
 //! A whole output: verdicts counted, the first elements that fail, what no single element shows (flushing that is not
 //! uniform), and lints. Source: `docs/spec/tosa.md §6.3`, §6.10, §2.3.
 
-use super::super::binary64::{pow2, value};
 use super::super::block::{BLOCK, BlockCast};
-use super::super::cast::may_flush;
+use super::super::freedoms::may_flush;
 use super::super::rescale::RescaleSpec;
 use super::codes::merged;
 use super::{Profile, Verdict, block, cast, rescale};
+use crate::binary64::{pow2, value};
 use crate::dtype::{DType, Kind};
 use crate::exact::{Exact, Outcome, cast_one, decode};
 use crate::format::FloatFormat;

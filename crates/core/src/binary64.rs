@@ -1,4 +1,5 @@
-//! The binary64 arithmetic that the text and Arm's verifier prescribe for bounds. Never for results.
+//! Binary64 arithmetic, for scales that are given as real numbers and for bounds that a standard words in it. Never for
+//! results of casts.
 //!
 //! Everything that is put in is exact, and far from binary64's own subnormals: values of 32 bits or fewer, and such values
 //! times a block scale.
@@ -6,37 +7,37 @@
 use crate::exact::Exact;
 
 /// `2^exponent`, for an exponent of a normal number.
-pub(super) const fn pow2(exponent: i32) -> f64 {
+pub(crate) const fn pow2(exponent: i32) -> f64 {
     debug_assert!(-1022 <= exponent && exponent <= 1023);
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
 /// The least integer that is not below a value of less than 2^62.
-pub(super) fn ceil(value: f64) -> i64 {
+pub(crate) fn ceil(value: f64) -> i64 {
     let cut = value as i64;
     cut + i64::from((cut as f64) < value)
 }
 
 /// The largest integer that is not above a value of less than 2^62.
-pub(super) fn floor(value: f64) -> i64 {
+pub(crate) fn floor(value: f64) -> i64 {
     let cut = value as i64;
     cut - i64::from(cut as f64 > value)
 }
 
 /// The nearest integer to a value, of two that are as near the one farther from zero; the last one of 64 bits beyond it.
-pub(super) fn round(value: f64) -> i64 {
+pub(crate) fn round(value: f64) -> i64 {
     let cut = value as i64;
     let rest = value - cut as f64; // exact
     cut.saturating_add(i64::from(rest >= 0.5)).saturating_sub(i64::from(rest <= -0.5))
 }
 
 /// `floor(log2 |value|)` of a normal number.
-pub(super) fn exponent(value: f64) -> i32 {
+pub(crate) fn exponent(value: f64) -> i32 {
     ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023
 }
 
 /// The value, which has at most 53 significant bits.
-pub(super) fn value(exact: Exact) -> f64 {
+pub(crate) fn value(exact: Exact) -> f64 {
     let (neg, magnitude) = match exact {
         Exact::Nan { .. } => return f64::NAN,
         Exact::Inf { neg } => (neg, f64::INFINITY),

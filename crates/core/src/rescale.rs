@@ -1,0 +1,232 @@
+//! The arithmetic of RESCALE in 64-bit integers: a value less a zero point, times `multiplier * 2^-shift`, rounded, plus
+//! a zero point, held to the output type.
+//!
+//! What attributes and operands make of it, and what a standard forbids, stands in `spec/tosa`. The letters and the names
+//! of the requirements (R0 to R5) are those of `docs/spec/tosa.md §4.4, §4.5`.
+
+use crate::binary64::{pow2, round};
+use crate::format::IntFormat;
+use alloc::vec::Vec;
+
+/// How a scaled value is rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum RoundingMode {
+    /// One rounding, half up.
+    #[default]
+    Single,
+    /// Any integer of an interval; truecast computes [`RoundingMode::Single`].
+    Inexact,
+    /// Rounded to bit 30 first if the shift is above 31.
+    Double,
+}
+
+impl RoundingMode {
+    /// Every mode, by its number in a file.
+    pub const ALL: [RoundingMode; 3] = [RoundingMode::Single, RoundingMode::Inexact, RoundingMode::Double];
+
+    /// The name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            RoundingMode::Single => "single",
+            RoundingMode::Inexact => "inexact",
+            RoundingMode::Double => "double",
+        }
+    }
+}
+
+/// What the scale of one channel is: `multiplier * 2^-shift`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Channel {
+    /// Multiplier.
+    pub multiplier: i32,
+    /// Shift.
+    pub shift: i8,
+}
+
+/// The shifts of the requirement R2, from the least to the largest.
+const LEAST_SHIFT: i32 = 2;
+const LARGEST_SHIFT: i32 = 62;
+
+impl Channel {
+    /// The requirements that concern no element.
+    ///
+    /// # Errors
+    /// R1, R2.
+    pub fn check(&self) -> Result<(), Requirement> {
+        if self.multiplier < 0 {
+            return Err(Requirement::Multiplier);
+        }
+        if (LEAST_SHIFT..=LARGEST_SHIFT).contains(&self.shift.into()) { Ok(()) } else { Err(Requirement::Shift) }
+    }
+
+    /// The multiplier of 31 significant bits (15 without `scale32`) and the shift whose scale is nearest, halfway cases away
+    /// from zero. A scale below `2^-32` (`2^-48`) has fewer bits, since shifts end at 62; 0 is multiplier 0.
+    ///
+    /// Source: `docs/spec/tosa.md §4.7`: the normalisation that compilers use, rounded once.
+    ///
+    /// # Errors
+    /// [`ScaleError`].
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::rescale::Channel;
+    /// assert_eq!(Channel::of_scale(1.0, true)?, Channel { multiplier: 1 << 30, shift: 30 });
+    /// assert_eq!(Channel::of_scale(0.0013, true)?, Channel { multiplier: 1429365116, shift: 40 });
+    /// # Ok::<(), truecast_core::rescale::ScaleError>(())
+    /// ```
+    pub fn of_scale(scale: f64, scale32: bool) -> Result<Channel, ScaleError> {
+        if !(scale >= 0.0 && scale.is_finite()) {
+            return Err(ScaleError::NotAScale(scale));
+        }
+        let bits = if scale32 { 31 } else { 15 };
+        let at = |shift: i32| round(scale * pow2(shift)); // the product is exact
+        let mut shift = LARGEST_SHIFT;
+        while shift >= LEAST_SHIFT && at(shift) >= 1 << bits {
+            shift -= 1;
+        }
+        if shift < LEAST_SHIFT {
+            return Err(ScaleError::TooLarge { scale, largest: pow2(bits - LEAST_SHIFT - 1) });
+        }
+        Ok(Channel { multiplier: at(shift) as i32, shift: shift as i8 })
+    }
+
+    /// The scale that it is.
+    #[must_use]
+    pub fn scale(&self) -> f64 {
+        f64::from(self.multiplier) * pow2(-i32::from(self.shift))
+    }
+}
+
+/// Why a number is no scale.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScaleError {
+    /// It is negative, infinite or NaN.
+    #[error("scale {0} is not a number from 0 up")]
+    NotAScale(f64),
+    /// The shift would be below 2.
+    #[error("scale {scale} is too large; RESCALE reaches up to {largest}")]
+    TooLarge {
+        /// The scale.
+        scale: f64,
+        /// The largest power of two that can be given.
+        largest: f64,
+    },
+}
+
+/// A condition on values. If it does not hold for one element, the result of the whole graph is unpredictable.
+///
+/// Source: `docs/spec/tosa.md §4.4`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Requirement {
+    /// R0.
+    #[error("the rank is above the level's MAX_RANK (R0)")]
+    Rank,
+    /// R1.
+    #[error("the multiplier is negative (R1)")]
+    Multiplier,
+    /// R2.
+    #[error("the shift is not in 2..=62 (R2)")]
+    Shift,
+    /// R3.
+    #[error("the value does not fit in as many bits as the shift says (R3)")]
+    Value,
+    /// R4.
+    #[error("the scaled value does not fit in 32 bits (R4)")]
+    Scaled,
+    /// R5.
+    #[error("the scaled value with the zero point does not fit in 32 bits (R5)")]
+    Offset,
+}
+
+/// A fully resolved RESCALE.
+///
+/// # Examples
+/// ```
+/// use truecast_core::DType::{I8, I32};
+/// use truecast_core::spec::tosa::rescale::{Operand, Operands, Rescale};
+/// let operands = Operands {
+///     multiplier: Operand { dtype: I32, shape: &[1], values: &[1 << 30] },
+///     shift: Operand { dtype: I8, shape: &[1], values: &[31] },
+///     input_zp: Operand { dtype: I32, shape: &[1], values: &[0] },
+///     output_zp: Operand { dtype: I8, shape: &[1], values: &[0] },
+/// };
+/// let half = Rescale::new(I32, I8).resolve(&[4], &operands, &Default::default())?;
+/// let one = |v: i32| half.one(0, v as u32 as u64).unwrap();
+/// assert_eq!((one(3).code, one(-3).code), (2, 0xff)); // 1.5 and -1.5 round up
+/// assert!(one(1000).saturated);
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RescaleSpec {
+    /// Input, in the signedness in force.
+    pub input: IntFormat,
+    /// Output, in the signedness in force.
+    pub output: IntFormat,
+    /// Values are held to the range that the shift allows.
+    pub scale32: bool,
+    /// Rounding.
+    pub rounding: RoundingMode,
+    /// One, or one for each index of the last dimension.
+    pub channels: Vec<Channel>,
+    /// Input zero point, in the signedness in force.
+    pub input_zp: i64,
+    /// Output zero point, in the signedness in force.
+    pub output_zp: i64,
+}
+
+/// The result of one element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rescaled {
+    /// The code: the low bits of the output.
+    pub code: u64,
+    /// The value did not fit the output type.
+    pub saturated: bool,
+}
+
+fn fits_i32(value: i64) -> bool {
+    i32::try_from(value).is_ok()
+}
+
+impl RescaleSpec {
+    /// The channel of an element: its index in the last dimension.
+    #[must_use]
+    pub fn channel_of(&self, index: u64) -> usize {
+        (index % self.channels.len() as u64) as usize
+    }
+
+    /// Rescales one code. Source: `docs/spec/tosa.md §4.5`.
+    ///
+    /// # Errors
+    /// The first of R1 to R5 that does not hold: the result of the whole tensor is unpredictable.
+    ///
+    /// # Panics
+    /// If there is no such channel.
+    pub fn one(&self, channel: usize, code: u64) -> Result<Rescaled, Requirement> {
+        let q = self.scaled(channel, self.input.value(code) as i64 - self.input_zp)?;
+        let offset = q + self.output_zp;
+        if !fits_i32(offset) {
+            return Err(Requirement::Offset);
+        }
+        let clamped = offset.clamp(self.output.min() as i64, self.output.max() as i64);
+        Ok(Rescaled { code: self.output.code(clamped as i128), saturated: clamped != offset })
+    }
+
+    /// Steps 2 to 5 for `v = input - input_zp`.
+    fn scaled(&self, channel: usize, v: i64) -> Result<i64, Requirement> {
+        let Channel { multiplier, shift } = self.channels[channel];
+        self.channels[channel].check()?;
+        let limit = 1i64 << (shift - 1);
+        if self.scale32 && !(-limit..limit).contains(&v) {
+            return Err(Requirement::Value);
+        }
+        let first_rounding = match self.rounding {
+            RoundingMode::Double if shift > 31 => 1 << 30,
+            _ => 0,
+        };
+        let half = limit + if v < 0 { -first_rounding } else { first_rounding };
+        let q = (v * i64::from(multiplier) + half) >> shift;
+        if fits_i32(q) { Ok(q) } else { Err(Requirement::Scaled) }
+    }
+}
