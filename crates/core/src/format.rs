@@ -177,11 +177,11 @@ impl FloatFormat {
     /// # Examples
     /// ```
     /// use truecast_core::format::*;
-    /// assert!(F32.is_odd_hub_for(&BF16));
-    /// assert!(!F16.is_odd_hub_for(&F8E5M3FNU)); // its overflow threshold is above 65504
+    /// assert!(F32.is_safe_odd_intermediate_for(&BF16));
+    /// assert!(!F16.is_safe_odd_intermediate_for(&F8E5M3FNU)); // its overflow threshold is above 65504
     /// ```
     #[must_use]
-    pub const fn is_odd_hub_for(&self, dst: &FloatFormat) -> bool {
+    pub const fn is_safe_odd_intermediate_for(&self, dst: &FloatFormat) -> bool {
         const GUARD: i32 = 2;
         let (sig, exp) = dst.overflow_threshold();
         let threshold_exponent = exp + 63 - sig.leading_zeros() as i32;

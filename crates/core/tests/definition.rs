@@ -997,7 +997,7 @@ fn odd_hubs() {
             let (truecast_core::Kind::Float(h), truecast_core::Kind::Float(d)) = (hub.kind(), dst.dtype.kind()) else {
                 panic!("floats")
             };
-            if !h.is_odd_hub_for(&d) {
+            if !h.is_safe_odd_intermediate_for(&d) {
                 continue;
             }
             let to_hub = spec(F64, hub, CastPolicy { to_float: Rounding::ToOdd, ..CastPolicy::IEEE });

@@ -41,7 +41,7 @@ fn derived_quantities() {
         assert_eq!(reduced(f.overflow_threshold()), reduced(threshold), "T of {name}");
         assert_eq!(f.max_code() & 1 == 1, odd_max, "parity of the max of {name}");
         for (hub, expected) in [(F16, f16), (F32, f32), (F64, f64)] {
-            assert_eq!(hub.is_odd_hub_for(&f), expected.is_some(), "{hub:?} as a hub for {name}");
+            assert_eq!(hub.is_safe_odd_intermediate_for(&f), expected.is_some(), "{hub:?} as a hub for {name}");
             if let Some(margins) = expected.filter(|_| expected != SERVES) {
                 let actual = (hub.precision() as i32 - f.precision() as i32, f.quantum() - hub.quantum());
                 assert_eq!(actual, margins, "margins of {hub:?} for {name}");
@@ -65,7 +65,7 @@ fn hub_conditions() {
         (FloatFormat { specials: Specials::Finite, ..dst(7, 7, -1) }, false, "T = 2^129 - 2^120"),
     ];
     for (dst, expected, why) in rows {
-        assert_eq!(F32.is_odd_hub_for(&dst), expected, "{why}");
+        assert_eq!(F32.is_safe_odd_intermediate_for(&dst), expected, "{why}");
     }
 }
 

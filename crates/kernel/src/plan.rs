@@ -223,11 +223,11 @@ impl Planner<'_> {
 
     /// The source in f32, exactly or rounded to odd; no stage if it is f32. `docs/kernels.md §2.6`.
     fn to_hub(&self, dst: &FloatFormat) -> Option<Stages> {
-        const { assert!(F32.is_odd_hub_for(&truecast_core::format::BF16), "docs/kernels.md §3.3") };
+        const { assert!(F32.is_safe_odd_intermediate_for(&truecast_core::format::BF16), "docs/kernels.md §3.3") };
         match self.spec.src.kind() {
             Kind::Float(f) if f == F32 => Some(Vec::new()),
             Kind::Float(f) if f.embeds_in(&F32) => Some(vec![self.embed(NanBits::HUB)?]),
-            _ if !F32.is_odd_hub_for(dst) => None,
+            _ if !F32.is_safe_odd_intermediate_for(dst) => None,
             Kind::Float(f) if f == F64 && dst.quantum() >= REDUCED_FROM => Some(vec![self.stage(F64ToF32Odd::<true>)]),
             Kind::Float(f) if f == F64 => Some(vec![self.stage(F64ToF32Odd::<false>)]),
             Kind::Int(f) if f.bits <= 24 => Some(vec![self.int_to_f32(f)?]),
@@ -255,7 +255,7 @@ impl Planner<'_> {
         use crate::x86::e8m0;
         use crate::x86::fused::{source, stage};
         let CastSpec { src, dst: to, policy, .. } = self.spec;
-        if !F32.is_odd_hub_for(dst) || dst.has_zero && policy.to_float != Rounding::NearestEven {
+        if !F32.is_safe_odd_intermediate_for(dst) || dst.has_zero && policy.to_float != Rounding::NearestEven {
             return None;
         }
         let clamps = overflows_below_2_24(dst);
@@ -404,7 +404,9 @@ impl Planner<'_> {
             }
             Kind::Int(f) if nearest || f.bits <= 24 => Some(vec![self.int_to_f32(f)?]),
             // Rounded to odd into f64, which is an odd hub for f32, then once into f32.
-            Kind::Int(f) if F64.is_odd_hub_for(&F32) => Some(vec![self.int_to_f64::<true>(f)?, from_f64()]),
+            Kind::Int(f) if F64.is_safe_odd_intermediate_for(&F32) => {
+                Some(vec![self.int_to_f64::<true>(f)?, from_f64()])
+            }
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! `verify theorem`: which hubs never round twice, by brute force over toy formats (`docs/kernels.md §3.5`, rows 1
 //! and 2).
 //!
-//! [`FloatFormat::is_odd_hub_for`] asks for two guard bits, which is what the nearest roundings need. So: where it
+//! [`FloatFormat::is_safe_odd_intermediate_for`] asks for two guard bits, which is what the nearest roundings need. So: where it
 //! answers yes, no result may be wrong under any rounding; where it answers no, there must be a wrong result.
 
 use super::{parallel, report};
@@ -184,7 +184,7 @@ fn judge(hub: &FloatFormat, dst: &FloatFormat, found: &Found) -> Vec<(&'static s
     let first = found.wrong.iter().find_map(|(_, first)| *first);
     let empty = || Tally { checks: found.compared, ..Tally::default() };
     let mut tally = empty();
-    if hub.is_odd_hub_for(dst) {
+    if hub.is_safe_odd_intermediate_for(dst) {
         if first.is_some() {
             tally.fail(witness(hub, dst, first, ""));
             tally.mismatches = found.wrong.iter().map(|(n, _)| n).sum();
