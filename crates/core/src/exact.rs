@@ -57,7 +57,7 @@ pub enum Outcome {
     /// An `error` policy applies to this value.
     Refused {
         /// What is wrong with the value.
-        edge: Edge,
+        condition: Condition,
     },
 }
 
@@ -75,18 +75,18 @@ impl Outcome {
 /// A code, or the refusal of an `error` policy, and the property that a standard may leave open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// The code; `None` if an `error` policy refuses the value, which then has an edge.
+    /// The code; `None` if an `error` policy refuses the value, which then has a condition.
     pub code: Option<u64>,
     /// The property of the value that matters for this destination, if any.
-    pub edge: Option<Edge>,
+    pub condition: Option<Condition>,
 }
 
 impl Encoded {
     const fn plain(code: u64) -> Self {
-        Self { code: Some(code), edge: None }
+        Self { code: Some(code), condition: None }
     }
-    const fn at(edge: Edge, code: Option<u64>) -> Self {
-        Self { code, edge: Some(edge) }
+    const fn at(condition: Condition, code: Option<u64>) -> Self {
+        Self { code, condition: Some(condition) }
     }
 
     /// What it is to a standard that leaves these open.
@@ -94,9 +94,9 @@ impl Encoded {
     #[must_use]
     pub fn outcome(self, undefined: &[Undefined]) -> Outcome {
         let Some(code) = self.code else {
-            return Outcome::Refused { edge: self.edge.expect("what is refused has a reason") };
+            return Outcome::Refused { condition: self.condition.expect("what is refused has a reason") };
         };
-        match undefined.iter().find(|u| u.edge == Edge::Any || self.edge == Some(u.edge)) {
+        match undefined.iter().find(|u| u.condition == Condition::Any || self.condition == Some(u.condition)) {
             Some(u) => Outcome::Undefined { code, reason: u.reason },
             None => Outcome::Defined(code),
         }
@@ -212,7 +212,7 @@ pub(crate) fn flush_source(value: Exact, src: DType, policy: &CastPolicy) -> Exa
 #[must_use]
 pub fn encode(dst: DType, policy: &CastPolicy, value: Exact) -> Encoded {
     if let (Exact::Nan { .. }, NanRule::Error) = (value, policy.nan) {
-        return Encoded::at(Edge::Nan, None);
+        return Encoded::at(Condition::Nan, None);
     }
     match dst.kind() {
         Kind::Bool => Encoded::plain(!matches!(value, Exact::Finite { sig: 0, sticky: false, .. }) as u64),
@@ -256,7 +256,7 @@ const fn leading(sig: u64, exp: i32) -> i32 {
 fn encode_int(f: IntFormat, policy: &CastPolicy, value: Exact) -> Encoded {
     match value {
         Exact::Nan { .. } => Encoded::at(
-            Edge::Nan,
+            Condition::Nan,
             match policy.nan_to_int {
                 NanToInt::Zero => Some(0),
                 NanToInt::Saturate => Some(f.code(f.max())),
@@ -264,7 +264,7 @@ fn encode_int(f: IntFormat, policy: &CastPolicy, value: Exact) -> Encoded {
             },
         ),
         Exact::Inf { neg } => Encoded::at(
-            Edge::Infinite,
+            Condition::Infinite,
             match policy.int_overflow {
                 IntOverflow::Wrap => Some(0),
                 IntOverflow::Saturate => Some(int_bound(f, neg)),
@@ -281,10 +281,10 @@ pub(crate) fn encode_whole(f: IntFormat, policy: &CastPolicy, neg: bool, whole: 
     let limit = if neg { f.min().unsigned_abs() } else { f.max() as u128 };
     let code = f.code(if neg { -(low as i128) } else { low as i128 });
     if magnitude.is_some_and(|m| m <= limit) {
-        return Encoded { code: Some(code), edge: (!exact).then_some(Edge::Fraction) };
+        return Encoded { code: Some(code), condition: (!exact).then_some(Condition::Fraction) };
     }
     Encoded::at(
-        Edge::Overflow,
+        Condition::Overflow,
         match policy.int_overflow {
             IntOverflow::Wrap => Some(code),
             IntOverflow::Saturate => Some(int_bound(f, neg)),
@@ -344,25 +344,30 @@ struct Integral {
 fn encode_float(f: &FloatFormat, policy: &CastPolicy, value: Exact) -> Encoded {
     match value {
         Exact::Nan { neg, payload } => {
-            let edge = f.nan_code().is_none().then_some(Edge::Nan);
-            Encoded { code: Some(nan(f, policy, neg, payload)), edge }
+            let condition = f.nan_code().is_none().then_some(Condition::Nan);
+            Encoded { code: Some(nan(f, policy, neg, payload)), condition }
         }
         Exact::Inf { neg: true } if !f.signed && policy.inf != Overflow::Error => {
-            unrepresentable(f, policy.negative, Edge::Negative, || beyond_max(f, policy.inf, Edge::Negative, false))
+            unrepresentable(f, policy.negative, Condition::Negative, || {
+                beyond_max(f, policy.inf, Condition::Negative, false)
+            })
         }
-        Exact::Inf { neg } => beyond_max(f, policy.inf, Edge::Infinite, neg),
+        Exact::Inf { neg } => beyond_max(f, policy.inf, Condition::Infinite, neg),
         Exact::Finite { neg, sig: 0, sticky: false, .. } => {
             let negative_zero = neg && !f.signed;
             if f.has_zero {
-                return Encoded { code: Some(signed(f, 0, neg)), edge: negative_zero.then_some(Edge::NegativeZero) };
+                return Encoded {
+                    code: Some(signed(f, 0, neg)),
+                    condition: negative_zero.then_some(Condition::NegativeZero),
+                };
             }
-            let edge = if negative_zero { Edge::NegativeZero } else { Edge::Zero };
-            vanish(f, policy, edge)
+            let condition = if negative_zero { Condition::NegativeZero } else { Condition::Zero };
+            vanish(f, policy, condition)
         }
         Exact::Finite { neg: true, sig, exp, sticky } if !f.signed => {
-            unrepresentable(f, policy.negative, Edge::Negative, || {
+            unrepresentable(f, policy.negative, Condition::Negative, || {
                 let magnitude = encode_finite(f, policy, false, sig, exp, sticky);
-                Encoded { edge: Some(Edge::Negative), ..magnitude }
+                Encoded { condition: Some(Condition::Negative), ..magnitude }
             })
         }
         Exact::Finite { neg, sig, exp, sticky } => encode_finite(f, policy, neg, sig, exp, sticky),
@@ -382,29 +387,29 @@ fn encode_finite(f: &FloatFormat, policy: &CastPolicy, neg: bool, sig: u64, exp:
 
     if policy.range == RangeTest::Source {
         if floor > max || (floor == max && remainder != Remainder::Zero) {
-            return beyond_max(f, policy.overflow, Edge::Overflow, neg);
+            return beyond_max(f, policy.overflow, Condition::Overflow, neg);
         }
         if floor < 0 {
-            return vanish(f, policy, Edge::Underflow);
+            return vanish(f, policy, Condition::Underflow);
         }
     }
 
     let code = floor + policy.to_float.increments(neg, floor & 1 != 0, remainder) as i128;
     if code < 0 {
-        return vanish(f, policy, Edge::Underflow);
+        return vanish(f, policy, Condition::Underflow);
     }
     if code > max {
         return match policy.overflow {
-            Overflow::Error => Encoded::at(Edge::Overflow, None),
+            Overflow::Error => Encoded::at(Condition::Overflow, None),
             rule if rule != Overflow::NonfiniteAlways && policy.to_float.stops_at_max(neg) => {
-                Encoded::at(Edge::Overflow, Some(signed(f, f.max_code(), neg)))
+                Encoded::at(Condition::Overflow, Some(signed(f, f.max_code(), neg)))
             }
-            rule => beyond_max(f, rule, Edge::Overflow, neg),
+            rule => beyond_max(f, rule, Condition::Overflow, neg),
         };
     }
     let flushed = policy.subnormals.flushes_result() && (code as u64) < f.min_normal_code();
-    let edge = (floor < 0).then_some(Edge::Underflow);
-    Encoded { code: Some(signed(f, if flushed { 0 } else { code as u64 }, neg)), edge }
+    let condition = (floor < 0).then_some(Condition::Underflow);
+    Encoded { code: Some(signed(f, if flushed { 0 } else { code as u64 }, neg)), condition }
 }
 
 /// The code of a magnitude with a sign; formats without -0 lose the sign of zero.
@@ -414,28 +419,33 @@ fn signed(f: &FloatFormat, magnitude: u64, neg: bool) -> u64 {
     if neg && keeps_sign { magnitude | f.sign_bit() } else { magnitude }
 }
 
-fn beyond_max(f: &FloatFormat, rule: Overflow, edge: Edge, neg: bool) -> Encoded {
+fn beyond_max(f: &FloatFormat, rule: Overflow, condition: Condition, neg: bool) -> Encoded {
     let max = signed(f, f.max_code(), neg);
     let code = match (rule, f.inf_code(), f.nan_code()) {
-        (Overflow::Error, ..) => return Encoded::at(edge, None),
+        (Overflow::Error, ..) => return Encoded::at(condition, None),
         (Overflow::Saturate, ..) | (_, None, None) => max,
         (Overflow::Nonfinite | Overflow::NonfiniteAlways, Some(inf), _) => signed(f, inf, neg),
         (Overflow::Nonfinite | Overflow::NonfiniteAlways, None, Some(nan)) => signed(f, nan, neg),
     };
-    Encoded::at(edge, Some(code))
+    Encoded::at(condition, Some(code))
 }
 
 /// Nothing is left of the magnitude, so converting it gives the smallest value.
-fn vanish(f: &FloatFormat, policy: &CastPolicy, edge: Edge) -> Encoded {
-    unrepresentable(f, policy.vanishing, edge, || Encoded::at(edge, Some(0)))
+fn vanish(f: &FloatFormat, policy: &CastPolicy, condition: Condition) -> Encoded {
+    unrepresentable(f, policy.vanishing, condition, || Encoded::at(condition, Some(0)))
 }
 
-fn unrepresentable(f: &FloatFormat, rule: Unrepresentable, edge: Edge, magnitude: impl FnOnce() -> Encoded) -> Encoded {
+fn unrepresentable(
+    f: &FloatFormat,
+    rule: Unrepresentable,
+    condition: Condition,
+    magnitude: impl FnOnce() -> Encoded,
+) -> Encoded {
     match rule {
-        Unrepresentable::Smallest => Encoded::at(edge, Some(0)),
-        Unrepresentable::Nan => Encoded::at(edge, f.nan_code()),
+        Unrepresentable::Smallest => Encoded::at(condition, Some(0)),
+        Unrepresentable::Nan => Encoded::at(condition, f.nan_code()),
         Unrepresentable::Magnitude => magnitude(),
-        Unrepresentable::Error => Encoded::at(edge, None),
+        Unrepresentable::Error => Encoded::at(condition, None),
     }
 }
 
@@ -467,23 +477,23 @@ fn encode_fixed(f: FixedFormat, policy: &CastPolicy, value: Exact) -> Encoded {
                 NanSubstitute::MaxSigned => int_bound(f.int, neg),
                 NanSubstitute::MaxPositive => int_bound(f.int, false),
             };
-            Encoded::at(Edge::Nan, Some(code))
+            Encoded::at(Condition::Nan, Some(code))
         }
-        Exact::Inf { neg } => end(policy.inf, Edge::Infinite, int_bound(f.int, neg)),
+        Exact::Inf { neg } => end(policy.inf, Condition::Infinite, int_bound(f.int, neg)),
         Exact::Finite { neg, sig, exp, sticky } => {
             let steps = Whole::of(sig, exp + f.frac_bits as i32, sticky).round(neg, policy.to_float);
             let limit = if neg { f.int.min().unsigned_abs() } else { f.int.max() as u128 };
             match steps.magnitude {
                 Some(m) if m <= limit => Encoded::plain(f.int.code(if neg { -(m as i128) } else { m as i128 })),
-                _ => end(policy.overflow, Edge::Overflow, int_bound(f.int, neg)),
+                _ => end(policy.overflow, Condition::Overflow, int_bound(f.int, neg)),
             }
         }
     }
 }
 
 /// Beyond the range of a type without Inf and NaN: its end, whatever `overflow` says short of `error`.
-fn end(rule: Overflow, edge: Edge, code: u64) -> Encoded {
-    Encoded::at(edge, if rule == Overflow::Error { None } else { Some(code) })
+fn end(rule: Overflow, condition: Condition, code: u64) -> Encoded {
+    Encoded::at(condition, if rule == Overflow::Error { None } else { Some(code) })
 }
 
 /// Source: `docs/spec/openvino.md §6.8`: a nearest rounding counts the thresholds that the value strictly exceeds. The
@@ -498,21 +508,21 @@ fn encode_book(book: &CodeBook, policy: &CastPolicy, value: Exact) -> Encoded {
                 NanSubstitute::MaxSigned if neg => 0,
                 NanSubstitute::MaxSigned | NanSubstitute::MaxPositive => last,
             };
-            return Encoded::at(Edge::Nan, Some(code));
+            return Encoded::at(Condition::Nan, Some(code));
         }
-        Exact::Inf { neg } => return end(policy.inf, Edge::Infinite, if neg { 0 } else { last }),
+        Exact::Inf { neg } => return end(policy.inf, Condition::Infinite, if neg { 0 } else { last }),
         Exact::Finite { neg, .. } => neg,
     };
     let exceeded = |bits: &[u32]| bits.iter().filter(|&&b| f32_cmp(value, b) == core::cmp::Ordering::Greater).count();
     let below = exceeded(&book.values) as u64; // values strictly below the source
     if below > last {
-        return end(policy.overflow, Edge::Overflow, last);
+        return end(policy.overflow, Condition::Overflow, last);
     }
     if f32_cmp(value, book.values[below as usize]) == core::cmp::Ordering::Equal {
         return Encoded::plain(below);
     }
     if below == 0 {
-        return end(policy.overflow, Edge::Overflow, 0);
+        return end(policy.overflow, Condition::Overflow, 0);
     }
     let (down, up) = (below - 1, below);
     let (toward_zero, away) = if neg { (up, down) } else { (down, up) };

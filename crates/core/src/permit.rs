@@ -5,7 +5,7 @@
 
 use crate::dtype::DType;
 use crate::exact::{Exact, Outcome, cast_one, decode};
-use crate::policy::{Accepted, CastPolicy, CastSpec, Edge};
+use crate::policy::{Accepted, CastPolicy, CastSpec, Condition};
 use crate::spec::clause_of;
 use crate::text::{encode_number, parse_one, print_one, read};
 use alloc::string::String;
@@ -185,7 +185,7 @@ const NOT_A_NUMBER: &str = "text that is not a number; docs/spec/onnx.md §4.11 
 #[must_use]
 pub fn permits_printed(spec: &CastSpec, code: u64, actual: &[u8]) -> Verdict {
     let documented = print_one(spec, code).ok();
-    let reason = spec.undefined.iter().find(|row| row.edge == Edge::Any).map(|row| row.reason);
+    let reason = spec.undefined.iter().find(|row| row.condition == Condition::Any).map(|row| row.reason);
     if documented.as_deref().is_some_and(|text| text.as_bytes() == actual) {
         return reason.map_or(Verdict::Right, |reason| Verdict::Open { reason });
     }

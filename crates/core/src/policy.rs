@@ -203,7 +203,7 @@ impl CastPolicy {
 
 /// A property of one source value that a standard may leave without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Edge {
+pub enum Condition {
     /// NaN.
     Nan,
     /// +Inf, or -Inf into a signed destination.
@@ -224,19 +224,19 @@ pub enum Edge {
     Any,
 }
 
-impl Edge {
+impl Condition {
     /// Why a value with this property is refused where it is.
     #[must_use]
     pub const fn refusal(self) -> &'static str {
         match self {
-            Edge::Nan => "NaN is refused by the policy",
-            Edge::Infinite => "an infinity is refused by the policy",
-            Edge::Negative | Edge::NegativeZero => "a negative value does not fit the destination",
-            Edge::Zero => "the destination has no zero",
-            Edge::Underflow => "the value is below the destination's smallest",
-            Edge::Overflow => "the value is out of the destination's range",
-            Edge::Fraction => "the value is not an integer",
-            Edge::Any => "the value is refused by the policy",
+            Condition::Nan => "NaN is refused by the policy",
+            Condition::Infinite => "an infinity is refused by the policy",
+            Condition::Negative | Condition::NegativeZero => "a negative value does not fit the destination",
+            Condition::Zero => "the destination has no zero",
+            Condition::Underflow => "the value is below the destination's smallest",
+            Condition::Overflow => "the value is out of the destination's range",
+            Condition::Fraction => "the value is not an integer",
+            Condition::Any => "the value is refused by the policy",
         }
     }
 }
@@ -245,7 +245,7 @@ impl Edge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Undefined {
     /// The property that leaves it open.
-    pub edge: Edge,
+    pub condition: Condition,
     /// Where the standard (or our page) says so.
     pub reason: &'static str,
     /// What a checker accepts there beside the documented code.
@@ -284,8 +284,8 @@ impl CastPolicy {
 impl Undefined {
     /// A row where every code is accepted.
     #[must_use]
-    pub const fn any(edge: Edge, reason: &'static str) -> Undefined {
-        Undefined { edge, reason, accepted: Accepted::Any }
+    pub const fn any(condition: Condition, reason: &'static str) -> Undefined {
+        Undefined { condition, reason, accepted: Accepted::Any }
     }
 }
 

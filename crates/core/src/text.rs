@@ -7,7 +7,7 @@
 use crate::decimal::{Decimal, Number, ParseDecimalError, scan, to_decimal};
 use crate::dtype::{DType, Kind};
 use crate::exact::{Encoded, Exact, Outcome, decode, encode, encode_whole, flush_source};
-use crate::policy::{CastPolicy, CastSpec, Edge, NanRule, TextStyle};
+use crate::policy::{CastPolicy, CastSpec, Condition, NanRule, TextStyle};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -120,7 +120,7 @@ pub fn encode_number(dst: DType, policy: &CastPolicy, number: &Number<'_>) -> En
 /// plain.policy.text = truecast_core::policy::TextStyle::Plain;
 /// assert_eq!(print_one(&plain, 0x60ad78ec).unwrap(), "100000000000000000000.0");
 /// ```
-pub fn print_one(spec: &CastSpec, code: u64) -> Result<String, Edge> {
+pub fn print_one(spec: &CastSpec, code: u64) -> Result<String, Condition> {
     print_with(spec, code, |decimal| encode(digits_type(spec.src), &CastPolicy::IEEE, decimal.to_exact()).code)
 }
 
@@ -132,13 +132,13 @@ pub fn print_one(spec: &CastSpec, code: u64) -> Result<String, Edge> {
 ///
 /// # Panics
 /// As [`print_one`].
-pub fn print_with(spec: &CastSpec, code: u64, read: impl Fn(&Decimal<'_>) -> Option<u64>) -> Result<String, Edge> {
+pub fn print_with(spec: &CastSpec, code: u64, read: impl Fn(&Decimal<'_>) -> Option<u64>) -> Result<String, Condition> {
     let src = spec.src;
     let value = flush_source(decode(src, code), src, &spec.policy);
     Ok(match (src.kind(), value) {
         (Kind::Bool, _) => if code != 0 { "True" } else { "False" }.into(),
         (Kind::Int(f), _) => f.value(code).to_string(),
-        (_, Exact::Nan { .. }) if spec.policy.nan == NanRule::Error => return Err(Edge::Nan),
+        (_, Exact::Nan { .. }) if spec.policy.nan == NanRule::Error => return Err(Condition::Nan),
         (_, Exact::Nan { .. }) => "nan".into(),
         (_, Exact::Inf { neg }) => if neg { "-inf" } else { "inf" }.into(),
         (_, Exact::Finite { neg, sig: 0, .. }) => if neg { "-0.0" } else { "0.0" }.into(),

@@ -7,7 +7,7 @@ use crate::parallel::{Pieces, map_pieces};
 use crate::plan::{PlanError, Route, plan};
 use crate::stage::{Pipeline, Refusal, Scratch, Stores, slot_bytes};
 use std::num::NonZeroUsize;
-use truecast_core::policy::Edge;
+use truecast_core::policy::Condition;
 use truecast_core::text::print_one;
 use truecast_core::{CastSpec, DType, Layout};
 
@@ -78,12 +78,12 @@ pub enum CastError {
     #[error("text has no fixed-width elements")]
     Text,
     /// An `error` policy refused an element.
-    #[error("element {index}, {}, to {dst}: {}", shown(*.src, *.code), edge.refusal())]
+    #[error("element {index}, {}, to {dst}: {}", shown(*.src, *.code), condition.refusal())]
     Value {
         /// Index of the first such element.
         index: usize,
         /// What is wrong with it.
-        edge: Edge,
+        condition: Condition,
         /// Its type.
         src: DType,
         /// The type that it was to become.
@@ -210,14 +210,14 @@ impl Caster {
         );
         let convert = |work: &mut Work, i: usize, s: &[u8], d: &mut [u8]| {
             let result = self.piece_of(piece.min(len - i * piece), (src_layout, s), (dst_layout, d), stores, work);
-            result.map_err(|r| self.refused(src, r.index + i * piece, r.edge))
+            result.map_err(|r| self.refused(src, r.index + i * piece, r.condition))
         };
         let pieces = Pieces { src: src.bytes(), dst: dst.into_bytes(), src_bytes, dst_bytes };
         map_pieces(self.exec.threads, pieces, Work::default, convert)
     }
 
-    fn refused(&self, src: Elements<'_>, index: usize, edge: Edge) -> CastError {
-        CastError::Value { index, edge, src: self.spec.src, dst: self.spec.dst, code: src.get(index) }
+    fn refused(&self, src: Elements<'_>, index: usize, condition: Condition) -> CastError {
+        CastError::Value { index, condition, src: self.spec.src, dst: self.spec.dst, code: src.get(index) }
     }
 
     /// Elements that are converted in one go: a multiple of [`BLOCK`], and exactly that if they are measured.

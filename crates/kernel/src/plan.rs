@@ -644,12 +644,12 @@ pub(crate) fn residual(src: DType, level: Level) -> Option<Pipeline> {
     Some(Pipeline::new(src, DType::F64, level, vec![stage]))
 }
 
-/// The smallest f64 of a sign that a policy takes out of the destination's range (`Edge::Overflow`), as a magnitude; Inf
+/// The smallest f64 of a sign that a policy takes out of the destination's range (`Condition::Overflow`), as a magnitude; Inf
 /// if no finite value does. Found by bisection over the bits of f64, whose order is that of the magnitudes.
 pub(crate) fn overflow_from(dst: DType, policy: &CastPolicy, neg: bool) -> f64 {
     let overflows = |bits: u64| {
         let Exact::Finite { sig, exp, .. } = decode(DType::F64, bits) else { return true };
-        encode(dst, policy, Exact::Finite { neg, sig, exp, sticky: false }).edge == Some(Edge::Overflow)
+        encode(dst, policy, Exact::Finite { neg, sig, exp, sticky: false }).condition == Some(Condition::Overflow)
     };
     let (mut fits, mut over) = (0, f64::INFINITY.to_bits());
     while over - fits > 1 {

@@ -11,7 +11,7 @@ use crate::pack;
 use crate::slot::Slot;
 use crate::stream;
 use std::fmt::Debug;
-use truecast_core::policy::Edge;
+use truecast_core::policy::Condition;
 use truecast_core::{CastSpec, DType, Layout, Outcome, cast_one};
 
 /// Elements per tile: two 8-byte tiles and two more for measuring fit L1 (`docs/kernels.md §1`).
@@ -29,7 +29,7 @@ pub(crate) struct Refusal {
     /// Index of the first such element.
     pub index: usize,
     /// What is wrong with it.
-    pub edge: Edge,
+    pub condition: Condition,
 }
 
 /// How results of a stage go past the caches, where they should (`docs/kernels.md §8`).
@@ -127,7 +127,7 @@ impl Stage for Scalar {
         for (index, (s, d)) in src.chunks_exact(src_bytes).zip(dst.chunks_exact_mut(dst_bytes)).enumerate() {
             let mut wide = [0; 8];
             wide[..src_bytes].copy_from_slice(s);
-            let result = scalar(&self.0, u64::from_le_bytes(wide)).map_err(|edge| Refusal { index, edge })?;
+            let result = scalar(&self.0, u64::from_le_bytes(wide)).map_err(|condition| Refusal { index, condition })?;
             d.copy_from_slice(&result.to_le_bytes()[..dst_bytes]);
         }
         Ok(())
@@ -135,10 +135,10 @@ impl Stage for Scalar {
 }
 
 /// The definition from storage element to storage element.
-pub(crate) fn scalar(spec: &CastSpec, storage: u64) -> Result<u64, Edge> {
+pub(crate) fn scalar(spec: &CastSpec, storage: u64) -> Result<u64, Condition> {
     match cast_one(spec, spec.src.code_of_storage(storage)) {
         Outcome::Defined(code) | Outcome::Undefined { code, .. } => Ok(spec.dst.storage_of_code(code)),
-        Outcome::Refused { edge } => Err(edge),
+        Outcome::Refused { condition } => Err(condition),
     }
 }
 

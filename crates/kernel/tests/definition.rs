@@ -409,7 +409,8 @@ fn refusals_name_the_first_element() {
         ElementsMut::new(DType::F16, values.len(), &mut dst).unwrap(),
     );
     let code = u64::from(1e30f32.to_bits());
-    let refused = CastError::Value { index: 70_000, edge: Edge::Overflow, src: DType::F32, dst: DType::F16, code };
+    let refused =
+        CastError::Value { index: 70_000, condition: Condition::Overflow, src: DType::F32, dst: DType::F16, code };
     assert_eq!(
         refused.to_string(),
         "element 70000, f32 1e+30 (0x7149f2ca), to f16: the value is out of the destination's range"

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use truecast_core::policy::Edge;
+use truecast_core::policy::Condition;
 use truecast_core::{CastSpec, DType, Layout, Outcome};
 use truecast_io::Shown;
 use truecast_kernel::{CastError, CastOptions, Caster, Counting, Elements, ElementsMut, PlanError};
@@ -298,7 +298,7 @@ fn print(spec: &CastSpec, codes: &[u8], len: u64, exec: &CastOptions) -> Result<
         caster.print(&bytes, &mut texts)?;
     }
     // How an element is written depends on no property of it.
-    let is_open = spec.undefined.iter().any(|open| open.edge == Edge::Any);
+    let is_open = spec.undefined.iter().any(|open| open.condition == Condition::Any);
     Ok((Data::Texts(texts), if is_open { len } else { 0 }))
 }
 

@@ -2,7 +2,7 @@
 
 use truecast_core::DType;
 use truecast_core::decimal::ParseDecimalError;
-use truecast_core::policy::Edge;
+use truecast_core::policy::Condition;
 
 /// A pair that is not from or to text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,22 +29,22 @@ pub enum TextError {
         why: ParseDecimalError,
     },
     /// An `error` policy refuses the number that a text says.
-    #[error("element {index} is {text}: {}", edge.refusal())]
+    #[error("element {index} is {text}: {}", condition.refusal())]
     Refused {
         /// Index of the first such element.
         index: usize,
         /// The text, quoted, escaped and shortened.
         text: String,
         /// What is wrong with it.
-        edge: Edge,
+        condition: Condition,
     },
     /// An `error` policy refuses to print an element.
-    #[error("element {index}: {}", edge.refusal())]
+    #[error("element {index}: {}", condition.refusal())]
     Unprintable {
         /// Index of the first such element.
         index: usize,
         /// What is wrong with it.
-        edge: Edge,
+        condition: Condition,
     },
     /// A text does not fit its cell.
     #[error("element {index} is longer than the {width} characters of its cell")]
@@ -67,8 +67,8 @@ impl TextError {
         TextError::Malformed { index, text: shown(text), why }
     }
 
-    pub(crate) fn refused(index: usize, text: &[u8], edge: Edge) -> TextError {
-        TextError::Refused { index, text: shown(text), edge }
+    pub(crate) fn refused(index: usize, text: &[u8], condition: Condition) -> TextError {
+        TextError::Refused { index, text: shown(text), condition }
     }
 
     /// The same error where `first` elements came before.

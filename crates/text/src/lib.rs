@@ -144,7 +144,7 @@ impl TextCaster {
             false => encode_number(*dst, policy, &number),
         };
         match encoded {
-            Encoded { code: None, edge: Some(edge) } => Err(TextError::refused(index, text, edge)),
+            Encoded { code: None, condition: Some(condition) } => Err(TextError::refused(index, text, condition)),
             _ => Ok(Reading { value, encoded }),
         }
     }
@@ -184,7 +184,7 @@ impl TextCaster {
         for (index, element) in elements.enumerate() {
             storage[..self.width].copy_from_slice(element);
             let printed = texts.push_with(|text| printer.print(&self.spec, u64::from_le_bytes(storage), text));
-            printed.map_err(|edge| TextError::Unprintable { index, edge })?;
+            printed.map_err(|condition| TextError::Unprintable { index, condition })?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use crate::power::leading_bits;
 use std::sync::OnceLock;
 use truecast_core::decimal::Decimal;
 use truecast_core::exact::encode;
-use truecast_core::policy::{CastPolicy, Edge, NanRule, Subnormals, TextStyle};
+use truecast_core::policy::{CastPolicy, Condition, NanRule, Subnormals, TextStyle};
 use truecast_core::text::{MAX_LEN, Notation, digits_type, lay_out, max_len, print_with};
 use truecast_core::{CastSpec, DType, IntFormat, Kind};
 
@@ -30,7 +30,7 @@ const PLAIN_LEN: usize = max_len(DType::F32, TextStyle::Plain);
 
 /// Texts of at most `N` bytes by code, each made when it is first asked for.
 #[derive(Debug)]
-pub(crate) struct Table<const N: usize>(Box<[OnceLock<Result<Entry<N>, Edge>>]>);
+pub(crate) struct Table<const N: usize>(Box<[OnceLock<Result<Entry<N>, Condition>>]>);
 
 #[derive(Debug)]
 struct Entry<const N: usize> {
@@ -44,14 +44,14 @@ impl<const N: usize> Table<N> {
     }
 
     #[inline]
-    fn print(&self, spec: &CastSpec, code: u64, text: &mut Vec<u8>) -> Result<(), Edge> {
+    fn print(&self, spec: &CastSpec, code: u64, text: &mut Vec<u8>) -> Result<(), Condition> {
         let make = || define(spec, code).map(|made| Entry::new(&made));
         match self.0[code as usize].get_or_init(make) {
             Ok(Entry { len, bytes }) => {
                 text.extend_from_slice(&bytes[..*len as usize]);
                 Ok(())
             }
-            Err(edge) => Err(*edge),
+            Err(condition) => Err(*condition),
         }
     }
 }
@@ -80,7 +80,7 @@ impl Printer {
 
     /// Appends the text of a storage element.
     #[inline]
-    pub(crate) fn print(&self, spec: &CastSpec, storage: u64, text: &mut Vec<u8>) -> Result<(), Edge> {
+    pub(crate) fn print(&self, spec: &CastSpec, storage: u64, text: &mut Vec<u8>) -> Result<(), Condition> {
         let code = spec.src.code_of_storage(storage);
         match self {
             Printer::Int(f) if f.signed => {
@@ -104,7 +104,7 @@ impl Printer {
 }
 
 /// The definition, reading candidates back quickly.
-fn define(spec: &CastSpec, code: u64) -> Result<String, Edge> {
+fn define(spec: &CastSpec, code: u64) -> Result<String, Condition> {
     print_with(spec, code, |decimal: &Decimal<'_>| {
         let value = leading_bits(decimal).unwrap_or_else(|| decimal.to_exact());
         encode(digits_type(spec.src), &CastPolicy::IEEE, value).code

@@ -403,8 +403,8 @@ impl Converter<'_> {
 /// An element's index in its tensor, from that in a chunk.
 fn from_element(error: CastError, first: u64) -> CastError {
     match error {
-        CastError::Value { index, edge, src, dst, code } => {
-            CastError::Value { index: index + first as usize, edge, src, dst, code }
+        CastError::Value { index, condition, src, dst, code } => {
+            CastError::Value { index: index + first as usize, condition, src, dst, code }
         }
         other => other,
     }

@@ -3,7 +3,7 @@
 use truecast_core::decimal::ParseDecimalError;
 use truecast_core::exact::{decode, encode};
 use truecast_core::format::{CodeBook, FixedFormat, FloatFormat, IntFormat};
-use truecast_core::policy::{CastPolicy, Edge, IntOverflow};
+use truecast_core::policy::{CastPolicy, Condition, IntOverflow};
 use truecast_core::spec::{Interpretation, SpecError, clause_of, interpretations, onnx, openvino, tile, tosa};
 use truecast_core::text::{encode_number, print_one, read};
 use truecast_core::{CastSpec, DType, Exact, Kind, Outcome, Rounding, cast_one};
@@ -365,7 +365,7 @@ fn without_repeats(all: Vec<Answer>) -> Vec<Answer> {
 pub fn explain_printing(
     code: u64,
     interpretations: Vec<Interpretation>,
-) -> Vec<(Interpretation, Result<String, Edge>)> {
+) -> Vec<(Interpretation, Result<String, Condition>)> {
     let printed = |i: Interpretation| {
         let text = print_one(&i.cast, code);
         (i, text)

@@ -10,7 +10,7 @@ use crate::report::{Answer, Routes, Tally, Witness};
 use crate::session::Session;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use truecast_core::policy::{Edge, Overflow};
+use truecast_core::policy::{Condition, Overflow};
 use truecast_core::{CastPolicy, CastSpec, DType, Layout, Outcome};
 use truecast_kernel::{CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, Level, Route};
 
@@ -30,7 +30,7 @@ pub struct Wanted {
     /// Destination elements; 0 where the input is refused.
     pub elements: Vec<u64>,
     /// Inputs that are refused, with the reason.
-    pub refused: Vec<(usize, Edge)>,
+    pub refused: Vec<(usize, Condition)>,
 }
 
 impl Wanted {
@@ -40,8 +40,8 @@ impl Wanted {
         let mut one = |(i, &element): (usize, &u64)| match (session.definition)(spec, spec.src.code_of_storage(element))
         {
             Outcome::Defined(code) | Outcome::Undefined { code, .. } => spec.dst.storage_of_code(code),
-            Outcome::Refused { edge } => {
-                refused.push((i, edge));
+            Outcome::Refused { condition } => {
+                refused.push((i, condition));
                 0
             }
         };
@@ -68,7 +68,7 @@ impl Failure {
     /// As a witness shows it.
     pub fn answer(&self) -> Answer {
         match self {
-            Failure::Cast(CastError::Value { edge, .. }) => Answer::Refused(Some(*edge)),
+            Failure::Cast(CastError::Value { condition, .. }) => Answer::Refused(Some(*condition)),
             Failure::Cast(error) => Answer::Text(error.to_string()),
             Failure::Panic(message) => Answer::Text(format!("panic: {message}")),
         }
@@ -193,12 +193,12 @@ fn accepted(src: &Source, wanted: &Wanted) -> (Source, Wanted) {
 }
 
 fn refusals(tally: &mut Tally, spec: &CastSpec, caster: &Caster, who: &str, src: &Source, wanted: &Wanted) {
-    let mut owes = |bytes: &[u8], elements: &[u64], index: usize, edge: Edge| {
+    let mut owes = |bytes: &[u8], elements: &[u64], index: usize, condition: Condition| {
         tally.checks += 1;
         let got = run(caster, (Layout::Packed, bytes), elements.len(), Layout::Packed).map(|_| ());
         let CastSpec { src, dst, .. } = *spec;
         let code = src.code_of_storage(elements[index]);
-        let want = Failure::Cast(CastError::Value { index, edge, src, dst, code });
+        let want = Failure::Cast(CastError::Value { index, condition, src, dst, code });
         if got.as_ref() != Err(&want) {
             let text = |r: Result<(), Failure>| match r {
                 Ok(()) => Answer::Text("codes".into()),
@@ -207,12 +207,12 @@ fn refusals(tally: &mut Tally, spec: &CastSpec, caster: &Caster, who: &str, src:
             tally.fail(witness(spec, who, Some(elements[index]), text(got), text(Err(want))));
         }
     };
-    let (first, edge) = wanted.refused[0];
-    owes(&src.bytes, &src.elements, first, edge);
+    let (first, condition) = wanted.refused[0];
+    owes(&src.bytes, &src.elements, first, condition);
     let step = if src.len() <= 256 { 1 } else { wanted.refused.len().div_ceil(16) };
-    for &(i, edge) in wanted.refused.iter().step_by(step) {
+    for &(i, condition) in wanted.refused.iter().step_by(step) {
         let alone = Source::new(src.dtype, vec![src.elements[i]]);
-        owes(&alone.bytes, &alone.elements, 0, edge);
+        owes(&alone.bytes, &alone.elements, 0, condition);
     }
 }
 
@@ -243,7 +243,8 @@ pub fn against_oracle(spec: &CastSpec, src: &Source, wanted: &Wanted, every: usi
                 _ => refusal.is_some(),
             };
             if !same {
-                let got = refusal.map_or(Answer::Code(wanted.elements[i]), |(_, edge)| Answer::Refused(Some(edge)));
+                let got =
+                    refusal.map_or(Answer::Code(wanted.elements[i]), |(_, condition)| Answer::Refused(Some(condition)));
                 tally.fail(witness(spec, "definition", Some(element), got, want));
             }
         }

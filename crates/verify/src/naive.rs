@@ -8,7 +8,7 @@ use crate::buffers::Source;
 use crate::check::Wanted;
 use crate::number::{Number, Value};
 use crate::session::Session;
-use truecast_core::policy::{Edge, IntOverflow, Overflow};
+use truecast_core::policy::{Condition, IntOverflow, Overflow};
 use truecast_core::{CastPolicy, CastSpec, DType, Kind, Outcome};
 use truecast_kernel::Counts;
 
@@ -112,7 +112,7 @@ fn is_beyond(session: &Session, spec: &CastSpec, code: u64) -> bool {
     let strict =
         CastPolicy { overflow: Overflow::Error, inf: Overflow::Error, int_overflow: IntOverflow::Error, ..spec.policy };
     let outcome = (session.definition)(&CastSpec { policy: strict, ..*spec }, code);
-    matches!(outcome, Outcome::Refused { edge: Edge::Overflow | Edge::Infinite })
+    matches!(outcome, Outcome::Refused { condition: Condition::Overflow | Condition::Infinite })
 }
 
 /// The code of plus or minus the largest finite value, or an end of an integer's range.

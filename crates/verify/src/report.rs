@@ -3,7 +3,7 @@
 use crate::policies::describe;
 use std::fmt;
 use std::time::{Duration, Instant};
-use truecast_core::policy::Edge;
+use truecast_core::policy::Condition;
 use truecast_core::{CastPolicy, DType};
 use truecast_kernel::Route;
 
@@ -17,7 +17,7 @@ pub enum Answer {
     /// A code, as storage holds it.
     Code(u64),
     /// Refused, for this reason if one was given.
-    Refused(Option<Edge>),
+    Refused(Option<Condition>),
     /// Something that is not an answer about one element.
     Text(String),
 }
@@ -26,7 +26,7 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Answer::Code(code) => write!(f, "{code:#x}"),
-            Answer::Refused(Some(edge)) => write!(f, "refused ({edge:?})"),
+            Answer::Refused(Some(condition)) => write!(f, "refused ({condition:?})"),
             Answer::Refused(None) => f.write_str("refused"),
             Answer::Text(text) => f.write_str(text),
         }

@@ -94,7 +94,7 @@ fn a_wrong_expectation_is_found_by_every_comparison() {
 fn a_wrong_refusal_is_found() {
     fn refuses_too_much(spec: &CastSpec, code: u64) -> Outcome {
         match cast_one(spec, code) {
-            Outcome::Defined(0x7e) => Outcome::Refused { edge: truecast_core::policy::Edge::Overflow },
+            Outcome::Defined(0x7e) => Outcome::Refused { condition: truecast_core::policy::Condition::Overflow },
             right => right,
         }
     }

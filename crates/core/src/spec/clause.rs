@@ -4,7 +4,7 @@
 //! elsewhere; where it does is a row of the table here.
 
 use crate::exact::{Exact, decode, encode};
-use crate::policy::{CastSpec, Edge};
+use crate::policy::{CastSpec, Condition};
 
 /// What happens to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +57,8 @@ pub fn clause_of(cast: &CastSpec, code: u64) -> &'static str {
     let matter = match value {
         Exact::Nan { .. } => Matter::Nan,
         Exact::Inf { .. } => Matter::Infinite,
-        Exact::Finite { .. } => match encode(cast.dst, &cast.policy, value).edge {
-            None | Some(Edge::Fraction | Edge::Any) => Matter::Rounded,
+        Exact::Finite { .. } => match encode(cast.dst, &cast.policy, value).condition {
+            None | Some(Condition::Fraction | Condition::Any) => Matter::Rounded,
             Some(_) => Matter::OutOfRange,
         },
     };

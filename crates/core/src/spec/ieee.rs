@@ -44,11 +44,11 @@ pub struct Cast {
 
 /// What no format of the pair can say, so that IEEE 754 has no answer.
 const UNDEFINED: &[Undefined] = &[
-    Undefined::any(Edge::Nan, "the destination has no NaN; docs/interfaces.md §2"),
-    Undefined::any(Edge::Negative, "the destination has no sign; docs/interfaces.md §2"),
-    Undefined::any(Edge::NegativeZero, "the destination has no sign; docs/interfaces.md §2"),
-    Undefined::any(Edge::Zero, "the destination has no zero; docs/interfaces.md §2"),
-    Undefined::any(Edge::Underflow, "the destination has no zero; docs/interfaces.md §2"),
+    Undefined::any(Condition::Nan, "the destination has no NaN; docs/interfaces.md §2"),
+    Undefined::any(Condition::Negative, "the destination has no sign; docs/interfaces.md §2"),
+    Undefined::any(Condition::NegativeZero, "the destination has no sign; docs/interfaces.md §2"),
+    Undefined::any(Condition::Zero, "the destination has no zero; docs/interfaces.md §2"),
+    Undefined::any(Condition::Underflow, "the destination has no zero; docs/interfaces.md §2"),
 ];
 
 impl Cast {

@@ -4,7 +4,7 @@
 use super::details::Range;
 use crate::plan::overflow_from;
 use truecast_core::exact::decode;
-use truecast_core::policy::{Edge, IntOverflow, NanRule, Overflow, Subnormals};
+use truecast_core::policy::{Condition, IntOverflow, NanRule, Overflow, Subnormals};
 use truecast_core::{CastSpec, DType, Exact, Kind};
 
 /// Numbers that decide the counts.
@@ -93,16 +93,16 @@ impl Limits {
     pub fn of_cast(spec: &CastSpec) -> Self {
         let CastSpec { src, dst, policy, undefined, .. } = spec;
         let integer = |t: &DType| matches!(t.kind(), Kind::Int(_));
-        let leaves = |edge| undefined.iter().any(|u| u.edge == edge);
+        let leaves = |condition| undefined.iter().any(|u| u.condition == condition);
         let open = Open {
-            nan: leaves(Edge::Nan) && !has_nan(*dst),
-            infinite: leaves(Edge::Infinite),
-            negative: leaves(Edge::Negative) && is_unsigned_float(*dst),
-            negative_zero: leaves(Edge::NegativeZero) && is_unsigned_float(*dst),
-            zero: leaves(Edge::Zero) && is_zeroless(*dst),
-            below: if leaves(Edge::Underflow) && is_zeroless(*dst) { as_f64(*dst, 0) } else { 0.0 },
-            overflow: leaves(Edge::Overflow),
-            fraction: leaves(Edge::Fraction),
+            nan: leaves(Condition::Nan) && !has_nan(*dst),
+            infinite: leaves(Condition::Infinite),
+            negative: leaves(Condition::Negative) && is_unsigned_float(*dst),
+            negative_zero: leaves(Condition::NegativeZero) && is_unsigned_float(*dst),
+            zero: leaves(Condition::Zero) && is_zeroless(*dst),
+            below: if leaves(Condition::Underflow) && is_zeroless(*dst) { as_f64(*dst, 0) } else { 0.0 },
+            overflow: leaves(Condition::Overflow),
+            fraction: leaves(Condition::Fraction),
             ..Open::default()
         };
         let ordinary = open.negative || open.negative_zero || open.zero || open.below > 0.0 || open.fraction;

@@ -2,7 +2,7 @@
 
 use super::{CellCaster, Reading, TextError};
 use truecast_core::exact::decode;
-use truecast_core::policy::{Edge, IntOverflow};
+use truecast_core::policy::{Condition, IntOverflow};
 use truecast_core::{CastSpec, DType, Exact, Kind, Layout, Outcome};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastOptions, Counts, Elements, ElementsMut};
@@ -32,7 +32,7 @@ impl CellCaster {
     fn printed(&self, src: Elements<'_>, block: usize) -> Vec<Counts> {
         let spec = self.caster.spec();
         let measure = Measure::between(spec.src, spec.src, &CastOptions::default());
-        let is_open = spec.undefined.iter().any(|u| u.edge == Edge::Any);
+        let is_open = spec.undefined.iter().any(|u| u.condition == Condition::Any);
         let loose = self.loose(src);
         let layout = if self.relayout.is_some() { Layout::Bytes } else { src.layout() };
         let width = spec.src.bits_in(Layout::Bytes).map_or(1, |bits| bits as usize / 8);
@@ -68,7 +68,7 @@ impl<'a> Tally<'a> {
         let mut count = |what: fn(&mut Counts) -> &mut u64, is: bool| *what(counts) += is as u64;
         count(|c| &mut c.exact, is_exact);
         count(|c| &mut c.inexact, !is_exact);
-        let is_beyond = matches!(encoded.edge, Some(Edge::Overflow | Edge::Infinite));
+        let is_beyond = matches!(encoded.condition, Some(Condition::Overflow | Condition::Infinite));
         let wraps = matches!(self.spec.dst.kind(), Kind::Int(_)) && self.spec.policy.int_overflow == IntOverflow::Wrap;
         count(|c| &mut c.saturated, is_beyond && !wraps && is_finite(y));
         count(|c| &mut c.wrapped, is_beyond && wraps);

@@ -8,7 +8,7 @@
 //! # Why an interval is not too wide
 //!
 //! Call a finite source *in range* if its result is neither an overflow nor one of the other special cases that
-//! [`Edge`] names but for `Fraction`. `cast_one` itself says so when those edges are what is left open.
+//! [`Condition`] names but for `Fraction`. `cast_one` itself says so when those conditions are what is left open.
 //!
 //! 1. In range, the result is the source rounded once to a neighbour on the destination's grid, with subnormals
 //!    perhaps replaced by a zero. Every rounding of [`Rounding`](truecast_core::Rounding) is a non-decreasing function of
@@ -29,7 +29,7 @@
 //! NaN, infinities and the other special cases have no interval. Truth values are not in the order of numbers.
 
 use rayon::prelude::*;
-use truecast_core::policy::{Edge, IntOverflow, Undefined};
+use truecast_core::policy::{Condition, IntOverflow, Undefined};
 use truecast_core::{CastSpec, DType, Kind, Outcome, cast_one};
 
 /// Keys of one destination code: `count` of them from `first` on.
@@ -82,13 +82,13 @@ impl Keys {
 
 /// What is not in range.
 const OUTSIDE: &[Undefined] = &[
-    Undefined::any(Edge::Nan, ""),
-    Undefined::any(Edge::Infinite, ""),
-    Undefined::any(Edge::Negative, ""),
-    Undefined::any(Edge::NegativeZero, ""),
-    Undefined::any(Edge::Zero, ""),
-    Undefined::any(Edge::Underflow, ""),
-    Undefined::any(Edge::Overflow, OVERFLOW),
+    Undefined::any(Condition::Nan, ""),
+    Undefined::any(Condition::Infinite, ""),
+    Undefined::any(Condition::Negative, ""),
+    Undefined::any(Condition::NegativeZero, ""),
+    Undefined::any(Condition::Zero, ""),
+    Undefined::any(Condition::Underflow, ""),
+    Undefined::any(Condition::Overflow, OVERFLOW),
 ];
 const OVERFLOW: &str = "overflow";
 

@@ -14,7 +14,7 @@ use truecast::DType;
 use truecast::decimal::to_decimal;
 use truecast::exact::decode;
 use truecast::explain::{Element, explain_printing};
-use truecast::policy::Edge;
+use truecast::policy::Condition;
 use truecast::spec::Interpretation;
 
 pub fn run(args: &ExplainArgs, asked: Vec<Interpretation>, context: &Context) -> Result<ExitCode, Failure> {
@@ -31,11 +31,11 @@ pub fn run(args: &ExplainArgs, asked: Vec<Interpretation>, context: &Context) ->
     Ok(ExitCode::SUCCESS)
 }
 
-type Answers = [(Interpretation, Result<String, Edge>)];
+type Answers = [(Interpretation, Result<String, Condition>)];
 
 /// Why the specification leaves the text open, if it does.
 fn open(interpretation: &Interpretation) -> Option<&'static str> {
-    interpretation.cast.undefined.iter().find(|u| u.edge == Edge::Any).map(|u| u.reason)
+    interpretation.cast.undefined.iter().find(|u| u.condition == Condition::Any).map(|u| u.reason)
 }
 
 fn render(args: &ExplainArgs, element: &Element, source: &Source, answers: &Answers, terminal: &Terminal) -> String {
@@ -52,7 +52,7 @@ fn render(args: &ExplainArgs, element: &Element, source: &Source, answers: &Answ
     ]);
     for (i, printed) in answers {
         let name = name_of(i.spec, &i.version);
-        let printed = printed.clone().unwrap_or_else(|edge| edge.refusal().into());
+        let printed = printed.clone().unwrap_or_else(|condition| condition.refusal().into());
         let clause = open(i).map_or(i.cast.clause.into(), |reason| format!("UNDEFINED: {reason}"));
         table.row([name, printed, clause]);
     }

@@ -6,7 +6,7 @@ use truecast::decimal::to_decimal;
 use truecast::exact::{decode, encode};
 use truecast::explain::{Element, RoundingError, rounding_error};
 use truecast::literal::{Literal, read};
-use truecast::policy::{CastPolicy, Edge, IntOverflow};
+use truecast::policy::{CastPolicy, Condition, IntOverflow};
 use truecast::{DType, Exact, Kind};
 
 /// The element that was asked about.
@@ -64,9 +64,9 @@ fn integer(text: &str, value: Exact, from: DType) -> Result<u64, Failure> {
     let Kind::Int(f) = from.kind() else { unreachable!("asked of integers") };
     let policy = CastPolicy { int_overflow: IntOverflow::Error, ..CastPolicy::IEEE };
     let encoded = encode(from, &policy, value);
-    match (encoded.code, encoded.edge) {
+    match (encoded.code, encoded.condition) {
         (Some(code), None) => Ok(code),
-        (_, Some(Edge::Overflow)) => {
+        (_, Some(Condition::Overflow)) => {
             Err(Failure::usage(format_args!("{text} is outside {from}: {} to {}", f.min(), f.max())))
         }
         _ => Err(Failure::usage(format_args!("{text:?} is not an integer, but {from} is"))),

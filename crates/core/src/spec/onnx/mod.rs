@@ -196,32 +196,37 @@ const U9: &str = "the format of numbers as text; docs/spec/onnx.md §4.11 U9";
 const U10: &str = "text to bool; docs/spec/onnx.md §4.11 U10";
 
 const FNUZ_INF: &[Undefined] = &[Undefined {
-    edge: Edge::Infinite,
+    condition: Condition::Infinite,
     reason: U6,
     // The largest finite value, which is documented, or NaN, which the text said.
     accepted: Accepted::Readings(&[Reading::Inf(Overflow::Nonfinite)]),
 }];
-const OUT_OF_RANGE: &[Undefined] =
-    &[Undefined::any(Edge::Overflow, U1), Undefined::any(Edge::Infinite, U1), Undefined::any(Edge::Nan, U1)];
+const OUT_OF_RANGE: &[Undefined] = &[
+    Undefined::any(Condition::Overflow, U1),
+    Undefined::any(Condition::Infinite, U1),
+    Undefined::any(Condition::Nan, U1),
+];
 const SUBBYTE: &[Undefined] = &[OUT_OF_RANGE[0], OUT_OF_RANGE[1], OUT_OF_RANGE[2], FRACTION];
 const FRACTION: Undefined = Undefined {
-    edge: Edge::Fraction,
+    condition: Condition::Fraction,
     reason: U5,
     accepted: Accepted::Readings(&[Reading::ToInt(Rounding::NearestEven), Reading::ToInt(Rounding::NearestAway)]),
 };
-const E8M0_SIGNS: &[Undefined] = &[Undefined::any(Edge::Negative, U2), Undefined::any(Edge::NegativeZero, U2)];
+const E8M0_SIGNS: &[Undefined] =
+    &[Undefined::any(Condition::Negative, U2), Undefined::any(Condition::NegativeZero, U2)];
 const E8M0_SILENT: &[Undefined] = &[
     E8M0_SIGNS[0],
     E8M0_SIGNS[1],
-    Undefined::any(Edge::Zero, U3),
-    Undefined::any(Edge::Infinite, U3),
-    Undefined::any(Edge::Overflow, U3),
-    Undefined::any(Edge::Underflow, U3),
+    Undefined::any(Condition::Zero, U3),
+    Undefined::any(Condition::Infinite, U3),
+    Undefined::any(Condition::Overflow, U3),
+    Undefined::any(Condition::Underflow, U3),
 ];
-const TEXT_TO_INTEGER: &[Undefined] = &[Undefined::any(Edge::Overflow, U8), Undefined::any(Edge::Fraction, U8)];
-const TO_TEXT: &[Undefined] = &[Undefined::any(Edge::Any, U9)];
-const TEXT_TO_BOOL: &[Undefined] = &[Undefined::any(Edge::Any, U10)];
-const FINITE_NAN: &[Undefined] = &[Undefined::any(Edge::Nan, U4)];
+const TEXT_TO_INTEGER: &[Undefined] =
+    &[Undefined::any(Condition::Overflow, U8), Undefined::any(Condition::Fraction, U8)];
+const TO_TEXT: &[Undefined] = &[Undefined::any(Condition::Any, U9)];
+const TEXT_TO_BOOL: &[Undefined] = &[Undefined::any(Condition::Any, U10)];
+const FINITE_NAN: &[Undefined] = &[Undefined::any(Condition::Nan, U4)];
 
 /// Every set of those attributes that matter for the destination, at one opset.
 ///

@@ -84,16 +84,16 @@ impl Convert {
 const UNSPECIFIED: &str = "the operator page gives it no meaning; docs/spec/openvino.md §6.9";
 
 const OUT_OF_RANGE: &[Undefined] = &[
-    Undefined::any(Edge::Nan, UNSPECIFIED),
-    Undefined::any(Edge::Infinite, UNSPECIFIED),
-    Undefined::any(Edge::Overflow, UNSPECIFIED),
+    Undefined::any(Condition::Nan, UNSPECIFIED),
+    Undefined::any(Condition::Infinite, UNSPECIFIED),
+    Undefined::any(Condition::Overflow, UNSPECIFIED),
 ];
 const E8M0: &[Undefined] = &[
-    Undefined::any(Edge::Zero, UNSPECIFIED),
-    Undefined::any(Edge::NegativeZero, UNSPECIFIED),
-    Undefined::any(Edge::Negative, UNSPECIFIED),
+    Undefined::any(Condition::Zero, UNSPECIFIED),
+    Undefined::any(Condition::NegativeZero, UNSPECIFIED),
+    Undefined::any(Condition::Negative, UNSPECIFIED),
 ];
-const NO_NAN: &[Undefined] = &[Undefined::any(Edge::Nan, UNSPECIFIED)];
+const NO_NAN: &[Undefined] = &[Undefined::any(Condition::Nan, UNSPECIFIED)];
 
 /// The rules per pair.
 fn rules(src: DType, dst: DType) -> CastSpec {

@@ -41,13 +41,14 @@ pub const PROMISE_BROKEN: &str =
 /// Every reason for which an element can be undefined.
 pub const REASONS: [&str; 5] = [NO_SIGN, OUT_OF_RANGE, INFINITE, NOT_A_NUMBER, PROMISE_BROKEN];
 
-const NEGATIVE: &[Undefined] = &[Undefined::any(Edge::Negative, NO_SIGN)];
-const ZEROS: &[Undefined] = &[Undefined::any(Edge::Zero, NO_ZERO), Undefined::any(Edge::NegativeZero, NO_ZERO)];
-const OVERFLOW: &[Undefined] = &[Undefined::any(Edge::Overflow, INTEGER_OVERFLOW)];
-const INFINITIES: &[Undefined] = &[Undefined::any(Edge::Infinite, INFINITE)];
+const NEGATIVE: &[Undefined] = &[Undefined::any(Condition::Negative, NO_SIGN)];
+const ZEROS: &[Undefined] =
+    &[Undefined::any(Condition::Zero, NO_ZERO), Undefined::any(Condition::NegativeZero, NO_ZERO)];
+const OVERFLOW: &[Undefined] = &[Undefined::any(Condition::Overflow, INTEGER_OVERFLOW)];
+const INFINITIES: &[Undefined] = &[Undefined::any(Condition::Infinite, INFINITE)];
 const NO_INTEGER: &[Undefined] =
-    &[Undefined::any(Edge::Overflow, OUT_OF_RANGE), INFINITIES[0], Undefined::any(Edge::Nan, NOT_A_NUMBER)];
-const PROMISE: &[Undefined] = &[Undefined::any(Edge::Overflow, PROMISE_BROKEN)];
+    &[Undefined::any(Condition::Overflow, OUT_OF_RANGE), INFINITIES[0], Undefined::any(Condition::Nan, NOT_A_NUMBER)];
+const PROMISE: &[Undefined] = &[Undefined::any(Condition::Overflow, PROMISE_BROKEN)];
 
 /// One element of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,8 +187,8 @@ impl Meaning {
     fn note(&self, code: u64, result: u64) -> Option<&'static str> {
         match (self.remark, self.compute) {
             (Remark::Edges(edges), Compute::Cast(cast) | Compute::Twice(cast, _)) => {
-                let edge = encode(cast.dst, &cast.policy, decode(cast.src, code)).edge;
-                edges.iter().find(|e| edge == Some(e.edge)).map(|e| e.reason)
+                let condition = encode(cast.dst, &cast.policy, decode(cast.src, code)).condition;
+                edges.iter().find(|e| condition == Some(e.condition)).map(|e| e.reason)
             }
             (Remark::Nan(note), _) => matches!(decode(self.src, code), Exact::Nan { .. }).then_some(note),
             (Remark::Differs(other, note), _) => (converted(&other, code) != result).then_some(note),

@@ -178,7 +178,7 @@ fn rules(src: DType, dst: DType, freedoms: Freedoms) -> CastSpec {
 }
 
 const NAN_TO_INT: &[Undefined] =
-    &[Undefined::any(Edge::Nan, "NaN to an integer is unpredictable; docs/spec/tosa.md §3.5")];
+    &[Undefined::any(Condition::Nan, "NaN to an integer is unpredictable; docs/spec/tosa.md §3.5")];
 
 /// How one version answers for a pair.
 ///
