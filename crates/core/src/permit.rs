@@ -75,10 +75,10 @@ pub fn permitted(spec: &CastSpec, code: u64) -> (Permitted, Option<&'static str>
         Outcome::Undefined { code: documented, reason } => {
             // Rows with the same reason accept the same.
             let set = match spec.undefined.iter().find(|row| row.reason == reason).map(|row| row.accepted) {
-                Some(Accepted::Readings(readings)) => {
+                Some(Accepted::Under(changes)) => {
                     let mut codes = vec![documented];
-                    for &reading in readings {
-                        let other = CastSpec { policy: spec.policy.read_as(reading), ..*spec };
+                    for &change in changes {
+                        let other = CastSpec { policy: spec.policy.with(change), ..*spec };
                         codes.extend(cast_one(&other, code).code().filter(|c| !codes.contains(c)));
                     }
                     Permitted::Codes(codes)

@@ -258,12 +258,12 @@ pub enum Accepted {
     /// Every code.
     Any,
     /// The documented code, and what the same cast gives under each of these changes of its policy.
-    Readings(&'static [Reading]),
+    Under(&'static [PolicyChange]),
 }
 
-/// Another way to read a standard: one field of the policy, changed.
+/// One field of a policy, changed: another interpretation of a standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reading {
+pub enum PolicyChange {
     /// [`CastPolicy::to_int`].
     ToInt(Rounding),
     /// [`CastPolicy::inf`].
@@ -271,12 +271,12 @@ pub enum Reading {
 }
 
 impl CastPolicy {
-    /// The policy under another reading.
+    /// The policy with one field changed.
     #[must_use]
-    pub const fn read_as(self, reading: Reading) -> CastPolicy {
-        match reading {
-            Reading::ToInt(to_int) => CastPolicy { to_int, ..self },
-            Reading::Inf(inf) => CastPolicy { inf, ..self },
+    pub const fn with(self, change: PolicyChange) -> CastPolicy {
+        match change {
+            PolicyChange::ToInt(to_int) => CastPolicy { to_int, ..self },
+            PolicyChange::Inf(inf) => CastPolicy { inf, ..self },
         }
     }
 }

@@ -48,7 +48,7 @@ pub struct TextCaster {
 
 /// What one text was read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct Parsed {
     /// Its value.
     pub value: Exact,
     /// What became of it.
@@ -104,7 +104,7 @@ impl TextCaster {
         &self,
         texts: impl IntoIterator<Item = T>,
         dst: &mut [u8],
-        mut see: impl FnMut(Reading),
+        mut see: impl FnMut(Parsed),
     ) -> Result<(), TextError> {
         assert!(self.printer.is_none(), "this caster prints");
         let (mut texts, mut index) = (texts.into_iter(), 0);
@@ -112,11 +112,11 @@ impl TextCaster {
         let room = rooms.len();
         // Rooms first: a text for which there is none is not taken.
         for (element, text) in (&mut rooms).zip(&mut texts) {
-            let reading = self.read(index, text.as_ref())?;
-            let code = reading.encoded.code.unwrap_or(0);
+            let parsed = self.read(index, text.as_ref())?;
+            let code = parsed.encoded.code.unwrap_or(0);
             let storage = self.spec.dst.storage_of_code(code).to_le_bytes();
             element.copy_from_slice(&storage[..self.width]);
-            see(reading);
+            see(parsed);
             index += 1;
         }
         match index == room && texts.next().is_none() && rooms.into_remainder().is_empty() {
@@ -126,7 +126,7 @@ impl TextCaster {
     }
 
     #[inline]
-    fn read(&self, index: usize, text: &[u8]) -> Result<Reading, TextError> {
+    fn read(&self, index: usize, text: &[u8]) -> Result<Parsed, TextError> {
         let CastSpec { dst, policy, .. } = &self.spec;
         let number = read(*dst, text).map_err(|why| TextError::malformed(index, text, why))?;
         let quick = match &number {
@@ -134,9 +134,9 @@ impl TextCaster {
             _ => None,
         };
         if let (None, Number::Decimal(decimal)) = (quick, &number)
-            && let Some(reading) = self.read_long(decimal)
+            && let Some(parsed) = self.read_long(decimal)
         {
-            return Ok(reading);
+            return Ok(parsed);
         }
         let value = quick.unwrap_or_else(|| number.to_exact());
         let encoded = match sees_enough(*dst, value) {
@@ -145,13 +145,13 @@ impl TextCaster {
         };
         match encoded {
             Encoded { code: None, condition: Some(condition) } => Err(TextError::refused(index, text, condition)),
-            _ => Ok(Reading { value, encoded }),
+            _ => Ok(Parsed { value, encoded }),
         }
     }
 
     /// A decimal of many digits, if its first ones decide. Conversions are monotone: what becomes of both bounds becomes
     /// of everything between them.
-    fn read_long(&self, decimal: &Decimal<'_>) -> Option<Reading> {
+    fn read_long(&self, decimal: &Decimal<'_>) -> Option<Parsed> {
         let CastSpec { dst, policy, .. } = &self.spec;
         if matches!(dst.kind(), Kind::Int(_)) {
             return None;
@@ -161,7 +161,7 @@ impl TextCaster {
         let code = encoded.code.filter(|_| encoded == other)?;
         // Whether it is exactly the value of the code only every digit can tell.
         let value = just_above(below);
-        is_apart(value, decode(*dst, code)).then_some(Reading { value, encoded })
+        is_apart(value, decode(*dst, code)).then_some(Parsed { value, encoded })
     }
 
     /// Appends the texts of elements of [`Layout::Bytes`], little-endian.

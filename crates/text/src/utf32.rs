@@ -2,7 +2,7 @@
 //!
 //! A cell is `4 * width` bytes ([`truecast_core::Layout::Utf32`]). They are converted in batches through [`Texts`].
 
-use crate::{Reading, TextCaster, TextError, Texts};
+use crate::{Parsed, TextCaster, TextError, Texts};
 
 /// Bytes of a code point.
 const UNIT: usize = 4;
@@ -28,7 +28,7 @@ impl TextCaster {
         cells: &[u8],
         width: u32,
         dst: &mut [u8],
-        mut see: impl FnMut(Reading),
+        mut see: impl FnMut(Parsed),
     ) -> Result<(), TextError> {
         let cell = UNIT * width as usize;
         let elements = dst.len() / self.width;

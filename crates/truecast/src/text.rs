@@ -11,7 +11,7 @@ use truecast_core::{CastSpec, DType, Layout};
 use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
 
 pub use truecast_core::text as definition;
-pub use truecast_text::{Reading, TextCaster, TextError, Texts, Unsupported};
+pub use truecast_text::{Parsed, TextCaster, TextError, Texts, Unsupported};
 
 /// Is one side of the conversion text, and the other not?
 pub(crate) fn is_text(spec: &CastSpec) -> bool {
@@ -45,7 +45,7 @@ impl CellCaster {
         }
     }
 
-    fn parse(&self, cells: &[u8], width: u32, dst: ElementsMut<'_>, see: impl FnMut(Reading)) -> Result<(), TextError> {
+    fn parse(&self, cells: &[u8], width: u32, dst: ElementsMut<'_>, see: impl FnMut(Parsed)) -> Result<(), TextError> {
         let (dtype, layout, len) = (dst.dtype(), dst.layout(), dst.len());
         let Some(relayout) = self.relayout.as_ref().filter(|_| layout == Layout::Packed) else {
             return self.caster.parse_cells(cells, width, dst.into_bytes(), see);

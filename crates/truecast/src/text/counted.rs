@@ -1,6 +1,6 @@
 //! What conversions from and to text count (`docs/interfaces.md §6`).
 
-use super::{CellCaster, Reading, TextError};
+use super::{CellCaster, Parsed, TextError};
 use truecast_core::exact::decode;
 use truecast_core::policy::{Condition, IntOverflow};
 use truecast_core::{CastSpec, DType, Exact, Kind, Layout, Outcome};
@@ -13,7 +13,7 @@ impl CellCaster {
         match src.layout() {
             Layout::Utf32 { width } => {
                 let mut tally = Tally::new(self.caster.spec(), block);
-                self.parse(src.bytes(), width, dst, |reading| tally.see(&reading))?;
+                self.parse(src.bytes(), width, dst, |parsed| tally.see(&parsed))?;
                 Ok(tally.finish())
             }
             _ => {
@@ -56,12 +56,12 @@ impl<'a> Tally<'a> {
         Tally { spec, block: block as u64, parts: vec![Counts::default()] }
     }
 
-    fn see(&mut self, reading: &Reading) {
+    fn see(&mut self, parsed: &Parsed) {
         if self.parts.last().is_none_or(|part| part.elements == self.block) {
             self.parts.push(Counts::default());
         }
         let counts = self.parts.last_mut().expect("one was pushed");
-        let Reading { value: x, encoded } = *reading;
+        let Parsed { value: x, encoded } = *parsed;
         let code = encoded.code.unwrap_or(0);
         let y = decode(self.spec.dst, code);
         let is_exact = is_same(x, y);

@@ -199,7 +199,7 @@ const FNUZ_INF: &[Undefined] = &[Undefined {
     condition: Condition::Infinite,
     reason: U6,
     // The largest finite value, which is documented, or NaN, which the text said.
-    accepted: Accepted::Readings(&[Reading::Inf(Overflow::Nonfinite)]),
+    accepted: Accepted::Under(&[PolicyChange::Inf(Overflow::Nonfinite)]),
 }];
 const OUT_OF_RANGE: &[Undefined] = &[
     Undefined::any(Condition::Overflow, U1),
@@ -210,7 +210,10 @@ const SUBBYTE: &[Undefined] = &[OUT_OF_RANGE[0], OUT_OF_RANGE[1], OUT_OF_RANGE[2
 const FRACTION: Undefined = Undefined {
     condition: Condition::Fraction,
     reason: U5,
-    accepted: Accepted::Readings(&[Reading::ToInt(Rounding::NearestEven), Reading::ToInt(Rounding::NearestAway)]),
+    accepted: Accepted::Under(&[
+        PolicyChange::ToInt(Rounding::NearestEven),
+        PolicyChange::ToInt(Rounding::NearestAway),
+    ]),
 };
 const E8M0_SIGNS: &[Undefined] =
     &[Undefined::any(Condition::Negative, U2), Undefined::any(Condition::NegativeZero, U2)];
