@@ -5,7 +5,7 @@
 //! How conversions are made fast is `truecast-kernel`, which is tested against this crate bit for bit.
 //!
 //! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`decimal`], [`mod@text`],
-//! [`rescale`], [`spec`], [`permit`], [`promote`], [`spelling`].
+//! [`rescale`], [`spec`], [`permitted`], [`promote`], [`spelling`].
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
@@ -19,7 +19,7 @@ mod error;
 pub mod exact;
 pub mod format;
 pub mod literal;
-pub mod permit;
+pub mod permitted;
 pub mod policy;
 pub mod promote;
 pub mod rescale;

@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release --example check_kernel
 
-use truecast::permit::{NanComparison, Verdict, permits};
+use truecast::permitted::{NanComparison, Verdict, check_code};
 use truecast::{DType, cast_vec, spec::onnx::Cast, vectors};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let mut wrong = 0;
     for (input, actual) in inputs.iter().zip(&kernel) {
-        let verdict = permits(&spec, u64::from(*input), u64::from(*actual), NanComparison::Class);
+        let verdict = check_code(&spec, u64::from(*input), u64::from(*actual), NanComparison::Class);
         if let Verdict::Wrong { permitted, .. } = verdict {
             if wrong < 3 {
                 println!("{}: {actual:#04x}, permitted {permitted:?}", f32::from_bits(*input));

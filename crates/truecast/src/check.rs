@@ -1,12 +1,12 @@
 //! Is what another implementation gave allowed, and if not, what did it do? Every element is judged by
-//! [`truecast_core::permit`]; [`crate::convention`] sorts what is not permitted.
+//! [`truecast_core::permitted`]; [`crate::convention`] sorts what is not permitted.
 
 use crate::array::{self, ArrayError};
 use crate::convention::{Comparison, Convention, Group, Grouping, is_same};
 use crate::error::{Class, Error};
 use crate::parts::Parts;
 use std::path::Path;
-use truecast_core::permit::{NanComparison, Permitted, Verdict, permits, permits_printed, permits_read};
+use truecast_core::permitted::{NanComparison, Permitted, Verdict, check_code, check_parsed, check_printed};
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::{CastOptions, Elements};
 use truecast_models::{Data, Tensor};
@@ -99,14 +99,14 @@ impl Findings {
             (Data::Texts(texts), Data::Codes(results)) => {
                 for (i, text) in texts.iter().enumerate() {
                     let result = code(actual, results, i);
-                    let verdict = permits_read(spec, text, result, nan);
+                    let verdict = check_parsed(spec, text, result, nan);
                     self.note(verdict, keep, || (Element::Text(text.into()), Element::Code(result)));
                 }
             }
             (Data::Codes(sources), Data::Texts(results)) => {
                 for (i, result) in results.iter().enumerate() {
                     let source = code(input, sources, i);
-                    let verdict = permits_printed(spec, source, result);
+                    let verdict = check_printed(spec, source, result);
                     self.note(verdict, keep, || (Element::Code(source), Element::Text(result.into())));
                 }
             }
@@ -119,7 +119,7 @@ impl Findings {
 ///
 /// # Examples
 /// ```
-/// use truecast::{Elements, DType, check::Check, convention::Convention, permit::NanComparison, spec::onnx};
+/// use truecast::{Elements, DType, check::Check, convention::Convention, permitted::NanComparison, spec::onnx};
 /// let spec = onnx::Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?;
 /// let input = 0.531250119_f32.to_le_bytes(); // just above a tie of f8e4m3fn: through f16 it is the tie
 /// let (input, actual) = (Elements::new(DType::F32, 1, &input)?, Elements::new(DType::F8E4M3Fn, 1, &[0x30])?);
@@ -156,7 +156,7 @@ impl Check {
         let Self { spec, nan, keep, .. } = *self;
         for i in 0..input.len() {
             let [source, result] = codes(&spec, input, actual, i);
-            let verdict = permits(&spec, source, result, nan);
+            let verdict = check_code(&spec, source, result, nan);
             let violation = self.findings.note(verdict, keep, || (Element::Code(source), Element::Code(result)));
             let Some(violation) = violation else { continue };
             let Permitted::Codes(permitted) = violation.permitted.clone() else { continue };
@@ -191,7 +191,7 @@ impl Check {
                 let given = convention.result(&self.spec, source, other);
                 given.is_some_and(|given| is_same(self.spec.dst, given, result, self.nan))
             };
-            let is_open = || matches!(permits(&self.spec, source, result, self.nan), Verdict::Open { .. });
+            let is_open = || matches!(check_code(&self.spec, source, result, self.nan), Verdict::Open { .. });
             candidates.retain(|convention| gives(convention) || is_open());
         }
     }

@@ -4,7 +4,7 @@
 use crate::convention::{Comparison, Convention, Group, Grouping, RescaleConvention, is_same};
 use crate::rescale::{Failure, Request};
 use std::path::Path;
-use truecast_core::permit::NanComparison;
+use truecast_core::permitted::NanComparison;
 use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction, SCALE};
 use truecast_core::spec::tosa::check::tensor::{BlockCheck, CastCheck, Failure as Violation, Findings, RescaleCheck};
 use truecast_core::spec::tosa::check::{Profile, Verdict, cast, rescale};
@@ -76,7 +76,7 @@ pub fn check_cast(
     }
     let mut check = CastCheck::new(*spec, files.profile, files.keep).comparing(nan);
     let mut grouping = Grouping::new(Convention::all(spec), files.keep);
-    let judged = |x, y| cast::judge(spec, x, y, nan);
+    let judged = |x, y| cast::check(spec, x, y, nan);
     let same = |a, b| is_same(spec.dst, a, b, nan);
     each(elements(xs, ys, spec), |x, y| {
         let (index, failed) = (check.findings.elements, check.findings.failed);
@@ -130,7 +130,7 @@ pub fn check_rescale(
         let (_, changed) = changed.iter().find(|(known, _)| *known == convention)?;
         convention.result(changed, spec.output, channel, x)
     };
-    let judged = |channel, x, y| rescale::judge(&spec, files.profile, channel, x, y);
+    let judged = |channel, x, y| rescale::check(&spec, files.profile, channel, x, y);
     let open = || {
         let (xs, ys) = pair(files, input_type, output_type)?;
         Ok::<_, Failure>((Elements::new(xs, input_type), Elements::new(ys, output_type)))

@@ -10,7 +10,7 @@
 //! | convert bytes in any layout, text | [`fn@cast`], [`Elements`], [`ElementsMut`] |
 //! | read or write one element of a packed buffer | [`Elements::get`](Buffer::get), [`ElementsMut::set`](Buffer::set) |
 //! | ask what a specification says | [`spec`], [`cast_one`], [`explain`](explain::explain) |
-//! | judge the results of other code | [`permit`], [`vectors`] |
+//! | judge the results of other code | [`permitted`], [`vectors`] |
 //! | convert, verify and compare files in bounded memory | `convert`, `verify`, `compare` |
 //!
 //! # Examples
@@ -97,7 +97,7 @@ pub use typed::{Element, can_cast, cast_slice, cast_slice_with, cast_vec};
 
 pub use truecast_core::{
     CastPolicy, CastSpec, DType, Ecosystem, ErrorKind, Exact, FloatFormat, Kind, Layout, Outcome, Rounding, cast_one,
-    decimal, dtype, exact, format, literal, permit, policy, promote, round, spec, spelling,
+    decimal, dtype, exact, format, literal, permitted, policy, promote, round, spec, spelling,
 };
 pub use truecast_kernel::{
     Buffer, Caches, CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, Level, PlanError,

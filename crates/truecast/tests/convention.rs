@@ -2,7 +2,7 @@
 
 use truecast::check::{Check, Findings};
 use truecast::convention::{Convention, Flush};
-use truecast::permit::NanComparison;
+use truecast::permitted::NanComparison;
 use truecast::policy::{IntOverflow, Overflow};
 use truecast::spec::{ieee, onnx, tosa};
 use truecast::vectors::{Extent, inputs};

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use truecast::check::{CheckError, Element, Findings, Violation, check, stated_type};
 use truecast::io::Shown;
-use truecast::permit::{NanComparison, Permitted};
+use truecast::permitted::{NanComparison, Permitted};
 use truecast::request::{Request, Standard};
 use truecast::run::{Judgement, Model, Rules};
 use truecast::setting::exact_nan_matters;

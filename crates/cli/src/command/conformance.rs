@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use truecast::DType;
 use truecast::conformance::{Compared, Judged, Judgement, check_blocks, check_cast, check_rescale};
 use truecast::convention::{Convention, Group};
-use truecast::permit::NanComparison;
+use truecast::permitted::NanComparison;
 use truecast::request::Request;
 use truecast::setting::exact_nan_matters;
 use truecast::spec::tosa::block::{BlockCast, Direction, SCALE};

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use truecast::io::atomic::leftover;
 use truecast::io::{Existing, Kind, OutputFile, Tensor, Writer, layout_for};
-use truecast::permit::{Permitted, permitted};
+use truecast::permitted::{Permitted, permitted};
 use truecast::spec::onnx;
 use truecast::vectors::{inputs, rescale_inputs};
 use truecast::{DType, Layout, cast_one};

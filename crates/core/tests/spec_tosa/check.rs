@@ -4,7 +4,7 @@ use crate::number::number as of;
 use truecast_core::DType::{self, *};
 use truecast_core::exact::{decode, decode_float};
 use truecast_core::format::FloatFormat;
-use truecast_core::permit::NanComparison::Class;
+use truecast_core::permitted::NanComparison::Class;
 use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction};
 use truecast_core::spec::tosa::check::tensor::{BlockCheck, CastCheck, Lint, RescaleCheck};
 use truecast_core::spec::tosa::check::{Profile, Verdict, block, cast};
@@ -132,7 +132,7 @@ fn assert_verdicts(src: DType, inputs: impl IntoIterator<Item = u64>, dst: DType
     for input in inputs {
         let exact = cast_one(&spec, input).code().unwrap();
         for actual in outputs(exact) {
-            let ours = cast::judge(&spec, input, actual, Class);
+            let ours = cast::check(&spec, input, actual, Class);
             assert_eq!(ours, expected(src, input, dst, actual), "{src} {input:#x} to {dst} {actual:#x}");
         }
     }
@@ -187,7 +187,7 @@ fn fp32_and_bf16_verdicts_at_thresholds() {
 }
 
 fn f32_to(dst: DType, x: f32, actual: u64) -> Verdict {
-    cast::judge(&Cast::to(dst).resolve(F32).unwrap(), x.to_bits().into(), actual, Class)
+    cast::check(&Cast::to(dst).resolve(F32).unwrap(), x.to_bits().into(), actual, Class)
 }
 
 /// What Arm's verifier lets through and the text does not permit.
@@ -200,9 +200,9 @@ fn wrong_outputs() {
     assert_eq!(f32_to(F16, -1e-9, 0x0000), Verdict::AllowedByVerifierOnly);
     // i32 to bf16, truncated: 0x102ffff is above the tie of its neighbours.
     let bf16 = Cast::to(Bf16).resolve(I32).unwrap();
-    assert_eq!(cast::judge(&bf16, 0x101_c000, 0x4b80, Class), Verdict::AllowedByVerifierOnly);
-    assert_eq!(cast::judge(&bf16, 0x102_ffff, 0x4b82, Class), Verdict::Violation);
-    assert_eq!(cast::judge(&bf16, 0x101_0001, 0x4b80, Class), Verdict::AllowedByVerifierOnly);
+    assert_eq!(cast::check(&bf16, 0x101_c000, 0x4b80, Class), Verdict::AllowedByVerifierOnly);
+    assert_eq!(cast::check(&bf16, 0x102_ffff, 0x4b82, Class), Verdict::Violation);
+    assert_eq!(cast::check(&bf16, 0x101_0001, 0x4b80, Class), Verdict::AllowedByVerifierOnly);
     for profile in [Profile::Strict, Profile::Spec1_0, Profile::SpecSeed202503, Profile::Spec1_1Draft] {
         assert!(!profile.passes(Verdict::AllowedByVerifierOnly), "{}", profile.name());
     }
@@ -275,8 +275,8 @@ fn double_rounding_is_named() {
 #[test]
 fn nan_to_integer_is_unpredictable() {
     let spec = Cast::to(I8).resolve(F32).unwrap();
-    assert_eq!(cast::judge(&spec, 0x7fc0_0000, 0x55, Class), Verdict::Unpredictable);
-    assert_eq!(cast::judge(&spec, 1f32.to_bits().into(), 2, Class), Verdict::Violation);
+    assert_eq!(cast::check(&spec, 0x7fc0_0000, 0x55, Class), Verdict::Unpredictable);
+    assert_eq!(cast::check(&spec, 1f32.to_bits().into(), 2, Class), Verdict::Violation);
 }
 
 fn rescale_verdict(mode: RoundingMode, profile: Profile, input: i32, actual: i32) -> bool {
@@ -340,12 +340,12 @@ fn block_scales() {
     let cast = BlockCast { direction: Direction::ToBlocks, element: F8E4M3Fn, plain: F32 };
     let mut input = [0u64; BLOCK];
     input[3] = f32::NAN.to_bits().into();
-    assert_eq!(block::judge_to_block(&cast, &input, 0xff, &[7; BLOCK]).0, Verdict::Exact);
-    assert_eq!(block::judge_to_block(&cast, &input, 3, &[7; BLOCK]).0, Verdict::Allowed);
+    assert_eq!(block::check_to_block(&cast, &input, 0xff, &[7; BLOCK]).0, Verdict::Exact);
+    assert_eq!(block::check_to_block(&cast, &input, 3, &[7; BLOCK]).0, Verdict::Allowed);
     let from = BlockCast { direction: Direction::FromBlocks, element: F4E2M1, plain: F8E4M3Fn };
-    assert_eq!(block::judge_from_block(&from, 127, 0x2, 0x38), Verdict::Exact);
-    assert_eq!(block::judge_from_block(&from, 127, 0x2, 0x39), Verdict::Allowed);
-    assert_eq!(block::judge_from_block(&from, 127, 0x2, 0x48), Verdict::Violation);
+    assert_eq!(block::check_from_block(&from, 127, 0x2, 0x38), Verdict::Exact);
+    assert_eq!(block::check_from_block(&from, 127, 0x2, 0x39), Verdict::Allowed);
+    assert_eq!(block::check_from_block(&from, 127, 0x2, 0x48), Verdict::Violation);
 }
 
 /// §1.3.

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use truecast_core::DType::{self, *};
 use truecast_core::cast_one;
-use truecast_core::permit::NanComparison::{self, Bits, Class};
+use truecast_core::permitted::NanComparison::{self, Bits, Class};
 use truecast_core::spec::tosa::Cast;
 use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction};
 use truecast_core::spec::tosa::check::{Profile, Verdict, block, cast};
@@ -23,7 +23,7 @@ fn assert_sets(src: DType, dst: DType, inputs: impl IntoIterator<Item = u64>, na
     let spec = Cast::to(dst).resolve(src).unwrap();
     for input in inputs {
         let verdicts: Vec<Verdict> =
-            (0..1 << dst.code_bits()).map(|actual| cast::judge(&spec, input, actual, nan)).collect();
+            (0..1 << dst.code_bits()).map(|actual| cast::check(&spec, input, actual, nan)).collect();
         for profile in Profile::ALL {
             let every = (0u64..).zip(&verdicts).filter(|(_, verdict)| profile.passes(**verdict)).map(|(code, _)| code);
             let ours = cast::permitted(&spec, input, nan, |v| profile.passes(v));
@@ -125,7 +125,7 @@ fn from_blocks() {
                     continue; // 65,536 codes are asked for each
                 }
                 let verdicts: Vec<Verdict> = (0..1 << plain.code_bits())
-                    .map(|actual| block::judge_from_block(&cast, scale, code, actual))
+                    .map(|actual| block::check_from_block(&cast, scale, code, actual))
                     .collect();
                 for profile in [Profile::Strict, Profile::Spec1_1Draft, Profile::ArmVerifier2026_8] {
                     let passes = |(_, verdict): &(u64, &Verdict)| profile.passes(**verdict);
@@ -151,7 +151,7 @@ fn in_blocks() {
                     let with = |code| {
                         let mut block = exact;
                         block[at] = code;
-                        block::judge_to_block(&cast, &input, scale, &block).1[at]
+                        block::check_to_block(&cast, &input, scale, &block).1[at]
                     };
                     let every = (0..1 << element.code_bits()).filter(|&code| profile.passes(with(code)));
                     let ours = block::permitted_in_block(&cast, &input, scale, at, |v| profile.passes(v));

@@ -12,7 +12,7 @@ pub use rescale::RescaleConvention;
 
 use std::collections::BTreeMap;
 use truecast_core::exact::decode;
-use truecast_core::permit::NanComparison;
+use truecast_core::permitted::NanComparison;
 use truecast_core::{DType, Exact};
 
 /// Results beyond these are counted and not compared with the conventions.

@@ -1,9 +1,9 @@
 //! TOSA CAST and RESCALE: versions, profiles and extensions, legality, results, and what a conforming implementation
 //! may return instead. Reference: `docs/spec/tosa.md`.
 //!
-//! [`target`] says what a graph may use, [`cast`] and [`block`] are the two halves of CAST, [`rescale`] is an arithmetic
-//! operator with a definition of its own ([`crate::rescale`]), and [`check`] judges other people's results; [`freedoms`] are those results
-//! of CAST that an implementation may choose.
+//! [`target`] says what a graph may use, [`cast`] and [`block`] are the two halves of CAST, [`rescale`] is RESCALE, whose
+//! arithmetic is [`crate::rescale`]. [`freedoms`] are those results of CAST that an implementation may choose, and
+//! [`check`] asks whether the results of others are allowed.
 
 pub mod block;
 pub mod cast;

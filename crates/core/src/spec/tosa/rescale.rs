@@ -215,7 +215,7 @@ pub enum Bound {
     Seed,
 }
 
-/// The least and the largest value that INEXACT_ROUND permits, in the output's signedness.
+/// The least and the largest value that INEXACT_ROUND check, in the output's signedness.
 ///
 /// The text calculates in binary64, rounding after each operation, and so does this.
 ///

@@ -16,7 +16,7 @@ use core::ops::RangeInclusive;
 ///
 /// If the scale is not permitted, that is the verdict of every element.
 #[must_use]
-pub fn judge_to_block(
+pub fn check_to_block(
     cast: &BlockCast,
     input: &[u64; BLOCK],
     scale: u8,
@@ -27,15 +27,15 @@ pub fn judge_to_block(
         let verdict = if scale == NAN_SCALE { Verdict::Exact } else { Verdict::Allowed };
         return (verdict, [verdict; BLOCK]);
     }
-    let of_scale = judge_scale(exact_scale, scale);
+    let of_scale = check_scale(exact_scale, scale);
     if of_scale == Verdict::Violation {
         return (of_scale, [of_scale; BLOCK]);
     }
-    (of_scale, core::array::from_fn(|i| judge_element(cast, input[i], scale, of_scale, exact[i], actual[i])))
+    (of_scale, core::array::from_fn(|i| check_element(cast, input[i], scale, of_scale, exact[i], actual[i])))
 }
 
 /// Judges one element of a block whose scale is permitted, with this verdict, and is not NaN.
-fn judge_element(cast: &BlockCast, input: u64, scale: u8, of_scale: Verdict, exact: u64, actual: u64) -> Verdict {
+fn check_element(cast: &BlockCast, input: u64, scale: u8, of_scale: Verdict, exact: u64, actual: u64) -> Verdict {
     if of_scale == Verdict::Exact && is_same(cast.element, exact, actual) {
         return Verdict::Exact;
     }
@@ -60,18 +60,18 @@ pub fn permitted_in_block(
     let of_scale = match (exact_scale, scale) {
         (NAN_SCALE, NAN_SCALE) => Verdict::Exact,
         (NAN_SCALE, _) => Verdict::Allowed,
-        _ => judge_scale(exact_scale, scale),
+        _ => check_scale(exact_scale, scale),
     };
     let every = all_codes(cast.element);
     if exact_scale == NAN_SCALE || of_scale == Verdict::Violation {
         return accepts(of_scale).then_some(every).into_iter().collect();
     }
-    let passes = |code: &u64| accepts(judge_element(cast, input[at], scale, of_scale, exact[at], *code));
+    let passes = |code: &u64| accepts(check_element(cast, input[at], scale, of_scale, exact[at], *code));
     merged(every.filter(passes).map(|code| code..=code).collect())
 }
 
 /// One step of the exponent for the text; for the verifier one ulp of a scale is the scale itself.
-pub(super) fn judge_scale(exact: u8, actual: u8) -> Verdict {
+pub(super) fn check_scale(exact: u8, actual: u8) -> Verdict {
     if actual == exact {
         return Verdict::Exact;
     }
@@ -105,7 +105,7 @@ fn is_close(element: DType, y: f64, actual: u64) -> bool {
 
 /// Judges `actual` as the value of one element of a block.
 #[must_use]
-pub fn judge_from_block(cast: &BlockCast, scale: u8, code: u64, actual: u64) -> Verdict {
+pub fn check_from_block(cast: &BlockCast, scale: u8, code: u64, actual: u64) -> Verdict {
     if is_same(cast.plain, cast.from_block(scale, code), actual) {
         return Verdict::Exact;
     }

@@ -7,7 +7,7 @@ use crate::binary64::{exponent, pow2, value};
 use crate::dtype::{DType, Kind};
 use crate::exact::{Exact, Outcome, cast_one, decode};
 use crate::format::FloatFormat;
-use crate::permit::NanComparison;
+use crate::permitted::NanComparison;
 use crate::policy::CastSpec;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -18,15 +18,15 @@ use core::ops::RangeInclusive;
 ///
 /// # Examples
 /// ```
-/// use truecast_core::spec::tosa::{Cast, check::{cast::judge, Verdict}};
-/// use truecast_core::{permit::NanComparison::Class, DType};
+/// use truecast_core::spec::tosa::{Cast, check::{cast::check, Verdict}};
+/// use truecast_core::{permitted::NanComparison::Class, DType};
 /// let cast = Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?;
-/// assert_eq!(judge(&cast, 448f32.to_bits().into(), 0x7e, Class), Verdict::Exact);
-/// assert_eq!(judge(&cast, 448f32.to_bits().into(), 0x7f, Class), Verdict::AllowedByVerifierOnly); // NaN for 448
+/// assert_eq!(check(&cast, 448f32.to_bits().into(), 0x7e, Class), Verdict::Exact);
+/// assert_eq!(check(&cast, 448f32.to_bits().into(), 0x7f, Class), Verdict::AllowedByVerifierOnly); // NaN for 448
 /// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
 #[must_use]
-pub fn judge(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Verdict {
+pub fn check(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Verdict {
     let exact = match cast_one(spec, input) {
         Outcome::Undefined { .. } => return Verdict::Unpredictable,
         Outcome::Defined(code) => code,
@@ -191,7 +191,7 @@ pub fn permitted(
     nan: NanComparison,
     accepts: impl Fn(Verdict) -> bool,
 ) -> Vec<RangeInclusive<u64>> {
-    let passes = |code: &u64| accepts(judge(spec, input, *code, nan));
+    let passes = |code: &u64| accepts(check(spec, input, *code, nan));
     let exact = match cast_one(spec, input) {
         Outcome::Defined(code) => code,
         Outcome::Undefined { .. } if accepts(Verdict::Unpredictable) => return vec![all_codes(spec.dst)],

@@ -1,6 +1,6 @@
 //! The conformance checker: is this output permitted, by the text and by Arm's verifier? Reference: `docs/spec/tosa.md §6`.
 //!
-//! `cast`, `block` and `rescale` judge one element, [`tensor`] a whole output. Nothing is computed here that a conversion
+//! `cast`, `block` and `rescale` check one element, [`tensor`] a whole output. Nothing is computed here that a conversion
 //! returns.
 
 use alloc::format;

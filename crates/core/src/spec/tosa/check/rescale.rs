@@ -6,7 +6,7 @@ use core::ops::RangeInclusive;
 
 /// Judges `actual` as the result of rescaling `input`. The profile decides which text bounds INEXACT_ROUND.
 #[must_use]
-pub fn judge(spec: &RescaleSpec, profile: Profile, channel: usize, input: u64, actual: u64) -> Verdict {
+pub fn check(spec: &RescaleSpec, profile: Profile, channel: usize, input: u64, actual: u64) -> Verdict {
     let Ok(exact) = spec.one(channel, input) else { return Verdict::Unpredictable };
     if exact.code == actual & spec.output.mask() {
         return Verdict::Exact;

@@ -10,7 +10,7 @@ use crate::binary64::{pow2, value};
 use crate::dtype::{DType, Kind};
 use crate::exact::{Exact, Outcome, cast_one, decode};
 use crate::format::FloatFormat;
-use crate::permit::NanComparison;
+use crate::permitted::NanComparison;
 use crate::policy::{CastPolicy, CastSpec};
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
@@ -166,7 +166,7 @@ impl CastCheck {
 
     /// Judges the next element.
     pub fn push(&mut self, input: u64, actual: u64) {
-        let verdict = cast::judge(&self.spec, input, actual, self.nan);
+        let verdict = cast::check(&self.spec, input, actual, self.nan);
         let permitted = matches!(verdict, Verdict::Exact | Verdict::Allowed | Verdict::AllowedByTextOnly);
         if let (Kind::Float(src), Kind::Float(dst), true) = (self.spec.src.kind(), self.spec.dst.kind(), permitted) {
             let (x, out) = (decode(self.spec.src, input), decode(self.spec.dst, actual));
@@ -266,7 +266,7 @@ impl RescaleCheck {
     /// Judges the next element.
     pub fn push(&mut self, input: u64, actual: u64) {
         let channel = self.spec.channel_of(self.findings.elements);
-        let verdict = rescale::judge(&self.spec, self.findings.profile, channel, input, actual);
+        let verdict = rescale::check(&self.spec, self.findings.profile, channel, input, actual);
         self.findings.add(input, actual, verdict);
     }
 }
@@ -306,13 +306,13 @@ impl BlockCheck {
 
     /// Judges the next block of a CAST to blocks.
     pub fn push_blocked(&mut self, input: &[u64; BLOCK], scale: u8, actual: &[u64; BLOCK]) {
-        let (of_scale, verdicts) = block::judge_to_block(&self.cast, input, scale, actual);
+        let (of_scale, verdicts) = block::check_to_block(&self.cast, input, scale, actual);
         let (exact_scale, exact) = self.cast.to_block(input);
         let profile = self.findings.profile;
         if !profile.passes(of_scale) {
             self.failed_scales += 1;
             if self.scale_failures.len() < self.findings.keep {
-                let passes = |code: &u64| profile.passes(block::judge_scale(exact_scale, *code as u8));
+                let passes = |code: &u64| profile.passes(block::check_scale(exact_scale, *code as u8));
                 let permitted = merged((0..=0xff).filter(passes).map(|code| code..=code).collect());
                 let block = self.findings.elements / BLOCK as u64;
                 self.scale_failures.push(ScaleFailure { block, actual: scale, permitted });
@@ -334,7 +334,7 @@ impl BlockCheck {
     pub fn push_plain(&mut self, scale: u8, input: &[u64; BLOCK], actual: &[u64; BLOCK]) {
         let profile = self.findings.profile;
         for (&code, &actual) in input.iter().zip(actual) {
-            let verdict = block::judge_from_block(&self.cast, scale, code, actual);
+            let verdict = block::check_from_block(&self.cast, scale, code, actual);
             self.findings.add(code, actual, verdict);
             if self.permitted.len() < self.findings.failures.len() {
                 self.permitted.push(block::permitted_from_block(&self.cast, scale, code, |v| profile.passes(v)));

@@ -1,4 +1,4 @@
-//! Which results a standard permits: what `truecast check` asks.
+//! Which results a standard permits: what a check asks.
 //!
 //! A standard lists what it leaves open as data ([`crate::policy::Undefined`]); the set that it permits for one value
 //! follows here, from the definition. No standard is named here; which of its clauses a value concerns, `spec` knows.
@@ -61,7 +61,7 @@ pub enum Verdict {
 ///
 /// # Examples
 /// ```
-/// use truecast_core::{permit::{Permitted, permitted}, spec::onnx::Cast, DType};
+/// use truecast_core::{permitted::{Permitted, permitted}, spec::onnx::Cast, DType};
 /// let cast = Cast::to(DType::I4).resolve(DType::F32)?;
 /// // 2.5 is cut off, rounded to the even neighbour, or away from zero: the specification does not say.
 /// assert_eq!(permitted(&cast, 2.5f32.to_bits().into()).0, Permitted::Codes(vec![2, 3]));
@@ -90,24 +90,24 @@ pub fn permitted(spec: &CastSpec, code: u64) -> (Permitted, Option<&'static str>
     }
 }
 
-/// Judges one result.
+/// Whether one result is allowed.
 ///
 /// # Panics
 /// As [`cast_one`].
 ///
 /// # Examples
 /// ```
-/// use truecast_core::{permit::{permits, NanComparison, Verdict}, spec::onnx::Cast, DType};
+/// use truecast_core::{permitted::{check_code, NanComparison, Verdict}, spec::onnx::Cast, DType};
 /// let cast = Cast::to(DType::F8E5M2).resolve(DType::F32)?;
 /// let nan = f32::NAN.to_bits().into();
-/// assert_eq!(permits(&cast, nan, 0x7f, NanComparison::Class), Verdict::Right);
-/// assert!(matches!(permits(&cast, nan, 0x7f, NanComparison::Bits), Verdict::Wrong { .. })); // 7e by the NaN rule
+/// assert_eq!(check_code(&cast, nan, 0x7f, NanComparison::Class), Verdict::Right);
+/// assert!(matches!(check_code(&cast, nan, 0x7f, NanComparison::Bits), Verdict::Wrong { .. })); // 7e by the NaN rule
 /// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
 #[must_use]
-pub fn permits(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Verdict {
+pub fn check_code(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Verdict {
     let (permitted, open) = permitted(spec, input);
-    match judge(spec, permitted, open, actual, nan) {
+    match compare(spec, permitted, open, actual, nan) {
         Verdict::Wrong { permitted, .. } if open.is_none() => {
             Verdict::Wrong { permitted, clause: clause_of(spec, input) }
         }
@@ -115,7 +115,7 @@ pub fn permits(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> 
     }
 }
 
-fn judge(
+fn compare(
     spec: &CastSpec,
     permitted: Permitted,
     open: Option<&'static str>,
@@ -139,7 +139,7 @@ fn judge(
     }
 }
 
-/// Judges what became of a text. One that is not a number has no result that could be wrong.
+/// Whether what became of a text is allowed. One that is not a number has no result that could be wrong.
 ///
 /// Source: `docs/spec/onnx.md §4.11` U7.
 ///
@@ -148,25 +148,25 @@ fn judge(
 ///
 /// # Examples
 /// ```
-/// use truecast_core::{permit::{permits_read, NanComparison, Verdict}, spec::onnx::Cast, DType};
+/// use truecast_core::{permitted::{check_parsed, NanComparison, Verdict}, spec::onnx::Cast, DType};
 /// let cast = Cast::to(DType::F16).resolve(DType::String)?;
-/// assert_eq!(permits_read(&cast, b"65519.99", 0x7bff, NanComparison::Class), Verdict::Right);
-/// assert!(matches!(permits_read(&cast, b"sixteen", 0, NanComparison::Class), Verdict::Open { .. }));
+/// assert_eq!(check_parsed(&cast, b"65519.99", 0x7bff, NanComparison::Class), Verdict::Right);
+/// assert!(matches!(check_parsed(&cast, b"sixteen", 0, NanComparison::Class), Verdict::Open { .. }));
 /// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
 #[must_use]
-pub fn permits_read(spec: &CastSpec, text: &[u8], actual: u64, nan: NanComparison) -> Verdict {
+pub fn check_parsed(spec: &CastSpec, text: &[u8], actual: u64, nan: NanComparison) -> Verdict {
     match parse_one(spec, text) {
         Err(_) => Verdict::Open { reason: NOT_A_NUMBER },
         // What is open is so for every result (U8, U10).
         Ok(Outcome::Undefined { reason, .. }) => Verdict::Open { reason },
-        Ok(outcome) => judge(spec, Permitted::Codes(outcome.code().into_iter().collect()), None, actual, nan),
+        Ok(outcome) => compare(spec, Permitted::Codes(outcome.code().into_iter().collect()), None, actual, nan),
     }
 }
 
 const NOT_A_NUMBER: &str = "text that is not a number; docs/spec/onnx.md §4.11 U7";
 
-/// Judges the text of an element: the format is open, but it must read back.
+/// Whether the text of an element is allowed: the format is open, but it must read back.
 ///
 /// Source: `docs/spec/onnx.md §4.11` U9.
 ///
@@ -175,15 +175,15 @@ const NOT_A_NUMBER: &str = "text that is not a number; docs/spec/onnx.md §4.11 
 ///
 /// # Examples
 /// ```
-/// use truecast_core::{permit::{permits_printed, Verdict}, spec::onnx::Cast, DType};
+/// use truecast_core::{permitted::{check_printed, Verdict}, spec::onnx::Cast, DType};
 /// let cast = Cast::to(DType::String).resolve(DType::F32)?;
 /// let third = (1f32 / 3.0).to_bits().into();
-/// assert!(matches!(permits_printed(&cast, third, b"0.333333343"), Verdict::Open { .. }));
-/// assert!(matches!(permits_printed(&cast, third, b"0.333333"), Verdict::Wrong { .. }));
+/// assert!(matches!(check_printed(&cast, third, b"0.333333343"), Verdict::Open { .. }));
+/// assert!(matches!(check_printed(&cast, third, b"0.333333"), Verdict::Wrong { .. }));
 /// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
 #[must_use]
-pub fn permits_printed(spec: &CastSpec, code: u64, actual: &[u8]) -> Verdict {
+pub fn check_printed(spec: &CastSpec, code: u64, actual: &[u8]) -> Verdict {
     let documented = print_one(spec, code).ok();
     let reason = spec.undefined.iter().find(|row| row.condition == Condition::Any).map(|row| row.reason);
     if documented.as_deref().is_some_and(|text| text.as_bytes() == actual) {

@@ -1,7 +1,7 @@
 //! What a checker accepts: the last column of `docs/spec/onnx.md §4.11`, row by row.
 
 use truecast_core::DType::{self, *};
-use truecast_core::permit::{NanComparison, Permitted, Verdict, permits, permits_printed, permits_read, permitted};
+use truecast_core::permitted::{NanComparison, Permitted, Verdict, check_code, check_parsed, check_printed, permitted};
 use truecast_core::spec::onnx::{Cast, RoundMode};
 use truecast_core::{CastSpec, spec};
 
@@ -11,7 +11,7 @@ fn onnx(src: DType, cast: Cast) -> CastSpec {
 
 fn accepted(spec: &CastSpec, x: f32) -> Vec<u64> {
     let all = 0..1u64 << spec.dst.code_bits();
-    all.filter(|&code| !wrong(permits(spec, x.to_bits().into(), code, NanComparison::Class))).collect()
+    all.filter(|&code| !wrong(check_code(spec, x.to_bits().into(), code, NanComparison::Class))).collect()
 }
 
 fn wrong(verdict: Verdict) -> bool {
@@ -73,11 +73,11 @@ fn nan_compares_as_a_class_unless_asked() {
     let spec = onnx(F32, Cast::to(F8E5M2));
     assert_eq!(accepted(&spec, f32::NAN), [0x7d, 0x7e, 0x7f, 0xfd, 0xfe, 0xff]);
     let nan = f32::NAN.to_bits().into();
-    let bits: Vec<u64> = (0..256).filter(|&c| !wrong(permits(&spec, nan, c, NanComparison::Bits))).collect();
+    let bits: Vec<u64> = (0..256).filter(|&c| !wrong(check_code(&spec, nan, c, NanComparison::Bits))).collect();
     assert_eq!(bits, [0x7e]);
     // A NaN where a number is right is wrong in both.
     for comparison in [NanComparison::Class, NanComparison::Bits] {
-        let verdict = permits(&spec, 1f32.to_bits().into(), 0x7e, comparison);
+        let verdict = check_code(&spec, 1f32.to_bits().into(), 0x7e, comparison);
         // 1 is in range: the clause on overflow, which the pair has too, says nothing of it.
         let clause = "ONNX Cast, to nearest even; docs/spec/onnx.md §4.6";
         assert_eq!(verdict, Verdict::Wrong { permitted: Permitted::Codes(vec![0x3c]), clause });
@@ -90,7 +90,7 @@ fn refused_values_permit_nothing() {
     let cast = spec::ieee::Cast { overflow: truecast_core::policy::Overflow::Error, ..spec::ieee::Cast::to(F16) };
     let cast = cast.resolve(F32).unwrap();
     assert_eq!(permitted(&cast, 1e30f32.to_bits().into()).0, Permitted::Codes(vec![]));
-    assert!(wrong(permits(&cast, 1e30f32.to_bits().into(), 0x7c00, NanComparison::Class)));
+    assert!(wrong(check_code(&cast, 1e30f32.to_bits().into(), 0x7c00, NanComparison::Class)));
 }
 
 /// U7, U8, U10: what is not a number, or not one in range of an integer, may become anything; U9: what reads back.
@@ -98,7 +98,7 @@ fn refused_values_permit_nothing() {
 fn text() {
     let from = |dst| onnx(String, Cast::to(dst));
     let open = |verdict| matches!(verdict, Verdict::Open { .. });
-    let read = |dst, text: &str, code| permits_read(&from(dst), text.as_bytes(), code, NanComparison::Class);
+    let read = |dst, text: &str, code| check_parsed(&from(dst), text.as_bytes(), code, NanComparison::Class);
     assert_eq!(read(F16, "65519.9999999999999999999", 0x7bff), Verdict::Right);
     assert!(wrong(read(F16, "65519.9999999999999999999", 0x7c00))); // what engines give (§5 row 24)
     assert!(open(read(F16, "1_000", 0x1234)) && open(read(U8, "2.718", 3)) && open(read(U8, "300", 255)));
@@ -119,10 +119,10 @@ fn text() {
     for (src, code, accepted, refused) in rows {
         let to_text = onnx(src, Cast::to(String));
         for text in accepted {
-            assert!(open(permits_printed(&to_text, code, text.as_bytes())), "{src} {code:x} as {text:?}");
+            assert!(open(check_printed(&to_text, code, text.as_bytes())), "{src} {code:x} as {text:?}");
         }
         for text in refused {
-            assert!(wrong(permits_printed(&to_text, code, text.as_bytes())), "{src} {code:x} as {text:?}");
+            assert!(wrong(check_printed(&to_text, code, text.as_bytes())), "{src} {code:x} as {text:?}");
         }
     }
 }
