@@ -62,14 +62,14 @@ pub enum Error {
     },
     /// A rule's pattern is not a glob.
     #[cfg(feature = "files")]
-    #[error("{} {glob:?}: {why}", pattern(.keep))]
+    #[error("{} {glob:?}: {cause}", pattern(.keep))]
     Glob {
         /// It keeps tensors.
         keep: bool,
         /// The pattern.
         glob: String,
         /// What is wrong.
-        why: String,
+        cause: crate::select::GlobError,
     },
     /// A rule chooses nothing.
     #[cfg(feature = "files")]

@@ -1,38 +1,38 @@
 //! Which tensor becomes what: rules and keep lists. Reference: `docs/interfaces.md §3`.
 
+mod glob;
 mod near;
 
+pub use glob::{Glob, GlobError};
+
 use crate::error::Error;
-use globset::{Glob, GlobBuilder, GlobMatcher};
 use std::path::Path;
 use truecast_core::DType;
 use truecast_io::{Kind, Tensor};
 
 /// One `--rule GLOB=TYPE` or `--keep GLOB`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    matcher: GlobMatcher,
+    glob: Glob,
     /// `None` keeps the tensor as it is.
     to: Option<DType>,
 }
 
 impl Rule {
-    /// A rule for tensors whose name matches `glob`: `*` matches any characters, `.` and `/` included; case matters.
+    /// A rule for tensors whose name matches `glob`.
     ///
     /// # Errors
     /// [`Error::Glob`].
     pub fn new(glob: &str, to: Option<DType>) -> Result<Rule, Error> {
-        let built: Result<Glob, _> = GlobBuilder::new(glob).literal_separator(false).backslash_escape(true).build();
-        let matcher = built
-            .map_err(|e| Error::Glob { glob: glob.into(), keep: to.is_none(), why: e.kind().to_string() })?
-            .compile_matcher();
-        Ok(Rule { matcher, to })
+        let keep = to.is_none();
+        let glob = Glob::new(glob).map_err(|cause| Error::Glob { glob: glob.into(), keep, cause })?;
+        Ok(Rule { glob, to })
     }
 
     /// The pattern.
     #[must_use]
     pub fn glob(&self) -> &str {
-        self.matcher.glob().glob()
+        self.glob.as_str()
     }
 
     /// The type that its tensors get; `None` keeps them as they are.
@@ -42,22 +42,15 @@ impl Rule {
     }
 
     fn matches(&self, name: &str) -> bool {
-        self.matcher.is_match(Path::new(name))
-    }
-}
-
-/// The same pattern and the same type.
-impl PartialEq for Rule {
-    fn eq(&self, other: &Rule) -> bool {
-        (self.glob(), self.to) == (other.glob(), other.to)
+        self.glob.matches(name)
     }
 }
 
 impl std::fmt::Display for Rule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.to {
-            Some(to) => write!(f, "{}={to}", self.matcher.glob()),
-            None => write!(f, "{}", self.matcher.glob()),
+            Some(to) => write!(f, "{}={to}", self.glob()),
+            None => write!(f, "{}", self.glob()),
         }
     }
 }

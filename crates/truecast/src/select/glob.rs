@@ -1,0 +1,257 @@
+//! Patterns for the names of tensors, as regular expressions, which match in time linear in the name.
+
+use regex_lite::{Regex, RegexBuilder, escape};
+
+/// A pattern of `--rule`, `--keep` and `--filter`. Case matters.
+///
+/// | | matches |
+/// |---|---|
+/// | `*` | any characters, `.` and `/` included |
+/// | `?` | one character |
+/// | `[ab]`, `[a-z]` | one of these characters |
+/// | `[!ab]`, `[^ab]` | one other character |
+/// | `{a,b*}` | one of these patterns |
+/// | `**/`, `/**/`, `/**` | as `*`, with no folder too: `a/**/b` matches `a/b` |
+/// | `\*` | the character itself |
+///
+/// # Examples
+/// ```
+/// use truecast::select::Glob;
+/// let glob = Glob::new("*.{weight,bias}")?;
+/// assert!(glob.matches("encoder.layer.0.weight") && !glob.matches("encoder.layer.0.scale"));
+/// assert!(Glob::new("[a").is_err());
+/// # Ok::<(), truecast::select::GlobError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Glob {
+    text: String,
+    regex: Regex,
+}
+
+/// Why a text is no pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum GlobError {
+    /// A class has no end.
+    #[error("the class that begins with '[' has no ']'")]
+    UnclosedClass,
+    /// A range of characters is empty.
+    #[error("the range {first}-{last} is empty: {first:?} comes after {last:?}")]
+    Range { first: char, last: char },
+    /// A choice has no beginning.
+    #[error("a '}}' without a '{{' before it; [}}] matches the character")]
+    UnopenedChoice,
+    /// A choice has no end.
+    #[error("the choice that begins with '{{' has no '}}'; [{{] matches the character")]
+    UnclosedChoice,
+    /// A backslash stands for nothing.
+    #[error("a backslash at the end, with no character behind it")]
+    Dangling,
+    /// It is longer than anything that is typed.
+    #[error("the pattern is too long")]
+    TooLong,
+}
+
+impl Glob {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// [`GlobError`].
+    pub fn new(text: &str) -> Result<Glob, GlobError> {
+        // `.` is any character, line breaks included: names come from files.
+        let regex = RegexBuilder::new(&translated(text)?).dot_matches_new_line(true).build();
+        Ok(Glob { text: text.into(), regex: regex.map_err(|_| GlobError::TooLong)? })
+    }
+
+    /// As it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the whole name matches.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        self.regex.is_match(name)
+    }
+}
+
+/// The same pattern.
+impl PartialEq for Glob {
+    fn eq(&self, other: &Glob) -> bool {
+        self.text == other.text
+    }
+}
+
+/// The regular expression of a pattern.
+fn translated(text: &str) -> Result<String, GlobError> {
+    let mut regex = String::from("^");
+    let (mut rest, mut open) = (text, 0u32);
+    let mut is_start_of_part = true;
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        let starts_part = std::mem::replace(&mut is_start_of_part, c == '/');
+        rest = match c {
+            '*' => {
+                let next = after.trim_start_matches('*');
+                let is_folders = starts_part && next.len() + 1 == after.len();
+                match next.strip_prefix('/').filter(|_| is_folders) {
+                    Some(next) => {
+                        regex += "(?:.*/)?";
+                        is_start_of_part = true;
+                        next
+                    }
+                    None => {
+                        regex += ".*";
+                        next
+                    }
+                }
+            }
+            '?' => {
+                regex.push('.');
+                after
+            }
+            '[' => class(after, &mut regex)?,
+            '{' => {
+                open += 1;
+                regex += "(?:";
+                after
+            }
+            '}' => {
+                open = open.checked_sub(1).ok_or(GlobError::UnopenedChoice)?;
+                regex.push(')');
+                after
+            }
+            ',' if open > 0 => {
+                regex.push('|');
+                after
+            }
+            '\\' => {
+                let escaped = after.chars().next().ok_or(GlobError::Dangling)?;
+                let end = escaped.len_utf8();
+                regex += &escape(&after[..end]);
+                &after[end..]
+            }
+            c => {
+                regex += &escape(c.encode_utf8(&mut [0; 4]));
+                after
+            }
+        };
+    }
+    if open > 0 {
+        return Err(GlobError::UnclosedChoice);
+    }
+    regex.push('$');
+    Ok(regex)
+}
+
+/// Translates the class that begins before `text`, and gives what follows it. `]` as the first of its characters, and `-` as
+/// the first or last, stand for themselves.
+fn class<'a>(text: &'a str, regex: &mut String) -> Result<&'a str, GlobError> {
+    let (is_negated, text) = match text.strip_prefix(['!', '^']) {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let end = text.char_indices().skip(1).find(|(_, c)| *c == ']').map(|(at, _)| at);
+    let end = end.ok_or(GlobError::UnclosedClass)?;
+    *regex += if is_negated { "[^" } else { "[" };
+    let mut chars = text[..end].chars().peekable();
+    while let Some(first) = chars.next() {
+        *regex += &in_class(first);
+        let mut ahead = chars.clone();
+        if let (Some('-'), Some(last)) = (ahead.next(), ahead.next()) {
+            if first > last {
+                return Err(GlobError::Range { first, last });
+            }
+            *regex += &format!("-{}", in_class(last));
+            chars = ahead;
+        }
+    }
+    regex.push(']');
+    Ok(&text[end + 1..])
+}
+
+/// A character that means itself between brackets.
+fn in_class(c: char) -> String {
+    match c {
+        '[' | ']' | '\\' | '^' | '-' | '&' | '~' => format!("\\{c}"),
+        c => c.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (pattern, names that match, names that do not): every form of the documentation.
+    const FORMS: &[(&str, &[&str], &[&str])] = &[
+        ("a.weight", &["a.weight"], &["a.weights", "xa.weight", "A.weight", "a_weight", ""]),
+        ("*", &["", "a", "a/b.c"], &[]),
+        ("*norm*", &["norm", "a.norm.w", "a/norm"], &["Norm", "nor"]),
+        ("a*b", &["ab", "a/x/b", "a.b", "a\nb"], &["b", "abc"]),
+        ("layer.?.w", &["layer.1.w", "layer./.w", "layer.é.w"], &["layer.11.w", "layer..w"]),
+        ("layer.[0-3].w", &["layer.0.w", "layer.3.w"], &["layer.4.w", "layer.-.w"]),
+        ("[abc]", &["a", "c"], &["d", "ab", ""]),
+        ("[!abc]", &["d", "/"], &["a", ""]),
+        ("[^a-c]x", &["dx"], &["ax"]),
+        ("[a-z0-9]", &["q", "5"], &["Q", "-"]),
+        ("[]x]", &["]", "x"], &["[", "]x"]),
+        ("[!]x]", &["a"], &["]", "x"]),
+        ("[-a]", &["-", "a"], &["b"]),
+        ("[a-]", &["-", "a"], &["b"]),
+        ("[a^~&&]", &["a", "^", "~", "&"], &["b"]),
+        ("[[]", &["["], &["]"]),
+        ("[.*?{},]", &[".", "*", "?", "{", "}", ","], &["a"]),
+        ("{a,b}.w", &["a.w", "b.w"], &["c.w", "a,b.w", "{a,b}.w"]),
+        ("x{key,value*}", &["xkey", "xvalue", "xvalues"], &["xkeys", "x"]),
+        ("{a,{b,c}d}", &["a", "bd", "cd"], &["b", "ad"]),
+        ("{a}", &["a"], &["{a}"]),
+        ("a,b", &["a,b"], &["a", "b"]),
+        ("**", &["", "a/b"], &[]),
+        ("**/w", &["w", "a/w", "a/b/w"], &["aw", "a.w"]),
+        ("a/**/w", &["a/w", "a/b/w", "a/b/c/w"], &["aw", "a.w"]),
+        ("a/**", &["a/b", "a/b/c"], &["a", "b/a"]),
+        ("a**b", &["ab", "a/b"], &["a"]),
+        ("\\*", &["*"], &["a", "\\*"]),
+        ("a\\[0\\]\\{x\\}\\?\\\\", &["a[0]{x}?\\"], &["a0x?\\"]),
+        ("a+(b|c)^$.#", &["a+(b|c)^$.#"], &["aab"]),
+        ("模型.*", &["模型.w"], &["模.w"]),
+    ];
+
+    #[test]
+    fn every_documented_form() {
+        for (pattern, matching, others) in FORMS {
+            let glob = Glob::new(pattern).unwrap();
+            assert_eq!(glob.as_str(), *pattern);
+            matching.iter().for_each(|name| assert!(glob.matches(name), "{pattern} {name:?}"));
+            others.iter().for_each(|name| assert!(!glob.matches(name), "{pattern} {name:?}"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_pattern() {
+        for (pattern, expected) in [
+            ("[a", GlobError::UnclosedClass),
+            ("[", GlobError::UnclosedClass),
+            ("[]", GlobError::UnclosedClass),
+            ("[!]", GlobError::UnclosedClass),
+            ("[z-a]", GlobError::Range { first: 'z', last: 'a' }),
+            ("{a,b", GlobError::UnclosedChoice),
+            ("a}", GlobError::UnopenedChoice),
+            ("a\\", GlobError::Dangling),
+        ] {
+            assert_eq!(Glob::new(pattern), Err(expected), "{pattern}");
+        }
+        assert_eq!(Glob::new(&"{a,b}".repeat(1 << 20)), Err(GlobError::TooLong));
+    }
+
+    /// Neither nested choices nor many stars take long.
+    #[test]
+    fn no_pattern_takes_long() {
+        let glob = Glob::new(&"*a".repeat(50)).unwrap();
+        let begin = std::time::Instant::now();
+        assert!(!glob.matches(&("a".repeat(2000) + "b")));
+        assert!(begin.elapsed().as_secs() < 5);
+    }
+}
