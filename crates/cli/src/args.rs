@@ -46,7 +46,7 @@ pub struct ThreadsArgs {
     pub threads: Option<NonZeroUsize>,
 }
 
-/// More threads than this are a slip of the keyboard, and would exhaust the machine.
+/// A larger number is a typing error, and would exhaust the machine.
 const MOST_THREADS: usize = 512;
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
@@ -247,12 +247,18 @@ pub struct ListArgs {
 /// `inspect`
 #[derive(Args, Debug)]
 pub struct InspectArgs {
-    /// File to read: .safetensors, .npy, .npz, .pb or .onnx; or .tosa, OpenVINO IR (.xml), Tile IR
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub src: PathBuf,
-    /// Range, NaN, Inf, zero and subnormal counts of each tensor
+    /// Files to read: .safetensors, .npy, .npz, .pb or .onnx; or .tosa, OpenVINO IR (.xml), Tile IR
+    #[arg(value_hint = ValueHint::FilePath, required = true)]
+    pub src: Vec<PathBuf>,
+    /// Range, NaN, Inf, zero and subnormal counts of each tensor, and how its magnitudes are distributed
     #[arg(long)]
     pub stats: bool,
+    /// Only the tensors whose name matches; `*` matches anything
+    #[arg(long, value_name = "GLOB")]
+    pub filter: Vec<String>,
+    /// List the tensors by name, size or elements, with --stats also by min, max, nan, inf, zero or subnormal
+    #[arg(long, value_name = "COLUMN", value_parser = words::INSPECT_COLUMN)]
+    pub sort: Option<String>,
     /// Type of the elements of an array whose header does not say
     #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,

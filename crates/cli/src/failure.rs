@@ -61,6 +61,11 @@ impl Failure {
         Self { json, ..self }
     }
 
+    /// What it says.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// The exit code.
     pub fn code(&self) -> u8 {
         match self.class {

@@ -36,9 +36,10 @@ pub const PAGES: [Page; 14] = [
     },
     Page {
         command: "inspect",
-        usage: &["inspect SRC [OPTIONS]"],
+        usage: &["inspect SRC.. [OPTIONS]"],
         examples: &[
             ("Tensors with range, NaN and Inf", "truecast inspect model.safetensors --stats"),
+            ("The largest of some tensors", "truecast inspect model.safetensors --filter '*norm*' --sort size"),
             ("A model, for a script", "truecast inspect model.onnx --json"),
         ],
         see_also: &["convert", "compare", "formats"],
@@ -191,7 +192,10 @@ pub const CLAUSES: &str =
 
 /// Options under a heading, for every command that has them; what is not listed stands under "Options".
 const HEADINGS: [(&str, &[&str]); 8] = [
-    ("Types and tensors", &["to", "from", "rule", "keep", "min_elements", "lenient", "follow_links", "pairs"]),
+    (
+        "Types and tensors",
+        &["to", "from", "rule", "keep", "filter", "min_elements", "lenient", "follow_links", "pairs"],
+    ),
     (
         "Specification",
         &[

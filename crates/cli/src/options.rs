@@ -217,7 +217,7 @@ const TABLE: &[Row] = &[
     row(&["convert"], &["sort", "summary"], ANYWHERE),
     row(
         &["inspect"],
-        &["stats", "from"],
+        &["stats", "from", "filter", "sort"],
         &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)], &[Reads(Form::Tensors)]],
     ),
     row(&["compare"], &["from", "to", "fail-on", "sort", "worst", "summary"], ANYWHERE),
@@ -317,7 +317,7 @@ fn facts(cli: &Cli) -> Vec<Said> {
             facts.extend(casts(args.policy.spec()));
             facts.extend(both(&args.src, &args.dst));
         }
-        Command::Inspect(args) => facts.push(reads(&args.src)),
+        Command::Inspect(args) => facts.extend(args.src.iter().map(|path| reads(path))),
         Command::Compare(args) => facts.extend(both(&args.a, &args.b)),
         Command::Run(args) => facts.extend(model(&args.model)),
         Command::Check(args) => facts.extend(judged(args)),

@@ -142,6 +142,11 @@ fn with_versions(name: &str) -> Vec<String> {
 
 // ---- the others ----
 
+/// A column of `inspect`.
+pub const INSPECT_COLUMN: Words<String> = Words { read: as_typed, list: || INSPECT_COLUMNS.into() };
+/// What `inspect --sort` takes.
+pub const INSPECT_COLUMNS: [&str; 9] = ["name", "size", "elements", "min", "max", "nan", "inf", "zero", "subnormal"];
+
 /// A rounding of `ieee`; Tile's spellings are read too.
 pub const ROUNDING: Words<String> = Words { read: as_typed, list: || Rounding::ALL.map(Rounding::name).into() };
 /// ONNX's rounding to f8e8m0.

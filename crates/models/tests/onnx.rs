@@ -468,9 +468,20 @@ fn conversions_are_judged_wherever_they_are() {
     let body = function("F", &["x"], &["y"], &[node("CastLike", &["x", "x"], &["y"], &[number("to", 1)])], vec![]);
     let model_ = model(28, xy(&nodes, FLOAT), &[body]);
     let all = judged(&model_, None);
-    assert_eq!((all.conversions, all.of_unknown_type, all.illegal.len()), (5, 2, 2));
+    assert_eq!((all.conversions.len(), all.of_unknown_type, all.illegal.len()), (5, 2, 2));
     assert!(all.illegal[0].place.contains("\"c\"") && all.illegal[0].cause.to_string().contains("saturate"));
     assert!(all.illegal[1].place.starts_with("function \"F\"") && all.illegal[1].cause.to_string().contains("\"to\""));
+    // In the order in which they are met: (place, attributes, from, to, legal).
+    let listed = all.conversions.iter().map(|c| (c.place.as_str(), c.from, c.to, c.illegal.is_none()));
+    let expected = [
+        ("node that gives \"a\" (Cast)", Some("f32"), Some("f8e4m3fn"), true),
+        ("node that gives \"c\" (Cast)", None, Some("f32"), false),
+        ("node that gives \"z\" (Cast)", Some("f32"), Some("f8e8m0"), true),
+        ("node that gives \"w\" (Cast)", Some("f8e8m0"), Some("f32"), true),
+        ("function \"F\": node that gives \"y\" (CastLike)", None, None, false),
+    ];
+    assert_eq!(listed.collect::<Vec<_>>(), expected);
+    assert_eq!(all.conversions[1].attributes, ["saturate=2"]);
     // By an older opset E8M0 is missing too, as a destination and as a source.
     assert_eq!(judged(&model_, Some(23)).illegal.len(), 4);
     assert_eq!(judged(&model_, Some(18)).illegal.len(), 5);
@@ -501,7 +512,7 @@ fn what_a_run_refuses_is_illegal() {
         let refusal = built(&model).unwrap_err();
         assert!(refusal.contains(why), "{refusal}");
         let all = judged(&model, None);
-        assert_eq!((all.conversions, all.illegal.len()), (1, 1), "{why}: {:?}", all.illegal);
+        assert_eq!((all.conversions.len(), all.illegal.len()), (1, 1), "{why}: {:?}", all.illegal);
         assert_eq!(all.of_unknown_type, usize::from(why.starts_with("\"nothing\"")), "{why}");
         assert_eq!(format!("{}: {}", all.illegal[0].place, all.illegal[0].cause), refusal);
     }
@@ -576,7 +587,7 @@ fn misspelled_conversions() {
     };
     for (operator, meant) in [("cast", "Cast"), ("Csat", "Cast"), ("Caste", "Cast"), ("Castlike", "CastLike")] {
         let all = of(operator, "", &[]);
-        assert_eq!((all.conversions, all.illegal.len()), (0, 1), "{operator}");
+        assert_eq!((all.conversions.len(), all.illegal.len()), (0, 1), "{operator}");
         assert!(all.illegal[0].cause.to_string().ends_with(&format!("did you mean {meant}?")));
     }
     for operator in ["Cos", "Cosh", "BitCast", "Concat", "Acos"] {

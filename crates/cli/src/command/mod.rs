@@ -5,7 +5,6 @@ mod check;
 mod compare;
 mod conformance;
 mod convert;
-mod describe;
 mod differences;
 mod explain;
 mod figures;

@@ -239,16 +239,22 @@ fn stats_against_data_made_by_hand() {
         let rows = object["tensors"].as_array().unwrap();
         rows.iter().find(|r| r["name"] == name).unwrap()["stats"].clone()
     };
-    let expected = |min: Value, max: Value, nan: u64, inf: u64, zero: u64, subnormal: u64| json!({ "min": min, "max": max, "nan": nan, "inf": inf, "zero": zero, "subnormal": subnormal });
+    let expected =
+        |min: Value, max: Value, nan: u64, inf: u64, zero: u64, subnormal: u64, (first, counts): (i32, Value)| {
+            json!({
+                "min": min, "max": max, "nan": nan, "inf": inf, "zero": zero, "subnormal": subnormal,
+                "magnitudes": { "first": first, "counts": counts, "every": 1 }
+            })
+        };
     let w = stats("w");
     assert_eq!([&w["nan"], &w["inf"], &w["zero"], &w["subnormal"]], [1, 1, 2, 1]);
     assert_eq!(w["min"], json!(-3.5));
-    assert_eq!(stats("ids"), expected(json!(-2.0), json!(5.0), 0, 0, 0, 0));
+    assert_eq!(stats("ids"), expected(json!(-2.0), json!(5.0), 0, 0, 0, 0, (1, json!([1, 1]))));
     let f8 = stats("f8");
     assert_eq!([&f8["nan"], &f8["inf"], &f8["zero"], &f8["subnormal"]], [1, 0, 1, 1]);
     assert_eq!(f8["max"], json!(448.0));
-    assert_eq!(stats("none"), expected(Value::Null, Value::Null, 0, 0, 0, 0));
-    assert_eq!(stats("nans"), expected(Value::Null, Value::Null, 1, 0, 0, 0));
+    assert_eq!(stats("none"), expected(Value::Null, Value::Null, 0, 0, 0, 0, (0, json!([]))));
+    assert_eq!(stats("nans"), expected(Value::Null, Value::Null, 1, 0, 0, 0, (0, json!([]))));
     let text = folder.run("inspect a.safetensors --stats").succeeds().out;
     assert!(text.contains("-3.5") && text.contains("448"), "{text}");
 }

@@ -14,6 +14,7 @@ mod files;
 mod formats_inspect;
 mod groups;
 mod help;
+mod inspect;
 mod models;
 mod openvino;
 mod options;

@@ -72,7 +72,7 @@ fn folder() -> Folder {
 const DUMB: [(&str, &str); 1] = [("TERM", "dumb")];
 
 /// Every command that prints for people, with results, warnings and errors.
-const LINES: [&str; 33] = [
+const LINES: [&str; 41] = [
     "convert a.safetensors c.safetensors --to f8e4m3fn --force",
     "convert a.safetensors c.safetensors --to i8 --force",
     "convert a.safetensors c.safetensors --to f16 --spec ieee --overflow saturate --force --fail-on saturated,nan",
@@ -83,6 +83,7 @@ const LINES: [&str; 33] = [
     "inspect a.safetensors --stats",
     "inspect b.safetensors --stats",
     "inspect m.mlir",
+    "inspect a.safetensors b.safetensors x.npy missing.npy",
     "verify a.safetensors b.safetensors --to f8e4m3fn",
     "verify a.safetensors b.safetensors --to f16",
     "verify a.safetensors b.safetensors --to f8e4m3fn --saturate false",
@@ -106,6 +107,13 @@ const LINES: [&str; 33] = [
     "convert a.safetensors b.safetensors --to f8e4m3fn",
     "convert a.safetensors e.safetensors --to f16 --keep *LayrNorm*",
     "explain 1 --to fp8",
+    "explain 465 --to f8e4m3fn",
+    "explain 0.1 --to f16",
+    "explain 1e-40 --to bf16",
+    "explain 1e-300 --from f64 --to f32",
+    "explain 0x7f800001 --to f8e4m3fn",
+    "explain 300.5 --to u8",
+    "explain 0.3 --to nf4",
 ];
 
 #[test]
@@ -144,8 +152,8 @@ fn a_pipe_gets_everything() {
         assert_eq!(String::from_utf8(narrow.stdout).unwrap(), piped, "{line}");
     }
     let piped = folder.run("inspect a.safetensors --stats").succeeds().out;
-    let headings = ["tensor", "type", "shape", "elements", "bytes", "min", "max", "NaN", "Inf", "zero", "subnormal"];
-    assert_eq!(piped.lines().next().unwrap().split_whitespace().collect::<Vec<_>>(), headings);
+    let headings = "tensor type shape elements bytes min max NaN Inf zero subnormal magnitudes".split(' ');
+    assert_eq!(piped.lines().next().unwrap().split_whitespace().collect::<Vec<_>>(), headings.collect::<Vec<_>>());
     assert!(NAMES.iter().all(|name| piped.contains(name)), "{piped}");
     let wide = seen(&folder, 40, &DUMB, "inspect a.safetensors --stats --wide");
     assert_eq!(wide, piped);

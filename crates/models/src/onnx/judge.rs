@@ -24,11 +24,28 @@ pub struct Finding {
     pub cause: NodeError,
 }
 
+/// A Cast or CastLike node, as far as the model tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// The node, and the function that it is in if any.
+    pub place: String,
+    /// Its operator.
+    pub operator: Operator,
+    /// The attributes that it is given, but for `to`: `saturate=0`.
+    pub attributes: Vec<String>,
+    /// The type of its input.
+    pub from: Option<&'static str>,
+    /// The type that it gives.
+    pub to: Option<&'static str>,
+    /// Why it is illegal, if it is.
+    pub illegal: Option<NodeError>,
+}
+
 /// What was found in a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
     /// Cast and CastLike nodes, in subgraphs and functions too.
-    pub conversions: usize,
+    pub conversions: Vec<Conversion>,
     /// Those of them whose input type the model does not tell.
     pub of_unknown_type: usize,
     /// What is illegal, in the order of the file: conversions, nodes that are nearly called so, and values that are
@@ -171,18 +188,30 @@ impl<'m> Judge<'m> {
 
     /// Judges one conversion and tells what it gives.
     fn conversion<'a>(&mut self, operator: Operator, node: &'a Node, scope: &mut Scope<'a>) -> Option<ElementType> {
-        self.judgement.conversions += 1;
         let known = |index: usize| scope.find(node.inputs.get(index)?);
         let mut given = node.inputs.iter().take(operator.n_inputs()).filter(|name| !name.is_empty());
         if given.any(|name| scope.find(name).is_none()) {
             self.judgement.of_unknown_type += 1;
         }
-        match self.legal(operator, node, scope) {
-            Ok(given) => given.and_then(DataType::of),
+        let of_target = known(1).and_then(Result::ok).filter(|_| operator == Operator::CastLike);
+        let meant = stated_target(node).or(of_target);
+        let legal = self.legal(operator, node, scope);
+        let to = legal.as_ref().map_or(meant, |given| given.and_then(DataType::of));
+        let attributes = node.attributes.iter().filter(|attribute| attribute.name != "to").map(written);
+        let conversion = Conversion {
+            place: format!("{}{}", self.place, label(node)),
+            operator,
+            attributes: attributes.collect(),
+            from: known(0).and_then(Result::ok).map(shown),
+            to: to.map(shown),
+            illegal: legal.as_ref().err().cloned(),
+        };
+        self.judgement.conversions.push(conversion);
+        match legal {
+            Ok(_) => to,
             Err(cause) => {
                 self.find(label(node), cause);
-                let of_target = known(1).and_then(Result::ok).filter(|_| operator == Operator::CastLike);
-                if let (Some(meant), Some(output)) = (stated_target(node).or(of_target), node.outputs.first()) {
+                if let (Some(meant), Some(output)) = (meant, node.outputs.first()) {
                     scope.declared.entry(output).or_insert(Ok(meant));
                 }
                 None
@@ -231,7 +260,18 @@ fn shown(row: &DataType) -> &'static str {
     row.dtype.map_or(row.name, DType::name)
 }
 
-/// The type that an illegal Cast asks for, so that what follows it can be judged.
+/// `name=value`, whatever the operator makes of it.
+fn written(attribute: &Attribute) -> String {
+    let value = match &attribute.value {
+        AttributeValue::Int(value) => value.to_string(),
+        AttributeValue::String(text) => Shown(&String::from_utf8_lossy(text)).to_string(),
+        AttributeValue::Reference(name) => format!("attribute {} of the call", Shown(name)),
+        other => node::kind_name(other).into(),
+    };
+    format!("{}={value}", attribute.name.escape_debug())
+}
+
+/// The type that a Cast asks for, so that what follows it can be judged.
 fn stated_target(node: &Node) -> Option<ElementType> {
     match node.attribute("to")? {
         AttributeValue::Int(code) => DataType::of_code(*code).filter(|row| row.dtype.is_some()),

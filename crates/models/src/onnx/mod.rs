@@ -12,4 +12,4 @@ mod node;
 
 pub use build::build;
 pub use error::{ModelError, NodeError};
-pub use judge::{Finding, Judgement, judge};
+pub use judge::{Conversion, Finding, Judgement, judge};

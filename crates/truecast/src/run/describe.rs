@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use truecast_core::promote::Element;
 use truecast_core::spec::tile::{Release, Rules};
 use truecast_io::openvino::IrFile;
-use truecast_models::openvino;
 use truecast_models::tile::Module;
 use truecast_models::tile::bytecode::MAGIC;
 use truecast_models::tile::module::{Function, Operation, Statement};
+use truecast_models::{onnx, openvino};
 
 /// What a model holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +46,36 @@ pub struct Conversion {
     pub from: String,
     /// The types of its results.
     pub to: String,
+    /// Whether the specification allows it; `None` where that was not asked.
+    pub legality: Option<Legality>,
+}
+
+/// What a specification says of a conversion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Legality {
+    /// It has the conversion.
+    Legal,
+    /// The model does not tell the types.
+    Unknown,
+    /// It forbids the conversion, and why.
+    Illegal(String),
+}
+
+/// The conversions of an ONNX model, judged by the opset that the model, and each of its functions, imports.
+#[must_use]
+pub fn onnx_conversions(model: &truecast_io::onnx::Model) -> Vec<Conversion> {
+    let one = |c: onnx::Conversion| {
+        let words = std::iter::once(c.operator.name().to_string()).chain(c.attributes);
+        let legality = match (c.illegal, c.from.and(c.to)) {
+            (Some(cause), _) => Legality::Illegal(cause.to_string()),
+            (None, Some(_)) => Legality::Legal,
+            (None, None) => Legality::Unknown,
+        };
+        let name = |dtype: Option<&str>| dtype.unwrap_or("?").to_string();
+        let (operation, from, to) = (words.collect::<Vec<_>>().join(" "), name(c.from), name(c.to));
+        Conversion { place: c.place, operation, from, to, legality: Some(legality) }
+    };
+    onnx::judge(model, None).conversions.into_iter().map(one).collect()
 }
 
 impl Model {
@@ -91,7 +121,7 @@ fn of_network(file: &IrFile, conversions: Vec<openvino::Conversion>) -> Descript
     }
     let conversion = |c: openvino::Conversion| {
         let (from, to) = (names(&c.from), names(&c.to));
-        Conversion { place: c.layer, operation: c.operator, from, to }
+        Conversion { place: c.layer, operation: c.operator, from, to, legality: None }
     };
     all.conversions = conversions.into_iter().map(conversion).collect();
     all
@@ -113,12 +143,14 @@ impl Description {
             let operator = match &statement.operation {
                 Operation::Convert { conversion, from, to, .. } => {
                     let operation = truecast_models::tile::text::operation(*conversion);
-                    self.conversions.push(Conversion { place, operation, from: from.to_string(), to: to.to_string() });
+                    let (from, to) = (from.to_string(), to.to_string());
+                    self.conversions.push(Conversion { place, operation, from, to, legality: None });
                     conversion.op().to_string()
                 }
                 Operation::Pack { kind, from, to, .. } => {
                     let operation = kind.name().to_string();
-                    self.conversions.push(Conversion { place, operation, from: from.to_string(), to: to.to_string() });
+                    let (from, to) = (from.to_string(), to.to_string());
+                    self.conversions.push(Conversion { place, operation, from, to, legality: None });
                     kind.name().into()
                 }
                 Operation::Constant { tile, .. } => {

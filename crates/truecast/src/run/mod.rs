@@ -9,7 +9,7 @@ mod outputs;
 pub mod tile;
 pub mod tosa;
 
-pub use describe::{Constant, Conversion, Description};
+pub use describe::{Constant, Conversion, Description, Legality, onnx_conversions};
 pub use model::{Judgement, Model, ModelError, ModelKind, Rules};
 pub use outputs::Written;
 

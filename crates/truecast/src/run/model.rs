@@ -145,7 +145,7 @@ impl Model {
                 let judged = onnx::judge(file.model(), opset);
                 let illegal = judged.illegal.into_iter().map(|finding| (finding.place, finding.cause.to_string()));
                 Ok(Judgement {
-                    conversions: judged.conversions,
+                    conversions: judged.conversions.len(),
                     of_unknown_type: judged.of_unknown_type,
                     illegal: illegal.collect(),
                     warnings: Vec::new(),

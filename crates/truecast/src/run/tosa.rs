@@ -103,7 +103,7 @@ pub(super) fn describe(path: &str, bytes: &[u8]) -> Result<Description, RunError
                     let to = operator.outputs.first().map_or("?".into(), |name| type_name(graph, name));
                     let place = operator.outputs.first().map_or(String::new(), |name| Shown(name).to_string());
                     let operation = name + &operator.rescale.map_or(String::new(), attributes);
-                    all.conversions.push(Conversion { place, operation, from, to });
+                    all.conversions.push(Conversion { place, operation, from, to, legality: None });
                 }
                 _ => {}
             }

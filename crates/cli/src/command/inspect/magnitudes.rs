@@ -1,0 +1,41 @@
+//! The magnitudes of a tensor's values as one word: a bar for each group of powers of two.
+
+use truecast::inspect::Magnitudes;
+
+/// Bars of one tensor at most.
+const BARS: usize = 16;
+const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// `2^-14 ▁▂▅█▇▃ 2^1`: from the smallest power of two to the largest; nothing of a tensor of zeros.
+pub fn sparkline(magnitudes: &Magnitudes) -> String {
+    let Magnitudes { first, counts, .. } = magnitudes;
+    if counts.is_empty() {
+        return String::new();
+    }
+    let bars: Vec<u64> = counts.chunks(counts.len().div_ceil(BARS)).map(|group| group.iter().sum()).collect();
+    let highest = bars.iter().copied().max().unwrap_or(1).max(1);
+    let bar = |&count: &u64| match (u128::from(count) * HEIGHTS.len() as u128).div_ceil(highest.into()) {
+        0 => ' ',
+        height => HEIGHTS[height as usize - 1],
+    };
+    let bars: String = bars.iter().map(bar).collect();
+    match counts.len() {
+        1 => format!("2^{first} {bars}"),
+        n => format!("2^{first} {bars} 2^{}", first + n as i32 - 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_for_each_power_or_group_of_them() {
+        let of = |first, counts: &[u64]| sparkline(&Magnitudes { first, counts: counts.into(), every: 1 });
+        assert_eq!(of(-3, &[1, 0, 4, 8]), "2^-3 ▁ ▄█ 2^0");
+        assert_eq!((of(7, &[5]), of(0, &[])), ("2^7 █".into(), String::new()));
+        // 20 powers, two to a bar; a single value among very many is still seen.
+        assert_eq!(of(-10, &[vec![1], vec![0; 18], vec![1000]].concat()), "2^-10 ▁        █ 2^9");
+        assert_eq!(of(0, &[u64::MAX / 2, 1]), "2^0 █▁ 2^1");
+    }
+}

@@ -1,0 +1,118 @@
+//! `truecast inspect`: what files hold, each under a heading of its own where there are several. What is seen of tensors is
+//! in `tensors`, of models that are no container in `describe`.
+
+mod describe;
+mod magnitudes;
+mod onnx;
+mod tensors;
+
+use super::Context;
+use crate::args::InspectArgs;
+use crate::failure::Failure;
+use crate::output;
+use crate::table::Mark;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tensors::{Asked, Listing};
+use truecast::run::Description;
+
+pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
+    let asked = Asked::new(args)?;
+    match &args.src[..] {
+        [one] => {
+            let seen = Seen::of(one, args, &asked, context)?;
+            asked.check_filters(std::slice::from_ref(&seen), args)?;
+            match context.json {
+                true => output::json("inspect", seen)?,
+                false => output::stream(|out| seen.write(context, out))?,
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        several => of_several(several, args, &asked, context),
+    }
+}
+
+/// What one file holds.
+pub enum Seen {
+    Tensors(Box<Listing>),
+    Model {
+        path: String,
+        description: Description,
+    },
+    /// One of several files that cannot be read.
+    Unread {
+        path: String,
+        error: Value,
+    },
+}
+
+impl Seen {
+    fn of(path: &Path, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Seen, Failure> {
+        if describe::is_model(path) {
+            let description = truecast::run::Model::open(path)?.describe()?;
+            return Ok(Seen::Model { path: path.display().to_string(), description });
+        }
+        Ok(Seen::Tensors(Box::new(Listing::of(path, args, asked, context)?)))
+    }
+
+    fn write(&self, context: &Context, out: &mut dyn Write) -> std::io::Result<()> {
+        match self {
+            Seen::Tensors(listing) => listing.write(&context.terminal, out),
+            Seen::Model { description, .. } => {
+                out.write_all(describe::render(description, &context.terminal).as_bytes())
+            }
+            Seen::Unread { .. } => Ok(()),
+        }
+    }
+}
+
+impl Serialize for Seen {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Seen::Tensors(listing) => listing.serialize(serializer),
+            Seen::Model { path, description } => describe::to_json(path, description).serialize(serializer),
+            Seen::Unread { path, error } => json!({ "path": path, "error": error }).serialize(serializer),
+        }
+    }
+}
+
+/// A file that cannot be read does not keep the others from being shown; the exit code is the worst.
+fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Context) -> Result<ExitCode, Failure> {
+    let (mut all, mut worst) = (Vec::new(), 0);
+    for path in paths {
+        let name = path.display().to_string();
+        let seen = match Seen::of(path, args, asked, context) {
+            Ok(seen) => seen,
+            Err(failure) => {
+                worst = worst.max(failure.code());
+                let error = json!(failure.message());
+                // The exit code of them all comes at the end.
+                let _ = failure.in_json(context.json).report();
+                Seen::Unread { path: name.clone(), error }
+            }
+        };
+        if !context.json && !matches!(seen, Seen::Unread { .. }) {
+            let heading = context.terminal.paint(Mark::Strong, &output::one_line(&name));
+            let blank = if all.is_empty() { "" } else { "\n" };
+            output::stream(|out| {
+                writeln!(out, "{blank}{heading}")?;
+                seen.write(context, out)
+            })?;
+        }
+        all.push(seen);
+    }
+    asked.check_filters(&all, args)?;
+    if context.json {
+        output::json("inspect", Files { files: &all })?;
+    }
+    Ok(ExitCode::from(worst))
+}
+
+/// The objects of several files.
+#[derive(Serialize)]
+struct Files<'a> {
+    files: &'a [Seen],
+}

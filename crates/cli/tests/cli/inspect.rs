@@ -1,0 +1,133 @@
+//! `inspect`: several files, which tensors and in which order, magnitudes, conversions of ONNX models.
+
+use crate::files::{Tensor, f32s, npy, safetensors};
+use crate::run::Folder;
+use serde_json::{Value, json};
+use truecast_testkit::proto::{attribute, bytes, graph, int, model, node, value};
+
+/// Three tensors of 4, 1 and 2 elements, and an array.
+fn folder() -> Folder {
+    let tensors: [Tensor; 3] = [
+        ("b.norm", "F32", &[4], f32s(&[1.0, -2.0, 0.25, f32::NAN])),
+        ("a.weight", "F32", &[1], f32s(&[-100.0])),
+        ("c.weight", "F32", &[2], f32s(&[0.0, 3.0])),
+    ];
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    folder.write("x.npy", &npy("<f4", 3, &f32s(&[1.0, 1.5, 4.0])));
+    folder
+}
+
+/// The names of the tensors in the order of the table.
+fn listed(folder: &Folder, line: &str) -> Vec<String> {
+    let object = folder.run(&format!("inspect a.safetensors {line} --json")).succeeds().object("inspect");
+    let names = object["tensors"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap().to_string());
+    let text = folder.run(&format!("inspect a.safetensors {line}")).succeeds().out;
+    let in_text: Vec<&str> =
+        text.lines().filter_map(|l| l.split(' ').next()).filter(|word| word.contains('.')).collect();
+    let names: Vec<String> = names.collect();
+    assert_eq!(in_text, names, "{line}: {text}");
+    names
+}
+
+#[test]
+fn several_files_each_with_its_heading() {
+    let folder = folder();
+    let text = folder.run("inspect a.safetensors x.npy").succeeds().out;
+    let (first, second) = text.split_once("\nx.npy\n").unwrap();
+    assert!(first.starts_with("a.safetensors\ntensor") && first.contains("3 tensors"), "{text}");
+    assert!(second.starts_with("tensor") && second.contains("1 tensor,"), "{text}");
+    let all = folder.run("inspect a.safetensors x.npy --json").succeeds().object("inspect");
+    let one = |name: &str| {
+        let mut object = folder.run(&format!("inspect {name} --json")).succeeds().object("inspect");
+        object.as_object_mut().unwrap().retain(|key, _| key != "truecast" && key != "command");
+        object
+    };
+    assert_eq!(all["files"], json!([one("a.safetensors"), one("x.npy")]));
+}
+
+/// The others are shown, and the exit code is the worst.
+#[test]
+fn one_of_several_cannot_be_read() {
+    let folder = folder();
+    folder.write("bad.npy", b"\x93NUMPY");
+    let ran = folder.run("inspect missing.npy x.npy bad.npy").exits(4);
+    assert!(ran.out.contains("x.npy") && ran.out.contains("1 tensor,"), "{}", ran.out);
+    assert!(ran.err.lines().count() == 2 && ran.err.contains("missing.npy") && ran.err.contains("bad.npy"));
+    folder.run("inspect x.npy bad.npy").exits(3);
+    let ran = folder.run("inspect x.npy bad.npy --json").exits(3);
+    let object: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(object["files"][0]["tensors"].as_array().unwrap().len(), 1);
+    assert_eq!(object["files"][1]["path"], "bad.npy");
+    assert!(object["files"][1]["error"].as_str().unwrap().contains("bad.npy"));
+}
+
+#[test]
+fn filters_choose_tensors() {
+    let folder = folder();
+    assert_eq!(listed(&folder, "--filter *.weight"), ["a.weight", "c.weight"]);
+    assert_eq!(listed(&folder, "--filter b* --filter [c]*"), ["b.norm", "c.weight"]);
+    let text = folder.run("inspect a.safetensors --filter *.weight").succeeds().out;
+    assert!(text.contains("2 of 3 tensors, 12 B of data"), "{text}");
+    folder.run("inspect a.safetensors --filter *.bias").fails(2, &["--filter \"*.bias\"", "a.safetensors"]);
+    folder.run("inspect a.safetensors --filter a* --filter z").fails(2, &["--filter \"z\""]);
+    folder.run("inspect a.safetensors --filter [a").fails(2, &["--filter \"[a\"", "']'"]);
+    // One of several files may be without.
+    folder.run("inspect a.safetensors x.npy --filter *.norm").succeeds();
+}
+
+#[test]
+fn sorted_by_columns() {
+    let folder = folder();
+    assert_eq!(listed(&folder, "--sort name"), ["a.weight", "b.norm", "c.weight"]);
+    assert_eq!(listed(&folder, "--sort size"), ["b.norm", "c.weight", "a.weight"]);
+    assert_eq!(listed(&folder, "--sort elements"), ["b.norm", "c.weight", "a.weight"]);
+    assert_eq!(listed(&folder, "--stats --sort min"), ["a.weight", "b.norm", "c.weight"]);
+    assert_eq!(listed(&folder, "--stats --sort max"), ["c.weight", "b.norm", "a.weight"]);
+    assert_eq!(listed(&folder, "--stats --sort NaN"), ["b.norm", "a.weight", "c.weight"]);
+    assert_eq!(listed(&folder, "--stats --sort zero")[0], "c.weight");
+    folder.run("inspect a.safetensors --sort min").fails(2, &["--sort min", "--stats"]);
+    folder.run("inspect a.safetensors --sort zork").fails(2, &["zork", "subnormal"]);
+}
+
+/// Powers of two of the finite values that are not zero.
+#[test]
+fn magnitudes_of_values() {
+    let folder = folder();
+    let object = folder.run("inspect a.safetensors --stats --sort name --json").succeeds().object("inspect");
+    let magnitudes = |i: usize| object["tensors"][i]["stats"]["magnitudes"].clone();
+    assert_eq!(magnitudes(0), json!({ "first": 6, "counts": [1], "every": 1 })); // 100 lies between 2^6 and 2^7
+    assert_eq!(magnitudes(1), json!({ "first": -2, "counts": [1, 0, 1, 1], "every": 1 }));
+    assert_eq!(magnitudes(2), json!({ "first": 1, "counts": [1], "every": 1 }));
+    let text = folder.run("inspect a.safetensors --stats").succeeds().out;
+    assert!(text.contains("2^-2 █ ██ 2^1\n") && text.contains("2^6 █\n"), "{text}");
+    // Of many elements every third is looked at, wherever chunks begin: all of these are 1.
+    let ones: Vec<f32> = (0..150_000).map(|i| if i % 3 == 0 { 1.0 } else { 8.0 }).collect();
+    folder.write("many.npy", &npy("<f4", ones.len(), &f32s(&ones)));
+    let object = folder.run("inspect many.npy --stats --json").succeeds().object("inspect");
+    let expected = json!({ "first": 0, "counts": [50_000], "every": 3 });
+    assert_eq!(object["tensors"][0]["stats"]["magnitudes"], expected);
+}
+
+#[test]
+fn conversions_of_onnx_models() {
+    let to = |data_type: i64| attribute("to", 2, int(3, data_type));
+    let nodes = [
+        node("Cast", &["x"], &["a"], &[to(17), attribute("saturate", 2, int(3, 0))]),
+        node("Cast", &["a"], &["b"], &[to(24)]), // FLOAT8E8M0, which comes with opset 24
+        node("Relu", &["a"], &["c"], &[]),
+        node("Cast", &["c"], &["d"], &[to(1)]),
+    ];
+    let ends = [bytes(11, value("x", 1, &[3])), bytes(12, value("d", 1, &[3]))].concat();
+    let folder = Folder::with("m.onnx", &model(10, 19, &graph(&nodes, &[], ends)));
+    let object = folder.run("inspect m.onnx --json").succeeds().object("inspect");
+    let all = object["model"]["conversions"].as_array().unwrap();
+    let row = |i: usize| [&all[i]["operation"], &all[i]["from"], &all[i]["to"], &all[i]["legal"]];
+    assert_eq!(row(0), [&json!("Cast saturate=0"), &json!("f32"), &json!("f8e4m3fn"), &json!(true)]);
+    assert_eq!(row(1), [&json!("Cast"), &json!("f8e4m3fn"), &json!("f8e8m0"), &json!(false)]);
+    assert!(all[1]["error"].as_str().unwrap().contains("opset 2"), "{}", all[1]["error"]);
+    assert_eq!(row(2), [&json!("Cast"), &json!("?"), &json!("f32"), &json!(null)]);
+    let text = folder.run("inspect m.onnx").succeeds().out;
+    for word in ["conversion", "Cast saturate=0", "f8e4m3fn", "yes", "NO: ", "does not tell"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+}
