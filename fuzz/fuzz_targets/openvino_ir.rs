@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use libfuzzer_sys::fuzz_target;
 use truecast_models::openvino::{build, types};
 use truecast_models::{EvaluationError, evaluate};
-use truecast_io::openvino::IrFile;
+use truecast_models::openvino::IrFile;
 use truecast_kernel::CastOptions;
 
 /// A folder in memory, if the system has one.

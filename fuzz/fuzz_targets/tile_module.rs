@@ -7,7 +7,7 @@ use truecast_models::tile::evaluate::{Settings, Stop, evaluate};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(module) = truecast_models::tile::read(bytes, Release::NEWEST) else { return };
-    let report = truecast_models::tile::verify(&module, Rules::OfFile, Profile::Spec, &Options::default());
+    let report = truecast_models::tile::check(&module, Rules::OfFile, Profile::Spec, &Options::default());
     for error in report.errors.iter().chain(&report.warnings) {
         assert!(!error.to_string().chars().any(char::is_control));
     }

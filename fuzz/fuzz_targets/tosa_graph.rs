@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use truecast_io::tosa::parse;
+use truecast_models::tosa::read::parse;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(graph) = parse(bytes) {

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use truecast::DType;
 use truecast::bench::Size;
 use truecast::io::Kind;
-use truecast::io::openvino::Packing;
+use truecast::models::openvino::Packing;
 use truecast::run::ModelKind;
 use truecast::vectors::Extent;
 

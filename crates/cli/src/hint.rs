@@ -5,10 +5,9 @@ use truecast::check::CheckError;
 use truecast::io::npy::HeaderError;
 use truecast::io::npz::ArchiveError;
 use truecast::io::onnx::{ExternalError, ProtoError, TensorError};
-use truecast::io::openvino::IrError;
-use truecast::io::tosa::array::ArrayError as TosaArrayError;
 use truecast::io::{Error as FileError, Foreign};
 use truecast::models::EvaluationError;
+use truecast::models::openvino::IrError;
 use truecast::models::openvino::{self, LayerError};
 use truecast::models::tile::module::EntryError;
 use truecast::rescale::Failure as RescaleError;
@@ -33,7 +32,6 @@ impl Hint for FileError {
             FileError::Npy { cause: HeaderError::FromNeeded { .. }, .. } => "give it with --from",
             FileError::Npy { cause: HeaderError::FromText { .. }, .. } => "leave --from out, --to converts it",
             FileError::Npz { cause: ArchiveError::FromUnused { .. }, .. } => "check --from",
-            FileError::Ir { cause, .. } => return of_ir(cause),
             FileError::UnknownKind { found, .. } => return of_foreign(found),
             FileError::Proto { cause: ProtoError::Tensor { cause, .. }, .. } => return of_tensor(cause),
             _ => return None,
@@ -128,6 +126,7 @@ impl Hint for RunError {
     fn hint(&self) -> Option<String> {
         match self {
             RunError::File(error) => error.hint(),
+            RunError::Network(error) => error.hint(),
             RunError::Output { cause, .. } => cause.hint(),
             RunError::Input { cause, .. } => cause.hint(),
             RunError::TosaArray { cause, .. } => cause.hint(),
@@ -170,11 +169,11 @@ impl Hint for ArrayError {
     }
 }
 
-impl Hint for TosaArrayError {
+impl Hint for truecast::models::Error {
     fn hint(&self) -> Option<String> {
         match self {
-            TosaArrayError::File(error) => error.hint(),
-            TosaArrayError::Header { cause: HeaderError::FromNeeded { .. }, .. } => Some("give it with --from".into()),
+            truecast::models::Error::File(error) => error.hint(),
+            truecast::models::Error::Ir { cause, .. } => of_ir(cause),
             _ => None,
         }
     }

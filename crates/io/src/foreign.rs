@@ -1,8 +1,6 @@
 //! What a path names that this crate neither reads nor writes: folders, streams, other people's files. Known by name and
 //! first bytes, so that an error can say what was found. What to do about it is not said here.
 
-use crate::error::Error;
-use crate::tensor::Kind;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
@@ -73,16 +71,6 @@ impl Foreign {
             _ if RAW.contains(&extension) => Foreign::Raw,
             _ => Foreign::Unknown,
         }
-    }
-}
-
-impl Kind {
-    /// The kind that the extension stands for.
-    ///
-    /// # Errors
-    /// [`Error::UnknownKind`] with what the path names instead.
-    pub fn known(path: &Path) -> Result<Kind, Error> {
-        Kind::of_path(path).ok_or_else(|| Error::UnknownKind { path: path.into(), found: Foreign::of(path) })
     }
 }
 

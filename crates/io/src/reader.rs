@@ -11,8 +11,11 @@ use flate2::Crc;
 use truecast_core::DType;
 
 use crate::error::Error;
-use crate::npz::{ArchiveError, Member, MemberStream, OpenError, inflating};
-use crate::onnx::{Cells, Entries, ProtoError, TensorError};
+use crate::error::npz::{ArchiveError, OpenError};
+use crate::error::onnx::{ProtoError, TensorError};
+use crate::npz::{Member, MemberStream, inflating};
+use crate::onnx::elements::Entries;
+use crate::onnx::texts::Cells;
 use crate::tensor::Tensor;
 use crate::window::Window;
 
@@ -40,12 +43,12 @@ pub(crate) struct Decoding {
     /// The length of the units whose bytes are reversed.
     pub(crate) swap: Option<usize>,
     /// Which codes there may be.
-    pub(crate) codes: Codes,
+    pub(crate) codes: Validity,
 }
 
-/// What is asked of codes.
+/// Which codes are valid.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Codes {
+pub(crate) enum Validity {
     /// Any bits are a code.
     Any,
     /// A code takes a byte, of which only this many bits may be used.
@@ -180,8 +183,8 @@ impl TensorReader {
         let result = match &mut self.stream {
             Stream::Plain(window) => window.fill(buf),
             Stream::Member { stream, crc, .. } => stream.read_exact(buf).map(|()| crc.update(buf)),
-            Stream::Entries(entries) => return entries.fill(buf).map_err(|e| Error::proto(&self.path, e)),
-            Stream::Cells(cells) => return cells.fill(buf).map_err(|e| Error::proto(&self.path, e)),
+            Stream::Entries(entries) => return entries.fill(buf).map_err(|e| e.at(&self.path, "reading")),
+            Stream::Cells(cells) => return cells.fill(buf).map_err(|e| e.at(&self.path, "reading")),
         };
         result.map_err(|e| self.failed(e))
     }
@@ -210,13 +213,13 @@ impl TensorReader {
     /// Applies what is asked of codes to bytes that were read.
     fn settle_codes(&self, buf: &mut [u8]) -> Result<(), Error> {
         match self.decoding.codes {
-            Codes::Any => Ok(()),
-            Codes::Below(bits) => self.check_width(buf, bits),
-            Codes::Truth => {
+            Validity::Any => Ok(()),
+            Validity::Below(bits) => self.check_width(buf, bits),
+            Validity::Truth => {
                 buf.iter_mut().for_each(|byte| *byte = u8::from(*byte != 0));
                 Ok(())
             }
-            Codes::Tail { used, refuse_at } => match buf.last_mut() {
+            Validity::Tail { used, refuse_at } => match buf.last_mut() {
                 Some(last) if self.remaining == 0 && used != 0 && *last >> used != 0 => {
                     *last &= u8::MAX >> (8 - used);
                     refuse_at.map_or(Ok(()), |offset| {
@@ -253,7 +256,7 @@ impl TensorReader {
     fn end(&mut self) -> Result<(), Error> {
         let (stream, crc, name, expected) = match &mut self.stream {
             Stream::Plain(_) | Stream::Cells(_) => return Ok(()),
-            Stream::Entries(entries) => return entries.end().map_err(|e| Error::proto(&self.path, e)),
+            Stream::Entries(entries) => return entries.end().map_err(|e| e.at(&self.path, "reading")),
             Stream::Member { stream, crc, name, expected } => (stream, crc, name, expected),
         };
         let (member, expected, actual) = (name.clone(), *expected, crc.sum());

@@ -3,17 +3,20 @@
 //! Opening reads headers only. Data is read by [`crate::reader`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, Metadata};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use truecast_core::{DType, Layout};
 
-use crate::error::Error;
+use crate::error::npz::OpenError;
+use crate::error::{Cause, Error};
 use crate::npz::{self, Member};
 use crate::onnx::{self, Listed, ModelFile, TensorFile, TensorProto};
-use crate::os::{self, FileId};
-use crate::reader::{Codes, Decoding, Stream, TensorReader};
+use crate::open::open_regular;
+use crate::options::{OnnxOptions, OpenOptions};
+use crate::os::FileId;
+use crate::reader::{Decoding, Stream, TensorReader, Validity};
 use crate::tensor::{Kind, Tensor};
 use crate::window::Window;
 use crate::{npy, safetensors};
@@ -71,15 +74,6 @@ enum Messages {
     Tensor(TensorFile),
 }
 
-/// How a source is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
-    /// Reinterprets the elements of an array, as [`Source::open`] says.
-    pub from: Option<DType>,
-    /// How strictly ONNX files are read.
-    pub onnx: onnx::Options,
-}
-
 impl Source {
     /// Opens the container that the extension names.
     ///
@@ -94,15 +88,15 @@ impl Source {
     /// Everything that is wrong with the headers; [`Error::FromNotApplicable`] for `from` on a safetensors file, whose
     /// header states the types; [`Error::UnknownKind`]; [`Error::Io`].
     pub fn open(path: &Path, from: Option<DType>) -> Result<Source, Error> {
-        Source::open_with(path, Reading { from, ..Reading::default() })
+        Source::open_with(path, OpenOptions { from, ..OpenOptions::default() })
     }
 
     /// Opens the container that the extension names, in the given way.
     ///
     /// # Errors
     /// As [`open`](Source::open).
-    pub fn open_with(path: &Path, reading: Reading) -> Result<Source, Error> {
-        let Reading { from, onnx } = reading;
+    pub fn open_with(path: &Path, options: OpenOptions) -> Result<Source, Error> {
+        let OpenOptions { from, onnx } = options;
         let kind = Kind::known(path)?;
         if let (Kind::Safetensors | Kind::Onnx, Some(from)) = (kind, from) {
             return Err(Error::FromNotApplicable { path: path.into(), from });
@@ -136,28 +130,21 @@ impl Source {
     }
 
     fn list_safetensors(&mut self) -> Result<(), Error> {
-        use safetensors::{Header, ReadError};
-        let (header, data_start) = Header::read(self.whole_file(), self.file_bytes).map_err(|e| match e {
-            ReadError::Header(cause) => Error::Safetensors { path: self.path_buf(), cause },
-            ReadError::Io(error) => Error::io(&self.path, "reading the header")(error),
-        })?;
-        let Header { tensors, begins, metadata } = header;
+        let whole = safetensors::Header::read(self.whole_file(), self.file_bytes);
+        let (header, data_start) = whole.map_err(|e| e.at(&self.path, "reading the header"))?;
+        let safetensors::Header { tensors, begins, metadata } = header;
         self.places = begins.into_iter().map(|b| Place::File { offset: data_start + b, swap: None }).collect();
         (self.tensors, self.metadata) = (tensors, metadata);
         Ok(())
     }
 
     fn list_npy(&mut self, from: Option<DType>) -> Result<(), Error> {
-        use npy::{Header, ReadError, TENSOR_NAME};
-        let malformed = |cause| Error::Npy { path: self.path_buf(), member: None, cause };
-        let header = Header::read(self.whole_file(), self.file_bytes).map_err(|e| match e {
-            ReadError::Header(cause) => malformed(cause),
-            ReadError::Io(error) => Error::io(&self.path, "reading the header")(error),
-        })?;
-        let dtype = header.dtype(from).map_err(malformed)?;
+        let header = npy::Header::read(&mut self.whole_file(), self.file_bytes);
+        let header = header.map_err(|e| e.at(&self.path, "reading the header"))?;
+        let dtype = header.dtype(from).map_err(|cause| cause.at(&self.path))?;
         self.places = vec![Place::File { offset: header.data_start, swap: header.swap() }];
         let layout = header.layout();
-        self.tensors = vec![Tensor { name: TENSOR_NAME.into(), dtype, layout, shape: header.shape }];
+        self.tensors = vec![Tensor { name: npy::TENSOR_NAME.into(), dtype, layout, shape: header.shape }];
         Ok(())
     }
 
@@ -170,11 +157,11 @@ impl Source {
         Ok(())
     }
 
-    fn storage(&self, options: onnx::Options) -> onnx::Storage {
+    fn storage(&self, options: OnnxOptions) -> onnx::Storage {
         onnx::Storage::new(self.path.clone(), self.file.clone(), self.file_bytes, options)
     }
 
-    fn list_tensor(&mut self, from: Option<DType>, options: onnx::Options) -> Result<(), Error> {
+    fn list_tensor(&mut self, from: Option<DType>, options: OnnxOptions) -> Result<(), Error> {
         let opened = TensorFile::of(self.storage(options))?;
         let name = Some(opened.tensor().name.as_str()).filter(|name| !name.is_empty()).unwrap_or(npy::TENSOR_NAME);
         let mut tensor = opened.readable(name)?;
@@ -193,7 +180,7 @@ impl Source {
         Ok(())
     }
 
-    fn list_model(&mut self, options: onnx::Options) -> Result<(), Error> {
+    fn list_model(&mut self, options: OnnxOptions) -> Result<(), Error> {
         let opened = ModelFile::of(self.storage(options))?;
         let described =
             |listed: &Listed| listed.tensor.describe(Some(&listed.name)).expect("listed tensors have a type");
@@ -228,12 +215,12 @@ impl Source {
         }
     }
 
-    fn archive_error(&self, error: npz::OpenError) -> Error {
+    fn archive_error(&self, error: OpenError) -> Error {
         let path = self.path_buf();
         match error {
-            npz::OpenError::Archive(cause) => Error::Npz { path, cause },
-            npz::OpenError::Npy(member, cause) => Error::Npy { path, member: Some(member), cause },
-            npz::OpenError::Io(error) => Error::io(&path, "reading the archive")(error),
+            OpenError::Archive(cause) => Error::Npz { path, cause },
+            OpenError::Npy(member, cause) => Error::Npy { path, member: Some(member), cause },
+            OpenError::Io(error) => Error::io(&path, "reading the archive")(error),
         }
     }
 
@@ -285,7 +272,7 @@ impl Source {
     pub fn reader(&self, index: usize) -> Result<TensorReader, Error> {
         let tensor = &self.tensors[index];
         let bits = tensor.dtype.storage_bits().filter(|&b| b < 8 && tensor.layout == Layout::Bytes);
-        let decoding = |swap| Decoding { swap, codes: bits.map_or(Codes::Any, Codes::Below) };
+        let decoding = |swap| Decoding { swap, codes: bits.map_or(Validity::Any, Validity::Below) };
         match &self.places[index] {
             Place::File { offset, swap } => {
                 let window = Window::new(self.file.clone(), *offset, self.file_bytes);
@@ -309,23 +296,4 @@ impl Source {
             found == self.identity || self.others.iter().any(|other| FileId::of(other) == Some(found))
         })
     }
-}
-
-/// Opens a file for reading from front to back, unless it is anything without a size that can be trusted.
-///
-/// # Errors
-/// [`Error::NotRegular`], [`Error::Io`].
-pub fn open_regular(path: &Path) -> Result<(File, Metadata), Error> {
-    // Asked before opening, because opening a pipe waits; and again of the handle, because names can change.
-    let found = fs::metadata(path).map_err(Error::io(path, "opening"))?;
-    if !found.is_file() {
-        return Err(Error::NotRegular { path: path.into() });
-    }
-    let file = File::open(path).map_err(Error::io(path, "opening"))?;
-    let found = file.metadata().map_err(Error::io(path, "asking for the size"))?;
-    if !found.is_file() {
-        return Err(Error::NotRegular { path: path.into() });
-    }
-    os::read_in_order(&file);
-    Ok((file, found))
 }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use crate::os::ReadAt;
 
+/// A stretch of an open file, read from its beginning to its end.
 #[derive(Clone, Debug)]
-pub(crate) struct Window {
+pub struct Window {
     file: Arc<File>,
     start: u64,
     end: u64,
@@ -18,17 +19,17 @@ pub(crate) struct Window {
 
 impl Window {
     /// The bytes `start .. end` of a file.
-    pub(crate) fn new(file: Arc<File>, start: u64, end: u64) -> Window {
+    pub fn new(file: Arc<File>, start: u64, end: u64) -> Window {
         Window { file, start, end: end.max(start), position: start }
     }
 
     /// The offset in the file of the next byte.
-    pub(crate) fn file_offset(&self) -> u64 {
+    pub fn file_offset(&self) -> u64 {
         self.position
     }
 
     /// Fills `buf` with one positioned read.
-    pub(crate) fn fill(&mut self, buf: &mut [u8]) -> io::Result<()> {
+    pub fn fill(&mut self, buf: &mut [u8]) -> io::Result<()> {
         if buf.len() as u64 > self.end.saturating_sub(self.position) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }

@@ -11,50 +11,12 @@ use truecast_core::{DType, Layout};
 
 use crate::atomic::{Existing, Finished, OutputFile};
 use crate::error::Error;
+use crate::error::denied::DeniedTensor;
+use crate::form::layout_for;
 use crate::npz::ArchiveWriter;
 use crate::onnx::{self, CellWriter, ModelWriter, NewModel};
-use crate::tensor::{Kind, MAX_RANK, NoForm, Tensor, layout_for};
+use crate::tensor::{Kind, MAX_RANK, Tensor};
 use crate::{npy, safetensors};
-
-/// Why a container's rules forbid a tensor.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
-pub enum Refusal {
-    /// The container cannot hold the type.
-    #[error(transparent)]
-    NoForm(#[from] NoForm),
-    /// Names are unique.
-    #[error("name occurs twice; rename one")]
-    DuplicateName,
-    /// `__metadata__` is not a tensor's name.
-    #[error("name is reserved; rename it")]
-    ReservedName,
-    /// A zip archive stores the length of a name in 16 bits.
-    #[error("name of {bytes} bytes is too long for an archive; rename it")]
-    NameTooLong { bytes: usize },
-    /// `docs/spec/checkpoints.md §1.6` V14.
-    #[error("{rank} dimensions exceed the limit of {MAX_RANK}")]
-    RankTooHigh { rank: usize },
-    /// `docs/spec/checkpoints.md §1.6` V13, V15.
-    #[error("shape is too big")]
-    ShapeTooBig,
-    /// `docs/spec/checkpoints.md §1.4`.
-    #[error("elements of {dtype} fill no whole number of bytes; choose a wider type")]
-    PartialByte { dtype: DType },
-    /// `docs/spec/checkpoints.md §1.4`: PyTorch cannot read it.
-    #[error("last dimension of an f4e2m1 tensor is odd; choose a wider type")]
-    OddLastDimension,
-    /// Protobuf messages have less than 2 GiB.
-    #[error("{bytes} bytes exceed the 2 GiB of a protobuf message; choose a narrower type or another container")]
-    MessageTooLong { bytes: u64 },
-    /// External elements that cannot be read cannot be carried to another place.
-    #[error("external COMPLEX128 cannot be carried over; store it inside the model")]
-    Opaque,
-    /// The bytes are announced in a layout that the container does not have.
-    #[error("layout {found:?} where the container has {expected:?}; lay the data out as layout_for says")]
-    Layout { found: Layout, expected: Layout },
-}
 
 /// Writes a container in a stream.
 ///
@@ -263,19 +225,19 @@ fn check(path: &Path, kind: Kind, tensors: &[Tensor]) -> Result<u64, Error> {
         let refusal = if let Err(cause) = form {
             Some(cause.into())
         } else if !names.insert(&tensor.name) {
-            Some(Refusal::DuplicateName)
+            Some(DeniedTensor::DuplicateName)
         } else if tensor.shape.len() > MAX_RANK {
-            Some(Refusal::RankTooHigh { rank: tensor.shape.len() })
+            Some(DeniedTensor::RankTooHigh { rank: tensor.shape.len() })
         } else if let Some(expected) = form.ok().filter(|&expected| !is_laid_out(expected)) {
-            Some(Refusal::Layout { found: tensor.layout, expected })
+            Some(DeniedTensor::Layout { found: tensor.layout, expected })
         } else if bytes.is_none_or(|b| b >= 1 << 60) {
             // Far above any file; keeps bits, offsets and the header's length inside 64 bits.
-            Some(Refusal::ShapeTooBig)
+            Some(DeniedTensor::ShapeTooBig)
         } else {
             match kind {
                 Kind::Safetensors => safetensors::refusal(tensor),
                 Kind::Npz if member_name(tensor).len() > usize::from(u16::MAX) => {
-                    Some(Refusal::NameTooLong { bytes: tensor.name.len() })
+                    Some(DeniedTensor::NameTooLong { bytes: tensor.name.len() })
                 }
                 Kind::TensorProto => onnx::refusal(tensor),
                 Kind::Npy | Kind::Npz | Kind::Onnx => None,

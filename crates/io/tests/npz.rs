@@ -7,7 +7,7 @@ use std::io::{Cursor, Read, Write};
 
 use truecast_core::{DType, Layout};
 use truecast_io::npz::ArchiveError;
-use truecast_io::{Class, Error, Kind, Refusal, Source, Tensor};
+use truecast_io::{Class, DeniedTensor, Error, Kind, Source, Tensor};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
@@ -208,8 +208,8 @@ fn names_that_cannot_be_written() {
         Err(Error::Refused { cause, .. }) => cause,
         other => panic!("{other:?}"),
     };
-    assert_eq!(refusal(&[tensor("a"), tensor("a")]), Refusal::DuplicateName);
-    assert_eq!(refusal(&[tensor(&"x".repeat(65_532))]), Refusal::NameTooLong { bytes: 65_532 });
+    assert_eq!(refusal(&[tensor("a"), tensor("a")]), DeniedTensor::DuplicateName);
+    assert_eq!(refusal(&[tensor(&"x".repeat(65_532))]), DeniedTensor::NameTooLong { bytes: 65_532 });
     let longest = disk::empty("a.npz");
     disk::write(&longest, &[tensor(&"x".repeat(65_531))], &[vec![1]], &[]).unwrap();
     assert_eq!(longest.open().unwrap().tensors()[0].name.len(), 65_531);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use truecast_core::{DType, Ecosystem};
 use truecast_io::safetensors::{NAMES, canonical_order};
-use truecast_io::{Class, Error, Existing, Kind, Refusal, Tensor, Writer};
+use truecast_io::{Class, DeniedTensor, Error, Existing, Kind, Tensor, Writer};
 
 fn tensor(name: &str, dtype: DType, shape: &[u64]) -> Tensor {
     disk::tensor(Kind::Safetensors, name, dtype, shape)
@@ -233,25 +233,25 @@ fn what_must_not_be_written() {
         other => panic!("{other:?}"),
     };
     let f32 = |name: &str, shape: &[u64]| tensor(name, DType::F32, shape);
-    assert_eq!(refusal(&[f32("a", &[]), f32("a", &[])]), Refusal::DuplicateName);
-    assert_eq!(refusal(&[f32("__metadata__", &[])]), Refusal::ReservedName);
-    assert_eq!(refusal(&[f32("a", &[1; 65])]), Refusal::RankTooHigh { rank: 65 });
-    assert_eq!(refusal(&[f32("a", &[1 << 32, 1 << 32])]), Refusal::ShapeTooBig);
-    assert_eq!(refusal(&[f32("a", &[1 << 62])]), Refusal::ShapeTooBig);
+    assert_eq!(refusal(&[f32("a", &[]), f32("a", &[])]), DeniedTensor::DuplicateName);
+    assert_eq!(refusal(&[f32("__metadata__", &[])]), DeniedTensor::ReservedName);
+    assert_eq!(refusal(&[f32("a", &[1; 65])]), DeniedTensor::RankTooHigh { rank: 65 });
+    assert_eq!(refusal(&[f32("a", &[1 << 32, 1 << 32])]), DeniedTensor::ShapeTooBig);
+    assert_eq!(refusal(&[f32("a", &[1 << 62])]), DeniedTensor::ShapeTooBig);
     let f4 = |shape: &[u64]| tensor("a", DType::F4E2M1, shape);
-    assert_eq!(refusal(&[f4(&[2, 3])]), Refusal::OddLastDimension); // an even total (§1.4)
-    assert_eq!(refusal(&[f4(&[])]), Refusal::PartialByte { dtype: DType::F4E2M1 });
-    assert_eq!(refusal(&[tensor("a", DType::F6E3M2, &[2])]), Refusal::PartialByte { dtype: DType::F6E3M2 });
+    assert_eq!(refusal(&[f4(&[2, 3])]), DeniedTensor::OddLastDimension); // an even total (§1.4)
+    assert_eq!(refusal(&[f4(&[])]), DeniedTensor::PartialByte { dtype: DType::F4E2M1 });
+    assert_eq!(refusal(&[tensor("a", DType::F6E3M2, &[2])]), DeniedTensor::PartialByte { dtype: DType::F6E3M2 });
     let mut bytes = f4(&[2]);
     bytes.layout = truecast_core::Layout::Bytes;
-    assert!(matches!(refusal(&[bytes]), Refusal::Layout { .. }));
+    assert!(matches!(refusal(&[bytes]), DeniedTensor::Layout { .. }));
     for dtype in DType::ALL {
         let is_named = NAMES.iter().any(|(_, d)| *d == dtype);
         let tensor = Tensor { name: "a".into(), dtype, layout: Default::default(), shape: vec![8] };
         match create(&[tensor]) {
             Ok(_) => assert!(is_named),
             Err(error) => {
-                assert!(!is_named && matches!(error, Error::Refused { cause: Refusal::NoForm(_), .. }), "{error}");
+                assert!(!is_named && matches!(error, Error::Refused { cause: DeniedTensor::NoForm(_), .. }), "{error}");
                 assert_eq!(error.class(), Class::Usage);
             }
         }

@@ -9,6 +9,7 @@ use truecast_io::Shown;
 use truecast_kernel::{CastError, CastOptions, Caster, Counting, Elements, ElementsMut, PlanError};
 use truecast_text::{TextCaster, TextError, Texts, Unsupported};
 
+use crate::error::Error;
 use crate::graph::{Dimension, Graph, Input, Output, Producer, ValueId};
 use crate::tensor::{Data, Tensor};
 
@@ -34,7 +35,7 @@ pub enum EvaluationError {
     Cast { label: String, cause: Refusal },
     /// A constant could not be read.
     #[error("{label}: {cause}")]
-    Constant { label: String, cause: Box<truecast_io::Error> },
+    Constant { label: String, cause: Box<Error> },
 }
 
 /// Why a conversion was not carried out.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use truecast_core::{CastSpec, DType};
 
+use crate::error::Error;
 use crate::tensor::Tensor;
 
 /// A value of a graph: what an input, a constant or a conversion gives.
@@ -32,12 +33,12 @@ pub trait Load: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// Whatever reading it meets.
-    fn load(&self) -> Result<Arc<Tensor>, truecast_io::Error>;
+    fn load(&self) -> Result<Arc<Tensor>, Error>;
 }
 
 /// A tensor in memory is its own loader.
 impl Load for Arc<Tensor> {
-    fn load(&self) -> Result<Arc<Tensor>, truecast_io::Error> {
+    fn load(&self) -> Result<Arc<Tensor>, Error> {
         Ok(self.clone())
     }
 }

@@ -14,6 +14,7 @@
 //! Read in this order: [`tensor`], [`graph`], [`mod@evaluate`], then a format.
 #![forbid(unsafe_code)]
 
+pub mod error;
 pub mod evaluate;
 pub mod graph;
 pub mod onnx;
@@ -22,6 +23,7 @@ pub mod tensor;
 pub mod tile;
 pub mod tosa;
 
+pub use error::Error;
 pub use evaluate::{EvaluationError, LeftOpen, Refusal, evaluate};
 pub use graph::{Dimension, Graph, Input, Load, Output, ValueId};
 pub use tensor::{Data, Tensor};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tempfile::TempDir;
 use truecast_core::DType;
-use truecast_io::openvino::IrFile;
 use truecast_kernel::CastOptions;
+use truecast_models::openvino::IrFile;
 use truecast_models::openvino::{Fed, build, inputs, types};
 use truecast_models::{Data, EvaluationError, Tensor, evaluate};
 

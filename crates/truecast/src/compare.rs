@@ -10,7 +10,7 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::path::Path;
 use truecast_core::DType;
-use truecast_io::{Reading, Source, Tensor};
+use truecast_io::{OpenOptions, Source, Tensor};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastOptions, Counts};
 
@@ -130,7 +130,7 @@ impl Serialize for ComparisonJson<'_> {
 }
 
 /// How the two files are read: the types of the elements of arrays whose headers do not say, and how strictly.
-pub type Readings = (Reading, Reading);
+pub type Readings = (OpenOptions, OpenOptions);
 
 /// Compares two containers tensor by tensor, by name; an array (`.npy`, `.pb`) with any single tensor. What a model that
 /// truecast made stores for a value counts under the value's name.

@@ -11,7 +11,7 @@ use truecast_core::spec::tosa::check::{Profile, Verdict, cast, rescale};
 use truecast_core::spec::tosa::rescale::GraphResult;
 use truecast_core::spec::tosa::{RescaleSpec, Target, signless};
 use truecast_core::{CastSpec, DType};
-use truecast_io::tosa::array::{ArrayError, Reader};
+use truecast_io::npy::tosa::Reader;
 use truecast_models::tosa::value::scale_shape;
 
 /// An input, the output that is judged, and how many failures are kept with their place.
@@ -235,7 +235,7 @@ struct Elements {
     /// Elements of the part, and which is next.
     len: u64,
     at: u64,
-    failed: Option<ArrayError>,
+    failed: Option<truecast_io::Error>,
 }
 
 /// Elements of a part.

@@ -19,7 +19,7 @@ use truecast_core::text::max_len;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::onnx::{Changes, ModelFile, NewModel, unused_location};
 use truecast_io::{
-    Existing, Foreign, Kind, OutputFile, Reading, Shown, Source, Tensor, Writer, check_output, layout_for,
+    Existing, Foreign, Kind, OpenOptions, OutputFile, Shown, Source, Tensor, Writer, check_output, layout_for,
 };
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, PlanError};
@@ -95,7 +95,7 @@ impl Plan {
         let kind = Kind::of_path(dst).ok_or_else(unknown)?;
         // In a checkpoint a rule says which tensors are reinterpreted. A model says itself what its tensors are.
         let from = options.selection.from.filter(|_| Kind::of_path(src) != Some(Kind::Safetensors));
-        let source = Source::open_with(src, Reading { from, onnx: options.onnx })?;
+        let source = Source::open_with(src, OpenOptions { from, onnx: options.onnx })?;
         if source.same_file(dst) {
             return Err(Error::SameFile { path: dst.display().to_string() });
         }

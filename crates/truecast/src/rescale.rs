@@ -11,7 +11,7 @@ use truecast_core::spec::tosa::rescale::{Operand, Operands, ScaleError};
 use truecast_core::spec::tosa::{Requirement, Rescale, RescaleSpec, Target};
 use truecast_core::spec::{SpecError, ieee};
 use truecast_core::{DType, Layout, cast_one};
-use truecast_io::tosa::array::{self, ArrayError, Reader};
+use truecast_io::npy::tosa::{self, Reader};
 use truecast_io::{Existing, Kind, Source, Tensor, Writer};
 use truecast_kernel::{CastOptions, Elements, ElementsMut, RescaleCounts, RescaleError, Rescaler};
 use truecast_models::Data;
@@ -26,7 +26,7 @@ pub enum Failure {
     File(#[from] Error),
     /// A file is not the array that it should be.
     #[error(transparent)]
-    Array(#[from] ArrayError),
+    Array(#[from] truecast_io::Error),
     /// The result has no place in a file of that name.
     #[error("{path}: a rescaled array is written as .npy; choose such a name")]
     Destination { path: String },
@@ -139,7 +139,7 @@ fn operand<'a>(
 /// [`Failure::File`], [`Failure::Integers`].
 pub fn integers(path: &Path) -> Result<Vec<i64>, Failure> {
     let (dtype, _) = element_type(path)?;
-    let array = array::read(path, dtype)?;
+    let array = tosa::read(path, dtype)?;
     let bytes = dtype.storage_bits().expect("integers have a width") as usize / 8;
     let one = |code: &[u8]| {
         let mut wide = [0; 8];
@@ -233,7 +233,7 @@ pub fn rescale(
         RescaleError::Unpredictable { index, requirement } => {
             Failure::Unpredictable { path: shown(), requirement, index: Some(index) }
         }
-        RescaleError::Wide { index } => ArrayError::Wide { path: shown(), index }.into(),
+        RescaleError::Wide { index } => truecast_io::Error::Wide { path: src.into(), index }.into(),
         other => unreachable!("shapes were resolved: {other}"),
     };
     let rank = request.target.check_rank(shape.len());

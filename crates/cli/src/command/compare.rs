@@ -12,7 +12,7 @@ use crate::{output, progress};
 use std::process::ExitCode;
 use truecast::DType;
 use truecast::compare::{Comparison, Row, compare};
-use truecast::io::{Reading, Shown};
+use truecast::io::{OpenOptions, Shown};
 use truecast::report::{Judgement, judge};
 
 pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -21,7 +21,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     let total = std::fs::metadata(&args.a).map_or(0, |m| m.len());
     let bar = progress::bytes(total, context.quiet || context.json);
     let onnx = args.onnx.options();
-    let readings = (Reading { from: args.from, onnx }, Reading { from: args.to, onnx });
+    let readings = (OpenOptions { from: args.from, onnx }, OpenOptions { from: args.to, onnx });
     let mut comparison = compare(&args.a, &args.b, readings, &context.exec, |progress| bar.at(progress))?;
     bar.finish();
     let judgement = judge(comparison.rows.iter().map(Row::judged), args.list.worst);

@@ -7,7 +7,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{folder_of, name};
+use super::name;
+use crate::path::folder_of;
 use crate::{change, os};
 
 /// An unfinished file of a run that is no more.

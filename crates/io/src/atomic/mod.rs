@@ -20,6 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::path::folder_of;
 
 /// The path itself, or where its links lead if it is one: a name that is no link, whether a file stands there or not.
 ///
@@ -35,12 +36,4 @@ pub fn follow(path: &Path) -> Result<PathBuf, Error> {
         }
     }
     Err(Error::io(path, "following links")(io::Error::other("too many links")))
-}
-
-/// The folder that holds `path`; a bare name lies in the current one.
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
 }

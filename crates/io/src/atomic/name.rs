@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::folder_of;
+use crate::path::folder_of;
 
 /// What every such name ends with.
 const SUFFIX: &str = ".truecast-tmp";

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use super::draining::Draining;
 use super::ledger::{Entry, Undo};
-use super::{Finished, folder_of, name};
+use super::{Finished, name};
 use crate::change;
 use crate::error::Error;
 use crate::os::{self, Access};
+use crate::path::folder_of;
 
 /// What happens if the destination exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

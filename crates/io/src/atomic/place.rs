@@ -10,10 +10,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::ledger::{Entry, NewFolder, Together, Undo};
+use super::name;
 use super::output::{Existing, OutputFile, Place, Ready};
-use super::{folder_of, name};
 use crate::change;
 use crate::error::Error;
+use crate::path::folder_of;
 
 /// Files that are written and lack their names only, to be put in their places together.
 ///

@@ -4,7 +4,7 @@
 
 use truecast_core::{DType, Layout};
 
-use super::HeaderError;
+use crate::error::npy::HeaderError;
 
 /// What a descriptor says about the bytes of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`: exactly these keys, in any order. No other expression
 //! is understood, no escape in a string, nothing nested. What the values mean is not decided here.
 
-use super::HeaderError;
+use crate::error::npy::HeaderError;
 use crate::tensor::MAX_RANK;
 
 /// The three values.

@@ -7,18 +7,15 @@ mod descr;
 mod emit;
 mod literal;
 mod parse;
+pub mod tosa;
 
+pub use crate::error::npy::{HeaderError, MAX_HEADER_BYTES};
 pub use descr::descr_of;
 pub(crate) use emit::{emit, header};
-pub(crate) use parse::ReadError;
-pub use parse::{Header, HeaderError};
+pub use parse::Header;
 
 /// The name of the only tensor of a `.npy` file, which stores none (`docs/interfaces.md §4`).
 pub const TENSOR_NAME: &str = "data";
-
-/// The longest header text that is read. NumPy writes at most 65,535 bytes for every array of this crate's types; the
-/// rest is room for padding.
-pub const MAX_HEADER_BYTES: u64 = 1 << 20;
 
 /// The six bytes that every file begins with.
 pub const MAGIC: &[u8; 6] = b"\x93NUMPY";

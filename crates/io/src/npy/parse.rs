@@ -6,94 +6,12 @@ use std::io::{self, Read};
 
 use truecast_core::{DType, Layout};
 
+use super::MAGIC;
 use super::descr::{Element, element, resolve};
 use super::literal::Literal;
-use super::{MAGIC, MAX_HEADER_BYTES};
-use crate::error::Shown;
-use crate::tensor::{MAX_RANK, checked_len};
-
-/// What is wrong with a `.npy` stream.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
-pub enum HeaderError {
-    /// The first six bytes are not those of the format, or there are fewer than ten.
-    #[error("offset 0: not a .npy file")]
-    Magic,
-    /// A version that NumPy has not defined.
-    #[error("offset 6: version {major}.{minor} is not known; versions 1.0, 2.0 and 3.0 are read")]
-    Version { major: u8, minor: u8 },
-    /// The header's stated length is beyond reason.
-    #[error("offset 8: a header of {bytes} bytes exceeds the limit of {MAX_HEADER_BYTES}")]
-    HeaderTooLong { bytes: u64 },
-    /// The header goes on after the end of the data.
-    #[error("offset 8: a header of {bytes} bytes goes beyond the end; the file is truncated")]
-    HeaderPastEnd { bytes: u64 },
-    /// The header is not the expected literal.
-    #[error("header character {at}: expected {expected}")]
-    Syntax { at: usize, expected: &'static str },
-    /// A key is repeated.
-    #[error("header key {} occurs twice", Shown(key))]
-    DuplicateKey { key: String },
-    /// A key that the format does not have.
-    #[error("unknown header key {}", Shown(key))]
-    UnknownKey { key: String },
-    /// A key is missing.
-    #[error("no header key {key:?}")]
-    MissingKey { key: &'static str },
-    /// The elements are records.
-    #[error("structured elements are not supported; save the fields as arrays of their own")]
-    Structured,
-    /// The elements are of a type that is not read.
-    #[error("descr {}: {why}", Shown(descr))]
-    Descr { descr: String, why: &'static str },
-    /// The descriptor leaves the type open.
-    #[error("descr {} does not state the type", Shown(descr))]
-    FromNeeded { descr: String },
-    /// The type that was given takes another number of bytes.
-    #[error("descr {} cannot be read as {from}: elements have another size", Shown(descr))]
-    FromWidth { descr: String, from: DType },
-    /// Text is not reinterpreted.
-    #[error("descr {} is text, not {from}", Shown(descr))]
-    FromText { descr: String, from: DType },
-    /// Elements without bytes could be as many as a header likes.
-    #[error("descr {} gives elements no width", Shown(descr))]
-    NoWidth { descr: String },
-    /// More dimensions than NumPy has.
-    #[error("more than {MAX_RANK} dimensions")]
-    RankTooHigh,
-    /// The shape's product is beyond reason.
-    #[error("shape has 2^63 elements or bytes or more")]
-    ShapeTooBig,
-    /// Column-major data whose order differs from row-major order.
-    #[error("Fortran order; save with numpy.ascontiguousarray")]
-    Fortran,
-    /// The data is shorter or longer than the header says.
-    #[error(
-        "header announces {expected} bytes of data from offset {data_start} and {actual} follow; the file is damaged"
-    )]
-    DataLength { data_start: u64, expected: u64, actual: u64 },
-}
-
-impl HeaderError {
-    /// Not the file is wrong but the type that was given for it.
-    pub(crate) fn is_usage(&self) -> bool {
-        use HeaderError::*;
-        matches!(self, FromNeeded { .. } | FromWidth { .. } | FromText { .. })
-    }
-}
-
-/// Why a header could not be had.
-pub(crate) enum ReadError {
-    Header(HeaderError),
-    Io(io::Error),
-}
-
-impl From<HeaderError> for ReadError {
-    fn from(cause: HeaderError) -> ReadError {
-        ReadError::Header(cause)
-    }
-}
+use crate::error::ReadError;
+use crate::error::npy::{HeaderError, MAX_HEADER_BYTES};
+use crate::tensor::checked_len;
 
 /// What a header says, before a caller's type is applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,26 +43,26 @@ impl Header {
     /// assert!(Header::parse(&file[..60]).is_err());
     /// ```
     pub fn parse(stream: &[u8]) -> Result<Header, HeaderError> {
-        Header::read(stream, stream.len() as u64).map_err(|e| match e {
-            ReadError::Header(cause) => cause,
+        Header::read(&mut &stream[..], stream.len() as u64).map_err(|e| match e {
+            ReadError::Cause(cause) => cause,
             ReadError::Io(_) => HeaderError::Magic,
         })
     }
 
     /// Reads a header from the start of a stream that has `stream_bytes` bytes in all.
-    pub(crate) fn read(mut stream: impl Read, stream_bytes: u64) -> Result<Header, ReadError> {
+    pub(crate) fn read(stream: &mut dyn Read, stream_bytes: u64) -> Result<Header, ReadError<HeaderError>> {
         let mut start = [0; 12];
         if stream_bytes < 10 {
             return Err(HeaderError::Magic.into());
         }
-        fill(&mut stream, &mut start[..10], HeaderError::Magic)?;
+        fill(stream, &mut start[..10], HeaderError::Magic)?;
         if start[..6] != MAGIC[..] {
             return Err(HeaderError::Magic.into());
         }
         let (prefix, length) = match (start[6], start[7]) {
             (1, 0) => (10, u64::from(u16::from_le_bytes([start[8], start[9]]))),
             (2 | 3, 0) => {
-                fill(&mut stream, &mut start[10..], HeaderError::Magic)?;
+                fill(stream, &mut start[10..], HeaderError::Magic)?;
                 (12, u64::from(u32::from_le_bytes([start[8], start[9], start[10], start[11]])))
             }
             (major, minor) => return Err(HeaderError::Version { major, minor }.into()),
@@ -157,7 +75,7 @@ impl Header {
             return Err(HeaderError::HeaderPastEnd { bytes: length }.into());
         }
         let mut text = vec![0; length as usize];
-        fill(&mut stream, &mut text, HeaderError::HeaderPastEnd { bytes: length })?;
+        fill(stream, &mut text, HeaderError::HeaderPastEnd { bytes: length })?;
         let Literal { descr, is_fortran, shape } = Literal::parse(&text)?;
         let element = element(&descr)?;
         let len = checked_len(&shape).ok_or(HeaderError::ShapeTooBig)?;
@@ -201,9 +119,9 @@ impl Header {
 }
 
 /// Fills `buf`; an early end is the given error.
-fn fill(stream: &mut impl Read, buf: &mut [u8], early: HeaderError) -> Result<(), ReadError> {
+fn fill(stream: &mut dyn Read, buf: &mut [u8], early: HeaderError) -> Result<(), ReadError<HeaderError>> {
     stream.read_exact(buf).map_err(|e| match e.kind() {
-        io::ErrorKind::UnexpectedEof => ReadError::Header(early),
+        io::ErrorKind::UnexpectedEof => ReadError::Cause(early),
         _ => ReadError::Io(e),
     })
 }

@@ -6,6 +6,6 @@
 mod read;
 mod write;
 
-pub use read::ArchiveError;
-pub(crate) use read::{Member, MemberStream, OpenError, inflating, open};
+pub use crate::error::npz::ArchiveError;
+pub(crate) use read::{Member, MemberStream, inflating, open};
 pub(crate) use write::ArchiveWriter;

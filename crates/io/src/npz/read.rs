@@ -12,53 +12,11 @@ use flate2::read::DeflateDecoder;
 use truecast_core::DType;
 use zip::{CompressionMethod, ZipArchive, result::ZipError};
 
-use crate::error::Shown;
+use crate::error::ReadError;
+use crate::error::npz::{ArchiveError, OpenError};
 use crate::npy;
 use crate::tensor::Tensor;
 use crate::window::Window;
-
-/// What is wrong with a `.npz` archive.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
-pub enum ArchiveError {
-    /// The archive's directory is not understood.
-    #[error("not a readable zip archive: {reason}")]
-    Directory { reason: String },
-    /// Two members have one name: readers disagree about which one counts.
-    #[error("member {}: name occurs twice", Shown(member))]
-    DuplicateMember { member: String },
-    /// As [`ArchiveError::DuplicateMember`], where the name is not known.
-    #[error("a member's name occurs twice")]
-    DuplicateMembers,
-    /// Members share bytes of the file.
-    #[error("members overlap; the archive is damaged or hostile")]
-    Overlap,
-    /// A member that is not an array.
-    #[error("member {}: not a .npy member; remove it from the archive", Shown(member))]
-    NotNpy { member: String },
-    /// A member that needs a password.
-    #[error("member {}: encrypted; save it without a password", Shown(member))]
-    Encrypted { member: String },
-    /// A member that is neither stored nor deflated.
-    #[error(
-        "member {}: compression {method} is not supported; save with numpy.savez or numpy.savez_compressed",
-        Shown(member)
-    )]
-    Method { member: String, method: String },
-    /// A member's stated size or place cannot be right.
-    #[error("member {}: {bytes} bytes at offset {offset} do not fit the file; the archive is damaged", Shown(member))]
-    Place { member: String, offset: u64, bytes: u64 },
-    /// A member's data does not expand to what the directory says.
-    #[error("member {}: compressed data is damaged: {reason}", Shown(member))]
-    Inflate { member: String, reason: String },
-    /// A member's data is not what was stored.
-    #[error("member {}: checksum is {actual:#010x}, not {expected:#010x}; the data is damaged", Shown(member))]
-    Checksum { member: String, expected: u32, actual: u32 },
-    /// The type that was given fits no member.
-    #[error("no member has elements of the size of {from}")]
-    FromUnused { from: DType },
-}
 
 /// Where a member's bytes are.
 #[derive(Clone, Debug)]
@@ -105,19 +63,6 @@ impl Member {
     }
 }
 
-/// Why an archive could not be opened.
-pub(crate) enum OpenError {
-    Archive(ArchiveError),
-    Npy(String, npy::HeaderError),
-    Io(io::Error),
-}
-
-impl From<ArchiveError> for OpenError {
-    fn from(cause: ArchiveError) -> OpenError {
-        OpenError::Archive(cause)
-    }
-}
-
 /// A readable archive: per tensor its description, its member and the member's header; in the order of the data.
 pub(crate) type Contents = Vec<(Tensor, Member, npy::Header)>;
 
@@ -129,10 +74,10 @@ pub(crate) fn open(file: &Arc<File>, file_bytes: u64, from: Option<DType>) -> Re
     let mut is_from_used = from.is_none();
     let mut contents = Vec::new();
     for member in directory(file, file_bytes)? {
-        let header = match npy::Header::read(member.stream(file), member.bytes) {
+        let header = match npy::Header::read(&mut member.stream(file), member.bytes) {
             Ok(header) => header,
-            Err(npy::ReadError::Header(cause)) => return Err(OpenError::Npy(member.name, cause)),
-            Err(npy::ReadError::Io(error)) => return Err(inflating(&member.name, error)),
+            Err(ReadError::Cause(cause)) => return Err(OpenError::Npy(member.name, cause)),
+            Err(ReadError::Io(error)) => return Err(inflating(&member.name, error)),
         };
         let dtype = match header.dtype(from) {
             Ok(dtype) => {

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use truecast_core::DType;
 
-use super::error::{ProtoError, ReadError, TensorError};
 use super::tensor::{TensorProto, field, typed_field};
 use super::wire::{Fields, Value, Wire};
+use crate::error::ReadError;
+use crate::error::onnx::{ProtoError, TensorError};
 
 /// How the entries of a field become elements.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +78,7 @@ impl Entries {
     }
 
     /// Fills `buf` with the next bytes.
-    pub(crate) fn fill(&mut self, mut buf: &mut [u8]) -> Result<(), ReadError> {
+    pub(crate) fn fill(&mut self, mut buf: &mut [u8]) -> Result<(), ReadError<ProtoError>> {
         while !buf.is_empty() {
             if self.held == 0 && self.fill_fixed(&mut buf)? {
                 continue;
@@ -95,7 +96,7 @@ impl Entries {
     }
 
     /// The tensor is read: no entry may follow.
-    pub(crate) fn end(&mut self) -> Result<(), ReadError> {
+    pub(crate) fn end(&mut self) -> Result<(), ReadError<ProtoError>> {
         match self.taken == self.expected && self.next_entry()?.is_none() {
             true => Ok(()),
             false => Err(self.wrong(TensorError::MoreEntries { field: self.field_name(), expected: self.expected })),
@@ -103,7 +104,7 @@ impl Entries {
     }
 
     /// Whole values of a packed occurrence in one read, if there are any.
-    fn fill_fixed(&mut self, buf: &mut &mut [u8]) -> Result<bool, ReadError> {
+    fn fill_fixed(&mut self, buf: &mut &mut [u8]) -> Result<bool, ReadError<ProtoError>> {
         let Entry::Fixed(width) = self.entry else { return Ok(false) };
         let bytes = (self.packed.end - self.packed.start).min((buf.len() / width * width) as u64) as usize;
         if bytes == 0 {
@@ -118,7 +119,7 @@ impl Entries {
     }
 
     /// Makes the next few bytes of elements: at least one, or it is an error.
-    fn next_unit(&mut self) -> Result<(), ReadError> {
+    fn next_unit(&mut self) -> Result<(), ReadError<ProtoError>> {
         if self.taken >= self.expected {
             return Err(self.wrong(TensorError::MoreEntries { field: self.field_name(), expected: self.expected }));
         }
@@ -146,7 +147,7 @@ impl Entries {
     }
 
     /// The next entry, wherever it is; `None` after the last.
-    fn next_entry(&mut self) -> Result<Option<u64>, ReadError> {
+    fn next_entry(&mut self) -> Result<Option<u64>, ReadError<ProtoError>> {
         while self.packed.is_empty() {
             let Some(field) = self.fields.next(&mut self.wire)? else { return Ok(None) };
             if field.number != self.number {
@@ -179,7 +180,7 @@ impl Entries {
         super::tensor::field_name(self.number)
     }
 
-    fn wrong(&self, cause: TensorError) -> ReadError {
+    fn wrong(&self, cause: TensorError) -> ReadError<ProtoError> {
         ProtoError::Tensor { offset: self.offset, tensor: self.tensor.clone(), cause }.into()
     }
 }

@@ -8,9 +8,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::atomic::folder_of;
-use crate::error::Shown;
+use crate::error::onnx::ExternalError;
 use crate::os::{self, FileId};
+use crate::path::folder_of;
 
 /// Where the bytes of an external tensor are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,52 +21,6 @@ pub struct External {
     pub offset: u64,
     /// Their number, if stated.
     pub length: Option<u64>,
-}
-
-/// Which rule of `docs/spec/onnx.md §3.6` or §3.7 external data breaks.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
-pub enum ExternalError {
-    /// §3.6.
-    #[error("external data has no location")]
-    NoLocation,
-    /// §3.6.
-    #[error("key {} of external data occurs twice", Shown(key))]
-    RepeatedKey { key: String },
-    /// §3.6.
-    #[error("{key} of external data is {}, not 1 to 20 digits below 2^64", Shown(found))]
-    NotANumber { key: &'static str, found: String },
-    /// §3.5: two places for one tensor.
-    #[error("external data and also {field}")]
-    AlsoInside { field: &'static str },
-    /// §3.5.
-    #[error("text cannot be external")]
-    Text,
-    /// §3.6.
-    #[error("external data of {found} bytes where type and dims need {needed}")]
-    Length { found: u64, needed: u64 },
-    /// §3.7 rule 1.
-    #[error("location {} of external data is empty, absolute or not a path", Shown(location))]
-    Location { location: String },
-    /// §3.7 rule 2.
-    #[error("location {} of external data leaves the model's folder", Shown(location))]
-    Parent { location: String },
-    /// §3.7 rule 3.
-    #[error("location {} of external data is a link that leads outside the model's folder", Shown(location))]
-    Outside { location: String },
-    /// §3.7 rule 4.
-    #[error("location {} of external data is not a regular file", Shown(location))]
-    NotRegular { location: String },
-    /// The file is not there.
-    #[error("external data: there is no file {} in the model's folder", Shown(location))]
-    NotFound { location: String },
-    /// §3.7 rule 5.
-    #[error(
-        "external data at {offset}, {bytes} bytes, where file {} has {file_bytes}; it is truncated or another file",
-        Shown(location)
-    )]
-    PastEnd { location: String, offset: u64, bytes: u64, file_bytes: u64 },
 }
 
 impl External {

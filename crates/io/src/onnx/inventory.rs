@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use truecast_core::DType;
 
-use super::error::ProtoError;
 use super::model::{Attribute, AttributeValue, Graph, Model, Node, SparseTensor};
-use super::parse::Budget;
+use super::parser::Budget;
 use super::tensor::{Payload, TensorProto};
+use crate::error::onnx::ProtoError;
 
 /// One tensor of a model.
 #[derive(Clone, Debug)]

@@ -6,36 +6,35 @@
 //!
 //! Read first: `docs/spec/onnx.md §3`. Then `wire`, `parse`, `tensor`, `elements`, `external`.
 
-mod elements;
+pub(crate) mod elements;
 mod emit;
-mod error;
 mod external;
 mod inventory;
 mod model;
 mod output;
 mod parse;
+mod parser;
 mod rewrite;
 mod rope;
 mod storage;
 mod tensor;
-mod texts;
+pub(crate) mod texts;
 mod uses;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use crate::atomic::folder_of;
 use crate::error::Error;
+use crate::path::folder_of;
 use crate::reader::TensorReader;
 use crate::tensor::Tensor;
 
-pub(crate) use elements::Entries;
+pub use crate::error::onnx::{ExternalError, ProtoError, TensorError};
+pub use crate::options::OnnxOptions as Options;
 pub(crate) use emit::tensor_head;
 pub use emit::text_tensor;
-pub(crate) use error::ReadError;
-pub use error::{ProtoError, TensorError};
-pub use external::{External, ExternalError};
+pub use external::External;
 pub use inventory::{Listed, Role, visit_nodes};
 pub use model::*;
 pub(crate) use output::{ModelWriter, refusal};
@@ -43,17 +42,8 @@ pub use output::{NewModel, unused_location};
 pub use rewrite::Changes;
 pub(crate) use storage::Storage;
 pub use tensor::{Payload, TensorProto};
+pub(crate) use texts::CellWriter;
 pub use texts::Texts;
-pub(crate) use texts::{CellWriter, Cells};
-
-/// How strictly files are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// Accepts the rows of `docs/spec/onnx.md §3.5` and §3.6 that say so.
-    pub lenient: bool,
-    /// Accepts external data behind links that lead out of the model's folder (§3.7 rule 3).
-    pub follow_links: bool,
-}
 
 /// An opened `.onnx` file.
 ///

@@ -9,15 +9,17 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::ModelFile;
 use super::inventory::Listed;
 use super::rewrite::{Changes, MAX_MODEL_BYTES, Place, Rewritten, rewrite};
 use super::rope::Piece;
-use super::{ModelFile, Options};
-use crate::atomic::{Existing, Finished, OutputFile, folder_of};
+use crate::atomic::{Existing, Finished, OutputFile};
 use crate::error::Error;
+use crate::error::denied::DeniedTensor;
+use crate::options::OnnxOptions;
 use crate::os::{FileId, ReadAt};
+use crate::path::folder_of;
 use crate::tensor::Tensor;
-use crate::writer::Refusal;
 
 /// A model to be written: another one with some tensors in other types (`docs/spec/onnx.md §3.10`).
 #[derive(Clone, Debug)]
@@ -40,14 +42,14 @@ impl NewModel {
     pub fn new(source: &Arc<ModelFile>, changes: &Changes, location: &str) -> Result<NewModel, Error> {
         let ModelFile { storage, model, tensors: listed, opaque_external, .. } = &**source;
         let rewritten = rewrite(storage.wire(), model, listed, changes, location);
-        let rewritten = rewritten.map_err(|error| Error::proto(storage.path(), error))?;
+        let rewritten = rewritten.map_err(|error| error.at(storage.path(), "reading"))?;
         let refused =
             |tensor: &str, cause| Err(Error::Refused { path: storage.path().into(), tensor: tensor.into(), cause });
         if rewritten.rope.bytes > MAX_MODEL_BYTES {
-            return refused("", Refusal::MessageTooLong { bytes: rewritten.rope.bytes });
+            return refused("", DeniedTensor::MessageTooLong { bytes: rewritten.rope.bytes });
         }
         if let Some(tensor) = opaque_external {
-            return refused(tensor, Refusal::Opaque);
+            return refused(tensor, DeniedTensor::Opaque);
         }
         let target = |((listed, name), &dtype): ((&Listed, &String), _)| {
             let described = listed.tensor.describe(Some(name)).expect("listed tensors have a type");
@@ -181,7 +183,7 @@ pub fn unused_location(path: &Path) -> String {
 
 /// The files of external data that the model at `path` uses and that [`unused_location`] named.
 fn own_data(path: &Path) -> Vec<PathBuf> {
-    let Ok(old) = ModelFile::open(path, Options::default()) else { return Vec::new() };
+    let Ok(old) = ModelFile::open(path, OnnxOptions::default()) else { return Vec::new() };
     let name = path.file_name().map(|name| name.to_string_lossy().replace("..", "_")).unwrap_or_default();
     let is_own = |location: &str| {
         let number = location.strip_prefix(&*name).and_then(|rest| rest.strip_suffix(".data"));
@@ -312,7 +314,7 @@ impl ModelWriter {
 }
 
 /// What the container allows of one tensor (`docs/spec/onnx.md §3.8`).
-pub(crate) fn refusal(tensor: &Tensor) -> Option<Refusal> {
+pub(crate) fn refusal(tensor: &Tensor) -> Option<DeniedTensor> {
     let bytes = tensor.bytes();
-    (bytes > MAX_MODEL_BYTES - 4096).then_some(Refusal::MessageTooLong { bytes })
+    (bytes > MAX_MODEL_BYTES - 4096).then_some(DeniedTensor::MessageTooLong { bytes })
 }

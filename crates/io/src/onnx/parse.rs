@@ -1,121 +1,21 @@
-//! From fields to the structure of a model: what the parsers of all messages share, and the parsers themselves.
+//! From fields to the structure of a model, a parser for each message.
 //!
-//! Memory is charged for before it is taken, nesting is counted, and tensors are described, not read. Field numbers are
-//! those of `docs/spec/onnx.md §3.1` and the public `onnx.proto`.
+//! Tensors are described, not read. Field numbers are those of `docs/spec/onnx.md §3.1` and the public `onnx.proto`.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use super::Options;
-use super::error::{ProtoError, ReadError};
 use super::model::*;
+use super::parser::{Parser, Read, once};
 use super::tensor::{self, TensorProto};
-use super::wire::{Field, Fields, Value, Wire};
-
-/// As deep as protobuf's own readers go.
-const MAX_DEPTH: usize = 100;
-/// What the structure of a model may take, its tensors aside. A million nodes take less.
-const MAX_STRUCTURE_BYTES: u64 = 1 << 30;
-
-/// What the structure of a model has taken so far.
-#[derive(Debug, Default)]
-pub(crate) struct Budget {
-    charged: u64,
-}
-
-impl Budget {
-    /// Accounts for bytes that are kept on behalf of what lies at `offset`, before they are taken.
-    pub(crate) fn charge(&mut self, offset: u64, bytes: u64) -> Result<(), ProtoError> {
-        self.charged = self.charged.saturating_add(bytes);
-        match self.charged > MAX_STRUCTURE_BYTES {
-            true => Err(ProtoError::TooMuch { offset }),
-            false => Ok(()),
-        }
-    }
-}
-
-/// Walks one file.
-#[derive(Debug)]
-pub(crate) struct Parser {
-    pub(crate) wire: Wire,
-    pub(crate) options: Options,
-    /// The name of a tensor of COMPLEX128 that is external: it cannot be carried to another place.
-    pub(crate) opaque_external: Option<String>,
-    pub(crate) budget: Budget,
-    depth: usize,
-}
-
-type Read<T> = Result<T, ReadError>;
-
-/// Takes a message that another may have once. Protobuf joins two of them into one, which no writer relies on.
-fn once<T>(slot: &mut Option<T>, found: T, field: &Field, message: &'static str) -> Read<()> {
-    match slot.replace(found) {
-        None => Ok(()),
-        Some(_) => Err(ProtoError::Repeated { offset: field.span.start, message, field: field.number }.into()),
-    }
-}
+use crate::error::onnx::ProtoError;
 
 impl Parser {
-    pub(crate) fn new(wire: Wire, options: Options) -> Parser {
-        Parser { wire, options, opaque_external: None, budget: Budget::default(), depth: 0 }
-    }
-
-    /// Accounts for a value that is kept.
-    pub(crate) fn charge<T>(&mut self, offset: u64) -> Read<()> {
-        Ok(self.budget.charge(offset, size_of::<T>() as u64)?)
-    }
-
-    /// The bytes of a small field.
-    pub(crate) fn small(&mut self, range: Range<u64>) -> Read<Vec<u8>> {
-        self.charge::<Vec<u8>>(range.start)?;
-        self.budget.charge(range.start, range.end - range.start)?;
-        self.wire.copy(range)
-    }
-
-    /// A name.
-    pub(crate) fn text(&mut self, range: Range<u64>) -> Read<String> {
-        let offset = range.start;
-        let bytes = self.small(range)?;
-        Ok(String::from_utf8(bytes).map_err(|_| ProtoError::NotUtf8 { offset })?)
-    }
-
-    /// A StringStringEntryProto.
-    pub(crate) fn entry(&mut self, content: Range<u64>) -> Read<(String, String)> {
-        let mut entry = (String::new(), String::new());
-        self.each(content, |parser, field| {
-            match field.number {
-                1 => entry.0 = parser.text(field.bytes()?)?,
-                2 => entry.1 = parser.text(field.bytes()?)?,
-                _ => {}
-            }
-            Ok(())
-        })?;
-        Ok(entry)
-    }
-
-    /// Calls `visit` with every field of a message, one level deeper.
-    pub(crate) fn each(
-        &mut self,
-        content: Range<u64>,
-        mut visit: impl FnMut(&mut Parser, Field) -> Read<()>,
-    ) -> Read<()> {
-        if self.depth == MAX_DEPTH {
-            return Err(ProtoError::TooDeep { offset: content.start, limit: MAX_DEPTH }.into());
-        }
-        self.depth += 1;
-        let mut fields = Fields::new(content);
-        while let Some(field) = fields.next(&mut self.wire)? {
-            visit(self, field)?;
-        }
-        self.depth -= 1;
-        Ok(())
-    }
-
     /// ModelProto.
     pub(crate) fn model(&mut self, content: Range<u64>) -> Read<Model> {
         let mut model = Model::default();
         let mut graph = None;
-        self.each(content.clone(), |parser, field| {
+        self.each(content.clone(), &mut |parser, field| {
             match field.number {
                 1 => model.ir_version = field.int()?,
                 2 => model.producer_name = parser.text(field.bytes()?)?,
@@ -143,7 +43,7 @@ impl Parser {
     fn opset(&mut self, content: Range<u64>) -> Read<OpsetImport> {
         self.charge::<OpsetImport>(content.start)?;
         let mut import = OpsetImport::default();
-        self.each(content, |parser, field| {
+        self.each(content, &mut |parser, field| {
             match field.number {
                 1 => import.domain = parser.text(field.bytes()?)?,
                 2 => import.version = field.int()?,
@@ -157,7 +57,7 @@ impl Parser {
     fn function(&mut self, content: Range<u64>) -> Read<Function> {
         self.charge::<Function>(content.start)?;
         let mut function = Function { content: content.clone(), ..Function::default() };
-        self.each(content, |parser, field| {
+        self.each(content, &mut |parser, field| {
             match field.number {
                 1 => function.name = parser.text(field.bytes()?)?,
                 4 => function.inputs.push(parser.text(field.bytes()?)?),
@@ -179,7 +79,7 @@ impl Parser {
     fn graph(&mut self, content: Range<u64>) -> Read<Graph> {
         self.charge::<Graph>(content.start)?;
         let mut graph = Graph { content: content.clone(), ..Graph::default() };
-        self.each(content, |parser, field| {
+        self.each(content, &mut |parser, field| {
             match field.number {
                 1 => graph.nodes.push(parser.node(field.bytes()?)?),
                 2 => graph.name = parser.text(field.bytes()?)?,
@@ -198,7 +98,7 @@ impl Parser {
     fn node(&mut self, content: Range<u64>) -> Read<Node> {
         self.charge::<Node>(content.start)?;
         let mut node = Node { content: content.clone(), ..Node::default() };
-        self.each(content, |parser, field| {
+        self.each(content, &mut |parser, field| {
             match field.number {
                 1 => node.inputs.push(parser.text(field.bytes()?)?),
                 2 => node.outputs.push(parser.text(field.bytes()?)?),
@@ -222,7 +122,7 @@ impl Parser {
         self.charge::<ValueInfo>(content.start)?;
         let mut info = ValueInfo { content: content.clone(), ..ValueInfo::default() };
         let mut kind = None;
-        self.each(content, |parser, field| {
+        self.each(content, &mut |parser, field| {
             match field.number {
                 1 => info.name = parser.text(field.bytes()?)?,
                 2 => once(&mut kind, parser.value_type(field.bytes()?)?, &field, "ValueInfoProto")?,
@@ -238,7 +138,7 @@ impl Parser {
         // The fields exclude each other: the last one counts, and clears the one before.
         let mut tensor = None;
         let mut is_other = false;
-        self.each(content, |parser, field| {
+        self.each(content, &mut |parser, field| {
             match field.number {
                 1 => {
                     once(&mut tensor, parser.tensor_type(field.bytes()?)?, &field, "TypeProto")?;
@@ -257,7 +157,7 @@ impl Parser {
 
     fn tensor_type(&mut self, content: Range<u64>) -> Read<ValueType> {
         let (mut elem_type, mut shape) = (0, None);
-        self.each(content, |parser, field| {
+        self.each(content, &mut |parser, field| {
             match field.number {
                 1 => elem_type = field.int()?,
                 2 => once(&mut shape, parser.shape(field.bytes()?)?, &field, "TypeProto.Tensor")?,
@@ -270,11 +170,11 @@ impl Parser {
 
     fn shape(&mut self, content: Range<u64>) -> Read<Vec<Dimension>> {
         let mut shape = Vec::new();
-        self.each(content, |parser, field| {
+        self.each(content, &mut |parser, field| {
             if field.number == 1 {
                 parser.charge::<Dimension>(field.span.start)?;
                 let mut dimension = Dimension::Unknown;
-                parser.each(field.bytes()?, |parser, field| {
+                parser.each(field.bytes()?, &mut |parser, field| {
                     match field.number {
                         1 => dimension = Dimension::Value(field.int()?),
                         2 => dimension = Dimension::named(parser.text(field.bytes()?)?),
@@ -291,7 +191,7 @@ impl Parser {
 
     fn sparse(&mut self, content: Range<u64>) -> Read<SparseTensor> {
         let (mut values, mut indices, mut dims) = (None, None, Vec::new());
-        self.each(content.clone(), |parser, field| {
+        self.each(content.clone(), &mut |parser, field| {
             match field.number {
                 1 => once(&mut values, tensor::parse(parser, field.bytes()?)?, &field, "SparseTensorProto")?,
                 2 => once(&mut indices, tensor::parse(parser, field.bytes()?)?, &field, "SparseTensorProto")?,
@@ -305,41 +205,10 @@ impl Parser {
         Ok(SparseTensor { values, indices, dims, content })
     }
 
-    /// One occurrence of a repeated integer field, packed or not.
-    fn numbers(&mut self, field: &Field, numbers: &mut Vec<i64>) -> Read<()> {
-        let Value::Bytes(range) = &field.value else {
-            self.charge::<i64>(field.span.start)?;
-            numbers.push(field.int()?);
-            return Ok(());
-        };
-        let mut at = range.start;
-        while at < range.end {
-            self.charge::<i64>(at)?;
-            numbers.push(self.wire.varint(&mut at, range.end)?.cast_signed());
-        }
-        Ok(())
-    }
-
-    /// One occurrence of a repeated float field, packed or not.
-    fn floats(&mut self, field: &Field, floats: &mut Vec<f32>) -> Read<()> {
-        let Value::Bytes(range) = &field.value else {
-            self.charge::<f32>(field.span.start)?;
-            floats.push(field.float()?);
-            return Ok(());
-        };
-        let bytes = self.small(range.clone())?;
-        let (whole, rest) = bytes.as_chunks::<4>();
-        if !rest.is_empty() {
-            return Err(ProtoError::Truncated { offset: field.span.start, end: range.end }.into());
-        }
-        floats.extend(whole.iter().map(|bytes| f32::from_le_bytes(*bytes)));
-        Ok(())
-    }
-
     fn attribute(&mut self, content: Range<u64>) -> Read<Attribute> {
         self.charge::<Attribute>(content.start)?;
         let mut stated = StatedAttribute::default();
-        self.each(content.clone(), |parser, field| {
+        self.each(content.clone(), &mut |parser, field| {
             match field.number {
                 1 => stated.name = parser.text(field.bytes()?)?,
                 2 => stated.float = Some(field.float()?),

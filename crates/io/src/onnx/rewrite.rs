@@ -11,12 +11,13 @@ use std::ops::Range;
 use truecast_core::DType;
 
 use super::emit;
-use super::error::ReadError;
 use super::inventory::{Listed, Names, Role, constant, stored_name, visit_nodes};
 use super::model::{Attribute, AttributeValue, Function, Graph, Model, Node, SparseTensor, ValueInfo, default_opset};
 use super::rope::Rope;
 use super::tensor::{DATA_FIELDS, TensorProto, field};
 use super::wire::{Field, Fields, Wire};
+use crate::error::ReadError;
+use crate::error::onnx::ProtoError;
 
 /// What protobuf allows a message to have.
 pub(crate) const MAX_MODEL_BYTES: u64 = i32::MAX as u64;
@@ -67,7 +68,7 @@ pub(crate) fn rewrite(
     listed: &[Listed],
     changes: &Changes,
     location: &str,
-) -> Result<Rewritten, ReadError> {
+) -> Result<Rewritten, ReadError<ProtoError>> {
     let mut rewriter = Rewriter::new(wire, model, listed, changes, location);
     rewriter.plan();
     for is_crowded in [false, true] {
@@ -252,8 +253,8 @@ impl<'a> Rewriter<'a> {
     fn message(
         &mut self,
         content: &Range<u64>,
-        mut change: impl FnMut(&mut Self, &Field) -> Result<Change, ReadError>,
-    ) -> Result<Option<Rope>, ReadError> {
+        mut change: impl FnMut(&mut Self, &Field) -> Result<Change, ReadError<ProtoError>>,
+    ) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let (mut rope, mut is_changed) = (Rope::default(), false);
         let mut fields = Fields::new(content.clone());
         while let Some(field) = fields.next(&mut self.wire)? {
@@ -270,7 +271,7 @@ impl<'a> Rewriter<'a> {
         Ok(is_changed.then_some(rope))
     }
 
-    fn model(&mut self) -> Result<Rope, ReadError> {
+    fn model(&mut self) -> Result<Rope, ReadError<ProtoError>> {
         let model = self.model;
         let Changes { opset, ir_version, .. } = *self.changes;
         let (mut functions, mut imports) = ((1..).zip(&model.functions), model.opset_imports.iter());
@@ -301,7 +302,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// An import of the default domain, if it is one, in its version or the raised one.
-    fn import(&mut self, field: &Field, version: Option<i64>) -> Result<Change, ReadError> {
+    fn import(&mut self, field: &Field, version: Option<i64>) -> Result<Change, ReadError<ProtoError>> {
         let raised = self.changes.opset.filter(|&opset| version.is_some_and(|version| version < opset));
         let Some(raised) = raised else { return Ok(Change::Keep) };
         let content = field.bytes()?;
@@ -315,7 +316,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// A function by its number, from 1 on.
-    fn function(&mut self, body: usize, function: &'a Function) -> Result<Option<Rope>, ReadError> {
+    fn function(&mut self, body: usize, function: &'a Function) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let mut nodes = Nodes::new(function.content.start, &function.nodes);
         let (mut imports, mut defaults) = (function.opset_imports.iter(), function.attribute_defaults.iter());
         let rope = self.message(&function.content, |this, field| match field.number {
@@ -334,7 +335,7 @@ impl<'a> Rewriter<'a> {
         })
     }
 
-    fn graph(&mut self, graph: &'a Graph) -> Result<Option<Rope>, ReadError> {
+    fn graph(&mut self, graph: &'a Graph) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let mut nodes = Nodes::new(graph.content.start, &graph.nodes);
         let (mut initializers, mut inputs) = (graph.initializers.iter(), graph.inputs.iter());
         let mut sparse = graph.sparse_initializers.iter();
@@ -348,7 +349,7 @@ impl<'a> Rewriter<'a> {
         Ok(nodes.end(self, 1, &graph.content, rope))
     }
 
-    fn node(&mut self, node: &'a Node) -> Result<Option<Rope>, ReadError> {
+    fn node(&mut self, node: &'a Node) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let output = self.output_names.get(&node.content.start).cloned();
         let mut attributes = node.attributes.iter();
         self.message(&node.content, |this, field| match (field.number, &output) {
@@ -358,7 +359,7 @@ impl<'a> Rewriter<'a> {
         })
     }
 
-    fn attribute(&mut self, attribute: &'a Attribute) -> Result<Option<Rope>, ReadError> {
+    fn attribute(&mut self, attribute: &'a Attribute) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let mut at = 0;
         let mut next = || {
             at += 1;
@@ -378,7 +379,7 @@ impl<'a> Rewriter<'a> {
         })
     }
 
-    fn sparse(&mut self, sparse: &'a SparseTensor) -> Result<Option<Rope>, ReadError> {
+    fn sparse(&mut self, sparse: &'a SparseTensor) -> Result<Option<Rope>, ReadError<ProtoError>> {
         self.message(&sparse.content, |this, field| match field.number {
             1 => Ok(Change::content(1, this.tensor(&sparse.values)?)),
             2 => Ok(Change::content(2, this.tensor(&sparse.indices)?)),
@@ -387,7 +388,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The input of a graph whose default is stored in another type: its name and type become those of what is stored.
-    fn input(&mut self, input: &ValueInfo) -> Result<Option<Rope>, ReadError> {
+    fn input(&mut self, input: &ValueInfo) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let Some((name, code)) = self.inputs.get(&input.content.start).cloned() else { return Ok(None) };
         self.message(&input.content, |this, field| match field.number {
             1 => Ok(Change::bytes(emit::bytes(1, &name))),
@@ -409,7 +410,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The fields of a tensor that say what its elements are and where; all others are kept.
-    fn tensor(&mut self, tensor: &TensorProto) -> Result<Option<Rope>, ReadError> {
+    fn tensor(&mut self, tensor: &TensorProto) -> Result<Option<Rope>, ReadError<ProtoError>> {
         let Some(&index) = self.by_start.get(&tensor.content.start) else { return Ok(None) };
         let place = self.places[index];
         if place == Place::Untouched {
@@ -465,7 +466,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// The next node, which is `field`, after the Casts that precede it.
-    fn next(&mut self, rewriter: &mut Rewriter<'a>, field: &Field) -> Result<Change, ReadError> {
+    fn next(&mut self, rewriter: &mut Rewriter<'a>, field: &Field) -> Result<Change, ReadError<ProtoError>> {
         let node = &self.nodes[self.at];
         let casts = self.casts(rewriter, field.number);
         self.at += 1;

@@ -8,16 +8,19 @@ use std::sync::Arc;
 use truecast_core::{DType, Layout};
 
 use super::elements::Entries;
-use super::error::{ProtoError, ReadError, TensorError};
-use super::external::{External, ExternalError, Folder, OpenError};
-use super::parse::Parser;
+use super::external;
+use super::external::{External, Folder, OpenError};
+use super::parser::Parser;
 use super::tensor::{Payload, TensorProto};
 use super::texts::{Cells, Texts};
 use super::wire::Wire;
-use super::{Options, external};
 use crate::error::Error;
-use crate::reader::{Codes, Decoding, Stream, TensorReader};
-use crate::source::open_regular;
+use crate::error::ReadError;
+use crate::error::onnx::ExternalError;
+use crate::error::onnx::{ProtoError, TensorError};
+use crate::open::open_regular;
+use crate::options::OnnxOptions;
+use crate::reader::{Decoding, Stream, TensorReader, Validity};
 use crate::tensor::Tensor;
 use crate::window::Window;
 
@@ -28,16 +31,16 @@ pub(crate) struct Storage {
     file: Arc<File>,
     file_bytes: u64,
     folder: Folder,
-    options: Options,
+    options: OnnxOptions,
 }
 
 impl Storage {
-    pub(crate) fn open(path: &Path, options: Options) -> Result<Storage, Error> {
+    pub(crate) fn open(path: &Path, options: OnnxOptions) -> Result<Storage, Error> {
         let (file, found) = open_regular(path)?;
         Ok(Storage::new(path.into(), file.into(), found.len(), options))
     }
 
-    pub(crate) fn new(path: Arc<Path>, file: Arc<File>, file_bytes: u64, options: Options) -> Storage {
+    pub(crate) fn new(path: Arc<Path>, file: Arc<File>, file_bytes: u64, options: OnnxOptions) -> Storage {
         let folder = Folder::of_model(&path, options.follow_links);
         Storage { path, file, file_bytes, folder, options }
     }
@@ -55,8 +58,11 @@ impl Storage {
     }
 
     /// Reads structure.
-    pub(crate) fn parse<T>(&self, read: impl FnOnce(&mut Parser) -> Result<T, ReadError>) -> Result<T, Error> {
-        read(&mut Parser::new(self.wire(), self.options)).map_err(|error| Error::proto(&self.path, error))
+    pub(crate) fn parse<T>(
+        &self,
+        read: impl FnOnce(&mut Parser) -> Result<T, ReadError<ProtoError>>,
+    ) -> Result<T, Error> {
+        read(&mut Parser::new(self.wire(), self.options)).map_err(|error| error.at(&self.path, "reading"))
     }
 
     /// What a tensor is as it will be read, under another name if one is given. Text is in cells of the longest element,
@@ -67,7 +73,7 @@ impl Storage {
             .ok_or_else(|| self.wrong(tensor, TensorError::Unreadable { data_type: tensor.data_type.name }))?;
         if described.dtype == DType::String {
             let cells = Cells::new(self.file.clone(), self.file_bytes, tensor, 0);
-            let width = cells.longest().map_err(|error| Error::proto(&self.path, error))?;
+            let width = cells.longest().map_err(|error| error.at(&self.path, "reading"))?;
             described.layout = Layout::Utf32 { width };
         }
         Ok(described)
@@ -79,16 +85,16 @@ impl Storage {
         let dtype = described.dtype;
         if let Layout::Utf32 { width } = described.layout {
             let cells = Cells::new(self.file.clone(), self.file_bytes, tensor, width);
-            let decoding = Decoding { swap: None, codes: Codes::Any };
+            let decoding = Decoding { swap: None, codes: Validity::Any };
             return TensorReader::new(self.path.clone(), &described, Stream::Cells(Box::new(cells)), decoding);
         }
         let codes = match (dtype, dtype.storage_bits()) {
-            (DType::Bool, _) => Codes::Truth,
-            (_, Some(bits @ 1..8)) => Codes::Tail {
+            (DType::Bool, _) => Validity::Truth,
+            (_, Some(bits @ 1..8)) => Validity::Tail {
                 used: (u128::from(tensor.len()) * u128::from(bits) % 8) as u32,
                 refuse_at: (bits == 6 && !self.options.lenient).then_some(tensor.content.start),
             },
-            _ => Codes::Any,
+            _ => Validity::Any,
         };
         let (path, stream) = match &tensor.payload {
             Payload::Raw(range) => (None, Stream::Plain(Window::new(self.file.clone(), range.start, range.end))),

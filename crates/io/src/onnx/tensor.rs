@@ -7,10 +7,12 @@ use std::ops::Range;
 use truecast_core::spec::onnx::DataType;
 use truecast_core::{DType, Layout};
 
-use super::error::{ProtoError, ReadError, TensorError};
-use super::external::{External, ExternalError};
-use super::parse::Parser;
+use super::external::External;
+use super::parser::Parser;
 use super::wire::{Field, Fields, Value};
+use crate::error::ReadError;
+use crate::error::onnx::ExternalError;
+use crate::error::onnx::{ProtoError, TensorError};
 use crate::tensor::{MAX_RANK, Tensor, checked_len};
 
 /// Field numbers of TensorProto (`docs/spec/onnx.md §3.1`).
@@ -133,7 +135,7 @@ struct Stated {
 }
 
 /// Reads a TensorProto whose content is `content`.
-pub(crate) fn parse(parser: &mut Parser, content: Range<u64>) -> Result<TensorProto, ReadError> {
+pub(crate) fn parse(parser: &mut Parser, content: Range<u64>) -> Result<TensorProto, ReadError<ProtoError>> {
     parser.charge::<TensorProto>(content.start)?;
     let mut stated = Stated::default();
     let gathered = gather(parser, content.clone(), &mut stated);
@@ -154,11 +156,11 @@ pub(crate) fn parse(parser: &mut Parser, content: Range<u64>) -> Result<TensorPr
 
 /// Why gathering ended early.
 enum Found {
-    Read(ReadError),
+    Read(ReadError<ProtoError>),
     Wrong(TensorError),
 }
 
-impl<E: Into<ReadError>> From<E> for Found {
+impl<E: Into<ReadError<ProtoError>>> From<E> for Found {
     fn from(error: E) -> Found {
         Found::Read(error.into())
     }

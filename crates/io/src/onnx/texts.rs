@@ -10,11 +10,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::emit;
-use super::error::{ProtoError, ReadError, TensorError};
 use super::tensor::{TensorProto, field};
 use super::wire::{Fields, Wire};
 use crate::atomic::OutputFile;
 use crate::error::Error;
+use crate::error::ReadError;
+use crate::error::onnx::{ProtoError, TensorError};
 
 /// The longest element that is put into cells, in code points: every cell takes as much as the longest.
 const MAX_WIDTH: usize = 4096;
@@ -37,7 +38,7 @@ impl Iterator for Texts {
 
     fn next(&mut self) -> Option<Self::Item> {
         let text = self.entries.next().and_then(|range| range.map(|range| self.entries.wire.copy(range)).transpose());
-        text.map_err(|error| Error::proto(&self.path, error)).transpose()
+        text.map_err(|error| error.at(&self.path, "reading")).transpose()
     }
 }
 
@@ -53,7 +54,7 @@ impl Entries {
         Entries { wire, fields: Fields::new(tensor.content.clone()) }
     }
 
-    fn next(&mut self) -> Result<Option<Range<u64>>, ReadError> {
+    fn next(&mut self) -> Result<Option<Range<u64>>, ReadError<ProtoError>> {
         while let Some(found) = self.fields.next(&mut self.wire)? {
             if found.number == field::STRING_DATA {
                 return Ok(Some(found.bytes()?));
@@ -91,7 +92,7 @@ impl Cells {
     }
 
     /// The code points of the longest element, at least one. Reads the whole tensor.
-    pub(crate) fn longest(mut self) -> Result<u32, ReadError> {
+    pub(crate) fn longest(mut self) -> Result<u32, ReadError<ProtoError>> {
         let mut longest = 1;
         while let Some(text) = self.next()? {
             longest = longest.max(text.chars().count());
@@ -100,7 +101,7 @@ impl Cells {
     }
 
     /// Fills `buf` with the next bytes of cells.
-    pub(crate) fn fill(&mut self, mut buf: &mut [u8]) -> Result<(), ReadError> {
+    pub(crate) fn fill(&mut self, mut buf: &mut [u8]) -> Result<(), ReadError<ProtoError>> {
         while !buf.is_empty() {
             if self.taken == self.cell.len() {
                 let text = self.next()?.unwrap_or_default();
@@ -118,7 +119,7 @@ impl Cells {
     }
 
     /// The next element.
-    fn next(&mut self) -> Result<Option<String>, ReadError> {
+    fn next(&mut self) -> Result<Option<String>, ReadError<ProtoError>> {
         let Some(range) = self.entries.next()? else { return Ok(None) };
         let index = self.index;
         self.index += 1;
@@ -137,7 +138,7 @@ impl Cells {
         }
     }
 
-    fn wrong(&self, cause: TensorError) -> ReadError {
+    fn wrong(&self, cause: TensorError) -> ReadError<ProtoError> {
         ProtoError::Tensor { offset: self.offset, tensor: self.tensor.clone(), cause }.into()
     }
 }

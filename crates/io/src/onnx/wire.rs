@@ -8,7 +8,8 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::error::{ProtoError, ReadError};
+use crate::error::ReadError;
+use crate::error::onnx::ProtoError;
 use crate::os::ReadAt;
 
 /// Bytes that are read at once while walking.
@@ -121,7 +122,7 @@ impl Wire {
     }
 
     /// A copy of a range that was checked against the file, if there is memory for it.
-    pub(crate) fn copy(&mut self, range: Range<u64>) -> Result<Vec<u8>, ReadError> {
+    pub(crate) fn copy(&mut self, range: Range<u64>) -> Result<Vec<u8>, ReadError<ProtoError>> {
         let too_long = || ProtoError::TooMuch { offset: range.start };
         let len = usize::try_from(range.end - range.start).map_err(|_| too_long())?;
         let mut bytes = Vec::new();
@@ -132,7 +133,7 @@ impl Wire {
     }
 
     /// A number of at most ten bytes, moving `at` past it.
-    pub(crate) fn varint(&mut self, at: &mut u64, end: u64) -> Result<u64, ReadError> {
+    pub(crate) fn varint(&mut self, at: &mut u64, end: u64) -> Result<u64, ReadError<ProtoError>> {
         let start = *at;
         let mut value = 0u64;
         for shift in (0..70).step_by(7) {
@@ -150,7 +151,7 @@ impl Wire {
         Err(ProtoError::Varint { offset: start }.into())
     }
 
-    fn fixed<const N: usize>(&mut self, at: &mut u64, end: u64) -> Result<[u8; N], ReadError> {
+    fn fixed<const N: usize>(&mut self, at: &mut u64, end: u64) -> Result<[u8; N], ReadError<ProtoError>> {
         if end.saturating_sub(*at) < N as u64 {
             return Err(ProtoError::Truncated { offset: *at, end }.into());
         }
@@ -175,7 +176,7 @@ impl Fields {
     }
 
     /// The next field; `None` at the end. Bytes are skipped, not read.
-    pub(crate) fn next(&mut self, wire: &mut Wire) -> Result<Option<Field>, ReadError> {
+    pub(crate) fn next(&mut self, wire: &mut Wire) -> Result<Option<Field>, ReadError<ProtoError>> {
         if self.at >= self.end {
             return Ok(None);
         }

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 
 use truecast_core::DType;
 
-use super::{MAX_HEADER_BYTES, METADATA_KEY, name_of, rank_of};
+use super::{name_of, rank_of};
+use crate::error::denied::DeniedTensor;
+use crate::error::safetensors::{MAX_HEADER_BYTES, METADATA_KEY};
 use crate::tensor::Tensor;
-use crate::writer::Refusal;
 
 /// The canonical order: type rank descending, then name in byte order. What is not a tensor of a safetensors file comes
 /// last.
@@ -38,17 +39,17 @@ pub(crate) fn data_order(tensors: &[Tensor]) -> Vec<usize> {
 }
 
 /// What forbids a tensor in a safetensors file beyond what every container forbids.
-pub(crate) fn refusal(tensor: &Tensor) -> Option<Refusal> {
+pub(crate) fn refusal(tensor: &Tensor) -> Option<DeniedTensor> {
     if tensor.name == METADATA_KEY {
-        return Some(Refusal::ReservedName);
+        return Some(DeniedTensor::ReservedName);
     }
     let bits = tensor.dtype.storage_bits().map(|b| u128::from(tensor.len()) * u128::from(b));
     if bits.is_none_or(|b| b % 8 != 0) {
-        return Some(Refusal::PartialByte { dtype: tensor.dtype });
+        return Some(DeniedTensor::PartialByte { dtype: tensor.dtype });
     }
     // §1.4: torch cannot read such a tensor although the total is even.
     if tensor.dtype == DType::F4E2M1 && tensor.shape.last().is_some_and(|d| d % 2 != 0) {
-        return Some(Refusal::OddLastDimension);
+        return Some(DeniedTensor::OddLastDimension);
     }
     None
 }

@@ -12,16 +12,9 @@ use truecast_core::DType;
 
 use crate::tensor::Tensor;
 
+pub use crate::error::safetensors::{HeaderError, MAX_HEADER_BYTES, METADATA_KEY};
 pub use emit::canonical_order;
 pub(crate) use emit::{data_order, emit, refusal};
-pub use parse::HeaderError;
-pub(crate) use parse::ReadError;
-
-/// The longest header that is read or written (`docs/spec/checkpoints.md §1.6 V2`, §1.8).
-pub const MAX_HEADER_BYTES: u64 = 100_000_000;
-
-/// The key of a header that is not a tensor.
-pub const METADATA_KEY: &str = "__metadata__";
 
 /// The names of `docs/spec/checkpoints.md §1.3`; the position is the rank that the canonical order sorts by.
 pub const NAMES: [(&str, DType); 22] = [

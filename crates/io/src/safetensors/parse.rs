@@ -9,125 +9,24 @@ use std::cell::RefCell;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::io;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use truecast_core::{DType, Layout};
 
-use super::{Header, MAX_HEADER_BYTES, METADATA_KEY, NAMES};
-use crate::error::Shown;
+use super::{Header, NAMES};
+use crate::error::ReadError;
+use crate::error::safetensors::{HeaderError, MAX_HEADER_BYTES, METADATA_KEY};
 use crate::tensor::{MAX_RANK, Tensor, checked_len};
 use crate::window::Window;
 
-/// Which rule of `docs/spec/checkpoints.md §1.6` a file breaks.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
-pub enum HeaderError {
-    /// V1.
-    #[error("a file of {file_bytes} bytes is too short for a safetensors header; it is truncated or something else")]
-    TooShort { file_bytes: u64 },
-    /// V2.
-    #[error("offset 0: header length {bytes} exceeds the limit of {MAX_HEADER_BYTES}; not a safetensors file")]
-    HeaderTooLong { bytes: u64 },
-    /// V3.
-    #[error(
-        "offset 0: a header of {bytes} bytes does not fit a file of {file_bytes}; it is truncated or something else"
-    )]
-    HeaderPastEnd { bytes: u64, file_bytes: u64 },
-    /// V4.
-    #[error("offset {offset}: header is not UTF-8")]
-    NotUtf8 { offset: u64 },
-    /// V5.
-    #[error("offset 8: header does not begin with {{")]
-    NotAnObject,
-    /// V6.
-    #[error("offset {offset}: header goes on after its object; only blanks may follow")]
-    AfterObject { offset: u64 },
-    /// V4 (lone surrogates), V19, V20, and text that is not JSON.
-    #[error("offset {offset}: {}{message}", InTensor(tensor.as_deref()))]
-    Json { offset: u64, tensor: Option<String>, message: String },
-    /// V7.
-    #[error("tensor {}: name occurs twice", Shown(tensor))]
-    DuplicateTensor { tensor: String },
-    /// V8.
-    #[error("tensor {}: field {field:?} occurs twice", Shown(tensor))]
-    DuplicateField { tensor: String, field: &'static str },
-    /// V8.
-    #[error("{METADATA_KEY} occurs twice")]
-    DuplicateMetadata,
-    /// V9.
-    #[error("{METADATA_KEY}: key {} occurs twice", Shown(key))]
-    DuplicateMetadataKey { key: String },
-    /// V10.
-    #[error("tensor {}: unknown field {}", Shown(tensor), Shown(field))]
-    UnknownField { tensor: String, field: String },
-    /// V10.
-    #[error("tensor {}: no field {field:?}", Shown(tensor))]
-    MissingField { tensor: String, field: &'static str },
-    /// V11.
-    #[error("tensor {}: unknown dtype {}", Shown(tensor), Shown(dtype))]
-    UnknownDtype { tensor: String, dtype: String },
-    /// V12.
-    #[error("tensor {}: {field}: {found} is not a plain integer from 0 to 2^64-1", Shown(tensor))]
-    NotAnInteger { tensor: String, field: &'static str, found: String },
-    /// V12.
-    #[error("tensor {}: data_offsets does not hold exactly two numbers", Shown(tensor))]
-    OffsetCount { tensor: String },
-    /// V13.
-    #[error("tensor {}: shape has 2^63 elements or more", Shown(tensor))]
-    ShapeTooBig { tensor: String },
-    /// V14.
-    #[error("tensor {}: more than {MAX_RANK} dimensions", Shown(tensor))]
-    RankTooHigh { tensor: String },
-    /// V15.
-    #[error("tensor {}: {len} elements of {dtype} are no whole number of bytes below 2^61", Shown(tensor))]
-    NotWholeBytes { tensor: String, len: u64, dtype: DType },
-    /// V16.
-    #[error("tensor {}: data_offsets [{begin}, {end}] where shape and dtype need {bytes} bytes", Shown(tensor))]
-    WrongLength { tensor: String, begin: u64, end: u64, bytes: u64 },
-    /// V17.
-    #[error(
-        "tensor {}: data begins at {begin} where {expected} is due; tensors overlap or leave a hole",
-        Shown(tensor)
-    )]
-    NotContiguous { tensor: String, begin: u64, expected: u64 },
-    /// V18.
-    #[error("tensors end at {end} of a data buffer of {data_bytes} bytes; the file is truncated or damaged")]
-    DataLength { end: u64, data_bytes: u64 },
-}
-
-struct InTensor<'a>(Option<&'a str>);
-
-impl fmt::Display for InTensor<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(name) => write!(f, "tensor {}: ", Shown(name)),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Why a header could not be had: the file's fault or the system's.
-pub(crate) enum ReadError {
-    Header(HeaderError),
-    Io(io::Error),
-}
-
-impl From<HeaderError> for ReadError {
-    fn from(cause: HeaderError) -> ReadError {
-        ReadError::Header(cause)
-    }
-}
-
 impl Header {
     /// Reads the header of a file of `file_bytes` bytes. Returns also where the data buffer starts.
-    pub(crate) fn read(mut file: Window, file_bytes: u64) -> Result<(Header, u64), ReadError> {
+    pub(crate) fn read(mut file: Window, file_bytes: u64) -> Result<(Header, u64), ReadError<HeaderError>> {
         if file_bytes < 8 {
             return Err(HeaderError::TooShort { file_bytes }.into());
         }
         let mut length = [0; 8];
-        file.fill(&mut length).map_err(ReadError::Io)?;
+        file.fill(&mut length)?;
         let bytes = u64::from_le_bytes(length);
         if bytes > MAX_HEADER_BYTES {
             return Err(HeaderError::HeaderTooLong { bytes }.into());
@@ -137,7 +36,7 @@ impl Header {
             return Err(HeaderError::HeaderPastEnd { bytes, file_bytes }.into());
         }
         let mut text = vec![0; bytes as usize];
-        file.fill(&mut text).map_err(ReadError::Io)?;
+        file.fill(&mut text)?;
         Ok((Header::parse(&text, file_bytes - data_start)?, data_start))
     }
 

@@ -8,6 +8,7 @@ use truecast_io::onnx::{AttributeValue, ModelFile, Node, TensorProto};
 
 use super::error::NodeError;
 use super::node::{Bindings, kind_name};
+use crate::Error;
 use crate::graph::Load;
 use crate::tensor::{Data, Tensor};
 
@@ -20,7 +21,7 @@ struct Stored {
 }
 
 impl Load for Stored {
-    fn load(&self) -> Result<Arc<Tensor>, truecast_io::Error> {
+    fn load(&self) -> Result<Arc<Tensor>, Error> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tensor) = held.upgrade() {
             return Ok(tensor);

@@ -5,11 +5,11 @@
 //! versions and attributes are [`truecast_core::spec::onnx`].
 
 mod build;
+mod check;
 mod constant;
 mod error;
-mod judge;
 mod node;
 
 pub use build::build;
+pub use check::{Conversion, Finding, Judgement, judge};
 pub use error::{ModelError, NodeError};
-pub use judge::{Conversion, Finding, Judgement, judge};

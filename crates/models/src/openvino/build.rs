@@ -6,22 +6,14 @@ use std::sync::Arc;
 use truecast_core::promote::Element;
 use truecast_core::spec::openvino::Convert;
 use truecast_core::{CastSpec, DType};
-use truecast_io::openvino::{Constant, IrFile, Layer};
 
+use super::check::{Fed, Types, label, types};
 use super::error::{LayerError, ModelError};
 use super::layer::{Meaning, meaning};
-use super::types::{Types, label, types};
+use super::read::{Constant, IrFile, Layer};
+use crate::Error;
 use crate::graph::{Graph, Load, ValueId};
 use crate::tensor::{Data, Tensor};
-
-/// What is fed to a parameter: it settles a rank, or an element type, that the model leaves open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fed {
-    /// The element type, if the file says it.
-    pub dtype: Option<DType>,
-    /// The number of dimensions.
-    pub rank: usize,
-}
 
 /// The parameters: name, and element type if the model states it.
 pub fn inputs(file: &IrFile) -> Vec<(String, Option<DType>)> {
@@ -147,7 +139,7 @@ struct Stored {
 }
 
 impl Load for Stored {
-    fn load(&self) -> Result<Arc<Tensor>, truecast_io::Error> {
+    fn load(&self) -> Result<Arc<Tensor>, Error> {
         let data = Data::Codes(self.file.codes(&self.constant)?);
         Ok(Arc::new(Tensor { dtype: self.constant.dtype, shape: self.constant.shape.clone(), data }))
     }

@@ -1,5 +1,6 @@
-//! What can be wrong with a network of conversions.
+//! What can be wrong with an IR file, and with a network of conversions.
 
+use truecast_core::DType;
 use truecast_core::promote::PromotionError;
 use truecast_core::spec::SpecError;
 use truecast_io::Shown;
@@ -66,8 +67,66 @@ pub enum LayerError {
     Spec(#[from] SpecError),
     /// A constant.
     #[error(transparent)]
-    Constant(truecast_io::openvino::IrError),
+    Constant(IrError),
     /// The weights of a constant.
     #[error(transparent)]
-    File(Box<truecast_io::Error>),
+    File(Box<crate::Error>),
+}
+
+/// Why a file is no network, or one of its constants cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum IrError {
+    /// More XML than any network has.
+    #[error("{bytes} bytes of XML; at most {} are read", crate::openvino::read::MAX_XML_BYTES)]
+    TooLarge { bytes: u64 },
+    /// Not text.
+    #[error("not UTF-8 from byte {offset} on")]
+    Utf8 { offset: usize },
+    /// A start tag, or a file, with more attributes than any layer or network has.
+    #[error("line {line}: more than {limit} attributes")]
+    TooManyAttributes { line: usize, limit: usize },
+    /// Namespaces, which no network has.
+    #[error("line {line}: namespaces are not read")]
+    Namespace { line: usize },
+    /// Not well-formed, or with a document type.
+    #[error("not the XML of a network: {}", Shown(reason))]
+    Xml { reason: String },
+    /// Another format.
+    #[error("the root element is {}, not net", Shown(found))]
+    Root { found: String },
+    /// A version of the format that is not read.
+    #[error("net version {}; 10 and 11 are read", Shown(found))]
+    NetVersion { found: String },
+    /// An element lacks what it must have.
+    #[error("line {line}: {element} without {missing}")]
+    Missing { line: u32, element: &'static str, missing: &'static str },
+    /// An attribute or text is no number.
+    #[error("line {line}: {what} {} is no decimal number", Shown(found))]
+    Number { line: u32, what: &'static str, found: String },
+    /// Two layers, ports or edges where there can be one.
+    #[error("line {line}: {what} twice")]
+    Twice { line: u32, what: String },
+    /// A constant needs more elements than a number can say.
+    #[error("constant {}: {elements} is more than can be counted", Shown(layer))]
+    Overflow { layer: String, elements: &'static str },
+    /// A constant's bytes are too few.
+    #[error("constant {}: size {size}, but its shape and type need {needed} bytes", Shown(layer))]
+    Size { layer: String, size: u64, needed: u64 },
+    /// A constant lies outside the weights file.
+    #[error("constant {}: bytes {offset} to {end} of a weights file of {bytes} bytes", Shown(layer))]
+    Range { layer: String, offset: u64, end: u64, bytes: u64 },
+    /// There is no weights file.
+    #[error("constant {}: the file {} is missing", Shown(layer), Shown(path))]
+    NoWeights { layer: String, path: String },
+    /// A layout that cannot be known.
+    #[error(
+        "constant {}: the layout of {dtype} changed after release 2026.4, and this file was written by {release}",
+        Shown(layer)
+    )]
+    UnknownLayout { layer: String, dtype: DType, release: String },
+    /// A type whose elements are not read.
+    #[error("constant {}: elements of type {dtype} are not read", Shown(layer))]
+    Elements { layer: String, dtype: DType },
 }

@@ -5,10 +5,11 @@ use truecast_core::DType;
 use truecast_core::promote::openvino::{ConvertPromoteTypes, U64Target, element};
 use truecast_core::promote::{Element, Rank};
 use truecast_core::spelling::nearest;
-use truecast_io::openvino::parse::decimal;
-use truecast_io::openvino::{Constant, IrFile, Layer};
 
 use super::error::LayerError;
+use super::read::network::decimal;
+use super::read::{Constant, IrFile, Layer};
+use crate::Error;
 use crate::graph::Dimension;
 
 /// A layer, understood.
@@ -113,7 +114,7 @@ fn constant(file: &IrFile, layer: &Layer) -> Result<Constant, LayerError> {
     let range = (number("offset")?, number("size")?);
     file.constant(&layer.name, dtype, shape, range).map_err(|error| match error {
         // The path is that of the network, which is being named already.
-        truecast_io::Error::Ir { cause, .. } => LayerError::Constant(cause),
+        Error::Ir { cause, .. } => LayerError::Constant(cause),
         other => LayerError::File(other.into()),
     })
 }

@@ -4,10 +4,12 @@
 //! layers it has, and [`build`](fn@build) makes a [`Graph`](crate::Graph) of a network that has nothing but conversions.
 
 mod build;
+mod check;
 mod error;
 mod layer;
-mod types;
+pub mod read;
 
-pub use build::{Fed, build, inputs};
-pub use error::{LayerError, ModelError};
-pub use types::{Conversion, Finding, Types, types};
+pub use build::{build, inputs};
+pub use check::{Conversion, Fed, Finding, Types, types};
+pub use error::{IrError, LayerError, ModelError};
+pub use read::{IrFile, Packing};

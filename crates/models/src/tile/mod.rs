@@ -1,7 +1,7 @@
 //! CUDA Tile IR modules of conversions: read, checked, printed, evaluated. Reference: `docs/spec/tile-ir.md`; section
 //! numbers in this folder are those of that page.
 //!
-//! [`text`] and [`bytecode`] read the two forms of a module into one structure, [`module`]. [`verify`](fn@verify) finds what a
+//! [`text`] and [`bytecode`] read the two forms of a module into one structure, [`module`]. [`check`](fn@check) finds what a
 //! release does not accept, [`evaluate`](mod@evaluate) says what every element of every conversion becomes. What one
 //! operation means and allows is [`truecast_core::spec::tile`]; files and arrays are no concern of this folder. What it
 //! reads is not trusted: depth is bounded, and memory by the size of the input.
@@ -15,12 +15,13 @@
 //!   return
 //! }";
 //! let module = truecast_models::tile::text::parse(source, Release::NEWEST)?;
-//! let report = truecast_models::tile::verify(&module, Rules::default(), Profile::Spec, &Options::default());
+//! let report = truecast_models::tile::check(&module, Rules::default(), Profile::Spec, &Options::default());
 //! assert_eq!(report.errors[0].code(), "T008"); // only nearest_even leads to f8E4M3FN
 //! # Ok::<(), truecast_models::tile::Error>(())
 //! ```
 
 pub mod bytecode;
+mod check;
 pub mod codes;
 pub mod error;
 pub mod evaluate;
@@ -28,13 +29,12 @@ pub mod module;
 mod names;
 mod pack;
 pub mod text;
-mod verify;
 
+pub use check::{Report, check};
 pub use codes::Codes;
 pub use error::{Cause, Error, Place};
 pub use evaluate::evaluate;
 pub use module::Module;
-pub use verify::{Report, verify};
 
 use truecast_core::spec::tile::Release;
 

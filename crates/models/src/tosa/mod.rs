@@ -1,85 +1,30 @@
 //! TOSA graphs of CONST, CONST_SHAPE, IDENTITY, CAST and RESCALE: evaluated operator by operator, since a graph has one of
 //! three results (valid, error, unpredictable) and values may be block-scaled. Reference: `docs/spec/tosa.md §6.1`, §8.
 //!
-//! [`value`] is what flows, `operator` what happens to it, `legality` what may happen at all.
+//! [`value`] is what flows, `operator` what happens to it, `check` what may happen at all.
 
-mod legality;
+mod check;
+mod error;
 mod operator;
+pub mod read;
 pub mod value;
 
 use std::collections::HashMap;
 
-use truecast_core::spec::SpecError;
-use truecast_core::spec::tosa::{Freedoms, Requirement, Target, Version};
-use truecast_io::Shown;
-use truecast_io::tosa::{Graph, Operator, op};
+use truecast_core::spec::tosa::{Freedoms, Target, Version};
 use truecast_kernel::CastOptions;
 
 use crate::LeftOpen;
-use legality::Rules;
-pub use legality::{Judged, judge};
-use value::Declared;
+pub use check::{Judged, judge};
+use check::{Rules, place};
+pub use error::{FileError, GraphError};
+use read::Graph;
+use value::{Declared, declared};
 pub use value::{ElementType, Value};
-
-/// Why a graph has no result.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
-pub enum GraphError {
-    /// An ERROR condition of the specification.
-    #[error("{place}: {cause}")]
-    Condition { place: String, cause: SpecError },
-    /// The specification makes no requirement.
-    #[error("{place}: unpredictable: {requirement}{}", index.map_or(String::new(), |i| format!(", first at element {i}")))]
-    Unpredictable { place: String, requirement: Requirement, index: Option<u64> },
-    /// An operator that converts nothing.
-    #[error("{place}: {name} is not one of CONST, CONST_SHAPE, IDENTITY, CAST, RESCALE, which alone are evaluated")]
-    Operator { place: String, name: String },
-    /// Operands do not fit the operator or each other.
-    #[error("{place}: {what}")]
-    Operands { place: String, what: String },
-    /// A name that no tensor has, or that has no value when it is used.
-    #[error("tensor {}: {what}", Shown(name))]
-    Tensor { name: String, what: String },
-    /// A result takes more memory than there is.
-    #[error("{place}: no memory for {bytes} bytes")]
-    Memory { place: String, bytes: u64 },
-}
-
-impl GraphError {
-    /// Why, without the place.
-    pub fn reason(&self) -> String {
-        match self {
-            GraphError::Condition { cause, .. } => cause.to_string(),
-            GraphError::Unpredictable { requirement, .. } => format!("unpredictable: {requirement}"),
-            GraphError::Operands { what, .. } => what.clone(),
-            other => other.to_string(),
-        }
-    }
-
-    /// The specification calls the result unpredictable; otherwise it is an error.
-    pub const fn is_unpredictable(&self) -> bool {
-        matches!(self, GraphError::Unpredictable { .. })
-    }
-}
-
-fn operands(place: &str, what: impl Into<String>) -> GraphError {
-    GraphError::Operands { place: place.into(), what: what.into() }
-}
 
 /// What the version of a file has, with every profile and extension, at level 8K.
 pub fn target_of(graph: &Graph<'_>) -> Target {
     Target::of(if graph.version.1 >= 1 { Version::V1_1 } else { Version::V1_0 })
-}
-
-/// The type and shape of a tensor.
-///
-/// # Errors
-/// [`GraphError::Tensor`] if there is none, or it is not known well enough to be evaluated.
-pub fn declared(graph: &Graph<'_>, name: &str) -> Result<Declared, GraphError> {
-    let wrong = |what: String| GraphError::Tensor { name: name.into(), what };
-    let tensor = graph.tensors.get(name).ok_or_else(|| wrong("the graph does not declare it".into()))?;
-    Declared::of(tensor).map_err(wrong)
 }
 
 /// What came of a graph: its outputs by name, and the conversions that met values which the specification leaves open.
@@ -98,7 +43,7 @@ pub fn evaluate<'a, E: From<GraphError>>(
     exec: &CastOptions,
     mut provide: impl FnMut(&str, &Declared) -> Result<Value, E>,
 ) -> Result<Evaluated<'a>, E> {
-    legality::check_structure(graph, target)?;
+    check::check_structure(graph, target)?;
     let mut uses: HashMap<&str, usize> = HashMap::new();
     let operands = graph.operators.iter().flat_map(|operator| operator.inputs.iter());
     operands.chain(&graph.outputs).for_each(|name| *uses.entry(name).or_default() += 1);
@@ -166,13 +111,4 @@ fn check_fed(name: &str, declared: &Declared, value: &Value) -> Result<(), Graph
         return wrong("the elements do not fill the shape".into());
     }
     Ok(())
-}
-
-/// How messages name an operator: by its result.
-fn place(index: usize, operator: &Operator<'_>) -> String {
-    let name = op::name(operator.op);
-    match operator.outputs.first() {
-        Some(result) => format!("{name} {}", Shown(result)),
-        None => format!("{name} number {index}"),
-    }
 }

@@ -2,12 +2,12 @@
 
 use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction};
 use truecast_core::{CastSpec, DType};
-use truecast_io::tosa::{Graph, Operator, op};
 use truecast_kernel::{CastOptions, Caster, Counting, Elements, ElementsMut, RescaleError, Rescaler};
 
-use super::legality::{Conversion, Rules, bytes, operands_of};
+use super::check::{Conversion, Rules, bytes, operands_of};
+use super::error::{GraphError, operands};
+use super::read::{Graph, Operator, op};
 use super::value::{Declared, ElementType, Value};
-use super::{GraphError, operands};
 use crate::LeftOpen;
 
 /// The results of an operator, and what they leave open.

@@ -4,7 +4,9 @@ use std::fmt;
 
 use truecast_core::spec::tosa::block::{BLOCK, SCALE};
 use truecast_core::{DType, Layout};
-use truecast_io::tosa::Tensor;
+
+use super::error::GraphError;
+use super::read::{Graph, Tensor};
 
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -111,6 +113,16 @@ impl Declared {
     pub fn scale_shape(&self) -> Vec<u64> {
         scale_shape(&self.shape)
     }
+}
+
+/// The type and shape of a tensor.
+///
+/// # Errors
+/// [`GraphError::Tensor`] if there is none, or it is not known well enough to be evaluated.
+pub fn declared(graph: &Graph<'_>, name: &str) -> Result<Declared, GraphError> {
+    let wrong = |what: String| GraphError::Tensor { name: name.into(), what };
+    let tensor = graph.tensors.get(name).ok_or_else(|| wrong("the graph does not declare it".into()))?;
+    Declared::of(tensor).map_err(wrong)
 }
 
 /// The shape of the scales of a block-scaled tensor.

@@ -318,7 +318,7 @@ fn container_errors() {
 #[test]
 fn files_newer_than_the_release() {
     let module = read(&golden_13_5());
-    let report = |rules| truecast_models::tile::verify(&module, rules, Profile::Spec, &Options::default());
+    let report = |rules| truecast_models::tile::check(&module, rules, Profile::Spec, &Options::default());
     assert_eq!(report(Rules::OfFile).errors, []);
     assert_eq!(report(Rules::Of(Release::V13_4)).errors[0].code(), "T013");
 }

@@ -14,7 +14,7 @@ static ALLOCATOR: memory::Counting = memory::Counting;
 fn exercise(bytes: &[u8]) {
     memory::begin();
     if let Ok(module) = truecast_models::tile::read(bytes, Release::NEWEST) {
-        let report = truecast_models::tile::verify(&module, Rules::OfFile, Profile::Spec, &Options::default());
+        let report = truecast_models::tile::check(&module, Rules::OfFile, Profile::Spec, &Options::default());
         for error in report.errors.iter().chain(&report.warnings) {
             assert!(!error.to_string().chars().any(char::is_control));
         }

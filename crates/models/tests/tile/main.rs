@@ -16,7 +16,7 @@ fn parsed(source: &str) -> Module {
 }
 
 fn verified(module: &Module) -> Report {
-    truecast_models::tile::verify(module, Rules::default(), Profile::Spec, &Options::default())
+    truecast_models::tile::check(module, Rules::default(), Profile::Spec, &Options::default())
 }
 
 /// What two readings of one module must agree on: everything but places.

@@ -152,7 +152,7 @@ fn releases() {
 }";
     let of = |release| {
         let module = truecast_models::tile::text::parse(source, release).unwrap();
-        let report = truecast_models::tile::verify(&module, Rules::OfFile, Profile::Spec, &Options::default());
+        let report = truecast_models::tile::check(&module, Rules::OfFile, Profile::Spec, &Options::default());
         let lines = |errors: &[truecast_models::tile::Error]| {
             errors
                 .iter()

@@ -5,7 +5,7 @@ use super::model::{File, Model};
 use std::collections::BTreeMap;
 use truecast_core::promote::Element;
 use truecast_core::spec::tile::{Release, Rules};
-use truecast_io::openvino::IrFile;
+use truecast_models::openvino::IrFile;
 use truecast_models::tile::Module;
 use truecast_models::tile::bytecode::MAGIC;
 use truecast_models::tile::module::{Function, Operation, Statement};

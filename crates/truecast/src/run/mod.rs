@@ -40,6 +40,9 @@ pub enum RunError {
     /// The model cannot be read.
     #[error(transparent)]
     File(#[from] truecast_io::Error),
+    /// The network cannot be read.
+    #[error(transparent)]
+    Network(#[from] truecast_models::Error),
     /// It is not made of conversions, or they are illegal.
     #[error("{path}: {cause}")]
     Model { path: String, cause: Box<ModelError> },
@@ -78,13 +81,13 @@ pub enum RunError {
     Evaluation { path: String, cause: Box<EvaluationError> },
     /// A `.tosa` file is malformed.
     #[error("{path}: {cause}")]
-    TosaFile { path: String, cause: truecast_io::tosa::FileError },
+    TosaFile { path: String, cause: truecast_models::tosa::FileError },
     /// The result of a graph of TOSA is an error or unpredictable.
     #[error("{path}: {cause}")]
     Tosa { path: String, cause: Box<GraphError> },
     /// An array of a graph of TOSA is not what it should be.
     #[error("{what} {}: {cause}", Shown(name))]
-    TosaArray { what: &'static str, name: String, cause: Box<truecast_io::tosa::array::ArrayError> },
+    TosaArray { what: &'static str, name: String, cause: Box<truecast_io::Error> },
     /// A result cannot be written.
     #[error("output {}: {cause}", Shown(name))]
     Output { name: String, cause: Box<truecast_io::Error> },
@@ -106,7 +109,7 @@ impl RunError {
             RunError::Tile { .. } | RunError::TileStop { .. } | RunError::TooLarge { .. } => Class::Input,
             RunError::Evaluation { cause, .. } => match &**cause {
                 EvaluationError::Missing { .. } => Class::Usage,
-                EvaluationError::Constant { cause, .. } => cause.class(),
+                EvaluationError::Constant { cause, .. } => cause.kind(),
                 EvaluationError::Cast { cause: Refusal::Memory { .. }, .. } => Class::System,
                 _ => Class::Input,
             },
@@ -116,6 +119,7 @@ impl RunError {
             RunError::TosaFile { .. } | RunError::Tosa { .. } => Class::Input,
             RunError::Input { cause, .. } => cause.class(),
             RunError::File(cause) => cause.class(),
+            RunError::Network(cause) => cause.kind(),
             RunError::Output { cause, .. } => cause.class(),
         }
     }

@@ -13,7 +13,7 @@ use truecast_core::spec::tile;
 use truecast_core::spec::tosa::Target;
 use truecast_io::onnx::{ModelFile, Options};
 use truecast_io::open_regular;
-use truecast_io::openvino::{IrFile, Packing};
+use truecast_models::openvino::{IrFile, Packing};
 use truecast_models::{Graph, onnx, openvino};
 
 /// An opened model.
@@ -162,7 +162,7 @@ impl Model {
                 })
             }
             (File::Tile(_), Rules::Tile(rules, profile, options)) => {
-                let report = truecast_models::tile::verify(&self.tile_module(rules)?, rules, profile, &options);
+                let report = truecast_models::tile::check(&self.tile_module(rules)?, rules, profile, &options);
                 let illegal = report.errors.iter().map(|e| (e.place.to_string(), e.message()));
                 Ok(Judgement {
                     conversions: report.conversions,

@@ -50,7 +50,7 @@ impl Model {
     ) -> Result<Ran, RunError> {
         let module = self.tile_module(settings.rules)?;
         let report =
-            truecast_models::tile::verify(&module, settings.rules, settings.values.profile, &settings.values.options);
+            truecast_models::tile::check(&module, settings.rules, settings.values.profile, &settings.values.options);
         if let Some(cause) = report.errors.into_iter().next() {
             return Err(RunError::Tile { path: self.shown(), cause });
         }

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use truecast_core::DType;
 use truecast_core::spec::tosa::block::SCALE;
 use truecast_core::spec::tosa::{Freedoms, Target};
-use truecast_io::tosa::array::{self, Array, ArrayError};
-use truecast_io::tosa::{FileError, Graph, RescaleAttribute, op, parse, parse_blocks};
+use truecast_io::npy::tosa::{self as array, Array};
 use truecast_io::{Existing, Shown, open_regular};
 use truecast_kernel::CastOptions;
 pub use truecast_models::tosa::ElementType;
+use truecast_models::tosa::FileError;
+use truecast_models::tosa::read::{Graph, RescaleAttribute, op, parse, parse_blocks};
 use truecast_models::tosa::value::{Declared, element_type, scale_shape};
 use truecast_models::tosa::{Evaluated, GraphError, Value, evaluate, judge as legality, target_of};
 
@@ -46,8 +47,11 @@ pub fn run(
         for (file, dtype, array) in arrays(name, value) {
             let path = files.place(&file)?;
             let written = Written { name: name.into(), dtype, shape: array.shape.clone(), path };
-            let failed =
-                |cause: ArrayError| RunError::TosaArray { what: "output", name: name.into(), cause: cause.into() };
+            let failed = |cause: truecast_io::Error| RunError::TosaArray {
+                what: "output",
+                name: name.into(),
+                cause: cause.into(),
+            };
             files.add(written, |path, existing| {
                 Ok(array::start(path, dtype, &array, existing).map_err(failed)?.into())
             })?;
@@ -181,7 +185,7 @@ fn scale_file(path: &Path) -> PathBuf {
 /// What ends an evaluation.
 enum Failed {
     Graph(Box<GraphError>),
-    Array(String, Box<ArrayError>),
+    Array(String, Box<truecast_io::Error>),
     Missing(String),
 }
 

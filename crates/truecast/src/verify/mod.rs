@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::npy::HeaderError;
-use truecast_io::{Kind, Reading, Source};
+use truecast_io::{Kind, OpenOptions, Source};
 
 /// One way in which a file is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -342,7 +342,7 @@ fn model(plan: &Plan, result: &Source) -> Result<Option<Difference>, Error> {
 /// Opens the destination. Where the header of an array does not say which narrow type its bytes are
 /// (`docs/interfaces.md §4`), they are read as bytes, and later as what they should be.
 fn open_result(dst: &Path, options: &Options) -> Result<Source, Error> {
-    let open = |from| Source::open_with(dst, Reading { from, onnx: options.onnx });
+    let open = |from| Source::open_with(dst, OpenOptions { from, onnx: options.onnx });
     match open(None) {
         Err(truecast_io::Error::Npy { cause: HeaderError::FromNeeded { .. }, .. }) => Ok(open(Some(DType::U8))?),
         opened => Ok(opened?),

@@ -19,7 +19,7 @@ use std::path::Path;
 use truecast::DType;
 use truecast::inspect::{Magnitudes, Stats, stats};
 use truecast::io::onnx::Listed;
-use truecast::io::{Reading, Source, Tensor};
+use truecast::io::{OpenOptions, Source, Tensor};
 use truecast::measure::{Extreme, Survey};
 use truecast::report::json_number;
 use truecast::run::{Conversion, onnx_conversions};
@@ -108,7 +108,7 @@ pub struct Listing {
 
 impl Listing {
     pub fn of(path: &Path, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Listing, Failure> {
-        let source = Source::open_with(path, Reading { from: args.from, onnx: args.onnx.options() })?;
+        let source = Source::open_with(path, OpenOptions { from: args.from, onnx: args.onnx.options() })?;
         let listed = |(i, tensor): (usize, &Tensor)| asked.lists(&tensor.name).then_some(i);
         let indices: Vec<usize> = source.tensors().iter().enumerate().filter_map(listed).collect();
         let total: u64 = indices.iter().map(|&i| source.tensors()[i].bytes()).sum();

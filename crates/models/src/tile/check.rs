@@ -21,32 +21,32 @@ pub struct Report {
 /// Checks every operation of a module against a release, in regions too.
 ///
 /// Source: §3.7, §4; `rules` as in §2.2. Of the profiles only `seed` changes what is legal (§4.10).
-pub fn verify(module: &Module, rules: Rules, profile: Profile, options: &Options) -> Report {
+pub fn check(module: &Module, rules: Rules, profile: Profile, options: &Options) -> Report {
     let release = rules.release(module.version);
     let (errors, warnings) = (module.findings.clone(), module.warnings.clone());
-    let mut verifier = Verifier { release, profile, options, report: Report { conversions: 0, errors, warnings } };
+    let mut checker = Checker { release, profile, options, report: Report { conversions: 0, errors, warnings } };
     if module.version > release {
-        verifier.newer_file(module);
+        checker.newer_file(module);
     }
     for function in &module.functions {
-        verifier.signature(function);
-        verifier.statements(function, &function.body);
+        checker.signature(function);
+        checker.statements(function, &function.body);
     }
-    verifier.report.errors.sort_by_key(|e| match e.place {
+    checker.report.errors.sort_by_key(|e| match e.place {
         crate::tile::Place::Text { line, column } => (u64::from(line), u64::from(column)),
         crate::tile::Place::Byte(offset) => (0, offset),
     });
-    verifier.report
+    checker.report
 }
 
-struct Verifier<'a> {
+struct Checker<'a> {
     release: Release,
     profile: Profile,
     options: &'a Options,
     report: Report,
 }
 
-impl Verifier<'_> {
+impl Checker<'_> {
     /// A release does not know files that are newer than itself.
     fn newer_file(&mut self, module: &Module) {
         let Some(first) = module.functions.first() else { return };

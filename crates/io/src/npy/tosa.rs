@@ -7,9 +7,9 @@ use std::sync::Arc;
 use truecast_core::{DType, Layout};
 
 use crate::atomic::{Existing, OutputFile};
-use crate::error::{Class, Error, Shown};
-use crate::npy::{Header, HeaderError, ReadError, header};
-use crate::source::open_regular;
+use crate::error::Error;
+use crate::npy::{Header, header};
+use crate::open::open_regular;
 use crate::window::Window;
 
 /// Elements of a type that is known beforehand.
@@ -19,47 +19,6 @@ pub struct Array {
     pub shape: Vec<u64>,
     /// Packed codes.
     pub codes: Vec<u8>,
-}
-
-/// Why a file is not the array that it should be.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
-pub enum ArrayError {
-    /// It cannot be read or written.
-    #[error(transparent)]
-    File(#[from] Error),
-    /// It is no `.npy` file.
-    #[error("{path}: {cause}")]
-    Header { path: String, cause: HeaderError },
-    /// Its elements cannot be of the type.
-    #[error("{path}: descr {} does not hold {dtype}", Shown(descr))]
-    Type { path: String, descr: String, dtype: DType },
-    /// Packed elements end within a byte of a row.
-    #[error("{path}: rows of {bytes} bytes are no whole number of {dtype}")]
-    Rows { path: String, bytes: u64, dtype: DType },
-    /// A dimension is 0.
-    #[error(
-        "{path}: shape {shape:?} has no elements; every dimension of a TOSA tensor is at least 1 (docs/spec/tosa.md §2.4)"
-    )]
-    Empty { path: String, shape: Vec<u64> },
-    /// A 64-bit element is beyond 48 bits.
-    #[error("{path}: element {index} does not fit in 48 bits")]
-    Wide { path: String, index: u64 },
-    /// There is no memory for the elements.
-    #[error("{path}: no memory for {bytes} bytes")]
-    Memory { path: String, bytes: u64 },
-}
-
-impl ArrayError {
-    /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
-    pub fn class(&self) -> Class {
-        match self {
-            ArrayError::File(error) => error.class(),
-            ArrayError::Memory { .. } => Class::System,
-            _ => Class::Input,
-        }
-    }
 }
 
 /// The descriptor that Arm's tools want; `None` for types that they do not have.
@@ -122,24 +81,20 @@ impl Reader {
     /// Opens a file of elements of a type.
     ///
     /// # Errors
-    /// [`ArrayError`].
-    pub fn open(path: &Path, dtype: DType) -> Result<Reader, ArrayError> {
-        let shown = || path.display().to_string();
+    /// [`Error`].
+    pub fn open(path: &Path, dtype: DType) -> Result<Reader, Error> {
         let (file, found) = open_regular(path)?;
         let file = Arc::new(file);
-        let header =
-            Header::read(Window::new(file.clone(), 0, found.len()), found.len()).map_err(|error| match error {
-                ReadError::Header(cause) => ArrayError::Header { path: shown(), cause },
-                ReadError::Io(error) => Error::io(path, "reading the header")(error).into(),
-            })?;
+        let mut whole = Window::new(file.clone(), 0, found.len());
+        let header = Header::read(&mut whole, found.len()).map_err(|e| e.at(path, "reading the header"))?;
         if !holds(&header.descr, dtype) {
-            return Err(ArrayError::Type { path: shown(), descr: header.descr, dtype });
+            return Err(Error::Descr { path: path.into(), descr: header.descr, dtype });
         }
         let swap = header.swap();
         let window = Window::new(file, header.data_start, found.len());
         let mut shape = header.shape;
         if shape.contains(&0) {
-            return Err(ArrayError::Empty { path: shown(), shape });
+            return Err(Error::Empty { path: path.into(), shape });
         }
         let bits = u64::from(dtype.storage_bits().expect("TOSA has no text"));
         let is_packed = bits < 8 && !header.descr.ends_with("V1");
@@ -149,7 +104,7 @@ impl Reader {
             let group = if bits == 6 { 3 } else { 1 };
             match shape.last_mut().filter(|_| row.is_multiple_of(group)) {
                 Some(last) => *last = row / group * (group * 8 / bits),
-                None => return Err(ArrayError::Rows { path: shown(), bytes: row, dtype }),
+                None => return Err(Error::Rows { path: path.into(), bytes: row, dtype }),
             }
         }
         let stored_bits = match dtype {
@@ -175,10 +130,10 @@ impl Reader {
     /// says how many they are: none at the end.
     ///
     /// # Errors
-    /// [`ArrayError::File`], [`ArrayError::Wide`], [`ArrayError::Memory`].
-    pub fn read(&mut self, most: u64, codes: &mut Vec<u8>) -> Result<u64, ArrayError> {
+    /// [`Error::Io`], [`Error::Wide`], [`Error::Memory`].
+    pub fn read(&mut self, most: u64, codes: &mut Vec<u8>) -> Result<u64, Error> {
         let len = self.left.min(most.next_multiple_of(UNIT));
-        let no_room = |bytes| ArrayError::Memory { path: self.path.display().to_string(), bytes };
+        let no_room = |bytes| Error::Memory { path: self.path.clone(), bytes };
         let packed_bytes = self.dtype.bytes_in(Layout::Packed, len).expect("TOSA has no text, and lengths are bounded");
         let stored_bytes = (len * self.stored_bits).div_ceil(8);
         let at = codes.len();
@@ -195,8 +150,8 @@ impl Reader {
             fill(&mut self.window, self.swap, &mut self.stored).map_err(Error::io(&self.path, "reading"))?;
             match self.dtype {
                 DType::I48 => narrow(&self.stored, codes).map_err(|i| {
-                    let path = self.path.display().to_string();
-                    ArrayError::Wide { path, index: self.taken + i as u64 }
+                    let path = self.path.clone();
+                    Error::Wide { path, index: self.taken + i as u64 }
                 })?,
                 _ => pack(&self.stored, self.dtype, codes),
             }
@@ -227,8 +182,8 @@ fn grow(buffer: &mut Vec<u8>, bytes: u64) -> Result<(), u64> {
 /// Reads a file into memory.
 ///
 /// # Errors
-/// [`ArrayError`].
-pub fn read(path: &Path, dtype: DType) -> Result<Array, ArrayError> {
+/// [`Error`].
+pub fn read(path: &Path, dtype: DType) -> Result<Array, Error> {
     let mut reader = Reader::open(path, dtype)?;
     let mut codes = Vec::new();
     reader.read(reader.left(), &mut codes)?;
@@ -263,8 +218,8 @@ fn pack(stored: &[u8], dtype: DType, codes: &mut [u8]) {
 /// Writes packed codes as Arm's tools want them.
 ///
 /// # Errors
-/// [`ArrayError::Type`] for types that they do not have, [`ArrayError::Rows`], [`ArrayError::File`].
-pub fn write(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Result<(), ArrayError> {
+/// [`Error::Descr`] for types that they do not have, [`Error::Rows`], [`Error::Io`].
+pub fn write(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Result<(), Error> {
     start(path, dtype, array, existing)?.commit()?;
     Ok(())
 }
@@ -273,16 +228,15 @@ pub fn write(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Re
 ///
 /// # Errors
 /// As [`write()`].
-pub fn start(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Result<OutputFile, ArrayError> {
-    let shown = || path.display().to_string();
-    let descr = descr_of(dtype).ok_or_else(|| ArrayError::Type { path: shown(), descr: String::new(), dtype })?;
+pub fn start(path: &Path, dtype: DType, array: &Array, existing: Existing) -> Result<OutputFile, Error> {
+    let descr = descr_of(dtype).ok_or_else(|| Error::Descr { path: path.into(), descr: String::new(), dtype })?;
     let bits = u64::from(dtype.storage_bits().expect("TOSA has no text"));
     let mut shape = array.shape.clone();
     if bits < 8
         && let Some(last) = shape.last_mut()
     {
         if *last * bits % 8 != 0 {
-            return Err(ArrayError::Rows { path: shown(), bytes: *last * bits / 8, dtype });
+            return Err(Error::Rows { path: path.into(), bytes: *last * bits / 8, dtype });
         }
         *last = *last * bits / 8;
     }

@@ -2,11 +2,11 @@
 //! Reference: `docs/spec/openvino.md §10`, §11.5, §11.6.
 
 use super::IrFile;
-use super::error::IrError;
-use super::parse::Release;
-use crate::error::Error;
-use crate::os::ReadAt;
+use super::network::Release;
+use crate::Error;
+use crate::openvino::error::IrError;
 use truecast_core::{DType, Layout};
+use truecast_io::Window;
 
 /// A constant whose range has been checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,18 +124,18 @@ impl IrFile {
     /// The elements of a constant of this file, as [`Layout::Packed`]; booleans become 0 and 1, padding zero.
     ///
     /// # Errors
-    /// [`Error::ReadTensor`].
+    /// [`Error::File`].
     pub fn codes(&self, constant: &Constant) -> Result<Vec<u8>, Error> {
         let Some(weights) = self.weights.as_ref().filter(|_| constant.bytes > 0) else { return Ok(Vec::new()) };
         let read = || {
             let mut bytes = Vec::new();
             bytes.try_reserve_exact(constant.bytes as usize)?;
             bytes.resize(constant.bytes as usize, 0);
-            weights.file.read_exact_at(&mut bytes, constant.offset)?;
+            Window::new(weights.file.clone(), constant.offset, weights.bytes).fill(&mut bytes)?;
             Ok(bytes)
         };
         let (path, tensor, offset) = (weights.path.clone(), constant.layer.clone(), constant.offset);
-        let bytes = read().map_err(|source| Error::ReadTensor { path, tensor, offset, source })?;
+        let bytes = read().map_err(|source| truecast_io::Error::ReadTensor { path, tensor, offset, source })?;
         Ok(low_first(bytes, constant.dtype, constant.packing, constant.len as usize))
     }
 }

@@ -1,13 +1,10 @@
 //! What can be wrong with a protobuf message and with the tensors in it, one variant per cause.
 //!
-//! The file's path is added by [`crate::error`].
-
-use std::io;
+//! [`Error`](super::Error) adds the path.
 
 use truecast_core::DType;
 
-use super::external::ExternalError;
-use crate::error::Shown;
+use crate::shown::Shown;
 
 /// What is wrong with the bytes of a `.onnx` or `.pb` file. Offsets are those of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -130,21 +127,48 @@ pub enum TensorError {
     NotOfKind { found: DType, wanted: &'static str },
 }
 
-/// Why something could not be read: the file's fault or the system's.
-#[derive(Debug)]
-pub(crate) enum ReadError {
-    Proto(ProtoError),
-    Io(io::Error),
-}
-
-impl From<ProtoError> for ReadError {
-    fn from(cause: ProtoError) -> ReadError {
-        ReadError::Proto(cause)
-    }
-}
-
-impl From<io::Error> for ReadError {
-    fn from(error: io::Error) -> ReadError {
-        ReadError::Io(error)
-    }
+/// Which rule of `docs/spec/onnx.md §3.6` or §3.7 external data breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum ExternalError {
+    /// §3.6.
+    #[error("external data has no location")]
+    NoLocation,
+    /// §3.6.
+    #[error("key {} of external data occurs twice", Shown(key))]
+    RepeatedKey { key: String },
+    /// §3.6.
+    #[error("{key} of external data is {}, not 1 to 20 digits below 2^64", Shown(found))]
+    NotANumber { key: &'static str, found: String },
+    /// §3.5: two places for one tensor.
+    #[error("external data and also {field}")]
+    AlsoInside { field: &'static str },
+    /// §3.5.
+    #[error("text cannot be external")]
+    Text,
+    /// §3.6.
+    #[error("external data of {found} bytes where type and dims need {needed}")]
+    Length { found: u64, needed: u64 },
+    /// §3.7 rule 1.
+    #[error("location {} of external data is empty, absolute or not a path", Shown(location))]
+    Location { location: String },
+    /// §3.7 rule 2.
+    #[error("location {} of external data leaves the model's folder", Shown(location))]
+    Parent { location: String },
+    /// §3.7 rule 3.
+    #[error("location {} of external data is a link that leads outside the model's folder", Shown(location))]
+    Outside { location: String },
+    /// §3.7 rule 4.
+    #[error("location {} of external data is not a regular file", Shown(location))]
+    NotRegular { location: String },
+    /// The file is not there.
+    #[error("external data: there is no file {} in the model's folder", Shown(location))]
+    NotFound { location: String },
+    /// §3.7 rule 5.
+    #[error(
+        "external data at {offset}, {bytes} bytes, where file {} has {file_bytes}; it is truncated or another file",
+        Shown(location)
+    )]
+    PastEnd { location: String, offset: u64, bytes: u64, file_bytes: u64 },
 }

@@ -7,10 +7,20 @@ use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction, SCALE};
 use truecast_core::spec::tosa::rescale::{Operand, Operands, rounding_mode};
 use truecast_core::spec::tosa::{Cast, Feature, Freedoms, Requirement, Rescale, Target};
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_io::tosa::{Graph, Operator, RescaleAttribute, Tensor, op};
+use truecast_io::Shown;
 
-use super::value::{Declared, ElementType, Value, element_type, scale_shape};
-use super::{GraphError, declared, operands, place};
+use super::error::{GraphError, operands};
+use super::read::{Graph, Operator, RescaleAttribute, Tensor, op};
+use super::value::{Declared, ElementType, Value, declared, element_type, scale_shape};
+
+/// How messages name an operator: by its result.
+pub(super) fn place(index: usize, operator: &Operator<'_>) -> String {
+    let name = op::name(operator.op);
+    match operator.outputs.first() {
+        Some(result) => format!("{name} {}", Shown(result)),
+        None => format!("{name} number {index}"),
+    }
+}
 
 /// The rules as they are asked of one operator.
 #[derive(Clone, Copy)]

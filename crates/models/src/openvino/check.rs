@@ -10,11 +10,19 @@ use truecast_core::promote::{Element, Rank};
 use truecast_core::spec::openvino::Convert;
 use truecast_core::{DType, Ecosystem};
 use truecast_io::Shown;
-use truecast_io::openvino::{IrFile, Layer, Port};
 
-use super::build::Fed;
 use super::error::{LayerError, ModelError};
 use super::layer::{Meaning, meaning, rank_of};
+use super::read::{IrFile, Layer, Port};
+
+/// What is fed to a parameter: it settles a rank, or an element type, that the model leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fed {
+    /// The element type, if the file says it.
+    pub dtype: Option<DType>,
+    /// The number of dimensions.
+    pub rank: usize,
+}
 
 /// A port, by layer and port number.
 pub(super) type PortId = (u64, u64);

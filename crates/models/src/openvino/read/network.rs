@@ -1,7 +1,7 @@
 //! From XML to layers and edges. Types and attributes stay text here.
 //! Reference: `docs/spec/openvino.md §11.1`, §11.2, §11.6.
 
-use super::error::IrError;
+use crate::openvino::error::IrError;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,7 +1,13 @@
 //! Everything that can go wrong in this crate, one variant per cause.
 //!
-//! The container modules name what is wrong with a file's bytes ([`safetensors::HeaderError`], [`npy::HeaderError`],
-//! [`npz::ArchiveError`]); this module adds where. What a process does with an error (exit codes, printing) is not here.
+//! What is wrong with the bytes of one format is in a module of its own; [`Error`] adds where. What a process does with an
+//! error (exit codes, printing) is not here.
+
+pub mod denied;
+pub mod npy;
+pub mod npz;
+pub mod onnx;
+pub mod safetensors;
 
 use std::fmt;
 use std::io;
@@ -11,8 +17,8 @@ use truecast_core::DType;
 pub use truecast_core::ErrorKind as Class;
 
 use crate::foreign::Foreign;
-use crate::writer::Refusal;
-use crate::{npy, npz, onnx, openvino, safetensors};
+use crate::shown::{Shown, ShownPath};
+use denied::DeniedTensor;
 
 /// Why a container could not be read or written.
 ///
@@ -21,7 +27,7 @@ use crate::{npy, npz, onnx, openvino, safetensors};
 #[non_exhaustive]
 pub enum Error {
     /// The path names no container of this crate.
-    #[error("{}: {found}", Place(path))]
+    #[error("{}: {found}", ShownPath(path))]
     UnknownKind {
         /// The file.
         path: PathBuf,
@@ -29,13 +35,13 @@ pub enum Error {
         found: Foreign,
     },
     /// The destination exists and replacing it was not asked for.
-    #[error("{}: destination exists", Place(path))]
+    #[error("{}: destination exists", ShownPath(path))]
     Exists {
         /// The destination.
         path: PathBuf,
     },
     /// The destination exists and is not a regular file; it is not replaced whatever was asked for.
-    #[error("{}: destination is {found}, not a regular file; choose another name", Place(path))]
+    #[error("{}: destination is {found}, not a regular file; choose another name", ShownPath(path))]
     DestinationNotRegular {
         /// The destination.
         path: PathBuf,
@@ -43,7 +49,7 @@ pub enum Error {
         found: &'static str,
     },
     /// A type was given for a file whose header states the types.
-    #[error("{}: the header states the types, so nothing is read as {from}", Place(path))]
+    #[error("{}: the header states the types, so nothing is read as {from}", ShownPath(path))]
     FromNotApplicable {
         /// The file.
         path: PathBuf,
@@ -51,7 +57,7 @@ pub enum Error {
         from: DType,
     },
     /// A type was given for elements of another width.
-    #[error("{}: elements are {dtype}; {from} has another width", Place(path))]
+    #[error("{}: elements are {dtype}; {from} has another width", ShownPath(path))]
     FromWidth {
         /// The source.
         path: PathBuf,
@@ -61,13 +67,13 @@ pub enum Error {
         dtype: DType,
     },
     /// A model is made from a model only.
-    #[error("{}: a model is only made from a model; choose another container for tensors", Place(path))]
+    #[error("{}: a model is only made from a model; choose another container for tensors", ShownPath(path))]
     NotAModel {
         /// The destination.
         path: PathBuf,
     },
     /// A `.npy` or `.pb` file holds one tensor.
-    #[error("{}: such a file holds exactly one tensor, not {tensors}; use .npz", Place(path))]
+    #[error("{}: such a file holds exactly one tensor, not {tensors}; use .npz", ShownPath(path))]
     NotOneTensor {
         /// The destination.
         path: PathBuf,
@@ -75,19 +81,19 @@ pub enum Error {
         tensors: usize,
     },
     /// A container's rules forbid a tensor that was to be written.
-    #[error("{}: tensor {}: {cause}", Place(path), Shown(tensor))]
+    #[error("{}: tensor {}: {cause}", ShownPath(path), Shown(tensor))]
     Refused {
         /// The destination.
         path: PathBuf,
         /// The tensor.
         tensor: String,
         /// Which rule.
-        cause: Refusal,
+        cause: DeniedTensor,
     },
     /// The header of the file to be written exceeds what readers accept.
     #[error(
         "{}: a header of {bytes} bytes exceeds the limit of {}; split the file",
-        Place(path),
+        ShownPath(path),
         safetensors::MAX_HEADER_BYTES
     )]
     HeaderTooLong {
@@ -97,7 +103,7 @@ pub enum Error {
         bytes: u64,
     },
     /// A reader was asked for more bytes than the tensor has left, or a writer was given more or fewer than announced.
-    #[error("{}: {actual} bytes of tensor data where {expected} were announced", Place(path))]
+    #[error("{}: {actual} bytes of tensor data where {expected} were announced", ShownPath(path))]
     DataLength {
         /// The file.
         path: PathBuf,
@@ -108,13 +114,13 @@ pub enum Error {
     },
     /// The source is a folder, a device, a pipe: anything without a size that can be trusted
     /// (`docs/spec/checkpoints.md §1.6 V22`).
-    #[error("{}: not a regular file", Place(path))]
+    #[error("{}: not a regular file", ShownPath(path))]
     NotRegular {
         /// The source.
         path: PathBuf,
     },
     /// A safetensors header breaks a rule.
-    #[error("{}: {cause}", Place(path))]
+    #[error("{}: {cause}", ShownPath(path))]
     Safetensors {
         /// The source.
         path: PathBuf,
@@ -122,7 +128,7 @@ pub enum Error {
         cause: safetensors::HeaderError,
     },
     /// A `.npy` file, or a member of a `.npz` file, is malformed or unsupported.
-    #[error("{}: {}{cause}", Place(path), Member(member.as_deref()))]
+    #[error("{}: {}{cause}", ShownPath(path), Member(member.as_deref()))]
     Npy {
         /// The source.
         path: PathBuf,
@@ -132,7 +138,7 @@ pub enum Error {
         cause: npy::HeaderError,
     },
     /// A `.npz` file is malformed or unsupported.
-    #[error("{}: {cause}", Place(path))]
+    #[error("{}: {cause}", ShownPath(path))]
     Npz {
         /// The source.
         path: PathBuf,
@@ -140,25 +146,64 @@ pub enum Error {
         cause: npz::ArchiveError,
     },
     /// A `.onnx` or `.pb` file is malformed or unsupported.
-    #[error("{}: {cause}", Place(path))]
+    #[error("{}: {cause}", ShownPath(path))]
     Proto {
         /// The source.
         path: PathBuf,
         /// What is wrong.
         cause: onnx::ProtoError,
     },
-    /// An OpenVINO IR is malformed or unsupported.
-    #[error("{}: {cause}", Place(path))]
-    Ir {
-        /// The source.
+    /// The elements of a `.npy` file cannot be of the type.
+    #[error("{}: descr {} does not hold {dtype}", ShownPath(path), Shown(descr))]
+    Descr {
+        /// The file.
         path: PathBuf,
-        /// What is wrong.
-        cause: openvino::IrError,
+        /// Its descriptor.
+        descr: String,
+        /// The type.
+        dtype: DType,
+    },
+    /// Packed elements of a `.npy` file end within a byte of a row.
+    #[error("{}: rows of {bytes} bytes are no whole number of {dtype}", ShownPath(path))]
+    Rows {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of a row.
+        bytes: u64,
+        /// The type.
+        dtype: DType,
+    },
+    /// A dimension of a tensor of TOSA is 0.
+    #[error(
+        "{}: shape {shape:?} has no elements; every dimension of a TOSA tensor is at least 1 (docs/spec/tosa.md §2.4)",
+        ShownPath(path)
+    )]
+    Empty {
+        /// The file.
+        path: PathBuf,
+        /// The dimensions.
+        shape: Vec<u64>,
+    },
+    /// A 64-bit element is beyond 48 bits.
+    #[error("{}: element {index} does not fit in 48 bits", ShownPath(path))]
+    Wide {
+        /// The file.
+        path: PathBuf,
+        /// Which element.
+        index: u64,
+    },
+    /// There is no memory for the elements.
+    #[error("{}: no memory for {bytes} bytes", ShownPath(path))]
+    Memory {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that are needed.
+        bytes: u64,
     },
     /// An element that takes a byte has bits above its width.
     #[error(
         "{}: tensor {}: element {index} is byte {byte:#04x}, which has bits above the {bits} of {dtype}",
-        Place(path),
+        ShownPath(path),
         Shown(tensor)
     )]
     CodeTooWide {
@@ -176,7 +221,7 @@ pub enum Error {
         dtype: DType,
     },
     /// Reading a tensor's data failed.
-    #[error("{}: tensor {}: reading at offset {offset}: {source}", Place(path), Shown(tensor))]
+    #[error("{}: tensor {}: reading at offset {offset}: {source}", ShownPath(path), Shown(tensor))]
     ReadTensor {
         /// The source.
         path: PathBuf,
@@ -188,7 +233,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The system refused something else.
-    #[error("{}: {action}: {source}", Place(path))]
+    #[error("{}: {action}: {source}", ShownPath(path))]
     Io {
         /// The file.
         path: PathBuf,
@@ -210,7 +255,7 @@ impl Error {
             | Error::FromWidth { .. }
             | Error::NotAModel { .. }
             | Error::NotOneTensor { .. }
-            | Error::Refused { cause: Refusal::NoForm(_), .. }
+            | Error::Refused { cause: DeniedTensor::NoForm(_), .. }
             | Error::DataLength { .. } => Class::Usage,
             Error::Npy { cause, .. } if cause.is_usage() => Class::Usage,
             Error::Npz { cause: npz::ArchiveError::FromUnused { .. }, .. } => Class::Usage,
@@ -221,16 +266,12 @@ impl Error {
             | Error::Npy { .. }
             | Error::Npz { .. }
             | Error::Proto { .. }
-            | Error::Ir { .. }
+            | Error::Descr { .. }
+            | Error::Rows { .. }
+            | Error::Empty { .. }
+            | Error::Wide { .. }
             | Error::CodeTooWide { .. } => Class::Input,
-            Error::ReadTensor { .. } | Error::Io { .. } => Class::System,
-        }
-    }
-
-    pub(crate) fn proto(path: &Path, error: onnx::ReadError) -> Error {
-        match error {
-            onnx::ReadError::Proto(cause) => Error::Proto { path: path.into(), cause },
-            onnx::ReadError::Io(error) => Error::io(path, "reading")(error),
+            Error::Memory { .. } | Error::ReadTensor { .. } | Error::Io { .. } => Class::System,
         }
     }
 
@@ -240,42 +281,62 @@ impl Error {
     }
 }
 
-/// A name from a file as it may be printed: in double quotes, with control and other unprintable characters escaped,
-/// cut after 200 characters.
-///
-/// # Examples
-/// ```
-/// use truecast_io::Shown;
-/// assert_eq!(Shown("a\u{1b}[31m").to_string(), r#""a\u{1b}[31m""#);
-/// assert_eq!(Shown(&"x".repeat(300)).to_string().len(), 2 + 200 + "…".len());
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct Shown<'a>(pub &'a str);
+/// What is wrong with the bytes of a file.
+pub(crate) trait Cause {
+    /// The error that says in which file.
+    fn at(self, path: &Path) -> Error;
+}
 
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.char_indices().nth(200) {
-            None => write!(f, "{:?}", self.0),
-            Some((end, _)) => {
-                let cut = format!("{:?}", &self.0[..end]);
-                write!(f, "{}…\"", &cut[..cut.len() - 1])
-            }
-        }
+impl Cause for safetensors::HeaderError {
+    fn at(self, path: &Path) -> Error {
+        Error::Safetensors { path: path.into(), cause: self }
     }
 }
 
-/// A path as it may be printed: without quotes, unprintable characters escaped.
-struct Place<'a>(&'a Path);
+impl Cause for npy::HeaderError {
+    fn at(self, path: &Path) -> Error {
+        Error::Npy { path: path.into(), member: None, cause: self }
+    }
+}
 
-impl fmt::Display for Place<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for c in self.0.to_string_lossy().chars() {
-            match c {
-                '"' | '\'' | '\\' => write!(f, "{c}")?,
-                _ => write!(f, "{}", c.escape_debug())?,
-            }
+impl Cause for npz::ArchiveError {
+    fn at(self, path: &Path) -> Error {
+        Error::Npz { path: path.into(), cause: self }
+    }
+}
+
+impl Cause for onnx::ProtoError {
+    fn at(self, path: &Path) -> Error {
+        Error::Proto { path: path.into(), cause: self }
+    }
+}
+
+/// Why a part of a file could not be read: the file's fault or the system's.
+#[derive(Debug)]
+pub(crate) enum ReadError<C> {
+    Cause(C),
+    Io(io::Error),
+}
+
+impl<C: Cause> From<C> for ReadError<C> {
+    fn from(cause: C) -> ReadError<C> {
+        ReadError::Cause(cause)
+    }
+}
+
+impl<C> From<io::Error> for ReadError<C> {
+    fn from(error: io::Error) -> ReadError<C> {
+        ReadError::Io(error)
+    }
+}
+
+impl<C: Cause> ReadError<C> {
+    /// The error that says in which file; `action` is what the system refused.
+    pub(crate) fn at(self, path: &Path, action: &'static str) -> Error {
+        match self {
+            ReadError::Cause(cause) => cause.at(path),
+            ReadError::Io(error) => Error::io(path, action)(error),
         }
-        Ok(())
     }
 }
 
@@ -309,11 +370,5 @@ mod tests {
             error.to_string(),
             "dir\\n/a.npy: tensor \"x\\r\\n\\0\": element 7 is byte 0x1f, which has bits above the 4 of i4"
         );
-    }
-
-    #[test]
-    fn a_cut_name_stays_quoted() {
-        let text = Shown(&"\n".repeat(201)).to_string();
-        assert_eq!(text, format!("\"{}…\"", "\\n".repeat(200)));
     }
 }

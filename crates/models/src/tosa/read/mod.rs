@@ -1,48 +1,11 @@
-//! TOSA files: `.tosa` graphs (FlatBuffers) and the arrays of Arm's tools. Reference: `docs/spec/tosa.md §7`, §8.
-//!
-//! A file is taken apart into operators and tensors, and no further: what they mean is `truecast-models`'s.
+//! `.tosa` files (FlatBuffers), taken apart into operators and tensors, and no further. Reference: `docs/spec/tosa.md §8`.
 
-pub mod array;
 mod flatbuffer;
 
 use flatbuffer::{Buffer, Table};
 use std::collections::HashMap;
 
-use crate::error::Shown;
-
-/// What is wrong with a `.tosa` file.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs)] // The fields are those of the messages.
-pub enum FileError {
-    /// The identifier is another.
-    #[error("offset 4: not a .tosa file")]
-    Identifier,
-    /// An offset or a length leads out of the file, or a text is none.
-    #[error("offset {at}: {what} is damaged")]
-    Damaged { at: u64, what: &'static str },
-    /// A version that numbers its types otherwise.
-    #[error("version {major}.{minor}.{patch} of TOSA is not read; 1.x is")]
-    Version { major: i32, minor: i32, patch: i32 },
-    /// The file says that readers must know more.
-    #[error("the file uses features {unknown:#x} of the format that are not known")]
-    Features { unknown: u64 },
-    /// Control flow has several.
-    #[error("{found} {what} where one is expected; control flow is not evaluated")]
-    NotOne { what: &'static str, found: usize },
-    /// Offsets lead to the same place again and again.
-    #[error("the file names its parts more often than it has bytes")]
-    Repetition,
-    /// An operator without end.
-    #[error("an operator with more than {MOST_OPERANDS} operands")]
-    Operands,
-    /// Two tensors of one name.
-    #[error("two tensors are named {}", Shown(name))]
-    Duplicate { name: String },
-}
-
-/// Operands of an operator, and dimensions of a tensor, beyond which a file is not read on.
-const MOST_OPERANDS: usize = 64;
+use super::error::{FileError, MOST_OPERANDS};
 
 /// Bit 1 of `features`: block-scaled types.
 const KNOWN_FEATURES: u64 = 0b10;

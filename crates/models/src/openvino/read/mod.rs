@@ -1,17 +1,15 @@
 //! OpenVINO IR: a network as XML, with the elements of its constants in a file beside it. Reference:
 //! `docs/spec/openvino.md §10.1` to §11.
 //!
-//! Here: the structure of the file ([`parse`](mod@parse)), and where elements are and how they lie ([`weights`]). What
-//! layers mean, and which types they have, is `truecast-models`'s. Nothing in a file is trusted: the XML may have no
+//! Here: the structure of the file ([`network`](mod@network)), and where elements are and how they lie ([`weights`]). What
+//! layers mean, and which types they have, is not known here. Nothing in a file is trusted: the XML may have no
 //! document type, no more than [`MAX_XML_BYTES`] bytes, and only so many elements and attributes; ranges are checked
 //! against the weights file before anything is allocated.
 
-mod error;
-pub mod parse;
+pub mod network;
 pub mod weights;
 
-pub use error::IrError;
-pub use parse::{Edge, Layer, Network, Port, Release};
+pub use network::{Edge, Layer, Network, Port, Release};
 pub use weights::{Constant, Packing};
 
 use std::fs::File;
@@ -19,8 +17,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::Error;
-use crate::source::open_regular;
+use super::error::IrError;
+use crate::Error;
+use truecast_io::open_regular;
 
 /// The largest XML file that is read; networks of thousands of layers take a hundredth of it.
 pub const MAX_XML_BYTES: u64 = 64 << 20;
@@ -47,7 +46,7 @@ impl IrFile {
     /// Opens `NAME.xml`, and `NAME.bin` if there is one.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::NotRegular`]; [`Error::Ir`] if the XML is not a network.
+    /// [`Error::File`]; [`Error::Ir`] if the XML is not a network.
     pub fn open(path: &Path) -> Result<IrFile, Error> {
         let wrong = |cause| Error::Ir { path: path.into(), cause };
         let (file, found) = open_regular(path)?;
@@ -55,10 +54,14 @@ impl IrFile {
             return Err(wrong(IrError::TooLarge { bytes: found.len() }));
         }
         let mut bytes = Vec::new();
-        file.take(MAX_XML_BYTES).read_to_end(&mut bytes).map_err(Error::io(path, "reading"))?;
+        file.take(MAX_XML_BYTES).read_to_end(&mut bytes).map_err(|source| truecast_io::Error::Io {
+            path: path.into(),
+            action: "reading",
+            source,
+        })?;
         let text =
             String::from_utf8(bytes).map_err(|e| wrong(IrError::Utf8 { offset: e.utf8_error().valid_up_to() }))?;
-        let network = parse::network(&text).map_err(wrong)?;
+        let network = network::network(&text).map_err(wrong)?;
         let beside = path.with_extension("bin");
         let weights = match beside.exists() {
             true => {

@@ -2,7 +2,7 @@
 //!
 //! No schema lives here. A table's field is named by its vtable offset (`docs/spec/tosa.md §8.2`).
 
-use super::FileError;
+use crate::tosa::error::FileError;
 use std::ops::Range;
 
 /// A whole file.

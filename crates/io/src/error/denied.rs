@@ -1,0 +1,55 @@
+//! Why a container cannot hold a tensor.
+
+use truecast_core::{DType, Layout};
+
+use crate::tensor::{Kind, MAX_RANK};
+
+/// A container has no form for a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{dtype} has no form in .{}; choose another type or container", kind.extension())]
+pub struct NoForm {
+    /// The container.
+    pub kind: Kind,
+    /// The type.
+    pub dtype: DType,
+}
+
+/// Why a container's rules forbid a tensor.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum DeniedTensor {
+    /// The container cannot hold the type.
+    #[error(transparent)]
+    NoForm(#[from] NoForm),
+    /// Names are unique.
+    #[error("name occurs twice; rename one")]
+    DuplicateName,
+    /// `__metadata__` is not a tensor's name.
+    #[error("name is reserved; rename it")]
+    ReservedName,
+    /// A zip archive stores the length of a name in 16 bits.
+    #[error("name of {bytes} bytes is too long for an archive; rename it")]
+    NameTooLong { bytes: usize },
+    /// `docs/spec/checkpoints.md §1.6` V14.
+    #[error("{rank} dimensions exceed the limit of {MAX_RANK}")]
+    RankTooHigh { rank: usize },
+    /// `docs/spec/checkpoints.md §1.6` V13, V15.
+    #[error("shape is too big")]
+    ShapeTooBig,
+    /// `docs/spec/checkpoints.md §1.4`.
+    #[error("elements of {dtype} fill no whole number of bytes; choose a wider type")]
+    PartialByte { dtype: DType },
+    /// `docs/spec/checkpoints.md §1.4`: PyTorch cannot read it.
+    #[error("last dimension of an f4e2m1 tensor is odd; choose a wider type")]
+    OddLastDimension,
+    /// Protobuf messages have less than 2 GiB.
+    #[error("{bytes} bytes exceed the 2 GiB of a protobuf message; choose a narrower type or another container")]
+    MessageTooLong { bytes: u64 },
+    /// External elements that cannot be read cannot be carried to another place.
+    #[error("external COMPLEX128 cannot be carried over; store it inside the model")]
+    Opaque,
+    /// The bytes are announced in a layout that the container does not have.
+    #[error("layout {found:?} where the container has {expected:?}; lay the data out as layout_for says")]
+    Layout { found: Layout, expected: Layout },
+}

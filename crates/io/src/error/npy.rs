@@ -1,0 +1,81 @@
+//! What can be wrong with a `.npy` header.
+
+use truecast_core::DType;
+
+use crate::shown::Shown;
+use crate::tensor::MAX_RANK;
+
+/// The longest header text that is read. NumPy writes at most 65,535 bytes for every array of this crate's types; the
+/// rest is room for padding.
+pub const MAX_HEADER_BYTES: u64 = 1 << 20;
+
+/// What is wrong with a `.npy` stream.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum HeaderError {
+    /// The first six bytes are not those of the format, or there are fewer than ten.
+    #[error("offset 0: not a .npy file")]
+    Magic,
+    /// A version that NumPy has not defined.
+    #[error("offset 6: version {major}.{minor} is not known; versions 1.0, 2.0 and 3.0 are read")]
+    Version { major: u8, minor: u8 },
+    /// The header's stated length is beyond reason.
+    #[error("offset 8: a header of {bytes} bytes exceeds the limit of {MAX_HEADER_BYTES}")]
+    HeaderTooLong { bytes: u64 },
+    /// The header goes on after the end of the data.
+    #[error("offset 8: a header of {bytes} bytes goes beyond the end; the file is truncated")]
+    HeaderPastEnd { bytes: u64 },
+    /// The header is not the expected literal.
+    #[error("header character {at}: expected {expected}")]
+    Syntax { at: usize, expected: &'static str },
+    /// A key is repeated.
+    #[error("header key {} occurs twice", Shown(key))]
+    DuplicateKey { key: String },
+    /// A key that the format does not have.
+    #[error("unknown header key {}", Shown(key))]
+    UnknownKey { key: String },
+    /// A key is missing.
+    #[error("no header key {key:?}")]
+    MissingKey { key: &'static str },
+    /// The elements are records.
+    #[error("structured elements are not supported; save the fields as arrays of their own")]
+    Structured,
+    /// The elements are of a type that is not read.
+    #[error("descr {}: {why}", Shown(descr))]
+    Descr { descr: String, why: &'static str },
+    /// The descriptor leaves the type open.
+    #[error("descr {} does not state the type", Shown(descr))]
+    FromNeeded { descr: String },
+    /// The type that was given takes another number of bytes.
+    #[error("descr {} cannot be read as {from}: elements have another size", Shown(descr))]
+    FromWidth { descr: String, from: DType },
+    /// Text is not reinterpreted.
+    #[error("descr {} is text, not {from}", Shown(descr))]
+    FromText { descr: String, from: DType },
+    /// Elements without bytes could be as many as a header likes.
+    #[error("descr {} gives elements no width", Shown(descr))]
+    NoWidth { descr: String },
+    /// More dimensions than NumPy has.
+    #[error("more than {MAX_RANK} dimensions")]
+    RankTooHigh,
+    /// The shape's product is beyond reason.
+    #[error("shape has 2^63 elements or bytes or more")]
+    ShapeTooBig,
+    /// Column-major data whose order differs from row-major order.
+    #[error("Fortran order; save with numpy.ascontiguousarray")]
+    Fortran,
+    /// The data is shorter or longer than the header says.
+    #[error(
+        "header announces {expected} bytes of data from offset {data_start} and {actual} follow; the file is damaged"
+    )]
+    DataLength { data_start: u64, expected: u64, actual: u64 },
+}
+
+impl HeaderError {
+    /// Not the file is wrong but the type that was given for it.
+    pub(crate) fn is_usage(&self) -> bool {
+        use HeaderError::*;
+        matches!(self, FromNeeded { .. } | FromWidth { .. } | FromText { .. })
+    }
+}

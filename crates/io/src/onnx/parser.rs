@@ -1,0 +1,140 @@
+//! What the parsers of all messages share: memory is charged for before it is taken, and nesting is counted.
+
+use std::ops::Range;
+
+use super::wire::{Field, Fields, Value, Wire};
+use crate::error::ReadError;
+use crate::error::onnx::ProtoError;
+use crate::options::OnnxOptions;
+
+/// As deep as protobuf's own readers go.
+const MAX_DEPTH: usize = 100;
+/// What the structure of a model may take, its tensors aside. A million nodes take less.
+const MAX_STRUCTURE_BYTES: u64 = 1 << 30;
+
+/// What the structure of a model has taken so far.
+#[derive(Debug, Default)]
+pub(crate) struct Budget {
+    charged: u64,
+}
+
+impl Budget {
+    /// Accounts for bytes that are kept on behalf of what lies at `offset`, before they are taken.
+    pub(crate) fn charge(&mut self, offset: u64, bytes: u64) -> Result<(), ProtoError> {
+        self.charged = self.charged.saturating_add(bytes);
+        match self.charged > MAX_STRUCTURE_BYTES {
+            true => Err(ProtoError::TooMuch { offset }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Walks one file.
+#[derive(Debug)]
+pub(crate) struct Parser {
+    pub(crate) wire: Wire,
+    pub(crate) options: OnnxOptions,
+    /// The name of a tensor of COMPLEX128 that is external: it cannot be carried to another place.
+    pub(crate) opaque_external: Option<String>,
+    pub(crate) budget: Budget,
+    depth: usize,
+}
+
+/// What reading a part of a file gives.
+pub(crate) type Read<T> = Result<T, ReadError<ProtoError>>;
+
+/// Takes a message that another may have once. Protobuf joins two of them into one, which no writer relies on.
+pub(crate) fn once<T>(slot: &mut Option<T>, found: T, field: &Field, message: &'static str) -> Read<()> {
+    match slot.replace(found) {
+        None => Ok(()),
+        Some(_) => Err(ProtoError::Repeated { offset: field.span.start, message, field: field.number }.into()),
+    }
+}
+
+impl Parser {
+    pub(crate) fn new(wire: Wire, options: OnnxOptions) -> Parser {
+        Parser { wire, options, opaque_external: None, budget: Budget::default(), depth: 0 }
+    }
+
+    /// Accounts for a value that is kept.
+    pub(crate) fn charge<T>(&mut self, offset: u64) -> Read<()> {
+        Ok(self.budget.charge(offset, size_of::<T>() as u64)?)
+    }
+
+    /// The bytes of a small field.
+    pub(crate) fn small(&mut self, range: Range<u64>) -> Read<Vec<u8>> {
+        self.charge::<Vec<u8>>(range.start)?;
+        self.budget.charge(range.start, range.end - range.start)?;
+        self.wire.copy(range)
+    }
+
+    /// A name.
+    pub(crate) fn text(&mut self, range: Range<u64>) -> Read<String> {
+        let offset = range.start;
+        let bytes = self.small(range)?;
+        Ok(String::from_utf8(bytes).map_err(|_| ProtoError::NotUtf8 { offset })?)
+    }
+
+    /// A StringStringEntryProto.
+    pub(crate) fn entry(&mut self, content: Range<u64>) -> Read<(String, String)> {
+        let mut entry = (String::new(), String::new());
+        self.each(content, &mut |parser, field| {
+            match field.number {
+                1 => entry.0 = parser.text(field.bytes()?)?,
+                2 => entry.1 = parser.text(field.bytes()?)?,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(entry)
+    }
+
+    /// Calls `visit` with every field of a message, one level deeper.
+    pub(crate) fn each(
+        &mut self,
+        content: Range<u64>,
+        visit: &mut dyn FnMut(&mut Parser, Field) -> Read<()>,
+    ) -> Read<()> {
+        if self.depth == MAX_DEPTH {
+            return Err(ProtoError::TooDeep { offset: content.start, limit: MAX_DEPTH }.into());
+        }
+        self.depth += 1;
+        let mut fields = Fields::new(content);
+        while let Some(field) = fields.next(&mut self.wire)? {
+            visit(self, field)?;
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// One occurrence of a repeated integer field, packed or not.
+    pub(crate) fn numbers(&mut self, field: &Field, numbers: &mut Vec<i64>) -> Read<()> {
+        let Value::Bytes(range) = &field.value else {
+            self.charge::<i64>(field.span.start)?;
+            numbers.push(field.int()?);
+            return Ok(());
+        };
+        let mut at = range.start;
+        while at < range.end {
+            self.charge::<i64>(at)?;
+            numbers.push(self.wire.varint(&mut at, range.end)?.cast_signed());
+        }
+        Ok(())
+    }
+
+    /// One occurrence of a repeated float field, packed or not.
+    pub(crate) fn floats(&mut self, field: &Field, floats: &mut Vec<f32>) -> Read<()> {
+        let Value::Bytes(range) = &field.value else {
+            self.charge::<f32>(field.span.start)?;
+            floats.push(field.float()?);
+            return Ok(());
+        };
+        let bytes = self.small(range.clone())?;
+        let (whole, rest) = bytes.as_chunks::<4>();
+        if !rest.is_empty() {
+            return Err(ProtoError::Truncated { offset: field.span.start, end: range.end }.into());
+        }
+        floats.extend(whole.iter().map(|bytes| f32::from_le_bytes(*bytes)));
+        Ok(())
+    }
+}

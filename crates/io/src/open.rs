@@ -1,0 +1,38 @@
+//! From a path to an open file of a known format.
+
+use std::fs::{self, File, Metadata};
+use std::path::Path;
+
+use crate::error::Error;
+use crate::foreign::Foreign;
+use crate::os;
+use crate::tensor::Kind;
+
+impl Kind {
+    /// The kind that the extension stands for.
+    ///
+    /// # Errors
+    /// [`Error::UnknownKind`] with what the path names instead.
+    pub fn known(path: &Path) -> Result<Kind, Error> {
+        Kind::of_path(path).ok_or_else(|| Error::UnknownKind { path: path.into(), found: Foreign::of(path) })
+    }
+}
+
+/// Opens a file for reading from front to back, unless it is anything without a size that can be trusted.
+///
+/// # Errors
+/// [`Error::NotRegular`], [`Error::Io`].
+pub fn open_regular(path: &Path) -> Result<(File, Metadata), Error> {
+    // Asked before opening, because opening a pipe waits; and again of the handle, because names can change.
+    let found = fs::metadata(path).map_err(Error::io(path, "opening"))?;
+    if !found.is_file() {
+        return Err(Error::NotRegular { path: path.into() });
+    }
+    let file = File::open(path).map_err(Error::io(path, "opening"))?;
+    let found = file.metadata().map_err(Error::io(path, "asking for the size"))?;
+    if !found.is_file() {
+        return Err(Error::NotRegular { path: path.into() });
+    }
+    os::read_in_order(&file);
+    Ok((file, found))
+}
