@@ -1,0 +1,87 @@
+//! Imports run one way: between the crates, and between the files of each (`ARCHITECTURE.md` §3, §4).
+
+mod imports;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use imports::{Module, circles, imports};
+
+/// The crates that each may use, tests and benchmarks included.
+const BELOW: [(&str, &[&str]); 9] = [
+    ("testkit", &[]),
+    ("core", &["testkit"]),
+    ("text", &["core", "testkit"]),
+    // Its benchmark uses `truecast`.
+    ("kernel", &["core", "testkit", "truecast"]),
+    ("io", &["core", "testkit"]),
+    ("models", &["core", "text", "kernel", "io", "testkit"]),
+    ("truecast", &["core", "text", "kernel", "io", "models", "testkit"]),
+    ("cli", &["truecast", "testkit"]),
+    ("verify", &["core", "kernel", "testkit"]),
+];
+
+/// The most files in a circle. Two may be one thing.
+const MOST: usize = 2;
+/// Crates with larger circles, to be taken apart: none may grow.
+const LARGER: [(&str, usize); 3] = [("kernel", 28), ("truecast", 6), ("cli", 7)];
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of crates").to_path_buf()
+}
+
+/// The files of a crate by module.
+fn files(src: &Path) -> BTreeMap<Module, String> {
+    let mut all = BTreeMap::new();
+    let mut waiting = vec![(src.to_path_buf(), Module::new())];
+    while let Some((folder, module)) = waiting.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap().to_string();
+            let mut inside = module.clone();
+            if path.is_dir() {
+                inside.push(name);
+                waiting.push((path, inside));
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                if !["mod", "lib", "main"].contains(&name.as_str()) {
+                    inside.push(name);
+                }
+                all.insert(inside, fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn no_files_import_each_other_in_a_circle() {
+    let mut seen = 0;
+    for (name, _) in BELOW {
+        let files = files(&crates().join(name).join("src"));
+        seen += files.len();
+        let allowed = LARGER.iter().find(|(larger, _)| *larger == name).map_or(MOST, |(_, most)| *most);
+        for circle in circles(&imports(&files)) {
+            let modules: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
+            assert!(modules.len() <= allowed, "crates/{name}: {} files in a circle: {modules:?}", modules.len());
+        }
+    }
+    assert!(seen > 300, "only {seen} files were found");
+}
+
+#[test]
+fn no_crate_uses_one_above_it() {
+    let found: BTreeSet<String> =
+        fs::read_dir(crates()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(found, BELOW.iter().map(|(name, _)| name.to_string()).collect(), "every crate has a row");
+    for (name, below) in BELOW {
+        let manifest = fs::read_to_string(crates().join(name).join("Cargo.toml")).unwrap();
+        let used = manifest.lines().filter_map(|line| line.split(['.', ' ', '=']).next()).filter_map(|key| match key {
+            "truecast" => Some("truecast"),
+            key => key.strip_prefix("truecast-"),
+        });
+        for used in used {
+            assert!(below.contains(&used), "crates/{name} uses crates/{used}");
+        }
+    }
+}
