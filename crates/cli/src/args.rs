@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use truecast::DType;
 use truecast::bench::Size;
-use truecast::io::Kind;
+use truecast::io::FileFormat;
 use truecast::models::openvino::Packing;
 use truecast::run::ModelKind;
 use truecast::vectors::Extent;
@@ -477,11 +477,11 @@ pub enum ArrayFormat {
     Pb,
 }
 
-impl From<ArrayFormat> for Kind {
-    fn from(format: ArrayFormat) -> Kind {
+impl From<ArrayFormat> for FileFormat {
+    fn from(format: ArrayFormat) -> FileFormat {
         match format {
-            ArrayFormat::Npy => Kind::Npy,
-            ArrayFormat::Pb => Kind::TensorProto,
+            ArrayFormat::Npy => FileFormat::Npy,
+            ArrayFormat::Pb => FileFormat::TensorProto,
         }
     }
 }

@@ -12,7 +12,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
 use std::fmt;
 use std::path::Path;
-use truecast::io::Kind;
+use truecast::io::FileFormat;
 use truecast::run::ModelKind;
 
 /// What may be true of a run.
@@ -367,9 +367,9 @@ fn spec(typed: &str) -> Option<Said> {
 }
 
 fn reads(path: &Path) -> Said {
-    let form = match Kind::of_path(path) {
-        Some(Kind::Onnx) => Form::Onnx,
-        Some(Kind::TensorProto) => Form::TensorProto,
+    let form = match FileFormat::of_path(path) {
+        Some(FileFormat::Onnx) => Form::Onnx,
+        Some(FileFormat::TensorProto) => Form::TensorProto,
         Some(_) => Form::Tensors,
         None => return model(path).unwrap_or((Reads(Form::Tensors), path.display().to_string())),
     };

@@ -4,7 +4,7 @@ use truecast_core::spec::onnx::DataType;
 use truecast_core::{DType, Layout};
 
 use crate::error::denied::NoForm;
-use crate::tensor::Kind;
+use crate::tensor::FileFormat;
 use crate::{npy, safetensors};
 
 /// The layout that a container gives elements of a type; text the narrowest, which the caller widens to its longest.
@@ -15,20 +15,20 @@ use crate::{npy, safetensors};
 /// # Examples
 /// ```
 /// use truecast_core::{DType, Layout};
-/// use truecast_io::{Kind, layout_for};
-/// assert_eq!(layout_for(Kind::Safetensors, DType::F4E2M1).unwrap(), Layout::Packed);
-/// assert_eq!(layout_for(Kind::Npy, DType::I4).unwrap(), Layout::Bytes);
-/// assert!(layout_for(Kind::Safetensors, DType::I4).is_err()); // safetensors has no name for it
+/// use truecast_io::{FileFormat, layout_for};
+/// assert_eq!(layout_for(FileFormat::Safetensors, DType::F4E2M1).unwrap(), Layout::Packed);
+/// assert_eq!(layout_for(FileFormat::Npy, DType::I4).unwrap(), Layout::Bytes);
+/// assert!(layout_for(FileFormat::Safetensors, DType::I4).is_err()); // safetensors has no name for it
 /// ```
-pub fn layout_for(kind: Kind, dtype: DType) -> Result<Layout, NoForm> {
+pub fn layout_for(kind: FileFormat, dtype: DType) -> Result<Layout, NoForm> {
     let layout = match kind {
-        Kind::Safetensors => safetensors::name_of(dtype).map(|_| Layout::Packed),
-        Kind::Npy | Kind::Npz if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
-        Kind::Npy | Kind::Npz => npy::descr_of(dtype).map(|_| Layout::Bytes),
-        Kind::TensorProto if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
+        FileFormat::Safetensors => safetensors::name_of(dtype).map(|_| Layout::Packed),
+        FileFormat::Npy | FileFormat::Npz if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
+        FileFormat::Npy | FileFormat::Npz => npy::descr_of(dtype).map(|_| Layout::Bytes),
+        FileFormat::TensorProto if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
         // Text that a Cast would have to read again is no way to store weights.
-        Kind::Onnx if dtype == DType::String => None,
-        Kind::TensorProto | Kind::Onnx => DataType::of(dtype).map(|_| Layout::Packed),
+        FileFormat::Onnx if dtype == DType::String => None,
+        FileFormat::TensorProto | FileFormat::Onnx => DataType::of(dtype).map(|_| Layout::Packed),
     };
     layout.ok_or(NoForm { kind, dtype })
 }

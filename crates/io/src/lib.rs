@@ -12,13 +12,13 @@
 //! ```
 //! use std::collections::BTreeMap;
 //! use truecast_core::{DType, Layout};
-//! use truecast_io::{Existing, Kind, Source, Tensor, Writer};
+//! use truecast_io::{Existing, FileFormat, Source, Tensor, Writer};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("a.safetensors");
 //! let tensor = Tensor { name: "w".into(), dtype: DType::F32, layout: Layout::Packed, shape: vec![2] };
-//! let mut writer = Writer::create(&path, Kind::Safetensors, vec![tensor], &BTreeMap::new(), Existing::Refuse)?;
+//! let mut writer = Writer::create(&path, FileFormat::Safetensors, vec![tensor], &BTreeMap::new(), Existing::Refuse)?;
 //! writer.write(&[0, 0, 128, 63, 0, 0, 0, 64])?; // 1.0, 2.0
 //! writer.finish()?;
 //!
@@ -63,6 +63,6 @@ pub use os::FileId;
 pub use reader::TensorReader;
 pub use shown::{Shown, ShownPath};
 pub use source::Source;
-pub use tensor::{Kind, Tensor};
+pub use tensor::{FileFormat, Tensor};
 pub use window::Window;
 pub use writer::{Writer, check_output};

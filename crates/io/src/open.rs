@@ -6,15 +6,15 @@ use std::path::Path;
 use crate::error::Error;
 use crate::foreign::Foreign;
 use crate::os;
-use crate::tensor::Kind;
+use crate::tensor::FileFormat;
 
-impl Kind {
+impl FileFormat {
     /// The kind that the extension stands for.
     ///
     /// # Errors
     /// [`Error::UnknownKind`] with what the path names instead.
-    pub fn known(path: &Path) -> Result<Kind, Error> {
-        Kind::of_path(path).ok_or_else(|| Error::UnknownKind { path: path.into(), found: Foreign::of(path) })
+    pub fn known(path: &Path) -> Result<FileFormat, Error> {
+        FileFormat::of_path(path).ok_or_else(|| Error::UnknownKind { path: path.into(), found: Foreign::of(path) })
     }
 }
 

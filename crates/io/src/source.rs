@@ -17,7 +17,7 @@ use crate::open::open_regular;
 use crate::options::{OnnxOptions, OpenOptions};
 use crate::os::FileId;
 use crate::reader::{Decoding, Stream, TensorReader, Validity};
-use crate::tensor::{Kind, Tensor};
+use crate::tensor::{FileFormat, Tensor};
 use crate::window::Window;
 use crate::{npy, safetensors};
 
@@ -44,7 +44,7 @@ use crate::{npy, safetensors};
 #[derive(Debug)]
 pub struct Source {
     path: Arc<Path>,
-    kind: Kind,
+    kind: FileFormat,
     file: Arc<File>,
     file_bytes: u64,
     identity: FileId,
@@ -97,8 +97,8 @@ impl Source {
     /// As [`open`](Source::open).
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<Source, Error> {
         let OpenOptions { from, onnx } = options;
-        let kind = Kind::known(path)?;
-        if let (Kind::Safetensors | Kind::Onnx, Some(from)) = (kind, from) {
+        let kind = FileFormat::known(path)?;
+        if let (FileFormat::Safetensors | FileFormat::Onnx, Some(from)) = (kind, from) {
             return Err(Error::FromNotApplicable { path: path.into(), from });
         }
         let (file, found) = open_regular(path)?;
@@ -116,11 +116,11 @@ impl Source {
             others: BTreeSet::new(),
         };
         match kind {
-            Kind::Safetensors => source.list_safetensors()?,
-            Kind::Npy => source.list_npy(from)?,
-            Kind::Npz => source.list_npz(from)?,
-            Kind::TensorProto => source.list_tensor(from, onnx)?,
-            Kind::Onnx => source.list_model(onnx)?,
+            FileFormat::Safetensors => source.list_safetensors()?,
+            FileFormat::Npy => source.list_npy(from)?,
+            FileFormat::Npz => source.list_npz(from)?,
+            FileFormat::TensorProto => source.list_tensor(from, onnx)?,
+            FileFormat::Onnx => source.list_model(onnx)?,
         }
         Ok(source)
     }
@@ -229,7 +229,7 @@ impl Source {
     }
 
     /// Which container it is.
-    pub fn kind(&self) -> Kind {
+    pub fn format(&self) -> FileFormat {
         self.kind
     }
 

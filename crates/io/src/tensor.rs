@@ -11,7 +11,7 @@ pub const MAX_RANK: usize = 64;
 
 /// A container of tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum FileFormat {
     /// `.safetensors`: many tensors, packed.
     Safetensors,
     /// `.npy`: exactly one tensor, without a name.
@@ -24,43 +24,44 @@ pub enum Kind {
     Onnx,
 }
 
-impl Kind {
+impl FileFormat {
     /// The kind that a file name's extension stands for. Case does not matter.
     ///
     /// # Examples
     /// ```
     /// use std::path::Path;
-    /// use truecast_io::Kind;
-    /// assert_eq!(Kind::of_path(Path::new("a/model.safetensors")), Some(Kind::Safetensors));
-    /// assert_eq!(Kind::of_path(Path::new("model.bin")), None);
+    /// use truecast_io::FileFormat;
+    /// assert_eq!(FileFormat::of_path(Path::new("a/model.safetensors")), Some(FileFormat::Safetensors));
+    /// assert_eq!(FileFormat::of_path(Path::new("model.bin")), None);
     /// ```
-    pub fn of_path(path: &Path) -> Option<Kind> {
+    pub fn of_path(path: &Path) -> Option<FileFormat> {
         let extension = path.extension()?.to_str()?;
-        Kind::ALL.into_iter().find(|k| k.extension().eq_ignore_ascii_case(extension))
+        FileFormat::ALL.into_iter().find(|k| k.extension().eq_ignore_ascii_case(extension))
     }
 
     /// Every kind.
-    pub const ALL: [Kind; 5] = [Kind::Safetensors, Kind::Npy, Kind::Npz, Kind::TensorProto, Kind::Onnx];
+    pub const ALL: [FileFormat; 5] =
+        [FileFormat::Safetensors, FileFormat::Npy, FileFormat::Npz, FileFormat::TensorProto, FileFormat::Onnx];
 
     /// Holds arrays, which are converted whatever their type, rather than the weights of a model
     /// (`docs/interfaces.md §3`).
     pub const fn is_array(self) -> bool {
-        matches!(self, Kind::Npy | Kind::Npz | Kind::TensorProto)
+        matches!(self, FileFormat::Npy | FileFormat::Npz | FileFormat::TensorProto)
     }
 
     /// Holds exactly one tensor.
     pub const fn holds_one(self) -> bool {
-        matches!(self, Kind::Npy | Kind::TensorProto)
+        matches!(self, FileFormat::Npy | FileFormat::TensorProto)
     }
 
     /// The extension, without the dot.
     pub const fn extension(self) -> &'static str {
         match self {
-            Kind::Safetensors => "safetensors",
-            Kind::Npy => "npy",
-            Kind::Npz => "npz",
-            Kind::TensorProto => "pb",
-            Kind::Onnx => "onnx",
+            FileFormat::Safetensors => "safetensors",
+            FileFormat::Npy => "npy",
+            FileFormat::Npz => "npz",
+            FileFormat::TensorProto => "pb",
+            FileFormat::Onnx => "onnx",
         }
     }
 }
@@ -138,9 +139,9 @@ mod tests {
 
     #[test]
     fn kinds_are_known_by_extension() {
-        assert_eq!(Kind::of_path(Path::new("X.NPZ")), Some(Kind::Npz));
-        assert_eq!(Kind::of_path(Path::new("x.npy")), Some(Kind::Npy));
-        assert_eq!(Kind::of_path(Path::new("npy")), None);
-        assert_eq!(Kind::of_path(Path::new(".npy")), None);
+        assert_eq!(FileFormat::of_path(Path::new("X.NPZ")), Some(FileFormat::Npz));
+        assert_eq!(FileFormat::of_path(Path::new("x.npy")), Some(FileFormat::Npy));
+        assert_eq!(FileFormat::of_path(Path::new("npy")), None);
+        assert_eq!(FileFormat::of_path(Path::new(".npy")), None);
     }
 }

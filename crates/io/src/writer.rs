@@ -15,7 +15,7 @@ use crate::error::denied::DeniedTensor;
 use crate::form::layout_for;
 use crate::npz::ArchiveWriter;
 use crate::onnx::{self, CellWriter, ModelWriter, NewModel};
-use crate::tensor::{Kind, MAX_RANK, Tensor};
+use crate::tensor::{FileFormat, MAX_RANK, Tensor};
 use crate::{npy, safetensors};
 
 /// Writes a container in a stream.
@@ -26,13 +26,13 @@ use crate::{npy, safetensors};
 /// ```
 /// use std::collections::BTreeMap;
 /// use truecast_core::{DType, Layout};
-/// use truecast_io::{Existing, Kind, Tensor, Writer};
+/// use truecast_io::{Existing, FileFormat, Tensor, Writer};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("a.safetensors");
 /// let tensor = |name: &str, dtype| Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: vec![1] };
 /// let tensors = vec![tensor("byte", DType::U8), tensor("float", DType::F32)];
-/// let mut writer = Writer::create(&path, Kind::Safetensors, tensors, &BTreeMap::new(), Existing::Refuse)?;
+/// let mut writer = Writer::create(&path, FileFormat::Safetensors, tensors, &BTreeMap::new(), Existing::Refuse)?;
 /// assert_eq!(writer.order(), [1, 0]); // as given, the float would start at offset 1
 /// writer.write(&[0, 0, 128, 63])?;
 /// writer.write(&[7])?;
@@ -79,28 +79,28 @@ impl Writer {
     /// [`OutputFile::create`] and [`OutputFile::reserve`].
     pub fn create(
         path: &Path,
-        kind: Kind,
+        kind: FileFormat,
         tensors: Vec<Tensor>,
         metadata: &BTreeMap<String, String>,
         existing: Existing,
     ) -> Result<Writer, Error> {
         let total_bytes = check(path, kind, &tensors)?;
         let order = match kind {
-            Kind::Safetensors => safetensors::data_order(&tensors),
+            FileFormat::Safetensors => safetensors::data_order(&tensors),
             _ => (0..tensors.len()).collect(),
         };
         let header = match kind {
-            Kind::Safetensors => safetensors::emit(&tensors, &order, metadata)
+            FileFormat::Safetensors => safetensors::emit(&tensors, &order, metadata)
                 .map_err(|bytes| Error::HeaderTooLong { path: path.into(), bytes })?,
-            Kind::Npy => npy_header(&tensors[0]),
-            Kind::TensorProto => onnx::tensor_head(&tensors[0]),
-            Kind::Npz | Kind::Onnx => Vec::new(),
+            FileFormat::Npy => npy_header(&tensors[0]),
+            FileFormat::TensorProto => onnx::tensor_head(&tensors[0]),
+            FileFormat::Npz | FileFormat::Onnx => Vec::new(),
         };
         let mut file = OutputFile::create(path, existing)?;
         let layout = tensors.first().map(|tensor| tensor.layout);
         let form = match (kind, layout) {
-            (Kind::TensorProto, Some(Layout::Utf32 { width })) => Form::Texts { width },
-            (Kind::Npz, _) => Form::Archive,
+            (FileFormat::TensorProto, Some(Layout::Utf32 { width })) => Form::Texts { width },
+            (FileFormat::Npz, _) => Form::Archive,
             _ => Form::Plain,
         };
         // An archive takes a little more: names, checksums and the directory. Text takes less than its cells.
@@ -190,13 +190,13 @@ impl Writer {
 /// As [`Writer::create`].
 pub fn check_output(
     path: &Path,
-    kind: Kind,
+    kind: FileFormat,
     tensors: &[Tensor],
     metadata: &BTreeMap<String, String>,
     existing: Existing,
 ) -> Result<(), Error> {
     check(path, kind, tensors)?;
-    if kind == Kind::Safetensors {
+    if kind == FileFormat::Safetensors {
         safetensors::emit(tensors, &safetensors::data_order(tensors), metadata)
             .map_err(|bytes| Error::HeaderTooLong { path: path.into(), bytes })?;
     }
@@ -204,8 +204,8 @@ pub fn check_output(
 }
 
 /// Checks what the container and its readers demand; returns the bytes of all data.
-fn check(path: &Path, kind: Kind, tensors: &[Tensor]) -> Result<u64, Error> {
-    if kind == Kind::Onnx {
+fn check(path: &Path, kind: FileFormat, tensors: &[Tensor]) -> Result<u64, Error> {
+    if kind == FileFormat::Onnx {
         return Err(Error::NotAModel { path: path.into() });
     }
     if kind.holds_one() && tensors.len() != 1 {
@@ -235,12 +235,12 @@ fn check(path: &Path, kind: Kind, tensors: &[Tensor]) -> Result<u64, Error> {
             Some(DeniedTensor::ShapeTooBig)
         } else {
             match kind {
-                Kind::Safetensors => safetensors::refusal(tensor),
-                Kind::Npz if member_name(tensor).len() > usize::from(u16::MAX) => {
+                FileFormat::Safetensors => safetensors::refusal(tensor),
+                FileFormat::Npz if member_name(tensor).len() > usize::from(u16::MAX) => {
                     Some(DeniedTensor::NameTooLong { bytes: tensor.name.len() })
                 }
-                Kind::TensorProto => onnx::refusal(tensor),
-                Kind::Npy | Kind::Npz | Kind::Onnx => None,
+                FileFormat::TensorProto => onnx::refusal(tensor),
+                FileFormat::Npy | FileFormat::Npz | FileFormat::Onnx => None,
             }
         };
         if let Some(cause) = refusal {

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use truecast_core::DType;
 use truecast_io::change::named_only;
-use truecast_io::{Class, Error, Existing, Kind, OutputFile, Writer};
+use truecast_io::{Class, Error, Existing, FileFormat, OutputFile, Writer};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
@@ -199,7 +199,9 @@ fn a_full_disk_is_an_error_that_leaves_nothing() {
 #[test]
 #[ignore = "runs in a process of its own"]
 fn writing_beyond_a_limit() {
-    for (name, kind) in [("a.safetensors", Kind::Safetensors), ("a.npy", Kind::Npy), ("a.npz", Kind::Npz)] {
+    for (name, kind) in
+        [("a.safetensors", FileFormat::Safetensors), ("a.npy", FileFormat::Npy), ("a.npz", FileFormat::Npz)]
+    {
         // Small pieces stay in a buffer at first, large ones do not.
         for piece in [10, 100_000] {
             let disk = disk::file(name, b"old");
@@ -228,7 +230,7 @@ fn writing_beyond_a_limit() {
     assert_eq!(file.commit().unwrap_err().class(), Class::System);
     assert!(disk.names().is_empty());
     let disk = disk::empty("a.npz");
-    let tensors = [disk::tensor(Kind::Npz, "w", DType::U8, &[20_000])];
+    let tensors = [disk::tensor(FileFormat::Npz, "w", DType::U8, &[20_000])];
     let error = disk::write(&disk, &tensors, &[vec![7; 20_000]], &[]).unwrap_err();
     assert_eq!(error.class(), Class::System, "{error}");
     assert!(disk.names().is_empty());

@@ -11,7 +11,7 @@ use std::path::Path;
 use truecast_core::DType;
 use truecast_io::change::{Fault, failing, named_only};
 use truecast_io::onnx::{Changes, NewModel, unused_location};
-use truecast_io::{Class, Error, Existing, Finished, Kind, OutputFile, Source, Writer};
+use truecast_io::{Class, Error, Existing, FileFormat, Finished, OutputFile, Source, Writer};
 use truecast_testkit::proto::*;
 
 /// The files of a folder, by name.
@@ -76,8 +76,8 @@ fn old(names: &[&str]) -> Files {
 
 #[test]
 fn one_file() {
-    let kinds = [(Kind::Safetensors, "a.safetensors"), (Kind::Npy, "a.npy"), (Kind::Npz, "a.npz")];
-    for (kind, name) in kinds.into_iter().chain([(Kind::TensorProto, "a.pb")]) {
+    let kinds = [(FileFormat::Safetensors, "a.safetensors"), (FileFormat::Npy, "a.npy"), (FileFormat::Npz, "a.npz")];
+    for (kind, name) in kinds.into_iter().chain([(FileFormat::TensorProto, "a.pb")]) {
         let write = |existing| {
             move |folder: &Path| {
                 let tensors = vec![disk::tensor(kind, "w", DType::U8, &[200_000])];

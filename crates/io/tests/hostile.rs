@@ -8,7 +8,7 @@ use std::io::{Cursor, Write};
 use proptest::prelude::*;
 use truecast_core::DType;
 use truecast_io::onnx::{Changes, NewModel};
-use truecast_io::{Kind, Source};
+use truecast_io::{FileFormat, Source};
 use truecast_testkit::{memory, proto::*};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -57,13 +57,13 @@ fn exercise(disk: &disk::Disk, bytes: &[u8]) {
 }
 
 /// Files that are accepted.
-fn seeds(kind: Kind) -> Vec<Vec<u8>> {
+fn seeds(kind: FileFormat) -> Vec<Vec<u8>> {
     let npy = |descr: &str, shape: &str, data: &[u8]| {
         let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
         [&b"\x93NUMPY\x01\x00"[..], &(text.len() as u16).to_le_bytes(), text.as_bytes(), data].concat()
     };
     match kind {
-        Kind::Safetensors => {
+        FileFormat::Safetensors => {
             let headers = [
                 (
                     r#"{"__metadata__":{"format":"pt","k":"v"},"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]},"b":{"dtype":"F4","shape":[2],"data_offsets":[8,9]}}"#,
@@ -76,8 +76,10 @@ fn seeds(kind: Kind) -> Vec<Vec<u8>> {
             };
             headers.into_iter().map(file).collect()
         }
-        Kind::Npy => vec![npy("<f4", "(2, 3)", &[1; 24]), npy(">f8", "(2,)", &[1; 16]), npy("<V1", "(3,)", &[1; 3])],
-        Kind::Npz => [CompressionMethod::Stored, CompressionMethod::Deflated]
+        FileFormat::Npy => {
+            vec![npy("<f4", "(2, 3)", &[1; 24]), npy(">f8", "(2,)", &[1; 16]), npy("<V1", "(3,)", &[1; 3])]
+        }
+        FileFormat::Npz => [CompressionMethod::Stored, CompressionMethod::Deflated]
             .map(|method| {
                 let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
                 for (name, member) in
@@ -89,8 +91,8 @@ fn seeds(kind: Kind) -> Vec<Vec<u8>> {
                 zip.finish().unwrap().into_inner()
             })
             .into(),
-        Kind::TensorProto => tensors(),
-        Kind::Onnx => {
+        FileFormat::TensorProto => tensors(),
+        FileFormat::Onnx => {
             let tensors = tensors();
             let constant = |tensor: &Vec<u8>| attribute("value", 4, bytes(5, tensor));
             let nodes: Vec<_> =
@@ -169,12 +171,12 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
     }
 }
 
-const KINDS: [(Kind, &str); 5] = [
-    (Kind::Safetensors, "a.safetensors"),
-    (Kind::Npy, "a.npy"),
-    (Kind::Npz, "a.npz"),
-    (Kind::TensorProto, "a.pb"),
-    (Kind::Onnx, "a.onnx"),
+const KINDS: [(FileFormat, &str); 5] = [
+    (FileFormat::Safetensors, "a.safetensors"),
+    (FileFormat::Npy, "a.npy"),
+    (FileFormat::Npz, "a.npz"),
+    (FileFormat::TensorProto, "a.pb"),
+    (FileFormat::Onnx, "a.onnx"),
 ];
 
 #[test]
@@ -196,11 +198,11 @@ proptest! {
     fn random_bytes(kind in 0..KINDS.len(), start in any::<bool>(), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let (kind, name) = KINDS[kind];
         let magic: &[u8] = match kind {
-            Kind::Safetensors => b"\x40\0\0\0\0\0\0\0{",
-            Kind::Npy => b"\x93NUMPY\x01\0",
-            Kind::Npz => b"PK\x03\x04",
-            Kind::TensorProto => b"\x08\x02\x10\x02",
-            Kind::Onnx => b"\x08\x09\x3a\x7f\x0a\x20",
+            FileFormat::Safetensors => b"\x40\0\0\0\0\0\0\0{",
+            FileFormat::Npy => b"\x93NUMPY\x01\0",
+            FileFormat::Npz => b"PK\x03\x04",
+            FileFormat::TensorProto => b"\x08\x02\x10\x02",
+            FileFormat::Onnx => b"\x08\x09\x3a\x7f\x0a\x20",
         };
         let bytes = if start { [magic, &bytes].concat() } else { bytes };
         exercise(&disk::empty(name), &bytes);
@@ -218,7 +220,7 @@ proptest! {
         let mut bytes = seed.get(&seeds).clone();
         changes.iter().for_each(|c| apply(&mut bytes, c));
         // Lets changes of a header's length reach the parser.
-        if has_length_mended && kind == Kind::Safetensors && bytes.len() > 8 {
+        if has_length_mended && kind == FileFormat::Safetensors && bytes.len() > 8 {
             let end = bytes.iter().rposition(|&b| b == b'}').map_or(bytes.len(), |p| p + 1).max(8);
             let length = (end - 8) as u64;
             bytes[..8].copy_from_slice(&length.to_le_bytes());

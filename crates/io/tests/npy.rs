@@ -4,7 +4,7 @@ mod disk;
 
 use truecast_core::{DType, Layout};
 use truecast_io::npy::{Header, HeaderError, MAX_HEADER_BYTES};
-use truecast_io::{Class, Error, Kind, Tensor};
+use truecast_io::{Class, Error, FileFormat, Tensor};
 
 /// A stream of version 1.0 with this text for a header.
 fn stream(text: &str, data: &[u8]) -> Vec<u8> {
@@ -64,7 +64,7 @@ fn headers_are_those_of_numpy() {
     ];
     for (dtype, shape, text, length) in rows {
         let disk = disk::empty("a.npy");
-        let tensor = disk::tensor(Kind::Npy, "any", dtype, shape);
+        let tensor = disk::tensor(FileFormat::Npy, "any", dtype, shape);
         let data = vec![0; tensor.bytes() as usize];
         disk::write(&disk, &[tensor], std::slice::from_ref(&data), &[]).unwrap();
         let mut expected = b"\x93NUMPY\x01\x00".to_vec();
@@ -295,7 +295,7 @@ fn the_header_alone() {
 #[test]
 fn every_type_and_rank_comes_back() {
     for dtype in DType::ALL {
-        let Ok(layout) = truecast_io::layout_for(Kind::Npy, dtype) else {
+        let Ok(layout) = truecast_io::layout_for(FileFormat::Npy, dtype) else {
             assert_eq!(dtype, DType::I48);
             continue;
         };
@@ -317,7 +317,7 @@ fn every_type_and_rank_comes_back() {
 
 #[test]
 fn exactly_one_tensor() {
-    let tensor = |name| disk::tensor(Kind::Npy, name, DType::U8, &[1]);
+    let tensor = |name| disk::tensor(FileFormat::Npy, name, DType::U8, &[1]);
     for tensors in [vec![], vec![tensor("a"), tensor("b")]] {
         let disk = disk::empty("a.npy");
         let data = vec![vec![0]; tensors.len()];

@@ -7,7 +7,7 @@ use std::io::{Cursor, Read, Write};
 
 use truecast_core::{DType, Layout};
 use truecast_io::npz::ArchiveError;
-use truecast_io::{Class, DeniedTensor, Error, Kind, Source, Tensor};
+use truecast_io::{Class, DeniedTensor, Error, FileFormat, Source, Tensor};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
@@ -142,7 +142,7 @@ fn from_applies_to_members_of_its_size() {
 
 #[test]
 fn what_is_written_is_read_by_another_implementation() {
-    let tensor = |name: &str, dtype, shape: &[u64]| disk::tensor(Kind::Npz, name, dtype, shape);
+    let tensor = |name: &str, dtype, shape: &[u64]| disk::tensor(FileFormat::Npz, name, dtype, shape);
     let names = ["w", "dir/é", "../up", "", "a\0b", "x.npy"];
     let tensors: Vec<Tensor> = names.iter().map(|n| tensor(n, DType::I4, &[3])).collect();
     let tensors = [tensors, vec![tensor("e1", DType::F32, &[0]), tensor("e2", DType::F32, &[0, 2])]].concat();
@@ -186,8 +186,8 @@ fn every_type_comes_back() {
     let tensors: Vec<Tensor> = DType::ALL
         .into_iter()
         // Text has its own tests: its width is that of the longest.
-        .filter(|d| *d != DType::String && truecast_io::layout_for(Kind::Npz, *d).is_ok())
-        .map(|d| disk::tensor(Kind::Npz, d.name(), d, &[2, 3]))
+        .filter(|d| *d != DType::String && truecast_io::layout_for(FileFormat::Npz, *d).is_ok())
+        .map(|d| disk::tensor(FileFormat::Npz, d.name(), d, &[2, 3]))
         .collect();
     assert_eq!(tensors.len(), DType::ALL.len() - 2); // i48 and string
     let data: Vec<Vec<u8>> = tensors.iter().map(|t| vec![1; t.bytes() as usize]).collect();
@@ -203,7 +203,7 @@ fn every_type_comes_back() {
 
 #[test]
 fn names_that_cannot_be_written() {
-    let tensor = |name: &str| disk::tensor(Kind::Npz, name, DType::U8, &[1]);
+    let tensor = |name: &str| disk::tensor(FileFormat::Npz, name, DType::U8, &[1]);
     let refusal = |tensors: &[Tensor]| match disk::write(&disk::empty("a.npz"), tensors, &[], &[]) {
         Err(Error::Refused { cause, .. }) => cause,
         other => panic!("{other:?}"),

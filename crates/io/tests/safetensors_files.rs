@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use truecast_core::{DType, Ecosystem};
 use truecast_io::safetensors::{NAMES, canonical_order};
-use truecast_io::{Class, DeniedTensor, Error, Existing, Kind, Tensor, Writer};
+use truecast_io::{Class, DeniedTensor, Error, Existing, FileFormat, Tensor, Writer};
 
 fn tensor(name: &str, dtype: DType, shape: &[u64]) -> Tensor {
-    disk::tensor(Kind::Safetensors, name, dtype, shape)
+    disk::tensor(FileFormat::Safetensors, name, dtype, shape)
 }
 
 /// The file that results from tensors full of zeros.
@@ -165,7 +165,7 @@ fn order_is_the_given_one_while_it_is_aligned() {
         let tensors: Vec<Tensor> = tensors.iter().map(|(n, d, s)| tensor(n, *d, s)).collect();
         let disk = disk::empty("a.safetensors");
         let metadata = BTreeMap::new();
-        let writer = Writer::create(&disk.path, Kind::Safetensors, tensors, &metadata, Existing::Refuse).unwrap();
+        let writer = Writer::create(&disk.path, FileFormat::Safetensors, tensors, &metadata, Existing::Refuse).unwrap();
         assert_eq!(writer.order(), order);
     }
 }
@@ -202,7 +202,7 @@ fn reading_and_writing_split_anywhere() {
         let disk = disk::empty("a.safetensors");
         let metadata = BTreeMap::new();
         let mut writer =
-            Writer::create(&disk.path, Kind::Safetensors, tensors.to_vec(), &metadata, Existing::Refuse).unwrap();
+            Writer::create(&disk.path, FileFormat::Safetensors, tensors.to_vec(), &metadata, Existing::Refuse).unwrap();
         assert_eq!(writer.total_bytes(), 23);
         data.chunks(step).for_each(|chunk| writer.write(chunk).unwrap());
         writer.finish().unwrap();
@@ -226,7 +226,7 @@ fn reading_and_writing_split_anywhere() {
 fn what_must_not_be_written() {
     let disk = disk::empty("a.safetensors");
     let create = |tensors: &[Tensor]| {
-        Writer::create(&disk.path, Kind::Safetensors, tensors.to_vec(), &BTreeMap::new(), Existing::Refuse)
+        Writer::create(&disk.path, FileFormat::Safetensors, tensors.to_vec(), &BTreeMap::new(), Existing::Refuse)
     };
     let refusal = |tensors: &[Tensor]| match create(tensors) {
         Err(Error::Refused { cause, .. }) => cause,
@@ -266,7 +266,7 @@ fn exactly_the_announced_bytes() {
     let disk = disk::empty("a.safetensors");
     let create = || {
         let tensors = vec![tensor("a", DType::F32, &[2])];
-        Writer::create(&disk.path, Kind::Safetensors, tensors, &BTreeMap::new(), Existing::Refuse).unwrap()
+        Writer::create(&disk.path, FileFormat::Safetensors, tensors, &BTreeMap::new(), Existing::Refuse).unwrap()
     };
     let mut writer = create();
     writer.write(&[0; 7]).unwrap();

@@ -62,7 +62,7 @@ pub enum Refusal {
 
 /// Values that a conversion met and that its standard leaves open: each has the documented result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOpen {
+pub struct OpenResults {
     /// How errors name the conversion.
     pub conversion: String,
     /// Elements that it converted.
@@ -86,7 +86,7 @@ pub fn evaluate<E: From<EvaluationError>>(
     exec: &CastOptions,
     provide: impl FnMut(&Input) -> Result<Option<Tensor>, E>,
     mut deliver: impl FnMut(&Output, &Tensor) -> Result<(), E>,
-) -> Result<Vec<LeftOpen>, E> {
+) -> Result<Vec<OpenResults>, E> {
     let mut left_open = Vec::new();
     let mut values = Values::new(graph, provide);
     let mut outputs: HashMap<usize, Vec<&Output>> = HashMap::new();
@@ -99,7 +99,7 @@ pub fn evaluate<E: From<EvaluationError>>(
             let (converted, undefined) = cast(spec, &source, exec, &value.label)?;
             if undefined > 0 {
                 let (conversion, elements) = (value.label.to_string(), source.len());
-                left_open.push(LeftOpen { conversion, elements, undefined, clause: spec.clause });
+                left_open.push(OpenResults { conversion, elements, undefined, clause: spec.clause });
             }
             values.held[id] = Some(converted);
         }

@@ -24,7 +24,7 @@ pub mod tile;
 pub mod tosa;
 
 pub use error::Error;
-pub use evaluate::{EvaluationError, LeftOpen, Refusal, evaluate};
+pub use evaluate::{EvaluationError, OpenResults, Refusal, evaluate};
 pub use graph::{Dimension, Graph, Input, Load, Output, ValueId};
 pub use tensor::{Data, Tensor};
 pub use truecast_text::Texts;

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use truecast_core::DType;
 use truecast_kernel::CastOptions;
 use truecast_models::openvino::IrFile;
-use truecast_models::openvino::{Fed, build, inputs, types};
+use truecast_models::openvino::{InputHeader, build, inputs, types};
 use truecast_models::{Data, EvaluationError, Tensor, evaluate};
 
 /// A network with every layer that is understood, one that is not, and numbers in every place where they may stand.
@@ -73,8 +73,8 @@ fn exercise(folder: &TempDir, xml: &[u8]) -> bool {
             return false;
         }
     };
-    let fed = |(name, dtype): (String, Option<DType>)| (name, Fed { dtype, rank: 3 });
-    let fed: BTreeMap<String, Fed> = inputs(&file).into_iter().map(fed).collect();
+    let fed = |(name, dtype): (String, Option<DType>)| (name, InputHeader { dtype, rank: 3 });
+    let fed: BTreeMap<String, InputHeader> = inputs(&file).into_iter().map(fed).collect();
     match types(&file, &BTreeMap::new()) {
         Ok(types) => types.findings.iter().for_each(|f| harmless(format!("{}: {}", f.layer, f.cause))),
         Err(error) => harmless(error.to_string()),

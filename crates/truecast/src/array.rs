@@ -4,7 +4,7 @@ use crate::error::{Class, Error};
 use std::path::Path;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::onnx::{Options, TensorFile};
-use truecast_io::{Kind, Source};
+use truecast_io::{FileFormat, Source};
 use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
 use truecast_models::{Data, Tensor, Texts};
 use truecast_text::utf32;
@@ -68,7 +68,7 @@ pub(crate) fn open(path: &Path, dtype: DType) -> Result<Source, ArrayError> {
     let source = match Source::open(path, None) {
         Ok(source) => match source.tensors() {
             [tensor] if tensor.dtype == dtype => source,
-            [tensor] if source.kind() == Kind::Npy && is_stand_in(tensor.dtype, dtype) => as_asked()?,
+            [tensor] if source.format() == FileFormat::Npy && is_stand_in(tensor.dtype, dtype) => as_asked()?,
             [tensor] => return Err(ArrayError::Type { path: shown(), found: tensor.dtype, expected: dtype }),
             tensors => return Err(ArrayError::NotOne { path: shown(), tensors: tensors.len() }),
         },
@@ -84,7 +84,7 @@ pub(crate) fn open(path: &Path, dtype: DType) -> Result<Source, ArrayError> {
 /// [`ArrayError`]: a header that does not say, several tensors.
 pub(crate) fn stated_type(path: &Path) -> Result<DType, ArrayError> {
     // Text in a message is no tensor of a source.
-    if Kind::of_path(path) == Some(Kind::TensorProto) && read_texts(path).is_ok() {
+    if FileFormat::of_path(path) == Some(FileFormat::TensorProto) && read_texts(path).is_ok() {
         return Ok(DType::String);
     }
     let source = Source::open(path, None).map_err(Error::from)?;
@@ -112,7 +112,7 @@ fn is_stand_in(found: DType, dtype: DType) -> bool {
 /// [`ArrayError`].
 pub(crate) fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tensor, ArrayError> {
     let in_file = |error: truecast_io::Error| ArrayError::from(Error::from(error));
-    if dtype == DType::String && Kind::of_path(path) == Some(Kind::TensorProto) {
+    if dtype == DType::String && FileFormat::of_path(path) == Some(FileFormat::TensorProto) {
         return read_texts(path).map_err(in_file);
     }
     let source = open(path, dtype)?;

@@ -148,7 +148,7 @@ pub fn compare(
 ) -> Result<Comparison, Error> {
     let files = (a.display().to_string(), b.display().to_string());
     let (a, b) = (Source::open_with(a, readings.0)?, Source::open_with(b, readings.1)?);
-    let single = (a.kind().holds_one() || b.kind().holds_one()) && a.tensors().len() == 1 && b.tensors().len() == 1;
+    let single = (a.format().holds_one() || b.format().holds_one()) && a.tensors().len() == 1 && b.tensors().len() == 1;
     let names = (a.value_names(), b.value_names());
     let by_name: HashMap<_, _> = names.1.iter().enumerate().map(|(j, name)| (name.as_str(), j)).collect();
     let mut result = Comparison { files, readings, ..Comparison::default() };

@@ -1,12 +1,12 @@
 //! Converting a file: what becomes of each tensor, then one pass over the data.
 
 use crate::error::{Cause, Error};
-use crate::model::{changes, raise_warning, standings};
+use crate::model::{changes, eligibilities, raise_warning};
 use crate::parts::Parts;
 use crate::progress::Progress;
 use crate::report::{Provenance, Report, TensorReport};
 use crate::request::Request;
-use crate::select::{Choice, Selection, Standing};
+use crate::select::{Choice, Eligibility, Selection};
 use crate::stream::{Item, LEAST_MEMORY, Means, run};
 use crate::text::{CellCaster, is_text};
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use truecast_core::text::max_len;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::onnx::{Changes, ModelFile, NewModel, unused_location};
 use truecast_io::{
-    Existing, Foreign, Kind, OpenOptions, OutputFile, Shown, Source, Tensor, Writer, check_output, layout_for,
+    Existing, FileFormat, Foreign, OpenOptions, OutputFile, Shown, Source, Tensor, Writer, check_output, layout_for,
 };
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, PlanError};
@@ -62,7 +62,7 @@ impl Default for Options {
 #[derive(Debug)]
 pub struct Plan {
     source: Source,
-    kind: Kind,
+    kind: FileFormat,
     provenance: Provenance,
     tensors: Vec<Planned>,
     /// From a model to a model: what changes in it.
@@ -90,25 +90,25 @@ impl Plan {
     /// # Errors
     /// Everything that is wrong with the source's header or the options.
     pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
-        Kind::known(src)?;
+        FileFormat::known(src)?;
         let unknown = || Error::UnknownKind { path: dst.display().to_string(), found: Foreign::of(dst) };
-        let kind = Kind::of_path(dst).ok_or_else(unknown)?;
+        let kind = FileFormat::of_path(dst).ok_or_else(unknown)?;
         // In a checkpoint a rule says which tensors are reinterpreted. A model says itself what its tensors are.
-        let from = options.selection.from.filter(|_| Kind::of_path(src) != Some(Kind::Safetensors));
+        let from = options.selection.from.filter(|_| FileFormat::of_path(src) != Some(FileFormat::Safetensors));
         let source = Source::open_with(src, OpenOptions { from, onnx: options.onnx })?;
         if source.same_file(dst) {
             return Err(Error::SameFile { path: dst.display().to_string() });
         }
-        let standings: Vec<Standing> = match source.model() {
-            Some(file) => standings(file, options),
-            None => source.tensors().iter().map(|tensor| Standing::in_container(source.kind(), tensor)).collect(),
+        let eligibilities: Vec<Eligibility> = match source.model() {
+            Some(file) => eligibilities(file, options),
+            None => source.tensors().iter().map(|tensor| Eligibility::in_container(source.format(), tensor)).collect(),
         };
-        let choices = options.selection.choose(source.kind(), source.tensors(), &standings, src)?;
+        let choices = options.selection.choose(source.format(), source.tensors(), &eligibilities, src)?;
         let tensors = source.tensors().iter().zip(choices);
         let planned = tensors.map(|(tensor, choice)| plan_tensor(tensor, choice, kind, src, &options.request));
         let tensors = planned.collect::<Result<_, _>>()?;
         let mut plan = Plan { source, kind, provenance: Provenance::of(options), tensors, changes: None };
-        if let (Kind::Onnx, Some(file)) = (kind, plan.source.model()) {
+        if let (FileFormat::Onnx, Some(file)) = (kind, plan.source.model()) {
             let changes = changes(src, file, &plan.tensors)?;
             plan.changes = Some((file.clone(), changes));
             if let Some(new) = plan.new_model(dst)? {
@@ -188,7 +188,7 @@ impl Plan {
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let is_f6 = |t: &&Planned| matches!(t.from, DType::F6E2M3 | DType::F6E3M2);
-        let f6 = self.tensors.iter().filter(|_| self.source.kind() == Kind::Safetensors).find(is_f6);
+        let f6 = self.tensors.iter().filter(|_| self.source.format() == FileFormat::Safetensors).find(is_f6);
         let text = |t: &Planned| {
             let (path, name) = (self.source.path().display(), Shown(&t.name));
             format!("{path}: tensor {name}: no convention exists for F6 elements; read as one little-endian bit stream")
@@ -312,10 +312,16 @@ fn longest(
     Ok(Ok(width))
 }
 
-fn plan_tensor(tensor: &Tensor, choice: Choice, kind: Kind, path: &Path, request: &Request) -> Result<Planned, Error> {
+fn plan_tensor(
+    tensor: &Tensor,
+    choice: Choice,
+    kind: FileFormat,
+    path: &Path,
+    request: &Request,
+) -> Result<Planned, Error> {
     let Choice { from, to } = choice;
     // In a model a tensor that keeps its type keeps its bytes.
-    let to = to.filter(|&to| kind != Kind::Onnx || to != from);
+    let to = to.filter(|&to| kind != FileFormat::Onnx || to != from);
     let cast = to.map(|to| request.resolve(from, to)).transpose();
     let cast = cast.map_err(|cause| Error::tensor(path, &tensor.name, cause))?;
     let dtype = to.unwrap_or(from);

@@ -4,7 +4,7 @@
 
 use crate::convert::{Options, Planned};
 use crate::error::{Cause, Error};
-use crate::select::Standing;
+use crate::select::Eligibility;
 use std::collections::HashSet;
 use std::path::Path;
 use truecast_core::DType;
@@ -33,20 +33,20 @@ const NOT_IN_CONSTANTS: [DType; 2] = [DType::F6E2M3, DType::F6E3M2];
 const INITIALIZERS_ARE_NO_INPUTS_SINCE: i64 = 4;
 
 /// What may become of each tensor of a model. Source: `docs/spec/onnx.md §3.10`.
-pub(crate) fn standings(file: &ModelFile, options: &Options) -> Vec<Standing> {
+pub(crate) fn eligibilities(file: &ModelFile, options: &Options) -> Vec<Eligibility> {
     let listed = file.tensors().iter().zip(file.feeding(&SENSITIVE));
-    listed.map(|(listed, is_sensitive)| standing(file.model(), listed, is_sensitive, options)).collect()
+    listed.map(|(listed, is_sensitive)| eligibility(file.model(), listed, is_sensitive, options)).collect()
 }
 
-fn standing(model: &Model, listed: &Listed, is_sensitive: bool, options: &Options) -> Standing {
-    let Role::Value { is_input, .. } = listed.role else { return Standing::Kept };
+fn eligibility(model: &Model, listed: &Listed, is_sensitive: bool, options: &Options) -> Eligibility {
+    let Role::Value { is_input, .. } = listed.role else { return Eligibility::Kept };
     let is_weight = listed.tensor.dtype().is_some_and(DType::is_float)
         && listed.tensor.dims.len() >= 2
         && listed.tensor.len() >= options.min_elements;
     let is_interface = is_input && model.ir_version >= INITIALIZERS_ARE_NO_INPUTS_SINCE;
     match is_weight && !is_interface && !is_sensitive {
-        true => Standing::Converted,
-        false => Standing::ByRule,
+        true => Eligibility::Converted,
+        false => Eligibility::ByRule,
     }
 }
 

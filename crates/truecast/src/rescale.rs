@@ -12,7 +12,7 @@ use truecast_core::spec::tosa::{Requirement, Rescale, RescaleSpec, Target};
 use truecast_core::spec::{SpecError, ieee};
 use truecast_core::{DType, Layout, cast_one};
 use truecast_io::npy::tosa::{self, Reader};
-use truecast_io::{Existing, Kind, Source, Tensor, Writer};
+use truecast_io::{Existing, FileFormat, Source, Tensor, Writer};
 use truecast_kernel::{CastOptions, Elements, ElementsMut, RescaleCounts, RescaleError, Rescaler};
 use truecast_models::Data;
 
@@ -221,7 +221,7 @@ pub fn rescale(
     stop: &AtomicBool,
 ) -> Result<RescaleCounts, Failure> {
     let shown = || src.display().to_string();
-    if Kind::of_path(dst) != Some(Kind::Npy) {
+    if FileFormat::of_path(dst) != Some(FileFormat::Npy) {
         return Err(Failure::Destination { path: dst.display().to_string() });
     }
     let source = Source::open(src, None).map_err(Error::from)?;
@@ -249,7 +249,7 @@ pub fn rescale(
     }
     let [_, dtype] = request.op.types();
     let tensor = Tensor { name: "data".into(), dtype, layout: Layout::Packed, shape };
-    let writer = Writer::create(dst, Kind::Npy, vec![tensor], &BTreeMap::new(), options.existing);
+    let writer = Writer::create(dst, FileFormat::Npy, vec![tensor], &BTreeMap::new(), options.existing);
     // Chunks are the unit of work of a thread.
     let rescaler = Rescaler::new(&spec, &CastOptions { threads: NonZeroUsize::MIN, ..options.exec });
     let work = |_, first, len: u64, src: &[u8], dst: &mut [u8]| {

@@ -23,7 +23,7 @@ use truecast::convert::{Options, Plan};
 use truecast::digest::sha256;
 use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
-use truecast::io::{Existing, FileId, Kind, OutputFile, follow};
+use truecast::io::{Existing, FileFormat, FileId, OutputFile, follow};
 use truecast::report::{Judgement, Report, TensorReport, judge};
 use truecast::{DType, Ecosystem};
 
@@ -244,7 +244,7 @@ fn print(
 
 /// How Python makes numbers of elements that NumPy knows as opaque bytes only.
 fn python(report: &Report, dst: &Path) -> String {
-    if !matches!(Kind::of_path(dst), Some(Kind::Npy | Kind::Npz)) {
+    if !matches!(FileFormat::of_path(dst), Some(FileFormat::Npy | FileFormat::Npz)) {
         return String::new();
     }
     let is_opaque = |dtype: &DType| descr_of(*dtype).is_some_and(|descr| descr.contains('V'));

@@ -13,10 +13,10 @@ use std::process::ExitCode;
 use truecast::Class;
 use truecast::io::atomic::leftover;
 use truecast::io::{Existing, Shown};
-use truecast::models::LeftOpen;
+use truecast::models::OpenResults;
 use truecast::models::openvino::Packing;
 use truecast::policy::TextStyle;
-use truecast::run::{Model, ModelKind, Ran, RunError, Written, tile, tosa};
+use truecast::run::{Model, ModelKind, RunError, RunReport, Written, tile, tosa};
 use truecast::spec::tosa::Freedoms;
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -54,7 +54,12 @@ enum Settings {
     Other(tile::Settings),
 }
 
-fn evaluated(args: &RunArgs, settings: &Settings, existing: Existing, context: &Context) -> Result<Ran, RunError> {
+fn evaluated(
+    args: &RunArgs,
+    settings: &Settings,
+    existing: Existing,
+    context: &Context,
+) -> Result<RunReport, RunError> {
     let (inputs, folder, kind) = (&args.input, &args.output_dir, args.output_format.into());
     let tile = match settings {
         Settings::Tosa(freedoms) => {
@@ -107,26 +112,26 @@ fn tile_settings(args: &RunArgs) -> Result<tile::Settings, Failure> {
     Ok(tile::Settings { rules, entry: args.entry.clone(), values })
 }
 
-fn to_json(Ran { written, left_open, warnings }: &Ran) -> Map<String, Value> {
+fn to_json(RunReport { written, left_open, warnings }: &RunReport) -> Map<String, Value> {
     let output = |w: &Written| json!({ "name": w.name, "dtype": w.dtype.name(), "shape": w.shape, "path": w.path.display().to_string() });
     let mut object = Map::new();
     // Whatever the specification leaves open has one documented value, so no model is unpredictable.
     object.insert("status".into(), json!("valid"));
     object.insert("outputs".into(), written.iter().map(output).collect());
-    let undefined = |o: &LeftOpen| json!({ "conversion": o.conversion, "elements": o.elements, "undefined": o.undefined, "clause": o.clause });
+    let undefined = |o: &OpenResults| json!({ "conversion": o.conversion, "elements": o.elements, "undefined": o.undefined, "clause": o.clause });
     object.insert("undefined".into(), left_open.iter().map(undefined).collect());
     object.insert("warnings".into(), json!(warnings));
     object
 }
 
-fn render(Ran { written, left_open, .. }: &Ran, terminal: &Terminal) -> String {
+fn render(RunReport { written, left_open, .. }: &RunReport, terminal: &Terminal) -> String {
     let columns = ["output", "type", "shape", "file"].map(|name| Column::left(name).shrinks());
     let mut table = Table::new(columns);
     for Written { name, dtype, shape, path } in written {
         table.row([Shown(name).to_string(), dtype.to_string(), format!("{shape:?}"), path.display().to_string()]);
     }
     let mut text = table.render(terminal);
-    for LeftOpen { conversion, elements, undefined, clause } in left_open {
+    for OpenResults { conversion, elements, undefined, clause } in left_open {
         let is = if *undefined == 1 { "is" } else { "are" };
         let undefined = terminal.paint(Mark::Bad, &format!("{} of {}", grouped(*undefined), count(*elements, "value")));
         text += &terminal.wrap(&format!("{conversion}: {undefined} {is} left open ({clause})\n"));

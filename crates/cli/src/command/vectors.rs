@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use truecast::io::atomic::leftover;
-use truecast::io::{Existing, Kind, OutputFile, Tensor, Writer, layout_for};
+use truecast::io::{Existing, FileFormat, OutputFile, Tensor, Writer, layout_for};
 use truecast::permitted::{Permitted, permitted};
 use truecast::spec::onnx;
 use truecast::vectors::{inputs, rescale_inputs};
@@ -208,12 +208,12 @@ fn beside(path: &Path, part: &str) -> PathBuf {
 }
 
 fn array(path: &Path, dtype: DType, codes: &[u64], existing: Existing) -> Result<Writer, Failure> {
-    let layout = layout_for(Kind::Npy, dtype).map_err(Failure::usage)?;
+    let layout = layout_for(FileFormat::Npy, dtype).map_err(Failure::usage)?;
     let tensor = Tensor { name: "data".into(), dtype, layout, shape: vec![codes.len() as u64] };
     let width = dtype.bits_in(Layout::Bytes).expect("numbers only") as usize / 8;
     let bytes: Vec<u8> =
         codes.iter().flat_map(|&code| dtype.storage_of_code(code).to_le_bytes().into_iter().take(width)).collect();
-    let mut writer = Writer::create(path, Kind::Npy, vec![tensor], &BTreeMap::new(), existing)?;
+    let mut writer = Writer::create(path, FileFormat::Npy, vec![tensor], &BTreeMap::new(), existing)?;
     writer.write(&bytes)?;
     Ok(writer)
 }

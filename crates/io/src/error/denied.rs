@@ -2,14 +2,14 @@
 
 use truecast_core::{DType, Layout};
 
-use crate::tensor::{Kind, MAX_RANK};
+use crate::tensor::{FileFormat, MAX_RANK};
 
 /// A container has no form for a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{dtype} has no form in .{}; choose another type or container", kind.extension())]
 pub struct NoForm {
     /// The container.
-    pub kind: Kind,
+    pub kind: FileFormat,
     /// The type.
     pub dtype: DType,
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use truecast_core::DType;
-use truecast_io::{Error, Existing, Kind, Source, Tensor, Writer, layout_for};
+use truecast_io::{Error, Existing, FileFormat, Source, Tensor, Writer, layout_for};
 
 /// A file in a folder of its own.
 pub struct Disk {
@@ -54,13 +54,13 @@ pub fn bytes_of(source: &Source, index: usize) -> Result<Vec<u8>, Error> {
 }
 
 /// A tensor in the layout that the container has.
-pub fn tensor(kind: Kind, name: &str, dtype: DType, shape: &[u64]) -> Tensor {
+pub fn tensor(kind: FileFormat, name: &str, dtype: DType, shape: &[u64]) -> Tensor {
     Tensor { name: name.into(), dtype, layout: layout_for(kind, dtype).unwrap(), shape: shape.into() }
 }
 
 /// Writes a whole container; `data` stands in the order of `tensors`.
 pub fn write(disk: &Disk, tensors: &[Tensor], data: &[Vec<u8>], metadata: &[(&str, &str)]) -> Result<u64, Error> {
-    let kind = Kind::of_path(&disk.path).unwrap();
+    let kind = FileFormat::of_path(&disk.path).unwrap();
     let metadata: BTreeMap<String, String> = metadata.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     let mut writer = Writer::create(&disk.path, kind, tensors.to_vec(), &metadata, Existing::Refuse)?;
     for index in writer.order().to_vec() {

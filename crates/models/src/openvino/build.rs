@@ -7,7 +7,7 @@ use truecast_core::promote::Element;
 use truecast_core::spec::openvino::Convert;
 use truecast_core::{CastSpec, DType};
 
-use super::check::{Fed, Types, label, types};
+use super::check::{InputHeader, Types, label, types};
 use super::error::{LayerError, ModelError};
 use super::layer::{Meaning, meaning};
 use super::read::{Constant, IrFile, Layer};
@@ -29,7 +29,7 @@ pub fn inputs(file: &IrFile) -> Vec<(String, Option<DType>)> {
 ///
 /// # Errors
 /// The first layer that is no conversion or that is illegal; types that are not known though everything is fed.
-pub fn build(file: &Arc<IrFile>, fed: &BTreeMap<String, Fed>) -> Result<(Graph, Vec<String>), ModelError> {
+pub fn build(file: &Arc<IrFile>, fed: &BTreeMap<String, InputHeader>) -> Result<(Graph, Vec<String>), ModelError> {
     let mut types = types(file, fed)?;
     if !types.findings.is_empty() {
         let first = types.findings.swap_remove(0);

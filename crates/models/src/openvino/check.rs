@@ -17,7 +17,7 @@ use super::read::{IrFile, Layer, Port};
 
 /// What is fed to a parameter: it settles a rank, or an element type, that the model leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fed {
+pub struct InputHeader {
     /// The element type, if the file says it.
     pub dtype: Option<DType>,
     /// The number of dimensions.
@@ -94,7 +94,7 @@ pub(super) fn label(layer: &Layer) -> String {
 ///
 /// # Errors
 /// Edges that connect nothing, and layers that depend on themselves.
-pub fn types(file: &IrFile, fed: &BTreeMap<String, Fed>) -> Result<Types, ModelError> {
+pub fn types(file: &IrFile, fed: &BTreeMap<String, InputHeader>) -> Result<Types, ModelError> {
     let layers = &file.network().layers;
     let (producers, order) = connections(file)?;
     let mut types = Types {
@@ -125,7 +125,12 @@ impl Types {
         self.ports.extend(layer.outputs.iter().map(|port| ((layer.id, port.id), of(port))));
     }
 
-    fn layer(&mut self, file: &IrFile, layer: &Layer, fed: &BTreeMap<String, Fed>) -> Result<Meaning, LayerError> {
+    fn layer(
+        &mut self,
+        file: &IrFile,
+        layer: &Layer,
+        fed: &BTreeMap<String, InputHeader>,
+    ) -> Result<Meaning, LayerError> {
         let warnings = &mut self.warnings;
         let meaning = meaning(file, layer, |warning| warnings.push(format!("{}: {warning}", label(layer))))?;
         let inputs = self.inputs(layer);

@@ -10,6 +10,6 @@ mod layer;
 pub mod read;
 
 pub use build::{build, inputs};
-pub use check::{Conversion, Fed, Finding, Types, types};
+pub use check::{Conversion, Finding, InputHeader, Types, types};
 pub use error::{IrError, LayerError, ModelError};
 pub use read::{IrFile, Packing};

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use truecast_core::spec::tosa::{Freedoms, Target, Version};
 use truecast_kernel::CastOptions;
 
-use crate::LeftOpen;
+use crate::OpenResults;
 pub use check::{Judged, judge};
 use check::{Rules, place};
 pub use error::{FileError, GraphError};
@@ -28,7 +28,7 @@ pub fn target_of(graph: &Graph<'_>) -> Target {
 }
 
 /// What came of a graph: its outputs by name, and the conversions that met values which the specification leaves open.
-pub type Evaluated<'a> = (Vec<(&'a str, Value)>, Vec<LeftOpen>);
+pub type Evaluated<'a> = (Vec<(&'a str, Value)>, Vec<OpenResults>);
 
 /// Evaluates a graph, whose operators are all looked at before the first element is asked for.
 ///

@@ -8,7 +8,7 @@ use super::check::{Conversion, Rules, bytes, operands_of};
 use super::error::{GraphError, operands};
 use super::read::{Graph, Operator, op};
 use super::value::{Declared, ElementType, Value};
-use crate::LeftOpen;
+use crate::OpenResults;
 
 /// The results of an operator, and what they leave open.
 pub(super) fn apply(
@@ -18,7 +18,7 @@ pub(super) fn apply(
     exec: &CastOptions,
     inputs: &[&Value],
     outputs: &[Declared],
-) -> Result<(Vec<Value>, Option<LeftOpen>), GraphError> {
+) -> Result<(Vec<Value>, Option<OpenResults>), GraphError> {
     let place = rules.place;
     let context = Context { rules, exec };
     rules.rank(inputs.iter().map(|v| v.shape.len()).chain(outputs.iter().map(|d| d.shape.len())).max().unwrap_or(0))?;
@@ -84,7 +84,7 @@ impl Context<'_> {
         Ok(room)
     }
 
-    fn cast(&self, input: &Value, output: &Declared) -> Result<(Value, Option<LeftOpen>), GraphError> {
+    fn cast(&self, input: &Value, output: &Declared) -> Result<(Value, Option<OpenResults>), GraphError> {
         match self.rules.cast(input.element, output.element, &input.shape)? {
             Conversion::Plain(spec) => self.plain_cast(input, &spec),
             Conversion::Blocks(cast) if cast.direction == Direction::ToBlocks => {
@@ -94,7 +94,7 @@ impl Context<'_> {
         }
     }
 
-    fn plain_cast(&self, input: &Value, spec: &CastSpec) -> Result<(Value, Option<LeftOpen>), GraphError> {
+    fn plain_cast(&self, input: &Value, spec: &CastSpec) -> Result<(Value, Option<OpenResults>), GraphError> {
         let mut codes = self.room(bytes(spec.dst, &input.shape))?;
         let len = input.len() as usize;
         let counting = if spec.undefined.is_empty() { Counting::Off } else { Counting::Full };
@@ -102,7 +102,7 @@ impl Context<'_> {
         let source = Elements::new(spec.src, len, &input.codes).expect("values are consistent");
         let result = ElementsMut::new(spec.dst, len, &mut codes).expect("the room is as large");
         let counts = caster.cast(source, result).expect("TOSA has no policy that refuses");
-        let left_open = (counts.undefined > 0).then(|| LeftOpen {
+        let left_open = (counts.undefined > 0).then(|| OpenResults {
             conversion: self.rules.place.into(),
             elements: input.len(),
             undefined: counts.undefined,

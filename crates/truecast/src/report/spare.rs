@@ -66,9 +66,9 @@ pub(super) fn spare<'a>(names: &[&'a str], others: impl Iterator<Item = &'a str>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::select::{Rule, Selection, Standing};
+    use crate::select::{Eligibility, Rule, Selection};
     use truecast_core::{DType, Layout};
-    use truecast_io::{Kind, Tensor};
+    use truecast_io::{FileFormat, Tensor};
 
     /// The names that remain converted when the globs are kept.
     fn converted(globs: &[String], names: &[&str]) -> Vec<String> {
@@ -77,8 +77,9 @@ mod tests {
         let tensor =
             |name: &&str| Tensor { name: name.to_string(), dtype: DType::F32, layout: Layout::Packed, shape: vec![1] };
         let tensors: Vec<Tensor> = names.iter().map(tensor).collect();
-        let standings = vec![Standing::Converted; tensors.len()];
-        let choices = selection.choose(Kind::Safetensors, &tensors, &standings, std::path::Path::new("x")).unwrap();
+        let eligibilities = vec![Eligibility::Converted; tensors.len()];
+        let choices =
+            selection.choose(FileFormat::Safetensors, &tensors, &eligibilities, std::path::Path::new("x")).unwrap();
         tensors.into_iter().zip(choices).filter(|(_, choice)| choice.to.is_some()).map(|(t, _)| t.name).collect()
     }
 

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use truecast_core::Layout;
 use truecast_io::onnx::text_tensor;
-use truecast_io::{Existing, FileId, Finished, Kind, OutputFile, Writer, layout_for};
+use truecast_io::{Existing, FileFormat, FileId, Finished, OutputFile, Writer, layout_for};
 use truecast_kernel::CastOptions;
 use truecast_models::{Data, Tensor, Texts};
 
@@ -47,7 +47,7 @@ impl Reads {
 /// Starts a file and writes the elements.
 pub(super) fn write(
     path: &Path,
-    kind: Kind,
+    kind: FileFormat,
     name: &str,
     tensor: &Tensor,
     existing: Existing,
@@ -59,7 +59,7 @@ pub(super) fn write(
     let create =
         |layout| Writer::create(path, kind, vec![described(layout)], &BTreeMap::new(), existing).map_err(failed);
     match &tensor.data {
-        Data::Texts(texts) if kind == Kind::TensorProto => {
+        Data::Texts(texts) if kind == FileFormat::TensorProto => {
             let mut file = OutputFile::create(path, existing).map_err(failed)?;
             let message = text_tensor(name, &tensor.shape, texts.iter());
             let writing = |source| failed(truecast_io::Error::Io { path: path.into(), action: "writing", source });

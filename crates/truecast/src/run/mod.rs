@@ -20,12 +20,12 @@ use outputs::{Outputs, file_of};
 use std::collections::BTreeMap;
 use std::path::Path;
 use truecast_core::DType;
-use truecast_io::{Existing, Kind, Shown, Source};
+use truecast_io::{Existing, FileFormat, Shown, Source};
 use truecast_kernel::CastOptions;
-use truecast_models::openvino::Fed;
+use truecast_models::openvino::InputHeader;
 use truecast_models::tile::module::EntryError;
 use truecast_models::tosa::GraphError;
-use truecast_models::{EvaluationError, Input, LeftOpen, Output, Refusal, Tensor, evaluate};
+use truecast_models::{EvaluationError, Input, OpenResults, Output, Refusal, Tensor, evaluate};
 
 /// Why a model was not evaluated.
 #[derive(Debug, thiserror::Error)]
@@ -127,11 +127,11 @@ impl RunError {
 
 /// What came of an evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ran {
+pub struct RunReport {
     /// The results.
     pub written: Vec<Written>,
     /// Conversions that met values which the specification leaves open.
-    pub left_open: Vec<LeftOpen>,
+    pub left_open: Vec<OpenResults>,
     /// What is odd about the model.
     pub warnings: Vec<String>,
 }
@@ -140,7 +140,7 @@ impl Model {
     /// Evaluates the model and writes each output to a file of its own in `folder`, named by the output. All of them
     /// appear when everything has succeeded.
     ///
-    /// `inputs` are of the form `NAME=FILE`. `kind` is [`Kind::Npy`] or [`Kind::TensorProto`].
+    /// `inputs` are of the form `NAME=FILE`. `kind` is [`FileFormat::Npy`] or [`FileFormat::TensorProto`].
     ///
     /// # Errors
     /// [`RunError`].
@@ -148,10 +148,10 @@ impl Model {
         &self,
         inputs: &[String],
         folder: &Path,
-        kind: Kind,
+        kind: FileFormat,
         existing: Existing,
         exec: &CastOptions,
-    ) -> Result<Ran, RunError> {
+    ) -> Result<RunReport, RunError> {
         let fed = match self.open_parameters() {
             Some(parameters) => {
                 let names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
@@ -183,7 +183,7 @@ impl Model {
             Failed::Input(name, cause) => RunError::Input { name, cause },
             Failed::Output(error) => error,
         })?;
-        Ok(Ran { written: outputs.commit()?, left_open, warnings })
+        Ok(RunReport { written: outputs.commit()?, left_open, warnings })
     }
 }
 
@@ -220,14 +220,14 @@ fn assign<'a>(given: &'a [String], inputs: &[&str]) -> Result<BTreeMap<&'a str, 
 }
 
 /// What the headers of files say of the parameters that they are for.
-fn feed(parameters: &[Parameter], files: &BTreeMap<&str, &Path>) -> Result<BTreeMap<String, Fed>, RunError> {
-    let header = |path: &Path, dtype: Option<DType>| -> Result<Fed, ArrayError> {
+fn feed(parameters: &[Parameter], files: &BTreeMap<&str, &Path>) -> Result<BTreeMap<String, InputHeader>, RunError> {
+    let header = |path: &Path, dtype: Option<DType>| -> Result<InputHeader, ArrayError> {
         let source = match dtype {
             Some(dtype) => array::open(path, dtype)?,
             None => Source::open(path, None).map_err(Error::from)?,
         };
         match source.tensors() {
-            [tensor] => Ok(Fed { dtype: Some(tensor.dtype), rank: tensor.shape.len() }),
+            [tensor] => Ok(InputHeader { dtype: Some(tensor.dtype), rank: tensor.shape.len() }),
             tensors => Err(ArrayError::NotOne { path: path.display().to_string(), tensors: tensors.len() }),
         }
     };

@@ -192,7 +192,7 @@ impl Model {
     ///
     /// # Errors
     /// [`RunError::Model`].
-    pub fn graph(&self, fed: &BTreeMap<String, openvino::Fed>) -> Result<(Graph, Vec<String>), RunError> {
+    pub fn graph(&self, fed: &BTreeMap<String, openvino::InputHeader>) -> Result<(Graph, Vec<String>), RunError> {
         match &self.file {
             File::Onnx(file) => {
                 onnx::build(file, self.text).map(|graph| (graph, Vec::new())).map_err(|cause| self.wrong(cause))

@@ -4,7 +4,7 @@ use super::RunError;
 use super::files::{self, Reads};
 use std::path::{Path, PathBuf};
 use truecast_core::DType;
-use truecast_io::{Existing, Finished, Kind, NewFolder, OutputFile};
+use truecast_io::{Existing, FileFormat, Finished, NewFolder, OutputFile};
 use truecast_kernel::CastOptions;
 use truecast_models::Tensor;
 
@@ -22,7 +22,7 @@ pub struct Written {
 }
 
 /// The file of a result.
-pub(super) fn file_of(name: &str, kind: Kind) -> String {
+pub(super) fn file_of(name: &str, kind: FileFormat) -> String {
     format!("{}.{}", files::file_name(name), kind.extension())
 }
 
@@ -65,7 +65,7 @@ impl Outputs {
         &mut self,
         name: &str,
         tensor: &Tensor,
-        kind: Kind,
+        kind: FileFormat,
         exec: &CastOptions,
     ) -> Result<(), RunError> {
         let path = self.place(&file_of(name, kind))?;

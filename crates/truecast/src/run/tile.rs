@@ -6,18 +6,18 @@
 
 use super::model::Model;
 use super::outputs::Outputs;
-use super::{Ran, RunError};
+use super::{RunError, RunReport};
 use crate::array::{self, ArrayError};
 use std::collections::BTreeSet;
 use std::path::Path;
 use truecast_core::DType;
 use truecast_core::spec::tile::{Profile, Rules, Signedness, TileType};
-use truecast_io::{Existing, Kind};
+use truecast_io::{Existing, FileFormat};
 use truecast_kernel::CastOptions;
 use truecast_models::tile::evaluate::{Converted, Elements, Stop, evaluate};
 use truecast_models::tile::module::{Function, written_type};
 use truecast_models::tile::{Codes, Module};
-use truecast_models::{Data, LeftOpen, Tensor};
+use truecast_models::{Data, OpenResults, Tensor};
 
 /// How a module is evaluated.
 #[derive(Clone, Debug, Default)]
@@ -44,10 +44,10 @@ impl Model {
         settings: &Settings,
         inputs: &[String],
         folder: &Path,
-        kind: Kind,
+        kind: FileFormat,
         existing: Existing,
         exec: &CastOptions,
-    ) -> Result<Ran, RunError> {
+    ) -> Result<RunReport, RunError> {
         let module = self.tile_module(settings.rules)?;
         let report =
             truecast_models::tile::check(&module, settings.rules, settings.values.profile, &settings.values.options);
@@ -73,7 +73,7 @@ impl Model {
         match done {
             Ok(()) => {
                 let Results { outputs, left_open, warnings, .. } = results;
-                Ok(Ran { written: outputs.commit()?, left_open, warnings })
+                Ok(RunReport { written: outputs.commit()?, left_open, warnings })
             }
             Err(Failed::Stop(cause)) => Err(RunError::TileStop { path: self.shown(), cause }),
             Err(Failed::File(error)) => Err(error),
@@ -164,12 +164,12 @@ fn storage(tensor: &Tensor) -> Vec<u64> {
 
 /// What comes of the conversions.
 struct Results<'a> {
-    kind: Kind,
+    kind: FileFormat,
     exec: &'a CastOptions,
     /// Names of files that are taken: values of different regions may have one name.
     names: BTreeSet<String>,
     outputs: Outputs,
-    left_open: Vec<LeftOpen>,
+    left_open: Vec<OpenResults>,
     warnings: Vec<String>,
 }
 
@@ -182,7 +182,7 @@ impl Results<'_> {
         };
         for (clause, &undefined) in &converted.undefined {
             let (conversion, elements) = (label.clone(), elements.codes.len());
-            self.left_open.push(LeftOpen { conversion, elements, undefined, clause });
+            self.left_open.push(OpenResults { conversion, elements, undefined, clause });
         }
         for (note, n) in &converted.notes {
             self.warnings.push(format!("{label}: {n} elements have another value elsewhere: {note}"));

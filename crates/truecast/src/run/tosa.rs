@@ -3,7 +3,7 @@
 use super::describe::{Constant, Conversion, Description};
 use super::files::{Reads, file_name};
 use super::outputs::{Outputs, Written};
-use super::{Judgement, Ran, RunError, assign};
+use super::{Judgement, RunError, RunReport, assign};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use truecast_core::DType;
@@ -37,7 +37,7 @@ pub fn run(
     folder: &Path,
     existing: Existing,
     exec: &CastOptions,
-) -> Result<Ran, RunError> {
+) -> Result<RunReport, RunError> {
     let bytes = read(path)?;
     let graph = parse(&bytes).map_err(|cause| malformed(path, cause))?;
     let target = target.unwrap_or_else(|| target_of(&graph));
@@ -57,7 +57,7 @@ pub fn run(
             })?;
         }
     }
-    Ok(Ran { written: files.commit()?, left_open, warnings: Vec::new() })
+    Ok(RunReport { written: files.commit()?, left_open, warnings: Vec::new() })
 }
 
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, RunError> {

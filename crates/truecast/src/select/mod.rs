@@ -8,7 +8,7 @@ pub use glob::{Glob, GlobError};
 use crate::error::Error;
 use std::path::Path;
 use truecast_core::DType;
-use truecast_io::{Kind, Tensor};
+use truecast_io::{FileFormat, Tensor};
 
 /// One `--rule GLOB=TYPE` or `--keep GLOB`.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +68,7 @@ pub struct Selection {
 
 /// What may become of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Eligibility {
     /// It is converted where no rule names it.
     Converted,
     /// It is converted if a rule says so.
@@ -77,11 +77,11 @@ pub enum Standing {
     Kept,
 }
 
-impl Standing {
+impl Eligibility {
     /// In a checkpoint floating-point tensors are converted, in a file of arrays all of them.
     #[must_use]
-    pub fn in_container(kind: Kind, tensor: &Tensor) -> Standing {
-        if kind.is_array() || tensor.dtype.is_float() { Standing::Converted } else { Standing::ByRule }
+    pub fn in_container(kind: FileFormat, tensor: &Tensor) -> Eligibility {
+        if kind.is_array() || tensor.dtype.is_float() { Eligibility::Converted } else { Eligibility::ByRule }
     }
 }
 
@@ -97,7 +97,7 @@ pub struct Choice {
 impl Selection {
     /// Decides for every tensor of a container.
     ///
-    /// `standings` are those of the tensors, in their order. In a
+    /// `eligibilities` are those of the tensors, in their order. In a
     /// checkpoint `from` reinterprets the tensors that a rule converts and whose elements have its width (an array was
     /// reinterpreted when it was opened).
     ///
@@ -105,21 +105,21 @@ impl Selection {
     /// [`Error::UnusedRule`] and [`Error::UnusedFrom`].
     pub fn choose(
         &self,
-        kind: Kind,
+        kind: FileFormat,
         tensors: &[Tensor],
-        standings: &[Standing],
+        eligibilities: &[Eligibility],
         path: &Path,
     ) -> Result<Vec<Choice>, Error> {
         let is_checkpoint = !kind.is_array();
         let mut used = vec![false; self.rules.len()];
         let mut from_used = !is_checkpoint;
-        let mut choose = |(tensor, &standing): (&Tensor, &Standing)| {
+        let mut choose = |(tensor, &eligibility): (&Tensor, &Eligibility)| {
             let from = tensor.dtype;
-            if standing == Standing::Kept {
+            if eligibility == Eligibility::Kept {
                 return Choice { from, to: None };
             }
             let Some(found) = self.rules.iter().position(|r| r.matches(&tensor.name)) else {
-                return Choice { from, to: self.to.filter(|_| standing == Standing::Converted) };
+                return Choice { from, to: self.to.filter(|_| eligibility == Eligibility::Converted) };
             };
             // A later rule that an earlier one shadows everywhere still names existing tensors.
             for (used, rule) in used.iter_mut().zip(&self.rules) {
@@ -130,10 +130,11 @@ impl Selection {
             from_used |= reinterpreted.is_some();
             Choice { from: if is_checkpoint { reinterpreted.unwrap_or(from) } else { from }, to }
         };
-        let choices = tensors.iter().zip(standings).map(&mut choose).collect();
+        let choices = tensors.iter().zip(eligibilities).map(&mut choose).collect();
         if let Some(unused) = used.iter().position(|used| !used) {
             let rule = &self.rules[unused];
-            let visible = tensors.iter().zip(standings).filter(|(_, standing)| **standing != Standing::Kept);
+            let visible =
+                tensors.iter().zip(eligibilities).filter(|(_, eligibility)| **eligibility != Eligibility::Kept);
             return Err(Error::UnusedRule {
                 rule: rule.to_string(),
                 keep: rule.to.is_none(),
@@ -163,9 +164,9 @@ mod tests {
 
     fn choices_of(selection: &Selection) -> Result<Vec<Choice>, Error> {
         let tensors = tensors();
-        let kind = Kind::Safetensors;
-        let standings: Vec<_> = tensors.iter().map(|tensor| Standing::in_container(kind, tensor)).collect();
-        selection.choose(kind, &tensors, &standings, Path::new("x"))
+        let kind = FileFormat::Safetensors;
+        let eligibilities: Vec<_> = tensors.iter().map(|tensor| Eligibility::in_container(kind, tensor)).collect();
+        selection.choose(kind, &tensors, &eligibilities, Path::new("x"))
     }
 
     fn choose(selection: &Selection) -> Result<Vec<Option<DType>>, Error> {
@@ -209,8 +210,9 @@ mod tests {
     #[test]
     fn rules_do_not_see_what_is_kept() {
         let tensors = tensors();
-        let standings = [Standing::ByRule, Standing::Kept, Standing::Converted];
-        let choose = |selection: &Selection| selection.choose(Kind::Onnx, &tensors, &standings, Path::new("x"));
+        let eligibilities = [Eligibility::ByRule, Eligibility::Kept, Eligibility::Converted];
+        let choose =
+            |selection: &Selection| selection.choose(FileFormat::Onnx, &tensors, &eligibilities, Path::new("x"));
         let all = Selection { to: Some(DType::Bf16), ..Selection::default() };
         let to = |choices: Vec<Choice>| choices.into_iter().map(|c| c.to).collect::<Vec<_>>();
         assert_eq!(to(choose(&all).unwrap()), [None, None, Some(DType::Bf16)]);

@@ -23,7 +23,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::npy::HeaderError;
-use truecast_io::{Kind, OpenOptions, Source};
+use truecast_io::{FileFormat, OpenOptions, Source};
 
 /// One way in which a file is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -239,7 +239,7 @@ impl Verification {
         let planned = self.plan.tensors();
         let result = open_result(dst, options)?;
         // Such an array has no name to be found by.
-        let nameless = (source.kind().holds_one() || result.kind().holds_one())
+        let nameless = (source.format().holds_one() || result.format().holds_one())
             && planned.len() == 1
             && result.tensors().len() == 1;
         let by_name: HashMap<_, _> = result.tensors().iter().enumerate().map(|(i, t)| (t.name.as_str(), i)).collect();
@@ -282,7 +282,7 @@ impl Verification {
         verdict.sampled = self.seed.map(|seed| Sampled { of, seed });
         let extra = result.tensors().iter().zip(is_extra).filter(|(_, is_extra)| *is_extra);
         verdict.differences.extend(extra.map(|(t, _)| Difference::Extra { tensor: t.name.clone() }));
-        if result.kind() == Kind::Safetensors {
+        if result.format() == FileFormat::Safetensors {
             let keys: BTreeSet<_> = source.metadata().keys().chain(result.metadata().keys()).collect();
             let right =
                 |key: &str| source.metadata().get(key).map(String::as_str).or((key == "format").then_some("pt"));
@@ -351,7 +351,7 @@ fn open_result(dst: &Path, options: &Options) -> Result<Source, Error> {
 
 /// The header's type can stand for the right one: it is the same, or the container does not tell them apart.
 fn fits(result: &Source, expected: DType, actual: DType) -> bool {
-    let is_array = matches!(result.kind(), Kind::Npy | Kind::Npz);
+    let is_array = matches!(result.format(), FileFormat::Npy | FileFormat::Npz);
     let as_bytes = actual == DType::U8 && expected.bits_in(Layout::Bytes) == Some(8);
     expected == actual || (is_array && (as_bytes || (expected, actual) == (DType::Tf32, DType::F32)))
 }

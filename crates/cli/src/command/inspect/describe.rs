@@ -5,12 +5,12 @@ use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use truecast::io::{Kind, Shown};
+use truecast::io::{FileFormat, Shown};
 use truecast::run::{Constant, Conversion, Description, Legality, ModelKind};
 
 /// Whether the file is such a model.
 pub fn is_model(path: &Path) -> bool {
-    Kind::of_path(path).is_none()
+    FileFormat::of_path(path).is_none()
         && matches!(ModelKind::of(path), Ok(ModelKind::OpenVino | ModelKind::Tile | ModelKind::Tosa))
 }
 

@@ -262,7 +262,7 @@ impl Serialize for Listing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let object = Inspected {
             path: self.source.path().display().to_string(),
-            kind: self.source.kind().extension(),
+            kind: self.source.format().extension(),
             file_bytes: self.source.file_bytes(),
             metadata: self.source.metadata(),
             tensors: output::Rows(|| self.rows.iter().map(|row| self.row_to_json(row))),
