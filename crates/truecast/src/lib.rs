@@ -54,6 +54,8 @@ pub mod digest;
 #[cfg(feature = "files")]
 pub mod inspect;
 #[cfg(feature = "files")]
+pub mod io;
+#[cfg(feature = "files")]
 mod model;
 #[cfg(feature = "files")]
 mod parts;
@@ -88,8 +90,6 @@ pub use error::Cause;
 pub use error::{Class, Error};
 #[cfg(feature = "files")]
 pub use progress::Progress;
-#[cfg(feature = "files")]
-pub use truecast_io as io;
 #[cfg(feature = "models")]
 pub use truecast_models as models;
 #[cfg(target_endian = "little")]

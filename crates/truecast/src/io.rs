@@ -1,0 +1,45 @@
+//! Tensors in files: what is opened and written, and what can be wrong with it.
+
+pub use truecast_io::{
+    DeniedTensor, Error, Existing, FileFormat, FileId, Finished, Foreign, NewFolder, NoForm, OpenOptions, OutputFile,
+    Shown, ShownPath, Source, Tensor, TensorReader, Writer, check_output, follow, layout_for, open_regular,
+};
+
+/// Files that appear complete or not at all.
+pub mod atomic {
+    pub use truecast_io::atomic::abandon_all;
+
+    /// What processes left that were killed.
+    pub mod leftover {
+        pub use truecast_io::atomic::leftover::{Leftover, in_folder, of};
+    }
+}
+
+/// `.npy` files.
+pub mod npy {
+    pub use truecast_io::npy::{HeaderError, TENSOR_NAME, descr_of};
+}
+
+/// `.npz` archives.
+pub mod npz {
+    pub use truecast_io::npz::ArchiveError;
+}
+
+/// Safetensors files.
+pub mod safetensors {
+    pub use truecast_io::safetensors::{HeaderError, name_of};
+}
+
+/// ONNX files: models, and single tensors.
+pub mod onnx {
+    pub use truecast_io::onnx::{
+        ExternalError, Graph, Listed, Model, ModelFile, Node, OpsetImport, Options, ProtoError, Role, TensorError,
+        TensorFile, TensorProto, visit_nodes,
+    };
+}
+
+/// Changes to the file system that tests let fail.
+#[doc(hidden)]
+pub mod change {
+    pub use truecast_io::change::{Fault, failing, named_only};
+}
