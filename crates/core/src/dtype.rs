@@ -391,7 +391,6 @@ impl DType {
             (Kind::Int(a), Kind::Float(b)) => b.holds_integers_of(&a),
             (Kind::Float(a), Kind::Float(b)) => {
                 a.embeds_in(&b)
-                    && (b.has_zero || !a.has_zero)
                     && (a.inf_code().is_none() || b.inf_code().is_some())
                     && (a.nan_code().is_none() || b.nan_code().is_some())
             }

@@ -1,8 +1,9 @@
 //! One value under every specification: bits, exact value, neighbours, the rounding decision, the results.
 
+use std::cmp::Ordering;
 use truecast_core::decimal::ParseDecimalError;
-use truecast_core::exact::{decode, encode};
-use truecast_core::format::{CodeBook, FixedFormat, FloatFormat, IntFormat};
+use truecast_core::exact::{decode, decode_float, encode, encode_float};
+use truecast_core::format::{CodeBook, FixedFormat, FloatFormat, FormatError, IntFormat};
 use truecast_core::policy::{CastPolicy, Condition, IntOverflow};
 use truecast_core::spec::{Interpretation, SpecError, clause_of, interpretations, onnx, openvino, tile, tosa};
 use truecast_core::text::{encode_number, print_one, read};
@@ -101,16 +102,25 @@ pub struct NanParts {
     pub payload_bits: u32,
 }
 
-/// Where a value lies among those of the destination.
+/// A code of a format and what it means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CodePoint {
+    /// The code.
+    pub code: u64,
+    /// Its exact value.
+    pub value: Exact,
+}
+
+/// Where a value lies among those of the destination, an element type or a [`FloatFormat`] of one's own.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Neighbours {
+pub struct Neighbours<E = Element> {
     /// The nearest value at or below it, as far as the type goes: `None` below everything.
-    pub below: Option<Element>,
+    pub below: Option<E>,
     /// The nearest value at or above it.
-    pub above: Option<Element>,
+    pub above: Option<E>,
     /// What the next step beyond the largest finite value would be, if the value lies beyond it: the code there, and what
     /// that code means instead of this number. No code of an integer is free for it.
-    pub beyond: Option<(Exact, Option<Element>)>,
+    pub beyond: Option<(Exact, Option<E>)>,
     /// It lies at that step or further out.
     pub is_out_of_range: bool,
     /// Halfway between the two neighbours (or between the last value and the step beyond it).
@@ -380,16 +390,17 @@ struct End {
     /// Where the next one would be.
     step: Exact,
     /// The code that follows that of the last value, if it is not another number's.
-    code: Option<Element>,
+    code: Option<CodePoint>,
 }
 
 impl End {
-    fn of_float(to: DType, f: &FloatFormat, neg: bool) -> End {
+    fn of_float(f: &FloatFormat, neg: bool) -> End {
         let sign = if neg { f.sign_bit() } else { 0 };
-        let last = decode(to, f.max_code() | sign);
+        let point = |code| CodePoint { code, value: decode_float(f, code) };
+        let last = point(f.max_code() | sign).value;
         let Exact::Finite { sig, exp, .. } = last else { unreachable!("the largest finite value is finite") };
         let next = f.max_code() + 1;
-        let code = (next <= f.magnitude_mask()).then(|| Element::new(to, next | sign));
+        let code = (next <= f.magnitude_mask()).then(|| point(next | sign));
         End { last, step: Exact::Finite { neg, sig: sig + 1, exp, sticky: false }, code }
     }
 
@@ -417,59 +428,116 @@ fn integer(value: i128) -> Exact {
     Exact::Finite { neg: value < 0, sig: (magnitude >> exp) as u64, exp: exp as i32, sticky: false }
 }
 
-fn neighbours(value: Exact, to: DType) -> Neighbours {
-    let nothing = |decision| Neighbours {
-        below: None,
-        above: None,
-        beyond: None,
-        is_out_of_range: false,
-        midpoint: None,
-        threshold: None,
-        steps: None,
-        decision,
-    };
-    let Exact::Finite { neg, .. } = value else { return nothing(Decision::NotRounded) };
-    let end = match to.kind() {
-        Kind::Float(f) if neg && !f.signed => {
-            return Neighbours { above: Some(Element::new(to, 0)), ..nothing(Decision::Other) };
+impl<E> Neighbours<E> {
+    fn nothing(decision: Decision) -> Self {
+        Neighbours {
+            below: None,
+            above: None,
+            beyond: None,
+            is_out_of_range: false,
+            midpoint: None,
+            threshold: None,
+            steps: None,
+            decision,
         }
-        Kind::Float(f) => End::of_float(to, &f, neg),
-        Kind::Int(f) => End::of_integer(&f, neg),
-        Kind::Fixed(f) => End::of_fixed(&f, neg),
-        Kind::Book(book) => return in_book(value, to, book, nothing(Decision::Other)),
-        _ => return nothing(Decision::Other),
-    };
-    let rounded = |rounding| {
+    }
+
+    fn map<F>(self, f: impl Fn(E) -> F) -> Neighbours<F> {
+        let Neighbours { below, above, beyond, is_out_of_range, midpoint, threshold, steps, decision } = self;
+        let beyond = beyond.map(|(step, code)| (step, code.map(&f)));
+        let (below, above) = (below.map(&f), above.map(&f));
+        Neighbours { below, above, beyond, is_out_of_range, midpoint, threshold, steps, decision }
+    }
+}
+
+/// Explains where a value lies among those of a format that is no element type: people design formats with this.
+///
+/// # Errors
+/// The fields describe no format.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, FloatFormat, exact::decode, explain::{Decision, explain_format}};
+/// let e3m3 = FloatFormat::ieee(3, 3)?;
+/// let value = decode(DType::F32, 1.0625f32.to_bits().into());
+/// let e = explain_format(value, &e3m3)?;
+/// assert_eq!((e.below.unwrap().code, e.above.unwrap().code), (0b0_011_000, 0b0_011_001)); // 1 and 1.125
+/// assert_eq!((e.decision, e.steps), (Decision::Tie, Some(0.5)));
+/// # Ok::<(), truecast::format::FormatError>(())
+/// ```
+pub fn explain_format(value: Exact, format: &FloatFormat) -> Result<Neighbours<CodePoint>, FormatError> {
+    format.check()?;
+    Ok(in_float(value, format))
+}
+
+fn neighbours(value: Exact, to: DType) -> Neighbours {
+    let element = |CodePoint { code, value }| Element { dtype: to, code, value };
+    match to.kind() {
+        Kind::Float(f) => in_float(value, &f).map(element),
+        Kind::Int(f) => in_steps(value, to, |neg| End::of_integer(&f, neg)).map(element),
+        Kind::Fixed(f) => in_steps(value, to, |neg| End::of_fixed(&f, neg)).map(element),
+        Kind::Book(book) => in_book(value, to, book),
+        _ => Neighbours::nothing(not_placed(value)),
+    }
+}
+
+/// NaN and infinities lie nowhere; of other values this is not said.
+fn not_placed(value: Exact) -> Decision {
+    if matches!(value, Exact::Finite { .. }) { Decision::Other } else { Decision::NotRounded }
+}
+
+fn in_float(value: Exact, f: &FloatFormat) -> Neighbours<CodePoint> {
+    let point = |code| CodePoint { code, value: decode_float(f, code) };
+    match value {
+        Exact::Finite { neg: true, .. } if !f.signed => {
+            Neighbours { above: Some(point(0)), ..Neighbours::nothing(Decision::Other) }
+        }
+        Exact::Finite { neg, .. } => between(value, neg, End::of_float(f, neg), |rounding| {
+            let policy = CastPolicy { to_float: rounding, ..CastPolicy::IEEE };
+            encode_float(f, &policy, value).code.map(point)
+        }),
+        _ => Neighbours::nothing(Decision::NotRounded),
+    }
+}
+
+/// Of a type whose values are all equally far apart.
+fn in_steps(value: Exact, to: DType, end: impl Fn(bool) -> End) -> Neighbours<CodePoint> {
+    let Exact::Finite { neg, .. } = value else { return Neighbours::nothing(Decision::NotRounded) };
+    between(value, neg, end(neg), |rounding| {
         let int_overflow = IntOverflow::Saturate;
         let policy = CastPolicy { to_float: rounding, to_int: rounding, int_overflow, ..CastPolicy::IEEE };
         let code = encode(to, &policy, value).code?;
-        let element = Element::new(to, code);
-        matches!(element.value, Exact::Finite { .. }).then_some(element)
-    };
+        Some(CodePoint { code, value: decode(to, code) })
+    })
+}
+
+/// `round` gives what the value is rounded to.
+fn between(value: Exact, neg: bool, end: End, round: impl Fn(Rounding) -> Option<CodePoint>) -> Neighbours<CodePoint> {
+    let nothing = Neighbours::nothing;
+    let rounded = |rounding| round(rounding).filter(|point| matches!(point.value, Exact::Finite { .. }));
     let (down, up) = (rounded(Rounding::Down), rounded(Rounding::Up));
     let End { last: max, step, code } = end;
-    let outward = if neg { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater };
-    let at_the_end = compare(value, max) == outward;
+    let outward = if neg { Ordering::Less } else { Ordering::Greater };
+    let at_the_end = value.cmp(max) == outward;
     let (down, up) = match at_the_end {
         true if neg => (None, up),
         true => (down, None),
         false => (down, up),
     };
     let beyond = at_the_end.then_some((step, code));
-    let is_out_of_range = at_the_end && compare(value, step) != outward.reverse();
-    if let Some(here) = down.iter().chain(&up).find(|e| same(e.value, value)).cloned() {
-        let (below, above) = (Some(here.clone()), Some(here));
-        return Neighbours { below, above, ..nothing(Decision::Exact) };
+    let is_out_of_range = at_the_end && value.cmp(step) != outward.reverse();
+    if let Some(here) = down.iter().chain(&up).find(|e| same(e.value, value)).copied() {
+        return Neighbours { below: Some(here), above: Some(here), ..nothing(Decision::Exact) };
     }
     let midpoint = match (&down, &up, at_the_end) {
         (Some(a), Some(b), _) => middle(a.value, b.value),
         _ if at_the_end => middle(max, step),
         _ => None,
     };
-    let decision = match midpoint.map(|m| compare(value, m)) {
-        Some(std::cmp::Ordering::Less) => Decision::Below,
-        Some(std::cmp::Ordering::Equal) => Decision::Tie,
-        Some(std::cmp::Ordering::Greater) => Decision::Above,
+    let decision = match midpoint.map(|m| value.cmp(m)) {
+        Some(Ordering::Less) => Decision::Below,
+        Some(Ordering::Equal) => Decision::Tie,
+        Some(Ordering::Greater) => Decision::Above,
         None => Decision::Other,
     };
     let steps = match (&down, &up) {
@@ -482,19 +550,22 @@ fn neighbours(value: Exact, to: DType) -> Neighbours {
 }
 
 /// Thresholds of its own instead of midpoints. Source: `docs/spec/openvino.md §1.3`.
-fn in_book(value: Exact, to: DType, book: &CodeBook, nothing: Neighbours) -> Neighbours {
-    use std::cmp::Ordering::{Greater, Less};
+fn in_book(value: Exact, to: DType, book: &CodeBook) -> Neighbours {
+    let nothing = Neighbours::nothing(not_placed(value));
+    if nothing.decision == Decision::NotRounded {
+        return nothing;
+    }
     let codes = || (0..book.values.len() as u64).map(|code| Element::new(to, code));
     if let Some(here) = codes().find(|e| same(e.value, value)) {
         return Neighbours { below: Some(here.clone()), above: Some(here), decision: Decision::Exact, ..nothing };
     }
-    let below = codes().rfind(|e| compare(value, e.value) == Greater);
-    let above = codes().find(|e| compare(value, e.value) == Less);
+    let below = codes().rfind(|e| value.cmp(e.value) == Ordering::Greater);
+    let above = codes().find(|e| value.cmp(e.value) == Ordering::Less);
     let (Some(lower), Some(_)) = (&below, &above) else {
         return Neighbours { below, above, is_out_of_range: true, ..nothing };
     };
     let threshold = decode(DType::F32, u64::from(book.thresholds[lower.code as usize]));
-    let decision = if compare(value, threshold) == Greater { Decision::Above } else { Decision::Below };
+    let decision = if value.cmp(threshold) == Ordering::Greater { Decision::Above } else { Decision::Below };
     Neighbours { below, above, threshold: Some(threshold), decision, ..nothing }
 }
 
@@ -551,46 +622,15 @@ pub struct RoundingError {
 #[must_use]
 pub fn rounding_error(typed: Exact, read: &Element) -> Option<RoundingError> {
     let [previous, next] = read.adjacent();
-    let toward = if compare(typed, read.value) == std::cmp::Ordering::Less { previous } else { next }?;
+    let toward = if typed.cmp(read.value) == Ordering::Less { previous } else { next }?;
     let value = difference(typed, read.value)?;
     let ulps = (value / difference(toward.value, read.value)?).abs();
     (value.is_finite() && ulps.is_finite()).then_some(RoundingError { value, ulps })
 }
 
-/// Signed integers on the finer of two grids; values of formats differ by at most 2^11 binades, so the coarser one is
-/// shifted by a bounded amount only where the leading bits agree.
-fn compare(a: Exact, b: Exact) -> std::cmp::Ordering {
-    use std::cmp::Ordering;
-    let (Exact::Finite { neg: an, sig: asig, exp: ae, sticky }, Exact::Finite { neg: bn, sig: bsig, exp: be, .. }) =
-        (a, b)
-    else {
-        return Ordering::Equal;
-    };
-    let sign = |neg: bool, sig: u64| {
-        if sig == 0 {
-            0
-        } else if neg {
-            -1
-        } else {
-            1
-        }
-    };
-    let (sa, sb) = (sign(an, asig), sign(bn, bsig));
-    if sa != sb || sa == 0 {
-        return sa.cmp(&sb);
-    }
-    let leading = |sig: u64, exp: i32| exp + 64 - sig.leading_zeros() as i32;
-    let magnitude = leading(asig, ae).cmp(&leading(bsig, be)).then_with(|| {
-        let common = ae.min(be);
-        let (x, y) = ((asig as u128) << (ae - common), (bsig as u128) << (be - common));
-        x.cmp(&y).then(if sticky { Ordering::Greater } else { Ordering::Equal })
-    });
-    if an { magnitude.reverse() } else { magnitude }
-}
-
 fn same(a: Exact, b: Exact) -> bool {
     let inexact = matches!(a, Exact::Finite { sticky: true, .. }) || matches!(b, Exact::Finite { sticky: true, .. });
-    !inexact && compare(a, b) == std::cmp::Ordering::Equal
+    !inexact && a.cmp(b) == Ordering::Equal
 }
 
 /// Halfway between two neighbours of one format, which differ by one unit on the finer grid or by one on the coarser.

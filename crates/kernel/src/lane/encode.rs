@@ -340,9 +340,11 @@ const E8M0_MIN_BITS: u32 = 0x0040_0000; // 2^-127
 const E8M0_MAX_BITS: u32 = 0x7f00_0000; // 2^127
 
 impl EncodeE8m0 {
-    /// `None` if the policy refuses values.
+    /// `None` if the policy refuses values, and for any format but E8M0.
     pub fn new(dst: DType, f: &FloatFormat, policy: &CastPolicy) -> Option<Self> {
-        assert!(!f.has_zero && f.man_bits == 0 && f.bias == 127, "this lane knows E8M0 only");
+        if *f != truecast_core::format::F8E8M0 {
+            return None; // another format without zero: the definition converts it
+        }
         let special = SpecialCodes::new(dst, f, policy)?;
         let code = |value| Some(encode(dst, policy, value).code? as u32);
         let finite = |neg, sig, exp| Exact::Finite { neg, sig, exp, sticky: false };
@@ -461,5 +463,20 @@ impl Lane for EncodeE8m0Cut {
             Level::Avx2(token) => bytes256::e8m0(token, self, src, dst),
             _ => 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use truecast_core::format::F8E8M0;
+
+    /// Planning one is not an error: the definition converts it.
+    #[test]
+    fn another_format_without_zero_has_no_lane() {
+        let lane = |f| EncodeE8m0::new(DType::F8E8M0, &f, &CastPolicy::IEEE);
+        assert!(lane(F8E8M0).is_some());
+        assert!(lane(FloatFormat { exp_bits: 7, man_bits: 1, ..F8E8M0 }).is_none());
+        assert!(lane(FloatFormat { bias: 120, ..F8E8M0 }).is_none());
     }
 }

@@ -1,11 +1,15 @@
 //! Number formats as `const` descriptors: six fields for a float, everything else derived.
 //!
 //! No algorithms live here, only quantities. Values are checked against the tables of `docs/kernels.md §3.3, §4.7`
-//! and `docs/spec/onnx.md §2.1` in `tests/formats.rs`.
+//! and `docs/spec/onnx.md §2.1` in `tests/formats.rs`. What makes a format of one's own sound is in `design`.
 //!
 //! Terminology (used by [`crate::exact`] and the kernels): `p` precision with the hidden bit, `t = p - 1` stored
 //! fraction bits, `emin` exponent of the smallest normal, `q = emin - t` exponent of one unit in the last place at the
 //! bottom of the range. A *magnitude* is a code without its sign bit.
+
+mod design;
+
+pub use design::FormatError;
 
 /// What the codes at the top of the range (and the code of -0) mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +47,7 @@ pub struct FloatFormat {
     pub bias: i16,
     /// Inf, NaN and -0.
     pub specials: Specials,
-    /// False for E8M0: code 0 is `2^-bias`, not zero, and there are no subnormals.
+    /// False if every code is a normal number (E8M0): code 0 is `2^-bias`, not zero, and there are no subnormals.
     pub has_zero: bool,
 }
 
@@ -76,16 +80,22 @@ impl FloatFormat {
         if self.signed { self.magnitude_mask() + 1 } else { 0 }
     }
 
-    /// Exponent of the smallest normal (E8M0: of the smallest value).
+    /// Exponent of the smallest normal, whose field is 1 if there is a zero and 0 if there is none.
     #[must_use]
     pub const fn emin(&self) -> i32 {
         self.has_zero as i32 - self.bias as i32
     }
 
-    /// `q`: exponent of one unit in the last place at the bottom of the range; `2^q` is the smallest positive value.
+    /// `q`: exponent of one unit in the last place at the bottom of the range.
     #[must_use]
     pub const fn quantum(&self) -> i32 {
         self.emin() - self.man_bits as i32
+    }
+
+    /// Exponent of the smallest positive value: `q`, or `emin` of a format without zero.
+    #[must_use]
+    pub const fn smallest(&self) -> i32 {
+        if self.has_zero { self.quantum() } else { self.emin() }
     }
 
     /// Magnitude of the largest finite value.
@@ -152,6 +162,8 @@ impl FloatFormat {
     pub const fn embeds_in(&self, wider: &FloatFormat) -> bool {
         wider.precision() >= self.precision()
             && wider.quantum() <= self.quantum()
+            && wider.smallest() <= self.smallest()
+            && (wider.has_zero || !self.has_zero)
             && wider.emax() >= self.emax()
             && (wider.signed || !self.signed)
     }

@@ -1,0 +1,93 @@
+//! A value to an integer (IEEE 754-2019 §5.8; what is out of range, §7.2).
+
+use super::outcome::Encoded;
+use super::value::{Exact, leading, split};
+use crate::format::IntFormat;
+use crate::policy::{CastPolicy, Condition, IntOverflow, NanToInt};
+use crate::round::{Remainder, Rounding};
+
+pub(super) fn encode_int(f: IntFormat, policy: &CastPolicy, value: Exact) -> Encoded {
+    match value {
+        Exact::Nan { .. } => Encoded::at(
+            Condition::Nan,
+            match policy.nan_to_int {
+                NanToInt::Zero => Some(0),
+                NanToInt::Saturate => Some(f.code(f.max())),
+                NanToInt::Error => None,
+            },
+        ),
+        Exact::Inf { neg } => Encoded::at(
+            Condition::Infinite,
+            match policy.int_overflow {
+                IntOverflow::Wrap => Some(0),
+                IntOverflow::Saturate => Some(int_bound(f, neg)),
+                IntOverflow::Error => None,
+            },
+        ),
+        Exact::Finite { neg, sig, exp, sticky } => encode_whole(f, policy, neg, Whole::of(sig, exp, sticky)),
+    }
+}
+
+/// Rounds a finite value of any size into an integer.
+pub(crate) fn encode_whole(f: IntFormat, policy: &CastPolicy, neg: bool, whole: Whole) -> Encoded {
+    let Integral { low, magnitude, exact } = whole.round(neg, policy.to_int);
+    let limit = if neg { f.min().unsigned_abs() } else { f.max() as u128 };
+    let code = f.code(if neg { -(low as i128) } else { low as i128 });
+    if magnitude.is_some_and(|m| m <= limit) {
+        return Encoded { code: Some(code), condition: (!exact).then_some(Condition::Fraction) };
+    }
+    Encoded::at(
+        Condition::Overflow,
+        match policy.int_overflow {
+            IntOverflow::Wrap => Some(code),
+            IntOverflow::Saturate => Some(int_bound(f, neg)),
+            IntOverflow::Error => None,
+        },
+    )
+}
+
+/// The end of the range on one side of zero.
+pub(super) const fn int_bound(f: IntFormat, neg: bool) -> u64 {
+    f.code(if neg { f.min() } else { f.max() })
+}
+
+/// A magnitude cut at the point: of a value here, of all digits of a text in [`crate::decimal`].
+pub(crate) struct Whole {
+    /// The part before the point, modulo 2^64.
+    pub low: u64,
+    /// That part is below 2^64.
+    pub fits: bool,
+    /// The part behind the point.
+    pub remainder: Remainder,
+}
+
+impl Whole {
+    pub(super) fn of(sig: u64, exp: i32, sticky: bool) -> Whole {
+        if exp >= 0 {
+            let low = if exp < 64 { sig << exp } else { 0 };
+            let fits = sig == 0 || leading(sig, exp) < 64;
+            return Whole { low, fits, remainder: if sticky { Remainder::BelowHalf } else { Remainder::Zero } };
+        }
+        let (low, remainder) = split(sig, exp, sticky, 0);
+        Whole { low, fits: true, remainder }
+    }
+
+    /// To an integral value. Source: IEEE 754-2019 §4.3, §5.8.
+    pub(super) fn round(self, neg: bool, rounding: Rounding) -> Integral {
+        let Whole { low, fits, remainder } = self;
+        let more = rounding.increments(neg, low & 1 == 1, remainder) as u64;
+        Integral {
+            low: low.wrapping_add(more),
+            magnitude: fits.then_some(low as u128 + more as u128),
+            exact: remainder == Remainder::Zero,
+        }
+    }
+}
+
+pub(super) struct Integral {
+    /// The magnitude modulo 2^64.
+    low: u64,
+    /// The magnitude, if it is at most 2^64.
+    pub(super) magnitude: Option<u128>,
+    exact: bool,
+}

@@ -1,0 +1,88 @@
+//! The definition: decode, round once, encode.
+//!
+//! [`cast_one`] is what a conversion means. Every fast path is tested against it, bit for bit. Integer arithmetic only;
+//! no standard but IEEE 754-2019 is named here, and nothing here is fast.
+//!
+//! | file | what it holds | read it beside |
+//! |---|---|---|
+//! | `value` | a number with nothing lost; where it is cut | IEEE 754-2019 §3.3 |
+//! | `decode` | code to value | §3.4 |
+//! | `float` | value to floating-point code: the one rounding | §4.3, §5.4, §7.5 |
+//! | `special` | overflow, infinities, NaN, signs | §6, §7.4 |
+//! | `int` | value to integer | §5.8, §7.2 |
+//! | `book` | value to fixed point and to code books | |
+//! | `outcome` | what a conversion gives | |
+//!
+//! The letters `p t q emin` are those of [`mod@crate::format`].
+
+mod book;
+mod decode;
+mod float;
+mod int;
+mod outcome;
+mod special;
+mod value;
+
+pub use decode::{decode, decode_float};
+pub use float::encode_float;
+pub use outcome::{Encoded, Outcome};
+pub use value::Exact;
+
+pub(crate) use decode::flush_source;
+pub(crate) use int::{Whole, encode_whole};
+
+use crate::dtype::{DType, Kind};
+use crate::policy::{CastPolicy, CastSpec, Condition, NanRule};
+
+/// Converts one code: decode, round once, encode.
+///
+/// Shapes: `code` is right-aligned, [`DType::code_bits`] wide (higher bits are ignored; bool and i1: nonzero is true).
+/// Result: the definition. Source: [`CastSpec::clause`].
+///
+/// # Panics
+/// If the source or destination is complex and they differ, which no [`CastSpec`] of `spec/` asks for; or text, which
+/// [`crate::text`] converts.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{spec::ieee, cast_one, DType, Outcome};
+/// let spec = ieee::Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?;
+/// assert_eq!(cast_one(&spec, 464f32.to_bits().into()), Outcome::Defined(0x7e)); // a tie, to the even code of 448
+/// assert_eq!(cast_one(&spec, 465f32.to_bits().into()), Outcome::Defined(0x7f)); // overflow: no Inf, so NaN
+/// # Ok::<(), truecast_core::spec::SpecError>(())
+/// ```
+#[inline]
+#[must_use]
+pub fn cast_one(spec: &CastSpec, code: u64) -> Outcome {
+    let CastSpec { src, dst, policy, undefined, .. } = spec;
+    if src == dst && !src.is_numeric() {
+        return Outcome::Defined(code);
+    }
+    let value = flush_source(decode(*src, code), *src, policy);
+    if src == dst && policy.nan == NanRule::Keep && matches!(value, Exact::Nan { .. }) {
+        return Outcome::Defined(code & code_mask(*src)); // a cast to the same type copies bits
+    }
+    encode(*dst, policy, value).outcome(undefined)
+}
+
+fn code_mask(dtype: DType) -> u64 {
+    u64::MAX >> (64 - dtype.code_bits())
+}
+
+/// Rounds a value once into `dst`.
+///
+/// # Panics
+/// If `dtype` is complex or text.
+#[inline(always)]
+#[must_use]
+pub fn encode(dst: DType, policy: &CastPolicy, value: Exact) -> Encoded {
+    match dst.kind() {
+        Kind::Float(f) => encode_float(&f, policy, value),
+        _ if matches!(value, Exact::Nan { .. }) && policy.nan == NanRule::Error => Encoded::at(Condition::Nan, None),
+        Kind::Bool => Encoded::plain(!matches!(value, Exact::Finite { sig: 0, sticky: false, .. }) as u64),
+        Kind::Int(f) => int::encode_int(f, policy, value),
+        Kind::Fixed(f) => book::encode_fixed(f, policy, value),
+        Kind::Book(book) => book::encode_book(book, policy, value),
+        Kind::Complex(_) | Kind::String => panic!("{dst} takes no numeric value"),
+    }
+}

@@ -1,0 +1,65 @@
+//! What a conversion gives: a code, a code that a standard leaves open, or a refusal.
+
+use crate::policy::{Condition, Undefined};
+
+/// What one conversion gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The one right code.
+    Defined(u64),
+    /// The specification gives no single answer; `code` is the documented one.
+    Undefined {
+        /// The documented code.
+        code: u64,
+        /// The clause that leaves it open.
+        reason: &'static str,
+    },
+    /// An `error` policy applies to this value.
+    Refused {
+        /// What is wrong with the value.
+        condition: Condition,
+    },
+}
+
+impl Outcome {
+    /// The code, unless the cast was refused.
+    #[must_use]
+    pub const fn code(self) -> Option<u64> {
+        match self {
+            Outcome::Defined(code) | Outcome::Undefined { code, .. } => Some(code),
+            Outcome::Refused { .. } => None,
+        }
+    }
+}
+
+/// A code, or the refusal of an `error` policy, and the property that a standard may leave open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    /// The code; `None` if an `error` policy refuses the value, which then has a condition.
+    pub code: Option<u64>,
+    /// The property of the value that matters for this destination, if any.
+    pub condition: Option<Condition>,
+}
+
+impl Encoded {
+    pub(super) const fn plain(code: u64) -> Self {
+        Self { code: Some(code), condition: None }
+    }
+
+    pub(super) const fn at(condition: Condition, code: Option<u64>) -> Self {
+        Self { code, condition: Some(condition) }
+    }
+
+    /// What it is to a standard that leaves these open.
+    #[inline]
+    #[must_use]
+    pub fn outcome(self, undefined: &[Undefined]) -> Outcome {
+        let Some(code) = self.code else {
+            return Outcome::Refused { condition: self.condition.expect("what is refused has a reason") };
+        };
+        match undefined.iter().find(|u| u.condition == Condition::Any || self.condition == Some(u.condition)) {
+            Some(u) => Outcome::Undefined { code, reason: u.reason },
+            None => Outcome::Defined(code),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! A number with nothing lost (IEEE 754-2019 §3.3), how two of them compare, and where one is cut.
+
+use crate::round::Remainder;
+use core::cmp::Ordering;
+
+/// A number with nothing lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exact {
+    /// Not a number. `payload` holds the fraction bits, the quiet bit on top (bit 63); `None` if the format it came from
+    /// has no payload.
+    Nan {
+        /// Sign.
+        neg: bool,
+        /// Fraction bits from bit 63 down.
+        payload: Option<u64>,
+    },
+    /// Infinity.
+    Inf {
+        /// Sign.
+        neg: bool,
+    },
+    /// `(-1)^neg * sig * 2^exp`; with `sticky`, more than that but less than `sig + 1`. `sig == 0` is a signed zero.
+    /// A sticky value has a 64-bit `sig`, so that no floating-point destination keeps its last bit; integers take the
+    /// digits of a text instead ([`crate::text`]). Exponents lie within ±100,000.
+    Finite {
+        /// Sign.
+        neg: bool,
+        /// Significand.
+        sig: u64,
+        /// Exponent of the last bit of `sig`.
+        exp: i32,
+        /// The value lies strictly between `sig` and `sig + 1`.
+        sticky: bool,
+    },
+}
+
+impl Exact {
+    /// Compares any two by value. -0 equals +0; every NaN is the same and above everything else. Of two sticky values,
+    /// those with the same 64 bits count as equal.
+    ///
+    /// # Examples
+    /// ```
+    /// use core::cmp::Ordering;
+    /// use truecast_core::{exact::decode, DType};
+    /// let [tenth_f16, tenth_bf16] = [decode(DType::F16, 0x2e66), decode(DType::Bf16, 0x3dcd)];
+    /// assert_eq!(tenth_f16.cmp(tenth_bf16), Ordering::Less); // 0.0999755859375, 0.10009765625
+    /// assert_eq!(decode(DType::I8, 0).cmp(decode(DType::F32, 0x8000_0000)), Ordering::Equal);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn cmp(self, other: Exact) -> Ordering {
+        let class = self.class();
+        class.cmp(&other.class()).then_with(|| match (self, other) {
+            (Exact::Finite { neg, sig: a, exp: i, sticky: x }, Exact::Finite { sig: b, exp: j, sticky: y, .. })
+                if class != 0 =>
+            {
+                let magnitude = compare([(a, i, x), (b, j, y)]);
+                if neg { magnitude.reverse() } else { magnitude }
+            }
+            _ => Ordering::Equal,
+        })
+    }
+
+    /// -Inf, negative, zero, positive, Inf, NaN: -2 to 3.
+    #[inline]
+    fn class(self) -> i32 {
+        match self {
+            Exact::Nan { .. } => 3,
+            Exact::Inf { neg } => {
+                if neg {
+                    -2
+                } else {
+                    2
+                }
+            }
+            Exact::Finite { sig: 0, sticky: false, .. } => 0,
+            Exact::Finite { neg, .. } => {
+                if neg {
+                    -1
+                } else {
+                    1
+                }
+            }
+        }
+    }
+}
+
+/// Compares two nonzero magnitudes `(sig, exp, sticky)`. If their first bits stand alike, their exponents differ by at most
+/// 63; with one bit below for `sticky`, 128 bits hold both.
+#[inline]
+fn compare([a, b]: [(u64, i32, bool); 2]) -> Ordering {
+    leading(a.0, a.1).cmp(&leading(b.0, b.1)).then_with(|| {
+        let grid = a.1.min(b.1);
+        let on_grid =
+            |(sig, exp, sticky): (u64, i32, bool)| ((sig as u128) << 1 | sticky as u128) << (exp - grid) as u32;
+        on_grid(a).cmp(&on_grid(b))
+    })
+}
+
+/// Exponent of the first bit of `sig * 2^exp`, which is not 0.
+pub(super) const fn leading(sig: u64, exp: i32) -> i32 {
+    exp + 63 - sig.leading_zeros() as i32
+}
+
+/// `floor(sig * 2^(exp - q))` and what is left, in units of `2^q`. The floor must fit 64 bits.
+#[inline(always)]
+pub(super) fn split(sig: u64, exp: i32, sticky: bool, q: i32) -> (u64, Remainder) {
+    let shift = q - exp;
+    debug_assert!(!sticky || shift > 0, "a sticky value is finer than any destination");
+    if shift <= 0 {
+        return (sig << -shift, Remainder::Zero);
+    }
+    // One bit below `sig` holds the sticky bit, so that one half stays exactly one half.
+    let wide = (sig as u128) << 1 | sticky as u128;
+    let s = (shift as u32 + 1).min(127);
+    let (rest, half) = (wide & ((1 << s) - 1), 1 << (s - 1));
+    let remainder = match rest {
+        0 => Remainder::Zero,
+        _ if rest < half => Remainder::BelowHalf,
+        _ if rest == half => Remainder::Half,
+        _ => Remainder::AboveHalf,
+    };
+    ((wide >> s) as u64, remainder)
+}
