@@ -15,6 +15,7 @@ pub mod level;
 pub mod measure;
 mod pack;
 mod parallel;
+pub mod plain;
 mod plan;
 pub mod rescale;
 mod slot;

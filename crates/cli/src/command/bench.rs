@@ -71,8 +71,9 @@ fn to_json(rows: &[Row], caches: &Caches) -> Map<String, Value> {
     let row = |row: &Row| {
         let mut object = json!({
             "src": row.src.name(), "dst": row.dst.name(), "size": row.size.name(), "level": row.level.name(),
-            "threads": row.threads, "gbps": rounded(row.gbps()), "memcpy_gbps": rounded(row.memcpy_gbps()),
-            "ratio": rounded(row.ratio()), "elements": row.len, "route": route(row)
+            "threads": row.threads, "gbps": rounded(row.gbps()), "limit_gbps": rounded(row.limit_gbps()),
+            "of_limit": rounded(row.of_limit()), "memcpy_gbps": rounded(row.memcpy_gbps()), "ratio": rounded(row.ratio()),
+            "elements": row.len, "route": route(row)
         });
         if let (Some(gbps), Some(ratio)) = (row.counts_gbps(), row.counts_ratio()) {
             object["counts_gbps"] = rounded(gbps);
@@ -99,11 +100,13 @@ fn render(rows: &[Row], caches: &Caches, args: &BenchArgs, terminal: &Terminal) 
         Column::right("elements").drops(2),
         Column::left("route").drops(1),
         Column::right("GB/s"),
-        Column::right("memcpy"),
-        Column::right("ratio"),
+        Column::right("limit"),
+        Column::right("of it"),
+        Column::right("memcpy").drops(4),
+        Column::right("of it").drops(3),
     ];
     if args.counts {
-        columns.extend([Column::right("counting"), Column::right("ratio")]);
+        columns.extend([Column::right("counting"), Column::right("of it")]);
     }
     let mut table = Table::new(columns);
     for row in rows {
@@ -114,6 +117,8 @@ fn render(rows: &[Row], caches: &Caches, args: &BenchArgs, terminal: &Terminal) 
             grouped(row.len as u64),
             route(row),
             format!("{:.1}", row.gbps()),
+            format!("{:.1}", row.limit_gbps()),
+            format!("{:.2}", row.of_limit()),
             format!("{:.1}", row.memcpy_gbps()),
             format!("{:.2}", row.ratio()),
         ];
@@ -123,8 +128,10 @@ fn render(rows: &[Row], caches: &Caches, args: &BenchArgs, terminal: &Terminal) 
     }
     let Some(first) = rows.first() else { return String::new() };
     let text = table.render(terminal);
-    let mut note = "GB/s: bytes read and written; ratio: to memcpy of as many bytes".to_string();
-    note += if args.counts { "; counting: with everything counted, ratio to without\n" } else { "\n" };
+    let mut note = "GB/s: bytes read and written; limit: the fastest plain pass that reads and writes as \
+                    much; memcpy: of as many bytes in all"
+        .to_string();
+    note += if args.counts { "; counting: with everything counted, and that of the speed without\n" } else { "\n" };
     note += &format!(
         "level {}, {}, best of {}; L2 {}, last-level cache {}\n",
         first.level,

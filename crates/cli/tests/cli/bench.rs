@@ -28,6 +28,8 @@ fn rows_of_json() {
         let (gbps, memcpy) = (number(row, "gbps"), number(row, "memcpy_gbps"));
         assert!(gbps > 0.0 && memcpy > 0.0, "{row}");
         assert!((number(row, "ratio") / (gbps / memcpy) - 1.0).abs() < 0.01, "{row}");
+        let limit = number(row, "limit_gbps");
+        assert!((number(row, "of_limit") / (gbps / limit) - 1.0).abs() < 0.01, "{row}");
         // Both arrays together take half of L2, but for the last tile.
         let bytes = number(row, "elements") * bytes_of_two / 2.0;
         let half = number(&object, "l2_bytes") / 2.0;

@@ -7,7 +7,8 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 use truecast_core::{DType, Layout};
 use truecast_kernel::caster::MIN_BYTES_PER_THREAD;
-use truecast_kernel::{CastError, Caster, Elements, ElementsMut};
+use truecast_kernel::plain::{self, Plain};
+use truecast_kernel::{CastError, Caster, Elements, ElementsMut, Level};
 
 /// A sample is at least this long: shorter ones are mostly clock. Short passes are repeated.
 const MIN_SAMPLE_SECONDS: f64 = 1e-3;
@@ -16,6 +17,8 @@ const MIN_SAMPLE_SECONDS: f64 = 1e-3;
 pub(super) enum Contender<'a> {
     /// [`memcpy`].
     Memcpy { src: &'a [u8], threads: NonZeroUsize },
+    /// [`plain_pass`].
+    Plain { how: Plain, shape: (usize, usize), src: &'a [u8], dst_bytes: usize, level: Level, threads: NonZeroUsize },
     /// Converts.
     Cast { caster: &'a Caster, src: Elements<'a> },
 }
@@ -24,6 +27,9 @@ impl Contender<'_> {
     fn pass(&self, dst: &mut [u8]) -> Result<(), CastError> {
         match self {
             Contender::Memcpy { src, threads } => memcpy(src, &mut dst[..src.len()], *threads),
+            Contender::Plain { how, shape, src, dst_bytes, level, threads } => {
+                plain_pass(*level, *how, *shape, src, &mut dst[..*dst_bytes], *threads);
+            }
             Contender::Cast { caster, src } => {
                 let dtype: DType = caster.spec().dst;
                 let bytes = dtype.bytes_in(Layout::Packed, src.len() as u64).expect("text is never planned") as usize;
@@ -46,6 +52,19 @@ pub fn memcpy(src: &[u8], dst: &mut [u8], threads: NonZeroUsize) {
         dst.copy_from_slice(src);
     } else {
         dst.par_chunks_mut(piece).zip(src.par_chunks(piece)).for_each(|(d, s)| d.copy_from_slice(s));
+    }
+}
+
+/// [`plain::pass`], in as many contiguous pieces as there are threads, none smaller than a conversion would make them.
+fn plain_pass(level: Level, how: Plain, (k, m): (usize, usize), src: &[u8], dst: &mut [u8], threads: NonZeroUsize) {
+    let (src, dst) = black_box((src, dst));
+    let groups = (src.len() / (64 * k)).min(dst.len() / (64 * m));
+    let piece = groups.div_ceil(threads.get()).max(MIN_BYTES_PER_THREAD / (64 * k)).max(1);
+    if piece >= groups {
+        plain::pass(level, how, (k, m), src, dst);
+    } else {
+        let pieces = dst.par_chunks_mut(piece * 64 * m).zip(src.par_chunks(piece * 64 * k));
+        pieces.for_each(|(d, s)| plain::pass(level, how, (k, m), s, d));
     }
 }
 

@@ -17,6 +17,7 @@ use pool::Pool;
 use std::num::NonZeroUsize;
 use truecast_core::spec::SpecError;
 use truecast_core::{CastSpec, DType, Layout};
+use truecast_kernel::plain::Plain;
 use truecast_kernel::{Caches, CastError, CastOptions, Caster, Counting, Elements, Level, PlanError, Route};
 
 /// What is measured, and how.
@@ -164,6 +165,10 @@ pub struct Row {
     pub seconds: f64,
     /// Best time of a memcpy that reads and writes as many bytes in the same buffers with as many threads, in seconds.
     pub memcpy_seconds: f64,
+    /// Best time of the fastest plain pass, in seconds: one that reads and writes blocks of 64 bytes in the proportion of
+    /// the pair in the same buffers with as many threads, with or without look-ahead, with plain stores or past the
+    /// caches; where as much is read as written, memcpy is one of them.
+    pub limit_seconds: f64,
     /// Best time of a conversion that counts everything, in seconds.
     pub counts_seconds: Option<f64>,
 }
@@ -185,6 +190,18 @@ impl Row {
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.memcpy_seconds / self.seconds
+    }
+
+    /// Bytes read and written in 10^9 per second by the fastest plain pass: what memory allows.
+    #[must_use]
+    pub fn limit_gbps(&self) -> f64 {
+        self.bytes as f64 / self.limit_seconds / 1e9
+    }
+
+    /// Throughput of the conversion divided by what memory allows.
+    #[must_use]
+    pub fn of_limit(&self) -> f64 {
+        self.limit_seconds / self.seconds
     }
 
     /// Bytes read and written in 10^9 per second if everything is counted.
@@ -334,10 +351,20 @@ fn measure(
     let cast = caster(Counting::Off);
     let counting = (options.exec.counting == Counting::Full).then(|| caster(Counting::Full));
     let codes = Elements::new(spec.src, arrays.len, &src[..arrays.src_bytes])?;
-    let memcpy = Contender::Memcpy { src: &src[..arrays.copied_bytes()], threads: options.exec.threads };
-    let mut contenders = vec![memcpy, Contender::Cast { caster: &cast, src: codes }];
+    let CastOptions { level, threads, .. } = options.exec;
+    let mut contenders = vec![
+        Contender::Memcpy { src: &src[..arrays.copied_bytes()], threads },
+        Contender::Cast { caster: &cast, src: codes },
+    ];
+    let shape = proportion(spec.src, spec.dst);
+    contenders.extend(Plain::ALL.iter().map(|&how| {
+        let (src, dst_bytes) = (&src[..arrays.src_bytes], arrays.dst_bytes);
+        Contender::Plain { how, shape, src, dst_bytes, level, threads }
+    }));
     contenders.extend(counting.as_ref().map(|caster| Contender::Cast { caster, src: codes }));
     let seconds = clock::best_of(options.best_of, &contenders, dst)?;
+    let (passes, counts) = seconds[2..].split_at(Plain::ALL.len());
+    let copies = (shape == (1, 1)).then_some(seconds[0]);
     Ok(Row {
         src: spec.src,
         dst: spec.dst,
@@ -345,10 +372,22 @@ fn measure(
         len: arrays.len,
         bytes: (arrays.src_bytes + arrays.dst_bytes) as u64,
         route: cast.route(),
-        level: options.exec.level,
-        threads: options.exec.threads,
+        level,
+        threads,
         memcpy_seconds: seconds[0],
         seconds: seconds[1],
-        counts_seconds: seconds.get(2).copied(),
+        limit_seconds: passes.iter().copied().chain(copies).fold(f64::INFINITY, f64::min),
+        counts_seconds: counts.first().copied(),
     })
+}
+
+/// Bits of an element of either type, in lowest terms.
+fn proportion(src: DType, dst: DType) -> (usize, usize) {
+    let bits = |dtype: DType| dtype.storage_bits().expect("text is never planned") as usize;
+    let (a, b) = (bits(src), bits(dst));
+    let (mut divisor, mut rest) = (a, b);
+    while rest != 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    (a / divisor, b / divisor)
 }
