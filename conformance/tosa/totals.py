@@ -14,6 +14,8 @@ cases = list(tree.parse(result).getroot().iter("testcase"))
 bad = [case for case in cases if any(case.find(tag) is not None for tag in ("failure", "error", "skipped"))]
 for case in bad[:20]:
     print("not passed:", case.get("classname"), case.get("name"))
+# The runner also lists the comparison of each result with the reference model, as a case of its own.
+tests = [case for case in cases if case.get("classname") == "truecast_sut"]
 expected = TESTS.get(version)
-print(f"{len(cases)} tests of {expected}, {len(bad)} not passed")
-sys.exit(bool(bad) or len(cases) != expected)
+print(f"{len(tests)} tests of {expected}, {len(cases) - len(tests)} comparisons, {len(bad)} not passed")
+sys.exit(bool(bad) or len(tests) != expected)
