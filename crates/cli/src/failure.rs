@@ -5,11 +5,10 @@ use crate::hint::Hint;
 use crate::output;
 use crate::usage;
 use crate::words::UnknownType;
-use clap::error::ErrorKind;
 use serde_json::json;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use truecast::Class;
+use truecast::ErrorKind;
 use truecast::bench::{self, pairs::ParsePairError};
 use truecast::check::CheckError;
 use truecast::promote::PromotionError;
@@ -23,18 +22,18 @@ use truecast::verify::RecordError;
 #[derive(Debug)]
 pub struct Failure {
     message: String,
-    class: Class,
+    kind: ErrorKind,
     json: bool,
 }
 
 impl Failure {
-    fn new(class: Class, message: impl std::fmt::Display) -> Self {
-        Self { message: message.to_string(), class, json: false }
+    fn new(kind: ErrorKind, message: impl std::fmt::Display) -> Self {
+        Self { message: message.to_string(), kind, json: false }
     }
 
     /// An error of the library, with what can be typed about it.
-    fn of(class: Class, error: &(impl std::fmt::Display + Hint)) -> Self {
-        let failure = Failure::new(class, error);
+    fn of(kind: ErrorKind, error: &(impl std::fmt::Display + Hint)) -> Self {
+        let failure = Failure::new(kind, error);
         match error.hint() {
             Some(hint) => failure.with_hint(&hint),
             None => failure,
@@ -43,12 +42,12 @@ impl Failure {
 
     /// The command line makes no sense.
     pub fn usage(message: impl std::fmt::Display) -> Self {
-        Failure::new(Class::Usage, message)
+        Failure::new(ErrorKind::Usage, message)
     }
 
     /// The system failed.
     pub fn system(message: impl std::fmt::Display) -> Self {
-        Failure::new(Class::System, message)
+        Failure::new(ErrorKind::System, message)
     }
 
     /// The same failure, with what helps to understand it.
@@ -68,10 +67,10 @@ impl Failure {
 
     /// The exit code.
     pub fn code(&self) -> u8 {
-        match self.class {
-            Class::Usage => 2,
-            Class::Input => 3,
-            Class::System => 4,
+        match self.kind {
+            ErrorKind::Usage => 2,
+            ErrorKind::Input => 3,
+            ErrorKind::System => 4,
         }
     }
 
@@ -92,37 +91,37 @@ impl Failure {
 
 impl From<truecast::Error> for Failure {
     fn from(error: truecast::Error) -> Self {
-        Failure::of(error.class(), &error)
+        Failure::of(error.kind(), &error)
     }
 }
 
 impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Self {
-        Failure::of(error.class(), &error)
+        Failure::of(error.kind(), &error)
     }
 }
 
 impl From<truecast::io::Error> for Failure {
     fn from(error: truecast::io::Error) -> Self {
-        Failure::of(error.class(), &error)
+        Failure::of(error.kind(), &error)
     }
 }
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
-        Failure::of(error.class(), &error)
+        Failure::of(error.kind(), &error)
     }
 }
 
 impl From<rescale::Failure> for Failure {
     fn from(error: rescale::Failure) -> Self {
-        Failure::of(error.class(), &error)
+        Failure::of(error.kind(), &error)
     }
 }
 
 impl From<CheckError> for Failure {
     fn from(error: CheckError) -> Self {
-        Failure::of(error.class(), &error)
+        Failure::of(error.kind(), &error)
     }
 }
 
@@ -135,35 +134,24 @@ impl From<VectorError> for Failure {
 
 impl From<SpecError> for Failure {
     fn from(error: SpecError) -> Self {
-        Failure::of(class_of(&error), &error)
-    }
-}
-
-fn class_of(error: &SpecError) -> Class {
-    match error {
-        SpecError::Attribute { .. } | SpecError::Version { .. } => Class::Usage,
-        _ => Class::Input,
+        Failure::of(error.kind(), &error)
     }
 }
 
 impl From<PromotionError> for Failure {
     fn from(error: PromotionError) -> Self {
-        let class = match error {
-            PromotionError::U64Target { .. } => Class::Usage,
-            _ => Class::Input,
-        };
-        Failure::new(class, format_args!("{}: {error}", error.code()))
+        Failure::new(error.kind(), format_args!("{}: {error}", error.code()))
     }
 }
 
 impl From<bench::Error> for Failure {
     fn from(error: bench::Error) -> Self {
-        let class = match &error {
-            bench::Error::Spec { cause, .. } => class_of(cause),
-            bench::Error::Memory { .. } => Class::System,
-            _ => Class::Input,
+        let kind = match &error {
+            bench::Error::Spec { cause, .. } => cause.kind(),
+            bench::Error::Memory { .. } => ErrorKind::System,
+            _ => ErrorKind::Input,
         };
-        Failure::of(class, &error)
+        Failure::of(kind, &error)
     }
 }
 
@@ -181,7 +169,7 @@ impl From<ParsePairError> for Failure {
 /// What clap says of a command line, or help and version, which it treats alike.
 pub fn usage(error: &clap::Error) -> ExitCode {
     let json = std::env::args_os().any(|arg| arg == "--json");
-    let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json;
+    let is_help = error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json;
     if error.use_stderr() && !is_help {
         return Failure::usage(usage::sentence(error)).in_json(json).report();
     }

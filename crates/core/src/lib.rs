@@ -16,6 +16,7 @@ mod binary64;
 pub mod decimal;
 pub mod dtype;
 mod error;
+mod error_kind;
 pub mod exact;
 pub mod format;
 pub mod literal;
@@ -29,7 +30,8 @@ pub mod spelling;
 pub mod text;
 
 pub use dtype::{DType, Ecosystem, Kind, Layout};
-pub use error::ErrorKind;
+pub use error::Error;
+pub use error_kind::ErrorKind;
 pub use exact::{Exact, Outcome, cast_one};
 pub use format::{CodeBook, FixedFormat, FloatFormat, IntFormat, Specials};
 pub use policy::{CastPolicy, CastSpec};

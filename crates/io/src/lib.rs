@@ -54,7 +54,7 @@ pub mod writer;
 
 pub use atomic::{Existing, Finished, NewFolder, OutputFile, follow};
 pub use error::denied::{DeniedTensor, NoForm};
-pub use error::{Class, Error};
+pub use error::{Error, ErrorKind};
 pub use foreign::Foreign;
 pub use form::layout_for;
 pub use open::open_regular;

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use truecast_core::DType;
 use truecast_io::change::named_only;
-use truecast_io::{Class, Error, Existing, FileFormat, OutputFile, Writer};
+use truecast_io::{Error, ErrorKind, Existing, FileFormat, OutputFile, Writer};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
@@ -60,7 +60,7 @@ fn reserved_space() {
     let disk = disk::empty("b.bin");
     let file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
     if let Err(error) = file.reserve(1 << 60) {
-        assert_eq!(error.class(), Class::System);
+        assert_eq!(error.kind(), ErrorKind::System);
         assert!(error.to_string().starts_with(disk.path.to_str().unwrap()), "{error}");
     }
     drop(file);
@@ -85,7 +85,7 @@ fn dropping_leaves_nothing() {
 fn existing_files() {
     let disk = disk::file("a.bin", b"old");
     let error = OutputFile::create(&disk.path, Existing::Refuse).unwrap_err();
-    assert!(matches!(error, Error::Exists { .. }) && error.class() == Class::Usage);
+    assert!(matches!(error, Error::Exists { .. }) && error.kind() == ErrorKind::Usage);
     let mut file = OutputFile::create(&disk.path, Existing::Replace).unwrap();
     file.write_all(b"new").unwrap();
     assert_eq!(fs::read(&disk.path).unwrap(), b"old");
@@ -116,7 +116,7 @@ fn only_regular_files_are_replaced() {
         let disk = disk::empty("a.bin");
         let refused = |what: &str| match OutputFile::create(&disk.path, existing) {
             Err(error @ Error::DestinationNotRegular { found, .. }) => {
-                assert_eq!((found, error.class()), (what, Class::Usage));
+                assert_eq!((found, error.kind()), (what, ErrorKind::Usage));
             }
             other => panic!("{other:?}"),
         };
@@ -133,7 +133,7 @@ fn only_regular_files_are_replaced() {
         refused("a device, pipe or socket");
     }
     let error = OutputFile::create(Path::new("/absent/folder/a"), Existing::Refuse).unwrap_err();
-    assert_eq!(error.class(), Class::System);
+    assert_eq!(error.kind(), ErrorKind::System);
     assert!(error.to_string().starts_with("/absent/folder/a: "), "{error}");
 }
 
@@ -213,7 +213,7 @@ fn writing_beyond_a_limit() {
                 writer.finish()
             });
             let error = result.unwrap_err();
-            assert_eq!(error.class(), Class::System, "{error}");
+            assert_eq!(error.kind(), ErrorKind::System, "{error}");
             assert!(error.to_string().starts_with(disk.path.to_str().unwrap()), "{error}");
             assert_eq!((disk.names(), fs::read(&disk.path).unwrap()), (vec![name.into()], b"old".to_vec()));
         }
@@ -227,12 +227,12 @@ fn writing_beyond_a_limit() {
     // Or in the last flush: everything fits the buffer.
     let mut file = OutputFile::create(&disk.path, Existing::Refuse).unwrap();
     file.write_all(&[7; 20_000]).unwrap();
-    assert_eq!(file.commit().unwrap_err().class(), Class::System);
+    assert_eq!(file.commit().unwrap_err().kind(), ErrorKind::System);
     assert!(disk.names().is_empty());
     let disk = disk::empty("a.npz");
     let tensors = [disk::tensor(FileFormat::Npz, "w", DType::U8, &[20_000])];
     let error = disk::write(&disk, &tensors, &[vec![7; 20_000]], &[]).unwrap_err();
-    assert_eq!(error.class(), Class::System, "{error}");
+    assert_eq!(error.kind(), ErrorKind::System, "{error}");
     assert!(disk.names().is_empty());
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use truecast_core::DType;
 use truecast_io::change::{Fault, failing, named_only};
 use truecast_io::onnx::{Changes, NewModel, unused_location};
-use truecast_io::{Class, Error, Existing, FileFormat, Finished, OutputFile, Source, Writer};
+use truecast_io::{Error, ErrorKind, Existing, FileFormat, Finished, OutputFile, Source, Writer};
 use truecast_testkit::proto::*;
 
 /// The files of a folder, by name.
@@ -53,7 +53,7 @@ fn each_change(old: &Files, write: impl Fn(&Path) -> Result<u64, Error>, is_whol
                 match &result {
                     // What failed was a mere try, or the removal of what nobody needs any more.
                     Ok(_) => assert!(new.iter().all(|(name, bytes)| found.get(name) == Some(bytes)), "{place}"),
-                    Err(error) => assert_eq!(error.class(), Class::System, "{place}"),
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::System, "{place}"),
                 }
                 if fault == Fault::One && result.is_err() {
                     assert_eq!(found, visible(&found), "{place}");

@@ -4,7 +4,7 @@ mod disk;
 
 use truecast_core::{DType, Layout};
 use truecast_io::npy::{Header, HeaderError, MAX_HEADER_BYTES};
-use truecast_io::{Class, Error, FileFormat, Tensor};
+use truecast_io::{Error, ErrorKind, FileFormat, Tensor};
 
 /// A stream of version 1.0 with this text for a header.
 fn stream(text: &str, data: &[u8]) -> Vec<u8> {
@@ -186,7 +186,7 @@ fn from_reinterprets() {
                     Ok((found, _)) => assert!(found == dtype && is_same_size, "{dtype} {descr}"),
                     Err(error) => {
                         assert!(!is_same_size, "{dtype} {descr}: {error}");
-                        assert_eq!(error.class(), Class::Usage);
+                        assert_eq!(error.kind(), ErrorKind::Usage);
                     }
                 }
             }
@@ -200,7 +200,7 @@ fn bits_above_a_code_are_an_error() {
     for (dtype, index, byte) in [(DType::I4, 4, 16), (DType::F4E2M1, 4, 16), (DType::U2, 1, 15), (DType::U6, 5, 255)] {
         match read(&file, Some(dtype)) {
             Err(error @ Error::CodeTooWide { index: i, byte: b, .. }) => {
-                assert_eq!((i, b, error.class()), (index, byte, Class::Input));
+                assert_eq!((i, b, error.kind()), (index, byte, ErrorKind::Input));
             }
             other => panic!("{other:?}"),
         }
@@ -322,7 +322,7 @@ fn exactly_one_tensor() {
         let disk = disk::empty("a.npy");
         let data = vec![vec![0]; tensors.len()];
         let error = disk::write(&disk, &tensors, &data, &[]).unwrap_err();
-        assert!(matches!(error, Error::NotOneTensor { .. }) && error.class() == Class::Usage);
+        assert!(matches!(error, Error::NotOneTensor { .. }) && error.kind() == ErrorKind::Usage);
         assert!(error.to_string().ends_with("use .npz"));
     }
 }
@@ -343,7 +343,7 @@ fn text() {
         assert!(matches!(cause(read(&file, Some(DType::F32))), HeaderError::FromText { from: DType::F32, .. }));
         let disk = disk::file("a.npy", &file);
         assert_eq!(disk.open().unwrap().tensors()[0].layout, Layout::Utf32 { width: 3 });
-        assert_eq!(disk.open_as(DType::F32).unwrap_err().class(), Class::Usage);
+        assert_eq!(disk.open_as(DType::F32).unwrap_err().kind(), ErrorKind::Usage);
     }
     for (descr, shape) in
         [("|U3", "(0,)"), ("<U", "(0,)"), ("<U03", "(0,)"), ("<U+3", "(0,)"), ("<U-1", "(0,)"), ("<U3x", "(0,)")]

@@ -7,7 +7,7 @@ use std::io::{Cursor, Read, Write};
 
 use truecast_core::{DType, Layout};
 use truecast_io::npz::ArchiveError;
-use truecast_io::{Class, DeniedTensor, Error, FileFormat, Source, Tensor};
+use truecast_io::{DeniedTensor, Error, ErrorKind, FileFormat, Source, Tensor};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
@@ -128,16 +128,16 @@ fn from_applies_to_members_of_its_size() {
         CompressionMethod::Stored,
     );
     let error = open(&bytes, None).unwrap_err();
-    assert!(error.to_string().contains("member \"w.npy\"") && error.class() == Class::Usage, "{error}");
+    assert!(error.to_string().contains("member \"w.npy\"") && error.kind() == ErrorKind::Usage, "{error}");
     let types = |from| open(&bytes, Some(from)).unwrap().tensors().iter().map(|t| t.dtype).collect::<Vec<_>>();
     assert_eq!(types(DType::F8E4M3Fn), [DType::F8E4M3Fn, DType::F32]);
     assert_eq!(types(DType::I4), [DType::I4, DType::F32]);
     // `w` has no type of its own.
-    assert_eq!(open(&bytes, Some(DType::I32)).unwrap_err().class(), Class::Usage);
+    assert_eq!(open(&bytes, Some(DType::I32)).unwrap_err().kind(), ErrorKind::Usage);
     let typed = archive(&[("a.npy", npy("<f4", "()", &[0; 4]))], CompressionMethod::Stored);
     let error = open(&typed, Some(DType::Bf16)).unwrap_err();
     assert!(matches!(error, Error::Npz { cause: ArchiveError::FromUnused { from: DType::Bf16 }, .. }));
-    assert_eq!(error.class(), Class::Usage);
+    assert_eq!(error.kind(), ErrorKind::Usage);
 }
 
 #[test]

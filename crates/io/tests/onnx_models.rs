@@ -8,7 +8,7 @@ use truecast_core::DType;
 use truecast_io::onnx::{
     AttributeValue, Changes, Dimension, ModelFile, NewModel, Options, ProtoError, Role, ValueType,
 };
-use truecast_io::{Class, Error, Existing, Source, Writer};
+use truecast_io::{Error, ErrorKind, Existing, Source, Writer};
 use truecast_testkit::{memory, proto::*, timing};
 
 #[global_allocator]
@@ -363,7 +363,7 @@ fn a_long_model_goes_outside() {
 fn cause(whole: &[u8]) -> ProtoError {
     match ModelFile::open(&disk::file("a.onnx", whole).path, Options::default()).unwrap_err() {
         error @ Error::Proto { .. } => {
-            assert_eq!(error.class(), Class::Input);
+            assert_eq!(error.kind(), ErrorKind::Input);
             let Error::Proto { cause, .. } = error else { unreachable!() };
             cause
         }

@@ -4,7 +4,7 @@ mod disk;
 
 use truecast_core::{DType, Layout};
 use truecast_io::onnx::{ExternalError, Options, ProtoError, TensorError, TensorFile};
-use truecast_io::{Class, Error};
+use truecast_io::{Error, ErrorKind};
 use truecast_testkit::proto::*;
 
 const STRICT: Options = Options { lenient: false, follow_links: false };
@@ -39,7 +39,7 @@ fn codes(message: &[u8]) -> Vec<u8> {
 /// What is wrong with a tensor, which the error names, in a file that is the input's fault.
 fn refusal(message: &[u8], options: Options) -> TensorError {
     let error = read(message, options).unwrap_err();
-    assert_eq!(error.class(), Class::Input);
+    assert_eq!(error.kind(), ErrorKind::Input);
     let text = error.to_string();
     assert!(text.contains("a.pb: offset 0: tensor \"t\": ") && !text.contains('\n'), "{text}");
     match error {
@@ -221,7 +221,7 @@ fn broken_messages() {
     use ProtoError::*;
     let cause = |message: &[u8]| match read(message, STRICT).unwrap_err() {
         error @ Error::Proto { .. } => {
-            assert_eq!(error.class(), Class::Input);
+            assert_eq!(error.kind(), ErrorKind::Input);
             let Error::Proto { cause, .. } = error else { unreachable!() };
             cause
         }

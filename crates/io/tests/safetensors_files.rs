@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use truecast_core::{DType, Ecosystem};
 use truecast_io::safetensors::{NAMES, canonical_order};
-use truecast_io::{Class, DeniedTensor, Error, Existing, FileFormat, Tensor, Writer};
+use truecast_io::{DeniedTensor, Error, ErrorKind, Existing, FileFormat, Tensor, Writer};
 
 fn tensor(name: &str, dtype: DType, shape: &[u64]) -> Tensor {
     disk::tensor(FileFormat::Safetensors, name, dtype, shape)
@@ -252,7 +252,7 @@ fn what_must_not_be_written() {
             Ok(_) => assert!(is_named),
             Err(error) => {
                 assert!(!is_named && matches!(error, Error::Refused { cause: DeniedTensor::NoForm(_), .. }), "{error}");
-                assert_eq!(error.class(), Class::Usage);
+                assert_eq!(error.kind(), ErrorKind::Usage);
             }
         }
     }
@@ -289,5 +289,5 @@ fn a_file_that_shrinks_is_an_error() {
     let error = reader.read(&mut [0; 3000]).unwrap_err();
     let offset = source.data_offset(0).unwrap() + 1000;
     assert!(matches!(&error, Error::ReadTensor { offset: o, .. } if *o == offset), "{error}");
-    assert_eq!(error.class(), Class::System);
+    assert_eq!(error.kind(), ErrorKind::System);
 }

@@ -4,7 +4,7 @@ mod disk;
 
 use truecast_core::DType;
 use truecast_io::safetensors::{Header, HeaderError, MAX_HEADER_BYTES};
-use truecast_io::{Class, Error, Source};
+use truecast_io::{Error, ErrorKind, Source};
 
 /// One F32 tensor `a` of eight bytes.
 const PLAIN: &str = r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
@@ -30,7 +30,7 @@ fn broken(header: impl AsRef<[u8]>, data_bytes: usize) -> HeaderError {
 #[track_caller]
 fn cause(result: Result<Source, Error>) -> HeaderError {
     let error = result.expect_err("accepted");
-    assert_eq!(error.class(), Class::Input);
+    assert_eq!(error.kind(), ErrorKind::Input);
     let text = error.to_string();
     assert!(!text.chars().any(char::is_control) && !text.ends_with('.'), "{text}");
     let Error::Safetensors { cause, .. } = error else { panic!("{error}") };
@@ -355,7 +355,7 @@ fn v22_a_regular_file() {
     assert!(source.same_file(&disk.path));
     assert!(!source.same_file(&disk.folder.path().join("absent")));
     let error = Source::open(&disk.folder.path().join("absent.safetensors"), None).unwrap_err();
-    assert_eq!(error.class(), Class::System);
+    assert_eq!(error.kind(), ErrorKind::System);
 }
 
 #[test]
@@ -371,7 +371,7 @@ fn text_that_is_not_json() {
 fn a_type_is_not_imposed_on_a_header() {
     let disk = disk::file("a.safetensors", &container(PLAIN.as_bytes(), 8));
     let error = disk.open_as(DType::I32).unwrap_err();
-    assert_eq!(error.class(), Class::Usage);
+    assert_eq!(error.kind(), ErrorKind::Usage);
 }
 
 #[test]

@@ -28,7 +28,7 @@ impl Error {
     /// Whose fault it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Error::File(cause) => cause.class(),
+            Error::File(cause) => cause.kind(),
             Error::Ir { .. } => ErrorKind::Input,
         }
     }

@@ -7,7 +7,7 @@ use truecast_core::policy::Condition;
 use truecast_core::{CastSpec, DType, Layout, Outcome};
 use truecast_io::Shown;
 use truecast_kernel::{CastError, CastOptions, Caster, Counting, Elements, ElementsMut, PlanError};
-use truecast_text::{TextCaster, TextError, Texts, Unsupported};
+use truecast_text::{TextCaster, TextError, Texts};
 
 use crate::error::Error;
 use crate::graph::{Dimension, Graph, Input, Output, Producer, ValueId};
@@ -52,9 +52,6 @@ pub enum Refusal {
     /// A text is not a number, or an `error` policy refuses it.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// The pair is not one with text.
-    #[error(transparent)]
-    Unsupported(#[from] Unsupported),
     /// The result takes more memory than there is.
     #[error("no memory for {bytes} bytes")]
     Memory { bytes: u64 },

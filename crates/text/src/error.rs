@@ -4,20 +4,18 @@ use truecast_core::DType;
 use truecast_core::decimal::ParseDecimalError;
 use truecast_core::policy::Condition;
 
-/// A pair that is not from or to text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{src} to {dst} is no conversion between text and numbers")]
-pub struct Unsupported {
-    /// Source type.
-    pub src: DType,
-    /// Destination type.
-    pub dst: DType,
-}
-
 /// Why texts were not converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
+    /// A pair that is not from or to text.
+    #[error("{src} to {dst} is no conversion between text and numbers")]
+    Unsupported {
+        /// Source type.
+        src: DType,
+        /// Destination type.
+        dst: DType,
+    },
     /// A text is not a number, or not one that the destination can take (`docs/spec/onnx.md §6.4`).
     #[error("element {index} is {text}: {why}")]
     Malformed {
@@ -79,7 +77,7 @@ impl TextError {
             | TextError::Refused { index, .. }
             | TextError::Unprintable { index, .. }
             | TextError::TooLong { index, .. } => *index += first as usize,
-            TextError::Length { .. } => {}
+            TextError::Length { .. } | TextError::Unsupported { .. } => {}
         }
         self
     }

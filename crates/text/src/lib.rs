@@ -28,7 +28,7 @@ mod print;
 pub mod texts;
 pub mod utf32;
 
-pub use error::{TextError, Unsupported};
+pub use error::TextError;
 pub use texts::Texts;
 
 use print::Printer;
@@ -59,12 +59,12 @@ impl TextCaster {
     /// Plans a conversion of which exactly one side is text.
     ///
     /// # Errors
-    /// [`Unsupported`] for other pairs: numbers are `truecast-kernel`'s, and text to text is a copy.
-    pub fn new(spec: &CastSpec) -> Result<TextCaster, Unsupported> {
+    /// [`TextError::Unsupported`] for other pairs: numbers are `truecast-kernel`'s, and text to text is a copy.
+    pub fn new(spec: &CastSpec) -> Result<TextCaster, TextError> {
         let CastSpec { src, dst, .. } = *spec;
         let other = match (src, dst) {
             (DType::String, other) | (other, DType::String) if other.is_numeric() => other,
-            _ => return Err(Unsupported { src, dst }),
+            _ => return Err(TextError::Unsupported { src, dst }),
         };
         let width = other.bits_in(Layout::Bytes).map_or(0, |bits| bits as usize / 8);
         let printer = (dst == DType::String).then(|| Printer::new(spec));

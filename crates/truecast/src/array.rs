@@ -1,7 +1,8 @@
 //! Files of one tensor whose type is known beforehand: what a check compares, what a model is fed.
 
-use crate::error::{Class, Error};
+use crate::error::Error;
 use std::path::Path;
+use truecast_core::ErrorKind;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::onnx::{Options, TensorFile};
 use truecast_io::{FileFormat, Source};
@@ -49,10 +50,10 @@ pub enum ArrayError {
 impl ArrayError {
     /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
     #[must_use]
-    pub fn class(&self) -> Class {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            ArrayError::File(error) => error.class(),
-            ArrayError::NotOne { .. } | ArrayError::Type { .. } | ArrayError::Shape { .. } => Class::Input,
+            ArrayError::File(error) => error.kind(),
+            ArrayError::NotOne { .. } | ArrayError::Type { .. } | ArrayError::Shape { .. } => ErrorKind::Input,
         }
     }
 }

@@ -3,9 +3,10 @@
 
 use crate::array::{self, ArrayError};
 use crate::convention::{Comparison, Convention, Group, Grouping, is_same};
-use crate::error::{Class, Error};
+use crate::error::Error;
 use crate::parts::Parts;
 use std::path::Path;
+use truecast_core::ErrorKind;
 use truecast_core::permitted::{NanComparison, Permitted, Verdict, check_code, check_parsed, check_printed};
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::{CastOptions, Elements};
@@ -240,10 +241,10 @@ pub enum CheckError {
 impl CheckError {
     /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
     #[must_use]
-    pub fn class(&self) -> Class {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            CheckError::Array(error) => error.class(),
-            CheckError::Shape { .. } => Class::Input,
+            CheckError::Array(error) => error.kind(),
+            CheckError::Shape { .. } => ErrorKind::Input,
         }
     }
 }

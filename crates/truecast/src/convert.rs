@@ -23,7 +23,7 @@ use truecast_io::{
 };
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, PlanError};
-use truecast_text::{TextError, Unsupported};
+use truecast_text::TextError;
 
 /// How to convert a file.
 #[derive(Clone, Debug)]
@@ -369,10 +369,7 @@ enum How {
 impl How {
     fn new(tensor: &Planned, exec: &CastOptions) -> Result<Self, PlanError> {
         Ok(match &tensor.cast {
-            Some(cast) if is_text(cast) => match CellCaster::new(cast, exec) {
-                Ok(caster) => How::Text(Box::new(caster)),
-                Err(Unsupported { src, dst }) => return Err(PlanError::Unsupported { src, dst }),
-            },
+            Some(cast) if is_text(cast) => How::Text(Box::new(CellCaster::new(cast, exec)?)),
             Some(cast) if cast.dst != DType::String => How::Cast(Box::new(Caster::new(cast, exec)?)),
             _ => {
                 let between = || Box::new(Measure::between(tensor.from, tensor.from, exec));

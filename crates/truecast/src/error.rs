@@ -11,7 +11,7 @@ use truecast_io::{Foreign, NoForm, Shown};
 use truecast_kernel::{CastError, PlanError};
 use truecast_text::TextError;
 
-pub use truecast_core::ErrorKind as Class;
+use truecast_core::ErrorKind;
 
 /// Why something was not done: a cast of buffers, or of a file.
 ///
@@ -181,18 +181,18 @@ impl Error {
 
     /// Whose fault it is.
     #[must_use]
-    pub fn kind(&self) -> Class {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Error::Spec(error) => kind_of(error),
-            Error::TypeName(_) => Class::Usage,
-            Error::Plan(_) | Error::Cast(_) | Error::Text(_) => Class::Input,
+            Error::Spec(error) => error.kind(),
+            Error::TypeName(_) => ErrorKind::Usage,
+            Error::Plan(_) | Error::Cast(_) | Error::Text(_) => ErrorKind::Input,
             #[cfg(feature = "files")]
-            Error::Io(error) => error.class(),
+            Error::Io(error) => error.kind(),
             #[cfg(feature = "files")]
             Error::Tensor { cause, .. } => match &**cause {
-                Cause::Spec(error) => kind_of(error),
-                Cause::Form(_) => Class::Usage,
-                _ => Class::Input,
+                Cause::Spec(error) => error.kind(),
+                Cause::Form(_) => ErrorKind::Usage,
+                _ => ErrorKind::Input,
             },
             #[cfg(feature = "files")]
             Error::Glob { .. }
@@ -200,24 +200,11 @@ impl Error {
             | Error::UnusedFrom { .. }
             | Error::SameFile { .. }
             | Error::UnknownKind { .. }
-            | Error::Memory { .. } => Class::Usage,
+            | Error::Memory { .. } => ErrorKind::Usage,
             #[cfg(feature = "files")]
-            Error::Model { .. } => Class::Input,
+            Error::Model { .. } => ErrorKind::Input,
             #[cfg(feature = "files")]
-            Error::Interrupted => Class::System,
+            Error::Interrupted => ErrorKind::System,
         }
-    }
-
-    /// Whose fault it is.
-    #[must_use]
-    pub fn class(&self) -> Class {
-        self.kind()
-    }
-}
-
-fn kind_of(error: &SpecError) -> Class {
-    match error {
-        SpecError::Attribute { .. } | SpecError::Version { .. } => Class::Usage,
-        _ => Class::Input,
     }
 }

@@ -87,7 +87,7 @@ pub mod run;
 pub use array::ArrayError;
 #[cfg(feature = "files")]
 pub use error::Cause;
-pub use error::{Class, Error};
+pub use error::Error;
 #[cfg(feature = "files")]
 pub use progress::Progress;
 #[cfg(feature = "models")]
@@ -133,7 +133,6 @@ pub fn cast(spec: &CastSpec, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<
             return Err(CastError::Type { expected, got: dtype }.into());
         }
     }
-    let unsupported = |text::Unsupported { src, dst }| PlanError::Unsupported { src, dst };
-    text::CellCaster::new(spec, &CastOptions::default()).map_err(unsupported)?.cast(src, dst)?;
+    text::CellCaster::new(spec, &CastOptions::default())?.cast(src, dst)?;
     Ok(())
 }

@@ -1,12 +1,13 @@
 //! TOSA RESCALE on an array in a file.
 
 use crate::array as array_of_a_type;
-use crate::error::{Class, Error};
+use crate::error::Error;
 use crate::stream::{Item, LEAST_MEMORY, Means, run};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use truecast_core::ErrorKind;
 use truecast_core::spec::tosa::rescale::{Operand, Operands, ScaleError};
 use truecast_core::spec::tosa::{Requirement, Rescale, RescaleSpec, Target};
 use truecast_core::spec::{SpecError, ieee};
@@ -59,14 +60,14 @@ pub enum Failure {
 impl Failure {
     /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
     #[must_use]
-    pub fn class(&self) -> Class {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Failure::File(error) => error.class(),
-            Failure::Array(error) => error.class(),
-            Failure::Given(error) => error.class(),
-            Failure::Scale(_) => Class::Usage,
-            Failure::Number { .. } | Failure::Destination { .. } => Class::Usage,
-            _ => Class::Input,
+            Failure::File(error) => error.kind(),
+            Failure::Array(error) => error.kind(),
+            Failure::Given(error) => error.kind(),
+            Failure::Scale(_) => ErrorKind::Usage,
+            Failure::Number { .. } | Failure::Destination { .. } => ErrorKind::Usage,
+            _ => ErrorKind::Input,
         }
     }
 }

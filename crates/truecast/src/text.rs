@@ -8,10 +8,10 @@ mod counted;
 
 use std::borrow::Cow;
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
+use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut, PlanError};
 
 pub use truecast_core::text as definition;
-pub use truecast_text::{Parsed, TextCaster, TextError, Texts, Unsupported};
+pub use truecast_text::{Parsed, TextCaster, TextError, Texts};
 
 /// Is one side of the conversion text, and the other not?
 pub(crate) fn is_text(spec: &CastSpec) -> bool {
@@ -27,8 +27,9 @@ pub(crate) struct CellCaster {
 }
 
 impl CellCaster {
-    pub fn new(spec: &CastSpec, exec: &CastOptions) -> Result<CellCaster, Unsupported> {
-        let caster = TextCaster::new(spec)?;
+    pub fn new(spec: &CastSpec, exec: &CastOptions) -> Result<CellCaster, PlanError> {
+        let CastSpec { src, dst, .. } = *spec;
+        let caster = TextCaster::new(spec).map_err(|_| PlanError::Unsupported { src, dst })?;
         let other = if spec.src == DType::String { spec.dst } else { spec.src };
         let is_narrow = other.storage_bits().is_some_and(|bits| bits < 8);
         let relayout =

@@ -10,7 +10,7 @@ use truecast::io::change::{Fault, failing, named_only};
 use truecast::io::{Existing, FileFormat};
 use truecast::run::Model;
 use truecast::select::Selection;
-use truecast::{CastOptions, Class, DType};
+use truecast::{CastOptions, DType, ErrorKind};
 use truecast_testkit::proto::*;
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -65,7 +65,7 @@ fn results_of_a_run_are_all_or_none() {
                 match &result {
                     Ok(_) => assert!(is_new, "{n}: {after:?}"),
                     Err(error) => {
-                        assert_eq!(error.class(), Class::System, "{error}");
+                        assert_eq!(error.kind(), ErrorKind::System, "{error}");
                         assert!(is_new || after == old, "{n}: {error}: {after:?}");
                         assert!(is_new || old.is_some() || !folder.path().join("results").exists());
                     }
@@ -111,7 +111,7 @@ fn a_converted_model_has_its_data() {
         match &result {
             Ok(_) => assert!(found != old),
             Err(error) => {
-                assert_eq!(error.class(), Class::System);
+                assert_eq!(error.kind(), ErrorKind::System);
                 assert!(found == old || error.to_string().contains("in its place"), "{error}");
             }
         }

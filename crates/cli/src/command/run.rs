@@ -10,7 +10,7 @@ use crate::terminal::Terminal;
 use crate::{output, signals};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
-use truecast::Class;
+use truecast::ErrorKind;
 use truecast::io::atomic::leftover;
 use truecast::io::{Existing, Shown};
 use truecast::models::OpenResults;
@@ -89,7 +89,7 @@ fn without_result(error: &RunError) -> Result<(), Failure> {
             | TileStop { .. }
             | Tosa { .. }
     );
-    if !is_of_model || error.class() != Class::Input {
+    if !is_of_model || error.kind() != ErrorKind::Input {
         return Ok(());
     }
     let status = match error {

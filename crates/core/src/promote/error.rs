@@ -3,6 +3,7 @@
 use super::openvino::{self, U64Target};
 use super::{Element, Operand};
 use crate::dtype::DType;
+use crate::error_kind::ErrorKind;
 use alloc::format;
 use alloc::string::String;
 
@@ -130,6 +131,15 @@ fn spelling(meant: Option<DType>) -> String {
 }
 
 impl PromotionError {
+    /// Whose fault it is: the attribute is asked for, the types are given.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            PromotionError::U64Target { .. } => ErrorKind::Usage,
+            _ => ErrorKind::Input,
+        }
+    }
+
     /// The code of `docs/spec/openvino.md §2.5`.
     #[must_use]
     pub const fn code(&self) -> &'static str {

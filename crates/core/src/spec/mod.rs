@@ -18,6 +18,7 @@ pub mod tosa;
 pub use clause::clause_of;
 
 use crate::dtype::{DType, Kind};
+use crate::error_kind::ErrorKind;
 use crate::policy::CastSpec;
 
 /// Why a standard does not allow a request.
@@ -133,6 +134,17 @@ pub enum SpecError {
         /// The first version of the standard that has the pair, by name (`tosa@1.1`); `None` if no later one does.
         since: Option<String>,
     },
+}
+
+impl SpecError {
+    /// Whose fault it is: an attribute or a version is asked for, types and graphs are given.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            SpecError::Attribute { .. } | SpecError::Version { .. } => ErrorKind::Usage,
+            _ => ErrorKind::Input,
+        }
+    }
 }
 
 const ONLY_COPIED: &str = "complex numbers can only be copied";

@@ -14,7 +14,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use truecast_core::DType;
-pub use truecast_core::ErrorKind as Class;
+pub use truecast_core::ErrorKind;
 
 use crate::foreign::Foreign;
 use crate::shown::{Shown, ShownPath};
@@ -246,7 +246,7 @@ pub enum Error {
 
 impl Error {
     /// Whose fault it is.
-    pub fn class(&self) -> Class {
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Error::UnknownKind { .. }
             | Error::Exists { .. }
@@ -256,9 +256,9 @@ impl Error {
             | Error::NotAModel { .. }
             | Error::NotOneTensor { .. }
             | Error::Refused { cause: DeniedTensor::NoForm(_), .. }
-            | Error::DataLength { .. } => Class::Usage,
-            Error::Npy { cause, .. } if cause.is_usage() => Class::Usage,
-            Error::Npz { cause: npz::ArchiveError::FromUnused { .. }, .. } => Class::Usage,
+            | Error::DataLength { .. } => ErrorKind::Usage,
+            Error::Npy { cause, .. } if cause.is_usage() => ErrorKind::Usage,
+            Error::Npz { cause: npz::ArchiveError::FromUnused { .. }, .. } => ErrorKind::Usage,
             Error::Refused { .. }
             | Error::HeaderTooLong { .. }
             | Error::NotRegular { .. }
@@ -270,8 +270,8 @@ impl Error {
             | Error::Rows { .. }
             | Error::Empty { .. }
             | Error::Wide { .. }
-            | Error::CodeTooWide { .. } => Class::Input,
-            Error::Memory { .. } | Error::ReadTensor { .. } | Error::Io { .. } => Class::System,
+            | Error::CodeTooWide { .. } => ErrorKind::Input,
+            Error::Memory { .. } | Error::ReadTensor { .. } | Error::Io { .. } => ErrorKind::System,
         }
     }
 

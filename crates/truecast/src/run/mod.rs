@@ -14,12 +14,13 @@ pub use model::{Judgement, Model, ModelError, ModelKind, Rules};
 pub use outputs::Written;
 
 use crate::array::{self, ArrayError};
-use crate::error::{Class, Error};
+use crate::error::Error;
 use model::Parameter;
 use outputs::{Outputs, file_of};
 use std::collections::BTreeMap;
 use std::path::Path;
 use truecast_core::DType;
+use truecast_core::ErrorKind;
 use truecast_io::{Existing, FileFormat, Shown, Source};
 use truecast_kernel::CastOptions;
 use truecast_models::openvino::InputHeader;
@@ -99,28 +100,28 @@ pub enum RunError {
 impl RunError {
     /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
     #[must_use]
-    pub fn class(&self) -> Class {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            RunError::UnknownKind { .. } | RunError::Rules { .. } => Class::Usage,
-            RunError::NoInput { .. } | RunError::NotGiven { .. } => Class::Usage,
-            RunError::TileEntry { cause: EntryError::None, .. } => Class::Input,
-            RunError::TileEntry { .. } | RunError::Read { .. } => Class::Usage,
-            RunError::TileStop { cause: truecast_models::tile::evaluate::Stop::Memory { .. }, .. } => Class::System,
-            RunError::Tile { .. } | RunError::TileStop { .. } | RunError::TooLarge { .. } => Class::Input,
+            RunError::UnknownKind { .. } | RunError::Rules { .. } => ErrorKind::Usage,
+            RunError::NoInput { .. } | RunError::NotGiven { .. } => ErrorKind::Usage,
+            RunError::TileEntry { cause: EntryError::None, .. } => ErrorKind::Input,
+            RunError::TileEntry { .. } | RunError::Read { .. } => ErrorKind::Usage,
+            RunError::TileStop { cause: truecast_models::tile::evaluate::Stop::Memory { .. }, .. } => ErrorKind::System,
+            RunError::Tile { .. } | RunError::TileStop { .. } | RunError::TooLarge { .. } => ErrorKind::Input,
             RunError::Evaluation { cause, .. } => match &**cause {
-                EvaluationError::Missing { .. } => Class::Usage,
+                EvaluationError::Missing { .. } => ErrorKind::Usage,
                 EvaluationError::Constant { cause, .. } => cause.kind(),
-                EvaluationError::Cast { cause: Refusal::Memory { .. }, .. } => Class::System,
-                _ => Class::Input,
+                EvaluationError::Cast { cause: Refusal::Memory { .. }, .. } => ErrorKind::System,
+                _ => ErrorKind::Input,
             },
-            RunError::Model { .. } | RunError::SameOutput { .. } | RunError::Text { .. } => Class::Input,
-            RunError::Tosa { cause, .. } if matches!(**cause, GraphError::Memory { .. }) => Class::System,
-            RunError::TosaArray { cause, .. } => cause.class(),
-            RunError::TosaFile { .. } | RunError::Tosa { .. } => Class::Input,
-            RunError::Input { cause, .. } => cause.class(),
-            RunError::File(cause) => cause.class(),
+            RunError::Model { .. } | RunError::SameOutput { .. } | RunError::Text { .. } => ErrorKind::Input,
+            RunError::Tosa { cause, .. } if matches!(**cause, GraphError::Memory { .. }) => ErrorKind::System,
+            RunError::TosaArray { cause, .. } => cause.kind(),
+            RunError::TosaFile { .. } | RunError::Tosa { .. } => ErrorKind::Input,
+            RunError::Input { cause, .. } => cause.kind(),
+            RunError::File(cause) => cause.kind(),
             RunError::Network(cause) => cause.kind(),
-            RunError::Output { cause, .. } => cause.class(),
+            RunError::Output { cause, .. } => cause.kind(),
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use super::Difference;
 use crate::digest::sha256;
-use crate::error::{Class, Error};
+use crate::error::Error;
 use crate::report::{Provenance, ProvenanceError};
 use serde::Deserialize;
 use serde_json::Value;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use truecast_core::ErrorKind;
 
 /// A report that `convert --report` wrote.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,10 +67,10 @@ pub enum RecordError {
 impl RecordError {
     /// Whose fault it is.
     #[must_use]
-    pub fn class(&self) -> Class {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            RecordError::Io(error) => error.class(),
-            _ => Class::Input,
+            RecordError::Io(error) => error.kind(),
+            _ => ErrorKind::Input,
         }
     }
 }
