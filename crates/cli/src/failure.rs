@@ -70,7 +70,7 @@ impl Failure {
         match self.kind {
             ErrorKind::Usage => 2,
             ErrorKind::Input => 3,
-            ErrorKind::System => 4,
+            _ => 4,
         }
     }
 

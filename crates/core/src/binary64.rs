@@ -1,8 +1,8 @@
 //! Binary64 arithmetic, for scales that are given as real numbers and for bounds that a standard words in it. Never for
 //! results of casts.
 //!
-//! Everything that is put in is exact, and far from binary64's own subnormals: values of 32 bits or fewer, and such values
-//! times a block scale.
+//! Inputs are exact and far from binary64's own subnormals: values of at most 32 bits, and such values times a block
+//! scale.
 
 use crate::exact::Exact;
 
@@ -24,7 +24,7 @@ pub(crate) fn floor(value: f64) -> i64 {
     cut - i64::from(cut as f64 > value)
 }
 
-/// The nearest integer to a value, of two that are as near the one farther from zero; the last one of 64 bits beyond it.
+/// The nearest integer; ties away from zero. Beyond 64 bits the last integer of 64 bits.
 pub(crate) fn round(value: f64) -> i64 {
     let cut = value as i64;
     let rest = value - cut as f64; // exact

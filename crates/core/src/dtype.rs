@@ -113,7 +113,7 @@ pub enum Ecosystem {
 }
 
 impl Ecosystem {
-    /// Every ecosystem, with the prefix that selects it on a command line.
+    /// Every ecosystem, with the prefix that selects it.
     pub const PREFIXES: [(&'static str, Ecosystem); 9] = [
         ("onnx", Ecosystem::Onnx),
         ("numpy", Ecosystem::Numpy),
@@ -195,7 +195,7 @@ const TABLE: &[Row] = rows! {
     C64 "c64" Kind::Complex(F32), 64, ["COMPLEX64" "complex64" "complex64 cfloat" "complex<f32>" "" "" "" "C64"];
 };
 
-/// Short or half-said names, with what they could mean. They are errors on a command line even where a single
+/// Short or half-said names, with what they could mean. They are errors even where a single
 /// ecosystem uses them.
 const AMBIGUOUS: &[(&str, &[DType])] = {
     use DType::*;
@@ -404,7 +404,7 @@ impl DType {
         self.row().names[ecosystem.column()].split(' ').filter(|n| !n.is_empty())
     }
 
-    /// Reads a name as a command line gives it: canonical, of any ecosystem, or with a prefix (`ov:f8e4m3`).
+    /// Reads a name as people write it: canonical, of any ecosystem, or with a prefix (`ov:f8e4m3`).
     /// Case does not matter.
     ///
     /// # Errors

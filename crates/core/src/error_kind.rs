@@ -2,6 +2,7 @@
 
 /// Whose fault an error is. A command's exit code follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// The request makes no sense or is refused.
     Usage,

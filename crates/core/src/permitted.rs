@@ -1,7 +1,7 @@
 //! Which results a standard permits: what a check asks.
 //!
-//! A standard lists what it leaves open as data ([`crate::policy::Undefined`]); the set that it permits for one value
-//! follows here, from the definition. No standard is named here; which of its clauses a value concerns, `spec` knows.
+//! A standard lists what it leaves open as data ([`crate::policy::Undefined`]). From that and from the definition follows
+//! the set of results that it permits for one value. No standard is named here; `spec` knows the clause for a value.
 
 use crate::dtype::DType;
 use crate::exact::{Exact, Outcome, cast_one, decode};

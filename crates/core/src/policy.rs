@@ -12,8 +12,8 @@ use crate::round::Rounding;
 pub enum Overflow {
     /// Inf if the format has one, else NaN if it has one, else the largest finite value.
     Nonfinite,
-    /// As [`Overflow::Nonfinite`] under every rounding: also where the rounding would stop at the largest finite value
-    /// (IEEE 754-2019 §7.4), a value that is still beyond it once it is rounded has overflowed.
+    /// As [`Overflow::Nonfinite`], also under a rounding that stops at the largest finite value (IEEE 754-2019 §7.4):
+    /// a value overflows if rounding with unlimited exponents leaves it beyond that value.
     NonfiniteAlways,
     /// The largest finite value of the same sign.
     Saturate,
@@ -67,7 +67,7 @@ pub enum NanToInt {
     Error,
 }
 
-/// Whether subnormals take part.
+/// What happens to subnormals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subnormals {
     /// Gradual underflow.
@@ -105,16 +105,16 @@ impl Subnormals {
     }
 }
 
-/// On what the range of a floating-point destination is tested.
+/// Which value the range test of a floating-point destination looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RangeTest {
-    /// On the rounded value.
+    /// The rounded value.
     Rounded,
-    /// On the source value, before rounding (`docs/spec/onnx.md §4.7`).
+    /// The source value, before rounding (`docs/spec/onnx.md §4.7`).
     Source,
 }
 
-/// What a value that the format has no room for (negative in an unsigned format; zero in one without zero) becomes.
+/// The result for a value outside of the format: negative in an unsigned format, zero in one without zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unrepresentable {
     /// Code 0, the smallest value.
@@ -127,7 +127,7 @@ pub enum Unrepresentable {
     Error,
 }
 
-/// In which notation floating-point numbers are written as text. The digits are the same, and what is read is.
+/// The notation of floating-point numbers as text. It changes neither the digits nor what is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum TextStyle {
     /// As the reference evaluator of ONNX: very small and very large values have an exponent (`docs/spec/onnx.md §6.2` rule 2).
@@ -141,7 +141,7 @@ impl TextStyle {
     /// Both of them.
     pub const ALL: [TextStyle; 2] = [TextStyle::Reference, TextStyle::Plain];
 
-    /// As `--string-style` takes it.
+    /// Its name in requests and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -172,7 +172,7 @@ pub struct CastPolicy {
     pub nan_to_int: NanToInt,
     /// Subnormals of source and destination.
     pub subnormals: Subnormals,
-    /// On what the range is tested.
+    /// Which value the range test looks at.
     pub range: RangeTest,
     /// Negative value into an unsigned floating-point type.
     pub negative: Unrepresentable,
@@ -203,6 +203,7 @@ impl CastPolicy {
 
 /// A property of one source value that a standard may leave without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Condition {
     /// NaN.
     Nan,
@@ -216,7 +217,7 @@ pub enum Condition {
     Zero,
     /// Positive, but below the smallest value of a destination without zero.
     Underflow,
-    /// Beyond the largest finite value ([`CastPolicy::range`] says on what it is tested), or an integer out of range.
+    /// Beyond the largest finite value ([`CastPolicy::range`] says before or after rounding), or an integer out of range.
     Overflow,
     /// Not an integer, into an integer.
     Fraction,
@@ -225,7 +226,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// Why a value with this property is refused where it is.
+    /// The words of an error that refuses such a value.
     #[must_use]
     pub const fn refusal(self) -> &'static str {
         match self {
@@ -254,6 +255,7 @@ pub struct Undefined {
 
 /// Which results a checker accepts where a standard gives no single answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Accepted {
     /// Every code.
     Any,
@@ -263,6 +265,7 @@ pub enum Accepted {
 
 /// One field of a policy, changed: another interpretation of a standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum PolicyChange {
     /// [`CastPolicy::to_int`].
     ToInt(Rounding),

@@ -24,7 +24,7 @@ impl RoundingMode {
     /// Every mode, by its number in a file.
     pub const ALL: [RoundingMode; 3] = [RoundingMode::Single, RoundingMode::Inexact, RoundingMode::Double];
 
-    /// The name on the command line.
+    /// Its name in requests and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -85,7 +85,7 @@ impl Rounding {
         }
     }
 
-    /// The name on the command line.
+    /// Its name in requests and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

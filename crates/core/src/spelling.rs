@@ -1,4 +1,4 @@
-//! Which known name an unknown one was probably meant to be. What is done about it is the caller's.
+//! Finds the known name that an unknown one probably stands for. The caller decides what to do with it.
 
 /// The known name that is nearest to a word, without regard to case, if it is at most `most` edits away: a letter added,
 /// left out or replaced, or two that changed places. Of several equally near the first. Without the feature `std` none is.

@@ -302,7 +302,9 @@ fn messages() {
 /// `-` is P9, `*` is weak.
 fn cell_of(outcome: Result<Promoted, PromotionError>) -> String {
     match outcome {
-        Ok(Promoted { element: Element::Type(dtype), is_weak }) => format!("{dtype}{}", if is_weak { "*" } else { "" }),
+        Ok(Promoted { element: Element::Type(dtype), is_weak, .. }) => {
+            format!("{dtype}{}", if is_weak { "*" } else { "" })
+        }
         Err(PromotionError::Refused { .. }) => "-".into(),
         other => panic!("{other:?}"),
     }

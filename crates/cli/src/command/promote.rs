@@ -190,7 +190,7 @@ fn to_json(names: Names, inputs: (Input, Input), outcome: &Outcome) -> Map<Strin
     row.insert("lhs".into(), json!(names.operand(inputs.0.operand)));
     row.insert("rhs".into(), json!(names.operand(inputs.1.operand)));
     match outcome {
-        Ok(Promoted { element, is_weak }) => {
+        Ok(Promoted { element, is_weak, .. }) => {
             row.insert("result".into(), json!(names.element(*element)));
             row.insert("dtype".into(), json!(element.to_string()));
             row.insert("weak".into(), json!(is_weak));

@@ -101,6 +101,7 @@ impl From<DType> for Input {
 
 /// The common type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Promoted {
     /// The type.
     pub element: Element,
@@ -135,7 +136,7 @@ pub enum System {
 }
 
 impl System {
-    /// The name on the command line.
+    /// Its name in requests and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -244,7 +245,7 @@ impl PythonNumber {
     /// Every kind.
     pub const ALL: [PythonNumber; 3] = [PythonNumber::Bool, PythonNumber::Int, PythonNumber::Float];
 
-    /// The name on the command line.
+    /// Its name in requests and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -87,7 +87,8 @@ fn both_weak(a: DType, b: DType) -> Promoted {
     })
 }
 
-/// A weak type gives way, but for a float among integers: that is f64, and safe only if it was f64 before and holds them.
+/// A weak type becomes the strong type. Exception: a weak float with an integer gives a weak f64, which is safe only if
+/// the float is f64 and the integer narrower.
 fn weak_with_strong(weak: DType, strong: DType) -> (Promoted, Safety) {
     match (class(weak), class(strong)) {
         (Some(Class::Float { bits }), Some(Class::Integer { bits: integer_bits, .. })) => {

@@ -1,4 +1,4 @@
-//! Which clause has to do with one value, where a pair of types rests on several.
+//! Finds the clause for one value, where a pair of types rests on several.
 //!
 //! A [`CastSpec`] cites what decides most about its pair. What is rounded, out of range, infinite or NaN may stand
 //! elsewhere; where it does is a row of the table here.

@@ -167,7 +167,7 @@ impl From<tile::Violation> for SpecError {
 /// One way in which one standard answers a request: what `truecast explain` lists.
 #[derive(Clone, Debug)]
 pub struct Interpretation {
-    /// The standard, as `--spec` names it.
+    /// The standard, as requests name it.
     pub spec: &'static str,
     /// Its version.
     pub version: String,

@@ -9,6 +9,7 @@ pub const OBSERVED: &str = "2026.4.1";
 
 /// Who gives the other value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Implementation {
     /// OpenVINO's operator evaluator: `Model.evaluate` and constant folding.
     Reference,
@@ -29,6 +30,7 @@ impl Implementation {
 
 /// A way in which an implementation differs, for every source of `src` with every destination of `dst`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Difference {
     /// Who differs.
     pub implementation: Implementation,
@@ -60,6 +62,7 @@ pub enum Given {
 
 /// One value for which an implementation differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Witness {
     /// Source type.
     pub src: DType,

@@ -17,7 +17,7 @@ use crate::policy::*;
 /// The release whose rules these are.
 pub const VERSION: &str = "2026.4";
 
-/// Checks a version as `--spec openvino@VERSION` names it.
+/// Checks the name of a version.
 ///
 /// # Errors
 /// [`SpecError::Version`] for any other than [`VERSION`].

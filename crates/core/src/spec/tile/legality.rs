@@ -131,8 +131,8 @@ impl core::fmt::Display for Side {
     }
 }
 
-/// Why an operation is not legal. The message has the operation, the types, the rule and the repair; who knows the name
-/// of the value and its place adds them. Source: §5.
+/// Why an operation is not legal. The message has the operation, the types, the rule and the repair; the reader of a
+/// module adds the name of the value and its place. Source: §5.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are what the messages say.

@@ -38,7 +38,7 @@ impl Release {
     /// What `latest` means.
     pub const NEWEST: Release = Release::V13_5;
 
-    /// As `--spec tile@` takes it.
+    /// Its name in requests and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -128,7 +128,7 @@ impl Profile {
     /// Every profile.
     pub const ALL: [Profile; 3] = [Profile::Spec, Profile::Hw, Profile::Seed];
 
-    /// As `--profile` takes it.
+    /// Its name in requests and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

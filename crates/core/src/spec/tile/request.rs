@@ -1,4 +1,4 @@
-//! One conversion between two of truecast's types, as `--spec tile` asks for it: the types choose the operation.
+//! One conversion between two of truecast's types, as a request asks for it: the types choose the operation.
 //!
 //! Tile IR's integers carry no sign: `i8` and `u8` are both its i8, read as signed and as unsigned, and `bool` is an
 //! unsigned i1 (§3.2, §11.3).

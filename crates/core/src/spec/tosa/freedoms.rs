@@ -1,5 +1,5 @@
 //! What the text leaves to an implementation where CAST goes from float to float: subnormals may be flushed, and a result
-//! may be rounded toward zero. A choice gives every element one result; what a checker accepts beside it is `check`'s.
+//! may be rounded toward zero. A choice gives every element one result; what a checker accepts is in `check`.
 //!
 //! Reference: `docs/spec/tosa.md §3.9`.
 
@@ -54,7 +54,7 @@ impl Freedoms {
     /// Nothing is flushed, and everything rounded to nearest even.
     pub const STRICT: Freedoms = Freedoms { flush_f16: false, flush_bf16: false, flush_f32: false, toward_zero: false };
 
-    /// None, all that flush, the rounding, and everything: between them lies whatever any choice can change.
+    /// No choice, all that flush, the rounding, and all choices. If these four agree on a value, every choice does.
     pub const ENDS: [Freedoms; 4] = {
         let (flush, cut) = (WORDS[0].1, WORDS[4].1);
         [Freedoms::STRICT, flush, cut, flush.and(cut)]

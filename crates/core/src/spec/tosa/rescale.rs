@@ -215,7 +215,7 @@ pub enum Bound {
     Seed,
 }
 
-/// The least and the largest value that INEXACT_ROUND check, in the output's signedness.
+/// The least and the largest value that INEXACT_ROUND permits, in the output's signedness.
 ///
 /// The text calculates in binary64, rounding after each operation, and so does this.
 ///
@@ -250,7 +250,7 @@ pub enum GraphResult {
     Valid,
     /// The implementation must report an error.
     Error(SpecError),
-    /// Anything goes; the first element that says so, in the order of the input.
+    /// No requirement is left: the first element that shows it, in the order of the input.
     Unpredictable {
         /// The requirement that does not hold.
         requirement: Requirement,

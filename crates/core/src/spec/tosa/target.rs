@@ -20,7 +20,7 @@ impl Version {
     /// Every version, oldest first.
     pub const ALL: [Version; 2] = [Version::V1_0, Version::V1_1];
 
-    /// The version as `--spec tosa@..` writes it.
+    /// Its name in requests and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

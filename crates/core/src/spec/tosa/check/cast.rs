@@ -30,7 +30,7 @@ pub fn check(spec: &CastSpec, input: u64, actual: u64, nan: NanComparison) -> Ve
     let exact = match cast_one(spec, input) {
         Outcome::Undefined { .. } => return Verdict::Unpredictable,
         Outcome::Defined(code) => code,
-        // By `--nan error`, which is no rule of TOSA's: nothing is the result of a NaN.
+        // By [`NanRule::Error`], which is no rule of TOSA's: nothing is the result of a NaN.
         Outcome::Refused { .. } => return Verdict::Violation,
     };
     if is_same(spec.dst, exact, actual) {

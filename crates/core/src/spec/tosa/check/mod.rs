@@ -34,7 +34,7 @@ impl Profile {
     pub const ALL: [Profile; 5] =
         [Profile::Strict, Profile::Spec1_0, Profile::SpecSeed202503, Profile::Spec1_1Draft, Profile::ArmVerifier2026_8];
 
-    /// The name on the command line.
+    /// Its name in requests and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -17,6 +17,7 @@ use core::ops::RangeInclusive;
 
 /// What is worth knowing beside the verdicts; it never changes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Lint {
     /// A zero whose sign is not that of the exact zero.
     ZeroSign,
@@ -59,6 +60,7 @@ pub struct Failure {
 
 /// What was found in a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Findings {
     profile: Profile,
     keep: usize,
@@ -273,6 +275,7 @@ impl RescaleCheck {
 
 /// A scale that the profile does not let pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ScaleFailure {
     /// Index of the block.
     pub block: u64,
@@ -284,6 +287,7 @@ pub struct ScaleFailure {
 
 /// Judges the output of a CAST to blocks, or from them, block by block.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BlockCheck {
     cast: BlockCast,
     /// What was found so far.
