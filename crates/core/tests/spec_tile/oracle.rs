@@ -231,7 +231,7 @@ fn ftof_of_the_text() {
             };
             for letter in "EZNP".chars() {
                 let (from, to) = (element(src), element(dst.name));
-                assert_eq!(ftof(letter).verify_pair(from, to, Release::NEWEST, Profile::Seed, &OFF), Ok(()));
+                assert_eq!(ftof(letter).check_pair(from, to, Release::NEWEST, Profile::Seed, &OFF), Ok(()));
                 let meaning = ftof(letter).meaning(from, to, Profile::Seed, &OFF).unwrap();
                 let expected = Outcome::Defined(dst.convert(x, letter).0);
                 assert_eq!(meaning.element(code).outcome, expected, "{src} {code:X} = {x:e} to {} {letter}", dst.name);

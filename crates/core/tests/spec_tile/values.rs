@@ -10,7 +10,7 @@ use truecast_core::spec::tile::meaning::{
 
 fn meaning(conversion: Conversion, src: &str, dst: &str, profile: Profile, options: &Options) -> Meaning {
     let (src, dst) = (element(src), element(dst));
-    conversion.verify_pair(src, dst, Release::NEWEST, profile, options).unwrap_or_else(|e| panic!("{e}"));
+    conversion.check_pair(src, dst, Release::NEWEST, profile, options).unwrap_or_else(|e| panic!("{e}"));
     conversion.meaning(src, dst, profile, options).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -651,7 +651,7 @@ fn copied_bits() {
 fn no_value_for_nearest_even_to_e8m0() {
     let value = |conversion: Conversion, src, dst| {
         let pair = (element(src), element(dst));
-        assert_eq!(conversion.verify_pair(pair.0, pair.1, Release::V13_2, Profile::Spec, &OFF), Ok(()));
+        assert_eq!(conversion.check_pair(pair.0, pair.1, Release::V13_2, Profile::Spec, &OFF), Ok(()));
         let violation = conversion.meaning(pair.0, pair.1, Profile::Spec, &OFF).unwrap_err();
         (violation.code(), violation.to_string())
     };

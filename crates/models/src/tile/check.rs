@@ -93,7 +93,7 @@ impl Checker<'_> {
                 self.report.conversions += 1;
                 let illegal =
                     |violation| Cause::Illegal { value: value(), operand: from.clone(), result: to.clone(), violation };
-                conversion.verify(from, to, self.release, self.profile, self.options).map_err(illegal)?;
+                conversion.check(from, to, self.release, self.profile, self.options).map_err(illegal)?;
                 operand_type(function, value(), conversion.op().name(), *operand, from)?;
                 let violation = conversion.has_value(from.element, to.element).err();
                 if let Some(violation) = violation.filter(|_| self.report.warnings.len() < MAX_FINDINGS) {

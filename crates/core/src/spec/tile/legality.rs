@@ -359,11 +359,11 @@ impl Conversion {
     /// use truecast_core::DType;
     /// let tile = |element| TileType { shape: vec![4], element: ElementType::Number(element) };
     /// let error = Conversion::Bitcast
-    ///     .verify(&tile(DType::Tf32), &tile(DType::I32), Release::NEWEST, Profile::Spec, &Options::default())
+    ///     .check(&tile(DType::Tf32), &tile(DType::I32), Release::NEWEST, Profile::Spec, &Options::default())
     ///     .unwrap_err();
     /// assert_eq!(error.code(), "T003");
     /// ```
-    pub fn verify(
+    pub fn check(
         self,
         operand: &TileType,
         result: &TileType,
@@ -375,19 +375,19 @@ impl Conversion {
         for (side, tile) in [(Side::Operand, operand), (Side::Result, result)] {
             tile.check().map_err(|why| Violation::Malformed { op, side, why })?;
         }
-        self.verify_elements(operand.element, result.element, release)?;
+        self.check_elements(operand.element, result.element, release)?;
         if operand.shape != result.shape {
             let (operand, result) = (operand.shape.clone(), result.shape.clone());
             return Err(Violation::Shape { op, operand, result });
         }
-        self.verify_relation(operand.element, result.element, release, profile, options)
+        self.check_relation(operand.element, result.element, release, profile, options)
     }
 
     /// The same for element types alone.
     ///
     /// # Errors
     /// The first rule that is broken.
-    pub fn verify_pair(
+    pub fn check_pair(
         self,
         operand: ElementType,
         result: ElementType,
@@ -395,12 +395,12 @@ impl Conversion {
         profile: Profile,
         options: &Options,
     ) -> Result<(), Violation> {
-        self.verify_elements(operand, result, release)?;
-        self.verify_relation(operand, result, release, profile, options)
+        self.check_elements(operand, result, release)?;
+        self.check_relation(operand, result, release, profile, options)
     }
 
     /// The element-type constraints of the operand, then of the result.
-    fn verify_elements(self, operand: ElementType, result: ElementType, release: Release) -> Result<(), Violation> {
+    fn check_elements(self, operand: ElementType, result: ElementType, release: Release) -> Result<(), Violation> {
         let rule = self.rule();
         let pointer = |e| matches!(e, ElementType::Pointer(_));
         if rule.op == Op::Bitcast && (pointer(operand) || pointer(result)) {
@@ -418,7 +418,7 @@ impl Conversion {
         }
     }
 
-    fn verify_relation(
+    fn check_relation(
         self,
         operand: ElementType,
         result: ElementType,

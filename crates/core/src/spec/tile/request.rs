@@ -78,7 +78,7 @@ impl Cast {
             (false, false) => (Op::Trunci, from_sign),
         };
         let conversion = self.with_attributes(op.with_defaults(signedness))?;
-        conversion.verify_pair(operand, result, self.release, self.profile, &self.options)?;
+        conversion.check_pair(operand, result, self.release, self.profile, &self.options)?;
         Ok((conversion, operand, result))
     }
 
