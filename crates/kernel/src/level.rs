@@ -77,14 +77,6 @@ impl Level {
         }
     }
 
-    /// The same level without AVX-512, which makes table loops slower (`docs/kernels.md §2.3`).
-    pub(crate) fn without_avx512(self) -> Level {
-        match self {
-            Level::Avx512(_) => Level::Avx2(Avx2(())), // Avx512's proof contains Avx2's
-            other => other,
-        }
-    }
-
     /// Runs a task with code compiled for this level.
     #[inline]
     pub(crate) fn run<T: Task>(self, task: T) -> T::Output {
@@ -100,6 +92,26 @@ impl Level {
             Level::Avx2(_) | Level::Avx512(_) => unreachable!("no token exists on this architecture"),
         }
     }
+}
+
+impl Level {
+    /// As [`Level::run`], without code for AVX-512: there the code for AVX2 runs.
+    #[inline]
+    pub(crate) fn run_at_most_avx2<T: Task>(self, task: T) -> T::Output {
+        match self {
+            Level::Baseline => baseline(task),
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the token exists only if detection succeeded; that of AVX-512 contains that of AVX2.
+            Level::Avx2(_) | Level::Avx512(_) => unsafe { x86::avx2(task) },
+            #[cfg(not(target_arch = "x86_64"))]
+            Level::Avx2(_) | Level::Avx512(_) => unreachable!("no token exists on this architecture"),
+        }
+    }
+}
+
+/// As [`Level::run`] at the level that the target guarantees.
+pub(crate) fn run_at_baseline<T: Task>(task: T) -> T::Output {
+    baseline(task)
 }
 
 impl std::fmt::Display for Level {

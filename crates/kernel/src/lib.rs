@@ -13,19 +13,27 @@ pub mod caster;
 mod lane;
 pub mod level;
 pub mod measure;
+#[cfg(not(target_arch = "x86_64"))]
+mod no_kernels;
+mod op;
 mod pack;
 mod parallel;
 pub mod plain;
 mod plan;
 pub mod rescale;
 mod slot;
-#[cfg(target_arch = "x86_64")]
 mod split;
 mod stage;
 mod stream;
 mod table;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+
+/// The chooser of kernels written by hand for this architecture.
+#[cfg(not(target_arch = "x86_64"))]
+use no_kernels as by_hand;
+#[cfg(target_arch = "x86_64")]
+use x86::choose as by_hand;
 
 pub use buf::{Buffer, Elements, ElementsMut};
 pub use caches::Caches;

@@ -2,6 +2,7 @@
 //!
 //! Unpacked, an element of fewer than 8 bits takes a byte, and an i48 is sign-extended to 8 bytes.
 
+use crate::by_hand;
 use crate::level::{Level, Task};
 
 /// Elements of `BITS` bits, `PER_BYTE` of them in each byte.
@@ -49,7 +50,12 @@ fn unpack_bytes<const BITS: usize, const PER_BYTE: usize>(
 ) -> usize {
     let (dst, _) = dst[..len].as_chunks_mut();
     let done = dst.len() * PER_BYTE;
-    level.run(UnpackBytes::<BITS, PER_BYTE> { src, dst });
+    let task = UnpackBytes::<BITS, PER_BYTE> { src, dst };
+    if const { BITS == 1 } {
+        level.run(task)
+    } else {
+        level.run_at_most_avx2(task)
+    }
     done
 }
 
@@ -57,7 +63,12 @@ fn unpack_bytes<const BITS: usize, const PER_BYTE: usize>(
 fn pack_bytes<const BITS: usize, const PER_BYTE: usize>(level: Level, src: &[u8], dst: &mut [u8], len: usize) -> usize {
     let (src, _) = src[..len].as_chunks();
     let done = src.len() * PER_BYTE;
-    level.run(PackBytes::<BITS, PER_BYTE> { src, dst });
+    let task = PackBytes::<BITS, PER_BYTE> { src, dst };
+    if const { BITS == 1 } {
+        level.run(task)
+    } else {
+        level.run_at_most_avx2(task)
+    }
     done
 }
 
@@ -103,21 +114,13 @@ fn little_endian(bytes: &[u8]) -> u64 {
 /// # Panics
 /// On other widths: [`crate::stage`] asks for none.
 pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
-    #[cfg(target_arch = "x86_64")]
-    if let Level::Avx512(token) = level
-        && crate::x86::bits::packs(bits)
-    {
-        return crate::x86::bits::unpack(token, bits, src, dst, len);
+    if by_hand::unpack(bits, level, src, dst, len) {
+        return;
     }
     let done = match bits {
         1 => unpack_bytes::<1, 8>(level, src, dst, len),
         2 => unpack_bytes::<2, 4>(level, src, dst, len),
         4 => unpack_bytes::<4, 2>(level, src, dst, len),
-        #[cfg(target_arch = "x86_64")]
-        6 => match level {
-            Level::Avx2(token) => crate::x86::six::unpack_avx2(token, src, dst, len),
-            _ => 0,
-        },
         _ => 0,
     };
     let (src, dst, len) = (&src[done * bits as usize / 8..], &mut dst[done..], len - done);
@@ -128,8 +131,6 @@ pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: u
         4 => unpack_bits::<4>(src, dst, len),
         6 => unpack_bits::<6>(src, dst, len),
         48 => {
-            let done = unpack_48(level, src, dst);
-            let (src, dst) = (&src[6 * done..], &mut dst[8 * done..]);
             for (d, s) in dst.as_chunks_mut::<8>().0.iter_mut().zip(src.as_chunks::<6>().0) {
                 let word = little_endian(s);
                 *d = (((word << 16) as i64) >> 16).to_le_bytes();
@@ -139,40 +140,18 @@ pub(crate) fn unpack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: u
     }
 }
 
-/// Unpacks the first elements, if there is a fast way, and returns how many.
-fn unpack_48(level: Level, src: &[u8], dst: &mut [u8]) -> usize {
-    match level {
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx512(token) => crate::x86::six_bytes::unpack(token, src, dst),
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2(token) => crate::x86::six_bytes::unpack_avx2(token, src, dst),
-        _ => {
-            let _ = (src, dst);
-            0
-        }
-    }
-}
-
 /// Packs `len` unpacked elements; the unused bits of the last byte become zero.
 ///
 /// # Panics
 /// As [`unpack`].
 pub(crate) fn pack(level: Level, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
-    #[cfg(target_arch = "x86_64")]
-    if let Level::Avx512(token) = level
-        && crate::x86::bits::packs(bits)
-    {
-        return crate::x86::bits::pack(token, bits, src, dst, len);
+    if by_hand::pack(bits, level, src, dst, len) {
+        return;
     }
     let done = match bits {
         1 => pack_bytes::<1, 8>(level, src, dst, len),
         2 => pack_bytes::<2, 4>(level, src, dst, len),
         4 => pack_bytes::<4, 2>(level, src, dst, len),
-        #[cfg(target_arch = "x86_64")]
-        6 => match level {
-            Level::Avx2(token) => crate::x86::six::pack_avx2(token, src, dst, len),
-            _ => 0,
-        },
         _ => 0,
     };
     let (src, dst, len) = (&src[done..], &mut dst[done * bits as usize / 8..], len - done);

@@ -327,9 +327,9 @@ fn plan(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pass>> {
         (16, _) => to_output::<u16>(spec, level),
         (32, _) => to_output::<u32>(spec, level),
         // i48 has 16-bit multipliers only.
-        (_, 8) => arithmetic::<u64, u8, { mode::SHORT }>(spec, level),
-        (_, 16) => arithmetic::<u64, u16, { mode::SHORT }>(spec, level),
-        _ => arithmetic::<u64, u32, { mode::SHORT }>(spec, level),
+        (_, 8) => short::<u64, u8>(spec, level),
+        (_, 16) => short::<u64, u16>(spec, level),
+        _ => short::<u64, u32>(spec, level),
     })
 }
 
@@ -343,28 +343,33 @@ fn to_output<S: Slot>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
 
 /// How values are scaled.
 mod mode {
-    /// 32-bit multipliers, one rounding.
+    /// One rounding.
     pub const SINGLE: u8 = 0;
     /// 32-bit multipliers, rounded to bit 30 first if the shift is above 31.
     pub const DOUBLE: u8 = 1;
-    /// 16-bit multipliers.
+    /// As [`SINGLE`], with 16-bit multipliers, and tests of R4 and R5.
     pub const SHORT: u8 = 2;
     /// Values of 9 bits with multipliers so short that the products have 32.
     pub const IN_32_BITS: u8 = 3;
 }
 
 fn by_mode<S: Slot, D: Slot>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
-    match (spec.scale32, spec.rounding) {
-        (false, _) => arithmetic::<S, D, { mode::SHORT }>(spec, level),
-        (true, RoundingMode::Double) => arithmetic::<S, D, { mode::DOUBLE }>(spec, level),
-        (true, _) => arithmetic::<S, D, { mode::SINGLE }>(spec, level),
-    }
+    let pass: Box<dyn Pass> = match (spec.scale32, spec.rounding) {
+        (false, _) if const { S::BYTES == 4 } => return short::<S, D>(spec, level),
+        (true, RoundingMode::Double) => {
+            Box::new(Arithmetic::<S, D, { mode::DOUBLE }>::new(spec, &spec.channels, level))
+        }
+        _ => Box::new(Arithmetic::<S, D, { mode::SINGLE }>::new(spec, &spec.channels, level)),
+    };
+    // 16-bit multipliers of values of 16 bits have no requirement.
+    if !spec.scale32 || is_safe(spec) { pass } else { Box::new(WithR3::<S>::new(pass, spec, level)) }
 }
 
-fn arithmetic<S: Slot, D: Slot, const MODE: u8>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
+/// 16-bit multipliers.
+fn short<S: Slot, D: Slot>(spec: &RescaleSpec, level: Level) -> Box<dyn Pass> {
     match is_safe(spec) {
-        true => Box::new(Arithmetic::<S, D, MODE, false>::new(spec, &spec.channels, level)),
-        false => Box::new(Arithmetic::<S, D, MODE, true>::new(spec, &spec.channels, level)),
+        true => Box::new(Arithmetic::<S, D, { mode::SINGLE }>::new(spec, &spec.channels, level)),
+        false => Box::new(Arithmetic::<S, D, { mode::SHORT }>::new(spec, &spec.channels, level)),
     }
 }
 
@@ -391,9 +396,9 @@ fn in_32_bits(spec: &RescaleSpec, level: Level) -> Option<Box<dyn Pass>> {
     };
     let channels: Vec<Channel> = spec.channels.iter().map(shorter).collect::<Option<_>>()?;
     Some(match spec.output.bits {
-        8 => Box::new(Arithmetic::<u8, u8, { mode::IN_32_BITS }, false>::new(spec, &channels, level)),
-        16 => Box::new(Arithmetic::<u8, u16, { mode::IN_32_BITS }, false>::new(spec, &channels, level)),
-        _ => Box::new(Arithmetic::<u8, u32, { mode::IN_32_BITS }, false>::new(spec, &channels, level)),
+        8 => Box::new(Arithmetic::<u8, u8, { mode::IN_32_BITS }>::new(spec, &channels, level)),
+        16 => Box::new(Arithmetic::<u8, u16, { mode::IN_32_BITS }>::new(spec, &channels, level)),
+        _ => Box::new(Arithmetic::<u8, u32, { mode::IN_32_BITS }>::new(spec, &channels, level)),
     })
 }
 
@@ -432,7 +437,7 @@ impl Task for SameResults {
 
 /// What all elements share.
 #[derive(Clone, Copy, Debug)]
-struct Numbers {
+struct Params {
     /// Makes a sign-extended input a zero-extended one.
     mask: i32,
     input_zp: i32,
@@ -450,13 +455,29 @@ struct One<D> {
     saturated: u32,
 }
 
-impl Numbers {
+impl Params {
+    fn new(spec: &RescaleSpec) -> Self {
+        Self {
+            mask: if spec.input.signed { -1 } else { spec.input.mask() as i32 },
+            input_zp: spec.input_zp as i32,
+            output_zp: spec.output_zp as i32,
+            min: spec.output.min() as i32,
+            max: spec.output.max() as i32,
+        }
+    }
+
+    /// An element of at most 32 bits less its zero point. Values of 33 bits do not exist: only inputs of 8 and 16 bits have
+    /// zero points.
+    #[inline(always)]
+    fn narrow<S: Slot>(&self, x: S) -> i32 {
+        (x.sign_extended() as i32 & self.mask).wrapping_sub(self.input_zp)
+    }
+
     /// Source: `docs/spec/tosa.md §4.5`. A shift is in 2..=62, a multiplier is not negative.
     #[inline(always)]
-    fn one<S: Slot, D: Slot, const MODE: u8, const CHECKED: bool>(&self, x: S, multiplier: i32, shift: u32) -> One<D> {
+    fn one<S: Slot, D: Slot, const MODE: u8>(&self, x: S, multiplier: i32, shift: u32) -> One<D> {
         let half = 1i64.wrapping_shl(shift.wrapping_sub(1));
-        // Values of 33 bits do not exist: only inputs of 8 and 16 bits have zero points.
-        let narrow = (x.sign_extended() as i32 & self.mask).wrapping_sub(self.input_zp);
+        let narrow = self.narrow(x);
         let product = match (S::BYTES, MODE) {
             // A multiplier has no sign, and so no upper half.
             (8, _) => x.sign_extended().wrapping_mul(i64::from(multiplier as u32)),
@@ -476,16 +497,13 @@ impl Numbers {
             _ => rounded.wrapping_shr(shift),
         };
         let failed = match MODE {
-            _ if !CHECKED => 0,
             // R4, R5: neither with nor without the zero point is there a bit beyond the 32 of the result.
-            mode::SHORT if S::BYTES >= 4 => {
+            mode::SHORT => {
                 let offset = q.wrapping_add(i64::from(self.output_zp));
                 let beyond = |value: i64| i64::from(value as i32) ^ value;
                 (beyond(q) | beyond(offset) != 0) as u32
             }
-            mode::SHORT => 0,
-            // R3: from bit s - 1 on, all bits are the sign.
-            _ => ((narrow ^ (narrow >> 31)) as u32).wrapping_shr(shift.wrapping_sub(1).min(31)),
+            _ => 0,
         };
         let offset = (q as i32).wrapping_add(self.output_zp);
         let clamped = offset.max(self.min).min(self.max);
@@ -495,9 +513,9 @@ impl Numbers {
 
 /// The loops of one type pair and mode.
 #[derive(Debug)]
-struct Arithmetic<S, D, const MODE: u8, const CHECKED: bool> {
+struct Arithmetic<S, D, const MODE: u8> {
     level: Level,
-    numbers: Numbers,
+    params: Params,
     scales: Scales,
     pair: PhantomData<(S, D)>,
 }
@@ -529,58 +547,47 @@ impl Scales {
     }
 }
 
-impl<S, D, const MODE: u8, const CHECKED: bool> Arithmetic<S, D, MODE, CHECKED> {
+impl<S, D, const MODE: u8> Arithmetic<S, D, MODE> {
     fn new(spec: &RescaleSpec, channels: &[Channel], level: Level) -> Self {
-        let numbers = Numbers {
-            mask: if spec.input.signed { -1 } else { spec.input.mask() as i32 },
-            input_zp: spec.input_zp as i32,
-            output_zp: spec.output_zp as i32,
-            min: spec.output.min() as i32,
-            max: spec.output.max() as i32,
-        };
-        Self { level, numbers, scales: Scales::new(channels), pair: PhantomData }
+        Self { level, params: Params::new(spec), scales: Scales::new(channels), pair: PhantomData }
     }
 }
 
-impl<S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> Pass for Arithmetic<S, D, MODE, CHECKED> {
+impl<S: Slot, D: Slot, const MODE: u8> Pass for Arithmetic<S, D, MODE> {
     fn run(&self, first: usize, src: &[u8], dst: &mut [u8]) -> Tally {
-        let numbers = self.numbers;
+        let params = self.params;
         let (src, dst) = (S::view(src), D::view_mut(dst));
         match &self.scales {
-            Scales::One(multiplier, shift) => self.level.run(OneScale::<S, D, MODE, CHECKED> {
-                numbers,
-                multiplier: *multiplier,
-                shift: *shift,
-                src,
-                dst,
-            }),
+            Scales::One(multiplier, shift) => {
+                self.level.run(OneScale::<S, D, MODE> { params, multiplier: *multiplier, shift: *shift, src, dst })
+            }
             Scales::Rows { multipliers, shifts } => {
-                self.level.run(ManyScales::<S, D, MODE, CHECKED> { numbers, multipliers, shifts, first, src, dst })
+                self.level.run(ManyScales::<S, D, MODE> { params, multipliers, shifts, first, src, dst })
             }
         }
     }
 }
 
-struct OneScale<'a, S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> {
-    numbers: Numbers,
+struct OneScale<'a, S: Slot, D: Slot, const MODE: u8> {
+    params: Params,
     multiplier: i32,
     shift: u32,
     src: &'a [S::Bytes],
     dst: &'a mut [D::Bytes],
 }
 
-impl<S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> Task for OneScale<'_, S, D, MODE, CHECKED> {
+impl<S: Slot, D: Slot, const MODE: u8> Task for OneScale<'_, S, D, MODE> {
     type Output = Tally;
     #[inline(always)]
     fn run(self) -> Tally {
         let (multiplier, shift) = (self.multiplier, self.shift);
         let scales = std::iter::repeat((&multiplier, &shift));
-        each::<S, D, MODE, CHECKED>(&self.numbers, self.src, self.dst, scales)
+        each::<S, D, MODE>(&self.params, self.src, self.dst, scales)
     }
 }
 
-struct ManyScales<'a, S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> {
-    numbers: Numbers,
+struct ManyScales<'a, S: Slot, D: Slot, const MODE: u8> {
+    params: Params,
     multipliers: &'a [i32],
     shifts: &'a [u32],
     first: usize,
@@ -588,7 +595,7 @@ struct ManyScales<'a, S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> {
     dst: &'a mut [D::Bytes],
 }
 
-impl<S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> Task for ManyScales<'_, S, D, MODE, CHECKED> {
+impl<S: Slot, D: Slot, const MODE: u8> Task for ManyScales<'_, S, D, MODE> {
     type Output = Tally;
     #[inline(always)]
     fn run(self) -> Tally {
@@ -600,7 +607,7 @@ impl<S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> Task for ManyScales<
             let (s_row, s_rest) = src.split_at(n);
             let (d_row, d_rest) = dst.split_at_mut(n);
             let scales = self.multipliers[at..at + n].iter().zip(&self.shifts[at..at + n]);
-            let Tally { saturated, failed } = each::<S, D, MODE, CHECKED>(&self.numbers, s_row, d_row, scales);
+            let Tally { saturated, failed } = each::<S, D, MODE>(&self.params, s_row, d_row, scales);
             total = Tally { saturated: total.saturated + saturated, failed: total.failed | failed };
             (src, dst, at) = (s_rest, d_rest, 0);
         }
@@ -610,22 +617,80 @@ impl<S: Slot, D: Slot, const MODE: u8, const CHECKED: bool> Task for ManyScales<
 
 /// The loop over elements, each with its scale; `zip` proves the bounds.
 #[inline(always)]
-fn each<'a, S: Slot, D: Slot, const MODE: u8, const CHECKED: bool>(
-    numbers: &Numbers,
+fn each<'a, S: Slot, D: Slot, const MODE: u8>(
+    params: &Params,
     src: &[S::Bytes],
     dst: &mut [D::Bytes],
     scales: impl Iterator<Item = (&'a i32, &'a u32)>,
 ) -> Tally {
     // A copy of its own, which no store through `dst` can change: else the loop would not be vectorised.
-    let numbers = *numbers;
+    let params = *params;
     let (mut saturated, mut failed) = (0u32, 0u32);
     for ((d, s), (multiplier, shift)) in dst.iter_mut().zip(src).zip(scales) {
-        let one = numbers.one::<S, D, MODE, CHECKED>(S::load(*s), *multiplier, *shift);
+        let one = params.one::<S, D, MODE>(S::load(*s), *multiplier, *shift);
         *d = one.result.store();
         saturated += one.saturated;
         failed |= one.failed;
     }
     Tally { saturated: saturated.into(), failed: failed != 0 }
+}
+
+/// A pass and a test of R3: from bit s - 1 of a value on, all bits are the sign.
+#[derive(Debug)]
+struct WithR3<S> {
+    pass: Box<dyn Pass>,
+    level: Level,
+    params: Params,
+    scales: Scales,
+    source: PhantomData<S>,
+}
+
+impl<S: Slot> WithR3<S> {
+    fn new(pass: Box<dyn Pass>, spec: &RescaleSpec, level: Level) -> Self {
+        let (params, scales) = (Params::new(spec), Scales::new(&spec.channels));
+        Self { pass, level, params, scales, source: PhantomData }
+    }
+}
+
+impl<S: Slot> Pass for WithR3<S> {
+    fn run(&self, first: usize, src: &[u8], dst: &mut [u8]) -> Tally {
+        let tally = self.pass.run(first, src, dst);
+        let shifts = match &self.scales {
+            Scales::One(_, shift) => std::slice::from_ref(shift),
+            Scales::Rows { shifts, .. } => shifts,
+        };
+        let fails = self.level.run(FailsR3::<S> { params: self.params, shifts, first, src: S::view(src) });
+        Tally { failed: tally.failed | fails, ..tally }
+    }
+}
+
+struct FailsR3<'a, S: Slot> {
+    params: Params,
+    shifts: &'a [u32],
+    first: usize,
+    src: &'a [S::Bytes],
+}
+
+impl<S: Slot> Task for FailsR3<'_, S> {
+    type Output = bool;
+    #[inline(always)]
+    fn run(self) -> bool {
+        let fails = |s: &S::Bytes, shift: u32| {
+            let narrow = self.params.narrow(S::load(*s));
+            ((narrow ^ (narrow >> 31)) as u32).wrapping_shr(shift.wrapping_sub(1).min(31))
+        };
+        if let [shift] = *self.shifts {
+            return self.src.iter().fold(0, |any, s| any | fails(s, shift)) != 0;
+        }
+        let (mut src, mut any) = (self.src, 0);
+        let mut at = self.first % self.shifts.len();
+        while !src.is_empty() {
+            let (row, rest) = src.split_at((self.shifts.len() - at).min(src.len()));
+            any |= row.iter().zip(&self.shifts[at..]).fold(0, |any, (s, shift)| any | fails(s, *shift));
+            (src, at) = (rest, 0);
+        }
+        any != 0
+    }
 }
 
 /// 256 results by the definition, for 8-bit inputs with one scale.

@@ -2,12 +2,12 @@
 //!
 //! A conversion to few bits hardly changes among the 256 codes that share an upper byte: its result is a base, and steps
 //! above it that depend on the lower byte in one of a few ways (the profile of the upper byte). What lives here is how
-//! 65,536 results are taken apart, and the stage that does so once that pays. The lookups are in `x86::split`.
+//! 65,536 results are taken apart, and the stage that does so once that pays. The lookups are in kernels written by hand.
 
-use crate::level::Avx512;
+use crate::by_hand;
+use crate::level::Level;
 use crate::stage::{Pipeline, Refusal, Scratch, Stage, Stores, Streaming, slot_bytes};
 use crate::table::TABLE16_FROM;
-use crate::x86;
 use std::sync::OnceLock;
 use truecast_core::{DType, Layout};
 
@@ -73,7 +73,7 @@ fn distinct<T: PartialEq + Clone>(values: &[T]) -> (Vec<T>, Vec<usize>) {
 pub(crate) struct Split16 {
     stages: Pipeline,
     tables: OnceLock<Option<Box<Split>>>,
-    token: Avx512,
+    level: Level,
 }
 
 impl Split16 {
@@ -83,8 +83,8 @@ impl Split16 {
     }
 
     /// `stages` convert any 16-bit code, and refuse none.
-    pub fn new(stages: Pipeline, token: Avx512) -> Self {
-        Self { stages, tables: OnceLock::new(), token }
+    pub fn new(stages: Pipeline, level: Level) -> Self {
+        Self { stages, tables: OnceLock::new(), level }
     }
 
     fn is_filled(&self) -> bool {
@@ -125,11 +125,12 @@ impl Stage for Split16 {
         Ok(())
     }
     fn writes_packed(&self, bits: u32) -> bool {
-        self.is_filled() && x86::bits::packs(bits)
+        self.is_filled() && by_hand::split_packs(bits)
     }
     fn run_packed(&self, (_, src): (u32, &[u8]), (bits, dst): (u32, &mut [u8]), n: usize) {
         if let Some(Some(tables)) = self.tables.get() {
-            x86::split::convert(self.token, tables, src, (bits, dst), n);
+            let looked_up = by_hand::look_up(tables, self.level, src, (bits, dst), n);
+            assert!(looked_up, "planned only where there is a lookup");
         }
     }
 }

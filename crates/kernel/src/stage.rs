@@ -5,10 +5,8 @@
 
 use crate::caches::Caches;
 use crate::caster::CastOptions;
-use crate::lane::Lane;
-use crate::level::{Level, Task};
+use crate::level::Level;
 use crate::pack;
-use crate::slot::Slot;
 use crate::stream;
 use std::fmt::Debug;
 use truecast_core::policy::Condition;
@@ -73,44 +71,6 @@ pub(crate) trait Stage: Debug + Send + Sync {
     /// [`Stage::widths`], or of packed ones that the stage reads or writes.
     fn run_packed(&self, (_src_bits, _src): (u32, &[u8]), (_dst_bits, _dst): (u32, &mut [u8]), _n: usize) {
         unreachable!("only for a stage that reads or writes packed elements")
-    }
-}
-
-/// A lane at a level.
-#[derive(Debug)]
-pub(crate) struct LaneStage<L> {
-    pub lane: L,
-    pub level: Level,
-}
-
-struct Loop<'a, L: Lane> {
-    lane: &'a L,
-    src: &'a [<L::Src as Slot>::Bytes],
-    dst: &'a mut [<L::Dst as Slot>::Bytes],
-}
-
-impl<L: Lane> Task for Loop<'_, L> {
-    type Output = ();
-    /// The only loop over lanes. `zip` proves the bounds.
-    #[inline(always)]
-    fn run(self) {
-        // A copy of its own, which no store through `dst` can change: else the loop would not be vectorised.
-        let lane = *self.lane;
-        for (d, s) in self.dst.iter_mut().zip(self.src) {
-            *d = lane.one(L::Src::load(*s)).store();
-        }
-    }
-}
-
-impl<L: Lane> Stage for LaneStage<L> {
-    fn widths(&self) -> (usize, usize) {
-        (L::Src::BYTES, L::Dst::BYTES)
-    }
-    fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
-        let done = self.lane.by_hand(self.level, src, dst);
-        let (src, dst) = (&src[done * L::Src::BYTES..], &mut dst[done * L::Dst::BYTES..]);
-        self.level.run(Loop { lane: &self.lane, src: L::Src::view(src), dst: L::Dst::view_mut(dst) });
-        Ok(())
     }
 }
 

@@ -1,14 +1,10 @@
 //! Routes through tables of results (`docs/kernels.md §2.3, §2.4`). The tables are filled by the definition, so every
 //! policy is covered.
 
+use crate::by_hand;
 use crate::level::{Level, Task};
 use crate::slot::Slot;
-use crate::stage::{Pipeline, Refusal, Scalar, Stage, Streaming, scalar, slot_bytes};
-#[cfg(target_arch = "x86_64")]
-use crate::{
-    level::{Avx2, Avx512},
-    x86::{bits::packs, rows::Rows, table::Planes},
-};
+use crate::stage::{Pipeline, Refusal, Scalar, Stage, scalar, slot_bytes};
 use std::sync::OnceLock;
 use truecast_core::{CastSpec, DType};
 
@@ -51,12 +47,9 @@ pub(crate) fn packed8(spec: &CastSpec, level: Level) -> Option<Pipeline> {
 
 /// The table stage of these results, `dst_bytes` wide, one for each source byte, or for each packed code of `code_bits`.
 pub(crate) fn table_of(results: &[u64; 256], dst_bytes: usize, level: Level, code_bits: u32) -> Box<dyn Stage> {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(stage) = in_registers(results, dst_bytes, level, code_bits) {
+    if let Some(stage) = by_hand::table(results, dst_bytes, code_bits, level) {
         return stage;
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = code_bits;
     match dst_bytes {
         1 => Table8::<u8>::stage(results, level),
         2 => Table8::<u16>::stage(results, level),
@@ -79,7 +72,7 @@ impl<D: Slot> std::fmt::Debug for Table8<D> {
 
 impl<D: Slot> Table8<D> {
     fn stage(results: &[u64; 256], level: Level) -> Box<dyn Stage> {
-        Box::new(Table8 { table: Box::new(results.map(D::low)), level: level.without_avx512() })
+        Box::new(Table8 { table: Box::new(results.map(D::low)), level })
     }
 }
 
@@ -104,123 +97,8 @@ impl<D: Slot> Stage for Table8<D> {
         (1, D::BYTES)
     }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
-        self.level.run(Lookup { table: &self.table, src, dst: D::view_mut(dst) });
+        self.level.run_at_most_avx2(Lookup { table: &self.table, src, dst: D::view_mut(dst) });
         Ok(())
-    }
-}
-
-/// A table in vector registers, and the bits of the source's codes where they are packed.
-#[cfg(target_arch = "x86_64")]
-#[derive(Debug)]
-struct InRegisters<T> {
-    table: Box<T>,
-    code_bits: u32,
-}
-
-/// Looks up bytes, or packed codes.
-#[cfg(target_arch = "x86_64")]
-trait Registers: std::fmt::Debug + Send + Sync + 'static {
-    /// Bytes of a result.
-    const BYTES: usize;
-    /// As [`Stage::streaming`].
-    const STREAMING: Streaming;
-    /// As [`Stage::reads_packed`].
-    fn reads_packed(bits: u32) -> bool;
-    /// As [`Stage::writes_packed`].
-    fn writes_packed(bits: u32) -> bool;
-    /// As [`Stage::run_packed`].
-    fn look_up(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize);
-    /// As [`Stage::run_streaming`].
-    fn look_up_streaming(&self, src: (u32, &[u8]), dst: &mut [u8], n: usize) -> bool;
-}
-
-/// A table and the proof that its instructions were detected.
-#[cfg(target_arch = "x86_64")]
-#[derive(Debug)]
-struct Proven<T, P>(T, P);
-
-#[cfg(target_arch = "x86_64")]
-impl<const N: usize> Registers for Proven<Planes<N>, Avx512> {
-    const BYTES: usize = N;
-    const STREAMING: Streaming = Streaming::Itself;
-    fn reads_packed(bits: u32) -> bool {
-        packs(bits)
-    }
-    fn writes_packed(bits: u32) -> bool {
-        N == 1 && packs(bits)
-    }
-    fn look_up(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) {
-        self.0.convert(self.1, src, dst, n);
-    }
-    fn look_up_streaming(&self, src: (u32, &[u8]), dst: &mut [u8], n: usize) -> bool {
-        self.0.convert_streaming(self.1, src, dst, n)
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl<const N: usize> Registers for Proven<Rows<N>, Avx2> {
-    const BYTES: usize = N;
-    const STREAMING: Streaming = if N == 1 { Streaming::ByWidth } else { Streaming::Itself };
-    fn reads_packed(bits: u32) -> bool {
-        bits == 4
-    }
-    fn writes_packed(_: u32) -> bool {
-        false
-    }
-    fn look_up(&self, (src_bits, src): (u32, &[u8]), (_, dst): (u32, &mut [u8]), n: usize) {
-        match src_bits {
-            4 => self.0.of_nibbles(self.1, src, dst, n),
-            _ => self.0.of_bytes(self.1, src, dst),
-        }
-    }
-    fn look_up_streaming(&self, (src_bits, src): (u32, &[u8]), dst: &mut [u8], _: usize) -> bool {
-        src_bits == 8 && self.0.of_bytes_streaming(self.1, src, dst)
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-fn in_registers(results: &[u64; 256], dst_bytes: usize, level: Level, code_bits: u32) -> Option<Box<dyn Stage>> {
-    fn of_width<const N: usize>(results: &[u64; 256], level: Level, code_bits: u32) -> Option<Box<dyn Stage>> {
-        fn stage(table: impl Registers, code_bits: u32) -> Option<Box<dyn Stage>> {
-            Some(Box::new(InRegisters { table: Box::new(table), code_bits }))
-        }
-        match level {
-            Level::Baseline => None,
-            Level::Avx2(token) => stage(Proven(Rows::<N>::new(results), token), code_bits),
-            Level::Avx512(token) => stage(Proven(Planes::<N>::new(results), token), code_bits),
-        }
-    }
-    match dst_bytes {
-        1 => of_width::<1>(results, level, code_bits),
-        2 => of_width::<2>(results, level, code_bits),
-        4 => of_width::<4>(results, level, code_bits),
-        _ => of_width::<8>(results, level, code_bits),
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl<T: Registers> Stage for InRegisters<T> {
-    fn widths(&self) -> (usize, usize) {
-        (1, T::BYTES)
-    }
-    fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
-        self.run_packed((8, src), (8 * T::BYTES as u32, dst), src.len());
-        Ok(())
-    }
-    fn streaming(&self) -> Streaming {
-        T::STREAMING
-    }
-    fn run_streaming(&self, src: (u32, &[u8]), dst: &mut [u8], n: usize) -> bool {
-        self.table.look_up_streaming(src, dst, n)
-    }
-    fn reads_packed(&self, bits: u32) -> bool {
-        bits == self.code_bits && T::reads_packed(bits)
-    }
-    fn writes_packed(&self, bits: u32) -> bool {
-        T::writes_packed(bits)
-    }
-    fn run_packed(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) {
-        self.table.look_up(src, dst, n);
     }
 }
 

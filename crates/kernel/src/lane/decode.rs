@@ -3,11 +3,8 @@
 //! As a hub, an f32 holds the source exactly, or rounded to odd; NaN keeps sign and payload and may be signalling. As a
 //! destination, NaN is quieted here.
 
-use super::{F32_INF, F64_INF, Lane, f64_parts};
-use crate::level::Level;
+use super::{F32_INF, F64_INF, Lane, Reach, f64_parts};
 use crate::slot::Slot;
-#[cfg(target_arch = "x86_64")]
-use crate::x86::{double, half};
 use std::marker::PhantomData;
 
 /// What a NaN becomes on its way into f32.
@@ -43,6 +40,7 @@ impl NanBits {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F16ToF32(pub NanBits);
 impl Lane for F16ToF32 {
+    const UP_TO: Reach = Reach::Baseline;
     type Src = u16;
     type Dst = u32;
     #[inline(always)]
@@ -55,21 +53,13 @@ impl Lane for F16ToF32 {
         r = if abs >= 0x7c00 { F32_INF | (abs & 0x3ff) << 13 } else { r };
         self.0.apply(r | (c as u32 >> 15) << 31)
     }
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
-        // The instruction quiets NaN. The hub's NaN may be either: what encodes it sets the quiet bit.
-        match level {
-            Level::Avx2(token) => half::decode_avx2(token, self.0.keeps_payload(), src, dst),
-            _ => 0,
-        }
-    }
 }
 
 /// bf16: the upper half of an f32.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bf16ToF32(pub NanBits);
 impl Lane for Bf16ToF32 {
+    const UP_TO: Reach = Reach::Avx2;
     type Src = u16;
     type Dst = u32;
     #[inline(always)]
@@ -102,6 +92,7 @@ impl Lane for F32ToF32 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F64ToF32Odd<const REDUCED: bool>;
 impl<const REDUCED: bool> Lane for F64ToF32Odd<REDUCED> {
+    const UP_TO: Reach = Reach::Avx2;
     type Src = u64;
     type Dst = u32;
     #[inline(always)]
@@ -125,20 +116,13 @@ impl<const REDUCED: bool> Lane for F64ToF32Odd<REDUCED> {
         r = if abs > F64_INF { F32_INF as u64 | quiet | payload } else { r };
         r as u32 | ((b >> 63) as u32) << 31
     }
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
-        match level {
-            Level::Avx512(token) => double::to_f32_odd::<REDUCED>(token, src, dst),
-            _ => 0,
-        }
-    }
 }
 
 /// Integers of at most 24 significant bits: exact. Wider ones to nearest even, for f32 as the destination.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IntToF32<S, const SIGNED: bool>(pub PhantomData<S>);
 impl<S: Slot, const SIGNED: bool> Lane for IntToF32<S, SIGNED> {
+    const UP_TO: Reach = if S::BYTES == 2 { Reach::All } else { Reach::Avx2 };
     type Src = S;
     type Dst = u32;
     #[inline(always)]
@@ -192,6 +176,7 @@ impl<const SIGNED: bool> Lane for Int32ToF32Odd<SIGNED> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Int64ToF32Odd<const SIGNED: bool>;
 impl<const SIGNED: bool> Lane for Int64ToF32Odd<SIGNED> {
+    const UP_TO: Reach = Reach::Avx2;
     type Src = u64;
     type Dst = u32;
     #[inline(always)]
@@ -201,14 +186,6 @@ impl<const SIGNED: bool> Lane for Int64ToF32Odd<SIGNED> {
         let r = (abs.wrapping_sub(896 << 52) >> 29) | (abs & 0x1fff_ffff != 0) as u64;
         let r = if abs == 0 { 0 } else { r };
         r as u32 | (neg as u32) << 31
-    }
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
-        match level {
-            Level::Avx512(token) => double::int_to_f32_odd::<SIGNED>(token, src, dst),
-            _ => 0,
-        }
     }
 }
 

@@ -3,11 +3,8 @@
 //!
 //! The input is the f32 hub: the source itself, or a value that reached f32 exactly or rounded to odd (§3).
 
-use super::{F32_INF, F32Parts, Increments, Lane, f32_parts};
-use crate::level::Level;
+use super::{F32_INF, F32Parts, Increments, Lane, Reach, f32_parts};
 use crate::slot::Slot;
-#[cfg(target_arch = "x86_64")]
-use crate::x86::{bytes256, half};
 use std::marker::PhantomData;
 use truecast_core::exact::encode;
 use truecast_core::policy::{CastPolicy, NanRule, RangeTest, Unrepresentable};
@@ -152,6 +149,7 @@ impl Encoder {
             | flag(self.payload_mask != 0, shape::PAYLOAD);
         plain.then_some(Nearest {
             shape,
+            is_ieee_f16: self.is_ieee_f16(),
             cap,
             shift: self.shift,
             half: self.half.wrapping_sub(self.rebias),
@@ -173,9 +171,13 @@ impl Encoder {
     }
 
     /// Whether overflow and Inf become f16's Inf and NaN the quiet one, as its instruction makes them.
-    pub fn is_ieee_f16(&self) -> bool {
+    fn is_ieee_f16(&self) -> bool {
         const INF: [u32; 2] = [0x7c00, 0xfc00];
-        self.over == INF && self.inf == INF && self.nan == [0x7e00, 0xfe00] && self.zero_sign == 1
+        self.man_bits == 10
+            && self.over == INF
+            && self.inf == INF
+            && self.nan == [0x7e00, 0xfe00]
+            && self.zero_sign == 1
     }
 }
 
@@ -191,6 +193,17 @@ pub(crate) mod shape {
     pub const PAYLOAD: u8 = 8;
     /// The code is the upper bits of the f32, rounded, sign and overflow included; a NaN takes what `payload_mask` says.
     pub const UPPER_BITS: u8 = 16;
+
+    // The shapes that types and policies have.
+    pub const SUBNORMAL: u8 = SUBNORMALS | NEGATIVE_ZERO;
+    pub const SUBNORMAL_SPECIAL: u8 = SUBNORMAL | SPECIAL;
+    pub const SUBNORMAL_PAYLOAD: u8 = SUBNORMAL_SPECIAL | PAYLOAD;
+    pub const UNSIGNED_ZERO: u8 = SUBNORMALS;
+    pub const UNSIGNED_ZERO_SPECIAL: u8 = UNSIGNED_ZERO | SPECIAL;
+    pub const SAME_RANGE_SPECIAL: u8 = NEGATIVE_ZERO | SPECIAL;
+    pub const SAME_RANGE_PAYLOAD: u8 = SAME_RANGE_SPECIAL | PAYLOAD;
+    pub const UPPER: u8 = SAME_RANGE_SPECIAL | UPPER_BITS;
+    pub const UPPER_PAYLOAD: u8 = SAME_RANGE_PAYLOAD | UPPER_BITS;
 }
 
 /// Numbers of [`EncodeNearest`].
@@ -198,6 +211,8 @@ pub(crate) mod shape {
 pub(crate) struct Nearest {
     /// Bits of [`shape`].
     pub shape: u8,
+    /// Overflow and Inf become f16's Inf and NaN the quiet one, as the instruction that converts to f16 makes them.
+    pub is_ieee_f16: bool,
     /// Larger magnitudes give the code of this one.
     pub cap: u32,
     pub shift: u32,
@@ -225,6 +240,11 @@ pub(crate) struct Nearest {
 pub(crate) struct EncodeNearest<D, const SHAPE: u8>(pub Nearest, pub PhantomData<D>);
 
 impl<D: Slot, const SHAPE: u8> Lane for EncodeNearest<D, SHAPE> {
+    const UP_TO: Reach = match D::BYTES {
+        1 => Reach::Baseline,
+        2 if SHAPE & shape::UPPER_BITS != 0 => Reach::Baseline,
+        _ => Reach::All,
+    };
     type Src = u32;
     type Dst = D;
     #[inline(always)]
@@ -260,29 +280,6 @@ impl<D: Slot, const SHAPE: u8> Lane for EncodeNearest<D, SHAPE> {
             r = (r & (2 * p.sign - 1)) << p.place;
         }
         D::low(r as u64)
-    }
-}
-
-/// f16 where [`Encoder::is_ieee_f16`]: [`EncodeNearest`], or the conversion instruction.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EncodeF16<const SHAPE: u8>(pub EncodeNearest<u16, SHAPE>);
-
-impl<const SHAPE: u8> Lane for EncodeF16<SHAPE> {
-    type Src = u32;
-    type Dst = u16;
-    #[inline(always)]
-    fn one(&self, x: u32) -> u16 {
-        self.0.one(x)
-    }
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
-        let payload = SHAPE & shape::PAYLOAD != 0;
-        match level {
-            Level::Baseline => 0,
-            Level::Avx2(token) => half::encode_avx2(token, payload, src, dst),
-            Level::Avx512(token) => half::encode_avx512(token, payload, src, dst),
-        }
     }
 }
 
@@ -439,6 +436,7 @@ impl EncodeE8m0 {
 }
 
 impl Lane for EncodeE8m0Cut {
+    const UP_TO: Reach = Reach::Avx2;
     type Src = u32;
     type Dst = u8;
     #[inline(always)]
@@ -455,14 +453,6 @@ impl Lane for EncodeE8m0Cut {
         r = if below_zero & (replaces != 0) { negative } else { r };
         r = if abs >= self.special_from { self.special } else { r };
         r as u8
-    }
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
-        match level {
-            Level::Avx2(token) => bytes256::e8m0(token, self, src, dst),
-            _ => 0,
-        }
     }
 }
 

@@ -1,17 +1,31 @@
 //! Integer to integer, and anything to bool. Source: `docs/kernels.md §4.18`.
 
-use super::Lane;
+use super::{Lane, Reach};
 use crate::slot::Slot;
-#[cfg(target_arch = "x86_64")]
-use crate::{level::Level, x86::bytes256};
 use std::marker::PhantomData;
 use truecast_core::IntFormat;
 use truecast_core::policy::IntOverflow;
 
 /// The range of an integer, as far as 64 bits of a signedness have it, in that signedness.
-pub(crate) fn int_bounds(signed: bool, dst: IntFormat) -> (u64, u64) {
+fn int_bounds(signed: bool, dst: IntFormat) -> (u64, u64) {
     let (min, max) = if signed { (i64::MIN as i128, i64::MAX as i128) } else { (0, u64::MAX as i128) };
     (dst.min().max(min) as u64, dst.max().min(max) as u64)
+}
+
+/// Numbers of an integer destination.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntRange {
+    /// Bounds, in the source's signedness; `None` if a policy wraps.
+    pub bounds: Option<(u64, u64)>,
+    /// Bits of a code.
+    pub mask: u64,
+}
+
+impl IntRange {
+    pub fn new(signed_source: bool, dst: IntFormat, overflow: IntOverflow) -> Self {
+        let saturates = overflow == IntOverflow::Saturate;
+        Self { bounds: saturates.then(|| int_bounds(signed_source, dst)), mask: dst.mask() }
+    }
 }
 
 /// Clamp to the destination (saturating) or to nothing (wrapping), then keep the low bits.
@@ -25,17 +39,19 @@ pub(crate) struct IntToInt<S, D, const SIGNED: bool> {
 }
 
 impl<S, D, const SIGNED: bool> IntToInt<S, D, SIGNED> {
-    pub fn new(dst: IntFormat, overflow: IntOverflow) -> Self {
-        let (lo, hi) = match overflow {
-            IntOverflow::Saturate => int_bounds(SIGNED, dst),
-            _ if SIGNED => (i64::MIN as u64, i64::MAX as u64),
-            _ => (0, u64::MAX),
-        };
-        Self { lo, hi, mask: dst.mask(), pair: PhantomData }
+    pub fn new(range: IntRange) -> Self {
+        let all = if SIGNED { (i64::MIN as u64, i64::MAX as u64) } else { (0, u64::MAX) };
+        let (lo, hi) = range.bounds.unwrap_or(all);
+        Self { lo, hi, mask: range.mask, pair: PhantomData }
     }
 }
 
 impl<S: Slot, D: Slot, const SIGNED: bool> Lane for IntToInt<S, D, SIGNED> {
+    const UP_TO: Reach = match (S::BYTES, D::BYTES) {
+        (4, 1) => Reach::Baseline,
+        (4, 2) | (8, 1 | 2 | 4) => Reach::Avx2,
+        _ => Reach::All,
+    };
     type Src = S;
     type Dst = D;
     #[inline(always)]
@@ -46,22 +62,6 @@ impl<S: Slot, D: Slot, const SIGNED: bool> Lane for IntToInt<S, D, SIGNED> {
             v.wide().min(self.hi).max(self.lo)
         };
         D::low(clamped & self.mask)
-    }
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
-        let mask = self.mask as u8;
-        match (level, S::BYTES, D::BYTES) {
-            (Level::Avx2(token), 4, 1) if SIGNED => {
-                let end = |bound: u64| (bound as i64).clamp(i32::MIN as i64, i32::MAX as i64) as u32;
-                bytes256::clamped::<true>(token, [end(self.lo), end(self.hi)], mask, src, dst)
-            }
-            (Level::Avx2(token), 4, 1) => {
-                let end = |bound: u64| bound.min(u32::MAX as u64) as u32;
-                bytes256::clamped::<false>(token, [end(self.lo), end(self.hi)], mask, src, dst)
-            }
-            _ => 0,
-        }
     }
 }
 
@@ -74,6 +74,7 @@ pub(crate) struct NonZero<S> {
 }
 
 impl<S: Slot> Lane for NonZero<S> {
+    const UP_TO: Reach = if S::BYTES == 2 { Reach::All } else { Reach::Avx2 };
     type Src = S;
     type Dst = u8;
     #[inline(always)]

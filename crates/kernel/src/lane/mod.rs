@@ -7,10 +7,10 @@
 pub(crate) mod decode;
 pub(crate) mod encode;
 pub(crate) mod int;
+pub(crate) mod stage;
 pub(crate) mod to_int;
 pub(crate) mod wide;
 
-use crate::level::Level;
 use crate::slot::Slot;
 use std::fmt::Debug;
 use truecast_core::Rounding;
@@ -22,12 +22,20 @@ pub(crate) trait Lane: Copy + Debug + Send + Sync + 'static {
     type Dst: Slot;
     /// Must be `#[inline(always)]`, so that it is compiled for the level of the loop around it.
     fn one(&self, s: Self::Src) -> Self::Dst;
-    /// Converts the first elements by a hand-written kernel of this level that gives the same bits as [`Lane::one`], if
-    /// there is one, and returns how many that were.
-    #[inline(always)]
-    fn by_hand(&self, _level: Level, _src: &[u8], _dst: &mut [u8]) -> usize {
-        0
-    }
+    /// The strongest level that it is compiled for.
+    const UP_TO: Reach = Reach::All;
+}
+
+/// Levels that a lane is compiled for. At those above, a kernel written by hand stands before it; were it run there all the
+/// same, the code of a lower level would.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// `Level::Baseline`.
+    Baseline,
+    /// That and `Level::Avx2`.
+    Avx2,
+    /// Every level.
+    All,
 }
 
 /// An f32 taken apart: `(-1)^neg * sig * 2^(exp - 150)` if it is finite.

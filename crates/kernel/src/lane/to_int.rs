@@ -2,13 +2,8 @@
 //!
 //! Integer arithmetic only, so that no environment flag matters. The source is f32 (or reached f32 exactly) or f64.
 
-use super::{F32_INF, F32Parts, F64_INF, F64Parts, Increments, Lane, f32_parts, f64_parts};
+use super::{F32_INF, F32Parts, F64_INF, F64Parts, Increments, Lane, Reach, f32_parts, f64_parts};
 use crate::slot::Slot;
-#[cfg(target_arch = "x86_64")]
-use crate::{
-    level::Level,
-    x86::{bytes256, int256},
-};
 use std::marker::PhantomData;
 use truecast_core::exact::encode;
 use truecast_core::policy::{CastPolicy, IntOverflow};
@@ -62,6 +57,7 @@ impl ToInt {
 pub(crate) struct F32ToIntTrunc<D>(pub ToInt, pub PhantomData<D>);
 
 impl<D: Slot> Lane for F32ToIntTrunc<D> {
+    const UP_TO: Reach = Reach::Avx2;
     type Src = u32;
     type Dst = D;
     #[inline(always)]
@@ -84,15 +80,6 @@ impl<D: Slot> Lane for F32ToIntTrunc<D> {
             let below = if right < 32 { sig >> right } else { 0 };
             let m = ((above | below) ^ neg as u32).wrapping_sub(neg as u32) & p.mask as u32;
             D::low(if abs > F32_INF { p.nan as u32 } else { m } as u64)
-        }
-    }
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
-        match (level, D::BYTES) {
-            (Level::Avx2(token), 1) if self.0.nan == 0 => bytes256::truncated(token, self.0.mask as u8, src, dst),
-            (Level::Avx2(token), 8) if self.0.nan == 0 => int256::truncated(token, src, dst),
-            _ => 0,
         }
     }
 }

@@ -2,11 +2,8 @@
 
 use super::decode::jam_to_f64;
 use super::encode::SpecialCodes;
-use super::{F32_INF, F64_INF, F64Parts, Increments, Lane, f64_parts};
-use crate::level::Level;
+use super::{F32_INF, F64_INF, F64Parts, Increments, Lane, Reach, f64_parts};
 use crate::slot::Slot;
-#[cfg(target_arch = "x86_64")]
-use crate::x86::double256;
 use std::marker::PhantomData;
 use truecast_core::Rounding;
 
@@ -20,6 +17,11 @@ pub(crate) struct F32ToF64 {
 impl F32ToF64 {
     pub fn new(special: &SpecialCodes) -> Self {
         Self { inf: special.inf, payload_mask: special.payload_mask }
+    }
+
+    /// Whether a NaN keeps its payload.
+    pub fn keeps_payload(&self) -> bool {
+        self.payload_mask != 0
     }
 
     /// Whether Inf becomes Inf.
@@ -57,15 +59,6 @@ impl Lane for F32ToF64 {
         let nan = F64_INF | 1 << 51 | (((abs & 0x007f_ffff) as u64) << 29 & self.payload_mask) | sign;
         if abs > F32_INF { nan } else { r }
     }
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
-        let payload = self.payload_mask != 0;
-        match level {
-            Level::Avx2(token) if self.keeps_inf() => double256::from_f32(token, payload, src, dst),
-            _ => 0,
-        }
-    }
 }
 
 /// f64 to f32, nearest even.
@@ -90,6 +83,11 @@ impl F64ToF32 {
             payload_mask: special.payload_mask as u32,
             increments: Increments::new(rounding),
         }
+    }
+
+    /// Whether a NaN keeps its payload.
+    pub fn keeps_payload(&self) -> bool {
+        self.payload_mask != 0
     }
 
     /// Whether Inf and what overflows become Inf.
@@ -129,16 +127,6 @@ impl Lane for F64ToF32Nearest {
         r = if abs >= OVERFLOW { if sign != 0 { p.over[1] } else { p.over[0] } } else { r };
         p.finish(b, r)
     }
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn by_hand(&self, level: Level, src: &[u8], dst: &mut [u8]) -> usize {
-        match level {
-            Level::Avx2(token) if self.0.overflows_to_inf() => {
-                double256::to_f32(token, self.0.payload_mask != 0, src, dst)
-            }
-            _ => 0,
-        }
-    }
 }
 
 impl Lane for F64ToF32 {
@@ -164,6 +152,7 @@ impl Lane for F64ToF32 {
 pub(crate) struct IntToF64<S, const SIGNED: bool, const ODD: bool>(pub PhantomData<S>);
 
 impl<S: Slot, const SIGNED: bool, const ODD: bool> Lane for IntToF64<S, SIGNED, ODD> {
+    const UP_TO: Reach = if S::BYTES == 2 || ODD { Reach::All } else { Reach::Avx2 };
     type Src = S;
     type Dst = u64;
     #[inline(always)]

@@ -48,7 +48,7 @@ impl Small {
             };
         }
         let _ = masked;
-        level.run(SmallResults { pairs, min_normal })
+        level.run_at_most_avx2(SmallResults { pairs, min_normal })
     }
 }
 
@@ -131,7 +131,7 @@ impl Special {
                 _ => x86::measure::specials::<128, 128>(token, x, y, range),
             };
         }
-        level.run(Specials { pairs, range })
+        level.run_at_most_avx2(Specials { pairs, range })
     }
 }
 

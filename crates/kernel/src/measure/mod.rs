@@ -68,8 +68,12 @@ impl Measure {
 
     fn new(types: (DType, DType), limits: Limits, exec: &CastOptions) -> Measure {
         let CastOptions { level, threads, .. } = *exec;
-        let (x, y) = (Values::of(types.0, level), Values::of(types.1, level));
+        let (mut x, mut y) = (Values::of(types.0, level), Values::of(types.1, level));
         let residuals = x.has_residuals() || y.has_residuals();
+        if residuals {
+            // Residuals are rare: their sums are compiled for f64 only.
+            (x, y) = (Values::new(types.0, Hub::F64, level), Values::new(types.1, Hub::F64, level));
+        }
         Measure { x, y, limits, level, keeps: false, residuals, threads, types }
     }
 

@@ -144,9 +144,16 @@ impl Sums {
                 (.., true) => x86::measure::add::<128, 128, true>(token, x, y, next, self),
             };
         }
+        if const { X::BYTES == 8 && Y::BYTES == 8 } && pairs.residuals.is_some() {
+            // The only ones that AVX-512 has compiled code for; others it has kernels for.
+            return match masked {
+                false => level.run(Add::<X, Y, false, true> { pairs, sums: self }),
+                true => level.run(Add::<X, Y, true, true> { pairs, sums: self }),
+            };
+        }
         match masked {
-            false => level.run(Add::<X, Y, false> { pairs, sums: self }),
-            true => level.run(Add::<X, Y, true> { pairs, sums: self }),
+            false => level.run_at_most_avx2(Add::<X, Y, false, false> { pairs, sums: self }),
+            true => level.run_at_most_avx2(Add::<X, Y, true, false> { pairs, sums: self }),
         }
     }
 
@@ -165,8 +172,8 @@ impl Sums {
             };
         }
         match masked {
-            false => level.run(AddValues::<V, false> { values, sums: self }),
-            true => level.run(AddValues::<V, true> { values, sums: self }),
+            false => level.run_at_most_avx2(AddValues::<V, false> { values, sums: self }),
+            true => level.run_at_most_avx2(AddValues::<V, true> { values, sums: self }),
         }
     }
 }
@@ -247,12 +254,12 @@ fn least<V: Value>(magnitudes: &[V::Float; 16]) -> V::Float {
     magnitudes.iter().fold(V::INFINITY, |a, &b| if b < a { b } else { a })
 }
 
-struct Add<'a, X: Value, Y: Value, const MASKED: bool> {
+struct Add<'a, X: Value, Y: Value, const MASKED: bool, const RESIDUALS: bool> {
     pairs: Pairs<'a, X, Y>,
     sums: &'a mut Sums,
 }
 
-impl<X: Value, Y: Value, const MASKED: bool> Task for Add<'_, X, Y, MASKED> {
+impl<X: Value, Y: Value, const MASKED: bool, const RESIDUALS: bool> Task for Add<'_, X, Y, MASKED, RESIDUALS> {
     type Output = Option<Seen>;
     #[inline(always)]
     fn run(self) -> Option<Seen> {
@@ -260,18 +267,18 @@ impl<X: Value, Y: Value, const MASKED: bool> Task for Add<'_, X, Y, MASKED> {
         let mut rows = Rows::<X, Y>::new(*sums);
         let ((x, x_rest), (y, y_rest)) = (pairs.x.as_chunks::<16>(), pairs.y.as_chunks::<16>());
         match pairs.residuals {
-            None => {
-                for (x, y) in x.iter().zip(y) {
-                    rows.add::<MASKED>(x, y, None);
-                }
-                rows.add::<MASKED>(x_rest, y_rest, None);
-            }
-            Some(residuals) => {
+            Some(residuals) if RESIDUALS => {
                 let [(xr, xr_rest), (yr, yr_rest)] = residuals.map(|t| t.as_chunks::<16>());
                 for (((x, y), xr), yr) in x.iter().zip(y).zip(xr).zip(yr) {
                     rows.add::<MASKED>(x, y, Some([xr, yr]));
                 }
                 rows.add::<MASKED>(x_rest, y_rest, Some([xr_rest, yr_rest]));
+            }
+            _ => {
+                for (x, y) in x.iter().zip(y) {
+                    rows.add::<MASKED>(x, y, None);
+                }
+                rows.add::<MASKED>(x_rest, y_rest, None);
             }
         }
         let finite = are_finite(&rows.sums.signal) && are_finite(&rows.sums.image);

@@ -5,26 +5,15 @@
 //! Memory is touched by the functions of this file alone, through references to whole arrays; intrinsics on values are
 //! safe inside functions that have the feature.
 
-pub(crate) mod bits;
-mod blocks;
-pub(crate) mod bytes256;
-pub(crate) mod convert;
-pub(crate) mod double;
-pub(crate) mod double256;
-pub(crate) mod e8m0;
-pub(crate) mod fused;
-mod fused256;
-pub(crate) mod half;
-pub(crate) mod int256;
-pub(crate) mod integer;
-pub(crate) mod measure;
-pub(crate) mod narrow;
-pub(crate) mod rows;
-pub(crate) mod six;
-pub(crate) mod six_bytes;
-pub(crate) mod split;
+mod avx2;
+mod avx512;
+pub(crate) mod choose;
+pub(crate) mod drive;
+mod interleave;
+mod source;
 pub(crate) mod stream;
-pub(crate) mod table;
+
+pub(crate) use avx512::measure;
 
 use std::arch::x86_64::*;
 
@@ -59,28 +48,28 @@ unsafe fn stream(to: &mut Block, value: __m512i) {
 
 #[inline]
 #[target_feature(enable = "avx")]
-fn load_half(from: &[u8; 32]) -> __m256i {
+fn load256(from: &[u8; 32]) -> __m256i {
     // SAFETY: the reference is to 32 readable bytes, and the load needs no alignment.
     unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "sse2")]
-fn load_quarter(from: &[u8; 16]) -> __m128i {
+fn load128(from: &[u8; 16]) -> __m128i {
     // SAFETY: the reference is to 16 readable bytes, and the load needs no alignment.
     unsafe { _mm_loadu_si128(from.as_ptr().cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx")]
-fn store_half(to: &mut [u8; 32], value: __m256i) {
+fn store256(to: &mut [u8; 32], value: __m256i) {
     // SAFETY: the reference is to 32 writable bytes, and the store needs no alignment.
     unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), value) }
 }
 
 #[inline]
 #[target_feature(enable = "sse2")]
-fn store_quarter(to: &mut [u8; 16], value: __m128i) {
+fn store128(to: &mut [u8; 16], value: __m128i) {
     // SAFETY: the reference is to 16 writable bytes, and the store needs no alignment.
     unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), value) }
 }
@@ -99,19 +88,14 @@ fn store_f64(to: &mut [f64; 8], value: __m512d) {
     unsafe { _mm512_storeu_pd(to.as_mut_ptr(), value) }
 }
 
-/// The lower halves of eight and eight quadwords, in order.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn even_dwords(low: __m512i, high: __m512i) -> __m512i {
-    _mm512_permutex2var_epi32(low, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), high)
-}
+/// Magnitudes above it overflow in every destination that is clamped to.
+const LIMIT: i32 = 1 << 24;
 
-/// Eight and eight dwords, in order.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn join(low: __m256i, high: __m256i) -> __m512i {
-    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
-}
+/// An encoder that is the conversion instruction to f16; other encoders are a [`shape`](crate::lane::encode::shape).
+const F16_INSTRUCTION: u8 = 1 << 7;
+
+/// Bytes that are asked for ahead of their use: two pages, since a CPU's own prefetching ends with a page.
+const AHEAD: usize = 8192;
 
 /// Asks for the line at an address, which need not be one of ours.
 #[inline(always)]
@@ -120,8 +104,15 @@ pub(crate) fn prefetch(at: *const u8) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
 }
 
-/// A vector of the bytes that a function gives for each position.
-#[inline(always)]
-fn bytes_where(f: impl Fn(usize) -> usize) -> Block {
-    std::array::from_fn(|i| f(i) as u8)
+/// A block of the bytes that an expression gives for each position, settled when this is compiled.
+macro_rules! bytes_where {
+    (|$i:ident| $byte:expr) => {{
+        let (mut bytes, mut $i) = ([0u8; 64], 0usize);
+        while $i < 64 {
+            bytes[$i] = ($byte) as u8;
+            $i += 1;
+        }
+        bytes
+    }};
 }
+use bytes_where;

@@ -44,7 +44,7 @@ pub(super) fn aligned_vectors(bytes: &mut [u8]) -> &mut [Half] {
 /// Stores past the caches.
 #[inline]
 #[target_feature(enable = "avx")]
-pub(super) fn stream_half(to: &mut Half, value: __m256i) {
+pub(super) fn stream256(to: &mut Half, value: __m256i) {
     // SAFETY: a `Half` is 32 writable bytes, aligned to 32.
     unsafe { _mm256_stream_si256(&mut to.0, value) }
 }

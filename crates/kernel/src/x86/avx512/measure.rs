@@ -6,11 +6,11 @@
 //! A product of two f32 values is exact in f64, so that it makes no difference whether it is fused with the addition to a
 //! sum. All others are rounded before they are added, as everywhere.
 
-use super::{Block, load, load_f64, store_f64};
 use crate::level::Avx512;
 use crate::measure::details::{Range, Small, Special};
 use crate::measure::sums::{Next, Seen, Sums, suspect_above};
 use crate::measure::values::Value;
+use crate::x86::{Block, load, load_f64, store_f64};
 use std::arch::x86_64::*;
 
 /// Two halves of a row, or of 16 accumulators.

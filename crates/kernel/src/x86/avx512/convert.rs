@@ -3,12 +3,11 @@
 //! The instructions flush f32 subnormals where the environment says so (§5.3) and keep NaN payloads. Elements to which
 //! either may have happened are found by the class of an f32, and computed apart.
 
-use super::blocks::{Blocks, Kernel, Numbers};
-use super::double::ZERO_OR_SUBNORMAL;
-use super::fused::{load_hub, source};
-use super::{join, load, load_half};
-use crate::level::Avx512;
-use crate::stage::Stage;
+use super::blocks::{Kernel, Params};
+use super::f64::ZERO_OR_SUBNORMAL;
+use super::join;
+use crate::x86::source::{self, Source, Source512};
+use crate::x86::{load, load256};
 use std::arch::x86_64::*;
 
 const NEAREST_EVEN: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
@@ -21,77 +20,104 @@ const F32_SIGN: i32 = i32::MIN;
 const F64_NAN: i64 = 0x7ff8_0000_0000_0000;
 const F64_SIGN: i64 = i64::MIN;
 
-/// The stage to floats of so many bytes, for some sources with payloads or without.
-macro_rules! stage {
-    ($token:ident, $from:expr, $bytes:literal: $($source:ident $payload:literal)*) => {
-        match $from {
-            $((source::$source, $payload) => {
-                Some(Box::new(Blocks::<_, $bytes>(ToFloat::<{ source::$source }, $payload>, $token)) as Box<dyn Stage>)
-            })*
-            _ => None,
-        }
-    };
-}
-
-/// The stage from a source to f32: nearest even, overflow and Inf to Inf, NaN quiet, with its payload or without.
-pub(crate) fn to_f32(token: Avx512, source: u8, payload: bool) -> Option<Box<dyn Stage>> {
-    stage!(token, (source, payload), 4:
-        F16 false F16 true BF16 false BF16 true F64 false F64 true I32 true U32 true I64 true U64 true)
-}
-
-/// The stage from a source to f64, as [`to_f32`].
-pub(crate) fn to_f64(token: Avx512, source: u8, payload: bool) -> Option<Box<dyn Stage>> {
-    stage!(token, (source, payload), 8: F32 false F32 true I32 true U32 true I64 true U64 true)
-}
-
 /// To f32 as a kernel of 4 bytes, to f64 as one of 8. `PAYLOAD`: NaN keep theirs.
 #[derive(Clone, Copy, Debug)]
-struct ToFloat<const SOURCE: u8, const PAYLOAD: bool>;
+pub(crate) struct ToFloat<S, const PAYLOAD: bool>(pub S);
 
-impl<const SOURCE: u8, const PAYLOAD: bool, const BYTES: usize> Numbers<BYTES> for ToFloat<SOURCE, PAYLOAD>
-where
-    Self: Kernel<BYTES>,
-{
+/// What is converted to f32 or f64 of so many bytes.
+pub(crate) trait To<const BYTES: usize>: Source {
+    /// 16 elements, in as many vectors as a float has fours of bytes; others are anything.
+    ///
+    /// # Safety
+    /// Needs the features of [`Avx512`](crate::level::Avx512).
+    unsafe fn convert<const PAYLOAD: bool>(sixteen: &[u8]) -> [__m512i; 2];
+}
+
+impl<S: To<BYTES>, const PAYLOAD: bool, const BYTES: usize> Params<BYTES> for ToFloat<S, PAYLOAD> {
     type Kernel = Self;
-    const PACKS: bool = false;
     unsafe fn kernel(&self) -> Self {
         *self
     }
 }
 
-impl<const SOURCE: u8, const PAYLOAD: bool> Kernel<4> for ToFloat<SOURCE, PAYLOAD> {
-    const SRC_BITS: usize = 8 * source::bytes(SOURCE);
+impl<S: To<BYTES>, const PAYLOAD: bool, const BYTES: usize> Kernel<BYTES> for ToFloat<S, PAYLOAD> {
+    const SRC_BITS: usize = 8 * S::BYTES;
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-    unsafe fn convert<const STORES_AS: usize>(&self, source: &[u8]) -> [__m512i; 4] {
-        let mut results = [_mm512_setzero_si512(); 4];
-        for (result, sixteen) in results.iter_mut().zip(source.chunks_exact(16 * source::bytes(SOURCE))) {
-            *result = match SOURCE {
-                source::F16 | source::BF16 => quiet::<PAYLOAD>(load_hub::<SOURCE>(sixteen)),
-                source::F64 => f64_to_f32::<PAYLOAD>(sixteen),
-                _ => _mm512_castps_si512(int_to_f32::<SOURCE>(sixteen)),
-            };
+    unsafe fn convert<const STORES_AS: u8>(&self, source: &[u8]) -> [__m512i; BYTES] {
+        let mut results = [_mm512_setzero_si512(); BYTES];
+        for (results, sixteen) in results.chunks_exact_mut(BYTES / 4).zip(source.chunks_exact(16 * S::BYTES)) {
+            // SAFETY: this function has the features.
+            let floats = unsafe { S::convert::<PAYLOAD>(sixteen) };
+            results.copy_from_slice(&floats[..BYTES / 4]);
         }
         results
     }
 }
 
-impl<const SOURCE: u8, const PAYLOAD: bool> Kernel<8> for ToFloat<SOURCE, PAYLOAD> {
-    const SRC_BITS: usize = 8 * source::bytes(SOURCE);
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-    unsafe fn convert<const STORES_AS: usize>(&self, source: &[u8]) -> [__m512i; 8] {
-        let mut results = [_mm512_setzero_si512(); 8];
-        let (pairs, _) = results.as_chunks_mut::<2>();
-        for (pair, sixteen) in pairs.iter_mut().zip(source.chunks_exact(16 * source::bytes(SOURCE))) {
-            let (low, high) = sixteen.split_at(8 * source::bytes(SOURCE));
-            *pair = match SOURCE {
-                source::F32 => f32_to_f64::<PAYLOAD>(load(sixteen.first_chunk().expect("16 elements"))),
-                _ => [low, high].map(|eight| _mm512_castpd_si512(int_to_f64::<SOURCE>(eight))),
-            };
+macro_rules! to {
+    ($($bytes:literal: $($source:ident |$sixteen:ident| $floats:expr;)*)*) => {$($(
+        impl To<$bytes> for source::$source {
+            #[inline]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+            unsafe fn convert<const PAYLOAD: bool>($sixteen: &[u8]) -> [__m512i; 2] {
+                $floats
+            }
         }
-        results
-    }
+    )*)*};
+}
+
+to! {
+    4:
+    // SAFETY: this function has the features.
+    F16 |sixteen| [quiet::<PAYLOAD>(unsafe { Self::load(sixteen) }); 2];
+    // SAFETY: as above.
+    Bf16 |sixteen| [quiet::<PAYLOAD>(unsafe { Self::load(sixteen) }); 2];
+    F64 |sixteen| [f64_to_f32::<PAYLOAD>(sixteen); 2];
+    I32 |sixteen| [bits(_mm512_cvt_roundepi32_ps::<NEAREST_EVEN>(load(sixteen.first_chunk().expect("16 elements")))); 2];
+    U32 |sixteen| [bits(_mm512_cvt_roundepu32_ps::<NEAREST_EVEN>(load(sixteen.first_chunk().expect("16 elements")))); 2];
+    I64 |sixteen| {
+        let [low, high] = eights(sixteen).map(|eight| _mm512_cvt_roundepi64_ps::<NEAREST_EVEN>(eight));
+        [join(_mm256_castps_si256(low), _mm256_castps_si256(high)); 2]
+    };
+    U64 |sixteen| {
+        let [low, high] = eights(sixteen).map(|eight| _mm512_cvt_roundepu64_ps::<NEAREST_EVEN>(eight));
+        [join(_mm256_castps_si256(low), _mm256_castps_si256(high)); 2]
+    };
+    8:
+    F32 |sixteen| f32_to_f64::<PAYLOAD>(load(sixteen.first_chunk().expect("16 elements")));
+    I32 |sixteen| halves(sixteen).map(|eight| bits_64(_mm512_cvtepi32_pd(eight)));
+    U32 |sixteen| halves(sixteen).map(|eight| bits_64(_mm512_cvtepu32_pd(eight)));
+    I64 |sixteen| eights(sixteen).map(|eight| bits_64(_mm512_cvt_roundepi64_pd::<NEAREST_EVEN>(eight)));
+    U64 |sixteen| eights(sixteen).map(|eight| bits_64(_mm512_cvt_roundepu64_pd::<NEAREST_EVEN>(eight)));
+}
+
+/// Eight and eight elements of 64 bits.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn eights(sixteen: &[u8]) -> [__m512i; 2] {
+    let (eights, _) = sixteen.as_chunks();
+    [load(&eights[0]), load(&eights[1])]
+}
+
+/// Eight and eight elements of 32 bits.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn halves(sixteen: &[u8]) -> [__m256i; 2] {
+    let (halves, _) = sixteen.as_chunks();
+    [load256(&halves[0]), load256(&halves[1])]
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn bits(floats: __m512) -> __m512i {
+    _mm512_castps_si512(floats)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn bits_64(floats: __m512d) -> __m512i {
+    _mm512_castpd_si512(floats)
 }
 
 /// NaN of f32 with the quiet bit, with or without their payloads.
@@ -122,8 +148,7 @@ fn unusual<const PAYLOAD: bool>(bits: __m512i) -> __mmask16 {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn f64_to_f32<const PAYLOAD: bool>(source: &[u8]) -> __m512i {
-    let (eights, _) = source.as_chunks();
-    let halves = [load(&eights[0]), load(&eights[1])];
+    let halves = eights(source);
     let [low, high] =
         halves.map(|eight| _mm256_castps_si256(_mm512_cvt_roundpd_ps::<NEAREST_EVEN>(_mm512_castsi512_pd(eight))));
     let narrow = join(low, high);
@@ -190,40 +215,4 @@ fn unusual_to_f64<const PAYLOAD: bool>(source: __m256i, wide: __m512i, unusual: 
         bits = _mm512_mask_or_epi64(bits, unusual & !is_small, sign, _mm512_set1_epi64(F64_NAN));
     }
     bits
-}
-
-/// 16 integers.
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-fn int_to_f32<const SOURCE: u8>(source: &[u8]) -> __m512 {
-    let (vectors, _) = source.as_chunks();
-    match SOURCE {
-        source::I32 => _mm512_cvt_roundepi32_ps::<NEAREST_EVEN>(load(&vectors[0])),
-        source::U32 => _mm512_cvt_roundepu32_ps::<NEAREST_EVEN>(load(&vectors[0])),
-        _ => {
-            let [low, high] = [0, 1].map(|i| {
-                let eight = load(&vectors[i]);
-                _mm256_castps_si256(match SOURCE {
-                    source::I64 => _mm512_cvt_roundepi64_ps::<NEAREST_EVEN>(eight),
-                    _ => _mm512_cvt_roundepu64_ps::<NEAREST_EVEN>(eight),
-                })
-            });
-            _mm512_castsi512_ps(join(low, high))
-        }
-    }
-}
-
-/// Eight integers.
-#[inline]
-#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-fn int_to_f64<const SOURCE: u8>(source: &[u8]) -> __m512d {
-    if source::bytes(SOURCE) == 4 {
-        let eight = load_half(source.first_chunk().expect("8 elements"));
-        return if SOURCE == source::I32 { _mm512_cvtepi32_pd(eight) } else { _mm512_cvtepu32_pd(eight) };
-    }
-    let eight = load(source.first_chunk().expect("8 elements"));
-    match SOURCE {
-        source::I64 => _mm512_cvt_roundepi64_pd::<NEAREST_EVEN>(eight),
-        _ => _mm512_cvt_roundepu64_pd::<NEAREST_EVEN>(eight),
-    }
 }

@@ -4,11 +4,10 @@
 //! [`IntToInt`]: crate::lane::int::IntToInt
 //! [`NonZero`]: crate::lane::int::NonZero
 
-use super::blocks::{Blocks, Kernel, Numbers};
+use super::blocks::{Kernel, Params};
+use super::even_dwords;
 use super::fused::low_parts;
-use super::{even_dwords, load};
-use crate::level::Avx512;
-use crate::stage::Stage;
+use crate::x86::load;
 use std::arch::x86_64::*;
 
 /// Bounds in the source's signedness, if any value lies beyond them, and the bits of a code.
@@ -18,41 +17,17 @@ pub(crate) struct Narrow {
     pub mask: u64,
 }
 
-/// The stage from integers of `src_bytes` to narrower ones of `dst_bytes`.
-pub(crate) fn stage(
-    token: Avx512,
-    signed: bool,
-    numbers: Narrow,
-    (src_bytes, dst_bytes): (usize, usize),
-) -> Option<Box<dyn Stage>> {
-    macro_rules! widths {
-        ($($src:literal $dst:literal)*) => {
-            match (src_bytes, dst_bytes, numbers.bounds.is_some(), signed) {
-                $(
-                    ($src, $dst, true, true) => Box::new(Blocks::<_, $dst>(Narrows::<$src, true, true>(numbers), token))
-                        as Box<dyn Stage>,
-                    ($src, $dst, true, false) => Box::new(Blocks::<_, $dst>(Narrows::<$src, true, false>(numbers), token)),
-                    ($src, $dst, false, _) => Box::new(Blocks::<_, $dst>(Narrows::<$src, false, false>(numbers), token)),
-                )*
-                _ => return None,
-            }
-        };
-    }
-    Some(widths!(4 1 4 2 8 1 8 2 8 4))
-}
-
 /// From `SRC` bytes, between bounds if `CLAMPS`.
 #[derive(Debug)]
-struct Narrows<const SRC: usize, const CLAMPS: bool, const SIGNED: bool>(Narrow);
+pub(crate) struct Narrows<const SRC: usize, const CLAMPS: bool, const SIGNED: bool>(pub Narrow);
 
-impl<const SRC: usize, const CLAMPS: bool, const SIGNED: bool, const BYTES: usize> Numbers<BYTES>
+impl<const SRC: usize, const CLAMPS: bool, const SIGNED: bool, const BYTES: usize> Params<BYTES>
     for Narrows<SRC, CLAMPS, SIGNED>
 {
-    type Kernel = InRegisters<SRC, CLAMPS, SIGNED>;
-    const PACKS: bool = BYTES == 1;
+    type Kernel = Splat<SRC, CLAMPS, SIGNED>;
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn kernel(&self) -> InRegisters<SRC, CLAMPS, SIGNED> {
+    unsafe fn kernel(&self) -> Splat<SRC, CLAMPS, SIGNED> {
         let Narrow { bounds, mask } = self.0;
         let (lo, hi) = bounds.unwrap_or_default();
         let splat = |value: u64| {
@@ -63,23 +38,24 @@ impl<const SRC: usize, const CLAMPS: bool, const SIGNED: bool, const BYTES: usiz
             2 => _mm512_set1_epi16(mask as i16),
             _ => _mm512_set1_epi32(mask as i32),
         };
-        InRegisters { lo: splat(lo), hi: splat(hi), mask }
+        Splat { lo: splat(lo), hi: splat(hi), mask }
     }
 }
 
-struct InRegisters<const SRC: usize, const CLAMPS: bool, const SIGNED: bool> {
+pub(crate) struct Splat<const SRC: usize, const CLAMPS: bool, const SIGNED: bool> {
     lo: __m512i,
     hi: __m512i,
     mask: __m512i,
 }
 
 impl<const SRC: usize, const CLAMPS: bool, const SIGNED: bool, const BYTES: usize> Kernel<BYTES>
-    for InRegisters<SRC, CLAMPS, SIGNED>
+    for Splat<SRC, CLAMPS, SIGNED>
 {
     const SRC_BITS: usize = 8 * SRC;
+    const PACKS: &'static [u32] = if BYTES == 1 { &[2, 4] } else { &[] };
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-    unsafe fn convert<const STORES_AS: usize>(&self, source: &[u8]) -> [__m512i; BYTES] {
+    unsafe fn convert<const STORES_AS: u8>(&self, source: &[u8]) -> [__m512i; BYTES] {
         let (vectors, _) = source.as_chunks::<64>();
         let mut wide = [_mm512_setzero_si512(); 4];
         for (wide, vectors) in wide.iter_mut().zip(vectors.chunks_exact(SRC / 4)) {
@@ -96,7 +72,7 @@ impl<const SRC: usize, const CLAMPS: bool, const SIGNED: bool, const BYTES: usiz
     }
 }
 
-impl<const SRC: usize, const CLAMPS: bool, const SIGNED: bool> InRegisters<SRC, CLAMPS, SIGNED> {
+impl<const SRC: usize, const CLAMPS: bool, const SIGNED: bool> Splat<SRC, CLAMPS, SIGNED> {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn clamped(&self, v: __m512i) -> __m512i {
@@ -110,23 +86,14 @@ impl<const SRC: usize, const CLAMPS: bool, const SIGNED: bool> InRegisters<SRC, 
     }
 }
 
-/// The stage from elements of `src_bytes` to 1 where one of the bits of `mask` is set, else 0.
-pub(crate) fn nonzero(token: Avx512, mask: u64, src_bytes: usize) -> Option<Box<dyn Stage>> {
-    Some(match src_bytes {
-        4 => Box::new(Blocks::<_, 1>(NonZero::<4> { mask }, token)),
-        8 => Box::new(Blocks::<_, 1>(NonZero::<8> { mask }, token)),
-        _ => return None,
-    })
-}
-
+/// To 1 where one of the bits of `mask` is set, else 0, from `SRC` bytes.
 #[derive(Debug)]
-struct NonZero<const SRC: usize> {
-    mask: u64,
+pub(crate) struct NonZero<const SRC: usize> {
+    pub mask: u64,
 }
 
-impl<const SRC: usize> Numbers<1> for NonZero<SRC> {
+impl<const SRC: usize> Params<1> for NonZero<SRC> {
     type Kernel = NonZeroBits<SRC>;
-    const PACKS: bool = false;
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn kernel(&self) -> NonZeroBits<SRC> {
@@ -135,13 +102,13 @@ impl<const SRC: usize> Numbers<1> for NonZero<SRC> {
     }
 }
 
-struct NonZeroBits<const SRC: usize>(__m512i);
+pub(crate) struct NonZeroBits<const SRC: usize>(__m512i);
 
 impl<const SRC: usize> Kernel<1> for NonZeroBits<SRC> {
     const SRC_BITS: usize = 8 * SRC;
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn convert<const STORES_AS: usize>(&self, source: &[u8]) -> [__m512i; 1] {
+    unsafe fn convert<const STORES_AS: u8>(&self, source: &[u8]) -> [__m512i; 1] {
         let (vectors, _) = source.as_chunks::<64>();
         let mut set: __mmask64 = 0;
         for (i, vector) in vectors.iter().enumerate() {

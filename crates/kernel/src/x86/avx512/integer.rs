@@ -4,13 +4,14 @@
 //! wanted, so are the units of what they have no room for, and both leave zeros in its bits; else elements with that result
 //! are made of their significands.
 
-use super::blocks::{Blocks, Kernel, Numbers};
-use super::fused::{load_hub, low_parts, source};
-use super::{even_dwords, load};
+use super::blocks::{Kernel, Params};
+use super::even_dwords;
+use super::fused::low_parts;
 use crate::lane::F64_INF;
-use crate::level::Avx512;
-use crate::stage::Stage;
+use crate::x86::load;
+use crate::x86::source::{self, Source, Source512};
 use std::arch::x86_64::*;
+use std::marker::PhantomData;
 
 /// The code of a NaN, and the bits of a code, both of the destination.
 #[derive(Clone, Copy, Debug)]
@@ -19,38 +20,76 @@ pub(crate) struct Truncate {
     pub mask: u64,
 }
 
-/// The stage from a float (of [`source`]: exact ones and f64) to an integer of `dst_bytes`.
-pub(crate) fn stage(token: Avx512, source: u8, numbers: Truncate, dst_bytes: usize) -> Option<Box<dyn Stage>> {
-    macro_rules! from {
-        ($($name:ident)*) => {
-            match (source, dst_bytes, numbers.nan) {
-                $(
-                    (source::$name, 1, 0) => Box::new(Blocks::<_, 1>(Truncates::<{ source::$name }, false>(numbers), token)) as Box<dyn Stage>,
-                    (source::$name, 1, _) => Box::new(Blocks::<_, 1>(Truncates::<{ source::$name }, true>(numbers), token)),
-                    (source::$name, 2, 0) => Box::new(Blocks::<_, 2>(Truncates::<{ source::$name }, false>(numbers), token)),
-                    (source::$name, 2, _) => Box::new(Blocks::<_, 2>(Truncates::<{ source::$name }, true>(numbers), token)),
-                    (source::$name, 4, _) => Box::new(Blocks::<_, 4>(Truncates::<{ source::$name }, true>(numbers), token)),
-                    (source::$name, 8, _) => Box::new(Blocks::<_, 8>(Truncates::<{ source::$name }, true>(numbers), token)),
-                )*
-                _ => return None,
+/// Floats that are truncated.
+pub(crate) trait Float: Source {
+    /// Fewer bytes than this have no bit of what has no room in 32 bits: it has so many zeros at its end.
+    const SAFE_BYTES: usize;
+    /// 16 elements as f32; of f64, which is not converted through f32, anything.
+    ///
+    /// # Safety
+    /// Needs the features of [`Avx512`](crate::level::Avx512), as the next.
+    unsafe fn as_f32(sixteen: &[u8]) -> __m512i;
+    /// 16 elements as f64. What is subnormal in f32 truncates to 0, also if it is read as 0.
+    ///
+    /// # Safety
+    /// As above.
+    unsafe fn as_f64(sixteen: &[u8]) -> [__m512i; 2];
+}
+
+macro_rules! floats {
+    ($($source:ident $safe:literal;)*) => {$(
+        impl Float for source::$source {
+            const SAFE_BYTES: usize = $safe;
+            #[inline]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+            unsafe fn as_f32(sixteen: &[u8]) -> __m512i {
+                // SAFETY: this function has the features.
+                unsafe { Self::load(sixteen) }
             }
-        };
+            #[inline]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+            unsafe fn as_f64(sixteen: &[u8]) -> [__m512i; 2] {
+                // SAFETY: this function has the features.
+                let f32s = unsafe { Self::load(sixteen) };
+                [_mm512_castsi512_si256(f32s), _mm512_extracti64x4_epi64::<1>(f32s)]
+                    .map(|eight| _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_castsi256_ps(eight))))
+            }
+        }
+    )*};
+}
+
+floats! {
+    F32 2;
+    Bf16 4;
+    F16 4;
+}
+
+impl Float for source::F64 {
+    const SAFE_BYTES: usize = 0;
+    #[inline]
+    unsafe fn as_f32(_: &[u8]) -> __m512i {
+        unreachable!("f64 is truncated as it is")
     }
-    Some(from!(F32 BF16 F16 F64))
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn as_f64(sixteen: &[u8]) -> [__m512i; 2] {
+        let (eights, _) = sixteen.as_chunks();
+        [load(&eights[0]), load(&eights[1])]
+    }
 }
 
 /// `NAN`: that of a NaN is not 0, which is what its conversion leaves in 16 bits.
 #[derive(Debug)]
-struct Truncates<const SOURCE: u8, const NAN: bool>(Truncate);
+pub(crate) struct Truncates<S, const NAN: bool>(pub Truncate, pub S);
 
-impl<const SOURCE: u8, const NAN: bool, const BYTES: usize> Numbers<BYTES> for Truncates<SOURCE, NAN> {
-    type Kernel = InRegisters<SOURCE, BYTES, NAN>;
-    const PACKS: bool = BYTES == 1;
+impl<S: Float, const NAN: bool, const BYTES: usize> Params<BYTES> for Truncates<S, NAN> {
+    type Kernel = Splat<S, BYTES, NAN>;
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    unsafe fn kernel(&self) -> InRegisters<SOURCE, BYTES, NAN> {
+    unsafe fn kernel(&self) -> Splat<S, BYTES, NAN> {
         let Truncate { nan, mask } = self.0;
-        InRegisters {
+        Splat {
+            source: PhantomData,
             nan_32: _mm512_set1_epi32(nan as i32),
             nan_64: _mm512_set1_epi64(nan as i64),
             mask: match BYTES {
@@ -63,28 +102,31 @@ impl<const SOURCE: u8, const NAN: bool, const BYTES: usize> Numbers<BYTES> for T
     }
 }
 
-struct InRegisters<const SOURCE: u8, const BYTES: usize, const NAN: bool> {
+pub(crate) struct Splat<S, const BYTES: usize, const NAN: bool> {
+    source: PhantomData<S>,
     nan_32: __m512i,
     nan_64: __m512i,
     mask: __m512i,
 }
 
-impl<const SOURCE: u8, const BYTES: usize, const NAN: bool> Kernel<BYTES> for InRegisters<SOURCE, BYTES, NAN> {
-    const SRC_BITS: usize = 8 * source::bytes(SOURCE);
+impl<S: Float, const BYTES: usize, const NAN: bool> Kernel<BYTES> for Splat<S, BYTES, NAN> {
+    const SRC_BITS: usize = 8 * S::BYTES;
+    const PACKS: &'static [u32] = if BYTES == 1 { &[2, 4] } else { &[] };
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-    unsafe fn convert<const STORES_AS: usize>(&self, source: &[u8]) -> [__m512i; BYTES] {
+    unsafe fn convert<const STORES_AS: u8>(&self, source: &[u8]) -> [__m512i; BYTES] {
         let mut results = [_mm512_setzero_si512(); BYTES];
         if BYTES < 8 {
             let mut wide = [_mm512_setzero_si512(); 4];
-            for (wide, sixteen) in wide.iter_mut().zip(source.chunks_exact(16 * source::bytes(SOURCE))) {
+            for (wide, sixteen) in wide.iter_mut().zip(source.chunks_exact(16 * S::BYTES)) {
                 *wide = self.sixteen(sixteen);
             }
             results = low_parts::<BYTES>(wide);
         } else {
             let (pairs, _) = results.as_chunks_mut::<2>();
-            for (pair, sixteen) in pairs.iter_mut().zip(source.chunks_exact(16 * source::bytes(SOURCE))) {
-                *pair = as_f64::<SOURCE>(sixteen).map(|eight| self.eight(eight));
+            for (pair, sixteen) in pairs.iter_mut().zip(source.chunks_exact(16 * S::BYTES)) {
+                // SAFETY: this function has the features.
+                *pair = unsafe { S::as_f64(sixteen) }.map(|eight| self.eight(eight));
             }
         }
         for result in &mut results {
@@ -94,16 +136,16 @@ impl<const SOURCE: u8, const BYTES: usize, const NAN: bool> Kernel<BYTES> for In
     }
 }
 
-impl<const SOURCE: u8, const BYTES: usize, const NAN: bool> InRegisters<SOURCE, BYTES, NAN> {
+impl<S: Float, const BYTES: usize, const NAN: bool> Splat<S, BYTES, NAN> {
     /// 16 elements as integers of 32 bits.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
     fn sixteen(&self, source: &[u8]) -> __m512i {
-        if SOURCE != source::F64 {
-            let value = _mm512_castsi512_ps(load_hub::<SOURCE>(source));
+        if S::BYTES < 8 {
+            // SAFETY: this function has the features.
+            let value = _mm512_castsi512_ps(unsafe { S::as_f32(source) });
             let int = _mm512_cvttps_epi32(value);
-            // 16 bits of what has no room are zeros if it is a bf16, and 8 bits of any.
-            if !(BYTES == 4 || BYTES == 2 && SOURCE == source::F32) {
+            if BYTES < S::SAFE_BYTES {
                 let nan = if NAN { _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value) } else { 0 };
                 return _mm512_mask_mov_epi32(int, nan, self.nan_32);
             }
@@ -111,7 +153,8 @@ impl<const SOURCE: u8, const BYTES: usize, const NAN: bool> InRegisters<SOURCE, 
                 return int;
             }
         }
-        let [low, high] = as_f64::<SOURCE>(source).map(|eight| self.eight(eight));
+        // SAFETY: this function has the features.
+        let [low, high] = unsafe { S::as_f64(source) }.map(|eight| self.eight(eight));
         even_dwords(low, high)
     }
 
@@ -140,17 +183,4 @@ impl<const SOURCE: u8, const BYTES: usize, const NAN: bool> InRegisters<SOURCE, 
         let nan = _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(value, value);
         _mm512_mask_mov_epi64(int, special, _mm512_maskz_mov_epi64(nan, self.nan_64))
     }
-}
-
-/// 16 elements as f64. What is subnormal in f32 truncates to 0, also if it is read as 0.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-fn as_f64<const SOURCE: u8>(source: &[u8]) -> [__m512i; 2] {
-    if SOURCE == source::F64 {
-        let (eights, _) = source.as_chunks();
-        return [load(&eights[0]), load(&eights[1])];
-    }
-    let hub = load_hub::<SOURCE>(source);
-    [_mm512_castsi512_si256(hub), _mm512_extracti64x4_epi64::<1>(hub)]
-        .map(|eight| _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_castsi256_ps(eight))))
 }

@@ -1,27 +1,32 @@
 //! The lookups of [`Split`]: bytes are taken apart, permuted out of tables in registers, and added.
 
-use super::blocks::{Kernel, run};
-use super::{Block, bytes_where, load};
+use super::blocks::{Kernel, convert};
 use crate::level::Avx512;
 use crate::split::Split;
+use crate::x86::drive::{Groups, Store};
+use crate::x86::{Block, bytes_where, load};
 use std::arch::x86_64::*;
 
-/// Converts `n` codes to results of `bits`: 8, or fewer, packed.
-pub(crate) fn convert(token: Avx512, split: &Split, src: &[u8], (bits, dst): (u32, &mut [u8]), n: usize) {
-    fn of<const SHORT: bool>(token: Avx512, split: &Split, src: &[u8], (bits, dst): (u32, &mut [u8]), n: usize) {
-        // SAFETY: the token proves that the feature was detected.
-        let tables = unsafe { Tables::<SHORT>::new(split) };
-        match bits {
-            2 => run::<_, 1, 2>(token, &tables, src, dst, n),
-            4 => run::<_, 1, 4>(token, &tables, src, dst, n),
-            6 => run::<_, 1, 6>(token, &tables, src, dst, n),
-            _ => run::<_, 1, 0>(token, &tables, src, dst, n),
-        }
+/// The conversion by [`Split`].
+#[derive(Debug)]
+pub(crate) struct BySplit<'a>(pub &'a Split, pub Avx512);
+
+impl Groups for BySplit<'_> {
+    fn group(&self) -> usize {
+        64
     }
-    if split.short {
-        of::<true>(token, split, src, (bits, dst), n)
-    } else {
-        of::<false>(token, split, src, (bits, dst), n)
+    fn widths(&self) -> (usize, usize) {
+        (16, 1)
+    }
+    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
+        let BySplit(split, token) = *self;
+        // SAFETY: the token proves that the features were detected.
+        unsafe {
+            match split.short {
+                true => convert::<_, 1>(token, &Tables::<true>::new(split), src, store, dst),
+                false => convert::<_, 1>(token, &Tables::<false>::new(split), src, store, dst),
+            }
+        }
     }
 }
 
@@ -76,18 +81,20 @@ impl<const SHORT: bool> Tables<SHORT> {
             profile: Table::new(&split.profile),
             class: Table::new(&split.class),
             step: Table::new(&split.step),
-            lower: load(&bytes_where(|i| 2 * i)),
-            upper: load(&bytes_where(|i| 2 * i + 1)),
+            lower: load(const { &bytes_where!(|i| 2 * i) }),
+            upper: load(const { &bytes_where!(|i| 2 * i + 1) }),
         }
     }
 }
 
 impl<const SHORT: bool> Kernel<1> for Tables<SHORT> {
     const SRC_BITS: usize = 16;
+    const PACKS: &'static [u32] = &[2, 4, 6];
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
-    unsafe fn convert<const STORES_AS: usize>(&self, codes: &[u8]) -> [__m512i; 1] {
-        let [low, high] = [0, 1].map(|i| load(&codes.as_chunks::<64>().0[i]));
+    unsafe fn convert<const STORES_AS: u8>(&self, codes: &[u8]) -> [__m512i; 1] {
+        let (halves, _) = codes.as_chunks();
+        let (low, high) = (load(&halves[0]), load(&halves[1]));
         let lower = _mm512_permutex2var_epi8(low, self.lower, high);
         let upper = _mm512_permutex2var_epi8(low, self.upper, high);
         let (lower_half, upper_half) = (_mm512_movepi8_mask(lower), _mm512_movepi8_mask(upper));

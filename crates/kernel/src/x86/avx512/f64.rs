@@ -1,8 +1,10 @@
 //! f64 and 64-bit integers by the conversion instructions, which flush f32 subnormals where the environment says so
 //! (`docs/kernels.md §5.3`): whatever is subnormal in f32 is computed apart, in blocks that have such an element.
 
-use super::{Block, load, store_half};
 use crate::level::Avx512;
+use crate::x86::drive::{Groups, Store};
+use crate::x86::source::{self, Source};
+use crate::x86::{Block, load, store256};
 use std::arch::x86_64::*;
 
 pub(super) const TRUNCATE: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
@@ -36,38 +38,62 @@ fn signs(bits: __m512i) -> __m256i {
     _mm256_and_si256(_mm512_cvtepi64_epi32(_mm512_srli_epi64::<32>(bits)), _mm256_set1_epi32(F32_SIGN))
 }
 
-/// f64 to f32, rounded to odd, 8 at a time; returns how many that were. Below the normal range the result is the
-/// smallest f32, if that is `REDUCED`, and rounded to odd as everywhere otherwise.
-pub(crate) fn to_f32_odd<const REDUCED: bool>(_: Avx512, src: &[u8], dst: &mut [u8]) -> usize {
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-    fn blocks<const REDUCED: bool>(sources: &[Block], targets: &mut [[u8; 32]]) {
-        for (target, source) in targets.iter_mut().zip(sources) {
-            store_half(target, to_f32_odd_8::<REDUCED>(source));
-        }
-    }
-    let (sources, _) = src.as_chunks();
-    let (targets, _) = dst.as_chunks_mut();
-    // SAFETY: the token proves that the features were detected.
-    unsafe { blocks::<REDUCED>(sources, targets) };
-    sources.len() * 8
+/// To f32, rounded to odd, eight at a time: f64 ([`F64`](source::F64) and what is reduced below the normal range) and
+/// 64-bit integers.
+#[derive(Debug)]
+pub(crate) struct ToF32Odd<S>(pub S, pub Avx512);
+
+/// Sources of [`ToF32Odd`].
+pub(crate) trait Source8: Source {
+    /// Eight elements.
+    ///
+    /// # Safety
+    /// Needs the features of [`Avx512`].
+    unsafe fn eight(source: &Block) -> __m256i;
 }
 
-/// 64-bit integers to f32, rounded to odd, 8 at a time; returns how many that were.
-pub(crate) fn int_to_f32_odd<const SIGNED: bool>(_: Avx512, src: &[u8], dst: &mut [u8]) -> usize {
-    #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
-    fn blocks<const SIGNED: bool>(sources: &[Block], targets: &mut [[u8; 32]]) {
-        for (target, source) in targets.iter_mut().zip(sources) {
-            store_half(target, int_to_f32_odd_8::<SIGNED>(source));
+macro_rules! eight {
+    ($($source:ident $eight:expr;)*) => {$(
+        impl Source8 for source::$source {
+            #[inline]
+            #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+            unsafe fn eight(source: &Block) -> __m256i {
+                $eight(source)
+            }
         }
-    }
-    let (sources, _) = src.as_chunks();
-    let (targets, _) = dst.as_chunks_mut();
-    // SAFETY: the token proves that the features were detected.
-    unsafe { blocks::<SIGNED>(sources, targets) };
-    sources.len() * 8
+    )*};
 }
 
-/// Eight of [`to_f32_odd`].
+eight! {
+    F64 to_f32_odd_8::<false>;
+    F64Reduced to_f32_odd_8::<true>;
+    I64Odd int_to_f32_odd_8::<true>;
+    U64Odd int_to_f32_odd_8::<false>;
+}
+
+impl<S: Source8> Groups for ToF32Odd<S> {
+    fn group(&self) -> usize {
+        8
+    }
+    fn widths(&self) -> (usize, usize) {
+        (64, 4)
+    }
+    fn convert(&self, _: u32, src: &[u8], _: Store, dst: &mut [u8]) {
+        // SAFETY: the token proves that the features were detected.
+        unsafe { to_f32_odd::<S>(src.as_chunks().0, dst.as_chunks_mut().0) };
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+fn to_f32_odd<S: Source8>(sources: &[Block], targets: &mut [[u8; 32]]) {
+    for (target, source) in targets.iter_mut().zip(sources) {
+        // SAFETY: this function has the features.
+        store256(target, unsafe { S::eight(source) });
+    }
+}
+
+/// Eight f64. Below the normal range the result is the smallest f32, if that is `REDUCED`, and rounded to odd as everywhere
+/// otherwise.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
 pub(super) fn to_f32_odd_8<const REDUCED: bool>(source: &Block) -> __m256i {
@@ -94,7 +120,7 @@ pub(super) fn to_f32_odd_8<const REDUCED: bool>(source: &Block) -> __m256i {
     _mm256_mask_or_epi32(narrow, tiny, small, signs(bits))
 }
 
-/// Eight of [`int_to_f32_odd`].
+/// Eight integers.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
 pub(super) fn int_to_f32_odd_8<const SIGNED: bool>(source: &Block) -> __m256i {

@@ -1,39 +1,47 @@
 //! Integers of 64 bits from and to f32, with vectors of 256 bits: AVX2 has neither conversion. What is common takes the
 //! instructions of 32-bit integers and of f64, and what they get wrong is found and computed apart.
 
-use super::blocks::AHEAD;
-use super::{load_half, prefetch, store_half};
 use crate::level::Avx2;
+use crate::x86::drive::{Groups, Store};
+use crate::x86::{AHEAD, load256, prefetch, store256};
 use std::arch::x86_64::*;
 
 const F32_INF: i32 = crate::lane::F32_INF as i32;
 
-/// f32 truncated and wrapped to 64 bits, 8 at a time; returns how many that were. NaN and Inf give 0.
-pub(crate) fn truncated(_: Avx2, src: &[u8], dst: &mut [u8]) -> usize {
-    #[target_feature(enable = "avx2")]
-    fn blocks(sources: &[[u8; 32]], targets: &mut [[[u8; 32]; 2]]) {
-        for ([low, high], source) in targets.iter_mut().zip(sources) {
-            prefetch(source.as_ptr().wrapping_add(AHEAD));
-            let bits = load_half(source);
-            let abs = _mm256_and_si256(bits, _mm256_set1_epi32(i32::MAX));
-            let finite = _mm256_and_si256(bits, _mm256_cmpgt_epi32(_mm256_set1_epi32(F32_INF), abs));
-            let int = _mm256_cvttps_epi32(_mm256_castsi256_ps(finite));
-            let beyond = _mm256_cmpeq_epi32(int, _mm256_set1_epi32(i32::MIN));
-            let wide = if _mm256_testz_si256(beyond, beyond) != 0 {
-                [_mm256_castsi256_si128(int), _mm256_extracti128_si256::<1>(int)]
-                    .map(|half| _mm256_cvtepi32_epi64(half))
-            } else {
-                any(finite)
-            };
-            store_half(low, wide[0]);
-            store_half(high, wide[1]);
-        }
+/// f32 truncated and wrapped to 64 bits; NaN and Inf give 0.
+#[derive(Debug)]
+pub(crate) struct Truncates(pub Avx2);
+
+impl Groups for Truncates {
+    fn group(&self) -> usize {
+        8
     }
-    let (sources, _) = src.as_chunks();
-    let (targets, _) = dst.as_chunks_mut().0.as_chunks_mut();
-    // SAFETY: the token proves that the feature was detected.
-    unsafe { blocks(sources, targets) };
-    sources.len() * 8
+    fn widths(&self) -> (usize, usize) {
+        (32, 8)
+    }
+    fn convert(&self, _: u32, src: &[u8], _: Store, dst: &mut [u8]) {
+        // SAFETY: the token proves that the feature was detected.
+        unsafe { truncate(src.as_chunks().0, dst.as_chunks_mut().0.as_chunks_mut().0) };
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn truncate(sources: &[[u8; 32]], targets: &mut [[[u8; 32]; 2]]) {
+    for ([low, high], source) in targets.iter_mut().zip(sources) {
+        prefetch(source.as_ptr().wrapping_add(AHEAD));
+        let bits = load256(source);
+        let abs = _mm256_and_si256(bits, _mm256_set1_epi32(i32::MAX));
+        let finite = _mm256_and_si256(bits, _mm256_cmpgt_epi32(_mm256_set1_epi32(F32_INF), abs));
+        let int = _mm256_cvttps_epi32(_mm256_castsi256_ps(finite));
+        let beyond = _mm256_cmpeq_epi32(int, _mm256_set1_epi32(i32::MIN));
+        let wide = if _mm256_testz_si256(beyond, beyond) != 0 {
+            [_mm256_castsi256_si128(int), _mm256_extracti128_si256::<1>(int)].map(|half| _mm256_cvtepi32_epi64(half))
+        } else {
+            any(finite)
+        };
+        store256(low, wide[0]);
+        store256(high, wide[1]);
+    }
 }
 
 /// The lane `F32ToIntTrunc`, of finite values.

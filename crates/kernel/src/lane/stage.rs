@@ -1,0 +1,190 @@
+//! The stage of an operation, by the lane that computes it: one loop over elements, compiled for each level.
+
+use super::decode::*;
+use super::encode::*;
+use super::int::*;
+use super::to_int::*;
+use super::wide::*;
+use super::{Lane, Reach};
+use crate::level::{Level, Task, run_at_baseline};
+use crate::op::{Int, Op};
+use crate::slot::Slot;
+use crate::stage::{Refusal, Stage};
+use std::marker::PhantomData as Of;
+
+/// A lane at a level.
+#[derive(Debug)]
+struct LaneStage<L> {
+    lane: L,
+    level: Level,
+}
+
+struct Loop<'a, L: Lane> {
+    lane: &'a L,
+    src: &'a [<L::Src as Slot>::Bytes],
+    dst: &'a mut [<L::Dst as Slot>::Bytes],
+}
+
+impl<L: Lane> Task for Loop<'_, L> {
+    type Output = ();
+    /// The only loop over lanes. `zip` proves the bounds.
+    #[inline(always)]
+    fn run(self) {
+        // A copy of its own, which no store through `dst` can change: else the loop would not be vectorised.
+        let lane = *self.lane;
+        for (d, s) in self.dst.iter_mut().zip(self.src) {
+            *d = lane.one(L::Src::load(*s)).store();
+        }
+    }
+}
+
+impl<L: Lane> Stage for LaneStage<L> {
+    fn widths(&self) -> (usize, usize) {
+        (L::Src::BYTES, L::Dst::BYTES)
+    }
+    fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
+        let all = Loop { lane: &self.lane, src: L::Src::view(src), dst: L::Dst::view_mut(dst) };
+        // By `if const`, which compiles nothing of what it leaves out.
+        if const { matches!(L::UP_TO, Reach::Baseline) } {
+            run_at_baseline(all);
+        } else if const { matches!(L::UP_TO, Reach::Avx2) } {
+            self.level.run_at_most_avx2(all);
+        } else {
+            self.level.run(all);
+        }
+        Ok(())
+    }
+}
+
+/// The nearest-even encoder of a shape that results of so many bytes have; others have none.
+macro_rules! nearest {
+    ($numbers:expr, $bytes:expr, $level:expr; $($of:literal $slot:ty: $($shape:ident)*;)*) => {
+        match ($bytes, $numbers.shape) {
+            $($(($of, shape::$shape) => stage(EncodeNearest::<$slot, { shape::$shape }>($numbers, Of), $level),)*)*
+            _ => unreachable!("shapes are asked for with `has_nearest`"),
+        }
+    };
+}
+
+macro_rules! shapes {
+    ($($of:literal $slot:ty: $($shape:ident)*;)*) => {
+        /// Whether there is a nearest-even encoder of a shape to so many bytes.
+        pub(crate) fn has_nearest(shape: u8, bytes: usize) -> bool {
+            match bytes {
+                $($of => matches!(shape, $(shape::$shape)|*),)*
+                _ => false,
+            }
+        }
+
+        fn nearest(numbers: Nearest, bytes: usize, level: Level) -> Box<dyn Stage> {
+            nearest!(numbers, bytes, level; $($of $slot: $($shape)*;)*)
+        }
+    };
+}
+
+shapes! {
+    1 u8: SUBNORMAL SUBNORMAL_SPECIAL SUBNORMAL_PAYLOAD UNSIGNED_ZERO UNSIGNED_ZERO_SPECIAL;
+    2 u16: SUBNORMAL SUBNORMAL_SPECIAL SUBNORMAL_PAYLOAD UPPER UPPER_PAYLOAD SAME_RANGE_SPECIAL SAME_RANGE_PAYLOAD;
+    4 u32: UPPER UPPER_PAYLOAD SAME_RANGE_SPECIAL SAME_RANGE_PAYLOAD;
+}
+
+fn stage<L: Lane>(lane: L, level: Level) -> Box<dyn Stage> {
+    Box::new(LaneStage { lane, level })
+}
+
+/// The lane of an integer source, given as its slot and whether it is signed.
+macro_rules! of_int {
+    ($from:expr, $level:expr, |$s:ident, $signed:ident| $lane:expr; $($bytes:literal $slot:ty),*) => {
+        match ($from.bytes, $from.signed) {
+            $(
+                ($bytes, true) => {
+                    type $s = $slot;
+                    const $signed: bool = true;
+                    stage($lane, $level)
+                }
+                ($bytes, false) => {
+                    type $s = $slot;
+                    const $signed: bool = false;
+                    stage($lane, $level)
+                }
+            )*
+            _ => unreachable!("no lane of integers of so many bytes"),
+        }
+    };
+}
+
+/// The lane of an operation.
+pub(crate) fn of(op: &Op, level: Level) -> Box<dyn Stage> {
+    match *op {
+        Op::F16ToF32(nan) => stage(F16ToF32(nan), level),
+        Op::Bf16ToF32(nan) => stage(Bf16ToF32(nan), level),
+        Op::F32ToF32(lane) => stage(lane, level),
+        Op::F64ToF32Odd { reduced: true } => stage(F64ToF32Odd::<true>, level),
+        Op::F64ToF32Odd { reduced: false } => stage(F64ToF32Odd::<false>, level),
+        Op::IntToF32(from) => of_int!(from, level, |S, SIGNED| IntToF32::<S, SIGNED>(Of); 1 u8, 2 u16, 4 u32, 8 u64),
+        Op::IntToF32Clamped(from) => of_int!(from, level, |S, SIGNED| ClampToF32::<S, SIGNED>(Of); 4 u32, 8 u64),
+        Op::IntToF32Odd(Int { bytes: 4, signed: true }) => stage(Int32ToF32Odd::<true>, level),
+        Op::IntToF32Odd(Int { bytes: 4, signed: false }) => stage(Int32ToF32Odd::<false>, level),
+        Op::IntToF32Odd(Int { signed: true, .. }) => stage(Int64ToF32Odd::<true>, level),
+        Op::IntToF32Odd(Int { signed: false, .. }) => stage(Int64ToF32Odd::<false>, level),
+        Op::Nearest { numbers, bytes } => nearest(numbers, bytes, level),
+        Op::Encode { numbers, bytes } => match bytes {
+            1 if numbers.replaces_negative() => stage(EncodeAny::<u8, true>(numbers, Of), level),
+            1 => stage(EncodeAny::<u8, false>(numbers, Of), level),
+            2 => stage(EncodeAny::<u16, false>(numbers, Of), level),
+            _ => stage(EncodeAny::<u32, false>(numbers, Of), level),
+        },
+        Op::E8m0Cut(lane) => stage(lane, level),
+        Op::E8m0(lane) => stage(lane, level),
+        Op::F64ToF32Nearest(numbers) => stage(F64ToF32Nearest(numbers), level),
+        Op::F64ToF32(lane) => stage(lane, level),
+        Op::F32ToF64(lane) => stage(lane, level),
+        Op::F32Value => stage(F32Value, level),
+        Op::IntToF64 { from, odd: true } => {
+            of_int!(from, level, |S, SIGNED| IntToF64::<S, SIGNED, true>(Of); 2 u16, 4 u32, 8 u64)
+        }
+        Op::IntToF64 { from, odd: false } => {
+            of_int!(from, level, |S, SIGNED| IntToF64::<S, SIGNED, false>(Of); 2 u16, 4 u32, 8 u64)
+        }
+        Op::IntResidual { signed: true } => stage(IntResidual::<true>, level),
+        Op::IntResidual { signed: false } => stage(IntResidual::<false>, level),
+        Op::F32ToInt { numbers, bytes } if numbers.truncates_and_wraps() => match bytes {
+            1 => stage(F32ToIntTrunc::<u8>(numbers, Of), level),
+            2 => stage(F32ToIntTrunc::<u16>(numbers, Of), level),
+            4 => stage(F32ToIntTrunc::<u32>(numbers, Of), level),
+            _ => stage(F32ToIntTrunc::<u64>(numbers, Of), level),
+        },
+        Op::F32ToInt { numbers, bytes } => match bytes {
+            1 => stage(F32ToInt32::<u8>(numbers, Of), level),
+            2 => stage(F32ToInt32::<u16>(numbers, Of), level),
+            4 => stage(F32ToInt32::<u32>(numbers, Of), level),
+            _ => stage(F32ToInt64(numbers), level),
+        },
+        Op::F64ToInt { numbers, bytes } => match bytes {
+            1 => stage(F64ToInt::<u8>(numbers, Of), level),
+            2 => stage(F64ToInt::<u16>(numbers, Of), level),
+            4 => stage(F64ToInt::<u32>(numbers, Of), level),
+            _ => stage(F64ToInt::<u64>(numbers, Of), level),
+        },
+        Op::IntToInt { from, range, bytes } => match (from.bytes, from.signed) {
+            (2, true) => int_to_int::<u16, true>(range, bytes, level),
+            (2, false) => int_to_int::<u16, false>(range, bytes, level),
+            (4, true) => int_to_int::<u32, true>(range, bytes, level),
+            (4, false) => int_to_int::<u32, false>(range, bytes, level),
+            (_, true) => int_to_int::<u64, true>(range, bytes, level),
+            (_, false) => int_to_int::<u64, false>(range, bytes, level),
+        },
+        Op::NonZero { bytes: 2, mask } => stage(NonZero::<u16> { mask, src: Of }, level),
+        Op::NonZero { bytes: 4, mask } => stage(NonZero::<u32> { mask, src: Of }, level),
+        Op::NonZero { mask, .. } => stage(NonZero::<u64> { mask, src: Of }, level),
+    }
+}
+
+fn int_to_int<S: Slot, const SIGNED: bool>(range: IntRange, bytes: usize, level: Level) -> Box<dyn Stage> {
+    match bytes {
+        1 => stage(IntToInt::<S, u8, SIGNED>::new(range), level),
+        2 => stage(IntToInt::<S, u16, SIGNED>::new(range), level),
+        4 => stage(IntToInt::<S, u32, SIGNED>::new(range), level),
+        _ => stage(IntToInt::<S, u64, SIGNED>::new(range), level),
+    }
+}

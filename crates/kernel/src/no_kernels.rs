@@ -1,0 +1,41 @@
+//! The chooser of CPUs for which no kernel is written by hand: everything is a lane, a table in memory, or the definition.
+
+use crate::level::Level;
+use crate::op::Op;
+use crate::split::Split;
+use crate::stage::Stage;
+
+/// None.
+pub(crate) fn kernel(_ops: &[Op], _level: Level) -> Option<Box<dyn Stage>> {
+    None
+}
+
+/// None.
+pub(crate) fn table(_results: &[u64; 256], _bytes: usize, _code_bits: u32, _level: Level) -> Option<Box<dyn Stage>> {
+    None
+}
+
+/// No.
+pub(crate) fn has_split(_level: Level) -> bool {
+    false
+}
+
+/// No.
+pub(crate) fn split_packs(_bits: u32) -> bool {
+    false
+}
+
+/// Nothing is done.
+pub(crate) fn look_up(_split: &Split, _level: Level, _src: &[u8], _dst: (u32, &mut [u8]), _n: usize) -> bool {
+    false
+}
+
+/// Nothing is done.
+pub(crate) fn unpack(_bits: u32, _level: Level, _src: &[u8], _dst: &mut [u8], _n: usize) -> bool {
+    false
+}
+
+/// Nothing is done.
+pub(crate) fn pack(_bits: u32, _level: Level, _src: &[u8], _dst: &mut [u8], _n: usize) -> bool {
+    false
+}

@@ -1,0 +1,62 @@
+//! Operations: what a conversion is made of, as plain data. Every number in them was asked of the definition; none knows an
+//! instruction set. Whoever computes them for another machine starts here.
+
+use crate::lane::decode::{F32ToF32, NanBits};
+use crate::lane::encode::{EncodeE8m0, EncodeE8m0Cut, Encoder, Nearest};
+use crate::lane::int::IntRange;
+use crate::lane::to_int::ToInt;
+use crate::lane::wide::{F32ToF64, F64ToF32};
+
+/// An integer of a number of whole bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Int {
+    pub bytes: usize,
+    pub signed: bool,
+}
+
+/// A function of one element.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Op {
+    /// f16 to f32.
+    F16ToF32(NanBits),
+    /// bf16 to f32.
+    Bf16ToF32(NanBits),
+    /// f32, or tf32, to f32.
+    F32ToF32(F32ToF32),
+    /// f64 to f32, rounded to odd; what is below f32's normal range may be reduced to the smallest f32.
+    F64ToF32Odd { reduced: bool },
+    /// To f32, nearest even.
+    IntToF32(Int),
+    /// To f32, clamped to ±2^24.
+    IntToF32Clamped(Int),
+    /// To f32, rounded to odd.
+    IntToF32Odd(Int),
+    /// f32 to a narrower float of so many bytes, nearest even.
+    Nearest { numbers: Nearest, bytes: usize },
+    /// f32 to a narrower float of so many bytes, any rounding and policy.
+    Encode { numbers: Encoder, bytes: usize },
+    /// f32 to E8M0, where its codes allow few steps.
+    E8m0Cut(EncodeE8m0Cut),
+    /// f32 to E8M0.
+    E8m0(EncodeE8m0),
+    /// f64 to f32, nearest even.
+    F64ToF32Nearest(F64ToF32),
+    /// f64 to f32, any rounding.
+    F64ToF32(F64ToF32),
+    /// f32 to f64.
+    F32ToF64(F32ToF64),
+    /// f32 to f64, only for looking at values.
+    F32Value,
+    /// To f64, nearest even, or rounded to odd.
+    IntToF64 { from: Int, odd: bool },
+    /// What the nearest f64 of a 64-bit integer leaves over, as an f64.
+    IntResidual { signed: bool },
+    /// f32 to an integer of so many bytes.
+    F32ToInt { numbers: ToInt, bytes: usize },
+    /// f64 to an integer of so many bytes.
+    F64ToInt { numbers: ToInt, bytes: usize },
+    /// To an integer of so many bytes.
+    IntToInt { from: Int, range: IntRange, bytes: usize },
+    /// To 1 if one of the bits of a mask is set in an element of so many bytes, else 0.
+    NonZero { bytes: usize, mask: u64 },
+}

@@ -1,0 +1,154 @@
+//! Elements of 32 bits to bytes, with vectors of 256 bits: 32 at a time. Lanes of one line take more instructions than
+//! that when they are compiled, since the compiler packs each vector apart.
+
+use super::f64::select;
+use super::groups::groups;
+use crate::lane::encode::EncodeE8m0Cut;
+use crate::level::Avx2;
+use crate::x86::drive::{Groups, Store};
+use crate::x86::load256;
+use std::arch::x86_64::*;
+
+/// Four vectors of words to bytes, whose groups of four are 0 2 4 6 and 1 3 5 7 of the elements ([`in_order`]).
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn bytes_of(words: [__m256i; 4]) -> __m256i {
+    let [a, b, c, d] = words;
+    _mm256_packus_epi16(_mm256_packus_epi32(a, b), _mm256_packus_epi32(c, d))
+}
+
+/// As [`bytes_of`], of signed words; what does not fit keeps its sign.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn bytes_of_signed(words: [__m256i; 4]) -> __m256i {
+    let [a, b, c, d] = words;
+    _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d))
+}
+
+/// The order of the elements, for what [`bytes_of`] gives.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn in_order(packed: __m256i) -> __m256i {
+    _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))
+}
+
+/// Converts 32 elements at a time. `bytes` gives them as [`bytes_of`] does.
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+fn each_word(src: &[u8], dst: &mut [u8], bytes: impl Fn([__m256i; 4]) -> __m256i) {
+    groups::<1, 8>(4, src, dst, |source| {
+        let mut words = [_mm256_setzero_si256(); 4];
+        for (word, vector) in words.iter_mut().zip(source.as_chunks().0) {
+            *word = load256(vector);
+        }
+        [in_order(bytes(words))]
+    });
+}
+
+/// The low bits of f32, truncated and wrapped, under a mask; NaN and Inf give 0. A magnitude of 2^31 or more is a multiple
+/// of 2^8: its low byte is 0, as is that of what the instruction makes of it.
+#[derive(Debug)]
+pub(crate) struct Truncates(pub u8, pub Avx2);
+
+/// Integers cut to a range, in their own signedness, under a mask.
+#[derive(Debug)]
+pub(crate) struct Clamps<const SIGNED: bool>(pub [u32; 2], pub u8, pub Avx2);
+
+/// The lane [`EncodeE8m0Cut`], if some magnitudes are special.
+#[derive(Debug)]
+pub(crate) struct ToE8m0(pub EncodeE8m0Cut, pub Avx2);
+
+macro_rules! of_words {
+    ($([$($signed:ident)?] $kernel:ty, |$self:ident, $src:ident, $dst:ident| $run:expr;)*) => {$(
+        impl$(<const $signed: bool>)? Groups for $kernel {
+            fn group(&self) -> usize {
+                32
+            }
+            fn widths(&self) -> (usize, usize) {
+                (32, 1)
+            }
+            fn convert(&$self, _: u32, $src: &[u8], _: Store, $dst: &mut [u8]) {
+                // SAFETY: the token proves that the features were detected.
+                unsafe { $run }
+            }
+        }
+    )*};
+}
+
+of_words! {
+    [] Truncates, |self, src, dst| truncate(self.0, src, dst);
+    [SIGNED] Clamps<SIGNED>, |self, src, dst| clamp::<SIGNED>(self.0, self.1, src, dst);
+    [] ToE8m0, |self, src, dst| {
+        let EncodeE8m0Cut { addends: [even, odd], replaces_negative: [replaces, _], .. } = self.0;
+        match (even != odd, replaces != 0) {
+            (false, false) => e8m0::<false, false>(&self.0, src, dst),
+            (false, true) => e8m0::<false, true>(&self.0, src, dst),
+            (true, false) => e8m0::<true, false>(&self.0, src, dst),
+            (true, true) => e8m0::<true, true>(&self.0, src, dst),
+        }
+    };
+}
+
+#[target_feature(enable = "avx2,f16c")]
+fn truncate(mask: u8, src: &[u8], dst: &mut [u8]) {
+    let mask = _mm256_set1_epi32(mask as i32);
+    each_word(src, dst, |mut words| {
+        for word in &mut words {
+            *word = _mm256_and_si256(_mm256_cvttps_epi32(_mm256_castsi256_ps(*word)), mask);
+        }
+        bytes_of(words)
+    });
+}
+
+#[target_feature(enable = "avx2,f16c")]
+fn clamp<const SIGNED: bool>(range: [u32; 2], mask: u8, src: &[u8], dst: &mut [u8]) {
+    let [low, high] = range.map(|end| _mm256_set1_epi32(end as i32));
+    let mask = _mm256_set1_epi32(mask as i32);
+    each_word(src, dst, |mut words| {
+        for word in &mut words {
+            let cut = if SIGNED {
+                _mm256_min_epi32(_mm256_max_epi32(*word, low), high)
+            } else {
+                _mm256_min_epu32(_mm256_max_epu32(*word, low), high)
+            };
+            *word = _mm256_and_si256(cut, mask);
+        }
+        bytes_of(words)
+    });
+}
+
+/// `PARITY`: the addend depends on the last bit that is kept. `NEGATIVE`: negative values have a code of their own.
+#[target_feature(enable = "avx2,f16c")]
+fn e8m0<const PARITY: bool, const NEGATIVE: bool>(lane: &EncodeE8m0Cut, src: &[u8], dst: &mut [u8]) {
+    let word = |bits: u32| _mm256_set1_epi32(bits as i32);
+    let byte = |code: u32| _mm256_set1_epi8(code as i8);
+    let (floor, cap, last_ordinary) = (word(lane.floor), word(lane.cap), word(lane.special_from - 1));
+    let (special, negative, addends) = (byte(lane.special), byte(lane.replaces_negative[1]), lane.addends.map(word));
+    each_word(src, dst, |mut words| {
+        let (mut is_negative, mut is_special) = (words, words);
+        for i in 0..4 {
+            let abs = _mm256_and_si256(words[i], _mm256_set1_epi32(i32::MAX));
+            is_special[i] = _mm256_cmpgt_epi32(abs, last_ordinary);
+            // Negative, but neither -0 nor NaN.
+            let below = _mm256_add_epi32(words[i], _mm256_set1_epi32(-1));
+            is_negative[i] = _mm256_cmpgt_epi32(_mm256_set1_epi32(-0x0080_0000), below);
+            let cut = _mm256_min_epi32(_mm256_max_epi32(abs, floor), cap);
+            // What a subnormal lacks of the smallest normal counts twice.
+            let lacks = _mm256_min_epi32(_mm256_sub_epi32(cut, word(0x0080_0000)), _mm256_setzero_si256());
+            let scaled = _mm256_add_epi32(cut, lacks);
+            let addend = if PARITY {
+                let parity = _mm256_castsi256_ps(_mm256_slli_epi32::<8>(scaled));
+                let [even, odd] = addends.map(|addend| _mm256_castsi256_ps(addend));
+                _mm256_castps_si256(_mm256_blendv_ps(even, odd, parity))
+            } else {
+                addends[0]
+            };
+            words[i] = _mm256_srli_epi32::<23>(_mm256_add_epi32(scaled, addend));
+        }
+        let mut codes = bytes_of(words);
+        if NEGATIVE {
+            codes = select(bytes_of_signed(is_negative), negative, codes);
+        }
+        select(bytes_of_signed(is_special), special, codes)
+    });
+}

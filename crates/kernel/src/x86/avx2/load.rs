@@ -1,0 +1,175 @@
+//! How the sources of [`crate::x86::source`] are read with vectors of 256 bits. u64 is not: it needs comparisons that AVX2
+//! does not have.
+
+use super::f64::{FIRST, Words, in_order, load_words, nonzero, select};
+use super::i64;
+use crate::lane::decode::F64ToF32Odd;
+use crate::lane::{F32_INF, Lane};
+use crate::slot::Slot;
+use crate::x86::source::{self, Source256};
+use crate::x86::{LIMIT, load128, load256, store256};
+use std::arch::x86_64::*;
+
+macro_rules! load {
+    ($($source:ident |$bytes:ident| $load:expr;)*) => {$(
+        impl Source256 for source::$source {
+            #[inline]
+            #[target_feature(enable = "avx2,f16c")]
+            unsafe fn load($bytes: &[u8]) -> __m256i {
+                $load
+            }
+        }
+    )*};
+}
+
+load! {
+    F32 |bytes| of_32(bytes);
+    Bf16 |bytes| _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(of_16(bytes)));
+    F16 |bytes| _mm256_castps_si256(_mm256_cvtph_ps(of_16(bytes)));
+    I16 |bytes| exact(_mm256_cvtepi16_epi32(of_16(bytes)));
+    U16 |bytes| exact(_mm256_cvtepu16_epi32(of_16(bytes)));
+    F64 |bytes| {
+        let words = of_64(bytes);
+        in_order(if words.tiny().1 { any_f64(words) } else { f64_odd(words) })
+    };
+    F64Reduced |bytes| in_order(f64_odd(of_64(bytes)));
+    I32Clamped |bytes| clamped(of_32(bytes));
+    U32Clamped |bytes| exact(_mm256_min_epu32(of_32(bytes), _mm256_set1_epi32(LIMIT)));
+    I64Clamped |bytes| in_order(i64_clamped(of_64(bytes)));
+    I32Odd |bytes| {
+        let elements = of_32(bytes);
+        let nearest = exact(elements);
+        if i64::may_be_rounded_twice(nearest) { any_i32(elements) } else { nearest }
+    };
+    U32Odd |bytes| int32_odd::<false>(of_32(bytes));
+    I64Odd |bytes| {
+        let (halves, _) = bytes.as_chunks();
+        let elements = [load256(&halves[0]), load256(&halves[1])];
+        let nearest = i64::to_f32(elements);
+        if i64::may_be_rounded_twice(nearest) { any_i64(elements) } else { nearest }
+    };
+}
+
+/// Eight elements of 16 bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn of_16(bytes: &[u8]) -> __m128i {
+    load128(bytes.first_chunk().expect("8 elements"))
+}
+
+/// Eight elements of 32 bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn of_32(bytes: &[u8]) -> __m256i {
+    load256(bytes.first_chunk().expect("8 elements"))
+}
+
+/// Eight elements of 64 bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn of_64(bytes: &[u8]) -> Words {
+    load_words(bytes.first_chunk().expect("8 elements"))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn exact(int: __m256i) -> __m256i {
+    _mm256_castps_si256(_mm256_cvtepi32_ps(int))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn clamped(int: __m256i) -> __m256i {
+    let low = _mm256_max_epi32(int, _mm256_set1_epi32(-LIMIT));
+    exact(_mm256_min_epi32(low, _mm256_set1_epi32(LIMIT)))
+}
+
+/// f64 rounded to odd at 21 bits: the ends of f32's range for what lies beyond them (0, or the largest value, which is odd
+/// too); Inf, and NaN with the leading bits of its payload, of which the last is set if any other was.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn f64_odd(words: Words) -> __m256i {
+    let jammed = words.jammed();
+    let magnitude = _mm256_and_si256(jammed, _mm256_set1_epi32(i32::MAX));
+    let rebased = _mm256_max_epi32(_mm256_sub_epi32(magnitude, _mm256_set1_epi32(FIRST)), _mm256_setzero_si256());
+    let bounded = _mm256_min_epi32(rebased, _mm256_set1_epi32(0x7f7f_ffff >> 3));
+    let special = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x7fef_ffff));
+    // The fraction, and f32's exponent of Inf and NaN where the other three bits of f64's are shifted out.
+    let kept = _mm256_and_si256(magnitude, _mm256_set1_epi32((F32_INF >> 3) as i32 | 0x000f_ffff));
+    let sign = _mm256_and_si256(jammed, _mm256_set1_epi32(i32::MIN));
+    _mm256_or_si256(_mm256_slli_epi32::<3>(select(special, kept, bounded)), sign)
+}
+
+/// The lane [`F64ToF32Odd`], for the few vectors with a tiny element.
+#[cold]
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+fn any_f64(words: Words) -> __m256i {
+    let (mut lower, mut upper) = ([0; 32], [0; 32]);
+    store256(&mut lower, words.lower);
+    store256(&mut upper, words.upper);
+    let mut hub = [0; 32];
+    for ((d, l), u) in u32::view_mut(&mut hub).iter_mut().zip(u32::view(&lower)).zip(u32::view(&upper)) {
+        let bits = u32::load(*l) as u64 | (u32::load(*u) as u64) << 32;
+        *d = F64ToF32Odd::<false>.one(bits).store();
+    }
+    load256(&hub)
+}
+
+/// Rounded to odd, for the few vectors whose nearest f32 does not do.
+#[cold]
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+fn any_i32(elements: __m256i) -> __m256i {
+    int32_odd::<true>(elements)
+}
+
+/// As [`any_i32`].
+#[cold]
+#[inline(never)]
+#[target_feature(enable = "avx2")]
+fn any_i64(elements: [__m256i; 2]) -> __m256i {
+    in_order(i64_odd(Words::of(elements)))
+}
+
+/// i64 clamped to i32's range first, then as i32.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn i64_clamped(words: Words) -> __m256i {
+    let Words { lower, upper } = words;
+    let fits = _mm256_cmpeq_epi32(upper, _mm256_srai_epi32::<31>(lower));
+    let end = _mm256_xor_si256(_mm256_srai_epi32::<31>(upper), _mm256_set1_epi32(i32::MAX));
+    clamped(select(fits, lower, end))
+}
+
+/// i64 rounded to odd, at 16 bits or more: the lowest 32 bits of it that hold the value, or of its floor at 2^16 or 2^32.
+/// A floor with an odd last bit where anything was lost is a rounding to odd, for negative values too; rounding to odd
+/// twice is rounding to odd at the coarser place.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn i64_odd(words: Words) -> __m256i {
+    let Words { lower, upper } = words;
+    let middle = _mm256_or_si256(_mm256_slli_epi32::<16>(upper), _mm256_srli_epi32::<16>(lower));
+    let fits = _mm256_cmpeq_epi32(upper, _mm256_srai_epi32::<31>(lower));
+    let fits_middle = _mm256_cmpeq_epi32(_mm256_srai_epi32::<16>(upper), _mm256_srai_epi32::<31>(middle));
+    let below_middle = _mm256_and_si256(lower, _mm256_set1_epi32(0xffff));
+    let middle = _mm256_or_si256(middle, nonzero(below_middle));
+    let top = _mm256_or_si256(upper, nonzero(lower));
+    let kept = select(fits, lower, select(fits_middle, middle, top));
+    let place = select(fits_middle, _mm256_set1_epi32(16 << 23), _mm256_set1_epi32(32 << 23));
+    // What does not fit is not zero, so that its exponent can grow.
+    _mm256_add_epi32(int32_odd::<true>(kept), _mm256_andnot_si256(fits, place))
+}
+
+/// The lane `Int32ToF32Odd`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn int32_odd<const SIGNED: bool>(v: __m256i) -> __m256i {
+    let floor = if SIGNED { _mm256_srai_epi32::<8>(v) } else { _mm256_srli_epi32::<8>(v) };
+    let jammed = _mm256_or_si256(floor, nonzero(_mm256_and_si256(v, _mm256_set1_epi32(0xff))));
+    let magnitude = if SIGNED { _mm256_abs_epi32(v) } else { v };
+    let limit = _mm256_set1_epi32(1 << 24);
+    let big = _mm256_cmpeq_epi32(_mm256_max_epu32(magnitude, limit), magnitude);
+    let bits = exact(select(big, jammed, v));
+    _mm256_add_epi32(bits, _mm256_and_si256(big, _mm256_set1_epi32(8 << 23)))
+}

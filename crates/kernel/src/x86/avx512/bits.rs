@@ -1,0 +1,103 @@
+//! Elements of 2, 4 and 6 bits in vectors of 64 codes (`docs/kernels.md §7`): apart, one to a byte, or packed.
+
+use super::blocks::{Blocks, Kernel, Params};
+use crate::level::Avx512;
+use crate::x86::drive::{Groups, run};
+use crate::x86::{Block, bytes_where, load, load128, load256, store128, store256};
+use std::arch::x86_64::*;
+
+/// Whether elements of so many bits are packed here.
+pub(crate) const fn packs(bits: u32) -> bool {
+    matches!(bits, 2 | 4 | 6)
+}
+
+/// The bytes of eight packed codes of so many bits, for each quadword.
+const fn apart(bits: usize) -> Block {
+    bytes_where!(|i| i / 8 * bits + if i % 8 < bits { i % 8 } else { bits - 1 })
+}
+
+/// The bytes that four packed codes take at the low end of each dword, one after the other.
+const fn together(bits: usize) -> Block {
+    let bytes = bits.div_ceil(2);
+    bytes_where!(|i| if i < 8 * bits { i / bytes * 4 + i % bytes } else { 0 })
+}
+
+/// The 64 codes of `8 * BITS` bytes; where `BITS` is 8, the bytes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+pub(super) fn load_codes<const BITS: usize>(bytes: &[u8]) -> __m512i {
+    let packed = match BITS {
+        8 => return load(bytes.first_chunk().expect("64 bytes")),
+        2 => _mm512_castsi128_si512(load128(bytes.first_chunk().expect("16 bytes"))),
+        4 => _mm512_castsi256_si512(load256(bytes.first_chunk().expect("32 bytes"))),
+        6 => {
+            let first = load256(bytes.first_chunk().expect("48 bytes"));
+            let last = load128(bytes.last_chunk().expect("48 bytes"));
+            _mm512_inserti32x4::<2>(_mm512_castsi256_si512(first), last)
+        }
+        _ => unreachable!("no elements of so many bits are packed here"),
+    };
+    let quads = _mm512_permutexvar_epi8(load(const { &apart(BITS) }), packed);
+    let codes = _mm512_multishift_epi64_epi8(load(const { &bytes_where!(|i| i % 8 * BITS) }), quads);
+    _mm512_and_si512(codes, _mm512_set1_epi8((1 << BITS) - 1))
+}
+
+/// Packs 64 codes into `8 * BITS` bytes, without what lies above `BITS` in their bytes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+pub(super) fn store_packed<const BITS: u8>(target: &mut [u8], codes: __m512i) {
+    let codes = _mm512_and_si512(codes, _mm512_set1_epi8((1 << BITS) - 1));
+    // Codes to pairs, pairs to fours.
+    let pairs = _mm512_set1_epi16(1 << (8 + BITS) | 1);
+    let fours = _mm512_set1_epi32(1 << (16 + 2 * BITS) | 1);
+    let dwords = _mm512_madd_epi16(_mm512_maddubs_epi16(codes, pairs), fours);
+    let packed = _mm512_permutexvar_epi8(load(const { &together(BITS as usize) }), dwords);
+    // Whole vectors: a masked store of bytes takes tens of cycles, and what is read from it soon after waits for it.
+    match BITS {
+        2 => store128(target.first_chunk_mut().expect("16 bytes"), _mm512_castsi512_si128(packed)),
+        4 => store256(target.first_chunk_mut().expect("32 bytes"), _mm512_castsi512_si256(packed)),
+        _ => {
+            let (first, last) = target.split_first_chunk_mut().expect("48 bytes");
+            store256(first, _mm512_castsi512_si256(packed));
+            store128(last.first_chunk_mut().expect("48 bytes"), _mm512_extracti32x4_epi32::<2>(packed));
+        }
+    }
+}
+
+/// Codes of a tile as they are: packed ones in a byte each, or bytes.
+#[derive(Debug)]
+struct Codes<const BITS: usize>;
+
+impl<const BITS: usize> Kernel<1> for Codes<BITS> {
+    const SRC_BITS: usize = BITS;
+    const LOOKS_AHEAD: bool = BITS < 8;
+    const PACKS: &'static [u32] = if BITS == 8 { &[2, 4, 6] } else { &[] };
+    const STREAMS: bool = false;
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+    unsafe fn convert<const STORES_AS: u8>(&self, source: &[u8]) -> [__m512i; 1] {
+        [load_codes::<BITS>(source)]
+    }
+}
+
+impl<const BITS: usize> Params<1> for Codes<BITS> {
+    type Kernel = Self;
+    unsafe fn kernel(&self) -> Self {
+        Self
+    }
+}
+
+/// Unpacks `len` elements of `bits` that [`packs`] knows.
+pub(crate) fn unpack(token: Avx512, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
+    let mut run = |kernel: &dyn Groups| run(kernel, (bits, src), (8, dst), len);
+    match bits {
+        2 => run(&Blocks::<_, 1>(Codes::<2>, token)),
+        4 => run(&Blocks::<_, 1>(Codes::<4>, token)),
+        _ => run(&Blocks::<_, 1>(Codes::<6>, token)),
+    }
+}
+
+/// Packs `len` elements of `bits` that [`packs`] knows.
+pub(crate) fn pack(token: Avx512, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
+    run(&Blocks::<_, 1>(Codes::<8>, token), (8, src), (bits, dst), len);
+}

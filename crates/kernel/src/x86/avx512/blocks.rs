@@ -1,0 +1,148 @@
+//! The loop of the kernels that convert 64 elements at a time with vectors of 512 bits: it looks ahead, and stores results,
+//! past the caches or packed where that is asked for. What becomes of an element is a [`Kernel`]'s.
+
+use super::bits::store_packed;
+use crate::level::Avx512;
+use crate::x86::drive::{Groups, Store};
+use crate::x86::{AHEAD, Block, prefetch, store, stream};
+use std::arch::x86_64::*;
+use std::fmt::Debug;
+
+/// Elements of an iteration.
+const ELEMENTS: usize = 64;
+
+/// Converts 64 elements into `N` vectors, with its numbers in registers.
+pub(crate) trait Kernel<const N: usize> {
+    /// Bits of an element of the source: of 8, or of a packed one.
+    const SRC_BITS: usize;
+    /// Whether the source lies in memory, so that looking ahead pays.
+    const LOOKS_AHEAD: bool = true;
+    /// Bits that results may be packed to, as bytes can.
+    const PACKS: &'static [u32] = &[];
+    /// Whether results may go past the caches.
+    const STREAMS: bool = true;
+    /// From `8 * SRC_BITS` bytes. `STORES_AS`, as of the loop, makes this another function for each loop: one that had several
+    /// callers would not be inlined.
+    ///
+    /// # Safety
+    /// Needs the features of [`Avx512`].
+    unsafe fn convert<const STORES_AS: u8>(&self, source: &[u8]) -> [__m512i; N];
+}
+
+// `Store` as a const parameter.
+const PLAIN: u8 = 0;
+const PAST_CACHES: u8 = 1;
+// Other numbers are bits that results are packed to.
+
+/// The loop, with the only call of this [`Kernel::convert`], which is inlined therefore.
+///
+/// # Safety
+/// Needs the features of [`Avx512`]; where it streams, `dst` must be aligned to 64.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+unsafe fn blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8>(kernel: &K, src: &[u8], dst: &mut [u8]) {
+    let (vectors, _): (&mut [Block], _) = dst.as_chunks_mut();
+    let (targets, _) = vectors.as_chunks_mut::<N>();
+    for (target, source) in targets.iter_mut().zip(src.chunks_exact(ELEMENTS / 8 * K::SRC_BITS)) {
+        look_ahead::<K, N>(source);
+        // SAFETY: this function has the features.
+        let results = unsafe { kernel.convert::<STORES_AS>(source) };
+        for i in 0..N {
+            match STORES_AS {
+                PLAIN => store(&mut target[i], results[i]),
+                // SAFETY: every target takes whole lines, and the first begins at one.
+                _ => unsafe { stream(&mut target[i], results[i]) },
+            }
+        }
+    }
+}
+
+/// The loop to packed results, as [`blocks`].
+///
+/// # Safety
+/// Needs the features of [`Avx512`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+unsafe fn packed_blocks<K: Kernel<N>, const N: usize, const BITS: u8>(kernel: &K, src: &[u8], dst: &mut [u8]) {
+    let targets = dst.chunks_exact_mut(ELEMENTS / 8 * BITS as usize);
+    for (target, source) in targets.zip(src.chunks_exact(ELEMENTS / 8 * K::SRC_BITS)) {
+        look_ahead::<K, N>(source);
+        // SAFETY: this function has the features.
+        let codes = unsafe { kernel.convert::<BITS>(source) };
+        store_packed::<BITS>(target, codes[0]);
+    }
+}
+
+#[inline(always)]
+fn look_ahead<K: Kernel<N>, const N: usize>(source: &[u8]) {
+    if K::LOOKS_AHEAD {
+        let mut line = 0;
+        while line < ELEMENTS / 8 * K::SRC_BITS {
+            prefetch(source.as_ptr().wrapping_add(AHEAD + line));
+            line += 64;
+        }
+    }
+}
+
+/// Numbers of a conversion, of which a kernel is made.
+pub(crate) trait Params<const N: usize>: Debug + Send + Sync {
+    type Kernel: Kernel<N>;
+    /// The numbers in registers.
+    ///
+    /// # Safety
+    /// Needs the features of [`Avx512`].
+    unsafe fn kernel(&self) -> Self::Kernel;
+}
+
+/// The loop of a kernel, for what is to be done with results.
+pub(super) fn convert<K: Kernel<N>, const N: usize>(_: Avx512, kernel: &K, src: &[u8], store: Store, dst: &mut [u8]) {
+    // SAFETY: the token proves that the features were detected; results that are streamed begin at a line.
+    unsafe {
+        match store {
+            Store::Plain => blocks::<K, N, PLAIN>(kernel, src, dst),
+            Store::PastCaches => {
+                assert!(dst.as_ptr().addr().is_multiple_of(64), "past the caches go whole lines");
+                if const { K::STREAMS } {
+                    blocks::<K, N, PAST_CACHES>(kernel, src, dst);
+                }
+            }
+            Store::Packed(2) if const { packs(K::PACKS, 2) } => packed_blocks::<K, N, 2>(kernel, src, dst),
+            Store::Packed(4) if const { packs(K::PACKS, 4) } => packed_blocks::<K, N, 4>(kernel, src, dst),
+            Store::Packed(6) if const { packs(K::PACKS, 6) } => packed_blocks::<K, N, 6>(kernel, src, dst),
+            Store::Packed(bits) => unreachable!("results are not packed to {bits} bits"),
+        }
+    }
+}
+
+const fn packs(all: &[u32], bits: u32) -> bool {
+    let mut i = 0;
+    while i < all.len() {
+        if all[i] == bits {
+            return true;
+        }
+        i += 1;
+    }
+    false
+}
+
+/// The loop with these numbers.
+#[derive(Debug)]
+pub(crate) struct Blocks<T, const N: usize>(pub T, pub Avx512);
+
+impl<T: Params<N>, const N: usize> Groups for Blocks<T, N> {
+    fn group(&self) -> usize {
+        ELEMENTS
+    }
+    fn widths(&self) -> (usize, usize) {
+        (T::Kernel::SRC_BITS, N)
+    }
+    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
+        let Blocks(params, token) = self;
+        // SAFETY: the token proves that the features were detected.
+        convert::<_, N>(*token, &unsafe { params.kernel() }, src, store, dst);
+    }
+    fn writes_packed(&self, bits: u32) -> bool {
+        T::Kernel::PACKS.contains(&bits)
+    }
+    fn stream_alignment(&self) -> Option<usize> {
+        T::Kernel::STREAMS.then_some(64)
+    }
+}

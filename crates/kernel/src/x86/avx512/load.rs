@@ -1,0 +1,135 @@
+//! How the sources of [`crate::x86::source`] are read with vectors of 512 bits.
+
+use super::f64::{DROPPED, TRUNCATE, ZERO_OR_SUBNORMAL, int_to_f32_odd_8, to_f32_odd_8};
+use super::{even_dwords, join};
+use crate::x86::source::{self, Source512};
+use crate::x86::{LIMIT, load, load256};
+use std::arch::x86_64::*;
+
+macro_rules! load {
+    ($($source:ident |$bytes:ident| $load:expr;)*) => {$(
+        impl Source512 for source::$source {
+            #[inline]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+            unsafe fn load($bytes: &[u8]) -> __m512i {
+                $load
+            }
+        }
+    )*};
+}
+
+load! {
+    F32 |bytes| of_32(bytes);
+    Bf16 |bytes| _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(of_16(bytes)));
+    F16 |bytes| _mm512_castps_si512(_mm512_cvtph_ps(of_16(bytes)));
+    I16 |bytes| exact(_mm512_cvtepi16_epi32(of_16(bytes)));
+    U16 |bytes| exact(_mm512_cvtepu16_epi32(of_16(bytes)));
+    F64 |bytes| {
+        let [low, high] = of_64(bytes);
+        let bits = f64_odd(low, high);
+        let small = _mm512_fpclass_ps_mask::<ZERO_OR_SUBNORMAL>(_mm512_castsi512_ps(bits));
+        if small != 0 && small & nonzero(low, high) != 0 { any_f64(bytes) } else { bits }
+    };
+    F64Reduced |bytes| {
+        let [low, high] = of_64(bytes);
+        f64_odd(low, high)
+    };
+    I32Clamped |bytes| {
+        let low = _mm512_max_epi32(of_32(bytes), _mm512_set1_epi32(-LIMIT));
+        exact(_mm512_min_epi32(low, _mm512_set1_epi32(LIMIT)))
+    };
+    U32Clamped |bytes| exact(_mm512_min_epu32(of_32(bytes), _mm512_set1_epi32(LIMIT)));
+    I32Odd |bytes| int32_odd::<true>(of_32(bytes));
+    U32Odd |bytes| int32_odd::<false>(of_32(bytes));
+    I64Clamped |bytes| {
+        let (limit, least) = (_mm512_set1_epi64(LIMIT as i64), _mm512_set1_epi64(-LIMIT as i64));
+        let [low, high] = of_64(bytes).map(|eight| _mm512_min_epi64(_mm512_max_epi64(eight, least), limit));
+        exact(even_dwords(low, high))
+    };
+    U64Clamped |bytes| {
+        let [low, high] = of_64(bytes).map(|eight| _mm512_min_epu64(eight, _mm512_set1_epi64(LIMIT as i64)));
+        exact(even_dwords(low, high))
+    };
+    I64Odd |bytes| {
+        let (eights, _) = bytes.as_chunks();
+        join(int_to_f32_odd_8::<true>(&eights[0]), int_to_f32_odd_8::<true>(&eights[1]))
+    };
+    U64Odd |bytes| {
+        let (eights, _) = bytes.as_chunks();
+        join(int_to_f32_odd_8::<false>(&eights[0]), int_to_f32_odd_8::<false>(&eights[1]))
+    };
+}
+
+/// 16 elements of 16 bits.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn of_16(bytes: &[u8]) -> __m256i {
+    load256(bytes.first_chunk().expect("16 elements"))
+}
+
+/// 16 elements of 32 bits.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn of_32(bytes: &[u8]) -> __m512i {
+    load(bytes.first_chunk().expect("16 elements"))
+}
+
+/// 16 elements of 64 bits.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn of_64(bytes: &[u8]) -> [__m512i; 2] {
+    let (eights, _) = bytes.as_chunks();
+    [load(&eights[0]), load(&eights[1])]
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn exact(int: __m512i) -> __m512i {
+    _mm512_castps_si512(_mm512_cvtepi32_ps(int))
+}
+
+/// 16 f64 of which some are below f32's normal range: out of the way, so that the loop stays one.
+#[cold]
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+fn any_f64(bytes: &[u8]) -> __m512i {
+    let (eights, _) = bytes.as_chunks();
+    join(to_f32_odd_8::<false>(&eights[0]), to_f32_odd_8::<false>(&eights[1]))
+}
+
+/// 16 f64 as f32 that are rounded to odd, but subnormals, which may be zero. A NaN keeps the leading bits of its payload.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn f64_odd(low: __m512i, high: __m512i) -> __m512i {
+    let [low_bits, high_bits] =
+        [low, high].map(|eight| _mm256_castps_si256(_mm512_cvt_roundpd_ps::<TRUNCATE>(_mm512_castsi512_pd(eight))));
+    let dropped = _mm512_set1_epi64(DROPPED);
+    let sticky =
+        (_mm512_test_epi64_mask(high, dropped) as __mmask16) << 8 | _mm512_test_epi64_mask(low, dropped) as __mmask16;
+    let bits = join(low_bits, high_bits);
+    _mm512_mask_or_epi32(bits, sticky, bits, _mm512_set1_epi32(1))
+}
+
+/// Which of eight and eight f64 are not 0.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn nonzero(low: __m512i, high: __m512i) -> __mmask16 {
+    let magnitude = _mm512_set1_epi64(i64::MAX);
+    let [low, high] = [low, high].map(|eight| _mm512_test_epi64_mask(eight, magnitude) as __mmask16);
+    high << 8 | low
+}
+
+/// 16 integers of 32 bits as f32, rounded to odd.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn int32_odd<const SIGNED: bool>(v: __m512i) -> __m512i {
+    let (value, back) = if SIGNED {
+        let value = _mm512_cvt_roundepi32_ps::<TRUNCATE>(v);
+        (value, _mm512_cvttps_epi32(value))
+    } else {
+        let value = _mm512_cvt_roundepu32_ps::<TRUNCATE>(v);
+        (value, _mm512_cvttps_epu32(value))
+    };
+    let bits = _mm512_castps_si512(value);
+    _mm512_mask_or_epi32(bits, _mm512_cmpneq_epi32_mask(back, v), bits, _mm512_set1_epi32(1))
+}

@@ -1,0 +1,44 @@
+//! Kernels with vectors of 512 bits, 64 elements at a time by the loop in `blocks`.
+
+pub(super) mod bits;
+pub(super) mod blocks;
+pub(super) mod convert;
+pub(super) mod e8m0;
+pub(super) mod f64;
+pub(super) mod fused;
+pub(super) mod i48;
+pub(super) mod integer;
+mod load;
+pub(crate) mod measure;
+pub(super) mod narrow;
+pub(super) mod split;
+pub(super) mod table;
+
+use std::arch::x86_64::*;
+
+/// The lower halves of eight and eight quadwords, in order.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn even_dwords(low: __m512i, high: __m512i) -> __m512i {
+    _mm512_permutex2var_epi32(low, _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30), high)
+}
+
+/// Eight and eight dwords, in order.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn join(low: __m256i, high: __m256i) -> __m512i {
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+}
+
+/// 16 f32 to f16, nearest even; NaN keeps the leading bits of its payload, or is the canonical one of its sign.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn to_half<const PAYLOAD: bool>(value: __m512) -> __m256i {
+    let half = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value);
+    if PAYLOAD {
+        return half;
+    }
+    let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
+    let sign = _mm256_and_si256(half, _mm256_set1_epi16(i16::MIN));
+    _mm256_mask_blend_epi16(nan, half, _mm256_or_si256(sign, _mm256_set1_epi16(0x7e00)))
+}

@@ -1,0 +1,386 @@
+//! Which kernel written by hand there is for operations, at a level: the only place that names them.
+
+use super::F16_INSTRUCTION;
+use super::avx2;
+use super::avx512::blocks::{Blocks, Params};
+use super::avx512::convert::ToFloat;
+use super::avx512::e8m0::{Scaled, ToE8m0, grows};
+use super::avx512::integer::{Float, Truncate, Truncates};
+use super::avx512::narrow::{Narrow, Narrows, NonZero};
+use super::avx512::{self, fused::Fused};
+use super::drive::{Groups, run, stage};
+use super::source::{self, Source256, Source512};
+use crate::lane::encode::{EncodeE8m0Cut, Nearest, shape};
+use crate::level::{Avx2, Avx512, Level};
+use crate::op::{Int, Op};
+use crate::split::Split;
+use crate::stage::Stage;
+
+type Kernel = Option<Box<dyn Stage>>;
+
+/// The kernel that computes these operations, one after the other, in one loop.
+pub(crate) fn kernel(ops: &[Op], level: Level) -> Kernel {
+    match level {
+        Level::Baseline => None,
+        Level::Avx2(token) => of_avx2(ops, token),
+        Level::Avx512(token) => of_avx512(ops, token),
+    }
+}
+
+/// The lookup of 256 results of so many bytes, of bytes or of packed codes of so many bits.
+pub(crate) fn table(results: &[u64; 256], bytes: usize, code_bits: u32, level: Level) -> Kernel {
+    match (level, bytes) {
+        (Level::Baseline, _) => None,
+        (Level::Avx2(token), 1) => Some(stage(avx2::rows::Rows::<1>::new(results, code_bits, token))),
+        (Level::Avx2(token), 2) => Some(stage(avx2::rows::Rows::<2>::new(results, code_bits, token))),
+        (Level::Avx2(token), 4) => Some(stage(avx2::rows::Rows::<4>::new(results, code_bits, token))),
+        (Level::Avx2(token), _) => Some(stage(avx2::rows::Rows::<8>::new(results, code_bits, token))),
+        (Level::Avx512(token), 1) => Some(stage(avx512::table::Planes::<1>::new(results, code_bits, token))),
+        (Level::Avx512(token), 2) => Some(stage(avx512::table::Planes::<2>::new(results, code_bits, token))),
+        (Level::Avx512(token), 4) => Some(stage(avx512::table::Planes::<4>::new(results, code_bits, token))),
+        (Level::Avx512(token), _) => Some(stage(avx512::table::Planes::<8>::new(results, code_bits, token))),
+    }
+}
+
+/// Whether there is a lookup of [`Split`] tables.
+pub(crate) fn has_split(level: Level) -> bool {
+    matches!(level, Level::Avx512(_))
+}
+
+/// Whether it packs results to so many bits.
+pub(crate) fn split_packs(bits: u32) -> bool {
+    avx512::bits::packs(bits)
+}
+
+/// Looks up `n` codes of 16 bits, to results of so many. False, and nothing is done, if there is no lookup.
+pub(crate) fn look_up(split: &Split, level: Level, src: &[u8], dst: (u32, &mut [u8]), n: usize) -> bool {
+    let Level::Avx512(token) = level else { return false };
+    run(&avx512::split::BySplit(split, token), (16, src), dst, n);
+    true
+}
+
+/// Unpacks `n` elements of so many bits into bytes, i48 into 8 bytes each. False, and nothing is done, if no kernel does.
+pub(crate) fn unpack(bits: u32, level: Level, src: &[u8], dst: &mut [u8], n: usize) -> bool {
+    let by = |kernel: &dyn Groups, dst: &mut [u8]| run(kernel, (bits, src), (8 * kernel.widths().1 as u32, dst), n);
+    match (level, bits) {
+        (Level::Avx512(token), 48) => by(&avx512::i48::Unpack(token), dst),
+        (Level::Avx512(token), 2 | 4 | 6) => avx512::bits::unpack(token, bits, src, dst, n),
+        (Level::Avx2(token), 48) => by(&avx2::i48::Unpack(token), dst),
+        (Level::Avx2(token), 6) => by(&avx2::pack6::Unpack(token), dst),
+        _ => return false,
+    }
+    true
+}
+
+/// Packs `n` bytes to so many bits each. False, and nothing is done, if no kernel does.
+pub(crate) fn pack(bits: u32, level: Level, src: &[u8], dst: &mut [u8], n: usize) -> bool {
+    match (level, bits) {
+        (Level::Avx512(token), 2 | 4 | 6) => avx512::bits::pack(token, bits, src, dst, n),
+        (Level::Avx2(token), 6) => run(&avx2::pack6::Pack(token), (8, src), (6, dst), n),
+        _ => return false,
+    }
+    true
+}
+
+/// The kernel for the source that operations load from: one that is exact in f32, or one of those that follow.
+macro_rules! with_source {
+    ($load:expr, |$source:ident| $kernel:expr, $($pattern:pat => $of:ident),*) => {
+        with_source!(
+            @ $load, |$source| $kernel,
+            [] => F32,
+            [Op::Bf16ToF32(_)] => Bf16,
+            [Op::F16ToF32(_)] => F16,
+            [Op::IntToF32(Int { bytes: 2, signed: true })] => I16,
+            [Op::IntToF32(Int { bytes: 2, signed: false })] => U16,
+            $($pattern => $of),*
+        )
+    };
+    (@ $load:expr, |$source:ident| $kernel:expr, $($pattern:pat => $of:ident),*) => {
+        match $load {
+            $($pattern => {
+                let $source = source::$of;
+                $kernel
+            })*
+            _ => None,
+        }
+    };
+}
+
+/// The kernel of the shape of an encoder to bytes.
+macro_rules! to_bytes {
+    ($numbers:expr, |$shape:ident| $make:expr) => {
+        match $numbers.shape {
+            shape::SUBNORMAL => {
+                const $shape: u8 = shape::SUBNORMAL;
+                Some(stage($make))
+            }
+            shape::SUBNORMAL_SPECIAL | shape::SUBNORMAL_PAYLOAD => {
+                const $shape: u8 = SPECIAL;
+                Some(stage($make))
+            }
+            shape::UNSIGNED_ZERO => {
+                const $shape: u8 = shape::UNSIGNED_ZERO;
+                Some(stage($make))
+            }
+            shape::UNSIGNED_ZERO_SPECIAL => {
+                const $shape: u8 = UNSIGNED_SPECIAL;
+                Some(stage($make))
+            }
+            _ => None,
+        }
+    };
+}
+
+// ---- AVX-512 ----
+
+fn of_avx512(ops: &[Op], token: Avx512) -> Kernel {
+    match *ops {
+        [ref load @ .., Op::Nearest { numbers, bytes }] => fused_512(load, numbers, bytes, token),
+        [ref load @ .., Op::E8m0Cut(numbers)] => with_source!(
+            load, |source| to_e8m0(source, numbers, token),
+            [Op::F64ToF32Odd { reduced: false }] => F64,
+            [Op::IntToF32Odd(Int { bytes: 4, signed: true })] => I32Odd,
+            [Op::IntToF32Odd(Int { bytes: 4, signed: false })] => U32Odd,
+            [Op::IntToF32Odd(Int { bytes: 8, signed: true })] => I64Odd,
+            [Op::IntToF32Odd(Int { bytes: 8, signed: false })] => U64Odd
+        ),
+        [Op::F16ToF32(nan)] => Some(match nan.keeps_payload() {
+            true => blocks::<_, 4>(ToFloat::<_, true>(source::F16), token),
+            false => blocks::<_, 4>(ToFloat::<_, false>(source::F16), token),
+        }),
+        [Op::Bf16ToF32(nan)] => Some(match nan.keeps_payload() {
+            true => blocks::<_, 4>(ToFloat::<_, true>(source::Bf16), token),
+            false => blocks::<_, 4>(ToFloat::<_, false>(source::Bf16), token),
+        }),
+        [Op::F64ToF32Nearest(numbers)] if numbers.overflows_to_inf() => Some(match numbers.keeps_payload() {
+            true => blocks::<_, 4>(ToFloat::<_, true>(source::F64), token),
+            false => blocks::<_, 4>(ToFloat::<_, false>(source::F64), token),
+        }),
+        [Op::F32ToF64(numbers)] if numbers.keeps_inf() => Some(match numbers.keeps_payload() {
+            true => blocks::<_, 8>(ToFloat::<_, true>(source::F32), token),
+            false => blocks::<_, 8>(ToFloat::<_, false>(source::F32), token),
+        }),
+        [Op::IntToF32(from)] => match (from.bytes, from.signed) {
+            (4, true) => Some(blocks::<_, 4>(ToFloat::<_, true>(source::I32), token)),
+            (4, false) => Some(blocks::<_, 4>(ToFloat::<_, true>(source::U32), token)),
+            (8, true) => Some(blocks::<_, 4>(ToFloat::<_, true>(source::I64), token)),
+            (8, false) => Some(blocks::<_, 4>(ToFloat::<_, true>(source::U64), token)),
+            _ => None,
+        },
+        [Op::IntToF64 { from, odd: false }] => match (from.bytes, from.signed) {
+            (4, true) => Some(blocks::<_, 8>(ToFloat::<_, true>(source::I32), token)),
+            (4, false) => Some(blocks::<_, 8>(ToFloat::<_, true>(source::U32), token)),
+            (8, true) => Some(blocks::<_, 8>(ToFloat::<_, true>(source::I64), token)),
+            (8, false) => Some(blocks::<_, 8>(ToFloat::<_, true>(source::U64), token)),
+            _ => None,
+        },
+        [Op::F64ToF32Odd { reduced: true }] => Some(stage(avx512::f64::ToF32Odd(source::F64Reduced, token))),
+        [Op::F64ToF32Odd { reduced: false }] => Some(stage(avx512::f64::ToF32Odd(source::F64, token))),
+        [Op::IntToF32Odd(Int { bytes: 8, signed: true })] => Some(stage(avx512::f64::ToF32Odd(source::I64Odd, token))),
+        [Op::IntToF32Odd(Int { bytes: 8, signed: false })] => Some(stage(avx512::f64::ToF32Odd(source::U64Odd, token))),
+        [ref load @ .., Op::F32ToInt { numbers, bytes }] if numbers.truncates_and_wraps() => {
+            let (nan, mask) = numbers.nan_and_mask();
+            match load {
+                [] => truncates(source::F32, Truncate { nan, mask }, bytes, token),
+                [Op::Bf16ToF32(_)] => truncates(source::Bf16, Truncate { nan, mask }, bytes, token),
+                [Op::F16ToF32(_)] => truncates(source::F16, Truncate { nan, mask }, bytes, token),
+                _ => None,
+            }
+        }
+        [Op::F64ToInt { numbers, bytes }] if numbers.truncates_and_wraps() => {
+            let (nan, mask) = numbers.nan_and_mask();
+            truncates(source::F64, Truncate { nan, mask }, bytes, token)
+        }
+        [Op::IntToInt { from, range, bytes }] => {
+            let numbers = Narrow { bounds: range.bounds, mask: range.mask };
+            match (from.bytes, bytes) {
+                (4, 1) => Some(narrows::<4, 1>(from.signed, numbers, token)),
+                (4, 2) => Some(narrows::<4, 2>(from.signed, numbers, token)),
+                (8, 1) => Some(narrows::<8, 1>(from.signed, numbers, token)),
+                (8, 2) => Some(narrows::<8, 2>(from.signed, numbers, token)),
+                (8, 4) => Some(narrows::<8, 4>(from.signed, numbers, token)),
+                _ => None,
+            }
+        }
+        [Op::NonZero { bytes: 4, mask }] => Some(blocks::<_, 1>(NonZero::<4> { mask }, token)),
+        [Op::NonZero { bytes: 8, mask }] => Some(blocks::<_, 1>(NonZero::<8> { mask }, token)),
+        _ => None,
+    }
+}
+
+fn blocks<T: Params<N> + 'static, const N: usize>(params: T, token: Avx512) -> Box<dyn Stage> {
+    stage(Blocks::<T, N>(params, token))
+}
+
+/// What is clamped or reduced on its way into f32 goes to destinations of a smaller range, what is not to those of the same
+/// range; what is exact, to both.
+fn fused_512(load: &[Op], numbers: Nearest, bytes: usize, token: Avx512) -> Kernel {
+    match bytes {
+        2 if numbers.shape & shape::UPPER_BITS != 0 => with_source!(
+            load, |source| upper_bits_512(source, numbers, token),
+            [Op::F64ToF32Odd { reduced: false }] => F64,
+            [Op::IntToF32Odd(Int { bytes: 4, signed: true })] => I32Odd,
+            [Op::IntToF32Odd(Int { bytes: 4, signed: false })] => U32Odd,
+            [Op::IntToF32Odd(Int { bytes: 8, signed: true })] => I64Odd,
+            [Op::IntToF32Odd(Int { bytes: 8, signed: false })] => U64Odd
+        ),
+        1 | 2 => with_source!(
+            load, |source| narrow_512(source, numbers, bytes, token),
+            [Op::F64ToF32Odd { reduced: true }] => F64Reduced,
+            [Op::IntToF32Clamped(Int { bytes: 4, signed: true })] => I32Clamped,
+            [Op::IntToF32Clamped(Int { bytes: 4, signed: false })] => U32Clamped,
+            [Op::IntToF32Clamped(Int { bytes: 8, signed: true })] => I64Clamped,
+            [Op::IntToF32Clamped(Int { bytes: 8, signed: false })] => U64Clamped
+        ),
+        _ => None,
+    }
+}
+
+// A shape that takes a payload serves where the mask is zero as well.
+const SPECIAL: u8 = shape::SUBNORMAL_PAYLOAD;
+const UNSIGNED_SPECIAL: u8 = shape::UNSIGNED_ZERO_SPECIAL | shape::PAYLOAD;
+const UPPER: u8 = shape::UPPER_PAYLOAD;
+
+fn upper_bits_512<S: Source512>(source: S, numbers: Nearest, token: Avx512) -> Kernel {
+    Some(blocks::<_, 2>(Fused::<S, UPPER>(numbers, source), token))
+}
+
+/// To f16 and to 8 bits.
+fn narrow_512<S: Source512>(source: S, numbers: Nearest, bytes: usize, token: Avx512) -> Kernel {
+    Some(match (bytes, numbers.shape) {
+        (2, shape::SUBNORMAL_PAYLOAD) if numbers.is_ieee_f16 => {
+            blocks::<_, 2>(Fused::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source), token)
+        }
+        (2, shape::SUBNORMAL_SPECIAL) if numbers.is_ieee_f16 => {
+            blocks::<_, 2>(Fused::<S, F16_INSTRUCTION>(numbers, source), token)
+        }
+        (1, _) => return to_bytes!(numbers, |SHAPE| Blocks::<_, 1>(Fused::<S, SHAPE>(numbers, source), token)),
+        _ => return None,
+    })
+}
+
+fn to_e8m0<S: Scaled>(source: S, numbers: EncodeE8m0Cut, token: Avx512) -> Kernel {
+    Some(match grows::of(numbers.addends) {
+        grows::BY_PARITY => blocks::<_, 1>(ToE8m0::<S, { grows::BY_PARITY }>(numbers, source), token),
+        // Only integers are rounded on the way.
+        grows::ABOVE if !S::HAS_NAN && S::BYTES > 2 => {
+            blocks::<_, 1>(ToE8m0::<S, { grows::ABOVE }>(numbers, source), token)
+        }
+        _ => blocks::<_, 1>(ToE8m0::<S, { grows::FROM }>(numbers, source), token),
+    })
+}
+
+fn truncates<S: Float>(source: S, numbers: Truncate, bytes: usize, token: Avx512) -> Kernel {
+    Some(match (bytes, numbers.nan) {
+        (1, 0) => blocks::<_, 1>(Truncates::<S, false>(numbers, source), token),
+        (1, _) => blocks::<_, 1>(Truncates::<S, true>(numbers, source), token),
+        (2, 0) => blocks::<_, 2>(Truncates::<S, false>(numbers, source), token),
+        (2, _) => blocks::<_, 2>(Truncates::<S, true>(numbers, source), token),
+        (4, _) => blocks::<_, 4>(Truncates::<S, true>(numbers, source), token),
+        _ => blocks::<_, 8>(Truncates::<S, true>(numbers, source), token),
+    })
+}
+
+fn narrows<const SRC: usize, const DST: usize>(signed: bool, numbers: Narrow, token: Avx512) -> Box<dyn Stage> {
+    match (numbers.bounds.is_some(), signed) {
+        (true, true) => blocks::<_, DST>(Narrows::<SRC, true, true>(numbers), token),
+        (true, false) => blocks::<_, DST>(Narrows::<SRC, true, false>(numbers), token),
+        (false, _) => blocks::<_, DST>(Narrows::<SRC, false, false>(numbers), token),
+    }
+}
+
+// ---- AVX2 ----
+
+fn of_avx2(ops: &[Op], token: Avx2) -> Kernel {
+    match *ops {
+        [ref load @ .., Op::Nearest { numbers, bytes }] => fused_256(load, numbers, bytes, token),
+        [Op::E8m0Cut(numbers)] if numbers.special_from != u32::MAX => Some(stage(avx2::bytes::ToE8m0(numbers, token))),
+        [Op::F16ToF32(nan)] => Some(match nan.keeps_payload() {
+            // The instruction quiets NaN. The hub's NaN may be either: what encodes it sets the quiet bit.
+            true => stage(avx2::half::ToF32::<true>(token)),
+            false => stage(avx2::half::ToF32::<false>(token)),
+        }),
+        [Op::F64ToF32Nearest(numbers)] if numbers.overflows_to_inf() => Some(match numbers.keeps_payload() {
+            true => stage(avx2::f64::ToF32::<true>(token)),
+            false => stage(avx2::f64::ToF32::<false>(token)),
+        }),
+        [Op::F32ToF64(numbers)] if numbers.keeps_inf() => Some(match numbers.keeps_payload() {
+            true => stage(avx2::f64::FromF32::<true>(token)),
+            false => stage(avx2::f64::FromF32::<false>(token)),
+        }),
+        [Op::F32ToInt { numbers, bytes }] if numbers.truncates_and_wraps() => match (bytes, numbers.nan_and_mask()) {
+            (1, (0, mask)) => Some(stage(avx2::bytes::Truncates(mask as u8, token))),
+            (8, (0, _)) => Some(stage(avx2::i64::Truncates(token))),
+            _ => None,
+        },
+        [Op::IntToInt { from: Int { bytes: 4, signed }, range, bytes: 1 }] => {
+            let mask = range.mask as u8;
+            Some(match (signed, range.bounds) {
+                (true, bounds) => {
+                    let (low, high) = bounds.map_or((i32::MIN.into(), i32::MAX.into()), |(l, h)| (l as i64, h as i64));
+                    let range = [low, high].map(|end| end.clamp(i32::MIN.into(), i32::MAX.into()) as u32);
+                    stage(avx2::bytes::Clamps::<true>(range, mask, token))
+                }
+                (false, bounds) => {
+                    let (low, high) = bounds.unwrap_or((0, u32::MAX.into()));
+                    let range = [low, high].map(|end| end.min(u32::MAX.into()) as u32);
+                    stage(avx2::bytes::Clamps::<false>(range, mask, token))
+                }
+            })
+        }
+        _ => None,
+    }
+}
+
+/// As [`fused_512`].
+fn fused_256(load: &[Op], numbers: Nearest, bytes: usize, token: Avx2) -> Kernel {
+    let is_f16 = bytes == 2 && numbers.is_ieee_f16;
+    match bytes {
+        2 if numbers.shape & shape::UPPER_BITS != 0 => with_source!(
+            load, |source| upper_bits_256(source, numbers, token),
+            [Op::F64ToF32Odd { reduced: false }] => F64,
+            [Op::IntToF32Odd(Int { bytes: 4, signed: true })] => I32Odd,
+            [Op::IntToF32Odd(Int { bytes: 4, signed: false })] => U32Odd,
+            [Op::IntToF32Odd(Int { bytes: 8, signed: true })] => I64Odd
+        ),
+        2 if is_f16 => with_source!(
+            load, |source| f16_256(source, numbers, token),
+            [Op::F64ToF32Odd { reduced: true }] => F64Reduced,
+            [Op::IntToF32Clamped(Int { bytes: 4, signed: true })] => I32Clamped,
+            [Op::IntToF32Clamped(Int { bytes: 4, signed: false })] => U32Clamped,
+            [Op::IntToF32Clamped(Int { bytes: 8, signed: true })] => I64Clamped
+        ),
+        1 => match load {
+            [Op::Bf16ToF32(_)] => shorts_256(source::Bf16, numbers, token),
+            [Op::F16ToF32(_)] => shorts_256(source::F16, numbers, token),
+            _ => with_source!(
+                load, |source| words_256(source, numbers, token),
+                [Op::F64ToF32Odd { reduced: true }] => F64Reduced,
+                [Op::IntToF32Clamped(Int { bytes: 4, signed: true })] => I32Clamped,
+                [Op::IntToF32Clamped(Int { bytes: 4, signed: false })] => U32Clamped,
+                [Op::IntToF32Clamped(Int { bytes: 8, signed: true })] => I64Clamped
+            ),
+        },
+        _ => None,
+    }
+}
+
+fn upper_bits_256<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
+    Some(stage(avx2::fused::ToShorts::<S, UPPER>(numbers, source, token)))
+}
+
+fn f16_256<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
+    use avx2::fused::ToShorts;
+    Some(match numbers.shape & shape::PAYLOAD != 0 {
+        true => stage(ToShorts::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source, token)),
+        false => stage(ToShorts::<S, F16_INSTRUCTION>(numbers, source, token)),
+    })
+}
+
+fn words_256<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
+    to_bytes!(numbers, |SHAPE| avx2::fused::Words::<S, SHAPE>(numbers, source, token))
+}
+
+fn shorts_256<S: avx2::fused::ByF32>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
+    to_bytes!(numbers, |SHAPE| avx2::fused::FromShorts::<S, SHAPE>::new(numbers, source, token))
+}

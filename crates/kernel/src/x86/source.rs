@@ -1,0 +1,73 @@
+//! Sources of hand-written kernels: one type for each way to read elements as f32, exactly or rounded to odd
+//! (`docs/kernels.md §2.6`), for both widths of vectors. What a loader computes is what the lane of that name computes.
+
+use std::arch::x86_64::{__m256i, __m512i};
+use std::fmt::Debug;
+
+/// Elements of a type.
+pub(crate) trait Source: Copy + Debug + Send + Sync + 'static {
+    /// Bytes of an element.
+    const BYTES: usize;
+    /// Whether some element is a NaN.
+    const HAS_NAN: bool;
+}
+
+/// A source that is read with vectors of 512 bits.
+pub(crate) trait Source512: Source {
+    /// 16 elements as f32.
+    ///
+    /// # Safety
+    /// Needs the features of [`Avx512`](crate::level::Avx512).
+    unsafe fn load(bytes: &[u8]) -> __m512i;
+}
+
+/// A source that is read with vectors of 256 bits.
+pub(crate) trait Source256: Source {
+    /// Eight elements as f32.
+    ///
+    /// # Safety
+    /// Needs the features of [`Avx2`](crate::level::Avx2).
+    unsafe fn load(bytes: &[u8]) -> __m256i;
+}
+
+macro_rules! sources {
+    ($($(#[$doc:meta])* $name:ident, $bytes:literal, $has_nan:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $name;
+
+        impl Source for $name {
+            const BYTES: usize = $bytes;
+            const HAS_NAN: bool = $has_nan;
+        }
+    )*};
+}
+
+sources! {
+    /// The intermediate itself.
+    F32, 4, true;
+    Bf16, 2, true;
+    F16, 2, true;
+    I16, 2, false;
+    U16, 2, false;
+    /// Rounded to odd (§4.11).
+    F64, 8, true;
+    /// Rounded to odd, or reduced (§4.12).
+    F64Reduced, 8, true;
+    /// Clamped to ±2^24 (§4.13).
+    I32Clamped, 4, false;
+    U32Clamped, 4, false;
+    I64Clamped, 8, false;
+    U64Clamped, 8, false;
+    /// Rounded to odd, at 17 bits at least (§4.13).
+    I32Odd, 4, false;
+    U32Odd, 4, false;
+    /// Rounded to odd (§4.13).
+    I64Odd, 8, false;
+    U64Odd, 8, false;
+    /// For who rounds them to f32 or f64 itself.
+    I32, 4, false;
+    U32, 4, false;
+    I64, 8, false;
+    U64, 8, false;
+}
