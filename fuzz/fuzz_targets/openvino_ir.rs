@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
 use truecast_models::openvino::{build, types};
-use truecast_models::{EvaluationError, evaluate};
+use truecast_models::{Error, evaluate};
 use truecast_models::openvino::IrFile;
 use truecast_kernel::CastOptions;
 
@@ -32,7 +32,7 @@ fuzz_target!(|xml: &[u8]| {
         types.findings.iter().for_each(|finding| harmless(finding.cause.to_string()));
     }
     match build(&file, &BTreeMap::new()) {
-        Ok((graph, _)) => drop(evaluate::<EvaluationError>(&graph, &CastOptions::default(), |_| Ok(None), |_, _| Ok(()))),
+        Ok((graph, _)) => drop(evaluate::<Error>(&graph, &CastOptions::default(), |_| Ok(None), |_, _| Ok(()))),
         Err(error) => harmless(error.to_string()),
     }
 });

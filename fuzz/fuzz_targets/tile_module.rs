@@ -3,7 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use truecast_core::spec::tile::{Options, Profile, Release, Rules};
-use truecast_models::tile::evaluate::{Settings, Stop, evaluate};
+use truecast_models::Error;
+use truecast_models::tile::evaluate::{Settings, evaluate};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(module) = truecast_models::tile::read(bytes, Release::NEWEST) else { return };
@@ -17,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     if report.errors.is_empty() {
         for entry in module.functions.iter().filter(|f| f.is_entry) {
             let settings = Settings { max_bytes: 1 << 20, ..Settings::default() };
-            let _ = evaluate::<Stop>(entry, &settings, Vec::new(), |_| Ok(()));
+            let _ = evaluate::<Error>(entry, &settings, Vec::new(), |_| Ok(()));
         }
     }
 });

@@ -6,12 +6,11 @@ use truecast::io::npy::HeaderError;
 use truecast::io::npz::ArchiveError;
 use truecast::io::onnx::{ExternalError, ProtoError, TensorError};
 use truecast::io::{Error as FileError, Foreign};
-use truecast::models::EvaluationError;
 use truecast::models::openvino::IrError;
 use truecast::models::openvino::{self, LayerError};
-use truecast::models::tile::module::EntryError;
+use truecast::models::tile::EntryError;
 use truecast::rescale::Failure as RescaleError;
-use truecast::run::{ModelError, RunError};
+use truecast::run::RunError;
 use truecast::spec::SpecError;
 use truecast::verify::RecordError;
 use truecast::{ArrayError, Cause, Error, Kind};
@@ -130,15 +129,7 @@ impl Hint for RunError {
             RunError::Output { cause, .. } => cause.hint(),
             RunError::Input { cause, .. } => cause.hint(),
             RunError::TosaArray { cause, .. } => cause.hint(),
-            RunError::Model { cause, .. } => match &**cause {
-                ModelError::OpenVino(cause) => of_network(cause),
-                _ => None,
-            },
-            RunError::Evaluation { cause, .. } => match &**cause {
-                EvaluationError::Constant { cause, .. } => cause.hint(),
-                _ => None,
-            },
-            RunError::TileEntry { cause: EntryError::Several { .. }, .. } => Some("name one with --entry".into()),
+            RunError::Model { cause, .. } => cause.hint(),
             RunError::Rules { fitting, .. } => Some(format!("give --spec {fitting}")),
             RunError::NotGiven { name, .. } => Some(format!("add --input {}=FILE", name.escape_debug())),
             RunError::Read { .. } => Some("choose another --output-dir".into()),
@@ -174,6 +165,9 @@ impl Hint for truecast::models::Error {
         match self {
             truecast::models::Error::File(error) => error.hint(),
             truecast::models::Error::Ir { cause, .. } => of_ir(cause),
+            truecast::models::Error::OpenVino(cause) => of_network(cause),
+            truecast::models::Error::Constant { cause, .. } => cause.hint(),
+            truecast::models::Error::Entry(EntryError::Several { .. }) => Some("name one with --entry".into()),
             _ => None,
         }
     }

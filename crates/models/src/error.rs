@@ -1,27 +1,84 @@
-//! Everything that can go wrong in this crate.
+//! Everything that can go wrong in this crate. What can be wrong with one format is in its folder; this adds where.
 
 use std::path::PathBuf;
 
-use truecast_core::ErrorKind;
-use truecast_io::ShownPath;
+use truecast_core::{DType, ErrorKind};
+use truecast_io::{Shown, ShownPath};
 
-use crate::openvino::IrError;
+use crate::cast::DeniedCast;
+use crate::evaluate::UndefinedResult;
+use crate::tile::error::{Diagnostic, EntryError};
+use crate::{onnx, openvino, tosa};
 
 /// Why a model has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
 pub enum Error {
     /// A file cannot be read.
     #[error(transparent)]
     File(#[from] truecast_io::Error),
     /// An OpenVINO IR is malformed or unsupported.
     #[error("{}: {cause}", ShownPath(path))]
-    Ir {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        cause: IrError,
-    },
+    Ir { path: PathBuf, cause: openvino::IrError },
+    /// A `.tosa` file is malformed.
+    #[error(transparent)]
+    TosaFile(#[from] tosa::FileError),
+    /// An ONNX model is no graph of conversions.
+    #[error(transparent)]
+    Onnx(#[from] onnx::ModelError),
+    /// An OpenVINO network is no graph of conversions.
+    #[error(transparent)]
+    OpenVino(#[from] openvino::ModelError),
+    /// A graph of TOSA is an error.
+    #[error(transparent)]
+    Tosa(tosa::GraphError),
+    /// A Tile IR module is not read, or not legal.
+    #[error(transparent)]
+    Tile(#[from] Diagnostic),
+    /// A Tile IR module has no such entry.
+    #[error(transparent)]
+    Entry(#[from] EntryError),
+    /// The standard does not define a result without which there is none: a TOSA graph is unpredictable, or an element of a
+    /// strict evaluation of Tile IR is undefined.
+    #[error(transparent)]
+    Undefined(UndefinedResult),
+    /// Live values take too much memory.
+    #[error("{place}: values take more than {limit} bytes")]
+    Memory { place: String, limit: u64 },
+    /// A value was supplied that the entry does not have.
+    #[error("entry {entry} has no value {name}")]
+    NoValue { entry: String, name: String },
+    /// A value was supplied in another form than the entry declares.
+    #[error("{name}: {len} elements of {found} where the entry has {declared}")]
+    Supplied { name: String, len: u64, found: DType, declared: String },
+    /// An input was not fed and has no default.
+    #[error("input {} is missing", Shown(name))]
+    Missing { name: String },
+    /// An input is of another type than the graph declares.
+    #[error("input {}: elements are {found}, the model declares {declared}", Shown(name))]
+    Type { name: String, found: DType, declared: DType },
+    /// A tensor has another shape than the graph declares.
+    #[error("{what} {}: shape {found:?} where the model declares {declared}", Shown(name))]
+    Shape { what: &'static str, name: String, found: Vec<u64>, declared: String },
+    /// A tensor's elements are not as many as its shape says.
+    #[error("{}: the elements do not fill the shape {shape:?}", Shown(name))]
+    Inconsistent { name: String, shape: Vec<u64> },
+    /// A conversion was refused.
+    #[error("{label}: {cause}")]
+    Cast { label: String, cause: DeniedCast },
+    /// A constant could not be read.
+    #[error("{label}: {cause}")]
+    Constant { label: String, cause: Box<Error> },
+}
+
+impl From<tosa::GraphError> for Error {
+    fn from(cause: tosa::GraphError) -> Error {
+        match cause {
+            tosa::GraphError::Unpredictable(undefined) => Error::Undefined(undefined),
+            cause => Error::Tosa(cause),
+        }
+    }
 }
 
 impl Error {
@@ -29,7 +86,13 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::File(cause) => cause.kind(),
-            Error::Ir { .. } => ErrorKind::Input,
+            Error::Constant { cause, .. } => cause.kind(),
+            Error::Entry(EntryError::None) => ErrorKind::Input,
+            Error::Entry(_) | Error::Missing { .. } => ErrorKind::Usage,
+            Error::Memory { .. }
+            | Error::Cast { cause: DeniedCast::Memory { .. }, .. }
+            | Error::Tosa(tosa::GraphError::Memory { .. }) => ErrorKind::System,
+            _ => ErrorKind::Input,
         }
     }
 }

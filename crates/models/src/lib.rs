@@ -8,23 +8,27 @@
 //! | [`tile`] | Tile IR modules, text and bytecode | statements that are evaluated one by one |
 //!
 //! [`Graph`] knows no file format: values with types, conversions that are already resolved, constants, inputs and
-//! outputs. [`evaluate`](fn@evaluate) runs it in order and drops each value after its last use. What a conversion means is
+//! outputs. One evaluator runs the steps of every format in order and drops each value after its last use. What a conversion means is
 //! `truecast-core`; tensors in files are `truecast-io`; feeding a model from files and writing what it gives is `truecast`.
 //!
-//! Read in this order: [`tensor`], [`graph`], [`mod@evaluate`], then a format.
+//! Read in this order: [`tensor`], `evaluate`, [`graph`], then a format.
 #![forbid(unsafe_code)]
 
+mod cast;
 pub mod error;
-pub mod evaluate;
+mod evaluate;
 pub mod graph;
 pub mod onnx;
 pub mod openvino;
+mod packer;
 pub mod tensor;
 pub mod tile;
 pub mod tosa;
 
+pub use cast::DeniedCast;
 pub use error::Error;
-pub use evaluate::{EvaluationError, OpenResults, Refusal, evaluate};
-pub use graph::{Dimension, Graph, Input, Load, Output, ValueId};
+pub use evaluate::{OpenResults, Reason, UndefinedResult};
+pub use graph::{Dimension, Graph, Input, Load, Output, ValueId, evaluate};
+pub use packer::Packer;
 pub use tensor::{Data, Tensor};
 pub use truecast_text::Texts;

@@ -1,7 +1,12 @@
-//! A tensor in memory.
+//! A tensor in memory, whatever the format of its model.
+
+use std::borrow::Cow;
 
 use truecast_core::{DType, Layout};
+use truecast_kernel::Elements;
 use truecast_text::Texts;
+
+use crate::packer::Packer;
 
 /// Elements with a type and a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,11 +24,32 @@ pub struct Tensor {
 pub enum Data {
     /// Packed codes ([`Layout::Packed`]).
     Codes(Vec<u8>),
+    /// One code for all elements, which takes no memory for each (constants of Tile IR).
+    Splat(u64),
+    /// Packed codes that share a scale by blocks of [`BLOCK`](truecast_core::spec::tosa::block::BLOCK) (TOSA).
+    Blocks {
+        /// The codes.
+        codes: Vec<u8>,
+        /// A byte for each block.
+        scales: Vec<u8>,
+    },
     /// Texts, of [`DType::String`] only.
     Texts(Texts),
 }
 
 impl Tensor {
+    /// One code for all elements.
+    pub fn splat(dtype: DType, shape: Vec<u64>, code: u64) -> Tensor {
+        Tensor { dtype, shape, data: Data::Splat(code) }
+    }
+
+    /// A code for each element, in order.
+    pub fn of_codes(dtype: DType, shape: Vec<u64>, codes: impl IntoIterator<Item = u64>) -> Tensor {
+        let mut packer = Packer::new(dtype);
+        codes.into_iter().for_each(|code| packer.push(code));
+        Tensor { dtype, shape, data: Data::Codes(packer.into_bytes()) }
+    }
+
     /// Elements.
     pub fn len(&self) -> u64 {
         self.shape.iter().product()
@@ -36,11 +62,77 @@ impl Tensor {
 
     /// The elements are as many as the shape says, and of the type's kind.
     pub fn is_consistent(&self) -> bool {
+        use truecast_core::spec::tosa::block::BLOCK;
         let len = self.shape.iter().try_fold(1u64, |product, &d| product.checked_mul(d));
-        match (&self.data, len) {
-            (Data::Codes(bytes), Some(len)) => self.dtype.bytes_in(Layout::Packed, len) == Some(bytes.len() as u64),
-            (Data::Texts(texts), Some(len)) => self.dtype == DType::String && texts.len() as u64 == len,
-            _ => false,
+        let Some(len) = len else { return false };
+        let fill = |bytes: &[u8]| self.dtype.bytes_in(Layout::Packed, len) == Some(bytes.len() as u64);
+        match &self.data {
+            Data::Codes(codes) => fill(codes),
+            Data::Splat(_) => self.dtype.storage_bits().is_some(),
+            Data::Blocks { codes, scales } => fill(codes) && scales.len() as u64 == len / BLOCK as u64,
+            Data::Texts(texts) => self.dtype == DType::String && texts.len() as u64 == len,
+        }
+    }
+
+    /// The packed codes of all elements; none of text.
+    pub fn codes(&self) -> Cow<'_, [u8]> {
+        match &self.data {
+            Data::Codes(codes) | Data::Blocks { codes, .. } => codes.into(),
+            Data::Splat(code) => {
+                let mut packer = Packer::new(self.dtype);
+                (0..self.len()).for_each(|_| packer.push(*code));
+                packer.into_bytes().into()
+            }
+            Data::Texts(_) => Cow::default(),
+        }
+    }
+
+    /// The code of all elements, if they were made as one.
+    pub fn as_splat(&self) -> Option<u64> {
+        match self.data {
+            Data::Splat(code) => Some(code),
+            _ => None,
+        }
+    }
+
+    /// The code of each element, by its index.
+    ///
+    /// # Panics
+    /// If the elements are text or not as many as the shape says; the function that is returned, beyond the last of them.
+    pub fn reader(&self) -> impl Fn(u64) -> u64 {
+        let elements = match &self.data {
+            Data::Splat(_) => None,
+            Data::Codes(codes) | Data::Blocks { codes, .. } => {
+                let elements = Elements::new(self.dtype, self.len() as usize, &codes[..]);
+                Some(elements.expect("the elements fill the shape"))
+            }
+            Data::Texts(_) => panic!("text has no codes"),
+        };
+        move |index| match (&elements, &self.data) {
+            (Some(elements), _) => elements.get(index as usize),
+            (None, Data::Splat(code)) if index < self.len() => *code,
+            _ => panic!("element {index} of {}", self.len()),
+        }
+    }
+
+    /// Integers of whole bytes, read as signed.
+    pub fn integers(&self) -> Vec<i64> {
+        let bytes = self.dtype.storage_bits().map_or(1, |bits| bits as usize / 8).max(1);
+        let one = |code: &[u8]| {
+            let mut wide = [0; 8];
+            wide[8 - bytes..].copy_from_slice(code);
+            i64::from_le_bytes(wide) >> (64 - 8 * bytes)
+        };
+        self.codes().chunks_exact(bytes).map(one).collect()
+    }
+
+    /// Bytes of memory that the elements take.
+    pub fn held_bytes(&self) -> u64 {
+        match &self.data {
+            Data::Codes(codes) => codes.len() as u64,
+            Data::Blocks { codes, scales } => (codes.len() + scales.len()) as u64,
+            Data::Splat(_) => 0,
+            Data::Texts(texts) => texts.iter().map(|text| text.len() as u64).sum(),
         }
     }
 }

@@ -7,7 +7,7 @@ use truecast_core::policy::TextStyle;
 use truecast_io::onnx::{ModelFile, Options};
 use truecast_kernel::CastOptions;
 use truecast_models::onnx::{Judgement, build, judge};
-use truecast_models::{Data, EvaluationError, Graph, Tensor, evaluate};
+use truecast_models::{Data, Error, Graph, Tensor, evaluate};
 use truecast_testkit::proto::{self, attribute, bytes, fixed32, graph, int, node, tensor, value};
 use truecast_testkit::{memory, timing};
 
@@ -89,7 +89,7 @@ fn run(model: &[u8], inputs: &[(&str, Tensor)]) -> Result<Vec<(String, Tensor)>,
     let provide = |input: &truecast_models::Input| {
         Ok(inputs.iter().find(|(name, _)| *name == input.name).map(|(_, tensor)| tensor.clone()))
     };
-    let done = evaluate::<EvaluationError>(&graph, &CastOptions::default(), provide, |output, tensor| {
+    let done = evaluate::<Error>(&graph, &CastOptions::default(), provide, |output, tensor| {
         results.push((output.name.clone(), tensor.clone()));
         Ok(())
     });
@@ -107,14 +107,14 @@ fn one(model: &[u8], inputs: &[(&str, Tensor)]) -> Tensor {
 fn codes(tensor: &Tensor) -> &[u8] {
     match &tensor.data {
         Data::Codes(codes) => codes,
-        Data::Texts(_) => panic!("text"),
+        _ => panic!("text"),
     }
 }
 
 fn texts(tensor: &Tensor) -> Vec<String> {
     match &tensor.data {
         Data::Texts(texts) => texts.iter().map(|t| String::from_utf8(t.to_vec()).unwrap()).collect(),
-        Data::Codes(_) => panic!("codes"),
+        _ => panic!("codes"),
     }
 }
 
@@ -231,7 +231,7 @@ fn open_texts_are_counted() {
     let whole = model(28, graph(&nodes, &[text_tensor("s", &["300", "2.5", "-1"])], others), &[]);
     let graph = build(&open(&whole), TextStyle::default()).unwrap();
     let provide = |_: &truecast_models::Input| Ok(Some(floats(&[1.0, 2.0])));
-    let open = evaluate::<EvaluationError>(&graph, &CastOptions::default(), provide, |_, _| Ok(())).unwrap();
+    let open = evaluate::<Error>(&graph, &CastOptions::default(), provide, |_, _| Ok(())).unwrap();
     let found: Vec<_> = open.iter().map(|o| (o.conversion.as_str(), o.elements, o.undefined)).collect();
     let node = |name: &str| format!("node that gives \"{name}\" (Cast)");
     let names = ["i", "n", "b", "p"].map(node);
@@ -388,7 +388,7 @@ fn constants_of_functions_are_shared() {
             delivered += 1;
             Ok(())
         };
-        evaluate::<EvaluationError>(&graph, &exec, |_| Ok(None), deliver).unwrap();
+        evaluate::<Error>(&graph, &exec, |_| Ok(None), deliver).unwrap();
         assert_eq!(delivered, 2 * CALLS);
         assert!(memory::peak() < 8 << 20, "{}", memory::peak());
     }
@@ -665,7 +665,7 @@ fn styles_of_text() {
         let graph = build(&open(&model), style).unwrap();
         let mut results = Vec::new();
         let fed = |_: &truecast_models::Input| Ok(Some(x.clone()));
-        evaluate::<EvaluationError>(&graph, &CastOptions::default(), fed, |_, tensor| {
+        evaluate::<Error>(&graph, &CastOptions::default(), fed, |_, tensor| {
             results.push(tensor.clone());
             Ok(())
         })

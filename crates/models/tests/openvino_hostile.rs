@@ -8,7 +8,7 @@ use truecast_core::DType;
 use truecast_kernel::CastOptions;
 use truecast_models::openvino::IrFile;
 use truecast_models::openvino::{InputHeader, build, inputs, types};
-use truecast_models::{Data, EvaluationError, Tensor, evaluate};
+use truecast_models::{Data, Error, Tensor, evaluate};
 
 /// A network with every layer that is understood, one that is not, and numbers in every place where they may stand.
 const NETWORK: &str = r#"<?xml version="1.0"?>
@@ -85,7 +85,7 @@ fn exercise(folder: &TempDir, xml: &[u8]) -> bool {
                 let bytes = input.dtype.storage_bits().map_or(0, |bits| (24 * bits as usize).div_ceil(8));
                 Ok(Some(Tensor { dtype: input.dtype, shape: vec![2, 3, 4], data: Data::Codes(vec![0; bytes]) }))
             };
-            match evaluate::<EvaluationError>(&graph, &CastOptions::default(), provide, |_, _| Ok(())) {
+            match evaluate::<Error>(&graph, &CastOptions::default(), provide, |_, _| Ok(())) {
                 Ok(_) => return true,
                 Err(error) => harmless(error.to_string()),
             }

@@ -111,7 +111,7 @@ impl Findings {
                     self.note(verdict, keep, || (Element::Code(source), Element::Text(result.into())));
                 }
             }
-            (Data::Codes(_), Data::Codes(_)) => unreachable!("one side is text"),
+            _ => unreachable!("one side is text"),
         }
     }
 }

@@ -12,7 +12,7 @@ use truecast_core::spec::tosa::rescale::{Operand, Operands, ScaleError};
 use truecast_core::spec::tosa::{Requirement, Rescale, RescaleSpec, Target};
 use truecast_core::spec::{SpecError, ieee};
 use truecast_core::{DType, Layout, cast_one};
-use truecast_io::npy::tosa::{self, Reader};
+use truecast_io::npy::tosa::{self, Array, Reader};
 use truecast_io::{Existing, FileFormat, Source, Tensor, Writer};
 use truecast_kernel::{CastOptions, Elements, ElementsMut, RescaleCounts, RescaleError, Rescaler};
 use truecast_models::Data;
@@ -140,14 +140,8 @@ fn operand<'a>(
 /// [`Failure::File`], [`Failure::Integers`].
 pub fn integers(path: &Path) -> Result<Vec<i64>, Failure> {
     let (dtype, _) = element_type(path)?;
-    let array = tosa::read(path, dtype)?;
-    let bytes = dtype.storage_bits().expect("integers have a width") as usize / 8;
-    let one = |code: &[u8]| {
-        let mut wide = [0; 8];
-        wide[8 - bytes..].copy_from_slice(code);
-        i64::from_le_bytes(wide) >> (64 - 8 * bytes)
-    };
-    Ok(array.codes.chunks_exact(bytes).map(one).collect())
+    let Array { shape, codes } = tosa::read(path, dtype)?;
+    Ok(truecast_models::Tensor { dtype, shape, data: Data::Codes(codes) }.integers())
 }
 
 /// The scales of an array of floats in a file, as f64, which holds each of them.
@@ -165,15 +159,10 @@ pub fn scales(path: &Path) -> Result<Vec<f64>, Failure> {
         return Err(Failure::Floats { path: shown(), found: format!("elements are {dtype}") });
     }
     let tensor = array_of_a_type::read(path, dtype, &CastOptions::default())?;
-    let Data::Codes(codes) = &tensor.data else { unreachable!("floats are no texts") };
     let wide = ieee::Cast::to(DType::F64).resolve(dtype)?;
-    let one = |code: &[u8]| {
-        let mut bits = [0; 8];
-        bits[..code.len()].copy_from_slice(code);
-        f64::from_bits(cast_one(&wide, u64::from_le_bytes(bits)).code().expect("no policy refuses a value"))
-    };
-    let bytes = dtype.storage_bits().expect("floats have a width") as usize / 8;
-    Ok(codes.chunks_exact(bytes).map(one).collect())
+    let code = tensor.reader();
+    let one = |index| f64::from_bits(cast_one(&wide, code(index)).code().expect("no policy refuses a value"));
+    Ok((0..tensor.len()).map(one).collect())
 }
 
 /// The signless type of an array's elements, and whether its header calls them unsigned. 64-bit integers hold i48.

@@ -13,8 +13,8 @@ use std::process::ExitCode;
 use truecast::ErrorKind;
 use truecast::io::atomic::leftover;
 use truecast::io::{Existing, Shown};
-use truecast::models::OpenResults;
 use truecast::models::openvino::Packing;
+use truecast::models::{Error as ModelError, OpenResults, Reason};
 use truecast::policy::TextStyle;
 use truecast::run::{Model, ModelKind, RunError, RunReport, Written, tile, tosa};
 use truecast::spec::tosa::Freedoms;
@@ -78,22 +78,17 @@ fn evaluated(
 /// With `--json` the status of a model without a result goes to standard output too (`docs/interfaces.md §6`). A damaged
 /// file is no model, and an input that does not fit says nothing about one.
 fn without_result(error: &RunError) -> Result<(), Failure> {
-    use RunError::{Evaluation, Model, SameOutput, Tile, TileEntry, TileStop, Tosa};
-    let is_of_model = matches!(
-        error,
-        Model { .. }
-            | Evaluation { .. }
-            | SameOutput { .. }
-            | Tile { .. }
-            | TileEntry { .. }
-            | TileStop { .. }
-            | Tosa { .. }
-    );
+    let is_of_model = match error {
+        RunError::Model { cause, .. } => !matches!(**cause, ModelError::TosaFile(_)),
+        RunError::SameOutput { .. } | RunError::Tile { .. } => true,
+        _ => false,
+    };
     if !is_of_model || error.kind() != ErrorKind::Input {
         return Ok(());
     }
+    let is_unpredictable = |cause: &ModelError| matches!(cause, ModelError::Undefined(undefined) if matches!(undefined.reason, Reason::Requirement(_)));
     let status = match error {
-        Tosa { cause, .. } if cause.is_unpredictable() => "unpredictable",
+        RunError::Model { cause, .. } if is_unpredictable(cause) => "unpredictable",
         _ => "error",
     };
     let object = [("status", json!(status)), ("message", json!(error.to_string()))];

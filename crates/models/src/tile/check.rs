@@ -3,7 +3,7 @@
 use truecast_core::DType;
 use truecast_core::spec::tile::{ElementType, Options, Profile, Release, Rules, TileType};
 
-use crate::tile::error::{Cause, Error, shown};
+use crate::tile::error::{Cause, Diagnostic, shown};
 use crate::tile::module::{Function, MAX_FINDINGS, Module, Operation, Statement, ValueId};
 use crate::tile::pack;
 
@@ -13,9 +13,9 @@ pub struct Report {
     /// Conversions (with pack and unpack) that were looked at.
     pub conversions: usize,
     /// What is not legal.
-    pub errors: Vec<Error>,
+    pub errors: Vec<Diagnostic>,
     /// What is legal but has no value, or is missing without harm.
-    pub warnings: Vec<Error>,
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Checks every operation of a module against a release, in regions too.
@@ -51,7 +51,7 @@ impl Checker<'_> {
     fn newer_file(&mut self, module: &Module) {
         let Some(first) = module.functions.first() else { return };
         let cause = Cause::Newer { what: "the module".into(), since: module.version, file: self.release };
-        self.error(Error::new(first.place, cause));
+        self.error(Diagnostic::new(first.place, cause));
     }
 
     fn signature(&mut self, function: &Function) {
@@ -65,11 +65,11 @@ impl Checker<'_> {
                     Cause::Signature { entry: shown(&function.name), why }
                 }
             };
-            self.error(Error::new(function.place, cause));
+            self.error(Diagnostic::new(function.place, cause));
         }
     }
 
-    fn error(&mut self, error: Error) {
+    fn error(&mut self, error: Diagnostic) {
         if self.report.errors.len() < MAX_FINDINGS {
             self.report.errors.push(error);
         }
@@ -78,7 +78,7 @@ impl Checker<'_> {
     fn statements(&mut self, function: &Function, statements: &[Statement]) {
         for statement in statements {
             if let Err(cause) = self.statement(function, statement) {
-                self.error(Error::of(statement, cause));
+                self.error(statement.wrong(cause));
             }
             if let Operation::Opaque { regions, .. } = &statement.operation {
                 regions.iter().for_each(|region| self.statements(function, region));
@@ -97,7 +97,7 @@ impl Checker<'_> {
                 operand_type(function, value(), conversion.op().name(), *operand, from)?;
                 let violation = conversion.has_value(from.element, to.element).err();
                 if let Some(violation) = violation.filter(|_| self.report.warnings.len() < MAX_FINDINGS) {
-                    self.report.warnings.push(Error::of(statement, illegal(violation)));
+                    self.report.warnings.push(statement.wrong(illegal(violation)));
                 }
                 Ok(())
             }

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use truecast_core::spec::tile::{Release, TileType, Violation, types::Malformed};
 
-use crate::tile::module::Statement;
-
 /// Where something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
@@ -29,10 +27,10 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// One thing that is wrong.
+/// One thing that is wrong with a module.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {}", self.message())]
-pub struct Error {
+pub struct Diagnostic {
     /// Where.
     pub place: Place,
     /// What the operation's `loc(..)` says, with its brackets.
@@ -41,15 +39,10 @@ pub struct Error {
     pub cause: Box<Cause>,
 }
 
-impl Error {
+impl Diagnostic {
     /// An error at a place.
     pub fn new(place: Place, cause: Cause) -> Self {
         Self { place, location: None, cause: Box::new(cause) }
-    }
-
-    /// An error of an operation.
-    pub(crate) fn of(statement: &Statement, cause: Cause) -> Self {
-        Self { location: statement.location.clone(), ..Error::new(statement.place, cause) }
     }
 
     /// What is wrong without where: number, cause, and the location that the operation names.
@@ -138,6 +131,29 @@ impl Cause {
             Cause::NoEntry => "T021",
         }
     }
+}
+
+/// Why there is nothing to evaluate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EntryError {
+    /// No entry at all.
+    #[error("the module has no entry")]
+    None,
+    /// Several, and none was named.
+    #[error("the module has several entries: {known}")]
+    Several {
+        /// Their names.
+        known: String,
+    },
+    /// None of that name.
+    #[error("the module has no entry {name:?}; it has: {known}")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The names that exist.
+        known: String,
+    },
 }
 
 /// Text of a file as it may stand in a message: short, on one line, without control characters.

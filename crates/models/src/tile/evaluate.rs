@@ -1,17 +1,21 @@
-//! What every element of every conversion becomes (§6.1): in order, holding a value from its making to its last use.
+//! What every element of every conversion becomes (§6.1).
 //!
 //! Values are codes, and for each element the reason why it is undefined, if it is: an operation on an undefined element
 //! computes from the carried bits and stays undefined for the same reason. Values of other operations are unknown unless
 //! the caller supplies them. The engine's kernels are not used: an element of a tile costs the price of the definition.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use truecast_core::spec::tile::{ElementType, Meaning, Options, Profile, TileType, meaning::REASONS};
-use truecast_core::{DType, Outcome};
+use truecast_core::Outcome;
+use truecast_core::spec::tile::{Meaning, Options, Profile, TileType, meaning::REASONS};
 
-use crate::tile::codes::Codes;
-use crate::tile::error::{Cause, Error};
-use crate::tile::module::{Function, Operation, Statement, ValueId};
+use crate::error::Error;
+use crate::evaluate::{Given, Program, Reason, UndefinedResult, run};
+use crate::packer::Packer;
+use crate::tensor::{Data, Tensor};
+use crate::tile::error::{Cause, shown};
+use crate::tile::module::{Function, Operation, Statement};
 use crate::tile::pack;
 
 /// How modules are evaluated.
@@ -31,11 +35,11 @@ impl Default for Settings {
     }
 }
 
-/// A value with what is known about its elements.
+/// A tensor with what is known about its elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Elements {
     /// The codes.
-    pub codes: Codes,
+    pub tensor: Arc<Tensor>,
     /// Why elements are undefined.
     pub undefined: Reasons,
 }
@@ -64,8 +68,8 @@ impl Reasons {
 
 impl Elements {
     /// Elements that are all defined.
-    pub fn defined(codes: Codes) -> Self {
-        Self { codes, undefined: Reasons::All(None) }
+    pub fn defined(tensor: Arc<Tensor>) -> Self {
+        Self { tensor, undefined: Reasons::All(None) }
     }
 
     fn held_bytes(&self) -> u64 {
@@ -73,7 +77,7 @@ impl Elements {
             Reasons::All(_) => 0,
             Reasons::Each(numbers) => numbers.len() as u64,
         };
-        self.codes.held_bytes() + reasons
+        self.tensor.held_bytes() + reasons
     }
 }
 
@@ -94,191 +98,182 @@ pub struct Converted<'a> {
     pub notes: BTreeMap<&'static str, u64>,
 }
 
-/// Why an evaluation stopped.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs)] // The fields are what the messages say.
-pub enum Stop {
-    /// An operation is illegal or has no value.
-    #[error(transparent)]
-    Illegal(#[from] Error),
-    /// `strict`, and an element is undefined.
-    #[error("{place}: {value}: element {index} is undefined: {reason}")]
-    Undefined { place: crate::tile::Place, value: String, index: u64, reason: &'static str },
-    /// Live values take too much memory.
-    #[error("{place}: {value}: values take more than {limit} bytes")]
-    Memory { place: crate::tile::Place, value: String, limit: u64 },
-    /// A value was supplied that the entry does not have.
-    #[error("entry {entry} has no value {name}")]
-    NoValue { entry: String, name: String },
-    /// A value was supplied in another form than the entry declares.
-    #[error("{name}: {len} elements of {found} where the entry has {declared}")]
-    Supplied { name: String, len: u64, found: DType, declared: TileType },
-}
-
 /// Evaluates an entry.
 ///
 /// `supplied` gives values by name, as `%x`; the value of an operation that is not understood may be supplied too.
 /// `deliver` is given every conversion, in order, as soon as it is evaluated.
 ///
 /// # Errors
-/// [`Stop`], and whatever `deliver` returns.
-pub fn evaluate<E: From<Stop>>(
+/// [`Error::Tile`], [`Error::Undefined`], [`Error::Memory`], [`Error::NoValue`], [`Error::Supplied`], and whatever `deliver`
+/// returns.
+pub fn evaluate<E: From<Error>>(
     function: &Function,
     settings: &Settings,
-    supplied: Vec<(String, Codes)>,
-    deliver: impl FnMut(Converted<'_>) -> Result<(), E>,
+    supplied: Vec<(String, Tensor)>,
+    mut deliver: impl FnMut(Converted<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut values = Values::new(function, settings);
-    values.supply(supplied)?;
-    values.count_uses(&function.body);
-    Evaluation { function, settings, values, deliver }.statements(&function.body)
+    let supplied = known(function, supplied)?;
+    let mut statements = Vec::new();
+    flatten(&function.body, &mut statements);
+    run(&mut Entry { function, settings, statements, supplied, bytes: 0, deliver: &mut deliver })?;
+    Ok(())
 }
 
-/// The values that are alive.
-struct Values<'a> {
-    function: &'a Function,
-    held: Vec<Option<Elements>>,
-    uses: Vec<u32>,
-    bytes: u64,
-    max_bytes: u64,
+/// The values that are supplied, by number.
+fn known(function: &Function, supplied: Vec<(String, Tensor)>) -> Result<HashMap<usize, Arc<Elements>>, Error> {
+    let mut known = HashMap::new();
+    for (name, tensor) in supplied {
+        let id = function.value_of(&name);
+        let id = id.ok_or_else(|| Error::NoValue { entry: shown(&function.name), name: name.clone() })?;
+        if let Some(declared) = function.value(id).tile.as_deref()
+            && (declared.len() != tensor.len() || declared.element.storage() != tensor.dtype)
+        {
+            let (len, found) = (tensor.len(), tensor.dtype);
+            return Err(Error::Supplied { name, len, found, declared: declared.to_string() });
+        }
+        known.insert(id.0 as usize, Arc::new(Elements::defined(tensor.into())));
+    }
+    Ok(known)
 }
 
-impl<'a> Values<'a> {
-    fn new(function: &'a Function, settings: &Settings) -> Self {
-        let n = function.values.len();
-        Self { function, held: vec![None; n], uses: vec![0; n], bytes: 0, max_bytes: settings.max_bytes }
-    }
-
-    fn supply(&mut self, supplied: Vec<(String, Codes)>) -> Result<(), Stop> {
-        for (name, codes) in supplied {
-            let entry = &self.function.name;
-            let known = self.function.value_of(&name);
-            let id = known
-                .map(|id| id.0 as usize)
-                .ok_or_else(|| Stop::NoValue { entry: crate::tile::error::shown(entry), name: name.clone() })?;
-            let declared = self.function.values[id].tile.as_deref();
-            if let Some(declared) = declared
-                && (declared.len() != codes.len() || declared.element.storage() != codes.dtype())
-            {
-                let (len, found) = (codes.len(), codes.dtype());
-                return Err(Stop::Supplied { name, len, found, declared: declared.clone() });
-            }
-            self.held[id] = Some(Elements::defined(codes));
+/// The statements of a body and of its regions, in order.
+fn flatten<'a>(statements: &'a [Statement], all: &mut Vec<&'a Statement>) {
+    for statement in statements {
+        match &statement.operation {
+            Operation::Opaque { regions, .. } => regions.iter().for_each(|region| flatten(region, all)),
+            _ => all.push(statement),
         }
-        Ok(())
-    }
-
-    fn count_uses(&mut self, statements: &[Statement]) {
-        for statement in statements {
-            match &statement.operation {
-                Operation::Convert { operand, .. } | Operation::Pack { operand, .. } => {
-                    self.uses[operand.0 as usize] += 1;
-                }
-                Operation::Opaque { regions, .. } => regions.iter().for_each(|region| self.count_uses(region)),
-                Operation::Constant { .. } | Operation::Return { .. } => {}
-            }
-        }
-    }
-
-    /// Uses a value once; after the last time nothing of it is left here.
-    fn take(&mut self, id: ValueId) -> Option<Elements> {
-        let index = id.0 as usize;
-        self.uses[index] -= 1;
-        match self.uses[index] {
-            0 => {
-                let elements = self.held[index].take()?;
-                self.bytes -= elements.held_bytes().min(self.bytes);
-                Some(elements)
-            }
-            _ => self.held[index].clone(),
-        }
-    }
-
-    fn keep(&mut self, id: ValueId, elements: Elements, statement: &Statement) -> Result<(), Stop> {
-        if self.uses[id.0 as usize] == 0 {
-            return Ok(());
-        }
-        self.bytes += elements.held_bytes();
-        if self.bytes > self.max_bytes {
-            let value = self.function.name_of(id);
-            return Err(Stop::Memory { place: statement.place, value, limit: self.max_bytes });
-        }
-        self.held[id.0 as usize] = Some(elements);
-        Ok(())
     }
 }
 
-struct Evaluation<'a, D> {
+/// An entry whose values are those of the function, and whose steps are its statements.
+struct Entry<'a, E> {
     function: &'a Function,
     settings: &'a Settings,
-    values: Values<'a>,
-    deliver: D,
+    statements: Vec<&'a Statement>,
+    /// Values that are supplied and not used yet.
+    supplied: HashMap<usize, Arc<Elements>>,
+    /// What the values that are alive take.
+    bytes: u64,
+    deliver: &'a mut dyn FnMut(Converted<'_>) -> Result<(), E>,
 }
 
-impl<E: From<Stop>, D: FnMut(Converted<'_>) -> Result<(), E>> Evaluation<'_, D> {
-    fn statements(&mut self, statements: &[Statement]) -> Result<(), E> {
-        statements.iter().try_for_each(|statement| self.statement(statement))
+impl<E: From<Error>> Program for Entry<'_, E> {
+    type Value = Elements;
+    type Error = E;
+
+    fn values(&self) -> usize {
+        self.function.values.len()
     }
 
-    fn statement(&mut self, statement: &Statement) -> Result<(), E> {
+    fn steps(&self) -> usize {
+        self.statements.len()
+    }
+
+    fn operands(&self, step: usize) -> Vec<usize> {
+        match &self.statements[step].operation {
+            Operation::Convert { operand, .. } | Operation::Pack { operand, .. } => vec![operand.0 as usize],
+            _ => Vec::new(),
+        }
+    }
+
+    fn results(&self, step: usize) -> Vec<usize> {
+        let statement = self.statements[step];
         match &statement.operation {
-            Operation::Constant { codes, .. } => {
-                let elements = Elements::defined((**codes).clone());
-                Ok(self.values.keep(statement.results[0], elements, statement)?)
+            Operation::Constant { .. } | Operation::Convert { .. } | Operation::Pack { .. } => {
+                vec![statement.results[0].0 as usize]
             }
-            Operation::Convert { conversion, operand, from, to } => {
-                let operand = self.operand(*operand, from);
+            _ => Vec::new(),
+        }
+    }
+
+    /// Conversions are delivered as they are made.
+    fn delivered(&self, _step: usize) -> Vec<usize> {
+        Vec::new()
+    }
+
+    fn does_every_step(&self) -> bool {
+        true
+    }
+
+    fn load(&mut self, value: usize) -> Result<Given<Elements>, E> {
+        Ok(self.supplied.remove(&value))
+    }
+
+    fn apply(&mut self, step: usize, operands: &[Given<Elements>]) -> Result<Vec<Given<Elements>>, E> {
+        let statement = self.statements[step];
+        // A supplied value of unknown type may turn out not to be what its use says; it is as good as unknown then.
+        let operand = |from: &TileType| {
+            let fits = |e: &&Arc<Elements>| e.tensor.dtype == from.element.storage() && e.tensor.len() == from.len();
+            operands[0].as_ref().filter(fits)
+        };
+        let made = match &statement.operation {
+            Operation::Constant { elements, .. } => Some(Elements::defined(elements.clone())),
+            Operation::Convert { conversion, from, to, .. } => {
                 let (profile, options) = (self.settings.profile, &self.settings.options);
                 let meaning = conversion.meaning(from.element, to.element, profile, options);
                 let meaning = meaning.map_err(|violation| {
                     let value = self.function.name_of(statement.results[0]);
                     let (operand, result) = (from.clone(), to.clone());
-                    let cause = Cause::Illegal { value, operand, result, violation };
-                    Stop::Illegal(Error::of(statement, cause))
+                    Error::from(statement.wrong(Cause::Illegal { value, operand, result, violation }))
                 })?;
                 let mut notes = BTreeMap::new();
-                let result = operand.map(|operand| convert(&meaning, &operand, to.element, &mut notes));
-                self.finish(statement, conversion.op().name(), to, result, notes)
+                let made = operand(from).map(|operand| convert(&meaning, operand, to, &mut notes));
+                self.converted(statement, conversion.op().name(), to, made.as_ref(), notes)?;
+                made
             }
-            Operation::Pack { kind, operand, from, to } => {
-                let operand = self.operand(*operand, from);
-                let result = operand.and_then(|operand| reinterpret(&operand, to));
-                self.finish(statement, kind.name(), to, result, BTreeMap::new())
+            Operation::Pack { kind, from, to, .. } => {
+                let made = operand(from).and_then(|operand| reinterpret(operand, to));
+                self.converted(statement, kind.name(), to, made.as_ref(), BTreeMap::new())?;
+                made
             }
-            Operation::Opaque { regions, .. } => regions.iter().try_for_each(|region| self.statements(region)),
-            Operation::Return { .. } => Ok(()),
+            Operation::Return { .. } | Operation::Opaque { .. } => return Ok(Vec::new()),
+        };
+        Ok(vec![made.map(Arc::new)])
+    }
+
+    fn deliver(&mut self, _step: usize, _value: usize, _given: Given<Elements>) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn hold(&mut self, step: usize, _value: usize, given: &Elements) -> Result<(), E> {
+        self.bytes += given.held_bytes();
+        let limit = self.settings.max_bytes;
+        if self.bytes <= limit {
+            return Ok(());
         }
+        Err(Error::Memory { place: self.place(self.statements[step]), limit }.into())
     }
 
-    /// A supplied value of unknown type may turn out not to be what its use says; it is as good as unknown then.
-    fn operand(&mut self, id: ValueId, from: &TileType) -> Option<Elements> {
-        let fits = |e: &Elements| e.codes.dtype() == from.element.storage() && e.codes.len() == from.len();
-        self.values.take(id).filter(fits)
+    fn release(&mut self, given: &Elements) {
+        self.bytes -= given.held_bytes().min(self.bytes);
+    }
+}
+
+impl<E: From<Error>> Entry<'_, E> {
+    /// How messages name a conversion: where it stands, and its result.
+    fn place(&self, statement: &Statement) -> String {
+        format!("{}: {}", statement.place, self.function.name_of(statement.results[0]))
     }
 
-    fn finish(
+    fn converted(
         &mut self,
         statement: &Statement,
         op: &'static str,
         tile: &TileType,
-        elements: Option<Elements>,
+        elements: Option<&Elements>,
         notes: BTreeMap<&'static str, u64>,
     ) -> Result<(), E> {
-        let id = statement.results[0];
-        let name = self.function.name_of(id);
-        let undefined = elements.as_ref().map(tally).unwrap_or_default();
         if self.settings.options.strict
-            && let Some(elements) = &elements
-            && let Some((index, reason)) = (0..elements.codes.len()).find_map(|i| Some((i, elements.undefined.of(i)?)))
+            && let Some(elements) = elements
+            && let Some((index, reason)) = (0..elements.tensor.len()).find_map(|i| Some((i, elements.undefined.of(i)?)))
         {
-            return Err(Stop::Undefined { place: statement.place, value: name, index, reason }.into());
+            let (place, reason) = (self.place(statement), Reason::Clause(reason));
+            return Err(Error::Undefined(UndefinedResult { place, index: Some(index), reason }).into());
         }
-        (self.deliver)(Converted { name, op, tile, elements: elements.as_ref(), undefined, notes })?;
-        match elements {
-            Some(elements) => Ok(self.values.keep(id, elements, statement)?),
-            None => Ok(()),
-        }
+        let name = self.function.name_of(statement.results[0]);
+        let undefined = elements.map(tally).unwrap_or_default();
+        (self.deliver)(Converted { name, op, tile, elements, undefined, notes })
     }
 }
 
@@ -286,7 +281,7 @@ fn tally(elements: &Elements) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
     match &elements.undefined {
         Reasons::All(None) => {}
-        Reasons::All(Some(reason)) => drop(counts.insert(*reason, elements.codes.len())),
+        Reasons::All(Some(reason)) => drop(counts.insert(*reason, elements.tensor.len())),
         Reasons::Each(numbers) => {
             for &number in numbers.iter().filter(|n| **n != 0) {
                 *counts.entry(REASONS[number as usize - 1]).or_insert(0) += 1;
@@ -296,14 +291,9 @@ fn tally(elements: &Elements) -> BTreeMap<&'static str, u64> {
     counts
 }
 
-fn convert(
-    meaning: &Meaning,
-    operand: &Elements,
-    to: ElementType,
-    notes: &mut BTreeMap<&'static str, u64>,
-) -> Elements {
-    let dtype = to.storage();
-    let len = operand.codes.len();
+fn convert(meaning: &Meaning, operand: &Elements, to: &TileType, notes: &mut BTreeMap<&'static str, u64>) -> Elements {
+    let dtype = to.element.storage();
+    let len = operand.tensor.len();
     let mut one = |code: u64, carried: Option<&'static str>, n: u64| {
         let element = meaning.element(code);
         if let (Some(note), None) = (element.note, carried) {
@@ -314,14 +304,16 @@ fn convert(
             outcome => (outcome.code().expect("no policy of Tile IR refuses a value"), carried),
         }
     };
-    if let (Some(code), Reasons::All(carried)) = (operand.codes.as_splat(), &operand.undefined) {
+    if let (Some(code), Reasons::All(carried)) = (operand.tensor.as_splat(), &operand.undefined) {
         let (code, reason) = one(code, *carried, len);
-        return Elements { codes: Codes::splat(dtype, len, code), undefined: Reasons::All(reason) };
+        let tensor = Tensor::splat(dtype, to.shape.clone(), code);
+        return Elements { tensor: tensor.into(), undefined: Reasons::All(reason) };
     }
-    let mut codes = Codes::empty(dtype);
+    let mut codes = Packer::new(dtype);
     let mut numbers = Vec::new();
+    let operand_code = operand.tensor.reader();
     for i in 0..len {
-        let (code, reason) = one(operand.codes.get(i), operand.undefined.of(i), 1);
+        let (code, reason) = one(operand_code(i), operand.undefined.of(i), 1);
         codes.push(code);
         if let Some(reason) = reason {
             numbers.resize(i as usize, 0);
@@ -336,20 +328,21 @@ fn convert(
             Reasons::Each(numbers)
         }
     };
-    Elements { codes, undefined }
+    let tensor = Tensor { dtype, shape: to.shape.clone(), data: Data::Codes(codes.into_bytes()) };
+    Elements { tensor: tensor.into(), undefined }
 }
 
 /// An element of the result is undefined if any element of the operand that it takes bits from is.
 fn reinterpret(operand: &Elements, to: &TileType) -> Option<Elements> {
-    let codes = pack::evaluate(&operand.codes, to.element.storage())?;
+    let tensor = pack::evaluate(&operand.tensor, to)?;
     let undefined = match &operand.undefined {
         Reasons::All(reason) => Reasons::All(*reason),
         Reasons::Each(numbers) => {
-            let (from, into) = (numbers.len() as u64, codes.len());
+            let (from, into) = (numbers.len() as u64, tensor.len());
             let sources = |i: u64| i * from / into..=((i + 1) * from - 1) / into;
             let number = |i: u64| sources(i).map(|k| numbers[k as usize]).find(|n| *n != 0).unwrap_or(0);
             Reasons::Each((0..into).map(number).collect())
         }
     };
-    Some(Elements { codes, undefined })
+    Some(Elements { tensor: tensor.into(), undefined })
 }

@@ -17,12 +17,11 @@
 //! let module = truecast_models::tile::text::parse(source, Release::NEWEST)?;
 //! let report = truecast_models::tile::check(&module, Rules::default(), Profile::Spec, &Options::default());
 //! assert_eq!(report.errors[0].code(), "T008"); // only nearest_even leads to f8E4M3FN
-//! # Ok::<(), truecast_models::tile::Error>(())
+//! # Ok::<(), truecast_models::tile::Diagnostic>(())
 //! ```
 
 pub mod bytecode;
 mod check;
-pub mod codes;
 pub mod error;
 pub mod evaluate;
 pub mod module;
@@ -31,8 +30,7 @@ mod pack;
 pub mod text;
 
 pub use check::{Report, check};
-pub use codes::Codes;
-pub use error::{Cause, Error, Place};
+pub use error::{Cause, Diagnostic, EntryError, Place};
 pub use evaluate::evaluate;
 pub use module::Module;
 
@@ -42,7 +40,7 @@ use truecast_core::spec::tile::Release;
 ///
 /// # Errors
 /// The first place where it cannot be read (T014 to T020).
-pub fn read(bytes: &[u8], text: Release) -> Result<Module, Error> {
+pub fn read(bytes: &[u8], text: Release) -> Result<Module, Diagnostic> {
     if bytes.starts_with(&bytecode::MAGIC) {
         return bytecode::read(bytes);
     }
@@ -50,7 +48,7 @@ pub fn read(bytes: &[u8], text: Release) -> Result<Module, Error> {
         Ok(source) => text::parse(source, text),
         Err(e) => {
             let why = "neither bytecode (the magic number is missing) nor text in UTF-8".into();
-            Err(Error::new(Place::Byte(e.valid_up_to() as u64), Cause::Structure { why }))
+            Err(Diagnostic::new(Place::Byte(e.valid_up_to() as u64), Cause::Structure { why }))
         }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use truecast_core::spec::tile::{Conversion, Release, TileType};
 
-use crate::tile::codes::Codes;
-use crate::tile::error::{Error, Place};
+use crate::tensor::Tensor;
+use crate::tile::error::{Cause, Diagnostic, EntryError, Place};
 
 /// A module.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,9 +16,9 @@ pub struct Module {
     /// Entries and what else holds operations, in order.
     pub functions: Vec<Function>,
     /// What is wrong but did not keep the module from being read.
-    pub findings: Vec<Error>,
+    pub findings: Vec<Diagnostic>,
     /// What is worth saying.
-    pub warnings: Vec<Error>,
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Findings beyond this many are left out: nobody reads them, and a hostile file has one for each few bytes.
@@ -26,14 +26,14 @@ pub(crate) const MAX_FINDINGS: usize = 1000;
 
 impl Module {
     /// Adds to the findings.
-    pub(crate) fn find(&mut self, error: Error) {
+    pub(crate) fn find(&mut self, error: Diagnostic) {
         if self.findings.len() < MAX_FINDINGS {
             self.findings.push(error);
         }
     }
 
     /// Adds to the warnings.
-    pub(crate) fn warn(&mut self, warning: Error) {
+    pub(crate) fn warn(&mut self, warning: Diagnostic) {
         if self.warnings.len() < MAX_FINDINGS {
             self.warnings.push(warning);
         }
@@ -67,29 +67,6 @@ impl Module {
         }
         listed.join(", ")
     }
-}
-
-/// Why there is nothing to evaluate.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EntryError {
-    /// No entry at all.
-    #[error("the module has no entry")]
-    None,
-    /// Several, and none was named.
-    #[error("the module has several entries: {known}")]
-    Several {
-        /// Their names.
-        known: String,
-    },
-    /// None of that name.
-    #[error("the module has no entry {name:?}; it has: {known}")]
-    Unknown {
-        /// The name asked for.
-        name: String,
-        /// The names that exist.
-        known: String,
-    },
 }
 
 /// An entry, or another operation of the module that holds operations.
@@ -155,6 +132,13 @@ pub struct Statement {
     pub operation: Operation,
 }
 
+impl Statement {
+    /// Something that is wrong with it.
+    pub(crate) fn wrong(&self, cause: Cause) -> Diagnostic {
+        Diagnostic { location: self.location.clone(), ..Diagnostic::new(self.place, cause) }
+    }
+}
+
 /// What an operation does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
@@ -174,7 +158,7 @@ pub enum Operation {
         /// Its type.
         tile: Arc<TileType>,
         /// Its elements.
-        codes: Arc<Codes>,
+        elements: Arc<Tensor>,
     },
     /// pack or unpack (§4.9).
     Pack {

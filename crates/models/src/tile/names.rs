@@ -37,6 +37,17 @@ pub(crate) fn is_unreleased(name: &str) -> bool {
     ["experimental$", "internal$", "testing$"].iter().any(|prefix| name.starts_with(prefix))
 }
 
+/// The name of an operation without the dialect's prefix.
+pub(crate) fn operation_name(word: &str) -> &str {
+    word.strip_prefix("cuda_tile.").unwrap_or(word)
+}
+
+/// An operation of the dialect, by its name or by the dialect's prefix.
+pub(crate) fn is_operation(word: &str) -> bool {
+    let name = operation_name(word);
+    name != word || since(name).is_some() || is_unreleased(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

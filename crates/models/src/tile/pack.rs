@@ -3,7 +3,7 @@
 use truecast_core::DType;
 use truecast_core::spec::tile::{ElementType, TileType};
 
-use crate::tile::codes::Codes;
+use crate::tensor::{Data, Tensor};
 use crate::tile::module::PackKind;
 
 /// What keeps a pack or unpack from being legal: the number of the error and the rule.
@@ -43,26 +43,20 @@ fn memory_bits(dtype: DType) -> u64 {
     }
 }
 
-/// The elements as another type has them. `None` for i1, whose order of bits is not documented.
-pub(crate) fn evaluate(operand: &Codes, to: DType) -> Option<Codes> {
-    let (src, dst) = (operand.dtype(), to);
-    if src == DType::I1 || dst == DType::I1 {
+/// The elements as another type has them: the same bytes. `None` for i1, whose order of bits is not documented.
+pub(crate) fn evaluate(operand: &Tensor, to: &TileType) -> Option<Tensor> {
+    let dtype = to.element.storage();
+    if operand.dtype == DType::I1 || dtype == DType::I1 {
         return None;
     }
-    let (from_bits, to_bits) = (memory_bits(src) as u32, memory_bits(dst) as u32);
-    let mut result = Codes::empty(dst);
-    let mut pending = 0u128;
-    let mut held = 0;
-    for code in operand.iter() {
-        pending |= u128::from(src.storage_of_code(code)) << held;
-        held += from_bits;
-        while held >= to_bits {
-            let image = pending as u64 & (u64::MAX >> (64 - to_bits));
-            result.push(dst.code_of_storage(image));
-            pending >>= to_bits;
-            held -= to_bits;
+    let mut bytes = operand.codes().into_owned();
+    if let Some(tf32) = [operand.dtype, dtype].into_iter().find(|&dtype| dtype == DType::Tf32) {
+        // The low bits of the word are no part of an element.
+        let (words, _) = bytes.as_chunks_mut::<4>();
+        for word in words {
+            let storage = u64::from(u32::from_le_bytes(*word));
+            *word = (tf32.storage_of_code(tf32.code_of_storage(storage)) as u32).to_le_bytes();
         }
     }
-    debug_assert_eq!(held, 0, "the sizes were checked");
-    Some(result)
+    Some(Tensor { dtype, shape: to.shape.clone(), data: Data::Codes(bytes) })
 }

@@ -11,7 +11,9 @@ use truecast_io::Shown;
 
 use super::error::{GraphError, operands};
 use super::read::{Graph, Operator, RescaleAttribute, Tensor, op};
-use super::value::{Declared, ElementType, Value, declared, element_type, scale_shape};
+use super::value::{Declared, ElementType, declared, element_type, scale_shape};
+use crate::evaluate::{Reason, UndefinedResult};
+use crate::tensor::{Data, Tensor as Value};
 
 /// How messages name an operator: by its result.
 pub(super) fn place(index: usize, operator: &Operator<'_>) -> String {
@@ -43,7 +45,11 @@ impl Rules<'_> {
     }
 
     pub fn unpredictable(&self, requirement: Requirement, index: Option<u64>) -> GraphError {
-        GraphError::Unpredictable { place: self.place.into(), requirement, index }
+        GraphError::Unpredictable(UndefinedResult {
+            place: self.place.into(),
+            index,
+            reason: Reason::Requirement(requirement),
+        })
     }
 
     pub fn same_shape(&self, input: &[u64], output: &[u64]) -> Result<(), GraphError> {
@@ -135,11 +141,14 @@ impl Rules<'_> {
         if dtype == DType::Bool {
             codes.iter_mut().for_each(|byte| *byte = (*byte != 0) as u8);
         }
-        let scales = match output.element {
-            ElementType::Plain(_) => Vec::new(),
-            ElementType::Blocks(_) => of(tensor.scale_data, bytes(SCALE, &output.scale_shape()), "scales")?,
+        let data = match output.element {
+            ElementType::Plain(_) => Data::Codes(codes),
+            ElementType::Blocks(_) => {
+                let scales = of(tensor.scale_data, bytes(SCALE, &output.scale_shape()), "scales")?;
+                Data::Blocks { codes, scales }
+            }
         };
-        let value = Value { element: output.element, shape: output.shape.clone(), codes, scales };
+        let value = Value { dtype, shape: output.shape.clone(), data };
         match value.is_consistent() {
             true => Ok(value),
             false => Err(operands(self.place, "has blocks that cross a row")),
@@ -158,7 +167,7 @@ pub(super) fn bytes(dtype: DType, shape: &[u64]) -> u64 {
 
 /// Multipliers and shifts, zero points: read as signed.
 pub(super) fn operands_of<'a>(small: [&'a Value; 4], values: &'a [Vec<i64>; 4]) -> Operands<'a> {
-    let operand = |i: usize| Operand { dtype: small[i].element.dtype(), shape: &small[i].shape, values: &values[i] };
+    let operand = |i: usize| Operand { dtype: small[i].dtype, shape: &small[i].shape, values: &values[i] };
     Operands { multiplier: operand(0), shift: operand(1), input_zp: operand(2), output_zp: operand(3) }
 }
 
@@ -311,7 +320,7 @@ impl Rules<'_> {
         let constants = small.iter().map(constant).collect::<Result<Vec<Value>, _>>()?;
         let [multiplier, shift, input_zp, output_zp] = &constants[..] else { return Err(self.counts(operator)) };
         let small = [multiplier, shift, input_zp, output_zp];
-        let values = small.map(Value::signed);
+        let values = small.map(Value::integers);
         // Where the shape is not known, the channels are as many as the multipliers say.
         let as_many = vec![values[0].len() as u64];
         let spec = rescale.resolve(shape.unwrap_or(&as_many), &operands_of(small, &values), self.target);

@@ -1,8 +1,9 @@
 //! What can be wrong with a `.tosa` file, and with a graph.
 
 use truecast_core::spec::SpecError;
-use truecast_core::spec::tosa::Requirement;
 use truecast_io::Shown;
+
+use crate::evaluate::UndefinedResult;
 
 /// Operands of an operator, and dimensions of a tensor, beyond which a file is not read on.
 pub(super) const MOST_OPERANDS: usize = 64;
@@ -47,8 +48,8 @@ pub enum GraphError {
     #[error("{place}: {cause}")]
     Condition { place: String, cause: SpecError },
     /// The specification makes no requirement.
-    #[error("{place}: unpredictable: {requirement}{}", index.map_or(String::new(), |i| format!(", first at element {i}")))]
-    Unpredictable { place: String, requirement: Requirement, index: Option<u64> },
+    #[error(transparent)]
+    Unpredictable(UndefinedResult),
     /// An operator that converts nothing.
     #[error("{place}: {name} is not one of CONST, CONST_SHAPE, IDENTITY, CAST, RESCALE, which alone are evaluated")]
     Operator { place: String, name: String },
@@ -68,7 +69,7 @@ impl GraphError {
     pub fn reason(&self) -> String {
         match self {
             GraphError::Condition { cause, .. } => cause.to_string(),
-            GraphError::Unpredictable { requirement, .. } => format!("unpredictable: {requirement}"),
+            GraphError::Unpredictable(undefined) => undefined.reason.to_string(),
             GraphError::Operands { what, .. } => what.clone(),
             other => other.to_string(),
         }
@@ -76,7 +77,7 @@ impl GraphError {
 
     /// The specification calls the result unpredictable; otherwise it is an error.
     pub const fn is_unpredictable(&self) -> bool {
-        matches!(self, GraphError::Unpredictable { .. })
+        matches!(self, GraphError::Unpredictable(_))
     }
 }
 

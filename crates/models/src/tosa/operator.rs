@@ -1,14 +1,18 @@
 //! What each operator makes of its operands.
 
-use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction};
-use truecast_core::{CastSpec, DType};
-use truecast_kernel::{CastOptions, Caster, Counting, Elements, ElementsMut, RescaleError, Rescaler};
+use std::sync::Arc;
 
-use super::check::{Conversion, Rules, bytes, operands_of};
+use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction};
+use truecast_core::{DType, Layout};
+use truecast_kernel::{CastOptions, Elements, ElementsMut, RescaleError, Rescaler};
+
+use super::check::{Conversion, Rules, operands_of};
 use super::error::{GraphError, operands};
 use super::read::{Graph, Operator, op};
-use super::value::{Declared, ElementType, Value};
-use crate::OpenResults;
+use super::value::{Declared, ElementType};
+use crate::cast::{DeniedCast, cast, zeros};
+use crate::evaluate::OpenResults;
+use crate::tensor::{Data, Tensor};
 
 /// The results of an operator, and what they leave open.
 pub(super) fn apply(
@@ -16,47 +20,51 @@ pub(super) fn apply(
     operator: &Operator<'_>,
     rules: Rules<'_>,
     exec: &CastOptions,
-    inputs: &[&Value],
+    inputs: &[&Arc<Tensor>],
     outputs: &[Declared],
-) -> Result<(Vec<Value>, Option<OpenResults>), GraphError> {
+) -> Result<(Vec<Arc<Tensor>>, Option<OpenResults>), GraphError> {
     let place = rules.place;
     let context = Context { rules, exec };
     rules.rank(inputs.iter().map(|v| v.shape.len()).chain(outputs.iter().map(|d| d.shape.len())).max().unwrap_or(0))?;
-    let single = |value: Value| Ok((vec![value], None));
+    let single = |value: Tensor| Ok((vec![Arc::new(value)], None));
     match (operator.op, inputs, outputs) {
         (op::CONST | op::CONST_SHAPE, [], [output]) => {
             single(rules.constant(&graph.tensors[operator.outputs[0]], output)?)
         }
         (op::IDENTITY, [input], [output]) => {
             rules.same_shape(&input.shape, &output.shape)?;
-            if input.element != output.element {
-                return Err(operands(place, format!("gives {} from {}", output.element, input.element)));
+            let element = ElementType::of(input);
+            if element != output.element {
+                return Err(operands(place, format!("gives {} from {element}", output.element)));
             }
-            single((*input).clone())
+            Ok((vec![Arc::clone(input)], None))
         }
         (op::CAST, [input], [output]) => {
             rules.same_shape(&input.shape, &output.shape)?;
-            let (value, left_open) = context.cast(input, output)?;
-            Ok((vec![value], left_open))
+            let (value, open) = context.cast(input, output.element)?;
+            Ok((vec![value], open))
         }
         (op::CAST_TO_BLOCK_SCALED, [input], [values, scales]) => {
-            let blocked =
-                Declared { element: ElementType::Blocks(values.element.dtype()), shape: values.shape.clone() };
             rules.same_shape(&input.shape, &values.shape)?;
-            rules.deprecated(operator, input.element)?;
+            rules.deprecated(operator, ElementType::of(input))?;
             rules.scales(scales.element, &scales.shape, &values.shape)?;
-            let (Value { codes, scales: scale_codes, .. }, _) = context.cast(input, &blocked)?;
-            let plain =
-                |d: &Declared, codes| Value { element: d.element, shape: d.shape.clone(), codes, scales: vec![] };
+            let (blocked, _) = context.cast(input, ElementType::Blocks(values.element.dtype()))?;
+            let Data::Blocks { codes, scales: scale_codes } = Arc::unwrap_or_clone(blocked).data else {
+                unreachable!("a cast to blocks gives blocks")
+            };
+            let plain = |declared: &Declared, codes| {
+                let (dtype, shape) = (declared.element.dtype(), declared.shape.clone());
+                Arc::new(Tensor { dtype, shape, data: Data::Codes(codes) })
+            };
             Ok((vec![plain(values, codes), plain(scales, scale_codes)], None))
         }
         (op::CAST_FROM_BLOCK_SCALED, [values, scales], [output]) => {
             rules.same_shape(&values.shape, &output.shape)?;
             rules.deprecated(operator, output.element)?;
-            rules.scales(scales.element, &scales.shape, &values.shape)?;
-            let element = ElementType::Blocks(values.element.dtype());
-            let (shape, codes, scales) = (values.shape.clone(), values.codes.clone(), scales.codes.clone());
-            single(context.cast(&Value { element, shape, codes, scales }, output)?.0)
+            rules.scales(ElementType::of(scales), &scales.shape, &values.shape)?;
+            let data = Data::Blocks { codes: values.codes().into(), scales: scales.codes().into() };
+            let blocked = Tensor { dtype: values.dtype, shape: values.shape.clone(), data };
+            Ok((vec![context.cast(&Arc::new(blocked), output.element)?.0], None))
         }
         (op::RESCALE, [input, multiplier, shift, input_zp, output_zp], [output]) => {
             rules.constants(graph, operator)?;
@@ -75,47 +83,34 @@ struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// A zeroed buffer, or an error instead of an abort.
-    fn room(&self, bytes: u64) -> Result<Vec<u8>, GraphError> {
-        let mut room = Vec::new();
-        let fits = usize::try_from(bytes).ok().filter(|bytes| room.try_reserve_exact(*bytes).is_ok());
-        let bytes = fits.ok_or_else(|| GraphError::Memory { place: self.rules.place.into(), bytes })?;
-        room.resize(bytes, 0);
-        Ok(room)
+    /// A zeroed buffer for the elements, or an error instead of an abort.
+    fn zeros(&self, dtype: DType, tensor: &Tensor) -> Result<Vec<u8>, GraphError> {
+        zeros(dtype, Layout::Packed, tensor.len()).map_err(|cause| self.denied(cause))
     }
 
-    fn cast(&self, input: &Value, output: &Declared) -> Result<(Value, Option<OpenResults>), GraphError> {
-        match self.rules.cast(input.element, output.element, &input.shape)? {
-            Conversion::Plain(spec) => self.plain_cast(input, &spec),
-            Conversion::Blocks(cast) if cast.direction == Direction::ToBlocks => {
-                self.to_blocks(&cast, input).map(|value| (value, None))
-            }
-            Conversion::Blocks(cast) => self.out_of_blocks(&cast, input).map(|value| (value, None)),
+    fn denied(&self, cause: DeniedCast) -> GraphError {
+        match cause {
+            DeniedCast::Memory { bytes } => GraphError::Memory { place: self.rules.place.into(), bytes },
+            other => operands(self.rules.place, other.to_string()),
         }
     }
 
-    fn plain_cast(&self, input: &Value, spec: &CastSpec) -> Result<(Value, Option<OpenResults>), GraphError> {
-        let mut codes = self.room(bytes(spec.dst, &input.shape))?;
-        let len = input.len() as usize;
-        let counting = if spec.undefined.is_empty() { Counting::Off } else { Counting::Full };
-        let caster = Caster::new(spec, &CastOptions { counting, ..*self.exec }).expect("TOSA casts numbers only");
-        let source = Elements::new(spec.src, len, &input.codes).expect("values are consistent");
-        let result = ElementsMut::new(spec.dst, len, &mut codes).expect("the room is as large");
-        let counts = caster.cast(source, result).expect("TOSA has no policy that refuses");
-        let left_open = (counts.undefined > 0).then(|| OpenResults {
-            conversion: self.rules.place.into(),
-            elements: input.len(),
-            undefined: counts.undefined,
-            clause: spec.clause,
-        });
-        let element = ElementType::Plain(spec.dst);
-        Ok((Value { element, shape: input.shape.clone(), codes, scales: Vec::new() }, left_open))
+    fn cast(&self, input: &Arc<Tensor>, output: ElementType) -> Result<(Arc<Tensor>, Option<OpenResults>), GraphError> {
+        match self.rules.cast(ElementType::of(input), output, &input.shape)? {
+            Conversion::Plain(spec) => {
+                cast(&spec, input, self.exec, self.rules.place).map_err(|cause| self.denied(cause))
+            }
+            Conversion::Blocks(cast) if cast.direction == Direction::ToBlocks => {
+                self.to_blocks(&cast, input).map(|value| (value.into(), None))
+            }
+            Conversion::Blocks(cast) => self.out_of_blocks(&cast, input).map(|value| (value.into(), None)),
+        }
     }
 
-    fn to_blocks(&self, cast: &BlockCast, input: &Value) -> Result<Value, GraphError> {
-        let mut codes = self.room(bytes(cast.element, &input.shape))?;
-        let block_bytes = |dtype: DType| dtype.storage_bits().expect("elements have a width") as usize * BLOCK / 8;
-        let sources = input.codes.chunks_exact(block_bytes(cast.plain));
+    fn to_blocks(&self, cast: &BlockCast, input: &Tensor) -> Result<Tensor, GraphError> {
+        let mut codes = self.zeros(cast.element, input)?;
+        let given = input.codes();
+        let sources = given.chunks_exact(block_bytes(cast.plain));
         let results = codes.chunks_exact_mut(block_bytes(cast.element));
         let one = |(source, result): (&[u8], &mut [u8])| {
             let (scale, codes) = cast.to_block(&unpacked(cast.plain, source));
@@ -123,44 +118,50 @@ impl Context<'_> {
             scale
         };
         let scales = sources.zip(results).map(one).collect();
-        Ok(Value { element: ElementType::Blocks(cast.element), shape: input.shape.clone(), codes, scales })
+        Ok(Tensor { dtype: cast.element, shape: input.shape.clone(), data: Data::Blocks { codes, scales } })
     }
 
-    fn out_of_blocks(&self, cast: &BlockCast, input: &Value) -> Result<Value, GraphError> {
-        let mut codes = self.room(bytes(cast.plain, &input.shape))?;
-        let block_bytes = |dtype: DType| dtype.storage_bits().expect("elements have a width") as usize * BLOCK / 8;
-        let sources = input.codes.chunks_exact(block_bytes(cast.element)).zip(&input.scales);
+    fn out_of_blocks(&self, cast: &BlockCast, input: &Tensor) -> Result<Tensor, GraphError> {
+        let mut codes = self.zeros(cast.plain, input)?;
+        let Data::Blocks { codes: given, scales } = &input.data else {
+            unreachable!("a cast from blocks takes blocks")
+        };
+        let sources = given.chunks_exact(block_bytes(cast.element)).zip(scales);
         for ((source, &scale), result) in sources.zip(codes.chunks_exact_mut(block_bytes(cast.plain))) {
             let values = unpacked(cast.element, source).map(|code| cast.from_block(scale, code));
             pack(cast.plain, &values, result);
         }
-        Ok(Value { element: ElementType::Plain(cast.plain), shape: input.shape.clone(), codes, scales: Vec::new() })
+        Ok(Tensor { dtype: cast.plain, shape: input.shape.clone(), data: Data::Codes(codes) })
     }
 
     fn rescale(
         &self,
         operator: &Operator<'_>,
-        input: &Value,
-        small: [&Value; 4],
+        input: &Tensor,
+        small: [&Arc<Tensor>; 4],
         output: &Declared,
-    ) -> Result<Value, GraphError> {
-        let rules = self.rules;
-        let rescale = rules.rescale(operator.rescale, input.element, output.element)?;
-        let values = small.map(Value::signed);
+    ) -> Result<Tensor, GraphError> {
+        let (rules, small) = (self.rules, small.map(|operand| &**operand));
+        let rescale = rules.rescale(operator.rescale, ElementType::of(input), output.element)?;
+        let values = small.map(Tensor::integers);
         let spec = rescale.resolve(&input.shape, &operands_of(small, &values), rules.target);
         let spec = spec.map_err(|cause| rules.condition(cause))?;
-        let mut codes = self.room(bytes(rescale.output, &input.shape))?;
-        let len = input.len() as usize;
-        let source = Elements::new(rescale.input, len, &input.codes).expect("values are consistent");
-        let result = ElementsMut::new(rescale.output, len, &mut codes).expect("the room is as large");
+        let mut codes = self.zeros(rescale.output, input)?;
+        let (len, given) = (input.len() as usize, input.codes());
+        let source = Elements::new(rescale.input, len, &given).expect("values are consistent");
+        let result = ElementsMut::new(rescale.output, len, &mut codes).expect("the buffer is as large");
         match Rescaler::new(&spec, self.exec).rescale(source, result) {
-            Ok(_) => Ok(Value { element: output.element, shape: input.shape.clone(), codes, scales: Vec::new() }),
+            Ok(_) => Ok(Tensor { dtype: rescale.output, shape: input.shape.clone(), data: Data::Codes(codes) }),
             Err(RescaleError::Unpredictable { index, requirement }) => {
                 Err(rules.unpredictable(requirement, Some(index)))
             }
             Err(other) => Err(operands(rules.place, other.to_string())),
         }
     }
+}
+
+fn block_bytes(dtype: DType) -> usize {
+    dtype.storage_bits().expect("elements have a width") as usize * BLOCK / 8
 }
 
 /// The codes of one block.

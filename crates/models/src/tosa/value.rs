@@ -1,12 +1,13 @@
-//! A tensor of TOSA: plain, or with a scale for each block of 32.
+//! What a graph says of its tensors: plain elements, or blocks of 32 that share a scale.
 
 use std::fmt;
 
+use truecast_core::DType;
 use truecast_core::spec::tosa::block::{BLOCK, SCALE};
-use truecast_core::{DType, Layout};
 
 use super::error::GraphError;
 use super::read::{Graph, Tensor};
+use crate::tensor::Data;
 
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,6 +19,14 @@ pub enum ElementType {
 }
 
 impl ElementType {
+    /// That of a tensor.
+    pub fn of(tensor: &crate::Tensor) -> ElementType {
+        match tensor.data {
+            Data::Blocks { .. } => ElementType::Blocks(tensor.dtype),
+            _ => ElementType::Plain(tensor.dtype),
+        }
+    }
+
     /// The type of the codes.
     pub const fn dtype(self) -> DType {
         match self {
@@ -32,52 +41,6 @@ impl fmt::Display for ElementType {
             ElementType::Plain(dtype) => write!(f, "{dtype}"),
             ElementType::Blocks(dtype) => write!(f, "blocks of {dtype}"),
         }
-    }
-}
-
-/// Elements with a type and a shape.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Value {
-    /// The type of the elements.
-    pub element: ElementType,
-    /// The dimensions, in elements.
-    pub shape: Vec<u64>,
-    /// Packed codes ([`Layout::Packed`]).
-    pub codes: Vec<u8>,
-    /// One for each block; empty for plain elements.
-    pub scales: Vec<u8>,
-}
-
-impl Value {
-    /// Elements.
-    pub fn len(&self) -> u64 {
-        self.shape.iter().product()
-    }
-
-    /// Has no elements, which no tensor of TOSA is.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The codes and scales are as many as the shape says.
-    pub(super) fn is_consistent(&self) -> bool {
-        let blocks = match self.element {
-            ElementType::Plain(_) => 0,
-            ElementType::Blocks(_) => self.len() / BLOCK as u64,
-        };
-        self.element.dtype().bytes_in(Layout::Packed, self.len()) == Some(self.codes.len() as u64)
-            && self.scales.len() as u64 == blocks
-    }
-
-    /// Integers, read as signed.
-    pub(super) fn signed(&self) -> Vec<i64> {
-        let bytes = self.element.dtype().storage_bits().map_or(1, |bits| bits as usize / 8).max(1);
-        let one = |code: &[u8]| {
-            let mut wide = [0; 8];
-            wide[8 - bytes..].copy_from_slice(code);
-            i64::from_le_bytes(wide) >> (64 - 8 * bytes)
-        };
-        self.codes.chunks_exact(bytes).map(one).collect()
     }
 }
 

@@ -178,7 +178,9 @@ fn constants() {
         file.functions = vec![super::assemble::function(4, 0, &body)];
         let module = read(&file.bytes());
         match (&module.functions[0].body.first().map(|s| &s.operation), module.findings.first()) {
-            (Some(Operation::Constant { codes, .. }), _) => Ok(codes.iter().collect::<Vec<_>>()),
+            (Some(Operation::Constant { elements, .. }), _) => {
+                Ok((0..elements.len()).map(elements.reader()).collect::<Vec<_>>())
+            }
             (_, Some(error)) => Err(error.code()),
             _ => panic!("{module:?}"),
         }

@@ -3,11 +3,11 @@
 use super::parsed;
 use truecast_core::DType;
 use truecast_core::spec::tile::{Options, Profile};
-use truecast_models::tile::Codes;
-use truecast_models::tile::evaluate::{Settings, Stop, evaluate};
+use truecast_models::tile::evaluate::{Settings, evaluate};
+use truecast_models::{Error, Tensor};
 
 /// One line for each conversion: its name, its codes with `?` after the undefined ones, and the behaviours of its notes.
-fn run(source: &str, settings: Settings, supplied: Vec<(String, Codes)>) -> Result<Vec<String>, Stop> {
+fn run(source: &str, settings: Settings, supplied: Vec<(String, Tensor)>) -> Result<Vec<String>, Error> {
     let module = parsed(source);
     let entry = module.entry(None).unwrap();
     let mut lines = Vec::new();
@@ -15,11 +15,12 @@ fn run(source: &str, settings: Settings, supplied: Vec<(String, Codes)>) -> Resu
         let shown = match converted.elements {
             None => "unknown".into(),
             Some(elements) => {
+                let code = elements.tensor.reader();
                 let one = |i| {
                     let mark = if elements.undefined.of(i).is_some() { "?" } else { "" };
-                    format!("{:X}{mark}", elements.codes.get(i))
+                    format!("{:X}{mark}", code(i))
                 };
-                (0..elements.codes.len()).map(one).collect::<Vec<_>>().join(" ")
+                (0..elements.tensor.len()).map(one).collect::<Vec<_>>().join(" ")
             }
         };
         let short = |reason: &&str| reason.split(':').next().unwrap().to_string();
@@ -64,16 +65,17 @@ fn undefined_elements_are_carried() {
 #[test]
 fn supplied_values() {
     let a = |codes| vec![("%a".to_string(), codes)];
-    let lines = run(CHAIN, with(Profile::Spec), a(Codes::list(DType::I32, [465]))).unwrap();
+    let lines = run(CHAIN, with(Profile::Spec), a(Tensor::of_codes(DType::I32, vec![], [465]))).unwrap();
     assert_eq!(lines[3], "%4 7F [] [U7x1]");
-    let wrong = run(CHAIN, with(Profile::Spec), a(Codes::list(DType::I32, [1, 2]))).unwrap_err();
+    let wrong = run(CHAIN, with(Profile::Spec), a(Tensor::of_codes(DType::I32, vec![2], [1, 2]))).unwrap_err();
     assert_eq!(wrong.to_string(), "%a: 2 elements of i32 where the entry has tile<i32>");
-    let missing = run(CHAIN, with(Profile::Spec), vec![("%z".into(), Codes::splat(DType::I32, 1, 0))]).unwrap_err();
+    let missing =
+        run(CHAIN, with(Profile::Spec), vec![("%z".into(), Tensor::splat(DType::I32, vec![], 0))]).unwrap_err();
     assert_eq!(missing.to_string(), "entry k has no value %z");
     // The result of an operation that is not understood can be supplied.
     let load = "entry @k() { %t = load_view_tko weak : token -> tile<2xf32>, token
                 %h = ftof %t : tile<2xf32> -> tile<2xf16> return }";
-    let given = Codes::list(DType::F32, [0x3f800000, 0x7f800001]);
+    let given = Tensor::of_codes(DType::F32, vec![2], [0x3f800000, 0x7f800001]);
     let lines = run(load, with(Profile::Spec), vec![("%t".into(), given)]).unwrap();
     assert_eq!(lines, ["%h 3C00 7E00 [] []"]);
 }
@@ -95,8 +97,8 @@ fn memory_is_bounded() {
     let settings = Settings { max_bytes: 100, ..Settings::default() };
     let module = parsed(large);
     let mut seen = 0;
-    evaluate::<Stop>(module.entry(None).unwrap(), &settings, vec![], |converted| {
-        assert!(converted.elements.unwrap().codes.as_splat().is_some());
+    evaluate::<Error>(module.entry(None).unwrap(), &settings, vec![], |converted| {
+        assert!(converted.elements.unwrap().tensor.as_splat().is_some());
         seen += 1;
         Ok(())
     })
@@ -105,7 +107,7 @@ fn memory_is_bounded() {
     let list = "entry @k() { %0 = constant <f64: [1.0, 2.0, 3.0, 4.0]> : tile<4xf64>
                 %1 = ftof %0 : tile<4xf64> -> tile<4xf32> return }";
     let settings = Settings { max_bytes: 20, ..Settings::default() };
-    assert!(matches!(run(list, settings, vec![]), Err(Stop::Memory { limit: 20, .. })));
+    assert!(matches!(run(list, settings, vec![]), Err(Error::Memory { limit: 20, .. })));
 }
 
 /// §6.11: the memory image, low nibble first, tf32 as a word.

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use truecast_core::spec::tile::{Options, Profile, Release, Rules};
-use truecast_models::tile::evaluate::{Settings, Stop, evaluate};
+use truecast_models::Error;
+use truecast_models::tile::evaluate::{Settings, evaluate};
 
 use super::assemble::{File, function, join, varint};
 use truecast_testkit::memory;
@@ -25,7 +26,7 @@ fn exercise(bytes: &[u8]) {
         if report.errors.is_empty() {
             for entry in module.functions.iter().filter(|f| f.is_entry) {
                 let settings = Settings { max_bytes: 1 << 16, ..Settings::default() };
-                let _ = evaluate::<Stop>(entry, &settings, vec![], |_| Ok(()));
+                let _ = evaluate::<Error>(entry, &settings, vec![], |_| Ok(()));
             }
         }
     }

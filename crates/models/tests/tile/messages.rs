@@ -153,7 +153,7 @@ fn releases() {
     let of = |release| {
         let module = truecast_models::tile::text::parse(source, release).unwrap();
         let report = truecast_models::tile::check(&module, Rules::OfFile, Profile::Spec, &Options::default());
-        let lines = |errors: &[truecast_models::tile::Error]| {
+        let lines = |errors: &[truecast_models::tile::Diagnostic]| {
             errors
                 .iter()
                 .map(|e| format!("{} {}", e.place.to_string().split(':').next().unwrap(), e.code()))

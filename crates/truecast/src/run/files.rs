@@ -72,11 +72,12 @@ pub(super) fn write(
             write_cells(texts, width, |cells| writer.write(cells)).map_err(failed)?;
             writer.complete().map_err(failed)
         }
-        Data::Codes(codes) => {
+        _ => {
+            let codes = &*tensor.codes();
             let layout = layout_for(kind, tensor.dtype).unwrap_or_default();
             let moved = relaid(tensor.dtype, codes, (Layout::Packed, layout), tensor.len(), exec);
             let mut writer = create(layout)?;
-            writer.write(moved.as_ref().unwrap_or(codes)).map_err(failed)?;
+            writer.write(moved.as_deref().unwrap_or(codes)).map_err(failed)?;
             writer.complete().map_err(failed)
         }
     }

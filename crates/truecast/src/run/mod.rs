@@ -10,7 +10,7 @@ pub mod tile;
 pub mod tosa;
 
 pub use describe::{Constant, Conversion, Description, Legality, onnx_conversions};
-pub use model::{Judgement, Model, ModelError, ModelKind, Rules};
+pub use model::{Judgement, Model, ModelKind, Rules};
 pub use outputs::Written;
 
 use crate::array::{self, ArrayError};
@@ -24,9 +24,8 @@ use truecast_core::ErrorKind;
 use truecast_io::{Existing, FileFormat, Shown, Source};
 use truecast_kernel::CastOptions;
 use truecast_models::openvino::InputHeader;
-use truecast_models::tile::module::EntryError;
-use truecast_models::tosa::GraphError;
-use truecast_models::{EvaluationError, Input, OpenResults, Output, Refusal, Tensor, evaluate};
+use truecast_models::tile::Diagnostic;
+use truecast_models::{Input, OpenResults, Output, Tensor, evaluate};
 
 /// Why a model was not evaluated.
 #[derive(Debug, thiserror::Error)]
@@ -44,19 +43,13 @@ pub enum RunError {
     /// The network cannot be read.
     #[error(transparent)]
     Network(#[from] truecast_models::Error),
-    /// It is not made of conversions, or they are illegal.
+    /// It is not made of conversions, they are illegal, or evaluating them failed.
     #[error("{path}: {cause}")]
-    Model { path: String, cause: Box<ModelError> },
+    Model { path: String, cause: Box<truecast_models::Error> },
     /// A Tile IR module is not read, or not legal.
     #[error("{path}:{cause}")]
-    Tile { path: String, cause: truecast_models::tile::Error },
-    /// A Tile IR module has no such entry.
-    #[error("{path}: {cause}")]
-    TileEntry { path: String, cause: EntryError },
-    /// The evaluation of a Tile IR module stopped.
-    #[error("{path}: {cause}")]
-    TileStop { path: String, cause: truecast_models::tile::evaluate::Stop },
-    /// A module is larger than anybody writes.
+    Tile { path: String, cause: Diagnostic },
+    /// A module of Tile IR is larger than what is read.
     #[error("{path}: the module has more than {limit} bytes")]
     TooLarge { path: String, limit: u64 },
     /// The model is judged by the rules of another kind.
@@ -77,15 +70,6 @@ pub enum RunError {
     /// Two results would be one file.
     #[error("{path}: two results have this place; rename one of them in the model")]
     SameOutput { path: String },
-    /// Evaluation failed.
-    #[error("{path}: {cause}")]
-    Evaluation { path: String, cause: Box<EvaluationError> },
-    /// A `.tosa` file is malformed.
-    #[error("{path}: {cause}")]
-    TosaFile { path: String, cause: truecast_models::tosa::FileError },
-    /// The result of a graph of TOSA is an error or unpredictable.
-    #[error("{path}: {cause}")]
-    Tosa { path: String, cause: Box<GraphError> },
     /// An array of a graph of TOSA is not what it should be.
     #[error("{what} {}: {cause}", Shown(name))]
     TosaArray { what: &'static str, name: String, cause: Box<truecast_io::Error> },
@@ -104,20 +88,11 @@ impl RunError {
         match self {
             RunError::UnknownKind { .. } | RunError::Rules { .. } => ErrorKind::Usage,
             RunError::NoInput { .. } | RunError::NotGiven { .. } => ErrorKind::Usage,
-            RunError::TileEntry { cause: EntryError::None, .. } => ErrorKind::Input,
-            RunError::TileEntry { .. } | RunError::Read { .. } => ErrorKind::Usage,
-            RunError::TileStop { cause: truecast_models::tile::evaluate::Stop::Memory { .. }, .. } => ErrorKind::System,
-            RunError::Tile { .. } | RunError::TileStop { .. } | RunError::TooLarge { .. } => ErrorKind::Input,
-            RunError::Evaluation { cause, .. } => match &**cause {
-                EvaluationError::Missing { .. } => ErrorKind::Usage,
-                EvaluationError::Constant { cause, .. } => cause.kind(),
-                EvaluationError::Cast { cause: Refusal::Memory { .. }, .. } => ErrorKind::System,
-                _ => ErrorKind::Input,
-            },
-            RunError::Model { .. } | RunError::SameOutput { .. } | RunError::Text { .. } => ErrorKind::Input,
-            RunError::Tosa { cause, .. } if matches!(**cause, GraphError::Memory { .. }) => ErrorKind::System,
+            RunError::Read { .. } => ErrorKind::Usage,
+            RunError::Model { cause, .. } => cause.kind(),
+            RunError::Tile { .. } | RunError::TooLarge { .. } => ErrorKind::Input,
+            RunError::SameOutput { .. } | RunError::Text { .. } => ErrorKind::Input,
             RunError::TosaArray { cause, .. } => cause.kind(),
-            RunError::TosaFile { .. } | RunError::Tosa { .. } => ErrorKind::Input,
             RunError::Input { cause, .. } => cause.kind(),
             RunError::File(cause) => cause.kind(),
             RunError::Network(cause) => cause.kind(),
@@ -180,7 +155,7 @@ impl Model {
             },
         )
         .map_err(|failed| match failed {
-            Failed::Evaluation(cause) => RunError::Evaluation { path: self.shown(), cause },
+            Failed::Model(cause) => RunError::Model { path: self.shown(), cause },
             Failed::Input(name, cause) => RunError::Input { name, cause },
             Failed::Output(error) => error,
         })?;
@@ -190,14 +165,14 @@ impl Model {
 
 /// What ends an evaluation.
 enum Failed {
-    Evaluation(Box<EvaluationError>),
+    Model(Box<truecast_models::Error>),
     Input(String, Box<ArrayError>),
     Output(RunError),
 }
 
-impl From<EvaluationError> for Failed {
-    fn from(cause: EvaluationError) -> Failed {
-        Failed::Evaluation(cause.into())
+impl From<truecast_models::Error> for Failed {
+    fn from(cause: truecast_models::Error) -> Failed {
+        Failed::Model(cause.into())
     }
 }
 

@@ -64,18 +64,6 @@ impl ModelKind {
     }
 }
 
-/// Why a model is no graph of conversions.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ModelError {
-    /// An ONNX model.
-    #[error(transparent)]
-    Onnx(#[from] onnx::ModelError),
-    /// An OpenVINO network.
-    #[error(transparent)]
-    OpenVino(#[from] openvino::ModelError),
-}
-
 /// The rules by which conversions are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
@@ -224,7 +212,7 @@ impl Model {
         &self.file
     }
 
-    pub(super) fn wrong(&self, cause: impl Into<ModelError>) -> RunError {
+    pub(super) fn wrong(&self, cause: impl Into<truecast_models::Error>) -> RunError {
         RunError::Model { path: self.shown(), cause: Box::new(cause.into()) }
     }
 

@@ -11,13 +11,13 @@ use crate::array::{self, ArrayError};
 use std::collections::BTreeSet;
 use std::path::Path;
 use truecast_core::DType;
-use truecast_core::spec::tile::{Profile, Rules, Signedness, TileType};
+use truecast_core::spec::tile::{Profile, Rules, Signedness};
 use truecast_io::{Existing, FileFormat};
 use truecast_kernel::CastOptions;
-use truecast_models::tile::evaluate::{Converted, Elements, Stop, evaluate};
+use truecast_models::tile::Module;
+use truecast_models::tile::evaluate::{Converted, Elements, evaluate};
 use truecast_models::tile::module::{Function, written_type};
-use truecast_models::tile::{Codes, Module};
-use truecast_models::{Data, OpenResults, Tensor};
+use truecast_models::{OpenResults, Tensor};
 
 /// How a module is evaluated.
 #[derive(Clone, Debug, Default)]
@@ -75,34 +75,34 @@ impl Model {
                 let Results { outputs, left_open, warnings, .. } = results;
                 Ok(RunReport { written: outputs.commit()?, left_open, warnings })
             }
-            Err(Failed::Stop(cause)) => Err(RunError::TileStop { path: self.shown(), cause }),
+            Err(Failed::Model(cause)) => Err(RunError::Model { path: self.shown(), cause }),
             Err(Failed::File(error)) => Err(error),
         }
     }
 
     fn entry<'a>(&self, module: &'a Module, name: Option<&str>) -> Result<&'a Function, RunError> {
-        module.entry(name).map_err(|cause| RunError::TileEntry { path: self.shown(), cause })
+        module.entry(name).map_err(|cause| self.wrong(cause))
     }
 }
 
 /// What ends an evaluation.
 enum Failed {
-    Stop(Stop),
+    Model(Box<truecast_models::Error>),
     File(RunError),
 }
 
-impl From<Stop> for Failed {
-    fn from(stop: Stop) -> Failed {
-        Failed::Stop(stop)
+impl From<truecast_models::Error> for Failed {
+    fn from(cause: truecast_models::Error) -> Failed {
+        Failed::Model(cause.into())
     }
 }
 
 /// What a word of tf32 has below its 19 bits.
-const TF32_LOW_BITS: u64 = (1 << 13) - 1;
+const TF32_LOW_BITS: u32 = (1 << 13) - 1;
 const MASKED: &str = "U14: the 13 low bits of a tf32 word are masked to zero; docs/spec/tile-ir.md §7";
 
 /// A value's name and its elements.
-type Supplied = (String, Codes);
+type Supplied = (String, Tensor);
 
 /// Values by name, read from files; and a note for each that has bits which machine code would keep (U14).
 fn supplied(entry: &Function, inputs: &[String], exec: &CastOptions) -> Result<(Vec<Supplied>, Vec<String>), RunError> {
@@ -129,14 +129,11 @@ fn supplied(entry: &Function, inputs: &[String], exec: &CastOptions) -> Result<(
             let (found, expected) = (tensor.shape, declared.shape.clone());
             return Err(wrong(ArrayError::Shape { path: path.into(), found, expected }));
         }
-        let elements = storage(&tensor);
-        let has_low_bits = |element: &&u64| dtype == DType::Tf32 && **element & TF32_LOW_BITS != 0;
-        match elements.iter().filter(has_low_bits).count() {
+        match low_bits(&tensor, dtype) {
             0 => {}
             n => masked.push(format!("input {name}: {n} elements have another value elsewhere: {MASKED}")),
         }
-        let codes = elements.into_iter().map(|element| dtype.code_of_storage(element));
-        supplied.push((name, Codes::list(dtype, codes)));
+        supplied.push((name, Tensor { dtype, ..tensor }));
     }
     Ok((supplied, masked))
 }
@@ -154,12 +151,14 @@ fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tensor, ArrayEr
     }
 }
 
-/// Packed elements, as they are stored.
-fn storage(tensor: &Tensor) -> Vec<u64> {
-    let Data::Codes(bytes) = &tensor.data else { unreachable!("only elements of text are text") };
-    let codes = truecast_kernel::Elements::new(tensor.dtype, tensor.len() as usize, &bytes[..])
-        .expect("a tensor holds its elements");
-    (0..codes.len()).map(|i| codes.storage(i)).collect()
+/// The words of tf32 that have bits which are no part of an element.
+fn low_bits(tensor: &Tensor, dtype: DType) -> usize {
+    if dtype != DType::Tf32 {
+        return 0;
+    }
+    let codes = tensor.codes();
+    let (words, _) = codes.as_chunks::<4>();
+    words.iter().filter(|word| u32::from_le_bytes(**word) & TF32_LOW_BITS != 0).count()
 }
 
 /// What comes of the conversions.
@@ -181,14 +180,14 @@ impl Results<'_> {
             return Ok(());
         };
         for (clause, &undefined) in &converted.undefined {
-            let (conversion, elements) = (label.clone(), elements.codes.len());
+            let (conversion, elements) = (label.clone(), elements.tensor.len());
             self.left_open.push(OpenResults { conversion, elements, undefined, clause });
         }
         for (note, n) in &converted.notes {
             self.warnings.push(format!("{label}: {n} elements have another value elsewhere: {note}"));
         }
         let name = self.free_name(converted.name.trim_start_matches('%'));
-        self.outputs.add_tensor(&name, &tensor(elements, converted.tile), self.kind, self.exec)
+        self.outputs.add_tensor(&name, &tensor(elements), self.kind, self.exec)
     }
 
     fn free_name(&mut self, name: &str) -> String {
@@ -203,22 +202,10 @@ impl Results<'_> {
 }
 
 /// Elements as a file has them.
-fn tensor(elements: &Elements, tile: &TileType) -> Tensor {
-    let dtype = match tile.element.storage() {
-        DType::I1 => DType::Bool,
-        dtype => dtype,
-    };
-    let bits = dtype.storage_bits().expect("elements of Tile IR have a width") as usize;
-    let mut bytes = Vec::new();
-    let mut half = None;
-    for code in elements.codes.iter() {
-        let storage = dtype.storage_of_code(code);
-        match (bits, half.take()) {
-            (4, None) => half = Some(storage as u8),
-            (4, Some(low)) => bytes.push(low | (storage as u8) << 4),
-            _ => bytes.extend_from_slice(&storage.to_le_bytes()[..bits / 8]),
-        }
+fn tensor(elements: &Elements) -> Tensor {
+    let tensor = (*elements.tensor).clone();
+    match tensor.dtype {
+        DType::I1 => Tensor { dtype: DType::Bool, ..tensor },
+        _ => tensor,
     }
-    bytes.extend(half);
-    Tensor { dtype, shape: tile.shape.clone(), data: Data::Codes(bytes) }
 }

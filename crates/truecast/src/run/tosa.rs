@@ -6,6 +6,7 @@ use super::outputs::{Outputs, Written};
 use super::{Judgement, RunError, RunReport, assign};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::spec::tosa::block::SCALE;
 use truecast_core::spec::tosa::{Freedoms, Target};
@@ -16,7 +17,8 @@ pub use truecast_models::tosa::ElementType;
 use truecast_models::tosa::FileError;
 use truecast_models::tosa::read::{Graph, RescaleAttribute, op, parse, parse_blocks};
 use truecast_models::tosa::value::{Declared, element_type, scale_shape};
-use truecast_models::tosa::{Evaluated, GraphError, Value, evaluate, judge as legality, target_of};
+use truecast_models::tosa::{Evaluated, evaluate, judge as legality, target_of};
+use truecast_models::{Data, Tensor};
 
 /// The extension of the files.
 pub const EXTENSION: &str = "tosa";
@@ -28,7 +30,7 @@ pub const EXTENSION: &str = "tosa";
 /// extension. `freedoms` concern plain CASTs between floats (`docs/spec/tosa.md §3.9`).
 ///
 /// # Errors
-/// [`RunError`]; [`RunError::Tosa`] says whether the result is an error or unpredictable.
+/// [`RunError`]; [`RunError::Model`] says whether the result is an error or unpredictable.
 pub fn run(
     path: &Path,
     target: Option<Target>,
@@ -44,7 +46,7 @@ pub fn run(
     let (outputs, left_open) = results(path, &graph, (&target, freedoms), inputs, exec)?;
     let mut files = Outputs::new(folder, existing, Reads::of(path, [], inputs));
     for (name, value) in outputs {
-        for (file, dtype, array) in arrays(name, value) {
+        for (file, dtype, array) in arrays(name, Arc::unwrap_or_clone(value)) {
             let path = files.place(&file)?;
             let written = Written { name: name.into(), dtype, shape: array.shape.clone(), path };
             let failed = |cause: truecast_io::Error| RunError::TosaArray {
@@ -71,7 +73,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, RunError> {
 }
 
 fn malformed(path: &Path, cause: FileError) -> RunError {
-    RunError::TosaFile { path: path.display().to_string(), cause }
+    RunError::Model { path: path.display().to_string(), cause: Box::new(cause.into()) }
 }
 
 /// Judges every conversion of every block.
@@ -88,7 +90,7 @@ pub(super) fn judge(path: &Path, bytes: &[u8], target: Option<Target>) -> Result
 
 /// Describes every block.
 pub(super) fn describe(path: &str, bytes: &[u8]) -> Result<Description, RunError> {
-    let graphs = parse_blocks(bytes).map_err(|cause| RunError::TosaFile { path: path.into(), cause })?;
+    let graphs = parse_blocks(bytes).map_err(|cause| malformed(Path::new(path), cause))?;
     let mut all = Description::default();
     for graph in &graphs {
         let (major, minor, patch) = graph.version;
@@ -137,17 +139,17 @@ fn attributes(attribute: RescaleAttribute) -> String {
 }
 
 /// The files of an output: its elements, and its scales beside them.
-fn arrays(name: &str, value: Value) -> Vec<(String, DType, Array)> {
+fn arrays(name: &str, tensor: Tensor) -> Vec<(String, DType, Array)> {
     let stem = file_name(name);
-    let Value { element, shape, codes, scales } = value;
-    let scales = match element {
-        ElementType::Plain(_) => None,
-        ElementType::Blocks(_) => {
+    let Tensor { dtype, shape, data } = tensor;
+    let (codes, scales) = match data {
+        Data::Blocks { codes, scales } => {
             let scales = Array { shape: scale_shape(&shape), codes: scales };
-            Some((format!("{stem}_scale.npy"), SCALE, scales))
+            (codes, Some((format!("{stem}_scale.npy"), SCALE, scales)))
         }
+        data => (Tensor { dtype, shape: shape.clone(), data }.codes().into_owned(), None),
     };
-    [Some((format!("{stem}.npy"), element.dtype(), Array { shape, codes })), scales].into_iter().flatten().collect()
+    [Some((format!("{stem}.npy"), dtype, Array { shape, codes })), scales].into_iter().flatten().collect()
 }
 
 fn results<'a>(
@@ -162,14 +164,17 @@ fn results<'a>(
         let file = files.get(name).ok_or_else(|| Failed::Missing(name.into()))?;
         let wrong = |cause| Failed::Array(name.into(), Box::new(cause));
         let Array { shape, codes } = array::read(file, declared.element.dtype()).map_err(wrong)?;
-        let scales = match declared.element {
-            ElementType::Plain(_) => Vec::new(),
-            ElementType::Blocks(_) => array::read(&scale_file(file), SCALE).map_err(wrong)?.codes,
+        let data = match declared.element {
+            ElementType::Plain(_) => Data::Codes(codes),
+            ElementType::Blocks(_) => {
+                let scales = array::read(&scale_file(file), SCALE).map_err(wrong)?.codes;
+                Data::Blocks { codes, scales }
+            }
         };
-        Ok(Value { element: declared.element, shape, codes, scales })
+        Ok(Tensor { dtype: declared.element.dtype(), shape, data })
     };
     evaluate(graph, target, freedoms, exec, provide).map_err(|failed| match failed {
-        Failed::Graph(cause) => RunError::Tosa { path: path.display().to_string(), cause },
+        Failed::Model(cause) => RunError::Model { path: path.display().to_string(), cause },
         Failed::Array(name, cause) => RunError::TosaArray { what: "input", name, cause },
         Failed::Missing(name) => RunError::NotGiven { path: path.display().to_string(), name },
     })
@@ -184,13 +189,13 @@ fn scale_file(path: &Path) -> PathBuf {
 
 /// What ends an evaluation.
 enum Failed {
-    Graph(Box<GraphError>),
+    Model(Box<truecast_models::Error>),
     Array(String, Box<truecast_io::Error>),
     Missing(String),
 }
 
-impl From<GraphError> for Failed {
-    fn from(cause: GraphError) -> Failed {
-        Failed::Graph(cause.into())
+impl From<truecast_models::Error> for Failed {
+    fn from(cause: truecast_models::Error) -> Failed {
+        Failed::Model(cause.into())
     }
 }

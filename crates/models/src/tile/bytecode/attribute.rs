@@ -2,22 +2,22 @@
 
 use super::cursor::Cursor;
 use super::types::{Type, Types};
-use crate::tile::error::Error;
+use crate::tile::error::Diagnostic;
 
 /// Attributes within attributes.
 const MAX_DEPTH: usize = 32;
 
 /// Passes over a tagged attribute.
-pub(super) fn skip(cursor: &mut Cursor<'_>, types: &Types) -> Result<(), Error> {
+pub(super) fn skip(cursor: &mut Cursor<'_>, types: &Types) -> Result<(), Diagnostic> {
     skip_within(cursor, types, 0)
 }
 
 /// Passes over an untagged dictionary.
-pub(super) fn skip_dictionary(cursor: &mut Cursor<'_>, types: &Types) -> Result<(), Error> {
+pub(super) fn skip_dictionary(cursor: &mut Cursor<'_>, types: &Types) -> Result<(), Diagnostic> {
     dictionary(cursor, types, 0)
 }
 
-fn dictionary(cursor: &mut Cursor<'_>, types: &Types, depth: usize) -> Result<(), Error> {
+fn dictionary(cursor: &mut Cursor<'_>, types: &Types, depth: usize) -> Result<(), Diagnostic> {
     let count = cursor.count("attributes", 2)?;
     (0..count).try_for_each(|_| {
         cursor.varint()?;
@@ -25,7 +25,7 @@ fn dictionary(cursor: &mut Cursor<'_>, types: &Types, depth: usize) -> Result<()
     })
 }
 
-fn skip_within(cursor: &mut Cursor<'_>, types: &Types, depth: usize) -> Result<(), Error> {
+fn skip_within(cursor: &mut Cursor<'_>, types: &Types, depth: usize) -> Result<(), Diagnostic> {
     let begin = *cursor;
     if depth > MAX_DEPTH {
         return Err(begin.wrong(format!("attributes nested deeper than {MAX_DEPTH}")));

@@ -6,7 +6,7 @@ use truecast_core::spec::tile::Release;
 
 use super::MAGIC;
 use super::cursor::{Cursor, structure};
-use crate::tile::error::Error;
+use crate::tile::error::Diagnostic;
 
 /// Sections by number. Source: §10.2.
 const NAMES: [(&str, u64, Release); 8] = [
@@ -30,7 +30,7 @@ pub(super) struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    pub fn read(bytes: &'a [u8]) -> Result<Self, Error> {
+    pub fn read(bytes: &'a [u8]) -> Result<Self, Diagnostic> {
         let mut file = Cursor::new(bytes, 0);
         if file.take(MAGIC.len())? != MAGIC {
             return Err(structure(0, "the magic number of Tile IR bytecode is missing"));
@@ -72,7 +72,7 @@ impl<'a> Sections<'a> {
     }
 }
 
-fn version(file: &mut Cursor<'_>) -> Result<Release, Error> {
+fn version(file: &mut Cursor<'_>) -> Result<Release, Diagnostic> {
     let begin = *file;
     let (major, minor) = (file.byte()?, file.byte()?);
     let version = Release::of_numbers(major, minor)
@@ -86,7 +86,7 @@ fn version(file: &mut Cursor<'_>) -> Result<Release, Error> {
 }
 
 /// The bytes of a section, after its head.
-fn section<'a>(file: &mut Cursor<'a>, is_aligned: bool, least: u64, name: &str) -> Result<Cursor<'a>, Error> {
+fn section<'a>(file: &mut Cursor<'a>, is_aligned: bool, least: u64, name: &str) -> Result<Cursor<'a>, Diagnostic> {
     let length = file.varint()?;
     if is_aligned {
         let begin = *file;
@@ -104,7 +104,7 @@ fn section<'a>(file: &mut Cursor<'a>, is_aligned: bool, least: u64, name: &str) 
 
 /// Padding up to a multiple of `alignment`, counted from where `position` is 0. Writers fill it with 0xcb; readers do not look
 /// at it (§10.1).
-fn pad(cursor: &mut Cursor<'_>, position: u64, alignment: u64) -> Result<(), Error> {
+fn pad(cursor: &mut Cursor<'_>, position: u64, alignment: u64) -> Result<(), Diagnostic> {
     let bytes = position.checked_next_multiple_of(alignment).unwrap_or(u64::MAX) - position;
     cursor.take(usize::try_from(bytes).unwrap_or(usize::MAX)).map(drop)
 }
@@ -122,7 +122,7 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn read(mut section: Cursor<'a>, width: OffsetWidth) -> Result<Self, Error> {
+    fn read(mut section: Cursor<'a>, width: OffsetWidth) -> Result<Self, Diagnostic> {
         let begin = section.at();
         if section.is_empty() {
             return Ok(Table { starts: Vec::new(), data: &[], at: begin });
@@ -171,7 +171,7 @@ impl<'a> Table<'a> {
     }
 
     /// A string.
-    pub fn string(&self, index: u64, from: &Cursor<'_>) -> Result<Arc<str>, Error> {
+    pub fn string(&self, index: u64, from: &Cursor<'_>) -> Result<Arc<str>, Diagnostic> {
         let item = usize::try_from(index).ok().and_then(|i| self.item(i));
         let mut item = item.ok_or_else(|| from.wrong(format!("string {index} of {}", self.len())))?;
         let place = item;

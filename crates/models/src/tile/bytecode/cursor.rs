@@ -1,6 +1,6 @@
 //! Primitives (§10.1) and the place where they stand.
 
-use crate::tile::error::{Cause, Error, Place};
+use crate::tile::error::{Cause, Diagnostic, Place};
 
 /// A position in a part of the file.
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +27,11 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
-    pub fn wrong(&self, why: impl Into<String>) -> Error {
+    pub fn wrong(&self, why: impl Into<String>) -> Diagnostic {
         structure(self.at, why)
     }
 
-    pub fn take(&mut self, len: usize) -> Result<&'a [u8], Error> {
+    pub fn take(&mut self, len: usize) -> Result<&'a [u8], Diagnostic> {
         let Some((taken, rest)) = self.rest.split_at_checked(len) else {
             return Err(self.wrong(format!("{len} bytes needed, {} left; the file is truncated", self.rest.len())));
         };
@@ -41,17 +41,17 @@ impl<'a> Cursor<'a> {
     }
 
     /// A part of `len` bytes, as a cursor of its own.
-    pub fn part(&mut self, len: u64) -> Result<Cursor<'a>, Error> {
+    pub fn part(&mut self, len: u64) -> Result<Cursor<'a>, Diagnostic> {
         let at = self.at;
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         Ok(Cursor { rest: self.take(len)?, at })
     }
 
-    pub fn byte(&mut self) -> Result<u8, Error> {
+    pub fn byte(&mut self) -> Result<u8, Diagnostic> {
         Ok(self.take(1)?[0])
     }
 
-    pub fn varint(&mut self) -> Result<u64, Error> {
+    pub fn varint(&mut self) -> Result<u64, Diagnostic> {
         let begin = *self;
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
@@ -69,7 +69,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A count of things that take at least `bytes` each.
-    pub fn count(&mut self, what: &str, bytes: usize) -> Result<usize, Error> {
+    pub fn count(&mut self, what: &str, bytes: usize) -> Result<usize, Diagnostic> {
         let begin = *self;
         let count = self.varint()?;
         let fits = count <= (self.rest.len() / bytes.max(1)) as u64;
@@ -79,15 +79,15 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    pub fn u32(&mut self) -> Result<u32, Error> {
+    pub fn u32(&mut self) -> Result<u32, Diagnostic> {
         Ok(u32::from_le_bytes(self.take(4)?.try_into().expect("four bytes were taken")))
     }
 
-    pub fn u64(&mut self) -> Result<u64, Error> {
+    pub fn u64(&mut self) -> Result<u64, Diagnostic> {
         Ok(u64::from_le_bytes(self.take(8)?.try_into().expect("eight bytes were taken")))
     }
 }
 
-pub(super) fn structure(at: u64, why: impl Into<String>) -> Error {
-    Error::new(Place::Byte(at), Cause::Structure { why: why.into() })
+pub(super) fn structure(at: u64, why: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(Place::Byte(at), Cause::Structure { why: why.into() })
 }

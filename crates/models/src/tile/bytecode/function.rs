@@ -13,8 +13,8 @@ use super::container::Sections;
 use super::cursor::Cursor;
 use super::layout::{self, Layout};
 use super::types::{Type, Types};
-use crate::tile::codes::Codes;
-use crate::tile::error::{Cause, Error, Place, shown};
+use crate::tensor::Tensor;
+use crate::tile::error::{Cause, Diagnostic, Place, shown};
 use crate::tile::module::{Function, Module, Operation, PackKind, Statement, Value, ValueId};
 
 /// Regions within regions.
@@ -45,7 +45,7 @@ const KERNEL: u8 = 2;
 const HINTS: u8 = 4;
 
 /// Reads every function.
-pub(super) fn module(sections: &Sections<'_>) -> Result<Module, Error> {
+pub(super) fn module(sections: &Sections<'_>) -> Result<Module, Diagnostic> {
     let types = Types::read(&sections.types, sections.version)?;
     let mut functions = sections.functions;
     // A function has a name, a signature, flags, a location and a length.
@@ -58,13 +58,13 @@ pub(super) fn module(sections: &Sections<'_>) -> Result<Module, Error> {
         reader.function(&mut functions)?;
     }
     if !reader.module.functions.iter().any(|function| function.is_entry) {
-        reader.module.warn(Error::new(place, Cause::NoEntry));
+        reader.module.warn(Diagnostic::new(place, Cause::NoEntry));
     }
     Ok(reader.module)
 }
 
 /// Constants that were read: number, element type and length.
-type Constants = HashMap<(u64, DType, u64), Arc<Codes>>;
+type Constants = HashMap<(u64, DType, u64), Arc<Tensor>>;
 
 struct Reader<'a> {
     sections: &'a Sections<'a>,
@@ -78,7 +78,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn function(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Error> {
+    fn function(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Diagnostic> {
         let begin = *cursor;
         let version = self.sections.version;
         let name = self.name(cursor.varint()?, &begin)?;
@@ -118,7 +118,7 @@ impl Reader<'_> {
         };
         let mut wrong = |why: String| {
             let cause = Cause::Signature { entry: shown(&shell.name), why };
-            self.module.find(Error::new(shell.place, cause));
+            self.module.find(Diagnostic::new(shell.place, cause));
         };
         if !is_entry {
             wrong("is no kernel entry; functions of other kinds are not read".into());
@@ -145,7 +145,7 @@ impl Reader<'_> {
         match finished {
             Ok(()) if is_entry && !ends_with_return(&function) => {
                 let cause = Cause::Terminator { entry: shown(&function.name) };
-                self.module.find(Error::new(function.place, cause));
+                self.module.find(Diagnostic::new(function.place, cause));
             }
             Ok(()) => {}
             // Operations have no length: what follows in this function cannot be found, other functions can.
@@ -155,7 +155,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn name(&mut self, index: u64, from: &Cursor<'_>) -> Result<Arc<str>, Error> {
+    fn name(&mut self, index: u64, from: &Cursor<'_>) -> Result<Arc<str>, Diagnostic> {
         if let Some(known) = self.names.get(&index) {
             return Ok(known.clone());
         }
@@ -165,7 +165,7 @@ impl Reader<'_> {
     }
 
     /// The elements of a constant (§10.5).
-    fn constant(&mut self, index: u64, tile: &TileType, from: &Cursor<'_>) -> Result<Arc<Codes>, Error> {
+    fn constant(&mut self, index: u64, tile: &TileType, from: &Cursor<'_>) -> Result<Arc<Tensor>, Diagnostic> {
         let (dtype, len) = (tile.element.storage(), tile.len());
         if let Some(known) = self.constants.get(&(index, dtype, len)) {
             return Ok(known.clone());
@@ -179,10 +179,10 @@ impl Reader<'_> {
         if !item.is_empty() {
             return Err(item.wrong(format!("{} bytes after a constant", item.len())));
         }
-        let codes = codes(tile, bytes).map_err(|why| place.wrong(why))?;
-        let codes = Arc::new(codes);
-        self.constants.insert((index, dtype, len), codes.clone());
-        Ok(codes)
+        let elements = elements(tile, bytes).map_err(|why| place.wrong(why))?;
+        let elements = Arc::new(elements);
+        self.constants.insert((index, dtype, len), elements.clone());
+        Ok(elements)
     }
 }
 
@@ -190,15 +190,17 @@ fn ends_with_return(function: &Function) -> bool {
     matches!(function.body.last(), Some(Statement { operation: Operation::Return { .. }, .. }))
 }
 
-fn codes(tile: &TileType, bytes: &[u8]) -> Result<Codes, String> {
+fn elements(tile: &TileType, bytes: &[u8]) -> Result<Tensor, String> {
     let (dtype, len) = (tile.element.storage(), tile.len());
     let mismatch = |expected: String| format!("a constant of {tile} has {} bytes, not {expected}", bytes.len());
     if dtype == DType::I1 {
         return match bytes {
-            [all @ (0 | 0xff)] => Ok(Codes::splat(dtype, len, (*all != 0) as u64)),
-            _ if bytes.len() as u64 == len.div_ceil(8) => {
-                Ok(Codes::list(dtype, (0..len as usize).map(|i| u64::from(bytes[i / 8] >> (i % 8) & 1))))
-            }
+            [all @ (0 | 0xff)] => Ok(Tensor::splat(dtype, tile.shape.clone(), (*all != 0) as u64)),
+            _ if bytes.len() as u64 == len.div_ceil(8) => Ok(Tensor::of_codes(
+                dtype,
+                tile.shape.clone(),
+                (0..len as usize).map(|i| u64::from(bytes[i / 8] >> (i % 8) & 1)),
+            )),
             _ => Err(mismatch(format!("{}", len.div_ceil(8)))),
         };
     }
@@ -210,9 +212,9 @@ fn codes(tile: &TileType, bytes: &[u8]) -> Result<Codes, String> {
         u64::from_le_bytes(word) & (u64::MAX >> (64 - bits))
     };
     match bytes.len() {
-        n if n == width => Ok(Codes::splat(dtype, len, code(bytes))),
+        n if n == width => Ok(Tensor::splat(dtype, tile.shape.clone(), code(bytes))),
         n if Some(n as u64) == len.checked_mul(width as u64) => {
-            Ok(Codes::list(dtype, bytes.chunks_exact(width).map(code)))
+            Ok(Tensor::of_codes(dtype, tile.shape.clone(), bytes.chunks_exact(width).map(code)))
         }
         _ => Err(mismatch(format!("{width} (for all elements) or {width} for each"))),
     }
@@ -228,7 +230,7 @@ struct Body<'r, 'a> {
 }
 
 impl Body<'_, '_> {
-    fn read_all(&mut self, mut cursor: Cursor<'_>) -> Result<(), Error> {
+    fn read_all(&mut self, mut cursor: Cursor<'_>) -> Result<(), Diagnostic> {
         while !cursor.is_empty() {
             let statement = self.operation(&mut cursor)?;
             self.function.body.push(statement);
@@ -247,20 +249,20 @@ impl Body<'_, '_> {
         id
     }
 
-    fn operand(&self, cursor: &mut Cursor<'_>) -> Result<ValueId, Error> {
+    fn operand(&self, cursor: &mut Cursor<'_>) -> Result<ValueId, Diagnostic> {
         let place = *cursor;
         let number = cursor.varint()?;
         let known = usize::try_from(number).ok().and_then(|n| self.numbered.get(n));
         known.copied().ok_or_else(|| place.wrong(format!("value {number} of {}", self.numbered.len())))
     }
 
-    fn operands(&self, cursor: &mut Cursor<'_>) -> Result<Vec<ValueId>, Error> {
+    fn operands(&self, cursor: &mut Cursor<'_>) -> Result<Vec<ValueId>, Diagnostic> {
         let count = cursor.count("operands", 1)?;
         (0..count).map(|_| self.operand(cursor)).collect()
     }
 
     /// The type of a result, if it is a tile.
-    fn result(&self, cursor: &mut Cursor<'_>) -> Result<Option<Arc<TileType>>, Error> {
+    fn result(&self, cursor: &mut Cursor<'_>) -> Result<Option<Arc<TileType>>, Diagnostic> {
         let place = *cursor;
         Ok(match self.reader.types.get(cursor.varint()?, &place)? {
             Type::Tile(tile) => Some(tile.clone()),
@@ -268,18 +270,18 @@ impl Body<'_, '_> {
         })
     }
 
-    fn tile(&self, cursor: &mut Cursor<'_>) -> Result<Arc<TileType>, Error> {
+    fn tile(&self, cursor: &mut Cursor<'_>) -> Result<Arc<TileType>, Diagnostic> {
         let place = *cursor;
         self.result(cursor)?.ok_or_else(|| {
-            Error::new(Place::Byte(place.at()), Cause::TypeForm { why: "the result type is no tile".into() })
+            Diagnostic::new(Place::Byte(place.at()), Cause::TypeForm { why: "the result type is no tile".into() })
         })
     }
 
-    fn operation(&mut self, cursor: &mut Cursor<'_>) -> Result<Statement, Error> {
+    fn operation(&mut self, cursor: &mut Cursor<'_>) -> Result<Statement, Diagnostic> {
         let begin = *cursor;
         let place = Place::Byte(begin.at());
         let opcode = cursor.varint()?;
-        let unknown = |why: String| Error::new(place, Cause::Opcode { why });
+        let unknown = |why: String| Diagnostic::new(place, Cause::Opcode { why });
         if let Some((_, op)) = CONVERSIONS.iter().find(|(code, _)| *code == opcode) {
             return self.conversion(*op, place, cursor);
         }
@@ -289,9 +291,9 @@ impl Body<'_, '_> {
                 let from = *cursor;
                 let index = cursor.varint()?;
                 self.refuse_constants(&tile, place)?;
-                let codes = self.reader.constant(index, &tile, &from)?;
+                let elements = self.reader.constant(index, &tile, &from)?;
                 let results = vec![self.new_value(Some(tile.clone()))];
-                Ok(Statement { place, location: None, results, operation: Operation::Constant { tile, codes } })
+                Ok(Statement { place, location: None, results, operation: Operation::Constant { tile, elements } })
             }
             RETURN => {
                 let types = cursor.varint()?;
@@ -328,17 +330,23 @@ impl Body<'_, '_> {
         }
     }
 
-    fn refuse_constants(&self, tile: &TileType, place: Place) -> Result<(), Error> {
+    fn refuse_constants(&self, tile: &TileType, place: Place) -> Result<(), Diagnostic> {
         let why = match tile.element {
             ElementType::Pointer(_) => "pointers have no constants",
             ElementType::Number(DType::I4) => "i4 has no constants; make one of i8 and use trunci",
             ElementType::Number(_) => return Ok(()),
         };
-        Err(Error::new(place, Cause::Literal { element: tile.element.to_string(), why: why.into() }))
+        Err(Diagnostic::new(place, Cause::Literal { element: tile.element.to_string(), why: why.into() }))
     }
 
     /// The type of an operand, which must be a tile.
-    fn type_of(&self, operand: ValueId, op: &'static str, to: &TileType, place: Place) -> Result<Arc<TileType>, Error> {
+    fn type_of(
+        &self,
+        operand: ValueId,
+        op: &'static str,
+        to: &TileType,
+        place: Place,
+    ) -> Result<Arc<TileType>, Diagnostic> {
         self.function.value(operand).tile.clone().ok_or_else(|| {
             let cause = Cause::OperandType {
                 value: format!("%{}", self.function.values.len()),
@@ -347,15 +355,15 @@ impl Body<'_, '_> {
                 found: "no tile".into(),
                 written: format!("a tile, to give {to}"),
             };
-            Error::new(place, cause)
+            Diagnostic::new(place, cause)
         })
     }
 
-    fn conversion(&mut self, op: Op, place: Place, cursor: &mut Cursor<'_>) -> Result<Statement, Error> {
+    fn conversion(&mut self, op: Op, place: Place, cursor: &mut Cursor<'_>) -> Result<Statement, Diagnostic> {
         let to = self.tile(cursor)?;
         let value = format!("%{}", self.function.values.len());
         let attribute = |place: Cursor<'_>, violation| {
-            Error::new(Place::Byte(place.at()), Cause::Attribute { value: value.clone(), violation })
+            Diagnostic::new(Place::Byte(place.at()), Cause::Attribute { value: value.clone(), violation })
         };
         let at_flags = *cursor;
         let mut flags = 0;
@@ -388,7 +396,7 @@ impl Body<'_, '_> {
                 if rounding.since() > self.version() {
                     let what = format!("rounding mode {rounding}");
                     let cause = Cause::Newer { what, since: rounding.since(), file: self.version() };
-                    return Err(Error::new(Place::Byte(at.at()), cause));
+                    return Err(Diagnostic::new(Place::Byte(at.at()), cause));
                 }
             }
             _ => {}
@@ -407,7 +415,12 @@ impl Body<'_, '_> {
         })
     }
 
-    fn opaque(&mut self, layout: &'static Layout, place: Place, cursor: &mut Cursor<'_>) -> Result<Statement, Error> {
+    fn opaque(
+        &mut self,
+        layout: &'static Layout,
+        place: Place,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<Statement, Diagnostic> {
         let mut results = Vec::new();
         let mut regions = Vec::new();
         let mut flags = 0u64;
@@ -463,7 +476,7 @@ impl Body<'_, '_> {
     }
 
     /// Numbers that are given inside a block are free again after it.
-    fn regions(&mut self, cursor: &mut Cursor<'_>) -> Result<Vec<Vec<Statement>>, Error> {
+    fn regions(&mut self, cursor: &mut Cursor<'_>) -> Result<Vec<Vec<Statement>>, Diagnostic> {
         if self.depth == MAX_DEPTH {
             return Err(cursor.wrong(format!("more than {MAX_DEPTH} regions within each other")));
         }

@@ -11,7 +11,7 @@ mod function;
 pub(crate) mod layout;
 mod types;
 
-use crate::tile::error::Error;
+use crate::tile::error::Diagnostic;
 use crate::tile::module::Module;
 
 /// The first bytes of a file.
@@ -30,7 +30,7 @@ pub const MAGIC: [u8; 8] = *b"\x7fTileIR\x00";
 /// let error = truecast_models::tile::bytecode::read(b"\x7fTileIR\x00\x0d\x09\0\0").unwrap_err();
 /// assert_eq!(error.to_string(), "offset 8: T017: file version 13.9 is not one of 13.1 to 13.5");
 /// ```
-pub fn read(bytes: &[u8]) -> Result<Module, Error> {
+pub fn read(bytes: &[u8]) -> Result<Module, Diagnostic> {
     let sections = container::Sections::read(bytes)?;
     function::module(&sections)
 }

@@ -8,7 +8,7 @@ use truecast_core::spec::tile::{ElementType, Release, TileType};
 
 use super::container::Table;
 use super::cursor::{Cursor, structure};
-use crate::tile::error::{Cause, Error, Place};
+use crate::tile::error::{Cause, Diagnostic, Place};
 
 /// Dimensions of a tile or view.
 const MAX_RANK: usize = 64;
@@ -30,22 +30,22 @@ pub(super) enum Type {
 pub(super) struct Types(Vec<Type>);
 
 impl Types {
-    pub fn read(table: &Table<'_>, version: Release) -> Result<Self, Error> {
+    pub fn read(table: &Table<'_>, version: Release) -> Result<Self, Diagnostic> {
         let items = (0..table.len()).filter_map(|i| table.item(i));
         items.map(|item| entry(item, table, version)).collect::<Result<_, _>>().map(Types)
     }
 
-    pub fn get(&self, index: u64, from: &Cursor<'_>) -> Result<&Type, Error> {
+    pub fn get(&self, index: u64, from: &Cursor<'_>) -> Result<&Type, Diagnostic> {
         let found = usize::try_from(index).ok().and_then(|i| self.0.get(i));
         found.ok_or_else(|| from.wrong(format!("type {index} of {}", self.0.len())))
     }
 }
 
-fn gate(what: &str, since: Release, version: Release, from: &Cursor<'_>) -> Result<(), Error> {
+fn gate(what: &str, since: Release, version: Release, from: &Cursor<'_>) -> Result<(), Diagnostic> {
     match since > version {
         true => {
             let cause = Cause::Newer { what: format!("type {what}"), since, file: version };
-            Err(Error::new(Place::Byte(from.at()), cause))
+            Err(Diagnostic::new(Place::Byte(from.at()), cause))
         }
         false => Ok(()),
     }
@@ -55,7 +55,7 @@ const POINTER: u64 = 12;
 
 /// What a tile is made of: a number or pointer, read without regard to any other entry, so that no type can refer to
 /// itself.
-fn element(table: &Table<'_>, index: u64, version: Release, from: &Cursor<'_>) -> Result<ElementType, Error> {
+fn element(table: &Table<'_>, index: u64, version: Release, from: &Cursor<'_>) -> Result<ElementType, Diagnostic> {
     let item = usize::try_from(index).ok().and_then(|i| table.item(i));
     let item = item.ok_or_else(|| from.wrong(format!("type {index} of {}", table.len())))?;
     let found = read_element(&mut item.clone(), table, version)?;
@@ -63,7 +63,7 @@ fn element(table: &Table<'_>, index: u64, version: Release, from: &Cursor<'_>) -
 }
 
 /// `None` if the entry is no element.
-fn read_element(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Option<ElementType>, Error> {
+fn read_element(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Option<ElementType>, Diagnostic> {
     let place = *item;
     Ok(match item.varint()? {
         POINTER => Some(ElementType::Pointer(pointer(item, table, version)?)),
@@ -71,14 +71,14 @@ fn read_element(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> R
     })
 }
 
-fn number(tag: u64, version: Release, from: &Cursor<'_>) -> Result<Option<DType>, Error> {
+fn number(tag: u64, version: Release, from: &Cursor<'_>) -> Result<Option<DType>, Diagnostic> {
     let Some(number) = NUMBERS.into_iter().find(|n| n.tag == tag) else { return Ok(None) };
     gate(spelling(number.dtype), number.since, version, from)?;
     Ok(Some(number.dtype))
 }
 
 /// The pointee, after the tag.
-fn pointer(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result<DType, Error> {
+fn pointer(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result<DType, Diagnostic> {
     let flags = if version >= Release::V13_4 { item.varint()? } else { 0 };
     let place = *item;
     let index = item.varint()?;
@@ -88,7 +88,7 @@ fn pointer(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result
     let pointee = usize::try_from(index).ok().and_then(|i| table.item(i));
     let mut pointee = pointee.ok_or_else(|| place.wrong(format!("type {index} of {}", table.len())))?;
     let at = pointee;
-    let bad = |what: &str| Error::new(Place::Byte(place.at()), Cause::Type(Malformed::Pointee(what.into())));
+    let bad = |what: &str| Diagnostic::new(Place::Byte(place.at()), Cause::Type(Malformed::Pointee(what.into())));
     match pointee.varint()? {
         POINTER => Err(bad("a pointer")),
         tag => match number(tag, version, &at)? {
@@ -99,7 +99,7 @@ fn pointer(item: &mut Cursor<'_>, table: &Table<'_>, version: Release) -> Result
     }
 }
 
-fn entry(mut item: Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Type, Error> {
+fn entry(mut item: Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Type, Diagnostic> {
     let begin = item;
     if let Some(element) = read_element(&mut item, table, version)? {
         return finished(item, Type::Element(element));
@@ -128,14 +128,14 @@ fn entry(mut item: Cursor<'_>, table: &Table<'_>, version: Release) -> Result<Ty
     }
 }
 
-fn finished(item: Cursor<'_>, entry: Type) -> Result<Type, Error> {
+fn finished(item: Cursor<'_>, entry: Type) -> Result<Type, Diagnostic> {
     match item.is_empty() {
         true => Ok(entry),
         false => Err(item.wrong(format!("{} bytes after a type", item.len()))),
     }
 }
 
-fn dimensions(item: &mut Cursor<'_>) -> Result<Vec<u64>, Error> {
+fn dimensions(item: &mut Cursor<'_>) -> Result<Vec<u64>, Diagnostic> {
     let begin = *item;
     let rank = item.count("dimensions", 8)?;
     if rank > MAX_RANK {
@@ -151,7 +151,7 @@ fn dimensions(item: &mut Cursor<'_>) -> Result<Vec<u64>, Error> {
     Ok(shape)
 }
 
-fn indices(item: &mut Cursor<'_>) -> Result<Vec<u64>, Error> {
+fn indices(item: &mut Cursor<'_>) -> Result<Vec<u64>, Diagnostic> {
     let count = item.count("types", 1)?;
     (0..count).map(|_| item.varint()).collect()
 }

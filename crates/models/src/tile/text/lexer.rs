@@ -1,6 +1,6 @@
 //! Words of the text, with their places (§9.2). Nothing is kept: a lexer is a position, and looking ahead is a copy of it.
 
-use crate::tile::error::{Cause, Error, Place, shown};
+use crate::tile::error::{Cause, Diagnostic, Place, shown};
 
 /// One token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token.
-    pub fn next(&mut self) -> Result<Lexeme<'a>, Error> {
+    pub fn next(&mut self) -> Result<Lexeme<'a>, Diagnostic> {
         self.skip_blanks();
         let (place, leads_line) = (self.place(), self.leads_line);
         let token = self.token(place)?;
@@ -106,11 +106,11 @@ impl<'a> Lexer<'a> {
         Ok(Lexeme { token, place, leads_line })
     }
 
-    fn token(&mut self, place: Place) -> Result<Token<'a>, Error> {
+    fn token(&mut self, place: Place) -> Result<Token<'a>, Diagnostic> {
         let Some(first) = self.rest.chars().next() else { return Ok(Token::End) };
         let in_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$' | '-');
         let unexpected =
-            |expected: &str, found: String| Error::new(place, Cause::Syntax { expected: expected.into(), found });
+            |expected: &str, found: String| Diagnostic::new(place, Cause::Syntax { expected: expected.into(), found });
         Ok(match first {
             '%' | '@' if self.rest[1..].starts_with(in_name) => {
                 self.take(1);
@@ -152,7 +152,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// What stands between quotes; a backslash protects the next character.
-    fn string(&mut self, place: Place) -> Result<&'a str, Error> {
+    fn string(&mut self, place: Place) -> Result<&'a str, Diagnostic> {
         self.take(1);
         let mut escaped = false;
         let end = self.rest.find(|c| {
@@ -168,7 +168,7 @@ impl<'a> Lexer<'a> {
             }
             _ => {
                 let (expected, found) = ("a closing quote".into(), "the end of the line".into());
-                Err(Error::new(place, Cause::Syntax { expected, found }))
+                Err(Diagnostic::new(place, Cause::Syntax { expected, found }))
             }
         }
     }

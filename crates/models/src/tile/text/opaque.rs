@@ -6,20 +6,9 @@
 
 use super::lexer::{Lexeme, Lexer, Token};
 use super::parser::{Parser, Scope};
-use crate::tile::error::Error;
+use crate::tile::error::Diagnostic;
 use crate::tile::module::Statement;
-use crate::tile::names;
-
-/// The name of an operation without the dialect's prefix.
-pub(super) fn operation_name(word: &str) -> &str {
-    word.strip_prefix("cuda_tile.").unwrap_or(word)
-}
-
-/// An operation of the dialect, by its name or by the dialect's prefix.
-pub(super) fn is_operation(word: &str) -> bool {
-    let name = operation_name(word);
-    name != word || names::since(name).is_some() || names::is_unreleased(name)
-}
+use crate::tile::names::is_operation;
 
 /// An operation of another dialect: no other word has a name before a dot.
 fn is_foreign(word: &str) -> bool {
@@ -58,7 +47,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The tokens of an operation after its name.
-    pub(super) fn opaque(&mut self, scope: &mut Scope<'a>) -> Result<Vec<Vec<Statement>>, Error> {
+    pub(super) fn opaque(&mut self, scope: &mut Scope<'a>) -> Result<Vec<Vec<Statement>>, Diagnostic> {
         let mut regions = Vec::new();
         let mut closers: Vec<char> = Vec::new();
         loop {
@@ -88,7 +77,7 @@ impl<'a> Parser<'a> {
     }
 
     /// What follows the brace is a block, a statement or nothing; otherwise it is a dictionary.
-    fn opens_region(&mut self) -> Result<bool, Error> {
+    fn opens_region(&mut self) -> Result<bool, Diagnostic> {
         let mut ahead = self.lexer_at_peeked();
         ahead.next()?;
         let inside = ahead;
@@ -102,7 +91,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `{ statements }`, with block labels in between.
-    fn region(&mut self, scope: &mut Scope<'a>) -> Result<Vec<Statement>, Error> {
+    fn region(&mut self, scope: &mut Scope<'a>) -> Result<Vec<Statement>, Diagnostic> {
         self.expect('{')?;
         scope.enter();
         let statements = self.statements(scope)?;

@@ -11,11 +11,11 @@ use truecast_core::spec::tile::{
 
 use super::lexer::{Lexeme, Lexer, Token};
 use super::literal;
-use super::opaque::{is_operation, operation_name};
-use crate::tile::codes::Codes;
-use crate::tile::error::{Cause, Error, Place, shown, shown_bare};
+use crate::packer::Packer;
+use crate::tensor::{Data, Tensor};
+use crate::tile::error::{Cause, Diagnostic, Place, shown, shown_bare};
 use crate::tile::module::{Function, Module, Operation, PackKind, Statement, Value, ValueId};
-use crate::tile::names;
+use crate::tile::names::{self, is_operation, operation_name};
 
 /// Regions within regions; real kernels have a handful.
 const MAX_DEPTH: usize = 64;
@@ -29,7 +29,7 @@ const MAX_RANK: usize = 64;
 /// # Errors
 /// The first place that is no syntax (T015), no type (T014) or no literal (T016). A text without an operation, or with one of
 /// another dialect where a module has its entries, is no syntax.
-pub fn parse(text: &str, version: Release) -> Result<Module, Error> {
+pub fn parse(text: &str, version: Release) -> Result<Module, Diagnostic> {
     let module = Module { version, functions: Vec::new(), findings: Vec::new(), warnings: Vec::new() };
     let mut parser = Parser::new(Lexer::new(text), module);
     parser.file()?;
@@ -111,7 +111,7 @@ impl<'a> Parser<'a> {
 
     // ---- tokens ----
 
-    pub(super) fn peek(&mut self) -> Result<Lexeme<'a>, Error> {
+    pub(super) fn peek(&mut self) -> Result<Lexeme<'a>, Diagnostic> {
         if let Some((lexeme, _)) = self.peeked {
             return Ok(lexeme);
         }
@@ -126,18 +126,18 @@ impl<'a> Parser<'a> {
         self.peeked.map_or(self.lexer, |(_, before)| before)
     }
 
-    pub(super) fn advance(&mut self) -> Result<Lexeme<'a>, Error> {
+    pub(super) fn advance(&mut self) -> Result<Lexeme<'a>, Diagnostic> {
         let lexeme = self.peek()?;
         self.peeked = None;
         Ok(lexeme)
     }
 
-    pub(super) fn unexpected(&self, expected: &str, at: &Lexeme<'a>) -> Error {
-        Error::new(at.place, Cause::Syntax { expected: expected.into(), found: at.token.to_string() })
+    pub(super) fn unexpected(&self, expected: &str, at: &Lexeme<'a>) -> Diagnostic {
+        Diagnostic::new(at.place, Cause::Syntax { expected: expected.into(), found: at.token.to_string() })
     }
 
     /// Takes a sign if it is next.
-    fn accept(&mut self, sign: char) -> Result<bool, Error> {
+    fn accept(&mut self, sign: char) -> Result<bool, Diagnostic> {
         let is_next = self.peek()?.token == Token::Sign(sign);
         if is_next {
             self.advance()?;
@@ -145,7 +145,7 @@ impl<'a> Parser<'a> {
         Ok(is_next)
     }
 
-    fn accept_word(&mut self, word: &str) -> Result<bool, Error> {
+    fn accept_word(&mut self, word: &str) -> Result<bool, Diagnostic> {
         let is_next = self.peek()?.token == Token::Word(word);
         if is_next {
             self.advance()?;
@@ -153,7 +153,7 @@ impl<'a> Parser<'a> {
         Ok(is_next)
     }
 
-    pub(super) fn expect(&mut self, sign: char) -> Result<(), Error> {
+    pub(super) fn expect(&mut self, sign: char) -> Result<(), Diagnostic> {
         let at = self.advance()?;
         match at.token {
             Token::Sign(found) if found == sign => Ok(()),
@@ -161,7 +161,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn word(&mut self, expected: &str) -> Result<(&'a str, Place), Error> {
+    fn word(&mut self, expected: &str) -> Result<(&'a str, Place), Diagnostic> {
         let at = self.advance()?;
         match at.token {
             Token::Word(word) => Ok((word, at.place)),
@@ -170,7 +170,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Skips `open .. close` with everything inside.
-    fn skip_balanced(&mut self, open: char) -> Result<(), Error> {
+    fn skip_balanced(&mut self, open: char) -> Result<(), Diagnostic> {
         let mut closers = Vec::new();
         self.expect(open)?;
         let closer = |open| match open {
@@ -194,7 +194,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn skip_dictionary(&mut self) -> Result<(), Error> {
+    fn skip_dictionary(&mut self) -> Result<(), Diagnostic> {
         match self.peek()?.token {
             Token::Sign('{') => self.skip_balanced('{'),
             _ => Ok(()),
@@ -202,7 +202,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `[loc]`, which belongs to the statement that is being read.
-    fn location(&mut self) -> Result<(), Error> {
+    fn location(&mut self) -> Result<(), Diagnostic> {
         if self.accept_word("loc")? {
             self.peek()?;
             let before = self.lexer_at_peeked();
@@ -214,7 +214,7 @@ impl<'a> Parser<'a> {
 
     // ---- modules and entries ----
 
-    fn file(&mut self) -> Result<(), Error> {
+    fn file(&mut self) -> Result<(), Diagnostic> {
         const EXPECTED: &str = "\"entry\", \"module\" or another operation of Tile IR";
         let (mut modules, mut is_empty) = (0, true);
         loop {
@@ -244,14 +244,14 @@ impl<'a> Parser<'a> {
                 Token::Value(_) => self.outside_entries()?,
                 Token::Word(word) => {
                     let found = format!("{}{}", at.token, did_you_mean(word));
-                    return Err(Error::new(at.place, Cause::Syntax { expected: EXPECTED.into(), found }));
+                    return Err(Diagnostic::new(at.place, Cause::Syntax { expected: EXPECTED.into(), found }));
                 }
                 _ => return Err(self.unexpected(EXPECTED, &at)),
             }
             is_empty = false;
         }
         if !self.module.functions.iter().any(|function| function.is_entry) {
-            self.module.warn(Error::new(Place::Text { line: 1, column: 1 }, Cause::NoEntry));
+            self.module.warn(Diagnostic::new(Place::Text { line: 1, column: 1 }, Cause::NoEntry));
         }
         Ok(())
     }
@@ -262,17 +262,17 @@ impl<'a> Parser<'a> {
             Some(since) => self.gate(format!("operation {name}"), since, place),
             None if names::is_unreleased(name) => {
                 let why = format!("operation {} is in no release; only what is inside it is read", shown(name));
-                self.module.warn(Error::new(place, Cause::Opcode { why }));
+                self.module.warn(Diagnostic::new(place, Cause::Opcode { why }));
             }
             None => {
                 let why = format!("operation \"{}\" is not known in Tile IR{}", shown(name), did_you_mean(name));
-                self.module.find(Error::new(place, Cause::Opcode { why }));
+                self.module.find(Diagnostic::new(place, Cause::Opcode { why }));
             }
         }
     }
 
     /// Any other operation of a module: read for the conversions in its regions.
-    fn outside_entries(&mut self) -> Result<(), Error> {
+    fn outside_entries(&mut self) -> Result<(), Diagnostic> {
         let mut scope = Scope::default();
         let statement = self.statement(&mut scope)?;
         let name = match &statement.operation {
@@ -284,7 +284,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn entry(&mut self) -> Result<(), Error> {
+    fn entry(&mut self) -> Result<(), Diagnostic> {
         let place = self.advance()?.place;
         let at = self.advance()?;
         let Token::Symbol(name) = at.token else { return Err(self.unexpected("the name of the entry, as @name", &at)) };
@@ -310,14 +310,14 @@ impl<'a> Parser<'a> {
         self.expect('}')?;
         self.location()?;
         if !matches!(body.last(), Some(Statement { operation: Operation::Return { .. }, .. })) {
-            self.module.warn(Error::new(place, Cause::Terminator { entry: shown(name) }));
+            self.module.warn(Diagnostic::new(place, Cause::Terminator { entry: shown(name) }));
         }
         let values = scope.values;
         self.module.functions.push(Function { name: name.into(), is_entry: true, place, arguments, values, body });
         Ok(())
     }
 
-    fn argument(&mut self, entry: &str, index: usize, scope: &mut Scope<'a>) -> Result<ValueId, Error> {
+    fn argument(&mut self, entry: &str, index: usize, scope: &mut Scope<'a>) -> Result<ValueId, Diagnostic> {
         let at = self.advance()?;
         let Token::Value(name) = at.token else { return Err(self.unexpected("an argument, as %name", &at)) };
         self.expect(':')?;
@@ -327,7 +327,7 @@ impl<'a> Parser<'a> {
                 let place = self.peek()?.place;
                 self.skip_type()?;
                 let why = format!("argument {index} is no tile; entry arguments must be rank-0 tiles");
-                self.module.find(Error::new(place, Cause::Signature { entry: shown(entry), why }));
+                self.module.find(Diagnostic::new(place, Cause::Signature { entry: shown(entry), why }));
                 None
             }
         };
@@ -337,7 +337,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Any type, up to the comma or bracket after it.
-    fn skip_type(&mut self) -> Result<(), Error> {
+    fn skip_type(&mut self) -> Result<(), Diagnostic> {
         loop {
             let at = self.peek()?;
             match at.token {
@@ -353,7 +353,7 @@ impl<'a> Parser<'a> {
     // ---- statements ----
 
     /// Statements up to a closing brace, which is not taken.
-    pub(super) fn statements(&mut self, scope: &mut Scope<'a>) -> Result<Vec<Statement>, Error> {
+    pub(super) fn statements(&mut self, scope: &mut Scope<'a>) -> Result<Vec<Statement>, Diagnostic> {
         let mut statements = Vec::new();
         loop {
             let at = self.peek()?;
@@ -366,7 +366,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `^name(%argument: type, ..):`
-    fn block_label(&mut self, scope: &mut Scope<'a>) -> Result<(), Error> {
+    fn block_label(&mut self, scope: &mut Scope<'a>) -> Result<(), Diagnostic> {
         self.expect('^')?;
         self.word("the name of a block")?;
         if self.accept('(')? {
@@ -382,7 +382,7 @@ impl<'a> Parser<'a> {
         self.expect(':')
     }
 
-    fn statement(&mut self, scope: &mut Scope<'a>) -> Result<Statement, Error> {
+    fn statement(&mut self, scope: &mut Scope<'a>) -> Result<Statement, Diagnostic> {
         if scope.regions.len() > MAX_DEPTH {
             let at = self.peek()?;
             return Err(self.unexpected(&format!("at most {MAX_DEPTH} regions within each other"), &at));
@@ -408,7 +408,7 @@ impl<'a> Parser<'a> {
         if gives.is_some_and(|n| names.iter().map(|name| name.1).sum::<u64>() != n || names.len() as u64 != n) {
             let why = if gives == Some(0) { "no result" } else { "one result, as %name =" };
             let (expected, found) = (format!("{why} before {name}"), format!("{} names", names.len()));
-            return Err(Error::new(place, Cause::Syntax { expected, found }));
+            return Err(Diagnostic::new(place, Cause::Syntax { expected, found }));
         }
         let defined = names.into_iter().map(|(name, count, at)| self.define(scope, name, count, at, tile.clone()));
         let results = defined.collect::<Result<_, _>>()?;
@@ -416,7 +416,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `%a, %b:2 =`
-    fn result_names(&mut self) -> Result<Names<'a>, Error> {
+    fn result_names(&mut self) -> Result<Names<'a>, Diagnostic> {
         let mut names = Vec::new();
         while let Token::Value(name) = self.peek()?.token {
             let place = self.advance()?.place;
@@ -436,7 +436,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn number(&mut self, expected: &str) -> Result<u64, Error> {
+    fn number(&mut self, expected: &str) -> Result<u64, Diagnostic> {
         let at = self.advance()?;
         match at.token {
             Token::Word(word) if word.bytes().all(|b| b.is_ascii_digit()) => word.parse().ok(),
@@ -452,11 +452,11 @@ impl<'a> Parser<'a> {
         count: u64,
         place: Place,
         tile: Option<Arc<TileType>>,
-    ) -> Result<ValueId, Error> {
+    ) -> Result<ValueId, Diagnostic> {
         let depth = scope.regions.len();
         if scope.names.get(name).is_some_and(|b| b.defined_in == Some(depth)) {
             let (expected, found) = ("a new name".into(), format!("%{} again", shown(name)));
-            return Err(Error::new(place, Cause::Syntax { expected, found }));
+            return Err(Diagnostic::new(place, Cause::Syntax { expected, found }));
         }
         let id = match count {
             1 => scope.value(name, tile),
@@ -466,7 +466,7 @@ impl<'a> Parser<'a> {
         Ok(id)
     }
 
-    fn operand(&mut self, scope: &Scope<'a>) -> Result<ValueId, Error> {
+    fn operand(&mut self, scope: &Scope<'a>) -> Result<ValueId, Diagnostic> {
         let at = self.advance()?;
         let Token::Value(name) = at.token else { return Err(self.unexpected("an operand, as %name", &at)) };
         let index = if self.accept('#')? { self.number("the number of a result")? } else { 0 };
@@ -477,7 +477,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `[dict] : type -> type [loc]`
-    fn signature(&mut self) -> Result<(Arc<TileType>, Arc<TileType>), Error> {
+    fn signature(&mut self) -> Result<(Arc<TileType>, Arc<TileType>), Diagnostic> {
         self.skip_dictionary()?;
         self.expect(':')?;
         let from = self.tile()?;
@@ -491,7 +491,7 @@ impl<'a> Parser<'a> {
     }
 
     /// What stands in `keyword<word>`, if it is there.
-    fn option(&mut self, keyword: &str) -> Result<Option<(&'a str, Place)>, Error> {
+    fn option(&mut self, keyword: &str) -> Result<Option<(&'a str, Place)>, Diagnostic> {
         if !self.accept_word(keyword)? {
             return Ok(None);
         }
@@ -506,11 +506,11 @@ impl<'a> Parser<'a> {
         op: Op,
         names: &Names<'a>,
         scope: &Scope<'a>,
-    ) -> Result<(Operation, Option<Arc<TileType>>), Error> {
+    ) -> Result<(Operation, Option<Arc<TileType>>), Diagnostic> {
         let operand = self.operand(scope)?;
         let value = || names.first().map_or(op.to_string(), |n| format!("%{}", shown(n.0)));
         let mut is_known = true;
-        let attribute = |place, violation| Error::new(place, Cause::Attribute { value: value(), violation });
+        let attribute = |place, violation| Diagnostic::new(place, Cause::Attribute { value: value(), violation });
         let mut signedness = Signedness::Signed;
         if op.has_signedness() {
             let at = self.peek()?;
@@ -575,13 +575,13 @@ impl<'a> Parser<'a> {
         Ok((operation, Some(to)))
     }
 
-    fn pack(&mut self, kind: PackKind, scope: &Scope<'a>) -> Result<(Operation, Option<Arc<TileType>>), Error> {
+    fn pack(&mut self, kind: PackKind, scope: &Scope<'a>) -> Result<(Operation, Option<Arc<TileType>>), Diagnostic> {
         let operand = self.operand(scope)?;
         let (from, to) = self.signature()?;
         Ok((Operation::Pack { kind, operand, from, to: to.clone() }, Some(to)))
     }
 
-    fn returned(&mut self, scope: &Scope<'a>) -> Result<Operation, Error> {
+    fn returned(&mut self, scope: &Scope<'a>) -> Result<Operation, Diagnostic> {
         let mut operands = Vec::new();
         while let Token::Value(_) = self.peek()?.token {
             operands.push(self.operand(scope)?);
@@ -603,7 +603,7 @@ impl<'a> Parser<'a> {
 
     // ---- constants ----
 
-    fn constant(&mut self) -> Result<(Operation, Option<Arc<TileType>>), Error> {
+    fn constant(&mut self) -> Result<(Operation, Option<Arc<TileType>>), Diagnostic> {
         self.skip_dictionary()?;
         let dense = self.accept_word("dense")?;
         self.expect('<')?;
@@ -626,18 +626,18 @@ impl<'a> Parser<'a> {
             && Number::of_name(word).map(|n| ElementType::Number(n.dtype)) != Some(tile.element)
         {
             let why = format!("the literal says \"{}\"; write the element type of {tile}", shown(word));
-            return Err(Error::new(place, literal_cause(&tile, why)));
+            return Err(Diagnostic::new(place, literal_cause(&tile, why)));
         }
         let mut inside = Parser::new(literal, self.empty_module());
-        let codes = Arc::new(inside.literal(&tile)?);
-        Ok((Operation::Constant { tile: tile.clone(), codes }, Some(tile)))
+        let elements = Arc::new(inside.literal(&tile)?);
+        Ok((Operation::Constant { tile: tile.clone(), elements }, Some(tile)))
     }
 
     fn empty_module(&self) -> Module {
         Module { version: self.module.version, functions: Vec::new(), findings: Vec::new(), warnings: Vec::new() }
     }
 
-    fn skip_to_end_of_literal(&mut self) -> Result<(), Error> {
+    fn skip_to_end_of_literal(&mut self) -> Result<(), Diagnostic> {
         loop {
             let at = self.advance()?;
             match at.token {
@@ -648,29 +648,32 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn literal(&mut self, tile: &TileType) -> Result<Codes, Error> {
+    fn literal(&mut self, tile: &TileType) -> Result<Tensor, Diagnostic> {
         let at = self.peek()?;
         if matches!(tile.element, ElementType::Pointer(_)) {
-            return Err(Error::new(at.place, literal_cause(tile, "pointers have no constants".into())));
+            return Err(Diagnostic::new(at.place, literal_cause(tile, "pointers have no constants".into())));
         }
         let dtype = tile.element.storage();
-        let codes = match at.token {
+        let data = match at.token {
             Token::Sign('[') if tile.shape.is_empty() => {
-                return Err(Error::new(at.place, literal_cause(tile, "a scalar takes one number, not a list".into())));
+                return Err(Diagnostic::new(
+                    at.place,
+                    literal_cause(tile, "a scalar takes one number, not a list".into()),
+                ));
             }
             Token::Sign('[') => {
-                let mut codes = Codes::empty(dtype);
+                let mut codes = Packer::new(dtype);
                 self.list(tile, &tile.shape, &mut codes)?;
-                codes
+                Data::Codes(codes.into_bytes())
             }
-            _ => Codes::splat(dtype, tile.len(), self.atom(tile)?),
+            _ => Data::Splat(self.atom(tile)?),
         };
         self.expect('>')?;
-        Ok(codes)
+        Ok(Tensor { dtype, shape: tile.shape.clone(), data })
     }
 
     /// One dimension of a nested list, which must be as long as the shape says.
-    fn list(&mut self, tile: &TileType, shape: &[u64], codes: &mut Codes) -> Result<(), Error> {
+    fn list(&mut self, tile: &TileType, shape: &[u64], codes: &mut Packer) -> Result<(), Diagnostic> {
         let (length, inner) = shape.split_first().expect("the caller has a dimension");
         let at = self.peek()?;
         self.expect('[')?;
@@ -680,15 +683,15 @@ impl<'a> Parser<'a> {
             match (next.token, inner.is_empty()) {
                 (Token::Sign('['), false) => self.list(tile, inner, codes)?,
                 (Token::Sign(']'), _) => {
-                    return Err(Error::new(next.place, literal_cause(tile, "a list must not be empty".into())));
+                    return Err(Diagnostic::new(next.place, literal_cause(tile, "a list must not be empty".into())));
                 }
                 (Token::Sign('['), true) => {
                     let why = format!("the list is nested deeper than the shape of {tile}");
-                    return Err(Error::new(next.place, literal_cause(tile, why)));
+                    return Err(Diagnostic::new(next.place, literal_cause(tile, why)));
                 }
                 (_, false) => {
                     let why = format!("the list is nested less deeply than the shape of {tile}");
-                    return Err(Error::new(next.place, literal_cause(tile, why)));
+                    return Err(Diagnostic::new(next.place, literal_cause(tile, why)));
                 }
                 (_, true) => codes.push(self.atom(tile)?),
             }
@@ -702,20 +705,20 @@ impl<'a> Parser<'a> {
             true => Ok(()),
             false => {
                 let why = format!("{found} elements where the shape of {tile} says {length}");
-                Err(Error::new(at.place, literal_cause(tile, why)))
+                Err(Diagnostic::new(at.place, literal_cause(tile, why)))
             }
         }
     }
 
-    fn atom(&mut self, tile: &TileType) -> Result<u64, Error> {
+    fn atom(&mut self, tile: &TileType) -> Result<u64, Diagnostic> {
         let neg = self.accept('-')?;
         let (word, place) = self.word("a number")?;
-        literal::code(tile.element.storage(), neg, word).map_err(|why| Error::new(place, literal_cause(tile, why)))
+        literal::code(tile.element.storage(), neg, word).map_err(|why| Diagnostic::new(place, literal_cause(tile, why)))
     }
 
     // ---- types ----
 
-    fn tile_begins(&mut self) -> Result<bool, Error> {
+    fn tile_begins(&mut self) -> Result<bool, Diagnostic> {
         let mut ahead = {
             self.peek()?;
             self.lexer_at_peeked()
@@ -728,9 +731,9 @@ impl<'a> Parser<'a> {
     }
 
     /// `tile<4x8xf32>`
-    fn tile(&mut self) -> Result<Arc<TileType>, Error> {
+    fn tile(&mut self) -> Result<Arc<TileType>, Diagnostic> {
         let place = self.peek()?.place;
-        let form = |why: String| Error::new(place, Cause::TypeForm { why });
+        let form = |why: String| Diagnostic::new(place, Cause::TypeForm { why });
         if !self.tile_begins()? {
             let at = self.peek()?;
             return Err(match at.token {
@@ -768,7 +771,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The element, of which `word` was read.
-    fn element(&mut self, word: &'a str, place: Place) -> Result<ElementType, Error> {
+    fn element(&mut self, word: &'a str, place: Place) -> Result<ElementType, Diagnostic> {
         let word = match word {
             "" => {
                 self.accept('!')?;
@@ -782,7 +785,7 @@ impl<'a> Parser<'a> {
         self.expect('<')?;
         let (pointee, at) = self.word("the type that is pointed to")?;
         if matches!(pointee, "ptr" | "cuda_tile.ptr") {
-            return Err(Error::new(at, Cause::Type(Malformed::Pointee("a pointer".into()))));
+            return Err(Diagnostic::new(at, Cause::Type(Malformed::Pointee("a pointer".into()))));
         }
         let pointee = number(pointee, at)?;
         self.expect('>')?;
@@ -793,7 +796,7 @@ impl<'a> Parser<'a> {
     fn gate(&mut self, what: String, since: Release, place: Place) {
         let file = self.module.version;
         if since > file && self.too_new.insert(what.clone()) {
-            self.module.find(Error::new(place, Cause::Newer { what, since, file }));
+            self.module.find(Diagnostic::new(place, Cause::Newer { what, since, file }));
         }
     }
 }
@@ -803,9 +806,12 @@ fn did_you_mean(name: &str) -> String {
     names::nearest(operation_name(name)).map_or(String::new(), |meant| format!("; did you mean \"{meant}\"?"))
 }
 
-fn number(word: &str, place: Place) -> Result<truecast_core::DType, Error> {
+fn number(word: &str, place: Place) -> Result<truecast_core::DType, Diagnostic> {
     Number::of_name(word).map(|n| n.dtype).ok_or_else(|| {
-        Error::new(place, Cause::TypeForm { why: format!("\"{}\" is not an element type of Tile IR", shown(word)) })
+        Diagnostic::new(
+            place,
+            Cause::TypeForm { why: format!("\"{}\" is not an element type of Tile IR", shown(word)) },
+        )
     })
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use truecast_core::spec::tile::{Conversion, IntegerOverflow, RoundingMode, TileType};
 
 use super::literal;
-use crate::tile::codes::Codes;
+use crate::tensor::Tensor;
 use crate::tile::module::{Function, Module, Operation, Statement, ValueId};
 
 /// An operation whose syntax is not known.
@@ -78,7 +78,7 @@ fn line(function: &Function, statement: &Statement) -> Result<String, Unprintabl
         Operation::Pack { kind, operand, from, to } => {
             format!("{result}{} {} : {from} -> {to}", kind.name(), name(operand))
         }
-        Operation::Constant { tile, codes } => {
+        Operation::Constant { tile, elements: codes } => {
             let element = literal::element_name(tile.element);
             format!("{result}constant <{element}: {}> : {tile}", elements(tile, codes))
         }
@@ -123,20 +123,20 @@ fn attributes(conversion: Conversion) -> String {
     text
 }
 
-fn elements(tile: &TileType, codes: &Codes) -> String {
+fn elements(tile: &TileType, codes: &Tensor) -> String {
     match codes.as_splat() {
         Some(code) => literal::text(tile.element, code),
         None => {
             let mut text = String::new();
-            nested(&mut text, tile, &tile.shape, codes, &mut 0);
+            nested(&mut text, tile, &tile.shape, &codes.reader(), &mut 0);
             text
         }
     }
 }
 
-fn nested(text: &mut String, tile: &TileType, shape: &[u64], codes: &Codes, next: &mut u64) {
+fn nested(text: &mut String, tile: &TileType, shape: &[u64], code: &dyn Fn(u64) -> u64, next: &mut u64) {
     let Some((length, inner)) = shape.split_first() else {
-        text.push_str(&literal::text(tile.element, codes.get(*next)));
+        text.push_str(&literal::text(tile.element, code(*next)));
         *next += 1;
         return;
     };
@@ -145,7 +145,7 @@ fn nested(text: &mut String, tile: &TileType, shape: &[u64], codes: &Codes, next
         if i > 0 {
             text.push_str(", ");
         }
-        nested(text, tile, inner, codes, next);
+        nested(text, tile, inner, code, next);
     }
     text.push(']');
 }

@@ -2,6 +2,10 @@
 //!
 //! Types are settled while a graph is built; shapes and elements come with the inputs. No file format is known here.
 
+mod evaluate;
+
+pub use evaluate::evaluate;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -94,7 +98,7 @@ pub(crate) struct Value {
 /// # Examples
 /// ```
 /// use truecast_core::{spec::onnx::Cast, DType};
-/// use truecast_models::{Data, EvaluationError, Graph, Tensor, evaluate};
+/// use truecast_models::{Data, Error, Graph, Tensor, evaluate};
 /// use truecast_kernel::CastOptions;
 ///
 /// let mut graph = Graph::default();
@@ -104,7 +108,7 @@ pub(crate) struct Value {
 ///
 /// let fed = Tensor { dtype: DType::F32, shape: vec![1], data: Data::Codes(465f32.to_le_bytes().into()) };
 /// let mut results = Vec::new();
-/// evaluate::<EvaluationError>(
+/// evaluate::<Error>(
 ///     &graph,
 ///     &CastOptions::default(),
 ///     |_| Ok(Some(fed.clone())),

@@ -1,0 +1,186 @@
+//! Running a graph.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use truecast_io::Shown;
+use truecast_kernel::CastOptions;
+
+use super::{Dimension, Graph, Input, Output, Producer};
+use crate::cast::cast;
+use crate::error::Error;
+use crate::evaluate::{Given, OpenResults, Program, run};
+use crate::tensor::Tensor;
+
+/// Evaluates a graph, and says which conversions met values that their standard leaves open.
+///
+/// `provide` is asked once for every input, when it is first needed, and may leave it to its default; `deliver` is given
+/// each output once, as soon as it is there. Conversions whose value nobody uses are left out.
+/// Cost: a value lives from its making to its last use.
+///
+/// # Errors
+/// [`Error`], and whatever `provide` and `deliver` return.
+pub fn evaluate<E: From<Error>>(
+    graph: &Graph,
+    exec: &CastOptions,
+    mut provide: impl FnMut(&Input) -> Result<Option<Tensor>, E>,
+    mut deliver: impl FnMut(&Output, &Tensor) -> Result<(), E>,
+) -> Result<Vec<OpenResults>, E> {
+    let mut outputs: Vec<Vec<usize>> = vec![Vec::new(); graph.values.len()];
+    graph.outputs.iter().enumerate().for_each(|(index, output)| outputs[output.value.0].push(index));
+    let (provide, deliver): (Provide<'_, E>, Deliver<'_, E>) = (&mut provide, &mut deliver);
+    let mut casts =
+        Casts { graph, exec, provide, deliver, outputs, names: Names::default(), open: Vec::new(), delivered: 0 };
+    let uses = run(&mut casts)?;
+    // What nothing uses must still be what was declared.
+    for input in graph.inputs.iter().filter(|input| uses[input.value.0] == 0) {
+        casts.load(input.value.0)?;
+    }
+    Ok(casts.open)
+}
+
+type Provide<'a, E> = &'a mut dyn FnMut(&Input) -> Result<Option<Tensor>, E>;
+type Deliver<'a, E> = &'a mut dyn FnMut(&Output, &Tensor) -> Result<(), E>;
+
+/// A graph whose values are numbered in an order in which each comes after those that it is made of. A step gives the value
+/// of its number: a conversion makes it, an input or a constant is loaded at its first use.
+struct Casts<'a, E> {
+    graph: &'a Graph,
+    exec: &'a CastOptions,
+    provide: Provide<'a, E>,
+    deliver: Deliver<'a, E>,
+    /// The outputs that each value is, by index.
+    outputs: Vec<Vec<usize>>,
+    names: Names,
+    open: Vec<OpenResults>,
+    /// Outputs of the current value that were delivered.
+    delivered: usize,
+}
+
+impl<E: From<Error>> Program for Casts<'_, E> {
+    type Value = Tensor;
+    type Error = E;
+
+    fn values(&self) -> usize {
+        self.graph.values.len()
+    }
+
+    fn steps(&self) -> usize {
+        self.graph.values.len()
+    }
+
+    fn operands(&self, step: usize) -> Vec<usize> {
+        match &self.graph.values[step].producer {
+            Producer::Cast { input, .. } => vec![input.0],
+            _ => Vec::new(),
+        }
+    }
+
+    fn results(&self, step: usize) -> Vec<usize> {
+        match &self.graph.values[step].producer {
+            Producer::Cast { .. } => vec![step],
+            _ => Vec::new(),
+        }
+    }
+
+    /// A value is delivered as soon as it is there.
+    fn delivered(&self, step: usize) -> Vec<usize> {
+        let made = step.checked_sub(1);
+        made.map_or(Vec::new(), |value| vec![value; self.outputs[value].len()])
+    }
+
+    fn load(&mut self, value: usize) -> Result<Given<Tensor>, E> {
+        let graph = self.graph;
+        let value = &graph.values[value];
+        let label = || value.label.to_string();
+        let read = |load: &dyn super::Load| {
+            load.load().map_err(|cause| Error::Constant { label: label(), cause: cause.into() })
+        };
+        let tensor = match &value.producer {
+            Producer::Input(index) => {
+                let input = &graph.inputs[*index];
+                let tensor = match ((self.provide)(input)?, &input.default) {
+                    (Some(tensor), _) => Arc::new(tensor),
+                    (None, Some(default)) => read(&**default)?,
+                    (None, None) => return Err(Error::Missing { name: label() }.into()),
+                };
+                if tensor.dtype != input.dtype {
+                    let (found, declared) = (tensor.dtype, input.dtype);
+                    return Err(Error::Type { name: label(), found, declared }.into());
+                }
+                self.names.check("input", &input.name, &input.shape, &tensor)?;
+                tensor
+            }
+            Producer::Constant(constant) => read(&**constant)?,
+            Producer::Cast { .. } => unreachable!("values are made before their first use, and kept until their last"),
+        };
+        if !tensor.is_consistent() || tensor.dtype != value.dtype {
+            return Err(Error::Inconsistent { name: label(), shape: tensor.shape.clone() }.into());
+        }
+        Ok(Some(tensor))
+    }
+
+    fn apply(&mut self, step: usize, operands: &[Given<Tensor>]) -> Result<Vec<Given<Tensor>>, E> {
+        let value = &self.graph.values[step];
+        let (Producer::Cast { spec, .. }, [Some(source)]) = (&value.producer, operands) else { return Ok(Vec::new()) };
+        let done = cast(spec, source, self.exec, &value.label);
+        let (converted, open) = done.map_err(|cause| Error::Cast { label: value.label.to_string(), cause })?;
+        self.open.extend(open);
+        Ok(vec![Some(converted)])
+    }
+
+    fn deliver(&mut self, _step: usize, value: usize, given: Given<Tensor>) -> Result<(), E> {
+        let tensor = given.expect("every value of a graph is known");
+        let outputs = &self.outputs[value];
+        let output = &self.graph.outputs[outputs[self.delivered]];
+        self.delivered = (self.delivered + 1) % outputs.len();
+        self.names.check("output", &output.name, &output.shape, &tensor)?;
+        (self.deliver)(output, &tensor)
+    }
+}
+
+/// The numbers that named dimensions stand for.
+#[derive(Default)]
+struct Names(HashMap<String, u64>);
+
+impl Names {
+    fn check(
+        &mut self,
+        what: &'static str,
+        name: &str,
+        declared: &Option<Vec<Dimension>>,
+        tensor: &Tensor,
+    ) -> Result<(), Error> {
+        let Some(declared) = declared else { return Ok(()) };
+        let fits = declared.len() == tensor.shape.len()
+            && declared.iter().zip(&tensor.shape).all(|(dimension, &found)| match dimension {
+                Dimension::Known(n) => *n == found,
+                Dimension::Named(symbol) => *self.0.entry(symbol.clone()).or_insert(found) == found,
+                Dimension::Between(least, most) => (*least..=*most).contains(&found),
+                Dimension::Any => true,
+            });
+        match fits {
+            true => Ok(()),
+            false => Err(Error::Shape {
+                what,
+                name: name.into(),
+                found: tensor.shape.clone(),
+                declared: self.shown(declared),
+            }),
+        }
+    }
+
+    fn shown(&self, shape: &[Dimension]) -> String {
+        let dimension = |d: &Dimension| match d {
+            Dimension::Known(n) => n.to_string(),
+            Dimension::Named(name) => match self.0.get(name) {
+                Some(n) => format!("{} = {n}", Shown(name)),
+                None => Shown(name).to_string(),
+            },
+            Dimension::Between(least, u64::MAX) => format!("{least}.."),
+            Dimension::Between(least, most) => format!("{least}..{most}"),
+            Dimension::Any => "?".into(),
+        };
+        format!("[{}]", shape.iter().map(dimension).collect::<Vec<_>>().join(", "))
+    }
+}
