@@ -518,14 +518,14 @@ fn between(value: Exact, neg: bool, end: End, round: impl Fn(Rounding) -> Option
     let (down, up) = (rounded(Rounding::Down), rounded(Rounding::Up));
     let End { last: max, step, code } = end;
     let outward = if neg { Ordering::Less } else { Ordering::Greater };
-    let at_the_end = value.cmp(max) == outward;
+    let at_the_end = value.cmp_value(max) == outward;
     let (down, up) = match at_the_end {
         true if neg => (None, up),
         true => (down, None),
         false => (down, up),
     };
     let beyond = at_the_end.then_some((step, code));
-    let is_out_of_range = at_the_end && value.cmp(step) != outward.reverse();
+    let is_out_of_range = at_the_end && value.cmp_value(step) != outward.reverse();
     if let Some(here) = down.iter().chain(&up).find(|e| same(e.value, value)).copied() {
         return Neighbours { below: Some(here), above: Some(here), ..nothing(Decision::Exact) };
     }
@@ -534,7 +534,7 @@ fn between(value: Exact, neg: bool, end: End, round: impl Fn(Rounding) -> Option
         _ if at_the_end => middle(max, step),
         _ => None,
     };
-    let decision = match midpoint.map(|m| value.cmp(m)) {
+    let decision = match midpoint.map(|m| value.cmp_value(m)) {
         Some(Ordering::Less) => Decision::Below,
         Some(Ordering::Equal) => Decision::Tie,
         Some(Ordering::Greater) => Decision::Above,
@@ -559,13 +559,13 @@ fn in_book(value: Exact, to: DType, book: &CodeBook) -> Neighbours {
     if let Some(here) = codes().find(|e| same(e.value, value)) {
         return Neighbours { below: Some(here.clone()), above: Some(here), decision: Decision::Exact, ..nothing };
     }
-    let below = codes().rfind(|e| value.cmp(e.value) == Ordering::Greater);
-    let above = codes().find(|e| value.cmp(e.value) == Ordering::Less);
+    let below = codes().rfind(|e| value.cmp_value(e.value) == Ordering::Greater);
+    let above = codes().find(|e| value.cmp_value(e.value) == Ordering::Less);
     let (Some(lower), Some(_)) = (&below, &above) else {
         return Neighbours { below, above, is_out_of_range: true, ..nothing };
     };
     let threshold = decode(DType::F32, u64::from(book.thresholds[lower.code as usize]));
-    let decision = if value.cmp(threshold) == Ordering::Greater { Decision::Above } else { Decision::Below };
+    let decision = if value.cmp_value(threshold) == Ordering::Greater { Decision::Above } else { Decision::Below };
     Neighbours { below, above, threshold: Some(threshold), decision, ..nothing }
 }
 
@@ -622,7 +622,7 @@ pub struct RoundingError {
 #[must_use]
 pub fn rounding_error(typed: Exact, read: &Element) -> Option<RoundingError> {
     let [previous, next] = read.adjacent();
-    let toward = if typed.cmp(read.value) == Ordering::Less { previous } else { next }?;
+    let toward = if typed.cmp_value(read.value) == Ordering::Less { previous } else { next }?;
     let value = difference(typed, read.value)?;
     let ulps = (value / difference(toward.value, read.value)?).abs();
     (value.is_finite() && ulps.is_finite()).then_some(RoundingError { value, ulps })
@@ -630,7 +630,7 @@ pub fn rounding_error(typed: Exact, read: &Element) -> Option<RoundingError> {
 
 fn same(a: Exact, b: Exact) -> bool {
     let inexact = matches!(a, Exact::Finite { sticky: true, .. }) || matches!(b, Exact::Finite { sticky: true, .. });
-    !inexact && a.cmp(b) == Ordering::Equal
+    !inexact && a.cmp_value(b) == Ordering::Equal
 }
 
 /// Halfway between two neighbours of one format, which differ by one unit on the finer grid or by one on the coarser.

@@ -116,7 +116,7 @@ pub fn rescale_inputs(op: &Rescale, spec: &RescaleSpec, extent: Extent) -> Resul
     let vector = |code: u64| {
         let output = spec.one(0, code).ok()?.code;
         let interval = match spec.rounding {
-            RoundingMode::Inexact => inexact_interval(&spec, 0, code, Bound::Released).ok(),
+            RoundingMode::Inexact => inexact_interval(spec, 0, code, Bound::Released).ok(),
             RoundingMode::Single | RoundingMode::Double => None,
         };
         let several = interval.filter(|(low, high)| low < high);

@@ -54,7 +54,7 @@ pub(super) fn encode_book(book: &CodeBook, policy: &CastPolicy, value: Exact) ->
         Exact::Inf { neg } => return end(policy.inf, Condition::Infinite, if neg { 0 } else { last }),
         Exact::Finite { neg, .. } => neg,
     };
-    let against = |bits: &u32| value.cmp(decode_float(&F32, u64::from(*bits)));
+    let against = |bits: &u32| value.cmp_value(decode_float(&F32, u64::from(*bits)));
     let exceeded = |bits: &[u32]| bits.iter().filter(|b| against(b) == Ordering::Greater).count() as u64;
     let below = exceeded(&book.values); // values strictly below the source
     if below > last {

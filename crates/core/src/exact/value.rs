@@ -43,12 +43,12 @@ impl Exact {
     /// use core::cmp::Ordering;
     /// use truecast_core::{exact::decode, DType};
     /// let [tenth_f16, tenth_bf16] = [decode(DType::F16, 0x2e66), decode(DType::Bf16, 0x3dcd)];
-    /// assert_eq!(tenth_f16.cmp(tenth_bf16), Ordering::Less); // 0.0999755859375, 0.10009765625
-    /// assert_eq!(decode(DType::I8, 0).cmp(decode(DType::F32, 0x8000_0000)), Ordering::Equal);
+    /// assert_eq!(tenth_f16.cmp_value(tenth_bf16), Ordering::Less); // 0.0999755859375, 0.10009765625
+    /// assert_eq!(decode(DType::I8, 0).cmp_value(decode(DType::F32, 0x8000_0000)), Ordering::Equal);
     /// ```
     #[inline]
     #[must_use]
-    pub fn cmp(self, other: Exact) -> Ordering {
+    pub fn cmp_value(self, other: Exact) -> Ordering {
         let class = self.class();
         class.cmp(&other.class()).then_with(|| match (self, other) {
             (Exact::Finite { neg, sig: a, exp: i, sticky: x }, Exact::Finite { sig: b, exp: j, sticky: y, .. })
