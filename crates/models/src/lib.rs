@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod cast;
+mod description;
 pub mod error;
 mod evaluate;
 pub mod graph;
@@ -26,6 +27,7 @@ pub mod tile;
 pub mod tosa;
 
 pub use cast::DeniedCast;
+pub use description::{Constant, Conversion, Description, Legality, LegalityReport};
 pub use error::Error;
 pub use evaluate::{OpenResults, Reason, UndefinedResult};
 pub use graph::{Dimension, Graph, Input, Load, Output, ValueId, evaluate};

@@ -81,6 +81,8 @@ pub mod check;
 #[cfg(feature = "models")]
 pub mod conformance;
 #[cfg(feature = "models")]
+pub mod models;
+#[cfg(feature = "models")]
 pub mod run;
 
 #[cfg(feature = "models")]
@@ -90,8 +92,6 @@ pub use error::Cause;
 pub use error::Error;
 #[cfg(feature = "files")]
 pub use progress::Progress;
-#[cfg(feature = "models")]
-pub use truecast_models as models;
 #[cfg(target_endian = "little")]
 pub use typed::{Element, can_cast, cast_slice, cast_slice_with, cast_vec};
 

@@ -17,7 +17,7 @@ use truecast::check::{CheckError, Element, Findings, Violation, check, stated_ty
 use truecast::io::Shown;
 use truecast::permitted::{NanComparison, Permitted};
 use truecast::request::{Request, Standard};
-use truecast::run::{Judgement, Model, Rules};
+use truecast::run::{LegalityReport, Model, Rules};
 use truecast::setting::exact_nan_matters;
 use truecast::{CastSpec, DType};
 
@@ -209,7 +209,7 @@ fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
             ));
         }
     };
-    let judgement = Model::open(path)?.judge(rules)?;
+    let judgement = Model::open(path)?.check(rules)?;
     if !context.json && !context.quiet {
         super::warn(judgement.warnings.clone());
     }
@@ -221,7 +221,7 @@ fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(!judgement.illegal.is_empty() as u8))
 }
 
-fn judgement_json(judgement: &Judgement) -> Map<String, Value> {
+fn judgement_json(judgement: &LegalityReport) -> Map<String, Value> {
     let finding = |(place, why): &(String, String)| json!({ "node": place, "error": why });
     let mut object = Map::new();
     object.insert("conversions".into(), json!(judgement.conversions));
@@ -231,7 +231,7 @@ fn judgement_json(judgement: &Judgement) -> Map<String, Value> {
     object
 }
 
-fn judgement_text(judgement: &Judgement, terminal: &Terminal) -> String {
+fn judgement_text(judgement: &LegalityReport, terminal: &Terminal) -> String {
     let mut text = String::new();
     for (place, why) in &judgement.illegal {
         text += &terminal.wrap(&(output::one_line(&format!("{place}: {why}")) + "\n"));

@@ -1,7 +1,7 @@
 //! The legality of every conversion of a model, whatever else the model does.
 //!
 //! Nothing is run. Types are known where the model states them or a conversion gives them; where the type of an input is
-//! not known, only what does not depend on it is judged. What `build` refuses in a conversion is illegal here, by the same
+//! not known, only what does not depend on it is checked. What `build` refuses in a conversion is illegal here, by the same
 //! functions of `node`.
 
 use std::collections::{HashMap, HashSet};
@@ -14,6 +14,7 @@ use truecast_io::onnx::{Attribute, AttributeValue, Function, Graph, Identity, Mo
 
 use super::error::NodeError;
 use super::node::{self, ElementType, declared, label, opset};
+use crate::description::LegalityReport;
 
 /// Something that the standard forbids.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub struct Conversion {
 
 /// What was found in a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Judgement {
+pub struct Report {
     /// Cast and CastLike nodes, in subgraphs and functions too.
     pub conversions: Vec<Conversion>,
     /// Those of them whose input type the model does not tell.
@@ -53,28 +54,40 @@ pub struct Judgement {
     pub illegal: Vec<Finding>,
 }
 
-/// Judges the conversions of a model by the rules of an opset, or of the opset that the model and each of its functions
+impl From<Report> for LegalityReport {
+    fn from(report: Report) -> LegalityReport {
+        let illegal = report.illegal.into_iter().map(|finding| (finding.place, finding.cause.to_string()));
+        LegalityReport {
+            conversions: report.conversions.len(),
+            of_unknown_type: report.of_unknown_type,
+            illegal: illegal.collect(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// Checks the conversions of a model by the rules of an opset, or of the opset that the model and each of its functions
 /// import.
-pub fn judge(model: &Model, opset_asked: Option<u32>) -> Judgement {
+pub fn check(model: &Model, opset_asked: Option<u32>) -> Report {
     let governing = |imports| opset_asked.map_or_else(|| opset(imports), Ok);
-    let mut judge = Judge {
+    let mut checker = Checker {
         functions: model.functions.iter().map(Function::identity).collect(),
         opset: governing(&model.opset_imports),
         place: String::new(),
         formal: HashSet::new(),
-        judgement: Judgement::default(),
+        report: Report::default(),
     };
-    judge.graph(&model.graph, None);
+    checker.graph(&model.graph, None);
     for function in &model.functions {
-        judge.opset = governing(&function.opset_imports);
-        judge.place = format!("function {}: ", Shown(&function.name));
+        checker.opset = governing(&function.opset_imports);
+        checker.place = format!("function {}: ", Shown(&function.name));
         let defaults = function.attribute_defaults.iter().map(|attribute| &attribute.name);
-        judge.formal = function.attributes.iter().chain(defaults).map(String::as_str).collect();
+        checker.formal = function.attributes.iter().chain(defaults).map(String::as_str).collect();
         let mut scope = Scope::default();
         function.inputs.iter().for_each(|name| drop(scope.given.insert(name, None)));
-        judge.nodes(&function.nodes, &mut scope);
+        checker.nodes(&function.nodes, &mut scope);
     }
-    judge.judgement
+    checker.report
 }
 
 /// The type of a value, or why it has none that is converted.
@@ -101,19 +114,19 @@ impl Scope<'_> {
     }
 }
 
-struct Judge<'a> {
+struct Checker<'a> {
     /// A model's own function goes before an operator of the same name.
     functions: HashSet<Identity<'a>>,
     opset: Result<u32, NodeError>,
     place: String,
-    /// The attributes of the function that is judged.
+    /// The attributes of the function that is checked.
     formal: HashSet<&'a str>,
-    judgement: Judgement,
+    report: Report,
 }
 
-impl<'m> Judge<'m> {
+impl<'m> Checker<'m> {
     fn find(&mut self, what: impl std::fmt::Display, cause: NodeError) {
-        self.judgement.illegal.push(Finding { place: format!("{}{what}", self.place), cause });
+        self.report.illegal.push(Finding { place: format!("{}{what}", self.place), cause });
     }
 
     fn graph<'a>(&mut self, graph: &'a Graph, outer: Option<&'a Scope<'a>>) {
@@ -186,12 +199,12 @@ impl<'m> Judge<'m> {
         }
     }
 
-    /// Judges one conversion and tells what it gives.
+    /// Checks one conversion and tells what it gives.
     fn conversion<'a>(&mut self, operator: Operator, node: &'a Node, scope: &mut Scope<'a>) -> Option<ElementType> {
         let known = |index: usize| scope.find(node.inputs.get(index)?);
         let mut given = node.inputs.iter().take(operator.n_inputs()).filter(|name| !name.is_empty());
         if given.any(|name| scope.find(name).is_none()) {
-            self.judgement.of_unknown_type += 1;
+            self.report.of_unknown_type += 1;
         }
         let of_target = known(1).and_then(Result::ok).filter(|_| operator == Operator::CastLike);
         let meant = stated_target(node).or(of_target);
@@ -206,7 +219,7 @@ impl<'m> Judge<'m> {
             to: to.map(shown),
             illegal: legal.as_ref().err().cloned(),
         };
-        self.judgement.conversions.push(conversion);
+        self.report.conversions.push(conversion);
         match legal {
             Ok(_) => to,
             Err(cause) => {
@@ -271,7 +284,7 @@ fn written(attribute: &Attribute) -> String {
     format!("{}={value}", attribute.name.escape_debug())
 }
 
-/// The type that a Cast asks for, so that what follows it can be judged.
+/// The type that a Cast asks for, so that what follows it can be checked.
 fn stated_target(node: &Node) -> Option<ElementType> {
     match node.attribute("to")? {
         AttributeValue::Int(code) => DataType::of_code(*code).filter(|row| row.dtype.is_some()),

@@ -14,6 +14,7 @@ use truecast_io::Shown;
 use super::error::{LayerError, ModelError};
 use super::layer::{Meaning, meaning, rank_of};
 use super::read::{IrFile, Layer, Port};
+use crate::description::LegalityReport;
 
 /// What is fed to a parameter: it settles a rank, or an element type, that the model leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +83,18 @@ impl Types {
             to: layer.outputs.iter().map(|port| element(&(layer.id, port.id))).collect(),
         };
         layers.map(conversion).collect()
+    }
+}
+
+impl From<Types> for LegalityReport {
+    fn from(types: Types) -> LegalityReport {
+        let illegal = types.findings.into_iter().map(|finding| (finding.layer, finding.cause.to_string()));
+        LegalityReport {
+            conversions: types.conversions,
+            of_unknown_type: types.of_unknown_type,
+            illegal: illegal.collect(),
+            warnings: types.warnings,
+        }
     }
 }
 

@@ -5,6 +5,9 @@ use truecast_core::promote::PromotionError;
 use truecast_core::spec::SpecError;
 use truecast_io::Shown;
 
+/// The largest XML file that is read; networks of thousands of layers take a hundredth of it.
+pub const MAX_XML_BYTES: u64 = 64 << 20;
+
 /// Why a network is not a graph of conversions.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -79,7 +82,7 @@ pub enum LayerError {
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum IrError {
     /// More XML than any network has.
-    #[error("{bytes} bytes of XML; at most {} are read", crate::openvino::read::MAX_XML_BYTES)]
+    #[error("{bytes} bytes of XML; at most {} are read", MAX_XML_BYTES)]
     TooLarge { bytes: u64 },
     /// Not text.
     #[error("not UTF-8 from byte {offset} on")]

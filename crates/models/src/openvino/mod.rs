@@ -5,11 +5,13 @@
 
 mod build;
 mod check;
+mod describe;
 mod error;
 mod layer;
 pub mod read;
 
 pub use build::{build, inputs};
 pub use check::{Conversion, Finding, InputHeader, Types, types};
+pub use describe::describe;
 pub use error::{IrError, LayerError, ModelError};
 pub use read::{IrFile, Packing};

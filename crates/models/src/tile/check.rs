@@ -3,6 +3,7 @@
 use truecast_core::DType;
 use truecast_core::spec::tile::{ElementType, Options, Profile, Release, Rules, TileType};
 
+use crate::description::LegalityReport;
 use crate::tile::error::{Cause, Diagnostic, shown};
 use crate::tile::module::{Function, MAX_FINDINGS, Module, Operation, Statement, ValueId};
 use crate::tile::pack;
@@ -16,6 +17,17 @@ pub struct Report {
     pub errors: Vec<Diagnostic>,
     /// What is legal but has no value, or is missing without harm.
     pub warnings: Vec<Diagnostic>,
+}
+
+impl From<Report> for LegalityReport {
+    fn from(report: Report) -> LegalityReport {
+        LegalityReport {
+            conversions: report.conversions,
+            of_unknown_type: 0,
+            illegal: report.errors.iter().map(|error| (error.place.to_string(), error.message())).collect(),
+            warnings: report.warnings.iter().map(ToString::to_string).collect(),
+        }
+    }
 }
 
 /// Checks every operation of a module against a release, in regions too.

@@ -22,6 +22,7 @@
 
 pub mod bytecode;
 mod check;
+mod describe;
 pub mod error;
 pub mod evaluate;
 pub mod module;
@@ -30,6 +31,7 @@ mod pack;
 pub mod text;
 
 pub use check::{Report, check};
+pub use describe::describe;
 pub use error::{Cause, Diagnostic, EntryError, Place};
 pub use evaluate::evaluate;
 pub use module::Module;

@@ -1,5 +1,5 @@
 //! What the specification says of an operator before any element is known: types, shapes, attributes, constants.
-//! [`check_structure`] asks it of every operator before the first is evaluated, `operator` of each as it computes, [`judge`] of
+//! [`check_structure`] asks it of every operator before the first is evaluated, `operator` of each as it computes, [`check`] of
 //! a whole graph that is not run.
 
 use truecast_core::spec::SpecError;
@@ -12,6 +12,7 @@ use truecast_io::Shown;
 use super::error::{GraphError, operands};
 use super::read::{Graph, Operator, RescaleAttribute, Tensor, op};
 use super::value::{Declared, ElementType, declared, element_type, scale_shape};
+use crate::description::LegalityReport;
 use crate::evaluate::{Reason, UndefinedResult};
 use crate::tensor::{Data, Tensor as Value};
 
@@ -173,7 +174,7 @@ pub(super) fn operands_of<'a>(small: [&'a Value; 4], values: &'a [Vec<i64>; 4]) 
 
 /// What the conversions of a graph are found to be, without running it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Judged {
+pub struct Report {
     /// Conversions: CAST, RESCALE, and the two deprecated block-scaled operators.
     pub conversions: usize,
     /// Those of them whose input type the graph does not tell.
@@ -182,22 +183,33 @@ pub struct Judged {
     pub illegal: Vec<(String, GraphError)>,
 }
 
-/// Judges every conversion of a graph by what a target has. A shape that is not known is not asked.
-pub fn judge(graph: &Graph<'_>, target: &Target) -> Judged {
-    let mut judged = Judged::default();
+impl Extend<Report> for LegalityReport {
+    /// Adds what was found in each of the graphs of a file.
+    fn extend<T: IntoIterator<Item = Report>>(&mut self, reports: T) {
+        for report in reports {
+            self.conversions += report.conversions;
+            self.of_unknown_type += report.of_unknown_type;
+            self.illegal.extend(report.illegal.into_iter().map(|(place, error)| (place, error.reason())));
+        }
+    }
+}
+
+/// Checks every conversion of a graph by what a target has. A shape that is not known is not asked.
+pub fn check(graph: &Graph<'_>, target: &Target) -> Report {
+    let mut report = Report::default();
     let conversions = [op::CAST, op::RESCALE, op::CAST_TO_BLOCK_SCALED, op::CAST_FROM_BLOCK_SCALED];
     for (index, operator) in graph.operators.iter().enumerate().filter(|(_, o)| conversions.contains(&o.op)) {
-        judged.conversions += 1;
+        report.conversions += 1;
         let place = place(index, operator);
         let typeless = |name: &&&str| graph.tensors.get(**name).is_some_and(|tensor| tensor.dtype == 0);
         if operator.inputs.iter().chain(&operator.outputs).any(|name| typeless(&name)) {
-            judged.of_unknown_type += 1;
-        } else if let Err(error) = (Rules { place: &place, target, freedoms: Freedoms::STRICT }).judge(graph, operator)
+            report.of_unknown_type += 1;
+        } else if let Err(error) = (Rules { place: &place, target, freedoms: Freedoms::STRICT }).check(graph, operator)
         {
-            judged.illegal.push((place, error));
+            report.illegal.push((place, error));
         }
     }
-    judged
+    report
 }
 
 /// Finds the first operator that is an error whatever flows through the graph: by its operands' number, types and shapes,
@@ -244,9 +256,9 @@ impl Described {
 }
 
 impl Rules<'_> {
-    fn judge(&self, graph: &Graph<'_>, operator: &Operator<'_>) -> Result<(), GraphError> {
+    fn check(&self, graph: &Graph<'_>, operator: &Operator<'_>) -> Result<(), GraphError> {
         match self.structure(graph, operator)? {
-            Some((rescale, shape)) => self.judge_operands(graph, operator, &rescale, shape.as_ref()),
+            Some((rescale, shape)) => self.check_operands(graph, operator, &rescale, shape.as_ref()),
             None => Ok(()),
         }
     }
@@ -305,7 +317,7 @@ impl Rules<'_> {
     }
 
     /// The conditions of constant operands, and the requirements that do not depend on elements.
-    fn judge_operands(
+    fn check_operands(
         &self,
         graph: &Graph<'_>,
         operator: &Operator<'_>,

@@ -4,6 +4,7 @@
 //! [`read`] takes a file apart, `check` says what may happen at all, `operator` what happens to values, `evaluate` in which order.
 
 mod check;
+mod describe;
 mod error;
 mod evaluate;
 mod operator;
@@ -12,7 +13,8 @@ pub mod value;
 
 use truecast_core::spec::tosa::{Target, Version};
 
-pub use check::{Judged, judge};
+pub use check::{Report, check};
+pub use describe::describe;
 pub use error::{FileError, GraphError};
 pub use evaluate::{Evaluated, evaluate};
 use read::Graph;

@@ -1,6 +1,6 @@
 //! Files of one tensor, written from memory, and their names.
 
-use super::RunError;
+use super::error::RunError;
 use crate::array::relaid;
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -1,8 +1,8 @@
-//! Models of conversions, of any kind that the extension names: opened, judged, made into graphs.
+//! Models of conversions, of any kind that the extension names: opened, checked, described, made into graphs.
 //!
 //! What a model means is `truecast-models`'s; how it is fed and what becomes of its results is the module above.
 
-use super::RunError;
+use super::error::RunError;
 use super::files::Reads;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,8 @@ use truecast_core::spec::tosa::Target;
 use truecast_io::onnx::{ModelFile, Options};
 use truecast_io::open_regular;
 use truecast_models::openvino::{IrFile, Packing};
-use truecast_models::{Graph, onnx, openvino};
+use truecast_models::tosa::read::parse_blocks;
+use truecast_models::{Description, Graph, LegalityReport, onnx, openvino, tosa};
 
 /// An opened model.
 #[derive(Debug)]
@@ -26,7 +27,7 @@ pub struct Model {
 
 /// What was opened.
 #[derive(Debug)]
-pub(super) enum File {
+enum File {
     Onnx(Arc<ModelFile>),
     OpenVino(Arc<IrFile>),
     Tile(Vec<u8>),
@@ -55,7 +56,7 @@ impl ModelKind {
         let extension = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
         match extension.as_deref() {
             Some("onnx") => Ok(ModelKind::Onnx),
-            Some(super::tosa::EXTENSION) => Ok(ModelKind::Tosa),
+            Some("tosa") => Ok(ModelKind::Tosa),
             Some("xml") => Ok(ModelKind::OpenVino),
             Some("mlir" | "tileir" | "tilebc" | "tileirbc") => Ok(ModelKind::Tile),
             _ if begins_as_bytecode(path)? => Ok(ModelKind::Tile),
@@ -64,7 +65,7 @@ impl ModelKind {
     }
 }
 
-/// The rules by which conversions are judged.
+/// The rules by which conversions are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
     /// ONNX at an opset, or at the model's own.
@@ -75,19 +76,6 @@ pub enum Rules {
     Tile(tile::Rules, tile::Profile, tile::Options),
     /// TOSA: what the version has, or the version that the file says.
     Tosa(Option<Target>),
-}
-
-/// What was found in a model.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Judgement {
-    /// Conversions, in subgraphs and functions too.
-    pub conversions: usize,
-    /// Those of them whose types the model does not tell.
-    pub of_unknown_type: usize,
-    /// What is illegal, in the order of the file: where, and why.
-    pub illegal: Vec<(String, String)>,
-    /// What is odd, but clear.
-    pub warnings: Vec<String>,
 }
 
 /// A parameter of a model: its name, and its type if the model states it.
@@ -112,7 +100,7 @@ impl Model {
             ModelKind::Onnx => File::Onnx(Arc::new(ModelFile::open(path, Options::default())?)),
             ModelKind::OpenVino => File::OpenVino(Arc::new(IrFile::open(path)?.with_odd_packing(odd_packing))),
             ModelKind::Tile => File::Tile(read_module(path)?),
-            ModelKind::Tosa => File::Tosa(super::tosa::read(path)?),
+            ModelKind::Tosa => File::Tosa(read_whole(path)?),
         };
         Ok(Model { path: path.into(), file, text: TextStyle::default() })
     }
@@ -123,47 +111,45 @@ impl Model {
         Model { text, ..self }
     }
 
-    /// Judges every conversion.
+    /// Checks whether every conversion is legal.
     ///
     /// # Errors
     /// [`RunError::Rules`] if the rules are those of another kind of model; [`RunError::Model`] if it is none.
-    pub fn judge(&self, rules: Rules) -> Result<Judgement, RunError> {
+    pub fn check(&self, rules: Rules) -> Result<LegalityReport, RunError> {
         match (&self.file, rules) {
-            (File::Onnx(file), Rules::Onnx(opset)) => {
-                let judged = onnx::judge(file.model(), opset);
-                let illegal = judged.illegal.into_iter().map(|finding| (finding.place, finding.cause.to_string()));
-                Ok(Judgement {
-                    conversions: judged.conversions.len(),
-                    of_unknown_type: judged.of_unknown_type,
-                    illegal: illegal.collect(),
-                    warnings: Vec::new(),
-                })
-            }
+            (File::Onnx(file), Rules::Onnx(opset)) => Ok(onnx::check(file.model(), opset).into()),
             (File::OpenVino(file), Rules::OpenVino) => {
-                let types = openvino::types(file, &BTreeMap::new()).map_err(|cause| self.wrong(cause))?;
-                let illegal = types.findings.into_iter().map(|finding| (finding.layer, finding.cause.to_string()));
-                Ok(Judgement {
-                    conversions: types.conversions,
-                    of_unknown_type: types.of_unknown_type,
-                    illegal: illegal.collect(),
-                    warnings: types.warnings,
-                })
+                Ok(openvino::types(file, &BTreeMap::new()).map_err(|cause| self.wrong(cause))?.into())
             }
             (File::Tile(_), Rules::Tile(rules, profile, options)) => {
-                let report = truecast_models::tile::check(&self.tile_module(rules)?, rules, profile, &options);
-                let illegal = report.errors.iter().map(|e| (e.place.to_string(), e.message()));
-                Ok(Judgement {
-                    conversions: report.conversions,
-                    of_unknown_type: 0,
-                    illegal: illegal.collect(),
-                    warnings: report.warnings.iter().map(|w| w.to_string()).collect(),
-                })
+                Ok(truecast_models::tile::check(&self.tile_module(rules)?, rules, profile, &options).into())
             }
-            (File::Tosa(bytes), Rules::Tosa(target)) => super::tosa::judge(&self.path, bytes, target),
+            (File::Tosa(bytes), Rules::Tosa(target)) => {
+                let graphs = parse_blocks(bytes).map_err(|cause| self.wrong(cause))?;
+                let mut report = LegalityReport::default();
+                report.extend(graphs.iter().map(|graph| tosa::check(graph, &target.unwrap_or(tosa::target_of(graph)))));
+                Ok(report)
+            }
             (File::Tosa(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "tosa or tosa@VERSION" }),
             (File::Tile(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "tile or tile@RELEASE" }),
             (File::Onnx(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "onnx or onnx@OPSET" }),
             (File::OpenVino(_), _) => Err(RunError::Rules { path: self.shown(), fitting: "openvino" }),
+        }
+    }
+
+    /// Describes the model; an ONNX model is described by its tensors instead ([`truecast_io::Source::model`]).
+    ///
+    /// # Errors
+    /// [`RunError::Model`], [`RunError::Tile`] if it cannot be read, and [`RunError::UnknownKind`] for ONNX.
+    pub fn describe(&self) -> Result<Description, RunError> {
+        match &self.file {
+            File::OpenVino(file) => openvino::describe(file).map_err(|cause| self.wrong(cause)),
+            File::Tile(bytes) => {
+                let module = self.tile_module(tile::Rules::Of(tile::Release::NEWEST))?;
+                Ok(truecast_models::tile::describe(&module, bytes))
+            }
+            File::Tosa(bytes) => Ok(tosa::describe(&parse_blocks(bytes).map_err(|cause| self.wrong(cause))?)),
+            File::Onnx(_) => Err(RunError::UnknownKind { path: self.shown() }),
         }
     }
 
@@ -208,10 +194,6 @@ impl Model {
         }
     }
 
-    pub(super) fn file(&self) -> &File {
-        &self.file
-    }
-
     pub(super) fn wrong(&self, cause: impl Into<truecast_models::Error>) -> RunError {
         RunError::Model { path: self.shown(), cause: Box::new(cause.into()) }
     }
@@ -253,4 +235,15 @@ fn read_module(path: &Path) -> Result<Vec<u8>, RunError> {
         true => Err(RunError::TooLarge { path: path.display().to_string(), limit: MAX_MODULE_BYTES }),
         false => Ok(bytes),
     }
+}
+
+/// The bytes of a file.
+pub(super) fn read_whole(path: &Path) -> Result<Vec<u8>, RunError> {
+    let failed = |source| truecast_io::Error::Io { path: path.into(), action: "reading", source };
+    let (mut file, found) = open_regular(path)?;
+    let mut bytes = Vec::new();
+    let room = usize::try_from(found.len()).unwrap_or(usize::MAX);
+    bytes.try_reserve_exact(room).map_err(|_| failed(std::io::ErrorKind::OutOfMemory.into()))?;
+    std::io::Read::read_to_end(&mut file, &mut bytes).map_err(failed)?;
+    Ok(bytes)
 }

@@ -1,12 +1,12 @@
 //! The files that a run writes, whatever kind of model it evaluates: all of them or none.
 
-use super::RunError;
+use super::error::RunError;
 use super::files::{self, Reads};
 use std::path::{Path, PathBuf};
 use truecast_core::DType;
 use truecast_io::{Existing, FileFormat, Finished, NewFolder, OutputFile};
 use truecast_kernel::CastOptions;
-use truecast_models::Tensor;
+use truecast_models::{OpenResults, Tensor};
 
 /// A result that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,17 @@ pub struct Written {
     pub shape: Vec<u64>,
     /// The file.
     pub path: PathBuf,
+}
+
+/// What came of an evaluation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunReport {
+    /// The results.
+    pub written: Vec<Written>,
+    /// Conversions that met values which the specification leaves open.
+    pub left_open: Vec<OpenResults>,
+    /// What is odd about the model.
+    pub warnings: Vec<String>,
 }
 
 /// The file of a result.

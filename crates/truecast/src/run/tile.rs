@@ -4,9 +4,9 @@
 //! carry no sign: they are read from either kind of array and written as signed ones; i1 is written as bool, an address as
 //! u64.
 
+use super::error::RunError;
 use super::model::Model;
-use super::outputs::Outputs;
-use super::{RunError, RunReport};
+use super::outputs::{Outputs, RunReport};
 use crate::array::{self, ArrayError};
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,27 +1,24 @@
-//! `.tosa` graphs: evaluated with the arrays of Arm's tools in and out (`docs/spec/tosa.md §7`), judged, described.
+//! Evaluating a `.tosa` graph, with the arrays of Arm's tools in and out (`docs/spec/tosa.md §7`).
 
-use super::describe::{Constant, Conversion, Description};
+use super::error::RunError;
 use super::files::{Reads, file_name};
-use super::outputs::{Outputs, Written};
-use super::{Judgement, RunError, RunReport, assign};
-use std::io::Read;
+use super::inputs::assign;
+use super::model::read_whole;
+use super::outputs::{Outputs, RunReport, Written};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::spec::tosa::block::SCALE;
 use truecast_core::spec::tosa::{Freedoms, Target};
+use truecast_io::Existing;
 use truecast_io::npy::tosa::{self as array, Array};
-use truecast_io::{Existing, Shown, open_regular};
 use truecast_kernel::CastOptions;
 pub use truecast_models::tosa::ElementType;
 use truecast_models::tosa::FileError;
-use truecast_models::tosa::read::{Graph, RescaleAttribute, op, parse, parse_blocks};
-use truecast_models::tosa::value::{Declared, element_type, scale_shape};
-use truecast_models::tosa::{Evaluated, evaluate, judge as legality, target_of};
+use truecast_models::tosa::read::{Graph, parse};
+use truecast_models::tosa::value::{Declared, scale_shape};
+use truecast_models::tosa::{Evaluated, evaluate, target_of};
 use truecast_models::{Data, Tensor};
-
-/// The extension of the files.
-pub const EXTENSION: &str = "tosa";
 
 /// Evaluates a graph and writes each output to a file of its own in `folder`, named by the output; scales of a
 /// block-scaled output stand beside it (`NAME_scale.npy`).
@@ -40,7 +37,7 @@ pub fn run(
     existing: Existing,
     exec: &CastOptions,
 ) -> Result<RunReport, RunError> {
-    let bytes = read(path)?;
+    let bytes = read_whole(path)?;
     let graph = parse(&bytes).map_err(|cause| malformed(path, cause))?;
     let target = target.unwrap_or_else(|| target_of(&graph));
     let (outputs, left_open) = results(path, &graph, (&target, freedoms), inputs, exec)?;
@@ -62,80 +59,8 @@ pub fn run(
     Ok(RunReport { written: files.commit()?, left_open, warnings: Vec::new() })
 }
 
-pub(super) fn read(path: &Path) -> Result<Vec<u8>, RunError> {
-    let failed = |source| truecast_io::Error::Io { path: path.into(), action: "reading", source };
-    let (mut file, found) = open_regular(path)?;
-    let mut bytes = Vec::new();
-    let room = usize::try_from(found.len()).unwrap_or(usize::MAX);
-    bytes.try_reserve_exact(room).map_err(|_| failed(std::io::ErrorKind::OutOfMemory.into()))?;
-    file.read_to_end(&mut bytes).map_err(failed)?;
-    Ok(bytes)
-}
-
 fn malformed(path: &Path, cause: FileError) -> RunError {
     RunError::Model { path: path.display().to_string(), cause: Box::new(cause.into()) }
-}
-
-/// Judges every conversion of every block.
-pub(super) fn judge(path: &Path, bytes: &[u8], target: Option<Target>) -> Result<Judgement, RunError> {
-    let mut all = Judgement::default();
-    for graph in &parse_blocks(bytes).map_err(|cause| malformed(path, cause))? {
-        let judged = legality(graph, &target.unwrap_or_else(|| target_of(graph)));
-        all.conversions += judged.conversions;
-        all.of_unknown_type += judged.of_unknown_type;
-        all.illegal.extend(judged.illegal.into_iter().map(|(place, error)| (place, error.reason())));
-    }
-    Ok(all)
-}
-
-/// Describes every block.
-pub(super) fn describe(path: &str, bytes: &[u8]) -> Result<Description, RunError> {
-    let graphs = parse_blocks(bytes).map_err(|cause| malformed(Path::new(path), cause))?;
-    let mut all = Description::default();
-    for graph in &graphs {
-        let (major, minor, patch) = graph.version;
-        all.version = Some(format!("TOSA {major}.{minor}.{patch}"));
-        for operator in &graph.operators {
-            let name = op::name(operator.op);
-            *all.operators.entry(name.clone()).or_default() += 1;
-            match operator.op {
-                op::CONST | op::CONST_SHAPE => all.constants.extend(operator.outputs.iter().map(|name| {
-                    let shape = graph.tensors.get(name).map_or("?".into(), |tensor| format!("{:?}", tensor.shape));
-                    Constant { name: (*name).into(), dtype: type_name(graph, name), shape }
-                })),
-                op::CAST | op::RESCALE | op::CAST_TO_BLOCK_SCALED | op::CAST_FROM_BLOCK_SCALED => {
-                    // The others are what scales, not what is scaled.
-                    let from = operator.inputs.first().map_or("?".into(), |name| type_name(graph, name));
-                    let to = operator.outputs.first().map_or("?".into(), |name| type_name(graph, name));
-                    let place = operator.outputs.first().map_or(String::new(), |name| Shown(name).to_string());
-                    let operation = name + &operator.rescale.map_or(String::new(), attributes);
-                    all.conversions.push(Conversion { place, operation, from, to, legality: None });
-                }
-                _ => {}
-            }
-        }
-    }
-    Ok(all)
-}
-
-fn type_name(graph: &Graph<'_>, name: &str) -> String {
-    let element = graph.tensors.get(name).and_then(|tensor| element_type(tensor).ok());
-    element.map_or("?".into(), |element| element.to_string())
-}
-
-/// As the text calls them; a flag that is not set is left out.
-fn attributes(attribute: RescaleAttribute) -> String {
-    let RescaleAttribute { scale32, rounding_mode, per_channel, input_unsigned, output_unsigned } = attribute;
-    let rounding = ["SINGLE_ROUND", "INEXACT_ROUND", "DOUBLE_ROUND"].get((rounding_mode as usize).wrapping_sub(1));
-    let flags = [
-        (scale32, "scale32"),
-        (per_channel, "per_channel"),
-        (input_unsigned, "input_unsigned"),
-        (output_unsigned, "output_unsigned"),
-    ];
-    let flags = flags.into_iter().filter(|(set, _)| *set).map(|(_, name)| name);
-    let rounding = rounding.map_or(format!("rounding_mode {rounding_mode}"), |name| name.to_string());
-    std::iter::once(rounding.as_str()).chain(flags).map(|word| format!(" {word}")).collect()
 }
 
 /// The files of an output: its elements, and its scales beside them.

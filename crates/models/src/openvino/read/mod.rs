@@ -17,12 +17,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use super::error::MAX_XML_BYTES;
+
 use super::error::IrError;
 use crate::Error;
 use truecast_io::open_regular;
-
-/// The largest XML file that is read; networks of thousands of layers take a hundredth of it.
-pub const MAX_XML_BYTES: u64 = 64 << 20;
 
 /// An opened IR.
 #[derive(Debug)]

@@ -1,0 +1,66 @@
+//! What a model is made of, whatever its format, without evaluating it; and which of its conversions are legal.
+
+use std::collections::BTreeMap;
+
+/// What a model holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Description {
+    /// Who wrote the file, or the version that it has, if it says so.
+    pub version: Option<String>,
+    /// Its constants.
+    pub constants: Vec<Constant>,
+    /// How often each operation occurs.
+    pub operators: BTreeMap<String, usize>,
+    /// Its conversions, in the order of the file.
+    pub conversions: Vec<Conversion>,
+}
+
+/// A constant of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constant {
+    /// Its name.
+    pub name: String,
+    /// Its type, as the file writes it.
+    pub dtype: String,
+    /// Its shape, as the file writes it.
+    pub shape: String,
+}
+
+/// A conversion of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// Where it stands.
+    pub place: String,
+    /// What it does, with its attributes.
+    pub operation: String,
+    /// The types of its operands; `?` for one that the model does not tell.
+    pub from: String,
+    /// The types of its results.
+    pub to: String,
+    /// Whether the specification allows it; `None` where that was not asked.
+    pub legality: Option<Legality>,
+}
+
+/// What a specification says of a conversion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Legality {
+    /// It has the conversion.
+    Legal,
+    /// The model does not tell the types.
+    Unknown,
+    /// It forbids the conversion, and why.
+    Illegal(String),
+}
+
+/// What was found in a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LegalityReport {
+    /// Conversions, in subgraphs and functions too.
+    pub conversions: usize,
+    /// Those of them whose types the model does not tell.
+    pub of_unknown_type: usize,
+    /// What is illegal, in the order of the file: where, and why.
+    pub illegal: Vec<(String, String)>,
+    /// What is odd, but clear.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,56 @@
+//! What graphs are made of.
+
+use truecast_io::Shown;
+
+use super::read::{Graph, RescaleAttribute, op};
+use super::value::element_type;
+use crate::description::{Constant, Conversion, Description};
+
+/// Describes every block.
+pub fn describe(graphs: &[Graph<'_>]) -> Description {
+    let mut all = Description::default();
+    for graph in graphs {
+        let (major, minor, patch) = graph.version;
+        all.version = Some(format!("TOSA {major}.{minor}.{patch}"));
+        for operator in &graph.operators {
+            let name = op::name(operator.op);
+            *all.operators.entry(name.clone()).or_default() += 1;
+            match operator.op {
+                op::CONST | op::CONST_SHAPE => all.constants.extend(operator.outputs.iter().map(|name| {
+                    let shape = graph.tensors.get(name).map_or("?".into(), |tensor| format!("{:?}", tensor.shape));
+                    Constant { name: (*name).into(), dtype: type_name(graph, name), shape }
+                })),
+                op::CAST | op::RESCALE | op::CAST_TO_BLOCK_SCALED | op::CAST_FROM_BLOCK_SCALED => {
+                    // The others are what scales, not what is scaled.
+                    let from = operator.inputs.first().map_or("?".into(), |name| type_name(graph, name));
+                    let to = operator.outputs.first().map_or("?".into(), |name| type_name(graph, name));
+                    let place = operator.outputs.first().map_or(String::new(), |name| Shown(name).to_string());
+                    let operation = name + &operator.rescale.map_or(String::new(), attributes);
+                    all.conversions.push(Conversion { place, operation, from, to, legality: None });
+                }
+                _ => {}
+            }
+        }
+    }
+    all
+}
+
+fn type_name(graph: &Graph<'_>, name: &str) -> String {
+    let element = graph.tensors.get(name).and_then(|tensor| element_type(tensor).ok());
+    element.map_or("?".into(), |element| element.to_string())
+}
+
+/// As the text calls them; a flag that is not set is left out.
+fn attributes(attribute: RescaleAttribute) -> String {
+    let RescaleAttribute { scale32, rounding_mode, per_channel, input_unsigned, output_unsigned } = attribute;
+    let rounding = ["SINGLE_ROUND", "INEXACT_ROUND", "DOUBLE_ROUND"].get((rounding_mode as usize).wrapping_sub(1));
+    let flags = [
+        (scale32, "scale32"),
+        (per_channel, "per_channel"),
+        (input_unsigned, "input_unsigned"),
+        (output_unsigned, "output_unsigned"),
+    ];
+    let flags = flags.into_iter().filter(|(set, _)| *set).map(|(_, name)| name);
+    let rounding = rounding.map_or(format!("rounding_mode {rounding_mode}"), |name| name.to_string());
+    std::iter::once(rounding.as_str()).chain(flags).map(|word| format!(" {word}")).collect()
+}

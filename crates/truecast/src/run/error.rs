@@ -1,0 +1,80 @@
+//! What keeps a model from being evaluated.
+
+use crate::array::ArrayError;
+use truecast_core::ErrorKind;
+use truecast_io::Shown;
+use truecast_models::tile::Diagnostic;
+
+/// Why a model was not evaluated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum RunError {
+    /// The extension names no kind of model.
+    #[error(
+        "{path}: unknown kind of model; expected .onnx, .tosa, .xml, or a Tile IR module (.mlir, .tileir, or bytecode)"
+    )]
+    UnknownKind { path: String },
+    /// The model cannot be read.
+    #[error(transparent)]
+    File(#[from] truecast_io::Error),
+    /// The network cannot be read.
+    #[error(transparent)]
+    Network(#[from] truecast_models::Error),
+    /// It is not made of conversions, they are illegal, or evaluating them failed.
+    #[error("{path}: {cause}")]
+    Model { path: String, cause: Box<truecast_models::Error> },
+    /// A Tile IR module is not read, or not legal.
+    #[error("{path}:{cause}")]
+    Tile { path: String, cause: Diagnostic },
+    /// A module of Tile IR is larger than what is read.
+    #[error("{path}: the module has more than {limit} bytes")]
+    TooLarge { path: String, limit: u64 },
+    /// The model is judged by the rules of another kind.
+    #[error("{path}: models of this kind are checked by the rules of {fitting}")]
+    Rules { path: String, fitting: &'static str },
+    /// An input file is not what it should be.
+    #[error("input {}: {cause}", Shown(name))]
+    Input { name: String, cause: Box<ArrayError> },
+    /// A file is given for what is no input, or twice.
+    #[error("input {given:?}: {why}; the inputs are {inputs}")]
+    NoInput { given: String, why: &'static str, inputs: String },
+    /// No file is given for an input that has no default.
+    #[error("{path}: input {} is not given", Shown(name))]
+    NotGiven { path: String, name: String },
+    /// A result would replace a file that is read.
+    #[error("{path}: is read and cannot be the place of a result")]
+    Read { path: String },
+    /// Two results would be one file.
+    #[error("{path}: two results have this place; rename one of them in the model")]
+    SameOutput { path: String },
+    /// An array of a graph of TOSA is not what it should be.
+    #[error("{what} {}: {cause}", Shown(name))]
+    TosaArray { what: &'static str, name: String, cause: Box<truecast_io::Error> },
+    /// A result cannot be written.
+    #[error("output {}: {cause}", Shown(name))]
+    Output { name: String, cause: Box<truecast_io::Error> },
+    /// A text that the chosen form would change.
+    #[error("output {}: element {index} {why}, which .npy cannot hold", Shown(name))]
+    Text { name: String, index: usize, why: &'static str },
+}
+
+impl RunError {
+    /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            RunError::UnknownKind { .. } | RunError::Rules { .. } => ErrorKind::Usage,
+            RunError::NoInput { .. } | RunError::NotGiven { .. } => ErrorKind::Usage,
+            RunError::Read { .. } => ErrorKind::Usage,
+            RunError::Model { cause, .. } => cause.kind(),
+            RunError::Tile { .. } | RunError::TooLarge { .. } => ErrorKind::Input,
+            RunError::SameOutput { .. } | RunError::Text { .. } => ErrorKind::Input,
+            RunError::TosaArray { cause, .. } => cause.kind(),
+            RunError::Input { cause, .. } => cause.kind(),
+            RunError::File(cause) => cause.kind(),
+            RunError::Network(cause) => cause.kind(),
+            RunError::Output { cause, .. } => cause.kind(),
+        }
+    }
+}
