@@ -1,6 +1,6 @@
 //! Borrowed buffers of elements, checked once.
 
-use crate::caster::CastError;
+use crate::error::CastError;
 use truecast_core::{DType, Layout};
 
 /// Elements in borrowed bytes.

@@ -1,105 +1,16 @@
 //! [`Caster`]: a conversion that was planned once and runs over bytes with no decisions left.
 
 use crate::buf::{Elements, ElementsMut};
-use crate::level::Level;
-use crate::measure::{Counts, Measure, Tiles, environment};
+use crate::error::CastError;
+use crate::measure::{BLOCK, Counts, Measure, Tiles, environment};
+use crate::options::{CastOptions, Counting};
+pub use crate::parallel::MIN_BYTES_PER_THREAD;
 use crate::parallel::{Pieces, map_pieces};
+use crate::pipeline::{Pipeline, Scratch, Stores};
 use crate::plan::{PlanError, Route, plan};
-use crate::stage::{Pipeline, Refusal, Scratch, Stores, slot_bytes};
-use std::num::NonZeroUsize;
+use crate::stage::{Refusal, slot_bytes};
 use truecast_core::policy::Condition;
-use truecast_core::text::print_one;
 use truecast_core::{CastSpec, DType, Layout};
-
-/// How to run a conversion. None of it changes a bit of the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CastOptions {
-    /// Instruction-set level.
-    pub level: Level,
-    /// Most pieces that work is cut into at once. They run on the current rayon pool.
-    pub threads: NonZeroUsize,
-    /// What is counted on the way.
-    pub counting: Counting,
-    /// Results that are wider than their sources and take more bytes than this are stored past the caches; `None` stands
-    /// for the size of the last-level cache.
-    pub stream_above_bytes: Option<usize>,
-}
-
-/// What [`Caster::cast`] counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Counting {
-    /// Nothing: [`Counts`] holds the number of elements only.
-    Off,
-    /// Everything that [`Counts`] has.
-    Full,
-}
-
-impl Default for CastOptions {
-    /// The strongest level, every core, no counting.
-    fn default() -> Self {
-        let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        Self { level: Level::detect(), threads, counting: Counting::Off, stream_above_bytes: None }
-    }
-}
-
-/// Why a conversion did not happen. The destination's content is then unspecified.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CastError {
-    /// A buffer does not hold what it says.
-    #[error("{len} elements of {dtype} take {expected} bytes, the buffer has {got}")]
-    Length {
-        /// Element type of the buffer.
-        dtype: DType,
-        /// Elements it should hold.
-        len: usize,
-        /// Bytes they take.
-        expected: u64,
-        /// Bytes it has.
-        got: usize,
-    },
-    /// Source and destination hold different numbers of elements.
-    #[error("the source has {src} elements, the destination {dst}")]
-    Count {
-        /// Elements of the source.
-        src: usize,
-        /// Elements of the destination.
-        dst: usize,
-    },
-    /// A buffer's type is not the caster's.
-    #[error("this caster takes {expected}, the buffer holds {got}")]
-    Type {
-        /// The caster's type.
-        expected: DType,
-        /// The buffer's type.
-        got: DType,
-    },
-    /// Text has no fixed-width elements.
-    #[error("text has no fixed-width elements")]
-    Text,
-    /// An `error` policy refused an element.
-    #[error("element {index}, {}, to {dst}: {}", shown(*.src, *.code), condition.refusal())]
-    Value {
-        /// Index of the first such element.
-        index: usize,
-        /// What is wrong with it.
-        condition: Condition,
-        /// Its type.
-        src: DType,
-        /// The type that it was to become.
-        dst: DType,
-        /// Its code.
-        code: u64,
-    },
-}
-
-/// A value with its type and bits, for messages: `f32 465 (0x43e88000)`.
-fn shown(dtype: DType, code: u64) -> String {
-    let digits = dtype.code_bits().div_ceil(4) as usize + 2;
-    let as_text = CastSpec { dst: DType::String, ..CastSpec::copy(dtype) };
-    let value = print_one(&as_text, code).unwrap_or_default();
-    format!("{dtype} {value} ({code:#0digits$x})")
-}
 
 /// A planned conversion: immutable, to be used from any number of threads.
 ///
@@ -122,13 +33,6 @@ pub struct Caster {
     pipeline: Pipeline,
     measure: Option<Measure>,
 }
-
-/// Elements per unit of measuring: sums are taken over blocks, and blocks are added in order, so that the result does
-/// not depend on threads (`docs/spec/checkpoints.md §10`).
-pub(crate) const BLOCK: usize = 65_536;
-
-/// A thread gets at least this much (`docs/kernels.md §8`).
-pub const MIN_BYTES_PER_THREAD: usize = 1 << 20;
 
 impl Caster {
     /// Plans a conversion.

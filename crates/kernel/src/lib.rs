@@ -8,16 +8,22 @@
 //! `docs/kernels.md`.
 
 pub mod buf;
+mod by_hand;
 pub mod caches;
 pub mod caster;
+mod definition;
+mod error;
+mod hub;
 mod lane;
 pub mod level;
 pub mod measure;
 #[cfg(not(target_arch = "x86_64"))]
 mod no_kernels;
-mod op;
+mod numbers;
+mod options;
 mod pack;
 mod parallel;
+mod pipeline;
 pub mod plain;
 mod plan;
 pub mod rescale;
@@ -29,16 +35,12 @@ mod table;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-/// The chooser of kernels written by hand for this architecture.
-#[cfg(not(target_arch = "x86_64"))]
-use no_kernels as by_hand;
-#[cfg(target_arch = "x86_64")]
-use x86::choose as by_hand;
-
 pub use buf::{Buffer, Elements, ElementsMut};
 pub use caches::Caches;
-pub use caster::{CastError, CastOptions, Caster, Counting};
+pub use caster::Caster;
+pub use error::CastError;
 pub use level::Level;
 pub use measure::Counts;
+pub use options::{CastOptions, Counting};
 pub use plan::{PlanError, Route};
 pub use rescale::{RescaleCounts, RescaleError, Rescaler};

@@ -1,8 +1,8 @@
 //! The chooser of CPUs for which no kernel is written by hand: everything is a lane, a table in memory, or the definition.
 
 use crate::level::Level;
-use crate::op::Op;
-use crate::split::Split;
+use crate::numbers::op::Op;
+use crate::numbers::split::Split;
 use crate::stage::Stage;
 
 /// None.

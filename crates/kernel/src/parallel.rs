@@ -8,6 +8,9 @@ use std::ops::Range;
 #[cfg(feature = "parallel")]
 use rayon::prelude::*;
 
+/// A thread gets at least this much (`docs/kernels.md §8`).
+pub const MIN_BYTES_PER_THREAD: usize = 1 << 20;
+
 /// A source and a destination in pieces of so many bytes, in order.
 pub(crate) struct Pieces<'a> {
     pub src: &'a [u8],

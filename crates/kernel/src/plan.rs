@@ -5,21 +5,23 @@
 //! to the next route, and ends at the definition itself.
 
 use crate::by_hand;
-use crate::lane::decode::*;
-use crate::lane::encode::*;
-use crate::lane::int::IntRange;
+use crate::definition::Scalar;
+use crate::hub::Hub;
 use crate::lane::stage::{self as lane, has_nearest};
-use crate::lane::to_int::*;
-use crate::lane::wide::*;
 use crate::level::Level;
-use crate::op::{Int, Op};
+use crate::numbers::SpecialCodes;
+use crate::numbers::e8m0::EncodeE8m0;
+use crate::numbers::encode::Encoder;
+use crate::numbers::int::{IntRange, ToInt};
+use crate::numbers::op::{Int, Op};
+use crate::numbers::wide::{F32ToF32, F32ToF64, F64ToF32, NanBits};
+use crate::pipeline::Pipeline;
 use crate::split::Split16;
-use crate::stage::{Pipeline, Scalar, Stage, Streaming, slot_bytes};
+use crate::stage::{Stage, Streaming, slot_bytes};
 use crate::table::{fits_table8, packed8, table8, table16};
-use truecast_core::exact::{decode, encode};
 use truecast_core::format::{F32, F64};
 use truecast_core::policy::*;
-use truecast_core::{CastSpec, DType, Exact, FloatFormat, IntFormat, Kind, Rounding};
+use truecast_core::{CastSpec, DType, FloatFormat, IntFormat, Kind, Rounding};
 
 /// How a pair is converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -329,26 +331,6 @@ impl Planner<'_> {
     }
 }
 
-/// The type in which values are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hub {
-    F32,
-    F64,
-}
-
-impl Hub {
-    pub fn dtype(self) -> DType {
-        match self {
-            Hub::F32 => DType::F32,
-            Hub::F64 => DType::F64,
-        }
-    }
-
-    pub fn bytes(self) -> usize {
-        slot_bytes(self.dtype())
-    }
-}
-
 /// The pipeline that reads a type as values of a hub that holds them exactly, for measuring; 64-bit integers become the
 /// nearest f64, which [`residual`] completes. It may be used only in the default floating-point environment, and does
 /// not keep the bits of a NaN.
@@ -377,19 +359,4 @@ pub(crate) fn residual(src: DType, level: Level) -> Option<Pipeline> {
         _ => return None,
     };
     Some(Pipeline::new(src, DType::F64, level, stages_of(&[Op::IntResidual { signed }], level)))
-}
-
-/// The smallest f64 of a sign that a policy takes out of the destination's range (`Condition::Overflow`), as a magnitude; Inf
-/// if no finite value does. Found by bisection over the bits of f64, whose order is that of the magnitudes.
-pub(crate) fn overflow_from(dst: DType, policy: &CastPolicy, neg: bool) -> f64 {
-    let overflows = |bits: u64| {
-        let Exact::Finite { sig, exp, .. } = decode(DType::F64, bits) else { return true };
-        encode(dst, policy, Exact::Finite { neg, sig, exp, sticky: false }).condition == Some(Condition::Overflow)
-    };
-    let (mut fits, mut over) = (0, f64::INFINITY.to_bits());
-    while over - fits > 1 {
-        let middle = fits + (over - fits) / 2;
-        if overflows(middle) { over = middle } else { fits = middle }
-    }
-    f64::from_bits(over)
 }

@@ -8,12 +8,14 @@
 //! Reference: `docs/kernels.md §4.19`.
 
 use crate::buf::{Elements, ElementsMut};
-use crate::caster::{CastError, CastOptions, MIN_BYTES_PER_THREAD};
+use crate::error::CastError;
 use crate::level::{Level, Task};
+use crate::options::CastOptions;
 use crate::pack;
-use crate::parallel::{Pieces, map_pieces};
+use crate::parallel::{MIN_BYTES_PER_THREAD, Pieces, map_pieces};
+use crate::pipeline::{Stores, TILE};
 use crate::slot::Slot;
-use crate::stage::{Stage, Stores, Streaming, TILE, slot_bytes};
+use crate::stage::{Stage, Streaming, slot_bytes};
 use crate::stream;
 use crate::table::table_of;
 use std::fmt::Debug;

@@ -2,9 +2,11 @@
 //! policy is covered.
 
 use crate::by_hand;
+use crate::definition::{Scalar, scalar};
 use crate::level::{Level, Task};
+use crate::pipeline::Pipeline;
 use crate::slot::Slot;
-use crate::stage::{Pipeline, Refusal, Scalar, Stage, scalar, slot_bytes};
+use crate::stage::{Refusal, Stage, slot_bytes};
 use std::sync::OnceLock;
 use truecast_core::{CastSpec, DType};
 

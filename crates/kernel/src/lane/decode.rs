@@ -3,38 +3,11 @@
 //! As a hub, an f32 holds the source exactly, or rounded to odd; NaN keeps sign and payload and may be signalling. As a
 //! destination, NaN is quieted here.
 
-use super::{F32_INF, F64_INF, Lane, Reach, f64_parts};
+use super::{Lane, Reach, f64_parts};
+use crate::numbers::wide::{F32ToF32, NanBits};
+use crate::numbers::{F32_INF, F64_INF};
 use crate::slot::Slot;
 use std::marker::PhantomData;
-
-/// What a NaN becomes on its way into f32.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct NanBits {
-    /// Set in every NaN: the quiet bit of a destination, nothing for the hub.
-    quiet: u32,
-    /// Fraction bits that stay.
-    keep: u32,
-}
-
-impl NanBits {
-    /// The hub: bits as they are.
-    pub const HUB: NanBits = NanBits { quiet: 0, keep: 0x007f_ffff };
-    /// A destination that keeps payloads.
-    pub const QUIET: NanBits = NanBits { quiet: 0x0040_0000, keep: 0x007f_ffff };
-    /// A destination that drops payloads.
-    pub const CANONICAL: NanBits = NanBits { quiet: 0x0040_0000, keep: 0 };
-
-    /// Whether the bits below the quiet one stay.
-    pub const fn keeps_payload(self) -> bool {
-        self.keep != 0
-    }
-
-    #[inline(always)]
-    fn apply(self, bits: u32) -> u32 {
-        let nan = (bits & (0xff80_0000 | self.keep)) | self.quiet;
-        if bits & 0x7fff_ffff > F32_INF { nan } else { bits }
-    }
-}
 
 /// f16, by arithmetic (§4.10) or by F16C.
 #[derive(Clone, Copy, Debug)]
@@ -68,15 +41,6 @@ impl Lane for Bf16ToF32 {
     }
 }
 
-/// tf32 and f32 itself: the bits of f32, of which tf32 has no low 13.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct F32ToF32 {
-    pub nan: NanBits,
-    /// Bits that the source type has.
-    pub mask: u32,
-    /// +Inf of the destination's policy and -Inf.
-    pub inf: [u32; 2],
-}
 impl Lane for F32ToF32 {
     type Src = u32;
     type Dst = u32;

@@ -1,32 +1,9 @@
 //! Integer to integer, and anything to bool. Source: `docs/kernels.md §4.18`.
 
 use super::{Lane, Reach};
+use crate::numbers::int::IntRange;
 use crate::slot::Slot;
 use std::marker::PhantomData;
-use truecast_core::IntFormat;
-use truecast_core::policy::IntOverflow;
-
-/// The range of an integer, as far as 64 bits of a signedness have it, in that signedness.
-fn int_bounds(signed: bool, dst: IntFormat) -> (u64, u64) {
-    let (min, max) = if signed { (i64::MIN as i128, i64::MAX as i128) } else { (0, u64::MAX as i128) };
-    (dst.min().max(min) as u64, dst.max().min(max) as u64)
-}
-
-/// Numbers of an integer destination.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct IntRange {
-    /// Bounds, in the source's signedness; `None` if a policy wraps.
-    pub bounds: Option<(u64, u64)>,
-    /// Bits of a code.
-    pub mask: u64,
-}
-
-impl IntRange {
-    pub fn new(signed_source: bool, dst: IntFormat, overflow: IntOverflow) -> Self {
-        let saturates = overflow == IntOverflow::Saturate;
-        Self { bounds: saturates.then(|| int_bounds(signed_source, dst)), mask: dst.mask() }
-    }
-}
 
 /// Clamp to the destination (saturating) or to nothing (wrapping), then keep the low bits.
 #[derive(Clone, Copy, Debug)]

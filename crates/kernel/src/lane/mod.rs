@@ -13,8 +13,6 @@ pub(crate) mod wide;
 
 use crate::slot::Slot;
 use std::fmt::Debug;
-use truecast_core::Rounding;
-use truecast_core::round::Remainder;
 
 /// A conversion of one element.
 pub(crate) trait Lane: Copy + Debug + Send + Sync + 'static {
@@ -72,39 +70,4 @@ fn f64_parts(x: u64) -> F64Parts {
     let field = abs >> 52;
     let hidden = if field != 0 { 1 << 52 } else { 0 };
     F64Parts { neg: x >> 63, abs, sig: (abs & 0x000f_ffff_ffff_ffff) | hidden, exp: field.max(1) }
-}
-
-pub(crate) const F32_INF: u32 = 0x7f80_0000;
-pub(crate) const F64_INF: u64 = 0x7ff0_0000_0000_0000;
-
-/// [`Rounding::increments`] as a truth table: bit `4 * remainder + 2 * neg + odd`, so that one lane serves every
-/// rounding without a branch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Increments(u32);
-
-impl Increments {
-    pub const fn new(rounding: Rounding) -> Self {
-        const CLASSES: [Remainder; 4] = [Remainder::Zero, Remainder::BelowHalf, Remainder::Half, Remainder::AboveHalf];
-        let mut table = 0;
-        let mut i = 0;
-        while i < 16 {
-            let increments = rounding.increments(i & 2 != 0, i & 1 != 0, CLASSES[i >> 2]);
-            table |= (increments as u32) << i;
-            i += 1;
-        }
-        Self(table)
-    }
-
-    /// 1 if the magnitude grows. `rest` is what is dropped, `half` one half of a unit, both in the same grid.
-    #[inline(always)]
-    pub fn of_u32(self, neg: u32, odd: u32, rest: u32, half: u32) -> u32 {
-        let class = (rest != 0) as u32 + (rest >= half) as u32 + (rest > half) as u32;
-        (self.0 >> (4 * class + 2 * neg + odd)) & 1
-    }
-
-    #[inline(always)]
-    pub fn of_u64(self, neg: u64, odd: u64, rest: u64, half: u64) -> u64 {
-        let class = (rest != 0) as u64 + (rest >= half) as u64 + (rest > half) as u64;
-        (self.0 as u64 >> (4 * class + 2 * neg + odd)) & 1
-    }
 }

@@ -2,55 +2,11 @@
 //!
 //! Integer arithmetic only, so that no environment flag matters. The source is f32 (or reached f32 exactly) or f64.
 
-use super::{F32_INF, F32Parts, F64_INF, F64Parts, Increments, Lane, Reach, f32_parts, f64_parts};
+use super::{F32Parts, F64Parts, Lane, Reach, f32_parts, f64_parts};
+use crate::numbers::int::ToInt;
+use crate::numbers::{F32_INF, F64_INF};
 use crate::slot::Slot;
 use std::marker::PhantomData;
-use truecast_core::exact::encode;
-use truecast_core::policy::{CastPolicy, IntOverflow};
-use truecast_core::{DType, Exact, IntFormat, Rounding};
-
-/// Numbers of a conversion to an integer, asked of the definition.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ToInt {
-    increments: Increments,
-    /// Largest magnitude in range, by sign; all ones under a wrapping policy, which has no range.
-    limit: [u64; 2],
-    /// What larger magnitudes become.
-    over: [u64; 2],
-    /// All ones if magnitudes of more than 64 bits become `over`, 0 if they wrap.
-    huge_is_over: u64,
-    inf: [u64; 2],
-    nan: u64,
-    mask: u64,
-}
-
-impl ToInt {
-    /// `None` if the policy refuses values.
-    pub fn new(dst: DType, f: &IntFormat, policy: &CastPolicy) -> Option<Self> {
-        let code = |value| encode(dst, policy, value).code;
-        let both = |value: fn(bool) -> Exact| -> Option<[u64; 2]> { Some([code(value(false))?, code(value(true))?]) };
-        let saturates = policy.int_overflow == IntOverflow::Saturate;
-        Some(Self {
-            increments: Increments::new(policy.to_int),
-            limit: if saturates { [f.max() as u64, f.min().unsigned_abs() as u64] } else { [u64::MAX; 2] },
-            over: both(|neg| Exact::Finite { neg, sig: 1, exp: 4096, sticky: false })?,
-            huge_is_over: if saturates { u64::MAX } else { 0 },
-            inf: both(|neg| Exact::Inf { neg })?,
-            nan: code(Exact::Nan { neg: false, payload: None })?,
-            mask: f.mask(),
-        })
-    }
-
-    /// Truncates and wraps: what [`F32ToIntTrunc`] computes.
-    pub fn truncates_and_wraps(&self) -> bool {
-        self.increments == Increments::new(Rounding::TowardZero) && self.huge_is_over == 0 && self.inf == [0; 2]
-    }
-
-    /// The code of a NaN, and the bits of a code.
-    pub fn nan_and_mask(&self) -> (u64, u64) {
-        (self.nan, self.mask)
-    }
-}
 
 /// f32 bits to an integer, truncated and wrapped (§4.16). Inf and whatever lies beyond has shifted all its bits out.
 #[derive(Clone, Copy, Debug)]

@@ -1,34 +1,11 @@
 //! Between f32 and f64, and integers to f64, without instructions that flush. Source: `docs/kernels.md §4.14`.
 
 use super::decode::jam_to_f64;
-use super::encode::SpecialCodes;
-use super::{F32_INF, F64_INF, F64Parts, Increments, Lane, Reach, f64_parts};
+use super::{F64Parts, Lane, Reach, f64_parts};
+use crate::numbers::wide::{F32ToF64, F64ToF32};
+use crate::numbers::{F32_INF, F64_INF};
 use crate::slot::Slot;
 use std::marker::PhantomData;
-use truecast_core::Rounding;
-
-/// f32 to f64: exact.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct F32ToF64 {
-    inf: [u64; 2],
-    payload_mask: u64,
-}
-
-impl F32ToF64 {
-    pub fn new(special: &SpecialCodes) -> Self {
-        Self { inf: special.inf, payload_mask: special.payload_mask }
-    }
-
-    /// Whether a NaN keeps its payload.
-    pub fn keeps_payload(&self) -> bool {
-        self.payload_mask != 0
-    }
-
-    /// Whether Inf becomes Inf.
-    pub fn keeps_inf(&self) -> bool {
-        self.inf == [F64_INF, F64_INF | 1 << 63]
-    }
-}
 
 /// f32 to f64 by the conversion instruction, which flushes subnormals where the environment says so (§5.3) and chooses
 /// NaN bits: only for looking at values, in the default environment.
@@ -64,49 +41,6 @@ impl Lane for F32ToF64 {
 /// f64 to f32, nearest even.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F64ToF32Nearest(pub F64ToF32);
-
-/// f64 to f32, any rounding: the scheme of §4.5 on 64-bit integers.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct F64ToF32 {
-    over: [u32; 2],
-    inf: [u32; 2],
-    payload_mask: u32,
-    increments: Increments,
-}
-
-impl F64ToF32 {
-    pub fn new(special: &SpecialCodes, rounding: Rounding) -> Self {
-        let narrow = |codes: [u64; 2]| codes.map(|c| c as u32);
-        Self {
-            over: narrow(special.over),
-            inf: narrow(special.inf),
-            payload_mask: special.payload_mask as u32,
-            increments: Increments::new(rounding),
-        }
-    }
-
-    /// Whether a NaN keeps its payload.
-    pub fn keeps_payload(&self) -> bool {
-        self.payload_mask != 0
-    }
-
-    /// Whether Inf and what overflows become Inf.
-    pub fn overflows_to_inf(&self) -> bool {
-        const INF: [u32; 2] = [F32_INF, F32_INF | 1 << 31];
-        (self.over, self.inf) == (INF, INF)
-    }
-
-    /// Inf and NaN, which no rounding touches.
-    #[inline(always)]
-    fn finish(&self, b: u64, finite: u32) -> u32 {
-        let abs = b & 0x7fff_ffff_ffff_ffff;
-        let sign = ((b >> 63) as u32) << 31;
-        let inf = if sign != 0 { self.inf[1] } else { self.inf[0] };
-        let r = if abs == F64_INF { inf } else { finite };
-        let nan = F32_INF | 0x0040_0000 | ((abs >> 29) as u32 & self.payload_mask) | sign;
-        if abs > F64_INF { nan } else { r }
-    }
-}
 
 impl Lane for F64ToF32Nearest {
     type Src = u64;

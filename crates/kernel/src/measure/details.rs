@@ -7,7 +7,7 @@ use super::sums::Pairs;
 use super::values::{Value, finite};
 use crate::level::{Level, Task};
 #[cfg(target_arch = "x86_64")]
-use crate::x86;
+use crate::x86::avx512::measure as by_hand;
 
 /// Results that are zero or subnormal.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,11 +40,11 @@ impl Small {
         if let Level::Avx512(token) = level {
             let (x, y) = (X::bytes(pairs.x), Y::bytes(pairs.y));
             return match (X::BYTES, Y::BYTES, masked) {
-                (4, 4, false) => x86::measure::small_results::<64, 64, false>(token, x, y, min_normal),
-                (4, 4, true) => x86::measure::small_results::<64, 64, true>(token, x, y, min_normal),
-                (4, ..) => x86::measure::small_results::<64, 128, true>(token, x, y, min_normal),
-                (_, 4, _) => x86::measure::small_results::<128, 64, true>(token, x, y, min_normal),
-                _ => x86::measure::small_results::<128, 128, true>(token, x, y, min_normal),
+                (4, 4, false) => by_hand::small_results::<64, 64, false>(token, x, y, min_normal),
+                (4, 4, true) => by_hand::small_results::<64, 64, true>(token, x, y, min_normal),
+                (4, ..) => by_hand::small_results::<64, 128, true>(token, x, y, min_normal),
+                (_, 4, _) => by_hand::small_results::<128, 64, true>(token, x, y, min_normal),
+                _ => by_hand::small_results::<128, 128, true>(token, x, y, min_normal),
             };
         }
         let _ = masked;
@@ -125,10 +125,10 @@ impl Special {
         if let Level::Avx512(token) = level {
             let (x, y) = (X::bytes(pairs.x), Y::bytes(pairs.y));
             return match (X::BYTES, Y::BYTES) {
-                (4, 4) => x86::measure::specials::<64, 64>(token, x, y, range),
-                (4, _) => x86::measure::specials::<64, 128>(token, x, y, range),
-                (_, 4) => x86::measure::specials::<128, 64>(token, x, y, range),
-                _ => x86::measure::specials::<128, 128>(token, x, y, range),
+                (4, 4) => by_hand::specials::<64, 64>(token, x, y, range),
+                (4, _) => by_hand::specials::<64, 128>(token, x, y, range),
+                (_, 4) => by_hand::specials::<128, 64>(token, x, y, range),
+                _ => by_hand::specials::<128, 128>(token, x, y, range),
             };
         }
         level.run_at_most_avx2(Specials { pairs, range })

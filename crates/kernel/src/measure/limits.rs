@@ -2,7 +2,7 @@
 //! leaves open.
 
 use super::details::Range;
-use crate::plan::overflow_from;
+use crate::numbers::overflow_from;
 use truecast_core::exact::decode;
 use truecast_core::policy::{Condition, IntOverflow, NanRule, Overflow, Subnormals};
 use truecast_core::{CastSpec, DType, Exact, Kind};

@@ -19,18 +19,22 @@ pub use counts::Counts;
 pub use survey::{Extreme, Survey};
 
 use crate::buf::Elements;
-use crate::caster::{BLOCK, CastOptions};
+use crate::hub::Hub;
 use crate::level::Level;
+use crate::options::CastOptions;
 use crate::parallel::map_range;
-use crate::plan::Hub;
+use crate::pipeline::{Scratch, TILE};
 use crate::slot::Slot;
-use crate::stage::{Scratch, TILE};
 use details::{Small, Special, Undefined};
 use limits::{Limits, keeps_values};
 use std::num::NonZeroUsize;
 use sums::{Find, Next, Pairs, Pass, Sums, tree};
 use truecast_core::{CastSpec, DType, Layout};
 use values::{Tile, Value, Values};
+
+/// Elements per unit of measuring: sums are taken over blocks, and blocks are added in order, so that the result does
+/// not depend on threads (`docs/spec/checkpoints.md §10`).
+pub(crate) const BLOCK: usize = 65_536;
 
 /// What to look for between a source and a destination type.
 #[derive(Debug)]

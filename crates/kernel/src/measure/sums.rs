@@ -9,7 +9,7 @@
 use super::values::{Value, finite};
 use crate::level::{Level, Task};
 #[cfg(target_arch = "x86_64")]
-use crate::x86;
+use crate::x86::avx512::measure as by_hand;
 
 /// A tile of source values and results.
 #[derive(Clone, Copy)]
@@ -134,14 +134,14 @@ impl Sums {
         if let (Level::Avx512(token), None) = (level, pairs.residuals) {
             let (x, y, next) = (X::bytes(pairs.x), Y::bytes(pairs.y), pass.next);
             return match (X::BYTES, Y::BYTES, masked) {
-                (4, 4, false) => x86::measure::add::<64, 64, false>(token, x, y, next, self),
-                (4, 4, true) => x86::measure::add::<64, 64, true>(token, x, y, next, self),
-                (4, _, false) => x86::measure::add::<64, 128, false>(token, x, y, next, self),
-                (4, _, true) => x86::measure::add::<64, 128, true>(token, x, y, next, self),
-                (_, 4, false) => x86::measure::add::<128, 64, false>(token, x, y, next, self),
-                (_, 4, true) => x86::measure::add::<128, 64, true>(token, x, y, next, self),
-                (.., false) => x86::measure::add::<128, 128, false>(token, x, y, next, self),
-                (.., true) => x86::measure::add::<128, 128, true>(token, x, y, next, self),
+                (4, 4, false) => by_hand::add::<64, 64, false>(token, x, y, next, self),
+                (4, 4, true) => by_hand::add::<64, 64, true>(token, x, y, next, self),
+                (4, _, false) => by_hand::add::<64, 128, false>(token, x, y, next, self),
+                (4, _, true) => by_hand::add::<64, 128, true>(token, x, y, next, self),
+                (_, 4, false) => by_hand::add::<128, 64, false>(token, x, y, next, self),
+                (_, 4, true) => by_hand::add::<128, 64, true>(token, x, y, next, self),
+                (.., false) => by_hand::add::<128, 128, false>(token, x, y, next, self),
+                (.., true) => by_hand::add::<128, 128, true>(token, x, y, next, self),
             };
         }
         if const { X::BYTES == 8 && Y::BYTES == 8 } && pairs.residuals.is_some() {
@@ -165,10 +165,10 @@ impl Sums {
         if let Level::Avx512(token) = level {
             let (values, next) = (V::bytes(values), pass.next);
             return match (V::BYTES, masked) {
-                (4, false) => x86::measure::add_values::<64, false>(token, values, next, self),
-                (4, true) => x86::measure::add_values::<64, true>(token, values, next, self),
-                (_, false) => x86::measure::add_values::<128, false>(token, values, next, self),
-                (_, true) => x86::measure::add_values::<128, true>(token, values, next, self),
+                (4, false) => by_hand::add_values::<64, false>(token, values, next, self),
+                (4, true) => by_hand::add_values::<64, true>(token, values, next, self),
+                (_, false) => by_hand::add_values::<128, false>(token, values, next, self),
+                (_, true) => by_hand::add_values::<128, true>(token, values, next, self),
             };
         }
         match masked {
@@ -208,7 +208,7 @@ impl Next {
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub fn prefetch_row(&mut self) {
-        x86::prefetch(self.at);
+        crate::x86::prefetch(self.at);
         self.at = self.at.wrapping_add(self.row_bytes);
     }
 }

@@ -1,10 +1,11 @@
 //! Values of a tile, in the narrower of f32 and f64 that holds their type exactly. 64-bit integers come as the nearest
 //! f64 and what it leaves over.
 
+use crate::hub::Hub;
 use crate::level::Level;
-use crate::plan::{Hub, residual, values};
+use crate::pipeline::{Pipeline, Scratch, Stores, TILE};
+use crate::plan::{residual, values};
 use crate::slot::Slot;
-use crate::stage::{Pipeline, Scratch, Stores, TILE};
 use truecast_core::{DType, Kind, Layout};
 
 /// A value as it lies in a tile: the bits of an f32 or of an f64.

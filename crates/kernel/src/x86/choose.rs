@@ -10,10 +10,11 @@ use super::avx512::narrow::{Narrow, Narrows, NonZero};
 use super::avx512::{self, fused::Fused};
 use super::drive::{Groups, run, stage};
 use super::source::{self, Source256, Source512};
-use crate::lane::encode::{EncodeE8m0Cut, Nearest, shape};
 use crate::level::{Avx2, Avx512, Level};
-use crate::op::{Int, Op};
-use crate::split::Split;
+use crate::numbers::e8m0::EncodeE8m0Cut;
+use crate::numbers::encode::{Nearest, shape};
+use crate::numbers::op::{Int, Op};
+use crate::numbers::split::Split;
 use crate::stage::Stage;
 
 type Kernel = Option<Box<dyn Stage>>;

@@ -6,14 +6,12 @@
 //! safe inside functions that have the feature.
 
 mod avx2;
-mod avx512;
+pub(crate) mod avx512;
 pub(crate) mod choose;
 pub(crate) mod drive;
 mod interleave;
 mod source;
 pub(crate) mod stream;
-
-pub(crate) use avx512::measure;
 
 use std::arch::x86_64::*;
 
@@ -91,7 +89,7 @@ fn store_f64(to: &mut [f64; 8], value: __m512d) {
 /// Magnitudes above it overflow in every destination that is clamped to.
 const LIMIT: i32 = 1 << 24;
 
-/// An encoder that is the conversion instruction to f16; other encoders are a [`shape`](crate::lane::encode::shape).
+/// An encoder that is the conversion instruction to f16; other encoders are a [`shape`](crate::numbers::encode::shape).
 const F16_INSTRUCTION: u8 = 1 << 7;
 
 /// Bytes that are asked for ahead of their use: two pages, since a CPU's own prefetching ends with a page.

@@ -6,7 +6,7 @@ use crate::x86::drive::{Groups, Store};
 use crate::x86::{AHEAD, load256, prefetch, store256};
 use std::arch::x86_64::*;
 
-const F32_INF: i32 = crate::lane::F32_INF as i32;
+const F32_INF: i32 = crate::numbers::F32_INF as i32;
 
 /// f32 truncated and wrapped to 64 bits; NaN and Inf give 0.
 #[derive(Debug)]

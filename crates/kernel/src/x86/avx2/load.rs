@@ -3,8 +3,9 @@
 
 use super::f64::{FIRST, Words, in_order, load_words, nonzero, select};
 use super::i64;
+use crate::lane::Lane;
 use crate::lane::decode::F64ToF32Odd;
-use crate::lane::{F32_INF, Lane};
+use crate::numbers::F32_INF;
 use crate::slot::Slot;
 use crate::x86::source::{self, Source256};
 use crate::x86::{LIMIT, load128, load256, store256};

@@ -2,8 +2,10 @@
 //! Numbers only: what is done with them is `fused`'s.
 
 use crate::lane::Lane;
-use crate::lane::decode::{Bf16ToF32, F16ToF32, NanBits};
-use crate::lane::encode::{EncodeNearest, Nearest, shape};
+use crate::lane::decode::{Bf16ToF32, F16ToF32};
+use crate::lane::encode::EncodeNearest;
+use crate::numbers::encode::{Nearest, shape};
+use crate::numbers::wide::NanBits;
 use crate::x86::source::{Bf16, F16, Source256};
 use std::marker::PhantomData;
 
@@ -166,7 +168,7 @@ impl Magnitudes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lane::encode::Encoder;
+    use crate::numbers::encode::Encoder;
     use truecast_core::policy::CastPolicy;
     use truecast_core::{DType, Kind};
 

@@ -6,8 +6,8 @@
 
 use super::blocks::{Kernel, Params};
 use super::{join, to_half};
-use crate::lane::F32_INF;
-use crate::lane::encode::{Nearest, shape};
+use crate::numbers::F32_INF;
+use crate::numbers::encode::{Nearest, shape};
 use crate::x86::source::{Source, Source512};
 use crate::x86::{F16_INSTRUCTION, bytes_where, load};
 use std::arch::x86_64::*;

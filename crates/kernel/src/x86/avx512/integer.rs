@@ -7,7 +7,7 @@
 use super::blocks::{Kernel, Params};
 use super::even_dwords;
 use super::fused::low_parts;
-use crate::lane::F64_INF;
+use crate::numbers::F64_INF;
 use crate::x86::load;
 use crate::x86::source::{self, Source, Source512};
 use std::arch::x86_64::*;

@@ -2,7 +2,7 @@
 
 use super::blocks::{Kernel, convert};
 use crate::level::Avx512;
-use crate::split::Split;
+use crate::numbers::split::Split;
 use crate::x86::drive::{Groups, Store};
 use crate::x86::{Block, bytes_where, load};
 use std::arch::x86_64::*;

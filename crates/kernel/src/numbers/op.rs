@@ -1,11 +1,9 @@
-//! Operations: what a conversion is made of, as plain data. Every number in them was asked of the definition; none knows an
-//! instruction set. Whoever computes them for another machine starts here.
+//! Operations: what a conversion is made of, one function of an element after the other.
 
-use crate::lane::decode::{F32ToF32, NanBits};
-use crate::lane::encode::{EncodeE8m0, EncodeE8m0Cut, Encoder, Nearest};
-use crate::lane::int::IntRange;
-use crate::lane::to_int::ToInt;
-use crate::lane::wide::{F32ToF64, F64ToF32};
+use super::e8m0::{EncodeE8m0, EncodeE8m0Cut};
+use super::encode::{Encoder, Nearest};
+use super::int::{IntRange, ToInt};
+use super::wide::{F32ToF32, F32ToF64, F64ToF32, NanBits};
 
 /// An integer of a number of whole bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

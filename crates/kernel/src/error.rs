@@ -1,0 +1,64 @@
+//! Why a conversion did not happen.
+
+use truecast_core::policy::Condition;
+use truecast_core::text::print_one;
+use truecast_core::{CastSpec, DType};
+
+/// Why a conversion did not happen. The destination's content is then unspecified.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CastError {
+    /// A buffer does not hold what it says.
+    #[error("{len} elements of {dtype} take {expected} bytes, the buffer has {got}")]
+    Length {
+        /// Element type of the buffer.
+        dtype: DType,
+        /// Elements it should hold.
+        len: usize,
+        /// Bytes they take.
+        expected: u64,
+        /// Bytes it has.
+        got: usize,
+    },
+    /// Source and destination hold different numbers of elements.
+    #[error("the source has {src} elements, the destination {dst}")]
+    Count {
+        /// Elements of the source.
+        src: usize,
+        /// Elements of the destination.
+        dst: usize,
+    },
+    /// A buffer's type is not the caster's.
+    #[error("this caster takes {expected}, the buffer holds {got}")]
+    Type {
+        /// The caster's type.
+        expected: DType,
+        /// The buffer's type.
+        got: DType,
+    },
+    /// Text has no fixed-width elements.
+    #[error("text has no fixed-width elements")]
+    Text,
+    /// An `error` policy refused an element.
+    #[error("element {index}, {}, to {dst}: {}", shown(*.src, *.code), condition.refusal())]
+    Value {
+        /// Index of the first such element.
+        index: usize,
+        /// What is wrong with it.
+        condition: Condition,
+        /// Its type.
+        src: DType,
+        /// The type that it was to become.
+        dst: DType,
+        /// Its code.
+        code: u64,
+    },
+}
+
+/// A value with its type and bits, for messages: `f32 465 (0x43e88000)`.
+fn shown(dtype: DType, code: u64) -> String {
+    let digits = dtype.code_bits().div_ceil(4) as usize + 2;
+    let as_text = CastSpec { dst: DType::String, ..CastSpec::copy(dtype) };
+    let value = print_one(&as_text, code).unwrap_or_default();
+    format!("{dtype} {value} ({code:#0digits$x})")
+}

@@ -1,0 +1,124 @@
+//! Numbers of E8M0 as a destination (`docs/kernels.md §4.8`).
+
+use super::{F32_INF, SpecialCodes};
+use truecast_core::exact::encode;
+use truecast_core::policy::{CastPolicy, RangeTest, Unrepresentable};
+use truecast_core::round::Remainder;
+use truecast_core::{DType, Exact, FloatFormat};
+
+/// To E8M0, any rounding, §4.8. Codes are those of the definition for each class of source.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EncodeE8m0 {
+    /// What is added before the fraction is dropped, where the kept code is even and where it is odd: E8M0 has no sign,
+    /// so that every rounding is one of these sums.
+    pub addends: [u32; 2],
+    /// Magnitudes from here on overflow (f32 bits).
+    pub over_from: u32,
+    /// Magnitudes below this vanish.
+    pub vanish_below: u32,
+    pub over: u32,
+    pub vanish: u32,
+    pub zero: u32,
+    pub nan: u32,
+    pub inf: [u32; 2],
+    /// 1 if a negative value gets a code of its own instead of its magnitude's, and that code.
+    pub replaces_negative: [u32; 2],
+}
+
+const E8M0_MAX: u32 = 254;
+const E8M0_MIN_BITS: u32 = 0x0040_0000; // 2^-127
+const E8M0_MAX_BITS: u32 = 0x7f00_0000; // 2^127
+
+impl EncodeE8m0 {
+    /// `None` if the policy refuses values, and for any format but E8M0.
+    pub fn new(dst: DType, f: &FloatFormat, policy: &CastPolicy) -> Option<Self> {
+        if *f != truecast_core::format::F8E8M0 {
+            return None; // another format without zero: the definition converts it
+        }
+        let special = SpecialCodes::new(dst, f, policy)?;
+        let code = |value| Some(encode(dst, policy, value).code? as u32);
+        let finite = |neg, sig, exp| Exact::Finite { neg, sig, exp, sticky: false };
+        // What vanishes by rounding is asked with a rounding that makes it vanish.
+        let vanishing = CastPolicy { to_float: truecast_core::Rounding::TowardZero, ..*policy };
+        let addends = [false, true].map(|odd| {
+            let grows = |rest| policy.to_float.increments(false, odd, rest);
+            match (grows(Remainder::BelowHalf), grows(Remainder::Half), grows(Remainder::AboveHalf)) {
+                (true, ..) => 0x007f_ffff,
+                (false, true, _) => 0x0040_0000,
+                (false, false, true) => 0x003f_ffff,
+                (false, false, false) => 0,
+            }
+        });
+        // 2^127 has the even code 254, and below 2^-127 there is only "nothing", code -1, which is odd.
+        let mut over_from = E8M0_MAX_BITS + (1 << 23) - addends[0];
+        let mut vanish_below = ((1 << 23) - addends[1]).div_ceil(2);
+        if policy.range == RangeTest::Source {
+            (over_from, vanish_below) = (E8M0_MAX_BITS + 1, E8M0_MIN_BITS);
+        }
+        Some(Self {
+            addends,
+            over_from: over_from.min(F32_INF),
+            vanish_below,
+            over: special.over[0] as u32,
+            vanish: encode(dst, &vanishing, finite(false, 1, -200)).code? as u32,
+            zero: code(finite(false, 0, 0))?,
+            nan: special.nan[0] as u32,
+            inf: special.inf.map(|c| c as u32),
+            replaces_negative: match policy.negative {
+                Unrepresentable::Magnitude => [0, 0],
+                _ => [1, code(finite(true, 1, 0))?],
+            },
+        })
+    }
+}
+
+/// [`EncodeE8m0`] where what vanishes gets the smallest code, and overflow the largest or the one above it: magnitudes are
+/// cut to those that have these codes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EncodeE8m0Cut {
+    pub addends: [u32; 2],
+    pub floor: u32,
+    pub cap: u32,
+    pub special_from: u32,
+    pub special: u32,
+    pub replaces_negative: [u32; 2],
+}
+
+impl EncodeE8m0 {
+    /// The same by fewer steps, if the codes allow it.
+    pub fn cut(&self) -> Option<EncodeE8m0Cut> {
+        let EncodeE8m0 { addends, over_from, vanish_below, over, vanish, zero, nan, inf, replaces_negative } = *self;
+        let next = over == E8M0_MAX + 1;
+        let below_zero = if replaces_negative[0] != 0 { replaces_negative[1] } else { over };
+        let special_from = match (inf == [over, below_zero], nan == over) {
+            (true, true) => u32::MAX,
+            (true, false) => F32_INF + 1,
+            (false, _) if inf == [nan; 2] => F32_INF,
+            _ => return None,
+        };
+        let fits = (vanish, zero) == (0, 0) && (next || over == E8M0_MAX);
+        fits.then_some(EncodeE8m0Cut {
+            addends,
+            floor: vanish_below.max(1),
+            cap: over_from - !next as u32,
+            special_from,
+            special: nan,
+            replaces_negative,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use truecast_core::format::F8E8M0;
+
+    /// Planning one is not an error: the definition converts it.
+    #[test]
+    fn another_format_without_zero_has_no_lane() {
+        let lane = |f| EncodeE8m0::new(DType::F8E8M0, &f, &CastPolicy::IEEE);
+        assert!(lane(F8E8M0).is_some());
+        assert!(lane(FloatFormat { exp_bits: 7, man_bits: 1, ..F8E8M0 }).is_none());
+        assert!(lane(FloatFormat { bias: 120, ..F8E8M0 }).is_none());
+    }
+}

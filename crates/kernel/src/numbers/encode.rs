@@ -1,0 +1,200 @@
+//! Numbers of an encoder of f32 as a narrower float (`docs/kernels.md §4.2` to §4.6).
+
+use super::{F32_INF, Increments, SpecialCodes};
+use truecast_core::exact::encode;
+use truecast_core::policy::{CastPolicy, Unrepresentable};
+use truecast_core::{DType, Exact, FloatFormat};
+
+/// Numbers of an encoder, `docs/kernels.md §4.2`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Encoder {
+    pub shift: u32,
+    pub half: u32,
+    pub rebias: u32,
+    pub min_normal: u32,
+    pub over_from: u32,
+    pub over: [u32; 2],
+    pub inf: [u32; 2],
+    pub nan: [u32; 2],
+    pub payload_mask: u32,
+    pub sign_pos: u32,
+    /// 0 in a format without sign, whose magnitudes are rounded as positive values.
+    pub signed: u32,
+    /// 0 where a zero result loses its sign.
+    pub zero_sign: u32,
+    pub man_bits: u32,
+    /// f32's biased exponent of the destination's smallest normal, `128 - bias` for a destination with subnormals.
+    pub base: u32,
+    pub max_code: u32,
+    /// What a negative value becomes in an unsigned format whose policy does not convert its magnitude.
+    pub negative: Option<u32>,
+    pub increments: Increments,
+    /// Position of the code in its storage (13 for tf32).
+    pub place: u32,
+}
+
+/// Makes 2^(e + shift), whose ulp is that of the result in binade 2^e, and of which the lowest bits cancel the code that
+/// the exponent of the lowest binade would add.
+const fn magic(lowest_binade: u32, shift: u32) -> u32 {
+    (shift << 23) + (lowest_binade >> shift).wrapping_neg() % (1 << 16)
+}
+
+const fn pow2_bits(e: i32) -> u32 {
+    if e >= -126 { ((e + 127) as u32) << 23 } else { 1 << (e + 149) }
+}
+
+impl Encoder {
+    /// `None` if the policy refuses values. It must not flush subnormals or test the range of the source.
+    pub fn new(dst: DType, f: &FloatFormat, policy: &CastPolicy) -> Option<Self> {
+        let t = f.man_bits as u32;
+        assert!(
+            (1..=22).contains(&t) && f.bias <= 127 && f.has_zero,
+            "docs/kernels.md §4.2: preconditions of an encoder"
+        );
+        let same_range = f.bias == 127;
+        assert!(same_range || f.quantum() >= -125, "docs/kernels.md §4.2: preconditions of an encoder");
+        let special = SpecialCodes::new(dst, f, policy)?;
+        let negative = match policy.negative {
+            _ if f.signed => None,
+            Unrepresentable::Magnitude => None,
+            _ => Some(encode(dst, policy, Exact::Finite { neg: true, sig: 1, exp: 0, sticky: false }).code? as u32),
+        };
+        let shift = 23 - t;
+        let rebias = ((127 - f.bias) as u32) << 23;
+        let max = f.max_code() as u32;
+        let narrow = |codes: [u64; 2]| codes.map(|c| c as u32);
+        Some(Self {
+            shift,
+            half: (1 << (shift - 1)) - 1,
+            rebias,
+            min_normal: if same_range { 0 } else { pow2_bits(f.emin()) },
+            // §4.4: the threshold itself stays at an even maximum.
+            over_from: (max << shift) + rebias + (1 << (shift - 1)) + (max & 1 == 0) as u32,
+            over: narrow(special.over),
+            inf: narrow(special.inf),
+            nan: narrow(special.nan),
+            payload_mask: special.payload_mask as u32,
+            sign_pos: if f.signed { f.bits() - 1 } else { 31 },
+            signed: f.signed as u32,
+            zero_sign: f.has_negative_zero() as u32,
+            man_bits: t,
+            base: (128 - f.bias) as u32,
+            max_code: max,
+            negative,
+            increments: Increments::new(policy.to_float),
+            place: dst.storage_bits().unwrap_or(0).saturating_sub(f.bits()) * (dst == DType::Tf32) as u32,
+        })
+    }
+
+    /// The numbers of [`EncodeNearest`], if the codes of overflow, Inf and NaN have a form that it knows.
+    pub fn nearest(&self) -> Option<Nearest> {
+        let sign = 1 << self.sign_pos;
+        let mirrored = |codes: [u32; 2]| codes[1] == codes[0] | sign;
+        // Magnitudes are cut to the largest that rounds to the maximum, or to the smallest that rounds to the code above
+        // it, where that is what overflow gives (the code of Inf, or of the only NaN).
+        let next = self.over == [self.max_code + 1, (self.max_code + 1) | sign];
+        let cap = self.over_from - !next as u32;
+        let by_cap = |codes: [u32; 2]| codes == self.over && mirrored(codes) && (next || codes[0] == self.max_code);
+        let special_from = match (by_cap(self.over), by_cap(self.inf), by_cap(self.nan)) {
+            (true, true, true) => u32::MAX,
+            (true, true, false) => F32_INF + 1,
+            (true, false, _) if self.inf == self.nan => F32_INF,
+            (false, ..) if self.over == self.nan && self.inf == self.nan => self.over_from,
+            _ => return None,
+        };
+        let flips = self.nan[0] ^ self.nan[1];
+        let plain = self.signed == 1 && self.negative.is_none() && flips & !sign == 0;
+        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+        let upper = self.min_normal == 0 && next && self.inf == self.over && mirrored(self.nan);
+        let shape = flag(self.min_normal != 0, shape::SUBNORMALS)
+            | flag(upper, shape::UPPER_BITS)
+            | flag(self.zero_sign == 1, shape::NEGATIVE_ZERO)
+            | flag(special_from != u32::MAX, shape::SPECIAL)
+            | flag(self.payload_mask != 0, shape::PAYLOAD);
+        plain.then_some(Nearest {
+            shape,
+            is_ieee_f16: self.is_ieee_f16(),
+            cap,
+            shift: self.shift,
+            half: self.half.wrapping_sub(self.rebias),
+            lowest_binade: self.min_normal,
+            magic: magic(self.min_normal, self.shift),
+            sign_shift: 31 - self.sign_pos,
+            sign,
+            special_from,
+            special: self.nan[0],
+            special_sign: flips,
+            payload_mask: self.payload_mask,
+            place: self.place,
+        })
+    }
+
+    /// Whether a negative value has a code of its own: in an unsigned format whose policy does not convert magnitudes.
+    pub fn replaces_negative(&self) -> bool {
+        self.negative.is_some()
+    }
+
+    /// Whether overflow and Inf become f16's Inf and NaN the quiet one, as its instruction makes them.
+    fn is_ieee_f16(&self) -> bool {
+        const INF: [u32; 2] = [0x7c00, 0xfc00];
+        self.man_bits == 10
+            && self.over == INF
+            && self.inf == INF
+            && self.nan == [0x7e00, 0xfe00]
+            && self.zero_sign == 1
+    }
+}
+
+/// What the nearest-even encoder has to do, as bits of a const parameter: the loop contains nothing else.
+pub(crate) mod shape {
+    /// Some of the destination's values are subnormal where f32's are normal.
+    pub const SUBNORMALS: u8 = 1;
+    /// A zero keeps its sign.
+    pub const NEGATIVE_ZERO: u8 = 2;
+    /// Some magnitudes (NaN, mostly) have a code of their own.
+    pub const SPECIAL: u8 = 4;
+    /// That code takes the leading payload bits.
+    pub const PAYLOAD: u8 = 8;
+    /// The code is the upper bits of the f32, rounded, sign and overflow included; a NaN takes what `payload_mask` says.
+    pub const UPPER_BITS: u8 = 16;
+
+    // The shapes that types and policies have.
+    pub const SUBNORMAL: u8 = SUBNORMALS | NEGATIVE_ZERO;
+    pub const SUBNORMAL_SPECIAL: u8 = SUBNORMAL | SPECIAL;
+    pub const SUBNORMAL_PAYLOAD: u8 = SUBNORMAL_SPECIAL | PAYLOAD;
+    pub const UNSIGNED_ZERO: u8 = SUBNORMALS;
+    pub const UNSIGNED_ZERO_SPECIAL: u8 = UNSIGNED_ZERO | SPECIAL;
+    pub const SAME_RANGE_SPECIAL: u8 = NEGATIVE_ZERO | SPECIAL;
+    pub const SAME_RANGE_PAYLOAD: u8 = SAME_RANGE_SPECIAL | PAYLOAD;
+    pub const UPPER: u8 = SAME_RANGE_SPECIAL | UPPER_BITS;
+    pub const UPPER_PAYLOAD: u8 = SAME_RANGE_PAYLOAD | UPPER_BITS;
+}
+
+/// Numbers of [`EncodeNearest`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nearest {
+    /// Bits of [`shape`].
+    pub shape: u8,
+    /// Overflow and Inf become f16's Inf and NaN the quiet one, as the instruction that converts to f16 makes them.
+    pub is_ieee_f16: bool,
+    /// Larger magnitudes give the code of this one.
+    pub cap: u32,
+    pub shift: u32,
+    /// One half of a unit less one, and the change of bias.
+    pub half: u32,
+    /// The exponent bits of the smallest normal.
+    pub lowest_binade: u32,
+    /// Added to the bits of a binade, it makes the magic number.
+    pub magic: u32,
+    pub sign_shift: u32,
+    pub sign: u32,
+    /// Magnitudes from here on get `special`.
+    pub special_from: u32,
+    pub special: u32,
+    /// The sign bit, if it flips that of `special`.
+    pub special_sign: u32,
+    /// Fraction bits that `special` takes.
+    pub payload_mask: u32,
+    /// Position of the code in its storage (13 for tf32).
+    pub place: u32,
+}

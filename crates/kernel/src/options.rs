@@ -1,0 +1,35 @@
+//! How to run a conversion.
+
+use crate::level::Level;
+use std::num::NonZeroUsize;
+
+/// How to run a conversion. None of it changes a bit of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CastOptions {
+    /// Instruction-set level.
+    pub level: Level,
+    /// Most pieces that work is cut into at once. They run on the current rayon pool.
+    pub threads: NonZeroUsize,
+    /// What is counted on the way.
+    pub counting: Counting,
+    /// Results that are wider than their sources and take more bytes than this are stored past the caches; `None` stands
+    /// for the size of the last-level cache.
+    pub stream_above_bytes: Option<usize>,
+}
+
+/// What [`Caster::cast`] counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Counting {
+    /// Nothing: [`Counts`] holds the number of elements only.
+    Off,
+    /// Everything that [`Counts`] has.
+    Full,
+}
+
+impl Default for CastOptions {
+    /// The strongest level, every core, no counting.
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        Self { level: Level::detect(), threads, counting: Counting::Off, stream_above_bytes: None }
+    }
+}

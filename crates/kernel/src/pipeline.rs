@@ -1,0 +1,291 @@
+//! How stages are chained over tiles, with the packing at their ends.
+
+use crate::caches::Caches;
+use crate::level::Level;
+use crate::options::CastOptions;
+use crate::pack;
+use crate::stage::{Refusal, Stage, Streaming, slot_bytes};
+use crate::stream;
+use truecast_core::{DType, Layout};
+
+/// Elements per tile: two 8-byte tiles and two more for measuring fit L1 (`docs/kernels.md §1`).
+pub(crate) const TILE: usize = 2048;
+
+/// Bytes of the widest tile where nothing is measured.
+const TILE_BYTES: usize = 16 << 10;
+
+/// The same for results that go past the caches: so few that the CPU looks ahead to the next tile while they leave.
+const STREAMED_TILE_BYTES: usize = 4 << 10;
+
+/// Is shown every tile while it is in L1: the number of elements, their bytes in the source and in the destination.
+pub(crate) type Onlooker<'a> = &'a mut dyn FnMut(usize, &[u8], &[u8]);
+
+/// A chain of stages with the packing at its ends.
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    src: DType,
+    dst: DType,
+    /// Of the passes that pack and unpack.
+    level: Level,
+    /// Empty for a byte copy.
+    stages: Vec<Box<dyn Stage>>,
+    /// From the bytes of packed elements straight to those of packed results.
+    bytes: Option<Box<Pipeline>>,
+}
+
+/// Two tiles that stages write alternately, and one for results on their way past the caches. They take no memory
+/// before they are used.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    tiles: [Vec<u8>; 2],
+    results: Vec<u8>,
+}
+
+/// The first `bytes` of a tile that grows when it must.
+fn room(tile: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
+    if tile.len() < bytes {
+        tile.resize(bytes, 0);
+    }
+    &mut tile[..bytes]
+}
+
+/// Where results go: into the caches, or past them (`docs/kernels.md §8`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stores {
+    /// Past the caches by the stores of a stage, where there is but one and it can.
+    pub by_stage: bool,
+    /// Past the caches through a tile that stays in L1, where not by the stage.
+    pub by_tile: bool,
+}
+
+impl Stores {
+    pub const PLAIN: Stores = Stores { by_stage: false, by_tile: false };
+
+    /// For arrays of so many bytes, given as bytes of an unpacked element and of all. Source: `docs/kernels.md §8`.
+    pub fn of(
+        exec: &CastOptions,
+        (src_slot, src_bytes): (usize, usize),
+        (dst_slot, dst_bytes): (usize, usize),
+        streaming: Streaming,
+    ) -> Stores {
+        /// Smaller than any last-level cache, whose size need not be asked then.
+        const SURELY_CACHED: usize = 1 << 20;
+        let large = match exec.stream_above_bytes {
+            Some(limit) => dst_bytes > limit,
+            None => dst_bytes > SURELY_CACHED && dst_bytes as u64 > Caches::of_this_machine().llc,
+        };
+        let wider = dst_bytes > src_bytes;
+        let quarter = src_slot == 4 && dst_slot == 1;
+        Stores {
+            by_stage: large && streaming == Streaming::Itself,
+            by_tile: large && (wider || quarter || streaming == Streaming::Tiles),
+        }
+    }
+}
+
+impl Pipeline {
+    pub fn new(src: DType, dst: DType, level: Level, stages: Vec<Box<dyn Stage>>) -> Self {
+        debug_assert!(stages.windows(2).all(|w| w[0].widths().1 == w[1].widths().0), "{src} to {dst}: {stages:?}");
+        debug_assert!(stages.first().is_none_or(|s| s.widths().0 == slot_bytes(src)), "{src} to {dst}: {stages:?}");
+        debug_assert!(stages.last().is_none_or(|s| s.widths().1 == slot_bytes(dst)), "{src} to {dst}: {stages:?}");
+        Self { src, dst, level, stages, bytes: None }
+    }
+
+    /// With a conversion, if there is one, that takes the bytes of eight packed elements to those of their packed results.
+    pub fn with_bytes(self, bytes: Option<Pipeline>) -> Self {
+        Self { bytes: bytes.map(Box::new), ..self }
+    }
+
+    pub fn prepare(&self, len: usize) {
+        self.stages.iter().for_each(|s| s.prepare(len));
+    }
+
+    /// As [`Stage::streaming`] of the stage that reads the source.
+    pub fn streaming(&self) -> Streaming {
+        self.stages.first().map_or(Streaming::ByWidth, |stage| stage.streaming())
+    }
+
+    /// Converts `len` elements from one buffer to another, tile by tile.
+    pub fn run(
+        &self,
+        (src_layout, src): (Layout, &[u8]),
+        (dst_layout, dst): (Layout, &mut [u8]),
+        len: usize,
+        stores: Stores,
+        scratch: &mut Scratch,
+        mut onlooker: Option<Onlooker<'_>>,
+    ) -> Result<(), Refusal> {
+        let ends = Ends::new(self, src_layout, dst_layout);
+        let mut done = 0;
+        if let (Some(bytes), None) = (&self.bytes, &onlooker)
+            && ends.are_packed()
+        {
+            done = len - len % 8;
+            let (src, dst) = (&src[ends.src_range(0, done)], &mut dst[ends.dst_range(0, done)]);
+            bytes.run((Layout::Packed, src), (Layout::Packed, dst), src.len(), stores, scratch, None)?;
+        }
+        if let [stage] = &*self.stages
+            && stores.by_stage
+            && ends.is_plain()
+            && !ends.last_packs
+            && onlooker.is_none()
+            && stage.run_streaming((ends.src_bits as u32, src), dst, len)
+        {
+            stream::fence();
+            return Ok(());
+        }
+        let single = ends.is_plain() && self.stages.len() <= 1 && onlooker.is_none() && !stores.by_tile;
+        let step = match onlooker {
+            _ if single => len.max(1),
+            Some(_) => TILE,
+            None if stores.by_tile => STREAMED_TILE_BYTES / self.widest(),
+            None => TILE_BYTES / self.widest(),
+        };
+        let Scratch { tiles, results } = scratch;
+        for first in (done..len).step_by(step) {
+            let n = step.min(len - first);
+            let s = &src[ends.src_range(first, n)];
+            let d = &mut dst[ends.dst_range(first, n)];
+            let result = if stores.by_tile { room(results, d.len()) } else { &mut *d };
+            self.tile(&ends, s, result, n, tiles).map_err(|r| Refusal { index: r.index + first, ..r })?;
+            if let Some(onlooker) = &mut onlooker {
+                onlooker(n, s, result);
+            }
+            if stores.by_tile {
+                stream::copy(self.level, &results[..d.len()], d);
+            }
+        }
+        if stores.by_tile {
+            stream::fence();
+        }
+        Ok(())
+    }
+
+    /// Bytes of the widest element of any stage.
+    fn widest(&self) -> usize {
+        let ends = slot_bytes(self.src).max(slot_bytes(self.dst));
+        self.stages.iter().map(|s| s.widths().1).fold(ends, usize::max)
+    }
+
+    fn tile(
+        &self,
+        ends: &Ends,
+        src: &[u8],
+        dst: &mut [u8],
+        n: usize,
+        [a, b]: &mut [Vec<u8>; 2],
+    ) -> Result<(), Refusal> {
+        let (mut front, mut back) = (a, b);
+        let mut left = self.stages.len() + ends.unpack.is_some() as usize + ends.pack.is_some() as usize;
+        if left == 0 {
+            match ends.code_mask {
+                u8::MAX => dst.copy_from_slice(src),
+                mask => dst.iter_mut().zip(src).for_each(|(d, s)| *d = s & mask),
+            }
+            if let (Some(last), used @ 1..) = (dst.last_mut(), n * ends.dst_bits % 8) {
+                *last &= (1 << used) - 1;
+            }
+            return Ok(());
+        }
+        let mut input: Option<usize> = None; // bytes of the current tile in `front`; None: still in `src`
+        if let Some(bits) = ends.unpack {
+            left -= 1;
+            let bytes = n * slot_bytes(self.src);
+            if left == 0 {
+                pack::unpack(self.level, bits, src, dst, n);
+                return Ok(());
+            }
+            pack::unpack(self.level, bits, src, room(front, bytes), n);
+            input = Some(bytes);
+        }
+        for (i, stage) in self.stages.iter().enumerate() {
+            left -= 1;
+            let bytes = n * stage.widths().1;
+            let from: &[u8] = match input {
+                Some(bytes) => &front[..bytes],
+                None => src,
+            };
+            let to: &mut [u8] = if left == 0 { &mut *dst } else { room(back, bytes) };
+            let (src_packed, dst_packed) =
+                (i == 0 && ends.first_unpacks, i + 1 == self.stages.len() && ends.last_packs);
+            if src_packed || dst_packed {
+                let (src_bytes, dst_bytes) = stage.widths();
+                let src_bits = if src_packed { ends.src_bits } else { 8 * src_bytes };
+                let dst_bits = if dst_packed { ends.dst_bits } else { 8 * dst_bytes };
+                stage.run_packed((src_bits as u32, from), (dst_bits as u32, to), n);
+            } else {
+                stage.run(from, to)?;
+            }
+            std::mem::swap(&mut front, &mut back);
+            input = Some(bytes);
+        }
+        if let Some(bits) = ends.pack {
+            let from: &[u8] = match input {
+                Some(bytes) => &front[..bytes],
+                None => src,
+            };
+            pack::pack(self.level, bits, from, dst, n);
+        }
+        Ok(())
+    }
+}
+
+/// How elements lie at the two ends of a conversion.
+#[derive(Debug)]
+struct Ends {
+    src_bits: usize,
+    dst_bits: usize,
+    /// Bits that belong to a code, in a copy of elements that take a byte but are narrower; else all.
+    code_mask: u8,
+    /// Width of the packed source elements, if they need unpacking.
+    unpack: Option<u32>,
+    /// The first stage reads packed elements as they lie.
+    first_unpacks: bool,
+    pack: Option<u32>,
+    /// The last stage packs its results.
+    last_packs: bool,
+}
+
+impl Ends {
+    fn new(pipeline: &Pipeline, src_layout: Layout, dst_layout: Layout) -> Self {
+        let Pipeline { src, dst, ref stages, .. } = *pipeline;
+        let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("text is never planned");
+        let packed = |bits: u32| (!bits.is_power_of_two() || bits < 8).then_some(bits);
+        let (src_bits, dst_bits) = (bits(src, src_layout), bits(dst, dst_layout));
+        let copy = stages.is_empty() && src_layout == dst_layout;
+        let unpack = packed(src_bits).filter(|_| !copy);
+        let pack = packed(dst_bits).filter(|_| !copy);
+        let first_unpacks = unpack.is_some_and(|bits| stages.first().is_some_and(|s| s.reads_packed(bits)));
+        let last_packs = pack.is_some_and(|bits| stages.last().is_some_and(|s| s.writes_packed(bits)));
+        Self {
+            src_bits: src_bits as usize,
+            dst_bits: dst_bits as usize,
+            code_mask: match src.storage_bits() {
+                Some(bits @ 1..8) if src_layout == Layout::Bytes => (1 << bits) - 1,
+                _ => u8::MAX,
+            },
+            unpack: unpack.filter(|_| !first_unpacks),
+            first_unpacks,
+            pack: pack.filter(|_| !last_packs),
+            last_packs,
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        self.unpack.is_none() && self.pack.is_none()
+    }
+
+    /// Several elements of either end share a byte.
+    fn are_packed(&self) -> bool {
+        self.src_bits < 8 && self.dst_bits < 8
+    }
+
+    /// `first` is a multiple of 8, so a range starts on a byte.
+    fn src_range(&self, first: usize, n: usize) -> std::ops::Range<usize> {
+        first * self.src_bits / 8..((first + n) * self.src_bits).div_ceil(8)
+    }
+
+    fn dst_range(&self, first: usize, n: usize) -> std::ops::Range<usize> {
+        first * self.dst_bits / 8..((first + n) * self.dst_bits).div_ceil(8)
+    }
+}
