@@ -32,6 +32,11 @@ impl Hint for FileError {
             FileError::Npy { cause: HeaderError::FromText { .. }, .. } => "leave --from out, --to converts it",
             FileError::Npz { cause: ArchiveError::FromUnused { .. }, .. } => "check --from",
             FileError::UnknownKind { found, .. } => return of_foreign(found),
+            FileError::Io { action: "opening the destination's folder", source, .. }
+                if source.kind() == std::io::ErrorKind::NotFound =>
+            {
+                "make the folder first"
+            }
             FileError::Proto { cause: ProtoError::Tensor { cause, .. }, .. } => return of_tensor(cause),
             _ => return None,
         };

@@ -62,9 +62,7 @@ fn results(args: &CheckArgs, request: &Request, context: &Context) -> Result<Exi
 pub(super) fn source_type(args: &CheckArgs, input: &Path) -> Result<DType, Failure> {
     match args.from {
         Some(from) => Ok(from),
-        None => stated_type(input).map_err(|error| {
-            Failure::from(CheckError::from(error)).with_hint("--from TYPE says the type where the file does not")
-        }),
+        None => Ok(stated_type(input).map_err(CheckError::from)?),
     }
 }
 

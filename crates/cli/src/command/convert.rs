@@ -2,7 +2,7 @@
 
 use super::figures::Figures;
 use super::list::{self, Item, Known, Listed};
-use super::{Context, judgement, provenance, select, thresholds};
+use super::{Context, judgement, left_open, provenance, select, thresholds};
 use crate::args::{ConvertArgs, RuleOrder};
 use crate::effect;
 use crate::failure::Failure;
@@ -71,12 +71,15 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     let judgement = judge(report.tensors.iter().map(TensorReport::judged), args.list.worst);
     let sentences = judgement::sentences(&judgement, |i| report.tensors[i].judged(), true);
     report.warnings.extend(sentences);
+    let open = left_open::of(&report, &options.request);
+    let undefined_reasons = left_open::to_json(&open);
     let outputs = report_file.is_some().then(|| digests(&report, &stop)).transpose()?;
     if let Some(file) = report_file {
         let path = file.path().display().to_string();
         let failed = |e| Failure::system(format_args!("{path}: writing: {e}"));
-        let outputs = outputs.clone();
-        let object = Printed { dry_run: false, destination: destination(args), report: &report, outputs };
+        let (outputs, undefined_reasons) = (outputs.clone(), undefined_reasons.clone());
+        let (dry_run, destination) = (false, destination(args));
+        let object = Printed { dry_run, destination, report: &report, undefined_reasons, outputs };
         let mut out = BufWriter::new(file);
         output::write_json(&mut out, "convert", object).map_err(failed)?;
         out.into_inner().map_err(|e| failed(e.into_error()))?.commit()?;
@@ -85,9 +88,11 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     let failed = thresholds::exceeded(&limits, &report.total.all.counts);
     if context.json {
         let report = report.with(listed.rows());
-        output::json("convert", Printed { dry_run: false, destination: destination(args), report, outputs })?;
+        let (dry_run, destination) = (false, destination(args));
+        output::json("convert", Printed { dry_run, destination, report, undefined_reasons, outputs })?;
     } else if !context.quiet {
-        print(&report, &judgement, &listed, elapsed, args, &context.terminal)?;
+        let open = left_open::text(&open, &context.terminal);
+        print(&report, &judgement, &listed, &open, elapsed, args, &context.terminal)?;
     }
     // The exit code says it if standard error is gone.
     failed.iter().for_each(|line| output::error(&format!("--fail-on: {line}; the result was written")));
@@ -122,6 +127,8 @@ struct Printed<R> {
     destination: String,
     #[serde(flatten)]
     report: R,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    undefined_reasons: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outputs: Option<Vec<Value>>,
 }
@@ -152,10 +159,9 @@ fn print_dry_run(plan: &Plan, sorting: &list::Sorting, args: &ConvertArgs, conte
     let listed = Listed::new(&args.list, sorting, report.tensors.len(), |i| item(&report, i));
     if context.json {
         let report = report.with(listed.rows());
-        return output::json(
-            "convert",
-            Printed { dry_run: true, destination: destination(args), report, outputs: None },
-        );
+        let (dry_run, destination, undefined_reasons) = (true, destination(args), Vec::new());
+        let object = Printed { dry_run, destination, report, undefined_reasons, outputs: None };
+        return output::json("convert", object);
     }
     let columns = || {
         vec![
@@ -211,6 +217,7 @@ fn print(
     report: &Report,
     judgement: &Judgement,
     listed: &Listed,
+    open: &str,
     elapsed: Duration,
     args: &ConvertArgs,
     terminal: &Terminal,
@@ -235,6 +242,7 @@ fn print(
         out.write_all(header(report, terminal).as_bytes())?;
         listed.write(out, terminal, report.tensors.len(), columns, row, totals)?;
         out.write_all(list::note(&figures).as_bytes())?;
+        out.write_all(open.as_bytes())?;
         out.write_all(judgement::block(judgement, |i| report.tensors[i].judged(), true, terminal).as_bytes())?;
         out.write_all(terminal.wrap(&summary(report, args)).as_bytes())?;
         out.write_all(python(report, &args.dst).as_bytes())?;

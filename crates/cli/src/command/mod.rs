@@ -12,6 +12,7 @@ mod formats;
 mod groups;
 mod inspect;
 mod judgement;
+mod left_open;
 mod list;
 mod promote;
 mod provenance;

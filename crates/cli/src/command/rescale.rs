@@ -1,6 +1,7 @@
 //! `truecast rescale`, and the RESCALE that its options mean, which `check rescale` takes too.
 
 use super::Context;
+use super::provenance::quoted;
 use crate::args::{RescaleArgs, RescaleOptions};
 use crate::failure::Failure;
 use crate::number::{count, grouped};
@@ -48,10 +49,31 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
         false => {
             let (elements, saturated) = (count(counts.elements, "element"), grouped(counts.saturated));
             let scales = args.options.scale.as_ref().map_or(String::new(), |_| chosen(&request));
-            output::text(&format!("{scales}{from} to {to}: {elements}, {saturated} saturated\n"))?;
+            let options = context.terminal.wrap(&format!("options: {}\n", typed(args, &request)));
+            output::text(&format!("{options}{scales}{from} to {to}: {elements}, {saturated} saturated\n"))?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The options that decide the result, as they may be typed after `rescale SRC DST`.
+fn typed(args: &RescaleArgs, request: &Request) -> String {
+    let options = &args.options;
+    let mut words = vec![format!("--spec tosa@{} --to {}", request.target.version.name(), args.to)];
+    let scales = [("multiplier", &options.multiplier), ("shift", &options.shift), ("scale", &options.scale)];
+    words.extend(scales.into_iter().filter_map(|(name, text)| Some(format!("--{name} {}", quoted(text.as_ref()?)))));
+    let points = [("input-zp", options.input_zp), ("output-zp", options.output_zp)];
+    words.extend(points.into_iter().filter(|(_, zp)| *zp != 0).map(|(name, zp)| format!("--{name} {zp}")));
+    let mode = request.op.rounding;
+    words.extend((mode != RoundingMode::Single).then(|| format!("--rounding {}", mode.name())));
+    let switches = [
+        ("scale32", options.scale32),
+        ("per-channel", options.per_channel),
+        ("input-unsigned", options.input_unsigned),
+        ("output-unsigned", options.output_unsigned),
+    ];
+    words.extend(switches.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| format!("--{name}")));
+    words.join(" ")
 }
 
 /// What decides the result (`docs/interfaces.md §6`).

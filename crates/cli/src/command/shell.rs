@@ -5,7 +5,7 @@ use crate::help::{CLAUSES, EXIT_STATUS, FILES, Page, definition, page};
 use crate::output;
 use crate::usage;
 use crate::words;
-use clap::Command;
+use clap::{Command, ValueEnum};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
@@ -21,19 +21,20 @@ pub fn completions(shell: Shell) -> Result<ExitCode, Failure> {
     let script = String::from_utf8_lossy(&script).into_owned();
     output::text(&match shell {
         Shell::Fish => script + &fish_operands(),
-        Shell::Zsh => with_models(&script),
+        Shell::Zsh => for_zsh(&script),
         _ => script,
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// In zsh words exclude files, and `check` takes either.
-fn with_models(script: &str) -> String {
+/// What clap writes for zsh, mended: words exclude files, and `check` takes either; after the first of several files no
+/// option is completed.
+fn for_zsh(script: &str) -> String {
     let words = words::operations().join(" ");
     let is_of_check = |line: &str| line.contains(":what ");
     let line = |line: &str| match is_of_check(line) {
         true => line.replace(&format!("({words})"), &format!("{{compadd {words}; _files}}")),
-        false => line.into(),
+        false => line.replace("'*::src ", "'*:src "),
     };
     script.lines().map(|text| line(text) + "\n").collect()
 }
@@ -45,12 +46,16 @@ fn fish_operands() -> String {
         format!("complete -c truecast -n \"{condition}\"{files} -a \"{}\"\n", words.join(" "))
     };
     let types = words::types;
+    let shells = Shell::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    let shells: Vec<String> = shells.map(|shell| shell.get_name().to_string()).collect();
+    let shells = shells.iter().map(String::as_str).collect();
     [
         line("check", words::operations(), ""),
         line("vectors", words::operations(), " -f"),
         line("formats", types(), " -f"),
         line("promote", words::operands(), " -f"),
         line("man", words::commands(), " -f"),
+        line("completions", shells, " -f"),
     ]
     .concat()
 }

@@ -154,6 +154,9 @@ fn a_dry_run_refuses_what_the_run_would() {
         folder.run(line).exits(code);
         folder.run(&format!("{line} --dry-run")).exits(code);
     }
+    folder
+        .run("convert odd.safetensors missing/o.safetensors --to f16")
+        .fails(4, &["missing/o", "make the folder first"]);
 }
 
 #[test]

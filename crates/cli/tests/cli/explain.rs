@@ -317,6 +317,7 @@ fn values_that_make_no_sense() {
     ] {
         folder.run(&format!("explain {line}")).fails(2, &[] as &[&str]);
     }
+    folder.run("explain true --to f16").fails(2, &["not a number", "--from bool"]);
     for line in ["1", "1 --to zork", "--to f16", "1 2 --to f16"] {
         folder.run(&format!("explain {line}")).exits(2);
     }

@@ -124,6 +124,15 @@ fn check_judges_results() {
     assert_eq!(ran.out.lines().filter(|line| line.contains("onnx.md")).count(), 1, "{}", ran.out);
 }
 
+/// What to type about a header without a type is said once.
+#[test]
+fn check_asks_for_the_type_once() {
+    let folder = Folder::with("x.npy", &npy("|V1", 1, &[0x38]));
+    folder.write("y.npy", &npy("<f2", 1, &[0, 0x3c]));
+    let error = folder.run("check cast --to f16 --input x.npy --actual y.npy").fails(2, &["x.npy", "--from"]).err;
+    assert_eq!(error.matches("--from").count(), 1, "{error}");
+}
+
 /// `docs/spec/onnx.md §4.11`: U1 accepts anything, U5 three roundings, U6 two values before opset 24.
 #[test]
 fn check_accepts_and_counts_what_is_open() {

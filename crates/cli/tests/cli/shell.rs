@@ -15,6 +15,13 @@ fn every_shell_knows_every_command() {
         }
     }
     folder.run("completions zork").exits(2);
+    // What the shells make of it is tried by tests/shells/check; this is what was wrong there.
+    let fish = folder.run("completions fish").succeeds().out;
+    assert!(
+        fish.lines().any(|line| line.contains("subcommand completions\"")
+            && line.ends_with("-f -a \"bash elvish fish powershell zsh\""))
+    );
+    assert!(!folder.run("completions zsh").succeeds().out.contains("'*::src"));
 }
 
 #[test]

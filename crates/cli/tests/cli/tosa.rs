@@ -23,6 +23,12 @@ fn rescale_an_array() {
     assert_eq!(object["options"], expected);
     assert_eq!(npy_parts(&folder.read("y.npy")).1, [2, 0xff, 127, 0x80]);
     folder.run(line).fails(2, &["y.npy", "--force"]);
+    // The first line says what was asked for, to be typed again.
+    let text = folder.run(&format!("{line} --force --input-zp 0 --rounding double")).succeeds().out;
+    let options = "--spec tosa@1.0 --to i8 --multiplier 1073741824 --shift 31 --rounding double --scale32";
+    assert!(text.starts_with(&format!("options: {options}\ni32 to i8: 4 elements, 2 saturated\n")), "{text}");
+    folder.run(&format!("rescale x.npy again.npy {options}")).succeeds();
+    assert_eq!(folder.read("again.npy"), folder.read("y.npy"));
     // Unsigned by type, with a zero point; per channel from a file.
     folder.write("b.npy", &npy("|i1", 3, &[0x80, 0, 127]));
     folder.run("rescale b.npy u.npy --to u8 --output-zp 128 --multiplier 1073741824 --shift 30 --scale32").succeeds();
@@ -76,7 +82,7 @@ fn rescale_of_wide_and_unsigned_integers() {
     folder.run(line).fails(3, &["x.npy", "element 1", "48 bits"]);
     folder.write("b.npy", &npy("|u1", 2, &[0, 255]));
     let line = "rescale b.npy c.npy --to i8 --input-zp 128 --multiplier 1073741824 --shift 30 --scale32";
-    assert!(folder.run(line).succeeds().out.starts_with("u8 to i8: 2 elements"));
+    assert!(folder.run(line).succeeds().out.contains("\nu8 to i8: 2 elements"));
 }
 
 /// §2.4: every dimension is at least 1.
@@ -100,7 +106,9 @@ fn rescale_by_a_scale() {
     );
     let rescale = |options: &str| folder.run(&format!("rescale x.npy y.npy --to i8 --force {options}"));
     let ran = rescale("--scale 0.0013 --scale32").succeeds();
-    assert!(ran.out.starts_with("multiplier 1429365116, shift 40: 0.0012999999999"), "{}", ran.out);
+    let scale =
+        "options: --spec tosa@1.0 --to i8 --scale 0.0013 --scale32\nmultiplier 1429365116, shift 40: 0.0012999999999";
+    assert!(ran.out.starts_with(scale), "{}", ran.out);
     let by_scale = folder.read("y.npy");
     assert_eq!(npy_parts(&by_scale).1, [1, 0xff, 127, 0]);
     rescale("--multiplier 1429365116 --shift 40 --scale32").succeeds();

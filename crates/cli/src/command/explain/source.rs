@@ -19,7 +19,11 @@ pub struct Source {
 }
 
 pub fn not_a_number(text: &str, error: impl Display) -> Failure {
-    Failure::usage(format_args!("{text:?} is not a number: {error}"))
+    let failure = Failure::usage(format_args!("{text:?} is not a number: {error}"));
+    match text {
+        "true" | "false" => failure.with_hint("--from bool takes it"),
+        _ => failure,
+    }
 }
 
 impl Source {

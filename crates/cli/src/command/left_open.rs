@@ -1,0 +1,62 @@
+//! Which rules of the specification leave results of a conversion open.
+
+use crate::number::grouped;
+use crate::terminal::Terminal;
+use serde_json::{Value, json};
+use truecast::policy::Condition;
+use truecast::report::Report;
+use truecast::request::Request;
+use truecast::{CastSpec, Counts};
+
+/// The reasons that are possible for some elements: one where it is certain.
+pub struct LeftOpen {
+    reasons: Vec<&'static str>,
+    elements: u64,
+}
+
+/// By the rules of each pair of types; pairs with the same rules together, in the order of the data.
+pub fn of(report: &Report, request: &Request) -> Vec<LeftOpen> {
+    let mut all: Vec<LeftOpen> = Vec::new();
+    for tensor in report.tensors.iter().filter(|tensor| tensor.counts.undefined > 0) {
+        let Ok(cast) = request.resolve(tensor.from, tensor.to) else { continue };
+        let (reasons, elements) = (reasons(&cast, &tensor.counts), tensor.counts.undefined);
+        match all.iter_mut().find(|known| known.reasons == reasons) {
+            Some(known) => known.elements += elements,
+            None => all.push(LeftOpen { reasons, elements }),
+        }
+    }
+    all
+}
+
+/// Those that what was counted does not rule out.
+fn reasons(cast: &CastSpec, counts: &Counts) -> Vec<&'static str> {
+    let is_possible = |condition: Condition| match condition {
+        Condition::Nan => counts.nan_in > 0,
+        Condition::Infinite => counts.inf_in > 0,
+        Condition::Overflow => counts.saturated + counts.wrapped + counts.to_inf + counts.to_nan > 0,
+        // Of a finite value something is lost.
+        Condition::Fraction | Condition::Underflow => counts.max_abs_error > 0.0,
+        _ => true,
+    };
+    let mut reasons = Vec::new();
+    for row in cast.undefined.iter().filter(|row| is_possible(row.condition)) {
+        if !reasons.contains(&row.reason) {
+            reasons.push(row.reason);
+        }
+    }
+    reasons
+}
+
+/// A line each, below the table.
+pub fn text(all: &[LeftOpen], terminal: &Terminal) -> String {
+    let line = |open: &LeftOpen| {
+        let reasons = open.reasons.join("; or ");
+        terminal.wrap(&format!("{} undefined: {reasons}\n", grouped(open.elements)))
+    };
+    all.iter().map(line).collect()
+}
+
+/// `undefined_reasons` of `docs/interfaces.md §6`.
+pub fn to_json(all: &[LeftOpen]) -> Vec<Value> {
+    all.iter().map(|open| json!({ "reasons": open.reasons, "elements": open.elements })).collect()
+}
