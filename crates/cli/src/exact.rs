@@ -1,5 +1,6 @@
 //! Numbers as people read them: every digit where they are few, else the first of them and how many there are.
 
+use crate::output::bits;
 use truecast::Exact;
 use truecast::decimal::to_decimal;
 use truecast::{DType, exact::decode};
@@ -33,6 +34,11 @@ pub fn shown(value: Exact, digits: Digits) -> String {
 /// The value of a code.
 pub fn of_code(dtype: DType, code: u64) -> String {
     shown(decode(dtype, code), Digits::Few)
+}
+
+/// `0x7e = 448`.
+pub fn code_with_value(dtype: DType, code: u64) -> String {
+    format!("{} = {}", bits(code, dtype.code_bits()), of_code(dtype, code))
 }
 
 /// A decimal without exponent, or with an exponent where that is shorter, or its first digits.

@@ -2,14 +2,12 @@
 //! Source: `docs/interfaces.md §5`.
 
 use crate::hint::Hint;
-use crate::output;
-use crate::usage;
-use crate::words::UnknownType;
+use crate::message;
 use serde_json::json;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use truecast::ErrorKind;
-use truecast::bench::{self, pairs::ParsePairError};
+use truecast::bench;
 use truecast::check::CheckError;
 use truecast::promote::PromotionError;
 use truecast::rescale;
@@ -83,7 +81,7 @@ impl Failure {
                 // Nobody is left to tell if standard error is gone too.
                 writeln!(io::stderr(), "{line}").ok();
             }
-            false => output::error(&self.message),
+            false => message::error(&self.message),
         }
         ExitCode::from(code)
     }
@@ -152,32 +150,5 @@ impl From<bench::Error> for Failure {
             _ => ErrorKind::Input,
         };
         Failure::of(kind, &error)
-    }
-}
-
-impl From<ParsePairError> for Failure {
-    fn from(error: ParsePairError) -> Self {
-        match error {
-            ParsePairError::Type { pair, cause } => {
-                Failure::usage(format_args!("pair {pair:?}: {}", UnknownType::from(cause)))
-            }
-            other => Failure::usage(other),
-        }
-    }
-}
-
-/// What clap says of a command line, or help and version, which it treats alike.
-pub fn usage(error: &clap::Error) -> ExitCode {
-    let json = std::env::args_os().any(|arg| arg == "--json");
-    let is_help = error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json;
-    if error.use_stderr() && !is_help {
-        return Failure::usage(usage::sentence(error)).in_json(json).report();
-    }
-    match error.print() {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Failure::system(format_args!("standard output: {error}")).report()
-        }
-        // Help that nobody reads to its end is not an error.
-        _ => ExitCode::from(error.exit_code() as u8),
     }
 }

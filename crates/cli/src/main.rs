@@ -10,9 +10,11 @@ mod exact;
 mod failure;
 mod help;
 mod hint;
+mod message;
 mod number;
 mod options;
 mod output;
+mod pages;
 mod policy;
 mod progress;
 mod signals;
@@ -30,11 +32,11 @@ fn main() -> ExitCode {
     signals::make_size_limit_an_error();
     let matches = match help::definition().try_get_matches() {
         Ok(matches) => matches,
-        Err(error) => return failure::usage(&error),
+        Err(error) => return usage::report(&error),
     };
     let cli = match args::Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
-        Err(error) => return failure::usage(&error),
+        Err(error) => return usage::report(&error),
     };
     terminal::set_colour(cli.color);
     let result = options::check(&cli, &matches).and_then(|()| command::run(&cli, &args::RuleOrder::of(&matches)));

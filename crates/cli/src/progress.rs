@@ -1,7 +1,7 @@
 //! Progress of long work: one line on standard error while somebody watches, gone when the work is done.
 
+use crate::message::one_line;
 use crate::number;
-use crate::output::one_line;
 use crate::table::shortened;
 use crate::terminal::{self, Terminal};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};

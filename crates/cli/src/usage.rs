@@ -1,11 +1,14 @@
 //! What is wrong with a command line that clap does not read, in one sentence: what, where it belongs, what was probably
 //! meant. What else an option needs is said in `options` and `effect`.
 
+use crate::failure::Failure;
 use crate::help;
 use crate::suggest::{closest, did_you_mean};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 use std::error::Error as _;
+use std::io;
+use std::process::ExitCode;
 
 /// Words of other tools, and what they are called here.
 const SYNONYMS: [(&[&str], &str); 12] = [
@@ -47,8 +50,24 @@ const COMMANDS: [(&[&str], &str); 6] = [
     (&["completion"], "completions"),
 ];
 
+/// What clap says of a command line, or help and version, which it treats alike.
+pub fn report(error: &Error) -> ExitCode {
+    let json = std::env::args_os().any(|arg| arg == "--json");
+    let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json;
+    if error.use_stderr() && !is_help {
+        return Failure::usage(sentence(error)).in_json(json).report();
+    }
+    match error.print() {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Failure::system(format_args!("standard output: {error}")).report()
+        }
+        // Help that nobody reads to its end is not an error.
+        _ => ExitCode::from(error.exit_code() as u8),
+    }
+}
+
 /// What clap found, in our words.
-pub fn sentence(error: &Error) -> String {
+fn sentence(error: &Error) -> String {
     let definition = help::definition();
     let typed: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into()).collect();
     let command = typed.iter().find_map(|word| definition.find_subcommand(word));

@@ -2,13 +2,14 @@
 //! canonical names only; every name that the library understands is read.
 
 use crate::failure::Failure;
-use crate::help::PAGES;
+use crate::pages::PAGES;
 use crate::suggest::closest;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, error};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::LazyLock;
+use truecast::bench::pairs::ParsePairError;
 use truecast::dtype::ParseTypeError;
 use truecast::promote::PythonNumber;
 use truecast::report::COUNTS;
@@ -89,6 +90,17 @@ impl From<ParseTypeError> for UnknownType {
 impl From<UnknownType> for Failure {
     fn from(error: UnknownType) -> Failure {
         Failure::usage(error)
+    }
+}
+
+impl From<ParsePairError> for Failure {
+    fn from(error: ParsePairError) -> Self {
+        match error {
+            ParsePairError::Type { pair, cause } => {
+                Failure::usage(format_args!("pair {pair:?}: {}", UnknownType::from(cause)))
+            }
+            other => Failure::usage(other),
+        }
     }
 }
 

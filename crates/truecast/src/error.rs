@@ -69,7 +69,7 @@ pub enum Error {
         /// The pattern.
         glob: String,
         /// What is wrong.
-        cause: crate::select::GlobError,
+        cause: crate::select::glob::GlobError,
     },
     /// A rule chooses nothing.
     #[cfg(feature = "files")]

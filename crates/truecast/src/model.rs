@@ -2,7 +2,8 @@
 //!
 //! How the file is rewritten is `truecast_io::onnx`'s business. Read first: `docs/spec/onnx.md §3.10`, §3.11.
 
-use crate::convert::{Options, Planned};
+use crate::convert::options::Options;
+use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::select::Eligibility;
 use std::collections::HashSet;

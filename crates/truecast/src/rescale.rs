@@ -2,7 +2,7 @@
 
 use crate::array as array_of_a_type;
 use crate::error::Error;
-use crate::stream::{Item, LEAST_MEMORY, Means, run};
+use crate::stream::{Item, LEAST_MEMORY, Limits, run};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -252,8 +252,8 @@ pub fn rescale(
         total.elements += part.elements;
         total.saturated += part.saturated;
     };
-    let means = Means { threads: options.exec.threads, max_memory: options.max_memory, stop };
-    let writer = run(&source, writer.map_err(Error::from)?, &[item], &means, work, done)?;
+    let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop };
+    let writer = run(&source, writer.map_err(Error::from)?, &[item], &limits, work, done)?;
     writer.finish().map_err(Error::from)?;
     Ok(total)
 }

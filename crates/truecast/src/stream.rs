@@ -54,7 +54,7 @@ impl Item {
 }
 
 /// What streaming is allowed to use.
-pub(crate) struct Means<'a> {
+pub(crate) struct Limits<'a> {
     /// Workers.
     pub threads: NonZeroUsize,
     /// Bytes of all buffers together, at least [`LEAST_MEMORY`] and [`Item::least_memory`] of each item.
@@ -72,13 +72,13 @@ pub(crate) fn run<W, E: From<Error> + Send>(
     source: &Source,
     writer: Writer,
     items: &[Item],
-    means: &Means<'_>,
+    limits: &Limits<'_>,
     work: impl Fn(usize, u64, u64, &[u8], &mut [u8]) -> Result<W, E> + Sync,
     done: impl FnMut(usize, W, u64) + Send,
 ) -> Result<Writer, E> {
     let least = items.iter().map(Item::least_memory).fold(LEAST_MEMORY, u64::max);
-    let workers = (means.max_memory / least).clamp(1, means.threads.get() as u64);
-    let memory = means.max_memory / workers;
+    let workers = (limits.max_memory / least).clamp(1, limits.threads.get() as u64);
+    let memory = limits.max_memory / workers;
     let input = Mutex::new(Input { source, items, memory, at: 0, reader: None, left: 0, taken: 0 });
     let output = Mutex::new(Output { writer, done, written: 0, failed: None });
     let turn = Condvar::new();
@@ -89,7 +89,7 @@ pub(crate) fn run<W, E: From<Error> + Send>(
             turn.notify_all();
         };
         loop {
-            let (chunk, src) = match locked(&input).take(&mut src, means.stop) {
+            let (chunk, src) = match locked(&input).take(&mut src, limits.stop) {
                 Ok(Some(taken)) => taken,
                 Ok(None) => return,
                 Err(error) => return fail(error.into()),

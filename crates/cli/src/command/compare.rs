@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::number::count;
 use crate::table::{Cell, Column, Mark};
 use crate::terminal::Terminal;
-use crate::{output, progress};
+use crate::{message, output, progress};
 use std::process::ExitCode;
 use truecast::DType;
 use truecast::compare::{Comparison, Row, compare};
@@ -41,14 +41,14 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
         failed.push(format!("{} could not be compared", count(comparison.structural_differences(), "tensor")));
     }
     // The exit code says it if standard error is gone.
-    failed.iter().for_each(|line| output::error(&format!("--fail-on: {line}")));
+    failed.iter().for_each(|line| message::error(&format!("--fail-on: {line}")));
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// The files, and the types that they were read as where that was said.
 fn header(comparison: &Comparison, terminal: &Terminal) -> String {
     let named = |file: &str, dtype: Option<DType>| {
-        output::one_line(file) + &dtype.map(|dtype| format!(" as {dtype}")).unwrap_or_default()
+        message::one_line(file) + &dtype.map(|dtype| format!(" as {dtype}")).unwrap_or_default()
     };
     let (first, second) = (&comparison.files.0, &comparison.files.1);
     let (a, b) = (named(first, comparison.readings.0.from), named(second, comparison.readings.1.from));

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::number::{count, grouped};
 use crate::table::{Cell, Column, Mark};
 use crate::terminal::Terminal;
-use crate::{number, output, progress, signals};
+use crate::{message, number, output, progress, signals};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -95,7 +95,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         print(&report, &judgement, &listed, &open, elapsed, args, &context.terminal)?;
     }
     // The exit code says it if standard error is gone.
-    failed.iter().for_each(|line| output::error(&format!("--fail-on: {line}; the result was written")));
+    failed.iter().for_each(|line| message::error(&format!("--fail-on: {line}; the result was written")));
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
@@ -209,7 +209,7 @@ fn summary(report: &Report, args: &ConvertArgs) -> String {
         count(all.elements, "element"),
         number::bytes(all.bytes_in),
         number::bytes(all.bytes_out),
-        output::one_line(&destination(args))
+        message::one_line(&destination(args))
     )
 }
 

@@ -3,13 +3,11 @@
 mod bench;
 mod check;
 mod compare;
-mod conformance;
 mod convert;
 mod differences;
 mod explain;
 mod figures;
 mod formats;
-mod groups;
 mod inspect;
 mod judgement;
 mod left_open;
@@ -27,7 +25,7 @@ mod verify;
 use crate::args::{Cli, Command, RuleOrder};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
-use crate::{number, output};
+use crate::{message, number};
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use truecast::CastOptions;
@@ -83,7 +81,7 @@ pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
 
 /// Tells what is odd on standard error; nobody is left to tell if that is gone too.
 fn warn(warnings: impl IntoIterator<Item = String>) {
-    warnings.into_iter().for_each(|warning| output::warning(&warning));
+    warnings.into_iter().for_each(|warning| message::warning(&warning));
 }
 
 /// Names what runs that were killed left at a destination, and removes it where files may be replaced. Gives what it told.

@@ -1,7 +1,7 @@
 //! How a result came about, as the options that would make it again. What they are is the library's business
 //! (`truecast::report::Provenance`).
 
-use crate::output;
+use crate::message;
 use truecast::convert::Options;
 use truecast::report::Provenance;
 
@@ -35,7 +35,7 @@ pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=@,:+".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
         true => word.into(),
-        false => format!("'{}'", output::one_line(word).replace('\'', "'\\''")),
+        false => format!("'{}'", message::one_line(word).replace('\'', "'\\''")),
     }
 }
 

@@ -1,8 +1,9 @@
 //! `truecast completions` and `truecast man`, generated from the one definition of the command line.
 
 use crate::failure::Failure;
-use crate::help::{CLAUSES, EXIT_STATUS, FILES, Page, definition, page};
+use crate::help::definition;
 use crate::output;
+use crate::pages::{CLAUSES, EXIT_STATUS, FILES, Page, page};
 use crate::usage;
 use crate::words;
 use clap::{Command, ValueEnum};

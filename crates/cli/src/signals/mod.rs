@@ -29,13 +29,17 @@ const GRACE: Duration = Duration::from_millis(700);
 pub fn stop_flag(json: bool) -> Arc<AtomicBool> {
     let requests = Requests { stop: Arc::default(), grace: GRACE, json };
     let stop = requests.stop.clone();
-    system::watch(requests);
+    watch(requests);
     stop
 }
 
 /// For work that looks at no flag: the first request ends it.
 pub fn stop_at_once(json: bool) {
-    system::watch(Requests { stop: Arc::default(), grace: Duration::ZERO, json });
+    watch(Requests { stop: Arc::default(), grace: Duration::ZERO, json });
+}
+
+fn watch(requests: Requests) {
+    system::watch(requests.stop.clone(), move || requests.add());
 }
 
 /// What was asked so far.
@@ -176,7 +180,7 @@ mod tests {
     #[test]
     #[ignore = "runs in a process of its own"]
     fn work_with_much_time() {
-        system::watch(Requests { stop: Arc::default(), grace: 10 * LONG, json: false });
+        watch(Requests { stop: Arc::default(), grace: 10 * LONG, json: false });
         work_for_ever()
     }
 

@@ -1,21 +1,19 @@
 //! Signals.
 
-use super::Requests;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 use std::ffi::c_int;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 /// From now on every signal that asks for the end is a request, but for those that whoever started the process had ignored
-/// (`nohup`).
-pub(super) fn watch(requests: Requests) {
+/// (`nohup`): it is added, and without a thread for that, the first one sets `stop`.
+pub(super) fn watch(stop: Arc<AtomicBool>, add: impl Fn() + Send + 'static) {
     let asking: Vec<c_int> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
-    let waiting = Signals::new(&asking).and_then(|mut signals| {
-        let requests = requests.clone();
-        thread::Builder::new().spawn(move || signals.forever().for_each(|_| requests.add()))
-    });
+    let waiting = Signals::new(&asking)
+        .and_then(|mut signals| thread::Builder::new().spawn(move || signals.forever().for_each(|_| add())));
     for &signal in &asking {
         // Fails only for signals that no process can catch.
         flag::register_conditional_shutdown(signal, 4, &IS_LAST).ok();
@@ -23,8 +21,8 @@ pub(super) fn watch(requests: Requests) {
     if waiting.is_err() {
         // There is no thread to be had: the first one asks, the second one ends.
         for signal in asking {
-            flag::register_conditional_shutdown(signal, 4, requests.stop.clone()).ok();
-            flag::register(signal, requests.stop.clone()).ok();
+            flag::register_conditional_shutdown(signal, 4, stop.clone()).ok();
+            flag::register(signal, stop.clone()).ok();
         }
     }
 }
@@ -50,5 +48,5 @@ pub(super) fn is_ignored(signal: c_int) -> bool {
 /// Writing beyond the limit on the size of files fails, with a reason, instead of ending the process on the spot.
 pub fn make_size_limit_an_error() {
     // Nobody asks the flag: once there is a handler, the write says what happened.
-    flag::register(SIGXFSZ, std::sync::Arc::<AtomicBool>::default()).ok();
+    flag::register(SIGXFSZ, Arc::<AtomicBool>::default()).ok();
 }

@@ -1,10 +1,12 @@
 //! Ctrl-C, Ctrl-Break, and the end of the console or of the session.
 
-use super::Requests;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-pub(super) fn watch(requests: Requests) {
+/// From now on each of them is added; the handler has a thread of its own, so the flag is not needed.
+pub(super) fn watch(_stop: Arc<AtomicBool>, add: impl Fn() + Send + 'static) {
     // Fails only if it was called before.
-    ctrlc::set_handler(move || requests.add()).ok();
+    ctrlc::set_handler(add).ok();
 }
 
 pub(super) fn end_at_once_from_here_on() {}

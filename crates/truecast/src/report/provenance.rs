@@ -1,7 +1,7 @@
 //! How a result came about: the part of [`Options`] that decides every bit of it, and its JSON form
 //! (`docs/interfaces.md §6`). What only says with which means the work is done (memory, threads) is no part of it.
 
-use crate::convert::Options;
+use crate::convert::options::Options;
 use crate::request::Request;
 use crate::select::{Rule, Selection};
 use serde_json::{Map, Value, json};

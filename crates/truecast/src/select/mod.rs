@@ -1,6 +1,6 @@
 //! Which tensor becomes what: rules and keep lists. Reference: `docs/interfaces.md §3`.
 
-mod glob;
+pub(crate) mod glob;
 mod near;
 
 pub use glob::{Glob, GlobError};

@@ -1,7 +1,9 @@
 //! Comparing numbers, block by block: quickly if a block is right, one by one if it may not be.
 
+use super::difference::{Difference, WrongElement};
+use super::found::Found;
 use super::method::{Method, Methods, definition};
-use super::{Difference, Found, Pair, WrongElement};
+use super::pair::Pair;
 use crate::error::Error;
 use std::collections::HashMap;
 use truecast_core::{CastSpec, DType};

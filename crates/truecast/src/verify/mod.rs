@@ -4,130 +4,31 @@
 
 mod arithmetic;
 mod coverage;
+mod difference;
 mod elements;
+mod found;
 mod intervals;
 mod method;
+mod pair;
 mod record;
 mod text;
 
 pub use coverage::Coverage;
+pub use difference::{Difference, WrongElement, WrongText};
 pub use method::Methods;
 pub use record::{Record, RecordError, RecordedFile};
 
-use crate::convert::{Options, Plan, Planned};
+use crate::convert::{Options, Plan};
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::scan::{Chunk, Side, Stretch, scan};
+use crate::scan::Stretch;
 use elements::Prepared;
+use pair::Pair;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use truecast_core::{CastSpec, DType, Layout};
+use truecast_core::{DType, Layout};
 use truecast_io::npy::HeaderError;
 use truecast_io::{FileFormat, OpenOptions, Source};
-
-/// One way in which a file is not what it should be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Difference {
-    /// The destination lacks a tensor.
-    Missing {
-        /// Its name.
-        tensor: String,
-    },
-    /// The destination has a tensor that the source does not account for.
-    Extra {
-        /// Its name.
-        tensor: String,
-    },
-    /// Type or shape are wrong.
-    Header {
-        /// Its name.
-        tensor: String,
-        /// What it should be.
-        expected: (DType, Vec<u64>),
-        /// What it is.
-        actual: (DType, Vec<u64>),
-    },
-    /// Elements are wrong.
-    Elements {
-        /// The tensor.
-        tensor: String,
-        /// How many.
-        count: u64,
-        /// The first of them.
-        first: WrongElement,
-        /// Types of the source's and the destination's elements.
-        types: (DType, DType),
-    },
-    /// Texts are wrong, or elements that come from text.
-    Texts {
-        /// The tensor.
-        tensor: String,
-        /// How many.
-        count: u64,
-        /// The first of them.
-        first: WrongText,
-    },
-    /// The source holds a value that the policy refuses or a text that is no number, so no result is right.
-    Refused {
-        /// The tensor.
-        tensor: String,
-        /// The first such element.
-        index: u64,
-    },
-    /// The structure of a model, which is everything but the elements of its tensors, differs.
-    Structure {
-        /// Where in the file it does first.
-        offset: u64,
-    },
-    /// A model's file of external data holds more than its elements, with zeros between them.
-    ExternalData {
-        /// The file, as the model names it.
-        location: String,
-        /// Where in it something else begins.
-        offset: u64,
-    },
-    /// A file is not the one that a report names.
-    Digest {
-        /// The file.
-        path: String,
-        /// Length and SHA-256 that were recorded.
-        expected: (u64, String),
-        /// What they are, if there is such a file.
-        actual: Option<(u64, String)>,
-    },
-    /// The metadata of a safetensors file differs; a `format` that the source lacks is `pt`.
-    Metadata {
-        /// The key.
-        key: String,
-    },
-}
-
-/// An element that is not what it should be. Codes are those of the storage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WrongElement {
-    /// Index in row-major order.
-    pub index: u64,
-    /// The source's code.
-    pub source: u64,
-    /// The right code.
-    pub expected: u64,
-    /// What the file holds.
-    pub actual: u64,
-}
-
-/// An element that is not what it should be, where text is on one side or both. Numbers stand as hexadecimal codes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrongText {
-    /// Index in row-major order.
-    pub index: u64,
-    /// The source's element.
-    pub source: String,
-    /// The right one.
-    pub expected: String,
-    /// What the file holds.
-    pub actual: String,
-}
 
 /// What was compared and what differs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -354,97 +255,4 @@ fn fits(result: &Source, expected: DType, actual: DType) -> bool {
     let is_array = matches!(result.format(), FileFormat::Npy | FileFormat::Npz);
     let as_bytes = actual == DType::U8 && expected.bits_in(Layout::Bytes) == Some(8);
     expected == actual || (is_array && (as_bytes || (expected, actual) == (DType::Tf32, DType::F32)))
-}
-
-/// A tensor and what became of it.
-struct Pair<'a> {
-    source: &'a Source,
-    /// Index in the source.
-    index: usize,
-    tensor: &'a Planned,
-    result: &'a Source,
-    /// Index in the result.
-    at: usize,
-    /// What is recomputed.
-    stretches: &'a [Stretch],
-}
-
-impl Pair<'_> {
-    /// What was asked for; of a tensor that was copied, a copy.
-    fn cast(&self) -> CastSpec {
-        self.tensor.cast.unwrap_or(CastSpec::copy(self.tensor.from))
-    }
-
-    /// Gives chunks of both sides to `work`, as [`scan`].
-    fn scan<T: Send>(
-        &self,
-        start: impl Fn() -> T + Sync,
-        work: impl Fn(&mut T, Chunk<'_, 2>) + Sync,
-        progress: &mut (dyn FnMut(u64) + Send),
-    ) -> Result<Vec<T>, Error> {
-        let Pair { source, index, tensor, result, at, stretches } = *self;
-        let sides = [
-            Side { source, index, dtype: tensor.from },
-            Side { source: result, index: at, dtype: tensor.target.dtype },
-        ];
-        scan(sides, stretches, start, work, progress)
-    }
-
-    fn refused(&self, index: u64) -> Difference {
-        Difference::Refused { tensor: self.tensor.target.name.clone(), index }
-    }
-}
-
-/// Wrong elements, and the first of them; the first that is refused counts before anything else.
-struct Found<T> {
-    count: u64,
-    first: Option<(u64, T)>,
-    refused: Option<u64>,
-}
-
-impl<T> Found<T> {
-    fn new() -> Self {
-        Found { count: 0, first: None, refused: None }
-    }
-
-    fn wrong(&mut self, index: u64, what: impl FnOnce() -> T) {
-        self.count += 1;
-        if self.first.as_ref().is_none_or(|(first, _)| index < *first) {
-            self.first = Some((index, what()));
-        }
-    }
-
-    fn refuse(&mut self, index: u64) {
-        self.refused = Some(self.refused.map_or(index, |first| first.min(index)));
-    }
-
-    /// What several workers found, in any order.
-    fn merge(self, other: Found<T>) -> Found<T> {
-        let first = match (self.first, other.first) {
-            (Some(a), Some(b)) => Some(if a.0 <= b.0 { a } else { b }),
-            (a, b) => a.or(b),
-        };
-        let refused = match (self.refused, other.refused) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        Found { count: self.count + other.count, first, refused }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_difference_is_the_earliest() {
-        let found = |indices: &[u64], refused: &[u64]| {
-            let mut found = Found::new();
-            indices.iter().for_each(|&i| found.wrong(i, || i));
-            refused.iter().for_each(|&i| found.refuse(i));
-            found
-        };
-        let both = found(&[12, 9], &[]).merge(found(&[3, 70], &[8, 5])).merge(found(&[], &[6]));
-        assert_eq!((both.count, both.first, both.refused), (4, Some((3, 3)), Some(5)));
-    }
 }

@@ -1,6 +1,6 @@
 //! What a conversion wrote down about itself (`docs/interfaces.md §6`), read back to check its result.
 
-use super::Difference;
+use super::difference::Difference;
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::report::{Provenance, ProvenanceError};

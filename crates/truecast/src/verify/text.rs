@@ -1,6 +1,8 @@
 //! Recomputing text, and numbers that come from text, by the definition.
 
-use super::{Difference, Found, Pair, WrongText};
+use super::difference::{Difference, WrongText};
+use super::found::Found;
+use super::pair::Pair;
 use crate::error::Error;
 use rayon::prelude::*;
 use std::mem;

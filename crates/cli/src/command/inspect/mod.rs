@@ -9,8 +9,8 @@ mod tensors;
 use super::Context;
 use crate::args::InspectArgs;
 use crate::failure::Failure;
-use crate::output;
 use crate::table::Mark;
+use crate::{message, output};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -24,7 +24,7 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
     match &args.src[..] {
         [one] => {
             let seen = Seen::of(one, args, &asked, context)?;
-            asked.check_filters(std::slice::from_ref(&seen), args)?;
+            asked.check_filters(seen.listing().into_iter(), args)?;
             match context.json {
                 true => output::json("inspect", seen)?,
                 false => output::stream(|out| seen.write(context, out))?,
@@ -56,6 +56,13 @@ impl Seen {
             return Ok(Seen::Model { path: path.display().to_string(), description });
         }
         Ok(Seen::Tensors(Box::new(Listing::of(path, args, asked, context)?)))
+    }
+
+    fn listing(&self) -> Option<&Listing> {
+        match self {
+            Seen::Tensors(listing) => Some(listing),
+            _ => None,
+        }
     }
 
     fn write(&self, context: &Context, out: &mut dyn Write) -> std::io::Result<()> {
@@ -95,7 +102,7 @@ fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Co
             }
         };
         if !context.json && !matches!(seen, Seen::Unread { .. }) {
-            let heading = context.terminal.paint(Mark::Strong, &output::one_line(&name));
+            let heading = context.terminal.paint(Mark::Strong, &message::one_line(&name));
             let blank = if all.is_empty() { "" } else { "\n" };
             output::stream(|out| {
                 writeln!(out, "{blank}{heading}")?;
@@ -104,7 +111,7 @@ fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Co
         }
         all.push(seen);
     }
-    asked.check_filters(&all, args)?;
+    asked.check_filters(all.iter().filter_map(Seen::listing), args)?;
     if context.json {
         output::json("inspect", Files { files: &all })?;
     }

@@ -1,6 +1,6 @@
 //! The tensors of a file: which are listed, in which order, and what is known of each.
 
-use super::{Seen, describe, magnitudes, onnx};
+use super::{describe, magnitudes, onnx};
 use crate::args::InspectArgs;
 use crate::command::Context;
 use crate::failure::Failure;
@@ -57,11 +57,12 @@ impl Asked {
     }
 
     /// A pattern that matches nothing in any of the files was not meant so.
-    pub fn check_filters(&self, all: &[Seen], args: &InspectArgs) -> Result<(), Failure> {
-        let is_used = |glob: &&Glob| {
-            all.iter()
-                .any(|seen| matches!(seen, Seen::Tensors(listing) if listing.names().any(|name| glob.matches(name))))
-        };
+    pub fn check_filters<'a>(
+        &self,
+        all: impl Iterator<Item = &'a Listing> + Clone,
+        args: &InspectArgs,
+    ) -> Result<(), Failure> {
+        let is_used = |glob: &&Glob| all.clone().any(|listing| listing.names().any(|name| glob.matches(name)));
         match self.filters.iter().find(|glob| !is_used(glob)) {
             Some(unused) => {
                 let files = args.src.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");

@@ -1,11 +1,13 @@
 //! `truecast check cast|rescale` by TOSA: verdicts, the first elements that do not pass, lints.
 
-use super::check::{exact_nan_refusal, source_type, with_value};
 use super::groups::{self, Named};
-use super::{Context, rescale};
+use super::source::{exact_nan_refusal, source_type};
 use crate::args::CheckArgs;
+use crate::command::{Context, rescale};
 use crate::effect;
+use crate::exact::code_with_value;
 use crate::failure::Failure;
+use crate::message;
 use crate::number::{count, grouped};
 use crate::output::{self, bits};
 use crate::table::{Cell, Column, Mark, Table};
@@ -179,7 +181,7 @@ fn graph(result: &GraphResult, target: Target, types: [DType; 2], context: &Cont
             output::json("check", object)?;
         }
         false if context.quiet => {}
-        false => output::text(&context.terminal.wrap(&(output::one_line(&format!("{status}: {message}")) + "\n")))?,
+        false => output::text(&context.terminal.wrap(&(message::one_line(&format!("{status}: {message}")) + "\n")))?,
     }
     Ok(ExitCode::from(wrong as u8))
 }
@@ -283,7 +285,7 @@ impl Report {
     fn permitted_with_values(&self, at: usize, violation: &Violation) -> String {
         let codes = (self.permitted)(at, violation);
         let width = self.types[1].code_bits();
-        let value = |range: &RangeInclusive<u64>| with_value(self.types[1], *range.start());
+        let value = |range: &RangeInclusive<u64>| code_with_value(self.types[1], *range.start());
         match codes.iter().all(|range| range.start() == range.end()) && codes.len() <= 2 {
             true => codes.iter().map(value).collect::<Vec<_>>().join(", "),
             false => listed(codes, width).join(", "),
@@ -300,7 +302,7 @@ impl Report {
         ]);
         let [src, dst] = self.types;
         for (at, f) in failures {
-            let (input, actual) = (with_value(src, f.input), with_value(dst, f.actual));
+            let (input, actual) = (code_with_value(src, f.input), code_with_value(dst, f.actual));
             let cells = [f.index.to_string().into(), input.into(), Cell::new(actual).mark(Mark::Bad)];
             table.row(cells.into_iter().chain([f.verdict.name().into(), self.permitted_with_values(at, f).into()]));
         }

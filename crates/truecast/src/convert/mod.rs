@@ -1,62 +1,32 @@
-//! Converting a file: what becomes of each tensor, then one pass over the data.
+//! Converting a file: what becomes of each tensor (`planned`), then one pass over the data, chunk by chunk (`action`).
+
+mod action;
+pub(crate) mod options;
+pub(crate) mod planned;
+
+pub use options::Options;
 
 use crate::error::{Cause, Error};
 use crate::model::{changes, eligibilities, raise_warning};
 use crate::parts::Parts;
 use crate::progress::Progress;
 use crate::report::{Provenance, Report, TensorReport};
-use crate::request::Request;
-use crate::select::{Choice, Eligibility, Selection};
-use crate::stream::{Item, LEAST_MEMORY, Means, run};
-use crate::text::{CellCaster, is_text};
+use crate::select::Eligibility;
+use crate::stream::{Item, LEAST_MEMORY, Limits, run};
+use crate::text::CellCaster;
+use action::{Action, Converter};
+use planned::Planned;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use truecast_core::text::max_len;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::onnx::{Changes, ModelFile, NewModel, unused_location};
-use truecast_io::{
-    Existing, FileFormat, Foreign, OpenOptions, OutputFile, Shown, Source, Tensor, Writer, check_output, layout_for,
-};
-use truecast_kernel::measure::Measure;
-use truecast_kernel::{CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, PlanError};
+use truecast_io::{FileFormat, Foreign, OpenOptions, OutputFile, Shown, Source, Tensor, Writer, check_output};
+use truecast_kernel::{CastOptions, Counting, Counts};
 use truecast_text::TextError;
-
-/// How to convert a file.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Which tensors become what.
-    pub selection: Selection,
-    /// The specification that decides.
-    pub request: Request,
-    /// Bytes that buffers may take in all.
-    pub max_memory: u64,
-    /// What happens to an existing destination.
-    pub existing: Existing,
-    /// Level and threads; counting is always on.
-    pub exec: CastOptions,
-    /// Smaller tensors of a model are kept unless a rule names them.
-    pub min_elements: u64,
-    /// How strictly ONNX files are read.
-    pub onnx: truecast_io::onnx::Options,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            selection: Selection::default(),
-            request: Request::default(),
-            max_memory: 256 << 20,
-            existing: Existing::Refuse,
-            exec: CastOptions::default(),
-            min_elements: 1024,
-            onnx: truecast_io::onnx::Options::default(),
-        }
-    }
-}
 
 /// A conversion whose every question is settled: nothing was written yet.
 #[derive(Debug)]
@@ -67,21 +37,6 @@ pub struct Plan {
     tensors: Vec<Planned>,
     /// From a model to a model: what changes in it.
     changes: Option<(Arc<ModelFile>, Changes)>,
-}
-
-/// What becomes of one tensor.
-#[derive(Clone, Debug)]
-pub(crate) struct Planned {
-    /// Its name in the source.
-    pub name: String,
-    /// As it will be written.
-    pub target: Tensor,
-    /// The type its payload is read as.
-    pub from: DType,
-    /// Layout in the source.
-    pub src_layout: Layout,
-    /// `None` copies the bytes.
-    pub cast: Option<CastSpec>,
 }
 
 impl Plan {
@@ -105,7 +60,7 @@ impl Plan {
         };
         let choices = options.selection.choose(source.format(), source.tensors(), &eligibilities, src)?;
         let tensors = source.tensors().iter().zip(choices);
-        let planned = tensors.map(|(tensor, choice)| plan_tensor(tensor, choice, kind, src, &options.request));
+        let planned = tensors.map(|(tensor, choice)| Planned::new(tensor, choice, kind, src, &options.request));
         let tensors = planned.collect::<Result<_, _>>()?;
         let mut plan = Plan { source, kind, provenance: Provenance::of(options), tensors, changes: None };
         if let (FileFormat::Onnx, Some(file)) = (kind, plan.source.model()) {
@@ -233,15 +188,15 @@ impl Plan {
         let path = self.source.path().to_path_buf();
         let failed = |tensor: &Planned, cause: Cause| Error::tensor(&path, &tensor.name, cause);
         // Tensors that are treated alike share what was planned: checkpoints have thousands of them.
-        let mut hows = HashMap::new();
+        let mut actions = HashMap::new();
         for tensor in &self.tensors {
-            if let Entry::Vacant(entry) = hows.entry((tensor.from, tensor.cast)) {
-                entry.insert(How::new(tensor, &exec).map_err(|cause| failed(tensor, cause.into()))?);
+            if let Entry::Vacant(entry) = actions.entry((tensor.from, tensor.cast)) {
+                entry.insert(Action::new(tensor, &exec).map_err(|cause| failed(tensor, cause.into()))?);
             }
         }
         // The header of text says how long the longest is: it is printed twice.
         for (index, tensor) in self.tensors.iter_mut().enumerate() {
-            if let How::Text(caster) = &hows[&(tensor.from, tensor.cast)]
+            if let Action::Text(caster) = &actions[&(tensor.from, tensor.cast)]
                 && tensor.target.dtype == DType::String
             {
                 let width = longest(&self.source, index, tensor.from, caster, options.max_memory, stop)?;
@@ -249,8 +204,11 @@ impl Plan {
                 tensor.target.layout = Layout::Utf32 { width };
             }
         }
-        let converters: Vec<Converter<'_>> =
-            self.tensors.iter().map(|tensor| Converter { tensor, how: &hows[&(tensor.from, tensor.cast)] }).collect();
+        let converters: Vec<Converter<'_>> = self
+            .tensors
+            .iter()
+            .map(|tensor| Converter { tensor, action: &actions[&(tensor.from, tensor.cast)] })
+            .collect();
         let mut outputs = vec![dst.to_path_buf()];
         let writer = match self.new_model(dst)? {
             Some(new) => {
@@ -264,7 +222,7 @@ impl Plan {
         };
         let items: Vec<Item> = writer.order().iter().map(|&i| self.tensors[i].item(i)).collect();
 
-        let means = Means { threads: options.exec.threads, max_memory: options.max_memory, stop };
+        let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop };
         let mut counts = vec![Counts::default(); self.tensors.len()];
         let mut read = 0;
         let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut [u8]| {
@@ -277,7 +235,7 @@ impl Plan {
             read += bytes;
             progress(Progress { bytes: read, tensor: &self.tensors[items[at].index].name });
         };
-        let writer = run(&self.source, writer, &items, &means, work, done)?;
+        let writer = run(&self.source, writer, &items, &limits, work, done)?;
         writer.finish()?;
         drop((items, converters));
         // What is known of a tensor moves into its report: there may be very many.
@@ -310,107 +268,6 @@ fn longest(
         first += codes.len() as u64;
     }
     Ok(Ok(width))
-}
-
-fn plan_tensor(
-    tensor: &Tensor,
-    choice: Choice,
-    kind: FileFormat,
-    path: &Path,
-    request: &Request,
-) -> Result<Planned, Error> {
-    let Choice { from, to } = choice;
-    // In a model a tensor that keeps its type keeps its bytes.
-    let to = to.filter(|&to| kind != FileFormat::Onnx || to != from);
-    let cast = to.map(|to| request.resolve(from, to)).transpose();
-    let cast = cast.map_err(|cause| Error::tensor(path, &tensor.name, cause))?;
-    let dtype = to.unwrap_or(from);
-    let layout = layout_for(kind, dtype).map_err(|cause| Error::tensor(path, &tensor.name, cause))?;
-    let layout = match (dtype, from) {
-        (DType::String, DType::String) => tensor.layout,
-        // An upper bound, until the longest is known.
-        (DType::String, _) => Layout::Utf32 { width: max_len(from, request.text) as u32 },
-        _ => layout,
-    };
-    // A copy between containers that lay narrow elements out differently is a cast to the same type.
-    let relaid = cast.is_none() && from.bits_in(layout) != from.bits_in(tensor.layout);
-    let cast = if relaid { Some(CastSpec::copy(from)) } else { cast };
-    let target = Tensor { name: tensor.name.clone(), dtype, layout, shape: tensor.shape.clone() };
-    Ok(Planned { name: tensor.name.clone(), target, from, src_layout: tensor.layout, cast })
-}
-
-impl Planned {
-    fn item(&self, index: usize) -> Item {
-        let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("a container's layout fits its type");
-        Item {
-            index,
-            len: self.target.len(),
-            src_bits: bits(self.from, self.src_layout),
-            dst_bits: bits(self.target.dtype, self.target.layout),
-        }
-    }
-}
-
-/// What a worker does to the chunks of one tensor.
-struct Converter<'a> {
-    tensor: &'a Planned,
-    how: &'a How,
-}
-
-/// What happens to elements, whatever tensor they belong to.
-enum How {
-    Cast(Box<Caster>),
-    /// From text or to it.
-    Text(Box<CellCaster>),
-    /// Bytes are kept; numbers are still looked at.
-    Copy(Option<Box<Measure>>),
-}
-
-impl How {
-    fn new(tensor: &Planned, exec: &CastOptions) -> Result<Self, PlanError> {
-        Ok(match &tensor.cast {
-            Some(cast) if is_text(cast) => How::Text(Box::new(CellCaster::new(cast, exec)?)),
-            Some(cast) if cast.dst != DType::String => How::Cast(Box::new(Caster::new(cast, exec)?)),
-            _ => {
-                let between = || Box::new(Measure::between(tensor.from, tensor.from, exec));
-                How::Copy(tensor.from.is_numeric().then(between))
-            }
-        })
-    }
-}
-
-impl Converter<'_> {
-    /// Counts in parts, to be added in order.
-    fn run(&self, first: u64, len: usize, src: &[u8], dst: &mut [u8]) -> Result<Vec<Counts>, Cause> {
-        let Planned { target, from, src_layout, .. } = self.tensor;
-        let codes = Elements::with_layout(*from, *src_layout, len, src)?;
-        let room = |dst| ElementsMut::with_layout(target.dtype, target.layout, len, dst);
-        match self.how {
-            How::Cast(caster) => {
-                Ok(caster.cast_parts(codes, room(dst)?).map_err(|error| from_element(error, first))?)
-            }
-            How::Text(caster) => {
-                let block = self.tensor.item(0).unit() as usize;
-                Ok(caster.cast_parts(codes, room(dst)?, block).map_err(|error| error.after(first))?)
-            }
-            How::Copy(measure) => {
-                dst.copy_from_slice(src);
-                // What cannot be measured is not left out of the measures.
-                let copied = || vec![Counts { finite_pairs: len as u64, ..Counts::copied(len as u64) }];
-                Ok(measure.as_ref().map_or_else(copied, |measure| measure.compare(codes, codes)))
-            }
-        }
-    }
-}
-
-/// An element's index in its tensor, from that in a chunk.
-fn from_element(error: CastError, first: u64) -> CastError {
-    match error {
-        CastError::Value { index, condition, src, dst, code } => {
-            CastError::Value { index: index + first as usize, condition, src, dst, code }
-        }
-        other => other,
-    }
 }
 
 /// Converts `src` into `dst` in one call.

@@ -1,40 +1,26 @@
-//! `truecast check`: are these results allowed, or are these conversions legal?
+//! Elements one by one: is each a result that the specification permits?
 
-use super::{Context, conformance, groups, rescale};
+use super::groups;
+use super::source::{exact_nan_refusal, source_type};
 use crate::args::CheckArgs;
+use crate::command::Context;
 use crate::effect;
-use crate::exact;
+use crate::exact::code_with_value;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
 use crate::output::{self, bits};
-use crate::policy::operator;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
-use std::path::Path;
 use std::process::ExitCode;
-use truecast::check::{CheckError, Element, Findings, Violation, check, stated_type};
+use truecast::check::{Element, Findings, Violation, check};
 use truecast::io::Shown;
 use truecast::permitted::{NanComparison, Permitted};
-use truecast::request::{Request, Standard};
-use truecast::run::{LegalityReport, Model, Rules};
+use truecast::request::Request;
 use truecast::setting::exact_nan_matters;
 use truecast::{CastSpec, DType};
 
-pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
-    let named = args.what.to_str().unwrap_or_default();
-    if named == "rescale" {
-        return conformance::rescale(args, rescale::target(args.policy().spec())?, context);
-    }
-    let Some(operator) = operator(named) else { return model(args, context) };
-    let request = args.policy.judging().request_of(operator)?;
-    match request.standard {
-        Standard::Tosa { target, .. } => conformance::cast(args, &request, target, context),
-        _ => results(args, &request, context),
-    }
-}
-
-fn results(args: &CheckArgs, request: &Request, context: &Context) -> Result<ExitCode, Failure> {
+pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<ExitCode, Failure> {
     let missing = |flag| Failure::usage(format_args!("check {} needs {flag}; see --help", args.what.display()));
     let to = args.to.ok_or_else(|| missing("--to"))?;
     let input = args.input.as_deref().ok_or_else(|| missing("--input"))?;
@@ -56,22 +42,6 @@ fn results(args: &CheckArgs, request: &Request, context: &Context) -> Result<Exi
         }
     }
     Ok(ExitCode::from((findings.wrong > 0) as u8))
-}
-
-/// The type of the input: as typed, or as its file states it.
-pub(super) fn source_type(args: &CheckArgs, input: &Path) -> Result<DType, Failure> {
-    match args.from {
-        Some(from) => Ok(from),
-        None => Ok(stated_type(input).map_err(CheckError::from)?),
-    }
-}
-
-/// No result is NaN, or there is but one code for it.
-pub(super) fn exact_nan_refusal(spec: &CastSpec) -> Failure {
-    let (src, dst) = (spec.src, spec.dst);
-    Failure::usage(format_args!(
-        "--exact-nan has no effect on {src} to {dst}: it is about the sign and payload of results that are NaN"
-    ))
 }
 
 /// What makes `explain` answer for the same conversion.
@@ -129,14 +99,9 @@ fn findings_json(spec: &CastSpec, name: &str, findings: &Findings) -> Map<String
 /// A code with its value, text in quotes.
 fn shown_with_value(element: &Element, dtype: DType) -> String {
     match element {
-        Element::Code(code) => with_value(dtype, *code),
+        Element::Code(code) => code_with_value(dtype, *code),
         Element::Text(_) => shown(element, dtype),
     }
-}
-
-/// `0x7e = 448`.
-pub fn with_value(dtype: DType, code: u64) -> String {
-    format!("{} = {}", bits(code, dtype.code_bits()), exact::of_code(dtype, code))
 }
 
 fn violations_text<'a>(
@@ -155,7 +120,7 @@ fn violations_text<'a>(
         let permitted = match &v.permitted {
             Permitted::Codes(codes) if codes.is_empty() => "none: the value is refused".into(),
             Permitted::Codes(codes) => {
-                codes.iter().map(|code| with_value(spec.dst, *code)).collect::<Vec<_>>().join(", ")
+                codes.iter().map(|code| code_with_value(spec.dst, *code)).collect::<Vec<_>>().join(", ")
             }
             _ => permitted_texts(spec, v).join(", "),
         };
@@ -192,59 +157,4 @@ fn findings_text(spec: &CastSpec, name: &str, asked: &str, findings: &Findings, 
         grouped(findings.wrong),
         grouped(findings.open)
     ))
-}
-
-fn model(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
-    let path: &Path = &args.what;
-    let rules = match args.policy().request()?.standard {
-        Standard::Onnx { opset, .. } => Rules::Onnx(Some(opset).filter(|_| args.policy.spec().contains('@'))),
-        Standard::OpenVino => Rules::OpenVino,
-        Standard::Tile { cast, rules } => Rules::Tile(rules, cast.profile, cast.options),
-        Standard::Tosa { target, .. } => Rules::Tosa(Some(target).filter(|_| args.policy.spec().contains('@'))),
-        _ => {
-            return Err(Failure::usage(
-                "models are checked by --spec onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile or tile@RELEASE",
-            ));
-        }
-    };
-    let judgement = Model::open(path)?.check(rules)?;
-    if !context.json && !context.quiet {
-        super::warn(judgement.warnings.clone());
-    }
-    match context.json {
-        true => output::json("check", judgement_json(&judgement))?,
-        false if context.quiet => {}
-        false => output::text(&judgement_text(&judgement, &context.terminal))?,
-    }
-    Ok(ExitCode::from(!judgement.illegal.is_empty() as u8))
-}
-
-fn judgement_json(judgement: &LegalityReport) -> Map<String, Value> {
-    let finding = |(place, why): &(String, String)| json!({ "node": place, "error": why });
-    let mut object = Map::new();
-    object.insert("conversions".into(), json!(judgement.conversions));
-    object.insert("unknown_types".into(), json!(judgement.of_unknown_type));
-    object.insert("illegal".into(), judgement.illegal.iter().map(finding).collect());
-    object.insert("warnings".into(), json!(judgement.warnings));
-    object
-}
-
-fn judgement_text(judgement: &LegalityReport, terminal: &Terminal) -> String {
-    let mut text = String::new();
-    for (place, why) in &judgement.illegal {
-        text += &terminal.wrap(&(output::one_line(&format!("{place}: {why}")) + "\n"));
-    }
-    let verdict = terminal.verdict(judgement.illegal.is_empty(), "legal", "ILLEGAL");
-    let conversions = match judgement.conversions {
-        0 => "no conversions found".into(),
-        n => count(n as u64, "conversion"),
-    };
-    let mut line = format!("{verdict}: {conversions}");
-    if judgement.conversions > 0 || !judgement.illegal.is_empty() {
-        line += &format!(", {} illegal", grouped(judgement.illegal.len() as u64));
-    }
-    if judgement.of_unknown_type > 0 {
-        line += &format!("; the model does not tell the types of {}", judgement.of_unknown_type);
-    }
-    text + &terminal.wrap(&(line + "\n"))
 }

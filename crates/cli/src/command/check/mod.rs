@@ -1,0 +1,27 @@
+//! `truecast check`: are these results allowed (`elements`, by TOSA `tosa`), or are these conversions legal (`model`)?
+
+mod elements;
+mod groups;
+mod model;
+mod source;
+mod tosa;
+
+use super::{Context, rescale};
+use crate::args::CheckArgs;
+use crate::failure::Failure;
+use crate::policy::operator;
+use std::process::ExitCode;
+use truecast::request::Standard;
+
+pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
+    let named = args.what.to_str().unwrap_or_default();
+    if named == "rescale" {
+        return tosa::rescale(args, rescale::target(args.policy().spec())?, context);
+    }
+    let Some(operator) = operator(named) else { return model::run(args, context) };
+    let request = args.policy.judging().request_of(operator)?;
+    match request.standard {
+        Standard::Tosa { target, .. } => tosa::cast(args, &request, target, context),
+        _ => elements::run(args, &request, context),
+    }
+}

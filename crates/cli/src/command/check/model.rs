@@ -1,0 +1,69 @@
+//! The conversions of a model: is each legal?
+
+use crate::args::CheckArgs;
+use crate::command::{self, Context};
+use crate::failure::Failure;
+use crate::message;
+use crate::number::{count, grouped};
+use crate::output;
+use crate::terminal::Terminal;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+use truecast::request::Standard;
+use truecast::run::{LegalityReport, Model, Rules};
+
+pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {
+    let path: &Path = &args.what;
+    let rules = match args.policy().request()?.standard {
+        Standard::Onnx { opset, .. } => Rules::Onnx(Some(opset).filter(|_| args.policy.spec().contains('@'))),
+        Standard::OpenVino => Rules::OpenVino,
+        Standard::Tile { cast, rules } => Rules::Tile(rules, cast.profile, cast.options),
+        Standard::Tosa { target, .. } => Rules::Tosa(Some(target).filter(|_| args.policy.spec().contains('@'))),
+        _ => {
+            return Err(Failure::usage(
+                "models are checked by --spec onnx, onnx@OPSET, tosa, tosa@VERSION, openvino, tile or tile@RELEASE",
+            ));
+        }
+    };
+    let found = Model::open(path)?.check(rules)?;
+    if !context.json && !context.quiet {
+        command::warn(found.warnings.clone());
+    }
+    match context.json {
+        true => output::json("check", to_json(&found))?,
+        false if context.quiet => {}
+        false => output::text(&text(&found, &context.terminal))?,
+    }
+    Ok(ExitCode::from(!found.illegal.is_empty() as u8))
+}
+
+fn to_json(found: &LegalityReport) -> Map<String, Value> {
+    let finding = |(place, why): &(String, String)| json!({ "node": place, "error": why });
+    let mut object = Map::new();
+    object.insert("conversions".into(), json!(found.conversions));
+    object.insert("unknown_types".into(), json!(found.of_unknown_type));
+    object.insert("illegal".into(), found.illegal.iter().map(finding).collect());
+    object.insert("warnings".into(), json!(found.warnings));
+    object
+}
+
+fn text(found: &LegalityReport, terminal: &Terminal) -> String {
+    let mut text = String::new();
+    for (place, why) in &found.illegal {
+        text += &terminal.wrap(&(message::one_line(&format!("{place}: {why}")) + "\n"));
+    }
+    let verdict = terminal.verdict(found.illegal.is_empty(), "legal", "ILLEGAL");
+    let conversions = match found.conversions {
+        0 => "no conversions found".into(),
+        n => count(n as u64, "conversion"),
+    };
+    let mut line = format!("{verdict}: {conversions}");
+    if found.conversions > 0 || !found.illegal.is_empty() {
+        line += &format!(", {} illegal", grouped(found.illegal.len() as u64));
+    }
+    if found.of_unknown_type > 0 {
+        line += &format!("; the model does not tell the types of {}", found.of_unknown_type);
+    }
+    text + &terminal.wrap(&(line + "\n"))
+}

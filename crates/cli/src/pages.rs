@@ -1,0 +1,192 @@
+//! What help and manual say of each command beside its options: usage, examples, exit status, files.
+
+/// What is said of one command.
+pub struct Page {
+    /// The command.
+    pub command: &'static str,
+    /// Behind `truecast`: what must be typed, and what may.
+    pub usage: &'static [&'static str],
+    /// What for, and the line.
+    pub examples: &'static [(&'static str, &'static str)],
+    /// Commands that belong to it.
+    pub see_also: &'static [&'static str],
+}
+
+/// Every command.
+pub const PAGES: [Page; 14] = [
+    Page {
+        command: "convert",
+        usage: &["convert SRC DST --to TYPE [OPTIONS]", "convert SRC DST --rule GLOB=TYPE [OPTIONS]"],
+        examples: &[
+            ("A checkpoint in half the size", "truecast convert model.safetensors bf16.safetensors --to bf16"),
+            (
+                "In 8 bits, but for the norms",
+                "truecast convert model.safetensors f8.safetensors --to f8e4m3fn --keep '*norm*'",
+            ),
+            (
+                "An array of floats as integers, clamped",
+                "truecast convert a.npy i8.npy --to i8 --spec ieee --int-overflow saturate",
+            ),
+        ],
+        see_also: &["verify", "compare", "inspect", "formats"],
+    },
+    Page {
+        command: "inspect",
+        usage: &["inspect SRC.. [OPTIONS]"],
+        examples: &[
+            ("Tensors with range, NaN and Inf", "truecast inspect model.safetensors --stats"),
+            ("The largest of some tensors", "truecast inspect model.safetensors --filter '*norm*' --sort size"),
+            ("A model, for a script", "truecast inspect model.onnx --json"),
+        ],
+        see_also: &["convert", "compare", "formats"],
+    },
+    Page {
+        command: "verify",
+        usage: &["verify SRC DST --to TYPE [OPTIONS]", "verify SRC DST --rule GLOB=TYPE [OPTIONS]"],
+        examples: &[
+            ("Is every bit right?", "truecast verify model.safetensors bf16.safetensors --to bf16"),
+            (
+                "With the options of the conversion",
+                "truecast verify model.safetensors f8.safetensors --to f8e4m3fn --keep '*norm*'",
+            ),
+        ],
+        see_also: &["convert", "compare"],
+    },
+    Page {
+        command: "compare",
+        usage: &["compare A B [OPTIONS]"],
+        examples: &[
+            ("What a conversion cost", "truecast compare model.safetensors bf16.safetensors"),
+            ("Fail if values became NaN or Inf", "truecast compare a.npy i8.npy --fail-on nan,inf"),
+        ],
+        see_also: &["convert", "verify"],
+    },
+    Page {
+        command: "explain",
+        usage: &["explain VALUE --to TYPE [OPTIONS]"],
+        examples: &[
+            ("Why 465 becomes 448", "truecast explain 465 --to f8e4m3fn"),
+            ("Bits of f32 under one specification", "truecast explain 0x3f808000 --to bf16 --spec onnx@21"),
+        ],
+        see_also: &["formats", "check", "vectors"],
+    },
+    Page {
+        command: "rescale",
+        usage: &["rescale SRC DST --to TYPE --multiplier M --shift S [OPTIONS]"],
+        examples: &[
+            (
+                "Accumulators to 8 bits, divided by 64",
+                "truecast rescale acc.npy i8.npy --to i8 --multiplier 16384 --shift 20 --force",
+            ),
+            (
+                "With a multiplier of 32 bits",
+                "truecast rescale acc.npy out.npy --to i8 --multiplier 1073741824 --shift 36 --scale32",
+            ),
+        ],
+        see_also: &["check", "vectors"],
+    },
+    Page {
+        command: "run",
+        usage: &["run MODEL --input NAME=FILE --output-dir DIR [OPTIONS]"],
+        examples: &[
+            ("An ONNX model of conversions", "truecast run model.onnx --input x=a.npy --output-dir out"),
+            (
+                "A Tile IR module, by the rules of a release",
+                "truecast run kernel.mlir --input a=scalar.npy --output-dir values --spec tile@13.4",
+            ),
+        ],
+        see_also: &["check", "explain"],
+    },
+    Page {
+        command: "check",
+        usage: &["check cast|castlike|rescale --to TYPE --input FILE --actual FILE [OPTIONS]", "check MODEL [OPTIONS]"],
+        examples: &[
+            ("May these be the results?", "truecast check cast --to f16 --input a.npy --actual theirs.npy"),
+            ("Are the conversions of a model legal?", "truecast check model.onnx --spec onnx@21"),
+        ],
+        see_also: &["vectors", "explain", "run"],
+    },
+    Page {
+        command: "vectors",
+        usage: &["vectors cast|castlike|rescale --from TYPE --to TYPE [OPTIONS]"],
+        examples: &[
+            ("Decisive inputs and their results", "truecast vectors cast --from f32 --to f8e4m3fn"),
+            (
+                "As arrays, for another implementation",
+                "truecast vectors cast --from bf16 --to f8e5m2 --format npy -o vectors",
+            ),
+        ],
+        see_also: &["check", "explain"],
+    },
+    Page {
+        command: "formats",
+        usage: &["formats [TYPE] [OPTIONS]"],
+        examples: &[("All types", "truecast formats"), ("One type, code by code", "truecast formats f8e4m3fn")],
+        see_also: &["explain", "promote"],
+    },
+    Page {
+        command: "promote",
+        usage: &["promote LHS RHS [OPTIONS]", "promote --table [OPTIONS]"],
+        examples: &[
+            ("Who gives what", "truecast promote i32 f32 --system all"),
+            ("The whole matrix of one system", "truecast promote --table --system numpy"),
+        ],
+        see_also: &["formats"],
+    },
+    Page {
+        command: "bench",
+        usage: &["bench [OPTIONS]"],
+        examples: &[
+            ("Two pairs on one core", "truecast bench --pairs f32:bf16,f32:f8e4m3fn --sizes l2 --threads 1"),
+            ("What counting costs", "truecast bench --pairs bf16:f32 --sizes l2 --counts"),
+        ],
+        see_also: &["convert"],
+    },
+    Page {
+        command: "completions",
+        usage: &["completions SHELL"],
+        examples: &[
+            ("For bash, in this shell", "eval \"$(truecast completions bash)\""),
+            ("For fish", "truecast completions fish > truecast.fish"),
+        ],
+        see_also: &["man"],
+    },
+    Page {
+        command: "man",
+        usage: &["man [COMMAND]", "man --all DIR"],
+        examples: &[
+            ("One page", "truecast man convert > truecast-convert.1"),
+            ("Every page", "truecast man --all man1"),
+        ],
+        see_also: &["completions"],
+    },
+];
+
+/// Of every command (`docs/interfaces.md §5`).
+pub const EXIT_STATUS: [(&str, &str); 5] = [
+    ("0", "done"),
+    ("1", "a check found differences or illegal nodes, or --fail-on fired"),
+    ("2", "the command line is wrong; also: the destination exists, a rule matches nothing"),
+    ("3", "the input is malformed, unsupported or not allowed; also: an error policy was hit"),
+    ("4", "the system failed: input or output, memory, a full disk, an interruption"),
+];
+
+/// What files are read and written.
+pub const FILES: [(&str, &str); 7] = [
+    (".safetensors", "checkpoints; floating-point tensors are converted, the others copied unless a rule names them"),
+    (".npy, .npz", "arrays of NumPy; types that NumPy lacks as ml_dtypes stores them"),
+    (".pb", "one tensor of ONNX (TensorProto)"),
+    (".onnx", "models; weights are stored in the type and cast back where they are used"),
+    (".xml, .bin", "networks of OpenVINO IR: run, check, inspect"),
+    (".tosa", "graphs of TOSA: run, check, inspect"),
+    (".mlir, .tileir, .tilebc, .tileirbc", "modules of CUDA Tile IR, text or bytecode: run, check, inspect"),
+];
+
+/// Where the clauses are that results cite.
+pub const CLAUSES: &str =
+    "Clauses such as docs/spec/onnx.md §4.6 are sections of the pages in the folder docs/spec of the source.";
+
+/// The page of a command.
+pub fn page(command: &str) -> Option<&'static Page> {
+    PAGES.iter().find(|page| page.command == command)
+}
