@@ -87,7 +87,7 @@ pub enum Command {
     Run(RunArgs),
     /// Are these results allowed, or are a model's conversions legal?
     ///
-    /// `check cast` and `check rescale` (TOSA) judge results element by element, whoever made them; `check MODEL` the conversions of a model,
+    /// `check cast` and `check rescale` (TOSA) check results of any implementation element by element; `check MODEL` checks the conversions of a model,
     /// without running them. Exit code 1 if anything is not allowed.
     Check(CheckArgs),
     /// Write test vectors: inputs at which a conversion shows what it does, with their results
@@ -374,14 +374,14 @@ pub struct RescaleArgs {
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
-    pub options: RescaleOptions,
+    pub options: RescaleAttributes,
     #[command(flatten)]
     pub threads: ThreadsArgs,
 }
 
 /// What `rescale` and `check rescale` take.
 #[derive(Args, Debug, Clone)]
-pub struct RescaleOptions {
+pub struct RescaleAttributes {
     /// RESCALE: multiplier, or one for each channel: numbers with commas, or a .npy file
     #[arg(long, value_name = "N,..|FILE", allow_hyphen_values = true)]
     pub multiplier: Option<String>,
@@ -519,7 +519,7 @@ pub struct CheckArgs {
     #[command(flatten)]
     pub policy: PolicyArgs,
     #[command(flatten)]
-    pub rescale: RescaleOptions,
+    pub rescale: RescaleAttributes,
 }
 
 impl CheckArgs {
@@ -567,7 +567,7 @@ pub struct VectorsArgs {
     #[command(flatten)]
     pub policy: PolicyArgs,
     #[command(flatten)]
-    pub rescale: RescaleOptions,
+    pub rescale: RescaleAttributes,
 }
 
 /// `vectors --format`

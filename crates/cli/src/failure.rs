@@ -111,8 +111,8 @@ impl From<RunError> for Failure {
     }
 }
 
-impl From<rescale::Failure> for Failure {
-    fn from(error: rescale::Failure) -> Self {
+impl From<rescale::RescaleFailure> for Failure {
+    fn from(error: rescale::RescaleFailure) -> Self {
         Failure::of(error.kind(), &error)
     }
 }
@@ -142,11 +142,11 @@ impl From<PromotionError> for Failure {
     }
 }
 
-impl From<bench::Error> for Failure {
-    fn from(error: bench::Error) -> Self {
+impl From<bench::BenchError> for Failure {
+    fn from(error: bench::BenchError) -> Self {
         let kind = match &error {
-            bench::Error::Spec { cause, .. } => cause.kind(),
-            bench::Error::Memory { .. } => ErrorKind::System,
+            bench::BenchError::Spec { cause, .. } => cause.kind(),
+            bench::BenchError::Memory { .. } => ErrorKind::System,
             _ => ErrorKind::Input,
         };
         Failure::of(kind, &error)

@@ -131,7 +131,7 @@ mod tests {
         definition().debug_assert();
     }
 
-    /// Every command has a page, no page is of a command that there is not, and no heading names what nobody has.
+    /// Every command has a page, no page is of a command that there is not, and every heading names options that exist.
     #[test]
     fn pages_and_headings_are_those_of_the_commands() {
         let definition = Cli::command();

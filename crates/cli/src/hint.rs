@@ -9,7 +9,7 @@ use truecast::io::{Error as FileError, Foreign};
 use truecast::models::openvino::IrError;
 use truecast::models::openvino::{self, LayerError};
 use truecast::models::tile::EntryError;
-use truecast::rescale::Failure as RescaleError;
+use truecast::rescale::RescaleFailure;
 use truecast::run::RunError;
 use truecast::spec::SpecError;
 use truecast::verify::RecordError;
@@ -187,22 +187,22 @@ impl Hint for CheckError {
     }
 }
 
-impl Hint for RescaleError {
+impl Hint for RescaleFailure {
     fn hint(&self) -> Option<String> {
         match self {
-            RescaleError::File(error) => error.hint(),
-            RescaleError::Array(error) => error.hint(),
-            RescaleError::Spec(error) => error.hint(),
+            RescaleFailure::File(error) => error.hint(),
+            RescaleFailure::Array(error) => error.hint(),
+            RescaleFailure::Spec(error) => error.hint(),
             _ => None,
         }
     }
 }
 
-impl Hint for bench::Error {
+impl Hint for bench::BenchError {
     fn hint(&self) -> Option<String> {
         match self {
-            bench::Error::Memory { .. } => Some("measure smaller --sizes".into()),
-            bench::Error::Spec { cause, .. } => cause.hint(),
+            bench::BenchError::Memory { .. } => Some("measure smaller --sizes".into()),
+            bench::BenchError::Spec { cause, .. } => cause.hint(),
             _ => None,
         }
     }

@@ -18,7 +18,7 @@ fn message(mark: Mark, head: &str, text: &str) {
     let terminal = Terminal::stderr();
     let lines = terminal.wrap(&format!("{head} {}", one_line(text)));
     let body = lines.strip_prefix(head).unwrap_or_default();
-    // Nobody is left to tell if standard error is gone too.
+    // A closed standard error cannot be reported anywhere.
     writeln!(io::stderr(), "{}{body}", terminal.paint(mark, head)).ok();
 }
 

@@ -414,7 +414,7 @@ fn judged(args: &CheckArgs) -> Vec<Said> {
 mod tests {
     use super::*;
 
-    /// Nobody adds an option without saying where it belongs, and no row is about an option that nobody has.
+    /// Every option has a row that says where it belongs, and every row is about options that exist.
     #[test]
     fn every_option_of_every_command_has_its_place() {
         let definition = Cli::command();

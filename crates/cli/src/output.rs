@@ -9,7 +9,7 @@ pub fn text(text: &str) -> Result<(), Failure> {
     stream(|out| out.write_all(text.as_bytes()))
 }
 
-/// Writes piece by piece what is too long to be in memory. That nobody reads it to its end is not an error, and changes
+/// Writes piece by piece what is too long to be in memory. A reader that closes the pipe early is no error, and changes
 /// nothing else.
 pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());

@@ -1,4 +1,4 @@
-//! Progress of long work: one line on standard error while somebody watches, gone when the work is done.
+//! Progress of long work: one line on standard error on a terminal, gone when the work is done.
 
 use crate::message::one_line;
 use crate::number;
@@ -78,7 +78,7 @@ impl Steps {
 struct Bar {
     line: ProgressBar,
     begin: Instant,
-    /// Nobody watches, or it is drawn already.
+    /// Standard error is no terminal, or the bar is drawn already.
     settled: AtomicBool,
     name: Arc<Mutex<String>>,
 }

@@ -2,7 +2,7 @@
 
 use truecast::spelling::nearest;
 
-/// The nearest of the candidates, if one is near enough: a slip or two of the keyboard, more in long words. Case does not
+/// The nearest of the candidates, if one is near enough: a typing error or two, more in long words. Case does not
 /// matter; of several the first.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = match word.chars().count() {
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_near_and_other_words_are_not() {
+    fn typing_errors_are_near_and_other_words_are_not() {
         let types = ["f16", "bf16", "f32", "f8e4m3fn", "string"];
         assert_eq!(closest("bf61", types), Some("bf16"));
         assert_eq!(closest("F8E4M3FM", types), Some("f8e4m3fn"));

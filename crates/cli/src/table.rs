@@ -274,7 +274,7 @@ impl Table {
 
     /// Which columns are shown, and how wide.
     fn layout(&self, width: Option<usize>) -> Layout<'_> {
-        // Where nobody wrote anything there is nothing to show.
+        // A column without text is not shown.
         let mut shown: Vec<usize> = (0..self.columns.len()).filter(|&i| self.widths[i] > 0).collect();
         let natural = |&i: &usize| Shown { column: i, width: self.widths[i] };
         let all = |shown: &[usize]| shown.iter().map(natural).collect::<Vec<_>>();

@@ -61,7 +61,7 @@ pub fn report(error: &Error) -> ExitCode {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Failure::system(format_args!("standard output: {error}")).report()
         }
-        // Help that nobody reads to its end is not an error.
+        // A reader that closes the pipe early is no error.
         _ => ExitCode::from(error.exit_code() as u8),
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::parts::Parts;
 use crate::progress::Progress;
-use crate::report::{Judged, ListJson, Origin, RowJson, Rows, Total, TotalJson};
+use crate::report::{Assessed, ListJson, Origin, RowJson, Rows, Total, TotalJson};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::json;
@@ -16,7 +16,7 @@ use truecast_kernel::{CastOptions, Counts};
 
 /// One tensor that both files have.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct ComparedTensor {
     /// Its name.
     pub name: String,
     /// Its shape.
@@ -29,11 +29,11 @@ pub struct Row {
     pub counts: Counts,
 }
 
-impl Row {
-    /// What a judgement looks at.
+impl ComparedTensor {
+    /// What a assessment looks at.
     #[must_use]
-    pub fn judged(&self) -> Judged<'_> {
-        Judged { name: &self.name, types: self.types, counts: &self.counts }
+    pub fn assessed(&self) -> Assessed<'_> {
+        Assessed { name: &self.name, types: self.types, counts: &self.counts }
     }
 }
 
@@ -45,7 +45,7 @@ pub struct Comparison {
     /// How they were read.
     pub readings: Readings,
     /// Tensors that both have, with equal shapes.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparedTensor>,
     /// Tensors of the first file only.
     pub only_first: Vec<String>,
     /// Tensors of the second file only.
@@ -174,7 +174,7 @@ pub fn compare(
         }
         let (types, bytes) = ((x.dtype, y.dtype), (x.bytes(), y.bytes()));
         result.total.add(types, x.len(), bytes, &counts);
-        result.rows.push(Row { name: name.clone(), shape: x.shape.clone(), types, bytes, counts });
+        result.rows.push(ComparedTensor { name: name.clone(), shape: x.shape.clone(), types, bytes, counts });
     }
     if !single {
         let known: std::collections::HashSet<_> = names.0.iter().collect();
@@ -192,4 +192,4 @@ fn incomparable(x: &Tensor, y: &Tensor) -> Option<String> {
 }
 
 /// As of a conversion (`report`): beside its name, and the numbers of its shape, a tensor takes at most 400 bytes.
-const _: () = assert!(size_of::<Row>() <= 400);
+const _: () = assert!(size_of::<ComparedTensor>() <= 400);

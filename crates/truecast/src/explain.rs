@@ -11,7 +11,7 @@ use truecast_core::{CastSpec, DType, Exact, Kind, Outcome, Rounding, cast_one};
 
 /// A code and what it means.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Element {
+pub struct Decoded {
     /// Its type.
     pub dtype: DType,
     /// Its code.
@@ -20,9 +20,9 @@ pub struct Element {
     pub value: Exact,
 }
 
-impl Element {
-    fn new(dtype: DType, code: u64) -> Element {
-        Element { dtype, code, value: decode(dtype, code) }
+impl Decoded {
+    fn new(dtype: DType, code: u64) -> Decoded {
+        Decoded { dtype, code, value: decode(dtype, code) }
     }
 
     /// Sign, exponent and fraction fields of a float as bits, `None` for other kinds.
@@ -44,7 +44,7 @@ impl Element {
     /// assert_eq!(one.adjacent().map(|e| e.map(|e| e.code)), [Some(0x3bff), Some(0x3c01)]);
     /// ```
     #[must_use]
-    pub fn adjacent(&self) -> [Option<Element>; 2] {
+    pub fn adjacent(&self) -> [Option<Decoded>; 2] {
         let Exact::Finite { neg, .. } = self.value else { return [None, None] };
         let of_integer = |f: IntFormat| {
             let value = f.value(self.code);
@@ -68,7 +68,7 @@ impl Element {
             _ => [None, None],
         };
         let number =
-            |code: u64| Some(Element::new(self.dtype, code)).filter(|e| matches!(e.value, Exact::Finite { .. }));
+            |code: u64| Some(Decoded::new(self.dtype, code)).filter(|e| matches!(e.value, Exact::Finite { .. }));
         codes.map(|code| code.and_then(number))
     }
 
@@ -113,7 +113,7 @@ pub struct CodePoint {
 
 /// Where a value lies among those of the destination, an element type or a [`FloatFormat`] of one's own.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Neighbours<E = Element> {
+pub struct Neighbours<E = Decoded> {
     /// The nearest value at or below it, as far as the type goes: `None` below everything.
     pub below: Option<E>,
     /// The nearest value at or above it.
@@ -165,7 +165,7 @@ pub struct Answer {
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// The source element.
-    pub source: Element,
+    pub source: Decoded,
     /// The destination type.
     pub to: DType,
     /// Where it lies.
@@ -309,7 +309,7 @@ pub fn explain_tile_as(from: DType, code: u64, asked: &tile::Cast) -> Result<Exp
 /// As [`explain`].
 #[must_use]
 pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Interpretation>) -> Explanation {
-    let source = Element::new(from, code);
+    let source = Decoded::new(from, code);
     let answer = |mut i: Interpretation| {
         let outcome = cast_one(&i.cast, code);
         i.cast.clause = clause_of(&i.cast, code);
@@ -344,7 +344,7 @@ pub fn explain_text(
     interpretations: Vec<Interpretation>,
 ) -> Result<Explanation, ParseDecimalError> {
     let number = read(to, text)?;
-    let source = Element { dtype: DType::String, code: 0, value: number.to_exact() };
+    let source = Decoded { dtype: DType::String, code: 0, value: number.to_exact() };
     let answer = |i: Interpretation| {
         let outcome = encode_number(to, &i.cast.policy, &number).outcome(i.cast.undefined);
         Answer { outcome, interpretation: i }
@@ -471,7 +471,7 @@ pub fn explain_format(value: Exact, format: &FloatFormat) -> Result<Neighbours<C
 }
 
 fn neighbours(value: Exact, to: DType) -> Neighbours {
-    let element = |CodePoint { code, value }| Element { dtype: to, code, value };
+    let element = |CodePoint { code, value }| Decoded { dtype: to, code, value };
     match to.kind() {
         Kind::Float(f) => in_float(value, &f).map(element),
         Kind::Int(f) => in_steps(value, to, |neg| End::of_integer(&f, neg)).map(element),
@@ -555,7 +555,7 @@ fn in_book(value: Exact, to: DType, book: &CodeBook) -> Neighbours {
     if nothing.decision == Decision::NotRounded {
         return nothing;
     }
-    let codes = || (0..book.values.len() as u64).map(|code| Element::new(to, code));
+    let codes = || (0..book.values.len() as u64).map(|code| Decoded::new(to, code));
     if let Some(here) = codes().find(|e| same(e.value, value)) {
         return Neighbours { below: Some(here.clone()), above: Some(here), decision: Decision::Exact, ..nothing };
     }
@@ -620,7 +620,7 @@ pub struct RoundingError {
 /// # Ok::<(), truecast::decimal::ParseDecimalError>(())
 /// ```
 #[must_use]
-pub fn rounding_error(typed: Exact, read: &Element) -> Option<RoundingError> {
+pub fn rounding_error(typed: Exact, read: &Decoded) -> Option<RoundingError> {
     let [previous, next] = read.adjacent();
     let toward = if typed.cmp_value(read.value) == Ordering::Less { previous } else { next }?;
     let value = difference(typed, read.value)?;

@@ -79,8 +79,6 @@ mod array;
 #[cfg(feature = "models")]
 pub mod check;
 #[cfg(feature = "models")]
-pub mod conformance;
-#[cfg(feature = "models")]
 pub mod models;
 #[cfg(feature = "models")]
 pub mod run;

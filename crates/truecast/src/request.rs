@@ -63,7 +63,7 @@ pub enum Standard {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// Nobody knows the specification.
+    /// The specification is unknown.
     #[error("unknown specification {name:?}; known are onnx, tosa, openvino, tile, ieee")]
     Specification {
         /// Its name.

@@ -21,7 +21,7 @@ use truecast_models::Data;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The fields are those of the messages.
-pub enum Failure {
+pub enum RescaleFailure {
     /// A file cannot be read or written.
     #[error(transparent)]
     File(#[from] Error),
@@ -57,16 +57,16 @@ pub enum Failure {
     Unpredictable { path: String, requirement: Requirement, index: Option<u64> },
 }
 
-impl Failure {
+impl RescaleFailure {
     /// Whose fault it is: the exit code follows from it (`docs/interfaces.md §5`).
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Failure::File(error) => error.kind(),
-            Failure::Array(error) => error.kind(),
-            Failure::Given(error) => error.kind(),
-            Failure::Scale(_) => ErrorKind::Usage,
-            Failure::Number { .. } | Failure::Destination { .. } => ErrorKind::Usage,
+            RescaleFailure::File(error) => error.kind(),
+            RescaleFailure::Array(error) => error.kind(),
+            RescaleFailure::Given(error) => error.kind(),
+            RescaleFailure::Scale(_) => ErrorKind::Usage,
+            RescaleFailure::Number { .. } | RescaleFailure::Destination { .. } => ErrorKind::Usage,
             _ => ErrorKind::Input,
         }
     }
@@ -74,7 +74,7 @@ impl Failure {
 
 /// A RESCALE with its small operands as numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct RescaleRequest {
     /// Types and attributes.
     pub op: Rescale,
     /// One, or one for each channel.
@@ -89,12 +89,12 @@ pub struct Request {
     pub target: Target,
 }
 
-impl Request {
+impl RescaleRequest {
     /// Gives the operands as a graph would have them.
     ///
     /// # Errors
-    /// [`Failure::Number`] for one that its type cannot hold.
-    pub fn with_operands<R>(&self, use_operands: impl FnOnce(&Operands<'_>) -> R) -> Result<R, Failure> {
+    /// [`RescaleFailure::Number`] for one that its type cannot hold.
+    pub fn with_operands<R>(&self, use_operands: impl FnOnce(&Operands<'_>) -> R) -> Result<R, RescaleFailure> {
         let Rescale { input, output, .. } = self.op;
         let [input_shown, output_shown] = self.op.types();
         let hint = if self.op.scale32 { "" } else { "; scale32 makes it i32" };
@@ -112,8 +112,8 @@ impl Request {
     /// Settles every question for an input of this shape.
     ///
     /// # Errors
-    /// [`Failure::Number`], [`Failure::Spec`].
-    pub fn resolve(&self, shape: &[u64]) -> Result<RescaleSpec, Failure> {
+    /// [`RescaleFailure::Number`], [`RescaleFailure::Spec`].
+    pub fn resolve(&self, shape: &[u64]) -> Result<RescaleSpec, RescaleFailure> {
         Ok(self.with_operands(|operands| self.op.resolve(shape, operands, &self.target))??)
     }
 }
@@ -125,11 +125,11 @@ fn operand<'a>(
     hint: &'static str,
     shape: &'a [u64],
     values: &'a [i64],
-) -> Result<Operand<'a>, Failure> {
+) -> Result<Operand<'a>, RescaleFailure> {
     let bits = dtype.code_bits();
     let range = if dtype != shown { 0..1i64 << bits } else { -(1i64 << (bits - 1))..1i64 << (bits - 1) };
     match values.iter().find(|value| !range.contains(value)) {
-        Some(&value) => Err(Failure::Number { operand: name, value, dtype: shown, hint }),
+        Some(&value) => Err(RescaleFailure::Number { operand: name, value, dtype: shown, hint }),
         None => Ok(Operand { dtype, shape, values }),
     }
 }
@@ -137,8 +137,8 @@ fn operand<'a>(
 /// The integers of an array in a file.
 ///
 /// # Errors
-/// [`Failure::File`], [`Failure::Integers`].
-pub fn integers(path: &Path) -> Result<Vec<i64>, Failure> {
+/// [`RescaleFailure::File`], [`RescaleFailure::Integers`].
+pub fn integers(path: &Path) -> Result<Vec<i64>, RescaleFailure> {
     let (dtype, _) = element_type(path)?;
     let Array { shape, codes } = tosa::read(path, dtype)?;
     Ok(truecast_models::Tensor { dtype, shape, data: Data::Codes(codes) }.integers())
@@ -147,16 +147,16 @@ pub fn integers(path: &Path) -> Result<Vec<i64>, Failure> {
 /// The scales of an array of floats in a file, as f64, which holds each of them.
 ///
 /// # Errors
-/// [`Failure::File`], [`Failure::Floats`].
-pub fn scales(path: &Path) -> Result<Vec<f64>, Failure> {
+/// [`RescaleFailure::File`], [`RescaleFailure::Floats`].
+pub fn scales(path: &Path) -> Result<Vec<f64>, RescaleFailure> {
     let shown = || path.display().to_string();
     let source = Source::open(path, None).map_err(Error::from)?;
     let [tensor] = source.tensors() else {
-        return Err(Failure::Floats { path: shown(), found: format!("{} tensors", source.tensors().len()) });
+        return Err(RescaleFailure::Floats { path: shown(), found: format!("{} tensors", source.tensors().len()) });
     };
     let dtype = tensor.dtype;
     if !matches!(dtype, DType::F16 | DType::Bf16 | DType::F32 | DType::F64) {
-        return Err(Failure::Floats { path: shown(), found: format!("elements are {dtype}") });
+        return Err(RescaleFailure::Floats { path: shown(), found: format!("elements are {dtype}") });
     }
     let tensor = array_of_a_type::read(path, dtype, &CastOptions::default())?;
     let wide = ieee::Cast::to(DType::F64).resolve(dtype)?;
@@ -168,12 +168,12 @@ pub fn scales(path: &Path) -> Result<Vec<f64>, Failure> {
 /// The signless type of an array's elements, and whether its header calls them unsigned. 64-bit integers hold i48.
 ///
 /// # Errors
-/// [`Failure::File`], [`Failure::Integers`].
-pub fn element_type(path: &Path) -> Result<(DType, bool), Failure> {
+/// [`RescaleFailure::File`], [`RescaleFailure::Integers`].
+pub fn element_type(path: &Path) -> Result<(DType, bool), RescaleFailure> {
     let source = Source::open(path, None).map_err(Error::from)?;
     let shown = path.display().to_string();
     let [tensor] = source.tensors() else {
-        return Err(Failure::Integers { path: shown, found: format!("{} tensors", source.tensors().len()) });
+        return Err(RescaleFailure::Integers { path: shown, found: format!("{} tensors", source.tensors().len()) });
     };
     match tensor.dtype {
         DType::I8 => Ok((DType::I8, false)),
@@ -182,13 +182,13 @@ pub fn element_type(path: &Path) -> Result<(DType, bool), Failure> {
         DType::U16 => Ok((DType::I16, true)),
         DType::I32 => Ok((DType::I32, false)),
         DType::I64 => Ok((DType::I48, false)),
-        other => Err(Failure::Integers { path: shown, found: format!("elements are {other}") }),
+        other => Err(RescaleFailure::Integers { path: shown, found: format!("elements are {other}") }),
     }
 }
 
 /// What bounds a RESCALE of a file.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct RescaleOptions {
     /// What happens if the destination exists.
     pub existing: Existing,
     /// Bytes that buffers may take.
@@ -202,17 +202,17 @@ pub struct Options {
 /// Cost: `max_memory`, whatever the size of the arrays.
 ///
 /// # Errors
-/// [`Failure`]; [`Error::Interrupted`] once `stop` is set. The destination is then as it was.
+/// [`RescaleFailure`]; [`Error::Interrupted`] once `stop` is set. The destination is then as it was.
 pub fn rescale(
-    request: &Request,
+    request: &RescaleRequest,
     src: &Path,
     dst: &Path,
-    options: &Options,
+    options: &RescaleOptions,
     stop: &AtomicBool,
-) -> Result<RescaleCounts, Failure> {
+) -> Result<RescaleCounts, RescaleFailure> {
     let shown = || src.display().to_string();
     if FileFormat::of_path(dst) != Some(FileFormat::Npy) {
-        return Err(Failure::Destination { path: dst.display().to_string() });
+        return Err(RescaleFailure::Destination { path: dst.display().to_string() });
     }
     let source = Source::open(src, None).map_err(Error::from)?;
     if source.same_file(dst) {
@@ -221,13 +221,13 @@ pub fn rescale(
     let shape = Reader::open(src, request.op.input)?.shape().to_vec();
     let failed = |error| match error {
         RescaleError::Unpredictable { index, requirement } => {
-            Failure::Unpredictable { path: shown(), requirement, index: Some(index) }
+            RescaleFailure::Unpredictable { path: shown(), requirement, index: Some(index) }
         }
         RescaleError::Wide { index } => truecast_io::Error::Wide { path: src.into(), index }.into(),
         other => unreachable!("shapes were resolved: {other}"),
     };
     let rank = request.target.check_rank(shape.len());
-    rank.map_err(|requirement| Failure::Unpredictable { path: shown(), requirement, index: None })?;
+    rank.map_err(|requirement| RescaleFailure::Unpredictable { path: shown(), requirement, index: None })?;
     let spec = request.resolve(&shape)?;
     let output = request.op.output;
     let bits = |dtype: DType| dtype.storage_bits().expect("integers have a width");

@@ -22,7 +22,7 @@ pub enum Extent {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VectorError {
-    /// Nobody can list that many.
+    /// The list would be too long.
     #[error("{src} has 2^{} codes; exhaustive vectors exist for sources of 16 bits or fewer, use boundary", src.code_bits())]
     TooWide {
         /// The source.

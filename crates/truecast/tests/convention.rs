@@ -1,6 +1,6 @@
 //! Wrong implementations, made here from the definition and from bit operations, must be called by their names.
 
-use truecast::check::{Check, Findings};
+use truecast::check::{CastFindings, Check};
 use truecast::convention::{Convention, Flush};
 use truecast::permitted::NanComparison;
 use truecast::policy::{IntOverflow, Overflow};
@@ -16,13 +16,13 @@ fn bytes(dtype: DType, codes: &[u64]) -> Vec<u8> {
 }
 
 /// What is found of an implementation on the boundary vectors of a pair.
-fn judge(spec: &CastSpec, implementation: impl Fn(u64) -> u64) -> Findings {
+fn judge(spec: &CastSpec, implementation: impl Fn(u64) -> u64) -> CastFindings {
     let codes = inputs(spec.src, spec.dst, Extent::Boundary).unwrap();
     let results: Vec<u64> = codes.iter().map(|code| implementation(*code)).collect();
     judge_results(spec, &codes, &results)
 }
 
-fn judge_results(spec: &CastSpec, codes: &[u64], results: &[u64]) -> Findings {
+fn judge_results(spec: &CastSpec, codes: &[u64], results: &[u64]) -> CastFindings {
     let (x, y) = (bytes(spec.src, codes), bytes(spec.dst, results));
     let x = Elements::with_layout(spec.src, Layout::Bytes, codes.len(), &x).unwrap();
     let y = Elements::with_layout(spec.dst, Layout::Bytes, codes.len(), &y).unwrap();
@@ -51,7 +51,7 @@ fn ieee(src: DType, dst: DType) -> CastSpec {
 
 /// One group, of everything that is wrong, which holds for every element.
 #[track_caller]
-fn is_named(findings: &Findings, convention: Convention) {
+fn is_named(findings: &CastFindings, convention: Convention) {
     let [group] = findings.groups.as_slice() else { panic!("{:?}", findings.groups) };
     assert!(findings.wrong > 0);
     assert_eq!((group.convention, group.count, group.explains_all), (Some(convention), findings.wrong, true));
@@ -204,7 +204,7 @@ fn two_errors_at_once() {
     // Every example of a group is what its convention gives.
     for group in &findings.groups {
         for violation in &group.first {
-            let (truecast::check::Element::Code(x), truecast::check::Element::Code(y)) =
+            let (truecast::check::ElementValue::Code(x), truecast::check::ElementValue::Code(y)) =
                 (&violation.input, &violation.actual)
             else {
                 panic!("numbers have codes")

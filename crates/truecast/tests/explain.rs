@@ -69,7 +69,7 @@ fn the_picture_leads_to_the_code() {
             let Outcome::Defined(result) = cast_one(&nearest_even, code) else { continue };
             let value = to_decimal(decode(from, code));
             let said = format!("{from} {code:#x} = {value} to {to}: {n:?}");
-            let code_of = |element: &Option<truecast::explain::Element>| element.as_ref().map(|e| e.code);
+            let code_of = |element: &Option<truecast::explain::Decoded>| element.as_ref().map(|e| e.code);
             let negative = matches!(decode(from, code), Exact::Finite { neg: true, .. });
             let outward = if negative { Decision::Below } else { Decision::Above };
             match n.decision {

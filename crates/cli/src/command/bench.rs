@@ -11,7 +11,7 @@ use crate::{number, output, progress};
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
-use truecast::bench::{Options, Plan, Row, pairs};
+use truecast::bench::{BenchOptions, BenchPlan, BenchRow, pairs};
 use truecast::request::Request;
 use truecast::{Caches, CastOptions, Counting, DType, Level};
 
@@ -19,7 +19,7 @@ pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
     let request = args.policy.request()?;
     let level = args.level.map_or(Ok(context.exec.level), available)?;
     let counting = if args.counts { Counting::Full } else { Counting::Off };
-    let options = Options {
+    let options = BenchOptions {
         pairs: chosen_pairs(&args.pairs, &request)?,
         sizes: args.sizes.clone(),
         request,
@@ -27,7 +27,7 @@ pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
         best_of: args.best_of,
     };
     effect::check(&args.policy, &request, options.pairs.iter().copied())?;
-    let mut plan = Plan::new(options)?;
+    let mut plan = BenchPlan::new(options)?;
     let caches = *plan.caches();
     let bar = progress::steps(plan.len() as u64, context.quiet || context.json);
     let rows = plan.run(|row| {
@@ -65,10 +65,10 @@ fn available(wanted: LevelArg) -> Result<Level, Failure> {
     })
 }
 
-fn to_json(rows: &[Row], caches: &Caches) -> Map<String, Value> {
+fn to_json(rows: &[BenchRow], caches: &Caches) -> Map<String, Value> {
     // No clock says more than four digits.
     let rounded = |value: f64| json!(format!("{value:.3e}").parse::<f64>().unwrap_or(value));
-    let row = |row: &Row| {
+    let row = |row: &BenchRow| {
         let mut object = json!({
             "src": row.src.name(), "dst": row.dst.name(), "size": row.size.name(), "level": row.level.name(),
             "threads": row.threads, "gbps": rounded(row.gbps()), "limit_gbps": rounded(row.limit_gbps()),
@@ -88,11 +88,11 @@ fn to_json(rows: &[Row], caches: &Caches) -> Map<String, Value> {
     object
 }
 
-fn route(row: &Row) -> String {
+fn route(row: &BenchRow) -> String {
     format!("{:?}", row.route).to_lowercase()
 }
 
-fn render(rows: &[Row], caches: &Caches, args: &BenchArgs, terminal: &Terminal) -> String {
+fn render(rows: &[BenchRow], caches: &Caches, args: &BenchArgs, terminal: &Terminal) -> String {
     let mut columns = vec![
         Column::left("from"),
         Column::left("to"),

@@ -2,18 +2,18 @@
 
 use super::figures::Figures;
 use super::list::{self, Item, Known, Listed};
-use super::{Context, judgement, thresholds};
+use super::{Context, assessment, thresholds};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
 use crate::number::count;
-use crate::table::{Cell, Column, Mark};
+use crate::table::{Cell, Mark};
 use crate::terminal::Terminal;
 use crate::{message, output, progress};
 use std::process::ExitCode;
 use truecast::DType;
-use truecast::compare::{Comparison, Row, compare};
+use truecast::compare::{ComparedTensor, Comparison, compare};
 use truecast::io::{OpenOptions, Shown};
-use truecast::report::{Judgement, judge};
+use truecast::report::{Assessment, assess};
 
 pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     let limits = thresholds::parse(&args.fail_on)?;
@@ -24,17 +24,17 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     let readings = (OpenOptions { from: args.from, onnx }, OpenOptions { from: args.to, onnx });
     let mut comparison = compare(&args.a, &args.b, readings, &context.exec, |progress| bar.at(progress))?;
     bar.finish();
-    let judgement = judge(comparison.rows.iter().map(Row::judged), args.list.worst);
-    let sentences = judgement::sentences(&judgement, |i| comparison.rows[i].judged(), false);
+    let assessment = assess(comparison.rows.iter().map(ComparedTensor::assessed), args.list.worst);
+    let sentences = assessment::sentences(&assessment, |i| comparison.rows[i].assessed(), false);
     comparison.warnings.extend(sentences);
     let listed = Listed::new(&args.list, &sorting, comparison.rows.len(), |i| {
-        let Row { name, bytes, counts, .. } = &comparison.rows[i];
+        let ComparedTensor { name, bytes, counts, .. } = &comparison.rows[i];
         Item { name, bytes: bytes.0, elements: counts.elements, counts }
     });
     match context.json {
         true => output::json("compare", comparison.with(listed.rows()))?,
         false if context.quiet => {}
-        false => print(&comparison, &judgement, &listed, args, &context.terminal)?,
+        false => print(&comparison, &assessment, &listed, args, &context.terminal)?,
     }
     let mut failed = thresholds::exceeded(&limits, &comparison.total.all.counts);
     if !limits.is_empty() && comparison.structural_differences() > 0 {
@@ -57,17 +57,13 @@ fn header(comparison: &Comparison, terminal: &Terminal) -> String {
 
 fn print(
     comparison: &Comparison,
-    judgement: &Judgement,
+    assessment: &Assessment,
     listed: &Listed,
     args: &CompareArgs,
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let figures = Figures::of(&comparison.total.all.counts, true);
-    let columns = || {
-        let mut columns = vec![Column::left("tensor").shrinks(), Column::left("types")];
-        columns.extend(figures.columns());
-        columns
-    };
+    let columns = || figures.columns("types");
     let row = |i: usize| {
         let row = &comparison.rows[i];
         let types = format!("{} | {}", row.types.0, row.types.1);
@@ -82,7 +78,7 @@ fn print(
         out.write_all(header(comparison, terminal).as_bytes())?;
         listed.write(out, terminal, comparison.rows.len(), columns, row, totals)?;
         out.write_all(list::note(&figures).as_bytes())?;
-        out.write_all(judgement::block(judgement, |i| comparison.rows[i].judged(), false, terminal).as_bytes())?;
+        out.write_all(assessment::block(assessment, |i| comparison.rows[i].assessed(), false, terminal).as_bytes())?;
         let mut line = |what: &str, rest: &str| {
             let what = terminal.paint(Mark::Warn, what);
             writeln!(out, "{}", terminal.wrap(&format!("{what}: {rest}")))

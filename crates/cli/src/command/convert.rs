@@ -2,7 +2,7 @@
 
 use super::figures::Figures;
 use super::list::{self, Item, Known, Listed};
-use super::{Context, judgement, left_open, provenance, select, thresholds};
+use super::{Context, assessment, left_open, provenance, select, thresholds};
 use crate::args::{ConvertArgs, RuleOrder};
 use crate::effect;
 use crate::failure::Failure;
@@ -24,7 +24,7 @@ use truecast::digest::sha256;
 use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
 use truecast::io::{Existing, FileFormat, FileId, OutputFile, follow};
-use truecast::report::{Judgement, Report, TensorReport, judge};
+use truecast::report::{Assessment, Report, TensorReport, assess};
 use truecast::{DType, Ecosystem};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
@@ -68,8 +68,8 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     bar.finish();
     let elapsed = begin.elapsed();
 
-    let judgement = judge(report.tensors.iter().map(TensorReport::judged), args.list.worst);
-    let sentences = judgement::sentences(&judgement, |i| report.tensors[i].judged(), true);
+    let assessment = assess(report.tensors.iter().map(TensorReport::assessed), args.list.worst);
+    let sentences = assessment::sentences(&assessment, |i| report.tensors[i].assessed(), true);
     report.warnings.extend(sentences);
     let open = left_open::of(&report, &options.request);
     let undefined_reasons = left_open::to_json(&open);
@@ -92,7 +92,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         output::json("convert", Printed { dry_run, destination, report, undefined_reasons, outputs })?;
     } else if !context.quiet {
         let open = left_open::text(&open, &context.terminal);
-        print(&report, &judgement, &listed, &open, elapsed, args, &context.terminal)?;
+        print(&report, &assessment, &listed, &open, elapsed, args, &context.terminal)?;
     }
     // The exit code says it if standard error is gone.
     failed.iter().for_each(|line| message::error(&format!("--fail-on: {line}; the result was written")));
@@ -215,7 +215,7 @@ fn summary(report: &Report, args: &ConvertArgs) -> String {
 
 fn print(
     report: &Report,
-    judgement: &Judgement,
+    assessment: &Assessment,
     listed: &Listed,
     open: &str,
     elapsed: Duration,
@@ -223,11 +223,7 @@ fn print(
     terminal: &Terminal,
 ) -> Result<(), Failure> {
     let figures = Figures::of(&report.total.all.counts, false);
-    let columns = || {
-        let mut columns = vec![Column::left("tensor").shrinks(), Column::left("type")];
-        columns.extend(figures.columns());
-        columns
-    };
+    let columns = || figures.columns("type");
     let row = |i: usize| {
         let t = &report.tensors[i];
         let mark = if t.converted { Mark::Plain } else { Mark::Dim };
@@ -243,7 +239,7 @@ fn print(
         listed.write(out, terminal, report.tensors.len(), columns, row, totals)?;
         out.write_all(list::note(&figures).as_bytes())?;
         out.write_all(open.as_bytes())?;
-        out.write_all(judgement::block(judgement, |i| report.tensors[i].judged(), true, terminal).as_bytes())?;
+        out.write_all(assessment::block(assessment, |i| report.tensors[i].assessed(), true, terminal).as_bytes())?;
         out.write_all(terminal.wrap(&summary(report, args)).as_bytes())?;
         out.write_all(python(report, &args.dst).as_bytes())?;
         writeln!(out, "{}", speed(report.total.all.bytes_in, elapsed))

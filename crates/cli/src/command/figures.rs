@@ -50,9 +50,9 @@ impl Figures {
         self.has_hidden_loss
     }
 
-    /// Headings.
-    pub fn columns(&self) -> Vec<Column> {
-        let mut all = vec![Column::right("elements").drops(2)];
+    /// Headings: the tensor, its types under this one, and the figures.
+    pub fn columns(&self, types: &str) -> Vec<Column> {
+        let mut all = vec![Column::left("tensor").shrinks(), Column::left(types), Column::right("elements").drops(2)];
         all.extend(self.counts.iter().map(|(count, drops)| Column::right(count.name.replace('_', " ")).drops(*drops)));
         all.extend([Column::right("max abs error").drops(1), Column::right("max rel error").drops(7)]);
         all.extend(self.is_comparison.then(|| Column::right("rmse").drops(2)));
@@ -113,8 +113,8 @@ mod tests {
         let rest = Counts { elements: 3, finite_pairs: 2, signal: 1e9, noise: 1e-9, inexact: 2, ..Counts::default() };
         let text = |c: &Counts| {
             let figures = Figures::of(c, true);
-            let mut table = crate::table::Table::new(figures.columns());
-            table.row(figures.cells(c, true));
+            let mut table = crate::table::Table::new(figures.columns("types"));
+            table.row([Cell::from("w"), Cell::from("f32 | f16")].into_iter().chain(figures.cells(c, true)));
             table.render(&crate::terminal::Terminal::default())
         };
         let lost = text(&Counts { to_inf: 1, inf_out: 1, ..rest });

@@ -1,5 +1,6 @@
 //! The commands: each a small file that carries out one request and prints its result.
 
+mod assessment;
 mod bench;
 mod check;
 mod compare;
@@ -9,7 +10,6 @@ mod explain;
 mod figures;
 mod formats;
 mod inspect;
-mod judgement;
 mod left_open;
 mod list;
 mod promote;
@@ -79,7 +79,7 @@ pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Tells what is odd on standard error; nobody is left to tell if that is gone too.
+/// Tells what is odd on standard error.
 fn warn(warnings: impl IntoIterator<Item = String>) {
     warnings.into_iter().for_each(|warning| message::warning(&warning));
 }

@@ -104,7 +104,7 @@ fn rank(typed: Option<RankArg>) -> Rank {
     }
 }
 
-/// The vocabulary of the one system that is asked; what several are asked is in nobody's words.
+/// The vocabulary of the one system that is asked; several systems share no vocabulary.
 fn words(systems: &[System]) -> Option<Ecosystem> {
     match systems {
         [system] => Some(system.ecosystem()),
@@ -336,7 +336,7 @@ fn legend<'a>(cells: impl Iterator<Item = &'a String> + Clone, terminal: &Termin
     LEGEND.iter().filter(|(sign, _)| occurs(*sign)).map(|(_, text)| terminal.wrap(&format!("{text}\n"))).collect()
 }
 
-/// A cell that says what is lost, what is refused and what nobody knows.
+/// A cell that says what is lost, what is refused and what is unknown.
 fn marked(cell: &str) -> Cell {
     let mark = match cell.chars().next() {
         Some('P' | '-' | '.') => Mark::Dim,

@@ -2,7 +2,7 @@
 
 use super::Context;
 use super::provenance::quoted;
-use crate::args::{RescaleArgs, RescaleOptions};
+use crate::args::{RescaleArgs, RescaleAttributes};
 use crate::failure::Failure;
 use crate::number::{count, grouped};
 use crate::output;
@@ -14,7 +14,7 @@ use truecast::DType;
 use truecast::io::atomic::leftover;
 use truecast::io::{Existing, FileId};
 use truecast::request::Standard;
-use truecast::rescale::{self, Options, Request, element_type, integers, rescale, scales};
+use truecast::rescale::{self, RescaleOptions, RescaleRequest, element_type, integers, rescale, scales};
 use truecast::spec::tosa::rescale::{Channel, RoundingMode};
 use truecast::spec::tosa::{Rescale, Target, signless};
 
@@ -27,7 +27,7 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(format_args!("{operand} is read and cannot be the destination too")));
     }
     let request = request(&args.options, &args.rounding, target(&args.spec)?, type_of(&args.src)?, args.to)?;
-    let options = Options { existing, max_memory: args.max_memory, exec: context.exec };
+    let options = RescaleOptions { existing, max_memory: args.max_memory, exec: context.exec };
     super::tell_leftovers(leftover::of(&args.dst), existing, context);
     let counts = rescale(&request, &args.src, &args.dst, &options, &signals::stop_flag(context.json))?;
     let [from, to] = request.op.types();
@@ -57,7 +57,7 @@ pub fn run(args: &RescaleArgs, context: &Context) -> Result<ExitCode, Failure> {
 }
 
 /// The options that decide the result, as they may be typed after `rescale SRC DST`.
-fn typed(args: &RescaleArgs, request: &Request) -> String {
+fn typed(args: &RescaleArgs, request: &RescaleRequest) -> String {
     let options = &args.options;
     let mut words = vec![format!("--spec tosa@{} --to {}", request.target.version.name(), args.to)];
     let scales = [("multiplier", &options.multiplier), ("shift", &options.shift), ("scale", &options.scale)];
@@ -77,8 +77,8 @@ fn typed(args: &RescaleArgs, request: &Request) -> String {
 }
 
 /// What decides the result (`docs/interfaces.md §6`).
-fn provenance(request: &Request) -> Value {
-    let Request { op, multipliers, shifts, input_zp, output_zp, target } = request;
+fn provenance(request: &RescaleRequest) -> Value {
+    let RescaleRequest { op, multipliers, shifts, input_zp, output_zp, target } = request;
     json!({
         "spec": "tosa", "version": target.version.name(), "rounding": op.rounding.name(), "scale32": op.scale32,
         "per_channel": op.per_channel, "input_unsigned": op.input_unsigned, "output_unsigned": op.output_unsigned,
@@ -107,12 +107,12 @@ pub fn type_of(input: &Path) -> Result<DType, Failure> {
 
 /// What the options mean. Unsigned types say what the flags say.
 pub fn request(
-    options: &RescaleOptions,
+    options: &RescaleAttributes,
     rounding: &str,
     target: Target,
     from: DType,
     to: DType,
-) -> Result<Request, Failure> {
+) -> Result<RescaleRequest, Failure> {
     let (input, input_unsigned) = (signless(from), signless(from) != from);
     let (output, output_unsigned) = (signless(to), signless(to) != to);
     let op = Rescale {
@@ -137,11 +137,11 @@ pub fn request(
             "{many} scales; --per-channel takes one for each index of the last dimension, without it there is one for all"
         )));
     }
-    Ok(Request { op, multipliers, shifts, input_zp: options.input_zp, output_zp: options.output_zp, target })
+    Ok(RescaleRequest { op, multipliers, shifts, input_zp: options.input_zp, output_zp: options.output_zp, target })
 }
 
 /// The input's type as it was typed, which its file has to agree with; an unsigned one says what `--input-unsigned` says.
-pub fn state_input(request: &mut Request, from: DType, input: &Path) -> Result<(), Failure> {
+pub fn state_input(request: &mut RescaleRequest, from: DType, input: &Path) -> Result<(), Failure> {
     if signless(from) != request.op.input {
         let (path, found) = (input.display(), request.op.input);
         let wide = if found == DType::I48 { ", which arrays store in 64 bits" } else { "" };
@@ -152,8 +152,8 @@ pub fn state_input(request: &mut Request, from: DType, input: &Path) -> Result<(
 }
 
 /// The attributes and operands of one scale, in a line.
-pub fn attributes(request: &Request) -> String {
-    let Request { op, multipliers, shifts, input_zp, output_zp, .. } = request;
+pub fn attributes(request: &RescaleRequest) -> String {
+    let RescaleRequest { op, multipliers, shifts, input_zp, output_zp, .. } = request;
     let (multiplier, shift) = (multipliers[0], shifts[0]);
     let (rounding, scale32) = (op.rounding.name(), op.scale32 as u8);
     format!(
@@ -184,8 +184,9 @@ fn of_scales(text: &str, scale32: bool) -> Result<(Vec<i64>, Vec<i64>), Failure>
         true => scales(Path::new(text))?,
         false => text.split(',').map(number).collect::<Result<_, _>>()?,
     };
-    let channel =
-        |scale: f64| Channel::of_scale(scale, scale32).map_err(|error| Failure::from(rescale::Failure::from(error)));
+    let channel = |scale: f64| {
+        Channel::of_scale(scale, scale32).map_err(|error| Failure::from(rescale::RescaleFailure::from(error)))
+    };
     let channels = scales.into_iter().map(channel).collect::<Result<Vec<_>, _>>()?;
     Ok(channels.iter().map(|c| (i64::from(c.multiplier), i64::from(c.shift))).unzip())
 }
@@ -194,7 +195,7 @@ fn of_scales(text: &str, scale32: bool) -> Result<(Vec<i64>, Vec<i64>), Failure>
 const FEW: usize = 8;
 
 /// What was chosen for scales, a line each.
-fn chosen(request: &Request) -> String {
+fn chosen(request: &RescaleRequest) -> String {
     let all = request.multipliers.iter().zip(&request.shifts);
     let one = |(&multiplier, &shift): (&i64, &i64)| {
         let scale = Channel { multiplier: multiplier as i32, shift: shift as i8 }.scale();

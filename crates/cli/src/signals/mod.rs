@@ -70,7 +70,7 @@ impl Requests {
 /// Whether the end of the process has begun, and its result is being told.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-/// The work has ended by itself and its result is told: nobody else tells one.
+/// The work has ended by itself and prints its result: no other thread prints one.
 pub fn settle() {
     if IS_ENDING.swap(true, Ordering::Relaxed) {
         // The process is about to be gone.
@@ -84,7 +84,7 @@ fn end(json: bool) -> ! {
     // Whether the result is complete is not known here.
     let failure = Failure::system("interrupted").in_json(json);
     if IS_ENDING.swap(true, Ordering::Relaxed) {
-        // Somebody tells a result and gets no further than that, perhaps because nobody reads it.
+        // Another thread prints a result and does not return, perhaps because the pipe is full.
         thread::sleep(GRACE);
     } else {
         system::end_at_once_from_here_on();
@@ -162,7 +162,7 @@ mod tests {
         let _made = NewFolder::make(folder).unwrap();
         let mut file = named_only(|| OutputFile::create(&folder.join("a"), Existing::Refuse)).unwrap();
         file.write_all(&[1; 100_000]).unwrap();
-        // Whoever waits for it gives up before; nothing is left behind then.
+        // The test that waits gives up before; nothing is left behind then.
         let begin = Instant::now();
         while begin.elapsed() < 2 * LONG {
             std::hint::spin_loop();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// From now on every signal that asks for the end is a request, but for those that whoever started the process had ignored
+/// From now on every signal that asks for the end is a request, but for those that were ignored when the process was started
 /// (`nohup`): it is added, and without a thread for that, the first one sets `stop`.
 pub(super) fn watch(stop: Arc<AtomicBool>, add: impl Fn() + Send + 'static) {
     let asking: Vec<c_int> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
@@ -47,6 +47,6 @@ pub(super) fn is_ignored(signal: c_int) -> bool {
 
 /// Writing beyond the limit on the size of files fails, with a reason, instead of ending the process on the spot.
 pub fn make_size_limit_an_error() {
-    // Nobody asks the flag: once there is a handler, the write says what happened.
+    // The flag is not read: with a handler in place the write fails with its reason.
     flag::register(SIGXFSZ, Arc::<AtomicBool>::default()).ok();
 }

@@ -13,8 +13,7 @@ const BELOW: [(&str, &[&str]); 9] = [
     ("testkit", &[]),
     ("core", &["testkit"]),
     ("text", &["core", "testkit"]),
-    // Its benchmark uses `truecast`.
-    ("kernel", &["core", "testkit", "truecast"]),
+    ("kernel", &["core", "testkit"]),
     ("io", &["core", "testkit"]),
     ("models", &["core", "text", "kernel", "io", "testkit"]),
     ("truecast", &["core", "text", "kernel", "io", "models", "testkit"]),

@@ -1,7 +1,7 @@
 //! Throughput of conversions on this machine, beside memcpy on the same buffers in the same run.
 //!
 //! What is timed, and why so, is `docs/kernels.md §13`. Nothing here knows how a conversion works or how a result is
-//! printed. Read in this order: [`Plan`], `pairs`, [`data`], [`pool`], `clock`.
+//! printed. Read in this order: [`BenchPlan`], `pairs`, [`data`], [`pool`], `clock`.
 
 mod clock;
 pub mod data;
@@ -22,7 +22,7 @@ use truecast_kernel::{Caches, CastError, CastOptions, Caster, Counting, Elements
 
 /// What is measured, and how.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct BenchOptions {
     /// Source and destination types.
     pub pairs: Vec<(DType, DType)>,
     /// Sizes of the arrays; each pair is measured at each.
@@ -35,7 +35,7 @@ pub struct Options {
     pub best_of: NonZeroUsize,
 }
 
-impl Default for Options {
+impl Default for BenchOptions {
     /// The representative pairs at every size under the default rules, best of seven.
     fn default() -> Self {
         Self {
@@ -144,7 +144,7 @@ impl Arrays {
 
 /// One pair at one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Row {
+pub struct BenchRow {
     /// Source type.
     pub src: DType,
     /// Destination type.
@@ -173,7 +173,7 @@ pub struct Row {
     pub counts_seconds: Option<f64>,
 }
 
-impl Row {
+impl BenchRow {
     /// Bytes read and written in 10^9 per second.
     #[must_use]
     pub fn gbps(&self) -> f64 {
@@ -220,7 +220,7 @@ impl Row {
 /// Why nothing was measured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum BenchError {
     /// The specification does not allow a pair.
     #[error("{src} to {dst}: {cause}")]
     Spec {
@@ -261,23 +261,23 @@ pub enum Error {
 
 /// Measurements that can be made: every pair is resolved, and the memory is there.
 #[derive(Debug)]
-pub struct Plan {
-    options: Options,
+pub struct BenchPlan {
+    options: BenchOptions,
     specs: Vec<CastSpec>,
     caches: Caches,
     src: Pool,
     dst: Pool,
 }
 
-impl Plan {
+impl BenchPlan {
     /// Settles what is measured, and takes the memory for all of it: one buffer to read from and one to write to.
     ///
     /// # Errors
-    /// Everything of [`Error`] but [`Error::Value`].
-    pub fn new(options: Options) -> Result<Plan, Error> {
+    /// Everything of [`BenchError`] but [`BenchError::Value`].
+    pub fn new(options: BenchOptions) -> Result<BenchPlan, BenchError> {
         let specs = options.pairs.iter().map(|&(src, dst)| {
-            let spec = options.request.resolve(src, dst).map_err(|cause| Error::Spec { src, dst, cause })?;
-            Caster::new(&spec, &options.exec).map_err(|cause| Error::Plan { src, dst, cause })?;
+            let spec = options.request.resolve(src, dst).map_err(|cause| BenchError::Spec { src, dst, cause })?;
+            Caster::new(&spec, &options.exec).map_err(|cause| BenchError::Plan { src, dst, cause })?;
             Ok(spec)
         });
         let specs = specs.collect::<Result<Vec<_>, _>>()?;
@@ -286,12 +286,12 @@ impl Plan {
         let src = arrays().map(|a| a.src_bytes.max(a.copied_bytes())).max().unwrap_or(0);
         let dst = arrays().map(|a| a.dst_bytes.max(a.copied_bytes())).max().unwrap_or(0);
         let needed = src as u64 + dst as u64;
-        let too_large = || Error::Memory { needed };
+        let too_large = || BenchError::Memory { needed };
         if memory::available().is_some_and(|available| needed > available) {
             return Err(too_large());
         }
         let [src, dst] = [src, dst].map(|bytes| Pool::new(bytes).map_err(|_| too_large()));
-        Ok(Plan { src: src?, dst: dst?, options, specs, caches })
+        Ok(BenchPlan { src: src?, dst: dst?, options, specs, caches })
     }
 
     /// Number of rows.
@@ -315,8 +315,8 @@ impl Plan {
     /// Measures, row by row; `done` is told each. Several threads are those of the current rayon pool.
     ///
     /// # Errors
-    /// [`Error::Value`] under an `error` policy only.
-    pub fn run(&mut self, mut done: impl FnMut(&Row)) -> Result<Vec<Row>, Error> {
+    /// [`BenchError::Value`] under an `error` policy only.
+    pub fn run(&mut self, mut done: impl FnMut(&BenchRow)) -> Result<Vec<BenchRow>, BenchError> {
         let mut rows = Vec::with_capacity(self.len());
         let mut filled = None;
         for spec in &self.specs {
@@ -327,7 +327,7 @@ impl Plan {
             for &size in &self.options.sizes {
                 let arrays = arrays_of(spec, size, &self.caches);
                 let row = measure(spec, &self.options, (size, arrays), self.src.bytes(), self.dst.bytes_mut());
-                let row = row.map_err(|cause| Error::Value { src: spec.src, dst: spec.dst, cause })?;
+                let row = row.map_err(|cause| BenchError::Value { src: spec.src, dst: spec.dst, cause })?;
                 done(&row);
                 rows.push(row);
             }
@@ -342,11 +342,11 @@ fn arrays_of(spec: &CastSpec, size: Size, caches: &Caches) -> Arrays {
 
 fn measure(
     spec: &CastSpec,
-    options: &Options,
+    options: &BenchOptions,
     (size, arrays): (Size, Arrays),
     src: &[u8],
     dst: &mut [u8],
-) -> Result<Row, CastError> {
+) -> Result<BenchRow, CastError> {
     let caster = |counting| Caster::new(spec, &CastOptions { counting, ..options.exec }).expect("planned before");
     let cast = caster(Counting::Off);
     let counting = (options.exec.counting == Counting::Full).then(|| caster(Counting::Full));
@@ -365,7 +365,7 @@ fn measure(
     let seconds = clock::best_of(options.best_of, &contenders, dst)?;
     let (passes, counts) = seconds[2..].split_at(Plain::ALL.len());
     let copies = (shape == (1, 1)).then_some(seconds[0]);
-    Ok(Row {
+    Ok(BenchRow {
         src: spec.src,
         dst: spec.dst,
         size,

@@ -23,7 +23,7 @@ const MOST_SETS: usize = 4096;
 
 /// Results that follow one convention, or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group<C, V> {
+pub struct ConventionGroup<C, V> {
     /// The convention that gives each of these results, bit for bit (any NaN for NaN, unless bits are compared); `None` for
     /// what no convention explains.
     pub convention: Option<C>,
@@ -64,7 +64,7 @@ struct Alike<V> {
 
 /// What a convention gives for an element whose result is not permitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
+pub enum ConventionCheck {
     /// That result.
     Same,
     /// Another one, which is not permitted either.
@@ -97,7 +97,7 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
     }
 
     /// Takes the next result that is not permitted.
-    pub fn push(&mut self, result: impl FnOnce() -> V, compare: impl Fn(C) -> Comparison) {
+    pub fn push(&mut self, result: impl FnOnce() -> V, compare: impl Fn(C) -> ConventionCheck) {
         self.seen += 1;
         if self.seen > COMPARED {
             return;
@@ -105,9 +105,9 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         let mut set = Set::default();
         for (i, convention) in self.conventions.iter().enumerate() {
             match compare(*convention) {
-                Comparison::Same => set = Set { give: set.give | 1 << i, err: set.err | 1 << i },
-                Comparison::OtherwiseWrong => set.err |= 1 << i,
-                Comparison::Right => {}
+                ConventionCheck::Same => set = Set { give: set.give | 1 << i, err: set.err | 1 << i },
+                ConventionCheck::OtherwiseWrong => set.err |= 1 << i,
+                ConventionCheck::Right => {}
             }
         }
         if self.sets.len() >= MOST_SETS && !self.sets.contains_key(&set) {
@@ -133,11 +133,11 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
     ///
     /// A convention is named only if it gives more than half of the results among those that it would get wrong, so that
     /// chance names none.
-    pub fn groups(&self, whole: &[C]) -> Vec<Group<C, V>> {
+    pub fn groups(&self, whole: &[C]) -> Vec<ConventionGroup<C, V>> {
         let mut left: Vec<(Set, &Alike<V>)> = self.sets.iter().map(|(set, alike)| (*set, alike)).collect();
         if let ([convention, alike @ ..], false) = (whole, left.is_empty()) {
             let group = self.group(Some(*convention), &left);
-            return vec![Group { explains_all: true, alike: alike.to_vec(), ..group }];
+            return vec![ConventionGroup { explains_all: true, alike: alike.to_vec(), ..group }];
         }
         let mut groups = Vec::new();
         while let Some(best) = self.best(&left) {
@@ -145,7 +145,7 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
             let common = given.iter().fold(u64::MAX, |common, (set, _)| common & set.give);
             let is_alike = |(i, _): &(usize, &C)| *i != best && common >> i & 1 == 1;
             let alike = self.conventions.iter().enumerate().filter(is_alike).map(|(_, c)| *c).collect();
-            groups.push(Group { alike, ..self.group(Some(self.conventions[best]), &given) });
+            groups.push(ConventionGroup { alike, ..self.group(Some(self.conventions[best]), &given) });
             left = others;
         }
         if !left.is_empty() {
@@ -164,12 +164,12 @@ impl<C: Copy, V: Clone> Grouping<C, V> {
         named.max_by_key(|(give, _, i)| (*give, usize::MAX - i)).map(|(.., i)| i)
     }
 
-    fn group(&self, convention: Option<C>, sets: &[(Set, &Alike<V>)]) -> Group<C, V> {
+    fn group(&self, convention: Option<C>, sets: &[(Set, &Alike<V>)]) -> ConventionGroup<C, V> {
         let mut first: Vec<&(u64, V)> = sets.iter().flat_map(|(_, alike)| &alike.first).collect();
         first.sort_by_key(|(order, _)| *order);
         let first = first.into_iter().take(self.keep).map(|(_, result)| result.clone()).collect();
         let count = sets.iter().map(|(_, alike)| alike.count).sum();
-        Group { convention, alike: Vec::new(), count, first, explains_all: false }
+        ConventionGroup { convention, alike: Vec::new(), count, first, explains_all: false }
     }
 }
 

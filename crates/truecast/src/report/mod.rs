@@ -1,18 +1,18 @@
 //! What a conversion did, tensor by tensor, and its JSON form (`docs/interfaces.md §6`), which is written as a stream:
 //! `serde_json::to_writer_pretty(file, &report)`.
 //!
-//! [`counts`](COUNTS) has the names, [`Total`] what totals cover, [`Judgement`] what is worth a look, [`Provenance`] how the
+//! [`counts`](COUNTS) has the names, [`Total`] what totals cover, [`Assessment`] what is worth a look, [`Provenance`] how the
 //! result came about. How reports look to people is the business of commands.
 
+mod assessment;
 mod counts;
-mod judgement;
 mod provenance;
 mod rows;
 mod spare;
 mod total;
 
+pub use assessment::{Assessed, Assessment, LEAST_SQNR_DB, ONE_IN, Reason, Suspect, Unscaled, assess};
 pub use counts::{COUNTS, Count, Number, hides_loss, json_number, left_out};
-pub use judgement::{Judged, Judgement, LEAST_SQNR_DB, ONE_IN, Reason, Suspect, Unscaled, judge};
 pub use provenance::{Provenance, ProvenanceError};
 pub use rows::Rows;
 pub use total::{Group, Sum, Total};
@@ -68,10 +68,10 @@ impl TensorReport {
         }
     }
 
-    /// What a judgement looks at.
+    /// What a assessment looks at.
     #[must_use]
-    pub fn judged(&self) -> Judged<'_> {
-        Judged { name: &self.name, types: (self.from, self.to), counts: &self.counts }
+    pub fn assessed(&self) -> Assessed<'_> {
+        Assessed { name: &self.name, types: (self.from, self.to), counts: &self.counts }
     }
 }
 

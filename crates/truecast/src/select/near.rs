@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_find_what_was_meant() {
+    fn typing_errors_find_what_was_meant() {
         let names = [
             "embeddings.LayerNorm.weight",
             "encoder.layer.0.attention.self.key.weight",

@@ -5,7 +5,7 @@ use truecast_core::DType;
 /// One way in which a file is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Difference {
+pub enum FileDifference {
     /// The destination lacks a tensor.
     Missing {
         /// Its name.

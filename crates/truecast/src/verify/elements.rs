@@ -1,6 +1,6 @@
 //! Comparing numbers, block by block: quickly if a block is right, one by one if it may not be.
 
-use super::difference::{Difference, WrongElement};
+use super::difference::{FileDifference, WrongElement};
 use super::found::Found;
 use super::method::{Method, Methods, definition};
 use super::pair::Pair;
@@ -42,7 +42,7 @@ pub(super) fn compare(
     prepared: &mut Prepared,
     methods: &mut Methods,
     progress: &mut (dyn FnMut(u64) + Send),
-) -> Result<Option<Difference>, Error> {
+) -> Result<Option<FileDifference>, Error> {
     let (tensor, cast) = (pair.tensor, pair.cast());
     let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("numbers have a width");
     let result = &pair.result.tensors()[pair.at];
@@ -61,7 +61,7 @@ pub(super) fn compare(
     }
     let types = (tensor.from, tensor.target.dtype);
     let name = || tensor.target.name.clone();
-    Ok(found.first.map(|(_, first)| Difference::Elements { tensor: name(), count: found.count, first, types }))
+    Ok(found.first.map(|(_, first)| FileDifference::Elements { tensor: name(), count: found.count, first, types }))
 }
 
 /// Compares the elements of one conversion.

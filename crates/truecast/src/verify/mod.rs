@@ -14,7 +14,7 @@ mod record;
 mod text;
 
 pub use coverage::Coverage;
-pub use difference::{Difference, WrongElement, WrongText};
+pub use difference::{FileDifference, WrongElement, WrongText};
 pub use method::Methods;
 pub use record::{Record, RecordError, RecordedFile};
 
@@ -32,7 +32,7 @@ use truecast_io::{FileFormat, OpenOptions, Source};
 
 /// What was compared and what differs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Verdict {
+pub struct VerifyReport {
     /// Tensors compared.
     pub tensors: u64,
     /// Elements compared.
@@ -42,7 +42,7 @@ pub struct Verdict {
     /// How the elements were compared; text is not among them.
     pub methods: Methods,
     /// In the order of the tensors.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<FileDifference>,
 }
 
 /// Of what a sample was drawn.
@@ -54,7 +54,7 @@ pub struct Sampled {
     pub seed: u64,
 }
 
-impl Verdict {
+impl VerifyReport {
     /// The part of the elements that was compared, 1 for all.
     #[must_use]
     pub fn coverage(&self) -> f64 {
@@ -135,7 +135,7 @@ impl Verification {
         dst: &Path,
         options: &Options,
         mut progress: impl FnMut(Progress<'_>) + Send,
-    ) -> Result<Verdict, Error> {
+    ) -> Result<VerifyReport, Error> {
         let source = self.plan.source();
         let planned = self.plan.tensors();
         let result = open_result(dst, options)?;
@@ -145,21 +145,21 @@ impl Verification {
             && result.tensors().len() == 1;
         let by_name: HashMap<_, _> = result.tensors().iter().enumerate().map(|(i, t)| (t.name.as_str(), i)).collect();
         let mut is_extra = vec![true; result.tensors().len()];
-        let mut verdict = Verdict::default();
+        let mut verdict = VerifyReport::default();
         let mut methods = self.methods();
         let (mut done, mut of) = (0, 0);
         for (index, tensor) in planned.iter().enumerate() {
             let name = &tensor.target.name;
             let found = if nameless { Some(0) } else { by_name.get(name.as_str()).copied() };
             let Some(at) = found else {
-                verdict.differences.push(Difference::Missing { tensor: name.clone() });
+                verdict.differences.push(FileDifference::Missing { tensor: name.clone() });
                 continue;
             };
             let actual = &result.tensors()[at];
             is_extra[at] = false;
             verdict.tensors += 1;
             if !fits(&result, tensor.target.dtype, actual.dtype) || actual.shape != tensor.target.shape {
-                verdict.differences.push(Difference::Header {
+                verdict.differences.push(FileDifference::Header {
                     tensor: name.clone(),
                     expected: (tensor.target.dtype, tensor.target.shape.clone()),
                     actual: (actual.dtype, actual.shape.clone()),
@@ -182,13 +182,13 @@ impl Verification {
         }
         verdict.sampled = self.seed.map(|seed| Sampled { of, seed });
         let extra = result.tensors().iter().zip(is_extra).filter(|(_, is_extra)| *is_extra);
-        verdict.differences.extend(extra.map(|(t, _)| Difference::Extra { tensor: t.name.clone() }));
+        verdict.differences.extend(extra.map(|(t, _)| FileDifference::Extra { tensor: t.name.clone() }));
         if result.format() == FileFormat::Safetensors {
             let keys: BTreeSet<_> = source.metadata().keys().chain(result.metadata().keys()).collect();
             let right =
                 |key: &str| source.metadata().get(key).map(String::as_str).or((key == "format").then_some("pt"));
             let wrong = keys.into_iter().filter(|key| result.metadata().get(*key).map(String::as_str) != right(key));
-            verdict.differences.extend(wrong.map(|key| Difference::Metadata { key: key.clone() }));
+            verdict.differences.extend(wrong.map(|key| FileDifference::Metadata { key: key.clone() }));
         }
         verdict.differences.extend(model(&self.plan, &result)?);
         Ok(verdict)
@@ -223,21 +223,21 @@ pub fn verify(
     dst: &Path,
     options: &Options,
     progress: impl FnMut(Progress<'_>) + Send,
-) -> Result<Verdict, Error> {
+) -> Result<VerifyReport, Error> {
     Verification::new(src, dst, options, Coverage::Full, 0)?.run(dst, options, progress)
 }
 
 /// A model has to be the expected one byte for byte, wherever it keeps its external data, and so has that.
-fn model(plan: &Plan, result: &Source) -> Result<Option<Difference>, Error> {
+fn model(plan: &Plan, result: &Source) -> Result<Option<FileDifference>, Error> {
     let Some(model) = result.model() else { return Ok(None) };
     let location = model.external_location().unwrap_or_default();
     let Some(new) = plan.new_model_with(location)? else { return Ok(None) };
     if let Some(offset) = new.structure_differs(result.path())? {
-        return Ok(Some(Difference::Structure { offset }));
+        return Ok(Some(FileDifference::Structure { offset }));
     }
     let Some(path) = model.data_files().pop_first() else { return Ok(None) };
     let offset = new.data_differs(&path)?;
-    Ok(offset.map(|offset| Difference::ExternalData { location: location.into(), offset }))
+    Ok(offset.map(|offset| FileDifference::ExternalData { location: location.into(), offset }))
 }
 
 /// Opens the destination. Where the header of an array does not say which narrow type its bytes are

@@ -1,6 +1,6 @@
 //! A tensor of the source beside what became of it.
 
-use super::difference::Difference;
+use super::difference::FileDifference;
 use crate::convert::planned::Planned;
 use crate::error::Error;
 use crate::scan::{Chunk, Side, Stretch, scan};
@@ -41,7 +41,7 @@ impl Pair<'_> {
         scan(sides, stretches, start, work, progress)
     }
 
-    pub(super) fn refused(&self, index: u64) -> Difference {
-        Difference::Refused { tensor: self.tensor.target.name.clone(), index }
+    pub(super) fn refused(&self, index: u64) -> FileDifference {
+        FileDifference::Refused { tensor: self.tensor.target.name.clone(), index }
     }
 }

@@ -1,6 +1,6 @@
 //! What a conversion wrote down about itself (`docs/interfaces.md §6`), read back to check its result.
 
-use super::difference::Difference;
+use super::difference::FileDifference;
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::report::{Provenance, ProvenanceError};
@@ -106,7 +106,7 @@ impl Record {
     ///
     /// # Errors
     /// Files that cannot be read, other than those that are missing.
-    pub fn differences(&self, dst: &Path) -> Result<Vec<Difference>, Error> {
+    pub fn differences(&self, dst: &Path) -> Result<Vec<FileDifference>, Error> {
         let mut all = Vec::new();
         for (i, expected) in self.outputs.iter().enumerate() {
             let path = match (i, expected.path.file_name()) {
@@ -120,7 +120,7 @@ impl Record {
             let recorded = (expected.bytes, expected.sha256.clone());
             if actual.as_ref() != Some(&recorded) {
                 let path = path.display().to_string();
-                all.push(Difference::Digest { path, expected: recorded, actual });
+                all.push(FileDifference::Digest { path, expected: recorded, actual });
             }
         }
         Ok(all)

@@ -1,6 +1,6 @@
 //! Recomputing text, and numbers that come from text, by the definition.
 
-use super::difference::{Difference, WrongText};
+use super::difference::{FileDifference, WrongText};
 use super::found::Found;
 use super::pair::Pair;
 use crate::error::Error;
@@ -13,7 +13,10 @@ use truecast_kernel::Elements;
 use truecast_text::utf32;
 
 /// What differs in a pair.
-pub(super) fn compare(pair: &Pair<'_>, progress: &mut (dyn FnMut(u64) + Send)) -> Result<Option<Difference>, Error> {
+pub(super) fn compare(
+    pair: &Pair<'_>,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<Option<FileDifference>, Error> {
     let (tensor, cast) = (pair.tensor, pair.cast());
     let seen = pair.scan(
         Found::new,
@@ -39,7 +42,7 @@ pub(super) fn compare(pair: &Pair<'_>, progress: &mut (dyn FnMut(u64) + Send)) -
     }
     let shown = |(index, (source, expected, actual)): (u64, (Cell, Cell, Cell))| {
         let first = WrongText { index, source: source.shown(), expected: expected.shown(), actual: actual.shown() };
-        Difference::Texts { tensor: tensor.target.name.clone(), count, first }
+        FileDifference::Texts { tensor: tensor.target.name.clone(), count, first }
     };
     Ok(first.map(shown))
 }

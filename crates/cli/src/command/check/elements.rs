@@ -13,7 +13,7 @@ use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
-use truecast::check::{Element, Findings, Violation, check};
+use truecast::check::{CastFindings, CastViolation, ElementValue, check};
 use truecast::io::Shown;
 use truecast::permitted::{NanComparison, Permitted};
 use truecast::request::Request;
@@ -52,7 +52,7 @@ fn explain_options(args: &CheckArgs, request: &Request, spec: &CastSpec) -> Stri
     format!("--to {}{from} {}", spec.dst, args.policy.as_typed(name))
 }
 
-fn permitted_texts(spec: &CastSpec, violation: &Violation) -> Vec<String> {
+fn permitted_texts(spec: &CastSpec, violation: &CastViolation) -> Vec<String> {
     match &violation.permitted {
         Permitted::Codes(codes) => codes.iter().map(|&code| bits(code, spec.dst.code_bits())).collect(),
         // Text becomes text as it is.
@@ -67,15 +67,15 @@ fn permitted_texts(spec: &CastSpec, violation: &Violation) -> Vec<String> {
 }
 
 /// A code, or text in quotes.
-fn shown(element: &Element, dtype: DType) -> String {
+fn shown(element: &ElementValue, dtype: DType) -> String {
     match element {
-        Element::Code(code) => bits(*code, dtype.code_bits()),
-        Element::Text(text) => Shown(&String::from_utf8_lossy(text)).to_string(),
+        ElementValue::Code(code) => bits(*code, dtype.code_bits()),
+        ElementValue::Text(text) => Shown(&String::from_utf8_lossy(text)).to_string(),
     }
 }
 
-fn findings_json(spec: &CastSpec, name: &str, findings: &Findings) -> Map<String, Value> {
-    let violation = |v: &Violation| {
+fn findings_json(spec: &CastSpec, name: &str, findings: &CastFindings) -> Map<String, Value> {
+    let violation = |v: &CastViolation| {
         json!({
             "index": v.index, "input": shown(&v.input, spec.src),
             "actual": shown(&v.actual, spec.dst), "permitted": permitted_texts(spec, v), "clause": v.clause
@@ -97,16 +97,16 @@ fn findings_json(spec: &CastSpec, name: &str, findings: &Findings) -> Map<String
 }
 
 /// A code with its value, text in quotes.
-fn shown_with_value(element: &Element, dtype: DType) -> String {
+fn shown_with_value(element: &ElementValue, dtype: DType) -> String {
     match element {
-        Element::Code(code) => code_with_value(dtype, *code),
-        Element::Text(_) => shown(element, dtype),
+        ElementValue::Code(code) => code_with_value(dtype, *code),
+        ElementValue::Text(_) => shown(element, dtype),
     }
 }
 
 fn violations_text<'a>(
     spec: &CastSpec,
-    violations: impl IntoIterator<Item = &'a Violation>,
+    violations: impl IntoIterator<Item = &'a CastViolation>,
     terminal: &Terminal,
 ) -> String {
     let mut table = Table::new([
@@ -131,14 +131,14 @@ fn violations_text<'a>(
     table.render(terminal)
 }
 
-fn findings_text(spec: &CastSpec, name: &str, asked: &str, findings: &Findings, terminal: &Terminal) -> String {
+fn findings_text(spec: &CastSpec, name: &str, asked: &str, findings: &CastFindings, terminal: &Terminal) -> String {
     let mut text = String::new();
     let available: Vec<usize> = findings.groups.iter().map(|group| group.first.len()).collect();
     let shares = groups::shares(&available, findings.violations.len());
     for (group, share) in findings.groups.iter().zip(shares) {
         text += &groups::heading(group, findings.elements, terminal);
         text += &violations_text(spec, group.first.iter().take(share), terminal);
-        if let Some(Element::Code(code)) = group.first.first().map(|v| &v.input) {
+        if let Some(ElementValue::Code(code)) = group.first.first().map(|v| &v.input) {
             text += &format!("truecast explain {} {asked}\n", bits(*code, spec.src.code_bits()));
         }
         text.push('\n');

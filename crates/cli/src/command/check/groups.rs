@@ -5,7 +5,7 @@ use crate::table::Mark;
 use crate::terminal::Terminal;
 use serde_json::{Value, json};
 use std::fmt::Display;
-use truecast::convention::{COMPARED, Convention, Group, RescaleConvention};
+use truecast::convention::{COMPARED, Convention, ConventionGroup, RescaleConvention};
 
 /// A convention with its name for scripts; its words are what it displays.
 pub trait Named: Display + Copy {
@@ -25,7 +25,7 @@ impl Named for RescaleConvention {
 }
 
 /// `252 as if rounded through f16 first`.
-pub fn heading<C: Named, V>(group: &Group<C, V>, elements: u64, terminal: &Terminal) -> String {
+pub fn heading<C: Named, V>(group: &ConventionGroup<C, V>, elements: u64, terminal: &Terminal) -> String {
     let wrong = grouped(group.count);
     let text = match group.convention {
         Some(convention) if group.explains_all => {
@@ -68,8 +68,8 @@ pub fn shares(available: &[usize], show: usize) -> Vec<usize> {
 }
 
 /// The groups of `docs/interfaces.md §6`.
-pub fn to_json<C: Named, V>(groups: &[Group<C, V>], index: impl Fn(&V) -> u64) -> Value {
-    let group = |group: &Group<C, V>| {
+pub fn to_json<C: Named, V>(groups: &[ConventionGroup<C, V>], index: impl Fn(&V) -> u64) -> Value {
+    let group = |group: &ConventionGroup<C, V>| {
         json!({
             "convention": group.convention.map(Named::name), "as_if": group.convention.map(|c| c.to_string()),
             "alike": group.alike.iter().map(|c| c.name()).collect::<Vec<_>>(), "count": group.count,

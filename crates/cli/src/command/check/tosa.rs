@@ -17,8 +17,8 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::ExitCode;
 use truecast::DType;
-use truecast::conformance::{Compared, Judged, Judgement, check_blocks, check_cast, check_rescale};
-use truecast::convention::{Convention, Group};
+use truecast::check::tosa::{Checked, CheckedElements, Compared, check_blocks, check_cast, check_rescale};
+use truecast::convention::{Convention, ConventionGroup};
 use truecast::permitted::NanComparison;
 use truecast::request::Request;
 use truecast::setting::exact_nan_matters;
@@ -57,7 +57,7 @@ pub fn cast(args: &CheckArgs, request: &Request, target: Target, context: &Conte
     }
     let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };
     match check_cast(&spec, &target, files, nan)? {
-        Judgement::Elements(judged) => Report {
+        Checked::Elements(judged) => Report {
             target,
             profile,
             types: [from, to],
@@ -67,7 +67,7 @@ pub fn cast(args: &CheckArgs, request: &Request, target: Target, context: &Conte
             scales: None,
         }
         .print(&judged, context),
-        Judgement::Graph(result) => graph(&result, target, [from, to], context),
+        Checked::Graph(result) => graph(&result, target, [from, to], context),
     }
 }
 
@@ -104,7 +104,7 @@ fn of_blocks(
         Direction::FromBlocks => [cast.element, cast.plain],
     };
     match check_blocks(cast, &target, files, scales)? {
-        Judgement::Elements(BlockCheck { findings, permitted, failed_scales, scale_failures, .. }) => Report {
+        Checked::Elements(BlockCheck { findings, permitted, failed_scales, scale_failures, .. }) => Report {
             target,
             profile: files.profile,
             types,
@@ -113,8 +113,8 @@ fn of_blocks(
             permitted: Box::new(move |at, _| permitted[at].clone()),
             scales: Some((failed_scales, scale_failures)).filter(|_| cast.direction == Direction::ToBlocks),
         }
-        .print(&Judged::<Convention> { findings, groups: Vec::new(), compared: 0 }, context),
-        Judgement::Graph(result) => graph(&result, target, types, context),
+        .print(&CheckedElements::<Convention> { findings, groups: Vec::new(), compared: 0 }, context),
+        Checked::Graph(result) => graph(&result, target, types, context),
     }
 }
 
@@ -130,7 +130,7 @@ pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<Ex
     }
     let types = request.op.types();
     match check_rescale(&request, files)? {
-        Judgement::Elements((judged, spec)) => Report {
+        Checked::Elements((judged, spec)) => Report {
             target,
             profile,
             types,
@@ -144,7 +144,7 @@ pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<Ex
             scales: None,
         }
         .print(&judged, context),
-        Judgement::Graph(result) => graph(&result, target, types, context),
+        Checked::Graph(result) => graph(&result, target, types, context),
     }
 }
 
@@ -221,7 +221,7 @@ struct Report {
 }
 
 impl Report {
-    fn print<C: Named>(&self, judged: &Judged<C>, context: &Context) -> Result<ExitCode, Failure> {
+    fn print<C: Named>(&self, judged: &CheckedElements<C>, context: &Context) -> Result<ExitCode, Failure> {
         match context.json {
             true => output::json("check", self.json(judged))?,
             false if context.quiet => {}
@@ -244,8 +244,8 @@ impl Report {
     }
 
     /// As for every specification (`docs/interfaces.md §6`), with the verdicts that TOSA's profiles know beside.
-    fn json<C: Named>(&self, judged: &Judged<C>) -> Map<String, Value> {
-        let Judged { findings, groups, compared } = judged;
+    fn json<C: Named>(&self, judged: &CheckedElements<C>) -> Map<String, Value> {
+        let CheckedElements { findings, groups, compared } = judged;
         let failure = |(at, f): (usize, &Violation)| {
             json!({
                 "index": f.index, "input": self.input(f.input), "actual": self.output(f.actual),
@@ -309,7 +309,12 @@ impl Report {
         table.render(terminal)
     }
 
-    fn grouped_rows<C: Named>(&self, groups: &[Group<C, Violation>], judged: &Findings, terminal: &Terminal) -> String {
+    fn grouped_rows<C: Named>(
+        &self,
+        groups: &[ConventionGroup<C, Violation>],
+        judged: &Findings,
+        terminal: &Terminal,
+    ) -> String {
         let mut text = String::new();
         let available: Vec<usize> = groups.iter().map(|group| group.first.len()).collect();
         let shares = groups::shares(&available, judged.failures.len());
@@ -325,8 +330,8 @@ impl Report {
         text
     }
 
-    fn text<C: Named>(&self, judged: &Judged<C>, terminal: &Terminal) -> String {
-        let Judged { findings, groups, compared } = judged;
+    fn text<C: Named>(&self, judged: &CheckedElements<C>, terminal: &Terminal) -> String {
+        let CheckedElements { findings, groups, compared } = judged;
         let mut text = match groups.is_empty() {
             true if findings.failures.is_empty() => String::new(),
             true => self.rows(findings.failures.iter().enumerate(), terminal),

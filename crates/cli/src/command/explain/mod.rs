@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use truecast::decimal::to_decimal;
 use truecast::exact::decode;
 use truecast::explain::{
-    Absent, Answer, Element, Explanation, absent, explain, explain_text, explain_tile, explain_tile_as, explain_under,
+    Absent, Answer, Decoded, Explanation, absent, explain, explain_text, explain_tile, explain_tile_as, explain_under,
 };
 use truecast::request::{Request, Standard};
 use truecast::spec::{Interpretation, ieee, interpretations, onnx, openvino, tile, tosa};
@@ -159,7 +159,7 @@ fn value_of(args: &ExplainArgs, value: Exact) -> String {
 }
 
 /// The bits of an element. Text has none.
-fn code_text(element: &Element) -> String {
+fn code_text(element: &Decoded) -> String {
     if element.dtype == DType::String {
         return String::new();
     }
@@ -167,7 +167,7 @@ fn code_text(element: &Element) -> String {
 }
 
 fn to_json(args: &ExplainArgs, e: &Explanation, source: &Source) -> Map<String, Value> {
-    let element = |x: &Element| json!({ "bits": code_text(x), "value": json_text(to_decimal(x.value)) });
+    let element = |x: &Decoded| json!({ "bits": code_text(x), "value": json_text(to_decimal(x.value)) });
     let mut object = Map::new();
     object.insert("value".into(), json!(args.value));
     object.insert("from".into(), json!(args.from.name()));

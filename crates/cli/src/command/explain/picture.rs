@@ -8,7 +8,7 @@ use crate::output::bits;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use truecast::exact::decode;
-use truecast::explain::{Absent, Answer, Decision, Element, Explanation};
+use truecast::explain::{Absent, Answer, Decision, Decoded, Explanation};
 use truecast::{DType, Exact, Kind, Outcome};
 
 pub fn render(args: &ExplainArgs, e: &Explanation, source: &Source, terminal: &Terminal) -> String {
@@ -30,12 +30,12 @@ struct Row {
     value: String,
     code: String,
     ulp: String,
-    element: Option<Element>,
+    element: Option<Decoded>,
     mark: Mark,
 }
 
 impl Row {
-    fn of(name: &str, element: &Element, args: &ExplainArgs) -> Row {
+    fn of(name: &str, element: &Decoded, args: &ExplainArgs) -> Row {
         let value = match element.nan() {
             Some(nan) if nan.is_quiet == Some(false) => format!("signalling {}", words::value(args, element.value)),
             _ => words::value(args, element.value),
@@ -57,12 +57,12 @@ fn neighbourhood(args: &ExplainArgs, e: &Explanation, terminal: &Terminal) -> St
 }
 
 /// A value between its neighbours.
-pub fn of_element(args: &ExplainArgs, element: &Element, terminal: &Terminal) -> String {
+pub fn of_element(args: &ExplainArgs, element: &Decoded, terminal: &Terminal) -> String {
     laid_out(source_rows(args, element), terminal)
 }
 
 fn laid_out(rows: Vec<Row>, terminal: &Terminal) -> String {
-    let elements: Vec<Option<&Element>> = rows.iter().map(|row| row.element.as_ref()).collect();
+    let elements: Vec<Option<&Decoded>> = rows.iter().map(|row| row.element.as_ref()).collect();
     let patterns = aligned(&elements);
     let mut table = Table::new([
         Column::left(""),
@@ -78,7 +78,7 @@ fn laid_out(rows: Vec<Row>, terminal: &Terminal) -> String {
     table.render(terminal)
 }
 
-fn source_rows(args: &ExplainArgs, source: &Element) -> Vec<Row> {
+fn source_rows(args: &ExplainArgs, source: &Decoded) -> Vec<Row> {
     if source.dtype == DType::String {
         let value = match args.value.chars().count() {
             0..=40 => args.value.clone(),
@@ -87,7 +87,7 @@ fn source_rows(args: &ExplainArgs, source: &Element) -> Vec<Row> {
         return vec![Row { value, mark: Mark::Strong, ..Row::number("string", source.value, args) }];
     }
     let [previous, next] = source.adjacent();
-    let dim = |name, element: &Element| Row { mark: Mark::Dim, ..Row::of(name, element, args) };
+    let dim = |name, element: &Decoded| Row { mark: Mark::Dim, ..Row::of(name, element, args) };
     let here = Row { mark: Mark::Strong, ..Row::of(source.dtype.name(), source, args) };
     let mut rows: Vec<Row> = previous.iter().map(|element| dim("previous", element)).collect();
     rows.push(here);
@@ -135,21 +135,21 @@ fn result_rows(args: &ExplainArgs, e: &Explanation) -> Vec<Row> {
             codes.push(code);
         }
     }
-    let element = |code| Element { dtype: e.to, code, value: decode(e.to, code) };
+    let element = |code| Decoded { dtype: e.to, code, value: decode(e.to, code) };
     codes.into_iter().map(|code| Row::of("result", &element(code), args)).collect()
 }
 
 /// `0 1111 110`: signs under signs, exponents to the right and fractions to the left of one place; other kinds as one
 /// binary number.
-fn aligned(elements: &[Option<&Element>]) -> Vec<String> {
-    let float = |element: &Element| match element.dtype.kind() {
+fn aligned(elements: &[Option<&Decoded>]) -> Vec<String> {
+    let float = |element: &Decoded| match element.dtype.kind() {
         Kind::Float(f) => Some(f),
         _ => None,
     };
     let floats = || elements.iter().flatten().filter_map(|element| float(element));
     let exponent_width = floats().map(|f| usize::from(f.exp_bits)).max().unwrap_or(0);
     let any_sign = floats().any(|f| f.signed);
-    let pattern = |element: &Element| {
+    let pattern = |element: &Decoded| {
         let Some((sign, exponent, fraction)) = element.fields() else {
             return format!("{:0width$b}", element.code, width = element.dtype.code_bits() as usize);
         };

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use truecast::DType;
 use truecast::decimal::to_decimal;
 use truecast::exact::decode;
-use truecast::explain::{Element, explain_printing};
+use truecast::explain::{Decoded, explain_printing};
 use truecast::policy::Condition;
 use truecast::spec::Interpretation;
 
@@ -22,7 +22,7 @@ pub fn run(args: &ExplainArgs, asked: Vec<Interpretation>, context: &Context) ->
         return Err(Failure::usage("string to string is a copy; there is nothing to explain"));
     }
     let source = Source::read(&args.value, args.from)?;
-    let element = Element { dtype: args.from, code: source.code, value: decode(args.from, source.code) };
+    let element = Decoded { dtype: args.from, code: source.code, value: decode(args.from, source.code) };
     let answers = explain_printing(source.code, asked);
     match context.json {
         true => output::json("explain", to_json(args, &element, source.exact, &answers))?,
@@ -38,7 +38,7 @@ fn open(interpretation: &Interpretation) -> Option<&'static str> {
     interpretation.cast.undefined.iter().find(|u| u.condition == Condition::Any).map(|u| u.reason)
 }
 
-fn render(args: &ExplainArgs, element: &Element, source: &Source, answers: &Answers, terminal: &Terminal) -> String {
+fn render(args: &ExplainArgs, element: &Decoded, source: &Source, answers: &Answers, terminal: &Terminal) -> String {
     let mut text = String::new();
     if let Some(reading) = words::reading(args, source) {
         text += &terminal.wrap(&format!("{reading}\n\n"));
@@ -60,7 +60,7 @@ fn render(args: &ExplainArgs, element: &Element, source: &Source, answers: &Answ
     text
 }
 
-fn to_json(args: &ExplainArgs, element: &Element, exact: bool, answers: &Answers) -> Map<String, Value> {
+fn to_json(args: &ExplainArgs, element: &Decoded, exact: bool, answers: &Answers) -> Map<String, Value> {
     let mut object = Map::new();
     object.insert("value".into(), json!(args.value));
     object.insert("from".into(), json!(args.from.name()));

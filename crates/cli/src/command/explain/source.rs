@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use std::fmt::Display;
 use truecast::decimal::to_decimal;
 use truecast::exact::{decode, encode};
-use truecast::explain::{Element, RoundingError, rounding_error};
+use truecast::explain::{Decoded, RoundingError, rounding_error};
 use truecast::literal::{Literal, read};
 use truecast::policy::{CastPolicy, Condition, IntOverflow};
 use truecast::{DType, Exact, Kind};
@@ -80,7 +80,7 @@ fn integer(text: &str, value: Exact, from: DType) -> Result<u64, Failure> {
 fn rounded(text: &str, value: Exact, from: DType) -> Result<Source, Failure> {
     let code = encode(from, &CastPolicy::IEEE, value).code;
     let code = code.ok_or_else(|| Failure::usage(format_args!("{text} has no code in {from}")))?;
-    let read = Element { dtype: from, code, value: decode(from, code) };
+    let read = Decoded { dtype: from, code, value: decode(from, code) };
     let exact = match (value, read.value) {
         (Exact::Finite { sticky: true, .. }, _) => false,
         (Exact::Finite { .. }, Exact::Finite { .. }) => to_decimal(value) == to_decimal(read.value),

@@ -5,7 +5,7 @@ use super::source::Source;
 use crate::args::ExplainArgs;
 use crate::exact::{self, Digits};
 use crate::output::bits;
-use truecast::explain::{Decision, Element, Explanation};
+use truecast::explain::{Decision, Decoded, Explanation};
 use truecast::{DType, Exact, FloatFormat, Kind};
 
 /// How a value is written; `--exact` gives every digit.
@@ -75,7 +75,7 @@ fn float(args: &ExplainArgs, e: &Explanation) -> String {
     let tie_rule = || {
         let inner = n.below.as_ref().or(n.above.as_ref());
         let (Some(m), Some(inner)) = (n.midpoint, inner) else { return String::new() };
-        let even = |element: &Element| element.code & 1 == 0;
+        let even = |element: &Decoded| element.code & 1 == 0;
         let kept = match (&n.below, &n.above) {
             (Some(a), Some(b)) => {
                 if even(a) {
@@ -108,7 +108,7 @@ fn integer(args: &ExplainArgs, e: &Explanation) -> String {
     let n = &e.neighbours;
     let value = |v| value(args, v);
     let is_negative = matches!(e.source.value, Exact::Finite { neg: true, .. });
-    let named = |element: &Element| format!("{} = {}", code_text(element), value(element.value));
+    let named = |element: &Decoded| format!("{} = {}", code_text(element), value(element.value));
     let (inner, outer) = if is_negative { (&n.above, &n.below) } else { (&n.below, &n.above) };
     let Some(kept) = inner.as_ref().filter(|_| !n.is_out_of_range) else {
         return format!("out of range of {}", e.to);
@@ -169,7 +169,7 @@ fn infinity(to: DType) -> String {
 }
 
 /// What the NaN is, and what becomes of its parts (`ARCHITECTURE.md §8`, one NaN rule).
-fn nan(source: &Element, to: DType) -> String {
+fn nan(source: &Decoded, to: DType) -> String {
     let says = "each specification says what stands for it";
     let Some(parts) = source.nan() else { return String::new() };
     let what = match parts.is_quiet {
@@ -192,7 +192,7 @@ fn nan(source: &Element, to: DType) -> String {
     format!("{what}; {becomes}")
 }
 
-fn in_float(source: &Element, to: DType, f: &FloatFormat, is_quiet: Option<bool>) -> Option<String> {
+fn in_float(source: &Decoded, to: DType, f: &FloatFormat, is_quiet: Option<bool>) -> Option<String> {
     let code = bits(f.nan_code()?, to.code_bits());
     let sign = if f.signed && f.has_negative_zero() { "its sign is kept" } else { "its sign is lost" };
     let kept = u32::from(f.man_bits).saturating_sub(1).min(source.nan().map_or(0, |n| n.payload_bits));

@@ -4,7 +4,7 @@ use crate::command::provenance::quoted;
 use std::fmt;
 use truecast::DType;
 use truecast::io::Shown;
-use truecast::verify::{Difference, Verdict, Verification};
+use truecast::verify::{FileDifference, Verification, VerifyReport};
 
 /// Fewer have a line each.
 const FEW: usize = 3;
@@ -28,7 +28,7 @@ pub struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    pub fn of(verdict: &'a Verdict, verification: &Verification) -> Groups<'a> {
+    pub fn of(verdict: &'a VerifyReport, verification: &Verification) -> Groups<'a> {
         let mut all: Vec<Group<'a>> = Vec::new();
         for difference in &verdict.differences {
             let Some((tensor, expected, actual)) = type_alone(difference) else { continue };
@@ -49,7 +49,7 @@ impl<'a> Groups<'a> {
     }
 
     /// The difference is part of a group.
-    pub fn hold(&self, difference: &Difference) -> bool {
+    pub fn hold(&self, difference: &FileDifference) -> bool {
         type_alone(difference).is_some_and(|(_, expected, actual)| {
             self.all.iter().any(|group| (group.expected, group.actual) == (expected, actual))
         })
@@ -57,9 +57,9 @@ impl<'a> Groups<'a> {
 }
 
 /// The tensor and both types, where the shape is right.
-fn type_alone(difference: &Difference) -> Option<(&str, DType, DType)> {
+fn type_alone(difference: &FileDifference) -> Option<(&str, DType, DType)> {
     match difference {
-        Difference::Header { tensor, expected, actual } if expected.1 == actual.1 => {
+        FileDifference::Header { tensor, expected, actual } if expected.1 == actual.1 => {
             Some((tensor, expected.0, actual.0))
         }
         _ => None,

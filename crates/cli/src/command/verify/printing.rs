@@ -7,42 +7,42 @@ use crate::{number, output};
 use serde_json::{Map, Value, json};
 use truecast::DType;
 use truecast::io::Shown;
-use truecast::verify::{Difference, Sampled, Verdict};
+use truecast::verify::{FileDifference, Sampled, VerifyReport};
 
 /// A storage element with all its digits.
 fn hex(storage: u64, dtype: DType) -> String {
     output::bits(storage, dtype.storage_bits().unwrap_or(64))
 }
 
-pub fn to_json(verdict: &Verdict) -> Map<String, Value> {
-    let difference = |d: &Difference| match d {
-        Difference::Missing { tensor } => json!({ "kind": "missing", "tensor": tensor }),
-        Difference::Extra { tensor } => json!({ "kind": "extra", "tensor": tensor }),
-        Difference::Header { tensor, expected, actual } => json!({
+pub fn to_json(verdict: &VerifyReport) -> Map<String, Value> {
+    let difference = |d: &FileDifference| match d {
+        FileDifference::Missing { tensor } => json!({ "kind": "missing", "tensor": tensor }),
+        FileDifference::Extra { tensor } => json!({ "kind": "extra", "tensor": tensor }),
+        FileDifference::Header { tensor, expected, actual } => json!({
             "kind": "header", "tensor": tensor,
             "expected": { "dtype": expected.0.name(), "shape": expected.1 },
             "actual": { "dtype": actual.0.name(), "shape": actual.1 }
         }),
-        Difference::Elements { tensor, count, first, types } => json!({
+        FileDifference::Elements { tensor, count, first, types } => json!({
             "kind": "elements", "tensor": tensor, "count": count,
             "first": {
                 "index": first.index, "source": hex(first.source, types.0), "expected": hex(first.expected, types.1),
                 "actual": hex(first.actual, types.1)
             }
         }),
-        Difference::Texts { tensor, count, first } => json!({
+        FileDifference::Texts { tensor, count, first } => json!({
             "kind": "elements", "tensor": tensor, "count": count,
             "first": {
                 "index": first.index, "source": first.source, "expected": first.expected, "actual": first.actual
             }
         }),
-        Difference::Refused { tensor, index } => json!({ "kind": "refused", "tensor": tensor, "index": index }),
-        Difference::Metadata { key } => json!({ "kind": "metadata", "key": key }),
-        Difference::Structure { offset } => json!({ "kind": "structure", "offset": offset }),
-        Difference::ExternalData { location, offset } => {
+        FileDifference::Refused { tensor, index } => json!({ "kind": "refused", "tensor": tensor, "index": index }),
+        FileDifference::Metadata { key } => json!({ "kind": "metadata", "key": key }),
+        FileDifference::Structure { offset } => json!({ "kind": "structure", "offset": offset }),
+        FileDifference::ExternalData { location, offset } => {
             json!({ "kind": "external_data", "location": location, "offset": offset })
         }
-        Difference::Digest { path, expected, actual } => {
+        FileDifference::Digest { path, expected, actual } => {
             let file = |file: &(u64, String)| json!({ "bytes": file.0, "sha256": file.1 });
             json!({
                 "kind": "digest", "path": path, "expected": file(expected),
@@ -65,16 +65,16 @@ pub fn to_json(verdict: &Verdict) -> Map<String, Value> {
 }
 
 /// The verdict in words. `groups` have a line each; what belongs to one of them has none of its own.
-pub fn render(verdict: &Verdict, groups: &Groups<'_>, terminal: &Terminal) -> String {
+pub fn render(verdict: &VerifyReport, groups: &Groups<'_>, terminal: &Terminal) -> String {
     let mut text = String::new();
     for group in &groups.all {
         text += &format!("{group}\n");
     }
     for difference in verdict.differences.iter().filter(|difference| !groups.hold(difference)) {
         text += &match difference {
-            Difference::Missing { tensor } => format!("tensor {} is missing\n", Shown(tensor)),
-            Difference::Extra { tensor } => format!("tensor {} is not in the source\n", Shown(tensor)),
-            Difference::Header { tensor, expected, actual } => format!(
+            FileDifference::Missing { tensor } => format!("tensor {} is missing\n", Shown(tensor)),
+            FileDifference::Extra { tensor } => format!("tensor {} is not in the source\n", Shown(tensor)),
+            FileDifference::Header { tensor, expected, actual } => format!(
                 "tensor {}: {} {:?} where {} {:?} is right\n",
                 Shown(tensor),
                 actual.0,
@@ -82,25 +82,29 @@ pub fn render(verdict: &Verdict, groups: &Groups<'_>, terminal: &Terminal) -> St
                 expected.0,
                 expected.1
             ),
-            Difference::Elements { tensor, count, first, types } => {
+            FileDifference::Elements { tensor, count, first, types } => {
                 let [source, actual, expected] =
                     [(first.source, types.0), (first.actual, types.1), (first.expected, types.1)]
                         .map(|(storage, dtype)| hex(storage, dtype));
                 wrong_elements(tensor, *count, first.index, &source, &actual, &expected)
             }
-            Difference::Texts { tensor, count, first } => {
+            FileDifference::Texts { tensor, count, first } => {
                 wrong_elements(tensor, *count, first.index, &first.source, &first.actual, &first.expected)
             }
-            Difference::Refused { tensor, index } => {
+            FileDifference::Refused { tensor, index } => {
                 format!("tensor {}: element {index} is refused, so no result is right\n", Shown(tensor))
             }
-            Difference::Metadata { key } => format!("metadata {} differs\n", Shown(key)),
-            Difference::Structure { offset } => format!("the model differs at offset {offset}, outside its tensors\n"),
-            Difference::ExternalData { location, offset } => {
+            FileDifference::Metadata { key } => format!("metadata {} differs\n", Shown(key)),
+            FileDifference::Structure { offset } => {
+                format!("the model differs at offset {offset}, outside its tensors\n")
+            }
+            FileDifference::ExternalData { location, offset } => {
                 format!("{} differs at offset {offset}, outside its tensors\n", Shown(location))
             }
-            Difference::Digest { path, actual: None, .. } => format!("{}: missing; the report names it\n", Shown(path)),
-            Difference::Digest { path, expected, actual: Some(actual) } => format!(
+            FileDifference::Digest { path, actual: None, .. } => {
+                format!("{}: missing; the report names it\n", Shown(path))
+            }
+            FileDifference::Digest { path, expected, actual: Some(actual) } => format!(
                 "{}: {} bytes of sha256 {}; the report says {} of {}\n",
                 Shown(path),
                 grouped(actual.0),

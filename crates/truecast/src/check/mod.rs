@@ -1,8 +1,10 @@
 //! Is what another implementation gave allowed, and if not, what did it do? Every element is judged by
 //! [`truecast_core::permitted`]; [`crate::convention`] sorts what is not permitted.
 
+pub mod tosa;
+
 use crate::array::{self, ArrayError};
-use crate::convention::{Comparison, Convention, Group, Grouping, is_same};
+use crate::convention::{Convention, ConventionCheck, ConventionGroup, Grouping, is_same};
 use crate::error::Error;
 use crate::parts::Parts;
 use std::path::Path;
@@ -14,13 +16,13 @@ use truecast_models::{Data, Tensor};
 
 /// A result that is not permitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
+pub struct CastViolation {
     /// Index of the element in row-major order.
     pub index: u64,
     /// The input.
-    pub input: Element,
+    pub input: ElementValue,
     /// The result.
-    pub actual: Element,
+    pub actual: ElementValue,
     /// What would have been permitted.
     pub permitted: Permitted,
     /// The clause.
@@ -29,7 +31,7 @@ pub struct Violation {
 
 /// An element of either side.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Element {
+pub enum ElementValue {
     /// The code of a number.
     Code(u64),
     /// Text.
@@ -38,7 +40,7 @@ pub enum Element {
 
 /// What was checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Findings {
+pub struct CastFindings {
     /// Elements judged.
     pub elements: u64,
     /// Of them, those whose result the specification leaves open; they are accepted.
@@ -48,16 +50,21 @@ pub struct Findings {
     /// Of them, those whose result is not permitted.
     pub wrong: u64,
     /// The first of those.
-    pub violations: Vec<Violation>,
+    pub violations: Vec<CastViolation>,
     /// Results that are not permitted by the convention that they follow; of numbers only.
-    pub groups: Vec<Group<Convention, Violation>>,
+    pub groups: Vec<ConventionGroup<Convention, CastViolation>>,
     /// How many of them were compared with the conventions.
     pub compared: u64,
 }
 
-impl Findings {
+impl CastFindings {
     /// Notes the verdict on one element; `both` gives it with its result, if it is not permitted.
-    fn note(&mut self, verdict: Verdict, keep: usize, both: impl FnOnce() -> (Element, Element)) -> Option<Violation> {
+    fn note(
+        &mut self,
+        verdict: Verdict,
+        keep: usize,
+        both: impl FnOnce() -> (ElementValue, ElementValue),
+    ) -> Option<CastViolation> {
         let index = self.elements;
         self.elements += 1;
         match verdict {
@@ -73,7 +80,7 @@ impl Findings {
             Verdict::Wrong { permitted, clause } => {
                 self.wrong += 1;
                 let (input, actual) = both();
-                let violation = Violation { index, input, actual, permitted, clause };
+                let violation = CastViolation { index, input, actual, permitted, clause };
                 if self.violations.len() < keep {
                     self.violations.push(violation.clone());
                 }
@@ -94,21 +101,21 @@ impl Findings {
                     let copied = Permitted::ReadsBack(Some(String::from_utf8_lossy(text).into()));
                     let wrong = Verdict::Wrong { permitted: copied, clause: spec.clause };
                     let verdict = if text == result { Verdict::Right } else { wrong };
-                    self.note(verdict, keep, || (Element::Text(text.into()), Element::Text(result.into())));
+                    self.note(verdict, keep, || (ElementValue::Text(text.into()), ElementValue::Text(result.into())));
                 }
             }
             (Data::Texts(texts), Data::Codes(results)) => {
                 for (i, text) in texts.iter().enumerate() {
                     let result = code(actual, results, i);
                     let verdict = check_parsed(spec, text, result, nan);
-                    self.note(verdict, keep, || (Element::Text(text.into()), Element::Code(result)));
+                    self.note(verdict, keep, || (ElementValue::Text(text.into()), ElementValue::Code(result)));
                 }
             }
             (Data::Codes(sources), Data::Texts(results)) => {
                 for (i, result) in results.iter().enumerate() {
                     let source = code(input, sources, i);
                     let verdict = check_printed(spec, source, result);
-                    self.note(verdict, keep, || (Element::Code(source), Element::Text(result.into())));
+                    self.note(verdict, keep, || (ElementValue::Code(source), ElementValue::Text(result.into())));
                 }
             }
             _ => unreachable!("one side is text"),
@@ -137,8 +144,8 @@ pub struct Check {
     spec: CastSpec,
     nan: NanComparison,
     keep: usize,
-    findings: Findings,
-    grouping: Grouping<Convention, Violation>,
+    findings: CastFindings,
+    grouping: Grouping<Convention, CastViolation>,
 }
 
 impl Check {
@@ -146,7 +153,7 @@ impl Check {
     #[must_use]
     pub fn new(spec: CastSpec, nan: NanComparison, keep: usize) -> Self {
         let grouping = Grouping::new(Convention::all(&spec), keep);
-        Self { spec, nan, keep, findings: Findings::default(), grouping }
+        Self { spec, nan, keep, findings: CastFindings::default(), grouping }
     }
 
     /// Judges the next results.
@@ -158,16 +165,17 @@ impl Check {
         for i in 0..input.len() {
             let [source, result] = codes(&spec, input, actual, i);
             let verdict = check_code(&spec, source, result, nan);
-            let violation = self.findings.note(verdict, keep, || (Element::Code(source), Element::Code(result)));
+            let violation =
+                self.findings.note(verdict, keep, || (ElementValue::Code(source), ElementValue::Code(result)));
             let Some(violation) = violation else { continue };
             let Permitted::Codes(permitted) = violation.permitted.clone() else { continue };
             let other = pair_of(&spec, input, i);
             let compare = |convention: Convention| match convention.result(&spec, source, other) {
-                Some(given) if is_same(spec.dst, given, result, nan) => Comparison::Same,
+                Some(given) if is_same(spec.dst, given, result, nan) => ConventionCheck::Same,
                 Some(given) if !permitted.iter().any(|p| is_same(spec.dst, given, *p, nan)) => {
-                    Comparison::OtherwiseWrong
+                    ConventionCheck::OtherwiseWrong
                 }
-                _ => Comparison::Right,
+                _ => ConventionCheck::Right,
             };
             self.grouping.push(|| violation, compare);
         }
@@ -199,7 +207,7 @@ impl Check {
 
     /// What was found; `whole` are the candidates that were not refuted by any element.
     #[must_use]
-    pub fn finish(self, whole: &[Convention]) -> Findings {
+    pub fn finish(self, whole: &[Convention]) -> CastFindings {
         let Self { mut findings, grouping, .. } = self;
         findings.compared = grouping.compared();
         findings.groups = grouping.groups(whole);
@@ -270,7 +278,7 @@ pub fn check(
     actual: &Path,
     nan: NanComparison,
     keep: usize,
-) -> Result<Findings, CheckError> {
+) -> Result<CastFindings, CheckError> {
     let same_shape = |expected: &[u64], found: &[u64]| match expected == found {
         true => Ok(()),
         false => {
@@ -278,7 +286,7 @@ pub fn check(
             Err(CheckError::Shape { path, found: found.into(), expected: expected.into() })
         }
     };
-    let mut findings = Findings::default();
+    let mut findings = CastFindings::default();
     if [spec.src, spec.dst].contains(&DType::String) {
         let exec = CastOptions::default();
         let (inputs, actuals) = (array::read(input, spec.src, &exec)?, array::read(actual, spec.dst, &exec)?);
@@ -298,7 +306,7 @@ pub fn check(
         }
         Ok(())
     };
-    let judge = || -> Result<Findings, Error> {
+    let judge = || -> Result<CastFindings, Error> {
         each(&mut |x, y| {
             check.judge(x, y);
             true

@@ -1,12 +1,12 @@
 //! What is worth a look, in words: a block below the tables, and sentences among the warnings of JSON. The rules are
-//! `truecast::report::judge`'s.
+//! `truecast::report::assess`'s.
 
 use super::provenance::quoted;
 use crate::number::{count, decibels, grouped};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use truecast::io::Shown;
-use truecast::report::{Judged, Judgement, LEAST_SQNR_DB, Reason, Suspect};
+use truecast::report::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect};
 
 /// What is said of one tensor, without its name.
 fn words(suspect: &Suspect, elements: u64) -> String {
@@ -23,19 +23,19 @@ fn words(suspect: &Suspect, elements: u64) -> String {
 }
 
 /// How much is suspicious, and by what.
-fn headline(judgement: &Judgement) -> String {
+fn headline(assessment: &Assessment) -> String {
     format!(
         "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB, more than 1 % saturated or \
          flushed to zero)",
-        grouped(judgement.suspicious),
-        count(judgement.changed, "changed tensor"),
+        grouped(assessment.suspicious),
+        count(assessment.changed, "changed tensor"),
     )
 }
 
 /// `--keep '*.key.bias' would spare 6 of them`.
-fn remedy(judgement: &Judgement) -> Option<String> {
-    let globs: Vec<String> = judgement.spare.iter().map(|glob| format!("--keep {}", quoted(glob))).collect();
-    let whom = match (judgement.spared, judgement.suspicious) {
+fn remedy(assessment: &Assessment) -> Option<String> {
+    let globs: Vec<String> = assessment.spare.iter().map(|glob| format!("--keep {}", quoted(glob))).collect();
+    let whom = match (assessment.spared, assessment.suspicious) {
         (1, 1) => "it".into(),
         (spared, all) if spared == all => "them all".into(),
         (spared, _) => format!("{} of them", grouped(spared)),
@@ -43,8 +43,8 @@ fn remedy(judgement: &Judgement) -> Option<String> {
     (!globs.is_empty()).then(|| format!("{} would spare {whom}", globs.join(" ")))
 }
 
-fn unscaled(judgement: &Judgement) -> Option<String> {
-    let all = judgement.unscaled?;
+fn unscaled(assessment: &Assessment) -> Option<String> {
+    let all = assessment.unscaled?;
     Some(format!(
         "{} of {} values became 0 in {}: casts to integers do not scale, so that values between -1 and 1 vanish; \
          `truecast rescale` scales, but arrays of integers only",
@@ -54,36 +54,36 @@ fn unscaled(judgement: &Judgement) -> Option<String> {
     ))
 }
 
-/// The judgement in sentences; the remedy only where there is one (`can_keep`).
-pub fn sentences<'a>(judgement: &Judgement, row: impl Fn(usize) -> Judged<'a>, can_keep: bool) -> Vec<String> {
-    let mut all: Vec<String> = unscaled(judgement).into_iter().collect();
-    if !judgement.worst.is_empty() {
-        all.push(headline(judgement));
-        all.extend(judgement.worst.iter().map(|suspect| {
+/// The assessment in sentences; the remedy only where there is one (`can_keep`).
+pub fn sentences<'a>(assessment: &Assessment, row: impl Fn(usize) -> Assessed<'a>, can_keep: bool) -> Vec<String> {
+    let mut all: Vec<String> = unscaled(assessment).into_iter().collect();
+    if !assessment.worst.is_empty() {
+        all.push(headline(assessment));
+        all.extend(assessment.worst.iter().map(|suspect| {
             let row = row(suspect.index);
             format!("tensor {}: {}", Shown(row.name), words(suspect, row.counts.elements))
         }));
-        all.extend(remedy(judgement).filter(|_| can_keep));
+        all.extend(remedy(assessment).filter(|_| can_keep));
     }
     all
 }
 
-/// The judgement below a table.
+/// The assessment below a table.
 pub fn block<'a>(
-    judgement: &Judgement,
-    row: impl Fn(usize) -> Judged<'a>,
+    assessment: &Assessment,
+    row: impl Fn(usize) -> Assessed<'a>,
     can_keep: bool,
     terminal: &Terminal,
 ) -> String {
     let mut text = String::new();
     let line = |line: String| terminal.paint(Mark::Warn, &terminal.wrap(&line)) + "\n";
-    text.extend(unscaled(judgement).map(line));
-    if judgement.worst.is_empty() {
+    text.extend(unscaled(assessment).map(line));
+    if assessment.worst.is_empty() {
         return text;
     }
-    text += &line(format!("worst tensors: {}", headline(judgement)));
+    text += &line(format!("worst tensors: {}", headline(assessment)));
     let mut table = Table::new([Column::left("").shrinks(), Column::left("").wraps()]);
-    for suspect in &judgement.worst {
+    for suspect in &assessment.worst {
         let row = row(suspect.index);
         table.row([
             Cell::from(format!("  {}", row.name)),
@@ -91,11 +91,11 @@ pub fn block<'a>(
         ]);
     }
     text += &table.render(terminal);
-    let more = judgement.suspicious - judgement.worst.len() as u64;
+    let more = assessment.suspicious - assessment.worst.len() as u64;
     if more > 0 {
         text += &format!("  and {} more\n", grouped(more));
     }
-    if let Some(remedy) = remedy(judgement).filter(|_| can_keep) {
+    if let Some(remedy) = remedy(assessment).filter(|_| can_keep) {
         text += &terminal.wrap(&format!("{remedy}\n"));
     }
     text

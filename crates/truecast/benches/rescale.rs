@@ -1,5 +1,5 @@
 //! Throughput of RESCALE per type pair at every level, beside memcpy and beside a plain loop over the same arithmetic:
-//! `cargo bench -p truecast-kernel --bench rescale`. Sizes and buffers are those of `truecast bench`.
+//! `cargo bench -p truecast --bench rescale`. Sizes and buffers are those of `truecast bench`.
 
 use divan::Bencher;
 use divan::counter::BytesCount;

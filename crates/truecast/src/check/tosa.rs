@@ -1,8 +1,8 @@
 //! Is what another implementation of TOSA gave permitted? Files are paired and read in parts here;
 //! [`truecast_core::spec::tosa::check`] judges.
 
-use crate::convention::{Comparison, Convention, Group, Grouping, RescaleConvention, is_same};
-use crate::rescale::{Failure, Request};
+use crate::convention::{Convention, ConventionCheck, ConventionGroup, Grouping, RescaleConvention, is_same};
+use crate::rescale::{RescaleFailure, RescaleRequest};
 use std::path::Path;
 use truecast_core::permitted::NanComparison;
 use truecast_core::spec::tosa::block::{BLOCK, BlockCast, Direction, SCALE};
@@ -29,7 +29,7 @@ pub struct Compared<'a> {
 
 /// What an output was judged to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judgement<F> {
+pub enum Checked<F> {
     /// Each element was judged.
     Elements(F),
     /// The result is unpredictable or must be an error; only [`GraphResult::Error`] makes any output wrong.
@@ -38,23 +38,23 @@ pub enum Judgement<F> {
 
 /// What was found of plain elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judged<C> {
+pub struct CheckedElements<C> {
     /// The verdicts.
     pub findings: Findings,
     /// What does not pass, by the convention that it follows.
-    pub groups: Vec<Group<C, Violation>>,
+    pub groups: Vec<ConventionGroup<C, Violation>>,
     /// How many of those were compared with the conventions.
     pub compared: u64,
 }
 
-impl<C: Copy> Judged<C> {
+impl<C: Copy> CheckedElements<C> {
     /// `whole` are the conventions that give every element.
     fn new(findings: Findings, grouping: &Grouping<C, Violation>, whole: &[C]) -> Self {
         let mut groups = grouping.groups(whole);
         if let ([group], true) = (groups.as_mut_slice(), !whole.is_empty()) {
             group.count = findings.failed; // seen to hold beyond what was compared
         }
-        Judged { findings, groups, compared: grouping.compared() }
+        CheckedElements { findings, groups, compared: grouping.compared() }
     }
 }
 
@@ -63,16 +63,16 @@ impl<C: Copy> Judged<C> {
 /// Cost: some microseconds an element; bounded memory.
 ///
 /// # Errors
-/// [`Failure`] if the files are not arrays of these types and of one shape. What is not permitted is no error.
+/// [`RescaleFailure`] if the files are not arrays of these types and of one shape. What is not permitted is no error.
 pub fn check_cast(
     spec: &CastSpec,
     target: &Target,
     files: Compared<'_>,
     nan: NanComparison,
-) -> Result<Judgement<Judged<Convention>>, Failure> {
+) -> Result<Checked<CheckedElements<Convention>>, RescaleFailure> {
     let (xs, ys) = pair(files, signless(spec.src), spec.dst)?;
     if let Err(requirement) = target.check_rank(xs.shape().len()) {
-        return Ok(Judgement::Graph(GraphResult::Unpredictable { requirement, index: None }));
+        return Ok(Checked::Graph(GraphResult::Unpredictable { requirement, index: None }));
     }
     let mut check = CastCheck::new(*spec, files.profile, files.keep).comparing(nan);
     let mut grouping = Grouping::new(Convention::all(spec), files.keep);
@@ -83,9 +83,9 @@ pub fn check_cast(
         check.push(x, y);
         if check.findings.failed > failed {
             let compare = |convention: Convention| match convention.result(spec, x, None) {
-                Some(given) if same(given, y) => Comparison::Same,
-                Some(given) if !files.profile.passes(judged(x, given)) => Comparison::OtherwiseWrong,
-                _ => Comparison::Right,
+                Some(given) if same(given, y) => ConventionCheck::Same,
+                Some(given) if !files.profile.passes(judged(x, given)) => ConventionCheck::OtherwiseWrong,
+                _ => ConventionCheck::Right,
             };
             grouping.push(|| Violation { index, input: x, actual: y, verdict: judged(x, y) }, compare);
         }
@@ -100,7 +100,7 @@ pub fn check_cast(
             !whole.is_empty()
         })?;
     }
-    Ok(Judgement::Elements(Judged::new(check.findings, &grouping, &whole)))
+    Ok(Checked::Elements(CheckedElements::new(check.findings, &grouping, &whole)))
 }
 
 /// Judges the elements of `actual` as results of a RESCALE of those of `input`. They are read once to see what the whole
@@ -109,9 +109,9 @@ pub fn check_cast(
 /// # Errors
 /// As [`check_cast`].
 pub fn check_rescale(
-    request: &Request,
+    request: &RescaleRequest,
     files: Compared<'_>,
-) -> Result<Judgement<(Judged<RescaleConvention>, RescaleSpec)>, Failure> {
+) -> Result<Checked<(CheckedElements<RescaleConvention>, RescaleSpec)>, RescaleFailure> {
     let (input_type, output_type) = (request.op.input, request.op.output);
     let (xs, _) = pair(files, input_type, output_type)?;
     let shape = xs.shape().to_vec();
@@ -120,7 +120,7 @@ pub fn check_rescale(
         .with_operands(|operands| request.op.graph_result(&shape, operands, &request.target, inputs.by_ref()))?;
     inputs.ended()?;
     if result != GraphResult::Valid {
-        return Ok(Judgement::Graph(result));
+        return Ok(Checked::Graph(result));
     }
     let spec = request.resolve(&shape)?;
     let mut check = RescaleCheck::new(spec.clone(), files.profile, files.keep);
@@ -133,7 +133,7 @@ pub fn check_rescale(
     let judged = |channel, x, y| rescale::check(&spec, files.profile, channel, x, y);
     let open = || {
         let (xs, ys) = pair(files, input_type, output_type)?;
-        Ok::<_, Failure>((Elements::new(xs, input_type), Elements::new(ys, output_type)))
+        Ok::<_, RescaleFailure>((Elements::new(xs, input_type), Elements::new(ys, output_type)))
     };
     each(open()?, |x, y| {
         let (index, failed) = (check.findings.elements, check.findings.failed);
@@ -141,9 +141,9 @@ pub fn check_rescale(
         if check.findings.failed > failed {
             let channel = spec.channel_of(index);
             let compare = |convention| match result(convention, channel, x) {
-                Some(given) if given == y => Comparison::Same,
-                Some(given) if !files.profile.passes(judged(channel, x, given)) => Comparison::OtherwiseWrong,
-                _ => Comparison::Right,
+                Some(given) if given == y => ConventionCheck::Same,
+                Some(given) if !files.profile.passes(judged(channel, x, given)) => ConventionCheck::OtherwiseWrong,
+                _ => ConventionCheck::Right,
             };
             grouping.push(|| Violation { index, input: x, actual: y, verdict: judged(channel, x, y) }, compare);
         }
@@ -159,7 +159,7 @@ pub fn check_rescale(
             !whole.is_empty()
         })?;
     }
-    Ok(Judgement::Elements((Judged::new(check.findings, &grouping, &whole), spec)))
+    Ok(Checked::Elements((CheckedElements::new(check.findings, &grouping, &whole), spec)))
 }
 
 /// Both sides of a CAST as codes.
@@ -168,7 +168,7 @@ fn elements(xs: Reader, ys: Reader, spec: &CastSpec) -> (Elements, Elements) {
 }
 
 /// Calls `visit` with each input and its output until it says no.
-fn each((mut xs, mut ys): (Elements, Elements), mut visit: impl FnMut(u64, u64) -> bool) -> Result<(), Failure> {
+fn each((mut xs, mut ys): (Elements, Elements), mut visit: impl FnMut(u64, u64) -> bool) -> Result<(), RescaleFailure> {
     let stopped = xs.by_ref().zip(ys.by_ref()).any(|(x, y)| !visit(x, y));
     if !stopped {
         xs.ended()?;
@@ -186,14 +186,14 @@ pub fn check_blocks(
     target: &Target,
     files: Compared<'_>,
     scales: &Path,
-) -> Result<Judgement<BlockCheck>, Failure> {
+) -> Result<Checked<BlockCheck>, RescaleFailure> {
     let (src, dst) = match cast.direction {
         Direction::ToBlocks => (cast.plain, cast.element),
         Direction::FromBlocks => (cast.element, cast.plain),
     };
     let (xs, ys) = pair(files, src, dst)?;
     if let Err(requirement) = target.check_rank(xs.shape().len()) {
-        return Ok(Judgement::Graph(GraphResult::Unpredictable { requirement, index: None }));
+        return Ok(Checked::Graph(GraphResult::Unpredictable { requirement, index: None }));
     }
     cast.check(xs.shape(), target)?;
     let factors = Reader::open(scales, SCALE)?;
@@ -208,21 +208,21 @@ pub fn check_blocks(
         }
     }
     [xs, ys, factors].into_iter().try_for_each(Elements::ended)?;
-    Ok(Judgement::Elements(check))
+    Ok(Checked::Elements(check))
 }
 
-fn pair(files: Compared<'_>, src: DType, dst: DType) -> Result<(Reader, Reader), Failure> {
+fn pair(files: Compared<'_>, src: DType, dst: DType) -> Result<(Reader, Reader), RescaleFailure> {
     let (xs, ys) = (Reader::open(files.input, src)?, Reader::open(files.actual, dst)?);
     same_shape(files.actual, xs.shape(), ys.shape())?;
     Ok((xs, ys))
 }
 
-fn same_shape(path: &Path, expected: &[u64], found: &[u64]) -> Result<(), Failure> {
+fn same_shape(path: &Path, expected: &[u64], found: &[u64]) -> Result<(), RescaleFailure> {
     match expected == found {
         true => Ok(()),
         false => {
             let path = path.display().to_string();
-            Err(Failure::Shape { path, found: found.into(), expected: expected.into() })
+            Err(RescaleFailure::Shape { path, found: found.into(), expected: expected.into() })
         }
     }
 }
@@ -255,7 +255,7 @@ impl Elements {
     }
 
     /// Whether they ended because there are no more.
-    fn ended(self) -> Result<(), Failure> {
+    fn ended(self) -> Result<(), RescaleFailure> {
         self.failed.map_or(Ok(()), |error| Err(error.into()))
     }
 }

@@ -1,5 +1,5 @@
 //! Throughput of one pair per route and width at every level, beside memcpy and the crates that convert slices today:
-//! `cargo bench -p truecast-kernel`. Sizes, data and buffers are those of `truecast bench` (`docs/kernels.md §13`).
+//! `cargo bench -p truecast`. Sizes, data and buffers are those of `truecast bench` (`docs/kernels.md §13`).
 
 use divan::Bencher;
 use divan::counter::BytesCount;

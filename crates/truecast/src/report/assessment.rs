@@ -13,9 +13,9 @@ pub const ONE_IN: u64 = 100;
 /// Names are compared with one another up to this many.
 const MOST_SPARED: usize = 1000;
 
-/// A tensor to be judged.
+/// A tensor to be assessed.
 #[derive(Clone, Copy, Debug)]
-pub struct Judged<'a> {
+pub struct Assessed<'a> {
     /// Its name.
     pub name: &'a str,
     /// Its type before and after.
@@ -59,7 +59,7 @@ pub struct Unscaled {
 
 /// What is to be said about a report.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Judgement {
+pub struct Assessment {
     /// Tensors whose type or values changed.
     pub changed: u64,
     /// Of these, the tensors that are worth a look.
@@ -79,46 +79,46 @@ pub struct Judgement {
 ///
 /// # Examples
 /// ```
-/// use truecast::report::{Judged, Reason, judge};
+/// use truecast::report::{Assessed, Reason, assess};
 /// use truecast::{Counts, DType};
 /// let lost = Counts { elements: 4, inexact: 1, exact: 3, to_inf: 1, ..Counts::default() };
-/// let row = Judged { name: "w", types: (DType::F32, DType::F16), counts: &lost };
-/// let judgement = judge([row].into_iter(), 5);
-/// assert_eq!(judgement.worst[0].reasons, [Reason::Nonfinite(1, 0)]);
+/// let row = Assessed { name: "w", types: (DType::F32, DType::F16), counts: &lost };
+/// let assessment = assess([row].into_iter(), 5);
+/// assert_eq!(assessment.worst[0].reasons, [Reason::Nonfinite(1, 0)]);
 /// ```
-pub fn judge<'a>(rows: impl Iterator<Item = Judged<'a>> + Clone, worst: usize) -> Judgement {
-    let mut judgement = Judgement::default();
-    let mut suspects: Vec<(usize, Judged<'a>)> = Vec::new();
+pub fn assess<'a>(rows: impl Iterator<Item = Assessed<'a>> + Clone, worst: usize) -> Assessment {
+    let mut assessment = Assessment::default();
+    let mut suspects: Vec<(usize, Assessed<'a>)> = Vec::new();
     for (index, row) in rows.clone().enumerate().filter(|(_, row)| has_changed(row)) {
-        judgement.changed += 1;
+        assessment.changed += 1;
         if !reasons(&row).is_empty() {
             suspects.push((index, row));
         }
         if is_unscaled(&row) {
-            let all = judgement.unscaled.get_or_insert_default();
+            let all = assessment.unscaled.get_or_insert_default();
             all.tensors += 1;
             all.elements += row.counts.elements;
             all.flushed_to_zero += row.counts.flushed_to_zero;
         }
     }
-    judgement.suspicious = suspects.len() as u64;
-    if suspects.len() <= MOST_SPARED && judgement.suspicious * 2 <= judgement.changed {
+    assessment.suspicious = suspects.len() as u64;
+    if suspects.len() <= MOST_SPARED && assessment.suspicious * 2 <= assessment.changed {
         let indices: HashSet<usize> = suspects.iter().map(|(index, _)| *index).collect();
         let names: Vec<&str> = suspects.iter().map(|(_, row)| row.name).collect();
         let others = rows.enumerate().filter(|(index, row)| has_changed(row) && !indices.contains(index));
-        (judgement.spare, judgement.spared) = spare(&names, others.map(|(_, row)| row.name));
+        (assessment.spare, assessment.spared) = spare(&names, others.map(|(_, row)| row.name));
     }
     suspects.sort_by(|(_, a), (_, b)| worse_first(a.counts, b.counts));
     let named = suspects.into_iter().take(worst);
-    judgement.worst = named.map(|(index, row)| Suspect { index, reasons: reasons(&row) }).collect();
-    judgement
+    assessment.worst = named.map(|(index, row)| Suspect { index, reasons: reasons(&row) }).collect();
+    assessment
 }
 
-fn has_changed(row: &Judged<'_>) -> bool {
+fn has_changed(row: &Assessed<'_>) -> bool {
     row.counts.elements > 0 && (row.types.0 != row.types.1 || row.counts.inexact > 0)
 }
 
-fn reasons(row: &Judged<'_>) -> Vec<Reason> {
+fn reasons(row: &Assessed<'_>) -> Vec<Reason> {
     let c = row.counts;
     let too_many = |count: u64| u128::from(count) * u128::from(ONE_IN) > u128::from(c.elements);
     // A truth value is no approximation of a number.
@@ -131,7 +131,7 @@ fn reasons(row: &Judged<'_>) -> Vec<Reason> {
     all
 }
 
-fn is_unscaled(row: &Judged<'_>) -> bool {
+fn is_unscaled(row: &Assessed<'_>) -> bool {
     let becomes_integer = row.types.0.is_float() && matches!(row.types.1.kind(), Kind::Int(_));
     becomes_integer && row.counts.flushed_to_zero > row.counts.elements / 2
 }
@@ -156,8 +156,8 @@ mod tests {
         Counts { elements: 1000, inexact: 1000, finite_pairs: 1000, signal: 1.0, noise, ..Counts::default() }
     }
 
-    fn judged<'a>(rows: &'a [(&'a str, Counts)], types: (DType, DType), worst: usize) -> Judgement {
-        judge(rows.iter().map(|(name, counts)| Judged { name, types, counts }), worst)
+    fn assessed<'a>(rows: &'a [(&'a str, Counts)], types: (DType, DType), worst: usize) -> Assessment {
+        assess(rows.iter().map(|(name, counts)| Assessed { name, types, counts }), worst)
     }
 
     #[test]
@@ -173,47 +173,47 @@ mod tests {
             (Counts::copied(5), vec![]),
             (Counts::default(), vec![]),
         ] {
-            let judgement = judged(&[("w", counts)], F8, 5);
-            let found: Vec<_> = judgement.worst.into_iter().flat_map(|suspect| suspect.reasons).collect();
+            let assessment = assessed(&[("w", counts)], F8, 5);
+            let found: Vec<_> = assessment.worst.into_iter().flat_map(|suspect| suspect.reasons).collect();
             assert_eq!(found, expected, "{counts:?}");
         }
-        assert!(matches!(judged(&[("w", noisy(19.9))], F8, 5).worst[0].reasons[..], [Reason::Noise(_)]));
-        assert_eq!(judged(&[("w", noisy(1.0))], (DType::F32, DType::Bool), 5).suspicious, 0);
+        assert!(matches!(assessed(&[("w", noisy(19.9))], F8, 5).worst[0].reasons[..], [Reason::Noise(_)]));
+        assert_eq!(assessed(&[("w", noisy(1.0))], (DType::F32, DType::Bool), 5).suspicious, 0);
     }
 
     #[test]
     fn the_worst_come_first_and_only_so_many() {
         let inf = Counts { to_inf: 1, ..noisy(60.0) };
         let rows = [("a", noisy(10.0)), ("b", noisy(90.0)), ("c", noisy(1.0)), ("d", inf), ("e", noisy(15.0))];
-        let indices = |worst| judged(&rows, F8, worst).worst.iter().map(|s| s.index).collect::<Vec<_>>();
+        let indices = |worst| assessed(&rows, F8, worst).worst.iter().map(|s| s.index).collect::<Vec<_>>();
         assert_eq!(indices(9), [3, 2, 0, 4]);
         assert_eq!(indices(2), [3, 2]);
         assert_eq!(indices(0), [0usize; 0]);
-        assert_eq!((judged(&rows, F8, 0).suspicious, judged(&rows, F8, 0).changed), (4, 5));
+        assert_eq!((assessed(&rows, F8, 0).suspicious, assessed(&rows, F8, 0).changed), (4, 5));
     }
 
     #[test]
     fn what_is_kept_is_not_judged() {
         let rows = [("a", Counts::copied(9))];
-        assert_eq!(judged(&rows, (DType::F32, DType::F32), 5).changed, 0);
+        assert_eq!(assessed(&rows, (DType::F32, DType::F32), 5).changed, 0);
     }
 
     /// Globs spare the suspicious, unless these are the most.
     #[test]
     fn sparing() {
         let rows = [("l.0.bias", noisy(1.0)), ("l.1.bias", noisy(1.0)), ("l.0.w", noisy(50.0)), ("l.1.w", noisy(50.0))];
-        let judgement = judged(&rows, F8, 5);
-        assert_eq!((judgement.spare, judgement.spared), (vec!["*.bias".to_string()], 2));
-        assert!(judged(&rows[..3], F8, 5).spare.is_empty());
+        let assessment = assessed(&rows, F8, 5);
+        assert_eq!((assessment.spare, assessment.spared), (vec!["*.bias".to_string()], 2));
+        assert!(assessed(&rows[..3], F8, 5).spare.is_empty());
     }
 
     #[test]
     fn floats_that_become_zero_as_integers() {
         let zeros = Counts { flushed_to_zero: 501, ..noisy(0.0) };
         let expected = Unscaled { tensors: 1, elements: 1000, flushed_to_zero: 501 };
-        assert_eq!(judged(&[("w", zeros)], (DType::F32, DType::I8), 0).unscaled, Some(expected));
-        assert_eq!(judged(&[("w", zeros)], F8, 0).unscaled, None);
+        assert_eq!(assessed(&[("w", zeros)], (DType::F32, DType::I8), 0).unscaled, Some(expected));
+        assert_eq!(assessed(&[("w", zeros)], F8, 0).unscaled, None);
         let half = Counts { flushed_to_zero: 500, ..zeros };
-        assert_eq!(judged(&[("w", half)], (DType::F32, DType::I8), 0).unscaled, None);
+        assert_eq!(assessed(&[("w", half)], (DType::F32, DType::I8), 0).unscaled, None);
     }
 }
