@@ -27,7 +27,7 @@ impl Packer {
         let bits = self.dtype.storage_bits().expect("asked when it was made");
         let storage = self.dtype.storage_of_code(code);
         self.len += 1;
-        if bits % 8 == 0 {
+        if bits.is_multiple_of(8) {
             self.bytes.extend_from_slice(&storage.to_le_bytes()[..bits as usize / 8]);
             return;
         }

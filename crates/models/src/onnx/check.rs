@@ -207,9 +207,12 @@ impl<'m> Checker<'m> {
             self.report.of_unknown_type += 1;
         }
         let of_target = known(1).and_then(Result::ok).filter(|_| operator == Operator::CastLike);
-        let meant = stated_target(node).or(of_target);
+        let stated = stated_target(node);
+        let meant = stated.or(of_target);
         let legal = self.legal(operator, node, scope);
-        let to = legal.as_ref().map_or(meant, |given| given.and_then(DataType::of));
+        // `to` is an attribute of Cast only.
+        let asked = if operator == Operator::Cast { stated } else { of_target };
+        let to = legal.as_ref().map_or(asked, |given| given.and_then(DataType::of));
         let attributes = node.attributes.iter().filter(|attribute| attribute.name != "to").map(written);
         let conversion = Conversion {
             place: format!("{}{}", self.place, label(node)),
