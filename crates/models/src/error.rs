@@ -26,13 +26,13 @@ pub enum Error {
     TosaFile(#[from] tosa::FileError),
     /// An ONNX model is no graph of conversions.
     #[error(transparent)]
-    Onnx(#[from] onnx::ModelError),
+    Onnx(Box<onnx::ModelError>),
     /// An OpenVINO network is no graph of conversions.
     #[error(transparent)]
     OpenVino(#[from] openvino::ModelError),
     /// A graph of TOSA is an error.
     #[error(transparent)]
-    Tosa(tosa::GraphError),
+    Tosa(Box<tosa::GraphError>),
     /// A Tile IR module is not read, or not legal.
     #[error(transparent)]
     Tile(#[from] Diagnostic),
@@ -72,11 +72,17 @@ pub enum Error {
     Constant { label: String, cause: Box<Error> },
 }
 
+impl From<onnx::ModelError> for Error {
+    fn from(cause: onnx::ModelError) -> Error {
+        Error::Onnx(cause.into())
+    }
+}
+
 impl From<tosa::GraphError> for Error {
     fn from(cause: tosa::GraphError) -> Error {
         match cause {
             tosa::GraphError::Unpredictable(undefined) => Error::Undefined(undefined),
-            cause => Error::Tosa(cause),
+            cause => Error::Tosa(cause.into()),
         }
     }
 }
@@ -89,9 +95,8 @@ impl Error {
             Error::Constant { cause, .. } => cause.kind(),
             Error::Entry(EntryError::None) => ErrorKind::Input,
             Error::Entry(_) | Error::Missing { .. } => ErrorKind::Usage,
-            Error::Memory { .. }
-            | Error::Cast { cause: DeniedCast::Memory { .. }, .. }
-            | Error::Tosa(tosa::GraphError::Memory { .. }) => ErrorKind::System,
+            Error::Memory { .. } | Error::Cast { cause: DeniedCast::Memory { .. }, .. } => ErrorKind::System,
+            Error::Tosa(cause) if matches!(**cause, tosa::GraphError::Memory { .. }) => ErrorKind::System,
             _ => ErrorKind::Input,
         }
     }

@@ -20,7 +20,7 @@ pub enum RunError {
     File(#[from] truecast_io::Error),
     /// The network cannot be read.
     #[error(transparent)]
-    Network(#[from] truecast_models::Error),
+    Network(Box<truecast_models::Error>),
     /// It is not made of conversions, they are illegal, or evaluating them failed.
     #[error("{path}: {cause}")]
     Model { path: String, cause: Box<truecast_models::Error> },
@@ -57,6 +57,12 @@ pub enum RunError {
     /// A text that the chosen form would change.
     #[error("output {}: element {index} {why}, which .npy cannot hold", Shown(name))]
     Text { name: String, index: usize, why: &'static str },
+}
+
+impl From<truecast_models::Error> for RunError {
+    fn from(cause: truecast_models::Error) -> RunError {
+        RunError::Network(cause.into())
+    }
 }
 
 impl RunError {
