@@ -65,9 +65,12 @@ def conditions(args: argparse.Namespace, peers: dict[str, object], caches: dict[
         f"of {race.LONG_SAMPLES} for a peer whose pass takes more than {race.LONG_PASS} s",
     }
     return (
-        "# Benchmarks\n\nWritten by `benches/peers/run`; what is compared, and how, is in "
-        "[benches/peers](benches/peers/README.md) and in [docs/kernels.md](docs/kernels.md) §13. "
-        "GB/s are bytes read and bytes written. The machine may have been shared: ratios say more than figures.\n\n"
+        "# Benchmarks\n\n"
+        + report.paragraph(
+            "Written by `benches/peers/run`; what is compared, and how, is in "
+            "[benches/peers](benches/peers/README.md) and in [docs/kernels.md](docs/kernels.md) §13. "
+            "GB/s are bytes read and bytes written. The machine may have been shared: ratios say more than figures."
+        )
         + report.table(["", ""], [[name, fact] for name, fact in facts.items()], 2)
         + "\n"
     )

@@ -1,5 +1,7 @@
 """Markdown tables, aligned so that they can be read in a terminal too."""
 
+import textwrap
+
 GIB = 1 << 30
 
 
@@ -16,6 +18,12 @@ def table(columns: list[str], rows: list[list[str]], text_columns: int) -> str:
     return "\n".join([line(columns), line(rule), *map(line, rows)]) + "\n"
 
 
+def paragraph(text: str) -> str:
+    """Lines of at most 120 characters; links and code stay whole."""
+    lines = textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines) + "\n\n"
+
+
 def size(n: int) -> str:
     return f"{n / GIB:.1f} GiB" if n >= GIB else f"{n / (1 << 20):g} MiB"
 
@@ -27,19 +35,23 @@ def own_tables(own: dict, threads: int) -> str:
         return {(row["src"], row["dst"]): row for row in rows if row["size"] == of_size}
 
     l2, dram, llc = by_pair(own["one"], "l2"), by_pair(own["one"], "dram"), by_pair(own["llc"], "llc")
-    columns = ["from", "to", "route", "L2", "ratio", "LLC", "ratio", "counting", "of LLC", "DRAM", "ratio"]
+    columns = ["from", "to", "route", "L2", "ratio", "LLC", "ratio", "counting", "of LLC", "DRAM", "ratio", "memcpy"]
     rows = []
     for pair, row in dram.items():
         cells = [*pair, row["route"]]
-        cells += [f"{l2[pair]['gbps']:.1f}", f"{l2[pair]['ratio']:.2f}"]
-        cells += [f"{llc[pair]['gbps']:.1f}", f"{llc[pair]['ratio']:.2f}"]
+        cells += [f"{l2[pair]['gbps']:.1f}", f"{l2[pair]['of_limit']:.2f}"]
+        cells += [f"{llc[pair]['gbps']:.1f}", f"{llc[pair]['of_limit']:.2f}"]
         cells += [f"{llc[pair]['counts_gbps']:.1f}", f"{llc[pair]['counts_ratio']:.2f}"]
-        cells += [f"{row['gbps']:.1f}", f"{row['ratio']:.2f}"]
+        cells += [f"{row['gbps']:.1f}", f"{row['of_limit']:.2f}", f"{row['ratio']:.2f}"]
         rows.append(cells)
     text = (
         "## One thread\n\n"
-        "GB/s of `truecast bench`, and the ratio to memcpy of as many bytes on the same buffers in the same run. "
-        "*counting* is the LLC column with every count and error measure of a report.\n\n" + table(columns, rows, 3)
+        + paragraph(
+            "GB/s of `truecast bench`, and the ratio to the limit in the same run: the fastest plain pass that reads and "
+            "writes as much in the same buffers (docs/kernels.md §13); *memcpy*: the ratio to memcpy of as many bytes. "
+            "*counting* is the LLC column with every count and error measure of a report."
+        )
+        + table(columns, rows, 3)
     )
     levels = {level: by_pair(rows, "dram") for level, rows in own["levels"].items()}
     several = by_pair(own.get("all", []), "dram")
@@ -50,11 +62,11 @@ def own_tables(own: dict, threads: int) -> str:
     for pair in dram:
         cells = list(pair)
         for row in [levels[level][pair] for level in ordered] + ([several[pair]] if several else []):
-            cells += [f"{row['gbps']:.1f}", f"{row['ratio']:.2f}"]
+            cells += [f"{row['gbps']:.1f}", f"{row['of_limit']:.2f}"]
         rows.append(cells)
     return (
         text + "\n## Out of cache, by level and threads\n\n"
-        "GB/s of `truecast bench --sizes dram`, and the ratio to memcpy with as many threads; levels have one.\n\n"
+        "GB/s of `truecast bench --sizes dram`, and the ratio to the limit with as many threads; levels have one.\n\n"
         + table(columns, rows, 2)
     )
 
@@ -83,8 +95,10 @@ def peers_table(rows: list[dict], peers: dict[str, object], threads: int) -> str
         cells.append(line)
     return (
         f"## Beside other libraries, {threads} thread{'s' if threads > 1 else ''}, out of cache\n\n"
-        "10^9 elements per second, everyone on the same arrays in the same run "
-        "([benches/peers](benches/peers/README.md)), and GB/s of truecast with the ratio to memcpy. *speed-up*: the "
-        "time of the library to its left divided by that of truecast; `-`: it does not convert the pair.\n\n"
+        + paragraph(
+            "10^9 elements per second, everyone on the same arrays in the same run "
+            "([benches/peers](benches/peers/README.md)), and GB/s of truecast with the ratio to memcpy. *speed-up*: the "
+            "time of the library to its left divided by that of truecast; `-`: it does not convert the pair."
+        )
         + table(columns, cells, 2)
     )
