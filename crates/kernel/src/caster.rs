@@ -7,7 +7,8 @@ use crate::options::{CastOptions, Counting};
 pub use crate::parallel::MIN_BYTES_PER_THREAD;
 use crate::parallel::{Pieces, map_pieces};
 use crate::pipeline::{Pipeline, Scratch, Stores};
-use crate::plan::{PlanError, Route, plan};
+use crate::plan::{PlanError, plan};
+use crate::route::Route;
 use crate::stage::{Refusal, slot_bytes};
 use truecast_core::policy::Condition;
 use truecast_core::{CastSpec, DType, Layout};
@@ -54,8 +55,8 @@ impl Caster {
 
     /// The route that was chosen.
     #[must_use]
-    pub fn route(&self) -> Route {
-        self.route
+    pub fn route(&self) -> &Route {
+        &self.route
     }
 
     /// Converts `src` into `dst`: formally equivalent to mapping [`truecast_core::cast_one`] over the codes.

@@ -16,31 +16,13 @@ use crate::numbers::int::{IntRange, ToInt};
 use crate::numbers::op::{Int, Op};
 use crate::numbers::wide::{F32ToF32, F32ToF64, F64ToF32, NanBits};
 use crate::pipeline::Pipeline;
+use crate::route::Route;
 use crate::split::Split16;
 use crate::stage::{Stage, Streaming, slot_bytes};
 use crate::table::{fits_table8, packed8, table8, table16};
 use truecast_core::format::{F32, F64};
 use truecast_core::policy::*;
 use truecast_core::{CastSpec, DType, FloatFormat, IntFormat, Kind, Rounding};
-
-/// How a pair is converted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Route {
-    /// Bytes as they are.
-    Copy,
-    /// 256 results, filled by the definition.
-    Table8,
-    /// 65,536 results, filled by the definition.
-    Table16,
-    /// One lane from the source to a narrow float.
-    Fused,
-    /// Exactly or rounded to odd into f32, then encoded.
-    Hub32,
-    /// Lanes to f32, f64, an integer or bool.
-    Direct,
-    /// The definition per element.
-    Scalar,
-}
 
 /// Why a conversion cannot be planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,52 +47,57 @@ pub(crate) fn plan(spec: &CastSpec, level: Level) -> Result<(Route, Pipeline), P
     }
     let (route, stages) = stages(spec, level);
     let pipeline = Pipeline::new(src, dst, level, stages);
-    let bytes = if route == Route::Table8 { packed8(spec, level) } else { None };
+    let bytes = if route == Route::TABLE8 { packed8(spec, level) } else { None };
     Ok((route, pipeline.with_bytes(bytes)))
 }
 
 fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
     let src = spec.src;
     if is_copy(spec) {
-        return (Route::Copy, Vec::new());
+        return (Route::COPY, Vec::new());
     }
     // A conversion takes fewer instructions than a table, but for 256 entries in four vectors.
     let is_byte = matches!((src, spec.dst), (DType::I8 | DType::U8, DType::F32)) && !matches!(level, Level::Avx512(_));
     let is_table = fits_table8(src) && !is_byte;
     if is_table && let Some(stage) = table8(spec, level) {
-        return (Route::Table8, vec![stage]);
+        return (Route::TABLE8, vec![stage]);
     }
-    if !is_table && let Some((route, ops)) = (Planner { spec }).ops() {
-        let stages = stages_of(&ops, level);
-        let route = if route == Route::Hub32 && stages.len() == 1 { Route::Fused } else { route };
-        return (route, if is_one_loop(route, &stages) { stages } else { split(spec, level, stages) });
+    if !is_table && let Some(ops) = (Planner { spec }).ops() {
+        let (route, stages) = stages_of(&ops, level);
+        return if is_one_loop(&ops, &stages) { (route, stages) } else { split(spec, level, route, stages) };
     }
     if slot_bytes(src) == 2 && slot_bytes(spec.dst) <= 2 && !refuses(&spec.policy) {
-        return (Route::Table16, split(spec, level, vec![table16(spec)]));
+        return split(spec, level, Route::TABLE16, vec![table16(spec)]);
     }
-    (Route::Scalar, vec![Box::new(Scalar(*spec))])
+    (Route::DEFINITION, vec![Box::new(Scalar(*spec))])
 }
 
 /// By a kernel for all operations at once, if there is one; else one after the other.
-fn stages_of(ops: &[Op], level: Level) -> Stages {
-    let one = |op: &Op| by_hand::kernel(std::slice::from_ref(op), level).unwrap_or_else(|| lane::of(op, level));
-    match by_hand::kernel(ops, level) {
-        Some(stage) => vec![stage],
-        None => ops.iter().map(one).collect(),
+fn stages_of(ops: &[Op], level: Level) -> (Route, Stages) {
+    if let Some(kernel) = by_hand::kernel(ops, level) {
+        return (Route::kernel_of(ops), vec![kernel]);
     }
+    let one = |op: &Op| match by_hand::kernel(std::slice::from_ref(op), level) {
+        Some(kernel) => (Route::kernel_of(std::slice::from_ref(op)), kernel),
+        None => (Route::LANE, lane::of(op, level)),
+    };
+    let (routes, stages): (Vec<Route>, Stages) = ops.iter().map(one).unzip();
+    (Route::chain(&routes), stages)
 }
 
 /// Conversion instructions in one loop, which take less than tables.
-fn is_one_loop(route: Route, stages: &Stages) -> bool {
-    matches!(&stages[..], [stage] if route == Route::Direct && stage.streaming() == Streaming::Itself)
+fn is_one_loop(ops: &[Op], stages: &Stages) -> bool {
+    let encodes = matches!(ops.last(), Some(Op::Nearest { .. } | Op::Encode { .. } | Op::E8m0(_) | Op::E8m0Cut(_)));
+    matches!(&stages[..], [stage] if !encodes && stage.streaming() == Streaming::Itself)
 }
 
 /// Stages from 16-bit elements to bytes, or what looks their results up (`docs/kernels.md §2.4`).
-fn split(spec: &CastSpec, level: Level, stages: Stages) -> Stages {
+fn split(spec: &CastSpec, level: Level, route: Route, stages: Stages) -> (Route, Stages) {
     if !by_hand::has_split(level) || !Split16::fits(spec.src, spec.dst) {
-        return stages;
+        return (route, stages);
     }
-    vec![Box::new(Split16::new(Pipeline::new(spec.src, spec.dst, level, stages), level))]
+    let split = Split16::new(Pipeline::new(spec.src, spec.dst, level, stages), level);
+    (route.split(), vec![Box::new(split)])
 }
 
 /// Asked of the policy, not assumed from equal types (`docs/kernels.md §2.2`).
@@ -159,7 +146,7 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn ops(&self) -> Option<(Route, Ops)> {
+    fn ops(&self) -> Option<Ops> {
         let CastSpec { src, dst, policy, .. } = self.spec;
         if policy.subnormals != Subnormals::Keep || policy.nan == NanRule::Error {
             return None;
@@ -174,22 +161,19 @@ impl Planner<'_> {
             return None;
         }
         match dst.kind() {
-            Kind::Bool => Some((Route::Direct, vec![self.to_bool()?])),
+            Kind::Bool => Some(vec![self.to_bool()?]),
             Kind::Int(f) => match src.kind() {
-                Kind::Int(_) => Some((Route::Direct, vec![self.int_to_int(f)?])),
-                _ => Some((Route::Direct, self.float_to_int(&f)?)),
+                Kind::Int(_) => Some(vec![self.int_to_int(f)?]),
+                _ => self.float_to_int(&f),
             },
-            Kind::Float(f) if f == F64 => Some((Route::Direct, self.to_f64()?)),
-            Kind::Float(f) if f == F32 => Some((Route::Direct, self.to_f32()?)),
+            Kind::Float(f) if f == F64 => self.to_f64(),
+            Kind::Float(f) if f == F32 => self.to_f32(),
             // The identity keeps NaN bits, which encoders do not.
-            Kind::Float(f) if src == dst && policy.nan == NanRule::Keep => {
-                Some((Route::Direct, vec![self.tf32_identity(&f)?]))
-            }
+            Kind::Float(f) if src == dst && policy.nan == NanRule::Keep => Some(vec![self.tf32_identity(&f)?]),
             Kind::Float(f) => {
                 let mut ops = self.to_hub(&f)?;
-                let route = if ops.is_empty() { Route::Fused } else { Route::Hub32 };
                 ops.push(self.encode(&f)?);
-                Some((route, ops))
+                Some(ops)
             }
             Kind::Fixed(_) | Kind::Book(_) | Kind::Complex(_) | Kind::String => None,
         }
@@ -341,10 +325,10 @@ pub(crate) fn values(src: DType, hub: Hub, level: Level) -> Pipeline {
         _ => Planner { spec: &spec }.embed(NanBits::HUB).map(|load| vec![load]),
     };
     let stages = match (to_f32, hub) {
-        (Some(ops), Hub::F32) => stages_of(&ops, level),
+        (Some(ops), Hub::F32) => stages_of(&ops, level).1,
         (Some(mut ops), Hub::F64) => {
             ops.push(Op::F32Value);
-            stages_of(&ops, level)
+            stages_of(&ops, level).1
         }
         (None, _) => stages(&spec, level).1,
     };
@@ -358,5 +342,5 @@ pub(crate) fn residual(src: DType, level: Level) -> Option<Pipeline> {
         DType::U64 => false,
         _ => return None,
     };
-    Some(Pipeline::new(src, DType::F64, level, stages_of(&[Op::IntResidual { signed }], level)))
+    Some(Pipeline::new(src, DType::F64, level, stages_of(&[Op::IntResidual { signed }], level).1))
 }

@@ -2,6 +2,9 @@
 //! ones, every length and offset, split anywhere. Obligations 1, 2, 4, 9 and 13 of `docs/kernels.md §11`; the long
 //! sweeps are in `verify`.
 
+mod shared;
+
+use shared::{levels, strongest};
 use std::num::NonZeroUsize;
 use truecast_core::policy::*;
 use truecast_core::{CastPolicy, CastSpec, DType, Layout, Outcome, Rounding, cast_one};
@@ -146,7 +149,7 @@ fn every_pair_policy_and_level() {
         let bytes = packed(src, &elements);
         for dst in numeric() {
             for policy in &policies {
-                for level in Level::available() {
+                for level in levels() {
                     check(&spec(src, dst, *policy), level, &elements, &bytes);
                 }
             }
@@ -163,7 +166,7 @@ fn all_codes_of_16_bit_sources() {
         for dst in numeric() {
             for rounding in roundings {
                 let policy = CastPolicy { to_float: rounding, to_int: rounding, ..CastPolicy::IEEE };
-                for level in Level::available() {
+                for level in levels() {
                     check(&spec(src, dst, policy), level, &all, &bytes);
                 }
             }
@@ -186,7 +189,7 @@ fn tables_of_16_bit_sources_filled() {
         let bytes = packed(src, &all);
         for dst in numeric().filter(|t| t.storage_bits() <= Some(8) || *t == DType::F16) {
             for policy in policies {
-                check(&spec(src, dst, policy), Level::detect(), &all, &bytes);
+                check(&spec(src, dst, policy), strongest(), &all, &bytes);
             }
         }
     }
@@ -225,7 +228,7 @@ fn lengths_and_offsets() {
     for (src, dst) in pairs {
         let elements = elements(src);
         let spec = spec(src, dst, CastPolicy::IEEE);
-        for level in Level::available() {
+        for level in levels() {
             let caster = Caster::new(&spec, &exec(level)).unwrap();
             if src == DType::Bf16 {
                 fill_tables(&caster);
@@ -283,7 +286,7 @@ fn streamed() {
         (DType::U64, DType::F64),
     ] {
         let (elements, spec) = (elements(src), spec(src, dst, CastPolicy::IEEE));
-        for level in Level::available() {
+        for level in levels() {
             let caster = Caster::new(&spec, &CastOptions { stream_above_bytes: Some(0), ..exec(level) }).unwrap();
             for len in (0..=200).step_by(7).chain([3001]) {
                 let elements: Vec<u64> = elements.iter().copied().cycle().skip(len).take(len).collect();
@@ -313,7 +316,7 @@ fn layouts() {
     let codes: Vec<u64> = (0..1000).map(|i| i % 16).collect();
     let plain: Vec<u8> = codes.iter().map(|&c| c as u8).collect();
     let s = spec(DType::F4E2M1, DType::F6E2M3, CastPolicy::IEEE);
-    let caster = Caster::new(&s, &exec(Level::detect())).unwrap();
+    let caster = Caster::new(&s, &exec(strongest())).unwrap();
     for (src_layout, src) in [(Layout::Packed, packed(DType::F4E2M1, &codes)), (Layout::Bytes, plain)] {
         let from = Elements::with_layout(DType::F4E2M1, src_layout, 1000, &src).unwrap();
         let mut wide = vec![0; 1000];
@@ -331,7 +334,7 @@ fn layouts() {
 #[test]
 fn bits_above_a_code() {
     let src: Vec<u8> = (0..=255).collect();
-    let caster = Caster::new(&CastSpec::copy(DType::I4), &exec(Level::detect())).unwrap();
+    let caster = Caster::new(&CastSpec::copy(DType::I4), &exec(strongest())).unwrap();
     let mut dst = vec![0; 256];
     let from = Elements::with_layout(DType::I4, Layout::Bytes, 256, &src).unwrap();
     caster.cast(from, ElementsMut::with_layout(DType::I4, Layout::Bytes, 256, &mut dst).unwrap()).unwrap();
@@ -343,7 +346,7 @@ fn bits_above_a_code() {
 fn errors_of_overflowing_integers() {
     let src = i64::MAX.to_le_bytes();
     let policy = CastPolicy { overflow: Overflow::Nonfinite, ..CastPolicy::IEEE };
-    let counting = CastOptions { counting: Counting::Full, ..exec(Level::detect()) };
+    let counting = CastOptions { counting: Counting::Full, ..exec(strongest()) };
     let caster = Caster::new(&spec(DType::I64, DType::F16, policy), &counting).unwrap();
     let mut dst = [0; 2];
     let from = Elements::new(DType::I64, 1, &src).unwrap();

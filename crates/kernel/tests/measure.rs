@@ -1,10 +1,13 @@
 //! What is counted of two arrays, against the definitions of `docs/spec/checkpoints.md §10` read one element at a time.
 //! Conversions are checked so by `verify counts`; here are values that none of them gives.
 
+mod shared;
+
+use shared::levels;
 use std::num::NonZeroUsize;
 use truecast_core::DType;
 use truecast_kernel::measure::Measure;
-use truecast_kernel::{CastOptions, Counting, Counts, Elements, Level};
+use truecast_kernel::{CastOptions, Counting, Counts, Elements};
 use truecast_testkit::random::Random;
 
 /// The numbers of an array of f32 or f64, and its bytes.
@@ -83,7 +86,7 @@ fn check(name: &str, mut pair: impl FnMut(&mut Random) -> (f64, f64)) {
             let (x, y): (Vec<f64>, Vec<f64>) = (0..len).map(|_| pair(&mut random)).unzip();
             let ((x, x_bytes), (y, y_bytes)) = (array(x_type, &x), array(y_type, &y));
             let want = naive(&x, &y, min_normal(y_type));
-            for level in Level::available() {
+            for level in levels() {
                 let exec = CastOptions {
                     level,
                     threads: NonZeroUsize::MIN,
@@ -153,7 +156,7 @@ fn the_same_array() {
     for dtype in [DType::F32, DType::F64] {
         let (numbers, bytes) = array(dtype, &values);
         let codes = Elements::new(dtype, values.len(), &bytes).unwrap();
-        for level in Level::available() {
+        for level in levels() {
             let exec =
                 CastOptions { level, threads: NonZeroUsize::MIN, counting: Counting::Full, stream_above_bytes: None };
             let mut got = Counts::default();

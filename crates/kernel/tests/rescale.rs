@@ -1,6 +1,9 @@
 //! RESCALE against its definition: every type pair, signedness and mode, per tensor and per channel, at every level, split
 //! over threads; the first failing element; counts.
 
+mod shared;
+
+use shared::{levels, strongest};
 use std::num::NonZeroUsize;
 use truecast_core::DType;
 use truecast_core::format::IntFormat;
@@ -116,7 +119,7 @@ fn exec(level: Level, threads: usize) -> CastOptions {
 #[test]
 fn every_pair_mode_and_level() {
     let mut random = Random::seeded(3);
-    for level in Level::available() {
+    for level in levels() {
         for (input, output) in pairs() {
             for mode in 0..4 {
                 for (channels, rows) in [(1, 1), (1, 777), (1, 5000), (3, 100), (64, 33), (700, 7), (2500, 3)] {
@@ -139,7 +142,7 @@ fn every_byte() {
             spec.input_zp = input.value(round as u64 * 4) as i64;
             spec.channels[0].shift = 10 + (round % 25) as i8;
             let codes: Vec<u64> = (0..256u64).cycle().take(64 * 300 + 5).collect();
-            Level::available().into_iter().for_each(|level| check(&spec, &exec(level, 1), &codes));
+            levels().into_iter().for_each(|level| check(&spec, &exec(level, 1), &codes));
         }
     }
 }
@@ -164,13 +167,13 @@ fn many_rows_of_bytes() {
                     ..spec(input, output, 0, 1, &mut random)
                 };
                 let codes = inputs(input, channels.len() * 1500, &mut random);
-                Level::available().into_iter().for_each(|level| check(&spec, &exec(level, 1), &codes));
+                levels().into_iter().for_each(|level| check(&spec, &exec(level, 1), &codes));
             }
         }
         for mode in 0..4 {
             let spec = spec(input, output, mode, 37, &mut random);
             let codes = inputs(input, 37 * 600, &mut random);
-            Level::available().into_iter().for_each(|level| check(&spec, &exec(level, 1), &codes));
+            levels().into_iter().for_each(|level| check(&spec, &exec(level, 1), &codes));
         }
     }
 }
@@ -179,7 +182,7 @@ fn many_rows_of_bytes() {
 fn short_arrays_and_threads() {
     let mut random = Random::seeded(21);
     let int = |bits| IntFormat { bits, signed: true };
-    for level in Level::available() {
+    for level in levels() {
         let plain = spec(int(32), int(8), 0, 1, &mut random);
         let codes = inputs(int(32), 200, &mut random);
         (0..codes.len()).for_each(|len| check(&plain, &exec(level, 1), &codes[..len]));
@@ -213,7 +216,7 @@ fn the_first_failure_is_named() {
         (with(false, one(1 << 14, 14), 100), 1, 0x7fff_ffff, Requirement::Offset),
         (with(false, one(1 << 14, 14), -100), 1, 0x8000_0000, Requirement::Offset),
     ];
-    for level in Level::available() {
+    for level in levels() {
         for (spec, fine, failing, requirement) in &cases {
             for index in [0, 1, 2047, 2048, 500_001, len - 1] {
                 let mut codes = vec![*fine; len];
@@ -248,7 +251,7 @@ fn the_first_failure_is_named() {
 fn i48_in_i64() {
     let mut random = Random::seeded(8);
     let int = |bits| IntFormat { bits, signed: true };
-    for level in Level::available() {
+    for level in levels() {
         for channels in [1, 5] {
             let spec = spec(int(48), int(16), 3, channels, &mut random);
             let codes = inputs(int(48), channels * 5000, &mut random);
@@ -274,7 +277,7 @@ fn i48_in_i64() {
 #[test]
 fn parts_of_a_tensor() {
     let mut random = Random::seeded(5);
-    let level = Level::detect();
+    let level = strongest();
     for (input, output) in pairs() {
         for (mode, channels) in [(0, 1), (1, 7), (2, 2500), (3, 3)] {
             for spoilt in [false, true] {

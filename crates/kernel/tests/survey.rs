@@ -1,9 +1,12 @@
 //! What a survey says of an array, against every element decoded by the definition.
 
+mod shared;
+
+use shared::{levels, strongest};
 use truecast_core::exact::decode;
 use truecast_core::{DType, Exact, Kind, Layout};
+use truecast_kernel::Elements;
 use truecast_kernel::measure::{Extreme, Survey};
-use truecast_kernel::{Elements, Level};
 use truecast_testkit::random::Random;
 
 fn numeric() -> impl Iterator<Item = DType> {
@@ -63,7 +66,7 @@ fn naive(dtype: DType, elements: &[u64]) -> Survey {
 fn check(dtype: DType, layout: Layout, elements: &[u64]) {
     let bytes = buffer(dtype, layout, elements);
     let want = naive(dtype, elements);
-    for level in Level::available() {
+    for level in levels() {
         let mut got = Survey::default();
         got.add(Elements::with_layout(dtype, layout, elements.len(), &bytes).unwrap(), level);
         assert_eq!(got, want, "{dtype}, {} elements at {level}", elements.len());
@@ -143,7 +146,7 @@ fn parts_add_up() {
         let parts = elements.chunks(elements.len() / 3 / 8 * 8 + 8).map(|part| {
             let mut survey = Survey::default();
             let bytes = buffer(dtype, Layout::Packed, part);
-            survey.add(Elements::new(dtype, part.len(), &bytes).unwrap(), Level::detect());
+            survey.add(Elements::new(dtype, part.len(), &bytes).unwrap(), strongest());
             survey
         });
         let parts: Vec<Survey> = parts.collect();

@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use truecast_core::policy::{Condition, Overflow};
 use truecast_core::{CastPolicy, CastSpec, DType, Layout, Outcome};
-use truecast_kernel::{CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, Level, Route};
+use truecast_kernel::{CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, Level};
 
 /// A request without anything left open.
 pub fn spec(src: DType, dst: DType, policy: CastPolicy) -> CastSpec {
@@ -133,12 +133,6 @@ pub fn compare(tally: &mut Tally, spec: &CastSpec, who: &str, src: &[u64], layou
 /// Tables of a 16-bit source are filled by conversions of this many elements; shorter ones do not use them.
 const FILLS_A_TABLE: usize = 131_072;
 
-/// Whether long conversions of a caster may go through a table that short ones do not have (`docs/kernels.md §2.4`).
-fn has_a_table_to_fill(caster: &Caster) -> bool {
-    let [src, dst] = [caster.spec().src, caster.spec().dst].map(DType::storage_bits);
-    caster.route() == Route::Table16 || src == Some(16) && dst <= Some(8)
-}
-
 /// How results are stored, with a name: past the caches only where they are large, and always.
 pub const STORES: [(&str, Option<usize>); 2] = [("", None), (", streaming", Some(0))];
 
@@ -170,7 +164,7 @@ pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: 
                 }
             };
             compare_with(&src.elements, &src.bytes, &want);
-            if has_a_table_to_fill(&caster) && !src.is_empty() {
+            if caster.route().fills_a_table() && !src.is_empty() {
                 let n = FILLS_A_TABLE.div_ceil(src.len());
                 // Packed elements end within a byte: copies of a buffer are not the buffer of copies.
                 let want = pack(spec.dst, Layout::Packed, wanted.elements.repeat(n).into_iter());

@@ -1,6 +1,7 @@
 //! Counting checks, keeping the first witnesses, and the table at the end.
 
 use crate::policies::describe;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 use truecast_core::policy::Condition;
@@ -108,41 +109,31 @@ impl Tally {
     }
 }
 
-/// How often each route was taken. The match has no other arm, so that a new route does not build until it is listed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Routes([u64; Routes::NAMES.len()]);
+/// How often each route was taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Routes(BTreeMap<Route, u64>);
 
 impl Routes {
-    const NAMES: [&'static str; 7] = ["copy", "table8", "table16", "fused", "hub32", "direct", "scalar"];
-
     /// Adds a conversion.
-    pub fn count(&mut self, route: Route) {
-        let index = match route {
-            Route::Copy => 0,
-            Route::Table8 => 1,
-            Route::Table16 => 2,
-            Route::Fused => 3,
-            Route::Hub32 => 4,
-            Route::Direct => 5,
-            Route::Scalar => 6,
-        };
-        self.0[index] += 1;
+    pub fn count(&mut self, route: &Route) {
+        *self.0.entry(route.clone()).or_default() += 1;
     }
 
     /// Adds others.
     pub fn add(&mut self, next: Routes) {
-        self.0.iter_mut().zip(next.0).for_each(|(total, part)| *total += part);
+        next.0.into_iter().for_each(|(route, n)| *self.0.entry(route).or_default() += n);
     }
 
-    /// Every route was taken at least once.
+    /// Every step that each CPU has was taken at least once.
     pub fn covers_all(&self) -> bool {
-        self.0.iter().all(|&n| n > 0)
+        let taken = |step: &str| self.0.keys().any(|route| route.steps().any(|taken| taken == step));
+        ["copy", "table8", "table16", "lane", "definition"].into_iter().all(taken)
     }
 }
 
 impl fmt::Display for Routes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let each = Routes::NAMES.iter().zip(self.0).map(|(name, n)| format!("{name} {n}"));
+        let each = self.0.iter().map(|(route, n)| format!("{route} {n}"));
         f.write_str(&each.collect::<Vec<_>>().join(", "))
     }
 }

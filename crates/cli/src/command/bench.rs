@@ -73,7 +73,7 @@ fn to_json(rows: &[BenchRow], caches: &Caches) -> Map<String, Value> {
             "src": row.src.name(), "dst": row.dst.name(), "size": row.size.name(), "level": row.level.name(),
             "threads": row.threads, "gbps": rounded(row.gbps()), "limit_gbps": rounded(row.limit_gbps()),
             "of_limit": rounded(row.of_limit()), "memcpy_gbps": rounded(row.memcpy_gbps()), "ratio": rounded(row.ratio()),
-            "elements": row.len, "route": route(row)
+            "elements": row.len, "route": row.route.to_string()
         });
         if let (Some(gbps), Some(ratio)) = (row.counts_gbps(), row.counts_ratio()) {
             object["counts_gbps"] = rounded(gbps);
@@ -86,10 +86,6 @@ fn to_json(rows: &[BenchRow], caches: &Caches) -> Map<String, Value> {
     object.insert("llc_bytes".into(), json!(caches.llc));
     object.insert("rows".into(), rows.iter().map(row).collect());
     object
-}
-
-fn route(row: &BenchRow) -> String {
-    format!("{:?}", row.route).to_lowercase()
 }
 
 fn render(rows: &[BenchRow], caches: &Caches, args: &BenchArgs, terminal: &Terminal) -> String {
@@ -115,7 +111,7 @@ fn render(rows: &[BenchRow], caches: &Caches, args: &BenchArgs, terminal: &Termi
             row.dst.to_string(),
             row.size.to_string(),
             grouped(row.len as u64),
-            route(row),
+            row.route.to_string(),
             format!("{:.1}", row.gbps()),
             format!("{:.1}", row.limit_gbps()),
             format!("{:.2}", row.of_limit()),

@@ -143,7 +143,7 @@ impl Arrays {
 }
 
 /// One pair at one size.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BenchRow {
     /// Source type.
     pub src: DType,
@@ -371,7 +371,7 @@ fn measure(
         size,
         len: arrays.len,
         bytes: (arrays.src_bytes + arrays.dst_bytes) as u64,
-        route: cast.route(),
+        route: cast.route().clone(),
         level,
         threads,
         memcpy_seconds: seconds[0],
