@@ -99,6 +99,7 @@ fn of_shape<T: Target>(level: Level, looks_ahead: bool, shape: (usize, usize), s
 
 /// A pass of `K` blocks to `M`, or of the shape if they are 0.
 struct Pass<'a, T, const K: usize, const M: usize> {
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only x86-64 is asked to look ahead"))]
     looks_ahead: bool,
     shape: (usize, usize),
     src: &'a [Block],

@@ -123,6 +123,7 @@ pub(super) struct Pass {
     pub level: Level,
     /// Only pairs that are both finite take part. Else all do.
     pub masked: bool,
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only kernels written by hand ask"))]
     pub next: [Next; 2],
 }
 

@@ -21,6 +21,7 @@ pub(crate) trait Value: Slot {
     /// The least of these that is not below a number: a value lies below one exactly if it lies below the other.
     fn at_least(number: f64) -> Self::Float;
     /// The bytes of many.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only kernels written by hand take bytes"))]
     fn bytes(values: &[Self::Bytes]) -> &[u8];
 
     #[inline(always)]

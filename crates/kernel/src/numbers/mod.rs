@@ -2,6 +2,8 @@
 //! the definition (special codes by encoding them, thresholds by bisection, roundings as truth tables), so that none is
 //! written down twice; none knows an instruction set. Whoever computes conversions on another machine starts here.
 
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "some numbers only kernels written by hand read"))]
+
 pub(crate) mod e8m0;
 pub(crate) mod encode;
 pub(crate) mod int;

@@ -120,10 +120,11 @@ impl<S: Scaled, const GROWS: u8> Kernel<1> for Splat<S, GROWS> {
     unsafe fn convert<const STORES_AS: u8>(&self, source: &[u8]) -> [__m512i; 1] {
         let mut wide = [_mm512_setzero_si512(); 4];
         for (wide, sixteen) in wide.iter_mut().zip(source.chunks_exact(16 * S::BYTES)) {
-            // SAFETY: this function has the features.
             let int = match GROWS {
                 grows::BY_PARITY => None,
+                // SAFETY: this function has the features.
                 grows::ABOVE => unsafe { S::magnitudes::<true>(sixteen) },
+                // SAFETY: as above.
                 _ => unsafe { S::magnitudes::<false>(sixteen) },
             };
             *wide = match int {
