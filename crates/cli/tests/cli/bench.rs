@@ -138,7 +138,7 @@ fn buffers_that_do_not_fit() {
     let folder = Folder::new();
     let script = format!(
         "ulimit -v 400000; exec {} bench --pairs f64:f32 --sizes dram --threads 1 --json",
-        env!("CARGO_BIN_EXE_truecast")
+        crate::run::binary()
     );
     let output = std::process::Command::new("sh").args(["-c", &script]).current_dir(folder.path("")).output().unwrap();
     let ran = crate::run::Ran::new(script, output).exits(4);

@@ -89,7 +89,7 @@ fn a_limit_on_the_size_of_files() {
         ("convert a.npy b.npz --to f64", "b.npz"),
         ("convert a.npy b.safetensors --to f64 --report r.json", "b.safetensors"),
     ] {
-        let script = format!("ulimit -f 2000; exec {} {line}", env!("CARGO_BIN_EXE_truecast"));
+        let script = format!("ulimit -f 2000; exec {} {line}", crate::run::binary());
         let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path("")).output().unwrap();
         Ran::new(line.into(), output).fails(4, &[name]);
         assert_eq!((folder.names(), folder.read("old.npy")), (vec!["a.npy".into(), "old.npy".into()], b"old".to_vec()));
@@ -99,7 +99,7 @@ fn a_limit_on_the_size_of_files() {
 #[test]
 fn a_limit_on_the_size_of_standard_output() {
     let folder = Folder::new();
-    let script = format!("ulimit -f 0; exec {} formats >out", env!("CARGO_BIN_EXE_truecast"));
+    let script = format!("ulimit -f 0; exec {} formats >out", crate::run::binary());
     let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path("")).output().unwrap();
     Ran::new(script, output).fails(4, &["standard output"]);
 }
@@ -114,8 +114,7 @@ fn a_full_file_system() {
     if !possible.is_ok_and(|o| o.status.success()) {
         return;
     }
-    let script =
-        format!("{mount}; {} convert a.npy small/b.npy --to f64; echo $?; ls -A small", env!("CARGO_BIN_EXE_truecast"));
+    let script = format!("{mount}; {} convert a.npy small/b.npy --to f64; echo $?; ls -A small", crate::run::binary());
     let output = Command::new("unshare").args(["-m", "sh", "-c", &script]).current_dir(folder.path("")).output();
     let ran = Ran::new(script, output.unwrap());
     assert_eq!(ran.out, "4\n", "{}", ran.err);

@@ -109,10 +109,7 @@ fn one_object_on_everything_that_prints() {
 #[test]
 fn threads_that_cannot_be_had() {
     let folder = Folder::with("a.npy", &npy("<f4", 1, &[0; 4]));
-    let script = format!(
-        "ulimit -v 400000; exec {} convert a.npy b.npy --to f16 --threads 1000",
-        env!("CARGO_BIN_EXE_truecast")
-    );
+    let script = format!("ulimit -v 400000; exec {} convert a.npy b.npy --to f16 --threads 1000", crate::run::binary());
     let output = std::process::Command::new("sh").args(["-c", &script]).current_dir(folder.path("")).output().unwrap();
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!err.contains("panicked"), "{err}");

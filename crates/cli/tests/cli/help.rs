@@ -42,7 +42,7 @@ fn folder() -> Folder {
 
 /// A line for the shell, with the command under test in front of all others.
 fn shell(folder: &Folder, line: &str) -> Ran {
-    let built = std::path::Path::new(env!("CARGO_BIN_EXE_truecast")).parent().unwrap();
+    let built = std::path::Path::new(crate::run::binary()).parent().unwrap();
     let path = format!("{}:{}", built.display(), std::env::var("PATH").unwrap());
     let output = Command::new("bash").args(["-c", line]).current_dir(folder.path("")).env("PATH", path).output();
     Ran::new(line.into(), output.unwrap())

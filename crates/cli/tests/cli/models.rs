@@ -220,7 +220,7 @@ fn cells_of_a_long_text_are_refused_at_once() {
     // 16 GiB, where files may have 64 MiB and memory 4 GiB.
     let line = "ulimit -f 65536; ulimit -v 4194304; trap '' XFSZ; exec \"$0\" run m.onnx --output-dir out";
     let ran = std::process::Command::new("bash")
-        .args(["-c", line, env!("CARGO_BIN_EXE_truecast")])
+        .args(["-c", line, crate::run::binary()])
         .current_dir(folder.path(""))
         .output()
         .unwrap();

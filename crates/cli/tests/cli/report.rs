@@ -365,11 +365,7 @@ fn many_tensors_in_bounded_memory() {
         "verify a.safetensors b.safetensors --to f16 --threads 1",
     ] {
         let mut command = std::process::Command::new("prlimit");
-        command
-            .arg(&limit)
-            .arg(env!("CARGO_BIN_EXE_truecast"))
-            .args(line.split_whitespace())
-            .current_dir(folder.path("."));
+        command.arg(&limit).arg(crate::run::binary()).args(line.split_whitespace()).current_dir(folder.path("."));
         let ran = command.output().unwrap();
         let err = String::from_utf8_lossy(&ran.stderr);
         assert_eq!(ran.status.code(), Some(0), "{line}: {err}");

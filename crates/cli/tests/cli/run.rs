@@ -4,8 +4,17 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+
+/// The command under test: `TRUECAST_BIN` if it is set, as `tests/platforms/run` does for a command of another CPU.
+/// Its file must be called `truecast`.
+pub fn binary() -> &'static str {
+    static BINARY: LazyLock<String> =
+        LazyLock::new(|| std::env::var("TRUECAST_BIN").unwrap_or_else(|_| env!("CARGO_BIN_EXE_truecast").to_string()));
+    &BINARY
+}
 
 /// A folder for one test; gone with it.
 pub struct Folder {
@@ -52,7 +61,7 @@ impl Folder {
 
     /// The command, to be run in this folder.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_truecast"));
+        let mut command = Command::new(binary());
         command.current_dir(self.folder.path()).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
         command
     }

@@ -116,7 +116,7 @@ fn a_kill_leaves_no_half_destination() {
 fn an_ignored_signal_stays_ignored() {
     let folder = sparse();
     let line = "convert a.npy b.npy --to f16 --max-memory 3MiB --threads 1";
-    let script = format!("trap '' HUP; exec {} {line}", env!("CARGO_BIN_EXE_truecast"));
+    let script = format!("trap '' HUP; exec {} {line}", crate::run::binary());
     let mut command = Command::new("sh");
     command.args(["-c", &script]).current_dir(folder.path("")).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
