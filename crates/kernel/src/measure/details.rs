@@ -2,7 +2,7 @@
 //!
 //! No short circuits: every count is a sum of comparisons, which the compiler turns into masks.
 
-use super::limits::{Limits, Open};
+use super::limits::{Limits, Open, Range};
 use super::sums::Pairs;
 use super::values::{Value, finite};
 use crate::level::{Level, Task};
@@ -73,15 +73,6 @@ impl<X: Value, Y: Value> Task for SmallResults<'_, X, Y> {
         }
         Small { flushed: flushed as u64, signs: signs as u64, subnormal: subnormal as u64 }
     }
-}
-
-/// Where the destination's range ends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Range {
-    /// Source magnitudes from which the policy overflows, for positive and negative values; NaN without a policy.
-    pub over: [f64; 2],
-    /// The values at the ends.
-    pub ends: [f64; 2],
 }
 
 /// NaN, infinities, and values beyond the destination's range.

@@ -1,7 +1,6 @@
 //! Numbers that decide what is counted, worked out once per conversion from the types, the policy and what the standard
 //! leaves open.
 
-use super::details::Range;
 use crate::numbers::overflow_from;
 use truecast_core::exact::decode;
 use truecast_core::policy::{Condition, IntOverflow, NanRule, Overflow, Subnormals};
@@ -21,6 +20,15 @@ pub(super) struct Limits {
     pub wraps: bool,
     pub saturates: bool,
     pub open: Open,
+}
+
+/// Where the destination's range ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    /// Source magnitudes from which the policy overflows, for positive and negative values; NaN without a policy.
+    pub over: [f64; 2],
+    /// The values at the ends.
+    pub ends: [f64; 2],
 }
 
 /// Which properties of a source value the specification leaves open.

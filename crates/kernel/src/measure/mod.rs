@@ -10,7 +10,7 @@
 mod counts;
 pub(crate) mod details;
 pub(crate) mod environment;
-mod limits;
+pub(crate) mod limits;
 pub(crate) mod sums;
 mod survey;
 pub(crate) mod values;

@@ -7,7 +7,8 @@
 //! sum. All others are rounded before they are added, as everywhere.
 
 use crate::level::Avx512;
-use crate::measure::details::{Range, Small, Special};
+use crate::measure::details::{Small, Special};
+use crate::measure::limits::Range;
 use crate::measure::sums::{Next, Seen, Sums, suspect_above};
 use crate::measure::values::Value;
 use crate::x86::{Block, load, load_f64, store_f64};
