@@ -97,12 +97,12 @@ fn render(rows: &[BenchRow], caches: &Caches, args: &BenchArgs, terminal: &Termi
         Column::left("route").drops(1),
         Column::right("GB/s"),
         Column::right("limit"),
-        Column::right("of it"),
+        Column::right("of limit"),
         Column::right("memcpy").drops(4),
-        Column::right("of it").drops(3),
+        Column::right("of memcpy").drops(3),
     ];
     if args.counts {
-        columns.extend([Column::right("counting"), Column::right("of it")]);
+        columns.extend([Column::right("counting"), Column::right("of GB/s")]);
     }
     let mut table = Table::new(columns);
     for row in rows {

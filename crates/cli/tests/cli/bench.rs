@@ -64,7 +64,7 @@ fn the_table_for_people() {
     let ran = Folder::new().run(&format!("bench --pairs f32:f8e4m3fn,i4:bf16 {SHORT}")).succeeds();
     let lines: Vec<_> = ran.out.lines().collect();
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let titles = "from to size elements route GB/s limit of it memcpy of it";
+    let titles = "from to size elements route GB/s limit of limit memcpy of memcpy";
     assert_eq!(words(lines[0]).join(" "), titles);
     assert_eq!(words(lines[1])[..3], ["f32", "f8e4m3fn", "l2"]);
     assert_eq!(words(lines[2])[..3], ["i4", "bf16", "l2"]);
