@@ -5,7 +5,7 @@ use truecast_core::DType;
 /// How a source is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Reinterprets the elements of an array, as [`Source::open`] says.
+    /// Reinterprets the elements of an array, as [`Source::open`](crate::Source::open) says.
     pub from: Option<DType>,
     /// How strictly ONNX files are read.
     pub onnx: OnnxOptions,

@@ -17,12 +17,12 @@ pub struct CastOptions {
     pub stream_above_bytes: Option<usize>,
 }
 
-/// What [`Caster::cast`] counts.
+/// What [`Caster::cast`](crate::Caster::cast) counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Counting {
-    /// Nothing: [`Counts`] holds the number of elements only.
+    /// Nothing: [`Counts`](crate::Counts) holds the number of elements only.
     Off,
-    /// Everything that [`Counts`] has.
+    /// Everything that [`Counts`](crate::Counts) has.
     Full,
 }
 

@@ -218,7 +218,7 @@ const FTOI: &str = "Tile IR ftoi; docs/spec/tile-ir.md §6.8";
 const ITOF: &str = "Tile IR itof; docs/spec/tile-ir.md §6.9";
 
 impl Conversion {
-    /// What elements become under a profile. Legality is another question ([`Conversion::verify`]); the profile never
+    /// What elements become under a profile. Legality is another question ([`Conversion::check`]); the profile never
     /// changes it.
     ///
     /// # Errors
