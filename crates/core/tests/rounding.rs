@@ -497,6 +497,18 @@ fn to_code_book() {
 
 // ---- monotone, mirrored, identity, clamp ----
 
+/// The policy with every result brought into the range.
+fn saturating(policy: CastPolicy) -> CastPolicy {
+    CastPolicy {
+        overflow: Overflow::Saturate,
+        inf: Overflow::Saturate,
+        int_overflow: IntOverflow::Saturate,
+        negative: Unrepresentable::Smallest,
+        vanishing: Unrepresentable::Smallest,
+        ..policy
+    }
+}
+
 #[test]
 fn conversion_is_monotone() {
     for src in [F16, Bf16, I16, U16, F8E5M2, F8E3M4, F8E8M0, F6E2M3, MxInt8, Nf4] {
@@ -504,14 +516,7 @@ fn conversion_is_monotone() {
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
         for rounding in Rounding::ALL {
             let policy = CastPolicy { to_float: rounding, to_int: rounding, ..CastPolicy::IEEE };
-            let saturate = CastPolicy {
-                overflow: Overflow::Saturate,
-                inf: Overflow::Saturate,
-                int_overflow: IntOverflow::Saturate,
-                negative: Unrepresentable::Smallest,
-                vanishing: Unrepresentable::Smallest,
-                ..policy
-            };
+            let saturate = saturating(policy);
             let integers = INTEGERS.iter().filter(|i| i.1 <= 32).map(|i| (i.0, saturate));
             let floats = FORMATS.iter().flat_map(|f| {
                 let nonfinite = (f.sign == 1).then_some((f.dtype, policy));
@@ -619,14 +624,7 @@ fn saturate_is_clamp() {
     for src in [F16, Bf16, I16, F8E5M2, F8E8M0, MxInt8] {
         for rounding in Rounding::ALL {
             let policy = CastPolicy { to_float: rounding, to_int: rounding, ..CastPolicy::IEEE };
-            let saturate = CastPolicy {
-                overflow: Overflow::Saturate,
-                inf: Overflow::Saturate,
-                int_overflow: IntOverflow::Saturate,
-                negative: Unrepresentable::Smallest,
-                vanishing: Unrepresentable::Smallest,
-                ..policy
-            };
+            let saturate = saturating(policy);
             let floats = FORMATS.map(|f| {
                 let max = f.magnitude(f.max());
                 (f.dtype, if f.sign == 1 { -max } else { f.magnitude(0) }, max)

@@ -8,10 +8,6 @@ use crate::level::{Level, Task};
 /// 64 bytes.
 type Block = [u8; 64];
 
-/// How far ahead of its use a line is asked for, as in the kernels.
-#[cfg(target_arch = "x86_64")]
-const AHEAD: usize = 8192;
-
 /// How a pass treats memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plain {
@@ -116,7 +112,7 @@ impl<T: Target, const K: usize, const M: usize> Task for Pass<'_, T, K, M> {
             #[cfg(target_arch = "x86_64")]
             if self.looks_ahead {
                 for block in from {
-                    crate::x86::prefetch(block.as_ptr().wrapping_add(AHEAD));
+                    crate::x86::prefetch(block.as_ptr().wrapping_add(crate::x86::AHEAD));
                 }
             }
             let mut joined = from[0];

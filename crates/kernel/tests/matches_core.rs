@@ -9,6 +9,7 @@ use std::num::NonZeroUsize;
 use truecast_core::policy::*;
 use truecast_core::{CastPolicy, CastSpec, DType, Layout, Outcome, Rounding, cast_one};
 use truecast_kernel::{CastError, CastOptions, Caster, Counting, Elements, ElementsMut, Level};
+use truecast_testkit::elements;
 use truecast_testkit::random::Random;
 
 fn exec(level: Level) -> CastOptions {
@@ -49,15 +50,7 @@ fn policies() -> Vec<CastPolicy> {
 
 /// Storage elements as a packed buffer.
 fn packed(dtype: DType, elements: &[u64]) -> Vec<u8> {
-    let bits = dtype.storage_bits().unwrap() as usize;
-    let mut bytes = vec![0u8; (elements.len() * bits).div_ceil(8)];
-    for (i, element) in elements.iter().enumerate() {
-        for bit in 0..bits {
-            let at = i * bits + bit;
-            bytes[at / 8] |= ((element >> bit & 1) as u8) << (at % 8);
-        }
-    }
-    bytes
+    elements::packed(dtype.storage_bits().unwrap() as usize, elements)
 }
 
 fn unpacked(dtype: DType, bytes: &[u8], i: usize) -> u64 {

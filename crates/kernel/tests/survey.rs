@@ -7,6 +7,7 @@ use truecast_core::exact::decode;
 use truecast_core::{DType, Exact, Kind, Layout};
 use truecast_kernel::Elements;
 use truecast_kernel::measure::{Extreme, Survey};
+use truecast_testkit::elements;
 use truecast_testkit::random::Random;
 
 fn numeric() -> impl Iterator<Item = DType> {
@@ -15,15 +16,7 @@ fn numeric() -> impl Iterator<Item = DType> {
 
 /// Storage elements as a buffer.
 fn buffer(dtype: DType, layout: Layout, elements: &[u64]) -> Vec<u8> {
-    let bits = dtype.bits_in(layout).unwrap() as usize;
-    let mut bytes = vec![0u8; (elements.len() * bits).div_ceil(8)];
-    for (i, element) in elements.iter().enumerate() {
-        for bit in 0..bits {
-            let at = i * bits + bit;
-            bytes[at / 8] |= ((element >> bit & 1) as u8) << (at % 8);
-        }
-    }
-    bytes
+    elements::packed(dtype.bits_in(layout).unwrap() as usize, elements)
 }
 
 /// A finite value, by steps of two that no f64 loses.

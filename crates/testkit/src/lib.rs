@@ -2,6 +2,7 @@
 //! what one crate's tests share among themselves lies in that crate's `tests`.
 
 pub mod digits;
+pub mod elements;
 pub mod flatbuffer;
 pub mod memory;
 pub mod proto;

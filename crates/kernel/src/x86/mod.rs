@@ -93,7 +93,7 @@ const LIMIT: i32 = 1 << 24;
 const F16_INSTRUCTION: u8 = 1 << 7;
 
 /// Bytes that are asked for ahead of their use: two pages, since a CPU's own prefetching ends with a page.
-const AHEAD: usize = 8192;
+pub(crate) const AHEAD: usize = 8192;
 
 /// Asks for the line at an address, which need not be one of ours.
 #[inline(always)]

@@ -1,15 +1,6 @@
 //! Bytecode for tests, from the tables of §10 alone.
 
-/// Unsigned, seven bits a byte.
-pub fn varint(mut n: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while n >= 0x80 {
-        bytes.push(n as u8 | 0x80);
-        n >>= 7;
-    }
-    bytes.push(n as u8);
-    bytes
-}
+pub use truecast_testkit::proto::varint;
 
 /// Bytes one after the other.
 pub fn join(parts: &[&[u8]]) -> Vec<u8> {
