@@ -134,6 +134,19 @@ impl Command {
         }
     }
 
+    /// Only looks at things and says what there is to say.
+    pub fn is_question(&self) -> bool {
+        matches!(
+            self,
+            Command::Explain(_)
+                | Command::Formats(_)
+                | Command::Promote(_)
+                | Command::Inspect(_)
+                | Command::Compare(_)
+                | Command::Check(_)
+        )
+    }
+
     /// As it is typed.
     pub fn name(&self) -> &'static str {
         match self {

@@ -1,11 +1,11 @@
 //! Errors of the process: one line on standard error (or one object with `--json`) and an exit code.
 //! Source: `docs/interfaces.md §5`.
 
+use crate::exit::ExitCode;
 use crate::hint::Hint;
 use crate::message;
 use serde_json::json;
 use std::io::{self, Write};
-use std::process::ExitCode;
 use truecast::ErrorKind;
 use truecast::bench;
 use truecast::check::CheckError;
@@ -61,6 +61,11 @@ impl Failure {
     /// What it says.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// Whose fault it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
     }
 
     /// The exit code.

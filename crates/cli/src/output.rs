@@ -2,7 +2,21 @@
 
 use crate::failure::Failure;
 use serde::Serialize;
+use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
+
+thread_local! {
+    /// Instead of standard output, what is printed by this thread.
+    static CAPTURED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+}
+
+/// Runs a command, and gives what it prints instead of printing it.
+pub fn captured<T>(command: impl FnOnce() -> T) -> (T, String) {
+    CAPTURED.set(Some(Vec::new()));
+    let result = command();
+    let printed = CAPTURED.take().unwrap_or_default();
+    (result, String::from_utf8_lossy(&printed).into_owned())
+}
 
 /// Writes text as it is.
 pub fn text(text: &str) -> Result<(), Failure> {
@@ -12,6 +26,11 @@ pub fn text(text: &str) -> Result<(), Failure> {
 /// Writes piece by piece what is too long to be in memory. A reader that closes the pipe early is no error, and changes
 /// nothing else.
 pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    if let Some(mut captured) = CAPTURED.take() {
+        let written = write(&mut captured);
+        CAPTURED.set(Some(captured));
+        return written.map_err(|error| Failure::system(error));
+    }
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

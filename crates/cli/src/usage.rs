@@ -1,14 +1,15 @@
 //! What is wrong with a command line that clap does not read, in one sentence: what, where it belongs, what was probably
 //! meant. What else an option needs is said in `options` and `effect`.
 
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::help;
 use crate::suggest::{closest, did_you_mean};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 use std::error::Error as _;
+use std::ffi::OsString;
 use std::io;
-use std::process::ExitCode;
 
 /// Words of other tools, and what they are called here.
 const SYNONYMS: [(&[&str], &str); 12] = [
@@ -51,11 +52,11 @@ const COMMANDS: [(&[&str], &str); 6] = [
 ];
 
 /// What clap says of a command line, or help and version, which it treats alike.
-pub fn report(error: &Error) -> ExitCode {
-    let json = std::env::args_os().any(|arg| arg == "--json");
+pub fn report(error: &Error, args: &[OsString]) -> ExitCode {
+    let json = args.iter().any(|arg| arg == "--json");
     let is_help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand && !json;
     if error.use_stderr() && !is_help {
-        return Failure::usage(sentence(error)).in_json(json).report();
+        return failure(error, args).in_json(json).report();
     }
     match error.print() {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -66,10 +67,15 @@ pub fn report(error: &Error) -> ExitCode {
     }
 }
 
+/// What is wrong with the arguments, of which the first is the program's name.
+pub fn failure(error: &Error, args: &[OsString]) -> Failure {
+    Failure::usage(sentence(error, args))
+}
+
 /// What clap found, in our words.
-fn sentence(error: &Error) -> String {
+fn sentence(error: &Error, args: &[OsString]) -> String {
     let definition = help::definition();
-    let typed: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into()).collect();
+    let typed: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
     let command = typed.iter().find_map(|word| definition.find_subcommand(word));
     let help = match command {
         Some(command) => format!("; see truecast {} --help", command.get_name()),

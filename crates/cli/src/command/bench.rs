@@ -3,6 +3,7 @@
 use super::Context;
 use crate::args::{BenchArgs, LevelArg};
 use crate::effect;
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::grouped;
 use crate::table::{Column, Table};
@@ -10,7 +11,6 @@ use crate::terminal::Terminal;
 use crate::{number, output, progress};
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
-use std::process::ExitCode;
 use truecast::bench::{BenchOptions, BenchPlan, BenchRow, pairs};
 use truecast::request::Request;
 use truecast::{Caches, CastOptions, Counting, DType, Level};

@@ -2,12 +2,12 @@
 
 use super::Context;
 use crate::args::FormatsArgs;
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::output::{self, bits};
 use crate::table::{Column, GAP, Table};
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
-use std::process::ExitCode;
 use truecast::decimal::to_decimal;
 use truecast::exact::decode;
 use truecast::{DType, Ecosystem, Exact, FloatFormat, Kind, format::IntFormat};

@@ -23,11 +23,11 @@ mod vectors;
 mod verify;
 
 use crate::args::{Cli, Command, RuleOrder};
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 use crate::{message, number};
 use std::num::NonZeroUsize;
-use std::process::ExitCode;
 use truecast::CastOptions;
 use truecast::io::Existing;
 use truecast::io::atomic::leftover::Leftover;
@@ -48,18 +48,26 @@ pub struct Context {
 /// More gain nothing on any machine, and stacks for very many bring a system down.
 const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(512).unwrap();
 
-/// Carries out what was typed.
-pub fn run(cli: &Cli, rules: &RuleOrder) -> Result<ExitCode, Failure> {
-    let defaults = CastOptions::default();
-    let of_command = cli.command.threads();
-    let threads: NonZeroUsize = of_command.and_then(|args| args.threads).unwrap_or(defaults.threads).min(MAX_THREADS);
-    let terminal = Terminal::stdout(cli.wide);
-    let context = Context { json: cli.json, quiet: cli.quiet, terminal, exec: CastOptions { threads, ..defaults } };
+fn threads(cli: &Cli) -> NonZeroUsize {
+    let asked = cli.command.threads().and_then(|args| args.threads);
+    asked.unwrap_or(CastOptions::default().threads).min(MAX_THREADS)
+}
+
+/// Starts the threads of a process that carries out one command.
+pub fn start_threads(cli: &Cli) -> Result<(), Failure> {
     // The others start faster without threads.
-    if of_command.is_some() {
-        let started = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();
-        started.map_err(|e| Failure::system(format_args!("starting {threads} threads: {e}; give fewer --threads")))?;
+    if cli.command.threads().is_none() {
+        return Ok(());
     }
+    let threads = threads(cli);
+    let started = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global();
+    started.map_err(|e| Failure::system(format_args!("starting {threads} threads: {e}; give fewer --threads")))
+}
+
+/// Carries out what was typed; `terminal` is who reads the result.
+pub fn run(cli: &Cli, rules: &RuleOrder, terminal: Terminal) -> Result<ExitCode, Failure> {
+    let exec = CastOptions { threads: threads(cli), ..CastOptions::default() };
+    let context = Context { json: cli.json, quiet: cli.quiet, terminal, exec };
     match &cli.command {
         Command::Convert(args) => convert::run(args, rules, &context),
         Command::Inspect(args) => inspect::run(args, &context),

@@ -2,13 +2,13 @@
 
 use super::Context;
 use crate::args::{PromoteArgs, RankArg, SystemArg, TensorFlowModeArg, X64Arg};
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::output;
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use crate::words::UnknownType;
 use serde_json::{Map, Value, json};
-use std::process::ExitCode;
 use truecast::promote::jax::X64;
 use truecast::promote::openvino::{self, ConvertPromoteTypes, SafeMode, U64Target};
 use truecast::promote::tensorflow::Mode;

@@ -3,13 +3,13 @@
 use super::Context;
 use super::provenance::quoted;
 use crate::args::{RescaleArgs, RescaleAttributes};
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
 use crate::output;
 use crate::signals;
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use std::process::ExitCode;
 use truecast::DType;
 use truecast::io::atomic::leftover;
 use truecast::io::{Existing, FileId};

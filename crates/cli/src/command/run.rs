@@ -2,6 +2,7 @@
 
 use super::Context;
 use crate::args::RunArgs;
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::number::{count, grouped};
 use crate::policy::{tile_rules, tile_values};
@@ -9,7 +10,6 @@ use crate::table::{Column, Mark, Table};
 use crate::terminal::Terminal;
 use crate::{output, signals};
 use serde_json::{Map, Value, json};
-use std::process::ExitCode;
 use truecast::ErrorKind;
 use truecast::io::atomic::leftover;
 use truecast::io::{Existing, Shown};

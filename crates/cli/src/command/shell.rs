@@ -1,5 +1,6 @@
 //! `truecast completions` and `truecast man`, generated from the one definition of the command line.
 
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::help::definition;
 use crate::output;
@@ -13,7 +14,6 @@ use clap_mangen::roff::{Roff, bold, roman};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::ExitCode;
 use truecast::io::{Existing, OutputFile};
 
 pub fn completions(shell: Shell) -> Result<ExitCode, Failure> {

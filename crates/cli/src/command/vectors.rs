@@ -4,6 +4,7 @@
 use super::{Context, rescale};
 use crate::args::{VectorFormat, VectorsArgs};
 use crate::effect;
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::output::{self, bits};
 use crate::policy::operator;
@@ -14,7 +15,6 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use truecast::io::atomic::leftover;
 use truecast::io::{Existing, FileFormat, OutputFile, Tensor, Writer, layout_for};
 use truecast::permitted::{Permitted, permitted};

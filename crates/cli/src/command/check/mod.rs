@@ -8,9 +8,9 @@ mod tosa;
 
 use super::{Context, rescale};
 use crate::args::CheckArgs;
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::policy::operator;
-use std::process::ExitCode;
 use truecast::request::Standard;
 
 pub fn run(args: &CheckArgs, context: &Context) -> Result<ExitCode, Failure> {

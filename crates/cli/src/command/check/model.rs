@@ -2,6 +2,7 @@
 
 use crate::args::CheckArgs;
 use crate::command::{self, Context};
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::message;
 use crate::number::{count, grouped};
@@ -9,7 +10,6 @@ use crate::output;
 use crate::terminal::Terminal;
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use std::process::ExitCode;
 use truecast::request::Standard;
 use truecast::run::{LegalityReport, Model, Rules};
 

@@ -10,12 +10,12 @@ use super::formats::json_text;
 use super::{Context, differences};
 use crate::args::ExplainArgs;
 use crate::effect;
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::output::{self, bits};
 use crate::policy::PolicyArgs;
 use serde_json::{Map, Value, json};
 use source::Source;
-use std::process::ExitCode;
 use truecast::decimal::to_decimal;
 use truecast::exact::decode;
 use truecast::explain::{

@@ -8,6 +8,7 @@ mod tensors;
 
 use super::Context;
 use crate::args::InspectArgs;
+use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::table::Mark;
 use crate::{message, output};
@@ -15,7 +16,6 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use tensors::{Asked, Listing};
 use truecast::run::Description;
 

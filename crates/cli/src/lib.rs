@@ -1,0 +1,120 @@
+//! The command `truecast`: what was typed becomes a request (`args`) in which
+//! every option has its place (`options`), a command carries it out (`command`), and this
+//! file turns the result into output and an exit code. Interfaces: `docs/interfaces.md §3, §5, §6`.
+//!
+//! The program is [`main_with`] its arguments; the Python package has it too, and asks single questions by [`answer`].
+#![forbid(unsafe_code)]
+
+mod args;
+mod command;
+mod effect;
+mod exact;
+mod exit;
+mod failure;
+mod help;
+mod hint;
+mod message;
+mod number;
+mod options;
+mod output;
+mod pages;
+mod policy;
+mod progress;
+mod signals;
+mod size;
+mod suggest;
+mod table;
+mod terminal;
+mod usage;
+mod words;
+
+use clap::FromArgMatches;
+use clap::error::ErrorKind as ClapErrorKind;
+use failure::Failure;
+use std::ffi::OsString;
+use terminal::Terminal;
+use truecast::ErrorKind;
+
+/// Runs the program: arguments, its name first, to an exit code (`docs/interfaces.md §5`).
+///
+/// It reads the standard streams and may end the process on a signal, so it is for a process of its own.
+pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
+    signals::make_size_limit_an_error();
+    let args: Vec<OsString> = args.into_iter().collect();
+    let matches = match help::definition().try_get_matches_from(&args) {
+        Ok(matches) => matches,
+        Err(error) => return usage::report(&error, &args).into(),
+    };
+    let cli = match args::Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return usage::report(&error, &args).into(),
+    };
+    terminal::set_colour(cli.color);
+    let run = || {
+        options::check(&cli, &matches)?;
+        command::start_threads(&cli)?;
+        command::run(&cli, &args::RuleOrder::of(&matches), Terminal::stdout(cli.wide))
+    };
+    let result = run();
+    signals::settle();
+    match result.map_err(|failure| failure.in_json(cli.json)) {
+        Ok(code) => code.into(),
+        Err(failure) => failure.report().into(),
+    }
+}
+
+/// Why a question has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refused {
+    /// Whose fault it is.
+    pub kind: ErrorKind,
+    /// The line that the program would print.
+    pub message: String,
+}
+
+/// What a command would print that only answers a question (`explain`, `formats`, `inspect`, `promote`, `check`), laid out
+/// for so many columns, or for a pipe. Nothing is written anywhere, and no process ends.
+///
+/// Cost: that of the command, on the current pool of rayon.
+///
+/// # Errors
+/// What the program would say instead.
+///
+/// # Examples
+/// ```
+/// let printed = truecast_cli::answer(["promote", "i32", "f32"], None)?;
+/// assert_eq!(printed, "f64\n");
+/// # Ok::<(), truecast_cli::Refused>(())
+/// ```
+pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Option<usize>) -> Result<String, Refused> {
+    let args: Vec<OsString> =
+        [OsString::from("truecast")].into_iter().chain(args.into_iter().map(Into::into)).collect();
+    let parsed = help::definition().try_get_matches_from(&args).and_then(|matches| {
+        let cli = args::Cli::from_arg_matches(&matches)?;
+        Ok((cli, matches))
+    });
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) if matches!(error.kind(), ClapErrorKind::DisplayHelp | ClapErrorKind::DisplayVersion) => {
+            return Ok(error.render().to_string());
+        }
+        Err(error) => return Err(usage::failure(&error, &args).into()),
+    };
+    let terminal = Terminal { width: columns, colour: false };
+    let run = || {
+        if !cli.command.is_question() {
+            return Err(Failure::usage(format_args!("{} does more than answer a question", cli.command.name())));
+        }
+        options::check(&cli, &matches)?;
+        command::run(&cli, &args::RuleOrder::of(&matches), terminal)
+    };
+    let (result, printed) = output::captured(run);
+    result.map(|_| printed).map_err(Refused::from)
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Refused {
+        Refused { kind: failure.kind(), message: failure.message().into() }
+    }
+}
