@@ -5,7 +5,7 @@
 //! How conversions are made fast is `truecast-kernel`, which is tested against this crate bit for bit.
 //!
 //! Read in this order: [`mod@format`], [`dtype`], [`round`], [`policy`], [`exact`], [`decimal`], [`mod@text`],
-//! [`rescale`], [`spec`], [`permitted`], [`promote`], [`spelling`].
+//! [`rescale`], [`scaled`], [`spec`], [`permitted`], [`promote`], [`spelling`].
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
@@ -25,6 +25,7 @@ pub mod policy;
 pub mod promote;
 pub mod rescale;
 pub mod round;
+pub mod scaled;
 pub mod spec;
 pub mod spelling;
 pub mod text;

@@ -1,0 +1,194 @@
+//! The value of an element: its code and scales, combined with the roundings of §3.2.
+//!
+//! Letters: `c` code, `s` scale, `g` second scale, `b` bias, `t` effective scale, `p` the f32 result.
+
+use super::arithmetic::{NAN, integer, is_neg, product, quotient, rounded, sum};
+use super::error::ScaledError;
+use super::layout::{Code, Coding, Form, GlobalRule, Group, Layout, Parts, Plane, Planes, Zero};
+use crate::dtype::DType;
+use crate::exact::{Exact, decode_float, encode_float};
+use crate::format::{F32, FloatFormat};
+use crate::policy::CastPolicy;
+
+/// What the value of an element is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// The decoded code; of integers with the zero point taken away.
+    pub code: Exact,
+    /// The scale.
+    pub scale: Exact,
+    /// The second scale with its rule.
+    pub global: Option<(GlobalRule, Exact)>,
+    /// The bias, of [`Form::Affine`].
+    pub bias: Option<Exact>,
+}
+
+/// The f32 value `p` of an element, as bits. `scale_format` is `t` of form A6.
+///
+/// NaN is canonical, with the sign of a code that is NaN, else positive (§3.6).
+///
+/// # Examples
+/// ```
+/// use truecast_core::{DType, exact::decode, scaled::{Form, Terms, value_of}};
+/// // `docs/spec/checkpoints.md §3.4`: f8e4m3fn 03 times the f32 scale 3BA1AAAB.
+/// let terms = Terms {
+///     code: decode(DType::F8E4M3Fn, 0x03), scale: decode(DType::F32, 0x3ba1_aaab), global: None, bias: None,
+/// };
+/// assert_eq!(value_of(Form::Times, &truecast_core::format::F32, &terms), 0x37f2_8000);
+/// ```
+#[must_use]
+pub fn value_of(form: Form, scale_format: &FloatFormat, terms: &Terms) -> u32 {
+    let Terms { code, scale, global, bias } = *terms;
+    let scale = match global {
+        None => scale,
+        Some((rule, g)) => effective_scale(rule, scale, g),
+    };
+    let p = match form {
+        Form::Times => rounded(&F32, product(code, scale)),
+        Form::Divide => rounded(&F32, quotient(code, scale)),
+        Form::Affine => {
+            let m = rounded(scale_format, product(code, scale));
+            rounded(scale_format, sum(m, bias.unwrap_or(NAN)))
+        }
+    };
+    let neg = matches!(code, Exact::Nan { .. }) && is_neg(code);
+    f32_bits(if matches!(p, Exact::Nan { .. }) { Exact::Nan { neg, payload: None } } else { p })
+}
+
+/// `t`: both scales as one f32.
+pub(super) fn effective_scale(rule: GlobalRule, scale: Exact, global: Exact) -> Exact {
+    match rule {
+        GlobalRule::Times => rounded(&F32, product(scale, global)),
+        GlobalRule::Divide => rounded(&F32, quotient(scale, global)),
+        GlobalRule::Amax => rounded(&F32, product(scale, rounded(&F32, quotient(global, integer(2688))))),
+    }
+}
+
+/// The bits of a value that is an f32.
+pub(super) fn f32_bits(value: Exact) -> u32 {
+    let code = encode_float(&F32, &CastPolicy::IEEE, value).code;
+    code.map_or(0x7fc0_0000, |code| code as u32)
+}
+
+impl Code {
+    /// The value of a code.
+    #[must_use]
+    pub fn value(self, code: u64) -> Exact {
+        match (self, self.format()) {
+            (_, Some(f)) => decode_float(&f, code),
+            (Code::Int(f), None) => integer(f.value(code) as i64),
+            (Code::Float(_), None) => NAN,
+        }
+    }
+}
+
+impl Plane {
+    /// The code of an entry of a matrix.
+    ///
+    /// # Panics
+    /// If the bytes end before it.
+    #[must_use]
+    pub fn get(&self, shape: [u64; 2], at: [u64; 2], bytes: &[u8]) -> u64 {
+        self.packing.get(self.code.bits(), shape, at, bytes)
+    }
+}
+
+impl Layout {
+    /// The f32 value of an element of the tensor, as bits: the definition of dequantisation. A cast of it to the type that
+    /// is asked for is the second and last step (§3.2).
+    ///
+    /// `index` counts the elements of the tensor as it is read, row after row.
+    ///
+    /// # Errors
+    /// A code, scale or group that is no value.
+    ///
+    /// # Panics
+    /// If the parts are not those that [`Layout::check_parts`] accepts, or there is no such element.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::{DType, scaled::{Coding, Layout, Parts, Plane, Planes}};
+    /// // MXFP4: 32 codes, the low nibble first, and a power of two.
+    /// let planes = Planes::times(Plane::of(DType::F4E2M1), Plane::of(DType::F8E8M0), [1, 32]);
+    /// let layout = Layout::new(1, [1, 32], Coding::Planes(planes));
+    /// let parts = Parts { codes: &[0x8f; 16], scales: &[126], ..Parts::default() };
+    /// let value = |i| layout.value(&parts, i).map(f32::from_bits);
+    /// assert_eq!((value(0)?, value(1)?), (-3.0, -0.0)); // -6 and -0, halved
+    /// # Ok::<(), truecast_core::scaled::ScaledError>(())
+    /// ```
+    pub fn value(&self, parts: &Parts<'_>, index: u64) -> Result<u32, ScaledError> {
+        let [out_rows, out_cols] = self.out();
+        let (matrix, row, col) = (index / (out_rows * out_cols), index / out_cols % out_rows, index % out_cols);
+        let at = if self.transposed { [col, row] } else { [row, col] };
+        match &self.coding {
+            Coding::Planes(planes) => self.of_planes(planes, parts, matrix, at, index),
+            Coding::Blocks { .. } => Err(ScaledError::Layout { why: "its blocks are not supported" }),
+        }
+    }
+
+    fn of_planes(
+        &self,
+        planes: &Planes,
+        parts: &Parts<'_>,
+        matrix: u64,
+        at: [u64; 2],
+        index: u64,
+    ) -> Result<u32, ScaledError> {
+        let shape = [self.rows, self.cols];
+        let entry = |plane: &Plane, bytes, shape, at| {
+            plane.get(shape, at, of_matrix(bytes, plane.bytes(shape).unwrap_or(0), matrix))
+        };
+        let code = entry(&planes.codes, parts.codes, shape, at);
+        if planes.refused == Some(code) {
+            return Err(ScaledError::Code { index, code });
+        }
+        let block = planes.scales.block;
+        let grid = self.grid(block);
+        let mut place = [at[0] / block[0], at[1] / block[1]];
+        let axis = match planes.group {
+            Group::Grid => None,
+            Group::OfRow => Some((0, self.rows)),
+            Group::OfColumn => Some((1, self.cols)),
+        };
+        if let Some((axis, len)) = axis {
+            let groups = Plane { code: Code::signed(32), ..Plane::of(DType::F32) };
+            let group = entry(&groups, parts.index, [1, len], [0, at[axis]]) as u32 as i32;
+            if group < 0 || group as u64 >= grid[axis] {
+                return Err(ScaledError::Index { index: at[axis], group: group.into(), groups: grid[axis] });
+            }
+            place[axis] = group as u64;
+        }
+        let zero = match planes.zero {
+            Zero::None => 0,
+            Zero::Constant(zero) => zero.into(),
+            Zero::Grid { plane, plus } => zero_point(&plane, plus, entry(&plane, parts.zeros, grid, place)),
+        };
+        let code = match planes.codes.code {
+            Code::Int(f) => integer(f.value(code) as i64 - zero),
+            Code::Float(_) => planes.codes.code.value(code),
+        };
+        let scales = planes.scales.plane;
+        let global = planes.global.map(|global| {
+            let place = [at[0] / global.block[0], at[1] / global.block[1]];
+            let plane = Plane::of(DType::F32);
+            (global.rule, plane.code.value(entry(&plane, parts.global, self.grid(global.block), place)))
+        });
+        let bias = (planes.form == Form::Affine).then(|| scales.code.value(entry(&scales, parts.biases, grid, place)));
+        let scale = scales.code.value(entry(&scales, parts.scales, grid, place));
+        let format = scales.code.format().unwrap_or(F32);
+        Ok(value_of(planes.form, &format, &Terms { code, scale, global, bias }))
+    }
+}
+
+/// The zero point that an entry stands for: it wraps at its width (§4.10).
+fn zero_point(plane: &Plane, plus: u8, code: u64) -> i64 {
+    match plane.code {
+        Code::Int(f) => f.value(code.wrapping_add(plus.into()) & f.mask()) as i64,
+        Code::Float(_) => 0,
+    }
+}
+
+/// The bytes of one matrix.
+fn of_matrix(bytes: &[u8], each: u64, matrix: u64) -> &[u8] {
+    &bytes[(matrix * each) as usize..][..each as usize]
+}

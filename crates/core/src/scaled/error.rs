@@ -1,0 +1,59 @@
+//! What is wrong with a layout, or with the bytes of a tensor.
+
+use super::layout::Part;
+
+/// Why a scaled tensor cannot be read or written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScaledError {
+    /// The fields of a layout contradict each other.
+    #[error("the layout describes no tensor: {why}")]
+    Layout {
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// A matrix of this shape cannot be packed so.
+    #[error("a matrix {shape:?} cannot have its {} so", part.name())]
+    Shape {
+        /// What is packed.
+        part: Part,
+        /// Rows and columns of the stored matrix.
+        shape: [u64; 2],
+    },
+    /// A part has another size than its layout says.
+    #[error("the {} take {expected} bytes, there are {got}", part.name())]
+    Size {
+        /// Which part.
+        part: Part,
+        /// Bytes that it should have.
+        expected: u64,
+        /// Bytes that it has.
+        got: u64,
+    },
+    /// An element has a code that its scheme does not have (§4.11).
+    #[error("element {index} has the code {code}, which is no value")]
+    Code {
+        /// Index of the element in the tensor.
+        index: u64,
+        /// The code.
+        code: u64,
+    },
+    /// A block has a scale that its scheme does not have (§9.4).
+    #[error("the block of element {index} has the scale {scale:#04x}, which is no value")]
+    Scale {
+        /// Index of an element of the block.
+        index: u64,
+        /// The code of the scale.
+        scale: u64,
+    },
+    /// A row or column is in a group that does not exist.
+    #[error("row or column {index} is in group {group} of {groups}")]
+    Index {
+        /// Row or column.
+        index: u64,
+        /// Its group.
+        group: i64,
+        /// Groups that there are.
+        groups: u64,
+    },
+}

@@ -1,0 +1,471 @@
+//! The description of a logical tensor: shape, packing of the codes, scales and their grid, arithmetic.
+
+use super::error::ScaledError;
+use super::packing::Packing;
+use crate::dtype::{DType, Kind};
+use crate::format::{FloatFormat, IntFormat};
+
+/// A logical tensor as it is stored: `matrices` matrices `[rows, cols]`, one after the other in each of its parts.
+///
+/// A tensor `[.., M, K]` has one matrix for each index of its leading dimensions. Where a scale does not begin anew with
+/// each of them, its rows may as well be those of one matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// Number of matrices.
+    pub matrices: u64,
+    /// Rows of a stored matrix.
+    pub rows: u64,
+    /// Columns of a stored matrix, in elements.
+    pub cols: u64,
+    /// Rows and columns that belong to the tensor; what is beyond them was added when it was stored (§4.6.2).
+    pub kept: [u64; 2],
+    /// The tensor has the columns of a stored matrix as its rows (§4.3, §4.9, §4.10).
+    pub transposed: bool,
+    /// How its elements are coded.
+    pub coding: Coding,
+}
+
+/// How elements are coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Coding {
+    /// Codes, scales, zero points and biases in tensors of their own.
+    Planes(Planes),
+    /// Blocks of a GGUF file along the columns, each with its codes and scales (§9).
+    Blocks {
+        /// Which.
+        block: BlockType,
+        /// Values are multiplied by an f32 ([`Part::Global`], one for each matrix; §9.5).
+        factor: bool,
+    },
+}
+
+/// What one entry of a plane is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// A floating-point code, by value. `DType` is one of floating-point [`Kind::Float`].
+    Float(DType),
+    /// An integer.
+    Int(IntFormat),
+}
+
+/// A matrix of codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Plane {
+    /// An entry.
+    pub code: Code,
+    /// Where the entries lie.
+    pub packing: Packing,
+}
+
+/// Codes with scales: the stored parts of a tensor, and what is made of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Planes {
+    /// One entry for each element.
+    pub codes: Plane,
+    /// What is taken from an integer code.
+    pub zero: Zero,
+    /// Scales on a grid.
+    pub scales: Scales,
+    /// A second, f32 scale.
+    pub global: Option<Global>,
+    /// How code and scale are combined.
+    pub form: Form,
+    /// Rows or columns of the grid are those that [`Part::Index`] names (§4.4.1, §4.10).
+    pub group: Group,
+    /// A code that no element may have (§4.11).
+    pub refused: Option<u64>,
+}
+
+/// Scales on a grid: element `[i, j]` uses entry `[i div block[0], j div block[1]]` (§3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Scales {
+    /// An entry: f32, f16, bf16, f8e4m3fn or f8e8m0.
+    pub plane: Plane,
+    /// Rows and columns of the stored matrix that share a scale.
+    pub block: [u64; 2],
+}
+
+/// What is taken from an integer code before it is scaled (§3.2, form A4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Zero {
+    /// Nothing.
+    None,
+    /// A number: `2^(b-1)` of codes that are stored without a sign.
+    Constant(i32),
+    /// An entry on the grid of the scales.
+    Grid {
+        /// Integers.
+        plane: Plane,
+        /// Is added to an entry, and wraps at its width: 1 for GPTQ's first format (§4.10).
+        plus: u8,
+    },
+}
+
+/// A second, f32 scale on a grid of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Global {
+    /// How it is combined with the first.
+    pub rule: GlobalRule,
+    /// Rows and columns of the stored matrix that share an entry.
+    pub block: [u64; 2],
+}
+
+/// How a second scale `g` is combined with the first, `s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GlobalRule {
+    /// `RN32(s * g)`: form A2.
+    Times,
+    /// `RN32(s / g)`: form A3.
+    Divide,
+    /// `RN32(s * RN32(g / 2688))`: §4.12.
+    Amax,
+}
+
+/// How code and scale are combined (§3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// `RN32(c * s)`: A1 to A4, and P2, which is the same.
+    Times,
+    /// `RN32(c / s)`: A5.
+    Divide,
+    /// `RNt(RNt(q * s) + b)`, `t` the type of the scales: A6. Biases ([`Part::Biases`]) lie as the scales do.
+    Affine,
+}
+
+/// How rows and columns find their place on the grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Group {
+    /// By division.
+    Grid,
+    /// Row `i` is in the grid's row `index[i]`.
+    OfRow,
+    /// Column `j` is in the grid's column `index[j]`.
+    OfColumn,
+}
+
+/// A block type of a GGUF file (§9.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum BlockType {
+    /// §9.3.
+    Q8_0,
+    /// §9.4.
+    Mxfp4,
+    /// §9.5.
+    Nvfp4,
+}
+
+/// A stored part of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// Codes, or the blocks of a GGUF file.
+    Codes,
+    /// Scales.
+    Scales,
+    /// The second scale, f32.
+    Global,
+    /// Zero points.
+    Zeros,
+    /// Biases, of the type of the scales.
+    Biases,
+    /// The group of each row or column, i32.
+    Index,
+}
+
+/// The bytes of each part; of parts that a layout does not have, none.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)] // Named as in [`Part`].
+pub struct Parts<'a> {
+    pub codes: &'a [u8],
+    pub scales: &'a [u8],
+    pub global: &'a [u8],
+    pub zeros: &'a [u8],
+    pub biases: &'a [u8],
+    pub index: &'a [u8],
+}
+
+impl<'a> Parts<'a> {
+    /// The bytes of a part.
+    #[must_use]
+    pub fn get(&self, part: Part) -> &'a [u8] {
+        match part {
+            Part::Codes => self.codes,
+            Part::Scales => self.scales,
+            Part::Global => self.global,
+            Part::Zeros => self.zeros,
+            Part::Biases => self.biases,
+            Part::Index => self.index,
+        }
+    }
+}
+
+impl Part {
+    /// Every part.
+    pub const ALL: [Part; 6] = [Part::Codes, Part::Scales, Part::Global, Part::Zeros, Part::Biases, Part::Index];
+
+    /// Its name in messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Part::Codes => "codes",
+            Part::Scales => "scales",
+            Part::Global => "global scale",
+            Part::Zeros => "zero points",
+            Part::Biases => "biases",
+            Part::Index => "group index",
+        }
+    }
+}
+
+impl Code {
+    /// Signed integers.
+    #[must_use]
+    pub const fn signed(bits: u8) -> Code {
+        Code::Int(IntFormat { bits, signed: true })
+    }
+
+    /// Unsigned integers.
+    #[must_use]
+    pub const fn unsigned(bits: u8) -> Code {
+        Code::Int(IntFormat { bits, signed: false })
+    }
+
+    /// Bits of an entry.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        match self {
+            Code::Float(dtype) => dtype.code_bits(),
+            Code::Int(f) => f.bits as u32,
+        }
+    }
+
+    /// Its format, if it is a float.
+    #[must_use]
+    pub const fn format(self) -> Option<FloatFormat> {
+        match self {
+            Code::Float(dtype) => match dtype.kind() {
+                Kind::Float(f) => Some(f),
+                _ => None,
+            },
+            Code::Int(_) => None,
+        }
+    }
+}
+
+impl Plane {
+    /// Entries of a type, row after row without gaps.
+    #[must_use]
+    pub const fn of(dtype: DType) -> Plane {
+        Plane { code: Code::Float(dtype), packing: Packing::BYTES }
+    }
+
+    /// The same in another packing.
+    #[must_use]
+    pub const fn packed(self, packing: Packing) -> Plane {
+        Plane { packing, ..self }
+    }
+
+    /// Bytes of a matrix of entries; `None` if there is no such matrix.
+    #[must_use]
+    pub fn bytes(&self, shape: [u64; 2]) -> Option<u64> {
+        self.packing.bytes(self.code.bits(), shape)
+    }
+}
+
+impl Planes {
+    /// Codes times one scale for each block: no zero point, no second scale.
+    #[must_use]
+    pub const fn times(codes: Plane, scales: Plane, block: [u64; 2]) -> Planes {
+        Planes {
+            codes,
+            zero: Zero::None,
+            scales: Scales { plane: scales, block },
+            global: None,
+            form: Form::Times,
+            group: Group::Grid,
+            refused: None,
+        }
+    }
+}
+
+impl Layout {
+    /// Matrices whose rows and columns all belong to the tensor, not transposed.
+    #[must_use]
+    pub const fn new(matrices: u64, [rows, cols]: [u64; 2], coding: Coding) -> Layout {
+        Layout { matrices, rows, cols, kept: [rows, cols], transposed: false, coding }
+    }
+
+    /// Rows and columns of a matrix of the tensor, as it is read.
+    #[must_use]
+    pub const fn out(&self) -> [u64; 2] {
+        let [rows, cols] = self.kept;
+        if self.transposed { [cols, rows] } else { [rows, cols] }
+    }
+
+    /// Elements of the tensor.
+    #[must_use]
+    pub const fn elements(&self) -> u64 {
+        self.matrices * self.kept[0] * self.kept[1]
+    }
+
+    /// Rows and columns of the grid of a block.
+    #[must_use]
+    pub const fn grid(&self, block: [u64; 2]) -> [u64; 2] {
+        [self.rows.div_ceil(block[0]), self.cols.div_ceil(block[1])]
+    }
+
+    /// The planes, if it has any.
+    #[must_use]
+    pub const fn planes(&self) -> Option<&Planes> {
+        match &self.coding {
+            Coding::Planes(planes) => Some(planes),
+            Coding::Blocks { .. } => None,
+        }
+    }
+
+    /// Rows and columns of the grid of the scales. With [`Group::OfRow`] and [`Group::OfColumn`] it has as many groups as
+    /// by division.
+    #[must_use]
+    pub const fn scale_grid(&self) -> Option<[u64; 2]> {
+        match self.planes() {
+            Some(planes) => Some(self.grid(planes.scales.block)),
+            None => None,
+        }
+    }
+
+    /// Bytes of a part of one matrix: `Ok(None)` if there is no such part.
+    fn matrix_bytes(&self, part: Part) -> Result<Option<u64>, ScaledError> {
+        let shape = [self.rows, self.cols];
+        let of = |plane: &Plane, shape| plane.bytes(shape).map(Some).ok_or(ScaledError::Shape { part, shape });
+        let planes = match &self.coding {
+            Coding::Planes(planes) => planes,
+            Coding::Blocks { block, factor } => {
+                return match part {
+                    Part::Codes => block.bytes_of(shape).map(Some).ok_or(ScaledError::Shape { part, shape }),
+                    Part::Global if *factor => Ok(Some(4)),
+                    _ => Ok(None),
+                };
+            }
+        };
+        let grid = self.grid(planes.scales.block);
+        match (part, planes) {
+            (Part::Codes, _) => of(&planes.codes, shape),
+            (Part::Scales, _) => of(&planes.scales.plane, grid),
+            (Part::Global, Planes { global: Some(global), .. }) => of(&Plane::of(DType::F32), self.grid(global.block)),
+            (Part::Zeros, Planes { zero: Zero::Grid { plane, .. }, .. }) => of(plane, grid),
+            (Part::Biases, Planes { form: Form::Affine, .. }) => of(&planes.scales.plane, grid),
+            (Part::Index, Planes { group: Group::OfRow, .. }) => Ok(Some(self.rows * 4)),
+            (Part::Index, Planes { group: Group::OfColumn, .. }) => Ok(Some(self.cols * 4)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Bytes of a part: `None` if the layout does not have it.
+    ///
+    /// # Errors
+    /// [`ScaledError::Shape`] if a matrix of this shape cannot be packed so.
+    pub fn part_bytes(&self, part: Part) -> Result<Option<u64>, ScaledError> {
+        let Some(bytes) = self.matrix_bytes(part)? else { return Ok(None) };
+        let shape = [self.rows, self.cols];
+        bytes.checked_mul(self.matrices).filter(|b| *b <= 1 << 60).map(Some).ok_or(ScaledError::Shape { part, shape })
+    }
+
+    /// Whether its fields describe a tensor.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self) -> Result<(), ScaledError> {
+        let invalid = |why| Err(ScaledError::Layout { why });
+        if self.kept[0] > self.rows || self.kept[1] > self.cols {
+            return invalid("more rows or columns are kept than there are");
+        }
+        let elements = [self.rows, self.cols].iter().try_fold(self.matrices, |n, m| n.checked_mul(*m));
+        if elements.is_none_or(|n| n > 1 << 60) {
+            return invalid("it has too many elements");
+        }
+        if let Coding::Planes(planes) = &self.coding {
+            planes.check()?;
+        }
+        for part in Part::ALL {
+            self.part_bytes(part)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the parts have the bytes that they should.
+    ///
+    /// # Errors
+    /// [`ScaledError::Size`], and what [`Layout::check`] says.
+    pub fn check_parts(&self, parts: &Parts<'_>) -> Result<(), ScaledError> {
+        self.check()?;
+        for part in Part::ALL {
+            let (expected, got) = (self.part_bytes(part)?.unwrap_or(0), parts.get(part).len() as u64);
+            if expected != got {
+                return Err(ScaledError::Size { part, expected, got });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Planes {
+    fn check(&self) -> Result<(), ScaledError> {
+        let invalid = |why| Err(ScaledError::Layout { why });
+        let scale = self.scales.plane.code;
+        let is_scale = matches!(
+            scale,
+            Code::Float(DType::F32 | DType::F16 | DType::Bf16 | DType::F8E4M3Fn | DType::F8E5M2 | DType::F8E8M0)
+        );
+        let blocks = [Some(self.scales.block), self.global.map(|g| g.block)];
+        match self {
+            _ if blocks.iter().flatten().flatten().any(|n| *n == 0) => invalid("a block has no rows or no columns"),
+            _ if !is_scale => invalid("scales are of another type than f32, f16, bf16, f8e4m3fn, f8e5m2 and f8e8m0"),
+            _ if !(1..=8).contains(&self.codes.code.bits()) => invalid("codes have not 1 to 8 bits"),
+            _ if self.codes.code.format().is_none() && matches!(self.codes.code, Code::Float(_)) => {
+                invalid("codes are no floating-point codes")
+            }
+            Planes { zero: Zero::Constant(_) | Zero::Grid { .. }, codes, .. }
+                if matches!(codes.code, Code::Float(_)) =>
+            {
+                invalid("floating-point codes have a zero point")
+            }
+            Planes { zero: Zero::Grid { plane: Plane { code, .. }, .. }, .. } if !matches!(code, Code::Int(f) if f.bits <= 32) => {
+                invalid("zero points are no integers of 32 bits or fewer")
+            }
+            Planes { form: Form::Affine, global: Some(_), .. } => {
+                invalid("biases and a second scale are never together")
+            }
+            Planes { form: Form::Affine, zero, .. } if *zero != Zero::None => invalid("biases stand for a zero point"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl BlockType {
+    /// Every type.
+    pub const ALL: [BlockType; 3] = [BlockType::Q8_0, BlockType::Mxfp4, BlockType::Nvfp4];
+
+    /// Its number in a file, elements and bytes of a block (§9.2).
+    #[must_use]
+    pub const fn row(self) -> (u32, u64, u64) {
+        match self {
+            BlockType::Q8_0 => (8, 32, 34),
+            BlockType::Mxfp4 => (39, 32, 17),
+            BlockType::Nvfp4 => (40, 64, 36),
+        }
+    }
+
+    /// The type with a number in a file.
+    #[must_use]
+    pub fn of_id(id: u32) -> Option<BlockType> {
+        BlockType::ALL.into_iter().find(|block| block.row().0 == id)
+    }
+
+    /// Bytes of a matrix; `None` if its columns are no whole number of blocks.
+    fn bytes_of(self, [rows, cols]: [u64; 2]) -> Option<u64> {
+        let (_, elements, bytes) = self.row();
+        let blocks = cols.is_multiple_of(elements).then(|| (cols / elements).checked_mul(rows))??;
+        blocks.checked_mul(bytes).filter(|bytes| *bytes <= 1 << 60)
+    }
+}

@@ -1,0 +1,30 @@
+//! Scaled and packed elements: what the value of one is, and how a block of them is made.
+//!
+//! A [`Layout`] describes one logical tensor as data: its matrices, where the code of each element lies
+//! ([`Packing`]), which scales, zero points and biases belong to it, and in which order they are combined ([`Form`]).
+//! [`Layout::value`] is the definition of reading. `truecast-kernel` does the same fast. Which tensors of a checkpoint
+//! belong together, and which layout they have, is not asked here.
+//!
+//! Source: `docs/spec/checkpoints.md` §3, §4, §6, §7, §9. Every operation is integer arithmetic on [`Exact`](crate::Exact)
+//! values with the roundings that the page writes, so that no floating-point environment matters.
+//!
+//! | file | what it holds | read it beside |
+//! |---|---|---|
+//! | `packing` | where a field lies in the stored bytes | §3.7 to §3.9, §4.4.2, §4.5, §4.9 to §4.11 |
+//! | `layout` | the description of a tensor | §3.1, §4 |
+//! | `arithmetic` | product, quotient, sum; rounded to a format | §0.3 |
+//! | `dequantise` | codes and scales to the value of an element | §3.2, §3.5, §3.6, §6 |
+//! | `error` | what is wrong with a layout or with stored bytes | |
+
+mod arithmetic;
+mod dequantise;
+mod error;
+mod layout;
+mod packing;
+
+pub use dequantise::{Terms, value_of};
+pub use error::ScaledError;
+pub use layout::{
+    BlockType, Code, Coding, Form, Global, GlobalRule, Group, Layout, Part, Parts, Plane, Planes, Scales, Zero,
+};
+pub use packing::Packing;

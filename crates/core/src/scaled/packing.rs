@@ -1,0 +1,122 @@
+//! Where the fields of a matrix lie in its stored bytes: one rule for codes, scales and zero points.
+//!
+//! A field is `bits` wide (1 to 32). The matrix is the stored one, `[rows, cols]`, whatever the orientation of the
+//! result. Bits of a byte are counted from the least significant one, bytes from the first; words are little-endian, so
+//! that bit `n` of word `w` is bit `32 w + n` of the bytes.
+
+/// How fields are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Packing {
+    /// Row after row. The fields of a row are one little-endian bit stream, and a row begins at a multiple of `align`
+    /// bytes: 1 for bytes, nibbles with the low one first and six-bit streams, 4 for streams of 32-bit words.
+    /// Source: `docs/spec/checkpoints.md §3.7, §3.9`.
+    Rows {
+        /// 1 or 4.
+        align: u8,
+    },
+    /// Nibbles, row after row, the high one first. Source: §3.7.
+    HighFirst,
+    /// As `Rows { align: 4 }` with `32 div bits` fields in each word; its upper bits are zero. Source: §4.4.2.
+    Padded,
+    /// The fields of a column are one bit stream, cut into words; word `i` of all columns is row `i` of the stored words.
+    /// Words of 32 bits: GPTQ (§4.10), zero points of pack-quantized (§4.4.1); of 8: INT4 of ModelOpt (§4.5).
+    Columns {
+        /// 8 or 32.
+        word: u8,
+    },
+    /// As `Columns { word: 32 }` with `32 div bits` fields in each word. Source: §4.4.2.
+    PaddedColumns,
+    /// Eight nibbles of a row in a word, column `8 j + r` in nibble `(0,4,1,5,2,6,3,7)[r]`. Source: §4.9.
+    Awq,
+    /// Two-bit field `i` of byte row `r` is row `i * rows/4 + r`. Source: §4.11.
+    Planes,
+    /// Bytes in tiles of 128 rows and 4 columns, of a matrix that is filled up with zeros. Source: §3.8.
+    Swizzled,
+}
+
+/// Nibble of column `r` modulo 8 (§4.9).
+const AWQ_NIBBLE: [u64; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
+
+impl Packing {
+    /// Rows of bytes without gaps: the packing of every type that has a whole number of bytes.
+    pub const BYTES: Packing = Packing::Rows { align: 1 };
+    /// Rows of 32-bit words.
+    pub const WORDS: Packing = Packing::Rows { align: 4 };
+
+    /// Bytes that a matrix takes; `None` beyond 2^60, or if such fields have no such packing.
+    #[must_use]
+    pub fn bytes(self, bits: u32, [rows, cols]: [u64; 2]) -> Option<u64> {
+        let (rows, cols, wide) = (u128::from(rows), u128::from(cols), u128::from(bits));
+        let per_word = 32 / wide.max(1);
+        let bytes = match self {
+            Packing::Rows { align: align @ (1 | 4) } => {
+                rows * u128::from(row_bits(bits, cols as u64, align.into())?) / 8
+            }
+            Packing::HighFirst if bits == 4 => rows * cols.div_ceil(2),
+            Packing::Padded if bits <= 8 => rows * cols.div_ceil(per_word) * 4,
+            Packing::Columns { word: word @ (8 | 32) } if bits <= u32::from(word) => {
+                (rows * wide).div_ceil(word.into()) * cols * u128::from(word / 8)
+            }
+            Packing::PaddedColumns if bits <= 8 => rows.div_ceil(per_word) * cols * 4,
+            Packing::Awq if bits == 4 && cols % 8 == 0 => rows * cols / 2,
+            Packing::Planes if bits == 2 && rows % 4 == 0 => rows / 4 * cols,
+            Packing::Swizzled if bits == 8 => rows.div_ceil(128) * 128 * cols.div_ceil(4) * 4,
+            _ => return None,
+        };
+        u64::try_from(bytes).ok().filter(|bytes| *bytes <= 1 << 60)
+    }
+
+    /// Where bit `n` of a field lies, counted from the first bit of the matrix. The matrix is one that
+    /// [`Packing::bytes`] accepts, the field one of it.
+    #[must_use]
+    pub fn bit(self, bits: u32, [rows, cols]: [u64; 2], [row, col]: [u64; 2], n: u32) -> u64 {
+        let (wide, n) = (u64::from(bits), u64::from(n));
+        let per_word = 32 / wide;
+        match self {
+            Packing::Rows { align } => row * row_bits(bits, cols, align.into()).unwrap_or(0) + col * wide + n,
+            Packing::HighFirst => row * cols.div_ceil(2) * 8 + (col ^ 1) * 4 + n,
+            Packing::Padded => (row * cols.div_ceil(per_word) + col / per_word) * 32 + col % per_word * wide + n,
+            Packing::Columns { word } => {
+                let (word, at) = (u64::from(word), row * wide + n);
+                (at / word * cols + col) * word + at % word
+            }
+            Packing::PaddedColumns => (row / per_word * cols + col) * 32 + row % per_word * wide + n,
+            Packing::Awq => row * cols * 4 + (col / 8) * 32 + AWQ_NIBBLE[(col % 8) as usize] * 4 + n,
+            Packing::Planes => (row % (rows / 4) * cols + col) * 8 + row / (rows / 4) * 2 + n,
+            Packing::Swizzled => {
+                let tile = row / 128 * cols.div_ceil(4) + col / 4;
+                (tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + col % 4) * 8 + n
+            }
+        }
+    }
+
+    /// Reads a field.
+    ///
+    /// # Panics
+    /// If the bytes end before it.
+    #[must_use]
+    pub fn get(self, bits: u32, shape: [u64; 2], at: [u64; 2], bytes: &[u8]) -> u64 {
+        (0..bits).fold(0, |field, n| {
+            let bit = self.bit(bits, shape, at, n);
+            field | u64::from(bytes[(bit / 8) as usize] >> (bit % 8) & 1) << n
+        })
+    }
+
+    /// Writes a field; the others stay as they are.
+    ///
+    /// # Panics
+    /// As [`Packing::get`].
+    pub fn set(self, bits: u32, shape: [u64; 2], at: [u64; 2], bytes: &mut [u8], field: u64) {
+        for n in 0..bits {
+            let bit = self.bit(bits, shape, at, n);
+            let byte = &mut bytes[(bit / 8) as usize];
+            *byte = *byte & !(1 << (bit % 8)) | ((field >> n & 1) as u8) << (bit % 8);
+        }
+    }
+}
+
+/// Bits of a row with those that fill up its last byte or word.
+fn row_bits(bits: u32, cols: u64, align: u64) -> Option<u64> {
+    cols.checked_mul(bits.into())?.checked_next_multiple_of(8 * align)
+}
