@@ -6,7 +6,7 @@
 //! file states is checked against the opened file before anything is allocated for it.
 //!
 //! Read first: `docs/spec/checkpoints.md §1`, `docs/interfaces.md §4`. Then [`source`], [`writer`], and the container
-//! modules [`safetensors`], [`npy`], [`npz`], [`onnx`].
+//! modules [`safetensors`], [`npy`], [`npz`], [`onnx`]. A checkpoint of several files is a [`folder`].
 //!
 //! # Examples
 //! ```
@@ -34,7 +34,9 @@
 pub mod atomic;
 #[doc(hidden)]
 pub mod change;
+mod contain;
 pub mod error;
+pub mod folder;
 pub mod foreign;
 mod form;
 pub mod npy;

@@ -102,19 +102,7 @@ impl Source {
             return Err(Error::FromNotApplicable { path: path.into(), from });
         }
         let (file, found) = open_regular(path)?;
-        let identity = FileId::of_file(&file).map_err(Error::io(path, "asking which file it is"))?;
-        let mut source = Source {
-            path: path.into(),
-            kind,
-            file: Arc::new(file),
-            file_bytes: found.len(),
-            identity,
-            tensors: Vec::new(),
-            metadata: BTreeMap::new(),
-            places: Vec::new(),
-            messages: None,
-            others: BTreeSet::new(),
-        };
+        let mut source = Source::new(path, kind, file, found.len())?;
         match kind {
             FileFormat::Safetensors => source.list_safetensors()?,
             FileFormat::Npy => source.list_npy(from)?,
@@ -123,6 +111,29 @@ impl Source {
             FileFormat::Onnx => source.list_model(onnx)?,
         }
         Ok(source)
+    }
+
+    /// A safetensors file that is open already; `path` is what errors name.
+    pub(crate) fn of_safetensors(path: &Path, file: File, bytes: u64) -> Result<Source, Error> {
+        let mut source = Source::new(path, FileFormat::Safetensors, file, bytes)?;
+        source.list_safetensors()?;
+        Ok(source)
+    }
+
+    fn new(path: &Path, kind: FileFormat, file: File, file_bytes: u64) -> Result<Source, Error> {
+        let identity = FileId::of_file(&file).map_err(Error::io(path, "asking which file it is"))?;
+        Ok(Source {
+            path: path.into(),
+            kind,
+            file: Arc::new(file),
+            file_bytes,
+            identity,
+            tensors: Vec::new(),
+            metadata: BTreeMap::new(),
+            places: Vec::new(),
+            messages: None,
+            others: BTreeSet::new(),
+        })
     }
 
     fn whole_file(&self) -> Window {
@@ -260,6 +271,20 @@ impl Source {
             Place::Member { member, offset, .. } => member.file_offset(*offset),
             Place::Message => onnx::Storage::data_offset(self.message(index)?.1),
         }
+    }
+
+    /// The bytes of a tensor as they lie in the file; `None` if they are compressed or in messages, or there is no such
+    /// tensor.
+    pub fn window(&self, index: usize) -> Option<Window> {
+        let Place::File { offset, swap: None } = self.places.get(index)? else { return None };
+        Some(Window::new(self.file.clone(), *offset, offset + self.tensors[index].bytes()))
+    }
+
+    /// Everything before the data of the first tensor: of a safetensors file the header with its length.
+    pub fn head(&self) -> Window {
+        let data = |index| self.data_offset(index).unwrap_or(self.file_bytes);
+        let end = (0..self.tensors.len()).map(data).min().unwrap_or(self.file_bytes);
+        Window::new(self.file.clone(), 0, end)
     }
 
     /// Starts reading a tensor's data.

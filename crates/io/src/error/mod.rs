@@ -4,6 +4,7 @@
 //! error (exit codes, printing) is not here.
 
 pub mod denied;
+pub mod folder;
 pub mod npy;
 pub mod npz;
 pub mod onnx;
@@ -232,6 +233,24 @@ pub enum Error {
         /// The system's reason.
         source: io::Error,
     },
+    /// A checkpoint folder, or a JSON file of one, breaks a rule.
+    #[error("{}: {cause}", ShownPath(path))]
+    Folder {
+        /// The folder or the file.
+        path: PathBuf,
+        /// Which rule.
+        cause: folder::FolderError,
+    },
+    /// The disk has no room for what is to be written.
+    #[error("{}: {needed} bytes are to be written, and {free} are free", ShownPath(path))]
+    Space {
+        /// The destination.
+        path: PathBuf,
+        /// Bytes that will be written.
+        needed: u64,
+        /// Bytes that may be.
+        free: u64,
+    },
     /// The system refused something else.
     #[error("{}: {action}: {source}", ShownPath(path))]
     Io {
@@ -258,6 +277,7 @@ impl Error {
             | Error::Refused { cause: DeniedTensor::NoForm(_), .. }
             | Error::DataLength { .. } => ErrorKind::Usage,
             Error::Npy { cause, .. } if cause.is_usage() => ErrorKind::Usage,
+            Error::Folder { cause, .. } if cause.is_usage() => ErrorKind::Usage,
             Error::Npz { cause: npz::ArchiveError::FromUnused { .. }, .. } => ErrorKind::Usage,
             Error::Refused { .. }
             | Error::HeaderTooLong { .. }
@@ -266,12 +286,15 @@ impl Error {
             | Error::Npy { .. }
             | Error::Npz { .. }
             | Error::Proto { .. }
+            | Error::Folder { .. }
             | Error::Descr { .. }
             | Error::Rows { .. }
             | Error::Empty { .. }
             | Error::Wide { .. }
             | Error::CodeTooWide { .. } => ErrorKind::Input,
-            Error::Memory { .. } | Error::ReadTensor { .. } | Error::Io { .. } => ErrorKind::System,
+            Error::Memory { .. } | Error::ReadTensor { .. } | Error::Space { .. } | Error::Io { .. } => {
+                ErrorKind::System
+            }
         }
     }
 
@@ -302,6 +325,12 @@ impl Cause for npy::HeaderError {
 impl Cause for npz::ArchiveError {
     fn at(self, path: &Path) -> Error {
         Error::Npz { path: path.into(), cause: self }
+    }
+}
+
+impl Cause for folder::FolderError {
+    fn at(self, path: &Path) -> Error {
+        Error::Folder { path: path.into(), cause: self }
     }
 }
 

@@ -8,8 +8,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::contain::{blobs_of, place_of};
 use crate::error::onnx::ExternalError;
-use crate::os::{self, FileId};
+use crate::os;
 use crate::path::folder_of;
 
 /// Where the bytes of an external tensor are.
@@ -116,19 +117,7 @@ impl Folder {
     /// Whether a resolved path lies in the folder, or in the blobs of a Hugging Face cache to which the folder belongs.
     fn holds(&self, real: &Path) -> io::Result<bool> {
         let folder = self.path.canonicalize()?;
-        let is_cache = folder.parent().is_some_and(|parent| parent.ends_with("snapshots"));
-        let blobs = folder.ancestors().nth(2).filter(|_| is_cache).map(|repository| repository.join("blobs"));
-        Ok(real.starts_with(&folder) || blobs.is_some_and(|blobs| real.starts_with(blobs)))
-    }
-}
-
-/// Where an opened file lies, by the word of the kernel. Where that is not to be had, it is `expected`, if that still is the
-/// same file.
-fn place_of(file: &File, expected: &Path) -> io::Result<PathBuf> {
-    match os::path_of(file) {
-        Ok(place) => Ok(place),
-        Err(_) if FileId::of(expected) == Some(FileId::of_file(file)?) => Ok(expected.into()),
-        Err(_) => Err(io::ErrorKind::NotFound.into()),
+        Ok(real.starts_with(&folder) || blobs_of(&folder).is_some_and(|blobs| real.starts_with(blobs)))
     }
 }
 

@@ -18,9 +18,11 @@ pub(crate) use linux::{create_anonymous, link_open, path_of, read_in_order, rele
 #[cfg(not(target_os = "linux"))]
 pub(crate) use plain::{create_anonymous, link_open, path_of, read_in_order, release, reserve};
 #[cfg(unix)]
-pub(crate) use unix::{create_named, id_of, is_left, open_at_once, permissions_of, read_at, sync_folder};
+pub(crate) use unix::{create_named, free_bytes, id_of, is_left, open_at_once, permissions_of, read_at, sync_folder};
 #[cfg(windows)]
-pub(crate) use windows::{create_named, id_of, is_left, open_at_once, permissions_of, read_at, sync_folder};
+pub(crate) use windows::{
+    create_named, free_bytes, id_of, is_left, open_at_once, permissions_of, read_at, sync_folder,
+};
 
 use std::fs::File;
 use std::io;

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{FlockOperation, OFlags, flock, statvfs};
 
 use super::{Access, FileId};
 
@@ -67,6 +67,12 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
 /// What a file that takes the place of this one is to have.
 pub(crate) fn permissions_of(found: &Metadata) -> Permissions {
     Permissions::from_mode(found.permissions().mode() & 0o777)
+}
+
+/// Bytes that this process may still write below a folder.
+pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
+    let found = statvfs(folder)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// Names in the folder are on the disk.

@@ -1,0 +1,75 @@
+//! What can be wrong with a checkpoint folder and with the JSON files in it.
+
+use crate::shown::Shown;
+
+/// The longest JSON file that is read (`docs/spec/checkpoints.md §2.2 C4`).
+pub const MAX_JSON_BYTES: u64 = 128 << 20;
+/// How deep objects and arrays may lie in each other (C4).
+pub const MAX_JSON_DEPTH: usize = 128;
+/// Values of one JSON file, each of which takes more memory than text (C4).
+pub const MAX_JSON_VALUES: u64 = 1 << 21;
+
+/// Which rule of `docs/spec/checkpoints.md §2` a folder breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum FolderError {
+    /// Nothing to convert is there.
+    #[error("the folder holds no .safetensors file{}", if *pickles { "; pickles (.bin, .pt) are never opened" } else { "" })]
+    NoShards { pickles: bool },
+    /// §2.7.
+    #[error("is a pipeline of several models (model_index.json); give {} by itself", listed(components))]
+    Pipeline { components: Vec<String> },
+    /// Two files say where tensors are.
+    #[error("the folder holds several indices ({}); give a folder with one", listed(indices))]
+    Indices { indices: Vec<String> },
+    /// C1.
+    #[error("tensor {}: shard name {} is no plain file name that ends in .safetensors", Shown(tensor), Shown(name))]
+    ShardName { tensor: String, name: String },
+    /// C3.
+    #[error("is a symbolic link that leads out of the folder")]
+    Link,
+    /// C4.
+    #[error("a JSON file of {bytes} bytes exceeds the limit of {MAX_JSON_BYTES}")]
+    JsonTooLong { bytes: u64 },
+    /// C4.
+    #[error("line {line}: key {} occurs twice", Shown(key))]
+    DuplicateKey { line: usize, key: String },
+    /// C4.
+    #[error("more than {MAX_JSON_VALUES} values")]
+    TooManyValues,
+    /// No JSON.
+    #[error("line {line}, column {column}: {message}")]
+    Json { line: usize, column: usize, message: String },
+    /// C5.
+    #[error("no weight_map: an index maps the name of each tensor to the file that holds it")]
+    WeightMap,
+    /// C5.
+    #[error("weight_map: the value of {} is no string", Shown(tensor))]
+    NotAShard { tensor: String },
+    /// §2.3.
+    #[error("shard {} is missing; the index says that it holds {}", Shown(shard), Shown(tensor))]
+    MissingShard { shard: String, tensor: String },
+    /// §2.3.
+    #[error("shard {} has no tensor {}, which the index says is there", Shown(shard), Shown(tensor))]
+    MissingTensor { shard: String, tensor: String },
+    /// §2.3.
+    #[error("tensor {} is in {} and in {}, and no index says which counts", Shown(tensor), Shown(first), Shown(second))]
+    DuplicateTensor { tensor: String, first: String, second: String },
+}
+
+impl FolderError {
+    /// The folder is not what was meant, rather than damaged.
+    pub(crate) fn is_usage(&self) -> bool {
+        matches!(self, FolderError::NoShards { .. } | FolderError::Pipeline { .. } | FolderError::Indices { .. })
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().map(|name| Shown(name).to_string()).collect();
+    match shown.as_slice() {
+        [] => "each of its folders".into(),
+        [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
+        all => all.concat(),
+    }
+}

@@ -1,0 +1,319 @@
+//! JSON files of a checkpoint: read within the limits of `docs/spec/checkpoints.md §2.2 C4`, and edited so that every byte
+//! stays that nobody asked to change.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Number, Value};
+
+use super::open::open_in;
+use crate::error::folder::{FolderError, MAX_JSON_BYTES, MAX_JSON_VALUES};
+use crate::error::{Cause, Error};
+
+/// A JSON file of a checkpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonFile {
+    /// Where it was read.
+    pub path: PathBuf,
+    /// Its text, to the byte.
+    pub text: String,
+    /// What the text says.
+    pub value: Value,
+}
+
+impl JsonFile {
+    /// Reads a file of the folder; `None` if there is none of that name.
+    pub(super) fn read(folder: &Path, name: &str, follow_links: bool) -> Result<Option<JsonFile>, Error> {
+        let path = folder.join(name);
+        if std::fs::symlink_metadata(&path).is_err() {
+            return Ok(None);
+        }
+        let (file, bytes) = open_in(folder, Path::new(name), follow_links)?;
+        if bytes > MAX_JSON_BYTES {
+            return Err(FolderError::JsonTooLong { bytes }.at(&path));
+        }
+        let mut text = Vec::new();
+        file.take(MAX_JSON_BYTES).read_to_end(&mut text).map_err(Error::io(&path, "reading"))?;
+        let text = String::from_utf8(text).map_err(|error| {
+            let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
+            FolderError::Json { line, column: 0, message: "not UTF-8".into() }.at(&path)
+        })?;
+        let value = parse(&text).map_err(|cause| cause.at(&path))?;
+        Ok(Some(JsonFile { path, text, value }))
+    }
+}
+
+/// Reads JSON in which no object has a key twice, of bounded depth and number of values.
+///
+/// # Errors
+/// [`FolderError`]: what is wrong, and in which line.
+///
+/// # Examples
+/// ```
+/// use truecast_io::folder::parse;
+/// assert_eq!(parse(r#"{"a": [1, 2]}"#).unwrap()["a"][1], 2);
+/// assert!(parse(r#"{"a": 1, "a": 2}"#).is_err());
+/// assert!(parse(&("[".repeat(200) + &"]".repeat(200))).is_err());
+/// ```
+pub fn parse(text: &str) -> Result<Value, FolderError> {
+    let context = Context { left: Cell::new(MAX_JSON_VALUES), cause: RefCell::new(None) };
+    // serde_json itself refuses what lies more than 128 deep.
+    let mut json = serde_json::Deserializer::from_str(text);
+    let parsed = Tree(&context).deserialize(&mut json).and_then(|value| json.end().map(|()| value));
+    parsed.map_err(|error| match context.cause.take() {
+        Some(FolderError::DuplicateKey { key, .. }) => FolderError::DuplicateKey { line: error.line(), key },
+        Some(cause) => cause,
+        None => {
+            let mut message = error.to_string();
+            message.truncate(message.rfind(" at line ").unwrap_or(message.len()));
+            let message = message.chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
+            FolderError::Json { line: error.line(), column: error.column(), message }
+        }
+    })
+}
+
+/// What a visitor found out before it gave up; serde's errors carry text only.
+struct Context {
+    left: Cell<u64>,
+    cause: RefCell<Option<FolderError>>,
+}
+
+impl Context {
+    fn fail<E: serde::de::Error>(&self, cause: FolderError) -> E {
+        *self.cause.borrow_mut() = Some(cause);
+        E::custom("rule broken")
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Tree<'c>(&'c Context);
+
+impl<'de> DeserializeSeed<'de> for Tree<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        match self.0.left.get() {
+            0 => Err(self.0.fail(FolderError::TooManyValues)),
+            left => {
+                self.0.left.set(left - 1);
+                deserializer.deserialize_any(self)
+            }
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for Tree<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.into()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(value) = seq.next_element_seed(self)? {
+            all.push(value);
+        }
+        Ok(Value::Array(all))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut all = Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if all.contains_key(&key) {
+                return Err(self.0.fail(FolderError::DuplicateKey { line: 0, key }));
+            }
+            let value = map.next_value_seed(self)?;
+            all.insert(key, value);
+        }
+        Ok(Value::Object(all))
+    }
+}
+
+/// A change to a JSON file: where, by keys from the outermost object on, and what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edit {
+    /// Keys from the outermost object on; not empty.
+    pub path: Vec<String>,
+    /// What stands there afterwards; `None` removes the key.
+    pub value: Option<Value>,
+}
+
+/// The text with some members of its objects removed, replaced or added; every other byte stays.
+///
+/// A member that is added comes last. What is to be removed and is not there changes nothing, nor does a path that leads
+/// through something other than an object.
+///
+/// # Errors
+/// [`FolderError::Json`] if the text is no JSON object.
+///
+/// # Examples
+/// ```
+/// use serde_json::json;
+/// use truecast_io::folder::{Edit, edit};
+/// let text = "{\n  \"eps\": 1e-05,\n  \"dtype\": \"f\",\n  \"q\": {\"bits\": 4}\n}\n";
+/// let edits = [
+///     Edit { path: vec!["dtype".into()], value: Some(json!("bfloat16")) },
+///     Edit { path: vec!["q".into()], value: None },
+/// ];
+/// assert_eq!(edit(text, &edits).unwrap(), "{\n  \"eps\": 1e-05,\n  \"dtype\": \"bfloat16\"\n}\n");
+/// ```
+pub fn edit(text: &str, edits: &[Edit]) -> Result<String, FolderError> {
+    edits.iter().try_fold(text.to_string(), |text, edit| edited(&text, edit))
+}
+
+fn edited(text: &str, Edit { path, value }: &Edit) -> Result<String, FolderError> {
+    let Some((last, through)) = path.split_last() else { return Ok(text.into()) };
+    let mut object = text;
+    for key in through {
+        match members(object)?.into_iter().find(|member| member.key == *key) {
+            Some(member) if member.value.starts_with('{') => object = member.value,
+            _ => return Ok(text.into()),
+        }
+    }
+    let members = members(object)?;
+    let at = members.iter().position(|member| member.key == *last);
+    let offset = |part: &str| part.as_ptr() as usize - text.as_ptr() as usize;
+    let end = |part: &str| offset(part) + part.len();
+    let printed = |value: &Value| indented(value, if object.contains('\n') { path.len() } else { 0 });
+    let (from, to, new) = match (at, value) {
+        (None, None) => return Ok(text.into()),
+        (Some(at), Some(value)) => (offset(members[at].value), end(members[at].value), printed(value)),
+        // The comma and the blanks before it go too, or of the first one those behind it.
+        (Some(0), None) if members.len() > 1 => (offset(members[0].raw_key), offset(members[1].raw_key), String::new()),
+        (Some(0), None) => (offset(object.trim_start()) + 1, end(members[0].value), String::new()),
+        (Some(at), None) => (end(members[at - 1].value), end(members[at].value), String::new()),
+        (None, Some(value)) => {
+            let member = format!("{}: {}", Value::String(last.clone()), printed(value));
+            match members.last() {
+                None => (offset(object.trim_start()) + 1, offset(object.trim_start()) + 1, member),
+                Some(last) => {
+                    // As the members before it are set.
+                    let before = &text[..offset(last.raw_key)];
+                    let blanks = &before[before.trim_end().len()..];
+                    (end(last.value), end(last.value), format!(",{blanks}{member}"))
+                }
+            }
+        }
+    };
+    Ok(format!("{}{new}{}", &text[..from], &text[to..]))
+}
+
+/// A value with an indentation of two blanks for each level, as a member of an object `depth` deep; in one line for 0.
+fn indented(value: &Value, depth: usize) -> String {
+    let pretty = serde_json::to_string_pretty(value).expect("a value has a text");
+    match depth {
+        0 => value.to_string(),
+        _ => pretty.replace('\n', &format!("\n{}", "  ".repeat(depth))),
+    }
+}
+
+/// A member of an object, as slices of its text.
+struct Member<'a> {
+    key: String,
+    raw_key: &'a str,
+    value: &'a str,
+}
+
+fn members(object: &str) -> Result<Vec<Member<'_>>, FolderError> {
+    struct Members;
+    impl<'de> Visitor<'de> for Members {
+        type Value = Vec<Member<'de>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut all = Vec::new();
+            while let Some(key) = map.next_key::<&'de RawValue>()? {
+                let raw_key = key.get();
+                let key = serde_json::from_str(raw_key).map_err(A::Error::custom)?;
+                all.push(Member { key, raw_key, value: map.next_value::<&'de RawValue>()?.get() });
+            }
+            Ok(all)
+        }
+    }
+    let parsed = serde_json::Deserializer::from_str(object).deserialize_map(Members);
+    parsed.map_err(|error| FolderError::Json { line: error.line(), column: error.column(), message: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn change(path: &[&str], value: Option<Value>) -> Edit {
+        Edit { path: path.iter().map(|key| key.to_string()).collect(), value }
+    }
+
+    const TEXT: &str =
+        "{\n  \"a\": 1.0e-5,\n  \"b\" : {\"c\": [1,  2], \"d\": 18446744073709551616},\n  \"e\": \"\\u00e9\"\n}\n";
+
+    #[test]
+    fn only_what_was_asked_for_changes() {
+        let edited = |path: &[&str], value| edit(TEXT, &[change(path, value)]).unwrap();
+        assert_eq!(edited(&["a"], Some(json!("x"))), TEXT.replace("1.0e-5", "\"x\""));
+        assert_eq!(edited(&["b", "c"], Some(json!(null))), TEXT.replace("[1,  2]", "null"));
+        assert_eq!(edited(&["a"], None), TEXT.replace("\"a\": 1.0e-5,\n  ", ""));
+        assert_eq!(edited(&["b", "d"], None), TEXT.replace(", \"d\": 18446744073709551616", ""));
+        assert_eq!(edited(&["e"], None), TEXT.replace(",\n  \"e\": \"\\u00e9\"", ""));
+        assert_eq!(edited(&["f"], Some(json!(true))), TEXT.replace("\\u00e9\"", "\\u00e9\",\n  \"f\": true"));
+        assert_eq!(edited(&["b", "x"], Some(json!([1]))), TEXT.replace("616}", "616, \"x\": [1]}"));
+        for path in [&["x"][..], &["a", "b"], &["b", "c", "d"], &["x", "y"]] {
+            assert_eq!(edited(path, None), TEXT);
+        }
+    }
+
+    #[test]
+    fn objects_may_become_empty_and_full_again() {
+        assert_eq!(edit("{ \"a\": {\"b\": 1 } }", &[change(&["a", "b"], None)]).unwrap(), "{ \"a\": { } }");
+        assert_eq!(edit("{}", &[change(&["a"], Some(json!({"b": 1})))]).unwrap(), "{\"a\": {\"b\":1}}");
+        let nested = edit("{\n  \"a\": 1\n}", &[change(&["q"], Some(json!({"b": 1})))]).unwrap();
+        assert_eq!(nested, "{\n  \"a\": 1,\n  \"q\": {\n    \"b\": 1\n  }\n}");
+        assert!(edit("[1]", &[change(&["a"], None)]).is_err());
+    }
+
+    #[test]
+    fn limits_hold_at_every_depth() {
+        let twice = parse("{\"a\": [\n{\"b\": 1, \"b\": 1}]}").unwrap_err();
+        assert_eq!(twice, FolderError::DuplicateKey { line: 2, key: "b".into() });
+        let deep = |n: usize| parse(&("[".repeat(n) + &"]".repeat(n)));
+        assert!(deep(127).is_ok() && deep(129).is_err());
+        let many = format!("[{}0]", "0,".repeat(MAX_JSON_VALUES as usize));
+        assert_eq!(parse(&many), Err(FolderError::TooManyValues));
+        assert!(parse("{} x").is_err() && parse("1e999").is_err() && parse("").is_err());
+    }
+}

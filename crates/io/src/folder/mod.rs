@@ -1,0 +1,239 @@
+//! A checkpoint that is a folder: an index, files of tensors, and what lies beside them.
+//!
+//! A [`Folder`] is opened as a whole: every header is read, every name is checked, and each tensor counts once. Nothing that
+//! a file names is opened outside of the folder. What the tensors mean together is not known here.
+//! Read first: `docs/spec/checkpoints.md §2`.
+
+mod files;
+mod index;
+mod json;
+mod open;
+mod sidecar;
+
+pub use crate::error::folder::{FolderError, MAX_JSON_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES};
+pub use files::{free_bytes, remove, write};
+pub use index::{INDEX_SUFFIX, Index};
+pub use json::{Edit, JsonFile, edit, parse};
+pub use sidecar::Sidecar;
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Cause, Error};
+use crate::shown::Shown;
+use crate::source::Source;
+
+/// The file that holds everything where there is no index.
+const SINGLE: &str = "model.safetensors";
+/// A folder of several models has this one.
+const PIPELINE: &str = "model_index.json";
+
+/// A file of tensors in a folder.
+#[derive(Debug)]
+pub struct Shard {
+    /// Its name: plain, never a path.
+    pub name: String,
+    /// What it holds.
+    pub source: Source,
+    /// The tensors of `source` that count, in the order of their data; others are copies of what another shard holds.
+    pub tensors: Vec<usize>,
+}
+
+/// An opened checkpoint.
+///
+/// # Examples
+/// ```
+/// use std::collections::BTreeMap;
+/// use truecast_core::{DType, Layout};
+/// use truecast_io::{Existing, FileFormat, Tensor, Writer, folder::Folder};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("model.safetensors");
+/// let tensor = Tensor { name: "w".into(), dtype: DType::U8, layout: Layout::Packed, shape: vec![2] };
+/// let mut writer = Writer::create(&path, FileFormat::Safetensors, vec![tensor], &BTreeMap::new(), Existing::Refuse)?;
+/// writer.write(&[1, 2])?;
+/// writer.finish()?;
+/// let opened = Folder::open(folder.path(), false)?;
+/// assert_eq!(opened.shards()[0].source.tensors()[0].name, "w");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    follow_links: bool,
+    shards: Vec<Shard>,
+    index: Option<Index>,
+    sidecars: Vec<Sidecar>,
+    warnings: Vec<String>,
+}
+
+impl Folder {
+    /// Opens a folder: its index, the header of every file that it names, and the list of what lies beside them.
+    ///
+    /// Cost: memory proportional to the headers; one open handle for each file.
+    /// Source: `docs/spec/checkpoints.md §2.1` to §2.3, §2.7.
+    ///
+    /// # Errors
+    /// [`Error::Folder`] and those of [`Source::open`].
+    pub fn open(path: &Path, follow_links: bool) -> Result<Folder, Error> {
+        let names = names_in(path)?;
+        if names.iter().any(|name| name == PIPELINE) {
+            return Err(FolderError::Pipeline { components: components(path, &names) }.at(path));
+        }
+        let name = Index::find(&names).map_err(|cause| cause.at(path))?;
+        let index = match name {
+            Some(name) => match JsonFile::read(path, name, follow_links)? {
+                Some(file) => Some(Index::of(name, &file)?),
+                None => None,
+            },
+            None => None,
+        };
+        let wanted: BTreeSet<&str> = match &index {
+            Some(index) => index.weight_map.values().map(String::as_str).collect(),
+            None if names.iter().any(|name| name == SINGLE) => [SINGLE].into(),
+            None => names.iter().map(String::as_str).filter(|name| open::is_shard_name(name)).collect(),
+        };
+        let mut shards = Vec::new();
+        for name in wanted {
+            if fs::symlink_metadata(path.join(name)).is_err() {
+                let of_shard = |(tensor, shard): (&String, &String)| (shard == name).then(|| tensor.clone());
+                let tensor = index.iter().flat_map(|index| &index.weight_map).find_map(of_shard).unwrap_or_default();
+                return Err(FolderError::MissingShard { shard: name.into(), tensor }.at(path));
+            }
+            let (file, bytes) = open::open_in(path, Path::new(name), follow_links)?;
+            let source = Source::of_safetensors(&path.join(name), file, bytes)?;
+            let tensors = (0..source.tensors().len()).collect();
+            shards.push(Shard { name: name.into(), source, tensors });
+        }
+        if shards.is_empty() {
+            let pickles = names.iter().any(|name| [".bin", ".pt", ".pth", ".ckpt"].iter().any(|e| name.ends_with(e)));
+            return Err(FolderError::NoShards { pickles }.at(path));
+        }
+        let is_weights = |name: &str| shards.iter().any(|shard| shard.name == name);
+        let is_index = |name: &str| index.as_ref().is_some_and(|index| index.name == name);
+        let (sidecars, left_out) = sidecar::find(path, |name| is_weights(name) || is_index(name))?;
+        let mut folder = Folder { path: path.into(), follow_links, shards, index, sidecars, warnings: Vec::new() };
+        folder.choose()?;
+        folder.warnings.extend(left_out);
+        Ok(folder)
+    }
+
+    /// Which copy of each tensor counts (§2.3).
+    fn choose(&mut self) -> Result<(), Error> {
+        let Folder { path, shards, index, warnings, .. } = self;
+        if let Some(index) = index {
+            let by_name: HashMap<&str, &Shard> = shards.iter().map(|shard| (shard.name.as_str(), shard)).collect();
+            let held: HashMap<&str, BTreeSet<&str>> = by_name
+                .iter()
+                .map(|(name, shard)| (*name, shard.source.tensors().iter().map(|t| t.name.as_str()).collect()))
+                .collect();
+            for (tensor, shard) in &index.weight_map {
+                if !held[shard.as_str()].contains(tensor.as_str()) {
+                    let (shard, tensor) = (shard.clone(), tensor.clone());
+                    return Err(FolderError::MissingTensor { shard, tensor }.at(path));
+                }
+            }
+        }
+        let mut first: HashMap<String, String> = HashMap::new();
+        for shard in shards.iter_mut() {
+            let Shard { name, source, tensors } = shard;
+            let mut counts = Vec::with_capacity(tensors.len());
+            for &at in tensors.iter() {
+                let tensor = &source.tensors()[at].name;
+                let named = index.as_ref().and_then(|index| index.weight_map.get(tensor));
+                match named {
+                    Some(holder) if holder != name => {
+                        let shown = (Shown(tensor), Shown(name), Shown(holder));
+                        warnings.push(format!(
+                            "tensor {}: the copy in {} is left out; the index names {}",
+                            shown.0, shown.1, shown.2
+                        ));
+                        continue;
+                    }
+                    Some(_) => {}
+                    None => {
+                        if let Some(first) = first.insert(tensor.clone(), name.clone()) {
+                            let (tensor, second) = (tensor.clone(), name.clone());
+                            return Err(FolderError::DuplicateTensor { tensor, first, second }.at(path));
+                        }
+                        if index.is_some() {
+                            let (tensor, name) = (Shown(tensor), Shown(name));
+                            warnings.push(format!(
+                                "tensor {tensor} of {name} is not in the index; it is taken all the same"
+                            ));
+                        }
+                    }
+                }
+                counts.push(at);
+            }
+            *tensors = counts;
+        }
+        Ok(())
+    }
+
+    /// The path that it was opened with.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The files of tensors, in the order of their names.
+    #[must_use]
+    pub fn shards(&self) -> &[Shard] {
+        &self.shards
+    }
+
+    /// The index, if there is one.
+    #[must_use]
+    pub fn index(&self) -> Option<&Index> {
+        self.index.as_ref()
+    }
+
+    /// What lies beside the shards and is copied.
+    #[must_use]
+    pub fn sidecars(&self) -> &[Sidecar] {
+        &self.sidecars
+    }
+
+    /// What is odd about it.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// A JSON file of the folder; `None` if there is none of that name.
+    ///
+    /// # Errors
+    /// [`Error::Folder`] for what breaks C3 or C4, [`Error::Io`].
+    pub fn json(&self, name: &str) -> Result<Option<JsonFile>, Error> {
+        JsonFile::read(&self.path, name, self.follow_links)
+    }
+
+    /// Links may lead anywhere.
+    #[must_use]
+    pub fn follows_links(&self) -> bool {
+        self.follow_links
+    }
+}
+
+/// Names that are text, sorted.
+fn names_in(path: &Path) -> Result<Vec<String>, Error> {
+    let failed = || Error::io(path, "listing the folder");
+    let mut names = Vec::new();
+    for entry in fs::read_dir(path).map_err(failed())? {
+        names.extend(entry.map_err(failed())?.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Folders in a folder that hold tensors.
+fn components(path: &Path, names: &[String]) -> Vec<String> {
+    let holds = |name: &&String| {
+        let inside = fs::read_dir(path.join(name)).into_iter().flatten().flatten();
+        inside.into_iter().any(|entry| entry.file_name().to_string_lossy().ends_with(".safetensors"))
+    };
+    names.iter().filter(holds).cloned().collect()
+}

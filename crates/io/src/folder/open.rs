@@ -1,0 +1,75 @@
+//! Opening files that are named by the files of a folder (`docs/spec/checkpoints.md §2.2`).
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use crate::contain::{blobs_of, place_of};
+use crate::error::folder::FolderError;
+use crate::error::{Cause, Error};
+use crate::os;
+
+/// C1: a plain file name that ends in `.safetensors`.
+pub(super) fn is_shard_name(name: &str) -> bool {
+    is_plain_name(name) && name.ends_with(".safetensors")
+}
+
+/// A name and no path, on any system.
+pub(super) fn is_plain_name(name: &str) -> bool {
+    !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', ':', '\0'])
+}
+
+/// Opens a regular file below the folder, with its length. Only its last component may be a link, and of links only one
+/// into the blobs of the cache that the folder lies in, unless all are followed (C2, C3).
+pub(super) fn open_in(folder: &Path, name: &Path, follow_links: bool) -> Result<(File, u64), Error> {
+    let path = folder.join(name);
+    let found = fs::symlink_metadata(&path).map_err(Error::io(&path, "opening"))?;
+    let is_link = found.is_symlink();
+    let real = fs::canonicalize(&path).map_err(Error::io(&path, "opening"))?;
+    // Asked before opening, because opening a pipe waits.
+    if !fs::metadata(&real).map_err(Error::io(&path, "opening"))?.is_file() {
+        return Err(Error::NotRegular { path });
+    }
+    let file = os::open_at_once(&path).map_err(Error::io(&path, "opening"))?;
+    let found = file.metadata().map_err(Error::io(&path, "asking for the size"))?;
+    if !found.is_file() {
+        return Err(Error::NotRegular { path });
+    }
+    if !follow_links {
+        let folder = folder.canonicalize().map_err(Error::io(folder, "opening"))?;
+        let place = place_of(&file, &real).map_err(Error::io(&path, "asking where it lies"))?;
+        let is_blob = || blobs_of(&folder).is_some_and(|blobs| place.starts_with(blobs));
+        let is_inside = !is_link && place.starts_with(&folder);
+        if !is_inside && !is_blob() {
+            return Err(FolderError::Link.at(&path));
+        }
+    }
+    os::read_in_order(&file);
+    Ok((file, found.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shard_names_are_plain() {
+        for name in ["model.safetensors", "model-00001-of-000163.safetensors", "a b.safetensors", "..safetensors"] {
+            assert!(is_shard_name(name), "{name}");
+        }
+        for name in [
+            "",
+            ".",
+            "..",
+            "../model.safetensors",
+            "/etc/model.safetensors",
+            "a/b.safetensors",
+            "a\\b.safetensors",
+            "c:model.safetensors",
+            "a\0.safetensors",
+            "model.bin",
+            "model.safetensors.bin",
+        ] {
+            assert!(!is_shard_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The files of a folder beside its weights (`docs/spec/checkpoints.md §2.7`): which are copied, and copying them.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::index::INDEX_SUFFIX;
+use super::open::open_in;
+use crate::atomic::{Existing, NewFolder, OutputFile};
+use crate::error::Error;
+use crate::path::folder_of;
+
+/// Files of weights in other forms, and weights that the index does not know.
+const WEIGHTS: [&str; 9] = ["safetensors", "bin", "pt", "pth", "ckpt", "msgpack", "h5", "gguf", "onnx"];
+/// What a conversion writes about itself.
+const OWN: &str = "truecast-manifest";
+/// Deeper folders are nobody's.
+const MAX_DEPTH: usize = 32;
+
+/// A file that is copied as it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Sidecar {
+    /// Relative to the folder; plain names only.
+    pub path: PathBuf,
+    /// Its length when it was found.
+    pub bytes: u64,
+}
+
+/// The files beside the shards, in the order of their names, and what is said of those that are left out.
+pub(super) fn find(folder: &Path, is_shard: impl Fn(&str) -> bool) -> Result<(Vec<Sidecar>, Vec<String>), Error> {
+    let (mut found, mut warnings) = (Vec::new(), Vec::new());
+    walk(folder, Path::new(""), &is_shard, &mut found, &mut warnings)?;
+    found.sort();
+    Ok((found, warnings))
+}
+
+fn walk(
+    folder: &Path,
+    below: &Path,
+    is_shard: &impl Fn(&str) -> bool,
+    found: &mut Vec<Sidecar>,
+    warnings: &mut Vec<String>,
+) -> Result<(), Error> {
+    let here = folder.join(below);
+    let failed = || Error::io(&here, "listing the folder");
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&here).map_err(failed())? {
+        names.push(entry.map_err(failed())?.file_name());
+    }
+    names.sort();
+    let is_top = below.as_os_str().is_empty();
+    for name in names {
+        let path = below.join(&name);
+        let mut skip = |why: &str| warnings.push(format!("{}: not copied: {why}", folder.join(&path).display()));
+        let Some(name) = name.to_str() else {
+            skip("its name is not UTF-8");
+            continue;
+        };
+        if name.starts_with('.') || (is_top && (is_shard(name) || name.starts_with(OWN))) {
+            continue;
+        }
+        let whole = folder.join(&path);
+        let kind = fs::symlink_metadata(&whole).map_err(Error::io(&whole, "looking at the file"))?;
+        if kind.is_dir() {
+            match below.components().count() {
+                MAX_DEPTH => skip("it lies too deep"),
+                _ => walk(folder, &path, is_shard, found, warnings)?,
+            }
+            continue;
+        }
+        if is_weights(name) {
+            let why = "weights that the checkpoint does not name; only what it names is converted";
+            skip(if is_top && name.ends_with(".safetensors") { why } else { "other weights" });
+            continue;
+        }
+        // Of a link, what it leads to.
+        match fs::metadata(&whole) {
+            Ok(target) if target.is_file() => found.push(Sidecar { path, bytes: target.len() }),
+            Ok(target) if target.is_dir() => skip("links to folders are not followed"),
+            Ok(_) => skip("not a regular file"),
+            Err(_) => skip("a link that leads nowhere"),
+        }
+    }
+    Ok(())
+}
+
+fn is_weights(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
+    WEIGHTS.contains(&extension.as_str()) || name.ends_with(INDEX_SUFFIX) || name.ends_with(".bin.index.json")
+}
+
+impl Sidecar {
+    /// Copies it from one folder to the same place in another. `goes_on` is asked again and again.
+    ///
+    /// # Errors
+    /// [`Error::Io`], a link that is not followed; `None` if it was told to stop.
+    pub fn copy(
+        &self,
+        from: &Path,
+        to: &Path,
+        existing: Existing,
+        follow_links: bool,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<Option<u64>, Error> {
+        let (mut file, _) = open_in(from, &self.path, follow_links)?;
+        let (source, target) = (from.join(&self.path), to.join(&self.path));
+        let folder = NewFolder::make(folder_of(&target))?;
+        let mut output = OutputFile::create(&target, existing)?;
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            if !goes_on() {
+                return Ok(None);
+            }
+            match file.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(bytes) => output.write_all(&buffer[..bytes]).map_err(Error::io(&target, "writing"))?,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::io(&source, "reading")(error)),
+            }
+        }
+        crate::atomic::Finished::from(output).and_folder(folder).commit().map(Some)
+    }
+}
