@@ -28,6 +28,7 @@ pub mod plain;
 mod plan;
 pub mod rescale;
 mod route;
+pub mod scaled;
 mod slot;
 mod split;
 mod stage;

@@ -3,6 +3,7 @@
 use crate::level::Level;
 use crate::numbers::op::Op;
 use crate::numbers::split::Split;
+use crate::scaled::lookup::{Codes, Full, Tables};
 use crate::stage::Stage;
 
 /// None.
@@ -38,4 +39,19 @@ pub(crate) fn unpack(_bits: u32, _level: Level, _src: &[u8], _dst: &mut [u8], _n
 /// Nothing is done.
 pub(crate) fn pack(_bits: u32, _level: Level, _src: &[u8], _dst: &mut [u8], _n: usize) -> bool {
     false
+}
+
+/// None is looked up.
+pub(crate) fn sixteen(_level: Level, _: Codes<'_>, _block: usize, _: Tables<'_>, _dst: &mut [u8], _: bool) -> usize {
+    0
+}
+
+/// No.
+pub(crate) fn has_full(_level: Level) -> bool {
+    false
+}
+
+/// None is looked up.
+pub(crate) fn full(_level: Level, _codes: &[u8], _block: usize, _: &[Full], _dst: &mut [u8], _: bool) -> usize {
+    0
 }

@@ -117,7 +117,7 @@ fn is_copy(spec: &CastSpec) -> bool {
 }
 
 /// Whether some value is refused. Then the definition finds the first such element.
-fn refuses(policy: &CastPolicy) -> bool {
+pub(crate) fn refuses(policy: &CastPolicy) -> bool {
     policy.overflow == Overflow::Error
         || policy.inf == Overflow::Error
         || policy.nan == NanRule::Error

@@ -30,6 +30,14 @@ pub enum ScaledError {
         /// Bytes that it has.
         got: u64,
     },
+    /// The results take another number of bytes.
+    #[error("the results take {expected} bytes, there is room for {got}")]
+    Results {
+        /// Bytes that they take.
+        expected: u64,
+        /// Bytes that there are.
+        got: u64,
+    },
     /// An element has a code that its scheme does not have (§4.11).
     #[error("element {index} has the code {code}, which is no value")]
     Code {

@@ -15,6 +15,7 @@ use crate::numbers::e8m0::EncodeE8m0Cut;
 use crate::numbers::encode::{Nearest, shape};
 use crate::numbers::op::{Int, Op};
 use crate::numbers::split::Split;
+use crate::scaled::lookup::{Codes, Full, Tables};
 use crate::stage::Stage;
 
 type Kernel = Option<Box<dyn Stage>>;
@@ -58,6 +59,33 @@ pub(crate) fn look_up(split: &Split, level: Level, src: &[u8], dst: (u32, &mut [
     let Level::Avx512(token) = level else { return false };
     run(&avx512::split::BySplit(split, token), (16, src), dst, n);
     true
+}
+
+/// Looks up elements with tables of 16 results of two bytes, and returns how many it did, from the first on.
+pub(crate) fn sixteen(
+    level: Level,
+    codes: Codes<'_>,
+    block: usize,
+    tables: Tables<'_>,
+    dst: &mut [u8],
+    streams: bool,
+) -> usize {
+    match level {
+        Level::Baseline => 0,
+        Level::Avx2(token) => avx2::scaled::sixteen(token, codes, block, tables, dst),
+        Level::Avx512(token) => avx512::scaled::sixteen(token, codes, block, tables, dst, streams),
+    }
+}
+
+/// Whether there is a lookup with tables of 256 results of two bytes.
+pub(crate) fn has_full(level: Level) -> bool {
+    matches!(level, Level::Avx512(_))
+}
+
+/// As [`sixteen`], with tables of 256 results.
+pub(crate) fn full(level: Level, codes: &[u8], block: usize, tables: &[Full], dst: &mut [u8], streams: bool) -> usize {
+    let Level::Avx512(token) = level else { return 0 };
+    avx512::scaled::full(token, codes, block, tables, dst, streams)
 }
 
 /// Unpacks `n` elements of so many bits into bytes, i48 into 8 bytes each. False, and nothing is done, if no kernel does.

@@ -11,3 +11,4 @@ mod load;
 mod method;
 pub(super) mod pack6;
 pub(super) mod rows;
+pub(super) mod scaled;

@@ -11,6 +11,7 @@ pub(super) mod integer;
 mod load;
 pub(crate) mod measure;
 pub(super) mod narrow;
+pub(super) mod scaled;
 pub(super) mod split;
 pub(super) mod table;
 

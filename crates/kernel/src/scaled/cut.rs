@@ -1,0 +1,150 @@
+//! Which bytes of a stored plane a box of its entries needs, and where they lie once they were read.
+
+use std::ops::Range;
+use truecast_core::scaled::{Packing, Part, Plane};
+
+/// A box of a stored matrix, which gives consecutive elements of the tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Which matrix.
+    pub(super) matrix: u64,
+    /// Rows of the stored matrix.
+    pub(super) rows: Range<u64>,
+    /// Columns of the stored matrix.
+    pub(super) cols: Range<u64>,
+    /// Elements of the tensor, as it is read.
+    pub(super) elements: Range<u64>,
+}
+
+impl Window {
+    /// The elements of the tensor that it gives, as it is read.
+    #[must_use]
+    pub fn elements(&self) -> Range<u64> {
+        self.elements.clone()
+    }
+}
+
+/// Bytes of a stored tensor: `count` pieces of `len` bytes, the first at `first`, each `stride` after the one before. Read
+/// and joined without gaps they are the part that [`super::Dequantiser::run`] takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Of which part.
+    pub part: Part,
+    /// Where the first piece begins.
+    pub first: u64,
+    /// Bytes of a piece.
+    pub len: u64,
+    /// From one piece to the next.
+    pub stride: u64,
+    /// Pieces.
+    pub count: u64,
+}
+
+impl Read {
+    /// Bytes in all.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.len * self.count
+    }
+}
+
+/// The bytes of a plane of one matrix that hold a box of its entries.
+#[derive(Clone, Debug)]
+pub(super) struct Cut {
+    pub plane: Plane,
+    /// Of the whole plane.
+    pub shape: [u64; 2],
+    /// Columns that were read: those asked for and more, so that the first begins a word.
+    pub cols: Range<u64>,
+    /// Counted from the first byte of the matrix.
+    first: u64,
+    len: u64,
+    stride: u64,
+    count: u64,
+}
+
+/// Columns from which a row of fields may be read.
+pub(super) fn column_granule(packing: Packing) -> u64 {
+    match packing {
+        // A multiple of the fields of a word, whatever their width.
+        Packing::Padded => 960,
+        _ => 64,
+    }
+}
+
+impl Cut {
+    /// The bytes of a box that has entries.
+    pub fn new(plane: Plane, shape: [u64; 2], rows: Range<u64>, cols: Range<u64>) -> Cut {
+        let [n_rows, n_cols] = shape;
+        let (packing, bits) = (plane.packing, plane.code.bits());
+        let granule = column_granule(packing);
+        let cols = cols.start / granule * granule..cols.end.next_multiple_of(granule).min(n_cols);
+        let byte = |row, col| packing.bit(bits, shape, [row, col], 0) / 8;
+        let all_cols = cols == (0..n_cols);
+        // Rows of stored bytes, words or tiles; bytes of each; which of those hold the columns.
+        let (units, unit_bytes, within) = match packing {
+            Packing::Columns { word } => {
+                let (word, wide) = (u64::from(word), u64::from(bits));
+                let units = rows.start * wide / word..(rows.end * wide).div_ceil(word);
+                (units, n_cols * word / 8, cols.start * word / 8..cols.end * word / 8)
+            }
+            Packing::PaddedColumns => {
+                let per_word = u64::from(32 / bits);
+                (rows.start / per_word..rows.end.div_ceil(per_word), n_cols * 4, cols.start * 4..cols.end * 4)
+            }
+            Packing::Planes => {
+                let quarter = n_rows / 4;
+                let same = rows.start / quarter == (rows.end - 1) / quarter;
+                let units = if same { rows.start % quarter..(rows.end - 1) % quarter + 1 } else { 0..quarter };
+                (units, n_cols, cols.clone())
+            }
+            Packing::Swizzled => {
+                let tile_row = n_cols.div_ceil(4) * 512;
+                (rows.start / 128..rows.end.div_ceil(128), tile_row, 0..tile_row)
+            }
+            _ => {
+                let row_bytes = packing.bytes(bits, [1, n_cols]).unwrap_or(0);
+                let end = if cols.end == n_cols { row_bytes } else { byte(0, cols.end) };
+                (rows, row_bytes, byte(0, cols.start)..end)
+            }
+        };
+        let (first, len) = (units.start * unit_bytes + within.start, within.end - within.start);
+        let count = units.end - units.start;
+        if all_cols || within == (0..unit_bytes) {
+            let len = count * unit_bytes;
+            return Cut { plane, shape, cols, first, len, stride: len, count: 1 };
+        }
+        Cut { plane, shape, cols, first, len, stride: unit_bytes, count }
+    }
+
+    /// Where it lies in the stored tensor.
+    pub fn read(&self, part: Part, matrix: u64) -> Read {
+        let matrix_bytes = self.plane.bytes(self.shape).unwrap_or(0);
+        Read { part, first: matrix * matrix_bytes + self.first, len: self.len, stride: self.stride, count: self.count }
+    }
+
+    /// Bytes that were read.
+    pub fn bytes(&self) -> u64 {
+        self.len * self.count
+    }
+
+    /// Where a byte of the matrix lies among those that were read.
+    pub fn local(&self, byte: u64) -> usize {
+        let at = byte - self.first;
+        (at / self.stride.max(1) * self.len + at % self.stride.max(1)) as usize
+    }
+
+    /// Where the first byte of an entry lies among those that were read.
+    pub fn byte_of(&self, at: [u64; 2]) -> usize {
+        self.local(self.plane.packing.bit(self.plane.code.bits(), self.shape, at, 0) / 8)
+    }
+
+    /// The code of an entry.
+    pub fn get(&self, at: [u64; 2], bytes: &[u8]) -> u64 {
+        let (packing, bits) = (self.plane.packing, self.plane.code.bits());
+        (0..bits).fold(0, |field, n| {
+            let bit = packing.bit(bits, self.shape, at, n);
+            field | u64::from(bytes[self.local(bit / 8)] >> (bit % 8) & 1) << n
+        })
+    }
+}

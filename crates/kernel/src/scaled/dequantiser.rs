@@ -1,0 +1,586 @@
+//! [`Dequantiser`]: scaled elements to plain ones, planned once.
+
+use super::cut::{Cut, Read, Window, column_granule};
+use super::grid::{Grid, GridRow};
+use super::lookup::{self, Codes, Full, Sixteen, Tables};
+use super::unpack;
+use super::values::{Decoder, Operands, Room, TILE, Values, spread};
+use crate::level::Level;
+use crate::measure::environment;
+use crate::options::CastOptions;
+use crate::pipeline::Stores;
+use crate::stage::Streaming;
+use crate::stream;
+use std::ops::Range;
+use truecast_core::scaled::{Coding, Form, Group, Layout, Packing, Part, Parts, Planes, ScaledError, Zero};
+use truecast_core::{CastSpec, DType};
+
+/// A planned dequantisation: immutable, to be used from any number of threads, each for windows of its own.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{DType, scaled::{Coding, Layout, Parts, Plane, Planes}, spec::ieee::Cast};
+/// use truecast_kernel::{CastOptions, scaled::Dequantiser};
+/// let planes = Planes::times(Plane::of(DType::F4E2M1), Plane::of(DType::F8E8M0), [1, 32]);
+/// let layout = Layout::new(1, [1, 32], Coding::Planes(planes));
+/// let to_bf16 = Cast::to(DType::Bf16).resolve(DType::F32)?;
+/// let dequantiser = Dequantiser::new(&layout, &to_bf16, &CastOptions::default())?;
+/// let mut result = [0; 64];
+/// for window in dequantiser.windows(0..layout.elements()) {
+///     assert_eq!(dequantiser.reads(&window).len(), 2); // of codes and scales, here all that there are
+///     let parts = Parts { codes: &[0x8f; 16], scales: &[126], ..Parts::default() };
+///     dequantiser.run(&window, &parts, &mut result)?;
+/// }
+/// assert_eq!(result[..4], [0x40, 0xc0, 0x00, 0x80]); // -3, -0
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Dequantiser {
+    layout: Layout,
+    planes: Planes,
+    exec: CastOptions,
+    values: Values,
+    decoder: Decoder,
+    grid: Grid,
+    how: How,
+    /// The f32 of each code, as bytes.
+    of_codes: Vec<u8>,
+    /// Columns of a scale, at most those of a row.
+    block: u64,
+    /// Windows begin and end at multiples of so many columns, or at the end of a row.
+    column_align: u64,
+}
+
+/// How elements are made of codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    /// One by one.
+    Arithmetic,
+    /// By a table for each block of a row.
+    Sixteen,
+    /// By a table for each code of a scale.
+    SixteenByScale,
+    /// By tables of all bytes, for blocks that many elements share.
+    Full,
+}
+
+/// Blocks of at least so many elements pay for a table of 256 results.
+const FULL_FROM: u64 = 4096;
+/// Columns from which on windows do not begin at blocks.
+const LONG_BLOCK: u64 = 1024;
+
+impl Dequantiser {
+    /// Plans a dequantisation. `spec` converts f32 to the type of the results, of whole bytes.
+    ///
+    /// # Errors
+    /// What [`Layout::check`] says; [`ScaledError::Layout`] for a result that cannot be made of f32.
+    pub fn new(layout: &Layout, spec: &CastSpec, exec: &CastOptions) -> Result<Dequantiser, ScaledError> {
+        layout.check()?;
+        let Coding::Planes(planes) = layout.coding else {
+            return Err(ScaledError::Layout { why: "blocks of GGUF files are not supported" });
+        };
+        let level = exec.level;
+        let scale_type = planes.scales.plane.code.format().map_or(DType::F32, |_| Grid::scale_type(&planes));
+        let values = Values::new(planes.form, scale_type, spec, level)?;
+        let minus = if let Zero::Constant(zero) = planes.zero { zero } else { 0 };
+        let code = planes.codes.code;
+        let decoder = Decoder::new(code, minus, level)?;
+        let block = if planes.scales.block[1] >= layout.cols {
+            layout.cols.next_multiple_of(64).max(64)
+        } else {
+            planes.scales.block[1]
+        };
+        let how = how(layout, &planes, block, values.dst_bytes, level);
+        let n_codes: usize = if how == How::Full { 256 } else { 16 };
+        let mut of_codes = vec![0; n_codes * 4];
+        let all: Vec<u8> = (0..n_codes).map(|code| code as u8).collect();
+        decoder.run(&all, &mut of_codes, &mut Default::default());
+        let granule = column_granule(planes.codes.packing);
+        let column_align = if block <= LONG_BLOCK { lcm(granule, block) } else { granule };
+        let grid = Grid::new(layout, &planes, level)?;
+        Ok(Dequantiser {
+            layout: *layout,
+            planes,
+            exec: *exec,
+            values,
+            decoder,
+            grid,
+            how,
+            of_codes,
+            block,
+            column_align,
+        })
+    }
+
+    /// What is read.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Cuts a range of elements of the tensor, as it is read, into windows; their results follow each other.
+    ///
+    /// A window needs little more memory than its elements and the bytes that they are made of. Of a transposed tensor it
+    /// holds at least 64 of its rows.
+    ///
+    /// # Panics
+    /// If the tensor has fewer elements.
+    #[must_use]
+    pub fn windows(&self, elements: Range<u64>) -> Vec<Window> {
+        assert!(elements.end <= self.layout.elements(), "elements {elements:?} of {}", self.layout.elements());
+        let [rows, cols] = self.layout.out();
+        let mut windows = Vec::new();
+        let mut at = elements.start;
+        while at < elements.end {
+            let matrix = at / (rows * cols);
+            let (row, col) = (at / cols % rows, at % cols);
+            let left = elements.end - at;
+            // The rest of a row, or whole rows, or the beginning of one.
+            let (n_rows, n_cols) = match left / cols {
+                _ if col != 0 => (1, left.min(cols - col)),
+                0 => (1, left),
+                whole => (whole.min(rows - row), cols),
+            };
+            let (out_rows, out_cols) = (row..row + n_rows, col..col + n_cols);
+            let (rows, cols) = if self.layout.transposed { (out_cols, out_rows) } else { (out_rows, out_cols) };
+            windows.push(Window { matrix, rows, cols, elements: at..at + n_rows * n_cols });
+            at += n_rows * n_cols;
+        }
+        windows
+    }
+
+    /// The bytes that a window needs, part after part.
+    #[must_use]
+    pub fn reads(&self, window: &Window) -> Vec<Read> {
+        self.cuts(window).iter().flatten().map(|(part, cut)| cut.read(*part, window.matrix)).collect()
+    }
+
+    /// Columns that are read for a window.
+    fn columns(&self, window: &Window) -> Range<u64> {
+        let align = self.column_align;
+        let end = window.cols.end.next_multiple_of(align).min(self.layout.cols);
+        window.cols.start / align * align..end
+    }
+
+    fn cuts(&self, window: &Window) -> [Option<(Part, Cut)>; 6] {
+        let (cols, shape) = (self.columns(window), [self.layout.rows, self.layout.cols]);
+        let codes = Cut::new(self.planes.codes, shape, window.rows.clone(), cols.clone());
+        let [scales, global, zeros, biases, index] = self.grid.cuts(window.rows.clone(), cols);
+        [Some((Part::Codes, codes)), scales, global, zeros, biases, index]
+    }
+
+    /// Makes the elements of a window. `parts` holds the bytes of its [`Dequantiser::reads`], `dst` is written whole.
+    ///
+    /// Result: for each element what [`Layout::value`] says, cast. Cost: a few rows of memory; one thread.
+    ///
+    /// # Errors
+    /// [`ScaledError::Size`] if a buffer does not fit; codes, scales and groups that are no value.
+    pub fn run(&self, window: &Window, parts: &Parts<'_>, dst: &mut [u8]) -> Result<(), ScaledError> {
+        let cuts = self.cuts(window);
+        for (part, cut) in cuts.iter().flatten() {
+            let (expected, got) = (cut.bytes(), parts.get(*part).len() as u64);
+            if expected != got {
+                return Err(ScaledError::Size { part: *part, expected, got });
+            }
+        }
+        let expected = (window.elements.end - window.elements.start) * self.values.dst_bytes as u64;
+        if dst.len() as u64 != expected {
+            return Err(ScaledError::Results { expected, got: dst.len() as u64 });
+        }
+        if dst.is_empty() {
+            return Ok(());
+        }
+        let [Some((_, codes)), ..] = &cuts else { unreachable!("every layout has codes") };
+        let cols = self.columns(window);
+        let streams =
+            Stores::of(&self.exec, (1, parts.codes.len()), (self.values.dst_bytes, dst.len()), Streaming::ByWidth);
+        environment::default(|| {
+            let mut work = Work {
+                dequantiser: self,
+                window,
+                codes: (codes, parts.codes),
+                grid: self.grid.row(&cuts, parts, self.grid.columns(&cols))?,
+                cols,
+                streams: streams.by_tile && !self.layout.transposed,
+                made: None,
+                by_scale: None,
+                sixteen: Vec::new(),
+                full: Vec::new(),
+                scales: Vec::new(),
+                zeros: Vec::new(),
+                biases: Vec::new(),
+                unpacked: Vec::new(),
+                values: vec![0; TILE * 4],
+                spread: vec![0; TILE * 12],
+                tile: vec![0; TILE * self.values.dst_bytes],
+                room: Room::default(),
+            };
+            let done = if self.layout.transposed { work.transposed(dst) } else { work.rows(dst) };
+            if work.streams {
+                stream::fence();
+            }
+            done
+        })
+    }
+}
+
+/// Which way pays.
+fn how(layout: &Layout, planes: &Planes, block: u64, dst_bytes: usize, level: Level) -> How {
+    if dst_bytes != 2 || planes.group == Group::OfColumn {
+        return How::Arithmetic;
+    }
+    let bits = planes.codes.code.bits();
+    if bits <= 4 && lookup::fits_sixteen(block) {
+        let alone = planes.form != Form::Affine && !matches!(planes.zero, Zero::Grid { .. });
+        let one_global = planes.global.is_none_or(|global| global.block[1] >= layout.cols);
+        let by_scale = planes.scales.plane.code.bits() == 8 && alone && one_global;
+        return if by_scale { How::SixteenByScale } else { How::Sixteen };
+    }
+    let sharing = planes.scales.block[0].min(layout.rows).saturating_mul(block);
+    let rows_follow = planes.group == Group::Grid || planes.scales.block[0] == 1;
+    if bits > 4 && lookup::has_full(level) && block.is_multiple_of(64) && sharing >= FULL_FROM && rows_follow {
+        return How::Full;
+    }
+    How::Arithmetic
+}
+
+fn lcm(a: u64, b: u64) -> u64 {
+    let (mut x, mut y) = (a, b);
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    a / x * b
+}
+
+/// One run over a window.
+struct Work<'a> {
+    dequantiser: &'a Dequantiser,
+    window: &'a Window,
+    codes: (&'a Cut, &'a [u8]),
+    grid: GridRow<'a>,
+    /// Columns that were read.
+    cols: Range<u64>,
+    streams: bool,
+    /// The row of the grid that tables and operands of columns were made for.
+    made: Option<u64>,
+    /// Tables of all scales, and the bits of the global scale that they were made for.
+    by_scale: Option<(u32, Box<[Sixteen; 256]>)>,
+    sixteen: Vec<Sixteen>,
+    full: Vec<Full>,
+    /// Operands of each column.
+    scales: Vec<u8>,
+    zeros: Vec<u8>,
+    biases: Vec<u8>,
+    /// Codes of a row or tile, one in each byte.
+    unpacked: Vec<u8>,
+    /// Tiles of f32: decoded codes, and three operands.
+    values: Vec<u8>,
+    spread: Vec<u8>,
+    tile: Vec<u8>,
+    room: Room,
+}
+
+/// Stored rows of a transposed tensor that are made before they are turned.
+const STRIP: usize = 32;
+
+impl Work<'_> {
+    fn rows(&mut self, dst: &mut [u8]) -> Result<(), ScaledError> {
+        let bytes = self.dequantiser.values.dst_bytes;
+        let Window { rows, cols, .. } = self.window;
+        let row_bytes = (cols.end - cols.start) as usize * bytes;
+        let skipped = (cols.start - self.cols.start) as usize * bytes;
+        let wide = (self.cols.end - self.cols.start) as usize * bytes;
+        let mut whole = if wide == row_bytes { Vec::new() } else { vec![0; wide] };
+        for (row, dst) in rows.clone().zip(dst.chunks_mut(row_bytes)) {
+            if wide == row_bytes {
+                self.row(row, dst)?;
+            } else {
+                self.streams = false;
+                self.row(row, &mut whole)?;
+                dst.copy_from_slice(&whole[skipped..][..row_bytes]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes strips of rows and turns them.
+    fn transposed(&mut self, dst: &mut [u8]) -> Result<(), ScaledError> {
+        let bytes = self.dequantiser.values.dst_bytes;
+        let Window { rows, cols, .. } = self.window.clone();
+        let (n_rows, n_cols) = ((rows.end - rows.start) as usize, (cols.end - cols.start) as usize);
+        let wide = (self.cols.end - self.cols.start) as usize * bytes;
+        let skipped = (cols.start - self.cols.start) as usize;
+        let mut strip = vec![0; wide * STRIP.min(n_rows)];
+        for first in (0..n_rows).step_by(STRIP) {
+            let n = STRIP.min(n_rows - first);
+            for (i, made) in strip.chunks_mut(wide).take(n).enumerate() {
+                self.row(rows.start + (first + i) as u64, made)?;
+            }
+            let strip = Strip { strip: &strip, wide, skipped, n, first, n_rows, n_cols };
+            match bytes {
+                1 => turn::<1>(&strip, dst),
+                2 => turn::<2>(&strip, dst),
+                4 => turn::<4>(&strip, dst),
+                _ => turn::<8>(&strip, dst),
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the elements of a stored row, in all columns that were read.
+    fn row(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {
+        self.grid.go_to(row)?;
+        let fresh = self.made != Some(self.grid.version());
+        self.made = Some(self.grid.version());
+        match self.dequantiser.how {
+            How::Arithmetic => self.by_arithmetic(row, fresh, dst),
+            How::Sixteen => {
+                if fresh {
+                    self.make_sixteen();
+                }
+                self.by_sixteen(row, dst)
+            }
+            How::SixteenByScale => {
+                self.make_by_scale();
+                self.by_sixteen(row, dst)
+            }
+            How::Full => {
+                if fresh {
+                    self.make_full();
+                }
+                self.by_full(row, dst)
+            }
+        }
+    }
+
+    /// Unpacks codes of a row from a column on, and looks for one that is no value.
+    fn unpack(&mut self, row: u64, first: u64, n: usize) -> Result<(), ScaledError> {
+        self.unpacked.resize(n, 0);
+        let (cut, bytes) = self.codes;
+        unpack::row(self.dequantiser.exec.level, cut, bytes, row, first, &mut self.unpacked);
+        let Some(refused) = self.dequantiser.planes.refused else { return Ok(()) };
+        match self.unpacked.iter().position(|code| u64::from(*code) == refused) {
+            None => Ok(()),
+            Some(at) => Err(ScaledError::Code { index: self.index(row, first + at as u64), code: refused }),
+        }
+    }
+
+    /// The element of the tensor that a stored one is.
+    fn index(&self, row: u64, col: u64) -> u64 {
+        let layout = &self.dequantiser.layout;
+        let [rows, cols] = layout.out();
+        let (row, col) = if layout.transposed { (col, row) } else { (row, col) };
+        (self.window.matrix * rows + row) * cols + col
+    }
+
+    fn by_arithmetic(&mut self, row: u64, fresh: bool, dst: &mut [u8]) -> Result<(), ScaledError> {
+        let n_cols = (self.cols.end - self.cols.start) as usize;
+        if fresh {
+            let block = self.dequantiser.grid.columns_of_scale();
+            let skip = (self.cols.start % block) as usize;
+            for (all, of_columns) in [
+                (self.grid.scales(), &mut self.scales),
+                (self.grid.zeros().unwrap_or(&[]), &mut self.zeros),
+                (self.grid.biases().unwrap_or(&[]), &mut self.biases),
+            ] {
+                if !all.is_empty() {
+                    of_columns.resize(4 * n_cols, 0);
+                    spread(all, usize::try_from(block).unwrap_or(usize::MAX), skip, of_columns);
+                }
+            }
+        }
+        let granule = column_granule(self.dequantiser.planes.codes.packing) as usize;
+        let step = (TILE / granule).max(1) * granule;
+        let step = if step > TILE { granule } else { step };
+        let bytes = self.dequantiser.values.dst_bytes;
+        for first in (0..n_cols).step_by(step) {
+            let n = step.min(n_cols - first);
+            self.unpack(row, self.cols.start + first as u64, n)?;
+            let of = |operands: &[u8]| 4 * first..4 * (first + n).min(operands.len());
+            let Work { dequantiser, values, room, tile, .. } = self;
+            let values = &mut values[..4 * n];
+            dequantiser.decoder.run(&self.unpacked, values, &mut room.scratch);
+            let operands = Operands {
+                scales: &self.scales[of(&self.scales)],
+                zeros: (!self.zeros.is_empty()).then(|| &self.zeros[4 * first..4 * (first + n)]),
+                biases: (!self.biases.is_empty()).then(|| &self.biases[4 * first..4 * (first + n)]),
+                factor: None,
+            };
+            let dst = &mut dst[first * bytes..(first + n) * bytes];
+            if self.streams {
+                dequantiser.values.run(values, operands, &mut tile[..n * bytes], room);
+                stream::copy(dequantiser.exec.level, &tile[..n * bytes], dst);
+            } else {
+                dequantiser.values.run(values, operands, dst, room);
+            }
+        }
+        Ok(())
+    }
+
+    fn by_sixteen(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {
+        let planes = self.dequantiser.planes;
+        let (level, block) = (self.dequantiser.exec.level, self.dequantiser.block);
+        let (cut, bytes) = self.codes;
+        let n_cols = (self.cols.end - self.cols.start) as usize;
+        let nibbles = planes.codes.code.bits() == 4
+            && matches!(planes.codes.packing, Packing::Rows { .. })
+            && planes.refused.is_none();
+        if !nibbles {
+            self.unpack(row, self.cols.start, n_cols)?;
+        }
+        let codes = if nibbles {
+            Codes::Nibbles(&bytes[cut.byte_of([row, self.cols.start])..][..n_cols.div_ceil(2)])
+        } else {
+            Codes::Bytes(&self.unpacked)
+        };
+        let tables = match &self.by_scale {
+            Some((_, tables)) => Tables::ByScale { tables, scales: self.grid.codes() },
+            None => Tables::InOrder(&self.sixteen),
+        };
+        for (first, n, at) in pieces(self.cols.clone(), block) {
+            let codes = match codes {
+                Codes::Nibbles(codes) => Codes::Nibbles(&codes[first / 2..(first + n).div_ceil(2)]),
+                Codes::Bytes(codes) => Codes::Bytes(&codes[first..first + n]),
+            };
+            let tables = match tables {
+                Tables::InOrder(tables) => Tables::InOrder(&tables[at..]),
+                Tables::ByScale { tables, scales } => Tables::ByScale { tables, scales: &scales[at..] },
+            };
+            lookup::sixteen(level, codes, block as usize, tables, &mut dst[2 * first..2 * (first + n)], self.streams);
+        }
+        Ok(())
+    }
+
+    fn by_full(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {
+        let Dequantiser { planes, exec, block, .. } = self.dequantiser;
+        let (cut, bytes) = self.codes;
+        let n_cols = (self.cols.end - self.cols.start) as usize;
+        let plain = planes.codes.code.bits() == 8
+            && matches!(planes.codes.packing, Packing::Rows { .. })
+            && planes.refused.is_none();
+        if !plain {
+            self.unpack(row, self.cols.start, n_cols)?;
+        }
+        let codes = if plain { &bytes[cut.byte_of([row, self.cols.start])..][..n_cols] } else { &self.unpacked };
+        for (first, n, at) in pieces(self.cols.clone(), *block) {
+            let dst = &mut dst[2 * first..2 * (first + n)];
+            lookup::full(exec.level, &codes[first..first + n], *block as usize, &self.full[at..], dst, self.streams);
+        }
+        Ok(())
+    }
+
+    /// Results of every code for each of these scales, 2 bytes each.
+    fn results(&mut self, scales: &[u8], zeros: Option<&[u8]>, biases: Option<&[u8]>, results: &mut [u8]) {
+        let Work { dequantiser, values, spread: operands, room, .. } = self;
+        let n_codes = dequantiser.of_codes.len() / 4;
+        let step = TILE / n_codes;
+        let n_scales = scales.len() / 4;
+        for first in (0..n_scales).step_by(step) {
+            let n = step.min(n_scales - first);
+            let len = n * n_codes * 4;
+            let values = &mut values[..len];
+            values.chunks_mut(4 * n_codes).for_each(|codes| codes.copy_from_slice(&dequantiser.of_codes));
+            let (of_scales, rest) = operands.split_at_mut(TILE * 4);
+            let (of_zeros, of_biases) = rest.split_at_mut(TILE * 4);
+            let fill = |all: &[u8], to: &mut [u8]| spread(&all[4 * first..4 * (first + n)], n_codes, 0, to);
+            fill(scales, &mut of_scales[..len]);
+            if let Some(zeros) = zeros {
+                fill(zeros, &mut of_zeros[..len]);
+            }
+            if let Some(biases) = biases {
+                fill(biases, &mut of_biases[..len]);
+            }
+            let operands = Operands {
+                scales: &of_scales[..len],
+                zeros: zeros.map(|_| &of_zeros[..len]),
+                biases: biases.map(|_| &of_biases[..len]),
+                factor: None,
+            };
+            let results = &mut results[first * n_codes * 2..(first + n) * n_codes * 2];
+            dequantiser.values.run(values, operands, results, room);
+        }
+    }
+
+    fn make_sixteen(&mut self) {
+        let mut tables = std::mem::take(&mut self.sixteen);
+        let (scales, zeros, biases) = self.grid.take();
+        tables.resize(scales.len() / 4, [0; 32]);
+        self.results(&scales, zeros.as_deref(), biases.as_deref(), tables.as_flattened_mut());
+        self.sixteen = tables;
+        self.grid.put((scales, zeros, biases));
+    }
+
+    fn make_by_scale(&mut self) {
+        let bits = self.grid.global_bits();
+        if self.by_scale.as_ref().is_some_and(|(made_for, _)| *made_for == bits) {
+            return;
+        }
+        let mut tables = Box::new([[0; 32]; 256]);
+        let scales = self.grid.all_scales();
+        self.results(&scales, None, None, tables.as_flattened_mut());
+        self.by_scale = Some((bits, tables));
+    }
+
+    fn make_full(&mut self) {
+        let mut tables = std::mem::take(&mut self.full);
+        let (scales, zeros, biases) = self.grid.take();
+        let n = scales.len() / 4;
+        tables.resize(n, [[0; 256]; 2]);
+        let mut results = [0; 512];
+        for (i, table) in tables.iter_mut().enumerate() {
+            let one = 4 * i..4 * i + 4;
+            let of = |all: &Option<Vec<u8>>| all.as_ref().map(|all| all[one.clone()].to_vec());
+            let (zero, bias) = (of(&zeros), of(&biases));
+            self.results(&scales[one.clone()], zero.as_deref(), bias.as_deref(), &mut results);
+            let [low, high] = table;
+            for ((low, high), result) in low.iter_mut().zip(high).zip(results.as_chunks::<2>().0) {
+                [*low, *high] = *result;
+            }
+        }
+        self.full = tables;
+        self.grid.put((scales, zeros, biases));
+    }
+}
+
+/// The pieces of a row in which blocks begin at multiples of their size: first element, elements, first block.
+fn pieces(cols: Range<u64>, block: u64) -> impl Iterator<Item = (usize, usize, usize)> {
+    let long = block > LONG_BLOCK;
+    let first_block = cols.start / block;
+    let mut at = cols.start;
+    std::iter::from_fn(move || {
+        let end = if long { ((at / block + 1) * block).min(cols.end) } else { cols.end };
+        let piece = ((at - cols.start) as usize, (end - at) as usize, (at / block - first_block) as usize);
+        let more = at < cols.end;
+        at = end;
+        more.then_some(piece)
+    })
+}
+
+/// Rows that were made, to be written as columns.
+struct Strip<'a> {
+    strip: &'a [u8],
+    /// Bytes of a row.
+    wide: usize,
+    /// Columns before the first that belongs to the window.
+    skipped: usize,
+    /// Rows of the strip.
+    n: usize,
+    /// The first of them, of all of the window.
+    first: usize,
+    n_rows: usize,
+    n_cols: usize,
+}
+
+fn turn<const N: usize>(strip: &Strip<'_>, dst: &mut [u8]) {
+    let Strip { strip, wide, skipped, n, first, n_rows, n_cols } = *strip;
+    let dst = dst.as_chunks_mut::<N>().0;
+    // Few columns at a time, so that the lines of all rows stay in the first-level cache.
+    for cols in (0..n_cols).step_by(64) {
+        for col in cols..(cols + 64).min(n_cols) {
+            let to = &mut dst[col * n_rows + first..][..n];
+            for (row, to) in to.iter_mut().enumerate() {
+                to.copy_from_slice(&strip[row * wide + (skipped + col) * N..][..N]);
+            }
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Scales, zero points and biases of one row of the grid, in f32.
+
+use super::cut::Cut;
+use super::unpack;
+use super::values::pipeline;
+use crate::level::Level;
+use crate::pipeline::{Pipeline, Scratch, Stores};
+use std::ops::Range;
+use truecast_core::scaled::{
+    Code, Form, Global, GlobalRule, Group, Layout, Packing, Part, Parts, Plane, Planes, ScaledError, Zero,
+};
+use truecast_core::{DType, Layout as Elements};
+
+/// How the scales of a tensor are found and combined.
+#[derive(Debug)]
+pub(super) struct Grid {
+    layout: Layout,
+    planes: Planes,
+    level: Level,
+    decode: Pipeline,
+}
+
+/// A part of a window and where its bytes lie.
+pub(super) type PartCut = Option<(Part, Cut)>;
+
+impl Grid {
+    pub fn new(layout: &Layout, planes: &Planes, level: Level) -> Result<Grid, ScaledError> {
+        if let Some(Global { block, .. }) = planes.global
+            && block[1] < layout.cols
+            && !block[1].is_multiple_of(planes.scales.block[1])
+        {
+            return Err(ScaledError::Layout { why: "a second scale ends within a block" });
+        }
+        let decode = pipeline(Grid::scale_type(planes), DType::F32, level)?;
+        Ok(Grid { layout: *layout, planes: *planes, level, decode })
+    }
+
+    /// The type of the scales, of a layout that was checked.
+    pub fn scale_type(planes: &Planes) -> DType {
+        match planes.scales.plane.code {
+            Code::Float(dtype) => dtype,
+            Code::Int(_) => DType::F32,
+        }
+    }
+
+    /// Columns that share an entry of what [`GridRow`] gives.
+    pub fn columns_of_scale(&self) -> u64 {
+        if self.planes.group == Group::OfColumn { 1 } else { self.planes.scales.block[1] }
+    }
+
+    /// Columns of the grid for columns of the matrix.
+    pub fn columns(&self, cols: &Range<u64>) -> Range<u64> {
+        let block = self.planes.scales.block[1];
+        match self.planes.group {
+            Group::OfColumn => cols.clone(),
+            _ => cols.start / block..cols.end.div_ceil(block),
+        }
+    }
+
+    /// Where scales, global scales, zero points, biases and the index lie for a box of the matrix.
+    pub fn cuts(&self, rows: Range<u64>, cols: Range<u64>) -> [PartCut; 5] {
+        let Planes { scales, zero, global, form, group, .. } = self.planes;
+        let of_block = |range: &Range<u64>, block: u64| range.start / block..range.end.div_ceil(block);
+        let shape = self.layout.grid(scales.block);
+        let grid_rows = if group == Group::OfRow { 0..shape[0] } else { of_block(&rows, scales.block[0]) };
+        let grid_cols = if group == Group::OfColumn { 0..shape[1] } else { of_block(&cols, scales.block[1]) };
+        let on_grid = |part, plane| Some((part, Cut::new(plane, shape, grid_rows.clone(), grid_cols.clone())));
+        let axis = |n: u64| {
+            let plane = Plane { code: Code::signed(32), packing: Packing::BYTES };
+            Some((Part::Index, Cut::new(plane, [1, n], 0..1, 0..n)))
+        };
+        [
+            on_grid(Part::Scales, scales.plane),
+            global.and_then(|global| {
+                let shape = self.layout.grid(global.block);
+                let (rows, cols) = (of_block(&rows, global.block[0]), of_block(&cols, global.block[1]));
+                Some((Part::Global, Cut::new(Plane::of(DType::F32), shape, rows, cols)))
+            }),
+            match zero {
+                Zero::Grid { plane, .. } => on_grid(Part::Zeros, plane),
+                _ => None,
+            },
+            if form == Form::Affine { on_grid(Part::Biases, scales.plane) } else { None },
+            match group {
+                Group::Grid => None,
+                Group::OfRow => axis(self.layout.rows),
+                Group::OfColumn => axis(self.layout.cols),
+            },
+        ]
+    }
+
+    /// Begins a window whose operands are those of `cols` of the grid.
+    pub fn row<'a>(
+        &'a self,
+        cuts: &'a [PartCut; 6],
+        parts: &Parts<'a>,
+        cols: Range<u64>,
+    ) -> Result<GridRow<'a>, ScaledError> {
+        let [_, scales, global, zeros, biases, index] = cuts;
+        let of = |cut: &'a PartCut| cut.as_ref().map(|(part, cut)| (cut, parts.get(*part)));
+        let (Some(scales), index) = (of(scales), of(index)) else {
+            return Err(ScaledError::Layout { why: "it has no scales" });
+        };
+        let groups: Vec<u64> = match index {
+            None => Vec::new(),
+            Some((_, bytes)) => {
+                let axis = if self.planes.group == Group::OfRow { 0 } else { 1 };
+                let groups = self.layout.grid(self.planes.scales.block)[axis];
+                let group = |(index, bytes): (usize, &[u8; 4])| match i32::from_le_bytes(*bytes) {
+                    group if group >= 0 && (group as u64) < groups => Ok(group as u64),
+                    group => Err(ScaledError::Index { index: index as u64, group: group.into(), groups }),
+                };
+                bytes.as_chunks::<4>().0.iter().enumerate().map(group).collect::<Result<_, _>>()?
+            }
+        };
+        Ok(GridRow {
+            grid: self,
+            scale_plane: scales,
+            global_plane: of(global),
+            zero_plane: of(zeros),
+            bias_plane: of(biases),
+            groups,
+            cols,
+            at: None,
+            version: 0,
+            codes: Vec::new(),
+            scales: Vec::new(),
+            zeros: None,
+            biases: None,
+            scratch: Scratch::default(),
+        })
+    }
+}
+
+/// Operands of a row of the grid: f32 as bytes, one for each column of the grid (of a matrix whose columns have an index,
+/// one for each of its columns).
+pub(super) struct GridRow<'a> {
+    grid: &'a Grid,
+    scale_plane: (&'a Cut, &'a [u8]),
+    global_plane: Option<(&'a Cut, &'a [u8])>,
+    zero_plane: Option<(&'a Cut, &'a [u8])>,
+    bias_plane: Option<(&'a Cut, &'a [u8])>,
+    /// Of each row or column, if there is an index.
+    groups: Vec<u64>,
+    cols: Range<u64>,
+    /// The rows of both grids.
+    at: Option<(u64, u64)>,
+    /// Another number for each row of the grid.
+    version: u64,
+    /// Scales as they are stored.
+    codes: Vec<u8>,
+    scales: Vec<u8>,
+    zeros: Option<Vec<u8>>,
+    biases: Option<Vec<u8>>,
+    scratch: Scratch,
+}
+
+type Operands = (Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>);
+
+impl GridRow<'_> {
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Scales as they are stored, of one byte.
+    pub fn codes(&self) -> &[u8] {
+        &self.codes
+    }
+
+    /// Both scales as one.
+    pub fn scales(&self) -> &[u8] {
+        &self.scales
+    }
+
+    pub fn zeros(&self) -> Option<&[u8]> {
+        self.zeros.as_deref()
+    }
+
+    pub fn biases(&self) -> Option<&[u8]> {
+        self.biases.as_deref()
+    }
+
+    /// Lends all three.
+    pub fn take(&mut self) -> Operands {
+        (std::mem::take(&mut self.scales), self.zeros.take(), self.biases.take())
+    }
+
+    pub fn put(&mut self, operands: Operands) {
+        (self.scales, self.zeros, self.biases) = operands;
+    }
+
+    /// The bits of the global scale of this row; of none, those of 1.
+    pub fn global_bits(&self) -> u32 {
+        self.global(self.at.map_or(0, |at| at.1), 0).to_bits()
+    }
+
+    /// The effective scale of each code of a scale of one byte.
+    pub fn all_scales(&mut self) -> Vec<u8> {
+        let codes: Vec<u8> = (0..=255).collect();
+        let mut scales = vec![0; 4 * 256];
+        let to = (Elements::Packed, &mut scales[..]);
+        let _ = self.grid.decode.run((Elements::Packed, &codes), to, 256, Stores::PLAIN, &mut self.scratch, None);
+        let row = self.at.map_or(0, |at| at.1);
+        self.combine(&mut scales, |_| self.global(row, 0));
+        scales
+    }
+
+    fn global(&self, row: u64, col: u64) -> f32 {
+        match self.global_plane {
+            None => 1.0,
+            Some((cut, bytes)) => {
+                let at = cut.byte_of([row, col]);
+                f32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+            }
+        }
+    }
+
+    /// Combines scales with the second one of each (`docs/spec/checkpoints.md §3.2`, §4.12).
+    fn combine(&self, scales: &mut [u8], global: impl Fn(usize) -> f32) {
+        let Some(Global { rule, .. }) = self.grid.planes.global else { return };
+        for (i, scale) in scales.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+            let (s, g) = (f32::from_le_bytes(*scale), global(i));
+            let t = match rule {
+                GlobalRule::Times => s * g,
+                GlobalRule::Divide => s / g,
+                GlobalRule::Amax => s * (g / 2688.0),
+            };
+            *scale = t.to_le_bytes();
+        }
+    }
+
+    /// Goes to the row of the grid of a row of the matrix.
+    pub fn go_to(&mut self, row: u64) -> Result<(), ScaledError> {
+        let planes = &self.grid.planes;
+        let grid_row = match planes.group {
+            Group::OfRow => self.groups[row as usize],
+            _ => row / planes.scales.block[0],
+        };
+        let global_row = planes.global.map_or(0, |global| row / global.block[0]);
+        if self.at == Some((grid_row, global_row)) {
+            return Ok(());
+        }
+        self.at = Some((grid_row, global_row));
+        self.version += 1;
+        // The columns of the grid that are read, and what each operand is made of.
+        let of_columns = planes.group == Group::OfColumn;
+        let stored = if of_columns { 0..self.scale_plane.0.shape[1] } else { self.cols.clone() };
+        let mut scales = std::mem::take(&mut self.scales);
+        let mut codes = std::mem::take(&mut self.codes);
+        self.read(self.scale_plane, grid_row, &stored, &mut codes, &mut scales);
+        self.codes = codes;
+        if let Some(global) = planes.global {
+            let of_global = global.block[1] / planes.scales.block[1].min(global.block[1]);
+            let first = stored.start;
+            let whole = global.block[1] >= self.grid.layout.cols;
+            self.combine(&mut scales, |i| {
+                let col = if whole { 0 } else { (first + i as u64) / of_global };
+                self.global(global_row, col)
+            });
+        }
+        self.scales = scales;
+        if let Some(plane) = self.bias_plane {
+            let mut biases = self.biases.take().unwrap_or_default();
+            self.read(plane, grid_row, &stored, &mut Vec::new(), &mut biases);
+            self.biases = Some(biases);
+        }
+        if let (Some(plane), Zero::Grid { plus, .. }) = (self.zero_plane, planes.zero) {
+            self.zeros = Some(self.zero_points(plane, plus, grid_row, &stored));
+        }
+        if of_columns {
+            let groups = &self.groups[self.cols.start as usize..self.cols.end as usize];
+            let gather = |all: &[u8]| -> Vec<u8> {
+                groups.iter().flat_map(|group| all[4 * *group as usize..][..4].iter().copied()).collect()
+            };
+            self.scales = gather(&self.scales);
+            self.zeros = self.zeros.as_deref().map(gather);
+            self.biases = self.biases.as_deref().map(gather);
+        }
+        Ok(())
+    }
+
+    /// Entries of a row of a plane of scales, as they are stored and in f32.
+    fn read(
+        &mut self,
+        (cut, bytes): (&Cut, &[u8]),
+        row: u64,
+        cols: &Range<u64>,
+        codes: &mut Vec<u8>,
+        values: &mut Vec<u8>,
+    ) {
+        let n = (cols.end - cols.start) as usize;
+        let size = cut.plane.code.bits() as usize / 8;
+        codes.clear();
+        match cut.plane.packing {
+            Packing::Rows { .. } => codes.extend_from_slice(&bytes[cut.byte_of([row, cols.start])..][..n * size]),
+            _ => {
+                for col in cols.clone() {
+                    codes.extend_from_slice(&bytes[cut.byte_of([row, col])..][..size]);
+                }
+            }
+        }
+        values.resize(4 * n, 0);
+        let to = (Elements::Packed, &mut values[..]);
+        let _ = self.grid.decode.run((Elements::Packed, codes), to, n, Stores::PLAIN, &mut self.scratch, None);
+    }
+
+    fn zero_points(&self, (cut, bytes): (&Cut, &[u8]), plus: u8, row: u64, cols: &Range<u64>) -> Vec<u8> {
+        let Code::Int(format) = cut.plane.code else { return Vec::new() };
+        let value = |code: u64| format.value(code.wrapping_add(plus.into()) & format.mask()) as f32;
+        if format.bits > 8 {
+            return cols.clone().flat_map(|col| value(cut.get([row, col], bytes)).to_le_bytes()).collect();
+        }
+        let first = cut.cols.start;
+        let mut codes = vec![0; (cols.end - first) as usize];
+        unpack::row(self.grid.level, cut, bytes, row, first, &mut codes);
+        codes[(cols.start - first) as usize..].iter().flat_map(|code| value(u64::from(*code)).to_le_bytes()).collect()
+    }
+}

@@ -1,0 +1,78 @@
+//! Elements by tables of their results: of 16 codes or of 256, two bytes each, one table for each block of a row.
+//!
+//! What lives here is the plain loop, and what a kernel written by hand leaves over; those are asked for first.
+
+use crate::by_hand;
+use crate::level::Level;
+
+/// Results of 16 codes.
+pub(crate) type Sixteen = [u8; 32];
+
+/// Results of 256 codes: their low bytes, then their high ones.
+pub(crate) type Full = [[u8; 256]; 2];
+
+/// Codes of a row of blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Codes<'a> {
+    /// Two in each byte, the low nibble first.
+    Nibbles(&'a [u8]),
+    /// One in each byte, below 16.
+    Bytes(&'a [u8]),
+}
+
+/// The table of each block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tables<'a> {
+    /// One after the other.
+    InOrder(&'a [Sixteen]),
+    /// That of the code of its scale.
+    ByScale { tables: &'a [Sixteen; 256], scales: &'a [u8] },
+}
+
+impl<'a> Tables<'a> {
+    #[inline(always)]
+    pub fn of(&self, block: usize) -> &'a Sixteen {
+        match self {
+            Tables::InOrder(tables) => &tables[block],
+            Tables::ByScale { tables, scales } => &tables[scales[block] as usize],
+        }
+    }
+}
+
+impl Codes<'_> {
+    fn get(&self, i: usize) -> usize {
+        match self {
+            Codes::Nibbles(codes) => usize::from(codes[i / 2] >> (i % 2 * 4) & 15),
+            Codes::Bytes(codes) => usize::from(codes[i] & 15),
+        }
+    }
+}
+
+/// Whether rows of blocks of so many elements are looked up with 16 codes.
+pub(crate) fn fits_sixteen(block: u64) -> bool {
+    block == 16 || block.is_multiple_of(32)
+}
+
+/// Looks up as many codes as there is room for results, in blocks that [`fits_sixteen`] accepts. With `streams`, results
+/// go past the caches where they can; a fence is then the caller's.
+pub(crate) fn sixteen(level: Level, codes: Codes<'_>, block: usize, tables: Tables<'_>, dst: &mut [u8], streams: bool) {
+    let done = by_hand::sixteen(level, codes, block, tables, dst, streams);
+    for (i, result) in dst.as_chunks_mut::<2>().0.iter_mut().enumerate().skip(done) {
+        let code = codes.get(i);
+        result.copy_from_slice(&tables.of(i / block)[2 * code..][..2]);
+    }
+}
+
+/// Whether there is a loop for tables of 256 codes that is faster than arithmetic.
+pub(crate) fn has_full(level: Level) -> bool {
+    by_hand::has_full(level)
+}
+
+/// As [`sixteen`], of codes of up to 8 bits.
+pub(crate) fn full(level: Level, codes: &[u8], block: usize, tables: &[Full], dst: &mut [u8], streams: bool) {
+    let done = by_hand::full(level, codes, block, tables, dst, streams);
+    for (i, result) in dst.as_chunks_mut::<2>().0.iter_mut().enumerate().skip(done) {
+        let ([low, high], code) = (&tables[i / block], codes[i] as usize);
+        *result = [low[code], high[code]];
+    }
+}

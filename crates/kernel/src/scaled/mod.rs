@@ -1,0 +1,18 @@
+//! Scaled and packed elements, fast. Formally equivalent to [`truecast_core::scaled::Layout::value`] followed by a cast.
+//!
+//! A [`Dequantiser`] is planned once and then runs over [`Window`]s: boxes of a stored matrix whose bytes somebody else
+//! has read. All values are made in one way, by `values`: decoded codes, an operation with their scales in f32, and the
+//! conversion from f32 that [`crate::Caster`] makes too. Where few codes share a scale among many elements, that way makes
+//! a table of their results, and elements are looked up (`lookup`).
+//!
+//! Read in this order: `cut`, `unpack`, `values`, `grid`, `lookup`, `dequantiser`. Reference: `docs/kernels.md §15`.
+
+mod cut;
+mod dequantiser;
+mod grid;
+pub(crate) mod lookup;
+mod unpack;
+mod values;
+
+pub use cut::{Read, Window};
+pub use dequantiser::Dequantiser;

@@ -1,0 +1,264 @@
+//! The one way in which values are made: decoded codes and their scales, in f32, to results.
+//!
+//! Tiles are bytes, as everywhere in this crate; those of f32 hold four for each element. Everything here is to be run in
+//! the default floating-point environment.
+
+use crate::level::{Level, Task};
+use crate::pipeline::{Pipeline, Scratch, Stores};
+use crate::plan::{PlanError, plan, refuses};
+use crate::stage::slot_bytes;
+use truecast_core::scaled::{Code, Form, ScaledError};
+use truecast_core::spec::ieee;
+use truecast_core::{CastPolicy, CastSpec, DType, Layout};
+
+/// Elements of a tile.
+pub(super) const TILE: usize = 2048;
+
+type F32 = [u8; 4];
+
+/// Codes, one in each byte, to f32.
+#[derive(Debug)]
+pub(super) struct Decoder {
+    of: Of,
+}
+
+#[derive(Debug)]
+enum Of {
+    Float(DType, Pipeline),
+    /// Bits above the code, and whether the highest of it is a sign.
+    Int {
+        unused: u32,
+        signed: bool,
+        minus: i32,
+        level: Level,
+    },
+}
+
+/// From f32 exactly, to f32: the conversion of one element type to another in the policy of IEEE 754.
+pub(super) fn pipeline(src: DType, dst: DType, level: Level) -> Result<Pipeline, ScaledError> {
+    let spec = CastSpec { src, dst, policy: CastPolicy::IEEE, undefined: &[], clause: "exact" };
+    let spec = ieee::Cast::to(dst).resolve(src).unwrap_or(spec);
+    plan(&spec, level).map(|(_, pipeline)| pipeline).map_err(|_| ScaledError::Layout { why: "its codes have no value" })
+}
+
+impl Decoder {
+    /// `minus` is taken from integers.
+    pub fn new(code: Code, minus: i32, level: Level) -> Result<Decoder, ScaledError> {
+        let of = match code {
+            Code::Float(dtype) => Of::Float(dtype, pipeline(dtype, DType::F32, level)?),
+            Code::Int(f) => Of::Int { unused: 8 - u32::from(f.bits), signed: f.signed, minus, level },
+        };
+        Ok(Decoder { of })
+    }
+
+    /// Decodes as many codes as there are.
+    pub fn run(&self, codes: &[u8], values: &mut [u8], scratch: &mut Scratch) {
+        match &self.of {
+            Of::Float(dtype, pipeline) => {
+                let layout = if dtype.code_bits() < 8 { Layout::Bytes } else { Layout::Packed };
+                let to = (Layout::Packed, values);
+                // No policy of this conversion refuses anything.
+                let _ = pipeline.run((layout, codes), to, codes.len(), Stores::PLAIN, scratch, None);
+            }
+            Of::Int { unused, signed, minus, level } => {
+                let (unused, signed, minus) = (*unused, *signed, *minus);
+                level.run(OfInt { codes, unused, signed, minus, values: values.as_chunks_mut().0 });
+            }
+        }
+    }
+}
+
+struct OfInt<'a> {
+    codes: &'a [u8],
+    unused: u32,
+    signed: bool,
+    minus: i32,
+    values: &'a mut [F32],
+}
+
+impl Task for OfInt<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let OfInt { codes, unused, signed, minus, values } = self;
+        if signed {
+            for (value, code) in values.iter_mut().zip(codes) {
+                *value = (((i32::from((code << unused) as i8) >> unused) - minus) as f32).to_le_bytes();
+            }
+        } else {
+            for (value, code) in values.iter_mut().zip(codes) {
+                *value = ((i32::from(*code) - minus) as f32).to_le_bytes();
+            }
+        }
+    }
+}
+
+/// Decoded codes with the scale of each, to results.
+#[derive(Debug)]
+pub(super) struct Values {
+    form: Form,
+    level: Level,
+    encode: Pipeline,
+    pub dst_bytes: usize,
+    /// Of form A6: to the type of the scales and back, if that is not f32.
+    narrow: Option<(DType, Pipeline, Pipeline)>,
+}
+
+/// What goes with decoded codes, element by element. Of what a layout does not have there is nothing.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Operands<'a> {
+    pub scales: &'a [u8],
+    pub zeros: Option<&'a [u8]>,
+    pub biases: Option<&'a [u8]>,
+    /// Multiplies results before they are converted (§9.5).
+    pub factor: Option<f32>,
+}
+
+/// Tiles of one thread.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    pub scratch: Scratch,
+    narrow: Vec<u8>,
+}
+
+impl Values {
+    /// Results are what `spec` makes of f32. `scale_type` is `t` of form A6.
+    pub fn new(form: Form, scale_type: DType, spec: &CastSpec, level: Level) -> Result<Values, ScaledError> {
+        let no_result =
+            |_: PlanError| ScaledError::Layout { why: "f32 is not converted to the type that is asked for" };
+        if spec.src != DType::F32 || !spec.dst.is_numeric() || spec.dst.storage_bits().is_none_or(|bits| bits < 8) {
+            return Err(ScaledError::Layout { why: "results are no numbers of whole bytes, made of f32" });
+        }
+        if refuses(&spec.policy) {
+            return Err(ScaledError::Layout { why: "results are refused by a policy; only casts do that" });
+        }
+        let narrow = match (form, scale_type) {
+            (Form::Affine, DType::F16 | DType::Bf16) => {
+                let there = pipeline(DType::F32, scale_type, level)?;
+                Some((scale_type, there, pipeline(scale_type, DType::F32, level)?))
+            }
+            _ => None,
+        };
+        let encode = plan(spec, level).map_err(no_result)?.1;
+        Ok(Values { form, level, encode, dst_bytes: slot_bytes(spec.dst), narrow })
+    }
+
+    /// Makes results of decoded codes, at most [`TILE`], which it overwrites.
+    pub fn run(&self, values: &mut [u8], operands: Operands<'_>, results: &mut [u8], room: &mut Room) {
+        let Operands { scales, zeros, biases, factor } = operands;
+        let len = values.len() / 4;
+        let codes = values;
+        if let Some(zeros) = zeros {
+            self.level.run(Minus { values: codes.as_chunks_mut().0, zeros: zeros.as_chunks().0 });
+        }
+        match (self.form, biases) {
+            (Form::Times, _) => {
+                self.level.run(Combine::<TIMES> { codes: codes.as_chunks_mut().0, scales: scales.as_chunks().0 });
+            }
+            (Form::Divide, _) => {
+                self.level.run(Combine::<DIVIDE> { codes: codes.as_chunks_mut().0, scales: scales.as_chunks().0 });
+            }
+            (Form::Affine, biases) => {
+                self.level.run(Combine::<TIMES> { codes: codes.as_chunks_mut().0, scales: scales.as_chunks().0 });
+                self.round(codes, room);
+                let biases = biases.unwrap_or(&[]);
+                self.level.run(Combine::<PLUS> { codes: codes.as_chunks_mut().0, scales: biases.as_chunks().0 });
+                self.round(codes, room);
+            }
+        }
+        if let Some(factor) = factor {
+            self.level.run(Factor { values: codes.as_chunks_mut().0, factor });
+        }
+        let to = (Layout::Packed, results);
+        // Whoever planned this refused policies that refuse elements.
+        let _ = self.encode.run((Layout::Packed, codes), to, len, Stores::PLAIN, &mut room.scratch, None);
+    }
+
+    /// To the type of the scales and back.
+    fn round(&self, values: &mut [u8], room: &mut Room) {
+        let Some((dtype, there, back)) = &self.narrow else { return };
+        let len = values.len() / 4;
+        room.narrow.resize(len * slot_bytes(*dtype), 0);
+        let Room { scratch, narrow } = room;
+        let _ = there.run((Layout::Packed, values), (Layout::Packed, narrow), len, Stores::PLAIN, scratch, None);
+        let _ = back.run((Layout::Packed, narrow), (Layout::Packed, values), len, Stores::PLAIN, scratch, None);
+    }
+}
+
+const TIMES: u8 = 0;
+const DIVIDE: u8 = 1;
+const PLUS: u8 = 2;
+
+/// `c * s`, `c / s` or `c + s`, NaN as `docs/spec/checkpoints.md §3.6` has it.
+struct Combine<'a, const HOW: u8> {
+    codes: &'a mut [F32],
+    scales: &'a [F32],
+}
+
+impl<const HOW: u8> Task for Combine<'_, HOW> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        const SIGN: u32 = 0x8000_0000;
+        const NAN: u32 = 0x7fc0_0000;
+        for (code, scale) in self.codes.iter_mut().zip(self.scales) {
+            let (c, s) = (f32::from_le_bytes(*code), f32::from_le_bytes(*scale));
+            let p = match HOW {
+                TIMES => c * s,
+                DIVIDE => c / s,
+                _ => c + s,
+            };
+            // A NaN has the sign of a code that is one.
+            let sign = if c != c { c.to_bits() & SIGN } else { 0 };
+            let bits = if p != p { NAN | sign } else { p.to_bits() };
+            *code = bits.to_le_bytes();
+        }
+    }
+}
+
+struct Minus<'a> {
+    values: &'a mut [F32],
+    zeros: &'a [F32],
+}
+
+impl Task for Minus<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for (value, zero) in self.values.iter_mut().zip(self.zeros) {
+            *value = (f32::from_le_bytes(*value) - f32::from_le_bytes(*zero)).to_le_bytes(); // exact: integers
+        }
+    }
+}
+
+struct Factor<'a> {
+    values: &'a mut [F32],
+    factor: f32,
+}
+
+impl Task for Factor<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for value in self.values {
+            let p = f32::from_le_bytes(*value) * self.factor;
+            *value = (if p != p { 0x7fc0_0000 } else { p.to_bits() }).to_le_bytes();
+        }
+    }
+}
+
+/// Copies each f32 `times` times, from element `skip` of the first on, until `dst` is full.
+pub(super) fn spread(src: &[u8], times: usize, skip: usize, dst: &mut [u8]) {
+    let (src, mut dst) = (src.as_chunks::<4>().0, dst.as_chunks_mut::<4>().0);
+    if times == 1 {
+        dst.copy_from_slice(&src[skip..skip + dst.len()]);
+        return;
+    }
+    let (mut next, mut skip) = (skip / times, skip % times);
+    while !dst.is_empty() {
+        let n = (times - skip).min(dst.len());
+        let (now, rest) = dst.split_at_mut(n);
+        now.fill(src[next]);
+        (dst, next, skip) = (rest, next + 1, 0);
+    }
+}

@@ -1,0 +1,181 @@
+//! Lookups with a table for each block (`scaled::lookup`).
+
+use super::super::{AHEAD, Block, load, load128, load256, prefetch, store, stream};
+use crate::level::Avx512;
+use crate::scaled::lookup::{Codes, Full, Sixteen, Tables};
+use std::arch::x86_64::*;
+
+/// Looks up whole vectors of 32 elements and returns how many elements that were.
+pub(crate) fn sixteen(
+    _: Avx512,
+    codes: Codes<'_>,
+    block: usize,
+    tables: Tables<'_>,
+    dst: &mut [u8],
+    streams: bool,
+) -> usize {
+    let streams = streams && dst.as_ptr().addr().is_multiple_of(64);
+    // SAFETY: the token proves that the features were detected; where it streams, `dst` is aligned.
+    unsafe {
+        match (codes, streams) {
+            (Codes::Nibbles(codes), false) => by_tables::<true, false>(codes, block, tables, dst),
+            (Codes::Nibbles(codes), true) => by_tables::<true, true>(codes, block, tables, dst),
+            (Codes::Bytes(codes), false) => by_tables::<false, false>(codes, block, tables, dst),
+            (Codes::Bytes(codes), true) => by_tables::<false, true>(codes, block, tables, dst),
+        }
+    }
+}
+
+/// # Safety
+/// Needs the features; where it streams, `dst` must be aligned to 64.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+unsafe fn by_tables<const NIBBLES: bool, const STREAMS: bool>(
+    codes: &[u8],
+    block: usize,
+    tables: Tables<'_>,
+    dst: &mut [u8],
+) -> usize {
+    // SAFETY: this function has the features, and its caller aligned `dst`.
+    unsafe {
+        match tables {
+            Tables::InOrder(tables) => rows::<NIBBLES, STREAMS>(codes, block, |i| &tables[i], dst),
+            Tables::ByScale { tables, scales } => {
+                rows::<NIBBLES, STREAMS>(codes, block, |i| &tables[scales[i] as usize], dst)
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`by_tables`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+unsafe fn rows<'a, const NIBBLES: bool, const STREAMS: bool>(
+    codes: &[u8],
+    block: usize,
+    table: impl Fn(usize) -> &'a Sixteen,
+    dst: &mut [u8],
+) -> usize {
+    /// Bytes of the codes of a vector.
+    const fn bytes(nibbles: bool) -> usize {
+        if nibbles { 16 } else { 32 }
+    }
+    let (vectors, _): (&mut [Block], _) = dst.as_chunks_mut();
+    let n = vectors.len().min(codes.len() / bytes(NIBBLES));
+    let vectors = &mut vectors[..n];
+    let upper = _mm512_inserti64x4::<1>(_mm512_setzero_si512(), _mm256_set1_epi16(16));
+    let put = |to: &mut Block, value: __m512i| {
+        if STREAMS {
+            // SAFETY: every target is a whole line, and the caller aligned the first.
+            unsafe { stream(to, value) };
+        } else {
+            store(to, value);
+        }
+    };
+    if block == 16 {
+        for (i, (to, codes)) in vectors.iter_mut().zip(codes.chunks_exact(bytes(NIBBLES))).enumerate() {
+            prefetch(codes.as_ptr().wrapping_add(AHEAD));
+            let low = _mm512_castsi256_si512(load256(table(2 * i)));
+            let both = _mm512_inserti64x4::<1>(low, load256(table(2 * i + 1)));
+            let codes = _mm512_or_si512(words::<NIBBLES>(codes), upper);
+            put(to, _mm512_permutexvar_epi16(codes, both));
+        }
+        return n * 32;
+    }
+    let per_block = block / 32;
+    let groups = vectors.chunks_mut(per_block).zip(codes.chunks(per_block * bytes(NIBBLES)));
+    for (i, (vectors, codes)) in groups.enumerate() {
+        let both = _mm512_broadcast_i64x4(load256(table(i)));
+        for (to, codes) in vectors.iter_mut().zip(codes.chunks_exact(bytes(NIBBLES))) {
+            prefetch(codes.as_ptr().wrapping_add(AHEAD));
+            put(to, _mm512_permutexvar_epi16(words::<NIBBLES>(codes), both));
+        }
+    }
+    n * 32
+}
+
+/// 32 codes in 16 bits each.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+fn words<const NIBBLES: bool>(codes: &[u8]) -> __m512i {
+    if NIBBLES {
+        // A byte hhhhllll in 32 bits becomes 000hhhh in the upper 16 and 000llll in the lower.
+        let bytes = _mm512_cvtepu8_epi32(load128(codes.first_chunk().expect("16 bytes of codes")));
+        let shifted = _mm512_slli_epi32::<12>(bytes);
+        _mm512_ternarylogic_epi32::<0xa8>(bytes, shifted, _mm512_set1_epi32(0x000f_000f)) // (a | b) & c
+    } else {
+        _mm512_cvtepu8_epi16(load256(codes.first_chunk().expect("32 bytes of codes")))
+    }
+}
+
+/// Looks up whole vectors of 64 elements, in blocks that are multiples of that, and returns how many elements that were.
+pub(crate) fn full(_: Avx512, codes: &[u8], block: usize, tables: &[Full], dst: &mut [u8], streams: bool) -> usize {
+    if !block.is_multiple_of(64) {
+        return 0;
+    }
+    let streams = streams && dst.as_ptr().addr().is_multiple_of(64);
+    // SAFETY: the token proves that the features were detected; where it streams, `dst` is aligned.
+    unsafe {
+        match streams {
+            true => of_bytes::<true>(codes, block, tables, dst),
+            false => of_bytes::<false>(codes, block, tables, dst),
+        }
+    }
+}
+
+/// Where each code goes, so that interleaving the bytes of results within 128 bits puts elements in order: vector `j` takes
+/// those at `8 j ..` of each 128 bits.
+const ORDER: Block = {
+    let (mut order, mut i) = ([0; 64], 0);
+    while i < 64 {
+        order[i] = ((i % 16 / 8) * 32 + (i / 16) * 8 + i % 8) as u8;
+        i += 1;
+    }
+    order
+};
+
+/// # Safety
+/// Needs the features; where it streams, `dst` must be aligned to 64.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+unsafe fn of_bytes<const STREAMS: bool>(codes: &[u8], block: usize, tables: &[Full], dst: &mut [u8]) -> usize {
+    let (vectors, _): (&mut [Block], _) = dst.as_chunks_mut();
+    let (pairs, _) = vectors.as_chunks_mut::<2>();
+    let (codes, _) = codes.as_chunks::<64>();
+    let n = pairs.len().min(codes.len());
+    let order = load(&ORDER);
+    let per_block = block / 64;
+    let blocks = pairs[..n].chunks_mut(per_block).zip(codes[..n].chunks(per_block));
+    for ((pairs, codes), table) in blocks.zip(tables) {
+        let (low, high) = (registers(&table[0]), registers(&table[1]));
+        for (pair, codes) in pairs.iter_mut().zip(codes) {
+            prefetch(codes.as_ptr().wrapping_add(AHEAD));
+            let codes = _mm512_permutexvar_epi8(order, load(codes));
+            let upper = _mm512_movepi8_mask(codes);
+            let (low, high) = (found(&low, codes, upper), found(&high, codes, upper));
+            let results = [_mm512_unpacklo_epi8(low, high), _mm512_unpackhi_epi8(low, high)];
+            for (to, result) in pair.iter_mut().zip(results) {
+                if STREAMS {
+                    // SAFETY: every target is a whole line, and the caller aligned the first.
+                    unsafe { stream(to, result) };
+                } else {
+                    store(to, result);
+                }
+            }
+        }
+    }
+    n * 64
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn registers(plane: &[u8; 256]) -> [__m512i; 4] {
+    let (blocks, _) = plane.as_chunks::<64>();
+    [load(&blocks[0]), load(&blocks[1]), load(&blocks[2]), load(&blocks[3])]
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn found([t0, t1, t2, t3]: &[__m512i; 4], codes: __m512i, upper: __mmask64) -> __m512i {
+    let low = _mm512_permutex2var_epi8(*t0, codes, *t1);
+    _mm512_mask_blend_epi8(upper, low, _mm512_permutex2var_epi8(*t2, codes, *t3))
+}

@@ -1,0 +1,373 @@
+//! Scaled elements: the kernels against `truecast_core::scaled`, bit for bit, at every level.
+
+use std::ops::Range;
+use truecast_core::scaled::*;
+use truecast_core::spec::ieee;
+use truecast_core::{CastSpec, DType, cast_one};
+use truecast_kernel::scaled::Dequantiser;
+use truecast_kernel::{CastOptions, Level};
+use truecast_testkit::random::Random;
+
+use DType::{Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F16, F32, F64};
+
+/// The bytes of each part.
+type Stored = [Vec<u8>; 6];
+
+fn parts(stored: &Stored) -> Parts<'_> {
+    let [codes, scales, global, zeros, biases, index] = stored;
+    Parts { codes, scales, global, zeros, biases, index }
+}
+
+fn to(dst: DType) -> CastSpec {
+    ieee::Cast::to(dst).resolve(F32).unwrap()
+}
+
+/// Scales that something may go wrong with.
+const SCALES: [f32; 20] = [
+    1.0,
+    0.5,
+    -0.75,
+    1.0 / 3.0,
+    f32::from_bits(1),
+    f32::from_bits(0x0000_1234),
+    f32::MIN_POSITIVE,
+    1.1754942e-38,
+    1e-30,
+    2.9387359e-39,
+    3.0e38,
+    f32::MAX,
+    1e36,
+    0.0,
+    -0.0,
+    f32::INFINITY,
+    f32::NEG_INFINITY,
+    f32::NAN,
+    448.0,
+    0.0071,
+];
+
+/// Random bytes, with special values among the scales.
+fn stored(layout: &Layout, random: &mut Random) -> Stored {
+    let mut stored = Part::ALL.map(|part| {
+        let bytes = layout.part_bytes(part).unwrap().unwrap_or(0);
+        (0..bytes).map(|_| random.next() as u8).collect::<Vec<u8>>()
+    });
+    let planes = layout.planes();
+    let mut special = |bytes: &mut Vec<u8>, dtype: DType| {
+        for (i, chunk) in bytes.chunks_mut(dtype.storage_bits().unwrap() as usize / 8).enumerate() {
+            let value = match random.next() % 3 {
+                0 => SCALES[i % SCALES.len()],
+                1 => (random.next() as u32 as f32 - 2e9) * 1e-11,
+                _ => continue,
+            };
+            let code = cast_one(&to(dtype), value.to_bits().into()).code().unwrap();
+            chunk.copy_from_slice(&code.to_le_bytes()[..chunk.len()]);
+        }
+    };
+    if let Some(Planes { scales: Scales { plane: Plane { code: Code::Float(dtype), packing }, .. }, .. }) = planes {
+        if *packing != Packing::Swizzled && *dtype != F8E8M0 {
+            special(&mut stored[1], *dtype);
+            special(&mut stored[4], *dtype);
+        }
+    }
+    special(&mut stored[2], F32);
+    let groups = layout.scale_grid().unwrap_or([1, 1]);
+    let groups = if planes.is_some_and(|p| p.group == Group::OfRow) { groups[0] } else { groups[1] };
+    for index in stored[5].as_chunks_mut::<4>().0 {
+        *index = ((random.next() % groups) as u32).to_le_bytes();
+    }
+    stored
+}
+
+/// The bytes of the reads of a window, joined.
+fn read(dequantiser: &Dequantiser, window: &truecast_kernel::scaled::Window, stored: &Stored) -> Stored {
+    let mut got: Stored = Default::default();
+    for read in dequantiser.reads(window) {
+        let from = parts(stored).get(read.part);
+        let to = &mut got[Part::ALL.iter().position(|p| *p == read.part).unwrap()];
+        for i in 0..read.count {
+            let first = (read.first + i * read.stride) as usize;
+            to.extend_from_slice(&from[first..first + read.len as usize]);
+        }
+    }
+    got
+}
+
+fn convert(
+    dequantiser: &Dequantiser,
+    stored: &Stored,
+    range: Range<u64>,
+    bytes: usize,
+) -> Result<Vec<u8>, ScaledError> {
+    let mut all = Vec::new();
+    let mut at = range.start;
+    for window in dequantiser.windows(range.clone()) {
+        let elements = window.elements();
+        assert_eq!(elements.start, at);
+        at = elements.end;
+        let got = read(dequantiser, &window, stored);
+        let mut dst = vec![0xa5; (elements.end - elements.start) as usize * bytes];
+        dequantiser.run(&window, &parts(&got), &mut dst)?;
+        all.extend(dst);
+    }
+    assert_eq!(at, range.end);
+    Ok(all)
+}
+
+/// Every element, in one window and in pieces, at every level, with and without streaming stores.
+fn check(layout: Layout, dsts: &[DType], random: &mut Random) {
+    let stored = stored(&layout, random);
+    check_stored(layout, &stored, dsts, random);
+}
+
+fn check_stored(layout: Layout, stored: &Stored, dsts: &[DType], random: &mut Random) {
+    layout.check_parts(&parts(stored)).unwrap();
+    let n = layout.elements();
+    let values: Vec<u32> = (0..n).map(|i| layout.value(&parts(stored), i).unwrap()).collect();
+    for &dst in dsts {
+        let (spec, bytes) = (to(dst), dst.storage_bits().unwrap() as usize / 8);
+        let code = |value: &u32| cast_one(&spec, u64::from(*value)).code().unwrap();
+        let expected: Vec<u8> = values.iter().flat_map(|v| code(v).to_le_bytes()[..bytes].to_vec()).collect();
+        for level in Level::available() {
+            for stream_above_bytes in [None, Some(0)] {
+                let exec = CastOptions { level, stream_above_bytes, ..CastOptions::default() };
+                let dequantiser = Dequantiser::new(&layout, &spec, &exec).unwrap();
+                let mut ranges = vec![0..n];
+                for _ in 0..4 {
+                    let (a, b) = (random.next() % (n + 1), random.next() % (n + 1));
+                    ranges.push(a.min(b)..a.max(b));
+                }
+                for range in ranges {
+                    let got = convert(&dequantiser, stored, range.clone(), bytes).unwrap();
+                    let expected = &expected[range.start as usize * bytes..range.end as usize * bytes];
+                    let wrong = got.chunks(bytes).zip(expected.chunks(bytes)).position(|(a, b)| a != b);
+                    if let Some(i) = wrong {
+                        let index = range.start as usize + i;
+                        panic!(
+                            "{layout:?} to {dst} at {level}, {range:?}: element {index}, value {:08x}, is {:02x?}, not {:02x?}",
+                            values[index],
+                            &got[i * bytes..][..bytes],
+                            &expected[i * bytes..][..bytes],
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn planes(matrices: u64, shape: [u64; 2], planes: Planes) -> Layout {
+    Layout::new(matrices, shape, Coding::Planes(planes))
+}
+
+const WIDE: [DType; 3] = [Bf16, F16, F32];
+
+/// Every code of a type with every scale of a list.
+#[test]
+fn all_codes_and_scales() {
+    let mut random = Random::new("all_codes_and_scales");
+    let mut scales: Vec<u32> = SCALES.iter().map(|s| s.to_bits()).collect();
+    scales.extend((0..255).map(|e: u32| e << 23).step_by(3)); // powers of two
+    scales.extend((0..300).map(|_| random.next() as u32));
+    for (codes, n) in [
+        (Code::Float(F8E4M3Fn), 256),
+        (Code::Float(F8E5M2), 256),
+        (Code::signed(8), 256),
+        (Code::Float(F4E2M1), 16),
+        (Code::Float(F6E2M3), 64),
+    ] {
+        // Blocks of one row, and blocks that make tables pay.
+        for rows in [1, 4096 / n.min(256)] {
+            let layout = planes(
+                1,
+                [rows * scales.len() as u64, n],
+                Planes::times(Plane { code: codes, packing: Packing::BYTES }, Plane::of(F32), [rows, n]),
+            );
+            let mut stored: Stored = Default::default();
+            stored[0] = vec![0; layout.part_bytes(Part::Codes).unwrap().unwrap() as usize];
+            let shape = [layout.rows, layout.cols];
+            for row in 0..layout.rows {
+                (0..n).for_each(|c| Packing::BYTES.set(codes.bits(), shape, [row, c], &mut stored[0], c));
+            }
+            stored[1] = scales.iter().flat_map(|s| s.to_le_bytes()).collect();
+            check_stored(layout, &stored, if rows == 1 { &WIDE } else { &[Bf16] }, &mut random);
+        }
+    }
+    for codes in [F4E2M1, F8E4M3Fn, F6E2M3] {
+        let n = 1 << codes.code_bits();
+        let layout = planes(1, [256, n], Planes::times(Plane::of(codes), Plane::of(F8E8M0), [1, n]));
+        let mut stored: Stored = Default::default();
+        stored[0] = vec![0; layout.part_bytes(Part::Codes).unwrap().unwrap() as usize];
+        for row in 0..256 {
+            let shape = [layout.rows, layout.cols];
+            (0..n).for_each(|c| Packing::BYTES.set(codes.code_bits(), shape, [row, c], &mut stored[0], c));
+        }
+        stored[1] = (0..=255).collect();
+        check_stored(layout, &stored, &[Bf16, F16, F32, F64, F8E4M3Fn], &mut random);
+    }
+}
+
+#[test]
+fn edge_blocks() {
+    let mut random = Random::new("edge_blocks");
+    for scales in [F32, F8E8M0, Bf16] {
+        for shape in [[1, 1], [127, 129], [128, 128], [129, 127], [130, 576], [5, 256], [256, 2176]] {
+            let layout = planes(1, shape, Planes::times(Plane::of(F8E4M3Fn), Plane::of(scales), [128, 128]));
+            check(layout, &[Bf16], &mut random);
+        }
+    }
+    for block in [[1, 576], [40, 576], [1, 1], [3, 5], [1, 64], [64, 64], [2, 4096]] {
+        let layout = planes(2, [40, 576], Planes::times(Plane::of(F8E4M3Fn), Plane::of(F32), block));
+        check(layout, &[Bf16, F32], &mut random);
+    }
+    // Blocks longer than those that windows begin at.
+    let layout = planes(1, [3, 5000], Planes::times(Plane::of(F4E2M1), Plane::of(F16), [1, 2048]));
+    check(layout, &[Bf16], &mut random);
+    let layout = planes(1, [3, 5000], Planes::times(Plane::of(F8E4M3Fn), Plane::of(F32), [3, 2048]));
+    check(layout, &[F16], &mut random);
+}
+
+#[test]
+fn four_bits_with_two_scales() {
+    let mut random = Random::new("four_bits_with_two_scales");
+    for rule in [None, Some(GlobalRule::Times), Some(GlobalRule::Divide), Some(GlobalRule::Amax)] {
+        for packing in [Packing::BYTES, Packing::HighFirst, Packing::WORDS] {
+            for scales in [Packing::BYTES, Packing::Swizzled] {
+                let global = rule.map(|rule| Global { rule, block: [9, 576] });
+                let planes = Planes {
+                    global,
+                    ..Planes::times(Plane::of(F4E2M1).packed(packing), Plane::of(F8E4M3Fn).packed(scales), [1, 16])
+                };
+                let layout = Layout { kept: [17, 570], ..Layout::new(2, [18, 576], Coding::Planes(planes)) };
+                check(layout, &[Bf16], &mut random);
+            }
+        }
+    }
+    // A global scale for half of the columns.
+    let planes = Planes {
+        global: Some(Global { rule: GlobalRule::Times, block: [1, 288] }),
+        ..Planes::times(Plane::of(F4E2M1), Plane::of(F8E4M3Fn), [1, 16])
+    };
+    check(Layout::new(1, [3, 576], Coding::Planes(planes)), &WIDE, &mut random);
+}
+
+#[test]
+fn mx() {
+    let mut random = Random::new("mx");
+    for codes in [F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2] {
+        for transposed in [false, true] {
+            let planes = Planes::times(Plane::of(codes), Plane::of(F8E8M0), [1, 32]);
+            let layout = Layout { transposed, ..Layout::new(3, [70, 160], Coding::Planes(planes)) };
+            check(layout, &WIDE, &mut random);
+        }
+    }
+}
+
+#[test]
+fn integers_in_every_packing() {
+    let mut random = Random::new("integers_in_every_packing");
+    for bits in 1..=8 {
+        for packing in [Packing::WORDS, Packing::Padded] {
+            let codes = Plane { code: Code::unsigned(bits), packing };
+            let columns =
+                if packing == Packing::Padded { Packing::PaddedColumns } else { Packing::Columns { word: 32 } };
+            let zeros = Zero::Grid { plane: Plane { code: Code::unsigned(bits), packing: columns }, plus: 0 };
+            for zero in [Zero::Constant(1 << (bits - 1)), zeros] {
+                for group in [Group::Grid, Group::OfColumn] {
+                    for scales in [Bf16, F32] {
+                        let planes = Planes { zero, group, ..Planes::times(codes, Plane::of(scales), [1, 32]) };
+                        let shape = if packing == Packing::Padded { [37, 2016] } else { [37, 160] };
+                        check(Layout::new(1, shape, Coding::Planes(planes)), &[Bf16], &mut random);
+                    }
+                }
+            }
+        }
+    }
+    // INT8 with zero points beside it, and INT4 of ModelOpt, two rows in a byte.
+    let zero = Zero::Grid { plane: Plane { code: Code::signed(8), packing: Packing::BYTES }, plus: 0 };
+    let int8 = Plane { code: Code::signed(8), packing: Packing::BYTES };
+    for block in [[1, 96], [10, 96], [1, 32]] {
+        let planes = Planes { zero, ..Planes::times(int8, Plane::of(F32), block) };
+        check(Layout::new(2, [10, 96], Coding::Planes(planes)), &WIDE, &mut random);
+    }
+    let int4 = Plane { code: Code::signed(4), packing: Packing::Columns { word: 8 } };
+    let layout = planes(1, [34, 192], Planes::times(int4, Plane::of(F32), [1, 64]));
+    check(layout, &[Bf16], &mut random);
+}
+
+#[test]
+fn gptq_awq_and_bitnet() {
+    let mut random = Random::new("gptq_awq_and_bitnet");
+    for bits in [2, 3, 4, 8] {
+        let codes = Plane { code: Code::unsigned(bits), packing: Packing::Columns { word: 32 } };
+        for (plus, group) in [(0, Group::Grid), (1, Group::OfRow)] {
+            let zero = Zero::Grid { plane: Plane { code: Code::unsigned(bits), packing: Packing::WORDS }, plus };
+            let planes = Planes { zero, group, ..Planes::times(codes, Plane::of(F16), [32, 1]) };
+            let layout = Layout { transposed: true, ..Layout::new(1, [96, 160], Coding::Planes(planes)) };
+            check(layout, &[Bf16, F32], &mut random);
+        }
+    }
+    let awq = Plane { code: Code::unsigned(4), packing: Packing::Awq };
+    let planes = Planes { zero: Zero::Grid { plane: awq, plus: 0 }, ..Planes::times(awq, Plane::of(F16), [32, 1]) };
+    let layout = Layout { transposed: true, ..Layout::new(1, [96, 160], Coding::Planes(planes)) };
+    check(layout, &[Bf16, F16], &mut random);
+
+    let codes = Plane { code: Code::unsigned(2), packing: Packing::Planes };
+    let planes = Planes {
+        zero: Zero::Constant(1),
+        form: Form::Divide,
+        refused: Some(3),
+        ..Planes::times(codes, Plane::of(Bf16), [20, 130])
+    };
+    let layout = Layout::new(1, [20, 130], Coding::Planes(planes));
+    let mut bytes = stored(&layout, &mut random);
+    bytes[0].iter_mut().for_each(|byte| *byte &= !(*byte >> 1 & 0x55)); // no 3
+    check_stored(layout, &bytes, &[Bf16, F32], &mut random);
+    Packing::Planes.set(2, [20, 130], [7, 65], &mut bytes[0], 3);
+    let dequantiser = Dequantiser::new(&layout, &to(Bf16), &CastOptions::default()).unwrap();
+    let refused = convert(&dequantiser, &bytes, 0..layout.elements(), 2);
+    assert_eq!(refused, Err(ScaledError::Code { index: 7 * 130 + 65, code: 3 }));
+}
+
+#[test]
+fn affine() {
+    let mut random = Random::new("affine");
+    for bits in [2, 3, 4, 5, 6, 8] {
+        for scales in [Bf16, F16, F32] {
+            let codes = Plane { code: Code::unsigned(bits), packing: Packing::WORDS };
+            let planes = Planes { form: Form::Affine, ..Planes::times(codes, Plane::of(scales), [1, 64]) };
+            check(Layout::new(1, [21, 192], Coding::Planes(planes)), &[Bf16, F16, F32], &mut random);
+        }
+    }
+}
+
+/// Forms A2 and A5 with every scale of 8 bits would divide by zero, and multiply infinities by zero.
+#[test]
+fn groups_that_do_not_exist() {
+    let codes = Plane { code: Code::unsigned(4), packing: Packing::WORDS };
+    let planes =
+        Planes { zero: Zero::Constant(8), group: Group::OfColumn, ..Planes::times(codes, Plane::of(Bf16), [1, 32]) };
+    let layout = Layout::new(1, [2, 64], Coding::Planes(planes));
+    let mut bytes = stored(&layout, &mut Random::seeded(1));
+    for wrong in [2i32, -1] {
+        bytes[5][4 * 9..4 * 10].copy_from_slice(&wrong.to_le_bytes());
+        let dequantiser = Dequantiser::new(&layout, &to(Bf16), &CastOptions::default()).unwrap();
+        let refused = convert(&dequantiser, &bytes, 0..layout.elements(), 2);
+        assert_eq!(refused, Err(ScaledError::Index { index: 9, group: wrong.into(), groups: 2 }));
+    }
+}
+
+#[test]
+fn buffers_that_do_not_fit() {
+    let layout = planes(1, [2, 64], Planes::times(Plane::of(F8E4M3Fn), Plane::of(F32), [2, 64]));
+    let dequantiser = Dequantiser::new(&layout, &to(Bf16), &CastOptions::default()).unwrap();
+    let window = &dequantiser.windows(0..128)[0];
+    let good = Parts { codes: &[0; 128], scales: &[0; 4], ..Parts::default() };
+    let run = |parts: &Parts<'_>, n: usize| dequantiser.run(window, parts, &mut vec![0; n]);
+    assert_eq!(run(&good, 256), Ok(()));
+    assert_eq!(run(&good, 255), Err(ScaledError::Results { expected: 256, got: 255 }));
+    let size = Err(ScaledError::Size { part: Part::Codes, expected: 128, got: 127 });
+    assert_eq!(run(&Parts { codes: &[0; 127], ..good }, 256), size);
+    let f4 = Dequantiser::new(&layout, &to(F4E2M1), &CastOptions::default());
+    assert!(matches!(f4, Err(ScaledError::Layout { .. })));
+}
