@@ -64,22 +64,10 @@ fn given(policy: &PolicyArgs, request: &Request) -> Vec<Setting> {
 }
 
 fn option(setting: Setting) -> String {
-    let name = match setting {
-        Setting::Saturate => "saturate",
-        Setting::RoundMode => "round-mode",
-        Setting::Rounding => "rounding",
-        Setting::Overflow => "overflow",
-        Setting::Inf => "inf",
-        Setting::IntOverflow => "int-overflow",
-        Setting::NanToInt => "nan-to-int",
-        Setting::Subnormals => "subnormals",
-        Setting::Saturating => "saturating",
-        Setting::Profile => "profile",
-        Setting::TextStyle => "string-style",
-        Setting::TileOption(name) => return format!("--tile-option {name}"),
-        _ => "nan",
-    };
-    format!("--{name}")
+    match setting {
+        Setting::TileOption(value) => format!("--{} {value}", setting.name()),
+        _ => format!("--{}", setting.name()),
+    }
 }
 
 /// What a setting is about, after "it is about".

@@ -31,9 +31,11 @@ mod words;
 use clap::FromArgMatches;
 use clap::error::ErrorKind as ClapErrorKind;
 use failure::Failure;
+use serde_json::{Map, Value};
 use std::ffi::OsString;
 use terminal::Terminal;
-use truecast::ErrorKind;
+use truecast::verify::{Verification, VerifyReport};
+use truecast::{DType, ErrorKind};
 
 /// Runs the program: arguments, its name first, to an exit code (`docs/interfaces.md §5`).
 ///
@@ -83,8 +85,8 @@ pub struct Refused {
 ///
 /// # Examples
 /// ```
-/// let printed = truecast_cli::answer(["promote", "i32", "f32"], None)?;
-/// assert_eq!(printed, "f64\n");
+/// let printed = truecast_cli::answer(["promote", "i8", "f32"], None)?;
+/// assert_eq!(printed, "f32\n");
 /// # Ok::<(), truecast_cli::Refused>(())
 /// ```
 pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Option<usize>) -> Result<String, Refused> {
@@ -111,6 +113,29 @@ pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Opt
     };
     let (result, printed) = output::captured(run);
     result.map(|_| printed).map_err(Refused::from)
+}
+
+/// The object that `verify --json` prints.
+#[must_use]
+pub fn verified(verdict: &VerifyReport) -> Map<String, Value> {
+    command::verified(verdict)
+}
+
+/// What `verify` prints.
+#[must_use]
+pub fn verified_text(verdict: &VerifyReport, verification: &Verification) -> String {
+    command::verified_text(verdict, verification)
+}
+
+/// The type whose name, in any ecosystem, is nearest to a word that is none.
+///
+/// # Examples
+/// ```
+/// assert_eq!(truecast_cli::nearest_type("bfloat61"), Some(truecast::DType::Bf16));
+/// ```
+#[must_use]
+pub fn nearest_type(word: &str) -> Option<DType> {
+    words::meant(word)
 }
 
 impl From<Failure> for Refused {

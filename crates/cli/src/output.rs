@@ -29,7 +29,7 @@ pub fn stream(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()
     if let Some(mut captured) = CAPTURED.take() {
         let written = write(&mut captured);
         CAPTURED.set(Some(captured));
-        return written.map_err(|error| Failure::system(error));
+        return written.map_err(Failure::system);
     }
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {

@@ -8,7 +8,7 @@ use crate::words::{self, SPECS};
 use clap::{Args, ValueEnum};
 use truecast::Rounding;
 use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals, TextStyle};
-use truecast::request::{Request, Standard};
+use truecast::request::{self, Request, Standard};
 use truecast::spec::{ieee, onnx, openvino, tile, tosa};
 
 /// The specification and its options.
@@ -115,20 +115,8 @@ fn value_name(choice: impl ValueEnum) -> String {
     choice.to_possible_value().map_or(String::new(), |value| value.get_name().into())
 }
 
-/// Spellings of Tile IR, accepted beside our own (`docs/interfaces.md §2`).
-const TILE_ROUNDINGS: [(&str, Rounding); 6] = [
-    ("nearest_even", Rounding::NearestEven),
-    ("nearest_away", Rounding::NearestAway),
-    ("nearest_int_to_zero", Rounding::TowardZero),
-    ("zero", Rounding::TowardZero),
-    ("positive_inf", Rounding::Up),
-    ("negative_inf", Rounding::Down),
-];
-
 fn rounding(text: &str) -> Result<Rounding, Failure> {
-    let ours = Rounding::ALL.into_iter().find(|r| r.name() == text);
-    let tile = TILE_ROUNDINGS.iter().find(|(name, _)| *name == text).map(|(_, r)| *r);
-    ours.or(tile).ok_or_else(|| {
+    request::rounding(text).ok_or_else(|| {
         let known: Vec<_> = Rounding::ALL.iter().map(|r| r.name()).collect();
         let meant = did_you_mean(text, known.iter().copied());
         Failure::usage(format_args!("unknown rounding {text:?}{meant}; known are {}", known.join(", ")))
@@ -233,9 +221,8 @@ impl PolicyArgs {
     fn tile(&self, version: Option<&str>) -> Result<Standard, Failure> {
         let rules = tile_rules(version)?;
         let rounding = self.rounding.as_deref().map(|text| {
-            let ours = || TILE_ROUNDINGS.iter().find(|(_, r)| r.name() == text).map(|(name, _)| *name);
-            let mode = tile::RoundingMode::of_name(text).or_else(|| tile::RoundingMode::of_name(ours()?));
-            mode.ok_or_else(|| Failure::usage(format_args!("tile has no rounding mode {text:?}")))
+            request::tile_rounding(text)
+                .ok_or_else(|| Failure::usage(format_args!("tile has no rounding mode {text:?}")))
         });
         let (profile, options) = tile_values(self.profile.as_deref(), &self.tile_option)?;
         let defaults = tile::Cast::to(truecast::DType::F32);

@@ -110,7 +110,7 @@ pub fn read_type(text: &str) -> Result<DType, UnknownType> {
 }
 
 /// The type of the name that is nearest.
-fn meant(name: &str) -> Option<DType> {
+pub fn meant(name: &str) -> Option<DType> {
     let ecosystems = Ecosystem::PREFIXES.map(|(_, ecosystem)| ecosystem);
     let canonical = DType::ALL.map(DType::name);
     let others = DType::ALL.into_iter().flat_map(|t| ecosystems.into_iter().flat_map(move |e| t.names_in(e)));

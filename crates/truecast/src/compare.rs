@@ -9,6 +9,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::json;
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
 use truecast_io::{OpenOptions, Source, Tensor};
 use truecast_kernel::measure::Measure;
@@ -138,12 +139,13 @@ pub type Readings = (OpenOptions, OpenOptions);
 /// Cost: bounded memory; one pass over both. `progress` is told the bytes of the first file that are done, and the tensor.
 ///
 /// # Errors
-/// Files that cannot be read. Differences are not errors.
+/// Files that cannot be read; [`Error::Interrupted`] once `stop` is set. Differences are not errors.
 pub fn compare(
     a: &Path,
     b: &Path,
     readings: Readings,
     exec: &CastOptions,
+    stop: &AtomicBool,
     mut progress: impl FnMut(Progress<'_>),
 ) -> Result<Comparison, Error> {
     let files = (a.display().to_string(), b.display().to_string());
@@ -171,6 +173,9 @@ pub fn compare(
             measure.compare(x, y).iter().for_each(|part| counts.add(part));
             done += x.bytes().len() as u64;
             progress(Progress { bytes: done, tensor: name });
+            if stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
         }
         let (types, bytes) = ((x.dtype, y.dtype), (x.bytes(), y.bytes()));
         result.total.add(types, x.len(), bytes, &counts);

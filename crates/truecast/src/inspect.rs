@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::scan::{Chunk, Side, Stretch, scan};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use truecast_core::Exact;
 use truecast_core::exact::decode;
 use truecast_io::Source;
@@ -63,7 +64,11 @@ pub fn stats(
             count_powers(powers, &codes, first, every);
         }
     };
-    let seen = scan([side], &Stretch::whole(tensor.len()), start, look, &mut progress)?;
+    let mut told = |bytes| {
+        progress(bytes);
+        ControlFlow::Continue(())
+    };
+    let seen = scan([side], &Stretch::whole(tensor.len()), start, look, &mut told)?;
     let (mut survey, mut powers) = start();
     for (part, of_part) in &seen {
         survey.merge(part);

@@ -268,9 +268,7 @@ impl Request {
             (Standard::Tile { cast, .. }, "release") => {
                 put(&mut cast.release, tile::Release::ALL.into_iter().find(|r| r.name() == value))
             }
-            (Standard::Tile { cast, .. }, "rounding") => {
-                put(&mut cast.rounding, tile::RoundingMode::of_name(value).map(Some))
-            }
+            (Standard::Tile { cast, .. }, "rounding") => put(&mut cast.rounding, tile_rounding(value).map(Some)),
             (Standard::Tile { cast, .. }, "saturating") => put(&mut cast.saturating, value.parse().ok()),
             (Standard::Tile { cast, .. }, "tile_option") => Some(cast.options.set(value)?),
             (Standard::Tosa { freedoms, .. }, "profile") => put(freedoms, Some(value.parse()?)),
@@ -281,9 +279,7 @@ impl Request {
             (Standard::Tosa { target, .. }, "level") => {
                 put(&mut target.level, one_of([tosa::LevelLimit::EightK, tosa::LevelLimit::None], value))
             }
-            (Standard::Ieee(cast), "rounding") => {
-                put(&mut cast.rounding, Rounding::ALL.into_iter().find(|r| r.name() == value).map(Some))
-            }
+            (Standard::Ieee(cast), "rounding") => put(&mut cast.rounding, rounding(value).map(Some)),
             (Standard::Ieee(cast), "overflow") => put(&mut cast.overflow, one_of(OVERFLOWS, value)),
             (Standard::Ieee(cast), "inf") => put(&mut cast.inf, one_of(OVERFLOWS, value).map(Some)),
             (Standard::Ieee(cast), "int_overflow") => {
@@ -334,6 +330,30 @@ impl Standard {
             _ => return Err(RequestError::Specification { name: spec.into() }),
         })
     }
+}
+
+/// Spellings of Tile IR, accepted beside our own (`docs/interfaces.md §2`).
+const TILE_ROUNDINGS: [(&str, Rounding); 6] = [
+    ("nearest_even", Rounding::NearestEven),
+    ("nearest_away", Rounding::NearestAway),
+    ("nearest_int_to_zero", Rounding::TowardZero),
+    ("zero", Rounding::TowardZero),
+    ("positive_inf", Rounding::Up),
+    ("negative_inf", Rounding::Down),
+];
+
+/// A rounding by its name, or as Tile IR writes it.
+#[must_use]
+pub fn rounding(text: &str) -> Option<Rounding> {
+    let ours = Rounding::ALL.into_iter().find(|rounding| rounding.name() == text);
+    ours.or_else(|| TILE_ROUNDINGS.iter().find(|(name, _)| *name == text).map(|(_, rounding)| *rounding))
+}
+
+/// A rounding mode of Tile IR by its name, or by that of the same rounding.
+#[must_use]
+pub fn tile_rounding(text: &str) -> Option<tile::RoundingMode> {
+    let same = || TILE_ROUNDINGS.iter().find(|(_, rounding)| rounding.name() == text).map(|(name, _)| *name);
+    tile::RoundingMode::of_name(text).or_else(|| tile::RoundingMode::of_name(same()?))
 }
 
 /// Stands in a cast whose destination is that of each pair.

@@ -6,6 +6,7 @@
 
 use crate::error::Error;
 use rayon::prelude::*;
+use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use truecast_core::{DType, Layout};
 use truecast_io::{Source, TensorReader};
@@ -48,16 +49,17 @@ const LEAST_CHUNK: u64 = 16_384;
 pub(crate) type Chunk<'a, const N: usize> = (u64, [Elements<'a>; N]);
 
 /// Gives every chunk of the stretches, which ascend and do not overlap, to `work` with what its worker has seen so far, at
-/// first `start()`. `progress` is told the bytes of the first side.
+/// first `start()`. `progress` is told the bytes of the first side, and says whether to go
+/// on.
 ///
 /// # Errors
-/// Reading.
+/// Reading; [`Error::Interrupted`].
 pub(crate) fn scan<const N: usize, T: Send>(
     sides: [Side<'_>; N],
     stretches: &[Stretch],
     start: impl Fn() -> T + Sync,
     work: impl Fn(&mut T, Chunk<'_, N>) + Sync,
-    progress: &mut (dyn FnMut(u64) + Send),
+    progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 ) -> Result<Vec<T>, Error> {
     let layouts = sides.map(|side| side.source.tensors()[side.index].layout);
     let bits = |i: usize| sides[i].dtype.bits_in(layouts[i]).unwrap_or(64) as u64;
@@ -105,7 +107,7 @@ struct Input<'a> {
     /// The next element of the readers.
     position: u64,
     chunk: u64,
-    progress: &'a mut (dyn FnMut(u64) + Send),
+    progress: &'a mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 }
 
 impl Input<'_> {
@@ -130,7 +132,10 @@ impl Input<'_> {
         }
         self.position = first + len;
         self.stretches[self.next] = Stretch { first: first + len, len: left - len };
-        (self.progress)(bytes(0, len));
+        if (self.progress)(bytes(0, len)).is_break() {
+            self.stretches.clear();
+            return Err(Error::Interrupted);
+        }
         Ok(Some(Stretch { first, len }))
     }
 }

@@ -10,10 +10,14 @@ use crate::number::count;
 use crate::table::{Cell, Mark};
 use crate::terminal::Terminal;
 use crate::{message, output, progress};
+use std::sync::atomic::AtomicBool;
 use truecast::DType;
 use truecast::compare::{ComparedTensor, Comparison, compare};
 use truecast::io::{OpenOptions, Shown};
 use truecast::report::{Assessment, assess};
+
+/// A request to end ends the process: nothing is written that could be left behind.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     let limits = thresholds::parse(&args.fail_on)?;
@@ -22,7 +26,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     let bar = progress::bytes(total, context.quiet || context.json);
     let onnx = args.onnx.options();
     let readings = (OpenOptions { from: args.from, onnx }, OpenOptions { from: args.to, onnx });
-    let mut comparison = compare(&args.a, &args.b, readings, &context.exec, |progress| bar.at(progress))?;
+    let mut comparison = compare(&args.a, &args.b, readings, &context.exec, &NEVER, |progress| bar.at(progress))?;
     bar.finish();
     let assessment = assess(comparison.rows.iter().map(ComparedTensor::assessed), args.list.worst);
     let sentences = assessment::sentences(&assessment, |i| comparison.rows[i].assessed(), false);

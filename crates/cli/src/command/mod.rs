@@ -22,6 +22,8 @@ mod thresholds;
 mod vectors;
 mod verify;
 
+pub use verify::{to_json as verified, to_text as verified_text};
+
 use crate::args::{Cli, Command, RuleOrder};
 use crate::exit::ExitCode;
 use crate::failure::Failure;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use imports::{Module, circles, imports};
 
 /// The crates that each may use, tests and benchmarks included.
-const BELOW: [(&str, &[&str]); 9] = [
+const BELOW: [(&str, &[&str]); 10] = [
     ("testkit", &[]),
     ("core", &["testkit"]),
     ("text", &["core", "testkit"]),
@@ -18,6 +18,7 @@ const BELOW: [(&str, &[&str]); 9] = [
     ("models", &["core", "text", "kernel", "io", "testkit"]),
     ("truecast", &["core", "text", "kernel", "io", "models", "testkit"]),
     ("cli", &["truecast", "testkit"]),
+    ("python", &["truecast", "cli"]),
     ("verify", &["core", "kernel", "testkit"]),
 ];
 

@@ -6,6 +6,7 @@ use super::method::{Method, Methods, definition};
 use super::pair::Pair;
 use crate::error::Error;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::Elements;
 
@@ -41,7 +42,7 @@ pub(super) fn compare(
     pair: &Pair<'_>,
     prepared: &mut Prepared,
     methods: &mut Methods,
-    progress: &mut (dyn FnMut(u64) + Send),
+    progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 ) -> Result<Option<FileDifference>, Error> {
     let (tensor, cast) = (pair.tensor, pair.cast());
     let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("numbers have a width");

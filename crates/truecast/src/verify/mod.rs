@@ -25,7 +25,9 @@ use crate::scan::Stretch;
 use elements::Prepared;
 use pair::Pair;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::{DType, Layout};
 use truecast_io::npy::HeaderError;
 use truecast_io::{FileFormat, OpenOptions, Source};
@@ -129,11 +131,12 @@ impl Verification {
     /// `progress` is told the source bytes that are done, and the tensor.
     ///
     /// # Errors
-    /// Files that cannot be read. Differences are not errors.
+    /// Files that cannot be read; [`Error::Interrupted`] once `stop` is set. Differences are not errors.
     pub fn run(
         &self,
         dst: &Path,
         options: &Options,
+        stop: &AtomicBool,
         mut progress: impl FnMut(Progress<'_>) + Send,
     ) -> Result<VerifyReport, Error> {
         let source = self.plan.source();
@@ -169,6 +172,7 @@ impl Verification {
             let mut progress = |bytes| {
                 done += bytes;
                 progress(Progress { bytes: done, tensor: name });
+                if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
             let has_text = [tensor.from, tensor.target.dtype].contains(&DType::String);
             let pair = Pair { source, index, tensor, result: &result, at, stretches: &self.stretches[index] };
@@ -224,7 +228,7 @@ pub fn verify(
     options: &Options,
     progress: impl FnMut(Progress<'_>) + Send,
 ) -> Result<VerifyReport, Error> {
-    Verification::new(src, dst, options, Coverage::Full, 0)?.run(dst, options, progress)
+    Verification::new(src, dst, options, Coverage::Full, 0)?.run(dst, options, &AtomicBool::new(false), progress)
 }
 
 /// A model has to be the expected one byte for byte, wherever it keeps its external data, and so has that.

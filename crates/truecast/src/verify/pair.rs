@@ -4,6 +4,7 @@ use super::difference::FileDifference;
 use crate::convert::planned::Planned;
 use crate::error::Error;
 use crate::scan::{Chunk, Side, Stretch, scan};
+use std::ops::ControlFlow;
 use truecast_core::CastSpec;
 use truecast_io::Source;
 
@@ -31,7 +32,7 @@ impl Pair<'_> {
         &self,
         start: impl Fn() -> T + Sync,
         work: impl Fn(&mut T, Chunk<'_, 2>) + Sync,
-        progress: &mut (dyn FnMut(u64) + Send),
+        progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
     ) -> Result<Vec<T>, Error> {
         let Pair { source, index, tensor, result, at, stretches } = *self;
         let sides = [

@@ -6,6 +6,7 @@ use super::pair::Pair;
 use crate::error::Error;
 use rayon::prelude::*;
 use std::mem;
+use std::ops::ControlFlow;
 use truecast_core::text::{parse_one, print_one};
 use truecast_core::{CastSpec, Layout};
 use truecast_io::Shown;
@@ -15,7 +16,7 @@ use truecast_text::utf32;
 /// What differs in a pair.
 pub(super) fn compare(
     pair: &Pair<'_>,
-    progress: &mut (dyn FnMut(u64) + Send),
+    progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
 ) -> Result<Option<FileDifference>, Error> {
     let (tensor, cast) = (pair.tensor, pair.cast());
     let seen = pair.scan(

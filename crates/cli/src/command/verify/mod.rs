@@ -8,12 +8,18 @@ use crate::args::{RuleOrder, VerifyArgs};
 use crate::effect;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::terminal::Terminal;
 use crate::{output, progress};
 use groups::Groups;
+use serde_json::{Map, Value};
+use std::sync::atomic::AtomicBool;
 use truecast::convert::Options;
 use truecast::report::Provenance;
 use truecast::request::Request;
-use truecast::verify::{Coverage, Record, Verification};
+use truecast::verify::{Coverage, Record, Verification, VerifyReport};
+
+/// A request to end ends the process: nothing is written that could be left behind.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
     let record = args.report.as_deref().map(Record::read).transpose()?;
@@ -36,7 +42,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.seed)?;
     effect::check(&args.policy, &options.request, verification.plan().conversions())?;
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
-    let mut verdict = verification.run(&args.dst, &options, |progress| bar.at(progress))?;
+    let mut verdict = verification.run(&args.dst, &options, &NEVER, |progress| bar.at(progress))?;
     bar.finish();
     if let Some(record) = record {
         verdict.differences.extend(record.differences(&args.dst)?);
@@ -50,6 +56,16 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
         }
     }
     Ok(if verdict.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The object of `--json`.
+pub fn to_json(verdict: &VerifyReport) -> Map<String, Value> {
+    printing::to_json(verdict)
+}
+
+/// What a pipe gets.
+pub fn to_text(verdict: &VerifyReport, verification: &Verification) -> String {
+    printing::render(verdict, &Groups::of(verdict, verification), &Terminal::default())
 }
 
 /// The options of a report. What is typed beside it may not say otherwise.

@@ -2,7 +2,9 @@
 //! any element another result than another value does.
 //!
 //! There is no table of which policy matters where, which could contradict the definition: the definition is asked, at
-//! the values where conversions differ ([`crate::vectors`]). How settings are typed is not said here.
+//! the values where conversions differ ([`crate::vectors`]). What settings are called stands in `names`.
+
+mod names;
 
 use crate::request::{Request, Standard};
 use crate::vectors::{marks, selection};

@@ -1,0 +1,101 @@
+"""Exact and fast tensor element-type conversion: every bit is the specification's answer, rounded once.
+
+>>> import numpy as np
+>>> import truecast as tc
+>>> x = np.array([1, 465, np.inf], np.float32)
+>>> tc.cast(x, "f8e4m3fn").astype(np.float32)  # ONNX Cast saturates
+array([  1., 448., 448.], dtype=float32)
+>>> tc.cast(x, "f8e4m3fn", spec="tosa").astype(np.float32)  # TOSA does not
+array([ 1., nan, nan], dtype=float32)
+
+Arrays of NumPy (with ml_dtypes), PyTorch and JAX come in and go out as they are, without copies; lists and buffers become
+arrays of NumPy. No library is imported unless you did, but for ml_dtypes where a result needs one of its types.
+
+| to | use |
+|---|---|
+| convert an array | `cast`; with counts `cast_with_report` |
+| say which specification | `truecast.onnx`, `truecast.tosa`, `truecast.openvino`, `truecast.tile`, or ``spec=`` |
+| ask about a value, a type, two types | `explain`, `finfo`, `dtypes`, `promote_types`, `promotions` |
+| test results of other code | `check`, `truecast.testing.assert_allowed` |
+| convert, verify, compare, inspect files | `convert`, `verify`, `compare`, `inspect` |
+| train with a type, compile | `truecast.torch` |
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ._errors import DTypeError, FileError, InputError, SpecError, TruecastError, UsageError
+from ._truecast import __version__, cast, get_num_threads, set_num_threads
+
+if TYPE_CHECKING:
+    from . import onnx, openvino, testing, tile, torch, tosa
+    from ._cast import cast_with_report
+    from ._check import Check, check
+    from ._files import compare, convert, inspect, verify
+    from ._questions import Explanation, explain, promote_types, promotions
+    from ._report import Comparison, ConversionReport, Counts, Verification
+    from ._types import TypeInfo, dtypes, finfo
+
+__all__ = [
+    "Check",
+    "Comparison",
+    "ConversionReport",
+    "Counts",
+    "DTypeError",
+    "Explanation",
+    "FileError",
+    "InputError",
+    "SpecError",
+    "TruecastError",
+    "TypeInfo",
+    "UsageError",
+    "Verification",
+    "__version__",
+    "cast",
+    "cast_with_report",
+    "check",
+    "compare",
+    "convert",
+    "dtypes",
+    "explain",
+    "finfo",
+    "get_num_threads",
+    "inspect",
+    "onnx",
+    "openvino",
+    "promote_types",
+    "promotions",
+    "set_num_threads",
+    "testing",
+    "tile",
+    "torch",
+    "tosa",
+    "verify",
+]
+
+# What takes time to import is imported when it is used.
+_HOMES = {
+    "_cast": ("cast_with_report",),
+    "_check": ("Check", "check"),
+    "_files": ("compare", "convert", "inspect", "verify"),
+    "_questions": ("Explanation", "explain", "promote_types", "promotions"),
+    "_report": ("Comparison", "ConversionReport", "Counts", "Verification"),
+    "_types": ("TypeInfo", "dtypes", "finfo"),
+}
+_MODULES = ("onnx", "openvino", "testing", "tile", "torch", "tosa")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
+    for home, names in _HOMES.items():
+        if name in names:
+            value = globals()[name] = getattr(importlib.import_module(f".{home}", __name__), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,90 @@
+"""Questions to the command's own code: its JSON is the data, its text is what people see."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from . import _truecast
+from ._errors import TruecastError
+
+
+def options(values: Mapping[str, Any]) -> list[str]:
+    """Arguments by name as options of the command; ``None`` and ``False`` switches are not given."""
+    switches = {"saturating", "scale32", "per_channel", "exact_nan", "unsafe", "strict", "pytorch_scalar"}
+    switches |= {"stats", "lenient", "follow_links", "input_unsigned", "output_unsigned"}
+    words: list[str] = []
+    for name, value in values.items():
+        option = "--" + name.replace("_", "-")
+        if value is None:
+            continue
+        if name in switches:
+            words += [option] if value else []
+        elif isinstance(value, (list, tuple)):
+            words += [word for one in value for word in (option, str(one))]
+        elif name == "saturate":
+            words += [option, "true" if value in (True, "true") else "false" if value in (False, "false") else str(value)]
+        else:
+            words += [option, str(value)]
+    return words
+
+
+def text(words: Iterable[Any], columns: int | None = None) -> str:
+    """What the command prints. Errors speak of arguments as Python has them."""
+    try:
+        return _truecast.answer([str(word) for word in words], columns)
+    except TruecastError as error:
+        said = re.sub(r"--([a-z][a-z0-9-]*)", lambda option: option[1].replace("-", "_"), str(error))
+        raise type(error)(said) from None
+
+
+def data(words: Iterable[Any], arguments: Iterable[Any] = ()) -> dict[str, Any]:
+    """The object that the command prints, without the names of program and command."""
+    found = json.loads(text([*words, "--json", *arguments]))
+    return {name: value for name, value in found.items() if name not in ("truecast", "command")}
+
+
+def columns() -> int:
+    """How wide what people see may be."""
+    return max(shutil.get_terminal_size().columns, 40)
+
+
+class Answer(Mapping[str, Any]):
+    """The object of an answer as a mapping, with the text that people read as its ``repr``.
+
+    The fields are those of ``--json`` (docs/interfaces.md section 6).
+    """
+
+    def __init__(self, data: dict[str, Any], words: list[str] | None = None, shown: str | None = None):
+        self._data, self._words, self._shown = data, words, shown
+
+    def __getitem__(self, name: str) -> Any:
+        return self._data[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as a ``dict``, which JSON can hold."""
+        return dict(self._data)
+
+    def __repr__(self) -> str:
+        if self._shown is None and self._words is not None:
+            return text(self._words, columns()).rstrip("\n")
+        return (self._shown or "").rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+def ask(*words: Any) -> Answer:
+    """The answer of a command."""
+    words_of_it = [str(word) for word in words]
+    return Answer(data(words_of_it), words_of_it)

@@ -1,0 +1,97 @@
+"""Is what another implementation gave allowed?"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any
+
+from . import _ask, _truecast
+from ._errors import UsageError
+
+
+class Check(_ask.Answer):
+    """What a check found. True in a condition if everything is permitted.
+
+    Fields: ``elements``, ``wrong``, ``undefined``, ``violations`` of ``index, input, actual, permitted, clause``, ``groups``
+    of the violations by the convention that gives exactly them, and others; see docs/interfaces.md section 6.
+    """
+
+    @property
+    def passes(self) -> bool:
+        """Everything is permitted."""
+        return bool(self._data.get("passes", self._data.get("wrong", 0) == 0)) and self._data.get("status") != "error"
+
+    def __bool__(self) -> bool:
+        return self.passes
+
+
+_NATIVE = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "f32", "f64"}
+
+
+def _stored(array: Any, dtype: Any) -> tuple[Any, str]:
+    """An array as one that any release of NumPy writes to a file, and its type's name."""
+    import numpy as np
+
+    if not hasattr(array, "dtype"):
+        array = np.asarray(array)
+    own = _truecast.type_name(array.dtype)
+    name = own if dtype is None else _truecast.type_name(dtype)
+    if name == "string":
+        return np.asarray(array).astype("U"), name
+    if name == own and name in _NATIVE:
+        return np.asarray(array.detach() if hasattr(array, "detach") else array), name
+    given = None if name == own else dtype
+    return np.asarray(_truecast.cast(array, name, spec="ieee", layout="codes", from_=given)), name
+
+
+def ask(operation: str, x: Any, actual: Any, to: Any, from_: Any, options: dict[str, Any]) -> Check:
+    """Lets the command check an operation on arrays, which are written to files for it."""
+    import numpy as np
+
+    (source, src), (result, dst) = _stored(x, from_), _stored(actual, to)
+    if source.shape != result.shape:
+        raise UsageError(f"the input has shape {source.shape}, the results {result.shape}")
+    with tempfile.TemporaryDirectory(prefix="truecast-") as folder:
+        paths = [os.path.join(folder, name) for name in ("input.npy", "actual.npy")]
+        for path, array in zip(paths, (source, result)):
+            np.save(path, array)
+        words = ["check", operation, "--from", src, "--to", dst, "--input", paths[0], "--actual", paths[1]]
+        words += _ask.options(options)
+        return Check(_ask.data(words), shown=_ask.text(words, _ask.columns()))
+
+
+def check(
+    x: Any,
+    actual: Any,
+    to: Any = None,
+    *,
+    from_: Any = None,
+    spec: str | None = None,
+    exact_nan: bool = False,
+    show: int = 10,
+    **attributes: Any,
+) -> Check:
+    """Whether ``actual`` is a permitted result of casting ``x``, element by element.
+
+    Parameters
+    ----------
+    x, actual
+        Arrays of one shape. Types are those of the arrays, or ``from_`` and ``to`` where they hold codes.
+    spec, attributes
+        As of `cast`; with ``"tosa"`` also ``profile``, whose rules.
+    exact_nan
+        NaN must have the bits that truecast gives; otherwise any NaN is right where NaN is.
+    show
+        How many violations are kept.
+
+    >>> import numpy as np, ml_dtypes, truecast as tc
+    >>> x = np.linspace(-4, 4, 1000, dtype=np.float64)
+    >>> through_f32 = x.astype(np.float32).astype(ml_dtypes.bfloat16)
+    >>> tc.check(x, through_f32).passes
+    True
+    >>> truncated = tc.cast(x, "bf16", spec="ieee", rounding="toward-zero")
+    >>> tc.check(x, truncated)["groups"][0]["convention"]
+    'rounded-toward-zero'
+    """
+    return ask("cast", x, actual, to, from_, {"spec": spec, "exact_nan": exact_nan, "show": show, **attributes})

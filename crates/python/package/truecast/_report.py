@@ -1,0 +1,189 @@
+"""Reports: what a conversion, a comparison or a check found."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from . import _table
+from ._truecast import __version__
+
+COUNTS = (
+    "exact inexact saturated wrapped to_inf to_nan nan_in inf_in nan_out inf_out flushed_to_zero subnormal "
+    "sign_of_zero_lost undefined left_out"
+).split()
+"""Counts, by the names that they have everywhere (docs/interfaces.md section 6)."""
+MEASURES = "max_abs_error max_rel_error rmse sqnr_db cosine".split()
+"""Error measures over the pairs that are finite on both sides."""
+_LOSSES = "saturated wrapped to_inf to_nan flushed_to_zero sign_of_zero_lost undefined".split()
+
+
+def _number(value: Any) -> Any:
+    """JSON has no NaN and no infinities."""
+    return float(value) if value in ("NaN", "Infinity", "-Infinity") else value
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: _number(value) if name in MEASURES else value for name, value in row.items()}
+
+
+class Counts(Mapping[str, Any]):
+    """What was counted while an array was converted: `COUNTS`, `MEASURES`, ``elements``, ``lossless`` and
+    ``index_max_abs``, as a mapping and as attributes."""
+
+    def __init__(self, row: dict[str, Any]):
+        self._row = row
+
+    def __getitem__(self, name: str) -> Any:
+        return self._row[name]
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["_row"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._row)
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of them, ready to be a row of a data frame."""
+        return dict(self._row)
+
+    def __repr__(self) -> str:
+        lost = [f"{name.replace('_', ' ')} {self._row[name]:_}" for name in _LOSSES if self._row[name]]
+        how = ["lossless"] if self._row["lossless"] else [*lost, f"SQNR {self._row['sqnr_db']:.4g} dB"]
+        return f"{self._row['elements']:_} elements: {', '.join(how)}"
+
+    def _repr_html_(self) -> str:
+        return _table.as_html([self._row], ["elements", *COUNTS, *MEASURES], repr(self))
+
+
+class _Report:
+    """A report with a row for each tensor."""
+
+    _columns: tuple[str, ...] = ()
+
+    def __init__(self, data: dict[str, Any]):
+        self._data = data
+        self.tensors: list[dict[str, Any]] = [_row(row) for row in data.get("tensors", [])]
+        """A row for each tensor: its name, shape, types, sizes, counts and measures."""
+        self.warnings: list[str] = list(data.get("warnings", []))
+        """What to know before relying on the result."""
+
+    @property
+    def total(self) -> dict[str, Any]:
+        """The sums of all tensors, and of the groups ``converted``, ``kept`` and ``integers``."""
+        return dict(self._data["total"])
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """The rows as columns, ready for ``pandas.DataFrame`` or ``polars.DataFrame``."""
+        names = list(dict.fromkeys(name for row in self.tensors for name in row))
+        return {name: [row.get(name) for row in self.tensors] for name in names}
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of docs/interfaces.md section 6."""
+        return dict(self._data)
+
+    def _caption(self) -> str:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        table = _table.text(self.tensors, self._columns)
+        return "\n".join([self._caption(), table, *(f"warning: {warning}" for warning in self.warnings)])
+
+    def _repr_html_(self) -> str:
+        return _table.as_html(self.tensors, self._columns, self._caption())
+
+
+class ConversionReport(_Report):
+    """What `convert` did, tensor by tensor."""
+
+    _columns = ("name", "shape", "from", "to", *_LOSSES, "max_abs_error", "sqnr_db")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What decided the result: specification, attributes, types and rules."""
+        return dict(self._data["options"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the report to a file, for ``truecast verify --report`` and `verify`."""
+        whole = {"truecast": __version__, "command": "convert", **self._data}
+        Path(path).write_text(json.dumps(whole, indent=2) + "\n")
+
+    def _caption(self) -> str:
+        total = self._data["total"]
+        spec = self._data["options"]
+        name = spec["spec"] + (f"@{spec['version']}" if spec["version"] else "")
+        return f"{total['tensors']} tensors, {total['bytes_in']:_} to {total['bytes_out']:_} bytes, by {name}"
+
+
+class Comparison(_Report):
+    """How the values of two files differ, tensor by tensor."""
+
+    _columns = ("name", "shape", "from", "to", "inexact", *_LOSSES, "max_abs_error", "sqnr_db")
+
+    @property
+    def equal(self) -> bool:
+        """Both files have the same tensors with the same values."""
+        return bool(self._data["equal"])
+
+    @property
+    def only_first(self) -> list[str]:
+        """Tensors of the first file only."""
+        return list(self._data["only_first"])
+
+    @property
+    def only_second(self) -> list[str]:
+        """Tensors of the second file only."""
+        return list(self._data["only_second"])
+
+    @property
+    def incomparable(self) -> list[dict[str, str]]:
+        """Tensors whose shapes differ, or that are not numbers: ``name`` and ``why``."""
+        return list(self._data["incomparable"])
+
+    def _caption(self) -> str:
+        return f"{self._data['first']} and {self._data['second']}: {'equal' if self.equal else 'different'}"
+
+
+class Verification:
+    """Whether a file holds what it should. True in a condition if it does."""
+
+    def __init__(self, data: dict[str, Any], shown: str):
+        self._data, self._shown = data, shown
+
+    @property
+    def equal(self) -> bool:
+        """Every element that was recomputed is right."""
+        return bool(self._data["equal"])
+
+    @property
+    def coverage(self) -> float:
+        """The part of the elements that was recomputed, 1 for all."""
+        return float(self._data["coverage"])
+
+    @property
+    def differences(self) -> list[dict[str, Any]]:
+        """What differs, each with its ``kind``."""
+        return list(self._data["differences"])
+
+    def __bool__(self) -> bool:
+        return self.equal
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object of docs/interfaces.md section 6."""
+        return dict(self._data)
+
+    def __repr__(self) -> str:
+        return self._shown.rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"

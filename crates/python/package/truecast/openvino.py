@@ -1,0 +1,52 @@
+"""OpenVINO: Convert and ConvertPromoteTypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _questions, _truecast
+
+
+def convert(x: Any, to: Any, **arguments: Any) -> Any:
+    """OpenVINO Convert; arguments as of `truecast.cast`. Names of types are OpenVINO's first: ``"f8e4m3"`` is f8e4m3fn."""
+    named = to if not isinstance(to, str) or ":" in to else f"ov:{to}"
+    return _truecast.cast(x, named, spec="openvino", **arguments)
+
+
+def convert_promote_types(
+    a: Any,
+    b: Any,
+    *,
+    promote_unsafe: bool = False,
+    pytorch_scalar_promotion: bool = False,
+    u64_integer_promotion_target: str | None = None,
+    strict: bool = False,
+) -> tuple[Any, Any]:
+    """OpenVINO ConvertPromoteTypes-14: both arrays, converted to their common type.
+
+    Raises
+    ------
+    InputError
+        The promotion is refused; the message says why and what would be allowed.
+
+    >>> import numpy as np, truecast as tc
+    >>> a, b = tc.openvino.convert_promote_types(np.int8([1]), np.float32([0.5]))
+    >>> a.dtype, b.dtype
+    (dtype('float32'), dtype('float32'))
+    """
+    import numpy as np
+
+    arrays = [one if hasattr(one, "dtype") else np.asarray(one) for one in (a, b)]
+    lhs, rhs = (_truecast.type_name(one.dtype) for one in arrays)
+    ranks = ["0" if one.ndim == 0 else "n" for one in arrays]
+    options = {
+        "unsafe": promote_unsafe,
+        "strict": strict,
+        "pytorch_scalar": pytorch_scalar_promotion,
+        "u64_target": u64_integer_promotion_target,
+        "lhs_rank": ranks[0],
+        "rhs_rank": ranks[1],
+    }
+    common = _questions.promote_types(lhs, rhs, system="openvino", **options)
+    first, second = (_truecast.cast(one, common, spec="openvino") for one in arrays)
+    return first, second

@@ -1,0 +1,23 @@
+"""Assertions for tests of other implementations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _check
+
+
+def assert_allowed(
+    actual: Any, x: Any, *, to: Any = None, from_: Any = None, spec: str | None = None, **attributes: Any
+) -> None:
+    """Raises ``AssertionError`` unless ``actual`` is a permitted result of casting ``x``; arguments as of `truecast.check`.
+
+    The message lists the first violations, with what would have been permitted and which known convention (rounded
+    twice, truncated, ..) gives what was found.
+
+    >>> import numpy as np, truecast as tc
+    >>> tc.testing.assert_allowed(np.float16([1.5]), np.float32([1.5]))
+    """
+    found = _check.check(x, actual, to, from_=from_, spec=spec, **attributes)
+    if not found:
+        raise AssertionError("\n" + repr(found))

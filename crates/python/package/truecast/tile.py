@@ -1,0 +1,85 @@
+"""CUDA Tile IR: the nine conversions. Signedness is that of the arrays: ``u8`` is Tile's i8 read as unsigned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _truecast
+from ._errors import SpecError
+from ._types import finfo
+
+_FLOATS = ("float", "fixed point", "code book")
+
+
+def _cast(x: Any, to: Any, operation: str, is_float: tuple[bool, bool], release: str | None, arguments: dict[str, Any]) -> Any:
+    from_ = arguments.get("from_")
+    src = finfo(from_ if from_ is not None else x.dtype)
+    dst = finfo(to)
+    found = tuple(one.kind in _FLOATS for one in (src, dst))
+    if found != is_float:
+        raise SpecError(f"{operation} does not convert {src.name} to {dst.name}")
+    if not any(is_float) and (src.bits < dst.bits) != (operation == "exti"):
+        raise SpecError(f"{operation} does not convert {src.name} to {dst.name}: {dst.bits} bits after {src.bits}")
+    return _truecast.cast(x, to, spec="tile" if release is None else f"tile@{release}", **arguments)
+
+
+def ftof(x: Any, to: Any, *, rounding: str | None = None, release: str | None = None, **arguments: Any) -> Any:
+    """Float to float; other arguments as of `truecast.cast` (``profile``, ``tile_option``, ``out``, ..).
+
+    >>> import numpy as np, truecast as tc
+    >>> tc.tile.ftof(np.float32([np.inf]), "f8e5m2").astype(np.float32)  # saturates
+    array([57344.], dtype=float32)
+    """
+    return _cast(x, to, "ftof", (True, True), release, {"rounding": rounding, **arguments})
+
+
+def ftoi(
+    x: Any, to: Any, *, rounding: str | None = None, saturating: bool = False, release: str | None = None, **arguments: Any
+) -> Any:
+    """Float to integer."""
+    attributes = {"rounding": rounding, "saturating": saturating or None}
+    return _cast(x, to, "ftoi", (True, False), release, {**attributes, **arguments})
+
+
+def itof(x: Any, to: Any, *, rounding: str | None = None, release: str | None = None, **arguments: Any) -> Any:
+    """Integer to float."""
+    return _cast(x, to, "itof", (False, True), release, {"rounding": rounding, **arguments})
+
+
+def exti(x: Any, to: Any, *, release: str | None = None, **arguments: Any) -> Any:
+    """Integer to a wider one: with its sign if ``x`` is signed, with zeros otherwise."""
+    return _cast(x, to, "exti", (False, False), release, arguments)
+
+
+def trunci(x: Any, to: Any, *, release: str | None = None, **arguments: Any) -> Any:
+    """Integer to a narrower one: the low bits stay."""
+    return _cast(x, to, "trunci", (False, False), release, arguments)
+
+
+def bitcast(x: Any, to: Any) -> Any:
+    """The same bits as elements of another type of the same width.
+
+    >>> import numpy as np, truecast as tc
+    >>> tc.tile.bitcast(np.float32([1]), "u32")
+    array([1065353216], dtype=uint32)
+    """
+    src, dst = finfo(x.dtype), finfo(to)
+    if src.bits != dst.bits:
+        raise SpecError(f"bitcast does not change widths: {src.name} has {src.bits} bits, {dst.name} {dst.bits}")
+    codes = _truecast.cast(x, src.name, spec="ieee", layout="codes")
+    return _truecast.cast(codes, to, spec="ieee", from_=to)
+
+
+def int_to_ptr(x: Any) -> Any:
+    """Integers of 64 bits as addresses, which are ``u64`` in arrays."""
+    return bitcast(x, "u64")
+
+
+def ptr_to_int(x: Any) -> Any:
+    """Addresses as integers of 64 bits."""
+    return bitcast(x, "i64")
+
+
+def ptr_to_ptr(x: Any) -> Any:
+    """Addresses of another type: the bits stay."""
+    return bitcast(x, "u64")

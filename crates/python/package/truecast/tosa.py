@@ -1,0 +1,143 @@
+"""TOSA: CAST, RESCALE, and whether results of another implementation are permitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Union
+
+from . import _check, _truecast
+
+Numbers = Union[int, Sequence[int]]
+
+
+def _spec(version: str | None) -> str:
+    return "tosa" if version is None else f"tosa@{version}"
+
+
+def cast(x: Any, to: Any, *, version: str | None = None, profile: str | None = None, **arguments: Any) -> Any:
+    """TOSA CAST; other arguments as of `truecast.cast`.
+
+    >>> import numpy as np, truecast as tc
+    >>> tc.tosa.cast(np.float32([0.5, 1.5, 300]), "i8")  # to the nearest even integer, saturated
+    array([  0,   2, 127], dtype=int8)
+    """
+    return _truecast.cast(x, to, spec=_spec(version), profile=profile, **arguments)
+
+
+def rescale(
+    x: Any,
+    to: Any,
+    *,
+    multiplier: Numbers | None = None,
+    shift: Numbers | None = None,
+    scale: float | Sequence[float] | None = None,
+    input_zp: int = 0,
+    output_zp: int = 0,
+    scale32: bool = False,
+    rounding: str = "single",
+    per_channel: bool = False,
+    input_unsigned: bool = False,
+    output_unsigned: bool = False,
+    version: str | None = None,
+    out: Any = None,
+    from_: Any = None,
+) -> Any:
+    """TOSA RESCALE: ``(x - input_zp) * multiplier * 2**-shift + output_zp``, rounded and saturated.
+
+    Parameters
+    ----------
+    x
+        Integers of 8, 16 or 32 bits, or of 64 that hold i48. Unsigned types say what ``input_unsigned`` says.
+    to
+        ``i8``, ``u8``, ``i16``, ``u16`` or ``i32``.
+    multiplier, shift
+        Numbers, or with ``per_channel`` one for each index of the last dimension.
+    scale
+        Instead of both: what they become is `factors`.
+    scale32
+        Multipliers have 32 bits, not 16.
+    rounding
+        ``"single"``, ``"double"`` or ``"inexact"``.
+
+    Raises
+    ------
+    InputError
+        The result is unpredictable: which requirement does not hold, and where.
+
+    >>> import numpy as np, truecast as tc
+    >>> tc.tosa.rescale(np.int32([3, -3, 1000]), "i8", multiplier=1 << 30, shift=31, scale32=True)
+    array([  2,  -1, 127], dtype=int8)
+    """
+    if scale is not None:
+        scales = [scale] if isinstance(scale, (int, float)) else list(scale)
+        both = [factors(one, scale32) for one in scales]
+        multiplier, shift = [one[0] for one in both], [one[1] for one in both]
+    if multiplier is None or shift is None:
+        raise TypeError("rescale needs multiplier and shift, or scale")
+    return _truecast.rescale(
+        x,
+        to,
+        multiplier=_numbers(multiplier),
+        shift=_numbers(shift),
+        input_zp=int(input_zp),
+        output_zp=int(output_zp),
+        scale32=scale32,
+        rounding=rounding,
+        per_channel=per_channel,
+        input_unsigned=input_unsigned,
+        output_unsigned=output_unsigned,
+        spec=_spec(version),
+        out=out,
+        from_=from_,
+    )
+
+
+def _numbers(numbers: Any) -> list[int]:
+    import numpy as np
+
+    return [int(number) for number in np.atleast_1d(np.asarray(numbers))]
+
+
+def factors(scale: float, scale32: bool = True) -> tuple[int, int]:
+    """Multiplier and shift of a scale (docs/spec/tosa.md section 4.7).
+
+    >>> import truecast as tc
+    >>> tc.tosa.factors(0.0013)
+    (1429365116, 40)
+    """
+    return _truecast.rescale_factors(scale, scale32)
+
+
+def check(
+    x: Any,
+    actual: Any,
+    to: Any = None,
+    *,
+    from_: Any = None,
+    version: str | None = None,
+    profile: str | None = None,
+    show: int = 10,
+    **options: Any,
+) -> _check.Check:
+    """Whether ``actual`` is a permitted result of TOSA CAST on ``x``, by the rules of ``profile``; as `truecast.check`."""
+    return _check.ask("cast", x, actual, to, from_, {"spec": _spec(version), "profile": profile, "show": show, **options})
+
+
+def check_rescale(
+    x: Any,
+    actual: Any,
+    to: Any = None,
+    *,
+    multiplier: Numbers,
+    shift: Numbers,
+    from_: Any = None,
+    version: str | None = None,
+    profile: str | None = None,
+    show: int = 10,
+    **options: Any,
+) -> _check.Check:
+    """Whether ``actual`` is a permitted result of `rescale` on ``x``; ``options`` are those of `rescale`."""
+    factors_of = {"multiplier": _numbers(multiplier), "shift": _numbers(shift)}
+    words = {name: ",".join(map(str, numbers)) for name, numbers in factors_of.items()}
+    asked = {"spec": _spec(version), "profile": profile, "show": show, **words, **options}
+    return _check.ask("rescale", x, actual, to, from_, asked)

@@ -1,0 +1,362 @@
+//! `cast`: arguments to a planned conversion and memory on both sides.
+//!
+//! Small arrays are the common case that must not wait: types, plans and the types of results are looked up, not made.
+
+use crate::array::{Dense, Given, Library, hand_back, new, new_dtype};
+use crate::dtypes::{self, Form};
+use crate::error::{self, Class, raise};
+use crate::{pool, request, text};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+use truecast::request::Request;
+use truecast::{CastOptions, CastSpec, Caster, Counting, Counts, DType, Elements, ElementsMut, Layout};
+
+/// What a conversion is called with, beside the array.
+pub struct Call<'a, 'py> {
+    pub to: DType,
+    pub request: Request,
+    pub out: Option<&'a Bound<'py, PyAny>>,
+    /// The type of the elements, where the array does not say.
+    pub from: Option<DType>,
+    /// The shape of the tensor whose bytes the array holds.
+    pub shape: Option<Vec<u64>>,
+    pub form: Form,
+    pub counting: Counting,
+}
+
+/// Elements to be converted.
+pub struct Source<'py> {
+    pub given: Given<'py>,
+    pub dtype: DType,
+    pub layout: Layout,
+    pub len: usize,
+    /// Of the result, in elements.
+    pub shape: Bound<'py, PyTuple>,
+}
+
+impl<'py> Source<'py> {
+    /// What an argument holds: of the type that its own says, or of `from`.
+    pub fn of(given: Given<'py>, from: Option<DType>, shape: Option<&[u64]>) -> PyResult<Source<'py>> {
+        let py = given.array.py();
+        let found = given.dtype()?;
+        let Some(dtype) = from else {
+            let dtype = dtypes::of_object(&found)?;
+            return match (given.library, dtype, shape) {
+                (_, _, Some(_)) => {
+                    Err(raise(py, Class::Usage, "shape is that of packed bytes: name their type with from_"))
+                }
+                (Library::Torch, DType::F4E2M1, None) => Source::of_pairs(given),
+                _ => Ok(Source { shape: given.shape()?, len: len_of(&given)?, given, dtype, layout: Layout::Bytes }),
+            };
+        };
+        if let Some(shape) = shape {
+            let len = shape.iter().try_fold(1u64, |n, &of| n.checked_mul(of)).unwrap_or(u64::MAX);
+            let (expected, bytes) = (dtype.bytes_in(Layout::Packed, len), bytes_of(&given)?);
+            if expected != Some(bytes as u64) {
+                let needs = expected.map_or("no".into(), |expected| expected.to_string());
+                let message = format_args!("a {dtype} tensor of shape {shape:?} has {needs} bytes, the array {bytes}");
+                return Err(raise(py, Class::Usage, message));
+            }
+            let shape = PyTuple::new(py, shape)?;
+            return Ok(Source { given, dtype, layout: Layout::Packed, len: len as usize, shape });
+        }
+        let is_itself = || dtypes::of_object(&found).is_ok_and(|found| found == dtype);
+        if !dtypes::holds_codes(&found, dtype)? && !is_itself() {
+            let message =
+                format_args!("an array of {found} cannot hold codes of {dtype}; expected is one of its width");
+            return Err(raise(py, Class::Type, message));
+        }
+        Ok(Source { shape: given.shape()?, len: len_of(&given)?, given, dtype, layout: Layout::Bytes })
+    }
+
+    /// A tensor of torch of which each element holds two, the first in the low bits.
+    fn of_pairs(given: Given<'py>) -> PyResult<Source<'py>> {
+        let py = given.array.py();
+        let mut shape: Vec<usize> = given.shape()?.extract()?;
+        match shape.last_mut() {
+            Some(last) => *last *= 2,
+            None => return Err(raise(py, Class::Type, "a tensor of pairs has at least one dimension")),
+        }
+        let len = shape.iter().product();
+        Ok(Source { given, dtype: DType::F4E2M1, layout: Layout::Packed, len, shape: PyTuple::new(py, shape)? })
+    }
+}
+
+fn len_of(given: &Given<'_>) -> PyResult<usize> {
+    let py = given.array.py();
+    let len = match given.library {
+        Library::Torch => given.array.call_method0(intern!(py, "numel"))?,
+        _ => given.array.getattr(intern!(py, "size"))?,
+    };
+    len.extract()
+}
+
+fn bytes_of(given: &Given<'_>) -> PyResult<usize> {
+    given.array.getattr(intern!(given.array.py(), "nbytes"))?.extract()
+}
+
+/// Casters that were planned before, the last one first.
+static PLANNED: Mutex<Vec<(Key, Arc<Caster>)>> = Mutex::new(Vec::new());
+/// More pairs than programs use again and again.
+const MOST_PLANNED: usize = 64;
+
+/// What a plan depends on.
+#[derive(Clone, Copy, PartialEq)]
+struct Key {
+    src: DType,
+    dst: DType,
+    request: Request,
+    threads: NonZeroUsize,
+    counting: Counting,
+}
+
+/// The conversion of a pair of types under a request.
+pub fn resolve(py: Python<'_>, request: &Request, src: DType, dst: DType) -> PyResult<CastSpec> {
+    request.resolve(src, dst).map_err(|error| error::of_spec(py, &error))
+}
+
+fn planned(py: Python<'_>, request: &Request, src: DType, dst: DType, counting: Counting) -> PyResult<Arc<Caster>> {
+    let exec = CastOptions { counting, ..pool::options() };
+    let key = Key { src, dst, request: *request, threads: exec.threads, counting };
+    let mut all = PLANNED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(at) = all.iter().position(|(known, _)| *known == key) {
+        all[..=at].rotate_right(1);
+        return Ok(all[0].1.clone());
+    }
+    drop(all);
+    let spec = resolve(py, request, src, dst)?;
+    let caster = Arc::new(Caster::new(&spec, &exec).map_err(|error| error::of(py, &error.into()))?);
+    let mut all = PLANNED.lock().unwrap_or_else(PoisonError::into_inner);
+    all.truncate(MOST_PLANNED - 1);
+    all.insert(0, (key, caster.clone()));
+    Ok(caster)
+}
+
+/// Converts an array.
+pub fn convert<'py>(x: &Bound<'py, PyAny>, call: &Call<'_, 'py>) -> PyResult<(Bound<'py, PyAny>, Counts)> {
+    let py = x.py();
+    let given = Given::of(x)?;
+    let library = given.library;
+    let source = Source::of(given, call.from, call.shape.as_deref())?;
+    if [source.dtype, call.to].contains(&DType::String) {
+        return text::convert(source, call);
+    }
+    let caster = planned(py, &call.request, source.dtype, call.to, call.counting)?;
+    let target = Target::of(&source, library, call)?;
+    let dense = source.given.read(target.any_order())?;
+    let (result, counts) = target.fill(py, &dense, |codes, room| {
+        let bytes = codes.len().max(room.len());
+        let (len, from, to) = (source.len, (source.dtype, source.layout), (call.to, target.layout));
+        let work = || {
+            let codes = Elements::with_layout(from.0, from.1, len, codes)?;
+            caster.cast(codes, ElementsMut::with_layout(to.0, to.1, len, room)?)
+        };
+        pool::run(py, bytes, work).map_err(|error| error::of(py, &error.into()))
+    })?;
+    Ok((hand_back(result, library)?, counts))
+}
+
+/// Where results go.
+pub struct Target<'a, 'py> {
+    out: Option<(&'a Bound<'py, PyAny>, Given<'py>)>,
+    library: Library,
+    dtype: Bound<'py, PyAny>,
+    shape: Bound<'py, PyTuple>,
+    pub layout: Layout,
+}
+
+impl<'a, 'py> Target<'a, 'py> {
+    /// A new array of the form that was asked for, or the one that was given for it.
+    pub fn of(source: &Source<'py>, library: Library, call: &Call<'a, 'py>) -> PyResult<Target<'a, 'py>> {
+        let py = source.shape.py();
+        let out = call.out.map(|out| PyResult::Ok((out, Given::of(out)?))).transpose()?;
+        let of_out = out.as_ref().map_or(library, |(_, given)| given.library);
+        if of_out == Library::Jax && out.is_some() {
+            return Err(raise(py, Class::Type, "arrays of JAX cannot be written to; leave out= away"));
+        }
+        let pairs = of_out == Library::Torch && call.to == DType::F4E2M1 && call.form == Form::Values;
+        let layout = if pairs { Layout::Packed } else { call.form.layout() };
+        let bytes = || call.to.bytes_in(Layout::Packed, source.len as u64).unwrap_or(0);
+        let shape = match call.form {
+            _ if pairs => halved(&source.shape)?,
+            Form::Packed => PyTuple::new(py, [bytes()])?,
+            _ => source.shape.clone(),
+        };
+        let codes = |given: &Given<'py>| dtypes::holds_codes(&given.dtype()?, call.to);
+        let dtype = match &out {
+            // Where elements are codes need not be said twice.
+            Some((_, given)) if call.form == Form::Values && !pairs && codes(given)? => given.dtype()?,
+            _ => new_dtype(py, of_out, call.to, call.form)?,
+        };
+        if let Some((_, given)) = &out {
+            let (found, has) = (given.dtype()?, given.shape()?);
+            if !found.eq(&dtype)? || !has.eq(&shape)? {
+                let message = format_args!("out is of {found} and shape {has}; expected are {dtype} and shape {shape}");
+                return Err(raise(py, Class::Usage, message));
+            }
+        }
+        Ok(Target { out, library: of_out, dtype, shape, layout })
+    }
+
+    /// Elements may be converted in the order of memory, whatever that is.
+    pub fn any_order(&self) -> bool {
+        self.layout == Layout::Bytes && self.library != Library::Torch
+    }
+
+    /// Fills it from a source: `write` is given the bytes of both, which share none.
+    pub fn fill<T>(
+        &self,
+        py: Python<'py>,
+        source: &Dense<'py>,
+        write: impl FnOnce(&[u8], &mut [u8]) -> PyResult<T>,
+    ) -> PyResult<(Given<'py>, T)> {
+        let fresh = || {
+            let made = new(py, self.library, &self.shape, &self.dtype, source.order)?;
+            let memory = made.write(source.order)?;
+            PyResult::Ok((made, memory.ok_or_else(|| raise(py, Class::System, "a new array has no memory"))?))
+        };
+        let Some((out, given)) = &self.out else {
+            let (made, mut memory) = fresh()?;
+            let done = write(source.memory.bytes(), memory.bytes_mut())?;
+            return Ok((made, done));
+        };
+        let out = Given { array: (*out).clone(), library: self.library };
+        if let Some(mut memory) = given.write(source.order)? {
+            let done = match source.memory.overlaps(&memory) {
+                true => write(&source.memory.bytes().to_vec(), memory.bytes_mut())?,
+                false => write(source.memory.bytes(), memory.bytes_mut())?,
+            };
+            return Ok((out, done));
+        }
+        // It has gaps, or another order; NumPy and torch know how to get there, and refuse what is read-only.
+        let (made, mut memory) = fresh()?;
+        let done = write(source.memory.bytes(), memory.bytes_mut())?;
+        given.array.set_item(py.Ellipsis(), made.array).map_err(|cause| {
+            let error = raise(py, Class::Usage, format_args!("out cannot be written: {cause}"));
+            error.set_cause(py, Some(cause));
+            error
+        })?;
+        Ok((out, done))
+    }
+}
+
+/// The shape of a tensor of torch whose elements are pairs.
+fn halved<'py>(shape: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
+    let py = shape.py();
+    let mut halved: Vec<usize> = shape.extract()?;
+    match halved.last_mut() {
+        Some(last) if *last % 2 == 0 => *last /= 2,
+        _ => {
+            let message = format_args!("torch packs pairs of f4e2m1, and shape {shape} has no even last dimension");
+            return Err(raise(py, Class::Type, message));
+        }
+    }
+    PyTuple::new(py, halved)
+}
+
+/// Reads the arguments that every conversion of an array has.
+#[allow(clippy::too_many_arguments)] // they are those of Python
+pub fn call<'a, 'py>(
+    py: Python<'py>,
+    to: &Bound<'py, PyAny>,
+    spec: Option<&str>,
+    out: Option<&'a Bound<'py, PyAny>>,
+    from: Option<&Bound<'py, PyAny>>,
+    shape: Option<Vec<u64>>,
+    layout: Option<&str>,
+    attributes: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Call<'a, 'py>> {
+    Ok(Call {
+        to: dtypes::of_object(to)?,
+        request: match (spec, attributes) {
+            (None, None) => Request::default(),
+            _ => request::of(py, spec, attributes)?,
+        },
+        out,
+        from: from.map(dtypes::of_object).transpose()?,
+        shape,
+        form: Form::of(py, layout)?,
+        counting: Counting::Off,
+    })
+}
+
+/// Converts an array to another element type: every result is the specification's answer, rounded once.
+///
+/// Parameters
+/// ----------
+/// x
+///     An array of NumPy (with ml_dtypes), a tensor of torch or an array of JAX on the CPU, or anything that NumPy makes an
+///     array of. Any layout; one without gaps is read where it lies, others are copied first.
+/// to
+///     The element type: a name of any ecosystem (``"f8e4m3fn"``, ``"FLOAT8E4M3FN"``, ``"torch:float8_e4m3fn"``), a type of
+///     NumPy, ml_dtypes or torch, or a number of ONNX's enumeration.
+/// spec
+///     Who decides: ``"onnx"`` (the default), ``"tosa"``, ``"openvino"``, ``"tile"`` or ``"ieee"``, with ``@VERSION`` where
+///     there are several: ``"onnx@19"``, ``"tile@13.4"``.
+/// out
+///     Where the results go: an array of the result's shape and type, or of unsigned integers of its width for the codes.
+///     It may overlap with ``x``.
+/// from_
+///     The type of ``x``'s elements where its own does not say: codes in unsigned integers of their width, or with ``shape``
+///     the bytes of a tensor.
+/// shape
+///     ``x`` holds the bytes of a tensor of this shape, narrow elements packed, the first in the lowest bits.
+/// layout
+///     ``"values"`` (the default): the library's own type for them, one element a byte if they are narrow. ``"codes"``:
+///     unsigned integers of their width. ``"packed"``: the bytes, without gaps, in one dimension of ``uint8``.
+/// **attributes
+///     What the specification has: ``saturate``, ``round_mode`` (onnx), ``rounding``, ``overflow``, ``inf``,
+///     ``int_overflow``, ``nan_to_int``, ``subnormals`` (ieee), ``rounding``, ``saturating``, ``profile``, ``tile_option``
+///     (tile), ``profile`` (tosa), ``string_style`` (onnx, ieee), ``nan`` (all). ``None`` stands for what is not given.
+///
+/// Returns
+/// -------
+/// The array, of the kind that ``x`` is and of its shape (lists and the like become arrays of NumPy), or ``out``.
+///
+/// Raises
+/// ------
+/// SpecError
+///     The specification does not allow the pair of types or the attribute; the message has the clause.
+/// DTypeError
+///     A type is not understood, or the library has no arrays of it (ask for ``layout="codes"``).
+/// UsageError
+///     An argument makes no sense.
+/// InputError
+///     A value that an ``error`` policy refuses, or a text that is no number; with the index of the element.
+///
+/// Notes
+/// -----
+/// The interpreter is released, and large arrays are divided among threads (`set_num_threads`). Neither that nor the CPU
+/// changes a bit. What another thread writes into ``x`` meanwhile may or may not be seen.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, truecast as tc
+/// >>> x = np.array([1, 465, -np.inf], np.float32)
+/// >>> tc.cast(x, "f8e4m3fn", layout="codes")
+/// array([ 56, 126, 254], dtype=uint8)
+/// >>> tc.cast(x, "i8", spec="ieee", int_overflow="saturate")
+/// array([   1,  127, -128], dtype=int8)
+/// >>> tc.cast(x, "i4", spec="ieee", layout="packed")  # 465 wraps to 1, two elements a byte
+/// array([17,  0], dtype=uint8)
+/// >>> tc.cast(tc.cast(x, "string"), "f32")
+/// array([  1., 465., -inf], dtype=float32)
+#[pyfunction]
+#[pyo3(signature = (x, to, *, spec=None, out=None, from_=None, shape=None, layout=None, **attributes))]
+#[allow(clippy::too_many_arguments)]
+pub fn cast<'py>(
+    x: &Bound<'py, PyAny>,
+    to: &Bound<'py, PyAny>,
+    spec: Option<&str>,
+    out: Option<&Bound<'py, PyAny>>,
+    from_: Option<&Bound<'py, PyAny>>,
+    shape: Option<Vec<u64>>,
+    layout: Option<&str>,
+    attributes: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let call = call(x.py(), to, spec, out, from_, shape, layout, attributes)?;
+    Ok(convert(x, &call)?.0)
+}

@@ -1,0 +1,269 @@
+//! Element types as Python has them: names, NumPy's and ml_dtypes' types, those of torch, numbers of ONNX.
+//!
+//! What a type is called anywhere stands in one table, that of the library; here is only how an object says its name.
+//! ml_dtypes is imported when a result needs one of its types; torch is taken from `sys.modules` and never imported.
+
+use crate::error::{Class, raise};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyInt, PyList, PyString, PyType};
+use std::sync::{Mutex, PoisonError};
+use truecast::spec::onnx::DataType;
+use truecast::{DType, Ecosystem, Layout};
+
+/// Objects whose type was asked for before. They are kept, so that an address stays theirs.
+struct Known {
+    object: Py<PyAny>,
+    dtype: DType,
+}
+
+/// More than there are types and usual spellings of them.
+const MOST_KNOWN: usize = 200;
+static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+
+/// What a module that was imported already is, or `None`.
+pub fn imported<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    let modules = MODULES.get_or_try_init(py, || {
+        let modules = py.import("sys")?.getattr("modules")?;
+        PyResult::Ok(modules.cast_into::<PyDict>()?.unbind())
+    })?;
+    Ok(modules.bind(py).get_item(name)?.filter(|module| !module.is_none()))
+}
+
+/// NumPy.
+pub fn numpy(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
+    static NUMPY: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    Ok(NUMPY.get_or_try_init(py, || py.import("numpy").map(Bound::unbind))?.bind(py))
+}
+
+/// The element type that an object names: a name of any ecosystem, a type of NumPy, ml_dtypes or torch, a number of
+/// ONNX's enumeration.
+pub fn of_object(object: &Bound<'_, PyAny>) -> PyResult<DType> {
+    let pointer = object.as_ptr();
+    let known = |all: &Vec<Known>| all.iter().find(|known| known.object.as_ptr() == pointer).map(|known| known.dtype);
+    if let Some(dtype) = known(&KNOWN.lock().unwrap_or_else(PoisonError::into_inner)) {
+        return Ok(dtype);
+    }
+    let dtype = read(object)?;
+    let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if all.len() < MOST_KNOWN {
+        all.push(Known { object: object.clone().unbind(), dtype });
+    }
+    Ok(dtype)
+}
+
+fn read(object: &Bound<'_, PyAny>) -> PyResult<DType> {
+    let py = object.py();
+    if let Ok(text) = object.cast::<PyString>() {
+        return of_name(py, &text.to_cow()?);
+    }
+    let numpy = numpy(py)?;
+    let dtype_class = numpy.getattr(intern!(py, "dtype"))?;
+    if object.is_instance(&dtype_class)? {
+        return of_numpy(object);
+    }
+    if let Some(torch) = imported(py, "torch")?
+        && object.is_instance(&torch.getattr(intern!(py, "dtype"))?)?
+    {
+        return of_torch(object);
+    }
+    if object.is_exact_instance_of::<PyInt>() {
+        let row = object.extract::<i64>().ok().and_then(DataType::of_code);
+        let unknown = || raise(py, Class::Type, format_args!("{object} is no number of an ONNX type"));
+        return row.and_then(|row| row.dtype).ok_or_else(unknown);
+    }
+    // Types such as `numpy.float32`, `ml_dtypes.bfloat16`, `jax.numpy.bfloat16`, `float`.
+    match dtype_class.call1((object,)) {
+        Ok(dtype) if object.is_instance_of::<PyType>() || object.hasattr(intern!(py, "dtype"))? => of_numpy(&dtype),
+        _ => Err(raise(py, Class::Type, format_args!("{} is no element type", object.repr()?))),
+    }
+}
+
+/// A name of any ecosystem.
+pub fn of_name(py: Python<'_>, name: &str) -> PyResult<DType> {
+    DType::parse(name).map_err(|error| {
+        let meant = truecast_cli::nearest_type(name);
+        let meant = meant.map_or(String::new(), |dtype| format!("; did you mean {dtype}?"));
+        raise(py, Class::Type, format_args!("{error}{meant}"))
+    })
+}
+
+/// A `numpy.dtype`.
+fn of_numpy(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
+    let py = dtype.py();
+    let name = dtype.getattr(intern!(py, "name"))?;
+    let name = name.cast::<PyString>()?.to_cow()?;
+    if ["object", "str", "StringDType"].iter().any(|text| name.starts_with(text)) {
+        return Ok(DType::String);
+    }
+    let known = DType::ALL.into_iter().find(|dtype| dtype.names_in(Ecosystem::Numpy).any(|known| known == name));
+    known.ok_or_else(|| {
+        let hint = "; name the type of its elements with from_=, if it holds their codes";
+        raise(py, Class::Type, format_args!("truecast does not know arrays of {name}{hint}"))
+    })
+}
+
+/// A `torch.dtype`, which says only how it is written.
+fn of_torch(dtype: &Bound<'_, PyAny>) -> PyResult<DType> {
+    let text = dtype.repr()?;
+    let text = text.to_cow()?;
+    let name = text.strip_prefix("torch.").unwrap_or(&text);
+    let known = DType::ALL.into_iter().find(|dtype| dtype.names_in(Ecosystem::Torch).any(|known| known == name));
+    known.ok_or_else(|| raise(dtype.py(), Class::Type, format_args!("truecast does not know tensors of {text}")))
+}
+
+/// How the elements of a result lie in an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As values: an array of the library's own type for them.
+    Values,
+    /// As codes: unsigned integers of their width, one for each element.
+    Codes,
+    /// As bytes, narrow elements packed from the lowest bit up.
+    Packed,
+}
+
+impl Form {
+    /// Reads the argument `layout`.
+    pub fn of(py: Python<'_>, layout: Option<&str>) -> PyResult<Form> {
+        match layout {
+            None | Some("values") => Ok(Form::Values),
+            Some("codes") => Ok(Form::Codes),
+            Some("packed") => Ok(Form::Packed),
+            Some(other) => {
+                let known = "known are 'values', 'codes' and 'packed'";
+                Err(raise(py, Class::Usage, format_args!("unknown layout {other:?}; {known}")))
+            }
+        }
+    }
+
+    /// The layout of the bytes.
+    pub fn layout(self) -> Layout {
+        if self == Form::Packed { Layout::Packed } else { Layout::Bytes }
+    }
+}
+
+/// The types that NumPy has itself.
+fn is_of_numpy(dtype: DType) -> bool {
+    use DType::*;
+    matches!(dtype, Bool | I8 | U8 | I16 | U16 | I32 | U32 | I64 | U64 | F16 | F32 | F64 | C64)
+}
+
+/// The unsigned integers of the width of a type's storage.
+fn code_name(dtype: DType) -> Option<&'static str> {
+    match dtype.bits_in(Layout::Bytes)? {
+        8 => Some("uint8"),
+        16 => Some("uint16"),
+        32 => Some("uint32"),
+        64 => Some("uint64"),
+        _ => None,
+    }
+}
+
+type Cells = Mutex<Vec<((DType, u8), Py<PyAny>)>>;
+
+/// An object that is made once for each type and form.
+fn cached<'py>(
+    py: Python<'py>,
+    cells: &Cells,
+    key: (DType, Form),
+    make: impl FnOnce() -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let key = (key.0, key.1 as u8);
+    let found = |all: &Vec<((DType, u8), Py<PyAny>)>| {
+        all.iter().find(|(known, _)| *known == key).map(|(_, object)| object.bind(py).clone())
+    };
+    if let Some(object) = found(&cells.lock().unwrap_or_else(PoisonError::into_inner)) {
+        return Ok(object);
+    }
+    let made = make()?;
+    cells.lock().unwrap_or_else(PoisonError::into_inner).push((key, made.clone().unbind()));
+    Ok(made)
+}
+
+/// The `numpy.dtype` of arrays of a type.
+pub fn to_numpy(py: Python<'_>, dtype: DType, form: Form) -> PyResult<Bound<'_, PyAny>> {
+    static CELLS: Cells = Mutex::new(Vec::new());
+    cached(py, &CELLS, (dtype, form), || {
+        let class = match (form, dtype) {
+            (Form::Packed, _) => "uint8".into_pyobject(py)?.into_any(),
+            (Form::Codes, _) => {
+                code_name(dtype).ok_or_else(|| no_type(py, "NumPy", dtype))?.into_pyobject(py)?.into_any()
+            }
+            // Every value of tf32 is one of f32, and lies in memory as it does there.
+            (_, DType::Tf32) => "float32".into_pyobject(py)?.into_any(),
+            (_, DType::String) => "object".into_pyobject(py)?.into_any(),
+            _ if is_of_numpy(dtype) => first_name(dtype, Ecosystem::Numpy).into_pyobject(py)?.into_any(),
+            _ => of_ml_dtypes(py, dtype)?,
+        };
+        numpy(py)?.getattr(intern!(py, "dtype"))?.call1((class,))
+    })
+}
+
+fn first_name(dtype: DType, ecosystem: Ecosystem) -> &'static str {
+    dtype.names_in(ecosystem).next().unwrap_or(dtype.name())
+}
+
+fn of_ml_dtypes(py: Python<'_>, dtype: DType) -> PyResult<Bound<'_, PyAny>> {
+    if dtype.names_in(Ecosystem::Numpy).next().is_none() {
+        return Err(no_type(py, "NumPy", dtype));
+    }
+    let name = first_name(dtype, Ecosystem::Numpy);
+    let module = py.import("ml_dtypes").map_err(|_| {
+        let instead = "install ml_dtypes, or ask for layout=\"codes\"";
+        raise(py, Class::Type, format_args!("NumPy has no type for {dtype}, ml_dtypes has: {instead}"))
+    })?;
+    module.getattr(name).map_err(|_| no_type(py, "this release of ml_dtypes", dtype))
+}
+
+/// There is no array of such values.
+fn no_type(py: Python<'_>, library: &str, dtype: DType) -> PyErr {
+    let narrow = dtype.bits_in(Layout::Bytes).is_some_and(|bits| matches!(bits, 8 | 16 | 32 | 64));
+    let codes = if narrow { "layout=\"codes\" (an unsigned integer for each element) or " } else { "" };
+    let instead = format!("ask for {codes}layout=\"packed\" (bytes)");
+    raise(py, Class::Type, format_args!("{library} has no type for {dtype}; {instead}"))
+}
+
+/// The `torch.dtype` of tensors of a type.
+pub fn to_torch<'py>(torch: &Bound<'py, PyAny>, dtype: DType, form: Form) -> PyResult<Bound<'py, PyAny>> {
+    static CELLS: Cells = Mutex::new(Vec::new());
+    let py = torch.py();
+    cached(py, &CELLS, (dtype, form), || {
+        let name = match (form, dtype) {
+            (Form::Packed, _) => "uint8",
+            (Form::Codes, _) => code_name(dtype).ok_or_else(|| no_type(py, "torch", dtype))?,
+            (_, DType::Tf32) => "float32",
+            // Two of them are an element of torch. Its other narrow types hold nothing yet.
+            (_, DType::F4E2M1) => "float4_e2m1fn_x2",
+            _ if dtype.storage_bits().is_none_or(|bits| bits < 8) => return Err(no_type(py, "torch", dtype)),
+            _ => dtype.names_in(Ecosystem::Torch).next().ok_or_else(|| no_type(py, "torch", dtype))?,
+        };
+        torch.getattr(name).map_err(|_| no_type(py, "this release of torch", dtype))
+    })
+}
+
+/// Whether an array of `found` may hold the codes of `dtype`: unsigned integers or bytes of its width.
+pub fn holds_codes(found: &Bound<'_, PyAny>, dtype: DType) -> PyResult<bool> {
+    let name = found.str()?;
+    let name = name.to_cow()?;
+    let name = name.strip_prefix("torch.").unwrap_or(&name);
+    let Some(code) = code_name(dtype) else { return Ok(false) };
+    let is_void = matches!((name, code), ("|V1", "uint8") | ("|V2", "uint16"));
+    // f32 is the only word for tf32, and bytes are read as booleans.
+    let is_stand_in = matches!((name, dtype), ("float32", DType::Tf32) | ("int8", DType::I8));
+    Ok(name == code || is_void || is_stand_in)
+}
+
+/// The canonical names of the types, in the order of `docs/interfaces.md` section 1.
+#[pyfunction]
+pub fn type_names(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    PyList::new(py, DType::ALL.map(DType::name))
+}
+
+/// The canonical name of a type that is named in any way that `cast` understands.
+#[pyfunction]
+pub fn type_name(object: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+    Ok(of_object(object)?.name())
+}

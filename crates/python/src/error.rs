@@ -1,0 +1,73 @@
+//! Errors of the library as exceptions: the classes are those of `truecast._errors`, and which one it is follows from
+//! whose fault the error is.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use std::fmt::Display;
+use truecast::spec::SpecError;
+use truecast::{Error, ErrorKind};
+
+/// What went wrong, as a class of exceptions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The call makes no sense.
+    Usage,
+    /// An object is of a type that is not understood.
+    Type,
+    /// A specification does not allow it.
+    Spec,
+    /// The data are malformed, or refused.
+    Input,
+    /// The system failed.
+    System,
+}
+
+impl Class {
+    const fn name(self) -> &'static str {
+        match self {
+            Class::Usage => "UsageError",
+            Class::Type => "DTypeError",
+            Class::Spec => "SpecError",
+            Class::Input => "InputError",
+            Class::System => "FileError",
+        }
+    }
+}
+
+impl From<ErrorKind> for Class {
+    fn from(kind: ErrorKind) -> Class {
+        match kind {
+            ErrorKind::Usage => Class::Usage,
+            ErrorKind::Input => Class::Input,
+            _ => Class::System,
+        }
+    }
+}
+
+/// An exception of a class.
+pub fn raise(py: Python<'_>, class: Class, message: impl Display) -> PyErr {
+    static CLASSES: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let module = CLASSES.get_or_try_init(py, || py.import("truecast._errors").map(Bound::unbind));
+    let made = module.and_then(|module| module.bind(py).getattr(class.name())?.call1((message.to_string(),)));
+    made.map_or_else(|error| error, PyErr::from_value)
+}
+
+/// The exception for an error of the library.
+pub fn of(py: Python<'_>, error: &Error) -> PyErr {
+    let class = match error {
+        Error::Spec(_) | Error::Plan(_) => Class::Spec,
+        Error::TypeName(_) => Class::Type,
+        other => other.kind().into(),
+    };
+    match error {
+        Error::Io(truecast::io::Error::Exists { .. }) => {
+            raise(py, class, format_args!("{error}; force=True replaces it"))
+        }
+        _ => raise(py, class, error),
+    }
+}
+
+/// The exception for what a specification forbids: what was asked for is wrong, or the types.
+pub fn of_spec(py: Python<'_>, error: &SpecError) -> PyErr {
+    raise(py, Class::Spec, error)
+}

@@ -1,0 +1,46 @@
+//! The extension module `truecast._truecast`, on which the Python package is built: arrays of NumPy, torch and JAX in and
+//! out (`array`, `memory`), their types (`dtypes`), and what is done with them, a file for each. What anything means is
+//! asked of the crate `truecast`; the command is that of `truecast-cli`.
+//!
+//! `unsafe` stands in `memory` and `array` only, where other libraries say where their elements lie.
+
+mod array;
+mod cast;
+mod command;
+mod dtypes;
+mod error;
+mod files;
+mod memory;
+mod pool;
+mod report;
+mod request;
+mod rescale;
+mod text;
+
+/// What the package is made of.
+#[pyo3::pymodule]
+mod _truecast {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::cast::cast;
+    #[pymodule_export]
+    use super::command::{answer, main};
+    #[pymodule_export]
+    use super::dtypes::{type_name, type_names};
+    #[pymodule_export]
+    use super::files::{compare, convert, verify};
+    #[pymodule_export]
+    use super::pool::{get_num_threads, set_num_threads};
+    #[pymodule_export]
+    use super::report::cast_counted;
+    #[pymodule_export]
+    use super::request::attributes;
+    #[pymodule_export]
+    use super::rescale::{rescale, rescale_factors};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

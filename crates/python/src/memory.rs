@@ -1,0 +1,54 @@
+//! Memory of arrays as slices: the one place that trusts the pointers of other libraries.
+//!
+//! An array says where its elements lie. It is kept alive as long as the slice, and nothing else is taken for granted: a
+//! length is calculated from shape and width of the array itself. What other threads do to an array while it is converted
+//! is their business, as with every function of NumPy: elements that they write meanwhile may be read before or after.
+
+use pyo3::prelude::*;
+
+/// Bytes of an array, which it keeps alive.
+pub struct Memory<'py> {
+    data: *mut u8,
+    len: usize,
+    is_writable: bool,
+    _owner: Bound<'py, PyAny>,
+}
+
+impl<'py> Memory<'py> {
+    /// The memory of `owner`.
+    ///
+    /// # Safety
+    /// - `data` is valid for reads of `len` bytes as long as `owner` lives, and for writes if `is_writable`.
+    pub unsafe fn new(data: *mut u8, len: usize, is_writable: bool, owner: Bound<'py, PyAny>) -> Memory<'py> {
+        Memory { data, len, is_writable, _owner: owner }
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        if self.len == 0 {
+            return &[]; // the pointer may be anything
+        }
+        // SAFETY: `data` is valid for reads of `len` bytes, more than none, while the owner lives, which `self` owns.
+        unsafe { std::slice::from_raw_parts(self.data, self.len) }
+    }
+
+    /// The bytes, to be written.
+    ///
+    /// # Panics
+    /// If they may not be.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        assert!(self.is_writable, "the array is read-only");
+        if self.len == 0 {
+            return &mut [];
+        }
+        // SAFETY: `data` is valid for reads and writes of `len` bytes, more than none, while the owner lives, which `self`
+        // owns; the borrow of `self` is unique.
+        unsafe { std::slice::from_raw_parts_mut(self.data, self.len) }
+    }
+
+    /// Whether both share a byte.
+    pub fn overlaps(&self, other: &Memory<'_>) -> bool {
+        let (a, b) = (self.data as usize, other.data as usize);
+        self.len > 0 && other.len > 0 && a < b + other.len && b < a + self.len
+    }
+}

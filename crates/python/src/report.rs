@@ -1,0 +1,47 @@
+//! What a conversion of an array lost: counts and error measures by the names of reports.
+
+use crate::cast::{call, convert};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use truecast::report::COUNTS;
+use truecast::{Counting, Counts};
+
+/// Converts an array as `cast` does, and counts on the way.
+#[pyfunction]
+#[pyo3(signature = (x, to, *, spec=None, out=None, from_=None, shape=None, layout=None, **attributes))]
+#[allow(clippy::too_many_arguments)]
+pub fn cast_counted<'py>(
+    x: &Bound<'py, PyAny>,
+    to: &Bound<'py, PyAny>,
+    spec: Option<&str>,
+    out: Option<&Bound<'py, PyAny>>,
+    from_: Option<&Bound<'py, PyAny>>,
+    shape: Option<Vec<u64>>,
+    layout: Option<&str>,
+    attributes: Option<&Bound<'py, PyDict>>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
+    let mut call = call(x.py(), to, spec, out, from_, shape, layout, attributes)?;
+    call.counting = Counting::Full;
+    let (result, counts) = convert(x, &call)?;
+    Ok((result, row(x.py(), &counts)?))
+}
+
+/// The counts and measures of `docs/interfaces.md` section 6.
+fn row<'py>(py: Python<'py>, counts: &Counts) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("elements", counts.elements)?;
+    for count in COUNTS {
+        row.set_item(count.name, (count.of)(counts))?;
+    }
+    row.set_item("lossless", counts.lossless())?;
+    let measures = [
+        ("max_abs_error", counts.max_abs_error),
+        ("max_rel_error", counts.max_rel_error),
+        ("rmse", counts.rmse()),
+        ("sqnr_db", counts.sqnr_db()),
+        ("cosine", counts.cosine()),
+    ];
+    measures.into_iter().try_for_each(|(name, value)| row.set_item(name, value))?;
+    row.set_item("index_max_abs", counts.index_max_abs)?;
+    Ok(row)
+}

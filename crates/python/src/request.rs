@@ -1,0 +1,82 @@
+//! Which specification decides: the arguments `spec` and `**attributes`, read by the library as the command's options are.
+
+use crate::error::{Class, of_spec, raise};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
+use truecast::request::{Request, RequestError};
+use truecast::setting::Setting;
+
+/// What was asked for; without anything, ONNX at its newest opset.
+pub fn of(py: Python<'_>, spec: Option<&str>, attributes: Option<&Bound<'_, PyDict>>) -> PyResult<Request> {
+    let (name, version) = match spec.map(|spec| spec.split_once('@').unwrap_or((spec, ""))) {
+        None => ("onnx", None),
+        Some((name, version)) => (name, Some(version).filter(|version| !version.is_empty())),
+    };
+    let mut texts: Vec<(String, String)> = Vec::new();
+    for (key, value) in attributes.into_iter().flatten() {
+        let key: String = key.extract()?;
+        match value.cast::<PyList>().map(|list| list.as_any()).or_else(|_| value.cast::<PyTuple>().map(|t| t.as_any()))
+        {
+            Ok(values) => {
+                for value in values.try_iter()? {
+                    texts.push((key.clone(), text(&key, &value?)?));
+                }
+            }
+            // What is not given.
+            Err(_) if value.is_none() => {}
+            Err(_) => texts.push((key.clone(), text(&key, &value)?)),
+        }
+    }
+    let pairs = texts.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    Request::from_attributes(name, version, pairs).map_err(|error| match error {
+        RequestError::Spec(error) => of_spec(py, &error),
+        RequestError::Attribute { name, value, .. } => unknown(py, spec.unwrap_or("onnx"), &name, &value),
+        error => raise(py, Class::Usage, error),
+    })
+}
+
+/// A value as it is typed.
+fn text(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let is_switch = Setting::of_name(name).is_some_and(Setting::is_switch);
+    if value.is_instance_of::<PyBool>() {
+        return Ok(value.is_truthy()?.to_string());
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(text.to_cow()?.into_owned());
+    }
+    // ONNX attributes are integers.
+    match value.extract::<i64>() {
+        Ok(number @ (0 | 1)) if is_switch && value.is_instance_of::<PyInt>() => Ok((number == 1).to_string()),
+        _ => {
+            let found = value.repr()?;
+            let class = if is_switch { "True or False" } else { "a text" };
+            Err(raise(value.py(), Class::Usage, format_args!("{name} = {found}: expected is {class}")))
+        }
+    }
+}
+
+/// The specification has no such attribute, or not this value of it.
+fn unknown(py: Python<'_>, spec: &str, name: &str, value: &str) -> PyErr {
+    let standard = spec.split('@').next().unwrap_or(spec);
+    let known: Vec<&str> = Setting::all().filter(|setting| setting.is_of(standard)).map(Setting::name).collect();
+    let has = known.contains(&name.replace('_', "-").as_str());
+    let message = match Setting::of_name(name) {
+        Some(setting) if has => {
+            let values = setting.values(standard).join(", ");
+            format!("{name} = {value:?}: known to {spec} are {values}")
+        }
+        _ => {
+            let known: Vec<String> = known.iter().map(|name| name.replace('-', "_")).collect();
+            format!("{spec} has no attribute {name:?}; known are {}", known.join(", "))
+        }
+    };
+    raise(py, Class::Usage, message)
+}
+
+/// The attributes that a specification has: name, whether it is on or off, and the values that are known.
+#[pyfunction]
+pub fn attributes(spec: &str) -> Vec<(String, bool, Vec<&'static str>)> {
+    let standard = spec.split('@').next().unwrap_or(spec);
+    let of = Setting::all().filter(|setting| setting.is_of(standard));
+    of.map(|s| (s.name().replace('-', "_"), s.is_switch(), s.values(standard))).collect()
+}

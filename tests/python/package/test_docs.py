@@ -1,0 +1,77 @@
+"""What the documentation of the package says: examples run, types check, every option is named."""
+
+import doctest
+import importlib
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import truecast as tc
+
+PACKAGE = Path(tc.__file__).parent
+MODULES = sorted(
+    f"truecast.{path.stem}" if path.stem != "__init__" else "truecast"
+    for path in PACKAGE.glob("*.py")
+    # They import what need not be installed; tests/peers/python runs them.
+    if path.stem not in ("__main__", "torch")
+)
+
+
+@pytest.mark.parametrize("name", [*MODULES, "truecast._truecast"])
+def test_examples_run(name):
+    if name == "truecast._onnx_backend":
+        pytest.importorskip("onnx")
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.failed == 0
+
+
+def test_there_are_examples():
+    """So that a module without docstrings does not pass unseen."""
+    finder = doctest.DocTestFinder()
+    examples = [test for name in MODULES for test in finder.find(importlib.import_module(name)) if test.examples]
+    assert len(examples) >= 12
+
+
+@pytest.mark.parametrize("name", sorted(set(tc.__all__) - {"__version__", "torch"}))
+def test_everything_public_is_documented(name):
+    thing = getattr(tc, name)
+    assert inspect.getdoc(thing), name
+    if inspect.isclass(thing):
+        for member, value in vars(thing).items():
+            if not member.startswith("_") and callable(getattr(value, "fget", value)):
+                assert inspect.getdoc(value), f"{name}.{member}"
+
+
+def test_cast_names_every_attribute():
+    """The library's list of attributes, `truecast.setting`, is what the docstring says."""
+    said = set(re.findall(r"``(\w+)``", inspect.getdoc(tc.cast).split("**attributes")[1].split("Returns")[0]))
+    for spec in ("onnx", "tosa", "openvino", "tile", "ieee"):
+        for name, _, _ in tc._truecast.attributes(spec):
+            assert name in said, (spec, name)
+
+
+def test_every_attribute_is_taken():
+    import numpy as np
+
+    for spec in ("onnx", "tosa", "openvino", "tile", "ieee"):
+        for name, _, values in tc._truecast.attributes(spec):
+            for value in values:
+                try:
+                    tc.cast(np.float32([1]), "f16", spec=spec, **{name: value})
+                except tc.SpecError:
+                    pass  # the pair does not allow it, or a NaN is refused
+
+
+def test_types_check():
+    """mypy in strict mode, of the package itself and of a program that uses it."""
+    pytest.importorskip("mypy")
+    program = Path(__file__).parent / "typed_program.py"
+    root = Path(__file__).resolve().parents[3]
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(root / "pyproject.toml")]
+    command += ["--cache-dir", os.devnull, str(PACKAGE), str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root)
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,145 @@
+"""Files: what the command does to them is tested beside; here is what Python adds."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+import truecast as tc
+
+SAMPLE = Path(__file__).resolve().parents[3] / "testdata" / "minilm-cut.safetensors"
+
+
+def test_convert_and_verify(tmp_path):
+    destination = tmp_path / "f8.safetensors"
+    report = tc.convert(SAMPLE, destination, "f8e4m3fn", keep=["*LayerNorm*"])
+    rows = {row["name"]: row for row in report.tensors}
+    assert rows["embeddings.LayerNorm.bias"]["to"] == "f32"
+    words = rows["embeddings.word_embeddings.weight"]
+    assert (words["from"], words["to"], words["shape"]) == ("f32", "f8e4m3fn", [128, 384])
+    assert words["exact"] + words["inexact"] == words["elements"] == 128 * 384
+    assert report.total["tensors"] == len(report.tensors) == 6
+    columns = report.to_dict()
+    assert columns["name"] == [row["name"] for row in report.tensors] and len(columns["sqnr_db"]) == 6
+    assert "word_embeddings" in repr(report) and "<table>" in report._repr_html_()
+
+    assert tc.verify(SAMPLE, destination, "f8e4m3fn", keep="*LayerNorm*")
+    assert tc.verify(SAMPLE, destination, report=report)
+    report.save(tmp_path / "report.json")
+    assert tc.verify(SAMPLE, destination, report=tmp_path / "report.json").coverage == 1
+    wrong = tc.verify(SAMPLE, destination, "f8e5m2", keep=["*LayerNorm*"])
+    assert not wrong and wrong.differences[0]["kind"] == "header" and "DIFFERENT" in repr(wrong)
+    data = bytearray(destination.read_bytes())
+    data[-1] ^= 1
+    destination.write_bytes(data)
+    wrong = tc.verify(SAMPLE, destination, report=report)
+    assert [row["kind"] for row in wrong.differences] == ["elements"]
+
+
+def test_compare(tmp_path):
+    tc.convert(SAMPLE, tmp_path / "a.npz", "bf16")
+    found = tc.compare(SAMPLE, SAMPLE)
+    assert found.equal and "equal" in repr(found)
+    np.save(tmp_path / "x.npy", np.float32([1, 2]))
+    np.save(tmp_path / "y.npy", np.float32([1, 3]))
+    found = tc.compare(tmp_path / "x.npy", tmp_path / "y.npy")
+    assert not found.equal and found.tensors[0]["max_abs_error"] == 1
+    assert found.only_first == [] and found.incomparable == []
+
+
+def test_rules_and_options(tmp_path):
+    rules = [("*bias*", "f16"), ("*", None)]
+    report = tc.convert(SAMPLE, tmp_path / "a.safetensors", "bf16", rules=rules, spec="ieee", rounding="up")
+    assert {row["to"] for row in report.tensors if "bias" in row["name"]} == {"f16"}
+    assert report.options["spec"] == "ieee" and report.options["attributes"] == {"rounding": "up"}
+    assert tc.verify(SAMPLE, tmp_path / "a.safetensors", report=report)
+    tc.convert(SAMPLE, tmp_path / "b.npz", ml_dtypes.bfloat16, rules={"*bias*": None})
+
+
+def test_dry_run(tmp_path):
+    report = tc.convert(SAMPLE, tmp_path / "a.safetensors", "bf16", dry_run=True)
+    assert not (tmp_path / "a.safetensors").exists() and report.total["bytes_out"] < report.total["bytes_in"]
+
+
+def test_inspect():
+    found = tc.inspect(SAMPLE, stats=True, filter="*weight")
+    assert [row["dtype"] for row in found["tensors"]] == ["f32"] * 3 and "min" in found["tensors"][0]["stats"]
+
+
+@pytest.mark.parametrize(
+    "call, kinds, words",
+    [
+        (lambda to: tc.convert("none.npy", to / "a.npy", "bf16"), (tc.FileError, OSError), "none.npy"),
+        (lambda to: tc.convert(SAMPLE, to / "a.gguf", "bf16"), (tc.UsageError, ValueError), "gguf"),
+        (lambda to: tc.convert(SAMPLE, to / "old.npz", "bf16"), (tc.UsageError, ValueError), "force=True"),
+        (lambda to: tc.convert(SAMPLE, to / "a.npz", "bf16", keep="no such"), (tc.UsageError, ValueError), "no such"),
+        (lambda to: tc.convert(SAMPLE, to / "a.npz", "bf16", max_memory=1), (tc.UsageError, ValueError), "bytes"),
+        (lambda to: tc.convert(SAMPLE, to / "a.npz", "bf16", sepc="onnx"), (tc.UsageError, ValueError), "sepc"),
+        (lambda to: tc.convert(__file__, to / "a.npz", "bf16"), (tc.UsageError, ValueError), "test_files.py"),
+        (lambda to: tc.verify(SAMPLE, SAMPLE, "bf16", sample=2.0), (tc.UsageError, ValueError), "at most 1"),
+        (lambda to: tc.inspect(to / "bad.safetensors"), (tc.InputError, ValueError), "bad.safetensors"),
+    ],
+)
+def test_errors(call, kinds, words, tmp_path):
+    (tmp_path / "old.npz").write_bytes(b"")
+    (tmp_path / "bad.safetensors").write_bytes(b"x" * 100)
+    for kind in (tc.TruecastError, *kinds):
+        with pytest.raises(kind, match=words):
+            call(tmp_path)
+
+
+def big(tmp_path, elements=8_000_000):
+    path = tmp_path / "big.npy"
+    header = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(elements,))
+    header.flush()
+    return path
+
+
+def test_progress(tmp_path):
+    seen = []
+    source = big(tmp_path)
+    tc.convert(source, tmp_path / "a.npy", "bf16", progress=lambda *now: seen.append(now))
+    assert seen[-1] == (32_000_000, 32_000_000, "data")
+    assert [now[0] for now in seen] == sorted(now[0] for now in seen)
+
+
+def test_what_a_callback_raises_ends_the_work(tmp_path):
+    source, other = big(tmp_path), tmp_path / "text.npy"
+    np.save(other, np.zeros(8_000_000, "<U3"))
+
+    def stop(*now):
+        raise KeyError("enough")
+
+    for work in (
+        lambda: tc.convert(source, tmp_path / "a.npy", "string", spec="ieee", progress=stop),
+        lambda: tc.verify(source, other, "string", spec="ieee", full=True, progress=stop),
+        lambda: tc.compare(source, source, progress=stop),
+    ):
+        with pytest.raises(KeyError, match="enough"):
+            work()
+    assert not (tmp_path / "a.npy").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c(tmp_path):
+    source = big(tmp_path)
+    code = f"""
+        import sys, truecast as tc
+        def begun(*now):
+            print("begun", flush=True)
+        try:
+            tc.convert({str(source)!r}, {str(tmp_path / "a.npy")!r}, "string", spec="ieee", progress=begun)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    """
+    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "begun\n"
+    child.send_signal(signal.SIGINT)
+    rest, _ = child.communicate(timeout=60)
+    assert rest.splitlines()[-1] == "interrupted" and child.returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["big.npy"]

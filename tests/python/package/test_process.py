@@ -1,0 +1,114 @@
+"""What the package does to a process: imports, threads, forks, time."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+import truecast as tc
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_nothing_else_is_imported():
+    assert run(
+        """
+        import sys, truecast as tc
+        print([name for name in ("numpy", "ml_dtypes", "torch", "jax", "onnx") if name in sys.modules])
+        import numpy as np
+        tc.cast(np.zeros(3, np.float32), "f16")
+        print([name for name in ("ml_dtypes", "torch", "jax", "onnx") if name in sys.modules])
+        """
+    ).split("\n")[:2] == ["[]", "[]"]
+
+
+def test_threads_work_at_the_same_time():
+    x = np.random.default_rng(2).standard_normal(300_000).astype(np.float32)
+    expected = tc.cast(x, "f8e5m2").tobytes()
+    wrong = []
+
+    def work():
+        for _ in range(20):
+            if tc.cast(x, "f8e5m2").tobytes() != expected:
+                wrong.append(threading.get_ident())
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_the_interpreter_is_released():
+    """Another thread counts while one long conversion runs."""
+    x = np.zeros(200_000, np.float64).astype(str)
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.001)
+
+    big = np.zeros(1 << 25, np.float32)
+    thread = threading.Thread(target=tick)
+    thread.start()
+    for _ in range(5):
+        begin = time.monotonic()
+        tc.cast(big, "f64", spec="ieee")
+        end = time.monotonic()
+        if any(begin < at < end for at in ticks):
+            break
+    done.set()
+    thread.join()
+    assert any(begin < at < end for at in ticks)
+    assert len(x)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_forked_processes_convert():
+    """The threads of the parent are not there; the child makes its own."""
+    assert (
+        run(
+            """
+            import os, sys, warnings
+            warnings.simplefilter("ignore")
+            import numpy as np, truecast as tc
+            x = np.ones(1 << 22, np.float32)
+            tc.cast(x, "f16")
+            child = os.fork()
+            if child == 0:
+                y = tc.cast(x, "f16")
+                os._exit(0 if (y == 1).all() else 9)
+            deadline = 60
+            import time
+            begin = time.monotonic()
+            while True:
+                pid, status = os.waitpid(child, os.WNOHANG)
+                if pid or time.monotonic() - begin > deadline:
+                    break
+                time.sleep(0.01)
+            print(pid == child and status == 0)
+            """
+        ).strip()
+        == "True"
+    )
+
+
+def test_the_command():
+    done = subprocess.run([sys.executable, "-m", "truecast", "promote", "i8", "f32"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "f32\n")
+    done = subprocess.run([sys.executable, "-m", "truecast", "promot"], capture_output=True, text=True)
+    assert done.returncode == 2 and "did you mean promote" in done.stderr
+    script = os.path.join(os.path.dirname(sys.executable), "truecast")
+    if os.path.exists(script):
+        done = subprocess.run([script, "--version"], capture_output=True, text=True)
+        assert done.stdout.strip() == f"truecast {tc.__version__}"
