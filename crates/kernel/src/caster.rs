@@ -1,8 +1,9 @@
 //! [`Caster`]: a conversion that was planned once and runs over bytes with no decisions left.
 
 use crate::buf::{Elements, ElementsMut};
+use crate::environment;
 use crate::error::CastError;
-use crate::measure::{BLOCK, Counts, Measure, Tiles, environment};
+use crate::measure::{BLOCK, Counts, Measure, Tiles};
 use crate::options::{CastOptions, Counting};
 pub use crate::parallel::MIN_BYTES_PER_THREAD;
 use crate::parallel::{Pieces, map_pieces};

@@ -11,6 +11,10 @@ pub struct Avx2(());
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Avx512(());
 
+/// Proof that NEON was detected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Neon(());
+
 /// What the compiled code may use, weakest first.
 ///
 /// # Examples
@@ -26,6 +30,8 @@ pub enum Level {
     Avx2(Avx2),
     /// Ice Lake, Zen 4 and later.
     Avx512(Avx512),
+    /// Every aarch64 CPU: lanes are those of the baseline, which has NEON, before which stand kernels written by hand.
+    Neon(Neon),
 }
 
 /// A piece of work that is compiled once per level.
@@ -62,7 +68,16 @@ impl Level {
     }
 
     /// Every level that this CPU can run, weakest first.
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    #[must_use]
+    pub fn available() -> Vec<Level> {
+        let neon = std::arch::is_aarch64_feature_detected!("neon").then_some(Level::Neon(Neon(())));
+        std::iter::once(Level::Baseline).chain(neon).collect()
+    }
+
+    /// Every level that this CPU can run, weakest first.
+    #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
+    #[must_use]
     pub fn available() -> Vec<Level> {
         vec![Level::Baseline]
     }
@@ -74,6 +89,7 @@ impl Level {
             Level::Baseline => "baseline",
             Level::Avx2(_) => "avx2",
             Level::Avx512(_) => "avx512",
+            Level::Neon(_) => "neon",
         }
     }
 
@@ -81,7 +97,7 @@ impl Level {
     #[inline]
     pub(crate) fn run<T: Task>(self, task: T) -> T::Output {
         match self {
-            Level::Baseline => baseline(task),
+            Level::Baseline | Level::Neon(_) => baseline(task),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the token exists only if detection succeeded (`Level::available`).
             Level::Avx2(_) => unsafe { x86::avx2(task) },
@@ -99,7 +115,7 @@ impl Level {
     #[inline]
     pub(crate) fn run_at_most_avx2<T: Task>(self, task: T) -> T::Output {
         match self {
-            Level::Baseline => baseline(task),
+            Level::Baseline | Level::Neon(_) => baseline(task),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the token exists only if detection succeeded; that of AVX-512 contains that of AVX2.
             Level::Avx2(_) | Level::Avx512(_) => unsafe { x86::avx2(task) },

@@ -7,13 +7,20 @@
 //! Read in this order: [`level`], `lane`, `stage`, `plan`, [`caster`]. The reasons and measurements are in
 //! `docs/kernels.md`.
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 pub mod buf;
 mod by_hand;
 pub mod caches;
 pub mod caster;
 mod definition;
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+mod drive;
+mod environment;
 mod error;
 mod hub;
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+mod interleave;
 mod lane;
 pub mod level;
 pub mod measure;

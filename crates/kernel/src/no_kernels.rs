@@ -1,6 +1,13 @@
 //! The chooser of CPUs for which no kernel is written by hand: everything is a lane, a table in memory, or the definition.
 
+#![cfg_attr(
+    target_arch = "aarch64",
+    allow(dead_code, reason = "its chooser takes from here what it has no kernel for")
+)]
+
 use crate::level::Level;
+use crate::measure::found::{Next, Seen, Small, Special, Sums};
+use crate::measure::limits::Range;
 use crate::numbers::op::Op;
 use crate::numbers::split::Split;
 use crate::scaled::lookup::{Codes, Full, Tables};
@@ -54,4 +61,26 @@ pub(crate) fn has_full(_level: Level) -> bool {
 /// None is looked up.
 pub(crate) fn full(_level: Level, _codes: &[u8], _block: usize, _: &[Full], _dst: &mut [u8], _: bool) -> usize {
     0
+}
+
+type Values<'a> = (usize, &'a [u8]);
+
+/// Nothing is done.
+pub(crate) fn add(_: Level, _: bool, _: Values<'_>, _: Values<'_>, _: [Next; 2], _: &mut Sums) -> Option<Option<Seen>> {
+    None
+}
+
+/// Nothing is done.
+pub(crate) fn add_values(_: Level, _: bool, _: Values<'_>, _: [Next; 2], _: &mut Sums) -> Option<Option<Seen>> {
+    None
+}
+
+/// None.
+pub(crate) fn small_results(_: Level, _: bool, _: Values<'_>, _: Values<'_>, _: f64) -> Option<Small> {
+    None
+}
+
+/// None.
+pub(crate) fn specials(_: Level, _: Values<'_>, _: Values<'_>, _: &Range) -> Option<Special> {
+    None
 }

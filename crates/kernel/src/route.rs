@@ -1,5 +1,6 @@
 //! [`Route`]: which loops the elements of a conversion go through.
 
+use crate::level::Level;
 use crate::numbers::op::Op;
 use std::borrow::Cow;
 use std::fmt;
@@ -61,6 +62,17 @@ impl Route {
     #[must_use]
     pub fn fills_a_table(&self) -> bool {
         self.steps().any(|step| matches!(step, "split" | "table16"))
+    }
+
+    /// The names of the steps that conversions at a level are made of.
+    pub fn steps_at(level: Level) -> impl Iterator<Item = &'static str> {
+        let by_hand: &[&str] = match level {
+            Level::Baseline => &[],
+            Level::Neon(_) => &["fused", "instruction"],
+            Level::Avx2(_) => &["fused", "instruction", "narrow"],
+            Level::Avx512(_) => &["fused", "instruction", "narrow", "nonzero", "split"],
+        };
+        ["copy", "table8", "table16", "lane", "definition"].into_iter().chain(by_hand.iter().copied())
     }
 
     /// The names of its steps, those in parentheses after the one around them.

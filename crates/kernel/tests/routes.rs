@@ -3,22 +3,25 @@
 mod shared;
 
 use shared::levels;
-use truecast_core::policy::CastPolicy;
-use truecast_core::{CastSpec, DType};
-use truecast_kernel::{CastOptions, Caster};
+use std::collections::BTreeSet;
+use truecast_core::policy::{CastPolicy, Overflow};
+use truecast_core::{CastSpec, DType, Rounding};
+use truecast_kernel::{CastOptions, Caster, Route};
 
 #[test]
 fn routes_are_those_of_the_page() {
-    use DType::{F8E4M3Fn, F8E5M2, F16, F32, I8, I64, U64};
+    use DType::{F8E4M3Fn, F8E5M2, F16, F32, F64, I8, I64, U64};
+    // At the baseline, AVX2, AVX-512 and NEON.
     let rows = [
-        (F32, F32, ["copy", "copy", "copy"]),
-        (F32, F8E4M3Fn, ["lane", "fused", "fused"]),
-        (F16, F8E4M3Fn, ["lane+lane", "fused", "split(fused)"]),
-        (I64, F32, ["lane", "lane", "instruction"]),
-        (I64, I8, ["lane", "lane", "narrow"]),
-        (U64, F16, ["lane+lane", "lane+fused", "fused"]),
-        (U64, DType::Bool, ["lane", "lane", "nonzero"]),
-        (F8E5M2, F32, ["table8", "table8", "table8"]),
+        (F32, F32, ["copy", "copy", "copy", "copy"]),
+        (F32, F8E4M3Fn, ["lane", "fused", "fused", "lane"]),
+        (F16, F8E4M3Fn, ["lane+lane", "fused", "split(fused)", "instruction+lane"]),
+        (F64, F32, ["lane", "instruction", "instruction", "instruction"]),
+        (I64, F32, ["lane", "lane", "instruction", "lane"]),
+        (I64, I8, ["lane", "lane", "narrow", "lane"]),
+        (U64, F16, ["lane+lane", "lane+fused", "fused", "lane+fused"]),
+        (U64, DType::Bool, ["lane", "lane", "nonzero", "lane"]),
+        (F8E5M2, F32, ["table8", "table8", "table8", "table8"]),
     ];
     for level in levels() {
         for (src, dst, routes) in rows {
@@ -27,9 +30,33 @@ fn routes_are_those_of_the_page() {
             let expected = match level.name() {
                 "baseline" => routes[0],
                 "avx2" => routes[1],
-                _ => routes[2],
+                "avx512" => routes[2],
+                _ => routes[3],
             };
             assert_eq!(caster.route().to_string(), expected, "{src} to {dst} at {level}");
         }
+    }
+}
+
+/// The steps that are named for a level are those of all pairs, under a few policies.
+#[test]
+fn steps_are_those_of_all_pairs() {
+    let policies = [
+        CastPolicy::IEEE,
+        CastPolicy { to_float: Rounding::Up, ..CastPolicy::IEEE },
+        CastPolicy { overflow: Overflow::Error, ..CastPolicy::IEEE },
+    ];
+    for level in levels() {
+        let mut taken = BTreeSet::new();
+        for (&src, &dst) in DType::ALL.iter().flat_map(|src| DType::ALL.iter().map(move |dst| (src, dst))) {
+            for policy in policies {
+                let spec = CastSpec { src, dst, policy, undefined: &[], clause: "" };
+                if let Ok(caster) = Caster::new(&spec, &CastOptions { level, ..CastOptions::default() }) {
+                    taken.extend(caster.route().steps().map(str::to_owned));
+                }
+            }
+        }
+        let named: BTreeSet<String> = Route::steps_at(level).map(str::to_owned).collect();
+        assert_eq!(taken, named, "{level}");
     }
 }

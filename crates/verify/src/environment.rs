@@ -4,40 +4,45 @@
 //! not change (`docs/kernels.md §5`).
 #![allow(unsafe_code)]
 
-/// Runs `f` with FTZ and DAZ set, and restores the environment after, also if `f` panics. `None` where that is not
+/// Runs `f` with subnormals flushed, and restores the environment after, also if `f` panics. `None` where that is not
 /// possible: on other architectures.
 ///
 /// # Panics
-/// If setting them had no effect, since a check would then prove nothing.
-#[cfg(target_arch = "x86_64")]
+/// If setting it had no effect, since a check would then prove nothing.
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 pub fn flushing<T>(f: impl FnOnce() -> T) -> Option<T> {
     use std::hint::black_box;
-    const FTZ_AND_DAZ: u32 = 0x8040;
-    struct Restore(u32);
+    struct Restore(register::Value);
     impl Drop for Restore {
         fn drop(&mut self) {
-            mxcsr::load(self.0);
+            register::load(self.0);
         }
     }
-    let restore = Restore(mxcsr::store());
-    mxcsr::load(restore.0 | FTZ_AND_DAZ);
+    let restore = Restore(register::store());
+    register::load(restore.0 | register::FLUSHING);
     let product = black_box(f32::MIN_POSITIVE) * black_box(0.5);
     let sum = black_box(f32::from_bits(1)) + black_box(0.0);
-    assert_eq!((product.to_bits(), sum.to_bits()), (0, 0), "FTZ and DAZ have no effect");
+    assert_eq!((product.to_bits(), sum.to_bits()), (0, 0), "flushing has no effect");
     Some(f())
 }
 
 /// Runs nothing: this architecture has no such register.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
 pub fn flushing<T>(_f: impl FnOnce() -> T) -> Option<T> {
     None
 }
 
+/// MXCSR.
 #[cfg(target_arch = "x86_64")]
-mod mxcsr {
+mod register {
     use std::arch::asm;
 
-    pub(super) fn store() -> u32 {
+    pub(super) type Value = u32;
+
+    /// FTZ and DAZ.
+    pub(super) const FLUSHING: Value = 0x8040;
+
+    pub(super) fn store() -> Value {
         let mut value = 0u32;
         // SAFETY: the instruction writes four bytes to the address given, which is that of a live, aligned u32.
         unsafe { asm!("stmxcsr [{}]", in(reg) &mut value, options(nostack, preserves_flags)) }
@@ -46,11 +51,37 @@ mod mxcsr {
 
     /// Loads a value that came from [`store`], with or without FTZ (bit 15) and DAZ (bit 6), which every x86-64 CPU with
     /// AVX has and every 64-bit CPU since 2004 accepts; no reserved bit is set, so the instruction cannot fault.
-    pub(super) fn load(value: u32) {
+    pub(super) fn load(value: Value) {
         // SAFETY: the instruction reads four bytes from a live, aligned u32. Rust code assumes the default environment:
         // the code that runs under another one is the code under test, for which this is the question, and the
         // bookkeeping around it, which has no floating-point arithmetic on subnormals.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &value, options(nostack, readonly, preserves_flags)) }
+    }
+}
+
+/// FPCR.
+#[cfg(target_arch = "aarch64")]
+mod register {
+    use std::arch::asm;
+
+    pub(super) type Value = u64;
+
+    /// FZ and FZ16; and besides, what a conversion may depend on as well: DN (every NaN becomes the default one) and AHP (an
+    /// f16 without Inf and NaN).
+    pub(super) const FLUSHING: Value = 1 << 24 | 1 << 19 | 1 << 25 | 1 << 26;
+
+    pub(super) fn store() -> Value {
+        let value;
+        // SAFETY: the instruction reads a register that every program may read.
+        unsafe { asm!("mrs {}, fpcr", out(reg) value, options(nostack, preserves_flags)) }
+        value
+    }
+
+    /// Loads a value that came from [`store`], with or without the bits of [`FLUSHING`], which every CPU accepts.
+    pub(super) fn load(value: Value) {
+        // SAFETY: no trap is enabled. Rust code assumes the default environment: as on x86-64, only the code under test
+        // runs under another one, and the bookkeeping around it.
+        unsafe { asm!("msr fpcr, {}", in(reg) value, options(nostack, preserves_flags)) }
     }
 }
 
@@ -72,7 +103,7 @@ mod tests {
         }
         assert!(!halves_to_zero());
         let panicked = std::panic::catch_unwind(|| flushing(|| panic!("as intended")));
-        assert!(panicked.is_err() || cfg!(not(target_arch = "x86_64")));
+        assert!(panicked.is_err() || cfg!(not(any(target_arch = "aarch64", target_arch = "x86_64"))));
         assert!(!halves_to_zero());
     }
 }

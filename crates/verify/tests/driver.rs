@@ -148,7 +148,10 @@ fn every_route_is_taken() {
     let session = session(cast_one);
     let mut report =
         small::run(&session, &typed("--src f16,u8 --dst f8e4m3fn,u8 --random-policies 0 --oracle-every 99"));
-    let wide = boundary::run(&session, &typed("--src f32 --dst f8e4m3fn --random 9 --limit 99 --limit-others 9"));
+    let wide = boundary::run(
+        &session,
+        &typed("--src f32,f64,i32 --dst f8e4m3fn,f32,i8,bool --random 9 --limit 99 --limit-others 9"),
+    );
     report.sheet.merge(wide.sheet);
-    assert!(report.sheet.routes.covers_all(), "{report}");
+    assert!(report.sheet.routes.covers_all(&session.levels), "{report}");
 }

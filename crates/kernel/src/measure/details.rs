@@ -2,54 +2,29 @@
 //!
 //! No short circuits: every count is a sum of comparisons, which the compiler turns into masks.
 
+use super::found::{Small, Special};
 use super::limits::{Limits, Open, Range};
 use super::sums::Pairs;
-use super::values::{Value, finite};
+use super::value::{Value, finite};
+use crate::by_hand;
 use crate::level::{Level, Task};
-#[cfg(target_arch = "x86_64")]
-use crate::x86::avx512::measure as by_hand;
 
-/// Results that are zero or subnormal.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Small {
-    /// Zeros of what was not zero.
-    pub flushed: u64,
-    /// Zeros whose sign is not that of what they were.
-    pub signs: u64,
-    /// Below the smallest normal, but not zero.
-    pub subnormal: u64,
+/// Counts results that are zero or below the smallest normal. If not `masked`, all values are finite.
+pub(super) fn small_results<X: Value, Y: Value>(
+    level: Level,
+    masked: bool,
+    pairs: Pairs<'_, X, Y>,
+    min_normal: f64,
+) -> Small {
+    let (x, y) = ((X::BYTES, X::bytes(pairs.x)), (Y::BYTES, Y::bytes(pairs.y)));
+    let by_hand = by_hand::small_results(level, masked, x, y, min_normal);
+    by_hand.unwrap_or_else(|| level.run_at_most_avx2(SmallResults { pairs, min_normal }))
 }
 
-impl Small {
-    #[cfg(target_arch = "x86_64")]
-    pub fn and(self, next: Small) -> Small {
-        Small {
-            flushed: self.flushed + next.flushed,
-            signs: self.signs + next.signs,
-            subnormal: self.subnormal + next.subnormal,
-        }
-    }
-
-    pub(super) fn count<X: Value, Y: Value>(
-        level: Level,
-        pairs: Pairs<'_, X, Y>,
-        masked: bool,
-        min_normal: f64,
-    ) -> Small {
-        #[cfg(target_arch = "x86_64")]
-        if let Level::Avx512(token) = level {
-            let (x, y) = (X::bytes(pairs.x), Y::bytes(pairs.y));
-            return match (X::BYTES, Y::BYTES, masked) {
-                (4, 4, false) => by_hand::small_results::<64, 64, false>(token, x, y, min_normal),
-                (4, 4, true) => by_hand::small_results::<64, 64, true>(token, x, y, min_normal),
-                (4, ..) => by_hand::small_results::<64, 128, true>(token, x, y, min_normal),
-                (_, 4, _) => by_hand::small_results::<128, 64, true>(token, x, y, min_normal),
-                _ => by_hand::small_results::<128, 128, true>(token, x, y, min_normal),
-            };
-        }
-        let _ = masked;
-        level.run_at_most_avx2(SmallResults { pairs, min_normal })
-    }
+/// Counts what is not finite or lies beyond the range.
+pub(super) fn specials<X: Value, Y: Value>(level: Level, pairs: Pairs<'_, X, Y>, range: &Range) -> Special {
+    let (x, y) = ((X::BYTES, X::bytes(pairs.x)), (Y::BYTES, Y::bytes(pairs.y)));
+    by_hand::specials(level, x, y, range).unwrap_or_else(|| level.run_at_most_avx2(Specials { pairs, range }))
 }
 
 struct SmallResults<'a, X: Value, Y: Value> {
@@ -72,57 +47,6 @@ impl<X: Value, Y: Value> Task for SmallResults<'_, X, Y> {
             subnormal += bit((ym > Y::ZERO) & (ym < min_normal));
         }
         Small { flushed: flushed as u64, signs: signs as u64, subnormal: subnormal as u64 }
-    }
-}
-
-/// NaN, infinities, and values beyond the destination's range.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Special {
-    pub nan_in: u64,
-    pub nan_out: u64,
-    pub inf_in: u64,
-    pub inf_out: u64,
-    pub to_nan: u64,
-    pub to_inf: u64,
-    /// Source values beyond the range.
-    pub beyond: u64,
-    /// Those whose result is an end of the range.
-    pub at_an_end: u64,
-    /// Pairs that took no part in a masked pass.
-    pub not_finite: u64,
-    /// Those that are neither equal nor both NaN.
-    pub not_finite_inexact: u64,
-}
-
-impl Special {
-    #[cfg(target_arch = "x86_64")]
-    pub fn and(self, next: Special) -> Special {
-        Special {
-            nan_in: self.nan_in + next.nan_in,
-            nan_out: self.nan_out + next.nan_out,
-            inf_in: self.inf_in + next.inf_in,
-            inf_out: self.inf_out + next.inf_out,
-            to_nan: self.to_nan + next.to_nan,
-            to_inf: self.to_inf + next.to_inf,
-            beyond: self.beyond + next.beyond,
-            at_an_end: self.at_an_end + next.at_an_end,
-            not_finite: self.not_finite + next.not_finite,
-            not_finite_inexact: self.not_finite_inexact + next.not_finite_inexact,
-        }
-    }
-
-    pub(super) fn count<X: Value, Y: Value>(level: Level, pairs: Pairs<'_, X, Y>, range: &Range) -> Special {
-        #[cfg(target_arch = "x86_64")]
-        if let Level::Avx512(token) = level {
-            let (x, y) = (X::bytes(pairs.x), Y::bytes(pairs.y));
-            return match (X::BYTES, Y::BYTES) {
-                (4, 4) => by_hand::specials::<64, 64>(token, x, y, range),
-                (4, _) => by_hand::specials::<64, 128>(token, x, y, range),
-                (_, 4) => by_hand::specials::<128, 64>(token, x, y, range),
-                _ => by_hand::specials::<128, 128>(token, x, y, range),
-            };
-        }
-        level.run_at_most_avx2(Specials { pairs, range })
     }
 }
 

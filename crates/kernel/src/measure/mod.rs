@@ -8,29 +8,33 @@
 //! Values that are known to be kept need half of the first: `x` and `y` are then one tile.
 
 mod counts;
-pub(crate) mod details;
-pub(crate) mod environment;
+mod details;
+pub(crate) mod found;
 pub(crate) mod limits;
-pub(crate) mod sums;
+mod sums;
 mod survey;
-pub(crate) mod values;
+pub(crate) mod value;
+mod values;
 
 pub use counts::Counts;
 pub use survey::{Extreme, Survey};
 
 use crate::buf::Elements;
+use crate::environment;
 use crate::hub::Hub;
 use crate::level::Level;
 use crate::options::CastOptions;
 use crate::parallel::map_range;
 use crate::pipeline::{Scratch, TILE};
 use crate::slot::Slot;
-use details::{Small, Special, Undefined};
+use details::{Undefined, small_results, specials};
+use found::{Next, Special, Sums};
 use limits::{Limits, keeps_values};
 use std::num::NonZeroUsize;
-use sums::{Find, Next, Pairs, Pass, Sums, tree};
+use sums::{Find, Pairs, Pass, add_values, tree};
 use truecast_core::{CastSpec, DType, Layout};
-use values::{Tile, Value, Values};
+use value::Value;
+use values::{Tile, Values};
 
 /// Elements per unit of measuring: sums are taken over blocks, and blocks are added in order, so that the result does
 /// not depend on threads (`docs/spec/checkpoints.md §10`).
@@ -211,7 +215,7 @@ impl Measured {
         let n = pairs.x.len() as u64;
         let mut add = |masked| {
             let pass = Pass { level: *level, masked, next };
-            if *same { sums.add_values::<Y>(pass, pairs.y) } else { sums.add(pass, pairs) }
+            if *same { add_values::<Y>(sums, pass, pairs.y) } else { sums::add(sums, pass, pairs) }
         };
         let ordinary = if *masked { None } else { add(false) };
         *masked = ordinary.is_none();
@@ -221,14 +225,14 @@ impl Measured {
             (counts.max_abs_error, counts.index_max_abs) = (seen.max_abs, counts.elements + at as u64);
         }
         if seen.smallest < limits.min_normal || seen.smallest == 0.0 {
-            let small = Small::count(*level, pairs, *masked, limits.min_normal);
+            let small = small_results(*level, *masked, pairs, limits.min_normal);
             counts.flushed_to_zero += small.flushed;
             counts.sign_of_zero_lost += small.signs;
             counts.subnormal += if limits.has_subnormals { small.subnormal } else { 0 };
         }
         let [positive, negative] = limits.range.over;
         let is_special = *masked || seen.largest >= positive.min(negative);
-        let special = if is_special { Special::count(*level, pairs, &limits.range) } else { Special::default() };
+        let special = if is_special { specials(*level, pairs, &limits.range) } else { Special::default() };
         if limits.open.ordinary || (limits.open.any && is_special) {
             counts.undefined += level.run(Undefined::<X> { x: pairs.x, limits });
         }

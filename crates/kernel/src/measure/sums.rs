@@ -6,10 +6,10 @@
 //! An *ordinary* tile has finite values only. Every pair takes part then and no lane needs a mask, which is how a tile is
 //! tried first: its sums tell afterwards whether a value was NaN or infinite, and if so it is taken again with masks.
 
-use super::values::{Value, finite};
+use super::found::{Next, Seen, Sums, suspect_above};
+use super::value::{Value, finite};
+use crate::by_hand;
 use crate::level::{Level, Task};
-#[cfg(target_arch = "x86_64")]
-use crate::x86::avx512::measure as by_hand;
 
 /// A tile of source values and results.
 #[derive(Clone, Copy)]
@@ -61,16 +61,6 @@ impl<X: Value, Y: Value> Task for Find<'_, X, Y> {
     }
 }
 
-/// Sums of a block, in one of 16 lanes for each element index modulo 16, and the largest relative error.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sums {
-    pub noise: [f64; 16],
-    pub signal: [f64; 16],
-    pub image: [f64; 16],
-    pub product: [f64; 16],
-    pub max_rel: f64,
-}
-
 /// Lanes are added as a balanced tree: 0+8, 1+9, ..; then +4, +2, +1.
 pub(super) fn tree(mut lanes: [f64; 16]) -> f64 {
     for half in [8, 4, 2, 1] {
@@ -81,101 +71,47 @@ pub(super) fn tree(mut lanes: [f64; 16]) -> f64 {
     lanes[0]
 }
 
-/// A relative error above `max` has an `abs(e)` above this times `abs(x)`, whatever the roundings: only such errors are
-/// divided. A power of two multiplies without rounding and needs no margin, so that the relative error of results that
-/// were flushed to zero, which is 1, is divided once and not every time.
-#[inline(always)]
-pub(crate) fn suspect_above(max: f64) -> f64 {
-    const SURELY_LESS: f64 = 1.0 - 1e-14;
-    if max.to_bits() << 12 == 0 { max } else { max * SURELY_LESS }
-}
-
-/// What a pass saw of a tile besides.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
-    /// Pairs that take part and differ.
-    pub inexact: u64,
-    /// Largest `abs(e)`.
-    pub max_abs: f64,
-    /// Smallest `abs(y)`.
-    pub smallest: f64,
-    /// Largest `abs(x)`.
-    pub largest: f64,
-}
-
-impl Seen {
-    pub const NOTHING: Seen = Seen { inexact: 0, max_abs: 0.0, smallest: f64::INFINITY, largest: 0.0 };
-
-    #[cfg(target_arch = "x86_64")]
-    pub fn and(self, next: Seen) -> Seen {
-        Seen {
-            inexact: self.inexact + next.inexact,
-            max_abs: self.max_abs.max(next.max_abs),
-            smallest: self.smallest.min(next.smallest),
-            largest: self.largest.max(next.largest),
-        }
-    }
-}
-
 /// How a pass over a tile is made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pass {
     pub level: Level,
     /// Only pairs that are both finite take part. Else all do.
     pub masked: bool,
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only kernels written by hand ask"))]
     pub next: [Next; 2],
 }
 
-impl Sums {
-    /// Adds a tile. `None`, and nothing is added, if a pass without masks finds that some value may not be finite.
-    pub(super) fn add<X: Value, Y: Value>(&mut self, pass: Pass, pairs: Pairs<'_, X, Y>) -> Option<Seen> {
-        let Pass { level, masked, .. } = pass;
-        #[cfg(target_arch = "x86_64")]
-        if let (Level::Avx512(token), None) = (level, pairs.residuals) {
-            let (x, y, next) = (X::bytes(pairs.x), Y::bytes(pairs.y), pass.next);
-            return match (X::BYTES, Y::BYTES, masked) {
-                (4, 4, false) => by_hand::add::<64, 64, false>(token, x, y, next, self),
-                (4, 4, true) => by_hand::add::<64, 64, true>(token, x, y, next, self),
-                (4, _, false) => by_hand::add::<64, 128, false>(token, x, y, next, self),
-                (4, _, true) => by_hand::add::<64, 128, true>(token, x, y, next, self),
-                (_, 4, false) => by_hand::add::<128, 64, false>(token, x, y, next, self),
-                (_, 4, true) => by_hand::add::<128, 64, true>(token, x, y, next, self),
-                (.., false) => by_hand::add::<128, 128, false>(token, x, y, next, self),
-                (.., true) => by_hand::add::<128, 128, true>(token, x, y, next, self),
-            };
-        }
-        if const { X::BYTES == 8 && Y::BYTES == 8 } && pairs.residuals.is_some() {
-            // The only ones that AVX-512 has compiled code for; others it has kernels for.
-            return match masked {
-                false => level.run(Add::<X, Y, false, true> { pairs, sums: self }),
-                true => level.run(Add::<X, Y, true, true> { pairs, sums: self }),
-            };
-        }
-        match masked {
-            false => level.run_at_most_avx2(Add::<X, Y, false, false> { pairs, sums: self }),
-            true => level.run_at_most_avx2(Add::<X, Y, true, false> { pairs, sums: self }),
-        }
+/// Adds a tile. `None`, and nothing is added, if a pass without masks finds that some value may not be finite.
+pub(super) fn add<X: Value, Y: Value>(sums: &mut Sums, pass: Pass, pairs: Pairs<'_, X, Y>) -> Option<Seen> {
+    let Pass { level, masked, next } = pass;
+    let (x, y) = ((X::BYTES, X::bytes(pairs.x)), (Y::BYTES, Y::bytes(pairs.y)));
+    if pairs.residuals.is_none()
+        && let Some(seen) = by_hand::add(level, masked, x, y, next, sums)
+    {
+        return seen;
     }
+    if const { X::BYTES == 8 && Y::BYTES == 8 } && pairs.residuals.is_some() {
+        // The only ones that AVX-512 has compiled code for; others it has kernels for.
+        return match masked {
+            false => level.run(Add::<X, Y, false, true> { pairs, sums }),
+            true => level.run(Add::<X, Y, true, true> { pairs, sums }),
+        };
+    }
+    match masked {
+        false => level.run_at_most_avx2(Add::<X, Y, false, false> { pairs, sums }),
+        true => level.run_at_most_avx2(Add::<X, Y, true, false> { pairs, sums }),
+    }
+}
 
-    /// As [`Sums::add`], of values that stand for themselves: only `signal` is added, and `smallest` leaves out zeros,
-    /// which are what they were.
-    pub(super) fn add_values<V: Value>(&mut self, pass: Pass, values: &[V::Bytes]) -> Option<Seen> {
-        let Pass { level, masked, .. } = pass;
-        #[cfg(target_arch = "x86_64")]
-        if let Level::Avx512(token) = level {
-            let (values, next) = (V::bytes(values), pass.next);
-            return match (V::BYTES, masked) {
-                (4, false) => by_hand::add_values::<64, false>(token, values, next, self),
-                (4, true) => by_hand::add_values::<64, true>(token, values, next, self),
-                (_, false) => by_hand::add_values::<128, false>(token, values, next, self),
-                (_, true) => by_hand::add_values::<128, true>(token, values, next, self),
-            };
-        }
-        match masked {
-            false => level.run_at_most_avx2(AddValues::<V, false> { values, sums: self }),
-            true => level.run_at_most_avx2(AddValues::<V, true> { values, sums: self }),
-        }
+/// As [`add`], of values that stand for themselves: only `signal` is added, and `smallest` leaves out zeros, which are what
+/// they were.
+pub(super) fn add_values<V: Value>(sums: &mut Sums, pass: Pass, values: &[V::Bytes]) -> Option<Seen> {
+    let Pass { level, masked, next } = pass;
+    if let Some(seen) = by_hand::add_values(level, masked, (V::BYTES, V::bytes(values)), next, sums) {
+        return seen;
+    }
+    match masked {
+        false => level.run_at_most_avx2(AddValues::<V, false> { values, sums }),
+        true => level.run_at_most_avx2(AddValues::<V, true> { values, sums }),
     }
 }
 
@@ -188,30 +124,6 @@ fn are_finite(sums: &[f64; 16]) -> bool {
         all &= finite(sum);
     }
     all
-}
-
-/// Memory that the next tile will need: it is asked for while this one is measured, which keeps both the arithmetic and the
-/// memory busy.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "only kernels written by hand ask"))]
-pub(crate) struct Next {
-    at: *const u8,
-    row_bytes: usize,
-}
-
-impl Next {
-    /// What follows the bytes of a tile of `n` elements.
-    pub fn after(bytes: &[u8], n: usize) -> Next {
-        Next { at: bytes.as_ptr().wrapping_add(bytes.len()), row_bytes: bytes.len() * 16 / n }
-    }
-
-    /// Asks for the next row.
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    pub fn prefetch_row(&mut self) {
-        crate::x86::prefetch(self.at);
-        self.at = self.at.wrapping_add(self.row_bytes);
-    }
 }
 
 struct AddValues<'a, V: Value, const MASKED: bool> {

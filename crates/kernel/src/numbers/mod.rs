@@ -8,6 +8,7 @@ pub(crate) mod e8m0;
 pub(crate) mod encode;
 pub(crate) mod int;
 pub(crate) mod op;
+pub(crate) mod rows;
 pub(crate) mod split;
 pub(crate) mod wide;
 

@@ -7,10 +7,12 @@ use super::avx512::convert::ToFloat;
 use super::avx512::e8m0::{Scaled, ToE8m0, grows};
 use super::avx512::integer::{Float, Truncate, Truncates};
 use super::avx512::narrow::{Narrow, Narrows, NonZero};
-use super::avx512::{self, fused::Fused};
-use super::drive::{Groups, run, stage};
+use super::avx512::{self, fused::Fused, measure};
 use super::source::{self, Source256, Source512};
+use crate::drive::{Groups, run, stage};
 use crate::level::{Avx2, Avx512, Level};
+use crate::measure::found::{Next, Seen, Small, Special, Sums};
+use crate::measure::limits::Range;
 use crate::numbers::e8m0::EncodeE8m0Cut;
 use crate::numbers::encode::{Nearest, shape};
 use crate::numbers::op::{Int, Op};
@@ -23,7 +25,7 @@ type Kernel = Option<Box<dyn Stage>>;
 /// The kernel that computes these operations, one after the other, in one loop.
 pub(crate) fn kernel(ops: &[Op], level: Level) -> Kernel {
     match level {
-        Level::Baseline => None,
+        Level::Baseline | Level::Neon(_) => None,
         Level::Avx2(token) => of_avx2(ops, token),
         Level::Avx512(token) => of_avx512(ops, token),
     }
@@ -32,7 +34,7 @@ pub(crate) fn kernel(ops: &[Op], level: Level) -> Kernel {
 /// The lookup of 256 results of so many bytes, of bytes or of packed codes of so many bits.
 pub(crate) fn table(results: &[u64; 256], bytes: usize, code_bits: u32, level: Level) -> Kernel {
     match (level, bytes) {
-        (Level::Baseline, _) => None,
+        (Level::Baseline | Level::Neon(_), _) => None,
         (Level::Avx2(token), 1) => Some(stage(avx2::rows::Rows::<1>::new(results, code_bits, token))),
         (Level::Avx2(token), 2) => Some(stage(avx2::rows::Rows::<2>::new(results, code_bits, token))),
         (Level::Avx2(token), 4) => Some(stage(avx2::rows::Rows::<4>::new(results, code_bits, token))),
@@ -109,6 +111,82 @@ pub(crate) fn pack(bits: u32, level: Level, src: &[u8], dst: &mut [u8], n: usize
         _ => return false,
     }
     true
+}
+
+/// Values of 4 or 8 bytes, in the default floating-point environment.
+type Values<'a> = (usize, &'a [u8]);
+
+/// What [`crate::measure`] adds of pairs; `None`, and nothing is done, if no kernel does.
+pub(crate) fn add(
+    level: Level,
+    masked: bool,
+    (x_bytes, x): Values<'_>,
+    (y_bytes, y): Values<'_>,
+    next: [Next; 2],
+    sums: &mut Sums,
+) -> Option<Option<Seen>> {
+    let Level::Avx512(token) = level else { return None };
+    Some(match (x_bytes, y_bytes, masked) {
+        (4, 4, false) => measure::add::<64, 64, false>(token, x, y, next, sums),
+        (4, 4, true) => measure::add::<64, 64, true>(token, x, y, next, sums),
+        (4, _, false) => measure::add::<64, 128, false>(token, x, y, next, sums),
+        (4, _, true) => measure::add::<64, 128, true>(token, x, y, next, sums),
+        (_, 4, false) => measure::add::<128, 64, false>(token, x, y, next, sums),
+        (_, 4, true) => measure::add::<128, 64, true>(token, x, y, next, sums),
+        (.., false) => measure::add::<128, 128, false>(token, x, y, next, sums),
+        (.., true) => measure::add::<128, 128, true>(token, x, y, next, sums),
+    })
+}
+
+/// As [`add`], of values that stand for themselves.
+pub(crate) fn add_values(
+    level: Level,
+    masked: bool,
+    (bytes, values): Values<'_>,
+    next: [Next; 2],
+    sums: &mut Sums,
+) -> Option<Option<Seen>> {
+    let Level::Avx512(token) = level else { return None };
+    Some(match (bytes, masked) {
+        (4, false) => measure::add_values::<64, false>(token, values, next, sums),
+        (4, true) => measure::add_values::<64, true>(token, values, next, sums),
+        (_, false) => measure::add_values::<128, false>(token, values, next, sums),
+        (_, true) => measure::add_values::<128, true>(token, values, next, sums),
+    })
+}
+
+/// What [`crate::measure`] counts of small results; `None` if no kernel does.
+pub(crate) fn small_results(
+    level: Level,
+    masked: bool,
+    (x_bytes, x): Values<'_>,
+    (y_bytes, y): Values<'_>,
+    min_normal: f64,
+) -> Option<Small> {
+    let Level::Avx512(token) = level else { return None };
+    Some(match (x_bytes, y_bytes, masked) {
+        (4, 4, false) => measure::small_results::<64, 64, false>(token, x, y, min_normal),
+        (4, 4, true) => measure::small_results::<64, 64, true>(token, x, y, min_normal),
+        (4, ..) => measure::small_results::<64, 128, true>(token, x, y, min_normal),
+        (_, 4, _) => measure::small_results::<128, 64, true>(token, x, y, min_normal),
+        _ => measure::small_results::<128, 128, true>(token, x, y, min_normal),
+    })
+}
+
+/// What [`crate::measure`] counts of values that are not finite or out of range; `None` if no kernel does.
+pub(crate) fn specials(
+    level: Level,
+    (x_bytes, x): Values<'_>,
+    (y_bytes, y): Values<'_>,
+    range: &Range,
+) -> Option<Special> {
+    let Level::Avx512(token) = level else { return None };
+    Some(match (x_bytes, y_bytes) {
+        (4, 4) => measure::specials::<64, 64>(token, x, y, range),
+        (4, _) => measure::specials::<64, 128>(token, x, y, range),
+        (_, 4) => measure::specials::<128, 64>(token, x, y, range),
+        _ => measure::specials::<128, 128>(token, x, y, range),
+    })
 }
 
 /// The kernel for the source that operations load from: one that is exact in f32, or one of those that follow.

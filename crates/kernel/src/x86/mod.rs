@@ -8,7 +8,6 @@
 mod avx2;
 pub(crate) mod avx512;
 pub(crate) mod choose;
-pub(crate) mod drive;
 mod interleave;
 mod source;
 pub(crate) mod stream;

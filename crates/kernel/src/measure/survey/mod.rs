@@ -6,9 +6,9 @@
 mod narrow;
 mod wide;
 
-use super::environment;
 use super::limits::as_f64;
 use crate::buf::Elements;
+use crate::environment;
 use crate::level::{Level, Task};
 use crate::slot::Slot;
 use truecast_core::exact::decode;

@@ -3,9 +3,9 @@
 
 use super::f64::select;
 use super::groups::groups;
+use crate::drive::{Groups, Store};
 use crate::level::Avx2;
 use crate::numbers::e8m0::EncodeE8m0Cut;
-use crate::x86::drive::{Groups, Store};
 use crate::x86::load256;
 use std::arch::x86_64::*;
 

@@ -2,8 +2,8 @@
 //! (`docs/kernels.md §5.3`): whatever is subnormal in f32 is computed apart. Also elements of 64 bits as their words, which
 //! AVX2 compares where it cannot compare the elements.
 
+use crate::drive::{Groups, Store};
 use crate::level::Avx2;
-use crate::x86::drive::{Groups, Store};
 use crate::x86::{Block, load256, store256};
 use std::arch::x86_64::*;
 

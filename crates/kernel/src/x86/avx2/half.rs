@@ -1,8 +1,8 @@
 //! f16 by the conversion instruction, `docs/kernels.md §7`: it does not read an f16 subnormal as zero (§5.3), quiets NaN, and
 //! keeps the leading bits of its payload.
 
+use crate::drive::{Groups, Store};
 use crate::level::Avx2;
-use crate::x86::drive::{Groups, Store};
 use crate::x86::{load256, store256};
 use std::arch::x86_64::*;
 

@@ -1,8 +1,8 @@
 //! Integers of 64 bits from and to f32, with vectors of 256 bits: AVX2 has neither conversion. What is common takes the
 //! instructions of 32-bit integers and of f64, and what they get wrong is found and computed apart.
 
+use crate::drive::{Groups, Store};
 use crate::level::Avx2;
-use crate::x86::drive::{Groups, Store};
 use crate::x86::{AHEAD, load256, prefetch, store256};
 use std::arch::x86_64::*;
 

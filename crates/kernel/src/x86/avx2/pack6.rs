@@ -1,7 +1,7 @@
 //! Six-bit elements, `docs/kernels.md §7`: 32 codes of a byte each against 24 packed bytes.
 
+use crate::drive::{Groups, Store};
 use crate::level::Avx2;
-use crate::x86::drive::{Groups, Store};
 use crate::x86::{Block, bytes_where, load128, load256, store128, store256};
 use std::arch::x86_64::*;
 

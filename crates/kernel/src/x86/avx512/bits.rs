@@ -1,8 +1,8 @@
 //! Elements of 2, 4 and 6 bits in vectors of 64 codes (`docs/kernels.md §7`): apart, one to a byte, or packed.
 
 use super::blocks::{Blocks, Kernel, Params};
+use crate::drive::{Groups, run};
 use crate::level::Avx512;
-use crate::x86::drive::{Groups, run};
 use crate::x86::{Block, bytes_where, load, load128, load256, store128, store256};
 use std::arch::x86_64::*;
 

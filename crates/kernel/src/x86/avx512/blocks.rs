@@ -2,8 +2,8 @@
 //! past the caches or packed where that is asked for. What becomes of an element is a [`Kernel`]'s.
 
 use super::bits::store_packed;
+use crate::drive::{Groups, Store};
 use crate::level::Avx512;
-use crate::x86::drive::{Groups, Store};
 use crate::x86::{AHEAD, Block, prefetch, store, stream};
 use std::arch::x86_64::*;
 use std::fmt::Debug;

@@ -31,7 +31,8 @@ pub(crate) struct Converts<S, const SHAPE: u8>(EncoderSplat, PhantomData<S>);
 
 impl<S: Source512, const SHAPE: u8, const BYTES: usize> Kernel<BYTES> for Converts<S, SHAPE> {
     const SRC_BITS: usize = 8 * S::BYTES;
-    const PACKS: &'static [u32] = if BYTES == 1 { &[4, 6] } else { &[] };
+    /// In the shapes that formats of so few bits have.
+    const PACKS: &'static [u32] = if BYTES == 1 && SHAPE & shape::NEGATIVE_ZERO != 0 { &[4, 6] } else { &[] };
     /// 64 elements to their codes of `BYTES`, in order.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]

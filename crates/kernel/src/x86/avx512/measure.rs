@@ -7,11 +7,10 @@
 //! sum. All others are rounded before they are added, as everywhere.
 
 use crate::level::Avx512;
-use crate::measure::details::{Small, Special};
+use crate::measure::found::{Next, Seen, Small, Special, Sums, suspect_above};
 use crate::measure::limits::Range;
-use crate::measure::sums::{Next, Seen, Sums, suspect_above};
-use crate::measure::values::Value;
-use crate::x86::{Block, load, load_f64, store_f64};
+use crate::measure::value::Value;
+use crate::x86::{Block, load, load_f64, prefetch, store_f64};
 use std::arch::x86_64::*;
 
 /// Two halves of a row, or of 16 accumulators.
@@ -87,7 +86,7 @@ fn pair_rows<const X: usize, const Y: usize, const MASKED: bool>(
         // Bit 63 is set where an error was above the limit.
         let mut suspects = _mm512_setzero_si512();
         for (x, y) in x.iter().zip(y) {
-            next.iter_mut().for_each(Next::prefetch_row);
+            next.iter_mut().for_each(|next| prefetch(next.row()));
             smallest.lower::<MASKED>(y);
             largest.raise(x);
             let Pair { xs, ys, differ } = pair::<X, Y, MASKED>(x, y);
@@ -138,7 +137,7 @@ fn value_rows<const V: usize, const MASKED: bool>(
     let mut signal = halves(&sums.signal);
     let mut smallest = Magnitudes::<V>::new(f64::INFINITY);
     for row in rows {
-        next.iter_mut().for_each(Next::prefetch_row);
+        next.iter_mut().for_each(|next| prefetch(next.row()));
         smallest.lower_to_nonzero(row);
         let Pair { xs, .. } = pair::<V, V, MASKED>(row, row);
         for i in 0..2 {

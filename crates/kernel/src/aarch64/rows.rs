@@ -1,0 +1,164 @@
+//! Tables of results by lookups of 16 bytes, or of 64 where [`Tables`] finds no other way: `tbl` gives 0 for an index beyond
+//! the table, `tbx` what was there before. Bytes are interleaved into elements.
+
+use super::{load, store};
+use crate::drive::{Groups, Store};
+use crate::interleave::interleave;
+use crate::level::Neon;
+use crate::numbers::rows::{Need, Nibbles, Tables};
+use std::arch::aarch64::*;
+
+/// Results of `N` bytes, looked up.
+#[derive(Debug)]
+pub(crate) struct Rows<const N: usize> {
+    tables: Box<Tables>,
+    code_bits: u32,
+}
+
+impl<const N: usize> Rows<N> {
+    /// The low `N` bytes of the result of each code, of `code_bits` where they are packed.
+    pub fn new(results: &[u64; 256], code_bits: u32, _: Neon) -> Self {
+        Self { tables: Box::new(Tables::new(results, N)), code_bits }
+    }
+}
+
+impl<const N: usize> Rows<N> {
+    /// Whether it takes fewer cycles than loads of whole results: not of four bytes, where all of them are looked up.
+    pub fn pays(&self) -> bool {
+        N < 4 || self.tables.need == Need::One || self.tables.upper_half
+    }
+}
+
+impl<const N: usize> Groups for Rows<N> {
+    fn group(&self) -> usize {
+        64
+    }
+    fn widths(&self) -> (usize, usize) {
+        (8, N)
+    }
+    fn convert(&self, src_bits: u32, src: &[u8], _: Store, dst: &mut [u8]) {
+        // SAFETY: the token, with which this was made, proves that the feature was detected.
+        unsafe {
+            match (src_bits, self.tables.need) {
+                (4, _) => self.run::<ONE, 32>(src, dst),
+                (_, Need::One) => self.run::<ONE, 64>(src, dst),
+                // No results of one byte are sums.
+                (_, Need::Sums) if const { N > 1 } => self.run::<SUMS, 64>(src, dst),
+                _ => self.run::<ALL, 64>(src, dst),
+            }
+        }
+    }
+    fn reads_packed(&self, bits: u32) -> bool {
+        bits == 4 && self.code_bits == 4
+    }
+}
+
+// How a byte of a result is found, as const parameters.
+const ONE: u8 = 0;
+const SUMS: u8 = 1;
+const ALL: u8 = 2;
+
+impl<const N: usize> Rows<N> {
+    #[target_feature(enable = "neon")]
+    fn run<const NEED: u8, const SRC: usize>(&self, src: &[u8], dst: &mut [u8]) {
+        // Without them, four bytes are looked up in one row only (`pays`).
+        if const { N == 4 && NEED != ONE } || (const { N > 1 } && self.tables.upper_half) {
+            run::<N, NEED, true, SRC>(&self.tables, src, dst);
+        } else if const { N < 4 || NEED == ONE } {
+            run::<N, NEED, false, SRC>(&self.tables, src, dst);
+        }
+    }
+}
+
+/// Looks 64 codes up at a time, which the source has in `SRC` bytes: 64, or 32 in nibbles.
+#[target_feature(enable = "neon")]
+fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize>(
+    tables: &Tables,
+    src: &[u8],
+    dst: &mut [u8],
+) {
+    let (vectors, _) = dst.as_chunks_mut::<16>();
+    let (elements, _) = vectors.as_chunks_mut::<N>();
+    let (targets, _) = elements.as_chunks_mut::<4>();
+    for (targets, source) in targets.iter_mut().zip(src.as_chunks::<SRC>().0) {
+        let found = look_up::<N, NEED, UPPER>(tables, codes(source));
+        for (target, bytes) in targets.iter_mut().zip(found) {
+            // SAFETY: this function has the feature.
+            let results = unsafe { interleave(bytes) };
+            for (vector, result) in target.iter_mut().zip(results) {
+                store(vector, result);
+            }
+        }
+    }
+}
+
+/// The codes of 64 elements.
+#[inline]
+#[target_feature(enable = "neon")]
+fn codes<const SRC: usize>(source: &[u8; SRC]) -> [uint8x16_t; 4] {
+    match source.as_chunks().0 {
+        [a, b, c, d] => [load(a), load(b), load(c), load(d)],
+        packed => {
+            let nibbles = |vector: &[u8; 16]| {
+                let (low, high) = (vandq_u8(load(vector), vdupq_n_u8(15)), vshrq_n_u8::<4>(load(vector)));
+                [vzip1q_u8(low, high), vzip2q_u8(low, high)]
+            };
+            let [[a, b], [c, d]] = [nibbles(&packed[0]), nibbles(&packed[1])];
+            [a, b, c, d]
+        }
+    }
+}
+
+/// The entries once.
+#[inline]
+#[target_feature(enable = "neon")]
+fn first(table: &Nibbles) -> uint8x16_t {
+    load(table.first_chunk().expect("32 entries"))
+}
+
+/// The bytes of 64 results, each in its order.
+#[inline]
+#[target_feature(enable = "neon")]
+fn look_up<const N: usize, const NEED: u8, const UPPER: bool>(
+    tables: &Tables,
+    codes: [uint8x16_t; 4],
+) -> [[uint8x16_t; N]; 4] {
+    let nibble = vdupq_n_u8(15);
+    let mut found = [[vdupq_n_u8(0); N]; 4];
+    for byte in if UPPER { N / 2 } else { 0 }..N {
+        let rows = &tables.rows[byte];
+        for (found, codes) in found.iter_mut().zip(codes) {
+            found[byte] = match NEED {
+                ONE => vqtbl1q_u8(first(&rows[0]), vandq_u8(codes, nibble)),
+                SUMS => {
+                    let sums = &tables.sums;
+                    let find = |table: &Nibbles, index| vqtbl1q_u8(first(table), index);
+                    let lower = find(&sums.lower[byte], vandq_u8(codes, nibble));
+                    let mut sum = vaddq_u8(lower, find(&sums.upper[byte], vshrq_n_u8::<4>(codes)));
+                    let magnitude = vandq_u8(codes, vdupq_n_u8(0x7f));
+                    for (row, correction) in sums.corrected.iter().zip(&sums.corrections) {
+                        // Codes of other rows are beyond the table.
+                        let in_row = veorq_u8(magnitude, vdupq_n_u8(row << 4));
+                        sum = vaddq_u8(sum, find(&correction[byte], in_row));
+                    }
+                    for (code, flips) in tables.exceptions {
+                        let is_it = vceqq_u8(codes, vdupq_n_u8(code));
+                        sum = veorq_u8(sum, vandq_u8(is_it, vdupq_n_u8(flips[byte])));
+                    }
+                    sum
+                }
+                _ => {
+                    let quarter = |i: usize| {
+                        uint8x16x4_t(first(&rows[i]), first(&rows[i + 1]), first(&rows[i + 2]), first(&rows[i + 3]))
+                    };
+                    let below = |base: u8| vsubq_u8(codes, vdupq_n_u8(base));
+                    let mut result = vqtbl4q_u8(quarter(0), codes);
+                    result = vqtbx4q_u8(result, quarter(4), below(64));
+                    result = vqtbx4q_u8(result, quarter(8), below(128));
+                    vqtbx4q_u8(result, quarter(12), below(192))
+                }
+            };
+        }
+    }
+    found
+}

@@ -1,0 +1,52 @@
+//! The default floating-point environment: for arithmetic whose result a process with FTZ or DAZ set would change.
+
+/// Runs `f` in the default floating-point environment and restores the caller's.
+#[cfg(target_arch = "x86_64")]
+pub fn default<T>(f: impl FnOnce() -> T) -> T {
+    use std::arch::asm;
+    const DEFAULT: u32 = 0x1f80;
+    struct Restore(u32);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            // SAFETY: `self.0` is the value that MXCSR had; the pointer is to a live u32.
+            unsafe { asm!("ldmxcsr [{}]", in(reg) &self.0, options(nostack, readonly)) }
+        }
+    }
+    let mut old = 0u32;
+    // SAFETY: stores MXCSR into a live u32.
+    unsafe { asm!("stmxcsr [{}]", in(reg) &mut old, options(nostack)) }
+    let _restore = Restore(old);
+    // SAFETY: loads the environment that Rust code is compiled for, all exceptions masked; the pointer is to a
+    // live u32. `_restore` puts the caller's environment back, also on unwinding.
+    unsafe { asm!("ldmxcsr [{}]", in(reg) &DEFAULT, options(nostack, readonly)) }
+    f()
+}
+
+/// Runs `f` in the default floating-point environment and restores the caller's.
+#[cfg(target_arch = "aarch64")]
+pub fn default<T>(f: impl FnOnce() -> T) -> T {
+    use std::arch::asm;
+    struct Restore(u64);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            // SAFETY: `self.0` is the value that FPCR had.
+            unsafe { asm!("msr fpcr, {}", in(reg) self.0, options(nostack, preserves_flags)) }
+        }
+    }
+    let old: u64;
+    // SAFETY: reads FPCR.
+    unsafe { asm!("mrs {}, fpcr", out(reg) old, options(nostack, preserves_flags)) }
+    let _restore = (old != 0).then(|| {
+        // SAFETY: 0 is the environment that Rust code is compiled for: nearest even, nothing flushed, no traps. `_restore`
+        // puts the caller's back, also on unwinding. Where it is there already, nothing waits for the register.
+        unsafe { asm!("msr fpcr, xzr", options(nostack, preserves_flags)) }
+        Restore(old)
+    });
+    f()
+}
+
+/// Runs `f`: on this architecture the environment is left alone.
+#[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
+pub fn default<T>(f: impl FnOnce() -> T) -> T {
+    f()
+}

@@ -1,0 +1,128 @@
+//! What passes over tiles find, as plain data: what compiled passes and those written by hand have in common.
+
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "some of it only kernels written by hand ask for"))]
+
+/// Sums of a block, in one of 16 lanes for each element index modulo 16, and the largest relative error.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    pub noise: [f64; 16],
+    pub signal: [f64; 16],
+    pub image: [f64; 16],
+    pub product: [f64; 16],
+    pub max_rel: f64,
+}
+
+/// A relative error above `max` has an `abs(e)` above this times `abs(x)`, whatever the roundings: only such errors are
+/// divided. A power of two multiplies without rounding and needs no margin, so that the relative error of results that
+/// were flushed to zero, which is 1, is divided once and not every time.
+#[inline(always)]
+pub(crate) fn suspect_above(max: f64) -> f64 {
+    const SURELY_LESS: f64 = 1.0 - 1e-14;
+    if max.to_bits() << 12 == 0 { max } else { max * SURELY_LESS }
+}
+
+/// What a pass saw of a tile besides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// Pairs that take part and differ.
+    pub inexact: u64,
+    /// Largest `abs(e)`.
+    pub max_abs: f64,
+    /// Smallest `abs(y)`.
+    pub smallest: f64,
+    /// Largest `abs(x)`.
+    pub largest: f64,
+}
+
+impl Seen {
+    pub const NOTHING: Seen = Seen { inexact: 0, max_abs: 0.0, smallest: f64::INFINITY, largest: 0.0 };
+
+    pub fn and(self, next: Seen) -> Seen {
+        Seen {
+            inexact: self.inexact + next.inexact,
+            max_abs: self.max_abs.max(next.max_abs),
+            smallest: self.smallest.min(next.smallest),
+            largest: self.largest.max(next.largest),
+        }
+    }
+}
+
+/// Memory that the next tile will need: it is asked for while this one is measured, which keeps both the arithmetic and the
+/// memory busy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Next {
+    at: *const u8,
+    row_bytes: usize,
+}
+
+impl Next {
+    /// What follows the bytes of a tile of `n` elements.
+    pub fn after(bytes: &[u8], n: usize) -> Next {
+        Next { at: bytes.as_ptr().wrapping_add(bytes.len()), row_bytes: bytes.len() * 16 / n }
+    }
+
+    /// The address of the next row, after which this is that of the one after.
+    #[inline(always)]
+    pub fn row(&mut self) -> *const u8 {
+        let at = self.at;
+        self.at = at.wrapping_add(self.row_bytes);
+        at
+    }
+}
+
+/// Results that are zero or subnormal.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Small {
+    /// Zeros of what was not zero.
+    pub flushed: u64,
+    /// Zeros whose sign is not that of what they were.
+    pub signs: u64,
+    /// Below the smallest normal, but not zero.
+    pub subnormal: u64,
+}
+
+impl Small {
+    pub fn and(self, next: Small) -> Small {
+        Small {
+            flushed: self.flushed + next.flushed,
+            signs: self.signs + next.signs,
+            subnormal: self.subnormal + next.subnormal,
+        }
+    }
+}
+
+/// NaN, infinities, and values beyond the destination's range.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Special {
+    pub nan_in: u64,
+    pub nan_out: u64,
+    pub inf_in: u64,
+    pub inf_out: u64,
+    pub to_nan: u64,
+    pub to_inf: u64,
+    /// Source values beyond the range.
+    pub beyond: u64,
+    /// Those whose result is an end of the range.
+    pub at_an_end: u64,
+    /// Pairs that took no part in a masked pass.
+    pub not_finite: u64,
+    /// Those that are neither equal nor both NaN.
+    pub not_finite_inexact: u64,
+}
+
+impl Special {
+    pub fn and(self, next: Special) -> Special {
+        Special {
+            nan_in: self.nan_in + next.nan_in,
+            nan_out: self.nan_out + next.nan_out,
+            inf_in: self.inf_in + next.inf_in,
+            inf_out: self.inf_out + next.inf_out,
+            to_nan: self.to_nan + next.to_nan,
+            to_inf: self.to_inf + next.to_inf,
+            beyond: self.beyond + next.beyond,
+            at_an_end: self.at_an_end + next.at_an_end,
+            not_finite: self.not_finite + next.not_finite,
+            not_finite_inexact: self.not_finite_inexact + next.not_finite_inexact,
+        }
+    }
+}

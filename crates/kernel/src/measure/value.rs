@@ -1,0 +1,67 @@
+//! A value as passes see it: the bits of an f32 or of an f64.
+
+use crate::slot::Slot;
+
+/// A value as it lies in a tile: the bits of an f32 or of an f64.
+pub(crate) trait Value: Slot {
+    /// What the bits are.
+    type Float: Copy + PartialOrd + Into<f64>;
+    const ZERO: Self::Float;
+    const INFINITY: Self::Float;
+
+    fn float(bytes: Self::Bytes) -> Self::Float;
+    fn magnitude(bytes: Self::Bytes) -> Self::Float;
+    fn is_negative(bytes: Self::Bytes) -> bool;
+    /// The least of these that is not below a number: a value lies below one exactly if it lies below the other.
+    fn at_least(number: f64) -> Self::Float;
+    /// The bytes of many.
+    fn bytes(values: &[Self::Bytes]) -> &[u8];
+
+    #[inline(always)]
+    fn value(bytes: Self::Bytes) -> f64 {
+        Self::float(bytes).into()
+    }
+}
+
+macro_rules! value {
+    ($($slot:ty, $float:ident;)*) => {$(
+        impl Value for $slot {
+            type Float = $float;
+            const ZERO: $float = 0.0;
+            const INFINITY: $float = $float::INFINITY;
+
+            #[inline(always)]
+            fn float(bytes: Self::Bytes) -> $float {
+                $float::from_le_bytes(bytes)
+            }
+            #[inline(always)]
+            fn magnitude(bytes: Self::Bytes) -> $float {
+                Self::float(bytes).abs()
+            }
+            #[inline(always)]
+            fn is_negative(bytes: Self::Bytes) -> bool {
+                Self::float(bytes).is_sign_negative()
+            }
+            #[inline(always)]
+            fn at_least(number: f64) -> $float {
+                let near = number as $float;
+                if (near as f64) < number { near.next_up() } else { near }
+            }
+            #[inline(always)]
+            fn bytes(values: &[Self::Bytes]) -> &[u8] {
+                values.as_flattened()
+            }
+        }
+    )*};
+}
+
+value! {
+    u32, f32;
+    u64, f64;
+}
+
+/// No infinity and no NaN: an integer test, which nothing rewrites.
+#[inline(always)]
+pub(super) fn finite(v: f64) -> bool {
+    v.to_bits() & 0x7ff0_0000_0000_0000 != 0x7ff0_0000_0000_0000
+}
