@@ -745,6 +745,9 @@ pub struct BenchArgs {
     /// Also measure conversions that count everything
     #[arg(long)]
     pub counts: bool,
+    /// Measure nothing: print the route that each pair takes, at --level or at every level of this CPU
+    #[arg(long, conflicts_with_all = ["sizes", "best_of", "counts", "threads"])]
+    pub routes: bool,
     #[command(flatten)]
     pub policy: PolicyArgs,
     #[command(flatten)]
@@ -758,6 +761,7 @@ pub enum LevelArg {
     Baseline,
     Avx2,
     Avx512,
+    Neon,
 }
 
 /// The rules of a command line in the order in which they were typed.

@@ -11,19 +11,22 @@ use crate::terminal::Terminal;
 use crate::{number, output, progress};
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
-use truecast::bench::{BenchOptions, BenchPlan, BenchRow, pairs};
+use truecast::bench::{BenchOptions, BenchPlan, BenchRow, pairs, route};
 use truecast::request::Request;
 use truecast::{Caches, CastOptions, Counting, DType, Level};
 
 pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
     let request = args.policy.request()?;
-    let level = args.level.map_or(Ok(context.exec.level), available)?;
+    let level = args.level.map(available).transpose()?;
+    if args.routes {
+        return routes(args, &request, level, context);
+    }
     let counting = if args.counts { Counting::Full } else { Counting::Off };
     let options = BenchOptions {
         pairs: chosen_pairs(&args.pairs, &request)?,
         sizes: args.sizes.clone(),
         request,
-        exec: CastOptions { level, counting, ..context.exec },
+        exec: CastOptions { level: level.unwrap_or(context.exec.level), counting, ..context.exec },
         best_of: args.best_of,
     };
     effect::check(&args.policy, &request, options.pairs.iter().copied())?;
@@ -37,6 +40,30 @@ pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
     match context.json {
         true => output::json("bench", to_json(&rows, &caches))?,
         false => output::text(&render(&rows, &caches, args, &context.terminal))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Which loops run, at one level or at each.
+fn routes(args: &BenchArgs, request: &Request, level: Option<Level>, context: &Context) -> Result<ExitCode, Failure> {
+    let pairs = chosen_pairs(&args.pairs, request)?;
+    effect::check(&args.policy, request, pairs.iter().copied())?;
+    let levels = level.map_or_else(Level::available, |level| vec![level]);
+    let types = [Column::left("from"), Column::left("to")];
+    let mut table = Table::new(types.into_iter().chain(levels.iter().map(|l| Column::left(l.name()))));
+    let mut objects = Vec::new();
+    for (src, dst) in pairs {
+        let mut cells = vec![src.to_string(), dst.to_string()];
+        for &level in &levels {
+            let route = route((src, dst), request, level)?.to_string();
+            objects.push(json!({ "src": src.name(), "dst": dst.name(), "level": level.name(), "route": route }));
+            cells.push(route);
+        }
+        table.row(cells);
+    }
+    match context.json {
+        true => output::json("bench", Map::from_iter([("routes".to_string(), Value::Array(objects))]))?,
+        false => output::text(&table.render(&context.terminal))?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -24,7 +24,7 @@ fn rows_of_json() {
     for (row, bytes_of_two) in rows(&object).iter().zip([12.0, 3.0]) {
         assert_eq!(row["size"], "l2");
         assert_eq!(row["threads"], 1);
-        assert!(["baseline", "avx2", "avx512"].contains(&row["level"].as_str().unwrap()), "{row}");
+        assert!(["baseline", "avx2", "avx512", "neon"].contains(&row["level"].as_str().unwrap()), "{row}");
         let (gbps, memcpy) = (number(row, "gbps"), number(row, "memcpy_gbps"));
         assert!(gbps > 0.0 && memcpy > 0.0, "{row}");
         assert!((number(row, "ratio") / (gbps / memcpy) - 1.0).abs() < 0.01, "{row}");
@@ -97,13 +97,32 @@ fn levels_of_this_cpu_and_others() {
     let folder = Folder::new();
     let run = |level: &str| folder.run(&format!("bench --pairs f32:f16 {SHORT} --level {level} --json"));
     assert_eq!(rows(&run("baseline").succeeds().object("bench"))[0]["level"], "baseline");
-    for level in ["avx2", "avx512"] {
+    for level in ["avx2", "avx512", "neon"] {
         match run(level) {
             ran if ran.code == Some(0) => assert_eq!(rows(&ran.object("bench"))[0]["level"], level),
             ran => assert!(ran.exits(2).err.contains("baseline")),
         }
     }
     run("sse9").exits(2);
+}
+
+/// The same that a measurement names.
+#[test]
+fn routes_without_measuring() {
+    let folder = Folder::new();
+    let line = "bench --pairs f32:f32,f16:nf4 --level baseline";
+    let text = folder.run(&format!("{line} --routes")).succeeds().out;
+    let cells: Vec<Vec<&str>> = text.lines().map(|row| row.split_whitespace().collect()).collect();
+    assert_eq!(cells, [["from", "to", "baseline"], ["f32", "f32", "copy"], ["f16", "nf4", "table16"]]);
+    let object = folder.run(&format!("{line} --routes --json")).succeeds().object("bench");
+    let measured = folder.run(&format!("{line} {SHORT} --json")).succeeds().object("bench");
+    for (route, row) in object["routes"].as_array().unwrap().iter().zip(rows(&measured)) {
+        for name in ["src", "dst", "level", "route"] {
+            assert_eq!(route[name], row[name], "{route}");
+        }
+    }
+    assert!(folder.run("bench --routes --best-of 2").exits(2).err.contains("--best-of"));
+    assert!(folder.run("bench --pairs f32:nf4 --routes --spec tosa").exits(2).err.contains("nf4"));
 }
 
 #[test]

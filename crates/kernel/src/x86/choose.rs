@@ -73,7 +73,7 @@ pub(crate) fn sixteen(
     streams: bool,
 ) -> usize {
     match level {
-        Level::Baseline => 0,
+        Level::Baseline | Level::Neon(_) => 0,
         Level::Avx2(token) => avx2::scaled::sixteen(token, codes, block, tables, dst),
         Level::Avx512(token) => avx512::scaled::sixteen(token, codes, block, tables, dst, streams),
     }

@@ -275,12 +275,8 @@ impl BenchPlan {
     /// # Errors
     /// Everything of [`BenchError`] but [`BenchError::Value`].
     pub fn new(options: BenchOptions) -> Result<BenchPlan, BenchError> {
-        let specs = options.pairs.iter().map(|&(src, dst)| {
-            let spec = options.request.resolve(src, dst).map_err(|cause| BenchError::Spec { src, dst, cause })?;
-            Caster::new(&spec, &options.exec).map_err(|cause| BenchError::Plan { src, dst, cause })?;
-            Ok(spec)
-        });
-        let specs = specs.collect::<Result<Vec<_>, _>>()?;
+        let spec = |&pair: &(DType, DType)| Ok(*planned(pair, &options.request, &options.exec)?.spec());
+        let specs = options.pairs.iter().map(spec).collect::<Result<Vec<_>, _>>()?;
         let caches = Caches::of_this_machine();
         let arrays = || specs.iter().flat_map(|spec| options.sizes.iter().map(|size| arrays_of(spec, *size, &caches)));
         let src = arrays().map(|a| a.src_bytes.max(a.copied_bytes())).max().unwrap_or(0);
@@ -334,6 +330,28 @@ impl BenchPlan {
         }
         Ok(rows)
     }
+}
+
+fn planned((src, dst): (DType, DType), request: &Request, exec: &CastOptions) -> Result<Caster, BenchError> {
+    let spec = request.resolve(src, dst).map_err(|cause| BenchError::Spec { src, dst, cause })?;
+    Caster::new(&spec, exec).map_err(|cause| BenchError::Plan { src, dst, cause })
+}
+
+/// The route that [`BenchRow::route`] would name, at a level: nothing is measured.
+///
+/// # Errors
+/// [`BenchError::Spec`] and [`BenchError::Plan`].
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, Level, bench::route, request::Request};
+/// let baseline = Level::available()[0];
+/// assert_eq!(route((DType::F8E5M2, DType::F32), &Request::default(), baseline)?.to_string(), "table8");
+/// # Ok::<(), truecast::bench::BenchError>(())
+/// ```
+pub fn route(pair: (DType, DType), request: &Request, level: Level) -> Result<Route, BenchError> {
+    let exec = CastOptions { level, ..CastOptions::default() };
+    Ok(planned(pair, request, &exec)?.route().clone())
 }
 
 fn arrays_of(spec: &CastSpec, size: Size, caches: &Caches) -> Arrays {
