@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 use imports::{Module, circles, imports};
 
 /// The crates that each may use, tests and benchmarks included.
-const BELOW: [(&str, &[&str]); 10] = [
+const BELOW: [(&str, &[&str]); 11] = [
     ("testkit", &[]),
     ("core", &["testkit"]),
     ("text", &["core", "testkit"]),
     ("kernel", &["core", "testkit"]),
     ("io", &["core", "testkit"]),
+    ("schemes", &["core", "io", "testkit"]),
     ("models", &["core", "text", "kernel", "io", "testkit"]),
-    ("truecast", &["core", "text", "kernel", "io", "models", "testkit"]),
+    ("truecast", &["core", "text", "kernel", "io", "schemes", "models", "testkit"]),
     ("cli", &["truecast", "testkit"]),
     ("python", &["truecast", "cli"]),
     ("verify", &["core", "kernel", "testkit"]),

@@ -1,0 +1,45 @@
+//! AutoAWQ (§4.9): matrices of inputs by outputs.
+
+use truecast_core::DType::{Bf16, F16, I32};
+use truecast_core::scaled::{Code, Packing, Part, Plane, Planes, Zero};
+
+use crate::error::Error;
+use crate::found::Found;
+use crate::grid::{Fit, Stack};
+use crate::scheme::Family;
+use crate::table::Name::Sibling;
+use crate::table::{Described, Entry, Row};
+
+pub(super) const ENTRIES: &[Entry] = &[Entry {
+    family: Family::Awq,
+    codes: &[(Sibling("qweight"), &[I32])],
+    rows: &[
+        Row::required(Part::Scales, &[Sibling("scales")], &[F16, Bf16]),
+        Row::optional(Part::Zeros, &[Sibling("qzeros")], &[I32]),
+    ],
+    describe,
+}];
+
+fn describe(found: &Found<'_>) -> Result<Described, Error> {
+    let stack = Stack::of_codes(found, 8)?;
+    let scales = found.scales()?;
+    let group = found.parameters().group.ok_or_else(|| {
+        found.unknown("the group", "give it with --from-scheme awq,group=128, or as group_size in the configuration")
+    })?;
+    if !stack.lead.is_empty() || !stack.rows.is_multiple_of(group) {
+        return Err(found.bad_shape(format!("{} inputs are no whole number of groups of {group}", stack.rows)));
+    }
+    let groups = stack.rows / group;
+    if scales.shape != [groups, stack.cols] {
+        return Err(found.bad_grid(scales, &stack.shape(), &[vec![groups, stack.cols]]));
+    }
+    let codes = Plane { code: Code::unsigned(4), packing: Packing::Awq };
+    let zero = match found.part(Part::Zeros) {
+        None => Zero::Constant(8),
+        Some(zeros) if zeros.shape == [groups, stack.cols / 8] => Zero::Grid { plane: codes, plus: 0 },
+        Some(zeros) => return Err(found.bad_grid(zeros, &stack.shape(), &[vec![groups, stack.cols / 8]])),
+    };
+    let fit = Fit { block: [group, 1], is_common: false };
+    let planes = Planes { zero, ..Planes::times(codes, Plane::of(scales.dtype), fit.block) };
+    Ok(stack.described(fit, planes).transposed())
+}

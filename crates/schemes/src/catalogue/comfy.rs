@@ -1,0 +1,163 @@
+//! ComfyUI: scaled FP8 (§4.6.1) and the formats of layer markers (§4.6.2).
+
+use truecast_core::DType::{self, Bf16, F4E2M1, F8E4M3Fn, F8E5M2, F8E8M0, F16, F32, I8, U8};
+use truecast_core::scaled::{Code, Global, GlobalRule, Packing, Part, Plane, Planes};
+use truecast_io::Tensor;
+
+use super::fp8::MX_GROUP;
+use crate::error::Error;
+use crate::found::{Found, Nibbles};
+use crate::grid::{Fit, Share, Stack, scale_plane};
+use crate::scheme::Family;
+use crate::table::Name::{self, Append, Sibling};
+use crate::table::{Described, Entry, Row};
+
+/// The last component of the tensor that marks a file of scaled FP8.
+pub(crate) const SCALED_FP8_MARKER: &str = "scaled_fp8";
+
+const WEIGHT: Name = Append("");
+const SCALE: &[Name] = &[Append("_scale")];
+const FLOATS: &[DType] = &[F32, Bf16, F16];
+const FLOAT_SCALES: &[Row] = &[Row::required(Part::Scales, SCALE, FLOATS)];
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        family: Family::ComfyScaledFp8,
+        codes: &[(WEIGHT, &[F8E4M3Fn, F8E5M2])],
+        rows: &[Row::required(Part::Scales, &[Sibling("scale_weight")], FLOATS)],
+        describe: scaled_fp8,
+    },
+    Entry {
+        family: Family::ComfyFp8E4M3,
+        codes: &[(WEIGHT, &[F8E4M3Fn, U8])],
+        rows: FLOAT_SCALES,
+        describe: |found| shared(found, Plane::of(F8E4M3Fn), &[Share::Tensor]),
+    },
+    Entry {
+        family: Family::ComfyFp8E5M2,
+        codes: &[(WEIGHT, &[F8E5M2, U8])],
+        rows: FLOAT_SCALES,
+        describe: |found| shared(found, Plane::of(F8E5M2), &[Share::Tensor]),
+    },
+    Entry {
+        family: Family::ComfyFp8Rows,
+        codes: &[(WEIGHT, &[F8E4M3Fn])],
+        rows: FLOAT_SCALES,
+        describe: |found| shared(found, Plane::of(F8E4M3Fn), &[Share::Channel]),
+    },
+    Entry {
+        family: Family::ComfyFp8Blocks,
+        codes: &[(WEIGHT, &[F8E4M3Fn])],
+        rows: FLOAT_SCALES,
+        describe: |found| squares(found, Plane::of(F8E4M3Fn)),
+    },
+    Entry {
+        family: Family::ComfyInt8,
+        codes: &[(WEIGHT, &[I8])],
+        rows: FLOAT_SCALES,
+        describe: |found| shared(found, INT8, &[Share::Tensor, Share::Channel]),
+    },
+    Entry {
+        family: Family::ComfyInt8Blocks,
+        codes: &[(WEIGHT, &[I8])],
+        rows: FLOAT_SCALES,
+        describe: |found| squares(found, INT8),
+    },
+    Entry {
+        family: Family::ComfyNvfp4,
+        codes: &[(WEIGHT, &[U8])],
+        rows: &[
+            Row::required(Part::Scales, SCALE, &[F8E4M3Fn, U8]),
+            Row::required(Part::Global, &[Append("_scale_2")], &[F32]),
+        ],
+        describe: nvfp4,
+    },
+    Entry {
+        family: Family::ComfyMxfp8,
+        codes: &[(WEIGHT, &[F8E4M3Fn])],
+        rows: &[Row::required(Part::Scales, SCALE, &[U8, F8E8M0])],
+        describe: mxfp8,
+    },
+];
+
+const INT8: Plane = Plane { code: Code::signed(8), packing: Packing::BYTES };
+
+fn shared(found: &Found<'_>, codes: Plane, kinds: &[Share]) -> Result<Described, Error> {
+    let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
+    let fit = stack.fit(found, scales, kinds)?;
+    Ok(stack.times(fit, codes, scale_plane(scales.dtype)))
+}
+
+/// The marker's group is the side of a square.
+fn squares(found: &Found<'_>, codes: Plane) -> Result<Described, Error> {
+    let side = found.parameters().group.ok_or_else(|| found.unknown("the block", "its marker has no group_size"))?;
+    shared(found, codes, &[Share::Block([side, side])])
+}
+
+/// Besides one scale for all there are one for each row and, with a third dimension, one for each group of it: as many
+/// groups as the grid has columns.
+fn scaled_fp8(found: &Found<'_>) -> Result<Described, Error> {
+    let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
+    let codes = Plane::of(found.codes().dtype);
+    match scales.shape.as_slice() {
+        [rows, groups, 1] if *rows == stack.rows && *groups != 0 && stack.cols.is_multiple_of(*groups) => {
+            let fit = Fit { block: [1, (stack.cols / groups).max(1)], is_common: false };
+            Ok(stack.times(fit, codes, scale_plane(scales.dtype)))
+        }
+        _ => shared(found, codes, &[Share::Tensor, Share::Channel]),
+    }
+}
+
+/// A dense tensor with these padded dimensions has the shape of the reference, if there is one.
+fn kept(found: &Found<'_>, stack: &Stack) -> Result<[u64; 2], Error> {
+    match found.reference.as_deref() {
+        None => Ok([stack.rows, stack.cols]),
+        Some(&[rows, cols]) if rows <= stack.rows && cols <= stack.cols => Ok([rows, cols]),
+        Some(shape) => {
+            Err(found.bad_shape(format!("the reference has {shape:?}, which does not fit in {:?}", stack.shape())))
+        }
+    }
+}
+
+/// Checks the shape of scales in tiles of 128 rows and 4 columns (§3.8).
+fn check_tiles(found: &Found<'_>, stack: &Stack, scales: &Tensor, group: u64) -> Result<Fit, Error> {
+    let (rows, cols) = (stack.rows.div_ceil(128) * 128, stack.cols.div_ceil(group).div_ceil(4) * 4);
+    let shapes = [vec![rows, cols], vec![rows * cols]];
+    if !stack.lead.is_empty() || !shapes.contains(&scales.shape) {
+        return Err(found.bad_grid(scales, &stack.shape(), &shapes));
+    }
+    if !stack.cols.is_multiple_of(group) {
+        return Err(
+            found.bad_shape(format!("rows of {} elements are no whole number of groups of {group}", stack.cols))
+        );
+    }
+    Ok(Fit { block: [1, group], is_common: false })
+}
+
+fn padded(found: &Found<'_>, stack: &Stack, fit: Fit, planes: Planes) -> Result<Described, Error> {
+    let mut described = stack.described(fit, planes);
+    described.layout.kept = kept(found, stack)?;
+    described.shape = described.layout.kept.to_vec();
+    Ok(described)
+}
+
+fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
+    let (stack, scales) = (Stack::of_codes(found, 2)?, found.scales()?);
+    let fit = check_tiles(found, &stack, scales, 16)?;
+    let global = found.part(Part::Global).ok_or_else(|| found.unknown("the second scale", "the group has none"))?;
+    let whole = stack.fit(found, global, &[Share::Tensor])?;
+    let packing = match found.nibbles {
+        Nibbles::Low => Packing::BYTES,
+        Nibbles::High => Packing::HighFirst,
+    };
+    let (codes, scales) = (Plane::of(F4E2M1).packed(packing), Plane::of(F8E4M3Fn).packed(Packing::Swizzled));
+    let global = Some(Global { rule: GlobalRule::Times, block: whole.block });
+    padded(found, &stack, fit, Planes { global, ..Planes::times(codes, scales, fit.block) })
+}
+
+fn mxfp8(found: &Found<'_>) -> Result<Described, Error> {
+    let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
+    let fit = check_tiles(found, &stack, scales, MX_GROUP)?;
+    let scales = Plane::of(F8E8M0).packed(Packing::Swizzled);
+    padded(found, &stack, fit, Planes::times(Plane::of(F8E4M3Fn), scales, fit.block))
+}

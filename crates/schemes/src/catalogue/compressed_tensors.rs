@@ -1,0 +1,191 @@
+//! compressed-tensors (§4.4): E4M3, integers and packed integers, NVFP4, MXFP4, MXFP6, MXFP8.
+
+use truecast_core::DType::{self, Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E8M0, F16, F32, I8, I32, I64, U8};
+use truecast_core::scaled::{Code, Global, GlobalRule, Group, Packing, Part, Plane, Planes, Zero};
+use truecast_io::Tensor;
+
+use super::fp8::{MX_GROUP, mx};
+use crate::error::Error;
+use crate::found::Found;
+use crate::grid::{Fit, Share, Stack, scale_plane};
+use crate::scheme::{Family, Strategy};
+use crate::table::Name::{self, Append};
+use crate::table::{Described, Entry, Need, Piece, Row};
+
+const WEIGHT: Name = Append("");
+const PACKED: Name = Append("_packed");
+const SCALE: &[Name] = &[Append("_scale")];
+const ZERO: &[Name] = &[Append("_zero_point")];
+const FLOATS: &[DType] = &[Bf16, F16, F32];
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        family: Family::CtFloatQuantized,
+        codes: &[(WEIGHT, &[F8E4M3Fn])],
+        rows: &[Row::required(Part::Scales, SCALE, FLOATS)],
+        describe: float,
+    },
+    Entry {
+        family: Family::CtNaiveQuantized,
+        codes: &[(WEIGHT, &[F8E4M3Fn, I8])],
+        rows: &[Row::required(Part::Scales, SCALE, FLOATS), Row::optional(Part::Zeros, ZERO, &[I8])],
+        describe: |found| if found.codes().dtype == I8 { int(found) } else { float(found) },
+    },
+    Entry {
+        family: Family::CtIntQuantized,
+        codes: &[(WEIGHT, &[I8])],
+        rows: &[Row::required(Part::Scales, SCALE, FLOATS), Row::optional(Part::Zeros, ZERO, &[I8])],
+        describe: int,
+    },
+    Entry {
+        family: Family::CtPackQuantized,
+        codes: &[(PACKED, &[I32])],
+        rows: &[
+            Row::required(Part::Scales, SCALE, FLOATS),
+            Row { piece: Piece::Shape, names: &[Append("_shape")], dtypes: &[I64, I32], need: Need::Required },
+            Row::optional(Part::Zeros, ZERO, &[I32]),
+            Row::optional(Part::Index, &[Append("_g_idx")], &[I32]),
+        ],
+        describe: packed,
+    },
+    Entry {
+        family: Family::CtNvfp4,
+        codes: &[(PACKED, &[U8])],
+        rows: &[
+            Row::required(Part::Scales, SCALE, &[F8E4M3Fn]),
+            Row::required(Part::Global, &[Append("_global_scale")], &[F32]),
+        ],
+        describe: nvfp4,
+    },
+    Entry {
+        family: Family::CtMxfp4,
+        codes: &[(PACKED, &[U8])],
+        rows: &[Row::required(Part::Scales, SCALE, &[U8, F8E8M0])],
+        describe: |found| mx_packed(found, F4E2M1, 1, 2),
+    },
+    Entry {
+        family: Family::CtMxfp6,
+        codes: &[(PACKED, &[U8])],
+        rows: &[Row::required(Part::Scales, SCALE, &[U8, F8E8M0])],
+        describe: |found| mx_packed(found, F6E2M3, 3, 4),
+    },
+    Entry {
+        family: Family::CtMxfp8,
+        codes: &[(WEIGHT, &[F8E4M3Fn])],
+        rows: &[Row::required(Part::Scales, SCALE, &[U8, F8E8M0])],
+        describe: mx,
+    },
+];
+
+/// The grid that the configuration names.
+fn fit(found: &Found<'_>, stack: &Stack, scales: &Tensor) -> Result<Fit, Error> {
+    let parameters = found.parameters();
+    match (parameters.strategy, parameters.group, parameters.block) {
+        (Some(Strategy::Tensor), ..) => stack.fit(found, scales, &[Share::Tensor]),
+        (Some(Strategy::Channel), ..) => stack.fit(found, scales, &[Share::Channel]),
+        (Some(Strategy::Block) | None, _, Some(block)) => stack.fit(found, scales, &[Share::Block(block)]),
+        (Some(Strategy::Group) | None, Some(group), _) => stack.fit_groups(found, scales, group),
+        (None, None, None) => stack.fit(found, scales, &[Share::Tensor, Share::Channel]),
+        (Some(Strategy::Group), None, _) => Err(found.unknown("the group", advice("group=128"))),
+        (Some(Strategy::Block), _, None) => Err(found.unknown("the block", advice("block=128x128"))),
+    }
+}
+
+fn advice(example: &str) -> String {
+    format!("the configuration does not say it; give the scheme with --from-scheme, for example with {example}")
+}
+
+fn float(found: &Found<'_>) -> Result<Described, Error> {
+    let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
+    let fit = fit(found, &stack, scales)?;
+    Ok(stack.times(fit, Plane::of(F8E4M3Fn), scale_plane(scales.dtype)))
+}
+
+fn int(found: &Found<'_>) -> Result<Described, Error> {
+    let (stack, scales) = (Stack::of_codes(found, 1)?, found.scales()?);
+    let fit = fit(found, &stack, scales)?;
+    let codes = Plane { code: Code::signed(8), packing: Packing::BYTES };
+    let zero = match found.part(Part::Zeros) {
+        None => Zero::None,
+        Some(zeros) if zeros.shape == scales.shape => Zero::Grid { plane: codes, plus: 0 },
+        Some(zeros) => return Err(found.bad_grid(zeros, &stack.shape(), std::slice::from_ref(&scales.shape))),
+    };
+    Ok(stack.described(fit, Planes { zero, ..Planes::times(codes, scale_plane(scales.dtype), fit.block) }))
+}
+
+/// The logical shape is stored, the words are checked against it.
+fn packed(found: &Found<'_>) -> Result<Described, Error> {
+    let (words, scales) = (found.codes(), found.scales()?);
+    let stated = found.stated.as_deref().unwrap_or_default();
+    let stack = Stack::of(stated).ok_or_else(|| found.bad_shape("its stated shape has fewer than two dimensions"))?;
+    let bits = found.parameters().bits.ok_or_else(|| found.unknown("the width", advice("bits=4")))?;
+    let wide = |cols: u64| -> Result<(u64, u64), Error> {
+        let bits_of_row = cols.checked_mul(bits.into()).ok_or_else(|| found.bad_shape("it is too big"))?;
+        Ok((bits_of_row.div_ceil(32), cols.div_ceil(32 / u64::from(bits))))
+    };
+    let [lead @ .., rows, per_row] = words.shape.as_slice() else {
+        return Err(found.bad_shape("it has fewer than two dimensions"));
+    };
+    let (dense, padded) = wide(stack.cols)?;
+    if *lead != stack.lead || *rows != stack.rows || ![dense, padded].contains(per_row) {
+        return Err(found.bad_shape(format!(
+            "{stated:?} elements of {bits} bits take {dense} words a row, or {padded} where none crosses a word"
+        )));
+    }
+    // Which of the two packings it is (§4.4.2).
+    let is_dense = match dense == padded && stack.cols > 32 / u64::from(bits) && 32 % bits != 0 {
+        false => *per_row == dense,
+        true => found.setting.is_dense_packing.ok_or_else(|| {
+            found.unknown("the packing", "as many words are needed either way; name it with version in config.json")
+        })?,
+    };
+    let (packing, columns) = match is_dense {
+        true => (Packing::WORDS, Packing::Columns { word: 32 }),
+        false => (Packing::Padded, Packing::PaddedColumns),
+    };
+    let code = Code::unsigned(bits as u8);
+    let fit = fit(found, &stack, scales)?;
+    let zero = match found.part(Part::Zeros) {
+        None => Zero::Constant(1 << (bits - 1)),
+        Some(zeros) => {
+            let (dense, padded) = wide(stack.rows)?;
+            let words = if is_dense { dense } else { padded };
+            let groups = scales.shape.last().copied().unwrap_or(1);
+            let expected = [&stack.lead[..], &[words, groups]].concat();
+            if zeros.shape != expected {
+                return Err(found.bad_grid(zeros, &stack.shape(), &[expected]));
+            }
+            Zero::Grid { plane: Plane { code, packing: columns }, plus: 0 }
+        }
+    };
+    let group = match found.part(Part::Index) {
+        None => Group::Grid,
+        Some(index) if index.shape == [stack.cols] && stack.lead.is_empty() => Group::OfColumn,
+        Some(index) => return Err(found.bad_grid(index, &stack.shape(), &[vec![stack.cols]])),
+    };
+    let planes = Planes::times(Plane { code, packing }, scale_plane(scales.dtype), fit.block);
+    Ok(stack.described(fit, Planes { zero, group, ..planes }))
+}
+
+fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
+    let stack = Stack::of_codes(found, 2)?;
+    let fit = stack.fit_groups(found, found.scales()?, 16)?;
+    let global = found.part(Part::Global).ok_or_else(|| found.unknown("the global scale", "the group has none"))?;
+    let whole = stack.fit(found, global, &[Share::Tensor])?;
+    let planes = Planes::times(Plane::of(F4E2M1), Plane::of(F8E4M3Fn), fit.block);
+    let global = Global { rule: GlobalRule::Divide, block: whole.block };
+    // One global scale for a stack makes one matrix of it.
+    Ok(stack.described(Fit { is_common: whole.is_common, ..fit }, Planes { global: Some(global), ..planes }))
+}
+
+/// Codes of which `bytes` bytes hold `elements`.
+fn mx_packed(found: &Found<'_>, code: DType, bytes: u64, elements: u64) -> Result<Described, Error> {
+    let stored = Stack::of_codes(found, 1)?;
+    if !stored.cols.is_multiple_of(bytes) {
+        return Err(found.bad_shape(format!("rows are no whole number of {bytes} bytes")));
+    }
+    let cols = (stored.cols / bytes).checked_mul(elements).ok_or_else(|| found.bad_shape("it is too big"))?;
+    let stack = Stack { cols, ..stored };
+    let fit = stack.fit_groups(found, found.scales()?, MX_GROUP)?;
+    Ok(stack.times(fit, Plane::of(code), Plane::of(F8E8M0)))
+}

@@ -1,0 +1,52 @@
+//! DeepSeek V4 (§4.2): pairs of E2M1 codes in I8 beside E4M3 codes in blocks; both have `.scale`.
+
+use truecast_core::DType::{self, F4E2M1, F8E4M3Fn, F8E8M0, F32, I8};
+use truecast_core::scaled::{Part, Plane};
+
+use super::fp8::MX_GROUP;
+use crate::error::Error;
+use crate::found::Found;
+use crate::grid::{Share, Stack, scale_plane};
+use crate::scheme::Family;
+use crate::table::Name::{Append, Sibling};
+use crate::table::{Described, Entry, Row};
+
+pub(super) const ENTRIES: &[Entry] = &[Entry {
+    family: Family::DeepSeekV4,
+    codes: &[(Append(""), &[I8, F8E4M3Fn])],
+    rows: &[Row::required(Part::Scales, &[Sibling("scale")], &[F8E8M0, F32])],
+    describe,
+}];
+
+fn describe(found: &Found<'_>) -> Result<Described, Error> {
+    let scales = found.scales()?;
+    check_expert(found, found.codes().dtype)?;
+    if found.codes().dtype == I8 {
+        if scales.dtype != F8E8M0 {
+            return Err(found.bad_shape(format!("pairs of f4e2m1 have scales of f8e8m0, not {}", scales.dtype)));
+        }
+        let stack = Stack::of_codes(found, 2)?;
+        let fit = stack.fit_groups(found, scales, MX_GROUP)?;
+        return Ok(stack.times(fit, Plane::of(F4E2M1), Plane::of(F8E8M0)));
+    }
+    let block = found.parameters().block.ok_or_else(|| {
+        found.unknown(
+            "the block",
+            "give it with --from-scheme deepseek-v4,block=128x128, or as weight_block_size in config.json",
+        )
+    })?;
+    let stack = Stack::of_codes(found, 1)?;
+    let fit = stack.fit(found, scales, &[Share::Block(block)])?;
+    Ok(stack.times(fit, Plane::of(F8E4M3Fn), scale_plane(scales.dtype)))
+}
+
+/// `expert_dtype` of the configuration agrees with the type of an expert's weight.
+fn check_expert(found: &Found<'_>, stored: DType) -> Result<(), Error> {
+    let stored = if stored == I8 { F4E2M1 } else { stored };
+    match found.setting.expert {
+        Some(expert) if expert != stored && found.name.contains(".experts.") => {
+            Err(found.bad_shape(format!("the configuration says that experts are {expert}, this one is {stored}")))
+        }
+        _ => Ok(()),
+    }
+}

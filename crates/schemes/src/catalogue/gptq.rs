@@ -1,0 +1,64 @@
+//! GPTQ (§4.10), both formats: matrices of inputs by outputs, packed along the inputs.
+
+use truecast_core::DType::{Bf16, F16, F32, I32};
+use truecast_core::scaled::{Code, Group, Packing, Part, Plane, Planes, Zero};
+
+use crate::error::Error;
+use crate::found::Found;
+use crate::grid::{Fit, Stack};
+use crate::scheme::Family;
+use crate::table::Name::{self, Sibling};
+use crate::table::{Described, Entry, Row};
+
+const ROWS: &[Row] = &[
+    Row::required(Part::Scales, &[Sibling("scales")], &[F16, Bf16, F32]),
+    Row::required(Part::Zeros, &[Sibling("qzeros")], &[I32]),
+    Row::optional(Part::Index, &[Sibling("g_idx")], &[I32]),
+];
+const CODES: &[(Name, &[truecast_core::DType])] = &[(Sibling("qweight"), &[I32])];
+
+pub(super) const ENTRIES: &[Entry] = &[
+    // The first format stores zero points less 1.
+    Entry { family: Family::Gptq, codes: CODES, rows: ROWS, describe: |found| describe(found, 1) },
+    Entry { family: Family::GptqV2, codes: CODES, rows: ROWS, describe: |found| describe(found, 0) },
+];
+
+fn describe(found: &Found<'_>, plus: u8) -> Result<Described, Error> {
+    let scales = found.scales()?;
+    let bits = found.parameters().bits.ok_or_else(|| {
+        found.unknown("the width", "give it with --from-scheme gptq,bits=4,group=128, or as bits in the configuration")
+    })?;
+    let &[words, cols] = found.codes().shape.as_slice() else {
+        return Err(found.bad_shape("it has not two dimensions"));
+    };
+    let wide = u64::from(bits);
+    let all_bits = words.checked_mul(32).ok_or_else(|| found.bad_shape("it is too big"))?;
+    if !all_bits.is_multiple_of(wide) {
+        return Err(found.bad_shape(format!("{words} words hold no whole number of {bits} bits")));
+    }
+    let stack = Stack { lead: Vec::new(), rows: all_bits / wide, cols };
+    let [rows, cols] = [stack.rows, stack.cols];
+    let group = found.parameters().group.unwrap_or(rows).max(1);
+    let groups = rows.div_ceil(group);
+    if scales.shape != [groups, cols] {
+        return Err(found.bad_grid(scales, &stack.shape(), &[vec![groups, cols]]));
+    }
+    let code = Code::unsigned(bits as u8);
+    let per_row = cols.checked_mul(wide).ok_or_else(|| found.bad_shape("it is too big"))?.div_ceil(32);
+    let zero = match found.part(Part::Zeros) {
+        Some(zeros) if zeros.shape == [groups, per_row] => {
+            Zero::Grid { plane: Plane { code, packing: Packing::WORDS }, plus }
+        }
+        Some(zeros) => return Err(found.bad_grid(zeros, &stack.shape(), &[vec![groups, per_row]])),
+        None => return Err(found.unknown("zero points", "the group has none")),
+    };
+    let order = match found.part(Part::Index) {
+        None => Group::Grid,
+        Some(index) if index.shape == [rows] => Group::OfRow,
+        Some(index) => return Err(found.bad_grid(index, &stack.shape(), &[vec![rows]])),
+    };
+    let fit = Fit { block: [group, 1], is_common: false };
+    let codes = Plane { code, packing: Packing::Columns { word: 32 } };
+    let planes = Planes { zero, group: order, ..Planes::times(codes, Plane::of(scales.dtype), fit.block) };
+    Ok(stack.described(fit, planes).transposed())
+}

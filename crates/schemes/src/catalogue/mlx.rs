@@ -1,0 +1,93 @@
+//! MLX (§4.12): words of 32 bits, with scales and biases or with scales alone.
+
+use truecast_core::DType::{self, Bf16, F4E2M1, F8E4M3Fn, F8E8M0, F16, F32, U8, U32};
+use truecast_core::scaled::{Code, Form, Global, GlobalRule, Packing, Part, Plane, Planes};
+
+use crate::error::Error;
+use crate::found::Found;
+use crate::grid::{Fit, Share, Stack};
+use crate::scheme::Family;
+use crate::table::Name::{self, Append, Sibling};
+use crate::table::{Described, Entry, Row};
+
+const CODES: &[(Name, &[DType])] = &[(Append(""), &[U32])];
+const SCALES: &[Name] = &[Sibling("scales")];
+const BYTE_SCALES: &[Row] = &[Row::required(Part::Scales, SCALES, &[U8])];
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        family: Family::MlxAffine,
+        codes: CODES,
+        rows: &[
+            Row::required(Part::Scales, SCALES, &[Bf16, F16, F32]),
+            Row::required(Part::Biases, &[Sibling("biases")], &[Bf16, F16, F32]),
+        ],
+        describe: affine,
+    },
+    Entry {
+        family: Family::MlxMxfp4,
+        codes: CODES,
+        rows: BYTE_SCALES,
+        describe: |found| words(found, F4E2M1, F8E8M0, 32),
+    },
+    Entry {
+        family: Family::MlxMxfp8,
+        codes: CODES,
+        rows: BYTE_SCALES,
+        describe: |found| words(found, F8E4M3Fn, F8E8M0, 32),
+    },
+    Entry {
+        family: Family::MlxNvfp4,
+        codes: CODES,
+        rows: &[
+            Row::required(Part::Scales, SCALES, &[U8]),
+            Row::optional(Part::Global, &[Sibling("global_scale")], &[F32]),
+        ],
+        describe: nvfp4,
+    },
+];
+
+/// Rows of words that hold whole elements.
+fn stack(found: &Found<'_>, bits: u32) -> Result<Stack, Error> {
+    let stored = Stack::of_codes(found, 32)?;
+    if !stored.cols.is_multiple_of(bits.into()) {
+        return Err(found.bad_shape(format!("rows are no whole number of {bits} bits")));
+    }
+    Ok(Stack { cols: stored.cols / u64::from(bits), ..stored })
+}
+
+fn affine(found: &Found<'_>) -> Result<Described, Error> {
+    let scales = found.scales()?;
+    let advice = "give it with --from-scheme mlx:affine,bits=4,group=64, or in quantization in config.json";
+    let bits = found.parameters().bits.ok_or_else(|| found.unknown("the width", advice))?;
+    let group = found.parameters().group.ok_or_else(|| found.unknown("the group", advice))?;
+    let stack = stack(found, bits)?;
+    let fit = stack.fit_groups(found, scales, group)?;
+    match found.part(Part::Biases) {
+        Some(biases) if biases.shape == scales.shape && biases.dtype == scales.dtype => {}
+        Some(biases) if biases.shape != scales.shape => {
+            return Err(found.bad_grid(biases, &stack.shape(), std::slice::from_ref(&scales.shape)));
+        }
+        _ => return Err(found.bad_shape("its scales and biases are of different types")),
+    }
+    let codes = Plane { code: Code::unsigned(bits as u8), packing: Packing::WORDS };
+    let planes = Planes::times(codes, Plane::of(scales.dtype), fit.block);
+    Ok(stack.described(fit, Planes { form: Form::Affine, ..planes }))
+}
+
+fn words(found: &Found<'_>, code: DType, scale: DType, group: u64) -> Result<Described, Error> {
+    let stack = stack(found, code.code_bits())?;
+    let fit = stack.fit_groups(found, found.scales()?, group)?;
+    Ok(stack.times(fit, Plane::of(code).packed(Packing::WORDS), Plane::of(scale)))
+}
+
+fn nvfp4(found: &Found<'_>) -> Result<Described, Error> {
+    let described = words(found, F4E2M1, F8E4M3Fn, 16)?;
+    let Some(global) = found.part(Part::Global) else { return Ok(described) };
+    let stack = stack(found, 4)?;
+    let whole = stack.fit(found, global, &[Share::Tensor])?;
+    let codes = Plane::of(F4E2M1).packed(Packing::WORDS);
+    let planes = Planes::times(codes, Plane::of(F8E4M3Fn), [1, 16]);
+    let global = Some(Global { rule: GlobalRule::Amax, block: whole.block });
+    Ok(stack.described(Fit { block: [1, 16], is_common: whole.is_common }, Planes { global, ..planes }))
+}

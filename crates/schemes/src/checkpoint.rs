@@ -1,0 +1,83 @@
+//! What is known of a checkpoint before its data is read: headers, `__metadata__`, JSON files.
+//!
+//! Nothing is opened here; the caller has read the headers and lends a way to read small tensors.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::Value;
+use truecast_core::DType;
+use truecast_io::Tensor;
+
+use crate::error::Error;
+
+/// The most bytes of a tensor that is read to recognise a scheme (`docs/spec/checkpoints.md §5.1`).
+pub const MAX_READ_BYTES: u64 = 1 << 20;
+
+/// A tensor of a checkpoint, as the header of its shard has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Name, type and shape.
+    pub tensor: Tensor,
+    /// Which shard holds it.
+    pub shard: usize,
+}
+
+/// A checkpoint of one or more shards. A tensor is known by its position in `tensors`.
+#[derive(Clone, Copy, Debug)]
+pub struct Checkpoint<'a> {
+    /// Every tensor that counts (`docs/spec/checkpoints.md §2.3`), each name once.
+    pub tensors: &'a [Stored],
+    /// `__metadata__` of each shard.
+    pub metadata: &'a [BTreeMap<String, String>],
+    /// The JSON files beside them.
+    pub documents: &'a Documents,
+}
+
+/// The JSON files that may describe a checkpoint; `None` where the folder lacks one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Documents {
+    /// `config.json`
+    pub config: Option<Value>,
+    /// `hf_quant_config.json`, of ModelOpt.
+    pub hf_quant_config: Option<Value>,
+    /// `params.json`, of Mistral.
+    pub params: Option<Value>,
+}
+
+/// Reads a whole tensor of at most [`MAX_READ_BYTES`] by its position.
+pub type ReadTensor<'a> = &'a mut dyn FnMut(usize) -> Result<Vec<u8>, truecast_io::Error>;
+
+/// Tensors by name.
+#[derive(Debug)]
+pub(crate) struct Index<'a> {
+    pub(crate) checkpoint: Checkpoint<'a>,
+    numbers: HashMap<&'a str, usize>,
+}
+
+impl<'a> Index<'a> {
+    pub(crate) fn new(checkpoint: Checkpoint<'a>) -> Result<Index<'a>, Error> {
+        let mut numbers = HashMap::with_capacity(checkpoint.tensors.len());
+        for (number, stored) in checkpoint.tensors.iter().enumerate() {
+            if numbers.insert(stored.tensor.name.as_str(), number).is_some() {
+                return Err(Error::DuplicateName { tensor: stored.tensor.name.clone() });
+            }
+        }
+        Ok(Index { checkpoint, numbers })
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        self.numbers.get(name).copied()
+    }
+
+    pub(crate) fn tensor(&self, number: usize) -> &'a Tensor {
+        &self.checkpoint.tensors[number].tensor
+    }
+
+    pub(crate) fn dtype_of(&self, name: &str) -> Option<DType> {
+        self.find(name).map(|number| self.tensor(number).dtype)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.checkpoint.tensors.len()
+    }
+}

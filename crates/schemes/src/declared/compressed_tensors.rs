@@ -1,0 +1,178 @@
+//! compressed-tensors (§4.4): groups of modules, each with a format and the arguments of its weights.
+
+use serde_json::{Map, Value};
+
+use super::declaration::{Declaration, Targets};
+use super::value::{block, count, object, wrong};
+use crate::error::Error;
+use crate::found::Setting;
+use crate::modules::patterns;
+use crate::scheme::{Family, Parameters, Scheme, Strategy};
+
+/// Formats of sparse weights, as `sparsity_config` names them.
+const SPARSE: [&str; 3] = ["sparse-bitmask", "sparse-24-bitmask", "marlin-24"];
+
+pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {
+    let mut declaration = Declaration::new(place);
+    let is_dense_packing = version(value.get("version").and_then(Value::as_str));
+    let common = format(value.get("format"), place)?;
+    let sparsity = value.get("sparsity_config").and_then(|sparsity| sparsity.get("format")).and_then(Value::as_str);
+    if let Some(name) = sparsity.filter(|name| SPARSE.contains(name)) {
+        return Err(unsupported(place, name));
+    }
+    let groups = object(value.get("config_groups"), place, "config_groups")?;
+    for (name, group) in groups.into_iter().flatten() {
+        let key = format!("config_groups.{name}");
+        let (scheme, targets) = match group {
+            // A preset for a list of modules.
+            Value::Array(_) => {
+                let scheme =
+                    preset(name).ok_or_else(|| wrong(place, &key, group, "a group, or a preset that is known"))?;
+                (scheme, patterns(Some(group), place, &key)?)
+            }
+            Value::Object(group) => {
+                let Some(scheme) = scheme(group, common, place, &key)? else { continue };
+                (scheme, patterns(group.get("targets"), place, &format!("{key}.targets"))?)
+            }
+            other => return Err(wrong(place, &key, other, "a group")),
+        };
+        let setting = Setting { is_dense_packing, ..Setting::of(scheme) };
+        declaration.settings.push((Targets::Listed(targets), setting));
+    }
+    declaration.without(value.get("ignore"), "ignore")
+}
+
+/// Whether files of a version have dense words (§4.4.2); `None` if it does not say.
+fn version(text: Option<&str>) -> Option<bool> {
+    let mut numbers = text?.split('.').map(|part| part.parse::<u32>().ok());
+    Some((numbers.next()??, numbers.next()??) >= (0, 18))
+}
+
+fn unsupported(place: &str, format: &str) -> Error {
+    Error::Unsupported { place: place.to_owned(), scheme: format!("ct:{format}") }
+}
+
+/// A format's family; `None` where groups have their own or it follows from the weights.
+fn format(value: Option<&Value>, place: &str) -> Result<Option<Family>, Error> {
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(name)) if name == "mixed-precision" || name == "dense" => Ok(None),
+        Some(Value::String(name)) => {
+            Family::of_name(&format!("ct:{name}")).map(Some).ok_or_else(|| unsupported(place, name))
+        }
+        Some(other) => Err(wrong(place, "format", other, "the name of a format")),
+    }
+}
+
+/// The scheme of a group; `None` if its weights are not quantised.
+fn scheme(group: &Map<String, Value>, common: Option<Family>, place: &str, key: &str) -> Result<Option<Scheme>, Error> {
+    let key = format!("{key}.weights");
+    let Some(weights) = object(group.get("weights"), place, &key)? else { return Ok(None) };
+    let arguments = Arguments::read(weights, place, &key)?;
+    let has_activations = group.get("input_activations").is_some_and(|value| !value.is_null());
+    let family = match format(group.get("format"), place)?.or(common) {
+        Some(family) => family,
+        None => arguments.family(has_activations),
+    };
+    let parameters = match family {
+        Family::CtNvfp4 | Family::CtMxfp4 | Family::CtMxfp6 | Family::CtMxfp8 => Parameters::NONE,
+        Family::CtPackQuantized => arguments.parameters,
+        _ => Parameters { bits: None, ..arguments.parameters },
+    };
+    Ok(Some(Scheme { family, parameters }))
+}
+
+/// The arguments of weights.
+struct Arguments {
+    parameters: Parameters,
+    bits: u32,
+    is_float: bool,
+    has_byte_scales: bool,
+}
+
+impl Arguments {
+    fn read(weights: &Map<String, Value>, place: &str, key: &str) -> Result<Arguments, Error> {
+        let error = |name: &str, expected| wrong(place, &format!("{key}.{name}"), &weights[name], expected);
+        let bits = count(weights.get("num_bits"), place, "num_bits")?.unwrap_or(8);
+        if bits > 8 {
+            return Err(error("num_bits", "at most 8"));
+        }
+        let is_float = match weights.get("type").map(Value::as_str) {
+            None | Some(Some("int")) => false,
+            Some(Some("float")) => true,
+            Some(_) => return Err(error("type", "int or float")),
+        };
+        let group = count(weights.get("group_size"), place, "group_size")?;
+        let strategy = match weights.get("strategy").filter(|value| !value.is_null()).map(Value::as_str) {
+            // As their own reader: a group means groups, nothing means one scale for all.
+            None => Some(if group.is_some() { Strategy::Group } else { Strategy::Tensor }),
+            // Groups that have a scale for the tensor besides.
+            Some(Some("tensor_group")) => Some(Strategy::Group),
+            Some(name) => name.and_then(Strategy::of_name),
+        };
+        let strategy = strategy.ok_or_else(|| error("strategy", "tensor, channel, group, tensor_group or block"))?;
+        let scale = weights.get("scale_dtype").and_then(Value::as_str).unwrap_or_default();
+        let parameters = Parameters {
+            bits: Some(bits as u32),
+            strategy: Some(strategy),
+            group: group.filter(|_| strategy == Strategy::Group),
+            block: block(weights.get("block_structure"), place, "block_structure")?
+                .filter(|_| strategy == Strategy::Block),
+            symmetric: Some(weights.get("symmetric").and_then(Value::as_bool).unwrap_or(true)),
+            scale: None,
+        };
+        let has_byte_scales = scale.ends_with("uint8") || scale.ends_with("float8_e8m0fnu");
+        Ok(Arguments { parameters, bits: bits as u32, is_float, has_byte_scales })
+    }
+
+    /// The format that the package infers where none is named, in its order (§4.4).
+    fn family(&self, has_activations: bool) -> Family {
+        match (self.is_float, self.bits, self.parameters.group) {
+            (true, 4, Some(32)) => Family::CtMxfp4,
+            (true, 6, Some(32)) => Family::CtMxfp6,
+            (true, 8, Some(32)) if self.has_byte_scales => Family::CtMxfp8,
+            (true, 4, Some(16)) => Family::CtNvfp4,
+            (false, ..) if has_activations => Family::CtIntQuantized,
+            (false, ..) => Family::CtPackQuantized,
+            (true, ..) if has_activations => Family::CtFloatQuantized,
+            (true, ..) => Family::CtNaiveQuantized,
+        }
+    }
+}
+
+/// What a preset's name stands for.
+type Preset = (&'static str, Family, Parameters);
+
+const fn by(strategy: Strategy) -> Parameters {
+    Parameters { strategy: Some(strategy), ..Parameters::NONE }
+}
+
+const fn packed(bits: u32, group: Option<u64>, symmetric: bool) -> Parameters {
+    let strategy = if group.is_some() { Strategy::Group } else { Strategy::Channel };
+    Parameters { bits: Some(bits), group, symmetric: Some(symmetric), ..by(strategy) }
+}
+
+/// Presets of the package (§4.4) whose weights are known here.
+const PRESETS: &[Preset] = &[
+    ("NVFP4A16", Family::CtNvfp4, Parameters::NONE),
+    ("NVFP4", Family::CtNvfp4, Parameters::NONE),
+    ("MXFP4A16", Family::CtMxfp4, Parameters::NONE),
+    ("MXFP4", Family::CtMxfp4, Parameters::NONE),
+    ("MXFP6A16", Family::CtMxfp6, Parameters::NONE),
+    ("MXFP6A8", Family::CtMxfp6, Parameters::NONE),
+    ("MXFP8A16", Family::CtMxfp8, Parameters::NONE),
+    ("MXFP8", Family::CtMxfp8, Parameters::NONE),
+    ("FP8", Family::CtFloatQuantized, by(Strategy::Tensor)),
+    ("FP8_DYNAMIC", Family::CtFloatQuantized, by(Strategy::Channel)),
+    ("FP8_BLOCK", Family::CtFloatQuantized, Parameters { block: Some([128, 128]), ..by(Strategy::Block) }),
+    ("INT8_W8A8", Family::CtIntQuantized, by(Strategy::Channel)),
+    ("W8A8", Family::CtIntQuantized, by(Strategy::Channel)),
+    ("W8A16", Family::CtPackQuantized, packed(8, None, true)),
+    ("W4A16", Family::CtPackQuantized, packed(4, Some(128), true)),
+    ("W4A16_ASYM", Family::CtPackQuantized, packed(4, Some(128), false)),
+];
+
+fn preset(name: &str) -> Option<Scheme> {
+    let found = PRESETS.iter().find(|(known, ..)| *known == name);
+    found.map(|&(_, family, parameters)| Scheme { family, parameters })
+}

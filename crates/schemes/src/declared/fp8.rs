@@ -1,0 +1,48 @@
+//! `fp8` and `mxfp8` (§4.1, §4.2, §4.8), and Mistral's own (§4.13).
+
+use serde_json::{Map, Value};
+use truecast_core::DType;
+
+use super::declaration::Declaration;
+use super::value::{block, wrong};
+use crate::error::Error;
+use crate::found::Setting;
+use crate::scheme::{Family, Parameters, Scheme};
+
+const MX_BLOCK: [u64; 2] = [1, 32];
+
+/// Block by block, for each tensor, or as DeepSeek V4 names its scales.
+pub(super) fn read(value: &Map<String, Value>, place: &str, expert: Option<DType>) -> Result<Declaration, Error> {
+    match value.get("fmt") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(format)) if ["e4m3", "e4m3fn", "float8_e4m3fn"].contains(&format.as_str()) => {}
+        Some(other) => return Err(wrong(place, "fmt", other, "e4m3")),
+    }
+    let block = block(value.get("weight_block_size"), place, "weight_block_size")?;
+    let family = match block {
+        Some(MX_BLOCK) => Family::Mxfp8,
+        Some(_) => Family::Fp8Block,
+        None => Family::Fp8Tensor,
+    };
+    let parameters = Parameters { block: block.filter(|_| family == Family::Fp8Block), ..Parameters::NONE };
+    let first = Setting::of(Scheme { family, parameters });
+    let parameters = Parameters { block, ..Parameters::NONE };
+    let second = Setting { expert, ..Setting::of(Scheme { family: Family::DeepSeekV4, parameters }) };
+    Declaration::for_all(place, [first, second]).without(value.get("ignored_layers"), "ignored_layers")
+}
+
+pub(super) fn mxfp8(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {
+    match block(value.get("weight_block_size"), place, "weight_block_size")? {
+        None | Some(MX_BLOCK) => {}
+        Some(_) => return Err(wrong(place, "weight_block_size", &value["weight_block_size"], "[1, 32]")),
+    }
+    Declaration::for_all(place, [Setting::of(Scheme::of(Family::Mxfp8))])
+        .without(value.get("ignored_layers"), "ignored_layers")
+}
+
+pub(super) fn mistral(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {
+    let keys = ["weight_block_size", "block_size"];
+    let key = keys.into_iter().find(|key| value.contains_key(*key)).unwrap_or(keys[0]);
+    let parameters = Parameters { block: block(value.get(key), place, key)?, ..Parameters::NONE };
+    Ok(Declaration::for_all(place, [Setting::of(Scheme { family: Family::MistralFp8, parameters })]))
+}

@@ -1,0 +1,42 @@
+//! MLX's key `quantization` (§4.12), with settings for single modules under their names.
+
+use serde_json::{Map, Value};
+
+use super::declaration::{Declaration, Targets};
+use super::value::{count, wrong};
+use crate::error::Error;
+use crate::found::Setting;
+use crate::scheme::{Family, Parameters, Scheme};
+
+pub(super) fn read(value: &Map<String, Value>, place: &str) -> Result<Declaration, Error> {
+    let mut declaration = Declaration::new(place);
+    let common = setting(value, place, None)?;
+    for (module, own) in value {
+        if let Some(own) = own.as_object() {
+            declaration.modules.insert(module.clone(), setting(own, place, Some(&common))?);
+        }
+    }
+    declaration.settings.push((Targets::All, common));
+    Ok(declaration)
+}
+
+fn setting(value: &Map<String, Value>, place: &str, common: Option<&Setting>) -> Result<Setting, Error> {
+    let family = match value.get("mode") {
+        None | Some(Value::Null) => common.map_or(Family::MlxAffine, |common| common.scheme.family),
+        Some(mode) => {
+            let known = mode.as_str().and_then(|mode| Family::of_name(&format!("mlx:{mode}")));
+            known.ok_or_else(|| wrong(place, "mode", mode, "affine, mxfp4, mxfp8 or nvfp4"))?
+        }
+    };
+    if family != Family::MlxAffine {
+        return Ok(Setting::of(Scheme::of(family)));
+    }
+    let bits = count(value.get("bits"), place, "bits")?;
+    if bits.is_some_and(|bits| ![2, 3, 4, 5, 6, 8].contains(&bits)) {
+        return Err(wrong(place, "bits", &value["bits"], "2, 3, 4, 5, 6 or 8"));
+    }
+    let group = count(value.get("group_size"), place, "group_size")?;
+    let own = Parameters { bits: bits.map(|bits| bits as u32), group, ..Parameters::NONE };
+    let parameters = own.or(common.map_or(Parameters::NONE, |common| common.scheme.parameters));
+    Ok(Setting::of(Scheme { family, parameters }))
+}

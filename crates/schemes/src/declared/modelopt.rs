@@ -1,0 +1,83 @@
+//! ModelOpt's algorithms (§4.5), of a whole checkpoint or of single modules.
+
+use serde_json::{Map, Value};
+
+use super::declaration::{Declaration, Targets};
+use super::value::{block, count, wrong};
+use crate::error::Error;
+use crate::found::Setting;
+use crate::modules::patterns;
+use crate::scheme::{Family, Parameters, Scheme};
+
+/// What `quant_algo` declares; `None` if it names no algorithm, as where only caches are quantised.
+///
+/// `is_elsewhere`: another file names the algorithm if this place does not.
+pub(super) fn read(
+    value: &Map<String, Value>,
+    place: &str,
+    ignored: &str,
+    is_elsewhere: bool,
+) -> Result<Option<Declaration>, Error> {
+    let algorithm = match value.get("quant_algo") {
+        Some(Value::String(algorithm)) => algorithm,
+        Some(Value::Null) => return Ok(None),
+        None if is_elsewhere => return Ok(None),
+        other => return Err(wrong(place, "quant_algo", other.unwrap_or(&Value::Null), "the name of an algorithm")),
+    };
+    let mut declaration = Declaration::new(place);
+    if algorithm.eq_ignore_ascii_case("MIXED_PRECISION") {
+        let layers = value.get("quantized_layers").unwrap_or(&Value::Null);
+        let known =
+            layers.as_object().ok_or_else(|| wrong(place, "quantized_layers", layers, "an object of modules"))?;
+        for (module, own) in known {
+            let error = || wrong(place, module, own, "an object with quant_algo");
+            let object = own.as_object().ok_or_else(error)?;
+            let algorithm = object.get("quant_algo").and_then(Value::as_str).ok_or_else(error)?;
+            let own = setting(algorithm, object, place)?;
+            match module.contains('*') {
+                true => declaration.settings.push((listed(module, place)?, own)),
+                false => _ = declaration.modules.insert(module.clone(), own),
+            }
+        }
+    } else {
+        declaration.settings.push((Targets::All, setting(algorithm, value, place)?));
+    }
+    declaration.without(value.get(ignored), ignored).map(Some)
+}
+
+/// The algorithm of experts on top of a checkpoint in another scheme.
+pub(super) fn experts(value: &Value, place: &str) -> Result<Declaration, Error> {
+    let algorithm = value.as_str().ok_or_else(|| wrong(place, "moe_quant_algo", value, "the name of an algorithm"))?;
+    let mut declaration = Declaration::new(place);
+    declaration.settings.push((listed("*experts*", place)?, setting(algorithm, &Map::new(), place)?));
+    Ok(declaration)
+}
+
+fn listed(pattern: &str, place: &str) -> Result<Targets, Error> {
+    patterns(Some(&Value::from(vec![pattern])), place, "modules").map(Targets::Listed)
+}
+
+fn setting(algorithm: &str, value: &Map<String, Value>, place: &str) -> Result<Setting, Error> {
+    let unsupported = || Error::Unsupported { place: place.to_owned(), scheme: format!("modelopt:{algorithm}") };
+    let family = Family::of_name(&format!("modelopt:{algorithm}")).ok_or_else(unsupported)?;
+    let group = count(value.get("group_size"), place, "group_size")?;
+    let fixed = match family {
+        Family::ModelOptNvfp4 => Some(16),
+        Family::ModelOptMxfp4 | Family::ModelOptMxfp8 => Some(32),
+        _ => None,
+    };
+    if let (Some(group), Some(fixed)) = (group, fixed)
+        && group != fixed
+    {
+        return Err(wrong(place, "group_size", &value["group_size"], &fixed.to_string()));
+    }
+    let mut parameters = Parameters::NONE;
+    match family {
+        Family::ModelOptAwq => parameters.group = group,
+        Family::ModelOptFp8Blocks => {
+            parameters.block = block(value.get("weight_block_size"), place, "weight_block_size")?.or(Some([128, 128]));
+        }
+        _ => {}
+    }
+    Ok(Setting::of(Scheme { family, parameters }))
+}

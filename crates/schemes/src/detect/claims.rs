@@ -1,0 +1,315 @@
+//! Which tensors belong to which group, each to one.
+
+use truecast_core::exact::decode_float;
+use truecast_core::scaled::{GlobalRule, Layout, Part};
+use truecast_core::{DType, Ecosystem, Exact, Kind};
+use truecast_io::Tensor;
+
+use crate::catalogue;
+use crate::checkpoint::{Checkpoint, Index, MAX_READ_BYTES, ReadTensor};
+use crate::detection::{Dropped, Group, Options, Role};
+use crate::error::Error;
+use crate::found::{Found, Nibbles, Setting};
+use crate::modules::module_of;
+use crate::scheme::Family;
+use crate::table::{Described, Entry, Name, Need, Piece};
+
+/// Everything that is known so far.
+pub(super) struct Claims<'a> {
+    pub(super) index: Index<'a>,
+    pub(super) options: &'a Options<'a>,
+    pub(super) groups: Vec<Group>,
+    pub(super) choices: Vec<String>,
+    pub(super) warnings: Vec<String>,
+    roles: Vec<Option<Role>>,
+    read: ReadTensor<'a>,
+}
+
+/// Tensors that are a group of a scheme, if nobody else claims them.
+#[derive(Debug)]
+pub(super) struct Claim {
+    pub(super) group: Group,
+    /// Tensors that are not parts.
+    others: Vec<(Piece, usize)>,
+}
+
+impl<'a> Claims<'a> {
+    pub(super) fn new(
+        checkpoint: Checkpoint<'a>,
+        read: ReadTensor<'a>,
+        options: &'a Options<'a>,
+    ) -> Result<Claims<'a>, Error> {
+        let index = Index::new(checkpoint)?;
+        let roles = vec![None; index.len()];
+        Ok(Claims { index, options, groups: Vec::new(), choices: Vec::new(), warnings: Vec::new(), roles, read })
+    }
+
+    pub(super) fn is_claimed(&self, number: usize) -> bool {
+        self.roles[number].is_some()
+    }
+
+    /// The whole of a small tensor.
+    pub(super) fn read(&mut self, number: usize) -> Result<Vec<u8>, Error> {
+        let tensor = self.index.tensor(number);
+        if tensor.bytes() > MAX_READ_BYTES {
+            return Err(Error::TooLargeToRead { tensor: tensor.name.clone(), bytes: tensor.bytes() });
+        }
+        Ok((self.read)(number)?)
+    }
+
+    pub(super) fn drop(&mut self, number: usize, reason: Dropped) {
+        self.roles[number] = Some(Role::Dropped(reason));
+    }
+
+    /// The roles, plain where nothing else is known.
+    pub(super) fn into_parts(self) -> (Vec<Role>, Vec<Group>, Vec<String>, Vec<String>) {
+        let roles = self.roles.into_iter().map(|role| role.unwrap_or(Role::Plain)).collect();
+        (roles, self.groups, self.choices, self.warnings)
+    }
+
+    /// The name of the group of which a tensor may be the codes.
+    ///
+    /// A tensor that is not called `weight` is so only if its scales are there: its name alone says little.
+    pub(super) fn logical(&self, entry: &Entry, tensor: &Tensor) -> Option<String> {
+        let known = entry.codes.iter().filter(|(_, dtypes)| dtypes.contains(&tensor.dtype));
+        let mut names = known.filter_map(|(name, _)| Some((*name, name.logical(&tensor.name)?)));
+        names
+            .find(|(name, logical)| {
+                let is_weight = logical == "weight" || logical.ends_with(".weight");
+                let required = || entry.rows.iter().filter(|row| row.need == Need::Required);
+                let is_there = |names: &[Name]| {
+                    names.iter().any(|name| name.of(logical).is_some_and(|n| self.index.find(&n).is_some()))
+                };
+                *name != Name::Append("") || is_weight || required().all(|row| is_there(row.names))
+            })
+            .map(|(_, logical)| logical)
+    }
+
+    /// The group of a setting that has the tensor as its codes.
+    ///
+    /// # Errors
+    /// What keeps it from being one.
+    pub(super) fn attempt(&mut self, setting: &Setting, name: &str, codes: usize) -> Result<Claim, Error> {
+        let entry = catalogue::entry(setting.scheme.family).expect("groups have schemes with entries");
+        let pieces = self.gather(entry, setting, name, codes)?;
+        let shape = pieces.iter().find(|(piece, _)| *piece == Piece::Shape);
+        let stated = shape.map(|&(_, number)| self.stated(number)).transpose()?;
+        let found = Found {
+            index: &self.index,
+            name,
+            setting,
+            codes,
+            pieces: &pieces,
+            stated,
+            reference: self.options.reference.and_then(|reference| reference(name)),
+            nibbles: self.nibbles(),
+        };
+        let Described { shape, layout } = (entry.describe)(&found)?;
+        self.check(name, codes, &pieces, &layout)?;
+        let parts = pieces.iter().filter_map(|&(piece, number)| match piece {
+            Piece::Part(part) => Some((part, number)),
+            _ => None,
+        });
+        let group = Group {
+            name: name.to_owned(),
+            module: module_of(name).to_owned(),
+            scheme: setting.scheme,
+            shape,
+            parts: [(Part::Codes, codes)].into_iter().chain(parts).collect(),
+            layout,
+            original: setting.torchao.as_ref().and_then(|torchao| torchao.original),
+        };
+        let others = pieces.into_iter().filter(|(piece, _)| !matches!(piece, Piece::Part(_))).collect();
+        Ok(Claim { group, others })
+    }
+
+    /// The tensors beside the codes, with the types that they should have.
+    fn gather(&self, entry: &Entry, setting: &Setting, name: &str, codes: usize) -> Result<Vec<(Piece, usize)>, Error> {
+        let mut pieces = Vec::new();
+        for row in entry.rows {
+            let mut names = row.names.iter().filter_map(|rule| rule.of(name));
+            let Some(number) = names.find_map(|name| self.index.find(&name)) else {
+                if row.need == Need::Required {
+                    let expected = row.names.iter().find_map(|rule| rule.of(name)).unwrap_or_default();
+                    let codes = self.index.tensor(codes).name.clone();
+                    let scheme = Box::new(setting.scheme);
+                    return Err(Error::Missing { codes, part: row.piece.name(), scheme, expected });
+                }
+                continue;
+            };
+            let tensor = self.index.tensor(number);
+            if !row.dtypes.contains(&tensor.dtype) {
+                return Err(Error::Type {
+                    tensor: tensor.name.clone(),
+                    scheme: Box::new(setting.scheme),
+                    part: row.piece.name(),
+                    found: tensor.dtype,
+                    expected: row.dtypes.to_vec(),
+                });
+            }
+            pieces.push((row.piece, number));
+        }
+        Ok(pieces)
+    }
+
+    /// The definition of scaled tensors accepts the layout, and the parts have the bytes that it expects.
+    fn check(&self, name: &str, codes: usize, pieces: &[(Piece, usize)], layout: &Layout) -> Result<(), Error> {
+        let refused = |cause: String| Error::Layout { tensor: name.to_owned(), cause };
+        layout.check().map_err(|cause| refused(cause.to_string()))?;
+        for part in Part::ALL {
+            let expected = layout.part_bytes(part).map_err(|cause| refused(cause.to_string()))?.unwrap_or(0);
+            let number = match part {
+                Part::Codes => Some(codes),
+                _ => pieces.iter().find(|(piece, _)| *piece == Piece::Part(part)).map(|(_, number)| *number),
+            };
+            let bytes = number.map_or(0, |number| self.index.tensor(number).bytes());
+            if bytes != expected {
+                let tensor = number.map_or(name, |number| &self.index.tensor(number).name);
+                let part = part.name();
+                let cause =
+                    format!("{bytes} bytes of {part} where {expected} are expected ({})", truecast_io::Shown(tensor));
+                return Err(refused(cause));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a group its tensors.
+    pub(super) fn commit(&mut self, claim: Claim) -> Result<(), Error> {
+        let Claim { group, others } = claim;
+        let number = self.groups.len();
+        for &(part, tensor) in &group.parts {
+            self.take(tensor, Role::Part { group: number, part }, &group)?;
+        }
+        for (piece, tensor) in others {
+            let reason = match piece {
+                Piece::Factor => {
+                    self.check_ones(tensor)?;
+                    Dropped::Ones
+                }
+                _ => Dropped::Shape,
+            };
+            self.take(tensor, Role::Dropped(reason), &group)?;
+        }
+        if !self.options.trust_scales {
+            self.guard(&group)?;
+        }
+        self.groups.push(group);
+        Ok(())
+    }
+
+    fn take(&mut self, tensor: usize, role: Role, group: &Group) -> Result<(), Error> {
+        if let Some(taken) = self.roles[tensor] {
+            let first = match taken {
+                Role::Part { group: first, .. } => self.groups.get(first).unwrap_or(group),
+                _ => group,
+            };
+            let codes = |group: &Group| self.index.tensor(group.parts[0].1).name.clone();
+            let tensor = self.index.tensor(tensor).name.clone();
+            return Err(Error::Twice { tensor, first: codes(first), second: codes(group) });
+        }
+        self.roles[tensor] = Some(role);
+        Ok(())
+    }
+
+    /// A shape that is stored as a tensor.
+    fn stated(&mut self, number: usize) -> Result<Vec<u64>, Error> {
+        let bytes = self.read(number)?;
+        let tensor = self.index.tensor(number);
+        let numbers: Vec<i64> = match tensor.dtype {
+            DType::I32 => bytes.as_chunks().0.iter().map(|entry| i32::from_le_bytes(*entry).into()).collect(),
+            _ => bytes.as_chunks().0.iter().map(|entry| i64::from_le_bytes(*entry)).collect(),
+        };
+        let wrong = || Error::Content {
+            tensor: tensor.name.clone(),
+            found: format!("{numbers:?}"),
+            expected: "a shape".to_owned(),
+        };
+        let shape: Option<Vec<u64>> = numbers.iter().map(|n| u64::try_from(*n).ok()).collect();
+        let fits = |shape: &Vec<u64>| {
+            let product = shape.iter().try_fold(1u64, |product, n| product.checked_mul((*n).max(1)));
+            (2..=3).contains(&shape.len()) && product.is_some_and(|product| product < 1 << 60)
+        };
+        shape.filter(fits).ok_or_else(wrong)
+    }
+
+    /// Which nibble of ComfyUI's NVFP4 comes first (§5.4).
+    pub(super) fn nibbles(&self) -> Nibbles {
+        let is_modelopt = self.index.checkpoint.metadata.iter().any(|shard| shard.contains_key("quantization_config"));
+        let assumed = if is_modelopt { Nibbles::Low } else { Nibbles::High };
+        self.options.nibbles.unwrap_or(assumed)
+    }
+
+    /// The guard of global scales (§4.5.1).
+    fn guard(&mut self, group: &Group) -> Result<(), Error> {
+        let rule = group.layout.planes().and_then(|planes| planes.global).map(|global| global.rule);
+        let (Some(rule), Some(number)) = (rule, group.tensor(Part::Global)) else { return Ok(()) };
+        let (is_likely, why): (fn(f32) -> bool, _) = match rule {
+            GlobalRule::Times => {
+                (|value| value < 1.0, "of a scale that multiplies means weights above 2688, or it divides")
+            }
+            GlobalRule::Divide => {
+                (|value| value >= 1.0, "of a scale that divides means weights above 2688, or it multiplies")
+            }
+            GlobalRule::Amax => return Ok(()),
+        };
+        let bytes = self.read(number)?;
+        let mut values = bytes.as_chunks().0.iter().map(|entry| f32::from_le_bytes(*entry));
+        match values.find(|value| !is_likely(*value)) {
+            Some(value) => Err(Error::Guard { tensor: self.index.tensor(number).name.clone(), value, why }),
+            None => Ok(()),
+        }
+    }
+
+    /// Factors of activations change nothing if all of them are 1.
+    fn check_ones(&mut self, number: usize) -> Result<(), Error> {
+        let tensor = self.index.tensor(number);
+        let name = tensor.name.clone();
+        let refused = Error::Refused {
+            place: format!("tensor {}", truecast_io::Shown(&name)),
+            what: "a factor beside the weight".to_owned(),
+            why: "it belongs to the activation, and a dense weight would be another one",
+        };
+        let Kind::Float(format) = tensor.dtype.kind() else { return Err(refused) };
+        let is_factor = name.ends_with("pre_quant_scale");
+        let size = (tensor.dtype.code_bits() / 8) as usize;
+        let bytes = self.read(number)?;
+        let one = Exact::Finite { neg: false, sig: 1, exp: 0, sticky: false };
+        let is_one = |entry: &[u8]| {
+            let code = entry.iter().rev().fold(0, |code, byte| code << 8 | u64::from(*byte));
+            same(decode_float(&format, code), one)
+        };
+        if is_factor && bytes.chunks_exact(size.max(1)).all(is_one) { Ok(()) } else { Err(refused) }
+    }
+
+    /// Claims the tensor for a setting, or says why not.
+    pub(super) fn claim(&mut self, setting: &Setting, name: &str, codes: usize) -> Result<(), Error> {
+        let claim = self.attempt(setting, name, codes)?;
+        self.commit(claim)
+    }
+
+    /// The type that the group that was claimed last had before.
+    pub(super) fn set_original(&mut self, torch: Option<&str>) {
+        let known = torch.and_then(|name| DType::parse_in(Ecosystem::Torch, name.trim_start_matches("torch.")).ok());
+        if let Some(group) = self.groups.last_mut() {
+            group.original = group.original.or(known);
+        }
+    }
+
+    /// How many groups a family has.
+    pub(super) fn count(&self, family: Family) -> usize {
+        self.groups.iter().filter(|group| group.scheme.family == family).count()
+    }
+}
+
+/// Two finite numbers are the same.
+fn same(a: Exact, b: Exact) -> bool {
+    match (a, b) {
+        (Exact::Finite { neg, sig, exp, .. }, Exact::Finite { neg: n, sig: s, exp: e, .. }) => {
+            let least = exp.min(e);
+            let at = |sig: u64, exp: i32| u128::from(sig).checked_shl((exp - least) as u32);
+            neg == n && exp.abs_diff(e) < 64 && at(sig, exp) == at(s, e)
+        }
+        _ => false,
+    }
+}

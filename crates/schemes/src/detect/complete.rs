@@ -1,0 +1,155 @@
+//! Step 7 and §5.5: what nobody claimed is plain, unless its name or its type says otherwise.
+
+use std::collections::HashSet;
+
+use truecast_core::{DType, Kind};
+
+use super::claims::Claims;
+use crate::checkpoint::Index;
+use crate::detection::{Detection, Dropped};
+use crate::error::Error;
+use crate::table::Name::Sibling;
+
+/// Last components of names, or what they end in, of tensors that are dropped with their module's group.
+const WITH_GROUP: [(&str, Dropped); 10] = [
+    ("input_scale", Dropped::ActivationScale),
+    ("input_global_scale", Dropped::ActivationScale),
+    ("activation_scale", Dropped::ActivationScale),
+    ("qscale_act", Dropped::ActivationScale),
+    ("scale_input", Dropped::ActivationScale),
+    ("output_scale", Dropped::ActivationScale),
+    ("k_scale", Dropped::CacheScale),
+    ("v_scale", Dropped::CacheScale),
+    ("q_scale", Dropped::CacheScale),
+    ("kv_scale", Dropped::CacheScale),
+];
+
+/// Last components of names of tensors that mean nothing by themselves.
+const AUXILIARY: [&str; 13] = [
+    "weight_scale",
+    "weight_scale_inv",
+    "weight_scale_2",
+    "weight_global_scale",
+    "scale_weight",
+    "qscale_weight",
+    "weight_zero_point",
+    "weight_g_idx",
+    "weight_shape",
+    "qzeros",
+    "g_idx",
+    "absmax",
+    "comfy_quant",
+];
+
+/// Last components of names of codes.
+const CODES: [&str; 2] = ["weight_packed", "qweight"];
+
+pub(super) fn check(mut claims: Claims<'_>) -> Result<Detection, Error> {
+    let around = modules_around(&claims);
+    let mut copied = 0;
+    for number in 0..claims.index.len() {
+        if claims.is_claimed(number) {
+            continue;
+        }
+        let tensor = claims.index.tensor(number);
+        let (module, last) = tensor.name.rsplit_once('.').unwrap_or(("", &tensor.name));
+        let named = |name: &str| last == name || last.strip_suffix(name).is_some_and(|front| front.ends_with('_'));
+        if let Some((_, reason)) = WITH_GROUP.iter().find(|(name, _)| named(name)) {
+            if around.contains(module) {
+                claims.drop(number, *reason);
+            }
+            continue;
+        }
+        if let Some(what) = auxiliary(&claims.index, &tensor.name, last) {
+            return Err(orphan(&claims.index, &tensor.name, what));
+        }
+        if is_narrow_float(tensor.dtype) && !claims.groups.is_empty() {
+            return Err(Error::Unscaled { tensor: tensor.name.clone(), dtype: tensor.dtype });
+        }
+        let is_packed = matches!(tensor.dtype, DType::U8 | DType::I8 | DType::I32 | DType::U32);
+        copied += usize::from(is_packed && last == "weight");
+    }
+    check_names(&claims)?;
+    if copied > 0 {
+        claims
+            .warnings
+            .push(format!("{copied} tensors called weight hold integers that no scheme explains; they are copied"));
+    }
+    let (roles, groups, choices, warnings) = claims.into_parts();
+    let mut schemes = Vec::new();
+    for group in &groups {
+        if !schemes.contains(&group.scheme) {
+            schemes.push(group.scheme);
+        }
+    }
+    Ok(Detection { roles, groups, schemes, choices, warnings })
+}
+
+/// A dense tensor's name is its own.
+fn check_names(claims: &Claims<'_>) -> Result<(), Error> {
+    let mut names = HashSet::new();
+    for group in &claims.groups {
+        let other = claims.index.find(&group.name).filter(|number| !claims.is_claimed(*number));
+        if !names.insert(&group.name) || other.is_some() {
+            let codes = claims.index.tensor(group.parts[0].1).name.clone();
+            return Err(Error::Collision { tensor: group.name.clone(), codes });
+        }
+    }
+    Ok(())
+}
+
+/// The modules of groups and those around them.
+fn modules_around(claims: &Claims<'_>) -> HashSet<String> {
+    let mut all = HashSet::new();
+    for group in &claims.groups {
+        let mut module = group.module.as_str();
+        while all.insert(module.to_owned()) {
+            let Some((parent, _)) = module.rsplit_once('.') else { break };
+            module = parent;
+        }
+    }
+    all
+}
+
+/// What a tensor would be to others, by its name.
+fn auxiliary(index: &Index<'_>, name: &str, last: &str) -> Option<&'static str> {
+    let sibling = |from: &str, to: &str| {
+        let front = name.strip_suffix(from)?;
+        index.find(&format!("{front}{to}"))
+    };
+    let weight = |of: &[DType]| {
+        let logical = Sibling(if last == "scales" { "scales" } else { "scale" }).logical(name)?;
+        index.dtype_of(&logical).filter(|dtype| of.contains(dtype))
+    };
+    match last {
+        _ if AUXILIARY.contains(&last) || last.ends_with("_scale_inv") => Some("scale"),
+        _ if CODES.contains(&last) => Some("codes"),
+        _ if sibling("_blocks", "_scales").is_some() => Some("blocks"),
+        _ if sibling("_scales", "_blocks").is_some() => Some("scale"),
+        "scale" if weight(&[DType::F8E4M3Fn, DType::F8E5M2, DType::I8]).is_some() => Some("scale"),
+        "scales" if weight(&[DType::U32]).is_some() => Some("scale"),
+        _ => None,
+    }
+}
+
+/// Says what the tensor would belong to, and how that is stored.
+fn orphan(index: &Index<'_>, name: &str, what: &'static str) -> Error {
+    let (module, _) = name.rsplit_once('.').unwrap_or(("", name));
+    let prefix = if module.is_empty() { String::new() } else { format!("{module}.") };
+    let weight = format!("{prefix}weight");
+    let why = match index.find(&weight).map(|number| index.tensor(number)) {
+        Some(found) => format!(
+            "no configuration and no rule by name makes a group of it; {} is {} {:?}; name the scheme with --from-scheme",
+            truecast_io::Shown(&found.name),
+            found.dtype,
+            found.shape
+        ),
+        None => format!("there is no {}", truecast_io::Shown(&weight)),
+    };
+    Error::Orphan { tensor: name.to_owned(), what, why }
+}
+
+/// A type that is never used without scales where there are any.
+fn is_narrow_float(dtype: DType) -> bool {
+    matches!(dtype.kind(), Kind::Float(_)) && dtype.storage_bits().is_some_and(|bits| bits <= 8)
+}

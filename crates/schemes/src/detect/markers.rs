@@ -1,0 +1,202 @@
+//! Steps 3 and 4: what headers say of single tensors (torchao, §4.7), and ComfyUI's markers (§4.6).
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::Value;
+
+use super::claims::Claims;
+use crate::catalogue::{self, SCALED_FP8_MARKER};
+use crate::detection::Dropped;
+use crate::error::Error;
+use crate::found::Setting;
+use crate::modules::brief;
+use crate::scheme::{Family, Parameters, Scheme};
+
+/// Key of a header that lists torchao's tensors.
+const TENSOR_NAMES: &str = "tensor_names";
+/// Key of a header that describes ComfyUI's layers.
+const QUANTIZATION_METADATA: &str = "_quantization_metadata";
+/// Last component of a tensor that describes one.
+const COMFY_QUANT: &str = "comfy_quant";
+
+fn parse(place: &str, text: &str) -> Result<Value, Error> {
+    let error = |e: serde_json::Error| Error::Json { place: place.to_owned(), message: e.to_string() };
+    serde_json::from_str(text).map_err(error)
+}
+
+/// Tensors that a header describes by class and attributes.
+pub(super) fn torchao(claims: &mut Claims<'_>) -> Result<(), Error> {
+    let headers = claims.index.checkpoint.metadata;
+    let headers = headers.iter().filter(|header| header.contains_key(TENSOR_NAMES));
+    let mut settings: BTreeMap<usize, (&str, Setting)> = BTreeMap::new();
+    for (name, text) in headers.flatten().filter(|(name, _)| *name != TENSOR_NAMES) {
+        let Ok(entry) = serde_json::from_str::<Value>(text) else { continue };
+        let Some(torchao) = catalogue::torchao_attributes(&entry) else { continue };
+        let setting = Setting { torchao: Some(torchao), ..Setting::of(Scheme::of(Family::Torchao)) };
+        let codes = crate::table::Name::Hidden("qdata").of(name).and_then(|codes| claims.index.find(&codes));
+        let missing = || Error::Missing {
+            codes: name.clone(),
+            part: "codes",
+            scheme: Box::new(setting.scheme),
+            expected: crate::table::Name::Hidden("qdata").of(name).unwrap_or_default(),
+        };
+        let codes = codes.ok_or_else(missing)?;
+        settings.insert(codes, (name, setting));
+    }
+    for (codes, (name, setting)) in settings {
+        claims.claim(&setting, name, codes)?;
+    }
+    Ok(())
+}
+
+/// Layers that a tensor or a header describes.
+pub(super) fn layers(claims: &mut Claims<'_>) -> Result<(), Error> {
+    let mut entries: Vec<(String, String, Value)> = Vec::new();
+    for number in 0..claims.index.len() {
+        let name = claims.index.tensor(number).name.as_str();
+        let Some(layer) = name.strip_suffix(COMFY_QUANT).and_then(|front| front.strip_suffix('.')) else { continue };
+        let bytes = claims.read(number)?;
+        let place = format!("tensor {}", truecast_io::Shown(name));
+        let text = String::from_utf8_lossy(&bytes);
+        entries.push((layer.to_owned(), place.clone(), parse(&place, text.trim_end_matches('\0'))?));
+        claims.drop(number, Dropped::Marker);
+    }
+    for header in claims.index.checkpoint.metadata {
+        let Some(text) = header.get(QUANTIZATION_METADATA) else { continue };
+        let value = parse(QUANTIZATION_METADATA, text)?;
+        let Some(layers) = value.get("layers").and_then(Value::as_object) else { continue };
+        for (layer, entry) in layers {
+            entries.push((
+                layer.clone(),
+                format!("{QUANTIZATION_METADATA}: {}", truecast_io::Shown(layer)),
+                entry.clone(),
+            ));
+        }
+    }
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let modules = Modules::of(claims);
+    for (layer, place, entry) in entries {
+        let Some(setting) = setting(&entry, &place)? else { continue };
+        let orphan = |why: &str| Error::Orphan { tensor: layer.clone(), what: "marker", why: why.to_owned() };
+        let codes = modules.weight(&layer).map_err(orphan)?;
+        let name = claims.index.tensor(codes).name.clone();
+        match claims.groups.iter().find(|group| group.name == name) {
+            // A tensor and a header say the same.
+            Some(group) if group.scheme == setting.scheme => {}
+            Some(group) => {
+                return Err(Error::Contradiction {
+                    tensor: name,
+                    first: Box::new(group.scheme),
+                    first_place: "a marker".to_owned(),
+                    second: Box::new(setting.scheme),
+                    second_place: place,
+                });
+            }
+            None => {
+                claims.claim(&setting, &name, codes)?;
+                claims.set_original(entry.get("orig_dtype").and_then(Value::as_str));
+            }
+        }
+    }
+    if claims.count(Family::ComfyNvfp4) > 0 {
+        let first = match claims.nibbles() {
+            crate::Nibbles::High => "the high nibble of a byte is its first element, as ComfyUI writes NVFP4",
+            crate::Nibbles::Low => "the low nibble of a byte is its first element, as ModelOpt writes NVFP4",
+        };
+        claims.choices.push(format!("{first}; --nibbles says otherwise, --reference compares"));
+    }
+    if claims.count(Family::ComfyNvfp4) + claims.count(Family::ComfyMxfp8) > 0 && claims.options.reference.is_none() {
+        claims
+            .choices
+            .push("padding of rows and columns is kept; --reference names a checkpoint with the shapes".to_owned());
+    }
+    Ok(())
+}
+
+/// The setting of a marker; `None` if it says nothing about a format.
+fn setting(entry: &Value, place: &str) -> Result<Option<Setting>, Error> {
+    // Some files have the format itself in place of an object.
+    let format = entry.as_str().or_else(|| entry.get("format").and_then(Value::as_str));
+    let Some(format) = format else {
+        if entry.as_object().is_some_and(|entry| !entry.contains_key("format")) {
+            return Ok(None);
+        }
+        return Err(Error::Value {
+            place: place.to_owned(),
+            key: "format".to_owned(),
+            found: brief(entry),
+            expected: "the name of a format".to_owned(),
+        });
+    };
+    let field = |name: &str| entry.get(name).or_else(|| entry.get("params").and_then(|params| params.get(name)));
+    let is_rotated = field("convrot").is_some_and(|value| *value != Value::Bool(false) && !value.is_null());
+    let family = Family::of_name(&format!("comfy:{format}")).filter(|_| !is_rotated).ok_or_else(|| Error::Refused {
+        place: place.to_owned(),
+        what: format!("ComfyUI format {}{}", truecast_io::Shown(format), if is_rotated { " with convrot" } else { "" }),
+        why: "weights that are rotated, or in a code book, have no dense form here",
+    })?;
+    let takes_group = matches!(family, Family::ComfyFp8Blocks | Family::ComfyInt8Blocks);
+    let group =
+        field("group_size").and_then(Value::as_u64).filter(|group| takes_group && (1..=1 << 31).contains(group));
+    Ok(Some(Setting::of(Scheme { family, parameters: Parameters { group, ..Parameters::NONE } })))
+}
+
+/// Weights by the name of their layer, with or without what a merged file puts before it.
+struct Modules<'a> {
+    exact: HashMap<&'a str, usize>,
+    /// By the last components; `None` if several end so.
+    ends: HashMap<&'a str, Option<usize>>,
+}
+
+impl<'a> Modules<'a> {
+    fn of(claims: &Claims<'a>) -> Modules<'a> {
+        let mut modules = Modules { exact: HashMap::new(), ends: HashMap::new() };
+        for number in 0..claims.index.len() {
+            let Some(module) = claims.index.tensor(number).name.strip_suffix(".weight") else { continue };
+            modules.exact.insert(module, number);
+            for (dot, _) in module.match_indices('.') {
+                let end = modules.ends.entry(&module[dot + 1..]).or_insert(Some(number));
+                *end = end.filter(|known| *known == number);
+            }
+        }
+        modules
+    }
+
+    fn weight(&self, layer: &str) -> Result<usize, &'static str> {
+        let ending = || match self.ends.get(layer) {
+            Some(Some(number)) => Ok(*number),
+            Some(None) => Err("several layers have a name that ends so"),
+            None => Err("its layer has no weight"),
+        };
+        self.exact.get(layer).copied().map_or_else(ending, Ok)
+    }
+}
+
+/// A file that is marked as one of scaled FP8.
+pub(super) fn scaled_fp8(claims: &mut Claims<'_>) -> Result<(), Error> {
+    let is_marker = |name: &str| name.rsplit('.').next() == Some(SCALED_FP8_MARKER);
+    let markers: Vec<usize> = (0..claims.index.len()).filter(|n| is_marker(&claims.index.tensor(*n).name)).collect();
+    if markers.is_empty() {
+        return Ok(());
+    }
+    for &marker in &markers {
+        claims.drop(marker, Dropped::Marker);
+    }
+    let setting = Setting::of(Scheme::of(Family::ComfyScaledFp8));
+    let entry = catalogue::entry(Family::ComfyScaledFp8).expect("it has an entry");
+    for number in 0..claims.index.len() {
+        let tensor = claims.index.tensor(number);
+        let Some(name) = claims.logical(entry, tensor).filter(|_| !claims.is_claimed(number)) else { continue };
+        if markers.iter().any(|marker| name.starts_with(prefix(&claims.index.tensor(*marker).name))) {
+            claims.claim(&setting, &name, number)?;
+        }
+    }
+    Ok(())
+}
+
+/// What stands before the marker's last component.
+fn prefix(marker: &str) -> &str {
+    marker.strip_suffix(SCALED_FP8_MARKER).unwrap_or_default()
+}

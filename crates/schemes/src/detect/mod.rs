@@ -1,0 +1,133 @@
+//! From headers and JSON files to groups of tensors (`docs/spec/checkpoints.md §5`).
+//!
+//! The steps of §5.2 in their order: what headers say (torchao), what markers say (ComfyUI), what configurations declare, what
+//! names tell. Then [`complete`] checks that nothing is left over.
+
+mod claims;
+mod complete;
+mod markers;
+mod names;
+
+use std::collections::HashSet;
+
+use crate::catalogue;
+use crate::checkpoint::{Checkpoint, ReadTensor};
+use crate::declared::{self, Declaration};
+use crate::detection::{Detection, Options};
+use crate::error::Error;
+use crate::found::Setting;
+use crate::modules::module_of;
+use crate::scheme::Family;
+use claims::{Claim, Claims};
+
+/// Says of every tensor what it is.
+///
+/// `read` gives the whole of a small tensor: markers, stated shapes, global scales (§5.1).
+///
+/// Cost: memory proportional to the headers; time too, times the entries of lists with patterns.
+/// Source: `docs/spec/checkpoints.md §5`.
+///
+/// # Errors
+/// [`Error`]: what contradicts, is missing, left over, or not known.
+pub fn detect(checkpoint: Checkpoint<'_>, read: ReadTensor<'_>, options: &Options<'_>) -> Result<Detection, Error> {
+    let mut claims = Claims::new(checkpoint, read, options)?;
+    // What is declared matters for --from-scheme only as far as it says more about the same scheme.
+    let declared = declared::read(checkpoint.documents);
+    let declared = match options.from_scheme {
+        Some(scheme) => vec![Declaration::asked(scheme, &declared.unwrap_or_default())],
+        None => declared?,
+    };
+    markers::torchao(&mut claims)?;
+    if options.from_scheme.is_none() {
+        markers::layers(&mut claims)?;
+        markers::scaled_fp8(&mut claims)?;
+    }
+    configured(&mut claims, &declared)?;
+    stale(&claims, &declared)?;
+    if options.from_scheme.is_none() {
+        names::claim(&mut claims)?;
+    }
+    complete::check(claims)
+}
+
+/// Step 5: what configurations declare.
+fn configured(claims: &mut Claims<'_>, declared: &[Declaration]) -> Result<(), Error> {
+    for number in 0..claims.index.len() {
+        if claims.is_claimed(number) {
+            continue;
+        }
+        let mut found: Option<(Claim, &str)> = None;
+        let mut error = None;
+        let mut is_ignored = false;
+        for declaration in declared {
+            for (setting, name) in candidates(claims, declaration, number) {
+                is_ignored |= declaration.ignores(module_of(&name));
+                match (claims.attempt(&setting, &name, number), &found) {
+                    (Ok(claim), Some((first, place))) if claim.group.scheme != first.group.scheme => {
+                        if *place == declaration.place {
+                            continue;
+                        }
+                        return Err(Error::Contradiction {
+                            tensor: name,
+                            first: Box::new(first.group.scheme),
+                            first_place: (*place).to_owned(),
+                            second: Box::new(claim.group.scheme),
+                            second_place: declaration.place.clone(),
+                        });
+                    }
+                    (Ok(claim), None) => found = Some((claim, &declaration.place)),
+                    (Ok(_), Some(_)) => {}
+                    (Err(cause), _) => error = error.or(Some(cause)),
+                }
+            }
+        }
+        match (found, error) {
+            (Some((claim, place)), _) => {
+                if is_ignored {
+                    let module = truecast_io::Shown(&claim.group.module).to_string();
+                    claims
+                        .warnings
+                        .push(format!("{place} excepts {module}, but it is stored as {}", claim.group.scheme));
+                }
+                claims.commit(claim)?;
+            }
+            // What is listed as an exception may be anything.
+            (None, Some(error)) if !is_ignored => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The settings under which a tensor may be the codes of a group, with the group's name.
+fn candidates(claims: &Claims<'_>, declaration: &Declaration, number: usize) -> Vec<(Setting, String)> {
+    let tensor = claims.index.tensor(number);
+    let mut all = Vec::new();
+    let mut tried = HashSet::new();
+    // The name of the group depends on the scheme, and the schemes on the group's module.
+    for family in declaration.families() {
+        let Some(name) = catalogue::entry(family).and_then(|entry| claims.logical(entry, tensor)) else { continue };
+        if !tried.insert(name.clone()) {
+            continue;
+        }
+        for setting in declaration.settings_of(module_of(&name)) {
+            let entry = catalogue::entry(setting.scheme.family).filter(|_| setting.scheme.family != Family::Torchao);
+            if entry.and_then(|entry| claims.logical(entry, tensor)).as_ref() == Some(&name) {
+                all.push((setting.clone(), name.clone()));
+            }
+        }
+    }
+    all
+}
+
+/// A declaration that claims nothing is out of date (§2.5).
+fn stale(claims: &Claims<'_>, declared: &[Declaration]) -> Result<(), Error> {
+    for declaration in declared {
+        let families = declaration.families();
+        let is_used = claims.groups.iter().any(|group| families.contains(&group.scheme.family));
+        if let Some(scheme) = declaration.scheme().filter(|scheme| !is_used && !scheme.is_plain()) {
+            return Err(Error::Stale { place: declaration.place.clone(), scheme: Box::new(scheme) });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! Step 6: what names and types tell where no configuration does.
+
+use std::collections::BTreeMap;
+
+use super::claims::Claims;
+use crate::catalogue;
+use crate::error::Error;
+use crate::found::Setting;
+use crate::scheme::{Family, Scheme};
+use crate::table::Name::{self, Append, Sibling};
+
+/// In the order of §5.2: the name of the tensor that stands beside the codes, and the family.
+const ROWS: [(Name, Family); 11] = [
+    (Append("_scales"), Family::GptOss),
+    (Append(".scales"), Family::GptOss),
+    (Append("_global_scale"), Family::CtNvfp4),
+    (Append("_shape"), Family::CtPackQuantized),
+    (Append("_scale_2"), Family::ModelOptNvfp4),
+    (Append("_scale_inv"), Family::Fp8Tensor),
+    (Sibling("scales"), Family::Gptq),
+    (Sibling("biases"), Family::MlxAffine),
+    (Sibling("scale_weight"), Family::ComfyScaledFp8),
+    (Sibling("scale"), Family::DeepSeekV4),
+    (Sibling("qscale_weight"), Family::MistralFp8),
+];
+
+pub(super) fn claim(claims: &mut Claims<'_>) -> Result<(), Error> {
+    let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+    for number in 0..claims.index.len() {
+        let tensor = claims.index.tensor(number);
+        for (beside, family) in ROWS {
+            if claims.is_claimed(number) {
+                break;
+            }
+            let entry = catalogue::entry(family).expect("schemes that names tell have entries");
+            let Some(name) = claims.logical(entry, tensor) else { continue };
+            let Some(other) = beside.of(&name).and_then(|beside| claims.index.find(&beside)) else { continue };
+            // GPTQ packs along the inputs, AWQ along the outputs: eight columns in a word (§5.2).
+            let columns = |number: usize| claims.index.tensor(number).shape.last().copied().unwrap_or(0);
+            let family = match family {
+                Family::Gptq if columns(number).checked_mul(8) == Some(columns(other)) => Family::Awq,
+                _ => family,
+            };
+            let setting = Setting::of(Scheme::of(family));
+            claims.claim(&setting, &name, number)?;
+            *taken.entry(setting.scheme.to_string()).or_default() += 1;
+        }
+    }
+    for (scheme, count) in taken {
+        claims
+            .warnings
+            .push(format!("no configuration says it: {count} tensors are taken for {scheme} by their names"));
+    }
+    Ok(())
+}

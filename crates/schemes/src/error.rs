@@ -1,0 +1,133 @@
+//! Everything that can be wrong with a checkpoint's description, one variant per cause, saying what was seen.
+
+use std::fmt;
+
+use truecast_core::{DType, ErrorKind};
+use truecast_io::Shown;
+
+use crate::scheme::{Scheme, SchemeError};
+
+/// Why a checkpoint's tensors cannot be told apart or described, or a target not made.
+///
+/// The text is one line, lower case, without a full stop; names that come from files are escaped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum Error {
+    /// A key of a configuration has a value that its scheme does not have.
+    #[error("{place}: {key} is {found} where {expected} is expected")]
+    Value { place: String, key: String, found: String, expected: String },
+    /// Text inside a tensor or a header is no JSON.
+    #[error("{place}: {message}")]
+    Json { place: String, message: String },
+    /// `docs/spec/checkpoints.md §4.15`.
+    #[error("{place}: scheme {} is not supported", Shown(scheme))]
+    Unsupported { place: String, scheme: String },
+    /// A variant of a supported scheme that is not read.
+    #[error("{place}: {what} is not supported: {why}")]
+    Refused { place: String, what: String, why: &'static str },
+    /// Two places declare different schemes for a tensor (§2.5).
+    #[error(
+        "tensor {}: {first_place} says {first}, {second_place} says {second}; choose one with --from-scheme",
+        Shown(tensor)
+    )]
+    Contradiction { tensor: String, first: Box<Scheme>, first_place: String, second: Box<Scheme>, second_place: String },
+    /// A declared scheme claims nothing (§2.5).
+    #[error(
+        "{place} declares {scheme}, but no tensor is stored so; give the scheme with --from-scheme, plain if there is none"
+    )]
+    Stale { place: String, scheme: Box<Scheme> },
+    /// A tensor of codes lacks a tensor that it needs (§5.5).
+    #[error("missing {part} for {}: {scheme} needs tensor {}", Shown(codes), Shown(expected))]
+    Missing { codes: String, part: &'static str, scheme: Box<Scheme>, expected: String },
+    /// A tensor has the name of an auxiliary one and belongs to nothing (§5.5).
+    #[error("orphan {what} {}: {why}", Shown(tensor))]
+    Orphan { tensor: String, what: &'static str, why: String },
+    /// Two groups need a tensor (§5.5).
+    #[error("tensor {} belongs to both {} and {}", Shown(tensor), Shown(first), Shown(second))]
+    Twice { tensor: String, first: String, second: String },
+    /// A group becomes a dense tensor of a name that another tensor has.
+    #[error("tensor {} would be written twice: {} becomes it too", Shown(tensor), Shown(codes))]
+    Collision { tensor: String, codes: String },
+    /// A grid of scales does not fit its tensor (§3.1).
+    #[error(
+        "tensor {}: shape {found:?} is no grid of {scheme} for {} of shape {logical:?}; expected {expected}",
+        Shown(tensor),
+        Shown(codes)
+    )]
+    Grid { tensor: String, codes: String, scheme: Box<Scheme>, found: Vec<u64>, logical: Vec<u64>, expected: String },
+    /// A tensor of a group has a type that its scheme does not have.
+    #[error("tensor {}: {scheme} has no {part} of {found}; expected {}", Shown(tensor), Types(expected))]
+    Type { tensor: String, scheme: Box<Scheme>, part: &'static str, found: DType, expected: Vec<DType> },
+    /// The shape of the codes is none of the scheme.
+    #[error("tensor {}: shape {found:?} is none of {scheme}: {why}", Shown(tensor))]
+    Shape { tensor: String, scheme: Box<Scheme>, found: Vec<u64>, why: String },
+    /// Something that only a configuration tells is not told (§5.2, §5.4).
+    #[error("tensor {}: {what} of {scheme} is not known; {advice}", Shown(tensor))]
+    Unknown { tensor: String, scheme: Box<Scheme>, what: &'static str, advice: String },
+    /// §5.2 step 7.
+    #[error(
+        "tensor {}: {dtype} without a scale in a checkpoint that has scales; raw codes are never passed on",
+        Shown(tensor)
+    )]
+    Unscaled { tensor: String, dtype: DType },
+    /// §4.5.1: the guard of global scales.
+    #[error("tensor {}: value {value:?} {why}; --trust-scales takes it as it is", Shown(tensor))]
+    Guard { tensor: String, value: f32, why: &'static str },
+    /// A tensor that is read to recognise a scheme holds something else.
+    #[error("tensor {}: {found} where {expected} is expected", Shown(tensor))]
+    Content { tensor: String, found: String, expected: String },
+    /// A tensor that is read to recognise a scheme should be small.
+    #[error("tensor {}: {bytes} bytes are too many for what describes other tensors", Shown(tensor))]
+    TooLargeToRead { tensor: String, bytes: u64 },
+    /// Names are unique.
+    #[error("tensor {} occurs twice", Shown(tensor))]
+    DuplicateName { tensor: String },
+    /// The name of a scheme.
+    #[error(transparent)]
+    Scheme(#[from] SchemeError),
+    /// A scheme that is only read, or written by relayout only.
+    #[error("scheme {scheme} is not written{}", if *relayout { " from dense tensors; it takes the same values in another packing" } else { "" })]
+    NotWritten { scheme: Box<Scheme>, relayout: bool },
+    /// A dense tensor has no form in a scheme.
+    #[error("tensor {}: {why}, which {scheme} cannot hold; keep it with --keep", Shown(tensor))]
+    NoForm { tensor: String, scheme: Box<Scheme>, why: String },
+    /// The values of one scheme are none of another, whatever they are (§8).
+    #[error("tensor {}: {from} has no lossless relayout to {to}: {why}", Shown(tensor))]
+    NoRelayout { tensor: String, from: Box<Scheme>, to: Box<Scheme>, why: &'static str },
+    /// A description that the definition of scaled tensors refuses.
+    #[error("tensor {}: {cause}", Shown(tensor))]
+    Layout { tensor: String, cause: String },
+    /// Reading a small tensor failed.
+    #[error(transparent)]
+    Io(#[from] truecast_io::Error),
+}
+
+impl Error {
+    /// Whose fault it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Scheme(_) | Error::NotWritten { .. } | Error::NoForm { .. } | Error::NoRelayout { .. } => {
+                ErrorKind::Usage
+            }
+            Error::Io(error) => error.kind(),
+            _ => ErrorKind::Input,
+        }
+    }
+}
+
+struct Types<'a>(&'a [DType]);
+
+impl fmt::Display for Types<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, dtype) in self.0.iter().enumerate() {
+            let joint = match i {
+                0 => "",
+                _ if i + 1 == self.0.len() => " or ",
+                _ => ", ",
+            };
+            write!(f, "{joint}{dtype}")?;
+        }
+        Ok(())
+    }
+}

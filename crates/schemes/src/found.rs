@@ -1,0 +1,122 @@
+//! The tensors of one group, as a scheme's description asks for them, and the errors that say what was seen.
+
+use truecast_core::DType;
+use truecast_core::scaled::Part;
+use truecast_io::Tensor;
+
+use crate::checkpoint::Index;
+use crate::error::Error;
+use crate::scheme::{Parameters, Scheme};
+use crate::table::Piece;
+
+/// Which nibble of a byte comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Nibbles {
+    /// Bits 0 to 3.
+    Low,
+    /// Bits 4 to 7.
+    High,
+}
+
+/// A scheme with what its configuration says beyond its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    pub(crate) scheme: Scheme,
+    /// Words of pack-quantized are a bit stream: versions from 0.18.0 on (§4.4.2).
+    pub(crate) is_dense_packing: Option<bool>,
+    /// The type of experts: f4e2m1 or f8e4m3fn (§4.2).
+    pub(crate) expert: Option<DType>,
+    /// What a header says of a tensor of torchao (§4.7).
+    pub(crate) torchao: Option<Torchao>,
+}
+
+/// The attributes of a tensor of torchao.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Torchao {
+    pub(crate) class: String,
+    pub(crate) block: Vec<u64>,
+    pub(crate) element: Option<DType>,
+    pub(crate) original: Option<DType>,
+    pub(crate) is_swizzled: bool,
+}
+
+impl Setting {
+    pub(crate) fn of(scheme: Scheme) -> Setting {
+        Setting { scheme, is_dense_packing: None, expert: None, torchao: None }
+    }
+}
+
+/// A group's tensors.
+#[derive(Debug)]
+pub(crate) struct Found<'a> {
+    pub(crate) index: &'a Index<'a>,
+    /// The logical name.
+    pub(crate) name: &'a str,
+    pub(crate) setting: &'a Setting,
+    pub(crate) codes: usize,
+    pub(crate) pieces: &'a [(Piece, usize)],
+    /// The numbers of [`Piece::Shape`].
+    pub(crate) stated: Option<Vec<u64>>,
+    /// The shape that a dense checkpoint has for the logical name.
+    pub(crate) reference: Option<Vec<u64>>,
+    /// How the nibbles of ComfyUI's NVFP4 lie.
+    pub(crate) nibbles: Nibbles,
+}
+
+impl<'a> Found<'a> {
+    pub(crate) fn scheme(&self) -> Scheme {
+        self.setting.scheme
+    }
+
+    pub(crate) fn parameters(&self) -> &Parameters {
+        &self.setting.scheme.parameters
+    }
+
+    pub(crate) fn codes(&self) -> &'a Tensor {
+        self.index.tensor(self.codes)
+    }
+
+    /// The tensor of a part beside the codes, if the group has it.
+    pub(crate) fn part(&self, part: Part) -> Option<&'a Tensor> {
+        let found = self.pieces.iter().find(|(piece, _)| *piece == Piece::Part(part));
+        found.map(|(_, number)| self.index.tensor(*number))
+    }
+
+    /// The scales, which every description asks for.
+    pub(crate) fn scales(&self) -> Result<&'a Tensor, Error> {
+        self.part(Part::Scales).ok_or_else(|| self.unknown("scales", "the group has none"))
+    }
+
+    /// The shape of the codes is none of the scheme.
+    pub(crate) fn bad_shape(&self, why: impl Into<String>) -> Error {
+        Error::Shape {
+            tensor: self.codes().name.clone(),
+            scheme: Box::new(self.scheme()),
+            found: self.codes().shape.clone(),
+            why: why.into(),
+        }
+    }
+
+    /// A tensor beside the codes does not fit them.
+    pub(crate) fn bad_grid(&self, tensor: &Tensor, logical: &[u64], expected: &[Vec<u64>]) -> Error {
+        let shown: Vec<String> = expected.iter().map(|shape| format!("{shape:?}")).collect();
+        Error::Grid {
+            tensor: tensor.name.clone(),
+            codes: self.codes().name.clone(),
+            scheme: Box::new(self.scheme()),
+            found: tensor.shape.clone(),
+            logical: logical.to_vec(),
+            expected: shown.join(" or "),
+        }
+    }
+
+    /// Only a configuration could tell.
+    pub(crate) fn unknown(&self, what: &'static str, advice: impl Into<String>) -> Error {
+        Error::Unknown {
+            tensor: self.codes().name.clone(),
+            scheme: Box::new(self.scheme()),
+            what,
+            advice: advice.into(),
+        }
+    }
+}

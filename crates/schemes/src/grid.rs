@@ -1,0 +1,161 @@
+//! Stacks of matrices and the grids of their scales (`docs/spec/checkpoints.md §3.1`).
+//!
+//! A block comes from a configuration or a scheme; shapes are only checked against it.
+
+use truecast_core::DType;
+use truecast_core::scaled::{Coding, Layout, Plane, Planes};
+use truecast_io::Tensor;
+
+use crate::error::Error;
+use crate::found::Found;
+use crate::table::Described;
+
+/// A logical tensor `[.., rows, cols]` as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stack {
+    pub(crate) lead: Vec<u64>,
+    pub(crate) rows: u64,
+    pub(crate) cols: u64,
+}
+
+/// Which elements of a stack share an entry of a grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// All elements of all matrices, or all of each matrix.
+    Tensor,
+    /// The rows of a matrix.
+    Channel,
+    /// Blocks of a matrix.
+    Block([u64; 2]),
+    /// Blocks, in a grid with a dimension of 1 after each of its own.
+    Spread([u64; 2]),
+    /// Columns in groups of a row, which fill it.
+    Group(u64),
+}
+
+/// A grid that fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fit {
+    pub(crate) block: [u64; 2],
+    /// One entry serves every matrix of the stack, which is then one matrix.
+    pub(crate) is_common: bool,
+}
+
+impl Stack {
+    /// The codes of a group, `per_entry` elements in each entry of the last dimension.
+    pub(crate) fn of_codes(found: &Found<'_>, per_entry: u64) -> Result<Stack, Error> {
+        let stack =
+            Stack::of(&found.codes().shape).ok_or_else(|| found.bad_shape("it has fewer than two dimensions"))?;
+        let cols = stack.cols.checked_mul(per_entry).ok_or_else(|| found.bad_shape("it is too big"))?;
+        Ok(Stack { cols, ..stack })
+    }
+
+    /// The last two dimensions are those of the matrices.
+    pub(crate) fn of(shape: &[u64]) -> Option<Stack> {
+        let [lead @ .., rows, cols] = shape else { return None };
+        Some(Stack { lead: lead.to_vec(), rows: *rows, cols: *cols })
+    }
+
+    pub(crate) fn shape(&self) -> Vec<u64> {
+        self.with(&[self.rows, self.cols])
+    }
+
+    fn with(&self, last: &[u64]) -> Vec<u64> {
+        [&self.lead, last].concat()
+    }
+
+    fn grid(&self, [rows, cols]: [u64; 2]) -> [u64; 2] {
+        [self.rows.div_ceil(rows), self.cols.div_ceil(cols)]
+    }
+
+    /// Where a tensor is a grid of one of the kinds, which; the first kind that fits.
+    pub(crate) fn fit(&self, found: &Found<'_>, tensor: &Tensor, kinds: &[Share]) -> Result<Fit, Error> {
+        let mut expected = Vec::new();
+        for &kind in kinds {
+            for (shape, fit) in self.accepted(kind) {
+                if shape == tensor.shape {
+                    return Ok(fit);
+                }
+                expected.push(shape);
+            }
+        }
+        expected.dedup();
+        Err(found.bad_grid(tensor, &self.shape(), &expected))
+    }
+
+    /// The shapes of a grid.
+    fn accepted(&self, kind: Share) -> Vec<(Vec<u64>, Fit)> {
+        let whole = [self.rows.max(1), self.cols.max(1)];
+        let each = |shape, block: [u64; 2]| (shape, Fit { block, is_common: false });
+        match kind {
+            Share::Tensor => {
+                // A block that is larger than the matrix takes all of it.
+                let rows = self.lead.iter().product::<u64>().saturating_mul(whole[0]).max(1);
+                let common = Fit { block: [rows, whole[1]], is_common: true };
+                let mut all = vec![(vec![], common), (vec![1], common)];
+                if !self.lead.is_empty() {
+                    let shapes = [self.with(&[]), self.with(&[1]), self.with(&[1, 1])];
+                    all.extend(shapes.map(|shape| each(shape, whole)));
+                }
+                all
+            }
+            Share::Channel => {
+                [self.with(&[self.rows, 1]), self.with(&[self.rows])].map(|shape| each(shape, [1, whole[1]])).to_vec()
+            }
+            Share::Block(block) => vec![each(self.with(&self.grid(block)), block)],
+            Share::Spread(block) => {
+                let [rows, cols] = self.grid(block);
+                let shapes = [vec![rows, 1, cols, 1], vec![rows, cols], vec![rows, 1, cols]];
+                shapes.map(|last| each(self.with(&last), block)).to_vec()
+            }
+            Share::Group(group) if self.cols.is_multiple_of(group) => {
+                vec![each(self.with(&[self.rows, self.cols / group]), [1, group])]
+            }
+            Share::Group(_) => Vec::new(),
+        }
+    }
+
+    /// As [`fit`](Stack::fit), of groups that have to fill a row.
+    pub(crate) fn fit_groups(&self, found: &Found<'_>, tensor: &Tensor, group: u64) -> Result<Fit, Error> {
+        if !self.cols.is_multiple_of(group) {
+            return Err(
+                found.bad_shape(format!("rows of {} elements are no whole number of groups of {group}", self.cols))
+            );
+        }
+        self.fit(found, tensor, &[Share::Group(group)])
+    }
+
+    /// The logical tensor of planes whose scales fit so.
+    pub(crate) fn described(&self, fit: Fit, planes: Planes) -> Described {
+        let coding = Coding::Planes(planes);
+        let count = self.lead.iter().product();
+        let layout = match fit.is_common {
+            true => Layout::new(1, [self.rows.saturating_mul(count), self.cols], coding),
+            false => Layout::new(count, [self.rows, self.cols], coding),
+        };
+        Described { shape: self.shape(), layout }
+    }
+
+    /// Codes times scales that fit so.
+    pub(crate) fn times(&self, fit: Fit, codes: Plane, scales: Plane) -> Described {
+        self.described(fit, Planes::times(codes, scales, fit.block))
+    }
+}
+
+impl Described {
+    /// The same, read with the columns of the stored matrices as rows.
+    pub(crate) fn transposed(mut self) -> Described {
+        self.layout.transposed = true;
+        let last = self.shape.len();
+        self.shape.swap(last - 2, last - 1);
+        self
+    }
+}
+
+/// Entries of a scale tensor; bytes without a type of their own are powers of two (§5.4).
+pub(crate) fn scale_plane(dtype: DType) -> Plane {
+    match dtype {
+        DType::U8 | DType::I8 => Plane::of(DType::F8E8M0),
+        _ => Plane::of(dtype),
+    }
+}

@@ -1,0 +1,53 @@
+//! Quantised checkpoints: which tensors belong together, what a configuration declares, and what is to be written.
+//!
+//! [`detect`] takes the headers of a checkpoint and the JSON files beside it. For every tensor it says one of three things: it is
+//! what it looks like, it is a part of a group that stands for a dense tensor, or it is dropped. A group has a
+//! [`Layout`](truecast_core::scaled::Layout), by which others convert it. What cannot be told is an error that says what was seen:
+//! raw codes are never passed on as if they were values.
+//!
+//! Nothing is opened, converted or printed here. Read first: `docs/spec/checkpoints.md §3` to §5. Then [`detect`], and a
+//! scheme of the `catalogue`.
+//!
+//! # Examples
+//! ```
+//! use truecast_core::{DType, Layout};
+//! use truecast_io::Tensor;
+//! use truecast_schemes::{Checkpoint, Documents, Options, Stored, detect};
+//!
+//! let stored = |name: &str, dtype, shape: &[u64]| {
+//!     let tensor = Tensor { name: name.into(), dtype, layout: Layout::Packed, shape: shape.into() };
+//!     Stored { tensor, shard: 0 }
+//! };
+//! let tensors = [
+//!     stored("a.weight", DType::F8E4M3Fn, &[576, 256]),
+//!     stored("a.weight_scale_inv", DType::F32, &[5, 2]),
+//!     stored("norm.weight", DType::Bf16, &[256]),
+//! ];
+//! let config = r#"{"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}"#;
+//! let documents = Documents { config: Some(serde_json::from_str(config)?), ..Documents::default() };
+//! let checkpoint = Checkpoint { tensors: &tensors, metadata: &[], documents: &documents };
+//! let found = detect(checkpoint, &mut |_| unreachable!("no data is needed"), &Options::default())?;
+//! assert_eq!((found.groups[0].name.as_str(), &found.groups[0].shape[..]), ("a.weight", &[576, 256][..]));
+//! assert_eq!(found.schemes[0].to_string(), "fp8-block:128x128");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod catalogue;
+mod checkpoint;
+mod declared;
+mod detect;
+mod detection;
+mod error;
+mod found;
+mod grid;
+mod modules;
+mod scheme;
+mod table;
+
+pub use checkpoint::{Checkpoint, Documents, MAX_READ_BYTES, ReadTensor, Stored};
+pub use detect::detect;
+pub use detection::{Detection, Dropped, Group, Options, Role};
+pub use error::Error;
+pub use found::Nibbles;
+pub use scheme::{Family, Parameter, Parameters, ScaleType, Scheme, SchemeError, Strategy, Writing};

@@ -1,0 +1,151 @@
+//! Which modules a configuration means: names, patterns, regular expressions (`docs/spec/checkpoints.md §4.4`, §4.5).
+//!
+//! A module is known by the name of its tensors without the last component: `lm_head` of `lm_head.weight`. Classes
+//! (`Linear`) are not known; lists of targets that name one mean every module that has the tensors.
+
+use regex_lite::{Regex, RegexBuilder, escape};
+use serde_json::Value;
+
+use crate::error::Error;
+
+/// The module that a logical tensor belongs to: its name without `.weight`, or the name itself of a tensor that is called
+/// otherwise, such as fused experts.
+pub(crate) fn module_of(name: &str) -> &str {
+    match name.strip_suffix("weight") {
+        Some("") => "",
+        Some(front) => front.strip_suffix('.').unwrap_or(name),
+        None => name,
+    }
+}
+
+/// An entry of a list of modules.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern {
+    text: String,
+    regex: Option<Regex>,
+}
+
+impl Pattern {
+    /// Reads an entry: `re:` and a regular expression, matched from the start; a pattern with `*` or `?`; or a name.
+    fn new(text: &str, place: &str) -> Result<Pattern, Error> {
+        let refused = |_| Error::Value {
+            place: place.to_owned(),
+            key: "a pattern of modules".to_owned(),
+            found: truecast_io::Shown(text).to_string(),
+            expected: "a regular expression without look-around".to_owned(),
+        };
+        let source = match text.strip_prefix("re:") {
+            Some(expression) => Some(format!("^(?:{expression})")),
+            None if text.contains(['*', '?']) => Some(glob(text)),
+            None => None,
+        };
+        let regex = source.map(|source| RegexBuilder::new(&source).build().map_err(refused)).transpose()?;
+        Ok(Pattern { text: text.to_owned(), regex })
+    }
+
+    /// The entry, if it is a name.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.regex.is_none().then_some(self.text.as_str())
+    }
+
+    /// Names the module itself, or matches it.
+    fn names(&self, module: &str) -> bool {
+        self.regex.as_ref().map_or(self.text == module, |regex| regex.is_match(module))
+    }
+
+    /// Names the module, a module around it, or its last components: how lists of exceptions are written.
+    pub(crate) fn covers(&self, module: &str) -> bool {
+        let parents = module.match_indices('.').map(|(at, _)| &module[..at]);
+        let components = module.match_indices('.').map(|(at, _)| &module[at + 1..]);
+        self.names(module)
+            || parents.into_iter().any(|parent| self.names(parent))
+            || self.regex.is_none() && components.into_iter().any(|rest| self.begins(rest))
+    }
+
+    fn begins(&self, path: &str) -> bool {
+        path.strip_prefix(self.text.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+
+    /// Could be the name of a class: one word that begins with a capital.
+    pub(crate) fn may_be_class(&self) -> bool {
+        self.regex.is_none() && self.text.starts_with(|c: char| c.is_ascii_uppercase()) && !self.text.contains('.')
+    }
+}
+
+/// A pattern of shells, in which `*` takes dots too.
+fn glob(text: &str) -> String {
+    let mut regex = String::from("^");
+    for c in text.chars() {
+        match c {
+            '*' => regex.push_str(".*"),
+            '?' => regex.push('.'),
+            _ => regex.push_str(&escape(c.encode_utf8(&mut [0; 4]))),
+        }
+    }
+    regex.push('$');
+    regex
+}
+
+/// A list of entries; `null` and absence are the empty list.
+pub(crate) fn patterns(value: Option<&Value>, place: &str, key: &str) -> Result<Vec<Pattern>, Error> {
+    let wrong = |found: &Value| Error::Value {
+        place: place.to_owned(),
+        key: key.to_owned(),
+        found: brief(found),
+        expected: "a list of module names".to_owned(),
+    };
+    match value {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(items)) => {
+            let text = |item: &Value| item.as_str().map(str::to_owned).ok_or_else(|| wrong(item));
+            items.iter().map(|item| Pattern::new(&text(item)?, place)).collect()
+        }
+        Some(other) => Err(wrong(other)),
+    }
+}
+
+/// A value as a message shows it.
+pub(crate) fn brief(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(text: &str) -> Pattern {
+        Pattern::new(text, "x").unwrap()
+    }
+
+    #[test]
+    fn modules_of_tensors() {
+        assert_eq!(module_of("a.b.weight"), "a.b");
+        assert_eq!(module_of("weight"), "");
+        assert_eq!(module_of("a.experts.gate_up_proj"), "a.experts.gate_up_proj");
+        assert_eq!(module_of("a.preweight"), "a.preweight");
+    }
+
+    #[test]
+    fn what_entries_cover() {
+        assert!(pattern("lm_head").covers("lm_head") && pattern("lm_head").covers("model.lm_head"));
+        assert!(
+            pattern("gate").covers("model.layers.0.mlp.gate")
+                && !pattern("gate").covers("model.layers.0.mlp.gate_proj")
+        );
+        assert!(pattern("model.visual").covers("model.visual.blocks.0.qkv"));
+        assert!(pattern("re:.*lm_head").covers("model.lm_head") && !pattern("re:lm_head").covers("model.lm_head"));
+        assert!(pattern("model.layers.*.gate").covers("model.layers.0.mlp.gate"));
+        assert!(!pattern("model.layers.*.gate").covers("model.layers.0.mlp.gate_proj"));
+        assert!(pattern("Linear").may_be_class() && !pattern("lm_head").may_be_class());
+    }
+
+    #[test]
+    fn what_is_no_expression_is_an_error() {
+        assert!(Pattern::new("re:(", "config.json").is_err());
+        assert!(Pattern::new("re:(?!x)", "config.json").is_err());
+    }
+}

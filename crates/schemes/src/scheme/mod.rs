@@ -1,0 +1,285 @@
+//! Schemes by name: what may follow `--from-scheme` and `--scheme` (`docs/spec/checkpoints.md §5.6`).
+//!
+//! A name has a family and parameters, `ct:pack-quantized,bits=4,group=32`. What a scheme's tensors are called and how they are
+//! read is in [`crate::catalogue`].
+
+mod parameters;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use parameters::{Parameter, Parameters, ScaleType, Strategy};
+
+/// A family of schemes; those with formats within them are one each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The variants are the names of the table below.
+pub enum Family {
+    Plain,
+    Fp8Block,
+    Fp8Tensor,
+    Fp8Channel,
+    DeepSeekV4,
+    GptOss,
+    CtFloatQuantized,
+    CtNaiveQuantized,
+    CtIntQuantized,
+    CtPackQuantized,
+    CtNvfp4,
+    CtMxfp4,
+    CtMxfp6,
+    CtMxfp8,
+    ModelOptFp8,
+    ModelOptFp8PerChannel,
+    ModelOptFp8Blocks,
+    ModelOptNvfp4,
+    ModelOptMxfp8,
+    ModelOptMxfp4,
+    ModelOptAwq,
+    ModelOptInt8,
+    ComfyScaledFp8,
+    ComfyFp8E4M3,
+    ComfyFp8E5M2,
+    ComfyFp8Rows,
+    ComfyFp8Blocks,
+    ComfyNvfp4,
+    ComfyMxfp8,
+    ComfyInt8,
+    ComfyInt8Blocks,
+    Torchao,
+    Mxfp8,
+    Awq,
+    Gptq,
+    GptqV2,
+    BitNet,
+    MlxAffine,
+    MlxMxfp4,
+    MlxNvfp4,
+    MlxMxfp8,
+    MistralFp8,
+    FbgemmFp8,
+}
+
+/// Whether truecast writes a scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Writing {
+    /// It is only read.
+    Never,
+    /// From dense tensors, and by relayout.
+    Yes,
+    /// From tensors of the same values in another packing.
+    Relayout,
+}
+
+struct Row {
+    family: Family,
+    name: &'static str,
+    parameters: &'static [Parameter],
+    writing: Writing,
+}
+
+const fn row(name: &'static str, family: Family, parameters: &'static [Parameter], writing: Writing) -> Row {
+    Row { family, name, parameters, writing }
+}
+
+use Parameter::{Bits, Block, Group, Scale, Strategy as By, Symmetric};
+
+/// Every family, its name, the parameters that it has, and whether it is written.
+const TABLE: &[Row] = &[
+    row("plain", Family::Plain, &[], Writing::Yes),
+    row("fp8-block", Family::Fp8Block, &[Block, Scale], Writing::Yes),
+    row("fp8-tensor", Family::Fp8Tensor, &[], Writing::Yes),
+    row("fp8-channel", Family::Fp8Channel, &[Scale], Writing::Yes),
+    row("deepseek-v4", Family::DeepSeekV4, &[Block], Writing::Relayout),
+    row("gpt-oss", Family::GptOss, &[], Writing::Never),
+    row("ct:float-quantized", Family::CtFloatQuantized, &[By, Block, Group, Scale], Writing::Yes),
+    row("ct:naive-quantized", Family::CtNaiveQuantized, &[By, Block, Group], Writing::Never),
+    row("ct:int-quantized", Family::CtIntQuantized, &[By, Block, Group, Symmetric, Scale], Writing::Yes),
+    row("ct:pack-quantized", Family::CtPackQuantized, &[Bits, By, Group, Symmetric, Scale], Writing::Yes),
+    row("ct:nvfp4-pack-quantized", Family::CtNvfp4, &[], Writing::Yes),
+    row("ct:mxfp4-pack-quantized", Family::CtMxfp4, &[], Writing::Yes),
+    row("ct:mxfp6-pack-quantized", Family::CtMxfp6, &[], Writing::Yes),
+    row("ct:mxfp8-quantized", Family::CtMxfp8, &[], Writing::Yes),
+    row("modelopt:FP8", Family::ModelOptFp8, &[], Writing::Yes),
+    row("modelopt:FP8_PER_CHANNEL_PER_TOKEN", Family::ModelOptFp8PerChannel, &[], Writing::Never),
+    row("modelopt:FP8_PB_WO", Family::ModelOptFp8Blocks, &[Block], Writing::Never),
+    row("modelopt:NVFP4", Family::ModelOptNvfp4, &[], Writing::Yes),
+    row("modelopt:MXFP8", Family::ModelOptMxfp8, &[], Writing::Yes),
+    row("modelopt:MXFP4", Family::ModelOptMxfp4, &[], Writing::Never),
+    row("modelopt:W4A16_AWQ", Family::ModelOptAwq, &[Group], Writing::Never),
+    row("modelopt:W8A16", Family::ModelOptInt8, &[], Writing::Never),
+    row("comfy-scaled-fp8", Family::ComfyScaledFp8, &[], Writing::Never),
+    row("comfy:float8_e4m3fn", Family::ComfyFp8E4M3, &[], Writing::Yes),
+    row("comfy:float8_e5m2", Family::ComfyFp8E5M2, &[], Writing::Yes),
+    row("comfy:float8_e4m3fn_rowwise", Family::ComfyFp8Rows, &[], Writing::Never),
+    row("comfy:float8_e4m3fn_blockwise", Family::ComfyFp8Blocks, &[Group], Writing::Never),
+    row("comfy:nvfp4", Family::ComfyNvfp4, &[], Writing::Yes),
+    row("comfy:mxfp8", Family::ComfyMxfp8, &[], Writing::Yes),
+    row("comfy:int8_tensorwise", Family::ComfyInt8, &[], Writing::Never),
+    row("comfy:int8_blockwise", Family::ComfyInt8Blocks, &[Group], Writing::Never),
+    row("torchao", Family::Torchao, &[], Writing::Never),
+    row("mxfp8", Family::Mxfp8, &[], Writing::Yes),
+    row("awq", Family::Awq, &[Group], Writing::Never),
+    row("gptq", Family::Gptq, &[Bits, Group], Writing::Never),
+    row("gptq_v2", Family::GptqV2, &[Bits, Group], Writing::Never),
+    row("bitnet", Family::BitNet, &[], Writing::Never),
+    row("mlx:affine", Family::MlxAffine, &[Bits, Group], Writing::Never),
+    row("mlx:mxfp4", Family::MlxMxfp4, &[], Writing::Relayout),
+    row("mlx:nvfp4", Family::MlxNvfp4, &[], Writing::Never),
+    row("mlx:mxfp8", Family::MlxMxfp8, &[], Writing::Relayout),
+    row("mistral-fp8", Family::MistralFp8, &[Block], Writing::Never),
+    row("fbgemm-fp8", Family::FbgemmFp8, &[], Writing::Never),
+];
+
+/// Other spellings of a family: what ModelOpt calls the same tensors (`docs/spec/checkpoints.md §4.5`).
+const ALIASES: &[(&str, Family)] = &[
+    ("modelopt:W4A16_NVFP4", Family::ModelOptNvfp4),
+    ("modelopt:NVFP4_AWQ", Family::ModelOptNvfp4),
+    ("modelopt:NVFP4_SVD", Family::ModelOptNvfp4),
+    ("modelopt:W4A8_NVFP4_FP8", Family::ModelOptNvfp4),
+    ("modelopt:W4A8_MXFP4_FP8", Family::ModelOptMxfp4),
+    ("modelopt:W8A8_SQ_PER_CHANNEL", Family::ModelOptInt8),
+];
+
+impl Family {
+    /// Every family, in the order of `docs/spec/checkpoints.md §4`.
+    pub fn all() -> impl Iterator<Item = Family> {
+        TABLE.iter().map(|row| row.family)
+    }
+
+    fn row(self) -> &'static Row {
+        TABLE.iter().find(|row| row.family == self).expect("every family has a row")
+    }
+
+    /// The name, without parameters.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Whether it is written.
+    pub fn writing(self) -> Writing {
+        self.row().writing
+    }
+
+    /// The family of a name without parameters; ModelOpt's algorithms in any case.
+    pub(crate) fn of_name(name: &str) -> Option<Family> {
+        let is_named = |known: &str| match known.strip_prefix("modelopt:") {
+            Some(_) => known.eq_ignore_ascii_case(name),
+            None => known == name,
+        };
+        let aliases = ALIASES.iter().copied();
+        TABLE.iter().map(|row| (row.name, row.family)).chain(aliases).find(|(known, _)| is_named(known)).map(|(_, f)| f)
+    }
+}
+
+/// A scheme: a family and what it leaves open.
+///
+/// # Examples
+/// ```
+/// use truecast_schemes::{Family, Scheme};
+/// let scheme: Scheme = "ct:pack-quantized,bits=4,group=32".parse()?;
+/// assert_eq!((scheme.family, scheme.parameters.bits, scheme.parameters.group), (Family::CtPackQuantized, Some(4), Some(32)));
+/// assert_eq!(scheme.to_string(), "ct:pack-quantized,bits=4,group=32");
+/// assert_eq!("fp8-block:64x128".parse::<Scheme>()?.parameters.block, Some([64, 128]));
+/// assert!("awq,bits=4".parse::<Scheme>().is_err()); // AWQ has no other width
+/// # Ok::<(), truecast_schemes::SchemeError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Scheme {
+    /// Which scheme.
+    pub family: Family,
+    /// Its parameters; `None` where nothing says.
+    pub parameters: Parameters,
+}
+
+/// Why a text names no scheme.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum SchemeError {
+    /// No family has the name.
+    #[error("no scheme is called {name:?}; schemes are {}", names())]
+    Unknown { name: String },
+    /// The family lacks the parameter.
+    #[error("scheme {family} has no parameter {name:?}{}", listed(known))]
+    NoParameter { family: &'static str, name: String, known: &'static [Parameter] },
+    /// The parameter cannot have the value.
+    #[error("scheme {family}: {name}={value:?} where {expected} is expected")]
+    Value { family: &'static str, name: &'static str, value: String, expected: &'static str },
+    /// A parameter is given twice.
+    #[error("scheme {family}: {name} is given twice")]
+    Twice { family: &'static str, name: &'static str },
+}
+
+fn names() -> String {
+    TABLE.iter().map(|row| row.name).collect::<Vec<_>>().join(", ")
+}
+
+fn listed(parameters: &[Parameter]) -> String {
+    match parameters {
+        [] => "; it has none".to_owned(),
+        _ => format!("; it has {}", parameters.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+impl Scheme {
+    /// The family without parameters.
+    pub const fn of(family: Family) -> Scheme {
+        Scheme { family, parameters: Parameters::NONE }
+    }
+
+    /// The scheme of tensors without one.
+    pub const PLAIN: Scheme = Scheme::of(Family::Plain);
+
+    /// Tensors are what they look like.
+    pub fn is_plain(&self) -> bool {
+        self.family == Family::Plain
+    }
+}
+
+impl FromStr for Scheme {
+    type Err = SchemeError;
+
+    fn from_str(text: &str) -> Result<Scheme, SchemeError> {
+        let (name, parameters) = text.split_once(',').map_or((text, None), |(name, rest)| (name, Some(rest)));
+        // `fp8-block:64x128` is short for `fp8-block,block=64x128`.
+        let (name, block) = match name.rsplit_once(':') {
+            Some((family, block)) if block.starts_with(|c: char| c.is_ascii_digit()) => (family, Some(block)),
+            _ => (name, None),
+        };
+        let family = Family::of_name(name).ok_or_else(|| SchemeError::Unknown { name: name.to_owned() })?;
+        let row = family.row();
+        let mut scheme = Scheme::of(family);
+        let block = block.map(|block| ("block", block));
+        let given = parameters.into_iter().flat_map(|p| p.split(',')).map(|p| p.split_once('=').unwrap_or((p, "")));
+        for (name, value) in block.into_iter().chain(given) {
+            let parameter = row.parameters.iter().copied().find(|p| p.name() == name).ok_or_else(|| {
+                SchemeError::NoParameter { family: row.name, name: name.to_owned(), known: row.parameters }
+            })?;
+            if scheme.parameters.shown(parameter).is_some() {
+                return Err(SchemeError::Twice { family: row.name, name: parameter.name() });
+            }
+            scheme.parameters.set(parameter, value).ok_or_else(|| SchemeError::Value {
+                family: row.name,
+                name: parameter.name(),
+                value: value.to_owned(),
+                expected: parameter.expected(),
+            })?;
+        }
+        Ok(scheme)
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.family.name())?;
+        for &parameter in self.family.row().parameters {
+            match self.parameters.shown(parameter) {
+                Some(value) if parameter == Block && self.family == Family::Fp8Block => write!(f, ":{value}")?,
+                Some(value) => write!(f, ",{}={value}", parameter.name())?,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}

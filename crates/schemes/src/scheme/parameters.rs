@@ -1,0 +1,173 @@
+//! What schemes leave open: block, width, group, and the like.
+
+use truecast_core::DType;
+
+/// A parameter of a scheme's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Parameter {
+    /// `block=MxK`
+    Block,
+    /// `bits=N`
+    Bits,
+    /// `group=N`
+    Group,
+    /// `strategy=tensor|channel|group|block`
+    Strategy,
+    /// `symmetric=true|false`
+    Symmetric,
+    /// `scale=f32|bf16|f16|ue8m0`
+    Scale,
+}
+
+impl Parameter {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Parameter::Block => "block",
+            Parameter::Bits => "bits",
+            Parameter::Group => "group",
+            Parameter::Strategy => "strategy",
+            Parameter::Symmetric => "symmetric",
+            Parameter::Scale => "scale",
+        }
+    }
+
+    /// What may follow.
+    pub(crate) const fn expected(self) -> &'static str {
+        match self {
+            Parameter::Block => "two numbers such as 128x128",
+            Parameter::Bits => "a number from 1 to 8",
+            Parameter::Group => "a number from 1 to 2^31",
+            Parameter::Strategy => "tensor, channel, group or block",
+            Parameter::Symmetric => "true or false",
+            Parameter::Scale => "f32, bf16, f16 or ue8m0",
+        }
+    }
+}
+
+/// Which elements share a scale (`docs/spec/checkpoints.md §3.1`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // Named as in the page's table.
+pub enum Strategy {
+    Tensor,
+    Channel,
+    Group,
+    Block,
+}
+
+impl Strategy {
+    const NAMES: [(&'static str, Strategy); 4] = [
+        ("tensor", Strategy::Tensor),
+        ("channel", Strategy::Channel),
+        ("group", Strategy::Group),
+        ("block", Strategy::Block),
+    ];
+
+    /// As configurations of compressed-tensors write it.
+    pub fn name(self) -> &'static str {
+        Strategy::NAMES.iter().find(|(_, strategy)| *strategy == self).map_or("", |(name, _)| name)
+    }
+
+    pub(crate) fn of_name(name: &str) -> Option<Strategy> {
+        Strategy::NAMES.iter().find(|(known, _)| *known == name).map(|(_, strategy)| *strategy)
+    }
+}
+
+/// The type in which scales are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // Types by their names.
+pub enum ScaleType {
+    F32,
+    Bf16,
+    F16,
+    /// Powers of two, in the type that the scheme has for them.
+    Ue8m0,
+}
+
+impl ScaleType {
+    const NAMES: [(&'static str, ScaleType); 4] =
+        [("f32", ScaleType::F32), ("bf16", ScaleType::Bf16), ("f16", ScaleType::F16), ("ue8m0", ScaleType::Ue8m0)];
+
+    /// The element type.
+    pub fn dtype(self) -> DType {
+        match self {
+            ScaleType::F32 => DType::F32,
+            ScaleType::Bf16 => DType::Bf16,
+            ScaleType::F16 => DType::F16,
+            ScaleType::Ue8m0 => DType::F8E8M0,
+        }
+    }
+}
+
+/// The parameters of a scheme; `None` where neither a name nor a configuration says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Parameters {
+    /// Rows and columns of a block, not 0.
+    pub block: Option<[u64; 2]>,
+    /// Bits of a code, 1 to 8.
+    pub bits: Option<u32>,
+    /// Elements of a group, not 0.
+    pub group: Option<u64>,
+    /// Which elements share a scale.
+    pub strategy: Option<Strategy>,
+    /// There are no zero points.
+    pub symmetric: Option<bool>,
+    /// The type of scales to be written.
+    pub scale: Option<ScaleType>,
+}
+
+/// Larger groups and blocks are taken for mistakes; products of two fit.
+const MOST: u64 = 1 << 31;
+
+impl Parameters {
+    /// Nothing is known.
+    pub const NONE: Parameters =
+        Parameters { block: None, bits: None, group: None, strategy: None, symmetric: None, scale: None };
+
+    /// Sets one; `None` if it cannot have the value.
+    pub(crate) fn set(&mut self, parameter: Parameter, value: &str) -> Option<()> {
+        let number = |text: &str| text.parse().ok().filter(|n| (1..=MOST).contains(n));
+        match parameter {
+            Parameter::Block => {
+                let (rows, columns) = value.split_once('x')?;
+                self.block = Some([number(rows)?, number(columns)?]);
+            }
+            Parameter::Bits => self.bits = Some(value.parse().ok().filter(|bits| (1..=8).contains(bits))?),
+            Parameter::Group => self.group = Some(number(value)?),
+            Parameter::Strategy => self.strategy = Some(Strategy::of_name(value)?),
+            Parameter::Symmetric => self.symmetric = Some(value.parse().ok()?),
+            Parameter::Scale => {
+                let found = ScaleType::NAMES.iter().find(|(name, _)| *name == value);
+                self.scale = Some(found?.1);
+            }
+        }
+        Some(())
+    }
+
+    /// One of them as it is written.
+    pub(crate) fn shown(&self, parameter: Parameter) -> Option<String> {
+        match parameter {
+            Parameter::Block => self.block.map(|[rows, columns]| format!("{rows}x{columns}")),
+            Parameter::Bits => self.bits.map(|bits| bits.to_string()),
+            Parameter::Group => self.group.map(|group| group.to_string()),
+            Parameter::Strategy => self.strategy.map(|strategy| strategy.name().to_owned()),
+            Parameter::Symmetric => self.symmetric.map(|symmetric| symmetric.to_string()),
+            Parameter::Scale => {
+                let name = |scale| ScaleType::NAMES.iter().find(|(_, known)| *known == scale);
+                self.scale.and_then(name).map(|(name, _)| (*name).to_owned())
+            }
+        }
+    }
+
+    /// Those of `self`, and of `other` where `self` has none.
+    pub(crate) fn or(self, other: Parameters) -> Parameters {
+        Parameters {
+            block: self.block.or(other.block),
+            bits: self.bits.or(other.bits),
+            group: self.group.or(other.group),
+            strategy: self.strategy.or(other.strategy),
+            symmetric: self.symmetric.or(other.symmetric),
+            scale: self.scale.or(other.scale),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What the tensors of a scheme are called: rows of data that the schemes of [`crate::catalogue`] fill in.
+//!
+//! A group of tensors is known by the name of the dense tensor that it stands for, its logical name.
+
+use truecast_core::DType;
+use truecast_core::scaled::{Layout, Part};
+
+use crate::error::Error;
+use crate::found::Found;
+use crate::scheme::Family;
+
+/// How a stored tensor's name follows from the logical name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Name {
+    /// The logical name and this: `p.weight` and `_scale` are `p.weight_scale`.
+    Append(&'static str),
+    /// This in place of the last component, which is `weight`: `p.weight` becomes `p.scale`.
+    Sibling(&'static str),
+    /// The last component hidden by an underscore, and this: `p.weight` becomes `p._weight_qdata`.
+    Hidden(&'static str),
+}
+
+/// The last component of the logical names that [`Name::Sibling`] replaces.
+const WEIGHT: &str = "weight";
+
+impl Name {
+    /// The stored name.
+    pub(crate) fn of(self, logical: &str) -> Option<String> {
+        match self {
+            Name::Append(end) => Some(format!("{logical}{end}")),
+            Name::Sibling(last) => replaced(logical, WEIGHT, last),
+            Name::Hidden(end) => {
+                let (front, last) = split(logical);
+                Some(format!("{front}_{last}_{end}"))
+            }
+        }
+    }
+
+    /// The logical name.
+    pub(crate) fn logical(self, stored: &str) -> Option<String> {
+        match self {
+            Name::Append(end) => stored.strip_suffix(end).filter(|front| !front.is_empty()).map(str::to_owned),
+            Name::Sibling(last) => replaced(stored, last, WEIGHT),
+            Name::Hidden(end) => {
+                let (front, last) = split(stored);
+                let last = last.strip_prefix('_')?.strip_suffix(end)?.strip_suffix('_')?;
+                (!last.is_empty()).then(|| format!("{front}{last}"))
+            }
+        }
+    }
+}
+
+/// A name as what precedes its last component, with the dot, and that.
+fn split(name: &str) -> (&str, &str) {
+    name.split_at(name.rfind('.').map_or(0, |dot| dot + 1))
+}
+
+/// `a.old` as `a.new`.
+fn replaced(name: &str, old: &str, new: &str) -> Option<String> {
+    let front = name.strip_suffix(old)?;
+    (front.is_empty() || front.ends_with('.')).then(|| format!("{front}{new}"))
+}
+
+/// What a tensor beside the codes is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// A part of the layout.
+    Part(Part),
+    /// The logical shape, as numbers.
+    Shape,
+    /// A second tensor beside the codes that changes what they mean, so that the group cannot be read.
+    Factor,
+}
+
+impl Piece {
+    /// Its name in messages.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Piece::Part(part) => part.name(),
+            Piece::Shape => "shape",
+            Piece::Factor => "factor",
+        }
+    }
+}
+
+/// Whether a group may lack a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    Required,
+    Optional,
+}
+
+/// A tensor beside the codes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub(crate) piece: Piece,
+    /// What it may be called; the first that exists is it.
+    pub(crate) names: &'static [Name],
+    pub(crate) dtypes: &'static [DType],
+    pub(crate) need: Need,
+}
+
+impl Row {
+    pub(crate) const fn required(part: Part, names: &'static [Name], dtypes: &'static [DType]) -> Row {
+        Row { piece: Piece::Part(part), names, dtypes, need: Need::Required }
+    }
+
+    pub(crate) const fn optional(part: Part, names: &'static [Name], dtypes: &'static [DType]) -> Row {
+        Row { piece: Piece::Part(part), names, dtypes, need: Need::Optional }
+    }
+}
+
+/// A scheme's tensors, and what they are together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) family: Family,
+    /// Names and types of the tensor of codes.
+    pub(crate) codes: &'static [(Name, &'static [DType])],
+    /// The tensors beside it.
+    pub(crate) rows: &'static [Row],
+    /// The logical tensor.
+    pub(crate) describe: fn(&Found<'_>) -> Result<Described, Error>,
+}
+
+/// A logical tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Described {
+    /// As it is read, row-major.
+    pub(crate) shape: Vec<u64>,
+    pub(crate) layout: Layout,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_there_and_back() {
+        for (name, stored) in [
+            (Name::Append("_scale_inv"), "a.weight_scale_inv"),
+            (Name::Append(""), "a.weight"),
+            (Name::Sibling("scale"), "a.scale"),
+            (Name::Hidden("qdata"), "a._weight_qdata"),
+        ] {
+            assert_eq!(name.of("a.weight").as_deref(), Some(stored));
+            assert_eq!(name.logical(stored).as_deref(), Some("a.weight"));
+        }
+        assert_eq!(Name::Sibling("scale").logical("scale").as_deref(), Some("weight"));
+        assert_eq!(Name::Sibling("scale").logical("logit_scale"), None);
+        assert_eq!(Name::Sibling("scale").of("a.gate_up_proj"), None);
+        assert_eq!(Name::Append("_scale").logical("_scale"), None);
+    }
+}
