@@ -125,7 +125,7 @@ fn distances(src: DType, points: &[f64]) -> Vec<u64> {
                     all.push(moved((point as f32).to_bits() as u64, distance, 31)); // f32 or tf32
                 }
                 Kind::Int(f) => {
-                    let n = point as i128 + distance as i128;
+                    let n = (point as i128).saturating_add(distance.into());
                     if (f.min()..=f.max()).contains(&n) {
                         all.push(f.code(n));
                     }
