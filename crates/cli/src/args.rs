@@ -10,6 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use truecast::DType;
 use truecast::bench::Size;
+use truecast::checkpoint::Part;
 use truecast::io::FileFormat;
 use truecast::models::openvino::Packing;
 use truecast::run::ModelKind;
@@ -211,11 +212,11 @@ impl OnnxArgs {
 /// `convert`
 #[derive(Args, Debug)]
 pub struct ConvertArgs {
-    /// File to read: .safetensors, .npy, .npz, .pb (TensorProto) or .onnx
-    #[arg(value_hint = ValueHint::FilePath)]
+    /// File to read: .safetensors, .npy, .npz, .pb (TensorProto) or .onnx; or the folder of a checkpoint
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub src: PathBuf,
-    /// File to write; the extension names the kind
-    #[arg(value_hint = ValueHint::FilePath)]
+    /// File to write, whose extension names the kind; of a folder the folder
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub dst: PathBuf,
     #[command(flatten)]
     pub select: SelectArgs,
@@ -224,6 +225,8 @@ pub struct ConvertArgs {
     /// Replace an existing destination (and report)
     #[arg(long)]
     pub force: bool,
+    #[command(flatten)]
+    pub folder: FolderArgs,
     /// Say what would be done, and write nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -240,6 +243,23 @@ pub struct ConvertArgs {
     pub list: ListArgs,
     #[command(flatten)]
     pub threads: ThreadsArgs,
+}
+
+/// How a checkpoint of several files is converted.
+#[derive(Args, Debug, Clone)]
+pub struct FolderArgs {
+    /// Folders: go on where an earlier run stopped; what it finished is read again and kept if it is right
+    #[arg(long)]
+    pub resume: bool,
+    /// Folders: convert the shards of part I of N, for one of several processes; the last to finish ends the work
+    #[arg(long, value_name = "I/N", conflicts_with = "merge")]
+    pub part: Option<Part>,
+    /// Folders: read again what all parts have written, and end the work
+    #[arg(long, conflicts_with_all = ["resume", "force"])]
+    pub merge: bool,
+    /// Folders: copy no other files, only weights, their index and a configuration that changes
+    #[arg(long)]
+    pub no_sidecars: bool,
 }
 
 /// How the tensors of a report are listed.
@@ -260,8 +280,8 @@ pub struct ListArgs {
 /// `inspect`
 #[derive(Args, Debug)]
 pub struct InspectArgs {
-    /// Files to read: .safetensors, .npy, .npz, .pb or .onnx; or .tosa, OpenVINO IR (.xml), Tile IR
-    #[arg(value_hint = ValueHint::FilePath, required = true)]
+    /// Files to read: .safetensors, .npy, .npz, .pb or .onnx; folders of checkpoints; or .tosa, OpenVINO IR (.xml), Tile IR
+    #[arg(value_hint = ValueHint::AnyPath, required = true)]
     pub src: Vec<PathBuf>,
     /// Range, NaN, Inf, zero and subnormal counts of each tensor, and how its magnitudes are distributed
     #[arg(long)]
@@ -284,11 +304,11 @@ pub struct InspectArgs {
 /// `verify`
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
-    /// The file that was converted
-    #[arg(value_hint = ValueHint::FilePath)]
+    /// The file that was converted, or the folder
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub src: PathBuf,
     /// What came of it
-    #[arg(value_hint = ValueHint::FilePath)]
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub dst: PathBuf,
     /// Take the options from a report that `convert --report` wrote, and compare the files with its digests
     #[arg(long, value_name = "FILE")]
@@ -319,11 +339,11 @@ fn part(text: &str) -> Result<f64, String> {
 /// `compare`
 #[derive(Args, Debug)]
 pub struct CompareArgs {
-    /// The reference
-    #[arg(value_hint = ValueHint::FilePath)]
+    /// The reference: a file, or the folder of a checkpoint
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub a: PathBuf,
     /// What differs from it
-    #[arg(value_hint = ValueHint::FilePath)]
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub b: PathBuf,
     /// Type of the elements of A, if its header does not say
     #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]

@@ -2,6 +2,8 @@
 
 use truecast::bench;
 use truecast::check::CheckError;
+use truecast::checkpoint::CheckpointError;
+use truecast::io::folder::FolderError;
 use truecast::io::npy::HeaderError;
 use truecast::io::npz::ArchiveError;
 use truecast::io::onnx::{ExternalError, ProtoError, TensorError};
@@ -24,6 +26,7 @@ pub trait Hint {
 impl Hint for FileError {
     fn hint(&self) -> Option<String> {
         let text = match self {
+            FileError::Folder { cause: FolderError::Link, .. } => "--follow-links accepts it",
             FileError::Exists { .. } => "use --force to replace it",
             FileError::FromNotApplicable { .. } => "--from applies to arrays only",
             FileError::FromWidth { .. } => "--from reads elements of the same width",
@@ -52,7 +55,8 @@ fn of_ir(cause: &IrError) -> Option<String> {
 fn of_foreign(found: &Foreign) -> Option<String> {
     let text = match found {
         Foreign::Folder { safetensors: 0 } => return None,
-        Foreign::Folder { .. } | Foreign::Index => "give each .safetensors file by itself",
+        Foreign::Folder { .. } => "give a file in it",
+        Foreign::Index => "give its folder",
         Foreign::Pickle => {
             "write safetensors from Python: `from safetensors.torch import save_file`, then \
              `save_file(torch.load(SRC, map_location=\"cpu\", weights_only=True), \"model.safetensors\")`"
@@ -85,6 +89,13 @@ impl Hint for Error {
         match self {
             Error::Io(error) => error.hint(),
             Error::UnknownKind { found: Foreign::Folder { .. }, .. } => Some("name a file in it".into()),
+            Error::Checkpoint { cause: CheckpointError::Occupied { .. }, .. } => {
+                Some("--resume goes on with it, --force replaces its files".into())
+            }
+            Error::Checkpoint { cause: CheckpointError::NoManifest, .. } => Some("--force begins anew".into()),
+            Error::Checkpoint { cause: CheckpointError::Changed { .. }, .. } => {
+                Some("give the same options, or begin anew with --force".into())
+            }
             Error::Spec(error) => error.hint(),
             Error::Tensor { cause, .. } => match &**cause {
                 Cause::Spec(error) => error.hint(),

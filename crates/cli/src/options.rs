@@ -50,6 +50,8 @@ enum Form {
     OpenVino,
     Tile,
     Tosa,
+    /// The folder of a checkpoint.
+    Folder,
     /// Containers and arrays of any other kind.
     Tensors,
 }
@@ -81,6 +83,7 @@ impl fmt::Display for Fact {
             Fact::Reads(Form::OpenVino) => f.write_str("OpenVINO IR (.xml)"),
             Fact::Reads(Form::Tile) => f.write_str("Tile IR modules"),
             Fact::Reads(Form::Tosa) => f.write_str(".tosa graphs"),
+            Fact::Reads(Form::Folder) => f.write_str("folders of checkpoints"),
             Fact::Reads(Form::Tensors) => f.write_str("other files of tensors"),
             Fact::System(system) => write!(f, "--system {}", system.name()),
             Fact::Writes(Output::Files) => f.write_str("runs that write a file"),
@@ -208,7 +211,10 @@ const TABLE: &[Row] = &[
         ANYWHERE,
     ),
     // Files.
-    row(EVERY, &["lenient", "follow-links"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)]]),
+    row(EVERY, &["lenient"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)]]),
+    row(EVERY, &["follow-links"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)], &[Reads(Form::Folder)]]),
+    row(&["convert"], &["part", "no-sidecars"], &[&[Reads(Form::Folder)]]),
+    row(&["convert"], &["resume", "merge"], &[&[Reads(Form::Folder), Writes(Output::Files)]]),
     row(EVERY, &["min-elements"], &[&[Reads(Form::Onnx)]]),
     row(&["convert", "verify"], &["to", "from", "rule", "keep"], ANYWHERE),
     row(&["verify"], &["report", "full", "sample", "seed"], ANYWHERE),
@@ -218,7 +224,7 @@ const TABLE: &[Row] = &[
     row(
         &["inspect"],
         &["stats", "from", "filter", "sort"],
-        &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)], &[Reads(Form::Tensors)]],
+        &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)], &[Reads(Form::Folder)], &[Reads(Form::Tensors)]],
     ),
     row(&["compare"], &["from", "to", "fail-on", "sort", "worst", "summary"], ANYWHERE),
     row(&["compare"], &["fail-on saturated", "fail-on wrapped", "fail-on undefined"], &[&[In("convert")]]),
@@ -367,6 +373,9 @@ fn spec(typed: &str) -> Option<Said> {
 }
 
 fn reads(path: &Path) -> Said {
+    if path.is_dir() {
+        return (Reads(Form::Folder), path.display().to_string());
+    }
     let form = match FileFormat::of_path(path) {
         Some(FileFormat::Onnx) => Form::Onnx,
         Some(FileFormat::TensorProto) => Form::TensorProto,

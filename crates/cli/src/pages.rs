@@ -16,12 +16,20 @@ pub struct Page {
 pub const PAGES: [Page; 14] = [
     Page {
         command: "convert",
-        usage: &["convert SRC DST --to TYPE [OPTIONS]", "convert SRC DST --rule GLOB=TYPE [OPTIONS]"],
+        usage: &[
+            "convert SRC DST --to TYPE [OPTIONS]",
+            "convert SRC DST --rule GLOB=TYPE [OPTIONS]",
+            "convert DIR OUT --to TYPE [OPTIONS]",
+        ],
         examples: &[
             ("A checkpoint in half the size", "truecast convert model.safetensors bf16.safetensors --to bf16"),
             (
                 "In 8 bits, but for the norms",
                 "truecast convert model.safetensors f8.safetensors --to f8e4m3fn --keep '*norm*'",
+            ),
+            (
+                "A folder of shards, with index, configuration and tokenizer",
+                "truecast convert model model-bf16 --to bf16",
             ),
             (
                 "An array of floats as integers, clamped",
@@ -173,8 +181,13 @@ pub const EXIT_STATUS: [(&str, &str); 5] = [
 ];
 
 /// What files are read and written.
-pub const FILES: [(&str, &str); 7] = [
+pub const FILES: [(&str, &str); 8] = [
     (".safetensors", "checkpoints; floating-point tensors are converted, the others copied unless a rule names them"),
+    (
+        "folders",
+        "checkpoints of several files: index, shards and configuration are written, other files copied; never a half one \
+         that loads",
+    ),
     (".npy, .npz", "arrays of NumPy; types that NumPy lacks as ml_dtypes stores them"),
     (".pb", "one tensor of ONNX (TensorProto)"),
     (".onnx", "models; weights are stored in the type and cast back where they are used"),

@@ -101,9 +101,7 @@ impl fmt::Display for Foreign {
             Foreign::Folder { safetensors } => {
                 write!(f, "is a folder of {safetensors} safetensors files, and folders are not supported")
             }
-            Foreign::Index => {
-                f.write_str("is the index of a checkpoint, and checkpoints of several files are not supported")
-            }
+            Foreign::Index => f.write_str("is the index of a checkpoint, which is converted as a whole"),
             Foreign::Pickle => write!(f, "is a pickle, as torch.save writes it, and pickles are not supported{files}"),
             Foreign::Gguf => write!(f, "is a GGUF file, and those are not supported{files}"),
             Foreign::Raw => write!(f, "is taken for bytes without a header, which are not supported{files}"),

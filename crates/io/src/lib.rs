@@ -67,4 +67,4 @@ pub use shown::{Shown, ShownPath};
 pub use source::Source;
 pub use tensor::{FileFormat, Tensor};
 pub use window::Window;
-pub use writer::{Writer, check_output};
+pub use writer::{Writer, check_output, check_tensors};

@@ -47,6 +47,8 @@ pub struct Writer {
     order: Vec<usize>,
     total_bytes: u64,
     written: u64,
+    /// What was written before the data.
+    header: Vec<u8>,
     output: Output,
 }
 
@@ -112,7 +114,7 @@ impl Writer {
             Form::Archive => Output::Archive(Archive { zip: ArchiveWriter::new(file), started: 0, lacking: 0 }),
             Form::Texts { width } => Output::Texts(CellWriter::new(file, width)),
         };
-        Ok(Writer { path: path.into(), tensors, order, total_bytes, written: 0, output })
+        Ok(Writer { path: path.into(), tensors, order, total_bytes, written: 0, header, output })
     }
 
     /// Starts a model.
@@ -123,12 +125,18 @@ impl Writer {
         let tensors = new.tensors().to_vec();
         let total_bytes = tensors.iter().map(Tensor::bytes).sum();
         let output = Output::Model(Box::new(ModelWriter::create(path, new, existing)?));
-        Ok(Writer { path: path.into(), tensors, order: new.order(), total_bytes, written: 0, output })
+        let (path, order, header) = (path.into(), new.order(), Vec::new());
+        Ok(Writer { path, tensors, order, total_bytes, written: 0, header, output })
     }
 
     /// The order in which the tensors' data must be written: indices into the tensors given.
     pub fn order(&self) -> &[usize] {
         &self.order
+    }
+
+    /// The bytes that were written before the data, once.
+    pub fn take_header(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.header)
     }
 
     /// Bytes of tensor data that must be written in all.
@@ -195,12 +203,26 @@ pub fn check_output(
     metadata: &BTreeMap<String, String>,
     existing: Existing,
 ) -> Result<(), Error> {
+    check_tensors(path, kind, tensors, metadata)?;
+    OutputFile::check(path, existing)
+}
+
+/// Whether a container can hold these tensors, wherever it may lie; `path` is what errors name.
+///
+/// # Errors
+/// Those of [`Writer::create`] that are about tensors.
+pub fn check_tensors(
+    path: &Path,
+    kind: FileFormat,
+    tensors: &[Tensor],
+    metadata: &BTreeMap<String, String>,
+) -> Result<(), Error> {
     check(path, kind, tensors)?;
     if kind == FileFormat::Safetensors {
         safetensors::emit(tensors, &safetensors::data_order(tensors), metadata)
             .map_err(|bytes| Error::HeaderTooLong { path: path.into(), bytes })?;
     }
-    OutputFile::check(path, existing)
+    Ok(())
 }
 
 /// Checks what the container and its readers demand; returns the bytes of all data.

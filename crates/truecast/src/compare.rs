@@ -1,6 +1,7 @@
 //! How two files differ as numbers, across types.
 
 use crate::error::Error;
+use crate::opened::Opened;
 use crate::parts::Parts;
 use crate::progress::Progress;
 use crate::report::{Assessed, ListJson, Origin, RowJson, Rows, Total, TotalJson};
@@ -11,7 +12,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
-use truecast_io::{OpenOptions, Source, Tensor};
+use truecast_io::{OpenOptions, Tensor};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastOptions, Counts};
 
@@ -133,7 +134,7 @@ impl Serialize for ComparisonJson<'_> {
 /// How the two files are read: the types of the elements of arrays whose headers do not say, and how strictly.
 pub type Readings = (OpenOptions, OpenOptions);
 
-/// Compares two containers tensor by tensor, by name; an array (`.npy`, `.pb`) with any single tensor. What a model that
+/// Compares two containers or folders tensor by tensor, by name; an array (`.npy`, `.pb`) with any single tensor. What a model that
 /// truecast made stores for a value counts under the value's name.
 ///
 /// Cost: bounded memory; one pass over both. `progress` is told the bytes of the first file that are done, and the tensor.
@@ -149,25 +150,28 @@ pub fn compare(
     mut progress: impl FnMut(Progress<'_>),
 ) -> Result<Comparison, Error> {
     let files = (a.display().to_string(), b.display().to_string());
-    let (a, b) = (Source::open_with(a, readings.0)?, Source::open_with(b, readings.1)?);
-    let single = (a.format().holds_one() || b.format().holds_one()) && a.tensors().len() == 1 && b.tensors().len() == 1;
+    let (a, b) = (Opened::open(a, readings.0)?, Opened::open(b, readings.1)?);
+    let held = (a.tensors(), b.tensors());
+    let single = (a.holds_one() || b.holds_one()) && held.0.len() == 1 && held.1.len() == 1;
     let names = (a.value_names(), b.value_names());
     let by_name: HashMap<_, _> = names.1.iter().enumerate().map(|(j, name)| (name.as_str(), j)).collect();
     let mut result = Comparison { files, readings, ..Comparison::default() };
     let mut done = 0;
-    for (i, (x, name)) in a.tensors().iter().zip(&names.0).enumerate() {
+    for (of_a, name) in held.0.iter().zip(&names.0) {
+        let x = of_a.tensor();
         let found = if single { Some(0) } else { by_name.get(name.as_str()).copied() };
         let Some(j) = found else {
             result.only_first.push(name.clone());
             continue;
         };
-        let y = &b.tensors()[j];
+        let (of_b, y) = (&held.1[j], held.1[j].tensor());
         if let Some(why) = incomparable(x, y) {
             result.incomparable.push((name.clone(), why));
             continue;
         }
         let measure = Measure::between(x.dtype, y.dtype, exec);
-        let (mut xs, mut ys) = (Parts::new(&a, i, x.dtype)?, Parts::new(&b, j, y.dtype)?);
+        let (mut xs, mut ys) =
+            (Parts::new(of_a.source, of_a.index, x.dtype)?, Parts::new(of_b.source, of_b.index, y.dtype)?);
         let mut counts = Counts::default();
         while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
             measure.compare(x, y).iter().for_each(|part| counts.add(part));

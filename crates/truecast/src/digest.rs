@@ -1,7 +1,7 @@
 //! SHA-256 of files that were written, for reports (`docs/spec/checkpoints.md §10`).
 
 use crate::error::Error;
-use sha2::{Digest, Sha256};
+use sha2::Digest;
 use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
@@ -39,12 +39,32 @@ pub fn sha256(path: &Path, stop: &AtomicBool) -> Result<(u64, String), Error> {
         match file.read(&mut buffer).map_err(failed)? {
             0 => break,
             n => {
-                digest.update(&buffer[..n]);
+                digest.add(&buffer[..n]);
                 bytes += n as u64;
             }
         }
     }
-    let mut text = String::new();
-    digest.finalize().iter().for_each(|byte| write!(text, "{byte:02x}").expect("a string takes everything"));
-    Ok((bytes, text))
+    Ok((bytes, digest.finish()))
+}
+
+/// A digest that is taken of bytes as they come.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sha256(sha2::Sha256);
+
+impl Sha256 {
+    pub fn new() -> Sha256 {
+        Sha256::default()
+    }
+
+    /// More bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// In lower-case hexadecimal digits.
+    pub fn finish(self) -> String {
+        let mut text = String::new();
+        self.0.finalize().iter().for_each(|byte| write!(text, "{byte:02x}").expect("a string takes everything"));
+        text
+    }
 }

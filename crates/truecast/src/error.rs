@@ -1,6 +1,8 @@
 //! The one error type of this crate, and whose fault an error is.
 
 #[cfg(feature = "files")]
+use crate::checkpoint::error::CheckpointError;
+#[cfg(feature = "files")]
 use std::path::Path;
 #[cfg(feature = "files")]
 use truecast_core::DType;
@@ -129,6 +131,15 @@ pub enum Error {
         /// The least.
         least: u64,
     },
+    /// A checkpoint cannot be converted as asked.
+    #[cfg(feature = "files")]
+    #[error("{path}: {cause}")]
+    Checkpoint {
+        /// The folder.
+        path: String,
+        /// Why not.
+        cause: CheckpointError,
+    },
     /// Stopped on request.
     #[cfg(feature = "files")]
     #[error("interrupted; nothing was written")]
@@ -179,6 +190,11 @@ impl Error {
         Error::Tensor { path: path.display().to_string(), tensor: tensor.into(), cause: Box::new(cause.into()) }
     }
 
+    #[cfg(feature = "files")]
+    pub(crate) fn checkpoint(path: &Path, cause: CheckpointError) -> Error {
+        Error::Checkpoint { path: path.display().to_string(), cause }
+    }
+
     /// Whose fault it is.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -201,6 +217,8 @@ impl Error {
             | Error::SameFile { .. }
             | Error::UnknownKind { .. }
             | Error::Memory { .. } => ErrorKind::Usage,
+            #[cfg(feature = "files")]
+            Error::Checkpoint { cause, .. } => cause.kind(),
             #[cfg(feature = "files")]
             Error::Model { .. } => ErrorKind::Input,
             #[cfg(feature = "files")]

@@ -15,6 +15,11 @@ pub mod atomic {
     }
 }
 
+/// Checkpoints that are folders.
+pub mod folder {
+    pub use truecast_io::folder::{Folder, FolderError, Index, Shard, Sidecar, parse};
+}
+
 /// `.npy` files.
 pub mod npy {
     pub use truecast_io::npy::{HeaderError, TENSOR_NAME, descr_of};

@@ -46,6 +46,8 @@ mod typed;
 pub mod vectors;
 
 #[cfg(feature = "files")]
+pub mod checkpoint;
+#[cfg(feature = "files")]
 pub mod compare;
 #[cfg(feature = "files")]
 pub mod convert;
@@ -57,6 +59,8 @@ pub mod inspect;
 pub mod io;
 #[cfg(feature = "files")]
 mod model;
+#[cfg(feature = "files")]
+pub mod opened;
 #[cfg(feature = "files")]
 mod parts;
 #[cfg(feature = "files")]

@@ -2,7 +2,7 @@
 
 use crate::array as array_of_a_type;
 use crate::error::Error;
-use crate::stream::{Item, LEAST_MEMORY, Limits, run};
+use crate::stream::{FileFeed, Item, LEAST_MEMORY, Limits, run};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -253,7 +253,9 @@ pub fn rescale(
         total.saturated += part.saturated;
     };
     let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop };
-    let writer = run(&source, writer.map_err(Error::from)?, &[item], &limits, work, done)?;
+    let items = [item];
+    let feed = FileFeed::new(&source, &items);
+    let writer = run(feed, writer.map_err(Error::from)?, &items, &limits, work, done)?;
     writer.finish().map_err(Error::from)?;
     Ok(total)
 }

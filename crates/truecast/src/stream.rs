@@ -2,7 +2,7 @@
 //!
 //! Each worker takes the next chunk, works on it while it is in its core's cache, and writes it when its turn comes:
 //! reading and writing are in order and one at a time, so containers that can only be streamed are no special case.
-//! Nothing here knows what is converted.
+//! Where the bytes of a chunk come from and go to is a [`Feed`]'s and a [`Sink`]'s. Nothing here knows what is converted.
 
 use crate::error::Error;
 use std::num::NonZeroUsize;
@@ -45,11 +45,61 @@ impl Item {
         self.unit() * (self.src_bits as u64 + self.dst_bits as u64) / 8
     }
 
+    /// Bytes of so many elements of the source.
+    pub fn src_bytes(&self, len: u64) -> u64 {
+        (len * self.src_bits as u64).div_ceil(8)
+    }
+
     /// Elements per chunk whose bytes on both sides stay within `memory`.
     fn chunk(&self, memory: u64) -> u64 {
         let wider = (self.unit() * self.src_bits.max(self.dst_bits) as u64 / 8).max(1);
         let units = (memory / self.least_memory().max(1)).min(MAX_CHUNK_BYTES / wider).max(1);
         units * self.unit()
+    }
+}
+
+/// Where the bytes of chunks come from: in order, one at a time.
+pub(crate) trait Feed: Send {
+    /// Fills the beginning of `buffer` with what the elements `first .. first + len` of the item at a position are made
+    /// from. Returns how many bytes that are.
+    fn read(&mut self, at: usize, first: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error>;
+}
+
+/// Where the bytes of chunks go to: in order, one at a time.
+pub(crate) trait Sink: Send {
+    /// Takes what the elements `first .. first + len` of the item at a position became.
+    fn write(&mut self, at: usize, first: u64, len: u64, bytes: &[u8]) -> Result<(), Error>;
+}
+
+impl Sink for Writer {
+    fn write(&mut self, _: usize, _: u64, _: u64, bytes: &[u8]) -> Result<(), Error> {
+        Ok(Writer::write(self, bytes)?)
+    }
+}
+
+/// The tensors of one container.
+pub(crate) struct FileFeed<'a> {
+    source: &'a Source,
+    items: &'a [Item],
+    reader: Option<(usize, TensorReader)>,
+}
+
+impl<'a> FileFeed<'a> {
+    pub fn new(source: &'a Source, items: &'a [Item]) -> FileFeed<'a> {
+        FileFeed { source, items, reader: None }
+    }
+}
+
+impl Feed for FileFeed<'_> {
+    fn read(&mut self, at: usize, _: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
+        let item = &self.items[at];
+        let reader = match &mut self.reader {
+            Some((open, reader)) if *open == at => reader,
+            other => &mut other.insert((at, self.source.reader(item.index)?)).1,
+        };
+        let bytes = room(buffer, item.src_bytes(len));
+        reader.read(bytes)?;
+        Ok(bytes.len())
     }
 }
 
@@ -68,19 +118,20 @@ pub(crate) struct Limits<'a> {
 ///
 /// # Errors
 /// The first of reading, working or writing to fail; [`Error::Interrupted`] once `stop` is set.
-pub(crate) fn run<W, E: From<Error> + Send>(
-    source: &Source,
-    writer: Writer,
+pub(crate) fn run<S: Sink, W, E: From<Error> + Send>(
+    feed: impl Feed,
+    sink: S,
     items: &[Item],
     limits: &Limits<'_>,
     work: impl Fn(usize, u64, u64, &[u8], &mut [u8]) -> Result<W, E> + Sync,
     done: impl FnMut(usize, W, u64) + Send,
-) -> Result<Writer, E> {
+) -> Result<S, E> {
     let least = items.iter().map(Item::least_memory).fold(LEAST_MEMORY, u64::max);
     let workers = (limits.max_memory / least).clamp(1, limits.threads.get() as u64);
     let memory = limits.max_memory / workers;
-    let input = Mutex::new(Input { source, items, memory, at: 0, reader: None, left: 0, taken: 0 });
-    let output = Mutex::new(Output { writer, done, written: 0, failed: None });
+    let left = items.first().map_or(0, |item| item.len);
+    let input = Mutex::new(Input { feed, items, memory, at: 0, left, taken: 0 });
+    let output = Mutex::new(Output { sink, done, written: 0, failed: None });
     let turn = Condvar::new();
     let worker = || {
         let (mut src, mut dst) = (Vec::new(), Vec::new());
@@ -97,13 +148,13 @@ pub(crate) fn run<W, E: From<Error> + Send>(
             let item = &items[chunk.item];
             let dst = room(&mut dst, (chunk.len * item.dst_bits as u64).div_ceil(8));
             let worked = work(chunk.item, chunk.first, chunk.len, src, dst);
-            let is_turn = |output: &mut Output<_, _>| output.written != chunk.number && output.failed.is_none();
+            let is_turn = |output: &mut Output<_, _, _>| output.written != chunk.number && output.failed.is_none();
             let mut output = turn.wait_while(locked(&output), is_turn).unwrap_or_else(PoisonError::into_inner);
             if output.failed.is_some() {
                 return;
             }
-            let Output { writer, done, written, failed } = &mut *output;
-            let write = |result| Ok((result, writer.write(dst).map_err(Error::from)?));
+            let Output { sink, done, written, failed } = &mut *output;
+            let write = |result| Ok((result, sink.write(chunk.item, chunk.first, chunk.len, dst)?));
             match worked.and_then(write) {
                 Ok((result, ())) => done(chunk.item, result, src.len() as u64),
                 Err(error) => *failed = Some(error),
@@ -121,8 +172,8 @@ pub(crate) fn run<W, E: From<Error> + Send>(
         }
         worker();
     });
-    let Output { writer, failed, .. } = output.into_inner().unwrap_or_else(PoisonError::into_inner);
-    failed.map_or(Ok(writer), Err)
+    let Output { sink, failed, .. } = output.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failed.map_or(Ok(sink), Err)
 }
 
 /// A worker that panics takes the whole scope with it, so what it leaves locked is never used.
@@ -140,22 +191,22 @@ struct Chunk {
 }
 
 /// Where reading has come to.
-struct Input<'a> {
-    source: &'a Source,
+struct Input<'a, F> {
+    feed: F,
     items: &'a [Item],
     memory: u64,
     at: usize,
-    reader: Option<TensorReader>,
+    /// Elements of the item that were not read.
     left: u64,
     taken: u64,
 }
 
-impl Input<'_> {
+impl<F: Feed> Input<'_, F> {
     /// Reads the next chunk into `buffer` and gives its bytes; `None` at the end, and for everybody after an error.
     fn take<'a>(&mut self, buffer: &'a mut Vec<u8>, stop: &AtomicBool) -> Result<Option<(Chunk, &'a [u8])>, Error> {
         let taken = self.read_chunk(buffer, stop);
         if taken.is_err() {
-            (self.at, self.left, self.reader) = (self.items.len(), 0, None);
+            (self.at, self.left) = (self.items.len(), 0);
         }
         taken
     }
@@ -169,34 +220,30 @@ impl Input<'_> {
             return Err(Error::Interrupted);
         }
         while self.left == 0 {
-            if self.reader.take().is_some() {
-                self.at += 1;
-            }
+            self.at = (self.at + 1).min(self.items.len());
             let Some(item) = self.items.get(self.at) else { return Ok(None) };
-            self.reader = Some(self.source.reader(item.index)?);
             self.left = item.len;
         }
-        let (item, reader) = (&self.items[self.at], self.reader.as_mut().expect("an item with elements is open"));
+        let item = &self.items[self.at];
         let len = self.left.min(item.chunk(self.memory));
-        let bytes = room(buffer, (len * item.src_bits as u64).div_ceil(8));
-        reader.read(bytes)?;
         let chunk = Chunk { item: self.at, first: item.len - self.left, len, number: self.taken };
+        let bytes = self.feed.read(chunk.item, chunk.first, len, buffer)?;
         self.left -= len;
         self.taken += 1;
-        Ok(Some((chunk, bytes)))
+        Ok(Some((chunk, &buffer[..bytes])))
     }
 }
 
 /// Where writing has come to.
-struct Output<D, E> {
-    writer: Writer,
+struct Output<S, D, E> {
+    sink: S,
     done: D,
     written: u64,
     failed: Option<E>,
 }
 
 /// The beginning of a buffer that only ever grows: nothing is cleared twice, and there is no spare capacity.
-fn room(buffer: &mut Vec<u8>, bytes: u64) -> &mut [u8] {
+pub(crate) fn room(buffer: &mut Vec<u8>, bytes: u64) -> &mut [u8] {
     let bytes = bytes as usize;
     if buffer.len() < bytes {
         // The old one goes first: only one counts against the limit.

@@ -1,5 +1,7 @@
 //! `truecast convert`.
 
+mod folder;
+
 use super::figures::Figures;
 use super::list::{self, Item, Known, Listed};
 use super::{Context, assessment, left_open, provenance, select, thresholds};
@@ -28,6 +30,9 @@ use truecast::report::{Assessment, Report, TensorReport, assess};
 use truecast::{DType, Ecosystem};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
+    if args.src.is_dir() {
+        return folder::run(args, rules, context);
+    }
     let options = Options {
         selection: select::selection(&args.select, rules)?,
         request: args.policy.request()?,
@@ -109,6 +114,20 @@ fn refuse_data(report: &Path, dst: &Path, plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A report lies neither in the source nor in the destination, if these are folders.
+fn refuse_place(report: &Path, folder: &Path) -> Result<(), Failure> {
+    let parent = report.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_inside = || Some(parent.canonicalize().ok()?.starts_with(folder.canonicalize().ok()?));
+    match is_inside() {
+        Some(true) => {
+            let path = report.display();
+            let why = "--report lies in the source or the destination; choose a place outside of both";
+            Err(Failure::usage(format_args!("{path}: {why}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Both paths, which are no links, name one file, whether it exists or not.
 fn same_place(a: &Path, b: &Path) -> bool {
     let folder = |path: &Path| match path.parent() {
@@ -149,9 +168,13 @@ fn digests(report: &Report, stop: &AtomicBool) -> Result<Vec<Value>, Failure> {
             Error::Interrupted => Failure::system("interrupted before the report was written; the result is complete"),
             other => other.into(),
         })?;
-        Ok(json!({ "path": path.display().to_string(), "bytes": bytes, "sha256": sha256 }))
+        Ok(digest_json(path, bytes, &sha256))
     };
     report.outputs.iter().map(one).collect()
+}
+
+fn digest_json(path: &Path, bytes: u64, sha256: &str) -> Value {
+    json!({ "path": path.display().to_string(), "bytes": bytes, "sha256": sha256 })
 }
 
 fn print_dry_run(plan: &Plan, sorting: &list::Sorting, args: &ConvertArgs, context: &Context) -> Result<(), Failure> {
@@ -163,6 +186,14 @@ fn print_dry_run(plan: &Plan, sorting: &list::Sorting, args: &ConvertArgs, conte
         let object = Printed { dry_run, destination, report, undefined_reasons, outputs: None };
         return output::json("convert", object);
     }
+    print_tensors(&report, &listed, args, &context.terminal)?;
+    let memory = number::bytes(args.max_memory);
+    let note = format!("dry run: nothing was written; buffers would take at most {memory}\n");
+    output::text(&context.terminal.wrap(&note))
+}
+
+/// The tensors before anything is done.
+fn print_tensors(report: &Report, listed: &Listed, args: &ConvertArgs, terminal: &Terminal) -> Result<(), Failure> {
     let columns = || {
         vec![
             Column::left("tensor").shrinks(),
@@ -178,12 +209,12 @@ fn print_dry_run(plan: &Plan, sorting: &list::Sorting, args: &ConvertArgs, conte
         let (before, after) = (number::bytes(t.bytes_in), number::bytes(t.bytes_out));
         vec![t.name.clone(), shape(&t.shape), types(t), grouped(t.elements), before, after]
     };
-    let memory = number::bytes(args.max_memory);
     output::stream(|out| {
-        out.write_all(header(&report, &context.terminal).as_bytes())?;
-        listed.write(out, &context.terminal, report.tensors.len(), columns, row, Vec::new())?;
-        let note = format!("dry run: nothing was written; buffers would take at most {memory}\n");
-        out.write_all(context.terminal.wrap(&(summary(&report, args) + &note)).as_bytes())
+        out.write_all(header(report, terminal).as_bytes())?;
+        if !matches!((listed, &report.folder), (Listed::None, Some(_))) {
+            listed.write(out, terminal, report.tensors.len(), columns, row, Vec::new())?;
+        }
+        out.write_all(terminal.wrap(&summary(report, args)).as_bytes())
     })
 }
 
@@ -232,7 +263,7 @@ fn print(
         cells
     };
     // One tensor that is listed speaks for itself.
-    let is_one = report.tensors.len() == 1 && !args.list.summary;
+    let is_one = report.tensors.len() == 1 && !matches!(listed, Listed::None);
     let totals = if is_one { Vec::new() } else { list::totals(&report.total, &figures) };
     output::stream(|out| {
         out.write_all(header(report, terminal).as_bytes())?;

@@ -28,6 +28,8 @@ fn folder() -> Folder {
     let a = f32s(&[1.0, 465.0, -2.0, 0.0]);
     let tensors = [("w", "F32", &[4u64][..], a.clone()), ("norm.weight", "F32", &[1], f32s(&[1.5]))];
     let folder = Folder::with("model.safetensors", &safetensors(&tensors, &[]));
+    std::fs::create_dir(folder.path("model")).unwrap();
+    folder.write("model/model.safetensors", &safetensors(&tensors, &[]));
     folder.write("a.npy", &npy("<f4", 4, &a));
     folder.write("theirs.npy", &npy("<f2", 4, &[0x00, 0x3c, 0x44, 0x5f, 0x00, 0xc0, 0, 0]));
     folder.write("scalar.npy", &npy("<f4", None, &1.5f32.to_le_bytes()));
@@ -201,18 +203,13 @@ fn files_of_other_kinds() {
     let folder = folder();
     std::fs::create_dir(folder.path("shards")).unwrap();
     std::fs::create_dir(folder.path("empty")).unwrap();
-    for name in ["shards/a.safetensors", "shards/b.safetensors", "shards/config.json"] {
-        folder.write(name, &folder.read("model.safetensors"));
-    }
     folder.write("model.safetensors.index.json", b"{}");
     folder.write("model.gguf", b"GGUF\x03\0\0\0");
     folder.write("pickled.bin", b"PK\x03\x04rest");
     folder.write("plain.bin", &[0; 8]);
     folder.write("old.pt", b"\x80\x02}q\x00.");
     for (src, said) in [
-        ("shards", &["shards: is a folder of 2 safetensors files", "give each .safetensors file by itself"][..]),
-        ("empty", &["empty: is a folder, and folders are not supported"]),
-        ("model.safetensors.index.json", &["is the index of a checkpoint", "give each .safetensors file"]),
+        ("model.safetensors.index.json", &["is the index of a checkpoint", "give its folder"][..]),
         ("model.gguf", &["is a GGUF file"]),
         ("pickled.bin", &["pickled.bin: is a pickle", "safetensors.torch", "save_file"]),
         ("old.pt", &["old.pt: is a pickle", "save_file"]),
@@ -228,6 +225,7 @@ fn files_of_other_kinds() {
             folder.run(&line).fails(2, said);
         }
     }
+    folder.run("convert empty out --to f16").fails(2, &["empty: the folder holds no .safetensors file"]);
     folder.run("convert a.npy shards --to f16").fails(2, &["shards: is a folder", "name a file in it"]);
     folder.run("convert a.npy b.gguf --to f16").fails(2, &["b.gguf: is a GGUF file"]);
     folder.run("convert a.npy - --to f16").fails(2, &["-: standard streams"]);

@@ -3,6 +3,8 @@
 
 mod bad_input;
 mod bench;
+mod checkpoint;
+mod checkpoint_kills;
 mod compare_verify;
 mod convert;
 mod destination;

@@ -124,7 +124,8 @@ fn options_of_operators() {
 #[test]
 fn options_of_files() {
     let onnx = ".onnx models or .pb tensors";
-    for option in ["lenient", "follow-links"] {
+    let links = ".onnx models, .pb tensors or folders of checkpoints";
+    for (option, onnx) in [("lenient", onnx), ("follow-links", links)] {
         refuses("convert a.npy b.npy --to f16", option, onnx, "a.npy");
         refuses("convert a.safetensors b.safetensors --to f16", option, onnx, "a.safetensors");
         refuses("verify a.npy b.npy --to f16", option, onnx, "a.npy and b.npy");
@@ -149,7 +150,7 @@ fn options_of_files() {
         ran.fails(2, &[format!("--profile belongs to Tile IR modules or .tosa graphs; this is {model}")]);
     }
     for model in ["m.mlir", "m.xml"] {
-        let place = ".onnx models, .pb tensors or other files of tensors";
+        let place = ".onnx models, .pb tensors, folders of checkpoints or other files of tensors";
         refuses(&format!("inspect {model}"), "stats", place, model);
     }
     let ran = Folder::new().run("run g.tosa --output-dir out --output-format pb");

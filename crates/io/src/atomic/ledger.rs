@@ -158,4 +158,9 @@ impl NewFolder {
         }
         Ok(NewFolder(made))
     }
+
+    /// It stays, whatever becomes of files.
+    pub fn keep(self) {
+        self.0.keep();
+    }
 }

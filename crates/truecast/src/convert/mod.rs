@@ -1,6 +1,6 @@
 //! Converting a file: what becomes of each tensor (`planned`), then one pass over the data, chunk by chunk (`action`).
 
-mod action;
+pub(crate) mod action;
 pub(crate) mod options;
 pub(crate) mod planned;
 
@@ -12,12 +12,10 @@ use crate::parts::Parts;
 use crate::progress::Progress;
 use crate::report::{Provenance, Report, TensorReport};
 use crate::select::Eligibility;
-use crate::stream::{Item, LEAST_MEMORY, Limits, run};
+use crate::stream::{FileFeed, Item, LEAST_MEMORY, Limits, run};
 use crate::text::CellCaster;
-use action::{Action, Converter};
+use action::{Action, Actions, Converter};
 use planned::Planned;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -187,16 +185,11 @@ impl Plan {
         let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
         let path = self.source.path().to_path_buf();
         let failed = |tensor: &Planned, cause: Cause| Error::tensor(&path, &tensor.name, cause);
-        // Tensors that are treated alike share what was planned: checkpoints have thousands of them.
-        let mut actions = HashMap::new();
-        for tensor in &self.tensors {
-            if let Entry::Vacant(entry) = actions.entry((tensor.from, tensor.cast)) {
-                entry.insert(Action::new(tensor, &exec).map_err(|cause| failed(tensor, cause.into()))?);
-            }
-        }
+        let actions = Actions::new(&self.tensors, &exec);
+        let actions = actions.map_err(|(tensor, cause)| failed(tensor, cause.into()))?;
         // The header of text says how long the longest is: it is printed twice.
         for (index, tensor) in self.tensors.iter_mut().enumerate() {
-            if let Action::Text(caster) = &actions[&(tensor.from, tensor.cast)]
+            if let Action::Text(caster) = actions.of(tensor)
                 && tensor.target.dtype == DType::String
             {
                 let width = longest(&self.source, index, tensor.from, caster, options.max_memory, stop)?;
@@ -204,11 +197,8 @@ impl Plan {
                 tensor.target.layout = Layout::Utf32 { width };
             }
         }
-        let converters: Vec<Converter<'_>> = self
-            .tensors
-            .iter()
-            .map(|tensor| Converter { tensor, action: &actions[&(tensor.from, tensor.cast)] })
-            .collect();
+        let converters: Vec<Converter<'_>> =
+            self.tensors.iter().map(|tensor| Converter { tensor, action: actions.of(tensor) }).collect();
         let mut outputs = vec![dst.to_path_buf()];
         let writer = match self.new_model(dst)? {
             Some(new) => {
@@ -235,7 +225,7 @@ impl Plan {
             read += bytes;
             progress(Progress { bytes: read, tensor: &self.tensors[items[at].index].name });
         };
-        let writer = run(&self.source, writer, &items, &limits, work, done)?;
+        let writer = run(FileFeed::new(&self.source, &items), writer, &items, &limits, work, done)?;
         writer.finish()?;
         drop((items, converters));
         // What is known of a tensor moves into its report: there may be very many.

@@ -6,6 +6,7 @@
 
 mod assessment;
 mod counts;
+mod folder;
 mod provenance;
 mod rows;
 mod spare;
@@ -13,6 +14,7 @@ mod total;
 
 pub use assessment::{Assessed, Assessment, LEAST_SQNR_DB, ONE_IN, Reason, Suspect, Unscaled, assess};
 pub use counts::{COUNTS, Count, Number, hides_loss, json_number, left_out};
+pub use folder::{FolderReport, ShardReport, ShardState};
 pub use provenance::{Provenance, ProvenanceError};
 pub use rows::Rows;
 pub use total::{Group, Sum, Total};
@@ -92,6 +94,8 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// The files that were written: the destination, and its file of external data if it has one.
     pub outputs: Vec<PathBuf>,
+    /// What was done to a checkpoint beside its tensors, which are those of the shards that this run converted.
+    pub folder: Option<Box<FolderReport>>,
 }
 
 impl Report {
@@ -106,7 +110,7 @@ impl Report {
             total.add((row.from, row.to), row.elements, (row.bytes_in, row.bytes_out), &row.counts);
         }
         let source = source.display().to_string();
-        Self { source, provenance, tensors, total, is_dry_run: false, warnings, outputs: Vec::new() }
+        Self { source, provenance, tensors, total, is_dry_run: false, warnings, outputs: Vec::new(), folder: None }
     }
 
     /// The JSON form with these tensors.
@@ -151,6 +155,9 @@ impl Serialize for ReportJson<'_> {
             map.serialize_entry("tensors", &ListJson { len: report.tensors.len(), rows, row })?;
         }
         map.serialize_entry("total", &TotalJson { total: &report.total, origin })?;
+        if let Some(folder) = &report.folder {
+            folder.put(&mut map)?;
+        }
         map.serialize_entry("warnings", &report.warnings)?;
         map.end()
     }

@@ -28,7 +28,7 @@ impl Coverage {
     const LEAST: u64 = 256 << 20;
 
     /// The part of the elements to be recomputed of a file with so many bytes of tensors; `None` for all.
-    pub(super) fn part(self, bytes: u64) -> Option<f64> {
+    pub(crate) fn part(self, bytes: u64) -> Option<f64> {
         match self {
             Coverage::Full => None,
             Coverage::Sample(part) if part >= 1.0 => None,
@@ -43,7 +43,7 @@ impl Coverage {
 const BLOCK_BYTES: u64 = 64 << 10;
 
 /// The stretches of a tensor that are recomputed: `len` elements of `bits` bits, the tensor's number in the file.
-pub(super) fn sample(part: f64, seed: u64, tensor: u64, len: u64, bits: u64) -> Vec<Stretch> {
+pub(crate) fn sample(part: f64, seed: u64, tensor: u64, len: u64, bits: u64) -> Vec<Stretch> {
     let block = (BLOCK_BYTES * 8 / bits.max(1) / UNIT * UNIT).max(UNIT);
     let blocks = len.div_ceil(block);
     // Of the blocks between the first and the last.

@@ -64,6 +64,13 @@ pub enum FileDifference {
         /// Where in it something else begins.
         offset: u64,
     },
+    /// A file beside the weights of a checkpoint is missing, or is another.
+    File {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A file is not the one that a report names.
     Digest {
         /// The file.

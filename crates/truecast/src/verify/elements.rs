@@ -18,7 +18,7 @@ const ROW: usize = 16;
 /// Methods of the conversions of a file, each made when it is first needed: checkpoints have thousands of tensors that
 /// are treated alike.
 #[derive(Default)]
-pub(super) struct Prepared {
+pub(crate) struct Prepared {
     /// Elements to be recomputed.
     lens: HashMap<CastSpec, u64>,
     /// By the widths of the storage, which are those of the containers.
@@ -38,7 +38,7 @@ impl Prepared {
 }
 
 /// What differs in a pair, and by which methods its elements were compared.
-pub(super) fn compare(
+pub(crate) fn compare(
     pair: &Pair<'_>,
     prepared: &mut Prepared,
     methods: &mut Methods,

@@ -3,13 +3,13 @@
 //! that may have written the file.
 
 mod arithmetic;
-mod coverage;
-mod difference;
-mod elements;
+pub(crate) mod coverage;
+pub(crate) mod difference;
+pub(crate) mod elements;
 mod found;
 mod intervals;
 mod method;
-mod pair;
+pub(crate) mod pair;
 mod record;
 mod text;
 
@@ -114,7 +114,7 @@ impl Verification {
     }
 
     /// The names that the destination's tensors should have.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.plan.tensors().iter().map(|planned| planned.target.name.as_str())
     }
 

@@ -9,7 +9,7 @@ use truecast_core::CastSpec;
 use truecast_io::Source;
 
 /// A tensor and what became of it.
-pub(super) struct Pair<'a> {
+pub(crate) struct Pair<'a> {
     pub source: &'a Source,
     /// Index in the source.
     pub index: usize,

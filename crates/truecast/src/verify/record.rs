@@ -18,6 +18,8 @@ pub struct Record {
     pub provenance: Provenance,
     /// The files that were written, the destination first; none if it is the report of a dry run.
     pub outputs: Vec<RecordedFile>,
+    /// As the conversion named it.
+    destination: PathBuf,
 }
 
 /// A file as it was when it had been written.
@@ -79,6 +81,8 @@ impl RecordError {
 #[derive(Deserialize)]
 struct Form {
     command: String,
+    #[serde(default)]
+    destination: PathBuf,
     options: Value,
     #[serde(default)]
     outputs: Vec<RecordedFile>,
@@ -93,13 +97,14 @@ impl Record {
         let (file, _) = truecast_io::open_regular(path)?;
         let path = || path.display().to_string();
         let form: Result<Form, _> = serde_json::from_reader(BufReader::new(file));
-        let Form { command, options, outputs } = form.map_err(|cause| RecordError::Form { path: path(), cause })?;
+        let Form { command, options, outputs, destination } =
+            form.map_err(|cause| RecordError::Form { path: path(), cause })?;
         if command != "convert" {
             return Err(RecordError::Command { path: path(), command });
         }
         let provenance = Provenance::from_json(&options);
         let provenance = provenance.map_err(|cause| RecordError::Options { path: path(), cause })?;
-        Ok(Record { provenance, outputs })
+        Ok(Record { provenance, outputs, destination })
     }
 
     /// The destination, and files that belong to it and lie beside it, of which length or digest is not as recorded.
@@ -109,7 +114,10 @@ impl Record {
     pub fn differences(&self, dst: &Path) -> Result<Vec<FileDifference>, Error> {
         let mut all = Vec::new();
         for (i, expected) in self.outputs.iter().enumerate() {
+            let in_folder =
+                expected.path.strip_prefix(&self.destination).ok().filter(|path| path.file_name().is_some());
             let path = match (i, expected.path.file_name()) {
+                (_, Some(_)) if dst.is_dir() && in_folder.is_some() => dst.join(in_folder.unwrap_or(&expected.path)),
                 (0, _) | (_, None) => dst.to_path_buf(),
                 (_, Some(name)) => dst.with_file_name(name),
             };

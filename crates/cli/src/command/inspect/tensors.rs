@@ -15,12 +15,15 @@ use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use truecast::DType;
 use truecast::inspect::{Magnitudes, Stats, stats};
-use truecast::io::onnx::Listed;
-use truecast::io::{OpenOptions, Source, Tensor};
+use truecast::io::folder::Folder;
+use truecast::io::onnx::{Listed, ModelFile};
+use truecast::io::{OpenOptions, Source};
 use truecast::measure::{Extreme, Survey};
+use truecast::opened::{Held, Opened};
 use truecast::report::json_number;
 use truecast::run::{Conversion, onnx_conversions};
 use truecast::select::Glob;
@@ -99,7 +102,8 @@ fn key(column: &str, has_stats: bool) -> Result<Key, Failure> {
 
 /// The tensors of one file.
 pub struct Listing {
-    source: Source,
+    path: PathBuf,
+    opened: Opened,
     /// Those that are listed, in their order, with what was seen of their elements.
     rows: Vec<(usize, Option<Stats>)>,
     /// Texts of a model that are listed.
@@ -109,45 +113,56 @@ pub struct Listing {
 
 impl Listing {
     pub fn of(path: &Path, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Listing, Failure> {
-        let source = Source::open_with(path, OpenOptions { from: args.from, onnx: args.onnx.options() })?;
-        let listed = |(i, tensor): (usize, &Tensor)| asked.lists(&tensor.name).then_some(i);
-        let indices: Vec<usize> = source.tensors().iter().enumerate().filter_map(listed).collect();
-        let total: u64 = indices.iter().map(|&i| source.tensors()[i].bytes()).sum();
+        let opened = Opened::open(path, OpenOptions { from: args.from, onnx: args.onnx.options() })?;
+        let held = opened.tensors();
+        let indices: Vec<usize> = (0..held.len()).filter(|&i| asked.lists(&held[i].tensor().name)).collect();
+        let total: u64 = indices.iter().map(|&i| held[i].tensor().bytes()).sum();
         let bar = progress::bytes(total, context.quiet || context.json || !args.stats);
         let mut rows = Vec::with_capacity(indices.len());
         for i in indices {
-            let more = |bytes| bar.more(bytes, &source.tensors()[i].name);
-            rows.push((i, args.stats.then(|| stats(&source, i, context.exec.level, more)).transpose()?));
+            let Held { source, index, .. } = held[i];
+            let more = |bytes| bar.more(bytes, &held[i].tensor().name);
+            rows.push((i, args.stats.then(|| stats(source, index, context.exec.level, more)).transpose()?));
         }
         bar.finish();
         if let Some(key) = asked.sort {
-            sort(&mut rows, &source, key);
+            sort(&mut rows, &held, key);
         }
-        let model = source.model();
+        let model = opened.file().and_then(Source::model);
         let texts = model.map_or(&[][..], |file| file.text_tensors()).iter().enumerate();
         let texts = texts.filter(|(_, listed)| asked.lists(&listed.name)).map(|(i, _)| i).collect();
         let conversions = model.map_or(Vec::new(), |file| onnx_conversions(file.model()));
-        Ok(Listing { source, rows, texts, conversions })
+        drop(held);
+        Ok(Listing { path: path.into(), opened, rows, texts, conversions })
     }
 
     /// The names that are listed.
     fn names(&self) -> impl Iterator<Item = &str> {
-        let tensors = self.rows.iter().map(|(i, _)| self.source.tensors()[*i].name.as_str());
-        tensors.chain(self.texts().map(|listed| listed.name.as_str()))
+        let held = self.opened.tensors();
+        let tensors: Vec<&str> = self.rows.iter().map(|(i, _)| held[*i].tensor().name.as_str()).collect();
+        tensors.into_iter().chain(self.texts().map(|listed| listed.name.as_str()))
     }
 
     fn texts(&self) -> impl Iterator<Item = &Listed> {
-        let all = self.source.model().map_or(&[][..], |file| file.text_tensors());
+        let all = self.model().map_or(&[][..], |file| file.text_tensors());
         self.texts.iter().map(|&i| &all[i])
     }
 
-    fn row_to_json(&self, row: &(usize, Option<Stats>)) -> Value {
+    fn model(&self) -> Option<&Arc<ModelFile>> {
+        self.opened.file().and_then(Source::model)
+    }
+
+    fn row_to_json(&self, held: &[Held<'_>], row: &(usize, Option<Stats>)) -> Value {
         let (i, seen) = row;
-        let t = &self.source.tensors()[*i];
+        let Held { source, index, shard } = held[*i];
+        let t = held[*i].tensor();
         let mut row = json!({
             "name": t.name, "dtype": t.dtype.name(), "shape": t.shape, "elements": t.len(), "bytes": t.bytes(),
-            "offset": self.source.data_offset(*i)
+            "offset": source.data_offset(index)
         });
+        if let Some(shard) = shard {
+            row["file"] = json!(shard);
+        }
         if let Some(Stats { survey: s, magnitudes }) = seen {
             let bound = |e: Option<f64>| e.map_or(Value::Null, json_number);
             let Magnitudes { first, counts, every } = magnitudes;
@@ -163,24 +178,39 @@ impl Listing {
 
     pub fn write(&self, terminal: &Terminal, out: &mut dyn Write) -> io::Result<()> {
         self.table(terminal).write(terminal, out)?;
-        for (key, value) in self.source.metadata() {
+        for (key, value) in self.opened.file().into_iter().flat_map(Source::metadata) {
             writeln!(out, "{}", in_one_line(&format!("metadata {key}: {value}"), terminal))?;
         }
-        if let Some(file) = self.source.model() {
+        for warning in self.opened.folder().map_or(&[][..], Folder::warnings) {
+            writeln!(out, "{}", in_one_line(warning, terminal))?;
+        }
+        if let Some(file) = self.model() {
             out.write_all(describe::conversions(&self.conversions, terminal).as_bytes())?;
             out.write_all(terminal.wrap(&onnx::render(file)).as_bytes())?;
         }
-        let all = self.source.tensors().len() + self.source.model().map_or(0, |file| file.text_tensors().len());
+        let held = self.opened.tensors();
+        let all = held.len() + self.model().map_or(0, |file| file.text_tensors().len());
         let tensors = match self.rows.len() + self.texts.len() {
             shown if shown == all => number::count(all as u64, "tensor"),
             shown => format!("{} of {}", grouped(shown as u64), number::count(all as u64, "tensor")),
         };
-        let listed = self.rows.iter().map(|(i, _)| self.source.tensors()[*i].bytes()).sum();
-        let (listed, all) = (number::bytes(listed), number::bytes(self.source.file_bytes()));
-        writeln!(out, "{tensors}, {listed} of data, {all} in all")
+        let listed = self.rows.iter().map(|(i, _)| held[*i].tensor().bytes()).sum();
+        let (listed, all) = (number::bytes(listed), number::bytes(self.file_bytes()));
+        let files = self.opened.folder().map(|folder| folder.shards().len() as u64);
+        let files = files.map_or(String::new(), |files| format!(" in {}", number::count(files, "file")));
+        writeln!(out, "{tensors}{files}, {listed} of data, {all} in all")
+    }
+
+    fn file_bytes(&self) -> u64 {
+        match &self.opened {
+            Opened::File(source) => source.file_bytes(),
+            Opened::Folder(folder) => folder.shards().iter().map(|shard| shard.source.file_bytes()).sum(),
+        }
     }
 
     fn table(&self, terminal: &Terminal) -> Table {
+        let held = self.opened.tensors();
+        let has_files = self.opened.folder().is_some();
         let columns = [
             Column::left("tensor").shrinks(),
             Column::left("type"),
@@ -196,11 +226,12 @@ impl Listing {
             Column::left("magnitudes").drops(10),
         ];
         let of_values = if self.rows.iter().any(|(_, seen)| seen.is_some()) { 7 } else { 0 };
-        let mut table = Table::new(columns.into_iter().take(5 + of_values)).or_say("no tensors");
+        let file = has_files.then(|| Column::left("file").shrinks().drops(11));
+        let mut table = Table::new(columns.into_iter().take(5 + of_values).chain(file)).or_say("no tensors");
         let in_brackets =
             |shape: &[u64]| format!("[{}]", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", "));
         for (i, seen) in &self.rows {
-            let t = &self.source.tensors()[*i];
+            let t = held[*i].tensor();
             let mut cells: Vec<Cell> = vec![
                 t.name.as_str().into(),
                 t.dtype.name().into(),
@@ -216,6 +247,7 @@ impl Listing {
                 cells.extend([count(s.zero, Mark::Plain), count(s.subnormal, Mark::Plain)]);
                 cells.push(magnitudes::sparkline(magnitudes).into());
             }
+            cells.extend(held[*i].shard.map(Cell::from));
             table.row(cells);
         }
         for Listed { name, tensor, .. } in self.texts() {
@@ -226,8 +258,8 @@ impl Listing {
 }
 
 /// Largest first, but names and the smallest values, which ascend; what is equal stays in the order of the data.
-fn sort(rows: &mut [(usize, Option<Stats>)], source: &Source, key: Key) {
-    let tensor = |i: usize| &source.tensors()[i];
+fn sort(rows: &mut [(usize, Option<Stats>)], held: &[Held<'_>], key: Key) {
+    let tensor = |i: usize| held[i].tensor();
     let seen = |stats: &Option<Stats>| stats.as_ref().map(|stats| stats.survey).unwrap_or_default();
     let end = |stats: &Option<Stats>, of: fn((Extreme, Extreme)) -> Extreme| seen(stats).range.map(of);
     match key {
@@ -261,13 +293,14 @@ struct Inspected<'a, T> {
 
 impl Serialize for Listing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (held, nothing) = (self.opened.tensors(), BTreeMap::new());
         let object = Inspected {
-            path: self.source.path().display().to_string(),
-            kind: self.source.format().extension(),
-            file_bytes: self.source.file_bytes(),
-            metadata: self.source.metadata(),
-            tensors: output::Rows(|| self.rows.iter().map(|row| self.row_to_json(row))),
-            model: self.source.model().map(|file| onnx::to_json(file, &self.conversions)),
+            path: self.path.display().to_string(),
+            kind: self.opened.file().map_or("folder", |source| source.format().extension()),
+            file_bytes: self.file_bytes(),
+            metadata: self.opened.file().map_or(&nothing, Source::metadata),
+            tensors: output::Rows(|| self.rows.iter().map(|row| self.row_to_json(&held, row))),
+            model: self.model().map(|file| onnx::to_json(file, &self.conversions)),
         };
         object.serialize(serializer)
     }

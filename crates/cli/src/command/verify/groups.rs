@@ -4,7 +4,7 @@ use crate::command::provenance::quoted;
 use std::fmt;
 use truecast::DType;
 use truecast::io::Shown;
-use truecast::verify::{FileDifference, Verification, VerifyReport};
+use truecast::verify::{FileDifference, VerifyReport};
 
 /// Fewer have a line each.
 const FEW: usize = 3;
@@ -28,7 +28,12 @@ pub struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    pub fn of(verdict: &'a VerifyReport, verification: &Verification) -> Groups<'a> {
+    /// Of a verdict; what the source has: the type of a tensor, and the names of all.
+    pub fn of<'n>(
+        verdict: &'a VerifyReport,
+        source_type: impl Fn(&str) -> Option<DType>,
+        names: impl Iterator<Item = &'n str> + Clone,
+    ) -> Groups<'a> {
         let mut all: Vec<Group<'a>> = Vec::new();
         for difference in &verdict.differences {
             let Some((tensor, expected, actual)) = type_alone(difference) else { continue };
@@ -39,10 +44,10 @@ impl<'a> Groups<'a> {
         }
         all.retain(|group| group.tensors.len() > FEW);
         for group in &mut all {
-            let kept = |tensor: &&str| verification.source_type(tensor) == Some(group.actual);
+            let kept = |tensor: &&str| source_type(tensor) == Some(group.actual);
             if group.tensors.iter().all(kept) {
                 let is_other = |name: &&str| !group.tensors.contains(name);
-                group.keep = patterns(&group.tensors, &verification.names().filter(is_other).collect::<Vec<_>>());
+                group.keep = patterns(&group.tensors, &names.clone().filter(is_other).collect::<Vec<_>>());
             }
         }
         Groups { all }

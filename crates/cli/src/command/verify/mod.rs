@@ -12,7 +12,9 @@ use crate::terminal::Terminal;
 use crate::{output, progress};
 use groups::Groups;
 use serde_json::{Map, Value};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use truecast::checkpoint;
 use truecast::convert::Options;
 use truecast::report::Provenance;
 use truecast::request::Request;
@@ -23,8 +25,12 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 
 pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
     let record = args.report.as_deref().map(Record::read).transpose()?;
-    let options = match &record {
-        Some(record) => recorded(&record.provenance, args, rules)?,
+    let is_folder = args.src.is_dir();
+    let nothing_typed = args.select.to.is_none() && select::rules(rules)?.is_empty();
+    let manifest = if is_folder && record.is_none() && nothing_typed { manifest(&args.dst)? } else { None };
+    let record_of = record.as_ref().map(|record| &record.provenance).or(manifest.as_ref());
+    let options = match record_of {
+        Some(record) => recorded(record, args, rules)?,
         None => Options {
             selection: select::selection(&args.select, rules)?,
             request: args.policy.request()?,
@@ -39,6 +45,9 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
         None if args.full => Coverage::Full,
         None => Coverage::BySize,
     };
+    if is_folder {
+        return of_folder(args, record, &options, coverage, context);
+    }
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.seed)?;
     effect::check(&args.policy, &options.request, verification.plan().conversions())?;
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
@@ -51,7 +60,44 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
         true => output::json("verify", printing::to_json(&verdict))?,
         false if context.quiet => {}
         false => {
-            let groups = Groups::of(&verdict, &verification);
+            let groups = Groups::of(&verdict, |name| verification.source_type(name), verification.names());
+            output::text(&printing::render(&verdict, &groups, &context.terminal))?
+        }
+    }
+    Ok(if verdict.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// What the manifest of a result says of its options.
+fn manifest(dst: &Path) -> Result<Option<Provenance>, Failure> {
+    match checkpoint::recorded(dst)? {
+        None => Ok(None),
+        Some(Ok(provenance)) => Ok(Some(provenance)),
+        Some(Err(cause)) => Err(Failure::usage(format_args!("{}: {cause}", dst.display()))),
+    }
+}
+
+/// A checkpoint.
+fn of_folder(
+    args: &VerifyArgs,
+    record: Option<Record>,
+    options: &Options,
+    coverage: Coverage,
+    context: &Context,
+) -> Result<ExitCode, Failure> {
+    let options = checkpoint::Options { tensors: options.clone(), ..checkpoint::Options::default() };
+    let verification = checkpoint::Verification::new(&args.src, &options, coverage, args.seed)?;
+    effect::check(&args.policy, &options.tensors.request, verification.plan().conversions())?;
+    let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
+    let mut verdict = verification.run(&args.dst, &NEVER, |progress| bar.at(progress))?;
+    bar.finish();
+    if let Some(record) = record {
+        verdict.differences.extend(record.differences(&args.dst)?);
+    }
+    match context.json {
+        true => output::json("verify", printing::to_json(&verdict))?,
+        false if context.quiet => {}
+        false => {
+            let groups = Groups::of(&verdict, |name| verification.source_type(name), verification.names());
             output::text(&printing::render(&verdict, &groups, &context.terminal))?
         }
     }
@@ -65,7 +111,8 @@ pub fn to_json(verdict: &VerifyReport) -> Map<String, Value> {
 
 /// What a pipe gets.
 pub fn to_text(verdict: &VerifyReport, verification: &Verification) -> String {
-    printing::render(verdict, &Groups::of(verdict, verification), &Terminal::default())
+    let groups = Groups::of(verdict, |name| verification.source_type(name), verification.names());
+    printing::render(verdict, &groups, &Terminal::default())
 }
 
 /// The options of a report. What is typed beside it may not say otherwise.

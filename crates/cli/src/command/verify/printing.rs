@@ -42,6 +42,7 @@ pub fn to_json(verdict: &VerifyReport) -> Map<String, Value> {
         FileDifference::ExternalData { location, offset } => {
             json!({ "kind": "external_data", "location": location, "offset": offset })
         }
+        FileDifference::File { path, why } => json!({ "kind": "file", "path": path, "why": why }),
         FileDifference::Digest { path, expected, actual } => {
             let file = |file: &(u64, String)| json!({ "bytes": file.0, "sha256": file.1 });
             json!({
@@ -101,6 +102,7 @@ pub fn render(verdict: &VerifyReport, groups: &Groups<'_>, terminal: &Terminal) 
             FileDifference::ExternalData { location, offset } => {
                 format!("{} differs at offset {offset}, outside its tensors\n", Shown(location))
             }
+            FileDifference::File { path, why } => format!("{}: {why}\n", Shown(path)),
             FileDifference::Digest { path, actual: None, .. } => {
                 format!("{}: missing; the report names it\n", Shown(path))
             }

@@ -1,0 +1,186 @@
+//! `truecast convert DIR OUT`: checkpoints that are folders.
+
+use super::{Printed, destination, digest_json, item, print, print_tensors, refuse_place};
+use crate::args::{ConvertArgs, RuleOrder};
+use crate::command::list::{self, Known, Listed};
+use crate::command::{Context, assessment, left_open, select, thresholds, warn};
+use crate::effect;
+use crate::exit::ExitCode;
+use crate::failure::Failure;
+use crate::number::{count, grouped};
+use crate::table::{Cell, Column, Mark, Table};
+use crate::terminal::Terminal;
+use crate::{message, number, output, progress, signals};
+use serde_json::Value;
+use std::io::BufWriter;
+use std::path::Path;
+use std::time::Instant;
+use truecast::checkpoint::{Options, Plan, Share};
+use truecast::io::{Existing, OutputFile, Shown, follow};
+use truecast::report::{FolderReport, Report, ShardState, TensorReport, assess};
+
+pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
+    let options = options(args, rules, context)?;
+    let limits = thresholds::parse(&args.fail_on)?;
+    let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;
+    let plan = Plan::new(&args.src, &options)?;
+    effect::check(&args.policy, &options.tensors.request, plan.conversions())?;
+    let dst = follow(&args.dst)?;
+    plan.check(&dst)?;
+    let report_path = args.report.as_deref().map(follow).transpose()?;
+    if let Some(report) = &report_path {
+        for folder in [plan.folder().path(), &dst] {
+            refuse_place(report, folder)?;
+        }
+    }
+    let is_text = !context.json && !context.quiet;
+    if is_text {
+        warn(plan.warnings());
+    }
+    let planned = plan.report();
+    let listed = |report: &Report| match &args.list.sort {
+        // Checkpoints have thousands of tensors: they are listed on request, and in JSON.
+        None if !context.json => Listed::None,
+        _ => Listed::new(&args.list, &sorting, report.tensors.len(), |i| item(report, i)),
+    };
+    if is_text {
+        print_plan(&planned, args, &context.terminal)?;
+    }
+    if args.dry_run {
+        let listed = listed(&planned);
+        if context.json {
+            let report = planned.with(listed.rows());
+            let (destination, undefined_reasons) = (destination(args), Vec::new());
+            let object = Printed { dry_run: true, destination, report, undefined_reasons, outputs: None };
+            output::json("convert", object)?;
+        } else if is_text {
+            print_tensors(&planned, &listed, args, &context.terminal)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    // From here on there are temporary files, which a request to end must not leave behind.
+    let stop = signals::stop_flag(context.json);
+    // Refused before the work rather than after it.
+    let report_file = report_path.map(|path| OutputFile::create(&path, options.tensors.existing)).transpose()?;
+    let bar = progress::bytes(plan.bytes().0, context.quiet || context.json);
+    let begin = Instant::now();
+    let ran = plan.run(&dst, &stop, |progress| bar.at(progress));
+    bar.finish();
+    let mut report = ran.map_err(|error| match has_begun(&dst) {
+        true => Failure::from(error).with_hint("finished shards stay, and --resume goes on from there"),
+        false => error.into(),
+    })?;
+    let elapsed = begin.elapsed();
+
+    let assessment = assess(report.tensors.iter().map(TensorReport::assessed), args.list.worst);
+    report.warnings.extend(assessment::sentences(&assessment, |i| report.tensors[i].assessed(), true));
+    let open = left_open::of(&report, &options.tensors.request);
+    let undefined_reasons = left_open::to_json(&open);
+    let outputs: Option<Vec<Value>> = report_file.is_some().then(|| {
+        let digests = report.folder.iter().flat_map(|folder| &folder.digests);
+        digests.map(|(path, bytes, sha256)| digest_json(path, *bytes, sha256)).collect()
+    });
+    if let Some(file) = report_file {
+        let path = file.path().display().to_string();
+        let failed = |e| Failure::system(format_args!("{path}: writing: {e}"));
+        let (outputs, undefined_reasons) = (outputs.clone(), undefined_reasons.clone());
+        let (dry_run, destination) = (false, destination(args));
+        let object = Printed { dry_run, destination, report: &report, undefined_reasons, outputs };
+        let mut out = BufWriter::new(file);
+        output::write_json(&mut out, "convert", object).map_err(failed)?;
+        out.into_inner().map_err(|e| failed(e.into_error()))?.commit()?;
+    }
+    let listed = listed(&report);
+    let failed = thresholds::exceeded(&limits, &report.total.all.counts);
+    if context.json {
+        let report = report.with(listed.rows());
+        let (dry_run, destination) = (false, destination(args));
+        output::json("convert", Printed { dry_run, destination, report, undefined_reasons, outputs })?;
+    } else if is_text {
+        let open = left_open::text(&open, &context.terminal);
+        print(&report, &assessment, &listed, &open, elapsed, args, &context.terminal)?;
+        let done = report.folder.as_deref().map(|folder| ending(folder, args)).unwrap_or_default();
+        output::text(&context.terminal.wrap(&done))?;
+    }
+    // The exit code says it if standard error is gone.
+    failed.iter().for_each(|line| message::error(&format!("--fail-on: {line}; the result was written")));
+    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn options(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<Options, Failure> {
+    let tensors = truecast::convert::Options {
+        selection: select::selection(&args.select, rules)?,
+        request: args.policy.request()?,
+        max_memory: args.max_memory,
+        existing: if args.force { Existing::Replace } else { Existing::Refuse },
+        exec: context.exec,
+        min_elements: args.select.min_elements,
+        onnx: args.select.onnx.options(),
+    };
+    let share = match (args.folder.merge, args.folder.part) {
+        (true, _) => Share::Merge,
+        (false, Some(part)) => Share::Part(part),
+        (false, None) => Share::Whole,
+    };
+    let (sidecars, resume) = (!args.folder.no_sidecars, args.folder.resume);
+    Ok(Options { tensors, sidecars, resume, share, ..Options::default() })
+}
+
+/// Something is finished there.
+fn has_begun(dst: &Path) -> bool {
+    let names = std::fs::read_dir(dst).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    names.into_iter().any(|name| name.to_string_lossy().starts_with("truecast-manifest"))
+}
+
+/// What will be done, before it is.
+fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> Result<(), Failure> {
+    let Some(folder) = &report.folder else { return Ok(()) };
+    let columns = vec![
+        Column::left("shard").shrinks(),
+        Column::right("tensors").drops(3),
+        Column::right("before").drops(1),
+        Column::right("after"),
+        Column::left("").drops(2),
+    ];
+    let mut table = Table::new(columns).or_say("no shards");
+    for shard in &folder.shards {
+        let (before, after) = (number::bytes(shard.bytes_in), number::bytes(shard.bytes_out));
+        let is_mine = shard.state == ShardState::Planned;
+        let note = if is_mine { "" } else { shard.state.name() };
+        let mark = if is_mine { Mark::Plain } else { Mark::Dim };
+        let cells = [message::one_line(&shard.name), grouped(shard.tensors), before, after, note.into()];
+        table.row(cells.map(|cell| Cell::from(cell).mark(mark)));
+    }
+    output::stream(|out| {
+        table.write(terminal, out)?;
+        for change in &folder.changes {
+            writeln!(out, "{}", terminal.wrap(&message::one_line(change)))?;
+        }
+        let sidecars = count(folder.sidecars.len() as u64, "other file");
+        let memory = number::bytes(args.max_memory);
+        let line = match args.dry_run {
+            true => {
+                format!("{sidecars} to be copied; dry run: nothing was written; buffers would take at most {memory}\n")
+            }
+            false => format!("{sidecars} to be copied\n\n"),
+        };
+        out.write_all(terminal.wrap(&line).as_bytes())
+    })
+}
+
+/// What is left to do.
+fn ending(folder: &FolderReport, args: &ConvertArgs) -> String {
+    let resumed = folder.shards.iter().filter(|shard| shard.state == ShardState::Resumed).count() as u64;
+    let mut text = String::new();
+    if resumed > 0 {
+        text += &format!(
+            "{} of an earlier run were right and stay; the figures above are of the others\n",
+            count(resumed, "shard")
+        );
+    }
+    if !folder.complete {
+        let dst = Shown(&destination(args)).to_string();
+        text += &format!("{dst}: other parts are not finished; the last one writes index and configuration\n");
+    }
+    text
+}

@@ -1,0 +1,383 @@
+//! Checkpoints that are folders: `docs/spec/checkpoints.md §2`, `docs/interfaces.md §4.2`.
+
+use crate::files::{Parsed, f32s, safetensors};
+use crate::run::Folder;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Every file below a folder with its bytes, hidden ones too.
+pub fn tree(folder: &Folder, name: &str) -> BTreeMap<String, Vec<u8>> {
+    fn walk(at: &Path, below: &str, all: &mut BTreeMap<String, Vec<u8>>) {
+        for entry in std::fs::read_dir(at).unwrap() {
+            let entry = entry.unwrap();
+            let name = format!("{below}{}", entry.file_name().to_str().unwrap());
+            match entry.path().is_dir() {
+                true => walk(&entry.path(), &format!("{name}/"), all),
+                false => drop(all.insert(name, std::fs::read(entry.path()).unwrap())),
+            }
+        }
+    }
+    let mut all = BTreeMap::new();
+    walk(&folder.path(name), "", &mut all);
+    all
+}
+
+const FIRST: &str = "model-00001-of-00002.safetensors";
+const SECOND: &str = "model-00002-of-00002.safetensors";
+
+fn index(entries: &[(&str, &str)]) -> Vec<u8> {
+    let map: serde_json::Map<String, Value> = entries.iter().map(|(k, v)| (k.to_string(), json!(v))).collect();
+    json!({ "metadata": { "total_size": 1, "note": "kept" }, "weight_map": map }).to_string().into_bytes()
+}
+
+/// Two shards with an index, a configuration, a tokenizer, code in a subfolder, and what is not copied.
+fn checkpoint() -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path("model/code/.git")).unwrap();
+    let values: Vec<f32> = (0..600).map(|i| i as f32 * 0.37 - 100.0).collect();
+    let first =
+        [("a.weight", "F32", &[20u64, 30][..], f32s(&values)), ("a.ids", "I32", &[2], vec![1, 0, 0, 0, 2, 0, 0, 0])];
+    let second = [("b.weight", "F32", &[300, 2][..], f32s(&values)), ("b.empty", "F32", &[0, 4], vec![])];
+    folder.write(&format!("model/{FIRST}"), &safetensors(&first, &[("format", "pt"), ("k", "v")]));
+    folder.write(&format!("model/{SECOND}"), &safetensors(&second, &[]));
+    let map = [("a.weight", FIRST), ("a.ids", FIRST), ("b.weight", SECOND), ("b.empty", SECOND)];
+    folder.write("model/model.safetensors.index.json", &index(&map));
+    let config = "{\n  \"eps\": 1e-05,\n  \"torch_dtype\": \"float32\",\n  \"text_config\": {\"dtype\": \"float32\", \"n\": 1}\n}\n";
+    folder.write("model/config.json", config.as_bytes());
+    folder.write("model/tokenizer.json", b"{\"t\": 1}");
+    folder.write("model/code/run.py", b"print(1)\n");
+    folder.write("model/.hidden", b"x");
+    folder.write("model/code/.git/HEAD", b"x");
+    folder.write("model/code/pytorch_model.bin", b"x");
+    folder
+}
+
+#[test]
+fn a_folder_becomes_a_folder_that_loads() {
+    let folder = checkpoint();
+    let source = tree(&folder, "model");
+    let ran = folder.run("convert model out --to bf16").exits(0);
+    assert!(ran.err.contains("pytorch_model.bin: not copied") && ran.err.lines().count() == 1, "{}", ran.err);
+    for said in [FIRST, SECOND, "config.json: torch_dtype = bfloat16", "2 other files", "4 tensors, 3 converted"] {
+        assert!(ran.out.contains(said), "{said}: {}", ran.out);
+    }
+    assert_eq!(tree(&folder, "model"), source, "the source is untouched");
+    let out = tree(&folder, "out");
+    let expected = [
+        "code/run.py",
+        "config.json",
+        FIRST,
+        SECOND,
+        "model.safetensors.index.json",
+        "tokenizer.json",
+        "truecast-manifest.json",
+    ];
+    assert_eq!(out.keys().map(String::as_str).collect::<Vec<_>>(), expected);
+    assert_eq!(out["tokenizer.json"], source["tokenizer.json"]);
+    assert_eq!(out["code/run.py"], source["code/run.py"]);
+    // Nothing changes in the configuration but the types.
+    let config = String::from_utf8(source["config.json"].clone()).unwrap().replace("float32", "bfloat16");
+    assert_eq!(String::from_utf8(out["config.json"].clone()).unwrap(), config);
+    // 2 x 600 bf16 and two i32. Other metadata is kept.
+    let map = json!({ "a.ids": FIRST, "a.weight": FIRST, "b.empty": SECOND, "b.weight": SECOND });
+    let index = json!({ "metadata": { "note": "kept", "total_size": 2408 }, "weight_map": map });
+    let index = serde_json::to_string_pretty(&index).unwrap() + "\n";
+    assert_eq!(String::from_utf8(out["model.safetensors.index.json"].clone()).unwrap(), index);
+    // Each shard is what converting it alone gives.
+    for shard in [FIRST, SECOND] {
+        folder.run(&format!("convert model/{shard} alone.safetensors --to bf16 --force")).succeeds();
+        assert_eq!(out[shard], folder.read("alone.safetensors"), "{shard}");
+    }
+    let first = Parsed::new(&out[FIRST]);
+    assert_eq!((first.dtype("a.weight"), first.dtype("a.ids")), ("BF16", "I32"));
+    assert_eq!(first.metadata(), &json!({ "format": "pt", "k": "v" }));
+}
+
+/// Bytes do not depend on how the work is divided, nor on whether it was interrupted.
+#[test]
+fn parts_and_resumed_runs_give_the_same_folder() {
+    let folder = checkpoint();
+    folder.run("convert model out --to bf16 --quiet").succeeds();
+    let expected = tree(&folder, "out");
+    for (name, options) in [("threads", "--threads 1"), ("memory", "--max-memory 4MiB --threads 2")] {
+        folder.run(&format!("convert model {name} --to bf16 --quiet {options}")).succeeds();
+        assert_eq!(tree(&folder, name), expected, "{options}");
+    }
+    let ran = folder.run("convert model parts --to bf16 --part 2/2").exits(0);
+    assert!(ran.out.contains("other parts are not finished"), "{}", ran.out);
+    let half = tree(&folder, "parts");
+    assert_eq!(half.keys().collect::<Vec<_>>(), [SECOND, "truecast-manifest.2-of-2.json"]);
+    folder.run("convert model parts --to bf16 --merge --quiet").fails(2, &["parts", FIRST, "is missing"]);
+    folder.run("convert model parts --to bf16 --part 2/2").fails(2, &["truecast-manifest.2-of-2.json", "--resume"]);
+    folder.run("convert model parts --to bf16 --part 1/3").fails(2, &["another division"]);
+    folder.run("convert model parts --to bf16 --part 1/2 --quiet").succeeds();
+    assert_eq!(tree(&folder, "parts"), expected);
+    // Some of it is gone, or was never finished.
+    for lost in [FIRST, "config.json", "model.safetensors.index.json", "tokenizer.json"] {
+        std::fs::remove_file(folder.path(&format!("parts/{lost}"))).unwrap();
+        folder.run("convert model parts --to bf16 --resume --quiet").succeeds();
+        assert_eq!(tree(&folder, "parts"), expected, "{lost}");
+    }
+    // A damaged shard is made again.
+    let mut bytes = folder.read(&format!("parts/{SECOND}"));
+    *bytes.last_mut().unwrap() ^= 1;
+    folder.write(&format!("parts/{SECOND}"), &bytes);
+    let ran = folder.run("convert model parts --to bf16 --resume --json").exits(0);
+    let report = ran.object("convert");
+    assert_eq!([&report["shards"][0]["state"], &report["shards"][1]["state"]], ["resumed", "converted"]);
+    assert!(report["warnings"].to_string().contains("it is converted again"), "{}", report["warnings"]);
+    assert_eq!(tree(&folder, "parts"), expected);
+}
+
+#[test]
+fn what_was_begun_otherwise_is_not_resumed() {
+    let folder = checkpoint();
+    folder.run("convert model out --to bf16 --quiet").succeeds();
+    let before = tree(&folder, "out");
+    folder.run("convert model out --to f16 --resume").fails(2, &["option to was \"bf16\", now it is \"f16\""]);
+    folder.run("convert model out --to bf16 --keep a.weight --resume").fails(2, &["option rules"]);
+    folder.run("convert model out --to bf16").fails(2, &["the folder exists and holds", "--resume", "--force"]);
+    std::fs::create_dir(folder.path("others")).unwrap();
+    folder.write("others/notes.txt", b"x");
+    folder.run("convert model others --to bf16 --resume").fails(2, &["others: holds no truecast-manifest.json"]);
+    folder.write("out/truecast-manifest.json", b"{\"truecast\": 1}");
+    folder.run("convert model out --to bf16 --resume").fails(3, &["is no manifest of this version"]);
+    folder.write("out/truecast-manifest.json", &before["truecast-manifest.json"]);
+    // Another source, of the same length.
+    let mut shard = folder.read(&format!("model/{FIRST}"));
+    let at = shard.windows(6).position(|part| part == b"\"k\":\"v").unwrap();
+    shard[at + 5] = b'w';
+    folder.write(&format!("model/{FIRST}"), &shard);
+    folder.run("convert model out --to bf16 --resume").fails(2, &[FIRST, "another length or header"]);
+    assert_eq!(tree(&folder, "out"), before);
+    // With --force it is begun anew, unless weights would be left that do not belong to the result.
+    folder.write("out/old.safetensors", b"x");
+    folder.run("convert model out --to f16 --force").fails(2, &["old.safetensors", "remove it"]);
+    std::fs::remove_file(folder.path("out/old.safetensors")).unwrap();
+    folder.run("convert model out --to f16 --force --quiet").succeeds();
+    assert_ne!(tree(&folder, "out")[SECOND], before[SECOND]);
+    assert!(folder.read("out/config.json").windows(7).any(|part| part == b"float16"));
+}
+
+/// A clear error before anything is written.
+#[test]
+fn hostile_folders() {
+    let good = || checkpoint();
+    let map = |entries: &[(&str, &str)]| index(entries);
+    let all = [("a.weight", FIRST), ("a.ids", FIRST), ("b.weight", SECOND), ("b.empty", SECOND)];
+    let with = |name: &str, shard: &str| {
+        let mut entries = all.to_vec();
+        entries.push((name, shard));
+        index(&entries)
+    };
+    let cases: Vec<(&str, Vec<u8>, &[&str])> = vec![
+        ("above", with("x", "../secret.safetensors"), &["tensor \"x\"", "../secret.safetensors", "no plain file name"]),
+        ("absolute", with("x", "/etc/passwd"), &["/etc/passwd", "no plain file name"]),
+        ("below", with("x", "code/x.safetensors"), &["no plain file name"]),
+        ("windows", with("x", "c:x.safetensors"), &["no plain file name"]),
+        ("pickle", with("x", "model.bin"), &["no plain file name"]),
+        ("missing shard", with("x", "model-3.safetensors"), &["shard \"model-3.safetensors\" is missing", "\"x\""]),
+        ("missing tensor", with("x", FIRST), &["has no tensor \"x\""]),
+        ("no map", b"{}".to_vec(), &["no weight_map"]),
+        ("map of numbers", b"{\"weight_map\": {\"a\": 1}}".to_vec(), &["the value of \"a\" is no string"]),
+        ("twice", b"{\"weight_map\": {\"a\": \"x\", \"a\": \"y\"}}".to_vec(), &["key \"a\" occurs twice"]),
+        ("deep", "[".repeat(200).into_bytes(), &["recursion limit"]),
+        ("no JSON", b"\xff".to_vec(), &["not UTF-8"]),
+    ];
+    for (what, index, said) in cases {
+        let folder = good();
+        folder.write("secret.safetensors", &safetensors(&[], &[]));
+        folder.write("model/model.safetensors.index.json", &index);
+        folder.run("convert model out --to bf16").fails(3, said);
+        assert!(!folder.path("out").exists(), "{what}");
+    }
+    let folder = good();
+    let shard = folder.read(&format!("model/{SECOND}"));
+    folder.write(&format!("model/{SECOND}"), &shard[..shard.len() - 1]);
+    folder.run("convert model out --to bf16").fails(3, &[SECOND, "truncated or damaged"]);
+    // Without an index a name counts once.
+    let folder = good();
+    std::fs::remove_file(folder.path("model/model.safetensors.index.json")).unwrap();
+    folder.write("model/z.safetensors", &folder.read(&format!("model/{SECOND}")));
+    folder.run("convert model out --to bf16").fails(3, &["tensor \"b.", "no index says which counts"]);
+    // With one, the index decides, and the copy is named.
+    let folder = good();
+    folder.write(
+        &format!("model/{SECOND}"),
+        &safetensors(&[("b.weight", "F32", &[1], f32s(&[1.0])), ("a.ids", "I8", &[1], vec![7])], &[]),
+    );
+    folder.write(
+        "model/model.safetensors.index.json",
+        &map(&[("a.weight", FIRST), ("a.ids", FIRST), ("b.weight", SECOND)]),
+    );
+    let ran = folder.run("convert model out --to bf16").exits(0);
+    assert!(ran.err.contains("tensor \"a.ids\": the copy in") && ran.err.contains("is left out"), "{}", ran.err);
+    assert_eq!(Parsed::new(&folder.read(&format!("out/{SECOND}"))).names(), ["b.weight"]);
+    // Source and destination do not lie in each other.
+    let folder = good();
+    for out in ["model", "model/out", ".", "model/../model/x/y"] {
+        folder.run(&format!("convert model {out} --to bf16 --force")).fails(2, &["lie in each other"]);
+    }
+    folder.run("convert model out --to bf16 --report model/r.json").fails(2, &["--report lies in the source"]);
+    folder.run("convert model model/config.json/x --to bf16").exits(2);
+    folder
+        .run("convert model out --to bf16 --keep nothing*")
+        .fails(2, &["keep \"nothing*\" matches no tensor of model"]);
+    folder.write("model/model_index.json", b"{}");
+    folder.run("convert model out --to bf16").fails(2, &["pipeline"]);
+    assert!(!folder.path("out").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn links_lead_out_only_if_that_is_asked_for() {
+    use std::os::unix::fs::symlink;
+    let folder = checkpoint();
+    std::fs::rename(folder.path(&format!("model/{FIRST}")), folder.path("elsewhere")).unwrap();
+    symlink("../elsewhere", folder.path(&format!("model/{FIRST}"))).unwrap();
+    folder.run("convert model out --to bf16").fails(3, &[FIRST, "symbolic link", "--follow-links"]);
+    folder.run("convert model out --to bf16 --follow-links --quiet").succeeds();
+    assert_eq!(Parsed::new(&folder.read(&format!("out/{FIRST}"))).dtype("a.weight"), "BF16");
+    // The cache of the Hugging Face hub is made of links.
+    std::fs::create_dir_all(folder.path("hub/blobs")).unwrap();
+    std::fs::create_dir_all(folder.path("hub/snapshots/1")).unwrap();
+    for (at, name) in [FIRST, SECOND, "model.safetensors.index.json", "config.json"].into_iter().enumerate() {
+        folder.write(&format!("hub/blobs/{at}"), &folder.read(&format!("model/{name}")));
+        symlink(format!("../../blobs/{at}"), folder.path(&format!("hub/snapshots/1/{name}"))).unwrap();
+    }
+    folder.run("convert hub/snapshots/1 cached --to bf16 --quiet").succeeds();
+    assert_eq!(tree(&folder, "cached")[FIRST], tree(&folder, "out")[FIRST]);
+    // A pipe does not keep anybody waiting.
+    std::fs::remove_file(folder.path(&format!("model/{SECOND}"))).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(folder.path(&format!("model/{SECOND}"))).status().unwrap();
+    assert!(made.success());
+    folder.run_within(20, "convert model pipes --to bf16 --follow-links").fails(3, &[SECOND, "not a regular file"]);
+}
+
+#[test]
+fn a_dry_run_says_what_will_be_done() {
+    let folder = checkpoint();
+    let ran = folder.run("convert model out --to f8e4m3fn --dry-run --sort size").exits(0);
+    for said in [FIRST, "a.weight", "f32 -> f8e4m3fn", "dry run: nothing was written", "float8_e4m3fn"] {
+        assert!(ran.out.contains(said), "{said}: {}", ran.out);
+    }
+    let report = folder.run("convert model out --to f8e4m3fn --dry-run --json").exits(0).object("convert");
+    assert_eq!(
+        report["shards"][1],
+        json!({
+            "name": SECOND, "tensors": 2, "bytes_in": 2400, "bytes_out": 600, "state": "planned"
+        })
+    );
+    assert_eq!(report["sidecars"], json!(["code/run.py", "tokenizer.json"]));
+    assert_eq!(report["complete"], json!(false));
+    assert!(!folder.path("out").exists());
+}
+
+#[test]
+fn a_report_has_every_tensor_and_the_digests() {
+    let folder = checkpoint();
+    folder.run("convert model out --to bf16 --no-sidecars --report r.json --quiet").succeeds();
+    let names = ["config.json", FIRST, SECOND, "model.safetensors.index.json", "truecast-manifest.json"];
+    assert_eq!(tree(&folder, "out").keys().map(String::as_str).collect::<Vec<_>>(), names);
+    let report = folder.json("r.json");
+    assert_eq!(report["tensors"].as_array().unwrap().len(), 4);
+    assert_eq!(report["total"]["elements"], json!(1202));
+    let manifest = folder.json("out/truecast-manifest.json");
+    for (at, shard) in [FIRST, SECOND].into_iter().enumerate() {
+        assert_eq!(report["outputs"][at]["sha256"], manifest["shards"][at]["output"]["sha256"]);
+        let sum = std::process::Command::new("sha256sum").arg(folder.path(&format!("out/{shard}"))).output().unwrap();
+        let sum = String::from_utf8(sum.stdout).unwrap();
+        assert_eq!(report["outputs"][at]["sha256"], sum.split(' ').next().unwrap());
+    }
+}
+
+/// A refused value leaves what is finished, and no file that would make a checkpoint of it.
+#[test]
+fn an_error_in_the_middle_can_be_resumed() {
+    let folder = checkpoint();
+    let bad = safetensors(&[("b.weight", "F32", &[2], f32s(&[1.0, 1e30])), ("b.empty", "F32", &[0], vec![])], &[]);
+    folder.write(&format!("model/{SECOND}"), &bad);
+    let line = "convert model out --to f16 --spec ieee --overflow error --quiet";
+    folder.run(line).fails(3, &["b.weight", "element 1", "--resume"]);
+    assert_eq!(tree(&folder, "out").keys().collect::<Vec<_>>(), [FIRST, "truecast-manifest.json"]);
+    folder.run(&format!("{line} --resume")).fails(3, &["b.weight"]);
+    // Nothing is left of a run that finished nothing.
+    let line = line.replace("out", "other").replace("model ", "bad ");
+    std::fs::create_dir(folder.path("bad")).unwrap();
+    folder.write("bad/model.safetensors", &bad);
+    folder.run(&line).fails(3, &["b.weight"]);
+    assert!(!folder.path("other").exists());
+}
+
+#[test]
+fn folders_are_verified() {
+    let folder = checkpoint();
+    folder.run("convert model out --to f8e4m3fn --keep b.* --report r.json --quiet").succeeds();
+    // The options are those of the manifest, or as typed, or of a report.
+    for options in ["", "--to f8e4m3fn --keep b.*", "--report r.json", "--full"] {
+        let ran = folder.run(&format!("verify model out {options}")).succeeds();
+        assert!(ran.out.contains("verified: 4 tensors, 1_202 elements recomputed"), "{options}: {}", ran.out);
+    }
+    folder.run("verify model out --to bf16").exits(1);
+    folder.run("verify model out --report r.json --to bf16").fails(2, &["contradict"]);
+    let verdict =
+        |folder: &Folder| folder.run("verify model out --json").exits(1).object("verify")["differences"].clone();
+    let restore = |name: &str, bytes: &[u8]| folder.write(name, bytes);
+    for (name, said) in [
+        ("out/config.json", "is not what the conversion writes"),
+        ("out/model.safetensors.index.json", "is not what the conversion writes"),
+        ("out/code/run.py", "is not that of the source"),
+    ] {
+        let bytes = folder.read(name);
+        folder.write(name, &[&bytes[..], b" "].concat());
+        assert_eq!(verdict(&folder), json!([{ "kind": "file", "path": name, "why": said }]));
+        restore(name, &bytes);
+    }
+    let tokenizer = folder.read("out/tokenizer.json");
+    std::fs::remove_file(folder.path("out/tokenizer.json")).unwrap();
+    assert_eq!(verdict(&folder), json!([{ "kind": "file", "path": "out/tokenizer.json", "why": "is missing" }]));
+    restore("out/tokenizer.json", &tokenizer);
+    // A wrong element, and with it the digest.
+    let name = format!("out/{FIRST}");
+    let mut bytes = folder.read(&name);
+    *bytes.last_mut().unwrap() ^= 1;
+    folder.write(&name, &bytes);
+    let differences = verdict(&folder);
+    let kinds: Vec<&str> = differences.as_array().unwrap().iter().map(|d| d["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["elements", "digest"], "{differences}");
+    // A tensor too few, one too many.
+    let name = format!("out/{SECOND}");
+    folder.write(&name, &safetensors(&[("b.weight", "F32", &[1], f32s(&[1.0])), ("c", "I8", &[1], vec![1])], &[]));
+    folder.write(
+        "out/model.safetensors.index.json",
+        &index(&[("b.weight", SECOND), ("a.ids", FIRST), ("a.weight", FIRST)]),
+    );
+    let kinds: Vec<String> = verdict(&folder).as_array().unwrap().iter().map(|d| d["kind"].to_string()).collect();
+    for kind in ["\"missing\"", "\"extra\"", "\"header\"", "\"file\""] {
+        assert!(kinds.iter().any(|found| found == kind), "{kind}: {kinds:?}");
+    }
+}
+
+#[test]
+fn folders_are_compared_and_inspected() {
+    let folder = checkpoint();
+    folder.run("convert model out --to f8e4m3fn --quiet").succeeds();
+    let compared = folder.run("compare model out --json").exits(0).object("compare");
+    let converted = folder.run("convert model again --to f8e4m3fn --json").exits(0).object("convert");
+    // Two folders tell what the conversion told.
+    for figure in ["inexact", "max_abs_error", "sqnr_db", "flushed_to_zero"] {
+        assert_eq!(compared["total"]["converted"][figure], converted["total"]["converted"][figure], "{figure}");
+    }
+    let ran = folder.run("compare model model").exits(0);
+    assert!(ran.out.ends_with("equal as numbers\n"), "{}", ran.out);
+    let ran = folder.run(&format!("compare model model/{FIRST}")).exits(0);
+    assert!(ran.out.contains("only in the first: \"b.weight\""), "{}", ran.out);
+    let ran = folder.run("inspect model --sort size").exits(0);
+    assert!(ran.out.contains(FIRST) && ran.out.contains("4 tensors in 2 files, 4.70 KiB of data"), "{}", ran.out);
+    let seen = folder.run("inspect model --json --stats --filter b.weight").exits(0).object("inspect");
+    assert_eq!((&seen["kind"], &seen["tensors"][0]["file"]), (&json!("folder"), &json!(SECOND)));
+    assert_eq!(seen["tensors"][0]["stats"]["min"], json!(-100.0));
+    folder.run("inspect model --lenient").fails(2, &["--lenient belongs to"]);
+    folder.run("convert model/config.json out2 --to bf16 --resume").fails(2, &["--resume belongs to folders"]);
+}

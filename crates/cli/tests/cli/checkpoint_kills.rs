@@ -1,0 +1,88 @@
+//! Conversions of folders that are killed at any moment and go on: `docs/interfaces.md §4.2`.
+
+use crate::checkpoint::tree;
+use crate::files::{f32s, safetensors};
+use crate::run::Folder;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+use truecast_testkit::random::Random;
+
+const SHARDS: usize = 10;
+
+/// Shards of a MiB each, without an index.
+fn checkpoint() -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("model")).unwrap();
+    let values: Vec<f32> = (0..1 << 18).map(|i| (i as f32).sin() * 3.0).collect();
+    for shard in 0..SHARDS {
+        let name = format!("{shard}.weight");
+        let tensor = (name.as_str(), "F32", &[512u64, 512][..], f32s(&values));
+        folder.write(&format!("model/part-{shard}.safetensors"), &safetensors(&[tensor], &[]));
+    }
+    folder.write("model/config.json", b"{\"torch_dtype\": \"float32\"}");
+    folder
+}
+
+fn start(folder: &Folder, line: &str) -> Child {
+    let mut command = folder.command();
+    command.args(line.split_whitespace()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+#[test]
+fn a_killed_conversion_goes_on() {
+    let folder = checkpoint();
+    let begin = Instant::now();
+    folder.run("convert model whole --to f8e4m3fn --quiet").succeeds();
+    let duration = begin.elapsed();
+    let expected = tree(&folder, "whole");
+    assert_eq!(expected.len(), SHARDS + 3);
+    let mut random = Random::seeded(7);
+    let mut killed = 0;
+    for round in 0..8 {
+        let threads = 1 + round % 3;
+        let line = format!("convert model out --to f8e4m3fn --quiet --resume --threads {threads} --max-memory 4MiB");
+        let mut child = start(&folder, &line);
+        std::thread::sleep(duration.mul_f64(0.05 + (random.next() % 900) as f64 / 1000.0));
+        child.kill().unwrap();
+        killed += usize::from(!child.wait().unwrap().success());
+        // What has its name is complete, and nothing loads before everything is there.
+        if folder.path("out").exists() {
+            let now = tree(&folder, "out");
+            for (name, bytes) in now.iter().filter(|(name, _)| name.ends_with(".safetensors") && !name.starts_with('.'))
+            {
+                assert!(*bytes == expected[name], "{name} after kill {round}");
+            }
+            let shards = now.keys().filter(|name| name.ends_with(".safetensors") && !name.starts_with('.')).count();
+            assert!(shards == SHARDS || !now.contains_key("config.json"), "{:?}", now.keys());
+        }
+        if round % 3 == 2 {
+            std::fs::remove_dir_all(folder.path("out")).ok();
+        }
+    }
+    assert!(killed > 0);
+    folder.run("convert model out --to f8e4m3fn --quiet --resume").succeeds();
+    assert_eq!(tree(&folder, "out"), expected);
+}
+
+/// Four processes at once, of which two are killed.
+#[test]
+fn killed_parts_go_on() {
+    let folder = checkpoint();
+    folder.run("convert model whole --to f8e4m3fn --quiet").succeeds();
+    let expected = tree(&folder, "whole");
+    let line =
+        |part: usize| format!("convert model out --to f8e4m3fn --quiet --part {part}/4 --resume --threads {part}");
+    let mut children: Vec<Child> = (1..=4).map(|part| start(&folder, &line(part))).collect();
+    std::thread::sleep(Duration::from_millis(15));
+    children[1].kill().unwrap();
+    children[3].kill().unwrap();
+    for (at, child) in children.iter_mut().enumerate() {
+        let ended = child.wait().unwrap();
+        assert!(ended.success() || at % 2 == 1, "part {}: {ended}", at + 1);
+    }
+    folder.run(&line(2)).succeeds();
+    folder.run(&line(4)).succeeds();
+    assert_eq!(tree(&folder, "out"), expected);
+    folder.run("verify model out").exits(0);
+}

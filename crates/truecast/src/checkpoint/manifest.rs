@@ -1,0 +1,108 @@
+//! What a conversion of a checkpoint writes down about itself: what decides every byte of the result, of what it was made,
+//! and what is finished (`docs/spec/checkpoints.md §2.9`).
+
+use super::error::CheckpointError;
+use super::options::Part;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::path::Path;
+use truecast_io::folder::parse;
+
+/// The manifest of a whole conversion.
+pub(super) const MANIFEST: &str = "truecast-manifest.json";
+/// What the name of every manifest begins with.
+pub(super) const PREFIX: &str = "truecast-manifest.";
+
+/// The manifest of a part.
+pub(super) fn name_of(part: Option<Part>) -> String {
+    match part {
+        Some(part) => format!("{PREFIX}{}.json", part.to_string().replace('/', "-of-")),
+        None => MANIFEST.into(),
+    }
+}
+
+/// What was asked for, of what, and what came of it so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Manifest {
+    /// The version that wrote it.
+    pub truecast: String,
+    /// Everything else that decides the bytes of the result.
+    pub options: Value,
+    /// Index, configuration and sidecars are written too.
+    pub complete: bool,
+    /// Every shard of the source, in the order of their names.
+    pub shards: Vec<ShardEntry>,
+}
+
+/// A shard of the source and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ShardEntry {
+    pub name: String,
+    pub source: SourceEntry,
+    /// `None` until it is finished, and of a shard from which nothing is written.
+    pub output: Option<FileEntry>,
+}
+
+/// A file of the source.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SourceEntry {
+    pub bytes: u64,
+    pub header_sha256: String,
+}
+
+/// A file that was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileEntry {
+    pub bytes: u64,
+    pub sha256: String,
+}
+
+impl Manifest {
+    /// Its text, to the byte.
+    pub fn text(&self) -> String {
+        serde_json::to_string_pretty(self).expect("a manifest has a text") + "\n"
+    }
+
+    /// Reads a manifest of a folder; `None` if there is none of that name.
+    pub fn read(folder: &Path, name: &str) -> Result<Option<Manifest>, crate::Error> {
+        let path = folder.join(name);
+        let failed =
+            |why: String| crate::Error::checkpoint(folder, CheckpointError::Manifest { file: name.into(), why });
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(truecast_io::Error::Io { path, action: "reading", source }.into()),
+        };
+        let value = parse(&text).map_err(|cause| failed(cause.to_string()))?;
+        serde_json::from_value(value).map(Some).map_err(|cause| failed(cause.to_string()))
+    }
+
+    /// The first thing in which it was begun otherwise than `other`; what is finished does not matter.
+    pub fn difference(&self, other: &Manifest) -> Option<String> {
+        if self.truecast != other.truecast {
+            return Some(format!("it is of truecast {}, this is {}", self.truecast, other.truecast));
+        }
+        let fields = |value: &Value| value.as_object().cloned().unwrap_or_default();
+        let (mine, others) = (fields(&self.options), fields(&other.options));
+        for key in mine.keys().chain(others.keys()) {
+            let value = |of: &serde_json::Map<String, Value>| of.get(key).map_or("nothing".into(), Value::to_string);
+            if mine.get(key) != others.get(key) {
+                return Some(format!("option {key} was {}, now it is {}", value(&mine), value(&others)));
+            }
+        }
+        let names = |of: &Manifest| of.shards.iter().map(|shard| shard.name.clone()).collect::<Vec<_>>();
+        let (mine, others) = (names(self), names(other));
+        if let Some(name) = mine.iter().find(|name| !others.contains(name)) {
+            return Some(format!("{name} is no shard of the source any more"));
+        }
+        if let Some(name) = others.iter().find(|name| !mine.contains(name)) {
+            return Some(format!("{name} was no shard of the source then"));
+        }
+        let changed = self.shards.iter().zip(&other.shards).find(|(a, b)| a.source != b.source);
+        changed.map(|(shard, _)| format!("{} of the source has another length or header now", shard.name))
+    }
+}

@@ -1,0 +1,93 @@
+//! How a checkpoint is converted: everything that is asked for.
+
+use crate::convert::options::Options as TensorOptions;
+use std::fmt;
+use std::str::FromStr;
+
+/// How to convert a checkpoint.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What becomes of tensors, with which means, and what happens to existing files; `onnx.follow_links` is about the
+    /// links of the folder here.
+    pub tensors: TensorOptions,
+    /// Files beside the shards are copied.
+    pub sidecars: bool,
+    /// Goes on where an earlier run stopped.
+    pub resume: bool,
+    /// Which of the shards are converted.
+    pub share: Share,
+    /// Each shard of the source is removed once what depends on it was written and proven.
+    pub delete_source: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let tensors = TensorOptions::default();
+        Options { tensors, sidecars: true, resume: false, share: Share::Whole, delete_source: false }
+    }
+}
+
+/// How much of a checkpoint one run converts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Share {
+    /// All of it.
+    #[default]
+    Whole,
+    /// One of several parts; the run that finds all of them finished ends the work.
+    Part(Part),
+    /// No shard: it ends the work of finished parts.
+    Merge,
+}
+
+/// One of several parts: every so many shards one, in the order of their names (`docs/spec/checkpoints.md §2.9`).
+///
+/// # Examples
+/// ```
+/// use truecast::checkpoint::Part;
+/// let part: Part = "2/3".parse().unwrap();
+/// assert_eq!((0..7).filter(|&shard| part.has(shard)).collect::<Vec<_>>(), [1, 4]);
+/// assert!("4/3".parse::<Part>().is_err());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    number: usize,
+    of: usize,
+}
+
+impl Part {
+    /// More parts are nobody's.
+    const MOST: usize = 100_000;
+
+    /// Part `number`, from 1 on, of so many; `None` if there is none.
+    #[must_use]
+    pub fn new(number: usize, of: usize) -> Option<Part> {
+        ((1..=of).contains(&number) && of <= Part::MOST).then_some(Part { number, of })
+    }
+
+    /// A shard, by its position from 0, belongs to the part.
+    #[must_use]
+    pub fn has(self, shard: usize) -> bool {
+        shard % self.of == self.number - 1
+    }
+
+    /// All the parts that this is one of.
+    pub(super) fn all(self) -> impl Iterator<Item = Part> {
+        (1..=self.of).map(move |number| Part { number, of: self.of })
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl FromStr for Part {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Part, String> {
+        let numbers = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+        let part = numbers.and_then(|(number, of)| Part::new(number, of));
+        part.ok_or_else(|| format!("expected a part I/N, such as 1/4, with I from 1 to N and N at most {}", Part::MOST))
+    }
+}

@@ -1,0 +1,327 @@
+//! Converting a checkpoint: shard by shard in bounded memory, each complete before the next is begun, and what makes a
+//! folder a checkpoint last (`docs/spec/checkpoints.md §2.8`, §2.9).
+
+use super::error::CheckpointError;
+use super::feed::{FolderFeed, Hashing};
+use super::manifest::{FileEntry, MANIFEST, Manifest, name_of};
+use super::options::{Part, Share};
+use super::place::{self, Found};
+use super::plan::Plan;
+use super::shard::ShardPlan;
+use crate::convert::action::{Actions, Converter};
+use crate::convert::planned::Planned;
+use crate::digest::sha256;
+use crate::error::{Cause, Error};
+use crate::progress::Progress;
+use crate::report::{FolderReport, Report, ShardReport, ShardState, TensorReport};
+use crate::stream::{Item, Limits, run};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use truecast_io::atomic::leftover;
+use truecast_io::{Existing, FileFormat, NewFolder, Writer, folder};
+use truecast_kernel::{CastOptions, Counting, Counts};
+
+impl Plan {
+    /// Whether [`run`](Plan::run) could start: the memory, the destination, the disk. Nothing is written.
+    ///
+    /// # Errors
+    /// Those of [`run`](Plan::run) that need no data.
+    pub fn check(&self, dst: &Path) -> Result<(), Error> {
+        self.check_memory()?;
+        for (at, shard) in self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at)) {
+            let path = dst.join(&self.folder.shards()[at].name);
+            let (targets, kind) = (shard.targets(), FileFormat::Safetensors);
+            truecast_io::check_tensors(&path, kind, &targets, &shard.metadata)?;
+        }
+        place::look(self, dst, &self.options, &self.manifest()?).map(drop)
+    }
+
+    /// What the report will say, without counts and errors: nothing was read but headers.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at));
+        let tensors = mine.flat_map(|(_, shard)| &shard.works);
+        let tensors = tensors.map(|work| TensorReport::new(work.planned.clone(), Counts::default())).collect();
+        let report = Report::new(self.folder.path(), self.provenance.clone(), tensors, self.warnings());
+        Report { is_dry_run: true, folder: Some(Box::new(self.folder_report())), ..report }
+    }
+
+    fn folder_report(&self) -> FolderReport {
+        let shard = |(at, shard): (usize, &ShardPlan)| {
+            let (bytes_in, bytes_out) = shard.bytes();
+            let state = match () {
+                () if shard.is_empty() => ShardState::Empty,
+                () if !self.is_mine(at) => ShardState::OfOthers,
+                () => ShardState::Planned,
+            };
+            let tensors = shard.works.len() as u64;
+            ShardReport { name: shard.name.clone(), tensors, bytes_in, bytes_out, state }
+        };
+        FolderReport {
+            shards: self.shards.iter().enumerate().map(shard).collect(),
+            changes: self.files.iter().flat_map(|file| file.changes.clone()).collect(),
+            sidecars: self.copied().map(|sidecar| sidecar.path.display().to_string()).collect(),
+            digests: Vec::new(),
+            complete: false,
+        }
+    }
+
+    /// Converts. `progress` is told the source bytes that are done, and the tensor.
+    ///
+    /// Result: every file of the destination is complete or absent; index and configuration are there if everything is. Cost:
+    /// memory within `max_memory` of the options and that of the headers, whatever the size of shards and tensors.
+    ///
+    /// # Errors
+    /// Reading, writing, a value that an `error` policy refuses; [`Error::Interrupted`] once `stop` is set. Shards that are
+    /// finished stay, and another run may go on from there.
+    pub fn run(
+        self,
+        dst: &Path,
+        stop: &AtomicBool,
+        mut progress: impl FnMut(Progress<'_>) + Send,
+    ) -> Result<Report, Error> {
+        self.check_memory()?;
+        let fresh = self.manifest()?;
+        let Found { manifest, outdated } = place::look(&self, dst, &self.options, &fresh)?;
+        let made = NewFolder::make(dst)?;
+        for path in &outdated {
+            folder::remove(path)?;
+        }
+        leftover::in_folder(dst).iter().for_each(|left| drop(left.remove()));
+        let mut work = Run { plan: &self, dst, stop, fresh, rows: Vec::new(), warnings: self.warnings(), read: 0 };
+        let mut report = self.folder_report();
+        let result = work.all(manifest, &mut report, &mut progress);
+        // What was made for nothing goes.
+        if result.is_err() && !report.shards.iter().any(ShardReport::is_finished) && self.options.share == Share::Whole
+        {
+            drop(folder::remove(&dst.join(MANIFEST)));
+            drop(made);
+        } else {
+            made.keep();
+        }
+        result?;
+        let Run { rows, warnings, .. } = work;
+        let outputs = report.digests.iter().map(|(path, ..)| path.clone()).collect();
+        let whole = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);
+        Ok(Report { outputs, folder: Some(Box::new(report)), ..whole })
+    }
+}
+
+/// A conversion that goes on.
+struct Run<'a> {
+    plan: &'a Plan,
+    dst: &'a Path,
+    stop: &'a AtomicBool,
+    /// Nothing is done.
+    fresh: Manifest,
+    rows: Vec<TensorReport>,
+    warnings: Vec<String>,
+    /// Bytes of the source.
+    read: u64,
+}
+
+impl Run<'_> {
+    fn all(
+        &mut self,
+        begun: Option<Manifest>,
+        report: &mut FolderReport,
+        progress: &mut (impl FnMut(Progress<'_>) + Send),
+    ) -> Result<(), Error> {
+        let options = &self.plan.options;
+        let part = match options.share {
+            Share::Whole => None,
+            Share::Part(part) => Some(part),
+            Share::Merge => return self.end(&mut self.merged()?, report),
+        };
+        let mut manifest = self.trusted(begun, report, progress)?;
+        let own = self.dst.join(name_of(part));
+        let write = |manifest: &Manifest| folder::write(&own, manifest.text().as_bytes(), Existing::Replace);
+        write(&manifest)?;
+        for (at, shard) in self.plan.shards.iter().enumerate() {
+            if !self.plan.is_mine(at) || shard.is_empty() || manifest.shards[at].output.is_some() {
+                continue;
+            }
+            manifest.shards[at].output = Some(self.shard(shard, progress)?);
+            report.shards[at].state = ShardState::Converted;
+            write(&manifest)?;
+        }
+        match part {
+            None => self.end(&mut manifest, report),
+            Some(_) if self.is_whole(&manifest) => self.end(&mut manifest, report),
+            Some(part) => match self.if_all_parts(part, &manifest)? {
+                Some(mut whole) => self.end(&mut whole, report),
+                None => {
+                    report.digests = self.digests(&manifest);
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    /// What of an earlier run holds: shards whose files are as it says.
+    fn trusted(
+        &mut self,
+        begun: Option<Manifest>,
+        report: &mut FolderReport,
+        progress: &mut (impl FnMut(Progress<'_>) + Send),
+    ) -> Result<Manifest, Error> {
+        let Some(begun) = begun else { return Ok(self.fresh.clone()) };
+        let mut manifest = Manifest { complete: false, ..begun };
+        for (at, entry) in manifest.shards.iter_mut().enumerate() {
+            let Some(output) = &entry.output else { continue };
+            let path = self.dst.join(&entry.name);
+            let found = if path.is_file() { Some(sha256(&path, self.stop)?) } else { None };
+            if found.as_ref() == Some(&(output.bytes, output.sha256.clone())) {
+                report.shards[at].state = ShardState::Resumed;
+                self.read += self.plan.shards[at].bytes().0;
+                progress(Progress { bytes: self.read, tensor: &entry.name });
+            } else {
+                let path = path.display();
+                self.warnings.push(format!("{path}: not what the manifest says that it is; it is converted again"));
+                entry.output = None;
+            }
+        }
+        Ok(manifest)
+    }
+
+    fn existing(&self) -> Existing {
+        let options = &self.plan.options;
+        if options.resume { Existing::Replace } else { options.tensors.existing }
+    }
+
+    /// Converts one shard.
+    fn shard(
+        &mut self,
+        shard: &ShardPlan,
+        progress: &mut (impl FnMut(Progress<'_>) + Send),
+    ) -> Result<FileEntry, Error> {
+        let plan = self.plan;
+        let options = &plan.options.tensors;
+        let failed = |tensor: &Planned, cause: Cause| {
+            let path = plan.folder.path().join(&shard.name);
+            Error::tensor(&path, &tensor.name, cause)
+        };
+        // Pieces are converted at the same time, each by one thread.
+        let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
+        let tensors = || shard.works.iter().map(|work| &work.planned);
+        let actions = Actions::new(tensors(), &exec).map_err(|(tensor, cause)| failed(tensor, cause.into()))?;
+        let path = self.dst.join(&shard.name);
+        let targets = shard.targets();
+        let writer = Writer::create(&path, FileFormat::Safetensors, targets, &shard.metadata, self.existing())?;
+        let items: Vec<Item> = writer.order().iter().map(|&at| shard.works[at].item(at)).collect();
+        let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop: self.stop };
+        let mut counts = vec![Counts::default(); shard.works.len()];
+        let read = &mut self.read;
+        let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut [u8]| {
+            let work = &shard.works[items[at].index];
+            let converter = Converter { tensor: &work.planned, action: actions.of(&work.planned) };
+            let parts = converter.run(first, len as usize, src, dst);
+            parts.map_err(|cause| failed(&work.planned, cause))
+        };
+        let done = |at: usize, parts: Vec<Counts>, bytes: u64| {
+            let index = items[at].index;
+            parts.iter().for_each(|part| counts[index].add(part));
+            *read += bytes;
+            progress(Progress { bytes: *read, tensor: &shard.works[index].planned.name });
+        };
+        let feed = FolderFeed { folder: &plan.folder, works: &shard.works, items: &items };
+        let sink = run(feed, Hashing::new(writer), &items, &limits, work, done)?;
+        let (bytes, sha256) = sink.finish()?;
+        let rows = shard.works.iter().zip(counts);
+        self.rows.extend(rows.map(|(work, counts)| TensorReport::new(work.planned.clone(), counts)));
+        Ok(FileEntry { bytes, sha256 })
+    }
+
+    /// Every part is finished, and all were begun alike: what they did together.
+    fn if_all_parts(&self, part: Part, mine: &Manifest) -> Result<Option<Manifest>, Error> {
+        let mut whole = mine.clone();
+        for other in part.all() {
+            let Some(manifest) = Manifest::read(self.dst, &name_of(Some(other)))? else { return Ok(None) };
+            if manifest.difference(mine).is_some() {
+                return Ok(None);
+            }
+            for (entry, theirs) in whole.shards.iter_mut().zip(manifest.shards) {
+                entry.output = entry.output.take().or(theirs.output);
+            }
+        }
+        Ok(self.is_whole(&whole).then_some(whole))
+    }
+
+    /// Every shard that is written is finished.
+    fn is_whole(&self, manifest: &Manifest) -> bool {
+        manifest.shards.iter().zip(&self.plan.shards).all(|(entry, shard)| entry.output.is_some() || shard.is_empty())
+    }
+
+    /// What finished parts did together; every file is read again.
+    fn merged(&self) -> Result<Manifest, Error> {
+        let failed = |cause| Error::checkpoint(self.dst, cause);
+        let mut whole = self.fresh.clone();
+        for name in self.part_names() {
+            let Some(manifest) = Manifest::read(self.dst, &name)? else { continue };
+            if let Some(what) = manifest.difference(&self.fresh) {
+                return Err(failed(CheckpointError::Changed { what: format!("{name}: {what}") }));
+            }
+            for (entry, theirs) in whole.shards.iter_mut().zip(manifest.shards) {
+                entry.output = entry.output.take().or(theirs.output);
+            }
+        }
+        for (entry, shard) in whole.shards.iter().zip(&self.plan.shards) {
+            if shard.is_empty() {
+                continue;
+            }
+            let unfinished = |what| failed(CheckpointError::Unfinished { what });
+            let Some(output) = &entry.output else { return Err(unfinished(format!("{} is missing", entry.name))) };
+            let path = self.dst.join(&entry.name);
+            if !path.is_file() || sha256(&path, self.stop)? != (output.bytes, output.sha256.clone()) {
+                return Err(unfinished(format!("{} is not what its manifest says", entry.name)));
+            }
+        }
+        Ok(whole)
+    }
+
+    /// The manifests in the destination.
+    fn part_names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.dst).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.filter(|name| name.starts_with(super::manifest::PREFIX)).collect();
+        names.sort();
+        names
+    }
+
+    /// Every shard is there: what makes them a checkpoint, and the manifest last.
+    fn end(&mut self, manifest: &mut Manifest, report: &mut FolderReport) -> Result<(), Error> {
+        let plan = self.plan;
+        // Another part may be at the same.
+        let existing = if plan.options.share == Share::Whole { self.existing() } else { Existing::Replace };
+        let goes_on = || !self.stop.load(Ordering::Relaxed);
+        let follow_links = plan.folder.follows_links();
+        for sidecar in plan.copied() {
+            let copied = sidecar.copy(plan.folder.path(), self.dst, existing, follow_links, goes_on)?;
+            copied.ok_or(Error::Interrupted)?;
+        }
+        if let Some((name, text)) = plan.index() {
+            folder::write(&self.dst.join(name), text.as_bytes(), existing)?;
+        }
+        for file in &plan.files {
+            folder::write(&self.dst.join(&file.name), file.text.as_bytes(), existing)?;
+        }
+        manifest.complete = true;
+        folder::write(&self.dst.join(MANIFEST), manifest.text().as_bytes(), Existing::Replace)?;
+        for name in self.part_names().iter().filter(|name| *name != MANIFEST) {
+            folder::remove(&self.dst.join(name))?;
+        }
+        report.digests = self.digests(manifest);
+        report.complete = true;
+        Ok(())
+    }
+
+    /// The files of tensors that were written, by this run or before.
+    fn digests(&self, manifest: &Manifest) -> Vec<(PathBuf, u64, String)> {
+        let written = manifest.shards.iter().filter_map(|entry| Some((entry, entry.output.as_ref()?)));
+        let file = |(entry, output): (&super::manifest::ShardEntry, &FileEntry)| {
+            (self.dst.join(&entry.name), output.bytes, output.sha256.clone())
+        };
+        written.map(file).collect()
+    }
+}

@@ -1,0 +1,220 @@
+//! Does a folder hold what the definition says it should? As `verify` of a file, shard by shard; and index, configuration
+//! and the files beside the weights are what they should be.
+
+use super::manifest::{FileEntry, MANIFEST, Manifest};
+use super::options::Options;
+use super::plan::Plan;
+use super::shard::Work;
+use crate::digest::sha256;
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::report::{Provenance, ProvenanceError};
+use crate::scan::Stretch;
+use crate::verify::coverage::{self, Coverage};
+use crate::verify::difference::FileDifference;
+use crate::verify::elements::{self, Prepared};
+use crate::verify::pair::Pair;
+use crate::verify::{Sampled, VerifyReport};
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use truecast_core::DType;
+use truecast_io::folder::{Folder, Shard};
+
+/// A conversion of a checkpoint that is to be checked: everything about it is settled, and no element was read.
+#[derive(Debug)]
+pub struct Verification {
+    plan: Plan,
+    /// What is recomputed of each tensor, in the order of the works.
+    stretches: Vec<Vec<Stretch>>,
+    seed: Option<u64>,
+}
+
+impl Verification {
+    /// Settles what the conversion of the checkpoint `src` under `options` should have written, and which elements are
+    /// recomputed. A sample is drawn from `seed`.
+    ///
+    /// # Errors
+    /// A source that cannot be read, options that make no sense for it.
+    pub fn new(src: &Path, options: &Options, coverage: Coverage, seed: u64) -> Result<Verification, Error> {
+        let plan = Plan::new(src, options)?;
+        let bytes: u64 = plan.works().map(Work::bytes_in).sum();
+        let part = coverage.part(bytes);
+        let stretches = plan.works().enumerate().map(|(at, work)| {
+            let planned = &work.planned;
+            let (len, bits) = (planned.target.len(), planned.from.bits_in(planned.src_layout).unwrap_or(64) as u64);
+            part.map_or_else(|| Stretch::whole(len), |part| coverage::sample(part, seed, at as u64, len, bits))
+        });
+        let stretches: Vec<Vec<Stretch>> = stretches.collect();
+        let is_sample =
+            stretches.iter().zip(plan.works()).any(|(some, work)| elements_of(some) < work.planned.target.len());
+        Ok(Verification { stretches, seed: is_sample.then_some(seed), plan })
+    }
+
+    /// What the conversion does.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The element type of a tensor of the source, by the name that it has in the destination.
+    #[must_use]
+    pub fn source_type(&self, tensor: &str) -> Option<DType> {
+        self.plan.works().find(|work| work.planned.target.name == tensor).map(|work| work.planned.from)
+    }
+
+    /// The names that the destination's tensors should have.
+    pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        self.plan.works().map(|work| work.planned.target.name.as_str())
+    }
+
+    /// Bytes of the source that will be read.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let bytes = |(work, some): (&Work, &Vec<Stretch>)| {
+            work.planned.from.bytes_in(work.planned.src_layout, elements_of(some)).unwrap_or(0)
+        };
+        self.plan.works().zip(&self.stretches).map(bytes).sum()
+    }
+
+    /// Compares what was written with what should have been, bit for bit, on all threads of the current pool of rayon.
+    /// `progress` is told the source bytes that are done, and the tensor.
+    ///
+    /// # Errors
+    /// Files that cannot be read; [`Error::Interrupted`] once `stop` is set. Differences are not errors.
+    pub fn run(
+        &self,
+        dst: &Path,
+        stop: &AtomicBool,
+        mut progress: impl FnMut(Progress<'_>) + Send,
+    ) -> Result<VerifyReport, Error> {
+        let result = Folder::open(dst, self.plan.folder.follows_links())?;
+        let mut verdict = VerifyReport::default();
+        let mut prepared = Prepared::default();
+        for (work, some) in self.plan.works().zip(&self.stretches) {
+            work.planned.cast.into_iter().for_each(|cast| prepared.expect(cast, elements_of(some)));
+        }
+        let mut stretches = self.stretches.iter();
+        let (mut done, mut of) = (0, 0);
+        for shard in &self.plan.shards {
+            let actual = result.shards().iter().find(|found| found.name == shard.name);
+            let held: HashMap<&str, usize> = actual.iter().flat_map(|found| by_name(found)).collect();
+            let mut is_extra: BTreeSet<&str> = held.keys().copied().collect();
+            for work in &shard.works {
+                let some = stretches.next().expect("each work has its stretches");
+                let (tensor, name) = (&work.planned, &work.planned.target.name);
+                let Some((found, &at)) = actual.zip(held.get(name.as_str())) else {
+                    verdict.differences.push(FileDifference::Missing { tensor: name.clone() });
+                    continue;
+                };
+                is_extra.remove(name.as_str());
+                verdict.tensors += 1;
+                let actual = &found.source.tensors()[at];
+                if (actual.dtype, &actual.shape) != (tensor.target.dtype, &tensor.target.shape) {
+                    verdict.differences.push(FileDifference::Header {
+                        tensor: name.clone(),
+                        expected: (tensor.target.dtype, tensor.target.shape.clone()),
+                        actual: (actual.dtype, actual.shape.clone()),
+                    });
+                    continue;
+                }
+                let mut progress = |bytes| {
+                    done += bytes;
+                    progress(Progress { bytes: done, tensor: name });
+                    if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                };
+                let source = &self.plan.folder.shards()[work.stored.shard].source;
+                let pair =
+                    Pair { source, index: work.stored.tensor, tensor, result: &found.source, at, stretches: some };
+                let difference = elements::compare(&pair, &mut prepared, &mut verdict.methods, &mut progress)?;
+                verdict.elements += elements_of(some);
+                of += tensor.target.len();
+                verdict.differences.extend(difference);
+            }
+            let extra = is_extra.into_iter().map(|name| FileDifference::Extra { tensor: name.into() });
+            verdict.differences.extend(extra);
+            if let Some(found) = actual {
+                verdict.differences.extend(metadata(shard, found));
+            }
+        }
+        let known: BTreeSet<&str> = self.plan.shards.iter().map(|shard| shard.name.as_str()).collect();
+        for shard in result.shards().iter().filter(|shard| !known.contains(shard.name.as_str())) {
+            let extra = by_name(shard).map(|(name, _)| FileDifference::Extra { tensor: name.into() });
+            verdict.differences.extend(extra);
+        }
+        verdict.sampled = self.seed.map(|seed| Sampled { of, seed });
+        self.files(dst, stop, &mut verdict)?;
+        Ok(verdict)
+    }
+
+    /// What lies beside the weights.
+    fn files(&self, dst: &Path, stop: &AtomicBool, verdict: &mut VerifyReport) -> Result<(), Error> {
+        let manifest = Manifest::read(dst, MANIFEST)?;
+        let mut differs = |path: &Path, why: &str| {
+            let path = path.display().to_string();
+            verdict.differences.push(FileDifference::File { path, why: why.into() });
+        };
+        let texts = self.plan.files.iter().map(|file| (file.name.clone(), file.text.clone()));
+        for (name, text) in texts.chain(self.plan.index()) {
+            let path = dst.join(name);
+            match std::fs::read(&path) {
+                Ok(found) if found == text.as_bytes() => {}
+                Ok(_) => differs(&path, "is not what the conversion writes"),
+                Err(_) => differs(&path, "is missing"),
+            }
+        }
+        let has_sidecars = manifest.as_ref().and_then(|manifest| manifest.options.get("sidecars")?.as_bool());
+        if has_sidecars.unwrap_or(true) {
+            for sidecar in self.plan.copied() {
+                let (theirs, ours) = (self.plan.folder.path().join(&sidecar.path), dst.join(&sidecar.path));
+                if !ours.is_file() {
+                    differs(&ours, "is missing");
+                } else if sha256(&theirs, stop)? != sha256(&ours, stop)? {
+                    differs(&ours, "is not that of the source");
+                }
+            }
+        }
+        // Files are read as a whole only where everything is.
+        for entry in manifest.iter().flat_map(|manifest| &manifest.shards).filter(|_| self.seed.is_none()) {
+            let Some(FileEntry { bytes, sha256: expected }) = &entry.output else { continue };
+            let path = dst.join(&entry.name);
+            let actual = if path.is_file() { Some(sha256(&path, stop)?) } else { None };
+            if actual.as_ref() != Some(&(*bytes, expected.clone())) {
+                let path = path.display().to_string();
+                let expected = (*bytes, expected.clone());
+                verdict.differences.push(FileDifference::Digest { path, expected, actual });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn by_name(shard: &Shard) -> impl Iterator<Item = (&str, usize)> {
+    shard.tensors.iter().map(|&at| (shard.source.tensors()[at].name.as_str(), at))
+}
+
+fn metadata<'a>(
+    shard: &'a super::shard::ShardPlan,
+    found: &'a Shard,
+) -> impl Iterator<Item = FileDifference> + use<'a> {
+    let actual = found.source.metadata();
+    let keys: BTreeSet<&String> = shard.metadata.keys().chain(actual.keys()).collect();
+    let right = |key: &str| shard.metadata.get(key).map(String::as_str).or((key == "format").then_some("pt"));
+    let wrong: Vec<&String> =
+        keys.into_iter().filter(|key| actual.get(*key).map(String::as_str) != right(key)).collect();
+    wrong.into_iter().map(|key| FileDifference::Metadata { key: key.clone() })
+}
+
+fn elements_of(stretches: &[Stretch]) -> u64 {
+    stretches.iter().map(|stretch| stretch.len).sum()
+}
+
+/// The options that the manifest of a result records; `None` if it has none.
+///
+/// # Errors
+/// A manifest that cannot be read, or is of another version.
+pub fn recorded(dst: &Path) -> Result<Option<Result<Provenance, ProvenanceError>>, Error> {
+    let manifest = Manifest::read(dst, MANIFEST)?;
+    Ok(manifest.map(|manifest| Provenance::from_json(&manifest.options)))
+}
