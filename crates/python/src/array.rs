@@ -147,10 +147,9 @@ pub fn new<'py>(
     order: Order,
 ) -> PyResult<Given<'py>> {
     if library == Library::Torch {
-        let torch = imported(py, "torch")?.ok_or_else(|| raise(py, Class::Type, "torch is not imported"))?;
         let options = PyDict::new(py);
         options.set_item(intern!(py, "dtype"), dtype)?;
-        let array = torch.call_method(intern!(py, "empty"), (shape,), Some(&options))?;
+        let array = torch(py)?.call_method(intern!(py, "empty"), (shape,), Some(&options))?;
         return Ok(Given { array, library });
     }
     static EMPTY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -176,10 +175,15 @@ pub fn hand_back<'py>(result: Given<'py>, to: Library) -> PyResult<Bound<'py, Py
 
 /// The `dtype` of new arrays of a library.
 pub fn new_dtype<'py>(py: Python<'py>, library: Library, dtype: DType, form: Form) -> PyResult<Bound<'py, PyAny>> {
-    match (library, imported(py, "torch")?) {
-        (Library::Torch, Some(torch)) => dtypes::to_torch(&torch, dtype, form),
+    match library {
+        Library::Torch => dtypes::to_torch(&torch(py)?, dtype, form),
         _ => dtypes::to_numpy(py, dtype, form),
     }
+}
+
+/// torch, which whoever has a tensor has imported.
+fn torch(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    imported(py, "torch")?.ok_or_else(|| raise(py, Class::Type, "torch is not imported"))
 }
 
 fn torch_memory<'py>(tensor: Bound<'py, PyAny>) -> PyResult<Dense<'py>> {

@@ -44,12 +44,9 @@ impl<'py> Source<'py> {
         let found = given.dtype()?;
         let Some(dtype) = from else {
             let dtype = dtypes::of_object(&found)?;
-            return match (given.library, dtype, shape) {
-                (_, _, Some(_)) => {
-                    Err(raise(py, Class::Usage, "shape is that of packed bytes: name their type with from_"))
-                }
-                (Library::Torch, DType::F4E2M1, None) => Source::of_pairs(given),
-                _ => Ok(Source { shape: given.shape()?, len: len_of(&given)?, given, dtype, layout: Layout::Bytes }),
+            return match shape {
+                None => Source::of_values(given, dtype),
+                Some(_) => Err(raise(py, Class::Usage, "shape is that of packed bytes: name their type with from_")),
             };
         };
         if let Some(shape) = shape {
@@ -63,13 +60,28 @@ impl<'py> Source<'py> {
             let shape = PyTuple::new(py, shape)?;
             return Ok(Source { given, dtype, layout: Layout::Packed, len: len as usize, shape });
         }
-        let is_itself = || dtypes::of_object(&found).is_ok_and(|found| found == dtype);
-        if !dtypes::holds_codes(&found, dtype)? && !is_itself() {
+        if dtypes::of_object(&found).is_ok_and(|found| found == dtype) {
+            return Source::of_values(given, dtype);
+        }
+        if !dtypes::holds_codes(&found, dtype)? {
             let message =
                 format_args!("an array of {found} cannot hold codes of {dtype}; expected is one of its width");
             return Err(raise(py, Class::Type, message));
         }
-        Ok(Source { shape: given.shape()?, len: len_of(&given)?, given, dtype, layout: Layout::Bytes })
+        Source::of_elements(given, dtype)
+    }
+
+    /// An array of the type that its own type says.
+    fn of_values(given: Given<'py>, dtype: DType) -> PyResult<Source<'py>> {
+        match (given.library, dtype) {
+            (Library::Torch, DType::F4E2M1) => Source::of_pairs(given),
+            _ => Source::of_elements(given, dtype),
+        }
+    }
+
+    fn of_elements(given: Given<'py>, dtype: DType) -> PyResult<Source<'py>> {
+        let shape = given.shape()?;
+        Ok(Source { len: len_of(&shape)?, shape, given, dtype, layout: Layout::Bytes })
     }
 
     /// A tensor of torch of which each element holds two, the first in the low bits.
@@ -85,13 +97,9 @@ impl<'py> Source<'py> {
     }
 }
 
-fn len_of(given: &Given<'_>) -> PyResult<usize> {
-    let py = given.array.py();
-    let len = match given.library {
-        Library::Torch => given.array.call_method0(intern!(py, "numel"))?,
-        _ => given.array.getattr(intern!(py, "size"))?,
-    };
-    len.extract()
+/// The elements of a shape.
+fn len_of(shape: &Bound<'_, PyTuple>) -> PyResult<usize> {
+    shape.iter().try_fold(1usize, |len, dimension| Ok(len * dimension.extract::<usize>()?))
 }
 
 fn bytes_of(given: &Given<'_>) -> PyResult<usize> {
@@ -156,7 +164,8 @@ pub fn convert<'py>(x: &Bound<'py, PyAny>, call: &Call<'_, 'py>) -> PyResult<(Bo
         };
         pool::run(py, bytes, work).map_err(|error| error::of(py, &error.into()))
     })?;
-    Ok((hand_back(result, library)?, counts))
+    let result = if call.out.is_some() { result.array } else { hand_back(result, library)? };
+    Ok((result, counts))
 }
 
 /// Where results go.
@@ -185,18 +194,21 @@ impl<'a, 'py> Target<'a, 'py> {
             Form::Packed => PyTuple::new(py, [bytes()])?,
             _ => source.shape.clone(),
         };
-        let codes = |given: &Given<'py>| dtypes::holds_codes(&given.dtype()?, call.to);
-        let dtype = match &out {
-            // Where elements are codes need not be said twice.
-            Some((_, given)) if call.form == Form::Values && !pairs && codes(given)? => given.dtype()?,
-            _ => new_dtype(py, of_out, call.to, call.form)?,
+        let dtype = || new_dtype(py, of_out, call.to, call.form);
+        let Some((_, given)) = &out else {
+            return Ok(Target { out, library: of_out, dtype: dtype()?, shape, layout });
         };
-        if let Some((_, given)) = &out {
-            let (found, has) = (given.dtype()?, given.shape()?);
-            if !found.eq(&dtype)? || !has.eq(&shape)? {
-                let message = format_args!("out is of {found} and shape {has}; expected are {dtype} and shape {shape}");
-                return Err(raise(py, Class::Usage, message));
-            }
+        let (found, has) = (given.dtype()?, given.shape()?);
+        // Where elements are codes need not be said twice, and there may be no array of such values.
+        let may_be_codes = call.form == Form::Values && !pairs;
+        let dtype = match dtype() {
+            Ok(dtype) if found.is(&dtype) => dtype,
+            _ if may_be_codes && dtypes::holds_codes(&found, call.to)? => found.clone(),
+            dtype => dtype?,
+        };
+        if !found.eq(&dtype)? || !has.eq(&shape)? {
+            let message = format_args!("out is of {found} and shape {has}; expected are {dtype} and shape {shape}");
+            return Err(raise(py, Class::Usage, message));
         }
         Ok(Target { out, library: of_out, dtype, shape, layout })
     }

@@ -267,3 +267,10 @@ pub fn type_names(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
 pub fn type_name(object: &Bound<'_, PyAny>) -> PyResult<&'static str> {
     Ok(of_object(object)?.name())
 }
+
+/// The `torch.dtype` of tensors of a type.
+#[pyfunction]
+pub fn torch_dtype<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let torch = object.py().import("torch")?;
+    to_torch(torch.as_any(), of_object(object)?, Form::Values)
+}

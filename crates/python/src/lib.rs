@@ -27,7 +27,7 @@ mod _truecast {
     #[pymodule_export]
     use super::command::{answer, main};
     #[pymodule_export]
-    use super::dtypes::{type_name, type_names};
+    use super::dtypes::{torch_dtype, type_name, type_names};
     #[pymodule_export]
     use super::files::{compare, convert, verify};
     #[pymodule_export]

@@ -120,7 +120,7 @@ pub fn rescale<'py>(
             other => raise(py, Class::Input, other),
         })
     })?;
-    crate::array::hand_back(filled, library)
+    if out.is_some() { Ok(filled.array) } else { crate::array::hand_back(filled, library) }
 }
 
 /// Multiplier and shift of a scale, as RESCALE takes them.

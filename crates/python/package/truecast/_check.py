@@ -85,6 +85,8 @@ def check(
     show
         How many violations are kept.
 
+    Examples
+    --------
     >>> import numpy as np, ml_dtypes, truecast as tc
     >>> x = np.linspace(-4, 4, 1000, dtype=np.float64)
     >>> through_f32 = x.astype(np.float32).astype(ml_dtypes.bfloat16)

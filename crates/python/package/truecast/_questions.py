@@ -31,6 +31,8 @@ def explain(value: Any, to: Any, *, from_: Any = None, spec: str | None = None, 
     spec
         One specification, with its ``attributes``; the default is every one with every set of attributes.
 
+    Examples
+    --------
     >>> import truecast as tc
     >>> found = tc.explain(465.0, to="f8e4m3fn")
     >>> found["neighbours"]["midpoint"], found["results"][0]["value"]
@@ -83,6 +85,8 @@ def promote_types(a: Any, b: Any, *, system: str = "openvino", **options: Any) -
     InputError
         The system refuses the pair; the message says why.
 
+    Examples
+    --------
     >>> import truecast as tc
     >>> tc.promote_types("i64", "bf16", system="torch")
     'bf16'

@@ -29,6 +29,8 @@ def convert_promote_types(
     InputError
         The promotion is refused; the message says why and what would be allowed.
 
+    Examples
+    --------
     >>> import numpy as np, truecast as tc
     >>> a, b = tc.openvino.convert_promote_types(np.int8([1]), np.float32([0.5]))
     >>> a.dtype, b.dtype

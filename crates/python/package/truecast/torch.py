@@ -5,7 +5,6 @@ Importing this module imports torch; ``truecast.cast`` takes tensors without it.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import torch as _torch
@@ -16,22 +15,24 @@ from ._errors import UsageError
 __all__ = ["cast", "round_trip"]
 
 
-def _dtype(to: Any) -> _torch.dtype:
-    """The type of tensors of an element type."""
-    if isinstance(to, _torch.dtype):
-        return to
-    empty = _truecast.cast(_torch.empty((0,), dtype=_torch.float32), to, spec="ieee")
-    return empty.dtype
+
+def _given(attributes: str) -> dict[str, Any]:
+    """Attributes from the one text that an operator is called with."""
+    given: dict[str, Any] = {}
+    for pair in filter(None, attributes.split(";")):
+        name, _, value = pair.partition("=")
+        given.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in given.items()}
 
 
 @_torch.library.custom_op("truecast::cast", mutates_args=())
 def _cast(x: _torch.Tensor, to: str, spec: str, attributes: str) -> _torch.Tensor:
-    return _truecast.cast(x, to, spec=spec, **json.loads(attributes))
+    return _truecast.cast(x, to, spec=spec, **_given(attributes))
 
 
 @_cast.register_fake
 def _(x: _torch.Tensor, to: str, spec: str, attributes: str) -> _torch.Tensor:
-    dtype = _dtype(to)
+    dtype = _truecast.torch_dtype(to)
     shape = list(x.shape)
     if str(dtype) == "torch.float4_e2m1fn_x2":
         shape[-1] = shape[-1] // 2
@@ -43,7 +44,7 @@ def _(x: _torch.Tensor, to: str, spec: str, attributes: str) -> _torch.Tensor:
 @_torch.library.custom_op("truecast::round_trip", mutates_args=())
 def _round_trip(x: _torch.Tensor, to: str, spec: str, attributes: str) -> _torch.Tensor:
     # Codes, so that types which torch lacks are no matter.
-    codes = _truecast.cast(x, to, spec=spec, layout="codes", **json.loads(attributes))
+    codes = _truecast.cast(x, to, spec=spec, layout="codes", **_given(attributes))
     return _truecast.cast(codes, x.dtype, spec="ieee", from_=to)
 
 
@@ -52,12 +53,12 @@ def _(x: _torch.Tensor, to: str, spec: str, attributes: str) -> _torch.Tensor:
     return _torch.empty_like(x, memory_format=_torch.contiguous_format)
 
 
-def _keep_type(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    context.dtype = inputs[0].dtype
+def _keep_type(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.dtype = inputs[0].dtype
 
 
-def _straight_through(context: Any, gradient: _torch.Tensor) -> tuple[Any, ...]:
-    return gradient.to(context.dtype), None, None, None
+def _straight_through(ctx: Any, gradient: _torch.Tensor) -> tuple[Any, ...]:
+    return gradient.to(ctx.dtype), None, None, None
 
 
 for _operator in (_cast, _round_trip):
@@ -67,9 +68,23 @@ for _operator in (_cast, _round_trip):
 def _call(operator: Any, x: _torch.Tensor, to: Any, spec: str | None, gradient: str, attributes: dict[str, Any]) -> Any:
     if gradient not in ("none", "straight-through"):
         raise UsageError(f"gradient {gradient!r} is neither 'none' nor 'straight-through'")
-    given = {name: value for name, value in attributes.items() if value is not None}
     x = x if gradient == "straight-through" else x.detach()
-    return operator(x, _truecast.type_name(to), spec or "onnx", json.dumps(given, sort_keys=True))
+    return operator(x, _name(to), spec or "onnx", _text(attributes))
+
+
+def _name(to: Any) -> str:
+    """A type as a text. What is here is also read by compilers, which do not look into the extension."""
+    if isinstance(to, str):
+        return to
+    return "torch:" + str(to).removeprefix("torch.") if isinstance(to, _torch.dtype) else _truecast.type_name(to)
+
+
+def _text(attributes: dict[str, Any]) -> str:
+    pairs = []
+    for name, value in attributes.items():
+        values = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
+        pairs += [f"{name}={str(one).lower() if isinstance(one, bool) else one}" for one in values]
+    return ";".join(pairs)
 
 
 def cast(

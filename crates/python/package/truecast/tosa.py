@@ -64,6 +64,8 @@ def rescale(
     InputError
         The result is unpredictable: which requirement does not hold, and where.
 
+    Examples
+    --------
     >>> import numpy as np, truecast as tc
     >>> tc.tosa.rescale(np.int32([3, -3, 1000]), "i8", multiplier=1 << 30, shift=31, scale32=True)
     array([  2,  -1, 127], dtype=int8)

@@ -1,0 +1,73 @@
+"""What the Python package adds to the engine: large arrays beside the command's own bench, the time of one call on a small
+array, and of the import. Needs the package as releases are built (`pip install .`), and a machine that does nothing else.
+
+    python benches/python/overhead.py [--rounds 11]
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+import timeit
+
+import numpy as np
+import truecast as tc
+
+PAIRS = ["f32:bf16", "f32:f8e4m3fn", "bf16:f32", "f8e4m3fn:bf16"]
+ELEMENTS = 64 << 20
+
+
+def engine(pair: str, threads: int) -> float:
+    """Elements a second of the command's bench, in one run: buffers of 64 Mi elements that it has used before."""
+    options = ["--pairs", pair, "--sizes", "dram", "--threads", str(threads), "--best-of", "3", "--json"]
+    done = subprocess.run([sys.executable, "-m", "truecast", "bench", *options], capture_output=True, text=True, check=True)
+    row = json.loads(done.stdout)["rows"][0]
+    width = (tc.finfo(row["src"]).storage_bits + tc.finfo(row["dst"]).storage_bits) / 8
+    return row["gbps"] * 1e9 / width
+
+
+def package(x: np.ndarray, to: str, out: np.ndarray | None) -> float:
+    best = 0.0
+    for _ in range(3):
+        begin = time.perf_counter()
+        tc.cast(x, to, out=out)
+        best = max(best, x.size / (time.perf_counter() - begin))
+    return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=11)
+    rounds = parser.parse_args().rounds
+    print(f"{'pair':>14} {'threads':>7} {'bench':>9} {'cast, out=':>10} {'part':>6} {'cast':>9}   (10^9 elements a second)")
+    for threads in (1, tc.get_num_threads()):
+        tc.set_num_threads(threads)
+        for pair in PAIRS:
+            src, dst = pair.split(":")
+            x = tc.cast(np.random.default_rng(1).standard_normal(ELEMENTS, np.float32), src)
+            out = tc.cast(x, dst)
+            seen = [(engine(pair, threads), package(x, dst, out), package(x, dst, None)) for _ in range(rounds)]
+            bench, into, fresh = (statistics.median(column) / 1e9 for column in zip(*seen))
+            print(f"{pair:>14} {threads:7} {bench:9.2f} {into:10.2f} {into / bench:6.2f} {fresh:9.2f}")
+    tc.set_num_threads(None)
+
+    small, out = np.ones(16, np.float32), np.ones(16, np.float16)
+    for name, call in {
+        "16 elements": lambda: tc.cast(small, "f16"),
+        "16 elements, out=": lambda: tc.cast(small, "f16", out=out),
+        "16 elements, to ml_dtypes": lambda: tc.cast(small, "f8e4m3fn"),
+        "16 elements, spec=": lambda: tc.cast(small, "f8e4m3fn", spec="tosa"),
+        "NumPy's astype": lambda: small.astype(np.float16),
+    }.items():
+        seconds = statistics.median(timeit.repeat(call, number=20_000, repeat=rounds)) / 20_000
+        print(f"{name:>26}: {seconds * 1e6:.2f} us")
+
+    code = "import time; b = time.perf_counter(); import truecast; print(time.perf_counter() - b)"
+    taken = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(rounds)]
+    print(f"{'import':>26}: {statistics.median(taken) * 1e3:.1f} ms")
+
+
+if __name__ == "__main__":
+    main()
