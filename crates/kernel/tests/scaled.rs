@@ -371,3 +371,37 @@ fn buffers_that_do_not_fit() {
     let f4 = Dequantiser::new(&layout, &to(F4E2M1), &CastOptions::default());
     assert!(matches!(f4, Err(ScaledError::Layout { .. })));
 }
+
+#[test]
+fn blocks_of_gguf_files() {
+    let mut random = Random::new("blocks_of_gguf_files");
+    for block in BlockType::ALL {
+        for factor in [false, true] {
+            let layout = Layout::new(2, [5, 768], Coding::Blocks { block, factor });
+            let mut stored = stored(&layout, &mut random);
+            let size = block.bytes() as usize;
+            for (i, bytes) in stored[0].chunks_mut(size).enumerate() {
+                // Scales of ordinary size, but for every fourth block.
+                let halves: &[usize] = match block {
+                    BlockType::Q4_0 | BlockType::Q5_0 | BlockType::Q8_0 => &[0],
+                    BlockType::Q4_1 | BlockType::Q5_1 | BlockType::Q4_K | BlockType::Q5_K => &[0, 2],
+                    BlockType::Q2_K => &[80, 82],
+                    BlockType::Q3_K => &[108],
+                    BlockType::Q6_K => &[208],
+                    _ => &[],
+                };
+                halves.iter().filter(|_| i % 4 != 0).for_each(|at| bytes[at + 1] = bytes[at + 1] & 0x83 | 0x28);
+                if block == BlockType::Mxfp4 && bytes[0] == 0xff {
+                    bytes[0] = 0;
+                }
+            }
+            check_stored(layout, &stored, &[Bf16, F16, F32], &mut random);
+            if block == BlockType::Mxfp4 {
+                stored[0][17 * (24 + 7)] = 0xff;
+                let dequantiser = Dequantiser::new(&layout, &to(Bf16), &CastOptions::default()).unwrap();
+                let refused = convert(&dequantiser, &stored, 0..layout.elements(), 2);
+                assert_eq!(refused, Err(ScaledError::Scale { index: 32 * (24 + 7), scale: 0xff }));
+            }
+        }
+    }
+}

@@ -87,6 +87,20 @@ pub(super) fn sum(a: Exact, b: Exact) -> Exact {
     }
 }
 
+/// `-a`.
+pub(super) fn negated(a: Exact) -> Exact {
+    match a {
+        Exact::Nan { .. } => a,
+        Exact::Inf { neg } => Exact::Inf { neg: !neg },
+        Exact::Finite { neg, sig, exp, sticky } => Exact::Finite { neg: !neg, sig, exp, sticky },
+    }
+}
+
+/// `|a|`.
+pub(super) fn magnitude(a: Exact) -> Exact {
+    if is_neg(a) { negated(a) } else { a }
+}
+
 /// The sign.
 pub(super) const fn is_neg(a: Exact) -> bool {
     match a {

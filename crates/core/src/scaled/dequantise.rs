@@ -3,8 +3,10 @@
 //! Letters: `c` code, `s` scale, `g` second scale, `b` bias, `t` effective scale, `p` the f32 result.
 
 use super::arithmetic::{NAN, integer, is_neg, product, quotient, rounded, sum};
+use super::blocks::{BlockTerms, BlockType};
 use super::error::ScaledError;
 use super::layout::{Code, Coding, Form, GlobalRule, Group, Layout, Parts, Plane, Planes, Zero};
+use super::packing::Packing;
 use crate::dtype::DType;
 use crate::exact::{Exact, decode_float, encode_float};
 use crate::format::{F32, FloatFormat};
@@ -122,8 +124,35 @@ impl Layout {
         let at = if self.transposed { [col, row] } else { [row, col] };
         match &self.coding {
             Coding::Planes(planes) => self.of_planes(planes, parts, matrix, at, index),
-            Coding::Blocks { .. } => Err(ScaledError::Layout { why: "its blocks are not supported" }),
+            Coding::Blocks { block, factor } => self.of_blocks(*block, *factor, parts, matrix, at, index),
         }
+    }
+
+    fn of_blocks(
+        &self,
+        block: BlockType,
+        factor: bool,
+        parts: &Parts<'_>,
+        matrix: u64,
+        [row, col]: [u64; 2],
+        index: u64,
+    ) -> Result<u32, ScaledError> {
+        let per_row = self.cols / block.elements();
+        let number = (matrix * self.rows + row) * per_row + col / block.elements();
+        let bytes = of_matrix(parts.codes, block.bytes(), number);
+        let Some(terms) = block.terms(bytes, (col % block.elements()) as usize) else {
+            return Err(ScaledError::Scale { index, scale: bytes[0].into() });
+        };
+        let form = if terms.bias.is_some() { Form::Affine } else { Form::Times };
+        let BlockTerms { code, scale, bias } = terms;
+        let value = value_of(form, &F32, &Terms { code: integer(code), scale, global: None, bias });
+        if !factor {
+            return Ok(value);
+        }
+        let scale =
+            Plane::of(DType::F32).code.value(Packing::BYTES.get(32, [matrix + 1, 1], [matrix, 0], parts.global));
+        let code = decode_float(&F32, value.into());
+        Ok(value_of(Form::Times, &F32, &Terms { code, scale, global: None, bias: None }))
     }
 
     fn of_planes(

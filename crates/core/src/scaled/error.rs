@@ -54,6 +54,12 @@ pub enum ScaledError {
         /// The code of the scale.
         scale: u64,
     },
+    /// No scaled format carries NaN or infinities (§3.6).
+    #[error("element {index} is NaN or infinite, which no scaled format carries; --nonfinite saturate replaces it")]
+    NotFinite {
+        /// Index of the first such element of what was given.
+        index: u64,
+    },
     /// A row or column is in a group that does not exist.
     #[error("row or column {index} is in group {group} of {groups}")]
     Index {

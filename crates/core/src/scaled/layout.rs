@@ -1,5 +1,6 @@
 //! The description of a logical tensor: shape, packing of the codes, scales and their grid, arithmetic.
 
+use super::blocks::BlockType;
 use super::error::ScaledError;
 use super::packing::Packing;
 use crate::dtype::{DType, Kind};
@@ -142,18 +143,6 @@ pub enum Group {
     OfRow,
     /// Column `j` is in the grid's column `index[j]`.
     OfColumn,
-}
-
-/// A block type of a GGUF file (§9.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum BlockType {
-    /// §9.3.
-    Q8_0,
-    /// §9.4.
-    Mxfp4,
-    /// §9.5.
-    Nvfp4,
 }
 
 /// A stored part of a tensor.
@@ -384,8 +373,12 @@ impl Layout {
         if elements.is_none_or(|n| n > 1 << 60) {
             return invalid("it has too many elements");
         }
-        if let Coding::Planes(planes) = &self.coding {
-            planes.check()?;
+        match &self.coding {
+            Coding::Planes(planes) => planes.check()?,
+            Coding::Blocks { .. } if self.kept != [self.rows, self.cols] || self.transposed => {
+                return invalid("blocks have all their elements, and lie in rows");
+            }
+            Coding::Blocks { .. } => {}
         }
         for part in Part::ALL {
             self.part_bytes(part)?;
@@ -439,33 +432,5 @@ impl Planes {
             Planes { form: Form::Affine, zero, .. } if *zero != Zero::None => invalid("biases stand for a zero point"),
             _ => Ok(()),
         }
-    }
-}
-
-impl BlockType {
-    /// Every type.
-    pub const ALL: [BlockType; 3] = [BlockType::Q8_0, BlockType::Mxfp4, BlockType::Nvfp4];
-
-    /// Its number in a file, elements and bytes of a block (§9.2).
-    #[must_use]
-    pub const fn row(self) -> (u32, u64, u64) {
-        match self {
-            BlockType::Q8_0 => (8, 32, 34),
-            BlockType::Mxfp4 => (39, 32, 17),
-            BlockType::Nvfp4 => (40, 64, 36),
-        }
-    }
-
-    /// The type with a number in a file.
-    #[must_use]
-    pub fn of_id(id: u32) -> Option<BlockType> {
-        BlockType::ALL.into_iter().find(|block| block.row().0 == id)
-    }
-
-    /// Bytes of a matrix; `None` if its columns are no whole number of blocks.
-    fn bytes_of(self, [rows, cols]: [u64; 2]) -> Option<u64> {
-        let (_, elements, bytes) = self.row();
-        let blocks = cols.is_multiple_of(elements).then(|| (cols / elements).checked_mul(rows))??;
-        blocks.checked_mul(bytes).filter(|bytes| *bytes <= 1 << 60)
     }
 }

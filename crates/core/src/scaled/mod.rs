@@ -2,7 +2,7 @@
 //!
 //! A [`Layout`] describes one logical tensor as data: its matrices, where the code of each element lies
 //! ([`Packing`]), which scales, zero points and biases belong to it, and in which order they are combined ([`Form`]).
-//! [`Layout::value`] is the definition of reading. `truecast-kernel` does the same fast. Which tensors of a checkpoint
+//! [`Layout::value`] is the definition of reading, [`Planes::quantise`] that of writing. `truecast-kernel` does the same fast. Which tensors of a checkpoint
 //! belong together, and which layout they have, is not asked here.
 //!
 //! Source: `docs/spec/checkpoints.md` §3, §4, §6, §7, §9. Every operation is integer arithmetic on [`Exact`](crate::Exact)
@@ -14,17 +14,21 @@
 //! | `layout` | the description of a tensor | §3.1, §4 |
 //! | `arithmetic` | product, quotient, sum; rounded to a format | §0.3 |
 //! | `dequantise` | codes and scales to the value of an element | §3.2, §3.5, §3.6, §6 |
+//! | `blocks` | the blocks of GGUF files | §9.2 to §9.5 |
+//! | `quantise` | values to a scale and codes | §3.6, §7, §9.3, §9.4 |
 //! | `error` | what is wrong with a layout or with stored bytes | |
 
 mod arithmetic;
+mod blocks;
 mod dequantise;
 mod error;
 mod layout;
 mod packing;
+mod quantise;
 
+pub use blocks::{BlockTerms, BlockType, DOUBLED_E2M1};
 pub use dequantise::{Terms, value_of};
 pub use error::ScaledError;
-pub use layout::{
-    BlockType, Code, Coding, Form, Global, GlobalRule, Group, Layout, Part, Parts, Plane, Planes, Scales, Zero,
-};
+pub use layout::{Code, Coding, Form, Global, GlobalRule, Group, Layout, Part, Parts, Plane, Planes, Scales, Zero};
 pub use packing::Packing;
+pub use quantise::{MxScale, NonFinite, Quantisation, Quantised, Search, amax};

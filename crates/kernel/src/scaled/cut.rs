@@ -147,4 +147,14 @@ impl Cut {
             field | u64::from(bytes[self.local(bit / 8)] >> (bit % 8) & 1) << n
         })
     }
+
+    /// Makes `field` the code of an entry.
+    pub fn set(&self, at: [u64; 2], bytes: &mut [u8], field: u64) {
+        let (packing, bits) = (self.plane.packing, self.plane.code.bits());
+        for n in 0..bits {
+            let bit = packing.bit(bits, self.shape, at, n);
+            let byte = &mut bytes[self.local(bit / 8)];
+            *byte = *byte & !(1 << (bit % 8)) | ((field >> n & 1) as u8) << (bit % 8);
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! [`Dequantiser`]: scaled elements to plain ones, planned once.
 
+use super::blocks::{self, BlockRow};
 use super::cut::{Cut, Read, Window, column_granule};
-use super::grid::{Grid, GridRow};
+use super::grid::{Grid, GridRow, PartCut};
 use super::lookup::{self, Codes, Full, Sixteen, Tables};
 use super::unpack;
 use super::values::{Decoder, Operands, Room, TILE, Values, spread};
@@ -12,7 +13,9 @@ use crate::pipeline::Stores;
 use crate::stage::Streaming;
 use crate::stream;
 use std::ops::Range;
-use truecast_core::scaled::{Coding, Form, Group, Layout, Packing, Part, Parts, Planes, ScaledError, Zero};
+use truecast_core::scaled::{
+    BlockType, Code, Coding, Form, Group, Layout, Packing, Part, Parts, Plane, Planes, ScaledError, Zero,
+};
 use truecast_core::{CastSpec, DType};
 
 /// A planned dequantisation: immutable, to be used from any number of threads, each for windows of its own.
@@ -37,11 +40,10 @@ use truecast_core::{CastSpec, DType};
 #[derive(Debug)]
 pub struct Dequantiser {
     layout: Layout,
-    planes: Planes,
     exec: CastOptions,
     values: Values,
     decoder: Decoder,
-    grid: Grid,
+    coded: Coded,
     how: How,
     /// The f32 of each code, as bytes.
     of_codes: Vec<u8>,
@@ -49,6 +51,13 @@ pub struct Dequantiser {
     block: u64,
     /// Windows begin and end at multiples of so many columns, or at the end of a row.
     column_align: u64,
+}
+
+/// What elements are made of.
+#[derive(Debug)]
+enum Coded {
+    Planes(Box<Planes>, Box<Grid>),
+    Blocks { block: BlockType, factor: bool },
 }
 
 /// How elements are made of codes.
@@ -76,40 +85,57 @@ impl Dequantiser {
     /// What [`Layout::check`] says; [`ScaledError::Layout`] for a result that cannot be made of f32.
     pub fn new(layout: &Layout, spec: &CastSpec, exec: &CastOptions) -> Result<Dequantiser, ScaledError> {
         layout.check()?;
-        let Coding::Planes(planes) = layout.coding else {
-            return Err(ScaledError::Layout { why: "blocks of GGUF files are not supported" });
-        };
         let level = exec.level;
-        let scale_type = planes.scales.plane.code.format().map_or(DType::F32, |_| Grid::scale_type(&planes));
-        let values = Values::new(planes.form, scale_type, spec, level)?;
-        let minus = if let Zero::Constant(zero) = planes.zero { zero } else { 0 };
-        let code = planes.codes.code;
-        let decoder = Decoder::new(code, minus, level)?;
-        let block = if planes.scales.block[1] >= layout.cols {
-            layout.cols.next_multiple_of(64).max(64)
-        } else {
-            planes.scales.block[1]
+        let (planes, block) = match layout.coding {
+            Coding::Planes(planes) => (planes, planes.scales.block[1]),
+            Coding::Blocks { block, factor } => return Dequantiser::of_blocks(layout, (block, factor), spec, exec),
+            _ => return Err(ScaledError::Layout { why: "its coding is not known" }),
         };
+        let values = Values::new(planes.form, Grid::scale_type(&planes), spec, level)?;
+        let minus = if let Zero::Constant(zero) = planes.zero { zero } else { 0 };
+        let decoder = Decoder::new(planes.codes.code, minus, level)?;
+        let block = if block >= layout.cols { layout.cols.next_multiple_of(64).max(64) } else { block };
         let how = how(layout, &planes, block, values.dst_bytes, level);
+        let granule = column_granule(planes.codes.packing);
+        let column_align = if block <= LONG_BLOCK { lcm(granule, block) } else { granule };
+        let grid = Grid::new(layout, &planes, level)?;
+        let coded = Coded::Planes(Box::new(planes), Box::new(grid));
+        Ok(Dequantiser::with(layout, exec, values, decoder, coded, how, block, column_align))
+    }
+
+    fn of_blocks(
+        layout: &Layout,
+        (block, factor): (BlockType, bool),
+        spec: &CastSpec,
+        exec: &CastOptions,
+    ) -> Result<Dequantiser, ScaledError> {
+        let form = if blocks::has_bias(block) { Form::Affine } else { Form::Times };
+        let values = Values::new(form, DType::F32, spec, exec.level)?;
+        let (decoder, bits) = match blocks::code(block) {
+            Some((code, minus)) => (Decoder::new(code, minus, exec.level)?, code.bits()),
+            None => (Decoder::doubled(), 4),
+        };
+        let how = if bits <= 4 && values.dst_bytes == 2 { How::Sixteen } else { How::Arithmetic };
+        let coded = Coded::Blocks { block, factor };
+        Ok(Dequantiser::with(layout, exec, values, decoder, coded, how, block.group(), block.elements()))
+    }
+
+    #[allow(clippy::too_many_arguments)] // each is a field
+    fn with(
+        layout: &Layout,
+        exec: &CastOptions,
+        values: Values,
+        decoder: Decoder,
+        coded: Coded,
+        how: How,
+        block: u64,
+        column_align: u64,
+    ) -> Dequantiser {
         let n_codes: usize = if how == How::Full { 256 } else { 16 };
         let mut of_codes = vec![0; n_codes * 4];
         let all: Vec<u8> = (0..n_codes).map(|code| code as u8).collect();
         decoder.run(&all, &mut of_codes, &mut Default::default());
-        let granule = column_granule(planes.codes.packing);
-        let column_align = if block <= LONG_BLOCK { lcm(granule, block) } else { granule };
-        let grid = Grid::new(layout, &planes, level)?;
-        Ok(Dequantiser {
-            layout: *layout,
-            planes,
-            exec: *exec,
-            values,
-            decoder,
-            grid,
-            how,
-            of_codes,
-            block,
-            column_align,
-        })
+        Dequantiser { layout: *layout, exec: *exec, values, decoder, coded, how, of_codes, block, column_align }
     }
 
     /// What is read.
@@ -162,11 +188,24 @@ impl Dequantiser {
         window.cols.start / align * align..end
     }
 
-    fn cuts(&self, window: &Window) -> [Option<(Part, Cut)>; 6] {
+    fn cuts(&self, window: &Window) -> [PartCut; 6] {
         let (cols, shape) = (self.columns(window), [self.layout.rows, self.layout.cols]);
-        let codes = Cut::new(self.planes.codes, shape, window.rows.clone(), cols.clone());
-        let [scales, global, zeros, biases, index] = self.grid.cuts(window.rows.clone(), cols);
-        [Some((Part::Codes, codes)), scales, global, zeros, biases, index]
+        let rows = window.rows.clone();
+        match &self.coded {
+            Coded::Planes(planes, grid) => {
+                let codes = Cut::new(planes.codes, shape, rows.clone(), cols.clone());
+                let [scales, global, zeros, biases, index] = grid.cuts(rows, cols);
+                [Some((Part::Codes, codes)), scales, global, zeros, biases, index]
+            }
+            Coded::Blocks { block, factor } => {
+                // The bytes of the blocks, as a matrix.
+                let byte = |col: u64| col / block.elements() * block.bytes();
+                let plane = Plane { code: Code::unsigned(8), packing: Packing::BYTES };
+                let codes = Cut::new(plane, [shape[0], byte(shape[1])], rows, byte(cols.start)..byte(cols.end));
+                let global = factor.then(|| (Part::Global, Cut::new(Plane::of(DType::F32), [1, 1], 0..1, 0..1)));
+                [Some((Part::Codes, codes)), None, global, None, None, None]
+            }
+        }
     }
 
     /// Makes the elements of a window. `parts` holds the bytes of its [`Dequantiser::reads`], `dst` is written whole.
@@ -195,11 +234,20 @@ impl Dequantiser {
         let streams =
             Stores::of(&self.exec, (1, parts.codes.len()), (self.values.dst_bytes, dst.len()), Streaming::ByWidth);
         environment::default(|| {
+            let (source, factor) = match &self.coded {
+                Coded::Planes(_, grid) => (Source::Grid(grid.row(&cuts, parts, grid.columns(&cols))?), None),
+                Coded::Blocks { block, factor } => {
+                    let row = BlockRow::new(self.exec.level, *block, (codes, parts.codes), cols.clone());
+                    let of_tensor = parts.global.first_chunk().map(|bytes| f32::from_le_bytes(*bytes));
+                    (Source::Blocks(row), of_tensor.filter(|_| *factor))
+                }
+            };
             let mut work = Work {
                 dequantiser: self,
                 window,
                 codes: (codes, parts.codes),
-                grid: self.grid.row(&cuts, parts, self.grid.columns(&cols))?,
+                source,
+                factor,
                 cols,
                 streams: streams.by_tile && !self.layout.transposed,
                 made: None,
@@ -252,12 +300,39 @@ fn lcm(a: u64, b: u64) -> u64 {
     a / x * b
 }
 
+/// Where codes and operands of a row come from.
+enum Source<'a> {
+    Grid(GridRow<'a>),
+    Blocks(BlockRow<'a>),
+}
+
+type Operands3 = (Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>);
+
+impl Source<'_> {
+    /// Lends scales, zero points and biases, f32 of each block of the row.
+    fn take(&mut self) -> Operands3 {
+        match self {
+            Source::Grid(row) => row.take(),
+            Source::Blocks(row) => (std::mem::take(&mut row.scales), None, row.biases.take()),
+        }
+    }
+
+    fn put(&mut self, operands: Operands3) {
+        match self {
+            Source::Grid(row) => row.put(operands),
+            Source::Blocks(row) => (row.scales, _, row.biases) = operands,
+        }
+    }
+}
+
 /// One run over a window.
 struct Work<'a> {
     dequantiser: &'a Dequantiser,
     window: &'a Window,
     codes: (&'a Cut, &'a [u8]),
-    grid: GridRow<'a>,
+    source: Source<'a>,
+    /// Of form A2 of GGUF's NVFP4: multiplies values.
+    factor: Option<f32>,
     /// Columns that were read.
     cols: Range<u64>,
     streams: bool,
@@ -329,9 +404,19 @@ impl Work<'_> {
 
     /// Makes the elements of a stored row, in all columns that were read.
     fn row(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {
-        self.grid.go_to(row)?;
-        let fresh = self.made != Some(self.grid.version());
-        self.made = Some(self.grid.version());
+        let version = match &mut self.source {
+            Source::Grid(grid) => {
+                grid.go_to(row)?;
+                grid.version()
+            }
+            Source::Blocks(blocks) => {
+                let gone = blocks.go_to(row);
+                gone.map_err(|(col, scale)| ScaledError::Scale { index: self.index(row, col), scale })?;
+                row
+            }
+        };
+        let fresh = self.made != Some(version);
+        self.made = Some(version);
         match self.dequantiser.how {
             How::Arithmetic => self.by_arithmetic(row, fresh, dst),
             How::Sixteen => {
@@ -356,9 +441,15 @@ impl Work<'_> {
     /// Unpacks codes of a row from a column on, and looks for one that is no value.
     fn unpack(&mut self, row: u64, first: u64, n: usize) -> Result<(), ScaledError> {
         self.unpacked.resize(n, 0);
+        if let Source::Blocks(row) = &self.source {
+            let at = (first - self.cols.start) as usize;
+            self.unpacked.copy_from_slice(&row.codes[at..at + n]);
+            return Ok(());
+        }
         let (cut, bytes) = self.codes;
         unpack::row(self.dequantiser.exec.level, cut, bytes, row, first, &mut self.unpacked);
-        let Some(refused) = self.dequantiser.planes.refused else { return Ok(()) };
+        let Coded::Planes(planes, _) = &self.dequantiser.coded else { return Ok(()) };
+        let Some(refused) = planes.refused else { return Ok(()) };
         match self.unpacked.iter().position(|code| u64::from(*code) == refused) {
             None => Ok(()),
             Some(at) => Err(ScaledError::Code { index: self.index(row, first + at as u64), code: refused }),
@@ -376,20 +467,28 @@ impl Work<'_> {
     fn by_arithmetic(&mut self, row: u64, fresh: bool, dst: &mut [u8]) -> Result<(), ScaledError> {
         let n_cols = (self.cols.end - self.cols.start) as usize;
         if fresh {
-            let block = self.dequantiser.grid.columns_of_scale();
+            let block = match &self.dequantiser.coded {
+                Coded::Planes(_, grid) => grid.columns_of_scale(),
+                Coded::Blocks { block, .. } => block.group(),
+            };
             let skip = (self.cols.start % block) as usize;
+            let operands = self.source.take();
             for (all, of_columns) in [
-                (self.grid.scales(), &mut self.scales),
-                (self.grid.zeros().unwrap_or(&[]), &mut self.zeros),
-                (self.grid.biases().unwrap_or(&[]), &mut self.biases),
+                (Some(&operands.0), &mut self.scales),
+                (operands.1.as_ref(), &mut self.zeros),
+                (operands.2.as_ref(), &mut self.biases),
             ] {
-                if !all.is_empty() {
+                if let Some(all) = all {
                     of_columns.resize(4 * n_cols, 0);
                     spread(all, usize::try_from(block).unwrap_or(usize::MAX), skip, of_columns);
                 }
             }
+            self.source.put(operands);
         }
-        let granule = column_granule(self.dequantiser.planes.codes.packing) as usize;
+        let granule = match &self.dequantiser.coded {
+            Coded::Planes(planes, _) => column_granule(planes.codes.packing) as usize,
+            Coded::Blocks { .. } => 64,
+        };
         let step = (TILE / granule).max(1) * granule;
         let step = if step > TILE { granule } else { step };
         let bytes = self.dequantiser.values.dst_bytes;
@@ -397,6 +496,7 @@ impl Work<'_> {
             let n = step.min(n_cols - first);
             self.unpack(row, self.cols.start + first as u64, n)?;
             let of = |operands: &[u8]| 4 * first..4 * (first + n).min(operands.len());
+            let factor = self.factor;
             let Work { dequantiser, values, room, tile, .. } = self;
             let values = &mut values[..4 * n];
             dequantiser.decoder.run(&self.unpacked, values, &mut room.scratch);
@@ -404,7 +504,7 @@ impl Work<'_> {
                 scales: &self.scales[of(&self.scales)],
                 zeros: (!self.zeros.is_empty()).then(|| &self.zeros[4 * first..4 * (first + n)]),
                 biases: (!self.biases.is_empty()).then(|| &self.biases[4 * first..4 * (first + n)]),
-                factor: None,
+                factor,
             };
             let dst = &mut dst[first * bytes..(first + n) * bytes];
             if self.streams {
@@ -417,25 +517,33 @@ impl Work<'_> {
         Ok(())
     }
 
+    /// Codes of so many bits lie as a lookup reads them.
+    fn are_plain(&self, bits: u32) -> bool {
+        match &self.dequantiser.coded {
+            Coded::Planes(planes, _) => {
+                let Plane { code, packing } = planes.codes;
+                code.bits() == bits && matches!(packing, Packing::Rows { .. }) && planes.refused.is_none()
+            }
+            Coded::Blocks { .. } => false,
+        }
+    }
+
     fn by_sixteen(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {
-        let planes = self.dequantiser.planes;
         let (level, block) = (self.dequantiser.exec.level, self.dequantiser.block);
         let (cut, bytes) = self.codes;
         let n_cols = (self.cols.end - self.cols.start) as usize;
-        let nibbles = planes.codes.code.bits() == 4
-            && matches!(planes.codes.packing, Packing::Rows { .. })
-            && planes.refused.is_none();
-        if !nibbles {
+        let nibbles = self.are_plain(4);
+        if !nibbles && !matches!(self.source, Source::Blocks(_)) {
             self.unpack(row, self.cols.start, n_cols)?;
         }
-        let codes = if nibbles {
-            Codes::Nibbles(&bytes[cut.byte_of([row, self.cols.start])..][..n_cols.div_ceil(2)])
-        } else {
-            Codes::Bytes(&self.unpacked)
+        let codes = match &self.source {
+            Source::Blocks(row) => Codes::Bytes(&row.codes),
+            _ if nibbles => Codes::Nibbles(&bytes[cut.byte_of([row, self.cols.start])..][..n_cols.div_ceil(2)]),
+            _ => Codes::Bytes(&self.unpacked),
         };
-        let tables = match &self.by_scale {
-            Some((_, tables)) => Tables::ByScale { tables, scales: self.grid.codes() },
-            None => Tables::InOrder(&self.sixteen),
+        let tables = match (&self.by_scale, &self.source) {
+            (Some((_, tables)), Source::Grid(grid)) => Tables::ByScale { tables, scales: grid.codes() },
+            _ => Tables::InOrder(&self.sixteen),
         };
         for (first, n, at) in pieces(self.cols.clone(), block) {
             let codes = match codes {
@@ -452,12 +560,10 @@ impl Work<'_> {
     }
 
     fn by_full(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {
-        let Dequantiser { planes, exec, block, .. } = self.dequantiser;
+        let Dequantiser { exec, block, .. } = self.dequantiser;
         let (cut, bytes) = self.codes;
         let n_cols = (self.cols.end - self.cols.start) as usize;
-        let plain = planes.codes.code.bits() == 8
-            && matches!(planes.codes.packing, Packing::Rows { .. })
-            && planes.refused.is_none();
+        let plain = self.are_plain(8);
         if !plain {
             self.unpack(row, self.cols.start, n_cols)?;
         }
@@ -471,6 +577,7 @@ impl Work<'_> {
 
     /// Results of every code for each of these scales, 2 bytes each.
     fn results(&mut self, scales: &[u8], zeros: Option<&[u8]>, biases: Option<&[u8]>, results: &mut [u8]) {
+        let factor = self.factor;
         let Work { dequantiser, values, spread: operands, room, .. } = self;
         let n_codes = dequantiser.of_codes.len() / 4;
         let step = TILE / n_codes;
@@ -494,7 +601,7 @@ impl Work<'_> {
                 scales: &of_scales[..len],
                 zeros: zeros.map(|_| &of_zeros[..len]),
                 biases: biases.map(|_| &of_biases[..len]),
-                factor: None,
+                factor,
             };
             let results = &mut results[first * n_codes * 2..(first + n) * n_codes * 2];
             dequantiser.values.run(values, operands, results, room);
@@ -503,27 +610,28 @@ impl Work<'_> {
 
     fn make_sixteen(&mut self) {
         let mut tables = std::mem::take(&mut self.sixteen);
-        let (scales, zeros, biases) = self.grid.take();
+        let (scales, zeros, biases) = self.source.take();
         tables.resize(scales.len() / 4, [0; 32]);
         self.results(&scales, zeros.as_deref(), biases.as_deref(), tables.as_flattened_mut());
         self.sixteen = tables;
-        self.grid.put((scales, zeros, biases));
+        self.source.put((scales, zeros, biases));
     }
 
     fn make_by_scale(&mut self) {
-        let bits = self.grid.global_bits();
+        let Source::Grid(grid) = &mut self.source else { return };
+        let bits = grid.global_bits();
         if self.by_scale.as_ref().is_some_and(|(made_for, _)| *made_for == bits) {
             return;
         }
         let mut tables = Box::new([[0; 32]; 256]);
-        let scales = self.grid.all_scales();
+        let scales = grid.all_scales();
         self.results(&scales, None, None, tables.as_flattened_mut());
         self.by_scale = Some((bits, tables));
     }
 
     fn make_full(&mut self) {
         let mut tables = std::mem::take(&mut self.full);
-        let (scales, zeros, biases) = self.grid.take();
+        let (scales, zeros, biases) = self.source.take();
         let n = scales.len() / 4;
         tables.resize(n, [[0; 256]; 2]);
         let mut results = [0; 512];
@@ -538,7 +646,7 @@ impl Work<'_> {
             }
         }
         self.full = tables;
-        self.grid.put((scales, zeros, biases));
+        self.source.put((scales, zeros, biases));
     }
 }
 

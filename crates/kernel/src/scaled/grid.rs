@@ -167,19 +167,6 @@ impl GridRow<'_> {
         &self.codes
     }
 
-    /// Both scales as one.
-    pub fn scales(&self) -> &[u8] {
-        &self.scales
-    }
-
-    pub fn zeros(&self) -> Option<&[u8]> {
-        self.zeros.as_deref()
-    }
-
-    pub fn biases(&self) -> Option<&[u8]> {
-        self.biases.as_deref()
-    }
-
     /// Lends all three.
     pub fn take(&mut self) -> Operands {
         (std::mem::take(&mut self.scales), self.zeros.take(), self.biases.take())

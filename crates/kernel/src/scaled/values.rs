@@ -3,6 +3,7 @@
 //! Tiles are bytes, as everywhere in this crate; those of f32 hold four for each element. Everything here is to be run in
 //! the default floating-point environment.
 
+use super::blocks;
 use crate::level::{Level, Task};
 use crate::pipeline::{Pipeline, Scratch, Stores};
 use crate::plan::{PlanError, plan, refuses};
@@ -25,6 +26,8 @@ pub(super) struct Decoder {
 #[derive(Debug)]
 enum Of {
     Float(DType, Pipeline),
+    /// [`blocks::doubled`].
+    Doubled,
     /// Bits above the code, and whether the highest of it is a sign.
     Int {
         unused: u32,
@@ -51,6 +54,11 @@ impl Decoder {
         Ok(Decoder { of })
     }
 
+    /// Twice the values of E2M1, of codes below 16.
+    pub fn doubled() -> Decoder {
+        Decoder { of: Of::Doubled }
+    }
+
     /// Decodes as many codes as there are.
     pub fn run(&self, codes: &[u8], values: &mut [u8], scratch: &mut Scratch) {
         match &self.of {
@@ -59,6 +67,12 @@ impl Decoder {
                 let to = (Layout::Packed, values);
                 // No policy of this conversion refuses anything.
                 let _ = pipeline.run((layout, codes), to, codes.len(), Stores::PLAIN, scratch, None);
+            }
+            Of::Doubled => {
+                let table = blocks::doubled().map(f32::to_le_bytes);
+                for (value, code) in values.as_chunks_mut::<4>().0.iter_mut().zip(codes) {
+                    *value = table[usize::from(code & 15)];
+                }
             }
             Of::Int { unused, signed, minus, level } => {
                 let (unused, signed, minus) = (*unused, *signed, *minus);

@@ -1,0 +1,480 @@
+//! The scale and the codes of a block (§7), and of the blocks of GGUF files that are written (§9.3, §9.4).
+//!
+//! A block is a list of f32 values, as bits. Every written operation is rounded once (§7.1); codes are computed with the
+//! scale as it is stored. Letters: `a` the largest magnitude, `s` scale, `g` second scale, `t` effective scale, `z` zero
+//! point.
+
+use super::arithmetic::{integer, magnitude, negated, product, quotient, rounded, sum};
+use super::blocks::{BlockType, DOUBLED_E2M1};
+use super::dequantise::{Terms, effective_scale, f32_bits, value_of};
+use super::error::ScaledError;
+use super::layout::{Code, GlobalRule, Planes, Zero};
+use crate::binary64::value as to_f64;
+use crate::cast_one;
+use crate::dtype::DType;
+use crate::exact::{Exact, decode, decode_float, encode_float};
+use crate::format::{F8E4M3FN, F16, F32, FloatFormat, IntFormat};
+use crate::policy::{CastPolicy, CastSpec, IntOverflow, NanToInt, Overflow};
+use crate::round::Rounding;
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+
+/// How scales are chosen and what becomes of values that no format carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Quantisation {
+    /// The rule of E8M0 scales.
+    pub mx: MxScale,
+    /// What becomes of NaN and infinities.
+    pub nonfinite: NonFinite,
+    /// Whether scales near that of the formula are tried.
+    pub search: Search,
+    /// f32 scales are powers of two, by [`Quantisation::mx`] (§4.1).
+    pub power_of_two: bool,
+}
+
+/// The rule of an E8M0 scale (§7.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[allow(missing_docs)] // The variants are the names of the page's table.
+pub enum MxScale {
+    Floor,
+    #[default]
+    Rceil,
+    Even,
+    Ct,
+}
+
+/// What becomes of NaN and infinities (§3.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum NonFinite {
+    /// They are errors.
+    #[default]
+    Error,
+    /// An infinity becomes the largest element, NaN zero; scales are those of the finite elements.
+    Saturate,
+}
+
+/// Which scales are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Search {
+    /// The formula's.
+    #[default]
+    Formula,
+    /// Those near it too; the one with the least sum of squared errors is taken, of equals the formula's.
+    Mse,
+}
+
+impl MxScale {
+    /// Every rule with its name.
+    pub const ALL: [(&'static str, MxScale); 4] =
+        [("floor", MxScale::Floor), ("rceil", MxScale::Rceil), ("even", MxScale::Even), ("ct", MxScale::Ct)];
+
+    /// The byte for elements of a format, given the largest magnitude as f32 bits. `None` if the rule is not defined for
+    /// the format.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::{format::F4E2M1, scaled::MxScale};
+    /// let byte = |rule: MxScale| rule.byte(&F4E2M1, 7.0f32.to_bits()); // 1.75 * 2^2
+    /// assert_eq!([MxScale::Floor, MxScale::Rceil, MxScale::Even].map(byte), [Some(127), Some(128), Some(128)]);
+    /// ```
+    #[must_use]
+    pub fn byte(self, element: &FloatFormat, amax: u32) -> Option<u8> {
+        let exponent = |bits: u32| (bits >> 23 & 0xff) as i32;
+        let at_half_of_last = |fraction_bits: u32| exponent(amax + (1 << (22 - fraction_bits))) - element.emax();
+        let m = u32::from(element.man_bits);
+        let byte = match self {
+            _ if amax == 0 => 0,
+            MxScale::Floor => exponent(amax) - element.emax(),
+            MxScale::Rceil => {
+                let elem_max = decode_float(element, element.max_code());
+                let d = f32_bits(quotient(f32_value(amax), elem_max));
+                exponent(d) + i32::from(d & 0x007f_ffff != 0)
+            }
+            MxScale::Even => at_half_of_last(m),
+            MxScale::Ct => match (element.exp_bits, m) {
+                (2, 1) | (4, 3) => at_half_of_last(1),
+                (2, 3) => at_half_of_last(3),
+                _ => return None,
+            },
+        };
+        Some(byte.clamp(0, 254) as u8)
+    }
+}
+
+/// A block that was quantised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quantised {
+    /// The code of the scale.
+    pub scale: u64,
+    /// The code of the zero point, of a layout that has them.
+    pub zero: u64,
+    /// The codes of the elements, as they are stored.
+    pub codes: Vec<u64>,
+}
+
+impl GlobalRule {
+    /// The second scale of a tensor with this largest magnitude (§7.4), all f32 bits.
+    ///
+    /// # Errors
+    /// [`ScaledError::Layout`] for a rule that is only read.
+    pub fn of_amax(self, amax: u32) -> Result<u32, ScaledError> {
+        let amax = f32_value(amax);
+        let zero = matches!(amax, Exact::Finite { sig: 0, .. });
+        match self {
+            GlobalRule::Times if zero => Ok(f32_bits(quotient(integer(1), integer(2688)))),
+            GlobalRule::Times => Ok(f32_bits(quotient(amax, integer(2688)))),
+            GlobalRule::Divide if zero => Ok(f32_bits(integer(1))),
+            GlobalRule::Divide => Ok(f32_bits(quotient(integer(2688), amax))),
+            GlobalRule::Amax => Err(NOT_WRITTEN),
+        }
+    }
+}
+
+const NOT_WRITTEN: ScaledError = ScaledError::Layout { why: "such scales are read, but not written" };
+
+/// The largest magnitude of the finite values, as bits.
+///
+/// # Errors
+/// [`ScaledError::NotFinite`] with the first NaN or infinity, if those are errors.
+pub fn amax(nonfinite: NonFinite, values: &[u32]) -> Result<u32, ScaledError> {
+    let mut amax = 0;
+    for (index, value) in values.iter().enumerate() {
+        let magnitude = value & 0x7fff_ffff;
+        if magnitude < 0x7f80_0000 {
+            amax = amax.max(magnitude);
+        } else if nonfinite == NonFinite::Error {
+            return Err(ScaledError::NotFinite { index: index as u64 });
+        }
+    }
+    Ok(amax)
+}
+
+impl Planes {
+    /// Quantises a block: the definition. `values` are f32 bits; `global` is the second scale, where there is one.
+    ///
+    /// Source: `docs/spec/checkpoints.md §7`.
+    ///
+    /// # Errors
+    /// [`ScaledError::NotFinite`]; [`ScaledError::Layout`] for a layout that is only read.
+    pub fn quantise(&self, how: &Quantisation, global: u32, values: &[u32]) -> Result<Quantised, ScaledError> {
+        let amax = amax(how.nonfinite, values)?;
+        let block = Block { planes: self, how, global: f32_value(global), values };
+        match self.codes.code {
+            Code::Float(_) => block.floats(amax),
+            Code::Int(_) => block.integers(amax),
+        }
+    }
+}
+
+struct Block<'a> {
+    planes: &'a Planes,
+    how: &'a Quantisation,
+    global: Exact,
+    values: &'a [u32],
+}
+
+impl Block<'_> {
+    fn scale_format(&self) -> FloatFormat {
+        self.planes.scales.plane.code.format().unwrap_or(F32)
+    }
+
+    /// A scale as it is stored.
+    fn stored(&self, scale: Exact) -> u64 {
+        encode_float(&self.scale_format(), &SATURATE, scale).code.unwrap_or(0)
+    }
+
+    fn floats(&self, amax: u32) -> Result<Quantised, ScaledError> {
+        let Some(element) = self.planes.codes.code.format() else { return Err(NOT_WRITTEN) };
+        let (scales, elem_max) = (self.scale_format(), decode_float(&element, element.max_code()));
+        let a = f32_value(amax);
+        let formula = match (self.planes.scales.plane.code, self.planes.global) {
+            (Code::Float(DType::F8E8M0), None) => self.how.mx.byte(&element, amax).ok_or(NOT_WRITTEN)?.into(),
+            (Code::Float(DType::F8E4M3Fn), global) => match global.map(|global| global.rule) {
+                Some(GlobalRule::Divide) => {
+                    let r = product(self.global, rounded(&F32, quotient(a, elem_max)));
+                    match encode_float(&F8E4M3FN, &SATURATE, rounded(&F32, r)).code.unwrap_or(0) {
+                        0 => ONE_EIGHTH,
+                        _ if amax == 0 => ONE_EIGHTH,
+                        code => code,
+                    }
+                }
+                Some(GlobalRule::Amax) => return Err(NOT_WRITTEN),
+                _ if amax == 0 => ONE,
+                rule => {
+                    let g = if rule.is_some() { self.global } else { integer(1) };
+                    let r = rounded(&F32, quotient(a, rounded(&F32, product(elem_max, g))));
+                    self.stored(r).max(1) // 2^-9
+                }
+            },
+            (Code::Float(DType::F32), None) if self.how.power_of_two => {
+                let byte = self.how.mx.byte(&element, amax).ok_or(NOT_WRITTEN)?;
+                u64::from(f32_bits(decode(DType::F8E8M0, byte.into())))
+            }
+            (Code::Float(DType::F32 | DType::Bf16 | DType::F16), None) => {
+                let s = if amax == 0 { integer(1) } else { rounded(&F32, quotient(a, elem_max)) };
+                let least = Exact::Finite { neg: false, sig: 1, exp: -126, sticky: false };
+                let s = if s.cmp_value(least) == Ordering::Less { least } else { s };
+                self.stored(s).max(1)
+            }
+            _ => return Err(NOT_WRITTEN),
+        };
+        let codes = |scale: u64| {
+            let s = decode_float(&scales, scale);
+            let t = match self.planes.global {
+                Some(global) => effective_scale(global.rule, s, self.global),
+                None => s,
+            };
+            let t = if matches!(t, Exact::Finite { sig: 0, .. }) { f32_value(1) } else { t };
+            let code = |x: &u32| match finite(*x) {
+                Some(x) => encode_float(&element, &SATURATE, rounded(&F32, quotient(x, t))).code.unwrap_or(0),
+                None => encode_float(&element, &SATURATE, beyond(*x)).code.unwrap_or(0),
+            };
+            (0, self.values.iter().map(code).collect())
+        };
+        Ok(self.best(formula, codes))
+    }
+
+    fn integers(&self, amax: u32) -> Result<Quantised, ScaledError> {
+        let Code::Int(stored) = self.planes.codes.code else { return Err(NOT_WRITTEN) };
+        let format = IntFormat { signed: true, ..stored };
+        let bits = u32::from(stored.bits);
+        let (asymmetric, half) = match self.planes.zero {
+            Zero::Constant(zero) if !stored.signed && zero == 1 << (bits - 1) => (false, i64::from(zero)),
+            Zero::None if stored.signed => (false, 0),
+            Zero::Grid { plus: 0, .. } => (true, if stored.signed { 0 } else { 1 << (bits - 1) }),
+            _ => return Err(NOT_WRITTEN),
+        };
+        if self.planes.global.is_some() || matches!(self.planes.scales.plane.code, Code::Float(DType::F8E8M0)) {
+            return Err(NOT_WRITTEN);
+        }
+        let scales = self.scale_format();
+        let of = |pick: fn(Exact, Exact) -> bool| {
+            let finite = self.values.iter().filter_map(|x| finite(*x));
+            finite.fold(integer(0), |best, x| if pick(x, best) { x } else { best })
+        };
+        let (low, high) = (of(|x, best| x.cmp_value(best).is_lt()), of(|x, best| x.cmp_value(best).is_gt()));
+        let steps = integer((1 << bits) - 1);
+        let s = if asymmetric {
+            rounded(&F32, quotient(rounded(&F32, sum(high, negated(low))), steps))
+        } else {
+            // Twice the range over the steps: dividing by a half-integer is the same.
+            rounded(&F32, quotient(product(f32_value(amax), integer(2)), steps))
+        };
+        let epsilon = Exact::Finite { neg: false, sig: 1, exp: -i32::from(scales.man_bits), sticky: false };
+        let formula = if amax == 0 { self.stored(epsilon) } else { self.stored(s).max(1) };
+        let codes = |scale: u64| {
+            let s = decode_float(&scales, scale);
+            let z = if asymmetric {
+                let offset = rounded(&F32, quotient(low, s));
+                nearest(rounded(&F32, sum(integer(-(1 << (bits - 1))), negated(offset))), &format)
+            } else {
+                0
+            };
+            let code = |x: &u32| {
+                let q = match finite(*x) {
+                    Some(x) if asymmetric => {
+                        nearest(rounded(&F32, sum(rounded(&F32, quotient(x, s)), integer(z))), &format)
+                    }
+                    Some(x) => nearest(rounded(&F32, quotient(x, s)), &format),
+                    None => match beyond(*x) {
+                        Exact::Inf { neg } => {
+                            if neg {
+                                format.min() as i64
+                            } else {
+                                format.max() as i64
+                            }
+                        }
+                        _ => z,
+                    },
+                };
+                stored.code(i128::from(q + half))
+            };
+            (stored.code(i128::from(z + half)), self.values.iter().map(code).collect())
+        };
+        Ok(self.best(formula, codes))
+    }
+
+    /// The scale of the formula, or the best of those near it.
+    fn best(&self, formula: u64, codes: impl Fn(u64) -> (u64, Vec<u64>)) -> Quantised {
+        let quantised = |scale: u64| {
+            let (zero, codes) = codes(scale);
+            Quantised { scale, zero, codes }
+        };
+        let mut best = quantised(formula);
+        if self.how.search == Search::Formula {
+            return best;
+        }
+        let mut least = self.error(&best);
+        for scale in self.planes.near(self.how, formula) {
+            let tried = quantised(scale);
+            let error = self.error(&tried);
+            if error < least {
+                (best, least) = (tried, error);
+            }
+        }
+        best
+    }
+
+    /// The sum of squared errors, of the finite values in order.
+    fn error(&self, block: &Quantised) -> f64 {
+        let scale = decode_float(&self.scale_format(), block.scale);
+        let zero = match (self.planes.zero, self.planes.codes.code) {
+            (Zero::Constant(zero), _) => zero.into(),
+            (Zero::Grid { .. }, Code::Int(f)) => f.value(block.zero) as i64,
+            _ => 0,
+        };
+        let global = self.planes.global.map(|global| (global.rule, self.global));
+        let error = |(x, code): (&u32, &u64)| {
+            let x = finite(*x)?;
+            let code = match self.planes.codes.code {
+                Code::Int(f) => integer(f.value(*code) as i64 - zero),
+                code_type => code_type.value(*code),
+            };
+            let y = value_of(self.planes.form, &F32, &Terms { code, scale, global, bias: None });
+            let error = to_f64(f32_value(y)) - to_f64(x);
+            Some(error * error)
+        };
+        self.values.iter().zip(&block.codes).filter_map(error).fold(0.0, |sum, square| sum + square)
+    }
+}
+
+impl Planes {
+    /// The scales that are tried beside that of the formula, as codes, in order. Source: §7.7.
+    pub fn near(&self, how: &Quantisation, formula: u64) -> Vec<u64> {
+        match self.scales.plane.code {
+            Code::Float(DType::F8E8M0) => around(formula, &[-1, 1], 0..=254),
+            Code::Float(DType::F8E4M3Fn) => around(formula, &[-1, 1, -2, 2, -3, -4, -5, -6], 1..=0x7e),
+            Code::Float(DType::F32) if how.power_of_two => around(formula, &[-(1 << 23), 1 << 23], 1 << 23..=254 << 23),
+            code => {
+                let f = code.format().unwrap_or(F32);
+                let s = decode_float(&f, formula);
+                let scaled = |k: i64| {
+                    let part =
+                        rounded(&F32, product(s, Exact::Finite { neg: false, sig: k as u64, exp: -6, sticky: false }));
+                    encode_float(&f, &SATURATE, part).code.unwrap_or(formula).max(1)
+                };
+                (40..=68).rev().filter(|k| *k != 64).map(scaled).collect()
+            }
+        }
+    }
+}
+
+fn around(code: u64, steps: &[i64], range: core::ops::RangeInclusive<i64>) -> Vec<u64> {
+    steps.iter().map(|step| code as i64 + step).filter(|code| range.contains(code)).map(|code| code as u64).collect()
+}
+
+impl BlockType {
+    /// Quantises the values of a block, f32 bits, into its bytes (§9.3, §9.4).
+    ///
+    /// # Errors
+    /// [`ScaledError::NotFinite`]; [`ScaledError::Layout`] for a type that is only read.
+    ///
+    /// # Panics
+    /// If there are not as many values and bytes as a block has.
+    pub fn quantise(self, nonfinite: NonFinite, values: &[u32], block: &mut [u8]) -> Result<(), ScaledError> {
+        assert_eq!((values.len() as u64, block.len() as u64), (self.elements(), self.bytes()), "one block");
+        let amax = amax(nonfinite, values)?;
+        match self {
+            BlockType::Q8_0 => {
+                let d = rounded(&F32, quotient(f32_value(amax), integer(127)));
+                let zero = matches!(d, Exact::Finite { sig: 0, .. });
+                let id = if zero { integer(0) } else { rounded(&F32, quotient(integer(1), d)) };
+                let half = encode_float(&F16, &CastPolicy::IEEE, d).code.unwrap_or(0);
+                block[..2].copy_from_slice(&half.to_le_bytes()[..2]);
+                for (byte, x) in block[2..].iter_mut().zip(values) {
+                    *byte = match (finite(*x), beyond(*x)) {
+                        (Some(x), _) => {
+                            cast_one(&TO_I8_AWAY, f32_bits(product(x, id)).into()).code().unwrap_or(0) as u8
+                        }
+                        (None, Exact::Inf { neg }) => {
+                            if neg {
+                                -127i8 as u8
+                            } else {
+                                127
+                            }
+                        }
+                        _ => 0,
+                    };
+                }
+                Ok(())
+            }
+            BlockType::Mxfp4 => {
+                let exponent = (amax >> 23) as i32;
+                // floor(log2(amax)): of a subnormal the place of its first bit.
+                let log2 = if exponent == 0 { -118 - amax.leading_zeros() as i32 } else { exponent - 127 };
+                block[0] = if amax == 0 { 0 } else { (log2 + 125).clamp(0, 254) as u8 };
+                let scale = Exact::Finite { neg: false, sig: 1, exp: i32::from(block[0]) - 128, sticky: false };
+                block[1..].fill(0);
+                for (i, x) in values.iter().enumerate() {
+                    let code = match (finite(*x), beyond(*x)) {
+                        (Some(x), _) => nearest_doubled(x, scale),
+                        (None, Exact::Inf { neg }) => {
+                            if neg {
+                                15
+                            } else {
+                                7
+                            }
+                        }
+                        _ => 0,
+                    };
+                    block[1 + i % 16] |= code << (i / 16 * 4);
+                }
+                Ok(())
+            }
+            _ => Err(NOT_WRITTEN),
+        }
+    }
+}
+
+/// The first code whose value is nearest, by f32 differences.
+fn nearest_doubled(x: Exact, scale: Exact) -> u8 {
+    let error = |code: usize| {
+        let value = rounded(&F32, product(integer(DOUBLED_E2M1[code].into()), scale));
+        magnitude(rounded(&F32, sum(value, negated(x))))
+    };
+    (1..16).fold(0, |best, code| if error(code).cmp_value(error(best)).is_lt() { code } else { best }) as u8
+}
+
+/// 1 and 1/8 as E4M3FN.
+const ONE: u64 = 0x38;
+const ONE_EIGHTH: u64 = 0x20;
+
+/// Beyond the largest finite value is that value.
+const SATURATE: CastPolicy = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..CastPolicy::IEEE };
+
+/// f32 to i8, ties away from zero.
+const TO_I8_AWAY: CastSpec = to_int(DType::I8, Rounding::NearestAway);
+
+const fn to_int(dst: DType, rounding: Rounding) -> CastSpec {
+    let policy = CastPolicy {
+        to_int: rounding,
+        int_overflow: IntOverflow::Saturate,
+        nan_to_int: NanToInt::Zero,
+        ..CastPolicy::IEEE
+    };
+    CastSpec { src: DType::F32, dst, policy, undefined: &[], clause: "docs/spec/checkpoints.md §7.5" }
+}
+
+/// `RNI(clamp(v))`, which is the nearest integer of a format.
+fn nearest(value: Exact, format: &IntFormat) -> i64 {
+    const TO_I32: CastSpec = to_int(DType::I32, Rounding::NearestEven);
+    let code = cast_one(&TO_I32, f32_bits(value).into()).code().unwrap_or(0);
+    i64::from(code as u32 as i32).clamp(format.min() as i64, format.max() as i64)
+}
+
+fn f32_value(bits: u32) -> Exact {
+    decode_float(&F32, bits.into())
+}
+
+/// The value, if it is finite.
+fn finite(bits: u32) -> Option<Exact> {
+    (bits & 0x7fff_ffff < 0x7f80_0000).then(|| f32_value(bits))
+}
+
+/// What stands for a value that is not finite: an infinity, or +0 for NaN.
+fn beyond(bits: u32) -> Exact {
+    match f32_value(bits) {
+        Exact::Inf { neg } => Exact::Inf { neg },
+        _ => integer(0),
+    }
+}

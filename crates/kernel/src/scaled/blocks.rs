@@ -1,0 +1,295 @@
+//! Blocks of GGUF files: codes, scales and biases of a row, unpacked (`truecast_core::scaled`, `blocks`).
+
+use super::cut::Cut;
+use crate::level::{Level, Task};
+use std::ops::Range;
+use truecast_core::scaled::{BlockType, Code, DOUBLED_E2M1};
+
+/// How the integers of a block type are stored: their code, and what is taken from them; `None` for [`DOUBLED_E2M1`].
+pub(super) fn code(block: BlockType) -> Option<(Code, i32)> {
+    Some(match block {
+        BlockType::Q4_0 => (Code::unsigned(4), 8),
+        BlockType::Q5_0 => (Code::unsigned(5), 16),
+        BlockType::Q5_1 | BlockType::Q5_K => (Code::unsigned(5), 0),
+        BlockType::Q8_0 => (Code::signed(8), 0),
+        BlockType::Q2_K => (Code::unsigned(2), 0),
+        BlockType::Q3_K => (Code::unsigned(3), 4),
+        BlockType::Q6_K => (Code::unsigned(6), 32),
+        BlockType::Mxfp4 | BlockType::Nvfp4 => return None,
+        _ => (Code::unsigned(4), 0), // Q4_1, Q4_K
+    })
+}
+
+/// The values that [`code`] leaves out, as f32.
+pub(super) fn doubled() -> [f32; 16] {
+    DOUBLED_E2M1.map(f32::from)
+}
+
+/// Whether values have a bias.
+pub(super) fn has_bias(block: BlockType) -> bool {
+    matches!(block, BlockType::Q4_1 | BlockType::Q5_1 | BlockType::Q2_K | BlockType::Q4_K | BlockType::Q5_K)
+}
+
+/// A row of blocks, unpacked.
+pub(super) struct BlockRow<'a> {
+    level: Level,
+    block: BlockType,
+    cut: &'a Cut,
+    bytes: &'a [u8],
+    /// Columns that are read, from the beginning of a block to the end of one.
+    cols: Range<u64>,
+    at: Option<u64>,
+    /// One code in each byte.
+    pub codes: Vec<u8>,
+    /// f32 of each group, as bytes.
+    pub scales: Vec<u8>,
+    pub biases: Option<Vec<u8>>,
+}
+
+impl<'a> BlockRow<'a> {
+    pub fn new(level: Level, block: BlockType, (cut, bytes): (&'a Cut, &'a [u8]), cols: Range<u64>) -> BlockRow<'a> {
+        let n = (cols.end - cols.start) as usize;
+        let groups = n / block.group() as usize;
+        BlockRow {
+            level,
+            block,
+            cut,
+            bytes,
+            cols,
+            at: None,
+            codes: vec![0; n],
+            scales: vec![0; 4 * groups],
+            biases: has_bias(block).then(|| vec![0; 4 * groups]),
+        }
+    }
+
+    /// Unpacks a row. If a block has a scale that is no value, its first column and that scale.
+    pub fn go_to(&mut self, row: u64) -> Result<(), (u64, u64)> {
+        if self.at == Some(row) {
+            return Ok(());
+        }
+        let block = self.block;
+        let (elements, size) = (block.elements() as usize, block.bytes() as usize);
+        let first = self.cols.start / block.elements() * block.bytes();
+        let src = &self.bytes[self.cut.byte_of([row, first])..][..self.codes.len() / elements * size];
+        if block == BlockType::Mxfp4
+            && let Some(at) = src.chunks_exact(size).position(|block| block[0] == 0xff)
+        {
+            return Err((self.cols.start + (at * elements) as u64, 0xff));
+        }
+        self.at = Some(row);
+        let (codes, scales) = (&mut self.codes[..], self.scales.as_chunks_mut::<4>().0);
+        let biases = self.biases.as_deref_mut().unwrap_or(&mut []).as_chunks_mut::<4>().0;
+        macro_rules! run {
+            ($($block:ident)*) => {
+                match block {
+                    $(BlockType::$block => {
+                        self.level.run(Unpack::<{ BlockType::$block as u8 }> { src, codes, scales, biases });
+                    })*
+                    _ => unreachable!("every block type is unpacked"),
+                }
+            };
+        }
+        run!(Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K Mxfp4 Nvfp4);
+        Ok(())
+    }
+}
+
+struct Unpack<'a, const BLOCK: u8> {
+    src: &'a [u8],
+    codes: &'a mut [u8],
+    scales: &'a mut [[u8; 4]],
+    biases: &'a mut [[u8; 4]],
+}
+
+macro_rules! constants {
+    ($($name:ident $block:ident)*) => {$(const $name: u8 = BlockType::$block as u8;)*};
+}
+constants!(Q4_0 Q4_0 Q4_1 Q4_1 Q5_0 Q5_0 Q5_1 Q5_1 Q8_0 Q8_0 Q2_K Q2_K Q3_K Q3_K Q4_K Q4_K Q5_K Q5_K Q6_K Q6_K);
+constants!(MXFP4 Mxfp4);
+
+/// Elements, bytes and groups of a block.
+const fn sizes(block: u8) -> (usize, usize, usize) {
+    let block = BlockType::ALL[block as usize];
+    (block.elements() as usize, block.bytes() as usize, (block.elements() / block.group()) as usize)
+}
+
+impl<const BLOCK: u8> Task for Unpack<'_, BLOCK> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let (elements, bytes, groups) = const { sizes(BLOCK) };
+        let Unpack { src, codes, scales, mut biases } = self;
+        let blocks = src.chunks_exact(bytes).zip(codes.chunks_exact_mut(elements)).zip(scales.chunks_exact_mut(groups));
+        for ((b, codes), scales) in blocks {
+            let bias = if biases.is_empty() { &mut [][..] } else { biases.split_off_mut(..groups).unwrap_or(&mut []) };
+            one::<BLOCK>(b, codes, scales, bias);
+        }
+    }
+}
+
+#[inline(always)]
+fn one<const BLOCK: u8>(b: &[u8], codes: &mut [u8], scales: &mut [[u8; 4]], biases: &mut [[u8; 4]]) {
+    match BLOCK {
+        Q4_0 => {
+            halves(&b[2..18], codes);
+            scales[0] = half(b, 0).to_le_bytes();
+        }
+        Q4_1 => {
+            halves(&b[4..20], codes);
+            scales[0] = half(b, 0).to_le_bytes();
+            biases[0] = half(b, 2).to_le_bytes();
+        }
+        Q5_0 => {
+            halves(&b[6..22], codes);
+            fifth_bits(&b[2..6], codes);
+            scales[0] = half(b, 0).to_le_bytes();
+        }
+        Q5_1 => {
+            halves(&b[8..24], codes);
+            fifth_bits(&b[4..8], codes);
+            scales[0] = half(b, 0).to_le_bytes();
+            biases[0] = half(b, 2).to_le_bytes();
+        }
+        Q8_0 => {
+            codes.copy_from_slice(&b[2..34]);
+            scales[0] = half(b, 0).to_le_bytes();
+        }
+        Q2_K => {
+            two_bits(&b[16..80], codes);
+            let (d, m) = (half(b, 80), half(b, 82));
+            for (i, (scale, bias)) in scales.iter_mut().zip(biases).enumerate() {
+                *scale = (d * f32::from(b[i] & 15)).to_le_bytes();
+                *bias = (-(m * f32::from(b[i] >> 4))).to_le_bytes();
+            }
+        }
+        Q3_K => {
+            two_bits(&b[32..96], codes);
+            for (i, codes) in codes.chunks_exact_mut(32).enumerate() {
+                for (code, bits) in codes.iter_mut().zip(&b[..32]) {
+                    *code |= (bits >> i & 1) << 2;
+                }
+            }
+            let d = half(b, 108);
+            for (i, scale) in scales.iter_mut().enumerate() {
+                let low = b[96 + i % 8] >> (i / 8 * 4) & 15;
+                let high = b[104 + i % 4] >> (i / 4 * 2) & 3;
+                *scale = (d * (f32::from(low | high << 4) - 32.0)).to_le_bytes();
+            }
+        }
+        Q4_K | Q5_K => {
+            let nibbles = if BLOCK == Q4_K { &b[16..144] } else { &b[48..176] };
+            for (codes, nibbles) in codes.chunks_exact_mut(64).zip(nibbles.chunks_exact(32)) {
+                let (low, high) = codes.split_at_mut(32);
+                for i in 0..32 {
+                    low[i] = nibbles[i] & 15;
+                    high[i] = nibbles[i] >> 4;
+                }
+            }
+            if BLOCK == Q5_K {
+                for (i, codes) in codes.chunks_exact_mut(32).enumerate() {
+                    for (code, bits) in codes.iter_mut().zip(&b[16..48]) {
+                        *code |= (bits >> i & 1) << 4;
+                    }
+                }
+            }
+            let (d, m) = (half(b, 0), half(b, 2));
+            let six = &b[4..16];
+            for g in 0..8 {
+                let (scale, bias) = if g < 4 {
+                    (six[g] & 63, six[4 + g] & 63)
+                } else {
+                    (six[4 + g] & 15 | six[g - 4] >> 6 << 4, six[4 + g] >> 4 | six[g] >> 6 << 4)
+                };
+                scales[g] = (d * f32::from(scale)).to_le_bytes();
+                biases[g] = (-(m * f32::from(bias))).to_le_bytes();
+            }
+        }
+        Q6_K => {
+            for (codes, nibbles) in codes.chunks_exact_mut(128).zip(b[..128].chunks_exact(64)) {
+                let (low, high) = codes.split_at_mut(64);
+                for i in 0..64 {
+                    low[i] = nibbles[i] & 15;
+                    high[i] = nibbles[i] >> 4;
+                }
+            }
+            for (i, codes) in codes.chunks_exact_mut(32).enumerate() {
+                for (code, bits) in codes.iter_mut().zip(&b[128 + i / 4 * 32..][..32]) {
+                    *code |= (bits >> (i % 4 * 2) & 3) << 4;
+                }
+            }
+            let d = half(b, 208);
+            for (scale, n) in scales.iter_mut().zip(&b[192..208]) {
+                *scale = (d * f32::from(*n as i8)).to_le_bytes();
+            }
+        }
+        MXFP4 => {
+            halves(&b[1..17], codes);
+            // 2^(e - 128), of which the first two are subnormal.
+            let e = u32::from(b[0]);
+            scales[0] = (if e < 2 { 0x0020_0000 << e } else { (e - 1) << 23 }).to_le_bytes();
+        }
+        _ => {
+            for (codes, nibbles) in codes.chunks_exact_mut(16).zip(b[4..36].chunks_exact(8)) {
+                let (low, high) = codes.split_at_mut(8);
+                for i in 0..8 {
+                    low[i] = nibbles[i] & 15;
+                    high[i] = nibbles[i] >> 4;
+                }
+            }
+            for (scale, byte) in scales.iter_mut().zip(b) {
+                *scale = half_of_ue4m3(*byte).to_le_bytes();
+            }
+        }
+    }
+}
+
+/// The first 16 elements in low nibbles, the others in high ones.
+#[inline(always)]
+fn halves(nibbles: &[u8], codes: &mut [u8]) {
+    let (low, high) = codes.split_at_mut(16);
+    for i in 0..16 {
+        low[i] = nibbles[i] & 15;
+        high[i] = nibbles[i] >> 4;
+    }
+}
+
+#[inline(always)]
+fn fifth_bits(bits: &[u8], codes: &mut [u8]) {
+    let bits = u32::from_le_bytes([bits[0], bits[1], bits[2], bits[3]]);
+    for (i, code) in codes.iter_mut().enumerate() {
+        *code |= (bits >> i & 1) as u8 * 16;
+    }
+}
+
+/// Fields of two bits: 128 elements in 32 bytes, twice.
+#[inline(always)]
+fn two_bits(fields: &[u8], codes: &mut [u8]) {
+    for (i, codes) in codes.chunks_exact_mut(32).enumerate() {
+        for (code, field) in codes.iter_mut().zip(&fields[i / 4 * 32..][..32]) {
+            *code = field >> (i % 4 * 2) & 3;
+        }
+    }
+}
+
+/// An f16 as f32: the exponent is moved by a product, which is exact.
+#[inline(always)]
+fn half(block: &[u8], at: usize) -> f32 {
+    let bits = u32::from(block[at]) | u32::from(block[at + 1]) << 8;
+    let (sign, magnitude) = ((bits & 0x8000) << 16, (bits & 0x7fff) << 13);
+    let value = if magnitude >= 0x7c00 << 13 {
+        magnitude | 0x7f80_0000
+    } else {
+        const TWO_TO_112: f32 = f32::from_bits((127 + 112) << 23);
+        (f32::from_bits(magnitude) * TWO_TO_112).to_bits()
+    };
+    f32::from_bits(sign | value)
+}
+
+/// `docs/spec/checkpoints.md §9.5`.
+#[inline(always)]
+fn half_of_ue4m3(byte: u8) -> f32 {
+    const TWO_TO_119: f32 = f32::from_bits((127 + 119) << 23);
+    let value = f32::from_bits(u32::from(byte & 0x7f) << 20) * TWO_TO_119; // 2^120, halved
+    if byte == 0x7f { 0.0 } else { value }
+}

@@ -1,0 +1,334 @@
+//! Quantisation: the kernels against `truecast_core::scaled`, block after block, at every level.
+
+use std::ops::Range;
+use truecast_core::DType::{self, Bf16, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F16, F32, F64};
+use truecast_core::scaled::*;
+use truecast_core::spec::ieee;
+use truecast_core::{Kind, cast_one};
+use truecast_kernel::scaled::{Dequantiser, PartsMut, Quantiser};
+use truecast_kernel::{CastOptions, Level};
+use truecast_testkit::random::Random;
+
+/// Values of many magnitudes, as codes of a type, with zeros, blocks of zeros, the least and the largest.
+fn source(src: DType, shape: [u64; 2], random: &mut Random) -> Vec<u8> {
+    let size = src.storage_bits().unwrap() as usize / 8;
+    let Kind::Float(f) = src.kind() else { unreachable!() };
+    let mut bytes = Vec::new();
+    for row in 0..shape[0] {
+        let magnitude = ((random.next() % 24) as f64 - 18.0).exp2();
+        for col in 0..shape[1] {
+            let x = (random.next() as u32 as f64 / 4.3e9 - 0.5) * magnitude;
+            let x = if random.next() % 50 == 0 { x * 37.0 } else { x };
+            let x = if row % 7 == 3 && col / 32 % 3 == 1 { -0.0 } else { x };
+            let code = match random.next() % 4000 {
+                0 => 1,
+                1 if src == F64 => f64::from(f32::MAX).to_bits(), // what is beyond is no f32
+                1 => f.max_code(),
+                2 => f.min_normal_code() - 1,
+                _ => cast_one(&ieee::Cast::to(src).resolve(F64).unwrap(), x.to_bits()).code().unwrap(),
+            };
+            bytes.extend_from_slice(&code.to_le_bytes()[..size]);
+        }
+    }
+    bytes
+}
+
+fn as_f32(src: DType, bytes: &[u8]) -> Vec<u32> {
+    let spec = ieee::Cast::to(F32).resolve(src).unwrap();
+    let code = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
+    let size = src.storage_bits().unwrap() as usize / 8;
+    bytes.chunks(size).map(|bytes| cast_one(&spec, code(bytes)).code().unwrap() as u32).collect()
+}
+
+type Stored = [Vec<u8>; 3];
+
+/// By the definition.
+fn expected(layout: &Layout, how: &Quantisation, global: f32, values: &[u32]) -> Stored {
+    let mut stored =
+        [Part::Codes, Part::Scales, Part::Zeros].map(|p| vec![0; layout.part_bytes(p).unwrap().unwrap_or(0) as usize]);
+    let (cols, shape) = (layout.cols as usize, [layout.rows, layout.cols]);
+    let planes = match layout.coding {
+        Coding::Planes(planes) => planes,
+        Coding::Blocks { block, .. } => {
+            let blocks = stored[0].chunks_mut(block.bytes() as usize);
+            for (values, bytes) in values.chunks(block.elements() as usize).zip(blocks) {
+                block.quantise(how.nonfinite, values, bytes).unwrap();
+            }
+            return stored;
+        }
+        _ => unreachable!(),
+    };
+    let block = planes.scales.block;
+    let grid = layout.grid(block);
+    let clip = |i: u64, block: u64, n: u64| (i * block)..((i + 1) * block).min(n);
+    for at in (0..grid[0]).flat_map(|i| (0..grid[1]).map(move |j| [i, j])) {
+        let (rows, of_cols) = (clip(at[0], block[0], layout.rows), clip(at[1], block[1], layout.cols));
+        let places: Vec<[u64; 2]> = rows.flat_map(|r| of_cols.clone().map(move |c| [r, c])).collect();
+        let x: Vec<u32> = places.iter().map(|[r, c]| values[*r as usize * cols + *c as usize]).collect();
+        let Quantised { scale, zero, codes } = planes.quantise(how, global.to_bits(), &x).unwrap();
+        let set = |plane: Plane, shape, at, bytes: &mut [u8], code| {
+            plane.packing.set(plane.code.bits(), shape, at, bytes, code);
+        };
+        for (place, code) in places.iter().zip(codes) {
+            set(planes.codes, shape, *place, &mut stored[0], code);
+        }
+        set(planes.scales.plane, grid, at, &mut stored[1], scale);
+        if let Zero::Grid { plane, .. } = planes.zero {
+            set(plane, grid, at, &mut stored[2], zero);
+        }
+    }
+    stored
+}
+
+/// Rows at a time, each part written where it belongs.
+fn quantise(q: &Quantiser, global: f32, src: &[u8], pieces: &[Range<u64>]) -> Result<Stored, ScaledError> {
+    let layout = q.layout();
+    let row_bytes = src.len() / layout.rows as usize;
+    let mut stored = [Part::Codes, Part::Scales, Part::Zeros]
+        .map(|p| vec![0xa5; layout.part_bytes(p).unwrap().unwrap_or(0) as usize]);
+    for rows in pieces {
+        let mut parts: Stored = Default::default();
+        let writes = q.writes(0, rows.clone());
+        let index = |part| [Part::Codes, Part::Scales, Part::Zeros].iter().position(|p| *p == part).unwrap();
+        for write in &writes {
+            assert_eq!(write.count, 1, "{layout:?}");
+            parts[index(write.part)] = vec![0x5a; write.bytes() as usize];
+        }
+        let [codes, scales, zeros] = &mut parts;
+        let of_rows = &src[rows.start as usize * row_bytes..rows.end as usize * row_bytes];
+        q.run(0, rows.clone(), of_rows, global, PartsMut { codes, scales, zeros })?;
+        for write in &writes {
+            let part = &parts[index(write.part)];
+            stored[index(write.part)][write.first as usize..][..part.len()].copy_from_slice(part);
+        }
+    }
+    Ok(stored)
+}
+
+fn check(layout: Layout, src: DType, how: Quantisation, random: &mut Random) {
+    let bytes = source(src, [layout.rows, layout.cols], random);
+    check_source(layout, src, how, &bytes, random);
+}
+
+fn check_source(layout: Layout, src: DType, how: Quantisation, bytes: &[u8], random: &mut Random) {
+    let values = as_f32(src, bytes);
+    let amax = amax(how.nonfinite, &values).unwrap();
+    let mut wanted: Option<Stored> = None;
+    for level in Level::available() {
+        let exec = CastOptions { level, ..CastOptions::default() };
+        let quantiser = Quantiser::new(&layout, src, &how, &exec).unwrap();
+        assert_eq!(quantiser.amax(bytes).map(f32::to_bits), Ok(amax));
+        let global = quantiser.global().map_or(1.0, |rule| f32::from_bits(rule.of_amax(amax).unwrap()));
+        let expected = wanted.get_or_insert_with(|| expected(&layout, &how, global, &values));
+        let granule = quantiser.granule();
+        let cut = (random.next() % layout.rows.div_ceil(granule) * granule).min(layout.rows);
+        for pieces in [vec![0..layout.rows], vec![0..cut, cut..layout.rows]] {
+            let got = quantise(&quantiser, global, bytes, &pieces).unwrap();
+            for (part, (got, expected)) in got.iter().zip(&*expected).enumerate() {
+                let wrong = got.iter().zip(expected).position(|(a, b)| a != b);
+                if let Some(at) = wrong {
+                    panic!(
+                        "{layout:?} {how:?} from {src} at {level}: part {part}, byte {at}: {:02x}, not {:02x}",
+                        got[at], expected[at]
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn layout(shape: [u64; 2], planes: Planes) -> Layout {
+    Layout::new(1, shape, Coding::Planes(planes))
+}
+
+const FORMULA: Quantisation =
+    Quantisation { mx: MxScale::Rceil, nonfinite: NonFinite::Error, search: Search::Formula, power_of_two: false };
+
+#[test]
+fn fp8() {
+    let mut random = Random::new("fp8");
+    for shape in [[1, 1], [127, 129], [129, 192], [256, 576]] {
+        for src in [Bf16, F32] {
+            for scales in [F32, F8E8M0, Bf16] {
+                let planes = Planes::times(Plane::of(F8E4M3Fn), Plane::of(scales), [128, 128]);
+                check(layout(shape, planes), src, FORMULA, &mut random);
+            }
+        }
+    }
+    for block in [[1, 192], [30, 192], [1, 32], [3, 7]] {
+        for src in [F16, F64] {
+            let planes = Planes::times(Plane::of(F8E5M2), Plane::of(F16), block);
+            check(layout([30, 192], planes), src, FORMULA, &mut random);
+            let planes = Planes::times(Plane::of(F8E4M3Fn), Plane::of(F32), block);
+            check(layout([30, 192], planes), src, Quantisation { power_of_two: true, ..FORMULA }, &mut random);
+        }
+    }
+}
+
+#[test]
+fn mx() {
+    let mut random = Random::new("mx");
+    for codes in [F4E2M1, F6E2M3, F8E4M3Fn] {
+        for (_, mx) in MxScale::ALL {
+            for packing in [Packing::BYTES, Packing::Swizzled] {
+                let scales = Plane::of(F8E8M0).packed(packing);
+                let planes = Planes::times(Plane::of(codes), scales, [1, 32]);
+                check(layout([140, 224], planes), Bf16, Quantisation { mx, ..FORMULA }, &mut random);
+            }
+        }
+    }
+}
+
+#[test]
+fn nvfp4() {
+    let mut random = Random::new("nvfp4");
+    for rule in [None, Some(GlobalRule::Times), Some(GlobalRule::Divide)] {
+        for (codes, scales) in [(Packing::BYTES, Packing::BYTES), (Packing::HighFirst, Packing::Swizzled)] {
+            let planes = Planes {
+                global: rule.map(|rule| Global { rule, block: [140, 208] }),
+                ..Planes::times(Plane::of(F4E2M1).packed(codes), Plane::of(F8E4M3Fn).packed(scales), [1, 16])
+            };
+            check(layout([140, 208], planes), Bf16, FORMULA, &mut random);
+            check_source(layout([140, 208], planes), F32, FORMULA, &[0; 140 * 208 * 4], &mut random);
+        }
+    }
+}
+
+#[test]
+fn integers() {
+    let mut random = Random::new("integers");
+    for bits in [1, 2, 3, 4, 5, 6, 7, 8] {
+        let packed = Plane { code: Code::unsigned(bits), packing: Packing::WORDS };
+        let zero = Plane { code: Code::unsigned(bits), packing: Packing::Columns { word: 32 } };
+        for (zero, scales) in [(Zero::Constant(1 << (bits - 1)), Bf16), (Zero::Grid { plane: zero, plus: 0 }, F32)] {
+            for block in [[1, 32], [1, 160]] {
+                let planes = Planes { zero, ..Planes::times(packed, Plane::of(scales), block) };
+                check(layout([70, 160], planes), Bf16, FORMULA, &mut random);
+            }
+        }
+    }
+    let int8 = Plane { code: Code::signed(8), packing: Packing::BYTES };
+    for zero in [Zero::None, Zero::Grid { plane: int8, plus: 0 }] {
+        let planes = Planes { zero, ..Planes::times(int8, Plane::of(F32), [1, 160]) };
+        check(layout([33, 160], planes), F32, FORMULA, &mut random);
+    }
+}
+
+#[test]
+fn blocks_of_gguf_files() {
+    let mut random = Random::new("blocks_of_gguf_files");
+    for block in [BlockType::Q8_0, BlockType::Mxfp4] {
+        for src in [Bf16, F32, F16] {
+            let layout = Layout::new(1, [9, 2208], Coding::Blocks { block, factor: false });
+            check(layout, src, FORMULA, &mut random);
+        }
+    }
+}
+
+#[test]
+fn search() {
+    let mut random = Random::new("search");
+    let how = Quantisation { search: Search::Mse, ..FORMULA };
+    let int4 = Plane { code: Code::unsigned(4), packing: Packing::WORDS };
+    let zero = Plane { code: Code::unsigned(4), packing: Packing::Columns { word: 32 } };
+    let nvfp4 = Planes {
+        global: Some(Global { rule: GlobalRule::Times, block: [24, 96] }),
+        ..Planes::times(Plane::of(F4E2M1), Plane::of(F8E4M3Fn), [1, 16])
+    };
+    let targets = [
+        Planes::times(Plane::of(F4E2M1), Plane::of(F8E8M0), [1, 32]),
+        Planes { zero: Zero::Constant(8), ..Planes::times(int4, Plane::of(Bf16), [1, 32]) },
+        Planes { zero: Zero::Grid { plane: zero, plus: 0 }, ..Planes::times(int4, Plane::of(F32), [1, 32]) },
+        Planes::times(Plane::of(F8E4M3Fn), Plane::of(F32), [16, 40]),
+        nvfp4,
+    ];
+    for planes in targets {
+        check(layout([24, 96], planes), Bf16, how, &mut random);
+    }
+}
+
+#[test]
+fn values_that_are_not_finite() {
+    let mut random = Random::new("values_that_are_not_finite");
+    let how = Quantisation { nonfinite: NonFinite::Saturate, ..FORMULA };
+    let int4 = Plane { code: Code::unsigned(4), packing: Packing::WORDS };
+    let zero = Plane { code: Code::unsigned(4), packing: Packing::Columns { word: 32 } };
+    let layouts = [
+        layout([40, 192], Planes::times(Plane::of(F8E4M3Fn), Plane::of(F32), [16, 16])),
+        layout([40, 192], Planes::times(Plane::of(F4E2M1), Plane::of(F8E8M0), [1, 32])),
+        layout([40, 192], Planes { zero: Zero::Constant(8), ..Planes::times(int4, Plane::of(Bf16), [1, 32]) }),
+        layout(
+            [40, 192],
+            Planes { zero: Zero::Grid { plane: zero, plus: 0 }, ..Planes::times(int4, Plane::of(F32), [1, 32]) },
+        ),
+        Layout::new(1, [40, 192], Coding::Blocks { block: BlockType::Q8_0, factor: false }),
+        Layout::new(1, [40, 192], Coding::Blocks { block: BlockType::Mxfp4, factor: false }),
+    ];
+    for layout in layouts {
+        let mut bytes = source(F32, [40, 192], &mut random);
+        for (at, value) in [(700, f32::INFINITY), (701, f32::NEG_INFINITY), (702, f32::NAN), (7000, -f32::NAN)] {
+            bytes[4 * at..][..4].copy_from_slice(&value.to_le_bytes());
+        }
+        check_source(layout, F32, how, &bytes, &mut random);
+        let quantiser = Quantiser::new(&layout, F32, &FORMULA, &CastOptions::default()).unwrap();
+        let refused = Err(ScaledError::NotFinite { index: 700 });
+        assert_eq!(quantise(&quantiser, 1.0, &bytes, &[0..40]), refused);
+        assert_eq!(quantiser.amax(&bytes), Err(ScaledError::NotFinite { index: 700 }));
+    }
+}
+
+/// What is written is read.
+#[test]
+fn there_and_back() {
+    let mut random = Random::new("there_and_back");
+    let planes = Planes::times(Plane::of(F8E4M3Fn), Plane::of(F32), [128, 128]);
+    let layout = layout([200, 300], planes);
+    // Values that are their own results: scales are 1, for the largest is 448.
+    let mut src: Vec<u8> = (0..200 * 300)
+        .flat_map(|_| {
+            let code = random.next() % 0x7f | random.next() % 2 << 7;
+            let value = cast_one(&ieee::Cast::to(Bf16).resolve(F8E4M3Fn).unwrap(), code).code().unwrap();
+            (value as u16).to_le_bytes()
+        })
+        .collect();
+    for at in [0, 130, 260, 128 * 300, 128 * 300 + 130, 128 * 300 + 260] {
+        src[2 * at..][..2].copy_from_slice(&0x43e0u16.to_le_bytes()); // 448
+    }
+    let quantiser = Quantiser::new(&layout, Bf16, &FORMULA, &CastOptions::default()).unwrap();
+    let [codes, scales, _] = quantise(&quantiser, 1.0, &src, &[0..200]).unwrap();
+    let parts = Parts { codes: &codes, scales: &scales, ..Parts::default() };
+    let dequantiser =
+        Dequantiser::new(&layout, &ieee::Cast::to(Bf16).resolve(F32).unwrap(), &CastOptions::default()).unwrap();
+    let mut back = vec![0; src.len()];
+    let windows = dequantiser.windows(0..layout.elements());
+    dequantiser.run(&windows[0], &parts, &mut back).unwrap();
+    assert!(back == src);
+}
+
+#[test]
+fn what_does_not_fit() {
+    let planes = Planes::times(Plane::of(F8E4M3Fn), Plane::of(F32), [128, 128]);
+    let layout = layout([200, 128], planes);
+    let quantiser = Quantiser::new(&layout, F32, &FORMULA, &CastOptions::default()).unwrap();
+    assert_eq!(quantiser.granule(), 128);
+    let run = |rows: Range<u64>, n: usize, codes: usize| {
+        let (mut codes, mut scales) = (vec![0; codes], [0; 8]);
+        let parts = PartsMut { codes: &mut codes, scales: &mut scales[..4], ..PartsMut::default() };
+        quantiser.run(0, rows, &vec![0; n], 1.0, parts)
+    };
+    assert_eq!(run(0..128, 128 * 128 * 4, 128 * 128), Ok(()));
+    assert!(matches!(run(0..100, 100 * 128 * 4, 100 * 128), Err(ScaledError::Layout { .. })));
+    assert!(matches!(run(128..300, 172 * 128 * 4, 172 * 128), Err(ScaledError::Layout { .. })));
+    assert!(matches!(run(0..128, 4, 128 * 128), Err(ScaledError::Results { .. })));
+    assert!(matches!(run(0..128, 128 * 128 * 4, 3), Err(ScaledError::Size { part: Part::Codes, .. })));
+    let awq = Plane { code: Code::unsigned(4), packing: Packing::Awq };
+    let planes = Planes { zero: Zero::Constant(8), ..Planes::times(awq, Plane::of(F16), [32, 1]) };
+    for (src, layout) in [
+        (DType::I8, layout),
+        (F32, Layout { transposed: true, ..layout }),
+        (F32, Layout::new(1, [32, 8], Coding::Planes(planes))),
+    ] {
+        let refused = Quantiser::new(&layout, src, &FORMULA, &CastOptions::default());
+        assert!(matches!(refused, Err(ScaledError::Layout { .. })), "{src} {layout:?}");
+    }
+}
