@@ -138,6 +138,7 @@ def difference_counts(x: np.ndarray, y: np.ndarray, dst: Type) -> dict[str, int]
         "to_nan": ~nan_x & nan_y,
         "nan_in": nan_x,
         "inf_in": np.isinf(x),
+        "zero_in": x == 0,
         "nan_out": nan_y,
         "inf_out": np.isinf(y),
         # A NaN has no value that could differ from 0.

@@ -15,8 +15,9 @@ from naive import Sums, errors, report, sums
 from values import inputs, weights
 
 COUNTS = [
-    "elements", "exact", "inexact", "saturated", "wrapped", "to_inf", "to_nan", "nan_in", "inf_in", "nan_out",
-    "inf_out", "flushed_to_zero", "subnormal", "sign_of_zero_lost", "undefined", "index_max_abs", "lossless",
+    "elements", "exact", "inexact", "saturated", "wrapped", "to_inf", "to_nan", "nan_in", "inf_in", "zero_in",
+    "nan_out", "inf_out", "flushed_to_zero", "subnormal", "sign_of_zero_lost", "undefined", "index_max_abs",
+    "lossless",
 ]  # fmt: skip
 FIGURES = ["max_abs_error", "max_rel_error", "rmse", "cosine"]
 

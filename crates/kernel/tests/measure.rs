@@ -49,6 +49,7 @@ fn naive(xs: &[f64], ys: &[f64], min_normal: f64) -> Counts {
             c.to_nan += (!x.is_nan() && y.is_nan()) as u64;
             c.nan_in += x.is_nan() as u64;
             c.inf_in += x.is_infinite() as u64;
+            c.zero_in += (x == 0.0) as u64;
             c.nan_out += y.is_nan() as u64;
             c.inf_out += y.is_infinite() as u64;
             c.flushed_to_zero += (!x.is_nan() && x != 0.0 && y == 0.0) as u64;

@@ -74,6 +74,7 @@ fn one(s: &Session, spec: &CastSpec, index: u64, src: u64, dst: u64, total: &mut
     count(y == Value::Nan && x != Value::Nan, |c| &mut c.to_nan);
     count(x == Value::Nan, |c| &mut c.nan_in);
     count(infinite(x), |c| &mut c.inf_in);
+    count(is_zero(x), |c| &mut c.zero_in);
     count(y == Value::Nan, |c| &mut c.nan_out);
     count(infinite(y), |c| &mut c.inf_out);
     count(is_zero(y) && !is_zero(x) && x != Value::Nan, |c| &mut c.flushed_to_zero);
@@ -149,7 +150,7 @@ pub fn differences(got: &Counts, want: &Counts) -> Vec<(String, String)> {
             })*
         };
     }
-    fields!(|n: u64| n, elements exact inexact saturated wrapped to_inf to_nan nan_in inf_in nan_out inf_out
+    fields!(|n: u64| n, elements exact inexact saturated wrapped to_inf to_nan nan_in inf_in zero_in nan_out inf_out
         flushed_to_zero subnormal sign_of_zero_lost undefined index_max_abs finite_pairs);
     fields!(|v: f64| v.to_bits(), max_abs_error max_rel_error noise signal image product);
     all

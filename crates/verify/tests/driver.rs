@@ -119,6 +119,7 @@ fn every_count_is_compared() {
         to_nan: 1,
         nan_in: 1,
         inf_in: 1,
+        zero_in: 1,
         nan_out: 1,
         inf_out: 1,
         flushed_to_zero: 1,

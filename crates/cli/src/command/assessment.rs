@@ -5,19 +5,22 @@ use super::provenance::quoted;
 use crate::number::{count, decibels, grouped};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
+use truecast::Counts;
 use truecast::io::Shown;
 use truecast::report::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect};
 
 /// What is said of one tensor, without its name.
-fn words(suspect: &Suspect, elements: u64) -> String {
-    let part = |count: u64, what: &str| format!("{} of {} values {what}", grouped(count), grouped(elements));
+fn words(suspect: &Suspect, counts: &Counts) -> String {
+    let part = |count: u64, what: &str| format!("{} of {} values {what}", grouped(count), grouped(counts.elements));
     let one = |reason: &Reason| match *reason {
         Reason::Nonfinite(inf, 0) => part(inf, "became Inf"),
         Reason::Nonfinite(0, nan) => part(nan, "became NaN"),
         Reason::Nonfinite(inf, nan) => part(inf + nan, "became Inf or NaN"),
         Reason::Noise(db) => format!("SQNR {} dB", decibels(db)),
         Reason::Saturated(count) => part(count, "saturated"),
-        Reason::FlushedToZero(count) => part(count, "flushed to zero"),
+        Reason::FlushedToZero(count) => {
+            format!("{} of {} nonzero values flushed to zero", grouped(count), grouped(counts.nonzero_in()))
+        }
     };
     suspect.reasons.iter().map(one).collect::<Vec<_>>().join(", ")
 }
@@ -25,8 +28,8 @@ fn words(suspect: &Suspect, elements: u64) -> String {
 /// How much is suspicious, and by what.
 fn headline(assessment: &Assessment) -> String {
     format!(
-        "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB, more than 1 % saturated or \
-         flushed to zero)",
+        "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB, more than 1 % saturated, or \
+         of the nonzero ones flushed to zero)",
         grouped(assessment.suspicious),
         count(assessment.changed, "changed tensor"),
     )
@@ -46,10 +49,10 @@ fn remedy(assessment: &Assessment) -> Option<String> {
 fn unscaled(assessment: &Assessment) -> Option<String> {
     let all = assessment.unscaled?;
     Some(format!(
-        "{} of {} values became 0 in {}: casts to integers do not scale, so that values between -1 and 1 vanish; \
+        "{} of {} nonzero values became 0 in {}: casts to integers do not scale, so that values between -1 and 1 vanish; \
          `truecast rescale` scales, but arrays of integers only",
         grouped(all.flushed_to_zero),
-        grouped(all.elements),
+        grouped(all.nonzero),
         count(all.tensors, "tensor"),
     ))
 }
@@ -61,7 +64,7 @@ pub fn sentences<'a>(assessment: &Assessment, row: impl Fn(usize) -> Assessed<'a
         all.push(headline(assessment));
         all.extend(assessment.worst.iter().map(|suspect| {
             let row = row(suspect.index);
-            format!("tensor {}: {}", Shown(row.name), words(suspect, row.counts.elements))
+            format!("tensor {}: {}", Shown(row.name), words(suspect, row.counts))
         }));
         all.extend(remedy(assessment).filter(|_| can_keep));
     }
@@ -85,10 +88,7 @@ pub fn block<'a>(
     let mut table = Table::new([Column::left("").shrinks(), Column::left("").wraps()]);
     for suspect in &assessment.worst {
         let row = row(suspect.index);
-        table.row([
-            Cell::from(format!("  {}", row.name)),
-            Cell::from(words(suspect, row.counts.elements)).mark(Mark::Bad),
-        ]);
+        table.row([Cell::from(format!("  {}", row.name)), Cell::from(words(suspect, row.counts)).mark(Mark::Bad)]);
     }
     text += &table.render(terminal);
     let more = assessment.suspicious - assessment.worst.len() as u64;

@@ -4,7 +4,7 @@
 use crate::number::{decibels, grouped, significant};
 use crate::table::{Cell, Column, Mark};
 use truecast::Counts;
-use truecast::report::{COUNTS, Count, hides_loss};
+use truecast::report::{COUNTS, Count, hides_loss, is_much};
 
 /// Counts that a person wants to see if they are not all zero, and when their columns give way (0: never).
 const SHOWN: [(&str, u8); 11] = [
@@ -66,7 +66,7 @@ impl Figures {
         let mut cells = vec![Cell::from(grouped(c.elements))];
         cells.extend(self.counts.iter().map(|(count, _)| match (count.of)(c) {
             0 => Cell::default(),
-            n => Cell::from(grouped(n)).mark(mark(count.name, n, c.elements)),
+            n => Cell::from(grouped(n)).mark(mark(count.name, n, c)),
         }));
         let places = if self.is_comparison { 5 } else { 3 };
         let measures = cells.len()..cells.len() + places;
@@ -93,11 +93,11 @@ impl Figures {
     }
 }
 
-fn mark(name: &str, count: u64, elements: u64) -> Mark {
-    let is_much = u128::from(count) * u128::from(truecast::report::ONE_IN) > u128::from(elements);
+fn mark(name: &str, count: u64, c: &Counts) -> Mark {
     match name {
         "to_inf" | "to_nan" => Mark::Bad,
-        "saturated" | "wrapped" | "flushed_to_zero" if is_much => Mark::Bad,
+        "saturated" | "wrapped" if is_much(count, c.elements) => Mark::Bad,
+        "flushed_to_zero" if is_much(count, c.nonzero_in()) => Mark::Bad,
         "saturated" | "wrapped" | "undefined" | "left_out" => Mark::Warn,
         _ => Mark::Plain,
     }

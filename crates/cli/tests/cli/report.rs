@@ -48,7 +48,8 @@ fn every_field_by_hand() {
     let expected = json!({
         "name": "w", "shape": [2, 3], "from": "f32", "to": "f8e4m3fn", "elements": 6, "bytes_in": 24, "bytes_out": 6,
         "exact": 3, "inexact": 3, "saturated": 1, "wrapped": 0, "to_inf": 0, "to_nan": 0, "nan_in": 1, "nan_out": 1,
-        "inf_in": 0, "inf_out": 0, "flushed_to_zero": 1, "subnormal": 1, "sign_of_zero_lost": 0, "undefined": 0,
+        "inf_in": 0, "zero_in": 0, "inf_out": 0, "flushed_to_zero": 1, "subnormal": 1, "sign_of_zero_lost": 0,
+        "undefined": 0,
         "max_abs_error": 17.0, "index_max_abs": 0, "max_rel_error": 1.0, "lossless": false,
     });
     for (field, value) in expected.as_object().unwrap() {
@@ -273,6 +274,27 @@ fn layers() -> Folder {
     Folder::with("a.safetensors", &safetensors(&tensors, &[]))
 }
 
+/// Zeros of the source lose nothing: what is lost is a part of the others, in conversions and comparisons alike.
+#[test]
+fn a_sparse_tensor_that_lost_its_values_is_named() {
+    let mut values = vec![0.0; 5000];
+    (values[7], values[4000], values[4001]) = (100.0, 1e-5, -1e-5);
+    let tensors = [("sparse", "F32", &[5000u64][..], f32s(&values)), ("w", "F32", &[2], f32s(&[1.0, 2.0]))];
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    let convert = folder.run("convert a.safetensors b.safetensors --to f8e4m3fn").exits(0).out;
+    let compare = folder.run("compare a.safetensors b.safetensors").exits(0).out;
+    for said in [convert, compare] {
+        let named =
+            |line: &&str| line.starts_with("  sparse") && line.contains("2 of 3 nonzero values flushed to zero");
+        assert!(said.contains("worst tensors: 1 of") && said.lines().any(|line| named(&line)), "{said}");
+    }
+    for line in ["convert a.safetensors b.safetensors --to f8e4m3fn --force", "compare a.safetensors b.safetensors"] {
+        let name = line.split(' ').next().unwrap();
+        let row = folder.run(&format!("{line} --json")).exits(0).object(name)["tensors"][0].clone();
+        assert_eq!((&row["zero_in"], &row["flushed_to_zero"]), (&json!(4997), &json!(2)), "{line}");
+    }
+}
+
 #[test]
 fn the_worst_tensors_are_named_and_can_be_kept() {
     let folder = layers();
@@ -280,7 +302,7 @@ fn the_worst_tensors_are_named_and_can_be_kept() {
     let said = folder.run(line).exits(0).out;
     assert!(said.contains("worst tensors: 2 of 12 changed tensors"), "{said}");
     let row = said.lines().find(|line| line.starts_with("  l.0.bias")).unwrap_or_else(|| panic!("{said}"));
-    assert!(row.contains("SQNR 0.0 dB") && row.contains("4 of 4 values flushed to zero"), "{row}");
+    assert!(row.contains("SQNR 0.0 dB") && row.contains("4 of 4 nonzero values flushed to zero"), "{row}");
     // What is advised helps.
     let advice = said.lines().find(|line| line.contains("would spare")).unwrap().split(" would spare").next().unwrap();
     let kept = folder.run(&format!("{line} {}", advice.replace('\'', ""))).exits(0).out;
@@ -288,7 +310,8 @@ fn the_worst_tensors_are_named_and_can_be_kept() {
     // The same in JSON, as sentences.
     let warnings = folder.run(&format!("{line} --json")).succeeds().object("convert")["warnings"].clone();
     let all: Vec<&str> = warnings.as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
-    assert!(all.iter().any(|w| w.contains("l.2.bias") && w.contains("4 of 4 values flushed to zero")), "{all:?}");
+    let lost = "4 of 4 nonzero values flushed to zero";
+    assert!(all.iter().any(|w| w.contains("l.2.bias") && w.contains(lost)), "{all:?}");
     assert!(all.iter().any(|w| w.contains("--keep") && w.ends_with("would spare them all")), "{all:?}");
     // As many as are asked for.
     let one = folder.run(&format!("{line} --worst 1")).exits(0).out;
@@ -303,7 +326,7 @@ fn small_floats_to_integers_are_warned_of() {
     let folder = Folder::with("a.npy", &npy("<f4", 4, &f32s(&[0.5, -0.25, 0.75, 1.0])));
     let said = folder.run("convert a.npy b.npy --to i8").exits(0).out;
     assert!(
-        said.contains("3 of 4 values became 0") && said.contains("do not scale") && said.contains("rescale"),
+        said.contains("3 of 4 nonzero values became 0") && said.contains("do not scale") && said.contains("rescale"),
         "{said}"
     );
     let object = folder.run("convert a.npy c.npy --to i8 --json").succeeds().object("convert");

@@ -23,6 +23,8 @@ pub struct Counts {
     pub nan_in: u64,
     /// Infinite sources.
     pub inf_in: u64,
+    /// Sources that are zero, of either sign.
+    pub zero_in: u64,
     /// NaN results.
     pub nan_out: u64,
     /// Infinite results.
@@ -76,7 +78,7 @@ impl Counts {
         self.product += next.product;
     }
 
-    fn integers(&mut self) -> [&mut u64; 16] {
+    fn integers(&mut self) -> [&mut u64; 17] {
         [
             &mut self.elements,
             &mut self.exact,
@@ -87,6 +89,7 @@ impl Counts {
             &mut self.to_nan,
             &mut self.nan_in,
             &mut self.inf_in,
+            &mut self.zero_in,
             &mut self.nan_out,
             &mut self.inf_out,
             &mut self.flushed_to_zero,
@@ -97,9 +100,15 @@ impl Counts {
         ]
     }
 
-    fn clone_integers(&self) -> [u64; 16] {
+    fn clone_integers(&self) -> [u64; 17] {
         let mut copy = *self;
         copy.integers().map(|count| *count)
+    }
+
+    /// Sources that are not zero.
+    #[must_use]
+    pub fn nonzero_in(&self) -> u64 {
+        self.elements.saturating_sub(self.zero_in)
     }
 
     /// Root of the mean squared error over the finite pairs; 0 if there are none.

@@ -38,15 +38,17 @@ impl<X: Value, Y: Value> Task for SmallResults<'_, X, Y> {
     fn run(self) -> Small {
         let SmallResults { pairs, min_normal } = self;
         let min_normal = Y::at_least(min_normal);
-        let (mut flushed, mut signs, mut subnormal) = (0, 0, 0);
+        let (mut flushed, mut signs, mut subnormal, mut zeros) = (0, 0, 0, 0);
         for (&x, &y) in pairs.x.iter().zip(pairs.y) {
             let (xm, ym) = (X::magnitude(x), Y::magnitude(y));
             let zero = (ym == Y::ZERO) & (xm <= X::INFINITY);
             flushed += bit(zero & (xm > X::ZERO));
             signs += bit(zero & (X::is_negative(x) != Y::is_negative(y)));
             subnormal += bit((ym > Y::ZERO) & (ym < min_normal));
+            zeros += bit(zero & (xm == X::ZERO));
         }
-        Small { flushed: flushed as u64, signs: signs as u64, subnormal: subnormal as u64 }
+        let [flushed, signs, subnormal, zeros] = [flushed, signs, subnormal, zeros].map(|n| n as u64);
+        Small { flushed, signs, subnormal, zeros }
     }
 }
 
@@ -88,6 +90,23 @@ impl<X: Value, Y: Value> Task for Specials<'_, X, Y> {
         let [beyond, at_an_end, not_finite, not_finite_inexact] =
             [beyond, at_an_end, not_finite, not_finite_inexact].map(|n| n as u64);
         Special { nan_in, nan_out, inf_in, inf_out, to_nan, to_inf, beyond, at_an_end, not_finite, not_finite_inexact }
+    }
+}
+
+/// Counts zeros.
+pub(super) struct Zeros<'a, V: Value> {
+    pub values: &'a [V::Bytes],
+}
+
+impl<V: Value> Task for Zeros<'_, V> {
+    type Output = u64;
+    #[inline(always)]
+    fn run(self) -> u64 {
+        let mut zeros = 0;
+        for &value in self.values {
+            zeros += bit(V::magnitude(value) == V::ZERO);
+        }
+        zeros as u64
     }
 }
 

@@ -32,10 +32,12 @@ pub(crate) struct Seen {
     pub smallest: f64,
     /// Largest `abs(x)`.
     pub largest: f64,
+    /// Zeros among values that stand for themselves.
+    pub zeros: u64,
 }
 
 impl Seen {
-    pub const NOTHING: Seen = Seen { inexact: 0, max_abs: 0.0, smallest: f64::INFINITY, largest: 0.0 };
+    pub const NOTHING: Seen = Seen { inexact: 0, max_abs: 0.0, smallest: f64::INFINITY, largest: 0.0, zeros: 0 };
 
     pub fn and(self, next: Seen) -> Seen {
         Seen {
@@ -43,6 +45,7 @@ impl Seen {
             max_abs: self.max_abs.max(next.max_abs),
             smallest: self.smallest.min(next.smallest),
             largest: self.largest.max(next.largest),
+            zeros: self.zeros + next.zeros,
         }
     }
 }
@@ -79,6 +82,8 @@ pub(crate) struct Small {
     pub signs: u64,
     /// Below the smallest normal, but not zero.
     pub subnormal: u64,
+    /// Zeros of what was zero.
+    pub zeros: u64,
 }
 
 impl Small {
@@ -87,6 +92,7 @@ impl Small {
             flushed: self.flushed + next.flushed,
             signs: self.signs + next.signs,
             subnormal: self.subnormal + next.subnormal,
+            zeros: self.zeros + next.zeros,
         }
     }
 }

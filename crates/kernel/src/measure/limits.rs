@@ -19,6 +19,8 @@ pub(super) struct Limits {
     /// Integer destination under a wrapping policy.
     pub wraps: bool,
     pub saturates: bool,
+    /// A zero may become something else.
+    pub changes_zeros: bool,
     pub open: Open,
 }
 
@@ -94,6 +96,7 @@ impl Limits {
             between_integers: false,
             wraps: false,
             saturates: false,
+            changes_zeros: true,
             open: Open::default(),
         }
     }
@@ -121,6 +124,7 @@ impl Limits {
             between_integers: integer(src) && integer(dst),
             wraps: integer(dst) && policy.int_overflow == IntOverflow::Wrap,
             saturates: integer(dst) && policy.int_overflow == IntOverflow::Saturate,
+            changes_zeros: is_zeroless(*dst),
             open: Open { ordinary, any, ..open },
             ..Limits::of_type(*dst)
         }

@@ -27,7 +27,7 @@ use crate::options::CastOptions;
 use crate::parallel::map_range;
 use crate::pipeline::{Scratch, TILE};
 use crate::slot::Slot;
-use details::{Undefined, small_results, specials};
+use details::{Undefined, Zeros, small_results, specials};
 use found::{Next, Special, Sums};
 use limits::{Limits, keeps_values};
 use std::num::NonZeroUsize;
@@ -224,12 +224,15 @@ impl Measured {
             let at = level.run(Find { pairs, magnitude: seen.max_abs }).unwrap_or(0);
             (counts.max_abs_error, counts.index_max_abs) = (seen.max_abs, counts.elements + at as u64);
         }
-        if seen.smallest < limits.min_normal || seen.smallest == 0.0 {
+        let kept_zeros = if seen.smallest < limits.min_normal || seen.smallest == 0.0 {
             let small = small_results(*level, *masked, pairs, limits.min_normal);
             counts.flushed_to_zero += small.flushed;
             counts.sign_of_zero_lost += small.signs;
             counts.subnormal += if limits.has_subnormals { small.subnormal } else { 0 };
-        }
+            small.zeros
+        } else {
+            0
+        };
         let [positive, negative] = limits.range.over;
         let is_special = *masked || seen.largest >= positive.min(negative);
         let special = if is_special { specials(*level, pairs, &limits.range) } else { Special::default() };
@@ -237,6 +240,11 @@ impl Measured {
             counts.undefined += level.run(Undefined::<X> { x: pairs.x, limits });
         }
         let inexact = seen.inexact + special.not_finite_inexact;
+        counts.zero_in += match (*same, limits.changes_zeros && inexact > 0) {
+            (true, _) => seen.zeros,
+            (false, true) => level.run_at_most_avx2(Zeros::<X> { values: pairs.x }),
+            (false, false) => kept_zeros,
+        };
         counts.nan_in += special.nan_in;
         counts.nan_out += special.nan_out;
         counts.inf_in += special.inf_in;

@@ -102,8 +102,8 @@ pub(super) fn add<X: Value, Y: Value>(sums: &mut Sums, pass: Pass, pairs: Pairs<
     }
 }
 
-/// As [`add`], of values that stand for themselves: only `signal` is added, and `smallest` leaves out zeros, which are what
-/// they were.
+/// As [`add`], of values that stand for themselves: only `signal` is added, and `smallest` leaves out zeros, which are
+/// counted.
 pub(super) fn add_values<V: Value>(sums: &mut Sums, pass: Pass, values: &[V::Bytes]) -> Option<Seen> {
     let Pass { level, masked, next } = pass;
     if let Some(seen) = by_hand::add_values(level, masked, (V::BYTES, V::bytes(values)), next, sums) {
@@ -136,26 +136,34 @@ impl<V: Value, const MASKED: bool> Task for AddValues<'_, V, MASKED> {
     #[inline(always)]
     fn run(self) -> Option<Seen> {
         let AddValues { values, sums } = self;
-        let (mut signal, mut smallest) = (sums.signal, [V::INFINITY; 16]);
+        let (mut signal, mut smallest, mut zeros) = (sums.signal, [V::INFINITY; 16], [0; 16]);
         let (rows, rest) = values.as_chunks::<16>();
         for row in rows {
-            add_row::<V, MASKED>(row, &mut signal, &mut smallest);
+            add_row::<V, MASKED>(row, &mut signal, &mut smallest, &mut zeros);
         }
-        add_row::<V, MASKED>(rest, &mut signal, &mut smallest);
+        add_row::<V, MASKED>(rest, &mut signal, &mut smallest, &mut zeros);
         let finite = are_finite(&signal);
         if !MASKED && !finite {
             return None;
         }
         sums.signal = signal;
-        Some(Seen { smallest: least::<V>(&smallest).into(), ..Seen::NOTHING })
+        let zeros = zeros.iter().sum::<u32>() as u64;
+        Some(Seen { smallest: least::<V>(&smallest).into(), zeros, ..Seen::NOTHING })
     }
 }
 
 #[inline(always)]
-fn add_row<V: Value, const MASKED: bool>(values: &[V::Bytes], signal: &mut [f64; 16], smallest: &mut [V::Float; 16]) {
+fn add_row<V: Value, const MASKED: bool>(
+    values: &[V::Bytes],
+    signal: &mut [f64; 16],
+    smallest: &mut [V::Float; 16],
+    zeros: &mut [u32; 16],
+) {
     for l in 0..values.len().min(16) {
         let (value, magnitude) = (V::value(values[l]), V::magnitude(values[l]));
-        let nonzero = if magnitude == V::ZERO { V::INFINITY } else { magnitude };
+        let is_zero = magnitude == V::ZERO;
+        let nonzero = if is_zero { V::INFINITY } else { magnitude };
+        zeros[l] += is_zero as u32;
         smallest[l] = if nonzero < smallest[l] { nonzero } else { smallest[l] };
         let value = if !MASKED || finite(value) { value } else { 0.0 };
         signal[l] += value * value;
@@ -264,6 +272,7 @@ impl<X: Value, Y: Value> Rows<X, Y> {
             max_abs: self.max_abs.into_iter().fold(0.0, f64::max),
             smallest: least::<Y>(&self.smallest).into(),
             largest: largest.into(),
+            zeros: 0,
         }
     }
 }

@@ -8,8 +8,8 @@ use truecast_kernel::Counts;
 
 /// Below this, noise is a tenth of the signal's amplitude or more.
 pub const LEAST_SQNR_DB: f64 = 20.0;
-/// More than one value in so many may neither saturate nor become zero.
-pub const ONE_IN: u64 = 100;
+/// More than one value in so many may not saturate, nor one in so many that are not zero become zero.
+const ONE_IN: u64 = 100;
 /// Names are compared with one another up to this many.
 const MOST_SPARED: usize = 1000;
 
@@ -31,10 +31,21 @@ pub enum Reason {
     Nonfinite(u64, u64),
     /// The signal to noise ratio in decibels is below [`LEAST_SQNR_DB`].
     Noise(f64),
-    /// So many values, more than one in [`ONE_IN`], are the largest of the type instead of what they were.
+    /// So many values, more than one in a hundred, are the largest of the type instead of what they were.
     Saturated(u64),
-    /// So many values, more than one in [`ONE_IN`], became zero.
+    /// So many values, more than one in a hundred of those that were not zero, became zero.
     FlushedToZero(u64),
+}
+
+/// More than one in a hundred.
+///
+/// # Examples
+/// ```
+/// assert_eq!([1, 2].map(|count| truecast::report::is_much(count, 100)), [false, true]);
+/// ```
+#[must_use]
+pub fn is_much(count: u64, of: u64) -> bool {
+    u128::from(count) * u128::from(ONE_IN) > u128::from(of)
 }
 
 /// A tensor that is worth a look.
@@ -49,11 +60,11 @@ pub struct Suspect {
 /// Floats became integers as if they had been scaled, and most of them became zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unscaled {
-    /// Tensors of which more than half became zero.
+    /// Tensors in which more than half of the values that were not zero became zero.
     pub tensors: u64,
-    /// Their elements.
-    pub elements: u64,
-    /// Those of them that became zero and were not.
+    /// Their values that were not zero.
+    pub nonzero: u64,
+    /// Those of them that became zero.
     pub flushed_to_zero: u64,
 }
 
@@ -97,7 +108,7 @@ pub fn assess<'a>(rows: impl Iterator<Item = Assessed<'a>> + Clone, worst: usize
         if is_unscaled(&row) {
             let all = assessment.unscaled.get_or_insert_default();
             all.tensors += 1;
-            all.elements += row.counts.elements;
+            all.nonzero += row.counts.nonzero_in();
             all.flushed_to_zero += row.counts.flushed_to_zero;
         }
     }
@@ -120,26 +131,27 @@ fn has_changed(row: &Assessed<'_>) -> bool {
 
 fn reasons(row: &Assessed<'_>) -> Vec<Reason> {
     let c = row.counts;
-    let too_many = |count: u64| u128::from(count) * u128::from(ONE_IN) > u128::from(c.elements);
     // A truth value is no approximation of a number.
     let is_number = row.types.1 != DType::Bool;
     let mut all = Vec::new();
     all.extend((c.to_inf > 0 || c.to_nan > 0).then_some(Reason::Nonfinite(c.to_inf, c.to_nan)));
     all.extend((is_number && c.sqnr_db() < LEAST_SQNR_DB).then(|| Reason::Noise(c.sqnr_db())));
-    all.extend((is_number && too_many(c.saturated)).then_some(Reason::Saturated(c.saturated)));
-    all.extend((is_number && too_many(c.flushed_to_zero)).then_some(Reason::FlushedToZero(c.flushed_to_zero)));
+    all.extend((is_number && is_much(c.saturated, c.elements)).then_some(Reason::Saturated(c.saturated)));
+    let is_flushed = is_number && is_much(c.flushed_to_zero, c.nonzero_in());
+    all.extend(is_flushed.then_some(Reason::FlushedToZero(c.flushed_to_zero)));
     all
 }
 
 fn is_unscaled(row: &Assessed<'_>) -> bool {
     let becomes_integer = row.types.0.is_float() && matches!(row.types.1.kind(), Kind::Int(_));
-    becomes_integer && row.counts.flushed_to_zero > row.counts.elements / 2
+    becomes_integer && row.counts.flushed_to_zero > row.counts.nonzero_in() / 2
 }
 
 /// Values that became Inf or NaN go before everything; then what has the most noise.
 fn worse_first(a: &Counts, b: &Counts) -> Ordering {
     let is_finite = |c: &Counts| c.to_inf == 0 && c.to_nan == 0;
-    let harm = |c: &Counts| (c.saturated + c.flushed_to_zero) as f64 / c.elements as f64;
+    let part = |count: u64, of: u64| count as f64 / of.max(1) as f64;
+    let harm = |c: &Counts| part(c.saturated, c.elements) + part(c.flushed_to_zero, c.nonzero_in());
     let noise = a.sqnr_db().total_cmp(&b.sqnr_db());
     is_finite(a).cmp(&is_finite(b)).then(noise).then(harm(b).total_cmp(&harm(a)))
 }
@@ -168,6 +180,9 @@ mod tests {
             (Counts { saturated: 11, ..noisy(30.0) }, vec![Reason::Saturated(11)]),
             (Counts { flushed_to_zero: 10, ..noisy(30.0) }, vec![]),
             (Counts { flushed_to_zero: 11, ..noisy(30.0) }, vec![Reason::FlushedToZero(11)]),
+            // Of the 100 values that are not zero, one may become zero.
+            (Counts { zero_in: 900, flushed_to_zero: 1, ..noisy(30.0) }, vec![]),
+            (Counts { zero_in: 900, flushed_to_zero: 2, ..noisy(30.0) }, vec![Reason::FlushedToZero(2)]),
             (Counts { to_nan: 1, ..noisy(30.0) }, vec![Reason::Nonfinite(0, 1)]),
             (Counts { to_inf: 2, ..noisy(30.0) }, vec![Reason::Nonfinite(2, 0)]),
             (Counts::copied(5), vec![]),
@@ -210,10 +225,13 @@ mod tests {
     #[test]
     fn floats_that_become_zero_as_integers() {
         let zeros = Counts { flushed_to_zero: 501, ..noisy(0.0) };
-        let expected = Unscaled { tensors: 1, elements: 1000, flushed_to_zero: 501 };
+        let expected = Unscaled { tensors: 1, nonzero: 1000, flushed_to_zero: 501 };
         assert_eq!(assessed(&[("w", zeros)], (DType::F32, DType::I8), 0).unscaled, Some(expected));
         assert_eq!(assessed(&[("w", zeros)], F8, 0).unscaled, None);
         let half = Counts { flushed_to_zero: 500, ..zeros };
         assert_eq!(assessed(&[("w", half)], (DType::F32, DType::I8), 0).unscaled, None);
+        let sparse = Counts { zero_in: 1, ..half };
+        let expected = Unscaled { tensors: 1, nonzero: 999, flushed_to_zero: 500 };
+        assert_eq!(assessed(&[("w", sparse)], (DType::F32, DType::I8), 0).unscaled, Some(expected));
     }
 }

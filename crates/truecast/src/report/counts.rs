@@ -31,7 +31,7 @@ const fn renamed(old: &'static str, name: &'static str, of: fn(&Counts) -> u64) 
 }
 
 /// Every count, in the order of JSON.
-pub const COUNTS: [Count; 15] = [
+pub const COUNTS: [Count; 16] = [
     count("exact", |c| c.exact),
     count("inexact", |c| c.inexact),
     known_to_conversions("saturated", |c| c.saturated),
@@ -40,6 +40,7 @@ pub const COUNTS: [Count; 15] = [
     renamed("nan", "to_nan", |c| c.to_nan),
     count("nan_in", |c| c.nan_in),
     count("inf_in", |c| c.inf_in),
+    count("zero_in", |c| c.zero_in),
     count("nan_out", |c| c.nan_out),
     count("inf_out", |c| c.inf_out),
     renamed("flushed", "flushed_to_zero", |c| c.flushed_to_zero),

@@ -12,7 +12,7 @@ mod rows;
 mod spare;
 mod total;
 
-pub use assessment::{Assessed, Assessment, LEAST_SQNR_DB, ONE_IN, Reason, Suspect, Unscaled, assess};
+pub use assessment::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, Unscaled, assess, is_much};
 pub use counts::{COUNTS, Count, Number, hides_loss, json_number, left_out};
 pub use folder::{FolderReport, ShardReport, ShardState};
 pub use provenance::{Provenance, ProvenanceError};

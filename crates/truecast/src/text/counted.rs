@@ -76,6 +76,7 @@ impl<'a> Tally<'a> {
         count(|c| &mut c.to_nan, !is_nan(x) && is_nan(y));
         count(|c| &mut c.nan_in, is_nan(x));
         count(|c| &mut c.inf_in, is_inf(x));
+        count(|c| &mut c.zero_in, is_zero(x));
         count(|c| &mut c.nan_out, is_nan(y));
         count(|c| &mut c.inf_out, is_inf(y));
         count(|c| &mut c.flushed_to_zero, is_finite(x) && !is_zero(x) && is_zero(y));

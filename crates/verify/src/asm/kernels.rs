@@ -510,6 +510,7 @@ pub const KERNELS: &[Row] = &[
     row("measure::details::SmallResults<*>",            [ANY, ANY, Expected::Absent]),
     row("measure::details::Specials<*>",                [ANY, ANY, Expected::Absent]),
     row("measure::details::Undefined<*>",               [TRUNC, ANY, ANY]),
+    row("measure::details::Zeros<*>",                   [ANY, ANY, Expected::Absent]),
 ];
 
 #[cfg(test)]

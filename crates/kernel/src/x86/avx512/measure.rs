@@ -57,16 +57,22 @@ pub(crate) fn add_values<const V: usize, const MASKED: bool>(
         return rows(whole, sums);
     }
     let mut all = *sums;
-    let seen = rows(whole, &mut all)?.and(rows(&[padded(rest)], &mut all)?);
+    let mut seen = rows(whole, &mut all)?.and(rows(&[padded(rest)], &mut all)?);
+    seen.zeros -= padding::<V>(rest);
     *sums = all;
     Some(seen)
 }
 
-/// A row that ends in zeros, which add nothing.
+/// A row that ends in zeros, which add nothing to sums.
 fn padded<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut row = [0; N];
     row[..bytes.len()].copy_from_slice(bytes);
     row
+}
+
+/// The zeros that end a padded row.
+fn padding<const N: usize>(bytes: &[u8]) -> u64 {
+    16 - (bytes.len() * 16 / N) as u64
 }
 
 #[target_feature(enable = "popcnt,avx512f,avx512dq")]
@@ -125,7 +131,8 @@ fn pair_rows<const X: usize, const Y: usize, const MASKED: bool>(
     all.into_iter().zip([noise, signal, image, product]).for_each(|(lanes, sum)| keep(lanes, sum));
     sums.max_rel = max_rel;
     let max_abs = _mm512_reduce_max_pd(_mm512_max_pd(max_abs[0], max_abs[1]));
-    Some(Seen { inexact: inexact as u64, max_abs, smallest: smallest.least(), largest: largest.greatest() })
+    let (inexact, smallest, largest) = (inexact as u64, smallest.least(), largest.greatest());
+    Some(Seen { inexact, max_abs, smallest, largest, zeros: 0 })
 }
 
 #[target_feature(enable = "avx512f,avx512dq")]
@@ -135,10 +142,10 @@ fn value_rows<const V: usize, const MASKED: bool>(
     sums: &mut Sums,
 ) -> Option<Seen> {
     let mut signal = halves(&sums.signal);
-    let mut smallest = Magnitudes::<V>::new(f64::INFINITY);
+    let mut values = Nonzero::<V>::new();
     for row in rows {
         next.iter_mut().for_each(|next| prefetch(next.row()));
-        smallest.lower_to_nonzero(row);
+        values.see(row);
         let Pair { xs, .. } = pair::<V, V, MASKED>(row, row);
         for i in 0..2 {
             // Not fused: each addition would wait longer for the one before.
@@ -150,7 +157,8 @@ fn value_rows<const V: usize, const MASKED: bool>(
         return None;
     }
     keep(&mut sums.signal, signal);
-    Some(Seen { smallest: smallest.least(), ..Seen::NOTHING })
+    let (zeros, smallest) = (values.zeros(), values.smallest.plus(1).least());
+    Some(Seen { smallest, zeros, ..Seen::NOTHING })
 }
 
 /// Counts results that are zero or below `min_normal`, of pairs whose values take `X` and `Y` bytes a row. If not
@@ -164,7 +172,9 @@ pub(crate) fn small_results<const X: usize, const Y: usize, const MASKED: bool>(
     let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<X>(), y.as_chunks::<Y>());
     // SAFETY: the token proves that the features were detected.
     let rows = |x, y| unsafe { small_rows::<X, Y, MASKED>(x, y, min_normal) };
-    rows(xs, ys).and(rows(&[padded(x_rest)], &[padded(y_rest)]))
+    let mut small = rows(xs, ys).and(rows(&[padded(x_rest)], &[padded(y_rest)]));
+    small.zeros -= padding::<X>(x_rest);
+    small
 }
 
 #[target_feature(enable = "popcnt,avx512f,avx512dq")]
@@ -183,9 +193,11 @@ fn small_rows<const X: usize, const Y: usize, const MASKED: bool>(
         }
         let zero = below(y, 1);
         let from_number = if MASKED { zero & !nan(x) } else { zero };
-        all.flushed += (from_number & !below(x, 1)).count_ones() as u64;
+        let zero_x = below(x, 1);
+        all.flushed += (from_number & !zero_x).count_ones() as u64;
         all.signs += (from_number & differ_in_sign(x, y)).count_ones() as u64;
         all.subnormal += (small & !zero).count_ones() as u64;
+        all.zeros += (zero & zero_x).count_ones() as u64;
     }
     all
 }
@@ -451,23 +463,14 @@ impl<const N: usize> Magnitudes<N> {
         }
     }
 
-    /// Zeros are left out.
+    /// Each and a number, as bits.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn lower_to_nonzero(&mut self, row: &[u8; N]) {
-        // One less than each: zero becomes the largest number of all.
-        for (i, min) in self.0.iter_mut().take(N / 64).enumerate() {
-            let bits = part(row, i);
-            *min = if N == ROW_F32 {
-                let (sign, one) = (_mm512_set1_epi32(i32::MAX), _mm512_set1_epi32(1));
-                let less = _mm512_sub_epi32(_mm512_and_si512(bits, sign), one);
-                _mm512_add_epi32(_mm512_min_epu32(_mm512_sub_epi32(*min, one), less), one)
-            } else {
-                let (sign, one) = (_mm512_set1_epi64(i64::MAX), _mm512_set1_epi64(1));
-                let less = _mm512_sub_epi64(_mm512_and_si512(bits, sign), one);
-                _mm512_add_epi64(_mm512_min_epu64(_mm512_sub_epi64(*min, one), less), one)
-            };
-        }
+    fn plus(self, number: i32) -> Self {
+        Magnitudes(self.0.map(|bits| match N == ROW_F32 {
+            true => _mm512_add_epi32(bits, _mm512_set1_epi32(number)),
+            false => _mm512_add_epi64(bits, _mm512_set1_epi64(number.into())),
+        }))
     }
 
     /// NaN may spoil the maximum.
@@ -495,6 +498,50 @@ impl<const N: usize> Magnitudes<N> {
         match N == ROW_F32 {
             true => f32::from_bits(_mm512_reduce_max_epu32(self.0[0])) as f64,
             false => f64::from_bits(_mm512_reduce_max_epu64(_mm512_max_epu64(self.0[0], self.0[1]))),
+        }
+    }
+}
+
+/// The least magnitude of rows that is not zero, and how many are zero.
+struct Nonzero<const N: usize> {
+    /// Less one: zero less one is the largest number of all.
+    smallest: Magnitudes<N>,
+    /// Zeros of each lane, negated.
+    minus_zeros: [__m512i; 2],
+}
+
+impl<const N: usize> Nonzero<N> {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn new() -> Self {
+        Nonzero { smallest: Magnitudes::new(f64::INFINITY).plus(-1), minus_zeros: [_mm512_setzero_si512(); 2] }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn see(&mut self, row: &[u8; N]) {
+        for (i, (min, zeros)) in self.smallest.0.iter_mut().zip(&mut self.minus_zeros).take(N / 64).enumerate() {
+            let bits = part(row, i);
+            if N == ROW_F32 {
+                let (minus_one, sign) = (_mm512_set1_epi32(-1), _mm512_set1_epi32(i32::MAX));
+                let is_zero = _mm512_testn_epi32_mask(bits, sign);
+                *zeros = _mm512_mask_add_epi32(*zeros, is_zero, *zeros, minus_one);
+                *min = _mm512_min_epu32(*min, _mm512_add_epi32(_mm512_and_si512(bits, sign), minus_one));
+            } else {
+                let (minus_one, sign) = (_mm512_set1_epi64(-1), _mm512_set1_epi64(i64::MAX));
+                let is_zero = _mm512_testn_epi64_mask(bits, sign);
+                *zeros = _mm512_mask_add_epi64(*zeros, is_zero, *zeros, minus_one);
+                *min = _mm512_min_epu64(*min, _mm512_add_epi64(_mm512_and_si512(bits, sign), minus_one));
+            }
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn zeros(&self) -> u64 {
+        match N == ROW_F32 {
+            true => (-i64::from(_mm512_reduce_add_epi32(self.minus_zeros[0]))) as u64,
+            false => (-_mm512_reduce_add_epi64(_mm512_add_epi64(self.minus_zeros[0], self.minus_zeros[1]))) as u64,
         }
     }
 }
