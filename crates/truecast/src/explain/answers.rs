@@ -1,0 +1,124 @@
+//! What specifications give for one value.
+
+use super::element::Decoded;
+use super::neighbours::{Neighbours, neighbours};
+use truecast_core::decimal::ParseDecimalError;
+use truecast_core::policy::Condition;
+use truecast_core::spec::{Interpretation, clause_of};
+use truecast_core::text::{encode_number, print_one, read};
+use truecast_core::{DType, Outcome, cast_one};
+
+/// The answer of one specification.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Which one.
+    pub interpretation: Interpretation,
+    /// What it gives.
+    pub outcome: Outcome,
+}
+
+/// Everything about one value.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// The source element.
+    pub source: Decoded,
+    /// The destination type.
+    pub to: DType,
+    /// Where it lies.
+    pub neighbours: Neighbours,
+    /// The results.
+    pub answers: Vec<Answer>,
+    /// The specifications that were asked and lack the pair.
+    pub absent: Vec<Absent>,
+}
+
+/// A specification without the pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// Its name.
+    pub spec: &'static str,
+    /// Its version; empty if none has the pair.
+    pub version: String,
+    /// What it lacks.
+    pub why: String,
+}
+
+/// Explains the conversion of one code under the given interpretations. An older version is left out where it gives what
+/// a newer one does.
+///
+/// # Panics
+/// As [`explain`].
+#[must_use]
+pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Interpretation>) -> Explanation {
+    let source = Decoded::new(from, code);
+    let answer = |mut i: Interpretation| {
+        let outcome = cast_one(&i.cast, code);
+        i.cast.clause = clause_of(&i.cast, code);
+        Answer { outcome, interpretation: i }
+    };
+    let answers = interpretations.into_iter().map(answer).collect();
+    let neighbours = neighbours(source.value, to);
+    Explanation { source, to, neighbours, answers: without_repeats(answers), absent: Vec::new() }
+}
+
+/// Explains the conversion of a text under the given interpretations of that pair. It may have more digits than any code
+/// can say. The source element has no code of its own: it is 0.
+///
+/// # Errors
+/// A text that the destination does not take as a number.
+///
+/// # Panics
+/// If the destination is complex or text.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, Outcome, explain::{Decision, explain_text}, spec::interpretations};
+/// let all = interpretations(DType::String, DType::F8E4M3Fn);
+/// let e = explain_text(b"464.0000000000000000001", DType::F8E4M3Fn, all)?;
+/// assert_eq!(e.neighbours.decision, Decision::Above); // 464 is the tie; f64 would not see the difference
+/// # Ok::<(), truecast::decimal::ParseDecimalError>(())
+/// ```
+pub fn explain_text(
+    text: &[u8],
+    to: DType,
+    interpretations: Vec<Interpretation>,
+) -> Result<Explanation, ParseDecimalError> {
+    let number = read(to, text)?;
+    let source = Decoded { dtype: DType::String, code: 0, value: number.to_exact() };
+    let answer = |i: Interpretation| {
+        let outcome = encode_number(to, &i.cast.policy, &number).outcome(i.cast.undefined);
+        Answer { outcome, interpretation: i }
+    };
+    let answers = interpretations.into_iter().map(answer).collect();
+    let neighbours = neighbours(source.value, to);
+    Ok(Explanation { source, to, neighbours, answers: without_repeats(answers), absent: Vec::new() })
+}
+
+/// Leaves out what an older version gives as a newer one does.
+fn without_repeats(all: Vec<Answer>) -> Vec<Answer> {
+    let mut kept: Vec<Answer> = Vec::new();
+    for answer in all {
+        let i = &answer.interpretation;
+        let same = |a: &&Answer| a.interpretation.spec == i.spec && a.interpretation.attributes == i.attributes;
+        if kept.iter().rev().find(same).is_none_or(|newer| newer.outcome != answer.outcome) {
+            kept.push(answer);
+        }
+    }
+    kept
+}
+
+/// What a code is as text, under the given interpretations of that pair.
+///
+/// # Panics
+/// If the type is complex or text.
+#[must_use]
+pub fn explain_printing(
+    code: u64,
+    interpretations: Vec<Interpretation>,
+) -> Vec<(Interpretation, Result<String, Condition>)> {
+    let printed = |i: Interpretation| {
+        let text = print_one(&i.cast, code);
+        (i, text)
+    };
+    interpretations.into_iter().map(printed).collect()
+}

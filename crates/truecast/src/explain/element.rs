@@ -1,0 +1,107 @@
+//! One element: its code, its value, its fields, the values next to it.
+
+use truecast_core::exact::decode;
+use truecast_core::format::IntFormat;
+use truecast_core::{DType, Exact, Kind};
+
+/// A code and what it means.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// Its type.
+    pub dtype: DType,
+    /// Its code.
+    pub code: u64,
+    /// Its exact value.
+    pub value: Exact,
+}
+
+impl Decoded {
+    pub(super) fn new(dtype: DType, code: u64) -> Decoded {
+        Decoded { dtype, code, value: decode(dtype, code) }
+    }
+
+    /// Sign, exponent and fraction fields of a float as bits, `None` for other kinds.
+    #[must_use]
+    pub fn fields(&self) -> Option<(Option<bool>, u64, u64)> {
+        let Kind::Float(f) = self.dtype.kind() else { return None };
+        let fraction = self.code & ((1 << f.man_bits) - 1);
+        let exponent = (self.code & f.magnitude_mask()) >> f.man_bits;
+        Some((f.signed.then_some(self.code & f.sign_bit() != 0), exponent, fraction))
+    }
+
+    /// The values of its type next to it: the next lower and the next higher one, if there are such numbers. None of NaN
+    /// and infinities.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast::{DType, explain::explain};
+    /// let one = explain(DType::F16, 0x3c00, DType::F32).source;
+    /// assert_eq!(one.adjacent().map(|e| e.map(|e| e.code)), [Some(0x3bff), Some(0x3c01)]);
+    /// ```
+    #[must_use]
+    pub fn adjacent(&self) -> [Option<Decoded>; 2] {
+        let Exact::Finite { neg, .. } = self.value else { return [None, None] };
+        let of_integer = |f: IntFormat| {
+            let value = f.value(self.code);
+            [value - 1, value + 1].map(|v| (f.min()..=f.max()).contains(&v).then(|| f.code(v)))
+        };
+        let codes = match self.dtype.kind() {
+            Kind::Float(f) => {
+                let magnitude = self.code & f.magnitude_mask();
+                let outward = (magnitude < f.max_code()).then(|| magnitude + 1);
+                let smallest = if f.has_zero { 1 } else { 0 };
+                match (magnitude, f.signed) {
+                    (0, true) => [Some(smallest | f.sign_bit()), Some(smallest)],
+                    (0, false) => [None, outward],
+                    _ if neg => [outward.map(|m| m | f.sign_bit()), Some(f.sign_bit() | (magnitude - 1))],
+                    _ => [Some(magnitude - 1), outward],
+                }
+            }
+            Kind::Int(f) => of_integer(f),
+            Kind::Fixed(f) => of_integer(f.int),
+            Kind::Book(_) => [self.code.checked_sub(1), Some(self.code + 1).filter(|code| *code < 16)],
+            _ => [None, None],
+        };
+        let number =
+            |code: u64| Some(Decoded::new(self.dtype, code)).filter(|e| matches!(e.value, Exact::Finite { .. }));
+        codes.map(|code| code.and_then(number))
+    }
+
+    /// What a NaN consists of; `None` of anything else.
+    #[must_use]
+    pub fn nan(&self) -> Option<NanParts> {
+        let Exact::Nan { neg, payload } = self.value else { return None };
+        let fields = payload.zip(match self.dtype.kind() {
+            Kind::Float(f) => Some(u32::from(f.man_bits)),
+            _ => None,
+        });
+        let (is_quiet, payload, payload_bits) = match fields {
+            // The fraction lies at the top; its first bit is the quiet bit.
+            Some((bits, width)) => (Some(bits >> 63 == 1), (bits << 1).checked_shr(65 - width).unwrap_or(0), width - 1),
+            None => (None, 0, 0),
+        };
+        Some(NanParts { neg, is_quiet, payload, payload_bits })
+    }
+}
+
+/// What a NaN consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NanParts {
+    /// Its sign bit is set.
+    pub neg: bool,
+    /// Quiet or signalling; `None` where the format has one NaN (for each sign) and no such difference.
+    pub is_quiet: Option<bool>,
+    /// The fraction bits below the quiet bit.
+    pub payload: u64,
+    /// How many they are.
+    pub payload_bits: u32,
+}
+
+/// A code of a format and what it means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CodePoint {
+    /// The code.
+    pub code: u64,
+    /// Its exact value.
+    pub value: Exact,
+}

@@ -1,0 +1,59 @@
+//! One value under every specification, and which of them lack the pair.
+
+use super::answers::{Absent, Explanation, explain_under};
+use super::tile::tile_answers;
+use truecast_core::DType;
+use truecast_core::spec::{SpecError, interpretations, onnx, openvino, tile, tosa};
+
+/// Explains the conversion of one code under every specification.
+///
+/// # Panics
+/// If a type is complex or text.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, Outcome, explain::explain};
+/// let e = explain(DType::F32, 465f32.to_bits().into(), DType::F8E4M3Fn);
+/// assert_eq!(e.neighbours.below.unwrap().code, 0x7e); // 448
+/// assert_eq!(e.answers[0].outcome, Outcome::Defined(0x7e)); // ONNX saturates
+/// ```
+#[must_use]
+pub fn explain(from: DType, code: u64, to: DType) -> Explanation {
+    let mut explanation = explain_under(from, code, to, interpretations(from, to));
+    explanation.answers.extend(tile_answers(from, code, to, &tile::Cast::to(to)));
+    explanation.absent = absent(from, to);
+    explanation
+}
+
+/// The specifications, or their versions, that lack a pair of types.
+#[must_use]
+pub fn absent(src: DType, dst: DType) -> Vec<Absent> {
+    let why = |error: SpecError| match error {
+        SpecError::Type { dtype, .. } => format!("no {dtype}"),
+        SpecError::Pair { .. } => format!("no {src} to {dst}"),
+        other => other.to_string(),
+    };
+    let mut all = Vec::new();
+    let mut note = |spec, version: String, error| all.push(Absent { spec, version, why: why(error) });
+    if let Err(error) = onnx::interpretations_at(onnx::NEWEST_OPSET, src, dst) {
+        note("onnx", onnx::NEWEST_OPSET.to_string(), error);
+    }
+    let of_tosa = tosa::Version::ALL.map(|version| (version, tosa::interpretations_at(version, src, dst).err()));
+    let nowhere = of_tosa.iter().all(|(_, error)| error.is_some());
+    for (version, error) in of_tosa {
+        match error {
+            // What the newest lacks, no version has.
+            Some(error) if nowhere && version == tosa::Version::V1_1 => note("tosa", String::new(), error),
+            Some(error) if !nowhere => note("tosa", version.name().into(), error),
+            _ => {}
+        }
+    }
+    if let Err(error) = openvino::Convert::to(dst).resolve(src) {
+        note("openvino", openvino::VERSION.into(), error);
+    }
+    let tile = tile::Cast::to(dst);
+    if let (true, Err(error)) = (tile.every_attribute(src).is_empty(), tile.meaning(src)) {
+        note("tile", tile.release.name().into(), error);
+    }
+    all
+}

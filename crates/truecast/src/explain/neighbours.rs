@@ -1,0 +1,236 @@
+//! Where a value lies among those of a format: between which two, beyond which end, on which side of the middle.
+
+use super::distance::{middle, same, steps_between};
+use super::element::{CodePoint, Decoded};
+use std::cmp::Ordering;
+use truecast_core::exact::{decode, decode_float, encode, encode_float};
+use truecast_core::format::{CodeBook, FixedFormat, FloatFormat, FormatError, IntFormat};
+use truecast_core::policy::{CastPolicy, IntOverflow};
+use truecast_core::{DType, Exact, Kind, Rounding};
+
+/// Where a value lies among those of the destination, an element type or a [`FloatFormat`] of one's own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbours<E = Decoded> {
+    /// The nearest value at or below it, as far as the type goes: `None` below everything.
+    pub below: Option<E>,
+    /// The nearest value at or above it.
+    pub above: Option<E>,
+    /// What the next step beyond the largest finite value would be, if the value lies beyond it: the code there, and what
+    /// that code means instead of this number. No code of an integer is free for it.
+    pub beyond: Option<(Exact, Option<E>)>,
+    /// It lies at that step or further out.
+    pub is_out_of_range: bool,
+    /// Halfway between the two neighbours (or between the last value and the step beyond it).
+    pub midpoint: Option<Exact>,
+    /// Of a code book instead: the largest value that still takes the neighbour below.
+    pub threshold: Option<Exact>,
+    /// How far from `below` (from `above`, if nothing is below) the value lies, in steps from one value of the type to the
+    /// next at this place; to the nearest f64.
+    pub steps: Option<f64>,
+    /// How the value lies to the midpoint.
+    pub decision: Decision,
+}
+
+/// What a rounding sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Decision {
+    /// The value is a value of the destination.
+    Exact,
+    /// It is nearer to the neighbour below.
+    Below,
+    /// It is halfway: ties to even takes the neighbour with the even code.
+    Tie,
+    /// It is nearer to the neighbour above.
+    Above,
+    /// NaN and infinities are not rounded.
+    NotRounded,
+    /// Bool has no such picture; nor have negative numbers in types without a sign, nor what lies beyond a code book.
+    Other,
+}
+
+/// The end of a type on one side of zero.
+struct End {
+    /// The last finite value.
+    last: Exact,
+    /// Where the next one would be.
+    step: Exact,
+    /// The code that follows that of the last value, if it is not another number's.
+    code: Option<CodePoint>,
+}
+
+impl End {
+    fn of_float(f: &FloatFormat, neg: bool) -> End {
+        let sign = if neg { f.sign_bit() } else { 0 };
+        let point = |code| CodePoint { code, value: decode_float(f, code) };
+        let last = point(f.max_code() | sign).value;
+        let Exact::Finite { sig, exp, .. } = last else { unreachable!("the largest finite value is finite") };
+        let next = f.max_code() + 1;
+        let code = (next <= f.magnitude_mask()).then(|| point(next | sign));
+        End { last, step: Exact::Finite { neg, sig: sig + 1, exp, sticky: false }, code }
+    }
+
+    fn of_integer(f: &IntFormat, neg: bool) -> End {
+        let (last, step) = if neg { (f.min(), f.min() - 1) } else { (f.max(), f.max() + 1) };
+        End { last: integer(last), step: integer(step), code: None }
+    }
+
+    fn of_fixed(f: &FixedFormat, neg: bool) -> End {
+        let End { last, step, .. } = End::of_integer(&f.int, neg);
+        let scaled = |value| match value {
+            Exact::Finite { neg, sig, exp, sticky } => {
+                Exact::Finite { neg, sig, exp: exp - i32::from(f.frac_bits), sticky }
+            }
+            other => other,
+        };
+        End { last: scaled(last), step: scaled(step), code: None }
+    }
+}
+
+/// An integer of at most 65 bits, the widest of which is a power of two.
+fn integer(value: i128) -> Exact {
+    let magnitude = value.unsigned_abs();
+    let exp = magnitude.trailing_zeros() * (magnitude > u64::MAX.into()) as u32;
+    Exact::Finite { neg: value < 0, sig: (magnitude >> exp) as u64, exp: exp as i32, sticky: false }
+}
+
+impl<E> Neighbours<E> {
+    fn nothing(decision: Decision) -> Self {
+        Neighbours {
+            below: None,
+            above: None,
+            beyond: None,
+            is_out_of_range: false,
+            midpoint: None,
+            threshold: None,
+            steps: None,
+            decision,
+        }
+    }
+
+    fn map<F>(self, f: impl Fn(E) -> F) -> Neighbours<F> {
+        let Neighbours { below, above, beyond, is_out_of_range, midpoint, threshold, steps, decision } = self;
+        let beyond = beyond.map(|(step, code)| (step, code.map(&f)));
+        let (below, above) = (below.map(&f), above.map(&f));
+        Neighbours { below, above, beyond, is_out_of_range, midpoint, threshold, steps, decision }
+    }
+}
+
+/// Explains where a value lies among those of a format that is no element type: people design formats with this.
+///
+/// # Errors
+/// The fields describe no format.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, FloatFormat, exact::decode, explain::{Decision, explain_format}};
+/// let e3m3 = FloatFormat::ieee(3, 3)?;
+/// let value = decode(DType::F32, 1.0625f32.to_bits().into());
+/// let e = explain_format(value, &e3m3)?;
+/// assert_eq!((e.below.unwrap().code, e.above.unwrap().code), (0b0_011_000, 0b0_011_001)); // 1 and 1.125
+/// assert_eq!((e.decision, e.steps), (Decision::Tie, Some(0.5)));
+/// # Ok::<(), truecast::format::FormatError>(())
+/// ```
+pub fn explain_format(value: Exact, format: &FloatFormat) -> Result<Neighbours<CodePoint>, FormatError> {
+    format.check()?;
+    Ok(in_float(value, format))
+}
+
+pub(super) fn neighbours(value: Exact, to: DType) -> Neighbours {
+    let element = |CodePoint { code, value }| Decoded { dtype: to, code, value };
+    match to.kind() {
+        Kind::Float(f) => in_float(value, &f).map(element),
+        Kind::Int(f) => in_steps(value, to, |neg| End::of_integer(&f, neg)).map(element),
+        Kind::Fixed(f) => in_steps(value, to, |neg| End::of_fixed(&f, neg)).map(element),
+        Kind::Book(book) => in_book(value, to, book),
+        _ => Neighbours::nothing(not_placed(value)),
+    }
+}
+
+/// NaN and infinities lie nowhere; of other values this is not said.
+fn not_placed(value: Exact) -> Decision {
+    if matches!(value, Exact::Finite { .. }) { Decision::Other } else { Decision::NotRounded }
+}
+
+fn in_float(value: Exact, f: &FloatFormat) -> Neighbours<CodePoint> {
+    let point = |code| CodePoint { code, value: decode_float(f, code) };
+    match value {
+        Exact::Finite { neg: true, .. } if !f.signed => {
+            Neighbours { above: Some(point(0)), ..Neighbours::nothing(Decision::Other) }
+        }
+        Exact::Finite { neg, .. } => between(value, neg, End::of_float(f, neg), |rounding| {
+            let policy = CastPolicy { to_float: rounding, ..CastPolicy::IEEE };
+            encode_float(f, &policy, value).code.map(point)
+        }),
+        _ => Neighbours::nothing(Decision::NotRounded),
+    }
+}
+
+/// Of a type whose values are all equally far apart.
+fn in_steps(value: Exact, to: DType, end: impl Fn(bool) -> End) -> Neighbours<CodePoint> {
+    let Exact::Finite { neg, .. } = value else { return Neighbours::nothing(Decision::NotRounded) };
+    between(value, neg, end(neg), |rounding| {
+        let int_overflow = IntOverflow::Saturate;
+        let policy = CastPolicy { to_float: rounding, to_int: rounding, int_overflow, ..CastPolicy::IEEE };
+        let code = encode(to, &policy, value).code?;
+        Some(CodePoint { code, value: decode(to, code) })
+    })
+}
+
+/// `round` gives what the value is rounded to.
+fn between(value: Exact, neg: bool, end: End, round: impl Fn(Rounding) -> Option<CodePoint>) -> Neighbours<CodePoint> {
+    let nothing = Neighbours::nothing;
+    let rounded = |rounding| round(rounding).filter(|point| matches!(point.value, Exact::Finite { .. }));
+    let (down, up) = (rounded(Rounding::Down), rounded(Rounding::Up));
+    let End { last: max, step, code } = end;
+    let outward = if neg { Ordering::Less } else { Ordering::Greater };
+    let at_the_end = value.cmp_value(max) == outward;
+    let (down, up) = match at_the_end {
+        true if neg => (None, up),
+        true => (down, None),
+        false => (down, up),
+    };
+    let beyond = at_the_end.then_some((step, code));
+    let is_out_of_range = at_the_end && value.cmp_value(step) != outward.reverse();
+    if let Some(here) = down.iter().chain(&up).find(|e| same(e.value, value)).copied() {
+        return Neighbours { below: Some(here), above: Some(here), ..nothing(Decision::Exact) };
+    }
+    let midpoint = match (&down, &up, at_the_end) {
+        (Some(a), Some(b), _) => middle(a.value, b.value),
+        _ if at_the_end => middle(max, step),
+        _ => None,
+    };
+    let decision = match midpoint.map(|m| value.cmp_value(m)) {
+        Some(Ordering::Less) => Decision::Below,
+        Some(Ordering::Equal) => Decision::Tie,
+        Some(Ordering::Greater) => Decision::Above,
+        None => Decision::Other,
+    };
+    let steps = match (&down, &up) {
+        (Some(a), Some(b)) => steps_between(a.value, b.value, value),
+        (Some(a), None) => steps_between(a.value, step, value),
+        (None, Some(b)) => steps_between(b.value, step, value),
+        (None, None) => None,
+    };
+    Neighbours { below: down, above: up, beyond, is_out_of_range, midpoint, threshold: None, steps, decision }
+}
+
+/// Thresholds of its own instead of midpoints. Source: `docs/spec/openvino.md §1.3`.
+fn in_book(value: Exact, to: DType, book: &CodeBook) -> Neighbours {
+    let nothing = Neighbours::nothing(not_placed(value));
+    if nothing.decision == Decision::NotRounded {
+        return nothing;
+    }
+    let codes = || (0..book.values.len() as u64).map(|code| Decoded::new(to, code));
+    if let Some(here) = codes().find(|e| same(e.value, value)) {
+        return Neighbours { below: Some(here.clone()), above: Some(here), decision: Decision::Exact, ..nothing };
+    }
+    let below = codes().rfind(|e| value.cmp_value(e.value) == Ordering::Greater);
+    let above = codes().find(|e| value.cmp_value(e.value) == Ordering::Less);
+    let (Some(lower), Some(_)) = (&below, &above) else {
+        return Neighbours { below, above, is_out_of_range: true, ..nothing };
+    };
+    let threshold = decode(DType::F32, u64::from(book.thresholds[lower.code as usize]));
+    let decision = if value.cmp_value(threshold) == Ordering::Greater { Decision::Above } else { Decision::Below };
+    Neighbours { below, above, threshold: Some(threshold), decision, ..nothing }
+}
