@@ -5,7 +5,8 @@
 //! an operation. Every operation that the bytecode knows has a name.
 
 use super::lexer::{Lexeme, Lexer, Token};
-use super::parser::{Parser, Scope};
+use super::scope::Scope;
+use super::tokens::Parser;
 use crate::tile::error::Diagnostic;
 use crate::tile::module::Statement;
 use crate::tile::names::is_operation;

@@ -1,0 +1,132 @@
+//! Constants: a literal in brackets, whose type stands after it.
+
+use std::sync::Arc;
+
+use truecast_core::spec::tile::{ElementType, Number, TileType};
+
+use super::lexer::Token;
+use super::literal;
+use super::tokens::Parser;
+use crate::packer::Packer;
+use crate::tensor::{Data, Tensor};
+use crate::tile::error::{Cause, Diagnostic, shown};
+use crate::tile::module::{Module, Operation};
+
+impl<'a> Parser<'a> {
+    pub(super) fn constant(&mut self) -> Result<(Operation, Option<Arc<TileType>>), Diagnostic> {
+        self.skip_dictionary()?;
+        let dense = self.accept_word("dense")?;
+        self.expect('<')?;
+        let element = match dense {
+            true => None,
+            false => {
+                let word = self.word("an element type")?;
+                self.expect(':')?;
+                Some(word)
+            }
+        };
+        // The type stands after the literal: pass over it, and come back.
+        self.peek()?;
+        let literal = self.lexer_at_peeked();
+        self.skip_to_end_of_literal()?;
+        self.expect(':')?;
+        let tile = self.tile()?;
+        self.location()?;
+        if let Some((word, place)) = element
+            && Number::of_name(word).map(|n| ElementType::Number(n.dtype)) != Some(tile.element)
+        {
+            let why = format!("the literal says \"{}\"; write the element type of {tile}", shown(word));
+            return Err(Diagnostic::new(place, literal_cause(&tile, why)));
+        }
+        let mut inside = Parser::new(literal, self.empty_module());
+        let elements = Arc::new(inside.literal(&tile)?);
+        Ok((Operation::Constant { tile: tile.clone(), elements }, Some(tile)))
+    }
+
+    fn empty_module(&self) -> Module {
+        Module { version: self.module.version, functions: Vec::new(), findings: Vec::new(), warnings: Vec::new() }
+    }
+
+    fn skip_to_end_of_literal(&mut self) -> Result<(), Diagnostic> {
+        loop {
+            let at = self.advance()?;
+            match at.token {
+                Token::Sign('>') => return Ok(()),
+                Token::Word(_) | Token::Sign('[' | ']' | ',' | '-') => {}
+                _ => return Err(self.unexpected("a number, \"[\" or \">\"", &at)),
+            }
+        }
+    }
+
+    fn literal(&mut self, tile: &TileType) -> Result<Tensor, Diagnostic> {
+        let at = self.peek()?;
+        if matches!(tile.element, ElementType::Pointer(_)) {
+            return Err(Diagnostic::new(at.place, literal_cause(tile, "pointers have no constants".into())));
+        }
+        let dtype = tile.element.storage();
+        let data = match at.token {
+            Token::Sign('[') if tile.shape.is_empty() => {
+                return Err(Diagnostic::new(
+                    at.place,
+                    literal_cause(tile, "a scalar takes one number, not a list".into()),
+                ));
+            }
+            Token::Sign('[') => {
+                let mut codes = Packer::new(dtype);
+                self.list(tile, &tile.shape, &mut codes)?;
+                Data::Codes(codes.into_bytes())
+            }
+            _ => Data::Splat(self.atom(tile)?),
+        };
+        self.expect('>')?;
+        Ok(Tensor { dtype, shape: tile.shape.clone(), data })
+    }
+
+    /// One dimension of a nested list, which must be as long as the shape says.
+    fn list(&mut self, tile: &TileType, shape: &[u64], codes: &mut Packer) -> Result<(), Diagnostic> {
+        let (length, inner) = shape.split_first().expect("the caller has a dimension");
+        let at = self.peek()?;
+        self.expect('[')?;
+        let mut found = 0u64;
+        loop {
+            let next = self.peek()?;
+            match (next.token, inner.is_empty()) {
+                (Token::Sign('['), false) => self.list(tile, inner, codes)?,
+                (Token::Sign(']'), _) => {
+                    return Err(Diagnostic::new(next.place, literal_cause(tile, "a list must not be empty".into())));
+                }
+                (Token::Sign('['), true) => {
+                    let why = format!("the list is nested deeper than the shape of {tile}");
+                    return Err(Diagnostic::new(next.place, literal_cause(tile, why)));
+                }
+                (_, false) => {
+                    let why = format!("the list is nested less deeply than the shape of {tile}");
+                    return Err(Diagnostic::new(next.place, literal_cause(tile, why)));
+                }
+                (_, true) => codes.push(self.atom(tile)?),
+            }
+            found += 1;
+            if self.accept(']')? {
+                break;
+            }
+            self.expect(',')?;
+        }
+        match found == *length {
+            true => Ok(()),
+            false => {
+                let why = format!("{found} elements where the shape of {tile} says {length}");
+                Err(Diagnostic::new(at.place, literal_cause(tile, why)))
+            }
+        }
+    }
+
+    fn atom(&mut self, tile: &TileType) -> Result<u64, Diagnostic> {
+        let neg = self.accept('-')?;
+        let (word, place) = self.word("a number")?;
+        literal::code(tile.element.storage(), neg, word).map_err(|why| Diagnostic::new(place, literal_cause(tile, why)))
+    }
+}
+
+fn literal_cause(tile: &TileType, why: String) -> Cause {
+    Cause::Literal { element: literal::element_name(tile.element), why }
+}
