@@ -46,8 +46,9 @@ pub fn steps(total: u64, quiet: bool) -> Steps {
 impl Bytes {
     /// So much is done, and this is worked on.
     pub fn at(&self, progress: Progress<'_>) {
-        self.0.moved(progress.tensor);
-        self.0.line.set_position(progress.bytes);
+        if self.0.moved(progress.tensor) {
+            self.0.line.set_position(progress.bytes);
+        }
     }
 
     /// So many more bytes are done, and this is worked on.
@@ -100,20 +101,21 @@ impl Bar {
         Self { line, begin: Instant::now(), settled, name }
     }
 
-    /// Draws the line from when it is worth it; from then on it draws itself as it moves.
-    fn moved(&self, name: &str) {
+    /// Draws the line from when it is worth it; from then on it draws itself as it moves. False if it is not shown.
+    fn moved(&self, name: &str) -> bool {
         if !self.settled.load(Ordering::Relaxed) && self.begin.elapsed() >= PATIENCE {
             self.settled.store(true, Ordering::Relaxed);
             self.line.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
             self.line.tick();
         }
         if self.line.is_hidden() {
-            return;
+            return false;
         }
         let mut shown = self.name.lock().unwrap_or_else(PoisonError::into_inner);
         if *shown != name {
             *shown = name.into();
         }
+        true
     }
 }
 

@@ -129,10 +129,19 @@ impl From<&str> for Cell {
     }
 }
 
-/// Where a cell ends in the text of all cells.
+/// Where a cell ends in the text of all cells, and its columns on the screen.
 #[derive(Clone, Copy, Debug)]
 struct Stored {
     end: usize,
+    width: usize,
+    mark: Mark,
+}
+
+/// A cell to be printed.
+#[derive(Clone, Copy, Debug)]
+struct Printed<'a> {
+    text: &'a str,
+    width: usize,
     mark: Mark,
 }
 
@@ -166,10 +175,18 @@ impl Table {
         for (column, width) in self.columns.iter().zip(&mut self.widths) {
             let Cell { text, mark } = cells.next().unwrap_or_default();
             let begin = self.text.len();
-            let text = bounded(text, column.longest);
-            push_escaped(&mut self.text, &text);
-            *width = (*width).max(self.text[begin..].width());
-            self.cells.push(Stored { end: self.text.len(), mark });
+            let cell = match text.len() <= column.longest && is_plain(&text) {
+                true => {
+                    self.text += &text;
+                    text.len()
+                }
+                false => {
+                    push_escaped(&mut self.text, &bounded(text, column.longest));
+                    self.text[begin..].width()
+                }
+            };
+            *width = (*width).max(cell);
+            self.cells.push(Stored { end: self.text.len(), width: cell, mark });
         }
         debug_assert!(cells.next().is_none(), "a row has more cells than the table has columns");
     }
@@ -199,18 +216,19 @@ impl Table {
             if i > 0 {
                 each("\n")?;
             }
-            let headings = self.columns.iter().map(|column| (column.heading.as_str(), Mark::Strong));
-            self.line(block, &headings.collect::<Vec<_>>(), terminal, &mut each)?;
+            let headings = self.columns.iter().map(|column| column.heading.as_str());
+            let headings = headings.map(|text| Printed { text, width: text.width(), mark: Mark::Strong });
+            let mut cells: Vec<Printed<'_>> = headings.collect();
+            self.line(block, &cells, terminal, &mut each)?;
             let mut begin = 0;
             for row in self.cells.chunks(self.columns.len().max(1)) {
-                let cells = row.iter().map(|cell| {
-                    let text = &self.text[begin..cell.end];
-                    begin = cell.end;
-                    (text, cell.mark)
-                });
-                let cells = cells.collect::<Vec<_>>();
+                cells.clear();
+                for &Stored { end, width, mark } in row {
+                    cells.push(Printed { text: &self.text[begin..end], width, mark });
+                    begin = end;
+                }
                 // Where the first column is only repeated, a row without anything else says nothing.
-                if i == 0 || block[1..].iter().any(|shown| !cells[shown.column].0.is_empty()) {
+                if i == 0 || block[1..].iter().any(|shown| !cells[shown.column].text.is_empty()) {
                     self.line(block, &cells, terminal, &mut each)?;
                 }
             }
@@ -229,47 +247,56 @@ impl Table {
     fn line(
         &self,
         block: &[Shown],
-        cells: &[(&str, Mark)],
+        cells: &[Printed<'_>],
         terminal: &Terminal,
         each: &mut impl FnMut(&str) -> io::Result<()>,
     ) -> io::Result<()> {
-        if block.iter().all(|shown| cells[shown.column].0.is_empty()) {
+        if block.iter().all(|shown| cells[shown.column].text.is_empty()) {
             return Ok(());
         }
-        let parts: Vec<Vec<String>> = block
-            .iter()
-            .map(|&Shown { column, width }| {
-                let text = cells[column].0;
-                match self.columns[column].long {
-                    _ if text.width() <= width => vec![text.into()],
-                    Long::Wraps => textwrap::wrap(text, terminal::words(width)).into_iter().map(String::from).collect(),
-                    _ => vec![shortened(text, width)],
-                }
-            })
-            .collect();
-        for i in 0..parts.iter().map(Vec::len).max().unwrap_or(0) {
-            let mut line = String::new();
-            // Padding waits until something follows it.
-            let mut spaces = 0;
-            for (shown, part) in block.iter().zip(&parts) {
-                let text = part.get(i).map_or("", String::as_str);
-                let pad = shown.width - text.width();
-                let (before, after) = match self.columns[shown.column].align {
-                    Align::Left => (0, pad),
-                    Align::Right => (pad, 0),
-                };
-                spaces += before;
-                if !text.is_empty() {
-                    line.extend(std::iter::repeat_n(' ', spaces));
-                    line += &terminal.paint(cells[shown.column].1, text);
-                    spaces = 0;
-                }
-                spaces += after + GAP;
+        if block.iter().all(|shown| cells[shown.column].width <= shown.width) {
+            return each(&self.one_line(block.iter().map(|shown| (shown, cells[shown.column])), terminal));
+        }
+        let part = |&Shown { column, width }: &Shown| -> Vec<String> {
+            let Printed { text, width: natural, .. } = cells[column];
+            match self.columns[column].long {
+                _ if natural <= width => vec![text.into()],
+                Long::Wraps => textwrap::wrap(text, terminal::words(width)).into_iter().map(String::from).collect(),
+                _ => vec![shortened(text, width)],
             }
-            line.push('\n');
-            each(&line)?;
+        };
+        let parts: Vec<Vec<String>> = block.iter().map(part).collect();
+        for i in 0..parts.iter().map(Vec::len).max().unwrap_or(0) {
+            let shown = block.iter().zip(&parts).map(|(shown, part)| {
+                let text = part.get(i).map_or("", String::as_str);
+                (shown, Printed { text, width: text.width(), ..cells[shown.column] })
+            });
+            each(&self.one_line(shown, terminal))?;
         }
         Ok(())
+    }
+
+    /// Cells beside each other.
+    fn one_line<'a>(&self, cells: impl Iterator<Item = (&'a Shown, Printed<'a>)>, terminal: &Terminal) -> String {
+        let mut line = String::new();
+        // Padding waits until something follows it.
+        let mut spaces = 0;
+        for (shown, Printed { text, width, mark }) in cells {
+            let pad = shown.width - width;
+            let (before, after) = match self.columns[shown.column].align {
+                Align::Left => (0, pad),
+                Align::Right => (pad, 0),
+            };
+            spaces += before;
+            if !text.is_empty() {
+                push_spaces(&mut line, spaces);
+                terminal.paint_into(&mut line, mark, text);
+                spaces = 0;
+            }
+            spaces += after + GAP;
+        }
+        line.push('\n');
+        line
     }
 
     /// Which columns are shown, and how wide.
@@ -377,6 +404,20 @@ pub fn in_one_line(text: &str, terminal: &Terminal) -> String {
     match terminal.width {
         Some(width) if safe.width() > width => shortened(&safe, width),
         _ => safe,
+    }
+}
+
+/// Every character is a letter, digit, sign or space of ASCII: nothing is escaped, and each takes one column.
+fn is_plain(text: &str) -> bool {
+    text.as_bytes().iter().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
+fn push_spaces(line: &mut String, mut count: usize) {
+    const SPACES: &str = "                                                                ";
+    while count > 0 {
+        let some = count.min(SPACES.len());
+        *line += &SPACES[..some];
+        count -= some;
     }
 }
 

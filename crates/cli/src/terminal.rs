@@ -83,10 +83,19 @@ impl Terminal {
 
     /// The text in the colour of what it means.
     pub fn paint(&self, mark: Mark, text: &str) -> String {
-        let style = mark.style();
+        let mut painted = String::new();
+        self.paint_into(&mut painted, mark, text);
+        painted
+    }
+
+    /// [`Terminal::paint`] at the end of a text.
+    pub fn paint_into(&self, out: &mut String, mark: Mark, text: &str) {
         match self.colour && mark != Mark::Plain && !text.is_empty() {
-            true => format!("{style}{text}{style:#}"),
-            false => text.into(),
+            true => {
+                let style = mark.style();
+                *out += &format!("{style}{text}{style:#}");
+            }
+            false => *out += text,
         }
     }
 

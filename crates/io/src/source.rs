@@ -2,6 +2,7 @@
 //!
 //! Opening reads headers only. Data is read by [`crate::reader`].
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -211,10 +212,10 @@ impl Source {
     }
 
     /// The names of the values that the tensors stand for: their own, but for what a model stores in another type.
-    pub fn value_names(&self) -> Vec<String> {
+    pub fn value_names(&self) -> Vec<Cow<'_, str>> {
         match self.model() {
-            Some(model) => model.value_names(),
-            None => self.tensors.iter().map(|tensor| tensor.name.clone()).collect(),
+            Some(model) => model.value_names().into_iter().map(Cow::Owned).collect(),
+            None => self.tensors.iter().map(|tensor| Cow::Borrowed(&*tensor.name)).collect(),
         }
     }
 

@@ -154,7 +154,7 @@ impl Caster {
             });
         };
         environment::default(|| {
-            let mut block = measure.block(src.0, dst.0, work.tiles.get_or_insert_with(Tiles::new));
+            let mut block = measure.block(src.0, dst.0, &mut work.tiles);
             self.pipeline.run(src, dst, len, stores, &mut work.scratch, Some(&mut |n, s, d| block.tile(n, s, d)))?;
             Ok(block.finish())
         })
@@ -166,5 +166,5 @@ impl Caster {
 struct Work {
     scratch: Scratch,
     /// Only where values are measured.
-    tiles: Option<Tiles>,
+    tiles: Tiles,
 }

@@ -42,7 +42,7 @@ pub(crate) struct Scratch {
 }
 
 /// The first `bytes` of a tile that grows when it must.
-fn room(tile: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
+pub(crate) fn room(tile: &mut Vec<u8>, bytes: usize) -> &mut [u8] {
     if tile.len() < bytes {
         tile.resize(bytes, 0);
     }

@@ -8,6 +8,7 @@ use crate::report::{Assessed, ListJson, Origin, RowJson, Rows, Total, TotalJson}
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +33,7 @@ pub struct ComparedTensor {
 }
 
 impl ComparedTensor {
-    /// What a assessment looks at.
+    /// What an assessment looks at.
     #[must_use]
     pub fn assessed(&self) -> Assessed<'_> {
         Assessed { name: &self.name, types: self.types, counts: &self.counts }
@@ -149,27 +150,41 @@ pub fn compare(
     stop: &AtomicBool,
     mut progress: impl FnMut(Progress<'_>),
 ) -> Result<Comparison, Error> {
+    compare_files((a, b), readings, exec, stop, &mut progress)
+}
+
+/// [`compare`], which is compiled where it is called: this is compiled here.
+fn compare_files(
+    (a, b): (&Path, &Path),
+    readings: Readings,
+    exec: &CastOptions,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Comparison, Error> {
     let files = (a.display().to_string(), b.display().to_string());
     let (a, b) = (Opened::open(a, readings.0)?, Opened::open(b, readings.1)?);
     let held = (a.tensors(), b.tensors());
     let single = (a.holds_one() || b.holds_one()) && held.0.len() == 1 && held.1.len() == 1;
     let names = (a.value_names(), b.value_names());
-    let by_name: HashMap<_, _> = names.1.iter().enumerate().map(|(j, name)| (name.as_str(), j)).collect();
+    let by_name: HashMap<&str, usize> = names.1.iter().enumerate().map(|(j, name)| (&**name, j)).collect();
+    let mut is_found = vec![false; names.1.len()];
+    let mut measures = Measures { exec, known: Vec::new() };
     let mut result = Comparison { files, readings, ..Comparison::default() };
     let mut done = 0;
     for (of_a, name) in held.0.iter().zip(&names.0) {
         let x = of_a.tensor();
-        let found = if single { Some(0) } else { by_name.get(name.as_str()).copied() };
+        let found = if single { Some(0) } else { by_name.get(&**name).copied() };
         let Some(j) = found else {
-            result.only_first.push(name.clone());
+            result.only_first.push(name.to_string());
             continue;
         };
+        is_found[j] = true;
         let (of_b, y) = (&held.1[j], held.1[j].tensor());
         if let Some(why) = incomparable(x, y) {
-            result.incomparable.push((name.clone(), why));
+            result.incomparable.push((name.to_string(), why));
             continue;
         }
-        let measure = Measure::between(x.dtype, y.dtype, exec);
+        let measure = measures.between(x.dtype, y.dtype);
         let (mut xs, mut ys) =
             (Parts::new(of_a.source, of_a.index, x.dtype)?, Parts::new(of_b.source, of_b.index, y.dtype)?);
         let mut counts = Counts::default();
@@ -183,13 +198,32 @@ pub fn compare(
         }
         let (types, bytes) = ((x.dtype, y.dtype), (x.bytes(), y.bytes()));
         result.total.add(types, x.len(), bytes, &counts);
-        result.rows.push(ComparedTensor { name: name.clone(), shape: x.shape.clone(), types, bytes, counts });
+        result.rows.push(ComparedTensor { name: name.to_string(), shape: x.shape.clone(), types, bytes, counts });
     }
     if !single {
-        let known: std::collections::HashSet<_> = names.0.iter().collect();
-        result.only_second = names.1.iter().filter(|name| !known.contains(name)).cloned().collect();
+        // Of tensors of one name the last is found.
+        let is_missing = |(j, name): &(usize, &Cow<'_, str>)| !is_found[*j] && !is_found[by_name[&***name]];
+        let missing = names.1.iter().enumerate().filter(is_missing);
+        result.only_second = missing.map(|(_, name)| name.to_string()).collect();
     }
     Ok(result)
+}
+
+/// What to look for between types: files have thousands of tensors of few types.
+struct Measures<'a> {
+    exec: &'a CastOptions,
+    known: Vec<((DType, DType), Measure)>,
+}
+
+impl Measures<'_> {
+    fn between(&mut self, x: DType, y: DType) -> &Measure {
+        let found = self.known.iter().position(|(types, _)| *types == (x, y));
+        let at = found.unwrap_or_else(|| {
+            self.known.push(((x, y), Measure::between(x, y, self.exec)));
+            self.known.len() - 1
+        });
+        &self.known[at].1
+    }
 }
 
 fn incomparable(x: &Tensor, y: &Tensor) -> Option<String> {

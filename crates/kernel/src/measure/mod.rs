@@ -105,7 +105,7 @@ impl Measure {
                 seen.finish()
             })
         };
-        map_range(self.threads, blocks, Tiles::new, measured)
+        map_range(self.threads, blocks, Tiles::default, measured)
     }
 
     /// Begins a block of at most [`BLOCK`] elements. The block is to be measured in the default floating-point
@@ -131,17 +131,11 @@ fn tiles<'a>(codes: &Elements<'a>, first: usize, len: usize) -> impl Iterator<It
 }
 
 /// The tiles of a thread, to be used for one block after the other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Tiles {
     x: Tile,
     y: Tile,
     scratch: Scratch,
-}
-
-impl Tiles {
-    pub fn new() -> Self {
-        Self { x: Tile::new(), y: Tile::new(), scratch: Scratch::default() }
-    }
 }
 
 /// A block being measured.

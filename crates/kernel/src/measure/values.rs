@@ -3,7 +3,7 @@
 
 use crate::hub::Hub;
 use crate::level::Level;
-use crate::pipeline::{Pipeline, Scratch, Stores, TILE};
+use crate::pipeline::{Pipeline, Scratch, Stores, room};
 use crate::plan::{residual, values};
 use truecast_core::{DType, Kind, Layout};
 
@@ -28,24 +28,21 @@ pub(super) struct Values {
 }
 
 /// What [`Values`] writes to.
-#[derive(Debug)]
+///
+/// Buffers grow to what the longest tile needs: the tensors of a checkpoint may be very small.
+#[derive(Debug, Default)]
 pub(super) struct Tile {
     values: Vec<u8>,
     /// As f64; all zero but for 64-bit integers.
     residuals: Vec<u8>,
 }
 
-impl Tile {
-    pub fn new() -> Self {
-        Self { values: vec![0; TILE * 8 + LINE], residuals: vec![0; TILE * 8] }
-    }
-}
-
 /// Bytes of a cache line, which a load of as many should not straddle.
 const LINE: usize = 64;
 
 /// The first bytes of a buffer that begin a line.
-fn aligned(buffer: &mut [u8], len: usize) -> &mut [u8] {
+fn aligned(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
+    let buffer = room(buffer, len + LINE);
     let start = buffer.as_ptr().align_offset(LINE) % LINE;
     &mut buffer[start..start + len]
 }
@@ -74,7 +71,7 @@ impl Values {
         scratch: &mut Scratch,
     ) -> (&'a [u8], &'a [u8]) {
         let infallible = "reading a value refuses nothing";
-        let residuals = &mut tile.residuals[..n * 8];
+        let residuals = room(&mut tile.residuals, n * 8);
         if let Some(residual) = &self.residual {
             residual
                 .run((layout, bytes), (Layout::Packed, &mut *residuals), n, Stores::PLAIN, scratch, None)

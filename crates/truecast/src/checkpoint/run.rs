@@ -126,7 +126,7 @@ impl Run<'_> {
         &mut self,
         begun: Option<Manifest>,
         report: &mut FolderReport,
-        progress: &mut (impl FnMut(Progress<'_>) + Send),
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<(), Error> {
         let options = &self.plan.options;
         let part = match options.share {
@@ -164,7 +164,7 @@ impl Run<'_> {
         &mut self,
         begun: Option<Manifest>,
         report: &mut FolderReport,
-        progress: &mut (impl FnMut(Progress<'_>) + Send),
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<Manifest, Error> {
         let Some(begun) = begun else { return Ok(self.fresh.clone()) };
         let mut manifest = Manifest { complete: false, ..begun };
@@ -194,7 +194,7 @@ impl Run<'_> {
     fn shard(
         &mut self,
         shard: &ShardPlan,
-        progress: &mut (impl FnMut(Progress<'_>) + Send),
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<FileEntry, Error> {
         let plan = self.plan;
         let options = &plan.options.tensors;

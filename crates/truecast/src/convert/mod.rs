@@ -173,11 +173,22 @@ impl Plan {
     /// # Errors
     /// Reading, writing, a value that an `error` policy refuses; [`Error::Interrupted`] once `stop` is set.
     pub fn run(
-        mut self,
+        self,
         dst: &Path,
         options: &Options,
         stop: &AtomicBool,
         mut progress: impl FnMut(Progress<'_>) + Send,
+    ) -> Result<Report, Error> {
+        self.convert(dst, options, stop, &mut progress)
+    }
+
+    /// [`Plan::run`], which is compiled where it is called: this is compiled here.
+    fn convert(
+        mut self,
+        dst: &Path,
+        options: &Options,
+        stop: &AtomicBool,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<Report, Error> {
         self.check_memory(options)?;
         let warnings = self.warnings();

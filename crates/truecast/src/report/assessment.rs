@@ -98,9 +98,17 @@ pub struct Assessment {
 /// assert_eq!(assessment.worst[0].reasons, [Reason::Nonfinite(1, 0)]);
 /// ```
 pub fn assess<'a>(rows: impl Iterator<Item = Assessed<'a>> + Clone, worst: usize) -> Assessment {
+    assess_rows(&|| Box::new(rows.clone()), worst)
+}
+
+/// Begins with the first tensor each time that it is called.
+type AllRows<'r, 'a> = dyn Fn() -> Box<dyn Iterator<Item = Assessed<'a>> + 'r> + 'r;
+
+/// [`assess`], which is compiled where it is called: this is compiled here.
+fn assess_rows<'a>(rows: &AllRows<'_, 'a>, worst: usize) -> Assessment {
     let mut assessment = Assessment::default();
     let mut suspects: Vec<(usize, Assessed<'a>)> = Vec::new();
-    for (index, row) in rows.clone().enumerate().filter(|(_, row)| has_changed(row)) {
+    for (index, row) in rows().enumerate().filter(|(_, row)| has_changed(row)) {
         assessment.changed += 1;
         if !reasons(&row).is_empty() {
             suspects.push((index, row));
@@ -116,7 +124,7 @@ pub fn assess<'a>(rows: impl Iterator<Item = Assessed<'a>> + Clone, worst: usize
     if suspects.len() <= MOST_SPARED && assessment.suspicious * 2 <= assessment.changed {
         let indices: HashSet<usize> = suspects.iter().map(|(index, _)| *index).collect();
         let names: Vec<&str> = suspects.iter().map(|(_, row)| row.name).collect();
-        let others = rows.enumerate().filter(|(index, row)| has_changed(row) && !indices.contains(index));
+        let others = rows().enumerate().filter(|(index, row)| has_changed(row) && !indices.contains(index));
         (assessment.spare, assessment.spared) = spare(&names, others.map(|(_, row)| row.name));
     }
     suspects.sort_by(|(_, a), (_, b)| worse_first(a.counts, b.counts));

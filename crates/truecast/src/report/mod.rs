@@ -70,7 +70,7 @@ impl TensorReport {
         }
     }
 
-    /// What a assessment looks at.
+    /// What an assessment looks at.
     #[must_use]
     pub fn assessed(&self) -> Assessed<'_> {
         Assessed { name: &self.name, types: (self.from, self.to), counts: &self.counts }

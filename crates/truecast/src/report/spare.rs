@@ -42,6 +42,9 @@ pub(super) fn spare<'a>(names: &[&'a str], others: impl Iterator<Item = &'a str>
         Pattern::all(name).for_each(|pattern| patterns.entry(pattern).or_default().push(i));
     }
     for name in others {
+        if patterns.is_empty() {
+            break;
+        }
         Pattern::all(name).for_each(|pattern| drop(patterns.remove(&pattern)));
     }
     let (mut globs, mut matched) = (Vec::new(), HashSet::new());

@@ -139,6 +139,17 @@ impl Verification {
         stop: &AtomicBool,
         mut progress: impl FnMut(Progress<'_>) + Send,
     ) -> Result<VerifyReport, Error> {
+        self.compare(dst, options, stop, &mut progress)
+    }
+
+    /// [`Verification::run`], which is compiled where it is called: this is compiled here.
+    fn compare(
+        &self,
+        dst: &Path,
+        options: &Options,
+        stop: &AtomicBool,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<VerifyReport, Error> {
         let source = self.plan.source();
         let planned = self.plan.tensors();
         let result = open_result(dst, options)?;
