@@ -3,13 +3,15 @@
 use super::bits::{Pack6, Unpack6, Unpack48};
 use super::float::{Converts, F16ToF32, F32ToF16, F32ToF64, F64ToF32, F64ToF32Odd};
 use super::rows::Rows;
+use super::scaled;
 use crate::drive::{run, stage};
 use crate::level::Level;
 pub(crate) use crate::no_kernels::{add, add_values, small_results, specials};
-pub(crate) use crate::no_kernels::{full, has_full, sixteen};
+pub(crate) use crate::no_kernels::{full, has_full};
 pub(crate) use crate::no_kernels::{has_split, look_up, split_packs};
 use crate::numbers::encode::shape;
 use crate::numbers::op::Op;
+use crate::scaled::lookup::{Codes, Tables};
 use crate::stage::Stage;
 
 type Kernel = Option<Box<dyn Stage>>;
@@ -51,6 +53,19 @@ pub(crate) fn table(results: &[u64; 256], bytes: usize, code_bits: u32, level: L
         4 => Some(Rows::<4>::new(results, code_bits, token)).filter(Rows::pays).map(stage),
         _ => None,
     }
+}
+
+/// Looks up elements with tables of 16 results of two bytes, and returns how many it did, from the first on.
+pub(crate) fn sixteen(
+    level: Level,
+    codes: Codes<'_>,
+    block: usize,
+    tables: Tables<'_>,
+    dst: &mut [u8],
+    _streams: bool,
+) -> usize {
+    let Level::Neon(token) = level else { return 0 };
+    scaled::sixteen(token, codes, block, tables, dst)
 }
 
 /// Unpacks `n` elements of so many bits into bytes, i48 into 8 bytes each. False, and nothing is done, if no kernel does.

@@ -8,6 +8,7 @@ mod bits;
 pub(crate) mod choose;
 mod float;
 mod rows;
+mod scaled;
 
 use crate::interleave::Unpack;
 use std::arch::aarch64::*;

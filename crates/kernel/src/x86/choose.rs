@@ -95,7 +95,7 @@ pub(crate) fn unpack(bits: u32, level: Level, src: &[u8], dst: &mut [u8], n: usi
     let by = |kernel: &dyn Groups, dst: &mut [u8]| run(kernel, (bits, src), (8 * kernel.widths().1 as u32, dst), n);
     match (level, bits) {
         (Level::Avx512(token), 48) => by(&avx512::i48::Unpack(token), dst),
-        (Level::Avx512(token), 2 | 4 | 6) => avx512::bits::unpack(token, bits, src, dst, n),
+        (Level::Avx512(token), 2 | 4 | 6) => avx512::codes::unpack(token, bits, src, dst, n),
         (Level::Avx2(token), 48) => by(&avx2::i48::Unpack(token), dst),
         (Level::Avx2(token), 6) => by(&avx2::pack6::Unpack(token), dst),
         _ => return false,
@@ -106,7 +106,7 @@ pub(crate) fn unpack(bits: u32, level: Level, src: &[u8], dst: &mut [u8], n: usi
 /// Packs `n` bytes to so many bits each. False, and nothing is done, if no kernel does.
 pub(crate) fn pack(bits: u32, level: Level, src: &[u8], dst: &mut [u8], n: usize) -> bool {
     match (level, bits) {
-        (Level::Avx512(token), 2 | 4 | 6) => avx512::bits::pack(token, bits, src, dst, n),
+        (Level::Avx512(token), 2 | 4 | 6) => avx512::codes::pack(token, bits, src, dst, n),
         (Level::Avx2(token), 6) => run(&avx2::pack6::Pack(token), (8, src), (6, dst), n),
         _ => return false,
     }

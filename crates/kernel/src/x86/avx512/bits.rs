@@ -1,8 +1,5 @@
 //! Elements of 2, 4 and 6 bits in vectors of 64 codes (`docs/kernels.md §7`): apart, one to a byte, or packed.
 
-use super::blocks::{Blocks, Kernel, Params};
-use crate::drive::{Groups, run};
-use crate::level::Avx512;
 use crate::x86::{Block, bytes_where, load, load128, load256, store128, store256};
 use std::arch::x86_64::*;
 
@@ -62,42 +59,4 @@ pub(super) fn store_packed<const BITS: u8>(target: &mut [u8], codes: __m512i) {
             store128(last.first_chunk_mut().expect("48 bytes"), _mm512_extracti32x4_epi32::<2>(packed));
         }
     }
-}
-
-/// Codes of a tile as they are: packed ones in a byte each, or bytes.
-#[derive(Debug)]
-struct Codes<const BITS: usize>;
-
-impl<const BITS: usize> Kernel<1> for Codes<BITS> {
-    const SRC_BITS: usize = BITS;
-    const LOOKS_AHEAD: bool = BITS < 8;
-    const PACKS: &'static [u32] = if BITS == 8 { &[2, 4, 6] } else { &[] };
-    const STREAMS: bool = false;
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
-    unsafe fn convert<const STORES_AS: u8>(&self, source: &[u8]) -> [__m512i; 1] {
-        [load_codes::<BITS>(source)]
-    }
-}
-
-impl<const BITS: usize> Params<1> for Codes<BITS> {
-    type Kernel = Self;
-    unsafe fn kernel(&self) -> Self {
-        Self
-    }
-}
-
-/// Unpacks `len` elements of `bits` that [`packs`] knows.
-pub(crate) fn unpack(token: Avx512, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
-    let mut run = |kernel: &dyn Groups| run(kernel, (bits, src), (8, dst), len);
-    match bits {
-        2 => run(&Blocks::<_, 1>(Codes::<2>, token)),
-        4 => run(&Blocks::<_, 1>(Codes::<4>, token)),
-        _ => run(&Blocks::<_, 1>(Codes::<6>, token)),
-    }
-}
-
-/// Packs `len` elements of `bits` that [`packs`] knows.
-pub(crate) fn pack(token: Avx512, bits: u32, src: &[u8], dst: &mut [u8], len: usize) {
-    run(&Blocks::<_, 1>(Codes::<8>, token), (8, src), (bits, dst), len);
 }

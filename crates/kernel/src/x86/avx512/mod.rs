@@ -2,6 +2,7 @@
 
 pub(super) mod bits;
 pub(super) mod blocks;
+pub(super) mod codes;
 pub(super) mod convert;
 pub(super) mod e8m0;
 pub(super) mod f64;
