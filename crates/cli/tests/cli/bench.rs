@@ -110,10 +110,10 @@ fn levels_of_this_cpu_and_others() {
 #[test]
 fn routes_without_measuring() {
     let folder = Folder::new();
-    let line = "bench --pairs f32:f32,f16:nf4 --level baseline";
+    let line = "bench --pairs f32:f32,f8e5m2:f16 --level baseline";
     let text = folder.run(&format!("{line} --routes")).succeeds().out;
     let cells: Vec<Vec<&str>> = text.lines().map(|row| row.split_whitespace().collect()).collect();
-    assert_eq!(cells, [["from", "to", "baseline"], ["f32", "f32", "copy"], ["f16", "nf4", "table16"]]);
+    assert_eq!(cells, [["from", "to", "baseline"], ["f32", "f32", "copy"], ["f8e5m2", "f16", "table8"]]);
     let object = folder.run(&format!("{line} --routes --json")).succeeds().object("bench");
     let measured = folder.run(&format!("{line} {SHORT} --json")).succeeds().object("bench");
     for (route, row) in object["routes"].as_array().unwrap().iter().zip(rows(&measured)) {
@@ -122,7 +122,7 @@ fn routes_without_measuring() {
         }
     }
     assert!(folder.run("bench --routes --best-of 2").exits(2).err.contains("--best-of"));
-    assert!(folder.run("bench --pairs f32:nf4 --routes --spec tosa").exits(2).err.contains("nf4"));
+    assert!(folder.run("bench --pairs f32:nf4 --routes --spec tosa").exits(3).err.contains("nf4"));
 }
 
 #[test]
