@@ -39,6 +39,7 @@ pub mod error;
 pub mod folder;
 pub mod foreign;
 mod form;
+pub mod gguf;
 pub mod npy;
 pub mod npz;
 pub mod onnx;

@@ -35,6 +35,7 @@
 
 mod catalogue;
 mod checkpoint;
+mod configuration;
 mod declared;
 mod detect;
 mod detection;
@@ -44,10 +45,13 @@ mod grid;
 mod modules;
 mod scheme;
 mod table;
+mod write;
 
 pub use checkpoint::{Checkpoint, Documents, MAX_READ_BYTES, ReadTensor, Stored};
+pub use configuration::{Change, Outcome, changes, metadata};
 pub use detect::detect;
 pub use detection::{Detection, Dropped, Group, Options, Role};
 pub use error::Error;
 pub use found::Nibbles;
 pub use scheme::{Family, Parameter, Parameters, ScaleType, Scheme, SchemeError, Strategy, Writing};
+pub use write::{Content, Output, Preset, Target, UnknownPreset, target};

@@ -20,6 +20,11 @@ pub mod folder {
     pub use truecast_io::folder::{Folder, FolderError, Index, Shard, Sidecar, parse};
 }
 
+/// GGUF files: headers.
+pub mod gguf {
+    pub use truecast_io::gguf::{Block, BlockTensor, GgufFile, Header, HeaderError, Value};
+}
+
 /// `.npy` files.
 pub mod npy {
     pub use truecast_io::npy::{HeaderError, TENSOR_NAME, descr_of};

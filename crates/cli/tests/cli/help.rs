@@ -221,7 +221,16 @@ fn files_of_other_kinds() {
     ] {
         // Of both files that are no container, the one that is read is named.
         folder.run(&format!("convert {src} out-{src} --to f16")).fails(2, said);
-        for line in [format!("inspect {src}"), format!("compare {src} a.npy"), format!("verify {src} b.npy --to f16")] {
+        // Its tensors are listed by inspect, which finds this one cut.
+        let inspects = src != "model.gguf";
+        if !inspects {
+            folder.run("inspect model.gguf").fails(3, &["offset 8: the header goes on after the end of the file"]);
+        }
+        for line in inspects
+            .then(|| format!("inspect {src}"))
+            .into_iter()
+            .chain([format!("compare {src} a.npy"), format!("verify {src} b.npy --to f16")])
+        {
             folder.run(&line).fails(2, said);
         }
     }

@@ -5,6 +5,7 @@
 
 pub mod denied;
 pub mod folder;
+pub mod gguf;
 pub mod npy;
 pub mod npz;
 pub mod onnx;
@@ -127,6 +128,14 @@ pub enum Error {
         path: PathBuf,
         /// Which rule.
         cause: safetensors::HeaderError,
+    },
+    /// A `.gguf` file is malformed or unsupported.
+    #[error("{}: {cause}", ShownPath(path))]
+    Gguf {
+        /// The source.
+        path: PathBuf,
+        /// What is wrong.
+        cause: gguf::HeaderError,
     },
     /// A `.npy` file, or a member of a `.npz` file, is malformed or unsupported.
     #[error("{}: {}{cause}", ShownPath(path), Member(member.as_deref()))]
@@ -283,6 +292,7 @@ impl Error {
             | Error::HeaderTooLong { .. }
             | Error::NotRegular { .. }
             | Error::Safetensors { .. }
+            | Error::Gguf { .. }
             | Error::Npy { .. }
             | Error::Npz { .. }
             | Error::Proto { .. }
@@ -313,6 +323,12 @@ pub(crate) trait Cause {
 impl Cause for safetensors::HeaderError {
     fn at(self, path: &Path) -> Error {
         Error::Safetensors { path: path.into(), cause: self }
+    }
+}
+
+impl Cause for gguf::HeaderError {
+    fn at(self, path: &Path) -> Error {
+        Error::Gguf { path: path.into(), cause: self }
     }
 }
 

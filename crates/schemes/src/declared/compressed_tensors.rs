@@ -167,7 +167,7 @@ const PRESETS: &[Preset] = &[
     ("FP8_BLOCK", Family::CtFloatQuantized, Parameters { block: Some([128, 128]), ..by(Strategy::Block) }),
     ("INT8_W8A8", Family::CtIntQuantized, by(Strategy::Channel)),
     ("W8A8", Family::CtIntQuantized, by(Strategy::Channel)),
-    ("W8A16", Family::CtPackQuantized, packed(8, None, true)),
+    ("W8A16", Family::CtPackQuantized, packed(8, Some(128), true)),
     ("W4A16", Family::CtPackQuantized, packed(4, Some(128), true)),
     ("W4A16_ASYM", Family::CtPackQuantized, packed(4, Some(128), false)),
 ];

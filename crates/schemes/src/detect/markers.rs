@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
+use truecast_io::error::folder::FolderError;
 
 use super::claims::Claims;
 use crate::catalogue::{self, SCALED_FP8_MARKER};
@@ -20,8 +21,8 @@ const QUANTIZATION_METADATA: &str = "_quantization_metadata";
 const COMFY_QUANT: &str = "comfy_quant";
 
 fn parse(place: &str, text: &str) -> Result<Value, Error> {
-    let error = |e: serde_json::Error| Error::Json { place: place.to_owned(), message: e.to_string() };
-    serde_json::from_str(text).map_err(error)
+    let error = |cause: FolderError| Error::Json { place: place.to_owned(), message: cause.to_string() };
+    truecast_io::folder::parse(text).map_err(error)
 }
 
 /// Tensors that a header describes by class and attributes.
@@ -30,7 +31,7 @@ pub(super) fn torchao(claims: &mut Claims<'_>) -> Result<(), Error> {
     let headers = headers.iter().filter(|header| header.contains_key(TENSOR_NAMES));
     let mut settings: BTreeMap<usize, (&str, Setting)> = BTreeMap::new();
     for (name, text) in headers.flatten().filter(|(name, _)| *name != TENSOR_NAMES) {
-        let Ok(entry) = serde_json::from_str::<Value>(text) else { continue };
+        let Ok(entry) = truecast_io::folder::parse(text) else { continue };
         let Some(torchao) = catalogue::torchao_attributes(&entry) else { continue };
         let setting = Setting { torchao: Some(torchao), ..Setting::of(Scheme::of(Family::Torchao)) };
         let codes = crate::table::Name::Hidden("qdata").of(name).and_then(|codes| claims.index.find(&codes));

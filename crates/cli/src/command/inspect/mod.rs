@@ -2,6 +2,7 @@
 //! in `tensors`, of models that are no container in `describe`.
 
 mod describe;
+mod gguf;
 mod magnitudes;
 mod onnx;
 mod tensors;
@@ -12,11 +13,13 @@ use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::table::Mark;
 use crate::{message, output};
+use gguf::GgufListing;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tensors::{Asked, Listing};
+use truecast::io::gguf::GgufFile;
 use truecast::run::Description;
 
 pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -24,7 +27,7 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
     match &args.src[..] {
         [one] => {
             let seen = Seen::of(one, args, &asked, context)?;
-            asked.check_filters(seen.listing().into_iter(), args)?;
+            asked.check_filters(&seen.names(), args)?;
             match context.json {
                 true => output::json("inspect", seen)?,
                 false => output::stream(|out| seen.write(context, out))?,
@@ -38,6 +41,7 @@ pub fn run(args: &InspectArgs, context: &Context) -> Result<ExitCode, Failure> {
 /// What one file holds.
 pub enum Seen {
     Tensors(Box<Listing>),
+    Gguf(Box<GgufListing>),
     Model {
         path: String,
         description: Description,
@@ -51,6 +55,9 @@ pub enum Seen {
 
 impl Seen {
     fn of(path: &Path, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Seen, Failure> {
+        if GgufFile::is_named(path) {
+            return Ok(Seen::Gguf(Box::new(GgufListing::of(path, args, asked)?)));
+        }
         if describe::is_model(path) {
             let description = truecast::run::Model::open(path)?.describe()?;
             return Ok(Seen::Model { path: path.display().to_string(), description });
@@ -58,16 +65,19 @@ impl Seen {
         Ok(Seen::Tensors(Box::new(Listing::of(path, args, asked, context)?)))
     }
 
-    fn listing(&self) -> Option<&Listing> {
+    /// The tensors that are listed.
+    fn names(&self) -> Vec<&str> {
         match self {
-            Seen::Tensors(listing) => Some(listing),
-            _ => None,
+            Seen::Tensors(listing) => listing.names().collect(),
+            Seen::Gguf(listing) => listing.names().collect(),
+            Seen::Model { .. } | Seen::Unread { .. } => Vec::new(),
         }
     }
 
     fn write(&self, context: &Context, out: &mut dyn Write) -> std::io::Result<()> {
         match self {
             Seen::Tensors(listing) => listing.write(&context.terminal, out),
+            Seen::Gguf(listing) => listing.write(&context.terminal, out),
             Seen::Model { description, .. } => {
                 out.write_all(describe::render(description, &context.terminal).as_bytes())
             }
@@ -80,6 +90,7 @@ impl Serialize for Seen {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Seen::Tensors(listing) => listing.serialize(serializer),
+            Seen::Gguf(listing) => listing.serialize(serializer),
             Seen::Model { path, description } => describe::to_json(path, description).serialize(serializer),
             Seen::Unread { path, error } => json!({ "path": path, "error": error }).serialize(serializer),
         }
@@ -111,7 +122,7 @@ fn of_several(paths: &[PathBuf], args: &InspectArgs, asked: &Asked, context: &Co
         }
         all.push(seen);
     }
-    asked.check_filters(all.iter().filter_map(Seen::listing), args)?;
+    asked.check_filters(&all.iter().flat_map(Seen::names).collect::<Vec<_>>(), args)?;
     if context.json {
         output::json("inspect", Files { files: &all })?;
     }

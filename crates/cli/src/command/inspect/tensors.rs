@@ -31,12 +31,12 @@ use truecast::select::Glob;
 /// Which tensors, in which order.
 pub struct Asked {
     filters: Vec<Glob>,
-    sort: Option<Key>,
+    pub sort: Option<Key>,
 }
 
 /// What the tensors are sorted by.
 #[derive(Clone, Copy)]
-enum Key {
+pub enum Key {
     Name,
     Size,
     Elements,
@@ -55,17 +55,13 @@ impl Asked {
         Ok(Asked { filters, sort })
     }
 
-    fn lists(&self, name: &str) -> bool {
+    pub fn lists(&self, name: &str) -> bool {
         self.filters.is_empty() || self.filters.iter().any(|glob| glob.matches(name))
     }
 
     /// A pattern that matches nothing in any of the files was not meant so.
-    pub fn check_filters<'a>(
-        &self,
-        all: impl Iterator<Item = &'a Listing> + Clone,
-        args: &InspectArgs,
-    ) -> Result<(), Failure> {
-        let is_used = |glob: &&Glob| all.clone().any(|listing| listing.names().any(|name| glob.matches(name)));
+    pub fn check_filters(&self, names: &[&str], args: &InspectArgs) -> Result<(), Failure> {
+        let is_used = |glob: &&Glob| names.iter().any(|name| glob.matches(name));
         match self.filters.iter().find(|glob| !is_used(glob)) {
             Some(unused) => {
                 let files = args.src.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
@@ -137,7 +133,7 @@ impl Listing {
     }
 
     /// The names that are listed.
-    fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         let held = self.opened.tensors();
         let tensors: Vec<&str> = self.rows.iter().map(|(i, _)| held[*i].tensor().name.as_str()).collect();
         tensors.into_iter().chain(self.texts().map(|listed| listed.name.as_str()))

@@ -1,0 +1,77 @@
+//! What can be wrong with a GGUF header (`docs/spec/checkpoints.md §9.1`).
+
+use crate::gguf::Block;
+use crate::shown::Shown;
+
+/// The longest name of a key or a tensor. The format's own limits are 65,535 and 64 bytes.
+pub const MAX_NAME_BYTES: u64 = 65_535;
+/// The longest text of a key.
+pub const MAX_TEXT_BYTES: u64 = 16 << 20;
+/// The most keys, and the most tensors.
+pub const MAX_ENTRIES: u64 = 1 << 20;
+/// The deepest nesting of arrays.
+pub const MAX_DEPTH: u32 = 4;
+
+/// What is wrong with a header.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // The fields are those of the messages.
+pub enum HeaderError {
+    /// The first four bytes are not those of the format.
+    #[error("offset 0: not a GGUF file")]
+    Magic,
+    /// Written by a big-endian machine.
+    #[error("offset 4: a big-endian GGUF file, which is not supported")]
+    BigEndian,
+    /// A version that is not read.
+    #[error("offset 4: version {version} is not known; versions 2 and 3 are read")]
+    Version { version: u32 },
+    /// The file ends within the header.
+    #[error("offset {offset}: the header goes on after the end of the file; it is truncated or damaged")]
+    Truncated { offset: u64 },
+    /// A count of things that cannot all be there.
+    #[error("offset {offset}: {count} entries are more than the file can hold, or than the limit of {MAX_ENTRIES}")]
+    TooMany { offset: u64, count: u64 },
+    /// A text beyond reason.
+    #[error("offset {offset}: a text of {bytes} bytes exceeds the limit of {most}")]
+    TextTooLong { offset: u64, bytes: u64, most: u64 },
+    /// A text is no UTF-8.
+    #[error("offset {offset}: text is not UTF-8")]
+    NotUtf8 { offset: u64 },
+    /// A type of values that does not exist.
+    #[error("offset {offset}: no type of values has the number {kind}")]
+    ValueType { offset: u64, kind: u32 },
+    /// Arrays of arrays.
+    #[error("offset {offset}: arrays are nested deeper than {MAX_DEPTH}")]
+    TooDeep { offset: u64 },
+    /// Keys are unique.
+    #[error("key {} occurs twice", Shown(key))]
+    DuplicateKey { key: String },
+    /// Names are unique.
+    #[error("tensor {}: name occurs twice", Shown(tensor))]
+    DuplicateTensor { tensor: String },
+    /// `general.alignment` makes no sense.
+    #[error("general.alignment is no power of two up to 1048576")]
+    Alignment,
+    /// More than four dimensions.
+    #[error("tensor {}: {rank} dimensions exceed the limit of 4", Shown(tensor))]
+    Rank { tensor: String, rank: u32 },
+    /// A block type that does not exist.
+    #[error("tensor {}: no block type has the number {id}", Shown(tensor))]
+    BlockType { tensor: String, id: u32 },
+    /// Rows are no whole number of blocks.
+    #[error("tensor {}: rows of {columns} elements are no whole number of blocks of {block}", Shown(tensor))]
+    Columns { tensor: String, columns: u64, block: Block },
+    /// Too many elements.
+    #[error("tensor {}: shape has 2^63 elements or more", Shown(tensor))]
+    ShapeTooBig { tensor: String },
+    /// An offset that is no multiple of the alignment.
+    #[error("tensor {}: offset {offset} is no multiple of {alignment}", Shown(tensor))]
+    Unaligned { tensor: String, offset: u64, alignment: u64 },
+    /// Data of two tensors overlap, or are not in the order of the header.
+    #[error("tensor {}: data begins at {offset} where {expected} is due; tensors overlap", Shown(tensor))]
+    Overlap { tensor: String, offset: u64, expected: u64 },
+    /// Data goes on after the end of the file.
+    #[error("tensor {}: data goes on after the end of the file; it is truncated or damaged", Shown(tensor))]
+    PastEnd { tensor: String },
+}

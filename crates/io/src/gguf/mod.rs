@@ -1,0 +1,125 @@
+//! The GGUF container: header reader and block types (`docs/spec/checkpoints.md §9`).
+//!
+//! Headers only. A tensor of this format is a row of blocks, of which most hold codes with scales of their own, so it is no
+//! [`Tensor`](crate::Tensor) of one element type; what a block means is in `truecast_core::scaled`.
+
+mod block;
+mod parse;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use truecast_core::DType;
+
+pub use crate::error::gguf::HeaderError;
+pub use block::Block;
+
+use crate::error::Error;
+use crate::open::open_regular;
+use crate::window::Window;
+
+/// A header that keeps every rule of `docs/spec/checkpoints.md §9.1`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    /// 2 or 3.
+    pub version: u32,
+    /// Offsets of tensors are multiples of it.
+    pub alignment: u64,
+    /// Keys and values, in the order of the file.
+    pub metadata: Vec<(String, Value)>,
+    /// Tensors, in the order of their data.
+    pub tensors: Vec<BlockTensor>,
+    /// The offset of the first tensor's data in the file.
+    pub data_start: u64,
+}
+
+/// A value of the metadata. What an array holds is not kept: vocabularies have a hundred thousand entries.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+#[allow(missing_docs)] // Named as in the page.
+pub enum Value {
+    Unsigned(u64),
+    Signed(i64),
+    Float(f64),
+    Bool(bool),
+    String(String),
+    /// An array of so many entries.
+    Array {
+        entries: u64,
+    },
+}
+
+/// A tensor of blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockTensor {
+    /// Its name: data, never a path.
+    pub name: String,
+    /// The type of its blocks.
+    pub block: Block,
+    /// The dimensions in elements, row-major: reversed as the file has them. Empty for a scalar.
+    pub shape: Vec<u64>,
+    /// Where its data begins in the file.
+    pub offset: u64,
+    /// Bytes of all blocks.
+    pub bytes: u64,
+}
+
+impl BlockTensor {
+    /// The element type, if its blocks are single elements.
+    pub fn dtype(&self) -> Option<DType> {
+        self.block.dtype()
+    }
+
+    /// Elements.
+    pub fn len(&self) -> u64 {
+        self.shape.iter().product()
+    }
+
+    /// Has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+}
+
+/// An opened file.
+#[derive(Debug)]
+pub struct GgufFile {
+    path: PathBuf,
+    file_bytes: u64,
+    header: Header,
+}
+
+impl GgufFile {
+    /// The path names such a file.
+    pub fn is_named(path: &Path) -> bool {
+        path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
+    }
+
+    /// Opens a file and reads its header.
+    ///
+    /// Cost: memory proportional to the header, arrays of the metadata left out.
+    ///
+    /// # Errors
+    /// [`Error::Gguf`] for the first rule found broken; [`Error::NotRegular`], [`Error::Io`].
+    pub fn open(path: &Path) -> Result<GgufFile, Error> {
+        let (file, found) = open_regular(path)?;
+        let window = Window::new(Arc::new(file), 0, found.len());
+        let header = parse::read(window, found.len()).map_err(|e| e.at(path, "reading the header"))?;
+        Ok(GgufFile { path: path.into(), file_bytes: found.len(), header })
+    }
+
+    /// The path that it was opened with.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The length of the file when it was opened.
+    pub fn file_bytes(&self) -> u64 {
+        self.file_bytes
+    }
+
+    /// What it holds.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+}

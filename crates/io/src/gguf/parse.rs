@@ -1,0 +1,283 @@
+//! From the bytes of a file to [`Header`], by the checks of `docs/spec/checkpoints.md §9.1`.
+//!
+//! Lengths and counts are compared with what is left of the file before memory is taken for them, and with limits that no
+//! real file comes near, so that a large file cannot ask for more memory than a header deserves.
+
+use std::collections::HashSet;
+use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
+
+use super::{Block, BlockTensor, Header, HeaderError, Value};
+use crate::error::ReadError;
+use crate::error::gguf::{MAX_DEPTH, MAX_ENTRIES, MAX_NAME_BYTES, MAX_TEXT_BYTES};
+use crate::window::Window;
+
+type Result<T> = std::result::Result<T, ReadError<HeaderError>>;
+
+impl Header {
+    /// Reads the header of a whole file in memory, for tests of the reader.
+    ///
+    /// # Errors
+    /// The first rule found broken.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_io::gguf::{Header, HeaderError};
+    /// let mut file = b"GGUF\x03\0\0\0".to_vec();
+    /// file.extend([0; 16]); // no tensors, no keys
+    /// assert!(Header::parse(&file).unwrap().tensors.is_empty());
+    /// assert_eq!(Header::parse(b"GGUF\0\0\0\x03").unwrap_err(), HeaderError::BigEndian);
+    /// ```
+    pub fn parse(file: &[u8]) -> std::result::Result<Header, HeaderError> {
+        parse(&mut Input { source: std::io::Cursor::new(file), position: 0, end: file.len() as u64 }).map_err(|e| {
+            match e {
+                ReadError::Cause(cause) => cause,
+                // Memory ends where the file does.
+                ReadError::Io(_) => HeaderError::Truncated { offset: file.len() as u64 },
+            }
+        })
+    }
+}
+
+/// Reads the header of a file of `file_bytes` bytes.
+pub(super) fn read(file: Window, file_bytes: u64) -> Result<Header> {
+    parse(&mut Input { source: BufReader::new(file), position: 0, end: file_bytes })
+}
+
+/// The bytes of a file, with where they are.
+struct Input<R> {
+    source: R,
+    position: u64,
+    end: u64,
+}
+
+impl<R: Read + Seek> Input<R> {
+    fn left(&self) -> u64 {
+        self.end - self.position
+    }
+
+    /// There are so many bytes.
+    fn check(&self, bytes: u64) -> Result<()> {
+        if bytes > self.left() {
+            return Err(HeaderError::Truncated { offset: self.position }.into());
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, buf: &mut [u8]) -> Result<()> {
+        self.check(buf.len() as u64)?;
+        self.source.read_exact(buf).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => HeaderError::Truncated { offset: self.position }.into(),
+            _ => ReadError::Io(error),
+        })?;
+        self.position += buf.len() as u64;
+        Ok(())
+    }
+
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32> {
+        self.bytes().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64> {
+        self.bytes().map(u64::from_le_bytes)
+    }
+
+    fn skip(&mut self, bytes: u64) -> Result<()> {
+        self.check(bytes)?;
+        // What is left of a file fits in i64: lengths of files do.
+        self.source.seek(SeekFrom::Current(bytes as i64))?;
+        self.position += bytes;
+        Ok(())
+    }
+
+    /// A text of at most `most` bytes.
+    fn text(&mut self, most: u64) -> Result<String> {
+        let offset = self.position;
+        let bytes = self.u64()?;
+        self.check(bytes)?;
+        if bytes > most {
+            return Err(HeaderError::TextTooLong { offset, bytes, most }.into());
+        }
+        let mut text = vec![0; bytes as usize];
+        self.fill(&mut text)?;
+        String::from_utf8(text).map_err(|_| HeaderError::NotUtf8 { offset }.into())
+    }
+
+    /// A count of things that take at least `least` bytes each.
+    fn count(&mut self, least: u64) -> Result<u64> {
+        let offset = self.position;
+        let count = self.u64()?;
+        if count > self.left() / least {
+            return Err(HeaderError::TooMany { offset, count }.into());
+        }
+        Ok(count)
+    }
+}
+
+fn parse<R: Read + Seek>(input: &mut Input<R>) -> Result<Header> {
+    let magic: [u8; 4] = input.bytes().map_err(|_| HeaderError::Magic)?;
+    if magic != *b"GGUF" {
+        return Err(HeaderError::Magic.into());
+    }
+    let version = input.u32()?;
+    match version {
+        2 | 3 => {}
+        // A version that is small when its bytes are swapped was written by a big-endian machine.
+        _ if version.swap_bytes() <= 3 => return Err(HeaderError::BigEndian.into()),
+        _ => return Err(HeaderError::Version { version }.into()),
+    }
+    // Both counts come first: 24 bytes are the least of a tensor, 13 of a key with its value.
+    let tensors = input.count(24)?;
+    let keys = input.count(13)?;
+    if tensors.max(keys) > MAX_ENTRIES {
+        return Err(HeaderError::TooMany { offset: 8, count: tensors.max(keys) }.into());
+    }
+    let metadata = metadata(input, keys)?;
+    let alignment = alignment(&metadata)?;
+    let mut infos = Vec::new();
+    let mut names = HashSet::new();
+    for _ in 0..tensors {
+        let info = info(input)?;
+        if !names.insert(info.name.clone()) {
+            return Err(HeaderError::DuplicateTensor { tensor: info.name }.into());
+        }
+        infos.push(info);
+    }
+    let data_start = input.position.next_multiple_of(alignment);
+    place(&mut infos, alignment, data_start, input.end)?;
+    Ok(Header { version, alignment, metadata, tensors: infos, data_start })
+}
+
+fn metadata<R: Read + Seek>(input: &mut Input<R>, keys: u64) -> Result<Vec<(String, Value)>> {
+    let mut all: Vec<(String, Value)> = Vec::new();
+    let mut names = HashSet::new();
+    for _ in 0..keys {
+        let key = input.text(MAX_NAME_BYTES)?;
+        let kind = input.u32()?;
+        let value = value(input, kind, 0)?;
+        if !names.insert(key.clone()) {
+            return Err(HeaderError::DuplicateKey { key }.into());
+        }
+        all.push((key, value));
+    }
+    Ok(all)
+}
+
+/// Bytes of a value of a type; `None` of those whose length differs.
+fn size_of(kind: u32) -> Option<u64> {
+    match kind {
+        0 | 1 | 7 => Some(1),
+        2 | 3 => Some(2),
+        4..=6 => Some(4),
+        10..=12 => Some(8),
+        _ => None,
+    }
+}
+
+fn value<R: Read + Seek>(input: &mut Input<R>, kind: u32, depth: u32) -> Result<Value> {
+    let offset = input.position;
+    Ok(match kind {
+        0 => Value::Unsigned(input.bytes().map(u8::from_le_bytes)?.into()),
+        1 => Value::Signed(input.bytes().map(i8::from_le_bytes)?.into()),
+        2 => Value::Unsigned(input.bytes().map(u16::from_le_bytes)?.into()),
+        3 => Value::Signed(input.bytes().map(i16::from_le_bytes)?.into()),
+        4 => Value::Unsigned(input.u32()?.into()),
+        5 => Value::Signed(input.bytes().map(i32::from_le_bytes)?.into()),
+        6 => Value::Float(input.bytes().map(f32::from_le_bytes)?.into()),
+        7 => Value::Bool(input.bytes::<1>()? != [0]),
+        8 => Value::String(input.text(MAX_TEXT_BYTES)?),
+        9 if depth == MAX_DEPTH => return Err(HeaderError::TooDeep { offset }.into()),
+        9 => array(input, depth + 1)?,
+        10 => Value::Unsigned(input.u64()?),
+        11 => Value::Signed(input.bytes().map(i64::from_le_bytes)?),
+        12 => Value::Float(input.bytes().map(f64::from_le_bytes)?),
+        _ => return Err(HeaderError::ValueType { offset, kind }.into()),
+    })
+}
+
+/// Passes over the entries.
+fn array<R: Read + Seek>(input: &mut Input<R>, depth: u32) -> Result<Value> {
+    let kind = input.u32()?;
+    let offset = input.position;
+    let entries = input.count(size_of(kind).unwrap_or(8))?;
+    match (kind, size_of(kind)) {
+        (_, Some(size)) => input.skip(entries * size)?,
+        (8, _) => {
+            for _ in 0..entries {
+                let bytes = input.u64()?;
+                input.skip(bytes)?;
+            }
+        }
+        (9, _) if depth == MAX_DEPTH => return Err(HeaderError::TooDeep { offset }.into()),
+        (9, _) => {
+            for _ in 0..entries {
+                array(input, depth + 1)?;
+            }
+        }
+        _ => return Err(HeaderError::ValueType { offset, kind }.into()),
+    }
+    Ok(Value::Array { entries })
+}
+
+fn alignment(metadata: &[(String, Value)]) -> Result<u64> {
+    let found = metadata.iter().find(|(key, _)| key == "general.alignment");
+    match found {
+        None => Ok(32),
+        Some((_, Value::Unsigned(n))) if n.is_power_of_two() && *n <= 1 << 20 => Ok(*n),
+        Some(_) => Err(HeaderError::Alignment.into()),
+    }
+}
+
+/// A tensor as the file describes it; its offset counts from the start of the data.
+fn info<R: Read + Seek>(input: &mut Input<R>) -> Result<BlockTensor> {
+    let name = input.text(MAX_NAME_BYTES)?;
+    let rank = input.u32()?;
+    if rank > 4 {
+        return Err(HeaderError::Rank { tensor: name, rank }.into());
+    }
+    let mut shape = Vec::new();
+    for _ in 0..rank {
+        shape.push(input.u64()?);
+    }
+    let id = input.u32()?;
+    let offset = input.u64()?;
+    let Some(block) = Block::of_id(id) else {
+        return Err(HeaderError::BlockType { tensor: name, id }.into());
+    };
+    // The first dimension of the file is the fastest.
+    let columns = shape.first().copied().unwrap_or(1);
+    if !columns.is_multiple_of(block.elements()) {
+        return Err(HeaderError::Columns { tensor: name, columns, block }.into());
+    }
+    shape.reverse();
+    let elements = crate::tensor::checked_len(&shape);
+    let bytes = elements.and_then(|n| (n / block.elements()).checked_mul(block.bytes()));
+    match bytes {
+        Some(bytes) => Ok(BlockTensor { name, block, shape, offset, bytes }),
+        None => Err(HeaderError::ShapeTooBig { tensor: name }.into()),
+    }
+}
+
+/// Makes offsets those of the file, and checks that data lies in it, in order, without overlaps.
+fn place(tensors: &mut [BlockTensor], alignment: u64, data_start: u64, end: u64) -> Result<()> {
+    let mut due = 0;
+    for tensor in tensors {
+        let (offset, name) = (tensor.offset, tensor.name.clone());
+        if !offset.is_multiple_of(alignment) {
+            return Err(HeaderError::Unaligned { tensor: name, offset, alignment }.into());
+        }
+        if offset < due {
+            return Err(HeaderError::Overlap { tensor: name, offset, expected: due }.into());
+        }
+        let last =
+            offset.checked_add(tensor.bytes).filter(|last| data_start.checked_add(*last).is_some_and(|n| n <= end));
+        due = last.ok_or(HeaderError::PastEnd { tensor: name })?;
+        tensor.offset = data_start + offset;
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! GGUF headers: what is read, and one file for each rule of `docs/spec/checkpoints.md §9.1`.
+
+use truecast_core::DType;
+use truecast_io::gguf::{Block, GgufFile, Header, HeaderError, Value};
+
+/// A file made of its parts.
+#[derive(Default)]
+struct File {
+    keys: Vec<Vec<u8>>,
+    tensors: Vec<Vec<u8>>,
+    data: Vec<u8>,
+}
+
+fn text(text: &str) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
+}
+
+fn key(name: &str, kind: u32, value: &[u8]) -> Vec<u8> {
+    [&text(name)[..], &kind.to_le_bytes(), value].concat()
+}
+
+/// `dims` as the file has them: the fastest first.
+fn tensor(name: &str, dims: &[u64], id: u32, offset: u64) -> Vec<u8> {
+    let mut bytes = text(name);
+    bytes.extend((dims.len() as u32).to_le_bytes());
+    dims.iter().for_each(|dim| bytes.extend(dim.to_le_bytes()));
+    bytes.extend(id.to_le_bytes());
+    bytes.extend(offset.to_le_bytes());
+    bytes
+}
+
+impl File {
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = b"GGUF\x03\0\0\0".to_vec();
+        bytes.extend((self.tensors.len() as u64).to_le_bytes());
+        bytes.extend((self.keys.len() as u64).to_le_bytes());
+        bytes.extend(self.keys.concat());
+        bytes.extend(self.tensors.concat());
+        bytes.resize(bytes.len().next_multiple_of(32), 0);
+        bytes.extend(&self.data);
+        bytes
+    }
+
+    fn error(&self) -> HeaderError {
+        Header::parse(&self.bytes()).unwrap_err()
+    }
+}
+
+#[test]
+fn a_file_is_read() {
+    let array = [&8u32.to_le_bytes()[..], &2u64.to_le_bytes(), &text("a"), &text("bc")].concat();
+    let file = File {
+        keys: vec![
+            key("general.architecture", 8, &text("llama")),
+            key("general.file_type", 4, &7u32.to_le_bytes()),
+            key("tokenizer.tokens", 9, &array),
+            key("eps", 6, &0.5f32.to_le_bytes()),
+            key("flag", 7, &[1]),
+        ],
+        tensors: vec![tensor("a", &[64, 3], 8, 0), tensor("b", &[5], 30, 224), tensor("c", &[], 0, 256)],
+        data: vec![0; 260],
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.gguf");
+    std::fs::write(&path, file.bytes()).unwrap();
+    let opened = GgufFile::open(&path).unwrap();
+    let header = opened.header();
+    assert_eq!(*header, Header::parse(&file.bytes()).unwrap());
+    assert_eq!(header.metadata[1].1, Value::Unsigned(7));
+    assert_eq!(header.metadata[2].1, Value::Array { entries: 2 });
+    assert_eq!(header.metadata[3].1, Value::Float(0.5));
+    let shown: Vec<_> = header.tensors.iter().map(|t| (t.block.name(), &t.shape[..], t.bytes, t.dtype())).collect();
+    assert_eq!(
+        shown,
+        [
+            ("Q8_0", &[3, 64][..], 204, None),
+            ("BF16", &[5][..], 10, Some(DType::Bf16)),
+            ("F32", &[][..], 4, Some(DType::F32)),
+        ]
+    );
+    assert_eq!(header.tensors[1].offset, header.data_start + 224);
+}
+
+#[test]
+fn every_rule_has_a_file_that_breaks_it() {
+    assert_eq!(Header::parse(b"GGU"), Err(HeaderError::Magic));
+    assert_eq!(Header::parse(b"GGML\x03\0\0\0"), Err(HeaderError::Magic));
+    assert_eq!(Header::parse(b"GGUF\x01\0\0\0"), Err(HeaderError::Version { version: 1 }));
+    assert_eq!(Header::parse(b"GGUF\0\0\0\x03"), Err(HeaderError::BigEndian));
+    assert_eq!(Header::parse(b"GGUF\x03\0\0\0"), Err(HeaderError::Truncated { offset: 8 }));
+    let mut many = b"GGUF\x03\0\0\0".to_vec();
+    many.extend(u64::MAX.to_le_bytes());
+    many.extend([0; 8]);
+    assert_eq!(Header::parse(&many), Err(HeaderError::TooMany { offset: 8, count: u64::MAX }));
+
+    let keys = |keys: Vec<Vec<u8>>| File { keys, ..File::default() };
+    let endless = [&u64::MAX.to_le_bytes()[..], &[0; 64]].concat();
+    assert_eq!(keys(vec![endless]).error(), HeaderError::Truncated { offset: 32 });
+    assert_eq!(keys(vec![key("k", 13, &[0; 8])]).error(), HeaderError::ValueType { offset: 37, kind: 13 });
+    let one = || key("k", 0, &[1]);
+    assert_eq!(keys(vec![one(), one()]).error(), HeaderError::DuplicateKey { key: "k".into() });
+    let mut not_text = key("k", 0, &[1]);
+    not_text[8] = 0xff;
+    assert_eq!(keys(vec![not_text]).error(), HeaderError::NotUtf8 { offset: 24 });
+    let array = |kind: u32, count: u64| [&kind.to_le_bytes()[..], &count.to_le_bytes()].concat();
+    assert_eq!(
+        keys(vec![key("k", 9, &array(0, 1 << 40))]).error(),
+        HeaderError::TooMany { offset: 41, count: 1 << 40 }
+    );
+    let nested = [array(9, 1), array(9, 1), array(9, 1), array(9, 1), array(0, 0)].concat();
+    assert!(matches!(keys(vec![key("k", 9, &nested)]).error(), HeaderError::TooDeep { .. }));
+    let nested = [array(9, 1), array(9, 1), array(9, 1), array(0, 0)].concat();
+    assert!(Header::parse(&keys(vec![key("k", 9, &nested)]).bytes()).is_ok());
+    for wrong in [3u32, 0, 1 << 21] {
+        assert_eq!(keys(vec![key("general.alignment", 4, &wrong.to_le_bytes())]).error(), HeaderError::Alignment);
+    }
+
+    let tensors = |tensors: Vec<Vec<u8>>| File { tensors, data: vec![0; 256], ..File::default() };
+    let named = || "a".to_string();
+    assert_eq!(tensors(vec![tensor("a", &[1; 5], 0, 0)]).error(), HeaderError::Rank { tensor: named(), rank: 5 });
+    assert_eq!(tensors(vec![tensor("a", &[32], 4, 0)]).error(), HeaderError::BlockType { tensor: named(), id: 4 });
+    let block = Block::of_id(8).unwrap();
+    assert_eq!(
+        tensors(vec![tensor("a", &[33], 8, 0)]).error(),
+        HeaderError::Columns { tensor: named(), columns: 33, block }
+    );
+    assert_eq!(
+        tensors(vec![tensor("a", &[1 << 40, 1 << 40], 0, 0)]).error(),
+        HeaderError::ShapeTooBig { tensor: named() }
+    );
+    assert_eq!(
+        tensors(vec![tensor("a", &[1], 0, 4)]).error(),
+        HeaderError::Unaligned { tensor: named(), offset: 4, alignment: 32 }
+    );
+    assert_eq!(
+        tensors(vec![tensor("b", &[16], 0, 0), tensor("a", &[1], 0, 32)]).error(),
+        HeaderError::Overlap { tensor: named(), offset: 32, expected: 64 }
+    );
+    assert_eq!(tensors(vec![tensor("a", &[65], 0, 0)]).error(), HeaderError::PastEnd { tensor: named() });
+    assert_eq!(tensors(vec![tensor("a", &[1], 0, u64::MAX - 31)]).error(), HeaderError::PastEnd { tensor: named() });
+    let same = vec![tensor("a", &[1], 0, 0), tensor("a", &[1], 0, 32)];
+    assert_eq!(tensors(same).error(), HeaderError::DuplicateTensor { tensor: named() });
+}
+
+#[test]
+fn a_cut_file_is_never_read() {
+    let file =
+        File { keys: vec![key("k", 8, &text("value"))], tensors: vec![tensor("a", &[64], 8, 0)], data: vec![0; 68] };
+    let whole = file.bytes();
+    assert!(Header::parse(&whole).is_ok());
+    for len in 0..whole.len() {
+        assert!(Header::parse(&whole[..len]).is_err(), "{len}");
+    }
+}
+
+#[test]
+fn blocks_have_the_bytes_that_the_definition_says() {
+    for block in truecast_core::scaled::BlockType::ALL {
+        let (id, elements, bytes) = (block.id(), block.elements(), block.bytes());
+        let listed = Block::of_id(id).unwrap();
+        assert_eq!((listed.elements(), listed.bytes()), (elements, bytes));
+    }
+    for block in Block::all() {
+        let bits = block.dtype().and_then(DType::storage_bits);
+        assert!(bits.is_none_or(|bits| u64::from(bits) == block.bytes() * 8), "{block}");
+    }
+}

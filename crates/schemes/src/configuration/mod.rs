@@ -1,0 +1,214 @@
+//! What the JSON files and headers of a result say of its scheme (`docs/spec/checkpoints.md §2.6`).
+//!
+//! Changes are told as edits; whoever writes the files applies them to their text, so that every other byte stays.
+
+mod compressed_tensors;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::{Value, json};
+use truecast_io::folder::Edit;
+
+use crate::checkpoint::Documents;
+use crate::detection::Group;
+use crate::error::Error;
+use crate::scheme::{Family, ScaleType, Scheme};
+pub(crate) use compressed_tensors::{packed_strategy, strategy};
+
+/// What a conversion made.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome<'a> {
+    /// The scheme of what was quantised; [`Scheme::PLAIN`] if nothing is.
+    pub scheme: Scheme,
+    /// The modules that were not quantised although they have a weight.
+    pub kept: &'a [String],
+}
+
+/// A change to a file beside the tensors. Displays as a line of a report.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Change {
+    /// Keys are set or removed; a file that there is not is written anew if a key is set.
+    Edit {
+        /// The file's name.
+        file: &'static str,
+        /// Where, and what.
+        edit: Edit,
+    },
+    /// The file is not copied.
+    Drop {
+        /// The file's name.
+        file: &'static str,
+    },
+    /// The file is written, in place of one of that name.
+    Write {
+        /// The file's name.
+        file: &'static str,
+        /// What it holds.
+        value: Value,
+    },
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Change::Edit { file, edit } if edit.value.is_none() => {
+                write!(f, "{file}: {} is removed", edit.path.join("."))
+            }
+            Change::Edit { file, edit } => write!(f, "{file}: {} is set", edit.path.join(".")),
+            Change::Drop { file } => write!(f, "{file} is not copied"),
+            Change::Write { file, .. } => write!(f, "{file} is written"),
+        }
+    }
+}
+
+const CONFIG: &str = "config.json";
+const MODELOPT: &str = "hf_quant_config.json";
+const PARAMS: &str = "params.json";
+
+/// Every place of §2.5 that a result no longer has, or has anew.
+const PLACES: [(&str, &[&str]); 8] = [
+    (CONFIG, &["quantization_config"]),
+    (CONFIG, &["text_config", "quantization_config"]),
+    (CONFIG, &["compression_config"]),
+    (CONFIG, &["quantization"]),
+    (CONFIG, &["expert_dtype"]),
+    (CONFIG, &["moe_quant_algo"]),
+    (PARAMS, &["quantization"]),
+    (PARAMS, &["quantization_config"]),
+];
+
+/// What changes in the files beside the tensors.
+///
+/// Source: `docs/spec/checkpoints.md §2.6`; the types that a configuration names (its second step) are not looked at.
+///
+/// # Errors
+/// [`Error::NotWritten`] for a scheme that is only read.
+///
+/// # Examples
+/// ```
+/// use truecast_schemes::{Documents, Outcome, Scheme, changes};
+/// let config = serde_json::json!({"dtype": "bfloat16", "quantization_config": {"quant_method": "fp8"}});
+/// let documents = Documents { config: Some(config), ..Documents::default() };
+/// let dense = changes(&documents, &Outcome { scheme: Scheme::PLAIN, kept: &[] })?;
+/// assert_eq!(dense[0].to_string(), "config.json: quantization_config is removed");
+/// # Ok::<(), truecast_schemes::Error>(())
+/// ```
+pub fn changes(documents: &Documents, outcome: &Outcome<'_>) -> Result<Vec<Change>, Error> {
+    let declared = declared(outcome)?;
+    let is_set = |file: &str, path: &[&str]| declared.iter().any(|(f, p, _)| *f == file && *p == path);
+    let mut all = Vec::new();
+    for (file, path) in PLACES {
+        let document = if file == CONFIG { &documents.config } else { &documents.params };
+        let found = path.iter().try_fold(document.as_ref(), |value, key| Some(value?.get(key)));
+        if found.flatten().is_some() && !is_set(file, path) {
+            all.push(Change::Edit { file, edit: edit(path, None) });
+        }
+    }
+    for (file, path, value) in declared {
+        match path {
+            [] => all.push(Change::Write { file, value }),
+            _ => all.push(Change::Edit { file, edit: edit(path, Some(value)) }),
+        }
+    }
+    let is_written = all.iter().any(|change| matches!(change, Change::Write { file: MODELOPT, .. }));
+    if documents.hf_quant_config.is_some() && !is_written {
+        all.push(Change::Drop { file: MODELOPT });
+    }
+    Ok(all)
+}
+
+fn edit(path: &[&str], value: Option<Value>) -> Edit {
+    Edit { path: path.iter().map(|key| (*key).to_owned()).collect(), value }
+}
+
+/// The places of a scheme: file, keys (none: the whole file), value.
+type Declared = Vec<(&'static str, &'static [&'static str], Value)>;
+
+const QUANTIZATION_CONFIG: &[&str] = &["quantization_config"];
+
+/// What §4 names for the scheme.
+fn declared(outcome: &Outcome<'_>) -> Result<Declared, Error> {
+    let Outcome { scheme, kept } = *outcome;
+    let parameters = scheme.parameters;
+    let in_config = |value| vec![(CONFIG, QUANTIZATION_CONFIG, value)];
+    let mut fp8 = json!({"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic"});
+    Ok(match scheme.family {
+        Family::Plain => Vec::new(),
+        Family::Fp8Block | Family::DeepSeekV4 => {
+            if parameters.scale == Some(ScaleType::Ue8m0) || scheme.family == Family::DeepSeekV4 {
+                fp8["scale_fmt"] = json!("ue8m0");
+            }
+            fp8["weight_block_size"] = json!(parameters.block.unwrap_or([128, 128]));
+            fp8["modules_to_not_convert"] = json!(kept);
+            let mut all = in_config(fp8);
+            if scheme.family == Family::DeepSeekV4 {
+                all.push((CONFIG, &["expert_dtype"], json!("fp4")));
+            }
+            all
+        }
+        Family::Fp8Tensor => {
+            fp8["modules_to_not_convert"] = json!(kept);
+            in_config(fp8)
+        }
+        Family::Mxfp8 => in_config(json!({
+            "quant_method": "mxfp8",
+            "activation_scheme": "dynamic",
+            "weight_block_size": [1, 32],
+            "scale_fmt": "ue8m0",
+            "modules_to_not_convert": kept,
+        })),
+        Family::ModelOptFp8 | Family::ModelOptNvfp4 | Family::ModelOptMxfp8 => modelopt(scheme, kept),
+        Family::MlxMxfp4 | Family::MlxMxfp8 => {
+            let (bits, mode) = if scheme.family == Family::MlxMxfp4 { (4, "mxfp4") } else { (8, "mxfp8") };
+            let value = json!({"group_size": 32, "bits": bits, "mode": mode});
+            vec![(CONFIG, &["quantization"], value.clone()), (CONFIG, QUANTIZATION_CONFIG, value)]
+        }
+        // Tensors mark the layers.
+        Family::ComfyFp8E4M3 | Family::ComfyFp8E5M2 | Family::ComfyNvfp4 | Family::ComfyMxfp8 => Vec::new(),
+        _ => match compressed_tensors::declared(scheme, kept) {
+            Some(value) => in_config(value),
+            None => return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false }),
+        },
+    })
+}
+
+/// Declared twice (§4.5).
+fn modelopt(scheme: Scheme, kept: &[String]) -> Declared {
+    let algorithm = scheme.family.name().rsplit(':').next().unwrap_or_default();
+    let group = match scheme.family {
+        Family::ModelOptNvfp4 => Some(16),
+        Family::ModelOptMxfp8 => Some(32),
+        _ => None,
+    };
+    let producer = json!({"name": "truecast", "version": env!("CARGO_PKG_VERSION")});
+    let mut file = json!({"quant_algo": algorithm, "kv_cache_quant_algo": null});
+    let mut config = json!({"quant_method": "modelopt", "quant_algo": algorithm});
+    if let Some(group) = group {
+        file["group_size"] = json!(group);
+        config["group_size"] = json!(group);
+    }
+    file["exclude_modules"] = json!(kept);
+    config["ignore"] = json!(kept);
+    config["producer"] = producer.clone();
+    vec![(CONFIG, QUANTIZATION_CONFIG, config), (MODELOPT, &[], json!({"producer": producer, "quantization": file}))]
+}
+
+/// `__metadata__` of a result: the source's, without the keys that described how its tensors were stored (§1.7).
+///
+/// # Examples
+/// ```
+/// let source = [("format", "pt"), ("_quantization_metadata", "{}")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+/// let kept = truecast_schemes::metadata(&source.into(), &[]);
+/// assert_eq!(kept.keys().collect::<Vec<_>>(), ["format"]);
+/// ```
+pub fn metadata(source: &BTreeMap<String, String>, groups: &[Group]) -> BTreeMap<String, String> {
+    let is_torchao = source.contains_key("tensor_names") && groups.iter().any(|g| g.scheme.family == Family::Torchao);
+    let describes = |key: &str, value: &str| match key {
+        "_quantization_metadata" | "quantization_config" => true,
+        "tensor_names" => is_torchao,
+        _ => is_torchao && value.starts_with('{') && value.contains("\"_type\""),
+    };
+    source.iter().filter(|(key, value)| !describes(key, value)).map(|(k, v)| (k.clone(), v.clone())).collect()
+}

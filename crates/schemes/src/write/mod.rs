@@ -1,0 +1,131 @@
+//! What a dense tensor becomes in a scheme that is written: the tensors, and the layout that they have together
+//! (`docs/spec/checkpoints.md §7`).
+//!
+//! Names are those of [`crate::catalogue`], so that what is written is what is read. No code is computed here.
+
+mod forms;
+mod keep;
+
+use truecast_core::scaled::{Layout, Packing, Part, Plane};
+use truecast_core::{DType, Kind};
+use truecast_io::Tensor;
+
+use crate::catalogue;
+use crate::error::Error;
+use crate::scheme::{Scheme, Writing};
+use crate::table::{Entry, Name, Piece};
+use forms::Form;
+
+pub use keep::{Preset, UnknownPreset};
+
+/// The tensors of a quantised one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// What they are together.
+    pub layout: Layout,
+    /// The tensors, the codes first.
+    pub tensors: Vec<Output>,
+}
+
+/// A tensor that is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// What it holds.
+    pub content: Content,
+    /// Name, type and shape.
+    pub tensor: Tensor,
+}
+
+/// What a tensor that is written holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A part of the layout.
+    Part(Part),
+    /// These bytes.
+    Bytes(Vec<u8>),
+}
+
+/// Says what a dense tensor becomes.
+///
+/// Source: `docs/spec/checkpoints.md §5.6`, last paragraph, and §7.
+///
+/// # Errors
+/// [`Error::NotWritten`] for a scheme that is not made of dense tensors; [`Error::NoForm`] for a tensor that is no float of 16
+/// bits or more, has fewer than two dimensions, or rows that are no whole number of groups.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{DType, Layout};
+/// use truecast_io::Tensor;
+/// use truecast_schemes::target;
+/// let tensor = Tensor { name: "a.weight".into(), dtype: DType::Bf16, layout: Layout::Packed, shape: vec![576, 256] };
+/// let target = target(&tensor, "fp8-block".parse()?)?;
+/// let names: Vec<_> = target.tensors.iter().map(|output| (output.tensor.name.as_str(), &output.tensor.shape[..])).collect();
+/// assert_eq!(names, [("a.weight", &[576, 256][..]), ("a.weight_scale_inv", &[5, 2])]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn target(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
+    match scheme.family.writing() {
+        Writing::Yes => {}
+        writing => {
+            return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: writing == Writing::Relayout });
+        }
+    }
+    let refused = |why: String| Error::NoForm { tensor: tensor.name.clone(), scheme: Box::new(scheme), why };
+    let is_wide = matches!(tensor.dtype.kind(), Kind::Float(_)) && tensor.dtype.storage_bits().is_some_and(|b| b >= 16);
+    if !is_wide {
+        return Err(refused(format!("its elements are {}", tensor.dtype)));
+    }
+    let [lead @ .., rows, cols] = tensor.shape.as_slice() else {
+        return Err(refused("it has fewer than two dimensions".to_owned()));
+    };
+    if tensor.shape.contains(&0) {
+        return Err(refused("it has no elements".to_owned()));
+    }
+    let Some(form) = Form::of(scheme, lead, [*rows, *cols]).map_err(refused)? else {
+        return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false });
+    };
+    form.layout.check().map_err(|cause| refused(cause.to_string()))?;
+    let entry = catalogue::entry(scheme.family).expect("schemes that are written have an entry");
+    let mut tensors = Vec::new();
+    for part in Part::ALL {
+        let Some((dtype, shape)) = form.stored(part) else { continue };
+        let name =
+            name_of(entry, part, &tensor.name).ok_or_else(|| refused("its name is not one of a weight".to_owned()))?;
+        let bytes = form.layout.part_bytes(part).map_err(|cause| refused(cause.to_string()))?;
+        let stored = Tensor { name, dtype, layout: truecast_core::Layout::Packed, shape };
+        if bytes != Some(stored.bytes()) {
+            return Err(refused(format!("{} of {:?}", part.name(), stored.shape)));
+        }
+        tensors.push(Output { content: Content::Part(part), tensor: stored });
+    }
+    for (name, dtype, shape, bytes) in form.constants(&tensor.name, &tensor.shape) {
+        let tensor = Tensor { name, dtype, layout: truecast_core::Layout::Packed, shape };
+        tensors.push(Output { content: Content::Bytes(bytes), tensor });
+    }
+    Ok(Target { layout: form.layout, tensors })
+}
+
+/// What the catalogue calls a part.
+fn name_of(entry: &Entry, part: Part, name: &str) -> Option<String> {
+    let is_weight = name == "weight" || name.ends_with(".weight");
+    if part == Part::Codes {
+        return entry.codes.first()?.0.of(name);
+    }
+    let row = entry.rows.iter().find(|row| row.piece == Piece::Part(part))?;
+    // Fused experts: `gate_up_proj` has `gate_up_proj_weight_scale`.
+    let fused = row.names.iter().find(|rule| matches!(rule, Name::Append(end) if end.starts_with("_weight")));
+    let rule = if is_weight { row.names.first() } else { fused.or(row.names.first()) };
+    rule?.of(name)
+}
+
+/// The type and shape in which a plane is stored; `dtype` is the type of entries that have none of their own.
+fn stored_as(plane: Plane, dtype: DType, lead: &[u64], [rows, cols]: [u64; 2]) -> (DType, Vec<u64>) {
+    let bits = u64::from(plane.code.bits());
+    let last = match plane.packing {
+        Packing::Swizzled => [rows.div_ceil(128) * 128, cols.div_ceil(4) * 4],
+        Packing::Columns { word } => [(rows * bits).div_ceil(word.into()), cols],
+        _ => [rows, (cols * bits).div_ceil(u64::from(dtype.storage_bits().unwrap_or(8)))],
+    };
+    (dtype, [lead, &last[..]].concat())
+}
