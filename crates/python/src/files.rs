@@ -122,7 +122,7 @@ impl Asked<'_> {
             existing: if self.force { Existing::Replace } else { Existing::Refuse },
             exec: pool::options(),
             min_elements: self.min_elements.unwrap_or(defaults.min_elements),
-            onnx: onnx::Options { lenient: self.lenient, follow_links: self.follow_links, ..defaults.onnx },
+            onnx: onnx::Options { lenient: self.lenient, follow_links: self.follow_links },
         })
     }
 }
@@ -203,7 +203,7 @@ pub fn compare(
     follow_links: bool,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let onnx = onnx::Options { lenient, follow_links, ..onnx::Options::default() };
+    let onnx = onnx::Options { lenient, follow_links };
     let reading = |from: Option<DType>| OpenOptions { from, onnx };
     let types = (from.map(dtypes::of_object).transpose()?, to.map(dtypes::of_object).transpose()?);
     let readings = (reading(types.0), reading(types.1));

@@ -15,6 +15,7 @@ mod pool;
 mod report;
 mod request;
 mod rescale;
+mod source;
 mod text;
 
 /// What the package is made of.

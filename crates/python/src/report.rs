@@ -1,6 +1,7 @@
 //! What a conversion of an array lost: counts and error measures by the names of reports.
 
-use crate::cast::{call, convert};
+use crate::cast::convert;
+use crate::source::call;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use truecast::report::COUNTS;

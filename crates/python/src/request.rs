@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple};
 use truecast::request::{Request, RequestError};
 use truecast::setting::Setting;
+use truecast::{CastSpec, DType};
 
 /// What was asked for; without anything, ONNX at its newest opset.
 pub fn of(py: Python<'_>, spec: Option<&str>, attributes: Option<&Bound<'_, PyDict>>) -> PyResult<Request> {
@@ -33,6 +34,11 @@ pub fn of(py: Python<'_>, spec: Option<&str>, attributes: Option<&Bound<'_, PyDi
         RequestError::Attribute { name, value, .. } => unknown(py, spec.unwrap_or("onnx"), &name, &value),
         error => raise(py, Class::Usage, error),
     })
+}
+
+/// The conversion of a pair of types under a request.
+pub fn resolve(py: Python<'_>, request: &Request, src: DType, dst: DType) -> PyResult<CastSpec> {
+    request.resolve(src, dst).map_err(|error| of_spec(py, &error))
 }
 
 /// A value as it is typed.

@@ -1,9 +1,10 @@
 //! Text: lists of `str` on one side, elements on the other.
 
 use crate::array::{Given, Library, Order};
-use crate::cast::{Call, Source, resolve};
 use crate::dtypes::{self, Form, numpy};
 use crate::error::{Class, raise};
+use crate::request::resolve;
+use crate::source::{Call, Source};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};

@@ -1,0 +1,129 @@
+//! What a conversion is called with: an array as elements, and the other arguments.
+
+use crate::array::{Given, Library};
+use crate::dtypes::{self, Form};
+use crate::error::{Class, raise};
+use crate::request;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use truecast::request::Request;
+use truecast::{Counting, DType, Layout};
+
+/// What a conversion is called with, beside the array.
+pub struct Call<'a, 'py> {
+    pub to: DType,
+    pub request: Request,
+    pub out: Option<&'a Bound<'py, PyAny>>,
+    /// The type of the elements, where the array does not say.
+    pub from: Option<DType>,
+    /// The shape of the tensor whose bytes the array holds.
+    pub shape: Option<Vec<u64>>,
+    pub form: Form,
+    pub counting: Counting,
+}
+
+/// Elements to be converted.
+pub struct Source<'py> {
+    pub given: Given<'py>,
+    pub dtype: DType,
+    pub layout: Layout,
+    pub len: usize,
+    /// Of the result, in elements.
+    pub shape: Bound<'py, PyTuple>,
+}
+
+impl<'py> Source<'py> {
+    /// What an argument holds: of the type that its own says, or of `from`.
+    pub fn of(given: Given<'py>, from: Option<DType>, shape: Option<&[u64]>) -> PyResult<Source<'py>> {
+        let py = given.array.py();
+        let found = given.dtype()?;
+        let Some(dtype) = from else {
+            let dtype = dtypes::of_object(&found)?;
+            return match shape {
+                None => Source::of_values(given, dtype),
+                Some(_) => Err(raise(py, Class::Usage, "shape is that of packed bytes: name their type with from_")),
+            };
+        };
+        if let Some(shape) = shape {
+            let len = shape.iter().try_fold(1u64, |n, &of| n.checked_mul(of)).unwrap_or(u64::MAX);
+            let (expected, bytes) = (dtype.bytes_in(Layout::Packed, len), bytes_of(&given)?);
+            if expected != Some(bytes as u64) {
+                let needs = expected.map_or("no".into(), |expected| expected.to_string());
+                let message = format_args!("a {dtype} tensor of shape {shape:?} has {needs} bytes, the array {bytes}");
+                return Err(raise(py, Class::Usage, message));
+            }
+            let shape = PyTuple::new(py, shape)?;
+            return Ok(Source { given, dtype, layout: Layout::Packed, len: len as usize, shape });
+        }
+        if dtypes::of_object(&found).is_ok_and(|found| found == dtype) {
+            return Source::of_values(given, dtype);
+        }
+        if !dtypes::holds_codes(&found, dtype)? {
+            let message =
+                format_args!("an array of {found} cannot hold codes of {dtype}; expected is one of its width");
+            return Err(raise(py, Class::Type, message));
+        }
+        Source::of_elements(given, dtype)
+    }
+
+    /// An array of the type that its own type says.
+    fn of_values(given: Given<'py>, dtype: DType) -> PyResult<Source<'py>> {
+        match (given.library, dtype) {
+            (Library::Torch, DType::F4E2M1) => Source::of_pairs(given),
+            _ => Source::of_elements(given, dtype),
+        }
+    }
+
+    fn of_elements(given: Given<'py>, dtype: DType) -> PyResult<Source<'py>> {
+        let shape = given.shape()?;
+        Ok(Source { len: len_of(&shape)?, shape, given, dtype, layout: Layout::Bytes })
+    }
+
+    /// A tensor of torch of which each element holds two, the first in the low bits.
+    fn of_pairs(given: Given<'py>) -> PyResult<Source<'py>> {
+        let py = given.array.py();
+        let mut shape: Vec<usize> = given.shape()?.extract()?;
+        match shape.last_mut() {
+            Some(last) => *last *= 2,
+            None => return Err(raise(py, Class::Type, "a tensor of pairs has at least one dimension")),
+        }
+        let len = shape.iter().product();
+        Ok(Source { given, dtype: DType::F4E2M1, layout: Layout::Packed, len, shape: PyTuple::new(py, shape)? })
+    }
+}
+
+/// The elements of a shape.
+fn len_of(shape: &Bound<'_, PyTuple>) -> PyResult<usize> {
+    shape.iter().try_fold(1usize, |len, dimension| Ok(len * dimension.extract::<usize>()?))
+}
+
+fn bytes_of(given: &Given<'_>) -> PyResult<usize> {
+    given.array.getattr(intern!(given.array.py(), "nbytes"))?.extract()
+}
+
+/// Reads the arguments that every conversion of an array has.
+#[allow(clippy::too_many_arguments)] // they are those of Python
+pub fn call<'a, 'py>(
+    py: Python<'py>,
+    to: &Bound<'py, PyAny>,
+    spec: Option<&str>,
+    out: Option<&'a Bound<'py, PyAny>>,
+    from: Option<&Bound<'py, PyAny>>,
+    shape: Option<Vec<u64>>,
+    layout: Option<&str>,
+    attributes: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Call<'a, 'py>> {
+    Ok(Call {
+        to: dtypes::of_object(to)?,
+        request: match (spec, attributes) {
+            (None, None) => Request::default(),
+            _ => request::of(py, spec, attributes)?,
+        },
+        out,
+        from: from.map(dtypes::of_object).transpose()?,
+        shape,
+        form: Form::of(py, layout)?,
+        counting: Counting::Off,
+    })
+}
