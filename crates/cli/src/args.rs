@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use truecast::DType;
 use truecast::bench::Size;
-use truecast::checkpoint::Part;
+use truecast::checkpoint::{Part, Scheme};
 use truecast::io::FileFormat;
 use truecast::models::openvino::Packing;
 use truecast::run::ModelKind;
@@ -227,6 +227,8 @@ pub struct ConvertArgs {
     pub force: bool,
     #[command(flatten)]
     pub folder: FolderArgs,
+    #[command(flatten)]
+    pub scheme: SchemeArgs,
     /// Say what would be done, and write nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -243,6 +245,17 @@ pub struct ConvertArgs {
     pub list: ListArgs,
     #[command(flatten)]
     pub threads: ThreadsArgs,
+}
+
+/// How quantised tensors of a checkpoint are understood.
+#[derive(Args, Debug, Clone, Copy)]
+pub struct SchemeArgs {
+    /// Folders: the scheme of the quantised tensors, where it is not found out, such as fp8-block:128x128
+    #[arg(long, value_name = "NAME")]
+    pub from_scheme: Option<Scheme>,
+    /// Folders: take global scales as they are, however odd
+    #[arg(long)]
+    pub trust_scales: bool,
 }
 
 /// How a checkpoint of several files is converted.
@@ -322,6 +335,8 @@ pub struct VerifyArgs {
     /// What the sample is drawn from: the same seed draws the same elements
     #[arg(long, value_name = "N", default_value = "0")]
     pub seed: u64,
+    #[command(flatten)]
+    pub scheme: SchemeArgs,
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]

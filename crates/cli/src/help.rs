@@ -9,7 +9,19 @@ use clap::{Arg, ArgAction, Command, CommandFactory};
 const HEADINGS: [(&str, &[&str]); 8] = [
     (
         "Types and tensors",
-        &["to", "from", "rule", "keep", "filter", "min_elements", "lenient", "follow_links", "pairs"],
+        &[
+            "to",
+            "from",
+            "rule",
+            "keep",
+            "filter",
+            "from_scheme",
+            "trust_scales",
+            "min_elements",
+            "lenient",
+            "follow_links",
+            "pairs",
+        ],
     ),
     (
         "Specification",

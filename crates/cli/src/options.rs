@@ -213,6 +213,7 @@ const TABLE: &[Row] = &[
     // Files.
     row(EVERY, &["lenient"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)]]),
     row(EVERY, &["follow-links"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)], &[Reads(Form::Folder)]]),
+    row(&["convert", "verify"], &["from-scheme", "trust-scales"], &[&[Reads(Form::Folder)]]),
     row(&["convert"], &["part", "no-sidecars"], &[&[Reads(Form::Folder)]]),
     row(&["convert"], &["resume", "merge"], &[&[Reads(Form::Folder), Writes(Output::Files)]]),
     row(EVERY, &["min-elements"], &[&[Reads(Form::Onnx)]]),

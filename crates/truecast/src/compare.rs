@@ -1,19 +1,18 @@
 //! How two files differ as numbers, across types.
 
+use crate::checkpoint::values::{Logical, Values, logical};
 use crate::error::Error;
 use crate::opened::Opened;
-use crate::parts::Parts;
 use crate::progress::Progress;
-use crate::report::{Assessed, ListJson, Origin, RowJson, Rows, Total, TotalJson};
+use crate::report::{Assessed, Group, ListJson, Origin, RowJson, Rows, Total, TotalJson};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::json;
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
-use truecast_io::{OpenOptions, Tensor};
+use truecast_io::OpenOptions;
 use truecast_kernel::measure::Measure;
 use truecast_kernel::{CastOptions, Counts};
 
@@ -103,6 +102,8 @@ impl Serialize for ComparisonJson<'_> {
                 name: &row.name,
                 shape: &row.shape,
                 types: row.types,
+                group: Group::of(row.types.0, row.types.1),
+                scheme: None,
                 converted: None,
                 elements: row.counts.elements,
                 bytes: row.bytes,
@@ -163,30 +164,28 @@ fn compare_files(
 ) -> Result<Comparison, Error> {
     let files = (a.display().to_string(), b.display().to_string());
     let (a, b) = (Opened::open(a, readings.0)?, Opened::open(b, readings.1)?);
-    let held = (a.tensors(), b.tensors());
+    let held = (logical(&a)?, logical(&b)?);
     let single = (a.holds_one() || b.holds_one()) && held.0.len() == 1 && held.1.len() == 1;
-    let names = (a.value_names(), b.value_names());
-    let by_name: HashMap<&str, usize> = names.1.iter().enumerate().map(|(j, name)| (&**name, j)).collect();
-    let mut is_found = vec![false; names.1.len()];
+    let by_name: HashMap<&str, usize> = held.1.iter().enumerate().map(|(j, y)| (y.name.as_str(), j)).collect();
+    let mut is_found = vec![false; held.1.len()];
     let mut measures = Measures { exec, known: Vec::new() };
     let mut result = Comparison { files, readings, ..Comparison::default() };
     let mut done = 0;
-    for (of_a, name) in held.0.iter().zip(&names.0) {
-        let x = of_a.tensor();
-        let found = if single { Some(0) } else { by_name.get(&**name).copied() };
+    for x in &held.0 {
+        let name = &x.name;
+        let found = if single { Some(0) } else { by_name.get(name.as_str()).copied() };
         let Some(j) = found else {
-            result.only_first.push(name.to_string());
+            result.only_first.push(name.clone());
             continue;
         };
         is_found[j] = true;
-        let (of_b, y) = (&held.1[j], held.1[j].tensor());
+        let y = &held.1[j];
         if let Some(why) = incomparable(x, y) {
             result.incomparable.push((name.to_string(), why));
             continue;
         }
         let measure = measures.between(x.dtype, y.dtype);
-        let (mut xs, mut ys) =
-            (Parts::new(of_a.source, of_a.index, x.dtype)?, Parts::new(of_b.source, of_b.index, y.dtype)?);
+        let (mut xs, mut ys) = (Values::new(x)?, Values::new(y)?);
         let mut counts = Counts::default();
         while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
             measure.compare(x, y).iter().for_each(|part| counts.add(part));
@@ -196,15 +195,15 @@ fn compare_files(
                 return Err(Error::Interrupted);
             }
         }
-        let (types, bytes) = ((x.dtype, y.dtype), (x.bytes(), y.bytes()));
-        result.total.add(types, x.len(), bytes, &counts);
+        let (types, bytes) = ((x.dtype, y.dtype), (x.bytes, y.bytes));
+        result.total.add(Group::of(types.0, types.1), counts.elements, bytes, &counts);
         result.rows.push(ComparedTensor { name: name.to_string(), shape: x.shape.clone(), types, bytes, counts });
     }
     if !single {
         // Of tensors of one name the last is found.
-        let is_missing = |(j, name): &(usize, &Cow<'_, str>)| !is_found[*j] && !is_found[by_name[&***name]];
-        let missing = names.1.iter().enumerate().filter(is_missing);
-        result.only_second = missing.map(|(_, name)| name.to_string()).collect();
+        let is_missing = |(j, y): &(usize, &Logical<'_>)| !is_found[*j] && !is_found[by_name[y.name.as_str()]];
+        let missing = held.1.iter().enumerate().filter(is_missing);
+        result.only_second = missing.map(|(_, y)| y.name.clone()).collect();
     }
     Ok(result)
 }
@@ -226,7 +225,7 @@ impl Measures<'_> {
     }
 }
 
-fn incomparable(x: &Tensor, y: &Tensor) -> Option<String> {
+fn incomparable(x: &Logical<'_>, y: &Logical<'_>) -> Option<String> {
     if x.shape != y.shape {
         return Some(format!("shapes {:?} and {:?}", x.shape, y.shape));
     }

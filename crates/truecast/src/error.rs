@@ -7,6 +7,8 @@ use std::path::Path;
 #[cfg(feature = "files")]
 use truecast_core::DType;
 use truecast_core::dtype::ParseTypeError;
+#[cfg(feature = "files")]
+use truecast_core::scaled::ScaledError;
 use truecast_core::spec::SpecError;
 #[cfg(feature = "files")]
 use truecast_io::{Foreign, NoForm, Shown};
@@ -140,6 +142,15 @@ pub enum Error {
         /// Why not.
         cause: CheckpointError,
     },
+    /// What is quantised in a checkpoint is not understood.
+    #[cfg(feature = "files")]
+    #[error("{path}: {cause}")]
+    Scheme {
+        /// The folder or file.
+        path: String,
+        /// Why not.
+        cause: Box<truecast_schemes::Error>,
+    },
     /// Stopped on request.
     #[cfg(feature = "files")]
     #[error("interrupted; nothing was written")]
@@ -179,6 +190,9 @@ pub enum Cause {
     /// A text is not a number, or an `error` policy refused it.
     #[error(transparent)]
     Text(#[from] TextError),
+    /// Codes or scales that are no values.
+    #[error(transparent)]
+    Scaled(#[from] ScaledError),
     /// An `error` policy refused an element.
     #[error("{0}; choose another policy to convert it")]
     Value(#[from] CastError),
@@ -193,6 +207,11 @@ impl Error {
     #[cfg(feature = "files")]
     pub(crate) fn checkpoint(path: &Path, cause: CheckpointError) -> Error {
         Error::Checkpoint { path: path.display().to_string(), cause }
+    }
+
+    #[cfg(feature = "files")]
+    pub(crate) fn scheme(path: &Path, cause: truecast_schemes::Error) -> Error {
+        Error::Scheme { path: path.display().to_string(), cause: Box::new(cause) }
     }
 
     /// Whose fault it is.
@@ -219,6 +238,8 @@ impl Error {
             | Error::Memory { .. } => ErrorKind::Usage,
             #[cfg(feature = "files")]
             Error::Checkpoint { cause, .. } => cause.kind(),
+            #[cfg(feature = "files")]
+            Error::Scheme { cause, .. } => cause.kind(),
             #[cfg(feature = "files")]
             Error::Model { .. } => ErrorKind::Input,
             #[cfg(feature = "files")]

@@ -5,6 +5,7 @@ mod bad_input;
 mod bench;
 mod checkpoint;
 mod checkpoint_kills;
+mod checkpoint_quantised;
 mod compare_verify;
 mod convert;
 mod destination;

@@ -48,23 +48,21 @@ pub enum CheckpointError {
         /// What is missing.
         what: String,
     },
-    /// Source files are only deleted if they are files of this folder.
-    #[error("{} is a link, and --delete-source removes files only", Shown(.file))]
-    DeletesLink {
-        /// The file.
-        file: String,
+    /// Stopped on request, with something to go on from.
+    #[error("interrupted; {finished} of {of} shards are finished")]
+    Interrupted {
+        /// Shards that stay.
+        finished: usize,
+        /// Those of this run.
+        of: usize,
     },
-    /// The result of a shard was proven wrong.
-    #[error("shard {}: the result is not the right one; the source was kept", Shown(.shard))]
-    NotProven {
-        /// The shard.
-        shard: String,
-    },
-    /// It is quantised by a scheme.
-    #[error("holds quantised tensors ({what}), which are not understood")]
-    Quantised {
-        /// What says so.
-        what: String,
+    /// A dense result has no place for codes.
+    #[error("tensor {} is quantised ({scheme}) and would be kept so in a result without scales", Shown(.tensor))]
+    Kept {
+        /// Its name.
+        tensor: String,
+        /// Its scheme.
+        scheme: String,
     },
 }
 
@@ -73,8 +71,8 @@ impl CheckpointError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            CheckpointError::Manifest { .. } | CheckpointError::Quantised { .. } => ErrorKind::Input,
-            CheckpointError::NotProven { .. } => ErrorKind::System,
+            CheckpointError::Manifest { .. } => ErrorKind::Input,
+            CheckpointError::Interrupted { .. } => ErrorKind::System,
             _ => ErrorKind::Usage,
         }
     }

@@ -1,6 +1,7 @@
 //! Reading pieces of tensors from any shard of a checkpoint, and writing a shard while its digest is taken.
 
-use super::shard::Work;
+use super::dense::Maker;
+use super::shard::{Origin, Work};
 use crate::digest::Sha256;
 use crate::error::Error;
 use crate::stream::{Feed, Item, Sink, room};
@@ -12,6 +13,8 @@ use truecast_io::folder::Folder;
 pub(crate) struct FolderFeed<'a> {
     pub folder: &'a Folder,
     pub works: &'a [Work],
+    /// Of the quantised works, in their order.
+    pub makers: &'a [Option<Maker>],
     pub items: &'a [Item],
 }
 
@@ -19,8 +22,15 @@ impl Feed for FolderFeed<'_> {
     fn read(&mut self, at: usize, first: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
         let item = &self.items[at];
         let work = &self.works[item.index];
-        let source = &self.folder.shards()[work.stored.shard].source;
-        let mut window = source.window(work.stored.tensor).expect("a tensor of a safetensors file lies as it is");
+        let stored = match (&work.origin, &self.makers[item.index]) {
+            (Origin::Stored(stored), _) => stored,
+            (Origin::Quantised(quantised), Some(maker)) => {
+                return maker.read(self.folder, quantised, first, len, buffer);
+            }
+            (Origin::Quantised(_), None) => unreachable!("each quantised work has its maker"),
+        };
+        let source = &self.folder.shards()[stored.shard].source;
+        let mut window = source.window(stored.tensor).expect("a tensor of a safetensors file lies as it is");
         let bytes = room(buffer, item.src_bytes(len));
         let skipped = first * item.src_bits as u64 / 8;
         let read = window.seek(SeekFrom::Start(skipped)).and_then(|_| window.fill(bytes));

@@ -3,6 +3,7 @@
 
 use super::error::CheckpointError;
 use super::options::Part;
+use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
@@ -68,10 +69,9 @@ impl Manifest {
     }
 
     /// Reads a manifest of a folder; `None` if there is none of that name.
-    pub fn read(folder: &Path, name: &str) -> Result<Option<Manifest>, crate::Error> {
+    pub fn read(folder: &Path, name: &str) -> Result<Option<Manifest>, Error> {
         let path = folder.join(name);
-        let failed =
-            |why: String| crate::Error::checkpoint(folder, CheckpointError::Manifest { file: name.into(), why });
+        let failed = |why: String| Error::checkpoint(folder, CheckpointError::Manifest { file: name.into(), why });
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

@@ -5,20 +5,26 @@
 //! Read first: `docs/spec/checkpoints.md §2`, §11.
 
 mod config;
+mod dense;
 pub(crate) mod error;
 mod feed;
+mod found;
 mod manifest;
 mod options;
 mod place;
 mod plan;
+mod prove;
 mod run;
 mod shard;
+mod stored;
+pub(crate) mod values;
 mod verify;
 
 pub use error::CheckpointError;
 pub use options::{Options, Part, Share};
 pub use plan::Plan;
-pub use verify::{Verification, recorded};
+pub use truecast_schemes::Scheme;
+pub use verify::{Recorded, Verification, recorded};
 
 use crate::error::Error;
 use crate::report::Report;

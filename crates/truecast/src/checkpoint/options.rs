@@ -3,6 +3,7 @@
 use crate::convert::options::Options as TensorOptions;
 use std::fmt;
 use std::str::FromStr;
+use truecast_schemes::Scheme;
 
 /// How to convert a checkpoint.
 #[derive(Clone, Debug)]
@@ -16,14 +17,27 @@ pub struct Options {
     pub resume: bool,
     /// Which of the shards are converted.
     pub share: Share,
-    /// Each shard of the source is removed once what depends on it was written and proven.
-    pub delete_source: bool,
+    /// The scheme of the source, where it is not to be found out.
+    pub from_scheme: Option<Scheme>,
+    /// Global scales are taken as they are, however odd.
+    pub trust_scales: bool,
+}
+
+impl Options {
+    /// How the source is understood.
+    pub(super) fn reading(&self) -> truecast_schemes::Options<'static> {
+        truecast_schemes::Options {
+            from_scheme: self.from_scheme,
+            trust_scales: self.trust_scales,
+            ..Default::default()
+        }
+    }
 }
 
 impl Default for Options {
     fn default() -> Self {
         let tensors = TensorOptions::default();
-        Options { tensors, sidecars: true, resume: false, share: Share::Whole, delete_source: false }
+        Options { tensors, sidecars: true, resume: false, share: Share::Whole, from_scheme: None, trust_scales: false }
     }
 }
 

@@ -67,7 +67,9 @@ pub(super) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
             if let Some(file) = names.iter().filter(|name| !ours.contains(name)).find(is_weights) {
                 return Err(refused(CheckpointError::Stale { file: file.clone() }));
             }
-            let is_whole = |name: &&String| name.ends_with(INDEX_SUFFIX) || plan.files.iter().any(|f| f.name == **name);
+            let is_whole = |name: &&String| {
+                name.ends_with(INDEX_SUFFIX) || plan.configuration.files.iter().any(|f| f.name == **name)
+            };
             let outdated = |name: &&String| match part {
                 // What other parts wrote is theirs.
                 Some(_) => **name == own,
@@ -95,11 +97,8 @@ pub(super) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
     }
     let done = |name: &str| found.manifest.iter().flat_map(|m| &m.shards).any(|s| s.name == name && s.output.is_some());
     let mine = plan.shards.iter().enumerate().filter(|(at, shard)| plan.is_mine(*at) && !done(&shard.name));
-    let tensors: Vec<u64> = mine.map(|(_, shard)| shard.bytes().1).collect();
-    let needed = match options.delete_source {
-        true => tensors.iter().copied().max().unwrap_or(0),
-        false => tensors.iter().sum::<u64>() + plan.copied().map(|sidecar| sidecar.bytes).sum::<u64>(),
-    };
+    let tensors: u64 = mine.map(|(_, shard)| shard.bytes().1).sum();
+    let needed = tensors + plan.copied().map(|sidecar| sidecar.bytes).sum::<u64>();
     match free_bytes(dst) {
         Some(free) if free < needed => Err(truecast_io::Error::Space { path: dst.into(), needed, free }.into()),
         _ => Ok(found),

@@ -1,23 +1,27 @@
 //! What becomes of a checkpoint, file by file and tensor by tensor, settled before anything is written.
 
-use super::config::{self, NewFile};
+use super::config::{Configuration, is_of_scheme};
 use super::error::CheckpointError;
+use super::found::{detection, documents, quantised};
 use super::manifest::{Manifest, ShardEntry, SourceEntry};
 use super::options::{Options, Share};
-use super::shard::{ShardPlan, Stored, Work};
+use super::shard::{Origin, ShardPlan, Work};
+use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::digest::Sha256;
 use crate::error::Error;
 use crate::report::Provenance;
-use crate::select::Eligibility;
+use crate::select::{Choice, Eligibility};
 use crate::stream::{Item, LEAST_MEMORY};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 use std::path::Path;
-use truecast_core::{CastSpec, DType};
+use truecast_core::scaled::{Code, Part};
+use truecast_core::{CastSpec, DType, Kind, Layout};
 use truecast_io::folder::{Folder, Index, Shard};
 use truecast_io::{FileFormat, Shown, Tensor};
+use truecast_schemes::{Group, Role};
 
 /// The index of a checkpoint that had none.
 const INDEX: &str = "model.safetensors.index.json";
@@ -28,8 +32,11 @@ pub struct Plan {
     pub(super) folder: Folder,
     pub(super) provenance: Provenance,
     pub(super) shards: Vec<ShardPlan>,
-    /// Files beside the shards that are written anew.
-    pub(super) files: Vec<NewFile>,
+    /// Files beside the shards that are written anew, or not copied.
+    pub(super) configuration: Configuration,
+    /// Tensors that the result lacks because they mean nothing without others, with the reason.
+    pub(super) dropped: Vec<(String, String)>,
+    warnings: Vec<String>,
     pub(super) options: Options,
 }
 
@@ -40,28 +47,76 @@ impl Plan {
     /// Everything that is wrong with the folder, the headers or the options.
     pub fn new(src: &Path, options: &Options) -> Result<Plan, Error> {
         let folder = Folder::open(src, options.tensors.onnx.follow_links)?;
-        if let Some(what) = config::quantised(&folder)? {
-            return Err(Error::checkpoint(src, CheckpointError::Quantised { what }));
-        }
         let stored: Vec<Stored> = stored(&folder).collect();
-        let tensor = |at: &Stored| folder.shards()[at.shard].source.tensors()[at.tensor].clone();
-        let tensors: Vec<Tensor> = stored.iter().map(tensor).collect();
+        let documents = documents(&folder)?;
+        let found = detection(&folder, &stored, &documents, &options.reading())?;
+        let tensor = |at: &Stored| &folder.shards()[at.shard].source.tensors()[at.tensor];
+        // What the result holds, in the order of files and data: a group stands where its codes do.
+        let (mut made, mut dropped) = (Vec::new(), Vec::new());
+        for (number, role) in found.roles.iter().enumerate() {
+            match role {
+                Role::Plain => made.push((stored[number], None)),
+                Role::Part { group, part: Part::Codes } => made.push((stored[number], Some(&found.groups[*group]))),
+                Role::Part { .. } => {}
+                Role::Dropped(why) => dropped.push((tensor(&stored[number]).name.clone(), why.to_string())),
+            }
+        }
         let kind = FileFormat::Safetensors;
-        let eligibilities: Vec<_> = tensors.iter().map(|tensor| Eligibility::in_container(kind, tensor)).collect();
+        let logical = |(at, group): &(Stored, Option<&Group>)| match group {
+            None => tensor(at).clone(),
+            Some(group) => Tensor {
+                name: group.name.clone(),
+                dtype: code_type(group),
+                layout: Layout::Packed,
+                shape: group.shape.clone(),
+            },
+        };
+        let tensors: Vec<Tensor> = made.iter().map(logical).collect();
+        let eligible = |((_, group), tensor): (&(Stored, Option<&Group>), &Tensor)| match group {
+            None => Eligibility::in_container(kind, tensor),
+            Some(_) => Eligibility::Converted,
+        };
+        let eligibilities: Vec<_> = made.iter().zip(&tensors).map(eligible).collect();
         let choices = options.tensors.selection.choose(kind, &tensors, &eligibilities, src)?;
+        let groups: Vec<&str> = found.groups.iter().map(|group| group.name.as_str()).collect();
         let of_shard = |shard: &Shard| {
-            let metadata = shard.source.metadata().clone();
+            let mut metadata = shard.source.metadata().clone();
+            metadata.retain(|key, _| groups.is_empty() || !is_of_scheme(key, &groups));
             ShardPlan { name: shard.name.clone(), works: Vec::new(), metadata }
         };
         let mut shards: Vec<ShardPlan> = folder.shards().iter().map(of_shard).collect();
-        for ((stored, tensor), choice) in stored.into_iter().zip(&tensors).zip(choices) {
-            let path = folder.shards()[stored.shard].source.path();
-            let planned = Planned::new(tensor, choice, kind, path, &options.tensors.request)?;
-            shards[stored.shard].works.push(Work { stored, planned });
+        let mut names = HashSet::new();
+        for (((at, group), tensor), choice) in made.into_iter().zip(&tensors).zip(choices) {
+            let path = folder.shards()[at.shard].source.path();
+            if !names.insert(&tensor.name) {
+                let cause = truecast_schemes::Error::DuplicateName { tensor: tensor.name.clone() };
+                return Err(Error::scheme(src, cause));
+            }
+            let work = match group {
+                None => {
+                    let planned = Planned::new(tensor, choice, kind, path, &options.tensors.request)?;
+                    Work { origin: Origin::Stored(at), planned }
+                }
+                Some(group) => {
+                    let Some(to) = choice.to else {
+                        let (tensor, scheme) = (tensor.name.clone(), group.scheme.to_string());
+                        return Err(Error::checkpoint(src, CheckpointError::Kept { tensor, scheme }));
+                    };
+                    let value = Tensor { dtype: DType::F32, ..tensor.clone() };
+                    let choice = Choice { from: DType::F32, to: Some(to) };
+                    let planned = Planned::new(&value, choice, kind, path, &options.tensors.request)?;
+                    let planned = Planned { from: tensor.dtype, ..planned };
+                    let quantised = quantised(&folder, &stored, group);
+                    Work { origin: Origin::Quantised(Box::new(quantised)), planned }
+                }
+            };
+            shards[at.shard].works.push(work);
         }
-        let files = config::rewritten(&folder, options.tensors.selection.to)?;
+        let was_quantised = !found.groups.is_empty();
+        let configuration = Configuration::of(&folder, options.tensors.selection.to, was_quantised)?;
         let provenance = Provenance::of(&options.tensors);
-        Ok(Plan { folder, provenance, shards, files, options: options.clone() })
+        let warnings = [found.choices, found.warnings].concat();
+        Ok(Plan { folder, provenance, shards, configuration, dropped, warnings, options: options.clone() })
     }
 
     /// The source that was opened.
@@ -78,8 +133,11 @@ impl Plan {
 
     /// From which type to which each tensor that is converted goes.
     pub fn conversions(&self) -> impl Iterator<Item = (DType, DType)> {
-        let converted = |t: &&Planned| t.cast.is_some_and(|cast| cast != CastSpec::copy(t.from));
-        self.works().map(|work| &work.planned).filter(converted).map(|t| (t.from, t.target.dtype))
+        let converted = |t: &&Planned| t.cast.is_some_and(|cast| cast != CastSpec::copy(cast.src));
+        self.works()
+            .map(|work| &work.planned)
+            .filter(converted)
+            .map(|t| (t.cast.map_or(t.from, |cast| cast.src), t.target.dtype))
     }
 
     pub(super) fn works(&self) -> impl Iterator<Item = &Work> + Clone {
@@ -105,8 +163,11 @@ impl Plan {
     /// What a user should know before relying on the result.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = self.folder.warnings().to_vec();
-        let is_f6 = |work: &&Work| matches!(work.planned.from, DType::F6E2M3 | DType::F6E3M2);
+        let mut warnings = [self.folder.warnings(), &self.warnings].concat();
+        let is_f6 = |work: &&Work| {
+            let is_plain = matches!(work.origin, Origin::Stored(_));
+            is_plain && matches!(work.planned.from, DType::F6E2M3 | DType::F6E3M2)
+        };
         warnings.extend(self.works().find(is_f6).map(|work| {
             let (path, name) = (self.folder.path().display(), Shown(&work.planned.name));
             format!("{path}: tensor {name}: no convention exists for F6 elements; read as one little-endian bit stream")
@@ -144,6 +205,8 @@ impl Plan {
         }
         let mut options = self.provenance.to_json();
         options["sidecars"] = json!(self.options.sidecars);
+        options["from_scheme"] = json!(self.options.from_scheme.map(|scheme| scheme.to_string()));
+        options["trust_scales"] = json!(self.options.trust_scales);
         Ok(Manifest { truecast: env!("CARGO_PKG_VERSION").into(), options, complete: false, shards })
     }
 
@@ -174,19 +237,34 @@ impl Plan {
         let shards = self.shards.iter().filter(|shard| !shard.is_empty()).map(|shard| shard.name.clone());
         shards
             .chain(self.index().map(|(name, _)| name))
-            .chain(self.files.iter().map(|file| file.name.clone()))
+            .chain(self.configuration.files.iter().map(|file| file.name.clone()))
             .collect()
     }
 
     /// Sidecars that are copied as they are.
     pub(super) fn copied(&self) -> impl Iterator<Item = &truecast_io::folder::Sidecar> {
         let all = if self.options.sidecars { self.folder.sidecars() } else { &[] };
-        all.iter().filter(|sidecar| !self.files.iter().any(|file| Path::new(&file.name) == sidecar.path))
+        let Configuration { files, dropped, .. } = &self.configuration;
+        let names: Vec<&str> =
+            files.iter().map(|file| file.name.as_str()).chain(dropped.iter().map(String::as_str)).collect();
+        all.iter().filter(move |sidecar| !names.iter().any(|name| Path::new(name) == sidecar.path))
+    }
+}
+
+/// The type of the codes, or one that holds them.
+fn code_type(group: &Group) -> DType {
+    match group.layout.planes().map(|planes| planes.codes.code) {
+        Some(Code::Float(dtype)) => dtype,
+        Some(Code::Int(format)) => {
+            let is_format = |dtype: &DType| matches!(dtype.kind(), Kind::Int(of) if of == format);
+            DType::ALL.into_iter().find(is_format).unwrap_or(if format.signed { DType::I8 } else { DType::U8 })
+        }
+        None => DType::I8,
     }
 }
 
 /// Every tensor that counts, in the order of files and data.
-fn stored(folder: &Folder) -> impl Iterator<Item = Stored> {
+pub(super) fn stored(folder: &Folder) -> impl Iterator<Item = Stored> {
     let of_shard =
         |(shard, held): (usize, &Shard)| held.tensors.clone().into_iter().map(move |tensor| Stored { shard, tensor });
     folder.shards().iter().enumerate().flat_map(of_shard)

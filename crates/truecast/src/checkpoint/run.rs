@@ -1,13 +1,14 @@
 //! Converting a checkpoint: shard by shard in bounded memory, each complete before the next is begun, and what makes a
 //! folder a checkpoint last (`docs/spec/checkpoints.md §2.8`, §2.9).
 
+use super::dense::Maker;
 use super::error::CheckpointError;
 use super::feed::{FolderFeed, Hashing};
 use super::manifest::{FileEntry, MANIFEST, Manifest, name_of};
 use super::options::{Part, Share};
 use super::place::{self, Found};
 use super::plan::Plan;
-use super::shard::ShardPlan;
+use super::shard::{Origin, ShardPlan, Work};
 use crate::convert::action::{Actions, Converter};
 use crate::convert::planned::Planned;
 use crate::digest::sha256;
@@ -42,7 +43,7 @@ impl Plan {
     pub fn report(&self) -> Report {
         let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at));
         let tensors = mine.flat_map(|(_, shard)| &shard.works);
-        let tensors = tensors.map(|work| TensorReport::new(work.planned.clone(), Counts::default())).collect();
+        let tensors = tensors.map(|work| work.report(Counts::default())).collect();
         let report = Report::new(self.folder.path(), self.provenance.clone(), tensors, self.warnings());
         Report { is_dry_run: true, folder: Some(Box::new(self.folder_report())), ..report }
     }
@@ -60,7 +61,8 @@ impl Plan {
         };
         FolderReport {
             shards: self.shards.iter().enumerate().map(shard).collect(),
-            changes: self.files.iter().flat_map(|file| file.changes.clone()).collect(),
+            changes: self.configuration.changes.clone(),
+            dropped: self.dropped.clone(),
             sidecars: self.copied().map(|sidecar| sidecar.path.display().to_string()).collect(),
             digests: Vec::new(),
             complete: false,
@@ -91,16 +93,23 @@ impl Plan {
         leftover::in_folder(dst).iter().for_each(|left| drop(left.remove()));
         let mut work = Run { plan: &self, dst, stop, fresh, rows: Vec::new(), warnings: self.warnings(), read: 0 };
         let mut report = self.folder_report();
+        let is_new = manifest.is_none();
         let result = work.all(manifest, &mut report, &mut progress);
+        let finished = report.shards.iter().filter(|shard| shard.is_finished()).count();
         // What was made for nothing goes.
-        if result.is_err() && !report.shards.iter().any(ShardReport::is_finished) && self.options.share == Share::Whole
-        {
+        if result.is_err() && is_new && finished == 0 && self.options.share == Share::Whole {
             drop(folder::remove(&dst.join(MANIFEST)));
             drop(made);
         } else {
             made.keep();
         }
-        result?;
+        result.map_err(|error| match error {
+            Error::Interrupted if finished > 0 || !is_new => {
+                let of = (0..self.shards.len()).filter(|&at| self.is_mine(at) && !self.shards[at].is_empty()).count();
+                Error::checkpoint(dst, CheckpointError::Interrupted { finished, of })
+            }
+            other => other,
+        })?;
         let Run { rows, warnings, .. } = work;
         let outputs = report.digests.iter().map(|(path, ..)| path.clone()).collect();
         let whole = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);
@@ -204,8 +213,17 @@ impl Run<'_> {
         };
         // Pieces are converted at the same time, each by one thread.
         let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
-        let tensors = || shard.works.iter().map(|work| &work.planned);
-        let actions = Actions::new(tensors(), &exec).map_err(|(tensor, cause)| failed(tensor, cause.into()))?;
+        let stored = shard.works.iter().filter(|work| matches!(work.origin, Origin::Stored(_)));
+        let actions = Actions::new(stored.map(|work| &work.planned), &exec);
+        let actions = actions.map_err(|(tensor, cause)| failed(tensor, cause.into()))?;
+        let maker = |work: &Work| match &work.origin {
+            Origin::Stored(_) => Ok(None),
+            Origin::Quantised(quantised) => {
+                let maker = Maker::new(quantised, &work.planned, &exec);
+                maker.map(Some).map_err(|cause| failed(&work.planned, cause))
+            }
+        };
+        let makers = shard.works.iter().map(maker).collect::<Result<Vec<_>, _>>()?;
         let path = self.dst.join(&shard.name);
         let targets = shard.targets();
         let writer = Writer::create(&path, FileFormat::Safetensors, targets, &shard.metadata, self.existing())?;
@@ -214,9 +232,15 @@ impl Run<'_> {
         let mut counts = vec![Counts::default(); shard.works.len()];
         let read = &mut self.read;
         let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut [u8]| {
-            let work = &shard.works[items[at].index];
-            let converter = Converter { tensor: &work.planned, action: actions.of(&work.planned) };
-            let parts = converter.run(first, len as usize, src, dst);
+            let index = items[at].index;
+            let work = &shard.works[index];
+            let parts = match &makers[index] {
+                Some(maker) => maker.run(first, len as usize, src, dst),
+                None => {
+                    let converter = Converter { tensor: &work.planned, action: actions.of(&work.planned) };
+                    converter.run(first, len as usize, src, dst)
+                }
+            };
             parts.map_err(|cause| failed(&work.planned, cause))
         };
         let done = |at: usize, parts: Vec<Counts>, bytes: u64| {
@@ -225,11 +249,11 @@ impl Run<'_> {
             *read += bytes;
             progress(Progress { bytes: *read, tensor: &shard.works[index].planned.name });
         };
-        let feed = FolderFeed { folder: &plan.folder, works: &shard.works, items: &items };
+        let feed = FolderFeed { folder: &plan.folder, works: &shard.works, makers: &makers, items: &items };
         let sink = run(feed, Hashing::new(writer), &items, &limits, work, done)?;
         let (bytes, sha256) = sink.finish()?;
         let rows = shard.works.iter().zip(counts);
-        self.rows.extend(rows.map(|(work, counts)| TensorReport::new(work.planned.clone(), counts)));
+        self.rows.extend(rows.map(|(work, counts)| work.report(counts)));
         Ok(FileEntry { bytes, sha256 })
     }
 
@@ -303,7 +327,7 @@ impl Run<'_> {
         if let Some((name, text)) = plan.index() {
             folder::write(&self.dst.join(name), text.as_bytes(), existing)?;
         }
-        for file in &plan.files {
+        for file in &plan.configuration.files {
             folder::write(&self.dst.join(&file.name), file.text.as_bytes(), existing)?;
         }
         manifest.complete = true;

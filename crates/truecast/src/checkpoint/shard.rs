@@ -1,33 +1,64 @@
 //! What becomes of one file of a checkpoint.
 
+use super::dense::Quantised;
+use super::stored::Stored;
 use crate::convert::planned::Planned;
+use crate::report::TensorReport;
 use crate::stream::Item;
 use std::collections::BTreeMap;
 use truecast_io::Tensor;
+use truecast_kernel::Counts;
 
-/// A tensor of the source: its file, and its place there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Stored {
-    pub shard: usize,
-    pub tensor: usize,
+/// Of what a tensor of the result is made.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// Of one that has as many elements.
+    Stored(Stored),
+    /// Of codes, scales and what else belongs to them.
+    Quantised(Box<Quantised>),
 }
 
 /// What makes one tensor of the result.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
-    pub stored: Stored,
+    /// What it becomes. Of a quantised tensor `from` is the type of its codes, and `cast` goes from f32.
     pub planned: Planned,
+    pub origin: Origin,
 }
 
 impl Work {
     /// As the stream sees it.
     pub fn item(&self, index: usize) -> Item {
-        self.planned.item(index)
+        match &self.origin {
+            Origin::Stored(_) => self.planned.item(index),
+            Origin::Quantised(quantised) => {
+                let target = &self.planned.target;
+                let dst_bits = target.dtype.bits_in(target.layout).expect("a container's layout fits its type");
+                Item { index, len: target.len(), src_bits: quantised.bits(), dst_bits }
+            }
+        }
     }
 
     /// Bytes of the source that it reads.
     pub fn bytes_in(&self) -> u64 {
-        self.planned.from.bytes_in(self.planned.src_layout, self.planned.target.len()).unwrap_or(0)
+        match &self.origin {
+            Origin::Stored(_) => {
+                self.planned.from.bytes_in(self.planned.src_layout, self.planned.target.len()).unwrap_or(0)
+            }
+            Origin::Quantised(quantised) => quantised.bytes,
+        }
+    }
+
+    /// What a report says of it.
+    pub fn report(&self, counts: Counts) -> TensorReport {
+        let row = TensorReport::new(self.planned.clone(), counts);
+        match &self.origin {
+            Origin::Stored(_) => row,
+            Origin::Quantised(quantised) => {
+                let (bytes_in, scheme) = (quantised.bytes, Some(quantised.scheme.clone()));
+                TensorReport { bytes_in, scheme, converted: true, ..row }
+            }
+        }
     }
 }
 

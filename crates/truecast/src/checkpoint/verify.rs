@@ -1,14 +1,16 @@
 //! Does a folder hold what the definition says it should? As `verify` of a file, shard by shard; and index, configuration
 //! and the files beside the weights are what they should be.
 
+use super::error::CheckpointError;
 use super::manifest::{FileEntry, MANIFEST, Manifest};
 use super::options::Options;
 use super::plan::Plan;
-use super::shard::Work;
+use super::prove::Proof;
+use super::shard::{Origin, Work};
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::report::{Provenance, ProvenanceError};
+use crate::report::Provenance;
 use crate::scan::Stretch;
 use crate::verify::coverage::{self, Coverage};
 use crate::verify::difference::FileDifference;
@@ -21,6 +23,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
 use truecast_io::folder::{Folder, Shard};
+use truecast_schemes::Scheme;
 
 /// A conversion of a checkpoint that is to be checked: everything about it is settled, and no element was read.
 #[derive(Debug)]
@@ -73,7 +76,8 @@ impl Verification {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let bytes = |(work, some): (&Work, &Vec<Stretch>)| {
-            work.planned.from.bytes_in(work.planned.src_layout, elements_of(some)).unwrap_or(0)
+            let part = elements_of(some) as f64 / work.planned.target.len().max(1) as f64;
+            (work.bytes_in() as f64 * part) as u64
         };
         self.plan.works().zip(&self.stretches).map(bytes).sum()
     }
@@ -92,7 +96,8 @@ impl Verification {
         let result = Folder::open(dst, self.plan.folder.follows_links())?;
         let mut verdict = VerifyReport::default();
         let mut prepared = Prepared::default();
-        for (work, some) in self.plan.works().zip(&self.stretches) {
+        let stored = |(work, _): &(&Work, &Vec<Stretch>)| matches!(work.origin, Origin::Stored(_));
+        for (work, some) in self.plan.works().zip(&self.stretches).filter(stored) {
             work.planned.cast.into_iter().for_each(|cast| prepared.expect(cast, elements_of(some)));
         }
         let mut stretches = self.stretches.iter();
@@ -124,10 +129,20 @@ impl Verification {
                     progress(Progress { bytes: done, tensor: name });
                     if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 };
-                let source = &self.plan.folder.shards()[work.stored.shard].source;
-                let pair =
-                    Pair { source, index: work.stored.tensor, tensor, result: &found.source, at, stretches: some };
-                let difference = elements::compare(&pair, &mut prepared, &mut verdict.methods, &mut progress)?;
+                let difference = match &work.origin {
+                    Origin::Stored(stored) => {
+                        let source = &self.plan.folder.shards()[stored.shard].source;
+                        let (index, result) = (stored.tensor, &found.source);
+                        let pair = Pair { source, index, tensor, result, at, stretches: some };
+                        elements::compare(&pair, &mut prepared, &mut verdict.methods, &mut progress)?
+                    }
+                    Origin::Quantised(quantised) => {
+                        let result = (&found.source, at);
+                        let proof = Proof { folder: &self.plan.folder, quantised, planned: tensor, result };
+                        verdict.methods.definition += elements_of(some);
+                        proof.compare(some, &mut progress)?
+                    }
+                };
                 verdict.elements += elements_of(some);
                 of += tensor.target.len();
                 verdict.differences.extend(difference);
@@ -155,7 +170,7 @@ impl Verification {
             let path = path.display().to_string();
             verdict.differences.push(FileDifference::File { path, why: why.into() });
         };
-        let texts = self.plan.files.iter().map(|file| (file.name.clone(), file.text.clone()));
+        let texts = self.plan.configuration.files.iter().map(|file| (file.name.clone(), file.text.clone()));
         for (name, text) in texts.chain(self.plan.index()) {
             let path = dst.join(name);
             match std::fs::read(&path) {
@@ -210,11 +225,30 @@ fn elements_of(stretches: &[Stretch]) -> u64 {
     stretches.iter().map(|stretch| stretch.len).sum()
 }
 
+/// What the manifest of a result says of its options.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// What became of tensors.
+    pub provenance: Provenance,
+    /// How the source was understood.
+    pub from_scheme: Option<Scheme>,
+    /// Global scales were taken as they are.
+    pub trust_scales: bool,
+}
+
 /// The options that the manifest of a result records; `None` if it has none.
 ///
 /// # Errors
 /// A manifest that cannot be read, or is of another version.
-pub fn recorded(dst: &Path) -> Result<Option<Result<Provenance, ProvenanceError>>, Error> {
-    let manifest = Manifest::read(dst, MANIFEST)?;
-    Ok(manifest.map(|manifest| Provenance::from_json(&manifest.options)))
+pub fn recorded(dst: &Path) -> Result<Option<Recorded>, Error> {
+    let Some(Manifest { options, .. }) = Manifest::read(dst, MANIFEST)? else { return Ok(None) };
+    let failed = |why: String| {
+        let file = MANIFEST.into();
+        Error::checkpoint(dst, CheckpointError::Manifest { file, why })
+    };
+    let provenance = Provenance::from_json(&options).map_err(|cause| failed(cause.to_string()))?;
+    let from_scheme = options.get("from_scheme").and_then(|name| name.as_str()).map(str::parse::<Scheme>);
+    let from_scheme = from_scheme.transpose().map_err(|cause| failed(cause.to_string()))?;
+    let trust_scales = options.get("trust_scales").and_then(|value| value.as_bool()).unwrap_or(false);
+    Ok(Some(Recorded { provenance, from_scheme, trust_scales }))
 }

@@ -27,6 +27,7 @@ use crate::convert::planned::Planned;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::Counts;
 
@@ -41,6 +42,8 @@ pub struct TensorReport {
     pub from: DType,
     /// The type it has now.
     pub to: DType,
+    /// The scheme that its codes were quantised by, if they were; `from` is their type.
+    pub scheme: Option<Arc<str>>,
     /// False if its bytes were copied.
     pub converted: bool,
     /// Elements.
@@ -61,6 +64,7 @@ impl TensorReport {
             name,
             from,
             to: target.dtype,
+            scheme: None,
             converted: cast.is_some_and(|cast| cast != CastSpec::copy(from)),
             elements,
             bytes_in: from.bytes_in(src_layout, elements).unwrap_or(0),
@@ -68,6 +72,12 @@ impl TensorReport {
             shape: target.shape,
             counts,
         }
+    }
+
+    /// Which tensors it is summed with.
+    #[must_use]
+    pub fn group(&self) -> Group {
+        if self.scheme.is_some() { Group::Converted } else { Group::of(self.from, self.to) }
     }
 
     /// What an assessment looks at.
@@ -107,7 +117,7 @@ impl Report {
     ) -> Self {
         let mut total = Total::default();
         for row in &tensors {
-            total.add((row.from, row.to), row.elements, (row.bytes_in, row.bytes_out), &row.counts);
+            total.add(row.group(), row.elements, (row.bytes_in, row.bytes_out), &row.counts);
         }
         let source = source.display().to_string();
         Self { source, provenance, tensors, total, is_dry_run: false, warnings, outputs: Vec::new(), folder: None }
@@ -142,6 +152,8 @@ impl Serialize for ReportJson<'_> {
                 name: &t.name,
                 shape: &t.shape,
                 types: (t.from, t.to),
+                group: t.group(),
+                scheme: t.scheme.as_deref(),
                 converted: Some(t.converted),
                 elements: t.elements,
                 bytes: (t.bytes_in, t.bytes_out),

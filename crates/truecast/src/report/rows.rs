@@ -23,6 +23,9 @@ pub(crate) struct RowJson<'a> {
     pub name: &'a str,
     pub shape: &'a [u64],
     pub types: (DType, DType),
+    pub group: Group,
+    /// Of tensors that were quantised.
+    pub scheme: Option<&'a str>,
     /// Of conversions.
     pub converted: Option<bool>,
     pub elements: u64,
@@ -39,8 +42,9 @@ impl Serialize for RowJson<'_> {
         map.serialize_entry("shape", self.shape)?;
         map.serialize_entry("from", from.name())?;
         map.serialize_entry("to", to.name())?;
+        self.scheme.map_or(Ok(()), |scheme| map.serialize_entry("scheme", scheme))?;
         self.converted.map_or(Ok(()), |converted| map.serialize_entry("converted", &converted))?;
-        map.serialize_entry("group", Group::of(from, to).name())?;
+        map.serialize_entry("group", self.group.name())?;
         map.serialize_entry("elements", &self.elements)?;
         map.serialize_entry("bytes_in", &self.bytes.0)?;
         map.serialize_entry("bytes_out", &self.bytes.1)?;

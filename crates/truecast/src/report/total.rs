@@ -89,9 +89,9 @@ impl Total {
         &self.groups[group as usize]
     }
 
-    /// Adds a tensor: its types, elements, bytes before and after, and counts.
-    pub(crate) fn add(&mut self, types: (DType, DType), elements: u64, bytes: (u64, u64), counts: &Counts) {
-        for sum in [&mut self.all, &mut self.groups[Group::of(types.0, types.1) as usize]] {
+    /// Adds a tensor: its group, elements, bytes before and after, and counts.
+    pub(crate) fn add(&mut self, group: Group, elements: u64, bytes: (u64, u64), counts: &Counts) {
+        for sum in [&mut self.all, &mut self.groups[group as usize]] {
             sum.tensors += 1;
             sum.elements += elements;
             sum.bytes_in += bytes.0;

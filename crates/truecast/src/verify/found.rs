@@ -1,30 +1,30 @@
 //! What is wrong in a tensor, as its workers find it: in any order.
 
 /// Wrong elements, and the first of them; the first that is refused counts before anything else.
-pub(super) struct Found<T> {
+pub(crate) struct Found<T> {
     pub count: u64,
     pub first: Option<(u64, T)>,
     pub refused: Option<u64>,
 }
 
 impl<T> Found<T> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Found { count: 0, first: None, refused: None }
     }
 
-    pub(super) fn wrong(&mut self, index: u64, what: impl FnOnce() -> T) {
+    pub(crate) fn wrong(&mut self, index: u64, what: impl FnOnce() -> T) {
         self.count += 1;
         if self.first.as_ref().is_none_or(|(first, _)| index < *first) {
             self.first = Some((index, what()));
         }
     }
 
-    pub(super) fn refuse(&mut self, index: u64) {
+    pub(crate) fn refuse(&mut self, index: u64) {
         self.refused = Some(self.refused.map_or(index, |first| first.min(index)));
     }
 
     /// What several workers found, in any order.
-    pub(super) fn merge(self, other: Found<T>) -> Found<T> {
+    pub(crate) fn merge(self, other: Found<T>) -> Found<T> {
         let first = match (self.first, other.first) {
             (Some(a), Some(b)) => Some(if a.0 <= b.0 { a } else { b }),
             (a, b) => a.or(b),

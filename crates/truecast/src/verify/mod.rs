@@ -6,7 +6,7 @@ mod arithmetic;
 pub(crate) mod coverage;
 pub(crate) mod difference;
 pub(crate) mod elements;
-mod found;
+pub(crate) mod found;
 mod intervals;
 mod method;
 pub(crate) mod pair;

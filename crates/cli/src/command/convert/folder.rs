@@ -1,7 +1,7 @@
 //! `truecast convert DIR OUT`: checkpoints that are folders.
 
 use super::{Printed, destination, digest_json, item, print, print_tensors, refuse_place};
-use crate::args::{ConvertArgs, RuleOrder};
+use crate::args::{ConvertArgs, RuleOrder, SchemeArgs};
 use crate::command::list::{self, Known, Listed};
 use crate::command::{Context, assessment, left_open, select, thresholds, warn};
 use crate::effect;
@@ -123,7 +123,8 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<O
         (false, None) => Share::Whole,
     };
     let (sidecars, resume) = (!args.folder.no_sidecars, args.folder.resume);
-    Ok(Options { tensors, sidecars, resume, share, ..Options::default() })
+    let SchemeArgs { from_scheme, trust_scales } = args.scheme;
+    Ok(Options { tensors, sidecars, resume, share, from_scheme, trust_scales, ..Options::default() })
 }
 
 /// Something is finished there.
@@ -155,6 +156,10 @@ fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> Resul
         table.write(terminal, out)?;
         for change in &folder.changes {
             writeln!(out, "{}", terminal.wrap(&message::one_line(change)))?;
+        }
+        if !folder.dropped.is_empty() {
+            let dropped = count(folder.dropped.len() as u64, "tensor");
+            writeln!(out, "{dropped} left out, such as {}: {}", Shown(&folder.dropped[0].0), folder.dropped[0].1)?;
         }
         let sidecars = count(folder.sidecars.len() as u64, "other file");
         let memory = number::bytes(args.max_memory);

@@ -12,7 +12,6 @@ use crate::terminal::Terminal;
 use crate::{output, progress};
 use groups::Groups;
 use serde_json::{Map, Value};
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast::checkpoint;
 use truecast::convert::Options;
@@ -27,8 +26,10 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
     let record = args.report.as_deref().map(Record::read).transpose()?;
     let is_folder = args.src.is_dir();
     let nothing_typed = args.select.to.is_none() && select::rules(rules)?.is_empty();
-    let manifest = if is_folder && record.is_none() && nothing_typed { manifest(&args.dst)? } else { None };
-    let record_of = record.as_ref().map(|record| &record.provenance).or(manifest.as_ref());
+    let wants_manifest = is_folder && record.is_none() && nothing_typed;
+    let manifest = if wants_manifest { checkpoint::recorded(&args.dst)? } else { None };
+    let record_of =
+        record.as_ref().map(|record| &record.provenance).or(manifest.as_ref().map(|manifest| &manifest.provenance));
     let options = match record_of {
         Some(record) => recorded(record, args, rules)?,
         None => Options {
@@ -46,6 +47,11 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
         None => Coverage::BySize,
     };
     if is_folder {
+        let typed = args.scheme;
+        let recorded = manifest.as_ref().map(|manifest| (manifest.from_scheme, manifest.trust_scales));
+        let (from_scheme, trust_scales) = recorded.unwrap_or((typed.from_scheme, typed.trust_scales));
+        let from_scheme = typed.from_scheme.or(from_scheme);
+        let options = checkpoint::Options { tensors: options, from_scheme, trust_scales, ..Default::default() };
         return of_folder(args, record, &options, coverage, context);
     }
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.seed)?;
@@ -67,25 +73,15 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
     Ok(if verdict.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// What the manifest of a result says of its options.
-fn manifest(dst: &Path) -> Result<Option<Provenance>, Failure> {
-    match checkpoint::recorded(dst)? {
-        None => Ok(None),
-        Some(Ok(provenance)) => Ok(Some(provenance)),
-        Some(Err(cause)) => Err(Failure::usage(format_args!("{}: {cause}", dst.display()))),
-    }
-}
-
 /// A checkpoint.
 fn of_folder(
     args: &VerifyArgs,
     record: Option<Record>,
-    options: &Options,
+    options: &checkpoint::Options,
     coverage: Coverage,
     context: &Context,
 ) -> Result<ExitCode, Failure> {
-    let options = checkpoint::Options { tensors: options.clone(), ..checkpoint::Options::default() };
-    let verification = checkpoint::Verification::new(&args.src, &options, coverage, args.seed)?;
+    let verification = checkpoint::Verification::new(&args.src, options, coverage, args.seed)?;
     effect::check(&args.policy, &options.tensors.request, verification.plan().conversions())?;
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
     let mut verdict = verification.run(&args.dst, &NEVER, |progress| bar.at(progress))?;

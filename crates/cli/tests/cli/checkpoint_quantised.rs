@@ -1,0 +1,200 @@
+//! Quantised checkpoints become dense ones: `docs/spec/checkpoints.md §3`, §4, with the arithmetic written out here.
+
+use crate::checkpoint::tree;
+use crate::files::{Parsed, f32s, safetensors};
+use crate::run::Folder;
+use serde_json::{Value, json};
+
+/// The value of an E4M3FN code; NaN of 7F and FF.
+fn e4m3(code: u8) -> f32 {
+    let (exponent, fraction) = (i32::from(code >> 3 & 15), f32::from(code & 7));
+    let magnitude = match (exponent, code & 7) {
+        (15, 7) => f32::NAN,
+        (0, _) => fraction * 2f32.powi(-9),
+        _ => (8.0 + fraction) * 2f32.powi(exponent - 10),
+    };
+    if code & 0x80 == 0 { magnitude } else { -magnitude }
+}
+
+const E2M1: [f32; 16] = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0];
+
+/// To the nearest bf16, ties to even; NaN is 7FC0 with the sign.
+fn bf16(x: f32) -> u16 {
+    let bits = x.to_bits();
+    match x.is_nan() {
+        true => 0x7fc0 | (bits >> 16) as u16 & 0x8000,
+        false => ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16,
+    }
+}
+
+fn bf16s(bytes: &[u8]) -> Vec<u16> {
+    bytes.chunks(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect()
+}
+
+fn config(folder: &Folder, value: &Value) {
+    folder.write("model/config.json", serde_json::to_string_pretty(value).unwrap().as_bytes());
+}
+
+fn index(folder: &Folder, entries: &[(&str, &str)]) {
+    let map: serde_json::Map<String, Value> = entries.iter().map(|(k, v)| (k.to_string(), json!(v))).collect();
+    let text = json!({ "metadata": { "total_size": 0 }, "weight_map": map }).to_string();
+    folder.write("model/model.safetensors.index.json", text.as_bytes());
+}
+
+const ROWS: usize = 130;
+const COLS: usize = 300;
+
+fn scales() -> Vec<f32> {
+    (0..6).map(|i| 0.0123 * (i + 1) as f32).collect()
+}
+
+fn codes() -> Vec<u8> {
+    (0..ROWS * COLS).map(|i| (i * 37 + i / 256) as u8).collect()
+}
+
+/// Blocks of 128 x 128 with edges that are no whole ones, the scales in another file.
+fn deepseek() -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("model")).unwrap();
+    let shape = [ROWS as u64, COLS as u64];
+    let first =
+        [("a.weight", "F8_E4M3", &shape[..], codes()), ("norm.weight", "BF16", &[2], vec![0x80, 0x3f, 0, 0x40])];
+    let second =
+        [("a.weight_scale_inv", "F32", &[2u64, 3][..], f32s(&scales())), ("b.bias", "F32", &[1], f32s(&[0.1]))];
+    folder.write("model/one.safetensors", &safetensors(&first, &[("format", "pt")]));
+    folder.write("model/two.safetensors", &safetensors(&second, &[]));
+    let map = [("a.weight", "one"), ("norm.weight", "one"), ("a.weight_scale_inv", "two"), ("b.bias", "two")];
+    let map: Vec<(&str, String)> = map.iter().map(|(k, v)| (*k, format!("{v}.safetensors"))).collect();
+    index(&folder, &map.iter().map(|(k, v)| (*k, v.as_str())).collect::<Vec<_>>());
+    config(
+        &folder,
+        &json!({
+            "torch_dtype": "bfloat16",
+            "quantization_config": { "quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128] }
+        }),
+    );
+    folder
+}
+
+#[test]
+fn block_fp8_becomes_bf16() {
+    let folder = deepseek();
+    folder.run("convert model out --to bf16 --report r.json --quiet").succeeds();
+    let one = Parsed::new(&folder.read("out/one.safetensors"));
+    let scales = scales();
+    let expected = codes().into_iter().enumerate().map(|(i, code)| {
+        let (row, col) = (i / COLS, i % COLS);
+        bf16(e4m3(code) * scales[row / 128 * 3 + col / 128])
+    });
+    let expected: Vec<u16> = expected.collect();
+    assert_eq!((one.dtype("a.weight"), one.shape("a.weight")), ("BF16", &json!([ROWS, COLS])));
+    assert_eq!(bf16s(one.bytes("a.weight")), expected);
+    assert_eq!(one.bytes("norm.weight"), [0x80, 0x3f, 0, 0x40]);
+    // The scales are gone from the other file, from the index and from the configuration.
+    let two = Parsed::new(&folder.read("out/two.safetensors"));
+    assert_eq!((two.names(), two.dtype("b.bias")), (vec!["b.bias"], "BF16"));
+    let index = folder.json("out/model.safetensors.index.json");
+    assert_eq!(index["metadata"]["total_size"], json!(2 * ROWS * COLS + 4 + 2));
+    assert_eq!(index["weight_map"].as_object().unwrap().len(), 3);
+    assert_eq!(folder.json("out/config.json"), json!({ "torch_dtype": "bfloat16" }));
+    let report = folder.json("r.json");
+    assert_eq!(report["tensors"][0]["from"], "f8e4m3fn");
+    assert_eq!(
+        (&report["tensors"][0]["scheme"], &report["tensors"][0]["group"]),
+        (&json!("fp8-block:128x128"), &json!("converted"))
+    );
+    assert_eq!(report["tensors"][0]["bytes_in"], json!(ROWS * COLS + 24));
+    folder.run("verify model out").succeeds();
+    folder.run("verify model out --report r.json --full").succeeds();
+    // One bit is found.
+    let mut bytes = folder.read("out/one.safetensors");
+    // The two elements of norm.weight come after it.
+    let at = bytes.len() - 4 - 2 * ROWS * COLS + 2 * 777;
+    bytes[at] ^= 1;
+    folder.write("out/one.safetensors", &bytes);
+    let ran = folder.run("verify model out").exits(1);
+    assert!(ran.out.contains("tensor \"a.weight\": 1 wrong element; the first is 777"), "{}", ran.out);
+}
+
+#[test]
+fn pieces_threads_and_parts_change_no_bit() {
+    let folder = deepseek();
+    folder.run("convert model out --to f16 --quiet").succeeds();
+    let expected = tree(&folder, "out");
+    folder.run("convert model small --to f16 --quiet --max-memory 1MiB --threads 1").succeeds();
+    assert_eq!(tree(&folder, "small"), expected);
+    folder.run("convert model parts --to f16 --quiet --part 2/2").succeeds();
+    folder.run("convert model parts --to f16 --quiet --part 1/2").succeeds();
+    assert_eq!(tree(&folder, "parts"), expected);
+}
+
+/// NaN and infinite scales are values (`docs/spec/checkpoints.md §3.6`); what is missing or does not fit is an error.
+#[test]
+fn odd_scales() {
+    let folder = deepseek();
+    let odd: Vec<f32> = vec![f32::NAN, f32::INFINITY, 1.0, 1.0, 1.0, 1.0];
+    folder.write(
+        "model/two.safetensors",
+        &safetensors(&[("a.weight_scale_inv", "F32", &[2, 3], f32s(&odd)), ("b.bias", "F32", &[1], f32s(&[0.1]))], &[]),
+    );
+    let report = folder.run("convert model out --to bf16 --json").exits(0).object("convert");
+    assert!(report["total"]["nan_out"].as_u64().unwrap() >= 128 * 128);
+    folder.run("verify model out").succeeds();
+    for (tensors, said) in [
+        (vec![("b.bias", "F32", &[1u64][..], f32s(&[0.1]))], ["missing", "a.weight_scale_inv"]),
+        (
+            vec![("a.weight_scale_inv", "F32", &[2, 2], f32s(&[1.0; 4])), ("b.bias", "F32", &[1], f32s(&[0.1]))],
+            ["a.weight_scale_inv", "[2, 3]"],
+        ),
+        (
+            vec![("a.weight_scale_inv", "I32", &[2, 3], vec![0; 24]), ("b.bias", "F32", &[1], f32s(&[0.1]))],
+            ["a.weight_scale_inv", "i32"],
+        ),
+    ] {
+        let folder = deepseek();
+        let names: Vec<&str> = tensors.iter().map(|tensor| tensor.0).collect();
+        let mut map = vec![("a.weight", "one.safetensors"), ("norm.weight", "one.safetensors")];
+        map.extend(names.iter().map(|name| (*name, "two.safetensors")));
+        index(&folder, &map);
+        folder.write("model/two.safetensors", &safetensors(&tensors, &[]));
+        folder.run("convert model out --to bf16").fails(3, &said);
+        assert!(!folder.path("out").exists());
+    }
+    let folder = deepseek();
+    folder.run("convert model out --to bf16 --keep a.weight").fails(2, &["a.weight", "fp8-block:128x128"]);
+}
+
+/// The Hugging Face names are written transposed (§4.3).
+#[test]
+fn gpt_oss_becomes_bf16() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("model")).unwrap();
+    let (experts, rows, groups) = (2, 6, 3);
+    let blocks: Vec<u8> = (0..experts * rows * groups * 16).map(|i| (i * 53 + i / 7) as u8).collect();
+    let scales: Vec<u8> = (0..experts * rows * groups).map(|i| (120 + i % 13) as u8).collect();
+    let name = |suffix: &str| format!("model.layers.0.mlp.experts.gate_up_proj_{suffix}");
+    let (of_blocks, of_scales) = (name("blocks"), name("scales"));
+    let tensors = [
+        (of_blocks.as_str(), "U8", &[2u64, 6, 3, 16][..], blocks.clone()),
+        (of_scales.as_str(), "U8", &[2, 6, 3], scales.clone()),
+    ];
+    folder.write("model/model.safetensors", &safetensors(&tensors, &[]));
+    config(&folder, &json!({ "quantization_config": { "quant_method": "mxfp4" } }));
+    folder.run("convert model out --to bf16 --quiet").succeeds();
+    let out = Parsed::new(&folder.read("out/model.safetensors"));
+    let dense = "model.layers.0.mlp.experts.gate_up_proj";
+    assert_eq!(out.shape(dense), &json!([2, 96, 6]));
+    let got = bf16s(out.bytes(dense));
+    for expert in 0..experts {
+        for row in 0..rows {
+            for col in 0..32 * groups {
+                let byte = blocks[(expert * rows + row) * 16 * groups + col / 2];
+                let code = if col % 2 == 0 { byte & 15 } else { byte >> 4 };
+                let scale = scales[(expert * rows + row) * groups + col / 32];
+                let value = E2M1[usize::from(code)] * 2f32.powi(i32::from(scale) - 127);
+                assert_eq!(got[(expert * 32 * groups + col) * rows + row], bf16(value), "{expert} {row} {col}");
+            }
+        }
+    }
+    folder.run("verify model out").succeeds();
+}

@@ -1,0 +1,60 @@
+//! What the tensors of a checkpoint mean together: which are quantised, which are dropped, and what its configuration says
+//! afterwards. How that is known is the business of `truecast_schemes`.
+
+use super::dense::Quantised;
+use super::stored::Stored;
+use crate::error::Error;
+use std::collections::BTreeMap;
+use std::io::Seek;
+use truecast_core::scaled::Part;
+use truecast_io::folder::Folder;
+use truecast_schemes::{Checkpoint, Detection, Documents, Group, MAX_READ_BYTES, detect};
+
+/// The JSON files of a folder that say how its tensors are quantised.
+pub(super) fn documents(folder: &Folder) -> Result<Documents, Error> {
+    let read = |name| Ok::<_, Error>(folder.json(name)?.map(|file| file.value));
+    Ok(Documents {
+        config: read("config.json")?,
+        hf_quant_config: read("hf_quant_config.json")?,
+        params: read("params.json")?,
+    })
+}
+
+/// What the tensors are; `stored` are all that count.
+pub(super) fn detection(
+    folder: &Folder,
+    stored: &[Stored],
+    documents: &Documents,
+    options: &truecast_schemes::Options<'_>,
+) -> Result<Detection, Error> {
+    let tensor = |at: &Stored| folder.shards()[at.shard].source.tensors()[at.tensor].clone();
+    let tensors: Vec<_> =
+        stored.iter().map(|at| truecast_schemes::Stored { tensor: tensor(at), shard: at.shard }).collect();
+    let metadata: Vec<BTreeMap<String, String>> =
+        folder.shards().iter().map(|shard| shard.source.metadata().clone()).collect();
+    let mut read = |number: usize| {
+        let at = stored[number];
+        let source = &folder.shards()[at.shard].source;
+        let mut window = source.window(at.tensor).expect("tensors of a checkpoint lie as they are");
+        let mut bytes = vec![0; source.tensors()[at.tensor].bytes().min(MAX_READ_BYTES) as usize];
+        let done = window.rewind().and_then(|()| window.fill(&mut bytes));
+        done.map_err(|cause| truecast_io::Error::ReadTensor {
+            path: source.path().into(),
+            tensor: source.tensors()[at.tensor].name.clone(),
+            offset: window.file_offset(),
+            source: cause,
+        })?;
+        Ok(bytes)
+    };
+    let checkpoint = Checkpoint { tensors: &tensors, metadata: &metadata, documents };
+    detect(checkpoint, &mut read, options).map_err(|cause| Error::scheme(folder.path(), cause))
+}
+
+/// A group with the places of its parts.
+pub(super) fn quantised(folder: &Folder, stored: &[Stored], group: &Group) -> Quantised {
+    let parts: Vec<(Part, Stored)> = group.parts.iter().map(|&(part, number)| (part, stored[number])).collect();
+    let bytes = |(_, at): &(Part, Stored)| folder.shards()[at.shard].source.tensors()[at.tensor].bytes();
+    let bytes = parts.iter().map(bytes).sum();
+    let (name, scheme) = (group.name.clone(), group.scheme.to_string().into());
+    Quantised { name, layout: group.layout, parts, scheme, bytes }
+}

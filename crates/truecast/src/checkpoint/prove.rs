@@ -1,0 +1,227 @@
+//! Dense elements recomputed from quantised ones by the definition (`truecast_core::scaled`), which shares no code with what
+//! may have written them. Bands of rows are read where rows lie together, else whole matrices.
+
+use super::dense::Quantised;
+use crate::convert::planned::Planned;
+use crate::error::{Cause, Error};
+use crate::scan::Stretch;
+use crate::verify::difference::{FileDifference, WrongElement};
+use crate::verify::found::Found;
+use rayon::prelude::*;
+use std::io::{Seek, SeekFrom};
+use std::ops::{ControlFlow, Range};
+use truecast_core::scaled::{Group, Layout, Packing, Part, Parts, Plane, Planes, Zero};
+use truecast_core::{CastSpec, DType, Outcome, cast_one};
+use truecast_io::folder::Folder;
+use truecast_io::{Source, Window};
+use truecast_kernel::Elements;
+
+/// About the elements of a band.
+const BAND: u64 = 1 << 16;
+
+/// A quantised tensor and what became of it.
+pub(super) struct Proof<'a> {
+    pub folder: &'a Folder,
+    pub quantised: &'a Quantised,
+    pub planned: &'a Planned,
+    /// The result, and the tensor's place in it.
+    pub result: (&'a Source, usize),
+}
+
+/// Rows of one matrix of the tensor, as it is read.
+struct Band {
+    matrix: u64,
+    rows: Range<u64>,
+}
+
+impl Proof<'_> {
+    /// What differs in these elements.
+    pub fn compare(
+        &self,
+        stretches: &[Stretch],
+        progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
+    ) -> Result<Option<FileDifference>, Error> {
+        let layout = &self.quantised.layout;
+        let mut found = Found::new();
+        for stretch in stretches {
+            let bands = bands(layout, stretch.first..stretch.first + stretch.len);
+            let of_band = |band: &Band| self.band(band, stretch.first..stretch.first + stretch.len);
+            for some in bands.chunks(4 * rayon::current_num_threads()) {
+                let seen: Vec<Found<WrongElement>> = some.par_iter().map(of_band).collect::<Result<_, _>>()?;
+                found = seen.into_iter().fold(found, Found::merge);
+            }
+            let part = self.quantised.bytes as f64 * stretch.len as f64 / layout.elements().max(1) as f64;
+            if progress(part as u64).is_break() {
+                return Err(Error::Interrupted);
+            }
+        }
+        let tensor = || self.planned.target.name.clone();
+        if let Some(index) = found.refused {
+            return Ok(Some(FileDifference::Refused { tensor: tensor(), index }));
+        }
+        let types = (DType::F32, self.planned.target.dtype);
+        let count = found.count;
+        Ok(found.first.map(|(_, first)| FileDifference::Elements { tensor: tensor(), count, first, types }))
+    }
+
+    fn band(&self, band: &Band, wanted: Range<u64>) -> Result<Found<WrongElement>, Error> {
+        let layout = &self.quantised.layout;
+        let [out_rows, out_cols] = layout.out();
+        let whole = !are_rows_together(layout);
+        let stored = if whole { 0..layout.rows } else { band.rows.clone() };
+        let mut held: Vec<(Part, Vec<u8>)> = Vec::new();
+        for (part, _) in &self.quantised.parts {
+            if let Some(range) = bytes_of(layout, *part, band.matrix, &stored) {
+                held.push((*part, self.read(*part, range)?));
+            }
+        }
+        let get = |part| held.iter().find(|(of, _)| *of == part).map_or(&[][..], |(_, bytes)| bytes);
+        let parts = Parts {
+            codes: get(Part::Codes),
+            scales: get(Part::Scales),
+            global: get(Part::Global),
+            zeros: get(Part::Zeros),
+            biases: get(Part::Biases),
+            index: get(Part::Index),
+        };
+        let rows = stored.end - stored.start;
+        let kept = [layout.kept[0].saturating_sub(stored.start).min(rows), layout.kept[1]];
+        let small = Layout { matrices: 1, rows, kept, ..*layout };
+        let cast = self.planned.cast.unwrap_or(CastSpec::copy(DType::F32));
+        let first = (band.matrix * out_rows + band.rows.start) * out_cols;
+        let end = (band.matrix * out_rows + band.rows.end) * out_cols;
+        let (from, to) = (first.max(wanted.start), end.min(wanted.end));
+        // Elements narrower than a byte begin with one.
+        let begin = from / 8 * 8;
+        let target = &self.planned.target;
+        let bytes = |len| target.dtype.bytes_in(target.layout, len).expect("a container's layout fits its type");
+        let (source, at) = self.result;
+        let mut window = source.window(at).expect("a tensor of a safetensors file lies as it is");
+        let mut dst = vec![0; bytes(to - begin) as usize];
+        read_at(&mut window, bytes(begin), &mut dst).map_err(|cause| failed(source, at, cause))?;
+        let dst = Elements::with_layout(target.dtype, target.layout, (to - begin) as usize, &dst[..]);
+        let dst = dst.expect("the buffer was made for these elements");
+        let mut found = Found::new();
+        for index in from..to {
+            let local = index - band.matrix * out_rows * out_cols - if whole { 0 } else { band.rows.start * out_cols };
+            let value = small
+                .value(&parts, local)
+                .map_err(|cause| Error::tensor(self.folder.path(), &self.planned.name, Cause::Scaled(cause)))?;
+            let actual = dst.storage((index - begin) as usize);
+            match cast_one(&cast, value.into()) {
+                Outcome::Defined(code) | Outcome::Undefined { code, .. } => {
+                    if code != actual {
+                        let element = || WrongElement { index, source: value.into(), expected: code, actual };
+                        found.wrong(index, element);
+                    }
+                }
+                Outcome::Refused { .. } => found.refuse(index),
+            }
+        }
+        Ok(found)
+    }
+
+    fn read(&self, part: Part, range: Range<u64>) -> Result<Vec<u8>, Error> {
+        let stored = self.quantised.stored(part);
+        let source = &self.folder.shards()[stored.shard].source;
+        let mut window = source.window(stored.tensor).expect("tensors of a checkpoint lie as they are");
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        read_at(&mut window, range.start, &mut bytes).map_err(|cause| failed(source, stored.tensor, cause))?;
+        Ok(bytes)
+    }
+}
+
+fn read_at(window: &mut Window, at: u64, bytes: &mut [u8]) -> std::io::Result<()> {
+    window.seek(SeekFrom::Start(at))?;
+    window.fill(bytes)
+}
+
+fn failed(source: &Source, tensor: usize, cause: std::io::Error) -> truecast_io::Error {
+    let name = source.tensors()[tensor].name.clone();
+    let offset = source.data_offset(tensor).unwrap_or(0);
+    truecast_io::Error::ReadTensor { path: source.path().into(), tensor: name, offset, source: cause }
+}
+
+/// The bands that hold these elements. Where only some rows are read, a band does not begin within a block unless it ends
+/// in the same.
+fn bands(layout: &Layout, elements: Range<u64>) -> Vec<Band> {
+    let [out_rows, out_cols] = layout.out();
+    if elements.is_empty() || out_cols == 0 || out_rows == 0 {
+        return Vec::new();
+    }
+    let together = are_rows_together(layout);
+    let (mut row, end) = (elements.start / out_cols, elements.end.div_ceil(out_cols));
+    let mut bands = Vec::new();
+    while row < end {
+        let (matrix, first) = (row / out_rows, row % out_rows);
+        let mut last = (first + (end - row)).min(out_rows);
+        if together {
+            last = last.min(first + (BAND / out_cols).max(1));
+            for block in blocks(layout).into_iter().filter(|block| !first.is_multiple_of(*block)) {
+                last = last.min(first.next_multiple_of(block));
+            }
+        }
+        bands.push(Band { matrix, rows: first..last });
+        row += last - first;
+    }
+    bands
+}
+
+/// Rows that share an entry of a grid.
+fn blocks(layout: &Layout) -> Vec<u64> {
+    let planes = layout.planes();
+    let of = |planes: &Planes| [Some(planes.scales.block[0]), planes.global.map(|global| global.block[0])];
+    planes.map_or(Vec::new(), |planes| of(planes).into_iter().flatten().collect())
+}
+
+/// Every plane has the bytes of a row together, row after row.
+fn are_rows_together(layout: &Layout) -> bool {
+    let Some(planes) = layout.planes() else { return false };
+    let together = |plane: &Plane, [rows, cols]: [u64; 2]| {
+        let in_rows = matches!(plane.packing, Packing::Rows { .. } | Packing::HighFirst | Packing::Padded);
+        let row = plane.bytes([1, cols]).and_then(|row| row.checked_mul(rows));
+        in_rows && row == plane.bytes([rows, cols])
+    };
+    let grid = layout.grid(planes.scales.block);
+    let zeros = match planes.zero {
+        Zero::Grid { plane, .. } => together(&plane, grid),
+        _ => true,
+    };
+    !layout.transposed
+        && planes.group != Group::OfRow
+        && together(&planes.codes, [layout.rows, layout.cols])
+        && together(&planes.scales.plane, grid)
+        && zeros
+}
+
+/// The bytes of a part that hold some rows of a matrix; `None` of a part that the layout does not have.
+fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u64>) -> Option<Range<u64>> {
+    let rows_of = |plane: &Plane, shape: [u64; 2], rows: Range<u64>| {
+        let whole = plane.bytes(shape)?;
+        // All of a matrix, however it lies.
+        if rows == (0..shape[0]) {
+            return Some(matrix * whole..(matrix + 1) * whole);
+        }
+        let row = plane.bytes([1, shape[1]])?;
+        Some(matrix * whole + rows.start * row..matrix * whole + rows.end * row)
+    };
+    let shape = [layout.rows, layout.cols];
+    let planes = layout.planes()?;
+    let on_grid = |plane: &Plane, block: [u64; 2]| {
+        rows_of(plane, layout.grid(block), rows.start / block[0]..rows.end.div_ceil(block[0]))
+    };
+    let block = planes.scales.block;
+    match part {
+        Part::Codes => rows_of(&planes.codes, shape, rows.clone()),
+        Part::Scales | Part::Biases => on_grid(&planes.scales.plane, block),
+        Part::Global => on_grid(&Plane::of(DType::F32), planes.global?.block),
+        Part::Zeros => match planes.zero {
+            Zero::Grid { plane, .. } => on_grid(&plane, block),
+            _ => None,
+        },
+        Part::Index => {
+            let len = if planes.group == Group::OfRow { layout.rows } else { layout.cols };
+            Some(matrix * len * 4..(matrix + 1) * len * 4)
+        }
+    }
+}

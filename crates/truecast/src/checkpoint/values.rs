@@ -1,0 +1,130 @@
+//! The tensors of a file or a folder by their values: those that are quantised as the f32 that their codes stand for.
+
+use super::dense::{Maker, Quantised};
+use super::found::{detection, documents, quantised};
+use super::plan::stored;
+use crate::convert::planned::Planned;
+use crate::error::Error;
+use crate::opened::{Held, Opened};
+use crate::parts::{PART, Parts};
+use truecast_core::{CastSpec, DType, Layout};
+use truecast_io::Tensor;
+use truecast_io::folder::Folder;
+use truecast_kernel::{CastOptions, Elements};
+use truecast_schemes::Role;
+
+/// A tensor by its values.
+pub(crate) struct Logical<'a> {
+    pub name: String,
+    pub shape: Vec<u64>,
+    /// The type of the values.
+    pub dtype: DType,
+    /// Bytes of all that it is made of.
+    pub bytes: u64,
+    origin: Origin<'a>,
+}
+
+enum Origin<'a> {
+    Held(Held<'a>),
+    Quantised(&'a Folder, Box<Quantised>),
+}
+
+/// All tensors, in the order of files and data.
+///
+/// # Errors
+/// Quantised tensors that are not understood.
+pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
+    let names = opened.value_names();
+    let Opened::Folder(folder) = opened else {
+        return Ok(opened
+            .tensors()
+            .into_iter()
+            .zip(names)
+            .map(|(held, name)| of_held(held, name.into_owned()))
+            .collect());
+    };
+    let stored: Vec<_> = stored(folder).collect();
+    let found = detection(folder, &stored, &documents(folder)?, &truecast_schemes::Options::default())?;
+    let mut all = Vec::new();
+    for (number, (held, name)) in opened.tensors().into_iter().zip(names).enumerate() {
+        match found.roles[number] {
+            Role::Plain => all.push(of_held(held, name.into_owned())),
+            Role::Part { group, part: truecast_core::scaled::Part::Codes } => {
+                let group = &found.groups[group];
+                let quantised = quantised(folder, &stored, group);
+                all.push(Logical {
+                    name: group.name.clone(),
+                    shape: group.shape.clone(),
+                    dtype: DType::F32,
+                    bytes: quantised.bytes,
+                    origin: Origin::Quantised(folder, Box::new(quantised)),
+                });
+            }
+            Role::Part { .. } | Role::Dropped(_) => {}
+        }
+    }
+    Ok(all)
+}
+
+fn of_held(held: Held<'_>, name: String) -> Logical<'_> {
+    let tensor = held.tensor();
+    let (shape, dtype, bytes) = (tensor.shape.clone(), tensor.dtype, tensor.bytes());
+    Logical { name, shape, dtype, bytes, origin: Origin::Held(held) }
+}
+
+/// The values of a tensor in pieces of as many elements, whatever it is made of.
+pub(crate) enum Values<'a> {
+    Stored(Parts),
+    Made(Box<Made<'a>>),
+}
+
+/// Values that are made of codes.
+pub(crate) struct Made<'a> {
+    folder: &'a Folder,
+    quantised: &'a Quantised,
+    maker: Maker,
+    first: u64,
+    len: u64,
+    source: Vec<u8>,
+    values: Vec<u8>,
+}
+
+impl<'a> Values<'a> {
+    pub fn new(tensor: &'a Logical<'_>) -> Result<Values<'a>, Error> {
+        match &tensor.origin {
+            Origin::Held(held) => Ok(Values::Stored(Parts::new(held.source, held.index, tensor.dtype)?)),
+            Origin::Quantised(folder, quantised) => {
+                let shape = tensor.shape.clone();
+                let (name, layout) = (tensor.name.clone(), Layout::Packed);
+                let target = Tensor { name: name.clone(), dtype: DType::F32, layout, shape };
+                let cast = Some(CastSpec::copy(DType::F32));
+                let planned = Planned { name, target, from: DType::F32, src_layout: layout, cast };
+                let maker = Maker::new(quantised, &planned, &CastOptions::default());
+                let maker = maker.map_err(|cause| Error::tensor(folder.path(), &tensor.name, cause))?;
+                let len = planned.target.len();
+                let (source, values) = (Vec::new(), Vec::new());
+                Ok(Values::Made(Box::new(Made { folder, quantised, maker, first: 0, len, source, values })))
+            }
+        }
+    }
+
+    /// The next piece, `None` at the end.
+    pub fn next(&mut self) -> Result<Option<Elements<'_>>, Error> {
+        let made = match self {
+            Values::Stored(parts) => return parts.next(),
+            Values::Made(made) => made,
+        };
+        let Made { folder, quantised, maker, first, len, source, values } = &mut **made;
+        let now = PART.min(*len - *first);
+        if now == 0 {
+            return Ok(None);
+        }
+        let read = maker.read(folder, quantised, *first, now, source)?;
+        values.resize(now as usize * 4, 0);
+        let run = maker.values(*first, now as usize, &source[..read], values);
+        run.map_err(|cause| Error::tensor(folder.path(), &quantised.name, cause))?;
+        *first += now;
+        let made = Elements::new(DType::F32, now as usize, &values[..]);
+        Ok(Some(made.expect("the buffer was made for these elements")))
+    }
+}
