@@ -122,11 +122,14 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let named = Level::available().into_iter().find(|level| args.first().is_some_and(|name| name == level.name()));
     let level = named.unwrap_or_else(Level::detect);
-    let filter = args.iter().skip(usize::from(named.is_some())).next().cloned().unwrap_or_default();
+    let filter = args.get(usize::from(named.is_some())).cloned().unwrap_or_default();
     let exec = CastOptions { level, threads: NonZeroUsize::MIN, ..CastOptions::default() };
     let to_bf16 = ieee::Cast::to(Bf16).resolve(F32).unwrap();
     let n = (SIZE * SIZE) as usize;
-    let mut dst = vec![1u8; 2 * n];
+    // From the first byte of a line on.
+    let mut room = vec![1u8; 2 * n + 64];
+    let skipped = room.as_ptr().align_offset(64);
+    let dst = &mut room[skipped..][..2 * n];
     println!("{level}, one thread; 10^9 elements a second, part of the limit");
     for (name, layout) in targets().into_iter().filter(|(name, _)| name.contains(&filter)) {
         let [codes, scales, global, zeros, biases, index] = fill(&layout);
@@ -150,7 +153,7 @@ fn main() {
             }
             (n as f64 / most / 1e9, bytes as f64 / most / 1e9 / limit)
         };
-        let (rate, part) = of_limit(true, &codes, &mut dst, &mut |dst| {
+        let (rate, part) = of_limit(true, &codes, dst, &mut |dst| {
             dequantiser.run(&windows[0], &parts, dst).unwrap();
         });
         println!("{name:24} to bf16    {rate:6.2} {part:6.2}");

@@ -2,10 +2,10 @@
 
 use super::blocks::{self, BlockRow};
 use super::cut::{Cut, Read, Window, column_granule};
-use super::grid::{Grid, GridRow, PartCut};
+use super::grid::{Grid, GridRow, PartCut, Want};
 use super::lookup::{self, Codes, Full, Sixteen, Tables};
 use super::unpack;
-use super::values::{Decoder, Operands, Room, TILE, Values, spread};
+use super::values::{Decoder, Exact, Operands, Room, TILE, Values, spread};
 use crate::environment;
 use crate::level::Level;
 use crate::options::CastOptions;
@@ -215,6 +215,21 @@ impl Dequantiser {
     /// # Errors
     /// [`ScaledError::Size`] if a buffer does not fit; codes, scales and groups that are no value.
     pub fn run(&self, window: &Window, parts: &Parts<'_>, dst: &mut [u8]) -> Result<(), ScaledError> {
+        self.make(window, parts, dst, Want::Results)
+    }
+
+    /// Makes the values of a window before any rounding, as f64: what results are compared with (§10 of the page). They are
+    /// exact where codes are multiplied by scales, else rounded to f64; of blocks of GGUF files the scales of groups are
+    /// those that were rounded to f32.
+    ///
+    /// # Errors
+    /// As [`Dequantiser::run`]; `exact` takes eight bytes for each element.
+    pub fn exact(&self, window: &Window, parts: &Parts<'_>, exact: &mut [u8]) -> Result<(), ScaledError> {
+        self.make(window, parts, exact, Want::Exact)
+    }
+
+    fn make(&self, window: &Window, parts: &Parts<'_>, dst: &mut [u8], want: Want) -> Result<(), ScaledError> {
+        let dst_bytes = if want == Want::Exact { 8 } else { self.values.dst_bytes };
         let cuts = self.cuts(window);
         for (part, cut) in cuts.iter().flatten() {
             let (expected, got) = (cut.bytes(), parts.get(*part).len() as u64);
@@ -222,7 +237,7 @@ impl Dequantiser {
                 return Err(ScaledError::Size { part: *part, expected, got });
             }
         }
-        let expected = (window.elements.end - window.elements.start) * self.values.dst_bytes as u64;
+        let expected = (window.elements.end - window.elements.start) * dst_bytes as u64;
         if dst.len() as u64 != expected {
             return Err(ScaledError::Results { expected, got: dst.len() as u64 });
         }
@@ -235,7 +250,9 @@ impl Dequantiser {
             Stores::of(&self.exec, (1, parts.codes.len()), (self.values.dst_bytes, dst.len()), Streaming::ByWidth);
         environment::default(|| {
             let (source, factor) = match &self.coded {
-                Coded::Planes(_, grid) => (Source::Grid(grid.row(&cuts, parts, grid.columns(&cols))?), None),
+                Coded::Planes(_, grid) => {
+                    (Source::Grid(Box::new(grid.row(&cuts, parts, grid.columns(&cols), want)?)), None)
+                }
                 Coded::Blocks { block, factor } => {
                     let row = BlockRow::new(self.exec.level, *block, (codes, parts.codes), cols.clone());
                     let of_tensor = parts.global.first_chunk().map(|bytes| f32::from_le_bytes(*bytes));
@@ -249,7 +266,9 @@ impl Dequantiser {
                 source,
                 factor,
                 cols,
-                streams: streams.by_tile && !self.layout.transposed,
+                want,
+                dst_bytes,
+                streams: streams.by_tile && !self.layout.transposed && want == Want::Results,
                 made: None,
                 by_scale: None,
                 sixteen: Vec::new(),
@@ -257,6 +276,7 @@ impl Dequantiser {
                 scales: Vec::new(),
                 zeros: Vec::new(),
                 biases: Vec::new(),
+                globals: Vec::new(),
                 unpacked: Vec::new(),
                 values: vec![0; TILE * 4],
                 spread: vec![0; TILE * 12],
@@ -302,7 +322,7 @@ fn lcm(a: u64, b: u64) -> u64 {
 
 /// Where codes and operands of a row come from.
 enum Source<'a> {
-    Grid(GridRow<'a>),
+    Grid(Box<GridRow<'a>>),
     Blocks(BlockRow<'a>),
 }
 
@@ -335,6 +355,9 @@ struct Work<'a> {
     factor: Option<f32>,
     /// Columns that were read.
     cols: Range<u64>,
+    want: Want,
+    /// Bytes of a result.
+    dst_bytes: usize,
     streams: bool,
     /// The row of the grid that tables and operands of columns were made for.
     made: Option<u64>,
@@ -346,6 +369,7 @@ struct Work<'a> {
     scales: Vec<u8>,
     zeros: Vec<u8>,
     biases: Vec<u8>,
+    globals: Vec<u8>,
     /// Codes of a row or tile, one in each byte.
     unpacked: Vec<u8>,
     /// Tiles of f32: decoded codes, and three operands.
@@ -360,7 +384,7 @@ const STRIP: usize = 32;
 
 impl Work<'_> {
     fn rows(&mut self, dst: &mut [u8]) -> Result<(), ScaledError> {
-        let bytes = self.dequantiser.values.dst_bytes;
+        let bytes = self.dst_bytes;
         let Window { rows, cols, .. } = self.window;
         let row_bytes = (cols.end - cols.start) as usize * bytes;
         let skipped = (cols.start - self.cols.start) as usize * bytes;
@@ -380,7 +404,7 @@ impl Work<'_> {
 
     /// Makes strips of rows and turns them.
     fn transposed(&mut self, dst: &mut [u8]) -> Result<(), ScaledError> {
-        let bytes = self.dequantiser.values.dst_bytes;
+        let bytes = self.dst_bytes;
         let Window { rows, cols, .. } = self.window.clone();
         let (n_rows, n_cols) = ((rows.end - rows.start) as usize, (cols.end - cols.start) as usize);
         let wide = (self.cols.end - self.cols.start) as usize * bytes;
@@ -418,6 +442,7 @@ impl Work<'_> {
         let fresh = self.made != Some(version);
         self.made = Some(version);
         match self.dequantiser.how {
+            _ if self.want == Want::Exact => self.by_arithmetic(row, fresh, dst),
             How::Arithmetic => self.by_arithmetic(row, fresh, dst),
             How::Sixteen => {
                 if fresh {
@@ -472,6 +497,13 @@ impl Work<'_> {
                 Coded::Blocks { block, .. } => block.group(),
             };
             let skip = (self.cols.start % block) as usize;
+            if let Source::Grid(grid) = &self.source
+                && !grid.globals().is_empty()
+            {
+                self.globals.resize(4 * n_cols, 0);
+                let times = usize::try_from(block).unwrap_or(usize::MAX);
+                spread(grid.globals(), times, skip, &mut self.globals);
+            }
             let operands = self.source.take();
             for (all, of_columns) in [
                 (Some(&operands.0), &mut self.scales),
@@ -491,7 +523,7 @@ impl Work<'_> {
         };
         let step = (TILE / granule).max(1) * granule;
         let step = if step > TILE { granule } else { step };
-        let bytes = self.dequantiser.values.dst_bytes;
+        let bytes = self.dst_bytes;
         for first in (0..n_cols).step_by(step) {
             let n = step.min(n_cols - first);
             self.unpack(row, self.cols.start + first as u64, n)?;
@@ -507,7 +539,14 @@ impl Work<'_> {
                 factor,
             };
             let dst = &mut dst[first * bytes..(first + n) * bytes];
-            if self.streams {
+            if self.want == Want::Exact {
+                let (form, rule) = match &dequantiser.coded {
+                    Coded::Planes(planes, _) => (planes.form, planes.global.map(|global| global.rule)),
+                    Coded::Blocks { .. } => (dequantiser.values.form(), None),
+                };
+                let global = rule.map(|rule| (rule, &self.globals[4 * first..4 * (first + n)]));
+                dequantiser.exec.level.run(Exact { form, codes: values, operands, global, exact: dst });
+            } else if self.streams {
                 dequantiser.values.run(values, operands, &mut tile[..n * bytes], room);
                 stream::copy(dequantiser.exec.level, &tile[..n * bytes], dst);
             } else {

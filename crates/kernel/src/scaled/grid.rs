@@ -20,6 +20,15 @@ pub(super) struct Grid {
     decode: Pipeline,
 }
 
+/// What is made of codes and operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    /// Results: both scales are combined in f32.
+    Results,
+    /// The value before any rounding: they are not.
+    Exact,
+}
+
 /// A part of a window and where its bytes lie.
 pub(super) type PartCut = Option<(Part, Cut)>;
 
@@ -30,6 +39,9 @@ impl Grid {
             && !block[1].is_multiple_of(planes.scales.block[1])
         {
             return Err(ScaledError::Layout { why: "a second scale ends within a block" });
+        }
+        if planes.group == Group::OfColumn && planes.global.is_some_and(|global| global.block[1] < layout.cols) {
+            return Err(ScaledError::Layout { why: "columns have an index and several second scales" });
         }
         let decode = pipeline(Grid::scale_type(planes), DType::F32, level)?;
         Ok(Grid { layout: *layout, planes: *planes, level, decode })
@@ -71,10 +83,10 @@ impl Grid {
         };
         [
             on_grid(Part::Scales, scales.plane),
-            global.and_then(|global| {
+            global.map(|global| {
                 let shape = self.layout.grid(global.block);
                 let (rows, cols) = (of_block(&rows, global.block[0]), of_block(&cols, global.block[1]));
-                Some((Part::Global, Cut::new(Plane::of(DType::F32), shape, rows, cols)))
+                (Part::Global, Cut::new(Plane::of(DType::F32), shape, rows, cols))
             }),
             match zero {
                 Zero::Grid { plane, .. } => on_grid(Part::Zeros, plane),
@@ -95,6 +107,7 @@ impl Grid {
         cuts: &'a [PartCut; 6],
         parts: &Parts<'a>,
         cols: Range<u64>,
+        want: Want,
     ) -> Result<GridRow<'a>, ScaledError> {
         let [_, scales, global, zeros, biases, index] = cuts;
         let of = |cut: &'a PartCut| cut.as_ref().map(|(part, cut)| (cut, parts.get(*part)));
@@ -123,6 +136,8 @@ impl Grid {
             cols,
             at: None,
             version: 0,
+            want,
+            globals: Vec::new(),
             codes: Vec::new(),
             scales: Vec::new(),
             zeros: None,
@@ -147,6 +162,9 @@ pub(super) struct GridRow<'a> {
     at: Option<(u64, u64)>,
     /// Another number for each row of the grid.
     version: u64,
+    want: Want,
+    /// The second scale of each, for [`Want::Exact`].
+    globals: Vec<u8>,
     /// Scales as they are stored.
     codes: Vec<u8>,
     scales: Vec<u8>,
@@ -165,6 +183,11 @@ impl GridRow<'_> {
     /// Scales as they are stored, of one byte.
     pub fn codes(&self) -> &[u8] {
         &self.codes
+    }
+
+    /// The second scale of each, of a layout that has one, for [`Want::Exact`].
+    pub fn globals(&self) -> &[u8] {
+        &self.globals
     }
 
     /// Lends all three.
@@ -240,10 +263,11 @@ impl GridRow<'_> {
             let of_global = global.block[1] / planes.scales.block[1].min(global.block[1]);
             let first = stored.start;
             let whole = global.block[1] >= self.grid.layout.cols;
-            self.combine(&mut scales, |i| {
-                let col = if whole { 0 } else { (first + i as u64) / of_global };
-                self.global(global_row, col)
-            });
+            let of = |i: usize| self.global(global_row, if whole { 0 } else { (first + i as u64) / of_global });
+            match self.want {
+                Want::Results => self.combine(&mut scales, of),
+                Want::Exact => self.globals = (0..scales.len() / 4).flat_map(|i| of(i).to_le_bytes()).collect(),
+            }
         }
         self.scales = scales;
         if let Some(plane) = self.bias_plane {
@@ -262,6 +286,9 @@ impl GridRow<'_> {
             self.scales = gather(&self.scales);
             self.zeros = self.zeros.as_deref().map(gather);
             self.biases = self.biases.as_deref().map(gather);
+            if !self.globals.is_empty() {
+                self.globals = gather(&self.globals);
+            }
         }
         Ok(())
     }

@@ -137,10 +137,21 @@ impl Quantiser {
         &self.layout
     }
 
+    /// One scale serves a whole matrix, and depends on nothing but its largest magnitude.
+    fn has_one_scale(&self) -> bool {
+        let Target::Planes(of) = &self.target else { return false };
+        let [rows, cols] = of.planes.scales.block;
+        let formula = self.how.search == Search::Formula && !matches!(of.planes.zero, Zero::Grid { .. });
+        formula && rows > 1 && rows >= self.layout.rows && cols >= self.layout.cols
+    }
+
     /// Rows are quantised in multiples of so many, but for the last of a matrix.
     #[must_use]
     pub fn granule(&self) -> u64 {
         let Target::Planes(of) = &self.target else { return 1 };
+        if self.has_one_scale() {
+            return 1;
+        }
         let of_plane = |packing: Packing| match packing {
             Packing::Swizzled => 128 * of.planes.scales.block[0],
             Packing::Columns { .. } | Packing::PaddedColumns => 32 * of.planes.scales.block[0],
@@ -153,14 +164,24 @@ impl Quantiser {
         granule.min(self.layout.rows.max(1))
     }
 
-    /// Whether [`Quantiser::run`] needs the second scale, which is that of the largest magnitude of the tensor (or of
-    /// several tensors that share it), by [`GlobalRule::of_amax`].
+    /// Whether [`Quantiser::run`] needs the largest magnitude of the tensor (of the matrix, where each has scales of its own;
+    /// of several tensors, where they share a second scale): for a second scale, or for one scale of a whole matrix.
     #[must_use]
-    pub fn global(&self) -> Option<GlobalRule> {
+    pub fn needs_amax(&self) -> bool {
+        self.rule().is_some() || self.has_one_scale()
+    }
+
+    fn rule(&self) -> Option<GlobalRule> {
         match &self.target {
             Target::Planes(of) => of.planes.global.map(|global| global.rule),
             _ => None,
         }
+    }
+
+    /// The second scale of a tensor with this largest magnitude, to be written as [`Part::Global`].
+    #[must_use]
+    pub fn global(&self, amax: f32) -> Option<f32> {
+        self.rule().and_then(|rule| rule.of_amax(amax.to_bits()).ok()).map(f32::from_bits)
     }
 
     /// The largest magnitude of the finite elements; that of a tensor is the largest of its parts.
@@ -214,8 +235,8 @@ impl Quantiser {
         }
     }
 
-    /// Quantises whole rows of a matrix. `src` holds their elements; `global` is the second scale, if there is one, else
-    /// anything. The parts have the bytes of [`Quantiser::writes`] and are written whole.
+    /// Quantises whole rows of a matrix. `src` holds their elements; `amax` is what [`Quantiser::needs_amax`] says, where it
+    /// does. The parts have the bytes of [`Quantiser::writes`] and are written whole.
     ///
     /// Result: that of the definition. Cost: memory for a few rows, with [`Search::Mse`] for [`Quantiser::granule`]; one
     /// thread.
@@ -228,7 +249,7 @@ impl Quantiser {
         matrix: u64,
         rows: Range<u64>,
         src: &[u8],
-        global: f32,
+        amax: f32,
         parts: PartsMut<'_>,
     ) -> Result<(), ScaledError> {
         let Layout { matrices, rows: n_rows, cols, .. } = self.layout;
@@ -266,7 +287,8 @@ impl Quantiser {
                     of,
                     src,
                     first_row: rows.start,
-                    global,
+                    one_scale: self.has_one_scale().then_some(amax),
+                    global: self.global(amax).unwrap_or(1.0),
                     x: vec![0; 4 * cols as usize],
                     spread: vec![0; 4 * cols as usize],
                     zeros: Vec::new(),
@@ -417,6 +439,8 @@ struct Strip<'a> {
     src: &'a [u8],
     /// Of the matrix, that `src` begins with.
     first_row: u64,
+    /// The largest magnitude, where one scale serves the matrix.
+    one_scale: Option<f32>,
     global: f32,
     /// A row in f32.
     x: Vec<u8>,
@@ -475,6 +499,9 @@ impl Strip<'_> {
                 level.run(Infinite { x: self.x.as_chunks_mut().0 });
                 level.run(Largest { x: self.x.as_chunks().0, block, largest: &mut largest });
             }
+        }
+        if let Some(amax) = self.one_scale {
+            largest = vec![amax.to_bits()];
         }
         let made = scaler.scales(&largest, &ranges, self.global);
         let mut best = self.operands(&made, &ranges);

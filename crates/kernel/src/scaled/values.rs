@@ -8,7 +8,7 @@ use crate::level::{Level, Task};
 use crate::pipeline::{Pipeline, Scratch, Stores};
 use crate::plan::{PlanError, plan, refuses};
 use crate::stage::slot_bytes;
-use truecast_core::scaled::{Code, Form, ScaledError};
+use truecast_core::scaled::{Code, Form, GlobalRule, ScaledError};
 use truecast_core::spec::ieee;
 use truecast_core::{CastPolicy, CastSpec, DType, Layout};
 
@@ -157,6 +157,11 @@ impl Values {
         Ok(Values { form, level, encode, dst_bytes: slot_bytes(spec.dst), narrow })
     }
 
+    /// How code and scale are combined.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
     /// Makes results of decoded codes, at most [`TILE`], which it overwrites.
     pub fn run(&self, values: &mut [u8], operands: Operands<'_>, results: &mut [u8], room: &mut Room) {
         let Operands { scales, zeros, biases, factor } = operands;
@@ -223,9 +228,45 @@ impl<const HOW: u8> Task for Combine<'_, HOW> {
                 _ => c + s,
             };
             // A NaN has the sign of a code that is one.
-            let sign = if c != c { c.to_bits() & SIGN } else { 0 };
-            let bits = if p != p { NAN | sign } else { p.to_bits() };
+            let sign = if c.is_nan() { c.to_bits() & SIGN } else { 0 };
+            let bits = if p.is_nan() { NAN | sign } else { p.to_bits() };
             *code = bits.to_le_bytes();
+        }
+    }
+}
+
+/// The value before any rounding, in f64.
+pub(super) struct Exact<'a> {
+    pub form: Form,
+    pub codes: &'a [u8],
+    pub operands: Operands<'a>,
+    pub global: Option<(GlobalRule, &'a [u8])>,
+    pub exact: &'a mut [u8],
+}
+
+impl Task for Exact<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Exact { form, codes, operands, global, exact } = self;
+        let of = |all: &[u8], i: usize| {
+            f64::from(f32::from_le_bytes([all[4 * i], all[4 * i + 1], all[4 * i + 2], all[4 * i + 3]]))
+        };
+        for (i, x) in exact.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            let c = of(codes, i) - operands.zeros.map_or(0.0, |zeros| of(zeros, i));
+            let s = of(operands.scales, i);
+            let value = match form {
+                Form::Divide => c / s,
+                Form::Times => c * s,
+                Form::Affine => c * s + operands.biases.map_or(0.0, |biases| of(biases, i)),
+            };
+            let value = match global {
+                None => value,
+                Some((GlobalRule::Times, g)) => value * of(g, i),
+                Some((GlobalRule::Divide, g)) => value / of(g, i),
+                Some((GlobalRule::Amax, g)) => value * of(g, i) / 2688.0,
+            };
+            *x = (value * operands.factor.map_or(1.0, f64::from)).to_le_bytes();
         }
     }
 }
@@ -256,7 +297,7 @@ impl Task for Factor<'_> {
     fn run(self) {
         for value in self.values {
             let p = f32::from_le_bytes(*value) * self.factor;
-            *value = (if p != p { 0x7fc0_0000 } else { p.to_bits() }).to_le_bytes();
+            *value = (if p.is_nan() { 0x7fc0_0000 } else { p.to_bits() }).to_le_bytes();
         }
     }
 }
