@@ -47,7 +47,7 @@ pub struct Absent {
 /// a newer one does.
 ///
 /// # Panics
-/// As [`explain`].
+/// As [`explain`](fn@super::explain).
 #[must_use]
 pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Interpretation>) -> Explanation {
     let source = Decoded::new(from, code);
