@@ -8,6 +8,9 @@ use truecast_core::scaled::{Layout, Part};
 use crate::found::Nibbles;
 use crate::scheme::Scheme;
 
+/// The shape of a tensor by its name, if there is one.
+pub type ShapeOf<'a> = dyn Fn(&str) -> Option<Vec<u64>> + 'a;
+
 /// What decides beside the checkpoint itself.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
@@ -18,7 +21,7 @@ pub struct Options<'a> {
     /// `--trust-scales`: global scales are not checked for plausibility.
     pub trust_scales: bool,
     /// `--reference`: the shape that a dense checkpoint has for a name.
-    pub reference: Option<&'a dyn Fn(&str) -> Option<Vec<u64>>>,
+    pub reference: Option<&'a ShapeOf<'a>>,
 }
 
 impl fmt::Debug for Options<'_> {

@@ -55,7 +55,14 @@ pub enum Error {
         Shown(tensor),
         Shown(codes)
     )]
-    Grid { tensor: String, codes: String, scheme: Box<Scheme>, found: Vec<u64>, logical: Vec<u64>, expected: String },
+    Grid {
+        tensor: String,
+        codes: String,
+        scheme: Box<Scheme>,
+        found: Box<[u64]>,
+        logical: Box<[u64]>,
+        expected: String,
+    },
     /// A tensor of a group has a type that its scheme does not have.
     #[error("tensor {}: {scheme} has no {part} of {found}; expected {}", Shown(tensor), Types(expected))]
     Type { tensor: String, scheme: Box<Scheme>, part: &'static str, found: DType, expected: Vec<DType> },

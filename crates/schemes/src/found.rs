@@ -104,8 +104,8 @@ impl<'a> Found<'a> {
             tensor: tensor.name.clone(),
             codes: self.codes().name.clone(),
             scheme: Box::new(self.scheme()),
-            found: tensor.shape.clone(),
-            logical: logical.to_vec(),
+            found: tensor.shape.clone().into(),
+            logical: logical.into(),
             expected: shown.join(" or "),
         }
     }

@@ -50,7 +50,7 @@ mod write;
 pub use checkpoint::{Checkpoint, Documents, MAX_READ_BYTES, ReadTensor, Stored};
 pub use configuration::{Change, Outcome, changes, metadata};
 pub use detect::detect;
-pub use detection::{Detection, Dropped, Group, Options, Role};
+pub use detection::{Detection, Dropped, Group, Options, Role, ShapeOf};
 pub use error::Error;
 pub use found::Nibbles;
 pub use scheme::{Family, Parameter, Parameters, ScaleType, Scheme, SchemeError, Strategy, Writing};

@@ -56,7 +56,7 @@ fn bytes_are_int8_or_two_codes() {
     assert_eq!(tensors(lines).detect().groups[0].shape, [4, 128]);
     let case = tensors("a.weight i8 4x64\na.weight_scale f32 4x1");
     assert!(case.error().starts_with("orphan scale"));
-    assert_eq!(case.from_scheme("ct:int-quantized,strategy=channel").unwrap().groups[0].shape, [4, 64]);
+    assert_eq!(case.asked_for("ct:int-quantized,strategy=channel").unwrap().groups[0].shape, [4, 64]);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn swizzled_scales_are_told_by_the_scheme() {
     let lines = "a.weight u8 128x32\na.weight_scale f8e4m3fn 128x4\na.weight_scale_2 f32 -";
     let case = tensors(lines).holds("a.weight_scale_2", f32s(&[0.5]));
     let scales = |case: &Case, scheme: &str| {
-        case.from_scheme(scheme).unwrap().groups[0].layout.planes().unwrap().scales.plane.packing
+        case.asked_for(scheme).unwrap().groups[0].layout.planes().unwrap().scales.plane.packing
     };
     assert_eq!(scales(&case, "modelopt:NVFP4"), Packing::BYTES);
     assert_eq!(scales(&case, "comfy:nvfp4"), Packing::Swizzled);

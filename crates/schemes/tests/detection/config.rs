@@ -36,8 +36,8 @@ fn caches_alone_are_no_scheme() {
 fn from_scheme_takes_what_the_file_says() {
     let case = tensors("a.weight f8e4m3fn 64x64\na.weight_scale_inv f32 2x2")
         .quantization(r#"{"quant_method": "fp8", "weight_block_size": [32, 32]}"#);
-    assert_eq!(case.from_scheme("fp8-block").unwrap().schemes[0].to_string(), "fp8-block:32x32");
-    assert!(case.from_scheme("fp8-block:64x64").is_err());
+    assert_eq!(case.asked_for("fp8-block").unwrap().schemes[0].to_string(), "fp8-block:32x32");
+    assert!(case.asked_for("fp8-block:64x64").is_err());
 }
 
 #[test]

@@ -94,8 +94,8 @@ fn a_configuration_that_is_out_of_date() {
         "config.json: quantization_config declares fp8-block:128x128, but no tensor is stored so; give the scheme with \
          --from-scheme, plain if there is none",
     );
-    assert!(case.from_scheme("plain").unwrap().groups.is_empty());
-    let error = case.from_scheme("gptq,bits=4").unwrap_err();
+    assert!(case.asked_for("plain").unwrap().groups.is_empty());
+    let error = case.asked_for("gptq,bits=4").unwrap_err();
     assert!(error.to_string().starts_with("--from-scheme declares gptq,bits=4"), "{error}");
     assert_eq!(error.kind(), ErrorKind::Input);
 }
@@ -110,7 +110,7 @@ fn two_places_that_disagree() {
         "tensor \"a.weight\": config.json: quantization_config says mxfp8, hf_quant_config.json says modelopt:MXFP8; choose \
          one with --from-scheme",
     );
-    assert_eq!(case.from_scheme("mxfp8").unwrap().groups.len(), 1);
+    assert_eq!(case.asked_for("mxfp8").unwrap().groups.len(), 1);
 }
 
 #[test]
@@ -168,11 +168,11 @@ fn a_value_that_a_configuration_cannot_have() {
 fn what_only_a_configuration_tells() {
     let case = tensors("a.weight f8e4m3fn 256x256\na.scale f8e8m0 2x2");
     assert!(case.error().contains("the block of deepseek-v4 is not known"), "{}", case.error());
-    assert_eq!(case.from_scheme("deepseek-v4").unwrap().groups.len(), 1);
+    assert_eq!(case.asked_for("deepseek-v4").unwrap().groups.len(), 1);
     let case = tensors("a.weight_packed i32 12x8\na.weight_scale bf16 12x2\na.weight_shape i64 2")
         .holds("a.weight_shape", i64s(&[12, 64]));
     assert!(case.error().contains("the width of ct:pack-quantized is not known"), "{}", case.error());
-    assert_eq!(case.from_scheme("ct:pack-quantized,bits=4,group=32").unwrap().groups.len(), 1);
+    assert_eq!(case.asked_for("ct:pack-quantized,bits=4,group=32").unwrap().groups.len(), 1);
 }
 
 #[test]

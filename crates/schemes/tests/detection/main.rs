@@ -81,7 +81,7 @@ impl Case {
         self.detect_with(&Options::default()).unwrap()
     }
 
-    fn from_scheme(&self, name: &str) -> Result<Detection, Error> {
+    fn asked_for(&self, name: &str) -> Result<Detection, Error> {
         self.detect_with(&Options { from_scheme: Some(name.parse().unwrap()), ..Options::default() })
     }
 
