@@ -251,7 +251,9 @@ impl Dequantiser {
         environment::default(|| {
             let (source, factor) = match &self.coded {
                 Coded::Planes(_, grid) => {
-                    (Source::Grid(Box::new(grid.row(&cuts, parts, grid.columns(&cols), want)?)), None)
+                    let by_scale = self.how == How::SixteenByScale && want == Want::Results;
+                    let of_row = if by_scale { Want::Codes } else { want };
+                    (Source::Grid(Box::new(grid.row(&cuts, parts, grid.columns(&cols), of_row)?)), None)
                 }
                 Coded::Blocks { block, factor } => {
                     let row = BlockRow::new(self.exec.level, *block, (codes, parts.codes), cols.clone());

@@ -27,6 +27,8 @@ pub(super) enum Want {
     Results,
     /// The value before any rounding: they are not.
     Exact,
+    /// Codes of scales only: their results are in a table.
+    Codes,
 }
 
 /// A part of a window and where its bytes lie.
@@ -266,6 +268,7 @@ impl GridRow<'_> {
             let of = |i: usize| self.global(global_row, if whole { 0 } else { (first + i as u64) / of_global });
             match self.want {
                 Want::Results => self.combine(&mut scales, of),
+                Want::Codes => {}
                 Want::Exact => self.globals = (0..scales.len() / 4).flat_map(|i| of(i).to_le_bytes()).collect(),
             }
         }
@@ -312,6 +315,9 @@ impl GridRow<'_> {
                     codes.extend_from_slice(&bytes[cut.byte_of([row, col])..][..size]);
                 }
             }
+        }
+        if self.want == Want::Codes {
+            return;
         }
         values.resize(4 * n, 0);
         let to = (Elements::Packed, &mut values[..]);
