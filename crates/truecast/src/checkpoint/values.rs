@@ -74,7 +74,7 @@ fn of_held(held: Held<'_>, name: String) -> Logical<'_> {
 
 /// The values of a tensor in pieces of as many elements, whatever it is made of.
 pub(crate) enum Values<'a> {
-    Stored(Parts),
+    Stored(Box<Parts>),
     Made(Box<Made<'a>>),
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Made<'a> {
 impl<'a> Values<'a> {
     pub fn new(tensor: &'a Logical<'_>) -> Result<Values<'a>, Error> {
         match &tensor.origin {
-            Origin::Held(held) => Ok(Values::Stored(Parts::new(held.source, held.index, tensor.dtype)?)),
+            Origin::Held(held) => Ok(Values::Stored(Box::new(Parts::new(held.source, held.index, tensor.dtype)?))),
             Origin::Quantised(folder, quantised) => {
                 let shape = tensor.shape.clone();
                 let (name, layout) = (tensor.name.clone(), Layout::Packed);

@@ -124,7 +124,7 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<O
     };
     let (sidecars, resume) = (!args.folder.no_sidecars, args.folder.resume);
     let SchemeArgs { from_scheme, trust_scales } = args.scheme;
-    Ok(Options { tensors, sidecars, resume, share, from_scheme, trust_scales, ..Options::default() })
+    Ok(Options { tensors, sidecars, resume, share, from_scheme, trust_scales })
 }
 
 /// Something is finished there.
