@@ -1,8 +1,10 @@
 """The README's commands do what it says: each is run as it stands there, and outputs that it shows are what comes."""
 
+import json
 import re
 import shlex
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -39,6 +41,27 @@ def test_five_commands_from_a_file_to_a_proof(checkout):
     assert "SQNR" in outputs[2]
     assert outputs[3].splitlines()[-1].startswith("verified: ")
     assert "f8e4m3fn" in outputs[4]
+
+
+def test_a_quantised_folder_becomes_dense(tmp_path):
+    """Codes 1.0 and -1.5 with a scale of 0.25, as DeepSeek stores them."""
+    folder = tmp_path / "DeepSeek-V3"
+    folder.mkdir()
+    declared = {"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128]}
+    (folder / "config.json").write_text(json.dumps({"torch_dtype": "bfloat16", "quantization_config": declared}))
+    header = json.dumps({
+        "a.weight": {"dtype": "F8_E4M3", "shape": [1, 2], "data_offsets": [0, 2]},
+        "a.weight_scale_inv": {"dtype": "F32", "shape": [1, 1], "data_offsets": [2, 6]},
+    }).encode()
+    data = bytes([0x38, 0xBC]) + struct.pack("<f", 0.25)
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
+    (commands,) = [lines for lines in LINES if lines[0].startswith("truecast convert DeepSeek-V3")]
+    (prove,) = re.findall(r"`(truecast verify DeepSeek-V3 [^`]*)`", README)
+    for line in [*commands, prove]:
+        run(line, tmp_path)
+    dense = tmp_path / "DeepSeek-V3-BF16"
+    assert json.loads((dense / "config.json").read_text()) == {"torch_dtype": "bfloat16"}
+    assert (dense / "model.safetensors").read_bytes()[-4:] == struct.pack("<HH", 0x3E80, 0xBEC0)
 
 
 def shown_outputs():

@@ -44,6 +44,20 @@ const AUXILIARY: [&str; 13] = [
 /// Last components of names of codes.
 const CODES: [&str; 2] = ["weight_packed", "qweight"];
 
+/// Whether a tensor of this name belongs to others: a scale, a zero point, a shape of packed codes, or codes.
+///
+/// Source: `docs/spec/checkpoints.md §5.5`.
+///
+/// # Examples
+/// ```
+/// use truecast_schemes::is_auxiliary;
+/// assert!(is_auxiliary("layers.0.mlp.weight_scale_inv") && !is_auxiliary("layers.0.norm.scale"));
+/// ```
+pub fn is_auxiliary(name: &str) -> bool {
+    let last = name.rsplit_once('.').map_or(name, |(_, last)| last);
+    AUXILIARY.contains(&last) || CODES.contains(&last) || last.ends_with("_scale_inv")
+}
+
 pub(super) fn check(mut claims: Claims<'_>) -> Result<Detection, Error> {
     let around = modules_around(&claims);
     let mut copied = 0;

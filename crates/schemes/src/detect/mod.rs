@@ -19,6 +19,7 @@ use crate::found::Setting;
 use crate::modules::module_of;
 use crate::scheme::Family;
 use claims::{Claim, Claims};
+pub use complete::is_auxiliary;
 
 /// Says of every tensor what it is.
 ///

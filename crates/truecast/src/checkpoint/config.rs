@@ -1,16 +1,15 @@
-//! The configuration of the result, as text (`docs/spec/checkpoints.md §2.6`): what it says of types, and that nothing is
-//! quantised any more.
+//! The configuration of the result, as text (`docs/spec/checkpoints.md §2.6`): what it says of types. What it says of
+//! schemes is the business of `truecast_schemes`.
 
 use crate::error::Error;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use truecast_core::{DType, Ecosystem};
 use truecast_io::folder::{Edit, Folder, edit};
+use truecast_schemes::{Change, Documents, Outcome, Scheme, changes};
 
-/// The configuration of a model, and that of Mistral's own format.
+/// The file that names the type of the tensors.
 const CONFIG: &str = "config.json";
-const PARAMS: &str = "params.json";
-/// What is left of a quantised checkpoint only (§2.6 step 3).
-const DROPPED: &str = "hf_quant_config.json";
 
 /// A file of the result whose text is not that of the source.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,59 +38,50 @@ const TYPES: [&[&str]; 6] = [
     &["vision_config", "dtype"],
 ];
 
-/// Where files declare a scheme (§2.5, §2.6 step 1).
-const SCHEMES: [(&str, &[&str]); 8] = [
-    (CONFIG, &["quantization_config"]),
-    (CONFIG, &["text_config", "quantization_config"]),
-    (CONFIG, &["compression_config"]),
-    (CONFIG, &["quantization"]),
-    (CONFIG, &["expert_dtype"]),
-    (CONFIG, &["moe_quant_algo"]),
-    (PARAMS, &["quantization"]),
-    (PARAMS, &["quantization_config"]),
-];
-
 impl Configuration {
     /// What changes if tensors become of type `to`, and if those that were quantised are so no more.
-    pub fn of(folder: &Folder, to: Option<DType>, was_quantised: bool) -> Result<Configuration, Error> {
+    pub fn of(
+        folder: &Folder,
+        documents: &Documents,
+        to: Option<DType>,
+        was_quantised: bool,
+    ) -> Result<Configuration, Error> {
         let mut all = Configuration::default();
-        for name in [CONFIG, PARAMS] {
-            let Some(file) = folder.json(name)? else { continue };
-            let find = |path: &[&str]| path.iter().try_fold(&file.value, |value, key| value.get(key));
-            let mut edits = Vec::new();
-            let owned = |path: &[&str]| path.iter().map(|key| key.to_string()).collect();
-            let schemes = SCHEMES.iter().filter(|(of, path)| was_quantised && *of == name && find(path).is_some());
-            for (_, path) in schemes {
-                all.changes.push(format!("{name}: {} is removed", path.join(".")));
-                edits.push(Edit { path: owned(path), value: None });
-            }
-            let torch = to.and_then(|to| to.names_in(Ecosystem::Torch).next());
-            let is_other = |path: &&&[&str]| {
-                let text = find(path).and_then(Value::as_str).map(|text| text.strip_prefix("torch.").unwrap_or(text));
-                let dtype = text.and_then(|text| DType::parse(text).ok());
-                dtype.is_some_and(|dtype| dtype.is_float() && Some(dtype) != to)
-            };
-            if let Some(torch) = torch.filter(|_| name == CONFIG) {
-                for path in TYPES.iter().filter(is_other) {
-                    all.changes.push(format!("{name}: {} = {torch}", path.join(".")));
-                    edits.push(Edit { path: owned(path), value: Some(json!(torch)) });
+        let mut edits: BTreeMap<&'static str, Vec<Edit>> = BTreeMap::new();
+        if was_quantised {
+            let dense = Outcome { scheme: Scheme::PLAIN, kept: &[] };
+            for change in changes(documents, &dense).map_err(|cause| Error::scheme(folder.path(), cause))? {
+                all.changes.push(change.to_string());
+                match change {
+                    Change::Edit { file, edit } => edits.entry(file).or_default().push(edit),
+                    Change::Drop { file } => all.dropped.push(file.into()),
+                    change => unreachable!("a dense result declares nothing: {change}"),
                 }
             }
-            if !edits.is_empty() {
-                let text = edit(&file.text, &edits);
-                let text = text.map_err(|cause| truecast_io::Error::Folder { path: file.path.clone(), cause })?;
-                all.files.push(NewFile { name: name.into(), text });
-            }
         }
-        if was_quantised && folder.json(DROPPED)?.is_some() {
-            all.changes.push(format!("{DROPPED} is left out"));
-            all.dropped.push(DROPPED.into());
+        for (path, torch) in types(documents.config.as_ref(), to) {
+            all.changes.push(format!("{CONFIG}: {} = {torch}", path.join(".")));
+            let path = path.iter().map(|key| (*key).to_owned()).collect();
+            edits.entry(CONFIG).or_default().push(Edit { path, value: Some(json!(torch)) });
+        }
+        for (name, edits) in edits {
+            let file = folder.json(name)?.expect("what is edited was read");
+            let text = edit(&file.text, &edits);
+            let text = text.map_err(|cause| truecast_io::Error::Folder { path: file.path.clone(), cause })?;
+            all.files.push(NewFile { name: name.into(), text });
         }
         Ok(all)
     }
 }
 
-/// Keys of `__metadata__` that describe the scheme of the source (§1.7).
-pub(super) fn is_of_scheme(key: &str, groups: &[&str]) -> bool {
-    ["quantization_config", "_quantization_metadata", "tensor_names"].contains(&key) || groups.contains(&key)
+/// Where a configuration names another floating-point type than `to`, and what it has to say.
+fn types(config: Option<&Value>, to: Option<DType>) -> Vec<(&'static [&'static str], &'static str)> {
+    let Some(torch) = to.and_then(|to| to.names_in(Ecosystem::Torch).next()) else { return Vec::new() };
+    let is_other = |path: &&&[&str]| {
+        let found = path.iter().try_fold(config, |value, key| Some(value?.get(key))).flatten();
+        let text = found.and_then(Value::as_str).map(|text| text.strip_prefix("torch.").unwrap_or(text));
+        let dtype = text.and_then(|text| DType::parse(text).ok());
+        dtype.is_some_and(|dtype| dtype.is_float() && Some(dtype) != to)
+    };
+    TYPES.iter().filter(is_other).map(|path| (*path, torch)).collect()
 }

@@ -1,6 +1,6 @@
 //! What becomes of a checkpoint, file by file and tensor by tensor, settled before anything is written.
 
-use super::config::{Configuration, is_of_scheme};
+use super::config::Configuration;
 use super::error::CheckpointError;
 use super::found::{detection, documents, quantised};
 use super::manifest::{Manifest, ShardEntry, SourceEntry};
@@ -78,10 +78,11 @@ impl Plan {
         };
         let eligibilities: Vec<_> = made.iter().zip(&tensors).map(eligible).collect();
         let choices = options.tensors.selection.choose(kind, &tensors, &eligibilities, src)?;
-        let groups: Vec<&str> = found.groups.iter().map(|group| group.name.as_str()).collect();
+        let was_quantised = !found.groups.is_empty();
         let of_shard = |shard: &Shard| {
-            let mut metadata = shard.source.metadata().clone();
-            metadata.retain(|key, _| groups.is_empty() || !is_of_scheme(key, &groups));
+            let metadata = shard.source.metadata();
+            let metadata =
+                if was_quantised { truecast_schemes::metadata(metadata, &found.groups) } else { metadata.clone() };
             ShardPlan { name: shard.name.clone(), works: Vec::new(), metadata }
         };
         let mut shards: Vec<ShardPlan> = folder.shards().iter().map(of_shard).collect();
@@ -112,8 +113,7 @@ impl Plan {
             };
             shards[at.shard].works.push(work);
         }
-        let was_quantised = !found.groups.is_empty();
-        let configuration = Configuration::of(&folder, options.tensors.selection.to, was_quantised)?;
+        let configuration = Configuration::of(&folder, &documents, options.tensors.selection.to, was_quantised)?;
         let provenance = Provenance::of(&options.tensors);
         let warnings = [found.choices, found.warnings].concat();
         Ok(Plan { folder, provenance, shards, configuration, dropped, warnings, options: options.clone() })

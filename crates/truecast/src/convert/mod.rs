@@ -141,7 +141,15 @@ impl Plan {
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let is_f6 = |t: &&Planned| matches!(t.from, DType::F6E2M3 | DType::F6E3M2);
-        let f6 = self.tensors.iter().filter(|_| self.source.format() == FileFormat::Safetensors).find(is_f6);
+        let stored = || self.tensors.iter().filter(|_| self.source.format() == FileFormat::Safetensors);
+        let f6 = stored().find(is_f6);
+        let codes = stored().find(|t| truecast_schemes::is_auxiliary(&t.name)).map(|t| {
+            let (path, name) = (self.source.path().display(), Shown(&t.name));
+            format!(
+                "{path}: tensor {name} belongs to quantised weights: codes of a single file are converted by value, \
+                 without their scales; the folder of a checkpoint becomes dense"
+            )
+        });
         let text = |t: &Planned| {
             let (path, name) = (self.source.path().display(), Shown(&t.name));
             format!("{path}: tensor {name}: no convention exists for F6 elements; read as one little-endian bit stream")
@@ -149,7 +157,7 @@ impl Plan {
         let raised = self.changes.as_ref().and_then(|(file, changes)| {
             changes.opset.and_then(|to| raise_warning(self.source.path(), file.model(), to))
         });
-        f6.map(text).into_iter().chain(raised).collect()
+        f6.map(text).into_iter().chain(codes).chain(raised).collect()
     }
 
     /// Whether [`run`](Plan::run) could start: the memory, the container's rules, the destination. Nothing is written.
