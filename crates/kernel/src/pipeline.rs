@@ -18,7 +18,7 @@ const TILE_BYTES: usize = 16 << 10;
 const STREAMED_TILE_BYTES: usize = 4 << 10;
 
 /// Is shown every tile while it is in L1: the number of elements, their bytes in the source and in the destination.
-pub(crate) type Onlooker<'a> = &'a mut dyn FnMut(usize, &[u8], &[u8]);
+pub(crate) type Observer<'a> = &'a mut dyn FnMut(usize, &[u8], &[u8]);
 
 /// A chain of stages with the packing at its ends.
 #[derive(Debug)]
@@ -113,11 +113,11 @@ impl Pipeline {
         len: usize,
         stores: Stores,
         scratch: &mut Scratch,
-        mut onlooker: Option<Onlooker<'_>>,
+        mut observer: Option<Observer<'_>>,
     ) -> Result<(), Refusal> {
         let ends = Ends::new(self, src_layout, dst_layout);
         let mut done = 0;
-        if let (Some(bytes), None) = (&self.bytes, &onlooker)
+        if let (Some(bytes), None) = (&self.bytes, &observer)
             && ends.are_packed()
         {
             done = len - len % 8;
@@ -128,14 +128,14 @@ impl Pipeline {
             && stores.by_stage
             && ends.is_plain()
             && !ends.last_packs
-            && onlooker.is_none()
+            && observer.is_none()
             && stage.run_streaming((ends.src_bits as u32, src), dst, len)
         {
             stream::fence();
             return Ok(());
         }
-        let single = ends.is_plain() && self.stages.len() <= 1 && onlooker.is_none() && !stores.by_tile;
-        let step = match onlooker {
+        let single = ends.is_plain() && self.stages.len() <= 1 && observer.is_none() && !stores.by_tile;
+        let step = match observer {
             _ if single => len.max(1),
             Some(_) => TILE,
             None if stores.by_tile => STREAMED_TILE_BYTES / self.widest(),
@@ -148,8 +148,8 @@ impl Pipeline {
             let d = &mut dst[ends.dst_range(first, n)];
             let result = if stores.by_tile { room(results, d.len()) } else { &mut *d };
             self.tile(&ends, s, result, n, tiles).map_err(|r| Refusal { index: r.index + first, ..r })?;
-            if let Some(onlooker) = &mut onlooker {
-                onlooker(n, s, result);
+            if let Some(observer) = &mut observer {
+                observer(n, s, result);
             }
             if stores.by_tile {
                 stream::copy(self.level, &results[..d.len()], d);

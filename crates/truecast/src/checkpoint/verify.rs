@@ -16,7 +16,7 @@ use crate::verify::coverage::{self, Coverage};
 use crate::verify::difference::FileDifference;
 use crate::verify::elements::{self, Prepared};
 use crate::verify::pair::Pair;
-use crate::verify::{Sampled, VerifyReport};
+use crate::verify::{Sample, VerifyReport};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -158,7 +158,7 @@ impl Verification {
             let extra = by_name(shard).map(|(name, _)| FileDifference::Extra { tensor: name.into() });
             verdict.differences.extend(extra);
         }
-        verdict.sampled = self.seed.map(|seed| Sampled { of, seed });
+        verdict.sampled = self.seed.map(|seed| Sample { of, seed });
         self.files(dst, stop, &mut verdict)?;
         Ok(verdict)
     }

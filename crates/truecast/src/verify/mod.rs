@@ -40,7 +40,7 @@ pub struct VerifyReport {
     /// Elements compared.
     pub elements: u64,
     /// If these are a sample: of how many elements, and the seed that drew it.
-    pub sampled: Option<Sampled>,
+    pub sampled: Option<Sample>,
     /// How the elements were compared; text is not among them.
     pub methods: Methods,
     /// In the order of the tensors.
@@ -49,7 +49,7 @@ pub struct VerifyReport {
 
 /// Of what a sample was drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sampled {
+pub struct Sample {
     /// Elements of the tensors compared.
     pub of: u64,
     /// The same seed draws the same elements.
@@ -61,7 +61,7 @@ impl VerifyReport {
     #[must_use]
     pub fn coverage(&self) -> f64 {
         match self.sampled {
-            Some(Sampled { of, .. }) if of > 0 => self.elements as f64 / of as f64,
+            Some(Sample { of, .. }) if of > 0 => self.elements as f64 / of as f64,
             _ => 1.0,
         }
     }
@@ -195,7 +195,7 @@ impl Verification {
             of += tensor.target.len();
             verdict.differences.extend(difference);
         }
-        verdict.sampled = self.seed.map(|seed| Sampled { of, seed });
+        verdict.sampled = self.seed.map(|seed| Sample { of, seed });
         let extra = result.tensors().iter().zip(is_extra).filter(|(_, is_extra)| *is_extra);
         verdict.differences.extend(extra.map(|(t, _)| FileDifference::Extra { tensor: t.name.clone() }));
         if result.format() == FileFormat::Safetensors {

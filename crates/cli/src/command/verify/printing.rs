@@ -7,7 +7,7 @@ use crate::{number, output};
 use serde_json::{Map, Value, json};
 use truecast::DType;
 use truecast::io::Shown;
-use truecast::verify::{FileDifference, Sampled, VerifyReport};
+use truecast::verify::{FileDifference, Sample, VerifyReport};
 
 /// A storage element with all its digits.
 fn hex(storage: u64, dtype: DType) -> String {
@@ -121,7 +121,7 @@ pub fn render(verdict: &VerifyReport, groups: &Groups<'_>, terminal: &Terminal) 
     let tensors = count(verdict.tensors, "tensor");
     let covered = match verdict.sampled {
         None => format!("{} recomputed", count(verdict.elements, "element")),
-        Some(Sampled { of, seed }) => {
+        Some(Sample { of, seed }) => {
             let (percent, of) = (100.0 * verdict.coverage(), grouped(of));
             format!("sampled {percent:.1} % of {of} elements (seed {seed}); --full proves all")
         }
