@@ -80,14 +80,9 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     let undefined_reasons = left_open::to_json(&open);
     let outputs = report_file.is_some().then(|| digests(&report, &stop)).transpose()?;
     if let Some(file) = report_file {
-        let path = file.path().display().to_string();
-        let failed = |e| Failure::system(format_args!("{path}: writing: {e}"));
         let (outputs, undefined_reasons) = (outputs.clone(), undefined_reasons.clone());
         let (dry_run, destination) = (false, destination(args));
-        let object = Printed { dry_run, destination, report: &report, undefined_reasons, outputs };
-        let mut out = BufWriter::new(file);
-        output::write_json(&mut out, "convert", object).map_err(failed)?;
-        out.into_inner().map_err(|e| failed(e.into_error()))?.commit()?;
+        write_report(file, Printed { dry_run, destination, report: &report, undefined_reasons, outputs })?;
     }
     let listed = Listed::new(&args.list, &sorting, report.tensors.len(), |i| item(&report, i));
     let failed = thresholds::exceeded(&limits, &report.total.all.counts);
@@ -150,6 +145,16 @@ struct Printed<R> {
     undefined_reasons: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outputs: Option<Vec<Value>>,
+}
+
+/// The file of `--report`.
+fn write_report(file: OutputFile, object: Printed<&Report>) -> Result<(), Failure> {
+    let path = file.path().display().to_string();
+    let failed = |e| Failure::system(format_args!("{path}: writing: {e}"));
+    let mut out = BufWriter::new(file);
+    output::write_json(&mut out, "convert", object).map_err(failed)?;
+    out.into_inner().map_err(|e| failed(e.into_error()))?.commit()?;
+    Ok(())
 }
 
 fn destination(args: &ConvertArgs) -> String {

@@ -1,6 +1,6 @@
 //! `truecast convert DIR OUT`: checkpoints that are folders.
 
-use super::{Printed, destination, digest_json, item, print, print_tensors, refuse_place};
+use super::{Printed, destination, digest_json, item, print, print_tensors, refuse_place, write_report};
 use crate::args::{ConvertArgs, RuleOrder, SchemeArgs};
 use crate::command::list::{self, Known, Listed};
 use crate::command::{Context, assessment, left_open, select, thresholds, warn};
@@ -12,7 +12,6 @@ use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use crate::{message, number, output, progress, signals};
 use serde_json::Value;
-use std::io::BufWriter;
 use std::path::Path;
 use std::time::Instant;
 use truecast::checkpoint::{Options, Plan, Share};
@@ -81,14 +80,9 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         digests.map(|(path, bytes, sha256)| digest_json(path, *bytes, sha256)).collect()
     });
     if let Some(file) = report_file {
-        let path = file.path().display().to_string();
-        let failed = |e| Failure::system(format_args!("{path}: writing: {e}"));
         let (outputs, undefined_reasons) = (outputs.clone(), undefined_reasons.clone());
         let (dry_run, destination) = (false, destination(args));
-        let object = Printed { dry_run, destination, report: &report, undefined_reasons, outputs };
-        let mut out = BufWriter::new(file);
-        output::write_json(&mut out, "convert", object).map_err(failed)?;
-        out.into_inner().map_err(|e| failed(e.into_error()))?.commit()?;
+        write_report(file, Printed { dry_run, destination, report: &report, undefined_reasons, outputs })?;
     }
     let listed = listed(&report);
     let failed = thresholds::exceeded(&limits, &report.total.all.counts);

@@ -62,13 +62,19 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
     if let Some(record) = record {
         verdict.differences.extend(record.differences(&args.dst)?);
     }
+    print(&verdict, || Groups::of(&verdict, |name| verification.source_type(name), verification.names()), context)
+}
+
+/// Says what was found, in rows of groups.
+fn print<'a>(
+    verdict: &VerifyReport,
+    groups: impl FnOnce() -> Groups<'a>,
+    context: &Context,
+) -> Result<ExitCode, Failure> {
     match context.json {
-        true => output::json("verify", printing::to_json(&verdict))?,
+        true => output::json("verify", printing::to_json(verdict))?,
         false if context.quiet => {}
-        false => {
-            let groups = Groups::of(&verdict, |name| verification.source_type(name), verification.names());
-            output::text(&printing::render(&verdict, &groups, &context.terminal))?
-        }
+        false => output::text(&printing::render(verdict, &groups(), &context.terminal))?,
     }
     Ok(if verdict.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -89,15 +95,7 @@ fn of_folder(
     if let Some(record) = record {
         verdict.differences.extend(record.differences(&args.dst)?);
     }
-    match context.json {
-        true => output::json("verify", printing::to_json(&verdict))?,
-        false if context.quiet => {}
-        false => {
-            let groups = Groups::of(&verdict, |name| verification.source_type(name), verification.names());
-            output::text(&printing::render(&verdict, &groups, &context.terminal))?
-        }
-    }
-    Ok(if verdict.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    print(&verdict, || Groups::of(&verdict, |name| verification.source_type(name), verification.names()), context)
 }
 
 /// The object of `--json`.
