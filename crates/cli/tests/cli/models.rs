@@ -418,3 +418,25 @@ fn inspect_shows_text_too() {
     assert!(shown.lines().any(|line| line.starts_with("names") && line.contains("string")), "{shown}");
     assert!(shown.contains("2 tensors"), "{shown}");
 }
+
+/// The models of `examples/models`: legal, and 465 is 448 after f8e4m3fn, 0.1 is 13 / 128.
+#[test]
+fn examples_are_legal_and_run() {
+    let example = |name: &str| format!("{}/../../examples/models/{name}", env!("CARGO_MANIFEST_DIR"));
+    let folder = Folder::with("x.npy", &npy("<f4", 2, &f32s(&[465.0, 0.1])));
+    folder.write("scalar.npy", &npy("<f4", None, &f32s(&[465.0])));
+    folder.write("a.npy", &npy("<f2", 3, &[0, 0x3c, 0, 0x40, 0, 0x38]));
+    folder.write("b.npy", &npy("<i4", 3, &[1, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0]));
+    for model in ["casts.onnx", "casts.mlir", "promote.xml"] {
+        assert!(folder.run(&format!("check {}", example(model))).succeeds().out.starts_with("legal"), "{model}");
+    }
+    let output = |name: &str| npy_parts(&folder.read(name)).1.to_vec();
+    folder.run(&format!("run {} --input x=x.npy --output-dir onnx", example("casts.onnx"))).succeeds();
+    assert_eq!(output("onnx/y.npy"), f32s(&[448.0, 13.0 / 128.0]));
+    folder.run(&format!("run {} --input x=scalar.npy --output-dir tile", example("casts.mlir"))).succeeds();
+    assert_eq!(output("tile/y.npy"), f32s(&[448.0]));
+    let promote = example("promote.xml");
+    folder.run(&format!("run {promote} --input a=a.npy --input b=b.npy --output-dir ir")).succeeds();
+    assert_eq!(output("ir/first.npy"), [0, 0x3c, 0, 0x40, 0, 0x38]);
+    assert_eq!(output("ir/second.npy"), [0, 0x3c, 0, 0x42, 0, 0x40]);
+}
