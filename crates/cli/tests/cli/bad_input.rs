@@ -155,7 +155,7 @@ fn sources_that_are_not_there_or_not_files() {
         ("missing/a.npy", 4),
         ("dangling.npy", 4),
         ("loop.npy", 4),
-        ("dir.safetensors", 3),
+        ("dir.safetensors", 2), // a folder without weights
         ("pipe.npy", 3),
         ("zero.npy", 3),
         ("a.txt", 2),
