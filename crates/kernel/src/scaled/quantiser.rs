@@ -43,7 +43,8 @@ pub struct PartsMut<'a> {
 /// let src: Vec<u8> = [896.0f32, -2.0].iter().flat_map(|x| x.to_le_bytes()).collect();
 /// let (mut codes, mut scales) = ([0; 2], [0; 4]);
 /// let parts = PartsMut { codes: &mut codes, scales: &mut scales, ..PartsMut::default() };
-/// quantiser.run(0, 0..1, &src, 0.0, parts)?;
+/// let amax = if quantiser.needs_amax() { quantiser.amax(&src)? } else { 0.0 };
+/// quantiser.run(0, 0..1, &src, amax, parts)?;
 /// assert_eq!((codes, f32::from_le_bytes(scales)), ([0x7e, 0xb8], 2.0)); // 448 and -1, times 2
 /// # Ok::<(), truecast_core::scaled::ScaledError>(())
 /// ```
