@@ -520,8 +520,9 @@ impl<const N: usize> Nonzero<N> {
     #[inline]
     #[target_feature(enable = "avx512f")]
     fn see(&mut self, row: &[u8; N]) {
-        for (i, (min, zeros)) in self.smallest.0.iter_mut().zip(&mut self.minus_zeros).take(N / 64).enumerate() {
-            let bits = part(row, i);
+        // By index: iterators that end together are not unrolled, and what they go through stays in memory.
+        for i in 0..const { N / 64 } {
+            let (bits, min, zeros) = (part(row, i), &mut self.smallest.0[i], &mut self.minus_zeros[i]);
             if N == ROW_F32 {
                 let (minus_one, sign) = (_mm512_set1_epi32(-1), _mm512_set1_epi32(i32::MAX));
                 let is_zero = _mm512_testn_epi32_mask(bits, sign);
