@@ -6,7 +6,7 @@ Outside CI, where a short run is part of crates/cli/tests. Linux (`/proc`), Pyth
 Promises tested: docs/interfaces.md §4.2, docs/spec/checkpoints.md §2.8 and §2.9.
 
 - kills: a conversion is killed with SIGKILL at a moment drawn uniformly from its measured duration and resumed, `--times`
-  times, with changing threads, memory and CPU levels; every third begins anew. At each moment every shard that has its
+  times, with changing threads and memory; every third begins anew. At each moment every shard that has its
   name is complete, and index and configuration are absent unless all shards are there. In the end the folder is that of an
   undisturbed run, byte for byte, and verified.
 - parts: four processes at once with --part, of which two are killed and started again; the folder is the same.

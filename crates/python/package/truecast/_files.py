@@ -54,7 +54,7 @@ def convert(
     progress: Any = None,
     **attributes: Any,
 ) -> ConversionReport:
-    """Converts a checkpoint, an array or a model in bounded memory. The destination is complete or untouched.
+    """Converts a checkpoint, an array or a model in bounded memory. A destination is never half-written.
 
     Parameters
     ----------
@@ -80,7 +80,8 @@ def convert(
         Smaller tensors of a model are kept unless a rule names them; 1024 by default.
     progress
         A bar of tqdm, or a function that is called with the bytes done, the bytes in all and the tensor's name. What it
-        raises ends the conversion, as Ctrl-C does; the destination is then as it was.
+        raises is raised again, as Ctrl-C is. Until the last call the destination is then as it was; what the last
+        call (all bytes done) raises may come when the destination is complete.
 
     Returns
     -------
