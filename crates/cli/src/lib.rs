@@ -34,7 +34,7 @@ use failure::Failure;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
 use terminal::Terminal;
-use truecast::verify::{Verification, VerifyReport};
+use truecast::verify::VerifyReport;
 use truecast::{DType, ErrorKind};
 
 /// Runs the program: arguments, its name first, to an exit code (`docs/interfaces.md §5`).
@@ -121,10 +121,14 @@ pub fn verified(verdict: &VerifyReport) -> Map<String, Value> {
     command::verified(verdict)
 }
 
-/// What `verify` prints.
+/// What `verify` prints; what the source has: the type of a tensor, and the names of all.
 #[must_use]
-pub fn verified_text(verdict: &VerifyReport, verification: &Verification) -> String {
-    command::verified_text(verdict, verification)
+pub fn verified_text<'a>(
+    verdict: &VerifyReport,
+    source_type: impl Fn(&str) -> Option<DType>,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> String {
+    command::verified_text(verdict, source_type, names)
 }
 
 /// The type whose name, in any ecosystem, is nearest to a word that is none.

@@ -44,6 +44,23 @@ impl From<ErrorKind> for Class {
     }
 }
 
+/// A message of the library in Python's words: `--from-scheme` is `from_scheme`.
+fn in_python(message: &str) -> String {
+    let mut parts = message.split("--");
+    let mut said = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(part.len());
+        let (option, rest) = part.split_at(end);
+        match option {
+            "" => said.push_str("--"),
+            "from" => said.push_str("from_"),
+            _ => said.push_str(&option.replace('-', "_")),
+        }
+        said.push_str(rest);
+    }
+    said
+}
+
 /// An exception of a class.
 pub fn raise(py: Python<'_>, class: Class, message: impl Display) -> PyErr {
     static CLASSES: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
@@ -63,7 +80,7 @@ pub fn of(py: Python<'_>, error: &Error) -> PyErr {
         Error::Io(truecast::io::Error::Exists { .. }) => {
             raise(py, class, format_args!("{error}; force=True replaces it"))
         }
-        _ => raise(py, class, error),
+        _ => raise(py, class, in_python(&error.to_string())),
     }
 }
 

@@ -1,86 +1,21 @@
-//! Files: convert, verify, compare. Each gives its report as the JSON of `docs/interfaces.md` section 6.
-//!
-//! The work is done by another thread, and this one waits attached to the interpreter now and then: it tells how far the
-//! work is, and lets Ctrl-C stop it.
+//! Files and folders: convert, verify, compare. Each gives its report as the JSON of `docs/interfaces.md` section 6. What is
+//! special of folders is in `folder`.
 
 use crate::error::{self, Class, raise};
+use crate::folder::{self, AskedFolder};
+use crate::watched::watched;
 use crate::{dtypes, pool, request};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
-use truecast::compare::compare as compare_files;
+use truecast::checkpoint;
+use truecast::compare::{bytes_of, compare as compare_files};
 use truecast::convert::{Options, Plan};
 use truecast::io::{Existing, OpenOptions, onnx};
 use truecast::report::Rows;
 use truecast::select::{Rule, Selection};
 use truecast::verify::{Coverage, Record, Verification};
-use truecast::{CastOptions, DType, Error, Progress};
-
-/// How often it is looked whether somebody wants the work to stop.
-const GLANCE: Duration = Duration::from_millis(50);
-
-/// How far the work is.
-#[derive(Default)]
-struct Shown {
-    bytes: u64,
-    tensor: String,
-    is_done: bool,
-}
-
-/// Does work in another thread. `progress` is called with the bytes that are done, those that there are, and the tensor.
-fn watched<T: Send>(
-    py: Python<'_>,
-    progress: Option<&Bound<'_, PyAny>>,
-    total: u64,
-    work: impl FnOnce(&AtomicBool, &(dyn Fn(Progress<'_>) + Sync)) -> Result<T, Error> + Send,
-) -> PyResult<T> {
-    let (stop, shown, changed) = (AtomicBool::new(false), Mutex::new(Shown::default()), Condvar::new());
-    let lock = || shown.lock().unwrap_or_else(PoisonError::into_inner);
-    let tell = |now: Progress<'_>| {
-        let mut shown = lock();
-        shown.bytes = now.bytes;
-        if shown.tensor != now.tensor {
-            shown.tensor = now.tensor.into();
-        }
-    };
-    let (result, stopped) = std::thread::scope(|scope| {
-        let worker = scope.spawn(|| {
-            let result = pool::install(|| work(&stop, &tell));
-            lock().is_done = true;
-            changed.notify_all();
-            result
-        });
-        let mut stopped = Ok(());
-        let mut told = u64::MAX;
-        loop {
-            let (bytes, tensor, is_done) = py.detach(|| {
-                let waited = changed.wait_timeout_while(lock(), GLANCE, |shown| !shown.is_done);
-                let (shown, _) = waited.unwrap_or_else(PoisonError::into_inner);
-                (shown.bytes, shown.tensor.clone(), shown.is_done)
-            });
-            if stopped.is_ok() {
-                stopped = py.check_signals();
-                if let (Ok(()), Some(progress), true) = (&stopped, progress, bytes != told || is_done) {
-                    stopped = progress.call1((bytes, total, tensor)).map(drop);
-                    told = bytes;
-                }
-                stop.store(stopped.is_err(), Ordering::Relaxed);
-            }
-            if is_done {
-                break;
-            }
-        }
-        (worker.join(), stopped)
-    });
-    stopped?;
-    match result {
-        Ok(result) => result.map_err(|error| error::of(py, &error)),
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
-}
+use truecast::{CastOptions, DType, Error};
 
 /// What a file is converted to, as Python says it.
 #[derive(FromPyObject)]
@@ -108,7 +43,13 @@ pub struct Asked<'py> {
 }
 
 impl Asked<'_> {
-    fn options(&self, py: Python<'_>) -> PyResult<Options> {
+    /// Nothing says what becomes of tensors.
+    pub fn is_open(&self) -> bool {
+        self.to.is_none() && self.rules.is_empty()
+    }
+
+    /// As the library has it.
+    pub fn options(&self, py: Python<'_>) -> PyResult<Options> {
         let dtype = |object: &Option<Bound<'_, PyAny>>| object.as_ref().map(dtypes::of_object).transpose();
         let rule = |(glob, to): &(String, Option<Bound<'_, PyAny>>)| {
             Rule::new(glob, dtype(to)?).map_err(|error| error::of(py, &error))
@@ -127,23 +68,29 @@ impl Asked<'_> {
     }
 }
 
-fn text(py: Python<'_>, value: &impl serde::Serialize) -> PyResult<String> {
+/// As JSON.
+pub fn text(py: Python<'_>, value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| raise(py, Class::System, error))
 }
 
-/// Converts a file.
+/// Converts a file or a folder.
 #[pyfunction]
 pub fn convert(
     py: Python<'_>,
     src: PathBuf,
     dst: PathBuf,
-    asked: Asked<'_>,
+    asked: &Bound<'_, PyDict>,
     dry_run: bool,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let options = asked.options(py)?;
+    let of_folder: AskedFolder = asked.extract()?;
+    let options = asked.extract::<Asked<'_>>()?.options(py)?;
     let fail = |error: Error| error::of(py, &error);
     let dst = truecast::io::follow(&dst).map_err(|error| fail(error.into()))?;
+    if src.is_dir() {
+        return folder::convert(py, (&src, &dst), of_folder.options(py, options)?, dry_run, progress);
+    }
+    of_folder.refuse(py, &src)?;
     let plan = py.detach(|| Plan::new(&src, &dst, &options)).map_err(fail)?;
     plan.check(&dst, &options).map_err(fail)?;
     if dry_run {
@@ -154,14 +101,14 @@ pub fn convert(
     text(py, &report)
 }
 
-/// Verifies a file that was converted.
+/// Verifies a file or a folder that was converted.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub fn verify(
     py: Python<'_>,
     src: PathBuf,
     dst: PathBuf,
-    asked: Asked<'_>,
+    asked: &Bound<'_, PyDict>,
     report: Option<PathBuf>,
     sample: Option<f64>,
     full: bool,
@@ -169,10 +116,18 @@ pub fn verify(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(String, String)> {
     let fail = |error: Error| error::of(py, &error);
+    let of_folder: AskedFolder = asked.extract()?;
+    let asked: Asked<'_> = asked.extract()?;
     let record = report.map(|path| Record::read(&path)).transpose();
     let record = record.map_err(|error| raise(py, error.kind().into(), error))?;
-    let options = match &record {
-        Some(record) => Options { exec: pool::options(), ..record.provenance.options() },
+    let manifest = match &record {
+        None if src.is_dir() && asked.is_open() => checkpoint::recorded(&dst).map_err(fail)?,
+        _ => None,
+    };
+    let provenance =
+        record.as_ref().map(|found| &found.provenance).or(manifest.as_ref().map(|found| &found.provenance));
+    let options = match provenance {
+        Some(provenance) => Options { exec: pool::options(), ..provenance.options() },
         None => asked.options(py)?,
     };
     let coverage = match sample {
@@ -181,16 +136,22 @@ pub fn verify(
         None if full => Coverage::Full,
         None => Coverage::BySize,
     };
+    if src.is_dir() {
+        let options = of_folder.recorded(of_folder.options(py, options)?, manifest.as_ref());
+        return folder::verify(py, (&src, &dst), &options, record, (coverage, seed), progress);
+    }
+    of_folder.refuse(py, &src)?;
     let verification = py.detach(|| Verification::new(&src, &dst, &options, coverage, seed)).map_err(fail)?;
     let total = verification.bytes();
     let mut verdict = watched(py, progress, total, |stop, tell| verification.run(&dst, &options, stop, tell))?;
     if let Some(record) = record {
         verdict.differences.extend(record.differences(&dst).map_err(fail)?);
     }
-    Ok((text(py, &truecast_cli::verified(&verdict))?, truecast_cli::verified_text(&verdict, &verification)))
+    let shown = truecast_cli::verified_text(&verdict, |name| verification.source_type(name), verification.names());
+    Ok((text(py, &truecast_cli::verified(&verdict))?, shown))
 }
 
-/// How the values of two files differ.
+/// How the values of two files or folders differ.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub fn compare(
@@ -208,7 +169,6 @@ pub fn compare(
     let types = (from.map(dtypes::of_object).transpose()?, to.map(dtypes::of_object).transpose()?);
     let readings = (reading(types.0), reading(types.1));
     let exec: CastOptions = pool::options();
-    let total = std::fs::metadata(&a).map_or(0, |found| found.len());
-    let found = watched(py, progress, total, |stop, tell| compare_files(&a, &b, readings, &exec, stop, tell))?;
+    let found = watched(py, progress, bytes_of(&a), |stop, tell| compare_files(&a, &b, readings, &exec, stop, tell))?;
     text(py, &found.with(Rows::All))
 }

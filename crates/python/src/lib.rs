@@ -10,6 +10,7 @@ mod command;
 mod dtypes;
 mod error;
 mod files;
+mod folder;
 mod memory;
 mod pool;
 mod report;
@@ -17,6 +18,7 @@ mod request;
 mod rescale;
 mod source;
 mod text;
+mod watched;
 
 /// What the package is made of.
 #[pyo3::pymodule]

@@ -31,6 +31,19 @@ pub struct ComparedTensor {
     pub counts: Counts,
 }
 
+/// About the bytes that a comparison reads of a file or a folder.
+#[must_use]
+pub fn bytes_of(path: &Path) -> u64 {
+    let length = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
+    match path.is_dir() {
+        false => length(path),
+        true => {
+            let files = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+            files.filter(|path| path.extension().is_some_and(|e| e == "safetensors")).map(|path| length(&path)).sum()
+        }
+    }
+}
+
 impl ComparedTensor {
     /// What an assessment looks at.
     #[must_use]

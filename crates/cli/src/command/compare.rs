@@ -10,10 +10,9 @@ use crate::number::count;
 use crate::table::{Cell, Mark};
 use crate::terminal::Terminal;
 use crate::{message, output, progress};
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast::DType;
-use truecast::compare::{ComparedTensor, Comparison, compare};
+use truecast::compare::{ComparedTensor, Comparison, bytes_of, compare};
 use truecast::io::{OpenOptions, Shown};
 use truecast::report::{Assessment, assess};
 
@@ -48,18 +47,6 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     // The exit code says it if standard error is gone.
     failed.iter().for_each(|line| message::error(&format!("--fail-on: {line}")));
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
-}
-
-/// About the bytes that will be read.
-fn bytes_of(path: &Path) -> u64 {
-    let length = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
-    match path.is_dir() {
-        false => length(path),
-        true => {
-            let files = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
-            files.filter(|path| path.extension().is_some_and(|e| e == "safetensors")).map(|path| length(&path)).sum()
-        }
-    }
 }
 
 /// The files, and the types that they were read as where that was said.

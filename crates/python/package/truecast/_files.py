@@ -1,4 +1,4 @@
-"""Files: convert, verify, compare, inspect."""
+"""Files and folders: convert, verify, compare, inspect."""
 
 from __future__ import annotations
 
@@ -32,8 +32,13 @@ def _asked(
     pairs = list(rules.items()) if isinstance(rules, Mapping) else list(rules)
     kept: list[tuple[str, Any]] = [(glob, None) for glob in ([keep] if isinstance(keep, str) else keep)]
     defaults = {"min_elements": None, "max_memory": None, "lenient": False, "follow_links": False, "force": False}
+    defaults |= {"resume": False, "part": None, "merge": False, "sidecars": True}
     asked = {"to": to, "from_": from_, "rules": kept + pairs, "spec": spec, "attributes": attributes or None}
     return {**asked, **defaults, **others}
+
+
+def _part(part: str | tuple[int, int] | None) -> str | None:
+    return "/".join(map(str, part)) if isinstance(part, tuple) else part
 
 
 def convert(
@@ -51,15 +56,25 @@ def convert(
     min_elements: int | None = None,
     lenient: bool = False,
     follow_links: bool = False,
+    from_scheme: str | None = None,
+    trust_scales: bool = False,
+    sidecars: bool = True,
+    resume: bool = False,
+    part: str | tuple[int, int] | None = None,
+    merge: bool = False,
     progress: Any = None,
     **attributes: Any,
 ) -> ConversionReport:
-    """Converts a checkpoint, an array or a model in bounded memory. A destination is never half-written.
+    """Converts a checkpoint, an array or a model in bounded memory. A file is never half-written.
+
+    The folder of a checkpoint becomes a folder: shards of the same names, index and configuration as they then are, and
+    the other files. Quantised tensors become dense ones (docs/interfaces.md section 4.2).
 
     Parameters
     ----------
     src, dst
-        ``.safetensors``, ``.npy``, ``.npz``, ``.pb`` or ``.onnx`` files; the names say which.
+        ``.safetensors``, ``.npy``, ``.npz``, ``.pb`` or ``.onnx`` files; the names say which. Or folders of
+        ``.safetensors``.
     to
         The type of every tensor that no rule names (in a checkpoint or model: of floating-point ones).
     keep
@@ -78,6 +93,17 @@ def convert(
         Bytes that buffers may take; 256 MiB by default.
     min_elements
         Smaller tensors of a model are kept unless a rule names them; 1024 by default.
+    from_scheme, trust_scales
+        How a folder is quantised, where it is not to be found out; global scales are taken as they are, however odd.
+    sidecars
+        Of a folder: whether other files, such as tokenizers, are copied.
+    resume
+        Of a folder: goes on where an earlier run ended; finished shards are read again and stay.
+    part
+        Of a folder: ``"2/4"`` or ``(2, 4)`` converts the second of four parts of the shards. Parts may run at the same
+        time; the last one writes index and configuration.
+    merge
+        Of a folder: converts nothing, and ends the work of finished parts.
     progress
         A bar of tqdm, or a function that is called with the bytes done, the bytes in all and the tensor's name. What it
         raises is raised again, as Ctrl-C is. Until the last call the destination is then as it was; what the last
@@ -94,8 +120,11 @@ def convert(
         What is wrong with the arguments, types, source, or files.
     """
     others = dict(force=force, max_memory=max_memory, min_elements=min_elements, lenient=lenient, follow_links=follow_links)
-    asked = _asked(to, from_, rules, keep, spec, attributes, **others)
-    return ConversionReport(json.loads(_truecast.convert(src, dst, asked, dry_run, _progress(progress))))
+    reading = dict(from_scheme=from_scheme, trust_scales=trust_scales)
+    of_folder = dict(sidecars=sidecars, resume=resume, part=_part(part), merge=merge, **reading)
+    asked = _asked(to, from_, rules, keep, spec, attributes, **others, **of_folder)
+    found = json.loads(_truecast.convert(src, dst, asked, dry_run, _progress(progress)))
+    return ConversionReport(found, reading)
 
 
 def verify(
@@ -114,6 +143,8 @@ def verify(
     min_elements: int | None = None,
     lenient: bool = False,
     follow_links: bool = False,
+    from_scheme: str | None = None,
+    trust_scales: bool = False,
     progress: Any = None,
     **attributes: Any,
 ) -> Verification:
@@ -121,8 +152,8 @@ def verify(
 
     Parameters
     ----------
-    src, dst, to, keep, rules, from_, spec, attributes, min_elements, progress
-        As of `convert`.
+    src, dst, to, keep, rules, from_, spec, attributes, min_elements, from_scheme, trust_scales, progress
+        As of `convert`. A folder that was converted says itself what was asked for, if nothing is said here.
     report
         What `convert` gave, or a file with it, instead of those: it has everything that was asked for.
     full, sample, seed
@@ -138,8 +169,11 @@ def verify(
         to, from_, rules = of["to"], of["from"], [(rule["glob"], rule["to"]) for rule in of["rules"]]
         spec = of["spec"] + (f"@{of['version']}" if of["version"] else "")
         attributes, keep, min_elements = of["attributes"], (), of["min_elements"]
-        lenient, follow_links, report = of["lenient"], of["follow_links"], None
-    others = dict(min_elements=min_elements, lenient=lenient, follow_links=follow_links)
+        lenient, follow_links = of["lenient"], of["follow_links"]
+        from_scheme, trust_scales = report.reading["from_scheme"], report.reading["trust_scales"]
+        report = None
+    others: dict[str, Any] = dict(min_elements=min_elements, lenient=lenient, follow_links=follow_links)
+    others |= dict(from_scheme=from_scheme, trust_scales=trust_scales)
     asked = _asked(to, from_, rules, keep, spec, attributes, **others)
     found, shown = _truecast.verify(src, dst, asked, report, sample, full, seed, _progress(progress))
     return Verification(json.loads(found), shown)
@@ -155,7 +189,8 @@ def compare(
     follow_links: bool = False,
     progress: Any = None,
 ) -> Comparison:
-    """How the values of two files differ as numbers, across types and containers.
+    """How the values of two files or folders differ as numbers, across types and containers; quantised tensors are compared
+    by the values that they stand for.
 
     ``from_`` and ``to`` are the element types of ``a`` and ``b`` where the header of an array does not say.
     """
@@ -163,7 +198,7 @@ def compare(
 
 
 def inspect(path: Path, *, stats: bool = False, from_: Any = None, filter: str | None = None) -> _ask.Answer:
-    """What a file holds: ``["tensors"]``, of models also ``["model"]`` (docs/interfaces.md section 6).
+    """What a file or folder holds: ``["tensors"]``, of models also ``["model"]`` (docs/interfaces.md section 6).
 
     ``stats`` adds range, special values and magnitudes of each tensor; ``filter`` is a pattern of names.
     """

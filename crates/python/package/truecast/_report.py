@@ -106,7 +106,22 @@ class _Report:
 class ConversionReport(_Report):
     """What `convert` did, tensor by tensor."""
 
-    _columns = ("name", "shape", "from", "to", *_LOSSES, "max_abs_error", "sqnr_db")
+    _columns = ("name", "shape", "scheme", "from", "to", *_LOSSES, "max_abs_error", "sqnr_db")
+
+    def __init__(self, data: dict[str, Any], reading: dict[str, Any] | None = None):
+        super().__init__(data)
+        self.reading: dict[str, Any] = reading or {"from_scheme": None, "trust_scales": False}
+        """How the source was understood: ``from_scheme`` and ``trust_scales`` as they were given."""
+
+    @property
+    def shards(self) -> list[dict[str, Any]]:
+        """Of a folder its files of tensors: ``name``, ``tensors``, ``bytes_in``, ``bytes_out`` and ``state``."""
+        return list(self._data.get("shards", []))
+
+    @property
+    def complete(self) -> bool:
+        """Nothing is left to do: of a folder in parts, every part is finished."""
+        return bool(self._data.get("complete", True))
 
     @property
     def options(self) -> dict[str, Any]:

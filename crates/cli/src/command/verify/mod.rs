@@ -13,6 +13,7 @@ use crate::{output, progress};
 use groups::Groups;
 use serde_json::{Map, Value};
 use std::sync::atomic::AtomicBool;
+use truecast::DType;
 use truecast::checkpoint;
 use truecast::convert::Options;
 use truecast::report::Provenance;
@@ -104,9 +105,12 @@ pub fn to_json(verdict: &VerifyReport) -> Map<String, Value> {
 }
 
 /// What a pipe gets.
-pub fn to_text(verdict: &VerifyReport, verification: &Verification) -> String {
-    let groups = Groups::of(verdict, |name| verification.source_type(name), verification.names());
-    printing::render(verdict, &groups, &Terminal::default())
+pub fn to_text<'a>(
+    verdict: &VerifyReport,
+    source_type: impl Fn(&str) -> Option<DType>,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> String {
+    printing::render(verdict, &Groups::of(verdict, source_type, names), &Terminal::default())
 }
 
 /// The options of a report. What is typed beside it may not say otherwise.

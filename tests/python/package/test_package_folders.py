@@ -1,0 +1,156 @@
+"""Folders of checkpoints: what is converted is tested beside, with the command; here is what Python adds."""
+
+import json
+import shutil
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+import truecast as tc
+from container import read_safetensors, write_safetensors
+from dtypes import TYPES
+
+FIRST, SECOND = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+
+
+def codes_and_scales():
+    rng = np.random.default_rng(5)
+    codes = rng.standard_normal((256, 128)).astype(np.float32).astype(ml_dtypes.float8_e4m3fn)
+    return codes, rng.random((2, 1)).astype(np.float32)
+
+
+@pytest.fixture
+def checkpoint(tmp_path) -> Path:
+    """Two shards: blocks of fp8, whose scales are in the other one, and a vector."""
+    folder = tmp_path / "a"
+    folder.mkdir()
+    codes, scales = codes_and_scales()
+    write_safetensors(folder / FIRST, {"l.weight": (TYPES["f8e4m3fn"], codes)})
+    norm = np.linspace(-3, 3, 256, dtype=np.float32)
+    write_safetensors(folder / SECOND, {"l.weight_scale_inv": (TYPES["f32"], scales), "n.weight": (TYPES["f32"], norm)})
+    weight_map = {"l.weight": FIRST, "l.weight_scale_inv": SECOND, "n.weight": SECOND}
+    index = {"metadata": {"total_size": 256 * 128 + 8 + 1024}, "weight_map": weight_map}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    quantisation = {"quant_method": "fp8", "weight_block_size": [128, 128]}
+    (folder / "config.json").write_text(json.dumps({"torch_dtype": "float32", "quantization_config": quantisation}))
+    (folder / "tokenizer.json").write_text("{}")
+    return folder
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_folder_becomes_dense(checkpoint, tmp_path):
+    out = tmp_path / "b"
+    report = tc.convert(checkpoint, out, "bf16")
+    assert report.complete and [shard["state"] for shard in report.shards] == ["converted"] * 2
+    codes, scales = codes_and_scales()
+    expected = codes.astype(np.float32) * np.repeat(scales, 128, axis=0)
+    tensors, _, _ = read_safetensors(out / FIRST)
+    assert tensors["l.weight"].tobytes() == expected.astype(ml_dtypes.bfloat16).tobytes()
+    assert {row["name"]: row.get("scheme") for row in report.tensors}["l.weight"] == "fp8-block:128x128"
+    assert "fp8-block" in repr(report)
+    config = json.loads((out / "config.json").read_text())
+    assert config == {"torch_dtype": "bfloat16"} and (out / "tokenizer.json").exists()
+
+    # By what the folder says of itself, by the report, by a file of it, and by what is typed.
+    assert tc.verify(checkpoint, out)
+    assert tc.verify(checkpoint, out, report=report)
+    report.save(tmp_path / "report.json")
+    assert tc.verify(checkpoint, out, report=tmp_path / "report.json").coverage == 1
+    assert tc.verify(checkpoint, out, "bf16")
+    assert not tc.verify(checkpoint, out, "f16")
+    found = tc.compare(checkpoint, out)
+    assert [row["name"] for row in found.tensors] == ["l.weight", "n.weight"] and not found.equal
+    assert {row["name"] for row in tc.inspect(out)["tensors"]} == {"l.weight", "n.weight"}
+
+    data = bytearray((out / FIRST).read_bytes())
+    data[-1] ^= 1
+    (out / FIRST).write_bytes(data)
+    wrong = tc.verify(checkpoint, out, report=tmp_path / "report.json")
+    assert [row["kind"] for row in wrong.differences] == ["elements", "digest", "digest"] and "DIFFERENT" in repr(wrong)
+
+
+def test_parts_and_resume_give_the_same_bytes(checkpoint, tmp_path):
+    whole, out = tmp_path / "whole", tmp_path / "parts"
+    tc.convert(checkpoint, whole, "bf16")
+    second = tc.convert(checkpoint, out, "bf16", part=(2, 2))
+    assert not second.complete and [shard["state"] for shard in second.shards] == ["of_others", "converted"]
+    assert tc.convert(checkpoint, out, "bf16", part="1/2").complete
+    assert files(out) == files(whole)
+    (out / SECOND).unlink()
+    again = tc.convert(checkpoint, out, "bf16", resume=True)
+    assert [shard["state"] for shard in again.shards] == ["resumed", "converted"] and files(out) == files(whole)
+    assert any("not what the manifest says" in warning for warning in again.warnings)
+    bare = tmp_path / "bare"
+    tc.convert(checkpoint, bare, "bf16", sidecars=False)
+    assert not (bare / "tokenizer.json").exists() and tc.verify(checkpoint, bare)
+
+
+def test_merge_ends_the_work_of_parts(checkpoint, tmp_path):
+    out = tmp_path / "b"
+    tc.convert(checkpoint, out, "bf16", part="1/2")
+    with pytest.raises(tc.UsageError, match="not all parts are finished"):
+        tc.convert(checkpoint, out, "bf16", merge=True)
+    tc.convert(checkpoint, tmp_path / "c", "bf16", part="2/2")
+    for name in (SECOND, "truecast-manifest.2-of-2.json"):
+        shutil.copy(tmp_path / "c" / name, out / name)
+    assert tc.convert(checkpoint, out, "bf16", merge=True).complete and tc.verify(checkpoint, out)
+
+
+def test_schemes_that_are_said(checkpoint, tmp_path):
+    (checkpoint / "config.json").write_text("{}")
+    report = tc.convert(checkpoint, tmp_path / "b", "bf16", from_scheme="fp8-block:128x128")
+    assert report.reading == {"from_scheme": "fp8-block:128x128", "trust_scales": False}
+    assert tc.verify(checkpoint, tmp_path / "b", report=report) and tc.verify(checkpoint, tmp_path / "b")
+
+
+def test_dry_run_and_progress(checkpoint, tmp_path):
+    planned = tc.convert(checkpoint, tmp_path / "b", "bf16", dry_run=True)
+    assert [shard["state"] for shard in planned.shards] == ["planned"] * 2 and not (tmp_path / "b").exists()
+    seen = []
+    tc.convert(checkpoint, tmp_path / "b", "bf16", progress=lambda *now: seen.append(now))
+    assert seen[-1][0] == seen[-1][1] > 0
+
+
+def test_what_is_raised_leaves_shards_to_go_on_from(checkpoint, tmp_path):
+    def stop(*now):
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        tc.convert(checkpoint, tmp_path / "b", "bf16", progress=stop)
+    tc.convert(checkpoint, tmp_path / "b", "bf16", resume=(tmp_path / "b").exists())
+    assert tc.verify(checkpoint, tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"part": "3/2"}, "part"),
+        ({"part": "1/2", "merge": True}, "merge"),
+        ({"from_scheme": "fp9"}, "no scheme is called"),
+        ({"from_scheme": "awq"}, "from_scheme"),
+        ({"keep": "l.weight"}, "quantised"),
+        ({"max_memory": 1}, "bytes"),
+    ],
+)
+def test_errors_of_folders(checkpoint, tmp_path, arguments, words):
+    with pytest.raises((tc.UsageError, tc.InputError), match=words) as raised:
+        tc.convert(checkpoint, tmp_path / "b", "bf16", **arguments)
+    assert "--" not in str(raised.value) and not (tmp_path / "b").exists()
+
+
+def test_a_folder_that_exists(checkpoint, tmp_path):
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "mine").write_text("")
+    with pytest.raises(tc.UsageError, match="mine"):
+        tc.convert(checkpoint, tmp_path / "b", "bf16")
+    assert tc.convert(checkpoint, tmp_path / "b", "bf16", force=True).complete
+
+
+@pytest.mark.parametrize("name, value", [("resume", True), ("part", "1/2"), ("sidecars", False), ("trust_scales", True)])
+def test_files_have_no_such_options(checkpoint, tmp_path, name, value):
+    with pytest.raises(tc.UsageError, match=f"{name} is about folders"):
+        tc.convert(checkpoint / FIRST, tmp_path / "b.safetensors", "bf16", **{name: value})
