@@ -1,4 +1,5 @@
-//! A checkpoint that is a folder: an index, files of tensors, and what lies beside them.
+//! A checkpoint that is a folder: an index, files of tensors, and what lies beside them. A checkpoint of one file is a folder
+//! that has nothing else.
 //!
 //! A [`Folder`] is opened as a whole: every header is read, every name is checked, and each tensor counts once. Nothing that
 //! a file names is opened outside of the folder. What the tensors mean together is not known here.
@@ -21,6 +22,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Cause, Error};
+use crate::open::open_regular;
 use crate::shown::Shown;
 use crate::source::Source;
 
@@ -62,6 +64,8 @@ pub struct Shard {
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    /// The path is that of the only shard.
+    is_file: bool,
     follow_links: bool,
     shards: Vec<Shard>,
     index: Option<Index>,
@@ -114,10 +118,33 @@ impl Folder {
         let is_weights = |name: &str| shards.iter().any(|shard| shard.name == name);
         let is_index = |name: &str| index.as_ref().is_some_and(|index| index.name == name);
         let (sidecars, left_out) = sidecar::find(path, |name| is_weights(name) || is_index(name))?;
-        let mut folder = Folder { path: path.into(), follow_links, shards, index, sidecars, warnings: Vec::new() };
+        let (path, warnings) = (path.into(), Vec::new());
+        let mut folder = Folder { path, is_file: false, follow_links, shards, index, sidecars, warnings };
         folder.choose()?;
         folder.warnings.extend(left_out);
         Ok(folder)
+    }
+
+    /// Opens a `.safetensors` file as a checkpoint of one shard. What lies beside it does not count.
+    ///
+    /// Cost: memory proportional to the header.
+    ///
+    /// # Errors
+    /// Those of [`Source::open`].
+    pub fn of_file(path: &Path) -> Result<Folder, Error> {
+        let (file, found) = open_regular(path)?;
+        let source = Source::of_safetensors(path, file, found.len())?;
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let tensors = (0..source.tensors().len()).collect();
+        Ok(Folder {
+            path: path.into(),
+            is_file: true,
+            follow_links: false,
+            shards: vec![Shard { name, source, tensors }],
+            index: None,
+            sidecars: Vec::new(),
+            warnings: Vec::new(),
+        })
     }
 
     /// Which copy of each tensor counts (§2.3).
@@ -203,12 +230,18 @@ impl Folder {
         &self.warnings
     }
 
+    /// It is one file, and nothing beside it counts.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        self.is_file
+    }
+
     /// A JSON file of the folder; `None` if there is none of that name.
     ///
     /// # Errors
     /// [`Error::Folder`] for what breaks C3 or C4, [`Error::Io`].
     pub fn json(&self, name: &str) -> Result<Option<JsonFile>, Error> {
-        JsonFile::read(&self.path, name, self.follow_links)
+        if self.is_file { Ok(None) } else { JsonFile::read(&self.path, name, self.follow_links) }
     }
 
     /// Links may lead anywhere.

@@ -7,11 +7,44 @@ use crate::error::Error;
 use std::collections::BTreeMap;
 use std::io::Seek;
 use truecast_core::scaled::Part;
-use truecast_io::folder::Folder;
-use truecast_schemes::{Checkpoint, Detection, Documents, Group, MAX_READ_BYTES, detect};
+use truecast_io::folder::{Folder, Shard};
+use truecast_schemes::{Checkpoint, Detection, Documents, Group, MAX_READ_BYTES, Role, detect};
+
+/// The tensors of a checkpoint and what they are.
+pub(super) struct Contents {
+    /// Every tensor that counts, in the order of files and data.
+    pub stored: Vec<Stored>,
+    pub documents: Documents,
+    pub found: Detection,
+}
+
+impl Contents {
+    /// Looks at headers, JSON files, and small tensors that describe others.
+    ///
+    /// # Errors
+    /// Quantised tensors that are not understood.
+    pub fn of(folder: &Folder, options: &truecast_schemes::Options<'_>) -> Result<Contents, Error> {
+        let stored: Vec<Stored> = stored(folder).collect();
+        let documents = documents(folder)?;
+        let found = detection(folder, &stored, &documents, options)?;
+        Ok(Contents { stored, documents, found })
+    }
+
+    /// Some tensors are not what their headers say.
+    pub fn is_quantised(&self) -> bool {
+        self.found.roles.iter().any(|role| *role != Role::Plain)
+    }
+}
+
+/// Every tensor that counts, in the order of files and data.
+fn stored(folder: &Folder) -> impl Iterator<Item = Stored> {
+    let of_shard =
+        |(shard, held): (usize, &Shard)| held.tensors.clone().into_iter().map(move |tensor| Stored { shard, tensor });
+    folder.shards().iter().enumerate().flat_map(of_shard)
+}
 
 /// The JSON files of a folder that say how its tensors are quantised.
-pub(super) fn documents(folder: &Folder) -> Result<Documents, Error> {
+fn documents(folder: &Folder) -> Result<Documents, Error> {
     let read = |name| Ok::<_, Error>(folder.json(name)?.map(|file| file.value));
     Ok(Documents {
         config: read("config.json")?,
@@ -21,7 +54,7 @@ pub(super) fn documents(folder: &Folder) -> Result<Documents, Error> {
 }
 
 /// What the tensors are; `stored` are all that count.
-pub(super) fn detection(
+fn detection(
     folder: &Folder,
     stored: &[Stored],
     documents: &Documents,

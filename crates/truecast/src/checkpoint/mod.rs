@@ -19,6 +19,7 @@ mod shard;
 mod stored;
 pub(crate) mod values;
 mod verify;
+mod write;
 
 pub use error::CheckpointError;
 pub use options::{Options, Part, Share};

@@ -2,7 +2,7 @@
 
 use super::config::Configuration;
 use super::error::CheckpointError;
-use super::found::{detection, documents, quantised};
+use super::found::{Contents, quantised};
 use super::manifest::{Manifest, ShardEntry, SourceEntry};
 use super::options::{Options, Share};
 use super::shard::{Origin, ShardPlan, Work};
@@ -47,9 +47,14 @@ impl Plan {
     /// Everything that is wrong with the folder, the headers or the options.
     pub fn new(src: &Path, options: &Options) -> Result<Plan, Error> {
         let folder = Folder::open(src, options.tensors.onnx.follow_links)?;
-        let stored: Vec<Stored> = stored(&folder).collect();
-        let documents = documents(&folder)?;
-        let found = detection(&folder, &stored, &documents, &options.reading())?;
+        let contents = Contents::of(&folder, &options.reading())?;
+        Plan::of(folder, contents, options)
+    }
+
+    /// Settles what becomes of each tensor of a checkpoint that was opened.
+    pub(super) fn of(folder: Folder, contents: Contents, options: &Options) -> Result<Plan, Error> {
+        let Contents { stored, documents, found } = contents;
+        let src = folder.path();
         let tensor = |at: &Stored| &folder.shards()[at.shard].source.tensors()[at.tensor];
         // What the result holds, in the order of files and data: a group stands where its codes do.
         let (mut made, mut dropped) = (Vec::new(), Vec::new());
@@ -261,11 +266,4 @@ fn code_type(group: &Group) -> DType {
         }
         None => DType::I8,
     }
-}
-
-/// Every tensor that counts, in the order of files and data.
-pub(super) fn stored(folder: &Folder) -> impl Iterator<Item = Stored> {
-    let of_shard =
-        |(shard, held): (usize, &Shard)| held.tensors.clone().into_iter().map(move |tensor| Stored { shard, tensor });
-    folder.shards().iter().enumerate().flat_map(of_shard)
 }

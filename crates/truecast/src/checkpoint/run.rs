@@ -1,27 +1,22 @@
-//! Converting a checkpoint: shard by shard in bounded memory, each complete before the next is begun, and what makes a
-//! folder a checkpoint last (`docs/spec/checkpoints.md §2.8`, §2.9).
+//! Converting a checkpoint: shard by shard (`write`), each complete before the next is begun, and what makes a folder a
+//! checkpoint last (`docs/spec/checkpoints.md §2.8`, §2.9).
 
-use super::dense::Maker;
 use super::error::CheckpointError;
-use super::feed::{FolderFeed, Hashing};
 use super::manifest::{FileEntry, MANIFEST, Manifest, name_of};
 use super::options::{Part, Share};
 use super::place::{self, Found};
 use super::plan::Plan;
-use super::shard::{Origin, ShardPlan, Work};
-use crate::convert::action::{Actions, Converter};
-use crate::convert::planned::Planned;
+use super::shard::ShardPlan;
+use super::write::Shards;
 use crate::digest::sha256;
-use crate::error::{Cause, Error};
+use crate::error::Error;
 use crate::progress::Progress;
-use crate::report::{FolderReport, Report, ShardReport, ShardState, TensorReport};
-use crate::stream::{Item, Limits, run};
-use std::num::NonZeroUsize;
+use crate::report::{FolderReport, Report, ShardReport, ShardState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_io::atomic::leftover;
-use truecast_io::{Existing, FileFormat, NewFolder, Writer, folder};
-use truecast_kernel::{CastOptions, Counting, Counts};
+use truecast_io::{Existing, FileFormat, NewFolder, folder};
+use truecast_kernel::Counts;
 
 impl Plan {
     /// Whether [`run`](Plan::run) could start: the memory, the destination, the disk. Nothing is written.
@@ -91,7 +86,8 @@ impl Plan {
             folder::remove(path)?;
         }
         leftover::in_folder(dst).iter().for_each(|left| drop(left.remove()));
-        let mut work = Run { plan: &self, dst, stop, fresh, rows: Vec::new(), warnings: self.warnings(), read: 0 };
+        let mut work =
+            Run { plan: &self, dst, stop, fresh, shards: Shards::new(&self, stop), warnings: self.warnings() };
         let mut report = self.folder_report();
         let is_new = manifest.is_none();
         let result = work.all(manifest, &mut report, &mut progress);
@@ -110,7 +106,7 @@ impl Plan {
             }
             other => other,
         })?;
-        let Run { rows, warnings, .. } = work;
+        let Run { shards: Shards { rows, .. }, warnings, .. } = work;
         let outputs = report.digests.iter().map(|(path, ..)| path.clone()).collect();
         let whole = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);
         Ok(Report { outputs, folder: Some(Box::new(report)), ..whole })
@@ -124,10 +120,8 @@ struct Run<'a> {
     stop: &'a AtomicBool,
     /// Nothing is done.
     fresh: Manifest,
-    rows: Vec<TensorReport>,
+    shards: Shards<'a>,
     warnings: Vec<String>,
-    /// Bytes of the source.
-    read: u64,
 }
 
 impl Run<'_> {
@@ -151,7 +145,9 @@ impl Run<'_> {
             if !self.plan.is_mine(at) || shard.is_empty() || manifest.shards[at].output.is_some() {
                 continue;
             }
-            manifest.shards[at].output = Some(self.shard(shard, progress)?);
+            let existing = self.existing();
+            let output = self.shards.write(at, &self.dst.join(&shard.name), existing, progress)?;
+            manifest.shards[at].output = Some(output);
             report.shards[at].state = ShardState::Converted;
             write(&manifest)?;
         }
@@ -183,8 +179,8 @@ impl Run<'_> {
             let found = if path.is_file() { Some(sha256(&path, self.stop)?) } else { None };
             if found.as_ref() == Some(&(output.bytes, output.sha256.clone())) {
                 report.shards[at].state = ShardState::Resumed;
-                self.read += self.plan.shards[at].bytes().0;
-                progress(Progress { bytes: self.read, tensor: &entry.name });
+                self.shards.read += self.plan.shards[at].bytes().0;
+                progress(Progress { bytes: self.shards.read, tensor: &entry.name });
             } else {
                 let path = path.display();
                 self.warnings.push(format!("{path}: not what the manifest says that it is; it is converted again"));
@@ -197,64 +193,6 @@ impl Run<'_> {
     fn existing(&self) -> Existing {
         let options = &self.plan.options;
         if options.resume { Existing::Replace } else { options.tensors.existing }
-    }
-
-    /// Converts one shard.
-    fn shard(
-        &mut self,
-        shard: &ShardPlan,
-        progress: &mut (dyn FnMut(Progress<'_>) + Send),
-    ) -> Result<FileEntry, Error> {
-        let plan = self.plan;
-        let options = &plan.options.tensors;
-        let failed = |tensor: &Planned, cause: Cause| {
-            let path = plan.folder.path().join(&shard.name);
-            Error::tensor(&path, &tensor.name, cause)
-        };
-        // Pieces are converted at the same time, each by one thread.
-        let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
-        let stored = shard.works.iter().filter(|work| matches!(work.origin, Origin::Stored(_)));
-        let actions = Actions::new(stored.map(|work| &work.planned), &exec);
-        let actions = actions.map_err(|(tensor, cause)| failed(tensor, cause.into()))?;
-        let maker = |work: &Work| match &work.origin {
-            Origin::Stored(_) => Ok(None),
-            Origin::Quantised(quantised) => {
-                let maker = Maker::new(quantised, &work.planned, &exec);
-                maker.map(Some).map_err(|cause| failed(&work.planned, cause))
-            }
-        };
-        let makers = shard.works.iter().map(maker).collect::<Result<Vec<_>, _>>()?;
-        let path = self.dst.join(&shard.name);
-        let targets = shard.targets();
-        let writer = Writer::create(&path, FileFormat::Safetensors, targets, &shard.metadata, self.existing())?;
-        let items: Vec<Item> = writer.order().iter().map(|&at| shard.works[at].item(at)).collect();
-        let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop: self.stop };
-        let mut counts = vec![Counts::default(); shard.works.len()];
-        let read = &mut self.read;
-        let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut [u8]| {
-            let index = items[at].index;
-            let work = &shard.works[index];
-            let parts = match &makers[index] {
-                Some(maker) => maker.run(first, len as usize, src, dst),
-                None => {
-                    let converter = Converter { tensor: &work.planned, action: actions.of(&work.planned) };
-                    converter.run(first, len as usize, src, dst)
-                }
-            };
-            parts.map_err(|cause| failed(&work.planned, cause))
-        };
-        let done = |at: usize, parts: Vec<Counts>, bytes: u64| {
-            let index = items[at].index;
-            parts.iter().for_each(|part| counts[index].add(part));
-            *read += bytes;
-            progress(Progress { bytes: *read, tensor: &shard.works[index].planned.name });
-        };
-        let feed = FolderFeed { folder: &plan.folder, works: &shard.works, makers: &makers, items: &items };
-        let sink = run(feed, Hashing::new(writer), &items, &limits, work, done)?;
-        let (bytes, sha256) = sink.finish()?;
-        let rows = shard.works.iter().zip(counts);
-        self.rows.extend(rows.map(|(work, counts)| work.report(counts)));
-        Ok(FileEntry { bytes, sha256 })
     }
 
     /// Every part is finished, and all were begun alike: what they did together.

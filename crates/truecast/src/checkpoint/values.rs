@@ -1,8 +1,7 @@
 //! The tensors of a file or a folder by their values: those that are quantised as the f32 that their codes stand for.
 
 use super::dense::{Maker, Quantised};
-use super::found::{detection, documents, quantised};
-use super::plan::stored;
+use super::found::{Contents, quantised};
 use crate::convert::planned::Planned;
 use crate::error::Error;
 use crate::opened::{Held, Opened};
@@ -43,8 +42,7 @@ pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
             .map(|(held, name)| of_held(held, name.into_owned()))
             .collect());
     };
-    let stored: Vec<_> = stored(folder).collect();
-    let found = detection(folder, &stored, &documents(folder)?, &truecast_schemes::Options::default())?;
+    let Contents { stored, found, .. } = Contents::of(folder, &truecast_schemes::Options::default())?;
     let mut all = Vec::new();
     for (number, (held, name)) in opened.tensors().into_iter().zip(names).enumerate() {
         match found.roles[number] {
