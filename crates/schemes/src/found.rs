@@ -7,7 +7,6 @@ use truecast_io::Tensor;
 use crate::checkpoint::Index;
 use crate::error::Error;
 use crate::scheme::{Parameters, Scheme};
-use crate::table::Piece;
 
 /// Which nibble of a byte comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +42,28 @@ pub(crate) struct Torchao {
 impl Setting {
     pub(crate) fn of(scheme: Scheme) -> Setting {
         Setting { scheme, is_dense_packing: None, expert: None, torchao: None }
+    }
+}
+
+/// What a tensor beside the codes is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// A part of the layout.
+    Part(Part),
+    /// The logical shape, as numbers.
+    Shape,
+    /// A second tensor beside the codes that changes what they mean, so that the group cannot be read.
+    Factor,
+}
+
+impl Piece {
+    /// Its name in messages.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Piece::Part(part) => part.name(),
+            Piece::Shape => "shape",
+            Piece::Factor => "factor",
+        }
     }
 }
 

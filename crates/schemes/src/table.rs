@@ -6,7 +6,7 @@ use truecast_core::DType;
 use truecast_core::scaled::{Layout, Part};
 
 use crate::error::Error;
-use crate::found::Found;
+use crate::found::{Found, Piece};
 use crate::scheme::Family;
 
 /// How a stored tensor's name follows from the logical name.
@@ -59,28 +59,6 @@ fn split(name: &str) -> (&str, &str) {
 fn replaced(name: &str, old: &str, new: &str) -> Option<String> {
     let front = name.strip_suffix(old)?;
     (front.is_empty() || front.ends_with('.')).then(|| format!("{front}{new}"))
-}
-
-/// What a tensor beside the codes is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
-    /// A part of the layout.
-    Part(Part),
-    /// The logical shape, as numbers.
-    Shape,
-    /// A second tensor beside the codes that changes what they mean, so that the group cannot be read.
-    Factor,
-}
-
-impl Piece {
-    /// Its name in messages.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Piece::Part(part) => part.name(),
-            Piece::Shape => "shape",
-            Piece::Factor => "factor",
-        }
-    }
 }
 
 /// Whether a group may lack a tensor.

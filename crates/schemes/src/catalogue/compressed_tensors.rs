@@ -6,11 +6,11 @@ use truecast_io::Tensor;
 
 use super::fp8::{MX_GROUP, mx};
 use crate::error::Error;
-use crate::found::Found;
+use crate::found::{Found, Piece};
 use crate::grid::{Fit, Share, Stack, scale_plane};
 use crate::scheme::{Family, Strategy};
 use crate::table::Name::{self, Append};
-use crate::table::{Described, Entry, Need, Piece, Row};
+use crate::table::{Described, Entry, Need, Row};
 
 const WEIGHT: Name = Append("");
 const PACKED: Name = Append("_packed");

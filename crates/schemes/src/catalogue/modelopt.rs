@@ -5,11 +5,11 @@ use truecast_core::scaled::{Code, Global, GlobalRule, Packing, Part, Plane, Plan
 
 use super::fp8::{MX_GROUP, mx};
 use crate::error::Error;
-use crate::found::Found;
+use crate::found::{Found, Piece};
 use crate::grid::{Fit, Share, Stack, scale_plane};
 use crate::scheme::Family;
 use crate::table::Name::{self, Append, Sibling};
-use crate::table::{Described, Entry, Need, Piece, Row};
+use crate::table::{Described, Entry, Need, Row};
 
 const WEIGHT: Name = Append("");
 /// Of a module's weight, and of fused experts.

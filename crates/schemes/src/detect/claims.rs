@@ -9,10 +9,10 @@ use crate::catalogue;
 use crate::checkpoint::{Checkpoint, Index, MAX_READ_BYTES, ReadTensor};
 use crate::detection::{Dropped, Group, Options, Role};
 use crate::error::Error;
-use crate::found::{Found, Nibbles, Setting};
+use crate::found::{Found, Nibbles, Piece, Setting};
 use crate::modules::module_of;
 use crate::scheme::Family;
-use crate::table::{Described, Entry, Name, Need, Piece};
+use crate::table::{Described, Entry, Name, Need};
 
 /// Everything that is known so far.
 pub(super) struct Claims<'a> {

@@ -3,7 +3,6 @@
 use truecast_core::DType::{self, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F32, I8, I32, I64, U8};
 use truecast_core::scaled::{Code, Coding, Global, GlobalRule, Layout, Packing, Part, Plane, Planes, Zero};
 
-use super::stored_as;
 use crate::configuration::{packed_strategy, strategy};
 use crate::scheme::{Family, Parameters, ScaleType, Scheme, Strategy};
 
@@ -184,4 +183,15 @@ fn tiled(family: Family, [rows, cols]: [u64; 2], form: impl Fn(Layout, DType, DT
         true => form(layout, U8, F8E4M3Fn),
         false => form(layout, F8E4M3Fn, U8),
     }
+}
+
+/// The type and shape in which a plane is stored; `dtype` is the type of entries that have none of their own.
+fn stored_as(plane: Plane, dtype: DType, lead: &[u64], [rows, cols]: [u64; 2]) -> (DType, Vec<u64>) {
+    let bits = u64::from(plane.code.bits());
+    let last = match plane.packing {
+        Packing::Swizzled => [rows.div_ceil(128) * 128, cols.div_ceil(4) * 4],
+        Packing::Columns { word } => [(rows * bits).div_ceil(word.into()), cols],
+        _ => [rows, (cols * bits).div_ceil(u64::from(dtype.storage_bits().unwrap_or(8)))],
+    };
+    (dtype, [lead, &last[..]].concat())
 }

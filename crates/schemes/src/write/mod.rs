@@ -6,14 +6,15 @@
 mod forms;
 mod keep;
 
-use truecast_core::scaled::{Layout, Packing, Part, Plane};
-use truecast_core::{DType, Kind};
+use truecast_core::Kind;
+use truecast_core::scaled::{Layout, Part};
 use truecast_io::Tensor;
 
 use crate::catalogue;
 use crate::error::Error;
+use crate::found::Piece;
 use crate::scheme::{Scheme, Writing};
-use crate::table::{Entry, Name, Piece};
+use crate::table::{Entry, Name};
 use forms::Form;
 
 pub use keep::{Preset, UnknownPreset};
@@ -117,15 +118,4 @@ fn name_of(entry: &Entry, part: Part, name: &str) -> Option<String> {
     let fused = row.names.iter().find(|rule| matches!(rule, Name::Append(end) if end.starts_with("_weight")));
     let rule = if is_weight { row.names.first() } else { fused.or(row.names.first()) };
     rule?.of(name)
-}
-
-/// The type and shape in which a plane is stored; `dtype` is the type of entries that have none of their own.
-fn stored_as(plane: Plane, dtype: DType, lead: &[u64], [rows, cols]: [u64; 2]) -> (DType, Vec<u64>) {
-    let bits = u64::from(plane.code.bits());
-    let last = match plane.packing {
-        Packing::Swizzled => [rows.div_ceil(128) * 128, cols.div_ceil(4) * 4],
-        Packing::Columns { word } => [(rows * bits).div_ceil(word.into()), cols],
-        _ => [rows, (cols * bits).div_ceil(u64::from(dtype.storage_bits().unwrap_or(8)))],
-    };
-    (dtype, [lead, &last[..]].concat())
 }

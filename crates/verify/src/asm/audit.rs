@@ -2,7 +2,8 @@
 
 use super::functions::{Function, functions};
 use super::instructions::{decode, text};
-use super::kernels::{CRATE, Expected, Kernel, Level, Row, lost_its_arguments};
+use super::kernels::{CRATE, Expected, Kernel, Row, lost_its_arguments};
+use super::level::Level;
 use super::loops::{Loop, hot, loops};
 use super::rules::{Fault, faults, most, per_kib};
 use crate::report::{Findings, aligned};

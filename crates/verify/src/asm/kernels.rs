@@ -6,48 +6,11 @@
 
 use super::functions::Function;
 use super::instructions::{decode, needs_avx};
+use super::level::Level;
 use globset::{Glob, GlobMatcher};
-use iced_x86::{EncodingKind, Instruction};
 
 /// Crate whose functions are looked at.
 pub const CRATE: &str = "truecast_kernel";
-
-/// Levels that code is compiled for. Unlike `truecast_kernel::Level` no proof that this CPU has them: nothing is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// What the target guarantees.
-    Baseline,
-    /// As `truecast_kernel::Level::Avx2`.
-    Avx2,
-    /// As `truecast_kernel::Level::Avx512`.
-    Avx512,
-}
-
-impl Level {
-    /// All, weakest first.
-    pub const ALL: [Level; 3] = [Level::Baseline, Level::Avx2, Level::Avx512];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        ["baseline", "avx2", "avx512"][self as usize]
-    }
-
-    /// Bits of its vector registers.
-    pub const fn vector_bits(self) -> u32 {
-        [128, 256, 512][self as usize]
-    }
-
-    /// The level that code with AVX instructions needs.
-    pub fn of_code(code: &[Instruction]) -> Level {
-        let evex = |one: &Instruction| one.op_code().encoding() == EncodingKind::EVEX;
-        if code.iter().any(evex) { Level::Avx512 } else { Level::Avx2 }
-    }
-
-    /// The function that compiles a task for the level, as a path in the crate.
-    const fn entry(self) -> &'static str {
-        ["level::baseline", "level::x86::avx2", "level::x86::avx512"][self as usize]
-    }
-}
 
 /// What is expected of a kernel's code at one level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

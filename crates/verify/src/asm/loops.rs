@@ -193,7 +193,7 @@ fn added(one: &Instruction) -> Option<i64> {
 pub(super) mod tests {
     use super::*;
     use crate::asm::instructions::decode;
-    use crate::asm::kernels::Level;
+    use crate::asm::level::Level;
     use iced_x86::IcedError;
     use iced_x86::code_asm::*;
 

@@ -5,11 +5,12 @@
 //! must pass. Nothing is run, so code is checked for levels that this CPU does not have.
 //!
 //! Read in this order: [`kernels`] (which kernels there are, and what is expected of each), [`rules`], [`audit`];
-//! [`functions`], [`loops`] and [`instructions`] are how machine code is read.
+//! [`functions`], [`loops`], [`instructions`] and [`level`] are how machine code is read.
 
 pub mod audit;
 pub mod functions;
 pub mod instructions;
 pub mod kernels;
+pub mod level;
 pub mod loops;
 pub mod rules;

@@ -4,7 +4,8 @@ use super::instructions::{
     compares_floats, flushes_subnormals, is_call, is_gather, is_packed, is_scalar_float, is_scalar_float_to_int, text,
     vector_bits,
 };
-use super::kernels::{Expected, Level};
+use super::kernels::Expected;
+use super::level::Level;
 use super::loops::{Loop, hot};
 use iced_x86::Instruction;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! A third opinion: `rustc_apfloat`, where it is known to be right (`design/style.md` §15.1), and nowhere else.
+//! A third opinion: `rustc_apfloat`, where it is known to be right (`docs/style.md §15.1`), and nowhere else.
 
 use rustc_apfloat::ieee::{BFloat, Double, Float8E4M3FN, Float8E5M2, Half, Single};
 use rustc_apfloat::{Float, FloatConvert, Round};

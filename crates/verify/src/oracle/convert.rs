@@ -1,7 +1,7 @@
 //! One conversion of one code: the rules, in the order in which they apply.
 //!
-//! Decoding and the search for neighbours are in `format.rs`; here they are only compared. Sources: `spec/onnx.md` §4,
-//! `spec/openvino.md` §6.
+//! Decoding and the search for neighbours are in `format.rs`; here they are only compared. Sources: `docs/spec/onnx.md §4`,
+//! `docs/spec/openvino.md §6`.
 
 use std::cmp::Ordering;
 

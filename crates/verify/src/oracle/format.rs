@@ -1,7 +1,7 @@
 //! The types: names, layouts, the textbook decoding of their codes, and the search for neighbours among their values.
 //!
-//! What a conversion does with a value lives in `convert.rs`. Sources of the tables: `spec/onnx.md` §2.1 and §2.2,
-//! `spec/openvino.md` §1.3.
+//! What a conversion does with a value lives in `convert.rs`. Sources of the tables: `docs/spec/onnx.md §2.1`, §2.2,
+//! `docs/spec/openvino.md §1.3`.
 
 use std::sync::OnceLock;
 
@@ -67,7 +67,7 @@ pub(super) enum Value {
 
 macro_rules! types {
     ($($(#[$doc:meta])* $variant:ident $name:literal $bits:literal $class:expr;)+) => {
-        /// A number type. The names are those of `design/interfaces.md` §1.
+        /// A number type. The names are those of `docs/interfaces.md §1`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Type { $($(#[$doc])* $variant),+ }
 
@@ -316,7 +316,7 @@ impl Format {
     }
 }
 
-/// nf4, decoding: f32 bits by code (`spec/openvino.md` §1.3).
+/// nf4, decoding: f32 bits by code (`docs/spec/openvino.md §1.3`).
 pub(super) const NF4_VALUES: [u32; 16] = [
     0xBF80_0000,
     0xBF32_39B1,
@@ -336,7 +336,7 @@ pub(super) const NF4_VALUES: [u32; 16] = [
     0x3F80_0000,
 ];
 
-/// nf4, encoding: f32 bits of the threshold above each code but the last (`spec/openvino.md` §1.3).
+/// nf4, encoding: f32 bits of the threshold above each code but the last (`docs/spec/openvino.md §1.3`).
 pub(super) const NF4_THRESHOLDS: [u32; 15] = [
     0xBF59_1CD9,
     0xBF1C_5270,
