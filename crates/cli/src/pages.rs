@@ -110,6 +110,10 @@ pub const PAGES: [Page; 14] = [
         usage: &["check cast|castlike|rescale --to TYPE --input FILE --actual FILE [OPTIONS]", "check MODEL [OPTIONS]"],
         examples: &[
             ("May these be the results?", "truecast check cast --to f16 --input a.npy --actual theirs.npy"),
+            (
+                "And these of RESCALE?",
+                "truecast check rescale --to i8 --input acc.npy --actual i8.npy --multiplier 16384 --shift 20",
+            ),
             ("Are the conversions of a model legal?", "truecast check model.onnx --spec onnx@21"),
         ],
         see_also: &["vectors", "explain", "run"],

@@ -105,6 +105,12 @@ pub fn type_of(input: &Path) -> Result<DType, Failure> {
     })
 }
 
+/// What keeps the options from saying a scale.
+pub fn missing_scale(options: &RescaleAttributes) -> Vec<&'static str> {
+    let parts = [("--multiplier M", &options.multiplier), ("--shift S", &options.shift)];
+    parts.into_iter().filter(|(_, given)| options.scale.is_none() && given.is_none()).map(|(flag, _)| flag).collect()
+}
+
 /// What the options mean. Unsigned types say what the flags say.
 pub fn request(
     options: &RescaleAttributes,
@@ -126,10 +132,13 @@ pub fn request(
     };
     let (multipliers, shifts) = match &options.scale {
         Some(text) => of_scales(text, options.scale32)?,
-        None => {
-            let multipliers = numbers("--multiplier", options.multiplier.as_deref())?;
-            (multipliers, numbers("--shift", options.shift.as_deref())?)
-        }
+        None => match (&options.multiplier, &options.shift) {
+            (Some(multiplier), Some(shift)) => (numbers("--multiplier", multiplier)?, numbers("--shift", shift)?),
+            _ => {
+                let missing = missing_scale(options).join(", ");
+                return Err(Failure::usage(format_args!("RESCALE needs {missing}, or --scale X alone; see --help")));
+            }
+        },
     };
     let many = multipliers.len().max(shifts.len());
     if many > 1 && !options.per_channel {
@@ -207,8 +216,7 @@ fn chosen(request: &RescaleRequest) -> String {
 }
 
 /// Numbers with commas between them, or an array of integers in a file.
-fn numbers(flag: &str, text: Option<&str>) -> Result<Vec<i64>, Failure> {
-    let text = text.ok_or_else(|| Failure::usage(format_args!("RESCALE needs {flag}; see --help")))?;
+fn numbers(flag: &str, text: &str) -> Result<Vec<i64>, Failure> {
     if is_file(text) {
         return Ok(integers(Path::new(text))?);
     }

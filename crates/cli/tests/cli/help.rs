@@ -183,6 +183,24 @@ fn what_was_probably_meant() {
         ("man benhc", "did you mean bench?"),
         ("convert a.npy", "convert needs DST"),
         ("explain 1", "explain needs --to TYPE"),
+        (
+            "check cast",
+            "check cast needs --to TYPE, --input FILE, --actual FILE; as in: truecast check cast --to f16 --input a.npy",
+        ),
+        (
+            "check castlike --to f16",
+            "check castlike needs --input FILE, --actual FILE; as in: truecast check castlike --to",
+        ),
+        (
+            "check cast --spec tosa --input a.npy",
+            "check cast needs --to TYPE, --actual FILE; as in: truecast check cast",
+        ),
+        (
+            "check rescale --shift 20",
+            "needs --to TYPE, --input FILE, --actual FILE, --multiplier M; as in: truecast check rescale --to i8 --input",
+        ),
+        ("check rescale --scale 0.5", "check rescale needs --to TYPE, --input FILE, --actual FILE; as in: truecast"),
+        ("rescale acc.npy b.npy --to i8", "RESCALE needs --multiplier M, --shift S, or --scale X alone; see"),
         ("convert a.npy b.npy --to", "--to needs a value"),
         ("compare a.npy theirs.npy acc.npy", "unexpected argument \"acc.npy\"; usage: truecast compare A B"),
         ("convert model.safetensors b.safetensors --to f16 --keep *nrom*", "keep \"*nrom*\" matches no tensor"),

@@ -1,7 +1,7 @@
 //! Elements one by one: is each a result that the specification permits?
 
 use super::groups;
-use super::source::{exact_nan_refusal, source_type};
+use super::source::{Asked, asked, exact_nan_refusal, source_type};
 use crate::args::CheckArgs;
 use crate::command::Context;
 use crate::effect;
@@ -21,10 +21,7 @@ use truecast::setting::exact_nan_matters;
 use truecast::{CastSpec, DType};
 
 pub fn run(args: &CheckArgs, request: &Request, context: &Context) -> Result<ExitCode, Failure> {
-    let missing = |flag| Failure::usage(format_args!("check {} needs {flag}; see --help", args.what.display()));
-    let to = args.to.ok_or_else(|| missing("--to"))?;
-    let input = args.input.as_deref().ok_or_else(|| missing("--input"))?;
-    let actual = args.actual.as_deref().ok_or_else(|| missing("--actual"))?;
+    let Asked { to, input, actual } = asked(args)?;
     let from = source_type(args, input)?;
     let spec = request.resolve(from, to)?;
     effect::check(&args.policy.judging(), request, [(from, to)])?;

@@ -1,10 +1,44 @@
-//! What both checks of elements ask of the files and of `--exact-nan`.
+//! What every check of elements asks of the command line, of the files, and of `--exact-nan`.
 
 use crate::args::CheckArgs;
+use crate::command::rescale;
 use crate::failure::Failure;
+use crate::pages::page;
 use std::path::Path;
 use truecast::check::{CheckError, stated_type};
 use truecast::{CastSpec, DType};
+
+/// The destination type and the files of a check.
+pub struct Asked<'a> {
+    pub to: DType,
+    pub input: &'a Path,
+    pub actual: &'a Path,
+}
+
+/// What is asked; everything that is missing is one error.
+pub fn asked(args: &CheckArgs) -> Result<Asked<'_>, Failure> {
+    let operator = args.what.to_str().unwrap_or_default();
+    let scale = if operator == "rescale" { rescale::missing_scale(&args.rescale) } else { Vec::new() };
+    match (args.to, &args.input, &args.actual) {
+        (Some(to), Some(input), Some(actual)) if scale.is_empty() => Ok(Asked { to, input, actual }),
+        (to, input, actual) => {
+            let files =
+                [(to.is_none(), "--to TYPE"), (input.is_none(), "--input FILE"), (actual.is_none(), "--actual FILE")];
+            let missing = files.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, flag)| flag);
+            let missing: Vec<_> = missing.chain(scale).collect();
+            let example = example(operator);
+            Err(Failure::usage(format_args!("check {operator} needs {}; as in: {example}", missing.join(", "))))
+        }
+    }
+}
+
+/// The line that the page of `check` has of the operator; CastLike is checked as Cast is.
+fn example(operator: &str) -> String {
+    let lines = page("check").expect("check has a page").examples.iter().map(|(_, line)| *line);
+    let known = if operator == "castlike" { "cast" } else { operator };
+    let line = { lines }.find(|line| line.split(' ').nth(2) == Some(known)).expect("the page has a line of each");
+    line.replacen(&format!(" {known} "), &format!(" {operator} "), 1)
+}
 
 /// The type of the input: as typed, or as its file states it.
 pub fn source_type(args: &CheckArgs, input: &Path) -> Result<DType, Failure> {

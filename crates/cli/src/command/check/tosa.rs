@@ -1,7 +1,7 @@
 //! `truecast check cast|rescale` by TOSA: verdicts, the first elements that do not pass, lints.
 
 use super::groups::{self, Named};
-use super::source::{exact_nan_refusal, source_type};
+use super::source::{Asked, asked, exact_nan_refusal, source_type};
 use crate::args::CheckArgs;
 use crate::command::{Context, rescale};
 use crate::effect;
@@ -28,19 +28,15 @@ use truecast::spec::tosa::check::{Profile, Verdict, cast, rescale as rescale_che
 use truecast::spec::tosa::rescale::GraphResult;
 use truecast::spec::tosa::{Cast, Target};
 
-/// What every check takes.
-fn compared<'a>(args: &'a CheckArgs, target: &Target) -> Result<Compared<'a>, Failure> {
-    let missing = |flag| Failure::usage(format_args!("check needs {flag}; see --help"));
+/// The destination type, and what every check takes.
+fn compared<'a>(args: &'a CheckArgs, target: &Target) -> Result<(DType, Compared<'a>), Failure> {
     let profile = args.policy.profile.as_deref().map_or(Ok(Profile::of_version(target.version)), str::parse)?;
-    let input = args.input.as_deref().ok_or_else(|| missing("--input"))?;
-    let actual = args.actual.as_deref().ok_or_else(|| missing("--actual"))?;
-    Ok(Compared { input, actual, keep: args.show, profile })
+    let Asked { to, input, actual } = asked(args)?;
+    Ok((to, Compared { input, actual, keep: args.show, profile }))
 }
 
 pub fn cast(args: &CheckArgs, request: &Request, target: Target, context: &Context) -> Result<ExitCode, Failure> {
-    let files = compared(args, &target)?;
-    let missing = |flag| Failure::usage(format_args!("check cast needs {flag}; see --help"));
-    let to = args.to.ok_or_else(|| missing("--to"))?;
+    let (to, files) = compared(args, &target)?;
     let from = source_type(args, files.input)?;
     if let Some((cast, scales)) = blocks(args, from, to)? {
         return of_blocks(&cast, target, files, scales, context);
@@ -119,10 +115,8 @@ fn of_blocks(
 }
 
 pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<ExitCode, Failure> {
-    let files = compared(args, &target)?;
+    let (to, files) = compared(args, &target)?;
     let profile = files.profile;
-    let missing = |flag| Failure::usage(format_args!("check rescale needs {flag}; see --help"));
-    let to = args.to.ok_or_else(|| missing("--to"))?;
     let rounding = args.policy.rounding.as_deref().unwrap_or("single");
     let mut request = rescale::request(&args.rescale, rounding, target, rescale::type_of(files.input)?, to)?;
     if let Some(from) = args.from {
