@@ -19,18 +19,18 @@ pub fn oracle_type(dtype: DType) -> oracle::Type {
     oracle::Type::from_name(dtype.name()).unwrap_or_else(|| panic!("the oracle has no type {dtype}"))
 }
 
-/// The oracle's rounding of the same meaning.
+/// The choice of the oracle that has the same name.
+macro_rules! same {
+    ($value:expr, $from:ident => $to:ident: $($name:ident)*) => {
+        match $value {
+            $($from::$name => oracle::$to::$name,)*
+        }
+    };
+}
+
+/// The oracle's rounding of the same name.
 pub const fn oracle_rounding(rounding: Rounding) -> oracle::Rounding {
-    match rounding {
-        Rounding::NearestEven => oracle::Rounding::NearestEven,
-        Rounding::NearestAway => oracle::Rounding::NearestAway,
-        Rounding::NearestUp => oracle::Rounding::NearestUp,
-        Rounding::TowardZero => oracle::Rounding::TowardZero,
-        Rounding::AwayFromZero => oracle::Rounding::AwayFromZero,
-        Rounding::Up => oracle::Rounding::Up,
-        Rounding::Down => oracle::Rounding::Down,
-        Rounding::ToOdd => oracle::Rounding::ToOdd,
-    }
+    same!(rounding, Rounding => Rounding: NearestEven NearestAway NearestUp TowardZero AwayFromZero Up Down ToOdd)
 }
 
 /// The same policy for the oracle.
@@ -38,54 +38,20 @@ pub const fn oracle_rounding(rounding: Rounding) -> oracle::Rounding {
 /// # Panics
 /// If `vanishing` asks for a magnitude, which nothing that vanishes has.
 pub fn oracle_policy(policy: &CastPolicy) -> oracle::Policy {
-    let range = |rule: Overflow| match rule {
-        Overflow::Nonfinite => oracle::OnRange::Nonfinite,
-        Overflow::NonfiniteAlways => oracle::OnRange::NonfiniteAlways,
-        Overflow::Saturate => oracle::OnRange::Saturate,
-        Overflow::Error => oracle::OnRange::Error,
-    };
+    let range = |rule| same!(rule, Overflow => OnRange: Nonfinite NonfiniteAlways Saturate Error);
     oracle::Policy {
         to_float: oracle_rounding(policy.to_float),
         to_int: oracle_rounding(policy.to_int),
         overflow: range(policy.overflow),
         inf: range(policy.inf),
-        nan: match policy.nan {
-            NanRule::Keep => oracle::Nan::Keep,
-            NanRule::Canonical => oracle::Nan::Canonical,
-            NanRule::Error => oracle::Nan::Error,
-        },
-        nan_substitute: match policy.nan_substitute {
-            NanSubstitute::ZeroFlipped => oracle::NanSubstitute::ZeroFlipped,
-            NanSubstitute::MaxSigned => oracle::NanSubstitute::MaxSigned,
-            NanSubstitute::MaxPositive => oracle::NanSubstitute::MaxPositive,
-            NanSubstitute::CodeZero => oracle::NanSubstitute::CodeZero,
-        },
-        int_overflow: match policy.int_overflow {
-            IntOverflow::Wrap => oracle::IntOverflow::Wrap,
-            IntOverflow::Saturate => oracle::IntOverflow::Saturate,
-            IntOverflow::Error => oracle::IntOverflow::Error,
-        },
-        nan_to_int: match policy.nan_to_int {
-            NanToInt::Zero => oracle::NanToInt::Zero,
-            NanToInt::Saturate => oracle::NanToInt::Saturate,
-            NanToInt::Error => oracle::NanToInt::Error,
-        },
-        subnormals: match policy.subnormals {
-            Subnormals::Keep => oracle::Subnormals::Keep,
-            Subnormals::Flush => oracle::Subnormals::Flush,
-            Subnormals::FlushSource => oracle::Subnormals::FlushSource,
-            Subnormals::FlushResult => oracle::Subnormals::FlushResult,
-        },
-        range: match policy.range {
-            RangeTest::Rounded => oracle::Range::Rounded,
-            RangeTest::Source => oracle::Range::Source,
-        },
-        negative: match policy.negative {
-            Unrepresentable::Smallest => oracle::Negative::Smallest,
-            Unrepresentable::Nan => oracle::Negative::Nan,
-            Unrepresentable::Magnitude => oracle::Negative::Magnitude,
-            Unrepresentable::Error => oracle::Negative::Error,
-        },
+        nan: same!(policy.nan, NanRule => Nan: Keep Canonical Error),
+        nan_substitute: same!(
+            policy.nan_substitute, NanSubstitute => NanSubstitute: ZeroFlipped MaxSigned MaxPositive CodeZero),
+        int_overflow: same!(policy.int_overflow, IntOverflow => IntOverflow: Wrap Saturate Error),
+        nan_to_int: same!(policy.nan_to_int, NanToInt => NanToInt: Zero Saturate Error),
+        subnormals: same!(policy.subnormals, Subnormals => Subnormals: Keep Flush FlushSource FlushResult),
+        range: same!(policy.range, RangeTest => Range: Rounded Source),
+        negative: same!(policy.negative, Unrepresentable => Negative: Smallest Nan Magnitude Error),
         vanishing: match policy.vanishing {
             Unrepresentable::Smallest => oracle::Vanishing::Smallest,
             Unrepresentable::Nan => oracle::Vanishing::Nan,

@@ -6,7 +6,7 @@
 use crate::adapter::{oracle_policy, oracle_rounding, oracle_type};
 use crate::buffers::{Source, element, pack};
 use crate::oracle;
-use crate::report::{Answer, Routes, Tally, Witness};
+use crate::report::{Answer, Routes, Sheet, Tally, Witness};
 use crate::session::Session;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -106,6 +106,14 @@ pub fn run(caster: &Caster, src: (Layout, &[u8]), len: usize, layout: Layout) ->
     }
 }
 
+/// The same of a whole list, packed on both sides.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_packed(caster: &Caster, src: &Source) -> Result<(Vec<u8>, Counts), Failure> {
+    run(caster, (Layout::Packed, &src.bytes), src.len(), Layout::Packed)
+}
+
 /// A witness about one input.
 pub fn witness(spec: &CastSpec, who: &str, code: Option<u64>, got: Answer, want: Answer) -> Witness {
     Witness { src: spec.src, dst: spec.dst, policy: spec.policy, who: who.to_owned(), code, got, want }
@@ -130,11 +138,30 @@ pub fn compare(tally: &mut Tally, spec: &CastSpec, who: &str, src: &[u64], layou
     }
 }
 
+/// Adds all comparisons of a request: casters with the definition, the definition with the oracle at every `every`-th input,
+/// and with `rustc_apfloat`.
+pub fn compare_all(session: &Session, spec: &CastSpec, src: &Source, every: usize, sheet: &mut Sheet) {
+    let wanted = Wanted::of(session, spec, &src.elements);
+    let levels = against_levels(session, spec, src, &wanted, &mut sheet.routes);
+    sheet.add("casters = definition", levels);
+    sheet.add("definition = oracle", against_oracle(spec, src, &wanted, every));
+    sheet.add("definition = rustc_apfloat", against_apfloat(spec, src, &wanted));
+}
+
 /// Tables of a 16-bit source are filled by conversions of this many elements; shorter ones do not use them.
 const FILLS_A_TABLE: usize = 131_072;
 
-/// How results are stored, with a name: past the caches only where they are large, and always.
-pub const STORES: [(&str, Option<usize>); 2] = [("", None), (", streaming", Some(0))];
+/// How a caster runs at every level of the session, with a name: storing past the caches only where results are large, and
+/// always.
+pub fn ways(session: &Session) -> impl Iterator<Item = (String, CastOptions)> {
+    const STORES: [(&str, Option<usize>); 2] = [("", None), (", streaming", Some(0))];
+    let one = |level: Level| {
+        STORES.map(|(stores, stream_above_bytes)| {
+            (format!("{level}{stores}"), CastOptions { stream_above_bytes, ..exec(level, Counting::Off) })
+        })
+    };
+    session.levels.iter().flat_map(move |level| one(*level))
+}
 
 /// Compares casters at every level of the session with the definition, whichever way they store.
 ///
@@ -148,11 +175,9 @@ pub fn against_levels(session: &Session, spec: &CastSpec, src: &Source, wanted: 
             None => (src, wanted, None),
         };
         let want = wanted.pack(spec.dst, Layout::Packed);
-        let levels = session.levels.iter().flat_map(|level| STORES.map(|stores| (*level, stores)));
-        for (level, (stores, stream_above_bytes)) in levels {
-            let caster = caster(spec, &CastOptions { stream_above_bytes, ..exec(level, Counting::Off) });
+        for (who, options) in ways(session) {
+            let caster = caster(spec, &options);
             routes.count(caster.route());
-            let who = format!("{level}{stores}");
             let mut compare_with = |elements: &[u64], bytes: &[u8], want: &[u8]| {
                 let got = run(&caster, (Layout::Packed, bytes), elements.len(), Layout::Packed);
                 match got {
@@ -219,7 +244,7 @@ fn oracle_code(dtype: DType, element: u64) -> u64 {
 }
 
 /// Compares the definition with the oracle at every `every`-th input.
-pub fn against_oracle(spec: &CastSpec, src: &Source, wanted: &Wanted, every: usize) -> Tally {
+fn against_oracle(spec: &CastSpec, src: &Source, wanted: &Wanted, every: usize) -> Tally {
     Tally::timed(|tally| {
         let (from, to) = (oracle_type(spec.src), oracle_type(spec.dst));
         let policy = oracle_policy(&spec.policy);
@@ -247,7 +272,7 @@ pub fn against_oracle(spec: &CastSpec, src: &Source, wanted: &Wanted, every: usi
 
 /// Compares the definition with `rustc_apfloat` through the f64 of the same value, where that exists and the crate is
 /// right (`docs/style.md §15.1`); under other policies nothing is compared.
-pub fn against_apfloat(spec: &CastSpec, src: &Source, wanted: &Wanted) -> Tally {
+fn against_apfloat(spec: &CastSpec, src: &Source, wanted: &Wanted) -> Tally {
     let rounding = spec.policy.to_float;
     let plain = CastPolicy { to_float: rounding, to_int: spec.policy.to_int, ..CastPolicy::IEEE };
     let wide = matches!(spec.src, DType::I64 | DType::U64);

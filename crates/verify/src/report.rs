@@ -178,14 +178,12 @@ pub trait Findings: fmt::Display {
 }
 
 /// What a command that compares elements found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Report {
     /// What it covers, in one sentence.
     pub covers: String,
     /// Its checks.
     pub sheet: Sheet,
-    /// Anything else worth a line.
-    pub notes: Vec<String>,
     /// Time from start to end.
     pub elapsed: Duration,
 }
@@ -224,9 +222,6 @@ impl fmt::Display for Report {
         f.write_str(&aligned(&lines, &[1, 2, 3, 4]))?;
         if self.sheet.routes != Routes::default() {
             writeln!(f, "conversions by route: {}", self.sheet.routes)?;
-        }
-        for note in &self.notes {
-            writeln!(f, "{note}")?;
         }
         for (name, tally) in &self.sheet.rows {
             for witness in &tally.witnesses {

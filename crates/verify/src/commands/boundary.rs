@@ -1,14 +1,13 @@
 //! `verify boundary`: wide sources where a destination decides something, against definition and oracle.
 
-use super::{Chosen, parallel, report};
+use super::{Chosen, over};
 use crate::buffers::Source;
-use crate::check::{Wanted, against_apfloat, against_levels, against_oracle, spec};
+use crate::check::{compare_all, spec};
 use crate::inputs::{Extent, elements, is_narrow, thin};
 use crate::policies::{VARIANTS, main_for, others_for};
 use crate::random::Random;
-use crate::report::{Report, Sheet};
+use crate::report::Report;
 use crate::session::Session;
-use std::time::Instant;
 use truecast_core::Rounding;
 
 /// Options.
@@ -36,13 +35,12 @@ const PART: usize = 1 << 18;
 
 /// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
-    let start = Instant::now();
     let &Options { ref chosen, random, limit, limit_others, random_policies } = options;
     let seed = chosen.seed;
     let sources = chosen.sources(|src| !is_narrow(src));
     let mut pairs = chosen.pairs(&sources);
     pairs.sort_by_key(|(_, dst)| dst.code_bits() != 16); // the long ones first
-    let covers = session.announce(format!(
+    let covers = format!(
         "boundary: {} wide sources, {} pairs, 8 roundings, {} choices of the other policy fields and {random_policies} \
          random policies, at most {limit} elements of a pair ({limit_others} under all but the first two choices), \
          {random} of them random, seed {seed}, levels {}",
@@ -50,17 +48,9 @@ pub fn run(session: &Session, options: &Options) -> Report {
         pairs.len(),
         VARIANTS.len(),
         session.level_names()
-    ));
-    let sheet = parallel(session, "boundary", &pairs, |&(src, dst)| {
-        let mut sheet = Sheet::default();
-        let mut check = |policy, src: &Source| {
-            let spec = spec(src.dtype, dst, policy);
-            let wanted = Wanted::of(session, &spec, &src.elements);
-            let levels = against_levels(session, &spec, src, &wanted, &mut sheet.routes);
-            sheet.add("casters = definition", levels);
-            sheet.add("definition = oracle", against_oracle(&spec, src, &wanted, 1));
-            sheet.add("definition = rustc_apfloat", against_apfloat(&spec, src, &wanted));
-        };
+    );
+    over(session, covers, "boundary", &pairs, |&(src, dst), sheet| {
+        let mut check = |policy, src: &Source| compare_all(session, &spec(src.dtype, dst, policy), src, 1, sheet);
         let mut all = elements(src, dst, &Extent { seed, n_random: random, limit });
         for part in all.elements.chunks(PART) {
             let part = Source::new(src, part.to_vec());
@@ -70,7 +60,5 @@ pub fn run(session: &Session, options: &Options) -> Report {
         thin(&mut all.elements, (src, dst), limit_others, &mut stream);
         let some = Source::new(src, all.elements);
         others_for(dst, &Rounding::ALL, random_policies, &mut stream).into_iter().for_each(|p| check(p, &some));
-        sheet
-    });
-    report(covers, sheet, Vec::new(), start)
+    })
 }

@@ -2,15 +2,14 @@
 //!
 //! The requests are those of the standards, because what a standard leaves open is counted too.
 
-use super::{Chosen, parallel, report};
+use super::{Chosen, over};
 use crate::buffers::Source;
-use crate::check::{Wanted, caster, compare, exec, run as convert, witness};
+use crate::check::{Wanted, caster, compare, exec, run_packed, witness};
 use crate::inputs::{Extent, elements, is_narrow, thin};
 use crate::naive;
 use crate::random::Random;
-use crate::report::{Answer, Report, Sheet, Tally};
+use crate::report::{Answer, Report, Tally};
 use crate::session::Session;
-use std::time::Instant;
 use truecast_core::policy::{IntOverflow, NanToInt, Overflow};
 use truecast_core::spec::{ieee, onnx};
 use truecast_core::{CastSpec, DType, Layout, Rounding};
@@ -75,9 +74,8 @@ fn inputs(src: DType, dst: DType, options: &Options) -> Source {
 
 /// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
-    let start = Instant::now();
     let pairs = options.chosen.pairs(&options.chosen.sources(|_| true));
-    let covers = session.announce(format!(
+    let covers = format!(
         "counts: {} pairs, every request of onnx and some of ieee, every element of narrow sources (16 bits: {}) and at \
          most {} of wide ones in random order, seed {}, levels {}",
         pairs.len(),
@@ -85,17 +83,14 @@ pub fn run(session: &Session, options: &Options) -> Report {
         options.limit,
         options.chosen.seed,
         session.level_names()
-    ));
-    let sheet = parallel(session, "counts", &pairs, |&(src, dst)| {
-        let mut sheet = Sheet::default();
+    );
+    over(session, covers, "counts", &pairs, |&(src, dst), sheet| {
         let all = inputs(src, dst, options);
         for spec in requests(src, dst) {
             let wanted = Wanted::of(session, &spec, &all.elements);
             sheet.add("counts = naive counts", check(session, &spec, &all, &wanted));
         }
-        sheet
-    });
-    report(covers, sheet, Vec::new(), start)
+    })
 }
 
 fn check(session: &Session, spec: &CastSpec, src: &Source, wanted: &Wanted) -> Tally {
@@ -104,7 +99,7 @@ fn check(session: &Session, spec: &CastSpec, src: &Source, wanted: &Wanted) -> T
         let packed = wanted.pack(spec.dst, Layout::Packed);
         for &level in &session.levels {
             let caster = caster(spec, &exec(level, Counting::Full));
-            let result = convert(&caster, (Layout::Packed, &src.bytes), src.len(), Layout::Packed);
+            let result = run_packed(&caster, src);
             let counts = match result {
                 Ok((got, counts)) => {
                     compare(tally, spec, level.name(), &src.elements, Layout::Packed, &got, &packed);

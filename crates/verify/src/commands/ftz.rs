@@ -3,18 +3,17 @@
 //!
 //! Expectations are computed in the default environment.
 
-use super::{Chosen, parallel, report};
+use super::{Chosen, over};
 use crate::buffers::Source;
-use crate::check::{Wanted, against_levels, caster, exec, run as convert, spec, witness};
+use crate::check::{Wanted, against_levels, caster, exec, run_packed, spec, witness};
 use crate::environment::flushing;
 use crate::inputs::{Extent, elements, thin};
 use crate::naive::differences;
 use crate::policies::{main_for, others_for};
 use crate::random::Random;
-use crate::report::{Answer, Report, Sheet, Tally};
+use crate::report::{Answer, Report, Tally};
 use crate::session::Session;
-use std::time::Instant;
-use truecast_core::{CastSpec, Layout, Rounding};
+use truecast_core::{CastSpec, Rounding};
 use truecast_kernel::{Counting, Counts};
 
 /// Options.
@@ -30,22 +29,20 @@ pub struct Options {
 
 /// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
-    let start = Instant::now();
     let &Options { ref chosen, limit } = options;
     let seed = chosen.seed;
     if flushing(|| ()).is_none() {
         let covers = "ftz: nothing, since this architecture has no such control".into();
-        return report(covers, Sheet::default(), Vec::new(), start);
+        return Report { covers, ..Report::default() };
     }
     let pairs = chosen.pairs(&chosen.sources(|_| true));
-    let covers = session.announce(format!(
+    let covers = format!(
         "ftz: FTZ and DAZ set, {} pairs, at most {limit} elements each, 8 roundings and every other policy field, seed \
          {seed}, levels {}",
         pairs.len(),
         session.level_names()
-    ));
-    let sheet = parallel(session, "ftz", &pairs, |&(src, dst)| {
-        let mut sheet = Sheet::default();
+    );
+    over(session, covers, "ftz", &pairs, |&(src, dst), sheet| {
         let mut random = Random::new(seed, &[src as u64, dst as u64, 2]);
         let mut all = elements(src, dst, &Extent { seed, n_random: limit / 4, limit }).elements;
         thin(&mut all, (src, dst), limit, &mut random);
@@ -61,9 +58,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
         for policy in main_for(&[Rounding::NearestEven, Rounding::TowardZero]) {
             sheet.add("counts", counts(session, &spec(src, dst, policy), &all));
         }
-        sheet
-    });
-    report(covers, sheet, Vec::new(), start)
+    })
 }
 
 fn counts(session: &Session, spec: &CastSpec, src: &Source) -> Tally {
@@ -71,7 +66,7 @@ fn counts(session: &Session, spec: &CastSpec, src: &Source) -> Tally {
         for &level in &session.levels {
             let one = || -> Counts {
                 let caster = caster(spec, &exec(level, Counting::Full));
-                let result = convert(&caster, (Layout::Packed, &src.bytes), src.len(), Layout::Packed);
+                let result = run_packed(&caster, src);
                 result.map(|(_, counts)| counts).unwrap_or_default()
             };
             let (want, got) = (one(), flushing(one).unwrap_or_default());

@@ -67,23 +67,27 @@ fn is_among(list: &[DType], dtype: DType) -> bool {
     list.is_empty() || list.contains(&dtype)
 }
 
-/// Runs units in parallel, shows progress, and adds up what they found in their order.
-fn parallel<T: Sync>(session: &Session, what: &str, units: &[T], one: impl Fn(&T) -> Sheet + Sync) -> Sheet {
+/// Says what is covered, runs units in parallel with a bar, and adds up what each finds in their order.
+fn over<T: Sync>(
+    session: &Session,
+    covers: String,
+    what: &str,
+    units: &[T],
+    one: impl Fn(&T, &mut Sheet) + Sync,
+) -> Report {
+    let start = Instant::now();
+    let covers = session.announce(covers);
     let bar = session.bar(what, units.len());
     let found: Vec<Sheet> = units
         .par_iter()
         .with_max_len(1)
         .map(|unit| {
-            let sheet = one(unit);
+            let mut sheet = Sheet::default();
+            one(unit, &mut sheet);
             bar.inc(1);
             sheet
         })
         .collect();
     bar.finish_and_clear();
-    Sheet::total(found)
-}
-
-/// A report with the time since `start`.
-fn report(covers: String, sheet: Sheet, notes: Vec<String>, start: Instant) -> Report {
-    Report { covers, sheet, notes, elapsed: start.elapsed() }
+    Report { covers, sheet: Sheet::total(found), elapsed: start.elapsed() }
 }

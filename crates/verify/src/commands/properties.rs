@@ -3,16 +3,15 @@
 //! Identity, monotonicity, saturation as a clamp, round trips, mirrored roundings, and that a result is one of the two
 //! neighbours and the right one. They are asked of the definition and of a caster at the strongest level.
 
-use super::{Chosen, parallel, report};
+use super::{Chosen, over};
 use crate::buffers::{Source, element};
-use crate::check::{Wanted, caster, exec, run as convert, spec, witness};
+use crate::check::{Wanted, caster, exec, run_packed, spec, witness};
 use crate::inputs::{Extent, elements};
 use crate::number::{Number, Value};
 use crate::policies::{SATURATE, rounded};
-use crate::report::{Answer, Report, Sheet, Tally};
+use crate::report::{Answer, Report, Tally};
 use crate::session::Session;
 use std::cmp::Ordering;
-use std::time::Instant;
 use truecast_core::policy::Unrepresentable;
 use truecast_core::{CastPolicy, CastSpec, DType, FloatFormat, Kind, Layout, Rounding, Specials};
 use truecast_kernel::Counting;
@@ -41,18 +40,16 @@ enum Engine {
 
 /// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
-    let start = Instant::now();
     let &Options { ref chosen, limit } = options;
     let seed = chosen.seed;
     let pairs = chosen.pairs(&chosen.sources(|_| true));
-    let covers = session.announce(format!(
+    let covers = format!(
         "properties: {} pairs, every element of narrow sources and at most {limit} of wide ones, 8 roundings, seed {seed}, \
          by the definition and by a caster at level {}",
         pairs.len(),
         session.strongest()
-    ));
-    let sheet = parallel(session, "properties", &pairs, |&(src, dst)| {
-        let mut sheet = Sheet::default();
+    );
+    over(session, covers, "properties", &pairs, |&(src, dst), sheet| {
         let source = elements(src, dst, &Extent { seed, n_random: limit / 4, limit });
         for engine in [Engine::Definition, Engine::Caster] {
             let pair = Pair::new(session, engine, dst, &source);
@@ -63,9 +60,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
             sheet.add("mirrored roundings", pair.mirrored());
             sheet.add("the right neighbour", pair.neighbours());
         }
-        sheet
-    });
-    report(covers, sheet, Vec::new(), start)
+    })
 }
 
 /// A pair with its inputs.
@@ -116,7 +111,7 @@ impl<'a> Pair<'a> {
             Engine::Definition => Wanted::of(self.session, spec, &src.elements).elements,
             Engine::Caster => {
                 let caster = caster(spec, &exec(self.session.strongest(), Counting::Off));
-                let bytes = convert(&caster, (Layout::Packed, &src.bytes), src.len(), Layout::Packed);
+                let bytes = run_packed(&caster, src);
                 let bytes = bytes.map(|(bytes, _)| bytes).unwrap_or_default();
                 let n = if bytes.is_empty() { 0 } else { src.len() };
                 (0..n).map(|i| element(spec.dst, Layout::Packed, &bytes, i)).collect()

@@ -1,12 +1,11 @@
 //! `verify rescale`: TOSA's RESCALE of every type pair and mode at every level, against the formulas of
 //! `docs/spec/tosa.md §4.4` and §4.5 in 128-bit integers with a division, which share no code with the definition.
 
-use super::{parallel, report};
+use super::over;
 use crate::random::Random;
-use crate::report::{Answer, Report, Sheet, Tally, Witness};
+use crate::report::{Answer, Report, Tally, Witness};
 use crate::session::Session;
 use std::num::NonZeroUsize;
-use std::time::Instant;
 use truecast_core::spec::tosa::rescale::{Channel, RescaleSpec, RoundingMode};
 use truecast_core::{CastPolicy, DType, IntFormat};
 use truecast_kernel::{CastOptions, Elements, ElementsMut, Level, RescaleError, Rescaler};
@@ -55,26 +54,22 @@ fn kinds() -> Vec<Kind> {
 
 /// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
-    let start = Instant::now();
     let kinds = kinds();
-    let covers = session.announce(format!(
+    let covers = format!(
         "rescale: {} kinds of RESCALE, {} random ones of each, channels {CHANNELS:?}, 1 and 3 threads, seed {}, levels {}",
         kinds.len(),
         options.cases,
         options.seed,
         session.level_names()
-    ));
+    );
     let units: Vec<(usize, Kind)> = kinds.into_iter().enumerate().collect();
-    let sheet = parallel(session, "rescale", &units, |&(index, kind)| {
-        let mut sheet = Sheet::default();
+    over(session, covers, "rescale", &units, |&(index, kind), sheet| {
         for &level in &session.levels {
             let mut random = Random::new(options.seed, &[index as u64, 7]);
             let tally = Tally::timed(|tally| (0..options.cases).for_each(|_| case(kind, level, &mut random, tally)));
             sheet.add(level.name(), tally);
         }
-        sheet
-    });
-    report(covers, sheet, Vec::new(), start)
+    })
 }
 
 /// As wide as many of that many bits, or narrower.

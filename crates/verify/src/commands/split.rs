@@ -1,14 +1,14 @@
 //! `verify split`: lengths, offsets, layouts, threads and parts change no bit and no count (`docs/kernels.md §11` rows 1
 //! and 9).
 
-use super::{Chosen, parallel, report};
+use super::{Chosen, over};
 use crate::buffers::{Source, pack, width};
-use crate::check::{STORES, Wanted, caster, compare, exec, run as convert, spec, witness};
+use crate::check::{Wanted, caster, compare, exec, run as convert, run_packed, spec, ways, witness};
 use crate::inputs::{Extent, elements};
 use crate::naive::differences;
 use crate::policies::SATURATE;
 use crate::random::Random;
-use crate::report::{Answer, Report, Sheet, Tally};
+use crate::report::{Answer, Report, Tally};
 use crate::session::Session;
 use std::num::NonZeroUsize;
 use std::time::Instant;
@@ -71,16 +71,15 @@ fn run_here(session: &Session, options: &Options) -> Report {
     let seed = chosen.seed;
     let pairs = chosen.pairs(&chosen.sources(|_| true));
     let asked = |pair: &&(DType, DType)| chosen.allows(**pair);
-    let covers = session.announce(format!(
+    let covers = format!(
         "split: {} pairs, lengths 0 to {lengths} at odd offsets, packed and byte layouts, 1, 2, 3 and 8 threads, parts \
          of {n} elements at any granule, {} pairs of {} elements, seed {seed}, levels {}",
         pairs.len(),
         LONG.iter().filter(asked).count(),
         8 * n,
         session.level_names()
-    ));
-    let mut sheet = parallel(session, "split", &pairs, |&(src, dst)| {
-        let mut sheet = Sheet::default();
+    );
+    let mut report = over(session, covers, "split", &pairs, |&(src, dst), sheet| {
         let mut random = Random::new(seed, &[src as u64, dst as u64, 3]);
         let policy = if random.below(2) == 0 { CastPolicy::IEEE } else { SATURATE };
         let case = Case::new(session, spec(src, dst, policy), n, &mut random);
@@ -89,14 +88,13 @@ fn run_here(session: &Session, options: &Options) -> Report {
         sheet.add("layouts, bits above byte elements", case.layouts(session, Some(&mut random)));
         sheet.add("threads", case.threads(session, Counting::Full));
         sheet.add("parts", case.parts(session, &mut random));
-        sheet
     });
     for &(src, dst) in LONG.iter().filter(asked) {
         let mut random = Random::new(seed, &[src as u64, dst as u64, 4]);
         let case = Case::new(session, spec(src, dst, CastPolicy::IEEE), 8 * n, &mut random);
-        sheet.add("threads, long arrays", case.threads(session, Counting::Off));
+        report.sheet.add("threads, long arrays", case.threads(session, Counting::Off));
     }
-    report(covers, sheet, Vec::new(), start)
+    Report { elapsed: start.elapsed(), ..report }
 }
 
 /// An array and what it becomes.
@@ -132,10 +130,8 @@ impl Case {
     fn lengths(&self, session: &Session, longest: usize, random: &mut Random) -> Tally {
         let CastSpec { src, dst, .. } = self.spec;
         Tally::timed(|tally| {
-            let levels = session.levels.iter().flat_map(|level| STORES.map(|stores| (*level, stores)));
-            for (level, (stores, stream_above_bytes)) in levels {
-                let caster = caster(&self.spec, &CastOptions { stream_above_bytes, ..exec(level, Counting::Off) });
-                let who = format!("{level}{stores}");
+            for (who, options) in ways(session) {
+                let caster = caster(&self.spec, &options);
                 for len in 0..=longest.min(self.src.len()) {
                     let [s_off, d_off] = [64, 64].map(|n| random.below(n) as usize);
                     let bytes = |dtype: DType| (len * width(dtype, Layout::Packed)).div_ceil(8);
@@ -204,7 +200,7 @@ impl Case {
                 };
                 let who = format!("{level}, {threads} threads");
                 let caster = caster(&self.spec, &exec);
-                match convert(&caster, (Layout::Packed, &self.src.bytes), self.src.len(), Layout::Packed) {
+                match run_packed(&caster, &self.src) {
                     Ok((got, counts)) => {
                         let elements = &self.src.elements;
                         compare(tally, &self.spec, &who, elements, Layout::Packed, &got, &self.want);
@@ -222,7 +218,7 @@ impl Case {
         Tally::timed(|tally| {
             let level = random.of(&session.levels);
             let caster = caster(&self.spec, &exec(level, Counting::Full));
-            let whole = convert(&caster, (Layout::Packed, &self.src.bytes), self.src.len(), Layout::Packed);
+            let whole = run_packed(&caster, &self.src);
             let Ok((_, whole)) = whole else {
                 return self.fail(tally, level.name(), format!("{whole:?}"), "codes");
             };

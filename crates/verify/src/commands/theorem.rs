@@ -4,8 +4,8 @@
 //! [`FloatFormat::is_safe_odd_intermediate_for`] asks for two guard bits, which is what the nearest roundings need. So: where it
 //! answers yes, no result may be wrong under any rounding; where it answers no, there must be a wrong result.
 
-use super::{parallel, report};
-use crate::report::{Answer, Report, Sheet, Tally, Witness};
+use super::over;
+use crate::report::{Answer, Report, Tally, Witness};
 use crate::session::Session;
 use crate::toy::{Limit, Rounded, SCALE, Toy};
 use std::time::Instant;
@@ -147,19 +147,17 @@ fn witness(hub: &FloatFormat, dst: &FloatFormat, wrong: Option<Wrong>, expected:
 
 /// Runs the command.
 pub fn run(session: &Session, options: &Options) -> Report {
-    let start = Instant::now();
     let source = source();
     let dsts: Vec<Direct> = destinations().into_iter().map(|f| Direct::new(f, &source)).collect();
     let hubs = hubs(options.hub_bits);
-    let covers = session.announce(format!(
+    let covers = format!(
         "theorem: {} hubs x {} destinations, all {} values of a source of {P_SRC} bits, 8 roundings, with and without \
          saturation",
         hubs.len(),
         dsts.len(),
         2 * source.len()
-    ));
-    let sheet = parallel(session, "theorem", &hubs, |hub| {
-        let mut sheet = Sheet::default();
+    );
+    over(session, covers, "theorem", &hubs, |hub, sheet| {
         let toy = Toy::new(*hub);
         let to_code = |&x: &u64| match toy.round(Rounding::ToOdd, Limit::Nonfinite, false, x) {
             Rounded::Code(code) => code as usize,
@@ -173,9 +171,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
             rows[0].1.busy = timer.elapsed();
             rows.into_iter().for_each(|(name, tally)| sheet.add(name, tally));
         }
-        sheet
-    });
-    report(covers, sheet, Vec::new(), start)
+    })
 }
 
 /// What the predicate and the number of guard bits promise, and whether it holds; at least one row.
