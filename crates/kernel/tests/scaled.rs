@@ -453,7 +453,9 @@ fn exact_values() {
                 // Up to four roundings to f32 lie between, and cancellation in sums.
                 let close = (x - f64::from(p)).abs() <= 1e-6 * x.abs() + 1e-38 || coding_adds(&coding);
                 let same = x.is_nan() == p.is_nan() || !p.is_finite();
-                assert!(close || x.is_nan() || p.is_infinite(), "{coding:?}, element {index}: {x} {p}");
+                // A product of scales that is infinite in f32 makes 0 a NaN and other values infinite.
+                let overflowed = p.is_infinite() || p.is_nan() && x == 0.0;
+                assert!(close || x.is_nan() || overflowed, "{coding:?}, element {index}: {x} {p}");
                 assert!(same, "{coding:?}, element {index}: {x} {p}");
             }
         }
