@@ -16,6 +16,7 @@ mod pool;
 mod report;
 mod request;
 mod rescale;
+mod scaled;
 mod source;
 mod text;
 mod watched;
@@ -41,6 +42,8 @@ mod _truecast {
     use super::request::attributes;
     #[pymodule_export]
     use super::rescale::{rescale, rescale_factors};
+    #[pymodule_export]
+    use super::scaled::{dequantize, quantize, scheme_names};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -151,6 +151,17 @@ pub enum Error {
         /// Why not.
         cause: Box<truecast_schemes::Error>,
     },
+    /// A tensor in memory has no form in a scheme.
+    #[cfg(feature = "files")]
+    #[error("{why}")]
+    NotQuantised {
+        /// The scheme, and why not.
+        why: String,
+    },
+    /// A scaled tensor in memory: its buffers, elements, codes or scales.
+    #[cfg(feature = "files")]
+    #[error(transparent)]
+    Scaled(#[from] ScaledError),
     /// Stopped on request.
     #[cfg(feature = "files")]
     #[error("interrupted; nothing was written")]
@@ -235,7 +246,11 @@ impl Error {
             | Error::UnusedFrom { .. }
             | Error::SameFile { .. }
             | Error::UnknownKind { .. }
-            | Error::Memory { .. } => ErrorKind::Usage,
+            | Error::Memory { .. }
+            | Error::NotQuantised { .. }
+            | Error::Scaled(ScaledError::Layout { .. }) => ErrorKind::Usage,
+            #[cfg(feature = "files")]
+            Error::Scaled(_) => ErrorKind::Input,
             #[cfg(feature = "files")]
             Error::Checkpoint { cause, .. } => cause.kind(),
             #[cfg(feature = "files")]

@@ -12,6 +12,7 @@
 //! | ask what a specification says | [`spec`], [`cast_one`], [`explain`](explain::explain) |
 //! | judge the results of other code | [`permitted`], [`vectors`] |
 //! | convert, verify and compare files in bounded memory | `convert`, `verify`, `compare` |
+//! | quantise a tensor with scales, and make it dense again | `scaled` |
 //!
 //! # Examples
 //! ```
@@ -69,6 +70,8 @@ mod progress;
 pub mod report;
 #[cfg(feature = "models")]
 pub mod rescale;
+#[cfg(feature = "files")]
+pub mod scaled;
 #[cfg(feature = "files")]
 mod scan;
 #[cfg(feature = "files")]

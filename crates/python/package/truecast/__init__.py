@@ -16,6 +16,7 @@ arrays of NumPy. No library is imported unless you did, but for ml_dtypes where 
 | convert an array | `cast`; with counts `cast_with_report` |
 | say which specification | `truecast.onnx`, `truecast.tosa`, `truecast.openvino`, `truecast.tile`, or ``spec=`` |
 | ask about a value, a type, two types | `explain`, `finfo`, `dtypes`, `promote_types`, `promotions` |
+| quantise with scales, and back | `quantize`, `dequantize` |
 | test results of other code | `check`, `truecast.testing.assert_allowed` |
 | convert, verify, compare, inspect files | `convert`, `verify`, `compare`, `inspect` |
 | train with a type, compile | `truecast.torch` |
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ._files import compare, convert, inspect, verify
     from ._questions import Explanation, explain, promote_types, promotions
     from ._report import Comparison, ConversionReport, Counts, Verification
+    from ._scaled import Quantized, dequantize, quantize
     from ._types import TypeInfo, dtypes, finfo
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "Explanation",
     "FileError",
     "InputError",
+    "Quantized",
     "SpecError",
     "TruecastError",
     "TypeInfo",
@@ -58,6 +61,7 @@ __all__ = [
     "check",
     "compare",
     "convert",
+    "dequantize",
     "dtypes",
     "explain",
     "finfo",
@@ -67,6 +71,7 @@ __all__ = [
     "openvino",
     "promote_types",
     "promotions",
+    "quantize",
     "set_num_threads",
     "testing",
     "tile",
@@ -82,6 +87,7 @@ _HOMES = {
     "_files": ("compare", "convert", "inspect", "verify"),
     "_questions": ("Explanation", "explain", "promote_types", "promotions"),
     "_report": ("Comparison", "ConversionReport", "Counts", "Verification"),
+    "_scaled": ("Quantized", "dequantize", "quantize"),
     "_types": ("TypeInfo", "dtypes", "finfo"),
 }
 _MODULES = ("onnx", "openvino", "testing", "tile", "torch", "tosa")

@@ -102,6 +102,24 @@ def compare(
     follow_links: bool,
     progress: Callable[[int, int, str], None] | None,
 ) -> str: ...
+def quantize(
+    x: Any,
+    scheme: str,
+    mx_scale: str | None,
+    scale_search: str | None,
+    nonfinite: str | None,
+    from_: Any,
+    layout: str | None,
+) -> tuple[str, tuple[int, ...], str, dict[str, Any]]: ...
+def dequantize(
+    scheme: str,
+    shape: Sequence[int],
+    parts: dict[str, Any],
+    to: Any,
+    spec: str | None,
+    attributes: dict[str, Any] | None,
+) -> Any: ...
+def scheme_names() -> list[tuple[str, str]]: ...
 def attributes(spec: str) -> list[tuple[str, bool, list[str]]]: ...
 def type_names() -> list[str]: ...
 def type_name(object: Any) -> str: ...

@@ -1,0 +1,135 @@
+"""Tensors with scales: quantise an array, and make it dense again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from . import _truecast
+
+_PARTS = ("codes", "scales", "global_scale", "zeros")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Quantized:
+    """A tensor as codes and scales. `quantize` makes them; arrays that come from elsewhere may be put together too.
+
+    >>> import numpy as np, truecast as tc
+    >>> q = tc.Quantized("fp8-block", (128, 256), codes=np.full((128, 256), 0x38, np.uint8), scales=np.float32([[2, 3]]))
+    >>> q.dequantize("f32")[0, [0, 255]]
+    array([2., 3.], dtype=float32)
+    """
+
+    scheme: str
+    """The name of the scheme, as docs/spec/checkpoints.md section 5.6 has it, or a short one."""
+    shape: tuple[int, ...]
+    """The shape of the tensor."""
+    codes: Any
+    """The elements. Where several share a byte or a word, an array of those (torch: pairs of ``float4_e2m1fn_x2``)."""
+    scales: Any
+    """One for each block, in the type in which the scheme has them."""
+    global_scale: Any = None
+    """NVFP4: the second scale, f32."""
+    zeros: Any = None
+    """Asymmetric schemes: the zero points, as the scheme has them."""
+    dtype: str = "f32"
+    """The type of the tensor that it was made of."""
+
+    def arrays(self) -> dict[str, Any]:
+        """The arrays that it has, by name."""
+        return {name: getattr(self, name) for name in _PARTS if getattr(self, name) is not None}
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all arrays."""
+        return sum(int(array.nbytes) for array in self.arrays().values())
+
+    def dequantize(self, to: Any = None, *, spec: str | None = None, **attributes: Any) -> Any:
+        """`truecast.dequantize` of this tensor."""
+        return dequantize(self, to, spec=spec, **attributes)
+
+    def __repr__(self) -> str:
+        elements = 1
+        for n in self.shape:
+            elements *= n
+        shown = [f"{name} {array.dtype} {tuple(array.shape)}" for name, array in self.arrays().items()]
+        return f"{self.scheme} of {self.shape}, {8 * self.nbytes / elements:.4g} bits an element: {', '.join(shown)}"
+
+
+def quantize(
+    x: Any,
+    scheme: str,
+    *,
+    mx_scale: str | None = None,
+    scale_search: str | None = None,
+    nonfinite: str | None = None,
+    from_: Any = None,
+    layout: str | None = None,
+) -> Quantized:
+    """Quantises an array with scales, as `convert` does it for a checkpoint (docs/spec/checkpoints.md section 7).
+
+    Parameters
+    ----------
+    x
+        An array of f32, f16, bf16 or f64 as of `cast`, of two dimensions or more; the last two are the matrices.
+    scheme
+        ``"mxfp4"``, ``"mxfp6"``, ``"mxfp8"``, ``"nvfp4"``, ``"fp8-block"``, ``"fp8-tensor"``, ``"fp8-channel"``,
+        ``"int4-group"``, ``"int4-channel"``, ``"int8-group"``, ``"int8-channel"``, ``"int8-tensor"``, or a name of
+        docs/spec/checkpoints.md section 5.6. Parameters may follow: ``"fp8-block:64x64"``, ``"int4-group,group=32"``,
+        ``"int4-group,symmetric=false"``.
+    mx_scale
+        The rule of power-of-two scales: ``"rceil"`` (the default), ``"floor"``, ``"even"`` or ``"ct"``.
+    scale_search
+        ``"mse"`` tries scales near that of the formula, and takes the one with the least squared error.
+    nonfinite
+        ``"error"`` (the default), or ``"saturate"``: infinities become the largest element, NaN zero.
+    from_, layout
+        As of `cast`: the type of ``x`` where its own does not say; ``"codes"`` gives unsigned integers in place of types
+        that a library may lack.
+
+    Returns
+    -------
+    Quantized
+        Arrays of the library of ``x``, of which a package that knows the scheme can be fed.
+
+    Raises
+    ------
+    UsageError
+        A scheme that is not written, a shape that it cannot hold.
+    InputError
+        An element that is not finite, with its index.
+
+    Examples
+    --------
+    >>> import numpy as np, truecast as tc
+    >>> x = np.linspace(-1, 1, 64, dtype=np.float32).reshape(2, 32)
+    >>> q = tc.quantize(x, "mxfp8")
+    >>> q
+    mxfp8 of (2, 32), 8.25 bits an element: codes float8_e4m3fn (2, 32), scales float8_e8m0fnu (2, 1)
+    >>> float(abs(tc.dequantize(q) - x).max()) < 2**-4
+    True
+    """
+    of, shape, dtype, parts = _truecast.quantize(x, scheme, mx_scale, scale_search, nonfinite, from_, layout)
+    return Quantized(of, shape, dtype=dtype, **parts)
+
+
+def dequantize(q: Quantized, to: Any = None, *, spec: str | None = None, **attributes: Any) -> Any:
+    """The elements of a scaled tensor, rounded once from the f32 value of the scheme's arithmetic
+    (docs/spec/checkpoints.md section 6).
+
+    Parameters
+    ----------
+    q
+        What `quantize` gave, or a `Quantized` of arrays from elsewhere; their types and shapes are checked.
+    to
+        The type of the result; by default the one that was quantised.
+    spec, attributes
+        As of `cast`: how f32 values become ``to``.
+
+    Examples
+    --------
+    >>> import numpy as np, truecast as tc
+    >>> tc.dequantize(tc.quantize(np.float16([[448, 1, -3]]), "fp8-tensor"))
+    array([[448.,   1.,  -3.]], dtype=float16)
+    """
+    return _truecast.dequantize(q.scheme, q.shape, q.arrays(), q.dtype if to is None else to, spec, attributes or None)

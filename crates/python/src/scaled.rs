@@ -1,0 +1,180 @@
+//! `quantize` and `dequantize`: arrays to the parts of a scaled tensor and back. What they are made of is `truecast::scaled`.
+
+use crate::array::{Given, Library, Order, hand_back, new, new_dtype};
+use crate::dtypes::{self, Form as Words};
+use crate::error::{self, Class, raise};
+use crate::memory::Memory;
+use crate::source::Source;
+use crate::{pool, request};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use truecast::scaled::{
+    Array, Code, Dequantiser, Form, MxScale, NonFinite, Packing, Part, Plane, Quantisation, Quantiser, Scheme, Search,
+    scheme,
+};
+use truecast::{CastSpec, DType, Error};
+
+/// What Python calls a part, in the order of the arrays of a form.
+const fn name_of(part: Part) -> &'static str {
+    match part {
+        Part::Codes => "codes",
+        Part::Scales => "scales",
+        Part::Global => "global_scale",
+        Part::Zeros => "zeros",
+        Part::Biases => "biases",
+        Part::Index => "index",
+    }
+}
+
+fn scheme_of(py: Python<'_>, name: &str) -> PyResult<Scheme> {
+    scheme(name).map_err(|error| raise(py, Class::Usage, error))
+}
+
+/// The meaning of a word.
+fn word<T: Copy>(py: Python<'_>, name: &str, given: Option<&str>, words: &[(&str, T)]) -> PyResult<Option<T>> {
+    let Some(given) = given else { return Ok(None) };
+    if let Some((_, meant)) = words.iter().find(|(word, _)| *word == given) {
+        return Ok(Some(*meant));
+    }
+    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    Err(raise(py, Class::Usage, format_args!("{name} {given:?} is not one of {}", known.join(", "))))
+}
+
+/// The type of an array of a form. torch has one for pairs of f4e2m1.
+fn dtype_of<'py>(py: Python<'py>, library: Library, array: &Array, words: Words) -> PyResult<Bound<'py, PyAny>> {
+    const PAIRS: Plane = Plane { code: Code::Float(DType::F4E2M1), packing: Packing::BYTES };
+    if library == Library::Torch && array.plane == PAIRS && words == Words::Values {
+        let pairs = new_dtype(py, library, DType::F4E2M1, words);
+        return pairs.or_else(|_| new_dtype(py, library, array.dtype, words));
+    }
+    // Types that every library has.
+    let is_common = matches!(array.dtype, DType::F32 | DType::F16 | DType::U8 | DType::I8 | DType::I32);
+    new_dtype(py, library, array.dtype, if is_common { Words::Values } else { words })
+}
+
+/// Quantises an array: the scheme, the name of its type, and its parts by name.
+#[pyfunction]
+#[pyo3(signature = (x, scheme, mx_scale, scale_search, nonfinite, from_, layout))]
+#[allow(clippy::too_many_arguments)] // they are those of Python
+pub fn quantize<'py>(
+    x: &Bound<'py, PyAny>,
+    scheme: &str,
+    mx_scale: Option<&str>,
+    scale_search: Option<&str>,
+    nonfinite: Option<&str>,
+    from_: Option<&Bound<'py, PyAny>>,
+    layout: Option<&str>,
+) -> PyResult<(String, Bound<'py, PyTuple>, &'static str, Bound<'py, PyDict>)> {
+    let py = x.py();
+    let scheme = scheme_of(py, scheme)?;
+    let words = Words::of(py, layout)?;
+    if words == Words::Packed {
+        return Err(raise(py, Class::Usage, "layout is \"values\" or \"codes\"; entries lie as the scheme has them"));
+    }
+    let how = Quantisation {
+        mx: word(py, "mx_scale", mx_scale, &MxScale::ALL)?.unwrap_or_default(),
+        search: word(py, "scale_search", scale_search, &[("mse", Search::Mse)])?.unwrap_or_default(),
+        nonfinite: word(py, "nonfinite", nonfinite, &[("error", NonFinite::Error), ("saturate", NonFinite::Saturate)])?
+            .unwrap_or_default(),
+        power_of_two: false,
+    };
+    let given = Given::of(x)?;
+    let library = given.library;
+    let source = Source::of(given, from_.map(dtypes::of_object).transpose()?, None)?;
+    let shape: Vec<u64> = source.shape.extract()?;
+    let fail = |error: Error| error::of(py, &error);
+    let form = Form::new(scheme, &shape).map_err(fail)?;
+    let quantiser = Quantiser::new(&form, source.dtype, &how, &pool::options()).map_err(fail)?;
+    let dense = source.given.read(false)?;
+    let mut made = Vec::new();
+    for array in form.arrays() {
+        let shape = PyTuple::new(py, &array.shape)?;
+        made.push(new(py, library, &shape, &dtype_of(py, library, array, words)?, Order::C)?);
+    }
+    let memory = |made: &Given<'py>| {
+        let memory = made.write(Order::C)?;
+        memory.ok_or_else(|| raise(py, Class::System, "a new array has no memory"))
+    };
+    let mut room: Vec<Memory<'_>> = made.iter().map(memory).collect::<PyResult<_>>()?;
+    let mut rooms: Vec<&mut [u8]> = room.iter_mut().map(Memory::bytes_mut).collect();
+    let src = dense.memory.bytes();
+    pool::run(py, src.len(), || quantiser.run(src, &mut rooms)).map_err(fail)?;
+    drop(room);
+    let parts = PyDict::new(py);
+    for (array, made) in form.arrays().iter().zip(made) {
+        parts.set_item(name_of(array.part), hand_back(made, library)?)?;
+    }
+    Ok((scheme.to_string(), source.shape, source.dtype.name(), parts))
+}
+
+/// Makes a scaled tensor dense.
+#[pyfunction]
+#[pyo3(signature = (scheme, shape, parts, to, spec, attributes))]
+pub fn dequantize<'py>(
+    py: Python<'py>,
+    scheme: &str,
+    shape: Vec<u64>,
+    parts: &Bound<'py, PyDict>,
+    to: &Bound<'py, PyAny>,
+    spec: Option<&str>,
+    attributes: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let fail = |error: Error| error::of(py, &error);
+    let form = Form::new(scheme_of(py, scheme)?, &shape).map_err(fail)?;
+    let to = dtypes::of_object(to)?;
+    let request = request::of(py, spec, attributes)?;
+    let cast = match to {
+        DType::F32 => CastSpec::copy(DType::F32),
+        to => request::resolve(py, &request, DType::F32, to)?,
+    };
+    let dequantiser = Dequantiser::new(&form, &cast, &pool::options()).map_err(fail)?;
+    let mut read = Vec::new();
+    let mut library = Library::Numpy;
+    for array in form.arrays() {
+        let name = name_of(array.part);
+        let found = parts.get_item(name)?.filter(|found| !found.is_none());
+        let Some(found) = found else {
+            return Err(raise(py, Class::Usage, format_args!("{} has {name}, and none are given", form.scheme())));
+        };
+        let given = Given::of(&found)?;
+        if array.part == Part::Codes {
+            library = given.library;
+        }
+        check(&given, array)?;
+        read.push(given.read(false)?);
+    }
+    let shape = PyTuple::new(py, &shape)?;
+    let made = new(py, library, &shape, &new_dtype(py, library, to, Words::Values)?, Order::C)?;
+    let memory = made.write(Order::C)?;
+    let mut memory = memory.ok_or_else(|| raise(py, Class::System, "a new array has no memory"))?;
+    let arrays: Vec<&[u8]> = read.iter().map(|dense| dense.memory.bytes()).collect();
+    let room = memory.bytes_mut();
+    pool::run(py, room.len(), || dequantiser.run(&arrays, room)).map_err(fail)?;
+    hand_back(made, library)
+}
+
+/// A part has the type and shape that its scheme says; dimensions of one element do not matter.
+fn check(given: &Given<'_>, array: &Array) -> PyResult<()> {
+    let py = given.array.py();
+    let (found, shape): (_, Vec<u64>) = (given.dtype()?, given.shape()?.extract()?);
+    let is_pairs = given.library == Library::Torch
+        && array.plane.code == Code::Float(DType::F4E2M1)
+        && dtypes::of_object(&found).is_ok_and(|of| of == DType::F4E2M1);
+    let is_type = is_pairs
+        || dtypes::of_object(&found).is_ok_and(|of| of == array.dtype)
+        || dtypes::holds_codes(&found, array.dtype)?;
+    let long = |shape: &[u64]| shape.iter().copied().filter(|n| *n != 1).collect::<Vec<_>>();
+    if is_type && long(&shape) == long(&array.shape) {
+        return Ok(());
+    }
+    let (part, expected) = (name_of(array.part), &array.shape);
+    let dtype = array.dtype;
+    let message = format_args!("{part} are {found} of shape {shape:?}; expected are {dtype} of shape {expected:?}");
+    Err(raise(py, Class::Type, message))
+}
+
+/// The names of schemes that stand for no package.
+#[pyfunction]
+pub fn scheme_names() -> Vec<(&'static str, &'static str)> {
+    truecast::scaled::NAMES.to_vec()
+}

@@ -1,0 +1,98 @@
+//! [`Dequantiser`]: the arrays of a scaled tensor to plain elements, on every thread.
+
+use super::{Form, PIECE};
+use crate::error::Error;
+use rayon::prelude::*;
+use std::borrow::Cow;
+use std::ops::Range;
+use truecast_core::CastSpec;
+use truecast_core::scaled::{Part, Parts, ScaledError};
+use truecast_kernel::CastOptions;
+use truecast_kernel::scaled::{Dequantiser as Kernel, Read};
+
+/// A planned dequantisation of a tensor.
+#[derive(Debug)]
+pub struct Dequantiser {
+    form: Form,
+    kernel: Kernel,
+    /// Bytes of a result.
+    width: u64,
+    is_divided: bool,
+}
+
+impl Dequantiser {
+    /// Plans a dequantisation. `spec` converts the f32 value of an element to the type of the results, of whole bytes.
+    ///
+    /// # Errors
+    /// [`Error::Scaled`] for a result that cannot be made of f32.
+    pub fn new(form: &Form, spec: &CastSpec, exec: &CastOptions) -> Result<Dequantiser, Error> {
+        let kernel = Kernel::new(form.layout(), spec, exec)?;
+        let width = u64::from(spec.dst.storage_bits().unwrap_or(8)).div_ceil(8);
+        Ok(Dequantiser { form: form.clone(), kernel, width, is_divided: exec.threads.get() > 1 })
+    }
+
+    /// Makes the elements of a tensor, in the order of its shape, of the arrays of [`Form::arrays`].
+    ///
+    /// Result: for each element what [`truecast_core::scaled::Layout::value`] says, converted; threads change no bit.
+    ///
+    /// # Errors
+    /// [`Error::Scaled`]: buffers of another size, codes and scales that are no value.
+    pub fn run(&self, arrays: &[&[u8]], dst: &mut [u8]) -> Result<(), Error> {
+        self.form.check(arrays.iter().map(|array| array.len()))?;
+        let layout = self.form.layout();
+        let (expected, got) = (layout.elements() * self.width, dst.len() as u64);
+        if expected != got {
+            return Err(ScaledError::Results { expected, got }.into());
+        }
+        let cols = layout.out()[1];
+        // Rows that share scales come together.
+        let rows = PIECE / (cols * self.width).max(1);
+        let len = if rows >= 128 { rows / 128 * 128 } else { rows.max(1) } * cols;
+        let run = |(at, dst): (usize, &mut [u8])| {
+            let first = at as u64 * len;
+            self.piece(first..first + dst.len() as u64 / self.width, arrays, dst)
+        };
+        let step = (len * self.width) as usize;
+        let done: Vec<Result<(), Error>> = match self.is_divided {
+            true => dst.par_chunks_mut(step).enumerate().map(run).collect(),
+            false => dst.chunks_mut(step).enumerate().map(run).collect(),
+        };
+        done.into_iter().collect()
+    }
+
+    fn piece(&self, elements: Range<u64>, arrays: &[&[u8]], mut dst: &mut [u8]) -> Result<(), Error> {
+        for window in self.kernel.windows(elements) {
+            let reads = self.kernel.reads(&window);
+            let joined: Vec<(Part, Cow<'_, [u8]>)> =
+                reads.iter().map(|read| (read.part, joined(self.array(read.part, arrays), read))).collect();
+            let of = |part| joined.iter().find(|(of, _)| *of == part).map_or(&[][..], |(_, bytes)| bytes);
+            let parts = Parts {
+                codes: of(Part::Codes),
+                scales: of(Part::Scales),
+                global: of(Part::Global),
+                zeros: of(Part::Zeros),
+                biases: of(Part::Biases),
+                index: of(Part::Index),
+            };
+            let elements = window.elements();
+            let (now, rest) = dst.split_at_mut(((elements.end - elements.start) * self.width) as usize);
+            self.kernel.run(&window, &parts, now)?;
+            dst = rest;
+        }
+        Ok(())
+    }
+
+    fn array<'a>(&self, part: Part, arrays: &[&'a [u8]]) -> &'a [u8] {
+        let at = self.form.arrays().iter().position(|array| array.part == part);
+        arrays[at.expect("a form has the parts of its layout")]
+    }
+}
+
+/// The bytes that are read.
+fn joined<'a>(bytes: &'a [u8], read: &Read) -> Cow<'a, [u8]> {
+    let piece = |at: u64| &bytes[at as usize..(at + read.len) as usize];
+    match read.count {
+        1 => Cow::Borrowed(piece(read.first)),
+        count => (0..count).flat_map(|i| piece(read.first + i * read.stride)).copied().collect::<Vec<u8>>().into(),
+    }
+}
