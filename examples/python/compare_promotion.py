@@ -1,5 +1,6 @@
 """Where NumPy, JAX, PyTorch, TensorFlow and OpenVINO promote two types alike, and where they do not."""
 
+# %%
 import itertools
 
 import truecast as tc
@@ -20,5 +21,8 @@ for a, b in itertools.combinations(["bool", "u8", "i8", "i32", "i64", "f16", "bf
     if len(set(answers)) > 1:
         print(f"{a} + {b}", *(f"{answer:>12}" for answer in answers), sep="\t")
 
+# %% [markdown]
 # One pair with the releases whose rules these are, and why a system refuses.
+
+# %%
 print(tc.promotions("i64", "bf16"))

@@ -1,17 +1,11 @@
-"""The relative error of casts over the range of a type, with matplotlib.
+"""The relative error of casts over the range of a type, with matplotlib."""
 
-    python plot_error.py [error.png]
-"""
-
-import sys
-
-import matplotlib
-
-matplotlib.use("Agg")
+# %%
 import matplotlib.pyplot as plt
 import numpy as np
 import truecast as tc
 
+# %%
 x = np.geomspace(2.0**-12, 2.0**10, 20_000).astype(np.float32)
 figure, axes = plt.subplots(figsize=(9, 5))
 for name in ("f8e4m3fn", "f8e5m2", "bf16"):
@@ -23,6 +17,5 @@ for name in ("f8e4m3fn", "f8e5m2", "bf16"):
 axes.set(xscale="log", yscale="log", xlabel="value", ylabel="relative error", title="ONNX Cast, to nearest even")
 axes.legend(markerscale=10)
 figure.tight_layout()
-target = sys.argv[1] if len(sys.argv) > 1 else "error.png"
-figure.savefig(target, dpi=120)
-print(target)
+figure.savefig("error.png", dpi=120)
+print("error.png")

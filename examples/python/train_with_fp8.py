@@ -9,6 +9,7 @@ targets = inputs @ torch.linspace(-1, 1, 8)
 
 weights = torch.zeros(8, requires_grad=True)
 optimiser = torch.optim.SGD([weights], lr=0.1)
+loss = torch.inf
 for step in range(200):
     rounded = tc.torch.round_trip(weights, "f8e4m3fn")
     loss = ((inputs @ rounded - targets) ** 2).mean()
@@ -16,7 +17,7 @@ for step in range(200):
     loss.backward()
     optimiser.step()
     if step % 50 == 0:
-        print(f"step {step:3}: loss {loss.item():.4f}")
+        print(f"step {step:3}: loss {float(loss):.4f}")
 
 final = tc.torch.cast(weights, "f8e4m3fn")
 print(final)

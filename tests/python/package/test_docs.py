@@ -17,7 +17,7 @@ MODULES = sorted(
     f"truecast.{path.stem}" if path.stem != "__init__" else "truecast"
     for path in PACKAGE.glob("*.py")
     # They import what need not be installed; tests/peers/python runs them.
-    if path.stem not in ("__main__", "torch")
+    if path.stem not in ("__main__", "ray", "torch")
 )
 
 

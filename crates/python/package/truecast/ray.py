@@ -1,0 +1,207 @@
+"""Folders of checkpoints on a cluster of Ray: every shard is a task, on whatever node has room.
+
+``python -m truecast.ray SRC DST --to TYPE`` or `convert`. All nodes see both folders by the same paths (a file system that
+they share) and have this package. The bytes are those of one machine, whatever the nodes do: a task that is lost with its
+node is done again by another one (docs/interfaces.md section 4.2, ``--part``).
+
+Importing this module imports ray (``pip install truecast[ray]``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import ray as _ray
+
+from . import _files
+from ._errors import FileError, TruecastError, UsageError
+from ._report import ConversionReport
+from ._truecast import set_num_threads
+
+__all__ = ["Conversion", "convert", "main"]
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What the tasks did."""
+
+    parts: list[ConversionReport]
+    """A report for each shard, in their order."""
+    nodes: list[str]
+    """The nodes that finished them."""
+
+    @property
+    def complete(self) -> bool:
+        """Index and configuration are written too."""
+        return any(part.complete for part in self.parts)
+
+    @property
+    def bytes_in(self) -> int:
+        """Bytes of tensors that were read."""
+        return sum(part.total["bytes_in"] for part in self.parts)
+
+    @property
+    def bytes_out(self) -> int:
+        """Bytes of tensors that were written."""
+        return sum(part.total["bytes_out"] for part in self.parts)
+
+
+def _task(src: str, dst: str, part: tuple[int, int], cpus: int, asked: dict[str, Any]) -> tuple[ConversionReport, str]:
+    set_num_threads(cpus)
+    # What an earlier attempt finished stays; one that is new has nothing to go on from, which is no error of a part.
+    report = _files.convert(src, dst, part=part, resume=True, **asked)
+    return report, str(_ray.get_runtime_context().get_node_id())
+
+
+def _begun(dst: _files.Path) -> int | None:
+    """How many parts an earlier run that was not finished had."""
+    names = os.listdir(dst) if os.path.isdir(dst) else []
+    found = (re.fullmatch(r"truecast-manifest\.\d+-of-(\d+)\.json", name) for name in names)
+    return next((int(of[1]) for of in found if of), None)
+
+
+def convert(
+    src: _files.Path,
+    dst: _files.Path,
+    to: Any = None,
+    *,
+    cpus: int = 1,
+    retries: int = 3,
+    resume: bool = False,
+    progress: Callable[[int, int, str], None] | None = None,
+    **options: Any,
+) -> Conversion:
+    """Converts the folder of a checkpoint on the cluster that this process is connected to (``ray.init``).
+
+    Parameters
+    ----------
+    src, dst, to, options
+        As of `truecast.convert`, but ``force``, ``dry_run``, ``part`` and ``merge``. Memory is that of each task.
+    cpus
+        CPUs and threads of a task.
+    retries
+        How often a task is done again whose node was lost, or that could not read or write.
+    resume
+        Goes on where an earlier run ended; without it the destination must be empty or absent.
+    progress
+        Is called with the bytes of finished shards, those of all, and the name of a shard.
+    """
+    if forbidden := {"force", "dry_run", "part", "merge"} & options.keys():
+        raise UsageError(f"{', '.join(sorted(forbidden))}: a cluster writes a new folder, or resumes one")
+    asked = {"to": to, **options}
+    # Here and now, so that what is wrong is one error of this process.
+    begun = _begun(dst) if resume else None
+    part = (1, begun) if begun else None
+    plan = _files.convert(src, dst, dry_run=True, resume=resume, part=part, **asked)
+    if not plan.shards:
+        raise UsageError(f"{src}: is no folder of a checkpoint; truecast.convert converts files")
+    count = len(plan.shards)
+    remote = _ray.remote(num_cpus=cpus, max_retries=retries, retry_exceptions=[FileError])(_task)
+    tasks = [remote.remote(str(src), str(dst), (i + 1, count), cpus, asked) for i in range(count)]
+    numbers = {task: i for i, task in enumerate(tasks)}
+    results: list[Any] = [None] * count
+    total, done = sum(shard["bytes_in"] for shard in plan.shards), 0
+    try:
+        while numbers:
+            finished, _ = _ray.wait(list(numbers), num_returns=1)
+            for task in finished:
+                at = numbers.pop(task)
+                results[at] = _ray.get(task)
+                done += plan.shards[at]["bytes_in"]
+                if progress is not None:
+                    progress(done, total, plan.shards[at]["name"])
+    except BaseException as error:
+        for task in numbers:
+            _ray.cancel(task)
+        cause = getattr(error, "cause", None)
+        raise cause if isinstance(cause, TruecastError) else error
+    conversion = Conversion([report for report, _ in results], [node for _, node in results])
+    if not conversion.complete:
+        # Whoever finished last was lost before it wrote index and configuration.
+        conversion.parts.append(_files.convert(src, dst, merge=True, **asked))
+    return conversion
+
+
+class _Rule(argparse.Action):
+    """``--keep`` and ``--rule`` are one list, in the order in which they are given."""
+
+    def __call__(self, parser: Any, namespace: Any, value: Any, option: str | None = None) -> None:
+        glob, _, to = (value, "", None) if option == "--keep" else value.rpartition("=")
+        namespace.rules = [*namespace.rules, (glob, to)]
+
+
+def _arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m truecast.ray", description="Converts the folder of a checkpoint on a cluster of Ray."
+    )
+    parser.add_argument("src", help="the folder, by a path that every node has")
+    parser.add_argument("dst", help="a folder that does not exist, or is empty")
+    parser.add_argument("--to", help="the type of floating-point tensors")
+    parser.add_argument("--keep", action=_Rule, dest="rules", metavar="GLOB", help="these tensors stay as they are")
+    parser.add_argument("--rule", action=_Rule, dest="rules", metavar="GLOB=TYPE", help="the type of these tensors")
+    parser.add_argument("--spec", metavar="NAME[@VERSION]", help="the specification that decides")
+    parser.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="one of its attributes")
+    parser.add_argument("--from-scheme", metavar="NAME", help="how the source is quantised, if that is not to be found out")
+    parser.add_argument("--trust-scales", action="store_true", help="takes global scales as they are")
+    parser.add_argument("--no-sidecars", action="store_true", help="copies no other files")
+    parser.add_argument("--max-memory", type=int, metavar="BYTES", help="buffers of each task")
+    parser.add_argument("--resume", action="store_true", help="goes on where an earlier run ended")
+    parser.add_argument("--cpus", type=int, default=1, metavar="N", help="CPUs of each task (default 1)")
+    parser.add_argument("--retries", type=int, default=3, metavar="N", help="further attempts of each task (default 3)")
+    parser.add_argument("--address", default="auto", help="the cluster (default: the one that runs here)")
+    parser.add_argument("--local", type=int, metavar="CPUS", help="starts one on this machine instead")
+    parser.add_argument("--quiet", action="store_true", help="prints errors only")
+    parser.set_defaults(rules=[])
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command. Exit codes are those of ``truecast``: 2 for what is asked for, 3 for the input, 4 for the system."""
+    given = _arguments().parse_args(arguments)
+    where = {"num_cpus": given.local} if given.local else {"address": given.address}
+    try:
+        _ray.init(**where, log_to_driver=False, logging_level="ERROR")
+    except ConnectionError as error:
+        print(f"error: no cluster of Ray at {given.address}: {error}; --local CPUS starts one", file=sys.stderr)
+        return 4
+
+    def progress(done: int, total: int, shard: str) -> None:
+        if not given.quiet:
+            print(f"{shard}: {done:_} of {total:_} bytes", flush=True)
+
+    try:
+        done = convert(
+            given.src,
+            given.dst,
+            given.to,
+            rules=given.rules,
+            spec=given.spec,
+            from_scheme=given.from_scheme,
+            trust_scales=given.trust_scales,
+            sidecars=not given.no_sidecars,
+            max_memory=given.max_memory,
+            resume=given.resume,
+            cpus=given.cpus,
+            retries=given.retries,
+            progress=progress,
+            **dict(pair.split("=", 1) for pair in given.attribute if "=" in pair),
+        )
+    except TruecastError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 4 if isinstance(error, OSError) else 2 if isinstance(error, UsageError) else 3
+    finally:
+        _ray.shutdown()
+    if not given.quiet:
+        nodes = len(set(done.nodes))
+        print(f"{len(done.nodes)} shards on {nodes} nodes, {done.bytes_in:_} to {done.bytes_out:_} bytes: {given.dst}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
