@@ -250,10 +250,11 @@ pub struct ConvertArgs {
 /// How quantised tensors of a checkpoint are understood.
 #[derive(Args, Debug, Clone, Copy)]
 pub struct SchemeArgs {
-    /// Folders: the scheme of the quantised tensors, where it is not found out, such as fp8-block:128x128
+    /// The scheme of quantised tensors, where it is not found out, such as fp8-block:128x128; of a file, plain takes codes by
+    /// value
     #[arg(long, value_name = "NAME")]
     pub from_scheme: Option<Scheme>,
-    /// Folders: take global scales as they are, however odd
+    /// Take global scales of quantised tensors as they are, however odd
     #[arg(long)]
     pub trust_scales: bool,
 }

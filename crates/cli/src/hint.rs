@@ -1,5 +1,6 @@
 //! What to type about an error: libraries name causes, and the command line adds its own options here.
 
+use std::path::Path;
 use truecast::bench;
 use truecast::check::CheckError;
 use truecast::checkpoint::CheckpointError;
@@ -7,7 +8,7 @@ use truecast::io::folder::FolderError;
 use truecast::io::npy::HeaderError;
 use truecast::io::npz::ArchiveError;
 use truecast::io::onnx::{ExternalError, ProtoError, TensorError};
-use truecast::io::{Error as FileError, Foreign};
+use truecast::io::{Error as FileError, FileFormat, Foreign};
 use truecast::models::openvino::IrError;
 use truecast::models::openvino::{self, LayerError};
 use truecast::models::tile::EntryError;
@@ -15,7 +16,7 @@ use truecast::rescale::RescaleFailure;
 use truecast::run::RunError;
 use truecast::spec::SpecError;
 use truecast::verify::RecordError;
-use truecast::{ArrayError, Cause, Error, Kind};
+use truecast::{ArrayError, Cause, Error, ErrorKind, Kind};
 
 /// What one can type, if anything helps.
 pub trait Hint {
@@ -45,6 +46,11 @@ impl Hint for FileError {
         };
         Some(text.into())
     }
+}
+
+fn is_safetensors(path: &str) -> bool {
+    let path = Path::new(path);
+    path.is_file() && FileFormat::of_path(path) == Some(FileFormat::Safetensors)
 }
 
 fn of_ir(cause: &IrError) -> Option<String> {
@@ -91,6 +97,10 @@ impl Hint for Error {
             Error::UnknownKind { found: Foreign::Folder { .. }, .. } => Some("name a file in it".into()),
             Error::Checkpoint { cause: CheckpointError::Occupied { .. }, .. } => {
                 Some("--resume goes on with it, --force replaces its files".into())
+            }
+            // Of a folder everything was read that may say it.
+            Error::Scheme { path, cause } if is_safetensors(path) && cause.kind() == ErrorKind::Input => {
+                Some("a file is taken by itself, without what lies beside it: give its folder, or --from-scheme".into())
             }
             Error::Checkpoint { cause: CheckpointError::NoManifest, .. } => Some("--force begins anew".into()),
             Error::Checkpoint { cause: CheckpointError::Changed { .. }, .. } => {

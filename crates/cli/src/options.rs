@@ -52,6 +52,7 @@ enum Form {
     Tosa,
     /// The folder of a checkpoint.
     Folder,
+    Safetensors,
     /// Containers and arrays of any other kind.
     Tensors,
 }
@@ -84,6 +85,7 @@ impl fmt::Display for Fact {
             Fact::Reads(Form::Tile) => f.write_str("Tile IR modules"),
             Fact::Reads(Form::Tosa) => f.write_str(".tosa graphs"),
             Fact::Reads(Form::Folder) => f.write_str("folders of checkpoints"),
+            Fact::Reads(Form::Safetensors) => f.write_str(".safetensors files"),
             Fact::Reads(Form::Tensors) => f.write_str("other files of tensors"),
             Fact::System(system) => write!(f, "--system {}", system.name()),
             Fact::Writes(Output::Files) => f.write_str("runs that write a file"),
@@ -213,7 +215,11 @@ const TABLE: &[Row] = &[
     // Files.
     row(EVERY, &["lenient"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)]]),
     row(EVERY, &["follow-links"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)], &[Reads(Form::Folder)]]),
-    row(&["convert", "verify"], &["from-scheme", "trust-scales"], &[&[Reads(Form::Folder)]]),
+    row(
+        &["convert", "verify"],
+        &["from-scheme", "trust-scales"],
+        &[&[Reads(Form::Folder)], &[Reads(Form::Safetensors)]],
+    ),
     row(&["convert"], &["part", "no-sidecars"], &[&[Reads(Form::Folder)]]),
     row(&["convert"], &["resume", "merge"], &[&[Reads(Form::Folder), Writes(Output::Files)]]),
     row(EVERY, &["min-elements"], &[&[Reads(Form::Onnx)]]),
@@ -225,7 +231,13 @@ const TABLE: &[Row] = &[
     row(
         &["inspect"],
         &["stats", "from", "filter", "sort"],
-        &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)], &[Reads(Form::Folder)], &[Reads(Form::Tensors)]],
+        &[
+            &[Reads(Form::Onnx)],
+            &[Reads(Form::TensorProto)],
+            &[Reads(Form::Folder)],
+            &[Reads(Form::Safetensors)],
+            &[Reads(Form::Tensors)],
+        ],
     ),
     row(&["compare"], &["from", "to", "fail-on", "sort", "worst", "summary"], ANYWHERE),
     row(&["compare"], &["fail-on saturated", "fail-on wrapped", "fail-on undefined"], &[&[In("convert")]]),
@@ -380,6 +392,7 @@ fn reads(path: &Path) -> Said {
     let form = match FileFormat::of_path(path) {
         Some(FileFormat::Onnx) => Form::Onnx,
         Some(FileFormat::TensorProto) => Form::TensorProto,
+        Some(FileFormat::Safetensors) => Form::Safetensors,
         Some(_) => Form::Tensors,
         None => return model(path).unwrap_or((Reads(Form::Tensors), path.display().to_string())),
     };

@@ -28,6 +28,7 @@ pub fn layout_for(kind: FileFormat, dtype: DType) -> Result<Layout, NoForm> {
         FileFormat::TensorProto if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
         // Text that a Cast would have to read again is no way to store weights.
         FileFormat::Onnx if dtype == DType::String => None,
+        FileFormat::Gguf => None,
         FileFormat::TensorProto | FileFormat::Onnx => DataType::of(dtype).map(|_| Layout::Packed),
     };
     layout.ok_or(NoForm { kind, dtype })

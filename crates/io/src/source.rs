@@ -12,6 +12,7 @@ use truecast_core::{DType, Layout};
 
 use crate::error::npz::OpenError;
 use crate::error::{Cause, Error};
+use crate::gguf::{self, Block};
 use crate::npz::{self, Member};
 use crate::onnx::{self, Listed, ModelFile, TensorFile, TensorProto};
 use crate::open::open_regular;
@@ -52,6 +53,8 @@ pub struct Source {
     tensors: Vec<Tensor>,
     metadata: BTreeMap<String, String>,
     places: Vec<Place>,
+    /// Of a GGUF file, for each tensor.
+    blocks: Vec<Block>,
     messages: Option<Messages>,
     /// Other files that hold data of tensors.
     others: BTreeSet<PathBuf>,
@@ -110,6 +113,7 @@ impl Source {
             FileFormat::Npz => source.list_npz(from)?,
             FileFormat::TensorProto => source.list_tensor(from, onnx)?,
             FileFormat::Onnx => source.list_model(onnx)?,
+            FileFormat::Gguf => drop(source.list_gguf()?),
         }
         Ok(source)
     }
@@ -119,6 +123,14 @@ impl Source {
         let mut source = Source::new(path, FileFormat::Safetensors, file, bytes)?;
         source.list_safetensors()?;
         Ok(source)
+    }
+
+    /// A GGUF file that is open already: of tensors of blocks, the bytes. Its metadata are the keys that have one value; those
+    /// that have several are returned.
+    pub(crate) fn of_gguf(path: &Path, file: File, bytes: u64) -> Result<(Source, Vec<String>), Error> {
+        let mut source = Source::new(path, FileFormat::Gguf, file, bytes)?;
+        let lists = source.list_gguf()?;
+        Ok((source, lists))
     }
 
     fn new(path: &Path, kind: FileFormat, file: File, file_bytes: u64) -> Result<Source, Error> {
@@ -132,6 +144,7 @@ impl Source {
             tensors: Vec::new(),
             metadata: BTreeMap::new(),
             places: Vec::new(),
+            blocks: Vec::new(),
             messages: None,
             others: BTreeSet::new(),
         })
@@ -148,6 +161,25 @@ impl Source {
         self.places = begins.into_iter().map(|b| Place::File { offset: data_start + b, swap: None }).collect();
         (self.tensors, self.metadata) = (tensors, metadata);
         Ok(())
+    }
+
+    fn list_gguf(&mut self) -> Result<Vec<String>, Error> {
+        let header = gguf::read(self.whole_file(), self.file_bytes);
+        let header = header.map_err(|e| e.at(&self.path, "reading the header"))?;
+        for tensor in header.tensors {
+            let (dtype, shape) = (tensor.dtype().unwrap_or(DType::U8), tensor.stored_shape());
+            self.places.push(Place::File { offset: tensor.offset, swap: None });
+            self.blocks.push(tensor.block);
+            self.tensors.push(Tensor { name: tensor.name, dtype, layout: Layout::Packed, shape });
+        }
+        let mut lists = Vec::new();
+        for (key, value) in header.metadata {
+            match value {
+                gguf::Value::Array { .. } => lists.push(key),
+                value => drop(self.metadata.insert(key, value.to_string())),
+            }
+        }
+        Ok(lists)
     }
 
     fn list_npy(&mut self, from: Option<DType>) -> Result<(), Error> {
@@ -260,7 +292,12 @@ impl Source {
         &self.tensors
     }
 
-    /// `__metadata__` of a safetensors file; empty for others.
+    /// The block types of the tensors of a GGUF file; empty for others.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// `__metadata__` of a safetensors file, the keys of a GGUF file that have one value; empty for others.
     pub fn metadata(&self) -> &BTreeMap<String, String> {
         &self.metadata
     }

@@ -22,6 +22,8 @@ pub enum FileFormat {
     TensorProto,
     /// `.onnx`: a model, whose tensors are rewritten in place.
     Onnx,
+    /// `.gguf`: tensors of blocks. Only a [`Folder`](crate::folder::Folder) of one file has this kind, and no path names it.
+    Gguf,
 }
 
 impl FileFormat {
@@ -39,7 +41,7 @@ impl FileFormat {
         FileFormat::ALL.into_iter().find(|k| k.extension().eq_ignore_ascii_case(extension))
     }
 
-    /// Every kind.
+    /// Every kind that a path may name.
     pub const ALL: [FileFormat; 5] =
         [FileFormat::Safetensors, FileFormat::Npy, FileFormat::Npz, FileFormat::TensorProto, FileFormat::Onnx];
 
@@ -62,6 +64,7 @@ impl FileFormat {
             FileFormat::Npz => "npz",
             FileFormat::TensorProto => "pb",
             FileFormat::Onnx => "onnx",
+            FileFormat::Gguf => "gguf",
         }
     }
 }

@@ -96,7 +96,7 @@ impl Writer {
                 .map_err(|bytes| Error::HeaderTooLong { path: path.into(), bytes })?,
             FileFormat::Npy => npy_header(&tensors[0]),
             FileFormat::TensorProto => onnx::tensor_head(&tensors[0]),
-            FileFormat::Npz | FileFormat::Onnx => Vec::new(),
+            FileFormat::Npz | FileFormat::Onnx | FileFormat::Gguf => Vec::new(),
         };
         let mut file = OutputFile::create(path, existing)?;
         let layout = tensors.first().map(|tensor| tensor.layout);
@@ -262,7 +262,7 @@ fn check(path: &Path, kind: FileFormat, tensors: &[Tensor]) -> Result<u64, Error
                     Some(DeniedTensor::NameTooLong { bytes: tensor.name.len() })
                 }
                 FileFormat::TensorProto => onnx::refusal(tensor),
-                FileFormat::Npy | FileFormat::Npz | FileFormat::Onnx => None,
+                FileFormat::Npy | FileFormat::Npz | FileFormat::Onnx | FileFormat::Gguf => None,
             }
         };
         if let Some(cause) = refusal {

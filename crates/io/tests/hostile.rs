@@ -4,11 +4,14 @@ mod deadline;
 mod disk;
 
 use std::io::{Cursor, Write};
+use std::path::Path;
 
 use proptest::prelude::*;
 use truecast_core::DType;
+use truecast_io::folder::Folder;
+use truecast_io::gguf::GgufFile;
 use truecast_io::onnx::{Changes, NewModel};
-use truecast_io::{FileFormat, Source};
+use truecast_io::{Error, FileFormat, Source};
 use truecast_testkit::{memory, proto::*};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -24,7 +27,8 @@ fn exercise(disk: &disk::Disk, bytes: &[u8]) {
     let mut buf = vec![0; 1000];
     for from in [None, Some(DType::I4), Some(DType::Bf16)] {
         memory::begin();
-        if let Ok(source) = Source::open(&disk.path, from) {
+        if let Ok(opened) = Opened::of(&disk.path, from) {
+            let source = opened.source();
             for index in 0..source.tensors().len() {
                 let Ok(mut reader) = source.reader(index) else { continue };
                 let mut pieces = 0;
@@ -44,7 +48,8 @@ fn exercise(disk: &disk::Disk, bytes: &[u8]) {
         }
         // Before the file is rewritten, which takes as much again.
         let peak = memory::peak();
-        if let Ok(source) = Source::open(&disk.path, from)
+        if let Ok(opened) = Opened::of(&disk.path, from)
+            && let source = opened.source()
             && let Some(model) = source.model()
         {
             let dtypes = vec![DType::Bf16; source.tensors().len()];
@@ -53,6 +58,28 @@ fn exercise(disk: &disk::Disk, bytes: &[u8]) {
         // Fixed buffers (an inflater's window and tables, a file buffer), and structures made from the header's text.
         let bound = 200_000 + 64 * bytes.len();
         assert!(peak <= bound, "{peak} bytes for a file of {}", bytes.len());
+    }
+}
+
+/// A file, opened in the way that reads its kind.
+enum Opened {
+    Source(Box<Source>),
+    Folder(Folder),
+}
+
+impl Opened {
+    fn of(path: &Path, from: Option<DType>) -> Result<Opened, Error> {
+        match GgufFile::is_named(path) {
+            true => Folder::of_file(path).map(Opened::Folder),
+            false => Source::open(path, from).map(|source| Opened::Source(Box::new(source))),
+        }
+    }
+
+    fn source(&self) -> &Source {
+        match self {
+            Opened::Source(source) => source,
+            Opened::Folder(folder) => &folder.shards()[0].source,
+        }
     }
 }
 
@@ -103,7 +130,31 @@ fn seeds(kind: FileFormat) -> Vec<Vec<u8>> {
             let function = [bytes(1, "f"), nodes.iter().flat_map(|n| bytes(7, n)).collect(), bytes(10, "d")].concat();
             vec![model(8, 17, &graph), [model(10, 21, &graph), bytes(25, function)].concat()]
         }
+        FileFormat::Gguf => vec![gguf()],
     }
+}
+
+/// A key of each kind of value that has a length, a tensor of blocks and one of elements.
+fn gguf() -> Vec<u8> {
+    let text = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
+    let tensor = |name, dims: &[u64], id: u32, offset: u64| {
+        let dims: Vec<u8> = dims.iter().flat_map(|dim| dim.to_le_bytes()).collect();
+        [
+            text(name),
+            (dims.len() as u32 / 8).to_le_bytes().into(),
+            dims,
+            id.to_le_bytes().into(),
+            offset.to_le_bytes().into(),
+        ]
+        .concat()
+    };
+    let mut file = [&b"GGUF\x03\0\0\0"[..], &2u64.to_le_bytes(), &2u64.to_le_bytes()].concat();
+    file.extend([text("k"), 8u32.to_le_bytes().into(), text("v")].concat());
+    let array = [8u32.to_le_bytes().to_vec(), 2u64.to_le_bytes().into(), text("a"), text("b")].concat();
+    file.extend([text("l"), 9u32.to_le_bytes().into(), array].concat());
+    file.extend([tensor("a", &[32, 2], 8, 0), tensor("b", &[3], 0, 96)].concat());
+    file.resize(file.len().next_multiple_of(32) + 108, 1);
+    file
 }
 
 /// Tensors in every storage form.
@@ -171,12 +222,13 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
     }
 }
 
-const KINDS: [(FileFormat, &str); 5] = [
+const KINDS: [(FileFormat, &str); 6] = [
     (FileFormat::Safetensors, "a.safetensors"),
     (FileFormat::Npy, "a.npy"),
     (FileFormat::Npz, "a.npz"),
     (FileFormat::TensorProto, "a.pb"),
     (FileFormat::Onnx, "a.onnx"),
+    (FileFormat::Gguf, "a.gguf"),
 ];
 
 #[test]
@@ -186,7 +238,7 @@ fn seeds_are_accepted() {
             let disk = disk::file(name, &seed);
             let from = (seed.windows(3).any(|w| w == b"<V1")).then_some(DType::U8);
             exercise(&disk, &seed);
-            Source::open(&disk.path, from).unwrap();
+            drop(Opened::of(&disk.path, from).unwrap());
         }
     }
 }
@@ -203,6 +255,7 @@ proptest! {
             FileFormat::Npz => b"PK\x03\x04",
             FileFormat::TensorProto => b"\x08\x02\x10\x02",
             FileFormat::Onnx => b"\x08\x09\x3a\x7f\x0a\x20",
+            FileFormat::Gguf => b"GGUF\x03\0\0\0\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0",
         };
         let bytes = if start { [magic, &bytes].concat() } else { bytes };
         exercise(&disk::empty(name), &bytes);

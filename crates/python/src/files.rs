@@ -10,11 +10,12 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use truecast::checkpoint;
 use truecast::compare::{bytes_of, compare as compare_files};
-use truecast::convert::{Options, Plan};
+use truecast::convert::Options;
+use truecast::file::{Plan, Verification};
 use truecast::io::{Existing, OpenOptions, onnx};
 use truecast::report::Rows;
 use truecast::select::{Rule, Selection};
-use truecast::verify::{Coverage, Record, Verification};
+use truecast::verify::{Coverage, Record};
 use truecast::{CastOptions, DType, Error};
 
 /// What a file is converted to, as Python says it.
@@ -91,13 +92,14 @@ pub fn convert(
         return folder::convert(py, (&src, &dst), of_folder.options(py, options)?, dry_run, progress);
     }
     of_folder.refuse(py, &src)?;
+    let options = of_folder.options(py, options)?;
     let plan = py.detach(|| Plan::new(&src, &dst, &options)).map_err(fail)?;
-    plan.check(&dst, &options).map_err(fail)?;
+    plan.check(&dst).map_err(fail)?;
     if dry_run {
         return text(py, &plan.report().with(Rows::All));
     }
     let total = plan.bytes().0;
-    let report = watched(py, progress, total, |stop, tell| plan.run(&dst, &options, stop, tell))?;
+    let report = watched(py, progress, total, |stop, tell| plan.run(&dst, stop, tell))?;
     text(py, &report)
 }
 
@@ -141,13 +143,15 @@ pub fn verify(
         return folder::verify(py, (&src, &dst), &options, record, (coverage, seed), progress);
     }
     of_folder.refuse(py, &src)?;
+    let options = of_folder.options(py, options)?;
     let verification = py.detach(|| Verification::new(&src, &dst, &options, coverage, seed)).map_err(fail)?;
     let total = verification.bytes();
-    let mut verdict = watched(py, progress, total, |stop, tell| verification.run(&dst, &options, stop, tell))?;
+    let mut verdict = watched(py, progress, total, |stop, tell| verification.run(&dst, stop, tell))?;
     if let Some(record) = record {
         verdict.differences.extend(record.differences(&dst).map_err(fail)?);
     }
-    let shown = truecast_cli::verified_text(&verdict, |name| verification.source_type(name), verification.names());
+    let names = verification.names().into_iter();
+    let shown = truecast_cli::verified_text(&verdict, |name| verification.source_type(name), names);
     Ok((text(py, &truecast_cli::verified(&verdict))?, shown))
 }
 

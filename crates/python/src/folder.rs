@@ -10,6 +10,7 @@ use std::path::Path;
 use truecast::Error;
 use truecast::checkpoint::{Options, Part, Plan, Recorded, Scheme, Share, Verification};
 use truecast::convert::Options as TensorOptions;
+use truecast::io::FileFormat;
 use truecast::report::{Report, Rows};
 use truecast::verify::{Coverage, Record};
 
@@ -31,17 +32,18 @@ pub struct AskedFolder {
 }
 
 impl AskedFolder {
-    /// An error if any of it is asked for of a file.
+    /// An error if any of it is asked for of a file that cannot have it.
     pub fn refuse(&self, py: Python<'_>, src: &Path) -> PyResult<()> {
-        let asked = [
+        let of_folders = [
             ("resume", self.resume),
             ("part", self.part.is_some()),
             ("merge", self.merge),
             ("sidecars", !self.sidecars),
-            ("from_scheme", self.from_scheme.is_some()),
-            ("trust_scales", self.trust_scales),
         ];
-        match asked.into_iter().find(|(_, is_asked)| *is_asked) {
+        let of_schemes = [("from_scheme", self.from_scheme.is_some()), ("trust_scales", self.trust_scales)];
+        let may_have_scheme = FileFormat::of_path(src) == Some(FileFormat::Safetensors);
+        let mut asked = of_folders.into_iter().chain(of_schemes.into_iter().filter(|_| !may_have_scheme));
+        match asked.find(|(_, is_asked)| *is_asked) {
             Some((name, _)) => {
                 let message = format_args!("{}: {name} is about folders of checkpoints; this is none", src.display());
                 Err(raise(py, Class::Usage, message))

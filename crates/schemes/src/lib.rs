@@ -49,7 +49,7 @@ mod write;
 
 pub use checkpoint::{Checkpoint, Documents, MAX_READ_BYTES, ReadTensor, Stored};
 pub use configuration::{Change, Outcome, changes, metadata};
-pub use detect::{detect, is_auxiliary};
+pub use detect::{detect, detect_gguf, is_auxiliary};
 pub use detection::{Detection, Dropped, Group, Options, Role, ShapeOf};
 pub use error::Error;
 pub use found::Nibbles;

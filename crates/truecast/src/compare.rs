@@ -1,8 +1,7 @@
 //! How two files differ as numbers, across types.
 
-use crate::checkpoint::values::{Logical, Values, logical};
+use crate::checkpoint::values::{Logical, Values, logical, open};
 use crate::error::Error;
-use crate::opened::Opened;
 use crate::progress::Progress;
 use crate::report::{Assessed, Group, ListJson, Origin, RowJson, Rows, Total, TotalJson};
 use serde::Serialize;
@@ -176,13 +175,14 @@ fn compare_files(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Comparison, Error> {
     let files = (a.display().to_string(), b.display().to_string());
-    let (a, b) = (Opened::open(a, readings.0)?, Opened::open(b, readings.1)?);
+    let ((a, of_a), (b, of_b)) = (open(a, readings.0)?, open(b, readings.1)?);
     let held = (logical(&a)?, logical(&b)?);
     let single = (a.holds_one() || b.holds_one()) && held.0.len() == 1 && held.1.len() == 1;
     let by_name: HashMap<&str, usize> = held.1.iter().enumerate().map(|(j, y)| (y.name.as_str(), j)).collect();
     let mut is_found = vec![false; held.1.len()];
     let mut measures = Measures { exec, known: Vec::new() };
-    let mut result = Comparison { files, readings, ..Comparison::default() };
+    let warnings = of_a.into_iter().chain(of_b).collect();
+    let mut result = Comparison { files, readings, warnings, ..Comparison::default() };
     let mut done = 0;
     for x in &held.0 {
         let name = &x.name;

@@ -11,7 +11,7 @@
 //! | read or write one element of a packed buffer | [`Elements::get`](Buffer::get), [`ElementsMut::set`](Buffer::set) |
 //! | ask what a specification says | [`spec`], [`cast_one`], [`explain`](explain::explain) |
 //! | judge the results of other code | [`permitted`], [`vectors`] |
-//! | convert, verify and compare files in bounded memory | `convert`, `verify`, `compare` |
+//! | convert, verify and compare files in bounded memory | `file`, `convert`, `checkpoint`, `verify`, `compare` |
 //! | quantise a tensor with scales, and make it dense again | `scaled` |
 //!
 //! # Examples
@@ -54,6 +54,8 @@ pub mod compare;
 pub mod convert;
 #[cfg(feature = "files")]
 pub mod digest;
+#[cfg(feature = "files")]
+pub mod file;
 #[cfg(feature = "files")]
 pub mod inspect;
 #[cfg(feature = "files")]

@@ -28,6 +28,9 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     let readings = (OpenOptions { from: args.from, onnx }, OpenOptions { from: args.to, onnx });
     let mut comparison = compare(&args.a, &args.b, readings, &context.exec, &NEVER, |progress| bar.at(progress))?;
     bar.finish();
+    if !context.json && !context.quiet {
+        super::warn(comparison.warnings.clone());
+    }
     let assessment = assess(comparison.rows.iter().map(ComparedTensor::assessed), args.list.worst);
     let sentences = assessment::sentences(&assessment, |i| comparison.rows[i].assessed(), false);
     comparison.warnings.extend(sentences);

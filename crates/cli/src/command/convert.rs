@@ -5,7 +5,7 @@ mod folder;
 use super::figures::Figures;
 use super::list::{self, Item, Known, Listed};
 use super::{Context, assessment, left_open, provenance, select, thresholds};
-use crate::args::{ConvertArgs, RuleOrder};
+use crate::args::{ConvertArgs, RuleOrder, SchemeArgs};
 use crate::effect;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -21,34 +21,28 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use truecast::Error;
-use truecast::convert::{Options, Plan};
+use truecast::checkpoint::{Options, Share};
 use truecast::digest::sha256;
+use truecast::file::Plan;
 use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
-use truecast::io::{Existing, FileFormat, FileId, OutputFile, follow};
+use truecast::io::{Existing, FileFormat, FileId, OutputFile, Shown, follow};
 use truecast::report::{Assessment, Report, TensorReport, assess};
 use truecast::{DType, Ecosystem};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
+    let options = options(args, rules, context)?;
     if args.src.is_dir() {
-        return folder::run(args, rules, context);
+        return folder::run(args, &options, context);
     }
-    let options = Options {
-        selection: select::selection(&args.select, rules)?,
-        request: args.policy.request()?,
-        max_memory: args.max_memory,
-        existing: if args.force { Existing::Replace } else { Existing::Refuse },
-        exec: context.exec,
-        min_elements: args.select.min_elements,
-        onnx: args.select.onnx.options(),
-    };
+    let (request, existing) = (options.tensors.request, options.tensors.existing);
     let limits = thresholds::parse(&args.fail_on)?;
     let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;
     let plan = Plan::new(&args.src, &args.dst, &options)?;
-    effect::check(&args.policy, &options.request, plan.conversions())?;
+    effect::check(&args.policy, &request, plan.conversions())?;
     // A path given on the command line is followed; the kind is that of the name that was given.
     let dst = follow(&args.dst)?;
-    plan.check(&dst, &options)?;
+    plan.check(&dst)?;
     let report_path = args.report.as_deref().map(follow).transpose()?;
     if let Some(report) = &report_path {
         refuse_data(report, &dst, &plan)?;
@@ -60,15 +54,15 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         print_dry_run(&plan, &sorting, args, context)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let left = super::tell_leftovers(leftover::of(&dst), options.existing, context);
+    let left = super::tell_leftovers(leftover::of(&dst), existing, context);
     // From here on there are temporary files, which a request to end must not leave behind.
     let stop = signals::stop_flag(context.json);
     // Refused before the work rather than after it.
-    let report_file = report_path.map(|path| OutputFile::create(&path, options.existing)).transpose()?;
+    let report_file = report_path.map(|path| OutputFile::create(&path, existing)).transpose()?;
 
     let bar = progress::bytes(plan.bytes().0, context.quiet || context.json);
     let begin = Instant::now();
-    let mut report = plan.run(&dst, &options, &stop, |progress| bar.at(progress))?;
+    let mut report = plan.run(&dst, &stop, |progress| bar.at(progress))?;
     report.warnings.extend(left);
     bar.finish();
     let elapsed = begin.elapsed();
@@ -76,7 +70,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     let assessment = assess(report.tensors.iter().map(TensorReport::assessed), args.list.worst);
     let sentences = assessment::sentences(&assessment, |i| report.tensors[i].assessed(), true);
     report.warnings.extend(sentences);
-    let open = left_open::of(&report, &options.request);
+    let open = left_open::of(&report, &request);
     let undefined_reasons = left_open::to_json(&open);
     let outputs = report_file.is_some().then(|| digests(&report, &stop)).transpose()?;
     if let Some(file) = report_file {
@@ -99,10 +93,30 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
+fn options(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<Options, Failure> {
+    let tensors = truecast::convert::Options {
+        selection: select::selection(&args.select, rules)?,
+        request: args.policy.request()?,
+        max_memory: args.max_memory,
+        existing: if args.force { Existing::Replace } else { Existing::Refuse },
+        exec: context.exec,
+        min_elements: args.select.min_elements,
+        onnx: args.select.onnx.options(),
+    };
+    let share = match (args.folder.merge, args.folder.part) {
+        (true, _) => Share::Merge,
+        (false, Some(part)) => Share::Part(part),
+        (false, None) => Share::Whole,
+    };
+    let (sidecars, resume) = (!args.folder.no_sidecars, args.folder.resume);
+    let SchemeArgs { from_scheme, trust_scales } = args.scheme;
+    Ok(Options { tensors, sidecars, resume, share, from_scheme, trust_scales })
+}
+
 /// A report takes the place of neither the source nor the destination, nor of a file that belongs to either.
 fn refuse_data(report: &Path, dst: &Path, plan: &Plan) -> Result<(), Failure> {
     let data = plan.external_data(dst)?;
-    if plan.source().same_file(report) || same_place(report, dst) || data.is_some_and(|d| same_place(report, &d)) {
+    if plan.is_source(report) || same_place(report, dst) || data.is_some_and(|d| same_place(report, &d)) {
         let path = report.display();
         return Err(Failure::usage(format_args!("{path}: --report is the source or the destination; choose another")));
     }
@@ -219,8 +233,18 @@ fn print_tensors(report: &Report, listed: &Listed, args: &ConvertArgs, terminal:
         if !matches!((listed, &report.folder), (Listed::None, Some(_))) {
             listed.write(out, terminal, report.tensors.len(), columns, row, Vec::new())?;
         }
+        if report.folder.is_none() {
+            out.write_all(terminal.wrap(&left_out(report)).as_bytes())?;
+        }
         out.write_all(terminal.wrap(&summary(report, args)).as_bytes())
     })
+}
+
+/// The tensors that the result lacks.
+fn left_out(report: &Report) -> String {
+    let Some((first, why)) = report.dropped.first() else { return String::new() };
+    let dropped = count(report.dropped.len() as u64, "tensor");
+    format!("{dropped} left out, such as {}: {why}\n", Shown(first))
 }
 
 /// What the numbers below came of.
@@ -273,6 +297,9 @@ fn print(
     output::stream(|out| {
         out.write_all(header(report, terminal).as_bytes())?;
         listed.write(out, terminal, report.tensors.len(), columns, row, totals)?;
+        if report.folder.is_none() {
+            out.write_all(terminal.wrap(&left_out(report)).as_bytes())?;
+        }
         out.write_all(list::note(&figures).as_bytes())?;
         out.write_all(open.as_bytes())?;
         out.write_all(assessment::block(assessment, |i| report.tensors[i].assessed(), true, terminal).as_bytes())?;

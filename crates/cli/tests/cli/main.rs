@@ -4,6 +4,7 @@
 mod bad_input;
 mod bench;
 mod checkpoint;
+mod checkpoint_file;
 mod checkpoint_kills;
 mod checkpoint_quantised;
 mod compare_verify;
@@ -15,6 +16,7 @@ mod errors;
 mod explain;
 mod files;
 mod formats_inspect;
+mod gguf;
 mod groups;
 mod help;
 mod inspect;

@@ -162,18 +162,6 @@ fn warnings_are_part_of_the_report() {
     }
 }
 
-/// A single file is not made dense: who converts one is told that its scales are not applied.
-#[test]
-fn codes_of_a_single_file_are_warned_of() {
-    let tensors =
-        [("a.weight", "F8_E4M3", &[1u64, 2][..], vec![0x38, 0x40]), ("a.weight_scale", "F32", &[], f32s(&[0.5]))];
-    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
-    let said = folder.run("convert a.safetensors b.safetensors --to bf16").exits(0).err;
-    assert!(said.contains("a.weight_scale") && said.contains("without their scales"), "{said}");
-    let plain = Folder::with("a.safetensors", &safetensors(&tensors[..1], &[]));
-    assert_eq!(plain.run("convert a.safetensors b.safetensors --to bf16").exits(0).err, "");
-}
-
 /// A report must not take the place of data.
 #[test]
 fn the_report_is_neither_source_nor_destination() {

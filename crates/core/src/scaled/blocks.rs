@@ -8,7 +8,7 @@ use crate::exact::{Exact, decode_float};
 use crate::format::{F16, F32};
 
 /// A block type of a GGUF file (§9.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 #[allow(missing_docs)] // The variants are the names of the table below, as the files have them.
 #[allow(non_camel_case_types)]

@@ -22,6 +22,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Cause, Error};
+use crate::gguf::GgufFile;
 use crate::open::open_regular;
 use crate::shown::Shown;
 use crate::source::Source;
@@ -125,15 +126,25 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens a `.safetensors` file as a checkpoint of one shard. What lies beside it does not count.
+    /// Opens a `.safetensors` or `.gguf` file as a checkpoint of one shard. What lies beside it does not count. The tensors of
+    /// a GGUF file that are rows of blocks are listed as bytes; [`Source::blocks`] says what they are.
     ///
     /// Cost: memory proportional to the header.
     ///
     /// # Errors
-    /// Those of [`Source::open`].
+    /// Those of [`Source::open`]; [`Error::Gguf`].
     pub fn of_file(path: &Path) -> Result<Folder, Error> {
         let (file, found) = open_regular(path)?;
-        let source = Source::of_safetensors(path, file, found.len())?;
+        let (source, lists) = match GgufFile::is_named(path) {
+            true => Source::of_gguf(path, file, found.len())?,
+            false => (Source::of_safetensors(path, file, found.len())?, Vec::new()),
+        };
+        let shown: Vec<String> = lists.iter().take(3).map(|key| Shown(key).to_string()).collect();
+        let dots = if lists.len() > 3 { ", .." } else { "" };
+        let warning = (!lists.is_empty()).then(|| {
+            let (path, keys, some) = (path.display(), lists.len(), shown.join(", "));
+            format!("{path}: {keys} keys hold arrays, which __metadata__ cannot, and are left out: {some}{dots}")
+        });
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let tensors = (0..source.tensors().len()).collect();
         Ok(Folder {
@@ -143,7 +154,7 @@ impl Folder {
             shards: vec![Shard { name, source, tensors }],
             index: None,
             sidecars: Vec::new(),
-            warnings: Vec::new(),
+            warnings: warning.into_iter().collect(),
         })
     }
 

@@ -1,8 +1,10 @@
-//! The block types of the format: number, name, elements and bytes of a block. As gguf-py 0.19.0 has them.
+//! The block types of the format: number, name, elements and bytes of a block. As gguf-py 0.19.0 has them. Those that are
+//! decoded are described by `truecast_core::scaled`.
 
 use std::fmt;
 
 use truecast_core::DType;
+use truecast_core::scaled::BlockType;
 
 /// The type of a tensor's blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,52 +16,68 @@ struct Row {
     name: &'static str,
     elements: u64,
     bytes: u64,
-    dtype: Option<DType>,
+    content: Content,
 }
 
-const fn blocks(id: u32, name: &'static str, elements: u64, bytes: u64) -> Row {
-    Row { id, name, elements, bytes, dtype: None }
+/// What a block holds.
+#[derive(PartialEq, Eq, Hash)]
+enum Content {
+    Element(DType),
+    Scaled(BlockType),
+    Unknown,
 }
 
+/// A block that is one element.
 const fn single(id: u32, name: &'static str, bytes: u64, dtype: DType) -> Row {
-    Row { id, name, elements: 1, bytes, dtype: Some(dtype) }
+    Row { id, name, elements: 1, bytes, content: Content::Element(dtype) }
+}
+
+/// A block that is decoded.
+const fn scaled(block: BlockType) -> Row {
+    let (id, name, elements, bytes) = (block.id(), block.name(), block.elements(), block.bytes());
+    Row { id, name, elements, bytes, content: Content::Scaled(block) }
+}
+
+/// A block that is not.
+const fn unknown(id: u32, name: &'static str, elements: u64, bytes: u64) -> Row {
+    Row { id, name, elements, bytes, content: Content::Unknown }
 }
 
 static TABLE: [Row; 34] = [
     single(0, "F32", 4, DType::F32),
     single(1, "F16", 2, DType::F16),
-    blocks(2, "Q4_0", 32, 18),
-    blocks(3, "Q4_1", 32, 20),
-    blocks(6, "Q5_0", 32, 22),
-    blocks(7, "Q5_1", 32, 24),
-    blocks(8, "Q8_0", 32, 34),
-    blocks(9, "Q8_1", 32, 40),
-    blocks(10, "Q2_K", 256, 84),
-    blocks(11, "Q3_K", 256, 110),
-    blocks(12, "Q4_K", 256, 144),
-    blocks(13, "Q5_K", 256, 176),
-    blocks(14, "Q6_K", 256, 210),
-    blocks(15, "Q8_K", 256, 292),
-    blocks(16, "IQ2_XXS", 256, 66),
-    blocks(17, "IQ2_XS", 256, 74),
-    blocks(18, "IQ3_XXS", 256, 98),
-    blocks(19, "IQ1_S", 256, 50),
-    blocks(20, "IQ4_NL", 32, 18),
-    blocks(21, "IQ3_S", 256, 110),
-    blocks(22, "IQ2_S", 256, 82),
-    blocks(23, "IQ4_XS", 256, 136),
+    scaled(BlockType::Q4_0),
+    scaled(BlockType::Q4_1),
+    scaled(BlockType::Q5_0),
+    scaled(BlockType::Q5_1),
+    scaled(BlockType::Q8_0),
+    unknown(9, "Q8_1", 32, 40),
+    scaled(BlockType::Q2_K),
+    scaled(BlockType::Q3_K),
+    scaled(BlockType::Q4_K),
+    scaled(BlockType::Q5_K),
+    scaled(BlockType::Q6_K),
+    unknown(15, "Q8_K", 256, 292),
+    unknown(16, "IQ2_XXS", 256, 66),
+    unknown(17, "IQ2_XS", 256, 74),
+    unknown(18, "IQ3_XXS", 256, 98),
+    unknown(19, "IQ1_S", 256, 50),
+    unknown(20, "IQ4_NL", 32, 18),
+    unknown(21, "IQ3_S", 256, 110),
+    unknown(22, "IQ2_S", 256, 82),
+    unknown(23, "IQ4_XS", 256, 136),
     single(24, "I8", 1, DType::I8),
     single(25, "I16", 2, DType::I16),
     single(26, "I32", 4, DType::I32),
     single(27, "I64", 8, DType::I64),
     single(28, "F64", 8, DType::F64),
-    blocks(29, "IQ1_M", 256, 56),
+    unknown(29, "IQ1_M", 256, 56),
     single(30, "BF16", 2, DType::Bf16),
-    blocks(34, "TQ1_0", 256, 54),
-    blocks(35, "TQ2_0", 256, 66),
-    blocks(39, "MXFP4", 32, 17),
-    blocks(40, "NVFP4", 64, 36),
-    blocks(41, "Q1_0", 128, 18),
+    unknown(34, "TQ1_0", 256, 54),
+    unknown(35, "TQ2_0", 256, 66),
+    scaled(BlockType::Mxfp4),
+    scaled(BlockType::Nvfp4),
+    unknown(41, "Q1_0", 128, 18),
 ];
 
 impl Block {
@@ -103,7 +121,18 @@ impl Block {
 
     /// The element type, if a block is one element.
     pub fn dtype(self) -> Option<DType> {
-        self.0.dtype
+        match self.0.content {
+            Content::Element(dtype) => Some(dtype),
+            _ => None,
+        }
+    }
+
+    /// How a block is decoded; `None` of a single element, and of a type that is not decoded.
+    pub fn scaled(self) -> Option<BlockType> {
+        match self.0.content {
+            Content::Scaled(block) => Some(block),
+            _ => None,
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! The GGUF container: header reader and block types (`docs/spec/checkpoints.md §9`).
 //!
-//! Headers only. A tensor of this format is a row of blocks, of which most hold codes with scales of their own, so it is no
-//! [`Tensor`](crate::Tensor) of one element type; what a block means is in `truecast_core::scaled`.
+//! A tensor of this format is a row of blocks, of which most hold codes with scales of their own, so it is no
+//! [`Tensor`](crate::Tensor) of one element type: [`Folder::of_file`](crate::folder::Folder::of_file) lists its bytes. What a
+//! block means is in `truecast_core::scaled`.
 
 mod block;
 mod parse;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +17,7 @@ pub use crate::error::gguf::HeaderError;
 pub use block::Block;
 
 use crate::error::Error;
+use crate::error::ReadError;
 use crate::open::open_regular;
 use crate::window::Window;
 
@@ -64,10 +67,35 @@ pub struct BlockTensor {
     pub bytes: u64,
 }
 
+/// As text, which reads back as the same value; of an array how long it is.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Unsigned(n) => write!(f, "{n}"),
+            Value::Signed(n) => write!(f, "{n}"),
+            // Most are f32, which have fewer digits.
+            Value::Float(x) if f64::from(*x as f32) == *x => write!(f, "{:?}", *x as f32),
+            Value::Float(x) => write!(f, "{x:?}"),
+            Value::Bool(b) => write!(f, "{b}"),
+            Value::String(text) => f.write_str(text),
+            Value::Array { entries } => write!(f, "an array of {entries}"),
+        }
+    }
+}
+
 impl BlockTensor {
     /// The element type, if its blocks are single elements.
     pub fn dtype(&self) -> Option<DType> {
         self.block.dtype()
+    }
+
+    /// The shape in bytes: as many rows, each of its bytes; in elements, if its blocks are single ones.
+    pub(crate) fn stored_shape(&self) -> Vec<u64> {
+        let mut shape = self.shape.clone();
+        if let (Some(columns), None) = (shape.last_mut(), self.dtype()) {
+            *columns = *columns / self.block.elements() * self.block.bytes();
+        }
+        shape
     }
 
     /// Elements.
@@ -79,6 +107,11 @@ impl BlockTensor {
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)
     }
+}
+
+/// Reads the header of a file of `file_bytes` bytes.
+pub(crate) fn read(file: Window, file_bytes: u64) -> Result<Header, ReadError<HeaderError>> {
+    parse::read(file, file_bytes)
 }
 
 /// An opened file.
@@ -104,7 +137,7 @@ impl GgufFile {
     pub fn open(path: &Path) -> Result<GgufFile, Error> {
         let (file, found) = open_regular(path)?;
         let window = Window::new(Arc::new(file), 0, found.len());
-        let header = parse::read(window, found.len()).map_err(|e| e.at(path, "reading the header"))?;
+        let header = read(window, found.len()).map_err(|e| e.at(path, "reading the header"))?;
         Ok(GgufFile { path: path.into(), file_bytes: found.len(), header })
     }
 

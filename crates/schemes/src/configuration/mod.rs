@@ -207,6 +207,8 @@ pub fn metadata(source: &BTreeMap<String, String>, groups: &[Group]) -> BTreeMap
     let is_torchao = source.contains_key("tensor_names") && groups.iter().any(|g| g.scheme.family == Family::Torchao);
     let describes = |key: &str, value: &str| match key {
         "_quantization_metadata" | "quantization_config" => true,
+        // Of a GGUF file.
+        "general.alignment" | "general.file_type" | "general.quantization_version" => true,
         "tensor_names" => is_torchao,
         _ => is_torchao && value.starts_with('{') && value.contains("\"_type\""),
     };

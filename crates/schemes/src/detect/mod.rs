@@ -5,6 +5,7 @@
 
 mod claims;
 mod complete;
+mod gguf;
 mod markers;
 mod names;
 
@@ -20,6 +21,7 @@ use crate::modules::module_of;
 use crate::scheme::Family;
 use claims::{Claim, Claims};
 pub use complete::is_auxiliary;
+pub use gguf::detect_gguf;
 
 /// Says of every tensor what it is.
 ///

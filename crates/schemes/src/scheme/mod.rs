@@ -8,6 +8,8 @@ mod parameters;
 use std::fmt;
 use std::str::FromStr;
 
+use truecast_core::scaled::BlockType;
+
 pub use parameters::{Parameter, Parameters, ScaleType, Strategy};
 
 /// A family of schemes; those with formats within them are one each.
@@ -58,6 +60,8 @@ pub enum Family {
     MlxMxfp8,
     MistralFp8,
     FbgemmFp8,
+    /// Tensors of a GGUF file that are rows of these blocks (§9).
+    Gguf(BlockType),
 }
 
 /// Whether truecast writes a scheme.
@@ -129,6 +133,18 @@ const TABLE: &[Row] = &[
     row("mlx:mxfp8", Family::MlxMxfp8, &[], Writing::Relayout),
     row("mistral-fp8", Family::MistralFp8, &[Block], Writing::Never),
     row("fbgemm-fp8", Family::FbgemmFp8, &[], Writing::Never),
+    row("gguf:Q4_0", Family::Gguf(BlockType::Q4_0), &[], Writing::Never),
+    row("gguf:Q4_1", Family::Gguf(BlockType::Q4_1), &[], Writing::Never),
+    row("gguf:Q5_0", Family::Gguf(BlockType::Q5_0), &[], Writing::Never),
+    row("gguf:Q5_1", Family::Gguf(BlockType::Q5_1), &[], Writing::Never),
+    row("gguf:Q8_0", Family::Gguf(BlockType::Q8_0), &[], Writing::Never),
+    row("gguf:Q2_K", Family::Gguf(BlockType::Q2_K), &[], Writing::Never),
+    row("gguf:Q3_K", Family::Gguf(BlockType::Q3_K), &[], Writing::Never),
+    row("gguf:Q4_K", Family::Gguf(BlockType::Q4_K), &[], Writing::Never),
+    row("gguf:Q5_K", Family::Gguf(BlockType::Q5_K), &[], Writing::Never),
+    row("gguf:Q6_K", Family::Gguf(BlockType::Q6_K), &[], Writing::Never),
+    row("gguf:MXFP4", Family::Gguf(BlockType::Mxfp4), &[], Writing::Never),
+    row("gguf:NVFP4", Family::Gguf(BlockType::Nvfp4), &[], Writing::Never),
 ];
 
 /// Other spellings of a family: what ModelOpt calls the same tensors (`docs/spec/checkpoints.md §4.5`).
@@ -142,7 +158,7 @@ const ALIASES: &[(&str, Family)] = &[
 ];
 
 impl Family {
-    /// Every family, in the order of `docs/spec/checkpoints.md §4`.
+    /// Every family, in the order of `docs/spec/checkpoints.md §4`; the blocks of GGUF files last.
     pub fn all() -> impl Iterator<Item = Family> {
         TABLE.iter().map(|row| row.family)
     }

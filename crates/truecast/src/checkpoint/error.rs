@@ -48,6 +48,9 @@ pub enum CheckpointError {
         /// What is missing.
         what: String,
     },
+    /// The codes of one file become a file of the same kind.
+    #[error("quantised tensors become dense in a .safetensors file; choose such a destination")]
+    NotSafetensors,
     /// Stopped on request, with something to go on from.
     #[error("interrupted; {finished} of {of} shards are finished")]
     Interrupted {

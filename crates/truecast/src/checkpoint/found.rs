@@ -7,8 +7,9 @@ use crate::error::Error;
 use std::collections::BTreeMap;
 use std::io::Seek;
 use truecast_core::scaled::Part;
+use truecast_io::FileFormat;
 use truecast_io::folder::{Folder, Shard};
-use truecast_schemes::{Checkpoint, Detection, Documents, Group, MAX_READ_BYTES, Role, detect};
+use truecast_schemes::{Checkpoint, Detection, Documents, Group, MAX_READ_BYTES, Role, detect, detect_gguf};
 
 /// The tensors of a checkpoint and what they are.
 pub(super) struct Contents {
@@ -61,6 +62,12 @@ fn detection(
     options: &truecast_schemes::Options<'_>,
 ) -> Result<Detection, Error> {
     let tensor = |at: &Stored| folder.shards()[at.shard].source.tensors()[at.tensor].clone();
+    if let [Shard { source, .. }] = folder.shards()
+        && source.format() == FileFormat::Gguf
+    {
+        let tensors: Vec<_> = source.tensors().iter().collect();
+        return detect_gguf(&tensors, source.blocks()).map_err(|cause| Error::scheme(folder.path(), cause));
+    }
     let tensors: Vec<_> =
         stored.iter().map(|at| truecast_schemes::Stored { tensor: tensor(at), shard: at.shard }).collect();
     let metadata: Vec<BTreeMap<String, String>> =

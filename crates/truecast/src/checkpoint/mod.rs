@@ -1,4 +1,4 @@
-//! Converting checkpoints that are folders: what becomes of every file (`plan`), then one pass over the shards (`run`),
+//! Converting checkpoints, folders and quantised files: what becomes of every file (`plan`), then one pass over the shards (`run`),
 //! which may be interrupted, resumed and divided among processes.
 //!
 //! How the elements of one tensor are converted is the business of `convert`; what a folder is, that of `truecast_io::folder`.
@@ -16,6 +16,7 @@ mod plan;
 mod prove;
 mod run;
 mod shard;
+mod single;
 mod stored;
 pub(crate) mod values;
 mod verify;

@@ -17,11 +17,11 @@ use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 use std::path::Path;
-use truecast_core::scaled::{Code, Part};
+use truecast_core::scaled::{BlockType, Code, Part};
 use truecast_core::{CastSpec, DType, Kind, Layout};
 use truecast_io::folder::{Folder, Index, Shard};
 use truecast_io::{FileFormat, Shown, Tensor};
-use truecast_schemes::{Group, Role};
+use truecast_schemes::{Family, Group, Role};
 
 /// The index of a checkpoint that had none.
 const INDEX: &str = "model.safetensors.index.json";
@@ -84,10 +84,14 @@ impl Plan {
         let eligibilities: Vec<_> = made.iter().zip(&tensors).map(eligible).collect();
         let choices = options.tensors.selection.choose(kind, &tensors, &eligibilities, src)?;
         let was_quantised = !found.groups.is_empty();
+        let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
         let of_shard = |shard: &Shard| {
             let metadata = shard.source.metadata();
-            let metadata =
-                if was_quantised { truecast_schemes::metadata(metadata, &found.groups) } else { metadata.clone() };
+            let metadata = if was_quantised || is_gguf {
+                truecast_schemes::metadata(metadata, &found.groups)
+            } else {
+                metadata.clone()
+            };
             ShardPlan { name: shard.name.clone(), works: Vec::new(), metadata }
         };
         let mut shards: Vec<ShardPlan> = folder.shards().iter().map(of_shard).collect();
@@ -264,6 +268,9 @@ fn code_type(group: &Group) -> DType {
             let is_format = |dtype: &DType| matches!(dtype.kind(), Kind::Int(of) if of == format);
             DType::ALL.into_iter().find(is_format).unwrap_or(if format.signed { DType::I8 } else { DType::U8 })
         }
-        None => DType::I8,
+        None => match group.scheme.family {
+            Family::Gguf(BlockType::Mxfp4 | BlockType::Nvfp4) => DType::F4E2M1,
+            _ => DType::I8,
+        },
     }
 }

@@ -10,7 +10,7 @@ use crate::verify::found::Found;
 use rayon::prelude::*;
 use std::io::{Seek, SeekFrom};
 use std::ops::{ControlFlow, Range};
-use truecast_core::scaled::{Group, Layout, Packing, Part, Parts, Plane, Planes, Zero};
+use truecast_core::scaled::{Coding, Group, Layout, Packing, Part, Parts, Plane, Planes, Zero};
 use truecast_core::{CastSpec, DType, Outcome, cast_one};
 use truecast_io::folder::Folder;
 use truecast_io::{Source, Window};
@@ -176,7 +176,7 @@ fn blocks(layout: &Layout) -> Vec<u64> {
 
 /// Every plane has the bytes of a row together, row after row.
 fn are_rows_together(layout: &Layout) -> bool {
-    let Some(planes) = layout.planes() else { return false };
+    let Some(planes) = layout.planes() else { return !layout.transposed };
     let together = |plane: &Plane, [rows, cols]: [u64; 2]| {
         let in_rows = matches!(plane.packing, Packing::Rows { .. } | Packing::HighFirst | Packing::Padded);
         let row = plane.bytes([1, cols]).and_then(|row| row.checked_mul(rows));
@@ -206,6 +206,17 @@ fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u64>) -> Opti
         Some(matrix * whole + rows.start * row..matrix * whole + rows.end * row)
     };
     let shape = [layout.rows, layout.cols];
+    if let Coding::Blocks { block, factor } = layout.coding {
+        return match part {
+            Part::Codes => {
+                let row = block.bytes_of([1, layout.cols])?;
+                let first = matrix * layout.rows;
+                Some((first + rows.start) * row..(first + rows.end) * row)
+            }
+            Part::Global if factor => Some(matrix * 4..(matrix + 1) * 4),
+            _ => None,
+        };
+    }
     let planes = layout.planes()?;
     let on_grid = |plane: &Plane, block: [u64; 2]| {
         rows_of(plane, layout.grid(block), rows.start / block[0]..rows.end.div_ceil(block[0]))

@@ -40,7 +40,8 @@ impl Plan {
         let tensors = mine.flat_map(|(_, shard)| &shard.works);
         let tensors = tensors.map(|work| work.report(Counts::default())).collect();
         let report = Report::new(self.folder.path(), self.provenance.clone(), tensors, self.warnings());
-        Report { is_dry_run: true, folder: Some(Box::new(self.folder_report())), ..report }
+        let folder = (!self.folder.is_file()).then(|| Box::new(self.folder_report()));
+        Report { is_dry_run: true, dropped: self.dropped.clone(), folder, ..report }
     }
 
     fn folder_report(&self) -> FolderReport {
@@ -57,7 +58,6 @@ impl Plan {
         FolderReport {
             shards: self.shards.iter().enumerate().map(shard).collect(),
             changes: self.configuration.changes.clone(),
-            dropped: self.dropped.clone(),
             sidecars: self.copied().map(|sidecar| sidecar.path.display().to_string()).collect(),
             digests: Vec::new(),
             complete: false,
@@ -109,7 +109,7 @@ impl Plan {
         let Run { shards: Shards { rows, .. }, warnings, .. } = work;
         let outputs = report.digests.iter().map(|(path, ..)| path.clone()).collect();
         let whole = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);
-        Ok(Report { outputs, folder: Some(Box::new(report)), ..whole })
+        Ok(Report { outputs, dropped: self.dropped.clone(), folder: Some(Box::new(report)), ..whole })
     }
 }
 

@@ -6,9 +6,11 @@ use crate::convert::planned::Planned;
 use crate::error::Error;
 use crate::opened::{Held, Opened};
 use crate::parts::{PART, Parts};
+use std::path::Path;
 use truecast_core::{CastSpec, DType, Layout};
-use truecast_io::Tensor;
 use truecast_io::folder::Folder;
+use truecast_io::gguf::GgufFile;
+use truecast_io::{FileFormat, OpenOptions, Source, Tensor};
 use truecast_kernel::{CastOptions, Elements};
 use truecast_schemes::Role;
 
@@ -26,6 +28,26 @@ pub(crate) struct Logical<'a> {
 enum Origin<'a> {
     Held(Held<'a>),
     Quantised(&'a Folder, Box<Quantised>),
+}
+
+/// Opens a container, or a folder; a quantised file as a checkpoint. Says why scales of a file are not applied.
+///
+/// # Errors
+/// As [`Opened::open`].
+pub(crate) fn open(path: &Path, options: OpenOptions) -> Result<(Opened, Option<String>), Error> {
+    if GgufFile::is_named(path) && path.is_file() {
+        return Ok((Opened::Folder(Box::new(Folder::of_file(path)?)), None));
+    }
+    let opened = Opened::open(path, options)?;
+    let Some(FileFormat::Safetensors) = opened.file().map(Source::format) else { return Ok((opened, None)) };
+    let folder = Folder::of_file(path)?;
+    match Contents::of(&folder, &truecast_schemes::Options::default()) {
+        Ok(contents) if contents.is_quantised() => Ok((Opened::Folder(Box::new(folder)), None)),
+        Ok(_) => Ok((opened, None)),
+        Err(cause) => {
+            Ok((opened, Some(format!("{cause}; its tensors are compared as they are stored, without scales"))))
+        }
+    }
 }
 
 /// All tensors, in the order of files and data.

@@ -41,7 +41,23 @@ impl Verification {
     /// # Errors
     /// A source that cannot be read, options that make no sense for it.
     pub fn new(src: &Path, options: &Options, coverage: Coverage, seed: u64) -> Result<Verification, Error> {
-        let plan = Plan::new(src, options)?;
+        Ok(Verification::of(Plan::new(src, options)?, coverage, seed))
+    }
+
+    /// The same of a file that may be quantised; `None` if it is not ([`Plan::of_file`]).
+    ///
+    /// # Errors
+    /// As [`new`](Verification::new).
+    pub fn of_file(
+        src: &Path,
+        options: &Options,
+        coverage: Coverage,
+        seed: u64,
+    ) -> Result<Option<Verification>, Error> {
+        Ok(Plan::of_file(src, options)?.map(|plan| Verification::of(plan, coverage, seed)))
+    }
+
+    fn of(plan: Plan, coverage: Coverage, seed: u64) -> Verification {
         let bytes: u64 = plan.works().map(Work::bytes_in).sum();
         let part = coverage.part(bytes);
         let stretches = plan.works().enumerate().map(|(at, work)| {
@@ -52,7 +68,7 @@ impl Verification {
         let stretches: Vec<Vec<Stretch>> = stretches.collect();
         let is_sample =
             stretches.iter().zip(plan.works()).any(|(some, work)| elements_of(some) < work.planned.target.len());
-        Ok(Verification { stretches, seed: is_sample.then_some(seed), plan })
+        Verification { stretches, seed: is_sample.then_some(seed), plan }
     }
 
     /// What the conversion does.
@@ -93,7 +109,8 @@ impl Verification {
         stop: &AtomicBool,
         mut progress: impl FnMut(Progress<'_>) + Send,
     ) -> Result<VerifyReport, Error> {
-        let result = Folder::open(dst, self.plan.folder.follows_links())?;
+        let is_file = self.plan.folder.is_file();
+        let result = if is_file { Folder::of_file(dst)? } else { Folder::open(dst, self.plan.folder.follows_links())? };
         let mut verdict = VerifyReport::default();
         let mut prepared = Prepared::default();
         let stored = |(work, _): &(&Work, &Vec<Stretch>)| matches!(work.origin, Origin::Stored(_));
@@ -103,7 +120,7 @@ impl Verification {
         let mut stretches = self.stretches.iter();
         let (mut done, mut of) = (0, 0);
         for shard in &self.plan.shards {
-            let actual = result.shards().iter().find(|found| found.name == shard.name);
+            let actual = result.shards().iter().find(|found| is_file || found.name == shard.name);
             let held: HashMap<&str, usize> = actual.iter().flat_map(|found| by_name(found)).collect();
             let mut is_extra: BTreeSet<&str> = held.keys().copied().collect();
             for work in &shard.works {
@@ -154,12 +171,14 @@ impl Verification {
             }
         }
         let known: BTreeSet<&str> = self.plan.shards.iter().map(|shard| shard.name.as_str()).collect();
-        for shard in result.shards().iter().filter(|shard| !known.contains(shard.name.as_str())) {
+        for shard in result.shards().iter().filter(|shard| !is_file && !known.contains(shard.name.as_str())) {
             let extra = by_name(shard).map(|(name, _)| FileDifference::Extra { tensor: name.into() });
             verdict.differences.extend(extra);
         }
         verdict.sampled = self.seed.map(|seed| Sample { of, seed });
-        self.files(dst, stop, &mut verdict)?;
+        if !is_file {
+            self.files(dst, stop, &mut verdict)?;
+        }
         Ok(verdict)
     }
 

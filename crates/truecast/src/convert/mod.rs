@@ -146,8 +146,7 @@ impl Plan {
         let codes = stored().find(|t| truecast_schemes::is_auxiliary(&t.name)).map(|t| {
             let (path, name) = (self.source.path().display(), Shown(&t.name));
             format!(
-                "{path}: tensor {name} belongs to quantised weights: codes of a single file are converted by value, \
-                 without their scales; the folder of a checkpoint becomes dense"
+                "{path}: tensor {name} belongs to quantised weights: codes are converted by value, without their scales"
             )
         });
         let text = |t: &Planned| {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde::ser::SerializeMap;
-use serde_json::json;
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// What was done to a checkpoint beside its tensors.
@@ -12,8 +12,6 @@ pub struct FolderReport {
     pub shards: Vec<ShardReport>,
     /// What was changed in its configuration.
     pub changes: Vec<String>,
-    /// Tensors that are left out because they mean nothing without others, with the reason.
-    pub dropped: Vec<(String, String)>,
     /// Files that were copied, relative to the folder.
     pub sidecars: Vec<String>,
     /// The files of tensors that were written by this run or before, with their length and SHA-256.
@@ -76,11 +74,10 @@ impl ShardReport {
 }
 
 impl FolderReport {
-    pub(super) fn put<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+    pub(super) fn put<M: SerializeMap>(&self, dropped: &[Value], map: &mut M) -> Result<(), M::Error> {
         map.serialize_entry("shards", &self.shards)?;
         map.serialize_entry("configuration", &self.changes)?;
-        let dropped = self.dropped.iter().map(|(tensor, why)| json!({ "tensor": tensor, "why": why }));
-        map.serialize_entry("dropped", &dropped.collect::<Vec<_>>())?;
+        map.serialize_entry("dropped", dropped)?;
         map.serialize_entry("sidecars", &self.sidecars)?;
         map.serialize_entry("complete", &self.complete)
     }

@@ -26,6 +26,7 @@ pub(crate) use total::TotalJson;
 use crate::convert::planned::Planned;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use truecast_core::{CastSpec, DType};
@@ -104,6 +105,8 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// The files that were written: the destination, and its file of external data if it has one.
     pub outputs: Vec<PathBuf>,
+    /// Tensors that are left out because they mean nothing without others, with the reason.
+    pub dropped: Vec<(String, String)>,
     /// What was done to a checkpoint beside its tensors, which are those of the shards that this run converted.
     pub folder: Option<Box<FolderReport>>,
 }
@@ -120,7 +123,8 @@ impl Report {
             total.add(row.group(), row.elements, (row.bytes_in, row.bytes_out), &row.counts);
         }
         let source = source.display().to_string();
-        Self { source, provenance, tensors, total, is_dry_run: false, warnings, outputs: Vec::new(), folder: None }
+        let (outputs, dropped, is_dry_run) = (Vec::new(), Vec::new(), false);
+        Self { source, provenance, tensors, total, is_dry_run, warnings, outputs, dropped, folder: None }
     }
 
     /// The JSON form with these tensors.
@@ -167,8 +171,12 @@ impl Serialize for ReportJson<'_> {
             map.serialize_entry("tensors", &ListJson { len: report.tensors.len(), rows, row })?;
         }
         map.serialize_entry("total", &TotalJson { total: &report.total, origin })?;
-        if let Some(folder) = &report.folder {
-            folder.put(&mut map)?;
+        let dropped = report.dropped.iter().map(|(tensor, why)| json!({ "tensor": tensor, "why": why }));
+        let dropped: Vec<Value> = dropped.collect();
+        match &report.folder {
+            Some(folder) => folder.put(&dropped, &mut map)?,
+            None if dropped.is_empty() => {}
+            None => map.serialize_entry("dropped", &dropped)?,
         }
         map.serialize_entry("warnings", &report.warnings)?;
         map.end()

@@ -1,9 +1,9 @@
 //! `truecast convert DIR OUT`: checkpoints that are folders.
 
-use super::{Printed, destination, digest_json, item, print, print_tensors, refuse_place, write_report};
-use crate::args::{ConvertArgs, RuleOrder, SchemeArgs};
+use super::{Printed, destination, digest_json, item, left_out, print, print_tensors, refuse_place, write_report};
+use crate::args::ConvertArgs;
 use crate::command::list::{self, Known, Listed};
-use crate::command::{Context, assessment, left_open, select, thresholds, warn};
+use crate::command::{Context, assessment, left_open, thresholds, warn};
 use crate::effect;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -14,15 +14,14 @@ use crate::{message, number, output, progress, signals};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Instant;
-use truecast::checkpoint::{Options, Plan, Share};
-use truecast::io::{Existing, OutputFile, Shown, follow};
+use truecast::checkpoint::{Options, Plan};
+use truecast::io::{OutputFile, Shown, follow};
 use truecast::report::{FolderReport, Report, ShardState, TensorReport, assess};
 
-pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
-    let options = options(args, rules, context)?;
+pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<ExitCode, Failure> {
     let limits = thresholds::parse(&args.fail_on)?;
     let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;
-    let plan = Plan::new(&args.src, &options)?;
+    let plan = Plan::new(&args.src, options)?;
     effect::check(&args.policy, &options.tensors.request, plan.conversions())?;
     let dst = follow(&args.dst)?;
     plan.check(&dst)?;
@@ -101,26 +100,6 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn options(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<Options, Failure> {
-    let tensors = truecast::convert::Options {
-        selection: select::selection(&args.select, rules)?,
-        request: args.policy.request()?,
-        max_memory: args.max_memory,
-        existing: if args.force { Existing::Replace } else { Existing::Refuse },
-        exec: context.exec,
-        min_elements: args.select.min_elements,
-        onnx: args.select.onnx.options(),
-    };
-    let share = match (args.folder.merge, args.folder.part) {
-        (true, _) => Share::Merge,
-        (false, Some(part)) => Share::Part(part),
-        (false, None) => Share::Whole,
-    };
-    let (sidecars, resume) = (!args.folder.no_sidecars, args.folder.resume);
-    let SchemeArgs { from_scheme, trust_scales } = args.scheme;
-    Ok(Options { tensors, sidecars, resume, share, from_scheme, trust_scales })
-}
-
 /// Something is finished there.
 fn has_begun(dst: &Path) -> bool {
     let names = std::fs::read_dir(dst).into_iter().flatten().flatten().map(|entry| entry.file_name());
@@ -151,10 +130,7 @@ fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> Resul
         for change in &folder.changes {
             writeln!(out, "{}", terminal.wrap(&message::one_line(change)))?;
         }
-        if !folder.dropped.is_empty() {
-            let dropped = count(folder.dropped.len() as u64, "tensor");
-            writeln!(out, "{dropped} left out, such as {}: {}", Shown(&folder.dropped[0].0), folder.dropped[0].1)?;
-        }
+        out.write_all(left_out(report).as_bytes())?;
         let sidecars = count(folder.sidecars.len() as u64, "other file");
         let memory = number::bytes(args.max_memory);
         let line = match args.dry_run {

@@ -16,9 +16,10 @@ use std::sync::atomic::AtomicBool;
 use truecast::DType;
 use truecast::checkpoint;
 use truecast::convert::Options;
+use truecast::file::Verification;
 use truecast::report::Provenance;
 use truecast::request::Request;
-use truecast::verify::{Coverage, Record, Verification, VerifyReport};
+use truecast::verify::{Coverage, Record, VerifyReport};
 
 /// A request to end ends the process: nothing is written that could be left behind.
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -47,23 +48,24 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
         None if args.full => Coverage::Full,
         None => Coverage::BySize,
     };
+    let typed = args.scheme;
+    let recorded = manifest.as_ref().map(|manifest| (manifest.from_scheme, manifest.trust_scales));
+    let (from_scheme, trust_scales) = recorded.unwrap_or((typed.from_scheme, typed.trust_scales));
+    let from_scheme = typed.from_scheme.or(from_scheme);
+    let options = checkpoint::Options { tensors: options, from_scheme, trust_scales, ..Default::default() };
     if is_folder {
-        let typed = args.scheme;
-        let recorded = manifest.as_ref().map(|manifest| (manifest.from_scheme, manifest.trust_scales));
-        let (from_scheme, trust_scales) = recorded.unwrap_or((typed.from_scheme, typed.trust_scales));
-        let from_scheme = typed.from_scheme.or(from_scheme);
-        let options = checkpoint::Options { tensors: options, from_scheme, trust_scales, ..Default::default() };
         return of_folder(args, record, &options, coverage, context);
     }
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.seed)?;
-    effect::check(&args.policy, &options.request, verification.plan().conversions())?;
+    effect::check(&args.policy, &options.tensors.request, verification.conversions())?;
     let bar = progress::bytes(verification.bytes(), context.quiet || context.json);
-    let mut verdict = verification.run(&args.dst, &options, &NEVER, |progress| bar.at(progress))?;
+    let mut verdict = verification.run(&args.dst, &NEVER, |progress| bar.at(progress))?;
     bar.finish();
     if let Some(record) = record {
         verdict.differences.extend(record.differences(&args.dst)?);
     }
-    print(&verdict, || Groups::of(&verdict, |name| verification.source_type(name), verification.names()), context)
+    let names = || verification.names().into_iter();
+    print(&verdict, || Groups::of(&verdict, |name| verification.source_type(name), names()), context)
 }
 
 /// Says what was found, in rows of groups.

@@ -1,0 +1,156 @@
+//! Quantised files: one file becomes one dense file, as the folder of one shard does.
+
+use crate::files::{Parsed, Tensor, f32s, one_tensor, safetensors};
+use crate::run::Folder;
+use serde_json::json;
+use std::collections::BTreeSet;
+
+/// Block scales that only a name or an option tells, with a bias and a scale of activations.
+fn scaled(scale: &'static str) -> Vec<u8> {
+    let codes = (0..12u8).map(|i| i * 19).collect();
+    let tensors: [Tensor; 4] = [
+        ("a.weight", "F8_E4M3", &[3, 4], codes),
+        (scale, "F32", &[], f32s(&[0.3])),
+        ("a.bias", "F32", &[3], f32s(&[0.1, 465.0, -2.0])),
+        ("ids", "I32", &[1], vec![7, 0, 0, 0]),
+    ];
+    safetensors(&tensors, &[("made", "by hand")])
+}
+
+/// A file that says itself how it is quantised, each in another way.
+fn files() -> Vec<(&'static str, Vec<u8>)> {
+    let codes: Vec<u8> = (0..64 * 64u32).map(|i| (i * 37 % 251) as u8).collect();
+    let layer = r#"{"format":"float8_e4m3fn"}"#.as_bytes().to_vec();
+    let comfy = [
+        ("a.weight", "F8_E4M3", &[64, 64][..], codes.clone()),
+        ("a.weight_scale", "F32", &[], f32s(&[0.0123])),
+        ("a.input_scale", "F32", &[], f32s(&[1.5])),
+        ("a.comfy_quant", "U8", &[26], layer),
+        ("norm.weight", "BF16", &[2], vec![0x80, 0x3f, 0, 0x40]),
+    ];
+    let torchao = [
+        ("a._weight_qdata", "F8_E4M3", &[64, 64][..], codes.clone()),
+        ("a._weight_scale", "F32", &[64, 1], f32s(&(1..65).map(|i| i as f32 * 0.01).collect::<Vec<_>>())),
+        ("b", "F32", &[1], f32s(&[0.1])),
+    ];
+    let data = r#"{"_type":"Float8Tensor","_data":{"block_size":[1,64],"dtype":"torch.bfloat16"},"_tensor_data_names":["qdata","scale"]}"#;
+    let logical =
+        [("format", "pt"), ("tensor_names", r#"["a.weight","b"]"#), ("a.weight", data), ("b", r#"{"_type":"Tensor"}"#)];
+    let gpt_oss = [
+        ("a.mlp1_weight.blocks", "U8", &[2, 64, 2, 16][..], codes.clone()),
+        ("a.mlp1_weight.scales", "U8", &[2, 64, 2], (0..=255).collect()),
+    ];
+    vec![
+        ("names", scaled("a.scale_weight")),
+        ("comfy", safetensors(&comfy, &[])),
+        ("torchao", safetensors(&torchao, &logical)),
+        ("blocks", safetensors(&gpt_oss, &[])),
+    ]
+}
+
+/// The file alone and a folder that holds nothing else give the same bytes, which `verify` finds right.
+#[test]
+fn a_file_becomes_what_its_folder_becomes() {
+    for (name, bytes) in files() {
+        let folder = Folder::with("a.safetensors", &bytes);
+        std::fs::create_dir(folder.path("dir")).unwrap();
+        folder.write("dir/model.safetensors", &bytes);
+        folder.run("convert dir out --to bf16 --quiet --no-sidecars").exits(0);
+        let report = folder.run("convert a.safetensors b.safetensors --to bf16 --json --report r.json").exits(0);
+        let report = report.object("convert");
+        let result = folder.read("b.safetensors");
+        assert_eq!(result, folder.read("out/model.safetensors"), "{name}");
+        assert!(report["tensors"][0]["scheme"].is_string() && report.get("shards").is_none(), "{name}: {report}");
+        folder.run("verify a.safetensors b.safetensors --to bf16").succeeds();
+        folder.run("verify a.safetensors b.safetensors --report r.json").succeeds();
+        // As numbers: what was lost is the last rounding.
+        folder.run("convert a.safetensors f.safetensors --to f32 --quiet").exits(0);
+        let compared = folder.run("compare a.safetensors f.safetensors --json").succeeds().object("compare");
+        assert_eq!((&compared["equal"], &compared["warnings"]), (&json!(true), &json!([])), "{name}");
+        // Memory, threads and what lies beside the file change nothing.
+        folder.write("config.json", br#"{"quantization_config": {"quant_method": "awq"}}"#);
+        folder.run("convert a.safetensors c.safetensors --to bf16 --quiet --threads 1 --max-memory 1MiB").exits(0);
+        assert_eq!(folder.read("c.safetensors"), result, "{name}");
+        // One bit is found.
+        let mut wrong = result;
+        *wrong.last_mut().unwrap() ^= 1;
+        folder.write("b.safetensors", &wrong);
+        folder.run("verify a.safetensors b.safetensors --to bf16").exits(1);
+        folder.run("verify a.safetensors b.safetensors --report r.json").exits(1);
+    }
+}
+
+#[test]
+fn values_and_what_is_left_out() {
+    let (_, comfy) = files().swap_remove(1);
+    let folder = Folder::with("a.safetensors", &comfy);
+    let dry = folder.run("convert a.safetensors b.safetensors --to bf16 --dry-run").exits(0);
+    assert!(dry.out.contains("2 tensors left out, such as \"a.input_scale\": scale of activations"), "{}", dry.out);
+    assert!(!folder.path("b.safetensors").exists());
+    let report = folder.run("convert a.safetensors b.safetensors --to bf16 --json").exits(0).object("convert");
+    assert_eq!(report["dropped"].as_array().unwrap().len(), 2);
+    let result = Parsed::new(&folder.read("b.safetensors"));
+    assert_eq!(result.names(), ["a.weight", "norm.weight"]);
+    // Code 37 is 13 * 2^-6: 0.0123 * 0.203125, to bf16.
+    let expected = ((0.0123f32 * 0.203_125).to_bits() + 0x7fff) >> 16;
+    assert_eq!(result.bytes("a.weight")[2..4], (expected as u16).to_le_bytes());
+}
+
+/// What no rule explains is an error; the name of the scheme helps, and `plain` takes codes as they are.
+#[test]
+fn scales_are_never_passed_over() {
+    let folder = Folder::with("a.safetensors", &scaled("a.weight_scale"));
+    let convert = "convert a.safetensors b.safetensors --to bf16";
+    folder.run(convert).fails(3, &["a.safetensors", "orphan scale", "a.weight_scale", "--from-scheme"]);
+    folder.run(&format!("{convert} --dry-run")).exits(3);
+    assert!(!folder.path("b.safetensors").exists());
+    folder.run(&format!("{convert} --from-scheme modelopt:FP8 --quiet")).exits(0);
+    folder.run("verify a.safetensors b.safetensors --to bf16 --from-scheme modelopt:FP8").succeeds();
+    folder.run("verify a.safetensors b.safetensors --to bf16").exits(3);
+    let result = Parsed::new(&folder.read("b.safetensors"));
+    assert_eq!(BTreeSet::from_iter(result.names()), ["a.weight", "a.bias", "ids"].into());
+    // compare says what it does without the name.
+    let said = folder.run("compare a.safetensors b.safetensors").exits(0).err;
+    assert!(said.contains("a.weight_scale") && said.contains("without scales"), "{said}");
+    let plain = folder.run(&format!("{convert} --from-scheme plain --force")).exits(0).err;
+    assert!(plain.contains("a.weight_scale") && plain.contains("without their scales"), "{plain}");
+    assert_eq!(Parsed::new(&folder.read("b.safetensors")).names().len(), 4);
+    folder.run("verify a.safetensors b.safetensors --to bf16 --from-scheme plain").succeeds();
+    // A scheme that no tensor has.
+    folder.write("a.safetensors", &one_tensor(&[1.0]));
+    folder.run(&format!("{convert} --from-scheme awq --force")).fails(3, &["awq"]);
+}
+
+/// What lies beside the file does not count: a folder is given as a folder.
+#[test]
+fn a_block_size_is_said_and_not_looked_for() {
+    let tensors = [
+        ("a.weight", "F8_E4M3", &[4u64, 4][..], vec![0x38; 16]),
+        ("a.weight_scale_inv", "F32", &[2, 2], f32s(&[1.0, 2.0, 3.0, 4.0])),
+    ];
+    let folder = Folder::with("model.safetensors", &safetensors(&tensors, &[]));
+    folder.write("config.json", br#"{"quantization_config": {"quant_method": "fp8", "weight_block_size": [2, 2]}}"#);
+    folder.run("convert model.safetensors b.safetensors --to f32").fails(3, &["a.weight", "--from-scheme"]);
+    folder.run("convert model.safetensors b.safetensors --to f32 --from-scheme fp8-block:2x2 --quiet").exits(0);
+    let values = [1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0, 3.0, 3.0, 4.0, 4.0];
+    assert_eq!(Parsed::new(&folder.read("b.safetensors")).bytes("a.weight"), f32s(&values));
+}
+
+#[test]
+fn the_destination_is_another_safetensors_file() {
+    let folder = Folder::with("a.safetensors", &scaled("a.scale_weight"));
+    let source = folder.read("a.safetensors");
+    folder.run("convert a.safetensors b.npz --to f16").fails(2, &["b.npz", ".safetensors"]);
+    folder.run("convert a.safetensors b.xyz --to f16").fails(2, &["b.xyz: unknown kind of file"]);
+    folder.run("convert a.safetensors ./a.safetensors --to f16 --force").fails(2, &["the same file"]);
+    folder.write("b.safetensors", b"old");
+    folder.run("convert a.safetensors b.safetensors --to f16").fails(2, &["--force"]);
+    folder.run("convert a.safetensors b.safetensors --to f16 --keep a.weight --force").fails(2, &["a.weight"]);
+    assert_eq!((folder.read("a.safetensors"), folder.read("b.safetensors")), (source, b"old".to_vec()));
+    folder.run("convert a.npy b.npy --to f16 --from-scheme awq").fails(2, &["--from-scheme belongs to"]);
+    for option in ["resume", "merge", "no-sidecars"] {
+        folder
+            .run(&format!("convert a.safetensors c.safetensors --to f16 --{option}"))
+            .fails(2, &["belongs to folders"]);
+    }
+}

@@ -1,0 +1,146 @@
+//! Step 2: the tensors of a GGUF file are rows of blocks, and their types say which (`docs/spec/checkpoints.md §9`).
+
+use std::collections::HashMap;
+
+use truecast_core::DType;
+use truecast_core::scaled::{BlockType, Coding, Layout, Part};
+use truecast_io::Tensor;
+use truecast_io::gguf::Block;
+
+use crate::detection::{Detection, Dropped, Group, Role};
+use crate::error::Error;
+use crate::scheme::{Family, Scheme};
+
+/// What a weight is called; its factor is called otherwise (§9.5).
+const WEIGHT: &str = ".weight";
+
+/// Says of every tensor of a GGUF file what it is. A tensor of scaled blocks is listed as the bytes of its rows.
+///
+/// Source: `docs/spec/checkpoints.md §9.2`, §9.5.
+///
+/// # Errors
+/// [`Error::Refused`] for a block type that is not decoded, [`Error::Grid`] and [`Error::Type`] for a factor that does not
+/// fit.
+pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, Error> {
+    let numbers: HashMap<&str, usize> =
+        tensors.iter().enumerate().map(|(i, tensor)| (tensor.name.as_str(), i)).collect();
+    let (mut roles, mut groups, mut schemes) = (vec![Role::Plain; tensors.len()], Vec::new(), Vec::new());
+    for (number, (tensor, block)) in tensors.iter().zip(blocks).enumerate() {
+        if block.dtype().is_some() {
+            continue;
+        }
+        let Some(block) = block.scaled() else { return Err(refused(tensor, *block)) };
+        let module = tensor.name.strip_suffix(WEIGHT).unwrap_or(&tensor.name).to_owned();
+        let beside = |last: &str| numbers.get(format!("{module}.{last}").as_str()).copied();
+        let factor = beside("scale").filter(|_| block == BlockType::Nvfp4);
+        let (shape, layout) = described(tensor, block, factor.map(|factor| tensors[factor]))?;
+        let mut parts = vec![(Part::Codes, number)];
+        roles[number] = Role::Part { group: groups.len(), part: Part::Codes };
+        if let Some(factor) = factor {
+            parts.push((Part::Global, factor));
+            roles[factor] = Role::Part { group: groups.len(), part: Part::Global };
+        }
+        if let Some(of_activations) = beside("input_scale").filter(|_| block == BlockType::Nvfp4) {
+            roles[of_activations] = Role::Dropped(Dropped::ActivationScale);
+        }
+        let scheme = Scheme::of(Family::Gguf(block));
+        if !schemes.contains(&scheme) {
+            schemes.push(scheme);
+        }
+        let name = tensor.name.clone();
+        groups.push(Group { name, module, scheme, shape, parts, layout, original: None });
+    }
+    let choices =
+        vec!["tensors keep the names that they have in GGUF; other loaders may know them by others".to_owned()];
+    Ok(Detection { roles, groups, schemes, choices, warnings: Vec::new() })
+}
+
+fn refused(tensor: &Tensor, block: Block) -> Error {
+    Error::Refused {
+        place: format!("tensor {}", truecast_io::Shown(&tensor.name)),
+        what: format!("block type {block}"),
+        why: "its values come from tables that docs/spec/checkpoints.md does not have",
+    }
+}
+
+/// The shape in elements, and the layout: a matrix for each entry of the factor.
+fn described(tensor: &Tensor, block: BlockType, factor: Option<&Tensor>) -> Result<(Vec<u64>, Layout), Error> {
+    let scheme = || Box::new(Scheme::of(Family::Gguf(block)));
+    let mut shape = tensor.shape.clone();
+    let columns = shape.last_mut().expect("a scalar is no row of blocks");
+    *columns = *columns / block.bytes() * block.elements();
+    let (rows, cols) = shape.split_at(shape.len() - 1);
+    let rows: u64 = rows.iter().product();
+    let mut matrices = 1;
+    if let Some(factor) = factor {
+        if factor.dtype != DType::F32 {
+            let (tensor, part, found) = (factor.name.clone(), Part::Global.name(), factor.dtype);
+            return Err(Error::Type { tensor, scheme: scheme(), part, found, expected: vec![DType::F32] });
+        }
+        let experts = if shape.len() > 2 { shape[0] } else { 1 };
+        matrices = match factor.len() {
+            1 => 1,
+            entries if entries == experts => experts,
+            _ => {
+                return Err(Error::Grid {
+                    tensor: factor.name.clone(),
+                    codes: tensor.name.clone(),
+                    scheme: scheme(),
+                    found: factor.shape.clone().into(),
+                    logical: shape.into(),
+                    expected: "one entry, or one for each matrix".into(),
+                });
+            }
+        };
+    }
+    let coding = Coding::Blocks { block, factor: factor.is_some() };
+    let layout = Layout::new(matrices, [rows / matrices.max(1), cols[0]], coding);
+    let checked = layout.check();
+    checked.map_err(|cause| Error::Layout { tensor: tensor.name.clone(), cause: cause.to_string() })?;
+    Ok((shape, layout))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use truecast_core::ErrorKind;
+
+    fn tensor(name: &str, dtype: DType, shape: &[u64]) -> Tensor {
+        Tensor { name: name.into(), dtype, layout: truecast_core::Layout::Packed, shape: shape.into() }
+    }
+
+    fn detect(tensors: &[(Tensor, u32)]) -> Result<Detection, Error> {
+        let blocks: Vec<Block> = tensors.iter().map(|(_, id)| Block::of_id(*id).unwrap()).collect();
+        detect_gguf(&tensors.iter().map(|(tensor, _)| tensor).collect::<Vec<_>>(), &blocks)
+    }
+
+    #[test]
+    fn a_factor_belongs_to_the_matrices_of_its_weight() {
+        let weight = |shape: &[u64]| (tensor("a.weight", DType::U8, shape), 40);
+        let scale = |shape: &[u64]| (tensor("a.scale", DType::F32, shape), 0);
+        let input = (tensor("a.input_scale", DType::F32, &[1]), 0);
+        let found = detect(&[weight(&[3, 5, 72]), scale(&[3]), input]).unwrap();
+        assert_eq!(found.groups[0].shape, [3, 5, 128]);
+        let Layout { matrices, rows, cols, coding, .. } = found.groups[0].layout;
+        assert_eq!((matrices, rows, cols), (3, 5, 128));
+        assert_eq!(coding, Coding::Blocks { block: BlockType::Nvfp4, factor: true });
+        assert_eq!(found.roles[1], Role::Part { group: 0, part: Part::Global });
+        assert_eq!(found.roles[2], Role::Dropped(Dropped::ActivationScale));
+        let one = detect(&[weight(&[3, 5, 72]), scale(&[])]).unwrap();
+        assert_eq!((one.groups[0].layout.matrices, one.groups[0].layout.rows), (1, 15));
+        for wrong in [&[2][..], &[3, 5]] {
+            assert!(matches!(detect(&[weight(&[3, 5, 72]), scale(wrong)]), Err(Error::Grid { .. })), "{wrong:?}");
+        }
+        let half = (tensor("a.scale", DType::F16, &[1]), 1);
+        assert!(matches!(detect(&[weight(&[5, 72]), half]), Err(Error::Type { .. })));
+        // Only NVFP4 has one.
+        let plain = detect(&[(tensor("a.weight", DType::U8, &[5, 68]), 8), scale(&[1])]).unwrap();
+        assert_eq!((plain.roles[1], &plain.groups[0].shape[..]), (Role::Plain, &[5, 64][..]));
+    }
+
+    #[test]
+    fn block_types_that_are_not_decoded_are_refused() {
+        let found = detect(&[(tensor("a.weight", DType::U8, &[1, 136]), 23)]).unwrap_err();
+        assert_eq!((found.kind(), found.to_string().contains("block type IQ4_XS")), (ErrorKind::Input, true));
+    }
+}

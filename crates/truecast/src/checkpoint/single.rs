@@ -1,0 +1,83 @@
+//! A checkpoint that is one file: it becomes one file, with nothing beside it.
+
+use super::error::CheckpointError;
+use super::found::Contents;
+use super::options::Options;
+use super::plan::Plan;
+use super::write::Shards;
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::report::Report;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use truecast_io::folder::Folder;
+use truecast_io::gguf::GgufFile;
+use truecast_io::{FileFormat, Foreign, check_output};
+use truecast_schemes::Scheme;
+
+impl Plan {
+    /// Opens a file that may be quantised, and settles what becomes of each tensor. What lies beside it does not count.
+    /// `None` if its tensors are what they look like: [`convert`](crate::convert) takes them by value.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the header or the options; scales that belong to nothing that is understood.
+    pub fn of_file(src: &Path, options: &Options) -> Result<Option<Plan>, Error> {
+        let is_gguf = GgufFile::is_named(src);
+        let by_value = options.from_scheme == Some(Scheme::PLAIN);
+        if !is_gguf && (by_value || FileFormat::of_path(src) != Some(FileFormat::Safetensors)) {
+            return Ok(None);
+        }
+        let folder = Folder::of_file(src)?;
+        let contents = Contents::of(&folder, &options.reading())?;
+        let is_here = is_gguf || contents.is_quantised();
+        is_here.then(|| Plan::of(folder, contents, options)).transpose()
+    }
+
+    /// Whether [`run_file`](Plan::run_file) could start: the memory, the destination. Nothing is written.
+    ///
+    /// # Errors
+    /// Those of [`run_file`](Plan::run_file) that need no data.
+    pub fn check_file(&self, dst: &Path) -> Result<(), Error> {
+        self.check_memory()?;
+        match FileFormat::of_path(dst) {
+            Some(FileFormat::Safetensors) => {}
+            Some(_) => return Err(Error::checkpoint(dst, CheckpointError::NotSafetensors)),
+            None => return Err(Error::UnknownKind { path: dst.display().to_string(), found: Foreign::of(dst) }),
+        }
+        if self.is_source(dst) {
+            return Err(Error::SameFile { path: dst.display().to_string() });
+        }
+        for shard in &self.shards {
+            let existing = self.options.tensors.existing;
+            check_output(dst, FileFormat::Safetensors, &shard.targets(), &shard.metadata, existing)?;
+        }
+        Ok(())
+    }
+
+    /// The file at `path` is a source.
+    #[must_use]
+    pub fn is_source(&self, path: &Path) -> bool {
+        self.folder.shards().iter().any(|shard| shard.source.same_file(path))
+    }
+
+    /// Converts the one file. `progress` is told the source bytes that are done, and the tensor.
+    ///
+    /// Result: the destination is complete or untouched. Cost: memory within `max_memory` of the options and that of the
+    /// header.
+    ///
+    /// # Errors
+    /// As [`Plan::run`].
+    pub fn run_file(
+        self,
+        dst: &Path,
+        stop: &AtomicBool,
+        mut progress: impl FnMut(Progress<'_>) + Send,
+    ) -> Result<Report, Error> {
+        self.check_file(dst)?;
+        let mut shards = Shards::new(&self, stop);
+        shards.write(0, dst, self.options.tensors.existing, &mut progress)?;
+        let (rows, warnings) = (shards.rows, self.warnings());
+        let report = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);
+        Ok(Report { outputs: vec![dst.into()], dropped: self.dropped.clone(), ..report })
+    }
+}
