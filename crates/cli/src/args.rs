@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use truecast::DType;
 use truecast::bench::Size;
-use truecast::checkpoint::{Part, Scheme};
+use truecast::checkpoint::{Nibbles, Part, Scheme};
 use truecast::io::FileFormat;
 use truecast::models::openvino::Packing;
 use truecast::run::ModelKind;
@@ -248,7 +248,7 @@ pub struct ConvertArgs {
 }
 
 /// How quantised tensors of a checkpoint are understood.
-#[derive(Args, Debug, Clone, Copy)]
+#[derive(Args, Debug, Clone)]
 pub struct SchemeArgs {
     /// The scheme of quantised tensors, where it is not found out, such as fp8-block:128x128; of a file, plain takes codes by
     /// value
@@ -257,6 +257,29 @@ pub struct SchemeArgs {
     /// Take global scales of quantised tensors as they are, however odd
     #[arg(long)]
     pub trust_scales: bool,
+    /// ComfyUI's NVFP4: which nibble of a byte is its first element, high or low
+    #[arg(long, value_name = "WHICH", value_enum)]
+    pub nibbles: Option<NibblesArg>,
+    /// A dense checkpoint with the same names, for shapes that padding hides and to check the order of nibbles
+    #[arg(long, value_name = "DENSE", value_hint = ValueHint::AnyPath)]
+    pub reference: Option<PathBuf>,
+}
+
+/// `--nibbles`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum NibblesArg {
+    High,
+    Low,
+}
+
+impl From<NibblesArg> for Nibbles {
+    fn from(nibbles: NibblesArg) -> Nibbles {
+        match nibbles {
+            NibblesArg::High => Nibbles::High,
+            NibblesArg::Low => Nibbles::Low,
+        }
+    }
 }
 
 /// How a checkpoint of several files is converted.

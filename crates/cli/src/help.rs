@@ -17,6 +17,8 @@ const HEADINGS: [(&str, &[&str]); 8] = [
             "filter",
             "from_scheme",
             "trust_scales",
+            "nibbles",
+            "reference",
             "min_elements",
             "lenient",
             "follow_links",

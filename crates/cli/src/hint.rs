@@ -102,6 +102,9 @@ impl Hint for Error {
             Error::Scheme { path, cause } if is_safetensors(path) && cause.kind() == ErrorKind::Input => {
                 Some("a file is taken by itself, without what lies beside it: give its folder, or --from-scheme".into())
             }
+            Error::Checkpoint { cause: CheckpointError::Nibbles, .. } => {
+                Some("give the other --nibbles, or leave it out; without --reference nothing is compared".into())
+            }
             Error::Checkpoint { cause: CheckpointError::NoManifest, .. } => Some("--force begins anew".into()),
             Error::Checkpoint { cause: CheckpointError::Changed { .. }, .. } => {
                 Some("give the same options, or begin anew with --force".into())

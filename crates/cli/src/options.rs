@@ -217,7 +217,7 @@ const TABLE: &[Row] = &[
     row(EVERY, &["follow-links"], &[&[Reads(Form::Onnx)], &[Reads(Form::TensorProto)], &[Reads(Form::Folder)]]),
     row(
         &["convert", "verify"],
-        &["from-scheme", "trust-scales"],
+        &["from-scheme", "trust-scales", "nibbles", "reference"],
         &[&[Reads(Form::Folder)], &[Reads(Form::Safetensors)]],
     ),
     row(&["convert"], &["part", "no-sidecars"], &[&[Reads(Form::Folder)]]),

@@ -65,7 +65,8 @@ impl AskedFolder {
         };
         let (sidecars, resume) = (self.sidecars, self.resume);
         let from_scheme = scheme.map_err(|error| usage(error.to_string()))?;
-        Ok(Options { tensors, sidecars, resume, share, from_scheme, trust_scales: self.trust_scales })
+        let trust_scales = self.trust_scales;
+        Ok(Options { tensors, sidecars, resume, share, from_scheme, trust_scales, ..Options::default() })
     }
 
     /// The same, with what a manifest says of the source where nothing was asked for.

@@ -1,5 +1,7 @@
 //! The tensors of one group, as a scheme's description asks for them, and the errors that say what was seen.
 
+use std::str::FromStr;
+
 use truecast_core::DType;
 use truecast_core::scaled::Part;
 use truecast_io::Tensor;
@@ -15,6 +17,25 @@ pub enum Nibbles {
     Low,
     /// Bits 4 to 7.
     High,
+}
+
+impl Nibbles {
+    /// As it is typed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Nibbles::Low => "low",
+            Nibbles::High => "high",
+        }
+    }
+}
+
+impl FromStr for Nibbles {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Nibbles, String> {
+        let known = [Nibbles::High, Nibbles::Low].into_iter().find(|nibbles| nibbles.name() == text);
+        known.ok_or_else(|| format!("expected high or low: which nibble of a byte comes first; not {text:?}"))
+    }
 }
 
 /// A scheme with what its configuration says beyond its parameters.

@@ -109,8 +109,9 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<O
         (false, None) => Share::Whole,
     };
     let (sidecars, resume) = (!args.folder.no_sidecars, args.folder.resume);
-    let SchemeArgs { from_scheme, trust_scales } = args.scheme;
-    Ok(Options { tensors, sidecars, resume, share, from_scheme, trust_scales })
+    let SchemeArgs { from_scheme, trust_scales, nibbles, reference } = args.scheme.clone();
+    let nibbles = nibbles.map(Into::into);
+    Ok(Options { tensors, sidecars, resume, share, from_scheme, trust_scales, nibbles, reference })
 }
 
 /// A report takes the place of neither the source nor the destination, nor of a file that belongs to either.

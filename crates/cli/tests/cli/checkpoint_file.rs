@@ -154,3 +154,52 @@ fn the_destination_is_another_safetensors_file() {
             .fails(2, &["belongs to folders"]);
     }
 }
+
+/// ComfyUI's NVFP4 with scales of 1: the high nibble comes first, and the tensor had two rows less.
+#[test]
+fn nibbles_and_the_shape_of_a_reference() {
+    let marker = r#"{"format":"nvfp4"}"#.as_bytes().to_vec();
+    let codes: Vec<u8> = (0..32 * 16).map(|i| if i < 30 * 16 { (i * 7 % 256) as u8 } else { 0 }).collect();
+    let tensors = [
+        ("a.weight", "U8", &[32u64, 16][..], codes.clone()),
+        ("a.weight_scale", "F8_E4M3", &[128, 4], vec![0x38; 512]),
+        ("a.weight_scale_2", "F32", &[], f32s(&[1.0])),
+        ("a.comfy_quant", "U8", &[marker.len() as u64], marker),
+    ];
+    let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
+    let value = |code: u8| {
+        [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0][usize::from(code & 7)] * [1.0, -1.0][usize::from(code >> 3)]
+    };
+    let high: Vec<f32> = codes.iter().flat_map(|byte| [value(byte >> 4), value(byte & 15)]).collect();
+    let low: Vec<f32> = codes.iter().flat_map(|byte| [value(byte & 15), value(byte >> 4)]).collect();
+    let dense = safetensors(&[("a.weight", "F32", &[30, 32], f32s(&high[..960]))], &[]);
+    folder.write("dense.safetensors", &dense);
+    let convert = "convert a.safetensors b.safetensors --to f32 --force";
+    let result = |shape: &[u64], values: &[f32]| {
+        let result = Parsed::new(&folder.read("b.safetensors"));
+        assert_eq!((result.shape("a.weight"), result.bytes("a.weight")), (&json!(shape), &f32s(values)[..]));
+    };
+    let said = folder.run(convert).exits(0).err;
+    assert!(said.contains("high nibble") && said.contains("--reference"), "{said}");
+    result(&[32, 32], &high);
+    folder.run(&format!("{convert} --nibbles low")).exits(0);
+    result(&[32, 32], &low);
+    folder.run("verify a.safetensors b.safetensors --to f32 --nibbles low").succeeds();
+    folder.run("verify a.safetensors b.safetensors --to f32 --nibbles high").exits(1);
+    let said = folder.run(&format!("{convert} --reference dense.safetensors")).exits(0).err;
+    assert!(said.contains("dense.safetensors: the order of nibbles fits 1 tensors there"), "{said}");
+    result(&[30, 32], &high[..960]);
+    folder.run("verify a.safetensors b.safetensors --to f32 --reference dense.safetensors").succeeds();
+    let wrong = format!("{convert} --reference dense.safetensors --nibbles low --quiet");
+    folder.run(&wrong).fails(3, &["dense.safetensors", "the other order", "--nibbles"]);
+    folder.run(&format!("{convert} --nibbles middle")).fails(2, &["--nibbles"]);
+    folder.run("convert a.npy b.npy --to f16 --nibbles low").fails(2, &["--nibbles belongs to"]);
+    // A folder writes down what was said.
+    std::fs::create_dir(folder.path("dir")).unwrap();
+    folder.write("dir/model.safetensors", &folder.read("a.safetensors"));
+    folder.run("convert dir out --to f32 --nibbles low --reference dense.safetensors --quiet").exits(3);
+    folder.run("convert dir out --to f32 --nibbles low --quiet").exits(0);
+    folder.run("verify dir out").succeeds();
+    assert_eq!(folder.json("out/truecast-manifest.json")["options"]["nibbles"], "low");
+    folder.run("convert dir out --to f32 --resume --quiet").fails(2, &["nibbles"]);
+}

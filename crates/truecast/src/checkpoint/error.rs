@@ -48,6 +48,9 @@ pub enum CheckpointError {
         /// What is missing.
         what: String,
     },
+    /// §5.4.
+    #[error("its values fit codes whose nibbles lie in the other order")]
+    Nibbles,
     /// The codes of one file become a file of the same kind.
     #[error("quantised tensors become dense in a .safetensors file; choose such a destination")]
     NotSafetensors,
@@ -74,7 +77,7 @@ impl CheckpointError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            CheckpointError::Manifest { .. } => ErrorKind::Input,
+            CheckpointError::Manifest { .. } | CheckpointError::Nibbles => ErrorKind::Input,
             CheckpointError::Interrupted { .. } => ErrorKind::System,
             _ => ErrorKind::Usage,
         }

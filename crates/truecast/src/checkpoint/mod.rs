@@ -14,6 +14,7 @@ mod options;
 mod place;
 mod plan;
 mod prove;
+mod reference;
 mod run;
 mod shard;
 mod single;
@@ -25,7 +26,7 @@ mod write;
 pub use error::CheckpointError;
 pub use options::{Options, Part, Share};
 pub use plan::Plan;
-pub use truecast_schemes::Scheme;
+pub use truecast_schemes::{Nibbles, Scheme};
 pub use verify::{Recorded, Verification, recorded};
 
 use crate::error::Error;

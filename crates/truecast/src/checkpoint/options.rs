@@ -2,8 +2,9 @@
 
 use crate::convert::options::Options as TensorOptions;
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
-use truecast_schemes::Scheme;
+use truecast_schemes::{Nibbles, Scheme, ShapeOf};
 
 /// How to convert a checkpoint.
 #[derive(Clone, Debug)]
@@ -21,23 +22,33 @@ pub struct Options {
     pub from_scheme: Option<Scheme>,
     /// Global scales are taken as they are, however odd.
     pub trust_scales: bool,
+    /// The order of nibbles of ComfyUI's NVFP4, where it is not the usual one.
+    pub nibbles: Option<Nibbles>,
+    /// A dense checkpoint with the same names: it tells shapes that padding hides, and whether nibbles are in order.
+    pub reference: Option<PathBuf>,
 }
 
 impl Options {
-    /// How the source is understood.
-    pub(super) fn reading(&self) -> truecast_schemes::Options<'static> {
-        truecast_schemes::Options {
-            from_scheme: self.from_scheme,
-            trust_scales: self.trust_scales,
-            ..Default::default()
-        }
+    /// How the source is understood; `reference` says the shape of a dense tensor.
+    pub(super) fn reading<'a>(&self, reference: Option<&'a ShapeOf<'a>>) -> truecast_schemes::Options<'a> {
+        let Options { from_scheme, trust_scales, nibbles, .. } = *self;
+        truecast_schemes::Options { from_scheme, trust_scales, nibbles, reference }
     }
 }
 
 impl Default for Options {
     fn default() -> Self {
         let tensors = TensorOptions::default();
-        Options { tensors, sidecars: true, resume: false, share: Share::Whole, from_scheme: None, trust_scales: false }
+        Options {
+            tensors,
+            sidecars: true,
+            resume: false,
+            share: Share::Whole,
+            from_scheme: None,
+            trust_scales: false,
+            nibbles: None,
+            reference: None,
+        }
     }
 }
 

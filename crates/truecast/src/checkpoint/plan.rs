@@ -5,6 +5,7 @@ use super::error::CheckpointError;
 use super::found::{Contents, quantised};
 use super::manifest::{Manifest, ShardEntry, SourceEntry};
 use super::options::{Options, Share};
+use super::reference::{Reference, contents};
 use super::shard::{Origin, ShardPlan, Work};
 use super::stored::Stored;
 use crate::convert::planned::Planned;
@@ -47,12 +48,18 @@ impl Plan {
     /// Everything that is wrong with the folder, the headers or the options.
     pub fn new(src: &Path, options: &Options) -> Result<Plan, Error> {
         let folder = Folder::open(src, options.tensors.onnx.follow_links)?;
-        let contents = Contents::of(&folder, &options.reading())?;
-        Plan::of(folder, contents, options)
+        let reference = Reference::of(options)?;
+        let found = contents(&folder, options, reference.as_ref())?;
+        Plan::of(folder, found, options, reference)
     }
 
     /// Settles what becomes of each tensor of a checkpoint that was opened.
-    pub(super) fn of(folder: Folder, contents: Contents, options: &Options) -> Result<Plan, Error> {
+    pub(super) fn of(
+        folder: Folder,
+        contents: Contents,
+        options: &Options,
+        reference: Option<Reference>,
+    ) -> Result<Plan, Error> {
         let Contents { stored, documents, found } = contents;
         let src = folder.path();
         let tensor = |at: &Stored| &folder.shards()[at.shard].source.tensors()[at.tensor];
@@ -124,7 +131,11 @@ impl Plan {
         }
         let configuration = Configuration::of(&folder, &documents, options.tensors.selection.to, was_quantised)?;
         let provenance = Provenance::of(&options.tensors);
-        let warnings = [found.choices, found.warnings].concat();
+        let mut warnings = [found.choices, found.warnings].concat();
+        if let Some(reference) = reference {
+            let all: Vec<_> = found.groups.iter().map(|group| quantised(&folder, &stored, group)).collect();
+            warnings.extend(reference.check_nibbles(&folder, &all)?);
+        }
         Ok(Plan { folder, provenance, shards, configuration, dropped, warnings, options: options.clone() })
     }
 
@@ -216,6 +227,12 @@ impl Plan {
         options["sidecars"] = json!(self.options.sidecars);
         options["from_scheme"] = json!(self.options.from_scheme.map(|scheme| scheme.to_string()));
         options["trust_scales"] = json!(self.options.trust_scales);
+        if let Some(nibbles) = self.options.nibbles {
+            options["nibbles"] = json!(nibbles.name());
+        }
+        if let Some(reference) = &self.options.reference {
+            options["reference"] = json!(reference.display().to_string());
+        }
         Ok(Manifest { truecast: env!("CARGO_PKG_VERSION").into(), options, complete: false, shards })
     }
 

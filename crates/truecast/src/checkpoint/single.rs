@@ -1,9 +1,9 @@
 //! A checkpoint that is one file: it becomes one file, with nothing beside it.
 
 use super::error::CheckpointError;
-use super::found::Contents;
 use super::options::Options;
 use super::plan::Plan;
+use super::reference::{Reference, contents};
 use super::write::Shards;
 use crate::error::Error;
 use crate::progress::Progress;
@@ -28,9 +28,10 @@ impl Plan {
             return Ok(None);
         }
         let folder = Folder::of_file(src)?;
-        let contents = Contents::of(&folder, &options.reading())?;
-        let is_here = is_gguf || contents.is_quantised();
-        is_here.then(|| Plan::of(folder, contents, options)).transpose()
+        let reference = Reference::of(options)?;
+        let found = contents(&folder, options, reference.as_ref())?;
+        let is_here = is_gguf || found.is_quantised();
+        is_here.then(|| Plan::of(folder, found, options, reference)).transpose()
     }
 
     /// Whether [`run_file`](Plan::run_file) could start: the memory, the destination. Nothing is written.

@@ -30,6 +30,14 @@ enum Origin<'a> {
     Quantised(&'a Folder, Box<Quantised>),
 }
 
+impl<'a> Logical<'a> {
+    /// What codes and scales of `folder` make.
+    pub(super) fn of_quantised(folder: &'a Folder, quantised: Quantised, shape: Vec<u64>) -> Logical<'a> {
+        let (name, bytes) = (quantised.name.clone(), quantised.bytes);
+        Logical { name, shape, dtype: DType::F32, bytes, origin: Origin::Quantised(folder, Box::new(quantised)) }
+    }
+}
+
 /// Opens a container, or a folder; a quantised file as a checkpoint. Says why scales of a file are not applied.
 ///
 /// # Errors
@@ -72,13 +80,7 @@ pub(crate) fn logical(opened: &Opened) -> Result<Vec<Logical<'_>>, Error> {
             Role::Part { group, part: truecast_core::scaled::Part::Codes } => {
                 let group = &found.groups[group];
                 let quantised = quantised(folder, &stored, group);
-                all.push(Logical {
-                    name: group.name.clone(),
-                    shape: group.shape.clone(),
-                    dtype: DType::F32,
-                    bytes: quantised.bytes,
-                    origin: Origin::Quantised(folder, Box::new(quantised)),
-                });
+                all.push(Logical::of_quantised(folder, quantised, group.shape.clone()));
             }
             Role::Part { .. } | Role::Dropped(_) => {}
         }

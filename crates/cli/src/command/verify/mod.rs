@@ -4,7 +4,7 @@ mod groups;
 mod printing;
 
 use super::{Context, select};
-use crate::args::{RuleOrder, VerifyArgs};
+use crate::args::{RuleOrder, SchemeArgs, VerifyArgs};
 use crate::effect;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -48,11 +48,21 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
         None if args.full => Coverage::Full,
         None => Coverage::BySize,
     };
-    let typed = args.scheme;
-    let recorded = manifest.as_ref().map(|manifest| (manifest.from_scheme, manifest.trust_scales));
-    let (from_scheme, trust_scales) = recorded.unwrap_or((typed.from_scheme, typed.trust_scales));
-    let from_scheme = typed.from_scheme.or(from_scheme);
-    let options = checkpoint::Options { tensors: options, from_scheme, trust_scales, ..Default::default() };
+    let SchemeArgs { from_scheme, trust_scales, nibbles, reference } = args.scheme.clone();
+    let nibbles = nibbles.map(Into::into);
+    let typed = checkpoint::Options { from_scheme, trust_scales, nibbles, reference, ..Default::default() };
+    // What is typed goes before what was written down.
+    let options = match manifest {
+        Some(recorded) => checkpoint::Options {
+            tensors: options,
+            from_scheme: typed.from_scheme.or(recorded.from_scheme),
+            trust_scales: recorded.trust_scales,
+            nibbles: typed.nibbles.or(recorded.nibbles),
+            reference: typed.reference.or(recorded.reference),
+            ..Default::default()
+        },
+        None => checkpoint::Options { tensors: options, ..typed },
+    };
     if is_folder {
         return of_folder(args, record, &options, coverage, context);
     }

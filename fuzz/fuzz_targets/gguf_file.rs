@@ -1,0 +1,59 @@
+//! A GGUF file whose tensors are decoded: every block type that is accepted gives as many values as its shape says
+//! (`docs/spec/checkpoints.md §9`).
+#![no_main]
+
+use std::io::{Seek, SeekFrom};
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+use libfuzzer_sys::fuzz_target;
+use truecast_core::scaled::{Part, Parts};
+use truecast_core::{CastSpec, DType};
+use truecast_io::folder::Folder;
+use truecast_kernel::CastOptions;
+use truecast_kernel::scaled::Dequantiser;
+use truecast_schemes::{Group, detect_gguf};
+
+static FOLDER: LazyLock<PathBuf> = LazyLock::new(truecast_fuzz::folder);
+
+fuzz_target!(|file: &[u8]| {
+    let path = FOLDER.join("a.gguf");
+    std::fs::write(&path, file).expect("the file can be written");
+    let folder = match Folder::of_file(&path) {
+        Ok(folder) => folder,
+        Err(error) => return assert!(!error.to_string().chars().any(char::is_control)),
+    };
+    let source = &folder.shards()[0].source;
+    let tensors: Vec<_> = source.tensors().iter().collect();
+    match detect_gguf(&tensors, source.blocks()) {
+        Ok(found) => found.groups.iter().for_each(|group| decode(&folder, group)),
+        Err(error) => assert!(!error.to_string().chars().any(char::is_control)),
+    }
+});
+
+/// Reads the beginning of a tensor and makes f32 of it.
+fn decode(folder: &Folder, group: &Group) {
+    assert_eq!(group.shape.iter().product::<u64>(), group.layout.elements());
+    let source = &folder.shards()[0].source;
+    let exec = CastOptions::default();
+    let dequantiser = Dequantiser::new(&group.layout, &CastSpec::copy(DType::F32), &exec).expect("a layout that was checked");
+    for window in dequantiser.windows(0..group.layout.elements().min(1 << 12)) {
+        let mut held = [Vec::new(), Vec::new()];
+        for read in dequantiser.reads(&window) {
+            let tensor = group.tensor(read.part).expect("a part that the layout has");
+            let mut pieces = source.window(tensor).expect("a tensor of a GGUF file lies as it is");
+            let into = &mut held[usize::from(read.part == Part::Global)];
+            for piece in 0..read.count {
+                let mut bytes = vec![0; read.len as usize];
+                pieces.seek(SeekFrom::Start(read.first + piece * read.stride)).expect("offsets within the tensor");
+                pieces.fill(&mut bytes).expect("bytes within the file");
+                into.extend(bytes);
+            }
+        }
+        let elements = window.elements();
+        let mut values = vec![0; (elements.end - elements.start) as usize * 4];
+        let parts = Parts { codes: &held[0], global: &held[1], ..Parts::default() };
+        // A scale that is no value is an error.
+        let _ = dequantiser.run(&window, &parts, &mut values);
+    }
+}
