@@ -111,6 +111,28 @@ impl Level {
 }
 
 impl Level {
+    /// Whether [`Level::run_with_fused_products`] may be called.
+    pub(crate) fn has_fused_products(self) -> bool {
+        self != Level::Baseline
+    }
+
+    /// As [`Level::run`], for a task with [`f32::mul_add`], which is a call at levels that lack it.
+    #[inline]
+    pub(crate) fn run_with_fused_products<T: Task>(self, task: T) -> T::Output {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the token exists only if detection succeeded.
+            Level::Avx2(_) => unsafe { x86::avx2(task) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the token exists only if detection succeeded.
+            Level::Avx512(_) => unsafe { x86::avx512(task) },
+            #[cfg(target_arch = "x86_64")]
+            _ => unreachable!("levels without them are not asked for them"),
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => baseline(task),
+        }
+    }
+
     /// As [`Level::run`], without code for AVX-512: there the code for AVX2 runs.
     #[inline]
     pub(crate) fn run_at_most_avx2<T: Task>(self, task: T) -> T::Output {

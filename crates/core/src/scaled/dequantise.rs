@@ -5,8 +5,9 @@
 use super::arithmetic::{NAN, integer, is_neg, product, quotient, rounded, sum};
 use super::blocks::{BlockTerms, BlockType};
 use super::error::ScaledError;
-use super::layout::{Code, Coding, Form, GlobalRule, Group, Layout, Parts, Plane, Planes, Zero};
+use super::layout::{Code, Coding, Form, GlobalRule, Group, Layout, Plane, Planes, Zero};
 use super::packing::Packing;
+use super::part::Parts;
 use crate::dtype::DType;
 use crate::exact::{Exact, decode_float, encode_float};
 use crate::format::{F32, FloatFormat};

@@ -1,6 +1,6 @@
 //! What is wrong with a layout, or with the bytes of a tensor.
 
-use super::layout::Part;
+use super::part::Part;
 
 /// Why a scaled tensor cannot be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -11,6 +11,7 @@
 //! | file | what it holds | read it beside |
 //! |---|---|---|
 //! | `packing` | where a field lies in the stored bytes | §3.7 to §3.9, §4.4.2, §4.5, §4.9 to §4.11 |
+//! | `part` | the stored parts of a tensor | §3.1 |
 //! | `layout` | the description of a tensor | §3.1, §4 |
 //! | `arithmetic` | product, quotient, sum; rounded to a format | §0.3 |
 //! | `dequantise` | codes and scales to the value of an element | §3.2, §3.5, §3.6, §6 |
@@ -24,11 +25,13 @@ mod dequantise;
 mod error;
 mod layout;
 mod packing;
+mod part;
 mod quantise;
 
 pub use blocks::{BlockTerms, BlockType, DOUBLED_E2M1};
 pub use dequantise::{Terms, value_of};
 pub use error::ScaledError;
-pub use layout::{Code, Coding, Form, Global, GlobalRule, Group, Layout, Part, Parts, Plane, Planes, Scales, Zero};
+pub use layout::{Code, Coding, Form, Global, GlobalRule, Group, Layout, Plane, Planes, Scales, Zero};
 pub use packing::Packing;
+pub use part::{Part, Parts};
 pub use quantise::{MxScale, NonFinite, Quantisation, Quantised, Search, amax};

@@ -175,8 +175,6 @@ pub(super) struct GridRow<'a> {
     scratch: Scratch,
 }
 
-type Operands = (Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>);
-
 impl GridRow<'_> {
     pub fn version(&self) -> u64 {
         self.version
@@ -192,13 +190,9 @@ impl GridRow<'_> {
         &self.globals
     }
 
-    /// Lends all three.
-    pub fn take(&mut self) -> Operands {
-        (std::mem::take(&mut self.scales), self.zeros.take(), self.biases.take())
-    }
-
-    pub fn put(&mut self, operands: Operands) {
-        (self.scales, self.zeros, self.biases) = operands;
+    /// Scales, zero points and biases.
+    pub fn operands(&self) -> (&[u8], Option<&[u8]>, Option<&[u8]>) {
+        (&self.scales, self.zeros.as_deref(), self.biases.as_deref())
     }
 
     /// The bits of the global scale of this row; of none, those of 1.
@@ -265,7 +259,8 @@ impl GridRow<'_> {
             let of_global = global.block[1] / planes.scales.block[1].min(global.block[1]);
             let first = stored.start;
             let whole = global.block[1] >= self.grid.layout.cols;
-            let of = |i: usize| self.global(global_row, if whole { 0 } else { (first + i as u64) / of_global });
+            let one = self.global(global_row, 0);
+            let of = |i: usize| if whole { one } else { self.global(global_row, (first + i as u64) / of_global) };
             match self.want {
                 Want::Results => self.combine(&mut scales, of),
                 Want::Codes => {}
@@ -310,6 +305,12 @@ impl GridRow<'_> {
         codes.clear();
         match cut.plane.packing {
             Packing::Rows { .. } => codes.extend_from_slice(&bytes[cut.byte_of([row, cols.start])..][..n * size]),
+            // Four columns of a tile follow each other, and tiles of a row do (§3.8).
+            Packing::Swizzled => {
+                let first = cols.start / 4 * 4;
+                let tiles = bytes[cut.byte_of([row, first])..].chunks(512).flat_map(|tile| &tile[..4]);
+                codes.extend(tiles.skip((cols.start - first) as usize).take(n));
+            }
             _ => {
                 for col in cols.clone() {
                     codes.extend_from_slice(&bytes[cut.byte_of([row, col])..][..size]);

@@ -30,6 +30,14 @@ pub(crate) enum Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
+    /// Those of the blocks from one on.
+    pub fn from(self, block: usize) -> Tables<'a> {
+        match self {
+            Tables::InOrder(tables) => Tables::InOrder(&tables[block..]),
+            Tables::ByScale { tables, scales } => Tables::ByScale { tables, scales: &scales[block..] },
+        }
+    }
+
     #[inline(always)]
     pub fn of(&self, block: usize) -> &'a Sixteen {
         match self {

@@ -5,19 +5,19 @@
 //! conversion from f32 that [`crate::Caster`] makes too. Where few codes share a scale among many elements, that way makes
 //! a table of their results, and elements are looked up (`lookup`).
 //!
-//! Read in this order: `cut`, `unpack`, `blocks`, `values`, `grid`, `lookup`, `dequantiser`,
-//! `scales`, `quantiser`. Reference: `docs/kernels.md §15`.
+//! Read in this order: `cut`, `unpack`, `blocks`, `values`, `products`, `grid`, `lookup`, `dequantise`, `quantise`.
+//! Reference: `docs/kernels.md §15`.
 
 mod blocks;
 mod cut;
-mod dequantiser;
+mod dequantise;
 mod grid;
 pub(crate) mod lookup;
-mod quantiser;
-mod scales;
+mod products;
+mod quantise;
 mod unpack;
 mod values;
 
 pub use cut::{Read, Window};
-pub use dequantiser::Dequantiser;
-pub use quantiser::{PartsMut, Quantiser};
+pub use dequantise::Dequantiser;
+pub use quantise::{PartsMut, Quantiser};

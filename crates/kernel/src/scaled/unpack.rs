@@ -85,6 +85,26 @@ fn swap_pairs(level: Level, packed: &[u8], codes: &mut [u8]) {
     level.run(SwapPairs { codes });
 }
 
+/// Nibbles of which the high one came first, with the low one first.
+pub(super) fn low_first(level: Level, packed: &[u8], nibbles: &mut [u8]) {
+    level.run(LowFirst { packed, nibbles });
+}
+
+struct LowFirst<'a> {
+    packed: &'a [u8],
+    nibbles: &'a mut [u8],
+}
+
+impl Task for LowFirst<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for (to, byte) in self.nibbles.iter_mut().zip(self.packed) {
+            *to = byte.rotate_left(4);
+        }
+    }
+}
+
 struct SwapPairs<'a> {
     codes: &'a mut [u8],
 }

@@ -4,6 +4,7 @@
 //! the default floating-point environment.
 
 use super::blocks;
+use super::products::{Combination, Narrow};
 use crate::level::{Level, Task};
 use crate::pipeline::{Pipeline, Scratch, Stores};
 use crate::plan::{PlanError, plan, refuses};
@@ -45,6 +46,11 @@ pub(super) fn pipeline(src: DType, dst: DType, level: Level) -> Result<Pipeline,
 }
 
 impl Decoder {
+    /// Whether a code may be NaN.
+    pub fn has_nan(&self) -> bool {
+        matches!(self.of, Of::Float(dtype, _) if dtype.code_bits() > 6)
+    }
+
     /// `minus` is taken from integers.
     pub fn new(code: Code, minus: i32, level: Level) -> Result<Decoder, ScaledError> {
         let of = match code {
@@ -116,6 +122,8 @@ pub(super) struct Values {
     pub dst_bytes: usize,
     /// Of form A6: to the type of the scales and back, if that is not f32.
     narrow: Option<(DType, Pipeline, Pipeline)>,
+    /// One loop for all of it.
+    pub loops: Option<Narrow>,
 }
 
 /// What goes with decoded codes, element by element. Of what a layout does not have there is nothing.
@@ -154,7 +162,34 @@ impl Values {
             _ => None,
         };
         let encode = plan(spec, level).map_err(no_result)?.1;
-        Ok(Values { form, level, encode, dst_bytes: slot_bytes(spec.dst), narrow })
+        let dst_bytes = slot_bytes(spec.dst);
+        let mut values = Values { form, level, encode, dst_bytes, narrow, loops: None };
+        if dst_bytes == 2 {
+            let mut nan = [[0; 2]; 2];
+            values.encode([0x7fc0_0000u32, 0xffc0_0000].map(u32::to_le_bytes).as_flattened(), nan.as_flattened_mut());
+            values.loops = Narrow::new(spec, nan.map(u16::from_le_bytes));
+        }
+        Ok(values)
+    }
+
+    fn encode(&self, values: &[u8], results: &mut [u8]) {
+        let (n, to) = (values.len() / 4, (Layout::Packed, results));
+        let _ = self.encode.run((Layout::Packed, values), to, n, Stores::PLAIN, &mut Scratch::default(), None);
+    }
+
+    /// How codes are combined with operands, if there is a loop for that.
+    pub fn combination(&self, has_zeros: bool, has_nan: bool) -> Option<(&Narrow, Combination)> {
+        let scale_type = self.narrow.as_ref().map(|(dtype, ..)| *dtype);
+        let how = match (self.form, has_zeros, has_nan, scale_type) {
+            (Form::Times, false, false, _) => Combination::Times,
+            (Form::Times, false, true, _) => Combination::TimesOfNan,
+            (Form::Times, true, false, _) => Combination::MinusTimes,
+            (Form::Divide, false, false, _) => Combination::Divide,
+            (Form::Affine, false, false, None) => Combination::TimesPlus,
+            (Form::Affine, false, false, Some(DType::Bf16)) => Combination::TimesPlusBf16,
+            _ => return None,
+        };
+        self.loops.as_ref().map(|narrow| (narrow, how))
     }
 
     /// How code and scale are combined.

@@ -1,11 +1,13 @@
-//! Scales of a row of blocks, from the largest magnitude of each (`docs/spec/checkpoints.md §7`).
+//! Scales of blocks, from what was found in each (`docs/spec/checkpoints.md §7`).
 //!
-//! The rules are those of [`Planes::quantise`], written over rows; tests hold them to it.
+//! The rules are those of [`Planes::quantise`], written over many blocks; tests hold them to it.
 
-use super::quantiser::{NOT_WRITTEN, saturating};
-use super::values::pipeline;
+use super::element::{NOT_WRITTEN, saturating};
+use super::rows::Found;
+use super::source::F32;
 use crate::level::{Level, Task};
 use crate::pipeline::{Pipeline, Scratch, Stores};
+use crate::scaled::values::pipeline;
 use truecast_core::scaled::{Code, GlobalRule, MxScale, Planes, Quantisation, ScaledError};
 use truecast_core::{DType, FloatFormat, Layout as Elements};
 
@@ -32,6 +34,14 @@ enum Rule {
     Int { steps: f32, epsilon: f32 },
 }
 
+/// Room for values of scales.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    wanted: Vec<F32>,
+    bytes: Vec<u8>,
+    scratch: Scratch,
+}
+
 impl Scaler {
     pub fn new(planes: &Planes, how: &Quantisation, level: Level) -> Result<Scaler, ScaledError> {
         let Code::Float(dtype) = planes.scales.plane.code else { return Err(NOT_WRITTEN) };
@@ -55,81 +65,86 @@ impl Scaler {
         Ok(Scaler { rule, global: planes.global.map(|global| global.rule), dtype, level, encode, decode })
     }
 
-    fn cast(&self, pipeline: &Pipeline, src: &[u8], n: usize, bytes: usize) -> Vec<u8> {
-        let mut dst = vec![0; n * bytes];
-        let to = (Elements::Packed, &mut dst[..]);
-        let _ = pipeline.run((Elements::Packed, src), to, n, Stores::PLAIN, &mut Scratch::default(), None);
-        dst
-    }
-
-    fn size(&self) -> usize {
+    /// Bytes of a stored scale.
+    pub fn size(&self) -> usize {
         self.dtype.storage_bits().map_or(1, |bits| bits as usize / 8)
     }
 
-    /// The scales of the formula as they are stored, given the bits of largest magnitudes; `ranges` hold the lowest and the
-    /// highest value of each block, where there are zero points.
-    pub fn scales(&self, largest: &[u32], ranges: &[[f32; 2]], global: f32) -> Vec<u8> {
+    /// Whether elements are multiplied by the inverse of a scale, which is exact: those are powers of two.
+    pub fn has_inverses(&self) -> bool {
+        matches!(self.rule, Rule::Mx { .. })
+    }
+
+    /// The scales of the formula as they are stored.
+    pub fn scales(&self, found: &Found, global: f32, stored: &mut Vec<u8>, room: &mut Room) {
+        let Found { largest, ranges } = found;
         let n = largest.len();
+        stored.resize(n * self.size(), 0);
         if let Rule::Mx { rule, element, elem_max } = self.rule {
-            let mut bytes = vec![0; n];
-            self.level.run(MxBytes { rule, element, elem_max, largest, bytes: &mut bytes });
-            let wide = |byte: &u8| if *byte == 0 { 0x0040_0000u32 } else { u32::from(*byte) << 23 }.to_le_bytes();
-            return if self.dtype == DType::F8E8M0 { bytes } else { bytes.iter().flat_map(wide).collect() };
+            if self.dtype == DType::F8E8M0 {
+                self.level.run(MxBytes { rule, element, elem_max, largest, bytes: stored });
+                return;
+            }
+            room.bytes.resize(n, 0);
+            self.level.run(MxBytes { rule, element, elem_max, largest, bytes: &mut room.bytes });
+            for (wide, byte) in stored.as_chunks_mut::<4>().0.iter_mut().zip(&room.bytes) {
+                *wide = if *byte == 0 { 0x0040_0000u32 } else { u32::from(*byte) << 23 }.to_le_bytes();
+            }
+            return;
         }
-        let mut wanted = vec![0; 4 * n];
-        self.level.run(Wanted {
-            rule: self.rule,
-            global: self.global.map(|rule| (rule, global)),
-            largest,
-            ranges,
-            wanted: wanted.as_chunks_mut().0,
-        });
-        let mut scales = self.cast(&self.encode, &wanted, n, self.size());
+        room.wanted.resize(n, [0; 4]);
+        let global = self.global.map(|rule| (rule, global));
+        self.level.run(Wanted { rule: self.rule, global, largest, ranges, wanted: &mut room.wanted });
+        let (from, to) = (room.wanted.as_flattened(), (Elements::Packed, &mut stored[..]));
+        let _ = self.encode.run((Elements::Packed, from), to, n, Stores::PLAIN, &mut room.scratch, None);
         // No stored scale is zero: it becomes the smallest one, or 1/8 (§7.4).
-        let replaces = matches!((self.rule, self.global), (Rule::Second { .. }, Some(GlobalRule::Divide)));
-        for scale in scales.chunks_exact_mut(self.size()) {
-            if scale.iter().all(|byte| *byte == 0) {
-                scale[0] = if replaces { 0x20 } else { 1 };
-            }
+        let eighth = matches!((self.rule, self.global), (Rule::Second { .. }, Some(GlobalRule::Divide)));
+        match self.size() {
+            1 => replace_zeros(stored.as_chunks_mut::<1>().0, if eighth { 0x20 } else { 1 }),
+            2 => replace_zeros(stored.as_chunks_mut::<2>().0, 1),
+            _ => replace_zeros(stored.as_chunks_mut::<4>().0, 1),
         }
-        scales
     }
 
-    /// What codes are multiplied by, f32.
-    pub fn multipliers(&self, scales: &[u8], global: f32) -> Vec<u8> {
-        let mut values = self.cast(&self.decode, scales, scales.len() / self.size(), 4);
-        let Some(rule) = self.global else { return values };
-        for value in values.as_chunks_mut::<4>().0 {
-            let s = f32::from_le_bytes(*value);
-            *value = match rule {
-                GlobalRule::Times => s * global,
-                GlobalRule::Divide => s / global,
-                GlobalRule::Amax => s * (global / 2688.0),
-            }
-            .to_le_bytes();
+    /// What codes are multiplied by.
+    pub fn multipliers(&self, stored: &[u8], global: f32, values: &mut Vec<F32>, room: &mut Room) {
+        let n = stored.len() / self.size();
+        values.resize(n, [0; 4]);
+        let to = (Elements::Packed, values.as_flattened_mut());
+        let _ = self.decode.run((Elements::Packed, stored), to, n, Stores::PLAIN, &mut room.scratch, None);
+        if let Some(rule) = self.global {
+            self.level.run(Effective { rule, global, scales: values });
         }
-        values
     }
 
-    /// What values are divided by, f32, or (true) multiplied.
-    pub fn divisors(&self, scales: &[u8], global: f32) -> (Vec<u8>, bool) {
-        if matches!(self.rule, Rule::Mx { .. }) {
-            // 2^(127 - b), of which the last is subnormal.
-            let inverse = |b: u32| if b == 254 { 0x0040_0000u32 } else { (254 - b) << 23 }.to_le_bytes();
-            let of_byte = |byte: &u8| inverse(u32::from(*byte).min(254));
-            let of_wide = |wide: &[u8; 4]| inverse((u32::from_le_bytes(*wide) >> 23).min(254));
-            return match self.dtype {
-                DType::F8E8M0 => (scales.iter().flat_map(of_byte).collect(), true),
-                _ => (scales.as_chunks::<4>().0.iter().flat_map(of_wide).collect(), true),
-            };
+    /// What elements are divided by, or multiplied ([`Scaler::has_inverses`]).
+    pub fn divisors(&self, stored: &[u8], global: f32, values: &mut Vec<F32>, room: &mut Room) {
+        if !self.has_inverses() {
+            self.multipliers(stored, global, values, room);
+            replace_zeros(values, 1);
+            return;
         }
-        let mut values = self.multipliers(scales, global);
-        for value in values.as_chunks_mut::<4>().0 {
-            if f32::from_le_bytes(*value) == 0.0 {
-                *value = 1u32.to_le_bytes();
+        values.resize(stored.len() / self.size(), [0; 4]);
+        // 2^(127 - b), of which the last is subnormal.
+        let inverse = |b: u32| if b >= 254 { 0x0040_0000u32 } else { (254 - b) << 23 }.to_le_bytes();
+        match self.dtype {
+            DType::F8E8M0 => {
+                values.iter_mut().zip(stored).for_each(|(value, byte)| *value = inverse(u32::from(*byte)));
+            }
+            _ => {
+                let wide = stored.as_chunks::<4>().0;
+                values.iter_mut().zip(wide).for_each(|(value, w)| *value = inverse(u32::from_le_bytes(*w) >> 23));
             }
         }
-        (values, false)
+    }
+}
+
+/// Codes of zero become that of `code`.
+fn replace_zeros<const N: usize>(scales: &mut [[u8; N]], code: u8) {
+    for scale in scales {
+        if *scale == [0; N] {
+            scale[0] = code;
+        }
     }
 }
 
@@ -140,6 +155,29 @@ fn max_of(f: &FloatFormat) -> f32 {
     f32::from_bits(((field as i32 - i32::from(f.bias) + 127) as u32) << 23 | fraction << (23 - f.man_bits))
 }
 
+/// Scales with the second one.
+struct Effective<'a> {
+    rule: GlobalRule,
+    global: f32,
+    scales: &'a mut [F32],
+}
+
+impl Task for Effective<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Effective { rule, global, scales } = self;
+        let (factor, divides) = match rule {
+            GlobalRule::Times => (global, false),
+            GlobalRule::Divide => (global, true),
+            GlobalRule::Amax => (global / 2688.0, false),
+        };
+        for scale in scales {
+            let s = f32::from_le_bytes(*scale);
+            *scale = (if divides { s / factor } else { s * factor }).to_le_bytes();
+        }
+    }
+}
 struct MxBytes<'a> {
     rule: MxScale,
     element: FloatFormat,
@@ -172,7 +210,7 @@ struct Wanted<'a> {
     global: Option<(GlobalRule, f32)>,
     largest: &'a [u32],
     ranges: &'a [[f32; 2]],
-    wanted: &'a mut [[u8; 4]],
+    wanted: &'a mut [F32],
 }
 
 impl Task for Wanted<'_> {

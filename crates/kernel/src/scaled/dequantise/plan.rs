@@ -1,0 +1,195 @@
+//! What a dequantisation is planned from: which loops run, and which bytes a window needs.
+
+use crate::level::Level;
+use crate::options::CastOptions;
+use crate::scaled::blocks;
+use crate::scaled::cut::{Cut, Window, column_granule};
+use crate::scaled::grid::{Grid, PartCut};
+use crate::scaled::lookup;
+use crate::scaled::values::{Decoder, Values};
+use std::ops::Range;
+use truecast_core::scaled::{
+    BlockType, Code, Coding, Form, Group, Layout, Packing, Part, Plane, Planes, ScaledError, Zero,
+};
+use truecast_core::{CastSpec, DType};
+
+/// How elements of a layout are made.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub layout: Layout,
+    pub exec: CastOptions,
+    pub values: Values,
+    pub decoder: Decoder,
+    pub coded: Coded,
+    pub how: How,
+    /// The f32 of each code, as bytes.
+    pub of_codes: Vec<u8>,
+    /// Columns of a scale, at most those of a row.
+    pub block: u64,
+    /// Windows begin and end at multiples of so many columns, or at the end of a row.
+    pub column_align: u64,
+}
+
+/// What elements are made of.
+#[derive(Debug)]
+pub(super) enum Coded {
+    Planes(Box<Planes>, Box<Grid>),
+    Blocks { block: BlockType, factor: bool },
+}
+
+/// How elements are made of codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// One by one.
+    Arithmetic,
+    /// By a table for each block of a row.
+    Sixteen,
+    /// By a table for each code of a scale.
+    SixteenByScale,
+    /// By tables of all bytes, for blocks that many elements share.
+    Full,
+}
+
+/// Blocks of at least so many elements pay for a table of 256 results.
+const FULL_FROM: u64 = 4096;
+/// Columns from which on windows do not begin at blocks.
+pub(super) const LONG_BLOCK: u64 = 1024;
+
+impl Plan {
+    pub fn new(layout: &Layout, spec: &CastSpec, exec: &CastOptions) -> Result<Plan, ScaledError> {
+        layout.check()?;
+        let level = exec.level;
+        let (planes, block) = match layout.coding {
+            Coding::Planes(planes) => (planes, planes.scales.block[1]),
+            Coding::Blocks { block, factor } => return Plan::of_blocks(layout, (block, factor), spec, exec),
+            _ => return Err(ScaledError::Layout { why: "its coding is not known" }),
+        };
+        let values = Values::new(planes.form, Grid::scale_type(&planes), spec, level)?;
+        let minus = if let Zero::Constant(zero) = planes.zero { zero } else { 0 };
+        let decoder = Decoder::new(planes.codes.code, minus, level)?;
+        let block = if block >= layout.cols { layout.cols.next_multiple_of(64).max(64) } else { block };
+        let how = how(layout, &planes, block, values.dst_bytes, level);
+        let granule = column_granule(planes.codes.packing);
+        let column_align = if block <= LONG_BLOCK { lcm(granule, block) } else { granule };
+        let grid = Grid::new(layout, &planes, level)?;
+        let coded = Coded::Planes(Box::new(planes), Box::new(grid));
+        Ok(Plan::with(layout, exec, values, decoder, coded, how, block, column_align))
+    }
+
+    fn of_blocks(
+        layout: &Layout,
+        (block, factor): (BlockType, bool),
+        spec: &CastSpec,
+        exec: &CastOptions,
+    ) -> Result<Plan, ScaledError> {
+        let form = if blocks::has_bias(block) { Form::Affine } else { Form::Times };
+        let values = Values::new(form, DType::F32, spec, exec.level)?;
+        let (decoder, bits) = match blocks::code(block) {
+            Some((code, minus)) => (Decoder::new(code, minus, exec.level)?, code.bits()),
+            None => (Decoder::doubled(), 4),
+        };
+        let how = if bits <= 4 && values.dst_bytes == 2 { How::Sixteen } else { How::Arithmetic };
+        let coded = Coded::Blocks { block, factor };
+        Ok(Plan::with(layout, exec, values, decoder, coded, how, block.group(), block.elements()))
+    }
+
+    #[allow(clippy::too_many_arguments)] // each is a field
+    fn with(
+        layout: &Layout,
+        exec: &CastOptions,
+        values: Values,
+        decoder: Decoder,
+        coded: Coded,
+        how: How,
+        block: u64,
+        column_align: u64,
+    ) -> Plan {
+        let n_codes: usize = if how == How::Full { 256 } else { 16 };
+        let mut of_codes = vec![0; n_codes * 4];
+        let all: Vec<u8> = (0..n_codes).map(|code| code as u8).collect();
+        decoder.run(&all, &mut of_codes, &mut Default::default());
+        Plan { layout: *layout, exec: *exec, values, decoder, coded, how, of_codes, block, column_align }
+    }
+
+    /// Columns that are read for a window.
+    pub fn columns(&self, window: &Window) -> Range<u64> {
+        let align = self.column_align;
+        let end = window.cols.end.next_multiple_of(align).min(self.layout.cols);
+        window.cols.start / align * align..end
+    }
+
+    pub fn cuts(&self, window: &Window) -> [PartCut; 6] {
+        let (cols, shape) = (self.columns(window), [self.layout.rows, self.layout.cols]);
+        let rows = window.rows.clone();
+        match &self.coded {
+            Coded::Planes(planes, grid) => {
+                let codes = Cut::new(planes.codes, shape, rows.clone(), cols.clone());
+                let [scales, global, zeros, biases, index] = grid.cuts(rows, cols);
+                [Some((Part::Codes, codes)), scales, global, zeros, biases, index]
+            }
+            Coded::Blocks { block, factor } => {
+                // The bytes of the blocks, as a matrix.
+                let byte = |col: u64| col / block.elements() * block.bytes();
+                let plane = Plane { code: Code::unsigned(8), packing: Packing::BYTES };
+                let codes = Cut::new(plane, [shape[0], byte(shape[1])], rows, byte(cols.start)..byte(cols.end));
+                let global = factor.then(|| (Part::Global, Cut::new(Plane::of(DType::F32), [1, 1], 0..1, 0..1)));
+                [Some((Part::Codes, codes)), None, global, None, None, None]
+            }
+        }
+    }
+
+    /// Columns that share each entry of what a row gives.
+    pub fn columns_of_scale(&self) -> u64 {
+        match &self.coded {
+            Coded::Planes(_, grid) => grid.columns_of_scale(),
+            Coded::Blocks { block, .. } => block.group(),
+        }
+    }
+
+    /// Columns from which codes may be unpacked.
+    pub fn column_granule(&self) -> usize {
+        match &self.coded {
+            Coded::Planes(planes, _) => column_granule(planes.codes.packing) as usize,
+            Coded::Blocks { .. } => 64,
+        }
+    }
+
+    /// Whether codes of so many bits lie as a lookup reads them; else their packing.
+    pub fn is_packed(&self, bits: u32, packing: impl Fn(Packing) -> bool) -> bool {
+        match &self.coded {
+            Coded::Planes(planes, _) => {
+                let Plane { code, packing: of_codes } = planes.codes;
+                code.bits() == bits && packing(of_codes) && planes.refused.is_none()
+            }
+            Coded::Blocks { .. } => false,
+        }
+    }
+}
+
+/// Which way pays.
+fn how(layout: &Layout, planes: &Planes, block: u64, dst_bytes: usize, level: Level) -> How {
+    if dst_bytes != 2 || planes.group == Group::OfColumn {
+        return How::Arithmetic;
+    }
+    let bits = planes.codes.code.bits();
+    if bits <= 4 && lookup::fits_sixteen(block) {
+        let alone = planes.form != Form::Affine && !matches!(planes.zero, Zero::Grid { .. });
+        let one_global = planes.global.is_none_or(|global| global.block[1] >= layout.cols);
+        let by_scale = planes.scales.plane.code.bits() == 8 && alone && one_global;
+        return if by_scale { How::SixteenByScale } else { How::Sixteen };
+    }
+    let sharing = planes.scales.block[0].min(layout.rows).saturating_mul(block);
+    let rows_follow = planes.group == Group::Grid || planes.scales.block[0] == 1;
+    if bits > 4 && lookup::has_full(level) && block.is_multiple_of(64) && sharing >= FULL_FROM && rows_follow {
+        return How::Full;
+    }
+    How::Arithmetic
+}
+
+fn lcm(a: u64, b: u64) -> u64 {
+    let (mut x, mut y) = (a, b);
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    a / x * b
+}

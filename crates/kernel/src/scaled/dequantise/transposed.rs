@@ -1,0 +1,81 @@
+//! Rows that become columns: four rows are interleaved, so that four results of a column lie together, then moved there.
+
+use crate::level::{Level, Task};
+
+/// Stored rows that are made before they are turned: of two bytes, two lines of a column.
+pub(super) const STRIP: usize = 64;
+
+/// Columns that are turned at a time: so few that the columns of the result are not too many pages.
+pub(super) const COLUMNS: u64 = 512;
+
+/// Rows of results, to be written as columns.
+pub(super) struct Strip<'a> {
+    pub rows: &'a [u8],
+    /// Bytes of a row.
+    pub wide: usize,
+    /// Columns before the first that belongs to the window, and how many do.
+    pub skipped: usize,
+    pub n_cols: usize,
+    /// Results of each column of the window.
+    pub n_rows: usize,
+    /// The first row and the first column, of all of the window.
+    pub first: [usize; 2],
+}
+
+/// Room for rows that were interleaved.
+#[derive(Default)]
+pub(super) struct Room(Vec<u8>);
+
+/// Turns results of so many bytes.
+pub(super) fn turn(level: Level, bytes: usize, strip: &Strip<'_>, room: &mut Room, dst: &mut [u8]) {
+    match bytes {
+        1 => of_bytes::<1>(level, strip, room, dst),
+        2 => of_bytes::<2>(level, strip, room, dst),
+        4 => of_bytes::<4>(level, strip, room, dst),
+        _ => of_bytes::<8>(level, strip, room, dst),
+    }
+}
+
+/// Four results of a column.
+type Four<const N: usize> = [[u8; N]; 4];
+
+fn of_bytes<const N: usize>(level: Level, strip: &Strip<'_>, room: &mut Room, dst: &mut [u8]) {
+    let Strip { rows, wide, skipped, n_cols, n_rows, first: [first_row, first_col] } = *strip;
+    let n = rows.len() / wide;
+    let row = |i: usize| &rows[i * wide + skipped * N..][..n_cols * N].as_chunks::<N>().0[..n_cols];
+    let dst = dst.as_chunks_mut::<N>().0;
+    // Rows of fours are not a power of two apart, so that they do not share the sets of a cache.
+    let stride = n_cols + 64 / N;
+    room.0.resize(n / 4 * stride * 4 * N, 0);
+    let fours = room.0.as_chunks_mut::<N>().0.as_chunks_mut::<4>().0;
+    for (i, fours) in fours.chunks_mut(stride).enumerate() {
+        let rows = [row(4 * i), row(4 * i + 1), row(4 * i + 2), row(4 * i + 3)];
+        level.run(Interleave { rows, fours: &mut fours[..n_cols] });
+    }
+    for col in 0..n_cols {
+        let to = &mut dst[(first_col + col) * n_rows + first_row..][..n];
+        let (whole, rest) = to.as_chunks_mut::<4>();
+        for (to, fours) in whole.iter_mut().zip(fours.chunks(stride)) {
+            *to = fours[col];
+        }
+        for (to, i) in rest.iter_mut().zip(n / 4 * 4..) {
+            *to = row(i)[col];
+        }
+    }
+}
+
+struct Interleave<'a, const N: usize> {
+    rows: [&'a [[u8; N]]; 4],
+    fours: &'a mut [Four<N>],
+}
+
+impl<const N: usize> Task for Interleave<'_, N> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let [a, b, c, d] = self.rows;
+        for ((to, (a, b)), (c, d)) in self.fours.iter_mut().zip(a.iter().zip(b)).zip(c.iter().zip(d)) {
+            *to = [*a, *b, *c, *d];
+        }
+    }
+}

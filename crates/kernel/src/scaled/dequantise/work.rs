@@ -1,0 +1,431 @@
+//! One run over a window: its rows, each by lookups or by arithmetic.
+
+use super::plan::{Coded, How, LONG_BLOCK, Plan};
+use super::source::Source;
+use super::tables::Tables;
+use super::transposed::{self, COLUMNS, STRIP, Strip};
+use crate::environment;
+use crate::pipeline::Stores;
+use crate::scaled::blocks::BlockRow;
+use crate::scaled::cut::{Cut, Window};
+use crate::scaled::grid::{PartCut, Want};
+use crate::scaled::lookup::{self, Codes};
+use crate::scaled::products::Blocks;
+use crate::scaled::unpack;
+use crate::scaled::values::{Exact, Operands, Room, TILE, spread};
+use crate::stage::Streaming;
+use crate::stream;
+use std::ops::Range;
+use truecast_core::scaled::{Packing, Parts, ScaledError};
+
+/// Makes the elements of a window; `parts` and `dst` are those that it needs.
+pub(super) fn run(
+    plan: &Plan,
+    window: &Window,
+    parts: &Parts<'_>,
+    dst: &mut [u8],
+    want: Want,
+) -> Result<(), ScaledError> {
+    let dst_bytes = if want == Want::Exact { 8 } else { plan.values.dst_bytes };
+    let cuts = plan.cuts(window);
+    for (part, cut) in cuts.iter().flatten() {
+        let (expected, got) = (cut.bytes(), parts.get(*part).len() as u64);
+        if expected != got {
+            return Err(ScaledError::Size { part: *part, expected, got });
+        }
+    }
+    let expected = (window.elements.end - window.elements.start) * dst_bytes as u64;
+    if dst.len() as u64 != expected {
+        return Err(ScaledError::Results { expected, got: dst.len() as u64 });
+    }
+    if dst.is_empty() {
+        return Ok(());
+    }
+    let stores = Stores::of(&plan.exec, (1, parts.codes.len()), (plan.values.dst_bytes, dst.len()), Streaming::ByWidth);
+    let streams = stores.by_tile && !plan.layout.transposed && want == Want::Results;
+    environment::default(|| {
+        let job = Job { plan, window, cuts: &cuts, parts, want, dst_bytes, streams };
+        let done = if plan.layout.transposed { job.transposed(dst) } else { job.rows(dst) };
+        if streams {
+            stream::fence();
+        }
+        done
+    })
+}
+
+/// A window with its bytes.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    plan: &'a Plan,
+    window: &'a Window,
+    cuts: &'a [PartCut; 6],
+    parts: &'a Parts<'a>,
+    want: Want,
+    /// Bytes of a result.
+    dst_bytes: usize,
+    streams: bool,
+}
+
+impl<'a> Job<'a> {
+    /// Begins with rows of which these columns are made.
+    fn work(self, cols: Range<u64>) -> Result<Work<'a>, ScaledError> {
+        let Job { plan, cuts, parts, want, .. } = self;
+        let [Some((_, codes)), ..] = cuts else { unreachable!("every layout has codes") };
+        let (source, factor) = match &plan.coded {
+            Coded::Planes(_, grid) => {
+                let by_scale = plan.how == How::SixteenByScale && want == Want::Results;
+                let of_row = if by_scale { Want::Codes } else { want };
+                (Source::Grid(Box::new(grid.row(cuts, parts, grid.columns(&cols), of_row)?)), None)
+            }
+            Coded::Blocks { block, factor } => {
+                let row = BlockRow::new(plan.exec.level, *block, (codes, parts.codes), cols.clone());
+                let of_tensor = parts.global.first_chunk().map(|bytes| f32::from_le_bytes(*bytes));
+                (Source::Blocks(row), of_tensor.filter(|_| *factor))
+            }
+        };
+        Ok(Work {
+            job: self,
+            codes: (codes, parts.codes),
+            source,
+            factor,
+            cols,
+            made: None,
+            tables: Tables::default(),
+            columns: Columns::default(),
+            unpacked: Vec::new(),
+            values: vec![0; TILE * 4],
+            tile: vec![0; TILE * plan.values.dst_bytes],
+            room: Room::default(),
+        })
+    }
+
+    fn rows(self, dst: &mut [u8]) -> Result<(), ScaledError> {
+        let bytes = self.dst_bytes;
+        let Window { rows, cols, .. } = self.window;
+        let all = self.plan.columns(self.window);
+        let row_bytes = (cols.end - cols.start) as usize * bytes;
+        let wide = (all.end - all.start) as usize * bytes;
+        let skipped = (cols.start - all.start) as usize * bytes;
+        let is_whole = wide == row_bytes;
+        let mut work = Job { streams: self.streams && is_whole, ..self }.work(all)?;
+        let mut whole = if is_whole { Vec::new() } else { vec![0; wide] };
+        for (row, dst) in rows.clone().zip(dst.chunks_mut(row_bytes)) {
+            if is_whole {
+                work.row(row, dst)?;
+            } else {
+                work.row(row, &mut whole)?;
+                dst.copy_from_slice(&whole[skipped..][..row_bytes]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes strips of rows, some columns at a time, and turns them.
+    fn transposed(self, dst: &mut [u8]) -> Result<(), ScaledError> {
+        let bytes = self.dst_bytes;
+        let Window { rows, cols, .. } = self.window;
+        let (all, align) = (self.plan.columns(self.window), self.plan.column_align);
+        let n_rows = (rows.end - rows.start) as usize;
+        let mut room = transposed::Room::default();
+        let mut strip = Vec::new();
+        for first in all.clone().step_by(((COLUMNS / align).max(1) * align) as usize) {
+            let tile = first..(first + (COLUMNS / align).max(1) * align).min(all.end);
+            let inside = tile.start.max(cols.start)..tile.end.min(cols.end);
+            if inside.is_empty() {
+                continue;
+            }
+            let wide = (tile.end - tile.start) as usize * bytes;
+            let mut work = self.work(tile)?;
+            for first_row in (0..n_rows).step_by(STRIP) {
+                let n = STRIP.min(n_rows - first_row);
+                strip.resize(n * wide, 0);
+                for (i, made) in strip.chunks_mut(wide).enumerate() {
+                    work.row(rows.start + (first_row + i) as u64, made)?;
+                }
+                let strip = Strip {
+                    rows: &strip,
+                    wide,
+                    skipped: (inside.start - first) as usize,
+                    n_cols: (inside.end - inside.start) as usize,
+                    n_rows,
+                    first: [first_row, (inside.start - cols.start) as usize],
+                };
+                transposed::turn(self.plan.exec.level, bytes, &strip, &mut room, dst);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Operands of each column.
+#[derive(Default)]
+struct Columns {
+    scales: Vec<u8>,
+    zeros: Vec<u8>,
+    biases: Vec<u8>,
+    globals: Vec<u8>,
+}
+
+/// Rows of a window, of which some columns are made.
+struct Work<'a> {
+    job: Job<'a>,
+    codes: (&'a Cut, &'a [u8]),
+    source: Source<'a>,
+    /// Of form A2 of GGUF's NVFP4: multiplies values.
+    factor: Option<f32>,
+    cols: Range<u64>,
+    /// The row of the grid that tables and operands of columns were made for.
+    made: Option<u64>,
+    tables: Tables,
+    columns: Columns,
+    /// Codes of a row or tile, one in each byte.
+    unpacked: Vec<u8>,
+    /// A tile of f32.
+    values: Vec<u8>,
+    /// A tile of results, on its way past the caches.
+    tile: Vec<u8>,
+    room: Room,
+}
+
+impl Work<'_> {
+    fn n_cols(&self) -> usize {
+        (self.cols.end - self.cols.start) as usize
+    }
+
+    /// Makes the elements of a stored row.
+    fn row(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {
+        let version = match &mut self.source {
+            Source::Grid(grid) => {
+                grid.go_to(row)?;
+                grid.version()
+            }
+            Source::Blocks(blocks) => {
+                let gone = blocks.go_to(row);
+                gone.map_err(|(col, scale)| ScaledError::Scale { index: self.index(row, col), scale })?;
+                row
+            }
+        };
+        let fresh = self.made != Some(version);
+        self.made = Some(version);
+        let Work { job: Job { plan, want, .. }, tables, source, room, .. } = self;
+        match plan.how {
+            _ if *want == Want::Exact => self.by_operations(row, fresh, dst),
+            How::Arithmetic => match self.by_loop(row, dst) {
+                None => self.by_operations(row, fresh, dst),
+                Some(done) => done,
+            },
+            How::Sixteen => {
+                if fresh {
+                    tables.make_sixteen(plan, source, self.factor, room);
+                }
+                self.by_sixteen(row, dst)
+            }
+            How::SixteenByScale => {
+                tables.make_by_scale(plan, source, room);
+                self.by_sixteen(row, dst)
+            }
+            How::Full => {
+                if fresh {
+                    tables.make_full(plan, source, room);
+                }
+                self.by_full(row, dst)
+            }
+        }
+    }
+
+    /// Unpacks codes of a row from a column on, and looks for one that is no value.
+    fn unpack(&mut self, row: u64, first: u64, n: usize) -> Result<(), ScaledError> {
+        self.unpacked.resize(n, 0);
+        if let Source::Blocks(row) = &self.source {
+            let at = (first - self.cols.start) as usize;
+            self.unpacked.copy_from_slice(&row.codes[at..at + n]);
+            return Ok(());
+        }
+        let (cut, bytes) = self.codes;
+        let plan = self.job.plan;
+        unpack::row(plan.exec.level, cut, bytes, row, first, &mut self.unpacked);
+        let Coded::Planes(planes, _) = &plan.coded else { return Ok(()) };
+        let Some(refused) = planes.refused else { return Ok(()) };
+        match self.unpacked.iter().position(|code| u64::from(*code) == refused) {
+            None => Ok(()),
+            Some(at) => Err(ScaledError::Code { index: self.index(row, first + at as u64), code: refused }),
+        }
+    }
+
+    /// The element of the tensor that a stored one is.
+    fn index(&self, row: u64, col: u64) -> u64 {
+        let layout = &self.job.plan.layout;
+        let [rows, cols] = layout.out();
+        let (row, col) = if layout.transposed { (col, row) } else { (row, col) };
+        (self.job.window.matrix * rows + row) * cols + col
+    }
+
+    /// First column and length of each tile.
+    fn tiles(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let (n_cols, granule) = (self.n_cols(), self.job.plan.column_granule());
+        let step = (TILE / granule).max(1) * granule;
+        (0..n_cols).step_by(step).map(move |first| (first, step.min(n_cols - first)))
+    }
+
+    /// By arithmetic in one loop, if there is one.
+    fn by_loop(&mut self, row: u64, dst: &mut [u8]) -> Option<Result<(), ScaledError>> {
+        let Job { plan, streams, .. } = self.job;
+        let (block, level) = (plan.columns_of_scale(), plan.exec.level);
+        let has_zeros = self.source.operands().zeros.is_some();
+        let (narrow, how) =
+            plan.values.combination(has_zeros, plan.decoder.has_nan()).filter(|_| self.factor.is_none())?;
+        let first_block = self.cols.start / block;
+        for (first, n) in self.tiles() {
+            if let Err(error) = self.unpack(row, self.cols.start + first as u64, n) {
+                return Some(Err(error));
+            }
+            let Work { values, room, tile, source, cols, unpacked, .. } = self;
+            let values = &mut values[..4 * n];
+            plan.decoder.run(unpacked, values, &mut room.scratch);
+            let operands = source.operands();
+            let (s, u) = (operands.scales.as_chunks::<4>().0, operands.others().as_chunks::<4>().0);
+            let to = &mut dst[2 * first..2 * (first + n)];
+            let results = if streams { &mut tile[..2 * n] } else { &mut *to };
+            // The rest of a block that began before, then whole blocks.
+            let col = cols.start + first as u64;
+            let begun = (col % block != 0).then(|| (block - col % block).min(n as u64) as usize).unwrap_or(0);
+            for (from, end) in [(0, begun), (begun, n)].into_iter().filter(|(from, end)| from < end) {
+                let at = ((col + from as u64) / block - first_block) as usize;
+                let of = Blocks {
+                    s: &s[at..],
+                    u: if u.is_empty() { u } else { &u[at..] },
+                    block: usize::try_from(block).unwrap_or(usize::MAX),
+                };
+                narrow.products(level, how, &values.as_chunks().0[from..end], of, &mut results[2 * from..2 * end]);
+            }
+            if streams {
+                stream::copy(level, &tile[..2 * n], to);
+            }
+        }
+        Some(Ok(()))
+    }
+
+    /// By arithmetic, one operation after the other.
+    fn by_operations(&mut self, row: u64, fresh: bool, dst: &mut [u8]) -> Result<(), ScaledError> {
+        let Job { plan, streams, want, dst_bytes: bytes, .. } = self.job;
+        if fresh {
+            self.spread_operands();
+        }
+        for (first, n) in self.tiles() {
+            self.unpack(row, self.cols.start + first as u64, n)?;
+            let Work { values, room, tile, columns, factor, .. } = self;
+            let of = |operands: &[u8]| 4 * first..4 * (first + n).min(operands.len());
+            let values = &mut values[..4 * n];
+            plan.decoder.run(&self.unpacked, values, &mut room.scratch);
+            let operands = Operands {
+                scales: &columns.scales[of(&columns.scales)],
+                zeros: (!columns.zeros.is_empty()).then(|| &columns.zeros[4 * first..4 * (first + n)]),
+                biases: (!columns.biases.is_empty()).then(|| &columns.biases[4 * first..4 * (first + n)]),
+                factor: *factor,
+            };
+            let dst = &mut dst[first * bytes..(first + n) * bytes];
+            if want == Want::Exact {
+                let (form, rule) = match &plan.coded {
+                    Coded::Planes(planes, _) => (planes.form, planes.global.map(|global| global.rule)),
+                    Coded::Blocks { .. } => (plan.values.form(), None),
+                };
+                let global = rule.map(|rule| (rule, &columns.globals[4 * first..4 * (first + n)]));
+                plan.exec.level.run(Exact { form, codes: values, operands, global, exact: dst });
+            } else if streams {
+                plan.values.run(values, operands, &mut tile[..n * bytes], room);
+                stream::copy(plan.exec.level, &tile[..n * bytes], dst);
+            } else {
+                plan.values.run(values, operands, dst, room);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes an operand for each column.
+    fn spread_operands(&mut self) {
+        let (n_cols, block) = (self.n_cols(), self.job.plan.columns_of_scale());
+        let (skip, times) = ((self.cols.start % block) as usize, usize::try_from(block).unwrap_or(usize::MAX));
+        let Work { source, columns, .. } = self;
+        let operands = source.operands();
+        let globals = match &*source {
+            Source::Grid(grid) if !grid.globals().is_empty() => Some(grid.globals()),
+            _ => None,
+        };
+        for (all, of_columns) in [
+            (Some(operands.scales), &mut columns.scales),
+            (operands.zeros, &mut columns.zeros),
+            (operands.biases, &mut columns.biases),
+            (globals, &mut columns.globals),
+        ] {
+            if let Some(all) = all {
+                of_columns.resize(4 * n_cols, 0);
+                spread(all, times, skip, of_columns);
+            }
+        }
+    }
+
+    fn by_sixteen(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {
+        let Job { plan, streams, .. } = self.job;
+        let (level, block) = (plan.exec.level, plan.block);
+        let (cut, bytes) = self.codes;
+        let n_cols = self.n_cols();
+        let low_first = plan.is_packed(4, |packing| matches!(packing, Packing::Rows { .. }));
+        let high_first = plan.is_packed(4, |packing| packing == Packing::HighFirst);
+        let packed = || &bytes[cut.byte_of([row, self.cols.start])..][..n_cols.div_ceil(2)];
+        if high_first {
+            self.unpacked.resize(n_cols.div_ceil(2), 0);
+            unpack::low_first(level, packed(), &mut self.unpacked);
+        } else if !low_first && !matches!(self.source, Source::Blocks(_)) {
+            self.unpack(row, self.cols.start, n_cols)?;
+        }
+        let codes = match &self.source {
+            Source::Blocks(row) => Codes::Bytes(&row.codes),
+            _ if low_first => Codes::Nibbles(&bytes[cut.byte_of([row, self.cols.start])..][..n_cols.div_ceil(2)]),
+            _ if high_first => Codes::Nibbles(&self.unpacked),
+            _ => Codes::Bytes(&self.unpacked),
+        };
+        let tables = self.tables.sixteen(match &self.source {
+            Source::Grid(grid) => Some(grid.codes()),
+            Source::Blocks(_) => None,
+        });
+        for (first, n, at) in pieces(self.cols.clone(), block) {
+            let codes = match codes {
+                Codes::Nibbles(codes) => Codes::Nibbles(&codes[first / 2..(first + n).div_ceil(2)]),
+                Codes::Bytes(codes) => Codes::Bytes(&codes[first..first + n]),
+            };
+            let dst = &mut dst[2 * first..2 * (first + n)];
+            lookup::sixteen(level, codes, block as usize, tables.from(at), dst, streams);
+        }
+        Ok(())
+    }
+
+    fn by_full(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {
+        let Job { plan, streams, .. } = self.job;
+        let (cut, bytes) = self.codes;
+        let n_cols = self.n_cols();
+        let plain = plan.is_packed(8, |packing| matches!(packing, Packing::Rows { .. }));
+        if !plain {
+            self.unpack(row, self.cols.start, n_cols)?;
+        }
+        let codes = if plain { &bytes[cut.byte_of([row, self.cols.start])..][..n_cols] } else { &self.unpacked };
+        for (first, n, at) in pieces(self.cols.clone(), plan.block) {
+            let (codes, dst) = (&codes[first..first + n], &mut dst[2 * first..2 * (first + n)]);
+            lookup::full(plan.exec.level, codes, plan.block as usize, &self.tables.full()[at..], dst, streams);
+        }
+        Ok(())
+    }
+}
+
+/// The pieces of a row in which blocks begin at multiples of their size: first element, elements, first block.
+fn pieces(cols: Range<u64>, block: u64) -> impl Iterator<Item = (usize, usize, usize)> {
+    let long = block > LONG_BLOCK;
+    let first_block = cols.start / block;
+    let mut at = cols.start;
+    std::iter::from_fn(move || {
+        let end = if long { ((at / block + 1) * block).min(cols.end) } else { cols.end };
+        let piece = ((at - cols.start) as usize, (end - at) as usize, (at / block - first_block) as usize);
+        let more = at < cols.end;
+        at = end;
+        more.then_some(piece)
+    })
+}

@@ -1,0 +1,319 @@
+//! Decoded codes with their operands, to results of two bytes, in one loop: what [`super::values`] makes in several.
+//!
+//! There is a loop for the usual conversions, to bf16 and f16 to nearest even. What it computes in f32 is what
+//! [`super::values`] does.
+
+use super::lookup::{Full, Sixteen};
+use crate::lane::Lane;
+use crate::lane::encode::EncodeNearest;
+use crate::level::{Level, Task};
+use crate::numbers::F32_INF;
+use crate::numbers::encode::{Encoder, Nearest, shape};
+use std::marker::PhantomData;
+use truecast_core::policy::{RangeTest, Subnormals};
+use truecast_core::{CastSpec, Kind, Rounding};
+
+type F32 = [u8; 4];
+
+/// How a code `c` is combined with the operands `s` and `u` of its block, in f32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Combination {
+    /// `c * s`.
+    Times,
+    /// The same for codes of which some are NaN.
+    TimesOfNan,
+    /// `c / s`.
+    Divide,
+    /// `(c - u) * s`.
+    MinusTimes,
+    /// `c * s + u`, with two roundings.
+    TimesPlus,
+    /// The same with both roundings to bf16.
+    TimesPlusBf16,
+}
+
+mod form {
+    pub const TIMES: u8 = 0;
+    pub const TIMES_OF_NAN: u8 = 1;
+    pub const DIVIDE: u8 = 2;
+    pub const MINUS_TIMES: u8 = 3;
+    pub const TIMES_PLUS: u8 = 4;
+    pub const TIMES_PLUS_BF16: u8 = 5;
+}
+
+/// The conversion of f32 to results.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Narrow {
+    encode: Encode,
+    /// The results of the two canonical NaN.
+    nan: [u16; 2],
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Encode {
+    Upper(Upper),
+    Half(Half),
+}
+
+/// The upper half of the f32, rounded.
+#[derive(Clone, Copy, Debug)]
+struct Upper {
+    half: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Half(EncodeNearest<u16, { shape::SUBNORMAL }>);
+
+/// f32 that is no NaN to a code.
+trait Encodes: Copy {
+    fn one(self, x: u32) -> u16;
+}
+
+impl Encodes for Upper {
+    #[inline(always)]
+    fn one(self, x: u32) -> u16 {
+        (x.wrapping_add(self.half).wrapping_add(x >> 16 & 1) >> 16) as u16
+    }
+}
+
+impl Encodes for Half {
+    #[inline(always)]
+    fn one(self, x: u32) -> u16 {
+        Lane::one(&self.0, x)
+    }
+}
+
+/// Operands of the blocks of a run of codes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Blocks<'a> {
+    pub s: &'a [F32],
+    /// As many, or none where there is no such operand.
+    pub u: &'a [F32],
+    /// Codes that share operands; the first of them begins a block.
+    pub block: usize,
+}
+
+impl<'a> Blocks<'a> {
+    /// As many as there are blocks, whether they matter or not.
+    fn others(&self) -> &'a [F32] {
+        if self.u.is_empty() { self.s } else { self.u }
+    }
+}
+
+impl Narrow {
+    /// Of a conversion that has such a loop. `nan` are the results of NaN, positive and negative.
+    pub fn new(spec: &CastSpec, nan: [u16; 2]) -> Option<Narrow> {
+        let Kind::Float(f) = spec.dst.kind() else { return None };
+        let CastSpec { dst, policy, .. } = spec;
+        let plain = policy.to_float == Rounding::NearestEven
+            && policy.subnormals == Subnormals::Keep
+            && policy.range != RangeTest::Source;
+        if f.bits() != 16 || !plain {
+            return None;
+        }
+        let numbers = Encoder::new(*dst, &f, policy)?.nearest()?;
+        let Nearest { shape, special_from, shift, half, .. } = numbers;
+        let encode = match shape & !(shape::PAYLOAD | shape::SPECIAL) {
+            shape if shape & shape::UPPER_BITS != 0 && shift == 16 => Encode::Upper(Upper { half }),
+            shape::SUBNORMAL if special_from > F32_INF => Encode::Half(Half(EncodeNearest(numbers, PhantomData))),
+            _ => return None,
+        };
+        Some(Narrow { encode, nan })
+    }
+
+    /// Results of decoded codes.
+    pub fn products(&self, level: Level, how: Combination, values: &[F32], of: Blocks<'_>, results: &mut [u8]) {
+        self.run(level, how, What::Products(values, of, results.as_chunks_mut().0));
+    }
+
+    /// The results of 16 codes, with the operands of each block.
+    pub fn sixteen(&self, level: Level, how: Combination, codes: &[F32], of: Blocks<'_>, tables: &mut [Sixteen]) {
+        let Some(codes) = codes.first_chunk() else { return };
+        self.run(level, how, What::Sixteen(codes, of, tables));
+    }
+
+    /// The results of 256 codes, with the operands of each block.
+    pub fn full(&self, level: Level, how: Combination, codes: &[F32], of: Blocks<'_>, tables: &mut [Full]) {
+        let Some(codes) = codes.first_chunk() else { return };
+        self.run(level, how, What::Full(codes, of, tables));
+    }
+
+    fn run(&self, level: Level, how: Combination, what: What<'_>) {
+        match self.encode {
+            Encode::Upper(encode) => self.encode(level, how, what, encode),
+            Encode::Half(encode) => self.encode(level, how, what, encode),
+        }
+    }
+
+    fn encode<E: Encodes>(&self, level: Level, how: Combination, what: What<'_>, encode: E) {
+        let to = To { encode, nan: self.nan };
+        match how {
+            Combination::Times => what.run::<{ form::TIMES }, E>(level, to),
+            Combination::TimesOfNan => what.run::<{ form::TIMES_OF_NAN }, E>(level, to),
+            Combination::Divide => what.run::<{ form::DIVIDE }, E>(level, to),
+            Combination::MinusTimes => what.run::<{ form::MINUS_TIMES }, E>(level, to),
+            Combination::TimesPlus => what.run::<{ form::TIMES_PLUS }, E>(level, to),
+            Combination::TimesPlusBf16 => what.run::<{ form::TIMES_PLUS_BF16 }, E>(level, to),
+        }
+    }
+}
+
+enum What<'a> {
+    Products(&'a [F32], Blocks<'a>, &'a mut [[u8; 2]]),
+    Sixteen(&'a [F32; 16], Blocks<'a>, &'a mut [Sixteen]),
+    Full(&'a [F32; 256], Blocks<'a>, &'a mut [Full]),
+}
+
+impl What<'_> {
+    fn run<const FORM: u8, E: Encodes>(self, level: Level, to: To<E>) {
+        match self {
+            What::Products(values, of, results) => {
+                let Blocks { s, block, .. } = of;
+                level.run(Products::<FORM, E> { values, s, u: of.others(), block, to, results });
+            }
+            What::Sixteen(codes, of, tables) => {
+                level.run(Tables::<FORM, E> { codes, s: of.s, u: of.others(), to, tables });
+            }
+            What::Full(codes, of, tables) => {
+                level.run(FullTables::<FORM, E> { codes, s: of.s, u: of.others(), to, tables });
+            }
+        }
+    }
+}
+
+/// The results of f32.
+#[derive(Clone, Copy)]
+struct To<E> {
+    encode: E,
+    nan: [u16; 2],
+}
+
+impl<E: Encodes> To<E> {
+    /// The result of a code with its operands; NaN as `docs/spec/checkpoints.md §3.6` has it.
+    #[inline(always)]
+    fn one<const FORM: u8>(&self, c: f32, s: f32, u: f32) -> [u8; 2] {
+        let p = match FORM {
+            form::DIVIDE => c / s,
+            form::MINUS_TIMES => (c - u) * s, // the difference is exact: integers
+            form::TIMES_PLUS => c * s + u,
+            form::TIMES_PLUS_BF16 => to_bf16(to_bf16(c * s) + u),
+            _ => c * s,
+        };
+        let negative = (FORM == form::TIMES_OF_NAN) & c.is_nan() & (c.to_bits() >> 31 != 0);
+        let nan = if negative { self.nan[1] } else { self.nan[0] };
+        let code = self.encode.one(p.to_bits());
+        (if p.is_nan() { nan } else { code }).to_le_bytes()
+    }
+}
+
+/// To nearest even, of a NaN too, whose lower half is zero.
+#[inline(always)]
+fn to_bf16(x: f32) -> f32 {
+    let bits = x.to_bits();
+    f32::from_bits(bits.wrapping_add(0x7fff).wrapping_add(bits >> 16 & 1) & 0xffff_0000)
+}
+
+#[inline(always)]
+fn float(bytes: F32) -> f32 {
+    f32::from_le_bytes(bytes)
+}
+
+struct Products<'a, const FORM: u8, E> {
+    values: &'a [F32],
+    s: &'a [F32],
+    u: &'a [F32],
+    block: usize,
+    to: To<E>,
+    results: &'a mut [[u8; 2]],
+}
+
+impl<const FORM: u8, E: Encodes> Task for Products<'_, FORM, E> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        match self.block {
+            1 => {
+                let Products { values, s, u, to, results, .. } = self;
+                for ((result, c), (s, u)) in results.iter_mut().zip(values).zip(s.iter().zip(u)) {
+                    *result = to.one::<FORM>(float(*c), float(*s), float(*u));
+                }
+            }
+            16 => self.in_blocks::<16>(),
+            32 => self.in_blocks::<32>(),
+            _ => {
+                let Products { values, s, u, block, to, results } = self;
+                let blocks = values.chunks(block).zip(results.chunks_mut(block));
+                for ((values, results), (s, u)) in blocks.zip(s.iter().zip(u)) {
+                    let (s, u) = (float(*s), float(*u));
+                    for (result, c) in results.iter_mut().zip(values) {
+                        *result = to.one::<FORM>(float(*c), s, u);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<const FORM: u8, E: Encodes> Products<'_, FORM, E> {
+    #[inline(always)]
+    fn in_blocks<const N: usize>(self) {
+        let Products { values, s, u, to, results, .. } = self;
+        let ((blocks, rest), (targets, last)) = (values.as_chunks::<N>(), results.as_chunks_mut::<N>());
+        for ((values, results), (s, u)) in blocks.iter().zip(targets).zip(s.iter().zip(u)) {
+            let (s, u) = (float(*s), float(*u));
+            for i in 0..N {
+                results[i] = to.one::<FORM>(float(values[i]), s, u);
+            }
+        }
+        if let (Some(s), Some(u)) = (s.get(blocks.len()), u.get(blocks.len())) {
+            for (result, c) in last.iter_mut().zip(rest) {
+                *result = to.one::<FORM>(float(*c), float(*s), float(*u));
+            }
+        }
+    }
+}
+
+struct Tables<'a, const FORM: u8, E> {
+    codes: &'a [F32; 16],
+    s: &'a [F32],
+    u: &'a [F32],
+    to: To<E>,
+    tables: &'a mut [Sixteen],
+}
+
+impl<const FORM: u8, E: Encodes> Task for Tables<'_, FORM, E> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Tables { codes, s, u, to, tables } = self;
+        for (table, (s, u)) in tables.iter_mut().zip(s.iter().zip(u)) {
+            let (s, u) = (float(*s), float(*u));
+            let results = table.as_chunks_mut::<2>().0;
+            for i in 0..16 {
+                results[i] = to.one::<FORM>(float(codes[i]), s, u);
+            }
+        }
+    }
+}
+
+struct FullTables<'a, const FORM: u8, E> {
+    codes: &'a [F32; 256],
+    s: &'a [F32],
+    u: &'a [F32],
+    to: To<E>,
+    tables: &'a mut [Full],
+}
+
+impl<const FORM: u8, E: Encodes> Task for FullTables<'_, FORM, E> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let FullTables { codes, s, u, to, tables } = self;
+        for ([low, high], (s, u)) in tables.iter_mut().zip(s.iter().zip(u)) {
+            let (s, u) = (float(*s), float(*u));
+            for ((low, high), c) in low.iter_mut().zip(high).zip(codes) {
+                [*low, *high] = to.one::<FORM>(float(*c), s, u);
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The blocks of GGUF files that are written (`docs/spec/checkpoints.md §9.3`, §9.4).
+
+use super::element::{NOT_WRITTEN, saturating};
+use super::rows::{Found, Rows, Widener, later};
+use super::source::{F32, INF, OfF32, Ratios, how};
+use crate::level::{Level, Task};
+use crate::pipeline::{Pipeline, Scratch, Stores};
+use crate::scaled::values::pipeline;
+use crate::stage::slot_bytes;
+use truecast_core::scaled::{BlockType, NonFinite, ScaledError};
+use truecast_core::{DType, Layout as Elements};
+
+/// Blocks of a run.
+const BLOCKS: usize = 64;
+
+/// Blocks of a type that is written, planned once.
+#[derive(Debug)]
+pub(super) struct OfBlocks {
+    level: Level,
+    nonfinite: NonFinite,
+    target: Target,
+}
+
+#[derive(Debug)]
+enum Target {
+    Q8_0 { to_int: Pipeline, to_half: Pipeline },
+    Mxfp4,
+}
+
+impl OfBlocks {
+    pub fn new(block: BlockType, nonfinite: NonFinite, level: Level) -> Result<OfBlocks, ScaledError> {
+        let target = match block {
+            BlockType::Q8_0 => Target::Q8_0 {
+                to_int: saturating(DType::I8, true, level)?,
+                to_half: pipeline(DType::F32, DType::F16, level)?,
+            },
+            BlockType::Mxfp4 => Target::Mxfp4,
+            _ => return Err(NOT_WRITTEN),
+        };
+        Ok(OfBlocks { level, nonfinite, target })
+    }
+
+    /// Quantises whole blocks.
+    pub fn run(&self, widener: &Widener, src: &[u8], dst: &mut [u8]) -> Result<(), ScaledError> {
+        match &self.target {
+            Target::Q8_0 { to_int, to_half } => self.q8_0(widener, (src, dst), to_int, to_half),
+            Target::Mxfp4 => self.mxfp4(widener, (src, dst)),
+        }
+    }
+
+    /// Runs of blocks of 32 elements, widened, with the largest magnitude of each block. Blocks with an element that is not
+    /// finite are the definition's.
+    fn blocks(
+        &self,
+        block: BlockType,
+        widener: &Widener,
+        (src, dst): (&[u8], &mut [u8]),
+        mut each: impl FnMut(&[F32], &[u32], &mut [u8]),
+    ) -> Result<(), ScaledError> {
+        let (size, bytes) = (slot_bytes(widener.src), block.bytes() as usize);
+        let (mut scratch, mut tile, mut found) = (Scratch::default(), vec![0; 4 * 32 * BLOCKS], Found::default());
+        for (i, (src, dst)) in src.chunks(32 * BLOCKS * size).zip(dst.chunks_mut(BLOCKS * bytes)).enumerate() {
+            let cols = src.len() / size;
+            let x = &mut tile[..4 * cols];
+            widener.run(src, x, &mut scratch);
+            found.look(self.level, &Rows { dtype: DType::F32, bytes: x, stride: 0, cols, rows: 1 }, 32, false);
+            each(x.as_chunks().0, &found.largest, dst);
+            for (b, _) in found.largest.iter().enumerate().filter(|(_, largest)| **largest >= INF) {
+                let values = x[128 * b..][..128].as_chunks::<4>().0.iter().map(|x| u32::from_le_bytes(*x));
+                let quantised =
+                    block.quantise(self.nonfinite, &values.collect::<Vec<_>>(), &mut dst[b * bytes..][..bytes]);
+                quantised.map_err(|error| later(error, (i * BLOCKS + b) * 32))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `docs/spec/checkpoints.md §9.3`.
+    fn q8_0(
+        &self,
+        widener: &Widener,
+        dst: (&[u8], &mut [u8]),
+        to_int: &Pipeline,
+        to_half: &Pipeline,
+    ) -> Result<(), ScaledError> {
+        let mut scratch = Scratch::default();
+        let (mut scales, mut inverses) = ([[0; 4]; BLOCKS], [[0; 4]; BLOCKS]);
+        let (mut halves, mut ratios, mut codes) = ([0; 2 * BLOCKS], vec![[0; 4]; 32 * BLOCKS], [0; 32 * BLOCKS]);
+        self.blocks(BlockType::Q8_0, widener, dst, |src, largest, dst| {
+            let n = largest.len();
+            for ((scale, inverse), largest) in scales.iter_mut().zip(&mut inverses).zip(largest) {
+                let d = f32::from_bits(*largest) / 127.0;
+                *scale = d.to_le_bytes();
+                *inverse = (if d == 0.0 { 0.0 } else { 1.0 / d }).to_le_bytes();
+            }
+            let mut cast = |pipeline: &Pipeline, src: &[F32], dst: &mut [u8]| {
+                let from = (Elements::Packed, src.as_flattened());
+                let to = (Elements::Packed, dst);
+                let _ = pipeline.run(from, to, src.len(), Stores::PLAIN, &mut scratch, None);
+            };
+            cast(to_half, &scales[..n], &mut halves[..2 * n]);
+            let (t, ratios) = (&inverses[..n], &mut ratios[..32 * n]);
+            self.level.run(Ratios::<OfF32, { how::TIMES }> { src, block: 32, t, u: t, ratios: &mut *ratios });
+            cast(to_int, ratios, &mut codes[..32 * n]);
+            for (i, block) in dst.chunks_mut(34).enumerate() {
+                block[..2].copy_from_slice(&halves[2 * i..][..2]);
+                block[2..].copy_from_slice(&codes[32 * i..][..32]);
+            }
+        })
+    }
+
+    /// `docs/spec/checkpoints.md §9.4`.
+    fn mxfp4(&self, widener: &Widener, dst: (&[u8], &mut [u8])) -> Result<(), ScaledError> {
+        self.blocks(BlockType::Mxfp4, widener, dst, |x, largest, dst| {
+            self.level.run(Mxfp4 { x: x.as_chunks().0, largest, blocks: dst.as_chunks_mut().0 });
+        })
+    }
+}
+
+/// Blocks with their largest magnitudes.
+struct Mxfp4<'a> {
+    x: &'a [[F32; 32]],
+    largest: &'a [u32],
+    blocks: &'a mut [[u8; 17]],
+}
+
+impl Task for Mxfp4<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for ((x, largest), block) in self.x.iter().zip(self.largest).zip(self.blocks) {
+            let exponent = (largest >> 23) as i32;
+            let log2 = if exponent == 0 { -118 - largest.leading_zeros() as i32 } else { exponent - 127 };
+            let e = if *largest == 0 { 0 } else { (log2 + 125).clamp(0, 254) as u32 };
+            // 2^(127 - e), of which the last is subnormal.
+            let inverse = f32::from_bits(if e == 254 { 0x0040_0000 } else { (254 - e) << 23 });
+            let mut codes = [0; 32];
+            for (code, x) in codes.iter_mut().zip(x) {
+                *code = nearest_doubled(f32::from_le_bytes(*x), inverse);
+            }
+            block[0] = e as u8;
+            for i in 0..16 {
+                block[1 + i] = codes[i] | codes[16 + i] << 4;
+            }
+        }
+    }
+}
+
+/// The code of the nearest doubled value of E2M1, of ties the smaller magnitude: thresholds are half of the middles between
+/// the doubled values, since `inverse` gives half of `x / h`.
+#[inline(always)]
+fn nearest_doubled(x: f32, inverse: f32) -> u8 {
+    const THRESHOLDS: [f32; 7] = [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0];
+    let magnitude = (x * inverse).abs();
+    let mut n = 0u32;
+    for threshold in THRESHOLDS {
+        n += u32::from(magnitude > threshold);
+    }
+    let sign = if (x < 0.0) & (n > 0) { 8 } else { 0 };
+    (n | sign) as u8
+}

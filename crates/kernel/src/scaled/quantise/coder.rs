@@ -1,0 +1,162 @@
+//! Rows with the scales of their blocks, to codes.
+
+use super::element::Element;
+use super::rows::Found;
+use super::scales::{self, Scaler};
+use super::source::{F32, Ratios, Source, by_source, how, may_be_nearly_divided};
+use crate::level::Level;
+use crate::pipeline::Scratch;
+use truecast_core::DType;
+use truecast_core::scaled::{Planes, Quantisation, ScaledError};
+
+/// Elements whose quotients are made at a time.
+const TILE: usize = 2048;
+
+/// How rows are coded, planned once.
+#[derive(Debug)]
+pub(super) struct Coder {
+    pub scaler: Scaler,
+    pub element: Element,
+    level: Level,
+}
+
+/// What blocks are quantised with.
+#[derive(Debug, Default)]
+pub(super) struct Operands {
+    /// Scales as they are stored.
+    pub stored: Vec<u8>,
+    /// What elements are divided by, or multiplied.
+    divisors: Vec<F32>,
+    /// Zero points, or inverses of the divisors.
+    others: Vec<F32>,
+    how: u8,
+}
+
+impl Operands {
+    /// Zero points, of a layout that has them.
+    pub fn zeros(&self) -> &[F32] {
+        if self.how == how::DIVIDE_ADD { &self.others } else { &[] }
+    }
+}
+
+/// Where codes go.
+pub(super) enum Codes<'a> {
+    Packed(&'a mut [u8]),
+    /// One in each byte.
+    Bytes(&'a mut [u8]),
+}
+
+/// Tiles of one thread.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    ratios: Vec<F32>,
+    codes: Vec<u8>,
+    pub scales: scales::Room,
+    pub scratch: Scratch,
+}
+
+impl Coder {
+    pub fn new(planes: &Planes, how: &Quantisation, level: Level) -> Result<Coder, ScaledError> {
+        let (scaler, element) = (Scaler::new(planes, how, level)?, Element::new(planes.codes, level)?);
+        Ok(Coder { scaler, element, level })
+    }
+
+    /// Operands of blocks with the scales of the formula. `seen` is the largest magnitude of any element.
+    pub fn formula(
+        &self,
+        (dtype, found, seen): (DType, &Found, u32),
+        global: f32,
+        operands: &mut Operands,
+        room: &mut Room,
+    ) {
+        self.scaler.scales(found, global, &mut operands.stored, &mut room.scales);
+        self.complete((dtype, found, seen), global, operands, room);
+    }
+
+    /// The same with stored scales.
+    pub fn complete(
+        &self,
+        (dtype, found, seen): (DType, &Found, u32),
+        global: f32,
+        operands: &mut Operands,
+        room: &mut Room,
+    ) {
+        let Operands { stored, divisors, others, how } = operands;
+        self.scaler.divisors(stored, global, divisors, &mut room.scales);
+        others.clear();
+        if self.scaler.has_inverses() {
+            *how = how::TIMES;
+        } else if !found.ranges.is_empty() {
+            *how = how::DIVIDE_ADD;
+            let [low, high] = self.element.limits();
+            let zero = |(s, [lowest, _]): (&F32, &[f32; 2])| {
+                (low - lowest / f32::from_le_bytes(*s)).clamp(low, high).round_ties_even().to_le_bytes()
+            };
+            others.extend(divisors.iter().zip(&found.ranges).map(zero));
+        } else {
+            let few_bits = matches!(dtype, DType::Bf16 | DType::F16) && self.level.has_fused_products();
+            let seen = f32::from_bits(seen);
+            let may_be = |s: &F32| may_be_nearly_divided(f32::from_le_bytes(*s), seen);
+            if few_bits && divisors.iter().fold(true, |all, s| all & may_be(s)) {
+                *how = how::RECIPROCAL;
+                others.extend(divisors.iter().map(|s| (1.0 / f32::from_le_bytes(*s)).to_le_bytes()));
+            } else {
+                *how = how::DIVIDE;
+            }
+        }
+    }
+
+    /// Codes of a row, of whose elements `block` share each operand.
+    pub fn row(
+        &self,
+        (dtype, src): (DType, &[u8]),
+        block: usize,
+        operands: &Operands,
+        mut to: Codes<'_>,
+        room: &mut Room,
+    ) {
+        let n = by_source!(dtype, S => S::elements(src).len());
+        if let Codes::Packed(to) = &mut to
+            && block < n
+            && !block.is_multiple_of(8)
+        {
+            let mut codes = vec![0; n];
+            self.row((dtype, src), block, operands, Codes::Bytes(&mut codes), room);
+            self.element.pack_codes(&codes, to);
+            return;
+        }
+        let Room { ratios, codes, scratch, .. } = room;
+        ratios.resize(TILE, [0; 4]);
+        codes.resize(TILE, 0);
+        // Whole blocks, or a block in tiles.
+        let step = if block < TILE { TILE / block * block } else { block.min(n) };
+        for first in (0..n).step_by(step) {
+            let end = n.min(first + step);
+            for at in (first..end).step_by(TILE) {
+                let len = TILE.min(end - at);
+                let ratios = &mut ratios[..len];
+                by_source!(dtype, S => {
+                    self.ratios::<S>(&S::elements(src)[at..at + len], block, operands, at / block, ratios);
+                });
+                match &mut to {
+                    Codes::Bytes(to) => self.element.codes(ratios, &mut to[at..at + len], scratch),
+                    Codes::Packed(to) => {
+                        let to = &mut to[self.element.bytes(at)..self.element.bytes(at + len)];
+                        self.element.pack(ratios, &mut codes[..len], to, scratch);
+                    }
+                }
+            }
+        }
+    }
+
+    fn ratios<S: Source>(&self, src: &[S::Element], block: usize, of: &Operands, first: usize, ratios: &mut [F32]) {
+        let t = &of.divisors[first..];
+        let u = if of.others.is_empty() { t } else { &of.others[first..] };
+        match of.how {
+            how::TIMES => self.level.run(Ratios::<S, { how::TIMES }> { src, block, t, u, ratios }),
+            how::DIVIDE => self.level.run(Ratios::<S, { how::DIVIDE }> { src, block, t, u, ratios }),
+            how::DIVIDE_ADD => self.level.run(Ratios::<S, { how::DIVIDE_ADD }> { src, block, t, u, ratios }),
+            _ => self.level.run_with_fused_products(Ratios::<S, { how::RECIPROCAL }> { src, block, t, u, ratios }),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! How quotients become codes.
+
+use super::source::F32;
+use crate::level::{Level, Task};
+use crate::pack;
+use crate::pipeline::{Pipeline, Scratch, Stores};
+use crate::plan::plan;
+use truecast_core::policy::{IntOverflow, NanToInt, Overflow};
+use truecast_core::scaled::{Code, Packing, Plane, ScaledError};
+use truecast_core::{CastPolicy, CastSpec, DType, Layout as Elements, Rounding};
+
+/// A layout that is only read.
+pub(super) const NOT_WRITTEN: ScaledError = ScaledError::Layout { why: "such scales are read, but not written" };
+
+/// f32 to an element type: beyond the largest finite value is that value; integers to the nearest, of ties the even one or,
+/// for `away`, that away from zero.
+pub(super) fn saturating(dst: DType, away: bool, level: Level) -> Result<Pipeline, ScaledError> {
+    let policy = CastPolicy {
+        to_int: if away { Rounding::NearestAway } else { Rounding::NearestEven },
+        overflow: Overflow::Saturate,
+        inf: Overflow::Saturate,
+        int_overflow: IntOverflow::Saturate,
+        nan_to_int: NanToInt::Zero,
+        ..CastPolicy::IEEE
+    };
+    let spec = CastSpec { src: DType::F32, dst, policy, undefined: &[], clause: "docs/spec/checkpoints.md §7" };
+    plan(&spec, level).map(|(_, pipeline)| pipeline).map_err(|_| NOT_WRITTEN)
+}
+
+/// How elements are coded and packed.
+#[derive(Debug)]
+pub(super) struct Element {
+    plane: Plane,
+    level: Level,
+    /// Of floats; integers are rounded by [`ToInt`].
+    encode: Option<Pipeline>,
+}
+
+impl Element {
+    pub fn new(plane: Plane, level: Level) -> Result<Element, ScaledError> {
+        let Plane { code, packing } = plane;
+        if !matches!(packing, Packing::Rows { .. } | Packing::HighFirst) {
+            return Err(ScaledError::Layout { why: "such a packing is read, but not written" });
+        }
+        let encode = match code {
+            Code::Float(dtype) => Some(saturating(dtype, false, level)?),
+            Code::Int(_) => None,
+        };
+        Ok(Element { plane, level, encode })
+    }
+
+    pub fn bits(&self) -> usize {
+        self.plane.code.bits() as usize
+    }
+
+    /// Bytes of codes from the beginning of a row on.
+    pub fn bytes(&self, n: usize) -> usize {
+        (n * self.bits()).div_ceil(8)
+    }
+
+    /// What is added to integers: half of the range of those that are stored without a sign.
+    pub fn half(&self) -> f32 {
+        match self.plane.code {
+            Code::Int(f) if !f.signed => f32::from(1u8 << (f.bits - 1)),
+            _ => 0.0,
+        }
+    }
+
+    /// The lowest and the highest integer.
+    pub fn limits(&self) -> [f32; 2] {
+        let half = (1u32 << (self.bits() - 1)) as f32;
+        [-half, half - 1.0]
+    }
+
+    /// The codes of quotients, one in each byte.
+    pub fn codes(&self, ratios: &[F32], codes: &mut [u8], scratch: &mut Scratch) {
+        match (&self.encode, self.bits()) {
+            (Some(encode), 8) => encode_to(encode, ratios, (Elements::Packed, codes), scratch),
+            (Some(encode), _) => encode_to(encode, ratios, (Elements::Bytes, codes), scratch),
+            (None, bits) => {
+                let ([low, high], half, mask) = (self.limits(), self.half() as u8, (0xffu32 >> (8 - bits)) as u8);
+                self.level.run(ToInt { ratios, low, high, half, mask, codes });
+            }
+        }
+    }
+
+    /// The codes of quotients, packed. `codes` is room for one byte for each.
+    pub fn pack(&self, ratios: &[F32], codes: &mut [u8], to: &mut [u8], scratch: &mut Scratch) {
+        match (&self.encode, self.bits()) {
+            (Some(encode), _) => {
+                encode_to(encode, ratios, (Elements::Packed, &mut *to), scratch);
+                self.swap(to);
+            }
+            (None, 8) => self.codes(ratios, to, scratch),
+            (None, _) => {
+                self.codes(ratios, codes, scratch);
+                self.pack_codes(codes, to);
+            }
+        }
+    }
+
+    /// Packs codes, one in each byte.
+    pub fn pack_codes(&self, codes: &[u8], to: &mut [u8]) {
+        match self.bits() {
+            8 => to.copy_from_slice(codes),
+            bits @ (5 | 7) => pack_words(bits, codes, to),
+            bits => pack::pack(self.level, bits as u32, codes, to, codes.len()),
+        }
+        self.swap(to);
+    }
+
+    fn swap(&self, to: &mut [u8]) {
+        if self.plane.packing == Packing::HighFirst {
+            self.level.run(SwapNibbles { bytes: to });
+        }
+    }
+}
+
+fn encode_to(encode: &Pipeline, ratios: &[F32], to: (Elements, &mut [u8]), scratch: &mut Scratch) {
+    let from = (Elements::Packed, ratios.as_flattened());
+    let _ = encode.run(from, to, ratios.len(), Stores::PLAIN, scratch, None);
+}
+
+/// Widths that no element type has.
+fn pack_words(bits: usize, codes: &[u8], to: &mut [u8]) {
+    for (codes, bytes) in codes.chunks(8).zip(to.chunks_mut(bits)) {
+        let word = codes.iter().rev().fold(0u64, |word, code| word << bits | u64::from(*code));
+        let n = bytes.len();
+        bytes.copy_from_slice(&word.to_le_bytes()[..n]);
+    }
+}
+
+struct SwapNibbles<'a> {
+    bytes: &'a mut [u8],
+}
+
+impl Task for SwapNibbles<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for byte in self.bytes {
+            *byte = byte.rotate_left(4);
+        }
+    }
+}
+
+/// Quotients to the nearest integers between `low` and `high`, stored with `half` added.
+struct ToInt<'a> {
+    ratios: &'a [F32],
+    low: f32,
+    high: f32,
+    half: u8,
+    mask: u8,
+    codes: &'a mut [u8],
+}
+
+impl Task for ToInt<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        /// In its binade integers are neighbours: adding it rounds to one, of ties to the even one.
+        const MAGIC: f32 = 12_582_912.0;
+        let ToInt { ratios, low, high, half, mask, codes } = self;
+        for (code, x) in codes.iter_mut().zip(ratios) {
+            let x = f32::from_le_bytes(*x);
+            let x = if x < low { low } else { x };
+            let x = if x > high { high } else { x };
+            *code = ((x + MAGIC).to_bits() as u8).wrapping_add(half) & mask;
+        }
+    }
+}

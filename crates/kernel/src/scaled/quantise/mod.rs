@@ -1,0 +1,19 @@
+//! Plain elements to scaled ones (`docs/spec/checkpoints.md §7`). Formally equivalent to
+//! [`truecast_core::scaled::Planes::quantise`] and [`truecast_core::scaled::BlockType::quantise`], block after block.
+//!
+//! Some columns of the rows that share scales are taken at a time, few enough to stay in the second-level cache: the
+//! largest magnitude of each block is found (`source`), scales are made for all of these blocks at once (`scales`), then
+//! each row is divided by them and encoded (`element`, `coder`). `search` tries other scales; `blocks` makes those of GGUF
+//! files.
+
+mod blocks;
+mod coder;
+mod element;
+mod quantiser;
+mod rows;
+mod scales;
+mod search;
+mod source;
+mod strip;
+
+pub use quantiser::{PartsMut, Quantiser};

@@ -1,0 +1,213 @@
+//! [`Quantiser`]: what it is planned from, which rows it takes, where it writes.
+
+use super::blocks::OfBlocks;
+use super::element::NOT_WRITTEN;
+use super::rows::Widener;
+use super::strip::{self, OfPlanes};
+use crate::environment;
+use crate::options::CastOptions;
+use crate::scaled::cut::{Cut, Read};
+use crate::stage::slot_bytes;
+use std::ops::Range;
+use truecast_core::DType;
+use truecast_core::scaled::{Code, Coding, GlobalRule, Layout, Packing, Part, Plane, Quantisation, ScaledError, Zero};
+
+/// Room for the parts of rows that are quantised, in the order of [`Quantiser::writes`].
+#[derive(Debug, Default)]
+#[allow(missing_docs)] // Named as in [`Part`].
+pub struct PartsMut<'a> {
+    pub codes: &'a mut [u8],
+    pub scales: &'a mut [u8],
+    pub zeros: &'a mut [u8],
+}
+
+/// A planned quantisation: immutable, to be used from any number of threads, each for rows of its own.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{DType, scaled::{Coding, Layout, Plane, Planes}};
+/// use truecast_kernel::{CastOptions, scaled::{PartsMut, Quantiser}};
+/// let planes = Planes::times(Plane::of(DType::F8E4M3Fn), Plane::of(DType::F32), [128, 128]);
+/// let layout = Layout::new(1, [1, 2], Coding::Planes(planes));
+/// let quantiser = Quantiser::new(&layout, DType::F32, &Default::default(), &CastOptions::default())?;
+/// let src: Vec<u8> = [896.0f32, -2.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+/// let (mut codes, mut scales) = ([0; 2], [0; 4]);
+/// let parts = PartsMut { codes: &mut codes, scales: &mut scales, ..PartsMut::default() };
+/// let amax = if quantiser.needs_amax() { quantiser.amax(&src)? } else { 0.0 };
+/// quantiser.run(0, 0..1, &src, amax, parts)?;
+/// assert_eq!((codes, f32::from_le_bytes(scales)), ([0x7e, 0xb8], 2.0)); // 448 and -1, times 2
+/// # Ok::<(), truecast_core::scaled::ScaledError>(())
+/// ```
+#[derive(Debug)]
+pub struct Quantiser {
+    layout: Layout,
+    how: Quantisation,
+    widener: Widener,
+    target: Target,
+}
+
+#[derive(Debug)]
+enum Target {
+    Planes(Box<OfPlanes>),
+    Blocks(Box<OfBlocks>),
+}
+
+impl Quantiser {
+    /// Plans a quantisation of elements of type `src` (f32, f16, bf16 or f64, which is rounded to f32 first).
+    ///
+    /// # Errors
+    /// [`ScaledError::Layout`] for a layout that is only read, and what [`Layout::check`] says.
+    pub fn new(layout: &Layout, src: DType, how: &Quantisation, exec: &CastOptions) -> Result<Quantiser, ScaledError> {
+        layout.check()?;
+        let widener = Widener::new(src, exec.level)?;
+        if layout.transposed || layout.kept != [layout.rows, layout.cols] {
+            return Err(ScaledError::Layout { why: "transposed and padded tensors are read, but not written" });
+        }
+        let target = match layout.coding {
+            Coding::Planes(planes) => Target::Planes(Box::new(OfPlanes::new(planes, layout, how, exec.level)?)),
+            Coding::Blocks { block, factor: false } => {
+                Target::Blocks(Box::new(OfBlocks::new(block, how.nonfinite, exec.level)?))
+            }
+            _ => return Err(NOT_WRITTEN),
+        };
+        Ok(Quantiser { layout: *layout, how: *how, widener, target })
+    }
+
+    /// What is written.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Rows are quantised in multiples of so many, but for the last of a matrix.
+    #[must_use]
+    pub fn granule(&self) -> u64 {
+        let Target::Planes(of) = &self.target else { return 1 };
+        if of.has_one_scale() {
+            return 1;
+        }
+        let of_plane = |packing: Packing| match packing {
+            Packing::Swizzled => 128 * of.planes.scales.block[0],
+            Packing::Columns { .. } | Packing::PaddedColumns => 32 * of.planes.scales.block[0],
+            _ => of.planes.scales.block[0],
+        };
+        let mut granule = of_plane(of.planes.scales.plane.packing);
+        if let Zero::Grid { plane, .. } = of.planes.zero {
+            granule = granule.max(of_plane(plane.packing));
+        }
+        granule.min(self.layout.rows.max(1))
+    }
+
+    /// Whether [`Quantiser::run`] needs the largest magnitude of the tensor (of the matrix, where each has scales of its own;
+    /// of several tensors, where they share a second scale): for a second scale, or for one scale of a whole matrix.
+    #[must_use]
+    pub fn needs_amax(&self) -> bool {
+        self.rule().is_some() || matches!(&self.target, Target::Planes(of) if of.has_one_scale())
+    }
+
+    fn rule(&self) -> Option<GlobalRule> {
+        match &self.target {
+            Target::Planes(of) => of.planes.global.map(|global| global.rule),
+            _ => None,
+        }
+    }
+
+    /// The second scale of a tensor with this largest magnitude, to be written as [`Part::Global`].
+    #[must_use]
+    pub fn global(&self, amax: f32) -> Option<f32> {
+        self.rule().and_then(|rule| rule.of_amax(amax.to_bits()).ok()).map(f32::from_bits)
+    }
+
+    /// The largest magnitude of the finite elements; that of a tensor is the largest of its parts.
+    ///
+    /// # Errors
+    /// [`ScaledError::NotFinite`] with the index in `src`.
+    pub fn amax(&self, src: &[u8]) -> Result<f32, ScaledError> {
+        environment::default(|| self.widener.amax(self.how.nonfinite, src, 0))
+    }
+
+    /// Where the parts of some rows lie in the tensors that are written: one piece each.
+    #[must_use]
+    pub fn writes(&self, matrix: u64, rows: Range<u64>) -> Vec<Read> {
+        self.cuts(rows).iter().flatten().map(|(part, cut)| cut.read(*part, matrix)).collect()
+    }
+
+    fn cuts(&self, rows: Range<u64>) -> [Option<(Part, Cut)>; 3] {
+        let Layout { cols, rows: n_rows, .. } = self.layout;
+        match (&self.target, self.layout.coding) {
+            (Target::Planes(of), _) => {
+                let block = of.planes.scales.block;
+                let grid = self.layout.grid(block);
+                let on_grid =
+                    |plane| Cut::new(plane, grid, rows.start / block[0]..rows.end.div_ceil(block[0]), 0..grid[1]);
+                let zeros = match of.planes.zero {
+                    Zero::Grid { plane, .. } => Some((Part::Zeros, on_grid(plane))),
+                    _ => None,
+                };
+                let codes = Cut::new(of.planes.codes, [n_rows, cols], rows.clone(), 0..cols);
+                [Some((Part::Codes, codes)), Some((Part::Scales, on_grid(of.planes.scales.plane))), zeros]
+            }
+            (_, Coding::Blocks { block, .. }) => {
+                let bytes = cols / block.elements() * block.bytes();
+                let plane = Plane { code: Code::unsigned(8), packing: Packing::BYTES };
+                [Some((Part::Codes, Cut::new(plane, [n_rows, bytes], rows, 0..bytes))), None, None]
+            }
+            _ => [None, None, None],
+        }
+    }
+
+    /// Quantises whole rows of a matrix. `src` holds their elements; `amax` is what [`Quantiser::needs_amax`] says, where it
+    /// does. The parts have the bytes of [`Quantiser::writes`] and are written whole.
+    ///
+    /// Result: that of the definition. Cost: memory for a few rows, with [`Search::Mse`] for [`Quantiser::granule`]; one
+    /// thread.
+    ///
+    /// # Errors
+    /// [`ScaledError::NotFinite`] with the index in `src`; [`ScaledError::Size`], [`ScaledError::Results`] and
+    /// [`ScaledError::Layout`] if rows and buffers do not fit.
+    pub fn run(
+        &self,
+        matrix: u64,
+        rows: Range<u64>,
+        src: &[u8],
+        amax: f32,
+        parts: PartsMut<'_>,
+    ) -> Result<(), ScaledError> {
+        let Layout { matrices, rows: n_rows, cols, .. } = self.layout;
+        let whole = rows.start.is_multiple_of(self.granule())
+            && (rows.end.is_multiple_of(self.granule()) || rows.end == n_rows)
+            && rows.end <= n_rows
+            && matrix < matrices;
+        if !whole {
+            return Err(ScaledError::Layout { why: "rows do not begin and end with blocks" });
+        }
+        let expected = rows.end.saturating_sub(rows.start) * cols * slot_bytes(self.widener.src) as u64;
+        if src.len() as u64 != expected {
+            return Err(ScaledError::Results { expected, got: src.len() as u64 });
+        }
+        if src.is_empty() {
+            return Ok(());
+        }
+        let cuts = self.cuts(rows.clone());
+        let PartsMut { codes, scales, zeros } = parts;
+        for (cut, got) in cuts.iter().zip([codes.len(), scales.len(), zeros.len()]) {
+            if let Some((part, cut)) = cut
+                && cut.bytes() != got as u64
+            {
+                return Err(ScaledError::Size { part: *part, expected: cut.bytes(), got: got as u64 });
+            }
+        }
+        environment::default(|| match &self.target {
+            Target::Planes(of) => {
+                let [Some((_, code_cut)), Some((_, scale_cut)), zero_cut] = &cuts else { return Err(NOT_WRITTEN) };
+                let parts = strip::Parts {
+                    codes: (code_cut, codes),
+                    scales: (scale_cut, scales),
+                    zeros: zero_cut.as_ref().map(|(_, cut)| (cut, zeros)),
+                };
+                of.run(&self.widener, (rows, src), (amax, self.global(amax).unwrap_or(1.0)), parts)
+            }
+            Target::Blocks(of) => of.run(&self.widener, src, codes),
+        })
+    }
+}

@@ -1,0 +1,137 @@
+//! Rows of plain elements, some of their columns, and what is found in them.
+
+use super::source::{INF, Largest, Ranges, Source, ToZero, by_source, is_source};
+use crate::level::Level;
+use crate::pipeline::{Pipeline, Scratch, Stores};
+use crate::scaled::values::pipeline;
+use crate::stage::slot_bytes;
+use truecast_core::scaled::{NonFinite, ScaledError, amax};
+use truecast_core::{DType, Layout as Elements};
+
+/// Columns of rows, where they lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows<'a> {
+    pub dtype: DType,
+    /// From the first element on.
+    pub bytes: &'a [u8],
+    /// Bytes from a row to the next.
+    pub stride: usize,
+    pub cols: usize,
+    pub rows: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// The bytes of a row.
+    pub fn row(&self, row: usize) -> &'a [u8] {
+        &self.bytes[row * self.stride..][..self.cols * slot_bytes(self.dtype)]
+    }
+}
+
+/// What is known of each block.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The largest magnitude, as bits of f32.
+    pub largest: Vec<u32>,
+    /// The lowest and the highest value and zero, where there are zero points.
+    pub ranges: Vec<[f32; 2]>,
+}
+
+impl Found {
+    /// Looks through rows of which `block` elements share a scale.
+    pub fn look(&mut self, level: Level, rows: &Rows<'_>, block: usize, wants_ranges: bool) {
+        let blocks = rows.cols.div_ceil(block);
+        self.largest.clear();
+        self.largest.resize(blocks, 0);
+        self.ranges.clear();
+        self.ranges.resize(if wants_ranges { blocks } else { 0 }, [0.0; 2]);
+        by_source!(rows.dtype, S => {
+            for row in 0..rows.rows {
+                let src = S::elements(rows.row(row));
+                level.run(Largest::<S> { src, block, largest: &mut self.largest });
+                if wants_ranges {
+                    level.run(Ranges::<S> { src, block, ranges: &mut self.ranges });
+                }
+            }
+        });
+    }
+
+    /// Whether every element is finite.
+    pub fn is_finite(&self) -> bool {
+        self.largest.iter().fold(0, |most, largest| most.max(*largest)) < INF
+    }
+}
+
+/// Elements in f32.
+#[derive(Debug)]
+pub(super) struct Widener {
+    pub src: DType,
+    level: Level,
+    to_f32: Pipeline,
+}
+
+impl Widener {
+    pub fn new(src: DType, level: Level) -> Result<Widener, ScaledError> {
+        if !is_source(src) && src != DType::F64 {
+            return Err(ScaledError::Layout { why: "only f32, f16, bf16 and f64 are quantised" });
+        }
+        Ok(Widener { src, level, to_f32: pipeline(src, DType::F32, level)? })
+    }
+
+    /// Widens as many elements as there is room for.
+    pub fn run(&self, src: &[u8], x: &mut [u8], scratch: &mut Scratch) {
+        let len = x.len() / 4;
+        let _ = self.to_f32.run((Elements::Packed, src), (Elements::Packed, x), len, Stores::PLAIN, scratch, None);
+    }
+
+    /// All elements of rows, without gaps. Those that are f32 already stay as they are.
+    pub fn all(&self, rows: &Rows<'_>, scratch: &mut Scratch) -> Vec<u8> {
+        let mut all = vec![0; rows.rows * rows.cols * 4];
+        for (row, x) in all.chunks_mut(rows.cols * 4).enumerate() {
+            match rows.dtype {
+                DType::F32 => x.copy_from_slice(rows.row(row)),
+                _ => self.run(rows.row(row), x, scratch),
+            }
+        }
+        all
+    }
+
+    /// The largest magnitude of the finite elements.
+    ///
+    /// # Errors
+    /// Where those that are not finite are refused, the first of them; `first` is the index of the first element.
+    pub fn amax(&self, nonfinite: NonFinite, src: &[u8], first: usize) -> Result<f32, ScaledError> {
+        const TILE: usize = 4096;
+        let (size, mut found, mut all) = (slot_bytes(self.src), Found::default(), 0);
+        let mut scratch = Scratch::default();
+        for (i, src) in src.chunks(TILE * size).enumerate() {
+            let rows = Rows { dtype: self.src, bytes: src, stride: 0, cols: src.len() / size, rows: 1 };
+            if is_source(self.src) {
+                found.look(self.level, &rows, TILE, false);
+            }
+            if !is_source(self.src) || !found.is_finite() {
+                let x = self.all(&rows, &mut scratch);
+                let values: Vec<u32> = x.as_chunks::<4>().0.iter().map(|x| u32::from_le_bytes(*x)).collect();
+                found.largest = vec![amax(nonfinite, &values).map_err(|error| later(error, first + i * TILE))?];
+            }
+            all = all.max(found.largest[0]);
+        }
+        Ok(f32::from_bits(all))
+    }
+
+    /// In place, NaN, or with `infinities` all that is not finite, becomes zero.
+    pub fn to_zero(&self, infinities: bool, x: &mut [u8]) {
+        let x = x.as_chunks_mut().0;
+        match infinities {
+            true => self.level.run(ToZero::<true> { x }),
+            false => self.level.run(ToZero::<false> { x }),
+        }
+    }
+}
+
+/// The error of an element that is counted from a later one.
+pub(super) fn later(error: ScaledError, first: usize) -> ScaledError {
+    match error {
+        ScaledError::NotFinite { index } => ScaledError::NotFinite { index: index + first as u64 },
+        error => error,
+    }
+}

@@ -1,0 +1,376 @@
+//! Loops over plain elements where they lie: the largest magnitude of each block, its range, and quotients with operands
+//! of blocks.
+
+use crate::level::Task;
+use truecast_core::DType;
+
+/// A value of f32, as bytes.
+pub(super) type F32 = [u8; 4];
+
+/// The bits of the first magnitude that is not finite.
+pub(super) const INF: u32 = 0x7f80_0000;
+
+/// An element type whose values are values of f32.
+pub(super) trait Source {
+    /// The bytes of an element.
+    type Element: Copy;
+    /// The bits of a magnitude, which are ordered as magnitudes are. They are signed, as SSE2 has no maximum of unsigned
+    /// words.
+    type Magnitude: Copy + Ord + Default;
+    fn elements(bytes: &[u8]) -> &[Self::Element];
+    fn magnitude(x: Self::Element) -> Self::Magnitude;
+    /// The bits of the f32 of a magnitude.
+    fn widened(magnitude: Self::Magnitude) -> u32;
+    /// The value of an element, if it is no NaN.
+    fn value(x: Self::Element) -> f32;
+}
+
+pub(super) struct OfBf16;
+impl Source for OfBf16 {
+    type Element = [u8; 2];
+    type Magnitude = i16;
+    #[inline(always)]
+    fn elements(bytes: &[u8]) -> &[[u8; 2]] {
+        bytes.as_chunks().0
+    }
+    #[inline(always)]
+    fn magnitude(x: [u8; 2]) -> i16 {
+        i16::from_le_bytes(x) & i16::MAX
+    }
+    #[inline(always)]
+    fn widened(magnitude: i16) -> u32 {
+        (magnitude as u32) << 16
+    }
+    #[inline(always)]
+    fn value(x: [u8; 2]) -> f32 {
+        f32::from_bits(u32::from(u16::from_le_bytes(x)) << 16)
+    }
+}
+
+pub(super) struct OfF16;
+impl Source for OfF16 {
+    type Element = [u8; 2];
+    type Magnitude = i16;
+    #[inline(always)]
+    fn elements(bytes: &[u8]) -> &[[u8; 2]] {
+        bytes.as_chunks().0
+    }
+    #[inline(always)]
+    fn magnitude(x: [u8; 2]) -> i16 {
+        i16::from_le_bytes(x) & i16::MAX
+    }
+    #[inline(always)]
+    fn widened(magnitude: i16) -> u32 {
+        // The exponent is moved by a product, which is exact. Infinity and NaN are where they were, at the top.
+        const TWO_TO_112: f32 = f32::from_bits((127 + 112) << 23);
+        let bits = (magnitude as u32) << 13;
+        if bits >= 0x7c00 << 13 { bits | INF } else { (f32::from_bits(bits) * TWO_TO_112).to_bits() }
+    }
+    #[inline(always)]
+    fn value(x: [u8; 2]) -> f32 {
+        let sign = (i32::from(i16::from_le_bytes(x)) as u32) & 0x8000_0000;
+        f32::from_bits(Self::widened(Self::magnitude(x)) | sign)
+    }
+}
+
+pub(super) struct OfF32;
+impl Source for OfF32 {
+    type Element = [u8; 4];
+    type Magnitude = i32;
+    #[inline(always)]
+    fn elements(bytes: &[u8]) -> &[[u8; 4]] {
+        bytes.as_chunks().0
+    }
+    #[inline(always)]
+    fn magnitude(x: [u8; 4]) -> i32 {
+        i32::from_le_bytes(x) & i32::MAX
+    }
+    #[inline(always)]
+    fn widened(magnitude: i32) -> u32 {
+        magnitude as u32
+    }
+    #[inline(always)]
+    fn value(x: [u8; 4]) -> f32 {
+        f32::from_le_bytes(x)
+    }
+}
+
+/// Names the [`Source`] of a type in an expression: f32 for everything that was widened to it.
+macro_rules! by_source {
+    ($dtype:expr, $source:ident => $run:expr) => {
+        match $dtype {
+            truecast_core::DType::Bf16 => {
+                type $source = $crate::scaled::quantise::source::OfBf16;
+                $run
+            }
+            truecast_core::DType::F16 => {
+                type $source = $crate::scaled::quantise::source::OfF16;
+                $run
+            }
+            _ => {
+                type $source = $crate::scaled::quantise::source::OfF32;
+                $run
+            }
+        }
+    };
+}
+pub(super) use by_source;
+
+/// Whether elements lie as a [`Source`]; others are widened first.
+pub(super) fn is_source(dtype: DType) -> bool {
+    matches!(dtype, DType::Bf16 | DType::F16 | DType::F32)
+}
+
+/// The largest magnitude of each block, as bits of f32; what was larger stays.
+pub(super) struct Largest<'a, S: Source> {
+    pub src: &'a [S::Element],
+    pub block: usize,
+    pub largest: &'a mut [u32],
+}
+
+impl<S: Source> Task for Largest<'_, S> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Largest { src, block, largest } = self;
+        match block {
+            16 => of_blocks::<S, 16>(src, largest),
+            32 => of_blocks::<S, 32>(src, largest),
+            _ => {
+                for (src, largest) in src.chunks(block).zip(largest) {
+                    *largest = (*largest).max(S::widened(of_many::<S>(src)));
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn of_blocks<S: Source, const N: usize>(src: &[S::Element], largest: &mut [u32]) {
+    let (blocks, rest) = src.as_chunks::<N>();
+    for (x, largest) in blocks.iter().zip(&mut *largest) {
+        let mut most = [S::Magnitude::default(); N];
+        for i in 0..N {
+            most[i] = S::magnitude(x[i]);
+        }
+        *largest = (*largest).max(S::widened(fold::<S, N>(most)));
+    }
+    if let (Some(last), false) = (largest.get_mut(blocks.len()), rest.is_empty()) {
+        *last = (*last).max(S::widened(of_many::<S>(rest)));
+    }
+}
+
+#[inline(always)]
+fn of_many<S: Source>(src: &[S::Element]) -> S::Magnitude {
+    const LANES: usize = 64;
+    let (parts, rest) = src.as_chunks::<LANES>();
+    let mut most = [S::Magnitude::default(); LANES];
+    for x in parts {
+        for i in 0..LANES {
+            most[i] = most[i].max(S::magnitude(x[i]));
+        }
+    }
+    let most = if parts.is_empty() { S::Magnitude::default() } else { fold::<S, LANES>(most) };
+    rest.iter().fold(most, |most, x| most.max(S::magnitude(*x)))
+}
+
+/// The largest of a power of two, by halves.
+#[inline(always)]
+fn fold<S: Source, const N: usize>(mut most: [S::Magnitude; N]) -> S::Magnitude {
+    let mut half = N / 2;
+    while half > 0 {
+        for i in 0..half {
+            most[i] = most[i].max(most[i + half]);
+        }
+        half /= 2;
+    }
+    most[0]
+}
+
+/// The lowest and the highest value of each block and zero; what was lower or higher stays.
+pub(super) struct Ranges<'a, S: Source> {
+    pub src: &'a [S::Element],
+    pub block: usize,
+    pub ranges: &'a mut [[f32; 2]],
+}
+
+impl<S: Source> Task for Ranges<'_, S> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        const LANES: usize = 16;
+        for (src, range) in self.src.chunks(self.block).zip(self.ranges) {
+            let (mut low, mut high) = ([range[0]; LANES], [range[1]; LANES]);
+            let (parts, rest) = src.as_chunks::<LANES>();
+            for part in parts {
+                for i in 0..LANES {
+                    let x = S::value(part[i]);
+                    low[i] = if x < low[i] { x } else { low[i] };
+                    high[i] = if x > high[i] { x } else { high[i] };
+                }
+            }
+            let least = |a: f32, b: f32| if b < a { b } else { a };
+            let most = |a: f32, b: f32| if b > a { b } else { a };
+            *range = [low.into_iter().fold(range[0], least), high.into_iter().fold(range[1], most)];
+            for x in rest {
+                *range = [least(range[0], S::value(*x)), most(range[1], S::value(*x))];
+            }
+        }
+    }
+}
+
+/// What becomes of an element `x`, with the operands `t` and `u` of its block.
+pub(super) mod how {
+    /// `x * t`.
+    pub const TIMES: u8 = 0;
+    /// `x / t`.
+    pub const DIVIDE: u8 = 1;
+    /// `x / t + u`.
+    pub const DIVIDE_ADD: u8 = 2;
+    /// `x / t`, but for its last bits, by `u = 1 / t`: [`super::nearly_divided`].
+    pub const RECIPROCAL: u8 = 3;
+}
+
+/// Elements with the operands of their blocks, of which the first begins with the first element.
+pub(super) struct Ratios<'a, S: Source, const HOW: u8> {
+    pub src: &'a [S::Element],
+    pub block: usize,
+    pub t: &'a [F32],
+    pub u: &'a [F32],
+    pub ratios: &'a mut [F32],
+}
+
+impl<S: Source, const HOW: u8> Task for Ratios<'_, S, HOW> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Ratios { src, block, t, u, ratios } = self;
+        match block {
+            16 => in_blocks::<S, HOW, 16>(src, t, u, ratios),
+            32 => in_blocks::<S, HOW, 32>(src, t, u, ratios),
+            _ => {
+                let blocks = src.chunks(block).zip(ratios.chunks_mut(block));
+                for ((src, ratios), (t, u)) in blocks.zip(t.iter().zip(u)) {
+                    in_one::<S, HOW>(src, *t, *u, ratios);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn in_blocks<S: Source, const HOW: u8, const N: usize>(src: &[S::Element], t: &[F32], u: &[F32], ratios: &mut [F32]) {
+    let ((blocks, rest), (targets, last)) = (src.as_chunks::<N>(), ratios.as_chunks_mut::<N>());
+    for ((x, to), (t, u)) in blocks.iter().zip(targets).zip(t.iter().zip(u)) {
+        let (t, u) = (f32::from_le_bytes(*t), f32::from_le_bytes(*u));
+        for i in 0..N {
+            to[i] = ratio::<S, HOW>(x[i], t, u);
+        }
+    }
+    if let (Some(t), Some(u)) = (t.get(blocks.len()), u.get(blocks.len())) {
+        in_one::<S, HOW>(rest, *t, *u, last);
+    }
+}
+
+#[inline(always)]
+fn in_one<S: Source, const HOW: u8>(src: &[S::Element], t: F32, u: F32, ratios: &mut [F32]) {
+    let (t, u) = (f32::from_le_bytes(t), f32::from_le_bytes(u));
+    for (x, to) in src.iter().zip(ratios) {
+        *to = ratio::<S, HOW>(*x, t, u);
+    }
+}
+
+#[inline(always)]
+fn ratio<S: Source, const HOW: u8>(x: S::Element, t: f32, u: f32) -> F32 {
+    let x = S::value(x);
+    let ratio = match HOW {
+        how::TIMES => x * t,
+        how::DIVIDE => x / t,
+        how::DIVIDE_ADD => x / t + u,
+        _ => nearly_divided(x, t, u),
+    };
+    ratio.to_le_bytes()
+}
+
+/// `x / t` but for its last bits, given `u = RN32(1 / t)`, for elements of at most 11 significant bits: what is rounded to
+/// few bits afterwards gets the same result. Needs fused products.
+///
+/// One step of Newton's iteration leaves `RN32(x/t + d)` with `|d| <= 2^-22 ulp`, as long as nothing overflows, or
+/// underflows above half of the smallest result. Rounding to a format of `p <= 4` bits, or to integers of 8 bits, asks on
+/// which side of a midpoint `m` of at most 9 bits that lies, or whether it is `m`. The answer could differ from that for
+/// `RN32(x/t)` only if `x/t` were so close to `m +- ulp/2`, a number of 25 bits. With integers `X`, `T` (24 bits), `M` (`m`,
+/// so scaled that it has 9 bits) and `k = 16`, that is
+///
+/// ```text
+///   |X 2^j - T (M 2^k +- 1)| <= 8,   j >= 37, as X has at most 11 bits and the other product 48 or 49
+/// ```
+///
+/// Modulo `2^k`, `T = a 2^k + e` with `|e| <= 8`, so that modulo `2^(2k)` the number `2^k (e M +- a)` is at most 16: it
+/// is zero. `M >= 256 >= a` leaves `a = M`, so `T = 2^24 - 1` and `m` a power of two. Then `x` is a power of two as well,
+/// and a test takes those. Just below a power of two `M 2^k` has a bit more, and the product would need `T < 2^23`.
+/// Of fewer bits `m` is a case of 9.
+#[inline(always)]
+fn nearly_divided(x: f32, t: f32, u: f32) -> f32 {
+    let q = x * u;
+    let rest = (-q).mul_add(t, x);
+    let q = rest.mul_add(u, q);
+    // -0 would lose its sign.
+    f32::from_bits(q.to_bits() | x.to_bits() & 0x8000_0000)
+}
+
+/// Whether [`nearly_divided`] may stand for division by `t` where no element is larger than `largest`.
+pub(super) fn may_be_nearly_divided(t: f32, largest: f32) -> bool {
+    const SMALL: f32 = f32::from_bits((127 - 60) << 23);
+    const LARGE: f32 = f32::from_bits((127 + 40) << 23);
+    (SMALL <= t) & (t <= LARGE) & (largest <= t * LARGE)
+}
+
+/// NaN, or with `INFINITIES` everything that is not finite, becomes zero.
+pub(super) struct ToZero<'a, const INFINITIES: bool> {
+    pub x: &'a mut [F32],
+}
+
+impl<const INFINITIES: bool> Task for ToZero<'_, INFINITIES> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for x in self.x {
+            let bits = u32::from_le_bytes(*x);
+            let from = if INFINITIES { INF } else { INF + 1 };
+            *x = (if bits & 0x7fff_ffff >= from { 0 } else { bits }).to_le_bytes();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounded to so many significant bits, ties to even.
+    fn rounded(x: f32, bits: u32) -> u32 {
+        let drop = 24 - bits;
+        let x = x.to_bits();
+        x.wrapping_add((1 << (drop - 1)) - 1).wrapping_add(x >> drop & 1) >> drop
+    }
+
+    /// Every significand of f16 by the divisors that the proof names, and by others.
+    #[test]
+    fn a_step_of_newton_rounds_as_division_does() {
+        let near = (128u32..=256).flat_map(|a| (-9i32..=9).map(move |e| (a << 16).wrapping_add_signed(e)));
+        let spread = (0..4000u32).map(|i| 0x0080_0000 | i.wrapping_mul(2_654_435_761) >> 9);
+        let mut differ = 0;
+        for t in near.chain(spread).filter(|t| (1 << 23..1 << 24).contains(t)) {
+            let t = t as f32 * f32::from_bits((127 - 33) << 23);
+            let u = 1.0 / t;
+            for x in (1024..2048).map(|x| x as f32) {
+                let (nearly, exact) = (nearly_divided(x, t, u), x / t);
+                differ += u32::from(nearly != exact);
+                for bits in 1..=8 {
+                    assert_eq!(rounded(nearly, bits), rounded(exact, bits), "{x:e} / {t:e} to {bits} bits");
+                }
+            }
+        }
+        println!("{differ} quotients differ in their last bits");
+        assert_eq!(nearly_divided(-0.0, 3.0, 1.0 / 3.0).to_bits(), 0x8000_0000);
+    }
+}

@@ -1,0 +1,209 @@
+//! The rows of a row of the grid, some columns at a time: what is found in them, scales, codes.
+
+use super::coder::{Coder, Codes, Operands, Room};
+use super::rows::{Found, Rows, Widener};
+use super::search::Search;
+use super::source::is_source;
+use crate::caches::Caches;
+use crate::level::Level;
+use crate::scaled::cut::Cut;
+use crate::scaled::values::Decoder;
+use crate::stage::slot_bytes;
+use std::ops::Range;
+use truecast_core::DType;
+use truecast_core::scaled::{self, Layout, Packing, Plane, Planes, Quantisation, ScaledError, Zero};
+
+/// Codes with scales, planned once.
+#[derive(Debug)]
+pub(super) struct OfPlanes {
+    pub planes: Planes,
+    layout: Layout,
+    how: Quantisation,
+    level: Level,
+    coder: Coder,
+    decoder: Decoder,
+}
+
+/// Parts that are written, where they lie.
+pub(super) struct Parts<'a> {
+    pub codes: (&'a Cut, &'a mut [u8]),
+    pub scales: (&'a Cut, &'a mut [u8]),
+    pub zeros: Option<(&'a Cut, &'a mut [u8])>,
+}
+
+impl OfPlanes {
+    pub fn new(planes: Planes, layout: &Layout, how: &Quantisation, level: Level) -> Result<OfPlanes, ScaledError> {
+        // The definition says whether there is such a quantisation at all.
+        planes.quantise(how, 1.0f32.to_bits(), &[1.0f32.to_bits()])?;
+        let minus = if let Zero::Constant(zero) = planes.zero { zero } else { 0 };
+        let (coder, decoder) = (Coder::new(&planes, how, level)?, Decoder::new(planes.codes.code, minus, level)?);
+        Ok(OfPlanes { planes, layout: *layout, how: *how, level, coder, decoder })
+    }
+
+    /// One scale serves a whole matrix, and depends on nothing but its largest magnitude.
+    pub fn has_one_scale(&self) -> bool {
+        let [rows, cols] = self.planes.scales.block;
+        let formula = self.how.search == scaled::Search::Formula && !matches!(self.planes.zero, Zero::Grid { .. });
+        formula && rows > 1 && rows >= self.layout.rows && cols >= self.layout.cols
+    }
+
+    /// Quantises rows of whole blocks, whose elements are `src`. `amax` is the largest magnitude, where there is one scale;
+    /// `global` the second scale.
+    pub fn run(
+        &self,
+        widener: &Widener,
+        (rows, src): (Range<u64>, &[u8]),
+        (amax, global): (f32, f32),
+        mut parts: Parts<'_>,
+    ) -> Result<(), ScaledError> {
+        self.fill_gaps(&mut parts);
+        let (size, cols) = (slot_bytes(widener.src), self.layout.cols as usize);
+        let block = usize::try_from(self.planes.scales.block[1]).unwrap_or(usize::MAX).min(cols);
+        let budget = (Caches::of_this_machine().l2 / 2) as usize;
+        let amax = self.has_one_scale().then_some(amax);
+        let step = if amax.is_some() { (budget / (cols * size)).max(1) as u64 } else { self.planes.scales.block[0] };
+        let mut strip = Strip {
+            of: self,
+            widener,
+            amax,
+            global,
+            parts,
+            found: Found::default(),
+            operands: Operands::default(),
+            room: Room::default(),
+        };
+        let mut row = rows.start;
+        while row < rows.end {
+            let end = rows.end.min(row.saturating_add(step));
+            let (first, n) = ((row - rows.start) as usize * cols, (end - row) as usize);
+            let src = &src[first * size..][..n * cols * size];
+            // A row alone stays in a cache by itself.
+            let blocks = (budget / (n * size).saturating_mul(block)).max(1);
+            let width = if n == 1 { cols } else { blocks.saturating_mul(block).min(cols) };
+            for col in (0..cols).step_by(width) {
+                let (bytes, cols) = (&src[col * size..], width.min(cols - col));
+                let rows = Rows { dtype: widener.src, bytes, stride: self.layout.cols as usize * size, cols, rows: n };
+                if !strip.columns([row, col as u64], &rows, block) {
+                    // The first of all columns, if there is one.
+                    widener.amax(self.how.nonfinite, src, first)?;
+                    strip.columns_with_others([row, col as u64], &rows, block);
+                }
+            }
+            row = end;
+        }
+        Ok(())
+    }
+
+    /// Bits that belong to no entry are zero.
+    fn fill_gaps(&self, parts: &mut Parts<'_>) {
+        let Plane { code, packing } = self.planes.codes;
+        if packing == Packing::WORDS {
+            let bits = self.layout.cols * u64::from(code.bits());
+            let (used, all) = (bits.div_ceil(8) as usize, bits.div_ceil(32) as usize * 4);
+            if used != all {
+                parts.codes.1.chunks_mut(all).for_each(|row| row[used..].fill(0));
+            }
+        }
+        if self.planes.scales.plane.packing != Packing::BYTES {
+            parts.scales.1.fill(0);
+        }
+        if let Some((_, zeros)) = &mut parts.zeros {
+            zeros.fill(0);
+        }
+    }
+}
+
+/// One run over rows.
+struct Strip<'a> {
+    of: &'a OfPlanes,
+    widener: &'a Widener,
+    /// The largest magnitude of a matrix that has one scale.
+    amax: Option<f32>,
+    global: f32,
+    parts: Parts<'a>,
+    found: Found,
+    operands: Operands,
+    room: Room,
+}
+
+impl Strip<'_> {
+    /// Quantises some columns, the first of which begins a block. False, and nothing is done, if an element is not finite.
+    fn columns(&mut self, at: [u64; 2], rows: &Rows<'_>, block: usize) -> bool {
+        let x;
+        let rows = if is_source(rows.dtype) {
+            rows
+        } else {
+            x = self.widener.all(rows, &mut self.room.scratch);
+            &Rows { dtype: DType::F32, bytes: &x, stride: 4 * rows.cols, ..*rows }
+        };
+        self.found.look(self.of.level, rows, block, self.parts.zeros.is_some());
+        let finite = self.found.is_finite();
+        if finite {
+            self.quantise(at, rows, block);
+        }
+        finite
+    }
+
+    /// The same with elements that are not finite: scales are those of the others, and NaN is zero (§3.6).
+    fn columns_with_others(&mut self, at: [u64; 2], rows: &Rows<'_>, block: usize) {
+        let mut x = self.widener.all(rows, &mut self.room.scratch);
+        self.widener.to_zero(false, &mut x);
+        let mut finite = x.clone();
+        self.widener.to_zero(true, &mut finite);
+        let wide = |bytes| Rows { dtype: DType::F32, bytes, stride: 4 * rows.cols, ..*rows };
+        self.found.look(self.of.level, &wide(&finite), block, self.parts.zeros.is_some());
+        self.quantise(at, &wide(&x), block);
+    }
+
+    /// Makes the parts of columns in which [`Found`] was found.
+    fn quantise(&mut self, [row, col]: [u64; 2], rows: &Rows<'_>, block: usize) {
+        let OfPlanes { planes, coder, decoder, how, .. } = self.of;
+        let seen = self.found.largest.iter().fold(0, |most, largest| most.max(*largest));
+        if let Some(amax) = self.amax {
+            self.found.largest[0] = amax.to_bits();
+        }
+        let (found, operands, room) = (&self.found, &mut self.operands, &mut self.room);
+        coder.formula((rows.dtype, found, seen), self.global, operands, room);
+        let (cut, bytes) = (self.parts.codes.0, &mut *self.parts.codes.1);
+        let packed = coder.element.bytes(rows.cols);
+        let place = |i: usize| cut.byte_of([row + i as u64, col]);
+        if how.search == scaled::Search::Mse {
+            let x = self.widener.all(rows, &mut room.scratch);
+            let search =
+                Search { coder, decoder, planes, how, x: &x, cols: rows.cols, block, found, seen, global: self.global };
+            for (i, codes) in search.run(operands, room).chunks(rows.cols).enumerate() {
+                coder.element.pack_codes(codes, &mut bytes[place(i)..][..packed]);
+            }
+        } else {
+            for i in 0..rows.rows {
+                let to = Codes::Packed(&mut bytes[place(i)..][..packed]);
+                coder.row((rows.dtype, rows.row(i)), block, operands, to, room);
+            }
+        }
+        self.store_scales([row / planes.scales.block[0], col / planes.scales.block[1]]);
+    }
+
+    /// Writes scales and zero points of blocks that follow each other in a row of the grid.
+    fn store_scales(&mut self, [row, first]: [u64; 2]) {
+        let OfPlanes { planes, coder, .. } = self.of;
+        let (cut, bytes) = (self.parts.scales.0, &mut *self.parts.scales.1);
+        let (stored, size) = (&self.operands.stored, coder.scaler.size());
+        // Entries that follow each other where they are stored.
+        let together = match planes.scales.plane.packing {
+            Packing::Rows { .. } => stored.len(),
+            Packing::Swizzled if first.is_multiple_of(4) => 4,
+            _ => size,
+        };
+        for (i, scales) in stored.chunks(together).enumerate() {
+            let at = cut.byte_of([row, first + (i * together / size) as u64]);
+            bytes[at..at + scales.len()].copy_from_slice(scales);
+        }
+        if let Some((cut, bytes)) = &mut self.parts.zeros {
+            let half = coder.element.half();
+            for (i, zero) in self.operands.zeros().iter().enumerate() {
+                let stored = (f32::from_le_bytes(*zero) + half) as i32 as u64;
+                cut.set([row, first + i as u64], bytes, stored);
+            }
+        }
+    }
+}
