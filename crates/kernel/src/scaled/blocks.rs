@@ -108,6 +108,9 @@ macro_rules! constants {
 constants!(Q4_0 Q4_0 Q4_1 Q4_1 Q5_0 Q5_0 Q5_1 Q5_1 Q8_0 Q8_0 Q2_K Q2_K Q3_K Q3_K Q4_K Q4_K Q5_K Q5_K Q6_K Q6_K);
 constants!(MXFP4 Mxfp4);
 
+/// No block has more bytes.
+const MOST_BYTES: usize = 256;
+
 /// Elements, bytes and groups of a block.
 const fn sizes(block: u8) -> (usize, usize, usize) {
     let block = BlockType::ALL[block as usize];
@@ -123,30 +126,45 @@ impl<const BLOCK: u8> Task for Unpack<'_, BLOCK> {
         let blocks = src.chunks_exact(bytes).zip(codes.chunks_exact_mut(elements)).zip(scales.chunks_exact_mut(groups));
         for ((b, codes), scales) in blocks {
             let bias = if biases.is_empty() { &mut [][..] } else { biases.split_off_mut(..groups).unwrap_or(&mut []) };
-            one::<BLOCK>(b, codes, scales, bias);
+            // In a place of its own: what is written does not change it, as far as the compiler can know.
+            look_ahead(b);
+            let mut block = [0; MOST_BYTES];
+            block[..bytes].copy_from_slice(b);
+            one::<BLOCK>(&block, codes, scales, bias);
         }
     }
 }
 
+/// Asks for a block that is needed soon. It also keeps each block in vectors of its own, as [`super::short`] says.
 #[inline(always)]
-fn one<const BLOCK: u8>(b: &[u8], codes: &mut [u8], scales: &mut [[u8; 4]], biases: &mut [[u8; 4]]) {
+fn look_ahead(block: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    for at in (0..block.len()).step_by(64) {
+        crate::x86::prefetch(block.as_ptr().wrapping_add(crate::x86::AHEAD + at));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = block;
+}
+
+#[inline(always)]
+fn one<const BLOCK: u8>(b: &[u8; MOST_BYTES], codes: &mut [u8], scales: &mut [[u8; 4]], biases: &mut [[u8; 4]]) {
     match BLOCK {
         Q4_0 => {
-            halves(&b[2..18], codes);
+            split(&b[2..18], codes);
             scales[0] = half(b, 0).to_le_bytes();
         }
         Q4_1 => {
-            halves(&b[4..20], codes);
+            split(&b[4..20], codes);
             scales[0] = half(b, 0).to_le_bytes();
             biases[0] = half(b, 2).to_le_bytes();
         }
         Q5_0 => {
-            halves(&b[6..22], codes);
+            split(&b[6..22], codes);
             fifth_bits(&b[2..6], codes);
             scales[0] = half(b, 0).to_le_bytes();
         }
         Q5_1 => {
-            halves(&b[8..24], codes);
+            split(&b[8..24], codes);
             fifth_bits(&b[4..8], codes);
             scales[0] = half(b, 0).to_le_bytes();
             biases[0] = half(b, 2).to_le_bytes();
@@ -166,9 +184,7 @@ fn one<const BLOCK: u8>(b: &[u8], codes: &mut [u8], scales: &mut [[u8; 4]], bias
         Q3_K => {
             two_bits(&b[32..96], codes);
             for (i, codes) in codes.chunks_exact_mut(32).enumerate() {
-                for (code, bits) in codes.iter_mut().zip(&b[..32]) {
-                    *code |= (bits >> i & 1) << 2;
-                }
+                join_fields(&b[..32], i, 1, 2, codes);
             }
             let d = half(b, 108);
             for (i, scale) in scales.iter_mut().enumerate() {
@@ -180,43 +196,30 @@ fn one<const BLOCK: u8>(b: &[u8], codes: &mut [u8], scales: &mut [[u8; 4]], bias
         Q4_K | Q5_K => {
             let nibbles = if BLOCK == Q4_K { &b[16..144] } else { &b[48..176] };
             for (codes, nibbles) in codes.chunks_exact_mut(64).zip(nibbles.chunks_exact(32)) {
-                let (low, high) = codes.split_at_mut(32);
-                for i in 0..32 {
-                    low[i] = nibbles[i] & 15;
-                    high[i] = nibbles[i] >> 4;
-                }
+                split(nibbles, codes);
             }
             if BLOCK == Q5_K {
                 for (i, codes) in codes.chunks_exact_mut(32).enumerate() {
-                    for (code, bits) in codes.iter_mut().zip(&b[16..48]) {
-                        *code |= (bits >> i & 1) << 4;
-                    }
+                    join_fields(&b[16..48], i, 1, 4, codes);
                 }
             }
+            // Six bits each, as the drawing beside the definition has it; four at a time.
+            let word = |at: usize| u64::from(u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]));
+            let (first, second, low) = (word(4), word(8), word(12));
+            let six = |all: u64, low: u64| all & splat(63) | (low & splat(15) | all >> 2 & splat(48)) << 32;
             let (d, m) = (half(b, 0), half(b, 2));
-            let six = &b[4..16];
+            let (of_scales, of_biases) = (six(first & LOWER, low), six(second & LOWER, low >> 4));
             for g in 0..8 {
-                let (scale, bias) = if g < 4 {
-                    (six[g] & 63, six[4 + g] & 63)
-                } else {
-                    (six[4 + g] & 15 | six[g - 4] >> 6 << 4, six[4 + g] >> 4 | six[g] >> 6 << 4)
-                };
-                scales[g] = (d * f32::from(scale)).to_le_bytes();
-                biases[g] = (-(m * f32::from(bias))).to_le_bytes();
+                scales[g] = (d * f32::from((of_scales >> (8 * g)) as u8)).to_le_bytes();
+                biases[g] = (-(m * f32::from((of_biases >> (8 * g)) as u8))).to_le_bytes();
             }
         }
         Q6_K => {
             for (codes, nibbles) in codes.chunks_exact_mut(128).zip(b[..128].chunks_exact(64)) {
-                let (low, high) = codes.split_at_mut(64);
-                for i in 0..64 {
-                    low[i] = nibbles[i] & 15;
-                    high[i] = nibbles[i] >> 4;
-                }
+                split(nibbles, codes);
             }
             for (i, codes) in codes.chunks_exact_mut(32).enumerate() {
-                for (code, bits) in codes.iter_mut().zip(&b[128 + i / 4 * 32..][..32]) {
-                    *code |= (bits >> (i % 4 * 2) & 3) << 4;
-                }
+                join_fields(&b[128 + i / 4 * 32..][..32], i % 4 * 2, 3, 4, codes);
             }
             let d = half(b, 208);
             for (scale, n) in scales.iter_mut().zip(&b[192..208]) {
@@ -224,18 +227,14 @@ fn one<const BLOCK: u8>(b: &[u8], codes: &mut [u8], scales: &mut [[u8; 4]], bias
             }
         }
         MXFP4 => {
-            halves(&b[1..17], codes);
+            split(&b[1..17], codes);
             // 2^(e - 128), of which the first two are subnormal.
             let e = u32::from(b[0]);
             scales[0] = (if e < 2 { 0x0020_0000 << e } else { (e - 1) << 23 }).to_le_bytes();
         }
         _ => {
             for (codes, nibbles) in codes.chunks_exact_mut(16).zip(b[4..36].chunks_exact(8)) {
-                let (low, high) = codes.split_at_mut(8);
-                for i in 0..8 {
-                    low[i] = nibbles[i] & 15;
-                    high[i] = nibbles[i] >> 4;
-                }
+                split(nibbles, codes);
             }
             for (scale, byte) in scales.iter_mut().zip(b) {
                 *scale = half_of_ue4m3(*byte).to_le_bytes();
@@ -244,31 +243,55 @@ fn one<const BLOCK: u8>(b: &[u8], codes: &mut [u8], scales: &mut [[u8; 4]], bias
     }
 }
 
-/// The first 16 elements in low nibbles, the others in high ones.
+/// The lower four bytes of a word.
+const LOWER: u64 = 0xffff_ffff;
+
+/// A byte, eight times: fields of eight bytes are taken at once.
+const fn splat(byte: u8) -> u64 {
+    byte as u64 * 0x0101_0101_0101_0101
+}
+
+/// The first half of the elements in low nibbles, the other in high ones.
 #[inline(always)]
-fn halves(nibbles: &[u8], codes: &mut [u8]) {
-    let (low, high) = codes.split_at_mut(16);
-    for i in 0..16 {
-        low[i] = nibbles[i] & 15;
-        high[i] = nibbles[i] >> 4;
+fn split(nibbles: &[u8], codes: &mut [u8]) {
+    let (low, high) = codes.split_at_mut(nibbles.len());
+    fields(nibbles, 0, 15, low);
+    fields(nibbles, 4, 15, high);
+}
+
+/// Fields of bytes, from a bit on.
+#[inline(always)]
+fn fields(src: &[u8], from: usize, mask: u8, codes: &mut [u8]) {
+    for (codes, bytes) in codes.as_chunks_mut::<8>().0.iter_mut().zip(src.as_chunks::<8>().0) {
+        *codes = (u64::from_le_bytes(*bytes) >> from & splat(mask)).to_le_bytes();
     }
 }
 
+/// Fields of bytes, from a bit on, as the bits of codes from `to` on.
+#[inline(always)]
+fn join_fields(src: &[u8], from: usize, mask: u8, to: usize, codes: &mut [u8]) {
+    for (codes, bytes) in codes.as_chunks_mut::<8>().0.iter_mut().zip(src.as_chunks::<8>().0) {
+        let fields = u64::from_le_bytes(*bytes) >> from & splat(mask);
+        *codes = (u64::from_le_bytes(*codes) | fields << to).to_le_bytes();
+    }
+}
+
+/// A bit of each element, one after the other, as bit 4 of its code.
 #[inline(always)]
 fn fifth_bits(bits: &[u8], codes: &mut [u8]) {
-    let bits = u32::from_le_bytes([bits[0], bits[1], bits[2], bits[3]]);
-    for (i, code) in codes.iter_mut().enumerate() {
-        *code |= (bits >> i & 1) as u8 * 16;
+    for (codes, bits) in codes.as_chunks_mut::<8>().0.iter_mut().zip(bits) {
+        // Bit `i` alone in byte `i`, then a carry into its highest bit.
+        let alone = splat(*bits) & 0x8040_2010_0804_0201;
+        let highest = ((alone & splat(0x7f)) + splat(0x7f) | alone) & splat(0x80);
+        *codes = (u64::from_le_bytes(*codes) | highest >> 3).to_le_bytes();
     }
 }
 
 /// Fields of two bits: 128 elements in 32 bytes, twice.
 #[inline(always)]
-fn two_bits(fields: &[u8], codes: &mut [u8]) {
+fn two_bits(src: &[u8], codes: &mut [u8]) {
     for (i, codes) in codes.chunks_exact_mut(32).enumerate() {
-        for (code, field) in codes.iter_mut().zip(&fields[i / 4 * 32..][..32]) {
-            *code = field >> (i % 4 * 2) & 3;
-        }
+        fields(&src[i / 4 * 32..][..32], i % 4 * 2, 3, codes);
     }
 }
 

@@ -327,7 +327,8 @@ impl GridRow<'_> {
 
     fn zero_points(&self, (cut, bytes): (&Cut, &[u8]), plus: u8, row: u64, cols: &Range<u64>) -> Vec<u8> {
         let Code::Int(format) = cut.plane.code else { return Vec::new() };
-        let value = |code: u64| format.value(code.wrapping_add(plus.into()) & format.mask()) as f32;
+        // At most 32 bits, which i64 holds.
+        let value = |code: u64| format.value(code.wrapping_add(plus.into()) & format.mask()) as i64 as f32;
         if format.bits > 8 {
             return cols.clone().flat_map(|col| value(cut.get([row, col], bytes)).to_le_bytes()).collect();
         }

@@ -5,7 +5,7 @@
 //! conversion from f32 that [`crate::Caster`] makes too. Where few codes share a scale among many elements, that way makes
 //! a table of their results, and elements are looked up (`lookup`).
 //!
-//! Read in this order: `cut`, `unpack`, `blocks`, `values`, `products`, `grid`, `lookup`, `dequantise`, `quantise`.
+//! Read in this order: `cut`, `unpack`, `blocks`, `values`, `short`, `products`, `grid`, `lookup`, `dequantise`, `quantise`.
 //! Reference: `docs/kernels.md §15`.
 
 mod blocks;
@@ -15,6 +15,7 @@ mod grid;
 pub(crate) mod lookup;
 mod products;
 mod quantise;
+mod short;
 mod unpack;
 mod values;
 

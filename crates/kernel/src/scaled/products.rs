@@ -4,6 +4,7 @@
 //! [`super::values`] does.
 
 use super::lookup::{Full, Sixteen};
+use super::short::alone;
 use crate::lane::Lane;
 use crate::lane::encode::EncodeNearest;
 use crate::level::{Level, Task};
@@ -232,22 +233,19 @@ impl<const FORM: u8, E: Encodes> Task for Products<'_, FORM, E> {
     #[inline(always)]
     fn run(self) {
         match self.block {
+            16 => self.in_blocks::<16>(),
+            32 => self.in_blocks::<32>(),
             1 => {
                 let Products { values, s, u, to, results, .. } = self;
                 for ((result, c), (s, u)) in results.iter_mut().zip(values).zip(s.iter().zip(u)) {
                     *result = to.one::<FORM>(float(*c), float(*s), float(*u));
                 }
             }
-            16 => self.in_blocks::<16>(),
-            32 => self.in_blocks::<32>(),
-            _ => {
-                let Products { values, s, u, block, to, results } = self;
+            block => {
+                let Products { values, s, u, to, results, .. } = self;
                 let blocks = values.chunks(block).zip(results.chunks_mut(block));
                 for ((values, results), (s, u)) in blocks.zip(s.iter().zip(u)) {
-                    let (s, u) = (float(*s), float(*u));
-                    for (result, c) in results.iter_mut().zip(values) {
-                        *result = to.one::<FORM>(float(*c), s, u);
-                    }
+                    in_one::<FORM, E>(values, *s, *u, to, results);
                 }
             }
         }
@@ -260,16 +258,25 @@ impl<const FORM: u8, E: Encodes> Products<'_, FORM, E> {
         let Products { values, s, u, to, results, .. } = self;
         let ((blocks, rest), (targets, last)) = (values.as_chunks::<N>(), results.as_chunks_mut::<N>());
         for ((values, results), (s, u)) in blocks.iter().zip(targets).zip(s.iter().zip(u)) {
+            alone(s);
             let (s, u) = (float(*s), float(*u));
+            let mut made = [[0; 2]; N];
             for i in 0..N {
-                results[i] = to.one::<FORM>(float(values[i]), s, u);
+                made[i] = to.one::<FORM>(float(values[i]), s, u);
             }
+            *results = made;
         }
         if let (Some(s), Some(u)) = (s.get(blocks.len()), u.get(blocks.len())) {
-            for (result, c) in last.iter_mut().zip(rest) {
-                *result = to.one::<FORM>(float(*c), float(*s), float(*u));
-            }
+            in_one::<FORM, E>(rest, *s, *u, to, last);
         }
+    }
+}
+
+#[inline(always)]
+fn in_one<const FORM: u8, E: Encodes>(values: &[F32], s: F32, u: F32, to: To<E>, results: &mut [[u8; 2]]) {
+    let (s, u) = (float(s), float(u));
+    for (result, c) in results.iter_mut().zip(values) {
+        *result = to.one::<FORM>(float(*c), s, u);
     }
 }
 
@@ -286,12 +293,15 @@ impl<const FORM: u8, E: Encodes> Task for Tables<'_, FORM, E> {
     #[inline(always)]
     fn run(self) {
         let Tables { codes, s, u, to, tables } = self;
+        let codes = *codes;
         for (table, (s, u)) in tables.iter_mut().zip(s.iter().zip(u)) {
+            alone(s);
             let (s, u) = (float(*s), float(*u));
-            let results = table.as_chunks_mut::<2>().0;
+            let mut results = [[0; 2]; 16];
             for i in 0..16 {
                 results[i] = to.one::<FORM>(float(codes[i]), s, u);
             }
+            table.copy_from_slice(results.as_flattened());
         }
     }
 }

@@ -233,7 +233,7 @@ impl Values {
         let Some((dtype, there, back)) = &self.narrow else { return };
         let len = values.len() / 4;
         room.narrow.resize(len * slot_bytes(*dtype), 0);
-        let Room { scratch, narrow } = room;
+        let Room { scratch, narrow, .. } = room;
         let _ = there.run((Layout::Packed, values), (Layout::Packed, narrow), len, Stores::PLAIN, scratch, None);
         let _ = back.run((Layout::Packed, narrow), (Layout::Packed, values), len, Stores::PLAIN, scratch, None);
     }

@@ -1,9 +1,10 @@
 //! Rows that become columns: four rows are interleaved, so that four results of a column lie together, then moved there.
 
 use crate::level::{Level, Task};
+use crate::stream;
 
-/// Stored rows that are made before they are turned: of two bytes, two lines of a column.
-pub(super) const STRIP: usize = 64;
+/// Stored rows that are made before they are turned: of two bytes, four lines of a column.
+pub(super) const STRIP: usize = 128;
 
 /// Columns that are turned at a time: so few that the columns of the result are not too many pages.
 pub(super) const COLUMNS: u64 = 512;
@@ -20,6 +21,8 @@ pub(super) struct Strip<'a> {
     pub n_rows: usize,
     /// The first row and the first column, of all of the window.
     pub first: [usize; 2],
+    /// Results go past the caches, where they fill lines.
+    pub streams: bool,
 }
 
 /// Room for rows that were interleaved.
@@ -40,7 +43,7 @@ pub(super) fn turn(level: Level, bytes: usize, strip: &Strip<'_>, room: &mut Roo
 type Four<const N: usize> = [[u8; N]; 4];
 
 fn of_bytes<const N: usize>(level: Level, strip: &Strip<'_>, room: &mut Room, dst: &mut [u8]) {
-    let Strip { rows, wide, skipped, n_cols, n_rows, first: [first_row, first_col] } = *strip;
+    let Strip { rows, wide, skipped, n_cols, n_rows, first: [first_row, first_col], .. } = *strip;
     let n = rows.len() / wide;
     let row = |i: usize| &rows[i * wide + skipped * N..][..n_cols * N].as_chunks::<N>().0[..n_cols];
     let dst = dst.as_chunks_mut::<N>().0;
@@ -52,14 +55,20 @@ fn of_bytes<const N: usize>(level: Level, strip: &Strip<'_>, room: &mut Room, ds
         let rows = [row(4 * i), row(4 * i + 1), row(4 * i + 2), row(4 * i + 3)];
         level.run(Interleave { rows, fours: &mut fours[..n_cols] });
     }
+    let lines = dst.as_ptr().addr().is_multiple_of(64) && (n_rows * N).is_multiple_of(64);
+    let mut column = [[0; N]; STRIP];
     for col in 0..n_cols {
         let to = &mut dst[(first_col + col) * n_rows + first_row..][..n];
-        let (whole, rest) = to.as_chunks_mut::<4>();
+        let made = if lines && strip.streams { &mut column[..n] } else { &mut *to };
+        let (whole, rest) = made.as_chunks_mut::<4>();
         for (to, fours) in whole.iter_mut().zip(fours.chunks(stride)) {
             *to = fours[col];
         }
         for (to, i) in rest.iter_mut().zip(n / 4 * 4..) {
             *to = row(i)[col];
+        }
+        if lines && strip.streams {
+            stream::copy(level, column[..n].as_flattened(), to.as_flattened_mut());
         }
     }
 }

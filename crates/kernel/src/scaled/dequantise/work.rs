@@ -42,7 +42,7 @@ pub(super) fn run(
         return Ok(());
     }
     let stores = Stores::of(&plan.exec, (1, parts.codes.len()), (plan.values.dst_bytes, dst.len()), Streaming::ByWidth);
-    let streams = stores.by_tile && !plan.layout.transposed && want == Want::Results;
+    let streams = stores.by_tile && want == Want::Results;
     environment::default(|| {
         let job = Job { plan, window, cuts: &cuts, parts, want, dst_bytes, streams };
         let done = if plan.layout.transposed { job.transposed(dst) } else { job.rows(dst) };
@@ -135,7 +135,7 @@ impl<'a> Job<'a> {
                 continue;
             }
             let wide = (tile.end - tile.start) as usize * bytes;
-            let mut work = self.work(tile)?;
+            let mut work = Job { streams: false, ..self }.work(tile)?;
             for first_row in (0..n_rows).step_by(STRIP) {
                 let n = STRIP.min(n_rows - first_row);
                 strip.resize(n * wide, 0);
@@ -149,6 +149,7 @@ impl<'a> Job<'a> {
                     n_cols: (inside.end - inside.start) as usize,
                     n_rows,
                     first: [first_row, (inside.start - cols.start) as usize],
+                    streams: self.streams,
                 };
                 transposed::turn(self.plan.exec.level, bytes, &strip, &mut room, dst);
             }
@@ -296,7 +297,8 @@ impl Work<'_> {
                     u: if u.is_empty() { u } else { &u[at..] },
                     block: usize::try_from(block).unwrap_or(usize::MAX),
                 };
-                narrow.products(level, how, &values.as_chunks().0[from..end], of, &mut results[2 * from..2 * end]);
+                let (values, results) = (&values.as_chunks().0[from..end], &mut results[2 * from..2 * end]);
+                narrow.products(level, how, values, of, results);
             }
             if streams {
                 stream::copy(level, &tile[..2 * n], to);

@@ -10,7 +10,13 @@ use truecast_core::DType;
 use truecast_core::scaled::{Planes, Quantisation, ScaledError};
 
 /// Elements whose quotients are made at a time.
-const TILE: usize = 2048;
+const TILE: usize = 1024;
+
+/// Bytes that encoders look ahead.
+#[cfg(target_arch = "x86_64")]
+const AHEAD: usize = crate::x86::AHEAD;
+#[cfg(not(target_arch = "x86_64"))]
+const AHEAD: usize = 0;
 
 /// How rows are coded, planned once.
 #[derive(Debug)]
@@ -126,7 +132,8 @@ impl Coder {
             return;
         }
         let Room { ratios, codes, scratch, .. } = room;
-        ratios.resize(TILE, [0; 4]);
+        // Encoders ask for what follows their source, which is to stay in the first-level cache.
+        ratios.resize(TILE + AHEAD / 4, [0; 4]);
         codes.resize(TILE, 0);
         // Whole blocks, or a block in tiles.
         let step = if block < TILE { TILE / block * block } else { block.min(n) };
@@ -136,7 +143,7 @@ impl Coder {
                 let len = TILE.min(end - at);
                 let ratios = &mut ratios[..len];
                 by_source!(dtype, S => {
-                    self.ratios::<S>(&S::elements(src)[at..at + len], block, operands, at / block, ratios);
+                    self.ratios::<S>(&S::elements(src)[at..at + len], block, (operands, at / block), ratios);
                 });
                 match &mut to {
                     Codes::Bytes(to) => self.element.codes(ratios, &mut to[at..at + len], scratch),
@@ -149,7 +156,8 @@ impl Coder {
         }
     }
 
-    fn ratios<S: Source>(&self, src: &[S::Element], block: usize, of: &Operands, first: usize, ratios: &mut [F32]) {
+    /// Quotients of elements, of which the first begins the block `first`.
+    fn ratios<S: Source>(&self, src: &[S::Element], block: usize, (of, first): (&Operands, usize), ratios: &mut [F32]) {
         let t = &of.divisors[first..];
         let u = if of.others.is_empty() { t } else { &of.others[first..] };
         match of.how {

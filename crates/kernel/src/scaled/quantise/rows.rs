@@ -44,10 +44,12 @@ impl Found {
         self.largest.resize(blocks, 0);
         self.ranges.clear();
         self.ranges.resize(if wants_ranges { blocks } else { 0 }, [0.0; 2]);
+        // The next row.
+        let ahead = if rows.stride == 0 { 8192 } else { rows.stride };
         by_source!(rows.dtype, S => {
             for row in 0..rows.rows {
                 let src = S::elements(rows.row(row));
-                level.run(Largest::<S> { src, block, largest: &mut self.largest });
+                level.run(Largest::<S> { src, block, ahead, largest: &mut self.largest });
                 if wants_ranges {
                     level.run(Ranges::<S> { src, block, ranges: &mut self.ranges });
                 }

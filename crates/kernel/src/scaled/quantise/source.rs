@@ -2,6 +2,7 @@
 //! of blocks.
 
 use crate::level::Task;
+use crate::scaled::short::alone;
 use truecast_core::DType;
 
 /// A value of f32, as bytes.
@@ -125,6 +126,8 @@ pub(super) fn is_source(dtype: DType) -> bool {
 pub(super) struct Largest<'a, S: Source> {
     pub src: &'a [S::Element],
     pub block: usize,
+    /// Bytes from an element to one that is needed soon.
+    pub ahead: usize,
     pub largest: &'a mut [u32],
 }
 
@@ -132,13 +135,13 @@ impl<S: Source> Task for Largest<'_, S> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Largest { src, block, largest } = self;
+        let Largest { src, block, ahead, largest } = self;
         match block {
-            16 => of_blocks::<S, 16>(src, largest),
-            32 => of_blocks::<S, 32>(src, largest),
+            16 => of_blocks::<S, 16>(src, ahead, largest),
+            32 => of_blocks::<S, 32>(src, ahead, largest),
             _ => {
                 for (src, largest) in src.chunks(block).zip(largest) {
-                    *largest = (*largest).max(S::widened(of_many::<S>(src)));
+                    *largest = (*largest).max(S::widened(of_many::<S>(src, ahead)));
                 }
             }
         }
@@ -146,9 +149,10 @@ impl<S: Source> Task for Largest<'_, S> {
 }
 
 #[inline(always)]
-fn of_blocks<S: Source, const N: usize>(src: &[S::Element], largest: &mut [u32]) {
+fn of_blocks<S: Source, const N: usize>(src: &[S::Element], ahead: usize, largest: &mut [u32]) {
     let (blocks, rest) = src.as_chunks::<N>();
     for (x, largest) in blocks.iter().zip(&mut *largest) {
+        look_ahead::<S>(x, ahead);
         let mut most = [S::Magnitude::default(); N];
         for i in 0..N {
             most[i] = S::magnitude(x[i]);
@@ -156,22 +160,34 @@ fn of_blocks<S: Source, const N: usize>(src: &[S::Element], largest: &mut [u32])
         *largest = (*largest).max(S::widened(fold::<S, N>(most)));
     }
     if let (Some(last), false) = (largest.get_mut(blocks.len()), rest.is_empty()) {
-        *last = (*last).max(S::widened(of_many::<S>(rest)));
+        *last = (*last).max(S::widened(of_many::<S>(rest, ahead)));
     }
 }
 
 #[inline(always)]
-fn of_many<S: Source>(src: &[S::Element]) -> S::Magnitude {
+fn of_many<S: Source>(src: &[S::Element], ahead: usize) -> S::Magnitude {
     const LANES: usize = 64;
     let (parts, rest) = src.as_chunks::<LANES>();
     let mut most = [S::Magnitude::default(); LANES];
     for x in parts {
+        look_ahead::<S>(x, ahead);
         for i in 0..LANES {
             most[i] = most[i].max(S::magnitude(x[i]));
         }
     }
     let most = if parts.is_empty() { S::Magnitude::default() } else { fold::<S, LANES>(most) };
     rest.iter().fold(most, |most, x| most.max(S::magnitude(*x)))
+}
+
+/// Asks for what lies so many bytes after some elements.
+#[inline(always)]
+fn look_ahead<S: Source>(x: &[S::Element], ahead: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for at in (0..size_of_val(x)).step_by(64) {
+        crate::x86::prefetch(x.as_ptr().cast::<u8>().wrapping_add(ahead + at));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (x, ahead);
 }
 
 /// The largest of a power of two, by halves.
@@ -244,13 +260,12 @@ impl<S: Source, const HOW: u8> Task for Ratios<'_, S, HOW> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Ratios { src, block, t, u, ratios } = self;
-        match block {
-            16 => in_blocks::<S, HOW, 16>(src, t, u, ratios),
-            32 => in_blocks::<S, HOW, 32>(src, t, u, ratios),
-            _ => {
-                let blocks = src.chunks(block).zip(ratios.chunks_mut(block));
-                for ((src, ratios), (t, u)) in blocks.zip(t.iter().zip(u)) {
+        match self.block {
+            16 => self.in_blocks::<16>(),
+            32 => self.in_blocks::<32>(),
+            block => {
+                let Ratios { src, t, u, ratios, .. } = self;
+                for ((src, ratios), (t, u)) in src.chunks(block).zip(ratios.chunks_mut(block)).zip(t.iter().zip(u)) {
                     in_one::<S, HOW>(src, *t, *u, ratios);
                 }
             }
@@ -258,17 +273,23 @@ impl<S: Source, const HOW: u8> Task for Ratios<'_, S, HOW> {
     }
 }
 
-#[inline(always)]
-fn in_blocks<S: Source, const HOW: u8, const N: usize>(src: &[S::Element], t: &[F32], u: &[F32], ratios: &mut [F32]) {
-    let ((blocks, rest), (targets, last)) = (src.as_chunks::<N>(), ratios.as_chunks_mut::<N>());
-    for ((x, to), (t, u)) in blocks.iter().zip(targets).zip(t.iter().zip(u)) {
-        let (t, u) = (f32::from_le_bytes(*t), f32::from_le_bytes(*u));
-        for i in 0..N {
-            to[i] = ratio::<S, HOW>(x[i], t, u);
+impl<S: Source, const HOW: u8> Ratios<'_, S, HOW> {
+    #[inline(always)]
+    fn in_blocks<const N: usize>(self) {
+        let Ratios { src, t, u, ratios, .. } = self;
+        let ((blocks, rest), (targets, last)) = (src.as_chunks::<N>(), ratios.as_chunks_mut::<N>());
+        for ((src, ratios), (t, u)) in blocks.iter().zip(targets).zip(t.iter().zip(u)) {
+            alone(t);
+            let (t, u) = (f32::from_le_bytes(*t), f32::from_le_bytes(*u));
+            let mut made = [[0; 4]; N];
+            for i in 0..N {
+                made[i] = ratio::<S, HOW>(src[i], t, u);
+            }
+            *ratios = made;
         }
-    }
-    if let (Some(t), Some(u)) = (t.get(blocks.len()), u.get(blocks.len())) {
-        in_one::<S, HOW>(rest, *t, *u, last);
+        if let (Some(t), Some(u)) = (t.get(blocks.len()), u.get(blocks.len())) {
+            in_one::<S, HOW>(rest, *t, *u, last);
+        }
     }
 }
 
