@@ -138,8 +138,22 @@ impl<'py> Given<'py> {
     }
 }
 
-/// A new array of a library: its memory is without gaps.
+/// A new array of a library, and its memory, which is without gaps.
 pub fn new<'py>(
+    py: Python<'py>,
+    library: Library,
+    shape: &Bound<'py, PyTuple>,
+    dtype: &Bound<'py, PyAny>,
+    order: Order,
+) -> PyResult<(Given<'py>, Memory<'py>)> {
+    let made = empty(py, library, shape, dtype, order)?;
+    let memory = made.write(order)?;
+    let memory = memory.ok_or_else(|| raise(py, Class::System, "a new array has no memory"))?;
+    memory.advise_huge_pages();
+    Ok((made, memory))
+}
+
+fn empty<'py>(
     py: Python<'py>,
     library: Library,
     shape: &Bound<'py, PyTuple>,

@@ -128,11 +128,7 @@ impl<'a, 'py> Target<'a, 'py> {
         source: &Dense<'py>,
         write: impl FnOnce(&[u8], &mut [u8]) -> PyResult<T>,
     ) -> PyResult<(Given<'py>, T)> {
-        let fresh = || {
-            let made = new(py, self.library, &self.shape, &self.dtype, source.order)?;
-            let memory = made.write(source.order)?;
-            PyResult::Ok((made, memory.ok_or_else(|| raise(py, Class::System, "a new array has no memory"))?))
-        };
+        let fresh = || new(py, self.library, &self.shape, &self.dtype, source.order);
         let Some((out, given)) = &self.out else {
             let (made, mut memory) = fresh()?;
             let done = write(source.memory.bytes(), memory.bytes_mut())?;

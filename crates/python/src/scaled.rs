@@ -86,16 +86,13 @@ pub fn quantize<'py>(
     let form = Form::new(scheme, &shape).map_err(fail)?;
     let quantiser = Quantiser::new(&form, source.dtype, &how, &pool::options()).map_err(fail)?;
     let dense = source.given.read(false)?;
-    let mut made = Vec::new();
+    let (mut made, mut room): (Vec<Given<'_>>, Vec<Memory<'_>>) = Default::default();
     for array in form.arrays() {
         let shape = PyTuple::new(py, &array.shape)?;
-        made.push(new(py, library, &shape, &dtype_of(py, library, array, words)?, Order::C)?);
+        let (array, memory) = new(py, library, &shape, &dtype_of(py, library, array, words)?, Order::C)?;
+        made.push(array);
+        room.push(memory);
     }
-    let memory = |made: &Given<'py>| {
-        let memory = made.write(Order::C)?;
-        memory.ok_or_else(|| raise(py, Class::System, "a new array has no memory"))
-    };
-    let mut room: Vec<Memory<'_>> = made.iter().map(memory).collect::<PyResult<_>>()?;
     let mut rooms: Vec<&mut [u8]> = room.iter_mut().map(Memory::bytes_mut).collect();
     let src = dense.memory.bytes();
     pool::run(py, src.len(), || quantiser.run(src, &mut rooms)).map_err(fail)?;
@@ -144,9 +141,7 @@ pub fn dequantize<'py>(
         read.push(given.read(false)?);
     }
     let shape = PyTuple::new(py, &shape)?;
-    let made = new(py, library, &shape, &new_dtype(py, library, to, Words::Values)?, Order::C)?;
-    let memory = made.write(Order::C)?;
-    let mut memory = memory.ok_or_else(|| raise(py, Class::System, "a new array has no memory"))?;
+    let (made, mut memory) = new(py, library, &shape, &new_dtype(py, library, to, Words::Values)?, Order::C)?;
     let arrays: Vec<&[u8]> = read.iter().map(|dense| dense.memory.bytes()).collect();
     let room = memory.bytes_mut();
     pool::run(py, room.len(), || dequantiser.run(&arrays, room)).map_err(fail)?;

@@ -109,9 +109,9 @@ fn elements<'py>(
     let packed = relaid(dtype, &codes, (Layout::Bytes, form.layout()), len);
     let bytes = packed.unwrap_or(codes);
     let shape = if form == Form::Packed { PyTuple::new(py, [bytes.len()])? } else { shape.clone() };
-    let made = crate::array::new(py, Library::Numpy, &shape, &dtypes::to_numpy(py, dtype, form)?, Order::C)?;
-    let memory = made.write(Order::C)?;
-    memory.ok_or_else(|| raise(py, Class::System, "a new array has no memory"))?.bytes_mut().copy_from_slice(&bytes);
+    let dtype = dtypes::to_numpy(py, dtype, form)?;
+    let (made, mut memory) = crate::array::new(py, Library::Numpy, &shape, &dtype, Order::C)?;
+    memory.bytes_mut().copy_from_slice(&bytes);
     let Given { array, .. } = made;
     Ok(array)
 }
