@@ -7,7 +7,8 @@ import truecast as tc
 
 def my_kernel(x: np.ndarray) -> np.ndarray:
     """f32 to i8 as many write it: add a half, drop the fraction, clamp."""
-    return np.clip(np.trunc(x + np.copysign(0.5, x)), -128, 127).astype(np.int8)
+    clamped: np.ndarray = np.clip(np.trunc(x + np.copysign(0.5, x)), -128, 127)
+    return clamped.astype(np.int8)
 
 
 # %% [markdown]

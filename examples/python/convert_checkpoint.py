@@ -6,6 +6,7 @@
 # %%
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import truecast as tc
@@ -14,9 +15,11 @@ temporary = tempfile.TemporaryDirectory()
 folder = Path(temporary.name)
 source, small = folder / "model.npz", folder / "small.npz"
 rng = np.random.default_rng(1)
-weights = {f"layer.{i}.weight": rng.standard_normal((256, 512), np.float32) * 0.02 for i in range(4)}
-biases = {f"layer.{i}.bias": rng.standard_normal(256, np.float32) * 1e-3 for i in range(4)}
-np.savez(source, **weights, **biases, **{"final.LayerNorm.weight": np.ones(256, np.float32)})
+arrays: dict[str, Any] = {"final.LayerNorm.weight": np.ones(256, np.float32)}
+for i in range(4):
+    arrays[f"layer.{i}.weight"] = rng.standard_normal((256, 512), np.float32) * 0.02
+    arrays[f"layer.{i}.bias"] = rng.standard_normal(256, np.float32) * 1e-3
+np.savez(source, **arrays)
 
 # %% [markdown]
 # Everything to fp8 but the LayerNorms; biases to bf16.
@@ -45,7 +48,7 @@ assert proof
 # A plain cast does not scale. With a scale for each block small weights keep their digits.
 
 # %%
-x = weights["layer.0.weight"]
+x = arrays["layer.0.weight"]
 for scheme in ("fp8-tensor", "fp8-block", "mxfp8", "nvfp4", "mxfp4", "int4-group"):
     q = tc.quantize(x, scheme)
     error = tc.dequantize(q) - x

@@ -12,7 +12,7 @@ for name in ("f8e4m3fn", "f8e5m2", "bf16"):
     y = tc.cast(tc.cast(x, name), "f32")
     axes.plot(x, np.abs(y - x) / x, ".", markersize=1, label=name)
     info = tc.finfo(name)
-    if info.max < x[-1]:
+    if info.max is not None and info.max < x[-1]:
         axes.axvline(info.max, linewidth=0.5, color="grey")
 axes.set(xscale="log", yscale="log", xlabel="value", ylabel="relative error", title="ONNX Cast, to nearest even")
 axes.legend(markerscale=10)

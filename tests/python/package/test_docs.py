@@ -67,12 +67,24 @@ def test_every_attribute_is_taken():
 
 
 def test_types_check():
-    """mypy in strict mode, of the package itself and of a program that uses it."""
+    """mypy in strict mode, of the package itself, a program that uses it, and the examples that need nothing else."""
     pytest.importorskip("mypy")
     program = Path(__file__).parent / "typed_program.py"
     root = Path(__file__).resolve().parents[3]
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(root / "pyproject.toml")]
     # Of the repository: mypy does not read what is installed as the program to be checked.
     command += ["--cache-dir", os.devnull, str(root / "crates" / "python" / "package" / "truecast"), str(program)]
+    examples = ("cast_array", "check_kernel", "compare_promotion", "convert_checkpoint")
+    command += [str(root / "examples" / "python" / f"{name}.py") for name in examples]
     done = subprocess.run(command, capture_output=True, text=True, cwd=root)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_site_is_built(tmp_path):
+    """Every page and docstring, without a warning: links lead somewhere, names exist."""
+    pytest.importorskip("sphinx")
+    source = Path(__file__).resolve().parents[3] / "docs" / "python"
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", tmp_path / "trees"]
+    done = subprocess.run([*command, source, tmp_path / "site"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "truecast.quantize" in (tmp_path / "site" / "reference.html").read_text()

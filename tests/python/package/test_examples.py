@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[3] / "examples" / "python"
-NEEDS = {"plot_error.py": "matplotlib", "train_with_fp8.py": "torch"}
+NEEDS = {"fold_casts.py": "onnxruntime", "plot_error.py": "matplotlib", "train_with_fp8.py": "torch"}
 
 
 @pytest.mark.parametrize("script", sorted(path.name for path in FOLDER.glob("*.py")))
