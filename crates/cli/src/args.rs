@@ -807,6 +807,19 @@ pub struct BenchArgs {
     /// Measure nothing: print the route that each pair takes, at --level or at every level of this CPU
     #[arg(long, conflicts_with_all = ["sizes", "best_of", "counts", "threads"])]
     pub routes: bool,
+    /// Measure layouts of quantised checkpoints instead, to bf16 and from it, on one thread out of cache: all of them, or
+    /// those that are named
+    #[arg(
+        long,
+        value_name = "LAYOUT,..",
+        value_delimiter = ',',
+        num_args = 0..,
+        require_equals = true,
+        value_parser = clap::builder::PossibleValuesParser::new(truecast::bench::scaled::names()),
+        hide_possible_values = true,
+        conflicts_with_all = ["pairs", "sizes", "counts", "routes", "threads", "PolicyArgs"]
+    )]
+    pub scaled: Option<Vec<String>>,
     #[command(flatten)]
     pub policy: PolicyArgs,
     #[command(flatten)]

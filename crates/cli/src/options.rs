@@ -249,7 +249,7 @@ const TABLE: &[Row] = &[
     row(&["vectors"], &["from", "to", "level", "format", "output"], ANYWHERE),
     row(&["vectors"], &["force"], &[&[Writes(Output::Files)]]),
     row(&["vectors"], &["json"], &[&[Fact::Format(VectorFormat::Json)]]),
-    row(&["bench"], &["pairs", "sizes", "level", "best-of", "counts", "routes"], ANYWHERE),
+    row(&["bench"], &["pairs", "sizes", "level", "best-of", "counts", "routes", "scaled"], ANYWHERE),
     row(&["promote"], &["table", "system"], ANYWHERE),
     row(&["promote"], &["unsafe", "strict", "pytorch-scalar", "u64-target"], &[&[OPENVINO]]),
     row(&["promote"], &["lhs-rank", "rhs-rank"], &[&[OPENVINO], &[Fact::System(SystemArg::Torch)]]),

@@ -152,6 +152,7 @@ pub const PAGES: [Page; 14] = [
             ("Two pairs on one core", "truecast bench --pairs f32:bf16,f32:f8e4m3fn --sizes l2 --threads 1"),
             ("What counting costs", "truecast bench --pairs bf16:f32 --sizes l2 --counts"),
             ("Which loops two pairs run", "truecast bench --pairs f16:f8e4m3fn,i64:f32 --routes"),
+            ("Formats of quantised checkpoints", "truecast bench --scaled=fp8-128x128,mxfp4"),
         ],
         see_also: &["convert"],
     },

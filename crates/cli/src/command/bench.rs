@@ -11,13 +11,17 @@ use crate::terminal::Terminal;
 use crate::{number, output, progress};
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
+use truecast::bench::scaled::{self, Direction, ScaledRow};
 use truecast::bench::{BenchOptions, BenchPlan, BenchRow, pairs, route};
 use truecast::request::Request;
 use truecast::{Caches, CastOptions, Counting, DType, Level};
 
 pub fn run(args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
-    let request = args.policy.request()?;
     let level = args.level.map(available).transpose()?;
+    if let Some(layouts) = &args.scaled {
+        return scaled(layouts, level.unwrap_or(context.exec.level), args, context);
+    }
+    let request = args.policy.request()?;
     if args.routes {
         return routes(args, &request, level, context);
     }
@@ -68,6 +72,53 @@ fn routes(args: &BenchArgs, request: &Request, level: Option<Level>, context: &C
     Ok(ExitCode::SUCCESS)
 }
 
+/// Layouts of quantised checkpoints.
+fn scaled(layouts: &[String], level: Level, args: &BenchArgs, context: &Context) -> Result<ExitCode, Failure> {
+    let bar = progress::steps(scaled::rows(layouts) as u64, context.quiet || context.json);
+    let rows = scaled::run(layouts, level, args.best_of, |row| {
+        bar.done(&format!("{} {}", row.layout, row.direction.name()));
+    })?;
+    bar.finish();
+    if context.json {
+        let row = |row: &ScaledRow| {
+            json!({
+                "layout": row.layout, "direction": row.direction.name(), "level": row.level.name(),
+                "gbps": rounded(row.gbps()), "limit_gbps": rounded(row.limit_gbps()), "of_limit": rounded(row.of_limit()),
+                "elements": row.len
+            })
+        };
+        let rows = rows.iter().map(row).collect();
+        output::json("bench", Map::from_iter([("scaled".to_string(), Value::Array(rows))]))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new([
+        Column::left("layout"),
+        Column::left("direction"),
+        Column::right("elements").drops(1),
+        Column::right("GB/s"),
+        Column::right("limit"),
+        Column::right("of limit"),
+    ]);
+    for row in &rows {
+        let direction = if row.direction == Direction::Read { "to bf16" } else { "from bf16" };
+        table.row([
+            row.layout.to_string(),
+            direction.to_string(),
+            grouped(row.len as u64),
+            format!("{:.1}", row.gbps()),
+            format!("{:.1}", row.limit_gbps()),
+            format!("{:.2}", row.of_limit()),
+        ]);
+    }
+    let note = format!(
+        "GB/s: bytes read and written; limit: the fastest plain pass that reads and writes about as much\n\
+         level {level}, 1 thread, best of {}\n",
+        args.best_of
+    );
+    output::text(&(table.render(&context.terminal) + &context.terminal.wrap(&note)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Pairs as typed; the representative ones if none were.
 fn chosen_pairs(typed: &[String], request: &Request) -> Result<Vec<(DType, DType)>, Failure> {
     if typed.is_empty() {
@@ -92,9 +143,12 @@ fn available(wanted: LevelArg) -> Result<Level, Failure> {
     })
 }
 
+/// No clock says more than four digits.
+fn rounded(value: f64) -> Value {
+    json!(format!("{value:.3e}").parse::<f64>().unwrap_or(value))
+}
+
 fn to_json(rows: &[BenchRow], caches: &Caches) -> Map<String, Value> {
-    // No clock says more than four digits.
-    let rounded = |value: f64| json!(format!("{value:.3e}").parse::<f64>().unwrap_or(value));
     let row = |row: &BenchRow| {
         let mut object = json!({
             "src": row.src.name(), "dst": row.dst.name(), "size": row.size.name(), "level": row.level.name(),

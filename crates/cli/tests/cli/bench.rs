@@ -164,3 +164,26 @@ fn buffers_that_do_not_fit() {
     let error: Value = serde_json::from_str(&ran.err).unwrap();
     assert!(error["error"].as_str().unwrap().contains("--sizes"), "{error}");
 }
+
+/// Layouts of quantised checkpoints, in the order of the list whatever was typed; those that are written, both ways.
+#[test]
+fn scaled_elements() {
+    let folder = Folder::new();
+    let line = "bench --scaled=fp8-tensor,awq --best-of 1";
+    let object = folder.run(&format!("{line} --json")).succeeds().object("bench");
+    let rows = object["scaled"].as_array().unwrap();
+    let seen: Vec<_> = rows.iter().map(|row| [&row["layout"], &row["direction"]]).collect();
+    assert_eq!(seen, [["fp8-tensor", "read"], ["fp8-tensor", "write"], ["awq", "read"]]);
+    for row in rows {
+        let (gbps, limit) = (number(row, "gbps"), number(row, "limit_gbps"));
+        assert!((number(row, "of_limit") / (gbps / limit) - 1.0).abs() < 0.01, "{row}");
+        assert_eq!(number(row, "elements"), 8192.0 * 8192.0);
+    }
+    let text = folder.run("bench --scaled=fp8-tensor --best-of 1 --level baseline").succeeds().out;
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].starts_with("layout") && lines[1].contains("to bf16") && lines[2].contains("from bf16"), "{text}");
+    assert!(lines.last().unwrap().starts_with("level baseline, 1 thread, best of 1"), "{text}");
+    for wrong in ["--scaled=fp9", "--scaled --pairs f32:f16", "--scaled --spec tosa", "--scaled --threads 2"] {
+        assert_eq!(folder.run(&format!("bench {wrong}")).code, Some(2), "{wrong}");
+    }
+}

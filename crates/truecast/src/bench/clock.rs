@@ -21,6 +21,8 @@ pub(super) enum Contender<'a> {
     Plain { how: Plain, shape: (usize, usize), src: &'a [u8], dst_bytes: usize, level: Level, threads: NonZeroUsize },
     /// Converts.
     Cast { caster: &'a Caster, src: Elements<'a> },
+    /// Writes the other buffer.
+    Other(&'a dyn Fn(&mut [u8])),
 }
 
 impl Contender<'_> {
@@ -35,6 +37,7 @@ impl Contender<'_> {
                 let bytes = dtype.bytes_in(Layout::Packed, src.len() as u64).expect("text is never planned") as usize;
                 black_box(caster.cast(*src, ElementsMut::new(dtype, src.len(), &mut dst[..bytes])?)?);
             }
+            Contender::Other(run) => run(black_box(dst)),
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ pub mod data;
 mod memory;
 pub mod pairs;
 pub mod pool;
+pub mod scaled;
 
 pub use clock::memcpy;
 
@@ -251,6 +252,9 @@ pub enum BenchError {
         /// Which value.
         cause: CastError,
     },
+    /// No scaled layout has this name.
+    #[error(transparent)]
+    Layout(scaled::ParseLayoutError),
     /// The buffers do not fit into memory.
     #[error("buffers of {needed} bytes do not fit into memory")]
     Memory {
