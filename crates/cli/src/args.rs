@@ -14,6 +14,7 @@ use truecast::checkpoint::{Nibbles, Part, Scheme};
 use truecast::io::FileFormat;
 use truecast::models::openvino::Packing;
 use truecast::run::ModelKind;
+use truecast::select::writing::{MxScale, NonFinite, Preset, Search};
 use truecast::vectors::Extent;
 
 /// Exact and fast tensor element-type conversion
@@ -229,6 +230,8 @@ pub struct ConvertArgs {
     pub folder: FolderArgs,
     #[command(flatten)]
     pub scheme: SchemeArgs,
+    #[command(flatten)]
+    pub writing: WritingArgs,
     /// Say what would be done, and write nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -280,6 +283,30 @@ impl From<NibblesArg> for Nibbles {
             NibblesArg::Low => Nibbles::Low,
         }
     }
+}
+
+/// How tensors of a checkpoint are quantised.
+#[derive(Args, Debug, Clone)]
+pub struct WritingArgs {
+    /// Folders: quantise matrices by this scheme, such as fp8-block, ct:pack-quantized,bits=4,group=32 or modelopt:NVFP4; what
+    /// is not quantised becomes --to, or stays as it is
+    #[arg(long, value_name = "NAME")]
+    pub scheme: Option<Scheme>,
+    /// With --scheme: try scales near that of the formula, and take the one with the least squared error
+    #[arg(long, value_name = "BY", value_parser = words::SCALE_SEARCH, requires = "scheme")]
+    pub scale_search: Option<Search>,
+    /// With --scheme: the rule of scales that are powers of two
+    #[arg(long, value_name = "RULE", default_value = "rceil", value_parser = words::MX_SCALE, requires = "scheme")]
+    pub mx_scale: MxScale,
+    /// With --scheme: whether NaN and infinities are an error, or become zero and the largest value
+    #[arg(long, value_name = "WHAT", default_value = "error", value_parser = words::NONFINITE, requires = "scheme")]
+    pub nonfinite: NonFinite,
+    /// With --scheme: do not quantise tensors with such names
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = words::PRESET, requires = "scheme")]
+    pub keep_preset: Vec<Preset>,
+    /// With --scheme: one second scale for those tensors of a module whose names match, as for '*q_proj*,*k_proj*,*v_proj*'
+    #[arg(long, value_name = "GLOB,GLOB", requires = "scheme")]
+    pub share_global: Vec<String>,
 }
 
 /// How a checkpoint of several files is converted.
@@ -361,6 +388,8 @@ pub struct VerifyArgs {
     pub seed: u64,
     #[command(flatten)]
     pub scheme: SchemeArgs,
+    #[command(flatten)]
+    pub writing: WritingArgs,
     #[command(flatten)]
     pub select: SelectArgs,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use crate::pages::{CLAUSES, EXIT_STATUS, PAGES, Page};
 use clap::{Arg, ArgAction, Command, CommandFactory};
 
 /// Options under a heading, for every command that has them; what is not listed stands under "Options".
-const HEADINGS: [(&str, &[&str]); 8] = [
+const HEADINGS: [(&str, &[&str]); 9] = [
     (
         "Types and tensors",
         &[
@@ -25,6 +25,7 @@ const HEADINGS: [(&str, &[&str]); 8] = [
             "pairs",
         ],
     ),
+    ("Quantisation", &["scheme", "scale_search", "mx_scale", "nonfinite", "keep_preset", "share_global"]),
     (
         "Specification",
         &[

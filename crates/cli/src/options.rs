@@ -220,6 +220,11 @@ const TABLE: &[Row] = &[
         &["from-scheme", "trust-scales", "nibbles", "reference"],
         &[&[Reads(Form::Folder)], &[Reads(Form::Safetensors)]],
     ),
+    row(
+        &["convert", "verify"],
+        &["scheme", "scale-search", "mx-scale", "nonfinite", "keep-preset", "share-global"],
+        &[&[Reads(Form::Folder)]],
+    ),
     row(&["convert"], &["part", "no-sidecars"], &[&[Reads(Form::Folder)]]),
     row(&["convert"], &["resume", "merge"], &[&[Reads(Form::Folder), Writes(Output::Files)]]),
     row(EVERY, &["min-elements"], &[&[Reads(Form::Onnx)]]),

@@ -20,6 +20,7 @@ pub const PAGES: [Page; 14] = [
             "convert SRC DST --to TYPE [OPTIONS]",
             "convert SRC DST --rule GLOB=TYPE [OPTIONS]",
             "convert DIR OUT --to TYPE [OPTIONS]",
+            "convert DIR OUT --scheme NAME [OPTIONS]",
         ],
         examples: &[
             ("A checkpoint in half the size", "truecast convert model.safetensors bf16.safetensors --to bf16"),
@@ -30,6 +31,10 @@ pub const PAGES: [Page; 14] = [
             (
                 "A folder of shards, with index, configuration and tokenizer",
                 "truecast convert model model-bf16 --to bf16",
+            ),
+            (
+                "Its matrices in blocks of fp8 with a scale for each, but for the last",
+                "truecast convert model model-fp8 --scheme fp8-block --keep-preset lm_head",
             ),
             (
                 "An array of floats as integers, clamped",

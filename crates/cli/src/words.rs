@@ -13,6 +13,7 @@ use truecast::bench::pairs::ParsePairError;
 use truecast::dtype::ParseTypeError;
 use truecast::promote::PythonNumber;
 use truecast::report::COUNTS;
+use truecast::select::writing::{self, MxScale, NonFinite, Preset, Search};
 use truecast::spec::{onnx, openvino, tile, tosa};
 use truecast::{DType, Ecosystem, Rounding};
 
@@ -190,6 +191,20 @@ fn profiles() -> Vec<&'static str> {
 pub fn operations() -> Vec<&'static str> {
     vec!["cast", "castlike", "rescale"]
 }
+
+/// How scales are searched.
+pub const SCALE_SEARCH: Words<Search> =
+    Words { read: writing::search, list: || writing::SEARCHES.map(|(n, _)| n).into() };
+/// A rule of scales that are powers of two.
+pub const MX_SCALE: Words<MxScale> = Words { read: writing::mx_scale, list: || MxScale::ALL.map(|(n, _)| n).into() };
+/// What becomes of NaN and infinities.
+pub const NONFINITE: Words<NonFinite> =
+    Words { read: writing::nonfinite, list: || writing::NONFINITE.map(|(n, _)| n).into() };
+/// Tensors that are not quantised.
+pub const PRESET: Words<Preset> = Words {
+    read: |text| text.parse().map_err(|error: writing::UnknownPreset| error.to_string()),
+    list: || Preset::NAMES.map(|(name, _)| name).into(),
+};
 
 /// A count of a report, for `convert --fail-on`.
 pub const COUNT: Words<String> = Words { read: as_typed, list: counts };

@@ -4,7 +4,7 @@
 //! [`crate::atomic`] only.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use truecast_core::{DType, Layout};
@@ -47,8 +47,11 @@ pub struct Writer {
     order: Vec<usize>,
     total_bytes: u64,
     written: u64,
+    /// Where the next bytes of the stream belong, of the data.
+    next: u64,
     /// What was written before the data.
     header: Vec<u8>,
+    header_bytes: u64,
     output: Output,
 }
 
@@ -59,6 +62,9 @@ enum Output {
     Model(Box<ModelWriter>),
     Texts(CellWriter),
 }
+
+/// Fewer bytes are written aside: the stream stays where it is.
+const ASIDE: usize = 1 << 16;
 
 /// How the data of a container is written.
 enum Form {
@@ -114,7 +120,9 @@ impl Writer {
             Form::Archive => Output::Archive(Archive { zip: ArchiveWriter::new(file), started: 0, lacking: 0 }),
             Form::Texts { width } => Output::Texts(CellWriter::new(file, width)),
         };
-        Ok(Writer { path: path.into(), tensors, order, total_bytes, written: 0, header, output })
+        let header_bytes = header.len() as u64;
+        let (written, next) = (0, 0);
+        Ok(Writer { path: path.into(), tensors, order, total_bytes, written, next, header, header_bytes, output })
     }
 
     /// Starts a model.
@@ -126,12 +134,24 @@ impl Writer {
         let total_bytes = tensors.iter().map(Tensor::bytes).sum();
         let output = Output::Model(Box::new(ModelWriter::create(path, new, existing)?));
         let (path, order, header) = (path.into(), new.order(), Vec::new());
-        Ok(Writer { path, tensors, order, total_bytes, written: 0, header, output })
+        let (written, next, header_bytes) = (0, 0, 0);
+        Ok(Writer { path, tensors, order, total_bytes, written, next, header, header_bytes, output })
     }
 
     /// The order in which the tensors' data must be written: indices into the tensors given.
     pub fn order(&self) -> &[usize] {
         &self.order
+    }
+
+    /// Where the data of each tensor begins, counted from the first byte of data: in the order of the tensors given.
+    pub fn offsets(&self) -> Vec<u64> {
+        let mut offsets = vec![0; self.tensors.len()];
+        let mut next = 0;
+        for &at in &self.order {
+            offsets[at] = next;
+            next += self.tensors[at].bytes();
+        }
+        offsets
     }
 
     /// The bytes that were written before the data, once.
@@ -150,10 +170,8 @@ impl Writer {
     /// [`Error::DataLength`] for more bytes than were announced; [`Error::Io`]. After an error the writer can only be
     /// dropped.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let written = self.written.saturating_add(bytes.len() as u64);
-        if written > self.total_bytes {
-            return Err(Error::DataLength { path: self.path.clone(), expected: self.total_bytes, actual: written });
-        }
+        let written = self.announced(bytes)?;
+        self.next += bytes.len() as u64;
         let result = match &mut self.output {
             Output::Plain(file) => file.write_all(bytes),
             Output::Archive(archive) => archive.write(&self.tensors, bytes),
@@ -163,6 +181,41 @@ impl Writer {
         result.map_err(Error::io(&self.path, "writing"))?;
         self.written = written;
         Ok(())
+    }
+
+    /// Writes bytes of tensor data that begin at `offset` of all data, in any order; every byte once. Containers whose
+    /// data lies as it is (safetensors, npy) can be written so.
+    ///
+    /// # Errors
+    /// As [`write`](Writer::write).
+    ///
+    /// # Panics
+    /// For a container whose data is not written as it is.
+    pub fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        if offset == self.next {
+            return self.write(bytes);
+        }
+        let written = self.announced(bytes)?;
+        let Output::Plain(file) = &mut self.output else { panic!("data of this container is written in order") };
+        let at = self.header_bytes + offset;
+        let result = if bytes.len() < ASIDE {
+            file.write_all_at(at, bytes)
+        } else {
+            self.next = offset + bytes.len() as u64;
+            file.seek(SeekFrom::Start(at)).and_then(|_| file.write_all(bytes))
+        };
+        result.map_err(Error::io(&self.path, "writing"))?;
+        self.written = written;
+        Ok(())
+    }
+
+    /// The bytes of data that were written with these.
+    fn announced(&self, bytes: &[u8]) -> Result<u64, Error> {
+        let written = self.written.saturating_add(bytes.len() as u64);
+        match written <= self.total_bytes {
+            true => Ok(written),
+            false => Err(Error::DataLength { path: self.path.clone(), expected: self.total_bytes, actual: written }),
+        }
     }
 
     /// Brings the file to rest under its name and returns its size.

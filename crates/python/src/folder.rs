@@ -71,9 +71,10 @@ impl AskedFolder {
 
     /// The same, with what a manifest says of the source where nothing was asked for.
     pub fn recorded(&self, options: Options, manifest: Option<&Recorded>) -> Options {
-        let Some(Recorded { from_scheme, trust_scales, .. }) = manifest else { return options };
+        let Some(Recorded { provenance, from_scheme, trust_scales, .. }) = manifest else { return options };
         let from_scheme = options.from_scheme.or(*from_scheme);
-        Options { from_scheme, trust_scales: options.trust_scales || *trust_scales, ..options }
+        let writing = provenance.writing.clone();
+        Options { from_scheme, trust_scales: options.trust_scales || *trust_scales, writing, ..options }
     }
 }
 

@@ -47,7 +47,7 @@ impl ComparedTensor {
     /// What an assessment looks at.
     #[must_use]
     pub fn assessed(&self) -> Assessed<'_> {
-        Assessed { name: &self.name, types: self.types, counts: &self.counts }
+        Assessed { name: &self.name, types: self.types, is_scaled: false, counts: &self.counts }
     }
 }
 
@@ -115,7 +115,7 @@ impl Serialize for ComparisonJson<'_> {
                 shape: &row.shape,
                 types: row.types,
                 group: Group::of(row.types.0, row.types.1),
-                scheme: None,
+                schemes: (None, None),
                 converted: None,
                 elements: row.counts.elements,
                 bytes: row.bytes,

@@ -2,7 +2,7 @@
 
 use crate::array as array_of_a_type;
 use crate::error::Error;
-use crate::stream::{FileFeed, Item, LEAST_MEMORY, Limits, run};
+use crate::stream::{self, FileFeed, Item, LEAST_MEMORY, Limits, run};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -232,7 +232,7 @@ pub fn rescale(
     let output = request.op.output;
     let bits = |dtype: DType| dtype.storage_bits().expect("integers have a width");
     let stored = if request.op.input == DType::I48 { DType::I64 } else { request.op.input };
-    let item = Item { index: 0, len: shape.iter().product(), src_bits: bits(stored), dst_bits: bits(output) };
+    let item = Item::new(0, shape.iter().product(), bits(stored), bits(output));
     let least = item.least_memory().max(LEAST_MEMORY);
     if options.max_memory < least {
         return Err(Error::Memory { got: options.max_memory, least }.into());
@@ -242,10 +242,13 @@ pub fn rescale(
     let writer = Writer::create(dst, FileFormat::Npy, vec![tensor], &BTreeMap::new(), options.existing);
     // Chunks are the unit of work of a thread.
     let rescaler = Rescaler::new(&spec, &CastOptions { threads: NonZeroUsize::MIN, ..options.exec });
-    let work = |_, first, len: u64, src: &[u8], dst: &mut [u8]| {
+    let items = [item];
+    let work = |_, first, len: u64, src: &[u8], dst: &mut Vec<u8>| {
         let codes = Elements::new(stored, len as usize, src).expect("a chunk has the bytes of its elements");
+        let dst = stream::room(dst, items[0].dst_bytes(len));
+        let bytes = dst.len();
         let room = ElementsMut::new(output, len as usize, dst).expect("the room is as large");
-        rescaler.rescale_part(first, codes, room).map_err(failed)
+        rescaler.rescale_part(first, codes, room).map(|counts| (counts, bytes)).map_err(failed)
     };
     let mut total = RescaleCounts::default();
     let done = |_, part: RescaleCounts, _| {
@@ -253,7 +256,6 @@ pub fn rescale(
         total.saturated += part.saturated;
     };
     let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop };
-    let items = [item];
     let feed = FileFeed::new(&source, &items);
     let writer = run(feed, writer.map_err(Error::from)?, &items, &limits, work, done)?;
     writer.finish().map_err(Error::from)?;

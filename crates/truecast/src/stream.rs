@@ -30,19 +30,21 @@ pub(crate) struct Item {
     /// Bits of an element on either side.
     pub src_bits: u32,
     pub dst_bits: u32,
+    /// A chunk's elements are a multiple of this, whatever the memory.
+    pub unit: u64,
 }
 
 impl Item {
-    /// A chunk's elements are a multiple of this, whatever the memory.
-    pub fn unit(&self) -> u64 {
-        let fitting = 8 * LEAST_MEMORY / (self.src_bits as u64 + self.dst_bits as u64).max(1);
+    /// An item whose chunks may end anywhere, as far as bytes and counts allow.
+    pub fn new(index: usize, len: u64, src_bits: u32, dst_bits: u32) -> Item {
+        let fitting = 8 * LEAST_MEMORY / (src_bits as u64 + dst_bits as u64).max(1);
         let power_of_two = 1 << fitting.max(1).ilog2();
-        u64::clamp(power_of_two, LEAST_UNIT, CHUNK_UNIT)
+        Item { index, len, src_bits, dst_bits, unit: u64::clamp(power_of_two, LEAST_UNIT, CHUNK_UNIT) }
     }
 
     /// Bytes of a unit on both sides.
     pub fn least_memory(&self) -> u64 {
-        self.unit() * (self.src_bits as u64 + self.dst_bits as u64) / 8
+        self.unit * (self.src_bits as u64 + self.dst_bits as u64) / 8
     }
 
     /// Bytes of so many elements of the source.
@@ -50,11 +52,16 @@ impl Item {
         (len * self.src_bits as u64).div_ceil(8)
     }
 
+    /// Bytes of so many results.
+    pub fn dst_bytes(&self, len: u64) -> u64 {
+        (len * self.dst_bits as u64).div_ceil(8)
+    }
+
     /// Elements per chunk whose bytes on both sides stay within `memory`.
     fn chunk(&self, memory: u64) -> u64 {
-        let wider = (self.unit() * self.src_bits.max(self.dst_bits) as u64 / 8).max(1);
+        let wider = (self.unit * self.src_bits.max(self.dst_bits) as u64 / 8).max(1);
         let units = (memory / self.least_memory().max(1)).min(MAX_CHUNK_BYTES / wider).max(1);
-        units * self.unit()
+        units * self.unit
     }
 }
 
@@ -113,8 +120,9 @@ pub(crate) struct Limits<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// Streams every item through `work`, which is given (position of the item, first element, elements, source bytes, result
-/// bytes) of a chunk, on any worker. `done` is told the position, what `work` gave, and the source bytes, in the order of the data.
+/// Streams every item through `work`, which is given (position of the item, first element, elements, source bytes) of a
+/// chunk and a buffer, on any worker, and says how many bytes of results the buffer begins with. `done` is told the
+/// position, what `work` gave, and the source bytes, in the order of the data.
 ///
 /// # Errors
 /// The first of reading, working or writing to fail; [`Error::Interrupted`] once `stop` is set.
@@ -123,7 +131,7 @@ pub(crate) fn run<S: Sink, W, E: From<Error> + Send>(
     sink: S,
     items: &[Item],
     limits: &Limits<'_>,
-    work: impl Fn(usize, u64, u64, &[u8], &mut [u8]) -> Result<W, E> + Sync,
+    work: impl Fn(usize, u64, u64, &[u8], &mut Vec<u8>) -> Result<(W, usize), E> + Sync,
     done: impl FnMut(usize, W, u64) + Send,
 ) -> Result<S, E> {
     let least = items.iter().map(Item::least_memory).fold(LEAST_MEMORY, u64::max);
@@ -145,18 +153,19 @@ pub(crate) fn run<S: Sink, W, E: From<Error> + Send>(
                 Ok(None) => return,
                 Err(error) => return fail(error.into()),
             };
-            let item = &items[chunk.item];
-            let dst = room(&mut dst, (chunk.len * item.dst_bits as u64).div_ceil(8));
-            let worked = work(chunk.item, chunk.first, chunk.len, src, dst);
+            let worked = work(chunk.item, chunk.first, chunk.len, src, &mut dst);
             let is_turn = |output: &mut Output<_, _, _>| output.written != chunk.number && output.failed.is_none();
             let mut output = turn.wait_while(locked(&output), is_turn).unwrap_or_else(PoisonError::into_inner);
             if output.failed.is_some() {
                 return;
             }
             let Output { sink, done, written, failed } = &mut *output;
-            let write = |result| Ok((result, sink.write(chunk.item, chunk.first, chunk.len, dst)?));
+            let write = |(result, bytes)| {
+                sink.write(chunk.item, chunk.first, chunk.len, &dst[..bytes])?;
+                Ok(result)
+            };
             match worked.and_then(write) {
-                Ok((result, ())) => done(chunk.item, result, src.len() as u64),
+                Ok(result) => done(chunk.item, result, src.len() as u64),
                 Err(error) => *failed = Some(error),
             }
             *written += 1;

@@ -94,8 +94,13 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
 }
 
 fn options(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<Options, Failure> {
+    let writing = select::writing(&args.writing)?;
+    let selection = match writing {
+        Some(_) => select::selection_beside(&args.select, rules)?,
+        None => select::selection(&args.select, rules)?,
+    };
     let tensors = truecast::convert::Options {
-        selection: select::selection(&args.select, rules)?,
+        selection,
         request: args.policy.request()?,
         max_memory: args.max_memory,
         existing: if args.force { Existing::Replace } else { Existing::Refuse },
@@ -111,7 +116,7 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<O
     let (sidecars, resume) = (!args.folder.no_sidecars, args.folder.resume);
     let SchemeArgs { from_scheme, trust_scales, nibbles, reference } = args.scheme.clone();
     let nibbles = nibbles.map(Into::into);
-    Ok(Options { tensors, sidecars, resume, share, from_scheme, trust_scales, nibbles, reference })
+    Ok(Options { tensors, sidecars, resume, share, from_scheme, trust_scales, nibbles, reference, writing })
 }
 
 /// A report takes the place of neither the source nor the destination, nor of a file that belongs to either.

@@ -7,7 +7,7 @@ use truecast::report::Provenance;
 
 /// `--spec onnx@28 --to f16 --keep '*norm*'`: may be typed after `convert SRC DST` and `verify SRC DST`.
 pub fn typed(provenance: &Provenance) -> String {
-    let Provenance { request, selection, min_elements, onnx } = provenance;
+    let Provenance { request, selection, min_elements, onnx, writing } = provenance;
     let version = request.version().map(|version| format!("@{version}"));
     let mut words = vec!["--spec".to_string(), request.spec().to_string() + &version.unwrap_or_default()];
     for (name, value) in request.attributes() {
@@ -17,6 +17,12 @@ pub fn typed(provenance: &Provenance) -> String {
     let types = [("--to", selection.to), ("--from", selection.from)];
     for (option, dtype) in types.into_iter().filter_map(|(option, dtype)| Some((option, dtype?))) {
         words.extend([option.to_string(), dtype.to_string()]);
+    }
+    if let Some(writing) = writing {
+        words.extend(["--scheme".to_string(), writing.scheme.to_string()]);
+        for (option, value) in writing.options() {
+            words.extend([format!("--{option}"), quoted(&value)]);
+        }
     }
     for rule in &selection.rules {
         let option = if rule.to().is_some() { "--rule" } else { "--keep" };

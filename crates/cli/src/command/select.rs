@@ -1,17 +1,39 @@
-//! `--to`, `--from`, `--rule` and `--keep` as a selection of tensors.
+//! `--to`, `--from`, `--rule` and `--keep` as a selection of tensors; `--scheme` and its options as a way of quantising.
 
-use crate::args::{RuleOrder, SelectArgs};
+use crate::args::{RuleOrder, SelectArgs, WritingArgs};
 use crate::failure::Failure;
 use crate::words::read_type;
+use truecast::select::writing::{Quantisation, Share, Writing};
 use truecast::select::{Rule, Selection};
 
 /// What was asked for.
 pub fn selection(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Failure> {
-    let rules = self::rules(rules)?;
-    if args.to.is_none() && rules.is_empty() {
+    let selection = selection_beside(args, rules)?;
+    if selection.to.is_none() && selection.rules.is_empty() {
         return Err(Failure::usage("nothing to do: give --to TYPE, or a --rule GLOB=TYPE"));
     }
-    Ok(Selection { to: args.to, from: args.from, rules })
+    Ok(selection)
+}
+
+/// What was asked for where something else may be asked for, too.
+pub fn selection_beside(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Failure> {
+    Ok(Selection { to: args.to, from: args.from, rules: self::rules(rules)? })
+}
+
+/// How tensors are quantised, if they are.
+pub fn writing(args: &WritingArgs) -> Result<Option<Writing>, Failure> {
+    let Some(scheme) = args.scheme.filter(|scheme| !scheme.is_plain()) else { return Ok(None) };
+    let how = Quantisation {
+        mx: args.mx_scale,
+        nonfinite: args.nonfinite,
+        search: args.scale_search.unwrap_or_default(),
+        ..Quantisation::default()
+    };
+    let share = |text: &String| {
+        Share::new(text).map_err(|(glob, why)| Failure::usage(format_args!("--share-global {glob:?}: {why}")))
+    };
+    let share = args.share_global.iter().map(share).collect::<Result<_, _>>()?;
+    Ok(Some(Writing { scheme, how, keep: args.keep_preset.clone(), share }))
 }
 
 /// The rules as they were typed.

@@ -29,7 +29,8 @@ fn folder() -> Folder {
     let tensors = [("w", "F32", &[4u64][..], a.clone()), ("norm.weight", "F32", &[1], f32s(&[1.5]))];
     let folder = Folder::with("model.safetensors", &safetensors(&tensors, &[]));
     std::fs::create_dir(folder.path("model")).unwrap();
-    folder.write("model/model.safetensors", &safetensors(&tensors, &[]));
+    let matrices = [("up.weight", "F32", &[2u64, 2][..], a.clone()), ("lm_head.weight", "F32", &[2, 2], a.clone())];
+    folder.write("model/model.safetensors", &safetensors(&[&tensors[..], &matrices[..]].concat(), &[]));
     folder.write("a.npy", &npy("<f4", 4, &a));
     folder.write("theirs.npy", &npy("<f2", 4, &[0x00, 0x3c, 0x44, 0x5f, 0x00, 0xc0, 0, 0]));
     folder.write("scalar.npy", &npy("<f4", None, &1.5f32.to_le_bytes()));

@@ -7,6 +7,7 @@ mod checkpoint;
 mod checkpoint_file;
 mod checkpoint_kills;
 mod checkpoint_quantised;
+mod checkpoint_writing;
 mod compare_verify;
 mod convert;
 mod destination;

@@ -34,6 +34,21 @@ impl Draining {
     pub(super) fn into_file(self) -> File {
         self.file
     }
+
+    /// Writes elsewhere; the next [`Write::write`] goes on where the one before ended.
+    pub(super) fn write_all_at(&mut self, at: u64, mut bytes: &[u8]) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(at))?;
+        while !bytes.is_empty() {
+            match change::write(&self.file, bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.file.seek(SeekFrom::Start(self.position))?;
+        Ok(())
+    }
 }
 
 impl Write for Draining {
@@ -66,6 +81,18 @@ impl Seek for Draining {
 mod tests {
     use super::*;
     use std::io::Read;
+
+    #[test]
+    fn bytes_elsewhere_do_not_move_the_rest() {
+        let mut file = Draining::new(tempfile::tempfile().unwrap());
+        file.write_all(b"ab").unwrap();
+        file.write_all_at(5, b"xyz").unwrap();
+        file.write_all(b"cd").unwrap();
+        let (mut file, mut bytes) = (file.into_file(), Vec::new());
+        file.rewind().unwrap();
+        file.read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes, b"abcd\0xyz");
+    }
 
     #[test]
     fn whole_steps_are_sent_once() {

@@ -133,6 +133,15 @@ impl OutputFile {
         reserved.map_err(Error::io(self.path(), "reserving space for the file"))
     }
 
+    /// Writes `bytes` at `offset` of the file, whatever was written before; what is written by [`Write`] goes on where it
+    /// was. Ranges that are written in both ways must not overlap.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn write_all_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.get_mut().write_all_at(offset, bytes)
+    }
+
     /// The destination.
     pub fn path(&self) -> &Path {
         &self.place.path

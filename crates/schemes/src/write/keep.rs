@@ -19,13 +19,19 @@ pub enum Preset {
 pub struct UnknownPreset(pub String);
 
 impl Preset {
-    const NAMES: [(&'static str, Preset); 5] = [
+    /// Every preset with its name.
+    pub const NAMES: [(&'static str, Preset); 5] = [
         ("norms", Preset::Norms),
         ("embeddings", Preset::Embeddings),
         ("router", Preset::Router),
         ("lm_head", Preset::LmHead),
         ("ssm", Preset::Ssm),
     ];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        Preset::NAMES.iter().find(|(_, preset)| *preset == self).map_or("", |(name, _)| name)
+    }
 
     /// The tensor of this name is kept.
     ///

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use truecast_core::{DType, Ecosystem};
 use truecast_io::folder::{Edit, Folder, edit};
-use truecast_schemes::{Change, Documents, Outcome, Scheme, changes};
+use truecast_schemes::{Change, Documents, Outcome, changes};
 
 /// The file that names the type of the tensors.
 const CONFIG: &str = "config.json";
@@ -39,23 +39,26 @@ const TYPES: [&[&str]; 6] = [
 ];
 
 impl Configuration {
-    /// What changes if tensors become of type `to`, and if those that were quantised are so no more.
+    /// What changes if tensors become of type `to`, and if what was quantised, or is, is `outcome`.
     pub fn of(
         folder: &Folder,
         documents: &Documents,
         to: Option<DType>,
-        was_quantised: bool,
+        outcome: Option<Outcome<'_>>,
     ) -> Result<Configuration, Error> {
         let mut all = Configuration::default();
         let mut edits: BTreeMap<&'static str, Vec<Edit>> = BTreeMap::new();
-        if was_quantised {
-            let dense = Outcome { scheme: Scheme::PLAIN, kept: &[] };
-            for change in changes(documents, &dense).map_err(|cause| Error::scheme(folder.path(), cause))? {
+        if let Some(outcome) = outcome {
+            for change in changes(documents, &outcome).map_err(|cause| Error::scheme(folder.path(), cause))? {
                 all.changes.push(change.to_string());
                 match change {
                     Change::Edit { file, edit } => edits.entry(file).or_default().push(edit),
                     Change::Drop { file } => all.dropped.push(file.into()),
-                    change => unreachable!("a dense result declares nothing: {change}"),
+                    Change::Write { file, value } => {
+                        let text = serde_json::to_string_pretty(&value).expect("JSON has a text") + "\n";
+                        all.files.push(NewFile { name: file.into(), text });
+                    }
+                    change => unreachable!("{change}"),
                 }
             }
         }
@@ -65,9 +68,12 @@ impl Configuration {
             edits.entry(CONFIG).or_default().push(Edit { path, value: Some(json!(torch)) });
         }
         for (name, edits) in edits {
-            let file = folder.json(name)?.expect("what is edited was read");
-            let text = edit(&file.text, &edits);
-            let text = text.map_err(|cause| truecast_io::Error::Folder { path: file.path.clone(), cause })?;
+            // What declares a scheme is made where there is none.
+            let (text, path) = match folder.json(name)? {
+                Some(file) => (file.text, file.path),
+                None => ("{}\n".to_string(), folder.path().join(name)),
+            };
+            let text = edit(&text, &edits).map_err(|cause| truecast_io::Error::Folder { path, cause })?;
             all.files.push(NewFile { name: name.into(), text });
         }
         Ok(all)

@@ -70,6 +70,48 @@ pub enum CheckpointError {
         /// Its scheme.
         scheme: String,
     },
+    /// What is quantised is made dense first.
+    #[error(
+        "tensor {} is quantised already ({from}); two runs make one scheme of another: convert DIR DENSE --to f32, then \
+         convert DENSE OUT --scheme {to}",
+        Shown(.tensor)
+    )]
+    QuantisedAlready {
+        /// Its name.
+        tensor: String,
+        /// Its scheme.
+        from: String,
+        /// That which is asked for.
+        to: String,
+    },
+    /// A scheme cannot hold some tensors.
+    #[error("{first}{}", alike(.others))]
+    NoForm {
+        /// What is said of the first.
+        first: String,
+        /// The names of the others.
+        others: Vec<String>,
+    },
+    /// An option about quantising that changes nothing.
+    #[error("{option} has no effect: {why}")]
+    NoEffect {
+        /// The option.
+        option: &'static str,
+        /// Why not.
+        why: String,
+    },
+}
+
+/// So many names are listed.
+const LISTED: usize = 20;
+
+fn alike(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(LISTED).map(|name| Shown(name).to_string()).collect();
+    match names.len() {
+        0 => String::new(),
+        n if n > LISTED => format!("; {n} others too, such as {}", shown.join(", ")),
+        n => format!("; {n} other{} too: {}", if n == 1 { "" } else { "s" }, shown.join(", ")),
+    }
 }
 
 impl CheckpointError {

@@ -1,33 +1,35 @@
 //! Reading pieces of tensors from any shard of a checkpoint, and writing a shard while its digest is taken.
 
-use super::dense::Maker;
-use super::shard::{Origin, Work};
-use crate::digest::Sha256;
+use super::outline::{Means, Outline, Place};
+use super::shard::Origin;
+use crate::digest::{Sha256, sha256};
 use crate::error::Error;
-use crate::stream::{Feed, Item, Sink, room};
+use crate::stream::{Feed, Sink, room};
 use std::io::{Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use truecast_io::Writer;
 use truecast_io::folder::Folder;
 
-/// What the works of a shard read, in the order of its data.
-pub(crate) struct FolderFeed<'a> {
+/// What the works of a shard read.
+pub(super) struct FolderFeed<'a> {
     pub folder: &'a Folder,
-    pub works: &'a [Work],
-    /// Of the quantised works, in their order.
-    pub makers: &'a [Option<Maker>],
-    pub items: &'a [Item],
+    pub outline: &'a Outline<'a>,
 }
 
 impl Feed for FolderFeed<'_> {
     fn read(&mut self, at: usize, first: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
-        let item = &self.items[at];
-        let work = &self.works[item.index];
-        let stored = match (&work.origin, &self.makers[item.index]) {
-            (Origin::Stored(stored), _) => stored,
-            (Origin::Quantised(quantised), Some(maker)) => {
+        let Outline { works, means, items, places, .. } = self.outline;
+        let item = &items[at];
+        let Place { work: index, matrix } = places[at];
+        let work = &works[index];
+        let (stored, first) = match (&work.origin, &means[index]) {
+            (Origin::Stored(stored), _) => (stored, first),
+            (Origin::Dense(scaled), _) => (&scaled.from, matrix * item.len + first),
+            (Origin::Quantised(quantised), Means::Dequantise(maker)) => {
                 return maker.read(self.folder, quantised, first, len, buffer);
             }
-            (Origin::Quantised(_), None) => unreachable!("each quantised work has its maker"),
+            (Origin::Quantised(_), _) => unreachable!("each quantised work has its maker"),
         };
         let source = &self.folder.shards()[stored.shard].source;
         let mut window = source.window(stored.tensor).expect("a tensor of a safetensors file lies as it is");
@@ -44,29 +46,59 @@ impl Feed for FolderFeed<'_> {
     }
 }
 
-/// A file of tensors that is written from front to back, and its digest.
-pub(crate) struct Hashing {
+/// A file of tensors, and its digest: that of what is written, as long as it is written from front to back; otherwise the file
+/// is read again at the end.
+pub(super) struct ShardSink<'a> {
     writer: Writer,
-    digest: Sha256,
+    path: PathBuf,
+    digest: Option<Sha256>,
+    /// Bytes of data that the digest has seen.
+    seen: u64,
+    outline: &'a Outline<'a>,
 }
 
-impl Hashing {
-    pub fn new(mut writer: Writer) -> Hashing {
+impl<'a> ShardSink<'a> {
+    pub fn new(mut writer: Writer, path: &Path, outline: &'a Outline<'a>) -> ShardSink<'a> {
         let mut digest = Sha256::new();
         digest.add(&writer.take_header());
-        Hashing { writer, digest }
+        ShardSink { writer, path: path.into(), digest: Some(digest), seen: 0, outline }
+    }
+
+    /// Writes bytes that begin at `offset` of the data.
+    pub fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        match &mut self.digest {
+            Some(digest) if offset == self.seen => {
+                digest.add(bytes);
+                self.seen += bytes.len() as u64;
+            }
+            digest => *digest = None,
+        }
+        Ok(self.writer.write_at(offset, bytes)?)
     }
 
     /// Gives the file its name. Returns its length and digest.
-    pub fn finish(self) -> Result<(u64, String), Error> {
-        Ok((self.writer.finish()?, self.digest.finish()))
+    pub fn finish(self, stop: &AtomicBool) -> Result<(u64, String), Error> {
+        let bytes = self.writer.finish()?;
+        match self.digest {
+            Some(digest) => Ok((bytes, digest.finish())),
+            None => sha256(&self.path, stop),
+        }
     }
 }
 
-impl Sink for Hashing {
-    fn write(&mut self, _: usize, _: u64, _: u64, bytes: &[u8]) -> Result<(), Error> {
-        self.digest.add(bytes);
-        self.writer.write(bytes)?;
+impl Sink for ShardSink<'_> {
+    fn write(&mut self, at: usize, first: u64, len: u64, mut bytes: &[u8]) -> Result<(), Error> {
+        let Outline { works, means, items, places, offsets } = self.outline;
+        let Place { work, matrix } = places[at];
+        let (Origin::Dense(scaled), Means::Quantise(encoder)) = (&works[work].origin, &means[work]) else {
+            return self.put(offsets[work][0] + items[at].dst_bytes(first), bytes);
+        };
+        for write in encoder.writes(matrix, first, len) {
+            let output = scaled.output(write.part).expect("what is made has its tensor");
+            let (now, rest) = bytes.split_at(write.bytes() as usize);
+            self.put(offsets[work][output] + write.first, now)?;
+            bytes = rest;
+        }
         Ok(())
     }
 }

@@ -4,16 +4,22 @@
 //! How the elements of one tensor are converted is the business of `convert`; what a folder is, that of `truecast_io::folder`.
 //! Read first: `docs/spec/checkpoints.md §2`, §11.
 
+mod amax;
 mod config;
 mod dense;
+mod encode;
 pub(crate) mod error;
 mod feed;
 mod found;
 mod manifest;
+mod marks;
 mod options;
+mod outline;
 mod place;
 mod plan;
 mod prove;
+mod prove_scaled;
+mod quantise;
 mod reference;
 mod run;
 mod shard;

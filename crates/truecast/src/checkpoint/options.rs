@@ -1,6 +1,7 @@
 //! How a checkpoint is converted: everything that is asked for.
 
 use crate::convert::options::Options as TensorOptions;
+use crate::select::Writing;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -26,6 +27,8 @@ pub struct Options {
     pub nibbles: Option<Nibbles>,
     /// A dense checkpoint with the same names: it tells shapes that padding hides, and whether nibbles are in order.
     pub reference: Option<PathBuf>,
+    /// How dense tensors are quantised, if they are.
+    pub writing: Option<Writing>,
 }
 
 impl Options {
@@ -48,6 +51,7 @@ impl Default for Options {
             trust_scales: false,
             nibbles: None,
             reference: None,
+            writing: None,
         }
     }
 }

@@ -1,10 +1,12 @@
 //! What becomes of a checkpoint, file by file and tensor by tensor, settled before anything is written.
 
 use super::config::Configuration;
+use super::encode::Scaled;
 use super::error::CheckpointError;
 use super::found::{Contents, quantised};
 use super::manifest::{Manifest, ShardEntry, SourceEntry};
 use super::options::{Options, Share};
+use super::quantise::{self, Quantising, Settled};
 use super::reference::{Reference, contents};
 use super::shard::{Origin, ShardPlan, Work};
 use super::stored::Stored;
@@ -18,11 +20,11 @@ use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 use std::path::Path;
-use truecast_core::scaled::{BlockType, Code, Part};
-use truecast_core::{CastSpec, DType, Kind, Layout};
+use truecast_core::scaled::{BlockType, Part};
+use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::folder::{Folder, Index, Shard};
 use truecast_io::{FileFormat, Shown, Tensor};
-use truecast_schemes::{Family, Group, Role};
+use truecast_schemes::{Family, Group, Outcome, Role, Scheme};
 
 /// The index of a checkpoint that had none.
 const INDEX: &str = "model.safetensors.index.json";
@@ -35,6 +37,8 @@ pub struct Plan {
     pub(super) shards: Vec<ShardPlan>,
     /// Files beside the shards that are written anew, or not copied.
     pub(super) configuration: Configuration,
+    /// Sets of tensors with a common second scale.
+    pub(super) shares: Vec<Vec<Stored>>,
     /// Tensors that the result lacks because they mean nothing without others, with the reason.
     pub(super) dropped: Vec<(String, String)>,
     warnings: Vec<String>,
@@ -92,6 +96,12 @@ impl Plan {
         let choices = options.tensors.selection.choose(kind, &tensors, &eligibilities, src)?;
         let was_quantised = !found.groups.is_empty();
         let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
+        let writing = options.writing.as_ref().filter(|writing| !writing.scheme.is_plain());
+        if let (Some(writing), Some(group)) = (writing, found.groups.first()) {
+            let (tensor, from, to) = (group.name.clone(), group.scheme.to_string(), writing.scheme.to_string());
+            return Err(Error::checkpoint(src, CheckpointError::QuantisedAlready { tensor, from, to }));
+        }
+        let mut quantising = writing.map(|writing| Quantising::new(writing, &options.tensors.selection));
         let of_shard = |shard: &Shard| {
             let metadata = shard.source.metadata();
             let metadata = if was_quantised || is_gguf {
@@ -105,11 +115,12 @@ impl Plan {
         let mut names = HashSet::new();
         for (((at, group), tensor), choice) in made.into_iter().zip(&tensors).zip(choices) {
             let path = folder.shards()[at.shard].source.path();
-            if !names.insert(&tensor.name) {
-                let cause = truecast_schemes::Error::DuplicateName { tensor: tensor.name.clone() };
-                return Err(Error::scheme(src, cause));
-            }
+            let scaled = match (&mut quantising, group) {
+                (Some(quantising), None) => quantising.work(at, tensor, path)?,
+                _ => None,
+            };
             let work = match group {
+                None if scaled.is_some() => scaled.expect("it was asked for"),
                 None => {
                     let planned = Planned::new(tensor, choice, kind, path, &options.tensors.request)?;
                     Work { origin: Origin::Stored(at), planned }
@@ -127,16 +138,24 @@ impl Plan {
                     Work { origin: Origin::Quantised(Box::new(quantised)), planned }
                 }
             };
+            if let Some(twice) = work.targets().find(|target| !names.insert(target.name.clone())) {
+                let cause = truecast_schemes::Error::DuplicateName { tensor: twice.name.clone() };
+                return Err(Error::scheme(src, cause));
+            }
             shards[at.shard].works.push(work);
         }
-        let configuration = Configuration::of(&folder, &documents, options.tensors.selection.to, was_quantised)?;
-        let provenance = Provenance::of(&options.tensors);
-        let mut warnings = [found.choices, found.warnings].concat();
+        let settled = quantising.map(|quantising| quantising.finish(src)).transpose()?;
+        let Settled { kept, shares, warnings } = settled.unwrap_or_default();
+        let scheme = writing.map_or(Scheme::PLAIN, |writing| writing.scheme);
+        let outcome = (was_quantised || !scheme.is_plain()).then_some(Outcome { scheme, kept: &kept });
+        let configuration = Configuration::of(&folder, &documents, options.tensors.selection.to, outcome)?;
+        let provenance = Provenance { writing: writing.cloned(), ..Provenance::of(&options.tensors) };
+        let mut warnings = [found.choices, found.warnings, warnings].concat();
         if let Some(reference) = reference {
             let all: Vec<_> = found.groups.iter().map(|group| quantised(&folder, &stored, group)).collect();
             warnings.extend(reference.check_nibbles(&folder, &all)?);
         }
-        Ok(Plan { folder, provenance, shards, configuration, dropped, warnings, options: options.clone() })
+        Ok(Plan { folder, provenance, shards, configuration, shares, dropped, warnings, options: options.clone() })
     }
 
     /// The source that was opened.
@@ -162,6 +181,19 @@ impl Plan {
 
     pub(super) fn works(&self) -> impl Iterator<Item = &Work> + Clone {
         self.shards.iter().flat_map(|shard| &shard.works)
+    }
+
+    /// The tensors that have a second scale in common with this one, itself among them.
+    pub(super) fn shared(&self, scaled: &Scaled) -> &[Stored] {
+        scaled.share.map_or(&[], |set| &self.shares[set])
+    }
+
+    /// A tensor that is quantised, by its place in the source.
+    pub(super) fn scaled(&self, at: Stored) -> Option<&Scaled> {
+        self.shards[at.shard].works.iter().find_map(|work| match &work.origin {
+            Origin::Dense(scaled) if scaled.from == at => Some(&**scaled),
+            _ => None,
+        })
     }
 
     /// The shard is converted by this run.
@@ -245,15 +277,19 @@ impl Plan {
         let mut weight_map = BTreeMap::new();
         let mut total_size = 0;
         for shard in written {
-            for work in &shard.works {
-                weight_map.insert(work.planned.target.name.clone(), shard.name.clone());
-                total_size += work.planned.target.bytes();
+            for target in shard.works.iter().flat_map(Work::targets) {
+                weight_map.insert(target.name.clone(), shard.name.clone());
+                total_size += target.bytes();
             }
         }
-        let (name, metadata) = match self.folder.index() {
+        let (name, mut metadata) = match self.folder.index() {
             Some(index) => (index.name.clone(), index.metadata.clone()),
             None => (INDEX.into(), Default::default()),
         };
+        // Codes, scales and what is dropped change how many parameters are counted.
+        if !self.dropped.is_empty() || self.works().any(|work| !matches!(work.origin, Origin::Stored(_))) {
+            metadata.shift_remove("total_parameters");
+        }
         let text = Index { name: name.clone(), metadata, weight_map }.text(total_size);
         Some((name, text))
     }
@@ -279,15 +315,8 @@ impl Plan {
 
 /// The type of the codes, or one that holds them.
 fn code_type(group: &Group) -> DType {
-    match group.layout.planes().map(|planes| planes.codes.code) {
-        Some(Code::Float(dtype)) => dtype,
-        Some(Code::Int(format)) => {
-            let is_format = |dtype: &DType| matches!(dtype.kind(), Kind::Int(of) if of == format);
-            DType::ALL.into_iter().find(is_format).unwrap_or(if format.signed { DType::I8 } else { DType::U8 })
-        }
-        None => match group.scheme.family {
-            Family::Gguf(BlockType::Mxfp4 | BlockType::Nvfp4) => DType::F4E2M1,
-            _ => DType::I8,
-        },
+    match group.scheme.family {
+        Family::Gguf(BlockType::Mxfp4 | BlockType::Nvfp4) => DType::F4E2M1,
+        _ => quantise::code_type(&group.layout),
     }
 }

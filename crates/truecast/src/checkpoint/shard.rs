@@ -1,6 +1,7 @@
 //! What becomes of one file of a checkpoint.
 
 use super::dense::Quantised;
+use super::encode::Scaled;
 use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::report::TensorReport;
@@ -9,44 +10,70 @@ use std::collections::BTreeMap;
 use truecast_io::Tensor;
 use truecast_kernel::Counts;
 
-/// Of what a tensor of the result is made.
+/// Of what tensors of the result are made.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
-    /// Of one that has as many elements.
+    /// One, of one that has as many elements.
     Stored(Stored),
-    /// Of codes, scales and what else belongs to them.
+    /// One, of codes, scales and what else belongs to them.
     Quantised(Box<Quantised>),
+    /// Codes, scales and what else belongs to them, of one that has as many elements.
+    Dense(Box<Scaled>),
 }
 
-/// What makes one tensor of the result.
+/// What makes tensors of the result that belong together.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
-    /// What it becomes. Of a quantised tensor `from` is the type of its codes, and `cast` goes from f32.
+    /// What it becomes. Of a quantised tensor `from` is the type of its codes, and `cast` goes from f32; of one that is to be
+    /// quantised `target` stands for all that it becomes, with the type of the codes.
     pub planned: Planned,
     pub origin: Origin,
 }
 
 impl Work {
-    /// As the stream sees it.
+    /// As the stream sees it; of a stack of matrices that are quantised each of them.
     pub fn item(&self, index: usize) -> Item {
         match &self.origin {
             Origin::Stored(_) => self.planned.item(index),
             Origin::Quantised(quantised) => {
                 let target = &self.planned.target;
                 let dst_bits = target.dtype.bits_in(target.layout).expect("a container's layout fits its type");
-                Item { index, len: target.len(), src_bits: quantised.bits(), dst_bits }
+                Item::new(index, target.len(), quantised.bits(), dst_bits)
             }
+            Origin::Dense(scaled) => scaled.item(index),
         }
+    }
+
+    /// How many items it is.
+    pub fn items(&self) -> u64 {
+        match &self.origin {
+            Origin::Stored(_) | Origin::Quantised(_) => 1,
+            Origin::Dense(scaled) => scaled.layout.matrices,
+        }
+    }
+
+    /// The tensors of the result.
+    pub fn targets(&self) -> impl Iterator<Item = &Tensor> + Clone {
+        let (one, several) = match &self.origin {
+            Origin::Stored(_) | Origin::Quantised(_) => (Some(&self.planned.target), &[][..]),
+            Origin::Dense(scaled) => (None, &scaled.outputs[..]),
+        };
+        one.into_iter().chain(several.iter().map(|output| &output.tensor))
     }
 
     /// Bytes of the source that it reads.
     pub fn bytes_in(&self) -> u64 {
         match &self.origin {
-            Origin::Stored(_) => {
+            Origin::Stored(_) | Origin::Dense(_) => {
                 self.planned.from.bytes_in(self.planned.src_layout, self.planned.target.len()).unwrap_or(0)
             }
             Origin::Quantised(quantised) => quantised.bytes,
         }
+    }
+
+    /// Bytes of the tensors of the result.
+    pub fn bytes_out(&self) -> u64 {
+        self.targets().map(Tensor::bytes).sum()
     }
 
     /// What a report says of it.
@@ -57,6 +84,10 @@ impl Work {
             Origin::Quantised(quantised) => {
                 let (bytes_in, scheme) = (quantised.bytes, Some(quantised.scheme.clone()));
                 TensorReport { bytes_in, scheme, converted: true, ..row }
+            }
+            Origin::Dense(scaled) => {
+                let (bytes_out, to_scheme) = (self.bytes_out(), Some(scaled.scheme.clone()));
+                TensorReport { bytes_out, to_scheme, converted: true, ..row }
             }
         }
     }
@@ -74,13 +105,13 @@ pub(crate) struct ShardPlan {
 impl ShardPlan {
     /// The tensors that it holds; none of a shard that is not written.
     pub fn targets(&self) -> Vec<Tensor> {
-        self.works.iter().map(|work| work.planned.target.clone()).collect()
+        self.works.iter().flat_map(Work::targets).cloned().collect()
     }
 
     /// Bytes of tensors that are read and written for it.
     pub fn bytes(&self) -> (u64, u64) {
         let read = self.works.iter().map(Work::bytes_in).sum();
-        (read, self.works.iter().map(|work| work.planned.target.bytes()).sum())
+        (read, self.works.iter().map(Work::bytes_out).sum())
     }
 
     /// A shard without tensors is not written.

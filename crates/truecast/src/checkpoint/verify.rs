@@ -6,6 +6,7 @@ use super::manifest::{FileEntry, MANIFEST, Manifest};
 use super::options::Options;
 use super::plan::Plan;
 use super::prove::Proof;
+use super::prove_scaled::ScaledProof;
 use super::shard::{Origin, Work};
 use crate::digest::sha256;
 use crate::error::Error;
@@ -85,7 +86,7 @@ impl Verification {
 
     /// The names that the destination's tensors should have.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        self.plan.works().map(|work| work.planned.target.name.as_str())
+        self.plan.works().flat_map(Work::targets).map(|target| target.name.as_str())
     }
 
     /// Bytes of the source that will be read.
@@ -126,21 +127,28 @@ impl Verification {
             for work in &shard.works {
                 let some = stretches.next().expect("each work has its stretches");
                 let (tensor, name) = (&work.planned, &work.planned.target.name);
-                let Some((found, &at)) = actual.zip(held.get(name.as_str())) else {
-                    verdict.differences.push(FileDifference::Missing { tensor: name.clone() });
-                    continue;
-                };
-                is_extra.remove(name.as_str());
-                verdict.tensors += 1;
-                let actual = &found.source.tensors()[at];
-                if (actual.dtype, &actual.shape) != (tensor.target.dtype, &tensor.target.shape) {
-                    verdict.differences.push(FileDifference::Header {
-                        tensor: name.clone(),
-                        expected: (tensor.target.dtype, tensor.target.shape.clone()),
-                        actual: (actual.dtype, actual.shape.clone()),
-                    });
-                    continue;
+                let mut places = Vec::new();
+                for target in work.targets() {
+                    is_extra.remove(target.name.as_str());
+                    match actual.zip(held.get(target.name.as_str())) {
+                        Some((found, &at)) => {
+                            verdict.tensors += 1;
+                            let header = &found.source.tensors()[at];
+                            if (header.dtype, &header.shape) == (target.dtype, &target.shape) {
+                                places.push(at);
+                            } else {
+                                verdict.differences.push(FileDifference::Header {
+                                    tensor: target.name.clone(),
+                                    expected: (target.dtype, target.shape.clone()),
+                                    actual: (header.dtype, header.shape.clone()),
+                                });
+                            }
+                        }
+                        None => verdict.differences.push(FileDifference::Missing { tensor: target.name.clone() }),
+                    }
                 }
+                let Some(found) = actual.filter(|_| places.len() == work.targets().count()) else { continue };
+                let at = places[0];
                 let mut progress = |bytes| {
                     done += bytes;
                     progress(Progress { bytes: done, tensor: name });
@@ -151,16 +159,25 @@ impl Verification {
                         let source = &self.plan.folder.shards()[stored.shard].source;
                         let (index, result) = (stored.tensor, &found.source);
                         let pair = Pair { source, index, tensor, result, at, stretches: some };
-                        elements::compare(&pair, &mut prepared, &mut verdict.methods, &mut progress)?
+                        let difference = elements::compare(&pair, &mut prepared, &mut verdict.methods, &mut progress)?;
+                        (difference.into_iter().collect(), elements_of(some))
                     }
                     Origin::Quantised(quantised) => {
                         let result = (&found.source, at);
                         let proof = Proof { folder: &self.plan.folder, quantised, planned: tensor, result };
                         verdict.methods.definition += elements_of(some);
-                        proof.compare(some, &mut progress)?
+                        (proof.compare(some, &mut progress)?.into_iter().collect(), elements_of(some))
+                    }
+                    Origin::Dense(scaled) => {
+                        let (plan, result) = (&self.plan, (&found.source, places));
+                        let proof = ScaledProof { plan, scaled, planned: tensor, result };
+                        let (differences, elements) = proof.compare(some, &mut progress)?;
+                        verdict.methods.definition += elements;
+                        (differences, elements)
                     }
                 };
-                verdict.elements += elements_of(some);
+                let (difference, elements): (Vec<FileDifference>, u64) = difference;
+                verdict.elements += elements;
                 of += tensor.target.len();
                 verdict.differences.extend(difference);
             }

@@ -1,8 +1,11 @@
-//! Converting one shard into a file, in bounded memory.
+//! Converting one shard into a file, in bounded memory: what is read, what is made of it on any thread, where it is written.
 
+use super::amax::Amax;
 use super::dense::Maker;
-use super::feed::{FolderFeed, Hashing};
+use super::encode::{Encoder, Scaled};
+use super::feed::{FolderFeed, ShardSink};
 use super::manifest::FileEntry;
+use super::outline::{Means, Outline, Place};
 use super::plan::Plan;
 use super::shard::{Origin, Work};
 use crate::convert::action::{Actions, Converter};
@@ -10,12 +13,14 @@ use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::progress::Progress;
 use crate::report::TensorReport;
-use crate::stream::{Item, Limits, run};
+use crate::stream::{Limits, room, run};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use truecast_core::scaled::Part;
 use truecast_io::{Existing, FileFormat, Writer};
 use truecast_kernel::{CastOptions, Counting, Counts};
+use truecast_schemes::Content;
 
 /// Shards that are converted one after the other.
 pub(super) struct Shards<'a> {
@@ -25,11 +30,13 @@ pub(super) struct Shards<'a> {
     pub rows: Vec<TensorReport>,
     /// Bytes of the source that are done.
     pub read: u64,
+    /// Of tensors whose scales need it.
+    amax: Amax,
 }
 
 impl<'a> Shards<'a> {
     pub fn new(plan: &'a Plan, stop: &'a AtomicBool) -> Shards<'a> {
-        Shards { plan, stop, rows: Vec::new(), read: 0 }
+        Shards { plan, stop, rows: Vec::new(), read: 0, amax: Amax::default() }
     }
 
     /// Converts shard `at` into the file `path`.
@@ -44,47 +51,76 @@ impl<'a> Shards<'a> {
         let (shard, options) = (&plan.shards[at], &plan.options.tensors);
         let source = plan.folder.shards()[at].source.path();
         let failed = |tensor: &Planned, cause: Cause| Error::tensor(source, &tensor.name, cause);
+        let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop: self.stop };
         // Pieces are converted at the same time, each by one thread.
         let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
+        let read = &mut self.read;
+        self.amax.find(plan, shard, &limits, &mut |tensor| progress(Progress { bytes: *read, tensor }))?;
         let stored = shard.works.iter().filter(|work| matches!(work.origin, Origin::Stored(_)));
         let actions = Actions::new(stored.map(|work| &work.planned), &exec);
         let actions = actions.map_err(|(tensor, cause)| failed(tensor, cause.into()))?;
-        let maker = |work: &Work| match &work.origin {
-            Origin::Stored(_) => Ok(None),
-            Origin::Quantised(quantised) => {
-                let maker = Maker::new(quantised, &work.planned, &exec);
-                maker.map(Some).map_err(|cause| failed(&work.planned, cause))
-            }
+        let of_work = |work: &Work| {
+            let planned = &work.planned;
+            let means = match &work.origin {
+                Origin::Stored(_) => Ok(Means::Cast(actions.of(planned))),
+                Origin::Quantised(quantised) => Maker::new(quantised, planned, &exec).map(Means::Dequantise),
+                Origin::Dense(scaled) => Encoder::new(scaled, self.amax.of(plan, scaled), &exec).map(Means::Quantise),
+            };
+            means.map_err(|cause| failed(planned, cause))
         };
-        let makers = shard.works.iter().map(maker).collect::<Result<Vec<_>, _>>()?;
+        let means = shard.works.iter().map(of_work).collect::<Result<Vec<_>, _>>()?;
+
         let writer = Writer::create(path, FileFormat::Safetensors, shard.targets(), &shard.metadata, existing)?;
-        let items: Vec<Item> = writer.order().iter().map(|&at| shard.works[at].item(at)).collect();
-        let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop: self.stop };
+        let outline = Outline::new(shard, &means, &writer);
+        let Outline { items, places, .. } = &outline;
+        let mut sink = ShardSink::new(writer, path, &outline);
+        for (at, (work, means)) in shard.works.iter().zip(&means).enumerate() {
+            if let (Origin::Dense(scaled), Means::Quantise(encoder)) = (&work.origin, means) {
+                for (output, bytes) in small(scaled, encoder) {
+                    sink.put(outline.offsets[at][output], &bytes)?;
+                }
+            }
+        }
         let mut counts = vec![Counts::default(); shard.works.len()];
-        let read = &mut self.read;
-        let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut [u8]| {
-            let index = items[at].index;
-            let work = &shard.works[index];
-            let parts = match &makers[index] {
-                Some(maker) => maker.run(first, len as usize, src, dst),
-                None => {
-                    let converter = Converter { tensor: &work.planned, action: actions.of(&work.planned) };
-                    converter.run(first, len as usize, src, dst)
+        let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>| {
+            let Place { work: index, matrix } = places[at];
+            let planned = &shard.works[index].planned;
+            let made = match &means[index] {
+                Means::Quantise(encoder) => encoder.run(matrix, first, src, dst),
+                Means::Dequantise(maker) => {
+                    let dst = room(dst, items[at].dst_bytes(len));
+                    maker.run(first, len as usize, src, dst).map(|parts| (parts, dst.len()))
+                }
+                Means::Cast(action) => {
+                    let dst = room(dst, items[at].dst_bytes(len));
+                    let converter = Converter { tensor: planned, action };
+                    converter.run(first, len as usize, src, dst).map(|parts| (parts, dst.len()))
                 }
             };
-            parts.map_err(|cause| failed(&work.planned, cause))
+            made.map_err(|cause| failed(planned, cause))
         };
         let done = |at: usize, parts: Vec<Counts>, bytes: u64| {
-            let index = items[at].index;
+            let index = places[at].work;
             parts.iter().for_each(|part| counts[index].add(part));
             *read += bytes;
             progress(Progress { bytes: *read, tensor: &shard.works[index].planned.name });
         };
-        let feed = FolderFeed { folder: &plan.folder, works: &shard.works, makers: &makers, items: &items };
-        let sink = run(feed, Hashing::new(writer), &items, &limits, work, done)?;
-        let (bytes, sha256) = sink.finish()?;
+        let feed = FolderFeed { folder: &plan.folder, outline: &outline };
+        let sink = run(feed, sink, items, &limits, work, done)?;
+        let (bytes, sha256) = sink.finish(self.stop)?;
         let rows = shard.works.iter().zip(counts);
         self.rows.extend(rows.map(|(work, counts)| work.report(counts)));
         Ok(FileEntry { bytes, sha256 })
     }
+}
+
+/// Outputs whose bytes are known before the first piece: the second scale, and what only describes.
+fn small(scaled: &Scaled, encoder: &Encoder) -> Vec<(usize, Vec<u8>)> {
+    let global = encoder.global().map(|global| global.to_le_bytes().to_vec());
+    let bytes = |(at, output): (usize, &truecast_schemes::Output)| match &output.content {
+        Content::Part(Part::Global) => Some((at, global.clone()?)),
+        Content::Part(_) => None,
+        Content::Bytes(bytes) => Some((at, bytes.clone())),
+    };
+    scaled.outputs.iter().enumerate().filter_map(bytes).collect()
 }

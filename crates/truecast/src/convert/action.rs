@@ -76,7 +76,7 @@ impl Converter<'_> {
                 Ok(caster.cast_parts(codes, room(dst)?).map_err(|error| from_element(error, first))?)
             }
             Action::Text(caster) => {
-                let block = self.tensor.item(0).unit() as usize;
+                let block = self.tensor.item(0).unit as usize;
                 Ok(caster.cast_parts(codes, room(dst)?, block).map_err(|error| error.after(first))?)
             }
             Action::Copy(measure) => {

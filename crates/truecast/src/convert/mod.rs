@@ -12,7 +12,7 @@ use crate::parts::Parts;
 use crate::progress::Progress;
 use crate::report::{Provenance, Report, TensorReport};
 use crate::select::Eligibility;
-use crate::stream::{FileFeed, Item, LEAST_MEMORY, Limits, run};
+use crate::stream::{FileFeed, Item, LEAST_MEMORY, Limits, room, run};
 use crate::text::CellCaster;
 use action::{Action, Actions, Converter};
 use planned::Planned;
@@ -233,10 +233,11 @@ impl Plan {
         let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop };
         let mut counts = vec![Counts::default(); self.tensors.len()];
         let mut read = 0;
-        let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut [u8]| {
+        let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>| {
             let index = items[at].index;
+            let dst = room(dst, items[at].dst_bytes(len));
             let parts = converters[index].run(first, len as usize, src, dst);
-            parts.map_err(|cause| failed(&self.tensors[index], cause))
+            parts.map(|parts| (parts, dst.len())).map_err(|cause| failed(&self.tensors[index], cause))
         };
         let done = |at: usize, parts: Vec<Counts>, bytes: u64| {
             parts.iter().for_each(|part| counts[items[at].index].add(part));

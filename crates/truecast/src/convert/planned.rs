@@ -56,11 +56,7 @@ impl Planned {
     /// As the stream sees it.
     pub(crate) fn item(&self, index: usize) -> Item {
         let bits = |dtype: DType, layout| dtype.bits_in(layout).expect("a container's layout fits its type");
-        Item {
-            index,
-            len: self.target.len(),
-            src_bits: bits(self.from, self.src_layout),
-            dst_bits: bits(self.target.dtype, self.target.layout),
-        }
+        let (src_bits, dst_bits) = (bits(self.from, self.src_layout), bits(self.target.dtype, self.target.layout));
+        Item::new(index, self.target.len(), src_bits, dst_bits)
     }
 }

@@ -20,6 +20,8 @@ pub struct Assessed<'a> {
     pub name: &'a str,
     /// Its type before and after.
     pub types: (DType, DType),
+    /// Its results have scales: that the least values of a block become zero is rounding there.
+    pub is_scaled: bool,
     /// What happened to its values.
     pub counts: &'a Counts,
 }
@@ -93,7 +95,7 @@ pub struct Assessment {
 /// use truecast::report::{Assessed, Reason, assess};
 /// use truecast::{Counts, DType};
 /// let lost = Counts { elements: 4, inexact: 1, exact: 3, to_inf: 1, ..Counts::default() };
-/// let row = Assessed { name: "w", types: (DType::F32, DType::F16), counts: &lost };
+/// let row = Assessed { name: "w", types: (DType::F32, DType::F16), is_scaled: false, counts: &lost };
 /// let assessment = assess([row].into_iter(), 5);
 /// assert_eq!(assessment.worst[0].reasons, [Reason::Nonfinite(1, 0)]);
 /// ```
@@ -145,14 +147,14 @@ fn reasons(row: &Assessed<'_>) -> Vec<Reason> {
     all.extend((c.to_inf > 0 || c.to_nan > 0).then_some(Reason::Nonfinite(c.to_inf, c.to_nan)));
     all.extend((is_number && c.sqnr_db() < LEAST_SQNR_DB).then(|| Reason::Noise(c.sqnr_db())));
     all.extend((is_number && is_much(c.saturated, c.elements)).then_some(Reason::Saturated(c.saturated)));
-    let is_flushed = is_number && is_much(c.flushed_to_zero, c.nonzero_in());
+    let is_flushed = is_number && !row.is_scaled && is_much(c.flushed_to_zero, c.nonzero_in());
     all.extend(is_flushed.then_some(Reason::FlushedToZero(c.flushed_to_zero)));
     all
 }
 
 fn is_unscaled(row: &Assessed<'_>) -> bool {
     let becomes_integer = row.types.0.is_float() && matches!(row.types.1.kind(), Kind::Int(_));
-    becomes_integer && row.counts.flushed_to_zero > row.counts.nonzero_in() / 2
+    becomes_integer && !row.is_scaled && row.counts.flushed_to_zero > row.counts.nonzero_in() / 2
 }
 
 /// Values that became Inf or NaN go before everything; then what has the most noise.
@@ -177,7 +179,7 @@ mod tests {
     }
 
     fn assessed<'a>(rows: &'a [(&'a str, Counts)], types: (DType, DType), worst: usize) -> Assessment {
-        assess(rows.iter().map(|(name, counts)| Assessed { name, types, counts }), worst)
+        assess(rows.iter().map(|(name, counts)| Assessed { name, types, is_scaled: false, counts }), worst)
     }
 
     #[test]

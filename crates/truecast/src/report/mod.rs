@@ -45,6 +45,8 @@ pub struct TensorReport {
     pub to: DType,
     /// The scheme that its codes were quantised by, if they were; `from` is their type.
     pub scheme: Option<Arc<str>>,
+    /// The scheme that it was quantised by; `to` is the type of the codes.
+    pub to_scheme: Option<Arc<str>>,
     /// False if its bytes were copied.
     pub converted: bool,
     /// Elements.
@@ -66,6 +68,7 @@ impl TensorReport {
             from,
             to: target.dtype,
             scheme: None,
+            to_scheme: None,
             converted: cast.is_some_and(|cast| cast != CastSpec::copy(from)),
             elements,
             bytes_in: from.bytes_in(src_layout, elements).unwrap_or(0),
@@ -78,13 +81,14 @@ impl TensorReport {
     /// Which tensors it is summed with.
     #[must_use]
     pub fn group(&self) -> Group {
-        if self.scheme.is_some() { Group::Converted } else { Group::of(self.from, self.to) }
+        if self.scheme.is_some() || self.to_scheme.is_some() { Group::Converted } else { Group::of(self.from, self.to) }
     }
 
     /// What an assessment looks at.
     #[must_use]
     pub fn assessed(&self) -> Assessed<'_> {
-        Assessed { name: &self.name, types: (self.from, self.to), counts: &self.counts }
+        let (types, is_scaled) = ((self.from, self.to), self.to_scheme.is_some());
+        Assessed { name: &self.name, types, is_scaled, counts: &self.counts }
     }
 }
 
@@ -157,7 +161,7 @@ impl Serialize for ReportJson<'_> {
                 shape: &t.shape,
                 types: (t.from, t.to),
                 group: t.group(),
-                scheme: t.scheme.as_deref(),
+                schemes: (t.scheme.as_deref(), t.to_scheme.as_deref()),
                 converted: Some(t.converted),
                 elements: t.elements,
                 bytes: (t.bytes_in, t.bytes_out),

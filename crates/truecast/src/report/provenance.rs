@@ -3,7 +3,7 @@
 
 use crate::convert::options::Options;
 use crate::request::Request;
-use crate::select::{Rule, Selection};
+use crate::select::{Rule, Selection, Writing};
 use serde_json::{Map, Value, json};
 use truecast_core::DType;
 
@@ -28,6 +28,8 @@ pub struct Provenance {
     pub min_elements: u64,
     /// How strictly ONNX files were read.
     pub onnx: truecast_io::onnx::Options,
+    /// How tensors of a checkpoint were quantised, if they were.
+    pub writing: Option<Writing>,
 }
 
 /// The object is not one that [`Provenance::to_json`] gives.
@@ -46,23 +48,29 @@ impl Provenance {
     pub fn of(options: &Options) -> Provenance {
         // Every option is named, so that a new one is not forgotten.
         let Options { selection, request, max_memory: _, existing: _, exec: _, min_elements, onnx } = options;
-        Provenance { request: *request, selection: selection.clone(), min_elements: *min_elements, onnx: *onnx }
+        Provenance {
+            request: *request,
+            selection: selection.clone(),
+            min_elements: *min_elements,
+            onnx: *onnx,
+            writing: None,
+        }
     }
 
-    /// Options that give the same results; their means are the default ones.
+    /// Options that give the same results, beside [`Provenance::writing`]; their means are the default ones.
     #[must_use]
     pub fn options(&self) -> Options {
-        let Provenance { request, selection, min_elements, onnx } = self.clone();
+        let Provenance { request, selection, min_elements, onnx, writing: _ } = self.clone();
         Options { request, selection, min_elements, onnx, ..Options::default() }
     }
 
     /// The object `options` of a report.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let Provenance { request, selection, min_elements, onnx } = self;
+        let Provenance { request, selection, min_elements, onnx, writing } = self;
         let Selection { to, from, rules } = selection;
         let name = |dtype: &Option<DType>| dtype.map(DType::name);
-        json!({
+        let mut object = json!({
             "spec": request.spec(),
             "version": request.version(),
             "attributes": attributes_to_json(request),
@@ -72,7 +80,11 @@ impl Provenance {
             "min_elements": min_elements,
             "lenient": onnx.lenient,
             "follow_links": onnx.follow_links,
-        })
+        });
+        if let (Some(writing), Value::Object(object)) = (writing, &mut object) {
+            writing.put(object);
+        }
+        object
     }
 
     /// Reads what [`to_json`](Provenance::to_json) wrote.
@@ -92,7 +104,8 @@ impl Provenance {
         };
         let min_elements = object.get("min_elements").and_then(Value::as_u64);
         let min_elements = min_elements.ok_or_else(|| wrong("min_elements", "not a number of elements"))?;
-        Ok(Provenance { request: request(object)?, selection, min_elements, onnx })
+        let writing = Writing::from_json(object).map_err(|(field, why)| wrong(field, why))?;
+        Ok(Provenance { request: request(object)?, selection, min_elements, onnx, writing })
     }
 }
 

@@ -24,8 +24,8 @@ pub(crate) struct RowJson<'a> {
     pub shape: &'a [u64],
     pub types: (DType, DType),
     pub group: Group,
-    /// Of tensors that were quantised.
-    pub scheme: Option<&'a str>,
+    /// Of tensors that were quantised, and that are.
+    pub schemes: (Option<&'a str>, Option<&'a str>),
     /// Of conversions.
     pub converted: Option<bool>,
     pub elements: u64,
@@ -42,7 +42,8 @@ impl Serialize for RowJson<'_> {
         map.serialize_entry("shape", self.shape)?;
         map.serialize_entry("from", from.name())?;
         map.serialize_entry("to", to.name())?;
-        self.scheme.map_or(Ok(()), |scheme| map.serialize_entry("scheme", scheme))?;
+        self.schemes.0.map_or(Ok(()), |scheme| map.serialize_entry("scheme", scheme))?;
+        self.schemes.1.map_or(Ok(()), |scheme| map.serialize_entry("to_scheme", scheme))?;
         self.converted.map_or(Ok(()), |converted| map.serialize_entry("converted", &converted))?;
         map.serialize_entry("group", self.group.name())?;
         map.serialize_entry("elements", &self.elements)?;

@@ -2,8 +2,10 @@
 
 pub(crate) mod glob;
 mod near;
+pub mod writing;
 
 pub use glob::{Glob, GlobError};
+pub use writing::{Share, Writing};
 
 use crate::error::Error;
 use std::path::Path;
@@ -95,6 +97,12 @@ pub struct Choice {
 }
 
 impl Selection {
+    /// A rule names the tensor.
+    #[must_use]
+    pub fn names(&self, tensor: &str) -> bool {
+        self.rules.iter().any(|rule| rule.matches(tensor))
+    }
+
     /// Decides for every tensor of a container.
     ///
     /// `eligibilities` are those of the tensors, in their order. In a

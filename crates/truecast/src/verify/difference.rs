@@ -36,6 +36,19 @@ pub enum FileDifference {
         /// Types of the source's and the destination's elements.
         types: (DType, DType),
     },
+    /// Entries are wrong of a tensor that says how others are to be read: scales, zero points, shapes.
+    Part {
+        /// The tensor.
+        tensor: String,
+        /// How many.
+        count: u64,
+        /// The first of them.
+        index: u64,
+        /// The right code; of shapes and markers a byte.
+        expected: u64,
+        /// What the file holds.
+        actual: u64,
+    },
     /// Texts are wrong, or elements that come from text.
     Texts {
         /// The tensor.

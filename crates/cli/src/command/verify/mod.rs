@@ -19,6 +19,7 @@ use truecast::convert::Options;
 use truecast::file::Verification;
 use truecast::report::Provenance;
 use truecast::request::Request;
+use truecast::select::Writing;
 use truecast::verify::{Coverage, Record, VerifyReport};
 
 /// A request to end ends the process: nothing is written that could be left behind.
@@ -27,15 +28,19 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
     let record = args.report.as_deref().map(Record::read).transpose()?;
     let is_folder = args.src.is_dir();
-    let nothing_typed = args.select.to.is_none() && select::rules(rules)?.is_empty();
+    let typed_writing = select::writing(&args.writing)?;
+    let nothing_typed = args.select.to.is_none() && select::rules(rules)?.is_empty() && typed_writing.is_none();
     let wants_manifest = is_folder && record.is_none() && nothing_typed;
     let manifest = if wants_manifest { checkpoint::recorded(&args.dst)? } else { None };
     let record_of =
         record.as_ref().map(|record| &record.provenance).or(manifest.as_ref().map(|manifest| &manifest.provenance));
     let options = match record_of {
-        Some(record) => recorded(record, args, rules)?,
+        Some(record) => recorded(record, args, (rules, &typed_writing))?,
         None => Options {
-            selection: select::selection(&args.select, rules)?,
+            selection: match &typed_writing {
+                Some(_) => select::selection_beside(&args.select, rules)?,
+                None => select::selection(&args.select, rules)?,
+            },
             request: args.policy.request()?,
             min_elements: args.select.min_elements,
             onnx: args.select.onnx.options(),
@@ -50,7 +55,8 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
     };
     let SchemeArgs { from_scheme, trust_scales, nibbles, reference } = args.scheme.clone();
     let nibbles = nibbles.map(Into::into);
-    let typed = checkpoint::Options { from_scheme, trust_scales, nibbles, reference, ..Default::default() };
+    let writing = typed_writing.or(record_of.and_then(|record| record.writing.clone()));
+    let typed = checkpoint::Options { from_scheme, trust_scales, nibbles, reference, writing, ..Default::default() };
     // What is typed goes before what was written down.
     let options = match manifest {
         Some(recorded) => checkpoint::Options {
@@ -59,6 +65,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
             trust_scales: recorded.trust_scales,
             nibbles: typed.nibbles.or(recorded.nibbles),
             reference: typed.reference.or(recorded.reference),
+            writing: typed.writing,
             ..Default::default()
         },
         None => checkpoint::Options { tensors: options, ..typed },
@@ -126,7 +133,11 @@ pub fn to_text<'a>(
 }
 
 /// The options of a report. What is typed beside it may not say otherwise.
-fn recorded(record: &Provenance, args: &VerifyArgs, rules: &RuleOrder) -> Result<Options, Failure> {
+fn recorded(
+    record: &Provenance,
+    args: &VerifyArgs,
+    (rules, writing): (&RuleOrder, &Option<Writing>),
+) -> Result<Options, Failure> {
     let typed_rules = select::rules(rules)?;
     let (request, select, defaults) = (args.policy.request()?, &args.select, Options::default());
     let onnx = select.onnx.options();
@@ -137,6 +148,7 @@ fn recorded(record: &Provenance, args: &VerifyArgs, rules: &RuleOrder) -> Result
         ("--from", select.from.is_some() && select.from != record.selection.from),
         ("--rule and --keep", !typed_rules.is_empty() && typed_rules != record.selection.rules),
         ("--min-elements", select.min_elements != defaults.min_elements && select.min_elements != record.min_elements),
+        ("--scheme and its options", writing.is_some() && *writing != record.writing),
         ("--lenient", onnx.lenient && !record.onnx.lenient),
         ("--follow-links", onnx.follow_links && !record.onnx.follow_links),
     ];

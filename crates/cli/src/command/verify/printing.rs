@@ -30,6 +30,10 @@ pub fn to_json(verdict: &VerifyReport) -> Map<String, Value> {
                 "actual": hex(first.actual, types.1)
             }
         }),
+        FileDifference::Part { tensor, count, index, expected, actual } => json!({
+            "kind": "part", "tensor": tensor, "count": count,
+            "first": { "index": index, "expected": format!("{expected:#x}"), "actual": format!("{actual:#x}") }
+        }),
         FileDifference::Texts { tensor, count, first } => json!({
             "kind": "elements", "tensor": tensor, "count": count,
             "first": {
@@ -89,6 +93,11 @@ pub fn render(verdict: &VerifyReport, groups: &Groups<'_>, terminal: &Terminal) 
                         .map(|(storage, dtype)| hex(storage, dtype));
                 wrong_elements(tensor, *count, first.index, &source, &actual, &expected)
             }
+            FileDifference::Part { tensor, count, index, expected, actual } => format!(
+                "tensor {}: {}; the first is {index}: {actual:#x}, right is {expected:#x}\n",
+                Shown(tensor),
+                count_of(*count, "wrong entry", "wrong entries")
+            ),
             FileDifference::Texts { tensor, count, first } => {
                 wrong_elements(tensor, *count, first.index, &first.source, &first.actual, &first.expected)
             }
@@ -127,6 +136,10 @@ pub fn render(verdict: &VerifyReport, groups: &Groups<'_>, terminal: &Terminal) 
         }
     };
     terminal.wrap(&text) + &terminal.verdict(is_equal, "verified", "DIFFERENT") + &format!(": {tensors}, {covered}\n")
+}
+
+fn count_of(count: u64, one: &str, more: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { more })
 }
 
 fn wrong_elements(tensor: &str, count: u64, index: u64, source: &str, actual: &str, expected: &str) -> String {

@@ -1,0 +1,291 @@
+//! Dense checkpoints become quantised ones: `docs/spec/checkpoints.md §7`, `docs/interfaces.md §4.2`, with the arithmetic
+//! written out here.
+
+use crate::checkpoint::tree;
+use crate::files::{Parsed, f32s, safetensors};
+use crate::run::Folder;
+use serde_json::{Value, json};
+
+/// The finite values of E4M3FN without a sign, in the order of their codes.
+fn e4m3() -> Vec<f32> {
+    let value = |code: u8| match (code >> 3, f32::from(code & 7)) {
+        (0, fraction) => fraction * 2f32.powi(-9),
+        (exponent, fraction) => (8.0 + fraction) * 2f32.powi(i32::from(exponent) - 10),
+    };
+    (0..0x7f).map(value).collect()
+}
+
+/// The code of the nearest value, of ties the even one; beyond the last is the last.
+fn to_e4m3(x: f32) -> u8 {
+    let distance = |value: f32| (f64::from(x.abs()) - f64::from(value)).abs();
+    let nearest = |best: u8, code: u8| {
+        let (old, new) = (distance(e4m3()[usize::from(best)]), distance(e4m3()[usize::from(code)]));
+        if new < old || (new == old && code % 2 == 0) { code } else { best }
+    };
+    (0..0x7f).fold(0, nearest) | if x.is_sign_negative() { 0x80 } else { 0 }
+}
+
+const ROWS: usize = 130;
+const COLS: usize = 40;
+
+fn weights() -> Vec<f32> {
+    (0..ROWS * COLS).map(|i| ((i * 37 % 101) as f32 - 50.0) * 0.0137 * if i < 2 * COLS { 100.0 } else { 1.0 }).collect()
+}
+
+const FIRST: &str = "model-00001-of-00002.safetensors";
+const SECOND: &str = "model-00002-of-00002.safetensors";
+
+/// Two shards: matrices, a norm, an embedding, integers.
+fn model() -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("model")).unwrap();
+    let shape = [ROWS as u64, COLS as u64];
+    let few: Vec<f32> = weights()[..64].to_vec();
+    let first = [
+        ("model.embed_tokens.weight", "F32", &[8u64, 8][..], f32s(&few)),
+        ("model.layers.0.self_attn.q_proj.weight", "F32", &shape, f32s(&weights())),
+        ("model.layers.0.input_layernorm.weight", "F32", &[64], f32s(&few)),
+    ];
+    let second = [
+        ("model.layers.0.self_attn.k_proj.weight", "F32", &shape[..], f32s(&weights())),
+        ("model.layers.0.ids", "I32", &[2, 1], vec![1, 0, 0, 0, 2, 0, 0, 0]),
+    ];
+    folder.write(&format!("model/{FIRST}"), &safetensors(&first, &[("format", "pt")]));
+    folder.write(&format!("model/{SECOND}"), &safetensors(&second, &[]));
+    let names = first.iter().map(|t| (t.0, FIRST)).chain(second.iter().map(|t| (t.0, SECOND)));
+    let map: serde_json::Map<String, Value> = names.map(|(name, file)| (name.to_string(), json!(file))).collect();
+    let index = json!({ "metadata": { "total_size": 0, "total_parameters": 9 }, "weight_map": map });
+    folder.write("model/model.safetensors.index.json", index.to_string().as_bytes());
+    folder.write("model/config.json", b"{\n  \"model_type\": \"x\",\n  \"torch_dtype\": \"float32\"\n}\n");
+    folder.write("model/tokenizer.json", b"{}");
+    folder
+}
+
+const KEEP: &str = "--keep-preset embeddings";
+
+#[test]
+fn blocks_of_fp8() {
+    let folder = model();
+    let ran = folder.run(&format!("convert model out --scheme fp8-block {KEEP} --report r.json")).exits(0);
+    assert!(ran.err.is_empty(), "{}", ran.err);
+    assert!(ran.out.contains("--scheme fp8-block --keep-preset embeddings"), "{}", ran.out);
+    let first = Parsed::new(&folder.read(&format!("out/{FIRST}")));
+    let name = "model.layers.0.self_attn.q_proj.weight";
+    let scale_name = format!("{name}_scale_inv");
+    assert_eq!((first.dtype(name), first.shape(name)), ("F8_E4M3", &json!([ROWS, COLS])));
+    assert_eq!((first.dtype(&scale_name), first.shape(&scale_name)), ("F32", &json!([2, 1])));
+    let weights = weights();
+    let amax = |rows: std::ops::Range<usize>| {
+        weights[rows.start * COLS..rows.end * COLS].iter().fold(0f32, |most, x| most.max(x.abs()))
+    };
+    let scales = [amax(0..128) / 448.0, amax(128..ROWS) / 448.0];
+    assert_eq!(first.bytes(&scale_name), f32s(&scales));
+    let codes: Vec<u8> = weights.iter().enumerate().map(|(i, x)| to_e4m3(x / scales[i / COLS / 128])).collect();
+    assert_eq!(first.bytes(name), codes);
+    // The others stay, and say so.
+    let source = Parsed::new(&folder.read(&format!("model/{FIRST}")));
+    for kept in ["model.embed_tokens.weight", "model.layers.0.input_layernorm.weight"] {
+        assert_eq!((first.dtype(kept), first.bytes(kept)), ("F32", source.bytes(kept)), "{kept}");
+    }
+    let config = folder.json("out/config.json");
+    let declared = json!({
+        "quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [128, 128],
+        "modules_to_not_convert": ["model.embed_tokens"]
+    });
+    assert_eq!((&config["quantization_config"], &config["torch_dtype"]), (&declared, &json!("float32")));
+    let index = folder.json("out/model.safetensors.index.json");
+    let bytes = 2 * (ROWS * COLS + 2 * 4) + 2 * 64 * 4 + 2 * 4;
+    assert_eq!(index["metadata"]["total_size"], json!(bytes));
+    assert_eq!(index["weight_map"][&scale_name], FIRST);
+    assert_eq!(folder.read("out/tokenizer.json"), b"{}");
+    // The report has a row for each tensor of the source, and says what was lost.
+    let report = folder.json("r.json");
+    let row = report["tensors"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+    assert_eq!((&row["from"], &row["to"], &row["to_scheme"]), (&json!("f32"), &json!("f8e4m3fn"), &json!("fp8-block")));
+    assert_eq!((&row["group"], &row["bytes_out"]), (&json!("converted"), &json!(ROWS * COLS + 8)));
+    let table = e4m3();
+    let value = |i: usize| {
+        let magnitude = table[usize::from(codes[i] & 0x7f)] * scales[i / COLS / 128];
+        if codes[i] & 0x80 == 0 { magnitude } else { -magnitude }
+    };
+    let error = |i: usize| (f64::from(value(i)) - f64::from(weights[i])).abs();
+    let largest = (0..codes.len()).map(error).fold(0.0, f64::max);
+    assert_eq!(row["max_abs_error"].as_f64(), Some(largest));
+    let noise: f64 = (0..codes.len()).map(|i| error(i).powi(2)).sum();
+    let signal: f64 = weights.iter().map(|x| f64::from(*x).powi(2)).sum();
+    let sqnr = row["sqnr_db"].as_f64().unwrap();
+    assert!((sqnr - 10.0 * (signal / noise).log10()).abs() < 1e-9, "{sqnr}");
+    let exact = (0..codes.len()).filter(|i| error(*i) == 0.0).count();
+    let subnormal = codes.iter().filter(|code| (1..8).contains(&(**code & 0x7f))).count();
+    assert_eq!((&row["exact"], &row["saturated"], &row["subnormal"]), (&json!(exact), &json!(0), &json!(subnormal)));
+
+    folder.run("verify model out").succeeds();
+    folder.run("verify model out --full --report r.json").succeeds();
+    folder.run(&format!("verify model out --scheme fp8-block {KEEP}")).succeeds();
+    folder.run("verify model out --scheme fp8-channel").exits(1);
+    let compared = folder.run("compare model out --json").exits(0).object("compare");
+    let of = |row: &&Value| row["name"] == name;
+    let compared = compared["tensors"].as_array().unwrap().iter().find(of).unwrap().clone();
+    assert_eq!(compared["sqnr_db"], row["sqnr_db"]);
+    // One bit of a code or of a scale is found.
+    for (tensor, said) in [(name, "1 wrong element; the first is 0"), (&scale_name, "1 wrong entry; the first is 0")] {
+        let path = format!("out/{FIRST}");
+        let file = folder.read(&path);
+        let bytes = first.bytes(tensor);
+        let at = file.windows(bytes.len()).position(|window| window == bytes).unwrap();
+        let mut broken = file.clone();
+        broken[at] ^= 1;
+        folder.write(&path, &broken);
+        let ran = folder.run("verify model out").exits(1);
+        assert!(ran.out.contains(tensor) && ran.out.contains(said), "{}", ran.out);
+        folder.write(&path, &file);
+    }
+}
+
+/// What is not quantised becomes `--to`; rules and `--keep` go before.
+#[test]
+fn what_is_not_quantised() {
+    let folder = model();
+    let rules = "--rule *q_proj*=f16 --keep *embed*";
+    folder.run(&format!("convert model out --scheme fp8-tensor --to bf16 {rules} --quiet")).succeeds();
+    let (first, second) = (folder.read(&format!("out/{FIRST}")), folder.read(&format!("out/{SECOND}")));
+    let (first, second) = (Parsed::new(&first), Parsed::new(&second));
+    let dtypes: Vec<&str> = ["embed_tokens", "layers.0.self_attn.q_proj", "layers.0.input_layernorm"]
+        .map(|name| first.dtype(&format!("model.{name}.weight")))
+        .into();
+    assert_eq!(dtypes, ["F32", "F16", "BF16"]);
+    assert_eq!(second.dtype("model.layers.0.self_attn.k_proj.weight"), "F8_E4M3");
+    assert_eq!(second.shape("model.layers.0.self_attn.k_proj.weight_scale_inv"), &json!([]));
+    assert_eq!(second.dtype("model.layers.0.ids"), "I32");
+    let config = folder.json("out/config.json");
+    assert_eq!(config["torch_dtype"], "bfloat16");
+    let kept = json!(["model.embed_tokens", "model.layers.0.self_attn.q_proj"]);
+    assert_eq!(config["quantization_config"]["modules_to_not_convert"], kept);
+    folder.run("verify model out").succeeds();
+    // What programs expect in high precision is named where it is quantised.
+    let ran = folder.run("convert model all --scheme fp8-tensor").exits(0);
+    assert!(
+        ran.err.contains("model.embed_tokens.weight") && ran.err.contains("--keep-preset embeddings"),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
+fn division_of_the_work_changes_no_byte() {
+    let folder = model();
+    for scheme in ["fp8-block:32x32", "fp8-tensor", "ct:pack-quantized,group=8"] {
+        let out = scheme.replace([':', ','], "-");
+        let options = format!("--scheme {scheme} {KEEP} --quiet");
+        folder.run(&format!("convert model {out} {options}")).succeeds();
+        let expected = tree(&folder, &out);
+        let small = format!("{out}-small");
+        folder.run(&format!("convert model {small} {options} --max-memory 2MiB --threads 1")).succeeds();
+        assert_eq!(tree(&folder, &small), expected);
+        let parts = format!("{out}-parts");
+        folder.run(&format!("convert model {parts} {options} --part 2/2")).succeeds();
+        // Another part with other options does not end the work.
+        folder.run(&format!("convert model {parts} --scheme fp8-channel {KEEP} --quiet --part 1/2")).succeeds();
+        assert!(!folder.path(&format!("{parts}/config.json")).exists());
+        folder.run(&format!("convert model {parts} {options} --merge")).fails(2, &["was begun otherwise"]);
+        std::fs::remove_dir_all(folder.path(&parts)).unwrap();
+        folder.run(&format!("convert model {parts} {options} --part 2/2")).succeeds();
+        folder.run(&format!("convert model {parts} {options} --part 1/2")).succeeds();
+        assert_eq!(tree(&folder, &parts), expected);
+        std::fs::remove_file(folder.path(&format!("{parts}/{SECOND}"))).unwrap();
+        folder.run(&format!("convert model {parts} {options} --resume")).succeeds();
+        assert_eq!(tree(&folder, &parts), expected);
+        folder
+            .run(&format!("convert model {parts} --scheme fp8-channel {KEEP} --resume"))
+            .fails(2, &["option scheme was"]);
+    }
+}
+
+/// Values that no scaled format carries are an error before anything is written, or are replaced and counted (§3.6).
+#[test]
+fn values_that_are_not_finite() {
+    for scheme in ["fp8-block", "fp8-tensor", "fp8-channel"] {
+        let folder = model();
+        let mut values = weights();
+        (values[77], values[78], values[79]) = (f32::NAN, f32::INFINITY, f32::NEG_INFINITY);
+        let shape = [ROWS as u64, COLS as u64];
+        let second = [
+            ("model.layers.0.self_attn.k_proj.weight", "F32", &shape[..], f32s(&values)),
+            ("model.layers.0.ids", "I32", &[2, 1], vec![1, 0, 0, 0, 2, 0, 0, 0]),
+        ];
+        folder.write(&format!("model/{SECOND}"), &safetensors(&second, &[]));
+        let asked = format!("convert model out --scheme {scheme} {KEEP}");
+        folder.run(&format!("{asked} --quiet")).fails(3, &["k_proj.weight", "element 77", "--nonfinite saturate"]);
+        std::fs::remove_dir_all(folder.path("out")).unwrap();
+        let report = folder.run(&format!("{asked} --nonfinite saturate --json")).exits(0).object("convert");
+        let is_it = |row: &&Value| row["name"].as_str().unwrap().contains("k_proj");
+        let row = report["tensors"].as_array().unwrap().iter().find(is_it).unwrap().clone();
+        assert_eq!((&row["nan_in"], &row["inf_in"], &row["saturated"]), (&json!(1), &json!(2), &json!(2)), "{row}");
+        let second = Parsed::new(&folder.read(&format!("out/{SECOND}")));
+        let codes = second.bytes("model.layers.0.self_attn.k_proj.weight");
+        assert_eq!(codes[77..80], [0, 0x7e, 0xfe]);
+        folder.run("verify model out").succeeds();
+    }
+}
+
+#[test]
+fn tensors_that_share_a_scale() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("model")).unwrap();
+    let small: Vec<f32> = (0..256).map(|i| (i % 13) as f32 * 0.25).collect();
+    let large: Vec<f32> = small.iter().map(|x| x * 10.0).collect();
+    let name = |layer: usize, which: &str| format!("layers.{layer}.attn.{which}.weight");
+    let names: Vec<String> = (0..2).flat_map(|l| ["q_proj", "k_proj", "o_proj"].map(|w| name(l, w))).collect();
+    let tensors: Vec<_> = names
+        .iter()
+        .enumerate()
+        .map(|(i, name)| (name.as_str(), "F32", &[16u64, 16][..], f32s(if i == 1 { &large } else { &small })))
+        .collect();
+    folder.write("model/a.safetensors", &safetensors(&tensors[..1], &[]));
+    folder.write("model/b.safetensors", &safetensors(&tensors[1..], &[]));
+    let scheme = "--scheme modelopt:NVFP4 --quiet";
+    folder.run(&format!("convert model out {scheme} --share-global *q_proj*,*k_proj*")).succeeds();
+    let (a, b) = (Parsed::new(&folder.read("out/a.safetensors")), Parsed::new(&folder.read("out/b.safetensors")));
+    let of = |parsed: &Parsed, name: &str| parsed.bytes(&format!("{name}_scale_2")).to_vec();
+    let [small, large] = [3f32, 30.0].map(|amax| f32s(&[amax / 2688.0]));
+    assert_eq!((of(&a, &names[0]), of(&b, &names[1]), of(&b, &names[2])), (large.clone(), large, small.clone()));
+    assert_eq!((of(&b, &names[3]), of(&b, &names[4])), (small.clone(), small));
+    folder.run("verify model out --full").succeeds();
+    // Patterns that change nothing are errors.
+    for (options, said) in [
+        ("--share-global *q_proj*,*x_proj*", "*x_proj*"),
+        ("--share-global *q_proj*", "no module has two"),
+        ("--share-global [", "no ']'"),
+    ] {
+        folder.run(&format!("convert model no {scheme} {options}")).fails(2, &["--share-global", said]);
+    }
+    folder.run("convert model no --scheme fp8-block --share-global *q_proj*,*k_proj*").fails(2, &["no second scale"]);
+}
+
+#[test]
+fn what_cannot_be_done_is_said_before() {
+    let folder = model();
+    for (options, said) in [
+        ("--scheme awq", &["awq is not written"][..]),
+        ("--scheme fp8-blok", &["fp8-blok", "fp8-block"]),
+        ("--scheme ct:mxfp4-pack-quantized", &["groups of 32", "2 others too", "k_proj", "--keep"]),
+        ("--scheme fp8-block --mx-scale floor", &["--mx-scale has no effect", "no scales that are powers of two"]),
+        ("--scheme fp8-block --keep *", &["--scheme has no effect"]),
+        ("--scale-search mse --to f16", &["--scheme"]),
+        ("--nonfinite saturate --to f16", &["--scheme"]),
+        ("--scheme fp8-block --keep-preset norm", &["norm", "norms"]),
+        ("--scheme fp8-block --overflow saturate", &["--overflow"]),
+    ] {
+        folder.run(&format!("convert model out {options}")).fails(2, said);
+        assert!(!folder.path("out").exists(), "{options}");
+    }
+    folder.run(&format!("convert model/{FIRST} out.safetensors --scheme fp8-block")).fails(2, &["--scheme belongs to"]);
+    // What is quantised already takes two runs.
+    folder.run(&format!("convert model out --scheme fp8-block {KEEP} --quiet")).succeeds();
+    let said = ["two runs", "--to f32", "--scheme modelopt:FP8"];
+    folder.run("convert out again --scheme modelopt:FP8").fails(2, &said);
+    // A scheme that only says the default is none.
+    folder.run("convert model plain --scheme plain --to bf16 --quiet").succeeds();
+    folder.run("convert model bf16 --to bf16 --quiet").succeeds();
+    assert_eq!(tree(&folder, "plain"), tree(&folder, "bf16"));
+}

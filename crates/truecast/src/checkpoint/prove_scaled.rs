@@ -1,0 +1,376 @@
+//! Codes and scales recomputed from dense elements by the definition (`truecast_core::scaled`), which shares no code with what
+//! may have written them. Whole blocks are recomputed, since every element of one decides its scale.
+
+use super::encode::Scaled;
+use super::plan::Plan;
+use super::stored::Stored;
+use crate::convert::planned::Planned;
+use crate::error::{Cause, Error};
+use crate::scan::Stretch;
+use crate::verify::difference::{FileDifference, WrongElement};
+use crate::verify::found::Found;
+use rayon::prelude::*;
+use std::io::{Seek, SeekFrom};
+use std::ops::{ControlFlow, Range};
+use truecast_core::scaled::{Packing, Part, Plane, Planes, ScaledError, Search, Zero, amax};
+use truecast_core::{CastSpec, DType, cast_one};
+use truecast_io::Source;
+use truecast_schemes::Content;
+
+/// Elements that are read together where a whole tensor is.
+const PIECE: u64 = 1 << 20;
+
+/// A dense tensor of the source and what became of it.
+pub(super) struct ScaledProof<'a> {
+    pub plan: &'a Plan,
+    pub scaled: &'a Scaled,
+    pub planned: &'a Planned,
+    /// The result, and the places of the outputs in it.
+    pub result: (&'a Source, Vec<usize>),
+}
+
+/// Blocks of one row of the grid, or rows of elements where one scale serves them all.
+struct Unit {
+    matrix: u64,
+    rows: Range<u64>,
+    cols: Range<u64>,
+}
+
+/// What was found of a part.
+type OfPart = (Part, Found<(u64, u64)>);
+
+struct Seen {
+    codes: Found<WrongElement>,
+    parts: Vec<OfPart>,
+    elements: u64,
+}
+
+/// Planes that do not lie row after row, as a whole.
+type Held = Vec<(Part, Vec<u8>)>;
+
+impl ScaledProof<'_> {
+    /// What differs in the blocks that hold these elements, as many as there are elements; and how many elements those are.
+    pub fn compare(
+        &self,
+        stretches: &[Stretch],
+        progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
+    ) -> Result<(Vec<FileDifference>, u64), Error> {
+        let mut differences = Vec::new();
+        let refused = |index| FileDifference::Refused { tensor: self.planned.name.clone(), index };
+        for (at, output) in self.scaled.outputs.iter().enumerate() {
+            if let Content::Bytes(expected) = &output.content {
+                self.bytes(at, expected, &mut differences)?;
+            }
+        }
+        let planes = *self.scaled.layout.planes().expect("what is written has planes");
+        let mut global = 1f32.to_bits();
+        let mut amaxes = vec![0; self.scaled.layout.matrices as usize];
+        if planes.global.is_some() || self.is_one_scale(&planes) {
+            for at in self.plan.shared(self.scaled).iter().chain([&self.scaled.from]) {
+                let of = self.plan.scaled(*at).unwrap_or(self.scaled);
+                match self.amax(of)? {
+                    Ok(found) => amaxes.iter_mut().zip(found).for_each(|(amax, found)| *amax = (*amax).max(found)),
+                    Err(index) => return Ok((vec![refused(index)], 0)),
+                }
+            }
+        }
+        if let (Some(of), Some(at)) = (planes.global, self.scaled.output(Part::Global)) {
+            global = of.rule.of_amax(amaxes[0]).map_err(|cause| self.failed(cause))?;
+            self.bytes(at, &global.to_le_bytes(), &mut differences)?;
+        }
+        let held = self.held(&planes)?;
+        let units: Vec<Unit> = stretches.iter().flat_map(|stretch| self.units(&planes, stretch)).collect();
+        let mut seen = Seen { codes: Found::new(), parts: Vec::new(), elements: 0 };
+        let bytes_of = |elements: u64| elements * u64::from(self.scaled.dtype.storage_bits().unwrap_or(8)) / 8;
+        for some in units.chunks(4 * rayon::current_num_threads()) {
+            let of_unit = |unit: &Unit| self.unit(&planes, unit, (global, &amaxes), &held);
+            let found: Vec<Seen> = some.par_iter().map(of_unit).collect::<Result<_, _>>()?;
+            let before = seen.elements;
+            seen = found.into_iter().fold(seen, Seen::merge);
+            if progress(bytes_of(seen.elements - before)).is_break() {
+                return Err(Error::Interrupted);
+            }
+        }
+        if let Some(index) = seen.codes.refused {
+            return Ok((vec![refused(index)], seen.elements));
+        }
+        if let Some((_, first)) = seen.codes.first {
+            let types = (self.scaled.dtype, self.planned.target.dtype);
+            let (tensor, count) = (self.name(Part::Codes), seen.codes.count);
+            differences.push(FileDifference::Elements { tensor, count, first, types });
+        }
+        for (part, found) in seen.parts {
+            let Some((index, (expected, actual))) = found.first else { continue };
+            let (tensor, count) = (self.name(part), found.count);
+            differences.push(FileDifference::Part { tensor, count, index, expected, actual });
+        }
+        Ok((differences, seen.elements))
+    }
+
+    fn name(&self, part: Part) -> String {
+        let output = self.scaled.output(part).map(|at| &self.scaled.outputs[at].tensor);
+        output.map_or_else(|| self.planned.name.clone(), |tensor| tensor.name.clone())
+    }
+
+    fn failed(&self, cause: ScaledError) -> Error {
+        Error::tensor(self.plan.folder().path(), &self.planned.name, Cause::Scaled(cause))
+    }
+
+    /// An output whose bytes are known as a whole.
+    fn bytes(&self, at: usize, expected: &[u8], differences: &mut Vec<FileDifference>) -> Result<(), Error> {
+        let mut found = vec![0; expected.len()];
+        read(self.result.0, self.result.1[at], 0, &mut found)?;
+        if let Some(index) = expected.iter().zip(&found).position(|(a, b)| a != b) {
+            let count = expected.iter().zip(&found).filter(|(a, b)| a != b).count() as u64;
+            let (expected, actual) = (expected[index].into(), found[index].into());
+            let (tensor, index) = (self.scaled.outputs[at].tensor.name.clone(), index as u64);
+            differences.push(FileDifference::Part { tensor, count, index, expected, actual });
+        }
+        Ok(())
+    }
+
+    /// The scale of a matrix depends on nothing but its largest magnitude: it need not be held to be recomputed.
+    fn is_one_scale(&self, planes: &Planes) -> bool {
+        let [rows, cols] = planes.scales.block;
+        let layout = &self.scaled.layout;
+        let is_formula = self.scaled.how.search == Search::Formula && !matches!(planes.zero, Zero::Grid { .. });
+        is_formula && rows >= layout.rows && cols >= layout.cols
+    }
+
+    /// The largest magnitude of each matrix, as bits of f32; or the first element that is refused.
+    fn amax(&self, scaled: &Scaled) -> Result<Result<Vec<u32>, u64>, Error> {
+        let mut all = vec![0; scaled.layout.matrices as usize];
+        for (matrix, largest) in all.iter_mut().enumerate() {
+            let first = matrix as u64 * scaled.matrix();
+            let mut at = 0;
+            while at < scaled.matrix() {
+                let now = PIECE.min(scaled.matrix() - at);
+                let values = self.source(scaled, first + at..first + at + now)?;
+                match amax(scaled.how.nonfinite, &values.iter().map(|(_, bits)| *bits).collect::<Vec<_>>()) {
+                    Ok(found) => *largest = found.max(*largest),
+                    Err(ScaledError::NotFinite { index }) => return Ok(Err(first + at + index)),
+                    Err(cause) => return Err(self.failed(cause)),
+                }
+                at += now;
+            }
+        }
+        Ok(Ok(all))
+    }
+
+    /// Elements of the source with their values, as bits of f32.
+    fn source(&self, scaled: &Scaled, elements: Range<u64>) -> Result<Vec<(u64, u32)>, Error> {
+        let Stored { shard, tensor } = scaled.from;
+        let size = scaled.dtype.storage_bits().unwrap_or(8) as u64 / 8;
+        let mut bytes = vec![0; ((elements.end - elements.start) * size) as usize];
+        read(&self.plan.folder().shards()[shard].source, tensor, elements.start * size, &mut bytes)?;
+        let widened = CastSpec { src: scaled.dtype, ..CastSpec::copy(DType::F32) };
+        let value = |code: &[u8]| {
+            let code = code.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
+            let bits = match scaled.dtype {
+                DType::F32 => code,
+                DType::Bf16 => code << 16,
+                _ => cast_one(&widened, code).code().unwrap_or(0x7fc0_0000),
+            };
+            (code, bits as u32)
+        };
+        Ok(bytes.chunks_exact(size as usize).map(value).collect())
+    }
+
+    /// What is recomputed of a stretch: all of a whole tensor; of a sample as many elements, the last block of the tensor for
+    /// the last of them.
+    fn units(&self, planes: &Planes, stretch: &Stretch) -> Vec<Unit> {
+        let layout = &self.scaled.layout;
+        let [kept_rows, kept_cols] = layout.kept;
+        let [rows, cols] = if self.is_one_scale(planes) { [1, layout.cols] } else { planes.scales.block };
+        let (rows, cols) = (rows.min(layout.rows), cols.min(layout.cols));
+        let (down, across) = (layout.rows.div_ceil(rows), layout.cols.div_ceil(cols));
+        let of = |matrix: u64, down: u64, blocks: Range<u64>| Unit {
+            matrix,
+            rows: down * rows..((down + 1) * rows).min(layout.rows),
+            cols: blocks.start * cols..(blocks.end * cols).min(layout.cols),
+        };
+        let all = layout.elements();
+        if stretch.first == 0 && stretch.len == all {
+            let matrices = 0..layout.matrices;
+            return matrices.flat_map(|m| (0..down).map(move |d| (m, d))).map(|(m, d)| of(m, d, 0..across)).collect();
+        }
+        let blocks = stretch.len.div_ceil(rows * cols);
+        let (matrix, within) = (stretch.first / (kept_rows * kept_cols), stretch.first % (kept_rows * kept_cols));
+        let all_blocks = layout.matrices * down * across;
+        let mut block = (matrix * down + within / kept_cols / rows) * across + within % kept_cols / cols;
+        if stretch.first + stretch.len == all {
+            block = all_blocks.saturating_sub(blocks);
+        }
+        let end = (block + blocks).min(all_blocks);
+        let mut units = Vec::new();
+        while block < end {
+            let (row, from) = (block / across, block % across);
+            let now = (across - from).min(end - block);
+            units.push(of(row / down, row % down, from..from + now));
+            block += now;
+        }
+        units
+    }
+
+    /// Planes that do not lie row after row.
+    fn held(&self, planes: &Planes) -> Result<Held, Error> {
+        let mut held = Vec::new();
+        for (part, plane) in planes_of(planes) {
+            if let (false, Some(at)) = (lies_in_rows(plane), self.scaled.output(part)) {
+                let mut bytes = vec![0; self.scaled.outputs[at].tensor.bytes() as usize];
+                read(self.result.0, self.result.1[at], 0, &mut bytes)?;
+                held.push((part, bytes));
+            }
+        }
+        Ok(held)
+    }
+
+    /// The entries of a box of a plane, row after row.
+    fn entries(
+        &self,
+        (part, plane): (Part, Plane),
+        shape: [u64; 2],
+        (matrix, rows, cols): (u64, &Range<u64>, &Range<u64>),
+        held: &Held,
+    ) -> Result<Vec<u64>, Error> {
+        let bits = plane.code.bits();
+        let field = |bytes: &[u8], bit: &dyn Fn(u32) -> u64| {
+            (0..bits).fold(0u64, |code, n| code | u64::from(bytes[(bit(n) / 8) as usize] >> (bit(n) % 8) & 1) << n)
+        };
+        let matrix_bytes = plane.bytes(shape).unwrap_or(0);
+        let mut all = Vec::with_capacity(((rows.end - rows.start) * (cols.end - cols.start)) as usize);
+        if let Some((_, bytes)) = held.iter().find(|(of, _)| *of == part) {
+            let of_matrix = &bytes[(matrix * matrix_bytes) as usize..];
+            for row in rows.clone() {
+                let entry = |col| field(of_matrix, &|n| plane.packing.bit(bits, shape, [row, col], n));
+                all.extend(cols.clone().map(entry));
+            }
+            return Ok(all);
+        }
+        let at = self.scaled.output(part).expect("every part has its tensor");
+        let row_bytes = plane.bytes([1, shape[1]]).unwrap_or(0);
+        let bit = |col, n| plane.packing.bit(bits, [1, shape[1]], [0, col], n);
+        // Fields of a byte may stand in either order.
+        let (first, end) =
+            (bit(cols.start / 2 * 2, 0) / 8, (bit((cols.end - 1) / 2 * 2, 0) + 2 * u64::from(bits)).div_ceil(8));
+        let (first, end) = (first.min(bit(cols.start, 0) / 8), end.min(row_bytes));
+        let mut bytes = vec![0; (end - first) as usize];
+        for row in rows.clone() {
+            read(self.result.0, self.result.1[at], matrix * matrix_bytes + row * row_bytes + first, &mut bytes)?;
+            all.extend(cols.clone().map(|col| field(&bytes, &|n| bit(col, n) - first * 8)));
+        }
+        Ok(all)
+    }
+
+    fn unit(&self, planes: &Planes, unit: &Unit, (global, amaxes): (u32, &[u32]), held: &Held) -> Result<Seen, Error> {
+        let layout = &self.scaled.layout;
+        let Unit { matrix, rows, cols } = unit;
+        let [kept_rows, kept_cols] = layout.kept;
+        let is_one = self.is_one_scale(planes);
+        let [block_rows, block_cols] = planes.scales.block;
+        // What fills up the tensor is zeros.
+        let (wide, used) = ((cols.end - cols.start) as usize, cols.start.min(kept_cols)..cols.end.min(kept_cols));
+        let mut source: Vec<(u64, u32)> = Vec::with_capacity((rows.end - rows.start) as usize * wide);
+        for row in rows.clone() {
+            if row < kept_rows {
+                let first = (matrix * kept_rows + row) * kept_cols;
+                source.extend(self.source(self.scaled, first + used.start..first + used.end)?);
+            }
+            source.resize((row - rows.start + 1) as usize * wide, (0, 0));
+        }
+        let index_of = |local: usize| {
+            let (row, col) = (rows.start + (local / wide) as u64, cols.start + (local % wide) as u64);
+            let is_kept = row < kept_rows && col < kept_cols;
+            is_kept.then_some((matrix * kept_rows + row) * kept_cols + col)
+        };
+        let actual =
+            self.entries((Part::Codes, planes.codes), [layout.rows, layout.cols], (*matrix, rows, cols), held)?;
+        let grid = layout.grid(planes.scales.block);
+        let grid_row = rows.start / block_rows;
+        let grid_cols = cols.start / block_cols..cols.end.div_ceil(block_cols);
+        let on_grid =
+            |part, plane| self.entries((part, plane), grid, (*matrix, &(grid_row..grid_row + 1), &grid_cols), held);
+        let scales = on_grid(Part::Scales, planes.scales.plane)?;
+        let zeros = match planes.zero {
+            Zero::Grid { plane, .. } => Some(on_grid(Part::Zeros, plane)?),
+            _ => None,
+        };
+        let mut seen = Seen { codes: Found::new(), parts: Vec::new(), elements: 0 };
+        let (mut of_scales, mut of_zeros) = (Found::new(), Found::new());
+        for (i, grid_col) in grid_cols.clone().enumerate() {
+            let from = (grid_col * block_cols).max(cols.start) - cols.start;
+            let to = ((grid_col + 1) * block_cols).min(cols.end) - cols.start;
+            let places: Vec<usize> = (0..source.len() / wide)
+                .flat_map(|row| (from as usize..to as usize).map(move |col| row * wide + col))
+                .collect();
+            // One that has the largest magnitude stands for the rows that are not here.
+            let largest = is_one.then(|| amaxes[*matrix as usize]);
+            let values: Vec<u32> = largest.into_iter().chain(places.iter().map(|at| source[*at].1)).collect();
+            let made = match planes.quantise(&self.scaled.how, global, &values) {
+                Ok(made) => made,
+                Err(ScaledError::NotFinite { index }) => {
+                    let at = places[index as usize - usize::from(is_one)];
+                    seen.codes.refuse(index_of(at).unwrap_or(0));
+                    return Ok(seen);
+                }
+                Err(cause) => return Err(self.failed(cause)),
+            };
+            let entry = (matrix * grid[0] + grid_row) * grid[1] + grid_col;
+            if made.scale != scales[i] {
+                of_scales.wrong(entry, || (made.scale, scales[i]));
+            }
+            if let Some(zeros) = zeros.as_ref().filter(|zeros| zeros[i] != made.zero) {
+                of_zeros.wrong(entry, || (made.zero, zeros[i]));
+            }
+            for (at, expected) in places.iter().zip(&made.codes[usize::from(is_one)..]) {
+                let Some(index) = index_of(*at) else { continue };
+                seen.elements += 1;
+                if *expected != actual[*at] {
+                    let (source, expected, actual) = (source[*at].0, *expected, actual[*at]);
+                    seen.codes.wrong(index, || WrongElement { index, source, expected, actual });
+                }
+            }
+        }
+        seen.parts = vec![(Part::Scales, of_scales), (Part::Zeros, of_zeros)];
+        Ok(seen)
+    }
+}
+
+impl Seen {
+    fn merge(self, other: Seen) -> Seen {
+        let mut parts = self.parts;
+        for (part, found) in other.parts {
+            match parts.iter().position(|(of, _)| *of == part) {
+                Some(at) => {
+                    let (_, before) = parts.swap_remove(at);
+                    parts.push((part, before.merge(found)));
+                }
+                None => parts.push((part, found)),
+            }
+        }
+        Seen { codes: self.codes.merge(other.codes), parts, elements: self.elements + other.elements }
+    }
+}
+
+fn planes_of(planes: &Planes) -> impl Iterator<Item = (Part, Plane)> {
+    let zeros = match planes.zero {
+        Zero::Grid { plane, .. } => Some((Part::Zeros, plane)),
+        _ => None,
+    };
+    [(Part::Codes, planes.codes), (Part::Scales, planes.scales.plane)].into_iter().chain(zeros)
+}
+
+fn lies_in_rows(plane: Plane) -> bool {
+    matches!(plane.packing, Packing::Rows { .. } | Packing::HighFirst)
+}
+
+fn read(source: &Source, tensor: usize, first: u64, bytes: &mut [u8]) -> Result<(), Error> {
+    let mut window = source.window(tensor).expect("a tensor of a safetensors file lies as it is");
+    let done = window.seek(SeekFrom::Start(first)).and_then(|_| window.fill(bytes));
+    Ok(done.map_err(|cause| truecast_io::Error::ReadTensor {
+        path: source.path().into(),
+        tensor: source.tensors()[tensor].name.clone(),
+        offset: window.file_offset(),
+        source: cause,
+    })?)
+}

@@ -1,0 +1,183 @@
+//! Which dense tensors are quantised, and what they become together (`docs/spec/checkpoints.md §7.1`, §7.4, §11.3).
+
+use super::encode::Scaled;
+use super::error::CheckpointError;
+use super::shard::{Origin, Work};
+use super::stored::Stored;
+use crate::convert::planned::Planned;
+use crate::error::{Cause, Error};
+use crate::select::{Selection, Writing};
+use std::collections::HashMap;
+use std::path::Path;
+use truecast_core::scaled::{Code, MxScale};
+use truecast_core::{DType, Kind, Layout};
+use truecast_io::{Shown, Tensor};
+use truecast_schemes::{Preset, target};
+
+/// The dense tensors of a checkpoint, one after the other.
+pub(super) struct Quantising<'a> {
+    writing: &'a Writing,
+    selection: &'a Selection,
+    /// Tensors that the scheme cannot hold, with the reason of the first.
+    refused: Option<(truecast_schemes::Error, Vec<String>)>,
+    /// Modules with a matrix that is not quantised.
+    kept: Vec<String>,
+    /// Of each set of tensors with a common second scale its place in `shares`.
+    groups: HashMap<(usize, String), usize>,
+    shares: Vec<Vec<Stored>>,
+    /// Patterns of shares that matched.
+    used: Vec<Vec<bool>>,
+    /// Tensors that were quantised, and those of them that a preset would keep.
+    quantised: usize,
+    named: Vec<(Preset, String, usize)>,
+    has_powers_of_two: bool,
+    /// A preset matched.
+    is_kept: bool,
+}
+
+/// What is known once all tensors were seen.
+#[derive(Default)]
+pub(super) struct Settled {
+    /// Modules with a matrix that is not quantised.
+    pub kept: Vec<String>,
+    /// Tensors with a common second scale.
+    pub shares: Vec<Vec<Stored>>,
+    pub warnings: Vec<String>,
+}
+
+impl<'a> Quantising<'a> {
+    pub fn new(writing: &'a Writing, selection: &'a Selection) -> Quantising<'a> {
+        Quantising {
+            writing,
+            selection,
+            refused: None,
+            kept: Vec::new(),
+            groups: HashMap::new(),
+            shares: Vec::new(),
+            used: writing.share.iter().map(|share| vec![false; share.globs().len()]).collect(),
+            quantised: 0,
+            named: Vec::new(),
+            has_powers_of_two: false,
+            is_kept: false,
+        }
+    }
+
+    /// What the tensor becomes if it is quantised; `None` of one that is not.
+    ///
+    /// # Errors
+    /// A scheme that is not written. What the scheme cannot hold is told by [`finish`](Quantising::finish), all together.
+    pub fn work(&mut self, at: Stored, tensor: &Tensor, path: &Path) -> Result<Option<Work>, Error> {
+        let name = &tensor.name;
+        self.is_kept |= self.writing.keeps(name);
+        if !Writing::is_about(tensor) || self.selection.names(name) || self.writing.keeps(name) {
+            if let (Some(module), true) = (name.strip_suffix(".weight"), tensor.shape.len() >= 2) {
+                self.kept.push(module.to_string());
+            }
+            return Ok(None);
+        }
+        let scheme = self.writing.scheme;
+        let target = match target(tensor, scheme) {
+            Ok(target) => target,
+            Err(cause @ truecast_schemes::Error::NoForm { .. }) => {
+                self.refused.get_or_insert((cause, Vec::new())).1.push(name.clone());
+                return Ok(None);
+            }
+            Err(cause) => return Err(Error::scheme(path, cause)),
+        };
+        let layout = target.layout;
+        let scaled = Scaled::new((at, tensor.dtype), (layout, target.tensors), scheme, self.writing.how);
+        let mut scaled = scaled.map_err(|cause| Error::tensor(path, name, Cause::Scaled(cause)))?;
+        let planes = layout.planes();
+        if planes.is_some_and(|planes| planes.global.is_some()) {
+            scaled.share = self.share(at, name);
+        }
+        self.has_powers_of_two |= planes.is_some_and(|p| p.scales.plane.code == Code::Float(DType::F8E8M0));
+        self.quantised += 1;
+        for (_, preset) in Preset::NAMES.into_iter().filter(|(_, preset)| preset.keeps(name)) {
+            match self.named.iter_mut().find(|(known, ..)| *known == preset) {
+                Some((.., count)) => *count += 1,
+                None => self.named.push((preset, name.clone(), 1)),
+            }
+        }
+        let shape = tensor.shape.clone();
+        let target = Tensor { name: name.clone(), dtype: code_type(&layout), layout: Layout::Packed, shape };
+        let planned = Planned { name: name.clone(), target, from: tensor.dtype, src_layout: tensor.layout, cast: None };
+        Ok(Some(Work { planned, origin: Origin::Dense(Box::new(scaled)) }))
+    }
+
+    /// The place of the set that the tensor belongs to.
+    fn share(&mut self, at: Stored, name: &str) -> Option<usize> {
+        let mut found = None;
+        for (i, share) in self.writing.share.iter().enumerate() {
+            for (used, glob) in self.used[i].iter_mut().zip(share.globs()) {
+                *used |= glob.matches(name);
+            }
+            found = found.or_else(|| share.group(name).map(|group| (i, group.to_string())));
+        }
+        let (groups, shares) = (&mut self.groups, &mut self.shares);
+        let place = *groups.entry(found?).or_insert_with(|| {
+            shares.push(Vec::new());
+            shares.len() - 1
+        });
+        shares[place].push(at);
+        Some(place)
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// Tensors that the scheme cannot hold; options that change nothing.
+    pub fn finish(self, path: &Path) -> Result<Settled, Error> {
+        let failed = |cause| Err(Error::checkpoint(path, cause));
+        let Writing { scheme, how, keep, share } = self.writing;
+        if let Some((first, names)) = self.refused {
+            let others = names.into_iter().skip(1).collect();
+            return failed(CheckpointError::NoForm { first: first.to_string(), others });
+        }
+        let no_effect = |option, why| failed(CheckpointError::NoEffect { option, why });
+        if self.quantised == 0 {
+            return no_effect("--scheme", "no tensor of two dimensions or more is left to be quantised".to_string());
+        }
+        if !keep.is_empty() && !self.is_kept {
+            return no_effect("--keep-preset", "no tensor has a name that it is about".to_string());
+        }
+        if how.mx != MxScale::default() && !self.has_powers_of_two {
+            return no_effect("--mx-scale", format!("{scheme} has no scales that are powers of two"));
+        }
+        if !share.is_empty() && self.shares.is_empty() && self.used.iter().flatten().all(|used| !used) {
+            return no_effect("--share-global", format!("{scheme} has no second scale, or no pattern matches"));
+        }
+        for (share, used) in share.iter().zip(&self.used) {
+            if let Some((glob, _)) = share.globs().iter().zip(used).find(|(_, used)| !**used) {
+                let why = format!("{} matches no tensor that is quantised", Shown(glob.as_str()));
+                return no_effect("--share-global", why);
+            }
+        }
+        if self.shares.iter().any(Vec::is_empty) || (!share.is_empty() && self.shares.iter().all(|set| set.len() < 2)) {
+            return no_effect("--share-global", "no module has two tensors that match".to_string());
+        }
+        let sentence = |(preset, name, count): &(Preset, String, usize)| {
+            let of = if *count == 1 { String::new() } else { format!(" and {} others", count - 1) };
+            let preset = preset.name();
+            format!(
+                "{}: tensor {}{of} quantised, which many programs expect in high precision; --keep-preset {preset} keeps it",
+                path.display(),
+                Shown(name)
+            )
+        };
+        let unkept = self.named.iter().filter(|(preset, ..)| !keep.contains(preset));
+        Ok(Settled { kept: self.kept, shares: self.shares, warnings: unkept.map(sentence).collect() })
+    }
+}
+
+/// The type of the codes, or one that holds them.
+pub(super) fn code_type(layout: &truecast_core::scaled::Layout) -> DType {
+    match layout.planes().map(|planes| planes.codes.code) {
+        Some(Code::Float(dtype)) => dtype,
+        Some(Code::Int(format)) => {
+            let is_format = |dtype: &DType| matches!(dtype.kind(), Kind::Int(of) if of == format);
+            DType::ALL.into_iter().find(is_format).unwrap_or(if format.signed { DType::I8 } else { DType::U8 })
+        }
+        None => DType::I8,
+    }
+}

@@ -1,0 +1,205 @@
+//! Which tensors become scaled ones, of which scheme, and how their scales are chosen: `--scheme` and what belongs to it.
+//! Reference: `docs/spec/checkpoints.md §7`, §11.3; `docs/interfaces.md §4.2`.
+
+use super::glob::{Glob, GlobError};
+use serde_json::{Map, Value, json};
+use truecast_core::{DType, Kind};
+use truecast_io::Tensor;
+
+pub use truecast_core::scaled::{MxScale, NonFinite, Quantisation, Search};
+pub use truecast_schemes::{Preset, Scheme, UnknownPreset};
+
+/// How tensors are quantised.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Writing {
+    /// Their scheme.
+    pub scheme: Scheme,
+    /// How scales are chosen.
+    pub how: Quantisation,
+    /// Tensors that are not quantised, by what their names say.
+    pub keep: Vec<Preset>,
+    /// Tensors that have a second scale in common.
+    pub share: Vec<Share>,
+}
+
+/// Tensors of one module whose names match one of the patterns have a second scale in common (§7.4).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Share {
+    globs: Vec<Glob>,
+}
+
+impl Share {
+    /// Patterns with commas between them; a comma within `{}` divides none.
+    ///
+    /// # Errors
+    /// A text between commas that is no pattern, with it.
+    pub fn new(text: &str) -> Result<Share, (String, GlobError)> {
+        let mut parts = vec![String::new()];
+        let mut depth = 0i32;
+        for c in text.chars() {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            match c {
+                ',' if depth == 0 => parts.push(String::new()),
+                c => parts.last_mut().expect("there is always one").push(c),
+            }
+        }
+        let glob = |text: String| Glob::new(&text).map_err(|cause| (text, cause));
+        Ok(Share { globs: parts.into_iter().map(glob).collect::<Result<_, _>>()? })
+    }
+
+    /// The patterns.
+    pub fn globs(&self) -> &[Glob] {
+        &self.globs
+    }
+
+    /// What the tensors of a group have in common, of one that matches: what stands before the name of its module.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast::select::Share;
+    /// let share = Share::new("*q_proj*,*k_proj*").unwrap();
+    /// assert_eq!(share.group("layers.3.attn.q_proj.weight"), Some("layers.3.attn"));
+    /// assert_eq!(share.group("layers.3.attn.o_proj.weight"), None);
+    /// ```
+    #[must_use]
+    pub fn group<'a>(&self, name: &'a str) -> Option<&'a str> {
+        let is_named = self.globs.iter().any(|glob| glob.matches(name));
+        is_named.then(|| name.rsplitn(3, '.').nth(2).unwrap_or_default())
+    }
+}
+
+impl std::fmt::Display for Share {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.globs.iter().map(Glob::as_str).collect::<Vec<_>>().join(","))
+    }
+}
+
+/// The word of [`Search::Mse`].
+const MSE: &str = "mse";
+/// The words of `--scale-search`.
+pub const SEARCHES: [(&str, Search); 1] = [(MSE, Search::Mse)];
+/// The words of what becomes of NaN and infinities.
+pub const NONFINITE: [(&str, NonFinite); 2] = [("error", NonFinite::Error), ("saturate", NonFinite::Saturate)];
+
+impl Writing {
+    /// The scheme, with scales by its formula.
+    #[must_use]
+    pub fn of(scheme: Scheme) -> Writing {
+        Writing { scheme, how: Quantisation::default(), keep: Vec::new(), share: Vec::new() }
+    }
+
+    /// A tensor could be quantised at all: a float of 16 bits or more, of two dimensions or more, with elements.
+    #[must_use]
+    pub fn is_about(tensor: &Tensor) -> bool {
+        let is_wide = matches!(tensor.dtype.kind(), Kind::Float(_)) && tensor.dtype.storage_bits() >= Some(16);
+        is_wide && tensor.dtype != DType::Tf32 && tensor.shape.len() >= 2 && !tensor.shape.contains(&0)
+    }
+
+    /// A preset keeps the tensor of this name.
+    #[must_use]
+    pub fn keeps(&self, name: &str) -> bool {
+        self.keep.iter().any(|preset| preset.keeps(name))
+    }
+
+    /// What was chosen beside the scheme, as options and their values; what is as it is by default is left out.
+    #[must_use]
+    pub fn options(&self) -> Vec<(&'static str, String)> {
+        let Writing { scheme: _, how, keep, share } = self;
+        let mut all = Vec::new();
+        if how.search == Search::Mse {
+            all.push(("scale-search", MSE.to_string()));
+        }
+        if how.mx != MxScale::default() {
+            all.push(("mx-scale", name_of(&MxScale::ALL, how.mx)));
+        }
+        if how.nonfinite != NonFinite::default() {
+            all.push(("nonfinite", name_of(&NONFINITE, how.nonfinite)));
+        }
+        if !keep.is_empty() {
+            all.push(("keep-preset", keep.iter().map(|preset| preset.name()).collect::<Vec<_>>().join(",")));
+        }
+        all.extend(share.iter().map(|share| ("share-global", share.to_string())));
+        all
+    }
+
+    /// The fields of the object `options` of a report.
+    pub(crate) fn put(&self, object: &mut Map<String, Value>) {
+        let share: Vec<String> = self.share.iter().map(Share::to_string).collect();
+        let keep: Vec<&str> = self.keep.iter().map(|preset| preset.name()).collect();
+        let search = (self.how.search == Search::Mse).then_some(MSE);
+        object.insert("scheme".into(), json!(self.scheme.to_string()));
+        object.insert("scale_search".into(), json!(search));
+        object.insert("mx_scale".into(), json!(name_of(&MxScale::ALL, self.how.mx)));
+        object.insert("nonfinite".into(), json!(name_of(&NONFINITE, self.how.nonfinite)));
+        object.insert("keep_preset".into(), json!(keep));
+        object.insert("share_global".into(), json!(share));
+    }
+
+    /// Reads what [`put`](Writing::put) wrote, if it did.
+    ///
+    /// # Errors
+    /// The field that is not understood, and why.
+    pub(crate) fn from_json(object: &Value) -> Result<Option<Writing>, (&'static str, String)> {
+        let Some(scheme) = object.get("scheme") else { return Ok(None) };
+        let text = |key: &'static str, value: &Value| {
+            value.as_str().map(str::to_owned).ok_or_else(|| (key, "not a text".to_string()))
+        };
+        let list = |key: &'static str| {
+            let values = object.get(key).and_then(Value::as_array).ok_or_else(|| (key, "not a list".to_string()))?;
+            values.iter().map(|value| text(key, value)).collect::<Result<Vec<_>, _>>()
+        };
+        let of = |key: &'static str| object.get(key).ok_or_else(|| (key, "missing".to_string()));
+        let scheme = text("scheme", scheme)?.parse().map_err(|why| ("scheme", format!("{why}")))?;
+        let search = match of("scale_search")? {
+            Value::Null => Search::Formula,
+            value => search(&text("scale_search", value)?).map_err(|why| ("scale_search", why))?,
+        };
+        let mx = mx_scale(&text("mx_scale", of("mx_scale")?)?).map_err(|why| ("mx_scale", why))?;
+        let nonfinite = nonfinite(&text("nonfinite", of("nonfinite")?)?).map_err(|why| ("nonfinite", why))?;
+        let keep = list("keep_preset")?;
+        let keep = keep.iter().map(|name| name.parse().map_err(|why| ("keep_preset", format!("{why}"))));
+        let share = list("share_global")?
+            .into_iter()
+            .map(|text| Share::new(&text).map_err(|(glob, why)| ("share_global", format!("{glob:?}: {why}"))));
+        let how = Quantisation { mx, nonfinite, search, ..Quantisation::default() };
+        Ok(Some(Writing {
+            scheme,
+            how,
+            keep: keep.collect::<Result<_, _>>()?,
+            share: share.collect::<Result<_, _>>()?,
+        }))
+    }
+}
+
+fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: T) -> String {
+    names.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name).to_string()
+}
+
+fn named<T: Copy>(names: &[(&'static str, T)], text: &str) -> Result<T, String> {
+    let found = names.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+    found.ok_or_else(|| format!("expected {}", names.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")))
+}
+
+/// A rule of `--mx-scale`.
+///
+/// # Errors
+/// What is expected.
+pub fn mx_scale(text: &str) -> Result<MxScale, String> {
+    named(&MxScale::ALL, text)
+}
+
+/// A word of `--nonfinite`.
+///
+/// # Errors
+/// What is expected.
+pub fn nonfinite(text: &str) -> Result<NonFinite, String> {
+    named(&NONFINITE, text)
+}
+
+/// A word of `--scale-search`.
+///
+/// # Errors
+/// What is expected.
+pub fn search(text: &str) -> Result<Search, String> {
+    named(&SEARCHES, text)
+}

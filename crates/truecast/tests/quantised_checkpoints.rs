@@ -1,0 +1,265 @@
+//! Every scheme that is written: what `convert` writes is recognised as that scheme, and its values are those of the
+//! definition (`docs/spec/checkpoints.md §5.6`, §7), element for element.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use truecast::checkpoint::{Options, Plan, Verification, convert};
+use truecast::convert::Options as Tensors;
+use truecast::report::Report;
+use truecast::select::writing::{MxScale, Quantisation, Scheme, Search};
+use truecast::select::{Selection, Writing};
+use truecast::verify::Coverage;
+use truecast::{CastOptions, DType, Layout, cast_one, spec::ieee};
+use truecast_core::scaled::{Code, Planes, Terms, Zero, amax, value_of};
+use truecast_core::{Exact, exact, format};
+use truecast_io::{Existing, FileFormat, Source, Tensor, Writer};
+use truecast_schemes::{Family, target};
+
+const NAME: &str = "model.layers.0.mlp.up_proj.weight";
+
+/// Numbers of many magnitudes, some zero, the first block of small ones.
+fn values(n: usize) -> Vec<f32> {
+    let mut state = 7u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f32::from(i16::from_ne_bytes([(state >> 16) as u8, (state >> 24) as u8])) / 32768.0
+    };
+    let value = |i: usize| match (i / 64 % 7, i % 41) {
+        (3, _) => 0.0,
+        (_, 5) => -0.0,
+        (5, _) => next() * 1e-4,
+        _ => next() * next(),
+    };
+    (0..n).map(value).collect()
+}
+
+fn write(path: &Path, tensors: &[(&str, DType, &[u64], Vec<u8>)]) {
+    let of = |(name, dtype, shape, _): &(&str, DType, &[u64], Vec<u8>)| Tensor {
+        name: (*name).into(),
+        dtype: *dtype,
+        layout: Layout::Packed,
+        shape: shape.to_vec(),
+    };
+    let all = tensors.iter().map(of).collect();
+    let mut writer = Writer::create(path, FileFormat::Safetensors, all, &BTreeMap::new(), Existing::Replace).unwrap();
+    for at in writer.order().to_vec() {
+        writer.write(&tensors[at].3).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+/// The type that a file of the test has, and its bytes.
+fn stored(values: &[f32], dtype: DType) -> Vec<u8> {
+    let spec = ieee::Cast::to(dtype).resolve(DType::F32).unwrap();
+    let size = dtype.storage_bits().unwrap() as usize / 8;
+    let code = |x: &f32| cast_one(&spec, x.to_bits().into()).code().unwrap().to_le_bytes();
+    values.iter().flat_map(|x| code(x)[..size].to_vec()).collect()
+}
+
+/// The same as f32, by the definition.
+fn widened(bytes: &[u8], dtype: DType) -> Vec<u32> {
+    let spec = ieee::Cast::to(DType::F32).resolve(dtype).unwrap();
+    let size = dtype.storage_bits().unwrap() as usize / 8;
+    let code = |b: &[u8]| b.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
+    bytes.chunks(size).map(|b| cast_one(&spec, code(b)).code().unwrap() as u32).collect()
+}
+
+/// What the definition makes of a tensor: f32 bits, row-major.
+fn defined(values: &[u32], layout: &truecast_core::scaled::Layout, how: &Quantisation) -> Vec<u32> {
+    let planes: Planes = *layout.planes().unwrap();
+    let [kept_rows, kept_cols] = layout.kept;
+    let [block_rows, block_cols] = planes.scales.block;
+    let mut result = vec![0; values.len()];
+    let global = planes
+        .global
+        .map_or(1f32.to_bits(), |global| global.rule.of_amax(amax(how.nonfinite, values).unwrap()).unwrap());
+    let scale_format = match planes.scales.plane.code {
+        Code::Float(DType::F32) => format::F32,
+        code => code.format().unwrap(),
+    };
+    for matrix in 0..layout.matrices {
+        for first_row in (0..layout.rows).step_by(block_rows as usize) {
+            for first_col in (0..layout.cols).step_by(block_cols as usize) {
+                let rows = first_row..(first_row + block_rows).min(layout.rows);
+                let cols = first_col..(first_col + block_cols).min(layout.cols);
+                let places: Vec<Option<usize>> = rows
+                    .flat_map(|row| cols.clone().map(move |col| (row, col)))
+                    .map(|(row, col)| {
+                        let is_kept = row < kept_rows && col < kept_cols;
+                        is_kept.then_some(((matrix * kept_rows + row) * kept_cols + col) as usize)
+                    })
+                    .collect();
+                let block: Vec<u32> = places.iter().map(|at| at.map_or(0, |at| values[at])).collect();
+                let made = planes.quantise(how, global, &block).unwrap();
+                let zero = match (planes.zero, planes.codes.code) {
+                    (Zero::Constant(zero), _) => i128::from(zero),
+                    (Zero::Grid { .. }, Code::Int(f)) => f.value(made.zero),
+                    _ => 0,
+                };
+                for (at, code) in places.iter().zip(&made.codes) {
+                    let Some(at) = at else { continue };
+                    let code = match planes.codes.code {
+                        Code::Float(dtype) => exact::decode(dtype, *code),
+                        Code::Int(f) => {
+                            let q = f.value(*code) - zero;
+                            Exact::Finite { neg: q < 0, sig: q.unsigned_abs() as u64, exp: 0, sticky: false }
+                        }
+                    };
+                    let scale = exact::decode_float(&scale_format, made.scale);
+                    let global = planes.global.map(|of| (of.rule, exact::decode_float(&format::F32, global.into())));
+                    let terms = Terms { code, scale, global, bias: None };
+                    result[*at] = value_of(planes.form, &format::F32, &terms);
+                }
+            }
+        }
+    }
+    result
+}
+
+fn options(writing: Writing) -> Options {
+    Options { writing: Some(writing), ..Options::default() }
+}
+
+fn dense() -> Options {
+    let selection = Selection { to: Some(DType::F32), ..Selection::default() };
+    Options { tensors: Tensors { selection, ..Tensors::default() }, ..Options::default() }
+}
+
+fn verify(src: &Path, out: &Path, options: &Options) {
+    let verification = Verification::new(src, options, Coverage::Full, 0).unwrap();
+    let verdict = verification.run(out, &AtomicBool::new(false), |_| ()).unwrap();
+    assert_eq!(verdict.differences, []);
+}
+
+fn read(path: &Path, name: &str) -> Vec<u8> {
+    let source = Source::open(path, None).unwrap();
+    let at = source.tensors().iter().position(|tensor| tensor.name == name).unwrap();
+    let mut bytes = vec![0; source.tensors()[at].bytes() as usize];
+    source.reader(at).unwrap().read(&mut bytes).unwrap();
+    bytes
+}
+
+/// Writes a tensor in a scheme, and reads it back.
+fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantisation) -> Report {
+    let folder = tempfile::tempdir().unwrap();
+    let [src, out, back] = ["src", "out", "back"].map(|name| folder.path().join(name));
+    std::fs::create_dir(&src).unwrap();
+    std::fs::write(src.join("config.json"), r#"{"model_type": "x", "torch_dtype": "bfloat16"}"#).unwrap();
+    let bytes = stored(&values(shape.iter().product::<u64>() as usize), dtype);
+    let norm = stored(&values(8), dtype);
+    write(
+        &src.join("model.safetensors"),
+        &[(NAME, dtype, shape, bytes.clone()), ("model.norm.weight", dtype, &[8], norm.clone())],
+    );
+    let writing = Writing { how, ..Writing::of(scheme.parse().unwrap()) };
+    let options = options(writing);
+    let report = convert(&src, &out, &options).unwrap_or_else(|error| panic!("{scheme}: {error}"));
+    verify(&src, &out, &options);
+    // What is not quantised stays.
+    assert_eq!(read(&out.join("model.safetensors"), "model.norm.weight"), norm);
+
+    let again = convert(&out, &back, &dense()).unwrap_or_else(|error| panic!("{scheme}: {error}"));
+    let row = again.tensors.iter().find(|row| row.name == NAME).unwrap();
+    let family = |name: &str| match name.parse::<Scheme>().unwrap().family {
+        // It declares what the other is (§5.6).
+        Family::Fp8Channel => Family::CtFloatQuantized,
+        family => family,
+    };
+    assert_eq!(family(row.scheme.as_deref().unwrap_or("plain")), family(scheme));
+    let logical = Tensor { name: NAME.into(), dtype, layout: Layout::Packed, shape: shape.to_vec() };
+    let layout = target(&logical, scheme.parse().unwrap()).unwrap().layout;
+    let expected = defined(&widened(&bytes, dtype), &layout, &how);
+    let got = read(&back.join("model.safetensors"), NAME);
+    let got: Vec<u32> = got.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)).collect();
+    // What fills up a tensor is not told by ComfyUI's files.
+    let read_cols = row.shape[row.shape.len() - 1] as usize;
+    let cols = shape[shape.len() - 1] as usize;
+    for (i, expected) in expected.iter().enumerate() {
+        assert_eq!(got[i / cols * read_cols + i % cols], *expected, "{scheme} {dtype} {shape:?}: element {i}");
+    }
+    report
+}
+
+#[test]
+fn every_scheme_that_is_written() {
+    for family in Family::all().filter(|family| family.writing() == truecast_schemes::Writing::Yes) {
+        if family != Family::Plain {
+            check(family.name(), DType::Bf16, &[192, 256], Quantisation::default());
+        }
+    }
+}
+
+#[test]
+fn parameters_and_source_types() {
+    for (scheme, dtype) in [
+        ("fp8-block:64x32", DType::F32),
+        ("fp8-block,scale=ue8m0", DType::F16),
+        ("fp8-channel,scale=bf16", DType::F64),
+        ("ct:float-quantized,strategy=tensor", DType::F32),
+        ("ct:float-quantized,block=64x64", DType::Bf16),
+        ("ct:int-quantized,symmetric=false", DType::F32),
+        ("ct:int-quantized,group=64", DType::F16),
+        ("ct:pack-quantized,bits=3,group=32", DType::F32),
+        ("ct:pack-quantized,bits=8,strategy=channel,scale=bf16", DType::Bf16),
+        ("ct:pack-quantized,bits=4,group=32,symmetric=false", DType::F32),
+    ] {
+        check(scheme, dtype, &[192, 256], Quantisation::default());
+    }
+}
+
+#[test]
+fn awkward_shapes() {
+    for scheme in ["fp8-block", "fp8-tensor", "fp8-channel", "ct:int-quantized", "modelopt:FP8", "comfy:float8_e5m2"] {
+        for shape in [[576, 300], [129, 127], [1, 1], [3, 5]] {
+            check(scheme, DType::F32, &shape, Quantisation::default());
+        }
+    }
+    for scheme in ["comfy:nvfp4", "comfy:mxfp8"] {
+        for shape in [[13, 33], [129, 127], [300, 96]] {
+            check(scheme, DType::Bf16, &shape, Quantisation::default());
+        }
+    }
+    for scheme in ["fp8-block", "modelopt:NVFP4", "ct:pack-quantized,group=32", "ct:mxfp4-pack-quantized"] {
+        check(scheme, DType::Bf16, &[3, 200, 64], Quantisation::default());
+    }
+}
+
+/// With a search, and every rule of powers of two; the search never loses.
+#[test]
+fn scales_are_chosen_as_asked() {
+    let mse = Quantisation { search: Search::Mse, ..Quantisation::default() };
+    for scheme in ["fp8-block:32x32", "ct:pack-quantized,group=32", "modelopt:NVFP4", "ct:mxfp4-pack-quantized"] {
+        let formula = check(scheme, DType::F32, &[65, 96], Quantisation::default());
+        let searched = check(scheme, DType::F32, &[65, 96], mse);
+        let noise = |report: &Report| report.tensors.iter().find(|row| row.name == NAME).unwrap().counts.noise;
+        assert!(noise(&searched) < noise(&formula), "{scheme}");
+    }
+    for (_, mx) in MxScale::ALL {
+        check("ct:mxfp4-pack-quantized", DType::F32, &[65, 96], Quantisation { mx, ..Quantisation::default() });
+    }
+}
+
+/// Counts and sums are those of one pass over all elements, whatever the memory and the threads.
+#[test]
+fn counts_do_not_depend_on_pieces() {
+    let folder = tempfile::tempdir().unwrap();
+    let src = folder.path().join("src");
+    std::fs::create_dir(&src).unwrap();
+    let shape = [700, 384];
+    let bytes = stored(&values(700 * 384), DType::F32);
+    write(&src.join("model.safetensors"), &[("a.weight", DType::F32, &shape, bytes)]);
+    for scheme in ["fp8-block", "ct:pack-quantized,group=32", "modelopt:NVFP4"] {
+        let mut seen = Vec::new();
+        for (i, (memory, threads)) in [(256 << 20, 1), (1 << 20, 1), (256 << 20, 3)].into_iter().enumerate() {
+            let exec = CastOptions { threads: std::num::NonZeroUsize::new(threads).unwrap(), ..CastOptions::default() };
+            let tensors = Tensors { max_memory: memory.max(2 << 20), exec, ..Tensors::default() };
+            let options = Options { tensors, ..options(Writing::of(scheme.parse().unwrap())) };
+            let out = folder.path().join(format!("{}-{i}", scheme.replace([':', ','], "-")));
+            let report = Plan::new(&src, &options).unwrap().run(&out, &AtomicBool::new(false), |_| ()).unwrap();
+            seen.push((report.tensors[0].counts, std::fs::read(out.join("model.safetensors")).unwrap()));
+        }
+        assert!(seen.iter().all(|other| *other == seen[0]), "{scheme}");
+        assert_eq!(seen[0].0.elements, 700 * 384);
+    }
+}
