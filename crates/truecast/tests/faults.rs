@@ -8,7 +8,7 @@ use std::path::Path;
 use truecast::convert::{Options, convert};
 use truecast::io::change::{Fault, failing, named_only};
 use truecast::io::{Existing, FileFormat};
-use truecast::run::Model;
+use truecast::run::{Model, RunOptions};
 use truecast::select::Selection;
 use truecast::{CastOptions, DType, ErrorKind};
 use truecast_testkit::proto::*;
@@ -43,7 +43,10 @@ fn results_of_a_run_are_all_or_none() {
     fs::write(&input, [tensor("x", 1, &[2]), bytes(9, [0, 0, 128, 63, 0, 0, 0, 64])].concat()).unwrap();
     let model = model_of_casts(&folder.path().join("m.onnx"));
     let inputs = [format!("x={}", input.display())];
-    let run = |out: &Path| model.run(&inputs, out, FileFormat::Npy, Existing::Replace, &exec());
+    let run = |folder: &Path| {
+        let (format, existing) = (FileFormat::Npy, Existing::Replace);
+        model.run(&RunOptions { inputs: &inputs, folder, format, existing, exec: exec() })
+    };
     let out = folder.path().join("results").join("of it");
     run(&out).unwrap();
     let new = files(&out).unwrap();

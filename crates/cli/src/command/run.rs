@@ -16,7 +16,7 @@ use truecast::io::{Existing, Shown};
 use truecast::models::openvino::Packing;
 use truecast::models::{Error as ModelError, OpenResults, Reason};
 use truecast::policy::TextStyle;
-use truecast::run::{Model, ModelKind, RunError, RunReport, Written, tile, tosa};
+use truecast::run::{Model, ModelKind, RunError, RunOptions, RunReport, Written, tile, tosa};
 use truecast::spec::tosa::Freedoms;
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
@@ -51,7 +51,7 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<ExitCode, Failure> {
 /// What the options of a model of its kind mean.
 enum Settings {
     Tosa(Freedoms),
-    Other(tile::Settings),
+    Other(tile::EntrySettings),
 }
 
 fn evaluated(
@@ -60,19 +60,20 @@ fn evaluated(
     existing: Existing,
     context: &Context,
 ) -> Result<RunReport, RunError> {
-    let (inputs, folder, kind) = (&args.input, &args.output_dir, args.output_format.into());
-    let tile = match settings {
-        Settings::Tosa(freedoms) => {
-            return tosa::run(&args.model, None, *freedoms, inputs, folder, existing, &context.exec);
-        }
-        Settings::Other(tile) => tile,
+    let options = RunOptions {
+        inputs: &args.input,
+        folder: &args.output_dir,
+        format: args.output_format.into(),
+        existing,
+        exec: context.exec,
+    };
+    let entry = match settings {
+        Settings::Tosa(freedoms) => return tosa::run(&args.model, None, *freedoms, &options),
+        Settings::Other(entry) => entry,
     };
     let model = Model::open_with(&args.model, args.ir_layout.map(Packing::from))?;
     let model = model.with_text_style(args.string_style.map_or(TextStyle::default(), TextStyle::from));
-    match model.is_tile() {
-        true => model.run_tile(tile, inputs, folder, kind, existing, &context.exec),
-        false => model.run(inputs, folder, kind, existing, &context.exec),
-    }
+    if model.is_tile() { model.run_tile(entry, &options) } else { model.run(&options) }
 }
 
 /// With `--json` the status of a model without a result goes to standard output too (`docs/interfaces.md §6`). A damaged
@@ -96,7 +97,7 @@ fn without_result(error: &RunError) -> Result<(), Failure> {
     output::json("run", object)
 }
 
-fn tile_settings(args: &RunArgs) -> Result<tile::Settings, Failure> {
+fn tile_settings(args: &RunArgs) -> Result<tile::EntrySettings, Failure> {
     let rules = match args.spec.as_deref().map(|spec| (spec, spec.split_once('@'))) {
         None | Some(("tile", None)) => tile_rules(None)?,
         Some((_, Some(("tile", version)))) => tile_rules(Some(version))?,
@@ -104,7 +105,7 @@ fn tile_settings(args: &RunArgs) -> Result<tile::Settings, Failure> {
     };
     let (profile, options) = tile_values(args.profile.as_deref(), &args.tile_option)?;
     let values = truecast::models::tile::evaluate::Settings { profile, options, ..Default::default() };
-    Ok(tile::Settings { rules, entry: args.entry.clone(), values })
+    Ok(tile::EntrySettings { rules, entry: args.entry.clone(), values })
 }
 
 fn to_json(RunReport { written, left_open, warnings }: &RunReport) -> Map<String, Value> {

@@ -1,6 +1,7 @@
 //! What keeps a model from being evaluated.
 
 use crate::array::ArrayError;
+use std::path::Path;
 use truecast_core::ErrorKind;
 use truecast_io::Shown;
 use truecast_models::tile::Diagnostic;
@@ -81,6 +82,28 @@ impl RunError {
             RunError::File(cause) => cause.kind(),
             RunError::Network(cause) => cause.kind(),
             RunError::Output { cause, .. } => cause.kind(),
+        }
+    }
+}
+
+/// What ends an evaluation: the model, or a file that is read or written.
+pub(super) enum Failed {
+    Model(Box<truecast_models::Error>),
+    File(RunError),
+}
+
+impl From<truecast_models::Error> for Failed {
+    fn from(cause: truecast_models::Error) -> Failed {
+        Failed::Model(cause.into())
+    }
+}
+
+impl Failed {
+    /// The error of the model at `path`.
+    pub(super) fn of(self, path: &Path) -> RunError {
+        match self {
+            Failed::Model(cause) => RunError::Model { path: path.display().to_string(), cause },
+            Failed::File(error) => error,
         }
     }
 }

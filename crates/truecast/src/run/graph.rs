@@ -1,35 +1,25 @@
 //! Evaluating an ONNX model or an OpenVINO network: files in, files out.
 
-use super::error::RunError;
+use super::error::{Failed, RunError};
 use super::inputs::assign;
 use super::model::{Model, Parameter};
-use super::outputs::{Outputs, RunReport, file_of};
+use super::outputs::{Outputs, RunOptions, RunReport};
 use crate::array::{self, ArrayError};
 use crate::error::Error;
 use std::collections::BTreeMap;
 use std::path::Path;
 use truecast_core::DType;
-use truecast_io::{Existing, FileFormat, Source};
-use truecast_kernel::CastOptions;
+use truecast_io::Source;
 use truecast_models::openvino::InputHeader;
 use truecast_models::{Input, Output, Tensor, evaluate};
 
 impl Model {
-    /// Evaluates the model and writes each output to a file of its own in `folder`, named by the output. All of them
-    /// appear when everything has succeeded.
-    ///
-    /// `inputs` are of the form `NAME=FILE`. `kind` is [`FileFormat::Npy`] or [`FileFormat::TensorProto`].
+    /// Evaluates the model and writes its outputs.
     ///
     /// # Errors
     /// [`RunError`].
-    pub fn run(
-        &self,
-        inputs: &[String],
-        folder: &Path,
-        kind: FileFormat,
-        existing: Existing,
-        exec: &CastOptions,
-    ) -> Result<RunReport, RunError> {
+    pub fn run(&self, options: &RunOptions<'_>) -> Result<RunReport, RunError> {
+        let RunOptions { inputs, exec, .. } = options;
         let fed = match self.open_parameters() {
             Some(parameters) => {
                 let names: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
@@ -40,41 +30,17 @@ impl Model {
         let (graph, warnings) = self.graph(&fed)?;
         let names: Vec<&str> = graph.inputs().iter().map(|input| input.name.as_str()).collect();
         let files = assign(inputs, &names)?;
-        let mut outputs = Outputs::new(folder, existing, self.reads(inputs));
+        let mut outputs = Outputs::new(options, self.reads(inputs));
         // What stands in the way is seen before the work.
-        graph.outputs().iter().try_for_each(|output| outputs.allow(&file_of(&output.name, kind)))?;
-        let left_open = evaluate(
-            &graph,
-            exec,
-            |input: &Input| match files.get(input.name.as_str()) {
-                Some(path) => array::read(path, input.dtype, exec)
-                    .map(Some)
-                    .map_err(|cause| Failed::Input(input.name.clone(), cause.into())),
-                None => Ok(None),
-            },
-            |output: &Output, tensor: &Tensor| {
-                outputs.add_tensor(&output.name, tensor, kind, exec).map_err(Failed::Output)
-            },
-        )
-        .map_err(|failed| match failed {
-            Failed::Model(cause) => RunError::Model { path: self.shown(), cause },
-            Failed::Input(name, cause) => RunError::Input { name, cause },
-            Failed::Output(error) => error,
-        })?;
+        graph.outputs().iter().try_for_each(|output| outputs.allow(&output.name))?;
+        let provide = |input: &Input| {
+            let wrong = |cause| Failed::File(RunError::Input { name: input.name.clone(), cause: Box::new(cause) });
+            let file = files.get(input.name.as_str());
+            file.map(|path| array::read(path, input.dtype, exec)).transpose().map_err(wrong)
+        };
+        let deliver = |output: &Output, tensor: &Tensor| outputs.add_tensor(&output.name, tensor).map_err(Failed::File);
+        let left_open = evaluate(&graph, exec, provide, deliver).map_err(|failed| failed.of(self.path()))?;
         Ok(RunReport { written: outputs.commit()?, left_open, warnings })
-    }
-}
-
-/// What ends an evaluation.
-enum Failed {
-    Model(Box<truecast_models::Error>),
-    Input(String, Box<ArrayError>),
-    Output(RunError),
-}
-
-impl From<truecast_models::Error> for Failed {
-    fn from(cause: truecast_models::Error) -> Failed {
-        Failed::Model(cause.into())
     }
 }
 

@@ -13,7 +13,7 @@ pub mod tile;
 pub mod tosa;
 
 pub use error::RunError;
-pub use model::{Model, ModelKind, Rules};
-pub use outputs::{RunReport, Written};
+pub use model::{Model, ModelKind, ModelRules};
+pub use outputs::{RunOptions, RunReport, Written};
 pub use truecast_models::onnx::conversions as onnx_conversions;
 pub use truecast_models::{Constant, Conversion, Description, Legality, LegalityReport};

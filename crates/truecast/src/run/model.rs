@@ -67,7 +67,7 @@ impl ModelKind {
 
 /// The rules by which conversions are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rules {
+pub enum ModelRules {
     /// ONNX at an opset, or at the model's own.
     Onnx(Option<u32>),
     /// OpenVINO.
@@ -115,16 +115,16 @@ impl Model {
     ///
     /// # Errors
     /// [`RunError::Rules`] if the rules are those of another kind of model; [`RunError::Model`] if it is none.
-    pub fn check(&self, rules: Rules) -> Result<LegalityReport, RunError> {
+    pub fn check(&self, rules: ModelRules) -> Result<LegalityReport, RunError> {
         match (&self.file, rules) {
-            (File::Onnx(file), Rules::Onnx(opset)) => Ok(onnx::check(file.model(), opset).into()),
-            (File::OpenVino(file), Rules::OpenVino) => {
+            (File::Onnx(file), ModelRules::Onnx(opset)) => Ok(onnx::check(file.model(), opset).into()),
+            (File::OpenVino(file), ModelRules::OpenVino) => {
                 Ok(openvino::types(file, &BTreeMap::new()).map_err(|cause| self.wrong(cause))?.into())
             }
-            (File::Tile(_), Rules::Tile(rules, profile, options)) => {
+            (File::Tile(_), ModelRules::Tile(rules, profile, options)) => {
                 Ok(truecast_models::tile::check(&self.tile_module(rules)?, rules, profile, &options).into())
             }
-            (File::Tosa(bytes), Rules::Tosa(target)) => {
+            (File::Tosa(bytes), ModelRules::Tosa(target)) => {
                 let graphs = parse_blocks(bytes).map_err(|cause| self.wrong(cause))?;
                 let mut report = LegalityReport::default();
                 report.extend(graphs.iter().map(|graph| tosa::check(graph, &target.unwrap_or(tosa::target_of(graph)))));
@@ -205,6 +205,10 @@ impl Model {
             File::OpenVino(_) | File::Tile(_) | File::Tosa(_) => BTreeSet::new(),
         };
         Reads::of(&self.path, data, inputs)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(super) fn shown(&self) -> String {

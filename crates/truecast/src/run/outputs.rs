@@ -8,6 +8,21 @@ use truecast_io::{Existing, FileFormat, Finished, NewFolder, OutputFile};
 use truecast_kernel::CastOptions;
 use truecast_models::{OpenResults, Tensor};
 
+/// What a run reads and writes, whatever the kind of the model.
+#[derive(Clone, Debug)]
+pub struct RunOptions<'a> {
+    /// The files of the inputs, each as `NAME=FILE`.
+    pub inputs: &'a [String],
+    /// Where each output becomes a file of its own, named by the output. All of them appear when everything has succeeded.
+    pub folder: &'a Path,
+    /// The format of the results of all models but TOSA's: [`FileFormat::Npy`] or [`FileFormat::TensorProto`].
+    pub format: FileFormat,
+    /// What becomes of files that are there.
+    pub existing: Existing,
+    /// How tensors are converted.
+    pub exec: CastOptions,
+}
+
 /// A result that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
@@ -32,16 +47,13 @@ pub struct RunReport {
     pub warnings: Vec<String>,
 }
 
-/// The file of a result.
-pub(super) fn file_of(name: &str, kind: FileFormat) -> String {
-    format!("{}.{}", files::file_name(name), kind.extension())
-}
-
 /// Results that are written and not yet there under their names. Dropped without [`commit`](Outputs::commit) they leave
 /// nothing behind, nor the folder if it was made for them.
 pub(super) struct Outputs {
     folder: PathBuf,
+    format: FileFormat,
     existing: Existing,
+    exec: CastOptions,
     reads: Reads,
     // Temporary files lie in the folder, so they go first.
     pending: Vec<(Finished, Written)>,
@@ -49,13 +61,19 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    pub(super) fn new(folder: &Path, existing: Existing, reads: Reads) -> Outputs {
-        Outputs { folder: folder.into(), existing, reads, pending: Vec::new(), made: NewFolder::default() }
+    pub(super) fn new(options: &RunOptions<'_>, reads: Reads) -> Outputs {
+        let RunOptions { folder, format, existing, exec, .. } = *options;
+        let (pending, made) = (Vec::new(), NewFolder::default());
+        Outputs { folder: folder.into(), format, existing, exec, reads, pending, made }
     }
 
-    /// No result takes the place of a file that is read.
-    pub(super) fn allow(&self, file: &str) -> Result<(), RunError> {
-        self.reads.allow(&self.folder.join(file))
+    /// The tensor of this name does not take the place of a file that is read.
+    pub(super) fn allow(&self, name: &str) -> Result<(), RunError> {
+        self.reads.allow(&self.folder.join(self.file_of(name)))
+    }
+
+    fn file_of(&self, name: &str) -> String {
+        format!("{}.{}", files::file_name(name), self.format.extension())
     }
 
     /// The path of a file in the folder, if a result may take it.
@@ -72,16 +90,11 @@ impl Outputs {
     }
 
     /// Writes a tensor to the file of its name.
-    pub(super) fn add_tensor(
-        &mut self,
-        name: &str,
-        tensor: &Tensor,
-        kind: FileFormat,
-        exec: &CastOptions,
-    ) -> Result<(), RunError> {
-        let path = self.place(&file_of(name, kind))?;
+    pub(super) fn add_tensor(&mut self, name: &str, tensor: &Tensor) -> Result<(), RunError> {
+        let path = self.place(&self.file_of(name))?;
         let written = Written { name: name.into(), dtype: tensor.dtype, shape: tensor.shape.clone(), path };
-        self.add(written, |path, existing| files::write(path, kind, name, tensor, existing, exec))
+        let (format, exec) = (self.format, self.exec);
+        self.add(written, |path, existing| files::write(path, format, name, tensor, existing, &exec))
     }
 
     /// Writes a result at the path that `written` names, which is one of [`place`](Outputs::place).

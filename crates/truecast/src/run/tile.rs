@@ -4,24 +4,23 @@
 //! carry no sign: they are read from either kind of array and written as signed ones; i1 is written as bool, an address as
 //! u64.
 
-use super::error::RunError;
+use super::error::{Failed, RunError};
 use super::model::Model;
-use super::outputs::{Outputs, RunReport};
+use super::outputs::{Outputs, RunOptions, RunReport};
 use crate::array::{self, ArrayError};
 use std::collections::BTreeSet;
 use std::path::Path;
 use truecast_core::DType;
 use truecast_core::spec::tile::{Profile, Rules, Signedness};
-use truecast_io::{Existing, FileFormat};
 use truecast_kernel::CastOptions;
 use truecast_models::tile::Module;
 use truecast_models::tile::evaluate::{Converted, Elements, evaluate};
 use truecast_models::tile::module::{Function, written_type};
 use truecast_models::{OpenResults, Tensor};
 
-/// How a module is evaluated.
+/// How an entry of a module is evaluated.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
+pub struct EntrySettings {
     /// Whose rules.
     pub rules: Rules,
     /// The entry; without a name the only one.
@@ -31,69 +30,35 @@ pub struct Settings {
 }
 
 impl Model {
-    /// Evaluates an entry and writes the result of every conversion whose operand is known. All files appear
-    /// when everything has succeeded.
+    /// Evaluates an entry and writes the result of every conversion whose operand is known.
     ///
-    /// `inputs` are of the form `NAME=FILE`, NAME with or without `%`: arguments, and results of operations that are no
-    /// conversions.
+    /// Names of inputs are with or without `%`: arguments, and results of operations that are no conversions.
     ///
     /// # Errors
     /// [`RunError`]; [`RunError::Tile`] for the first thing that is not legal.
-    pub fn run_tile(
-        &self,
-        settings: &Settings,
-        inputs: &[String],
-        folder: &Path,
-        kind: FileFormat,
-        existing: Existing,
-        exec: &CastOptions,
-    ) -> Result<RunReport, RunError> {
-        let module = self.tile_module(settings.rules)?;
-        let report =
-            truecast_models::tile::check(&module, settings.rules, settings.values.profile, &settings.values.options);
+    pub fn run_tile(&self, settings: &EntrySettings, options: &RunOptions<'_>) -> Result<RunReport, RunError> {
+        let EntrySettings { rules, values, .. } = settings;
+        let module = self.tile_module(*rules)?;
+        let report = truecast_models::tile::check(&module, *rules, values.profile, &values.options);
         if let Some(cause) = report.errors.into_iter().next() {
             return Err(RunError::Tile { path: self.shown(), cause });
         }
         let entry = self.entry(&module, settings.entry.as_deref())?;
-        let (supplied, masked) = supplied(entry, inputs, exec)?;
+        let (supplied, masked) = supplied(entry, options.inputs, &options.exec)?;
         let mut warnings: Vec<String> = report.warnings.iter().map(|w| w.to_string()).collect();
-        if settings.values.profile == Profile::Hw {
+        if values.profile == Profile::Hw {
             warnings.extend(masked);
         }
-        let mut results = Results {
-            kind,
-            exec,
-            names: BTreeSet::new(),
-            outputs: Outputs::new(folder, existing, self.reads(inputs)),
-            left_open: Vec::new(),
-            warnings,
-        };
-        let done =
-            evaluate(entry, &settings.values, supplied, |converted| results.add(&converted).map_err(Failed::File));
-        match done {
-            Ok(()) => {
-                let Results { outputs, left_open, warnings, .. } = results;
-                Ok(RunReport { written: outputs.commit()?, left_open, warnings })
-            }
-            Err(Failed::Model(cause)) => Err(RunError::Model { path: self.shown(), cause }),
-            Err(Failed::File(error)) => Err(error),
-        }
+        let outputs = Outputs::new(options, self.reads(options.inputs));
+        let mut results = Results { names: BTreeSet::new(), outputs, left_open: Vec::new(), warnings };
+        evaluate(entry, values, supplied, |converted| results.add(&converted).map_err(Failed::File))
+            .map_err(|failed: Failed| failed.of(self.path()))?;
+        let Results { outputs, left_open, warnings, .. } = results;
+        Ok(RunReport { written: outputs.commit()?, left_open, warnings })
     }
 
     fn entry<'a>(&self, module: &'a Module, name: Option<&str>) -> Result<&'a Function, RunError> {
         module.entry(name).map_err(|cause| self.wrong(cause))
-    }
-}
-
-/// What ends an evaluation.
-enum Failed {
-    Model(Box<truecast_models::Error>),
-    File(RunError),
-}
-
-impl From<truecast_models::Error> for Failed {
-    fn from(cause: truecast_models::Error) -> Failed {
-        Failed::Model(cause.into())
     }
 }
 
@@ -162,9 +127,7 @@ fn low_bits(tensor: &Tensor, dtype: DType) -> usize {
 }
 
 /// What comes of the conversions.
-struct Results<'a> {
-    kind: FileFormat,
-    exec: &'a CastOptions,
+struct Results {
     /// Names of files that are taken: values of different regions may have one name.
     names: BTreeSet<String>,
     outputs: Outputs,
@@ -172,7 +135,7 @@ struct Results<'a> {
     warnings: Vec<String>,
 }
 
-impl Results<'_> {
+impl Results {
     fn add(&mut self, converted: &Converted<'_>) -> Result<(), RunError> {
         let label = format!("{} = {}", converted.name, converted.op);
         let Some(elements) = converted.elements else {
@@ -187,7 +150,7 @@ impl Results<'_> {
             self.warnings.push(format!("{label}: {n} elements have another value elsewhere: {note}"));
         }
         let name = self.free_name(converted.name.trim_start_matches('%'));
-        self.outputs.add_tensor(&name, &tensor(elements), self.kind, self.exec)
+        self.outputs.add_tensor(&name, &tensor(elements))
     }
 
     fn free_name(&mut self, name: &str) -> String {

@@ -1,18 +1,16 @@
 //! Evaluating a `.tosa` graph, with the arrays of Arm's tools in and out (`docs/spec/tosa.md §7`).
 
-use super::error::RunError;
+use super::error::{Failed, RunError};
 use super::files::{Reads, file_name};
 use super::inputs::assign;
 use super::model::read_whole;
-use super::outputs::{Outputs, RunReport, Written};
+use super::outputs::{Outputs, RunOptions, RunReport, Written};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::spec::tosa::block::SCALE;
 use truecast_core::spec::tosa::{Freedoms, Target};
-use truecast_io::Existing;
 use truecast_io::npy::tosa::{self as array, Array};
-use truecast_kernel::CastOptions;
 pub use truecast_models::tosa::ElementType;
 use truecast_models::tosa::FileError;
 use truecast_models::tosa::read::{Graph, parse};
@@ -20,11 +18,10 @@ use truecast_models::tosa::value::{Declared, scale_shape};
 use truecast_models::tosa::{Evaluated, evaluate, target_of};
 use truecast_models::{Data, Tensor};
 
-/// Evaluates a graph and writes each output to a file of its own in `folder`, named by the output; scales of a
-/// block-scaled output stand beside it (`NAME_scale.npy`).
+/// Evaluates a graph and writes its outputs; scales of a block-scaled output stand beside it (`NAME_scale.npy`).
 ///
-/// `inputs` are of the form `NAME=FILE`. Without a target, the version that the file says decides, with every profile and
-/// extension. `freedoms` concern plain CASTs between floats (`docs/spec/tosa.md §3.9`).
+/// Without a target, the version that the file says decides, with every profile and extension. `freedoms` concern plain CASTs
+/// between floats (`docs/spec/tosa.md §3.9`).
 ///
 /// # Errors
 /// [`RunError`]; [`RunError::Model`] says whether the result is an error or unpredictable.
@@ -32,16 +29,13 @@ pub fn run(
     path: &Path,
     target: Option<Target>,
     freedoms: Freedoms,
-    inputs: &[String],
-    folder: &Path,
-    existing: Existing,
-    exec: &CastOptions,
+    options: &RunOptions<'_>,
 ) -> Result<RunReport, RunError> {
     let bytes = read_whole(path)?;
     let graph = parse(&bytes).map_err(|cause| malformed(path, cause))?;
     let target = target.unwrap_or_else(|| target_of(&graph));
-    let (outputs, left_open) = results(path, &graph, (&target, freedoms), inputs, exec)?;
-    let mut files = Outputs::new(folder, existing, Reads::of(path, [], inputs));
+    let (outputs, left_open) = results(path, &graph, (&target, freedoms), options)?;
+    let mut files = Outputs::new(options, Reads::of(path, [], options.inputs));
     for (name, value) in outputs {
         for (file, dtype, array) in arrays(name, Arc::unwrap_or_clone(value)) {
             let path = files.place(&file)?;
@@ -81,13 +75,15 @@ fn results<'a>(
     path: &Path,
     graph: &Graph<'a>,
     (target, freedoms): (&Target, Freedoms),
-    inputs: &[String],
-    exec: &CastOptions,
+    options: &RunOptions<'_>,
 ) -> Result<Evaluated<'a>, RunError> {
-    let files = assign(inputs, &graph.inputs)?;
+    let files = assign(options.inputs, &graph.inputs)?;
     let provide = |name: &str, declared: &Declared| {
-        let file = files.get(name).ok_or_else(|| Failed::Missing(name.into()))?;
-        let wrong = |cause| Failed::Array(name.into(), Box::new(cause));
+        let missing = || RunError::NotGiven { path: path.display().to_string(), name: name.into() };
+        let file = files.get(name).ok_or_else(|| Failed::File(missing()))?;
+        let wrong = |cause: truecast_io::Error| {
+            Failed::File(RunError::TosaArray { what: "input", name: name.into(), cause: cause.into() })
+        };
         let Array { shape, codes } = array::read(file, declared.element.dtype()).map_err(wrong)?;
         let data = match declared.element {
             ElementType::Plain(_) => Data::Codes(codes),
@@ -98,11 +94,7 @@ fn results<'a>(
         };
         Ok(Tensor { dtype: declared.element.dtype(), shape, data })
     };
-    evaluate(graph, target, freedoms, exec, provide).map_err(|failed| match failed {
-        Failed::Model(cause) => RunError::Model { path: path.display().to_string(), cause },
-        Failed::Array(name, cause) => RunError::TosaArray { what: "input", name, cause },
-        Failed::Missing(name) => RunError::NotGiven { path: path.display().to_string(), name },
-    })
+    evaluate(graph, target, freedoms, &options.exec, provide).map_err(|failed: Failed| failed.of(path))
 }
 
 /// `x.npy` has its scales in `x_scale.npy`.
@@ -110,17 +102,4 @@ fn scale_file(path: &Path) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_os_string();
     name.push("_scale.npy");
     path.with_file_name(name)
-}
-
-/// What ends an evaluation.
-enum Failed {
-    Model(Box<truecast_models::Error>),
-    Array(String, Box<truecast_io::Error>),
-    Missing(String),
-}
-
-impl From<truecast_models::Error> for Failed {
-    fn from(cause: truecast_models::Error) -> Failed {
-        Failed::Model(cause.into())
-    }
 }
