@@ -117,7 +117,7 @@ pub const PAGES: [Page; 14] = [
             ("May these be the results?", "truecast check cast --to f16 --input a.npy --actual theirs.npy"),
             (
                 "And these of RESCALE?",
-                "truecast check rescale --to i8 --input acc.npy --actual i8.npy --multiplier 16384 --shift 20",
+                "truecast check rescale --to i8 --input acc.npy --actual i8.npy --scale 0.015625",
             ),
             ("Are the conversions of a model legal?", "truecast check model.onnx --spec onnx@21"),
         ],
