@@ -123,7 +123,9 @@ pub fn verify(
     let record = report.map(|path| Record::read(&path)).transpose();
     let record = record.map_err(|error| raise(py, error.kind().into(), error))?;
     let manifest = match &record {
-        None if src.is_dir() && asked.is_open() => checkpoint::recorded(&dst).map_err(fail)?,
+        None if src.is_dir() && asked.is_open() && !of_folder.is_written() => {
+            checkpoint::recorded(&dst).map_err(fail)?
+        }
         _ => None,
     };
     let provenance =
@@ -139,7 +141,9 @@ pub fn verify(
         None => Coverage::BySize,
     };
     if src.is_dir() {
+        let written = provenance.and_then(|found| found.writing.clone());
         let options = of_folder.recorded(of_folder.options(py, options)?, manifest.as_ref());
+        let options = checkpoint::Options { writing: options.writing.or(written), ..options };
         return folder::verify(py, (&src, &dst), &options, record, (coverage, seed), progress);
     }
     of_folder.refuse(py, &src)?;

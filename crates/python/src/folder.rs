@@ -6,12 +6,14 @@ use crate::watched::watched;
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use truecast::Error;
-use truecast::checkpoint::{Options, Part, Plan, Recorded, Scheme, Share, Verification};
+use truecast::checkpoint::{Nibbles, Options, Part, Plan, Recorded, Scheme, Share, Verification};
 use truecast::convert::Options as TensorOptions;
 use truecast::io::FileFormat;
 use truecast::report::{Report, Rows};
+use truecast::scaled;
+use truecast::select::writing::{self, Preset, Quantisation, Writing};
 use truecast::verify::{Coverage, Record};
 
 /// What is asked for of a folder, as Python says it.
@@ -29,6 +31,22 @@ pub struct AskedFolder {
     from_scheme: Option<String>,
     #[pyo3(item)]
     trust_scales: bool,
+    #[pyo3(item)]
+    nibbles: Option<String>,
+    #[pyo3(item)]
+    reference: Option<PathBuf>,
+    #[pyo3(item)]
+    scheme: Option<String>,
+    #[pyo3(item)]
+    scale_search: Option<String>,
+    #[pyo3(item)]
+    mx_scale: Option<String>,
+    #[pyo3(item)]
+    nonfinite: Option<String>,
+    #[pyo3(item)]
+    keep_preset: Vec<String>,
+    #[pyo3(item)]
+    share_global: Vec<String>,
 }
 
 impl AskedFolder {
@@ -39,8 +57,14 @@ impl AskedFolder {
             ("part", self.part.is_some()),
             ("merge", self.merge),
             ("sidecars", !self.sidecars),
+            ("scheme", self.scheme.is_some()),
         ];
-        let of_schemes = [("from_scheme", self.from_scheme.is_some()), ("trust_scales", self.trust_scales)];
+        let of_schemes = [
+            ("from_scheme", self.from_scheme.is_some()),
+            ("trust_scales", self.trust_scales),
+            ("nibbles", self.nibbles.is_some()),
+            ("reference", self.reference.is_some()),
+        ];
         let may_have_scheme = FileFormat::of_path(src) == Some(FileFormat::Safetensors);
         let mut asked = of_folders.into_iter().chain(of_schemes.into_iter().filter(|_| !may_have_scheme));
         match asked.find(|(_, is_asked)| *is_asked) {
@@ -63,19 +87,85 @@ impl AskedFolder {
             (false, Some(part)) => Share::Part(part),
             (false, None) => Share::Whole,
         };
-        let (sidecars, resume) = (self.sidecars, self.resume);
         let from_scheme = scheme.map_err(|error| usage(error.to_string()))?;
-        let trust_scales = self.trust_scales;
-        Ok(Options { tensors, sidecars, resume, share, from_scheme, trust_scales, ..Options::default() })
+        let nibbles = match self.nibbles.as_deref() {
+            None => None,
+            Some(word) => Some(
+                [Nibbles::Low, Nibbles::High]
+                    .into_iter()
+                    .find(|nibbles| nibbles.name() == word)
+                    .ok_or_else(|| usage(format!("nibbles {word:?}: expected low, high")))?,
+            ),
+        };
+        let (sidecars, resume, trust_scales) = (self.sidecars, self.resume, self.trust_scales);
+        let (reference, writing) = (self.reference.clone(), self.writing(py)?);
+        Ok(Options { tensors, sidecars, resume, share, from_scheme, trust_scales, nibbles, reference, writing })
+    }
+
+    /// Tensors are quantised.
+    pub fn is_written(&self) -> bool {
+        self.scheme.is_some()
+    }
+
+    /// How tensors are quantised, if they are.
+    fn writing(&self, py: Python<'_>) -> PyResult<Option<Writing>> {
+        let usage = |message: String| raise(py, Class::Usage, message);
+        let beside = [
+            ("scale_search", self.scale_search.is_some()),
+            ("mx_scale", self.mx_scale.is_some()),
+            ("nonfinite", self.nonfinite.is_some()),
+            ("keep_preset", !self.keep_preset.is_empty()),
+            ("share_global", !self.share_global.is_empty()),
+        ];
+        let Some(name) = &self.scheme else {
+            return match beside.into_iter().find(|(_, is_asked)| *is_asked) {
+                Some((name, _)) => Err(usage(format!("{name} says how scheme is written; name one"))),
+                None => Ok(None),
+            };
+        };
+        let scheme = scaled::scheme(name).map_err(|error| usage(error.to_string()))?;
+        let how = how(py, self.mx_scale.as_deref(), self.scale_search.as_deref(), self.nonfinite.as_deref())?;
+        let keep = self.keep_preset.iter().map(|name| name.parse::<Preset>().map_err(|error| usage(error.to_string())));
+        let share = self.share_global.iter().map(|text| {
+            writing::Share::new(text).map_err(|(glob, why)| usage(format!("share_global {glob:?}: {why}")))
+        });
+        let (keep, share) = (keep.collect::<PyResult<_>>()?, share.collect::<PyResult<_>>()?);
+        Ok(Some(Writing { scheme, how, keep, share }).filter(|writing| !writing.scheme.is_plain()))
     }
 
     /// The same, with what a manifest says of the source where nothing was asked for.
     pub fn recorded(&self, options: Options, manifest: Option<&Recorded>) -> Options {
-        let Some(Recorded { provenance, from_scheme, trust_scales, .. }) = manifest else { return options };
-        let from_scheme = options.from_scheme.or(*from_scheme);
-        let writing = provenance.writing.clone();
-        Options { from_scheme, trust_scales: options.trust_scales || *trust_scales, writing, ..options }
+        let Some(Recorded { provenance: _, from_scheme, trust_scales, nibbles, reference }) = manifest else {
+            return options;
+        };
+        Options {
+            from_scheme: options.from_scheme.or(*from_scheme),
+            trust_scales: options.trust_scales || *trust_scales,
+            nibbles: options.nibbles.or(*nibbles),
+            reference: options.reference.or(reference.clone()),
+            ..options
+        }
     }
+}
+
+/// How scales are chosen, in words.
+pub fn how(
+    py: Python<'_>,
+    mx_scale: Option<&str>,
+    scale_search: Option<&str>,
+    nonfinite: Option<&str>,
+) -> PyResult<Quantisation> {
+    let usage = |name: &str, why: String| raise(py, Class::Usage, format_args!("{name}: {why}"));
+    Ok(Quantisation {
+        mx: mx_scale.map_or(Ok(Default::default()), writing::mx_scale).map_err(|why| usage("mx_scale", why))?,
+        search: scale_search
+            .map_or(Ok(Default::default()), writing::search)
+            .map_err(|why| usage("scale_search", why))?,
+        nonfinite: nonfinite
+            .map_or(Ok(Default::default()), writing::nonfinite)
+            .map_err(|why| usage("nonfinite", why))?,
+        ..Quantisation::default()
+    })
 }
 
 /// A report with what it is checked by.

@@ -3,15 +3,13 @@
 use crate::array::{Given, Library, Order, hand_back, new, new_dtype};
 use crate::dtypes::{self, Form as Words};
 use crate::error::{self, Class, raise};
+use crate::folder::how;
 use crate::memory::Memory;
 use crate::source::Source;
 use crate::{pool, request};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use truecast::scaled::{
-    Array, Code, Dequantiser, Form, MxScale, NonFinite, Packing, Part, Plane, Quantisation, Quantiser, Scheme, Search,
-    scheme,
-};
+use truecast::scaled::{Array, Code, Dequantiser, Form, Packing, Part, Plane, Quantiser, Scheme, scheme};
 use truecast::{CastSpec, DType, Error};
 
 /// What Python calls a part, in the order of the arrays of a form.
@@ -28,16 +26,6 @@ const fn name_of(part: Part) -> &'static str {
 
 fn scheme_of(py: Python<'_>, name: &str) -> PyResult<Scheme> {
     scheme(name).map_err(|error| raise(py, Class::Usage, error))
-}
-
-/// The meaning of a word.
-fn word<T: Copy>(py: Python<'_>, name: &str, given: Option<&str>, words: &[(&str, T)]) -> PyResult<Option<T>> {
-    let Some(given) = given else { return Ok(None) };
-    if let Some((_, meant)) = words.iter().find(|(word, _)| *word == given) {
-        return Ok(Some(*meant));
-    }
-    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-    Err(raise(py, Class::Usage, format_args!("{name} {given:?} is not one of {}", known.join(", "))))
 }
 
 /// The type of an array of a form. torch has one for pairs of f4e2m1.
@@ -71,13 +59,7 @@ pub fn quantize<'py>(
     if words == Words::Packed {
         return Err(raise(py, Class::Usage, "layout is \"values\" or \"codes\"; entries lie as the scheme has them"));
     }
-    let how = Quantisation {
-        mx: word(py, "mx_scale", mx_scale, &MxScale::ALL)?.unwrap_or_default(),
-        search: word(py, "scale_search", scale_search, &[("mse", Search::Mse)])?.unwrap_or_default(),
-        nonfinite: word(py, "nonfinite", nonfinite, &[("error", NonFinite::Error), ("saturate", NonFinite::Saturate)])?
-            .unwrap_or_default(),
-        power_of_two: false,
-    };
+    let how = how(py, mx_scale, scale_search, nonfinite)?;
     let given = Given::of(x)?;
     let library = given.library;
     let source = Source::of(given, from_.map(dtypes::of_object).transpose()?, None)?;

@@ -103,7 +103,7 @@ def test_merge_ends_the_work_of_parts(checkpoint, tmp_path):
 def test_schemes_that_are_said(checkpoint, tmp_path):
     (checkpoint / "config.json").write_text("{}")
     report = tc.convert(checkpoint, tmp_path / "b", "bf16", from_scheme="fp8-block:128x128")
-    assert report.reading == {"from_scheme": "fp8-block:128x128", "trust_scales": False}
+    assert report.reading["from_scheme"] == "fp8-block:128x128"
     assert tc.verify(checkpoint, tmp_path / "b", report=report) and tc.verify(checkpoint, tmp_path / "b")
 
 
@@ -150,7 +150,99 @@ def test_a_folder_that_exists(checkpoint, tmp_path):
     assert tc.convert(checkpoint, tmp_path / "b", "bf16", force=True).complete
 
 
-@pytest.mark.parametrize("name, value", [("resume", True), ("part", "1/2"), ("sidecars", False), ("trust_scales", True)])
+@pytest.mark.parametrize("name, value", [("resume", True), ("part", "1/2"), ("sidecars", False)])
 def test_files_have_no_such_options(checkpoint, tmp_path, name, value):
     with pytest.raises(tc.UsageError, match=f"{name} is about folders"):
         tc.convert(checkpoint / FIRST, tmp_path / "b.safetensors", "bf16", **{name: value})
+
+
+@pytest.mark.parametrize("name, value", [("from_scheme", "fp8-block"), ("trust_scales", True)])
+def test_arrays_have_no_scheme(tmp_path, name, value):
+    np.save(tmp_path / "a.npy", np.zeros(3, np.float32))
+    with pytest.raises(tc.UsageError, match=f"{name} is about"):
+        tc.convert(tmp_path / "a.npy", tmp_path / "b.npy", "bf16", **{name: value})
+
+
+# ---- schemes that are written ----
+
+
+def weights(seed):
+    return np.random.default_rng(seed).standard_normal((256, 128)).astype(np.float32)
+
+
+@pytest.fixture
+def dense(tmp_path) -> Path:
+    """One shard: three matrices of a module, a norm, a head."""
+    folder = tmp_path / "dense"
+    folder.mkdir()
+    names = ["l.0.attn.q_proj.weight", "l.0.attn.k_proj.weight", "l.0.o_proj.weight", "lm_head.weight"]
+    tensors = {name: (TYPES["f32"], weights(seed) * (seed + 1)) for seed, name in enumerate(names)}
+    tensors["l.0.input_norm.weight"] = (TYPES["f32"], np.ones(256, np.float32))
+    write_safetensors(folder / "model.safetensors", tensors)
+    (folder / "config.json").write_text(json.dumps({"torch_dtype": "float32"}))
+    return folder
+
+
+def test_a_folder_is_quantised_as_an_array_is(dense, tmp_path):
+    out = tmp_path / "b"
+    report = tc.convert(dense, out, scheme="fp8-block", keep_preset="lm_head")
+    tensors, _, _ = read_safetensors(out / "model.safetensors")
+    for name, seed in (("l.0.attn.q_proj.weight", 0), ("l.0.o_proj.weight", 2)):
+        q = tc.quantize(weights(seed) * (seed + 1), "fp8-block")
+        assert tensors[name].tobytes() == q.codes.tobytes()
+        assert tensors[name + "_scale_inv"].tobytes() == q.scales.tobytes()
+    assert tensors["lm_head.weight"].dtype == np.float32
+    rows = {row["name"]: row for row in report.tensors}
+    assert rows["l.0.o_proj.weight"]["to_scheme"].startswith("fp8-block") and "to_scheme" not in rows["lm_head.weight"]
+    assert report.options["scheme"].startswith("fp8-block") and report.options["keep_preset"] == ["lm_head"]
+
+    report.save(tmp_path / "report.json")
+    for said in ({}, {"report": report}, {"report": tmp_path / "report.json"}, {"scheme": "fp8-block", "keep_preset": ["lm_head"]}):
+        assert tc.verify(dense, out, **said), said
+    assert not tc.verify(dense, out, scheme="fp8-block:64x64", keep_preset=["lm_head"])
+    tc.convert(out, tmp_path / "c", "bf16")
+    back, _, _ = read_safetensors(tmp_path / "c" / "model.safetensors")
+    right = tc.quantize(weights(0), "fp8-block").dequantize("bf16")
+    assert back["l.0.attn.q_proj.weight"].tobytes() == right.tobytes()
+
+
+def test_a_scale_that_tensors_have_in_common(dense, tmp_path):
+    share = "*q_proj*,*k_proj*"
+    tc.convert(dense, tmp_path / "b", scheme="nvfp4", share_global=[share], keep_preset=["lm_head"], mx_scale=None)
+    tensors, _, _ = read_safetensors(tmp_path / "b" / "model.safetensors")
+    scales = {name: array.item() for name, array in tensors.items() if name.endswith("weight_scale_2")}
+    assert len(scales) == 3 and len(set(scales.values())) == 2
+    q = tc.quantize(weights(2) * 3, "nvfp4")
+    assert tensors["l.0.o_proj.weight_scale_2"].item() == q.global_scale
+    assert tensors["l.0.o_proj.weight"].tobytes() == q.codes.tobytes()
+    assert tc.verify(dense, tmp_path / "b")
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ({"scheme": "fp9"}, "no scheme is called"),
+        ({"scheme": "awq"}, "not written"),
+        ({"scheme": "mxfp4", "mx_scale": "round"}, "mx_scale"),
+        ({"scheme": "mxfp4", "keep_preset": "norm"}, "norm"),
+        ({"to": "bf16", "scale_search": "mse"}, "scale_search"),
+        ({"to": "bf16", "nibbles": "left"}, "nibbles"),
+    ],
+)
+def test_errors_of_schemes(dense, tmp_path, arguments, words):
+    with pytest.raises(tc.UsageError, match=words):
+        tc.convert(dense, tmp_path / "b", **arguments)
+    with pytest.raises(tc.UsageError, match="is about folders"):
+        tc.convert(dense / "model.safetensors", tmp_path / "c.safetensors", scheme="mxfp4")
+
+
+def test_a_quantised_file(tmp_path):
+    """Scales beside the codes of one file; what has none is converted by value."""
+    codes, scales = codes_and_scales()
+    source = tmp_path / "a.safetensors"
+    write_safetensors(source, {"l.weight": (TYPES["f8e4m3fn"], codes), "l.weight_scale_inv": (TYPES["f32"], scales)})
+    report = tc.convert(source, tmp_path / "b.safetensors", "bf16", from_scheme="fp8-block:128x128")
+    tensors, _, _ = read_safetensors(tmp_path / "b.safetensors")
+    q = tc.Quantized("fp8-block", (256, 128), codes=codes, scales=scales)
+    assert tensors["l.weight"].tobytes() == q.dequantize("bf16").tobytes()
+    assert tc.verify(source, tmp_path / "b.safetensors", report=report)

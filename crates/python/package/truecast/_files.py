@@ -33,6 +33,9 @@ def _asked(
     kept: list[tuple[str, Any]] = [(glob, None) for glob in ([keep] if isinstance(keep, str) else keep)]
     defaults = {"min_elements": None, "max_memory": None, "lenient": False, "follow_links": False, "force": False}
     defaults |= {"resume": False, "part": None, "merge": False, "sidecars": True}
+    for lists in ("keep_preset", "share_global"):
+        given = others[lists]
+        others[lists] = [given] if isinstance(given, str) else list(given)
     asked = {"to": to, "from_": from_, "rules": kept + pairs, "spec": spec, "attributes": attributes or None}
     return {**asked, **defaults, **others}
 
@@ -58,6 +61,14 @@ def convert(
     follow_links: bool = False,
     from_scheme: str | None = None,
     trust_scales: bool = False,
+    nibbles: str | None = None,
+    reference: Path | None = None,
+    scheme: str | None = None,
+    scale_search: str | None = None,
+    mx_scale: str | None = None,
+    nonfinite: str | None = None,
+    keep_preset: Iterable[str] = (),
+    share_global: Iterable[str] = (),
     sidecars: bool = True,
     resume: bool = False,
     part: str | tuple[int, int] | None = None,
@@ -93,8 +104,13 @@ def convert(
         Bytes that buffers may take; 256 MiB by default.
     min_elements
         Smaller tensors of a model are kept unless a rule names them; 1024 by default.
-    from_scheme, trust_scales
-        How a folder is quantised, where it is not to be found out; global scales are taken as they are, however odd.
+    from_scheme, trust_scales, nibbles, reference
+        How the source is quantised, where it is not to be found out; global scales are taken as they are, however odd;
+        ``"low"`` or ``"high"`` nibbles come first; a dense checkpoint with the same names.
+    scheme, scale_search, mx_scale, nonfinite, keep_preset, share_global
+        Of a folder: matrices are quantised, by the schemes and options of `quantize`. Presets (``"norms"``,
+        ``"embeddings"``, ``"router"``, ``"lm_head"``, ``"ssm"``) name tensors that are not, and tensors of one module
+        that match ``"GLOB,GLOB"`` have a second scale in common.
     sidecars
         Of a folder: whether other files, such as tokenizers, are copied.
     resume
@@ -120,9 +136,11 @@ def convert(
         What is wrong with the arguments, types, source, or files.
     """
     others = dict(force=force, max_memory=max_memory, min_elements=min_elements, lenient=lenient, follow_links=follow_links)
-    reading = dict(from_scheme=from_scheme, trust_scales=trust_scales)
-    of_folder = dict(sidecars=sidecars, resume=resume, part=_part(part), merge=merge, **reading)
-    asked = _asked(to, from_, rules, keep, spec, attributes, **others, **of_folder)
+    reading = dict(from_scheme=from_scheme, trust_scales=trust_scales, nibbles=nibbles, reference=reference)
+    writing: dict[str, Any] = dict(scheme=scheme, scale_search=scale_search, mx_scale=mx_scale, nonfinite=nonfinite)
+    writing |= dict(keep_preset=keep_preset, share_global=share_global)
+    of_folder = dict(sidecars=sidecars, resume=resume, part=_part(part), merge=merge)
+    asked = _asked(to, from_, rules, keep, spec, attributes, **others, **of_folder, **reading, **writing)
     found = json.loads(_truecast.convert(src, dst, asked, dry_run, _progress(progress)))
     return ConversionReport(found, reading)
 
@@ -145,6 +163,14 @@ def verify(
     follow_links: bool = False,
     from_scheme: str | None = None,
     trust_scales: bool = False,
+    nibbles: str | None = None,
+    reference: Path | None = None,
+    scheme: str | None = None,
+    scale_search: str | None = None,
+    mx_scale: str | None = None,
+    nonfinite: str | None = None,
+    keep_preset: Iterable[str] = (),
+    share_global: Iterable[str] = (),
     progress: Any = None,
     **attributes: Any,
 ) -> Verification:
@@ -152,8 +178,9 @@ def verify(
 
     Parameters
     ----------
-    src, dst, to, keep, rules, from_, spec, attributes, min_elements, from_scheme, trust_scales, progress
-        As of `convert`. A folder that was converted says itself what was asked for, if nothing is said here.
+    src, dst, to, keep, rules, from_, spec, attributes, min_elements, from_scheme, scheme, progress
+        As of `convert`, and so are all that belong to these. A folder that was converted says itself what was asked for,
+        if nothing is said here.
     report
         What `convert` gave, or a file with it, instead of those: it has everything that was asked for.
     full, sample, seed
@@ -164,16 +191,20 @@ def verify(
     Verification
         True if the destination holds what it should.
     """
+    reading = dict(from_scheme=from_scheme, trust_scales=trust_scales, nibbles=nibbles, reference=reference)
+    writing: dict[str, Any] = dict(scheme=scheme, scale_search=scale_search, mx_scale=mx_scale, nonfinite=nonfinite)
+    writing |= dict(keep_preset=keep_preset, share_global=share_global)
     if isinstance(report, ConversionReport):
         of = report.options
         to, from_, rules = of["to"], of["from"], [(rule["glob"], rule["to"]) for rule in of["rules"]]
         spec = of["spec"] + (f"@{of['version']}" if of["version"] else "")
         attributes, keep, min_elements = of["attributes"], (), of["min_elements"]
         lenient, follow_links = of["lenient"], of["follow_links"]
-        from_scheme, trust_scales = report.reading["from_scheme"], report.reading["trust_scales"]
+        reading = report.reading
+        writing = {name: of[name] for name in writing} if "scheme" in of else dict(writing, scheme=None)
         report = None
     others: dict[str, Any] = dict(min_elements=min_elements, lenient=lenient, follow_links=follow_links)
-    others |= dict(from_scheme=from_scheme, trust_scales=trust_scales)
+    others |= {**reading, **writing}
     asked = _asked(to, from_, rules, keep, spec, attributes, **others)
     found, shown = _truecast.verify(src, dst, asked, report, sample, full, seed, _progress(progress))
     return Verification(json.loads(found), shown)

@@ -106,12 +106,13 @@ class _Report:
 class ConversionReport(_Report):
     """What `convert` did, tensor by tensor."""
 
-    _columns = ("name", "shape", "scheme", "from", "to", *_LOSSES, "max_abs_error", "sqnr_db")
+    _columns = ("name", "shape", "scheme", "from", "to", "to_scheme", *_LOSSES, "max_abs_error", "sqnr_db")
 
     def __init__(self, data: dict[str, Any], reading: dict[str, Any] | None = None):
         super().__init__(data)
-        self.reading: dict[str, Any] = reading or {"from_scheme": None, "trust_scales": False}
-        """How the source was understood: ``from_scheme`` and ``trust_scales`` as they were given."""
+        unsaid = {"from_scheme": None, "trust_scales": False, "nibbles": None, "reference": None}
+        self.reading: dict[str, Any] = unsaid if reading is None else reading
+        """What was said of the source: ``from_scheme``, ``trust_scales``, ``nibbles`` and ``reference``."""
 
     @property
     def shards(self) -> list[dict[str, Any]]:

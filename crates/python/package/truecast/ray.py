@@ -128,6 +128,11 @@ def convert(
     return conversion
 
 
+_OF_SCHEMES = (
+    "from_scheme trust_scales nibbles reference scheme scale_search mx_scale nonfinite keep_preset share_global".split()
+)
+
+
 class _Rule(argparse.Action):
     """``--keep`` and ``--rule`` are one list, in the order in which they are given."""
 
@@ -149,6 +154,14 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="one of its attributes")
     parser.add_argument("--from-scheme", metavar="NAME", help="how the source is quantised, if that is not to be found out")
     parser.add_argument("--trust-scales", action="store_true", help="takes global scales as they are")
+    parser.add_argument("--nibbles", choices=["low", "high"], help="which nibble comes first, where it is not the usual one")
+    parser.add_argument("--reference", metavar="DENSE", help="a dense checkpoint with the same names")
+    parser.add_argument("--scheme", metavar="NAME", help="quantises matrices by this scheme")
+    parser.add_argument("--scale-search", metavar="BY", help="with --scheme: mse tries scales near that of the formula")
+    parser.add_argument("--mx-scale", metavar="RULE", help="with --scheme: the rule of scales that are powers of two")
+    parser.add_argument("--nonfinite", metavar="WHAT", help="with --scheme: error, or saturate")
+    parser.add_argument("--keep-preset", type=lambda names: names.split(","), default=[], metavar="LIST")
+    parser.add_argument("--share-global", action="append", default=[], metavar="GLOB,GLOB")
     parser.add_argument("--no-sidecars", action="store_true", help="copies no other files")
     parser.add_argument("--max-memory", type=int, metavar="BYTES", help="buffers of each task")
     parser.add_argument("--resume", action="store_true", help="goes on where an earlier run ended")
@@ -182,8 +195,7 @@ def main(arguments: list[str] | None = None) -> int:
             given.to,
             rules=given.rules,
             spec=given.spec,
-            from_scheme=given.from_scheme,
-            trust_scales=given.trust_scales,
+            **{name: getattr(given, name) for name in _OF_SCHEMES},
             sidecars=not given.no_sidecars,
             max_memory=given.max_memory,
             resume=given.resume,
