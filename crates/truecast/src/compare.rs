@@ -3,7 +3,7 @@
 use crate::checkpoint::values::{Logical, Values, logical, open};
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::report::{Assessed, Group, ListJson, Origin, RowJson, Rows, Total, TotalJson};
+use crate::report::{Assessed, Beside, Group, ListJson, Origin, RowJson, Rows, Total, TotalJson};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::json;
@@ -116,6 +116,7 @@ impl Serialize for ComparisonJson<'_> {
                 types: row.types,
                 group: Group::of(row.types.0, row.types.1),
                 schemes: (None, None),
+                beside: Beside::default(),
                 converted: None,
                 elements: row.counts.elements,
                 bytes: row.bytes,

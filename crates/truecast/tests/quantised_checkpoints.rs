@@ -156,6 +156,15 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantisation) -> Report
     let options = options(writing);
     let report = convert(&src, &out, &options).unwrap_or_else(|error| panic!("{scheme}: {error}"));
     verify(&src, &out, &options);
+    // Beside it stands what `--to` gives.
+    let row = report.tensors.iter().find(|row| row.name == NAME).unwrap();
+    if let (Some(cast), DType::F8E4M3Fn | DType::F8E5M2) = (row.beside.cast, row.to) {
+        let selection = Selection { to: Some(row.to), ..Selection::default() };
+        let plain = Options { tensors: Tensors { selection, ..Tensors::default() }, ..Options::default() };
+        let plain = convert(&src, &folder.path().join("plain"), &plain).unwrap();
+        let noise = plain.tensors.iter().find(|row| row.name == NAME).unwrap().counts.noise;
+        assert!((cast.noise - noise).abs() <= 1e-12 * noise, "{scheme}: {} and {noise}", cast.noise);
+    }
     // What is not quantised stays.
     assert_eq!(read(&out.join("model.safetensors"), "model.norm.weight"), norm);
 
@@ -229,11 +238,18 @@ fn awkward_shapes() {
 #[test]
 fn scales_are_chosen_as_asked() {
     let mse = Quantisation { search: Search::Mse, ..Quantisation::default() };
-    for scheme in ["fp8-block:32x32", "ct:pack-quantized,group=32", "modelopt:NVFP4", "ct:mxfp4-pack-quantized"] {
+    for scheme in
+        ["fp8-block:32x32", "fp8-tensor", "ct:pack-quantized,group=32", "modelopt:NVFP4", "ct:mxfp4-pack-quantized"]
+    {
         let formula = check(scheme, DType::F32, &[65, 96], Quantisation::default());
         let searched = check(scheme, DType::F32, &[65, 96], mse);
         let noise = |report: &Report| report.tensors.iter().find(|row| row.name == NAME).unwrap().counts.noise;
         assert!(noise(&searched) < noise(&formula), "{scheme}");
+        let beside = |report: &Report| report.tensors.iter().find(|row| row.name == NAME).unwrap().beside;
+        assert_eq!(beside(&searched).formula.unwrap().noise, noise(&formula), "{scheme}");
+        assert_eq!(beside(&formula).formula, None);
+        // Codes of floats have a plain cast.
+        assert_eq!(beside(&formula).cast.is_some(), !scheme.contains(":pack"), "{scheme}");
     }
     for (_, mx) in MxScale::ALL {
         check("ct:mxfp4-pack-quantized", DType::F32, &[65, 96], Quantisation { mx, ..Quantisation::default() });
@@ -249,7 +265,7 @@ fn counts_do_not_depend_on_pieces() {
     let shape = [700, 384];
     let bytes = stored(&values(700 * 384), DType::F32);
     write(&src.join("model.safetensors"), &[("a.weight", DType::F32, &shape, bytes)]);
-    for scheme in ["fp8-block", "ct:pack-quantized,group=32", "modelopt:NVFP4"] {
+    for scheme in ["fp8-block", "ct:pack-quantized,group=32", "modelopt:NVFP4", "fp8-tensor", "fp8-block:1000x1000"] {
         let mut seen = Vec::new();
         for (i, (memory, threads)) in [(256 << 20, 1), (1 << 20, 1), (256 << 20, 3)].into_iter().enumerate() {
             let exec = CastOptions { threads: std::num::NonZeroUsize::new(threads).unwrap(), ..CastOptions::default() };
@@ -257,7 +273,11 @@ fn counts_do_not_depend_on_pieces() {
             let options = Options { tensors, ..options(Writing::of(scheme.parse().unwrap())) };
             let out = folder.path().join(format!("{}-{i}", scheme.replace([':', ','], "-")));
             let report = Plan::new(&src, &options).unwrap().run(&out, &AtomicBool::new(false), |_| ()).unwrap();
-            seen.push((report.tensors[0].counts, std::fs::read(out.join("model.safetensors")).unwrap()));
+            seen.push((
+                report.tensors[0].counts,
+                report.tensors[0].beside,
+                std::fs::read(out.join("model.safetensors")).unwrap(),
+            ));
         }
         assert!(seen.iter().all(|other| *other == seen[0]), "{scheme}");
         assert_eq!(seen[0].0.elements, 700 * 384);

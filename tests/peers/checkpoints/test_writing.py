@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from folders import checkpoint, load, raw
-from test_schemes import BF16, F8, nibbles, random
+from test_schemes import BF16, F8, decompressed, nibbles, random
 
 NAME = "model.layers.0.mlp.up_proj"
 
@@ -172,6 +172,77 @@ def test_modelopt_nvfp4(tmp_path):
     packed, scale, second = (tensor(found, f"{NAME}.{name}") for name in ("weight", "weight_scale", "weight_scale_2"))
     dense = NVFP4Tensor(packed, scale, 16, torch.float32, per_tensor_scale=second).dequantize(torch.float32)
     assert torch.equal(dense, tensor(load(tmp_path / "dense"), f"{NAME}.weight"))
+
+
+@pytest.mark.parametrize("scheme,format,preset", [
+    ("ct:nvfp4-pack-quantized", "nvfp4-pack-quantized", "NVFP4A16"),
+    ("ct:mxfp4-pack-quantized", "mxfp4-pack-quantized", "MXFP4A16"),
+    ("ct:mxfp6-pack-quantized", "mxfp6-pack-quantized", "MXFP6A16"),
+    ("ct:mxfp8-quantized", "mxfp8-quantized", "MXFP8A16"),
+])
+def test_the_package_reads_it(tmp_path, scheme, format, preset):
+    found = load(written(tmp_path, {f"{NAME}.weight": weights(70, 96)}, scheme))
+    tensors = {name.removeprefix(f"{NAME}."): tensor(found, name) for name in found}
+    assert torch.equal(decompressed(format, preset, tensors).float(), of_dense(tmp_path).to(BF16).float())
+
+
+def of_dense(tmp_path):
+    return tensor(load(tmp_path / "dense"), f"{NAME}.weight")
+
+
+def test_one_scale(tmp_path):
+    weight = weights(70, 96)
+    scale = weight.abs().amax() / 448
+    codes = (weight / scale).clamp(-448, 448).to(F8)
+    for number, (scheme, name) in enumerate([
+        ("fp8-tensor", "weight_scale_inv"), ("modelopt:FP8", "weight_scale"), ("comfy:float8_e4m3fn", "weight_scale"),
+        ("ct:float-quantized,strategy=tensor", "weight_scale"),
+    ]):
+        (tmp_path / str(number)).mkdir()
+        found = load(written(tmp_path / str(number), {f"{NAME}.weight": weight}, scheme))
+        assert tensor(found, f"{NAME}.{name}").item() == scale.item(), scheme
+        same(found, f"{NAME}.weight", codes)
+        assert torch.equal(of_dense(tmp_path / str(number)), codes.float() * scale)
+
+
+def plain(tiles, rows, columns):
+    """Tiles of 128 rows and 4 columns as a matrix (§3.8)."""
+    tiles = tiles.view(torch.uint8).reshape(tiles.shape[0] // 128, tiles.shape[1] // 4, 32, 4, 4)
+    return tiles.permute(0, 3, 2, 1, 4).reshape(tiles.shape[0] * 128, -1)[:rows, :columns].contiguous()
+
+
+@pytest.mark.parametrize("shape", [(144, 80), (70, 90)])
+def test_comfy_nvfp4(tmp_path, shape):
+    weight = weights(*shape)
+    found = load(written(tmp_path, {f"{NAME}.weight": weight}, "comfy:nvfp4"))
+    rows, columns = (-(-n // 16) * 16 for n in shape)
+    packed, scales, second = (tensor(found, f"{NAME}.{n}") for n in ("weight", "weight_scale", "weight_scale_2"))
+    assert list(packed.shape) == [rows, columns // 2]
+    effective = plain(scales, rows, columns // 16).view(F8).float() * second
+    dense = nibbles(packed, "high") * effective.repeat_interleave(16, 1)
+    assert not dense[shape[0]:].any() and not dense[:, shape[1]:].any()
+    assert torch.equal(dense, of_dense(tmp_path))
+    assert ((dense[:shape[0], :shape[1]] - weight).abs() <= effective.repeat_interleave(16, 1)[:shape[0], :shape[1]]).all()
+    marker = bytes(tensor(found, f"{NAME}.comfy_quant").tolist())
+    assert json.loads(marker) == {"format": "nvfp4"}
+
+
+@pytest.mark.parametrize("scheme", ["comfy:mxfp8", "modelopt:MXFP8", "mxfp8"])
+def test_mxfp8(tmp_path, scheme):
+    weight = weights(96, 160)
+    found = load(written(tmp_path, {f"{NAME}.weight": weight}, scheme))
+    name = next(name for name in found if "scale" in name)
+    scales = tensor(found, name)
+    scales = plain(scales, 96, 5) if "comfy" in scheme else scales
+    # rceil: the least power of two that no element of the block is beyond, for 448.
+    amax = weight.reshape(96, 5, 32).abs().amax(-1)
+    ratio = (amax / 448).numpy().view(np.uint32)
+    expected = (ratio >> 23) + ((ratio & 0x7FFFFF) != 0)
+    assert np.array_equal(scales.numpy(), expected)
+    powers = torch.pow(torch.tensor(2.0), scales.float() - 127).repeat_interleave(32, 1)
+    codes = torch.where(powers > 0, weight / powers, 0.0).clamp(-448, 448).to(F8)
+    same(found, f"{NAME}.weight", codes)
+    assert torch.equal(of_dense(tmp_path), codes.float() * powers)
 
 
 # A model that has nothing of its own: Llama with two layers, made of its configuration.

@@ -29,11 +29,18 @@ fn start(folder: &Folder, line: &str) -> Child {
     command.spawn().unwrap()
 }
 
+/// Both ways to write a shard: from front to back, and codes and scales where they belong.
+const WAYS: [&str; 2] = ["--to f8e4m3fn", "--scheme ct:float-quantized,strategy=tensor"];
+
 #[test]
 fn a_killed_conversion_goes_on() {
+    WAYS.iter().for_each(|asked| kill_one(asked));
+}
+
+fn kill_one(asked: &str) {
     let folder = checkpoint();
     let begin = Instant::now();
-    folder.run("convert model whole --to f8e4m3fn --quiet").succeeds();
+    folder.run(&format!("convert model whole {asked} --quiet")).succeeds();
     let duration = begin.elapsed();
     let expected = tree(&folder, "whole");
     assert_eq!(expected.len(), SHARDS + 3);
@@ -41,7 +48,7 @@ fn a_killed_conversion_goes_on() {
     let mut killed = 0;
     for round in 0..8 {
         let threads = 1 + round % 3;
-        let line = format!("convert model out --to f8e4m3fn --quiet --resume --threads {threads} --max-memory 4MiB");
+        let line = format!("convert model out {asked} --quiet --resume --threads {threads} --max-memory 4MiB");
         let mut child = start(&folder, &line);
         std::thread::sleep(duration.mul_f64(0.05 + (random.next() % 900) as f64 / 1000.0));
         child.kill().unwrap();
@@ -61,18 +68,21 @@ fn a_killed_conversion_goes_on() {
         }
     }
     assert!(killed > 0);
-    folder.run("convert model out --to f8e4m3fn --quiet --resume").succeeds();
+    folder.run(&format!("convert model out {asked} --quiet --resume")).succeeds();
     assert_eq!(tree(&folder, "out"), expected);
 }
 
 /// Four processes at once, of which two are killed.
 #[test]
 fn killed_parts_go_on() {
+    WAYS.iter().for_each(|asked| kill_two(asked));
+}
+
+fn kill_two(asked: &str) {
     let folder = checkpoint();
-    folder.run("convert model whole --to f8e4m3fn --quiet").succeeds();
+    folder.run(&format!("convert model whole {asked} --quiet")).succeeds();
     let expected = tree(&folder, "whole");
-    let line =
-        |part: usize| format!("convert model out --to f8e4m3fn --quiet --part {part}/4 --resume --threads {part}");
+    let line = |part: usize| format!("convert model out {asked} --quiet --part {part}/4 --resume --threads {part}");
     let mut children: Vec<Child> = (1..=4).map(|part| start(&folder, &line(part))).collect();
     std::thread::sleep(Duration::from_millis(15));
     children[1].kill().unwrap();

@@ -4,17 +4,18 @@
 use super::marks::{Marks, Piece};
 use super::stored::Stored;
 use crate::error::Cause;
+use crate::request::Request;
 use crate::stream::{Item, room};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
-use truecast_core::scaled::{Layout, Part, Parts, Quantisation, ScaledError};
+use truecast_core::scaled::{Code, Layout, Part, Parts, Quantisation, ScaledError, Search};
 use truecast_core::{CastSpec, DType};
 use truecast_io::Tensor;
 use truecast_kernel::measure::Measure;
 use truecast_kernel::scaled::{Dequantiser, PartsMut, Quantiser, Read};
-use truecast_kernel::{CastOptions, Counts, Elements};
+use truecast_kernel::{CastOptions, Caster, Counts, Elements, ElementsMut};
 use truecast_schemes::{Content, Output, Scheme};
 
 /// A dense tensor of the source, and the tensors that it becomes.
@@ -118,9 +119,25 @@ pub(crate) struct Encoder {
     strip: u64,
     /// The largest magnitude of each matrix, where it is needed.
     amax: Vec<f32>,
+    /// A plain cast to the type of the codes, if there is one.
+    cast: Option<Box<Caster>>,
+    /// The scales of the formula, where others are searched.
+    formula: Option<Box<Quantiser>>,
+}
+
+/// What a piece cost: counts in parts, to be added in order.
+#[derive(Debug, Default)]
+pub(crate) struct Loss {
+    pub counts: Vec<Counts>,
+    /// Of a plain cast of the same elements to the type of the codes.
+    pub cast: Vec<Counts>,
+    /// With the scales of the formula.
+    pub formula: Vec<Counts>,
 }
 
 thread_local! {
+    /// Codes that are only made to be measured.
+    static OTHERS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     /// The values of a strip.
     static VALUES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     /// A piece that is filled up with zeros.
@@ -132,9 +149,18 @@ impl Encoder {
     ///
     /// # Errors
     /// A layout that is only read.
-    pub fn new(scaled: &Scaled, amax: Vec<f32>, exec: &CastOptions) -> Result<Encoder, Cause> {
-        let Scaled { layout, dtype, strip, .. } = *scaled;
+    pub fn new(scaled: &Scaled, amax: Vec<f32>, request: &Request, exec: &CastOptions) -> Result<Encoder, Cause> {
+        let Scaled { layout, dtype, strip, how, .. } = *scaled;
+        let of_cast = |to| Caster::new(&request.resolve(dtype, to).ok()?, exec).ok();
+        let cast = match layout.planes().map(|planes| planes.codes.code) {
+            Some(Code::Float(to)) => of_cast(to).map(Box::new),
+            _ => None,
+        };
+        let formula = Quantisation { search: Search::Formula, ..how };
+        let formula = (formula != how).then(|| Quantiser::new(&whole(&layout), dtype, &formula, exec)).transpose()?;
         Ok(Encoder {
+            cast,
+            formula: formula.map(Box::new),
             quantiser: scaled.quantiser(exec)?,
             dequantiser: Dequantiser::new(&layout, &CastSpec::copy(DType::F32), exec)?,
             measure: Measure::between(dtype, DType::F32, exec),
@@ -157,6 +183,12 @@ impl Encoder {
         self.quantiser.writes(matrix, self.rows(first, len))
     }
 
+    /// A row of blocks begins with this element of a matrix.
+    pub fn begins_block(&self, first: u64) -> bool {
+        let block = self.layout.planes().map_or(1, |planes| planes.scales.block[0]);
+        (first / self.layout.kept[1]).is_multiple_of(block)
+    }
+
     /// The rows of these elements, with those that fill up the last.
     fn rows(&self, first: u64, len: u64) -> Range<u64> {
         let Layout { kept: [rows, cols], rows: all, .. } = self.layout;
@@ -164,13 +196,61 @@ impl Encoder {
         start..if end == rows { all } else { end }
     }
 
-    /// Quantises whole strips of a matrix. Counts in parts, to be added in order, and how many bytes `dst` begins with.
-    pub fn run(&self, matrix: u64, first: u64, src: &[u8], dst: &mut Vec<u8>) -> Result<(Vec<Counts>, usize), Cause> {
+    /// Quantises whole strips of a matrix. What it cost, and how many bytes `dst` begins with.
+    pub fn run(&self, matrix: u64, first: u64, src: &[u8], dst: &mut Vec<u8>) -> Result<(Loss, usize), Cause> {
+        let made = self.quantise(&self.quantiser, matrix, first, src, dst)?;
+        let mut loss = Loss { counts: self.measure((matrix, first), src, made, true)?, ..Loss::default() };
+        if let Some(formula) = &self.formula {
+            loss.formula = OTHERS.with_borrow_mut(|dst| {
+                let made = self.quantise(formula, matrix, first, src, dst)?;
+                self.measure((matrix, first), src, made, false)
+            })?;
+        }
+        if let Some(caster) = &self.cast {
+            loss.cast = OTHERS.with_borrow_mut(|dst| self.plain(caster, src, dst));
+        }
+        let bytes = self.writes(matrix, first, (src.len() / self.size()) as u64).iter().map(Read::bytes).sum::<u64>();
+        Ok((loss, bytes as usize))
+    }
+
+    /// Bytes of an element.
+    fn size(&self) -> usize {
+        self.dtype.storage_bits().unwrap_or(8) as usize / 8
+    }
+
+    /// What a plain cast costs; nothing if it is refused.
+    fn plain(&self, caster: &Caster, src: &[u8], dst: &mut Vec<u8>) -> Vec<Counts> {
+        let to = caster.spec().dst;
+        let mut all = Vec::new();
+        for src in src.chunks((self.strip * self.layout.kept[1]) as usize * self.size()) {
+            let n = src.len() / self.size();
+            let dst = room(dst, to.bytes_in(truecast_core::Layout::Packed, n as u64).unwrap_or(0));
+            let mut cast = || {
+                let (x, y) = (Elements::new(self.dtype, n, src).ok()?, ElementsMut::new(to, n, dst).ok()?);
+                caster.cast_parts(x, y).ok()
+            };
+            match cast() {
+                Some(mut counts) => all.append(&mut counts),
+                None => return Vec::new(),
+            }
+        }
+        all
+    }
+
+    /// Makes codes and scales of whole strips. Gives where they lie in their tensors, and their bytes.
+    fn quantise<'d>(
+        &self,
+        quantiser: &Quantiser,
+        matrix: u64,
+        first: u64,
+        src: &[u8],
+        dst: &'d mut Vec<u8>,
+    ) -> Result<(Vec<Read>, &'d [u8]), Cause> {
         let Layout { kept: [_, kept_cols], cols, .. } = self.layout;
-        let size = self.dtype.storage_bits().unwrap_or(8) as usize / 8;
+        let size = self.size();
         let len = (src.len() / size) as u64;
         let rows = self.rows(first, len);
-        let writes = self.quantiser.writes(matrix, rows.clone());
+        let writes = quantiser.writes(matrix, rows.clone());
         let bytes: u64 = writes.iter().map(Read::bytes).sum();
         let made = room(dst, bytes);
         let mut parts = PartsMut::default();
@@ -184,7 +264,12 @@ impl Encoder {
                 _ => parts.zeros = now,
             }
         }
-        let amax = self.amax.get(matrix as usize).copied().unwrap_or(0.0);
+        let amax = match self.amax.get(matrix as usize) {
+            Some(amax) => *amax,
+            // With a search a block is a piece as a whole.
+            None if quantiser.needs_amax() => quantiser.amax(src)?,
+            None => 0.0,
+        };
         let before = matrix * self.layout.kept[0] * kept_cols + first;
         let in_tensor = |error| match error {
             ScaledError::NotFinite { index } => {
@@ -194,31 +279,40 @@ impl Encoder {
         };
         let n_rows = rows.end - rows.start;
         if len == n_rows * cols {
-            self.quantiser.run(matrix, rows, src, amax, parts).map_err(in_tensor)?;
+            quantiser.run(matrix, rows, src, amax, parts).map_err(in_tensor)?;
         } else {
             FILLED.with_borrow_mut(|filled| {
                 let filled = room(filled, n_rows * cols * size as u64);
                 filled.fill(0);
                 let lines = src.chunks(kept_cols as usize * size).zip(filled.chunks_mut(cols as usize * size));
                 lines.for_each(|(from, to)| to[..from.len()].copy_from_slice(from));
-                self.quantiser.run(matrix, rows, filled, amax, parts).map_err(in_tensor)
+                quantiser.run(matrix, rows, filled, amax, parts).map_err(in_tensor)
             })?;
         }
-        let made = &dst[..bytes as usize];
-        let counts = VALUES.with_borrow_mut(|values| self.measure((matrix, first), src, (&writes, made), values));
-        Ok((counts?, made.len()))
+        Ok((writes, &dst[..bytes as usize]))
     }
 
-    /// What was lost, strip by strip.
+    /// What was lost, strip by strip; with all counts, or only what values tell.
     fn measure(
+        &self,
+        place: (u64, u64),
+        src: &[u8],
+        (writes, made): (Vec<Read>, &[u8]),
+        with_marks: bool,
+    ) -> Result<Vec<Counts>, Cause> {
+        VALUES.with_borrow_mut(|values| self.measure_in(place, src, (&writes, made), with_marks, values))
+    }
+
+    fn measure_in(
         &self,
         (matrix, first): (u64, u64),
         src: &[u8],
         (writes, made): (&[Read], &[u8]),
+        with_marks: bool,
         values: &mut Vec<u8>,
     ) -> Result<Vec<Counts>, Cause> {
         let Layout { kept: [kept_rows, kept_cols], .. } = self.layout;
-        let size = self.dtype.storage_bits().unwrap_or(8) as usize / 8;
+        let size = self.size();
         let global = self.global().unwrap_or(1.0);
         let global_bytes = global.to_le_bytes();
         let held = Held { writes, made, global: &global_bytes };
@@ -241,7 +335,9 @@ impl Encoder {
             }
             let (x, y) = (Elements::new(self.dtype, n, src)?, Elements::new(DType::F32, n, &*values)?);
             let mut of_strip = self.measure.compare(x, y);
-            self.mark(&mut of_strip, &held, (matrix, from / kept_cols, first / kept_cols), (src, values), global);
+            if with_marks {
+                self.mark(&mut of_strip, &held, (matrix, from / kept_cols, first / kept_cols), (src, values), global);
+            }
             counts.append(&mut of_strip);
         }
         Ok(counts)

@@ -8,6 +8,7 @@ use crate::stream::{Feed, Sink, room};
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use truecast_core::scaled::Part;
 use truecast_io::Writer;
 use truecast_io::folder::Folder;
 
@@ -96,7 +97,10 @@ impl Sink for ShardSink<'_> {
         for write in encoder.writes(matrix, first, len) {
             let output = scaled.output(write.part).expect("what is made has its tensor");
             let (now, rest) = bytes.split_at(write.bytes() as usize);
-            self.put(offsets[work][output] + write.first, now)?;
+            // A scale of more rows than a piece has is made with each of them.
+            if write.part == Part::Codes || encoder.begins_block(first) {
+                self.put(offsets[work][output] + write.first, now)?;
+            }
             bytes = rest;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::amax::Amax;
 use super::dense::Maker;
-use super::encode::{Encoder, Scaled};
+use super::encode::{Encoder, Loss, Scaled};
 use super::feed::{FolderFeed, ShardSink};
 use super::manifest::FileEntry;
 use super::outline::{Means, Outline, Place};
@@ -12,7 +12,7 @@ use crate::convert::action::{Actions, Converter};
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::progress::Progress;
-use crate::report::TensorReport;
+use crate::report::{Beside, Noise, TensorReport};
 use crate::stream::{Limits, room, run};
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -64,7 +64,10 @@ impl<'a> Shards<'a> {
             let means = match &work.origin {
                 Origin::Stored(_) => Ok(Means::Cast(actions.of(planned))),
                 Origin::Quantised(quantised) => Maker::new(quantised, planned, &exec).map(Means::Dequantise),
-                Origin::Dense(scaled) => Encoder::new(scaled, self.amax.of(plan, scaled), &exec).map(Means::Quantise),
+                Origin::Dense(scaled) => {
+                    let amax = self.amax.of(plan, scaled);
+                    Encoder::new(scaled, amax, &options.request, &exec).map(Means::Quantise)
+                }
             };
             means.map_err(|cause| failed(planned, cause))
         };
@@ -81,35 +84,43 @@ impl<'a> Shards<'a> {
                 }
             }
         }
-        let mut counts = vec![Counts::default(); shard.works.len()];
+        let mut losses = vec![<[Counts; 3]>::default(); shard.works.len()];
         let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>| {
             let Place { work: index, matrix } = places[at];
             let planned = &shard.works[index].planned;
+            let counted = |counts: Vec<Counts>, bytes| (Loss { counts, ..Loss::default() }, bytes);
             let made = match &means[index] {
                 Means::Quantise(encoder) => encoder.run(matrix, first, src, dst),
                 Means::Dequantise(maker) => {
                     let dst = room(dst, items[at].dst_bytes(len));
-                    maker.run(first, len as usize, src, dst).map(|parts| (parts, dst.len()))
+                    maker.run(first, len as usize, src, dst).map(|parts| counted(parts, dst.len()))
                 }
                 Means::Cast(action) => {
                     let dst = room(dst, items[at].dst_bytes(len));
                     let converter = Converter { tensor: planned, action };
-                    converter.run(first, len as usize, src, dst).map(|parts| (parts, dst.len()))
+                    converter.run(first, len as usize, src, dst).map(|parts| counted(parts, dst.len()))
                 }
             };
             made.map_err(|cause| failed(planned, cause))
         };
-        let done = |at: usize, parts: Vec<Counts>, bytes: u64| {
+        let done = |at: usize, Loss { counts, cast, formula }: Loss, bytes: u64| {
             let index = places[at].work;
-            parts.iter().for_each(|part| counts[index].add(part));
+            for (total, parts) in losses[index].iter_mut().zip([counts, cast, formula]) {
+                parts.iter().for_each(|part| total.add(part));
+            }
             *read += bytes;
             progress(Progress { bytes: *read, tensor: &shard.works[index].planned.name });
         };
         let feed = FolderFeed { folder: &plan.folder, outline: &outline };
         let sink = run(feed, sink, items, &limits, work, done)?;
         let (bytes, sha256) = sink.finish(self.stop)?;
-        let rows = shard.works.iter().zip(counts);
-        self.rows.extend(rows.map(|(work, counts)| work.report(counts)));
+        for (work, [counts, cast, formula]) in shard.works.iter().zip(losses) {
+            // What leaves out other elements cannot be compared.
+            let seen = |counts: &Counts| (counts.elements, counts.finite_pairs);
+            let whole = |other: Counts| (seen(&other) == seen(&counts)).then(|| Noise::of(&other));
+            let beside = Beside { cast: whole(cast), formula: whole(formula) };
+            self.rows.push(TensorReport { beside, ..work.report(counts) });
+        }
         Ok(FileEntry { bytes, sha256 })
     }
 }

@@ -5,6 +5,7 @@
 //! result came about. How reports look to people is the business of commands.
 
 mod assessment;
+mod beside;
 mod counts;
 mod folder;
 mod provenance;
@@ -13,6 +14,7 @@ mod spare;
 mod total;
 
 pub use assessment::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, Unscaled, assess, is_much};
+pub use beside::{Beside, Noise};
 pub use counts::{COUNTS, Count, Number, hides_loss, json_number, left_out};
 pub use folder::{FolderReport, ShardReport, ShardState};
 pub use provenance::{Provenance, ProvenanceError};
@@ -47,6 +49,8 @@ pub struct TensorReport {
     pub scheme: Option<Arc<str>>,
     /// The scheme that it was quantised by; `to` is the type of the codes.
     pub to_scheme: Option<Arc<str>>,
+    /// What other ways to store it would have cost, of one that was quantised.
+    pub beside: Beside,
     /// False if its bytes were copied.
     pub converted: bool,
     /// Elements.
@@ -69,6 +73,7 @@ impl TensorReport {
             to: target.dtype,
             scheme: None,
             to_scheme: None,
+            beside: Beside::default(),
             converted: cast.is_some_and(|cast| cast != CastSpec::copy(from)),
             elements,
             bytes_in: from.bytes_in(src_layout, elements).unwrap_or(0),
@@ -161,6 +166,7 @@ impl Serialize for ReportJson<'_> {
                 shape: &t.shape,
                 types: (t.from, t.to),
                 group: t.group(),
+                beside: origin.map_or(Beside::default(), |_| t.beside),
                 schemes: (t.scheme.as_deref(), t.to_scheme.as_deref()),
                 converted: Some(t.converted),
                 elements: t.elements,

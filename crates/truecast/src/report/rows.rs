@@ -1,5 +1,6 @@
 //! One tensor's object in a report, and which tensors a report lists.
 
+use super::beside::Beside;
 use super::counts::{Origin, put_counts, put_measures};
 use super::total::Group;
 use serde::Serialize;
@@ -26,6 +27,8 @@ pub(crate) struct RowJson<'a> {
     pub group: Group,
     /// Of tensors that were quantised, and that are.
     pub schemes: (Option<&'a str>, Option<&'a str>),
+    /// Of tensors that were quantised.
+    pub beside: Beside,
     /// Of conversions.
     pub converted: Option<bool>,
     pub elements: u64,
@@ -53,6 +56,7 @@ impl Serialize for RowJson<'_> {
             put_counts(&mut map, counts, origin)?;
             put_measures(&mut map, counts)?;
             map.serialize_entry("index_max_abs", &counts.index_max_abs)?;
+            self.beside.put(&mut map)?;
         }
         map.end()
     }

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::Instant;
 use truecast::checkpoint::{Options, Plan};
 use truecast::io::{OutputFile, Shown, follow};
-use truecast::report::{FolderReport, Report, ShardState, TensorReport, assess};
+use truecast::report::{FolderReport, Noise, Report, ShardState, TensorReport, assess};
 
 pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<ExitCode, Failure> {
     let limits = thresholds::parse(&args.fail_on)?;
@@ -93,6 +93,7 @@ pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<E
         let open = left_open::text(&open, &context.terminal);
         print(&report, &assessment, &listed, &open, elapsed, args, &context.terminal)?;
         let done = report.folder.as_deref().map(|folder| ending(folder, args)).unwrap_or_default();
+        let done = beside(&report) + &done;
         output::text(&context.terminal.wrap(&done))?;
     }
     // The exit code says it if standard error is gone.
@@ -141,6 +142,21 @@ fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> Resul
         };
         out.write_all(terminal.wrap(&line).as_bytes())
     })
+}
+
+/// What other ways to store the quantised tensors would have cost, all together.
+fn beside(report: &Report) -> String {
+    let scaled: Vec<&TensorReport> = report.tensors.iter().filter(|row| row.to_scheme.is_some()).collect();
+    let together = |of: fn(&TensorReport) -> Option<Noise>| {
+        let all: Option<Vec<Noise>> = scaled.iter().map(|row| of(row)).collect();
+        all?.into_iter().reduce(Noise::and).map(Noise::sqnr_db).filter(|sqnr| sqnr.is_finite())
+    };
+    let said = [
+        (together(|row| row.beside.cast), "a plain cast to the type of the codes"),
+        (together(|row| row.beside.formula), "the scales of the formula"),
+    ];
+    let said: Vec<String> = said.iter().filter_map(|(sqnr, what)| Some(format!("{what} {:.1} dB", (*sqnr)?))).collect();
+    if said.is_empty() { String::new() } else { format!("SQNR of the same tensors: {}\n", said.join(", ")) }
 }
 
 /// What is left to do.
