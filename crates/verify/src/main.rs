@@ -3,7 +3,9 @@
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 use truecast_kernel::Level;
-use truecast_verify::commands::{all, asm, boundary, counts, ftz, properties, rescale, small, split, sweep, theorem};
+use truecast_verify::commands::{
+    all, asm, boundary, counts, ftz, properties, rescale, scaled, small, split, sweep, theorem,
+};
 use truecast_verify::session::Progress;
 use truecast_verify::{Findings, Session};
 
@@ -38,6 +40,8 @@ enum Command {
     Counts(counts::Options),
     /// RESCALE of TOSA against its formulas in wider integers
     Rescale(rescale::Options),
+    /// Scaled elements of quantised checkpoints against their definition, read and written
+    Scaled(scaled::Options),
     /// The compiled code of every kernel at every level, also of levels that this CPU does not have
     Asm(asm::Options),
     /// Everything
@@ -71,6 +75,7 @@ fn main() -> ExitCode {
         Command::Properties(options) => show(&properties::run(&session, &options)),
         Command::Counts(options) => show(&counts::run(&session, &options)),
         Command::Rescale(options) => show(&rescale::run(&session, &options)),
+        Command::Scaled(options) => show(&scaled::run(&session, &options)),
         Command::Asm(options) => show(&asm::run(&session, &options)),
         Command::All(options) => all::run(&session, &options, &mut show),
     }

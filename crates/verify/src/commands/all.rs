@@ -1,6 +1,6 @@
 //! `verify all`: every command, in full or small enough for every change (`docs/kernels.md §11`).
 
-use super::{asm, boundary, counts, ftz, properties, rescale, small, split, sweep, theorem};
+use super::{asm, boundary, counts, ftz, properties, rescale, scaled, small, split, sweep, theorem};
 use crate::adapter::numeric;
 use crate::report::Findings;
 use crate::session::Session;
@@ -36,6 +36,7 @@ pub fn run(session: &Session, all: &Options, mut show: impl FnMut(&dyn Findings)
     show(&split::run(session, &options(&with(&["--lengths=70", "--elements=70000"], &[]))));
     show(&counts::run(session, &options(&with(&["--limit=12000", "--limit-16=12000"], &[]))));
     show(&rescale::run(session, &options(&with(&["--cases=20"], &["--cases=2000"]))));
+    show(&scaled::run(session, &options(&with(&["--cases=2"], &["--cases=200"]))));
     show(&ftz::run(session, &options(&with(&["--limit=4096"], &[]))));
     let quick = ["--limit=40000", "--limit-others=2000", "--random=8000", "--random-policies=2"];
     show(&boundary::run(session, &options(&with(&quick, &[]))));

@@ -7,6 +7,7 @@ pub mod counts;
 pub mod ftz;
 pub mod properties;
 pub mod rescale;
+pub mod scaled;
 pub mod small;
 pub mod split;
 pub mod sweep;

@@ -100,7 +100,7 @@ impl OfBlocks {
             };
             cast(to_half, &scales[..n], &mut halves[..2 * n]);
             let (t, ratios) = (&inverses[..n], &mut ratios[..32 * n]);
-            self.level.run(Ratios::<OfF32, { how::TIMES }> { src, block: 32, t, u: t, ratios: &mut *ratios });
+            self.level.run(Ratios::<OfF32, { how::TIMES }, 4> { src, block: 32, t, u: t, ratios: &mut *ratios });
             cast(to_int, ratios, &mut codes[..32 * n]);
             for (i, block) in dst.chunks_mut(34).enumerate() {
                 block[..2].copy_from_slice(&halves[2 * i..][..2]);

@@ -4,7 +4,7 @@ use super::element::Element;
 use super::rows::Found;
 use super::scales::{self, Scaler};
 use super::source::{F32, Ratios, Source, by_source, how, may_be_nearly_divided};
-use crate::level::Level;
+use crate::level::{Level, Task};
 use crate::pipeline::Scratch;
 use truecast_core::DType;
 use truecast_core::scaled::{Planes, Quantisation, ScaledError};
@@ -55,7 +55,7 @@ pub(super) enum Codes<'a> {
 /// Tiles of one thread.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    ratios: Vec<F32>,
+    ratios: Vec<u8>,
     codes: Vec<u8>,
     pub scales: scales::Room,
     pub scratch: Scratch,
@@ -100,14 +100,13 @@ impl Coder {
             };
             others.extend(divisors.iter().zip(&found.ranges).map(zero));
         } else {
-            let few_bits = matches!(dtype, DType::Bf16 | DType::F16) && self.level.has_fused_products();
-            let seen = f32::from_bits(seen);
-            let may_be = |s: &F32| may_be_nearly_divided(f32::from_le_bytes(*s), seen);
-            if few_bits && divisors.iter().fold(true, |all, s| all & may_be(s)) {
-                *how = how::RECIPROCAL;
-                others.extend(divisors.iter().map(|s| (1.0 / f32::from_le_bytes(*s)).to_le_bytes()));
-            } else {
-                *how = how::DIVIDE;
+            *how = how::DIVIDE;
+            if matches!(dtype, DType::Bf16 | DType::F16) && self.level.has_fused_products() {
+                others.resize(divisors.len(), [0; 4]);
+                let inverses = Inverses { divisors, seen: f32::from_bits(seen), inverses: others };
+                if self.level.run(inverses) {
+                    *how = how::RECIPROCAL;
+                }
             }
         }
     }
@@ -133,7 +132,7 @@ impl Coder {
         }
         let Room { ratios, codes, scratch, .. } = room;
         // Encoders ask for what follows their source, which is to stay in the first-level cache.
-        ratios.resize(TILE + AHEAD / 4, [0; 4]);
+        ratios.resize(TILE * 4 + AHEAD, 0);
         codes.resize(TILE, 0);
         // Whole blocks, or a block in tiles.
         let step = if block < TILE { TILE / block * block } else { block.min(n) };
@@ -141,7 +140,7 @@ impl Coder {
             let end = n.min(first + step);
             for at in (first..end).step_by(TILE) {
                 let len = TILE.min(end - at);
-                let ratios = &mut ratios[..len];
+                let ratios = &mut ratios[..len * self.element.ratio_bytes()];
                 by_source!(dtype, S => {
                     self.ratios::<S>(&S::elements(src)[at..at + len], block, (operands, at / block), ratios);
                 });
@@ -157,14 +156,51 @@ impl Coder {
     }
 
     /// Quotients of elements, of which the first begins the block `first`.
-    fn ratios<S: Source>(&self, src: &[S::Element], block: usize, (of, first): (&Operands, usize), ratios: &mut [F32]) {
+    fn ratios<S: Source>(&self, src: &[S::Element], block: usize, (of, first): (&Operands, usize), ratios: &mut [u8]) {
         let t = &of.divisors[first..];
         let u = if of.others.is_empty() { t } else { &of.others[first..] };
-        match of.how {
-            how::TIMES => self.level.run(Ratios::<S, { how::TIMES }> { src, block, t, u, ratios }),
-            how::DIVIDE => self.level.run(Ratios::<S, { how::DIVIDE }> { src, block, t, u, ratios }),
-            how::DIVIDE_ADD => self.level.run(Ratios::<S, { how::DIVIDE_ADD }> { src, block, t, u, ratios }),
-            _ => self.level.run_with_fused_products(Ratios::<S, { how::RECIPROCAL }> { src, block, t, u, ratios }),
+        match self.element.ratio_bytes() {
+            2 => self.of_bytes::<S, 2>(of.how, src, block, (t, u), ratios.as_chunks_mut().0),
+            _ => self.of_bytes::<S, 4>(of.how, src, block, (t, u), ratios.as_chunks_mut().0),
         }
+    }
+
+    fn of_bytes<S: Source, const N: usize>(
+        &self,
+        how: u8,
+        src: &[S::Element],
+        block: usize,
+        (t, u): (&[F32], &[F32]),
+        ratios: &mut [[u8; N]],
+    ) {
+        let level = self.level;
+        match how {
+            how::TIMES => level.run(Ratios::<S, { how::TIMES }, N> { src, block, t, u, ratios }),
+            how::DIVIDE => level.run(Ratios::<S, { how::DIVIDE }, N> { src, block, t, u, ratios }),
+            how::DIVIDE_ADD => level.run(Ratios::<S, { how::DIVIDE_ADD }, N> { src, block, t, u, ratios }),
+            _ => level.run_with_fused_products(Ratios::<S, { how::RECIPROCAL }, N> { src, block, t, u, ratios }),
+        }
+    }
+}
+
+/// Inverses of divisors, and whether each may stand for division.
+struct Inverses<'a> {
+    divisors: &'a [F32],
+    /// The largest magnitude of any element.
+    seen: f32,
+    inverses: &'a mut [F32],
+}
+
+impl Task for Inverses<'_> {
+    type Output = bool;
+    #[inline(always)]
+    fn run(self) -> bool {
+        let mut all = true;
+        for (inverse, s) in self.inverses.iter_mut().zip(self.divisors) {
+            let s = f32::from_le_bytes(*s);
+            *inverse = (1.0 / s).to_le_bytes();
+            all &= may_be_nearly_divided(s, self.seen);
+        }
+        all
     }
 }

@@ -15,6 +15,10 @@ pub(super) const NOT_WRITTEN: ScaledError = ScaledError::Layout { why: "such sca
 /// f32 to an element type: beyond the largest finite value is that value; integers to the nearest, of ties the even one or,
 /// for `away`, that away from zero.
 pub(super) fn saturating(dst: DType, away: bool, level: Level) -> Result<Pipeline, ScaledError> {
+    saturating_from(DType::F32, dst, away, level)
+}
+
+fn saturating_from(src: DType, dst: DType, away: bool, level: Level) -> Result<Pipeline, ScaledError> {
     let policy = CastPolicy {
         to_int: if away { Rounding::NearestAway } else { Rounding::NearestEven },
         overflow: Overflow::Saturate,
@@ -23,7 +27,7 @@ pub(super) fn saturating(dst: DType, away: bool, level: Level) -> Result<Pipelin
         nan_to_int: NanToInt::Zero,
         ..CastPolicy::IEEE
     };
-    let spec = CastSpec { src: DType::F32, dst, policy, undefined: &[], clause: "docs/spec/checkpoints.md §7" };
+    let spec = CastSpec { src, dst, policy, undefined: &[], clause: "docs/spec/checkpoints.md §7" };
     plan(&spec, level).map(|(_, pipeline)| pipeline).map_err(|_| NOT_WRITTEN)
 }
 
@@ -32,7 +36,7 @@ pub(super) fn saturating(dst: DType, away: bool, level: Level) -> Result<Pipelin
 pub(super) struct Element {
     plane: Plane,
     level: Level,
-    /// Of floats; integers are rounded by [`ToInt`].
+    /// Of floats, from bf16 rounded to odd; integers are rounded by [`ToInt`].
     encode: Option<Pipeline>,
 }
 
@@ -43,10 +47,17 @@ impl Element {
             return Err(ScaledError::Layout { why: "such a packing is read, but not written" });
         }
         let encode = match code {
-            Code::Float(dtype) => Some(saturating(dtype, false, level)?),
+            Code::Float(dtype) => Some(saturating_from(DType::Bf16, dtype, false, level)?),
             Code::Int(_) => None,
         };
         Ok(Element { plane, level, encode })
+    }
+
+    /// Told once of how many elements there will be.
+    pub fn prepare(&self, len: u64) {
+        if let Some(encode) = &self.encode {
+            encode.prepare(usize::try_from(len).unwrap_or(usize::MAX));
+        }
     }
 
     pub fn bits(&self) -> usize {
@@ -72,20 +83,25 @@ impl Element {
         [-half, half - 1.0]
     }
 
+    /// Bytes of a quotient.
+    pub fn ratio_bytes(&self) -> usize {
+        if self.encode.is_some() { 2 } else { 4 }
+    }
+
     /// The codes of quotients, one in each byte.
-    pub fn codes(&self, ratios: &[F32], codes: &mut [u8], scratch: &mut Scratch) {
+    pub fn codes(&self, ratios: &[u8], codes: &mut [u8], scratch: &mut Scratch) {
         match (&self.encode, self.bits()) {
             (Some(encode), 8) => encode_to(encode, ratios, (Elements::Packed, codes), scratch),
             (Some(encode), _) => encode_to(encode, ratios, (Elements::Bytes, codes), scratch),
             (None, bits) => {
                 let ([low, high], half, mask) = (self.limits(), self.half() as u8, (0xffu32 >> (8 - bits)) as u8);
-                self.level.run(ToInt { ratios, low, high, half, mask, codes });
+                self.level.run(ToInt { ratios: ratios.as_chunks().0, low, high, half, mask, codes });
             }
         }
     }
 
     /// The codes of quotients, packed. `codes` is room for one byte for each.
-    pub fn pack(&self, ratios: &[F32], codes: &mut [u8], to: &mut [u8], scratch: &mut Scratch) {
+    pub fn pack(&self, ratios: &[u8], codes: &mut [u8], to: &mut [u8], scratch: &mut Scratch) {
         match (&self.encode, self.bits()) {
             (Some(encode), _) => {
                 encode_to(encode, ratios, (Elements::Packed, &mut *to), scratch);
@@ -116,9 +132,8 @@ impl Element {
     }
 }
 
-fn encode_to(encode: &Pipeline, ratios: &[F32], to: (Elements, &mut [u8]), scratch: &mut Scratch) {
-    let from = (Elements::Packed, ratios.as_flattened());
-    let _ = encode.run(from, to, ratios.len(), Stores::PLAIN, scratch, None);
+fn encode_to(encode: &Pipeline, ratios: &[u8], to: (Elements, &mut [u8]), scratch: &mut Scratch) {
+    let _ = encode.run((Elements::Packed, ratios), to, ratios.len() / 2, Stores::PLAIN, scratch, None);
 }
 
 /// Widths that no element type has.

@@ -247,16 +247,17 @@ pub(super) mod how {
     pub const RECIPROCAL: u8 = 3;
 }
 
-/// Elements with the operands of their blocks, of which the first begins with the first element.
-pub(super) struct Ratios<'a, S: Source, const HOW: u8> {
+/// Elements with the operands of their blocks, of which the first begins with the first element, to quotients of four
+/// bytes, f32, or of two, bf16 rounded to odd: that has enough bits to be rounded to four or fewer.
+pub(super) struct Ratios<'a, S: Source, const HOW: u8, const BYTES: usize> {
     pub src: &'a [S::Element],
     pub block: usize,
     pub t: &'a [F32],
     pub u: &'a [F32],
-    pub ratios: &'a mut [F32],
+    pub ratios: &'a mut [[u8; BYTES]],
 }
 
-impl<S: Source, const HOW: u8> Task for Ratios<'_, S, HOW> {
+impl<S: Source, const HOW: u8, const BYTES: usize> Task for Ratios<'_, S, HOW, BYTES> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -266,14 +267,14 @@ impl<S: Source, const HOW: u8> Task for Ratios<'_, S, HOW> {
             block => {
                 let Ratios { src, t, u, ratios, .. } = self;
                 for ((src, ratios), (t, u)) in src.chunks(block).zip(ratios.chunks_mut(block)).zip(t.iter().zip(u)) {
-                    in_one::<S, HOW>(src, *t, *u, ratios);
+                    in_one::<S, HOW, BYTES>(src, *t, *u, ratios);
                 }
             }
         }
     }
 }
 
-impl<S: Source, const HOW: u8> Ratios<'_, S, HOW> {
+impl<S: Source, const HOW: u8, const BYTES: usize> Ratios<'_, S, HOW, BYTES> {
     #[inline(always)]
     fn in_blocks<const N: usize>(self) {
         let Ratios { src, t, u, ratios, .. } = self;
@@ -281,28 +282,33 @@ impl<S: Source, const HOW: u8> Ratios<'_, S, HOW> {
         for ((src, ratios), (t, u)) in blocks.iter().zip(targets).zip(t.iter().zip(u)) {
             alone(t);
             let (t, u) = (f32::from_le_bytes(*t), f32::from_le_bytes(*u));
-            let mut made = [[0; 4]; N];
+            let mut made = [[0; BYTES]; N];
             for i in 0..N {
-                made[i] = ratio::<S, HOW>(src[i], t, u);
+                made[i] = ratio::<S, HOW, BYTES>(src[i], t, u);
             }
             *ratios = made;
         }
         if let (Some(t), Some(u)) = (t.get(blocks.len()), u.get(blocks.len())) {
-            in_one::<S, HOW>(rest, *t, *u, last);
+            in_one::<S, HOW, BYTES>(rest, *t, *u, last);
         }
     }
 }
 
 #[inline(always)]
-fn in_one<S: Source, const HOW: u8>(src: &[S::Element], t: F32, u: F32, ratios: &mut [F32]) {
+fn in_one<S: Source, const HOW: u8, const BYTES: usize>(
+    src: &[S::Element],
+    t: F32,
+    u: F32,
+    ratios: &mut [[u8; BYTES]],
+) {
     let (t, u) = (f32::from_le_bytes(t), f32::from_le_bytes(u));
     for (x, to) in src.iter().zip(ratios) {
-        *to = ratio::<S, HOW>(*x, t, u);
+        *to = ratio::<S, HOW, BYTES>(*x, t, u);
     }
 }
 
 #[inline(always)]
-fn ratio<S: Source, const HOW: u8>(x: S::Element, t: f32, u: f32) -> F32 {
+fn ratio<S: Source, const HOW: u8, const BYTES: usize>(x: S::Element, t: f32, u: f32) -> [u8; BYTES] {
     let x = S::value(x);
     let ratio = match HOW {
         how::TIMES => x * t,
@@ -310,7 +316,13 @@ fn ratio<S: Source, const HOW: u8>(x: S::Element, t: f32, u: f32) -> F32 {
         how::DIVIDE_ADD => x / t + u,
         _ => nearly_divided(x, t, u),
     };
-    ratio.to_le_bytes()
+    let bits = ratio.to_bits();
+    let mut bytes = [0; BYTES];
+    match BYTES {
+        2 => bytes.copy_from_slice(&((bits | (bits & 0xffff) + 0xffff) >> 16).to_le_bytes()[..BYTES]),
+        _ => bytes.copy_from_slice(&bits.to_le_bytes()[..BYTES]),
+    }
+    bytes
 }
 
 /// `x / t` but for its last bits, given `u = RN32(1 / t)`, for elements of at most 11 significant bits: what is rounded to
@@ -340,6 +352,7 @@ fn nearly_divided(x: f32, t: f32, u: f32) -> f32 {
 }
 
 /// Whether [`nearly_divided`] may stand for division by `t` where no element is larger than `largest`.
+#[inline(always)]
 pub(super) fn may_be_nearly_divided(t: f32, largest: f32) -> bool {
     const SMALL: f32 = f32::from_bits((127 - 60) << 23);
     const LARGE: f32 = f32::from_bits((127 + 40) << 23);

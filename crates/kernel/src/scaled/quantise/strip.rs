@@ -37,6 +37,7 @@ impl OfPlanes {
         planes.quantise(how, 1.0f32.to_bits(), &[1.0f32.to_bits()])?;
         let minus = if let Zero::Constant(zero) = planes.zero { zero } else { 0 };
         let (coder, decoder) = (Coder::new(&planes, how, level)?, Decoder::new(planes.codes.code, minus, level)?);
+        coder.element.prepare(layout.elements());
         Ok(OfPlanes { planes, layout: *layout, how: *how, level, coder, decoder })
     }
 
@@ -59,7 +60,7 @@ impl OfPlanes {
         self.fill_gaps(&mut parts);
         let (size, cols) = (slot_bytes(widener.src), self.layout.cols as usize);
         let block = usize::try_from(self.planes.scales.block[1]).unwrap_or(usize::MAX).min(cols);
-        let budget = (Caches::of_this_machine().l2 / 2) as usize;
+        let budget = (Caches::of_this_machine().l2 / 4) as usize;
         let amax = self.has_one_scale().then_some(amax);
         let step = if amax.is_some() { (budget / (cols * size)).max(1) as u64 } else { self.planes.scales.block[0] };
         let mut strip = Strip {
