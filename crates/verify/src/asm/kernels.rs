@@ -95,7 +95,7 @@ pub fn lost_its_arguments(function: &Function) -> bool {
     Level::ALL.iter().any(|level| function.name == format!("{CRATE}::{}", level.entry()))
 }
 
-const fn row(kernels: &'static str, expected: [Expected; 3]) -> Row {
+pub(super) const fn row(kernels: &'static str, expected: [Expected; 3]) -> Row {
     Row { kernels, expected, compares_no_floats: false }
 }
 
@@ -103,15 +103,15 @@ const fn nonzero_test(kernels: &'static str, expected: [Expected; 3]) -> Row {
     Row { kernels, expected, compares_no_floats: true }
 }
 
-const fn avx2(kernels: &'static str, expected: Expected) -> Row {
+pub(super) const fn avx2(kernels: &'static str, expected: Expected) -> Row {
     row(kernels, [Expected::Absent, expected, Expected::Absent])
 }
 
-const fn avx512(kernels: &'static str, expected: Expected) -> Row {
+pub(super) const fn avx512(kernels: &'static str, expected: Expected) -> Row {
     row(kernels, [Expected::Absent, Expected::Absent, expected])
 }
 
-const fn vector(recorded: u32) -> Expected {
+pub(super) const fn vector(recorded: u32) -> Expected {
     Expected::Vector { recorded: Some(recorded) }
 }
 

@@ -4,8 +4,8 @@
 //! Lives here: reading machine code and rules about it. The rules are predicates, since a different but equally good loop
 //! must pass. Nothing is run, so code is checked for levels that this CPU does not have.
 //!
-//! Read in this order: [`kernels`] (which kernels there are, and what is expected of each), [`rules`], [`audit`];
-//! [`functions`], [`loops`], [`instructions`] and [`level`] are how machine code is read.
+//! Read in this order: [`kernels`] and [`scaled`] (which kernels there are, and what is expected of each), [`rules`],
+//! [`audit`]; [`functions`], [`loops`], [`instructions`] and [`level`] are how machine code is read.
 
 pub mod audit;
 pub mod functions;
@@ -14,3 +14,4 @@ pub mod kernels;
 pub mod level;
 pub mod loops;
 pub mod rules;
+pub mod scaled;

@@ -2,6 +2,7 @@
 
 use crate::asm::audit::Audit;
 use crate::asm::kernels::KERNELS;
+use crate::asm::scaled::SCALED;
 use crate::report::Findings;
 use crate::session::Session;
 use std::fmt;
@@ -72,12 +73,13 @@ fn audit(options: &Options) -> Audit {
     if !cfg!(target_arch = "x86_64") {
         return Audit { covers: "asm: nothing, since the guard reads x86-64 only".into(), ..Audit::default() };
     }
+    let table = [KERNELS, SCALED].concat();
     match (&options.executable, std::env::current_exe()) {
-        (Some(path), _) => Audit::of_executable(path, KERNELS),
+        (Some(path), _) => Audit::of_executable(path, &table),
         (None, _) if cfg!(debug_assertions) => {
             Audit::failed("this is a debug build: run `cargo run --release --bin verify -- asm`".into())
         }
-        (None, Ok(path)) => Audit::of_executable(&path, KERNELS),
+        (None, Ok(path)) => Audit::of_executable(&path, &table),
         (None, Err(error)) => Audit::failed(format!("where this executable is: {error}")),
     }
 }
