@@ -321,6 +321,9 @@ pub struct FolderArgs {
     /// Folders: read again what all parts have written, and end the work
     #[arg(long, conflicts_with_all = ["resume", "force"])]
     pub merge: bool,
+    /// Folders: delete each file of the source once all that is made of it is written, read again and right; cannot be undone
+    #[arg(long, conflicts_with_all = ["part", "merge", "fail_on"])]
+    pub delete_source: bool,
     /// Folders: copy no other files, only weights, their index and a configuration that changes
     #[arg(long)]
     pub no_sidecars: bool,

@@ -89,6 +89,7 @@ const HEADINGS: [(&str, &[&str]); 9] = [
             "part",
             "merge",
             "no_sidecars",
+            "delete_source",
             "dry_run",
             "report",
             "fail_on",

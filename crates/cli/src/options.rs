@@ -226,7 +226,7 @@ const TABLE: &[Row] = &[
         &[&[Reads(Form::Folder)]],
     ),
     row(&["convert"], &["part", "no-sidecars"], &[&[Reads(Form::Folder)]]),
-    row(&["convert"], &["resume", "merge"], &[&[Reads(Form::Folder), Writes(Output::Files)]]),
+    row(&["convert"], &["resume", "merge", "delete-source"], &[&[Reads(Form::Folder), Writes(Output::Files)]]),
     row(EVERY, &["min-elements"], &[&[Reads(Form::Onnx)]]),
     row(&["convert", "verify"], &["to", "from", "rule", "keep"], ANYWHERE),
     row(&["verify"], &["report", "full", "sample", "seed"], ANYWHERE),

@@ -116,7 +116,19 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<O
     let (sidecars, resume) = (!args.folder.no_sidecars, args.folder.resume);
     let SchemeArgs { from_scheme, trust_scales, nibbles, reference } = args.scheme.clone();
     let nibbles = nibbles.map(Into::into);
-    Ok(Options { tensors, sidecars, resume, share, from_scheme, trust_scales, nibbles, reference, writing })
+    let delete_source = args.folder.delete_source.then(|| follow(&args.dst)).transpose()?;
+    Ok(Options {
+        tensors,
+        sidecars,
+        resume,
+        share,
+        from_scheme,
+        trust_scales,
+        delete_source,
+        nibbles,
+        reference,
+        writing,
+    })
 }
 
 /// A report takes the place of neither the source nor the destination, nor of a file that belongs to either.

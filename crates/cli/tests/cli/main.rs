@@ -4,6 +4,7 @@
 mod bad_input;
 mod bench;
 mod checkpoint;
+mod checkpoint_delete;
 mod checkpoint_file;
 mod checkpoint_kills;
 mod checkpoint_quantised;

@@ -41,6 +41,8 @@ pub struct Shard {
     pub source: Source,
     /// The tensors of `source` that count, in the order of their data; others are copies of what another shard holds.
     pub tensors: Vec<usize>,
+    /// Only its header is left: its tensors cannot be read.
+    pub is_gone: bool,
 }
 
 /// An opened checkpoint.
@@ -83,6 +85,19 @@ impl Folder {
     /// # Errors
     /// [`Error::Folder`] and those of [`Source::open`].
     pub fn open(path: &Path, follow_links: bool) -> Result<Folder, Error> {
+        Folder::open_with(path, follow_links, |_| None)
+    }
+
+    /// The same, where files that the index names may be gone: `begun` gives a copy of what such a file began with, up to its
+    /// tensors, and the length that it had.
+    ///
+    /// # Errors
+    /// As [`open`](Folder::open).
+    pub fn open_with(
+        path: &Path,
+        follow_links: bool,
+        begun: impl Fn(&str) -> Option<(PathBuf, u64)>,
+    ) -> Result<Folder, Error> {
         let names = names_in(path)?;
         if names.iter().any(|name| name == PIPELINE) {
             return Err(FolderError::Pipeline { components: components(path, &names) }.at(path));
@@ -102,15 +117,21 @@ impl Folder {
         };
         let mut shards = Vec::new();
         for name in wanted {
-            if fs::symlink_metadata(path.join(name)).is_err() {
+            let is_missing = fs::symlink_metadata(path.join(name)).is_err();
+            let gone = begun(name).filter(|_| is_missing);
+            if is_missing && gone.is_none() {
                 let of_shard = |(tensor, shard): (&String, &String)| (shard == name).then(|| tensor.clone());
                 let tensor = index.iter().flat_map(|index| &index.weight_map).find_map(of_shard).unwrap_or_default();
                 return Err(FolderError::MissingShard { shard: name.into(), tensor }.at(path));
             }
-            let (file, bytes) = open::open_in(path, Path::new(name), follow_links)?;
+            let is_gone = gone.is_some();
+            let (file, bytes) = match gone {
+                Some((copy, bytes)) => (open_regular(&copy)?.0, bytes),
+                None => open::open_in(path, Path::new(name), follow_links)?,
+            };
             let source = Source::of_safetensors(&path.join(name), file, bytes)?;
             let tensors = (0..source.tensors().len()).collect();
-            shards.push(Shard { name: name.into(), source, tensors });
+            shards.push(Shard { name: name.into(), source, tensors, is_gone });
         }
         if shards.is_empty() {
             let pickles = names.iter().any(|name| [".bin", ".pt", ".pth", ".ckpt"].iter().any(|e| name.ends_with(e)));
@@ -151,7 +172,7 @@ impl Folder {
             path: path.into(),
             is_file: true,
             follow_links: false,
-            shards: vec![Shard { name, source, tensors }],
+            shards: vec![Shard { name, source, tensors, is_gone: false }],
             index: None,
             sidecars: Vec::new(),
             warnings: warning.into_iter().collect(),
@@ -176,7 +197,7 @@ impl Folder {
         }
         let mut first: HashMap<String, String> = HashMap::new();
         for shard in shards.iter_mut() {
-            let Shard { name, source, tensors } = shard;
+            let Shard { name, source, tensors, .. } = shard;
             let mut counts = Vec::with_capacity(tensors.len());
             for &at in tensors.iter() {
                 let tensor = &source.tensors()[at].name;

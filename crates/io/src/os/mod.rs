@@ -73,6 +73,11 @@ pub struct FileId {
 }
 
 impl FileId {
+    /// Both lie on one volume.
+    pub fn is_on_volume_of(&self, other: &FileId) -> bool {
+        self.volume == other.volume
+    }
+
     /// The file at `path`, links followed; `None` if there is none.
     ///
     /// # Examples

@@ -48,6 +48,33 @@ pub enum CheckpointError {
         /// What is missing.
         what: String,
     },
+    /// Other processes may need the files.
+    #[error("files of the source are deleted by one run that converts all of them")]
+    DeletedByParts,
+    /// What a link leads to belongs to others.
+    #[error("{} is a link, and what it leads to is not deleted", Shown(.file))]
+    DeletedLink {
+        /// The file.
+        file: String,
+    },
+    /// It cannot be converted any more.
+    #[error("{} was deleted, and not all of what is made of it is finished in the destination", Shown(.file))]
+    Deleted {
+        /// The file.
+        file: String,
+    },
+    /// Another file has its name.
+    #[error("{} is not the file any more that was converted; it is not deleted", Shown(.file))]
+    Exchanged {
+        /// The file.
+        file: String,
+    },
+    /// What was written reads back otherwise.
+    #[error("{} is not what was written; the source is not deleted", Shown(.file))]
+    Damaged {
+        /// The file.
+        file: String,
+    },
     /// §5.4.
     #[error("its values fit codes whose nibbles lie in the other order")]
     Nibbles,
@@ -120,7 +147,9 @@ impl CheckpointError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             CheckpointError::Manifest { .. } | CheckpointError::Nibbles => ErrorKind::Input,
-            CheckpointError::Interrupted { .. } => ErrorKind::System,
+            CheckpointError::Interrupted { .. }
+            | CheckpointError::Exchanged { .. }
+            | CheckpointError::Damaged { .. } => ErrorKind::System,
             _ => ErrorKind::Usage,
         }
     }

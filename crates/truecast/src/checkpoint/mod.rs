@@ -21,6 +21,7 @@ mod prove;
 mod prove_scaled;
 mod quantise;
 mod reference;
+mod release;
 mod run;
 mod shard;
 mod single;

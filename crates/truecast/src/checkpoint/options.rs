@@ -23,6 +23,9 @@ pub struct Options {
     pub from_scheme: Option<Scheme>,
     /// Global scales are taken as they are, however odd.
     pub trust_scales: bool,
+    /// Files of the source are deleted as soon as nothing needs them; the folder of the result, which has their beginnings
+    /// until it is complete.
+    pub delete_source: Option<PathBuf>,
     /// The order of nibbles of ComfyUI's NVFP4, where it is not the usual one.
     pub nibbles: Option<Nibbles>,
     /// A dense checkpoint with the same names: it tells shapes that padding hides, and whether nibbles are in order.
@@ -49,6 +52,7 @@ impl Default for Options {
             share: Share::Whole,
             from_scheme: None,
             trust_scales: false,
+            delete_source: None,
             nibbles: None,
             reference: None,
             writing: None,

@@ -4,6 +4,7 @@ use super::error::CheckpointError;
 use super::manifest::{MANIFEST, Manifest, PREFIX, name_of};
 use super::options::{Options, Share};
 use super::plan::Plan;
+use super::release;
 use crate::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -97,7 +98,14 @@ pub(super) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
     }
     let done = |name: &str| found.manifest.iter().flat_map(|m| &m.shards).any(|s| s.name == name && s.output.is_some());
     let mine = plan.shards.iter().enumerate().filter(|(at, shard)| plan.is_mine(*at) && !done(&shard.name));
-    let tensors: u64 = mine.map(|(_, shard)| shard.bytes().1).sum();
+    // What is freed makes room for what comes later.
+    let freed = release::freed(plan, dst);
+    let (mut now, mut tensors) = (0u64, 0);
+    for (at, shard) in mine {
+        now += shard.bytes().1;
+        tensors = now.max(tensors);
+        now = now.saturating_sub(freed[at]);
+    }
     let needed = tensors + plan.copied().map(|sidecar| sidecar.bytes).sum::<u64>();
     match free_bytes(dst) {
         Some(free) if free < needed => Err(truecast_io::Error::Space { path: dst.into(), needed, free }.into()),

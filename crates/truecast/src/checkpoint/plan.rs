@@ -8,6 +8,7 @@ use super::manifest::{Manifest, ShardEntry, SourceEntry};
 use super::options::{Options, Share};
 use super::quantise::{self, Quantising, Settled};
 use super::reference::{Reference, contents};
+use super::release;
 use super::shard::{Origin, ShardPlan, Work};
 use super::stored::Stored;
 use crate::convert::planned::Planned;
@@ -51,7 +52,7 @@ impl Plan {
     /// # Errors
     /// Everything that is wrong with the folder, the headers or the options.
     pub fn new(src: &Path, options: &Options) -> Result<Plan, Error> {
-        let folder = Folder::open(src, options.tensors.onnx.follow_links)?;
+        let folder = release::open(src, options)?;
         let reference = Reference::of(options)?;
         let found = contents(&folder, options, reference.as_ref())?;
         Plan::of(folder, found, options, reference)

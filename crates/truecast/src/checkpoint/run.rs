@@ -6,6 +6,7 @@ use super::manifest::{FileEntry, MANIFEST, Manifest, name_of};
 use super::options::{Part, Share};
 use super::place::{self, Found};
 use super::plan::Plan;
+use super::release::Release;
 use super::shard::ShardPlan;
 use super::write::Shards;
 use crate::digest::sha256;
@@ -30,6 +31,7 @@ impl Plan {
             let (targets, kind) = (shard.targets(), FileFormat::Safetensors);
             truecast_io::check_tensors(&path, kind, &targets, &shard.metadata)?;
         }
+        Release::of(self, dst)?;
         place::look(self, dst, &self.options, &self.manifest()?).map(drop)
     }
 
@@ -60,6 +62,7 @@ impl Plan {
             changes: self.configuration.changes.clone(),
             sidecars: self.copied().map(|sidecar| sidecar.path.display().to_string()).collect(),
             digests: Vec::new(),
+            deleted: None,
             complete: false,
         }
     }
@@ -81,6 +84,10 @@ impl Plan {
         self.check_memory()?;
         let fresh = self.manifest()?;
         let Found { manifest, outdated } = place::look(&self, dst, &self.options, &fresh)?;
+        // Before what says that they are finished is removed.
+        if let Some(release) = Release::of(&self, dst)? {
+            release.check(manifest.as_ref().unwrap_or(&fresh))?;
+        }
         let made = NewFolder::make(dst)?;
         for path in &outdated {
             folder::remove(path)?;
@@ -137,7 +144,11 @@ impl Run<'_> {
             Share::Part(part) => Some(part),
             Share::Merge => return self.end(&mut self.merged()?, report),
         };
+        let mut release = Release::of(self.plan, self.dst)?;
         let mut manifest = self.trusted(begun, report, progress)?;
+        if let Some(release) = &release {
+            release.check(&manifest)?;
+        }
         let own = self.dst.join(name_of(part));
         let write = |manifest: &Manifest| folder::write(&own, manifest.text().as_bytes(), Existing::Replace);
         write(&manifest)?;
@@ -150,9 +161,19 @@ impl Run<'_> {
             manifest.shards[at].output = Some(output);
             report.shards[at].state = ShardState::Converted;
             write(&manifest)?;
+            if let Some(release) = &mut release {
+                release.run(&manifest, self.stop)?;
+            }
         }
         match part {
-            None => self.end(&mut manifest, report),
+            None => {
+                self.end(&mut manifest, report)?;
+                if let Some(release) = &mut release {
+                    release.end(&manifest, self.stop)?;
+                    report.deleted = Some(std::mem::take(&mut release.deleted));
+                }
+                Ok(())
+            }
             Some(_) if self.is_whole(&manifest) => self.end(&mut manifest, report),
             Some(part) => match self.if_all_parts(part, &manifest)? {
                 Some(mut whole) => self.end(&mut whole, report),

@@ -76,6 +76,16 @@ impl Work {
         self.targets().map(Tensor::bytes).sum()
     }
 
+    /// The files of the source that hold what it is made of.
+    pub fn sources(&self) -> impl Iterator<Item = usize> {
+        let parts: Vec<usize> = match &self.origin {
+            Origin::Stored(stored) => vec![stored.shard],
+            Origin::Quantised(quantised) => quantised.parts.iter().map(|(_, stored)| stored.shard).collect(),
+            Origin::Dense(scaled) => vec![scaled.from.shard],
+        };
+        parts.into_iter()
+    }
+
     /// What a report says of it.
     pub fn report(&self, counts: Counts) -> TensorReport {
         let row = TensorReport::new(self.planned.clone(), counts);

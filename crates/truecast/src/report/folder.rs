@@ -16,6 +16,8 @@ pub struct FolderReport {
     pub sidecars: Vec<String>,
     /// The files of tensors that were written by this run or before, with their length and SHA-256.
     pub digests: Vec<(PathBuf, u64, String)>,
+    /// Files of the source that this run deleted, if it was to delete any.
+    pub deleted: Option<Vec<String>>,
     /// Index and configuration were written too: every part is finished.
     pub complete: bool,
 }
@@ -79,6 +81,9 @@ impl FolderReport {
         map.serialize_entry("configuration", &self.changes)?;
         map.serialize_entry("dropped", dropped)?;
         map.serialize_entry("sidecars", &self.sidecars)?;
+        if let Some(deleted) = &self.deleted {
+            map.serialize_entry("deleted", deleted)?;
+        }
         map.serialize_entry("complete", &self.complete)
     }
 }

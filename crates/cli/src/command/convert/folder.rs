@@ -65,6 +65,9 @@ pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<E
     let ran = plan.run(&dst, &stop, |progress| bar.at(progress));
     bar.finish();
     let mut report = ran.map_err(|error| match has_begun(&dst) {
+        true if args.folder.delete_source => {
+            Failure::from(error).with_hint("finished shards stay, and --resume --delete-source goes on from there")
+        }
         true => Failure::from(error).with_hint("finished shards stay, and --resume goes on from there"),
         false => error.into(),
     })?;
@@ -168,6 +171,9 @@ fn ending(folder: &FolderReport, args: &ConvertArgs) -> String {
             "{} of an earlier run were right and stay; the figures above are of the others\n",
             count(resumed, "shard")
         );
+    }
+    if let Some(deleted) = &folder.deleted {
+        text += &format!("{} of the source deleted\n", count(deleted.len() as u64, "file"));
     }
     if !folder.complete {
         let dst = Shown(&destination(args)).to_string();

@@ -1,0 +1,129 @@
+//! `--delete-source`: files of a checkpoint go as soon as all that is made of them is written and right.
+
+use crate::checkpoint::tree;
+use crate::files::{f32s, safetensors};
+use crate::run::Folder;
+use serde_json::{Value, json};
+
+const NAMES: [&str; 3] = ["1.safetensors", "2.safetensors", "3.safetensors"];
+
+/// The first file has scales of the third, the second codes with a scale of their own, the third codes and a value that may
+/// be NaN.
+fn checkpoint(last: f32) -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("model")).unwrap();
+    let codes = |seed: u8| (0..64u8).map(|i| i.wrapping_mul(3).wrapping_add(seed) & 0x77).collect::<Vec<u8>>();
+    let files = [
+        safetensors(&[("c.weight_scale_inv", "F32", &[1, 1], f32s(&[0.5]))], &[]),
+        safetensors(
+            &[
+                ("b.weight", "F8_E4M3", &[8, 8], codes(1)),
+                ("b.weight_scale_inv", "F32", &[1, 1], f32s(&[0.3])),
+                ("b.bias", "F32", &[1], f32s(&[1.5])),
+            ],
+            &[],
+        ),
+        safetensors(&[("c.weight", "F8_E4M3", &[8, 8], codes(2)), ("c.bias", "F32", &[2], f32s(&[1.0, last]))], &[]),
+    ];
+    let mut map = serde_json::Map::new();
+    for (name, file) in NAMES.into_iter().zip(&files) {
+        folder.write(&format!("model/{name}"), file);
+        crate::files::Parsed::new(file).names().into_iter().for_each(|tensor| {
+            map.insert(tensor.into(), json!(name));
+        });
+    }
+    let index = json!({ "metadata": { "total_size": 0 }, "weight_map": map });
+    folder.write("model/model.safetensors.index.json", index.to_string().as_bytes());
+    let config = json!({ "quantization_config": { "quant_method": "fp8", "weight_block_size": [8, 8] } });
+    folder.write("model/config.json", config.to_string().as_bytes());
+    folder.write("model/tokenizer.json", b"{}");
+    folder
+}
+
+fn left(folder: &Folder) -> Vec<&'static str> {
+    NAMES.into_iter().filter(|name| folder.path(&format!("model/{name}")).exists()).collect()
+}
+
+#[test]
+fn files_go_when_their_results_are_right() {
+    let folder = checkpoint(2.0);
+    folder.run("convert model expected --to bf16 --quiet").exits(0);
+    let expected = tree(&folder, "expected");
+    let dry = folder.run("convert model out --to bf16 --delete-source --dry-run").exits(0);
+    assert_eq!((left(&folder).len(), dry.out.contains("deleted")), (3, false));
+    let report = folder.run("convert model out --to bf16 --delete-source --json").exits(0).object("convert");
+    assert_eq!(tree(&folder, "out"), expected);
+    let mut deleted: Vec<&Value> = report["deleted"].as_array().unwrap().iter().collect();
+    deleted.sort_by_key(|name| name.as_str().unwrap().to_string());
+    assert_eq!(deleted, NAMES.map(|name| json!(name)).iter().collect::<Vec<_>>());
+    // Everything else stays.
+    let rest: Vec<String> = tree(&folder, "model").into_keys().collect();
+    assert_eq!(rest, ["config.json", "model.safetensors.index.json", "tokenizer.json"]);
+    folder.run("verify model out").fails(3, &["1.safetensors", "is missing"]);
+}
+
+/// What is needed by an unfinished file stays, and a run goes on without those that went.
+#[test]
+fn a_run_that_failed_goes_on() {
+    let folder = checkpoint(2.0);
+    folder.run("convert model expected --to bf16 --nan error --quiet").exits(0);
+    let expected = tree(&folder, "expected");
+    let folder = checkpoint(f32::NAN);
+    let convert = "convert model out --to bf16 --nan error --quiet --delete-source";
+    folder.run(convert).fails(3, &["c.bias", "--resume --delete-source goes on"]);
+    assert_eq!(left(&folder), ["1.safetensors", "3.safetensors"]);
+    folder.run(&format!("{convert} --resume")).exits(3);
+    // Without the option nothing knows what there was.
+    folder.run("convert model out --to bf16 --nan error --quiet --resume").fails(3, &["2.safetensors", "is missing"]);
+    // Another run does not take the files that are gone for finished.
+    folder.run(&format!("{convert} --force")).fails(2, &["2.safetensors", "was deleted"]);
+    let mended = checkpoint(2.0);
+    folder.write("model/3.safetensors", &mended.read("model/3.safetensors"));
+    folder.run(&format!("{convert} --resume")).exits(0);
+    assert_eq!(tree(&folder, "out"), expected);
+    assert!(left(&folder).is_empty());
+}
+
+/// A result that was changed is converted again, or nothing is deleted.
+#[test]
+fn what_is_not_right_keeps_its_source() {
+    let folder = checkpoint(f32::NAN);
+    let convert = "convert model out --to bf16 --nan error --quiet";
+    folder.run(convert).exits(3);
+    let mut bytes = folder.read("out/2.safetensors");
+    *bytes.last_mut().unwrap() ^= 1;
+    folder.write("out/2.safetensors", &bytes);
+    folder.write("model/3.safetensors", &checkpoint(2.0).read("model/3.safetensors"));
+    folder.run(&format!("{convert} --resume --delete-source")).exits(0);
+    let whole = checkpoint(2.0);
+    whole.run("convert model out --to bf16 --nan error --quiet").exits(0);
+    assert_eq!(tree(&folder, "out"), tree(&whole, "out"));
+    // Gone, and changed since: it cannot be made again.
+    let folder = checkpoint(f32::NAN);
+    folder.run(&format!("{convert} --delete-source")).exits(3);
+    let mut bytes = folder.read("out/2.safetensors");
+    *bytes.last_mut().unwrap() ^= 1;
+    folder.write("out/2.safetensors", &bytes);
+    folder.run(&format!("{convert} --resume --delete-source")).fails(2, &["2.safetensors", "was deleted"]);
+    assert_eq!(left(&folder), ["1.safetensors", "3.safetensors"]);
+}
+
+#[test]
+fn where_it_is_not_safe_nothing_goes() {
+    let folder = checkpoint(2.0);
+    for option in ["part 1/2", "merge", "fail-on inexact"] {
+        folder.run(&format!("convert model out --to bf16 --delete-source --{option}")).fails(2, &["--delete-source"]);
+    }
+    std::fs::rename(folder.path("model/2.safetensors"), folder.path("2.safetensors")).unwrap();
+    std::os::unix::fs::symlink("../2.safetensors", folder.path("model/2.safetensors")).unwrap();
+    folder.run("convert model out --to bf16 --delete-source --follow-links").fails(2, &["2.safetensors", "is a link"]);
+    assert_eq!((left(&folder).len(), folder.path("out").exists()), (3, false));
+    folder.write("a.safetensors", &folder.read("2.safetensors"));
+    folder.run("convert a.safetensors b.safetensors --to bf16 --delete-source").fails(2, &["belongs to folders"]);
+    // One file, which no index names, goes at the end.
+    std::fs::create_dir(folder.path("one")).unwrap();
+    folder.write("one/model.safetensors", &safetensors(&[("a", "F32", &[1], f32s(&[1.0]))], &[]));
+    let said = folder.run("convert one two --to bf16 --delete-source").exits(0).out;
+    assert!(said.contains("1 file of the source deleted"), "{said}");
+    assert!(!folder.path("one/model.safetensors").exists() && folder.path("two/model.safetensors").exists());
+}

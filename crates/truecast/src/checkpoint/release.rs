@@ -1,0 +1,184 @@
+//! Files of the source that are deleted as soon as nothing needs them any more (`docs/spec/checkpoints.md §11.1`).
+//!
+//! What a deleted file began with stays beside the result until that is complete: a run that was interrupted can go on, for a
+//! plan needs headers and no data. Without an index nothing would say which files there were, so all are deleted at the end.
+
+use super::error::CheckpointError;
+use super::manifest::{FileEntry, MANIFEST, Manifest};
+use super::options::{Options, Share};
+use super::plan::Plan;
+use super::shard::Origin;
+use crate::digest::sha256;
+use crate::error::Error;
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use truecast_io::folder::{self, Folder};
+use truecast_io::{Existing, FileId, NewFolder};
+
+/// The folder of beginnings, in that of the result.
+const KEPT: &str = ".truecast-sources";
+
+fn kept(dst: &Path, name: &str) -> PathBuf {
+    dst.join(KEPT).join(name)
+}
+
+/// Opens the source, of which an earlier run may have deleted files.
+pub(super) fn open(src: &Path, options: &Options) -> Result<Folder, Error> {
+    let follow_links = options.tensors.onnx.follow_links;
+    let Some(dst) = &options.delete_source else { return Ok(Folder::open(src, follow_links)?) };
+    let manifest = if dst.is_dir() { Manifest::read(dst, MANIFEST)? } else { None };
+    let begun = |name: &str| {
+        let entry = manifest.iter().flat_map(|manifest| &manifest.shards).find(|entry| entry.name == name)?;
+        Some((kept(dst, name), entry.source.bytes)).filter(|(path, _)| path.is_file())
+    };
+    Ok(Folder::open_with(src, follow_links, begun)?)
+}
+
+/// Deletes what is needed no more.
+pub(super) struct Release<'a> {
+    plan: &'a Plan,
+    dst: &'a Path,
+    /// For each file of the source the files of the result that are made of it.
+    users: Vec<BTreeSet<usize>>,
+    /// Files of the result that were read again and are right.
+    proven: BTreeSet<usize>,
+    /// The files that were deleted.
+    pub deleted: Vec<String>,
+}
+
+impl<'a> Release<'a> {
+    /// `None` if nothing is to be deleted.
+    ///
+    /// # Errors
+    /// Other runs may need the files, or they are links.
+    pub fn of(plan: &'a Plan, dst: &'a Path) -> Result<Option<Release<'a>>, Error> {
+        if plan.options.delete_source.is_none() {
+            return Ok(None);
+        }
+        let refused = |cause| Err(Error::checkpoint(plan.folder.path(), cause));
+        if plan.options.share != Share::Whole {
+            return refused(CheckpointError::DeletedByParts);
+        }
+        let is_link = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+        let mut files = plan.folder.shards().iter().filter(|shard| !shard.is_gone);
+        if let Some(link) = files.find(|shard| is_link(shard.source.path())) {
+            return refused(CheckpointError::DeletedLink { file: link.name.clone() });
+        }
+        let users = users(plan);
+        Ok(Some(Release { plan, dst, users, proven: BTreeSet::new(), deleted: Vec::new() }))
+    }
+
+    /// Every file that is gone is done with.
+    pub fn check(&self, manifest: &Manifest) -> Result<(), Error> {
+        let needed = |at: usize| self.users[at].iter().any(|user| manifest.shards[*user].output.is_none());
+        let shards = self.plan.folder.shards();
+        match shards.iter().enumerate().find(|(at, shard)| shard.is_gone && needed(*at)) {
+            Some((_, shard)) => {
+                let file = shard.name.clone();
+                Err(Error::checkpoint(self.plan.folder.path(), CheckpointError::Deleted { file }))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Deletes the files whose results are all finished, having read these again.
+    pub fn run(&mut self, manifest: &Manifest, stop: &AtomicBool) -> Result<(), Error> {
+        if self.plan.folder.index().is_none() && !manifest.complete {
+            return Ok(());
+        }
+        for (at, shard) in self.plan.folder.shards().iter().enumerate() {
+            // A file that nothing is made of is deleted with the last.
+            let is_used = manifest.complete || !self.users[at].is_empty();
+            let is_done = is_used && self.users[at].iter().all(|user| manifest.shards[*user].output.is_some());
+            let is_here = !shard.is_gone && !self.deleted.contains(&shard.name);
+            if !is_here || !is_done {
+                continue;
+            }
+            for &user in self.users[at].iter().filter(|user| !self.proven.contains(user)) {
+                self.prove(&manifest.shards[user], stop)?;
+            }
+            self.proven.extend(&self.users[at]);
+            let path = shard.source.path();
+            if !shard.source.same_file(path) {
+                let file = shard.name.clone();
+                return Err(Error::checkpoint(self.plan.folder.path(), CheckpointError::Exchanged { file }));
+            }
+            if !manifest.complete {
+                let mut head = Vec::new();
+                let read = shard.source.head().read_to_end(&mut head);
+                read.map_err(|source| truecast_io::Error::Io { path: path.into(), action: "reading", source })?;
+                NewFolder::make(&self.dst.join(KEPT))?.keep();
+                folder::write(&kept(self.dst, &shard.name), &head, Existing::Replace)?;
+            }
+            folder::remove(path)?;
+            self.deleted.push(shard.name.clone());
+        }
+        Ok(())
+    }
+
+    /// The result is complete: what was kept of the source goes.
+    pub fn end(&mut self, manifest: &Manifest, stop: &AtomicBool) -> Result<(), Error> {
+        self.run(manifest, stop)?;
+        let beginnings = self.dst.join(KEPT);
+        if beginnings.is_dir() {
+            for shard in self.plan.folder.shards() {
+                folder::remove(&beginnings.join(&shard.name))?;
+            }
+            // What else lies there is not ours.
+            std::fs::remove_dir(&beginnings).ok();
+        }
+        Ok(())
+    }
+
+    /// A file of the result is what was written.
+    fn prove(&self, entry: &super::manifest::ShardEntry, stop: &AtomicBool) -> Result<(), Error> {
+        let Some(FileEntry { bytes, sha256: expected }) = &entry.output else { return Ok(()) };
+        match sha256(&self.dst.join(&entry.name), stop)? == (*bytes, expected.clone()) {
+            true => Ok(()),
+            false => {
+                let file = entry.name.clone();
+                Err(Error::checkpoint(self.dst, CheckpointError::Damaged { file }))
+            }
+        }
+    }
+}
+
+/// For each file of the source the files of the result that are made of it, and the one of its name if it is written.
+fn users(plan: &Plan) -> Vec<BTreeSet<usize>> {
+    let mut users = vec![BTreeSet::new(); plan.shards.len()];
+    for (at, shard) in plan.shards.iter().enumerate().filter(|(_, shard)| !shard.is_empty()) {
+        users[at].insert(at);
+        for work in &shard.works {
+            let shared = match &work.origin {
+                Origin::Dense(scaled) => plan.shared(scaled),
+                _ => &[],
+            };
+            for source in work.sources().chain(shared.iter().map(|stored| stored.shard)) {
+                users[source].insert(at);
+            }
+        }
+    }
+    users
+}
+
+/// The bytes of the source that are freed as soon as each file of the result is finished; none if nothing is deleted, or
+/// where that makes no room for the result.
+pub(super) fn freed(plan: &Plan, dst: &Path) -> Vec<u64> {
+    let mut freed = vec![0; plan.shards.len()];
+    let existing = dst.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
+    let is_one_volume = match (FileId::of(plan.folder.path()), FileId::of(existing)) {
+        (Some(src), Some(dst)) => src.is_on_volume_of(&dst),
+        _ => false,
+    };
+    if plan.options.delete_source.is_none() || plan.folder.index().is_none() || !is_one_volume {
+        return freed;
+    }
+    for (users, shard) in users(plan).iter().zip(plan.folder.shards()) {
+        if let (Some(last), false) = (users.last(), shard.is_gone) {
+            freed[*last] += shard.source.file_bytes();
+        }
+    }
+    freed
+}
