@@ -288,7 +288,7 @@ impl From<NibblesArg> for Nibbles {
 /// How tensors of a checkpoint are quantised.
 #[derive(Args, Debug, Clone)]
 pub struct WritingArgs {
-    /// Folders: quantise matrices by this scheme, such as fp8-block, ct:pack-quantized,bits=4,group=32 or modelopt:NVFP4; what
+    /// Quantise matrices by this scheme, such as fp8-block, ct:pack-quantized,bits=4,group=32 or modelopt:NVFP4; what
     /// is not quantised becomes --to, or stays as it is
     #[arg(long, value_name = "NAME")]
     pub scheme: Option<Scheme>,

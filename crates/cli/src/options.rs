@@ -223,7 +223,7 @@ const TABLE: &[Row] = &[
     row(
         &["convert", "verify"],
         &["scheme", "scale-search", "mx-scale", "nonfinite", "keep-preset", "share-global"],
-        &[&[Reads(Form::Folder)]],
+        &[&[Reads(Form::Folder)], &[Reads(Form::Safetensors)]],
     ),
     row(&["convert"], &["part", "no-sidecars"], &[&[Reads(Form::Folder)]]),
     row(&["convert"], &["resume", "merge", "delete-source"], &[&[Reads(Form::Folder), Writes(Output::Files)]]),

@@ -203,3 +203,40 @@ fn nibbles_and_the_shape_of_a_reference() {
     assert_eq!(folder.json("out/truecast-manifest.json")["options"]["nibbles"], "low");
     folder.run("convert dir out --to f32 --resume --quiet").fails(2, &["nibbles"]);
 }
+
+/// A scheme that tensors mark themselves is written into one file, as into the only one of a folder.
+#[test]
+fn a_file_is_quantised() {
+    let values: Vec<f32> = (0..64 * 96).map(|i| ((i * 37 % 1001) as f32 - 500.0) * 0.013).collect();
+    let tensors =
+        [("a.weight", "F32", &[64u64, 96][..], f32s(&values)), ("norm.weight", "F32", &[2], f32s(&[1.0, 2.0]))];
+    let bytes = safetensors(&tensors, &[("made", "by hand")]);
+    let folder = Folder::with("a.safetensors", &bytes);
+    std::fs::create_dir(folder.path("dir")).unwrap();
+    folder.write("dir/model.safetensors", &bytes);
+    for scheme in ["comfy:float8_e4m3fn", "comfy:nvfp4", "comfy:mxfp8"] {
+        folder.run(&format!("convert dir out --scheme {scheme} --quiet")).exits(0);
+        folder.run(&format!("convert a.safetensors b.safetensors --scheme {scheme} --quiet --report r.json")).exits(0);
+        let result = folder.read("b.safetensors");
+        assert_eq!(result, folder.read("out/model.safetensors"), "{scheme}");
+        assert!(Parsed::new(&result).names().contains(&"a.comfy_quant"), "{scheme}");
+        folder.run(&format!("verify a.safetensors b.safetensors --scheme {scheme}")).succeeds();
+        folder.run("verify a.safetensors b.safetensors --report r.json").succeeds();
+        folder.run("convert b.safetensors c.safetensors --to f32 --quiet").exits(0);
+        assert_eq!(Parsed::new(&folder.read("c.safetensors")).shape("a.weight"), &json!([64, 96]), "{scheme}");
+        let mut wrong = result;
+        *wrong.last_mut().unwrap() ^= 1;
+        folder.write("b.safetensors", &wrong);
+        folder.run(&format!("verify a.safetensors b.safetensors --scheme {scheme}")).exits(1);
+        ["b.safetensors", "c.safetensors", "r.json"]
+            .iter()
+            .for_each(|name| std::fs::remove_file(folder.path(name)).unwrap());
+        std::fs::remove_dir_all(folder.path("out")).unwrap();
+    }
+    // A configuration has no place in a file.
+    let said = &["fp8-block", "config.json", "give a folder"];
+    folder.run("convert a.safetensors b.safetensors --scheme fp8-block").fails(2, said);
+    folder.run("convert a.safetensors b.npz --scheme comfy:nvfp4").fails(2, &["b.npz", ".safetensors"]);
+    folder.run("convert a.npy b.npy --scheme comfy:nvfp4").fails(2, &["--scheme belongs to"]);
+    assert!(!folder.path("b.safetensors").exists());
+}

@@ -78,6 +78,16 @@ pub enum CheckpointError {
     /// §5.4.
     #[error("its values fit codes whose nibbles lie in the other order")]
     Nibbles,
+    /// A file has no configuration.
+    #[error(
+        "{scheme} is declared in {file}, which a file by itself does not have; give a folder, or a scheme of comfy:"
+    )]
+    Declared {
+        /// The scheme.
+        scheme: String,
+        /// Where it is declared.
+        file: String,
+    },
     /// The codes of one file become a file of the same kind.
     #[error("quantised tensors become dense in a .safetensors file; choose such a destination")]
     NotSafetensors,

@@ -16,22 +16,30 @@ use truecast_io::{FileFormat, Foreign, check_output};
 use truecast_schemes::Scheme;
 
 impl Plan {
-    /// Opens a file that may be quantised, and settles what becomes of each tensor. What lies beside it does not count.
-    /// `None` if its tensors are what they look like: [`convert`](crate::convert) takes them by value.
+    /// Opens a file that is quantised, or is to be, and settles what becomes of each tensor. What lies beside it does not
+    /// count. `None` if its tensors are what they look like and stay so: [`convert`](crate::convert) takes them by value.
     ///
     /// # Errors
     /// Everything that is wrong with the header or the options; scales that belong to nothing that is understood.
     pub fn of_file(src: &Path, options: &Options) -> Result<Option<Plan>, Error> {
         let is_gguf = GgufFile::is_named(src);
-        let by_value = options.from_scheme == Some(Scheme::PLAIN);
+        let writes = options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
+        let by_value = options.from_scheme == Some(Scheme::PLAIN) && !writes;
         if !is_gguf && (by_value || FileFormat::of_path(src) != Some(FileFormat::Safetensors)) {
             return Ok(None);
         }
         let folder = Folder::of_file(src)?;
         let reference = Reference::of(options)?;
         let found = contents(&folder, options, reference.as_ref())?;
-        let is_here = is_gguf || found.is_quantised();
-        is_here.then(|| Plan::of(folder, found, options, reference)).transpose()
+        if !is_gguf && !writes && !found.is_quantised() {
+            return Ok(None);
+        }
+        let plan = Plan::of(folder, found, options, reference)?;
+        if let (Some(file), Some(writing)) = (plan.configuration.files.first(), &options.writing) {
+            let (scheme, file) = (writing.scheme.to_string(), file.name.clone());
+            return Err(Error::checkpoint(src, CheckpointError::Declared { scheme, file }));
+        }
+        Ok(Some(plan))
     }
 
     /// Whether [`run_file`](Plan::run_file) could start: the memory, the destination. Nothing is written.
