@@ -3,7 +3,7 @@
 use std::path::Path;
 use truecast::bench;
 use truecast::check::CheckError;
-use truecast::checkpoint::CheckpointError;
+use truecast::checkpoint::{CheckpointError, SchemeError};
 use truecast::io::folder::FolderError;
 use truecast::io::npy::HeaderError;
 use truecast::io::npz::ArchiveError;
@@ -16,7 +16,7 @@ use truecast::rescale::RescaleFailure;
 use truecast::run::RunError;
 use truecast::spec::SpecError;
 use truecast::verify::RecordError;
-use truecast::{ArrayError, Cause, Error, ErrorKind, Kind};
+use truecast::{ArrayError, Cause, Error, Kind};
 
 /// What one can type, if anything helps.
 pub trait Hint {
@@ -46,6 +46,12 @@ impl Hint for FileError {
         };
         Some(text.into())
     }
+}
+
+/// A configuration, or another file, may hold what is lacking.
+fn is_of_others(cause: &SchemeError) -> bool {
+    use SchemeError::{Grid, Missing, Orphan, Unknown, Unscaled};
+    matches!(cause, Missing { .. } | Orphan { .. } | Grid { .. } | Unknown { .. } | Unscaled { .. })
 }
 
 fn is_safetensors(path: &str) -> bool {
@@ -99,7 +105,7 @@ impl Hint for Error {
                 Some("--resume goes on with it, --force replaces its files".into())
             }
             // Of a folder everything was read that may say it.
-            Error::Scheme { path, cause } if is_safetensors(path) && cause.kind() == ErrorKind::Input => {
+            Error::Scheme { path, cause } if is_safetensors(path) && is_of_others(cause) => {
                 Some("a file is taken by itself, without what lies beside it: give its folder, or --from-scheme".into())
             }
             Error::Checkpoint { cause: CheckpointError::Nibbles, .. } => {

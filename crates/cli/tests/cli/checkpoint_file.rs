@@ -155,7 +155,7 @@ fn the_destination_is_another_safetensors_file() {
     }
 }
 
-/// ComfyUI's NVFP4 with scales of 1: the high nibble comes first, and the tensor had two rows less.
+/// ComfyUI's NVFP4 with scales of 2^-10: the high nibble comes first, and the tensor had two rows less.
 #[test]
 fn nibbles_and_the_shape_of_a_reference() {
     let marker = r#"{"format":"nvfp4"}"#.as_bytes().to_vec();
@@ -163,13 +163,13 @@ fn nibbles_and_the_shape_of_a_reference() {
     let tensors = [
         ("a.weight", "U8", &[32u64, 16][..], codes.clone()),
         ("a.weight_scale", "F8_E4M3", &[128, 4], vec![0x38; 512]),
-        ("a.weight_scale_2", "F32", &[], f32s(&[1.0])),
+        ("a.weight_scale_2", "F32", &[], f32s(&[2f32.powi(-10)])),
         ("a.comfy_quant", "U8", &[marker.len() as u64], marker),
     ];
     let folder = Folder::with("a.safetensors", &safetensors(&tensors, &[]));
-    let value = |code: u8| {
-        [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0][usize::from(code & 7)] * [1.0, -1.0][usize::from(code >> 3)]
-    };
+    let magnitudes = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0];
+    let sign = |code: u8| if code < 8 { 1.0 } else { -1.0 };
+    let value = |code: u8| magnitudes[usize::from(code & 7)] * sign(code) * 2f32.powi(-10);
     let high: Vec<f32> = codes.iter().flat_map(|byte| [value(byte >> 4), value(byte & 15)]).collect();
     let low: Vec<f32> = codes.iter().flat_map(|byte| [value(byte & 15), value(byte >> 4)]).collect();
     let dense = safetensors(&[("a.weight", "F32", &[30, 32], f32s(&high[..960]))], &[]);
@@ -224,8 +224,10 @@ fn a_file_is_quantised() {
         folder.run("verify a.safetensors b.safetensors --report r.json").succeeds();
         folder.run("convert b.safetensors c.safetensors --to f32 --quiet").exits(0);
         assert_eq!(Parsed::new(&folder.read("c.safetensors")).shape("a.weight"), &json!([64, 96]), "{scheme}");
+        let codes = Parsed::new(&result).bytes("a.weight").to_vec();
         let mut wrong = result;
-        *wrong.last_mut().unwrap() ^= 1;
+        let at = wrong.windows(codes.len()).position(|bytes| bytes == codes).unwrap();
+        wrong[at + 5] ^= 1;
         folder.write("b.safetensors", &wrong);
         folder.run(&format!("verify a.safetensors b.safetensors --scheme {scheme}")).exits(1);
         ["b.safetensors", "c.safetensors", "r.json"]

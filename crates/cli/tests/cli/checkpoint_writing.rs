@@ -279,7 +279,9 @@ fn what_cannot_be_done_is_said_before() {
         folder.run(&format!("convert model out {options}")).fails(2, said);
         assert!(!folder.path("out").exists(), "{options}");
     }
-    folder.run(&format!("convert model/{FIRST} out.safetensors --scheme fp8-block")).fails(2, &["--scheme belongs to"]);
+    folder
+        .run(&format!("convert model/{FIRST} out.safetensors --scheme fp8-block"))
+        .fails(2, &["declared in config.json"]);
     // What is quantised already takes two runs.
     folder.run(&format!("convert model out --scheme fp8-block {KEEP} --quiet")).succeeds();
     let said = ["two runs", "--to f32", "--scheme modelopt:FP8"];

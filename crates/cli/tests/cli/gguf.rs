@@ -231,7 +231,7 @@ fn what_cannot_be_converted() {
     assert!(!folder.path("b.safetensors").exists());
     // Kept ones, other types and a dry run.
     folder.write("a.gguf", &file);
-    folder.run("convert a.gguf b.safetensors --rule '*.weight=f16' --dry-run").exits(0);
+    folder.run("convert a.gguf b.safetensors --rule *.weight=f16 --dry-run").exits(0);
     folder.run("convert a.gguf b.safetensors --to f8e4m3fn --keep norm.weight --keep half.bias").exits(0);
     let result = Parsed::new(&folder.read("b.safetensors"));
     assert_eq!(["q8.weight", "norm.weight", "half.bias"].map(|name| result.dtype(name)), ["F8_E4M3", "F32", "BF16"]);

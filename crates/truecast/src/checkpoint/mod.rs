@@ -33,7 +33,7 @@ mod write;
 pub use error::CheckpointError;
 pub use options::{Options, Part, Share};
 pub use plan::Plan;
-pub use truecast_schemes::{Nibbles, Scheme};
+pub use truecast_schemes::{Error as SchemeError, Nibbles, Scheme};
 pub use verify::{Recorded, Verification, recorded};
 
 use crate::error::Error;
