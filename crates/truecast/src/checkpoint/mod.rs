@@ -5,6 +5,7 @@
 //! Read first: `docs/spec/checkpoints.md §2`, §11.
 
 mod amax;
+mod begun;
 mod config;
 mod dense;
 mod encode;

@@ -1,5 +1,6 @@
 //! What becomes of a checkpoint, file by file and tensor by tensor, settled before anything is written.
 
+use super::begun;
 use super::config::Configuration;
 use super::encode::Scaled;
 use super::error::CheckpointError;
@@ -8,7 +9,6 @@ use super::manifest::{Manifest, ShardEntry, SourceEntry};
 use super::options::{Options, Share};
 use super::quantise::{self, Quantising, Settled};
 use super::reference::{Reference, contents};
-use super::release;
 use super::shard::{Origin, ShardPlan, Work};
 use super::stored::Stored;
 use crate::convert::planned::Planned;
@@ -52,7 +52,7 @@ impl Plan {
     /// # Errors
     /// Everything that is wrong with the folder, the headers or the options.
     pub fn new(src: &Path, options: &Options) -> Result<Plan, Error> {
-        let folder = release::open(src, options)?;
+        let folder = begun::open(src, options)?;
         let reference = Reference::of(options)?;
         let found = contents(&folder, options, reference.as_ref())?;
         Plan::of(folder, found, options, reference)

@@ -3,38 +3,20 @@
 //! What a deleted file began with stays beside the result until that is complete: a run that was interrupted can go on, for a
 //! plan needs headers and no data. Without an index nothing would say which files there were, so all are deleted at the end.
 
+use super::begun::{KEPT, kept};
 use super::error::CheckpointError;
-use super::manifest::{FileEntry, MANIFEST, Manifest};
-use super::options::{Options, Share};
+use super::manifest::{FileEntry, Manifest};
+use super::options::Share;
 use super::plan::Plan;
 use super::shard::Origin;
 use crate::digest::sha256;
 use crate::error::Error;
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use truecast_io::folder::{self, Folder};
+use truecast_io::folder;
 use truecast_io::{Existing, FileId, NewFolder};
-
-/// The folder of beginnings, in that of the result.
-const KEPT: &str = ".truecast-sources";
-
-fn kept(dst: &Path, name: &str) -> PathBuf {
-    dst.join(KEPT).join(name)
-}
-
-/// Opens the source, of which an earlier run may have deleted files.
-pub(super) fn open(src: &Path, options: &Options) -> Result<Folder, Error> {
-    let follow_links = options.tensors.onnx.follow_links;
-    let Some(dst) = &options.delete_source else { return Ok(Folder::open(src, follow_links)?) };
-    let manifest = if dst.is_dir() { Manifest::read(dst, MANIFEST)? } else { None };
-    let begun = |name: &str| {
-        let entry = manifest.iter().flat_map(|manifest| &manifest.shards).find(|entry| entry.name == name)?;
-        Some((kept(dst, name), entry.source.bytes)).filter(|(path, _)| path.is_file())
-    };
-    Ok(Folder::open_with(src, follow_links, begun)?)
-}
 
 /// Deletes what is needed no more.
 pub(super) struct Release<'a> {
