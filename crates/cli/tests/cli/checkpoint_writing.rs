@@ -20,7 +20,7 @@ fn to_e4m3(x: f32) -> u8 {
     let distance = |value: f32| (f64::from(x.abs()) - f64::from(value)).abs();
     let nearest = |best: u8, code: u8| {
         let (old, new) = (distance(e4m3()[usize::from(best)]), distance(e4m3()[usize::from(code)]));
-        if new < old || (new == old && code % 2 == 0) { code } else { best }
+        if new < old || (new == old && code.is_multiple_of(2)) { code } else { best }
     };
     (0..0x7f).fold(0, nearest) | if x.is_sign_negative() { 0x80 } else { 0 }
 }

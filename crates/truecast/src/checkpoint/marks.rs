@@ -133,7 +133,7 @@ fn each(row: &[u8], bits: u32, high_first: bool, n: usize, mut see: impl FnMut(u
     match bits {
         8 => row.iter().take(n).enumerate().for_each(|(i, code)| see(i, *code)),
         4 => {
-            let shift = |i: usize| if (i % 2 == 0) == high_first { 4 } else { 0 };
+            let shift = |i: usize| if i.is_multiple_of(2) == high_first { 4 } else { 0 };
             (0..n).for_each(|i| see(i, row[i / 2] >> shift(i) & 15));
         }
         _ => {

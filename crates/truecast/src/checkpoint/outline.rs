@@ -10,8 +10,8 @@ use truecast_io::Writer;
 /// How a work is done.
 pub(super) enum Means<'a> {
     Cast(&'a Action),
-    Dequantise(Maker),
-    Quantise(Encoder),
+    Dequantise(Box<Maker>),
+    Quantise(Box<Encoder>),
 }
 
 /// What an item of the stream is.

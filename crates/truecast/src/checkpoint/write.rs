@@ -63,10 +63,13 @@ impl<'a> Shards<'a> {
             let planned = &work.planned;
             let means = match &work.origin {
                 Origin::Stored(_) => Ok(Means::Cast(actions.of(planned))),
-                Origin::Quantised(quantised) => Maker::new(quantised, planned, &exec).map(Means::Dequantise),
+                Origin::Quantised(quantised) => {
+                    Maker::new(quantised, planned, &exec).map(|maker| Means::Dequantise(Box::new(maker)))
+                }
                 Origin::Dense(scaled) => {
                     let amax = self.amax.of(plan, scaled);
-                    Encoder::new(scaled, amax, &options.request, &exec).map(Means::Quantise)
+                    Encoder::new(scaled, amax, &options.request, &exec)
+                        .map(|encoder| Means::Quantise(Box::new(encoder)))
                 }
             };
             means.map_err(|cause| failed(planned, cause))
