@@ -282,7 +282,7 @@ fn fifth_bits(bits: &[u8], codes: &mut [u8]) {
     for (codes, bits) in codes.as_chunks_mut::<8>().0.iter_mut().zip(bits) {
         // Bit `i` alone in byte `i`, then a carry into its highest bit.
         let alone = splat(*bits) & 0x8040_2010_0804_0201;
-        let highest = ((alone & splat(0x7f)) + splat(0x7f) | alone) & splat(0x80);
+        let highest = (((alone & splat(0x7f)) + splat(0x7f)) | alone) & splat(0x80);
         *codes = (u64::from_le_bytes(*codes) | highest >> 3).to_le_bytes();
     }
 }

@@ -173,7 +173,7 @@ fn read(name: &str, layout: &Layout, level: Level, random: &mut Random, tally: &
     }
 }
 
-/// Values of few significant bits in half of the tensors, whose quotients are ties, and of all magnitudes in the others.
+/// Values of few significant bits in half of the tensors, whose quotients are ties; of all magnitudes in the others.
 fn source(src: DType, n: u64, random: &mut Random) -> Vec<u64> {
     let to_src = ieee::Cast::to(src).resolve(DType::F64).expect("f64 becomes any float");
     let (short, spread) = (random.below(2) == 0, 1 + random.below(30));

@@ -30,7 +30,7 @@ use truecast_core::scaled::{Layout, Parts, ScaledError};
 /// ```
 #[derive(Debug)]
 pub struct Dequantiser {
-    plan: Plan,
+    plan: Box<Plan>,
 }
 
 impl Dequantiser {
@@ -39,7 +39,7 @@ impl Dequantiser {
     /// # Errors
     /// What [`Layout::check`] says; [`ScaledError::Layout`] for a result that cannot be made of f32.
     pub fn new(layout: &Layout, spec: &CastSpec, exec: &CastOptions) -> Result<Dequantiser, ScaledError> {
-        Ok(Dequantiser { plan: Plan::new(layout, spec, exec)? })
+        Ok(Dequantiser { plan: Box::new(Plan::new(layout, spec, exec)?) })
     }
 
     /// What is read.

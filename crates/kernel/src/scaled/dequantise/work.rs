@@ -289,7 +289,7 @@ impl Work<'_> {
             let results = if streams { &mut tile[..2 * n] } else { &mut *to };
             // The rest of a block that began before, then whole blocks.
             let col = cols.start + first as u64;
-            let begun = (col % block != 0).then(|| (block - col % block).min(n as u64) as usize).unwrap_or(0);
+            let begun = if col.is_multiple_of(block) { 0 } else { (block - col % block).min(n as u64) as usize };
             for (from, end) in [(0, begun), (begun, n)].into_iter().filter(|(from, end)| from < end) {
                 let at = ((col + from as u64) / block - first_block) as usize;
                 let of = Blocks {

@@ -319,7 +319,7 @@ fn ratio<S: Source, const HOW: u8, const BYTES: usize>(x: S::Element, t: f32, u:
     let bits = ratio.to_bits();
     let mut bytes = [0; BYTES];
     match BYTES {
-        2 => bytes.copy_from_slice(&((bits | (bits & 0xffff) + 0xffff) >> 16).to_le_bytes()[..BYTES]),
+        2 => bytes.copy_from_slice(&((bits | ((bits & 0xffff) + 0xffff)) >> 16).to_le_bytes()[..BYTES]),
         _ => bytes.copy_from_slice(&bits.to_le_bytes()[..BYTES]),
     }
     bytes
@@ -353,6 +353,7 @@ fn nearly_divided(x: f32, t: f32, u: f32) -> f32 {
 
 /// Whether [`nearly_divided`] may stand for division by `t` where no element is larger than `largest`.
 #[inline(always)]
+#[allow(clippy::manual_range_contains)] // all three at once, without a branch
 pub(super) fn may_be_nearly_divided(t: f32, largest: f32) -> bool {
     const SMALL: f32 = f32::from_bits((127 - 60) << 23);
     const LARGE: f32 = f32::from_bits((127 + 40) << 23);
