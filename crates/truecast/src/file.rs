@@ -1,5 +1,5 @@
-//! One file that becomes another, whatever its tensors are: by value ([`convert`](crate::convert)), or, where they are
-//! quantised, dense ([`checkpoint`](crate::checkpoint)).
+//! One file that becomes another, whatever its tensors are: by value ([`convert`]), or, where they are
+//! quantised, dense ([`checkpoint`]).
 
 use crate::checkpoint;
 use crate::convert;
