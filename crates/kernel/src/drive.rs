@@ -13,6 +13,44 @@ pub(crate) enum Store {
     PastCaches,
     /// Packed to so many bits.
     Packed(u32),
+    /// The same, past the caches.
+    PackedPastCaches(u32),
+}
+
+impl Store {
+    /// Bits of a result that has so many bytes unpacked.
+    fn bits(self, bytes: usize) -> usize {
+        match self {
+            Store::Plain | Store::PastCaches => 8 * bytes,
+            Store::Packed(bits) | Store::PackedPastCaches(bits) => bits as usize,
+        }
+    }
+
+    /// The same into the caches.
+    fn plain(self) -> Store {
+        match self {
+            Store::Plain | Store::PastCaches => Store::Plain,
+            Store::Packed(bits) | Store::PackedPastCaches(bits) => Store::Packed(bits),
+        }
+    }
+
+    /// Whether it is past the caches.
+    #[cfg(target_arch = "x86_64")]
+    pub fn streams(self) -> bool {
+        matches!(self, Store::PastCaches | Store::PackedPastCaches(_))
+    }
+
+    fn past_caches(self) -> Store {
+        match self {
+            Store::Plain | Store::PastCaches => Store::PastCaches,
+            Store::Packed(bits) | Store::PackedPastCaches(bits) => Store::PackedPastCaches(bits),
+        }
+    }
+
+    /// To results of so many bits, of which the kernel has some unpacked.
+    fn to(bits: u32, kernel: &dyn Groups) -> Store {
+        if bits as usize == 8 * kernel.widths().1 { Store::Plain } else { Store::Packed(bits) }
+    }
 }
 
 /// A loop over whole groups of elements, compiled for a level. Whoever has one has the proof that its features were
@@ -32,8 +70,8 @@ pub(crate) trait Groups: Debug + Send + Sync {
     fn writes_packed(&self, _bits: u32) -> bool {
         false
     }
-    /// The alignment that [`Store::PastCaches`] needs; `None` if it has no such stores.
-    fn stream_alignment(&self) -> Option<usize> {
+    /// The alignment that results of so many bits need to go past the caches; `None` if it has no such stores.
+    fn stream_alignment(&self, _dst_bits: u32) -> Option<usize> {
         None
     }
 }
@@ -42,14 +80,12 @@ pub(crate) trait Groups: Debug + Send + Sync {
 const LARGEST_GROUP: usize = 512;
 
 /// Converts `n` elements of so many bits to results of so many.
-pub(crate) fn run(kernel: &dyn Groups, (src_bits, src): (u32, &[u8]), (dst_bits, dst): (u32, &mut [u8]), n: usize) {
-    let is_packed = dst_bits as usize != 8 * kernel.widths().1;
-    drive(kernel, (src_bits, src), if is_packed { Store::Packed(dst_bits) } else { Store::Plain }, dst, n);
+pub(crate) fn run(kernel: &dyn Groups, src: (u32, &[u8]), (dst_bits, dst): (u32, &mut [u8]), n: usize) {
+    drive(kernel, src, Store::to(dst_bits, kernel), dst, n);
 }
 
 fn drive(kernel: &dyn Groups, (src_bits, src): (u32, &[u8]), store: Store, dst: &mut [u8], n: usize) {
-    let group = kernel.group();
-    let dst_bits = if let Store::Packed(bits) = store { bits as usize } else { 8 * kernel.widths().1 };
+    let (group, dst_bits) = (kernel.group(), store.bits(kernel.widths().1));
     let (src_group, dst_group) = (group / 8 * src_bits as usize, group / 8 * dst_bits);
     let (whole, rest) = (n / group, n % group);
     let (src, src_rest) = src.split_at(whole * src_group);
@@ -61,8 +97,7 @@ fn drive(kernel: &dyn Groups, (src_bits, src): (u32, &[u8]), store: Store, dst: 
     let (mut source, mut target) = ([0; LARGEST_GROUP], [0; LARGEST_GROUP]);
     let bytes = (rest * src_bits as usize).div_ceil(8);
     source[..bytes].copy_from_slice(&src_rest[..bytes]);
-    let store = if store == Store::PastCaches { Store::Plain } else { store };
-    kernel.convert(src_bits, &source[..src_group], store, &mut target[..dst_group]);
+    kernel.convert(src_bits, &source[..src_group], store.plain(), &mut target[..dst_group]);
     let bits = rest * dst_bits;
     if !bits.is_multiple_of(8) {
         // The elements that the source was filled up with have results as well.
@@ -74,18 +109,24 @@ fn drive(kernel: &dyn Groups, (src_bits, src): (u32, &[u8]), store: Store, dst: 
 
 /// Converts `n` elements with stores past the caches. False, and nothing is done, if the kernel has none, or if no element
 /// of `dst` begins where they may that is read from the beginning of a byte.
-fn run_streaming(kernel: &dyn Groups, (src_bits, src): (u32, &[u8]), dst: &mut [u8], n: usize) -> bool {
-    let Some(alignment) = kernel.stream_alignment() else { return false };
-    let (head, dst_bytes) = (dst.as_ptr().align_offset(alignment), kernel.widths().1);
-    let elements = head / dst_bytes;
+pub(crate) fn run_streaming(
+    kernel: &dyn Groups,
+    (src_bits, src): (u32, &[u8]),
+    (dst_bits, dst): (u32, &mut [u8]),
+    n: usize,
+) -> bool {
+    let Some(alignment) = kernel.stream_alignment(dst_bits) else { return false };
+    let head = dst.as_ptr().align_offset(alignment);
+    let elements = 8 * head / dst_bits as usize;
     let head_bits = elements * src_bits as usize;
-    if !head.is_multiple_of(dst_bytes) || !head_bits.is_multiple_of(8) || elements > n {
+    if elements * dst_bits as usize != 8 * head || !head_bits.is_multiple_of(8) || elements > n {
         return false;
     }
+    let store = Store::to(dst_bits, kernel);
     let (src_head, src) = src.split_at(head_bits / 8);
     let (dst_head, dst) = dst.split_at_mut(head);
-    drive(kernel, (src_bits, src_head), Store::Plain, dst_head, elements);
-    drive(kernel, (src_bits, src), Store::PastCaches, dst, n - elements);
+    drive(kernel, (src_bits, src_head), store, dst_head, elements);
+    drive(kernel, (src_bits, src), store.past_caches(), dst, n - elements);
     true
 }
 
@@ -110,9 +151,10 @@ impl Stage for ByHand {
         Ok(())
     }
     fn streaming(&self) -> Streaming {
-        if self.0.stream_alignment().is_some() { Streaming::Itself } else { Streaming::ByWidth }
+        let (_, dst_bytes) = self.0.widths();
+        if self.0.stream_alignment(8 * dst_bytes as u32).is_some() { Streaming::Itself } else { Streaming::ByWidth }
     }
-    fn run_streaming(&self, src: (u32, &[u8]), dst: &mut [u8], n: usize) -> bool {
+    fn run_streaming(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) -> bool {
         run_streaming(&*self.0, src, dst, n)
     }
     fn reads_packed(&self, bits: u32) -> bool {

@@ -34,7 +34,14 @@ pub(crate) fn split_packs(_bits: u32) -> bool {
 }
 
 /// Nothing is done.
-pub(crate) fn look_up(_split: &Split, _level: Level, _src: &[u8], _dst: (u32, &mut [u8]), _n: usize) -> bool {
+pub(crate) fn look_up(
+    _split: &Split,
+    _level: Level,
+    _src: &[u8],
+    _dst: (u32, &mut [u8]),
+    _n: usize,
+    _streams: bool,
+) -> bool {
     false
 }
 

@@ -76,10 +76,7 @@ impl Stores {
         };
         let wider = dst_bytes > src_bytes;
         let quarter = src_slot == 4 && dst_slot == 1;
-        Stores {
-            by_stage: large && streaming == Streaming::Itself,
-            by_tile: large && (wider || quarter || streaming == Streaming::Tiles),
-        }
+        Stores { by_stage: large && streaming == Streaming::Itself, by_tile: large && (wider || quarter) }
     }
 }
 
@@ -126,10 +123,10 @@ impl Pipeline {
         }
         if let [stage] = &*self.stages
             && stores.by_stage
+            && done == 0
             && ends.is_plain()
-            && !ends.last_packs
             && observer.is_none()
-            && stage.run_streaming((ends.src_bits as u32, src), dst, len)
+            && stage.run_streaming((ends.src_bits as u32, src), (ends.dst_bits as u32, dst), len)
         {
             stream::fence();
             return Ok(());

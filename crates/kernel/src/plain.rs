@@ -77,7 +77,7 @@ impl Target for Block {
 impl Target for crate::x86::stream::Line {
     #[inline(always)]
     fn write(&mut self, block: &Block) {
-        crate::x86::stream::copy_lines(std::slice::from_ref(block), std::slice::from_mut(self));
+        self.stream(block);
     }
 }
 

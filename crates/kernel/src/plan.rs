@@ -18,7 +18,7 @@ use crate::numbers::wide::{F32ToF32, F32ToF64, F64ToF32, NanBits};
 use crate::pipeline::Pipeline;
 use crate::route::Route;
 use crate::split::Split16;
-use crate::stage::{Stage, Streaming, slot_bytes};
+use crate::stage::{Stage, slot_bytes};
 use crate::table::{fits_table8, packed8, table8, table16};
 use truecast_core::format::{F32, F64};
 use truecast_core::policy::*;
@@ -64,7 +64,7 @@ fn stages(spec: &CastSpec, level: Level) -> (Route, Stages) {
     }
     if !is_table && let Some(ops) = (Planner { spec }).ops() {
         let (route, stages) = stages_of(&ops, level);
-        return if is_one_loop(&ops, &stages) { (route, stages) } else { split(spec, level, route, stages) };
+        return if is_instruction(&ops, &route) { (route, stages) } else { split(spec, level, route, stages) };
     }
     if slot_bytes(src) == 2 && slot_bytes(spec.dst) <= 2 && !refuses(&spec.policy) {
         return split(spec, level, Route::TABLE16, vec![table16(spec)]);
@@ -86,9 +86,8 @@ fn stages_of(ops: &[Op], level: Level) -> (Route, Stages) {
 }
 
 /// Conversion instructions in one loop, which take less than tables.
-fn is_one_loop(ops: &[Op], stages: &Stages) -> bool {
-    let encodes = matches!(ops.last(), Some(Op::Nearest { .. } | Op::Encode { .. } | Op::E8m0(_) | Op::E8m0Cut(_)));
-    matches!(&stages[..], [stage] if !encodes && stage.streaming() == Streaming::Itself)
+fn is_instruction(ops: &[Op], route: &Route) -> bool {
+    *route == Route::kernel_of(ops) && !matches!(ops.last(), Some(Op::Nearest { .. } | Op::E8m0Cut(_)))
 }
 
 /// Stages from 16-bit elements to bytes, or what looks their results up (`docs/kernels.md §2.4`).

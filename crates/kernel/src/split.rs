@@ -57,7 +57,7 @@ impl Stage for Split16 {
         }
     }
     fn streaming(&self) -> Streaming {
-        if self.is_filled() { Streaming::Tiles } else { Streaming::ByWidth }
+        if self.is_filled() { Streaming::Itself } else { Streaming::ByWidth }
     }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
         match self.tables.get() {
@@ -69,9 +69,13 @@ impl Stage for Split16 {
     fn writes_packed(&self, bits: u32) -> bool {
         self.is_filled() && by_hand::split_packs(bits)
     }
+    fn run_streaming(&self, (_, src): (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) -> bool {
+        let Some(Some(tables)) = self.tables.get() else { return false };
+        by_hand::look_up(tables, self.level, src, dst, n, true)
+    }
     fn run_packed(&self, (_, src): (u32, &[u8]), (bits, dst): (u32, &mut [u8]), n: usize) {
         if let Some(Some(tables)) = self.tables.get() {
-            let looked_up = by_hand::look_up(tables, self.level, src, (bits, dst), n);
+            let looked_up = by_hand::look_up(tables, self.level, src, (bits, dst), n, false);
             assert!(looked_up, "planned only where there is a lookup");
         }
     }

@@ -21,9 +21,6 @@ pub(crate) struct Refusal {
 pub(crate) enum Streaming {
     /// Through a tile, where they are wider than their sources or a quarter of them.
     ByWidth,
-    /// Through a tile, whatever their width: the stage asks for its source ahead of its use, so that memory is busy while
-    /// results leave.
-    Tiles,
     /// By stores of the stage, whatever their width.
     Itself,
 }
@@ -40,9 +37,9 @@ pub(crate) trait Stage: Debug + Send + Sync {
     fn streaming(&self) -> Streaming {
         Streaming::ByWidth
     }
-    /// Converts `n` elements, of the source's bits, with stores that go past the caches ([`Streaming::Itself`]). False,
-    /// and nothing is done, if they cannot in these buffers.
-    fn run_streaming(&self, _src: (u32, &[u8]), _dst: &mut [u8], _n: usize) -> bool {
+    /// As [`Stage::run_packed`], with stores that go past the caches ([`Streaming::Itself`]). False, and nothing is done, if
+    /// they cannot in these buffers.
+    fn run_streaming(&self, _src: (u32, &[u8]), _dst: (u32, &mut [u8]), _n: usize) -> bool {
         unreachable!("only for a stage that streams itself")
     }
     /// Whether packed elements of so many bits are read as they lie, without a pass that unpacks them.

@@ -3,6 +3,25 @@
 
 use crate::level::Level;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use crate::x86::stream::Line;
+
+/// Bytes of a [`Line`].
+#[cfg(target_arch = "x86_64")]
+pub(crate) const LINE: usize = 64;
+
+/// The lines of memory that begins with one.
+///
+/// # Panics
+/// If it does not.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn lines(bytes: &mut [u8]) -> &mut [Line] {
+    // SAFETY: any 64 bytes are a valid `Line`.
+    let (head, lines, _) = unsafe { bytes.align_to_mut() };
+    assert!(head.is_empty(), "past the caches go whole lines");
+    lines
+}
+
 /// Copies `src` to `dst` with streaming stores, but for what does not fill a 64-byte line. Other threads see the result
 /// after a [`fence`] of this one.
 ///

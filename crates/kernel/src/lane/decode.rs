@@ -56,6 +56,7 @@ impl Lane for F32ToF32 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct F64ToF32Odd<const REDUCED: bool>;
 impl<const REDUCED: bool> Lane for F64ToF32Odd<REDUCED> {
+    const STREAMS: bool = false;
     const UP_TO: Reach = Reach::Avx2;
     type Src = u64;
     type Dst = u32;
@@ -107,6 +108,7 @@ impl<S: Slot, const SIGNED: bool> Lane for IntToF32<S, SIGNED> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClampToF32<S, const SIGNED: bool>(pub PhantomData<S>);
 impl<S: Slot, const SIGNED: bool> Lane for ClampToF32<S, SIGNED> {
+    const STREAMS: bool = false;
     type Src = S;
     type Dst = u32;
     #[inline(always)]
@@ -122,6 +124,7 @@ impl<S: Slot, const SIGNED: bool> Lane for ClampToF32<S, SIGNED> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Int32ToF32Odd<const SIGNED: bool>;
 impl<const SIGNED: bool> Lane for Int32ToF32Odd<SIGNED> {
+    const STREAMS: bool = false;
     type Src = u32;
     type Dst = u32;
     #[inline(always)]
@@ -140,6 +143,7 @@ impl<const SIGNED: bool> Lane for Int32ToF32Odd<SIGNED> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Int64ToF32Odd<const SIGNED: bool>;
 impl<const SIGNED: bool> Lane for Int64ToF32Odd<SIGNED> {
+    const STREAMS: bool = false;
     const UP_TO: Reach = Reach::Avx2;
     type Src = u64;
     type Dst = u32;

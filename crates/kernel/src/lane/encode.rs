@@ -63,6 +63,7 @@ impl<D: Slot, const SHAPE: u8> Lane for EncodeNearest<D, SHAPE> {
 pub(crate) struct EncodeAny<D, const NEGATIVE: bool>(pub Encoder, pub PhantomData<D>);
 
 impl<D: Slot, const NEGATIVE: bool> Lane for EncodeAny<D, NEGATIVE> {
+    const STREAMS: bool = false;
     type Src = u32;
     type Dst = D;
     #[inline(always)]
@@ -89,6 +90,7 @@ impl<D: Slot, const NEGATIVE: bool> Lane for EncodeAny<D, NEGATIVE> {
 }
 
 impl Lane for EncodeE8m0 {
+    const STREAMS: bool = false;
     type Src = u32;
     type Dst = u8;
     #[inline(always)]

@@ -22,6 +22,8 @@ pub(crate) trait Lane: Copy + Debug + Send + Sync + 'static {
     fn one(&self, s: Self::Src) -> Self::Dst;
     /// The strongest level that it is compiled for.
     const UP_TO: Reach = Reach::All;
+    /// Whether its loop may store past the caches: not where others follow it, nor where it is slower than memory.
+    const STREAMS: bool = true;
 }
 
 /// Levels that a lane is compiled for. At those above, a kernel written by hand stands before it; were it run there all the

@@ -11,7 +11,7 @@ use crate::numbers::encode::{Nearest, shape};
 use crate::numbers::int::IntRange;
 use crate::numbers::op::{Int, Op};
 use crate::slot::Slot;
-use crate::stage::{Refusal, Stage};
+use crate::stage::{Refusal, Stage, Streaming};
 use std::marker::PhantomData as Of;
 
 /// A lane at a level.
@@ -40,21 +40,82 @@ impl<L: Lane> Task for Loop<'_, L> {
     }
 }
 
+impl<L: Lane> LaneStage<L> {
+    /// Runs a loop over the lane.
+    fn task(&self, task: impl Task<Output = ()>) {
+        // By `if const`, which compiles nothing of what it leaves out.
+        if const { matches!(L::UP_TO, Reach::Baseline) } {
+            run_at_baseline(task);
+        } else if const { matches!(L::UP_TO, Reach::Avx2) } {
+            self.level.run_at_most_avx2(task);
+        } else {
+            self.level.run(task);
+        }
+    }
+}
+
 impl<L: Lane> Stage for LaneStage<L> {
     fn widths(&self) -> (usize, usize) {
         (L::Src::BYTES, L::Dst::BYTES)
     }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
-        let all = Loop { lane: &self.lane, src: L::Src::view(src), dst: L::Dst::view_mut(dst) };
-        // By `if const`, which compiles nothing of what it leaves out.
-        if const { matches!(L::UP_TO, Reach::Baseline) } {
-            run_at_baseline(all);
-        } else if const { matches!(L::UP_TO, Reach::Avx2) } {
-            self.level.run_at_most_avx2(all);
-        } else {
-            self.level.run(all);
-        }
+        self.task(Loop { lane: &self.lane, src: L::Src::view(src), dst: L::Dst::view_mut(dst) });
         Ok(())
+    }
+    fn streaming(&self) -> Streaming {
+        if cfg!(target_arch = "x86_64") && L::STREAMS { Streaming::Itself } else { Streaming::ByWidth }
+    }
+    #[cfg(target_arch = "x86_64")]
+    fn run_streaming(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) -> bool {
+        crate::drive::run_streaming(self, src, dst, n)
+    }
+}
+
+/// The loop with stores past the caches, a line at a time: other loops would not be made vectors with such stores.
+#[cfg(target_arch = "x86_64")]
+mod streaming {
+    use super::*;
+    use crate::drive::{Groups, Store};
+    use crate::stream::{LINE, Line, lines};
+
+    struct Lines<'a, L: Lane> {
+        lane: &'a L,
+        src: &'a [<L::Src as Slot>::Bytes],
+        dst: &'a mut [Line],
+    }
+
+    impl<L: Lane> Task for Lines<'_, L> {
+        type Output = ();
+        #[inline(always)]
+        fn run(self) {
+            let lane = *self.lane;
+            for (line, sources) in self.dst.iter_mut().zip(self.src.chunks_exact(LINE / L::Dst::BYTES)) {
+                let mut results = [0; LINE];
+                for (d, s) in L::Dst::view_mut(&mut results).iter_mut().zip(sources) {
+                    *d = lane.one(L::Src::load(*s)).store();
+                }
+                line.stream(&results);
+            }
+        }
+    }
+
+    impl<L: Lane> Groups for LaneStage<L> {
+        fn group(&self) -> usize {
+            LINE / L::Dst::BYTES
+        }
+        fn widths(&self) -> (usize, usize) {
+            (8 * L::Src::BYTES, L::Dst::BYTES)
+        }
+        fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
+            if const { L::STREAMS } && store == Store::PastCaches {
+                self.task(Lines { lane: &self.lane, src: L::Src::view(src), dst: lines(dst) });
+            } else {
+                self.task(Loop { lane: &self.lane, src: L::Src::view(src), dst: L::Dst::view_mut(dst) });
+            }
+        }
+        fn stream_alignment(&self, bits: u32) -> Option<usize> {
+            (L::STREAMS && bits as usize == 8 * L::Dst::BYTES).then_some(LINE)
+        }
     }
 }
 

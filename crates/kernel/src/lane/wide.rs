@@ -13,6 +13,7 @@ use std::marker::PhantomData;
 pub(crate) struct F32Value;
 
 impl Lane for F32Value {
+    const STREAMS: bool = false;
     type Src = u32;
     type Dst = u64;
     #[inline(always)]
@@ -86,6 +87,7 @@ impl Lane for F64ToF32 {
 pub(crate) struct IntToF64<S, const SIGNED: bool, const ODD: bool>(pub PhantomData<S>);
 
 impl<S: Slot, const SIGNED: bool, const ODD: bool> Lane for IntToF64<S, SIGNED, ODD> {
+    const STREAMS: bool = !ODD;
     const UP_TO: Reach = if S::BYTES == 2 || ODD { Reach::All } else { Reach::Avx2 };
     type Src = S;
     type Dst = u64;
@@ -111,6 +113,7 @@ impl<S: Slot, const SIGNED: bool, const ODD: bool> Lane for IntToF64<S, SIGNED, 
 pub(crate) struct IntResidual<const SIGNED: bool>;
 
 impl<const SIGNED: bool> Lane for IntResidual<SIGNED> {
+    const STREAMS: bool = false;
     type Src = u64;
     type Dst = u64;
     #[inline(always)]

@@ -9,7 +9,7 @@ use super::avx512::integer::{Float, Truncate, Truncates};
 use super::avx512::narrow::{Narrow, Narrows, NonZero};
 use super::avx512::{self, fused::Fused, measure};
 use super::source::{self, Source256, Source512};
-use crate::drive::{Groups, run, stage};
+use crate::drive::{Groups, run, run_streaming, stage};
 use crate::level::{Avx2, Avx512, Level};
 use crate::measure::found::{Next, Seen, Small, Special, Sums};
 use crate::measure::limits::Range;
@@ -56,10 +56,15 @@ pub(crate) fn split_packs(bits: u32) -> bool {
     avx512::bits::packs(bits)
 }
 
-/// Looks up `n` codes of 16 bits, to results of so many. False, and nothing is done, if there is no lookup.
-pub(crate) fn look_up(split: &Split, level: Level, src: &[u8], dst: (u32, &mut [u8]), n: usize) -> bool {
+/// Looks up `n` codes of 16 bits, to results of so many, past the caches if it `streams`. False, and nothing is done, if
+/// there is no lookup or no such stores in these buffers.
+pub(crate) fn look_up(split: &Split, level: Level, src: &[u8], dst: (u32, &mut [u8]), n: usize, streams: bool) -> bool {
     let Level::Avx512(token) = level else { return false };
-    run(&avx512::split::BySplit(split, token), (16, src), dst, n);
+    let kernel = avx512::split::BySplit(split, token);
+    if streams {
+        return run_streaming(&kernel, (16, src), dst, n);
+    }
+    run(&kernel, (16, src), dst, n);
     true
 }
 

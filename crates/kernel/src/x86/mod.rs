@@ -5,6 +5,7 @@
 //! Memory is touched by the functions of this file alone, through references to whole arrays; intrinsics on values are
 //! safe inside functions that have the feature.
 
+mod ahead;
 mod avx2;
 pub(crate) mod avx512;
 pub(crate) mod choose;
@@ -41,6 +42,38 @@ unsafe fn stream(to: &mut Block, value: __m512i) {
     debug_assert!(to.as_ptr().addr().is_multiple_of(64));
     // SAFETY: the reference is to 64 writable bytes, which the caller aligned.
     unsafe { _mm512_stream_si512(to.as_mut_ptr().cast(), value) }
+}
+
+/// As [`stream`].
+///
+/// # Safety
+/// The bytes must be aligned to 32.
+#[inline]
+#[target_feature(enable = "avx")]
+unsafe fn stream256(to: &mut [u8; 32], value: __m256i) {
+    debug_assert!(to.as_ptr().addr().is_multiple_of(32));
+    // SAFETY: the reference is to 32 writable bytes, which the caller aligned.
+    unsafe { _mm256_stream_si256(to.as_mut_ptr().cast(), value) }
+}
+
+/// As [`stream`].
+///
+/// # Safety
+/// The bytes must be aligned to 16.
+#[inline]
+#[target_feature(enable = "sse2")]
+unsafe fn stream128(to: &mut [u8; 16], value: __m128i) {
+    debug_assert!(to.as_ptr().addr().is_multiple_of(16));
+    // SAFETY: the reference is to 16 writable bytes, which the caller aligned.
+    unsafe { _mm_stream_si128(to.as_mut_ptr().cast(), value) }
+}
+
+/// As [`stream`], without an alignment.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn stream64(to: &mut [u8; 8], value: i64) {
+    // SAFETY: the reference is to 8 writable bytes, and the store needs no alignment.
+    unsafe { _mm_stream_si64(to.as_mut_ptr().cast(), value) }
 }
 
 #[inline]

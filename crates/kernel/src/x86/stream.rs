@@ -21,32 +21,20 @@ pub(crate) fn copy_lines_avx512(_: Avx512, blocks: &[Block], lines: &mut [Line])
     unsafe { copy(blocks, lines) };
 }
 
-/// As [`copy_lines_avx512`], with what every x86-64 CPU has.
-pub(crate) fn copy_lines(blocks: &[Block], lines: &mut [Line]) {
-    for (line, block) in lines.iter_mut().zip(blocks) {
-        for (quarter, bytes) in line.0.iter_mut().zip(block.as_chunks::<16>().0) {
+impl Line {
+    /// Writes it with what every x86-64 CPU has.
+    #[inline(always)]
+    pub fn stream(&mut self, block: &Block) {
+        for (quarter, bytes) in self.0.iter_mut().zip(block.as_chunks::<16>().0) {
             // SAFETY: `bytes` is 16 readable bytes, and the load needs no alignment; `quarter` is writable and aligned.
             unsafe { _mm_stream_si128(quarter, _mm_loadu_si128(bytes.as_ptr().cast())) };
         }
     }
 }
 
-/// 32 bytes of memory, to be written as a whole.
-#[repr(align(32))]
-pub(super) struct Half(__m256i);
-
-/// The whole vectors of memory that begin at multiples of 32.
-pub(super) fn aligned_vectors(bytes: &mut [u8]) -> &mut [Half] {
-    // SAFETY: any 32 bytes are a valid `Half`.
-    unsafe { bytes.align_to_mut().1 }
-}
-
-/// Stores past the caches.
-#[inline]
-#[target_feature(enable = "avx")]
-pub(super) fn stream256(to: &mut Half, value: __m256i) {
-    // SAFETY: a `Half` is 32 writable bytes, aligned to 32.
-    unsafe { _mm256_stream_si256(&mut to.0, value) }
+/// As [`copy_lines_avx512`], with what every x86-64 CPU has.
+pub(crate) fn copy_lines(blocks: &[Block], lines: &mut [Line]) {
+    lines.iter_mut().zip(blocks).for_each(|(line, block)| line.stream(block));
 }
 
 /// Streaming stores of this thread come before whatever follows.

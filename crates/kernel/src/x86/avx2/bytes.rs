@@ -1,11 +1,12 @@
 //! Elements of 32 bits to bytes, with vectors of 256 bits: 32 at a time. Lanes of one line take more instructions than
 //! that when they are compiled, since the compiler packs each vector apart.
 
-use super::f64::select;
 use super::groups::groups;
+use super::select;
 use crate::drive::{Groups, Store};
 use crate::level::Avx2;
 use crate::numbers::e8m0::EncodeE8m0Cut;
+use crate::stream::LINE;
 use crate::x86::load256;
 use std::arch::x86_64::*;
 
@@ -35,8 +36,8 @@ pub(super) fn in_order(packed: __m256i) -> __m256i {
 /// Converts 32 elements at a time. `bytes` gives them as [`bytes_of`] does.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-fn each_word(src: &[u8], dst: &mut [u8], bytes: impl Fn([__m256i; 4]) -> __m256i) {
-    groups::<1, 8>(4, src, dst, |source| {
+fn each_word<const BITS: usize>(src: &[u8], store: Store, dst: &mut [u8], bytes: impl Fn([__m256i; 4]) -> __m256i) {
+    groups::<32, 1, BITS>(4, src, store.streams(), dst, |source| {
         let mut words = [_mm256_setzero_si256(); 4];
         for (word, vector) in words.iter_mut().zip(source.as_chunks().0) {
             *word = load256(vector);
@@ -59,7 +60,7 @@ pub(crate) struct Clamps<const SIGNED: bool>(pub [u32; 2], pub u8, pub Avx2);
 pub(crate) struct ToE8m0(pub EncodeE8m0Cut, pub Avx2);
 
 macro_rules! of_words {
-    ($([$($signed:ident)?] $kernel:ty, |$self:ident, $src:ident, $dst:ident| $run:expr;)*) => {$(
+    ($([$($signed:ident)?] $kernel:ty, $packs:expr, |$self:ident, $src:ident, $store:ident, $dst:ident| $run:expr;)*) => {$(
         impl$(<const $signed: bool>)? Groups for $kernel {
             fn group(&self) -> usize {
                 32
@@ -67,32 +68,44 @@ macro_rules! of_words {
             fn widths(&self) -> (usize, usize) {
                 (32, 1)
             }
-            fn convert(&$self, _: u32, $src: &[u8], _: Store, $dst: &mut [u8]) {
+            fn convert(&$self, _: u32, $src: &[u8], $store: Store, $dst: &mut [u8]) {
                 // SAFETY: the token proves that the features were detected.
                 unsafe { $run }
+            }
+            fn writes_packed(&self, bits: u32) -> bool {
+                $packs.contains(&bits)
+            }
+            fn stream_alignment(&self, bits: u32) -> Option<usize> {
+                (bits == 8 || self.writes_packed(bits)).then_some(LINE)
             }
         }
     )*};
 }
 
 of_words! {
-    [] Truncates, |self, src, dst| truncate(self.0, src, dst);
-    [SIGNED] Clamps<SIGNED>, |self, src, dst| clamp::<SIGNED>(self.0, self.1, src, dst);
-    [] ToE8m0, |self, src, dst| {
+    [] Truncates, [4], |self, src, store, dst| match store {
+        Store::Packed(_) | Store::PackedPastCaches(_) => truncate::<4>(self.0, src, store, dst),
+        _ => truncate::<8>(self.0, src, store, dst),
+    };
+    [SIGNED] Clamps<SIGNED>, [4], |self, src, store, dst| match store {
+        Store::Packed(_) | Store::PackedPastCaches(_) => clamp::<SIGNED, 4>(self.0, self.1, src, store, dst),
+        _ => clamp::<SIGNED, 8>(self.0, self.1, src, store, dst),
+    };
+    [] ToE8m0, [], |self, src, store, dst| {
         let EncodeE8m0Cut { addends: [even, odd], replaces_negative: [replaces, _], .. } = self.0;
         match (even != odd, replaces != 0) {
-            (false, false) => e8m0::<false, false>(&self.0, src, dst),
-            (false, true) => e8m0::<false, true>(&self.0, src, dst),
-            (true, false) => e8m0::<true, false>(&self.0, src, dst),
-            (true, true) => e8m0::<true, true>(&self.0, src, dst),
+            (false, false) => e8m0::<false, false>(&self.0, src, store, dst),
+            (false, true) => e8m0::<false, true>(&self.0, src, store, dst),
+            (true, false) => e8m0::<true, false>(&self.0, src, store, dst),
+            (true, true) => e8m0::<true, true>(&self.0, src, store, dst),
         }
     };
 }
 
 #[target_feature(enable = "avx2,f16c")]
-fn truncate(mask: u8, src: &[u8], dst: &mut [u8]) {
+fn truncate<const BITS: usize>(mask: u8, src: &[u8], store: Store, dst: &mut [u8]) {
     let mask = _mm256_set1_epi32(mask as i32);
-    each_word(src, dst, |mut words| {
+    each_word::<BITS>(src, store, dst, |mut words| {
         for word in &mut words {
             *word = _mm256_and_si256(_mm256_cvttps_epi32(_mm256_castsi256_ps(*word)), mask);
         }
@@ -101,10 +114,10 @@ fn truncate(mask: u8, src: &[u8], dst: &mut [u8]) {
 }
 
 #[target_feature(enable = "avx2,f16c")]
-fn clamp<const SIGNED: bool>(range: [u32; 2], mask: u8, src: &[u8], dst: &mut [u8]) {
+fn clamp<const SIGNED: bool, const BITS: usize>(range: [u32; 2], mask: u8, src: &[u8], store: Store, dst: &mut [u8]) {
     let [low, high] = range.map(|end| _mm256_set1_epi32(end as i32));
     let mask = _mm256_set1_epi32(mask as i32);
-    each_word(src, dst, |mut words| {
+    each_word::<BITS>(src, store, dst, |mut words| {
         for word in &mut words {
             let cut = if SIGNED {
                 _mm256_min_epi32(_mm256_max_epi32(*word, low), high)
@@ -119,12 +132,12 @@ fn clamp<const SIGNED: bool>(range: [u32; 2], mask: u8, src: &[u8], dst: &mut [u
 
 /// `PARITY`: the addend depends on the last bit that is kept. `NEGATIVE`: negative values have a code of their own.
 #[target_feature(enable = "avx2,f16c")]
-fn e8m0<const PARITY: bool, const NEGATIVE: bool>(lane: &EncodeE8m0Cut, src: &[u8], dst: &mut [u8]) {
+fn e8m0<const PARITY: bool, const NEGATIVE: bool>(lane: &EncodeE8m0Cut, src: &[u8], store: Store, dst: &mut [u8]) {
     let word = |bits: u32| _mm256_set1_epi32(bits as i32);
     let byte = |code: u32| _mm256_set1_epi8(code as i8);
     let (floor, cap, last_ordinary) = (word(lane.floor), word(lane.cap), word(lane.special_from - 1));
     let (special, negative, addends) = (byte(lane.special), byte(lane.replaces_negative[1]), lane.addends.map(word));
-    each_word(src, dst, |mut words| {
+    each_word::<8>(src, store, dst, |mut words| {
         let (mut is_negative, mut is_special) = (words, words);
         for i in 0..4 {
             let abs = _mm256_and_si256(words[i], _mm256_set1_epi32(i32::MAX));

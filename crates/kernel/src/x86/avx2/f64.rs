@@ -2,9 +2,12 @@
 //! (`docs/kernels.md §5.3`): whatever is subnormal in f32 is computed apart. Also elements of 64 bits as their words, which
 //! AVX2 compares where it cannot compare the elements.
 
+use super::groups::groups;
+use super::{in_order, select};
 use crate::drive::{Groups, Store};
 use crate::level::Avx2;
-use crate::x86::{Block, load256, store256};
+use crate::stream::LINE;
+use crate::x86::{Block, load256};
 use std::arch::x86_64::*;
 
 /// Eight elements of 64 bits as their lower and upper words, both in the order of packed vectors ([`in_order`]).
@@ -55,20 +58,6 @@ pub(super) fn nonzero(words: __m256i) -> __m256i {
     _mm256_min_epu32(words, _mm256_set1_epi32(1))
 }
 
-/// `mask ? yes : no`, for masks of whole bytes.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(super) fn select(mask: __m256i, yes: __m256i, no: __m256i) -> __m256i {
-    _mm256_blendv_epi8(no, yes, mask)
-}
-
-/// Packing works within 128-bit lanes: the quadwords of two packed vectors are 0 2 1 3.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(super) fn in_order(packed: __m256i) -> __m256i {
-    _mm256_permute4x64_epi64::<0b11_01_10_00>(packed)
-}
-
 /// f64 to f32, nearest even, overflow and Inf to Inf; NaN keeps its `PAYLOAD`, or is the canonical one of its sign.
 #[derive(Debug)]
 pub(crate) struct ToF32<const PAYLOAD: bool>(pub Avx2);
@@ -84,9 +73,12 @@ impl<const PAYLOAD: bool> Groups for ToF32<PAYLOAD> {
     fn widths(&self) -> (usize, usize) {
         (64, 4)
     }
-    fn convert(&self, _: u32, src: &[u8], _: Store, dst: &mut [u8]) {
+    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
         // SAFETY: the token proves that the features were detected.
-        unsafe { to_f32::<PAYLOAD>(src.as_chunks().0.as_chunks().0, dst.as_chunks_mut().0) };
+        unsafe { if store.streams() { to_f32::<PAYLOAD, true>(src, dst) } else { to_f32::<PAYLOAD, false>(src, dst) } }
+    }
+    fn stream_alignment(&self, _: u32) -> Option<usize> {
+        Some(LINE)
     }
 }
 
@@ -97,17 +89,23 @@ impl<const PAYLOAD: bool> Groups for FromF32<PAYLOAD> {
     fn widths(&self) -> (usize, usize) {
         (32, 8)
     }
-    fn convert(&self, _: u32, src: &[u8], _: Store, dst: &mut [u8]) {
+    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
         // SAFETY: the token proves that the features were detected.
-        unsafe { from_f32::<PAYLOAD>(src.as_chunks().0, dst.as_chunks_mut().0.as_chunks_mut().0) };
+        unsafe {
+            if store.streams() { from_f32::<PAYLOAD, true>(src, dst) } else { from_f32::<PAYLOAD, false>(src, dst) }
+        }
+    }
+    fn stream_alignment(&self, _: u32) -> Option<usize> {
+        Some(LINE)
     }
 }
 
-#[target_feature(enable = "avx2")]
-fn to_f32<const PAYLOAD: bool>(sources: &[[[u8; 32]; 2]], targets: &mut [[u8; 32]]) {
+#[target_feature(enable = "avx2,f16c")]
+fn to_f32<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
     let sign = _mm256_set1_epi32(F32_SIGN);
-    for (target, [low, high]) in targets.iter_mut().zip(sources) {
-        let bits = [load256(low), load256(high)];
+    groups::<8, 1, 8>(8, src, STREAMS, dst, |source| {
+        let (halves, _) = source.as_chunks();
+        let bits = [load256(&halves[0]), load256(&halves[1])];
         let [low, high] = bits.map(|bits| _mm256_cvtpd_ps(_mm256_castsi256_pd(bits)));
         let value = _mm256_set_m128(high, low);
         let mut narrow = _mm256_castps_si256(value);
@@ -129,21 +127,22 @@ fn to_f32<const PAYLOAD: bool>(sources: &[[[u8; 32]; 2]], targets: &mut [[u8; 32
             let signed = _mm256_or_si256(small.lower, _mm256_and_si256(words.upper, sign));
             narrow = select(in_order(tiny), in_order(signed), narrow);
         }
-        store256(target, narrow);
-    }
+        [narrow]
+    });
 }
 
-#[target_feature(enable = "avx2")]
-fn from_f32<const PAYLOAD: bool>(sources: &[[u8; 32]], targets: &mut [[[u8; 32]; 2]]) {
+#[target_feature(enable = "avx2,f16c")]
+fn from_f32<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
     let sign = _mm256_set1_epi64x(i64::MIN);
-    for (targets, source) in targets.iter_mut().zip(sources) {
-        let bits = load256(source);
+    groups::<8, 2, 8>(4, src, STREAMS, dst, |source| {
+        let bits = load256(source.first_chunk().expect("8 elements"));
         let magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(i32::MAX));
         let subnormal = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x0080_0000), magnitude);
         let zero = _mm256_cmpeq_epi32(magnitude, _mm256_setzero_si256());
         let some = _mm256_movemask_epi8(_mm256_andnot_si256(zero, subnormal)) != 0;
         let halves = |v: __m256i| [_mm256_castsi256_si128(v), _mm256_extracti128_si256::<1>(v)];
         let [bits, magnitude, subnormal] = [bits, magnitude, subnormal].map(halves);
+        let mut results = [sign; 2];
         for i in 0..2 {
             let value = _mm256_cvtps_pd(_mm_castsi128_ps(bits[i]));
             let mut wide = _mm256_castpd_si256(value);
@@ -159,9 +158,10 @@ fn from_f32<const PAYLOAD: bool>(sources: &[[u8; 32]], targets: &mut [[[u8; 32];
                 let signed = _mm256_or_si256(small, _mm256_and_si256(wide, sign));
                 wide = select(_mm256_cvtepi32_epi64(subnormal[i]), signed, wide);
             }
-            store256(&mut targets[i], wide);
+            results[i] = wide;
         }
-    }
+        results
+    });
 }
 
 /// Eight elements.

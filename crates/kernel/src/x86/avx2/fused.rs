@@ -4,13 +4,14 @@
 //! bytes, after they were packed; for sources of 16 bits, once for 16.
 
 use super::bytes::{self, bytes_of, bytes_of_signed};
-use super::f64::{in_order, select};
 use super::groups::groups;
 use super::method::{BY_F32, Counted, MOST, Magnitudes, Method, Short, UPPER, UPPER_4, UPPER_8, Upper};
+use super::{in_order, select};
 use crate::drive::{Groups, Store};
 use crate::level::Avx2;
 use crate::numbers::F32_INF;
 use crate::numbers::encode::{Nearest, shape};
+use crate::stream::LINE;
 use crate::x86::source::{Bf16, F16, Source, Source256};
 use crate::x86::{F16_INSTRUCTION, load256};
 use std::arch::x86_64::*;
@@ -43,16 +44,26 @@ impl<S: ByF32, const SHAPE: u8> FromShorts<S, SHAPE> {
 #[derive(Debug)]
 pub(crate) struct ToShorts<S, const SHAPE: u8>(pub Nearest, pub S, pub Avx2);
 
-/// Calls a function for the bits of results, and for whether the code of a NaN has a payload: formats that have one have 8
-/// bits and a negative zero.
+/// Calls a function for how results are stored, and for whether the code of a NaN has a payload: formats that have one have
+/// 8 bits and a negative zero.
 macro_rules! to_bits {
     ($store:expr, $numbers:expr, $function:ident::<$s:ident, $shape:ident>($($argument:expr),*)) => {
+        match $store.streams() {
+            true => to_bits!(@ true, $store, $numbers, $function::<$s, $shape>($($argument),*)),
+            false => to_bits!(@ false, $store, $numbers, $function::<$s, $shape>($($argument),*)),
+        }
+    };
+    (@ $streams:literal, $store:expr, $numbers:expr, $function:ident::<$s:ident, $shape:ident>($($argument:expr),*)) => {
         match $store {
-            Store::Packed(4) if const { packs::<$s>($shape) } => $function::<$s, $shape, 4, false>($($argument),*),
-            Store::Packed(_) if const { packs::<$s>($shape) } => $function::<$s, $shape, 6, false>($($argument),*),
+            Store::Packed(4) | Store::PackedPastCaches(4) if const { packs::<$s>($shape) } => {
+                $function::<$s, $shape, 4, false, $streams>($($argument),*)
+            }
+            Store::Packed(_) | Store::PackedPastCaches(_) if const { packs::<$s>($shape) } => {
+                $function::<$s, $shape, 6, false, $streams>($($argument),*)
+            }
             _ if const { $shape & shape::PAYLOAD != 0 && $shape & shape::NEGATIVE_ZERO != 0 }
-                && $numbers.payload_mask != 0 => $function::<$s, $shape, 8, true>($($argument),*),
-            _ => $function::<$s, $shape, 8, false>($($argument),*),
+                && $numbers.payload_mask != 0 => $function::<$s, $shape, 8, true, $streams>($($argument),*),
+            _ => $function::<$s, $shape, 8, false, $streams>($($argument),*),
         }
     };
 }
@@ -71,6 +82,9 @@ impl<S: Source256, const SHAPE: u8> Groups for Words<S, SHAPE> {
     fn writes_packed(&self, bits: u32) -> bool {
         packs::<S>(SHAPE) && matches!(bits, 4 | 6)
     }
+    fn stream_alignment(&self, bits: u32) -> Option<usize> {
+        (bits == 8 || self.writes_packed(bits)).then_some(LINE)
+    }
 }
 
 impl<S: ByF32, const SHAPE: u8> Groups for FromShorts<S, SHAPE> {
@@ -88,6 +102,9 @@ impl<S: ByF32, const SHAPE: u8> Groups for FromShorts<S, SHAPE> {
     fn writes_packed(&self, bits: u32) -> bool {
         packs::<S>(SHAPE) && matches!(bits, 4 | 6)
     }
+    fn stream_alignment(&self, bits: u32) -> Option<usize> {
+        (bits == 8 || self.writes_packed(bits)).then_some(LINE)
+    }
 }
 
 impl<S: Source256, const SHAPE: u8> Groups for ToShorts<S, SHAPE> {
@@ -97,27 +114,32 @@ impl<S: Source256, const SHAPE: u8> Groups for ToShorts<S, SHAPE> {
     fn widths(&self) -> (usize, usize) {
         (8 * S::BYTES, 2)
     }
-    fn convert(&self, _: u32, src: &[u8], _: Store, dst: &mut [u8]) {
+    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
         // SAFETY: the token proves that the features were detected.
-        unsafe { to_16::<S, SHAPE>(&self.0, src, dst) }
+        unsafe { to_16::<S, SHAPE>(&self.0, src, store, dst) }
+    }
+    fn stream_alignment(&self, _: u32) -> Option<usize> {
+        Some(LINE)
     }
 }
 
-/// Elements of 32 and 64 bits, to codes of `BITS`; `PAYLOAD`: the code of a NaN has one.
+/// Elements of 32 and 64 bits, to codes of `BITS`; `PAYLOAD`: the code of a NaN has one; `STREAMS`: past the caches.
 #[inline(never)]
 #[target_feature(enable = "avx2,f16c")]
-fn words<S: Source256, const SHAPE: u8, const BITS: usize, const PAYLOAD: bool>(
+fn words<S: Source256, const SHAPE: u8, const BITS: usize, const PAYLOAD: bool, const STREAMS: bool>(
     numbers: &Nearest,
     src: &[u8],
     dst: &mut [u8],
 ) {
     let encoder = EncoderSplat::new(numbers);
-    groups::<1, BITS>(S::BYTES, src, dst, |source| [encoder.words_to_bytes::<SHAPE, PAYLOAD>(load_f32s::<S>(source))]);
+    groups::<32, 1, BITS>(S::BYTES, src, STREAMS, dst, |source| {
+        [encoder.words_to_bytes::<SHAPE, PAYLOAD>(load_f32s::<S>(source))]
+    });
 }
 
 /// Elements of 16 bits, by the method.
 #[target_feature(enable = "avx2,f16c")]
-fn shorts_by<S: ByF32, const SHAPE: u8, const BITS: usize, const PAYLOAD: bool>(
+fn shorts_by<S: ByF32, const SHAPE: u8, const BITS: usize, const PAYLOAD: bool, const STREAMS: bool>(
     numbers: &Nearest,
     method: &Method,
     src: &[u8],
@@ -128,10 +150,10 @@ fn shorts_by<S: ByF32, const SHAPE: u8, const BITS: usize, const PAYLOAD: bool>(
             match method.magnitudes.method() {
                 $(m if m == $method => {
                     if const { S::MOST_COUNTED == MOST || !matches!($method, UPPER | UPPER_8) } {
-                        shorts::<S, SHAPE, BITS, { $method }, PAYLOAD>(numbers, method, src, dst);
+                        shorts::<S, SHAPE, BITS, { $method }, PAYLOAD, STREAMS>(numbers, method, src, dst);
                     }
                 })*
-                _ => shorts::<S, SHAPE, BITS, BY_F32, PAYLOAD>(numbers, method, src, dst),
+                _ => shorts::<S, SHAPE, BITS, BY_F32, PAYLOAD, STREAMS>(numbers, method, src, dst),
             }
         };
     }
@@ -147,7 +169,7 @@ fn shorts_by<S: ByF32, const SHAPE: u8, const BITS: usize, const PAYLOAD: bool>(
 /// Elements of 16 bits.
 #[inline(never)]
 #[target_feature(enable = "avx2,f16c")]
-fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const PAYLOAD: bool>(
+fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const PAYLOAD: bool, const STREAMS: bool>(
     numbers: &Nearest,
     method: &Method,
     src: &[u8],
@@ -155,7 +177,7 @@ fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const 
 ) {
     let encoder = EncoderSplat::new(numbers);
     let shorts = Shorts::new::<S>(&encoder, numbers, method);
-    groups::<1, BITS>(2, src, dst, |source| {
+    groups::<32, 1, BITS>(2, src, STREAMS, dst, |source| {
         let (halves, _) = source.as_chunks();
         [shorts.to_bytes::<S, SHAPE, METHOD, PAYLOAD>([load256(&halves[0]), load256(&halves[1])])]
     });
@@ -164,9 +186,9 @@ fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const 
 /// To codes of 16 bits.
 #[inline(never)]
 #[target_feature(enable = "avx2,f16c")]
-fn to_16<S: Source256, const SHAPE: u8>(numbers: &Nearest, src: &[u8], dst: &mut [u8]) {
+fn to_16<S: Source256, const SHAPE: u8>(numbers: &Nearest, src: &[u8], store: Store, dst: &mut [u8]) {
     let encoder = EncoderSplat::new(numbers);
-    groups::<2, 8>(S::BYTES, src, dst, |source| to_shorts::<S, SHAPE>(&encoder, source));
+    groups::<32, 2, 8>(S::BYTES, src, store.streams(), dst, |source| to_shorts::<S, SHAPE>(&encoder, source));
 }
 
 /// 32 elements to their codes of 16 bits, in order.

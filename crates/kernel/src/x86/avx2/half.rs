@@ -1,9 +1,12 @@
 //! f16 by the conversion instruction, `docs/kernels.md §7`: it does not read an f16 subnormal as zero (§5.3), quiets NaN, and
 //! keeps the leading bits of its payload.
 
+use super::groups::groups;
+use super::select;
 use crate::drive::{Groups, Store};
 use crate::level::Avx2;
-use crate::x86::{load256, store256};
+use crate::stream::LINE;
+use crate::x86::load256;
 use std::arch::x86_64::*;
 
 const F32_SIGN_AND_EXPONENT: i32 = 0xff80_0000_u32 as i32;
@@ -20,27 +23,28 @@ impl<const PAYLOAD: bool> Groups for ToF32<PAYLOAD> {
     fn widths(&self) -> (usize, usize) {
         (16, 4)
     }
-    fn convert(&self, _: u32, src: &[u8], _: Store, dst: &mut [u8]) {
+    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
         // SAFETY: the token proves that the features were detected.
-        unsafe { decode::<PAYLOAD>(src.as_chunks().0, dst.as_chunks_mut().0.as_chunks_mut().0) };
+        unsafe { if store.streams() { decode::<PAYLOAD, true>(src, dst) } else { decode::<PAYLOAD, false>(src, dst) } }
+    }
+    fn stream_alignment(&self, _: u32) -> Option<usize> {
+        Some(LINE)
     }
 }
 
 #[target_feature(enable = "avx2,f16c")]
-fn decode<const PAYLOAD: bool>(sources: &[[u8; 32]], targets: &mut [[[u8; 32]; 2]]) {
-    for (target, source) in targets.iter_mut().zip(sources) {
-        let halves = load256(source);
-        for (target, half) in
-            target.iter_mut().zip([_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves)])
-        {
+fn decode<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
+    groups::<16, 2, 8>(2, src, STREAMS, dst, |source| {
+        let halves = load256(source.first_chunk().expect("16 elements"));
+        [_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves)].map(|half| {
             let value = _mm256_cvtph_ps(half);
-            let mut bits = _mm256_castps_si256(value);
-            if !PAYLOAD {
-                let nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(value, value));
-                let sign = _mm256_and_si256(bits, _mm256_set1_epi32(F32_SIGN_AND_EXPONENT));
-                bits = _mm256_blendv_epi8(bits, _mm256_or_si256(sign, _mm256_set1_epi32(F32_NAN)), nan);
+            let bits = _mm256_castps_si256(value);
+            if PAYLOAD {
+                return bits;
             }
-            store256(target, bits);
-        }
-    }
+            let nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(value, value));
+            let sign = _mm256_and_si256(bits, _mm256_set1_epi32(F32_SIGN_AND_EXPONENT));
+            select(nan, _mm256_or_si256(sign, _mm256_set1_epi32(F32_NAN)), bits)
+        })
+    });
 }

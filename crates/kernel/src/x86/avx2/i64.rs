@@ -1,9 +1,11 @@
 //! Integers of 64 bits from and to f32, with vectors of 256 bits: AVX2 has neither conversion. What is common takes the
 //! instructions of 32-bit integers and of f64, and what they get wrong is found and computed apart.
 
+use super::groups::groups;
 use crate::drive::{Groups, Store};
 use crate::level::Avx2;
-use crate::x86::{AHEAD, load256, prefetch, store256};
+use crate::stream::LINE;
+use crate::x86::load256;
 use std::arch::x86_64::*;
 
 const F32_INF: i32 = crate::numbers::F32_INF as i32;
@@ -19,29 +21,31 @@ impl Groups for Truncates {
     fn widths(&self) -> (usize, usize) {
         (32, 8)
     }
-    fn convert(&self, _: u32, src: &[u8], _: Store, dst: &mut [u8]) {
-        // SAFETY: the token proves that the feature was detected.
-        unsafe { truncate(src.as_chunks().0, dst.as_chunks_mut().0.as_chunks_mut().0) };
+    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
+        // SAFETY: the token proves that the features were detected.
+        unsafe { if store.streams() { truncate::<true>(src, dst) } else { truncate::<false>(src, dst) } }
+    }
+    fn stream_alignment(&self, _: u32) -> Option<usize> {
+        Some(LINE)
     }
 }
 
-#[target_feature(enable = "avx2")]
-fn truncate(sources: &[[u8; 32]], targets: &mut [[[u8; 32]; 2]]) {
-    for ([low, high], source) in targets.iter_mut().zip(sources) {
-        prefetch(source.as_ptr().wrapping_add(AHEAD));
-        let bits = load256(source);
+#[target_feature(enable = "avx2,f16c")]
+fn truncate<const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
+    groups::<8, 2, 8>(4, src, STREAMS, dst, |source| {
+        let bits = load256(source.first_chunk().expect("8 elements"));
         let abs = _mm256_and_si256(bits, _mm256_set1_epi32(i32::MAX));
         let finite = _mm256_and_si256(bits, _mm256_cmpgt_epi32(_mm256_set1_epi32(F32_INF), abs));
         let int = _mm256_cvttps_epi32(_mm256_castsi256_ps(finite));
         let beyond = _mm256_cmpeq_epi32(int, _mm256_set1_epi32(i32::MIN));
-        let wide = if _mm256_testz_si256(beyond, beyond) != 0 {
+        if _mm256_testz_si256(beyond, beyond) != 0 {
             [_mm256_castsi256_si128(int), _mm256_extracti128_si256::<1>(int)].map(|half| _mm256_cvtepi32_epi64(half))
         } else {
-            any(finite)
-        };
-        store256(low, wide[0]);
-        store256(high, wide[1]);
-    }
+            // Taken apart: else the other results would be stored where these are returned.
+            let [low, high] = any(finite);
+            [low, high]
+        }
+    });
 }
 
 /// The lane `F32ToIntTrunc`, of finite values.

@@ -1,8 +1,8 @@
 //! How the sources of [`crate::x86::source`] are read with vectors of 256 bits. u64 is not: it needs comparisons that AVX2
 //! does not have.
 
-use super::f64::{FIRST, Words, in_order, load_words, nonzero, select};
-use super::i64;
+use super::f64::{FIRST, Words, load_words, nonzero};
+use super::{i64, in_order, select};
 use crate::lane::Lane;
 use crate::lane::decode::F64ToF32Odd;
 use crate::numbers::F32_INF;

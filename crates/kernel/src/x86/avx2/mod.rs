@@ -12,3 +12,19 @@ mod method;
 pub(super) mod pack6;
 pub(super) mod rows;
 pub(super) mod scaled;
+
+use std::arch::x86_64::*;
+
+/// `mask ? yes : no`, for masks of whole bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn select(mask: __m256i, yes: __m256i, no: __m256i) -> __m256i {
+    _mm256_blendv_epi8(no, yes, mask)
+}
+
+/// Packing works within 128-bit lanes: the quadwords of two packed vectors are 0 2 1 3.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn in_order(packed: __m256i) -> __m256i {
+    _mm256_permute4x64_epi64::<0b11_01_10_00>(packed)
+}

@@ -1,8 +1,9 @@
 //! Six-bit elements, `docs/kernels.md §7`: 32 codes of a byte each against 24 packed bytes.
 
+use super::groups::put;
 use crate::drive::{Groups, Store};
 use crate::level::Avx2;
-use crate::x86::{Block, bytes_where, load128, load256, store128, store256};
+use crate::x86::{Block, bytes_where, load128, load256, store256};
 use std::arch::x86_64::*;
 
 /// Packed elements to bytes.
@@ -58,24 +59,6 @@ fn unpack(sources: &[[u8; 24]], targets: &mut [[u8; 32]]) {
 #[target_feature(enable = "avx2")]
 fn pack(sources: &[[u8; 32]], targets: &mut [[u8; 24]]) {
     for (target, source) in targets.iter_mut().zip(sources) {
-        store_24(target, load256(source));
+        put::<1, 6>(target, [load256(source)]);
     }
-}
-
-/// Packs 32 codes.
-#[inline]
-#[target_feature(enable = "avx2")]
-pub(super) fn store_24(target: &mut [u8; 24], codes: __m256i) {
-    let pairs = _mm256_set1_epi16(64 << 8 | 1);
-    let fours = _mm256_set1_epi32(4096 << 16 | 1);
-    // The three bytes of each dword, together; then those of both lanes.
-    const TOGETHER: Block = bytes_where!(|i| if i % 16 < 12 { i % 16 / 3 * 4 + i % 16 % 3 } else { 128 });
-    let together = load256(TOGETHER.first_chunk().expect("64 bytes"));
-    let lanes = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7);
-    let codes = _mm256_and_si256(codes, _mm256_set1_epi8(0x3f));
-    let dwords = _mm256_madd_epi16(_mm256_maddubs_epi16(codes, pairs), fours);
-    let packed = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(dwords, together), lanes);
-    let (first, last) = target.split_first_chunk_mut().expect("24 bytes");
-    store128(first, _mm256_castsi256_si128(packed));
-    last.copy_from_slice(&_mm256_extract_epi64::<2>(packed).to_le_bytes());
 }

@@ -5,8 +5,8 @@ use crate::drive::{Groups, Store};
 use crate::interleave::interleave;
 use crate::level::Avx2;
 use crate::numbers::rows::{EXCEPTIONS, Need, Nibbles, Tables};
-use crate::x86::stream::{aligned_vectors, stream256};
-use crate::x86::{AHEAD, load128, load256, prefetch, store256};
+use crate::stream::LINE;
+use crate::x86::{load128, load256, store256, stream256};
 use std::arch::x86_64::*;
 
 /// Results of `N` bytes, looked up.
@@ -34,8 +34,9 @@ impl<const N: usize> Groups for Rows<N> {
         // SAFETY: the token, with which this was made, proves that the features were detected.
         unsafe {
             match (src_bits, store) {
+                (4, Store::PastCaches) => self.run::<ONE, 16, true>(src, dst),
                 (4, _) => self.run::<ONE, 16, false>(src, dst),
-                (_, Store::PastCaches) if const { N > 1 } => self.by_need::<true>(src, dst),
+                (_, Store::PastCaches) => self.by_need::<true>(src, dst),
                 _ => self.by_need::<false>(src, dst),
             }
         }
@@ -43,8 +44,8 @@ impl<const N: usize> Groups for Rows<N> {
     fn reads_packed(&self, bits: u32) -> bool {
         bits == 4 && self.code_bits == 4
     }
-    fn stream_alignment(&self) -> Option<usize> {
-        (N > 1).then_some(32)
+    fn stream_alignment(&self, _: u32) -> Option<usize> {
+        Some(LINE)
     }
 }
 
@@ -91,21 +92,17 @@ fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, cons
     src: &[u8],
     dst: &mut [u8],
 ) {
+    assert!(!STREAMING || dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");
     let (sources, _) = src.as_chunks::<SRC>();
     let (blocks, _) = dst.as_chunks_mut::<32>();
     let (targets, _) = blocks.as_chunks_mut::<N>();
     for (target, source) in targets.iter_mut().zip(sources) {
-        if STREAMING {
-            prefetch(source.as_ptr().wrapping_add(AHEAD));
-        }
         let found = look_up::<N, NEED, UPPER, SRC, STREAMING>(tables, source);
-        if STREAMING {
-            let places = aligned_vectors(target.as_flattened_mut());
-            for i in 0..N {
-                stream256(&mut places[i], found[i]);
-            }
-        } else {
-            for i in 0..N {
+        for i in 0..N {
+            if STREAMING {
+                // SAFETY: the first target is aligned, and every one takes a multiple of that.
+                unsafe { stream256(&mut target[i], found[i]) };
+            } else {
                 store256(&mut target[i], found[i]);
             }
         }

@@ -1,6 +1,6 @@
 //! Elements of 2, 4 and 6 bits in vectors of 64 codes (`docs/kernels.md §7`): apart, one to a byte, or packed.
 
-use crate::x86::{Block, bytes_where, load, load128, load256, store128, store256};
+use crate::x86::{Block, bytes_where, load, load128, load256, store128, store256, stream128, stream256};
 use std::arch::x86_64::*;
 
 /// Whether elements of so many bits are packed here.
@@ -40,9 +40,12 @@ pub(super) fn load_codes<const BITS: usize>(bytes: &[u8]) -> __m512i {
 }
 
 /// Packs 64 codes into `8 * BITS` bytes, without what lies above `BITS` in their bytes.
+///
+/// # Safety
+/// Where it goes past the caches, as it `STREAMS`, the target must be aligned to 16, for four bits to 32.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
-pub(super) fn store_packed<const BITS: u8>(target: &mut [u8], codes: __m512i) {
+pub(super) unsafe fn store_packed<const BITS: u8, const STREAMS: bool>(target: &mut [u8], codes: __m512i) {
     let codes = _mm512_and_si512(codes, _mm512_set1_epi8((1 << BITS) - 1));
     // Codes to pairs, pairs to fours.
     let pairs = _mm512_set1_epi16(1 << (8 + BITS) | 1);
@@ -50,13 +53,24 @@ pub(super) fn store_packed<const BITS: u8>(target: &mut [u8], codes: __m512i) {
     let dwords = _mm512_madd_epi16(_mm512_maddubs_epi16(codes, pairs), fours);
     let packed = _mm512_permutexvar_epi8(load(const { &together(BITS as usize) }), dwords);
     // Whole vectors: a masked store of bytes takes tens of cycles, and what is read from it soon after waits for it.
-    match BITS {
-        2 => store128(target.first_chunk_mut().expect("16 bytes"), _mm512_castsi512_si128(packed)),
-        4 => store256(target.first_chunk_mut().expect("32 bytes"), _mm512_castsi512_si256(packed)),
-        _ => {
-            let (first, last) = target.split_first_chunk_mut().expect("48 bytes");
-            store256(first, _mm512_castsi512_si256(packed));
-            store128(last.first_chunk_mut().expect("48 bytes"), _mm512_extracti32x4_epi32::<2>(packed));
+    // SAFETY: what is streamed is aligned, and 48 bytes are three times 16.
+    unsafe {
+        match (BITS, STREAMS) {
+            (2, false) => store128(target.first_chunk_mut().expect("16 bytes"), _mm512_castsi512_si128(packed)),
+            (2, true) => stream128(target.first_chunk_mut().expect("16 bytes"), _mm512_castsi512_si128(packed)),
+            (4, false) => store256(target.first_chunk_mut().expect("32 bytes"), _mm512_castsi512_si256(packed)),
+            (4, true) => stream256(target.first_chunk_mut().expect("32 bytes"), _mm512_castsi512_si256(packed)),
+            (_, false) => {
+                let (first, last) = target.split_first_chunk_mut().expect("48 bytes");
+                store256(first, _mm512_castsi512_si256(packed));
+                store128(last.first_chunk_mut().expect("48 bytes"), _mm512_extracti32x4_epi32::<2>(packed));
+            }
+            (_, true) => {
+                let (thirds, _) = target.as_chunks_mut();
+                stream128(&mut thirds[0], _mm512_castsi512_si128(packed));
+                stream128(&mut thirds[1], _mm512_extracti32x4_epi32::<1>(packed));
+                stream128(&mut thirds[2], _mm512_extracti32x4_epi32::<2>(packed));
+            }
         }
     }
 }

@@ -4,7 +4,9 @@
 use super::bits::store_packed;
 use crate::drive::{Groups, Store};
 use crate::level::Avx512;
-use crate::x86::{AHEAD, Block, prefetch, store, stream};
+use crate::stream::LINE;
+use crate::x86::ahead::Ahead;
+use crate::x86::{Block, store, stream};
 use std::arch::x86_64::*;
 use std::fmt::Debug;
 
@@ -32,7 +34,8 @@ pub(crate) trait Kernel<const N: usize> {
 // `Store` as a const parameter.
 const PLAIN: u8 = 0;
 const PAST_CACHES: u8 = 1;
-// Other numbers are bits that results are packed to.
+// Other numbers are bits that results are packed to, with or without this one.
+const PACKED_PAST_CACHES: u8 = 1 << 7;
 
 /// The loop, with the only call of this [`Kernel::convert`], which is inlined therefore.
 ///
@@ -40,10 +43,11 @@ const PAST_CACHES: u8 = 1;
 /// Needs the features of [`Avx512`]; where it streams, `dst` must be aligned to 64.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8>(kernel: &K, src: &[u8], dst: &mut [u8]) {
+    let ahead = Ahead::of_this_cpu();
     let (vectors, _): (&mut [Block], _) = dst.as_chunks_mut();
     let (targets, _) = vectors.as_chunks_mut::<N>();
     for (target, source) in targets.iter_mut().zip(src.chunks_exact(ELEMENTS / 8 * K::SRC_BITS)) {
-        look_ahead::<K, N>(source);
+        look_ahead::<K, N>(ahead, source);
         // SAFETY: this function has the features.
         let results = unsafe { kernel.convert::<STORES_AS>(source) };
         for i in 0..N {
@@ -56,29 +60,32 @@ unsafe fn blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8>(kernel: &K, 
     }
 }
 
-/// The loop to packed results, as [`blocks`].
+/// The loop to packed results of `BITS`, as [`blocks`].
 ///
 /// # Safety
-/// Needs the features of [`Avx512`].
+/// Needs the features of [`Avx512`]; where it `STREAMS`, `dst` must begin with a line.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-unsafe fn packed_blocks<K: Kernel<N>, const N: usize, const BITS: u8>(kernel: &K, src: &[u8], dst: &mut [u8]) {
+unsafe fn packed_blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8, const BITS: u8, const STREAMS: bool>(
+    kernel: &K,
+    src: &[u8],
+    dst: &mut [u8],
+) {
+    let ahead = Ahead::of_this_cpu();
     let targets = dst.chunks_exact_mut(ELEMENTS / 8 * BITS as usize);
     for (target, source) in targets.zip(src.chunks_exact(ELEMENTS / 8 * K::SRC_BITS)) {
-        look_ahead::<K, N>(source);
-        // SAFETY: this function has the features.
-        let codes = unsafe { kernel.convert::<BITS>(source) };
-        store_packed::<BITS>(target, codes[0]);
+        look_ahead::<K, N>(ahead, source);
+        // SAFETY: this function has the features; the first target is aligned, and each takes a multiple of that.
+        unsafe {
+            let codes = kernel.convert::<STORES_AS>(source);
+            store_packed::<BITS, STREAMS>(target, codes[0]);
+        }
     }
 }
 
 #[inline(always)]
-fn look_ahead<K: Kernel<N>, const N: usize>(source: &[u8]) {
+fn look_ahead<K: Kernel<N>, const N: usize>(ahead: Ahead, source: &[u8]) {
     if K::LOOKS_AHEAD {
-        let mut line = 0;
-        while line < ELEMENTS / 8 * K::SRC_BITS {
-            prefetch(source.as_ptr().wrapping_add(AHEAD + line));
-            line += 64;
-        }
+        ahead.ask(source, ELEMENTS / 8 * K::SRC_BITS);
     }
 }
 
@@ -99,17 +106,38 @@ pub(super) fn convert<K: Kernel<N>, const N: usize>(_: Avx512, kernel: &K, src: 
         match store {
             Store::Plain => blocks::<K, N, PLAIN>(kernel, src, dst),
             Store::PastCaches => {
-                assert!(dst.as_ptr().addr().is_multiple_of(64), "past the caches go whole lines");
+                assert!(dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");
                 if const { K::STREAMS } {
                     blocks::<K, N, PAST_CACHES>(kernel, src, dst);
                 }
             }
-            Store::Packed(2) if const { packs(K::PACKS, 2) } => packed_blocks::<K, N, 2>(kernel, src, dst),
-            Store::Packed(4) if const { packs(K::PACKS, 4) } => packed_blocks::<K, N, 4>(kernel, src, dst),
-            Store::Packed(6) if const { packs(K::PACKS, 6) } => packed_blocks::<K, N, 6>(kernel, src, dst),
+            Store::Packed(2) if const { packs(K::PACKS, 2) } => packed_blocks::<K, N, 2, 2, false>(kernel, src, dst),
+            Store::Packed(4) if const { packs(K::PACKS, 4) } => packed_blocks::<K, N, 4, 4, false>(kernel, src, dst),
+            Store::Packed(6) if const { packs(K::PACKS, 6) } => packed_blocks::<K, N, 6, 6, false>(kernel, src, dst),
+            Store::PackedPastCaches(bits) => {
+                assert!(dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");
+                match bits {
+                    2 if const { packs(K::PACKS, 2) } => {
+                        packed_blocks::<K, N, { 2 | PACKED_PAST_CACHES }, 2, true>(kernel, src, dst);
+                    }
+                    4 if const { packs(K::PACKS, 4) } => {
+                        packed_blocks::<K, N, { 4 | PACKED_PAST_CACHES }, 4, true>(kernel, src, dst);
+                    }
+                    6 if const { packs(K::PACKS, 6) } => {
+                        packed_blocks::<K, N, { 6 | PACKED_PAST_CACHES }, 6, true>(kernel, src, dst);
+                    }
+                    _ => unreachable!("results are not packed to {bits} bits"),
+                }
+            }
             Store::Packed(bits) => unreachable!("results are not packed to {bits} bits"),
         }
     }
+}
+
+/// The alignment that results past the caches need, of bytes or packed to so many bits.
+pub(super) fn alignment<K: Kernel<N>, const N: usize>(dst_bits: u32) -> Option<usize> {
+    let can = if dst_bits as usize == 8 * N { K::STREAMS } else { K::PACKS.contains(&dst_bits) };
+    can.then_some(LINE)
 }
 
 const fn packs(all: &[u32], bits: u32) -> bool {
@@ -142,7 +170,7 @@ impl<T: Params<N>, const N: usize> Groups for Blocks<T, N> {
     fn writes_packed(&self, bits: u32) -> bool {
         T::Kernel::PACKS.contains(&bits)
     }
-    fn stream_alignment(&self) -> Option<usize> {
-        T::Kernel::STREAMS.then_some(64)
+    fn stream_alignment(&self, dst_bits: u32) -> Option<usize> {
+        alignment::<T::Kernel, N>(dst_bits)
     }
 }

@@ -1,6 +1,6 @@
 //! The lookups of [`Split`]: bytes are taken apart, permuted out of tables in registers, and added.
 
-use super::blocks::{Kernel, convert};
+use super::blocks::{Kernel, alignment, convert};
 use crate::drive::{Groups, Store};
 use crate::level::Avx512;
 use crate::numbers::split::Split;
@@ -27,6 +27,9 @@ impl Groups for BySplit<'_> {
                 false => convert::<_, 1>(token, &Tables::<false>::new(split), src, store, dst),
             }
         }
+    }
+    fn stream_alignment(&self, dst_bits: u32) -> Option<usize> {
+        alignment::<Tables<false>, 1>(dst_bits)
     }
 }
 

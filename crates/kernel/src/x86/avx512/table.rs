@@ -2,7 +2,7 @@
 //! entries in four registers (or of 64 or 16 in one), and the planes that were looked up are interleaved into elements.
 
 use super::bits::{load_codes, packs};
-use super::blocks::{Kernel, convert};
+use super::blocks::{Kernel, alignment, convert};
 use crate::drive::{Groups, Store};
 use crate::interleave::interleave;
 use crate::level::Avx512;
@@ -74,8 +74,8 @@ impl<const N: usize> Groups for Planes<N> {
     fn writes_packed(&self, bits: u32) -> bool {
         N == 1 && packs(bits)
     }
-    fn stream_alignment(&self) -> Option<usize> {
-        Some(64)
+    fn stream_alignment(&self, dst_bits: u32) -> Option<usize> {
+        alignment::<Tables<N, false, 8>, N>(dst_bits)
     }
 }
 
