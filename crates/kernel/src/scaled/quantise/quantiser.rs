@@ -159,7 +159,7 @@ impl Quantiser {
     /// Quantises whole rows of a matrix. `src` holds their elements; `amax` is what [`Quantiser::needs_amax`] says, where it
     /// does. The parts have the bytes of [`Quantiser::writes`] and are written whole.
     ///
-    /// Result: that of the definition. Cost: memory for a few rows, with [`Search::Mse`] for [`Quantiser::granule`]; one
+    /// Result: that of the definition. Cost: memory for a few rows, with a search for [`Quantiser::granule`]; one
     /// thread.
     ///
     /// # Errors
