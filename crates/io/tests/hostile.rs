@@ -64,13 +64,13 @@ fn exercise(disk: &disk::Disk, bytes: &[u8]) {
 /// A file, opened in the way that reads its kind.
 enum Opened {
     Source(Box<Source>),
-    Folder(Folder),
+    Folder(Box<Folder>),
 }
 
 impl Opened {
     fn of(path: &Path, from: Option<DType>) -> Result<Opened, Error> {
         match GgufFile::is_named(path) {
-            true => Folder::of_file(path).map(Opened::Folder),
+            true => Folder::of_file(path).map(|folder| Opened::Folder(Box::new(folder))),
             false => Source::open(path, from).map(|source| Opened::Source(Box::new(source))),
         }
     }
