@@ -3,8 +3,8 @@
     python tests/acceptance/folders_speed.py [--binary FILE] [--work DIR] [--megabytes 1024] [--runs 5]
         [--gib 20] [--peer PYTHON] [--only cp,growth,peer]
 
-Outside CI. Linux (`/proc`), Python 3.11 or later, a quiet machine; for `growth` disk of half of `--gib`; for `peer` a Python
-with the packages of tests/peers/checkpoints (its `run` makes one).
+Outside CI. Linux (`/proc`), Python 3.11 or later, a quiet machine; for `growth` disk of half of `--gib`; for `peer` a
+Python with the packages of tests/peers/checkpoints (its `run` makes one).
 
 - cp: fp8 codes with 128x128 block scales to bf16, `--megabytes` of codes in shards: best time against `cp` followed by
   `sync FILE` of the result's shards, in turns, source in the page cache; at most 1.15 times as long.
@@ -38,7 +38,8 @@ import sys, time
 from compressed_tensors.entrypoints.convert import FP8BlockDequantizer, convert_checkpoint
 targets = [r"re:layer\\.[0-9]+$"]
 begin = time.perf_counter()
-convert_checkpoint(sys.argv[1], sys.argv[2], FP8BlockDequantizer(targets=targets), max_workers=int(sys.argv[3]), device="cpu")
+converter = FP8BlockDequantizer(targets=targets)
+convert_checkpoint(sys.argv[1], sys.argv[2], converter, max_workers=int(sys.argv[3]), device="cpu")
 print(time.perf_counter() - begin)
 """
 
@@ -99,7 +100,8 @@ def write_sparse(folder: Path, gib: int) -> None:
         header, offset = {}, 0
         for at in range(8):
             name = f"layer.{8 * shard + at}.weight"
-            header[name] = {"dtype": "BF16", "shape": [size // 2 // COLUMNS, COLUMNS], "data_offsets": [offset, offset + size]}
+            shape = [size // 2 // COLUMNS, COLUMNS]
+            header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [offset, offset + size]}
             offset += size
             weight_map[name] = path.name
         text = json.dumps(header).encode()
@@ -147,7 +149,8 @@ def growth(args, work: Path) -> bool:
         shutil.rmtree(out)
         shutil.rmtree(source)
         each[gib] = taken.processor / gib
-        print(f"growth  {gib:3} GiB: {taken.wall:.1f} s, {each[gib]:.3f} s of a processor for each GiB, {peaks[-1]:.1f} MiB")
+        of_each = f"{each[gib]:.3f} s of a processor for each GiB"
+        print(f"growth  {gib:3} GiB: {taken.wall:.1f} s, {of_each}, {peaks[-1]:.1f} MiB")
     ratio = each[args.gib] / each[1]
     print(f"growth  {ratio:.2f}, limit {GROWTH_LIMIT}; {max(peaks):.1f} MiB of memory, limit {MEMORY_LIMIT_MIB}")
     return ratio <= GROWTH_LIMIT and max(peaks) <= MEMORY_LIMIT_MIB
