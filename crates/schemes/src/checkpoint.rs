@@ -44,6 +44,11 @@ pub struct Documents {
     pub params: Option<Value>,
 }
 
+impl Documents {
+    /// The names of these files.
+    pub const FILES: [&str; 3] = ["config.json", "hf_quant_config.json", "params.json"];
+}
+
 /// Reads a whole tensor of at most [`MAX_READ_BYTES`] by its position.
 pub type ReadTensor<'a> = &'a mut dyn FnMut(usize) -> Result<Vec<u8>, truecast_io::Error>;
 

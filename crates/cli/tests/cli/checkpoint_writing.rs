@@ -291,3 +291,13 @@ fn what_cannot_be_done_is_said_before() {
     folder.run("convert model bf16 --to bf16 --quiet").succeeds();
     assert_eq!(tree(&folder, "plain"), tree(&folder, "bf16"));
 }
+
+#[test]
+fn a_replaced_folder_declares_one_scheme() {
+    let folder = model();
+    folder.run(&format!("convert model out --scheme modelopt:FP8 {KEEP} --quiet")).exits(0);
+    assert!(folder.path("out/hf_quant_config.json").exists());
+    folder.run(&format!("convert model out --scheme fp8-block {KEEP} --force --quiet")).exits(0);
+    assert!(!folder.path("out/hf_quant_config.json").exists());
+    folder.run("convert out dense --to f32 --quiet").exits(0);
+}

@@ -47,11 +47,8 @@ fn stored(folder: &Folder) -> impl Iterator<Item = Stored> {
 /// The JSON files of a folder that say how its tensors are quantised.
 fn documents(folder: &Folder) -> Result<Documents, Error> {
     let read = |name| Ok::<_, Error>(folder.json(name)?.map(|file| file.value));
-    Ok(Documents {
-        config: read("config.json")?,
-        hf_quant_config: read("hf_quant_config.json")?,
-        params: read("params.json")?,
-    })
+    let [config, hf_quant_config, params] = Documents::FILES.map(read);
+    Ok(Documents { config: config?, hf_quant_config: hf_quant_config?, params: params? })
 }
 
 /// What the tensors are; `stored` are all that count.

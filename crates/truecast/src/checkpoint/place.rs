@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use truecast_io::Existing;
 use truecast_io::folder::{INDEX_SUFFIX, free_bytes};
+use truecast_schemes::Documents;
 
 /// What a run finds at its destination.
 #[derive(Debug, Default)]
@@ -68,8 +69,10 @@ pub(super) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
             if let Some(file) = names.iter().filter(|name| !ours.contains(name)).find(is_weights) {
                 return Err(refused(CheckpointError::Stale { file: file.clone() }));
             }
+            // What says how tensors are stored must not outlive them.
             let is_whole = |name: &&String| {
-                name.ends_with(INDEX_SUFFIX) || plan.configuration.files.iter().any(|f| f.name == **name)
+                let is_written = plan.configuration.files.iter().any(|file| file.name == **name);
+                name.ends_with(INDEX_SUFFIX) || is_written || Documents::FILES.contains(&name.as_str())
             };
             let outdated = |name: &&String| match part {
                 // What other parts wrote is theirs.
