@@ -99,7 +99,18 @@ impl AskedFolder {
         };
         let (sidecars, resume, trust_scales) = (self.sidecars, self.resume, self.trust_scales);
         let (reference, writing) = (self.reference.clone(), self.writing(py)?);
-        Ok(Options { tensors, sidecars, resume, share, from_scheme, trust_scales, nibbles, reference, writing })
+        Ok(Options {
+            tensors,
+            sidecars,
+            resume,
+            share,
+            from_scheme,
+            trust_scales,
+            nibbles,
+            reference,
+            writing,
+            ..Options::default()
+        })
     }
 
     /// Tensors are quantised.
