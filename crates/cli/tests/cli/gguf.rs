@@ -112,8 +112,11 @@ fn nvfp4() -> (Vec<u8>, Vec<f32>) {
     (bytes, values)
 }
 
+/// What a tensor becomes: name, shape, values.
+type Dense = (&'static str, Vec<u64>, Vec<f32>);
+
 /// Every kind of tensor, with what each should be as f32.
-fn model() -> (Vec<u8>, Vec<(&'static str, Vec<u64>, Vec<f32>)>) {
+fn model() -> (Vec<u8>, Vec<Dense>) {
     let ((q8, of_q8), (q4, of_q4), (mx, of_mx), (nv, of_nv)) = (q8_0(), q4_1(), mxfp4(), nvfp4());
     let factors = [0.3f32, 1.7];
     let plain = [0.1f32, -465.0, 1e-40];
