@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from command import ROOT, SAMPLE, binary
+from container import read_safetensors
 
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"(?:^    .*\n|^\n(?=    ))+", README, flags=re.MULTILINE)
@@ -62,6 +63,28 @@ def test_a_quantised_folder_becomes_dense(tmp_path):
     dense = tmp_path / "DeepSeek-V3-BF16"
     assert json.loads((dense / "config.json").read_text()) == {"torch_dtype": "bfloat16"}
     assert (dense / "model.safetensors").read_bytes()[-4:] == struct.pack("<HH", 0x3E80, 0xBEC0)
+
+
+def test_a_folder_becomes_quantised(checkout):
+    """Of the matrix each 128x128 has one scale: what is read again is within half an ulp at its largest magnitude."""
+    folder = checkout / "MiniLM"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes((checkout / "testdata/minilm-cut.safetensors").read_bytes())
+    (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    (commands,) = [lines for lines in LINES if lines[0].startswith("truecast convert MiniLM")]
+    for line in [*commands, "truecast verify MiniLM MiniLM-FP8 --full", "truecast convert MiniLM-FP8 dense --to f32"]:
+        run(line, checkout)
+    config = json.loads((checkout / "MiniLM-FP8/config.json").read_text())
+    assert config["quantization_config"]["quant_method"] == "fp8"
+    tensors = lambda of: read_safetensors(checkout / of / "model.safetensors")[0]
+    before, written, after = tensors("MiniLM"), tensors("MiniLM-FP8"), tensors("dense")
+    name = "encoder.layer.0.attention.self.query.weight"
+    assert written[f"{name}_scale_inv"].shape == (1, 3)
+    for kept in before.keys() - {name}:
+        assert before[kept].tobytes() == after[kept].tobytes()
+    for at in range(0, 384, 128):
+        x, y = before[name][:, at : at + 128], after[name][:, at : at + 128]
+        assert 0 < abs(x - y).max() <= abs(x).max() / 448 * 16
 
 
 def shown_outputs():

@@ -104,9 +104,10 @@ pub(crate) fn patterns(value: Option<&Value>, place: &str, key: &str) -> Result<
     }
 }
 
-/// A value as a message shows it.
+/// A value as a message shows it, without control characters: JSON escapes not all of them.
 pub(crate) fn brief(value: &Value) -> String {
-    let text = value.to_string();
+    let shown = |c: char| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.into() };
+    let text: String = value.to_string().chars().map(shown).collect();
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
@@ -116,6 +117,14 @@ pub(crate) fn brief(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_have_no_control_characters() {
+        let text: String = (0..=0x9fu8).map(char::from).collect();
+        for value in [Value::from(text.as_str()), serde_json::json!({ text.as_str(): 1 }), Value::from(&text[0x7e..])] {
+            assert!(!brief(&value).contains(char::is_control), "{}", brief(&value));
+        }
+    }
 
     fn pattern(text: &str) -> Pattern {
         Pattern::new(text, "x").unwrap()

@@ -283,3 +283,30 @@ fn counts_do_not_depend_on_pieces() {
         assert_eq!(seen[0].0.elements, 700 * 384);
     }
 }
+
+/// Every byte of a result is proven: also those that fill up words, rows and tiles.
+#[test]
+fn no_byte_may_differ() {
+    for scheme in ["comfy:mxfp8", "comfy:nvfp4", "modelopt:NVFP4", "ct:pack-quantized,bits=4,group=32", "fp8-tensor"] {
+        let folder = tempfile::tempdir().unwrap();
+        let [src, out] = ["src", "out"].map(|name| folder.path().join(name));
+        std::fs::create_dir(&src).unwrap();
+        std::fs::write(src.join("config.json"), r#"{"model_type": "x"}"#).unwrap();
+        let bytes = stored(&values(5 * 64), DType::F32);
+        write(&src.join("model.safetensors"), &[(NAME, DType::F32, &[5, 64], bytes)]);
+        let options = options(Writing::of(scheme.parse().unwrap()));
+        convert(&src, &out, &options).unwrap();
+        let path = out.join("model.safetensors");
+        let right = std::fs::read(&path).unwrap();
+        let data = 8 + u64::from_le_bytes(right[..8].try_into().unwrap()) as usize;
+        let verification = Verification::new(&src, &options, Coverage::Full, 0).unwrap();
+        for at in data..right.len() {
+            let mut wrong = right.clone();
+            wrong[at] ^= 1 << (at % 8);
+            std::fs::write(&path, wrong).unwrap();
+            let found = verification.run(&out, &AtomicBool::new(false), |_| ());
+            let is_seen = found.map_or(true, |verdict| !verdict.differences.is_empty());
+            assert!(is_seen, "{scheme}: byte {} of the data", at - data);
+        }
+    }
+}

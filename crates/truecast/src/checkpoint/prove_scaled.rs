@@ -79,6 +79,9 @@ impl ScaledProof<'_> {
             self.bytes(at, &global.to_le_bytes(), &mut differences)?;
         }
         let held = self.held(&planes)?;
+        for (part, plane) in planes_of(&planes) {
+            self.filling(part, plane, &planes, &held, &mut differences)?;
+        }
         let units: Vec<Unit> = stretches.iter().flat_map(|stretch| self.units(&planes, stretch)).collect();
         let mut seen = Seen { codes: Found::new(), parts: Vec::new(), elements: 0 };
         let bytes_of = |elements: u64| elements * u64::from(self.scaled.dtype.storage_bits().unwrap_or(8)) / 8;
@@ -225,6 +228,60 @@ impl ScaledProof<'_> {
         Ok(held)
     }
 
+    /// Bits that belong to no entry are 0: those that fill up words at the end of a row, and tiles.
+    fn filling(
+        &self,
+        part: Part,
+        plane: Plane,
+        planes: &Planes,
+        held: &Held,
+        differences: &mut Vec<FileDifference>,
+    ) -> Result<(), Error> {
+        let Some(at) = self.scaled.output(part) else { return Ok(()) };
+        let layout = &self.scaled.layout;
+        let shape = match part {
+            Part::Codes => [layout.rows, layout.cols],
+            _ => layout.grid(planes.scales.block),
+        };
+        // Whole matrices, or rows that are alike.
+        let whole = held.iter().find(|(of, _)| *of == part);
+        let [rows, cols] = if whole.is_some() { shape } else { [1, shape[1]] };
+        let bits = plane.code.bits();
+        let mut free = vec![0xff_u8; plane.bytes([rows, cols]).unwrap_or(0) as usize];
+        for bit in (0..rows).flat_map(|row| {
+            (0..cols).flat_map(move |col| (0..bits).map(move |n| plane.packing.bit(bits, [rows, cols], [row, col], n)))
+        }) {
+            free[(bit / 8) as usize] &= !(1 << (bit % 8));
+        }
+        let Some(begin) = free.iter().position(|free| *free != 0) else { return Ok(()) };
+        let size = free.len() as u64;
+        let repeats = self.scaled.outputs[at].tensor.bytes() / size;
+        let mut wrong = Found::new();
+        let mut bytes = vec![0; free.len() - begin];
+        for repeat in 0..repeats {
+            let first = repeat * size + begin as u64;
+            match whole {
+                Some((_, all)) => bytes.copy_from_slice(&all[first as usize..][..free.len() - begin]),
+                None => read(self.result.0, self.result.1[at], first, &mut bytes)?,
+            }
+            for (i, (byte, free)) in bytes.iter().zip(&free[begin..]).enumerate() {
+                if byte & free != 0 {
+                    wrong.wrong(first + i as u64, || (0, u64::from(byte & free)));
+                }
+            }
+        }
+        if let Some((index, (expected, actual))) = wrong.first {
+            differences.push(FileDifference::Part {
+                tensor: self.name(part),
+                count: wrong.count,
+                index,
+                expected,
+                actual,
+            });
+        }
+        Ok(())
+    }
+
     /// The entries of a box of a plane, row after row.
     fn entries(
         &self,
@@ -296,6 +353,8 @@ impl ScaledProof<'_> {
             _ => None,
         };
         let mut seen = Seen { codes: Found::new(), parts: Vec::new(), elements: 0 };
+        // Of what fills up the tensor.
+        let mut of_codes = Found::new();
         let (mut of_scales, mut of_zeros) = (Found::new(), Found::new());
         for (i, grid_col) in grid_cols.clone().enumerate() {
             let from = (grid_col * block_cols).max(cols.start) - cols.start;
@@ -323,7 +382,13 @@ impl ScaledProof<'_> {
                 of_zeros.wrong(entry, || (made.zero, zeros[i]));
             }
             for (at, expected) in places.iter().zip(&made.codes[usize::from(is_one)..]) {
-                let Some(index) = index_of(*at) else { continue };
+                let Some(index) = index_of(*at) else {
+                    if *expected != actual[*at] {
+                        let (row, col) = (rows.start + (at / wide) as u64, cols.start + (at % wide) as u64);
+                        of_codes.wrong((matrix * layout.rows + row) * layout.cols + col, || (*expected, actual[*at]));
+                    }
+                    continue;
+                };
                 seen.elements += 1;
                 if *expected != actual[*at] {
                     let (source, expected, actual) = (source[*at].0, *expected, actual[*at]);
@@ -331,7 +396,7 @@ impl ScaledProof<'_> {
                 }
             }
         }
-        seen.parts = vec![(Part::Scales, of_scales), (Part::Zeros, of_zeros)];
+        seen.parts = vec![(Part::Codes, of_codes), (Part::Scales, of_scales), (Part::Zeros, of_zeros)];
         Ok(seen)
     }
 }

@@ -44,7 +44,7 @@ pub enum FileDifference {
         count: u64,
         /// The first of them.
         index: u64,
-        /// The right code; of shapes and markers a byte.
+        /// The right code; of shapes, markers and what fills up rows or tiles a byte.
         expected: u64,
         /// What the file holds.
         actual: u64,
