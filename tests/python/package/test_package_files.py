@@ -127,9 +127,11 @@ def test_what_a_callback_raises_ends_the_work(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c(tmp_path):
-    source = big(tmp_path)
+    # As large and slow that it is not over when the signal comes.
+    source = big(tmp_path, 40_000_000)
     code = f"""
         import sys, truecast as tc
+        tc.set_num_threads(1)
         def begun(*now):
             print("begun", flush=True)
         try:
