@@ -130,7 +130,9 @@ def test_ctrl_c(tmp_path):
     # As large and slow that it is not over when the signal comes.
     source = big(tmp_path, 40_000_000)
     code = f"""
-        import sys, truecast as tc
+        import signal, truecast as tc
+        # Where the runner ignores interruptions, so would this.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         tc.set_num_threads(1)
         def begun(*now):
             print("begun", flush=True)
