@@ -3,6 +3,7 @@
 
 use crate::error::{self, Class, raise};
 use crate::folder::{self, AskedFolder};
+use crate::report::json;
 use crate::watched::watched;
 use crate::{dtypes, pool, request};
 use pyo3::prelude::*;
@@ -10,7 +11,7 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use truecast::checkpoint;
 use truecast::compare::{bytes_of, compare as compare_files};
-use truecast::convert::Options;
+use truecast::convert::TensorOptions;
 use truecast::file::{Plan, Verification};
 use truecast::io::{Existing, OpenOptions, onnx};
 use truecast::report::Rows;
@@ -50,14 +51,14 @@ impl Asked<'_> {
     }
 
     /// As the library has it.
-    pub fn options(&self, py: Python<'_>) -> PyResult<Options> {
+    pub fn options(&self, py: Python<'_>) -> PyResult<TensorOptions> {
         let dtype = |object: &Option<Bound<'_, PyAny>>| object.as_ref().map(dtypes::of_object).transpose();
         let rule = |(glob, to): &(String, Option<Bound<'_, PyAny>>)| {
             Rule::new(glob, dtype(to)?).map_err(|error| error::of(py, &error))
         };
         let rules = self.rules.iter().map(rule).collect::<PyResult<_>>()?;
-        let defaults = Options::default();
-        Ok(Options {
+        let defaults = TensorOptions::default();
+        Ok(TensorOptions {
             selection: Selection { to: dtype(&self.to)?, from: dtype(&self.from_)?, rules },
             request: request::of(py, self.spec.as_deref(), self.attributes.as_ref())?,
             max_memory: self.max_memory.unwrap_or(defaults.max_memory),
@@ -67,11 +68,6 @@ impl Asked<'_> {
             onnx: onnx::Options { lenient: self.lenient, follow_links: self.follow_links },
         })
     }
-}
-
-/// As JSON.
-pub fn text(py: Python<'_>, value: &impl serde::Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| raise(py, Class::System, error))
 }
 
 /// Converts a file or a folder.
@@ -96,11 +92,11 @@ pub fn convert(
     let plan = py.detach(|| Plan::new(&src, &dst, &options)).map_err(fail)?;
     plan.check(&dst).map_err(fail)?;
     if dry_run {
-        return text(py, &plan.report().with(Rows::All));
+        return json(py, &plan.report().with(Rows::All));
     }
     let total = plan.bytes().0;
     let report = watched(py, progress, total, |stop, tell| plan.run(&dst, stop, tell))?;
-    text(py, &report)
+    json(py, &report)
 }
 
 /// Verifies a file or a folder that was converted.
@@ -131,7 +127,7 @@ pub fn verify(
     let provenance =
         record.as_ref().map(|found| &found.provenance).or(manifest.as_ref().map(|found| &found.provenance));
     let options = match provenance {
-        Some(provenance) => Options { exec: pool::options(), ..provenance.options() },
+        Some(provenance) => TensorOptions { exec: pool::options(), ..provenance.options() },
         None => asked.options(py)?,
     };
     let coverage = match sample {
@@ -156,7 +152,7 @@ pub fn verify(
     }
     let names = verification.names().into_iter();
     let shown = truecast_cli::verified_text(&verdict, |name| verification.source_type(name), names);
-    Ok((text(py, &truecast_cli::verified(&verdict))?, shown))
+    Ok((json(py, &truecast_cli::verified(&verdict))?, shown))
 }
 
 /// How the values of two files or folders differ.
@@ -178,5 +174,5 @@ pub fn compare(
     let readings = (reading(types.0), reading(types.1));
     let exec: CastOptions = pool::options();
     let found = watched(py, progress, bytes_of(&a), |stop, tell| compare_files(&a, &b, readings, &exec, stop, tell))?;
-    text(py, &found.with(Rows::All))
+    json(py, &found.with(Rows::All))
 }

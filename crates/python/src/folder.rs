@@ -1,15 +1,15 @@
 //! Folders of checkpoints: what is asked for beside the options of files, and the work.
 
 use crate::error::{self, Class, raise};
-use crate::files::text;
+use crate::report::json;
 use crate::watched::watched;
 use pyo3::prelude::*;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use truecast::Error;
 use truecast::checkpoint::{Nibbles, Options, Part, Plan, Recorded, Scheme, Share, Verification};
-use truecast::convert::Options as TensorOptions;
+use truecast::convert::TensorOptions;
 use truecast::io::FileFormat;
 use truecast::report::{Report, Rows};
 use truecast::scaled;
@@ -200,14 +200,14 @@ pub fn convert(
     let plan = py.detach(|| Plan::new(src, &options)).map_err(fail)?;
     py.detach(|| plan.check(dst)).map_err(fail)?;
     if dry_run {
-        return text(py, &plan.report().with(Rows::All));
+        return json(py, &plan.report().with(Rows::All));
     }
     let total = plan.bytes().0;
     let report = watched(py, progress, total, |stop, tell| plan.run(dst, stop, tell))?;
     let digests = report.folder.iter().flat_map(|folder| &folder.digests);
     let outputs = digests
-        .map(|(path, bytes, sha256)| json!({ "path": path.display().to_string(), "bytes": bytes, "sha256": sha256 }));
-    text(py, &Written { destination: dst.display().to_string(), outputs: outputs.collect(), report: &report })
+        .map(|(path, bytes, sha256)| serde_json::json!({ "path": path.display().to_string(), "bytes": bytes, "sha256": sha256 }));
+    json(py, &Written { destination: dst.display().to_string(), outputs: outputs.collect(), report: &report })
 }
 
 /// Verifies a folder: the object of the verdict, and what people read.
@@ -227,5 +227,5 @@ pub fn verify(
         verdict.differences.extend(py.detach(|| record.differences(dst)).map_err(fail)?);
     }
     let shown = truecast_cli::verified_text(&verdict, |name| verification.source_type(name), verification.names());
-    Ok((text(py, &truecast_cli::verified(&verdict))?, shown))
+    Ok((json(py, &truecast_cli::verified(&verdict))?, shown))
 }

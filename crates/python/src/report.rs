@@ -1,11 +1,17 @@
-//! What a conversion of an array lost: counts and error measures by the names of reports.
+//! Reports as Python gets them: of files as JSON; of an array its counts and error measures by the names of reports.
 
 use crate::cast::convert;
+use crate::error::{Class, raise};
 use crate::source::call;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use truecast::report::COUNTS;
 use truecast::{Counting, Counts};
+
+/// A report as JSON.
+pub fn json(py: Python<'_>, report: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(report).map_err(|error| raise(py, Class::System, error))
+}
 
 /// Converts an array as `cast` does, and counts on the way.
 #[pyfunction]

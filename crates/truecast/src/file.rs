@@ -27,7 +27,7 @@ pub use crate::checkpoint::Options;
 ///     "a.scale_weight":{"dtype":"F32","shape":[],"data_offsets":[1,5]}}"#;
 /// std::fs::write(&src, [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), &[0x40], &0.5f32.to_le_bytes()].concat())?;
 /// let selection = Selection { to: Some(DType::Bf16), ..Selection::default() };
-/// let options = Options { tensors: convert::Options { selection, ..Default::default() }, ..Default::default() };
+/// let options = Options { tensors: convert::TensorOptions { selection, ..Default::default() }, ..Default::default() };
 /// let report = Plan::new(&src, &dst, &options)?.run(&dst, &AtomicBool::new(false), |_| ())?;
 /// assert_eq!(report.tensors.len(), 1);
 /// assert_eq!(std::fs::read(&dst)?.last_chunk(), Some(&[0x80, 0x3f])); // 1

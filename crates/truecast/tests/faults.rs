@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use truecast::convert::{Options, convert};
+use truecast::convert::{TensorOptions, convert};
 use truecast::io::change::{Fault, failing, named_only};
 use truecast::io::{Existing, FileFormat};
 use truecast::run::{Model, RunOptions};
@@ -92,16 +92,16 @@ fn a_converted_model_has_its_data() {
     let source = folder.path().join("source.onnx");
     fs::write(folder.path().join("w"), [7; 8192]).unwrap();
     fs::write(&source, model(8, 17, &graph)).unwrap();
-    let options = |to| Options {
+    let options = |to| TensorOptions {
         selection: Selection { to: Some(to), ..Selection::default() },
         existing: Existing::Replace,
         exec: exec(),
-        ..Options::default()
+        ..TensorOptions::default()
     };
     // What a reader gets of it.
     let reads = |path: &Path| {
         let read = path.with_file_name("read.safetensors");
-        let everything = Options { selection: Selection::default(), ..options(DType::F32) };
+        let everything = TensorOptions { selection: Selection::default(), ..options(DType::F32) };
         convert(path, &read, &everything).map(|_| fs::read(&read).unwrap())
     };
     for n in 0.. {

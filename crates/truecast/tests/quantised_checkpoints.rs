@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast::checkpoint::{Options, Plan, Verification, convert};
-use truecast::convert::Options as Tensors;
+use truecast::convert::TensorOptions;
 use truecast::report::Report;
 use truecast::select::writing::{MxScale, Quantisation, Scheme, Search};
 use truecast::select::{Selection, Writing};
@@ -123,7 +123,7 @@ fn options(writing: Writing) -> Options {
 
 fn dense() -> Options {
     let selection = Selection { to: Some(DType::F32), ..Selection::default() };
-    Options { tensors: Tensors { selection, ..Tensors::default() }, ..Options::default() }
+    Options { tensors: TensorOptions { selection, ..TensorOptions::default() }, ..Options::default() }
 }
 
 fn verify(src: &Path, out: &Path, options: &Options) {
@@ -160,7 +160,7 @@ fn check(scheme: &str, dtype: DType, shape: &[u64], how: Quantisation) -> Report
     let row = report.tensors.iter().find(|row| row.name == NAME).unwrap();
     if let (Some(cast), DType::F8E4M3Fn | DType::F8E5M2) = (row.beside.cast, row.to) {
         let selection = Selection { to: Some(row.to), ..Selection::default() };
-        let plain = Options { tensors: Tensors { selection, ..Tensors::default() }, ..Options::default() };
+        let plain = Options { tensors: TensorOptions { selection, ..TensorOptions::default() }, ..Options::default() };
         let plain = convert(&src, &folder.path().join("plain"), &plain).unwrap();
         let noise = plain.tensors.iter().find(|row| row.name == NAME).unwrap().counts.noise;
         assert!((cast.noise - noise).abs() <= 1e-12 * noise, "{scheme}: {} and {noise}", cast.noise);
@@ -269,7 +269,7 @@ fn counts_do_not_depend_on_pieces() {
         let mut seen = Vec::new();
         for (i, (memory, threads)) in [(256 << 20, 1), (1 << 20, 1), (256 << 20, 3)].into_iter().enumerate() {
             let exec = CastOptions { threads: std::num::NonZeroUsize::new(threads).unwrap(), ..CastOptions::default() };
-            let tensors = Tensors { max_memory: memory.max(2 << 20), exec, ..Tensors::default() };
+            let tensors = TensorOptions { max_memory: memory.max(2 << 20), exec, ..TensorOptions::default() };
             let options = Options { tensors, ..options(Writing::of(scheme.parse().unwrap())) };
             let out = folder.path().join(format!("{}-{i}", scheme.replace([':', ','], "-")));
             let report = Plan::new(&src, &options).unwrap().run(&out, &AtomicBool::new(false), |_| ()).unwrap();

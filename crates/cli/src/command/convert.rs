@@ -99,7 +99,7 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<O
         Some(_) => select::selection_beside(&args.select, rules)?,
         None => select::selection(&args.select, rules)?,
     };
-    let tensors = truecast::convert::Options {
+    let tensors = truecast::convert::TensorOptions {
         selection,
         request: args.policy.request()?,
         max_memory: args.max_memory,

@@ -2,7 +2,7 @@
 //! (`truecast::report::Provenance`).
 
 use crate::message;
-use truecast::convert::Options;
+use truecast::convert::TensorOptions;
 use truecast::report::Provenance;
 
 /// `--spec onnx@28 --to f16 --keep '*norm*'`: may be typed after `convert SRC DST` and `verify SRC DST`.
@@ -28,7 +28,7 @@ pub fn typed(provenance: &Provenance) -> String {
         let option = if rule.to().is_some() { "--rule" } else { "--keep" };
         words.extend([option.to_string(), quoted(&rule.to_string())]);
     }
-    if *min_elements != Options::default().min_elements {
+    if *min_elements != TensorOptions::default().min_elements {
         words.extend(["--min-elements".to_string(), min_elements.to_string()]);
     }
     words.extend(onnx.lenient.then(|| "--lenient".to_string()));
@@ -55,12 +55,12 @@ mod tests {
     fn provenance(line: &[&str]) -> Provenance {
         let matches = Cli::command().get_matches_from(line);
         let Command::Convert(args) = Cli::from_arg_matches(&matches).unwrap().command else { panic!("{line:?}") };
-        let options = Options {
+        let options = TensorOptions {
             selection: super::super::select::selection(&args.select, &RuleOrder::of(&matches)).unwrap(),
             request: args.policy.request().unwrap(),
             min_elements: args.select.min_elements,
             onnx: args.select.onnx.options(),
-            ..Options::default()
+            ..TensorOptions::default()
         };
         Provenance::of(&options)
     }

@@ -50,7 +50,7 @@ use std::sync::atomic::AtomicBool;
 /// # Examples
 /// ```
 /// use truecast::checkpoint::{Options, convert};
-/// use truecast::{DType, convert::Options as TensorOptions, select::Selection};
+/// use truecast::{DType, convert::TensorOptions, select::Selection};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// # let (src, dst) = (folder.path().join("a"), folder.path().join("b"));

@@ -1,6 +1,6 @@
 //! How a checkpoint is converted: everything that is asked for.
 
-use crate::convert::options::Options as TensorOptions;
+use crate::convert::options::TensorOptions;
 use crate::select::Writing;
 use std::fmt;
 use std::path::PathBuf;

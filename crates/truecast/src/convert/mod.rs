@@ -4,7 +4,7 @@ pub(crate) mod action;
 pub(crate) mod options;
 pub(crate) mod planned;
 
-pub use options::Options;
+pub use options::TensorOptions;
 
 use crate::error::{Cause, Error};
 use crate::model::{changes, eligibilities, raise_warning};
@@ -42,7 +42,7 @@ impl Plan {
     ///
     /// # Errors
     /// Everything that is wrong with the source's header or the options.
-    pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
+    pub fn new(src: &Path, dst: &Path, options: &TensorOptions) -> Result<Plan, Error> {
         FileFormat::known(src)?;
         let unknown = || Error::UnknownKind { path: dst.display().to_string(), found: Foreign::of(dst) };
         let kind = FileFormat::of_path(dst).ok_or_else(unknown)?;
@@ -92,7 +92,7 @@ impl Plan {
     }
 
     /// Every worker has room for the least chunk of every tensor.
-    fn check_memory(&self, options: &Options) -> Result<(), Error> {
+    fn check_memory(&self, options: &TensorOptions) -> Result<(), Error> {
         let items = self.tensors.iter().enumerate().map(|(index, tensor)| tensor.item(index));
         let least = items.map(|item| item.least_memory()).fold(LEAST_MEMORY, u64::max);
         match options.max_memory < least {
@@ -163,7 +163,7 @@ impl Plan {
     ///
     /// # Errors
     /// Those of [`run`](Plan::run) that need no data.
-    pub fn check(&self, dst: &Path, options: &Options) -> Result<(), Error> {
+    pub fn check(&self, dst: &Path, options: &TensorOptions) -> Result<(), Error> {
         self.check_memory(options)?;
         if self.new_model(dst)?.is_some() {
             return Ok(OutputFile::check(dst, options.existing)?);
@@ -182,7 +182,7 @@ impl Plan {
     pub fn run(
         self,
         dst: &Path,
-        options: &Options,
+        options: &TensorOptions,
         stop: &AtomicBool,
         mut progress: impl FnMut(Progress<'_>) + Send,
     ) -> Result<Report, Error> {
@@ -193,7 +193,7 @@ impl Plan {
     fn convert(
         mut self,
         dst: &Path,
-        options: &Options,
+        options: &TensorOptions,
         stop: &AtomicBool,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<Report, Error> {
@@ -286,7 +286,7 @@ fn longest(
 ///
 /// # Examples
 /// ```
-/// use truecast::{DType, convert::{Options, convert}, select::Selection};
+/// use truecast::{DType, convert::{TensorOptions, convert}, select::Selection};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// # let (src, dst) = (folder.path().join("a.npy"), folder.path().join("b.npy"));
@@ -294,11 +294,11 @@ fn longest(
 /// # npy.extend(465f32.to_le_bytes());
 /// # std::fs::write(&src, npy)?;
 /// let selection = Selection { to: Some(DType::F8E4M3Fn), ..Selection::default() };
-/// let report = convert(&src, &dst, &Options { selection, ..Options::default() })?;
+/// let report = convert(&src, &dst, &TensorOptions { selection, ..TensorOptions::default() })?;
 /// assert_eq!(report.total.all.counts.saturated, 1); // 465 became 448
 /// # Ok(())
 /// # }
 /// ```
-pub fn convert(src: &Path, dst: &Path, options: &Options) -> Result<Report, Error> {
+pub fn convert(src: &Path, dst: &Path, options: &TensorOptions) -> Result<Report, Error> {
     Plan::new(src, dst, options)?.run(dst, options, &AtomicBool::new(false), |_| ())
 }

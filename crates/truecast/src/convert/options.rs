@@ -7,7 +7,7 @@ use truecast_kernel::CastOptions;
 
 /// How to convert a file.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct TensorOptions {
     /// Which tensors become what.
     pub selection: Selection,
     /// The specification that decides.
@@ -24,7 +24,7 @@ pub struct Options {
     pub onnx: truecast_io::onnx::Options,
 }
 
-impl Default for Options {
+impl Default for TensorOptions {
     fn default() -> Self {
         Self {
             selection: Selection::default(),

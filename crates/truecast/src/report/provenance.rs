@@ -1,7 +1,7 @@
-//! How a result came about: the part of [`Options`] that decides every bit of it, and its JSON form
+//! How a result came about: the part of [`TensorOptions`] that decides every bit of it, and its JSON form
 //! (`docs/interfaces.md §6`). What only says with which means the work is done (memory, threads) is no part of it.
 
-use crate::convert::options::Options;
+use crate::convert::options::TensorOptions;
 use crate::request::Request;
 use crate::select::{Rule, Selection, Writing};
 use serde_json::{Map, Value, json};
@@ -11,9 +11,9 @@ use truecast_core::DType;
 ///
 /// # Examples
 /// ```
-/// use truecast::{DType, convert::Options, report::Provenance, select::Selection};
+/// use truecast::{DType, convert::TensorOptions, report::Provenance, select::Selection};
 /// let selection = Selection { to: Some(DType::Bf16), ..Selection::default() };
-/// let provenance = Provenance::of(&Options { selection, ..Options::default() });
+/// let provenance = Provenance::of(&TensorOptions { selection, ..TensorOptions::default() });
 /// assert_eq!(Provenance::from_json(&provenance.to_json())?, provenance);
 /// assert_eq!(provenance.options().selection.to, Some(DType::Bf16));
 /// # Ok::<(), truecast::report::ProvenanceError>(())
@@ -45,9 +45,9 @@ pub struct ProvenanceError {
 impl Provenance {
     /// What decides the results under these options.
     #[must_use]
-    pub fn of(options: &Options) -> Provenance {
+    pub fn of(options: &TensorOptions) -> Provenance {
         // Every option is named, so that a new one is not forgotten.
-        let Options { selection, request, max_memory: _, existing: _, exec: _, min_elements, onnx } = options;
+        let TensorOptions { selection, request, max_memory: _, existing: _, exec: _, min_elements, onnx } = options;
         Provenance {
             request: *request,
             selection: selection.clone(),
@@ -59,9 +59,9 @@ impl Provenance {
 
     /// Options that give the same results, beside [`Provenance::writing`]; their means are the default ones.
     #[must_use]
-    pub fn options(&self) -> Options {
+    pub fn options(&self) -> TensorOptions {
         let Provenance { request, selection, min_elements, onnx, writing: _ } = self.clone();
-        Options { request, selection, min_elements, onnx, ..Options::default() }
+        TensorOptions { request, selection, min_elements, onnx, ..TensorOptions::default() }
     }
 
     /// The object `options` of a report.

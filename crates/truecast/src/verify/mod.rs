@@ -18,7 +18,7 @@ pub use difference::{FileDifference, WrongElement, WrongText};
 pub use method::Methods;
 pub use record::{Record, RecordError, RecordedFile};
 
-use crate::convert::{Options, Plan};
+use crate::convert::{Plan, TensorOptions};
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::scan::Stretch;
@@ -85,7 +85,7 @@ impl Verification {
     pub fn new(
         src: &Path,
         dst: &Path,
-        options: &Options,
+        options: &TensorOptions,
         coverage: Coverage,
         seed: u64,
     ) -> Result<Verification, Error> {
@@ -135,7 +135,7 @@ impl Verification {
     pub fn run(
         &self,
         dst: &Path,
-        options: &Options,
+        options: &TensorOptions,
         stop: &AtomicBool,
         mut progress: impl FnMut(Progress<'_>) + Send,
     ) -> Result<VerifyReport, Error> {
@@ -146,7 +146,7 @@ impl Verification {
     fn compare(
         &self,
         dst: &Path,
-        options: &Options,
+        options: &TensorOptions,
         stop: &AtomicBool,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<VerifyReport, Error> {
@@ -236,7 +236,7 @@ fn elements_of(stretches: &[Stretch]) -> u64 {
 pub fn verify(
     src: &Path,
     dst: &Path,
-    options: &Options,
+    options: &TensorOptions,
     progress: impl FnMut(Progress<'_>) + Send,
 ) -> Result<VerifyReport, Error> {
     Verification::new(src, dst, options, Coverage::Full, 0)?.run(dst, options, &AtomicBool::new(false), progress)
@@ -257,7 +257,7 @@ fn model(plan: &Plan, result: &Source) -> Result<Option<FileDifference>, Error> 
 
 /// Opens the destination. Where the header of an array does not say which narrow type its bytes are
 /// (`docs/interfaces.md §4`), they are read as bytes, and later as what they should be.
-fn open_result(dst: &Path, options: &Options) -> Result<Source, Error> {
+fn open_result(dst: &Path, options: &TensorOptions) -> Result<Source, Error> {
     let open = |from| Source::open_with(dst, OpenOptions { from, onnx: options.onnx });
     match open(None) {
         Err(truecast_io::Error::Npy { cause: HeaderError::FromNeeded { .. }, .. }) => Ok(open(Some(DType::U8))?),

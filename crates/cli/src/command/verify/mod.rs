@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use std::sync::atomic::AtomicBool;
 use truecast::DType;
 use truecast::checkpoint;
-use truecast::convert::Options;
+use truecast::convert::TensorOptions;
 use truecast::file::Verification;
 use truecast::report::Provenance;
 use truecast::request::Request;
@@ -36,7 +36,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
         record.as_ref().map(|record| &record.provenance).or(manifest.as_ref().map(|manifest| &manifest.provenance));
     let options = match record_of {
         Some(record) => recorded(record, args, (rules, &typed_writing))?,
-        None => Options {
+        None => TensorOptions {
             selection: match &typed_writing {
                 Some(_) => select::selection_beside(&args.select, rules)?,
                 None => select::selection(&args.select, rules)?,
@@ -44,10 +44,10 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
             request: args.policy.request()?,
             min_elements: args.select.min_elements,
             onnx: args.select.onnx.options(),
-            ..Options::default()
+            ..TensorOptions::default()
         },
     };
-    let options = Options { exec: context.exec, ..options };
+    let options = TensorOptions { exec: context.exec, ..options };
     let coverage = match args.sample {
         Some(part) => Coverage::Sample(part),
         None if args.full => Coverage::Full,
@@ -137,9 +137,9 @@ fn recorded(
     record: &Provenance,
     args: &VerifyArgs,
     (rules, writing): (&RuleOrder, &Option<Writing>),
-) -> Result<Options, Failure> {
+) -> Result<TensorOptions, Failure> {
     let typed_rules = select::rules(rules)?;
-    let (request, select, defaults) = (args.policy.request()?, &args.select, Options::default());
+    let (request, select, defaults) = (args.policy.request()?, &args.select, TensorOptions::default());
     let onnx = select.onnx.options();
     // A switch or number that is left at its default says nothing.
     let contradictions = [
