@@ -1,7 +1,7 @@
 //! One file that becomes another, whatever its tensors are: by value ([`convert`]), or, where they are
 //! quantised, dense ([`checkpoint`]).
 
-use crate::checkpoint;
+use crate::checkpoint::{self, OfFile};
 use crate::convert;
 use crate::error::Error;
 use crate::progress::Progress;
@@ -10,6 +10,7 @@ use crate::verify::{self, Coverage, VerifyReport};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use truecast_core::DType;
+use truecast_io::Source;
 
 pub use crate::checkpoint::Options;
 
@@ -53,8 +54,8 @@ impl Plan {
     /// Everything that is wrong with the source's header or the options; scales that belong to nothing that is understood.
     pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
         let way = match checkpoint::Plan::of_file(src, options)? {
-            Some(plan) => Way::Dense(Box::new(plan)),
-            None => Way::ByValue(Box::new(convert::Plan::new(src, dst, &options.tensors)?)),
+            OfFile::Quantised(plan) => Way::Dense(plan),
+            OfFile::ByValue(source) => Way::ByValue(Box::new(by_value(src, source, dst, &options.tensors)?)),
         };
         Ok(Plan { way, options: options.clone() })
     }
@@ -155,6 +156,19 @@ impl Plan {
     }
 }
 
+/// The plan of a file whose tensors are taken by value; `source` if it is open already.
+fn by_value(
+    src: &Path,
+    source: Option<Box<Source>>,
+    dst: &Path,
+    options: &convert::TensorOptions,
+) -> Result<convert::Plan, Error> {
+    match source {
+        Some(source) => convert::Plan::of(*source, dst, options),
+        None => convert::Plan::new(src, dst, options),
+    }
+}
+
 /// A conversion of a file that is to be checked: everything about it is settled, and no element was read.
 #[derive(Debug)]
 pub struct Verification {
@@ -181,9 +195,12 @@ impl Verification {
         coverage: Coverage,
         seed: u64,
     ) -> Result<Verification, Error> {
-        let proof = match checkpoint::Verification::of_file(src, options, coverage, seed)? {
-            Some(verification) => Proof::Dense(Box::new(verification)),
-            None => Proof::ByValue(Box::new(verify::Verification::new(src, dst, &options.tensors, coverage, seed)?)),
+        let proof = match checkpoint::Plan::of_file(src, options)? {
+            OfFile::Quantised(plan) => Proof::Dense(Box::new(checkpoint::Verification::of(*plan, coverage, seed))),
+            OfFile::ByValue(source) => {
+                let plan = by_value(src, source, dst, &options.tensors)?;
+                Proof::ByValue(Box::new(verify::Verification::of(plan, coverage, seed)))
+            }
         };
         Ok(Verification { proof, options: options.clone() })
     }

@@ -156,27 +156,40 @@ impl Folder {
     /// Those of [`Source::open`]; [`Error::Gguf`].
     pub fn of_file(path: &Path) -> Result<Folder, Error> {
         let (file, found) = open_regular(path)?;
-        let (source, lists) = match GgufFile::is_named(path) {
-            true => Source::of_gguf(path, file, found.len())?,
-            false => (Source::of_safetensors(path, file, found.len())?, Vec::new()),
-        };
+        if !GgufFile::is_named(path) {
+            return Ok(Folder::of_source(Source::of_safetensors(path, file, found.len())?));
+        }
+        let (source, lists) = Source::of_gguf(path, file, found.len())?;
         let shown: Vec<String> = lists.iter().take(3).map(|key| Shown(key).to_string()).collect();
         let dots = if lists.len() > 3 { ", .." } else { "" };
         let warning = (!lists.is_empty()).then(|| {
             let (path, keys, some) = (path.display(), lists.len(), shown.join(", "));
             format!("{path}: {keys} keys hold arrays, which __metadata__ cannot, and are left out: {some}{dots}")
         });
+        Ok(Folder { warnings: warning.into_iter().collect(), ..Folder::of_source(source) })
+    }
+
+    /// A container that is open, as a checkpoint of one shard.
+    #[must_use]
+    pub fn of_source(source: Source) -> Folder {
+        let path = source.path().to_path_buf();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let tensors = (0..source.tensors().len()).collect();
-        Ok(Folder {
-            path: path.into(),
+        Folder {
+            path,
             is_file: true,
             follow_links: false,
             shards: vec![Shard { name, source, tensors, is_gone: false }],
             index: None,
             sidecars: Vec::new(),
-            warnings: warning.into_iter().collect(),
-        })
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The container, where the checkpoint is one file.
+    #[must_use]
+    pub fn into_source(mut self) -> Option<Source> {
+        self.shards.pop().filter(|_| self.is_file).map(|shard| shard.source)
     }
 
     /// Which copy of each tensor counts (§2.3).

@@ -34,6 +34,7 @@ mod write;
 pub use error::CheckpointError;
 pub use options::{Options, Part, Share};
 pub use plan::Plan;
+pub(crate) use single::OfFile;
 pub use truecast_schemes::{Error as SchemeError, Nibbles, Scheme};
 pub use verify::{Recorded, Verification, recorded};
 

@@ -12,34 +12,44 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::GgufFile;
-use truecast_io::{FileFormat, Foreign, check_output};
+use truecast_io::{FileFormat, Foreign, Source, check_output};
 use truecast_schemes::Scheme;
+
+/// How a file is converted.
+#[derive(Debug)]
+pub(crate) enum OfFile {
+    /// It is quantised, or is to be.
+    Quantised(Box<Plan>),
+    /// Its tensors are what they look like and stay so: [`convert`](crate::convert) takes them by value. The file, if it had to
+    /// be opened to know.
+    ByValue(Option<Box<Source>>),
+}
 
 impl Plan {
     /// Opens a file that is quantised, or is to be, and settles what becomes of each tensor. What lies beside it does not
-    /// count. `None` if its tensors are what they look like and stay so: [`convert`](crate::convert) takes them by value.
+    /// count.
     ///
     /// # Errors
     /// Everything that is wrong with the header or the options; scales that belong to nothing that is understood.
-    pub fn of_file(src: &Path, options: &Options) -> Result<Option<Plan>, Error> {
+    pub(crate) fn of_file(src: &Path, options: &Options) -> Result<OfFile, Error> {
         let is_gguf = GgufFile::is_named(src);
         let writes = options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
         let by_value = options.from_scheme == Some(Scheme::PLAIN) && !writes;
         if !is_gguf && (by_value || FileFormat::of_path(src) != Some(FileFormat::Safetensors)) {
-            return Ok(None);
+            return Ok(OfFile::ByValue(None));
         }
         let folder = Folder::of_file(src)?;
         let reference = Reference::of(options)?;
         let found = contents(&folder, options, reference.as_ref())?;
         if !is_gguf && !writes && !found.is_quantised() {
-            return Ok(None);
+            return Ok(OfFile::ByValue(folder.into_source().map(Box::new)));
         }
         let plan = Plan::of(folder, found, options, reference)?;
         if let (Some(file), Some(writing)) = (plan.configuration.files.first(), &options.writing) {
             let (scheme, file) = (writing.scheme.to_string(), file.name.clone());
             return Err(Error::checkpoint(src, CheckpointError::Declared { scheme, file }));
         }
-        Ok(Some(plan))
+        Ok(OfFile::Quantised(Box::new(plan)))
     }
 
     /// Whether [`run_file`](Plan::run_file) could start: the memory, the destination. Nothing is written.

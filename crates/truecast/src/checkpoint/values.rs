@@ -10,7 +10,7 @@ use std::path::Path;
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::folder::Folder;
 use truecast_io::gguf::GgufFile;
-use truecast_io::{FileFormat, OpenOptions, Source, Tensor};
+use truecast_io::{FileFormat, OpenOptions, Tensor};
 use truecast_kernel::{CastOptions, Elements};
 use truecast_schemes::Role;
 
@@ -46,16 +46,18 @@ pub(crate) fn open(path: &Path, options: OpenOptions) -> Result<(Opened, Option<
     if GgufFile::is_named(path) && path.is_file() {
         return Ok((Opened::Folder(Box::new(Folder::of_file(path)?)), None));
     }
-    let opened = Opened::open(path, options)?;
-    let Some(FileFormat::Safetensors) = opened.file().map(Source::format) else { return Ok((opened, None)) };
-    let folder = Folder::of_file(path)?;
-    match Contents::of(&folder, &truecast_schemes::Options::default()) {
-        Ok(contents) if contents.is_quantised() => Ok((Opened::Folder(Box::new(folder)), None)),
-        Ok(_) => Ok((opened, None)),
-        Err(cause) => {
-            Ok((opened, Some(format!("{cause}; its tensors are compared as they are stored, without scales"))))
-        }
-    }
+    let source = match Opened::open(path, options)? {
+        Opened::File(source) if source.format() == FileFormat::Safetensors => source,
+        opened => return Ok((opened, None)),
+    };
+    let folder = Folder::of_source(*source);
+    let note = match Contents::of(&folder, &truecast_schemes::Options::default()) {
+        Ok(contents) if contents.is_quantised() => return Ok((Opened::Folder(Box::new(folder)), None)),
+        Ok(_) => None,
+        Err(cause) => Some(format!("{cause}; its tensors are compared as they are stored, without scales")),
+    };
+    let source = folder.into_source().expect("it was made of one");
+    Ok((Opened::File(Box::new(source)), note))
 }
 
 /// All tensors, in the order of files and data.

@@ -45,20 +45,8 @@ impl Verification {
         Ok(Verification::of(Plan::new(src, options)?, coverage, seed))
     }
 
-    /// The same of a file that may be quantised; `None` if it is not ([`Plan::of_file`]).
-    ///
-    /// # Errors
-    /// As [`new`](Verification::new).
-    pub fn of_file(
-        src: &Path,
-        options: &Options,
-        coverage: Coverage,
-        seed: u64,
-    ) -> Result<Option<Verification>, Error> {
-        Ok(Plan::of_file(src, options)?.map(|plan| Verification::of(plan, coverage, seed)))
-    }
-
-    fn of(plan: Plan, coverage: Coverage, seed: u64) -> Verification {
+    /// What a plan should have written.
+    pub(crate) fn of(plan: Plan, coverage: Coverage, seed: u64) -> Verification {
         let bytes: u64 = plan.works().map(Work::bytes_in).sum();
         let part = coverage.part(bytes);
         let stretches = plan.works().enumerate().map(|(at, work)| {

@@ -44,11 +44,17 @@ impl Plan {
     /// Everything that is wrong with the source's header or the options.
     pub fn new(src: &Path, dst: &Path, options: &TensorOptions) -> Result<Plan, Error> {
         FileFormat::known(src)?;
-        let unknown = || Error::UnknownKind { path: dst.display().to_string(), found: Foreign::of(dst) };
-        let kind = FileFormat::of_path(dst).ok_or_else(unknown)?;
+        kind_of(dst)?;
         // In a checkpoint a rule says which tensors are reinterpreted. A model says itself what its tensors are.
         let from = options.selection.from.filter(|_| FileFormat::of_path(src) != Some(FileFormat::Safetensors));
-        let source = Source::open_with(src, OpenOptions { from, onnx: options.onnx })?;
+        Plan::of(Source::open_with(src, OpenOptions { from, onnx: options.onnx })?, dst, options)
+    }
+
+    /// The same of a source that is open.
+    pub(crate) fn of(source: Source, dst: &Path, options: &TensorOptions) -> Result<Plan, Error> {
+        let kind = kind_of(dst)?;
+        let src = source.path().to_path_buf();
+        let src = src.as_path();
         if source.same_file(dst) {
             return Err(Error::SameFile { path: dst.display().to_string() });
         }
@@ -253,6 +259,12 @@ impl Plan {
         let tensors = tensors.into_iter().zip(counts).map(|(t, counts)| TensorReport::new(t, counts)).collect();
         Ok(Report { outputs, ..Report::new(&path, provenance, tensors, warnings) })
     }
+}
+
+/// The format of a destination, by its name.
+fn kind_of(dst: &Path) -> Result<FileFormat, Error> {
+    let unknown = || Error::UnknownKind { path: dst.display().to_string(), found: Foreign::of(dst) };
+    FileFormat::of_path(dst).ok_or_else(unknown)
 }
 
 /// Characters of the longest text that a tensor is printed as, at least one: no width is an error elsewhere.

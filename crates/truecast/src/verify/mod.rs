@@ -89,7 +89,11 @@ impl Verification {
         coverage: Coverage,
         seed: u64,
     ) -> Result<Verification, Error> {
-        let plan = Plan::new(src, dst, options)?;
+        Ok(Verification::of(Plan::new(src, dst, options)?, coverage, seed))
+    }
+
+    /// What a plan should have written.
+    pub(crate) fn of(plan: Plan, coverage: Coverage, seed: u64) -> Verification {
         let part = coverage.part(plan.bytes().0);
         let stretches = plan.tensors().iter().enumerate().map(|(i, tensor)| {
             let (len, bits) = (tensor.target.len(), tensor.from.bits_in(tensor.src_layout).unwrap_or(64) as u64);
@@ -98,7 +102,7 @@ impl Verification {
         let stretches: Vec<Vec<Stretch>> = stretches.collect();
         let is_sample =
             stretches.iter().zip(plan.tensors()).any(|(some, tensor)| elements_of(some) < tensor.target.len());
-        Ok(Verification { stretches, seed: is_sample.then_some(seed), plan })
+        Verification { stretches, seed: is_sample.then_some(seed), plan }
     }
 
     /// What the conversion does, tensor by tensor.
