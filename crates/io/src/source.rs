@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -316,6 +317,23 @@ impl Source {
     pub fn window(&self, index: usize) -> Option<Window> {
         let Place::File { offset, swap: None } = self.places.get(index)? else { return None };
         Some(Window::new(self.file.clone(), *offset, offset + self.tensors[index].bytes()))
+    }
+
+    /// Fills `bytes` with those of a tensor from `first` on, as they lie in the file.
+    ///
+    /// # Errors
+    /// [`Error::ReadTensor`], also if the tensor ends before.
+    ///
+    /// # Panics
+    /// If the tensor has no [`window`](Source::window).
+    pub fn read_at(&self, index: usize, first: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        let mut window = self.window(index).expect("the tensor lies in the file as it is");
+        window.seek(SeekFrom::Start(first)).and_then(|_| window.fill(bytes)).map_err(|source| Error::ReadTensor {
+            path: self.path_buf(),
+            tensor: self.tensors[index].name.clone(),
+            offset: window.file_offset(),
+            source,
+        })
     }
 
     /// Everything before the data of the first tensor: of a safetensors file the header with its length.

@@ -7,8 +7,7 @@ use super::shard::{Origin, ShardPlan};
 use super::stored::Stored;
 use crate::error::{Cause, Error};
 use crate::stream::{Feed, Item, Limits, Sink, room, run};
-use std::collections::HashMap;
-use std::io::{Seek, SeekFrom};
+use std::collections::{HashMap, HashSet};
 use truecast_core::DType;
 use truecast_core::scaled::ScaledError;
 use truecast_io::folder::Folder;
@@ -40,8 +39,8 @@ impl Amax {
                 wanted.extend(with.iter().filter_map(|at| plan.scaled(*at)));
             }
         }
-        let mut seen: HashMap<Stored, ()> = HashMap::new();
-        wanted.retain(|scaled| !self.0.contains_key(&scaled.from) && seen.insert(scaled.from, ()).is_none());
+        let mut seen = HashSet::new();
+        wanted.retain(|scaled| !self.0.contains_key(&scaled.from) && seen.insert(scaled.from));
         let quantisers = wanted.iter().map(|scaled| scaled.quantiser(&CastOptions::default()));
         let name = |scaled: &Scaled| {
             let source = &plan.folder.shards()[scaled.from.shard].source;
@@ -118,15 +117,8 @@ impl Feed for AmaxFeed<'_> {
     fn read(&mut self, at: usize, first: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
         let Scaled { from, dtype, .. } = self.wanted[at];
         let source = &self.folder.shards()[from.shard].source;
-        let mut window = source.window(from.tensor).expect("a tensor of a safetensors file lies as it is");
         let bytes = room(buffer, self.items[at].src_bytes(len));
-        let read = window.seek(SeekFrom::Start(first * bytes_of(*dtype))).and_then(|_| window.fill(bytes));
-        read.map_err(|cause| truecast_io::Error::ReadTensor {
-            path: source.path().into(),
-            tensor: source.tensors()[from.tensor].name.clone(),
-            offset: window.file_offset(),
-            source: cause,
-        })?;
+        source.read_at(from.tensor, first * bytes_of(*dtype), bytes)?;
         Ok(bytes.len())
     }
 }

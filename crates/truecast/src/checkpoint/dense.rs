@@ -7,7 +7,6 @@ use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::stream::room;
 use std::cell::RefCell;
-use std::io::{Seek, SeekFrom};
 use std::sync::Arc;
 use truecast_core::scaled::{Layout, Part, Parts};
 use truecast_core::{CastSpec, DType};
@@ -151,16 +150,7 @@ const TOGETHER: u64 = 1 << 20;
 
 fn read_into(folder: &Folder, stored: Stored, read: &Read, mut into: &mut [u8]) -> Result<(), Error> {
     let source = &folder.shards()[stored.shard].source;
-    let mut window = source.window(stored.tensor).expect("tensors of a checkpoint lie as they are");
-    let mut get = |at: u64, bytes: &mut [u8]| {
-        let read = window.seek(SeekFrom::Start(at)).and_then(|_| window.fill(bytes));
-        read.map_err(|cause| truecast_io::Error::ReadTensor {
-            path: source.path().into(),
-            tensor: source.tensors()[stored.tensor].name.clone(),
-            offset: window.file_offset(),
-            source: cause,
-        })
-    };
+    let get = |at: u64, bytes: &mut [u8]| source.read_at(stored.tensor, at, bytes);
     let Read { first, len, stride, count, .. } = *read;
     if count <= 1 || stride == len || stride - len > GAP || stride > TOGETHER {
         for piece in 0..count {

@@ -5,7 +5,6 @@ use super::shard::Origin;
 use crate::digest::{Sha256, sha256};
 use crate::error::Error;
 use crate::stream::{Feed, Sink, room};
-use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use truecast_core::scaled::Part;
@@ -33,16 +32,8 @@ impl Feed for FolderFeed<'_> {
             (Origin::Quantised(_), _) => unreachable!("each quantised work has its maker"),
         };
         let source = &self.folder.shards()[stored.shard].source;
-        let mut window = source.window(stored.tensor).expect("a tensor of a safetensors file lies as it is");
         let bytes = room(buffer, item.src_bytes(len));
-        let skipped = first * item.src_bits as u64 / 8;
-        let read = window.seek(SeekFrom::Start(skipped)).and_then(|_| window.fill(bytes));
-        read.map_err(|cause| truecast_io::Error::ReadTensor {
-            path: source.path().into(),
-            tensor: work.planned.name.clone(),
-            offset: window.file_offset(),
-            source: cause,
-        })?;
+        source.read_at(stored.tensor, first * item.src_bits as u64 / 8, bytes)?;
         Ok(bytes.len())
     }
 }

@@ -5,7 +5,6 @@ use super::dense::Quantised;
 use super::stored::Stored;
 use crate::error::Error;
 use std::collections::BTreeMap;
-use std::io::Seek;
 use truecast_core::scaled::Part;
 use truecast_io::FileFormat;
 use truecast_io::folder::{Folder, Shard};
@@ -72,15 +71,8 @@ fn detection(
     let mut read = |number: usize| {
         let at = stored[number];
         let source = &folder.shards()[at.shard].source;
-        let mut window = source.window(at.tensor).expect("tensors of a checkpoint lie as they are");
         let mut bytes = vec![0; source.tensors()[at.tensor].bytes().min(MAX_READ_BYTES) as usize];
-        let done = window.rewind().and_then(|()| window.fill(&mut bytes));
-        done.map_err(|cause| truecast_io::Error::ReadTensor {
-            path: source.path().into(),
-            tensor: source.tensors()[at.tensor].name.clone(),
-            offset: window.file_offset(),
-            source: cause,
-        })?;
+        source.read_at(at.tensor, 0, &mut bytes)?;
         Ok(bytes)
     };
     let checkpoint = Checkpoint { tensors: &tensors, metadata: &metadata, documents };

@@ -8,12 +8,11 @@ use crate::scan::Stretch;
 use crate::verify::difference::{FileDifference, WrongElement};
 use crate::verify::found::Found;
 use rayon::prelude::*;
-use std::io::{Seek, SeekFrom};
 use std::ops::{ControlFlow, Range};
 use truecast_core::scaled::{Coding, Group, Layout, Packing, Part, Parts, Plane, Planes, Zero};
 use truecast_core::{CastSpec, DType, Outcome, cast_one};
+use truecast_io::Source;
 use truecast_io::folder::Folder;
-use truecast_io::{Source, Window};
 use truecast_kernel::Elements;
 
 /// About the elements of a band.
@@ -96,9 +95,8 @@ impl Proof<'_> {
         let target = &self.planned.target;
         let bytes = |len| target.dtype.bytes_in(target.layout, len).expect("a container's layout fits its type");
         let (source, at) = self.result;
-        let mut window = source.window(at).expect("a tensor of a safetensors file lies as it is");
         let mut dst = vec![0; bytes(to - begin) as usize];
-        read_at(&mut window, bytes(begin), &mut dst).map_err(|cause| failed(source, at, cause))?;
+        source.read_at(at, bytes(begin), &mut dst)?;
         let dst = Elements::with_layout(target.dtype, target.layout, (to - begin) as usize, &dst[..]);
         let dst = dst.expect("the buffer was made for these elements");
         let mut found = Found::new();
@@ -124,22 +122,10 @@ impl Proof<'_> {
     fn read(&self, part: Part, range: Range<u64>) -> Result<Vec<u8>, Error> {
         let stored = self.quantised.stored(part);
         let source = &self.folder.shards()[stored.shard].source;
-        let mut window = source.window(stored.tensor).expect("tensors of a checkpoint lie as they are");
         let mut bytes = vec![0; (range.end - range.start) as usize];
-        read_at(&mut window, range.start, &mut bytes).map_err(|cause| failed(source, stored.tensor, cause))?;
+        source.read_at(stored.tensor, range.start, &mut bytes)?;
         Ok(bytes)
     }
-}
-
-fn read_at(window: &mut Window, at: u64, bytes: &mut [u8]) -> std::io::Result<()> {
-    window.seek(SeekFrom::Start(at))?;
-    window.fill(bytes)
-}
-
-fn failed(source: &Source, tensor: usize, cause: std::io::Error) -> truecast_io::Error {
-    let name = source.tensors()[tensor].name.clone();
-    let offset = source.data_offset(tensor).unwrap_or(0);
-    truecast_io::Error::ReadTensor { path: source.path().into(), tensor: name, offset, source: cause }
 }
 
 /// The bands that hold these elements. Where only some rows are read, a band does not begin within a block unless it ends

@@ -10,7 +10,6 @@ use crate::scan::Stretch;
 use crate::verify::difference::{FileDifference, WrongElement};
 use crate::verify::found::Found;
 use rayon::prelude::*;
-use std::io::{Seek, SeekFrom};
 use std::ops::{ControlFlow, Range};
 use truecast_core::scaled::{Packing, Part, Plane, Planes, ScaledError, Search, Zero, amax};
 use truecast_core::{CastSpec, DType, cast_one};
@@ -122,7 +121,7 @@ impl ScaledProof<'_> {
     /// An output whose bytes are known as a whole.
     fn bytes(&self, at: usize, expected: &[u8], differences: &mut Vec<FileDifference>) -> Result<(), Error> {
         let mut found = vec![0; expected.len()];
-        read(self.result.0, self.result.1[at], 0, &mut found)?;
+        self.result.0.read_at(self.result.1[at], 0, &mut found)?;
         if let Some(index) = expected.iter().zip(&found).position(|(a, b)| a != b) {
             let count = expected.iter().zip(&found).filter(|(a, b)| a != b).count() as u64;
             let (expected, actual) = (expected[index].into(), found[index].into());
@@ -165,7 +164,7 @@ impl ScaledProof<'_> {
         let Stored { shard, tensor } = scaled.from;
         let size = scaled.dtype.storage_bits().unwrap_or(8) as u64 / 8;
         let mut bytes = vec![0; ((elements.end - elements.start) * size) as usize];
-        read(&self.plan.folder().shards()[shard].source, tensor, elements.start * size, &mut bytes)?;
+        self.plan.folder().shards()[shard].source.read_at(tensor, elements.start * size, &mut bytes)?;
         let widened = CastSpec { src: scaled.dtype, ..CastSpec::copy(DType::F32) };
         let value = |code: &[u8]| {
             let code = code.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
@@ -221,7 +220,7 @@ impl ScaledProof<'_> {
         for (part, plane) in planes_of(planes) {
             if let (false, Some(at)) = (lies_in_rows(plane), self.scaled.output(part)) {
                 let mut bytes = vec![0; self.scaled.outputs[at].tensor.bytes() as usize];
-                read(self.result.0, self.result.1[at], 0, &mut bytes)?;
+                self.result.0.read_at(self.result.1[at], 0, &mut bytes)?;
                 held.push((part, bytes));
             }
         }
@@ -248,10 +247,8 @@ impl ScaledProof<'_> {
         let [rows, cols] = if whole.is_some() { shape } else { [1, shape[1]] };
         let bits = plane.code.bits();
         let mut free = vec![0xff_u8; plane.bytes([rows, cols]).unwrap_or(0) as usize];
-        for bit in (0..rows).flat_map(|row| {
-            (0..cols).flat_map(move |col| (0..bits).map(move |n| plane.packing.bit(bits, [rows, cols], [row, col], n)))
-        }) {
-            free[(bit / 8) as usize] &= !(1 << (bit % 8));
+        for at in (0..rows).flat_map(|row| (0..cols).map(move |col| [row, col])) {
+            plane.packing.set(bits, [rows, cols], at, &mut free, 0);
         }
         let Some(begin) = free.iter().position(|free| *free != 0) else { return Ok(()) };
         let size = free.len() as u64;
@@ -262,7 +259,7 @@ impl ScaledProof<'_> {
             let first = repeat * size + begin as u64;
             match whole {
                 Some((_, all)) => bytes.copy_from_slice(&all[first as usize..][..free.len() - begin]),
-                None => read(self.result.0, self.result.1[at], first, &mut bytes)?,
+                None => self.result.0.read_at(self.result.1[at], first, &mut bytes)?,
             }
             for (i, (byte, free)) in bytes.iter().zip(&free[begin..]).enumerate() {
                 if byte & free != 0 {
@@ -291,30 +288,26 @@ impl ScaledProof<'_> {
         held: &Held,
     ) -> Result<Vec<u64>, Error> {
         let bits = plane.code.bits();
-        let field = |bytes: &[u8], bit: &dyn Fn(u32) -> u64| {
-            (0..bits).fold(0u64, |code, n| code | u64::from(bytes[(bit(n) / 8) as usize] >> (bit(n) % 8) & 1) << n)
-        };
         let matrix_bytes = plane.bytes(shape).unwrap_or(0);
         let mut all = Vec::with_capacity(((rows.end - rows.start) * (cols.end - cols.start)) as usize);
         if let Some((_, bytes)) = held.iter().find(|(of, _)| *of == part) {
             let of_matrix = &bytes[(matrix * matrix_bytes) as usize..];
             for row in rows.clone() {
-                let entry = |col| field(of_matrix, &|n| plane.packing.bit(bits, shape, [row, col], n));
+                let entry = |col| plane.packing.get(bits, shape, [row, col], of_matrix);
                 all.extend(cols.clone().map(entry));
             }
             return Ok(all);
         }
         let at = self.scaled.output(part).expect("every part has its tensor");
         let row_bytes = plane.bytes([1, shape[1]]).unwrap_or(0);
-        let bit = |col, n| plane.packing.bit(bits, [1, shape[1]], [0, col], n);
-        // Fields of a byte may stand in either order.
-        let (first, end) =
-            (bit(cols.start / 2 * 2, 0) / 8, (bit((cols.end - 1) / 2 * 2, 0) + 2 * u64::from(bits)).div_ceil(8));
-        let (first, end) = (first.min(bit(cols.start, 0) / 8), end.min(row_bytes));
+        // Eight fields fill whole bytes.
+        let octets = cols.start / 8..cols.end.div_ceil(8);
+        let (first, end) = (octets.start * u64::from(bits), (octets.end * u64::from(bits)).min(row_bytes));
+        let field = |col, bytes: &[u8]| plane.packing.get(bits, [1, shape[1]], [0, col - octets.start * 8], bytes);
         let mut bytes = vec![0; (end - first) as usize];
         for row in rows.clone() {
-            read(self.result.0, self.result.1[at], matrix * matrix_bytes + row * row_bytes + first, &mut bytes)?;
-            all.extend(cols.clone().map(|col| field(&bytes, &|n| bit(col, n) - first * 8)));
+            self.result.0.read_at(self.result.1[at], matrix * matrix_bytes + row * row_bytes + first, &mut bytes)?;
+            all.extend(cols.clone().map(|col| field(col, &bytes)));
         }
         Ok(all)
     }
@@ -427,15 +420,4 @@ fn planes_of(planes: &Planes) -> impl Iterator<Item = (Part, Plane)> {
 
 fn lies_in_rows(plane: Plane) -> bool {
     matches!(plane.packing, Packing::Rows { .. } | Packing::HighFirst)
-}
-
-fn read(source: &Source, tensor: usize, first: u64, bytes: &mut [u8]) -> Result<(), Error> {
-    let mut window = source.window(tensor).expect("a tensor of a safetensors file lies as it is");
-    let done = window.seek(SeekFrom::Start(first)).and_then(|_| window.fill(bytes));
-    Ok(done.map_err(|cause| truecast_io::Error::ReadTensor {
-        path: source.path().into(),
-        tensor: source.tensors()[tensor].name.clone(),
-        offset: window.file_offset(),
-        source: cause,
-    })?)
 }
