@@ -185,6 +185,9 @@ pub struct SelectArgs {
     /// Copy the tensors whose name matches
     #[arg(long, value_name = "GLOB")]
     pub keep: Vec<String>,
+    /// Copy tensors with such names, and all of fewer than two dimensions; with --scheme: do not quantise them
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = words::PRESET)]
+    pub keep_preset: Vec<Preset>,
     /// ONNX models: keep smaller tensors, unless a rule names them
     #[arg(long, value_name = "N", default_value = "1024")]
     pub min_elements: u64,
@@ -301,9 +304,6 @@ pub struct WritingArgs {
     /// With --scheme: whether NaN and infinities are an error, or become zero and the largest value
     #[arg(long, value_name = "WHAT", default_value = "error", value_parser = words::NONFINITE, requires = "scheme")]
     pub nonfinite: NonFinite,
-    /// With --scheme: do not quantise tensors with such names
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = words::PRESET, requires = "scheme")]
-    pub keep_preset: Vec<Preset>,
     /// With --scheme: one second scale for those tensors of a module whose names match, as for '*q_proj*,*k_proj*,*v_proj*'
     #[arg(long, value_name = "GLOB,GLOB", requires = "scheme")]
     pub share_global: Vec<String>,

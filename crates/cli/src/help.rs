@@ -14,6 +14,7 @@ const HEADINGS: [(&str, &[&str]); 9] = [
             "from",
             "rule",
             "keep",
+            "keep_preset",
             "filter",
             "from_scheme",
             "trust_scales",
@@ -25,7 +26,7 @@ const HEADINGS: [(&str, &[&str]); 9] = [
             "pairs",
         ],
     ),
-    ("Quantisation", &["scheme", "scale_search", "mx_scale", "nonfinite", "keep_preset", "share_global"]),
+    ("Quantisation", &["scheme", "scale_search", "mx_scale", "nonfinite", "share_global"]),
     (
         "Specification",
         &[

@@ -15,6 +15,7 @@ use truecast::convert::TensorOptions;
 use truecast::file::{Plan, Verification};
 use truecast::io::{Existing, OpenOptions, onnx};
 use truecast::report::Rows;
+use truecast::select::writing::UnknownPreset;
 use truecast::select::{Rule, Selection};
 use truecast::verify::{Coverage, Record};
 use truecast::{CastOptions, DType, Error};
@@ -28,6 +29,8 @@ pub struct Asked<'py> {
     from_: Option<Bound<'py, PyAny>>,
     #[pyo3(item)]
     rules: Vec<(String, Option<Bound<'py, PyAny>>)>,
+    #[pyo3(item)]
+    keep_preset: Vec<String>,
     #[pyo3(item)]
     spec: Option<String>,
     #[pyo3(item)]
@@ -57,9 +60,11 @@ impl Asked<'_> {
             Rule::new(glob, dtype(to)?).map_err(|error| error::of(py, &error))
         };
         let rules = self.rules.iter().map(rule).collect::<PyResult<_>>()?;
+        let preset = |name: &String| name.parse().map_err(|error: UnknownPreset| raise(py, Class::Usage, error));
+        let keep = self.keep_preset.iter().map(preset).collect::<PyResult<_>>()?;
         let defaults = TensorOptions::default();
         Ok(TensorOptions {
-            selection: Selection { to: dtype(&self.to)?, from: dtype(&self.from_)?, rules },
+            selection: Selection { to: dtype(&self.to)?, from: dtype(&self.from_)?, rules, keep },
             request: request::of(py, self.spec.as_deref(), self.attributes.as_ref())?,
             max_memory: self.max_memory.unwrap_or(defaults.max_memory),
             existing: if self.force { Existing::Replace } else { Existing::Refuse },
@@ -124,8 +129,7 @@ pub fn verify(
         }
         _ => None,
     };
-    let provenance =
-        record.as_ref().map(|found| &found.provenance).or(manifest.as_ref().map(|found| &found.provenance));
+    let provenance = record.as_ref().map(|found| &found.provenance).or(manifest.as_ref());
     let options = match provenance {
         Some(provenance) => TensorOptions { exec: pool::options(), ..provenance.options() },
         None => asked.options(py)?,
@@ -136,14 +140,16 @@ pub fn verify(
         None if full => Coverage::Full,
         None => Coverage::BySize,
     };
+    if !src.is_dir() {
+        of_folder.refuse(py, &src)?;
+    }
+    let written = provenance.cloned().unwrap_or_default();
+    let options = of_folder.options(py, options)?;
+    let (reading, writing) = (options.reading.or(&written.reading), options.writing.or(written.writing));
+    let options = checkpoint::Options { reading, writing, ..options };
     if src.is_dir() {
-        let written = provenance.and_then(|found| found.writing.clone());
-        let options = of_folder.recorded(of_folder.options(py, options)?, manifest.as_ref());
-        let options = checkpoint::Options { writing: options.writing.or(written), ..options };
         return folder::verify(py, (&src, &dst), &options, record, (coverage, seed), progress);
     }
-    of_folder.refuse(py, &src)?;
-    let options = of_folder.options(py, options)?;
     let verification = py.detach(|| Verification::new(&src, &dst, &options, coverage, seed)).map_err(fail)?;
     let total = verification.bytes();
     let mut verdict = watched(py, progress, total, |stop, tell| verification.run(&dst, stop, tell))?;

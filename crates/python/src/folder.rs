@@ -8,12 +8,13 @@ use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use truecast::Error;
-use truecast::checkpoint::{Nibbles, Options, Part, Plan, Recorded, Scheme, Share, Verification};
+use truecast::checkpoint::{Nibbles, Options, Part, Plan, Scheme, Share, Verification};
 use truecast::convert::TensorOptions;
 use truecast::io::FileFormat;
 use truecast::report::{Report, Rows};
 use truecast::scaled;
-use truecast::select::writing::{self, Preset, Quantisation, Writing};
+use truecast::select::Reading;
+use truecast::select::writing::{self, Quantisation, Writing};
 use truecast::verify::{Coverage, Record};
 
 /// What is asked for of a folder, as Python says it.
@@ -43,8 +44,6 @@ pub struct AskedFolder {
     mx_scale: Option<String>,
     #[pyo3(item)]
     nonfinite: Option<String>,
-    #[pyo3(item)]
-    keep_preset: Vec<String>,
     #[pyo3(item)]
     share_global: Vec<String>,
 }
@@ -98,19 +97,9 @@ impl AskedFolder {
             ),
         };
         let (sidecars, resume, trust_scales) = (self.sidecars, self.resume, self.trust_scales);
-        let (reference, writing) = (self.reference.clone(), self.writing(py)?);
-        Ok(Options {
-            tensors,
-            sidecars,
-            resume,
-            share,
-            from_scheme,
-            trust_scales,
-            nibbles,
-            reference,
-            writing,
-            ..Options::default()
-        })
+        let reading = Reading { from_scheme, trust_scales, nibbles, reference: self.reference.clone() };
+        let writing = self.writing(py)?;
+        Ok(Options { tensors, sidecars, resume, share, reading, writing, ..Options::default() })
     }
 
     /// Tensors are quantised.
@@ -125,7 +114,6 @@ impl AskedFolder {
             ("scale_search", self.scale_search.is_some()),
             ("mx_scale", self.mx_scale.is_some()),
             ("nonfinite", self.nonfinite.is_some()),
-            ("keep_preset", !self.keep_preset.is_empty()),
             ("share_global", !self.share_global.is_empty()),
         ];
         let Some(name) = &self.scheme else {
@@ -136,26 +124,11 @@ impl AskedFolder {
         };
         let scheme = scaled::scheme(name).map_err(|error| usage(error.to_string()))?;
         let how = how(py, self.mx_scale.as_deref(), self.scale_search.as_deref(), self.nonfinite.as_deref())?;
-        let keep = self.keep_preset.iter().map(|name| name.parse::<Preset>().map_err(|error| usage(error.to_string())));
         let share = self.share_global.iter().map(|text| {
             writing::Share::new(text).map_err(|(glob, why)| usage(format!("share_global {glob:?}: {why}")))
         });
-        let (keep, share) = (keep.collect::<PyResult<_>>()?, share.collect::<PyResult<_>>()?);
-        Ok(Some(Writing { scheme, how, keep, share }).filter(|writing| !writing.scheme.is_plain()))
-    }
-
-    /// The same, with what a manifest says of the source where nothing was asked for.
-    pub fn recorded(&self, options: Options, manifest: Option<&Recorded>) -> Options {
-        let Some(Recorded { provenance: _, from_scheme, trust_scales, nibbles, reference }) = manifest else {
-            return options;
-        };
-        Options {
-            from_scheme: options.from_scheme.or(*from_scheme),
-            trust_scales: options.trust_scales || *trust_scales,
-            nibbles: options.nibbles.or(*nibbles),
-            reference: options.reference.or(reference.clone()),
-            ..options
-        }
+        let share = share.collect::<PyResult<_>>()?;
+        Ok(Some(Writing { scheme, how, share }).filter(|writing| !writing.scheme.is_plain()))
     }
 }
 

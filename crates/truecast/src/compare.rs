@@ -118,6 +118,7 @@ impl Serialize for ComparisonJson<'_> {
                 schemes: (None, None),
                 beside: Beside::default(),
                 converted: None,
+                kept_by: None,
                 elements: row.counts.elements,
                 bytes: row.bytes,
                 counts: Some((&row.counts, Origin::Comparison)),

@@ -99,6 +99,15 @@ pub enum Error {
         /// Its storage width.
         bits: u32,
     },
+    /// Presets that keep nothing.
+    #[cfg(feature = "files")]
+    #[error("{path}: --keep-preset has no effect: {why}")]
+    UnusedPreset {
+        /// The file or folder.
+        path: String,
+        /// Why not.
+        why: &'static str,
+    },
     /// A model cannot be converted as asked.
     #[cfg(feature = "files")]
     #[error("{path}: {why}")]
@@ -244,6 +253,7 @@ impl Error {
             Error::Glob { .. }
             | Error::UnusedRule { .. }
             | Error::UnusedFrom { .. }
+            | Error::UnusedPreset { .. }
             | Error::SameFile { .. }
             | Error::UnknownKind { .. }
             | Error::Memory { .. }

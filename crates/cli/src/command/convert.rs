@@ -5,7 +5,7 @@ mod folder;
 use super::figures::Figures;
 use super::list::{self, Item, Known, Listed};
 use super::{Context, assessment, left_open, provenance, select, thresholds};
-use crate::args::{ConvertArgs, RuleOrder, SchemeArgs};
+use crate::args::{ConvertArgs, RuleOrder};
 use crate::effect;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -27,7 +27,8 @@ use truecast::file::Plan;
 use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
 use truecast::io::{Existing, FileFormat, FileId, OutputFile, Shown, follow};
-use truecast::report::{Assessment, Report, TensorReport, assess};
+use truecast::report::{Assessment, Provenance, Report, TensorReport, assess};
+use truecast::select::{Detected, KeptBy};
 use truecast::{DType, Ecosystem};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
@@ -114,21 +115,9 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<O
         (false, None) => Share::Whole,
     };
     let (sidecars, resume) = (!args.folder.no_sidecars, args.folder.resume);
-    let SchemeArgs { from_scheme, trust_scales, nibbles, reference } = args.scheme.clone();
-    let nibbles = nibbles.map(Into::into);
+    let reading = select::reading(&args.scheme);
     let delete_source = args.folder.delete_source.then(|| follow(&args.dst)).transpose()?;
-    Ok(Options {
-        tensors,
-        sidecars,
-        resume,
-        share,
-        from_scheme,
-        trust_scales,
-        delete_source,
-        nibbles,
-        reference,
-        writing,
-    })
+    Ok(Options { tensors, sidecars, resume, share, reading, delete_source, writing })
 }
 
 /// A report takes the place of neither the source nor the destination, nor of a file that belongs to either.
@@ -254,6 +243,7 @@ fn print_tensors(report: &Report, listed: &Listed, args: &ConvertArgs, terminal:
         if report.folder.is_none() {
             out.write_all(terminal.wrap(&left_out(report)).as_bytes())?;
         }
+        out.write_all(terminal.wrap(&kept(report)).as_bytes())?;
         out.write_all(terminal.wrap(&summary(report, args)).as_bytes())
     })
 }
@@ -267,7 +257,30 @@ fn left_out(report: &Report) -> String {
 
 /// What the numbers below came of.
 fn header(report: &Report, terminal: &Terminal) -> String {
-    terminal.wrap(&format!("options: {}\n", provenance::typed(&report.provenance)))
+    let Provenance { detected: Detected { schemes, nibbles }, .. } = &report.provenance;
+    let mut text = format!("options: {}\n", provenance::typed(&report.provenance));
+    if !schemes.is_empty() {
+        let order = nibbles.map_or(String::new(), |order| format!(", {} nibble first", order.name()));
+        text += &format!("quantised by: {}{order}\n", schemes.join(", "));
+    }
+    terminal.wrap(&text)
+}
+
+/// The tensors that presets kept.
+fn kept(report: &Report) -> String {
+    let mut by: Vec<(KeptBy, u64)> = Vec::new();
+    for reason in report.tensors.iter().filter_map(|row| row.kept_by) {
+        match by.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, tensors)) => *tensors += 1,
+            None => by.push((reason, 1)),
+        }
+    }
+    if by.is_empty() {
+        return String::new();
+    }
+    let said: Vec<String> =
+        by.iter().map(|(reason, tensors)| format!("{reason} {}", count(*tensors, "tensor"))).collect();
+    format!("kept by presets: {}\n", said.join(", "))
 }
 
 fn shape(shape: &[u64]) -> String {
@@ -275,7 +288,8 @@ fn shape(shape: &[u64]) -> String {
 }
 
 fn types(row: &TensorReport) -> String {
-    if row.converted { format!("{} -> {}", row.from, row.to) } else { format!("{} kept", row.from) }
+    let by = row.kept_by.map_or(String::new(), |reason| format!(" ({reason})"));
+    if row.converted { format!("{} -> {}{by}", row.from, row.to) } else { format!("{} kept{by}", row.from) }
 }
 
 fn summary(report: &Report, args: &ConvertArgs) -> String {
@@ -318,6 +332,7 @@ fn print(
         if report.folder.is_none() {
             out.write_all(terminal.wrap(&left_out(report)).as_bytes())?;
         }
+        out.write_all(terminal.wrap(&kept(report)).as_bytes())?;
         out.write_all(list::note(&figures).as_bytes())?;
         out.write_all(open.as_bytes())?;
         out.write_all(assessment::block(assessment, |i| report.tensors[i].assessed(), true, terminal).as_bytes())?;

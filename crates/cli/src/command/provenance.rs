@@ -7,7 +7,7 @@ use truecast::report::Provenance;
 
 /// `--spec onnx@28 --to f16 --keep '*norm*'`: may be typed after `convert SRC DST` and `verify SRC DST`.
 pub fn typed(provenance: &Provenance) -> String {
-    let Provenance { request, selection, min_elements, onnx, writing } = provenance;
+    let Provenance { request, selection, min_elements, onnx, writing, reading, detected: _ } = provenance;
     let version = request.version().map(|version| format!("@{version}"));
     let mut words = vec!["--spec".to_string(), request.spec().to_string() + &version.unwrap_or_default()];
     for (name, value) in request.attributes() {
@@ -23,6 +23,14 @@ pub fn typed(provenance: &Provenance) -> String {
         for (option, value) in writing.options() {
             words.extend([format!("--{option}"), quoted(&value)]);
         }
+    }
+    if !selection.keep.is_empty() {
+        let presets: Vec<&str> = selection.keep.iter().map(|preset| preset.name()).collect();
+        words.extend(["--keep-preset".to_string(), presets.join(",")]);
+    }
+    for (option, value) in reading.options() {
+        words.push(format!("--{option}"));
+        words.extend(value.as_deref().map(quoted));
     }
     for rule in &selection.rules {
         let option = if rule.to().is_some() { "--rule" } else { "--keep" };
@@ -62,7 +70,7 @@ mod tests {
             onnx: args.select.onnx.options(),
             ..TensorOptions::default()
         };
-        Provenance::of(&options)
+        Provenance { reading: super::super::select::reading(&args.scheme), ..Provenance::of(&options) }
     }
 
     /// What is printed may be typed, and means the same.
@@ -81,6 +89,7 @@ mod tests {
             "--spec ieee --rounding odd --overflow error --inf saturate --int-overflow saturate --nan-to-int error \
              --subnormals flush --to f16",
             "--rule a=b*=f16 --keep *.norm --rule *=bf16 --min-elements 1 --lenient --follow-links",
+            "--to f16 --keep-preset norms,ssm --from-scheme fp8-block:64x128 --trust-scales --nibbles low --reference x",
         ] {
             let start = ["truecast", "convert", "a", "b"];
             let asked = provenance(&start.into_iter().chain(line.split_whitespace()).collect::<Vec<_>>());

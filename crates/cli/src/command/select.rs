@@ -1,10 +1,10 @@
-//! `--to`, `--from`, `--rule` and `--keep` as a selection of tensors; `--scheme` and its options as a way of quantising.
+//! `--to`, `--from`, `--rule`, `--keep` and `--keep-preset` as a selection of tensors; `--scheme` and its options as a way of quantising.
 
-use crate::args::{RuleOrder, SelectArgs, WritingArgs};
+use crate::args::{RuleOrder, SchemeArgs, SelectArgs, WritingArgs};
 use crate::failure::Failure;
 use crate::words::read_type;
 use truecast::select::writing::{Quantisation, Share, Writing};
-use truecast::select::{Rule, Selection};
+use truecast::select::{Reading, Rule, Selection};
 
 /// What was asked for.
 pub fn selection(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Failure> {
@@ -17,7 +17,7 @@ pub fn selection(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Fail
 
 /// What was asked for where something else may be asked for, too.
 pub fn selection_beside(args: &SelectArgs, rules: &RuleOrder) -> Result<Selection, Failure> {
-    Ok(Selection { to: args.to, from: args.from, rules: self::rules(rules)? })
+    Ok(Selection { to: args.to, from: args.from, rules: self::rules(rules)?, keep: args.keep_preset.clone() })
 }
 
 /// How tensors are quantised, if they are.
@@ -33,7 +33,13 @@ pub fn writing(args: &WritingArgs) -> Result<Option<Writing>, Failure> {
         Share::new(text).map_err(|(glob, why)| Failure::usage(format_args!("--share-global {glob:?}: {why}")))
     };
     let share = args.share_global.iter().map(share).collect::<Result<_, _>>()?;
-    Ok(Some(Writing { scheme, how, keep: args.keep_preset.clone(), share }))
+    Ok(Some(Writing { scheme, how, share }))
+}
+
+/// How quantised tensors of the source are understood.
+pub fn reading(args: &SchemeArgs) -> Reading {
+    let SchemeArgs { from_scheme, trust_scales, nibbles, reference } = args.clone();
+    Reading { from_scheme, trust_scales, nibbles: nibbles.map(Into::into), reference }
 }
 
 /// The rules as they were typed.

@@ -185,6 +185,12 @@ fn nibbles_and_the_shape_of_a_reference() {
     folder.run(&format!("{convert} --nibbles low")).exits(0);
     result(&[32, 32], &low);
     folder.run("verify a.safetensors b.safetensors --to f32 --nibbles low").succeeds();
+    // The report has what was said and what was found out, and a proof takes it from there.
+    let ran = folder.run(&format!("{convert} --nibbles low --report n.json")).exits(0);
+    assert!(ran.out.contains("--to f32 --nibbles low\nquantised by: comfy:nvfp4, low nibble first\n"), "{}", ran.out);
+    let options = folder.json("n.json")["options"].clone();
+    assert_eq!((&options["nibbles"], &options["detected"]["nibbles"]), (&json!("low"), &json!("low")));
+    folder.run("verify a.safetensors b.safetensors --report n.json").succeeds();
     folder.run("verify a.safetensors b.safetensors --to f32 --nibbles high").exits(1);
     let said = folder.run(&format!("{convert} --reference dense.safetensors")).exits(0).err;
     assert!(said.contains("dense.safetensors: the order of nibbles fits 1 tensors there"), "{said}");
@@ -200,7 +206,9 @@ fn nibbles_and_the_shape_of_a_reference() {
     folder.run("convert dir out --to f32 --nibbles low --reference dense.safetensors --quiet").exits(3);
     folder.run("convert dir out --to f32 --nibbles low --quiet").exits(0);
     folder.run("verify dir out").succeeds();
-    assert_eq!(folder.json("out/truecast-manifest.json")["options"]["nibbles"], "low");
+    let options = folder.json("out/truecast-manifest.json")["options"].clone();
+    assert_eq!(options["nibbles"], "low");
+    assert_eq!(options["detected"], json!({ "schemes": ["comfy:nvfp4"], "nibbles": "low" }));
     folder.run("convert dir out --to f32 --resume --quiet").fails(2, &["nibbles"]);
 }
 

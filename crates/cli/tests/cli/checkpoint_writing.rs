@@ -301,3 +301,57 @@ fn a_replaced_folder_declares_one_scheme() {
     assert!(!folder.path("out/hf_quant_config.json").exists());
     folder.run("convert out dense --to f32 --quiet").exits(0);
 }
+
+/// Presets keep tensors of plain casts, too (§11.3), and reports say which.
+#[test]
+fn presets_of_plain_casts() {
+    let folder = model();
+    let line = "--to bf16 --keep-preset norms,embeddings";
+    let ran = folder.run(&format!("convert model out {line} --report r.json")).exits(0);
+    assert!(ran.out.contains(&format!("{line}\n")), "{}", ran.out);
+    assert!(ran.out.contains("kept by presets: embeddings 1 tensor, norms 1 tensor\n"), "{}", ran.out);
+    let (first, source) =
+        (Parsed::new(&folder.read(&format!("out/{FIRST}"))), Parsed::new(&folder.read(&format!("model/{FIRST}"))));
+    for (name, by) in [
+        ("model.embed_tokens.weight", Some("embeddings")),
+        ("model.layers.0.input_layernorm.weight", Some("norms")),
+        ("model.layers.0.self_attn.q_proj.weight", None),
+    ] {
+        let report = folder.json("r.json");
+        let row = report["tensors"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+        assert_eq!(row.get("kept_by").and_then(Value::as_str), by, "{name}");
+        match by {
+            Some(_) => assert_eq!((first.dtype(name), first.bytes(name)), ("F32", source.bytes(name)), "{name}"),
+            None => assert_eq!(first.dtype(name), "BF16"),
+        }
+    }
+    assert_eq!(folder.json("r.json")["options"]["keep_preset"], json!(["norms", "embeddings"]));
+    assert_eq!(folder.json("out/truecast-manifest.json")["options"]["keep_preset"], json!(["norms", "embeddings"]));
+    folder.run("verify model out").succeeds();
+    folder.run(&format!("verify model out {line}")).succeeds();
+    folder.run("verify model out --report r.json --keep-preset norms").exits(2);
+    folder.run("verify model out --to bf16").exits(1);
+    // One file, by value; a rule goes before a preset, a vector stays with every preset.
+    let bytes = folder.read(&format!("model/{FIRST}"));
+    folder.write("a.safetensors", &bytes);
+    let rule = "--rule *embed*=f16 --keep-preset embeddings";
+    let ran = folder.run(&format!("convert a.safetensors b.safetensors --to bf16 {rule} --report f.json")).exits(0);
+    assert!(ran.out.contains("f32 kept (dimensions)"), "{}", ran.out);
+    let made = Parsed::new(&folder.read("b.safetensors"));
+    assert_eq!(made.dtype("model.embed_tokens.weight"), "F16");
+    assert_eq!(made.dtype("model.layers.0.input_layernorm.weight"), "F32");
+    folder.run("verify a.safetensors b.safetensors --report f.json").succeeds();
+    for (line, says) in [
+        ("--to bf16 --keep-preset router", "--keep-preset has no effect: no tensor has a name"),
+        ("--rule *embed*=f16 --keep-preset norms", "--keep-preset has no effect: without --to"),
+    ] {
+        let ran = folder.run(&format!("convert model other {line}")).exits(2);
+        assert!(ran.err.contains(says), "{}", ran.err);
+        folder.run(&format!("convert a.safetensors other.safetensors {line}")).exits(2);
+    }
+    // With a scheme the report says it of what could have been quantised.
+    folder.run("convert model fp8 --scheme fp8-block --keep-preset norms,embeddings --report s.json").exits(0);
+    let report = folder.json("s.json");
+    let kept = report["tensors"].as_array().unwrap().iter().filter_map(|row| Some((&row["name"], row.get("kept_by")?)));
+    assert_eq!(kept.collect::<Vec<_>>(), [(&json!("model.embed_tokens.weight"), &json!("embeddings"))]);
+}

@@ -36,7 +36,7 @@ pub use options::{Options, Part, Share};
 pub use plan::Plan;
 pub(crate) use single::OfFile;
 pub use truecast_schemes::{Error as SchemeError, Nibbles, Scheme};
-pub use verify::{Recorded, Verification, recorded};
+pub use verify::{Verification, recorded};
 
 use crate::error::Error;
 use crate::report::Report;

@@ -1,11 +1,11 @@
 //! How a checkpoint is converted: everything that is asked for.
 
 use crate::convert::options::TensorOptions;
-use crate::select::Writing;
+use crate::select::{Reading, Writing};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use truecast_schemes::{Nibbles, Scheme, ShapeOf};
+use truecast_schemes::ShapeOf;
 
 /// How to convert a checkpoint.
 #[derive(Clone, Debug)]
@@ -19,25 +19,19 @@ pub struct Options {
     pub resume: bool,
     /// Which of the shards are converted.
     pub share: Share,
-    /// The scheme of the source, where it is not to be found out.
-    pub from_scheme: Option<Scheme>,
-    /// Global scales are taken as they are, however odd.
-    pub trust_scales: bool,
+    /// How quantised tensors of the source are understood.
+    pub reading: Reading,
     /// Files of the source are deleted as soon as nothing needs them; the folder of the result, which has their beginnings
     /// until it is complete.
     pub delete_source: Option<PathBuf>,
-    /// The order of nibbles of ComfyUI's NVFP4, where it is not the usual one.
-    pub nibbles: Option<Nibbles>,
-    /// A dense checkpoint with the same names: it tells shapes that padding hides, and whether nibbles are in order.
-    pub reference: Option<PathBuf>,
     /// How dense tensors are quantised, if they are.
     pub writing: Option<Writing>,
 }
 
 impl Options {
     /// How the source is understood; `reference` says the shape of a dense tensor.
-    pub(super) fn reading<'a>(&self, reference: Option<&'a ShapeOf<'a>>) -> truecast_schemes::Options<'a> {
-        let Options { from_scheme, trust_scales, nibbles, .. } = *self;
+    pub(super) fn schemes<'a>(&self, reference: Option<&'a ShapeOf<'a>>) -> truecast_schemes::Options<'a> {
+        let Reading { from_scheme, trust_scales, nibbles, reference: _ } = self.reading;
         truecast_schemes::Options { from_scheme, trust_scales, nibbles, reference }
     }
 }
@@ -50,11 +44,8 @@ impl Default for Options {
             sidecars: true,
             resume: false,
             share: Share::Whole,
-            from_scheme: None,
-            trust_scales: false,
+            reading: Reading::default(),
             delete_source: None,
-            nibbles: None,
-            reference: None,
             writing: None,
         }
     }

@@ -15,17 +15,17 @@ use crate::convert::planned::Planned;
 use crate::digest::Sha256;
 use crate::error::Error;
 use crate::report::Provenance;
-use crate::select::{Choice, Eligibility};
+use crate::select::{Choice, Detected, Eligibility, Selection};
 use crate::stream::{Item, LEAST_MEMORY};
 use serde_json::json;
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 use std::path::Path;
-use truecast_core::scaled::{BlockType, Part};
+use truecast_core::scaled::{BlockType, Packing, Part};
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::folder::{Folder, Index, Shard};
 use truecast_io::{FileFormat, Shown, Tensor};
-use truecast_schemes::{Family, Group, Outcome, Role, Scheme};
+use truecast_schemes::{Detection, Family, Group, Nibbles, Outcome, Role, Scheme};
 
 /// The index of a checkpoint that had none.
 const INDEX: &str = "model.safetensors.index.json";
@@ -94,15 +94,18 @@ impl Plan {
             Some(_) => Eligibility::Converted,
         };
         let eligibilities: Vec<_> = made.iter().zip(&tensors).map(eligible).collect();
-        let choices = options.tensors.selection.choose(kind, &tensors, &eligibilities, src)?;
+        let writing = options.writing.as_ref().filter(|writing| !writing.scheme.is_plain());
+        let selection = &options.tensors.selection;
+        // What is not quantised is treated as without a scheme.
+        let beside = Selection { keep: writing.map_or(selection.keep.clone(), |_| Vec::new()), ..selection.clone() };
+        let choices = beside.choose(kind, &tensors, &eligibilities, src)?;
         let was_quantised = !found.groups.is_empty();
         let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
-        let writing = options.writing.as_ref().filter(|writing| !writing.scheme.is_plain());
         if let (Some(writing), Some(group)) = (writing, found.groups.first()) {
             let (tensor, from, to) = (group.name.clone(), group.scheme.to_string(), writing.scheme.to_string());
             return Err(Error::checkpoint(src, CheckpointError::QuantisedAlready { tensor, from, to }));
         }
-        let mut quantising = writing.map(|writing| Quantising::new(writing, &options.tensors.selection));
+        let mut quantising = writing.map(|writing| Quantising::new(writing, selection));
         let of_shard = |shard: &Shard| {
             let metadata = shard.source.metadata();
             let metadata = if was_quantised || is_gguf {
@@ -124,7 +127,8 @@ impl Plan {
                 None if scaled.is_some() => scaled.expect("it was asked for"),
                 None => {
                     let planned = Planned::new(tensor, choice, kind, path, &options.tensors.request)?;
-                    Work { origin: Origin::Stored(at), planned }
+                    let kept_by = quantising.as_ref().map_or(choice.kept_by, |quantising| quantising.kept_by(tensor));
+                    Work { origin: Origin::Stored(at), planned: Planned { kept_by, ..planned } }
                 }
                 Some(group) => {
                     let Some(to) = choice.to else {
@@ -132,7 +136,7 @@ impl Plan {
                         return Err(Error::checkpoint(src, CheckpointError::Kept { tensor, scheme }));
                     };
                     let value = Tensor { dtype: DType::F32, ..tensor.clone() };
-                    let choice = Choice { from: DType::F32, to: Some(to) };
+                    let choice = Choice { from: DType::F32, to: Some(to), kept_by: None };
                     let planned = Planned::new(&value, choice, kind, path, &options.tensors.request)?;
                     let planned = Planned { from: tensor.dtype, ..planned };
                     let quantised = quantised(&folder, &stored, group);
@@ -149,8 +153,10 @@ impl Plan {
         let Settled { kept, shares, warnings } = settled.unwrap_or_default();
         let scheme = writing.map_or(Scheme::PLAIN, |writing| writing.scheme);
         let outcome = (was_quantised || !scheme.is_plain()).then_some(Outcome { scheme, kept: &kept });
-        let configuration = Configuration::of(&folder, &documents, options.tensors.selection.to, outcome)?;
-        let provenance = Provenance { writing: writing.cloned(), ..Provenance::of(&options.tensors) };
+        let configuration = Configuration::of(&folder, &documents, selection.to, outcome)?;
+        let (reading, detected) = (options.reading.clone(), detected(&found));
+        let provenance =
+            Provenance { writing: writing.cloned(), reading, detected, ..Provenance::of(&options.tensors) };
         let mut warnings = [found.choices, found.warnings, warnings].concat();
         if let Some(reference) = reference {
             let all: Vec<_> = found.groups.iter().map(|group| quantised(&folder, &stored, group)).collect();
@@ -258,14 +264,6 @@ impl Plan {
         }
         let mut options = self.provenance.to_json();
         options["sidecars"] = json!(self.options.sidecars);
-        options["from_scheme"] = json!(self.options.from_scheme.map(|scheme| scheme.to_string()));
-        options["trust_scales"] = json!(self.options.trust_scales);
-        if let Some(nibbles) = self.options.nibbles {
-            options["nibbles"] = json!(nibbles.name());
-        }
-        if let Some(reference) = &self.options.reference {
-            options["reference"] = json!(reference.display().to_string());
-        }
         Ok(Manifest { truecast: env!("CARGO_PKG_VERSION").into(), options, complete: false, shards })
     }
 
@@ -312,6 +310,19 @@ impl Plan {
             files.iter().map(|file| file.name.as_str()).chain(dropped.iter().map(String::as_str)).collect();
         all.iter().filter(move |sidecar| !names.iter().any(|name| Path::new(name) == sidecar.path))
     }
+}
+
+/// What was found out of a source and decides its values.
+fn detected(found: &Detection) -> Detected {
+    let order = |group: &Group| match (group.scheme.family, group.layout.planes()?.codes.packing) {
+        (Family::ComfyNvfp4, Packing::HighFirst) => Some(Nibbles::High),
+        (Family::ComfyNvfp4, _) => Some(Nibbles::Low),
+        _ => None,
+    };
+    let mut schemes: Vec<String> = found.groups.iter().map(|group| group.scheme.to_string()).collect();
+    schemes.sort();
+    schemes.dedup();
+    Detected { schemes, nibbles: found.groups.iter().find_map(order) }
 }
 
 /// The type of the codes, or one that holds them.

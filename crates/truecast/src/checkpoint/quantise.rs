@@ -6,7 +6,7 @@ use super::shard::{Origin, Work};
 use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
-use crate::select::{Selection, Writing};
+use crate::select::{KeptBy, Selection, UNUSED_PRESET, Writing};
 use std::collections::HashMap;
 use std::path::Path;
 use truecast_core::scaled::{Code, MxScale};
@@ -68,8 +68,9 @@ impl<'a> Quantising<'a> {
     /// A scheme that is not written. What the scheme cannot hold is told by [`finish`](Quantising::finish), all together.
     pub fn work(&mut self, at: Stored, tensor: &Tensor, path: &Path) -> Result<Option<Work>, Error> {
         let name = &tensor.name;
-        self.is_kept |= self.writing.keeps(name);
-        if !Writing::is_about(tensor) || self.selection.names(name) || self.writing.keeps(name) {
+        let preset = self.selection.preset(name);
+        self.is_kept |= preset.is_some();
+        if !Writing::is_about(tensor) || self.selection.names(name) || preset.is_some() {
             if let (Some(module), true) = (name.strip_suffix(".weight"), tensor.shape.len() >= 2) {
                 self.kept.push(module.to_string());
             }
@@ -101,8 +102,15 @@ impl<'a> Quantising<'a> {
         }
         let shape = tensor.shape.clone();
         let target = Tensor { name: name.clone(), dtype: code_type(&layout), layout: Layout::Packed, shape };
-        let planned = Planned { name: name.clone(), target, from: tensor.dtype, src_layout: tensor.layout, cast: None };
+        let (name, from, src_layout) = (name.clone(), tensor.dtype, tensor.layout);
+        let planned = Planned { name, target, from, src_layout, cast: None, kept_by: None };
         Ok(Some(Work { planned, origin: Origin::Dense(Box::new(scaled)) }))
+    }
+
+    /// Why a tensor that could be quantised is not, if a preset is the reason.
+    pub fn kept_by(&self, tensor: &Tensor) -> Option<KeptBy> {
+        let could_be = Writing::is_about(tensor) && !self.selection.names(&tensor.name);
+        self.selection.preset(&tensor.name).filter(|_| could_be).map(KeptBy::Preset)
     }
 
     /// The place of the set that the tensor belongs to.
@@ -129,7 +137,7 @@ impl<'a> Quantising<'a> {
     /// Tensors that the scheme cannot hold; options that change nothing.
     pub fn finish(self, path: &Path) -> Result<Settled, Error> {
         let failed = |cause| Err(Error::checkpoint(path, cause));
-        let Writing { scheme, how, keep, share } = self.writing;
+        let (Writing { scheme, how, share }, keep) = (self.writing, &self.selection.keep);
         if let Some((first, names)) = self.refused {
             let others = names.into_iter().skip(1).collect();
             return failed(CheckpointError::NoForm { first: first.to_string(), others });
@@ -139,7 +147,7 @@ impl<'a> Quantising<'a> {
             return no_effect("--scheme", "no tensor of two dimensions or more is left to be quantised".to_string());
         }
         if !keep.is_empty() && !self.is_kept {
-            return no_effect("--keep-preset", "no tensor has a name that it is about".to_string());
+            return Err(Error::UnusedPreset { path: path.display().to_string(), why: UNUSED_PRESET });
         }
         if how.mx != MxScale::default() && !self.has_powers_of_two {
             return no_effect("--mx-scale", format!("{scheme} has no scales that are powers of two"));

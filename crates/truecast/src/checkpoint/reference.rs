@@ -27,7 +27,7 @@ pub(super) struct Reference {
 impl Reference {
     /// Opens the one that was asked for.
     pub fn of(options: &Options) -> Result<Option<Reference>, Error> {
-        let path = options.reference.as_deref();
+        let path = options.reading.reference.as_deref();
         path.map(|path| Reference::open(path, options.tensors.onnx.follow_links)).transpose()
     }
 
@@ -88,7 +88,7 @@ impl Reference {
 pub(super) fn contents(folder: &Folder, options: &Options, reference: Option<&Reference>) -> Result<Contents, Error> {
     let shape = |name: &str| reference.and_then(|reference| reference.shape(name));
     let shape: Option<&ShapeOf<'_>> = if reference.is_some() { Some(&shape) } else { None };
-    Contents::of(folder, &options.reading(shape))
+    Contents::of(folder, &options.schemes(shape))
 }
 
 /// The same codes with the nibbles of each byte in the other order, where a file does not say which.

@@ -34,7 +34,7 @@ impl Plan {
     pub(crate) fn of_file(src: &Path, options: &Options) -> Result<OfFile, Error> {
         let is_gguf = GgufFile::is_named(src);
         let writes = options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
-        let by_value = options.from_scheme == Some(Scheme::PLAIN) && !writes;
+        let by_value = options.reading.from_scheme == Some(Scheme::PLAIN) && !writes;
         if !is_gguf && (by_value || FileFormat::of_path(src) != Some(FileFormat::Safetensors)) {
             return Ok(OfFile::ByValue(None));
         }

@@ -122,7 +122,7 @@ impl<'a> Values<'a> {
                 let (name, layout) = (tensor.name.clone(), Layout::Packed);
                 let target = Tensor { name: name.clone(), dtype: DType::F32, layout, shape };
                 let cast = Some(CastSpec::copy(DType::F32));
-                let planned = Planned { name, target, from: DType::F32, src_layout: layout, cast };
+                let planned = Planned { name, target, from: DType::F32, src_layout: layout, cast, kept_by: None };
                 let maker = Maker::new(quantised, &planned, &CastOptions::default());
                 let maker = maker.map_err(|cause| Error::tensor(folder.path(), &tensor.name, cause))?;
                 let len = planned.target.len();

@@ -20,11 +20,10 @@ use crate::verify::pair::Pair;
 use crate::verify::{Sample, VerifyReport};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
 use truecast_io::folder::{Folder, Shard};
-use truecast_schemes::{Nibbles, Scheme};
 
 /// A conversion of a checkpoint that is to be checked: everything about it is settled, and no element was read.
 #[derive(Debug)]
@@ -249,37 +248,15 @@ fn elements_of(stretches: &[Stretch]) -> u64 {
     stretches.iter().map(|stretch| stretch.len).sum()
 }
 
-/// What the manifest of a result says of its options.
-#[derive(Clone, Debug)]
-pub struct Recorded {
-    /// What became of tensors.
-    pub provenance: Provenance,
-    /// How the source was understood.
-    pub from_scheme: Option<Scheme>,
-    /// Global scales were taken as they are.
-    pub trust_scales: bool,
-    /// The order of nibbles that was said.
-    pub nibbles: Option<Nibbles>,
-    /// The dense checkpoint that was named.
-    pub reference: Option<PathBuf>,
-}
-
-/// The options that the manifest of a result records; `None` if it has none.
+/// What decided a result, as its manifest records it; `None` if it has none.
 ///
 /// # Errors
 /// A manifest that cannot be read, or is of another version.
-pub fn recorded(dst: &Path) -> Result<Option<Recorded>, Error> {
+pub fn recorded(dst: &Path) -> Result<Option<Provenance>, Error> {
     let Some(Manifest { options, .. }) = Manifest::read(dst, MANIFEST)? else { return Ok(None) };
     let failed = |why: String| {
         let file = MANIFEST.into();
         Error::checkpoint(dst, CheckpointError::Manifest { file, why })
     };
-    let provenance = Provenance::from_json(&options).map_err(|cause| failed(cause.to_string()))?;
-    let from_scheme = options.get("from_scheme").and_then(|name| name.as_str()).map(str::parse::<Scheme>);
-    let from_scheme = from_scheme.transpose().map_err(|cause| failed(cause.to_string()))?;
-    let trust_scales = options.get("trust_scales").and_then(|value| value.as_bool()).unwrap_or(false);
-    let text = |key: &str| options.get(key).and_then(|value| value.as_str());
-    let nibbles = text("nibbles").map(str::parse).transpose().map_err(failed)?;
-    let reference = text("reference").map(PathBuf::from);
-    Ok(Some(Recorded { provenance, from_scheme, trust_scales, nibbles, reference }))
+    Provenance::from_json(&options).map(Some).map_err(|cause| failed(cause.to_string()))
 }

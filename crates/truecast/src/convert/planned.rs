@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::request::Request;
-use crate::select::Choice;
+use crate::select::{Choice, KeptBy};
 use crate::stream::Item;
 use std::path::Path;
 use truecast_core::text::max_len;
@@ -22,6 +22,8 @@ pub(crate) struct Planned {
     pub src_layout: Layout,
     /// `None` copies the bytes.
     pub cast: Option<CastSpec>,
+    /// Why a preset kept it, if one did.
+    pub kept_by: Option<KeptBy>,
 }
 
 impl Planned {
@@ -33,7 +35,7 @@ impl Planned {
         path: &Path,
         request: &Request,
     ) -> Result<Planned, Error> {
-        let Choice { from, to } = choice;
+        let Choice { from, to, kept_by } = choice;
         // In a model a tensor that keeps its type keeps its bytes.
         let to = to.filter(|&to| kind != FileFormat::Onnx || to != from);
         let cast = to.map(|to| request.resolve(from, to)).transpose();
@@ -50,7 +52,7 @@ impl Planned {
         let relaid = cast.is_none() && from.bits_in(layout) != from.bits_in(tensor.layout);
         let cast = if relaid { Some(CastSpec::copy(from)) } else { cast };
         let target = Tensor { name: tensor.name.clone(), dtype, layout, shape: tensor.shape.clone() };
-        Ok(Planned { name: tensor.name.clone(), target, from, src_layout: tensor.layout, cast })
+        Ok(Planned { name: tensor.name.clone(), target, from, src_layout: tensor.layout, cast, kept_by })
     }
 
     /// As the stream sees it.

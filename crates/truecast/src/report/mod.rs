@@ -26,6 +26,7 @@ pub(crate) use rows::{ListJson, RowJson};
 pub(crate) use total::TotalJson;
 
 use crate::convert::planned::Planned;
+use crate::select::KeptBy;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
@@ -53,6 +54,8 @@ pub struct TensorReport {
     pub beside: Beside,
     /// False if its bytes were copied.
     pub converted: bool,
+    /// Why `--keep-preset` kept it, if it did.
+    pub kept_by: Option<KeptBy>,
     /// Elements.
     pub elements: u64,
     /// Bytes before.
@@ -65,7 +68,7 @@ pub struct TensorReport {
 
 impl TensorReport {
     pub(crate) fn new(planned: Planned, counts: Counts) -> Self {
-        let Planned { name, target, from, src_layout, cast } = planned;
+        let Planned { name, target, from, src_layout, cast, kept_by } = planned;
         let elements = target.len();
         Self {
             name,
@@ -75,6 +78,7 @@ impl TensorReport {
             to_scheme: None,
             beside: Beside::default(),
             converted: cast.is_some_and(|cast| cast != CastSpec::copy(from)),
+            kept_by,
             elements,
             bytes_in: from.bytes_in(src_layout, elements).unwrap_or(0),
             bytes_out: target.bytes(),
@@ -169,6 +173,7 @@ impl Serialize for ReportJson<'_> {
                 beside: origin.map_or(Beside::default(), |_| t.beside),
                 schemes: (t.scheme.as_deref(), t.to_scheme.as_deref()),
                 converted: Some(t.converted),
+                kept_by: t.kept_by.map(KeptBy::name),
                 elements: t.elements,
                 bytes: (t.bytes_in, t.bytes_out),
                 counts: origin.map(|origin| (&t.counts, origin)),

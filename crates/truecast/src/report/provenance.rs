@@ -3,7 +3,7 @@
 
 use crate::convert::options::TensorOptions;
 use crate::request::Request;
-use crate::select::{Rule, Selection, Writing};
+use crate::select::{Detected, Preset, Reading, Rule, Selection, Writing};
 use serde_json::{Map, Value, json};
 use truecast_core::DType;
 
@@ -30,6 +30,10 @@ pub struct Provenance {
     pub onnx: truecast_io::onnx::Options,
     /// How tensors of a checkpoint were quantised, if they were.
     pub writing: Option<Writing>,
+    /// What was said of a quantised source.
+    pub reading: Reading,
+    /// What was found out of it.
+    pub detected: Detected,
 }
 
 /// The object is not one that [`Provenance::to_json`] gives.
@@ -54,21 +58,24 @@ impl Provenance {
             min_elements: *min_elements,
             onnx: *onnx,
             writing: None,
+            reading: Reading::default(),
+            detected: Detected::default(),
         }
     }
 
-    /// Options that give the same results, beside [`Provenance::writing`]; their means are the default ones.
+    /// Options that give the same results, beside [`Provenance::writing`] and [`Provenance::reading`]; their means are the
+    /// default ones.
     #[must_use]
     pub fn options(&self) -> TensorOptions {
-        let Provenance { request, selection, min_elements, onnx, writing: _ } = self.clone();
+        let Provenance { request, selection, min_elements, onnx, writing: _, reading: _, detected: _ } = self.clone();
         TensorOptions { request, selection, min_elements, onnx, ..TensorOptions::default() }
     }
 
     /// The object `options` of a report.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let Provenance { request, selection, min_elements, onnx, writing } = self;
-        let Selection { to, from, rules } = selection;
+        let Provenance { request, selection, min_elements, onnx, writing, reading, detected } = self;
+        let Selection { to, from, rules, keep } = selection;
         let name = |dtype: &Option<DType>| dtype.map(DType::name);
         let mut object = json!({
             "spec": request.spec(),
@@ -81,8 +88,15 @@ impl Provenance {
             "lenient": onnx.lenient,
             "follow_links": onnx.follow_links,
         });
-        if let (Some(writing), Value::Object(object)) = (writing, &mut object) {
-            writing.put(object);
+        if let Value::Object(object) = &mut object {
+            if let Some(writing) = writing {
+                writing.put(object);
+            }
+            if writing.is_some() || !keep.is_empty() {
+                object.insert("keep_preset".into(), keep.iter().map(|preset| preset.name()).collect());
+            }
+            reading.put(object);
+            object.extend(detected.to_json().map(|detected| ("detected".into(), detected)));
         }
         object
     }
@@ -97,7 +111,12 @@ impl Provenance {
             Rule::new(glob, dtype(rule, "to", "rules")?).map_err(|error| wrong("rules", error))
         };
         let rules = array(object, "rules")?.iter().map(rule).collect::<Result<_, _>>()?;
-        let selection = Selection { to: dtype(object, "to", "to")?, from: dtype(object, "from", "from")?, rules };
+        let selection = Selection {
+            to: dtype(object, "to", "to")?,
+            from: dtype(object, "from", "from")?,
+            rules,
+            keep: keep(object)?,
+        };
         let onnx = truecast_io::onnx::Options {
             lenient: boolean(object, "lenient")?,
             follow_links: boolean(object, "follow_links")?,
@@ -105,8 +124,20 @@ impl Provenance {
         let min_elements = object.get("min_elements").and_then(Value::as_u64);
         let min_elements = min_elements.ok_or_else(|| wrong("min_elements", "not a number of elements"))?;
         let writing = Writing::from_json(object).map_err(|(field, why)| wrong(field, why))?;
-        Ok(Provenance { request: request(object)?, selection, min_elements, onnx, writing })
+        let reading = Reading::from_json(object).map_err(|(field, why)| wrong(field, why))?;
+        let detected = Detected::from_json(object.get("detected")).map_err(|why| wrong("detected", why))?;
+        Ok(Provenance { request: request(object)?, selection, min_elements, onnx, writing, reading, detected })
     }
+}
+
+/// The presets, if there are any.
+fn keep(object: &Value) -> Result<Vec<Preset>, ProvenanceError> {
+    let Some(_) = object.get("keep_preset") else { return Ok(Vec::new()) };
+    let preset = |value: &Value| {
+        let name = value.as_str().ok_or_else(|| wrong("keep_preset", "not a list of texts"))?;
+        name.parse().map_err(|why| wrong("keep_preset", why))
+    };
+    array(object, "keep_preset")?.iter().map(preset).collect()
 }
 
 /// Switches are booleans, what may be given several times is a list, everything else is text.

@@ -31,6 +31,8 @@ pub(crate) struct RowJson<'a> {
     pub beside: Beside,
     /// Of conversions.
     pub converted: Option<bool>,
+    /// Of tensors that a preset kept.
+    pub kept_by: Option<&'a str>,
     pub elements: u64,
     pub bytes: (u64, u64),
     /// `None` where nothing was counted.
@@ -48,6 +50,7 @@ impl Serialize for RowJson<'_> {
         self.schemes.0.map_or(Ok(()), |scheme| map.serialize_entry("scheme", scheme))?;
         self.schemes.1.map_or(Ok(()), |scheme| map.serialize_entry("to_scheme", scheme))?;
         self.converted.map_or(Ok(()), |converted| map.serialize_entry("converted", &converted))?;
+        self.kept_by.map_or(Ok(()), |kept_by| map.serialize_entry("kept_by", kept_by))?;
         map.serialize_entry("group", self.group.name())?;
         map.serialize_entry("elements", &self.elements)?;
         map.serialize_entry("bytes_in", &self.bytes.0)?;

@@ -76,7 +76,7 @@ mod tests {
     /// The names that remain converted when the globs are kept.
     fn converted(globs: &[String], names: &[&str]) -> Vec<String> {
         let rules = globs.iter().map(|glob| Rule::new(glob, None).unwrap()).collect();
-        let selection = Selection { to: Some(DType::Bf16), from: None, rules };
+        let selection = Selection { to: Some(DType::Bf16), rules, ..Selection::default() };
         let tensor =
             |name: &&str| Tensor { name: name.to_string(), dtype: DType::F32, layout: Layout::Packed, shape: vec![1] };
         let tensors: Vec<Tensor> = names.iter().map(tensor).collect();

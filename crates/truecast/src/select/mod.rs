@@ -2,12 +2,15 @@
 
 pub(crate) mod glob;
 mod near;
+pub mod reading;
 pub mod writing;
 
 pub use glob::{Glob, GlobError};
-pub use writing::{Share, Writing};
+pub use reading::{Detected, Reading};
+pub use writing::{Preset, Share, Writing};
 
 use crate::error::Error;
+use std::fmt;
 use std::path::Path;
 use truecast_core::DType;
 use truecast_io::{FileFormat, Tensor};
@@ -66,6 +69,9 @@ pub struct Selection {
     pub from: Option<DType>,
     /// First match wins.
     pub rules: Vec<Rule>,
+    /// Tensors that stay as they are where no rule names them, by what their names say. Where tensors are quantised
+    /// ([`Writing`]), those that are not.
+    pub keep: Vec<Preset>,
 }
 
 /// What may become of a tensor.
@@ -94,9 +100,52 @@ pub struct Choice {
     pub from: DType,
     /// The type to convert to; `None` copies the bytes.
     pub to: Option<DType>,
+    /// Why it is kept, of one that would be converted otherwise.
+    pub kept_by: Option<KeptBy>,
 }
 
+/// Why `--keep-preset` keeps a tensor (`docs/spec/checkpoints.md §11.3`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KeptBy {
+    /// A preset is about its name.
+    Preset(Preset),
+    /// It has fewer than two dimensions: every preset keeps it.
+    Dimensions,
+}
+
+impl KeptBy {
+    /// As reports have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            KeptBy::Preset(preset) => preset.name(),
+            KeptBy::Dimensions => "dimensions",
+        }
+    }
+}
+
+impl fmt::Display for KeptBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why presets that match nothing have no effect.
+pub(crate) const UNUSED_PRESET: &str = "no tensor has a name that it is about";
+
 impl Selection {
+    /// The first of the presets that is about the name.
+    #[must_use]
+    pub fn preset(&self, tensor: &str) -> Option<Preset> {
+        self.keep.iter().copied().find(|preset| preset.keeps(tensor))
+    }
+
+    /// Why the presets keep a tensor, if they do.
+    fn kept_by(&self, tensor: &Tensor) -> Option<KeptBy> {
+        let is_vector = !self.keep.is_empty() && tensor.shape.len() < 2;
+        self.preset(&tensor.name).map(KeptBy::Preset).or(is_vector.then_some(KeptBy::Dimensions))
+    }
+
     /// A rule names the tensor.
     #[must_use]
     pub fn names(&self, tensor: &str) -> bool {
@@ -110,7 +159,7 @@ impl Selection {
     /// reinterpreted when it was opened).
     ///
     /// # Errors
-    /// [`Error::UnusedRule`] and [`Error::UnusedFrom`].
+    /// [`Error::UnusedRule`], [`Error::UnusedFrom`] and [`Error::UnusedPreset`].
     pub fn choose(
         &self,
         kind: FileFormat,
@@ -124,10 +173,12 @@ impl Selection {
         let mut choose = |(tensor, &eligibility): (&Tensor, &Eligibility)| {
             let from = tensor.dtype;
             if eligibility == Eligibility::Kept {
-                return Choice { from, to: None };
+                return Choice { from, to: None, kept_by: None };
             }
             let Some(found) = self.rules.iter().position(|r| r.matches(&tensor.name)) else {
-                return Choice { from, to: self.to.filter(|_| eligibility == Eligibility::Converted) };
+                let to = self.to.filter(|_| eligibility == Eligibility::Converted);
+                let kept_by = to.and_then(|_| self.kept_by(tensor));
+                return Choice { from, to: to.filter(|_| kept_by.is_none()), kept_by };
             };
             // A later rule that an earlier one shadows everywhere still names existing tensors.
             for (used, rule) in used.iter_mut().zip(&self.rules) {
@@ -136,7 +187,7 @@ impl Selection {
             let to = self.rules[found].to;
             let reinterpreted = self.from.filter(|f| to.is_some() && f.storage_bits() == from.storage_bits());
             from_used |= reinterpreted.is_some();
-            Choice { from: if is_checkpoint { reinterpreted.unwrap_or(from) } else { from }, to }
+            Choice { from: if is_checkpoint { reinterpreted.unwrap_or(from) } else { from }, to, kept_by: None }
         };
         let choices = tensors.iter().zip(eligibilities).map(&mut choose).collect();
         if let Some(unused) = used.iter().position(|used| !used) {
@@ -149,6 +200,15 @@ impl Selection {
                 nearest: near::nearest(rule.glob(), visible.map(|(tensor, _)| tensor.name.as_str())),
                 path: path.display().to_string(),
             });
+        }
+        if !self.keep.is_empty() {
+            let why = match self.to {
+                None => "without --to nothing is converted but what a rule names",
+                Some(_) => UNUSED_PRESET,
+            };
+            if self.to.is_none() || !tensors.iter().any(|tensor| self.preset(&tensor.name).is_some()) {
+                return Err(Error::UnusedPreset { path: path.display().to_string(), why });
+            }
         }
         match self.from {
             Some(from) if !from_used => {
@@ -188,7 +248,7 @@ mod tests {
             Rule::new("a*weight", Some(DType::F16)).unwrap(),
             Rule::new("ids", Some(DType::I8)).unwrap(),
         ];
-        let selection = Selection { to: Some(DType::Bf16), from: None, rules };
+        let selection = Selection { to: Some(DType::Bf16), rules, ..Selection::default() };
         assert_eq!(choose(&selection).unwrap(), [None, Some(DType::F16), Some(DType::I8)]);
     }
 
@@ -201,18 +261,61 @@ mod tests {
     #[test]
     fn a_rule_that_matches_nothing_is_an_error() {
         let rules = vec![Rule::new("NORM*", None).unwrap()];
-        let error = choose(&Selection { to: Some(DType::Bf16), from: None, rules }).unwrap_err();
+        let error = choose(&Selection { to: Some(DType::Bf16), rules, ..Selection::default() }).unwrap_err();
         assert!(matches!(error, Error::UnusedRule { .. }), "{error}");
     }
 
     #[test]
     fn from_reinterprets_chosen_tensors_of_its_width() {
         let rules = vec![Rule::new("ids", Some(DType::F32)).unwrap()];
-        let selection = Selection { to: None, from: Some(DType::F8E4M3Fn), rules };
+        let selection = Selection { from: Some(DType::F8E4M3Fn), rules, ..Selection::default() };
         let choices = choices_of(&selection).unwrap();
-        assert_eq!(choices[2], Choice { from: DType::F8E4M3Fn, to: Some(DType::F32) });
+        assert_eq!(choices[2], Choice { from: DType::F8E4M3Fn, to: Some(DType::F32), kept_by: None });
         let wrong = Selection { from: Some(DType::F16), ..selection };
         assert!(matches!(choices_of(&wrong), Err(Error::UnusedFrom { .. })));
+    }
+
+    /// `docs/spec/checkpoints.md §11.3`: by name, or for want of dimensions; a rule goes before, integers are not asked.
+    #[test]
+    fn presets_keep_what_no_rule_names() {
+        let tensor = |name: &str, dtype, shape: &[u64]| Tensor {
+            name: name.into(),
+            dtype,
+            layout: Layout::Packed,
+            shape: shape.into(),
+        };
+        let tensors = [
+            tensor("embed_tokens.weight", DType::F32, &[4, 2]),
+            tensor("l.0.input_layernorm.weight", DType::F32, &[2]),
+            tensor("l.0.q_proj.weight", DType::F32, &[2, 2]),
+            tensor("l.0.q_proj.bias", DType::F32, &[2]),
+            tensor("norm.weight", DType::F32, &[2]),
+            tensor("embed.ids", DType::I64, &[2]),
+        ];
+        let kind = FileFormat::Safetensors;
+        let eligibilities = tensors.each_ref().map(|tensor| Eligibility::in_container(kind, tensor));
+        let choose = |selection: &Selection| selection.choose(kind, &tensors, &eligibilities, Path::new("x"));
+        let selection = Selection {
+            to: Some(DType::Bf16),
+            rules: vec![Rule::new("norm.weight", Some(DType::F16)).unwrap()],
+            keep: vec![Preset::Norms, Preset::Embeddings],
+            ..Selection::default()
+        };
+        let found: Vec<_> = choose(&selection).unwrap().iter().map(|choice| (choice.to, choice.kept_by)).collect();
+        let expected = [
+            (None, Some(KeptBy::Preset(Preset::Embeddings))),
+            (None, Some(KeptBy::Preset(Preset::Norms))),
+            (Some(DType::Bf16), None),
+            (None, Some(KeptBy::Dimensions)),
+            (Some(DType::F16), None),
+            (None, None),
+        ];
+        assert_eq!(found, expected);
+        for selection in
+            [Selection { keep: vec![Preset::Router], ..selection.clone() }, Selection { to: None, ..selection }]
+        {
+            assert!(matches!(choose(&selection), Err(Error::UnusedPreset { .. })));
+        }
     }
 
     #[test]

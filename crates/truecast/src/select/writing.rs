@@ -16,8 +16,6 @@ pub struct Writing {
     pub scheme: Scheme,
     /// How scales are chosen.
     pub how: Quantisation,
-    /// Tensors that are not quantised, by what their names say.
-    pub keep: Vec<Preset>,
     /// Tensors that have a second scale in common.
     pub share: Vec<Share>,
 }
@@ -85,7 +83,7 @@ impl Writing {
     /// The scheme, with scales by its formula.
     #[must_use]
     pub fn of(scheme: Scheme) -> Writing {
-        Writing { scheme, how: Quantisation::default(), keep: Vec::new(), share: Vec::new() }
+        Writing { scheme, how: Quantisation::default(), share: Vec::new() }
     }
 
     /// A tensor could be quantised at all: a float of 16 bits or more, of two dimensions or more, with elements.
@@ -95,16 +93,10 @@ impl Writing {
         is_wide && tensor.dtype != DType::Tf32 && tensor.shape.len() >= 2 && !tensor.shape.contains(&0)
     }
 
-    /// A preset keeps the tensor of this name.
-    #[must_use]
-    pub fn keeps(&self, name: &str) -> bool {
-        self.keep.iter().any(|preset| preset.keeps(name))
-    }
-
     /// What was chosen beside the scheme, as options and their values; what is as it is by default is left out.
     #[must_use]
     pub fn options(&self) -> Vec<(&'static str, String)> {
-        let Writing { scheme: _, how, keep, share } = self;
+        let Writing { scheme: _, how, share } = self;
         let mut all = Vec::new();
         if how.search == Search::Mse {
             all.push(("scale-search", MSE.to_string()));
@@ -115,9 +107,6 @@ impl Writing {
         if how.nonfinite != NonFinite::default() {
             all.push(("nonfinite", name_of(&NONFINITE, how.nonfinite)));
         }
-        if !keep.is_empty() {
-            all.push(("keep-preset", keep.iter().map(|preset| preset.name()).collect::<Vec<_>>().join(",")));
-        }
         all.extend(share.iter().map(|share| ("share-global", share.to_string())));
         all
     }
@@ -125,13 +114,11 @@ impl Writing {
     /// The fields of the object `options` of a report.
     pub(crate) fn put(&self, object: &mut Map<String, Value>) {
         let share: Vec<String> = self.share.iter().map(Share::to_string).collect();
-        let keep: Vec<&str> = self.keep.iter().map(|preset| preset.name()).collect();
         let search = (self.how.search == Search::Mse).then_some(MSE);
         object.insert("scheme".into(), json!(self.scheme.to_string()));
         object.insert("scale_search".into(), json!(search));
         object.insert("mx_scale".into(), json!(name_of(&MxScale::ALL, self.how.mx)));
         object.insert("nonfinite".into(), json!(name_of(&NONFINITE, self.how.nonfinite)));
-        object.insert("keep_preset".into(), json!(keep));
         object.insert("share_global".into(), json!(share));
     }
 
@@ -156,18 +143,11 @@ impl Writing {
         };
         let mx = mx_scale(&text("mx_scale", of("mx_scale")?)?).map_err(|why| ("mx_scale", why))?;
         let nonfinite = nonfinite(&text("nonfinite", of("nonfinite")?)?).map_err(|why| ("nonfinite", why))?;
-        let keep = list("keep_preset")?;
-        let keep = keep.iter().map(|name| name.parse().map_err(|why| ("keep_preset", format!("{why}"))));
         let share = list("share_global")?
             .into_iter()
             .map(|text| Share::new(&text).map_err(|(glob, why)| ("share_global", format!("{glob:?}: {why}"))));
         let how = Quantisation { mx, nonfinite, search, ..Quantisation::default() };
-        Ok(Some(Writing {
-            scheme,
-            how,
-            keep: keep.collect::<Result<_, _>>()?,
-            share: share.collect::<Result<_, _>>()?,
-        }))
+        Ok(Some(Writing { scheme, how, share: share.collect::<Result<_, _>>()? }))
     }
 }
 

@@ -4,7 +4,7 @@ mod groups;
 mod printing;
 
 use super::{Context, select};
-use crate::args::{RuleOrder, SchemeArgs, VerifyArgs};
+use crate::args::{RuleOrder, VerifyArgs};
 use crate::effect;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
@@ -32,8 +32,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
     let nothing_typed = args.select.to.is_none() && select::rules(rules)?.is_empty() && typed_writing.is_none();
     let wants_manifest = is_folder && record.is_none() && nothing_typed;
     let manifest = if wants_manifest { checkpoint::recorded(&args.dst)? } else { None };
-    let record_of =
-        record.as_ref().map(|record| &record.provenance).or(manifest.as_ref().map(|manifest| &manifest.provenance));
+    let record_of = record.as_ref().map(|record| &record.provenance).or(manifest.as_ref());
     let options = match record_of {
         Some(record) => recorded(record, args, (rules, &typed_writing))?,
         None => TensorOptions {
@@ -53,22 +52,13 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
         None if args.full => Coverage::Full,
         None => Coverage::BySize,
     };
-    let SchemeArgs { from_scheme, trust_scales, nibbles, reference } = args.scheme.clone();
-    let nibbles = nibbles.map(Into::into);
-    let writing = typed_writing.or(record_of.and_then(|record| record.writing.clone()));
-    let typed = checkpoint::Options { from_scheme, trust_scales, nibbles, reference, writing, ..Default::default() };
+    let written = record_of.cloned().unwrap_or_default();
     // What is typed goes before what was written down.
-    let options = match manifest {
-        Some(recorded) => checkpoint::Options {
-            tensors: options,
-            from_scheme: typed.from_scheme.or(recorded.from_scheme),
-            trust_scales: recorded.trust_scales,
-            nibbles: typed.nibbles.or(recorded.nibbles),
-            reference: typed.reference.or(recorded.reference),
-            writing: typed.writing,
-            ..Default::default()
-        },
-        None => checkpoint::Options { tensors: options, ..typed },
+    let options = checkpoint::Options {
+        tensors: options,
+        reading: select::reading(&args.scheme).or(&written.reading),
+        writing: typed_writing.or(written.writing),
+        ..Default::default()
     };
     if is_folder {
         return of_folder(args, record, &options, coverage, context);
@@ -147,6 +137,7 @@ fn recorded(
         ("--to", select.to.is_some() && select.to != record.selection.to),
         ("--from", select.from.is_some() && select.from != record.selection.from),
         ("--rule and --keep", !typed_rules.is_empty() && typed_rules != record.selection.rules),
+        ("--keep-preset", !select.keep_preset.is_empty() && select.keep_preset != record.selection.keep),
         ("--min-elements", select.min_elements != defaults.min_elements && select.min_elements != record.min_elements),
         ("--scheme and its options", writing.is_some() && *writing != record.writing),
         ("--lenient", onnx.lenient && !record.onnx.lenient),
