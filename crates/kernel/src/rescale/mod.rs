@@ -1,0 +1,310 @@
+//! [`Rescaler`]: TOSA's RESCALE, planned once. Formally equivalent to mapping [`RescaleSpec::one`] over the elements.
+//!
+//! 8-bit inputs with one scale take the table of results of casts; everything else is one loop over `v * m + half >> s`,
+//! compiled for each level, with multiplier and shift in registers or from arrays as long as several rows. What must not
+//! happen (a requirement that fails) is gathered in the loop as bits, unless no input can make it happen, and looked up by
+//! the definition afterwards. 8-bit inputs with many scales are calculated in 32 bits, if shorter multipliers are found
+//! that give the same results.
+//! Reference: `docs/kernels.md §4.19`.
+
+mod arithmetic;
+mod pass;
+mod plan;
+mod requirement;
+mod results;
+mod shortened;
+
+use pass::Pass;
+use plan::plan;
+use shortened::in_32_bits;
+
+use crate::buf::{Elements, ElementsMut};
+use crate::error::CastError;
+use crate::level::Task;
+use crate::options::CastOptions;
+use crate::pack;
+use crate::parallel::{MIN_BYTES_PER_THREAD, Pieces, map_pieces};
+use crate::pipeline::{Stores, TILE};
+use crate::stage::{Streaming, slot_bytes};
+use crate::stream;
+use std::sync::OnceLock;
+use truecast_core::rescale::{Requirement, RescaleSpec, Rescaled};
+use truecast_core::{DType, IntFormat};
+
+/// What happened to the elements of a RESCALE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct RescaleCounts {
+    /// Elements.
+    pub elements: u64,
+    /// Elements whose value did not fit the output type.
+    pub saturated: u64,
+}
+
+/// Why there is no result. The destination's content is then unspecified.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RescaleError {
+    /// The buffers do not fit.
+    #[error(transparent)]
+    Buffer(#[from] CastError),
+    /// A tensor per channel ends within a row.
+    #[error("{len} elements are no whole number of rows of {channels} channels")]
+    Rows {
+        /// Elements.
+        len: usize,
+        /// Channels.
+        channels: usize,
+    },
+    /// An i64 is no i48.
+    #[error("element {index} does not fit in 48 bits")]
+    Wide {
+        /// Index in the tensor of the first such element.
+        index: u64,
+    },
+    /// The result of the whole tensor is unpredictable.
+    #[error("unpredictable from element {index} on: {requirement}")]
+    Unpredictable {
+        /// Index in the tensor of the first element that says so.
+        index: u64,
+        /// The requirement that does not hold for it.
+        requirement: Requirement,
+    },
+}
+
+/// A planned RESCALE: immutable, to be used from any number of threads.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{format::IntFormat, rescale::*, DType};
+/// use truecast_kernel::{Elements, ElementsMut, CastOptions, Rescaler};
+/// let int = |bits| IntFormat { bits, signed: true };
+/// let spec = RescaleSpec {
+///     input: int(32), output: int(8), scale32: true, rounding: RoundingMode::Single,
+///     channels: vec![Channel { multiplier: 1 << 30, shift: 31 }], input_zp: 0, output_zp: 0,
+/// };
+/// let src: Vec<u8> = [3i32, -3, 1000].iter().flat_map(|v| v.to_le_bytes()).collect();
+/// let mut dst = [0; 3];
+/// let counts = Rescaler::new(&spec, &CastOptions::default())
+///     .rescale(Elements::new(DType::I32, 3, &src)?, ElementsMut::new(DType::I8, 3, &mut dst)?)?;
+/// assert_eq!((dst, counts.saturated), ([2, 0xff, 127], 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Rescaler {
+    spec: RescaleSpec,
+    exec: CastOptions,
+    input: DType,
+    output: DType,
+    /// `None` if the result is unpredictable whatever the elements are.
+    pass: Option<Box<dyn Pass>>,
+    /// What is worth its planning for many rows only.
+    in_32_bits: OnceLock<Option<Box<dyn Pass>>>,
+}
+
+/// Rows from which on it pays to look for shorter multipliers.
+const MANY_ROWS: usize = 512;
+
+impl Rescaler {
+    /// Plans a RESCALE.
+    #[must_use]
+    pub fn new(spec: &RescaleSpec, exec: &CastOptions) -> Rescaler {
+        let (input, output) = (signless(spec.input), signless(spec.output));
+        let pass = plan(spec, exec.level);
+        Rescaler { spec: spec.clone(), exec: *exec, input, output, pass, in_32_bits: OnceLock::new() }
+    }
+
+    /// The fastest pass for so many elements.
+    fn pass(&self, len: usize) -> Option<&dyn Pass> {
+        let pass = self.pass.as_deref()?;
+        if self.input != DType::I8 || len / self.spec.channels.len() < MANY_ROWS {
+            return Some(pass);
+        }
+        Some(self.in_32_bits.get_or_init(|| in_32_bits(&self.spec, self.exec.level)).as_deref().unwrap_or(pass))
+    }
+
+    /// Rescales `src` into `dst`.
+    ///
+    /// Shapes: `src.len() == dst.len()`, in elements, a whole number of rows; types are signless (i8, i16, i32, i48), and
+    /// i48 may also stand in i64. Result: the same bits on every level and number of threads.
+    ///
+    /// # Errors
+    /// [`RescaleError::Buffer`] if the buffers do not fit; [`RescaleError::Unpredictable`] with the first element for
+    /// which a requirement does not hold; [`RescaleError::Wide`].
+    pub fn rescale(&self, src: Elements<'_>, dst: ElementsMut<'_>) -> Result<RescaleCounts, RescaleError> {
+        let (len, channels) = (src.len(), self.spec.channels.len());
+        match len.is_multiple_of(channels) {
+            true => self.rescale_part(0, src, dst),
+            false => Err(RescaleError::Rows { len, channels }),
+        }
+    }
+
+    /// Rescales the elements of a tensor from `first` on: a part may begin and end within a row.
+    ///
+    /// # Errors
+    /// As [`Rescaler::rescale`]; an index counts from the beginning of the tensor.
+    pub fn rescale_part(
+        &self,
+        first: u64,
+        src: Elements<'_>,
+        dst: ElementsMut<'_>,
+    ) -> Result<RescaleCounts, RescaleError> {
+        let source = src.dtype();
+        let input = if (self.input, source) == (DType::I48, DType::I64) { source } else { self.input };
+        for (expected, got) in [(input, source), (self.output, dst.dtype())] {
+            if expected != got {
+                return Err(CastError::Type { expected, got }.into());
+            }
+        }
+        if src.len() != dst.len() {
+            return Err(CastError::Count { src: src.len(), dst: dst.len() }.into());
+        }
+        let len = src.len();
+        if len == 0 {
+            return Ok(RescaleCounts::default());
+        }
+        let row_at = self.spec.channel_of(first);
+        let Some(pass) = self.pass(len) else { return self.by_definition(first, src, dst.into_bytes()) };
+        let (src_bytes, dst_bytes) = (bytes_of(source), bytes_of(self.output));
+        let stores = Stores::of(
+            &self.exec,
+            (slot_bytes(self.input), src.bytes().len()),
+            (dst_bytes, dst.byte_len()),
+            Streaming::ByWidth,
+        );
+        let piece = self.piece(len);
+        let rescale = |room: &mut Room, i: usize, s: &[u8], d: &mut [u8]| {
+            let codes = Elements::new(source, d.len() / dst_bytes, s).expect("a piece is of whole elements");
+            let rescaled = self.piece_of(pass, (row_at, i * piece), (codes, d), stores, room);
+            rescaled.map_err(|(at, n)| self.first_failure(first, src, at, n))
+        };
+        let pieces = Pieces {
+            src: src.bytes(),
+            dst: dst.into_bytes(),
+            src_bytes: piece * src_bytes,
+            dst_bytes: piece * dst_bytes,
+        };
+        let saturated: Result<Vec<u64>, RescaleError> = map_pieces(self.exec.threads, pieces, Room::default, rescale);
+        Ok(RescaleCounts { elements: len as u64, saturated: saturated?.iter().sum() })
+    }
+
+    /// Elements that one thread takes in one go.
+    fn piece(&self, len: usize) -> usize {
+        let at_least = MIN_BYTES_PER_THREAD / slot_bytes(self.input).max(slot_bytes(self.output));
+        len.div_ceil(self.exec.threads.get()).max(at_least).next_multiple_of(TILE)
+    }
+
+    /// Rescales a piece that begins at element `first` of a part that begins at index `row_at` of a row: how many
+    /// saturated, or where and how long a tile is in which a requirement does not hold.
+    fn piece_of(
+        &self,
+        pass: &dyn Pass,
+        (row_at, first): (usize, usize),
+        (src, dst): (Elements<'_>, &mut [u8]),
+        stores: Stores,
+        room: &mut Room,
+    ) -> Result<u64, (usize, usize)> {
+        let (src_bytes, dst_bytes) = (bytes_of(src.dtype()), bytes_of(self.output));
+        let mut saturated = 0;
+        let tiles = src.bytes().chunks(TILE * src_bytes).zip(dst.chunks_mut(TILE * dst_bytes));
+        for (i, (s, d)) in tiles.enumerate() {
+            let (at, n) = (first + i * TILE, d.len() / dst_bytes);
+            let s = match src.dtype() {
+                DType::I48 => {
+                    let wide = &mut room.wide.get_or_insert_with(|| Box::new([0; 8 * TILE]))[..8 * n];
+                    pack::unpack(self.exec.level, 48, s, wide, n);
+                    &*wide
+                }
+                _ => s,
+            };
+            let tally = if stores.by_tile {
+                let results = &mut room.results.get_or_insert_with(|| Box::new([0; 4 * TILE]))[..d.len()];
+                let tally = pass.run(row_at + at, s, results);
+                stream::copy(self.exec.level, results, d);
+                tally
+            } else {
+                pass.run(row_at + at, s, d)
+            };
+            if tally.failed || (src.dtype() == DType::I64 && self.exec.level.run(AnyWide(s))) {
+                return Err((at, n));
+            }
+            saturated += tally.saturated;
+        }
+        if stores.by_tile {
+            stream::fence();
+        }
+        Ok(saturated)
+    }
+
+    /// The first element of a tile for which a requirement does not hold, by the definition. `first` is the index in the
+    /// tensor of the part `src`, `at` that of the tile in the part.
+    fn first_failure(&self, first: u64, src: Elements<'_>, at: usize, n: usize) -> RescaleError {
+        let mut tile = (at..at + n).map(|i| self.one(first + i as u64, src, i));
+        tile.find_map(Result::err).expect("a tile that failed has an element that does")
+    }
+
+    /// Element `i` of a part by the definition; `index` is that in the tensor.
+    fn one(&self, index: u64, src: Elements<'_>, i: usize) -> Result<Rescaled, RescaleError> {
+        let bytes = bytes_of(src.dtype());
+        let mut wide = [0; 8];
+        wide[..bytes].copy_from_slice(&src.bytes()[i * bytes..][..bytes]);
+        let code = u64::from_le_bytes(wide);
+        if src.dtype() == DType::I64 && is_wide(code) {
+            return Err(RescaleError::Wide { index });
+        }
+        let one = self.spec.one(self.spec.channel_of(index), code);
+        one.map_err(|requirement| RescaleError::Unpredictable { index, requirement })
+    }
+
+    /// A part of a tensor of which some channel has no result: up to the first element that says so.
+    fn by_definition(&self, first: u64, src: Elements<'_>, dst: &mut [u8]) -> Result<RescaleCounts, RescaleError> {
+        let mut counts = RescaleCounts::default();
+        for (i, d) in dst.chunks_exact_mut(bytes_of(self.output)).enumerate() {
+            let Rescaled { code, saturated } = self.one(first + i as u64, src, i)?;
+            d.copy_from_slice(&code.to_le_bytes()[..d.len()]);
+            counts.elements += 1;
+            counts.saturated += saturated as u64;
+        }
+        Ok(counts)
+    }
+}
+
+/// Tiles of one thread.
+#[derive(Default)]
+struct Room {
+    /// i48 elements in 8 bytes each.
+    wide: Option<Box<[u8; 8 * TILE]>>,
+    /// Results on their way past the caches.
+    results: Option<Box<[u8; 4 * TILE]>>,
+}
+
+/// An i64 that is no i48.
+#[inline(always)]
+fn is_wide(code: u64) -> bool {
+    code.wrapping_add(1 << 47) >> 48 != 0
+}
+
+struct AnyWide<'a>(&'a [u8]);
+
+impl Task for AnyWide<'_> {
+    type Output = bool;
+    #[inline(always)]
+    fn run(self) -> bool {
+        let each = self.0.as_chunks().0.iter().map(|bytes| is_wide(u64::from_le_bytes(*bytes)) as u64);
+        each.fold(0, |any, one| any | one) != 0
+    }
+}
+
+/// Bytes of an integer in a buffer.
+fn bytes_of(dtype: DType) -> usize {
+    dtype.storage_bits().expect("integers have a width") as usize / 8
+}
+
+/// The type of buffers, whatever the signedness in force.
+fn signless(f: IntFormat) -> DType {
+    match f.bits {
+        8 => DType::I8,
+        16 => DType::I16,
+        32 => DType::I32,
+        _ => DType::I48,
+    }
+}
