@@ -7,12 +7,12 @@ use truecast_core::format::*;
 use truecast_core::{CastPolicy, DType, Ecosystem, Exact, Kind, Layout, cast_one, spec::ieee};
 
 /// `docs/kernels.md §3.3`: p, q, T = significand * 2^exponent, parity of max ("odd" is true), and margins
-/// (p_H - p_D, q_D - q_H) towards each hub where that hub serves. `SERVES`: the page says yes without numbers.
+/// (p_H - p_D, q_D - q_H) towards each intermediate format that serves. `SERVES`: the page says yes without numbers.
 const SERVES: Option<(i32, i32)> = Some((0, 0));
 const NO: Option<(i32, i32)> = None;
-type Hub = Option<(i32, i32)>;
+type Margins = Option<(i32, i32)>;
 #[rustfmt::skip]
-const DERIVED: [(&str, FloatFormat, u32, i32, (u64, i32), bool, Hub, Hub, Hub); 17] = [
+const DERIVED: [(&str, FloatFormat, u32, i32, (u64, i32), bool, Margins, Margins, Margins); 17] = [
     ("f64",           F64,           53, -1074, ((1 << 54) - 1, 970), true,  NO,            NO,              NO),
     ("f32",           F32,           24,  -149, ((1 << 25) - 1, 103), true,  NO,            NO,              Some((29, 925))),
     ("tf32",          TF32,          11,  -136, ((1 << 12) - 1, 116), true,  NO,            Some((13, 13)),  SERVES),
@@ -40,11 +40,16 @@ fn derived_quantities() {
         assert_eq!(f.quantum(), q, "q of {name}");
         assert_eq!(reduced(f.overflow_threshold()), reduced(threshold), "T of {name}");
         assert_eq!(f.max_code() & 1 == 1, odd_max, "parity of the max of {name}");
-        for (hub, expected) in [(F16, f16), (F32, f32), (F64, f64)] {
-            assert_eq!(hub.is_safe_odd_intermediate_for(&f), expected.is_some(), "{hub:?} as a hub for {name}");
+        for (intermediate, expected) in [(F16, f16), (F32, f32), (F64, f64)] {
+            assert_eq!(
+                intermediate.is_safe_odd_intermediate_for(&f),
+                expected.is_some(),
+                "{intermediate:?} as an intermediate format for {name}"
+            );
             if let Some(margins) = expected.filter(|_| expected != SERVES) {
-                let actual = (hub.precision() as i32 - f.precision() as i32, f.quantum() - hub.quantum());
-                assert_eq!(actual, margins, "margins of {hub:?} for {name}");
+                let actual =
+                    (intermediate.precision() as i32 - f.precision() as i32, f.quantum() - intermediate.quantum());
+                assert_eq!(actual, margins, "margins of {intermediate:?} for {name}");
             }
         }
     }

@@ -984,27 +984,34 @@ fn ieee_options() {
     assert!(Cast::to(F32).resolve(String).is_ok() && Cast::to(String).resolve(F32).is_ok());
 }
 
-/// Rounding to odd in a hub and then to the destination is one rounding (`docs/kernels.md §3.1`).
+/// Rounding to odd in an intermediate format and then to the destination is one rounding (`docs/kernels.md §3.1`).
 #[test]
 fn odd_hubs() {
     let mut random = Random::new("odd_hubs");
     for dst in FORMATS {
         let mut sources = boundaries(&dst, &mut random);
         sources.extend((0..5000).map(|_| f64::from_bits(random.next())).filter(|x| !x.is_nan()));
-        for hub in [F32, F16] {
-            let (truecast_core::Kind::Float(h), truecast_core::Kind::Float(d)) = (hub.kind(), dst.dtype.kind()) else {
+        for intermediate in [F32, F16] {
+            let (truecast_core::Kind::Float(h), truecast_core::Kind::Float(d)) =
+                (intermediate.kind(), dst.dtype.kind())
+            else {
                 panic!("floats")
             };
             if !h.is_safe_odd_intermediate_for(&d) {
                 continue;
             }
-            let to_hub = spec(F64, hub, CastPolicy { to_float: Rounding::ToOdd, ..CastPolicy::IEEE });
+            let to_intermediate = spec(F64, intermediate, CastPolicy { to_float: Rounding::ToOdd, ..CastPolicy::IEEE });
             for to_float in Rounding::ALL {
                 let policy = CastPolicy { to_float, ..CastPolicy::IEEE };
-                let (direct, from_hub) = (spec(F64, dst.dtype, policy), spec(hub, dst.dtype, policy));
+                let (direct, from_intermediate) = (spec(F64, dst.dtype, policy), spec(intermediate, dst.dtype, policy));
                 for x in sources.iter().flat_map(|&x| [x.next_down(), x, x.next_up(), -x, -x.next_up()]) {
-                    let through = cast_one(&from_hub, cast_one(&to_hub, x.to_bits()).code().unwrap());
-                    assert_eq!(cast_one(&direct, x.to_bits()), through, "{x:e} by {hub} to {} {to_float}", dst.dtype);
+                    let through = cast_one(&from_intermediate, cast_one(&to_intermediate, x.to_bits()).code().unwrap());
+                    assert_eq!(
+                        cast_one(&direct, x.to_bits()),
+                        through,
+                        "{x:e} by {intermediate} to {} {to_float}",
+                        dst.dtype
+                    );
                 }
             }
         }

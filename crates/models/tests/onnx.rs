@@ -6,7 +6,7 @@ use truecast_core::DType;
 use truecast_core::policy::TextStyle;
 use truecast_io::onnx::{ModelFile, Options};
 use truecast_kernel::CastOptions;
-use truecast_models::onnx::{Report, build, check};
+use truecast_models::onnx::{ModelLegality, build, check};
 use truecast_models::{Data, Error, Graph, Tensor, evaluate};
 use truecast_testkit::proto::{self, attribute, bytes, fixed32, graph, int, node, tensor, value};
 use truecast_testkit::{memory, timing};
@@ -452,7 +452,7 @@ fn cast_1() {
 
 // ---- judging ----
 
-fn judged(model: &[u8], opset: Option<u32>) -> Report {
+fn judged(model: &[u8], opset: Option<u32>) -> ModelLegality {
     check(open(model).model(), opset)
 }
 
@@ -591,9 +591,9 @@ fn misspelled_conversions() {
         assert!(all.illegal[0].cause.to_string().ends_with(&format!("did you mean {meant}?")));
     }
     for operator in ["Cos", "Cosh", "BitCast", "Concat", "Acos"] {
-        assert_eq!(of(operator, "", &[]), Report::default(), "{operator}");
+        assert_eq!(of(operator, "", &[]), ModelLegality::default(), "{operator}");
     }
-    assert_eq!(of("cast", "com.example", &[]), Report::default());
+    assert_eq!(of("cast", "com.example", &[]), ModelLegality::default());
     let named = |name: &str| {
         let body = [node("Identity", &["x"], &["y"], &[])];
         let nodes: Vec<u8> = body.iter().flat_map(|n| bytes(7, n)).collect();
@@ -601,7 +601,7 @@ fn misspelled_conversions() {
     };
     // A function of this name goes before the operator; its body is a function's, not a conversion.
     for name in ["cast", "Cast"] {
-        assert_eq!(of(name, "", &[named(name)]), Report::default(), "{name}");
+        assert_eq!(of(name, "", &[named(name)]), ModelLegality::default(), "{name}");
     }
 }
 

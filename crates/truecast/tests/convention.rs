@@ -70,7 +70,7 @@ fn right_results_have_no_groups() {
 
 #[test]
 fn rounded_twice() {
-    for (src, hub, dst) in [
+    for (src, intermediate, dst) in [
         (DType::F32, DType::F16, DType::F8E4M3Fn),
         (DType::F32, DType::Bf16, DType::F16),
         (DType::F64, DType::F32, DType::F16),
@@ -78,8 +78,8 @@ fn rounded_twice() {
         (DType::I64, DType::F64, DType::F32),
     ] {
         let spec = onnx(src, dst);
-        let (first, second) = (ieee(src, hub), onnx(hub, dst));
-        is_named(&judge(&spec, |code| right(&second, right(&first, code))), Convention::Through(hub));
+        let (first, second) = (ieee(src, intermediate), onnx(intermediate, dst));
+        is_named(&judge(&spec, |code| right(&second, right(&first, code))), Convention::Through(intermediate));
     }
 }
 

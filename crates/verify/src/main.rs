@@ -28,7 +28,7 @@ enum Command {
     Sweep(sweep::Options),
     /// Wide sources where something is decided: casters, definition, oracle, rustc_apfloat
     Boundary(boundary::Options),
-    /// Which hubs never round twice, by brute force over toy formats
+    /// Which intermediates never round twice, by brute force over toy formats
     Theorem(theorem::Options),
     /// The same bits and counts with FTZ and DAZ set
     Ftz(ftz::Options),

@@ -50,7 +50,7 @@ fn nothing_is_found_where_nothing_is_wrong() {
         assert!(report.checks() > 10_000, "{name} compares something\n{report}");
         assert!(report.sheet.rows.iter().any(|(_, row)| row.checks > 0), "{name}\n{report}");
     }
-    let report = theorem::run(&session, &typed("--hub-bits 4"));
+    let report = theorem::run(&session, &typed("--intermediate-bits 4"));
     assert_eq!(report.mismatches(), 0, "{report}");
     assert!(report.sheet.rows.iter().all(|(_, row)| row.checks > 0) && report.sheet.rows.len() == 3, "{report}");
 }

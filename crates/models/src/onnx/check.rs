@@ -44,7 +44,7 @@ pub struct Conversion {
 
 /// What was found in a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ModelLegality {
     /// Cast and CastLike nodes, in subgraphs and functions too.
     pub conversions: Vec<Conversion>,
     /// Those of them whose input type the model does not tell.
@@ -54,8 +54,8 @@ pub struct Report {
     pub illegal: Vec<Finding>,
 }
 
-impl From<Report> for LegalityReport {
-    fn from(report: Report) -> LegalityReport {
+impl From<ModelLegality> for LegalityReport {
+    fn from(report: ModelLegality) -> LegalityReport {
         let illegal = report.illegal.into_iter().map(|finding| (finding.place, finding.cause.to_string()));
         LegalityReport {
             conversions: report.conversions.len(),
@@ -68,14 +68,14 @@ impl From<Report> for LegalityReport {
 
 /// Checks the conversions of a model by the rules of an opset, or of the opset that the model and each of its functions
 /// import.
-pub fn check(model: &Model, opset_asked: Option<u32>) -> Report {
+pub fn check(model: &Model, opset_asked: Option<u32>) -> ModelLegality {
     let governing = |imports| opset_asked.map_or_else(|| opset(imports), Ok);
     let mut checker = Checker {
         functions: model.functions.iter().map(Function::identity).collect(),
         opset: governing(&model.opset_imports),
         place: String::new(),
         formal: HashSet::new(),
-        report: Report::default(),
+        report: ModelLegality::default(),
     };
     checker.graph(&model.graph, None);
     for function in &model.functions {
@@ -121,7 +121,7 @@ struct Checker<'a> {
     place: String,
     /// The attributes of the function that is checked.
     formal: HashSet<&'a str>,
-    report: Report,
+    report: ModelLegality,
 }
 
 impl<'m> Checker<'m> {

@@ -12,6 +12,6 @@ mod error;
 mod node;
 
 pub use build::build;
-pub use check::{Conversion, Finding, Report, check};
+pub use check::{Conversion, Finding, ModelLegality, check};
 pub use describe::conversions;
 pub use error::{ModelError, NodeError};

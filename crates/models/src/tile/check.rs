@@ -10,7 +10,7 @@ use crate::tile::pack;
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ModuleLegality {
     /// Conversions (with pack and unpack) that were looked at.
     pub conversions: usize,
     /// What is not legal.
@@ -19,8 +19,8 @@ pub struct Report {
     pub warnings: Vec<Diagnostic>,
 }
 
-impl From<Report> for LegalityReport {
-    fn from(report: Report) -> LegalityReport {
+impl From<ModuleLegality> for LegalityReport {
+    fn from(report: ModuleLegality) -> LegalityReport {
         LegalityReport {
             conversions: report.conversions,
             of_unknown_type: 0,
@@ -33,10 +33,11 @@ impl From<Report> for LegalityReport {
 /// Checks every operation of a module against a release, in regions too.
 ///
 /// Source: §3.7, §4; `rules` as in §2.2. Of the profiles only `seed` changes what is legal (§4.10).
-pub fn check(module: &Module, rules: Rules, profile: Profile, options: &Options) -> Report {
+pub fn check(module: &Module, rules: Rules, profile: Profile, options: &Options) -> ModuleLegality {
     let release = rules.release(module.version);
     let (errors, warnings) = (module.findings.clone(), module.warnings.clone());
-    let mut checker = Checker { release, profile, options, report: Report { conversions: 0, errors, warnings } };
+    let mut checker =
+        Checker { release, profile, options, report: ModuleLegality { conversions: 0, errors, warnings } };
     if module.version > release {
         checker.newer_file(module);
     }
@@ -55,7 +56,7 @@ struct Checker<'a> {
     release: Release,
     profile: Profile,
     options: &'a Options,
-    report: Report,
+    report: ModuleLegality,
 }
 
 impl Checker<'_> {

@@ -30,7 +30,7 @@ mod names;
 mod pack;
 pub mod text;
 
-pub use check::{Report, check};
+pub use check::{ModuleLegality, check};
 pub use describe::describe;
 pub use error::{Cause, Diagnostic, EntryError, Place};
 pub use evaluate::evaluate;

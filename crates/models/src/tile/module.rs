@@ -24,6 +24,9 @@ pub struct Module {
 /// Findings beyond this many are left out: nobody reads them, and a hostile file has one for each few bytes.
 pub(crate) const MAX_FINDINGS: usize = 1000;
 
+/// Dimensions of a tile or view.
+pub(crate) const MAX_RANK: usize = 64;
+
 impl Module {
     /// Adds to the findings.
     pub(crate) fn find(&mut self, error: Diagnostic) {

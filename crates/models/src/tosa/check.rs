@@ -174,7 +174,7 @@ pub(super) fn operands_of<'a>(small: [&'a Value; 4], values: &'a [Vec<i64>; 4]) 
 
 /// What the conversions of a graph are found to be, without running it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct GraphLegality {
     /// Conversions: CAST, RESCALE, and the two deprecated block-scaled operators.
     pub conversions: usize,
     /// Those of them whose input type the graph does not tell.
@@ -183,9 +183,9 @@ pub struct Report {
     pub illegal: Vec<(String, GraphError)>,
 }
 
-impl Extend<Report> for LegalityReport {
+impl Extend<GraphLegality> for LegalityReport {
     /// Adds what was found in each of the graphs of a file.
-    fn extend<T: IntoIterator<Item = Report>>(&mut self, reports: T) {
+    fn extend<T: IntoIterator<Item = GraphLegality>>(&mut self, reports: T) {
         for report in reports {
             self.conversions += report.conversions;
             self.of_unknown_type += report.of_unknown_type;
@@ -195,8 +195,8 @@ impl Extend<Report> for LegalityReport {
 }
 
 /// Checks every conversion of a graph by what a target has. A shape that is not known is not asked.
-pub fn check(graph: &Graph<'_>, target: &Target) -> Report {
-    let mut report = Report::default();
+pub fn check(graph: &Graph<'_>, target: &Target) -> GraphLegality {
+    let mut report = GraphLegality::default();
     let conversions = [op::CAST, op::RESCALE, op::CAST_TO_BLOCK_SCALED, op::CAST_FROM_BLOCK_SCALED];
     for (index, operator) in graph.operators.iter().enumerate().filter(|(_, o)| conversions.contains(&o.op)) {
         report.conversions += 1;

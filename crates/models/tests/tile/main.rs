@@ -9,13 +9,13 @@ mod messages;
 mod text;
 
 use truecast_core::spec::tile::{Options, Profile, Release, Rules};
-use truecast_models::tile::{Module, Report};
+use truecast_models::tile::{Module, ModuleLegality};
 
 fn parsed(source: &str) -> Module {
     truecast_models::tile::text::parse(source, Release::NEWEST).unwrap_or_else(|e| panic!("{e} in {source}"))
 }
 
-fn verified(module: &Module) -> Report {
+fn verified(module: &Module) -> ModuleLegality {
     truecast_models::tile::check(module, Rules::default(), Profile::Spec, &Options::default())
 }
 

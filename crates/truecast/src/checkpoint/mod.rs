@@ -28,7 +28,7 @@ mod shard;
 mod single;
 mod stored;
 pub(crate) mod values;
-mod verify;
+mod verification;
 mod write;
 
 pub use error::CheckpointError;
@@ -36,7 +36,7 @@ pub use options::{Options, Part, Share};
 pub use plan::Plan;
 pub(crate) use single::OfFile;
 pub use truecast_schemes::{Error as SchemeError, Nibbles, Scheme};
-pub use verify::{Verification, recorded};
+pub use verification::{Verification, recorded};
 
 use crate::error::Error;
 use crate::report::Report;

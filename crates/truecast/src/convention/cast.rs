@@ -60,7 +60,7 @@ pub enum Flush {
     Both,
 }
 
-const FLOAT_HUBS: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
+const FLOAT_INTERMEDIATES: [DType; 4] = [DType::F16, DType::Bf16, DType::F32, DType::F64];
 /// The usual mistakes first: of several conventions that explain as much, the first is named.
 const ROUNDINGS: [Rounding; 8] = [
     Rounding::TowardZero,
@@ -91,8 +91,10 @@ impl Convention {
             return Vec::new();
         }
         let mut all = Vec::new();
-        let hubs = FLOAT_HUBS.into_iter().filter(|hub| *hub != src && *hub != dst && !src.embeds_in(*hub));
-        all.extend(hubs.map(Convention::Through));
+        let intermediates = FLOAT_INTERMEDIATES
+            .into_iter()
+            .filter(|intermediate| *intermediate != src && *intermediate != dst && !src.embeds_in(*intermediate));
+        all.extend(intermediates.map(Convention::Through));
         match dst.kind() {
             Kind::Int(_) => {
                 all.extend(ROUNDINGS.into_iter().filter(|r| *r != policy.to_int).map(Convention::Rounded));
@@ -153,7 +155,9 @@ impl Convention {
             cast_one(&CastSpec { src, dst, policy, undefined: &[], clause: "" }, code).code()
         };
         match self {
-            Convention::Through(hub) => between(hub, dst, policy, between(src, hub, CastPolicy::IEEE, code)?),
+            Convention::Through(intermediate) => {
+                between(intermediate, dst, policy, between(src, intermediate, CastPolicy::IEEE, code)?)
+            }
             Convention::Rounded(rounding) => with(CastPolicy { to_float: rounding, to_int: rounding, ..policy }, code),
             Convention::OnPattern(rounding) => on_pattern(src, dst, rounding, code),
             Convention::OutOfRange(rule) => {
@@ -172,10 +176,10 @@ impl Convention {
             }
             Convention::IntegerOverflow(int_overflow) => with(CastPolicy { int_overflow, ..policy }, code),
             Convention::NanToInteger(nan_to_int) => with(CastPolicy { nan_to_int, ..policy }, code),
-            Convention::Indefinite(hub) => {
-                let (Kind::Int(wide), Kind::Int(narrow)) = (hub.kind(), dst.kind()) else { return None };
+            Convention::Indefinite(intermediate) => {
+                let (Kind::Int(wide), Kind::Int(narrow)) = (intermediate.kind(), dst.kind()) else { return None };
                 let refused = CastPolicy { int_overflow: IntOverflow::Error, nan_to_int: NanToInt::Error, ..policy };
-                let held = between(src, hub, refused, code).unwrap_or(wide.code(wide.min()));
+                let held = between(src, intermediate, refused, code).unwrap_or(wide.code(wide.min()));
                 Some(narrow.code(wide.value(held)))
             }
             Convention::SourceReadAs(twin) => between(twin, dst, policy, code),
@@ -195,7 +199,7 @@ impl Convention {
     #[must_use]
     pub fn name(self) -> String {
         match self {
-            Convention::Through(hub) => format!("through-{hub}"),
+            Convention::Through(intermediate) => format!("through-{intermediate}"),
             Convention::Rounded(rounding) => format!("rounded-{rounding}"),
             Convention::OnPattern(rounding) => format!("pattern-{rounding}"),
             Convention::OutOfRange(rule) => format!("out-of-range-{}", lower(&rule)),
@@ -204,7 +208,7 @@ impl Convention {
             Convention::Flushed(which) => format!("flushed-{}", lower(&which)),
             Convention::IntegerOverflow(rule) => format!("integer-overflow-{}", lower(&rule)),
             Convention::NanToInteger(rule) => format!("nan-to-integer-{}", lower(&rule)),
-            Convention::Indefinite(hub) => format!("indefinite-{hub}"),
+            Convention::Indefinite(intermediate) => format!("indefinite-{intermediate}"),
             Convention::SourceReadAs(twin) => format!("source-as-{twin}"),
             Convention::ResultWrittenAs(twin) => format!("result-as-{twin}"),
             Convention::BitsKept => "bits-kept".into(),
@@ -224,7 +228,7 @@ fn lower(rule: &impl fmt::Debug) -> String {
 impl fmt::Display for Convention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Convention::Through(hub) => write!(f, "rounded through {hub} first"),
+            Convention::Through(intermediate) => write!(f, "rounded through {intermediate} first"),
             Convention::Rounded(Rounding::TowardZero) => f.write_str("truncated (rounded toward zero)"),
             Convention::Rounded(rounding) => write!(f, "rounded {rounding}"),
             Convention::OnPattern(Rounding::TowardZero) => f.write_str("the low bits of the pattern were dropped"),
@@ -252,8 +256,11 @@ impl fmt::Display for Convention {
             Convention::IntegerOverflow(_) => f.write_str("integers out of range saturate"),
             Convention::NanToInteger(NanToInt::Zero) => f.write_str("NaN becomes 0"),
             Convention::NanToInteger(_) => f.write_str("NaN becomes the largest integer"),
-            Convention::Indefinite(hub) => {
-                write!(f, "converted to {hub} first, whose smallest value stands for NaN and what does not fit")
+            Convention::Indefinite(intermediate) => {
+                write!(
+                    f,
+                    "converted to {intermediate} first, whose smallest value stands for NaN and what does not fit"
+                )
             }
             Convention::SourceReadAs(twin) => write!(f, "the input's codes were read as {twin}"),
             Convention::ResultWrittenAs(twin) => write!(f, "the result was written in the codes of {twin}"),

@@ -1,5 +1,5 @@
-//! `verify theorem`: which hubs never round twice, by brute force over toy formats (`docs/kernels.md §3.5`, rows 1
-//! and 2).
+//! `verify theorem`: through which intermediate formats nothing is rounded twice, by brute force over toy formats
+//! (`docs/kernels.md §3.5`, rows 1 and 2).
 //!
 //! [`FloatFormat::is_safe_odd_intermediate_for`] asks for two guard bits, which is what the nearest roundings need. So: where it
 //! answers yes, no result may be wrong under any rounding; where it answers no, there must be a wrong result.
@@ -14,16 +14,17 @@ use truecast_core::{CastPolicy, DType, FloatFormat, Rounding, Specials};
 /// Options.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// Fraction bits of the widest hubs
+    /// Fraction bits of the widest intermediate formats
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u8).range(2..=8))]
-    pub hub_bits: u8,
+    pub intermediate_bits: u8,
 }
 
-/// Precision of the source, hidden bit included: enough to stand on either side of anything a hub can tell apart.
+/// Precision of the source, hidden bit included: enough for values on either side of anything that such a format
+/// can tell apart.
 const P_SRC: u32 = 12;
 
-/// Exponents of the source's values, from below every destination's and hub's quantum of interest to above every
-/// destination's largest value.
+/// Exponents of the source's values: from below the quanta of all destinations and intermediates to above every largest
+/// value.
 const SRC_EXPONENTS: std::ops::RangeInclusive<i32> = -9..=7;
 
 const LIMITS: [Limit; 2] = [Limit::Nonfinite, Limit::Saturate];
@@ -54,8 +55,8 @@ fn destinations() -> Vec<FloatFormat> {
     all
 }
 
-/// Hubs with infinities, of more and less range and precision than the destinations.
-fn hubs(widest: u8) -> Vec<FloatFormat> {
+/// Intermediate formats with infinities, of more and less range and precision than the destinations.
+fn intermediates(widest: u8) -> Vec<FloatFormat> {
     let mut all = Vec::new();
     for (exp_bits, bias) in [(3, 2), (3, 3), (3, 4), (4, 5), (4, 7), (4, 9)] {
         all.extend((1..=widest).map(|man_bits| format(exp_bits, man_bits, bias, Specials::Ieee)));
@@ -63,7 +64,7 @@ fn hubs(widest: u8) -> Vec<FloatFormat> {
     all
 }
 
-/// A value whose result through a hub differs.
+/// A value whose result through an intermediate format differs.
 #[derive(Clone, Copy, Debug)]
 struct Wrong {
     rounding: Rounding,
@@ -103,15 +104,15 @@ impl Direct {
         Direct { toy, results }
     }
 
-    /// Compares with the way through a hub, whose codes for the source are `hub_codes`.
-    fn through(&self, hub: &Toy, source: &[u64], hub_codes: &[usize]) -> Found {
+    /// Compares with the way through an intermediate format, whose codes for the source are `codes`.
+    fn through(&self, intermediate: &Toy, source: &[u64], codes: &[usize]) -> Found {
         let mut found = Found { compared: 0, wrong: [(0, None); 8] };
         for (rounding, limit, neg, right) in &self.results {
             let round = |v: &u64| self.toy.round(*rounding, *limit, *neg, *v);
-            let by_hub_code: Vec<Rounded> = hub.finite().iter().map(round).collect();
+            let by_code: Vec<Rounded> = intermediate.finite().iter().map(round).collect();
             let slot = Rounding::ALL.iter().position(|r| r == rounding).unwrap_or(0);
-            for ((&x, &want), &code) in source.iter().zip(right).zip(hub_codes) {
-                let got = by_hub_code[code];
+            for ((&x, &want), &code) in source.iter().zip(right).zip(codes) {
+                let got = by_code[code];
                 if got != want {
                     let (n, first) = &mut found.wrong[slot];
                     *n += 1;
@@ -131,8 +132,8 @@ fn name(f: &FloatFormat) -> String {
 }
 
 /// A difference as a row of the report. The types stand in for toy formats, which are none.
-fn witness(hub: &FloatFormat, dst: &FloatFormat, wrong: Option<Wrong>, expected: &str) -> Witness {
-    let who = format!("hub {} for {}", name(hub), name(dst));
+fn witness(intermediate: &FloatFormat, dst: &FloatFormat, wrong: Option<Wrong>, expected: &str) -> Witness {
+    let who = format!("intermediate {} for {}", name(intermediate), name(dst));
     let policy = CastPolicy { to_float: wrong.map_or(Rounding::NearestEven, |w| w.rounding), ..CastPolicy::IEEE };
     let (got, want) = match wrong {
         Some(w) => {
@@ -149,16 +150,16 @@ fn witness(hub: &FloatFormat, dst: &FloatFormat, wrong: Option<Wrong>, expected:
 pub fn run(session: &Session, options: &Options) -> Report {
     let source = source();
     let dsts: Vec<Direct> = destinations().into_iter().map(|f| Direct::new(f, &source)).collect();
-    let hubs = hubs(options.hub_bits);
+    let intermediates = intermediates(options.intermediate_bits);
     let covers = format!(
-        "theorem: {} hubs x {} destinations, all {} values of a source of {P_SRC} bits, 8 roundings, with and without \
-         saturation",
-        hubs.len(),
+        "theorem: {} intermediates x {} destinations, all {} values of a source of {P_SRC} bits, 8 roundings, with and \
+         without saturation",
+        intermediates.len(),
         dsts.len(),
         2 * source.len()
     );
-    over(session, covers, "theorem", &hubs, |hub, sheet| {
-        let toy = Toy::new(*hub);
+    over(session, covers, "theorem", &intermediates, |intermediate, sheet| {
+        let toy = Toy::new(*intermediate);
         let to_code = |&x: &u64| match toy.round(Rounding::ToOdd, Limit::Nonfinite, false, x) {
             Rounded::Code(code) => code as usize,
             other => unreachable!("rounding to odd gives a code of a format with zero, not {other:?}"),
@@ -167,7 +168,7 @@ pub fn run(session: &Session, options: &Options) -> Report {
         for dst in &dsts {
             let timer = Instant::now();
             let found = dst.through(&toy, &source, &codes);
-            let mut rows = judge(hub, &dst.toy.format, &found);
+            let mut rows = judge(intermediate, &dst.toy.format, &found);
             rows[0].1.busy = timer.elapsed();
             rows.into_iter().for_each(|(name, tally)| sheet.add(name, tally));
         }
@@ -175,35 +176,35 @@ pub fn run(session: &Session, options: &Options) -> Report {
 }
 
 /// What the predicate and the number of guard bits promise, and whether it holds; at least one row.
-fn judge(hub: &FloatFormat, dst: &FloatFormat, found: &Found) -> Vec<(&'static str, Tally)> {
+fn judge(intermediate: &FloatFormat, dst: &FloatFormat, found: &Found) -> Vec<(&'static str, Tally)> {
     let wrong = |r: Rounding| found.wrong[Rounding::ALL.iter().position(|x| *x == r).unwrap_or(0)];
     let first = found.wrong.iter().find_map(|(_, first)| *first);
     let empty = || Tally { checks: found.compared, ..Tally::default() };
     let mut tally = empty();
-    if hub.is_safe_odd_intermediate_for(dst) {
+    if intermediate.is_safe_odd_intermediate_for(dst) {
         if first.is_some() {
-            tally.fail(witness(hub, dst, first, ""));
+            tally.fail(witness(intermediate, dst, first, ""));
             tally.mismatches = found.wrong.iter().map(|(n, _)| n).sum();
         }
         return vec![("predicted exact: no result is wrong", tally)];
     }
     if first.is_none() {
-        tally.fail(witness(hub, dst, None, "wrong somewhere"));
+        tally.fail(witness(intermediate, dst, None, "wrong somewhere"));
     }
     let mut rows = vec![("not predicted exact: some result is wrong", tally)];
     // Row 1 of the table: enough range, one guard bit.
-    let guard = hub.precision() as i32 - dst.precision() as i32;
-    if guard == 1 && hub.quantum() < dst.quantum() && hub.emax() > dst.emax() && dst.has_zero {
+    let guard = intermediate.precision() as i32 - dst.precision() as i32;
+    if guard == 1 && intermediate.quantum() < dst.quantum() && intermediate.emax() > dst.emax() && dst.has_zero {
         use Rounding::*;
         let mut row = empty();
         for rounding in [TowardZero, AwayFromZero, Up, Down, ToOdd] {
             if let (_, Some(wrong)) = wrong(rounding) {
-                row.fail(witness(hub, dst, Some(wrong), ""));
+                row.fail(witness(intermediate, dst, Some(wrong), ""));
             }
         }
         for rounding in [NearestEven, NearestAway, NearestUp] {
             if wrong(rounding).0 == 0 {
-                row.fail(witness(hub, dst, None, &format!("wrong somewhere when {rounding}")));
+                row.fail(witness(intermediate, dst, None, &format!("wrong somewhere when {rounding}")));
             }
         }
         rows.push(("one guard bit: enough for all but the nearest roundings", row));
@@ -215,30 +216,30 @@ fn judge(hub: &FloatFormat, dst: &FloatFormat, found: &Found) -> Vec<(&'static s
 mod tests {
     use super::*;
 
-    /// A hub that rounds to nearest is wrong for every width (`docs/kernels.md §3.4`), and that is noticed.
+    /// Rounding to nearest in between is wrong for every width (`docs/kernels.md §3.4`), and that is noticed.
     #[test]
-    fn a_hub_that_rounds_to_nearest_is_found() {
+    fn an_intermediate_that_rounds_to_nearest_is_found() {
         let source = source();
         let dst = Direct::new(format(3, 2, 3, Specials::Ieee), &source);
-        let hub = format(4, 6, 7, Specials::Ieee);
-        let toy = Toy::new(hub);
+        let intermediate = format(4, 6, 7, Specials::Ieee);
+        let toy = Toy::new(intermediate);
         for (rounding, wrong) in [(Rounding::ToOdd, false), (Rounding::NearestEven, true)] {
             let to_code = |&x: &u64| match toy.round(rounding, Limit::Saturate, false, x) {
                 Rounded::Code(code) => code as usize,
                 other => unreachable!("{other:?}"),
             };
             let codes: Vec<usize> = source.iter().map(to_code).collect();
-            let rows = judge(&hub, &dst.toy.format, &dst.through(&toy, &source, &codes));
+            let rows = judge(&intermediate, &dst.toy.format, &dst.through(&toy, &source, &codes));
             assert_eq!(rows[0].0, "predicted exact: no result is wrong");
             assert_eq!(rows[0].1.mismatches > 0, wrong);
         }
     }
 
-    /// A no that costs nothing is noticed too: this hub is wide enough.
+    /// A no that costs nothing is noticed too: this intermediate is wide enough.
     #[test]
     fn a_needless_no_is_found() {
         let found = Found { compared: 1, wrong: [(0, None); 8] };
-        let (hub, dst) = (format(3, 2, 3, Specials::Ieee), format(3, 3, 3, Specials::Ieee));
-        assert_eq!(judge(&hub, &dst, &found)[0].1.mismatches, 1);
+        let (intermediate, dst) = (format(3, 2, 3, Specials::Ieee), format(3, 3, 3, Specials::Ieee));
+        assert_eq!(judge(&intermediate, &dst, &found)[0].1.mismatches, 1);
     }
 }

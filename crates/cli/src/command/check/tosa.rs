@@ -53,7 +53,7 @@ pub fn cast(args: &CheckArgs, request: &Request, target: Target, context: &Conte
     }
     let nan = if args.exact_nan { NanComparison::Bits } else { NanComparison::Class };
     match check_cast(&spec, &target, files, nan)? {
-        Checked::Elements(judged) => Report {
+        Checked::Elements(judged) => Presentation {
             target,
             profile,
             types: [from, to],
@@ -100,7 +100,7 @@ fn of_blocks(
         Direction::FromBlocks => [cast.element, cast.plain],
     };
     match check_blocks(cast, &target, files, scales)? {
-        Checked::Elements(BlockCheck { findings, permitted, failed_scales, scale_failures, .. }) => Report {
+        Checked::Elements(BlockCheck { findings, permitted, failed_scales, scale_failures, .. }) => Presentation {
             target,
             profile: files.profile,
             types,
@@ -124,7 +124,7 @@ pub fn rescale(args: &CheckArgs, target: Target, context: &Context) -> Result<Ex
     }
     let types = request.op.types();
     match check_rescale(&request, files)? {
-        Checked::Elements((judged, spec)) => Report {
+        Checked::Elements((judged, spec)) => Presentation {
             target,
             profile,
             types,
@@ -201,7 +201,7 @@ fn listed(ranges: Vec<RangeInclusive<u64>>, width: u32) -> Vec<String> {
 type PermittedCodes = Box<dyn Fn(usize, &Violation) -> Vec<RangeInclusive<u64>>>;
 
 /// How findings are shown.
-struct Report {
+struct Presentation {
     target: Target,
     profile: Profile,
     /// Of the input, and of what came of it.
@@ -214,7 +214,7 @@ struct Report {
     scales: Option<(u64, Vec<ScaleFailure>)>,
 }
 
-impl Report {
+impl Presentation {
     fn print<C: Named>(&self, judged: &CheckedElements<C>, context: &Context) -> Result<ExitCode, Failure> {
         match context.json {
             true => output::json("check", self.json(judged))?,

@@ -416,19 +416,20 @@ fn itof(src: DType, dst: DType, rounding: Rounding, profile: Profile, options: &
         Profile::Spec | Profile::Seed => (CastPolicy { overflow: Overflow::Nonfinite, ..saturating }, NEGATIVE),
     };
     let direct = spec(src, dst, policy, undefined, ITOF);
-    let hub = match dst {
+    let intermediate = match dst {
         _ if !options.legacy_double_rounding || rounding != Rounding::NearestEven => None,
         DType::Tf32 if src.code_bits() >= 32 => Some(DType::F32),
         DType::F8E5M2 | DType::F8E5M3Fnu if (8..=64).contains(&src.code_bits()) => Some(DType::F16),
         _ => None,
     };
-    let compute = match hub {
-        Some(hub) => {
-            let first = spec(src, hub, CastPolicy::IEEE, &[], ITOF);
-            Compute::Twice(first, spec(hub, dst, saturating, &[], ITOF))
+    let compute = match intermediate {
+        Some(intermediate) => {
+            let first = spec(src, intermediate, CastPolicy::IEEE, &[], ITOF);
+            Compute::Twice(first, spec(intermediate, dst, saturating, &[], ITOF))
         }
         None => Compute::Cast(direct),
     };
-    let remark = if small && profile != Profile::Hw && hub.is_none() { Remark::Edges(OVERFLOW) } else { Remark::None };
+    let remark =
+        if small && profile != Profile::Hw && intermediate.is_none() { Remark::Edges(OVERFLOW) } else { Remark::None };
     Meaning { compute, canonical_nan: options.canonical_nan, remark, ..Meaning::cast(direct) }
 }

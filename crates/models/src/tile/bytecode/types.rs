@@ -9,9 +9,7 @@ use truecast_core::spec::tile::{ElementType, Release, TileType};
 use super::container::Table;
 use super::cursor::{Cursor, structure};
 use crate::tile::error::{Cause, Diagnostic, Place};
-
-/// Dimensions of a tile or view.
-const MAX_RANK: usize = 64;
+use crate::tile::module::MAX_RANK;
 
 /// A type of the file.
 #[derive(Clone, Debug)]

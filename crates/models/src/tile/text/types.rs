@@ -9,9 +9,7 @@ use truecast_core::spec::tile::{ElementType, Number, TileType};
 use super::lexer::Token;
 use super::tokens::Parser;
 use crate::tile::error::{Cause, Diagnostic, Place, shown};
-
-/// Dimensions of a tile.
-const MAX_RANK: usize = 64;
+use crate::tile::module::MAX_RANK;
 
 impl<'a> Parser<'a> {
     pub(super) fn tile_begins(&mut self) -> Result<bool, Diagnostic> {

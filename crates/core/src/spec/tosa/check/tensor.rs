@@ -189,18 +189,21 @@ impl CastCheck {
         if zero(exact) && zero(actual) {
             self.findings.note(Lint::ZeroSign);
         }
-        if [DType::F32, DType::Bf16, DType::F16].into_iter().any(|hub| self.through(hub, input) == actual) {
+        if [DType::F32, DType::Bf16, DType::F16]
+            .into_iter()
+            .any(|intermediate| self.through(intermediate, input) == actual)
+        {
             self.findings.note(Lint::DoubleRounded);
         }
     }
 
-    /// The result of rounding to `hub` first.
-    fn through(&self, hub: DType, input: u64) -> u64 {
+    /// The result of rounding to `intermediate` first.
+    fn through(&self, intermediate: DType, input: u64) -> u64 {
         let cast = |src, dst, code| {
             let spec = CastSpec { src, dst, policy: CastPolicy::IEEE, ..self.spec };
             cast_one(&spec, code).code().expect("no policy refuses a value")
         };
-        cast(hub, self.spec.dst, cast(self.spec.src, hub, input))
+        cast(intermediate, self.spec.dst, cast(self.spec.src, intermediate, input))
     }
 }
 
