@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use truecast_core::spec::tile::{Release, TileType, Violation, types::Malformed};
 
+/// Why a constant of i4 is none.
+pub(crate) const NO_I4: &str = "i4 has no constants; make one of i8 and use trunci";
+
 /// Where something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {

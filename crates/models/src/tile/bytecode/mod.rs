@@ -1,10 +1,13 @@
 //! The bytecode form (§10).
 //!
 //! `cursor` reads primitives, `container` sections and tables, `types` the type table, `layout` knows the fields of
-//! every operation (operations have no length, so each must be known to get past it), `function` reads bodies. Every
-//! count is bounded by the bytes that are left before anything is allocated for it.
+//! every operation (operations have no length, so each must be known to get past it), `constant` reads elements, `body`
+//! operations, `function` all functions. Every count is bounded by the bytes that are left before anything is allocated
+//! for it.
 
 mod attribute;
+mod body;
+mod constant;
 mod container;
 mod cursor;
 mod function;

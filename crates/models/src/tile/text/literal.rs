@@ -4,13 +4,15 @@ use truecast_core::policy::{CastPolicy, NanSubstitute, Unrepresentable};
 use truecast_core::spec::tile::{ElementType, types::spelling};
 use truecast_core::{CastSpec, DType, Exact, Kind, Rounding, cast_one, exact::decode};
 
+use crate::tile::error::{NO_I4, shown};
+
 /// The code of one atom, without the sign that may stand before it.
 ///
 /// # Errors
 /// Why it is none (T016).
 pub(super) fn code(dtype: DType, neg: bool, atom: &str) -> Result<u64, String> {
     if dtype == DType::I4 {
-        return Err("i4 has no constants; make one of i8 and use trunci".into());
+        return Err(NO_I4.into());
     }
     let hex = atom.strip_prefix("0x");
     match dtype.kind() {
@@ -32,7 +34,7 @@ fn integer(dtype: DType, neg: bool, atom: &str, hex: Option<&str>) -> Result<u64
     };
     let is_digits = |text: &str| text.starts_with(|c: char| c.is_ascii_alphanumeric());
     let magnitude = magnitude.ok().filter(|_| is_digits(hex.unwrap_or(atom)));
-    let magnitude = magnitude.ok_or_else(|| format!("\"{}\" is not an integer", crate::tile::error::shown(atom)))?;
+    let magnitude = magnitude.ok_or_else(|| format!("\"{}\" is not an integer", shown(atom)))?;
     let value = if neg { -magnitude } else { magnitude };
     let low = -(1i128 << (bits - 1));
     let high = if bits == 64 { i64::MAX.into() } else { (1i128 << bits) - 1 };
@@ -58,13 +60,12 @@ fn float(dtype: DType, neg: bool, atom: &str, hex: Option<&str>) -> Result<u64, 
             _ => u64::from_str_radix(significant, 16).ok().filter(|_| !significant.starts_with('+')),
         };
         let code = code.filter(|c| bits == 64 || c >> bits == 0);
-        return code.ok_or_else(|| format!("0x{} is not a pattern of {bits} bits", crate::tile::error::shown(digits)));
+        return code.ok_or_else(|| format!("0x{} is not a pattern of {bits} bits", shown(digits)));
     }
     let is_decimal = atom.starts_with(|c: char| c.is_ascii_digit()) && atom.contains(['.', 'e', 'E']);
     let value: Option<f64> = if is_decimal { atom.parse().ok() } else { None };
-    let value = value.ok_or_else(|| {
-        format!("\"{}\" is not a float; write a decimal point, or 0x and the bits", crate::tile::error::shown(atom))
-    })?;
+    let value = value
+        .ok_or_else(|| format!("\"{}\" is not a float; write a decimal point, or 0x and the bits", shown(atom)))?;
     let unsigned = matches!(dtype.kind(), Kind::Float(f) if !f.signed);
     if neg && unsigned {
         return Err("the type has no negative values".into());
