@@ -13,11 +13,11 @@ from pathlib import Path
 # Threads that wait for work would take time from whoever's turn it is.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+import arrays  # noqa: E402
 import contenders  # noqa: E402
 import own  # noqa: E402
 import race  # noqa: E402
 import report  # noqa: E402
-from truecast_peers import representative_pairs  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / "BENCHMARKS.md"
@@ -36,10 +36,11 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     args, cores, begin = arguments(), len(os.sched_getaffinity(0)), time.monotonic()
-    pairs = [tuple(pair.split(":")) for pair in args.pairs.split(",")] if args.pairs else representative_pairs()
+    sized = arrays.sizes([tuple(pair.split(":")) for pair in args.pairs.split(",")] if args.pairs else None)
+    pairs = [(src, dst) for src, dst, _ in sized]
     threads = cores if args.peer_threads == "all" else int(args.peer_threads)
     peers = {name: contenders.PEERS[name](threads) for name in args.peers.split(",") if name != "none"}
-    rows = race.race(pairs, peers, threads, args.samples)
+    rows = race.race(sized, peers, threads, args.samples)
     text = report.peers_table(rows, peers, threads)
     if not args.only_peers:
         measured = own.measure(pairs, cores, args.samples)

@@ -1,8 +1,8 @@
 """What the command `truecast bench` says, at every size, level and number of threads."""
 
 import json
-import os
 import subprocess
+import sys
 
 LEVELS = ["baseline", "avx2", "avx512"]
 USAGE_ERROR = 2
@@ -10,7 +10,7 @@ USAGE_ERROR = 2
 
 def bench(*options: str) -> dict | None:
     """The object of one run, None for a level that this CPU lacks."""
-    command = [os.environ["TRUECAST_BIN"], "bench", "--json", *options]
+    command = [sys.executable, "-m", "truecast", "bench", "--json", *options]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode == USAGE_ERROR and "--level" in options:
         return None

@@ -9,8 +9,8 @@ import sys
 import time
 
 import numpy as np
-from contenders import Arrays, Memcpy, Truecast
-from truecast_peers import dram_arrays, fill
+from arrays import Arrays, fill, packed_bytes
+from contenders import Memcpy, Truecast
 
 # Whoever takes longer than so many seconds does fewer passes than the others.
 LONG_PASS = 0.25
@@ -19,16 +19,16 @@ LONG_SAMPLES = 3
 UNTOUCHED = 0xA5
 
 
-def race(pairs: list[tuple[str, str]], peers: dict[str, object], threads: int, samples: int) -> list[dict]:
-    """For each pair its types, elements, bytes, and for each contender the seconds of its best pass, None where it
+def race(pairs: list[tuple[str, str, int]], peers: dict[str, object], threads: int, samples: int) -> list[dict]:
+    """Pairs have the elements of their arrays. For each its types, elements, bytes, and for each contender the seconds of its best pass, None where it
     does not convert the pair."""
-    sizes = [dram_arrays(src, dst) for src, dst in pairs]
+    sizes = [(n, packed_bytes(src, n), packed_bytes(dst, n)) for src, dst, n in pairs]
     src_pool = np.zeros(max(max(s, (s + d) // 2) for _, s, d in sizes), np.uint8)
     dst_pool = np.zeros(max(max(n, d, (s + d) // 2) for n, s, d in sizes), np.uint8)
     dst_pool[:] = UNTOUCHED
     contenders = {"truecast": Truecast(threads), "memcpy": Memcpy(threads), **peers}
     rows, filled = [], None
-    for (src, dst), (n, src_bytes, dst_bytes) in zip(pairs, sizes):
+    for (src, dst, _), (n, src_bytes, dst_bytes) in zip(pairs, sizes):
         if filled != src:
             fill(src, src_pool)
             filled = src

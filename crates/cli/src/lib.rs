@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod asked;
 mod command;
 mod effect;
 mod exact;
@@ -28,6 +29,8 @@ mod terminal;
 mod usage;
 mod words;
 
+pub use asked::{Argument, Conversion, Verification, arguments, conversion, verification};
+
 use clap::FromArgMatches;
 use clap::error::ErrorKind as ClapErrorKind;
 use failure::Failure;
@@ -43,12 +46,8 @@ use truecast::{DType, ErrorKind};
 pub fn main_with(args: impl IntoIterator<Item = OsString>) -> u8 {
     signals::make_size_limit_an_error();
     let args: Vec<OsString> = args.into_iter().collect();
-    let matches = match help::definition().try_get_matches_from(&args) {
-        Ok(matches) => matches,
-        Err(error) => return usage::report(&error, &args).into(),
-    };
-    let cli = match args::Cli::from_arg_matches(&matches) {
-        Ok(cli) => cli,
+    let (cli, matches) = match parsed(&args) {
+        Ok(parsed) => parsed,
         Err(error) => return usage::report(&error, &args).into(),
     };
     terminal::set_colour(cli.color);
@@ -92,11 +91,7 @@ pub struct Refused {
 pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Option<usize>) -> Result<String, Refused> {
     let args: Vec<OsString> =
         [OsString::from("truecast")].into_iter().chain(args.into_iter().map(Into::into)).collect();
-    let parsed = help::definition().try_get_matches_from(&args).and_then(|matches| {
-        let cli = args::Cli::from_arg_matches(&matches)?;
-        Ok((cli, matches))
-    });
-    let (cli, matches) = match parsed {
+    let (cli, matches) = match parsed(&args) {
         Ok(parsed) => parsed,
         Err(error) if matches!(error.kind(), ClapErrorKind::DisplayHelp | ClapErrorKind::DisplayVersion) => {
             return Ok(error.render().to_string());
@@ -113,6 +108,12 @@ pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Opt
     };
     let (result, printed) = output::captured(run);
     result.map(|_| printed).map_err(Refused::from)
+}
+
+/// What was typed.
+fn parsed(args: &[OsString]) -> Result<(args::Cli, clap::ArgMatches), clap::Error> {
+    let matches = help::definition().try_get_matches_from(args)?;
+    Ok((args::Cli::from_arg_matches(&matches)?, matches))
 }
 
 /// The object that `verify --json` prints.

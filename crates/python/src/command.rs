@@ -1,6 +1,6 @@
 //! The command, and questions that it answers.
 
-use crate::error::raise;
+use crate::error;
 use pyo3::prelude::*;
 use std::ffi::OsString;
 
@@ -15,5 +15,14 @@ pub fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
 #[pyo3(signature = (args, columns=None))]
 pub fn answer(py: Python<'_>, args: Vec<OsString>, columns: Option<usize>) -> PyResult<String> {
     let answered = crate::pool::run(py, usize::MAX, || truecast_cli::answer(args, columns));
-    answered.map_err(|refused| raise(py, refused.kind.into(), refused.message))
+    answered.map_err(|refused| error::refused(py, &refused))
+}
+
+/// The options of a command: name, default, whether they are switches, whether they may be given several times, what help
+/// calls their value and says of them.
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+pub fn arguments(command: &str) -> Vec<(String, Option<String>, bool, bool, String, String)> {
+    let all = truecast_cli::arguments(command).into_iter();
+    all.map(|a| (a.name, a.default, a.is_switch, a.is_list, a.value_name, a.help)).collect()
 }

@@ -6,6 +6,7 @@ use pyo3::sync::PyOnceLock;
 use std::fmt::Display;
 use truecast::spec::SpecError;
 use truecast::{Error, ErrorKind};
+use truecast_cli::Refused;
 
 /// What went wrong, as a class of exceptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +45,9 @@ impl From<ErrorKind> for Class {
     }
 }
 
-/// A message of the library in Python's words: `--from-scheme` is `from_scheme`.
+/// A message of the library in Python's words: `--from-scheme` is `from_scheme`. Help of the command is none here.
 fn in_python(message: &str) -> String {
+    let message = message.split_once("; see truecast ").map_or(message, |(said, _)| said);
     let mut parts = message.split("--");
     let mut said = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -54,6 +56,8 @@ fn in_python(message: &str) -> String {
         match option {
             "" => said.push_str("--"),
             "from" => said.push_str("from_"),
+            "rule" => said.push_str("rules"),
+            "no-sidecars" => said.push_str("sidecars"),
             _ => said.push_str(&option.replace('-', "_")),
         }
         said.push_str(rest);
@@ -82,6 +86,11 @@ pub fn of(py: Python<'_>, error: &Error) -> PyErr {
         }
         _ => raise(py, class, in_python(&error.to_string())),
     }
+}
+
+/// The exception for what the command refuses.
+pub fn refused(py: Python<'_>, refused: &Refused) -> PyErr {
+    raise(py, refused.kind.into(), in_python(&refused.message))
 }
 
 /// The exception for what a specification forbids: what was asked for is wrong, or the types.

@@ -21,19 +21,19 @@ mod source;
 mod text;
 mod watched;
 
-/// What the package is made of.
-#[pyo3::pymodule]
+/// What the package is made of. Nothing in it needs the interpreter's lock.
+#[pyo3::pymodule(gil_used = false)]
 mod _truecast {
     use pyo3::prelude::*;
 
     #[pymodule_export]
     use super::cast::cast;
     #[pymodule_export]
-    use super::command::{answer, main};
+    use super::command::{answer, arguments, main};
     #[pymodule_export]
     use super::dtypes::{torch_dtype, type_name, type_names};
     #[pymodule_export]
-    use super::files::{compare, convert, verify};
+    use super::files::{clear, compare, convert, verify};
     #[pymodule_export]
     use super::pool::{get_num_threads, set_num_threads};
     #[pymodule_export]

@@ -3,13 +3,13 @@
 use crate::array::{Given, Library, Order, hand_back, new, new_dtype};
 use crate::dtypes::{self, Form as Words};
 use crate::error::{self, Class, raise};
-use crate::folder::how;
 use crate::memory::Memory;
 use crate::source::Source;
 use crate::{pool, request};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use truecast::scaled::{Array, Code, Dequantiser, Form, Packing, Part, Plane, Quantiser, Scheme, scheme};
+use truecast::scaled::{Array, Code, Dequantiser, Form, Packing, Part, Plane, Quantisation, Quantiser, Scheme, scheme};
+use truecast::select::writing;
 use truecast::{CastSpec, DType, Error};
 
 /// What Python calls a part, in the order of the arrays of a form.
@@ -22,6 +22,26 @@ const fn name_of(part: Part) -> &'static str {
         Part::Biases => "biases",
         Part::Index => "index",
     }
+}
+
+/// How scales are chosen, in words.
+fn how(
+    py: Python<'_>,
+    mx_scale: Option<&str>,
+    scale_search: Option<&str>,
+    nonfinite: Option<&str>,
+) -> PyResult<Quantisation> {
+    let usage = |name: &str, why: String| raise(py, Class::Usage, format_args!("{name}: {why}"));
+    Ok(Quantisation {
+        mx: mx_scale.map_or(Ok(Default::default()), writing::mx_scale).map_err(|why| usage("mx_scale", why))?,
+        search: scale_search
+            .map_or(Ok(Default::default()), writing::search)
+            .map_err(|why| usage("scale_search", why))?,
+        nonfinite: nonfinite
+            .map_or(Ok(Default::default()), writing::nonfinite)
+            .map_err(|why| usage("nonfinite", why))?,
+        ..Quantisation::default()
+    })
 }
 
 fn scheme_of(py: Python<'_>, name: &str) -> PyResult<Scheme> {

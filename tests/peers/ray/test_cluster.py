@@ -97,11 +97,24 @@ def test_a_run_that_ended_is_resumed(cluster, source, expected, tmp_path):
     assert files(tmp_path / "out") == expected
 
 
+def test_an_earlier_result_is_replaced(cluster, source, expected, tmp_path):
+    out = tmp_path / "out"
+    tc.convert(source, out, "bf16")
+    with pytest.raises(tc.UsageError, match="exists and holds"):
+        tr.convert(source, out, "f8e4m3fn")
+    assert tr.convert(source, out, "f8e4m3fn", force=True).complete and files(out) == expected
+    (out / "other.safetensors").write_bytes(b"")
+    with pytest.raises(tc.UsageError, match="other.safetensors"):
+        tr.convert(source, out, "f8e4m3fn", force=True)
+
+
 def test_what_is_wrong_is_one_error(cluster, source, tmp_path):
     with pytest.raises(tc.UsageError, match="no such"):
         tr.convert(source, tmp_path / "out", "f8e4m3fn", keep="no such")
-    with pytest.raises(tc.UsageError, match="force"):
-        tr.convert(source, tmp_path / "out", "f8e4m3fn", force=True)
+    with pytest.raises(tc.UsageError, match="part"):
+        tr.convert(source, tmp_path / "out", "f8e4m3fn", part="1/2")
+    with pytest.raises(tc.UsageError, match="choose one"):
+        tr.convert(source, tmp_path / "out", "f8e4m3fn", resume=True, force=True)
     # Of a value only the task that meets it can tell.
     with pytest.raises(tc.InputError, match="out of the destination's range"):
         rules = [("l.3.*", "u8"), ("*", None)]
@@ -110,6 +123,7 @@ def test_what_is_wrong_is_one_error(cluster, source, tmp_path):
 
 def test_the_command(source, expected, tmp_path):
     command = [sys.executable, "-m", "truecast.ray", source, tmp_path / "out", "--to", "f8e4m3fn", "--local", "2"]
+    command += ["--max-memory", "64MiB", "--retries", "0"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == SHARDS + 1 and files(tmp_path / "out") == expected

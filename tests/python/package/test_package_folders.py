@@ -152,14 +152,14 @@ def test_a_folder_that_exists(checkpoint, tmp_path):
 
 @pytest.mark.parametrize("name, value", [("resume", True), ("part", "1/2"), ("sidecars", False)])
 def test_files_have_no_such_options(checkpoint, tmp_path, name, value):
-    with pytest.raises(tc.UsageError, match=f"{name} is about folders"):
+    with pytest.raises(tc.UsageError, match=f"{name} belongs to folders"):
         tc.convert(checkpoint / FIRST, tmp_path / "b.safetensors", "bf16", **{name: value})
 
 
 @pytest.mark.parametrize("name, value", [("from_scheme", "fp8-block"), ("trust_scales", True)])
 def test_arrays_have_no_scheme(tmp_path, name, value):
     np.save(tmp_path / "a.npy", np.zeros(3, np.float32))
-    with pytest.raises(tc.UsageError, match=f"{name} is about"):
+    with pytest.raises(tc.UsageError, match=f"{name} belongs to"):
         tc.convert(tmp_path / "a.npy", tmp_path / "b.npy", "bf16", **{name: value})
 
 
@@ -225,15 +225,41 @@ def test_a_scale_that_tensors_have_in_common(dense, tmp_path):
         ({"scheme": "awq"}, "not written"),
         ({"scheme": "mxfp4", "mx_scale": "round"}, "mx_scale"),
         ({"scheme": "mxfp4", "keep_preset": "norm"}, "norm"),
-        ({"to": "bf16", "scale_search": "mse"}, "scale_search"),
+        ({"to": "bf16", "scale_search": "mse"}, "convert needs scheme"),
         ({"to": "bf16", "nibbles": "left"}, "nibbles"),
     ],
 )
 def test_errors_of_schemes(dense, tmp_path, arguments, words):
     with pytest.raises(tc.UsageError, match=words):
         tc.convert(dense, tmp_path / "b", **arguments)
-    with pytest.raises(tc.UsageError, match="is about folders"):
+    with pytest.raises(tc.UsageError, match="give a folder, or a scheme"):
         tc.convert(dense / "model.safetensors", tmp_path / "c.safetensors", scheme="mxfp4")
+
+
+def test_one_file_is_quantised(dense, tmp_path):
+    report = tc.convert(dense / "model.safetensors", tmp_path / "c.safetensors", scheme="comfy:float8_e4m3fn")
+    assert "comfy" in report.options["scheme"]
+    assert tc.verify(dense / "model.safetensors", tmp_path / "c.safetensors", report=report)
+
+
+def test_the_source_is_deleted_on_request(checkpoint, tmp_path):
+    kept = tmp_path / "kept"
+    shutil.copytree(checkpoint, kept)
+    with pytest.raises(tc.UsageError, match="delete_source"):
+        tc.convert(checkpoint, tmp_path / "b", "bf16", delete_source=True, part="1/2")
+    report = tc.convert(checkpoint, tmp_path / "b", "bf16", delete_source=True)
+    assert sorted(report.to_json()["deleted"]) == [FIRST, SECOND]
+    assert not list(checkpoint.glob("*.safetensors")) and (checkpoint / "tokenizer.json").exists()
+    assert tc.verify(kept, tmp_path / "b", "bf16")
+
+
+def test_attributes_beside_a_report_may_not_say_otherwise(checkpoint, tmp_path):
+    report = tc.convert(checkpoint, tmp_path / "b", "bf16", spec="ieee", rounding="up")
+    report.save(tmp_path / "report.json")
+    said = {"report": tmp_path / "report.json", "spec": "ieee"}
+    assert tc.verify(checkpoint, tmp_path / "b", rounding="up", **said)
+    with pytest.raises(tc.UsageError, match="contradict"):
+        tc.verify(checkpoint, tmp_path / "b", rounding="down", **said)
 
 
 def test_a_quantised_file(tmp_path):

@@ -29,10 +29,10 @@ use truecast::io::npy::descr_of;
 use truecast::io::{Existing, FileFormat, FileId, OutputFile, Shown, follow};
 use truecast::report::{Assessment, Provenance, Report, TensorReport, assess};
 use truecast::select::{Detected, KeptBy};
-use truecast::{DType, Ecosystem};
+use truecast::{CastOptions, DType, Ecosystem};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
-    let options = options(args, rules, context)?;
+    let options = options(args, rules, context.exec)?;
     if args.src.is_dir() {
         return folder::run(args, &options, context);
     }
@@ -94,7 +94,8 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn options(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<Options, Failure> {
+/// Everything that is asked for.
+pub fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Options, Failure> {
     let writing = select::writing(&args.writing)?;
     let selection = match writing {
         Some(_) => select::selection_beside(&args.select, rules)?,
@@ -105,7 +106,7 @@ fn options(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<O
         request: args.policy.request()?,
         max_memory: args.max_memory,
         existing: if args.force { Existing::Replace } else { Existing::Refuse },
-        exec: context.exec,
+        exec,
         min_elements: args.select.min_elements,
         onnx: args.select.onnx.options(),
     };

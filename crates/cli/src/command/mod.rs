@@ -22,7 +22,8 @@ mod thresholds;
 mod vectors;
 mod verify;
 
-pub use verify::{to_json as verified, to_text as verified_text};
+pub use convert::options as asked_to_convert;
+pub use verify::{Asked as AskedToVerify, asked as asked_to_verify, to_json as verified, to_text as verified_text};
 
 use crate::args::{Cli, Command, RuleOrder};
 use crate::exit::ExitCode;

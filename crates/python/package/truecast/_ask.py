@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import html
 import json
-import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from . import _truecast
-from ._errors import TruecastError
 
 
 def options(values: Mapping[str, Any]) -> list[str]:
@@ -35,11 +33,7 @@ def options(values: Mapping[str, Any]) -> list[str]:
 
 def text(words: Iterable[Any], columns: int | None = None) -> str:
     """What the command prints. Errors speak of arguments as Python has them."""
-    try:
-        return _truecast.answer([str(word) for word in words], columns)
-    except TruecastError as error:
-        said = re.sub(r"--([a-z][a-z0-9-]*)", lambda option: option[1].replace("-", "_"), str(error))
-        raise type(error)(said) from None
+    return _truecast.answer([str(word) for word in words], columns)
 
 
 def data(words: Iterable[Any], arguments: Iterable[Any] = ()) -> dict[str, Any]:

@@ -1,7 +1,11 @@
-"""Files and folders: convert, verify, compare, inspect."""
+"""`convert`, `verify`, `compare` and `inspect` of files and folders.
+
+Options have the names and defaults of the command's, which reads them: here they become its arguments.
+"""
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -12,6 +16,11 @@ from ._report import Comparison, ConversionReport, Verification
 
 Path = Union[str, "os.PathLike[str]"]
 Rules = Union[Mapping[str, Any], Iterable[tuple[str, Any]]]
+
+
+# How the source is quantised, and how the result is to be.
+_READING = ("from_scheme", "trust_scales", "nibbles", "reference")
+_WRITING = ("scheme", "scale_search", "mx_scale", "nonfinite", "keep_preset", "share_global")
 
 
 def _progress(progress: Any) -> Callable[[int, int, str], None] | None:
@@ -26,22 +35,50 @@ def _progress(progress: Any) -> Callable[[int, int, str], None] | None:
     return update
 
 
-def _asked(
-    to: Any, from_: Any, rules: Rules, keep: Iterable[str], spec: str | None, attributes: dict[str, Any], **others: Any
-) -> dict[str, Any]:
-    pairs = list(rules.items()) if isinstance(rules, Mapping) else list(rules)
-    kept: list[tuple[str, Any]] = [(glob, None) for glob in ([keep] if isinstance(keep, str) else keep)]
-    defaults = {"min_elements": None, "max_memory": None, "lenient": False, "follow_links": False, "force": False}
-    defaults |= {"resume": False, "part": None, "merge": False, "sidecars": True}
-    for lists in ("keep_preset", "share_global"):
-        given = others[lists]
-        others[lists] = [given] if isinstance(given, str) else list(given)
-    asked = {"to": to, "from_": from_, "rules": kept + pairs, "spec": spec, "attributes": attributes or None}
-    return {**asked, **defaults, **others}
+@functools.lru_cache(maxsize=None)
+def _defaults(command: str) -> dict[str, str | None]:
+    """What holds for the options of a command that are not given."""
+    return {name: default for name, default, *_ in _truecast.arguments(command)}
 
 
-def _part(part: str | tuple[int, int] | None) -> str | None:
-    return "/".join(map(str, part)) if isinstance(part, tuple) else part
+def _scheme(name: str) -> str:
+    """A scheme as the command knows it: Python has short names too."""
+    front, *rest = name.split(",", 1)
+    return ",".join([dict(_truecast.scheme_names()).get(front, front), *rest])
+
+
+def _several(names: Iterable[str] | None) -> list[str]:
+    return [names] if isinstance(names, str) else list(names or ())
+
+
+def _words(command: str, given: dict[str, Any]) -> tuple[list[str], tuple[str | None, dict[str, Any]]]:
+    """The arguments of a function as those of the command, and what decides: the specification and its attributes. What is
+    not given, or is the default, is left out."""
+    defaults = _defaults(command)
+    rules, paths = given.pop("rules"), [os.fspath(given.pop("src")), os.fspath(given.pop("dst"))]
+    pairs: list[tuple[str, Any]] = [(glob, None) for glob in _several(given.pop("keep"))]
+    pairs += rules.items() if isinstance(rules, Mapping) else rules
+    words = [f"--keep={glob}" if to is None else f"--rule={glob}={_truecast.type_name(to)}" for glob, to in pairs]
+    decides = given.pop("spec"), given.pop("attributes")
+    for name, value in given.items():
+        if name in ("to", "from_") and value is not None:
+            value = _truecast.type_name(value)
+        elif name == "scheme" and value is not None:
+            value = _scheme(value)
+        elif name == "part" and isinstance(value, tuple):
+            value = "/".join(map(str, value))
+        elif name == "sidecars":
+            name, value = "no_sidecars", not value
+        elif name in ("keep_preset", "share_global"):
+            value = _several(value)
+        option = name.rstrip("_").replace("_", "-")
+        if isinstance(value, bool):
+            words += [f"--{option}"] if value else []
+        elif isinstance(value, list):
+            words += [f"--{option}={one}" for one in value]
+        elif value is not None and str(value) != defaults[option]:
+            words.append(f"--{option}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
+    return [*words, "--", *paths], decides
 
 
 def convert(
@@ -55,8 +92,8 @@ def convert(
     spec: str | None = None,
     force: bool = False,
     dry_run: bool = False,
-    max_memory: int | None = None,
-    min_elements: int | None = None,
+    max_memory: int | str = "256MiB",
+    min_elements: int = 1024,
     lenient: bool = False,
     follow_links: bool = False,
     from_scheme: str | None = None,
@@ -65,14 +102,15 @@ def convert(
     reference: Path | None = None,
     scheme: str | None = None,
     scale_search: str | None = None,
-    mx_scale: str | None = None,
-    nonfinite: str | None = None,
+    mx_scale: str = "rceil",
+    nonfinite: str = "error",
     keep_preset: Iterable[str] = (),
     share_global: Iterable[str] = (),
     sidecars: bool = True,
     resume: bool = False,
     part: str | tuple[int, int] | None = None,
     merge: bool = False,
+    delete_source: bool = False,
     progress: Any = None,
     **attributes: Any,
 ) -> ConversionReport:
@@ -101,14 +139,17 @@ def convert(
     dry_run
         Only says what would be done.
     max_memory
-        Bytes that buffers may take; 256 MiB by default.
+        Bytes that buffers may take, or text with a unit, such as ``"1GiB"``.
     min_elements
-        Smaller tensors of a model are kept unless a rule names them; 1024 by default.
+        Of an ONNX model: smaller tensors are kept unless a rule names them.
+    lenient, follow_links
+        Of ONNX files: surplus bytes and unused bits of tensors are ignored; files may lie behind links that lead out of the
+        folder.
     from_scheme, trust_scales, nibbles, reference
         How the source is quantised, where it is not to be found out; global scales are taken as they are, however odd;
         ``"low"`` or ``"high"`` nibbles come first; a dense checkpoint with the same names.
     scheme, scale_search, mx_scale, nonfinite, keep_preset, share_global
-        Of a folder: matrices are quantised, by the schemes and options of `quantize`. Presets (``"norms"``,
+        Matrices of a checkpoint are quantised, by the schemes and options of `quantize`. Presets (``"norms"``,
         ``"embeddings"``, ``"router"``, ``"lm_head"``, ``"ssm"``) name tensors that are not, and tensors of one module
         that match ``"GLOB,GLOB"`` have a second scale in common.
     sidecars
@@ -120,6 +161,9 @@ def convert(
         time; the last one writes index and configuration.
     merge
         Of a folder: converts nothing, and ends the work of finished parts.
+    delete_source
+        Of a folder: deletes each shard of the source once all that is made of it is written, was read again and is right.
+        This cannot be undone.
     progress
         A bar of tqdm, or a function that is called with the bytes done, the bytes in all and the tensor's name. What it
         raises is raised again, as Ctrl-C is. Until the last call the destination is then as it was; what the last
@@ -135,14 +179,20 @@ def convert(
     UsageError, SpecError, InputError, FileError
         What is wrong with the arguments, types, source, or files.
     """
-    others = dict(force=force, max_memory=max_memory, min_elements=min_elements, lenient=lenient, follow_links=follow_links)
-    reading = dict(from_scheme=from_scheme, trust_scales=trust_scales, nibbles=nibbles, reference=reference)
-    writing: dict[str, Any] = dict(scheme=scheme, scale_search=scale_search, mx_scale=mx_scale, nonfinite=nonfinite)
-    writing |= dict(keep_preset=keep_preset, share_global=share_global)
-    of_folder = dict(sidecars=sidecars, resume=resume, part=_part(part), merge=merge)
-    asked = _asked(to, from_, rules, keep, spec, attributes, **others, **of_folder, **reading, **writing)
-    found = json.loads(_truecast.convert(src, dst, asked, dry_run, _progress(progress)))
-    return ConversionReport(found, reading)
+    given = dict(locals())
+    progress, dry_run = _progress(given.pop("progress")), given.pop("dry_run")
+    found = json.loads(_truecast.convert(*_words("convert", given), dry_run, progress))
+    return ConversionReport(found, {name: given[name] for name in _READING})
+
+
+def clear(src: Path, dst: Path, to: Any = None, **options: Any) -> None:
+    """Where an earlier result is to be replaced: removes what would make a half-written one look whole, so that parts may be
+    written there as into a new folder. Arguments are those of `convert`."""
+    given = {"src": src, "dst": dst, "to": to, "attributes": {}, **(convert.__kwdefaults__ or {}), "force": True}
+    for name, value in options.items():
+        (given if name in given else given["attributes"])[name] = value
+    del given["progress"], given["dry_run"]
+    _truecast.clear(*_words("convert", given))
 
 
 def verify(
@@ -158,7 +208,7 @@ def verify(
     full: bool = False,
     sample: float | None = None,
     seed: int = 0,
-    min_elements: int | None = None,
+    min_elements: int = 1024,
     lenient: bool = False,
     follow_links: bool = False,
     from_scheme: str | None = None,
@@ -167,8 +217,8 @@ def verify(
     reference: Path | None = None,
     scheme: str | None = None,
     scale_search: str | None = None,
-    mx_scale: str | None = None,
-    nonfinite: str | None = None,
+    mx_scale: str = "rceil",
+    nonfinite: str = "error",
     keep_preset: Iterable[str] = (),
     share_global: Iterable[str] = (),
     progress: Any = None,
@@ -191,22 +241,16 @@ def verify(
     Verification
         True if the destination holds what it should.
     """
-    reading = dict(from_scheme=from_scheme, trust_scales=trust_scales, nibbles=nibbles, reference=reference)
-    writing: dict[str, Any] = dict(scheme=scheme, scale_search=scale_search, mx_scale=mx_scale, nonfinite=nonfinite)
-    writing |= dict(keep_preset=keep_preset, share_global=share_global)
+    given = dict(locals())
+    progress = _progress(given.pop("progress"))
     if isinstance(report, ConversionReport):
         of = report.options
-        to, from_, rules = of["to"], of["from"], [(rule["glob"], rule["to"]) for rule in of["rules"]]
-        spec = of["spec"] + (f"@{of['version']}" if of["version"] else "")
-        attributes, keep, min_elements = of["attributes"], (), of["min_elements"]
-        lenient, follow_links = of["lenient"], of["follow_links"]
-        reading = report.reading
-        writing = {name: of[name] for name in writing} if "scheme" in of else dict(writing, scheme=None)
-        report = None
-    others: dict[str, Any] = dict(min_elements=min_elements, lenient=lenient, follow_links=follow_links)
-    others |= {**reading, **writing}
-    asked = _asked(to, from_, rules, keep, spec, attributes, **others)
-    found, shown = _truecast.verify(src, dst, asked, report, sample, full, seed, _progress(progress))
+        given |= {name: of[name] for name in ("to", "attributes", "min_elements", "lenient", "follow_links")}
+        given |= {"from_": of["from"], "keep": (), "rules": [(rule["glob"], rule["to"]) for rule in of["rules"]]}
+        given |= {"spec": of["spec"] + (f"@{of['version']}" if of["version"] else ""), "report": None}
+        given |= report.reading
+        given |= {name: of.get(name) for name in _WRITING}
+    found, shown = _truecast.verify(*_words("verify", given), progress)
     return Verification(json.loads(found), shown)
 
 

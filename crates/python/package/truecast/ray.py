@@ -17,14 +17,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import ray as _ray
+import ray as _ray  # pyright: ignore[reportMissingImports]
 
-from . import _files
+from . import _files, _truecast
 from ._errors import FileError, TruecastError, UsageError
 from ._report import ConversionReport
-from ._truecast import set_num_threads
 
 __all__ = ["Conversion", "convert", "main"]
+
+
+# What `truecast.convert` has and a cluster does not, for it divides the work itself.
+_OF_ONE_PROCESS = ("dry_run", "part", "merge", "delete_source")
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Conversion:
 
 
 def _task(src: str, dst: str, part: tuple[int, int], cpus: int, asked: dict[str, Any]) -> tuple[ConversionReport, str]:
-    set_num_threads(cpus)
+    _truecast.set_num_threads(cpus)
     # What an earlier attempt finished stays; one that is new has nothing to go on from, which is no error of a part.
     report = _files.convert(src, dst, part=part, resume=True, **asked)
     return report, str(_ray.get_runtime_context().get_node_id())
@@ -74,6 +77,7 @@ def convert(
     cpus: int = 1,
     retries: int = 3,
     resume: bool = False,
+    force: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
     **options: Any,
 ) -> Conversion:
@@ -82,25 +86,31 @@ def convert(
     Parameters
     ----------
     src, dst, to, options
-        As of `truecast.convert`, but ``force``, ``dry_run``, ``part`` and ``merge``. Memory is that of each task.
+        As of `truecast.convert`, but ``dry_run``, ``part``, ``merge`` and ``delete_source``. Memory is that of each task.
     cpus
         CPUs and threads of a task.
     retries
         How often a task is done again whose node was lost, or that could not read or write.
     resume
-        Goes on where an earlier run ended; without it the destination must be empty or absent.
+        Goes on where an earlier run ended; without it and ``force`` the destination must be empty or absent.
+    force
+        Replaces the files of an earlier result. Until all is done, there is none.
     progress
         Is called with the bytes of finished shards, those of all, and the name of a shard.
     """
-    if forbidden := {"force", "dry_run", "part", "merge"} & options.keys():
-        raise UsageError(f"{', '.join(sorted(forbidden))}: a cluster writes a new folder, or resumes one")
+    if forbidden := {*_OF_ONE_PROCESS} & options.keys():
+        raise UsageError(f"{', '.join(sorted(forbidden))}: a cluster converts all shards, each in a part of its own")
+    if resume and force:
+        raise UsageError("resume goes on with what is there, and force replaces it; choose one")
     asked = {"to": to, **options}
     # Here and now, so that what is wrong is one error of this process.
     begun = _begun(dst) if resume else None
     part = (1, begun) if begun else None
-    plan = _files.convert(src, dst, dry_run=True, resume=resume, part=part, **asked)
+    plan = _files.convert(src, dst, dry_run=True, resume=resume, force=force, part=part, **asked)
     if not plan.shards:
         raise UsageError(f"{src}: is no folder of a checkpoint; truecast.convert converts files")
+    if force:
+        _files.clear(src, dst, **asked)
     count = len(plan.shards)
     remote = _ray.remote(num_cpus=cpus, max_retries=retries, retry_exceptions=[FileError])(_task)
     tasks = [remote.remote(str(src), str(dst), (i + 1, count), cpus, asked) for i in range(count)]
@@ -128,11 +138,6 @@ def convert(
     return conversion
 
 
-_OF_SCHEMES = (
-    "from_scheme trust_scales nibbles reference scheme scale_search mx_scale nonfinite keep_preset share_global".split()
-)
-
-
 class _Rule(argparse.Action):
     """``--keep`` and ``--rule`` are one list, in the order in which they are given."""
 
@@ -141,30 +146,23 @@ class _Rule(argparse.Action):
         namespace.rules = [*namespace.rules, (glob, to)]
 
 
+# Options of the command that are for one process, for files that are no folders, or about what it prints.
+_NOT_HERE = {*_OF_ONE_PROCESS, *"min_elements lenient report fail_on sort worst summary threads keep rule".split()}
+
+
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m truecast.ray", description="Converts the folder of a checkpoint on a cluster of Ray."
     )
     parser.add_argument("src", help="the folder, by a path that every node has")
     parser.add_argument("dst", help="a folder that does not exist, or is empty")
-    parser.add_argument("--to", help="the type of floating-point tensors")
     parser.add_argument("--keep", action=_Rule, dest="rules", metavar="GLOB", help="these tensors stay as they are")
     parser.add_argument("--rule", action=_Rule, dest="rules", metavar="GLOB=TYPE", help="the type of these tensors")
-    parser.add_argument("--spec", metavar="NAME[@VERSION]", help="the specification that decides")
-    parser.add_argument("--attribute", action="append", default=[], metavar="NAME=VALUE", help="one of its attributes")
-    parser.add_argument("--from-scheme", metavar="NAME", help="how the source is quantised, if that is not to be found out")
-    parser.add_argument("--trust-scales", action="store_true", help="takes global scales as they are")
-    parser.add_argument("--nibbles", choices=["low", "high"], help="which nibble comes first, where it is not the usual one")
-    parser.add_argument("--reference", metavar="DENSE", help="a dense checkpoint with the same names")
-    parser.add_argument("--scheme", metavar="NAME", help="quantises matrices by this scheme")
-    parser.add_argument("--scale-search", metavar="BY", help="with --scheme: mse tries scales near that of the formula")
-    parser.add_argument("--mx-scale", metavar="RULE", help="with --scheme: the rule of scales that are powers of two")
-    parser.add_argument("--nonfinite", metavar="WHAT", help="with --scheme: error, or saturate")
-    parser.add_argument("--keep-preset", type=lambda names: names.split(","), default=[], metavar="LIST")
-    parser.add_argument("--share-global", action="append", default=[], metavar="GLOB,GLOB")
-    parser.add_argument("--no-sidecars", action="store_true", help="copies no other files")
-    parser.add_argument("--max-memory", type=int, metavar="BYTES", help="buffers of each task")
-    parser.add_argument("--resume", action="store_true", help="goes on where an earlier run ended")
+    for name, default, is_switch, is_list, value, help in _truecast.arguments("convert"):
+        if name.replace("-", "_") not in _NOT_HERE:
+            kind: dict[str, Any] = {"metavar": value, "default": default, "type": str}
+            kind = {"action": "store_true"} if is_switch else {**kind, "action": "append", "default": []} if is_list else kind
+            parser.add_argument(f"--{name}", **kind, help=help.replace("%", "%%"))
     parser.add_argument("--cpus", type=int, default=1, metavar="N", help="CPUs of each task (default 1)")
     parser.add_argument("--retries", type=int, default=3, metavar="N", help="further attempts of each task (default 3)")
     parser.add_argument("--address", default="auto", help="the cluster (default: the one that runs here)")
@@ -177,41 +175,34 @@ def _arguments() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """The command. Exit codes are those of ``truecast``: 2 for what is asked for, 3 for the input, 4 for the system."""
     given = _arguments().parse_args(arguments)
-    where = {"num_cpus": given.local} if given.local else {"address": given.address}
+    asked = dict(vars(given))
+    asked["from_"], asked["sidecars"] = asked.pop("from"), not asked.pop("no_sidecars")
+    asked["keep_preset"] = [name for names in asked["keep_preset"] for name in names.split(",")]
+    src, dst, address, local, quiet = (asked.pop(name) for name in ("src", "dst", "address", "local", "quiet"))
+    where = {"num_cpus": local} if local else {"address": address}
     try:
         _ray.init(**where, log_to_driver=False, logging_level="ERROR")
     except ConnectionError as error:
-        print(f"error: no cluster of Ray at {given.address}: {error}; --local CPUS starts one", file=sys.stderr)
+        print(f"error: no cluster of Ray at {address}: {error}; --local CPUS starts one", file=sys.stderr)
         return 4
 
     def progress(done: int, total: int, shard: str) -> None:
-        if not given.quiet:
+        if not quiet:
             print(f"{shard}: {done:_} of {total:_} bytes", flush=True)
 
     try:
-        done = convert(
-            given.src,
-            given.dst,
-            given.to,
-            rules=given.rules,
-            spec=given.spec,
-            **{name: getattr(given, name) for name in _OF_SCHEMES},
-            sidecars=not given.no_sidecars,
-            max_memory=given.max_memory,
-            resume=given.resume,
-            cpus=given.cpus,
-            retries=given.retries,
-            progress=progress,
-            **dict(pair.split("=", 1) for pair in given.attribute if "=" in pair),
-        )
+        # Options that are not given say nothing: not every specification has every attribute.
+        is_said = {name: value is not False or name == "sidecars" for name, value in asked.items() if value not in (None, [])}
+        said = {name: asked[name] for name, is_it in is_said.items() if is_it}
+        done = convert(src, dst, progress=progress, **said)
     except TruecastError as error:
         print(f"error: {error}", file=sys.stderr)
         return 4 if isinstance(error, OSError) else 2 if isinstance(error, UsageError) else 3
     finally:
         _ray.shutdown()
-    if not given.quiet:
+    if not quiet:
         nodes = len(set(done.nodes))
-        print(f"{len(done.nodes)} shards on {nodes} nodes, {done.bytes_in:_} to {done.bytes_out:_} bytes: {given.dst}")
+        print(f"{len(done.nodes)} shards on {nodes} nodes, {done.bytes_in:_} to {done.bytes_out:_} bytes: {dst}")
     return 0
 
 

@@ -15,7 +15,6 @@ from ._errors import UsageError
 __all__ = ["cast", "round_trip"]
 
 
-
 def _given(attributes: str) -> dict[str, Any]:
     """Attributes from the one text that an operator is called with."""
     given: dict[str, Any] = {}
@@ -45,7 +44,8 @@ def _(x: _torch.Tensor, to: str, spec: str, attributes: str) -> _torch.Tensor:
 def _round_trip(x: _torch.Tensor, to: str, spec: str, attributes: str) -> _torch.Tensor:
     # Codes, so that types which torch lacks are no matter.
     codes = _truecast.cast(x, to, spec=spec, layout="codes", **_given(attributes))
-    return _truecast.cast(codes, x.dtype, spec="ieee", from_=to)
+    dense: Any = _truecast.cast(codes, x.dtype, spec="ieee", from_=to)
+    return dense
 
 
 @_round_trip.register_fake

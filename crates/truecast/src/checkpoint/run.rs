@@ -35,6 +35,16 @@ impl Plan {
         place::look(self, dst, &self.options, &self.manifest()?).map(drop)
     }
 
+    /// Removes from `dst`, where files may be replaced, what of an earlier result would make a half-written one look whole:
+    /// several parts may be written there then, as into a new folder.
+    ///
+    /// # Errors
+    /// Those of [`check`](Plan::check) about the destination; a file that cannot be removed.
+    pub fn clear(&self, dst: &Path) -> Result<(), Error> {
+        let Found { outdated, .. } = place::look(self, dst, &self.options, &self.manifest()?)?;
+        outdated.iter().try_for_each(|path| Ok(folder::remove(path)?))
+    }
+
     /// What the report will say, without counts and errors: nothing was read but headers.
     #[must_use]
     pub fn report(&self) -> Report {

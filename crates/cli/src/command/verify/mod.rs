@@ -13,7 +13,6 @@ use crate::{output, progress};
 use groups::Groups;
 use serde_json::{Map, Value};
 use std::sync::atomic::AtomicBool;
-use truecast::DType;
 use truecast::checkpoint;
 use truecast::convert::TensorOptions;
 use truecast::file::Verification;
@@ -21,18 +20,32 @@ use truecast::report::Provenance;
 use truecast::request::Request;
 use truecast::select::Writing;
 use truecast::verify::{Coverage, Record, VerifyReport};
+use truecast::{CastOptions, DType};
 
 /// A request to end ends the process: nothing is written that could be left behind.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
+/// What is asked for.
+pub struct Asked {
+    /// How the conversion was done.
+    pub options: checkpoint::Options,
+    /// A report or a folder says so, and not who asks.
+    pub is_recorded: bool,
+    /// How much is recomputed.
+    pub coverage: Coverage,
+    /// The report.
+    pub record: Option<Record>,
+}
+
+/// Everything that is asked for. Reads the report, or the manifest of a folder.
+pub fn asked(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<Asked, Failure> {
     let record = args.report.as_deref().map(Record::read).transpose()?;
-    let is_folder = args.src.is_dir();
     let typed_writing = select::writing(&args.writing)?;
     let nothing_typed = args.select.to.is_none() && select::rules(rules)?.is_empty() && typed_writing.is_none();
-    let wants_manifest = is_folder && record.is_none() && nothing_typed;
+    let wants_manifest = args.src.is_dir() && record.is_none() && nothing_typed;
     let manifest = if wants_manifest { checkpoint::recorded(&args.dst)? } else { None };
     let record_of = record.as_ref().map(|record| &record.provenance).or(manifest.as_ref());
+    let is_recorded = record_of.is_some();
     let options = match record_of {
         Some(record) => recorded(record, args, (rules, &typed_writing))?,
         None => TensorOptions {
@@ -46,7 +59,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
             ..TensorOptions::default()
         },
     };
-    let options = TensorOptions { exec: context.exec, ..options };
+    let options = TensorOptions { exec, ..options };
     let coverage = match args.sample {
         Some(part) => Coverage::Sample(part),
         None if args.full => Coverage::Full,
@@ -60,7 +73,12 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
         writing: typed_writing.or(written.writing),
         ..Default::default()
     };
-    if is_folder {
+    Ok(Asked { options, is_recorded, coverage, record })
+}
+
+pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
+    let Asked { options, coverage, record, .. } = asked(args, rules, context.exec)?;
+    if args.src.is_dir() {
         return of_folder(args, record, &options, coverage, context);
     }
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.seed)?;
