@@ -10,7 +10,9 @@ use crate::measure::found::{Next, Seen, Small, Special, Sums};
 use crate::measure::limits::Range;
 use crate::numbers::op::Op;
 use crate::numbers::split::Split;
+use crate::scaled::divided::Divided;
 use crate::scaled::lookup::{Codes, Full, Tables};
+use crate::scaled::nibbles::Nibbles;
 use crate::stage::Stage;
 
 /// None.
@@ -45,6 +47,31 @@ pub(crate) fn look_up(
     false
 }
 
+/// No.
+pub(crate) fn has_nibbles(_level: Level) -> bool {
+    false
+}
+
+/// None is made.
+pub(crate) fn nibbles(_level: Level, _: &Nibbles<'_>, _dst: &mut [u8], _streams: bool) -> usize {
+    0
+}
+
+/// None is turned.
+pub(crate) fn turn(_level: Level, _: (&[u8], usize), _n_cols: usize, _: (&mut [u8], usize), _streams: bool) -> usize {
+    0
+}
+
+/// None is looked at.
+pub(crate) fn largest(_level: Level, _block: usize, _src: &[u8], _ahead: usize, _magnitudes: &mut [i16]) -> usize {
+    0
+}
+
+/// None is encoded.
+pub(crate) fn encode(_: &Divided<'_>, _: &Split, _level: Level, _bits: usize, _dst: (&mut [u8], usize)) -> usize {
+    0
+}
+
 /// Nothing is done.
 pub(crate) fn unpack(_bits: u32, _level: Level, _src: &[u8], _dst: &mut [u8], _n: usize) -> bool {
     false
@@ -66,7 +93,7 @@ pub(crate) fn has_full(_level: Level) -> bool {
 }
 
 /// None is looked up.
-pub(crate) fn full(_level: Level, _codes: &[u8], _block: usize, _: &[Full], _dst: &mut [u8], _: bool) -> usize {
+pub(crate) fn full(_level: Level, _: &mut [(&[u8], &mut [u8])], _block: usize, _: &[Full], _streams: bool) -> usize {
     0
 }
 

@@ -256,9 +256,10 @@ fn four_bits_with_two_scales() {
 fn mx() {
     let mut random = Random::new("mx");
     for codes in [F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2] {
-        for transposed in [false, true] {
-            let planes = Planes::times(Plane::of(codes), Plane::of(F8E8M0), [1, 32]);
-            let layout = Layout { transposed, ..Layout::new(3, [70, 160], Coding::Planes(planes)) };
+        let planes = Planes::times(Plane::of(codes), Plane::of(F8E8M0), [1, 32]);
+        // Columns with and without whole lines.
+        for (transposed, shape) in [(false, [70, 160]), (true, [70, 160]), (true, [288, 96]), (true, [138, 96])] {
+            let layout = Layout { transposed, ..Layout::new(3, shape, Coding::Planes(planes)) };
             check(layout, &WIDE, &mut random);
         }
     }
@@ -294,6 +295,26 @@ fn integers_in_every_packing() {
     let int4 = Plane { code: Code::signed(4), packing: Packing::Columns { word: 8 } };
     let layout = planes(1, [34, 192], Planes::times(int4, Plane::of(F32), [1, 64]));
     check(layout, &[Bf16], &mut random);
+}
+
+/// Rows that do not end with a vector, with and without a last block of a few elements.
+#[test]
+fn nibbles_at_the_end_of_rows() {
+    let mut random = Random::new("nibbles_at_the_end_of_rows");
+    let int4 = Plane { code: Code::unsigned(4), packing: Packing::WORDS };
+    let zeros = Plane { code: Code::unsigned(4), packing: Packing::Columns { word: 32 } };
+    for (block, cols) in [(32, 200), (32, 131), (64, 130), (96, 232), (128, 520), (2048, 2090)] {
+        for scales in [Bf16, F16, F32] {
+            let times = Planes::times(int4, Plane::of(scales), [1, block]);
+            for planes in [
+                Planes { zero: Zero::Constant(8), ..times },
+                Planes { zero: Zero::Grid { plane: zeros, plus: 0 }, ..times },
+                Planes { form: Form::Affine, ..times },
+            ] {
+                check(Layout::new(1, [9, cols], Coding::Planes(planes)), &[Bf16, F16], &mut random);
+            }
+        }
+    }
 }
 
 #[test]

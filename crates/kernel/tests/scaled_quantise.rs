@@ -200,6 +200,32 @@ fn nvfp4() {
     }
 }
 
+/// Tensors from whose length on codes are looked up: with rows that are taken together, rows that are copied, elements that
+/// fill no group after the last.
+#[test]
+fn long_tensors() {
+    let mut random = Random::new("long_tensors");
+    let fp4 = |codes, scales, block| Planes::times(Plane::of(F4E2M1).packed(codes), Plane::of(scales), block);
+    let global = |planes, shape| Planes { global: Some(Global { rule: GlobalRule::Times, block: shape }), ..planes };
+    let fp8 = |scales, block| Planes::times(Plane::of(F8E4M3Fn), Plane::of(scales), block);
+    let cases = [
+        ([257, 576], fp8(F32, [128, 128])),
+        ([64, 2121], fp8(F8E8M0, [16, 192])),
+        ([70, 1937], fp8(F32, [1, 1937])),
+        ([70, 1937], Planes::times(Plane::of(F8E5M2), Plane::of(F32), [70, 1937])),
+        ([48, 2800], Planes::times(Plane::of(F6E2M3), Plane::of(F8E8M0), [1, 32])),
+        ([48, 2800], Planes::times(Plane::of(F6E2M3), Plane::of(F32), [4, 112])),
+        ([67, 2016], fp4(Packing::BYTES, F8E8M0, [1, 32])),
+        ([67, 2016], global(fp4(Packing::HighFirst, F8E4M3Fn, [1, 16]), [67, 2016])),
+        ([69, 1999], fp4(Packing::BYTES, F32, [1, 64])),
+    ];
+    for (shape, planes) in cases {
+        for src in [Bf16, F16, F32] {
+            check(layout(shape, planes), src, FORMULA, &mut random);
+        }
+    }
+}
+
 #[test]
 fn integers() {
     let mut random = Random::new("integers");

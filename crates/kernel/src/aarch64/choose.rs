@@ -7,7 +7,7 @@ use super::scaled;
 use crate::drive::{run, stage};
 use crate::level::Level;
 pub(crate) use crate::no_kernels::{add, add_values, small_results, specials};
-pub(crate) use crate::no_kernels::{full, has_full};
+pub(crate) use crate::no_kernels::{encode, full, has_full, has_nibbles, largest, nibbles, turn};
 pub(crate) use crate::no_kernels::{has_split, look_up, split_packs};
 use crate::numbers::encode::shape;
 use crate::numbers::op::Op;

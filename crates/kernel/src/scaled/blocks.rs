@@ -1,6 +1,7 @@
 //! Blocks of GGUF files: codes, scales and biases of a row, unpacked (`truecast_core::scaled`, `blocks`).
 
 use super::cut::Cut;
+use super::nibbles::Order;
 use crate::level::{Level, Task};
 use std::ops::Range;
 use truecast_core::scaled::{BlockType, Code, DOUBLED_E2M1};
@@ -68,15 +69,7 @@ impl<'a> BlockRow<'a> {
         if self.at == Some(row) {
             return Ok(());
         }
-        let block = self.block;
-        let (elements, size) = (block.elements() as usize, block.bytes() as usize);
-        let first = self.cols.start / block.elements() * block.bytes();
-        let src = &self.bytes[self.cut.byte_of([row, first])..][..self.codes.len() / elements * size];
-        if block == BlockType::Mxfp4
-            && let Some(at) = src.chunks_exact(size).position(|block| block[0] == 0xff)
-        {
-            return Err((self.cols.start + (at * elements) as u64, 0xff));
-        }
+        let (block, src) = (self.block, self.bytes(row)?);
         self.at = Some(row);
         let (codes, scales) = (&mut self.codes[..], self.scales.as_chunks_mut::<4>().0);
         let biases = self.biases.as_deref_mut().unwrap_or(&mut []).as_chunks_mut::<4>().0;
@@ -93,6 +86,52 @@ impl<'a> BlockRow<'a> {
         run!(Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K Mxfp4 Nvfp4);
         Ok(())
     }
+
+    /// Where the nibbles of blocks are whose operands [`operands`](BlockRow::operands) gives.
+    pub fn nibbles(&self) -> Option<Order> {
+        let bytes = self.block.bytes() as usize;
+        match self.block {
+            BlockType::Q4_0 => Some(Order::Halves { at: 2, bytes }),
+            BlockType::Q4_1 => Some(Order::Halves { at: 4, bytes }),
+            BlockType::Mxfp4 => Some(Order::Halves { at: 1, bytes }),
+            BlockType::Q4_K => Some(Order::Quarters { at: 16, bytes }),
+            _ => None,
+        }
+    }
+
+    /// Bytes and elements of a block.
+    pub fn size(&self) -> (usize, usize) {
+        (self.block.bytes() as usize, self.block.elements() as usize)
+    }
+
+    /// The bytes of a row, which is not unpacked. If a block has a scale that is no value, its first column and that scale.
+    pub fn bytes(&self, row: u64) -> Result<&'a [u8], (u64, u64)> {
+        let block = self.block;
+        let (elements, size) = (block.elements() as usize, block.bytes() as usize);
+        let first = self.cols.start / block.elements() * block.bytes();
+        let src = &self.bytes[self.cut.byte_of([row, first])..][..self.codes.len() / elements * size];
+        if block == BlockType::Mxfp4
+            && let Some(at) = src.chunks_exact(size).position(|block| block[0] == 0xff)
+        {
+            return Err((self.cols.start + (at * elements) as u64, 0xff));
+        }
+        Ok(src)
+    }
+
+    /// Scales and biases of some blocks, of a type that has [`nibbles`](BlockRow::nibbles).
+    pub fn operands(&mut self, src: &[u8]) -> (&[u8], Option<&[u8]>) {
+        self.at = None;
+        let (scales, codes) = (self.scales.as_chunks_mut::<4>().0, &mut []);
+        let biases = self.biases.as_deref_mut().unwrap_or(&mut []).as_chunks_mut::<4>().0;
+        match self.block {
+            BlockType::Q4_0 => self.level.run(Unpack::<OPERANDS_OF_Q4_0> { src, codes, scales, biases }),
+            BlockType::Q4_1 => self.level.run(Unpack::<OPERANDS_OF_Q4_1> { src, codes, scales, biases }),
+            BlockType::Mxfp4 => self.level.run(Unpack::<OPERANDS_OF_MXFP4> { src, codes, scales, biases }),
+            _ => self.level.run(Unpack::<OPERANDS_OF_Q4_K> { src, codes, scales, biases }),
+        }
+        let n = src.len() as u64 / self.block.bytes() * (self.block.elements() / self.block.group());
+        (&self.scales[..4 * n as usize], self.biases.as_deref().map(|biases| &biases[..4 * n as usize]))
+    }
 }
 
 struct Unpack<'a, const BLOCK: u8> {
@@ -108,12 +147,19 @@ macro_rules! constants {
 constants!(Q4_0 Q4_0 Q4_1 Q4_1 Q5_0 Q5_0 Q5_1 Q5_1 Q8_0 Q8_0 Q2_K Q2_K Q3_K Q3_K Q4_K Q4_K Q5_K Q5_K Q6_K Q6_K);
 constants!(MXFP4 Mxfp4);
 
+/// With this bit codes are left out.
+const OPERANDS: u8 = 0x80;
+const OPERANDS_OF_Q4_0: u8 = Q4_0 | OPERANDS;
+const OPERANDS_OF_Q4_1: u8 = Q4_1 | OPERANDS;
+const OPERANDS_OF_Q4_K: u8 = Q4_K | OPERANDS;
+const OPERANDS_OF_MXFP4: u8 = MXFP4 | OPERANDS;
+
 /// No block has more bytes.
 const MOST_BYTES: usize = 256;
 
 /// Elements, bytes and groups of a block.
 const fn sizes(block: u8) -> (usize, usize, usize) {
-    let block = BlockType::ALL[block as usize];
+    let block = BlockType::ALL[(block & !OPERANDS) as usize];
     (block.elements() as usize, block.bytes() as usize, (block.elements() / block.group()) as usize)
 }
 
@@ -123,8 +169,9 @@ impl<const BLOCK: u8> Task for Unpack<'_, BLOCK> {
     fn run(self) {
         let (elements, bytes, groups) = const { sizes(BLOCK) };
         let Unpack { src, codes, scales, mut biases } = self;
-        let blocks = src.chunks_exact(bytes).zip(codes.chunks_exact_mut(elements)).zip(scales.chunks_exact_mut(groups));
-        for ((b, codes), scales) in blocks {
+        let mut codes = codes.chunks_exact_mut(elements);
+        for (b, scales) in src.chunks_exact(bytes).zip(scales.chunks_exact_mut(groups)) {
+            let codes = codes.next().unwrap_or(&mut []);
             let bias = if biases.is_empty() { &mut [][..] } else { biases.split_off_mut(..groups).unwrap_or(&mut []) };
             // In a place of its own: what is written does not change it, as far as the compiler can know.
             look_ahead(b);
@@ -148,13 +195,18 @@ fn look_ahead(block: &[u8]) {
 
 #[inline(always)]
 fn one<const BLOCK: u8>(b: &[u8; MOST_BYTES], codes: &mut [u8], scales: &mut [[u8; 4]], biases: &mut [[u8; 4]]) {
-    match BLOCK {
+    let has_codes = BLOCK & OPERANDS == 0;
+    match BLOCK & !OPERANDS {
         Q4_0 => {
-            split(&b[2..18], codes);
+            if has_codes {
+                split(&b[2..18], codes);
+            }
             scales[0] = half(b, 0).to_le_bytes();
         }
         Q4_1 => {
-            split(&b[4..20], codes);
+            if has_codes {
+                split(&b[4..20], codes);
+            }
             scales[0] = half(b, 0).to_le_bytes();
             biases[0] = half(b, 2).to_le_bytes();
         }
@@ -227,7 +279,9 @@ fn one<const BLOCK: u8>(b: &[u8; MOST_BYTES], codes: &mut [u8], scales: &mut [[u
             }
         }
         MXFP4 => {
-            split(&b[1..17], codes);
+            if has_codes {
+                split(&b[1..17], codes);
+            }
             // 2^(e - 128), of which the first two are subnormal.
             let e = u32::from(b[0]);
             scales[0] = (if e < 2 { 0x0020_0000 << e } else { (e - 1) << 23 }).to_le_bytes();

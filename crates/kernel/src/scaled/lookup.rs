@@ -76,11 +76,13 @@ pub(crate) fn has_full(level: Level) -> bool {
     by_hand::has_full(level)
 }
 
-/// As [`sixteen`], of codes of up to 8 bits.
-pub(crate) fn full(level: Level, codes: &[u8], block: usize, tables: &[Full], dst: &mut [u8], streams: bool) {
-    let done = by_hand::full(level, codes, block, tables, dst, streams);
-    for (i, result) in dst.as_chunks_mut::<2>().0.iter_mut().enumerate().skip(done) {
-        let ([low, high], code) = (&tables[i / block], codes[i] as usize);
-        *result = [low[code], high[code]];
+/// As [`sixteen`], of codes of up to 8 bits, of rows with the same tables: codes and room for results of each.
+pub(crate) fn full(level: Level, rows: &mut [(&[u8], &mut [u8])], block: usize, tables: &[Full], streams: bool) {
+    let done = by_hand::full(level, rows, block, tables, streams);
+    for (codes, dst) in rows {
+        for (i, result) in dst.as_chunks_mut::<2>().0.iter_mut().enumerate().skip(done) {
+            let ([low, high], code) = (&tables[i / block], codes[i] as usize);
+            *result = [low[code], high[code]];
+        }
     }
 }

@@ -11,8 +11,10 @@
 mod blocks;
 mod cut;
 mod dequantise;
+pub(crate) mod divided;
 mod grid;
 pub(crate) mod lookup;
+pub(crate) mod nibbles;
 mod products;
 mod quantise;
 mod short;

@@ -4,7 +4,9 @@
 //! [`super::values`] does.
 
 use super::lookup::{Full, Sixteen};
+use super::nibbles::{Nibbles, Order, form};
 use super::short::alone;
+use crate::by_hand;
 use crate::lane::Lane;
 use crate::lane::encode::EncodeNearest;
 use crate::level::{Level, Task};
@@ -33,13 +35,17 @@ pub(super) enum Combination {
     TimesPlusBf16,
 }
 
-mod form {
-    pub const TIMES: u8 = 0;
-    pub const TIMES_OF_NAN: u8 = 1;
-    pub const DIVIDE: u8 = 2;
-    pub const MINUS_TIMES: u8 = 3;
-    pub const TIMES_PLUS: u8 = 4;
-    pub const TIMES_PLUS_BF16: u8 = 5;
+impl Combination {
+    fn form(self) -> u8 {
+        match self {
+            Combination::Times => form::TIMES,
+            Combination::TimesOfNan => form::TIMES_OF_NAN,
+            Combination::Divide => form::DIVIDE,
+            Combination::MinusTimes => form::MINUS_TIMES,
+            Combination::TimesPlus => form::TIMES_PLUS,
+            Combination::TimesPlusBf16 => form::TIMES_PLUS_BF16,
+        }
+    }
 }
 
 /// The conversion of f32 to results.
@@ -137,6 +143,23 @@ impl Narrow {
     pub fn full(&self, level: Level, how: Combination, codes: &[F32], of: Blocks<'_>, tables: &mut [Full]) {
         let Some(codes) = codes.first_chunk() else { return };
         self.run(level, how, What::Full(codes, of, tables));
+    }
+
+    /// Results of nibbles in blocks of a multiple of 32, in one loop with their tables, and how many: none, where no kernel
+    /// does that.
+    pub fn nibbles(
+        &self,
+        level: Level,
+        how: Combination,
+        (codes, order): (&[u8], Order),
+        values: &[F32],
+        of: Blocks<'_>,
+        (results, streams): (&mut [u8], bool),
+    ) -> usize {
+        let (Encode::Upper(Upper { half }), Some(values)) = (self.encode, values.first_chunk()) else { return 0 };
+        let Blocks { s, block, .. } = of;
+        let (form, u, nan) = (how.form(), of.others(), self.nan[0]);
+        by_hand::nibbles(level, &Nibbles { codes, order, block, values, form, s, u, half, nan }, results, streams)
     }
 
     fn run(&self, level: Level, how: Combination, what: What<'_>) {

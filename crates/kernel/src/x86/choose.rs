@@ -17,7 +17,9 @@ use crate::numbers::e8m0::EncodeE8m0Cut;
 use crate::numbers::encode::{Nearest, shape};
 use crate::numbers::op::{Int, Op};
 use crate::numbers::split::Split;
+use crate::scaled::divided::Divided;
 use crate::scaled::lookup::{Codes, Full, Tables};
+use crate::scaled::nibbles::Nibbles;
 use crate::stage::Stage;
 
 type Kernel = Option<Box<dyn Stage>>;
@@ -89,10 +91,58 @@ pub(crate) fn has_full(level: Level) -> bool {
     matches!(level, Level::Avx512(_))
 }
 
-/// As [`sixteen`], with tables of 256 results.
-pub(crate) fn full(level: Level, codes: &[u8], block: usize, tables: &[Full], dst: &mut [u8], streams: bool) -> usize {
+/// Looks up codes of rows with the same tables of 256 results of two bytes, and returns how many elements of each row it did,
+/// from the first on.
+pub(crate) fn full(
+    level: Level,
+    rows: &mut [(&[u8], &mut [u8])],
+    block: usize,
+    tables: &[Full],
+    streams: bool,
+) -> usize {
     let Level::Avx512(token) = level else { return 0 };
-    avx512::scaled::full(token, codes, block, tables, dst, streams)
+    avx512::scaled::full(token, rows, block, tables, streams)
+}
+
+/// Whether there is a loop that makes the 16 results of each block of nibbles and looks up its elements.
+pub(crate) fn has_nibbles(level: Level) -> bool {
+    matches!(level, Level::Avx512(_))
+}
+
+/// Runs it, and returns how many elements it did, from the first on: none, where there is no such loop.
+pub(crate) fn nibbles(level: Level, of: &Nibbles<'_>, dst: &mut [u8], streams: bool) -> usize {
+    let Level::Avx512(token) = level else { return 0 };
+    avx512::nibbles::results(token, of, dst, streams)
+}
+
+/// Turns rows of groups of eight bytes, so many bytes apart, into columns so many bytes apart, and returns how many columns
+/// it did, from the first on: none, where no kernel does that.
+pub(crate) fn turn(
+    level: Level,
+    rows: (&[u8], usize),
+    n_cols: usize,
+    columns: (&mut [u8], usize),
+    streams: bool,
+) -> usize {
+    let Level::Avx512(token) = level else { return 0 };
+    avx512::turn::turn(token, rows, n_cols, columns, streams)
+}
+
+/// The largest magnitudes of blocks of elements of 16 bits, as many as there is room for; how many blocks it did, from the
+/// first on. Asks for what lies `ahead` bytes after each.
+pub(crate) fn largest(level: Level, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
+    match level {
+        Level::Baseline | Level::Neon(_) => 0,
+        Level::Avx2(token) => avx2::scaled::largest(token, block, src, ahead, magnitudes),
+        Level::Avx512(token) => avx512::scaled::largest(token, block, src, ahead, magnitudes),
+    }
+}
+
+/// Divides and encodes elements of rows by the tables of bf16, to so many bits, and returns how many of each row it did, from
+/// the first on. The results of a row begin so many bytes after those of the one before.
+pub(crate) fn encode(rows: &Divided<'_>, split: &Split, level: Level, bits: usize, dst: (&mut [u8], usize)) -> usize {
+    let Level::Avx512(token) = level else { return 0 };
+    avx512::quantise::encode(token, rows, split, bits, dst)
 }
 
 /// Unpacks `n` elements of so many bits into bytes, i48 into 8 bytes each. False, and nothing is done, if no kernel does.

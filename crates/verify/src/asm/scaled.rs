@@ -11,6 +11,8 @@ const SHARED: Expected = Expected::Aside("256 results of a block of thousands of
 const RANGE: Expected = Expected::Aside("the ends of a vector are compared one by one, after many of them");
 const RULES: Expected = Expected::Calls("three of the rules of a scale ask the definition, once for each block");
 const WITHIN: Expected = Expected::Aside("eight bytes within each word change places");
+const ONCE: Expected = Expected::Scalar("a comparison once for each block");
+const GROUPS: Expected = Expected::Aside("a table is made at the eight places where a group may begin a block");
 const PROOF: Expected = Expected::Aside("values before rounding, which only reports on losses ask for");
 const SPREAD: Expected = Expected::Aside("results of one byte, of which SSE2 interleaves few at a time");
 
@@ -34,9 +36,12 @@ pub const SCALED: &[Row] = &[
     row("scaled::quantise::element::ToInt", [vector(692), vector(282), vector(100)]),
     row("scaled::quantise::scales::Effective", [vector(144), vector(44), vector(22)]),
     row("scaled::quantise::scales::MxBytes", [RULES, RULES, RULES]),
+    row("scaled::quantise::scales::ReplaceZeros<1>", [vector(304), vector(76), vector(30)]),
+    row("scaled::quantise::scales::ReplaceZeros<[24]>", [ONCE, ONCE, ONCE]),
     row("scaled::quantise::scales::Wanted", [vector(384), vector(128), ENDS]),
     row("scaled::quantise::source::Largest<*::Of*16>", [vector(232), vector(104), vector(60)]),
     row("scaled::quantise::source::Largest<*::OfF32>", [vector(560), vector(202), vector(60)]),
+    row("scaled::quantise::source::Most", [vector(736), vector(56), vector(28)]),
     row("scaled::quantise::source::Ranges<*>", [RANGE, RANGE, RANGE]),
     row("scaled::quantise::source::Ratios<*::OfBf16, [012], 2>", [vector(701), vector(339), vector(204)]),
     row("scaled::quantise::source::Ratios<*::OfBf16, 3, 2>", [Expected::Absent, vector(452), vector(204)]),
@@ -51,6 +56,8 @@ pub const SCALED: &[Row] = &[
     row("scaled::quantise::source::Ratios<*::OfF32, [012], 4>", [vector(160), vector(90), vector(40)]),
     row("scaled::quantise::source::Ratios<*::OfF32, 3, 4>", [Expected::Absent, vector(148), vector(62)]),
     row("scaled::quantise::source::ToZero<*>", [vector(272), vector(60), vector(30)]),
+    row("scaled::quantise::source::Widened<*::OfBf16>", [Expected::Absent, vector(61), vector(31)]),
+    row("scaled::quantise::source::Widened<*::OfF16>", [Expected::Absent, vector(125), vector(50)]),
     row("scaled::unpack::Awq", [WITHIN, WITHIN, WITHIN]),
     row("scaled::unpack::LowFirst", [vector(336), vector(124), vector(46)]),
     row("scaled::unpack::OfWords", [vector(299), vector(141), vector(61)]),
@@ -62,7 +69,19 @@ pub const SCALED: &[Row] = &[
     row("scaled::values::Minus", [vector(118), vector(40), vector(20)]),
     row("scaled::values::OfInt", [vector(384), vector(122), vector(61)]),
 
+    avx2("x86::avx2::scaled::largest_of", vector(332)),
     avx2("x86::avx2::scaled::rows::<*>", HALVES),
+    avx512("x86::avx512::nibbles::groups::<*::Halves, *>", vector(512)),
+    avx512("x86::avx512::nibbles::groups::<*::Pairs, [034], *>", vector(366)),
+    avx512("x86::avx512::nibbles::groups::<*::Pairs, 5, *>", vector(512)),
+    avx512("x86::avx512::nibbles::groups::<*::Quarters, *>", GROUPS),
+    avx512("x86::avx512::quantise::groups::<*::Of*16, 0, [46], *>", vector(379)),
+    avx512("x86::avx512::quantise::groups::<*::Of*16, 0, 8, *>", vector(278)),
+    avx512("x86::avx512::quantise::groups::<*::Of*16, 3, [46], *>", vector(493)),
+    avx512("x86::avx512::quantise::groups::<*::Of*16, 3, 8, *>", vector(406)),
+    avx512("x86::avx512::quantise::groups::<*::OfF32, 0, *>", vector(199)),
+    avx512("x86::avx512::quantise::groups::<*::OfF32, 1, *>", vector(213)),
+    avx512("x86::avx512::turn::squares::<*>", vector(226)),
     avx512("x86::avx512::scaled::by_tables::<*>", vector(121)),
-    avx512("x86::avx512::scaled::of_bytes::<*>", vector(112)),
+    avx512("x86::avx512::scaled::of_bytes::<*>", vector(68)),
 ];

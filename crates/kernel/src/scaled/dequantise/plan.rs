@@ -146,6 +146,17 @@ impl Plan {
         }
     }
 
+    /// The end of the rows from one on that are made with the tables of all of them, one at least.
+    pub fn rows_with_tables(&self, row: u64, end: u64) -> u64 {
+        let Coded::Planes(planes, _) = &self.coded else { return row + 1 };
+        if self.how != How::Full || planes.group != Group::Grid {
+            return row + 1;
+        }
+        let end_of = |block: u64| (row / block + 1).saturating_mul(block);
+        let of_global = planes.global.map_or(u64::MAX, |global| end_of(global.block[0]));
+        end.min(end_of(planes.scales.block[0])).min(of_global)
+    }
+
     /// Columns from which codes may be unpacked.
     pub fn column_granule(&self) -> usize {
         match &self.coded {

@@ -1,5 +1,7 @@
-//! Rows that become columns: four rows are interleaved, so that four results of a column lie together, then moved there.
+//! Rows that become columns: four rows are interleaved, so that four results of a column lie together, then moved there, by
+//! a kernel if there is one.
 
+use crate::by_hand;
 use crate::level::{Level, Task};
 use crate::stream;
 
@@ -55,9 +57,16 @@ fn of_bytes<const N: usize>(level: Level, strip: &Strip<'_>, room: &mut Room, ds
         let rows = [row(4 * i), row(4 * i + 1), row(4 * i + 2), row(4 * i + 3)];
         level.run(Interleave { rows, fours: &mut fours[..n_cols] });
     }
+    let done = if N == 2 {
+        let columns = (dst[first_col * n_rows + first_row..].as_flattened_mut(), n_rows * N);
+        by_hand::turn(level, (fours.as_flattened().as_flattened(), stride * 4 * N), n_cols, columns, strip.streams)
+    } else {
+        0
+    };
+    let done = if n.is_multiple_of(4) { done } else { 0 };
     let lines = dst.as_ptr().addr().is_multiple_of(64) && (n_rows * N).is_multiple_of(64);
     let mut column = [[0; N]; STRIP];
-    for col in 0..n_cols {
+    for col in done..n_cols {
         let to = &mut dst[(first_col + col) * n_rows + first_row..][..n];
         let made = if lines && strip.streams { &mut column[..n] } else { &mut *to };
         let (whole, rest) = made.as_chunks_mut::<4>();

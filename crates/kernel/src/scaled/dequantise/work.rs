@@ -4,12 +4,14 @@ use super::plan::{Coded, How, LONG_BLOCK, Plan};
 use super::source::Source;
 use super::tables::Tables;
 use super::transposed::{self, COLUMNS, STRIP, Strip};
+use crate::by_hand;
 use crate::environment;
 use crate::pipeline::Stores;
 use crate::scaled::blocks::BlockRow;
 use crate::scaled::cut::{Cut, Window};
 use crate::scaled::grid::{PartCut, Want};
 use crate::scaled::lookup::{self, Codes};
+use crate::scaled::nibbles::Order;
 use crate::scaled::products::Blocks;
 use crate::scaled::unpack;
 use crate::scaled::values::{Exact, Operands, Room, TILE, spread};
@@ -52,6 +54,12 @@ pub(super) fn run(
         done
     })
 }
+
+/// Rows of a strip between the one that is made and the one that is asked for.
+const ROWS_AHEAD: u64 = 8;
+
+/// Rows that are made at once, at most.
+const TOGETHER: usize = 4;
 
 /// A window with its bytes.
 #[derive(Clone, Copy)]
@@ -109,12 +117,20 @@ impl<'a> Job<'a> {
         let is_whole = wide == row_bytes;
         let mut work = Job { streams: self.streams && is_whole, ..self }.work(all)?;
         let mut whole = if is_whole { Vec::new() } else { vec![0; wide] };
-        for (row, dst) in rows.clone().zip(dst.chunks_mut(row_bytes)) {
-            if is_whole {
-                work.row(row, dst)?;
-            } else {
-                work.row(row, &mut whole)?;
+        let mut row = rows.start;
+        for dst in dst.chunks_mut(row_bytes * if is_whole { TOGETHER } else { 1 }) {
+            if !is_whole {
+                work.rows(row..row + 1, &mut whole)?;
                 dst.copy_from_slice(&whole[skipped..][..row_bytes]);
+                row += 1;
+                continue;
+            }
+            let (end, mut rest) = (row + (dst.len() / row_bytes) as u64, dst);
+            while row < end {
+                let next = self.plan.rows_with_tables(row, end);
+                let (now, after) = rest.split_at_mut((next - row) as usize * row_bytes);
+                work.rows(row..next, now)?;
+                (row, rest) = (next, after);
             }
         }
         Ok(())
@@ -140,7 +156,9 @@ impl<'a> Job<'a> {
                 let n = STRIP.min(n_rows - first_row);
                 strip.resize(n * wide, 0);
                 for (i, made) in strip.chunks_mut(wide).enumerate() {
-                    work.row(rows.start + (first_row + i) as u64, made)?;
+                    let row = rows.start + (first_row + i) as u64;
+                    work.ask_for(row + ROWS_AHEAD);
+                    work.rows(row..row + 1, made)?;
                 }
                 let strip = Strip {
                     rows: &strip,
@@ -193,8 +211,29 @@ impl Work<'_> {
         (self.cols.end - self.cols.start) as usize
     }
 
-    /// Makes the elements of a stored row.
-    fn row(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {
+    /// Asks for the codes of a row of a strip: a few lines, a page or more after those of the row before.
+    fn ask_for(&self, row: u64) {
+        let (cut, bytes) = self.codes;
+        if row >= self.job.window.rows.end || cut.plane.packing == Packing::Swizzled {
+            return;
+        }
+        let [first, last] = [self.cols.start, self.cols.end - 1].map(|col| cut.byte_of([row, col]));
+        #[cfg(target_arch = "x86_64")]
+        for line in (first..=last).step_by(64) {
+            crate::x86::prefetch(bytes.as_ptr().wrapping_add(line));
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (first, last, bytes);
+    }
+
+    /// Makes the elements of a stored row, or of several that [`Plan::rows_with_tables`] puts together.
+    fn rows(&mut self, rows: Range<u64>, dst: &mut [u8]) -> Result<(), ScaledError> {
+        let row = rows.start;
+        if let Source::Blocks(_) = self.source
+            && let Some(done) = self.by_nibbles_of_blocks(row, dst)
+        {
+            return done;
+        }
         let version = match &mut self.source {
             Source::Grid(grid) => {
                 grid.go_to(row)?;
@@ -216,6 +255,10 @@ impl Work<'_> {
                 Some(done) => done,
             },
             How::Sixteen => {
+                if self.by_nibbles(row, dst)? {
+                    return Ok(());
+                }
+                let Work { job: Job { plan, .. }, tables, source, room, .. } = self;
                 if fresh {
                     tables.make_sixteen(plan, source, self.factor, room);
                 }
@@ -229,7 +272,8 @@ impl Work<'_> {
                 if fresh {
                     tables.make_full(plan, source, room);
                 }
-                self.by_full(row, dst)
+                let row_bytes = dst.len() / (rows.end - rows.start) as usize;
+                self.by_full(rows, dst, row_bytes)
             }
         }
     }
@@ -366,6 +410,71 @@ impl Work<'_> {
         }
     }
 
+    /// Blocks of GGUF files, of which no codes are unpacked: a few blocks at a time, so that their operands are made while
+    /// results leave.
+    fn by_nibbles_of_blocks(&mut self, row: u64, dst: &mut [u8]) -> Option<Result<(), ScaledError>> {
+        const BYTES: usize = 1024;
+        let Job { plan, streams, want, .. } = self.job;
+        let level = plan.exec.level;
+        let Source::Blocks(blocks) = &mut self.source else { return None };
+        let order = blocks.nibbles()?;
+        if plan.how != How::Sixteen || want == Want::Exact || self.factor.is_some() || !by_hand::has_nibbles(level) {
+            return None;
+        }
+        let (narrow, how) = plan.values.combination(false, false)?;
+        let bytes = match blocks.bytes(row) {
+            Ok(bytes) => bytes,
+            Err((col, scale)) => return Some(Err(ScaledError::Scale { index: self.index(row, col), scale })),
+        };
+        let (size, elements) = blocks.size();
+        let step = (BYTES / size).max(1);
+        for (codes, dst) in bytes.chunks(step * size).zip(dst.chunks_mut(2 * step * elements)) {
+            let (scales, biases) = blocks.operands(codes);
+            let (s, u) = (scales.as_chunks().0, biases.unwrap_or(&[]).as_chunks().0);
+            let of = Blocks { s, u, block: plan.block as usize };
+            let values = plan.of_codes.as_chunks().0;
+            if narrow.nibbles(level, how, (codes, order), values, of, (&mut *dst, streams)) != dst.len() / 2 {
+                return None;
+            }
+        }
+        Some(Ok(()))
+    }
+
+    /// Nibbles of a row of the grid of its own, where a kernel takes them. False, and nothing is done, where none does.
+    fn by_nibbles(&mut self, row: u64, dst: &mut [u8]) -> Result<bool, ScaledError> {
+        let Job { plan, streams, .. } = self.job;
+        let (level, block, n_cols) = (plan.exec.level, plan.block, self.n_cols());
+        let Coded::Planes(planes, _) = &plan.coded else { return Ok(false) };
+        let fits = planes.scales.block[0] == 1
+            && block.is_multiple_of(32)
+            && self.cols.start.is_multiple_of(block)
+            && plan.is_packed(4, |packing| matches!(packing, Packing::Rows { .. }));
+        if !fits || !by_hand::has_nibbles(level) {
+            return Ok(false);
+        }
+        let operands = self.source.operands();
+        let found = plan.values.combination(operands.zeros.is_some(), plan.decoder.has_nan());
+        let Some((narrow, how)) = found.filter(|_| self.factor.is_none()) else { return Ok(false) };
+        let (cut, bytes) = self.codes;
+        let codes = &bytes[cut.byte_of([row, self.cols.start])..][..n_cols.div_ceil(2)];
+        let (s, u) = (operands.scales.as_chunks().0, operands.others().as_chunks().0);
+        let (of, values) = (Blocks { s, u, block: block as usize }, plan.of_codes.as_chunks().0);
+        let done = narrow.nibbles(level, how, (codes, Order::Pairs), values, of, (&mut *dst, streams));
+        if done == 0 {
+            return Ok(false);
+        }
+        if done < n_cols {
+            // Less than 32 elements, of one block.
+            let at = done / block as usize;
+            let of = Blocks { s: &s[at..=at], u: if u.is_empty() { u } else { &u[at..=at] }, block: 0 };
+            let mut tables = [[0; 32]];
+            narrow.sixteen(level, how, values, of, &mut tables);
+            let (codes, tables) = (Codes::Nibbles(&codes[done / 2..]), lookup::Tables::InOrder(&tables));
+            lookup::sixteen(level, codes, block as usize, tables, &mut dst[2 * done..], false);
+        }
+        Ok(true)
+    }
+
     fn by_sixteen(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {
         let Job { plan, streams, .. } = self.job;
         let (level, block) = (plan.exec.level, plan.block);
@@ -401,18 +510,31 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn by_full(&mut self, row: u64, dst: &mut [u8]) -> Result<(), ScaledError> {
+    /// Rows of a row of the grid, of so many bytes of results each.
+    fn by_full(&mut self, rows: Range<u64>, dst: &mut [u8], row_bytes: usize) -> Result<(), ScaledError> {
         let Job { plan, streams, .. } = self.job;
-        let (cut, bytes) = self.codes;
+        let (level, block, cut_bytes, cols) = (plan.exec.level, plan.block, self.codes, self.cols.clone());
         let n_cols = self.n_cols();
         let plain = plan.is_packed(8, |packing| matches!(packing, Packing::Rows { .. }));
         if !plain {
-            self.unpack(row, self.cols.start, n_cols)?;
+            for (row, dst) in rows.zip(dst.chunks_mut(row_bytes)) {
+                self.unpack(row, cols.start, n_cols)?;
+                for (first, n, at) in pieces(cols.clone(), block) {
+                    let row = (&self.unpacked[first..first + n], &mut dst[2 * first..2 * (first + n)]);
+                    lookup::full(level, &mut [row], block as usize, &self.tables.full()[at..], streams);
+                }
+            }
+            return Ok(());
         }
-        let codes = if plain { &bytes[cut.byte_of([row, self.cols.start])..][..n_cols] } else { &self.unpacked };
-        for (first, n, at) in pieces(self.cols.clone(), plan.block) {
-            let (codes, dst) = (&codes[first..first + n], &mut dst[2 * first..2 * (first + n)]);
-            lookup::full(plan.exec.level, codes, plan.block as usize, &self.tables.full()[at..], dst, streams);
+        let (cut, bytes) = cut_bytes;
+        for (first, n, at) in pieces(cols.clone(), block) {
+            let one = |(row, dst): (u64, _)| {
+                let dst: &mut [u8] = dst;
+                let codes = &bytes[cut.byte_of([row, cols.start])..][..n_cols];
+                (&codes[first..first + n], &mut dst[2 * first..2 * (first + n)])
+            };
+            let mut of_rows: Vec<_> = rows.clone().zip(dst.chunks_mut(row_bytes)).map(one).collect();
+            lookup::full(level, &mut of_rows, block as usize, &self.tables.full()[at..], streams);
         }
         Ok(())
     }

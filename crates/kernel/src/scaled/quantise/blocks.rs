@@ -63,7 +63,7 @@ impl OfBlocks {
             let cols = src.len() / size;
             let x = &mut tile[..4 * cols];
             widener.run(src, x, &mut scratch);
-            found.look(self.level, &Rows { dtype: DType::F32, bytes: x, stride: 0, cols, rows: 1 }, 32, false);
+            found.look(self.level, &Rows { dtype: DType::F32, bytes: x, stride: 0, cols, rows: 1 }, (32, 0), false);
             each(x.as_chunks().0, &found.largest, dst);
             for (b, _) in found.largest.iter().enumerate().filter(|(_, largest)| **largest >= INF) {
                 let values = x[128 * b..][..128].as_chunks::<4>().0.iter().map(|x| u32::from_le_bytes(*x));

@@ -1,11 +1,12 @@
 //! Rows with the scales of their blocks, to codes.
 
 use super::element::Element;
-use super::rows::Found;
+use super::rows::{Found, Rows};
 use super::scales::{self, Scaler};
 use super::source::{F32, Ratios, Source, by_source, how, may_be_nearly_divided};
 use crate::level::{Level, Task};
 use crate::pipeline::Scratch;
+use crate::scaled::divided::Divided;
 use truecast_core::DType;
 use truecast_core::scaled::{Planes, Quantisation, ScaledError};
 
@@ -45,8 +46,8 @@ impl Operands {
     }
 }
 
-/// Where codes go.
-pub(super) enum Codes<'a> {
+/// Where codes of a row go.
+enum Codes<'a> {
     Packed(&'a mut [u8]),
     /// One in each byte.
     Bytes(&'a mut [u8]),
@@ -111,11 +112,48 @@ impl Coder {
         }
     }
 
-    /// Codes of a row, of whose elements `block` share each operand.
-    pub fn row(
+    /// Packed codes of rows, of whose elements `block` share each operand; those of a row begin so many bytes after those of
+    /// the one before. What is needed `next` lies in rows that are so many bytes apart; whether it was asked for.
+    pub fn rows(
+        &self,
+        rows: &Rows<'_>,
+        (block, next): (usize, (&[u8], usize)),
+        operands: &Operands,
+        (to, stride): (&mut [u8], usize),
+        room: &mut Room,
+    ) -> bool {
+        let packed = self.element.bytes(rows.cols);
+        let src = &rows.bytes[..(rows.rows - 1) * rows.stride + rows.row(0).len()];
+        let done = self.in_one_loop(rows, src, (block, next), operands, (true, (&mut *to, stride)));
+        if done < rows.cols {
+            for (i, to) in to.chunks_mut(stride).enumerate() {
+                let to = Codes::Packed(&mut to[..packed]);
+                self.rest_of_row((rows.dtype, rows.row(i)), (block, done), operands, to, room);
+            }
+        }
+        done > 0 && !next.0.is_empty()
+    }
+
+    /// Codes of a row, one in each byte.
+    pub fn row_to_bytes(
         &self,
         (dtype, src): (DType, &[u8]),
         block: usize,
+        operands: &Operands,
+        to: &mut [u8],
+        room: &mut Room,
+    ) {
+        let rows = Rows { dtype, bytes: src, stride: src.len(), cols: to.len(), rows: 1 };
+        let stride = to.len();
+        let done = self.in_one_loop(&rows, src, (block, (&[], 0)), operands, (false, (&mut *to, stride)));
+        self.rest_of_row((dtype, src), (block, done), operands, Codes::Bytes(to), room);
+    }
+
+    /// Codes of a row from an element on.
+    fn rest_of_row(
+        &self,
+        (dtype, src): (DType, &[u8]),
+        (block, done): (usize, usize),
         operands: &Operands,
         mut to: Codes<'_>,
         room: &mut Room,
@@ -126,7 +164,7 @@ impl Coder {
             && !block.is_multiple_of(8)
         {
             let mut codes = vec![0; n];
-            self.row((dtype, src), block, operands, Codes::Bytes(&mut codes), room);
+            self.rest_of_row((dtype, src), (block, 0), operands, Codes::Bytes(&mut codes), room);
             self.element.pack_codes(&codes, to);
             return;
         }
@@ -136,7 +174,7 @@ impl Coder {
         codes.resize(TILE, 0);
         // Whole blocks, or a block in tiles.
         let step = if block < TILE { TILE / block * block } else { block.min(n) };
-        for first in (0..n).step_by(step) {
+        for first in (done..n).step_by(step) {
             let end = n.min(first + step);
             for at in (first..end).step_by(TILE) {
                 let len = TILE.min(end - at);
@@ -153,6 +191,23 @@ impl Coder {
                 }
             }
         }
+    }
+
+    /// Whole groups of elements, without a pass through memory between quotients and codes, which may be packed; how many
+    /// elements of each row those were.
+    fn in_one_loop(
+        &self,
+        rows: &Rows<'_>,
+        src: &[u8],
+        (block, next): (usize, (&[u8], usize)),
+        of: &Operands,
+        (packed, to): (bool, (&mut [u8], usize)),
+    ) -> usize {
+        let t = &of.divisors[..];
+        let u = if of.others.is_empty() { t } else { &of.others[..] };
+        let Rows { dtype, stride, cols, .. } = *rows;
+        let block = if block < cols { block } else { cols.next_multiple_of(64) };
+        self.element.divided(&Divided { dtype, src, stride, cols, block, how: of.how, t, u, next }, packed, to)
     }
 
     /// Quotients of elements, of which the first begins the block `first`.

@@ -1,10 +1,15 @@
 //! How quotients become codes.
 
 use super::source::F32;
+use crate::by_hand;
 use crate::level::{Level, Task};
+use crate::numbers::split::Split;
 use crate::pack;
 use crate::pipeline::{Pipeline, Scratch, Stores};
 use crate::plan::plan;
+use crate::scaled::divided::Divided;
+use crate::table::TABLE16_FROM;
+use std::sync::OnceLock;
 use truecast_core::policy::{IntOverflow, NanToInt, Overflow};
 use truecast_core::scaled::{Code, Packing, Plane, ScaledError};
 use truecast_core::{CastPolicy, CastSpec, DType, Layout as Elements, Rounding};
@@ -38,6 +43,8 @@ pub(super) struct Element {
     level: Level,
     /// Of floats, from bf16 rounded to odd; integers are rounded by [`ToInt`].
     encode: Option<Pipeline>,
+    /// Its results, for kernels that look them up.
+    split: OnceLock<Option<Box<Split>>>,
 }
 
 impl Element {
@@ -50,14 +57,35 @@ impl Element {
             Code::Float(dtype) => Some(saturating_from(DType::Bf16, dtype, false, level)?),
             Code::Int(_) => None,
         };
-        Ok(Element { plane, level, encode })
+        Ok(Element { plane, level, encode, split: OnceLock::new() })
     }
 
     /// Told once of how many elements there will be.
     pub fn prepare(&self, len: u64) {
-        if let Some(encode) = &self.encode {
-            encode.prepare(usize::try_from(len).unwrap_or(usize::MAX));
+        let Some(encode) = &self.encode else { return };
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        if by_hand::has_split(self.level) && len >= TABLE16_FROM {
+            self.split.get_or_init(|| {
+                let bf16: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
+                let mut codes = vec![0; 1 << 16];
+                encode_to(encode, &bf16, (Elements::Bytes, &mut codes), &mut Scratch::default());
+                Split::of(codes.as_chunks().0).map(Box::new)
+            });
         }
+        encode.prepare(len);
+    }
+
+    /// Divides and encodes rows in one loop, to a byte for each code or `packed`, and returns how many elements of each row
+    /// that were, from the first on: none, or all but less than 64. A row goes so many bytes after the one before.
+    pub fn divided(&self, rows: &Divided<'_>, packed: bool, (to, stride): (&mut [u8], usize)) -> usize {
+        let Some(Some(split)) = self.split.get() else { return 0 };
+        let bits = if packed { self.bits() } else { 8 };
+        let done = by_hand::encode(rows, split, self.level, bits, (&mut *to, stride));
+        if packed && done > 0 {
+            let bytes = self.bytes(done);
+            to.chunks_mut(stride).for_each(|row| self.swap(&mut row[..bytes]));
+        }
+        done
     }
 
     pub fn bits(&self) -> usize {

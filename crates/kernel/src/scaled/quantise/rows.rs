@@ -1,10 +1,12 @@
 //! Rows of plain elements, some of their columns, and what is found in them.
 
-use super::source::{INF, Largest, Ranges, Source, ToZero, by_source, is_source};
+use super::source::{INF, Largest, Most, OfBf16, OfF16, Ranges, Source, ToZero, Widened, by_source, is_source};
+use crate::by_hand;
 use crate::level::Level;
 use crate::pipeline::{Pipeline, Scratch, Stores};
 use crate::scaled::values::pipeline;
 use crate::stage::slot_bytes;
+use std::marker::PhantomData;
 use truecast_core::scaled::{NonFinite, ScaledError, amax};
 use truecast_core::{DType, Layout as Elements};
 
@@ -27,40 +29,85 @@ impl<'a> Rows<'a> {
     }
 }
 
+impl Rows<'_> {
+    /// A copy of the rows, one after the other. The row after the one that is copied is asked for.
+    pub fn copied<'c>(&self, copy: &'c mut Vec<u8>) -> Rows<'c> {
+        let stride = self.row(0).len();
+        copy.resize(self.rows * stride, 0);
+        for (i, to) in copy.chunks_mut(stride).enumerate() {
+            let row = self.row(i);
+            #[cfg(target_arch = "x86_64")]
+            for line in (0..stride).step_by(64) {
+                crate::x86::prefetch(row.as_ptr().wrapping_add(self.stride + line));
+            }
+            to.copy_from_slice(row);
+        }
+        Rows { bytes: copy, stride, ..*self }
+    }
+}
+
 /// What is known of each block.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// The largest magnitude, as bits of f32.
     pub largest: Vec<u32>,
+    /// The largest of these.
+    pub most: u32,
     /// The lowest and the highest value and zero, where there are zero points.
     pub ranges: Vec<[f32; 2]>,
 }
 
 impl Found {
-    /// Looks through rows of which `block` elements share a scale.
-    pub fn look(&mut self, level: Level, rows: &Rows<'_>, block: usize, wants_ranges: bool) {
+    /// Looks through rows of which `block` elements share a scale, and asks for what lies `ahead` bytes after each.
+    pub fn look(&mut self, level: Level, rows: &Rows<'_>, (block, ahead): (usize, usize), wants_ranges: bool) {
         let blocks = rows.cols.div_ceil(block);
         self.largest.clear();
         self.largest.resize(blocks, 0);
         self.ranges.clear();
         self.ranges.resize(if wants_ranges { blocks } else { 0 }, [0.0; 2]);
-        // The next row.
-        let ahead = if rows.stride == 0 { 8192 } else { rows.stride };
-        by_source!(rows.dtype, S => {
-            for row in 0..rows.rows {
-                let src = S::elements(rows.row(row));
-                level.run(Largest::<S> { src, block, ahead, largest: &mut self.largest });
+        for row in 0..rows.rows {
+            let bytes = rows.row(row);
+            let done = match rows.dtype {
+                DType::Bf16 => by_kernel::<OfBf16>(level, bytes, (block, ahead), &mut self.largest),
+                DType::F16 => by_kernel::<OfF16>(level, bytes, (block, ahead), &mut self.largest),
+                _ => 0,
+            };
+            by_source!(rows.dtype, S => {
+                let src = S::elements(bytes);
+                let largest = &mut self.largest[done..];
+                level.run(Largest::<S> { src: &src[src.len().min(done * block)..], block, ahead, largest });
                 if wants_ranges {
                     level.run(Ranges::<S> { src, block, ranges: &mut self.ranges });
                 }
-            }
-        });
+            });
+        }
+        self.most = level.run(Most { magnitudes: &self.largest });
     }
 
     /// Whether every element is finite.
     pub fn is_finite(&self) -> bool {
-        self.largest.iter().fold(0, |most, largest| most.max(*largest)) < INF
+        self.most < INF
     }
+}
+
+/// The largest magnitudes of the first blocks, by a kernel if there is one; how many blocks those were.
+fn by_kernel<S: Source<Magnitude = i16>>(
+    level: Level,
+    src: &[u8],
+    (block, ahead): (usize, usize),
+    largest: &mut [u32],
+) -> usize {
+    const BLOCKS: usize = 64;
+    let (mut magnitudes, mut done) = ([0; BLOCKS], 0);
+    for (src, largest) in src.chunks(BLOCKS.saturating_mul(2 * block)).zip(largest.chunks_mut(BLOCKS)) {
+        let n = by_hand::largest(level, block, src, ahead, &mut magnitudes[..largest.len()]);
+        if n == 0 {
+            break;
+        }
+        level.run(Widened::<S> { magnitudes: &magnitudes[..n], largest, source: PhantomData });
+        done += n;
+    }
+    done
 }
 
 /// Elements in f32.
@@ -108,7 +155,7 @@ impl Widener {
         for (i, src) in src.chunks(TILE * size).enumerate() {
             let rows = Rows { dtype: self.src, bytes: src, stride: 0, cols: src.len() / size, rows: 1 };
             if is_source(self.src) {
-                found.look(self.level, &rows, TILE, false);
+                found.look(self.level, &rows, (TILE, ahead()), false);
             }
             if !is_source(self.src) || !found.is_finite() {
                 let x = self.all(&rows, &mut scratch);
@@ -128,6 +175,14 @@ impl Widener {
             false => self.level.run(ToZero::<false> { x }),
         }
     }
+}
+
+/// Bytes to what is asked for of elements that are only read.
+pub(super) fn ahead() -> usize {
+    #[cfg(target_arch = "x86_64")]
+    return crate::x86::AHEAD;
+    #[cfg(not(target_arch = "x86_64"))]
+    0
 }
 
 /// The error of an element that is counted from a later one.

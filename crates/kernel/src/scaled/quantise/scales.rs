@@ -77,7 +77,7 @@ impl Scaler {
 
     /// The scales of the formula as they are stored.
     pub fn scales(&self, found: &Found, global: f32, stored: &mut Vec<u8>, room: &mut Room) {
-        let Found { largest, ranges } = found;
+        let Found { largest, ranges, .. } = found;
         let n = largest.len();
         stored.resize(n * self.size(), 0);
         if let Rule::Mx { rule, element, elem_max } = self.rule {
@@ -100,10 +100,14 @@ impl Scaler {
         // No stored scale is zero: it becomes the smallest one, or 1/8 (§7.4).
         let eighth = matches!((self.rule, self.global), (Rule::Second { .. }, Some(GlobalRule::Divide)));
         match self.size() {
-            1 => replace_zeros(stored.as_chunks_mut::<1>().0, if eighth { 0x20 } else { 1 }),
-            2 => replace_zeros(stored.as_chunks_mut::<2>().0, 1),
-            _ => replace_zeros(stored.as_chunks_mut::<4>().0, 1),
+            1 => self.replace_zeros(stored.as_chunks_mut::<1>().0, if eighth { 0x20 } else { 1 }),
+            2 => self.replace_zeros(stored.as_chunks_mut::<2>().0, 1),
+            _ => self.replace_zeros(stored.as_chunks_mut::<4>().0, 1),
         }
+    }
+
+    fn replace_zeros<const N: usize>(&self, scales: &mut [[u8; N]], code: u8) {
+        self.level.run(ReplaceZeros { scales, code });
     }
 
     /// What codes are multiplied by.
@@ -121,7 +125,7 @@ impl Scaler {
     pub fn divisors(&self, stored: &[u8], global: f32, values: &mut Vec<F32>, room: &mut Room) {
         if !self.has_inverses() {
             self.multipliers(stored, global, values, room);
-            replace_zeros(values, 1);
+            self.replace_zeros(values, 1);
             return;
         }
         values.resize(stored.len() / self.size(), [0; 4]);
@@ -140,10 +144,19 @@ impl Scaler {
 }
 
 /// Codes of zero become that of `code`.
-fn replace_zeros<const N: usize>(scales: &mut [[u8; N]], code: u8) {
-    for scale in scales {
-        if *scale == [0; N] {
-            scale[0] = code;
+struct ReplaceZeros<'a, const N: usize> {
+    scales: &'a mut [[u8; N]],
+    code: u8,
+}
+
+impl<const N: usize> Task for ReplaceZeros<'_, N> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for scale in self.scales {
+            let bits = scale.iter().rev().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
+            let bits = if bits == 0 { u32::from(self.code) } else { bits };
+            scale.copy_from_slice(&bits.to_le_bytes()[..N]);
         }
     }
 }

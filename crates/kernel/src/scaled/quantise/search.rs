@@ -1,6 +1,6 @@
 //! Scales near those of the formula, and the best of each block (`docs/spec/checkpoints.md §7.7`).
 
-use super::coder::{Coder, Codes, Operands, Room};
+use super::coder::{Coder, Operands, Room};
 use super::rows::Found;
 use crate::scaled::values::{Decoder, spread};
 use truecast_core::DType;
@@ -71,7 +71,7 @@ impl Search<'_> {
             zeros.as_chunks_mut::<4>().0.iter_mut().for_each(|z| *z = (f32::from_le_bytes(*z) + half).to_le_bytes());
         }
         for (x, codes) in self.x.chunks(4 * cols).zip(codes.chunks_mut(cols)) {
-            self.coder.row((DType::F32, x), block, operands, Codes::Bytes(&mut *codes), room);
+            self.coder.row_to_bytes((DType::F32, x), block, operands, codes, room);
             self.decoder.run(codes, &mut values, &mut room.scratch);
             for (i, x) in x.as_chunks::<4>().0.iter().enumerate() {
                 let of = |values: &[u8]| {

@@ -2,11 +2,10 @@
 //! of blocks.
 
 use crate::level::Task;
+pub(super) use crate::scaled::divided::{F32, how};
 use crate::scaled::short::alone;
+use std::marker::PhantomData;
 use truecast_core::DType;
-
-/// A value of f32, as bytes.
-pub(super) type F32 = [u8; 4];
 
 /// The bits of the first magnitude that is not finite.
 pub(super) const INF: u32 = 0x7f80_0000;
@@ -148,6 +147,36 @@ impl<S: Source> Task for Largest<'_, S> {
     }
 }
 
+/// The largest of magnitudes that are bits of f32.
+pub(super) struct Most<'a> {
+    pub magnitudes: &'a [u32],
+}
+
+impl Task for Most<'_> {
+    type Output = u32;
+    #[inline(always)]
+    fn run(self) -> u32 {
+        self.magnitudes.iter().fold(0, |most, magnitude| most.max(*magnitude))
+    }
+}
+
+/// Magnitudes of 16 bits, one for each block.
+pub(super) struct Widened<'a, S> {
+    pub magnitudes: &'a [i16],
+    pub largest: &'a mut [u32],
+    pub source: PhantomData<S>,
+}
+
+impl<S: Source<Magnitude = i16>> Task for Widened<'_, S> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        for (largest, magnitude) in self.largest.iter_mut().zip(self.magnitudes) {
+            *largest = (*largest).max(S::widened(*magnitude));
+        }
+    }
+}
+
 #[inline(always)]
 fn of_blocks<S: Source, const N: usize>(src: &[S::Element], ahead: usize, largest: &mut [u32]) {
     let (blocks, rest) = src.as_chunks::<N>();
@@ -233,18 +262,6 @@ impl<S: Source> Task for Ranges<'_, S> {
             }
         }
     }
-}
-
-/// What becomes of an element `x`, with the operands `t` and `u` of its block.
-pub(super) mod how {
-    /// `x * t`.
-    pub const TIMES: u8 = 0;
-    /// `x / t`.
-    pub const DIVIDE: u8 = 1;
-    /// `x / t + u`.
-    pub const DIVIDE_ADD: u8 = 2;
-    /// `x / t`, but for its last bits, by `u = 1 / t`: [`super::nearly_divided`].
-    pub const RECIPROCAL: u8 = 3;
 }
 
 /// Elements with the operands of their blocks, of which the first begins with the first element, to quotients of four

@@ -1,6 +1,6 @@
 //! The rows of a row of the grid, some columns at a time: what is found in them, scales, codes.
 
-use super::coder::{Coder, Codes, Operands, Room};
+use super::coder::{Coder, Operands, Room};
 use super::rows::{Found, Rows, Widener};
 use super::search::Search;
 use super::source::is_source;
@@ -62,13 +62,22 @@ impl OfPlanes {
         let block = usize::try_from(self.planes.scales.block[1]).unwrap_or(usize::MAX).min(cols);
         let budget = (Caches::of_this_machine().l2 / 4) as usize;
         let amax = self.has_one_scale().then_some(amax);
-        let step = if amax.is_some() { (budget / (cols * size)).max(1) as u64 } else { self.planes.scales.block[0] };
+        let at_once = |bytes: usize| (bytes / (cols * size)).max(1) as u64;
+        let joins = self.joins_rows(parts.zeros.is_some());
+        let step = match self.planes.scales.block[0] {
+            _ if amax.is_some() => at_once(budget),
+            1 if joins => at_once(JOINED),
+            rows => rows,
+        };
         let mut strip = Strip {
             of: self,
             widener,
             amax,
             global,
             parts,
+            next: &[],
+            is_ahead: false,
+            copy: Vec::new(),
             found: Found::default(),
             operands: Operands::default(),
             room: Room::default(),
@@ -77,13 +86,16 @@ impl OfPlanes {
         while row < rows.end {
             let end = rows.end.min(row.saturating_add(step));
             let (first, n) = ((row - rows.start) as usize * cols, (end - row) as usize);
-            let src = &src[first * size..][..n * cols * size];
+            let (all, src) = (&src[first * size..], &src[first * size..][..n * cols * size]);
+            let (n, cols) = if joins { (1, n * cols) } else { (n, cols) };
             // A row alone stays in a cache by itself.
             let blocks = (budget / (n * size).saturating_mul(block)).max(1);
             let width = if n == 1 { cols } else { blocks.saturating_mul(block).min(cols) };
             for col in (0..cols).step_by(width) {
-                let (bytes, cols) = (&src[col * size..], width.min(cols - col));
-                let rows = Rows { dtype: widener.src, bytes, stride: self.layout.cols as usize * size, cols, rows: n };
+                let (bytes, of_strip) = (&src[col * size..], width.min(cols - col));
+                let rows = Rows { dtype: widener.src, bytes, stride: cols * size, cols: of_strip, rows: n };
+                let next = if col + width < cols { col + width } else { n * cols };
+                strip.next = &all[next * size..];
                 if !strip.columns([row, col as u64], &rows, block) {
                     // The first of all columns, if there is one.
                     widener.amax(self.how.nonfinite, src, first)?;
@@ -93,6 +105,20 @@ impl OfPlanes {
             row = end;
         }
         Ok(())
+    }
+
+    /// Whether rows are as good as one long row: blocks are of a row each, and what is written of rows lies without gaps.
+    fn joins_rows(&self, has_zeros: bool) -> bool {
+        let Planes { codes, scales, .. } = &self.planes;
+        let (cols, bits) = (self.layout.cols, u64::from(codes.code.bits()));
+        let whole = match codes.packing {
+            Packing::Rows { .. } if codes.packing != Packing::BYTES => (cols * bits).is_multiple_of(32),
+            Packing::Rows { .. } => (cols * bits).is_multiple_of(8),
+            Packing::HighFirst => cols.is_multiple_of(2),
+            _ => false,
+        };
+        let blocks = scales.block[0] == 1 && cols.is_multiple_of(scales.block[1].min(cols));
+        blocks && whole && !has_zeros && scales.plane.packing == Packing::BYTES
     }
 
     /// Bits that belong to no entry are zero.
@@ -114,6 +140,9 @@ impl OfPlanes {
     }
 }
 
+/// Bytes of rows that are taken as one.
+const JOINED: usize = 64 << 10;
+
 /// One run over rows.
 struct Strip<'a> {
     of: &'a OfPlanes,
@@ -122,6 +151,12 @@ struct Strip<'a> {
     amax: Option<f32>,
     global: f32,
     parts: Parts<'a>,
+    /// From the first element of the columns that are taken next.
+    next: &'a [u8],
+    /// Encoding asked for the columns that are next.
+    is_ahead: bool,
+    /// Some columns of rows, without gaps: rows that are a power of two apart share few sets of a cache.
+    copy: Vec<u8>,
     found: Found,
     operands: Operands,
     room: Room,
@@ -130,18 +165,24 @@ struct Strip<'a> {
 impl Strip<'_> {
     /// Quantises some columns, the first of which begins a block. False, and nothing is done, if an element is not finite.
     fn columns(&mut self, at: [u64; 2], rows: &Rows<'_>, block: usize) -> bool {
-        let x;
-        let rows = if is_source(rows.dtype) {
-            rows
+        let (mut copy, level) = (std::mem::take(&mut self.copy), self.of.level);
+        let (wide, joined);
+        let rows = if !is_source(rows.dtype) {
+            wide = self.widener.all(rows, &mut self.room.scratch);
+            &Rows { dtype: DType::F32, bytes: &wide, stride: 4 * rows.cols, ..*rows }
+        } else if rows.rows > 1 && rows.stride > rows.row(0).len() {
+            joined = rows.copied(&mut copy);
+            &joined
         } else {
-            x = self.widener.all(rows, &mut self.room.scratch);
-            &Rows { dtype: DType::F32, bytes: &x, stride: 4 * rows.cols, ..*rows }
+            rows
         };
-        self.found.look(self.of.level, rows, block, self.parts.zeros.is_some());
+        let ahead = if self.is_ahead || rows.rows > 1 { 0 } else { rows.stride };
+        self.found.look(level, rows, (block, ahead), self.parts.zeros.is_some());
         let finite = self.found.is_finite();
         if finite {
             self.quantise(at, rows, block);
         }
+        self.copy = copy;
         finite
     }
 
@@ -152,19 +193,20 @@ impl Strip<'_> {
         let mut finite = x.clone();
         self.widener.to_zero(true, &mut finite);
         let wide = |bytes| Rows { dtype: DType::F32, bytes, stride: 4 * rows.cols, ..*rows };
-        self.found.look(self.of.level, &wide(&finite), block, self.parts.zeros.is_some());
+        self.found.look(self.of.level, &wide(&finite), (block, 0), self.parts.zeros.is_some());
         self.quantise(at, &wide(&x), block);
     }
 
     /// Makes the parts of columns in which [`Found`] was found.
     fn quantise(&mut self, [row, col]: [u64; 2], rows: &Rows<'_>, block: usize) {
         let OfPlanes { planes, coder, decoder, how, .. } = self.of;
-        let seen = self.found.largest.iter().fold(0, |most, largest| most.max(*largest));
+        let seen = self.found.most;
         if let Some(amax) = self.amax {
             self.found.largest[0] = amax.to_bits();
         }
         let (found, operands, room) = (&self.found, &mut self.operands, &mut self.room);
         coder.formula((rows.dtype, found, seen), self.global, operands, room);
+        let next = (self.next, self.of.layout.cols as usize * slot_bytes(self.widener.src));
         let (cut, bytes) = (self.parts.codes.0, &mut *self.parts.codes.1);
         let packed = coder.element.bytes(rows.cols);
         let place = |i: usize| cut.byte_of([row + i as u64, col]);
@@ -176,10 +218,9 @@ impl Strip<'_> {
                 coder.element.pack_codes(codes, &mut bytes[place(i)..][..packed]);
             }
         } else {
-            for i in 0..rows.rows {
-                let to = Codes::Packed(&mut bytes[place(i)..][..packed]);
-                coder.row((rows.dtype, rows.row(i)), block, operands, to, room);
-            }
+            let stride = if rows.rows > 1 { place(1) - place(0) } else { packed };
+            let to = &mut bytes[place(0)..][..(rows.rows - 1) * stride + packed];
+            self.is_ahead = coder.rows(rows, (block, next), operands, (to, stride), room);
         }
         self.store_scales([row / planes.scales.block[0], col / planes.scales.block[1]]);
     }

@@ -1,8 +1,9 @@
-//! Lookups with a table for each block (`scaled::lookup`), 16 elements at a time.
+//! Lookups with a table for each block (`scaled::lookup`), 16 elements at a time; the largest magnitudes of blocks.
 
-use super::super::{AHEAD, load128, prefetch, store128};
+use super::super::{load128, load256, prefetch, store128};
 use crate::level::Avx2;
 use crate::scaled::lookup::{Codes, Sixteen, Tables};
+use crate::x86::ahead::Ahead;
 use std::arch::x86_64::*;
 
 /// Looks up whole vectors of 16 elements and returns how many elements that were.
@@ -21,11 +22,11 @@ fn rows<const NIBBLES: bool>(codes: &[u8], block: usize, tables: Tables<'_>, dst
     let bytes = if NIBBLES { 8 } else { 16 };
     let (vectors, _) = dst.as_chunks_mut::<32>();
     let n = vectors.len().min(codes.len() / bytes);
-    let per_block = block / 16;
+    let (per_block, ahead) = (block / 16, Ahead::of_this_cpu());
     let blocks = vectors[..n].chunks_mut(per_block).zip(codes.chunks(per_block * bytes));
     for (i, (vectors, codes)) in blocks.enumerate() {
         let (low, high) = planes(tables.of(i));
-        prefetch(codes.as_ptr().wrapping_add(AHEAD));
+        ahead.ask(codes, 1);
         for (to, codes) in vectors.iter_mut().zip(codes.chunks_exact(bytes)) {
             let codes = if NIBBLES {
                 let nibbles = _mm_cvtsi64_si128(i64::from_le_bytes(*codes.first_chunk().expect("8 bytes of codes")));
@@ -52,4 +53,39 @@ fn planes(table: &Sixteen) -> (__m128i, __m128i) {
     let byte = _mm_set1_epi16(0xff);
     let low = _mm_packus_epi16(_mm_and_si128(first, byte), _mm_and_si128(second, byte));
     (low, _mm_packus_epi16(_mm_srli_epi16::<8>(first), _mm_srli_epi16::<8>(second)))
+}
+
+/// The largest magnitudes of whole blocks of 16 or 32 elements of 16 bits; how many blocks those were. Asks for what lies
+/// `ahead` bytes after each.
+pub(crate) fn largest(_: Avx2, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
+    // SAFETY: the token proves that the features were detected.
+    unsafe { largest_of(block, src, ahead, magnitudes) }
+}
+
+#[target_feature(enable = "avx2")]
+pub(in crate::x86) fn largest_of(block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
+    match block {
+        16 => of_vectors::<1>(src, ahead, magnitudes),
+        32 => of_vectors::<2>(src, ahead, magnitudes),
+        _ => 0,
+    }
+}
+
+/// Blocks of so many vectors. There is an instruction for the least of eight words, none for the largest: it finds the
+/// least distance of a magnitude from `i16::MAX`.
+#[target_feature(enable = "avx2")]
+fn of_vectors<const N: usize>(src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
+    let blocks = src.chunks_exact(32 * N);
+    let n = blocks.len().min(magnitudes.len());
+    let all = _mm256_set1_epi16(i16::MAX);
+    for (block, magnitude) in blocks.zip(&mut *magnitudes) {
+        prefetch(block.as_ptr().wrapping_add(ahead));
+        let mut least = all;
+        for vector in block.as_chunks::<32>().0 {
+            least = _mm256_min_epu16(least, _mm256_andnot_si256(load256(vector), all));
+        }
+        let eight = _mm_min_epu16(_mm256_castsi256_si128(least), _mm256_extracti128_si256::<1>(least));
+        *magnitude = i16::MAX - _mm_cvtsi128_si32(_mm_minpos_epu16(eight)) as i16;
+    }
+    n
 }

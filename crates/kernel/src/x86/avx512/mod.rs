@@ -12,9 +12,12 @@ pub(super) mod integer;
 mod load;
 pub(crate) mod measure;
 pub(super) mod narrow;
+pub(super) mod nibbles;
+pub(super) mod quantise;
 pub(super) mod scaled;
 pub(super) mod split;
 pub(super) mod table;
+pub(super) mod turn;
 
 use std::arch::x86_64::*;
 

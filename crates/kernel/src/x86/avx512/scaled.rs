@@ -1,6 +1,6 @@
 //! Lookups with a table for each block (`scaled::lookup`).
 
-use super::super::{AHEAD, Block, load, load128, load256, prefetch, store, stream};
+use super::super::{AHEAD, Block, avx2, load, load128, load256, prefetch, store, stream};
 use crate::level::Avx512;
 use crate::scaled::lookup::{Codes, Full, Sixteen, Tables};
 use std::arch::x86_64::*;
@@ -108,17 +108,18 @@ fn words<const NIBBLES: bool>(codes: &[u8]) -> __m512i {
     }
 }
 
-/// Looks up whole vectors of 64 elements, in blocks that are multiples of that, and returns how many elements that were.
-pub(crate) fn full(_: Avx512, codes: &[u8], block: usize, tables: &[Full], dst: &mut [u8], streams: bool) -> usize {
+/// Looks up whole vectors of 64 elements of rows that share tables, in blocks that are multiples of that, and returns how
+/// many elements of a row that was.
+pub(crate) fn full(_: Avx512, rows: &mut [(&[u8], &mut [u8])], block: usize, tables: &[Full], streams: bool) -> usize {
     if !block.is_multiple_of(64) {
         return 0;
     }
-    let streams = streams && dst.as_ptr().addr().is_multiple_of(64);
-    // SAFETY: the token proves that the features were detected; where it streams, `dst` is aligned.
+    let streams = streams && rows.iter().all(|(_, dst)| dst.as_ptr().addr().is_multiple_of(64));
+    // SAFETY: the token proves that the features were detected; where it streams, results are aligned.
     unsafe {
         match streams {
-            true => of_bytes::<true>(codes, block, tables, dst),
-            false => of_bytes::<false>(codes, block, tables, dst),
+            true => of_bytes::<true>(rows, block, tables),
+            false => of_bytes::<false>(rows, block, tables),
         }
     }
 }
@@ -135,30 +136,31 @@ const ORDER: Block = {
 };
 
 /// # Safety
-/// Needs the features; where it streams, `dst` must be aligned to 64.
+/// Needs the features; where it streams, results must be aligned to 64.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-unsafe fn of_bytes<const STREAMS: bool>(codes: &[u8], block: usize, tables: &[Full], dst: &mut [u8]) -> usize {
-    let (vectors, _): (&mut [Block], _) = dst.as_chunks_mut();
-    let (pairs, _) = vectors.as_chunks_mut::<2>();
-    let (codes, _) = codes.as_chunks::<64>();
-    let n = pairs.len().min(codes.len());
-    let order = load(&ORDER);
-    let per_block = block / 64;
-    let blocks = pairs[..n].chunks_mut(per_block).zip(codes[..n].chunks(per_block));
-    for ((pairs, codes), table) in blocks.zip(tables) {
+unsafe fn of_bytes<const STREAMS: bool>(rows: &mut [(&[u8], &mut [u8])], block: usize, tables: &[Full]) -> usize {
+    let n = rows.iter().map(|(codes, dst)| codes.len().min(dst.len() / 2) / 64).min().unwrap_or(0);
+    let (order, per_block) = (load(&ORDER), block / 64);
+    for (table, first) in tables.iter().zip((0..n).step_by(per_block)) {
         let (low, high) = (registers(&table[0]), registers(&table[1]));
-        for (pair, codes) in pairs.iter_mut().zip(codes) {
-            prefetch(codes.as_ptr().wrapping_add(AHEAD));
-            let codes = _mm512_permutexvar_epi8(order, load(codes));
-            let upper = _mm512_movepi8_mask(codes);
-            let (low, high) = (found(&low, codes, upper), found(&high, codes, upper));
-            let results = [_mm512_unpacklo_epi8(low, high), _mm512_unpackhi_epi8(low, high)];
-            for (to, result) in pair.iter_mut().zip(results) {
-                if STREAMS {
-                    // SAFETY: every target is a whole line, and the caller aligned the first.
-                    unsafe { stream(to, result) };
-                } else {
-                    store(to, result);
+        let end = n.min(first + per_block);
+        for (codes, dst) in &mut *rows {
+            let (codes, _) = codes.as_chunks::<64>();
+            let (vectors, _): (&mut [Block], _) = dst.as_chunks_mut();
+            let (pairs, _) = vectors.as_chunks_mut::<2>();
+            for (pair, codes) in pairs[first..end].iter_mut().zip(&codes[first..end]) {
+                prefetch(codes.as_ptr().wrapping_add(AHEAD));
+                let codes = _mm512_permutexvar_epi8(order, load(codes));
+                let upper = _mm512_movepi8_mask(codes);
+                let (low, high) = (found(&low, codes, upper), found(&high, codes, upper));
+                let results = [_mm512_unpacklo_epi8(low, high), _mm512_unpackhi_epi8(low, high)];
+                for (to, result) in pair.iter_mut().zip(results) {
+                    if STREAMS {
+                        // SAFETY: every target is a whole line, and the caller aligned the first.
+                        unsafe { stream(to, result) };
+                    } else {
+                        store(to, result);
+                    }
                 }
             }
         }
@@ -178,4 +180,10 @@ fn registers(plane: &[u8; 256]) -> [__m512i; 4] {
 fn found([t0, t1, t2, t3]: &[__m512i; 4], codes: __m512i, upper: __mmask64) -> __m512i {
     let low = _mm512_permutex2var_epi8(*t0, codes, *t1);
     _mm512_mask_blend_epi8(upper, low, _mm512_permutex2var_epi8(*t2, codes, *t3))
+}
+
+/// As `largest` of AVX2, which nothing wider does better.
+pub(crate) fn largest(_: Avx512, block: usize, src: &[u8], ahead: usize, magnitudes: &mut [i16]) -> usize {
+    // SAFETY: the token proves that the features of AVX2 were detected too.
+    unsafe { avx2::scaled::largest_of(block, src, ahead, magnitudes) }
 }

@@ -65,7 +65,7 @@ impl Table {
 }
 
 /// [`Split`] in registers; `SHORT` as there.
-struct Tables<const SHORT: bool> {
+pub(super) struct Tables<const SHORT: bool> {
     base: Table,
     profile: Table,
     class: Table,
@@ -78,7 +78,7 @@ struct Tables<const SHORT: bool> {
 impl<const SHORT: bool> Tables<SHORT> {
     #[inline]
     #[target_feature(enable = "avx512f")]
-    fn new(split: &Split) -> Self {
+    pub fn new(split: &Split) -> Self {
         Self {
             base: Table::new(&split.base),
             profile: Table::new(&split.profile),
@@ -90,6 +90,21 @@ impl<const SHORT: bool> Tables<SHORT> {
     }
 }
 
+impl<const SHORT: bool> Tables<SHORT> {
+    /// The results of 64 codes of 16 bits.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+    pub fn look(&self, low: __m512i, high: __m512i) -> __m512i {
+        let lower = _mm512_permutex2var_epi8(low, self.lower, high);
+        let upper = _mm512_permutex2var_epi8(low, self.upper, high);
+        let (lower_half, upper_half) = (_mm512_movepi8_mask(lower), _mm512_movepi8_mask(upper));
+        let base = self.base.at(upper, upper_half);
+        let index = _mm512_add_epi8(self.profile.at(upper, upper_half), self.class.at(lower, lower_half));
+        let step = if SHORT { self.step.at_short(index) } else { self.step.at(index, _mm512_movepi8_mask(index)) };
+        _mm512_add_epi8(base, step)
+    }
+}
+
 impl<const SHORT: bool> Kernel<1> for Tables<SHORT> {
     const SRC_BITS: usize = 16;
     const PACKS: &'static [u32] = &[2, 4, 6];
@@ -97,13 +112,6 @@ impl<const SHORT: bool> Kernel<1> for Tables<SHORT> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
     unsafe fn convert<const STORES_AS: u8>(&self, codes: &[u8]) -> [__m512i; 1] {
         let (halves, _) = codes.as_chunks();
-        let (low, high) = (load(&halves[0]), load(&halves[1]));
-        let lower = _mm512_permutex2var_epi8(low, self.lower, high);
-        let upper = _mm512_permutex2var_epi8(low, self.upper, high);
-        let (lower_half, upper_half) = (_mm512_movepi8_mask(lower), _mm512_movepi8_mask(upper));
-        let base = self.base.at(upper, upper_half);
-        let index = _mm512_add_epi8(self.profile.at(upper, upper_half), self.class.at(lower, lower_half));
-        let step = if SHORT { self.step.at_short(index) } else { self.step.at(index, _mm512_movepi8_mask(index)) };
-        [_mm512_add_epi8(base, step)]
+        [self.look(load(&halves[0]), load(&halves[1]))]
     }
 }

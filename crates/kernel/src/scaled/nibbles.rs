@@ -1,0 +1,66 @@
+//! Blocks of codes of four bits with their operands, as a kernel written by hand takes them: it makes the 16 results of a
+//! block and looks up its elements at once (`docs/kernels.md §15`).
+
+use super::lookup::Sixteen;
+
+/// How a code `c` is combined with the operands `s` and `u` of its block, in f32.
+pub(crate) mod form {
+    /// `c * s`.
+    pub const TIMES: u8 = 0;
+    /// The same for codes of which some are NaN.
+    pub const TIMES_OF_NAN: u8 = 1;
+    /// `c / s`.
+    pub const DIVIDE: u8 = 2;
+    /// `(c - u) * s`.
+    pub const MINUS_TIMES: u8 = 3;
+    /// `c * s + u`, with two roundings.
+    pub const TIMES_PLUS: u8 = 4;
+    /// The same with both roundings to bf16.
+    pub const TIMES_PLUS_BF16: u8 = 5;
+}
+
+/// Where the nibbles of 32 elements are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Two elements that follow each other in each byte.
+    Pairs,
+    /// In 16 bytes, of which the low nibbles come first, from this byte of each record of so many bytes on.
+    Halves { at: usize, bytes: usize },
+    /// The low or the high nibbles of 32 bytes: 64 elements, of which there are 256 from this byte of each record on.
+    Quarters { at: usize, bytes: usize },
+}
+
+/// A row of blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nibbles<'a> {
+    pub codes: &'a [u8],
+    pub order: Order,
+    /// Elements that share operands, a multiple of 32.
+    pub block: usize,
+    /// The values of the codes.
+    pub values: &'a [[u8; 4]; 16],
+    /// One of [`form`].
+    pub form: u8,
+    pub s: &'a [[u8; 4]],
+    /// As many.
+    pub u: &'a [[u8; 4]],
+    /// What is added before the upper half of an f32 is taken, to round it.
+    pub half: u32,
+    /// The result of NaN.
+    pub nan: u16,
+}
+
+impl Nibbles<'_> {
+    /// Elements of which there are codes and operands, in groups of 32.
+    pub fn elements(&self) -> usize {
+        let of_codes = match self.order {
+            Order::Pairs => self.codes.len() / 16 * 32,
+            Order::Halves { bytes, .. } => self.codes.len() / bytes * 32,
+            Order::Quarters { bytes, .. } => self.codes.len() / bytes * 256,
+        };
+        of_codes.min(self.s.len().saturating_mul(self.block))
+    }
+}
+
+/// Bytes of the results of 32 elements.
+pub(crate) const RESULTS: usize = 2 * size_of::<Sixteen>();

@@ -1,0 +1,246 @@
+//! Elements divided by what their blocks share and encoded, 64 at a time, without a pass through memory between the two
+//! (`scaled::quantise::coder`).
+
+use super::bits::store_packed;
+use super::split::Tables;
+use crate::level::Avx512;
+use crate::numbers::split::Split;
+use crate::scaled::divided::{Divided, F32, how};
+use crate::x86::{bytes_where, load, load256, prefetch, store};
+use std::arch::x86_64::*;
+use truecast_core::DType;
+
+/// Elements of an iteration.
+const ELEMENTS: usize = 64;
+
+/// Encodes whole groups of 64 elements of rows, to bytes or packed to 4 or 6 bits, and returns how many elements of a row
+/// that were. `split` has the results of bf16, which quotients become.
+pub(crate) fn encode(_: Avx512, rows: &Divided<'_>, split: &Split, bits: usize, dst: (&mut [u8], usize)) -> usize {
+    let fits = rows.block == 16 || rows.block == 32 || rows.block.is_multiple_of(ELEMENTS);
+    if !fits || (bits == 4 && !split.short) {
+        return 0;
+    }
+    macro_rules! loops {
+        ($($source:ident $dtype:ident $how:ident,)*) => {
+            // SAFETY: the token proves that the features were detected.
+            match (rows.dtype, rows.how, bits) {
+                $((DType::$dtype, how::$how, 8) => unsafe {
+                    groups::<$source, { how::$how }, 8, false>(rows, split, dst)
+                },
+                (DType::$dtype, how::$how, 6) => unsafe {
+                    groups::<$source, { how::$how }, 6, false>(rows, split, dst)
+                },
+                (DType::$dtype, how::$how, 4) => unsafe {
+                    groups::<$source, { how::$how }, 4, true>(rows, split, dst)
+                },)*
+                _ => 0,
+            }
+        };
+    }
+    loops!(
+        OfBf16 Bf16 TIMES,
+        OfBf16 Bf16 RECIPROCAL,
+        OfF16 F16 TIMES,
+        OfF16 F16 RECIPROCAL,
+        OfF32 F32 TIMES,
+        OfF32 F32 DIVIDE,
+    )
+}
+
+/// 32 elements in two vectors of f32: which elements are where is its own.
+trait Source {
+    /// Bytes of an element.
+    const BYTES: usize;
+    /// # Safety
+    /// Needs the features of [`Avx512`].
+    unsafe fn pair(bytes: &[u8]) -> [__m512; 2];
+    /// Two operands, each of 16 elements that follow each other.
+    ///
+    /// # Safety
+    /// As [`pair`](Source::pair).
+    unsafe fn of_sixteen(low: f32, high: f32) -> [__m512; 2];
+    /// [`with_rest`] of all in order.
+    ///
+    /// # Safety
+    /// As [`pair`](Source::pair).
+    unsafe fn upper(pair: [__m512; 2]) -> __m512i;
+}
+
+struct OfBf16;
+impl Source for OfBf16 {
+    const BYTES: usize = 2;
+    /// Elements at even places, and at odd ones.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn pair(bytes: &[u8]) -> [__m512; 2] {
+        let both = load(bytes.first_chunk().expect("32 elements"));
+        let odd = _mm512_and_si512(both, _mm512_set1_epi32(0xffff_0000u32 as i32));
+        [_mm512_castsi512_ps(_mm512_slli_epi32::<16>(both)), _mm512_castsi512_ps(odd)]
+    }
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn of_sixteen(low: f32, high: f32) -> [__m512; 2] {
+        [_mm512_mask_blend_ps(0xff00, _mm512_set1_ps(low), _mm512_set1_ps(high)); 2]
+    }
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn upper([even, odd]: [__m512; 2]) -> __m512i {
+        const ODD: __mmask32 = 0xaaaa_aaaa;
+        let (even, odd) = (_mm512_castps_si512(even), _mm512_castps_si512(odd));
+        let upper = _mm512_mask_blend_epi16(ODD, _mm512_srli_epi32::<16>(even), odd);
+        let lower = _mm512_mask_blend_epi16(ODD, even, _mm512_slli_epi32::<16>(odd));
+        with_rest(upper, lower)
+    }
+}
+
+struct OfF16;
+impl Source for OfF16 {
+    const BYTES: usize = 2;
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn pair(bytes: &[u8]) -> [__m512; 2] {
+        let (halves, _) = bytes.as_chunks();
+        [_mm512_cvtph_ps(load256(&halves[0])), _mm512_cvtph_ps(load256(&halves[1]))]
+    }
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn of_sixteen(low: f32, high: f32) -> [__m512; 2] {
+        [_mm512_set1_ps(low), _mm512_set1_ps(high)]
+    }
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn upper(pair: [__m512; 2]) -> __m512i {
+        let [low, high] = pair.map(|half| _mm512_castps_si512(half));
+        // Words 2 i and 2 i + 1 of both, which indices of words say.
+        let lower = load(const { &bytes_where!(|i| (1 - i % 2) * i) });
+        let upper = _mm512_add_epi16(lower, _mm512_set1_epi16(1));
+        let upper = _mm512_permutex2var_epi16(low, upper, high);
+        let lower = _mm512_permutex2var_epi16(low, lower, high);
+        with_rest(upper, lower)
+    }
+}
+
+struct OfF32;
+impl Source for OfF32 {
+    const BYTES: usize = 4;
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn pair(bytes: &[u8]) -> [__m512; 2] {
+        let (halves, _) = bytes.as_chunks();
+        [_mm512_castsi512_ps(load(&halves[0])), _mm512_castsi512_ps(load(&halves[1]))]
+    }
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn of_sixteen(low: f32, high: f32) -> [__m512; 2] {
+        // SAFETY: the same features.
+        unsafe { OfF16::of_sixteen(low, high) }
+    }
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn upper(pair: [__m512; 2]) -> __m512i {
+        // SAFETY: the same features.
+        unsafe { OfF16::upper(pair) }
+    }
+}
+
+/// f32 of which these are the halves, to bf16 in which one of the last three bits is set where the f32 is above: it is
+/// rounded to four significant bits or fewer as the f32 is. (With the last bit alone, a minimum with 1, four instructions
+/// are made of this one.)
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn with_rest(upper: __m512i, lower: __m512i) -> __m512i {
+    _mm512_or_si512(upper, _mm512_min_epu16(lower, _mm512_set1_epi16(7)))
+}
+
+/// The operands of 64 elements, of which one, two or four blocks have them.
+///
+/// # Safety
+/// Needs the features of [`Avx512`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn operands<S: Source>(of: &[F32]) -> [[__m512; 2]; 2] {
+    let one = |at: usize| f32::from_le_bytes(of[at]);
+    match of.len() {
+        // SAFETY: this function has the features.
+        4 => unsafe { [S::of_sixteen(one(0), one(1)), S::of_sixteen(one(2), one(3))] },
+        2 => [[_mm512_set1_ps(one(0)); 2], [_mm512_set1_ps(one(1)); 2]],
+        _ => [[_mm512_set1_ps(one(0)); 2]; 2],
+    }
+}
+
+/// # Safety
+/// Needs the features of [`Avx512`].
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+unsafe fn groups<S: Source, const HOW: u8, const BITS: u8, const SHORT: bool>(
+    rows: &Divided<'_>,
+    split: &Split,
+    (dst, dst_stride): (&mut [u8], usize),
+) -> usize {
+    let Divided { src, stride, cols, block, t, u, next: (next, next_stride), .. } = *rows;
+    let (src_bytes, dst_bytes) = (ELEMENTS * S::BYTES, ELEMENTS / 8 * BITS as usize);
+    let tables = Tables::<SHORT>::new(split);
+    let n = cols / ELEMENTS;
+    // Groups that share operands, or operands of a group.
+    let (shared, per_group) = ((block / ELEMENTS).clamp(1, n.max(1)), (ELEMENTS / block).max(1));
+    for (row, (src, dst)) in src.chunks(stride).zip(dst.chunks_mut(dst_stride)).enumerate() {
+        let mut ahead = next.as_ptr().wrapping_add(row * next_stride);
+        let (src, dst) = (&src[..n * src_bytes], &mut dst[..n * dst_bytes]);
+        let blocks = src.chunks(shared * src_bytes).zip(dst.chunks_mut(shared * dst_bytes));
+        for ((src, dst), (t, u)) in blocks.zip(t.chunks(per_group).zip(u.chunks(per_group))) {
+            // SAFETY: this function has the features.
+            let (t, u) = unsafe { (operands::<S>(t), operands::<S>(u)) };
+            for (src, dst) in src.chunks_exact(src_bytes).zip(dst.chunks_exact_mut(dst_bytes)) {
+                if !next.is_empty() {
+                    for line in (0..src_bytes).step_by(64) {
+                        prefetch(ahead.wrapping_add(line));
+                    }
+                    ahead = ahead.wrapping_add(src_bytes);
+                }
+                // SAFETY: this function has the features; nothing is streamed.
+                unsafe {
+                    let (low, high) = src.split_at(src_bytes / 2);
+                    let low = quotients::<S, HOW>(low, t[0], u[0]);
+                    let high = quotients::<S, HOW>(high, t[1], u[1]);
+                    let codes = tables.look(low, high);
+                    match BITS {
+                        8 => store(dst.first_chunk_mut().expect("64 bytes"), codes),
+                        _ => store_packed::<BITS, false>(dst, codes),
+                    }
+                }
+            }
+        }
+    }
+    n * ELEMENTS
+}
+
+/// Quotients of 32 elements, [`with_rest`].
+///
+/// # Safety
+/// Needs the features of [`Avx512`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq")]
+unsafe fn quotients<S: Source, const HOW: u8>(src: &[u8], t: [__m512; 2], u: [__m512; 2]) -> __m512i {
+    // SAFETY: this function has the features.
+    unsafe {
+        let [a, b] = S::pair(src);
+        S::upper([quotient::<HOW>(a, t[0], u[0]), quotient::<HOW>(b, t[1], u[1])])
+    }
+}
+
+/// As `ratio` of `scaled::quantise::source`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq")]
+fn quotient<const HOW: u8>(x: __m512, t: __m512, u: __m512) -> __m512 {
+    match HOW {
+        how::TIMES => _mm512_mul_ps(x, t),
+        how::DIVIDE => _mm512_div_ps(x, t),
+        _ => {
+            let q = _mm512_mul_ps(x, u);
+            let rest = _mm512_fnmadd_ps(q, t, x);
+            let q = _mm512_castps_si512(_mm512_fmadd_ps(rest, u, q));
+            // -0 would lose its sign: q | x & sign.
+            let sign = _mm512_set1_epi32(i32::MIN);
+            _mm512_castsi512_ps(_mm512_ternarylogic_epi32::<0xf8>(q, _mm512_castps_si512(x), sign))
+        }
+    }
+}
