@@ -2,12 +2,14 @@
 //! which converts.
 
 use super::encode::Scaled;
+use super::input::Input;
 use super::plan::Plan;
 use super::shard::{Origin, ShardPlan};
 use super::stored::Stored;
 use crate::error::{Cause, Error};
-use crate::stream::{Feed, Item, Limits, Sink, room, run};
+use crate::stream::{Feed, Item, Limits, Sink, run};
 use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
 use truecast_core::DType;
 use truecast_core::scaled::ScaledError;
 use truecast_io::folder::Folder;
@@ -46,22 +48,24 @@ impl Amax {
             let source = &plan.folder.shards()[scaled.from.shard].source;
             (source.path(), source.tensors()[scaled.from.tensor].name.as_str())
         };
-        let failed = |scaled: &Scaled, cause: ScaledError| {
+        let in_tensor = |scaled: &Scaled, cause: Cause| {
             let (path, tensor) = name(scaled);
-            Error::tensor(path, tensor, Cause::Scaled(cause))
+            Error::tensor(path, tensor, cause)
         };
+        let failed = |scaled: &Scaled, cause: ScaledError| in_tensor(scaled, Cause::Scaled(cause));
         let quantisers: Vec<Quantiser> = quantisers
             .zip(&wanted)
             .map(|(quantiser, scaled)| quantiser.map_err(|cause| failed(scaled, cause)))
             .collect::<Result<_, _>>()?;
-        let item = |(at, scaled): (usize, &&Scaled)| {
-            let bits = scaled.dtype.storage_bits().unwrap_or(64);
-            Item::new(at, scaled.layout.elements(), bits, 0)
-        };
+        let item = |(at, scaled): (usize, &&Scaled)| Item::new(at, scaled.layout.elements(), scaled.src_bits(), 0);
         let items: Vec<Item> = wanted.iter().enumerate().map(item).collect();
+        let exec = CastOptions { threads: NonZeroUsize::MIN, ..CastOptions::default() };
+        let inputs = wanted.iter().map(|scaled| Input::new(scaled, &exec).map_err(|cause| in_tensor(scaled, cause)));
+        let inputs: Vec<Input> = inputs.collect::<Result<_, _>>()?;
         let mut found: Vec<Vec<f32>> = wanted.iter().map(|scaled| vec![0.0; scaled.layout.matrices as usize]).collect();
-        let work = |at: usize, first: u64, len: u64, src: &[u8], _: &mut Vec<u8>| {
+        let work = |at: usize, first: u64, len: u64, src: &[u8], values: &mut Vec<u8>| {
             let scaled = wanted[at];
+            let src = inputs[at].elements(first, len, src, values).map_err(|cause| in_tensor(scaled, cause))?;
             let size = bytes_of(scaled.dtype);
             let (mut seen, mut done) = (Vec::new(), 0);
             // Each matrix has its own.
@@ -86,7 +90,7 @@ impl Amax {
             }
             told(name(wanted[at]).1);
         };
-        let feed = AmaxFeed { folder: &plan.folder, wanted: &wanted, items: &items };
+        let feed = AmaxFeed { folder: &plan.folder, wanted: &wanted, inputs: &inputs };
         run(feed, Nowhere, &items, limits, work, done)?;
         self.0.extend(wanted.iter().map(|scaled| scaled.from).zip(found));
         Ok(())
@@ -110,16 +114,12 @@ fn bytes_of(dtype: DType) -> u64 {
 struct AmaxFeed<'a> {
     folder: &'a Folder,
     wanted: &'a [&'a Scaled],
-    items: &'a [Item],
+    inputs: &'a [Input],
 }
 
 impl Feed for AmaxFeed<'_> {
     fn read(&mut self, at: usize, first: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
-        let Scaled { from, dtype, .. } = self.wanted[at];
-        let source = &self.folder.shards()[from.shard].source;
-        let bytes = room(buffer, self.items[at].src_bytes(len));
-        source.read_at(from.tensor, first * bytes_of(*dtype), bytes)?;
-        Ok(bytes.len())
+        self.inputs[at].read(self.folder, self.wanted[at], first, len, buffer)
     }
 }
 

@@ -35,6 +35,11 @@ impl Quantised {
         32 + u32::try_from(bits).unwrap_or(64).min(64)
     }
 
+    /// The files that hold its parts.
+    pub fn sources(&self) -> impl Iterator<Item = usize> {
+        self.parts.iter().map(|(_, stored)| stored.shard)
+    }
+
     pub fn stored(&self, part: Part) -> Stored {
         let found = self.parts.iter().find(|(of, _)| *of == part);
         found.expect("a group has the parts of its layout").1
@@ -74,6 +79,15 @@ impl Maker {
             _ => Last::Keep(Box::new(Measure::between(DType::F32, DType::F32, exec))),
         };
         Ok(Maker { dequantiser, last })
+    }
+
+    /// Plans one whose result is the f32 values.
+    ///
+    /// # Errors
+    /// A layout that is not understood.
+    pub fn of_values(quantised: &Quantised, exec: &CastOptions) -> Result<Maker, Cause> {
+        let dequantiser = Dequantiser::new(&quantised.layout, &CastSpec::copy(DType::F32), exec)?;
+        Ok(Maker { dequantiser, last: Last::Keep(Box::new(Measure::between(DType::F32, DType::F32, exec))) })
     }
 
     /// Reads what the elements `first .. first + len` are made of into the beginning of `buffer`. Returns how many bytes that

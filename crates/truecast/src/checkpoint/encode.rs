@@ -1,6 +1,8 @@
 //! Codes and scales of dense tensors: which tensors one becomes, how it is cut into pieces of whole blocks, and what becomes
 //! of a piece and what that cost.
 
+use super::dense::Quantised;
+use super::input::Input;
 use super::marks::{Marks, Piece};
 use super::stored::Stored;
 use crate::error::Cause;
@@ -18,11 +20,14 @@ use truecast_kernel::scaled::{Dequantiser, PartsMut, Quantiser, Read};
 use truecast_kernel::{CastOptions, Caster, Counts, Elements, ElementsMut};
 use truecast_schemes::{Content, Output, Scheme};
 
-/// A dense tensor of the source, and the tensors that it becomes.
+/// A tensor of the source, dense or quantised, and the tensors that it becomes.
 #[derive(Clone, Debug)]
 pub(crate) struct Scaled {
+    /// Where it lies; of a quantised one the codes.
     pub from: Stored,
-    /// Its type.
+    /// What its values are made of, if it is quantised.
+    pub source: Option<Box<Quantised>>,
+    /// Its type; of a quantised one that of its values, f32.
     pub dtype: DType,
     /// What the tensors are together. Rows and columns that are not kept are zeros.
     pub layout: Layout,
@@ -46,17 +51,16 @@ impl Scaled {
     /// # Errors
     /// A layout that is only read.
     pub fn new(
-        from: (Stored, DType),
+        (from, dtype, source): (Stored, DType, Option<Box<Quantised>>),
         (layout, outputs): (Layout, Vec<Output>),
         scheme: Scheme,
         how: Quantisation,
     ) -> Result<Scaled, ScaledError> {
-        let (from, dtype) = from;
         let quantiser = Quantiser::new(&whole(&layout), dtype, &how, &CastOptions::default())?;
         let granule = quantiser.granule().max(1);
         let strip = granule * MEASURED.div_ceil((granule * layout.kept[1]).max(1));
         let (scheme, needs_amax) = (scheme.to_string().into(), quantiser.needs_amax());
-        Ok(Scaled { from, dtype, layout, outputs, scheme, how, share: None, needs_amax, strip })
+        Ok(Scaled { from, source, dtype, layout, outputs, scheme, how, share: None, needs_amax, strip })
     }
 
     fn tensors(&self) -> impl Iterator<Item = &Tensor> {
@@ -86,7 +90,17 @@ impl Scaled {
         // Values that are measured, and a copy that is filled up.
         let (values, copy) = (32, if self.is_padded() { bits } else { 0 });
         let dst_bits = u32::try_from(out).unwrap_or(64).min(128) + values + copy;
-        Item { index, len, src_bits: bits, dst_bits, unit }
+        Item { index, len, src_bits: self.src_bits(), dst_bits, unit }
+    }
+
+    /// The files of the source that hold what it is made of.
+    pub fn sources(&self) -> Vec<usize> {
+        self.source.as_ref().map_or_else(|| vec![self.from.shard], |quantised| quantised.sources().collect())
+    }
+
+    /// Bits for each element of what is read, with those of the values that are made of it.
+    pub fn src_bits(&self) -> u32 {
+        self.source.as_ref().map_or(self.dtype.storage_bits().unwrap_or(64), |quantised| quantised.bits())
     }
 
     /// What makes codes and scales of it.
@@ -110,6 +124,7 @@ fn whole(layout: &Layout) -> Layout {
 /// Makes codes and scales of one tensor, on any thread.
 #[derive(Debug)]
 pub(crate) struct Encoder {
+    pub input: Input,
     quantiser: Quantiser,
     dequantiser: Dequantiser,
     measure: Measure,
@@ -136,6 +151,8 @@ pub(crate) struct Loss {
 }
 
 thread_local! {
+    /// The elements of a piece, of a quantised tensor.
+    static ELEMENTS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     /// Codes that are only made to be measured.
     static OTHERS: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     /// The values of a strip.
@@ -159,6 +176,7 @@ impl Encoder {
         let formula = Quantisation { search: Search::Formula, ..how };
         let formula = (formula != how).then(|| Quantiser::new(&whole(&layout), dtype, &formula, exec)).transpose()?;
         Ok(Encoder {
+            input: Input::new(scaled, exec)?,
             cast,
             formula: formula.map(Box::new),
             quantiser: scaled.quantiser(exec)?,
@@ -196,8 +214,24 @@ impl Encoder {
         start..if end == rows { all } else { end }
     }
 
-    /// Quantises whole strips of a matrix. What it cost, and how many bytes `dst` begins with.
-    pub fn run(&self, matrix: u64, first: u64, src: &[u8], dst: &mut Vec<u8>) -> Result<(Loss, usize), Cause> {
+    /// Quantises whole strips of a matrix: `len` elements, made of what was read. What it cost, and how many bytes `dst`
+    /// begins with.
+    pub fn run(
+        &self,
+        matrix: u64,
+        first: u64,
+        len: u64,
+        src: &[u8],
+        dst: &mut Vec<u8>,
+    ) -> Result<(Loss, usize), Cause> {
+        ELEMENTS.with_borrow_mut(|elements| {
+            let before = matrix * self.layout.kept[0] * self.layout.kept[1];
+            let src = self.input.elements(before + first, len, src, elements)?;
+            self.encode(matrix, first, src, dst)
+        })
+    }
+
+    fn encode(&self, matrix: u64, first: u64, src: &[u8], dst: &mut Vec<u8>) -> Result<(Loss, usize), Cause> {
         let made = self.quantise(&self.quantiser, matrix, first, src, dst)?;
         let mut loss = Loss { counts: self.measure((matrix, first), src, made, true)?, ..Loss::default() };
         if let Some(formula) = &self.formula {

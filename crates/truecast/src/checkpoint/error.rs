@@ -100,26 +100,15 @@ pub enum CheckpointError {
         of: usize,
     },
     /// A dense result has no place for codes.
-    #[error("tensor {} is quantised ({scheme}) and would be kept so in a result without scales", Shown(.tensor))]
+    #[error(
+        "tensor {} is quantised ({scheme}) and would be kept so in a result without its scales; with --to it becomes dense",
+        Shown(.tensor)
+    )]
     Kept {
         /// Its name.
         tensor: String,
         /// Its scheme.
         scheme: String,
-    },
-    /// What is quantised is made dense first.
-    #[error(
-        "tensor {} is quantised already ({from}); two runs make one scheme of another: convert DIR DENSE --to f32, then \
-         convert DENSE OUT --scheme {to}",
-        Shown(.tensor)
-    )]
-    QuantisedAlready {
-        /// Its name.
-        tensor: String,
-        /// Its scheme.
-        from: String,
-        /// That which is asked for.
-        to: String,
     },
     /// A scheme cannot hold some tensors.
     #[error("{first}{}", alike(.others))]

@@ -23,18 +23,21 @@ impl Feed for FolderFeed<'_> {
         let item = &items[at];
         let Place { work: index, matrix } = places[at];
         let work = &works[index];
-        let (stored, first) = match (&work.origin, &means[index]) {
-            (Origin::Stored(stored), _) => (stored, first),
-            (Origin::Dense(scaled), _) => (&scaled.from, matrix * item.len + first),
-            (Origin::Quantised(quantised), Means::Dequantise(maker)) => {
-                return maker.read(self.folder, quantised, first, len, buffer);
+        match (&work.origin, &means[index]) {
+            (Origin::Stored(stored), _) => {
+                let source = &self.folder.shards()[stored.shard].source;
+                let bytes = room(buffer, item.src_bytes(len));
+                source.read_at(stored.tensor, first * item.src_bits as u64 / 8, bytes)?;
+                Ok(bytes.len())
             }
-            (Origin::Quantised(_), _) => unreachable!("each quantised work has its maker"),
-        };
-        let source = &self.folder.shards()[stored.shard].source;
-        let bytes = room(buffer, item.src_bytes(len));
-        source.read_at(stored.tensor, first * item.src_bits as u64 / 8, bytes)?;
-        Ok(bytes.len())
+            (Origin::Dense(scaled), Means::Quantise(encoder)) => {
+                encoder.input.read(self.folder, scaled, matrix * item.len + first, len, buffer)
+            }
+            (Origin::Quantised(quantised), Means::Dequantise(maker)) => {
+                maker.read(self.folder, quantised, first, len, buffer)
+            }
+            _ => unreachable!("each work has its means"),
+        }
     }
 }
 

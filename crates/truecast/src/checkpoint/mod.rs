@@ -12,6 +12,7 @@ mod encode;
 pub(crate) mod error;
 mod feed;
 mod found;
+mod input;
 mod manifest;
 mod marks;
 mod options;

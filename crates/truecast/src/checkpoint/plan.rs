@@ -101,10 +101,6 @@ impl Plan {
         let choices = beside.choose(kind, &tensors, &eligibilities, src)?;
         let was_quantised = !found.groups.is_empty();
         let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
-        if let (Some(writing), Some(group)) = (writing, found.groups.first()) {
-            let (tensor, from, to) = (group.name.clone(), group.scheme.to_string(), writing.scheme.to_string());
-            return Err(Error::checkpoint(src, CheckpointError::QuantisedAlready { tensor, from, to }));
-        }
         let mut quantising = writing.map(|writing| Quantising::new(writing, selection));
         let of_shard = |shard: &Shard| {
             let metadata = shard.source.metadata();
@@ -119,26 +115,30 @@ impl Plan {
         let mut names = HashSet::new();
         for (((at, group), tensor), choice) in made.into_iter().zip(&tensors).zip(choices) {
             let path = folder.shards()[at.shard].source.path();
-            let scaled = match (&mut quantising, group) {
-                (Some(quantising), None) => quantising.work(at, tensor, path)?,
-                _ => None,
+            let value = match group {
+                Some(_) => &Tensor { dtype: DType::F32, ..tensor.clone() },
+                None => tensor,
             };
-            let work = match group {
-                None if scaled.is_some() => scaled.expect("it was asked for"),
-                None => {
+            let of_group = || group.map(|group| Box::new(quantised(&folder, &stored, group)));
+            let scaled = quantising.as_mut().map(|quantising| quantising.work(at, value, of_group, path));
+            let work = match (scaled.transpose()?.flatten(), group) {
+                (Some(Work { planned, origin }), _) => {
+                    Work { planned: Planned { from: tensor.dtype, ..planned }, origin }
+                }
+                (None, None) => {
                     let planned = Planned::new(tensor, choice, kind, path, &options.tensors.request)?;
                     let kept_by = quantising.as_ref().map_or(choice.kept_by, |quantising| quantising.kept_by(tensor));
                     Work { origin: Origin::Stored(at), planned: Planned { kept_by, ..planned } }
                 }
-                Some(group) => {
+                (None, Some(group)) => {
                     let Some(to) = choice.to else {
                         let (tensor, scheme) = (tensor.name.clone(), group.scheme.to_string());
                         return Err(Error::checkpoint(src, CheckpointError::Kept { tensor, scheme }));
                     };
-                    let value = Tensor { dtype: DType::F32, ..tensor.clone() };
                     let choice = Choice { from: DType::F32, to: Some(to), kept_by: None };
-                    let planned = Planned::new(&value, choice, kind, path, &options.tensors.request)?;
-                    let planned = Planned { from: tensor.dtype, ..planned };
+                    let planned = Planned::new(value, choice, kind, path, &options.tensors.request)?;
+                    let kept_by = quantising.as_ref().and_then(|quantising| quantising.kept_by(value));
+                    let planned = Planned { from: tensor.dtype, kept_by, ..planned };
                     let quantised = quantised(&folder, &stored, group);
                     Work { origin: Origin::Quantised(Box::new(quantised)), planned }
                 }

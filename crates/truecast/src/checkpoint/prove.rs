@@ -27,6 +27,12 @@ pub(super) struct Proof<'a> {
     pub result: (&'a Source, usize),
 }
 
+/// The f32 values of a quantised tensor.
+pub(super) struct Values<'a> {
+    pub folder: &'a Folder,
+    pub quantised: &'a Quantised,
+}
+
 /// Rows of one matrix of the tensor, as it is read.
 struct Band {
     matrix: u64,
@@ -64,6 +70,61 @@ impl Proof<'_> {
     }
 
     fn band(&self, band: &Band, wanted: Range<u64>) -> Result<Found<WrongElement>, Error> {
+        let [out_rows, out_cols] = self.quantised.layout.out();
+        let cast = self.planned.cast.unwrap_or(CastSpec::copy(DType::F32));
+        let first = (band.matrix * out_rows + band.rows.start) * out_cols;
+        let end = (band.matrix * out_rows + band.rows.end) * out_cols;
+        let (from, to) = (first.max(wanted.start), end.min(wanted.end));
+        let values = Values { folder: self.folder, quantised: self.quantised }.of_band(band, from..to)?;
+        // Elements narrower than a byte begin with one.
+        let begin = from / 8 * 8;
+        let target = &self.planned.target;
+        let bytes = |len| target.dtype.bytes_in(target.layout, len).expect("a container's layout fits its type");
+        let (source, at) = self.result;
+        let mut dst = vec![0; bytes(to - begin) as usize];
+        source.read_at(at, bytes(begin), &mut dst)?;
+        let dst = Elements::with_layout(target.dtype, target.layout, (to - begin) as usize, &dst[..]);
+        let dst = dst.expect("the buffer was made for these elements");
+        let mut found = Found::new();
+        for (index, value) in (from..to).zip(values) {
+            let actual = dst.storage((index - begin) as usize);
+            match cast_one(&cast, value.into()) {
+                Outcome::Defined(code) | Outcome::Undefined { code, .. } => {
+                    if code != actual {
+                        let element = || WrongElement { index, source: value.into(), expected: code, actual };
+                        found.wrong(index, element);
+                    }
+                }
+                Outcome::Refused { .. } => found.refuse(index),
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Values<'_> {
+    /// A few rows can be read without the rest of their matrix.
+    pub fn are_rows_together(&self) -> bool {
+        are_rows_together(&self.quantised.layout)
+    }
+
+    /// Bits of these elements.
+    ///
+    /// # Errors
+    /// Reading; codes that have no value.
+    pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
+        let [out_rows, out_cols] = self.quantised.layout.out();
+        let mut all = Vec::with_capacity((elements.end - elements.start) as usize);
+        for band in bands(&self.quantised.layout, elements.clone()) {
+            let first = (band.matrix * out_rows + band.rows.start) * out_cols;
+            let end = (band.matrix * out_rows + band.rows.end) * out_cols;
+            all.extend(self.of_band(&band, first.max(elements.start)..end.min(elements.end))?);
+        }
+        Ok(all)
+    }
+
+    /// Bits of some elements of a band.
+    fn of_band(&self, band: &Band, elements: Range<u64>) -> Result<Vec<u32>, Error> {
         let layout = &self.quantised.layout;
         let [out_rows, out_cols] = layout.out();
         let whole = !are_rows_together(layout);
@@ -86,37 +147,12 @@ impl Proof<'_> {
         let rows = stored.end - stored.start;
         let kept = [layout.kept[0].saturating_sub(stored.start).min(rows), layout.kept[1]];
         let small = Layout { matrices: 1, rows, kept, ..*layout };
-        let cast = self.planned.cast.unwrap_or(CastSpec::copy(DType::F32));
-        let first = (band.matrix * out_rows + band.rows.start) * out_cols;
-        let end = (band.matrix * out_rows + band.rows.end) * out_cols;
-        let (from, to) = (first.max(wanted.start), end.min(wanted.end));
-        // Elements narrower than a byte begin with one.
-        let begin = from / 8 * 8;
-        let target = &self.planned.target;
-        let bytes = |len| target.dtype.bytes_in(target.layout, len).expect("a container's layout fits its type");
-        let (source, at) = self.result;
-        let mut dst = vec![0; bytes(to - begin) as usize];
-        source.read_at(at, bytes(begin), &mut dst)?;
-        let dst = Elements::with_layout(target.dtype, target.layout, (to - begin) as usize, &dst[..]);
-        let dst = dst.expect("the buffer was made for these elements");
-        let mut found = Found::new();
-        for index in from..to {
-            let local = index - band.matrix * out_rows * out_cols - if whole { 0 } else { band.rows.start * out_cols };
-            let value = small
-                .value(&parts, local)
-                .map_err(|cause| Error::tensor(self.folder.path(), &self.planned.name, Cause::Scaled(cause)))?;
-            let actual = dst.storage((index - begin) as usize);
-            match cast_one(&cast, value.into()) {
-                Outcome::Defined(code) | Outcome::Undefined { code, .. } => {
-                    if code != actual {
-                        let element = || WrongElement { index, source: value.into(), expected: code, actual };
-                        found.wrong(index, element);
-                    }
-                }
-                Outcome::Refused { .. } => found.refuse(index),
-            }
-        }
-        Ok(found)
+        let before = band.matrix * out_rows * out_cols + if whole { 0 } else { band.rows.start * out_cols };
+        let value = |index| {
+            let value = small.value(&parts, index - before);
+            value.map_err(|cause| Error::tensor(self.folder.path(), &self.quantised.name, Cause::Scaled(cause)))
+        };
+        elements.map(value).collect()
     }
 
     fn read(&self, part: Part, range: Range<u64>) -> Result<Vec<u8>, Error> {

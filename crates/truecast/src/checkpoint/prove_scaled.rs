@@ -3,6 +3,7 @@
 
 use super::encode::Scaled;
 use super::plan::Plan;
+use super::prove::Values;
 use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
@@ -11,6 +12,7 @@ use crate::verify::difference::{FileDifference, WrongElement};
 use crate::verify::found::Found;
 use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
+use std::sync::{Arc, Mutex, PoisonError};
 use truecast_core::scaled::{Packing, Part, Plane, Planes, ScaledError, Search, Zero, amax};
 use truecast_core::{CastSpec, DType, cast_one};
 use truecast_io::Source;
@@ -26,7 +28,12 @@ pub(super) struct ScaledProof<'a> {
     pub planned: &'a Planned,
     /// The result, and the places of the outputs in it.
     pub result: (&'a Source, Vec<usize>),
+    /// The values of the last matrix of a quantised source whose rows cannot be read one by one.
+    pub last: Mutex<Option<Last>>,
 }
+
+/// A matrix of a quantised tensor, and its values as bits of f32.
+pub(super) type Last = (Stored, u64, Arc<Vec<u32>>);
 
 /// Blocks of one row of the grid, or rows of elements where one scale serves them all.
 struct Unit {
@@ -161,6 +168,14 @@ impl ScaledProof<'_> {
 
     /// Elements of the source with their values, as bits of f32.
     fn source(&self, scaled: &Scaled, elements: Range<u64>) -> Result<Vec<(u64, u32)>, Error> {
+        if let Some(quantised) = &scaled.source {
+            let values = Values { folder: self.plan.folder(), quantised };
+            let bits = match values.are_rows_together() {
+                true => values.of(elements)?,
+                false => self.of_matrices(scaled.from, &values, elements)?,
+            };
+            return Ok(bits.into_iter().map(|bits| (bits.into(), bits)).collect());
+        }
         let Stored { shard, tensor } = scaled.from;
         let size = scaled.dtype.storage_bits().unwrap_or(8) as u64 / 8;
         let mut bytes = vec![0; ((elements.end - elements.start) * size) as usize];
@@ -176,6 +191,24 @@ impl ScaledProof<'_> {
             (code, bits as u32)
         };
         Ok(bytes.chunks_exact(size as usize).map(value).collect())
+    }
+
+    /// The same elements of a tensor of which whole matrices are read.
+    fn of_matrices(&self, at: Stored, values: &Values<'_>, elements: Range<u64>) -> Result<Vec<u32>, Error> {
+        let [rows, cols] = values.quantised.layout.out();
+        let (size, mut all) = (rows * cols, Vec::with_capacity((elements.end - elements.start) as usize));
+        for matrix in elements.start / size..elements.end.div_ceil(size) {
+            let whole = matrix * size..(matrix + 1) * size;
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let bits = match &*last {
+                Some((of, known, bits)) if (*of, *known) == (at, matrix) => bits.clone(),
+                _ => last.insert((at, matrix, Arc::new(values.of(whole.clone())?))).2.clone(),
+            };
+            drop(last);
+            let (from, to) = (elements.start.max(whole.start), elements.end.min(whole.end));
+            all.extend(&bits[(from - whole.start) as usize..(to - whole.start) as usize]);
+        }
+        Ok(all)
     }
 
     /// What is recomputed of a stretch: all of a whole tensor; of a sample as many elements, the last block of the tensor for

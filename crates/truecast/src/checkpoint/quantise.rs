@@ -1,5 +1,6 @@
 //! Which dense tensors are quantised, and what they become together (`docs/spec/checkpoints.md §7.1`, §7.4, §11.3).
 
+use super::dense::Quantised;
 use super::encode::Scaled;
 use super::error::CheckpointError;
 use super::shard::{Origin, Work};
@@ -62,11 +63,18 @@ impl<'a> Quantising<'a> {
         }
     }
 
-    /// What the tensor becomes if it is quantised; `None` of one that is not.
+    /// What the tensor becomes if it is quantised; `None` of one that is not. Of one that was quantised `tensor` has the type
+    /// of its values, f32.
     ///
     /// # Errors
     /// A scheme that is not written. What the scheme cannot hold is told by [`finish`](Quantising::finish), all together.
-    pub fn work(&mut self, at: Stored, tensor: &Tensor, path: &Path) -> Result<Option<Work>, Error> {
+    pub fn work(
+        &mut self,
+        at: Stored,
+        tensor: &Tensor,
+        source: impl FnOnce() -> Option<Box<Quantised>>,
+        path: &Path,
+    ) -> Result<Option<Work>, Error> {
         let name = &tensor.name;
         let preset = self.selection.preset(name);
         self.is_kept |= preset.is_some();
@@ -86,7 +94,7 @@ impl<'a> Quantising<'a> {
             Err(cause) => return Err(Error::scheme(path, cause)),
         };
         let layout = target.layout;
-        let scaled = Scaled::new((at, tensor.dtype), (layout, target.tensors), scheme, self.writing.how);
+        let scaled = Scaled::new((at, tensor.dtype, source()), (layout, target.tensors), scheme, self.writing.how);
         let mut scaled = scaled.map_err(|cause| Error::tensor(path, name, Cause::Scaled(cause)))?;
         let planes = layout.planes();
         if planes.is_some_and(|planes| planes.global.is_some()) {

@@ -4,6 +4,7 @@
 //! plan needs headers and no data. Without an index nothing would say which files there were, so all are deleted at the end.
 
 use super::begun::{KEPT, kept};
+use super::encode::Scaled;
 use super::error::CheckpointError;
 use super::manifest::{FileEntry, Manifest};
 use super::options::Share;
@@ -137,7 +138,8 @@ fn users(plan: &Plan) -> Vec<BTreeSet<usize>> {
                 Origin::Dense(scaled) => plan.shared(scaled),
                 _ => &[],
             };
-            for source in work.sources().chain(shared.iter().map(|stored| stored.shard)) {
+            let others = shared.iter().filter_map(|at| plan.scaled(*at)).flat_map(Scaled::sources);
+            for source in work.sources().chain(others) {
                 users[source].insert(at);
             }
         }

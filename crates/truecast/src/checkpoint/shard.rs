@@ -17,7 +17,7 @@ pub(crate) enum Origin {
     Stored(Stored),
     /// One, of codes, scales and what else belongs to them.
     Quantised(Box<Quantised>),
-    /// Codes, scales and what else belongs to them, of one that has as many elements.
+    /// Codes, scales and what else belongs to them, of one that has as many elements, or of a quantised one.
     Dense(Box<Scaled>),
 }
 
@@ -63,11 +63,18 @@ impl Work {
 
     /// Bytes of the source that it reads.
     pub fn bytes_in(&self) -> u64 {
+        match self.quantised() {
+            None => self.planned.from.bytes_in(self.planned.src_layout, self.planned.target.len()).unwrap_or(0),
+            Some(quantised) => quantised.bytes,
+        }
+    }
+
+    /// The quantised tensor that it is made of, if it is.
+    pub fn quantised(&self) -> Option<&Quantised> {
         match &self.origin {
-            Origin::Stored(_) | Origin::Dense(_) => {
-                self.planned.from.bytes_in(self.planned.src_layout, self.planned.target.len()).unwrap_or(0)
-            }
-            Origin::Quantised(quantised) => quantised.bytes,
+            Origin::Stored(_) => None,
+            Origin::Quantised(quantised) => Some(quantised),
+            Origin::Dense(scaled) => scaled.source.as_deref(),
         }
     }
 
@@ -80,26 +87,22 @@ impl Work {
     pub fn sources(&self) -> impl Iterator<Item = usize> {
         let parts: Vec<usize> = match &self.origin {
             Origin::Stored(stored) => vec![stored.shard],
-            Origin::Quantised(quantised) => quantised.parts.iter().map(|(_, stored)| stored.shard).collect(),
-            Origin::Dense(scaled) => vec![scaled.from.shard],
+            Origin::Quantised(quantised) => quantised.sources().collect(),
+            Origin::Dense(scaled) => scaled.sources(),
         };
         parts.into_iter()
     }
 
     /// What a report says of it.
     pub fn report(&self, counts: Counts) -> TensorReport {
-        let row = TensorReport::new(self.planned.clone(), counts);
-        match &self.origin {
-            Origin::Stored(_) => row,
-            Origin::Quantised(quantised) => {
-                let (bytes_in, scheme) = (quantised.bytes, Some(quantised.scheme.clone()));
-                TensorReport { bytes_in, scheme, converted: true, ..row }
-            }
-            Origin::Dense(scaled) => {
-                let (bytes_out, to_scheme) = (self.bytes_out(), Some(scaled.scheme.clone()));
-                TensorReport { bytes_out, to_scheme, converted: true, ..row }
-            }
+        let mut row = TensorReport::new(self.planned.clone(), counts);
+        if let Some(quantised) = self.quantised() {
+            (row.bytes_in, row.scheme, row.converted) = (quantised.bytes, Some(quantised.scheme.clone()), true);
         }
+        if let Origin::Dense(scaled) = &self.origin {
+            (row.bytes_out, row.to_scheme, row.converted) = (self.bytes_out(), Some(scaled.scheme.clone()), true);
+        }
+        row
     }
 }
 

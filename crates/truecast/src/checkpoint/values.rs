@@ -2,15 +2,14 @@
 
 use super::dense::{Maker, Quantised};
 use super::found::{Contents, quantised};
-use crate::convert::planned::Planned;
 use crate::error::Error;
 use crate::opened::{Held, Opened};
 use crate::parts::{PART, Parts};
 use std::path::Path;
-use truecast_core::{CastSpec, DType, Layout};
+use truecast_core::DType;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::GgufFile;
-use truecast_io::{FileFormat, OpenOptions, Tensor};
+use truecast_io::{FileFormat, OpenOptions};
 use truecast_kernel::{CastOptions, Elements};
 use truecast_schemes::Role;
 
@@ -118,14 +117,9 @@ impl<'a> Values<'a> {
         match &tensor.origin {
             Origin::Held(held) => Ok(Values::Stored(Box::new(Parts::new(held.source, held.index, tensor.dtype)?))),
             Origin::Quantised(folder, quantised) => {
-                let shape = tensor.shape.clone();
-                let (name, layout) = (tensor.name.clone(), Layout::Packed);
-                let target = Tensor { name: name.clone(), dtype: DType::F32, layout, shape };
-                let cast = Some(CastSpec::copy(DType::F32));
-                let planned = Planned { name, target, from: DType::F32, src_layout: layout, cast, kept_by: None };
-                let maker = Maker::new(quantised, &planned, &CastOptions::default());
+                let maker = Maker::of_values(quantised, &CastOptions::default());
                 let maker = maker.map_err(|cause| Error::tensor(folder.path(), &tensor.name, cause))?;
-                let len = planned.target.len();
+                let len = tensor.shape.iter().product();
                 let (source, values) = (Vec::new(), Vec::new());
                 Ok(Values::Made(Box::new(Made { folder, quantised, maker, first: 0, len, source, values })))
             }

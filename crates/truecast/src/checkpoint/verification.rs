@@ -21,6 +21,7 @@ use crate::verify::{Sample, VerifyReport};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
 use truecast_io::folder::{Folder, Shard};
@@ -157,7 +158,7 @@ impl Verification {
                     }
                     Origin::Dense(scaled) => {
                         let (plan, result) = (&self.plan, (&found.source, places));
-                        let proof = ScaledProof { plan, scaled, planned: tensor, result };
+                        let proof = ScaledProof { plan, scaled, planned: tensor, result, last: Mutex::new(None) };
                         let (differences, elements) = proof.compare(some, &mut progress)?;
                         verdict.methods.definition += elements;
                         (differences, elements)

@@ -93,7 +93,7 @@ impl<'a> Shards<'a> {
             let planned = &shard.works[index].planned;
             let counted = |counts: Vec<Counts>, bytes| (Loss { counts, ..Loss::default() }, bytes);
             let made = match &means[index] {
-                Means::Quantise(encoder) => encoder.run(matrix, first, src, dst),
+                Means::Quantise(encoder) => encoder.run(matrix, first, len, src, dst),
                 Means::Dequantise(maker) => {
                     let dst = room(dst, items[at].dst_bytes(len));
                     maker.run(first, len as usize, src, dst).map(|parts| counted(parts, dst.len()))

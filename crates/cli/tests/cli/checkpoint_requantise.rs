@@ -1,0 +1,194 @@
+//! Quantised checkpoints become quantised by another scheme in one run: `docs/interfaces.md §4.2`. What they become is what two
+//! runs make of them, the first with `--to f32`.
+
+use crate::checkpoint::tree;
+use crate::files::{Parsed, f32s, safetensors};
+use crate::run::Folder;
+use serde_json::{Value, json};
+
+const ROWS: u64 = 66;
+const COLS: u64 = 160;
+const FILES: [&str; 2] = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"];
+
+/// Two shards of f32: a matrix in each, an embedding, a norm.
+fn dense() -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("dense")).unwrap();
+    let values = |seed: u64| -> Vec<f32> {
+        let value = |i: u64| ((i * 37 + seed) % 1009) as f32 - 504.0;
+        (0..ROWS * COLS).map(|i| value(i) * 0.0137 * if i < COLS { 60.0 } else { 1.0 }).collect()
+    };
+    let shape = [ROWS, COLS];
+    let first = [
+        ("model.embed_tokens.weight", "F32", &[32u64, 32][..], f32s(&values(5)[..1024])),
+        ("model.layers.0.self_attn.q_proj.weight", "F32", &shape, f32s(&values(1))),
+    ];
+    let second = [
+        ("model.layers.0.self_attn.k_proj.weight", "F32", &shape[..], f32s(&values(77))),
+        ("model.norm.weight", "F32", &[64], f32s(&values(3)[..64])),
+    ];
+    folder.write(&format!("dense/{}", FILES[0]), &safetensors(&first, &[("format", "pt")]));
+    folder.write(&format!("dense/{}", FILES[1]), &safetensors(&second, &[]));
+    let names = first.iter().map(|t| (t.0, FILES[0])).chain(second.iter().map(|t| (t.0, FILES[1])));
+    let map: serde_json::Map<String, Value> = names.map(|(name, file)| (name.to_string(), json!(file))).collect();
+    let index = json!({ "metadata": { "total_size": 0 }, "weight_map": map });
+    folder.write("dense/model.safetensors.index.json", index.to_string().as_bytes());
+    folder.write("dense/config.json", b"{\n  \"model_type\": \"x\",\n  \"torch_dtype\": \"float32\"\n}\n");
+    folder
+}
+
+/// Every tensor of a folder with its type, shape and bytes, in the order of their names.
+fn tensors(folder: &Folder, dir: &str) -> Vec<(String, String, Value, Vec<u8>)> {
+    let mut all = Vec::new();
+    for file in FILES {
+        let parsed = Parsed::new(&folder.read(&format!("{dir}/{file}")));
+        let of = |name: &&str| {
+            let (dtype, shape) = (parsed.dtype(name).to_string(), parsed.shape(name).clone());
+            (format!("{file} {name}"), dtype, shape, parsed.bytes(name).to_vec())
+        };
+        all.extend(parsed.names().iter().map(of));
+    }
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    all
+}
+
+const KEEP: &str = "--keep-preset embeddings";
+
+#[test]
+fn one_run_makes_what_two_runs_make() {
+    let sources = [
+        "fp8-block:64x64",
+        "ct:pack-quantized,bits=4,group=32,symmetric=false",
+        "modelopt:NVFP4",
+        "comfy:mxfp8",
+        "ct:mxfp6-pack-quantized",
+    ];
+    let targets = [
+        "ct:mxfp4-pack-quantized",
+        "modelopt:NVFP4",
+        "fp8-tensor",
+        "ct:int-quantized",
+        "comfy:nvfp4",
+        "fp8-block:64x64",
+    ];
+    for from in sources {
+        let folder = dense();
+        folder.run(&format!("convert dense source --scheme {from} {KEEP} --quiet")).succeeds();
+        folder.run("convert source f32 --to f32 --quiet").succeeds();
+        for to in targets {
+            let line = format!("--scheme {to} {KEEP}");
+            let one = folder.run(&format!("convert source one {line} --report one.json")).exits(0);
+            let family = from.split(',').next().unwrap_or_default();
+            assert!(one.out.contains(&format!("quantised by: {family}")), "{}", one.out);
+            folder.run(&format!("convert f32 two {line} --quiet --report two.json")).succeeds();
+            assert_eq!(tensors(&folder, "one"), tensors(&folder, "two"), "{from} to {to}");
+            let [one, two] = ["one", "two"].map(|dir| folder.json(&format!("{dir}/config.json")));
+            assert_eq!(one, two, "{from} to {to}");
+            assert!(folder.path("one/hf_quant_config.json").exists() == to.starts_with("modelopt"), "{from} to {to}");
+            // What was lost is told of the values; a row has both schemes.
+            let [one, two] = ["one.json", "two.json"].map(|file| folder.json(file)["tensors"].clone());
+            for (one, two) in one.as_array().unwrap().iter().zip(two.as_array().unwrap()) {
+                assert_eq!(
+                    (&one["name"], &one["sqnr_db"], &one["exact"]),
+                    (&two["name"], &two["sqnr_db"], &two["exact"])
+                );
+                assert_eq!(one.get("scheme").is_some(), one.get("to_scheme").is_some());
+            }
+            folder.run("verify source one").succeeds();
+            folder.run("verify source one --report one.json --full").succeeds();
+            for dir in ["one", "two"] {
+                std::fs::remove_dir_all(folder.path(dir)).unwrap();
+            }
+            ["one.json", "two.json"].map(|file| std::fs::remove_file(folder.path(file)).unwrap());
+        }
+    }
+}
+
+#[test]
+fn pieces_threads_and_parts_change_no_byte() {
+    let folder = dense();
+    folder.run(&format!("convert dense source --scheme fp8-block:64x64 {KEEP} --quiet")).succeeds();
+    let line = format!("--scheme modelopt:NVFP4 {KEEP} --share-global *q_proj*,*k_proj* --quiet");
+    folder.run(&format!("convert source out {line}")).succeeds();
+    folder.run("verify source out").succeeds();
+    let [first, second] = FILES.map(|file| Parsed::new(&folder.read(&format!("out/{file}"))));
+    let [q, k] = ["q", "k"].map(|x| format!("model.layers.0.self_attn.{x}_proj.weight_scale_2"));
+    assert_eq!(first.bytes(&q), second.bytes(&k));
+    folder.run(&format!("convert source few {line} --threads 1 --max-memory 3M")).succeeds();
+    folder.run(&format!("convert source parts {line} --part 2/2")).succeeds();
+    folder.run(&format!("convert source parts {line} --part 1/2")).succeeds();
+    assert_eq!(tree(&folder, "few"), tree(&folder, "out"));
+    assert_eq!(tree(&folder, "parts"), tree(&folder, "out"));
+    // Files of the source go only when what shares a scale with theirs is finished, too.
+    folder.run("convert dense copy --scheme fp8-block:64x64 --keep-preset embeddings --quiet").succeeds();
+    folder.run(&format!("convert copy deleted {line} --delete-source")).succeeds();
+    assert!(FILES.iter().all(|file| !folder.path(&format!("copy/{file}")).exists()));
+    assert_eq!(tree(&folder, "deleted"), tree(&folder, "out"));
+    // A bit of a code or of a scale of the result is found, and one of the source.
+    let path = format!("out/{}", FILES[0]);
+    let right = folder.read(&path);
+    for at in [right.len() - 1, right.len() / 2] {
+        let mut wrong = right.clone();
+        wrong[at] ^= 4;
+        folder.write(&path, &wrong);
+        folder.run("verify source out").exits(1);
+    }
+    folder.write(&path, &right);
+    let path = format!("source/{}", FILES[1]);
+    let mut other = folder.read(&path);
+    let at = other.len() - 3 * (ROWS * COLS) as usize / 4;
+    other[at] ^= 0x10;
+    folder.write(&path, &other);
+    folder.run("verify source out").exits(1);
+}
+
+/// gpt-oss has its tensors transposed: their columns are rows on the disk.
+#[test]
+fn transposed_experts() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("source")).unwrap();
+    let name = "model.layers.0.mlp.experts.down_proj";
+    let blocks: Vec<u8> = (0..2 * 96 * 2 * 16u32).map(|i| (i * 37 % 251) as u8).collect();
+    let scales: Vec<u8> = (0..2 * 96 * 2u32).map(|i| (120 + i % 13) as u8).collect();
+    let tensors = [
+        (&format!("{name}_blocks")[..], "U8", &[2u64, 96, 2, 16][..], blocks),
+        (&format!("{name}_scales")[..], "U8", &[2, 96, 2], scales),
+    ];
+    folder.write("source/model.safetensors", &safetensors(&tensors, &[]));
+    folder.write("source/config.json", br#"{"quantization_config": {"quant_method": "mxfp4"}}"#);
+    folder.run("convert source f32 --to f32 --quiet").succeeds();
+    for to in ["fp8-block:32x32", "ct:float-quantized,strategy=tensor"] {
+        folder.run(&format!("convert source one --scheme {to} --quiet --force")).succeeds();
+        folder.run(&format!("convert f32 two --scheme {to} --quiet --force")).succeeds();
+        let [one, two] = ["one", "two"].map(|dir| Parsed::new(&folder.read(&format!("{dir}/model.safetensors"))));
+        assert_eq!((one.dtype(name), one.shape(name)), ("F8_E4M3", &json!([2, 64, 96])));
+        assert_eq!(one.names(), two.names());
+        one.names().iter().for_each(|name| assert_eq!(one.bytes(name), two.bytes(name), "{to} {name}"));
+        folder.run("verify source one").succeeds();
+        folder.run("verify source one --sample 30%").succeeds();
+    }
+}
+
+/// What was quantised and is not quantised again needs a type.
+#[test]
+fn what_is_kept_becomes_dense() {
+    let folder = dense();
+    folder.run("convert dense source --scheme fp8-block:64x64 --quiet").succeeds();
+    let said = ["model.embed_tokens.weight", "fp8-block", "--to"];
+    folder.run(&format!("convert source out --scheme fp8-channel {KEEP}")).fails(2, &said);
+    folder.run(&format!("convert source out --scheme fp8-channel {KEEP} --to bf16 --report r.json --quiet")).succeeds();
+    folder.run("convert source bf16 --to bf16 --quiet").succeeds();
+    let [out, bf16] = ["out", "bf16"].map(|dir| Parsed::new(&folder.read(&format!("{dir}/{}", FILES[0]))));
+    let name = "model.embed_tokens.weight";
+    assert_eq!((out.dtype(name), out.bytes(name)), ("BF16", bf16.bytes(name)));
+    let config = folder.json("out/config.json");
+    assert_eq!(config["quantization_config"]["quant_method"], "compressed-tensors");
+    assert_eq!(
+        (&config["quantization_config"]["ignore"], &config["torch_dtype"]),
+        (&json!(["model.embed_tokens"]), &json!("bfloat16"))
+    );
+    let rows = folder.json("r.json")["tensors"].clone();
+    let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap();
+    assert_eq!((&row["kept_by"], row.get("to_scheme")), (&json!("embeddings"), None));
+    folder.run("verify source out").succeeds();
+}
