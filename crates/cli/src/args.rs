@@ -14,7 +14,7 @@ use truecast::checkpoint::{Nibbles, Part, Scheme};
 use truecast::io::FileFormat;
 use truecast::models::openvino::Packing;
 use truecast::run::ModelKind;
-use truecast::select::writing::{MxScale, NonFinite, Preset, Search};
+use truecast::select::writing::{MxScale, NonFinite, Preset, Relayout, Search};
 use truecast::vectors::Extent;
 
 /// Exact and fast tensor element-type conversion
@@ -304,6 +304,10 @@ pub struct WritingArgs {
     /// With --scheme: whether NaN and infinities are an error, or become zero and the largest value
     #[arg(long, value_name = "WHAT", default_value = "error", value_parser = words::NONFINITE, requires = "scheme")]
     pub nonfinite: NonFinite,
+    /// With --scheme: carry codes and scales of quantised tensors over as they are, or else fail (exact), or with a second
+    /// scale that is rounded (lossy)
+    #[arg(long, value_name = "HOW", value_parser = words::RELAYOUT, requires = "scheme", conflicts_with_all = ["to", "keep_preset", "scale_search", "mx_scale", "nonfinite", "share_global"])]
+    pub relayout: Option<Relayout>,
     /// With --scheme: one second scale for those tensors of a module whose names match, as for '*q_proj*,*k_proj*,*v_proj*'
     #[arg(long, value_name = "GLOB,GLOB", requires = "scheme")]
     pub share_global: Vec<String>,

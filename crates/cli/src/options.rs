@@ -222,7 +222,7 @@ const TABLE: &[Row] = &[
     ),
     row(
         &["convert", "verify"],
-        &["scheme", "scale-search", "mx-scale", "nonfinite", "keep-preset", "share-global"],
+        &["scheme", "scale-search", "mx-scale", "nonfinite", "keep-preset", "share-global", "relayout"],
         &[&[Reads(Form::Folder)], &[Reads(Form::Safetensors)]],
     ),
     row(&["convert"], &["part", "no-sidecars", "delete-source"], &[&[Reads(Form::Folder)]]),

@@ -13,7 +13,7 @@ use truecast::bench::pairs::ParsePairError;
 use truecast::dtype::ParseTypeError;
 use truecast::promote::PythonNumber;
 use truecast::report::COUNTS;
-use truecast::select::writing::{self, MxScale, NonFinite, Preset, Search};
+use truecast::select::writing::{self, MxScale, NonFinite, Preset, Relayout, Search};
 use truecast::spec::{onnx, openvino, tile, tosa};
 use truecast::{DType, Ecosystem, Rounding};
 
@@ -200,6 +200,9 @@ pub const MX_SCALE: Words<MxScale> = Words { read: writing::mx_scale, list: || M
 /// What becomes of NaN and infinities.
 pub const NONFINITE: Words<NonFinite> =
     Words { read: writing::nonfinite, list: || writing::NONFINITE.map(|(n, _)| n).into() };
+/// How codes and scales are carried over.
+pub const RELAYOUT: Words<Relayout> =
+    Words { read: writing::relayout, list: || writing::RELAYOUTS.map(|(n, _)| n).into() };
 /// Tensors that are not quantised.
 pub const PRESET: Words<Preset> = Words {
     read: |text| text.parse().map_err(|error: writing::UnknownPreset| error.to_string()),

@@ -33,7 +33,7 @@ pub fn writing(args: &WritingArgs) -> Result<Option<Writing>, Failure> {
         Share::new(text).map_err(|(glob, why)| Failure::usage(format_args!("--share-global {glob:?}: {why}")))
     };
     let share = args.share_global.iter().map(share).collect::<Result<_, _>>()?;
-    Ok(Some(Writing { scheme, how, share }))
+    Ok(Some(Writing { scheme, how, share, relayout: args.relayout }))
 }
 
 /// How quantised tensors of the source are understood.

@@ -99,7 +99,7 @@ fn one_run_makes_what_two_runs_make() {
             for dir in ["one", "two"] {
                 std::fs::remove_dir_all(folder.path(dir)).unwrap();
             }
-            ["one.json", "two.json"].map(|file| std::fs::remove_file(folder.path(file)).unwrap());
+            ["one.json", "two.json"].iter().for_each(|file| std::fs::remove_file(folder.path(file)).unwrap());
         }
     }
 }

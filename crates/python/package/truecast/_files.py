@@ -20,7 +20,7 @@ Rules = Union[Mapping[str, Any], Iterable[tuple[str, Any]]]
 
 # How the source is quantised, and how the result is to be.
 _READING = ("from_scheme", "trust_scales", "nibbles", "reference")
-_WRITING = ("scheme", "scale_search", "mx_scale", "nonfinite", "keep_preset", "share_global")
+_WRITING = ("scheme", "scale_search", "mx_scale", "nonfinite", "keep_preset", "share_global", "relayout")
 
 
 def _progress(progress: Any) -> Callable[[int, int, str], None] | None:
@@ -106,6 +106,7 @@ def convert(
     nonfinite: str = "error",
     keep_preset: Iterable[str] = (),
     share_global: Iterable[str] = (),
+    relayout: str | None = None,
     sidecars: bool = True,
     resume: bool = False,
     part: str | tuple[int, int] | None = None,
@@ -148,10 +149,13 @@ def convert(
     from_scheme, trust_scales, nibbles, reference
         How the source is quantised, where it is not to be found out; global scales are taken as they are, however odd;
         ``"low"`` or ``"high"`` nibbles come first; a dense checkpoint with the same names.
-    scheme, scale_search, mx_scale, nonfinite, keep_preset, share_global
-        Matrices of a checkpoint are quantised, by the schemes and options of `quantize`. Presets (``"norms"``,
-        ``"embeddings"``, ``"router"``, ``"lm_head"``, ``"ssm"``) name tensors that are not, and tensors of one module
-        that match ``"GLOB,GLOB"`` have a second scale in common.
+    keep_preset
+        Presets (``"norms"``, ``"embeddings"``, ``"router"``, ``"lm_head"``, ``"ssm"``) of names whose tensors stay as
+        they are, or are not quantised.
+    scheme, scale_search, mx_scale, nonfinite, share_global, relayout
+        Matrices of a checkpoint are quantised, by the schemes and options of `quantize`; tensors of one module that match
+        ``"GLOB,GLOB"`` have a second scale in common. ``relayout="exact"`` carries codes and scales of a quantised
+        checkpoint over as they are.
     sidecars
         Of a folder: whether other files, such as tokenizers, are copied.
     resume
@@ -221,6 +225,7 @@ def verify(
     nonfinite: str = "error",
     keep_preset: Iterable[str] = (),
     share_global: Iterable[str] = (),
+    relayout: str | None = None,
     progress: Any = None,
     **attributes: Any,
 ) -> Verification:

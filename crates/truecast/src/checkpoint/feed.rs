@@ -30,6 +30,11 @@ impl Feed for FolderFeed<'_> {
                 source.read_at(stored.tensor, first * item.src_bits as u64 / 8, bytes)?;
                 Ok(bytes.len())
             }
+            (Origin::Bytes(known), _) => {
+                let bytes = room(buffer, item.src_bytes(len));
+                bytes.copy_from_slice(&known[item.src_bytes(first) as usize..][..bytes.len()]);
+                Ok(bytes.len())
+            }
             (Origin::Dense(scaled), Means::Quantise(encoder)) => {
                 encoder.input.read(self.folder, scaled, matrix * item.len + first, len, buffer)
             }

@@ -9,6 +9,7 @@ use super::manifest::{Manifest, ShardEntry, SourceEntry};
 use super::options::{Options, Share};
 use super::quantise::{self, Quantising, Settled};
 use super::reference::{Reference, contents};
+use super::relayout::{Relaid, relaid};
 use super::shard::{Origin, ShardPlan, Work};
 use super::stored::Stored;
 use crate::convert::planned::Planned;
@@ -40,6 +41,8 @@ pub struct Plan {
     pub(super) configuration: Configuration,
     /// Sets of tensors with a common second scale.
     pub(super) shares: Vec<Vec<Stored>>,
+    /// Quantised tensors whose codes and scales are carried over.
+    pub(super) relaid: Vec<Relaid>,
     /// Tensors that the result lacks because they mean nothing without others, with the reason.
     pub(super) dropped: Vec<(String, String)>,
     warnings: Vec<String>,
@@ -101,7 +104,10 @@ impl Plan {
         let choices = beside.choose(kind, &tensors, &eligibilities, src)?;
         let was_quantised = !found.groups.is_empty();
         let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
-        let mut quantising = writing.map(|writing| Quantising::new(writing, selection));
+        let carried = writing.and_then(|writing| Some((writing.scheme, writing.relayout?)));
+        let quantising = writing.filter(|writing| writing.relayout.is_none());
+        let mut quantising = quantising.map(|writing| Quantising::new(writing, selection));
+        let (mut all_relaid, mut dense) = (Vec::new(), Vec::new());
         let of_shard = |shard: &Shard| {
             let metadata = shard.source.metadata();
             let metadata = if was_quantised || is_gguf {
@@ -119,6 +125,25 @@ impl Plan {
                 Some(_) => &Tensor { dtype: DType::F32, ..tensor.clone() },
                 None => tensor,
             };
+            if let (Some((scheme, how)), Some(group), None) = (carried, group, choice.to) {
+                let target = truecast_schemes::target(value, scheme).map_err(|cause| Error::scheme(path, cause))?;
+                let source = (quantised(&folder, &stored, group), group.scheme);
+                let (works, relaid) = relaid(&folder, source, (target, scheme), how)?;
+                for work in works {
+                    if !names.insert(work.planned.target.name.clone()) {
+                        let tensor = work.planned.target.name;
+                        return Err(Error::scheme(src, truecast_schemes::Error::DuplicateName { tensor }));
+                    }
+                    shards[at.shard].works.push(work);
+                }
+                all_relaid.push(relaid);
+                continue;
+            }
+            if let (Some(_), Some(module), true) =
+                (carried, tensor.name.strip_suffix(".weight"), tensor.shape.len() >= 2)
+            {
+                dense.push(module.to_string());
+            }
             let of_group = || group.map(|group| Box::new(quantised(&folder, &stored, group)));
             let scaled = quantising.as_mut().map(|quantising| quantising.work(at, value, of_group, path));
             let work = match (scaled.transpose()?.flatten(), group) {
@@ -150,19 +175,39 @@ impl Plan {
             shards[at.shard].works.push(work);
         }
         let settled = quantising.map(|quantising| quantising.finish(src)).transpose()?;
-        let Settled { kept, shares, warnings } = settled.unwrap_or_default();
+        let Settled { kept, shares, warnings: of_quantised } = settled.unwrap_or_default();
+        let kept = [kept, dense].concat();
+        if carried.is_some() && all_relaid.is_empty() {
+            let (option, why) = ("--relayout", "no tensor is quantised, or rules make all of them dense".to_string());
+            return Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why }));
+        }
         let scheme = writing.map_or(Scheme::PLAIN, |writing| writing.scheme);
         let outcome = (was_quantised || !scheme.is_plain()).then_some(Outcome { scheme, kept: &kept });
         let configuration = Configuration::of(&folder, &documents, selection.to, outcome)?;
         let (reading, detected) = (options.reading.clone(), detected(&found));
         let provenance =
             Provenance { writing: writing.cloned(), reading, detected, ..Provenance::of(&options.tensors) };
-        let mut warnings = [found.choices, found.warnings, warnings].concat();
+        let mut warnings = [found.choices, found.warnings, of_quantised].concat();
+        let rounded: Vec<&Relaid> = all_relaid.iter().filter(|relaid| relaid.is_rounded).collect();
+        if let Some(first) = rounded.first() {
+            let (path, name, others) = (src.display(), Shown(&first.quantised.name), rounded.len() - 1);
+            warnings.push(format!("{path}: tensor {name} and {others} others: the second scale is rounded to f32"));
+        }
         if let Some(reference) = reference {
             let all: Vec<_> = found.groups.iter().map(|group| quantised(&folder, &stored, group)).collect();
             warnings.extend(reference.check_nibbles(&folder, &all)?);
         }
-        Ok(Plan { folder, provenance, shards, configuration, shares, dropped, warnings, options: options.clone() })
+        Ok(Plan {
+            folder,
+            provenance,
+            shards,
+            configuration,
+            shares,
+            relaid: all_relaid,
+            dropped,
+            warnings,
+            options: options.clone(),
+        })
     }
 
     /// The source that was opened.
@@ -286,7 +331,10 @@ impl Plan {
             None => (INDEX.into(), Default::default()),
         };
         // Codes, scales and what is dropped change how many parameters are counted.
-        if !self.dropped.is_empty() || self.works().any(|work| !matches!(work.origin, Origin::Stored(_))) {
+        if !self.dropped.is_empty()
+            || !self.relaid.is_empty()
+            || self.works().any(|work| !matches!(work.origin, Origin::Stored(_)))
+        {
             metadata.shift_remove("total_parameters");
         }
         let text = Index { name: name.clone(), metadata, weight_map }.text(total_size);

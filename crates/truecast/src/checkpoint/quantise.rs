@@ -145,7 +145,7 @@ impl<'a> Quantising<'a> {
     /// Tensors that the scheme cannot hold; options that change nothing.
     pub fn finish(self, path: &Path) -> Result<Settled, Error> {
         let failed = |cause| Err(Error::checkpoint(path, cause));
-        let (Writing { scheme, how, share }, keep) = (self.writing, &self.selection.keep);
+        let (Writing { scheme, how, share, relayout: _ }, keep) = (self.writing, &self.selection.keep);
         if let Some((first, names)) = self.refused {
             let others = names.into_iter().skip(1).collect();
             return failed(CheckpointError::NoForm { first: first.to_string(), others });

@@ -15,6 +15,8 @@ use truecast_kernel::Counts;
 pub(crate) enum Origin {
     /// One, of one that has as many elements.
     Stored(Stored),
+    /// One, that is known.
+    Bytes(Vec<u8>),
     /// One, of codes, scales and what else belongs to them.
     Quantised(Box<Quantised>),
     /// Codes, scales and what else belongs to them, of one that has as many elements, or of a quantised one.
@@ -34,7 +36,7 @@ impl Work {
     /// As the stream sees it; of a stack of matrices that are quantised each of them.
     pub fn item(&self, index: usize) -> Item {
         match &self.origin {
-            Origin::Stored(_) => self.planned.item(index),
+            Origin::Stored(_) | Origin::Bytes(_) => self.planned.item(index),
             Origin::Quantised(quantised) => {
                 let target = &self.planned.target;
                 let dst_bits = target.dtype.bits_in(target.layout).expect("a container's layout fits its type");
@@ -47,7 +49,7 @@ impl Work {
     /// How many items it is.
     pub fn items(&self) -> u64 {
         match &self.origin {
-            Origin::Stored(_) | Origin::Quantised(_) => 1,
+            Origin::Stored(_) | Origin::Bytes(_) | Origin::Quantised(_) => 1,
             Origin::Dense(scaled) => scaled.layout.matrices,
         }
     }
@@ -55,7 +57,7 @@ impl Work {
     /// The tensors of the result.
     pub fn targets(&self) -> impl Iterator<Item = &Tensor> + Clone {
         let (one, several) = match &self.origin {
-            Origin::Stored(_) | Origin::Quantised(_) => (Some(&self.planned.target), &[][..]),
+            Origin::Stored(_) | Origin::Bytes(_) | Origin::Quantised(_) => (Some(&self.planned.target), &[][..]),
             Origin::Dense(scaled) => (None, &scaled.outputs[..]),
         };
         one.into_iter().chain(several.iter().map(|output| &output.tensor))
@@ -72,7 +74,7 @@ impl Work {
     /// The quantised tensor that it is made of, if it is.
     pub fn quantised(&self) -> Option<&Quantised> {
         match &self.origin {
-            Origin::Stored(_) => None,
+            Origin::Stored(_) | Origin::Bytes(_) => None,
             Origin::Quantised(quantised) => Some(quantised),
             Origin::Dense(scaled) => scaled.source.as_deref(),
         }
@@ -87,6 +89,7 @@ impl Work {
     pub fn sources(&self) -> impl Iterator<Item = usize> {
         let parts: Vec<usize> = match &self.origin {
             Origin::Stored(stored) => vec![stored.shard],
+            Origin::Bytes(_) => Vec::new(),
             Origin::Quantised(quantised) => quantised.sources().collect(),
             Origin::Dense(scaled) => scaled.sources(),
         };

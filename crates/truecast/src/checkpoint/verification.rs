@@ -6,6 +6,7 @@ use super::manifest::{FileEntry, MANIFEST, Manifest};
 use super::options::Options;
 use super::plan::Plan;
 use super::prove::Proof;
+use super::prove_relaid::RelaidProof;
 use super::prove_scaled::ScaledProof;
 use super::shard::{Origin, Work};
 use crate::digest::sha256;
@@ -150,6 +151,20 @@ impl Verification {
                         let difference = elements::compare(&pair, &mut prepared, &mut verdict.methods, &mut progress)?;
                         (difference.into_iter().collect(), elements_of(some))
                     }
+                    Origin::Bytes(bytes) => {
+                        let mut actual = vec![0; bytes.len()];
+                        found.source.read_at(at, 0, &mut actual)?;
+                        let wrong = bytes.iter().zip(&actual).position(|(expected, actual)| expected != actual);
+                        let difference = wrong.map(|index| FileDifference::Part {
+                            tensor: name.clone(),
+                            count: bytes.iter().zip(&actual).filter(|(expected, actual)| expected != actual).count()
+                                as u64,
+                            index: index as u64,
+                            expected: bytes[index].into(),
+                            actual: actual[index].into(),
+                        });
+                        (difference.into_iter().collect(), elements_of(some))
+                    }
                     Origin::Quantised(quantised) => {
                         let result = (&found.source, at);
                         let proof = Proof { folder: &self.plan.folder, quantised, planned: tensor, result };
@@ -179,6 +194,14 @@ impl Verification {
         for shard in result.shards().iter().filter(|shard| !is_file && !known.contains(shard.name.as_str())) {
             let extra = by_name(shard).map(|(name, _)| FileDifference::Extra { tensor: name.into() });
             verdict.differences.extend(extra);
+        }
+        for relaid in self.plan.relaid.iter().filter(|relaid| !relaid.is_rounded) {
+            let name = &self.plan.shards[relaid.shard].name;
+            let at = result.shards().iter().position(|found| is_file || found.name == *name);
+            let proof = RelaidProof { folder: self.plan.folder(), relaid, result: &result };
+            let (difference, elements) = at.map_or(Ok((None, 0)), |at| proof.compare(at, self.seed.is_some(), stop))?;
+            verdict.methods.definition += elements;
+            verdict.differences.extend(difference);
         }
         verdict.sampled = self.seed.map(|seed| Sample { of, seed });
         if !is_file {

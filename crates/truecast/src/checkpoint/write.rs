@@ -56,13 +56,13 @@ impl<'a> Shards<'a> {
         let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
         let read = &mut self.read;
         self.amax.find(plan, shard, &limits, &mut |tensor| progress(Progress { bytes: *read, tensor }))?;
-        let stored = shard.works.iter().filter(|work| matches!(work.origin, Origin::Stored(_)));
+        let stored = shard.works.iter().filter(|work| matches!(work.origin, Origin::Stored(_) | Origin::Bytes(_)));
         let actions = Actions::new(stored.map(|work| &work.planned), &exec);
         let actions = actions.map_err(|(tensor, cause)| failed(tensor, cause.into()))?;
         let of_work = |work: &Work| {
             let planned = &work.planned;
             let means = match &work.origin {
-                Origin::Stored(_) => Ok(Means::Cast(actions.of(planned))),
+                Origin::Stored(_) | Origin::Bytes(_) => Ok(Means::Cast(actions.of(planned))),
                 Origin::Quantised(quantised) => {
                     Maker::new(quantised, planned, &exec).map(|maker| Means::Dequantise(Box::new(maker)))
                 }

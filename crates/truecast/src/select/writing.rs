@@ -18,7 +18,21 @@ pub struct Writing {
     pub how: Quantisation,
     /// Tensors that have a second scale in common.
     pub share: Vec<Share>,
+    /// Quantised tensors are not quantised anew: codes and scales are carried over.
+    pub relayout: Option<Relayout>,
 }
+
+/// How codes and scales are carried over to another scheme (`docs/spec/checkpoints.md §8`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relayout {
+    /// Every value stays as it is.
+    Exact,
+    /// A second scale may be the nearest f32.
+    Lossy,
+}
+
+/// The words of `--relayout`.
+pub const RELAYOUTS: [(&str, Relayout); 2] = [("exact", Relayout::Exact), ("lossy", Relayout::Lossy)];
 
 /// Tensors of one module whose names match one of the patterns have a second scale in common (§7.4).
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +97,7 @@ impl Writing {
     /// The scheme, with scales by its formula.
     #[must_use]
     pub fn of(scheme: Scheme) -> Writing {
-        Writing { scheme, how: Quantisation::default(), share: Vec::new() }
+        Writing { scheme, how: Quantisation::default(), share: Vec::new(), relayout: None }
     }
 
     /// A tensor could be quantised at all: a float of 16 bits or more, of two dimensions or more, with elements.
@@ -96,7 +110,7 @@ impl Writing {
     /// What was chosen beside the scheme, as options and their values; what is as it is by default is left out.
     #[must_use]
     pub fn options(&self) -> Vec<(&'static str, String)> {
-        let Writing { scheme: _, how, share } = self;
+        let Writing { scheme: _, how, share, relayout } = self;
         let mut all = Vec::new();
         if how.search == Search::Mse {
             all.push(("scale-search", MSE.to_string()));
@@ -107,6 +121,7 @@ impl Writing {
         if how.nonfinite != NonFinite::default() {
             all.push(("nonfinite", name_of(&NONFINITE, how.nonfinite)));
         }
+        all.extend(relayout.map(|how| ("relayout", name_of(&RELAYOUTS, how))));
         all.extend(share.iter().map(|share| ("share-global", share.to_string())));
         all
     }
@@ -120,6 +135,9 @@ impl Writing {
         object.insert("mx_scale".into(), json!(name_of(&MxScale::ALL, self.how.mx)));
         object.insert("nonfinite".into(), json!(name_of(&NONFINITE, self.how.nonfinite)));
         object.insert("share_global".into(), json!(share));
+        if let Some(how) = self.relayout {
+            object.insert("relayout".into(), json!(name_of(&RELAYOUTS, how)));
+        }
     }
 
     /// Reads what [`put`](Writing::put) wrote, if it did.
@@ -147,7 +165,10 @@ impl Writing {
             .into_iter()
             .map(|text| Share::new(&text).map_err(|(glob, why)| ("share_global", format!("{glob:?}: {why}"))));
         let how = Quantisation { mx, nonfinite, search, ..Quantisation::default() };
-        Ok(Some(Writing { scheme, how, share: share.collect::<Result<_, _>>()? }))
+        let how_relaid =
+            object.get("relayout").map(|value| relayout(&text("relayout", value)?).map_err(|why| ("relayout", why)));
+        let relayout = how_relaid.transpose()?;
+        Ok(Some(Writing { scheme, how, share: share.collect::<Result<_, _>>()?, relayout }))
     }
 }
 
@@ -166,6 +187,14 @@ fn named<T: Copy>(names: &[(&'static str, T)], text: &str) -> Result<T, String> 
 /// What is expected.
 pub fn mx_scale(text: &str) -> Result<MxScale, String> {
     named(&MxScale::ALL, text)
+}
+
+/// A word of `--relayout`.
+///
+/// # Errors
+/// What is expected.
+pub fn relayout(text: &str) -> Result<Relayout, String> {
+    named(&RELAYOUTS, text)
 }
 
 /// A word of `--nonfinite`.

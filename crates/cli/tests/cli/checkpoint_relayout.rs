@@ -1,0 +1,132 @@
+//! Codes and scales are carried over to another scheme as they are: `docs/spec/checkpoints.md §8`.
+
+use crate::files::{Parsed, f32s, safetensors};
+use crate::run::Folder;
+use serde_json::json;
+
+const FILE: &str = "model.safetensors";
+const NAME: &str = "l.0.q_proj.weight";
+
+/// A matrix with a given largest magnitude, beside an embedding and a norm.
+fn dense(largest: f32) -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("dense")).unwrap();
+    let value = |i: u32| if i == 7 { largest } else { ((i * 37 % 1009) as f32 - 504.0) * 0.001 };
+    let tensors = [
+        (NAME, "F32", &[48u64, 64][..], f32s(&(0..48 * 64).map(value).collect::<Vec<_>>())),
+        ("embed.weight", "F32", &[4, 8], f32s(&[0.5; 32])),
+        ("norm.weight", "F32", &[2], f32s(&[1.0, 2.0])),
+    ];
+    folder.write(&format!("dense/{FILE}"), &safetensors(&tensors, &[("format", "pt")]));
+    folder.write("dense/config.json", b"{}");
+    folder
+}
+
+fn quantise(folder: &Folder, scheme: &str) {
+    folder.run(&format!("convert dense a --scheme {scheme} --keep-preset embeddings --quiet --force")).succeeds();
+}
+
+/// Every tensor with its type, shape and bytes.
+fn tensors(folder: &Folder, dir: &str) -> Vec<(String, String, String, Vec<u8>)> {
+    let parsed = Parsed::new(&folder.read(&format!("{dir}/{FILE}")));
+    let of = |name: &&str| {
+        (name.to_string(), parsed.dtype(name).into(), parsed.shape(name).to_string(), parsed.bytes(name).to_vec())
+    };
+    let mut all: Vec<_> = parsed.names().iter().map(of).collect();
+    all.sort();
+    all
+}
+
+/// There and back is what it was, and dense tensors made of both are the same.
+fn there_and_back(folder: &Folder, from: &str, to: &str) {
+    for dir in ["b", "c", "f32", "same"] {
+        drop(std::fs::remove_dir_all(folder.path(dir)));
+    }
+    let ran = folder.run(&format!("convert a b --scheme {to} --relayout exact --report r.json --force")).exits(0);
+    assert!(ran.out.contains("--relayout exact"), "{}", ran.out);
+    folder.run("verify a b").succeeds();
+    folder.run("verify a b --report r.json").succeeds();
+    folder.run(&format!("convert b c --scheme {from} --relayout exact --quiet")).succeeds();
+    assert_eq!(tensors(folder, "c"), tensors(folder, "a"), "{from} {to}");
+    assert_eq!(folder.json("c/config.json"), folder.json("a/config.json"), "{from} {to}");
+    folder.run("convert a f32 --to f32 --quiet").succeeds();
+    folder.run("convert b same --to f32 --quiet").succeeds();
+    assert_eq!(tensors(folder, "f32"), tensors(folder, "same"), "{from} {to}");
+}
+
+#[test]
+fn the_same_bytes_under_other_names() {
+    let folder = dense(3.3);
+    for (from, to) in [
+        ("mxfp8", "ct:mxfp8-quantized"),
+        ("ct:mxfp8-quantized", "modelopt:MXFP8"),
+        ("fp8-block:32x32", "ct:float-quantized,strategy=block,block=32x32"),
+        ("fp8-tensor", "modelopt:FP8"),
+    ] {
+        quantise(&folder, from);
+        there_and_back(&folder, from, to);
+    }
+    // What is not quantised is listed.
+    quantise(&folder, "mxfp8");
+    folder.run("convert a b --scheme ct:mxfp8-quantized --relayout exact --quiet --force").succeeds();
+    assert_eq!(folder.json("b/config.json")["quantization_config"]["ignore"], json!(["embed"]));
+    let path = format!("b/{FILE}");
+    let right = folder.read(&path);
+    let codes = Parsed::new(&right).bytes(NAME).to_vec();
+    let at = right.windows(codes.len()).position(|bytes| bytes == codes).unwrap();
+    for (byte, bit) in [(at + 9, 1), (right.len() - 1, 0x40)] {
+        let mut wrong = right.clone();
+        wrong[byte] ^= bit;
+        folder.write(&path, &wrong);
+        folder.run("verify a b").exits(1);
+    }
+}
+
+/// The second scale of one multiplies, of the other divides: 2^-10 has an inverse, 3.3 / 2688 has none that gives the same.
+#[test]
+fn second_scales() {
+    let (modelopt, ct) = ("modelopt:NVFP4", "ct:nvfp4-pack-quantized");
+    let folder = dense(2.625);
+    quantise(&folder, modelopt);
+    there_and_back(&folder, modelopt, ct);
+    let global = Parsed::new(&folder.read(&format!("b/{FILE}"))).bytes(&format!("{NAME}_global_scale")).to_vec();
+    assert_eq!(global, f32s(&[1024.0]));
+    let folder = dense(3.3);
+    quantise(&folder, modelopt);
+    let said = [NAME, modelopt, ct, "second scale", "--relayout lossy"];
+    folder.run(&format!("convert a b --scheme {ct} --relayout exact")).fails(2, &said);
+    assert!(!folder.path("b").exists());
+    let ran = folder.run(&format!("convert a b --scheme {ct} --relayout lossy")).exits(0);
+    assert!(ran.err.contains("the second scale is rounded"), "{}", ran.err);
+    folder.run("verify a b").succeeds();
+    let [a, b] = ["a", "b"].map(|dir| Parsed::new(&folder.read(&format!("{dir}/{FILE}"))));
+    assert_eq!(a.bytes(NAME), b.bytes(&format!("{NAME}_packed")));
+    assert_eq!(a.bytes(&format!("{NAME}_scale")), b.bytes(&format!("{NAME}_scale")));
+    let scale = f32::from_le_bytes(a.bytes(&format!("{NAME}_scale_2")).try_into().unwrap());
+    assert_eq!(b.bytes(&format!("{NAME}_global_scale")), f32s(&[1.0 / scale]));
+    let path = format!("b/{FILE}");
+    let mut wrong = folder.read(&path);
+    let at = wrong.windows(4).position(|bytes| bytes == f32s(&[1.0 / scale])).unwrap();
+    wrong[at] ^= 1;
+    folder.write(&path, &wrong);
+    folder.run("verify a b").exits(1);
+}
+
+#[test]
+fn what_cannot_be_carried_over_is_an_error() {
+    let folder = dense(3.3);
+    for (from, to, said) in [
+        ("fp8-block:32x32", "ct:mxfp4-pack-quantized", "codes are of another type"),
+        ("fp8-block:32x32", "fp8-block:16x16", "scales are of other blocks"),
+        ("fp8-block:32x32", "fp8-block:32x32,scale=bf16", "scales are of another type"),
+        ("comfy:nvfp4", "modelopt:NVFP4", "packed in another order"),
+        ("ct:mxfp4-pack-quantized", "modelopt:NVFP4", "scales are of another type"),
+    ] {
+        quantise(&folder, from);
+        folder.run(&format!("convert a b --scheme {to} --relayout exact")).fails(2, &[NAME, said]);
+        assert!(!folder.path("b").exists(), "{to}");
+    }
+    folder.run("convert dense b --scheme fp8-block --relayout exact").fails(2, &["--relayout has no effect"]);
+    folder.run("convert a b --scheme fp8-block --relayout exact --to f32").fails(2, &["--relayout"]);
+    folder.run("convert a b --to f32 --relayout exact").fails(2, &["--relayout"]);
+}
