@@ -56,8 +56,12 @@ impl Store {
 /// A loop over whole groups of elements, compiled for a level. Whoever has one has the proof that its features were
 /// detected.
 pub(crate) trait Groups: Debug + Send + Sync {
-    /// Elements of a group: a multiple of 8, at most 64.
+    /// Elements of a group: a multiple of 8, at most 128.
     fn group(&self) -> usize;
+    /// The same where results take so many bits.
+    fn group_of(&self, _dst_bits: usize) -> usize {
+        self.group()
+    }
     /// Bits of an element of the source, and bytes of a result.
     fn widths(&self) -> (usize, usize);
     /// Converts a whole number of groups, from elements of so many bits.
@@ -76,8 +80,8 @@ pub(crate) trait Groups: Debug + Send + Sync {
     }
 }
 
-/// Bytes of 64 elements of 8 bytes.
-const LARGEST_GROUP: usize = 512;
+/// Bytes of 128 elements of 8 bytes.
+const LARGEST_GROUP: usize = 1024;
 
 /// Converts `n` elements of so many bits to results of so many.
 pub(crate) fn run(kernel: &dyn Groups, src: (u32, &[u8]), (dst_bits, dst): (u32, &mut [u8]), n: usize) {
@@ -85,7 +89,8 @@ pub(crate) fn run(kernel: &dyn Groups, src: (u32, &[u8]), (dst_bits, dst): (u32,
 }
 
 fn drive(kernel: &dyn Groups, (src_bits, src): (u32, &[u8]), store: Store, dst: &mut [u8], n: usize) {
-    let (group, dst_bits) = (kernel.group(), store.bits(kernel.widths().1));
+    let dst_bits = store.bits(kernel.widths().1);
+    let group = kernel.group_of(dst_bits);
     let (src_group, dst_group) = (group / 8 * src_bits as usize, group / 8 * dst_bits);
     let (whole, rest) = (n / group, n % group);
     let (src, src_rest) = src.split_at(whole * src_group);

@@ -217,6 +217,12 @@ fn lengths_and_offsets() {
         (DType::F32, DType::I64),
         (DType::I32, DType::U8),
         (DType::I64, DType::Bf16),
+        (DType::F32, DType::F6E2M3),
+        (DType::F64, DType::F8E4M3Fn),
+        (DType::U64, DType::F32),
+        (DType::I64, DType::I8),
+        (DType::I64, DType::I4),
+        (DType::F8E4M3Fn, DType::F8E4M3Fnuz),
     ];
     for (src, dst) in pairs {
         let elements = elements(src);
@@ -277,6 +283,12 @@ fn streamed() {
         (DType::I64, DType::U8),
         (DType::U64, DType::F32),
         (DType::U64, DType::F64),
+        (DType::F32, DType::I4),
+        (DType::I64, DType::I4),
+        (DType::F16, DType::F8E4M3Fn),
+        (DType::Bf16, DType::F4E2M1),
+        (DType::F64, DType::F8E4M3Fn),
+        (DType::F8E4M3Fn, DType::F8E4M3Fnuz),
     ] {
         let (elements, spec) = (elements(src), spec(src, dst, CastPolicy::IEEE));
         for level in levels() {

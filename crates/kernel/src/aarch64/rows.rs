@@ -42,8 +42,8 @@ impl<const N: usize> Groups for Rows<N> {
             match (src_bits, self.tables.need) {
                 (4, _) => self.run::<ONE, 32>(src, dst),
                 (_, Need::One) => self.run::<ONE, 64>(src, dst),
-                // No results of one byte are sums.
-                (_, Need::Sums) if const { N > 1 } => self.run::<SUMS, 64>(src, dst),
+                // One byte takes as many lookups by any of its 256 results.
+                (_, Need::Sums | Need::SumsAndExceptions) if const { N > 1 } => self.run::<SUMS, 64>(src, dst),
                 _ => self.run::<ALL, 64>(src, dst),
             }
         }

@@ -475,6 +475,10 @@ fn of_avx2(ops: &[Op], token: Avx2) -> Kernel {
             (8, (0, _)) => Some(stage(avx2::i64::Truncates(token))),
             _ => None,
         },
+        [Op::IntToF32(Int { bytes: 8, signed: false })] => Some(stage(avx2::i64::UnsignedToF32(token))),
+        [Op::IntToInt { from: Int { bytes: 8, .. }, range, bytes: 1 }] if range.bounds.is_none() => {
+            Some(stage(avx2::bytes::Wraps(range.mask as u8, token)))
+        }
         [Op::IntToInt { from: Int { bytes: 4, signed }, range, bytes: 1 }] => {
             let mask = range.mask as u8;
             Some(match (signed, range.bounds) {
@@ -540,7 +544,7 @@ fn f16_256<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
 }
 
 fn words_256<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
-    to_bytes!(numbers, |SHAPE| avx2::fused::Words::<S, SHAPE>(numbers, source, token))
+    to_bytes!(numbers, |SHAPE| avx2::fused::Words::<S, SHAPE>::new(numbers, source, token))
 }
 
 fn shorts_256<S: avx2::fused::ByF32>(source: S, numbers: Nearest, token: Avx2) -> Kernel {

@@ -68,14 +68,6 @@ unsafe fn stream128(to: &mut [u8; 16], value: __m128i) {
     unsafe { _mm_stream_si128(to.as_mut_ptr().cast(), value) }
 }
 
-/// As [`stream`], without an alignment.
-#[inline]
-#[target_feature(enable = "sse2")]
-fn stream64(to: &mut [u8; 8], value: i64) {
-    // SAFETY: the reference is to 8 writable bytes, and the store needs no alignment.
-    unsafe { _mm_stream_si64(to.as_mut_ptr().cast(), value) }
-}
-
 #[inline]
 #[target_feature(enable = "avx")]
 fn load256(from: &[u8; 32]) -> __m256i {

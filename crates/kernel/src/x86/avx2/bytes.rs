@@ -1,4 +1,4 @@
-//! Elements of 32 bits to bytes, with vectors of 256 bits: 32 at a time. Lanes of one line take more instructions than
+//! Elements of 32 bits, and integers of 64, to bytes, with vectors of 256 bits: 32 at a time. Lanes of one line take more instructions than
 //! that when they are compiled, since the compiler packs each vector apart.
 
 use super::groups::groups;
@@ -7,7 +7,7 @@ use crate::drive::{Groups, Store};
 use crate::level::Avx2;
 use crate::numbers::e8m0::EncodeE8m0Cut;
 use crate::stream::LINE;
-use crate::x86::load256;
+use crate::x86::{Block, bytes_where, load256};
 use std::arch::x86_64::*;
 
 /// Four vectors of words to bytes, whose groups of four are 0 2 4 6 and 1 3 5 7 of the elements ([`in_order`]).
@@ -54,6 +54,34 @@ pub(crate) struct Truncates(pub u8, pub Avx2);
 /// Integers cut to a range, in their own signedness, under a mask.
 #[derive(Debug)]
 pub(crate) struct Clamps<const SIGNED: bool>(pub [u32; 2], pub u8, pub Avx2);
+
+/// The low bits of 64-bit integers, under a mask.
+#[derive(Debug)]
+pub(crate) struct Wraps(pub u8, pub Avx2);
+
+impl Groups for Wraps {
+    fn group(&self) -> usize {
+        32
+    }
+    fn widths(&self) -> (usize, usize) {
+        (64, 1)
+    }
+    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
+        // SAFETY: the token proves that the features were detected.
+        unsafe {
+            match store {
+                Store::Packed(_) | Store::PackedPastCaches(_) => wrap::<4>(self.0, src, store, dst),
+                _ => wrap::<8>(self.0, src, store, dst),
+            }
+        }
+    }
+    fn writes_packed(&self, bits: u32) -> bool {
+        bits == 4
+    }
+    fn stream_alignment(&self, bits: u32) -> Option<usize> {
+        (bits == 8 || self.writes_packed(bits)).then_some(LINE)
+    }
+}
 
 /// The lane [`EncodeE8m0Cut`], if some magnitudes are special.
 #[derive(Debug)]
@@ -127,6 +155,24 @@ fn clamp<const SIGNED: bool, const BITS: usize>(range: [u32; 2], mask: u8, src: 
             *word = _mm256_and_si256(cut, mask);
         }
         bytes_of(words)
+    });
+}
+
+#[target_feature(enable = "avx2,f16c")]
+fn wrap<const BITS: usize>(mask: u8, src: &[u8], store: Store, dst: &mut [u8]) {
+    // Pairs 0 2 4 .. of the lower quadword and 1 3 5 .. of the upper one, in turns.
+    const IN_TURNS: Block = bytes_where!(|i| i % 16 / 4 * 2 + i / 2 % 2 * 8 + i % 2);
+    let in_turns = load256(IN_TURNS.first_chunk().expect("64 bytes"));
+    let mask = _mm256_set1_epi32(mask as i32);
+    groups::<32, 1, BITS>(8, src, store.streams(), dst, |source| {
+        let mut words = [_mm256_setzero_si256(); 4];
+        for (word, pair) in words.iter_mut().zip(source.as_chunks::<64>().0) {
+            let [first, second] = [0, 1].map(|i| _mm256_castsi256_ps(load256(&pair.as_chunks().0[i])));
+            // 0 1 4 5 in one lane, 2 3 6 7 in the other.
+            let lower = _mm256_shuffle_ps::<0b10_00_10_00>(first, second);
+            *word = _mm256_and_si256(_mm256_castps_si256(lower), mask);
+        }
+        [_mm256_shuffle_epi8(super::in_order(bytes_of(words)), in_turns)]
     });
 }
 

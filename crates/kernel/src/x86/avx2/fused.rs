@@ -1,11 +1,12 @@
 //! The loops of `avx512::fused` with vectors of 256 bits.
 //!
 //! What does not depend on the value of an element (its sign, whether it is special) is done once for 32 elements in
-//! bytes, after they were packed; for sources of 16 bits, once for 16.
+//! bytes, after they were packed. Floats of 32 and 64 bits become bytes by way of 16, bf16 rounded to odd, where that has
+//! the upper bits of [`Method`].
 
 use super::bytes::{self, bytes_of, bytes_of_signed};
-use super::groups::groups;
-use super::method::{BY_F32, Counted, MOST, Magnitudes, Method, Short, UPPER, UPPER_4, UPPER_8, Upper};
+use super::groups::{groups, turns};
+use super::method::{BY_F32, JAMMED_16, JAMMED_BITS, MOST_CELLS, Method, Short, UPPER, UPPER_16, UPPER_32, Upper};
 use super::{in_order, select};
 use crate::drive::{Groups, Store};
 use crate::level::Avx2;
@@ -13,7 +14,7 @@ use crate::numbers::F32_INF;
 use crate::numbers::encode::{Nearest, shape};
 use crate::stream::LINE;
 use crate::x86::source::{Bf16, F16, Source, Source256};
-use crate::x86::{F16_INSTRUCTION, load256};
+use crate::x86::{Block, F16_INSTRUCTION, bytes_where, load128, load256};
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
@@ -24,7 +25,17 @@ const fn packs<S: Source>(shape: u8) -> bool {
 
 /// Elements of 32 and 64 bits to bytes.
 #[derive(Debug)]
-pub(crate) struct Words<S, const SHAPE: u8>(pub Nearest, pub S, pub Avx2);
+pub(crate) struct Words<S, const SHAPE: u8> {
+    numbers: Nearest,
+    method: Method,
+    source: PhantomData<S>,
+}
+
+impl<S: Source256, const SHAPE: u8> Words<S, SHAPE> {
+    pub fn new(numbers: Nearest, _: S, _: Avx2) -> Self {
+        Self { numbers, method: Method::of::<Bf16, SHAPE>(&numbers), source: PhantomData }
+    }
+}
 
 /// Elements of 16 bits to bytes.
 #[derive(Debug)]
@@ -72,12 +83,16 @@ impl<S: Source256, const SHAPE: u8> Groups for Words<S, SHAPE> {
     fn group(&self) -> usize {
         32
     }
+    fn group_of(&self, dst_bits: usize) -> usize {
+        32 * turns(dst_bits)
+    }
     fn widths(&self) -> (usize, usize) {
         (8 * S::BYTES, 1)
     }
     fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
-        // SAFETY: the token proves that the features were detected.
-        unsafe { to_bits!(store, self.0, words::<S, SHAPE>(&self.0, src, dst)) }
+        let Words { numbers, method, .. } = self;
+        // SAFETY: a token, with which this was made, proves that the features were detected.
+        unsafe { to_bits!(store, numbers, words_by::<S, SHAPE>(numbers, method, src, dst)) }
     }
     fn writes_packed(&self, bits: u32) -> bool {
         packs::<S>(SHAPE) && matches!(bits, 4 | 6)
@@ -90,6 +105,9 @@ impl<S: Source256, const SHAPE: u8> Groups for Words<S, SHAPE> {
 impl<S: ByF32, const SHAPE: u8> Groups for FromShorts<S, SHAPE> {
     fn group(&self) -> usize {
         32
+    }
+    fn group_of(&self, dst_bits: usize) -> usize {
+        32 * turns(dst_bits)
     }
     fn widths(&self) -> (usize, usize) {
         (16, 1)
@@ -123,18 +141,25 @@ impl<S: Source256, const SHAPE: u8> Groups for ToShorts<S, SHAPE> {
     }
 }
 
-/// Elements of 32 and 64 bits, to codes of `BITS`; `PAYLOAD`: the code of a NaN has one; `STREAMS`: past the caches.
-#[inline(never)]
+/// Elements of 32 and 64 bits, to codes of `BITS`, by the method; `PAYLOAD`: the code of a NaN has one; `STREAMS`: past the
+/// caches.
 #[target_feature(enable = "avx2,f16c")]
-fn words<S: Source256, const SHAPE: u8, const BITS: usize, const PAYLOAD: bool, const STREAMS: bool>(
+fn words_by<S: Source256, const SHAPE: u8, const BITS: usize, const PAYLOAD: bool, const STREAMS: bool>(
     numbers: &Nearest,
+    method: &Method,
     src: &[u8],
     dst: &mut [u8],
 ) {
-    let encoder = EncoderSplat::new(numbers);
-    groups::<32, 1, BITS>(S::BYTES, src, STREAMS, dst, |source| {
-        [encoder.words_to_bytes::<SHAPE, PAYLOAD>(load_f32s::<S>(source))]
-    });
+    // Integers have no subnormals.
+    if const { S::HAS_NAN } {
+        match method.number() {
+            UPPER_16 => words::<S, SHAPE, BITS, UPPER_16, PAYLOAD, STREAMS>(numbers, method, src, dst),
+            UPPER_32 if BITS != 4 => words::<S, SHAPE, BITS, UPPER_32, PAYLOAD, STREAMS>(numbers, method, src, dst),
+            _ => words::<S, SHAPE, BITS, BY_F32, PAYLOAD, STREAMS>(numbers, method, src, dst),
+        }
+    } else {
+        words::<S, SHAPE, BITS, BY_F32, PAYLOAD, STREAMS>(numbers, method, src, dst);
+    }
 }
 
 /// Elements of 16 bits, by the method.
@@ -145,25 +170,60 @@ fn shorts_by<S: ByF32, const SHAPE: u8, const BITS: usize, const PAYLOAD: bool, 
     src: &[u8],
     dst: &mut [u8],
 ) {
-    macro_rules! by {
-        ($($method:expr),*) => {
-            match method.magnitudes.method() {
-                $(m if m == $method => {
-                    if const { S::MOST_COUNTED == MOST || !matches!($method, UPPER | UPPER_8) } {
-                        shorts::<S, SHAPE, BITS, { $method }, PAYLOAD, STREAMS>(numbers, method, src, dst);
-                    }
-                })*
-                _ => shorts::<S, SHAPE, BITS, BY_F32, PAYLOAD, STREAMS>(numbers, method, src, dst),
-            }
-        };
+    match method.number() {
+        UPPER if const { BITS == 8 && S::LESS_FRACTION == F16::LESS_FRACTION } => {
+            shorts::<S, SHAPE, BITS, UPPER, PAYLOAD, STREAMS>(numbers, method, src, dst);
+        }
+        UPPER_16 => shorts::<S, SHAPE, BITS, UPPER_16, PAYLOAD, STREAMS>(numbers, method, src, dst),
+        JAMMED_16 if const { S::LESS_FRACTION == F16::LESS_FRACTION && !PAYLOAD } => {
+            shorts::<S, SHAPE, BITS, JAMMED_16, PAYLOAD, STREAMS>(numbers, method, src, dst);
+        }
+        UPPER_32 if BITS != 4 => shorts::<S, SHAPE, BITS, UPPER_32, PAYLOAD, STREAMS>(numbers, method, src, dst),
+        _ => shorts::<S, SHAPE, BITS, BY_F32, PAYLOAD, STREAMS>(numbers, method, src, dst),
     }
-    if const { BITS == 4 } {
-        by!(7)
-    } else if const { BITS == 6 } {
-        by!(UPPER_4, UPPER_8)
-    } else {
-        by!(UPPER, UPPER_4, UPPER_8, 7)
-    }
+}
+
+/// Elements of 32 and 64 bits.
+#[inline(never)]
+#[target_feature(enable = "avx2,f16c")]
+fn words<
+    S: Source256,
+    const SHAPE: u8,
+    const BITS: usize,
+    const METHOD: u8,
+    const PAYLOAD: bool,
+    const STREAMS: bool,
+>(
+    numbers: &Nearest,
+    method: &Method,
+    src: &[u8],
+    dst: &mut [u8],
+) {
+    // In each lane, every other pair of bytes last.
+    const PAIRS_APART: Block = bytes_where!(|i| i % 16 / 8 * 8 + i % 4 * 2 + i / 4 % 2);
+    let pairs_apart = load256(PAIRS_APART.first_chunk().expect("64 bytes"));
+    // Unknown to the compiler, which would make two instructions of a minimum with it.
+    let one = _mm256_set1_epi16(std::hint::black_box(1));
+    let encoder = EncoderSplat::new(numbers);
+    let shorts = Shorts::new::<Bf16>(&encoder, numbers, method);
+    groups::<32, 1, BITS>(S::BYTES, src, STREAMS, dst, |source| {
+        let hub = load_f32s::<S>(source);
+        if METHOD == BY_F32 {
+            return [encoder.words_to_bytes::<SHAPE, PAYLOAD>(hub)];
+        }
+        let [a, b, c, d] = hub;
+        let codes = shorts.to_bytes::<Bf16, SHAPE, METHOD, PAYLOAD>([odd_bf16(a, b, one), odd_bf16(c, d, one)]);
+        [bytes::in_order(_mm256_shuffle_epi8(codes, pairs_apart))]
+    });
+}
+
+/// 16 f32 as bf16, rounded to odd, of which one vector's are the even elements. `one` is 1 in each lane.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn odd_bf16(even: __m256i, odd: __m256i, one: __m256i) -> __m256i {
+    let upper = _mm256_blend_epi16::<0b1010_1010>(_mm256_srli_epi32::<16>(even), odd);
+    let lower = _mm256_blend_epi16::<0b1010_1010>(even, _mm256_slli_epi32::<16>(odd));
+    _mm256_or_si256(upper, _mm256_min_epu16(lower, one))
 }
 
 /// Elements of 16 bits.
@@ -179,7 +239,7 @@ fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const 
     let shorts = Shorts::new::<S>(&encoder, numbers, method);
     groups::<32, 1, BITS>(2, src, STREAMS, dst, |source| {
         let (halves, _) = source.as_chunks();
-        [shorts.to_bytes::<S, SHAPE, METHOD, PAYLOAD>([load256(&halves[0]), load256(&halves[1])])]
+        [in_order(shorts.to_bytes::<S, SHAPE, METHOD, PAYLOAD>([load256(&halves[0]), load256(&halves[1])]))]
     });
 }
 
@@ -324,7 +384,7 @@ impl EncoderSplat {
         if SHAPE & shape::SPECIAL != 0 {
             let is_special = special();
             let mut special = self.special;
-            if PAYLOAD && _mm256_movemask_epi8(is_special) != 0 {
+            if PAYLOAD {
                 special = _mm256_or_si256(special, payload());
             }
             let special = _mm256_xor_si256(special, _mm256_and_si256(sign, self.special_sign));
@@ -357,131 +417,124 @@ impl EncoderSplat {
 struct Shorts<'a> {
     encoder: &'a EncoderSplat,
     last_ordinary: __m256i,
-    /// Of [`Counted`], and the keys of these in bytes, less the middle one.
-    above: [__m256i; MOST],
-    above_keys: [__m256i; MOST],
-    middle_key: __m256i,
-    /// Of [`Upper`]; the largest code in bytes.
-    below_unit: __m256i,
+    /// Fraction bits that the destination lacks, and the payload's after these.
+    shift: __m128i,
+    payload: __m256i,
+    payload_bytes: __m256i,
+    /// Of [`Upper`]; the bits that are dropped, and half of the unit that is kept. In bytes, but for the first two.
+    origin: __m256i,
+    rest: __m256i,
     half: __m256i,
     rebias: __m256i,
     max: __m256i,
-    /// Fraction bits that the destination lacks, and the payload's in the source.
-    shift: __m128i,
-    payload_mask: __m256i,
+    cells: [__m256i; 2],
 }
 
 impl<'a> Shorts<'a> {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn new<S: Short>(encoder: &'a EncoderSplat, numbers: &Nearest, method: &Method) -> Self {
-        let all = |code: u16| _mm256_set1_epi16(code as i16);
-        let shift = numbers.shift.saturating_sub(S::LESS_FRACTION);
-        let no_count = Counted { above: [0; MOST], len: 0 };
-        let (counted, upper) = match method.magnitudes {
-            Magnitudes::F32 => (no_count, None),
-            Magnitudes::Counted(counted) => (counted, None),
-            Magnitudes::UpperBits { upper, counted } => (counted, Some(upper)),
-        };
-        let upper = upper.unwrap_or(Upper { shift, rebias: 0, max: 0 });
-        let middle_key = upper.middle_key(&counted);
-        let (mut above, mut above_keys) = ([_mm256_setzero_si256(); MOST], [_mm256_setzero_si256(); MOST]);
-        for i in 0..counted.len {
-            above[i] = all(counted.above[i]);
-            above_keys[i] = _mm256_set1_epi8((upper.key(counted.above[i]) - middle_key) as i8);
-        }
+        let unused = Upper { jammed: false, origin: 0, rebias: 0, max: 0, n_cells: 0, cells: [0; MOST_CELLS] };
+        let Upper { jammed, origin, rebias, max, cells, .. } = method.upper.unwrap_or(unused);
+        let dropped = S::LESS_FRACTION + if jammed { JAMMED_BITS } else { 0 };
+        let shift = numbers.shift.saturating_sub(dropped);
+        let byte = |value: u8| _mm256_set1_epi8(value as i8);
+        let [first, second] = [0, 1].map(|i| _mm256_broadcastsi128_si256(load128(&cells.as_chunks().0[i])));
         Self {
             encoder,
-            last_ordinary: all(method.last_ordinary),
-            above,
-            above_keys,
-            middle_key: all(middle_key as u16),
-            below_unit: all((1 << shift) - 1),
-            half: all((1u16 << shift >> 1).wrapping_sub(1)),
-            rebias: all(upper.rebias),
-            max: _mm256_set1_epi8(upper.max as i8),
+            last_ordinary: _mm256_set1_epi16(method.last_ordinary as i16),
             shift: _mm_cvtsi32_si128(shift as i32),
-            payload_mask: all(numbers.payload_mask as u16),
+            payload: _mm256_set1_epi16(numbers.payload_mask as i16),
+            payload_bytes: byte(numbers.payload_mask as u8),
+            origin: _mm256_set1_epi16(origin as i16),
+            rest: _mm256_set1_epi16((1i16 << shift) - 1),
+            half: byte((1u16 << shift >> 1) as u8),
+            rebias: byte(rebias),
+            max: byte(max),
+            cells: [first, second],
         }
     }
 
-    /// f16 or bf16 to bytes.
+    /// f16 or bf16 to bytes, in the order of packing.
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
     fn to_bytes<S: ByF32, const SHAPE: u8, const METHOD: u8, const PAYLOAD: bool>(
         &self,
         elements: [__m256i; 2],
     ) -> __m256i {
-        let mut abs = elements;
-        let mut wide = elements;
-        for i in 0..2 {
-            abs[i] = _mm256_and_si256(elements[i], _mm256_set1_epi16(i16::MAX));
-            wide[i] = match METHOD {
-                // SAFETY: this function has the features.
-                BY_F32 => unsafe { S::by_f32(self.encoder, abs[i]) },
-                UPPER | UPPER_8 => self.upper_bits(abs[i]),
-                UPPER_4 => _mm256_max_epi16(self.upper_bits(abs[i]), self.count::<METHOD>(abs[i])),
-                _ => self.count::<METHOD>(abs[i]),
-            };
-        }
-        let mut magnitudes = _mm256_packus_epi16(wide[0], wide[1]);
-        if matches!(METHOD, UPPER | UPPER_4 | UPPER_8) {
-            magnitudes = _mm256_min_epu8(magnitudes, self.max);
-        }
-        if METHOD == UPPER_8 {
-            magnitudes = _mm256_max_epu8(magnitudes, self.count_keys(abs));
-        }
-        let packed = self.encoder.finish::<SHAPE, PAYLOAD>(
+        let abs = elements.map(|elements| _mm256_and_si256(elements, _mm256_set1_epi16(i16::MAX)));
+        let (magnitudes, upper) = if METHOD == BY_F32 {
+            // SAFETY: this function has the features.
+            let [low, high] = abs.map(|abs| unsafe { S::by_f32(self.encoder, abs) });
+            let shifted = abs.map(|abs| _mm256_srl_epi16(abs, self.shift));
+            (_mm256_packus_epi16(low, high), shifted)
+        } else {
+            self.upper_bits::<METHOD>(abs)
+        };
+        self.encoder.finish::<SHAPE, PAYLOAD>(
             magnitudes,
             _mm256_packs_epi16(elements[0], elements[1]),
             || {
-                let special = abs.map(|abs| _mm256_cmpgt_epi16(abs, self.last_ordinary));
-                _mm256_packs_epi16(special[0], special[1])
+                let [low, high] = abs.map(|abs| _mm256_cmpgt_epi16(abs, self.last_ordinary));
+                _mm256_packs_epi16(low, high)
             },
             || {
-                let payload = abs.map(|abs| _mm256_and_si256(_mm256_srl_epi16(abs, self.shift), self.payload_mask));
-                _mm256_packus_epi16(payload[0], payload[1])
+                if METHOD == UPPER {
+                    return _mm256_and_si256(_mm256_packus_epi16(upper[0], upper[1]), self.payload_bytes);
+                }
+                let [low, high] = upper.map(|upper| _mm256_and_si256(upper, self.payload));
+                _mm256_packus_epi16(low, high)
             },
-        );
-        in_order(packed)
+        )
     }
 
-    /// How many codes begin below a magnitude.
+    /// Codes of magnitudes by [`Upper`], in bytes; and their upper bits in shorts.
     #[inline]
     #[target_feature(enable = "avx2")]
-    fn count<const METHOD: u8>(&self, abs: __m256i) -> __m256i {
-        let mut count = _mm256_setzero_si256();
-        for above in &self.above[..(METHOD % UPPER) as usize] {
-            count = _mm256_sub_epi16(count, _mm256_cmpgt_epi16(abs, *above));
-        }
-        count
-    }
-
-    /// The same of 32 magnitudes in bytes, by their [`Upper::key`]s.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn count_keys(&self, abs: [__m256i; 2]) -> __m256i {
-        let [low, high] = abs.map(|abs| {
-            let floor = _mm256_srl_epi16(abs, self.shift);
-            let ceiling = _mm256_srl_epi16(_mm256_add_epi16(abs, self.below_unit), self.shift);
-            _mm256_sub_epi16(_mm256_add_epi16(floor, ceiling), self.middle_key)
+    fn upper_bits<const METHOD: u8>(&self, abs: [__m256i; 2]) -> (__m256i, [__m256i; 2]) {
+        let byte = |value: u8| _mm256_set1_epi8(value as i8);
+        let above = abs.map(|abs| match METHOD {
+            UPPER => abs,
+            JAMMED_16 => _mm256_subs_epu16(jammed(abs), self.origin),
+            _ => _mm256_subs_epu16(abs, self.origin),
         });
-        let keys = _mm256_packs_epi16(low, high);
-        let mut count = _mm256_setzero_si256();
-        for above in &self.above_keys {
-            count = _mm256_sub_epi8(count, _mm256_cmpgt_epi8(keys, *above));
-        }
-        count
+        let shifted = above.map(|above| _mm256_srl_epi16(above, self.shift));
+        let rests = above.map(|above| _mm256_and_si256(above, self.rest));
+        let upper = _mm256_packus_epi16(shifted[0], shifted[1]);
+        let rest = _mm256_packus_epi16(rests[0], rests[1]);
+        // A rest of one half goes up if the last bit that is kept is 1.
+        let with_parity = _mm256_or_si256(rest, _mm256_and_si256(upper, byte(1)));
+        let codes = if METHOD == UPPER {
+            _mm256_adds_epu8(upper, is_positive(_mm256_subs_epu8(with_parity, self.half)))
+        } else {
+            let goes_up = _mm256_cmpgt_epi8(with_parity, self.half);
+            let rounded = _mm256_sub_epi8(_mm256_subs_epu8(upper, self.rebias), goes_up);
+            // An index with its top bit set finds zero. Beyond the cells anything is found that is one.
+            let mut cell = _mm256_shuffle_epi8(self.cells[0], upper);
+            if METHOD == UPPER_32 {
+                let second = _mm256_shuffle_epi8(self.cells[1], _mm256_sub_epi8(upper, byte(16)));
+                cell = _mm256_max_epu8(cell, second);
+            }
+            _mm256_max_epu8(rounded, _mm256_avg_epu8(cell, is_positive(rest)))
+        };
+        (_mm256_min_epu8(codes, self.max), shifted)
     }
+}
 
-    /// Codes by [`Upper`], but for the largest.
-    #[inline]
-    #[target_feature(enable = "avx2")]
-    fn upper_bits(&self, abs: __m256i) -> __m256i {
-        let parity = _mm256_and_si256(_mm256_srl_epi16(abs, self.shift), _mm256_set1_epi16(1));
-        let rounded = _mm256_srl_epi16(_mm256_add_epi16(_mm256_add_epi16(abs, self.half), parity), self.shift);
-        _mm256_subs_epu16(rounded, self.rebias)
-    }
+/// Without [`JAMMED_BITS`], rounded to odd.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn jammed(shorts: __m256i) -> __m256i {
+    let dropped = _mm256_and_si256(shorts, _mm256_set1_epi16((1 << JAMMED_BITS) - 1));
+    let sticky = _mm256_sign_epi16(_mm256_set1_epi16(1), dropped);
+    _mm256_or_si256(_mm256_srli_epi16::<{ JAMMED_BITS as i32 }>(shorts), sticky)
+}
+
+/// 1 where a byte from 0 to 127 is not 0: what the compiler does not take apart, as it does a minimum.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn is_positive(bytes: __m256i) -> __m256i {
+    _mm256_sign_epi8(_mm256_set1_epi8(1), bytes)
 }
 
 /// The way through f32.

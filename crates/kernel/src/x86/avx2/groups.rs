@@ -4,12 +4,12 @@
 use super::in_order;
 use crate::stream::LINE;
 use crate::x86::ahead::Ahead;
-use crate::x86::{Block, bytes_where, load256, store128, store256, stream64, stream128, stream256};
+use crate::x86::{Block, bytes_where, load256, store128, store256, stream128, stream256};
 use std::arch::x86_64::*;
 
 /// Converts `GROUP` elements at a time, of which the source takes `src_bytes` each, and the destination as many vectors as
 /// `convert` gives; 32 bytes of results may be packed to `BITS` if that is less than 8. Results go past the caches if it
-/// `streams`; the destination begins with a line then.
+/// `streams`; the destination begins with a line then. Codes of six bits are converted in [`turns`] of `GROUP`.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize>(
@@ -20,16 +20,22 @@ pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize
     convert: impl Fn(&[u8]) -> [__m256i; VECTORS],
 ) {
     assert!(!streams || dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");
+    // What is aligned to 32 on the stack aligns all of it, with constants of the loop that find no register.
+    std::hint::black_box(_mm256_setzero_si256());
     let ahead = if streams { Ahead::NOTHING } else { Ahead::of_this_cpu() };
-    for (target, source) in dst.chunks_exact_mut(4 * VECTORS * BITS).zip(src.chunks_exact(GROUP * src_bytes)) {
+    let (src_step, dst_step) = (turns(BITS) * GROUP * src_bytes, turns(BITS) * 4 * VECTORS * BITS);
+    for (target, source) in dst.chunks_exact_mut(dst_step).zip(src.chunks_exact(src_step)) {
         // Where groups are small, it would take an eighth of the loop.
         if GROUP == 32 {
-            ahead.ask(source, GROUP * src_bytes);
+            ahead.ask(source, src_step);
         }
-        let results = convert(source);
+        let mut results = [[_mm256_setzero_si256(); VECTORS]; 2];
+        for (results, source) in results[..turns(BITS)].iter_mut().zip(source.chunks_exact(GROUP * src_bytes)) {
+            *results = convert(source);
+        }
         // A branch, which the compiler takes out of short loops: two loops would have a call each.
         if streams {
-            // SAFETY: the first target begins with a line, and every one takes a whole number of its vectors.
+            // SAFETY: the first target begins with a line, and every one takes a whole number of the vectors stored.
             unsafe { stream::<VECTORS, BITS>(target, results) };
         } else {
             put::<VECTORS, BITS>(target, results);
@@ -37,20 +43,24 @@ pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize
     }
 }
 
+/// How many groups are converted at a time: of codes of six bits, two fill vectors of 16 bytes.
+pub(super) const fn turns(bits: usize) -> usize {
+    if bits == 6 { 2 } else { 1 }
+}
+
 /// Stores results where they fit exactly.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn put<const VECTORS: usize, const BITS: usize>(target: &mut [u8], results: [__m256i; VECTORS]) {
+fn put<const VECTORS: usize, const BITS: usize>(target: &mut [u8], results: [[__m256i; VECTORS]; 2]) {
     match BITS {
-        4 => store128(target.first_chunk_mut().expect("32 nibbles"), packed_16(results[0])),
+        4 => store128(target.first_chunk_mut().expect("32 nibbles"), packed_16(results[0][0])),
         6 => {
-            let packed = packed_24(results[0]);
-            let (first, last) = target.split_first_chunk_mut().expect("32 codes of six bits");
-            store128(first, _mm256_castsi256_si128(packed));
-            last.copy_from_slice(&_mm256_extract_epi64::<2>(packed).to_le_bytes());
+            for (block, vector) in target.as_chunks_mut().0.iter_mut().zip(packed_48([results[0][0], results[1][0]])) {
+                store128(block, vector);
+            }
         }
         _ => {
-            for (block, vector) in target.as_chunks_mut().0.iter_mut().zip(results) {
+            for (block, vector) in target.as_chunks_mut().0.iter_mut().zip(results[0]) {
                 store256(block, vector);
             }
         }
@@ -60,23 +70,22 @@ pub(super) fn put<const VECTORS: usize, const BITS: usize>(target: &mut [u8], re
 /// As [`put`], past the caches.
 ///
 /// # Safety
-/// The target must be aligned to 32, for four bits to 16.
+/// The target must be aligned to 32, for packed results to 16.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn stream<const VECTORS: usize, const BITS: usize>(target: &mut [u8], results: [__m256i; VECTORS]) {
+unsafe fn stream<const VECTORS: usize, const BITS: usize>(target: &mut [u8], results: [[__m256i; VECTORS]; 2]) {
     // SAFETY: what is stored is as wide as the target is aligned, or a vector of several.
     unsafe {
         match BITS {
-            4 => stream128(target.first_chunk_mut().expect("32 nibbles"), packed_16(results[0])),
+            4 => stream128(target.first_chunk_mut().expect("32 nibbles"), packed_16(results[0][0])),
             6 => {
-                let packed = packed_24(results[0]);
-                let quads: &mut [[u8; 8]; 3] = target.as_chunks_mut().0.first_chunk_mut().expect("24 bytes");
-                stream64(&mut quads[0], _mm256_extract_epi64::<0>(packed));
-                stream64(&mut quads[1], _mm256_extract_epi64::<1>(packed));
-                stream64(&mut quads[2], _mm256_extract_epi64::<2>(packed));
+                let packed = packed_48([results[0][0], results[1][0]]);
+                for (block, vector) in target.as_chunks_mut().0.iter_mut().zip(packed) {
+                    stream128(block, vector);
+                }
             }
             _ => {
-                for (block, vector) in target.as_chunks_mut().0.iter_mut().zip(results) {
+                for (block, vector) in target.as_chunks_mut().0.iter_mut().zip(results[0]) {
                     stream256(block, vector);
                 }
             }
@@ -90,6 +99,16 @@ unsafe fn stream<const VECTORS: usize, const BITS: usize>(target: &mut [u8], res
 fn packed_16(codes: __m256i) -> __m128i {
     let pairs = _mm256_maddubs_epi16(codes, _mm256_set1_epi16(16 << 8 | 1));
     _mm256_castsi256_si128(in_order(_mm256_packus_epi16(pairs, pairs)))
+}
+
+/// 64 codes of six bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(super) fn packed_48(codes: [__m256i; 2]) -> [__m128i; 3] {
+    let [first, second] = codes.map(|codes| packed_24(codes));
+    let (low, high) = (_mm256_castsi256_si128(second), _mm256_extracti128_si256::<1>(second));
+    let middle = _mm_unpacklo_epi64(_mm256_extracti128_si256::<1>(first), low);
+    [_mm256_castsi256_si128(first), middle, _mm_alignr_epi8::<8>(high, low)]
 }
 
 /// 32 codes, packed into the lower 24 bytes.

@@ -1,5 +1,5 @@
-//! Integers of 64 bits from and to f32, with vectors of 256 bits: AVX2 has neither conversion. What is common takes the
-//! instructions of 32-bit integers and of f64, and what they get wrong is found and computed apart.
+//! Integers of 64 bits from and to f32, and to bytes, with vectors of 256 bits: AVX2 has neither conversion. What is common
+//! takes the instructions of 32-bit integers and of f64, and what they get wrong is found and computed apart.
 
 use super::groups::groups;
 use crate::drive::{Groups, Store};
@@ -46,6 +46,53 @@ fn truncate<const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
             [low, high]
         }
     });
+}
+
+/// u64 to f32, nearest even.
+#[derive(Debug)]
+pub(crate) struct UnsignedToF32(pub Avx2);
+
+impl Groups for UnsignedToF32 {
+    fn group(&self) -> usize {
+        8
+    }
+    fn widths(&self) -> (usize, usize) {
+        (64, 4)
+    }
+    fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
+        // SAFETY: the token proves that the features were detected.
+        unsafe { if store.streams() { unsigned::<true>(src, dst) } else { unsigned::<false>(src, dst) } }
+    }
+    fn stream_alignment(&self, _: u32) -> Option<usize> {
+        Some(LINE)
+    }
+}
+
+#[target_feature(enable = "avx2,f16c")]
+fn unsigned<const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
+    groups::<8, 1, 8>(8, src, STREAMS, dst, |source| {
+        let (halves, _) = source.as_chunks();
+        let [low, high] = [load256(&halves[0]), load256(&halves[1])].map(|int| _mm256_cvtpd_ps(unsigned_to_f64(int)));
+        [_mm256_castps_si256(_mm256_set_m128(high, low))]
+    });
+}
+
+/// Four unsigned integers as f64, exact below 2^40, else rounded to odd at 2^11: the 29 bits that remain at least are
+/// enough for f32 (`docs/kernels.md §3.1`), and no more than the 53 of f64.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn unsigned_to_f64(int: __m256i) -> __m256d {
+    let quad = |bits: i64| _mm256_set1_epi64x(bits);
+    let small = _mm256_cmpeq_epi64(_mm256_srli_epi64::<40>(int), _mm256_setzero_si256());
+    let dropped = _mm256_andnot_si256(small, quad(0x7ff));
+    // A carry into the last bit that is kept, if any that is dropped is set.
+    let carry = _mm256_add_epi64(_mm256_and_si256(int, dropped), dropped);
+    let odd = _mm256_andnot_si256(dropped, _mm256_or_si256(int, carry));
+    // 2^52 and the lower word; 2^84 and the upper word; 2^84 + 2^52.
+    let lower = _mm256_blend_epi32::<0b1010_1010>(odd, quad(0x4330_0000_0000_0000));
+    let upper = _mm256_or_si256(_mm256_srli_epi64::<32>(odd), quad(0x4530_0000_0000_0000));
+    let upper = _mm256_sub_pd(_mm256_castsi256_pd(upper), _mm256_castsi256_pd(quad(0x4530_0000_0010_0000)));
+    _mm256_add_pd(upper, _mm256_castsi256_pd(lower))
 }
 
 /// The lane `F32ToIntTrunc`, of finite values.

@@ -30,8 +30,15 @@ load! {
     I16 |bytes| exact(_mm256_cvtepi16_epi32(of_16(bytes)));
     U16 |bytes| exact(_mm256_cvtepu16_epi32(of_16(bytes)));
     F64 |bytes| {
-        let words = of_64(bytes);
-        in_order(if words.tiny().1 { any_f64(words) } else { f64_odd(words) })
+        let (halves, _) = bytes.as_chunks();
+        let elements = [load256(&halves[0]), load256(&halves[1])];
+        let [low, high] = elements.map(|elements| _mm256_cvtpd_ps(upper_odd(elements)));
+        let hub = _mm256_castps_si256(_mm256_set_m128(high, low));
+        let below = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x0080_0000), _mm256_and_si256(hub, _mm256_set1_epi32(i32::MAX)));
+        if _mm256_movemask_epi8(below) != 0 && Words::of(elements).tiny().1 {
+            return in_order(any_f64(Words::of(elements)));
+        }
+        hub
     };
     F64Reduced |bytes| in_order(f64_odd(of_64(bytes)));
     I32Clamped |bytes| clamped(of_32(bytes));
@@ -83,6 +90,17 @@ fn exact(int: __m256i) -> __m256i {
 fn clamped(int: __m256i) -> __m256i {
     let low = _mm256_max_epi32(int, _mm256_set1_epi32(-LIMIT));
     exact(_mm256_min_epi32(low, _mm256_set1_epi32(LIMIT)))
+}
+
+/// Four f64 rounded to odd at 21 bits, which f32 holds exactly if its exponent does: what does not fit there becomes Inf, as
+/// from the largest f32 on it does in bf16.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn upper_odd(elements: __m256i) -> __m256d {
+    let lower = _mm256_set1_epi64x(0xffff_ffff);
+    // A carry into the last bit that is kept, if any that is dropped is set.
+    let carry = _mm256_add_epi64(_mm256_and_si256(elements, lower), lower);
+    _mm256_castsi256_pd(_mm256_andnot_si256(lower, _mm256_or_si256(elements, carry)))
 }
 
 /// f64 rounded to odd at 21 bits: the ends of f32's range for what lies beyond them (0, or the largest value, which is odd

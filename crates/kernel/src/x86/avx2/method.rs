@@ -1,5 +1,5 @@
-//! How floats of 16 bits become bytes: which of their codes are counted and which are upper bits (`docs/kernels.md §7.1`).
-//! Numbers only: what is done with them is `fused`'s.
+//! How 16-bit floats become bytes: as their upper bits, rounded, or as f32 (`docs/kernels.md §4.9`). Numbers only: what is
+//! done with them is `fused`'s.
 
 use crate::lane::Lane;
 use crate::lane::decode::{Bf16ToF32, F16ToF32};
@@ -15,15 +15,12 @@ pub(crate) trait Short: Source256 {
     const FIRST_NORMAL: u16;
     /// Fraction bits that f32 has and this has not.
     const LESS_FRACTION: u32;
-    /// How many codes are counted at most: more comparisons take longer than the way through f32.
-    const MOST_COUNTED: usize;
     fn to_f32(code: u16) -> u32;
 }
 
 impl Short for F16 {
     const FIRST_NORMAL: u16 = 0x0400;
     const LESS_FRACTION: u32 = 13;
-    const MOST_COUNTED: usize = MOST;
     fn to_f32(code: u16) -> u32 {
         F16ToF32(NanBits::HUB).one(code)
     }
@@ -32,8 +29,6 @@ impl Short for F16 {
 impl Short for Bf16 {
     const FIRST_NORMAL: u16 = 0x0080;
     const LESS_FRACTION: u32 = 16;
-    /// It is the upper half of an f32, which makes that way short.
-    const MOST_COUNTED: usize = 4;
     fn to_f32(code: u16) -> u32 {
         Bf16ToF32(NanBits::HUB).one(code)
     }
@@ -45,99 +40,107 @@ impl Short for Bf16 {
 pub(super) struct Method {
     /// The last magnitude, as a code, without a code of its own.
     pub last_ordinary: u16,
-    pub magnitudes: Magnitudes,
+    /// `None`: as f32.
+    pub upper: Option<Upper>,
 }
 
-/// How ordinary magnitudes of 16 bits become codes.
-#[derive(Debug)]
-pub(super) enum Magnitudes {
-    /// As f32.
-    F32,
-    /// All codes are counted.
-    Counted(Counted),
-    /// Codes up to that of the smallest normal are counted; others are the upper bits, rounded.
-    UpperBits { upper: Upper, counted: Counted },
-}
-
-/// Codes 1, 2 and so on are those of magnitudes above these.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Counted {
-    pub above: [u16; MOST],
-    pub len: usize,
-}
-
-/// Larger codes are not counted.
-pub(super) const MOST: usize = 8;
-
-/// Codes of normal magnitudes.
+/// How ordinary magnitudes of 16 bits become codes by their upper bits: above an origin, of which a smaller magnitude has
+/// the code.
+///
+/// ```text
+///   magnitude - origin   |  exponent  |  fraction  |   rest    |
+///                        |<--------- upper ------->|<- shift ->|
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Upper {
-    /// Fraction bits that are dropped.
-    pub shift: u32,
-    /// What is taken from the upper bits, and from smaller ones nothing is left of.
-    pub rebias: u16,
+    /// Magnitudes lose [`JAMMED_BITS`] first, by rounding to odd.
+    pub jammed: bool,
+    pub origin: u16,
+    /// What is taken from the upper bits, rounded; nothing is left of smaller ones.
+    pub rebias: u8,
     /// Larger codes are this one.
-    pub max: u16,
+    pub max: u8,
+    /// How many of [`Self::cells`] there are: none where subnormals are those of the source.
+    pub n_cells: usize,
+    /// By upper bits, where codes may be subnormal: `2n` if the code is n, and n + 1 where the rest is not zero; `2n - 1` if
+    /// it is n. Upper bits, rounded, give no larger code; and where there are no cells, no smaller one than any of these.
+    pub cells: [u8; MOST_CELLS],
 }
 
-// `Magnitudes` as const parameters: how many codes are counted, and whether other codes are upper bits.
+/// Entries of two tables for `vpshufb`.
+pub(super) const MOST_CELLS: usize = 32;
+
+/// So many that what remains of an f16 has a rest below 128.
+pub(super) const JAMMED_BITS: u32 = 2;
+
+// How, as const parameters: by f32, or by upper bits and so many cells; jammed before.
 pub(super) const BY_F32: u8 = 0xff;
-pub(super) const UPPER: u8 = 0x10;
-pub(super) const UPPER_4: u8 = UPPER | 4;
-pub(super) const UPPER_8: u8 = UPPER | 8;
+pub(super) const UPPER: u8 = 0;
+pub(super) const UPPER_16: u8 = 16;
+pub(super) const UPPER_32: u8 = 32;
+pub(super) const JAMMED_16: u8 = UPPER_16 | 1;
 
 impl Method {
     /// For an encoder of a shape.
     pub fn of<S: Short, const SHAPE: u8>(numbers: &Nearest) -> Method {
         if SHAPE & shape::UPPER_BITS != 0 {
-            return Method { last_ordinary: 0, magnitudes: Magnitudes::F32 };
+            return Method { last_ordinary: 0, upper: None };
         }
         let hub = S::to_f32;
         let last_ordinary = last(0x7fff, |magnitude| hub(magnitude) < numbers.special_from);
-        let code = |magnitude: u16| {
-            EncodeNearest::<u8, SHAPE>(*numbers, PhantomData).one(hub(magnitude.min(last_ordinary))) as u16
-        };
-        let counted = |len: usize| Counted {
-            above: std::array::from_fn(|i| last(last_ordinary, |magnitude| code(magnitude) <= i as u16)),
-            len,
-        };
-        let (max, shift) = (code(last_ordinary), numbers.shift.saturating_sub(S::LESS_FRACTION));
-        let smallest_normal = last(last_ordinary, |magnitude| hub(magnitude) <= numbers.lowest_binade);
-        let n_subnormal = 1 << (23 - numbers.shift);
-        let rebias = (smallest_normal >> shift).wrapping_sub(n_subnormal);
-        let upper = Upper { shift, rebias, max };
-        let same_grid = hub(smallest_normal) == numbers.lowest_binade && smallest_normal >= S::FIRST_NORMAL;
-        // Where the subnormals are those of the source, their codes are upper bits as well.
-        let len = if smallest_normal == S::FIRST_NORMAL { 0 } else { n_subnormal as usize };
-        let magnitudes = if max == 7 {
-            Magnitudes::Counted(counted(7))
-        } else if shift > 0 && same_grid && len <= S::MOST_COUNTED && upper.tells_apart(&counted(len)) {
-            Magnitudes::UpperBits { upper, counted: counted(len) }
-        } else {
-            Magnitudes::F32
-        };
-        Method { last_ordinary, magnitudes }
+        let code =
+            |magnitude: u16| EncodeNearest::<u8, SHAPE>(*numbers, PhantomData).one(hub(magnitude.min(last_ordinary)));
+        Method { last_ordinary, upper: Upper::of::<S>(numbers, last_ordinary, code) }
+    }
+
+    /// As a const parameter.
+    pub fn number(&self) -> u8 {
+        match self.upper {
+            None => BY_F32,
+            Some(Upper { n_cells: 0, .. }) => UPPER,
+            Some(Upper { jammed: true, .. }) => JAMMED_16,
+            Some(Upper { n_cells: ..=16, .. }) => UPPER_16,
+            Some(_) => UPPER_32,
+        }
     }
 }
 
 impl Upper {
-    /// The sum of a magnitude's upper bits, rounded down and up: larger than the key of one that ends there, if it is.
-    pub fn key(&self, magnitude: u16) -> i16 {
-        let ceiling = (magnitude + (1 << self.shift) - 1) >> self.shift;
-        ((magnitude >> self.shift) + ceiling) as i16
-    }
-
-    /// The key that others are near.
-    pub fn middle_key(&self, counted: &Counted) -> i16 {
-        self.key(counted.above[counted.len / 2])
-    }
-
-    /// Whether keys, less the middle one, are bytes that tell what is above a magnitude.
-    fn tells_apart(&self, counted: &Counted) -> bool {
-        counted.above[..counted.len].iter().all(|&magnitude| {
-            let is_byte = i8::try_from(self.key(magnitude) - self.middle_key(counted)).is_ok();
-            is_byte && self.key(magnitude + 1) > self.key(magnitude)
-        })
+    /// `None` where the grids differ, or many codes are subnormal.
+    fn of<S: Short>(numbers: &Nearest, last_ordinary: u16, code: impl Fn(u16) -> u8) -> Option<Upper> {
+        let dropped = numbers.shift.checked_sub(S::LESS_FRACTION)?;
+        let fraction_bits = 23 - numbers.shift;
+        let smallest_normal = last(last_ordinary, |magnitude| S::to_f32(magnitude) <= numbers.lowest_binade);
+        if S::to_f32(smallest_normal) != numbers.lowest_binade || smallest_normal < S::FIRST_NORMAL {
+            return None;
+        }
+        // From one half of the smallest subnormal on, which is a tie, magnitudes may have other codes than 0.
+        let binades = if smallest_normal == S::FIRST_NORMAL { 0 } else { fraction_bits + 1 };
+        let n_cells = (binades << fraction_bits) as usize;
+        let (jammed, most) = if n_cells == 0 { (false, 8) } else { (dropped > 7, 7) };
+        let jam = if jammed { JAMMED_BITS } else { 0 };
+        let shift = dropped - jam;
+        if !(2..=most).contains(&shift) || n_cells > if jammed { 16 } else { MOST_CELLS } {
+            return None;
+        }
+        let code = |magnitude: u16| code(magnitude << jam);
+        let (smallest_normal, first_normal) = (smallest_normal >> jam, S::FIRST_NORMAL >> jam);
+        let origin = if n_cells == 0 { 0 } else { smallest_normal.checked_sub((n_cells as u16) << shift)? };
+        if n_cells > 0 && origin < first_normal {
+            return None;
+        }
+        let mut cells = [0; MOST_CELLS];
+        for (i, cell) in cells[..n_cells].iter_mut().enumerate() {
+            let exact = origin + ((i as u16) << shift);
+            let [first, next, last] = [exact, exact + 1, exact + (1 << shift) - 1].map(&code);
+            assert!(next == last && (next == first || next == first + 1), "docs/kernels.md §4.9: codes of a cell");
+            *cell = if next > first { 2 * first } else { 2 * first - 1 };
+        }
+        let normal = (smallest_normal - origin) >> shift;
+        let (rebias, max) = ((normal - (1 << fraction_bits)) as u8, code(last_ordinary >> jam));
+        // The largest magnitudes have the largest byte.
+        let reaches = max <= u8::MAX - rebias;
+        reaches.then_some(Upper { jammed, origin, rebias, max, n_cells, cells })
     }
 }
 
@@ -154,17 +157,6 @@ fn last(end: u16, holds: impl Fn(u16) -> bool) -> u16 {
     low
 }
 
-impl Magnitudes {
-    /// As a const parameter.
-    pub fn method(&self) -> u8 {
-        match self {
-            Magnitudes::F32 => BY_F32,
-            Magnitudes::Counted(counted) => counted.len as u8,
-            Magnitudes::UpperBits { counted, .. } => UPPER | counted.len as u8,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,18 +168,19 @@ mod tests {
         const SHAPE: u8 = shape::SUBNORMALS | shape::NEGATIVE_ZERO | shape::SPECIAL | shape::PAYLOAD;
         let Kind::Float(format) = dst.kind() else { panic!("{dst} is a float") };
         let numbers = Encoder::new(dst, &format, &CastPolicy::IEEE).and_then(|numbers| numbers.nearest()).unwrap();
-        Method::of::<S, SHAPE>(&numbers).magnitudes.method()
+        Method::of::<S, SHAPE>(&numbers).number()
     }
 
     /// The hub is taken only where the grids differ or many codes are subnormal.
     #[test]
     fn elements_of_16_bits_stay_in_their_lanes() {
         assert_eq!(method::<F16>(DType::F8E5M2), UPPER);
-        assert_eq!(method::<F16>(DType::F8E4M3Fn), UPPER_8);
+        assert_eq!(method::<F16>(DType::F8E4M3Fn), UPPER_32);
         assert_eq!(method::<F16>(DType::F8E3M4), BY_F32);
-        assert_eq!(method::<F16>(DType::F4E2M1), 7);
-        assert_eq!(method::<Bf16>(DType::F8E5M2), UPPER_4);
-        assert_eq!(method::<Bf16>(DType::F8E4M3Fn), BY_F32);
-        assert_eq!(method::<Bf16>(DType::F4E2M1), 7);
+        assert_eq!(method::<F16>(DType::F4E2M1), JAMMED_16);
+        assert_eq!(method::<Bf16>(DType::F8E5M2), UPPER_16);
+        assert_eq!(method::<Bf16>(DType::F8E4M3Fn), UPPER_32);
+        assert_eq!(method::<Bf16>(DType::F6E2M3), UPPER_32);
+        assert_eq!(method::<Bf16>(DType::F4E2M1), UPPER_16);
     }
 }

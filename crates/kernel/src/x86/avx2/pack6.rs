@@ -1,9 +1,9 @@
-//! Six-bit elements, `docs/kernels.md §7`: 32 codes of a byte each against 24 packed bytes.
+//! Six-bit elements, `docs/kernels.md §7`: codes of a byte each against three packed bytes for four.
 
-use super::groups::put;
+use super::groups::packed_48;
 use crate::drive::{Groups, Store};
 use crate::level::Avx2;
-use crate::x86::{Block, bytes_where, load128, load256, store256};
+use crate::x86::{Block, bytes_where, load128, load256, store128, store256};
 use std::arch::x86_64::*;
 
 /// Packed elements to bytes.
@@ -29,14 +29,14 @@ impl Groups for Unpack {
 
 impl Groups for Pack {
     fn group(&self) -> usize {
-        32
+        64
     }
     fn widths(&self) -> (usize, usize) {
         (8, 1)
     }
     fn convert(&self, _: u32, src: &[u8], _: Store, dst: &mut [u8]) {
         // SAFETY: the token proves that the feature was detected.
-        unsafe { pack(src.as_chunks().0, dst.as_chunks_mut().0) };
+        unsafe { pack(src.as_chunks().0.as_chunks().0, dst.as_chunks_mut().0.as_chunks_mut().0) };
     }
 }
 
@@ -57,8 +57,10 @@ fn unpack(sources: &[[u8; 24]], targets: &mut [[u8; 32]]) {
 }
 
 #[target_feature(enable = "avx2")]
-fn pack(sources: &[[u8; 32]], targets: &mut [[u8; 24]]) {
-    for (target, source) in targets.iter_mut().zip(sources) {
-        put::<1, 6>(target, [load256(source)]);
+fn pack(sources: &[[[u8; 32]; 2]], targets: &mut [[[u8; 16]; 3]]) {
+    for (target, [first, second]) in targets.iter_mut().zip(sources) {
+        for (block, vector) in target.iter_mut().zip(packed_48([load256(first), load256(second)])) {
+            store128(block, vector);
+        }
     }
 }

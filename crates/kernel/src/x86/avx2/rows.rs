@@ -60,6 +60,7 @@ impl<const N: usize> Rows<N> {
                 self.run::<EIGHT_AND_EXCEPTIONS, 32, STREAMING>(src, dst);
             }
             Need::Sums => self.run::<SUMS, 32, STREAMING>(src, dst),
+            Need::SumsAndExceptions => self.run::<SUMS_AND_EXCEPTIONS, 32, STREAMING>(src, dst),
             _ => self.run::<ALL, 32, STREAMING>(src, dst),
         }
     }
@@ -80,6 +81,7 @@ const ONE: u8 = Need::One as u8;
 const EIGHT: u8 = Need::Eight as u8;
 const EIGHT_AND_EXCEPTIONS: u8 = Need::EightAndExceptions as u8;
 const SUMS: u8 = Need::Sums as u8;
+const SUMS_AND_EXCEPTIONS: u8 = Need::SumsAndExceptions as u8;
 const ALL: u8 = Need::All as u8;
 
 /// Converts 32 elements at a time, of which the source takes `SRC` bytes: 32, or 16 in nibbles. Streaming stores are in a
@@ -148,10 +150,13 @@ fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, 
             found[byte] = _mm256_shuffle_epi8(row(0), lower);
             continue;
         }
-        if NEED == SUMS {
+        if matches!(NEED, SUMS | SUMS_AND_EXCEPTIONS) {
             let find = |table: &Nibbles, index| _mm256_shuffle_epi8(load256(table), index);
             let sums = &tables.sums;
-            let sum = _mm256_add_epi8(find(&sums.lower[byte], lower), find(&sums.upper[byte], upper));
+            let mut sum = find(&sums.lower[byte], lower);
+            if N == 8 || byte == N - 1 {
+                sum = _mm256_add_epi8(sum, find(&sums.upper[byte], upper));
+            }
             let first = find(&sums.corrections[0][byte], in_corrected[0]);
             let second = find(&sums.corrections[1][byte], in_corrected[1]);
             found[byte] = _mm256_add_epi8(sum, _mm256_add_epi8(first, second));
@@ -169,7 +174,7 @@ fn look_up<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, 
             let flip = _mm256_and_si256(upper_code, _mm256_set1_epi8(tables.flips[byte] as i8));
             found[byte] = _mm256_xor_si256(eight(0), flip);
         }
-        if matches!(NEED, SUMS | EIGHT_AND_EXCEPTIONS) {
+        if matches!(NEED, SUMS_AND_EXCEPTIONS | EIGHT_AND_EXCEPTIONS) {
             for k in 0..EXCEPTIONS {
                 let flip = _mm256_set1_epi8(tables.exceptions[k].1[byte] as i8);
                 found[byte] = _mm256_xor_si256(found[byte], _mm256_and_si256(is_exception[k], flip));

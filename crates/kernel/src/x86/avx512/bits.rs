@@ -1,6 +1,6 @@
 //! Elements of 2, 4 and 6 bits in vectors of 64 codes (`docs/kernels.md §7`): apart, one to a byte, or packed.
 
-use crate::x86::{Block, bytes_where, load, load128, load256, store128, store256, stream128, stream256};
+use crate::x86::{Block, bytes_where, load, load128, load256, store, store128, store256, stream, stream128};
 use std::arch::x86_64::*;
 
 /// Whether elements of so many bits are packed here.
@@ -39,14 +39,26 @@ pub(super) fn load_codes<const BITS: usize>(bytes: &[u8]) -> __m512i {
     _mm512_and_si512(codes, _mm512_set1_epi8((1 << BITS) - 1))
 }
 
-/// Packs 64 codes into `8 * BITS` bytes, without what lies above `BITS` in their bytes.
+/// Packs 64 codes into `8 * BITS` bytes, of four bits twice 64, without what lies above `BITS` in their bytes.
 ///
 /// # Safety
-/// Where it goes past the caches, as it `STREAMS`, the target must be aligned to 16, for four bits to 32.
+/// Where it goes past the caches, as it `STREAMS`, the target must be aligned to 16, for four bits to 64.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
-pub(super) unsafe fn store_packed<const BITS: u8, const STREAMS: bool>(target: &mut [u8], codes: __m512i) {
-    let codes = _mm512_and_si512(codes, _mm512_set1_epi8((1 << BITS) - 1));
+pub(super) unsafe fn store_packed<const BITS: u8, const STREAMS: bool>(target: &mut [u8], codes: [__m512i; 2]) {
+    if BITS == 4 {
+        // Nibbles in every other byte, whose low halves of words are both.
+        let pairs = codes.map(|codes| {
+            let codes = _mm512_and_si512(codes, _mm512_set1_epi8(15));
+            _mm512_or_si512(codes, _mm512_srli_epi16::<4>(codes))
+        });
+        let even_bytes = load(const { &bytes_where!(|i| 2 * i) });
+        let packed = _mm512_permutex2var_epi8(pairs[0], even_bytes, pairs[1]);
+        let line = target.first_chunk_mut().expect("64 bytes");
+        // SAFETY: what is streamed is aligned.
+        return if STREAMS { unsafe { stream(line, packed) } } else { store(line, packed) };
+    }
+    let codes = _mm512_and_si512(codes[0], _mm512_set1_epi8((1 << BITS) - 1));
     // Codes to pairs, pairs to fours.
     let pairs = _mm512_set1_epi16(1 << (8 + BITS) | 1);
     let fours = _mm512_set1_epi32(1 << (16 + 2 * BITS) | 1);
@@ -58,8 +70,6 @@ pub(super) unsafe fn store_packed<const BITS: u8, const STREAMS: bool>(target: &
         match (BITS, STREAMS) {
             (2, false) => store128(target.first_chunk_mut().expect("16 bytes"), _mm512_castsi512_si128(packed)),
             (2, true) => stream128(target.first_chunk_mut().expect("16 bytes"), _mm512_castsi512_si128(packed)),
-            (4, false) => store256(target.first_chunk_mut().expect("32 bytes"), _mm512_castsi512_si256(packed)),
-            (4, true) => stream256(target.first_chunk_mut().expect("32 bytes"), _mm512_castsi512_si256(packed)),
             (_, false) => {
                 let (first, last) = target.split_first_chunk_mut().expect("48 bytes");
                 store256(first, _mm512_castsi512_si256(packed));

@@ -60,6 +60,16 @@ unsafe fn blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8>(kernel: &K, 
     }
 }
 
+/// How many times 64 elements are converted in an iteration of [`packed_blocks`]: two vectors of nibbles fill a line.
+const fn turns(bits: usize) -> usize {
+    if bits == 4 { 2 } else { 1 }
+}
+
+/// Elements of a group whose results take so many bits.
+pub(super) fn group_of(dst_bits: usize) -> usize {
+    turns(dst_bits) * ELEMENTS
+}
+
 /// The loop to packed results of `BITS`, as [`blocks`].
 ///
 /// # Safety
@@ -71,14 +81,18 @@ unsafe fn packed_blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8, const
     dst: &mut [u8],
 ) {
     let ahead = Ahead::of_this_cpu();
-    let targets = dst.chunks_exact_mut(ELEMENTS / 8 * BITS as usize);
-    for (target, source) in targets.zip(src.chunks_exact(ELEMENTS / 8 * K::SRC_BITS)) {
-        look_ahead::<K, N>(ahead, source);
-        // SAFETY: this function has the features; the first target is aligned, and each takes a multiple of that.
-        unsafe {
-            let codes = kernel.convert::<STORES_AS>(source);
-            store_packed::<BITS, STREAMS>(target, codes[0]);
+    let turns = turns(BITS as usize);
+    let src_bytes = ELEMENTS / 8 * K::SRC_BITS;
+    let targets = dst.chunks_exact_mut(turns * ELEMENTS / 8 * BITS as usize);
+    for (target, source) in targets.zip(src.chunks_exact(turns * src_bytes)) {
+        let mut codes = [_mm512_setzero_si512(); 2];
+        for (codes, source) in codes[..turns].iter_mut().zip(source.chunks_exact(src_bytes)) {
+            look_ahead::<K, N>(ahead, source);
+            // SAFETY: this function has the features.
+            *codes = unsafe { kernel.convert::<STORES_AS>(source) }[0];
         }
+        // SAFETY: the first target is aligned, and each takes a multiple of that.
+        unsafe { store_packed::<BITS, STREAMS>(target, codes) };
     }
 }
 
@@ -158,6 +172,9 @@ pub(crate) struct Blocks<T, const N: usize>(pub T, pub Avx512);
 impl<T: Params<N>, const N: usize> Groups for Blocks<T, N> {
     fn group(&self) -> usize {
         ELEMENTS
+    }
+    fn group_of(&self, dst_bits: usize) -> usize {
+        group_of(dst_bits)
     }
     fn widths(&self) -> (usize, usize) {
         (T::Kernel::SRC_BITS, N)

@@ -1,6 +1,6 @@
 //! The lookups of [`Split`]: bytes are taken apart, permuted out of tables in registers, and added.
 
-use super::blocks::{Kernel, alignment, convert};
+use super::blocks::{Kernel, alignment, convert, group_of};
 use crate::drive::{Groups, Store};
 use crate::level::Avx512;
 use crate::numbers::split::Split;
@@ -14,6 +14,9 @@ pub(crate) struct BySplit<'a>(pub &'a Split, pub Avx512);
 impl Groups for BySplit<'_> {
     fn group(&self) -> usize {
         64
+    }
+    fn group_of(&self, dst_bits: usize) -> usize {
+        group_of(dst_bits)
     }
     fn widths(&self) -> (usize, usize) {
         (16, 1)

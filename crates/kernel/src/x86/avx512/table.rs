@@ -2,7 +2,7 @@
 //! entries in four registers (or of 64 or 16 in one), and the planes that were looked up are interleaved into elements.
 
 use super::bits::{load_codes, packs};
-use super::blocks::{Kernel, alignment, convert};
+use super::blocks::{Kernel, alignment, convert, group_of};
 use crate::drive::{Groups, Store};
 use crate::interleave::interleave;
 use crate::level::Avx512;
@@ -49,6 +49,9 @@ impl<const N: usize> Planes<N> {
 impl<const N: usize> Groups for Planes<N> {
     fn group(&self) -> usize {
         64
+    }
+    fn group_of(&self, dst_bits: usize) -> usize {
+        group_of(dst_bits)
     }
     fn widths(&self) -> (usize, usize) {
         (8, N)
