@@ -53,7 +53,10 @@ def fill(dtype: str, pool: np.ndarray) -> None:
     if info.exponent_bits is not None:
         values = rng.uniform(1, 2, PERIOD)
         values = np.where(rng.random(PERIOD) < 1 / 8, np.round(values * 16) / 16, values)
-        values = np.ldexp(values, rng.integers(-16, 16, PERIOD)) * rng.choice([-1, 1], PERIOD)
+        values = np.ldexp(values, rng.integers(-16, 16, PERIOD))
+        if info.min < 0:
+            values *= rng.choice([-1, 1], PERIOD)
+        values = np.clip(values, info.min, info.max)
         special = rng.choice([np.nan, np.inf, 0, 2.0**-140], PERIOD)
         values = np.where(rng.random(PERIOD) < 1 / 64, special, values)
     else:

@@ -1,7 +1,11 @@
 """What the Python package adds to the engine: large arrays beside the command's own bench, the time of one call on a small
 array, and of the import. Needs the package as releases are built (`pip install .`), and a machine that does nothing else.
 
-    python benches/python/overhead.py [--rounds 11]
+    python benches/python/overhead.py [--rounds 11] [--pairs f32:bf16,..]
+
+With `out=` a cast is what the command's bench does: memory that was written before. A new array is of pages that nobody
+wrote yet, and the system clears each when it is first written, whoever writes it. So a new result is compared with the sum
+of a cast with `out=` and of the first write to each page of as much memory, by as many threads.
 """
 
 import argparse
@@ -11,12 +15,14 @@ import subprocess
 import sys
 import time
 import timeit
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import truecast as tc
 
 PAIRS = ["f32:bf16", "f32:f8e4m3fn", "bf16:f32", "f8e4m3fn:bf16"]
 ELEMENTS = 64 << 20
+PAGE = 4096
 
 
 def engine(pair: str, threads: int) -> float:
@@ -37,20 +43,42 @@ def package(x: np.ndarray, to: str, out: np.ndarray | None) -> float:
     return best
 
 
+def clearing(size: int, threads: int) -> float:
+    """Seconds until each page of so many new bytes was written once."""
+
+    def write(part: np.ndarray) -> None:
+        part[::PAGE] = 0
+
+    best = float("inf")
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in range(3):
+            memory = np.empty(size, np.uint8)
+            begin = time.perf_counter()
+            list(pool.map(write, np.array_split(memory, threads)))
+            best = min(best, time.perf_counter() - begin)
+    return best
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=11)
-    rounds = parser.parse_args().rounds
-    print(f"{'pair':>14} {'threads':>7} {'bench':>9} {'cast, out=':>10} {'part':>6} {'cast':>9}   (10^9 elements a second)")
+    parser.add_argument("--pairs", type=lambda pairs: pairs.split(","), default=PAIRS)
+    asked = parser.parse_args()
+    rounds = asked.rounds
+    print(f"{'pair':>14} {'threads':>7} {'bench':>9} {'out=':>7} {'part':>6} {'new':>7} {'part':>6}   (10^9 elements a second)")
     for threads in (1, tc.get_num_threads()):
         tc.set_num_threads(threads)
-        for pair in PAIRS:
+        for pair in asked.pairs:
             src, dst = pair.split(":")
             x = tc.cast(np.random.default_rng(1).standard_normal(ELEMENTS, np.float32), src)
             out = tc.cast(x, dst)
-            seen = [(engine(pair, threads), package(x, dst, out), package(x, dst, None)) for _ in range(rounds)]
-            bench, into, fresh = (statistics.median(column) / 1e9 for column in zip(*seen))
-            print(f"{pair:>14} {threads:7} {bench:9.2f} {into:10.2f} {into / bench:6.2f} {fresh:9.2f}")
+            seen = []
+            for _ in range(rounds):
+                bench, into, new = engine(pair, threads), package(x, dst, out), package(x, dst, None)
+                limit = x.size / (x.size / into + clearing(out.nbytes, threads))
+                seen.append((bench / 1e9, into / 1e9, into / bench, new / 1e9, new / limit))
+            bench, into, part, new, of_limit = (statistics.median(column) for column in zip(*seen))
+            print(f"{pair:>14} {threads:7} {bench:9.2f} {into:7.2f} {part:6.2f} {new:7.2f} {of_limit:6.2f}", flush=True)
     tc.set_num_threads(None)
 
     small, out = np.ones(16, np.float32), np.ones(16, np.float16)

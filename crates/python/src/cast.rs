@@ -27,11 +27,20 @@ struct Key {
     request: Request,
     threads: NonZeroUsize,
     counting: Counting,
+    is_new: bool,
 }
 
-fn planned(py: Python<'_>, request: &Request, src: DType, dst: DType, counting: Counting) -> PyResult<Arc<Caster>> {
-    let exec = CastOptions { counting, ..pool::options() };
-    let key = Key { src, dst, request: *request, threads: exec.threads, counting };
+/// The caster of a pair. `is_new`: nobody wrote to the memory of the result. Its pages are in the caches when they are written,
+/// because the system has just cleared them there: stores past the caches would not save the traffic that they are made for.
+fn planned(
+    py: Python<'_>,
+    request: &Request,
+    (src, dst): (DType, DType),
+    counting: Counting,
+    is_new: bool,
+) -> PyResult<Arc<Caster>> {
+    let exec = CastOptions { counting, stream_above_bytes: is_new.then_some(usize::MAX), ..pool::options() };
+    let key = Key { src, dst, request: *request, threads: exec.threads, counting, is_new };
     let mut all = PLANNED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(at) = all.iter().position(|(known, _)| *known == key) {
         all[..=at].rotate_right(1);
@@ -55,7 +64,7 @@ pub fn convert<'py>(x: &Bound<'py, PyAny>, call: &Call<'_, 'py>) -> PyResult<(Bo
     if [source.dtype, call.to].contains(&DType::String) {
         return text::convert(source, call);
     }
-    let caster = planned(py, &call.request, source.dtype, call.to, call.counting)?;
+    let caster = planned(py, &call.request, (source.dtype, call.to), call.counting, call.out.is_none())?;
     let target = Target::of(&source, library, call)?;
     let dense = source.given.read(target.any_order())?;
     let (result, counts) = target.fill(py, &dense, |codes, room| {

@@ -345,3 +345,11 @@ def test_references_are_given_back():
             tc.cast(x, "f8e3m4")
     gc.collect()
     assert [sys.getrefcount(o) for o in (x, to, out)] == before
+
+
+def test_large_new_results_are_those_of_out():
+    """What is written past the caches, and what is not, on memory that is new or used."""
+    x = np.random.default_rng(7).integers(0, 256, 40 << 20, np.uint8)
+    out = np.empty(x.shape, np.float32)
+    tc.cast(x, "f32", from_="f8e4m3fn", out=out)
+    assert np.array_equal(tc.cast(x, "f32", from_="f8e4m3fn").view(np.uint32), out.view(np.uint32))

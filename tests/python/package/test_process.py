@@ -48,6 +48,38 @@ def test_threads_work_at_the_same_time():
     assert not wrong
 
 
+@pytest.mark.skipif(getattr(sys, "_is_gil_enabled", lambda: True)(), reason="this interpreter has a global lock")
+def test_the_global_lock_stays_off():
+    assert run("import sys, truecast as tc, numpy as np; tc.cast(np.ones(3), 'f16'); print(sys._is_gil_enabled())") == "False\n"
+
+
+def test_threads_share_plans_and_settings():
+    """Plans are made, found and forgotten by several threads at once, which also change how many threads there are."""
+    x = np.linspace(-300, 300, 4096, dtype=np.float32)
+    names = ["f16", "bf16", "f8e4m3fn", "f8e5m2", "i8", "u8", "i16", "f64"]
+    expected = {(name, mode): tc.cast(x, name, spec="ieee", rounding=mode, int_overflow="saturate").tobytes()
+                for name in names for mode in ("up", "down", "toward-zero", "nearest-even")}
+    wrong, start = [], threading.Barrier(8)
+
+    def work(seed):
+        order = list(expected.items())
+        np.random.default_rng(seed).shuffle(order)
+        start.wait()
+        for _ in range(10):
+            for (name, mode), right in order:
+                if tc.cast(x, name, spec="ieee", rounding=mode, int_overflow="saturate").tobytes() != right:
+                    wrong.append((name, mode))
+            tc.set_num_threads(1 + seed % 3)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    tc.set_num_threads(None)
+    assert not wrong
+
+
 def test_the_interpreter_is_released():
     """Another thread counts while one long conversion runs."""
     x = np.zeros(200_000, np.float64).astype(str)
