@@ -1,5 +1,7 @@
 //! Elements divided by what their blocks share, as a kernel written by hand takes them (`docs/kernels.md §15`).
 
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "kernels of x86-64 take it"))]
+
 use truecast_core::DType;
 
 /// A value of f32, as bytes.

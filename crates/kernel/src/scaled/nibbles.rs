@@ -1,6 +1,8 @@
 //! Blocks of codes of four bits with their operands, as a kernel written by hand takes them: it makes the 16 results of a
 //! block and looks up its elements at once (`docs/kernels.md §15`).
 
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "kernels of x86-64 take it"))]
+
 use super::lookup::Sixteen;
 
 /// How a code `c` is combined with the operands `s` and `u` of its block, in f32.

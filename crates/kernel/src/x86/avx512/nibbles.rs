@@ -11,14 +11,12 @@ pub(crate) fn results(_: Avx512, of: &Nibbles<'_>, dst: &mut [u8], streams: bool
     macro_rules! loops {
         ($($order:ident $form:ident,)*) => {
             // SAFETY: the token proves that the features were detected; where it streams, `dst` is aligned.
-            match (of.order, of.form, streams) {
-                $((Order::$order { .. }, form::$form, false) => unsafe {
-                    groups::<$order, { form::$form }, false>(of, dst)
-                },
-                (Order::$order { .. }, form::$form, true) => unsafe {
-                    groups::<$order, { form::$form }, true>(of, dst)
-                },)*
-                _ => 0,
+            unsafe {
+                match (of.order, of.form, streams) {
+                    $((Order::$order { .. }, form::$form, false) => groups::<$order, { form::$form }, false>(of, dst),
+                    (Order::$order { .. }, form::$form, true) => groups::<$order, { form::$form }, true>(of, dst),)*
+                    _ => 0,
+                }
             }
         };
     }

@@ -6,7 +6,7 @@ use super::split::Tables;
 use crate::level::Avx512;
 use crate::numbers::split::Split;
 use crate::scaled::divided::{Divided, F32, how};
-use crate::x86::{bytes_where, load, load256, prefetch, store};
+use crate::x86::{bytes_where, load, load256, prefetch, store, store256};
 use std::arch::x86_64::*;
 use truecast_core::DType;
 
@@ -23,17 +23,13 @@ pub(crate) fn encode(_: Avx512, rows: &Divided<'_>, split: &Split, bits: usize, 
     macro_rules! loops {
         ($($source:ident $dtype:ident $how:ident,)*) => {
             // SAFETY: the token proves that the features were detected.
-            match (rows.dtype, rows.how, bits) {
-                $((DType::$dtype, how::$how, 8) => unsafe {
-                    groups::<$source, { how::$how }, 8, false>(rows, split, dst)
-                },
-                (DType::$dtype, how::$how, 6) => unsafe {
-                    groups::<$source, { how::$how }, 6, false>(rows, split, dst)
-                },
-                (DType::$dtype, how::$how, 4) => unsafe {
-                    groups::<$source, { how::$how }, 4, true>(rows, split, dst)
-                },)*
-                _ => 0,
+            unsafe {
+                match (rows.dtype, rows.how, bits) {
+                    $((DType::$dtype, how::$how, 8) => groups::<$source, { how::$how }, 8, false>(rows, split, dst),
+                    (DType::$dtype, how::$how, 6) => groups::<$source, { how::$how }, 6, false>(rows, split, dst),
+                    (DType::$dtype, how::$how, 4) => groups::<$source, { how::$how }, 4, true>(rows, split, dst),)*
+                    _ => 0,
+                }
             }
         };
     }
@@ -204,13 +200,24 @@ unsafe fn groups<S: Source, const HOW: u8, const BITS: u8, const SHORT: bool>(
                     let codes = tables.look(low, high);
                     match BITS {
                         8 => store(dst.first_chunk_mut().expect("64 bytes"), codes),
-                        _ => store_packed::<BITS, false>(dst, codes),
+                        4 => store256(dst.first_chunk_mut().expect("32 bytes"), nibbles(codes)),
+                        _ => store_packed::<BITS, false>(dst, [codes, codes]),
                     }
                 }
             }
         }
     }
     n * ELEMENTS
+}
+
+/// 64 nibbles, half of a line: [`store_packed`] takes two vectors.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+fn nibbles(codes: __m512i) -> __m256i {
+    let codes = _mm512_and_si512(codes, _mm512_set1_epi8(15));
+    let pairs = _mm512_or_si512(codes, _mm512_srli_epi16::<4>(codes));
+    // Words hold a pair in their low bytes.
+    _mm512_cvtepi16_epi8(pairs)
 }
 
 /// Quotients of 32 elements, [`with_rest`].
