@@ -3,10 +3,11 @@
 //! All sizes are known when writing starts, so data is streamed and nothing is kept. Files come into being through
 //! [`crate::atomic`] only.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use foldhash::{HashSet, HashSetExt};
 use truecast_core::{DType, Layout};
 
 use crate::atomic::{Existing, Finished, OutputFile};

@@ -2,8 +2,9 @@
 //!
 //! Nothing is opened here; the caller has read the headers and lends a way to read small tensors.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use foldhash::{HashMap, HashMapExt};
 use serde_json::Value;
 use truecast_core::DType;
 use truecast_io::Tensor;

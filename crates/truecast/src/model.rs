@@ -6,7 +6,7 @@ use crate::convert::options::TensorOptions;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::select::Eligibility;
-use std::collections::HashSet;
+use foldhash::{HashSet, HashSetExt};
 use std::path::Path;
 use truecast_core::DType;
 use truecast_core::spec::onnx::{Cast, NEWEST_OPSET, Raised, ir_version_of, raised};

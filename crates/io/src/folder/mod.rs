@@ -17,7 +17,7 @@ pub use index::{INDEX_SUFFIX, Index};
 pub use json::{Edit, JsonFile, edit, parse};
 pub use sidecar::Sidecar;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +26,7 @@ use crate::gguf::GgufFile;
 use crate::open::open_regular;
 use crate::shown::Shown;
 use crate::source::Source;
+use foldhash::{HashMap, HashMapExt};
 
 /// The file that holds everything where there is no index.
 const SINGLE: &str = "model.safetensors";

@@ -3,13 +3,13 @@
 //! Lengths and counts are compared with what is left of the file before memory is taken for them, and with limits that no
 //! real file comes near, so that a large file cannot ask for more memory than a header deserves.
 
-use std::collections::HashSet;
 use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
 
 use super::{Block, BlockTensor, Header, HeaderError, Value};
 use crate::error::ReadError;
 use crate::error::gguf::{MAX_DEPTH, MAX_ENTRIES, MAX_NAME_BYTES, MAX_TEXT_BYTES};
 use crate::window::Window;
+use foldhash::{HashSet, HashSetExt};
 
 type Result<T> = std::result::Result<T, ReadError<HeaderError>>;
 

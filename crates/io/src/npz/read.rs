@@ -3,12 +3,12 @@
 //! Members are read in place (stored) or inflated as a stream (deflated), so that any number of them can be open at
 //! once. Checksums are verified by [`crate::reader`], at the end of each member's data.
 
-use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 
 use flate2::read::DeflateDecoder;
+use foldhash::{HashSet, HashSetExt};
 use truecast_core::DType;
 use zip::{CompressionMethod, ZipArchive, result::ZipError};
 

@@ -3,7 +3,6 @@
 //! A location is text from an untrusted file. Nothing outside the model's folder is opened, and nothing but regular files.
 //! Source: `docs/spec/onnx.md §3.6`, §3.7; `docs/interfaces.md §3` (links).
 
-use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,6 +11,7 @@ use crate::contain::{blobs_of, place_of};
 use crate::error::onnx::ExternalError;
 use crate::os;
 use crate::path::folder_of;
+use foldhash::{HashSet, HashSetExt};
 
 /// Where the bytes of an external tensor are.
 #[derive(Clone, Debug, PartialEq, Eq)]

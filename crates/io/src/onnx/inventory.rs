@@ -7,9 +7,10 @@
 //! Text and COMPLEX128 cannot be converted: text has a list of its own, COMPLEX128 is left out.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashMapExt, HashSet};
 use truecast_core::DType;
 
 use super::model::{Attribute, AttributeValue, Graph, Model, Node, SparseTensor};

@@ -2,13 +2,13 @@
 //!
 //! Tensors are described, not read. Field numbers are those of `docs/spec/onnx.md §3.1` and the public `onnx.proto`.
 
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::model::*;
 use super::parser::{Parser, Read, once};
 use super::tensor::{self, TensorProto};
 use crate::error::onnx::ProtoError;
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 impl Parser {
     /// ModelProto.

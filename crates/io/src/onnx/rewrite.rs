@@ -5,9 +5,9 @@
 //! with the lengths around them; everything else, known or not, is copied. Which tensors change and to what is decided
 //! elsewhere. Read first: `docs/spec/onnx.md §3.10`.
 
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use foldhash::{HashMap, HashMapExt, HashSet};
 use truecast_core::DType;
 
 use super::emit;

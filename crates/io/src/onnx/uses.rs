@@ -2,10 +2,9 @@
 //!
 //! A value goes by its name, in its graph and the subgraphs in it; what another value is made of it is not followed.
 
-use std::collections::{HashMap, HashSet};
-
 use super::inventory::{Listed, visit_nodes};
 use super::model::{Model, Node};
+use foldhash::{HashMap, HashMapExt, HashSet};
 
 /// A value: the main graph, 0, or a function, from 1 on, and its name there.
 type Place<'a> = (usize, &'a str);

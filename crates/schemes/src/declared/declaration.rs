@@ -1,7 +1,6 @@
 //! What one place declares: settings, and the modules that they are for.
 
-use std::collections::{HashMap, HashSet};
-
+use foldhash::{HashMap, HashMapExt, HashSet};
 use serde_json::Value;
 
 use crate::error::Error;

@@ -1,7 +1,6 @@
 //! Step 7 and §5.5: what nobody claimed is plain, unless its name or its type says otherwise.
 
-use std::collections::HashSet;
-
+use foldhash::{HashSet, HashSetExt};
 use truecast_core::{DType, Kind};
 
 use super::claims::Claims;

@@ -1,7 +1,6 @@
 //! Step 2: the tensors of a GGUF file are rows of blocks, and their types say which (`docs/spec/checkpoints.md §9`).
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Coding, Layout, Part};
 use truecast_io::Tensor;

@@ -1,7 +1,8 @@
 //! Steps 3 and 4: what headers say of single tensors (torchao, §4.7), and ComfyUI's markers (§4.6).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use foldhash::{HashMap, HashMapExt};
 use serde_json::Value;
 use truecast_io::error::folder::FolderError;
 

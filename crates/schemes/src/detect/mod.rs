@@ -9,8 +9,6 @@ mod gguf;
 mod markers;
 mod names;
 
-use std::collections::HashSet;
-
 use crate::catalogue;
 use crate::checkpoint::{Checkpoint, ReadTensor};
 use crate::declared::{self, Declaration};
@@ -21,6 +19,7 @@ use crate::modules::module_of;
 use crate::scheme::Family;
 use claims::{Claim, Claims};
 pub use complete::is_auxiliary;
+use foldhash::{HashSet, HashSetExt};
 pub use gguf::detect_gguf;
 
 /// Says of every tensor what it is.

@@ -3,7 +3,7 @@
 use super::planned::Planned;
 use crate::error::Cause;
 use crate::text::{CellCaster, is_text};
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 use std::collections::hash_map::Entry;
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::measure::Measure;

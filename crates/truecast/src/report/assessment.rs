@@ -1,8 +1,8 @@
 //! Which tensors of a report are worth a look, and what would spare them. The rules are here; sentences are not.
 
 use super::spare::spare;
+use foldhash::HashSet;
 use std::cmp::Ordering;
-use std::collections::HashSet;
 use truecast_core::{DType, Kind};
 use truecast_kernel::Counts;
 

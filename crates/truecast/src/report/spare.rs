@@ -1,6 +1,6 @@
 //! Globs that match some names and not others: the shortest list that is worth reading.
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashMapExt, HashSet, HashSetExt};
 
 /// More globs than this are nothing that a person types.
 const MOST_GLOBS: usize = 5;

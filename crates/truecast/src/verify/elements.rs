@@ -5,7 +5,7 @@ use super::found::Found;
 use super::method::{Method, Methods, definition};
 use super::pair::Pair;
 use crate::error::Error;
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::ops::ControlFlow;
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::Elements;
