@@ -60,7 +60,8 @@ impl Amax {
         let item = |(at, scaled): (usize, &&Scaled)| Item::new(at, scaled.layout.elements(), scaled.src_bits(), 0);
         let items: Vec<Item> = wanted.iter().enumerate().map(item).collect();
         let exec = CastOptions { threads: NonZeroUsize::MIN, ..CastOptions::default() };
-        let inputs = wanted.iter().map(|scaled| Input::new(scaled, &exec).map_err(|cause| in_tensor(scaled, cause)));
+        let inputs =
+            wanted.iter().map(|scaled| Input::new(scaled.place(), &exec).map_err(|cause| in_tensor(scaled, cause)));
         let inputs: Vec<Input> = inputs.collect::<Result<_, _>>()?;
         let mut found: Vec<Vec<f32>> = wanted.iter().map(|scaled| vec![0.0; scaled.layout.matrices as usize]).collect();
         let work = |at: usize, first: u64, len: u64, src: &[u8], values: &mut Vec<u8>| {
@@ -119,7 +120,7 @@ struct AmaxFeed<'a> {
 
 impl Feed for AmaxFeed<'_> {
     fn read(&mut self, at: usize, first: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
-        self.inputs[at].read(self.folder, self.wanted[at], first, len, buffer)
+        self.inputs[at].read(self.folder, self.wanted[at].place(), first, len, buffer)
     }
 }
 

@@ -2,7 +2,7 @@
 //! of a piece and what that cost.
 
 use super::dense::Quantised;
-use super::input::Input;
+use super::input::{Input, Place};
 use super::marks::{Marks, Piece};
 use super::stored::Stored;
 use crate::error::Cause;
@@ -93,6 +93,11 @@ impl Scaled {
         Item { index, len, src_bits: self.src_bits(), dst_bits, unit }
     }
 
+    /// Where its elements come from.
+    pub fn place(&self) -> Place<'_> {
+        (self.from, self.dtype, self.source.as_deref())
+    }
+
     /// The files of the source that hold what it is made of.
     pub fn sources(&self) -> Vec<usize> {
         self.source.as_ref().map_or_else(|| vec![self.from.shard], |quantised| quantised.sources().collect())
@@ -176,7 +181,7 @@ impl Encoder {
         let formula = Quantisation { search: Search::Formula, ..how };
         let formula = (formula != how).then(|| Quantiser::new(&whole(&layout), dtype, &formula, exec)).transpose()?;
         Ok(Encoder {
-            input: Input::new(scaled, exec)?,
+            input: Input::new(scaled.place(), exec)?,
             cast,
             formula: formula.map(Box::new),
             quantiser: scaled.quantiser(exec)?,

@@ -36,7 +36,7 @@ impl Feed for FolderFeed<'_> {
                 Ok(bytes.len())
             }
             (Origin::Dense(scaled), Means::Quantise(encoder)) => {
-                encoder.input.read(self.folder, scaled, matrix * item.len + first, len, buffer)
+                encoder.input.read(self.folder, scaled.place(), matrix * item.len + first, len, buffer)
             }
             (Origin::Quantised(quantised), Means::Dequantise(maker)) => {
                 maker.read(self.folder, quantised, first, len, buffer)

@@ -1,12 +1,15 @@
 //! The elements that are quantised, wherever they come from: a dense tensor, or the f32 values of a quantised one.
 
-use super::dense::Maker;
-use super::encode::Scaled;
+use super::dense::{Maker, Quantised};
 use super::stored::Stored;
 use crate::error::{Cause, Error};
 use crate::stream::room;
+use truecast_core::DType;
 use truecast_io::folder::Folder;
 use truecast_kernel::CastOptions;
+
+/// Where the elements of a tensor lie, their type, and what they are made of if it is quantised.
+pub(crate) type Place<'a> = (Stored, DType, Option<&'a Quantised>);
 
 /// Reads pieces of one tensor; makes their values on any thread.
 #[derive(Debug)]
@@ -20,8 +23,8 @@ impl Input {
     ///
     /// # Errors
     /// A layout that is not understood.
-    pub fn new(scaled: &Scaled, exec: &CastOptions) -> Result<Input, Cause> {
-        let maker = scaled.source.as_ref().map(|quantised| Maker::of_values(quantised, exec));
+    pub fn new((_, _, quantised): Place<'_>, exec: &CastOptions) -> Result<Input, Cause> {
+        let maker = quantised.map(|quantised| Maker::of_values(quantised, exec));
         Ok(Input { maker: maker.transpose()? })
     }
 
@@ -30,15 +33,15 @@ impl Input {
     pub fn read(
         &self,
         folder: &Folder,
-        scaled: &Scaled,
+        (from, dtype, quantised): Place<'_>,
         first: u64,
         len: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<usize, Error> {
-        if let (Some(maker), Some(quantised)) = (&self.maker, &scaled.source) {
+        if let (Some(maker), Some(quantised)) = (&self.maker, quantised) {
             return maker.read(folder, quantised, first, len, buffer);
         }
-        let (Stored { shard, tensor }, bits) = (scaled.from, u64::from(scaled.dtype.storage_bits().unwrap_or(64)));
+        let (Stored { shard, tensor }, bits) = (from, u64::from(dtype.storage_bits().unwrap_or(64)));
         let bytes = room(buffer, len * bits / 8);
         folder.shards()[shard].source.read_at(tensor, first * bits / 8, bytes)?;
         Ok(bytes.len())
