@@ -66,9 +66,53 @@ pub fn few(every: &str) -> String {
     }
 }
 
+/// A number as [`shown`] writes it in at most so many characters: it loses digits first, then how many it has, and never
+/// the exponent, which tells its size.
+pub fn shortened(number: &str, most: usize) -> String {
+    let (number, count) = number.split_once(", ").map_or((number, String::new()), |(n, c)| (n, format!(", {c}")));
+    let (mantissa, mut exponent) =
+        number.find('e').map_or((number, String::new()), |at| (&number[..at], number[at..].into()));
+    let (sign, digits) = mantissa.strip_prefix('-').map_or(("", mantissa), |digits| ("-", digits));
+    let mut digits = digits.trim_end_matches('…').to_string();
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return number.chars().take(most).collect(); // NaN or an infinity
+    }
+    let whole = digits.find('.').unwrap_or(digits.len());
+    if exponent.is_empty() && sign.len() + whole >= most {
+        // What is left of an integer would be another one.
+        digits.retain(|c| c != '.');
+        digits.insert(1, '.');
+        exponent = format!("e{}", whole - 1);
+    }
+    // With fewer digits than these a number says less than how many there are.
+    let few = sign.len() + "1.2345".len();
+    let tails = [format!("…{exponent}{count}"), format!("…{exponent}")];
+    let tail = tails.iter().find(|tail| tail.chars().count() + few <= most).unwrap_or(&tails[1]);
+    let room = most.saturating_sub(sign.len() + tail.chars().count());
+    let digits = digits.chars().take(room).collect::<String>();
+    format!("{sign}{}{tail}", digits.trim_end_matches('.')).chars().take(most).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_numbers_keep_their_size() {
+        let long = "1.4012984643248170709237…e-45, 105 digits";
+        for (number, most, text) in [
+            (long, 30, "1.40129846432…e-45, 105 digits"),
+            (long, 18, "1.40129846432…e-45"),
+            (long, 6, "1…e-45"),
+            ("-9.9999461011147595815259…e-41, 108 digits", 12, "-9.9999…e-41"),
+            ("0.10000000000000000555111…, 55 digits", 12, "0.100000000…"),
+            ("340282346638528859811704183484516925440", 12, "3.402823…e38"),
+            ("12345.678901234567890123", 10, "12345.678…"),
+            ("nan", 2, "na"),
+        ] {
+            assert_eq!(shortened(number, most), text);
+        }
+    }
 
     #[test]
     fn long_numbers_say_how_long_they_are() {

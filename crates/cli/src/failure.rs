@@ -4,8 +4,7 @@
 use crate::exit::ExitCode;
 use crate::hint::Hint;
 use crate::message;
-use serde_json::json;
-use std::io::{self, Write};
+use crate::suggest::did_you_mean;
 use truecast::ErrorKind;
 use truecast::bench;
 use truecast::check::CheckError;
@@ -53,6 +52,11 @@ impl Failure {
         Self { message: format!("{}; {hint}", self.message), ..self }
     }
 
+    /// The same failure about a word that is not known, with the one that was probably meant.
+    pub fn of_word<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { message: self.message + &did_you_mean(word, known), ..self }
+    }
+
     /// The same failure, reported as JSON.
     pub fn in_json(self, json: bool) -> Self {
         Self { json, ..self }
@@ -81,11 +85,7 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         let code = self.code();
         match self.json {
-            true => {
-                let line = json!({ "truecast": env!("CARGO_PKG_VERSION"), "error": self.message, "exit_code": code });
-                // Nobody is left to tell if standard error is gone too.
-                writeln!(io::stderr(), "{line}").ok();
-            }
+            true => message::error_object(&self.message, code),
             false => message::error(&self.message),
         }
         ExitCode::from(code)

@@ -297,13 +297,31 @@ fn holds(fact: &Fact, facts: &[Said]) -> bool {
 
 /// `--show belongs to check cast or check rescale; this is check model.onnx`.
 fn refusal(option: &str, row: &Row, facts: &[Said]) -> Failure {
-    let place = |place: &Place| place.iter().map(Fact::to_string).collect::<Vec<_>>().join(" ");
+    let place = |place: &Place| {
+        let mut words = String::new();
+        for fact in place.iter() {
+            words += match fact {
+                _ if words.is_empty() => "",
+                Writes(_) => ", in ",
+                _ => " ",
+            };
+            words += &fact.to_string();
+        }
+        words
+    };
     let places: Vec<String> = row.places.iter().map(place).collect();
     let places = match places.as_slice() {
         [most @ .., last] if !most.is_empty() => format!("{} or {last}", most.join(", ")),
         all => all.concat(),
     };
-    let asked = |fact: &Fact| row.places.iter().flat_map(|place| place.iter()).any(|f| f.is_about_the_same(fact));
+    // That a file is written, as it must be, says nothing.
+    let asked = |fact: &Fact| {
+        let mut all = row.places.iter().flat_map(|place| place.iter());
+        match fact {
+            Writes(_) => all.clone().any(|f| f.is_about_the_same(fact)) && !all.any(|f| f == fact),
+            _ => all.any(|f| f.is_about_the_same(fact)),
+        }
+    };
     let mut this: Vec<&str> = facts.iter().filter(|(fact, _)| asked(fact)).map(|(_, said)| said.as_str()).collect();
     this.dedup();
     Failure::usage(format_args!("--{option} belongs to {places}; this is {}", this.join(" ")))

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use truecast::Rounding;
 use truecast::policy::{IntOverflow, NanRule, NanToInt, Overflow, Subnormals, TextStyle};
 use truecast::request::{self, Request, Standard};
-use truecast::spec::{ieee, onnx, openvino, tile, tosa};
+use truecast::spec::{SpecError, ieee, onnx, openvino, tile, tosa};
 
 /// The specification and its options.
 #[derive(Args, Debug, Clone, Default, PartialEq)]
@@ -72,7 +72,9 @@ pub fn operator(name: &str) -> Option<onnx::Operator> {
 
 /// The profile and the options of Tile IR.
 pub fn tile_values(profile: Option<&str>, options: &[String]) -> Result<(tile::Profile, tile::Options), Failure> {
-    let profile = profile.map(str::parse).transpose()?.unwrap_or_default();
+    let known = tile::Profile::ALL.map(tile::Profile::name);
+    let read = |text: &str| text.parse().map_err(|error: SpecError| Failure::from(error).of_word(text, known));
+    let profile = profile.map(read).transpose()?.unwrap_or_default();
     let mut values = tile::Options::default();
     options.iter().try_for_each(|text| values.set(text))?;
     Ok((profile, values))
@@ -116,11 +118,18 @@ fn value_name(choice: impl ValueEnum) -> String {
 }
 
 fn rounding(text: &str) -> Result<Rounding, Failure> {
-    request::rounding(text).ok_or_else(|| {
-        let known: Vec<_> = Rounding::ALL.iter().map(|r| r.name()).collect();
-        let meant = did_you_mean(text, known.iter().copied());
-        Failure::usage(format_args!("unknown rounding {text:?}{meant}; known are {}", known.join(", ")))
-    })
+    request::rounding(text)
+        .ok_or_else(|| unknown_rounding("unknown rounding", text, &Rounding::ALL.map(Rounding::name)))
+}
+
+/// Those that Tile IR has.
+fn tile_roundings() -> Vec<&'static str> {
+    Rounding::ALL.map(Rounding::name).into_iter().filter(|name| request::tile_rounding(name).is_some()).collect()
+}
+
+fn unknown_rounding(what: &str, text: &str, known: &[&str]) -> Failure {
+    let meant = did_you_mean(text, known.iter().copied());
+    Failure::usage(format_args!("{what} {text:?}{meant}; known are {}", known.join(", ")))
 }
 
 impl PolicyArgs {
@@ -209,7 +218,9 @@ impl PolicyArgs {
 
     fn tosa(&self, version: Option<&str>) -> Result<Standard, Failure> {
         let version = version.map_or(Ok(tosa::Version::default()), str::parse)?;
-        let freedoms = self.profile.as_deref().map_or(Ok(tosa::Freedoms::STRICT), str::parse)?;
+        let known = tosa::Freedoms::words;
+        let read = |text: &str| text.parse().map_err(|error: SpecError| Failure::from(error).of_word(text, known()));
+        let freedoms = self.profile.as_deref().map_or(Ok(tosa::Freedoms::STRICT), read)?;
         Ok(Standard::Tosa { target: tosa::Target::of(version), freedoms })
     }
 
@@ -222,7 +233,7 @@ impl PolicyArgs {
         let rules = tile_rules(version)?;
         let rounding = self.rounding.as_deref().map(|text| {
             request::tile_rounding(text)
-                .ok_or_else(|| Failure::usage(format_args!("tile has no rounding mode {text:?}")))
+                .ok_or_else(|| unknown_rounding("tile has no rounding mode", text, &tile_roundings()))
         });
         let (profile, options) = tile_values(self.profile.as_deref(), &self.tile_option)?;
         let defaults = tile::Cast::to(truecast::DType::F32);

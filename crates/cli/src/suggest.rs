@@ -15,9 +15,12 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     nearest(word, candidates.into_iter().filter(|candidate| candidate.len() > allowed + 1), allowed)
 }
 
+/// What stands before the word that was probably meant.
+pub const MEANT: &str = "; did you mean ";
+
 /// `; did you mean X?`, or nothing.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    closest(word, candidates).map_or(String::new(), |meant| format!("; did you mean {meant}?"))
+    closest(word, candidates).map_or(String::new(), |meant| format!("{MEANT}{meant}?"))
 }
 
 #[cfg(test)]

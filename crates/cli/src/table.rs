@@ -3,6 +3,8 @@
 //!
 //! What cells say is decided where the table is filled; the terminal is described in `terminal`.
 
+use crate::exact;
+use crate::message::{is_unseen, one_line};
 pub use crate::number::grouped;
 pub use crate::terminal::Mark;
 use crate::terminal::{self, Terminal};
@@ -44,11 +46,13 @@ pub struct Column {
     is_key: bool,
     long: Long,
     longest: usize,
+    is_of_numbers: bool,
 }
 
 impl Column {
     fn new(heading: impl Into<String>, align: Align) -> Self {
-        Self { heading: heading.into(), align, drops: 0, is_key: false, long: Long::Stays, longest: LONGEST }
+        let (heading, long) = (heading.into(), Long::Stays);
+        Self { heading, align, drops: 0, is_key: false, long, longest: LONGEST, is_of_numbers: false }
     }
 
     /// Text.
@@ -84,6 +88,11 @@ impl Column {
     /// Cells may be of any length in a pipe: for text of our own, never for what a file says.
     pub fn of_any_length(self) -> Self {
         Self { longest: usize::MAX, ..self }
+    }
+
+    /// Cells are numbers: where there is no room they lose digits, never the exponent.
+    pub fn of_numbers(self) -> Self {
+        Self { is_of_numbers: true, ..self }
     }
 
     /// The room that it wants before others give way, and the least, for cells of this width.
@@ -262,6 +271,7 @@ impl Table {
             match self.columns[column].long {
                 _ if natural <= width => vec![text.into()],
                 Long::Wraps => textwrap::wrap(text, terminal::words(width)).into_iter().map(String::from).collect(),
+                _ if self.columns[column].is_of_numbers => vec![exact::shortened(text, width)],
                 _ => vec![shortened(text, width)],
             }
         };
@@ -421,12 +431,10 @@ fn push_spaces(line: &mut String, mut count: usize) {
     }
 }
 
-/// Control characters are escaped, so that a name from a file cannot move the cursor.
+/// What is not seen is escaped, so that a name from a file cannot move the cursor.
 fn push_escaped(out: &mut String, text: &str) {
-    match text.chars().any(char::is_control) {
-        true => {
-            out.extend(text.chars().flat_map(|c| if c.is_control() { c.escape_debug().collect() } else { vec![c] }))
-        }
+    match text.chars().any(is_unseen) {
+        true => *out += &one_line(text),
         false => *out += text,
     }
 }
@@ -479,6 +487,14 @@ mod tests {
         let name = "encoder.layer.5.attention.output.LayerNorm.weight";
         table.row([name, "384", "1.2e-3", "0.999", "a sentence of some words that goes on for a while"]);
         table
+    }
+
+    #[test]
+    fn names_do_not_turn_the_line() {
+        let mut table = Table::new([Column::left("tensor"), Column::right("bytes")]);
+        table.row(["a\u{202e}b\u{200d}c", "7"]);
+        assert_eq!(table.render(&Terminal::default()), "tensor               bytes\na\\u{202e}b\\u{200d}c      7\n");
+        assert_eq!(one_line("a\u{2066}b"), "a\\u{2066}b");
     }
 
     #[test]

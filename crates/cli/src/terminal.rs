@@ -129,12 +129,23 @@ fn columns(told: Option<usize>) -> usize {
 
 /// By `--color`, `NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`, and whether it is a terminal.
 fn is_coloured<S: anstream::stream::RawStream>(stream: S) -> bool {
-    let colour = AutoStream::choice(&stream) != ColorChoice::Never;
+    // `0` does not force, whatever the library takes it for.
+    let forces_nothing = std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value == "0");
+    let colour = match AutoStream::choice(&stream) {
+        ColorChoice::Never => false,
+        _ if forces_nothing && ColorChoice::global() == ColorChoice::Auto => stream.is_terminal() && !says_no(),
+        _ => true,
+    };
     if colour {
         // Consoles of Windows are told that escape sequences come.
         AutoStream::always_ansi(stream);
     }
     colour
+}
+
+/// Something speaks against colour on a terminal.
+fn says_no() -> bool {
+    is_dumb() || std::env::var_os("CLICOLOR").is_some_and(|value| value == "0")
 }
 
 /// A terminal that cannot move its cursor.

@@ -41,6 +41,8 @@ const SYNONYMS: [(&[&str], &str); 12] = [
 ];
 /// Names of the destination that are no option where it is an argument.
 const DESTINATION: [&str; 7] = ["--output", "--out", "--output-file", "--dst", "--dest", "--destination", "-o"];
+/// Options that say more of `--scheme`.
+const OF_SCHEME: [&str; 4] = ["--scale-search", "--mx-scale", "--nonfinite", "--share-global"];
 /// Commands of other tools.
 const COMMANDS: [(&[&str], &str); 6] = [
     (&["cast", "quantize", "quantise", "to", "cvt"], "convert"),
@@ -98,7 +100,9 @@ fn sentence(error: &Error, args: &[OsString]) -> String {
         ErrorKind::InvalidSubcommand => return unknown_command(&text(ContextKind::InvalidSubcommand)),
         ErrorKind::MissingRequiredArgument => {
             let name = command.map_or("truecast", Command::get_name);
-            format!("{name} needs {}", arg.replace(['<', '>'], ""))
+            let of_scheme = |option: &&&str| typed.iter().any(|word| word.split('=').next() == Some(option));
+            let needing = OF_SCHEME.iter().find(of_scheme).filter(|_| arg.starts_with("--scheme"));
+            format!("{} needs {}", needing.unwrap_or(&name), arg.replace(['<', '>'], ""))
         }
         ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_empty() => {
             format!("{} needs a value", option_of(&arg))
@@ -144,7 +148,11 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str) 
     let name = command.map_or("truecast", Command::get_name);
     let own = longs(definition, command);
     let takes_destination = command.is_some_and(|c| c.get_positionals().any(|arg| arg.get_id() == "dst"));
-    let is_destination = DESTINATION.contains(&typed) || (typed.len() > 4 && closest(typed, DESTINATION).is_some());
+    let word = typed.trim_start_matches('-');
+    // A word that is near to an option is that option; the others may be near to a name of the destination.
+    let is_near =
+        || typed.len() > 4 && closest(word, own.iter().copied()).is_none() && closest(typed, DESTINATION).is_some();
+    let is_destination = DESTINATION.contains(&typed) || is_near();
     if takes_destination && is_destination {
         return format!("unknown option {typed}: the destination is the second argument, {name} SRC DST");
     }
@@ -152,7 +160,9 @@ fn unknown_option(definition: &Command, command: Option<&Command>, typed: &str) 
     if let Some(meant) = synonym.filter(|meant| own.contains(meant)) {
         return format!("unknown option {typed}; did you mean --{meant}?");
     }
-    let word = typed.trim_start_matches('-');
+    if typed.starts_with("--") && own.contains(&word) {
+        return format!("{typed} stands behind --, where nothing is an option; write it before");
+    }
     let has = |c: &&Command, long: &str| c.get_arguments().any(|arg| arg.get_long() == Some(long));
     let owners = |long: &str| -> Vec<&str> {
         definition.get_subcommands().filter(|c| has(c, long)).map(Command::get_name).collect()
@@ -194,6 +204,9 @@ fn one_of(names: &[&str]) -> String {
 
 /// A command that there is not.
 pub fn unknown_command(typed: &str) -> String {
+    if typed.starts_with('-') {
+        return format!("the name of a command is expected, not {typed}; see truecast --help");
+    }
     let definition = help::definition();
     let synonym = COMMANDS.iter().find(|(words, _)| words.contains(&typed)).map(|(_, meant)| *meant);
     let known = || definition.get_subcommands().map(Command::get_name);

@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use crate::pages::PAGES;
-use crate::suggest::closest;
+use crate::suggest::{MEANT, closest, did_you_mean};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, error};
 use std::ffi::OsStr;
@@ -28,8 +28,14 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
     type Value = T;
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, error::Error> {
-        let read = self.read;
-        StringValueParser::new().try_map(move |text| read(&text)).parse_ref(command, arg, value)
+        let Words { read, list } = *self;
+        let read = move |text: String| {
+            read(&text).map_err(|error| match error.contains(MEANT) {
+                true => error,
+                false => error + &did_you_mean(&text, list()),
+            })
+        };
+        StringValueParser::new().try_map(read).parse_ref(command, arg, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
@@ -116,7 +122,11 @@ pub fn meant(name: &str) -> Option<DType> {
     let canonical = DType::ALL.map(DType::name);
     let others = DType::ALL.into_iter().flat_map(|t| ecosystems.into_iter().flat_map(move |e| t.names_in(e)));
     let known: Vec<&str> = canonical.into_iter().chain(others).filter(|name| DType::parse(name).is_ok()).collect();
-    closest(name, known).and_then(|name| DType::parse(name).ok())
+    let near = closest(name, known).and_then(|name| DType::parse(name).ok());
+    // `e8m0`: what follows the width says which type it is, if only one has it.
+    let lower = name.to_ascii_lowercase();
+    let mut alike = DType::ALL.into_iter().filter(|dtype| lower.len() >= 4 && dtype.name().ends_with(&lower));
+    near.or_else(|| alike.next().filter(|_| alike.next().is_none()))
 }
 
 // ---- specifications ----

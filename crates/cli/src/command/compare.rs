@@ -47,9 +47,7 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     if !limits.is_empty() && comparison.structural_differences() > 0 {
         failed.push(format!("{} could not be compared", count(comparison.structural_differences(), "tensor")));
     }
-    // The exit code says it if standard error is gone.
-    failed.iter().for_each(|line| message::error(&format!("--fail-on: {line}")));
-    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(thresholds::report(&failed, "", context.json))
 }
 
 /// The files, and the types that they were read as where that was said.

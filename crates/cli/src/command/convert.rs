@@ -89,9 +89,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
         let open = left_open::text(&open, &context.terminal);
         print(&report, &assessment, &listed, &open, elapsed, args, &context.terminal)?;
     }
-    // The exit code says it if standard error is gone.
-    failed.iter().for_each(|line| message::error(&format!("--fail-on: {line}; the result was written")));
-    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(thresholds::report(&failed, "; the result was written", context.json))
 }
 
 /// Everything that is asked for.

@@ -75,7 +75,8 @@ pub fn sorting(args: &ListArgs, known: Known) -> Result<Sorting, Failure> {
     let Some((needs_values, key)) = key.or_else(count) else {
         let counts = COUNTS.iter().map(|count| count.name);
         let all: Vec<&str> = KEYS.iter().map(|(name, ..)| *name).chain(counts).collect();
-        return Err(Failure::usage(format_args!("--sort {column:?} is not one of {}", all.join(", "))));
+        let error = Failure::usage(format_args!("--sort {column:?} is not one of {}", all.join(", ")));
+        return Err(error.of_word(column, all));
     };
     let is_unknown = matches!(key, Key::Count(count) if count.of_conversions && known == Known::Differences);
     if needs_values && known == Known::Sizes {

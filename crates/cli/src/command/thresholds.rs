@@ -1,9 +1,14 @@
 //! `--fail-on`: counts that must not be exceeded. Their names are those of reports.
 
+use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::message;
 use crate::suggest::did_you_mean;
 use truecast::Counts;
 use truecast::report::{COUNTS, Count};
+
+/// The exit code of a check that found something.
+const FAILED: u8 = 1;
 
 /// One `COUNT[=N]`.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +37,16 @@ pub fn parse(texts: &[String]) -> Result<Vec<Threshold>, Failure> {
         Ok(Threshold { count, limit })
     };
     texts.iter().map(one).collect()
+}
+
+/// Tells what was exceeded, a line each or in one object, and gives the exit code, which says it if standard error is gone.
+pub fn report(exceeded: &[String], also: &str, json: bool) -> ExitCode {
+    match (exceeded, json) {
+        ([], _) => return ExitCode::SUCCESS,
+        (lines, true) => message::error_object(&format!("--fail-on: {}{also}", lines.join("; ")), FAILED),
+        (lines, false) => lines.iter().for_each(|line| message::error(&format!("--fail-on: {line}{also}"))),
+    }
+    ExitCode::from(FAILED)
 }
 
 /// A line for each count that is exceeded.

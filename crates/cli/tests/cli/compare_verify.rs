@@ -228,6 +228,13 @@ fn compare_fails_on_request_only() {
     ] {
         folder.run(&format!("compare a.safetensors b.safetensors --quiet {options}")).exits(code);
     }
+    // With --json the error is an object, too, and one for all counts.
+    for line in ["compare a.safetensors b.safetensors", "convert b.safetensors c.safetensors --to bool --rule *=i8"] {
+        let ran = folder.run(&format!("{line} --json --fail-on inexact,to_nan,nan_in")).exits(1);
+        let error: serde_json::Value = serde_json::from_str(&ran.err).unwrap_or_else(|e| panic!("{e}: {}", ran.err));
+        assert_eq!(error["exit_code"], 1, "{error}");
+        assert!(error["error"].as_str().unwrap().starts_with("--fail-on: "), "{error}");
+    }
 }
 
 #[test]

@@ -63,6 +63,31 @@ fn the_value_of_the_acceptance_line() {
     }
 }
 
+/// The words are about the rounding that was asked for: its result is that of the line.
+#[test]
+fn the_decision_is_that_of_the_options() {
+    for (line, decision) in [
+        ("1.001 --to bf16 --spec ieee --rounding up", "rounding up: goes to the neighbour above, 0x3f81 = 1.0078125"),
+        ("1.001 --to bf16 --spec ieee --rounding down", "rounding down: goes to the neighbour below, 0x3f80 = 1"),
+        ("1.00785 --to bf16 --spec tile --rounding zero", "rounding toward-zero: goes to the neighbour below, 0x3f81"),
+        ("3 --to f8e8m0 --spec onnx --round-mode up", "rounding away: goes to the neighbour above, 0x81 = 4"),
+        (
+            "2.5 --to i8 --spec ieee --rounding nearest-away",
+            "rounding nearest-away: goes to the neighbour above, 0x03 = 3",
+        ),
+        (
+            "1e39 --from f64 --to bf16 --spec ieee --rounding up",
+            "rounding up: leaves the range, and becomes 0x7f80 = inf",
+        ),
+        ("1.001 --to bf16 --spec ieee --overflow saturate", "to nearest: goes to the neighbour below"),
+        ("2.5 --to i8 --spec ieee", "toward zero: 0x02 = 2; to nearest even: 0x02 = 2"),
+    ] {
+        let object = explained(line);
+        let said = object["neighbours"]["decision"].as_str().unwrap();
+        assert!(said.starts_with(decision), "{line}: {said}");
+    }
+}
+
 #[test]
 fn bits_and_decimals_as_input() {
     // (arguments, source bits, rounded)

@@ -168,6 +168,9 @@ fn options_of_what_is_written() {
         let ran = Folder::new().run(&format!("{line} --{option}"));
         ran.fails(2, &[format!("--{name} belongs to runs that write a file; this is --dry-run")]);
     }
+    let ran = Folder::new().run("convert a.npy b.npy --to f16 --resume").exits(2);
+    let said = "truecast: --resume belongs to folders of checkpoints, in runs that write a file; this is a.npy\n";
+    assert_eq!(ran.err, said);
     refuses("vectors cast --from f32 --to f16", "force", "runs that write a file", "standard output");
     for what in ["saturated", "wrapped", "undefined", "saturated=5"] {
         let name = what.split('=').next().unwrap();

@@ -181,6 +181,8 @@ fn colour_where_it_is_wanted() {
         (&[("TERM", "dumb")][..], ""),
         (&[][..], "--color never"),
         (&[("CLICOLOR_FORCE", "1")][..], "--color never"),
+        (&[("CLICOLOR_FORCE", "0"), ("CLICOLOR", "0")][..], ""),
+        (&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")][..], ""),
     ] {
         let text = on_terminal(variables, more);
         assert!(!text.contains('\u{1b}') && text.contains("NOT PERMITTED"), "{variables:?} {more}: {text:?}");
@@ -192,8 +194,19 @@ fn colour_where_it_is_wanted() {
         String::from_utf8(command.args(more.split_whitespace()).output().unwrap().stdout).unwrap()
     };
     assert!(piped(Some("1"), "").contains(red) && piped(None, "--color always").contains(red));
+    assert!(!piped(Some("0"), "").contains('\u{1b}') && piped(Some("0"), "--color always").contains(red));
     assert!(!piped(None, "").contains('\u{1b}') && !piped(Some("1"), "--json").contains('\u{1b}'));
     folder.run("explain 1 --to f16 --color sometimes").fails(2, &["sometimes", "auto", "always", "never"]);
+}
+
+/// A number that is cut shows how large it is.
+#[test]
+fn numbers_keep_their_exponents() {
+    let shown = seen(&Folder::new(), 80, &DUMB, "explain 5e-324 --from f64 --to f32");
+    assert!(shown.lines().filter(|line| line.contains('…')).all(|line| line.contains("…e-")), "{shown}");
+    assert!(shown.contains("…e-45"), "{shown}");
+    let shown = seen(&Folder::new(), 80, &DUMB, "explain 1e-40 --to f64 --spec ieee");
+    assert!(shown.lines().filter(|line| line.contains('…')).all(|line| line.contains("…e-")), "{shown}");
 }
 
 /// Sentences on standard error break between words on a terminal, and only there.

@@ -99,9 +99,7 @@ pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<E
         let done = beside(&report) + &done;
         output::text(&context.terminal.wrap(&done))?;
     }
-    // The exit code says it if standard error is gone.
-    failed.iter().for_each(|line| message::error(&format!("--fail-on: {line}; the result was written")));
-    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(thresholds::report(&failed, "; the result was written", context.json))
 }
 
 /// Something is finished there.

@@ -66,7 +66,7 @@ fn laid_out(rows: Vec<Row>, terminal: &Terminal) -> String {
     let patterns = aligned(&elements);
     let mut table = Table::new([
         Column::left(""),
-        Column::left("value").of_any_length(),
+        Column::left("value").of_any_length().of_numbers(),
         Column::left("code"),
         Column::right("ulp"),
         Column::left("bits"),
@@ -174,7 +174,7 @@ fn answers(args: &ExplainArgs, e: &Explanation, terminal: &Terminal) -> String {
         Column::left("specification"),
         Column::left("attributes").wraps(),
         Column::left(e.to.name()),
-        Column::left("value").shrinks().of_any_length(),
+        Column::left("value").shrinks().of_any_length().of_numbers(),
         Column::left("").wraps(),
     ]);
     for Answer { interpretation: i, outcome } in &e.answers {

@@ -5,8 +5,10 @@ use super::source::Source;
 use crate::args::ExplainArgs;
 use crate::exact::{self, Digits};
 use crate::output::bits;
-use truecast::explain::{Decision, Decoded, Explanation};
-use truecast::{DType, Exact, FloatFormat, Kind};
+use crate::policy::PolicyArgs;
+use truecast::exact::decode;
+use truecast::explain::{Answer, Decision, Decoded, Explanation};
+use truecast::{DType, Exact, FloatFormat, Kind, Rounding};
 
 /// How a value is written; `--exact` gives every digit.
 pub fn value(args: &ExplainArgs, value: Exact) -> String {
@@ -46,6 +48,9 @@ pub fn ulps(x: f64, is_tie: bool) -> String {
 /// The rounding decision.
 pub fn decision(args: &ExplainArgs, e: &Explanation, source: &Source) -> String {
     let n = &e.neighbours;
+    if let Some(said) = as_asked(args, e) {
+        return said;
+    }
     match (n.decision, e.to.kind()) {
         (Decision::Exact, _) => exact(args, e, source),
         (Decision::NotRounded, _) => match e.source.value {
@@ -58,6 +63,33 @@ pub fn decision(args: &ExplainArgs, e: &Explanation, source: &Source) -> String 
         (_, Kind::Book(_)) => book(args, e),
         _ => float(args, e),
     }
+}
+
+/// What the rounding does that the options ask for, where that is not what is said without options.
+fn as_asked(args: &ExplainArgs, e: &Explanation) -> Option<String> {
+    let n = &e.neighbours;
+    let neutral = PolicyArgs { spec: args.policy.spec.clone(), ..PolicyArgs::default() };
+    let [Answer { interpretation, outcome }] = e.answers.as_slice() else { return None };
+    let is_far = n.is_out_of_range && matches!(e.to.kind(), Kind::Int(_));
+    let rounds = matches!(n.decision, Decision::Below | Decision::Tie | Decision::Above) && !is_far;
+    if args.policy == neutral || !rounds {
+        return None;
+    }
+    let policy = interpretation.cast.policy;
+    let rounding = match e.to.kind() {
+        Kind::Int(_) => policy.to_int,
+        Kind::Float(_) | Kind::Fixed(_) if policy.to_float != Rounding::NearestEven => policy.to_float,
+        _ => return None,
+    };
+    let code = outcome.code()?;
+    let is_at = |element: &Option<Decoded>| element.as_ref().is_some_and(|element| element.code == code);
+    let goes = match () {
+        () if is_at(&n.below) => "goes to the neighbour below,",
+        () if is_at(&n.above) => "goes to the neighbour above,",
+        () => "leaves the range, and becomes",
+    };
+    let value = value(args, decode(e.to, code));
+    Some(format!("rounding {}: {goes} {} = {value}", rounding.name(), bits(code, e.to.code_bits())))
 }
 
 fn exact(args: &ExplainArgs, e: &Explanation, source: &Source) -> String {

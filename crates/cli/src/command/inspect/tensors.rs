@@ -87,7 +87,8 @@ fn key(column: &str, has_stats: bool) -> Result<Key, Failure> {
         "subnormal" => (Key::Count(|survey| survey.subnormal), true),
         _ => {
             let all = INSPECT_COLUMNS.join(", ");
-            return Err(Failure::usage(format_args!("--sort {column:?} is not one of {all}")));
+            let error = Failure::usage(format_args!("--sort {column:?} is not one of {all}"));
+            return Err(error.of_word(column, INSPECT_COLUMNS));
         }
     };
     if needs_values && !has_stats {
