@@ -127,3 +127,37 @@ fn where_it_is_not_safe_nothing_goes() {
     assert!(said.contains("1 file of the source deleted"), "{said}");
     assert!(!folder.path("one/model.safetensors").exists() && folder.path("two/model.safetensors").exists());
 }
+
+/// What says how tensors are quantised may be data: it is kept of a file that goes.
+#[test]
+fn a_run_goes_on_without_what_described_its_source() {
+    for scheme in
+        ["ct:pack-quantized", "modelopt:NVFP4", "comfy:nvfp4", "comfy:float8_e4m3fn", "ct:nvfp4-pack-quantized"]
+    {
+        let quantised = |bias: f32| {
+            let folder = Folder::new();
+            std::fs::create_dir(folder.path("dense")).unwrap();
+            let values = f32s(&(0..128 * 128).map(|i| (i % 37) as f32 * 0.01 - 0.18).collect::<Vec<_>>());
+            let weight = |name: &'static str| (name, "F32", &[128u64, 128][..], values.clone());
+            folder.write("dense/1.safetensors", &safetensors(&[weight("a.weight")], &[]));
+            let second = [weight("b.weight"), ("b.bias", "F32", &[1], f32s(&[bias]))];
+            folder.write("dense/2.safetensors", &safetensors(&second, &[]));
+            let map = json!({ "a.weight": NAMES[0], "b.weight": NAMES[1], "b.bias": NAMES[1] });
+            let index = json!({ "metadata": { "total_size": 0 }, "weight_map": map });
+            folder.write("dense/model.safetensors.index.json", index.to_string().as_bytes());
+            folder.write("dense/config.json", b"{}");
+            folder.run(&format!("convert dense model --scheme {scheme} --quiet")).exits(0);
+            folder
+        };
+        let whole = quantised(2.0);
+        whole.run("convert model out --to bf16 --nan error --quiet").exits(0);
+        let folder = quantised(f32::NAN);
+        let convert = "convert model out --to bf16 --nan error --quiet --delete-source";
+        folder.run(convert).fails(3, &["b.bias"]);
+        assert_eq!(left(&folder), [NAMES[1]], "{scheme}");
+        folder.write("model/2.safetensors", &whole.read("model/2.safetensors"));
+        folder.run(&format!("{convert} --resume")).exits(0);
+        assert_eq!(tree(&folder, "out"), tree(&whole, "out"), "{scheme}");
+        assert!(left(&folder).is_empty(), "{scheme}");
+    }
+}

@@ -6,8 +6,8 @@ use super::stored::Stored;
 use crate::error::Error;
 use std::collections::BTreeMap;
 use truecast_core::scaled::Part;
-use truecast_io::FileFormat;
 use truecast_io::folder::{Folder, Shard};
+use truecast_io::{FileFormat, Source};
 use truecast_schemes::{Checkpoint, Detection, Documents, Group, MAX_READ_BYTES, Role, detect, detect_gguf};
 
 /// The tensors of a checkpoint and what they are.
@@ -16,6 +16,8 @@ pub(super) struct Contents {
     pub stored: Vec<Stored>,
     pub documents: Documents,
     pub found: Detection,
+    /// The tensors whose data had to be read to know that.
+    pub read: Vec<Stored>,
 }
 
 impl Contents {
@@ -26,8 +28,9 @@ impl Contents {
     pub fn of(folder: &Folder, options: &truecast_schemes::Options<'_>) -> Result<Contents, Error> {
         let stored: Vec<Stored> = stored(folder).collect();
         let documents = documents(folder)?;
-        let found = detection(folder, &stored, &documents, options)?;
-        Ok(Contents { stored, documents, found })
+        let mut read = Vec::new();
+        let found = detection(folder, &stored, &documents, options, &mut read)?;
+        Ok(Contents { stored, documents, found, read })
     }
 
     /// Some tensors are not what their headers say.
@@ -50,12 +53,13 @@ fn documents(folder: &Folder) -> Result<Documents, Error> {
     Ok(Documents { config: config?, hf_quant_config: hf_quant_config?, params: params? })
 }
 
-/// What the tensors are; `stored` are all that count.
+/// What the tensors are; `stored` are all that count. Those whose data were read come to `seen`.
 fn detection(
     folder: &Folder,
     stored: &[Stored],
     documents: &Documents,
     options: &truecast_schemes::Options<'_>,
+    seen: &mut Vec<Stored>,
 ) -> Result<Detection, Error> {
     let tensor = |at: &Stored| folder.shards()[at.shard].source.tensors()[at.tensor].clone();
     if let [Shard { source, .. }] = folder.shards()
@@ -71,12 +75,18 @@ fn detection(
     let mut read = |number: usize| {
         let at = stored[number];
         let source = &folder.shards()[at.shard].source;
-        let mut bytes = vec![0; source.tensors()[at.tensor].bytes().min(MAX_READ_BYTES) as usize];
+        let mut bytes = vec![0; bytes_read(source, at.tensor)];
         source.read_at(at.tensor, 0, &mut bytes)?;
+        seen.push(at);
         Ok(bytes)
     };
     let checkpoint = Checkpoint { tensors: &tensors, metadata: &metadata, documents };
     detect(checkpoint, &mut read, options).map_err(|cause| Error::scheme(folder.path(), cause))
+}
+
+/// Bytes of a small tensor that are read to know what others are.
+pub(super) fn bytes_read(source: &Source, tensor: usize) -> usize {
+    source.tensors()[tensor].bytes().min(MAX_READ_BYTES) as usize
 }
 
 /// A group with the places of its parts.

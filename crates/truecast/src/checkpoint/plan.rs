@@ -45,6 +45,8 @@ pub struct Plan {
     pub(super) relaid: Vec<Relaid>,
     /// Tensors that the result lacks because they mean nothing without others, with the reason.
     pub(super) dropped: Vec<(String, String)>,
+    /// Tensors of the source whose data this plan was made from.
+    pub(super) read: Vec<Stored>,
     warnings: Vec<String>,
     pub(super) options: Options,
 }
@@ -68,7 +70,7 @@ impl Plan {
         options: &Options,
         reference: Option<Reference>,
     ) -> Result<Plan, Error> {
-        let Contents { stored, documents, found } = contents;
+        let Contents { stored, documents, found, read } = contents;
         let src = folder.path();
         let tensor = |at: &Stored| &folder.shards()[at.shard].source.tensors()[at.tensor];
         // What the result holds, in the order of files and data: a group stands where its codes do.
@@ -205,6 +207,7 @@ impl Plan {
             shares,
             relaid: all_relaid,
             dropped,
+            read,
             warnings,
             options: options.clone(),
         })

@@ -5,13 +5,14 @@ use super::dense::Quantised;
 use super::error::CheckpointError;
 use super::found::Contents;
 use super::options::Options;
+use super::stored::Stored;
 use super::values::{self, Logical, Values, logical};
 use crate::error::Error;
 use crate::opened::Opened;
 use std::collections::HashMap;
 use std::path::Path;
 use truecast_core::DType;
-use truecast_core::scaled::{Coding, Packing, Plane, Planes};
+use truecast_core::scaled::{Coding, Packing, Part, Plane, Planes};
 use truecast_io::folder::Folder;
 use truecast_io::{OnnxOptions, OpenOptions};
 use truecast_kernel::CastOptions;
@@ -55,6 +56,11 @@ impl Reference {
         // Of the order that was taken, and of the other.
         let (mut noise, mut compared) = ([0.0, 0.0], 0);
         for quantised in all {
+            // Data of files that are gone were compared when the run began.
+            let is_gone = |(_, at): &(Part, Stored)| folder.shards()[at.shard].is_gone;
+            if quantised.parts.iter().any(is_gone) {
+                continue;
+            }
             let (Some(swapped), Some(dense)) = (swapped(quantised), by_name.get(quantised.name.as_str())) else {
                 continue;
             };

@@ -1,11 +1,12 @@
 //! Files of the source that are deleted as soon as nothing needs them any more (`docs/spec/checkpoints.md §11.1`).
 //!
-//! What a deleted file began with stays beside the result until that is complete: a run that was interrupted can go on, for a
-//! plan needs headers and no data. Without an index nothing would say which files there were, so all are deleted at the end.
+//! What a plan needs of a deleted file stays beside the result until that is complete, so a run that was interrupted can go
+//! on: the header, and the small tensors that describe others. Without an index nothing would say which files there were, so all are deleted at the end.
 
 use super::begun::{KEPT, kept};
 use super::encode::Scaled;
 use super::error::CheckpointError;
+use super::found::bytes_read;
 use super::manifest::{FileEntry, Manifest};
 use super::options::Share;
 use super::plan::Plan;
@@ -17,7 +18,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast_io::folder;
-use truecast_io::{Existing, FileId, NewFolder};
+use truecast_io::{Existing, FileId, NewFolder, OutputFile};
 
 /// Deletes what is needed no more.
 pub(super) struct Release<'a> {
@@ -89,15 +90,37 @@ impl<'a> Release<'a> {
                 return Err(Error::checkpoint(self.plan.folder.path(), CheckpointError::Exchanged { file }));
             }
             if !manifest.complete {
-                let mut head = Vec::new();
-                let read = shard.source.head().read_to_end(&mut head);
-                read.map_err(|source| truecast_io::Error::Io { path: path.into(), action: "reading", source })?;
-                NewFolder::make(&self.dst.join(KEPT))?.keep();
-                folder::write(&kept(self.dst, &shard.name), &head, Existing::Replace)?;
+                self.keep(at)?;
             }
             folder::remove(path)?;
             self.deleted.push(shard.name.clone());
         }
+        Ok(())
+    }
+
+    /// Keeps of a file what a plan needs: its header, and the small tensors that describe others. They stand where they stood,
+    /// so the copy has holes.
+    fn keep(&self, at: usize) -> Result<(), Error> {
+        let shard = &self.plan.folder.shards()[at];
+        let source = &shard.source;
+        let failed = |source| truecast_io::Error::Io { path: shard.source.path().into(), action: "reading", source };
+        let mut head = Vec::new();
+        source.head().read_to_end(&mut head).map_err(failed)?;
+        NewFolder::make(&self.dst.join(KEPT))?.keep();
+        let path = kept(self.dst, &shard.name);
+        let mut copy = OutputFile::create(&path, Existing::Replace)?;
+        let mut write = |offset, bytes: &[u8]| {
+            let written = copy.write_all_at(offset, bytes);
+            written.map_err(|source| truecast_io::Error::Io { path: path.clone(), action: "writing", source })
+        };
+        write(0, &head)?;
+        for stored in self.plan.read.iter().filter(|stored| stored.shard == at) {
+            let Some(offset) = source.data_offset(stored.tensor) else { continue };
+            let mut bytes = vec![0; bytes_read(source, stored.tensor)];
+            source.read_at(stored.tensor, 0, &mut bytes)?;
+            write(offset, &bytes)?;
+        }
+        copy.commit()?;
         Ok(())
     }
 
