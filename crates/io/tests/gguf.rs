@@ -165,3 +165,12 @@ fn blocks_have_the_bytes_that_the_definition_says() {
         assert!(bits.is_none_or(|bits| u64::from(bits) == block.bytes() * 8), "{block}");
     }
 }
+
+/// Texts are bounded together: a small file with holes could ask for any memory.
+#[test]
+fn texts_are_bounded_together() {
+    let long = |n: usize| key(&format!("k{n}"), 8, &text(&"\0".repeat(16 << 20)));
+    let file = |keys: usize| File { keys: (0..keys).map(long).collect(), ..File::default() }.bytes();
+    assert!(Header::parse(&file(3)).is_ok());
+    assert!(matches!(Header::parse(&file(4)).unwrap_err(), HeaderError::TooMuchText { .. }));
+}

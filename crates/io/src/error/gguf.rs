@@ -7,6 +7,8 @@ use crate::shown::Shown;
 pub const MAX_NAME_BYTES: u64 = 65_535;
 /// The longest text of a key.
 pub const MAX_TEXT_BYTES: u64 = 16 << 20;
+/// Bytes of all names and texts of a header together.
+pub const MAX_ALL_TEXT_BYTES: u64 = 64 << 20;
 /// The most keys, and the most tensors.
 pub const MAX_ENTRIES: u64 = 1 << 20;
 /// The deepest nesting of arrays.
@@ -35,6 +37,9 @@ pub enum HeaderError {
     /// A text beyond reason.
     #[error("offset {offset}: a text of {bytes} bytes exceeds the limit of {most}")]
     TextTooLong { offset: u64, bytes: u64, most: u64 },
+    /// Texts that are too much together.
+    #[error("offset {offset}: texts of more than {MAX_ALL_TEXT_BYTES} bytes together exceed the limit")]
+    TooMuchText { offset: u64 },
     /// A text is no UTF-8.
     #[error("offset {offset}: text is not UTF-8")]
     NotUtf8 { offset: u64 },

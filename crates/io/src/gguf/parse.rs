@@ -3,11 +3,11 @@
 //! Lengths and counts are compared with what is left of the file before memory is taken for them, and with limits that no
 //! real file comes near, so that a large file cannot ask for more memory than a header deserves.
 
-use std::io::{BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{BufReader, ErrorKind, Read, Seek};
 
 use super::{Block, BlockTensor, Header, HeaderError, Value};
 use crate::error::ReadError;
-use crate::error::gguf::{MAX_DEPTH, MAX_ENTRIES, MAX_NAME_BYTES, MAX_TEXT_BYTES};
+use crate::error::gguf::{MAX_ALL_TEXT_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_NAME_BYTES, MAX_TEXT_BYTES};
 use crate::window::Window;
 use foldhash::{HashSet, HashSetExt};
 
@@ -28,25 +28,29 @@ impl Header {
     /// assert_eq!(Header::parse(b"GGUF\0\0\0\x03").unwrap_err(), HeaderError::BigEndian);
     /// ```
     pub fn parse(file: &[u8]) -> std::result::Result<Header, HeaderError> {
-        parse(&mut Input { source: std::io::Cursor::new(file), position: 0, end: file.len() as u64 }).map_err(|e| {
-            match e {
-                ReadError::Cause(cause) => cause,
-                // Memory ends where the file does.
-                ReadError::Io(_) => HeaderError::Truncated { offset: file.len() as u64 },
-            }
-        })
+        parse(&mut Input { source: std::io::Cursor::new(file), position: 0, text: 0, end: file.len() as u64 }).map_err(
+            |e| {
+                match e {
+                    ReadError::Cause(cause) => cause,
+                    // Memory ends where the file does.
+                    ReadError::Io(_) => HeaderError::Truncated { offset: file.len() as u64 },
+                }
+            },
+        )
     }
 }
 
 /// Reads the header of a file of `file_bytes` bytes.
 pub(super) fn read(file: Window, file_bytes: u64) -> Result<Header> {
-    parse(&mut Input { source: BufReader::new(file), position: 0, end: file_bytes })
+    parse(&mut Input { source: BufReader::new(file), position: 0, text: 0, end: file_bytes })
 }
 
 /// The bytes of a file, with where they are.
 struct Input<R> {
     source: R,
     position: u64,
+    /// Bytes of the texts that were read.
+    text: u64,
     end: u64,
 }
 
@@ -90,7 +94,7 @@ impl<R: Read + Seek> Input<R> {
     fn skip(&mut self, bytes: u64) -> Result<()> {
         self.check(bytes)?;
         // What is left of a file fits in i64: lengths of files do.
-        self.source.seek(SeekFrom::Current(bytes as i64))?;
+        self.source.seek_relative(bytes as i64)?;
         self.position += bytes;
         Ok(())
     }
@@ -102,6 +106,10 @@ impl<R: Read + Seek> Input<R> {
         self.check(bytes)?;
         if bytes > most {
             return Err(HeaderError::TextTooLong { offset, bytes, most }.into());
+        }
+        self.text += bytes;
+        if self.text > MAX_ALL_TEXT_BYTES {
+            return Err(HeaderError::TooMuchText { offset }.into());
         }
         let mut text = vec![0; bytes as usize];
         self.fill(&mut text)?;
