@@ -250,3 +250,33 @@ fn a_file_is_quantised() {
     folder.run("convert a.npy b.npy --scheme comfy:nvfp4").fails(2, &["--scheme belongs to"]);
     assert!(!folder.path("b.safetensors").exists());
 }
+
+/// Nothing but a marker beside `P.weight` says that a tensor is quantised: without it codes would be read as values.
+#[test]
+fn what_a_marker_cannot_declare_is_not_quantised() {
+    for name in ["pos_embed", "weight", "a.scale_shift_table"] {
+        let folder = Folder::new();
+        let values = f32s(&(0..64 * 64).map(|i| i as f32 * 0.01).collect::<Vec<_>>());
+        let b = ("b.weight", "F32", &[64u64, 64][..], values.clone());
+        folder.write("a.safetensors", &safetensors(&[(name, "F32", &[64, 64], values), b], &[]));
+        let convert = "convert a.safetensors q.safetensors --scheme comfy:float8_e4m3fn --quiet";
+        folder.run(convert).fails(2, &[name, "does not end in .weight", "--keep"]);
+        folder.run(&format!("{convert} --keep {name}")).exits(0);
+        folder.run("convert q.safetensors d.safetensors --to f32 --quiet").exits(0);
+    }
+}
+
+/// A scale that is NaN makes a block NaN, and that is said.
+#[test]
+fn a_scale_that_is_nan_is_told() {
+    let folder = Folder::new();
+    let tensors = [
+        ("a.weight", "F8_E4M3", &[2u64, 2][..], vec![0x38; 4]),
+        ("a.scale_weight", "F32", &[], f32s(&[f32::NAN])),
+        ("scaled_fp8", "F8_E4M3", &[0], vec![]),
+    ];
+    folder.write("a.safetensors", &safetensors(&tensors, &[]));
+    let report = folder.run("convert a.safetensors d.safetensors --to bf16 --json").exits(0).object("convert");
+    let warnings = report["warnings"].to_string();
+    assert!(warnings.contains("4 of 4 values are NaN in the source"), "{warnings}");
+}

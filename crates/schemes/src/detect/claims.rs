@@ -14,6 +14,9 @@ use crate::modules::module_of;
 use crate::scheme::Family;
 use crate::table::{Described, Entry, Name, Need};
 
+/// Dimensions that a stated shape may have.
+const MAX_DIMENSIONS: usize = 64;
+
 /// Everything that is known so far.
 pub(super) struct Claims<'a> {
     pub(super) index: Index<'a>,
@@ -228,7 +231,7 @@ impl<'a> Claims<'a> {
         let shape: Option<Vec<u64>> = numbers.iter().map(|n| u64::try_from(*n).ok()).collect();
         let fits = |shape: &Vec<u64>| {
             let product = shape.iter().try_fold(1u64, |product, n| product.checked_mul((*n).max(1)));
-            (2..=3).contains(&shape.len()) && product.is_some_and(|product| product < 1 << 60)
+            (2..=MAX_DIMENSIONS).contains(&shape.len()) && product.is_some_and(|product| product < 1 << 60)
         };
         shape.filter(fits).ok_or_else(wrong)
     }

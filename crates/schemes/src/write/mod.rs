@@ -83,6 +83,10 @@ pub fn target(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     if tensor.shape.contains(&0) {
         return Err(refused("it has no elements".to_owned()));
     }
+    // Nothing but a marker beside `P.weight` declares these schemes (§4.6.2).
+    if scheme.family.name().starts_with("comfy:") && !tensor.name.ends_with(".weight") {
+        return Err(refused("its name does not end in .weight, so nothing would say that it is quantised".to_owned()));
+    }
     let Some(form) = Form::of(scheme, lead, [*rows, *cols]).map_err(refused)? else {
         return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false });
     };

@@ -8,7 +8,7 @@ use super::place::{self, Found};
 use super::plan::Plan;
 use super::release::Release;
 use super::shard::ShardPlan;
-use super::write::Shards;
+use super::write::{Shards, not_numbers};
 use crate::digest::sha256;
 use crate::error::Error;
 use crate::progress::Progress;
@@ -123,7 +123,8 @@ impl Plan {
             }
             other => other,
         })?;
-        let Run { shards: Shards { rows, .. }, warnings, .. } = work;
+        let Run { shards: Shards { rows, .. }, mut warnings, .. } = work;
+        warnings.extend(not_numbers(&rows));
         let outputs = report.digests.iter().map(|(path, ..)| path.clone()).collect();
         let whole = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);
         Ok(Report { outputs, dropped: self.dropped.clone(), folder: Some(Box::new(report)), ..whole })

@@ -4,7 +4,7 @@ use super::error::CheckpointError;
 use super::options::Options;
 use super::plan::Plan;
 use super::reference::{Reference, contents};
-use super::write::Shards;
+use super::write::{Shards, not_numbers};
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -95,7 +95,8 @@ impl Plan {
         self.check_file(dst)?;
         let mut shards = Shards::new(&self, stop);
         shards.write(0, dst, self.options.tensors.existing, &mut progress)?;
-        let (rows, warnings) = (shards.rows, self.warnings());
+        let rows = shards.rows;
+        let warnings = self.warnings().into_iter().chain(not_numbers(&rows)).collect();
         let report = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);
         Ok(Report { outputs: vec![dst.into()], dropped: self.dropped.clone(), ..report })
     }

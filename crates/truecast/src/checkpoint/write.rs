@@ -16,9 +16,9 @@ use crate::report::{Beside, Noise, TensorReport};
 use crate::stream::{Limits, room, run};
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::scaled::Part;
-use truecast_io::{Existing, FileFormat, Writer};
+use truecast_io::{Existing, FileFormat, Shown, Writer};
 use truecast_kernel::{CastOptions, Counting, Counts};
 use truecast_schemes::Content;
 
@@ -60,6 +60,9 @@ impl<'a> Shards<'a> {
         let actions = Actions::new(stored.map(|work| &work.planned), &exec);
         let actions = actions.map_err(|(tensor, cause)| failed(tensor, cause.into()))?;
         let of_work = |work: &Work| {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
             let planned = &work.planned;
             let means = match &work.origin {
                 Origin::Stored(_) | Origin::Bytes(_) => Ok(Means::Cast(actions.of(planned))),
@@ -137,4 +140,16 @@ fn small(scaled: &Scaled, encoder: &Encoder) -> Vec<(usize, Vec<u8>)> {
         Content::Bytes(bytes) => Some((at, bytes.clone())),
     };
     scaled.outputs.iter().enumerate().filter_map(bytes).collect()
+}
+
+/// Values of a quantised source that are NaN: most often a scale is.
+pub(super) fn not_numbers(rows: &[TensorReport]) -> Option<String> {
+    let mut found = rows.iter().filter(|row| row.scheme.is_some() && row.counts.nan_in > 0);
+    let first = found.next()?;
+    let others = match found.count() {
+        0 => String::new(),
+        others => format!(", and of {others} other tensors some"),
+    };
+    let (name, count, of) = (Shown(&first.name), first.counts.nan_in, first.elements);
+    Some(format!("tensor {name}: {count} of {of} values are NaN in the source{others}: codes or scales are NaN"))
 }
