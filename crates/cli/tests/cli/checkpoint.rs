@@ -381,3 +381,32 @@ fn folders_are_compared_and_inspected() {
     folder.run("inspect model --lenient").fails(2, &["--lenient belongs to"]);
     folder.run("convert model/config.json out2 --to bf16 --resume").fails(2, &["--resume belongs to folders"]);
 }
+
+/// A part that replaces an older checkpoint takes away what would make a mixture of both look whole.
+#[test]
+fn a_part_leaves_no_mixture() {
+    let folder = checkpoint();
+    folder.run("convert model out --to f16 --quiet").exits(0);
+    std::fs::remove_file(folder.path("out/truecast-manifest.json")).unwrap();
+    folder.run("convert model out --to bf16 --part 1/2 --force --quiet").exits(0);
+    for gone in ["model.safetensors.index.json", "config.json"] {
+        assert!(!folder.path(&format!("out/{gone}")).exists(), "{gone}");
+    }
+    folder.run("convert model out --to bf16 --part 2/2 --force --quiet").exits(0);
+    folder.run("convert model out --to bf16 --merge --quiet").exits(0);
+    folder.run("convert model expected --to bf16 --quiet").exits(0);
+    let shards = |name: &str| [FIRST, SECOND].map(|shard| folder.read(&format!("{name}/{shard}")));
+    assert_eq!(shards("out"), shards("expected"));
+}
+
+/// What cannot be copied is known before any work.
+#[test]
+fn a_link_beside_the_weights_is_refused_first() {
+    let folder = checkpoint();
+    folder.write("elsewhere.txt", b"x");
+    std::os::unix::fs::symlink(folder.path("elsewhere.txt"), folder.path("model/notes.txt")).unwrap();
+    folder.run("convert model out --to bf16 --dry-run").fails(3, &["notes.txt"]);
+    folder.run("convert model out --to bf16").fails(3, &["notes.txt"]);
+    assert!(!folder.path("out").exists());
+    folder.run("convert model out --to bf16 --follow-links").exits(0);
+}

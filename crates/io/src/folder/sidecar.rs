@@ -90,6 +90,14 @@ fn is_weights(name: &str) -> bool {
 }
 
 impl Sidecar {
+    /// Opens it, to know before any work that it can be copied.
+    ///
+    /// # Errors
+    /// [`Error::Io`], a link that is not followed.
+    pub fn check(&self, from: &Path, follow_links: bool) -> Result<(), Error> {
+        open_in(from, &self.path, follow_links).map(drop)
+    }
+
     /// Copies it from one folder to the same place in another. `goes_on` is asked again and again.
     ///
     /// # Errors

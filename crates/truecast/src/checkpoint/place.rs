@@ -75,8 +75,8 @@ pub(super) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
                 name.ends_with(INDEX_SUFFIX) || is_written || Documents::FILES.contains(&name.as_str())
             };
             let outdated = |name: &&String| match part {
-                // What other parts wrote is theirs.
-                Some(_) => **name == own,
+                // What other parts wrote is theirs. What makes a folder a checkpoint comes again at the end.
+                Some(_) => **name == own || is_whole(name),
                 None => is_whole(name) || name.starts_with(PREFIX),
             };
             found.outdated = names.iter().filter(outdated).map(|name| dst.join(name)).collect();
@@ -98,6 +98,9 @@ pub(super) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
     {
         let what = format!("{other} is of another division of the work");
         return Err(refused(CheckpointError::Changed { what }));
+    }
+    for sidecar in plan.copied() {
+        sidecar.check(plan.folder.path(), plan.folder.follows_links())?;
     }
     let done = |name: &str| found.manifest.iter().flat_map(|m| &m.shards).any(|s| s.name == name && s.output.is_some());
     let mine = plan.shards.iter().enumerate().filter(|(at, shard)| plan.is_mine(*at) && !done(&shard.name));
