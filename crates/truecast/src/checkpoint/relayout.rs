@@ -144,7 +144,8 @@ mod tests {
             assert_eq!(inverse(GlobalRule::Times, scale), Ok((1.0 / scale, true)));
             assert_eq!(inverse(GlobalRule::Divide, scale), Ok((1.0 / scale, true)));
         }
-        assert_eq!(inverse(GlobalRule::Times, 3.0), Ok((1.0 / 3.0, false)));
+        assert_eq!(inverse(GlobalRule::Times, 0.1), Ok((1.0 / 0.1, false)));
+        assert_eq!(inverse(GlobalRule::Divide, 3.0), Ok((1.0 / 3.0, false)));
         for scale in [0.0, f32::INFINITY, f32::NAN, 1e-42] {
             assert!(inverse(GlobalRule::Times, scale).is_err());
         }
