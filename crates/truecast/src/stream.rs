@@ -9,6 +9,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 use truecast_io::{Source, TensorReader, Writer};
 
 /// A chunk's elements are a multiple of this, so that counts do not depend on chunks (`docs/spec/checkpoints.md §10`);
@@ -141,7 +142,9 @@ pub(crate) fn run<S: Sink, W, E: From<Error> + Send>(
     let input = Mutex::new(Input { feed, items, memory, at: 0, left, taken: 0 });
     let output = Mutex::new(Output { sink, done, written: 0, failed: None });
     let turn = Condvar::new();
+    let has_panicked = AtomicBool::new(false);
     let worker = || {
+        let _alarm = Alarm { has_panicked: &has_panicked, turn: &turn };
         let (mut src, mut dst) = (Vec::new(), Vec::new());
         let fail = |error| {
             locked(&output).failed.get_or_insert(error);
@@ -154,9 +157,15 @@ pub(crate) fn run<S: Sink, W, E: From<Error> + Send>(
                 Err(error) => return fail(error.into()),
             };
             let worked = work(chunk.item, chunk.first, chunk.len, src, &mut dst);
-            let is_turn = |output: &mut Output<_, _, _>| output.written != chunk.number && output.failed.is_none();
-            let mut output = turn.wait_while(locked(&output), is_turn).unwrap_or_else(PoisonError::into_inner);
-            if output.failed.is_some() {
+            let is_over = |output: &Output<_, _, _>| output.failed.is_some() || has_panicked.load(Ordering::SeqCst);
+            let is_early = |output: &mut Output<_, _, _>| output.written != chunk.number && !is_over(output);
+            let mut output = locked(&output);
+            while is_early(&mut output) {
+                // A panic is not announced under the lock, so it is looked for now and then.
+                let waited = turn.wait_timeout_while(output, GLANCE, is_early);
+                output = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            if is_over(&output) {
                 return;
             }
             let Output { sink, done, written, failed } = &mut *output;
@@ -185,7 +194,25 @@ pub(crate) fn run<S: Sink, W, E: From<Error> + Send>(
     failed.map_or(Ok(sink), Err)
 }
 
-/// A worker that panics takes the whole scope with it, so what it leaves locked is never used.
+/// How often a worker that waits looks whether another has panicked.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Tells the others that a worker panics: its chunk will never be written. The scope then panics too.
+struct Alarm<'a> {
+    has_panicked: &'a AtomicBool,
+    turn: &'a Condvar,
+}
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.has_panicked.store(true, Ordering::SeqCst);
+            self.turn.notify_all();
+        }
+    }
+}
+
+/// What a worker that panics leaves locked is not used: the others stop.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -260,4 +287,41 @@ pub(crate) fn room(buffer: &mut Vec<u8>, bytes: u64) -> &mut [u8] {
         *buffer = vec![0; bytes];
     }
     &mut buffer[..bytes]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Zeros;
+
+    impl Feed for Zeros {
+        fn read(&mut self, _: usize, _: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
+            room(buffer, len);
+            Ok(len as usize)
+        }
+    }
+
+    impl Sink for () {
+        fn write(&mut self, _: usize, _: u64, _: u64, _: &[u8]) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    /// A panic of one worker ends the others, which would else wait for its chunk.
+    #[test]
+    fn a_panic_ends_all_workers() {
+        let items: Vec<Item> = (0..64).map(|index| Item::new(index, 1000, 8, 8)).collect();
+        let stop = AtomicBool::new(false);
+        let limits = Limits { threads: NonZeroUsize::new(4).unwrap(), max_memory: 1 << 30, stop: &stop };
+        let work = |at: usize, _: u64, _: u64, _: &[u8], dst: &mut Vec<u8>| {
+            assert!(at != 5, "a panic on purpose");
+            room(dst, 1000);
+            Ok::<_, Error>(((), 1000))
+        };
+        let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            run(Zeros, (), &items, &limits, work, |_, (), _| {}).is_ok()
+        }));
+        assert!(ran.is_err());
+    }
 }
