@@ -51,6 +51,12 @@ fn in_python(message: &str) -> String {
     let mut parts = message.split("--");
     let mut said = parts.next().unwrap_or_default().to_owned();
     for part in parts {
+        // Dashes within a word are of a name or a path.
+        if !said.is_empty() && !said.ends_with([' ', '(', '`', '"', '\n']) {
+            said.push_str("--");
+            said.push_str(part);
+            continue;
+        }
         let end = part.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(part.len());
         let (option, rest) = part.split_at(end);
         match option {

@@ -95,7 +95,8 @@ pub fn verify(
     let total = verification.bytes();
     let mut verdict = watched(py, progress, total, |stop, tell| verification.run(&dst, stop, tell))?;
     if let Some(record) = record {
-        verdict.differences.extend(record.differences(&dst).map_err(fail)?);
+        let differences = watched(py, None, 0, |stop, _| record.differences(&dst, stop))?;
+        verdict.differences.extend(differences);
     }
     let names = verification.names().into_iter();
     let shown = truecast_cli::verified_text(&verdict, |name| verification.source_type(name), names);

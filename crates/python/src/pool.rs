@@ -32,6 +32,13 @@ pub fn options() -> CastOptions {
     CastOptions { threads: state.threads.unwrap_or(DEFAULTS.threads), ..*DEFAULTS }
 }
 
+/// The same for work on so many bytes: work that is not worth the pool is not divided. It must not be, for the threads that
+/// libraries divide it among are not in a process that was forked.
+pub fn options_for(bytes: usize) -> CastOptions {
+    let options = options();
+    if bytes < WORTH_BYTES { CastOptions { threads: NonZeroUsize::MIN, ..options } } else { options }
+}
+
 fn pool() -> Option<Arc<ThreadPool>> {
     let process = std::process::id();
     let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -86,8 +86,9 @@ pub fn quantize<'py>(
     let shape: Vec<u64> = source.shape.extract()?;
     let fail = |error: Error| error::of(py, &error);
     let form = Form::new(scheme, &shape).map_err(fail)?;
-    let quantiser = Quantiser::new(&form, source.dtype, &how, &pool::options()).map_err(fail)?;
     let dense = source.given.read(false)?;
+    let exec = pool::options_for(dense.memory.bytes().len());
+    let quantiser = Quantiser::new(&form, source.dtype, &how, &exec).map_err(fail)?;
     let (mut made, mut room): (Vec<Given<'_>>, Vec<Memory<'_>>) = Default::default();
     for array in form.arrays() {
         let shape = PyTuple::new(py, &array.shape)?;
@@ -126,7 +127,6 @@ pub fn dequantize<'py>(
         DType::F32 => CastSpec::copy(DType::F32),
         to => request::resolve(py, &request, DType::F32, to)?,
     };
-    let dequantiser = Dequantiser::new(&form, &cast, &pool::options()).map_err(fail)?;
     let mut read = Vec::new();
     let mut library = Library::Numpy;
     for array in form.arrays() {
@@ -146,6 +146,7 @@ pub fn dequantize<'py>(
     let (made, mut memory) = new(py, library, &shape, &new_dtype(py, library, to, Words::Values)?, Order::C)?;
     let arrays: Vec<&[u8]> = read.iter().map(|dense| dense.memory.bytes()).collect();
     let room = memory.bytes_mut();
+    let dequantiser = Dequantiser::new(&form, &cast, &pool::options_for(room.len())).map_err(fail)?;
     pool::run(py, room.len(), || dequantiser.run(&arrays, room)).map_err(fail)?;
     hand_back(made, library)
 }

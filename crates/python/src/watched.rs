@@ -19,6 +19,19 @@ struct Shown {
     is_done: bool,
 }
 
+/// Says that the work is over, also where it panics.
+struct Finish<'a> {
+    shown: &'a Mutex<Shown>,
+    changed: &'a Condvar,
+}
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).is_done = true;
+        self.changed.notify_all();
+    }
+}
+
 /// Does work in another thread. `progress` is called with the bytes that are done, those that there are, and the tensor.
 pub fn watched<T: Send>(
     py: Python<'_>,
@@ -37,10 +50,8 @@ pub fn watched<T: Send>(
     };
     let (result, stopped) = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
-            let result = pool::install(|| work(&stop, &tell));
-            lock().is_done = true;
-            changed.notify_all();
-            result
+            let _finish = Finish { shown: &shown, changed: &changed };
+            pool::install(|| work(&stop, &tell))
         });
         let mut stopped = Ok(());
         let mut told = u64::MAX;

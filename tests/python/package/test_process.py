@@ -116,10 +116,14 @@ def test_forked_processes_convert():
             import numpy as np, truecast as tc
             x = np.ones(1 << 22, np.float32)
             tc.cast(x, "f16")
+            stack = np.ones((4, 32, 32), np.float32)
+            tc.quantize(stack, "fp8-block")
             child = os.fork()
             if child == 0:
                 y = tc.cast(x, "f16")
-                os._exit(0 if (y == 1).all() else 9)
+                q = tc.quantize(stack, "fp8-block")
+                z = tc.dequantize(q)
+                os._exit(0 if (y == 1).all() and (z == 1).all() else 9)
             deadline = 60
             import time
             begin = time.monotonic()

@@ -53,7 +53,8 @@ class Quantized:
         for n in self.shape:
             elements *= n
         shown = [f"{name} {array.dtype} {tuple(array.shape)}" for name, array in self.arrays().items()]
-        return f"{self.scheme} of {self.shape}, {8 * self.nbytes / elements:.4g} bits an element: {', '.join(shown)}"
+        bits = f"{8 * self.nbytes / elements:.4g} bits an element: " if elements else ""
+        return f"{self.scheme} of {self.shape}, {bits}{', '.join(shown)}"
 
 
 def quantize(

@@ -110,8 +110,8 @@ impl Record {
     /// The destination, and files that belong to it and lie beside it, of which length or digest is not as recorded.
     ///
     /// # Errors
-    /// Files that cannot be read, other than those that are missing.
-    pub fn differences(&self, dst: &Path) -> Result<Vec<FileDifference>, Error> {
+    /// Files that cannot be read, other than those that are missing; [`Error::Interrupted`] once `stop` is set.
+    pub fn differences(&self, dst: &Path, stop: &AtomicBool) -> Result<Vec<FileDifference>, Error> {
         let mut all = Vec::new();
         for (i, expected) in self.outputs.iter().enumerate() {
             let in_folder =
@@ -122,7 +122,7 @@ impl Record {
                 (_, Some(name)) => dst.with_file_name(name),
             };
             let actual = match path.exists() {
-                true => Some(sha256(&path, &AtomicBool::new(false))?),
+                true => Some(sha256(&path, stop)?),
                 false => None,
             };
             let recorded = (expected.bytes, expected.sha256.clone());

@@ -87,7 +87,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<Ex
     let mut verdict = verification.run(&args.dst, &NEVER, |progress| bar.at(progress))?;
     bar.finish();
     if let Some(record) = record {
-        verdict.differences.extend(record.differences(&args.dst)?);
+        verdict.differences.extend(record.differences(&args.dst, &NEVER)?);
     }
     let names = || verification.names().into_iter();
     print(&verdict, || Groups::of(&verdict, |name| verification.source_type(name), names()), context)
@@ -121,7 +121,7 @@ fn of_folder(
     let mut verdict = verification.run(&args.dst, &NEVER, |progress| bar.at(progress))?;
     bar.finish();
     if let Some(record) = record {
-        verdict.differences.extend(record.differences(&args.dst)?);
+        verdict.differences.extend(record.differences(&args.dst, &NEVER)?);
     }
     print(&verdict, || Groups::of(&verdict, |name| verification.source_type(name), verification.names()), context)
 }
