@@ -293,7 +293,7 @@ impl From<NibblesArg> for Nibbles {
 pub struct WritingArgs {
     /// Quantise matrices by this scheme, such as fp8-block, ct:pack-quantized,bits=4,group=32 or modelopt:NVFP4; what
     /// is not quantised becomes --to, or stays as it is
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = words::SCHEME, hide_possible_values = true)]
     pub scheme: Option<Scheme>,
     /// With --scheme: try scales near that of the formula, and take the one with the least squared error
     #[arg(long, value_name = "BY", value_parser = words::SCALE_SEARCH, requires = "scheme")]

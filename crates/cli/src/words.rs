@@ -13,9 +13,10 @@ use truecast::bench::pairs::ParsePairError;
 use truecast::dtype::ParseTypeError;
 use truecast::promote::PythonNumber;
 use truecast::report::COUNTS;
+use truecast::scaled::{Scheme, SchemeError};
 use truecast::select::writing::{self, MxScale, NonFinite, Preset, Relayout, Search};
 use truecast::spec::{onnx, openvino, tile, tosa};
-use truecast::{DType, Ecosystem, Rounding};
+use truecast::{DType, Ecosystem, Rounding, scaled};
 
 /// A value parser with words to complete.
 #[derive(Clone, Copy, Debug)]
@@ -161,6 +162,20 @@ fn with_versions(name: &str) -> Vec<String> {
         _ => Vec::new(),
     };
     [name.to_string()].into_iter().chain(versions.iter().map(|version| format!("{name}@{version}"))).collect()
+}
+
+// ---- schemes ----
+
+/// A scheme that is written, with parameters.
+pub const SCHEME: Words<Scheme> = Words { read: read_scheme, list: scaled::written };
+
+fn read_scheme(text: &str) -> Result<Scheme, String> {
+    scaled::scheme(text).map_err(|error| match error {
+        SchemeError::Unknown { name } => {
+            format!("no scheme is called {name:?}; written are {}", scaled::written().join(", "))
+        }
+        error => error.to_string(),
+    })
 }
 
 // ---- the others ----

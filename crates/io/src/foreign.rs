@@ -105,7 +105,9 @@ impl fmt::Display for Foreign {
             Foreign::Pickle => write!(f, "is a pickle, as torch.save writes it, and pickles are not supported{files}"),
             Foreign::Gguf => write!(f, "is a GGUF file, which only inspect, convert, verify and compare read{files}"),
             Foreign::Raw => write!(f, "is taken for bytes without a header, which are not supported{files}"),
-            Foreign::Unknown => f.write_str("unknown kind of file; expected .safetensors, .npy, .npz, .pb or .onnx"),
+            Foreign::Unknown => {
+                f.write_str("unknown kind of file; expected .safetensors, .gguf, .npy, .npz, .pb or .onnx")
+            }
         }
     }
 }

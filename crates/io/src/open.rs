@@ -12,9 +12,12 @@ impl FileFormat {
     /// The kind that the extension stands for.
     ///
     /// # Errors
-    /// [`Error::UnknownKind`] with what the path names instead.
+    /// [`Error::UnknownKind`] with what the path names instead; [`Error::Io`] if it names nothing.
     pub fn known(path: &Path) -> Result<FileFormat, Error> {
-        FileFormat::of_path(path).ok_or_else(|| Error::UnknownKind { path: path.into(), found: Foreign::of(path) })
+        FileFormat::of_path(path).ok_or_else(|| match (Foreign::of(path), fs::metadata(path)) {
+            (Foreign::Unknown, Err(error)) => Error::io(path, "opening")(error),
+            (found, _) => Error::UnknownKind { path: path.into(), found },
+        })
     }
 }
 

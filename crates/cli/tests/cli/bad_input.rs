@@ -149,6 +149,7 @@ fn sources_that_are_not_there_or_not_files() {
     std::os::unix::fs::symlink("/dev/zero", folder.path("zero.npy")).unwrap();
     let made = std::process::Command::new("mkfifo").arg(folder.path("pipe.npy")).status().unwrap();
     assert!(made.success());
+    folder.write("b.txt", b"text");
     let before = folder.names();
     for (source, code) in [
         ("missing.safetensors", 4),
@@ -158,9 +159,10 @@ fn sources_that_are_not_there_or_not_files() {
         ("dir.safetensors", 2), // a folder without weights
         ("pipe.npy", 3),
         ("zero.npy", 3),
-        ("a.txt", 2),
-        ("model", 2),
-        (".npy", 2),
+        ("a.txt", 4),
+        ("model", 4),
+        (".npy", 4),
+        ("b.txt", 2),
     ] {
         for line in [
             format!("convert {source} out.safetensors --to f16"),

@@ -399,6 +399,15 @@ fn a_part_leaves_no_mixture() {
     assert_eq!(shards("out"), shards("expected"));
 }
 
+/// A folder becomes a folder, and nothing is made where there is nothing to merge.
+#[test]
+fn a_folder_does_not_become_a_file() {
+    let folder = checkpoint();
+    folder.run("convert model out.safetensors --to bf16").fails(2, &["out.safetensors", "folder"]);
+    folder.run("convert model out --to bf16 --merge").exits(2);
+    assert!(!folder.path("out.safetensors").exists() && !folder.path("out").exists());
+}
+
 /// What cannot be copied is known before any work.
 #[test]
 fn a_link_beside_the_weights_is_refused_first() {

@@ -280,3 +280,44 @@ fn a_scale_that_is_nan_is_told() {
     let warnings = report["warnings"].to_string();
     assert!(warnings.contains("4 of 4 values are NaN in the source"), "{warnings}");
 }
+
+/// Options about scales and codes are errors where nothing is quantised.
+#[test]
+fn options_of_quantised_sources_are_not_ignored() {
+    let folder = Folder::new();
+    let values = f32s(&[0.5; 16]);
+    std::fs::create_dir(folder.path("dir")).unwrap();
+    for name in ["a.safetensors", "dir/model.safetensors"] {
+        folder.write(name, &safetensors(&[("a.weight", "F32", &[4, 4], values.clone())], &[]));
+    }
+    for (option, names) in [
+        ("--trust-scales", "--trust-scales"),
+        ("--nibbles high", "--nibbles"),
+        ("--reference a.safetensors", "--reference"),
+    ] {
+        for what in [
+            "convert a.safetensors b.safetensors --to bf16",
+            "convert dir out --to bf16",
+            "convert dir out --scheme fp8-block",
+        ] {
+            folder.run(&format!("{what} {option}")).fails(2, &[names, "no effect", "quantised"]);
+        }
+        assert!(!folder.path("out").exists() && !folder.path("b.safetensors").exists());
+    }
+}
+
+/// Schemes have short names too, and those that are probably meant are named.
+#[test]
+fn schemes_have_short_names() {
+    let folder = Folder::new();
+    let values = f32s(&(0..32 * 64).map(|i| i as f32 * 0.01).collect::<Vec<_>>());
+    std::fs::create_dir(folder.path("dir")).unwrap();
+    folder.write("dir/model.safetensors", &safetensors(&[("a.weight", "F32", &[32, 64], values)], &[]));
+    folder.run("convert dir a --scheme mxfp4 --quiet").exits(0);
+    folder.run("convert dir b --scheme ct:mxfp4-pack-quantized --quiet").exits(0);
+    assert_eq!(folder.read("a/model.safetensors"), folder.read("b/model.safetensors"));
+    folder.run("convert dir c --scheme fp8-blok").fails(2, &["did you mean fp8-block?"]);
+    folder.run("convert dir c --scheme MXFP4").fails(2, &["did you mean mxfp4?"]);
+    let said = folder.run("convert dir c --scheme nothing").exits(2).err;
+    assert!(said.contains("int4-group") && !said.contains("awq"), "{said}");
+}

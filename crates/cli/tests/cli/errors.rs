@@ -30,6 +30,7 @@ const WRONG: [(&str, i32); 18] = [
 fn folder() -> Folder {
     let folder = Folder::with("a.safetensors", &one_tensor(&[1000.0]));
     folder.write("bad.npy", b"no");
+    folder.write("a.txt", b"text");
     folder
 }
 

@@ -243,6 +243,7 @@ fn files_of_other_kinds() {
     folder.write("cut.gguf", b"GGUF\x03\0\0\0");
     folder.write("pickled.bin", b"PK\x03\x04rest");
     folder.write("plain.bin", &[0; 8]);
+    folder.write("a.xyz", b"text");
     folder.write("old.pt", b"\x80\x02}q\x00.");
     for (src, said) in [
         ("model.safetensors.index.json", &["is the index of a checkpoint", "give its folder"][..]),
@@ -259,6 +260,9 @@ fn files_of_other_kinds() {
         for line in [format!("inspect {src}"), format!("compare {src} a.npy"), format!("verify {src} b.npy --to f16")] {
             folder.run(&line).fails(2, said);
         }
+    }
+    for line in ["inspect missing", "convert missing.xyz b.npy --to f16", "compare missing a.npy"] {
+        folder.run(line).fails(4, &["missing", "No such file"]);
     }
     // A GGUF file is read by these, which find this one cut; nothing else reads it, and none is written.
     for line in ["inspect cut.gguf", "convert cut.gguf b.safetensors --to f16", "compare cut.gguf a.npy"] {

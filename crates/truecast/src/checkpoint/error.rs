@@ -11,7 +11,7 @@ pub enum CheckpointError {
     #[error("source and destination lie in each other; choose another folder")]
     Nested,
     /// A checkpoint becomes a folder.
-    #[error("is a file, and a checkpoint becomes a folder; choose another destination")]
+    #[error("names a file, and a checkpoint becomes a folder; choose another destination")]
     NotAFolder,
     /// The destination holds something.
     #[error("the folder exists and holds {}", Shown(.holds))]

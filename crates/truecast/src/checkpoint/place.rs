@@ -8,8 +8,8 @@ use super::release;
 use crate::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
-use truecast_io::Existing;
 use truecast_io::folder::{INDEX_SUFFIX, free_bytes};
+use truecast_io::{Existing, FileFormat};
 use truecast_schemes::Documents;
 
 /// What a run finds at its destination.
@@ -30,7 +30,7 @@ pub(super) fn look(plan: &Plan, dst: &Path, options: &Options, fresh: &Manifest)
     if is_nested(plan.folder.path(), dst) {
         return Err(refused(CheckpointError::Nested));
     }
-    if dst.exists() && !dst.is_dir() {
+    if !dst.is_dir() && (dst.exists() || FileFormat::of_path(dst).is_some()) {
         return Err(refused(CheckpointError::NotAFolder));
     }
     let names = names_in(dst)?;

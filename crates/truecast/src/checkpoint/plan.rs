@@ -8,7 +8,7 @@ use super::found::{Contents, quantised};
 use super::manifest::{Manifest, ShardEntry, SourceEntry};
 use super::options::{Options, Share};
 use super::quantise::{self, Quantising, Settled};
-use super::reference::{Reference, contents};
+use super::reference::{Reference, contents, nothing_ignored};
 use super::relayout::{Relaid, relaid};
 use super::shard::{Origin, ShardPlan, Work};
 use super::stored::Stored;
@@ -105,6 +105,9 @@ impl Plan {
         let beside = Selection { keep: writing.map_or(selection.keep.clone(), |_| Vec::new()), ..selection.clone() };
         let choices = beside.choose(kind, &tensors, &eligibilities, src)?;
         let was_quantised = !found.groups.is_empty();
+        if !was_quantised {
+            nothing_ignored(options, src)?;
+        }
         let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
         let carried = writing.and_then(|writing| Some((writing.scheme, writing.relayout?)));
         let quantising = writing.filter(|writing| writing.relayout.is_none());

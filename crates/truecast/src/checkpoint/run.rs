@@ -113,6 +113,8 @@ impl Plan {
         if result.is_err() && is_new && finished == 0 && self.options.share == Share::Whole {
             drop(folder::remove(&dst.join(MANIFEST)));
             drop(made);
+        } else if result.is_err() && self.options.share == Share::Merge {
+            drop(made);
         } else {
             made.keep();
         }

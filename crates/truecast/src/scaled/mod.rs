@@ -38,7 +38,7 @@ use crate::error::Error;
 use truecast_core::DType;
 use truecast_core::scaled::Zero;
 use truecast_io::Tensor;
-use truecast_schemes::{Content, Error as NoTarget, target};
+use truecast_schemes::{Content, Error as NoTarget, Family, Writing, target};
 
 /// Source bytes or results of a piece of work.
 const PIECE: u64 = 1 << 20;
@@ -72,6 +72,20 @@ pub fn scheme(name: &str) -> Result<Scheme, SchemeError> {
         Some((_, whole)) => format!("{whole}{rest}").parse(),
         None => name.parse(),
     }
+}
+
+/// The names of the schemes that are written, without parameters: [`NAMES`], and those of §5.6.
+///
+/// # Examples
+/// ```
+/// let names = truecast::scaled::written();
+/// assert!(names.contains(&"mxfp4") && names.contains(&"fp8-block") && !names.contains(&"awq"));
+/// assert!(names.iter().all(|name| truecast::scaled::scheme(name).is_ok()));
+/// ```
+#[must_use]
+pub fn written() -> Vec<&'static str> {
+    let own = Family::all().filter(|family| family.writing() == Writing::Yes).map(Family::name);
+    NAMES.into_iter().map(|(short, _)| short).chain(own).collect()
 }
 
 /// What a tensor becomes under a scheme.
