@@ -2,6 +2,8 @@
 
 use super::kernels::{Expected, Row, avx2, avx512, row, vector};
 
+const STRIDES: Expected =
+    Expected::Aside("eight lines in and eight out, a variable distance apart, which is not followed");
 const WORDS: Expected = Expected::Aside("codes are taken eight or more at a time, scales one by one");
 const COPIES: Expected = Expected::Scalar("copies of elements as wide as registers that are not of vectors");
 const ENDS: Expected = Expected::Aside("with zero points both ends of a range are gathered, once for each block");
@@ -81,7 +83,7 @@ pub const SCALED: &[Row] = &[
     avx512("x86::avx512::quantise::groups::<*::Of*16, 3, 8, *>", vector(406)),
     avx512("x86::avx512::quantise::groups::<*::OfF32, 0, *>", vector(199)),
     avx512("x86::avx512::quantise::groups::<*::OfF32, 1, *>", vector(213)),
-    avx512("x86::avx512::turn::squares::<*>", vector(226)),
+    avx512("x86::avx512::turn::squares::<*>", STRIDES),
     avx512("x86::avx512::scaled::by_tables::<*>", vector(121)),
     avx512("x86::avx512::scaled::of_bytes::<*>", vector(68)),
 ];
