@@ -52,7 +52,7 @@ fn in_python(message: &str) -> String {
     let mut said = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         // Dashes within a word are of a name or a path.
-        if !said.is_empty() && !said.ends_with([' ', '(', '`', '"', '\n']) {
+        if !said.is_empty() && !said.ends_with([' ', '(', '`', '"', '\'', '\n']) {
             said.push_str("--");
             said.push_str(part);
             continue;

@@ -225,7 +225,7 @@ def test_a_scale_that_tensors_have_in_common(dense, tmp_path):
         ({"scheme": "awq"}, "not written"),
         ({"scheme": "mxfp4", "mx_scale": "round"}, "mx_scale"),
         ({"scheme": "mxfp4", "keep_preset": "norm"}, "norm"),
-        ({"to": "bf16", "scale_search": "mse"}, "convert needs scheme"),
+        ({"to": "bf16", "scale_search": "mse"}, "scale_search needs scheme"),
         ({"to": "bf16", "nibbles": "left"}, "nibbles"),
     ],
 )
@@ -272,3 +272,8 @@ def test_a_quantised_file(tmp_path):
     q = tc.Quantized("fp8-block", (256, 128), codes=codes, scales=scales)
     assert tensors["l.weight"].tobytes() == q.dequantize("bf16").tobytes()
     assert tc.verify(source, tmp_path / "b.safetensors", report=report)
+
+
+def test_names_with_dashes_stay_as_they_are(tmp_path):
+    with pytest.raises(tc.FileError, match="no--such--from-file.safetensors"):
+        tc.convert(tmp_path / "no--such--from-file.safetensors", tmp_path / "b.safetensors", "bf16")
