@@ -38,6 +38,7 @@ pub fn one_line(text: &str) -> String {
 /// Control characters, and those that turn, join or divide what stands beside them: a name from a file could move the cursor
 /// with them, or look like another.
 pub fn is_unseen(c: char) -> bool {
-    let turns = matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-    c.is_control() || turns
+    let is_joiner = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
+    let turns = matches!(c, '\u{61c}' | '\u{2028}'..='\u{202e}' | '\u{2065}'..='\u{2069}');
+    c.is_control() || is_joiner || turns
 }

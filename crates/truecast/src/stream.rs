@@ -9,7 +9,6 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
 use truecast_io::{Source, TensorReader, Writer};
 
 /// A chunk's elements are a multiple of this, so that counts do not depend on chunks (`docs/spec/checkpoints.md §10`);
@@ -140,11 +139,10 @@ pub(crate) fn run<S: Sink, W, E: From<Error> + Send>(
     let memory = limits.max_memory / workers;
     let left = items.first().map_or(0, |item| item.len);
     let input = Mutex::new(Input { feed, items, memory, at: 0, left, taken: 0 });
-    let output = Mutex::new(Output { sink, done, written: 0, failed: None });
+    let output = Mutex::new(Output { sink, done, written: 0, failed: None, has_panicked: false });
     let turn = Condvar::new();
-    let has_panicked = AtomicBool::new(false);
     let worker = || {
-        let _alarm = Alarm { has_panicked: &has_panicked, turn: &turn };
+        let _alarm = Alarm { output: &output, turn: &turn };
         let (mut src, mut dst) = (Vec::new(), Vec::new());
         let fail = |error| {
             locked(&output).failed.get_or_insert(error);
@@ -157,18 +155,12 @@ pub(crate) fn run<S: Sink, W, E: From<Error> + Send>(
                 Err(error) => return fail(error.into()),
             };
             let worked = work(chunk.item, chunk.first, chunk.len, src, &mut dst);
-            let is_over = |output: &Output<_, _, _>| output.failed.is_some() || has_panicked.load(Ordering::SeqCst);
-            let is_early = |output: &mut Output<_, _, _>| output.written != chunk.number && !is_over(output);
-            let mut output = locked(&output);
-            while is_early(&mut output) {
-                // A panic is not announced under the lock, so it is looked for now and then.
-                let waited = turn.wait_timeout_while(output, GLANCE, is_early);
-                output = waited.unwrap_or_else(PoisonError::into_inner).0;
-            }
-            if is_over(&output) {
+            let is_early = |output: &mut Output<_, _, _>| output.written != chunk.number && !output.is_over();
+            let mut output = turn.wait_while(locked(&output), is_early).unwrap_or_else(PoisonError::into_inner);
+            if output.is_over() {
                 return;
             }
-            let Output { sink, done, written, failed } = &mut *output;
+            let Output { sink, done, written, failed, .. } = &mut *output;
             let write = |(result, bytes)| {
                 sink.write(chunk.item, chunk.first, chunk.len, &dst[..bytes])?;
                 Ok(result)
@@ -194,19 +186,16 @@ pub(crate) fn run<S: Sink, W, E: From<Error> + Send>(
     failed.map_or(Ok(sink), Err)
 }
 
-/// How often a worker that waits looks whether another has panicked.
-const GLANCE: Duration = Duration::from_millis(100);
-
 /// Tells the others that a worker panics: its chunk will never be written. The scope then panics too.
-struct Alarm<'a> {
-    has_panicked: &'a AtomicBool,
+struct Alarm<'a, S, D, E> {
+    output: &'a Mutex<Output<S, D, E>>,
     turn: &'a Condvar,
 }
 
-impl Drop for Alarm<'_> {
+impl<S, D, E> Drop for Alarm<'_, S, D, E> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.has_panicked.store(true, Ordering::SeqCst);
+            locked(self.output).has_panicked = true;
             self.turn.notify_all();
         }
     }
@@ -276,6 +265,14 @@ struct Output<S, D, E> {
     done: D,
     written: u64,
     failed: Option<E>,
+    has_panicked: bool,
+}
+
+impl<S, D, E> Output<S, D, E> {
+    /// No chunk will be written any more.
+    fn is_over(&self) -> bool {
+        self.failed.is_some() || self.has_panicked
+    }
 }
 
 /// The beginning of a buffer that only ever grows: nothing is cleared twice, and there is no spare capacity.

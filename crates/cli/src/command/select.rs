@@ -1,4 +1,5 @@
-//! `--to`, `--from`, `--rule`, `--keep` and `--keep-preset` as a selection of tensors; `--scheme` and its options as a way of quantising.
+//! `--to`, `--from`, `--rule`, `--keep` and `--keep-preset` as a selection of tensors; `--scheme` and its options as a way of
+//! quantising.
 
 use crate::args::{RuleOrder, SchemeArgs, SelectArgs, WritingArgs};
 use crate::failure::Failure;

@@ -41,12 +41,6 @@ def _defaults(command: str) -> dict[str, str | None]:
     return {name: default for name, default, *_ in _truecast.arguments(command)}
 
 
-def _scheme(name: str) -> str:
-    """A scheme as the command knows it: Python has short names too."""
-    front, *rest = name.split(",", 1)
-    return ",".join([dict(_truecast.scheme_names()).get(front, front), *rest])
-
-
 def _several(names: Iterable[str] | None) -> list[str]:
     return [names] if isinstance(names, str) else list(names or ())
 
@@ -63,8 +57,6 @@ def _words(command: str, given: dict[str, Any]) -> tuple[list[str], tuple[str | 
     for name, value in given.items():
         if name in ("to", "from_") and value is not None:
             value = _truecast.type_name(value)
-        elif name == "scheme" and value is not None:
-            value = _scheme(value)
         elif name == "part" and isinstance(value, tuple):
             value = "/".join(map(str, value))
         elif name == "sidecars":

@@ -192,8 +192,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     try:
         # Options that are not given say nothing: not every specification has every attribute.
-        is_said = {name: value is not False or name == "sidecars" for name, value in asked.items() if value not in (None, [])}
-        said = {name: asked[name] for name, is_it in is_said.items() if is_it}
+        said = {n: value for n, value in asked.items() if value not in (None, []) and (value is not False or n == "sidecars")}
         done = convert(src, dst, progress=progress, **said)
     except TruecastError as error:
         print(f"error: {error}", file=sys.stderr)

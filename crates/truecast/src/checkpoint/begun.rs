@@ -1,4 +1,5 @@
-//! Opening a source of which an earlier run may have deleted files (`release`): what a plan needs of them lies beside the result.
+//! Opening a source of which an earlier run may have deleted files (`release`): what a plan needs of them lies beside the
+//! result.
 
 use super::manifest::{MANIFEST, Manifest};
 use super::options::Options;

@@ -149,7 +149,7 @@ fn each(row: &[u8], bits: u32, high_first: bool, n: usize, mut see: impl FnMut(u
 }
 
 /// The value of a code, by the definition.
-fn to_f32(dtype: DType, code: u64) -> f32 {
+pub(super) fn to_f32(dtype: DType, code: u64) -> f32 {
     let widened = CastSpec { src: dtype, ..CastSpec::copy(DType::F32) };
     f32::from_bits(cast_one(&widened, code).code().unwrap_or(0x7fc0_0000) as u32)
 }

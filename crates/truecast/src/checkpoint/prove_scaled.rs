@@ -129,12 +129,7 @@ impl ScaledProof<'_> {
     fn bytes(&self, at: usize, expected: &[u8], differences: &mut Vec<FileDifference>) -> Result<(), Error> {
         let mut found = vec![0; expected.len()];
         self.result.0.read_at(self.result.1[at], 0, &mut found)?;
-        if let Some(index) = expected.iter().zip(&found).position(|(a, b)| a != b) {
-            let count = expected.iter().zip(&found).filter(|(a, b)| a != b).count() as u64;
-            let (expected, actual) = (expected[index].into(), found[index].into());
-            let (tensor, index) = (self.scaled.outputs[at].tensor.name.clone(), index as u64);
-            differences.push(FileDifference::Part { tensor, count, index, expected, actual });
-        }
+        differences.extend(FileDifference::of_bytes(&self.scaled.outputs[at].tensor.name, expected, &found));
         Ok(())
     }
 

@@ -2,11 +2,13 @@
 //! source becomes which of the result, or why none does. Nothing is quantised anew.
 
 use super::dense::Quantised;
+use super::marks::to_f32;
 use super::shard::{Origin, Work};
 use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::Error;
 use crate::select::writing::Relayout;
+use truecast_core::DType;
 use truecast_core::scaled::{GlobalRule, Group, Layout, Part, Planes};
 use truecast_io::folder::Folder;
 use truecast_schemes::{Content, Scheme, Target};
@@ -118,18 +120,15 @@ fn inverse(rule: GlobalRule, scale: f32) -> Result<(f32, bool), &'static str> {
     if rule == GlobalRule::Amax || !scale.is_normal() || !inverse.is_normal() {
         return Err("its second scale has no inverse, or another meaning");
     }
-    // E4M3 without sign; 7F is NaN.
-    let value = |code: u8| match (code >> 3, f32::from(code & 7)) {
-        (0, fraction) => fraction * (-9f32).exp2(),
-        (exponent, fraction) => (8.0 + fraction) * (f32::from(exponent) - 10.0).exp2(),
-    };
-    let is_same = |code: u8| {
+    let is_same = |code: u64| {
+        let value = to_f32(DType::F8E4M3Fn, code);
         let (scale, other) = match rule {
-            GlobalRule::Times => (value(code) * scale, value(code) / inverse),
-            _ => (value(code) / scale, value(code) * inverse),
+            GlobalRule::Times => (value * scale, value / inverse),
+            _ => (value / scale, value * inverse),
         };
         scale.to_bits() == other.to_bits()
     };
+    // Without sign; 7F is NaN.
     Ok((inverse, 1.0 / inverse == scale && (0..0x7f).all(is_same)))
 }
 

@@ -1,7 +1,8 @@
 //! Files of the source that are deleted as soon as nothing needs them any more (`docs/spec/checkpoints.md §11.1`).
 //!
 //! What a plan needs of a deleted file stays beside the result until that is complete, so a run that was interrupted can go
-//! on: the header, and the small tensors that describe others. Without an index nothing would say which files there were, so all are deleted at the end.
+//! on: the header, and the small tensors that describe others. Without an index nothing would say which files there were, so
+//! all are deleted at the end.
 
 use super::begun::{KEPT, kept};
 use super::encode::Scaled;

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::progress::Progress;
 use crate::report::Provenance;
 use crate::scan::Stretch;
-use crate::verify::coverage::{self, Coverage};
+use crate::verify::coverage::{Coverage, elements_of};
 use crate::verify::difference::FileDifference;
 use crate::verify::elements::{self, Prepared};
 use crate::verify::pair::Pair;
@@ -49,16 +49,8 @@ impl Verification {
     /// What a plan should have written.
     pub(crate) fn of(plan: Plan, coverage: Coverage, seed: u64) -> Verification {
         let bytes: u64 = plan.works().map(Work::bytes_in).sum();
-        let part = coverage.part(bytes);
-        let stretches = plan.works().enumerate().map(|(at, work)| {
-            let planned = &work.planned;
-            let (len, bits) = (planned.target.len(), planned.from.bits_in(planned.src_layout).unwrap_or(64) as u64);
-            part.map_or_else(|| Stretch::whole(len), |part| coverage::sample(part, seed, at as u64, len, bits))
-        });
-        let stretches: Vec<Vec<Stretch>> = stretches.collect();
-        let is_sample =
-            stretches.iter().zip(plan.works()).any(|(some, work)| elements_of(some) < work.planned.target.len());
-        Verification { stretches, seed: is_sample.then_some(seed), plan }
+        let (stretches, seed) = coverage.stretches(bytes, seed, plan.works().map(|work| &work.planned));
+        Verification { stretches, seed, plan }
     }
 
     /// What the conversion does.
@@ -154,15 +146,7 @@ impl Verification {
                     Origin::Bytes(bytes) => {
                         let mut actual = vec![0; bytes.len()];
                         found.source.read_at(at, 0, &mut actual)?;
-                        let wrong = bytes.iter().zip(&actual).position(|(expected, actual)| expected != actual);
-                        let difference = wrong.map(|index| FileDifference::Part {
-                            tensor: name.clone(),
-                            count: bytes.iter().zip(&actual).filter(|(expected, actual)| expected != actual).count()
-                                as u64,
-                            index: index as u64,
-                            expected: bytes[index].into(),
-                            actual: actual[index].into(),
-                        });
+                        let difference = FileDifference::of_bytes(name, bytes, &actual);
                         (difference.into_iter().collect(), elements_of(some))
                     }
                     Origin::Quantised(quantised) => {
@@ -266,10 +250,6 @@ fn metadata<'a>(
     let wrong: Vec<&String> =
         keys.into_iter().filter(|key| actual.get(*key).map(String::as_str) != right(key)).collect();
     wrong.into_iter().map(|key| FileDifference::Metadata { key: key.clone() })
-}
-
-fn elements_of(stretches: &[Stretch]) -> u64 {
-    stretches.iter().map(|stretch| stretch.len).sum()
 }
 
 /// What decided a result, as its manifest records it; `None` if it has none.

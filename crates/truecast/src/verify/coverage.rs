@@ -4,6 +4,7 @@
 //! neighbours as there are blocks for each one that is wanted, and one of every row is drawn: the sample is spread over
 //! the whole tensor, and its size does not depend on luck.
 
+use crate::convert::planned::Planned;
 use crate::scan::{Stretch, UNIT};
 
 /// How much of a file is recomputed. Structure, headers and the presence of tensors are always checked.
@@ -37,13 +38,37 @@ impl Coverage {
             Coverage::BySize => Some(Self::PART.max(Self::LEAST as f64 / bytes as f64)),
         }
     }
+
+    /// What is recomputed of each tensor of a source with so many bytes of tensors; and the seed, if that is not everything.
+    pub(crate) fn stretches<'a>(
+        self,
+        bytes: u64,
+        seed: u64,
+        tensors: impl Iterator<Item = &'a Planned>,
+    ) -> (Vec<Vec<Stretch>>, Option<u64>) {
+        let part = self.part(bytes);
+        let mut is_sample = false;
+        let stretches = tensors.enumerate().map(|(at, tensor)| {
+            let (len, bits) = (tensor.target.len(), tensor.from.bits_in(tensor.src_layout).unwrap_or(64) as u64);
+            let some = part.map_or_else(|| Stretch::whole(len), |part| sample(part, seed, at as u64, len, bits));
+            is_sample |= elements_of(&some) < len;
+            some
+        });
+        let stretches = stretches.collect();
+        (stretches, is_sample.then_some(seed))
+    }
+}
+
+/// How many elements those are.
+pub(crate) fn elements_of(stretches: &[Stretch]) -> u64 {
+    stretches.iter().map(|stretch| stretch.len).sum()
 }
 
 /// Bytes of a block of the source.
 const BLOCK_BYTES: u64 = 64 << 10;
 
 /// The stretches of a tensor that are recomputed: `len` elements of `bits` bits, the tensor's number in the file.
-pub(crate) fn sample(part: f64, seed: u64, tensor: u64, len: u64, bits: u64) -> Vec<Stretch> {
+fn sample(part: f64, seed: u64, tensor: u64, len: u64, bits: u64) -> Vec<Stretch> {
     let block = (BLOCK_BYTES * 8 / bits.max(1) / UNIT * UNIT).max(UNIT);
     let blocks = len.div_ceil(block);
     // Of the blocks between the first and the last.

@@ -100,6 +100,16 @@ pub enum FileDifference {
     },
 }
 
+impl FileDifference {
+    /// Of a tensor whose bytes are known as a whole.
+    pub(crate) fn of_bytes(tensor: &str, expected: &[u8], actual: &[u8]) -> Option<FileDifference> {
+        let wrong = || (0..).zip(expected.iter().zip(actual)).filter(|(_, (expected, actual))| expected != actual);
+        let (index, (&first, &found)) = wrong().next()?;
+        let (tensor, count) = (tensor.into(), wrong().count() as u64);
+        Some(FileDifference::Part { tensor, count, index, expected: first.into(), actual: found.into() })
+    }
+}
+
 /// An element that is not what it should be. Codes are those of the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongElement {

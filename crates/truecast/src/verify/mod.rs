@@ -14,6 +14,7 @@ mod record;
 mod text;
 
 pub use coverage::Coverage;
+use coverage::elements_of;
 pub use difference::{FileDifference, WrongElement, WrongText};
 pub use method::Methods;
 pub use record::{Record, RecordError, RecordedFile};
@@ -95,15 +96,8 @@ impl Verification {
 
     /// What a plan should have written.
     pub(crate) fn of(plan: Plan, coverage: Coverage, seed: u64) -> Verification {
-        let part = coverage.part(plan.bytes().0);
-        let stretches = plan.tensors().iter().enumerate().map(|(i, tensor)| {
-            let (len, bits) = (tensor.target.len(), tensor.from.bits_in(tensor.src_layout).unwrap_or(64) as u64);
-            part.map_or_else(|| Stretch::whole(len), |part| coverage::sample(part, seed, i as u64, len, bits))
-        });
-        let stretches: Vec<Vec<Stretch>> = stretches.collect();
-        let is_sample =
-            stretches.iter().zip(plan.tensors()).any(|(some, tensor)| elements_of(some) < tensor.target.len());
-        Verification { stretches, seed: is_sample.then_some(seed), plan }
+        let (stretches, seed) = coverage.stretches(plan.bytes().0, seed, plan.tensors().iter());
+        Verification { stretches, seed, plan }
     }
 
     /// What the conversion does, tensor by tensor.
@@ -224,10 +218,6 @@ impl Verification {
         }
         prepared
     }
-}
-
-fn elements_of(stretches: &[Stretch]) -> u64 {
-    stretches.iter().map(|stretch| stretch.len).sum()
 }
 
 /// Recomputes the conversion of `src` under `options` and compares it with `dst`, bit for bit: as [`Verification`], of

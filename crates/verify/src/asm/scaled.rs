@@ -85,5 +85,5 @@ pub const SCALED: &[Row] = &[
     avx512("x86::avx512::quantise::groups::<*::OfF32, 1, *>", vector(213)),
     avx512("x86::avx512::turn::squares::<*>", STRIDES),
     avx512("x86::avx512::scaled::by_tables::<*>", vector(121)),
-    avx512("x86::avx512::scaled::of_bytes::<*>", vector(68)),
+    avx512("x86::avx512::scaled::of_bytes::<*>", vector(112)),
 ];

@@ -533,8 +533,11 @@ impl Work<'_> {
                 let codes = &bytes[cut.byte_of([row, cols.start])..][..n_cols];
                 (&codes[first..first + n], &mut dst[2 * first..2 * (first + n)])
             };
-            let mut of_rows: Vec<_> = rows.clone().zip(dst.chunks_mut(row_bytes)).map(one).collect();
-            lookup::full(level, &mut of_rows, block as usize, &self.tables.full()[at..], streams);
+            let mut of_rows: [(&[u8], &mut [u8]); TOGETHER] = Default::default();
+            let n_rows = (rows.end - rows.start) as usize;
+            let made = rows.clone().zip(dst.chunks_mut(row_bytes)).map(one);
+            of_rows.iter_mut().zip(made).for_each(|(place, row)| *place = row);
+            lookup::full(level, &mut of_rows[..n_rows], block as usize, &self.tables.full()[at..], streams);
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Elements of 32 bits, and integers of 64, to bytes, with vectors of 256 bits: 32 at a time. Lanes of one line take more instructions than
-//! that when they are compiled, since the compiler packs each vector apart.
+//! Elements of 32 bits, and integers of 64, to bytes, with vectors of 256 bits: 32 at a time. Lanes of one line take more
+//! instructions than that when they are compiled, since the compiler packs each vector apart.
 
 use super::groups::groups;
 use super::select;
