@@ -32,6 +32,8 @@ pub(crate) struct Item {
     pub dst_bits: u32,
     /// A chunk's elements are a multiple of this, whatever the memory.
     pub unit: u64,
+    /// Chunks end at every multiple of this.
+    pub period: u64,
 }
 
 impl Item {
@@ -39,7 +41,8 @@ impl Item {
     pub fn new(index: usize, len: u64, src_bits: u32, dst_bits: u32) -> Item {
         let fitting = 8 * LEAST_MEMORY / (src_bits as u64 + dst_bits as u64).max(1);
         let power_of_two = 1 << fitting.max(1).ilog2();
-        Item { index, len, src_bits, dst_bits, unit: u64::clamp(power_of_two, LEAST_UNIT, CHUNK_UNIT) }
+        let unit = u64::clamp(power_of_two, LEAST_UNIT, CHUNK_UNIT);
+        Item { index, len, src_bits, dst_bits, unit, period: u64::MAX }
     }
 
     /// Bytes of a unit on both sides.
@@ -250,8 +253,9 @@ impl<F: Feed> Input<'_, F> {
             self.left = item.len;
         }
         let item = &self.items[self.at];
-        let len = self.left.min(item.chunk(self.memory));
-        let chunk = Chunk { item: self.at, first: item.len - self.left, len, number: self.taken };
+        let first = item.len - self.left;
+        let len = self.left.min(item.chunk(self.memory)).min(item.period - first % item.period);
+        let chunk = Chunk { item: self.at, first, len, number: self.taken };
         let bytes = self.feed.read(chunk.item, chunk.first, len, buffer)?;
         self.left -= len;
         self.taken += 1;

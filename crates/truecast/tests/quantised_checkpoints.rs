@@ -234,6 +234,27 @@ fn awkward_shapes() {
     }
 }
 
+/// Matrices that are smaller than a piece, by themselves and as rows of one; larger ones are cut.
+#[test]
+fn stacks() {
+    for (scheme, shape) in [
+        ("fp8-block", [300, 3, 3]),
+        ("fp8-block", [3, 150, 500]),
+        ("fp8-block", [700, 2, 130]),
+        ("fp8-block:300x300", [2, 300, 300]),
+        ("fp8-channel", [90, 7, 5]),
+        ("ct:int-quantized", [70_001, 1, 1]),
+        ("ct:int-quantized,symmetric=false", [50, 3, 4]),
+        ("ct:pack-quantized,strategy=channel", [40, 5, 9]),
+        ("ct:pack-quantized,strategy=channel,symmetric=false", [9000, 3, 9]),
+        ("ct:mxfp4-pack-quantized", [300, 2, 32]),
+    ] {
+        check(scheme, DType::F32, &shape, Quantisation::default());
+    }
+    let mse = Quantisation { search: Search::Mse, ..Quantisation::default() };
+    check("fp8-block", DType::F32, &[100, 3, 3], mse);
+}
+
 /// With a search, and every rule of powers of two; the search never loses.
 #[test]
 fn scales_are_chosen_as_asked() {
@@ -262,16 +283,30 @@ fn counts_do_not_depend_on_pieces() {
     let folder = tempfile::tempdir().unwrap();
     let src = folder.path().join("src");
     std::fs::create_dir(&src).unwrap();
-    let shape = [700, 384];
     let bytes = stored(&values(700 * 384), DType::F32);
-    write(&src.join("model.safetensors"), &[("a.weight", DType::F32, &shape, bytes)]);
-    for scheme in ["fp8-block", "ct:pack-quantized,group=32", "modelopt:NVFP4", "fp8-tensor", "fp8-block:1000x1000"] {
+    let whole: &[u64] = &[700, 384];
+    for (scheme, shape) in [
+        ("fp8-block", whole),
+        ("ct:pack-quantized,group=32", whole),
+        ("modelopt:NVFP4", whole),
+        ("fp8-tensor", whole),
+        ("fp8-block:1000x1000", whole),
+        ("fp8-block", &[67_200, 2, 2]),
+        ("fp8-block", &[2_100, 1, 128]),
+        ("fp8-block:1x64", &[1_050, 2, 128]),
+        ("fp8-block:2x64", &[1_050, 2, 128]),
+    ] {
+        write(&src.join("model.safetensors"), &[("a.weight", DType::F32, shape, bytes.clone())]);
         let mut seen = Vec::new();
         for (i, (memory, threads)) in [(256 << 20, 1), (1 << 20, 1), (256 << 20, 3)].into_iter().enumerate() {
             let exec = CastOptions { threads: std::num::NonZeroUsize::new(threads).unwrap(), ..CastOptions::default() };
             let tensors = TensorOptions { max_memory: memory.max(2 << 20), exec, ..TensorOptions::default() };
             let options = Options { tensors, ..options(Writing::of(scheme.parse().unwrap())) };
-            let out = folder.path().join(format!("{}-{i}", scheme.replace([':', ','], "-")));
+            let out = folder.path().join(format!(
+                "{}-{i}-{}",
+                scheme.replace([':', ','], "-"),
+                shape.len() * shape[0] as usize
+            ));
             let report = Plan::new(&src, &options).unwrap().run(&out, &AtomicBool::new(false), |_| ()).unwrap();
             seen.push((
                 report.tensors[0].counts,

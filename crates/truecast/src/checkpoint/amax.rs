@@ -1,20 +1,19 @@
 //! Largest magnitudes of whole tensors, where the scale of the first piece needs them: a pass over the source before that
 //! which converts.
 
-use super::encode::Scaled;
-use super::input::Input;
+use super::encode::Plans;
+use super::means::Means;
 use super::plan::Plan;
+use super::scaled::Scaled;
 use super::shard::{Origin, ShardPlan};
 use super::stored::Stored;
 use crate::error::{Cause, Error};
 use crate::stream::{Feed, Item, Limits, Sink, run};
 use std::collections::{HashMap, HashSet};
-use std::num::NonZeroUsize;
+use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::scaled::ScaledError;
 use truecast_io::folder::Folder;
-use truecast_kernel::CastOptions;
-use truecast_kernel::scaled::Quantiser;
 
 /// Those that are known, of each matrix of a tensor.
 #[derive(Debug, Default)]
@@ -29,6 +28,7 @@ impl Amax {
         &mut self,
         plan: &Plan,
         shard: &ShardPlan,
+        means: &Means<'_>,
         limits: &Limits<'_>,
         told: &mut (dyn FnMut(&str) + Send),
     ) -> Result<(), Error> {
@@ -43,7 +43,6 @@ impl Amax {
         }
         let mut seen = HashSet::new();
         wanted.retain(|scaled| !self.0.contains_key(&scaled.from) && seen.insert(scaled.from));
-        let quantisers = wanted.iter().map(|scaled| scaled.quantiser(&CastOptions::default()));
         let name = |scaled: &Scaled| {
             let source = &plan.folder.shards()[scaled.from.shard].source;
             (source.path(), source.tensors()[scaled.from.tensor].name.as_str())
@@ -53,20 +52,14 @@ impl Amax {
             Error::tensor(path, tensor, cause)
         };
         let failed = |scaled: &Scaled, cause: ScaledError| in_tensor(scaled, Cause::Scaled(cause));
-        let quantisers: Vec<Quantiser> = quantisers
-            .zip(&wanted)
-            .map(|(quantiser, scaled)| quantiser.map_err(|cause| failed(scaled, cause)))
-            .collect::<Result<_, _>>()?;
+        let plans = wanted.iter().map(|scaled| means.of_scaled(scaled).map_err(|cause| in_tensor(scaled, cause)));
+        let plans: Vec<Arc<Plans>> = plans.collect::<Result<_, _>>()?;
         let item = |(at, scaled): (usize, &&Scaled)| Item::new(at, scaled.layout.elements(), scaled.src_bits(), 0);
         let items: Vec<Item> = wanted.iter().enumerate().map(item).collect();
-        let exec = CastOptions { threads: NonZeroUsize::MIN, ..CastOptions::default() };
-        let inputs =
-            wanted.iter().map(|scaled| Input::new(scaled.place(), &exec).map_err(|cause| in_tensor(scaled, cause)));
-        let inputs: Vec<Input> = inputs.collect::<Result<_, _>>()?;
         let mut found: Vec<Vec<f32>> = wanted.iter().map(|scaled| vec![0.0; scaled.layout.matrices as usize]).collect();
         let work = |at: usize, first: u64, len: u64, src: &[u8], values: &mut Vec<u8>| {
             let scaled = wanted[at];
-            let src = inputs[at].elements(first, len, src, values).map_err(|cause| in_tensor(scaled, cause))?;
+            let src = plans[at].input.elements(first, len, src, values).map_err(|cause| in_tensor(scaled, cause))?;
             let size = bytes_of(scaled.dtype);
             let (mut seen, mut done) = (Vec::new(), 0);
             // Each matrix has its own.
@@ -74,7 +67,7 @@ impl Amax {
                 let (matrix, within) = ((first + done) / scaled.matrix(), (first + done) % scaled.matrix());
                 let now = (scaled.matrix() - within).min(len - done);
                 let bytes = &src[(done * size) as usize..((done + now) * size) as usize];
-                let amax = quantisers[at].amax(bytes).map_err(|cause| match cause {
+                let amax = plans[at].quantiser.amax(bytes).map_err(|cause| match cause {
                     ScaledError::NotFinite { index } => {
                         failed(scaled, ScaledError::NotFinite { index: first + done + index })
                     }
@@ -91,7 +84,7 @@ impl Amax {
             }
             told(name(wanted[at]).1);
         };
-        let feed = AmaxFeed { folder: &plan.folder, wanted: &wanted, inputs: &inputs };
+        let feed = AmaxFeed { folder: &plan.folder, wanted: &wanted, plans: &plans };
         run(feed, Nowhere, &items, limits, work, done)?;
         self.0.extend(wanted.iter().map(|scaled| scaled.from).zip(found));
         Ok(())
@@ -115,12 +108,12 @@ fn bytes_of(dtype: DType) -> u64 {
 struct AmaxFeed<'a> {
     folder: &'a Folder,
     wanted: &'a [&'a Scaled],
-    inputs: &'a [Input],
+    plans: &'a [Arc<Plans>],
 }
 
 impl Feed for AmaxFeed<'_> {
     fn read(&mut self, at: usize, first: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
-        self.inputs[at].read(self.folder, self.wanted[at].place(), first, len, buffer)
+        self.plans[at].input.read(self.folder, self.wanted[at].place(), first, len, buffer)
     }
 }
 

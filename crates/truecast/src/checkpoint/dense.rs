@@ -2,6 +2,7 @@
 //!
 //! A part may lie in any file of the checkpoint. Only what a piece needs is read, so that no tensor has to fit in memory.
 
+use super::flat::flat;
 use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
@@ -29,6 +30,11 @@ pub(crate) struct Quantised {
 }
 
 impl Quantised {
+    /// The same, a stack of small matrices as one.
+    pub fn flat(self) -> Quantised {
+        Quantised { layout: flat(&self.layout), ..self }
+    }
+
     /// Bits of all parts for each element, and of the f32 between them and the result; rounded up.
     pub fn bits(&self) -> u32 {
         let bits = (self.bytes.saturating_mul(8)).div_ceil(self.layout.elements().max(1));

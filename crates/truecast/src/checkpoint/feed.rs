@@ -1,6 +1,8 @@
 //! Reading pieces of tensors from any shard of a checkpoint, and writing a shard while its digest is taken.
 
-use super::outline::{Means, Outline, Place};
+use super::encode::Encoder;
+use super::means::{Mean, Means};
+use super::outline::Outline;
 use super::shard::Origin;
 use crate::digest::{Sha256, sha256};
 use crate::error::Error;
@@ -15,53 +17,66 @@ use truecast_io::folder::Folder;
 pub(super) struct FolderFeed<'a> {
     pub folder: &'a Folder,
     pub outline: &'a Outline<'a>,
+    pub means: &'a Means<'a>,
 }
 
 impl Feed for FolderFeed<'_> {
     fn read(&mut self, at: usize, first: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
-        let Outline { works, means, items, places, .. } = self.outline;
-        let item = &items[at];
-        let Place { work: index, matrix } = places[at];
-        let work = &works[index];
-        match (&work.origin, &means[index]) {
-            (Origin::Stored(stored), _) => {
+        let Outline { works, order, items, .. } = self.outline;
+        let (item, work) = (&items[at], &works[order[at]]);
+        let planned =
+            || self.means.of(work).map_err(|cause| Error::tensor(self.folder.path(), &work.planned.name, cause));
+        match &work.origin {
+            Origin::Stored(stored) => {
                 let source = &self.folder.shards()[stored.shard].source;
                 let bytes = room(buffer, item.src_bytes(len));
                 source.read_at(stored.tensor, first * item.src_bits as u64 / 8, bytes)?;
                 Ok(bytes.len())
             }
-            (Origin::Bytes(known), _) => {
+            Origin::Bytes(known) => {
                 let bytes = room(buffer, item.src_bytes(len));
                 bytes.copy_from_slice(&known[item.src_bytes(first) as usize..][..bytes.len()]);
                 Ok(bytes.len())
             }
-            (Origin::Dense(scaled), Means::Quantise(encoder)) => {
-                encoder.input.read(self.folder, scaled.place(), matrix * item.len + first, len, buffer)
+            Origin::Dense(scaled) => {
+                let Mean::Quantise(plans) = planned()? else { unreachable!("each work has its means") };
+                plans.input.read(self.folder, scaled.place(), first, len, buffer)
             }
-            (Origin::Quantised(quantised), Means::Dequantise(maker)) => {
+            Origin::Quantised(quantised) => {
+                let Mean::Dequantise(maker) = planned()? else { unreachable!("each work has its means") };
                 maker.read(self.folder, quantised, first, len, buffer)
             }
-            _ => unreachable!("each work has its means"),
         }
     }
 }
 
-/// A file of tensors, and its digest: that of what is written, as long as it is written from front to back; otherwise the file
-/// is read again at the end.
+/// A file of tensors, and its digest, where it is asked for: that of what is written, as long as it is written from front to
+/// back; otherwise the file is read again at the end.
 pub(super) struct ShardSink<'a> {
     writer: Writer,
     path: PathBuf,
     digest: Option<Sha256>,
+    wants_digest: bool,
     /// Bytes of data that the digest has seen.
     seen: u64,
     outline: &'a Outline<'a>,
+    means: &'a Means<'a>,
 }
 
 impl<'a> ShardSink<'a> {
-    pub fn new(mut writer: Writer, path: &Path, outline: &'a Outline<'a>) -> ShardSink<'a> {
-        let mut digest = Sha256::new();
-        digest.add(&writer.take_header());
-        ShardSink { writer, path: path.into(), digest: Some(digest), seen: 0, outline }
+    pub fn new(
+        mut writer: Writer,
+        path: &Path,
+        outline: &'a Outline<'a>,
+        means: &'a Means<'a>,
+        wants_digest: bool,
+    ) -> ShardSink<'a> {
+        let digest = wants_digest.then(|| {
+            let mut digest = Sha256::new();
+            digest.add(&writer.take_header());
+            digest
+        });
+        ShardSink { writer, path: path.into(), digest, wants_digest, seen: 0, outline, means }
     }
 
     /// Writes bytes that begin at `offset` of the data.
@@ -76,24 +91,28 @@ impl<'a> ShardSink<'a> {
         Ok(self.writer.write_at(offset, bytes)?)
     }
 
-    /// Gives the file its name. Returns its length and digest.
-    pub fn finish(self, stop: &AtomicBool) -> Result<(u64, String), Error> {
+    /// Gives the file its name. Returns its length, and its digest if that was asked for.
+    pub fn finish(self, stop: &AtomicBool) -> Result<(u64, Option<String>), Error> {
         let bytes = self.writer.finish()?;
         match self.digest {
-            Some(digest) => Ok((bytes, digest.finish())),
-            None => sha256(&self.path, stop),
+            Some(digest) => Ok((bytes, Some(digest.finish()))),
+            None if self.wants_digest => sha256(&self.path, stop).map(|(bytes, digest)| (bytes, Some(digest))),
+            None => Ok((bytes, None)),
         }
     }
 }
 
 impl Sink for ShardSink<'_> {
     fn write(&mut self, at: usize, first: u64, len: u64, mut bytes: &[u8]) -> Result<(), Error> {
-        let Outline { works, means, items, places, offsets } = self.outline;
-        let Place { work, matrix } = places[at];
-        let (Origin::Dense(scaled), Means::Quantise(encoder)) = (&works[work].origin, &means[work]) else {
+        let Outline { works, order, items, offsets, amax } = self.outline;
+        let work = order[at];
+        let Origin::Dense(scaled) = &works[work].origin else {
             return self.put(offsets[work][0] + items[at].dst_bytes(first), bytes);
         };
-        for write in encoder.writes(matrix, first, len) {
+        let plans = self.means.of_scaled(scaled);
+        let plans = plans.map_err(|cause| Error::tensor(&self.path, &works[work].planned.name, cause))?;
+        let encoder = Encoder { plans: &plans, amax: &amax[work] };
+        for write in encoder.writes(first, len) {
             let output = scaled.output(write.part).expect("what is made has its tensor");
             let (now, rest) = bytes.split_at(write.bytes() as usize);
             // A scale of more rows than a piece has is made with each of them.

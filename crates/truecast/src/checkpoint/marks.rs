@@ -13,6 +13,8 @@ const LOW_END: u8 = 4;
 pub(super) struct Marks {
     planes: Planes,
     cols: u64,
+    /// Bytes of the codes of a matrix.
+    matrix_bytes: u64,
     grid: [u64; 2],
     /// What each code is.
     of_codes: [u8; 256],
@@ -75,12 +77,18 @@ impl Marks {
             Code::Float(dtype) if dtype.code_bits() == 8 => (0..256).map(|code| to_f32(dtype, code)).collect(),
             _ => Vec::new(),
         };
-        Some(Marks { planes, cols: layout.cols, grid, of_codes, of_scales, half_steps: [above, below] })
+        let matrix_bytes = planes.codes.bytes([layout.rows, layout.cols])?;
+        Some(Marks { planes, cols: layout.cols, matrix_bytes, grid, of_codes, of_scales, half_steps: [above, below] })
     }
 
     /// Bytes of the codes of a row.
-    pub fn row_bytes(&self) -> u64 {
+    fn row_bytes(&self) -> u64 {
         self.planes.codes.bytes([1, self.cols]).unwrap_or(0)
+    }
+
+    /// Where the codes of a row begin.
+    pub fn codes_at(&self, matrix: u64, row: u64) -> u64 {
+        matrix * self.matrix_bytes + row * self.row_bytes()
     }
 
     /// Counts them.
@@ -114,7 +122,7 @@ impl Marks {
         let bits = scales.plane.code.bits();
         let at = scales.plane.packing.bit(bits, self.grid, [row / scales.block[0], col / scales.block[1]], 0) / 8;
         let at = at + piece.matrix * scales.plane.bytes(self.grid).unwrap_or(0) - first;
-        let code = bytes[at as usize..][..bits as usize / 8].iter().rev().fold(0, |c, b| c << 8 | u64::from(*b));
+        let code = little_endian(&bytes[at as usize..][..bits as usize / 8]);
         let s = self.of_scales.get(code as usize).copied().unwrap_or_else(|| to_f32(dtype, code));
         f64::from(match global.map(|global| global.rule) {
             None => s,
@@ -154,10 +162,15 @@ pub(super) fn to_f32(dtype: DType, code: u64) -> f32 {
     f32::from_bits(cast_one(&widened, code).code().unwrap_or(0x7fc0_0000) as u32)
 }
 
+/// A code of at most eight bytes.
+pub(super) fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |code, byte| code << 8 | u64::from(*byte))
+}
+
 /// An element of f32, f16, bf16 or f64.
 fn element((dtype, bytes): (DType, &[u8]), index: usize) -> f64 {
     let size = dtype.storage_bits().unwrap_or(8) as usize / 8;
-    let code = bytes[index * size..][..size].iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
+    let code = little_endian(&bytes[index * size..][..size]);
     match dtype {
         DType::F64 => f64::from_bits(code),
         DType::Bf16 => f32::from_bits((code as u32) << 16).into(),

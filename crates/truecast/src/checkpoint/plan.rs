@@ -2,14 +2,14 @@
 
 use super::begun;
 use super::config::Configuration;
-use super::encode::Scaled;
 use super::error::CheckpointError;
 use super::found::{Contents, quantised};
 use super::manifest::{Manifest, ShardEntry, SourceEntry};
 use super::options::{Options, Share};
-use super::quantise::{self, Quantising, Settled};
+use super::quantise::{Quantising, Settled, code_type};
 use super::reference::{Reference, contents, nothing_ignored};
 use super::relayout::{Relaid, relaid};
+use super::scaled::Scaled;
 use super::shard::{Origin, ShardPlan, Work};
 use super::stored::Stored;
 use crate::convert::planned::Planned;
@@ -19,10 +19,10 @@ use crate::report::Provenance;
 use crate::select::{Choice, Detected, Eligibility, Selection};
 use crate::stream::{Item, LEAST_MEMORY};
 use serde_json::json;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::Read;
 use std::path::Path;
-use truecast_core::scaled::{BlockType, Packing, Part};
+use truecast_core::scaled::{Packing, Part};
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::folder::{Folder, Index, Shard};
 use truecast_io::{FileFormat, Shown, Tensor};
@@ -41,6 +41,8 @@ pub struct Plan {
     pub(super) configuration: Configuration,
     /// Sets of tensors with a common second scale.
     pub(super) shares: Vec<Vec<Stored>>,
+    /// Of the tensors in them their places among the works of their shards.
+    sharing: HashMap<Stored, usize>,
     /// Quantised tensors whose codes and scales are carried over.
     pub(super) relaid: Vec<Relaid>,
     /// Tensors that the result lacks because they mean nothing without others, with the reason.
@@ -88,7 +90,7 @@ impl Plan {
             None => tensor(at).clone(),
             Some(group) => Tensor {
                 name: group.name.clone(),
-                dtype: code_type(group),
+                dtype: code_type(&group.layout),
                 layout: Layout::Packed,
                 shape: group.shape.clone(),
             },
@@ -149,7 +151,7 @@ impl Plan {
             {
                 dense.push(module.to_string());
             }
-            let of_group = || group.map(|group| Box::new(quantised(&folder, &stored, group)));
+            let of_group = || group.map(|group| Box::new(quantised(&folder, &stored, group).flat()));
             let scaled = quantising.as_mut().map(|quantising| quantising.work(at, value, of_group, path));
             let work = match (scaled.transpose()?.flatten(), group) {
                 (Some(Work { planned, origin }), _) => {
@@ -169,7 +171,7 @@ impl Plan {
                     let planned = Planned::new(value, choice, kind, path, &options.tensors.request)?;
                     let kept_by = quantising.as_ref().and_then(|quantising| quantising.kept_by(value));
                     let planned = Planned { from: tensor.dtype, kept_by, ..planned };
-                    let quantised = quantised(&folder, &stored, group);
+                    let quantised = quantised(&folder, &stored, group).flat();
                     Work { origin: Origin::Quantised(Box::new(quantised)), planned }
                 }
             };
@@ -202,12 +204,23 @@ impl Plan {
             let all: Vec<_> = found.groups.iter().map(|group| quantised(&folder, &stored, group)).collect();
             warnings.extend(reference.check_nibbles(&folder, &all)?);
         }
+        let mut sharing = HashMap::new();
+        for shard in &shards {
+            for (at, work) in shard.works.iter().enumerate() {
+                if let Origin::Dense(scaled) = &work.origin
+                    && scaled.share.is_some()
+                {
+                    sharing.insert(scaled.from, at);
+                }
+            }
+        }
         Ok(Plan {
             folder,
             provenance,
             shards,
             configuration,
             shares,
+            sharing,
             relaid: all_relaid,
             dropped,
             read,
@@ -246,12 +259,12 @@ impl Plan {
         scaled.share.map_or(&[], |set| &self.shares[set])
     }
 
-    /// A tensor that is quantised, by its place in the source.
+    /// A tensor that has a second scale in common with others, by its place in the source.
     pub(super) fn scaled(&self, at: Stored) -> Option<&Scaled> {
-        self.shards[at.shard].works.iter().find_map(|work| match &work.origin {
-            Origin::Dense(scaled) if scaled.from == at => Some(&**scaled),
+        match &self.shards[at.shard].works[*self.sharing.get(&at)?].origin {
+            Origin::Dense(scaled) => Some(scaled),
             _ => None,
-        })
+        }
     }
 
     /// The shard is converted by this run.
@@ -377,12 +390,4 @@ fn detected(found: &Detection) -> Detected {
     schemes.sort();
     schemes.dedup();
     Detected { schemes, nibbles: found.groups.iter().find_map(order) }
-}
-
-/// The type of the codes, or one that holds them.
-fn code_type(group: &Group) -> DType {
-    match group.scheme.family {
-        Family::Gguf(BlockType::Mxfp4 | BlockType::Nvfp4) => DType::F4E2M1,
-        _ => quantise::code_type(&group.layout),
-    }
 }

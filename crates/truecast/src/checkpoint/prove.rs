@@ -2,6 +2,7 @@
 //! may have written them. Bands of rows are read where rows lie together, else whole matrices.
 
 use super::dense::Quantised;
+use super::flat::lies_in_rows;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::scan::Stretch;
@@ -9,7 +10,7 @@ use crate::verify::difference::{FileDifference, WrongElement};
 use crate::verify::found::Found;
 use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
-use truecast_core::scaled::{Coding, Group, Layout, Packing, Part, Parts, Plane, Planes, Zero};
+use truecast_core::scaled::{Coding, Group, Layout, Part, Parts, Plane, Planes, Zero};
 use truecast_core::{CastSpec, DType, Outcome, cast_one};
 use truecast_io::Source;
 use truecast_io::folder::Folder;
@@ -49,9 +50,13 @@ impl Proof<'_> {
         let layout = &self.quantised.layout;
         let mut found = Found::new();
         for stretch in stretches {
-            let bands = bands(layout, stretch.first..stretch.first + stretch.len);
+            let mut bands = bands(layout, stretch.first..stretch.first + stretch.len);
             let of_band = |band: &Band| self.band(band, stretch.first..stretch.first + stretch.len);
-            for some in bands.chunks(4 * rayon::current_num_threads()) {
+            loop {
+                let some: Vec<Band> = bands.by_ref().take(4 * rayon::current_num_threads()).collect();
+                if some.is_empty() {
+                    break;
+                }
                 let seen: Vec<Found<WrongElement>> = some.par_iter().map(of_band).collect::<Result<_, _>>()?;
                 found = seen.into_iter().fold(found, Found::merge);
             }
@@ -166,27 +171,27 @@ impl Values<'_> {
 
 /// The bands that hold these elements. Where only some rows are read, a band does not begin within a block unless it ends
 /// in the same.
-fn bands(layout: &Layout, elements: Range<u64>) -> Vec<Band> {
+fn bands(layout: &Layout, elements: Range<u64>) -> impl Iterator<Item = Band> + use<> {
     let [out_rows, out_cols] = layout.out();
-    if elements.is_empty() || out_cols == 0 || out_rows == 0 {
-        return Vec::new();
-    }
-    let together = are_rows_together(layout);
-    let (mut row, end) = (elements.start / out_cols, elements.end.div_ceil(out_cols));
-    let mut bands = Vec::new();
-    while row < end {
+    let is_empty = elements.is_empty() || out_cols == 0 || out_rows == 0;
+    let (together, blocks) = (are_rows_together(layout), blocks(layout));
+    let mut row = elements.start / out_cols.max(1);
+    let end = if is_empty { row } else { elements.end.div_ceil(out_cols) };
+    std::iter::from_fn(move || {
+        if row >= end {
+            return None;
+        }
         let (matrix, first) = (row / out_rows, row % out_rows);
         let mut last = (first + (end - row)).min(out_rows);
         if together {
             last = last.min(first + (BAND / out_cols).max(1));
-            for block in blocks(layout).into_iter().filter(|block| !first.is_multiple_of(*block)) {
-                last = last.min(first.next_multiple_of(block));
+            for block in blocks.iter().filter(|block| !first.is_multiple_of(**block)) {
+                last = last.min(first.next_multiple_of(*block));
             }
         }
-        bands.push(Band { matrix, rows: first..last });
         row += last - first;
-    }
-    bands
+        Some(Band { matrix, rows: first..last })
+    })
 }
 
 /// Rows that share an entry of a grid.
@@ -199,20 +204,15 @@ fn blocks(layout: &Layout) -> Vec<u64> {
 /// Every plane has the bytes of a row together, row after row.
 fn are_rows_together(layout: &Layout) -> bool {
     let Some(planes) = layout.planes() else { return !layout.transposed };
-    let together = |plane: &Plane, [rows, cols]: [u64; 2]| {
-        let in_rows = matches!(plane.packing, Packing::Rows { .. } | Packing::HighFirst | Packing::Padded);
-        let row = plane.bytes([1, cols]).and_then(|row| row.checked_mul(rows));
-        in_rows && row == plane.bytes([rows, cols])
-    };
     let grid = layout.grid(planes.scales.block);
     let zeros = match planes.zero {
-        Zero::Grid { plane, .. } => together(&plane, grid),
+        Zero::Grid { plane, .. } => lies_in_rows(&plane, grid),
         _ => true,
     };
     !layout.transposed
         && planes.group != Group::OfRow
-        && together(&planes.codes, [layout.rows, layout.cols])
-        && together(&planes.scales.plane, grid)
+        && lies_in_rows(&planes.codes, [layout.rows, layout.cols])
+        && lies_in_rows(&planes.scales.plane, grid)
         && zeros
 }
 

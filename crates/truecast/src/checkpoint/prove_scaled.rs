@@ -1,9 +1,11 @@
 //! Codes and scales recomputed from dense elements by the definition (`truecast_core::scaled`), which shares no code with what
 //! may have written them. Whole blocks are recomputed, since every element of one decides its scale.
 
-use super::encode::Scaled;
+use super::flat::lies_in_rows;
+use super::marks::little_endian;
 use super::plan::Plan;
 use super::prove::Values;
+use super::scaled::Scaled;
 use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
@@ -13,13 +15,15 @@ use crate::verify::found::Found;
 use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
-use truecast_core::scaled::{Packing, Part, Plane, Planes, ScaledError, Search, Zero, amax};
+use truecast_core::scaled::{Part, Plane, Planes, ScaledError, Search, Zero, amax};
 use truecast_core::{CastSpec, DType, cast_one};
 use truecast_io::Source;
 use truecast_schemes::Content;
 
 /// Elements that are read together where a whole tensor is.
 const PIECE: u64 = 1 << 20;
+/// About the elements of a unit.
+const UNIT: u64 = 1 << 14;
 
 /// A dense tensor of the source and what became of it.
 pub(super) struct ScaledProof<'a> {
@@ -35,7 +39,7 @@ pub(super) struct ScaledProof<'a> {
 /// A matrix of a quantised tensor, and its values as bits of f32.
 pub(super) type Last = (Stored, u64, Arc<Vec<u32>>);
 
-/// Blocks of one row of the grid, or rows of elements where one scale serves them all.
+/// Blocks of one row of the grid, or of several as wide as the matrix; rows of elements where one scale serves them all.
 struct Unit {
     matrix: u64,
     rows: Range<u64>,
@@ -70,8 +74,9 @@ impl ScaledProof<'_> {
         }
         let planes = *self.scaled.layout.planes().expect("what is written has planes");
         let mut global = 1f32.to_bits();
-        let mut amaxes = vec![0; self.scaled.layout.matrices as usize];
+        let mut amaxes = Vec::new();
         if planes.global.is_some() || self.is_one_scale(&planes) {
+            amaxes = vec![0; self.scaled.layout.matrices as usize];
             for at in self.plan.shared(self.scaled).iter().chain([&self.scaled.from]) {
                 let of = self.plan.scaled(*at).unwrap_or(self.scaled);
                 match self.amax(of)? {
@@ -88,10 +93,14 @@ impl ScaledProof<'_> {
         for (part, plane) in planes_of(&planes) {
             self.filling(part, plane, &planes, &held, &mut differences)?;
         }
-        let units: Vec<Unit> = stretches.iter().flat_map(|stretch| self.units(&planes, stretch)).collect();
+        let mut units = stretches.iter().flat_map(|stretch| self.units(&planes, stretch));
         let mut seen = Seen { codes: Found::new(), parts: Vec::new(), elements: 0 };
         let bytes_of = |elements: u64| elements * u64::from(self.scaled.dtype.storage_bits().unwrap_or(8)) / 8;
-        for some in units.chunks(4 * rayon::current_num_threads()) {
+        loop {
+            let some: Vec<Unit> = units.by_ref().take(4 * rayon::current_num_threads()).collect();
+            if some.is_empty() {
+                break;
+            }
             let of_unit = |unit: &Unit| self.unit(&planes, unit, (global, &amaxes), &held);
             let found: Vec<Seen> = some.par_iter().map(of_unit).collect::<Result<_, _>>()?;
             let before = seen.elements;
@@ -138,7 +147,9 @@ impl ScaledProof<'_> {
         let [rows, cols] = planes.scales.block;
         let layout = &self.scaled.layout;
         let is_formula = self.scaled.how.search == Search::Formula && !matches!(planes.zero, Zero::Grid { .. });
-        is_formula && rows >= layout.rows && cols >= layout.cols
+        // Small ones of a stack are recomputed as a whole.
+        let is_large = layout.matrices == 1 || self.scaled.needs_amax;
+        is_formula && is_large && rows >= layout.rows && cols >= layout.cols
     }
 
     /// The largest magnitude of each matrix, as bits of f32; or the first element that is refused.
@@ -177,7 +188,7 @@ impl ScaledProof<'_> {
         self.plan.folder().shards()[shard].source.read_at(tensor, elements.start * size, &mut bytes)?;
         let widened = CastSpec { src: scaled.dtype, ..CastSpec::copy(DType::F32) };
         let value = |code: &[u8]| {
-            let code = code.iter().rev().fold(0u64, |code, byte| code << 8 | u64::from(*byte));
+            let code = little_endian(code);
             let bits = match scaled.dtype {
                 DType::F32 => code,
                 DType::Bf16 => code << 16,
@@ -208,45 +219,56 @@ impl ScaledProof<'_> {
 
     /// What is recomputed of a stretch: all of a whole tensor; of a sample as many elements, the last block of the tensor for
     /// the last of them.
-    fn units(&self, planes: &Planes, stretch: &Stretch) -> Vec<Unit> {
-        let layout = &self.scaled.layout;
+    fn units(&self, planes: &Planes, stretch: &Stretch) -> impl Iterator<Item = Unit> + use<> {
+        let layout = self.scaled.layout;
         let [kept_rows, kept_cols] = layout.kept;
         let [rows, cols] = if self.is_one_scale(planes) { [1, layout.cols] } else { planes.scales.block };
         let (rows, cols) = (rows.min(layout.rows), cols.min(layout.cols));
         let (down, across) = (layout.rows.div_ceil(rows), layout.cols.div_ceil(cols));
-        let of = |matrix: u64, down: u64, blocks: Range<u64>| Unit {
-            matrix,
-            rows: down * rows..((down + 1) * rows).min(layout.rows),
-            cols: blocks.start * cols..(blocks.end * cols).min(layout.cols),
-        };
-        let all = layout.elements();
-        if stretch.first == 0 && stretch.len == all {
-            let matrices = 0..layout.matrices;
-            return matrices.flat_map(|m| (0..down).map(move |d| (m, d))).map(|(m, d)| of(m, d, 0..across)).collect();
-        }
-        let blocks = stretch.len.div_ceil(rows * cols);
-        let (matrix, within) = (stretch.first / (kept_rows * kept_cols), stretch.first % (kept_rows * kept_cols));
         let all_blocks = layout.matrices * down * across;
-        let mut block = (matrix * down + within / kept_cols / rows) * across + within % kept_cols / cols;
-        if stretch.first + stretch.len == all {
-            block = all_blocks.saturating_sub(blocks);
+        let is_whole = stretch.first == 0 && stretch.len == layout.elements();
+        let mut block = 0;
+        let mut end = all_blocks;
+        if !is_whole {
+            let blocks = stretch.len.div_ceil(rows * cols);
+            let (matrix, within) = (stretch.first / (kept_rows * kept_cols), stretch.first % (kept_rows * kept_cols));
+            block = (matrix * down + within / kept_cols / rows) * across + within % kept_cols / cols;
+            if stretch.first + stretch.len == layout.elements() {
+                block = all_blocks.saturating_sub(blocks);
+            }
+            end = (block + blocks).min(all_blocks);
         }
-        let end = (block + blocks).min(all_blocks);
-        let mut units = Vec::new();
-        while block < end {
+        let together = (UNIT / (rows * layout.cols).max(1)).max(1);
+        std::iter::from_fn(move || {
             let (row, from) = (block / across, block % across);
-            let now = (across - from).min(end - block);
-            units.push(of(row / down, row % down, from..from + now));
-            block += now;
-        }
-        units
+            let (matrix, of_matrix) = (row / down, row % down);
+            // Rows of blocks as a whole, or blocks of one.
+            let whole = (end - block) / across;
+            let (now, n_rows) = match from {
+                0 if whole > 0 => (across, whole.min(together).min(down - of_matrix)),
+                _ => ((across - from).min(end - block), 1),
+            };
+            let unit = Unit {
+                matrix,
+                rows: of_matrix * rows..((of_matrix + n_rows) * rows).min(layout.rows),
+                cols: from * cols..((from + now) * cols).min(layout.cols),
+            };
+            block += now * n_rows;
+            (now > 0).then_some(unit)
+        })
+    }
+
+    /// Rows and columns of the plane of a part.
+    fn shape(&self, planes: &Planes, part: Part) -> [u64; 2] {
+        let layout = &self.scaled.layout;
+        if part == Part::Codes { [layout.rows, layout.cols] } else { layout.grid(planes.scales.block) }
     }
 
     /// Planes that do not lie row after row.
     fn held(&self, planes: &Planes) -> Result<Held, Error> {
         let mut held = Vec::new();
         for (part, plane) in planes_of(planes) {
-            if let (false, Some(at)) = (lies_in_rows(plane), self.scaled.output(part)) {
+            if let (false, Some(at)) = (lies_in_rows(&plane, self.shape(planes, part)), self.scaled.output(part)) {
                 let mut bytes = vec![0; self.scaled.outputs[at].tensor.bytes() as usize];
                 self.result.0.read_at(self.result.1[at], 0, &mut bytes)?;
                 held.push((part, bytes));
@@ -265,11 +287,7 @@ impl ScaledProof<'_> {
         differences: &mut Vec<FileDifference>,
     ) -> Result<(), Error> {
         let Some(at) = self.scaled.output(part) else { return Ok(()) };
-        let layout = &self.scaled.layout;
-        let shape = match part {
-            Part::Codes => [layout.rows, layout.cols],
-            _ => layout.grid(planes.scales.block),
-        };
+        let shape = self.shape(planes, part);
         // Whole matrices, or rows that are alike.
         let whole = held.iter().find(|(of, _)| *of == part);
         let [rows, cols] = if whole.is_some() { shape } else { [1, shape[1]] };
@@ -279,19 +297,27 @@ impl ScaledProof<'_> {
             plane.packing.set(bits, [rows, cols], at, &mut free, 0);
         }
         let Some(begin) = free.iter().position(|free| *free != 0) else { return Ok(()) };
-        let size = free.len() as u64;
-        let repeats = self.scaled.outputs[at].tensor.bytes() / size;
+        let size = free.len();
+        let total = self.scaled.outputs[at].tensor.bytes();
         let mut wrong = Found::new();
-        let mut bytes = vec![0; free.len() - begin];
-        for repeat in 0..repeats {
-            let first = repeat * size + begin as u64;
-            match whole {
-                Some((_, all)) => bytes.copy_from_slice(&all[first as usize..][..free.len() - begin]),
-                None => self.result.0.read_at(self.result.1[at], first, &mut bytes)?,
+        let mut look = |first: u64, bytes: &[u8]| {
+            for (i, of_one) in bytes.chunks(size).enumerate() {
+                for (at, (byte, free)) in of_one.iter().zip(&free).enumerate().skip(begin) {
+                    if byte & free != 0 {
+                        wrong.wrong(first + (i * size + at) as u64, || (0, u64::from(byte & free)));
+                    }
+                }
             }
-            for (i, (byte, free)) in bytes.iter().zip(&free[begin..]).enumerate() {
-                if byte & free != 0 {
-                    wrong.wrong(first + i as u64, || (0, u64::from(byte & free)));
+        };
+        match whole {
+            Some((_, all)) => look(0, all),
+            None => {
+                let step = ((1 << 18) / size).max(1) * size;
+                let mut bytes = vec![0; step.min(total as usize)];
+                for first in (0..total).step_by(step) {
+                    let bytes = &mut bytes[..step.min((total - first) as usize)];
+                    self.result.0.read_at(self.result.1[at], first, bytes)?;
+                    look(first, bytes);
                 }
             }
         }
@@ -332,10 +358,14 @@ impl ScaledProof<'_> {
         let octets = cols.start / 8..cols.end.div_ceil(8);
         let (first, end) = (octets.start * u64::from(bits), (octets.end * u64::from(bits)).min(row_bytes));
         let field = |col, bytes: &[u8]| plane.packing.get(bits, [1, shape[1]], [0, col - octets.start * 8], bytes);
-        let mut bytes = vec![0; (end - first) as usize];
-        for row in rows.clone() {
+        // Whole rows lie together.
+        let together = if first == 0 && end == row_bytes { rows.end - rows.start } else { 1 };
+        let mut bytes = vec![0; ((end - first) * together) as usize];
+        for row in rows.clone().step_by(together as usize) {
             self.result.0.read_at(self.result.1[at], matrix * matrix_bytes + row * row_bytes + first, &mut bytes)?;
-            all.extend(cols.clone().map(|col| field(col, &bytes)));
+            for of_row in bytes.chunks((end - first) as usize) {
+                all.extend(cols.clone().map(|col| field(col, of_row)));
+            }
         }
         Ok(all)
     }
@@ -349,13 +379,15 @@ impl ScaledProof<'_> {
         // What fills up the tensor is zeros.
         let (wide, used) = ((cols.end - cols.start) as usize, cols.start.min(kept_cols)..cols.end.min(kept_cols));
         let mut source: Vec<(u64, u32)> = Vec::with_capacity((rows.end - rows.start) as usize * wide);
-        for row in rows.clone() {
-            if row < kept_rows {
-                let first = (matrix * kept_rows + row) * kept_cols;
-                source.extend(self.source(self.scaled, first + used.start..first + used.end)?);
-            }
-            source.resize((row - rows.start + 1) as usize * wide, (0, 0));
+        // Whole rows lie together.
+        let together = if used == (0..kept_cols) && wide as u64 == kept_cols { rows.end - rows.start } else { 1 };
+        for row in rows.clone().step_by(together as usize).filter(|row| *row < kept_rows) {
+            let first = (matrix * kept_rows + row) * kept_cols;
+            let last = first + (together.min(kept_rows - row) - 1) * kept_cols;
+            source.extend(self.source(self.scaled, first + used.start..last + used.end)?);
+            source.resize(source.len().next_multiple_of(wide), (0, 0));
         }
+        source.resize((rows.end - rows.start) as usize * wide, (0, 0));
         let index_of = |local: usize| {
             let (row, col) = (rows.start + (local / wide) as u64, cols.start + (local % wide) as u64);
             let is_kept = row < kept_rows && col < kept_cols;
@@ -364,10 +396,9 @@ impl ScaledProof<'_> {
         let actual =
             self.entries((Part::Codes, planes.codes), [layout.rows, layout.cols], (*matrix, rows, cols), held)?;
         let grid = layout.grid(planes.scales.block);
-        let grid_row = rows.start / block_rows;
+        let grid_rows = rows.start / block_rows..rows.end.div_ceil(block_rows);
         let grid_cols = cols.start / block_cols..cols.end.div_ceil(block_cols);
-        let on_grid =
-            |part, plane| self.entries((part, plane), grid, (*matrix, &(grid_row..grid_row + 1), &grid_cols), held);
+        let on_grid = |part, plane| self.entries((part, plane), grid, (*matrix, &grid_rows, &grid_cols), held);
         let scales = on_grid(Part::Scales, planes.scales.plane)?;
         let zeros = match planes.zero {
             Zero::Grid { plane, .. } => Some(on_grid(Part::Zeros, plane)?),
@@ -377,12 +408,15 @@ impl ScaledProof<'_> {
         // Of what fills up the tensor.
         let mut of_codes = Found::new();
         let (mut of_scales, mut of_zeros) = (Found::new(), Found::new());
-        for (i, grid_col) in grid_cols.clone().enumerate() {
+        let on_grid = grid_rows.clone().flat_map(|row| grid_cols.clone().map(move |col| (row, col)));
+        for (i, (grid_row, grid_col)) in on_grid.enumerate() {
+            let of_rows =
+                (grid_row * block_rows).max(rows.start)..(grid_row + 1).saturating_mul(block_rows).min(rows.end);
             let from = (grid_col * block_cols).max(cols.start) - cols.start;
             let to = ((grid_col + 1) * block_cols).min(cols.end) - cols.start;
-            let places: Vec<usize> = (0..source.len() / wide)
-                .flat_map(|row| (from as usize..to as usize).map(move |col| row * wide + col))
-                .collect();
+            let local = (of_rows.start - rows.start) as usize..(of_rows.end - rows.start) as usize;
+            let places: Vec<usize> =
+                local.flat_map(|row| (from as usize..to as usize).map(move |col| row * wide + col)).collect();
             // One that has the largest magnitude stands for the rows that are not here.
             let largest = is_one.then(|| amaxes[*matrix as usize]);
             let values: Vec<u32> = largest.into_iter().chain(places.iter().map(|at| source[*at].1)).collect();
@@ -444,8 +478,4 @@ fn planes_of(planes: &Planes) -> impl Iterator<Item = (Part, Plane)> {
         _ => None,
     };
     [(Part::Codes, planes.codes), (Part::Scales, planes.scales.plane)].into_iter().chain(zeros)
-}
-
-fn lies_in_rows(plane: Plane) -> bool {
-    matches!(plane.packing, Packing::Rows { .. } | Packing::HighFirst)
 }

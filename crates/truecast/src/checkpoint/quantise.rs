@@ -1,16 +1,17 @@
 //! Which dense tensors are quantised, and what they become together (`docs/spec/checkpoints.md §7.1`, §7.4, §11.3).
 
 use super::dense::Quantised;
-use super::encode::Scaled;
 use super::error::CheckpointError;
+use super::scaled::{Cut, Scaled};
 use super::shard::{Origin, Work};
 use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::select::{KeptBy, Selection, UNUSED_PRESET, Writing};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
-use truecast_core::scaled::{Code, MxScale};
+use truecast_core::scaled::{self, BlockType, Code, Coding, MxScale, Plane, Planes};
 use truecast_core::{DType, Kind, Layout};
 use truecast_io::{Shown, Tensor};
 use truecast_schemes::{Preset, target};
@@ -32,6 +33,8 @@ pub(super) struct Quantising<'a> {
     quantised: usize,
     named: Vec<(Preset, String, usize)>,
     has_powers_of_two: bool,
+    /// How tensors are cut, by their layouts and types.
+    cuts: HashMap<(scaled::Layout, DType), Cut>,
     /// A preset matched.
     is_kept: bool,
 }
@@ -59,6 +62,7 @@ impl<'a> Quantising<'a> {
             quantised: 0,
             named: Vec::new(),
             has_powers_of_two: false,
+            cuts: HashMap::new(),
             is_kept: false,
         }
     }
@@ -94,7 +98,12 @@ impl<'a> Quantising<'a> {
             Err(cause) => return Err(Error::scheme(path, cause)),
         };
         let layout = target.layout;
-        let scaled = Scaled::new((at, tensor.dtype, source()), (layout, target.tensors), scheme, self.writing.how);
+        let (how, dtype, cuts) = (self.writing.how, tensor.dtype, &mut self.cuts);
+        let cut = |layout: &scaled::Layout| match cuts.entry((*layout, dtype)) {
+            Entry::Occupied(known) => Ok(*known.get()),
+            Entry::Vacant(place) => Ok(*place.insert(Cut::of(layout, dtype, &how)?)),
+        };
+        let scaled = Scaled::new((at, dtype, source()), (layout, target.tensors), scheme, how, cut);
         let mut scaled = scaled.map_err(|cause| Error::tensor(path, name, Cause::Scaled(cause)))?;
         let planes = layout.planes();
         if planes.is_some_and(|planes| planes.global.is_some()) {
@@ -169,7 +178,7 @@ impl<'a> Quantising<'a> {
                 return no_effect("--share-global", why);
             }
         }
-        if self.shares.iter().any(Vec::is_empty) || (!share.is_empty() && self.shares.iter().all(|set| set.len() < 2)) {
+        if !share.is_empty() && self.shares.iter().all(|set| set.len() < 2) {
             return no_effect("--share-global", "no module has two tensors that match".to_string());
         }
         let sentence = |(preset, name, count): &(Preset, String, usize)| {
@@ -187,13 +196,14 @@ impl<'a> Quantising<'a> {
 }
 
 /// The type of the codes, or one that holds them.
-pub(super) fn code_type(layout: &truecast_core::scaled::Layout) -> DType {
-    match layout.planes().map(|planes| planes.codes.code) {
-        Some(Code::Float(dtype)) => dtype,
-        Some(Code::Int(format)) => {
+pub(super) fn code_type(layout: &scaled::Layout) -> DType {
+    match layout.coding {
+        Coding::Planes(Planes { codes: Plane { code: Code::Float(dtype), .. }, .. }) => dtype,
+        Coding::Planes(Planes { codes: Plane { code: Code::Int(format), .. }, .. }) => {
             let is_format = |dtype: &DType| matches!(dtype.kind(), Kind::Int(of) if of == format);
             DType::ALL.into_iter().find(is_format).unwrap_or(if format.signed { DType::I8 } else { DType::U8 })
         }
-        None => DType::I8,
+        Coding::Blocks { block: BlockType::Mxfp4 | BlockType::Nvfp4, .. } => DType::F4E2M1,
+        _ => DType::I8,
     }
 }

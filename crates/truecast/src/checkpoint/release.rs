@@ -5,12 +5,12 @@
 //! all are deleted at the end.
 
 use super::begun::{KEPT, kept};
-use super::encode::Scaled;
 use super::error::CheckpointError;
 use super::found::bytes_read;
 use super::manifest::{FileEntry, Manifest};
 use super::options::Share;
 use super::plan::Plan;
+use super::scaled::Scaled;
 use super::shard::Origin;
 use crate::digest::sha256;
 use crate::error::Error;

@@ -170,8 +170,9 @@ impl Run<'_> {
                 continue;
             }
             let existing = self.existing();
-            let output = self.shards.write(at, &self.dst.join(&shard.name), existing, progress)?;
-            manifest.shards[at].output = Some(output);
+            let written = self.shards.write(at, &self.dst.join(&shard.name), (existing, true), progress)?;
+            let (bytes, sha256) = (written.0, written.1.expect("a digest was asked for"));
+            manifest.shards[at].output = Some(FileEntry { bytes, sha256 });
             report.shards[at].state = ShardState::Converted;
             write(&manifest)?;
             if let Some(release) = &mut release {

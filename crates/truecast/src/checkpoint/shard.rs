@@ -1,7 +1,7 @@
 //! What becomes of one file of a checkpoint.
 
 use super::dense::Quantised;
-use super::encode::Scaled;
+use super::scaled::Scaled;
 use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::report::TensorReport;
@@ -33,7 +33,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// As the stream sees it; of a stack of matrices that are quantised each of them.
+    /// As the stream sees it.
     pub fn item(&self, index: usize) -> Item {
         match &self.origin {
             Origin::Stored(_) | Origin::Bytes(_) => self.planned.item(index),
@@ -43,14 +43,6 @@ impl Work {
                 Item::new(index, target.len(), quantised.bits(), dst_bits)
             }
             Origin::Dense(scaled) => scaled.item(index),
-        }
-    }
-
-    /// How many items it is.
-    pub fn items(&self) -> u64 {
-        match &self.origin {
-            Origin::Stored(_) | Origin::Bytes(_) | Origin::Quantised(_) => 1,
-            Origin::Dense(scaled) => scaled.layout.matrices,
         }
     }
 

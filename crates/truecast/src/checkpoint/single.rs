@@ -96,7 +96,8 @@ impl Plan {
     ) -> Result<Report, Error> {
         self.check_file(dst)?;
         let mut shards = Shards::new(&self, stop);
-        shards.write(0, dst, self.options.tensors.existing, &mut progress)?;
+        // Nobody asks for its digest.
+        shards.write(0, dst, (self.options.tensors.existing, false), &mut progress)?;
         let rows = shards.rows;
         let warnings = self.warnings().into_iter().chain(not_numbers(&rows)).collect();
         let report = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);

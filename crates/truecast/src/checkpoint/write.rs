@@ -1,14 +1,14 @@
 //! Converting one shard into a file, in bounded memory: what is read, what is made of it on any thread, where it is written.
 
 use super::amax::Amax;
-use super::dense::Maker;
-use super::encode::{Encoder, Loss, Scaled};
+use super::encode::{Encoder, Loss};
 use super::feed::{FolderFeed, ShardSink};
-use super::manifest::FileEntry;
-use super::outline::{Means, Outline, Place};
+use super::means::{Mean, Means};
+use super::outline::Outline;
 use super::plan::Plan;
+use super::scaled::Scaled;
 use super::shard::{Origin, Work};
-use crate::convert::action::{Actions, Converter};
+use crate::convert::action::Converter;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::progress::Progress;
@@ -32,94 +32,88 @@ pub(super) struct Shards<'a> {
     pub read: u64,
     /// Of tensors whose scales need it.
     amax: Amax,
+    means: Means<'a>,
 }
 
 impl<'a> Shards<'a> {
     pub fn new(plan: &'a Plan, stop: &'a AtomicBool) -> Shards<'a> {
-        Shards { plan, stop, rows: Vec::new(), read: 0, amax: Amax::default() }
+        let options = &plan.options.tensors;
+        // Pieces are converted at the same time, each by one thread.
+        let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
+        let means = Means::new(&options.request, exec);
+        Shards { plan, stop, rows: Vec::new(), read: 0, amax: Amax::default(), means }
     }
 
-    /// Converts shard `at` into the file `path`.
+    /// Converts shard `at` into the file `path`. Returns its length, and its digest if that is asked for.
     pub fn write(
         &mut self,
         at: usize,
         path: &Path,
-        existing: Existing,
+        (existing, wants_digest): (Existing, bool),
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
-    ) -> Result<FileEntry, Error> {
+    ) -> Result<(u64, Option<String>), Error> {
         let plan = self.plan;
         let (shard, options) = (&plan.shards[at], &plan.options.tensors);
         let source = plan.folder.shards()[at].source.path();
         let failed = |tensor: &Planned, cause: Cause| Error::tensor(source, &tensor.name, cause);
         let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop: self.stop };
-        // Pieces are converted at the same time, each by one thread.
-        let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
-        let read = &mut self.read;
-        self.amax.find(plan, shard, &limits, &mut |tensor| progress(Progress { bytes: *read, tensor }))?;
-        let stored = shard.works.iter().filter(|work| matches!(work.origin, Origin::Stored(_) | Origin::Bytes(_)));
-        let actions = Actions::new(stored.map(|work| &work.planned), &exec);
-        let actions = actions.map_err(|(tensor, cause)| failed(tensor, cause.into()))?;
-        let of_work = |work: &Work| {
+        let (read, means) = (&mut self.read, &self.means);
+        self.amax.find(plan, shard, means, &limits, &mut |tensor| progress(Progress { bytes: *read, tensor }))?;
+        // What cannot be done is known before anything is written.
+        for work in &shard.works {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
             }
-            let planned = &work.planned;
-            let means = match &work.origin {
-                Origin::Stored(_) | Origin::Bytes(_) => Ok(Means::Cast(actions.of(planned))),
-                Origin::Quantised(quantised) => {
-                    Maker::new(quantised, planned, &exec).map(|maker| Means::Dequantise(Box::new(maker)))
-                }
-                Origin::Dense(scaled) => {
-                    let amax = self.amax.of(plan, scaled);
-                    Encoder::new(scaled, amax, &options.request, &exec)
-                        .map(|encoder| Means::Quantise(Box::new(encoder)))
-                }
-            };
-            means.map_err(|cause| failed(planned, cause))
+            means.of(work).map_err(|cause| failed(&work.planned, cause))?;
+        }
+        let amax = |work: &Work| match &work.origin {
+            Origin::Dense(scaled) => self.amax.of(plan, scaled),
+            _ => Vec::new(),
         };
-        let means = shard.works.iter().map(of_work).collect::<Result<Vec<_>, _>>()?;
+        let amax = shard.works.iter().map(amax).collect();
 
         let writer = Writer::create(path, FileFormat::Safetensors, shard.targets(), &shard.metadata, existing)?;
-        let outline = Outline::new(shard, &means, &writer);
-        let Outline { items, places, .. } = &outline;
-        let mut sink = ShardSink::new(writer, path, &outline);
-        for (at, (work, means)) in shard.works.iter().zip(&means).enumerate() {
-            if let (Origin::Dense(scaled), Means::Quantise(encoder)) = (&work.origin, means) {
-                for (output, bytes) in small(scaled, encoder) {
+        let outline = Outline::new(shard, amax, &writer);
+        let Outline { items, order, amax, .. } = &outline;
+        let mut sink = ShardSink::new(writer, path, &outline, means, wants_digest);
+        for (at, work) in shard.works.iter().enumerate() {
+            if let Origin::Dense(scaled) = &work.origin {
+                let plans = means.of_scaled(scaled).map_err(|cause| failed(&work.planned, cause))?;
+                for (output, bytes) in small(scaled, &Encoder { plans: &plans, amax: &amax[at] }) {
                     sink.put(outline.offsets[at][output], &bytes)?;
                 }
             }
         }
         let mut losses = vec![<[Counts; 3]>::default(); shard.works.len()];
         let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>| {
-            let Place { work: index, matrix } = places[at];
+            let index = order[at];
             let planned = &shard.works[index].planned;
             let counted = |counts: Vec<Counts>, bytes| (Loss { counts, ..Loss::default() }, bytes);
-            let made = match &means[index] {
-                Means::Quantise(encoder) => encoder.run(matrix, first, len, src, dst),
-                Means::Dequantise(maker) => {
+            let made = means.of(&shard.works[index]).and_then(|mean| match mean {
+                Mean::Quantise(plans) => Encoder { plans: &plans, amax: &amax[index] }.run(first, len, src, dst),
+                Mean::Dequantise(maker) => {
                     let dst = room(dst, items[at].dst_bytes(len));
                     maker.run(first, len as usize, src, dst).map(|parts| counted(parts, dst.len()))
                 }
-                Means::Cast(action) => {
+                Mean::Cast(action) => {
                     let dst = room(dst, items[at].dst_bytes(len));
-                    let converter = Converter { tensor: planned, action };
+                    let converter = Converter { tensor: planned, action: &action };
                     converter.run(first, len as usize, src, dst).map(|parts| counted(parts, dst.len()))
                 }
-            };
+            });
             made.map_err(|cause| failed(planned, cause))
         };
         let done = |at: usize, Loss { counts, cast, formula }: Loss, bytes: u64| {
-            let index = places[at].work;
+            let index = order[at];
             for (total, parts) in losses[index].iter_mut().zip([counts, cast, formula]) {
                 parts.iter().for_each(|part| total.add(part));
             }
             *read += bytes;
             progress(Progress { bytes: *read, tensor: &shard.works[index].planned.name });
         };
-        let feed = FolderFeed { folder: &plan.folder, outline: &outline };
+        let feed = FolderFeed { folder: &plan.folder, outline: &outline, means };
         let sink = run(feed, sink, items, &limits, work, done)?;
-        let (bytes, sha256) = sink.finish(self.stop)?;
+        let written = sink.finish(self.stop)?;
         for (work, [counts, cast, formula]) in shard.works.iter().zip(losses) {
             // What leaves out other elements cannot be compared.
             let seen = |counts: &Counts| (counts.elements, counts.finite_pairs);
@@ -127,12 +121,12 @@ impl<'a> Shards<'a> {
             let beside = Beside { cast: whole(cast), formula: whole(formula) };
             self.rows.push(TensorReport { beside, ..work.report(counts) });
         }
-        Ok(FileEntry { bytes, sha256 })
+        Ok(written)
     }
 }
 
 /// Outputs whose bytes are known before the first piece: the second scale, and what only describes.
-fn small(scaled: &Scaled, encoder: &Encoder) -> Vec<(usize, Vec<u8>)> {
+fn small(scaled: &Scaled, encoder: &Encoder<'_>) -> Vec<(usize, Vec<u8>)> {
     let global = encoder.global().map(|global| global.to_le_bytes().to_vec());
     let bytes = |(at, output): (usize, &truecast_schemes::Output)| match &output.content {
         Content::Part(Part::Global) => Some((at, global.clone()?)),

@@ -1,0 +1,103 @@
+//! With which means tensors are converted. Those that are treated alike share what was planned; of unlike ones only some are
+//! kept, so that memory does not grow with their number.
+
+use super::dense::Maker;
+use super::encode::Plans;
+use super::scaled::Scaled;
+use super::shard::{Origin, Work};
+use crate::convert::action::Action;
+use crate::error::Cause;
+use crate::request::Request;
+use foldhash::{HashMap, HashMapExt};
+use std::sync::{Arc, Mutex, PoisonError};
+use truecast_core::scaled::{Code, Layout};
+use truecast_core::{CastSpec, DType};
+use truecast_kernel::{CastOptions, Caster};
+
+/// How a work is done.
+#[derive(Clone)]
+pub(super) enum Mean {
+    Cast(Arc<Action>),
+    Dequantise(Arc<Maker>),
+    Quantise(Arc<Plans>),
+}
+
+/// What tensors have in common that are treated alike.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Cast(DType, Option<CastSpec>),
+    Dequantise(Layout, Option<CastSpec>),
+    /// The type and the layout that is written, and that of a quantised source.
+    Quantise(DType, Layout, Option<Layout>),
+}
+
+/// Plans take some kilobytes each.
+const KEPT: usize = 256;
+
+/// The means of a conversion.
+pub(super) struct Means<'a> {
+    request: &'a Request,
+    exec: CastOptions,
+    known: Mutex<HashMap<Key, Mean>>,
+    /// Plain casts, of which there are few.
+    casts: Mutex<HashMap<(DType, DType), Option<Arc<Caster>>>>,
+}
+
+impl<'a> Means<'a> {
+    pub fn new(request: &'a Request, exec: CastOptions) -> Means<'a> {
+        Means { request, exec, known: Mutex::new(HashMap::new()), casts: Mutex::new(HashMap::new()) }
+    }
+
+    /// How a work is done.
+    ///
+    /// # Errors
+    /// A layout or a conversion that is not understood.
+    pub fn of(&self, work: &Work) -> Result<Mean, Cause> {
+        let planned = &work.planned;
+        match &work.origin {
+            Origin::Stored(_) | Origin::Bytes(_) => self.get(Key::Cast(planned.from, planned.cast), || {
+                Ok(Mean::Cast(Arc::new(Action::new(planned, &self.exec)?)))
+            }),
+            Origin::Quantised(quantised) => self.get(Key::Dequantise(quantised.layout, planned.cast), || {
+                Ok(Mean::Dequantise(Arc::new(Maker::new(quantised, planned, &self.exec)?)))
+            }),
+            Origin::Dense(scaled) => self.of_scaled(scaled).map(Mean::Quantise),
+        }
+    }
+
+    /// What quantises a tensor.
+    ///
+    /// # Errors
+    /// A layout that is only read.
+    pub fn of_scaled(&self, scaled: &Scaled) -> Result<Arc<Plans>, Cause> {
+        let source = scaled.source.as_ref().map(|quantised| quantised.layout);
+        let made = self.get(Key::Quantise(scaled.dtype, scaled.layout, source), || {
+            let to = scaled.layout.planes().map(|planes| planes.codes.code);
+            let cast = if let Some(Code::Float(to)) = to { self.cast(scaled.dtype, to) } else { None };
+            Ok(Mean::Quantise(Arc::new(Plans::new(scaled, cast, &self.exec)?)))
+        })?;
+        let Mean::Quantise(plans) = made else { unreachable!("it was asked for what quantises") };
+        Ok(plans)
+    }
+
+    /// A plain cast, if there is one.
+    fn cast(&self, from: DType, to: DType) -> Option<Arc<Caster>> {
+        let mut casts = self.casts.lock().unwrap_or_else(PoisonError::into_inner);
+        let plan = || Some(Arc::new(Caster::new(&self.request.resolve(from, to).ok()?, &self.exec).ok()?));
+        casts.entry((from, to)).or_insert_with(plan).clone()
+    }
+
+    fn get(&self, key: Key, plan: impl FnOnce() -> Result<Mean, Cause>) -> Result<Mean, Cause> {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mean) = known().get(&key) {
+            return Ok(mean.clone());
+        }
+        let mean = plan()?;
+        let mut known = known();
+        if known.len() >= KEPT {
+            known.clear();
+        }
+        known.insert(key, mean.clone());
+        Ok(mean)
+    }
+}

@@ -1,0 +1,80 @@
+//! Memory of a conversion of a checkpoint is that of its options, whatever the shapes and however many tensors there are.
+
+use rayon::ThreadPool;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use truecast::checkpoint::{Options, Plan, Verification};
+use truecast::convert::TensorOptions;
+use truecast::select::Writing;
+use truecast::verify::Coverage;
+use truecast::{CastOptions, DType, Layout};
+use truecast_io::{Existing, FileFormat, Tensor, Writer};
+use truecast_testkit::memory;
+
+#[global_allocator]
+static ALLOCATOR: memory::Counting = memory::Counting;
+
+const MEMORY: u64 = 4 << 20;
+
+/// The most that planning and running hold, and verifying.
+fn peaks(pool: &ThreadPool, folder: &Path, tensors: Vec<Tensor>, scheme: &str) -> [usize; 2] {
+    let [src, out] = ["src", "out"].map(|name| folder.join(name));
+    std::fs::create_dir(&src).unwrap();
+    let path = src.join("model.safetensors");
+    let mut writer =
+        Writer::create(&path, FileFormat::Safetensors, tensors.clone(), &BTreeMap::new(), Existing::Replace).unwrap();
+    for at in writer.order().to_vec() {
+        writer.write(&vec![0x3c; tensors[at].bytes() as usize]).unwrap();
+    }
+    writer.finish().unwrap();
+    let exec = CastOptions { threads: NonZeroUsize::MIN, ..CastOptions::default() };
+    let tensors = TensorOptions { max_memory: MEMORY, exec, ..TensorOptions::default() };
+    let options = Options { tensors, writing: Some(Writing::of(scheme.parse().unwrap())), ..Options::default() };
+    let stop = AtomicBool::new(false);
+    memory::begin();
+    Plan::new(&src, &options).unwrap().run(&out, &stop, |_| ()).unwrap();
+    let converting = memory::peak();
+    let verifying = pool.install(|| {
+        memory::begin();
+        let verification = Verification::new(&src, &options, Coverage::Full, 0).unwrap();
+        assert_eq!(verification.run(&out, &stop, |_| ()).unwrap().differences, []);
+        memory::peak()
+    });
+    [converting, verifying]
+}
+
+/// Whose only thread is the one that counts.
+fn pool() -> ThreadPool {
+    rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().unwrap()
+}
+
+fn tensor(name: String, shape: &[u64]) -> Tensor {
+    Tensor { name, dtype: DType::F16, layout: Layout::Packed, shape: shape.to_vec() }
+}
+
+#[test]
+fn stacks_of_small_matrices() {
+    let pool = pool();
+    for (scheme, shape) in [
+        ("ct:int-quantized", [1_000_000, 1, 1]),
+        ("fp8-block", [100_000, 3, 3]),
+        ("ct:pack-quantized,strategy=channel,symmetric=false", [100_000, 2, 3]),
+        ("fp8-block", [4_000, 1, 129]),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let peaks = peaks(&pool, folder.path(), vec![tensor("a.weight".into(), &shape)], scheme);
+        assert!(peaks[0] < 2 * MEMORY as usize, "{scheme}: {peaks:?}");
+        assert!(peaks[1] < 32 << 20, "{scheme}: {peaks:?}");
+    }
+}
+
+/// What is planned for a tensor takes far more than its place in the header.
+#[test]
+fn many_tensors() {
+    let tensors = (0..3_000).map(|i| tensor(format!("layer.{i}.weight"), &[4, 32 + i % 3])).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let peaks = peaks(&pool(), folder.path(), tensors, "fp8-channel");
+    assert!(peaks[0] < 2 * MEMORY as usize + 3_000 * 4096, "{peaks:?}");
+}
