@@ -3,9 +3,10 @@ array, and of the import. Needs the package as releases are built (`pip install 
 
     python benches/python/overhead.py [--rounds 11] [--pairs f32:bf16,..]
 
-With `out=` a cast is what the command's bench does: memory that was written before. A new array is of pages that nobody
-wrote yet, and the system clears each when it is first written, whoever writes it. So a new result is compared with the sum
-of a cast with `out=` and of the first write to each page of as much memory, by as many threads.
+Both columns of parts compare with the command's bench, which writes to memory that was written before: `out=` does the
+same, and a result that is made and dropped lies in the memory of the one before. `first` is a result that no memory is kept
+for: the system clears each of its pages when it is first written. Beside it stands what clearing alone would leave: the sum
+of a cast with `out=` and of one write to each page of as much memory, by as many threads.
 """
 
 import argparse
@@ -34,9 +35,11 @@ def engine(pair: str, threads: int) -> float:
     return row["gbps"] * 1e9 / width
 
 
-def package(x: np.ndarray, to: str, out: np.ndarray | None) -> float:
+def package(x: np.ndarray, to: str, out: np.ndarray | None, is_first: bool = False) -> float:
     best = 0.0
     for _ in range(3):
+        if is_first:
+            tc.release_memory()
         begin = time.perf_counter()
         tc.cast(x, to, out=out)
         best = max(best, x.size / (time.perf_counter() - begin))
@@ -65,7 +68,8 @@ def main() -> None:
     parser.add_argument("--pairs", type=lambda pairs: pairs.split(","), default=PAIRS)
     asked = parser.parse_args()
     rounds = asked.rounds
-    print(f"{'pair':>14} {'threads':>7} {'bench':>9} {'out=':>7} {'part':>6} {'new':>7} {'part':>6}   (10^9 elements a second)")
+    columns = "pair threads bench out= part made part first of_clearing".split()
+    print(" ".join(f"{column:>11}" for column in columns), "  (10^9 elements a second)")
     for threads in (1, tc.get_num_threads()):
         tc.set_num_threads(threads)
         for pair in asked.pairs:
@@ -74,11 +78,13 @@ def main() -> None:
             out = tc.cast(x, dst)
             seen = []
             for _ in range(rounds):
-                bench, into, new = engine(pair, threads), package(x, dst, out), package(x, dst, None)
+                package(x, dst, None)
+                bench, into, made = engine(pair, threads), package(x, dst, out), package(x, dst, None)
+                first = package(x, dst, None, is_first=True)
                 limit = x.size / (x.size / into + clearing(out.nbytes, threads))
-                seen.append((bench / 1e9, into / 1e9, into / bench, new / 1e9, new / limit))
-            bench, into, part, new, of_limit = (statistics.median(column) for column in zip(*seen))
-            print(f"{pair:>14} {threads:7} {bench:9.2f} {into:7.2f} {part:6.2f} {new:7.2f} {of_limit:6.2f}", flush=True)
+                seen.append((bench / 1e9, into / 1e9, into / bench, made / 1e9, made / bench, first / 1e9, first / limit))
+            medians = [statistics.median(column) for column in zip(*seen)]
+            print(f"{pair:>11} {threads:11}", " ".join(f"{median:11.2f}" for median in medians), flush=True)
     tc.set_num_threads(None)
 
     small, out = np.ones(16, np.float32), np.ones(16, np.float16)

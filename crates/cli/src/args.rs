@@ -264,28 +264,11 @@ pub struct SchemeArgs {
     #[arg(long)]
     pub trust_scales: bool,
     /// ComfyUI's NVFP4: which nibble of a byte is its first element, high or low
-    #[arg(long, value_name = "WHICH", value_enum)]
-    pub nibbles: Option<NibblesArg>,
+    #[arg(long, value_name = "WHICH", value_parser = words::NIBBLES)]
+    pub nibbles: Option<Nibbles>,
     /// A dense checkpoint with the same names, for shapes that padding hides and to check the order of nibbles
     #[arg(long, value_name = "DENSE", value_hint = ValueHint::AnyPath)]
     pub reference: Option<PathBuf>,
-}
-
-/// `--nibbles`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[allow(missing_docs)]
-pub enum NibblesArg {
-    High,
-    Low,
-}
-
-impl From<NibblesArg> for Nibbles {
-    fn from(nibbles: NibblesArg) -> Nibbles {
-        match nibbles {
-            NibblesArg::High => Nibbles::High,
-            NibblesArg::Low => Nibbles::Low,
-        }
-    }
 }
 
 /// How tensors of a checkpoint are quantised.

@@ -10,6 +10,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use truecast::bench::pairs::ParsePairError;
+use truecast::checkpoint::Nibbles;
 use truecast::dtype::ParseTypeError;
 use truecast::promote::PythonNumber;
 use truecast::report::COUNTS;
@@ -225,6 +226,8 @@ pub const MX_SCALE: Words<MxScale> = Words { read: writing::mx_scale, list: || M
 /// What becomes of NaN and infinities.
 pub const NONFINITE: Words<NonFinite> =
     Words { read: writing::nonfinite, list: || writing::NONFINITE.map(|(n, _)| n).into() };
+/// Which nibble of a byte comes first.
+pub const NIBBLES: Words<Nibbles> = Words { read: str::parse, list: || Nibbles::ALL.map(Nibbles::name).into() };
 /// How codes and scales are carried over.
 pub const RELAYOUT: Words<Relayout> =
     Words { read: writing::relayout, list: || writing::RELAYOUTS.map(|(n, _)| n).into() };

@@ -6,6 +6,7 @@
 use crate::dtypes::{self, Form, imported, numpy};
 use crate::error::{Class, raise};
 use crate::memory::Memory;
+use crate::pages::Pages;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -138,19 +139,60 @@ impl<'py> Given<'py> {
     }
 }
 
-/// A new array of a library, and its memory, which is without gaps.
+/// A new array of a library.
+pub struct New<'py> {
+    pub array: Given<'py>,
+    /// Its memory, without gaps.
+    pub memory: Memory<'py>,
+    /// Its pages may still have to be cleared by the system, when they are first written.
+    pub is_untouched: bool,
+}
+
+/// A new array of so many bytes.
 pub fn new<'py>(
     py: Python<'py>,
     library: Library,
     shape: &Bound<'py, PyTuple>,
     dtype: &Bound<'py, PyAny>,
     order: Order,
-) -> PyResult<(Given<'py>, Memory<'py>)> {
-    let made = empty(py, library, shape, dtype, order)?;
-    let memory = made.write(order)?;
+    bytes: usize,
+) -> PyResult<New<'py>> {
+    let (array, is_untouched) = match Pages::of(bytes) {
+        Some((pages, is_new)) => (on_pages(py, library, shape, dtype, order, pages)?, is_new),
+        None => (empty(py, library, shape, dtype, order)?, true),
+    };
+    let memory = array.write(order)?;
     let memory = memory.ok_or_else(|| raise(py, Class::System, "a new array has no memory"))?;
-    memory.advise_huge_pages();
-    Ok((made, memory))
+    Ok(New { array, memory, is_untouched })
+}
+
+/// An array whose memory these pages are, which it keeps alive.
+fn on_pages<'py>(
+    py: Python<'py>,
+    library: Library,
+    shape: &Bound<'py, PyTuple>,
+    dtype: &Bound<'py, PyAny>,
+    order: Order,
+    pages: Pages,
+) -> PyResult<Given<'py>> {
+    let bytes = numpy(py)?.call_method1(intern!(py, "asarray"), (Bound::new(py, pages)?,))?;
+    let array = match library {
+        Library::Torch => {
+            // A tensor of its own, no view of one of bytes.
+            let torch = torch(py)?;
+            let storage = torch.call_method1(intern!(py, "from_numpy"), (bytes,))?;
+            let storage = storage.call_method0(intern!(py, "untyped_storage"))?;
+            let options = PyDict::new(py);
+            options.set_item(intern!(py, "dtype"), dtype)?;
+            let none = torch.call_method(intern!(py, "empty"), (0,), Some(&options))?;
+            none.call_method1(intern!(py, "set_"), (storage, 0, shape))?
+        }
+        _ => {
+            let order = if order == Order::C { "C" } else { "F" };
+            ndarray(py)?.call1((shape, dtype, bytes, 0, py.None(), order))?
+        }
+    };
+    Ok(Given { array, library })
 }
 
 fn empty<'py>(

@@ -2,7 +2,7 @@
 //!
 //! Small arrays are the common case that must not wait: types, plans and the types of results are looked up, not made.
 
-use crate::array::{Dense, Given, Library, hand_back, new, new_dtype};
+use crate::array::{Dense, Given, Library, New, hand_back, new, new_dtype};
 use crate::dtypes::{self, Form};
 use crate::error::{self, Class, raise};
 use crate::source::{Call, Source, call};
@@ -27,20 +27,20 @@ struct Key {
     request: Request,
     threads: NonZeroUsize,
     counting: Counting,
-    is_new: bool,
+    is_untouched: bool,
 }
 
-/// The caster of a pair. `is_new`: nobody wrote to the memory of the result. Its pages are in the caches when they are written,
-/// because the system has just cleared them there: stores past the caches would not save the traffic that they are made for.
+/// The caster of a pair. Where the memory of the result is untouched, its pages are in the caches when they are written, because
+/// the system has just cleared them there: stores past the caches would not save the traffic that they are made for.
 fn planned(
     py: Python<'_>,
     request: &Request,
     (src, dst): (DType, DType),
     counting: Counting,
-    is_new: bool,
+    is_untouched: bool,
 ) -> PyResult<Arc<Caster>> {
-    let exec = CastOptions { counting, stream_above_bytes: is_new.then_some(usize::MAX), ..pool::options() };
-    let key = Key { src, dst, request: *request, threads: exec.threads, counting, is_new };
+    let exec = CastOptions { counting, stream_above_bytes: is_untouched.then_some(usize::MAX), ..pool::options() };
+    let key = Key { src, dst, request: *request, threads: exec.threads, counting, is_untouched };
     let mut all = PLANNED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(at) = all.iter().position(|(known, _)| *known == key) {
         all[..=at].rotate_right(1);
@@ -64,10 +64,12 @@ pub fn convert<'py>(x: &Bound<'py, PyAny>, call: &Call<'_, 'py>) -> PyResult<(Bo
     if [source.dtype, call.to].contains(&DType::String) {
         return text::convert(source, call);
     }
-    let caster = planned(py, &call.request, (source.dtype, call.to), call.counting, call.out.is_none())?;
+    let plan = |is_untouched| planned(py, &call.request, (source.dtype, call.to), call.counting, is_untouched);
+    let caster = plan(false)?;
     let target = Target::of(&source, library, call)?;
     let dense = source.given.read(target.any_order())?;
-    let (result, counts) = target.fill(py, &dense, |codes, room| {
+    let (result, counts) = target.fill(py, &dense, |codes, room, is_untouched| {
+        let caster = if is_untouched { plan(true)? } else { caster };
         let bytes = codes.len().max(room.len());
         let (len, from, to) = (source.len, (source.dtype, source.layout), (call.to, target.layout));
         let work = || {
@@ -87,6 +89,8 @@ pub struct Target<'a, 'py> {
     dtype: Bound<'py, PyAny>,
     shape: Bound<'py, PyTuple>,
     pub layout: Layout,
+    /// Of the whole result.
+    bytes: usize,
 }
 
 impl<'a, 'py> Target<'a, 'py> {
@@ -100,15 +104,15 @@ impl<'a, 'py> Target<'a, 'py> {
         }
         let pairs = of_out == Library::Torch && call.to == DType::F4E2M1 && call.form == Form::Values;
         let layout = if pairs { Layout::Packed } else { call.form.layout() };
-        let bytes = || call.to.bytes_in(Layout::Packed, source.len as u64).unwrap_or(0);
+        let bytes = call.to.bytes_in(layout, source.len as u64).unwrap_or(0) as usize;
         let shape = match call.form {
             _ if pairs => halved(&source.shape)?,
-            Form::Packed => PyTuple::new(py, [bytes()])?,
+            Form::Packed => PyTuple::new(py, [bytes])?,
             _ => source.shape.clone(),
         };
         let dtype = || new_dtype(py, of_out, call.to, call.form);
         let Some((_, given)) = &out else {
-            return Ok(Target { out, library: of_out, dtype: dtype()?, shape, layout });
+            return Ok(Target { out, library: of_out, dtype: dtype()?, shape, layout, bytes });
         };
         let (found, has) = (given.dtype()?, given.shape()?);
         // Where elements are codes need not be said twice, and there may be no array of such values.
@@ -122,7 +126,7 @@ impl<'a, 'py> Target<'a, 'py> {
             let message = format_args!("out is of {found} and shape {has}; expected are {dtype} and shape {shape}");
             return Err(raise(py, Class::Usage, message));
         }
-        Ok(Target { out, library: of_out, dtype, shape, layout })
+        Ok(Target { out, library: of_out, dtype, shape, layout, bytes })
     }
 
     /// Elements may be converted in the order of memory, whatever that is.
@@ -130,33 +134,33 @@ impl<'a, 'py> Target<'a, 'py> {
         self.layout == Layout::Bytes && self.library != Library::Torch
     }
 
-    /// Fills it from a source: `write` is given the bytes of both, which share none.
+    /// Fills it from a source: `write` is given the bytes of both, which share none, and whether those of the result are untouched.
     pub fn fill<T>(
         &self,
         py: Python<'py>,
         source: &Dense<'py>,
-        write: impl FnOnce(&[u8], &mut [u8]) -> PyResult<T>,
+        write: impl FnOnce(&[u8], &mut [u8], bool) -> PyResult<T>,
     ) -> PyResult<(Given<'py>, T)> {
-        let fresh = || new(py, self.library, &self.shape, &self.dtype, source.order);
+        let fresh = || new(py, self.library, &self.shape, &self.dtype, source.order, self.bytes);
         let Some((out, given)) = &self.out else {
-            let (made, mut memory) = fresh()?;
-            let done = write(source.memory.bytes(), memory.bytes_mut())?;
-            return Ok((made, done));
+            let New { array, mut memory, is_untouched } = fresh()?;
+            let done = write(source.memory.bytes(), memory.bytes_mut(), is_untouched)?;
+            return Ok((array, done));
         };
         let out = Given { array: (*out).clone(), library: self.library };
         if let Some(mut memory) = given.write(source.order)? {
             if source.memory.overlaps(&memory) {
                 let copy = source.memory.bytes().to_vec();
-                let done = write(&copy, memory.bytes_mut())?;
+                let done = write(&copy, memory.bytes_mut(), false)?;
                 return Ok((out, done));
             }
-            let done = write(source.memory.bytes(), memory.bytes_mut())?;
+            let done = write(source.memory.bytes(), memory.bytes_mut(), false)?;
             return Ok((out, done));
         }
         // It has gaps, or another order; NumPy and torch know how to get there, and refuse what is read-only.
-        let (made, mut memory) = fresh()?;
-        let done = write(source.memory.bytes(), memory.bytes_mut())?;
-        given.array.set_item(py.Ellipsis(), made.array).map_err(|cause| {
+        let New { array, mut memory, is_untouched } = fresh()?;
+        let done = write(source.memory.bytes(), memory.bytes_mut(), is_untouched)?;
+        given.array.set_item(py.Ellipsis(), array.array).map_err(|cause| {
             let error = raise(py, Class::Usage, format_args!("out cannot be written: {cause}"));
             error.set_cause(py, Some(cause));
             error

@@ -4,6 +4,7 @@
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::fmt::Display;
+use truecast::scaled::ScaledError;
 use truecast::spec::SpecError;
 use truecast::{Error, ErrorKind};
 use truecast_cli::Refused;
@@ -83,7 +84,7 @@ pub fn raise(py: Python<'_>, class: Class, message: impl Display) -> PyErr {
 pub fn of(py: Python<'_>, error: &Error) -> PyErr {
     let class = match error {
         Error::Spec(_) | Error::Plan(_) => Class::Spec,
-        Error::TypeName(_) => Class::Type,
+        Error::TypeName(_) | Error::Scaled(ScaledError::Source { .. }) => Class::Type,
         other => other.kind().into(),
     };
     match error {

@@ -2,7 +2,7 @@
 //! asked for are arguments of the command, which reads them; what is special of folders is in `folder`.
 
 use crate::error::{self, Class, raise};
-use crate::report::json;
+use crate::report::{json, written};
 use crate::watched::watched;
 use crate::{dtypes, folder, pool, request};
 use pyo3::prelude::*;
@@ -58,7 +58,7 @@ pub fn convert(
     }
     let total = plan.bytes().0;
     let report = watched(py, progress, total, |stop, tell| plan.run(&dst, stop, tell))?;
-    json(py, &report)
+    written(py, &dst, &report)
 }
 
 /// Makes room for the parts of a folder where an earlier result is to be replaced; arguments are those of `convert`.

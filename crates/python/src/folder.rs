@@ -1,25 +1,14 @@
-//! Folders of checkpoints: the work, and the reports that have the digests of what was written.
+//! Folders of checkpoints.
 
 use crate::error;
-use crate::report::json;
+use crate::report::{json, written};
 use crate::watched::watched;
 use pyo3::prelude::*;
-use serde::Serialize;
-use serde_json::Value;
 use std::path::Path;
 use truecast::Error;
 use truecast::checkpoint::{Options, Plan, Verification};
-use truecast::report::{Report, Rows};
+use truecast::report::Rows;
 use truecast::verify::{Coverage, Record};
-
-/// A report with what it is checked by.
-#[derive(Serialize)]
-struct Written<'a> {
-    destination: String,
-    #[serde(flatten)]
-    report: &'a Report,
-    outputs: Vec<Value>,
-}
 
 /// Converts a folder.
 pub fn convert(
@@ -37,10 +26,7 @@ pub fn convert(
     }
     let total = plan.bytes().0;
     let report = watched(py, progress, total, |stop, tell| plan.run(dst, stop, tell))?;
-    let digests = report.folder.iter().flat_map(|folder| &folder.digests);
-    let outputs = digests
-        .map(|(path, bytes, sha256)| serde_json::json!({ "path": path.display().to_string(), "bytes": bytes, "sha256": sha256 }));
-    json(py, &Written { destination: dst.display().to_string(), outputs: outputs.collect(), report: &report })
+    written(py, dst, &report)
 }
 
 /// Removes what of an earlier result, which is to be replaced, would make a half-written one look whole.

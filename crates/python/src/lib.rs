@@ -2,7 +2,8 @@
 //! out (`array`, `memory`), their types (`dtypes`), and what is done with them, a file for each. What anything means is
 //! asked of the crate `truecast`; the command is that of `truecast-cli`.
 //!
-//! `unsafe` stands in `memory` and `array` only, where other libraries say where their elements lie.
+//! `unsafe` stands in `memory` and `array`, where other libraries say where their elements lie, and in `pages`, the memory of
+//! large results.
 
 mod array;
 mod cast;
@@ -12,6 +13,7 @@ mod error;
 mod files;
 mod folder;
 mod memory;
+mod pages;
 mod pool;
 mod report;
 mod request;
@@ -34,6 +36,8 @@ mod _truecast {
     use super::dtypes::{torch_dtype, type_name, type_names};
     #[pymodule_export]
     use super::files::{clear, compare, convert, verify};
+    #[pymodule_export]
+    use super::pages::release_memory;
     #[pymodule_export]
     use super::pool::{get_num_threads, set_num_threads};
     #[pymodule_export]

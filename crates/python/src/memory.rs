@@ -46,23 +46,6 @@ impl<'py> Memory<'py> {
         unsafe { std::slice::from_raw_parts_mut(self.data, self.len) }
     }
 
-    /// Asks the system for large pages before anything is written: the first write to each page clears it, and of small
-    /// ones that takes longer than most conversions. NumPy asks for them itself, torch does not.
-    pub fn advise_huge_pages(&self) {
-        #[cfg(target_os = "linux")]
-        {
-            const HUGE: usize = 2 << 20;
-            if self.len < 2 * HUGE {
-                return;
-            }
-            let start = (self.data as usize).next_multiple_of(HUGE);
-            let end = (self.data as usize + self.len) / HUGE * HUGE;
-            // SAFETY: the range lies within the memory that the owner keeps alive; the advice changes no byte of it, and a
-            // system that does not take it gives an error, which is of no matter.
-            unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
-        }
-    }
-
     /// Whether both share a byte.
     pub fn overlaps(&self, other: &Memory<'_>) -> bool {
         let (a, b) = (self.data as usize, other.data as usize);

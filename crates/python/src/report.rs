@@ -3,14 +3,33 @@
 use crate::cast::convert;
 use crate::error::{Class, raise};
 use crate::source::call;
+use crate::watched::watched;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use truecast::report::COUNTS;
+use serde::Serialize;
+use std::path::Path;
+use truecast::report::{COUNTS, Report};
+use truecast::verify::RecordedFile;
 use truecast::{Counting, Counts};
 
 /// A report as JSON.
-pub fn json(py: Python<'_>, report: &impl serde::Serialize) -> PyResult<String> {
+pub fn json(py: Python<'_>, report: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(report).map_err(|error| raise(py, Class::System, error))
+}
+
+/// A report of files, with what it is checked by.
+#[derive(Serialize)]
+struct Written<'a> {
+    destination: String,
+    #[serde(flatten)]
+    report: &'a Report,
+    outputs: Vec<RecordedFile>,
+}
+
+/// The report of a conversion that wrote to `dst`, as the command writes it.
+pub fn written(py: Python<'_>, dst: &Path, report: &Report) -> PyResult<String> {
+    let outputs = watched(py, None, 0, |stop, _| RecordedFile::all(report, stop))?;
+    json(py, &Written { destination: dst.display().to_string(), report, outputs })
 }
 
 /// Converts an array as `cast` does, and counts on the way.

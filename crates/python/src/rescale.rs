@@ -110,7 +110,7 @@ pub fn rescale<'py>(
     let dense = source.given.read(false)?;
     let rescaler = Rescaler::new(&resolved, &pool::options());
     let stored = if source.dtype == DType::I64 { DType::I64 } else { input };
-    let (filled, _) = target.fill(py, &dense, |codes, room| {
+    let (filled, _) = target.fill(py, &dense, |codes, room, _| {
         let (len, bytes) = (source.len, codes.len());
         let work = || {
             let codes = Elements::with_layout(stored, Layout::Bytes, len, codes)?;

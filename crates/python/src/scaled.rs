@@ -1,6 +1,6 @@
 //! `quantize` and `dequantize`: arrays to the parts of a scaled tensor and back. What they are made of is `truecast::scaled`.
 
-use crate::array::{Given, Library, Order, hand_back, new, new_dtype};
+use crate::array::{Given, Library, New, Order, hand_back, new, new_dtype};
 use crate::dtypes::{self, Form as Words};
 use crate::error::{self, Class, raise};
 use crate::memory::Memory;
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use truecast::scaled::{Array, Code, Dequantiser, Form, Packing, Part, Plane, Quantisation, Quantiser, Scheme, scheme};
 use truecast::select::writing;
-use truecast::{CastSpec, DType, Error};
+use truecast::{CastSpec, DType, Error, Layout};
 
 /// What Python calls a part, in the order of the arrays of a form.
 const fn name_of(part: Part) -> &'static str {
@@ -92,7 +92,9 @@ pub fn quantize<'py>(
     let (mut made, mut room): (Vec<Given<'_>>, Vec<Memory<'_>>) = Default::default();
     for array in form.arrays() {
         let shape = PyTuple::new(py, &array.shape)?;
-        let (array, memory) = new(py, library, &shape, &dtype_of(py, library, array, words)?, Order::C)?;
+        let bytes = array.bytes() as usize;
+        let New { array, memory, .. } =
+            new(py, library, &shape, &dtype_of(py, library, array, words)?, Order::C, bytes)?;
         made.push(array);
         room.push(memory);
     }
@@ -142,8 +144,11 @@ pub fn dequantize<'py>(
         check(&given, array)?;
         read.push(given.read(false)?);
     }
+    let elements = shape.iter().product();
     let shape = PyTuple::new(py, &shape)?;
-    let (made, mut memory) = new(py, library, &shape, &new_dtype(py, library, to, Words::Values)?, Order::C)?;
+    let dtype = new_dtype(py, library, to, Words::Values)?;
+    let bytes = to.bytes_in(Layout::Bytes, elements).unwrap_or(0) as usize;
+    let New { array: made, mut memory, .. } = new(py, library, &shape, &dtype, Order::C, bytes)?;
     let arrays: Vec<&[u8]> = read.iter().map(|dense| dense.memory.bytes()).collect();
     let room = memory.bytes_mut();
     let dequantiser = Dequantiser::new(&form, &cast, &pool::options_for(room.len())).map_err(fail)?;

@@ -1,6 +1,6 @@
 //! Text: lists of `str` on one side, elements on the other.
 
-use crate::array::{Given, Library, Order};
+use crate::array::{Library, Order};
 use crate::dtypes::{self, Form, numpy};
 use crate::error::{Class, raise};
 use crate::request::resolve;
@@ -110,10 +110,9 @@ fn elements<'py>(
     let bytes = packed.unwrap_or(codes);
     let shape = if form == Form::Packed { PyTuple::new(py, [bytes.len()])? } else { shape.clone() };
     let dtype = dtypes::to_numpy(py, dtype, form)?;
-    let (made, mut memory) = crate::array::new(py, Library::Numpy, &shape, &dtype, Order::C)?;
-    memory.bytes_mut().copy_from_slice(&bytes);
-    let Given { array, .. } = made;
-    Ok(array)
+    let mut made = crate::array::new(py, Library::Numpy, &shape, &dtype, Order::C, bytes.len())?;
+    made.memory.bytes_mut().copy_from_slice(&bytes);
+    Ok(made.array.array)
 }
 
 /// The same elements in another layout; `None` if they lie alike in both.

@@ -20,6 +20,9 @@ pub enum Nibbles {
 }
 
 impl Nibbles {
+    /// Both.
+    pub const ALL: [Nibbles; 2] = [Nibbles::High, Nibbles::Low];
+
     /// As it is typed.
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,7 +36,7 @@ impl FromStr for Nibbles {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Nibbles, String> {
-        let known = [Nibbles::High, Nibbles::Low].into_iter().find(|nibbles| nibbles.name() == text);
+        let known = Nibbles::ALL.into_iter().find(|nibbles| nibbles.name() == text);
         known.ok_or_else(|| format!("expected high or low: which nibble of a byte comes first; not {text:?}"))
     }
 }

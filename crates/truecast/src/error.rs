@@ -258,7 +258,7 @@ impl Error {
             | Error::UnknownKind { .. }
             | Error::Memory { .. }
             | Error::NotQuantised { .. }
-            | Error::Scaled(ScaledError::Layout { .. }) => ErrorKind::Usage,
+            | Error::Scaled(ScaledError::Layout { .. } | ScaledError::Source { .. }) => ErrorKind::Usage,
             #[cfg(feature = "files")]
             Error::Scaled(_) => ErrorKind::Input,
             #[cfg(feature = "files")]

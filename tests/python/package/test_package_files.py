@@ -1,5 +1,6 @@
 """Files: what the command does to them is tested beside; here is what Python adds."""
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -30,6 +31,12 @@ def test_convert_and_verify(tmp_path):
 
     assert tc.verify(SAMPLE, destination, "f8e4m3fn", keep="*LayerNorm*")
     assert tc.verify(SAMPLE, destination, report=report)
+    with pytest.raises(tc.UsageError):
+        tc.verify(SAMPLE, destination, "f8e5m2", report=report)
+    written = destination.read_bytes()
+    expected = {"path": str(destination), "bytes": len(written), "sha256": hashlib.sha256(written).hexdigest()}
+    assert report.outputs == [expected]
+    assert tc.convert(SAMPLE, tmp_path / "dry.safetensors", "f16", dry_run=True).outputs == []
     report.save(tmp_path / "report.json")
     assert tc.verify(SAMPLE, destination, report=tmp_path / "report.json").coverage == 1
     wrong = tc.verify(SAMPLE, destination, "f8e5m2", keep=["*LayerNorm*"])
@@ -38,7 +45,8 @@ def test_convert_and_verify(tmp_path):
     data[-1] ^= 1
     destination.write_bytes(data)
     wrong = tc.verify(SAMPLE, destination, report=report)
-    assert [row["kind"] for row in wrong.differences] == ["elements"]
+    assert [row["kind"] for row in wrong.differences] == ["elements", "digest"]
+    assert wrong.differences == tc.verify(SAMPLE, destination, report=tmp_path / "report.json").differences
 
 
 def test_compare(tmp_path):

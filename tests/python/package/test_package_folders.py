@@ -103,7 +103,7 @@ def test_merge_ends_the_work_of_parts(checkpoint, tmp_path):
 def test_schemes_that_are_said(checkpoint, tmp_path):
     (checkpoint / "config.json").write_text("{}")
     report = tc.convert(checkpoint, tmp_path / "b", "bf16", from_scheme="fp8-block:128x128")
-    assert report.reading["from_scheme"] == "fp8-block:128x128"
+    assert report.options["from_scheme"] == "fp8-block:128x128"
     assert tc.verify(checkpoint, tmp_path / "b", report=report) and tc.verify(checkpoint, tmp_path / "b")
 
 

@@ -14,21 +14,20 @@ use crate::table::{Cell, Column, Mark};
 use crate::terminal::Terminal;
 use crate::{message, number, output, progress, signals};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use truecast::Error;
 use truecast::checkpoint::{Options, Share};
-use truecast::digest::sha256;
 use truecast::file::Plan;
 use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
 use truecast::io::{Existing, FileFormat, FileId, OutputFile, Shown, follow};
 use truecast::report::{Assessment, Provenance, Report, TensorReport, assess};
 use truecast::select::{Detected, KeptBy};
+use truecast::verify::RecordedFile;
 use truecast::{CastOptions, DType, Ecosystem};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
@@ -73,7 +72,11 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     report.warnings.extend(sentences);
     let open = left_open::of(&report, &request);
     let undefined_reasons = left_open::to_json(&open);
-    let outputs = report_file.is_some().then(|| digests(&report, &stop)).transpose()?;
+    let outputs = report_file.is_some().then(|| RecordedFile::all(&report, &stop)).transpose();
+    let outputs = outputs.map_err(|error| match error {
+        Error::Interrupted => Failure::system("interrupted before the report was written; the result is complete"),
+        other => other.into(),
+    })?;
     if let Some(file) = report_file {
         let (outputs, undefined_reasons) = (outputs.clone(), undefined_reasons.clone());
         let (dry_run, destination) = (false, destination(args));
@@ -164,7 +167,7 @@ struct Printed<R> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     undefined_reasons: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    outputs: Option<Vec<Value>>,
+    outputs: Option<Vec<RecordedFile>>,
 }
 
 /// The file of `--report`.
@@ -184,22 +187,6 @@ fn destination(args: &ConvertArgs) -> String {
 fn item(report: &Report, index: usize) -> Item<'_> {
     let TensorReport { name, bytes_in, elements, counts, .. } = &report.tensors[index];
     Item { name, bytes: *bytes_in, elements: *elements, counts }
-}
-
-/// Each file that was written, with its length and SHA-256.
-fn digests(report: &Report, stop: &AtomicBool) -> Result<Vec<Value>, Failure> {
-    let one = |path: &PathBuf| {
-        let (bytes, sha256) = sha256(path, stop).map_err(|error| match error {
-            Error::Interrupted => Failure::system("interrupted before the report was written; the result is complete"),
-            other => other.into(),
-        })?;
-        Ok(digest_json(path, bytes, &sha256))
-    };
-    report.outputs.iter().map(one).collect()
-}
-
-fn digest_json(path: &Path, bytes: u64, sha256: &str) -> Value {
-    json!({ "path": path.display().to_string(), "bytes": bytes, "sha256": sha256 })
 }
 
 fn print_dry_run(plan: &Plan, sorting: &list::Sorting, args: &ConvertArgs, context: &Context) -> Result<(), Failure> {

@@ -40,7 +40,7 @@ pub fn writing(args: &WritingArgs) -> Result<Option<Writing>, Failure> {
 /// How quantised tensors of the source are understood.
 pub fn reading(args: &SchemeArgs) -> Reading {
     let SchemeArgs { from_scheme, trust_scales, nibbles, reference } = args.clone();
-    Reading { from_scheme, trust_scales, nibbles: nibbles.map(Into::into), reference }
+    Reading { from_scheme, trust_scales, nibbles, reference }
 }
 
 /// The rules as they were typed.

@@ -54,6 +54,12 @@ pub enum ScaledError {
         /// The code of the scale.
         scale: u64,
     },
+    /// Elements of this type are not quantised.
+    #[error("only f32, f16, bf16 and f64 are quantised, not {dtype}")]
+    Source {
+        /// Their type.
+        dtype: crate::DType,
+    },
     /// No scaled format carries NaN or infinities (§3.6).
     #[error("element {index} is NaN or infinite, which no scaled format carries; --nonfinite saturate replaces it")]
     NotFinite {

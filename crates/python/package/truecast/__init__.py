@@ -28,7 +28,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._errors import DTypeError, FileError, InputError, SpecError, TruecastError, UsageError
-from ._truecast import __version__, cast, get_num_threads, set_num_threads
+from ._truecast import __version__, cast, get_num_threads, release_memory, set_num_threads
 
 if TYPE_CHECKING:
     from . import onnx, openvino, testing, tile, torch, tosa
@@ -72,6 +72,7 @@ __all__ = [
     "promote_types",
     "promotions",
     "quantize",
+    "release_memory",
     "set_num_threads",
     "testing",
     "tile",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Union
 
@@ -16,11 +17,6 @@ from ._report import Comparison, ConversionReport, Verification
 
 Path = Union[str, "os.PathLike[str]"]
 Rules = Union[Mapping[str, Any], Iterable[tuple[str, Any]]]
-
-
-# How the source is quantised, and how the result is to be.
-_READING = ("from_scheme", "trust_scales", "nibbles", "reference")
-_WRITING = ("scheme", "scale_search", "mx_scale", "nonfinite", "keep_preset", "share_global", "relayout")
 
 
 def _progress(progress: Any) -> Callable[[int, int, str], None] | None:
@@ -177,8 +173,7 @@ def convert(
     """
     given = dict(locals())
     progress, dry_run = _progress(given.pop("progress")), given.pop("dry_run")
-    found = json.loads(_truecast.convert(*_words("convert", given), dry_run, progress))
-    return ConversionReport(found, {name: given[name] for name in _READING})
+    return ConversionReport(json.loads(_truecast.convert(*_words("convert", given), dry_run, progress)))
 
 
 def clear(src: Path, dst: Path, to: Any = None, **options: Any) -> None:
@@ -229,7 +224,8 @@ def verify(
         As of `convert`, and so are all that belong to these. A folder that was converted says itself what was asked for,
         if nothing is said here.
     report
-        What `convert` gave, or a file with it, instead of those: it has everything that was asked for.
+        What `convert` gave, or a file with it, instead of those: it has everything that was asked for, and what is said
+        beside it must not say otherwise. Lengths and digests of the files that it names are compared too.
     full, sample, seed
         Recompute all, or at least this part, drawn from a seed. By default all of up to 1 GiB, and of more a sample.
 
@@ -240,14 +236,13 @@ def verify(
     """
     given = dict(locals())
     progress = _progress(given.pop("progress"))
-    if isinstance(report, ConversionReport):
-        of = report.options
-        given |= {name: of[name] for name in ("to", "attributes", "min_elements", "lenient", "follow_links")}
-        given |= {"from_": of["from"], "keep": (), "rules": [(rule["glob"], rule["to"]) for rule in of["rules"]]}
-        given |= {"spec": of["spec"] + (f"@{of['version']}" if of["version"] else ""), "report": None}
-        given |= report.reading
-        given |= {name: of.get(name) for name in _WRITING}
-    found, shown = _truecast.verify(*_words("verify", given), progress)
+    if not isinstance(report, ConversionReport):
+        found, shown = _truecast.verify(*_words("verify", given), progress)
+    else:
+        with tempfile.TemporaryDirectory(prefix="truecast-") as folder:
+            given["report"] = os.path.join(folder, "report.json")
+            report.save(given["report"])
+            found, shown = _truecast.verify(*_words("verify", given), progress)
     return Verification(json.loads(found), shown)
 
 

@@ -108,12 +108,6 @@ class ConversionReport(_Report):
 
     _columns = ("name", "shape", "scheme", "from", "to", "to_scheme", *_LOSSES, "max_abs_error", "sqnr_db")
 
-    def __init__(self, data: dict[str, Any], reading: dict[str, Any] | None = None):
-        super().__init__(data)
-        unsaid = {"from_scheme": None, "trust_scales": False, "nibbles": None, "reference": None}
-        self.reading: dict[str, Any] = unsaid if reading is None else reading
-        """What was said of the source: ``from_scheme``, ``trust_scales``, ``nibbles`` and ``reference``."""
-
     @property
     def shards(self) -> list[dict[str, Any]]:
         """Of a folder its files of tensors: ``name``, ``tensors``, ``bytes_in``, ``bytes_out`` and ``state``."""
@@ -123,6 +117,11 @@ class ConversionReport(_Report):
     def complete(self) -> bool:
         """Nothing is left to do: of a folder in parts, every part is finished."""
         return bool(self._data.get("complete", True))
+
+    @property
+    def outputs(self) -> list[dict[str, Any]]:
+        """The files that were written: ``path``, ``bytes`` and ``sha256``. None of a dry run."""
+        return list(self._data.get("outputs", []))
 
     @property
     def options(self) -> dict[str, Any]:

@@ -97,6 +97,8 @@ def quantize(
     ------
     UsageError
         A scheme that is not written, a shape that it cannot hold.
+    DTypeError
+        Elements of another type.
     InputError
         An element that is not finite, with its index.
 

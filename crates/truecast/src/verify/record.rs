@@ -3,8 +3,8 @@
 use super::difference::FileDifference;
 use crate::digest::sha256;
 use crate::error::Error;
-use crate::report::{Provenance, ProvenanceError};
-use serde::Deserialize;
+use crate::report::{Provenance, ProvenanceError, Report};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -23,14 +23,43 @@ pub struct Record {
 }
 
 /// A file as it was when it had been written.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedFile {
     /// As the conversion named it.
+    #[serde(serialize_with = "shown")]
     pub path: PathBuf,
     /// Its length.
     pub bytes: u64,
     /// Its SHA-256, in lower-case hexadecimal digits.
     pub sha256: String,
+}
+
+/// A path as text, whatever its bytes are.
+fn shown<S: serde::Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&path.display())
+}
+
+impl RecordedFile {
+    /// The files that a conversion wrote, as they are now; of a folder as they were read again, with those that were finished
+    /// before.
+    ///
+    /// # Errors
+    /// Reading; [`Error::Interrupted`] once `stop` is set.
+    pub fn all(report: &Report, stop: &AtomicBool) -> Result<Vec<RecordedFile>, Error> {
+        if let Some(folder) = &report.folder {
+            let one = |(path, bytes, sha256): &(PathBuf, u64, String)| RecordedFile {
+                path: path.clone(),
+                bytes: *bytes,
+                sha256: sha256.clone(),
+            };
+            return Ok(folder.digests.iter().map(one).collect());
+        }
+        let one = |path: &PathBuf| {
+            let (bytes, sha256) = sha256(path, stop)?;
+            Ok(RecordedFile { path: path.clone(), bytes, sha256 })
+        };
+        report.outputs.iter().map(one).collect()
+    }
 }
 
 /// A file that is no report of a conversion.

@@ -1,6 +1,6 @@
 //! `truecast convert DIR OUT`: checkpoints that are folders.
 
-use super::{Printed, destination, digest_json, item, left_out, print, print_tensors, refuse_place, write_report};
+use super::{Printed, destination, item, left_out, print, print_tensors, refuse_place, write_report};
 use crate::args::ConvertArgs;
 use crate::command::list::{self, Known, Listed};
 use crate::command::{Context, assessment, left_open, thresholds, warn};
@@ -11,12 +11,12 @@ use crate::number::{count, grouped};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use crate::{message, number, output, progress, signals};
-use serde_json::Value;
 use std::path::Path;
 use std::time::Instant;
 use truecast::checkpoint::{Options, Plan};
 use truecast::io::{OutputFile, Shown, follow};
 use truecast::report::{FolderReport, Noise, Report, ShardState, TensorReport, assess};
+use truecast::verify::RecordedFile;
 
 pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<ExitCode, Failure> {
     let limits = thresholds::parse(&args.fail_on)?;
@@ -77,10 +77,7 @@ pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<E
     report.warnings.extend(assessment::sentences(&assessment, |i| report.tensors[i].assessed(), true));
     let open = left_open::of(&report, &options.tensors.request);
     let undefined_reasons = left_open::to_json(&open);
-    let outputs: Option<Vec<Value>> = report_file.is_some().then(|| {
-        let digests = report.folder.iter().flat_map(|folder| &folder.digests);
-        digests.map(|(path, bytes, sha256)| digest_json(path, *bytes, sha256)).collect()
-    });
+    let outputs = report_file.is_some().then(|| RecordedFile::all(&report, &stop)).transpose()?;
     if let Some(file) = report_file {
         let (outputs, undefined_reasons) = (outputs.clone(), undefined_reasons.clone());
         let (dry_run, destination) = (false, destination(args));

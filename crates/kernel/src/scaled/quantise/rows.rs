@@ -121,7 +121,7 @@ pub(super) struct Widener {
 impl Widener {
     pub fn new(src: DType, level: Level) -> Result<Widener, ScaledError> {
         if !is_source(src) && src != DType::F64 {
-            return Err(ScaledError::Layout { why: "only f32, f16, bf16 and f64 are quantised" });
+            return Err(ScaledError::Source { dtype: src });
         }
         Ok(Widener { src, level, to_f32: pipeline(src, DType::F32, level)? })
     }
