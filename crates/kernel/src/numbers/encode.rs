@@ -198,3 +198,14 @@ pub(crate) struct Nearest {
     /// Position of the code in its storage (13 for tf32).
     pub place: u32,
 }
+
+impl Nearest {
+    /// The same for integers of magnitudes up to 2^24, in the simplest shape: they are no NaN, and none but 0 gives a zero.
+    /// `None` where that does not do.
+    pub fn of_integers(self) -> Option<Nearest> {
+        const LARGEST: u32 = (127 + 24) << 23;
+        let rounds_one_to_zero = self.lowest_binade > 127 << 23;
+        let does = self.shape & shape::SUBNORMALS != 0 && self.special_from > LARGEST && !rounds_one_to_zero;
+        does.then_some(Nearest { shape: shape::SUBNORMAL, ..self })
+    }
+}

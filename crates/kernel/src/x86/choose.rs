@@ -268,25 +268,25 @@ macro_rules! with_source {
     };
 }
 
-/// The kernel of the shape of an encoder to bytes.
+/// The kernel of the shape of an encoder of floats to bytes.
 macro_rules! to_bytes {
     ($numbers:expr, |$shape:ident| $make:expr) => {
         match $numbers.shape {
             shape::SUBNORMAL => {
                 const $shape: u8 = shape::SUBNORMAL;
-                Some(stage($make))
+                $make
             }
             shape::SUBNORMAL_SPECIAL | shape::SUBNORMAL_PAYLOAD => {
                 const $shape: u8 = SPECIAL;
-                Some(stage($make))
+                $make
             }
             shape::UNSIGNED_ZERO => {
                 const $shape: u8 = shape::UNSIGNED_ZERO;
-                Some(stage($make))
+                $make
             }
             shape::UNSIGNED_ZERO_SPECIAL => {
                 const $shape: u8 = UNSIGNED_SPECIAL;
-                Some(stage($make))
+                $make
             }
             _ => None,
         }
@@ -386,16 +386,39 @@ fn fused_512(load: &[Op], numbers: Nearest, bytes: usize, token: Avx512) -> Kern
             [Op::IntToF32Odd(Int { bytes: 8, signed: true })] => I64Odd,
             [Op::IntToF32Odd(Int { bytes: 8, signed: false })] => U64Odd
         ),
-        1 | 2 => with_source!(
-            load, |source| narrow_512(source, numbers, bytes, token),
+        2 if numbers.is_ieee_f16 => with_source!(
+            load, |source| f16_512(source, numbers, token),
             [Op::F64ToF32Odd { reduced: true }] => F64Reduced,
             [Op::IntToF32Clamped(Int { bytes: 4, signed: true })] => I32Clamped,
             [Op::IntToF32Clamped(Int { bytes: 4, signed: false })] => U32Clamped,
             [Op::IntToF32Clamped(Int { bytes: 8, signed: true })] => I64Clamped,
             [Op::IntToF32Clamped(Int { bytes: 8, signed: false })] => U64Clamped
         ),
+        1 => floats_512(load, numbers, token).or_else(|| {
+            let numbers = numbers.of_integers()?;
+            with_source!(
+                @ load, |source| Some(blocks::<_, 1>(Fused::<_, { shape::SUBNORMAL }>(numbers, source), token)),
+                [Op::IntToF32(Int { bytes: 2, signed: true })] => I16,
+                [Op::IntToF32(Int { bytes: 2, signed: false })] => U16,
+                [Op::IntToF32Clamped(Int { bytes: 4, signed: true })] => I32Clamped,
+                [Op::IntToF32Clamped(Int { bytes: 4, signed: false })] => U32Clamped,
+                [Op::IntToF32Clamped(Int { bytes: 8, signed: true })] => I64Clamped,
+                [Op::IntToF32Clamped(Int { bytes: 8, signed: false })] => U64Clamped
+            )
+        }),
         _ => None,
     }
+}
+
+/// Floats to 8 bits.
+fn floats_512(load: &[Op], numbers: Nearest, token: Avx512) -> Kernel {
+    with_source!(
+        @ load, |source| to_bytes!(numbers, |SHAPE| Some(blocks::<_, 1>(Fused::<_, SHAPE>(numbers, source), token))),
+        [] => F32,
+        [Op::Bf16ToF32(_)] => Bf16,
+        [Op::F16ToF32(_)] => F16,
+        [Op::F64ToF32Odd { reduced: true }] => F64Reduced
+    )
 }
 
 // A shape that takes a payload serves where the mask is zero as well.
@@ -407,18 +430,12 @@ fn upper_bits_512<S: Source512>(source: S, numbers: Nearest, token: Avx512) -> K
     Some(blocks::<_, 2>(Fused::<S, UPPER>(numbers, source), token))
 }
 
-/// To f16 and to 8 bits.
-fn narrow_512<S: Source512>(source: S, numbers: Nearest, bytes: usize, token: Avx512) -> Kernel {
-    Some(match (bytes, numbers.shape) {
-        (2, shape::SUBNORMAL_PAYLOAD) if numbers.is_ieee_f16 => {
-            blocks::<_, 2>(Fused::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source), token)
-        }
-        (2, shape::SUBNORMAL_SPECIAL) if numbers.is_ieee_f16 => {
-            blocks::<_, 2>(Fused::<S, F16_INSTRUCTION>(numbers, source), token)
-        }
-        (1, _) => return to_bytes!(numbers, |SHAPE| Blocks::<_, 1>(Fused::<S, SHAPE>(numbers, source), token)),
-        _ => return None,
-    })
+fn f16_512<S: Source512>(source: S, numbers: Nearest, token: Avx512) -> Kernel {
+    // Integers are never NaN.
+    if S::HAS_NAN && numbers.shape & shape::PAYLOAD != 0 {
+        return Some(blocks::<_, 2>(Fused::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source), token));
+    }
+    Some(blocks::<_, 2>(Fused::<S, F16_INSTRUCTION>(numbers, source), token))
 }
 
 fn to_e8m0<S: Scaled>(source: S, numbers: EncodeE8m0Cut, token: Avx512) -> Kernel {
@@ -516,18 +533,31 @@ fn fused_256(load: &[Op], numbers: Nearest, bytes: usize, token: Avx2) -> Kernel
             [Op::IntToF32Clamped(Int { bytes: 4, signed: false })] => U32Clamped,
             [Op::IntToF32Clamped(Int { bytes: 8, signed: true })] => I64Clamped
         ),
-        1 => match load {
-            [Op::Bf16ToF32(_)] => shorts_256(source::Bf16, numbers, token),
-            [Op::F16ToF32(_)] => shorts_256(source::F16, numbers, token),
-            _ => with_source!(
-                load, |source| words_256(source, numbers, token),
-                [Op::F64ToF32Odd { reduced: true }] => F64Reduced,
+        1 => floats_256(load, numbers, token).or_else(|| {
+            let numbers = numbers.of_integers()?;
+            with_source!(
+                @ load, |source| words_256::<_, { shape::SUBNORMAL }>(source, numbers, token),
+                [Op::IntToF32(Int { bytes: 2, signed: true })] => I16,
+                [Op::IntToF32(Int { bytes: 2, signed: false })] => U16,
                 [Op::IntToF32Clamped(Int { bytes: 4, signed: true })] => I32Clamped,
                 [Op::IntToF32Clamped(Int { bytes: 4, signed: false })] => U32Clamped,
                 [Op::IntToF32Clamped(Int { bytes: 8, signed: true })] => I64Clamped
-            ),
-        },
+            )
+        }),
         _ => None,
+    }
+}
+
+/// Floats to 8 bits.
+fn floats_256(load: &[Op], numbers: Nearest, token: Avx2) -> Kernel {
+    match load {
+        [Op::Bf16ToF32(_)] => to_bytes!(numbers, |SHAPE| shorts_256::<_, SHAPE>(source::Bf16, numbers, token)),
+        [Op::F16ToF32(_)] => to_bytes!(numbers, |SHAPE| shorts_256::<_, SHAPE>(source::F16, numbers, token)),
+        _ => with_source!(
+            @ load, |source| to_bytes!(numbers, |SHAPE| words_256::<_, SHAPE>(source, numbers, token)),
+            [] => F32,
+            [Op::F64ToF32Odd { reduced: true }] => F64Reduced
+        ),
     }
 }
 
@@ -537,16 +567,16 @@ fn upper_bits_256<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Ker
 
 fn f16_256<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
     use avx2::fused::ToShorts;
-    Some(match numbers.shape & shape::PAYLOAD != 0 {
-        true => stage(ToShorts::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source, token)),
-        false => stage(ToShorts::<S, F16_INSTRUCTION>(numbers, source, token)),
-    })
+    if S::HAS_NAN && numbers.shape & shape::PAYLOAD != 0 {
+        return Some(stage(ToShorts::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source, token)));
+    }
+    Some(stage(ToShorts::<S, F16_INSTRUCTION>(numbers, source, token)))
 }
 
-fn words_256<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
-    to_bytes!(numbers, |SHAPE| avx2::fused::Words::<S, SHAPE>::new(numbers, source, token))
+fn words_256<S: Source256, const SHAPE: u8>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
+    avx2::fused::Words::<S, SHAPE>::new(numbers, source, token).map(stage)
 }
 
-fn shorts_256<S: avx2::fused::ByF32>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
-    to_bytes!(numbers, |SHAPE| avx2::fused::FromShorts::<S, SHAPE>::new(numbers, source, token))
+fn shorts_256<S: avx2::shorts::ByF32, const SHAPE: u8>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
+    avx2::fused::FromShorts::<S, SHAPE>::new(numbers, source, token).map(stage)
 }

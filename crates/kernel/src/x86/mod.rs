@@ -10,6 +10,7 @@ mod avx2;
 pub(crate) mod avx512;
 pub(crate) mod choose;
 mod interleave;
+mod pairs;
 mod source;
 pub(crate) mod stream;
 

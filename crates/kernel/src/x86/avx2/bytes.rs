@@ -7,6 +7,7 @@ use crate::drive::{Groups, Store};
 use crate::level::Avx2;
 use crate::numbers::e8m0::EncodeE8m0Cut;
 use crate::stream::LINE;
+use crate::x86::pairs::both;
 use crate::x86::{Block, bytes_where, load256};
 use std::arch::x86_64::*;
 
@@ -143,7 +144,7 @@ fn truncate<const BITS: usize>(mask: u8, src: &[u8], store: Store, dst: &mut [u8
 
 #[target_feature(enable = "avx2,f16c")]
 fn clamp<const SIGNED: bool, const BITS: usize>(range: [u32; 2], mask: u8, src: &[u8], store: Store, dst: &mut [u8]) {
-    let [low, high] = range.map(|end| _mm256_set1_epi32(end as i32));
+    let [low, high] = both(range, |end| _mm256_set1_epi32(end as i32));
     let mask = _mm256_set1_epi32(mask as i32);
     each_word::<BITS>(src, store, dst, |mut words| {
         for word in &mut words {
@@ -167,7 +168,7 @@ fn wrap<const BITS: usize>(mask: u8, src: &[u8], store: Store, dst: &mut [u8]) {
     groups::<32, 1, BITS>(8, src, store.streams(), dst, |source| {
         let mut words = [_mm256_setzero_si256(); 4];
         for (word, pair) in words.iter_mut().zip(source.as_chunks::<64>().0) {
-            let [first, second] = [0, 1].map(|i| _mm256_castsi256_ps(load256(&pair.as_chunks().0[i])));
+            let [first, second] = both([0, 1], |i| _mm256_castsi256_ps(load256(&pair.as_chunks().0[i])));
             // 0 1 4 5 in one lane, 2 3 6 7 in the other.
             let lower = _mm256_shuffle_ps::<0b10_00_10_00>(first, second);
             *word = _mm256_and_si256(_mm256_castps_si256(lower), mask);
@@ -197,7 +198,7 @@ fn e8m0<const PARITY: bool, const NEGATIVE: bool>(lane: &EncodeE8m0Cut, src: &[u
             let scaled = _mm256_add_epi32(cut, lacks);
             let addend = if PARITY {
                 let parity = _mm256_castsi256_ps(_mm256_slli_epi32::<8>(scaled));
-                let [even, odd] = addends.map(|addend| _mm256_castsi256_ps(addend));
+                let [even, odd] = both(addends, |addend| _mm256_castsi256_ps(addend));
                 _mm256_castps_si256(_mm256_blendv_ps(even, odd, parity))
             } else {
                 addends[0]

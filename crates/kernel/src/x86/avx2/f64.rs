@@ -7,6 +7,7 @@ use super::{in_order, select};
 use crate::drive::{Groups, Store};
 use crate::level::Avx2;
 use crate::stream::LINE;
+use crate::x86::pairs::both;
 use crate::x86::{Block, load256};
 use std::arch::x86_64::*;
 
@@ -106,7 +107,7 @@ fn to_f32<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]) 
     groups::<8, 1, 8>(8, src, STREAMS, dst, |source| {
         let (halves, _) = source.as_chunks();
         let bits = [load256(&halves[0]), load256(&halves[1])];
-        let [low, high] = bits.map(|bits| _mm256_cvtpd_ps(_mm256_castsi256_pd(bits)));
+        let [low, high] = both(bits, |bits| _mm256_cvtpd_ps(_mm256_castsi256_pd(bits)));
         let value = _mm256_set_m128(high, low);
         let mut narrow = _mm256_castps_si256(value);
         if !PAYLOAD {
@@ -119,7 +120,7 @@ fn to_f32<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]) 
         if some {
             // 2^-97, whose ulp is 2^-149: the addition rounds to a multiple of it, ties to even.
             let magic = _mm256_set1_epi64x(0x39e0_0000_0000_0000);
-            let small = Words::of(bits.map(|bits| {
+            let small = Words::of(both(bits, |bits| {
                 let magnitude = _mm256_and_si256(bits, _mm256_set1_epi64x(F64_MAGNITUDE));
                 let sum = _mm256_add_pd(_mm256_castsi256_pd(magnitude), _mm256_castsi256_pd(magic));
                 _mm256_sub_epi64(_mm256_castpd_si256(sum), magic)

@@ -4,6 +4,7 @@
 use super::in_order;
 use crate::stream::LINE;
 use crate::x86::ahead::Ahead;
+use crate::x86::pairs::both;
 use crate::x86::{Block, bytes_where, load256, store128, store256, stream128, stream256};
 use std::arch::x86_64::*;
 
@@ -30,8 +31,12 @@ pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize
             ahead.ask(source, src_step);
         }
         let mut results = [[_mm256_setzero_si256(); VECTORS]; 2];
-        for (results, source) in results[..turns(BITS)].iter_mut().zip(source.chunks_exact(GROUP * src_bytes)) {
-            *results = convert(source);
+        if const { turns(BITS) == 1 } {
+            results[0] = convert(source);
+        } else {
+            for (results, source) in results.iter_mut().zip(source.chunks_exact(GROUP * src_bytes)) {
+                *results = convert(source);
+            }
         }
         // A branch, which the compiler takes out of short loops: two loops would have a call each.
         if streams {
@@ -105,7 +110,7 @@ fn packed_16(codes: __m256i) -> __m128i {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn packed_48(codes: [__m256i; 2]) -> [__m128i; 3] {
-    let [first, second] = codes.map(|codes| packed_24(codes));
+    let [first, second] = both(codes, |codes| packed_24(codes));
     let (low, high) = (_mm256_castsi256_si128(second), _mm256_extracti128_si256::<1>(second));
     let middle = _mm_unpacklo_epi64(_mm256_extracti128_si256::<1>(first), low);
     [_mm256_castsi256_si128(first), middle, _mm_alignr_epi8::<8>(high, low)]

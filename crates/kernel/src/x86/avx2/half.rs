@@ -7,6 +7,7 @@ use crate::drive::{Groups, Store};
 use crate::level::Avx2;
 use crate::stream::LINE;
 use crate::x86::load256;
+use crate::x86::pairs::both;
 use std::arch::x86_64::*;
 
 const F32_SIGN_AND_EXPONENT: i32 = 0xff80_0000_u32 as i32;
@@ -36,7 +37,7 @@ impl<const PAYLOAD: bool> Groups for ToF32<PAYLOAD> {
 fn decode<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
     groups::<16, 2, 8>(2, src, STREAMS, dst, |source| {
         let halves = load256(source.first_chunk().expect("16 elements"));
-        [_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves)].map(|half| {
+        both([_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves)], |half| {
             let value = _mm256_cvtph_ps(half);
             let bits = _mm256_castps_si256(value);
             if PAYLOAD {

@@ -6,6 +6,7 @@ use crate::drive::{Groups, Store};
 use crate::level::Avx2;
 use crate::stream::LINE;
 use crate::x86::load256;
+use crate::x86::pairs::both;
 use std::arch::x86_64::*;
 
 const F32_INF: i32 = crate::numbers::F32_INF as i32;
@@ -39,7 +40,7 @@ fn truncate<const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
         let int = _mm256_cvttps_epi32(_mm256_castsi256_ps(finite));
         let beyond = _mm256_cmpeq_epi32(int, _mm256_set1_epi32(i32::MIN));
         if _mm256_testz_si256(beyond, beyond) != 0 {
-            [_mm256_castsi256_si128(int), _mm256_extracti128_si256::<1>(int)].map(|half| _mm256_cvtepi32_epi64(half))
+            both([_mm256_castsi256_si128(int), _mm256_extracti128_si256::<1>(int)], |half| _mm256_cvtepi32_epi64(half))
         } else {
             // Taken apart: else the other results would be stored where these are returned.
             let [low, high] = any(finite);
@@ -72,7 +73,7 @@ impl Groups for UnsignedToF32 {
 fn unsigned<const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
     groups::<8, 1, 8>(8, src, STREAMS, dst, |source| {
         let (halves, _) = source.as_chunks();
-        let [low, high] = [load256(&halves[0]), load256(&halves[1])].map(|int| _mm256_cvtpd_ps(unsigned_to_f64(int)));
+        let [low, high] = both([load256(&halves[0]), load256(&halves[1])], |int| _mm256_cvtpd_ps(unsigned_to_f64(int)));
         [_mm256_castps_si256(_mm256_set_m128(high, low))]
     });
 }
@@ -125,7 +126,7 @@ fn any(bits: __m256i) -> [__m256i; 2] {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn to_f32(int: [__m256i; 2]) -> __m256i {
-    let [low, high] = int.map(|int| _mm256_cvtpd_ps(to_f64(int)));
+    let [low, high] = both(int, |int| _mm256_cvtpd_ps(to_f64(int)));
     _mm256_castps_si256(_mm256_set_m128(high, low))
 }
 

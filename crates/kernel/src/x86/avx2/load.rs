@@ -7,6 +7,7 @@ use crate::lane::Lane;
 use crate::lane::decode::F64ToF32Odd;
 use crate::numbers::F32_INF;
 use crate::slot::Slot;
+use crate::x86::pairs::both;
 use crate::x86::source::{self, Source256};
 use crate::x86::{LIMIT, load128, load256, store256};
 use std::arch::x86_64::*;
@@ -32,7 +33,7 @@ load! {
     F64 |bytes| {
         let (halves, _) = bytes.as_chunks();
         let elements = [load256(&halves[0]), load256(&halves[1])];
-        let [low, high] = elements.map(|elements| _mm256_cvtpd_ps(upper_odd(elements)));
+        let [low, high] = both(elements, |elements| _mm256_cvtpd_ps(upper_odd(elements)));
         let hub = _mm256_castps_si256(_mm256_set_m128(high, low));
         let below = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x0080_0000), _mm256_and_si256(hub, _mm256_set1_epi32(i32::MAX)));
         if _mm256_movemask_epi8(below) != 0 && Words::of(elements).tiny().1 {

@@ -80,6 +80,25 @@ pub(super) const UPPER_16: u8 = 16;
 pub(super) const UPPER_32: u8 = 32;
 pub(super) const JAMMED_16: u8 = UPPER_16 | 1;
 
+/// Whether a type takes a method, to codes of so many bits in a shape; `payload`: the code of a NaN has one. Loops are
+/// compiled for those alone.
+pub(super) const fn is_taken<S: Short>(shape: u8, bits: usize, payload: bool, method: u8) -> bool {
+    let is_f16 = S::LESS_FRACTION == F16::LESS_FRACTION;
+    // What keeps one or two bits of its fraction drops more than a byte of f16's.
+    let few_cells = method == if is_f16 { JAMMED_16 } else { UPPER_16 };
+    // Subnormals of f8e5m2 are f16's, those of f8e5m2fnuz half as large.
+    let five_exponent_bits = method == if is_f16 { UPPER } else { UPPER_16 };
+    match bits {
+        4 => few_cells,
+        6 => few_cells || method == UPPER_32,
+        _ if shape & shape::NEGATIVE_ZERO == 0 => {
+            method == UPPER_32 || method == if is_f16 { BY_F32 } else { UPPER_16 }
+        }
+        _ if shape & shape::SPECIAL == 0 => few_cells || method == UPPER_32,
+        _ => five_exponent_bits || method == UPPER_32 || method == BY_F32 || (few_cells && !payload),
+    }
+}
+
 impl Method {
     /// For an encoder of a shape.
     pub fn of<S: Short, const SHAPE: u8>(numbers: &Nearest) -> Method {
@@ -87,10 +106,10 @@ impl Method {
             return Method { last_ordinary: 0, upper: None };
         }
         let hub = S::to_f32;
-        let last_ordinary = last(0x7fff, |magnitude| hub(magnitude) < numbers.special_from);
+        let last_ordinary = last(0x7fff, &|magnitude| hub(magnitude) < numbers.special_from);
         let code =
             |magnitude: u16| EncodeNearest::<u8, SHAPE>(*numbers, PhantomData).one(hub(magnitude.min(last_ordinary)));
-        Method { last_ordinary, upper: Upper::of::<S>(numbers, last_ordinary, code) }
+        Method { last_ordinary, upper: Upper::of::<S>(numbers, last_ordinary, &code) }
     }
 
     /// As a const parameter.
@@ -107,10 +126,10 @@ impl Method {
 
 impl Upper {
     /// `None` where the grids differ, or many codes are subnormal.
-    fn of<S: Short>(numbers: &Nearest, last_ordinary: u16, code: impl Fn(u16) -> u8) -> Option<Upper> {
+    fn of<S: Short>(numbers: &Nearest, last_ordinary: u16, code: &dyn Fn(u16) -> u8) -> Option<Upper> {
         let dropped = numbers.shift.checked_sub(S::LESS_FRACTION)?;
         let fraction_bits = 23 - numbers.shift;
-        let smallest_normal = last(last_ordinary, |magnitude| S::to_f32(magnitude) <= numbers.lowest_binade);
+        let smallest_normal = last(last_ordinary, &|magnitude| S::to_f32(magnitude) <= numbers.lowest_binade);
         if S::to_f32(smallest_normal) != numbers.lowest_binade || smallest_normal < S::FIRST_NORMAL {
             return None;
         }
@@ -145,7 +164,7 @@ impl Upper {
 }
 
 /// The last magnitude up to an end that a condition holds for, which holds for 0 and, from some magnitude on, for none.
-fn last(end: u16, holds: impl Fn(u16) -> bool) -> u16 {
+fn last(end: u16, holds: &dyn Fn(u16) -> bool) -> u16 {
     if holds(end) {
         return end;
     }

@@ -1,6 +1,7 @@
 //! Kernels with vectors of 256 bits, most of them 32 elements at a time.
 
 pub(super) mod bytes;
+mod encoder;
 pub(super) mod f64;
 pub(super) mod fused;
 mod groups;
@@ -12,6 +13,7 @@ mod method;
 pub(super) mod pack6;
 pub(super) mod rows;
 pub(super) mod scaled;
+pub(super) mod shorts;
 
 use std::arch::x86_64::*;
 

@@ -1,5 +1,6 @@
 //! Elements of 2, 4 and 6 bits in vectors of 64 codes (`docs/kernels.md §7`): apart, one to a byte, or packed.
 
+use crate::x86::pairs::both;
 use crate::x86::{Block, bytes_where, load, load128, load256, store, store128, store256, stream, stream128};
 use std::arch::x86_64::*;
 
@@ -48,7 +49,7 @@ pub(super) fn load_codes<const BITS: usize>(bytes: &[u8]) -> __m512i {
 pub(super) unsafe fn store_packed<const BITS: u8, const STREAMS: bool>(target: &mut [u8], codes: [__m512i; 2]) {
     if BITS == 4 {
         // Nibbles in every other byte, whose low halves of words are both.
-        let pairs = codes.map(|codes| {
+        let pairs = both(codes, |codes| {
             let codes = _mm512_and_si512(codes, _mm512_set1_epi8(15));
             _mm512_or_si512(codes, _mm512_srli_epi16::<4>(codes))
         });

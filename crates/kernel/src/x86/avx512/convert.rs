@@ -6,6 +6,7 @@
 use super::blocks::{Kernel, Params};
 use super::f64::ZERO_OR_SUBNORMAL;
 use super::join;
+use crate::x86::pairs::both;
 use crate::x86::source::{self, Source, Source512};
 use crate::x86::{load, load256};
 use std::arch::x86_64::*;
@@ -77,19 +78,19 @@ to! {
     I32 |sixteen| [bits(_mm512_cvt_roundepi32_ps::<NEAREST_EVEN>(load(sixteen.first_chunk().expect("16 elements")))); 2];
     U32 |sixteen| [bits(_mm512_cvt_roundepu32_ps::<NEAREST_EVEN>(load(sixteen.first_chunk().expect("16 elements")))); 2];
     I64 |sixteen| {
-        let [low, high] = eights(sixteen).map(|eight| _mm512_cvt_roundepi64_ps::<NEAREST_EVEN>(eight));
+        let [low, high] = both(eights(sixteen), |eight| _mm512_cvt_roundepi64_ps::<NEAREST_EVEN>(eight));
         [join(_mm256_castps_si256(low), _mm256_castps_si256(high)); 2]
     };
     U64 |sixteen| {
-        let [low, high] = eights(sixteen).map(|eight| _mm512_cvt_roundepu64_ps::<NEAREST_EVEN>(eight));
+        let [low, high] = both(eights(sixteen), |eight| _mm512_cvt_roundepu64_ps::<NEAREST_EVEN>(eight));
         [join(_mm256_castps_si256(low), _mm256_castps_si256(high)); 2]
     };
     8:
     F32 |sixteen| f32_to_f64::<PAYLOAD>(load(sixteen.first_chunk().expect("16 elements")));
-    I32 |sixteen| halves(sixteen).map(|eight| bits_64(_mm512_cvtepi32_pd(eight)));
-    U32 |sixteen| halves(sixteen).map(|eight| bits_64(_mm512_cvtepu32_pd(eight)));
-    I64 |sixteen| eights(sixteen).map(|eight| bits_64(_mm512_cvt_roundepi64_pd::<NEAREST_EVEN>(eight)));
-    U64 |sixteen| eights(sixteen).map(|eight| bits_64(_mm512_cvt_roundepu64_pd::<NEAREST_EVEN>(eight)));
+    I32 |sixteen| both(halves(sixteen), |eight| bits_64(_mm512_cvtepi32_pd(eight)));
+    U32 |sixteen| both(halves(sixteen), |eight| bits_64(_mm512_cvtepu32_pd(eight)));
+    I64 |sixteen| both(eights(sixteen), |eight| bits_64(_mm512_cvt_roundepi64_pd::<NEAREST_EVEN>(eight)));
+    U64 |sixteen| both(eights(sixteen), |eight| bits_64(_mm512_cvt_roundepu64_pd::<NEAREST_EVEN>(eight)));
 }
 
 /// Eight and eight elements of 64 bits.
@@ -150,13 +151,13 @@ fn unusual<const PAYLOAD: bool>(bits: __m512i) -> __mmask16 {
 fn f64_to_f32<const PAYLOAD: bool>(source: &[u8]) -> __m512i {
     let halves = eights(source);
     let [low, high] =
-        halves.map(|eight| _mm256_castps_si256(_mm512_cvt_roundpd_ps::<NEAREST_EVEN>(_mm512_castsi512_pd(eight))));
+        both(halves, |eight| _mm256_castps_si256(_mm512_cvt_roundpd_ps::<NEAREST_EVEN>(_mm512_castsi512_pd(eight))));
     let narrow = join(low, high);
     let unusual = unusual::<PAYLOAD>(narrow);
     if unusual == 0 {
         return narrow;
     }
-    let [low, high] = halves.map(|eight| small_to_f32(eight));
+    let [low, high] = both(halves, |eight| small_to_f32(eight));
     let (small, sign) = (join(low, high), signs(halves));
     let magnitude = _mm512_and_si512(narrow, _mm512_set1_epi32(i32::MAX));
     let is_small = _mm512_mask_cmplt_epu32_mask(unusual, magnitude, _mm512_set1_epi32(0x0080_0000));
@@ -191,7 +192,7 @@ fn signs([low, high]: [__m512i; 2]) -> __m512i {
 #[target_feature(enable = "avx512f,avx512dq,avx512vl")]
 fn f32_to_f64<const PAYLOAD: bool>(source: __m512i) -> [__m512i; 2] {
     let eights = [_mm512_castsi512_si256(source), _mm512_extracti64x4_epi64::<1>(source)];
-    let wide = eights.map(|eight| _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_castsi256_ps(eight))));
+    let wide = both(eights, |eight| _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_castsi256_ps(eight))));
     let unusual = unusual::<PAYLOAD>(source);
     if unusual == 0 {
         return wide;

@@ -7,6 +7,7 @@ use super::join;
 use crate::numbers::F32_INF;
 use crate::numbers::e8m0::EncodeE8m0Cut;
 use crate::x86::load;
+use crate::x86::pairs::both;
 use crate::x86::source::{self, Source512};
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
@@ -186,7 +187,7 @@ fn of_32<const SIGNED: bool, const ROUNDS_UP: bool>(sixteen: &[u8]) -> (__m512i,
 #[target_feature(enable = "avx512f,avx512dq")]
 fn of_64<const SIGNED: bool, const ROUNDS_UP: bool>(sixteen: &[u8]) -> (__m512i, __mmask16) {
     let (eights, _) = sixteen.as_chunks();
-    let [low, high] = [load(&eights[0]), load(&eights[1])].map(|v| {
+    let [low, high] = both([load(&eights[0]), load(&eights[1])], |v| {
         let magnitude = if SIGNED { _mm512_abs_epi64(v) } else { v };
         let rounded = match ROUNDS_UP {
             true => _mm512_cvt_roundepu64_ps::<UP>(magnitude),

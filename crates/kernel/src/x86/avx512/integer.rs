@@ -9,6 +9,7 @@ use super::even_dwords;
 use super::fused::low_parts;
 use crate::numbers::F64_INF;
 use crate::x86::load;
+use crate::x86::pairs::both;
 use crate::x86::source::{self, Source, Source512};
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
@@ -51,8 +52,8 @@ macro_rules! floats {
             unsafe fn as_f64(sixteen: &[u8]) -> [__m512i; 2] {
                 // SAFETY: this function has the features.
                 let f32s = unsafe { Self::load(sixteen) };
-                [_mm512_castsi512_si256(f32s), _mm512_extracti64x4_epi64::<1>(f32s)]
-                    .map(|eight| _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_castsi256_ps(eight))))
+                let halves = [_mm512_castsi512_si256(f32s), _mm512_extracti64x4_epi64::<1>(f32s)];
+                both(halves, |eight| _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_castsi256_ps(eight))))
             }
         }
     )*};
@@ -126,7 +127,7 @@ impl<S: Float, const BYTES: usize, const NAN: bool> Kernel<BYTES> for Splat<S, B
             let (pairs, _) = results.as_chunks_mut::<2>();
             for (pair, sixteen) in pairs.iter_mut().zip(source.chunks_exact(16 * S::BYTES)) {
                 // SAFETY: this function has the features.
-                *pair = unsafe { S::as_f64(sixteen) }.map(|eight| self.eight(eight));
+                *pair = both(unsafe { S::as_f64(sixteen) }, |eight| self.eight(eight));
             }
         }
         for result in &mut results {
@@ -154,7 +155,7 @@ impl<S: Float, const BYTES: usize, const NAN: bool> Splat<S, BYTES, NAN> {
             }
         }
         // SAFETY: this function has the features.
-        let [low, high] = unsafe { S::as_f64(source) }.map(|eight| self.eight(eight));
+        let [low, high] = both(unsafe { S::as_f64(source) }, |eight| self.eight(eight));
         even_dwords(low, high)
     }
 

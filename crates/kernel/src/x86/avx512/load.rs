@@ -2,6 +2,7 @@
 
 use super::f64::{DROPPED, TRUNCATE, ZERO_OR_SUBNORMAL, int_to_f32_odd_8, to_f32_odd_8};
 use super::{even_dwords, join};
+use crate::x86::pairs::both;
 use crate::x86::source::{self, Source512};
 use crate::x86::{LIMIT, load, load256};
 use std::arch::x86_64::*;
@@ -43,11 +44,11 @@ load! {
     U32Odd |bytes| int32_odd::<false>(of_32(bytes));
     I64Clamped |bytes| {
         let (limit, least) = (_mm512_set1_epi64(LIMIT as i64), _mm512_set1_epi64(-LIMIT as i64));
-        let [low, high] = of_64(bytes).map(|eight| _mm512_min_epi64(_mm512_max_epi64(eight, least), limit));
+        let [low, high] = both(of_64(bytes), |eight| _mm512_min_epi64(_mm512_max_epi64(eight, least), limit));
         exact(even_dwords(low, high))
     };
     U64Clamped |bytes| {
-        let [low, high] = of_64(bytes).map(|eight| _mm512_min_epu64(eight, _mm512_set1_epi64(LIMIT as i64)));
+        let [low, high] = both(of_64(bytes), |eight| _mm512_min_epu64(eight, _mm512_set1_epi64(LIMIT as i64)));
         exact(even_dwords(low, high))
     };
     I64Odd |bytes| {
@@ -102,7 +103,7 @@ fn any_f64(bytes: &[u8]) -> __m512i {
 #[target_feature(enable = "avx512f,avx512dq")]
 fn f64_odd(low: __m512i, high: __m512i) -> __m512i {
     let [low_bits, high_bits] =
-        [low, high].map(|eight| _mm256_castps_si256(_mm512_cvt_roundpd_ps::<TRUNCATE>(_mm512_castsi512_pd(eight))));
+        both([low, high], |eight| _mm256_castps_si256(_mm512_cvt_roundpd_ps::<TRUNCATE>(_mm512_castsi512_pd(eight))));
     let dropped = _mm512_set1_epi64(DROPPED);
     let sticky =
         (_mm512_test_epi64_mask(high, dropped) as __mmask16) << 8 | _mm512_test_epi64_mask(low, dropped) as __mmask16;
@@ -115,7 +116,7 @@ fn f64_odd(low: __m512i, high: __m512i) -> __m512i {
 #[target_feature(enable = "avx512f,avx512dq")]
 fn nonzero(low: __m512i, high: __m512i) -> __mmask16 {
     let magnitude = _mm512_set1_epi64(i64::MAX);
-    let [low, high] = [low, high].map(|eight| _mm512_test_epi64_mask(eight, magnitude) as __mmask16);
+    let [low, high] = both([low, high], |eight| _mm512_test_epi64_mask(eight, magnitude) as __mmask16);
     high << 8 | low
 }
 

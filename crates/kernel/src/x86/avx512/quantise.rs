@@ -6,6 +6,7 @@ use super::split::Tables;
 use crate::level::Avx512;
 use crate::numbers::split::Split;
 use crate::scaled::divided::{Divided, F32, how};
+use crate::x86::pairs::both;
 use crate::x86::{bytes_where, load, load256, prefetch, store, store256};
 use std::arch::x86_64::*;
 use truecast_core::DType;
@@ -106,7 +107,7 @@ impl Source for OfF16 {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
     unsafe fn upper(pair: [__m512; 2]) -> __m512i {
-        let [low, high] = pair.map(|half| _mm512_castps_si512(half));
+        let [low, high] = both(pair, |half| _mm512_castps_si512(half));
         // Words 2 i and 2 i + 1 of both, which indices of words say.
         let lower = load(const { &bytes_where!(|i| (1 - i % 2) * i) });
         let upper = _mm512_add_epi16(lower, _mm512_set1_epi16(1));

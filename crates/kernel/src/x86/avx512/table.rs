@@ -60,7 +60,7 @@ impl<const N: usize> Groups for Planes<N> {
         macro_rules! of {
             ($($bits:literal $upper:literal),*) => {
                 match (src_bits, self.upper_half) {
-                    $(($bits, $upper) => {
+                    $(($bits, $upper) if const { N > 1 || !$upper } => {
                         // SAFETY: the token proves that the features were detected.
                         let tables = unsafe { Tables::<N, $upper, $bits>::new(self) };
                         convert(self.token, &tables, src, store, dst)

@@ -1,0 +1,167 @@
+//! 16-bit floats to bytes, in lanes of 16 bits or as f32: what [`Method`] says (`docs/kernels.md §4.9`).
+
+use super::encoder::EncoderSplat;
+use super::in_order;
+use super::method::{BY_F32, JAMMED_16, JAMMED_BITS, MOST_CELLS, Method, Short, UPPER, UPPER_32, Upper};
+use crate::numbers::encode::Nearest;
+use crate::x86::load128;
+use crate::x86::pairs::both;
+use crate::x86::source::{Bf16, F16};
+use std::arch::x86_64::*;
+
+/// What is done with elements of 16 bits, in every lane.
+pub(super) struct Shorts<'a> {
+    encoder: &'a EncoderSplat,
+    last_ordinary: __m256i,
+    /// Fraction bits that the destination lacks, and the payload's after these.
+    shift: __m128i,
+    payload: __m256i,
+    payload_bytes: __m256i,
+    /// Of [`Upper`]; the bits that are dropped, and half of the unit that is kept. In bytes, but for the first two.
+    origin: __m256i,
+    rest: __m256i,
+    half: __m256i,
+    rebias: __m256i,
+    max: __m256i,
+    cells: [__m256i; 2],
+}
+
+impl<'a> Shorts<'a> {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub fn new<S: Short>(encoder: &'a EncoderSplat, numbers: &Nearest, method: &Method) -> Self {
+        let unused = Upper { jammed: false, origin: 0, rebias: 0, max: 0, n_cells: 0, cells: [0; MOST_CELLS] };
+        let Upper { jammed, origin, rebias, max, cells, .. } = method.upper.unwrap_or(unused);
+        let dropped = S::LESS_FRACTION + if jammed { JAMMED_BITS } else { 0 };
+        let shift = numbers.shift.saturating_sub(dropped);
+        let byte = |value: u8| _mm256_set1_epi8(value as i8);
+        let [first, second] = both([0, 1], |i| _mm256_broadcastsi128_si256(load128(&cells.as_chunks().0[i])));
+        Self {
+            encoder,
+            last_ordinary: _mm256_set1_epi16(method.last_ordinary as i16),
+            shift: _mm_cvtsi32_si128(shift as i32),
+            payload: _mm256_set1_epi16(numbers.payload_mask as i16),
+            payload_bytes: byte(numbers.payload_mask as u8),
+            origin: _mm256_set1_epi16(origin as i16),
+            rest: _mm256_set1_epi16((1i16 << shift) - 1),
+            half: byte((1u16 << shift >> 1) as u8),
+            rebias: byte(rebias),
+            max: byte(max),
+            cells: [first, second],
+        }
+    }
+
+    /// f16 or bf16 to bytes, in the order of packing.
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    pub fn to_bytes<S: ByF32, const SHAPE: u8, const METHOD: u8, const PAYLOAD: bool>(
+        &self,
+        elements: [__m256i; 2],
+    ) -> __m256i {
+        let abs = both(elements, |elements| _mm256_and_si256(elements, _mm256_set1_epi16(i16::MAX)));
+        let (magnitudes, upper) = if METHOD == BY_F32 {
+            // SAFETY: this function has the features.
+            let [low, high] = both(abs, |abs| unsafe { S::by_f32(self.encoder, abs) });
+            let shifted = both(abs, |abs| _mm256_srl_epi16(abs, self.shift));
+            (_mm256_packus_epi16(low, high), shifted)
+        } else {
+            self.upper_bits::<METHOD>(abs)
+        };
+        self.encoder.finish::<SHAPE, PAYLOAD>(
+            magnitudes,
+            _mm256_packs_epi16(elements[0], elements[1]),
+            || {
+                let [low, high] = both(abs, |abs| _mm256_cmpgt_epi16(abs, self.last_ordinary));
+                _mm256_packs_epi16(low, high)
+            },
+            || {
+                if METHOD == UPPER {
+                    return _mm256_and_si256(_mm256_packus_epi16(upper[0], upper[1]), self.payload_bytes);
+                }
+                let [low, high] = both(upper, |upper| _mm256_and_si256(upper, self.payload));
+                _mm256_packus_epi16(low, high)
+            },
+        )
+    }
+
+    /// Codes of magnitudes by [`Upper`], in bytes; and their upper bits in shorts.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn upper_bits<const METHOD: u8>(&self, abs: [__m256i; 2]) -> (__m256i, [__m256i; 2]) {
+        let byte = |value: u8| _mm256_set1_epi8(value as i8);
+        let above = both(abs, |abs| match METHOD {
+            UPPER => abs,
+            JAMMED_16 => _mm256_subs_epu16(jammed(abs), self.origin),
+            _ => _mm256_subs_epu16(abs, self.origin),
+        });
+        let shifted = both(above, |above| _mm256_srl_epi16(above, self.shift));
+        let rests = both(above, |above| _mm256_and_si256(above, self.rest));
+        let upper = _mm256_packus_epi16(shifted[0], shifted[1]);
+        let rest = _mm256_packus_epi16(rests[0], rests[1]);
+        // A rest of one half goes up if the last bit that is kept is 1.
+        let with_parity = _mm256_or_si256(rest, _mm256_and_si256(upper, byte(1)));
+        let codes = if METHOD == UPPER {
+            _mm256_adds_epu8(upper, is_positive(_mm256_subs_epu8(with_parity, self.half)))
+        } else {
+            let goes_up = _mm256_cmpgt_epi8(with_parity, self.half);
+            let rounded = _mm256_sub_epi8(_mm256_subs_epu8(upper, self.rebias), goes_up);
+            // An index with its top bit set finds zero. Beyond the cells anything is found that is one.
+            let mut cell = _mm256_shuffle_epi8(self.cells[0], upper);
+            if METHOD == UPPER_32 {
+                let second = _mm256_shuffle_epi8(self.cells[1], _mm256_sub_epi8(upper, byte(16)));
+                cell = _mm256_max_epu8(cell, second);
+            }
+            _mm256_max_epu8(rounded, _mm256_avg_epu8(cell, is_positive(rest)))
+        };
+        (_mm256_min_epu8(codes, self.max), shifted)
+    }
+}
+
+/// Without [`JAMMED_BITS`], rounded to odd.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn jammed(shorts: __m256i) -> __m256i {
+    let dropped = _mm256_and_si256(shorts, _mm256_set1_epi16((1 << JAMMED_BITS) - 1));
+    let sticky = _mm256_sign_epi16(_mm256_set1_epi16(1), dropped);
+    _mm256_or_si256(_mm256_srli_epi16::<{ JAMMED_BITS as i32 }>(shorts), sticky)
+}
+
+/// 1 where a byte from 0 to 127 is not 0: what the compiler does not take apart, as it does a minimum.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn is_positive(bytes: __m256i) -> __m256i {
+    _mm256_sign_epi8(_mm256_set1_epi8(1), bytes)
+}
+
+/// The way through f32.
+pub(crate) trait ByF32: Short {
+    /// The encoder of f32, of 16 magnitudes.
+    ///
+    /// # Safety
+    /// Needs the features of [`Avx2`].
+    unsafe fn by_f32(encoder: &EncoderSplat, abs: __m256i) -> __m256i;
+}
+
+impl ByF32 for F16 {
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    unsafe fn by_f32(encoder: &EncoderSplat, abs: __m256i) -> __m256i {
+        // The order that packing undoes.
+        let halves = in_order(abs);
+        let low = _mm256_castps_si256(_mm256_cvtph_ps(_mm256_castsi256_si128(halves)));
+        let high = _mm256_castps_si256(_mm256_cvtph_ps(_mm256_extracti128_si256::<1>(halves)));
+        let code = _mm256_set1_epi32(0xff);
+        let low = _mm256_and_si256(encoder.magnitudes(low), code);
+        _mm256_packus_epi32(low, _mm256_and_si256(encoder.magnitudes(high), code))
+    }
+}
+
+impl ByF32 for Bf16 {
+    #[inline]
+    #[target_feature(enable = "avx2,f16c")]
+    unsafe fn by_f32(encoder: &EncoderSplat, abs: __m256i) -> __m256i {
+        let even = encoder.magnitudes(_mm256_slli_epi32::<16>(abs));
+        let odd = encoder.magnitudes(_mm256_and_si256(abs, _mm256_set1_epi32(!0xffff)));
+        _mm256_blend_epi16::<0b1010_1010>(even, _mm256_slli_epi32::<16>(odd))
+    }
+}

@@ -1,0 +1,7 @@
+//! Both of a pair: as `map` of arrays, of which the compiler has a hundred lines to simplify for each call.
+
+/// What a function gives of either.
+#[inline(always)]
+pub(super) fn both<T, U>([first, second]: [T; 2], of: impl Fn(T) -> U) -> [U; 2] {
+    [of(first), of(second)]
+}
