@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,8 @@ from ray.cluster_utils import Cluster
 
 SHARDS = 12
 ROWS = 2048
+# No test waits for so long: what is waited for happens, on however busy a machine, or the run is at an end.
+HANGS = 900
 
 
 def write_shard(path: Path, name: str, array: np.ndarray) -> None:
@@ -53,7 +54,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def cluster():
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     others = [cluster.add_node(num_cpus=1), cluster.add_node(num_cpus=1)]
-    cluster.wait_for_nodes()
+    cluster.wait_for_nodes(timeout=HANGS)
     ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
     yield cluster, others
     ray.shutdown()
@@ -69,12 +70,11 @@ def test_a_node_is_killed(after, cluster, source, expected, tmp_path):
         finished.append(shard)
         if len(finished) == after:
             cluster.remove_node(others[0], allow_graceful=False)
+            assert not others[0].any_processes_alive()
 
     conversion = tr.convert(source, tmp_path / "out", "f8e4m3fn", progress=progress)
-    deadline = time.monotonic() + 60
-    while sum(node["Alive"] for node in ray.nodes()) > 2 and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert sum(node["Alive"] for node in ray.nodes()) == 2
+    # The cluster notices at some time: this returns when two nodes are left.
+    cluster.wait_for_nodes(timeout=HANGS)
     assert len(finished) == SHARDS and conversion.complete and conversion.bytes_in == SHARDS * ROWS * 4096
     assert files(tmp_path / "out") == expected
     assert tc.verify(source, tmp_path / "out")
@@ -124,8 +124,8 @@ def test_what_is_wrong_is_one_error(cluster, source, tmp_path):
 def test_the_command(source, expected, tmp_path):
     command = [sys.executable, "-m", "truecast.ray", source, tmp_path / "out", "--to", "f8e4m3fn", "--local", "2"]
     command += ["--max-memory", "64MiB", "--retries", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == SHARDS + 1 and files(tmp_path / "out") == expected
-    done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 2 and "exists and holds" in done.stderr and done.stdout == ""

@@ -9,7 +9,7 @@ from truecast import _truecast
 # What the command says about printing, which reports do in Python; threads are of the process (`set_num_threads`).
 PRINTED = {"report", "fail-on", "sort", "worst", "summary", "threads"}
 # `rules` is the list of them; both are lists.
-LISTS = {"rule": "rules", "keep": "keep", "keep-preset": "keep_preset", "share-global": "share_global"}
+LISTS = {"rule": "rules", "keep": "keep", "keep-preset": "keep_preset", "share-global": "share_global", "filter": "filter"}
 # Python has no bare switches that turn something off.
 INVERTED = {"no-sidecars": "sidecars"}
 
@@ -20,12 +20,20 @@ def attributes():
     return {name.replace("_", "-") for name in of_all}
 
 
-@pytest.mark.parametrize("function, printed", [(tc.convert, PRINTED), (tc.verify, {"threads"})])
+@pytest.mark.parametrize(
+    "function, printed",
+    [
+        (tc.convert, PRINTED),
+        (tc.verify, {"threads"}),
+        (tc.compare, PRINTED | {"fail-on"}),
+        (tc.inspect, {"sort", "threads"}),
+    ],
+)
 def test_names_and_defaults_are_those_of_the_command(function, printed):
     has = {
         name: parameter.default
         for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.kind is not parameter.VAR_KEYWORD and name not in ("src", "dst", "progress")
+        if parameter.kind is not parameter.VAR_KEYWORD and name not in ("src", "dst", "a", "b", "path", "progress")
     }
     expected = {}
     for name, default, is_switch, is_list, *_ in _truecast.arguments(function.__name__):

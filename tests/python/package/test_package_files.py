@@ -49,6 +49,13 @@ def test_convert_and_verify(tmp_path):
     assert wrong.differences == tc.verify(SAMPLE, destination, report=tmp_path / "report.json").differences
 
 
+def test_inspect():
+    names = {row["name"] for row in tc.inspect(SAMPLE, filter="*bias")["tensors"]}
+    assert names and all(name.endswith("bias") for name in names)
+    both = {row["name"] for row in tc.inspect(SAMPLE, filter=["*bias", "*LayerNorm*"], lenient=True)["tensors"]}
+    assert names < both
+
+
 def test_compare(tmp_path):
     tc.convert(SAMPLE, tmp_path / "a.npz", "bf16")
     found = tc.compare(SAMPLE, SAMPLE)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from . import _truecast
+from . import _table, _truecast
 
 
 def options(values: Mapping[str, Any]) -> list[str]:
@@ -70,12 +69,15 @@ class Answer(Mapping[str, Any]):
         return dict(self._data)
 
     def __repr__(self) -> str:
-        if self._shown is None and self._words is not None:
-            return text(self._words, columns()).rstrip("\n")
-        return (self._shown or "").rstrip("\n")
+        return self._text(columns())
+
+    def _text(self, columns: int | None) -> str:
+        """What people read: in so many columns, or with all there is in lines as long as they are."""
+        shown = text(self._words, columns) if self._shown is None and self._words is not None else self._shown
+        return (shown or "").rstrip("\n")
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>"
+        return _table.pre(self._text(None))
 
 
 def ask(*words: Any) -> Answer:

@@ -264,12 +264,22 @@ def compare(
     return Comparison(json.loads(_truecast.compare(a, b, from_, to, lenient, follow_links, _progress(progress))))
 
 
-def inspect(path: Path, *, stats: bool = False, from_: Any = None, filter: str | None = None) -> _ask.Answer:
+def inspect(
+    path: Path,
+    *,
+    stats: bool = False,
+    from_: Any = None,
+    filter: str | Iterable[str] = (),
+    lenient: bool = False,
+    follow_links: bool = False,
+) -> _ask.Answer:
     """What a file or folder holds: ``["tensors"]``, of models also ``["model"]`` (docs/interfaces.md section 6).
 
-    ``stats`` adds range, special values and magnitudes of each tensor; ``filter`` is a pattern of names.
+    ``stats`` adds range, special values and magnitudes of each tensor; ``filter`` is a pattern of names, or several, of which
+    one must match; ``from_`` is the type of an array whose header does not say it.
     """
     words = ["inspect", os.fspath(path)]
-    words += _ask.options({"stats": stats, "filter": filter})
+    switches = {"stats": stats, "lenient": lenient, "follow_links": follow_links}
+    words += _ask.options({**switches, "filter": _several(filter)})
     words += ["--from", _truecast.type_name(from_)] if from_ is not None else []
     return _ask.ask(*words)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -201,4 +200,4 @@ class Verification:
         return self._shown.rstrip("\n")
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>"
+        return _table.pre(repr(self))

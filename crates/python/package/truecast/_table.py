@@ -21,34 +21,45 @@ def _shown(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _used(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> list[str]:
-    """Columns that say something: counts of nothing are left out."""
-    return [name for name in columns if any(row.get(name) not in (0, None, "") for row in rows)]
+def _table(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> tuple[list[list[str]], list[bool]]:
+    """Head and rows of the columns that say something (counts of nothing are left out), and which of them are words."""
+    used = [name for name in columns if any(row.get(name) not in (0, None, "") for row in rows)]
+    head = [name.replace("_", " ") for name in used]
+    shown = rows[:MOST_ROWS]
+    are_words = [all(isinstance(row.get(name), (str, type(None))) for row in shown) for name in used]
+    return [head, *([_shown(row.get(name)) for name in used] for row in shown)], are_words
 
 
-def text(rows: Sequence[dict[str, Any]], columns: Sequence[str], total: dict[str, Any] | None = None) -> str:
+def _more(rows: Sequence[dict[str, Any]]) -> str:
+    return f".. {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else ""
+
+
+def text(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
     """A table whose columns are as wide as they must be."""
-    used = _used(rows, columns)
-    shown = [*rows[:MOST_ROWS], *([total] if total else [])]
-    cells = [[name.replace("_", " ") for name in used]] + [[_shown(row.get(name)) for name in used] for row in shown]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(used))]
-    is_left = [all(isinstance(row.get(name), (str, type(None))) for row in shown) for name in used]
+    cells, are_words = _table(rows, columns)
+    widths = [max(map(len, column)) for column in zip(*cells)]
     lines = [
-        "  ".join(cell.ljust(width) if left else cell.rjust(width) for cell, width, left in zip(line, widths, is_left))
+        "  ".join(cell.ljust(width) if left else cell.rjust(width) for cell, width, left in zip(line, widths, are_words))
         for line in cells
     ]
-    if len(rows) > MOST_ROWS:
-        lines.insert(1 + MOST_ROWS, f".. {len(rows) - MOST_ROWS} more")
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join(line.rstrip() for line in [*lines, _more(rows)] if line)
 
 
 def as_html(rows: Sequence[dict[str, Any]], columns: Sequence[str], caption: str) -> str:
-    """The same as a table of HTML."""
-    used = _used(rows, columns)
+    """The same as a table of HTML: words to the left, numbers to the right."""
+    (head, *body), are_words = _table(rows, columns)
+    sides = ["left" if left else "right" for left in are_words]
 
     def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+        shown = (f'<{tag} style="text-align: {side}">{html.escape(cell)}</{tag}>' for cell, side in zip(cells, sides))
+        return f"<tr>{''.join(shown)}</tr>"
 
-    body = "".join(line([_shown(row.get(name)) for name in used], "td") for row in rows[:MOST_ROWS])
-    head = line([name.replace("_", " ") for name in used], "th")
-    return f"<table><caption>{html.escape(caption)}</caption><thead>{head}</thead><tbody>{body}</tbody></table>"
+    said = f'<caption style="text-align: left">{html.escape(caption)}</caption>'
+    lines = "".join(line(cells, "td") for cells in body)
+    more = f'<tr><td colspan="{len(head)}">{_more(rows)}</td></tr>' if _more(rows) else ""
+    return f"<table>{said}<thead>{line(head, 'th')}</thead><tbody>{lines}{more}</tbody></table>"
+
+
+def pre(shown: str) -> str:
+    """Text that keeps its columns, with a bar where it is too wide."""
+    return f'<pre style="overflow-x: auto; white-space: pre">{html.escape(shown)}</pre>'
