@@ -47,8 +47,9 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     if let Some(report) = &report_path {
         refuse_data(report, &dst, &plan)?;
     }
-    if !context.json && !context.quiet {
-        super::warn(plan.warnings());
+    let (told, is_text) = (plan.warnings(), !context.json && !context.quiet);
+    if is_text {
+        super::warn(told.clone());
     }
     if args.dry_run {
         print_dry_run(&plan, &sorting, args, context)?;
@@ -63,9 +64,12 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     let bar = progress::bytes(plan.bytes().0, context.quiet || context.json);
     let begin = Instant::now();
     let mut report = plan.run(&dst, &stop, |progress| bar.at(progress))?;
-    report.warnings.extend(left);
     bar.finish();
     let elapsed = begin.elapsed();
+    if is_text {
+        super::warn(report.warnings.iter().filter(|warning| !told.contains(warning)).cloned());
+    }
+    report.warnings.extend(left);
 
     let assessment = assess(report.tensors.iter().map(TensorReport::assessed), args.list.worst);
     let sentences = assessment::sentences(&assessment, |i| report.tensors[i].assessed(), true);

@@ -161,3 +161,51 @@ fn a_run_goes_on_without_what_described_its_source() {
         assert!(left(&folder).is_empty(), "{scheme}");
     }
 }
+
+/// The same line again says that it is done, also after a kill among the last files.
+#[test]
+fn what_is_finished_is_known_again() {
+    let convert = "convert model out --to bf16 --delete-source --resume";
+    let folder = checkpoint(2.0);
+    folder.run("convert model out --to bf16 --delete-source --quiet").exits(0);
+    let expected = tree(&folder, "out");
+    let said = folder.run(convert).exits(0).out;
+    assert!(said.contains("nothing is left to do"), "{said}");
+    assert!(folder.run(&format!("{convert} --quiet")).exits(0).out.is_empty());
+    let report = folder.run(&format!("{convert} --json")).exits(0).object("convert");
+    assert_eq!((&report["complete"], &report["deleted"]), (&json!(true), &json!([])));
+    // Links change no byte; other options would.
+    folder.run(&format!("{convert} --follow-links")).exits(0);
+    folder.run("convert model out --to f16 --delete-source --resume").fails(2, &["option to was"]);
+    assert_eq!(tree(&folder, "out"), expected);
+    // Killed when headers were not all removed: that is made up for.
+    std::fs::create_dir(folder.path("out/.truecast-sources")).unwrap();
+    folder.write("out/.truecast-sources/1.safetensors", b"x");
+    folder.run(convert).exits(0);
+    assert!(!folder.path("out/.truecast-sources").exists());
+    let mut bytes = folder.read("out/2.safetensors");
+    *bytes.last_mut().unwrap() ^= 1;
+    folder.write("out/2.safetensors", &bytes);
+    folder.run(convert).fails(4, &["2.safetensors", "its source was deleted"]);
+}
+
+/// Killed among the deletions of a folder without an index, which all come at the end.
+#[test]
+fn a_kill_among_the_last_deletions() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("model")).unwrap();
+    folder.write("model/config.json", b"{}");
+    for (name, tensor) in [("1.safetensors", "a"), ("2.safetensors", "b")] {
+        folder.write(&format!("model/{name}"), &safetensors(&[(tensor, "F32", &[1], f32s(&[1.0]))], &[]));
+    }
+    let first = folder.read("model/1.safetensors");
+    folder.run("convert model out --to bf16 --quiet").exits(0);
+    let expected = tree(&folder, "out");
+    // As after the first deletion.
+    std::fs::create_dir(folder.path("out/.truecast-sources")).unwrap();
+    folder.write("out/.truecast-sources/1.safetensors", &first[..first.len() - 4]);
+    std::fs::remove_file(folder.path("model/1.safetensors")).unwrap();
+    folder.run("convert model out --to bf16 --delete-source --resume --quiet").exits(0);
+    assert_eq!(tree(&folder, "out"), expected);
+    assert!(!folder.path("model/2.safetensors").exists() && !folder.path("out/.truecast-sources").exists());
+}

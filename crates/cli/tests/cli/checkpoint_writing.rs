@@ -351,3 +351,26 @@ fn presets_of_plain_casts() {
     let kept = report["tensors"].as_array().unwrap().iter().filter_map(|row| Some((&row["name"], row.get("kept_by")?)));
     assert_eq!(kept.collect::<Vec<_>>(), [(&json!("model.embed_tokens.weight"), &json!("embeddings"))]);
 }
+
+/// A second scale beyond what readers believe is written with a warning, and says the values.
+#[test]
+fn large_weights_of_nvfp4_are_told() {
+    for scheme in ["modelopt:NVFP4", "ct:nvfp4-pack-quantized"] {
+        let folder = Folder::new();
+        std::fs::create_dir(folder.path("model")).unwrap();
+        folder.write("model/config.json", b"{}");
+        let large: Vec<f32> = (0..64).map(|i| i as f32 * 100.0).collect();
+        let small: Vec<f32> = (0..64).map(|i| i as f32).collect();
+        let tensors = [("a.weight", "F32", &[2u64, 32][..], f32s(&large)), ("b.weight", "F32", &[2, 32], f32s(&small))];
+        folder.write("model/model.safetensors", &safetensors(&tensors, &[]));
+        let said = folder.run(&format!("convert model out --scheme {scheme}")).exits(0).err;
+        assert!(said.contains("tensor \"a.weight\": magnitudes above 2688") && !said.contains("b.weight"), "{said}");
+        folder.run("convert out back --to f32 --quiet").fails(3, &["--trust-scales"]);
+        folder.run("convert out back --to f32 --trust-scales --quiet").exits(0);
+        let back = Parsed::new(&folder.read("back/model.safetensors"));
+        let last = back.bytes("a.weight").as_chunks::<4>().0.last().map(|bytes| f32::from_le_bytes(*bytes));
+        assert_eq!(last.map(|x| (x - 6300.0).abs() < 1.0), Some(true), "{last:?}");
+        let said = folder.run(&format!("convert model kept --scheme {scheme} --keep a.weight")).exits(0).err;
+        assert!(!said.contains("2688"), "{said}");
+    }
+}

@@ -17,8 +17,9 @@ pub use index::{INDEX_SUFFIX, Index};
 pub use json::{Edit, JsonFile, edit, parse};
 pub use sidecar::Sidecar;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Cause, Error};
@@ -86,10 +87,10 @@ impl Folder {
     /// # Errors
     /// [`Error::Folder`] and those of [`Source::open`].
     pub fn open(path: &Path, follow_links: bool) -> Result<Folder, Error> {
-        Folder::open_with(path, follow_links, |_| None)
+        Folder::open_with(path, follow_links, &BTreeMap::new())
     }
 
-    /// The same, where files that the index names may be gone: `begun` gives a copy of what such a file began with, up to its
+    /// The same, where files may be gone: `begun` has, by their names, a copy of what such a file began with, up to its
     /// tensors, and the length that it had.
     ///
     /// # Errors
@@ -97,7 +98,7 @@ impl Folder {
     pub fn open_with(
         path: &Path,
         follow_links: bool,
-        begun: impl Fn(&str) -> Option<(PathBuf, u64)>,
+        begun: &BTreeMap<String, (PathBuf, u64)>,
     ) -> Result<Folder, Error> {
         let names = names_in(path)?;
         if names.iter().any(|name| name == PIPELINE) {
@@ -113,13 +114,18 @@ impl Folder {
         };
         let wanted: BTreeSet<&str> = match &index {
             Some(index) => index.weight_map.values().map(String::as_str).collect(),
-            None if names.iter().any(|name| name == SINGLE) => [SINGLE].into(),
-            None => names.iter().map(String::as_str).filter(|name| open::is_shard_name(name)).collect(),
+            None if names.iter().any(|name| name == SINGLE) || begun.contains_key(SINGLE) => [SINGLE].into(),
+            None => {
+                let shards = names.iter().map(String::as_str).filter(|name| open::is_shard_name(name));
+                shards.chain(begun.keys().map(String::as_str)).collect()
+            }
         };
         let mut shards = Vec::new();
         for name in wanted {
-            let is_missing = fs::symlink_metadata(path.join(name)).is_err();
-            let gone = begun(name).filter(|_| is_missing);
+            // Anything else that is wrong with it is told where it is opened.
+            let found = fs::symlink_metadata(path.join(name));
+            let is_missing = found.is_err_and(|error| error.kind() == ErrorKind::NotFound);
+            let gone = begun.get(name).filter(|_| is_missing);
             if is_missing && gone.is_none() {
                 let of_shard = |(tensor, shard): (&String, &String)| (shard == name).then(|| tensor.clone());
                 let tensor = index.iter().flat_map(|index| &index.weight_map).find_map(of_shard).unwrap_or_default();
@@ -127,7 +133,7 @@ impl Folder {
             }
             let is_gone = gone.is_some();
             let (file, bytes) = match gone {
-                Some((copy, bytes)) => (open_regular(&copy)?.0, bytes),
+                Some((copy, bytes)) => (open_regular(copy)?.0, *bytes),
                 None => open::open_in(path, Path::new(name), follow_links)?,
             };
             let source = Source::of_safetensors(&path.join(name), file, bytes)?;

@@ -63,6 +63,12 @@ pub enum CheckpointError {
         /// The file.
         file: String,
     },
+    /// It cannot be made again.
+    #[error("{} is not what was written, and its source was deleted", Shown(.file))]
+    Lost {
+        /// The file.
+        file: String,
+    },
     /// Another file has its name.
     #[error("{} is not the file any more that was converted; it is not deleted", Shown(.file))]
     Exchanged {
@@ -148,6 +154,7 @@ impl CheckpointError {
             CheckpointError::Manifest { .. } | CheckpointError::Nibbles => ErrorKind::Input,
             CheckpointError::Interrupted { .. }
             | CheckpointError::Exchanged { .. }
+            | CheckpointError::Lost { .. }
             | CheckpointError::Damaged { .. } => ErrorKind::System,
             _ => ErrorKind::Usage,
         }

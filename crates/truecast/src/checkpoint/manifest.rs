@@ -88,7 +88,8 @@ impl Manifest {
         }
         let fields = |value: &Value| value.as_object().cloned().unwrap_or_default();
         let (mine, others) = (fields(&self.options), fields(&other.options));
-        for key in mine.keys().chain(others.keys()) {
+        // Where links are needed and not followed, nothing is begun; where none is needed, they change nothing.
+        for key in mine.keys().chain(others.keys()).filter(|key| *key != "follow_links") {
             let value = |of: &serde_json::Map<String, Value>| of.get(key).map_or("nothing".into(), Value::to_string);
             if mine.get(key) != others.get(key) {
                 return Some(format!("option {key} was {}, now it is {}", value(&mine), value(&others)));

@@ -4,10 +4,6 @@
 use truecast_core::scaled::{Code, GlobalRule, Layout, Packing, Plane, Planes};
 use truecast_core::{CastSpec, DType, cast_one};
 
-const SUBNORMAL: u8 = 1;
-const HIGH_END: u8 = 2;
-const LOW_END: u8 = 4;
-
 /// What to look for in the codes of a layout.
 #[derive(Debug)]
 pub(super) struct Marks {
@@ -16,8 +12,12 @@ pub(super) struct Marks {
     /// Bytes of the codes of a matrix.
     matrix_bytes: u64,
     grid: [u64; 2],
-    /// What each code is.
-    of_codes: [u8; 256],
+    /// The bits of a code without its sign.
+    magnitude: u8,
+    /// So many magnitudes after zero are subnormal.
+    subnormals: u8,
+    /// The highest and the lowest code.
+    ends: [u8; 2],
     /// The values of scales of eight bits.
     of_scales: Vec<f32>,
     /// Half of the distance between the last codes, at which rounding ends and saturation begins.
@@ -64,21 +64,26 @@ impl Marks {
             Some((ordered.first()?.0, (ordered.first()?.1 - ordered.get(1)?.1) / 2.0))
         };
         let ((high, above), (low, below)) = (end(1.0)?, end(-1.0)?);
-        let mut of_codes = [0; 256];
-        if let Some(format) = planes.codes.code.format() {
-            let magnitude = |code: usize| code & ((1 << (bits - 1)) - 1);
-            let is_subnormal = |code: &usize| (1..1 << format.man_bits).contains(&magnitude(*code));
-            (0..1usize << bits).filter(is_subnormal).for_each(|code| of_codes[code] |= SUBNORMAL);
-        }
-        of_codes[high as usize] |= HIGH_END;
-        of_codes[low as usize] |= LOW_END;
+        let magnitude = ((1u32 << (bits - 1)) - 1) as u8;
+        let subnormals = planes.codes.code.format().map_or(0, |format| (1u8 << format.man_bits) - 1);
+        let ends = [high as u8, low as u8];
         let grid = layout.grid(planes.scales.block);
         let of_scales = match planes.scales.plane.code {
             Code::Float(dtype) if dtype.code_bits() == 8 => (0..256).map(|code| to_f32(dtype, code)).collect(),
             _ => Vec::new(),
         };
         let matrix_bytes = planes.codes.bytes([layout.rows, layout.cols])?;
-        Some(Marks { planes, cols: layout.cols, matrix_bytes, grid, of_codes, of_scales, half_steps: [above, below] })
+        Some(Marks {
+            planes,
+            cols: layout.cols,
+            matrix_bytes,
+            grid,
+            magnitude,
+            subnormals,
+            ends,
+            of_scales,
+            half_steps: [above, below],
+        })
     }
 
     /// Bytes of the codes of a row.
@@ -96,22 +101,44 @@ impl Marks {
         let mut marked = Marked::default();
         let Plane { code, packing } = self.planes.codes;
         let rows = piece.values.len() / piece.cols.max(1);
+        let mut unpacked = [0; TILE];
         for (row, of_row) in piece.codes.chunks_exact(self.row_bytes().max(1) as usize).take(rows).enumerate() {
             let first = row * piece.cols;
-            each(of_row, code.bits(), packing == Packing::HighFirst, piece.cols, |col, code| {
-                let mark = self.of_codes[usize::from(code)];
-                marked.subnormal += u64::from(mark & SUBNORMAL);
-                if mark & (HIGH_END | LOW_END) != 0 {
-                    let x = element(piece.source, first + col);
-                    let y = f64::from(f32::from_le_bytes(piece.values[first + col]));
-                    let beyond = if mark & HIGH_END != 0 { x - y } else { y - x };
-                    let half = self.half_steps[usize::from(mark & HIGH_END == 0)];
-                    let scale = || self.scale(piece, piece.first_row + row as u64, col as u64);
-                    marked.saturated += u64::from(beyond > 0.0 && beyond > half * scale() * SURELY);
+            for from in (0..piece.cols).step_by(TILE) {
+                let n = TILE.min(piece.cols - from);
+                // Eight fields fill whole bytes, so a tile begins with a byte.
+                let bytes = &of_row[from * code.bits() as usize / 8..];
+                let codes = unpack(bytes, code.bits(), packing == Packing::HighFirst, &mut unpacked[..n]);
+                let (subnormal, has_ends) = self.look(codes);
+                marked.subnormal += subnormal;
+                if !has_ends {
+                    continue;
                 }
-            });
+                for (col, code) in (from..).zip(codes) {
+                    let (is_high, is_low) = (*code == self.ends[0], *code == self.ends[1]);
+                    if is_high || is_low {
+                        let x = element(piece.source, first + col);
+                        let y = f64::from(f32::from_le_bytes(piece.values[first + col]));
+                        let beyond = if is_high { x - y } else { y - x };
+                        let half = self.half_steps[usize::from(!is_high)];
+                        let scale = || self.scale(piece, piece.first_row + row as u64, col as u64);
+                        marked.saturated += u64::from(beyond > 0.0 && beyond > half * scale() * SURELY);
+                    }
+                }
+            }
         }
         marked
+    }
+
+    /// How many codes are subnormal, and whether one is at an end.
+    fn look(&self, codes: &[u8]) -> (u64, bool) {
+        let (magnitude, subnormals, [high, low]) = (self.magnitude, self.subnormals, self.ends);
+        let (mut subnormal, mut ends) = (0u8, 0u8);
+        for code in codes {
+            subnormal += u8::from((code & magnitude).wrapping_sub(1) < subnormals);
+            ends |= u8::from(*code == high) | u8::from(*code == low);
+        }
+        (subnormal.into(), ends != 0)
     }
 
     /// What the code of an element is multiplied by.
@@ -135,25 +162,30 @@ impl Marks {
 /// Roundings of a scale are no saturation.
 const SURELY: f64 = 1.0 + 1.0 / (1 << 16) as f64;
 
-/// Gives the place and the code of each of the first `n` fields of a row.
-#[inline(always)]
-fn each(row: &[u8], bits: u32, high_first: bool, n: usize, mut see: impl FnMut(usize, u8)) {
+/// Codes that are looked at together: as many as a byte counts.
+const TILE: usize = 128;
+
+/// As many fields as there is room for, one in each byte.
+fn unpack<'a>(bytes: &'a [u8], bits: u32, high_first: bool, codes: &'a mut [u8]) -> &'a [u8] {
     match bits {
-        8 => row.iter().take(n).enumerate().for_each(|(i, code)| see(i, *code)),
+        8 => return &bytes[..codes.len()],
         4 => {
-            let shift = |i: usize| if i.is_multiple_of(2) == high_first { 4 } else { 0 };
-            (0..n).for_each(|i| see(i, row[i / 2] >> shift(i) & 15));
+            let shifts = if high_first { [4, 0] } else { [0, 4] };
+            for (pair, byte) in codes.chunks_mut(2).zip(bytes) {
+                pair.iter_mut().zip(shifts).for_each(|(code, shift)| *code = byte >> shift & 15);
+            }
         }
         _ => {
             let bits = bits as usize;
-            let byte = |at: usize| u32::from(row.get(at).copied().unwrap_or(0));
-            for i in 0..n {
+            let byte = |at: usize| u32::from(bytes.get(at).copied().unwrap_or(0));
+            for (i, code) in codes.iter_mut().enumerate() {
                 let at = i * bits;
                 let pair = byte(at / 8) | byte(at / 8 + 1) << 8;
-                see(i, (pair >> (at % 8) & ((1 << bits) - 1)) as u8);
+                *code = (pair >> (at % 8) & ((1 << bits) - 1)) as u8;
             }
         }
     }
+    codes
 }
 
 /// The value of a code, by the definition.

@@ -11,6 +11,7 @@ mod dense;
 mod encode;
 pub(crate) mod error;
 mod feed;
+mod finished;
 mod flat;
 mod found;
 mod input;
@@ -38,6 +39,7 @@ mod verification;
 mod write;
 
 pub use error::CheckpointError;
+pub use finished::finished;
 pub use options::{Options, Part, Share};
 pub use plan::Plan;
 pub(crate) use single::OfFile;

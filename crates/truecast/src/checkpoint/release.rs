@@ -90,9 +90,8 @@ impl<'a> Release<'a> {
                 let file = shard.name.clone();
                 return Err(Error::checkpoint(self.plan.folder.path(), CheckpointError::Exchanged { file }));
             }
-            if !manifest.complete {
-                self.keep(at)?;
-            }
+            // Also at the end: a run that is killed among the last ones goes on too.
+            self.keep(at)?;
             folder::remove(path)?;
             self.deleted.push(shard.name.clone());
         }

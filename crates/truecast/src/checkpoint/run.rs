@@ -125,7 +125,8 @@ impl Plan {
             }
             other => other,
         })?;
-        let Run { shards: Shards { rows, .. }, mut warnings, .. } = work;
+        let Run { shards: Shards { rows, warnings: of_shards, .. }, mut warnings, .. } = work;
+        warnings.extend(of_shards);
         warnings.extend(not_numbers(&rows));
         let outputs = report.digests.iter().map(|(path, ..)| path.clone()).collect();
         let whole = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);

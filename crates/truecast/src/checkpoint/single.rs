@@ -98,8 +98,8 @@ impl Plan {
         let mut shards = Shards::new(&self, stop);
         // Nobody asks for its digest.
         shards.write(0, dst, (self.options.tensors.existing, false), &mut progress)?;
-        let rows = shards.rows;
-        let warnings = self.warnings().into_iter().chain(not_numbers(&rows)).collect();
+        let Shards { rows, warnings, .. } = shards;
+        let warnings = self.warnings().into_iter().chain(warnings).chain(not_numbers(&rows)).collect();
         let report = Report::new(self.folder.path(), self.provenance.clone(), rows, warnings);
         Ok(Report { outputs: vec![dst.into()], dropped: self.dropped.clone(), ..report })
     }

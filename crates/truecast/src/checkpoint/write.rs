@@ -17,7 +17,7 @@ use crate::stream::{Limits, room, run};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use truecast_core::scaled::Part;
+use truecast_core::scaled::{GlobalRule, Part};
 use truecast_io::{Existing, FileFormat, Shown, Writer};
 use truecast_kernel::{CastOptions, Counting, Counts};
 use truecast_schemes::Content;
@@ -30,6 +30,8 @@ pub(super) struct Shards<'a> {
     pub rows: Vec<TensorReport>,
     /// Bytes of the source that are done.
     pub read: u64,
+    /// What is odd about the results.
+    pub warnings: Vec<String>,
     /// Of tensors whose scales need it.
     amax: Amax,
     means: Means<'a>,
@@ -41,7 +43,7 @@ impl<'a> Shards<'a> {
         // Pieces are converted at the same time, each by one thread.
         let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
         let means = Means::new(&options.request, exec);
-        Shards { plan, stop, rows: Vec::new(), read: 0, amax: Amax::default(), means }
+        Shards { plan, stop, rows: Vec::new(), read: 0, warnings: Vec::new(), amax: Amax::default(), means }
     }
 
     /// Converts shard `at` into the file `path`. Returns its length, and its digest if that is asked for.
@@ -79,7 +81,9 @@ impl<'a> Shards<'a> {
         for (at, work) in shard.works.iter().enumerate() {
             if let Origin::Dense(scaled) = &work.origin {
                 let plans = means.of_scaled(scaled).map_err(|cause| failed(&work.planned, cause))?;
-                for (output, bytes) in small(scaled, &Encoder { plans: &plans, amax: &amax[at] }) {
+                let encoder = Encoder { plans: &plans, amax: &amax[at] };
+                self.warnings.extend(unlikely(&work.planned.name, scaled, &encoder));
+                for (output, bytes) in small(scaled, &encoder) {
                     sink.put(outline.offsets[at][output], &bytes)?;
                 }
             }
@@ -134,6 +138,19 @@ fn small(scaled: &Scaled, encoder: &Encoder<'_>) -> Vec<(usize, Vec<u8>)> {
         Content::Bytes(bytes) => Some((at, bytes.clone())),
     };
     scaled.outputs.iter().enumerate().filter_map(bytes).collect()
+}
+
+/// A second scale that readers take for one of the other convention (`docs/spec/checkpoints.md §4.5.1`).
+fn unlikely(tensor: &str, scaled: &Scaled, encoder: &Encoder<'_>) -> Option<String> {
+    let (rule, value) = (scaled.layout.planes()?.global?.rule, encoder.global()?);
+    let is_likely = if rule == GlobalRule::Divide { value >= 1.0 } else { value < 1.0 };
+    let tensor = Shown(tensor);
+    (!is_likely).then(|| {
+        format!(
+            "tensor {tensor}: magnitudes above 2688 give the second scale {value:?}, which looks like one of the other \
+             convention; --trust-scales reads it, --keep {tensor} leaves the tensor as it is"
+        )
+    })
 }
 
 /// Values of a quantised source that are NaN: most often a scale is.

@@ -13,7 +13,7 @@ use crate::terminal::Terminal;
 use crate::{message, number, output, progress, signals};
 use std::path::Path;
 use std::time::Instant;
-use truecast::checkpoint::{Options, Plan};
+use truecast::checkpoint::{self, Options, Plan};
 use truecast::io::{OutputFile, Shown, follow};
 use truecast::report::{FolderReport, Noise, Report, ShardState, TensorReport, assess};
 use truecast::verify::RecordedFile;
@@ -21,6 +21,9 @@ use truecast::verify::RecordedFile;
 pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<ExitCode, Failure> {
     let limits = thresholds::parse(&args.fail_on)?;
     let sorting = list::sorting(&args.list, if args.dry_run { Known::Sizes } else { Known::Conversions })?;
+    if let Some(report) = checkpoint::finished(&args.src, options, args.dry_run, &signals::stop_flag(context.json))? {
+        return finished(report, args, options, context);
+    }
     let plan = Plan::new(&args.src, options)?;
     effect::check(&args.policy, &options.tensors.request, plan.conversions())?;
     let dst = follow(&args.dst)?;
@@ -32,8 +35,9 @@ pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<E
         }
     }
     let is_text = !context.json && !context.quiet;
+    let told = plan.warnings();
     if is_text {
-        warn(plan.warnings());
+        warn(told.clone());
     }
     let planned = plan.report();
     let listed = |report: &Report| match &args.list.sort {
@@ -72,6 +76,9 @@ pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<E
         false => error.into(),
     })?;
     let elapsed = begin.elapsed();
+    if is_text {
+        warn(report.warnings.iter().filter(|warning| !told.contains(warning)).cloned());
+    }
 
     let assessment = assess(report.tensors.iter().map(TensorReport::assessed), args.list.worst);
     report.warnings.extend(assessment::sentences(&assessment, |i| report.tensors[i].assessed(), true));
@@ -97,6 +104,32 @@ pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<E
         output::text(&context.terminal.wrap(&done))?;
     }
     Ok(thresholds::report(&failed, "; the result was written", context.json))
+}
+
+/// An earlier run did everything, and nothing is left of the source.
+fn finished(report: Report, args: &ConvertArgs, options: &Options, context: &Context) -> Result<ExitCode, Failure> {
+    let printed = |report| {
+        let (dry_run, destination) = (args.dry_run, destination(args));
+        Printed { dry_run, destination, report, undefined_reasons: Vec::new(), outputs: None }
+    };
+    if let Some(path) = args.report.as_deref().filter(|_| !args.dry_run) {
+        let path = follow(path)?;
+        [&args.src, &args.dst].into_iter().try_for_each(|folder| refuse_place(&path, folder))?;
+        write_report(OutputFile::create(&path, options.tensors.existing)?, printed(&report))?;
+    }
+    if context.json {
+        output::json("convert", printed(&report))?;
+    } else if !context.quiet {
+        let shards = report.folder.iter().flat_map(|folder| &folder.shards);
+        let right = shards.filter(|shard| shard.state == ShardState::Resumed).count() as u64;
+        let (dst, shards) = (destination(args), count(right, "shard"));
+        let text = format!(
+            "{}: an earlier run finished it and deleted the source; {shards} read again and right, nothing is left to do\n",
+            message::one_line(&dst)
+        );
+        output::text(&context.terminal.wrap(&text))?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Something is finished there.

@@ -1,0 +1,68 @@
+//! A conversion that deleted its source and is finished: it is known again by what it wrote down, for nothing else is left.
+
+use super::begun::{KEPT, kept};
+use super::error::CheckpointError;
+use super::manifest::{FileEntry, MANIFEST, Manifest, ShardEntry};
+use super::options::Options;
+use crate::digest::sha256;
+use crate::error::Error;
+use crate::report::{FolderReport, Provenance, Report, ShardReport, ShardState};
+use serde_json::json;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use truecast_io::folder;
+
+/// The report of a run of `delete_source` that an earlier run has finished; `None` if there is anything left to do. Every file
+/// of the result is read again. What an earlier run kept of the source goes, unless this is a dry run.
+///
+/// # Errors
+/// Other options than the earlier ones; a file of the result that is not what was written; [`Error::Interrupted`].
+pub fn finished(src: &Path, options: &Options, is_dry_run: bool, stop: &AtomicBool) -> Result<Option<Report>, Error> {
+    let Some(dst) = options.delete_source.as_deref().filter(|dst| options.resume && dst.is_dir()) else {
+        return Ok(None);
+    };
+    let Some(manifest) = Manifest::read(dst, MANIFEST)?.filter(|manifest| manifest.complete) else { return Ok(None) };
+    let is_gone = |entry: &ShardEntry| {
+        let found = std::fs::symlink_metadata(src.join(&entry.name));
+        found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    };
+    if manifest.shards.is_empty() || !manifest.shards.iter().all(is_gone) {
+        return Ok(None);
+    }
+    let writing = options.writing.clone().filter(|writing| !writing.scheme.is_plain());
+    let asked = Provenance { writing, reading: options.reading.clone(), ..Provenance::of(&options.tensors) };
+    let mut fresh =
+        Manifest { truecast: env!("CARGO_PKG_VERSION").into(), options: asked.to_json(), ..manifest.clone() };
+    fresh.options["sidecars"] = json!(options.sidecars);
+    // What was found out of the source cannot be asked again.
+    if let Some(detected) = manifest.options.get("detected") {
+        fresh.options["detected"] = detected.clone();
+    }
+    if let Some(what) = manifest.difference(&fresh) {
+        return Err(Error::checkpoint(dst, CheckpointError::Changed { what }));
+    }
+    let mut of_folder = FolderReport { deleted: Some(Vec::new()), complete: true, ..FolderReport::default() };
+    for entry in &manifest.shards {
+        let (path, name) = (dst.join(&entry.name), entry.name.clone());
+        let mut row = ShardReport { name, tensors: 0, bytes_in: 0, bytes_out: 0, state: ShardState::Empty };
+        if let Some(FileEntry { bytes, sha256: expected }) = &entry.output {
+            if !path.is_file() || sha256(&path, stop)? != (*bytes, expected.clone()) {
+                let file = entry.name.clone();
+                return Err(Error::checkpoint(dst, CheckpointError::Lost { file }));
+            }
+            (row.state, row.bytes_out) = (ShardState::Resumed, *bytes);
+            of_folder.digests.push((path, *bytes, expected.clone()));
+        }
+        of_folder.shards.push(row);
+    }
+    if !is_dry_run && dst.join(KEPT).is_dir() {
+        for entry in &manifest.shards {
+            folder::remove(&kept(dst, &entry.name))?;
+        }
+        std::fs::remove_dir(dst.join(KEPT)).ok();
+    }
+    let outputs = of_folder.digests.iter().map(|(path, ..)| path.clone()).collect();
+    let report = Report::new(src, asked, Vec::new(), Vec::new());
+    Ok(Some(Report { outputs, is_dry_run, folder: Some(Box::new(of_folder)), ..report }))
+}
