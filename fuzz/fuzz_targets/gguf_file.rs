@@ -3,13 +3,15 @@
 #![no_main]
 
 use std::io::{Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use truecast_core::scaled::{Part, Parts};
 use truecast_core::{CastSpec, DType};
+use truecast_io::Source;
 use truecast_io::folder::Folder;
+use truecast_io::gguf::{GgufFile, Header, Keys, NewFile, NewTensor};
 use truecast_kernel::CastOptions;
 use truecast_kernel::scaled::Dequantiser;
 use truecast_schemes::{Group, detect_gguf};
@@ -24,12 +26,34 @@ fuzz_target!(|file: &[u8]| {
         Err(error) => return assert!(!error.to_string().chars().any(char::is_control)),
     };
     let source = &folder.shards()[0].source;
+    written_again(source, &path);
     let tensors: Vec<_> = source.tensors().iter().collect();
     match detect_gguf(&tensors, source.blocks()) {
         Ok(found) => found.groups.iter().for_each(|group| decode(&folder, group)),
         Err(error) => assert!(!error.to_string().chars().any(char::is_control)),
     }
 });
+
+/// A header that is made of what was read says the same.
+fn written_again(source: &Source, path: &Path) {
+    let read = GgufFile::open(path).expect("the file was opened before");
+    let keys = Keys::of(source).expect("keys of a file that fits in memory");
+    let tensors = read.header().tensors.iter();
+    let tensors = tensors.map(|t| NewTensor { name: t.name.clone(), block: t.block, shape: t.shape.clone() }).collect();
+    let new = NewFile { keys, tensors };
+    let data: u64 = new.tensors.iter().map(|t| t.bytes().next_multiple_of(new.keys.alignment())).sum();
+    if new.check(path).is_err() || data > 1 << 24 {
+        return;
+    }
+    let mut bytes = new.keys.header(&new.tensors);
+    bytes.resize(bytes.len() + data as usize, 0);
+    let again = Header::parse(&bytes).expect("what is written is read");
+    let said = |header: &Header| {
+        let tensors: Vec<_> = header.tensors.iter().map(|t| (t.name.clone(), t.block, t.shape.clone())).collect();
+        format!("{:?} {tensors:?}", header.metadata)
+    };
+    assert_eq!(said(&again), said(read.header()));
+}
 
 /// Reads the beginning of a tensor and makes f32 of it.
 fn decode(folder: &Folder, group: &Group) {

@@ -13,6 +13,7 @@ use clap::{ArgMatches, CommandFactory};
 use std::fmt;
 use std::path::Path;
 use truecast::io::FileFormat;
+use truecast::io::gguf::GgufFile;
 use truecast::run::ModelKind;
 
 /// What may be true of a run.
@@ -53,6 +54,7 @@ enum Form {
     /// The folder of a checkpoint.
     Folder,
     Safetensors,
+    Gguf,
     /// Containers and arrays of any other kind.
     Tensors,
 }
@@ -86,6 +88,7 @@ impl fmt::Display for Fact {
             Fact::Reads(Form::Tosa) => f.write_str(".tosa graphs"),
             Fact::Reads(Form::Folder) => f.write_str("folders of checkpoints"),
             Fact::Reads(Form::Safetensors) => f.write_str(".safetensors files"),
+            Fact::Reads(Form::Gguf) => f.write_str(".gguf files"),
             Fact::Reads(Form::Tensors) => f.write_str("other files of tensors"),
             Fact::System(system) => write!(f, "--system {}", system.name()),
             Fact::Writes(Output::Files) => f.write_str("runs that write a file"),
@@ -223,7 +226,7 @@ const TABLE: &[Row] = &[
     row(
         &["convert", "verify"],
         &["scheme", "scale-search", "mx-scale", "nonfinite", "keep-preset", "share-global", "relayout"],
-        &[&[Reads(Form::Folder)], &[Reads(Form::Safetensors)]],
+        &[&[Reads(Form::Folder)], &[Reads(Form::Safetensors)], &[Reads(Form::Gguf)]],
     ),
     row(&["convert"], &["part", "no-sidecars", "delete-source"], &[&[Reads(Form::Folder)]]),
     row(&["convert"], &["resume", "merge"], &[&[Reads(Form::Folder), Writes(Output::Files)]]),
@@ -241,6 +244,7 @@ const TABLE: &[Row] = &[
             &[Reads(Form::TensorProto)],
             &[Reads(Form::Folder)],
             &[Reads(Form::Safetensors)],
+            &[Reads(Form::Gguf)],
             &[Reads(Form::Tensors)],
         ],
     ),
@@ -413,6 +417,7 @@ fn reads(path: &Path) -> Said {
         return (Reads(Form::Folder), path.display().to_string());
     }
     let form = match FileFormat::of_path(path) {
+        None if GgufFile::is_named(path) => Form::Gguf,
         Some(FileFormat::Onnx) => Form::Onnx,
         Some(FileFormat::TensorProto) => Form::TensorProto,
         Some(FileFormat::Safetensors) => Form::Safetensors,

@@ -191,13 +191,14 @@ pub const EXIT_STATUS: [(&str, &str); 5] = [
 ];
 
 /// What files are read and written.
-pub const FILES: [(&str, &str); 8] = [
+pub const FILES: [(&str, &str); 9] = [
     (".safetensors", "checkpoints; floating-point tensors are converted, the others copied unless a rule names them"),
     (
         "folders",
         "checkpoints of several files: index, shards and configuration are written, other files copied; never a half one \
          that loads",
     ),
+    (".gguf", "tensors of blocks: made dense, or made of checkpoints, whose names they keep"),
     (".npy, .npz", "arrays of NumPy; types that NumPy lacks as ml_dtypes stores them"),
     (".pb", "one tensor of ONNX (TensorProto)"),
     (".onnx", "models; weights are stored in the type and cast back where they are used"),

@@ -168,12 +168,12 @@ fn with_versions(name: &str) -> Vec<String> {
 // ---- schemes ----
 
 /// A scheme that is written, with parameters.
-pub const SCHEME: Words<Scheme> = Words { read: read_scheme, list: scaled::written };
+pub const SCHEME: Words<Scheme> = Words { read: read_scheme, list: scaled::written_to_files };
 
 fn read_scheme(text: &str) -> Result<Scheme, String> {
     scaled::scheme(text).map_err(|error| match error {
         SchemeError::Unknown { name } => {
-            format!("no scheme is called {name:?}; written are {}", scaled::written().join(", "))
+            format!("no scheme is called {name:?}; written are {}", scaled::written_to_files().join(", "))
         }
         error => error.to_string(),
     })

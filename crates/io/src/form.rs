@@ -4,6 +4,7 @@ use truecast_core::spec::onnx::DataType;
 use truecast_core::{DType, Layout};
 
 use crate::error::denied::NoForm;
+use crate::gguf::Block;
 use crate::tensor::FileFormat;
 use crate::{npy, safetensors};
 
@@ -28,7 +29,7 @@ pub fn layout_for(kind: FileFormat, dtype: DType) -> Result<Layout, NoForm> {
         FileFormat::TensorProto if dtype == DType::String => Some(Layout::Utf32 { width: 1 }),
         // Text that a Cast would have to read again is no way to store weights.
         FileFormat::Onnx if dtype == DType::String => None,
-        FileFormat::Gguf => None,
+        FileFormat::Gguf => Block::of_dtype(dtype).map(|_| Layout::Packed),
         FileFormat::TensorProto | FileFormat::Onnx => DataType::of(dtype).map(|_| Layout::Packed),
     };
     layout.ok_or(NoForm { kind, dtype })

@@ -151,7 +151,7 @@ impl Source {
         })
     }
 
-    fn whole_file(&self) -> Window {
+    pub(crate) fn whole_file(&self) -> Window {
         Window::new(self.file.clone(), 0, self.file_bytes)
     }
 

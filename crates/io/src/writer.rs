@@ -14,6 +14,7 @@ use crate::atomic::{Existing, Finished, OutputFile};
 use crate::error::Error;
 use crate::error::denied::DeniedTensor;
 use crate::form::layout_for;
+use crate::gguf::{NewFile, NewTensor};
 use crate::npz::ArchiveWriter;
 use crate::onnx::{self, CellWriter, ModelWriter, NewModel};
 use crate::tensor::{FileFormat, MAX_RANK, Tensor};
@@ -53,6 +54,8 @@ pub struct Writer {
     /// What was written before the data.
     header: Vec<u8>,
     header_bytes: u64,
+    /// The data of each tensor begins at a multiple of it, of all data; zeros fill what is between.
+    alignment: u64,
     output: Output,
 }
 
@@ -122,8 +125,29 @@ impl Writer {
             Form::Texts { width } => Output::Texts(CellWriter::new(file, width)),
         };
         let header_bytes = header.len() as u64;
-        let (written, next) = (0, 0);
-        Ok(Writer { path: path.into(), tensors, order, total_bytes, written, next, header, header_bytes, output })
+        let (written, next, alignment) = (0, 0, 1);
+        let path = path.into();
+        Ok(Writer { path, tensors, order, total_bytes, written, next, header, header_bytes, alignment, output })
+    }
+
+    /// Starts a GGUF file: reserves its space and writes its header. The data of a tensor are the bytes of its blocks.
+    ///
+    /// Source: `docs/spec/checkpoints.md §9.1`.
+    ///
+    /// # Errors
+    /// Those of [`NewFile::check`], [`OutputFile::create`] and [`OutputFile::reserve`].
+    pub fn create_gguf(path: &Path, new: &NewFile, existing: Existing) -> Result<Writer, Error> {
+        new.check(path)?;
+        let tensors: Vec<Tensor> = new.tensors.iter().map(NewTensor::listed).collect();
+        let (header, alignment) = (new.keys.header(&new.tensors), new.keys.alignment());
+        let data: u64 = tensors.iter().map(|tensor| tensor.bytes().next_multiple_of(alignment)).sum();
+        let total_bytes = tensors.iter().map(Tensor::bytes).sum();
+        let mut file = OutputFile::create(path, existing)?;
+        file.reserve((header.len() as u64).saturating_add(data))?;
+        file.write_all(&header).map_err(Error::io(path, "writing the header"))?;
+        let (order, header_bytes) = ((0..tensors.len()).collect(), header.len() as u64);
+        let (written, next, output, path) = (0, 0, Output::Plain(file), path.into());
+        Ok(Writer { path, tensors, order, total_bytes, written, next, header, header_bytes, alignment, output })
     }
 
     /// Starts a model.
@@ -135,8 +159,8 @@ impl Writer {
         let total_bytes = tensors.iter().map(Tensor::bytes).sum();
         let output = Output::Model(Box::new(ModelWriter::create(path, new, existing)?));
         let (path, order, header) = (path.into(), new.order(), Vec::new());
-        let (written, next, header_bytes) = (0, 0, 0);
-        Ok(Writer { path, tensors, order, total_bytes, written, next, header, header_bytes, output })
+        let (written, next, header_bytes, alignment) = (0, 0, 0, 1);
+        Ok(Writer { path, tensors, order, total_bytes, written, next, header, header_bytes, alignment, output })
     }
 
     /// The order in which the tensors' data must be written: indices into the tensors given.
@@ -150,7 +174,7 @@ impl Writer {
         let mut next = 0;
         for &at in &self.order {
             offsets[at] = next;
-            next += self.tensors[at].bytes();
+            next = (next + self.tensors[at].bytes()).next_multiple_of(self.alignment);
         }
         offsets
     }
@@ -184,8 +208,16 @@ impl Writer {
         Ok(())
     }
 
+    /// The zeros that [`write_at`](Writer::write_at) puts before data that begins at `offset`, or `finish` after all of it
+    /// if there is none: where a tensor begins that follows what was written last.
+    pub fn filling(&self, offset: Option<u64>) -> Vec<u8> {
+        let begin = self.next.next_multiple_of(self.alignment);
+        let is_next = offset.is_none_or(|offset| offset == begin);
+        vec![0; if is_next { (begin - self.next) as usize } else { 0 }]
+    }
+
     /// Writes bytes of tensor data that begin at `offset` of all data, in any order; every byte once. Containers whose
-    /// data lies as it is (safetensors, npy) can be written so.
+    /// data lies as it is (safetensors, npy, GGUF) can be written so.
     ///
     /// # Errors
     /// As [`write`](Writer::write).
@@ -193,6 +225,7 @@ impl Writer {
     /// # Panics
     /// For a container whose data is not written as it is.
     pub fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.fill(Some(offset))?;
         if offset == self.next {
             return self.write(bytes);
         }
@@ -207,6 +240,15 @@ impl Writer {
         };
         result.map_err(Error::io(&self.path, "writing"))?;
         self.written = written;
+        Ok(())
+    }
+
+    fn fill(&mut self, offset: Option<u64>) -> Result<(), Error> {
+        let zeros = self.filling(offset);
+        if let (Output::Plain(file), false) = (&mut self.output, zeros.is_empty()) {
+            file.write_all(&zeros).map_err(Error::io(&self.path, "writing"))?;
+            self.next += zeros.len() as u64;
+        }
         Ok(())
     }
 
@@ -231,7 +273,8 @@ impl Writer {
     ///
     /// # Errors
     /// [`Error::DataLength`] unless exactly the announced bytes were written; [`Error::Io`].
-    pub fn complete(self) -> Result<Finished, Error> {
+    pub fn complete(mut self) -> Result<Finished, Error> {
+        self.fill(None)?;
         let Writer { path, tensors, total_bytes, written, output, .. } = self;
         if written != total_bytes {
             return Err(Error::DataLength { path, expected: total_bytes, actual: written });

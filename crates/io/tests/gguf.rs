@@ -1,7 +1,9 @@
 //! GGUF headers: what is read, and one file for each rule of `docs/spec/checkpoints.md §9.1`.
 
 use truecast_core::DType;
-use truecast_io::gguf::{Block, GgufFile, Header, HeaderError, Value};
+use truecast_io::folder::Folder;
+use truecast_io::gguf::{Block, GgufFile, Header, HeaderError, Keys, NewFile, NewTensor, Value, differing_keys};
+use truecast_io::{Existing, Writer};
 
 /// A file made of its parts.
 #[derive(Default)]
@@ -173,4 +175,54 @@ fn texts_are_bounded_together() {
     let file = |keys: usize| File { keys: (0..keys).map(long).collect(), ..File::default() }.bytes();
     assert!(Header::parse(&file(3)).is_ok());
     assert!(matches!(Header::parse(&file(4)).unwrap_err(), HeaderError::TooMuchText { .. }));
+}
+
+/// Keys of any type and names of any characters are written again as they were.
+#[test]
+fn what_was_read_is_written_again() {
+    let inner = [&5u32.to_le_bytes()[..], &1u64.to_le_bytes(), &[1, 2, 3, 4]].concat();
+    let nested = [&9u32.to_le_bytes()[..], &2u64.to_le_bytes(), &inner, &inner].concat();
+    let file = File {
+        keys: vec![
+            key("general.alignment", 4, &128u32.to_le_bytes()),
+            key("a\0\u{1b}[31m\u{202e}", 9, &nested),
+            key("", 6, &f32::NAN.to_le_bytes()),
+            key("flag", 7, &[7]),
+            key("long", 12, &1e300f64.to_le_bytes()),
+        ],
+        tensors: vec![tensor("b\n", &[32, 2], 39, 0), tensor("", &[3], 0, 128)],
+        data: vec![0; 512],
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (path, again) = (folder.path().join("a.gguf"), folder.path().join("b.gguf"));
+    std::fs::write(&path, file.bytes()).unwrap();
+    let opened = Folder::of_file(&path).unwrap();
+    let source = &opened.shards()[0].source;
+    let keys = Keys::of(source).unwrap();
+    let read = GgufFile::open(&path).unwrap();
+    let tensors = read.header().tensors.iter();
+    let tensors = tensors.map(|t| NewTensor { name: t.name.clone(), block: t.block, shape: t.shape.clone() }).collect();
+    let new = NewFile { keys: keys.clone(), tensors };
+    let mut writer = Writer::create_gguf(&again, &new, Existing::Refuse).unwrap();
+    assert_eq!((writer.order(), writer.offsets(), writer.total_bytes()), (&[0, 1][..], vec![0, 128], 34 + 12));
+    assert_eq!((writer.filling(Some(0)).len(), writer.filling(Some(5)).len()), (0, 0));
+    writer.write_at(0, &[7; 34]).unwrap();
+    assert_eq!((writer.filling(Some(128)).len(), writer.filling(Some(129)).len()), (94, 0));
+    writer.write_at(128, &[8; 12]).unwrap();
+    writer.finish().unwrap();
+    let bytes = std::fs::read(&again).unwrap();
+    let header = Header::parse(&bytes).unwrap();
+    assert_eq!((header.alignment, header.data_start % 128, bytes.len() % 128), (128, 0, 0));
+    let data = &bytes[header.data_start as usize..];
+    assert_eq!(data, [&[7; 34][..], &[0; 94], &[8; 12], &[0; 116]].concat());
+    assert_eq!(Keys::of(&Folder::of_file(&again).unwrap().shards()[0].source).unwrap(), keys);
+    // What changes is told.
+    let mut other = keys.clone();
+    other.remove("flag");
+    other.set_u32("general.file_type", 1);
+    assert_eq!(differing_keys(&keys, &other), ["flag", "general.file_type"]);
+    assert_eq!(differing_keys(&keys, &keys), [""; 0]);
+    // A file that is not finished is none.
+    let writer = Writer::create_gguf(&folder.path().join("c.gguf"), &new, Existing::Refuse).unwrap();
+    assert!(writer.finish().is_err() && !folder.path().join("c.gguf").exists());
 }

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use truecast::compare::{bytes_of, compare as compare_files};
-use truecast::file::{Options, Plan, Verification};
+use truecast::file::{Options, Plan, Verification, is_of_folders};
 use truecast::io::{OpenOptions, onnx};
 use truecast::report::Rows;
 use truecast::request::Request;
@@ -47,7 +47,7 @@ pub fn convert(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let (src, dst, options) = conversion(py, words, &decides)?;
-    if src.is_dir() {
+    if is_of_folders(&src, &dst) {
         return folder::convert(py, (&src, &dst), options, dry_run, progress);
     }
     let fail = |error: Error| error::of(py, &error);
@@ -88,7 +88,7 @@ pub fn verify(
         }
         options.tensors.request = request;
     }
-    if src.is_dir() {
+    if is_of_folders(&src, &dst) {
         return folder::verify(py, (&src, &dst), &options, record, (coverage, seed), progress);
     }
     let verification = py.detach(|| Verification::new(&src, &dst, &options, coverage, seed)).map_err(fail)?;

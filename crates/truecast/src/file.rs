@@ -11,8 +11,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use truecast_core::DType;
 use truecast_io::Source;
+use truecast_io::gguf::GgufFile;
 
 pub use crate::checkpoint::Options;
+
+/// A checkpoint in a folder becomes a folder, unless the destination is a `.gguf` file.
+#[must_use]
+pub fn is_of_folders(src: &Path, dst: &Path) -> bool {
+    src.is_dir() && !GgufFile::is_named(dst)
+}
 
 /// A conversion of a file whose every question is settled: nothing was written yet.
 ///
@@ -49,11 +56,12 @@ enum Way {
 
 impl Plan {
     /// Opens the source and settles what becomes of each tensor. Nothing is written. The scheme `plain` takes codes by value.
+    /// Where the destination is a `.gguf` file the source may be the folder of a checkpoint.
     ///
     /// # Errors
     /// Everything that is wrong with the source's header or the options; scales that belong to nothing that is understood.
     pub fn new(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
-        let way = match checkpoint::Plan::of_file(src, options)? {
+        let way = match checkpoint::Plan::of_file(src, dst, options)? {
             OfFile::Quantised(plan) => Way::Dense(plan),
             OfFile::ByValue(source) => Way::ByValue(Box::new(by_value(src, source, dst, &options.tensors)?)),
         };
@@ -195,7 +203,7 @@ impl Verification {
         coverage: Coverage,
         seed: u64,
     ) -> Result<Verification, Error> {
-        let proof = match checkpoint::Plan::of_file(src, options)? {
+        let proof = match checkpoint::Plan::of_file(src, dst, options)? {
             OfFile::Quantised(plan) => Proof::Dense(Box::new(checkpoint::Verification::of(*plan, coverage, seed))),
             OfFile::ByValue(source) => {
                 let plan = by_value(src, source, dst, &options.tensors)?;

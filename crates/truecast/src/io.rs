@@ -20,9 +20,9 @@ pub mod folder {
     pub use truecast_io::folder::{Folder, FolderError, Index, Shard, Sidecar, parse};
 }
 
-/// GGUF files: headers.
+/// GGUF files: headers, read and written.
 pub mod gguf {
-    pub use truecast_io::gguf::{Block, BlockTensor, GgufFile, Header, HeaderError, Value};
+    pub use truecast_io::gguf::{Block, BlockTensor, GgufFile, Header, HeaderError, Keys, NewFile, NewTensor, Value};
 }
 
 /// `.npy` files.

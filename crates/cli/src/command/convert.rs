@@ -21,7 +21,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use truecast::Error;
 use truecast::checkpoint::{Options, Share};
-use truecast::file::Plan;
+use truecast::file::{Plan, is_of_folders};
 use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
 use truecast::io::{Existing, FileFormat, FileId, OutputFile, Shown, follow};
@@ -32,7 +32,7 @@ use truecast::{CastOptions, DType, Ecosystem};
 
 pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
     let options = options(args, rules, context.exec)?;
-    if args.src.is_dir() {
+    if is_of_folders(&args.src, &args.dst) {
         return folder::run(args, &options, context);
     }
     let (request, existing) = (options.tensors.request, options.tensors.existing);

@@ -225,7 +225,6 @@ fn what_cannot_be_converted() {
     let (file, _) = model();
     folder.write("a.gguf", &file);
     folder.run("convert a.gguf b.npz --to bf16").fails(2, &["b.npz", ".safetensors"]);
-    folder.run("convert a.gguf b.gguf --to bf16").fails(2, &["b.gguf"]);
     folder.run("convert a.gguf b.safetensors --to bf16 --keep q8.weight").fails(2, &["q8.weight"]);
     folder.run("convert a.gguf b.safetensors --to bf16 --rule zork=f32").fails(2, &["zork"]);
     folder.run("convert a.gguf b.safetensors --to bf16 --from-scheme awq").fails(2, &["--from-scheme belongs to"]);
@@ -242,4 +241,284 @@ fn what_cannot_be_converted() {
     let dense = safetensors(&[("q8.weight", "F32", &[3, 64], vec![0; 768])], &[]);
     folder.write("zero.safetensors", &dense);
     folder.run("compare a.gguf zero.safetensors --fail-on inexact").exits(1);
+}
+
+/// A file that was written, as a test reads it: keys as bytes (the type first), and of each tensor its type, its dimensions
+/// outermost first, and its data.
+struct Written {
+    keys: Vec<(String, Vec<u8>)>,
+    tensors: Vec<(String, u32, Vec<u64>, Vec<u8>)>,
+}
+
+struct Bytes<'a>(&'a [u8], usize);
+
+impl Bytes<'_> {
+    fn take(&mut self, n: usize) -> &[u8] {
+        self.1 += n;
+        &self.0[self.1 - n..self.1]
+    }
+
+    fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take(4).try_into().unwrap())
+    }
+
+    fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take(8).try_into().unwrap())
+    }
+
+    fn text(&mut self) -> String {
+        let n = self.u64() as usize;
+        String::from_utf8(self.take(n).to_vec()).unwrap()
+    }
+
+    fn value(&mut self, kind: u32) {
+        match kind {
+            0 | 1 | 7 => drop(self.take(1).len()),
+            4..=6 => drop(self.take(4).len()),
+            8 => drop(self.text()),
+            9 => {
+                let kind = self.u32();
+                (0..self.u64()).for_each(|_| self.value(kind));
+            }
+            _ => drop(self.take(8).len()),
+        }
+    }
+}
+
+impl Written {
+    fn new(file: &[u8]) -> Written {
+        let mut bytes = Bytes(file, 0);
+        assert_eq!(bytes.take(8), b"GGUF\x03\0\0\0");
+        let (tensors, keys) = (bytes.u64(), bytes.u64());
+        let key = |_| {
+            let name = bytes.text();
+            let begin = bytes.1;
+            let kind = bytes.u32();
+            bytes.value(kind);
+            (name, file[begin..bytes.1].to_vec())
+        };
+        let keys: Vec<_> = (0..keys).map(key).collect();
+        let info = |_| {
+            let name = bytes.text();
+            let dims: Vec<u64> = (0..bytes.u32()).map(|_| bytes.u64()).collect();
+            (name, dims.into_iter().rev().collect::<Vec<_>>(), bytes.u32(), bytes.u64())
+        };
+        let infos: Vec<_> = (0..tensors).map(info).collect();
+        let data = bytes.1.next_multiple_of(32);
+        assert!(file[bytes.1..data].iter().all(|byte| *byte == 0));
+        let mut end = data;
+        let tensor = |(name, dims, id, offset): (String, Vec<u64>, u32, u64)| {
+            let begin = data + offset as usize;
+            let elements = dims.iter().product::<u64>() as usize;
+            let size = match id {
+                0 | 26 => 4 * elements,
+                1 | 30 => 2 * elements,
+                8 => elements / 32 * 34,
+                3 => elements / 32 * 20,
+                39 => elements / 32 * 17,
+                40 => elements / 64 * 36,
+                other => panic!("{other}"),
+            };
+            // Zeros fill what lies between.
+            assert!(begin == end.next_multiple_of(32) && file[end..begin].iter().all(|byte| *byte == 0), "{name}");
+            end = begin + size;
+            (name, id, dims, file[begin..end].to_vec())
+        };
+        let tensors = infos.into_iter().map(tensor).collect();
+        assert_eq!(file.len(), end.next_multiple_of(32));
+        Written { keys, tensors }
+    }
+
+    fn tensor(&self, name: &str) -> (u32, &[u64], &[u8]) {
+        let found = self.tensors.iter().find(|(of, ..)| of == name).unwrap_or_else(|| panic!("{name}"));
+        (found.1, &found.2, &found.3)
+    }
+
+    fn key(&self, name: &str) -> Option<&[u8]> {
+        self.keys.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_slice())
+    }
+}
+
+#[test]
+fn files_become_files_of_other_types() {
+    let (file, expected) = model();
+    let folder = Folder::with("a.gguf", &file);
+    let before = Written::new(&file);
+    let ran = folder.run("convert a.gguf b.gguf --to bf16 --keep norm.weight --report r.json").exits(0);
+    assert!(!ran.err.contains("__metadata__") && !ran.err.contains("names"), "{}", ran.err);
+    let result = Written::new(&folder.read("b.gguf"));
+    let shape_of = |shape: &[u64]| shape.to_vec();
+    for (name, shape, values) in &expected {
+        if *name != "norm.weight" {
+            let bytes: Vec<u8> = values.iter().flat_map(|value| bf16(*value).to_le_bytes()).collect();
+            assert_eq!(result.tensor(name), (30, &shape_of(shape)[..], &bytes[..]), "{name}");
+        }
+    }
+    for name in ["norm.weight", "half.bias", "ids"] {
+        assert_eq!(result.tensor(name), before.tensor(name), "{name}");
+    }
+    assert_eq!(result.tensors.len(), 7);
+    // Keys stay, arrays among them, but for what they say of types.
+    let names: Vec<&str> = result.keys.iter().map(|(name, _)| name.as_str()).collect();
+    let kept = ["general.architecture", "general.file_type", "general.alignment", "tokenizer.ggml.tokens"];
+    assert_eq!(names, [&kept[..], &["llama.eps", "llama.count", "llama.flag"]].concat());
+    for name in names.iter().filter(|name| **name != "general.file_type") {
+        assert_eq!(result.key(name), before.key(name), "{name}");
+    }
+    assert_eq!(result.key("general.file_type"), Some(&[4, 0, 0, 0, 32, 0, 0, 0][..]));
+    folder.run("verify a.gguf b.gguf --to bf16 --keep norm.weight --full").succeeds();
+    folder.run("verify a.gguf b.gguf --report r.json").succeeds();
+    folder.run("verify a.gguf b.gguf --to bf16").exits(1);
+    folder.run("compare a.gguf b.gguf").succeeds();
+    folder.run("inspect b.gguf").succeeds();
+    // The same bytes whatever the memory and the threads.
+    folder.run("convert a.gguf c.gguf --to bf16 --keep norm.weight --threads 1 --max-memory 1MiB --quiet").exits(0);
+    assert_eq!(folder.read("c.gguf"), folder.read("b.gguf"));
+    // Every bit counts, wherever it is: keys, types, data; not the zeros between.
+    let whole = folder.read("b.gguf");
+    let key = whole.windows(9).position(|bytes| bytes == b"llama.eps").unwrap() + 9 + 4;
+    let last = whole.len() - 32;
+    for at in [key, last] {
+        let mut wrong = whole.clone();
+        wrong[at] ^= 1;
+        folder.write("w.gguf", &wrong);
+        folder.run("verify a.gguf w.gguf --to bf16 --keep norm.weight").exits(1);
+    }
+}
+
+/// As §9.3 and §9.4 write it, with f32 of the language.
+fn quantised(id: u32, values: &[f32]) -> Vec<u8> {
+    let block = |values: &[f32]| {
+        let amax = values.iter().fold(0f32, |a, x| a.max(x.abs()));
+        if id == 8 {
+            let d = amax / 127.0;
+            let inverse = if d == 0.0 { 0.0 } else { 1.0 / d };
+            let codes = values.iter().map(|x| (x * inverse).round() as i8 as u8);
+            return [&f16(d).to_le_bytes()[..], &codes.collect::<Vec<_>>()].concat();
+        }
+        let e = if amax == 0.0 { 0 } else { (amax.log2().floor() as i32 + 125).clamp(0, 254) as u8 };
+        let scale = 2f64.powi(i32::from(e) - 128) as f32;
+        let error = |code: usize, x: f32| (DOUBLED[code] * scale - x).abs();
+        let code = |x: &f32| (1..16).fold(0, |best, code| if error(code, *x) < error(best, *x) { code } else { best });
+        let codes: Vec<u8> = values.iter().map(|x| code(x) as u8).collect();
+        [vec![e], (0..16).map(|i| codes[i] | codes[i + 16] << 4).collect()].concat()
+    };
+    values.chunks(32).flat_map(block).collect()
+}
+
+/// The nearest f16 of a number that is no subnormal of it and below its largest, or 0.
+fn f16(x: f32) -> u16 {
+    if x == 0.0 {
+        return 0;
+    }
+    let bits = x.to_bits();
+    let rounded = bits + 0xfff + (bits >> 13 & 1);
+    assert!((113 << 23..142 << 23).contains(&rounded), "{x}");
+    ((rounded - (112 << 23)) >> 13) as u16
+}
+
+fn weights() -> Vec<f32> {
+    (0..6 * 96).map(|i| ((i * 7919) % 1009 - 504) as f32 / 300.0 * if i % 5 == 0 { 4.0 } else { 0.25 }).collect()
+}
+
+#[test]
+fn folders_become_one_file() {
+    let folder = Folder::new();
+    let (a, b) = (weights(), weights().iter().map(|x| -x).collect::<Vec<_>>());
+    let norm = [1.0f32, 2.0, 3.0];
+    std::fs::create_dir(folder.path("m")).unwrap();
+    folder.write("m/config.json", br#"{"model_type": "qwen3", "torch_dtype": "float32"}"#);
+    folder.write("m/model-1.safetensors", &safetensors(&[("x.weight", "F32", &[6, 96], f32s(&a))], &[]));
+    let second = [("y.weight", "F32", &[2, 3, 96][..], f32s(&b)), ("y.norm.weight", "F32", &[3], f32s(&norm))];
+    folder.write("m/model-2.safetensors", &safetensors(&second, &[]));
+    for (name, id, file_type) in [("q8_0", 8, 7), ("MXFP4", 39, 38)] {
+        let ran = folder.run(&format!("convert m {name}.gguf --scheme gguf:{name} --report {name}.json")).exits(0);
+        assert!(ran.err.contains("hyperparameters"), "{}", ran.err);
+        let result = Written::new(&folder.read(&format!("{name}.gguf")));
+        assert_eq!(result.tensor("x.weight"), (id, &[6, 96][..], &quantised(id, &a)[..]));
+        assert_eq!(result.tensor("y.weight"), (id, &[2, 3, 96][..], &quantised(id, &b)[..]));
+        assert_eq!(result.tensor("y.norm.weight"), (0, &[3][..], &f32s(&norm)[..]));
+        let said = [
+            ("general.architecture", [&8u32.to_le_bytes()[..], &text("qwen3")].concat()),
+            ("general.name", [&8u32.to_le_bytes()[..], &text("m")].concat()),
+            ("general.quantization_version", vec![4, 0, 0, 0, 2, 0, 0, 0]),
+            ("general.file_type", vec![4, 0, 0, 0, file_type, 0, 0, 0]),
+        ];
+        assert_eq!(result.keys, said.map(|(key, value)| (key.to_string(), value)));
+        folder.run(&format!("verify m {name}.gguf --scheme gguf:{name}")).succeeds();
+        folder.run(&format!("verify m {name}.gguf --report {name}.json --sample 1%")).succeeds();
+        let report = folder.json(&format!("{name}.json"));
+        let row = &report["tensors"][0];
+        assert_eq!(
+            (&row["to_scheme"], &row["elements"]),
+            (&json!(format!("gguf:{}", name.to_uppercase())), &json!(576))
+        );
+        // Dense again, the values are those that the report was about.
+        folder.run(&format!("convert {name}.gguf {name}.safetensors --to f32 --quiet")).exits(0);
+        let ran = folder.run(&format!("compare m {name}.safetensors --json")).exits(0).object("compare");
+        let found = ran["tensors"].as_array().unwrap().iter().find(|row| row["name"] == "x.weight").unwrap().clone();
+        for measure in ["exact", "flushed_to_zero", "rmse", "sqnr_db", "max_abs_error"] {
+            assert_eq!(found[measure], row[measure], "{measure}");
+        }
+        // One bit is found.
+        let mut wrong = folder.read(&format!("{name}.gguf"));
+        let at = wrong.len() - 100;
+        wrong[at] ^= 1;
+        folder.write("w.gguf", &wrong);
+        folder.run(&format!("verify m w.gguf --scheme gguf:{name}")).exits(1);
+    }
+    // Blocks of one kind stay as they are; those of another are made anew.
+    folder.run("convert q8_0.gguf again.gguf --scheme gguf:q8_0 --quiet").exits(0);
+    assert_eq!(folder.read("again.gguf"), folder.read("q8_0.gguf"));
+    folder.run("convert MXFP4.gguf mixed.gguf --scheme gguf:q8_0 --keep x.* --quiet").exits(0);
+    let mixed = Written::new(&folder.read("mixed.gguf"));
+    assert_eq!((mixed.tensor("x.weight").0, mixed.tensor("y.weight").0), (39, 8));
+    folder.run("verify MXFP4.gguf mixed.gguf --scheme gguf:q8_0 --keep x.*").succeeds();
+    folder.run("convert MXFP4.gguf dense.gguf --to bf16 --keep x.* --quiet").exits(0);
+    let dense = Written::new(&folder.read("dense.gguf"));
+    assert_eq!((dense.tensor("x.weight"), dense.tensor("y.weight").0), (mixed.tensor("x.weight"), 30));
+    assert!(dense.key("general.quantization_version").is_some());
+    folder.run("verify MXFP4.gguf dense.gguf --to bf16 --keep x.*").succeeds();
+    // Values beyond the last code are counted.
+    let saturated = folder.json("MXFP4.json")["tensors"][0]["saturated"].clone();
+    let beyond = |block: &[f32]| {
+        let amax = block.iter().fold(0f32, |a, x| a.max(x.abs()));
+        let step = 2f32.powi(amax.log2().floor() as i32 - 2);
+        block.iter().filter(|x| x.abs() > 7.0 * step * (1.0 + 1e-4)).count() as u64
+    };
+    assert_eq!(saturated, json!(a.chunks(32).map(beyond).sum::<u64>()));
+}
+
+#[test]
+fn what_no_file_of_blocks_holds() {
+    let folder = Folder::new();
+    let (a, codes) = (f32s(&weights()), vec![1u8; 4]);
+    folder.write("a.safetensors", &safetensors(&[("a.weight", "F32", &[6, 96], a.clone())], &[]));
+    folder.write("u8.safetensors", &safetensors(&[("a.weight", "U8", &[4], codes)], &[]));
+    folder.write("odd.safetensors", &safetensors(&[("a.weight", "F32", &[8, 72], a.clone())], &[]));
+    folder.write("five.safetensors", &safetensors(&[("a", "F32", &[1, 1, 1, 6, 96], a)], &[]));
+    folder.run("convert u8.safetensors b.gguf --to bf16").fails(2, &["a.weight", "u8", ".gguf"]);
+    folder.run("convert odd.safetensors b.gguf --scheme gguf:q8_0").fails(2, &["a.weight", "72", "32"]);
+    folder.run("convert five.safetensors b.gguf --to bf16").fails(3, &["5 dimensions"]);
+    folder.run("convert a.safetensors b.gguf --to f8e4m3fn").fails(2, &["f8e4m3fn", ".gguf"]);
+    folder.run("convert a.safetensors b.gguf --scheme fp8-block").fails(2, &["fp8-block", "gguf:Q8_0"]);
+    folder.run("convert a.safetensors b.safetensors --scheme gguf:q8_0").fails(2, &["gguf:Q8_0", ".gguf"]);
+    folder.run("convert a.safetensors b.gguf --scheme gguf:q4_k").fails(2, &["gguf:Q4_K"]);
+    folder.run("convert a.safetensors b.gguf --scheme gguf:q8_0 --scale-search mse").fails(2, &["--scale-search"]);
+    folder.run("convert a.safetensors b.gguf --scheme gguf:mxfp4 --mx-scale even").fails(2, &["--mx-scale"]);
+    folder.run("convert a.safetensors a.gguf --scheme gguf:q8_0 --quiet").exits(0);
+    folder.run("convert a.gguf a.gguf --to bf16 --force").fails(2, &["a.gguf"]);
+    folder.run("convert a.safetensors a.gguf --to bf16").fails(2, &["a.gguf", "--force"]);
+    std::fs::create_dir(folder.path("m")).unwrap();
+    std::fs::copy(folder.path("a.safetensors"), folder.path("m/model.safetensors")).unwrap();
+    for option in ["--resume", "--no-sidecars", "--part 1/2", "--merge", "--delete-source"] {
+        let name = option.split(' ').next().unwrap();
+        folder.run(&format!("convert m b.gguf --to bf16 {option}")).fails(2, &[name, ".gguf"]);
+    }
+    let npy = b"\x93NUMPY\x01\x00\x37\x00{'descr': '<f4', 'fortran_order': False, 'shape': (0,)}";
+    folder.write("a.npy", npy);
+    folder.run("convert a.npy b.gguf --to bf16").fails(2, &["a.npy", ".safetensors"]);
+    assert!(!folder.path("b.gguf").exists() && !folder.path("b.safetensors").exists());
+    folder.run("convert m b.gguf --to bf16 --dry-run").exits(0);
+    assert!(!folder.path("b.gguf").exists());
 }

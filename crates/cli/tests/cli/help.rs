@@ -264,13 +264,14 @@ fn files_of_other_kinds() {
     for line in ["inspect missing", "convert missing.xyz b.npy --to f16", "compare missing a.npy"] {
         folder.run(line).fails(4, &["missing", "No such file"]);
     }
-    // A GGUF file is read by these, which find this one cut; nothing else reads it, and none is written.
+    // A GGUF file is read by these, which find this one cut; nothing else reads it, and none is made of
+    // arrays.
     for line in ["inspect cut.gguf", "convert cut.gguf b.safetensors --to f16", "compare cut.gguf a.npy"] {
         folder.run(line).fails(3, &["offset 8: the header goes on after the end of the file"]);
     }
     folder.run("rescale cut.gguf b.npy --to i8 --multiplier 1 --shift 2").fails(2, &["is a GGUF file"]);
     folder.run("convert empty out --to f16").fails(2, &["empty: the folder holds no .safetensors file"]);
     folder.run("convert a.npy shards --to f16").fails(2, &["shards: is a folder", "name a file in it"]);
-    folder.run("convert a.npy b.gguf --to f16").fails(2, &["b.gguf: is a GGUF file"]);
+    folder.run("convert a.npy b.gguf --to f16").fails(2, &["a.npy: a .gguf file is made of"]);
     folder.run("convert a.npy - --to f16").fails(2, &["-: standard streams"]);
 }

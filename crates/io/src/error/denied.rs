@@ -28,12 +28,18 @@ pub enum DeniedTensor {
     /// `__metadata__` is not a tensor's name.
     #[error("name is reserved; rename it")]
     ReservedName,
-    /// A zip archive stores the length of a name in 16 bits.
-    #[error("name of {bytes} bytes is too long for an archive; rename it")]
+    /// A zip archive stores the length of a name in 16 bits; readers of other files take no longer one.
+    #[error("name of {bytes} bytes is too long for such a file; rename it")]
     NameTooLong { bytes: usize },
     /// `docs/spec/checkpoints.md §1.6` V14.
     #[error("{rank} dimensions exceed the limit of {MAX_RANK}")]
     RankTooHigh { rank: usize },
+    /// `docs/spec/checkpoints.md §9.1`.
+    #[error("{rank} dimensions exceed the limit of 4 of a .gguf file")]
+    RankOfGguf { rank: usize },
+    /// `docs/spec/checkpoints.md §9.1`.
+    #[error("more than {most} tensors are too many for a .gguf file")]
+    TooMany { most: u64 },
     /// `docs/spec/checkpoints.md §1.6` V13, V15.
     #[error("shape is too big")]
     ShapeTooBig,

@@ -9,6 +9,8 @@ pub const MAX_NAME_BYTES: u64 = 65_535;
 pub const MAX_TEXT_BYTES: u64 = 16 << 20;
 /// Bytes of all names and texts of a header together.
 pub const MAX_ALL_TEXT_BYTES: u64 = 64 << 20;
+/// Bytes of all values of keys that are copied to another file.
+pub const MAX_KEYS_BYTES: u64 = 256 << 20;
 /// The most keys, and the most tensors.
 pub const MAX_ENTRIES: u64 = 1 << 20;
 /// The deepest nesting of arrays.
@@ -40,6 +42,9 @@ pub enum HeaderError {
     /// Texts that are too much together.
     #[error("offset {offset}: texts of more than {MAX_ALL_TEXT_BYTES} bytes together exceed the limit")]
     TooMuchText { offset: u64 },
+    /// Values of keys that are not held in memory.
+    #[error("values of keys take {bytes} bytes; at most {MAX_KEYS_BYTES} are copied to another file")]
+    KeysTooLong { bytes: u64 },
     /// A text is no UTF-8.
     #[error("offset {offset}: text is not UTF-8")]
     NotUtf8 { offset: u64 },

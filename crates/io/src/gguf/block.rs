@@ -127,6 +127,32 @@ impl Block {
         }
     }
 
+    /// Single elements of a type; `None` if the format does not have it.
+    pub fn of_dtype(dtype: DType) -> Option<Block> {
+        Block::all().find(|block| block.dtype() == Some(dtype))
+    }
+
+    /// Blocks that are decoded.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::scaled::BlockType;
+    /// use truecast_io::gguf::Block;
+    /// assert_eq!(Block::of_scaled(BlockType::Q8_0), Block::of_id(8).unwrap());
+    /// ```
+    pub fn of_scaled(block: BlockType) -> Block {
+        Block::all().find(|row| row.scaled() == Some(block)).expect("every such type has a row")
+    }
+
+    /// A shape in bytes, of one in elements: as many rows, each of its bytes. As it is, if a block is one element.
+    pub(crate) fn stored_shape(self, shape: &[u64]) -> Vec<u64> {
+        let mut shape = shape.to_vec();
+        if let (Some(columns), None) = (shape.last_mut(), self.dtype()) {
+            *columns = *columns / self.elements() * self.bytes();
+        }
+        shape
+    }
+
     /// How a block is decoded; `None` of a single element, and of a type that is not decoded.
     pub fn scaled(self) -> Option<BlockType> {
         match self.0.content {

@@ -1,13 +1,16 @@
-//! The GGUF container: header reader and block types (`docs/spec/checkpoints.md §9`).
+//! The GGUF container: its header, read and written, and block types (`docs/spec/checkpoints.md §9`).
 //!
 //! A tensor of this format is a row of blocks, of which most hold codes with scales of their own, so it is no
 //! [`Tensor`](crate::Tensor) of one element type: [`Folder::of_file`](crate::folder::Folder::of_file) lists its bytes. What a
 //! block means is in `truecast_core::scaled`.
 
 mod block;
+mod keys;
+mod new;
 mod parse;
 
 use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +18,8 @@ use truecast_core::DType;
 
 pub use crate::error::gguf::HeaderError;
 pub use block::Block;
+pub use keys::{Keys, differing_keys};
+pub use new::{NewFile, NewTensor};
 
 use crate::error::Error;
 use crate::error::ReadError;
@@ -30,6 +35,8 @@ pub struct Header {
     pub alignment: u64,
     /// Keys and values, in the order of the file.
     pub metadata: Vec<(String, Value)>,
+    /// Where the value of each key lies in the file, its type first.
+    pub values: Vec<Range<u64>>,
     /// Tensors, in the order of their data.
     pub tensors: Vec<BlockTensor>,
     /// The offset of the first tensor's data in the file.
@@ -91,11 +98,7 @@ impl BlockTensor {
 
     /// The shape in bytes: as many rows, each of its bytes; in elements, if its blocks are single ones.
     pub(crate) fn stored_shape(&self) -> Vec<u64> {
-        let mut shape = self.shape.clone();
-        if let (Some(columns), None) = (shape.last_mut(), self.dtype()) {
-            *columns = *columns / self.block.elements() * self.block.bytes();
-        }
-        shape
+        self.block.stored_shape(&self.shape)
     }
 
     /// Elements.

@@ -4,6 +4,7 @@
 //! real file comes near, so that a large file cannot ask for more memory than a header deserves.
 
 use std::io::{BufReader, ErrorKind, Read, Seek};
+use std::ops::Range;
 
 use super::{Block, BlockTensor, Header, HeaderError, Value};
 use crate::error::ReadError;
@@ -145,7 +146,7 @@ fn parse<R: Read + Seek>(input: &mut Input<R>) -> Result<Header> {
     if tensors.max(keys) > MAX_ENTRIES {
         return Err(HeaderError::TooMany { offset: 8, count: tensors.max(keys) }.into());
     }
-    let metadata = metadata(input, keys)?;
+    let (metadata, values) = metadata(input, keys)?;
     let alignment = alignment(&metadata)?;
     let mut infos = Vec::new();
     let mut names = HashSet::new();
@@ -158,22 +159,25 @@ fn parse<R: Read + Seek>(input: &mut Input<R>) -> Result<Header> {
     }
     let data_start = input.position.next_multiple_of(alignment);
     place(&mut infos, alignment, data_start, input.end)?;
-    Ok(Header { version, alignment, metadata, tensors: infos, data_start })
+    Ok(Header { version, alignment, metadata, values, tensors: infos, data_start })
 }
 
-fn metadata<R: Read + Seek>(input: &mut Input<R>, keys: u64) -> Result<Vec<(String, Value)>> {
-    let mut all: Vec<(String, Value)> = Vec::new();
+/// Keys with their values, and where the values lie.
+fn metadata<R: Read + Seek>(input: &mut Input<R>, keys: u64) -> Result<(Vec<(String, Value)>, Vec<Range<u64>>)> {
+    let (mut all, mut ranges) = (Vec::new(), Vec::new());
     let mut names = HashSet::new();
     for _ in 0..keys {
         let key = input.text(MAX_NAME_BYTES)?;
+        let begin = input.position;
         let kind = input.u32()?;
         let value = value(input, kind, 0)?;
+        ranges.push(begin..input.position);
         if !names.insert(key.clone()) {
             return Err(HeaderError::DuplicateKey { key }.into());
         }
         all.push((key, value));
     }
-    Ok(all)
+    Ok((all, ranges))
 }
 
 /// Bytes of a value of a type; `None` of those whose length differs.

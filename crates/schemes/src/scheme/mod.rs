@@ -73,6 +73,8 @@ pub enum Writing {
     Yes,
     /// From tensors of the same values in another packing.
     Relayout,
+    /// From tensors of any kind, into a GGUF file.
+    Gguf,
 }
 
 struct Row {
@@ -137,13 +139,13 @@ const TABLE: &[Row] = &[
     row("gguf:Q4_1", Family::Gguf(BlockType::Q4_1), &[], Writing::Never),
     row("gguf:Q5_0", Family::Gguf(BlockType::Q5_0), &[], Writing::Never),
     row("gguf:Q5_1", Family::Gguf(BlockType::Q5_1), &[], Writing::Never),
-    row("gguf:Q8_0", Family::Gguf(BlockType::Q8_0), &[], Writing::Never),
+    row("gguf:Q8_0", Family::Gguf(BlockType::Q8_0), &[], Writing::Gguf),
     row("gguf:Q2_K", Family::Gguf(BlockType::Q2_K), &[], Writing::Never),
     row("gguf:Q3_K", Family::Gguf(BlockType::Q3_K), &[], Writing::Never),
     row("gguf:Q4_K", Family::Gguf(BlockType::Q4_K), &[], Writing::Never),
     row("gguf:Q5_K", Family::Gguf(BlockType::Q5_K), &[], Writing::Never),
     row("gguf:Q6_K", Family::Gguf(BlockType::Q6_K), &[], Writing::Never),
-    row("gguf:MXFP4", Family::Gguf(BlockType::Mxfp4), &[], Writing::Never),
+    row("gguf:MXFP4", Family::Gguf(BlockType::Mxfp4), &[], Writing::Gguf),
     row("gguf:NVFP4", Family::Gguf(BlockType::Nvfp4), &[], Writing::Never),
 ];
 
@@ -177,11 +179,11 @@ impl Family {
         self.row().writing
     }
 
-    /// The family of a name without parameters; ModelOpt's algorithms in any case.
+    /// The family of a name without parameters; ModelOpt's algorithms and blocks of GGUF files in any case.
     pub(crate) fn of_name(name: &str) -> Option<Family> {
-        let is_named = |known: &str| match known.strip_prefix("modelopt:") {
-            Some(_) => known.eq_ignore_ascii_case(name),
-            None => known == name,
+        let is_named = |known: &str| match known.starts_with("modelopt:") || known.starts_with("gguf:") {
+            true => known.eq_ignore_ascii_case(name),
+            false => known == name,
         };
         let aliases = ALIASES.iter().copied();
         TABLE.iter().map(|row| (row.name, row.family)).chain(aliases).find(|(known, _)| is_named(known)).map(|(_, f)| f)

@@ -4,6 +4,7 @@
 //! Names are those of [`crate::catalogue`], so that what is written is what is read. No code is computed here.
 
 mod forms;
+mod gguf;
 mod keep;
 
 use truecast_core::Kind;
@@ -13,7 +14,7 @@ use truecast_io::Tensor;
 use crate::catalogue;
 use crate::error::Error;
 use crate::found::Piece;
-use crate::scheme::{Scheme, Writing};
+use crate::scheme::{Family, Scheme, Writing};
 use crate::table::{Entry, Name};
 use forms::Form;
 
@@ -67,7 +68,7 @@ pub enum Content {
 /// ```
 pub fn target(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     match scheme.family.writing() {
-        Writing::Yes => {}
+        Writing::Yes | Writing::Gguf => {}
         writing => {
             return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: writing == Writing::Relayout });
         }
@@ -82,6 +83,9 @@ pub fn target(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     };
     if tensor.shape.contains(&0) {
         return Err(refused("it has no elements".to_owned()));
+    }
+    if let Family::Gguf(block) = scheme.family {
+        return gguf::target(tensor, block).map_err(refused);
     }
     // Nothing but a marker beside `P.weight` declares these schemes (§4.6.2).
     if scheme.family.name().starts_with("comfy:") && !tensor.name.ends_with(".weight") {

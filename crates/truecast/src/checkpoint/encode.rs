@@ -1,7 +1,7 @@
 //! Codes and scales of dense tensors: what becomes of a piece of whole units (`scaled`), and what that cost.
 
 use super::input::Input;
-use super::marks::{Marks, Piece};
+use super::marks::{self, Marks, Piece};
 use super::scaled::{Scaled, whole};
 use crate::error::Cause;
 use crate::stream::room;
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
-use truecast_core::scaled::{Layout, Part, Parts, Quantisation, ScaledError, Search};
+use truecast_core::scaled::{BlockType, Coding, Layout, Part, Parts, Quantisation, ScaledError, Search};
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::scaled::{Dequantiser, PartsMut, Quantiser, Read};
@@ -314,6 +314,17 @@ impl Encoder<'_> {
 
     /// Puts in what codes tell: results that are subnormal or saturated.
     fn mark(&self, counts: &mut [Counts], held: &Held<'_>, first: u64, (mut src, values): (&[u8], &[u8]), global: f32) {
+        let is_mxfp4 = matches!(self.plans.layout.coding, Coding::Blocks { block: BlockType::Mxfp4, .. });
+        if let (true, Some((read, blocks))) = (is_mxfp4, held.part(Part::Codes)) {
+            // Rows are whole numbers of blocks: these lie one after the other.
+            let (begin, blocks_of) = (first / 32 * 17 - read.first, values.len() / 4 / 32 * 17);
+            let blocks = &blocks[begin as usize..][..blocks_of];
+            let marked = marks::of_mxfp4((self.plans.dtype, src), values.as_chunks().0, blocks);
+            for (i, part) in counts.iter_mut().enumerate() {
+                (part.subnormal, part.saturated) = if i == 0 { (marked.subnormal, marked.saturated) } else { (0, 0) };
+            }
+            return;
+        }
         let found = (&self.plans.marks, held.part(Part::Codes), held.part(Part::Scales));
         let (Some(marks), Some((codes_read, codes)), Some((scales_read, scales))) = found else { return };
         let cols = self.plans.layout.kept[1];

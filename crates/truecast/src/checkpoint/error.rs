@@ -95,8 +95,23 @@ pub enum CheckpointError {
         file: String,
     },
     /// The codes of one file become a file of the same kind.
-    #[error("quantised tensors become dense in a .safetensors file; choose such a destination")]
+    #[error("quantised tensors become dense in a .safetensors or .gguf file; choose such a destination")]
     NotSafetensors,
+    /// No other files are understood as checkpoints.
+    #[error("a .gguf file is made of a .safetensors or .gguf file, or of the folder of a checkpoint")]
+    IntoGguf,
+    /// Such files have types of their own.
+    #[error("{scheme} is no type of .gguf files; written into them are gguf:Q8_0 and gguf:MXFP4")]
+    NotOfGguf {
+        /// The scheme.
+        scheme: String,
+    },
+    /// Other files have no such types.
+    #[error("{scheme} is a type of .gguf files; name such a destination")]
+    OfGguf {
+        /// The scheme.
+        scheme: String,
+    },
     /// Stopped on request, with something to go on from.
     #[error("interrupted; {finished} of {of} shards are finished")]
     Interrupted {

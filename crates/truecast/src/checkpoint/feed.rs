@@ -81,6 +81,7 @@ impl<'a> ShardSink<'a> {
 
     /// Writes bytes that begin at `offset` of the data.
     pub fn put(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.fill(Some(offset));
         match &mut self.digest {
             Some(digest) if offset == self.seen => {
                 digest.add(bytes);
@@ -91,8 +92,18 @@ impl<'a> ShardSink<'a> {
         Ok(self.writer.write_at(offset, bytes)?)
     }
 
+    /// Adds the zeros that the writer puts before `offset`, or at the end.
+    fn fill(&mut self, offset: Option<u64>) {
+        if let Some(digest) = &mut self.digest {
+            let zeros = self.writer.filling(offset);
+            digest.add(&zeros);
+            self.seen += zeros.len() as u64;
+        }
+    }
+
     /// Gives the file its name. Returns its length, and its digest if that was asked for.
-    pub fn finish(self, stop: &AtomicBool) -> Result<(u64, Option<String>), Error> {
+    pub fn finish(mut self, stop: &AtomicBool) -> Result<(u64, Option<String>), Error> {
+        self.fill(None);
         let bytes = self.writer.finish()?;
         match self.digest {
             Some(digest) => Ok((bytes, Some(digest.finish()))),

@@ -199,6 +199,23 @@ pub(super) fn little_endian(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |code, byte| code << 8 | u64::from(*byte))
 }
 
+/// Counts of blocks of MXFP4 (§9.4): what they were, the f32 that their codes stand for, and their bytes.
+pub(super) fn of_mxfp4(source: (DType, &[u8]), values: &[[u8; 4]], blocks: &[u8]) -> Marked {
+    let mut marked = Marked::default();
+    for (at, block) in blocks.as_chunks::<17>().0.iter().enumerate() {
+        for i in 0..32 {
+            let code = block[1 + i % 16] >> (i / 16 * 4) & 7;
+            marked.subnormal += u64::from(code == 1);
+            if code == 7 {
+                let (x, y) = (element(source, at * 32 + i), f64::from(f32::from_le_bytes(values[at * 32 + i])));
+                // The last code is six, and its step two.
+                marked.saturated += u64::from(x.abs() - y.abs() > y.abs() / 6.0 * SURELY);
+            }
+        }
+    }
+    marked
+}
+
 /// An element of f32, f16, bf16 or f64.
 fn element((dtype, bytes): (DType, &[u8]), index: usize) -> f64 {
     let size = dtype.storage_bits().unwrap_or(8) as usize / 8;

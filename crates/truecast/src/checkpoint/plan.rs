@@ -4,6 +4,7 @@ use super::begun;
 use super::config::Configuration;
 use super::error::CheckpointError;
 use super::found::{Contents, quantised};
+use super::gguf;
 use super::manifest::{Manifest, ShardEntry, SourceEntry};
 use super::options::{Options, Share};
 use super::quantise::{Quantising, Settled, code_type};
@@ -25,6 +26,7 @@ use std::path::Path;
 use truecast_core::scaled::{Packing, Part};
 use truecast_core::{CastSpec, DType, Layout};
 use truecast_io::folder::{Folder, Index, Shard};
+use truecast_io::gguf::Keys;
 use truecast_io::{FileFormat, Shown, Tensor};
 use truecast_schemes::{Detection, Family, Group, Nibbles, Outcome, Role, Scheme};
 
@@ -49,6 +51,8 @@ pub struct Plan {
     pub(super) dropped: Vec<(String, String)>,
     /// Tensors of the source whose data this plan was made from.
     pub(super) read: Vec<Stored>,
+    /// Of a GGUF file, if that is the result.
+    pub(super) keys: Option<Keys>,
     warnings: Vec<String>,
     pub(super) options: Options,
 }
@@ -62,7 +66,7 @@ impl Plan {
         let folder = begun::open(src, options)?;
         let reference = Reference::of(options)?;
         let found = contents(&folder, options, reference.as_ref())?;
-        Plan::of(folder, found, options, reference)
+        Plan::of(folder, found, options, reference, FileFormat::Safetensors)
     }
 
     /// Settles what becomes of each tensor of a checkpoint that was opened.
@@ -71,6 +75,7 @@ impl Plan {
         contents: Contents,
         options: &Options,
         reference: Option<Reference>,
+        into: FileFormat,
     ) -> Result<Plan, Error> {
         let Contents { stored, documents, found, read } = contents;
         let src = folder.path();
@@ -102,6 +107,7 @@ impl Plan {
         };
         let eligibilities: Vec<_> = made.iter().zip(&tensors).map(eligible).collect();
         let writing = options.writing.as_ref().filter(|writing| !writing.scheme.is_plain());
+        writing.map_or(Ok(()), |writing| gguf::check_scheme(src, writing.scheme, into))?;
         let selection = &options.tensors.selection;
         // What is not quantised is treated as without a scheme.
         let beside = Selection { keep: writing.map_or(selection.keep.clone(), |_| Vec::new()), ..selection.clone() };
@@ -125,6 +131,10 @@ impl Plan {
             ShardPlan { name: shard.name.clone(), works: Vec::new(), metadata }
         };
         let mut shards: Vec<ShardPlan> = folder.shards().iter().map(of_shard).collect();
+        // Everything becomes one file.
+        let is_one = into == FileFormat::Gguf;
+        shards.truncate(if is_one { 1 } else { usize::MAX });
+        let of_result = |at: Stored| if is_one { 0 } else { at.shard };
         let mut names = HashSet::new();
         for (((at, group), tensor), choice) in made.into_iter().zip(&tensors).zip(choices) {
             let path = folder.shards()[at.shard].source.path();
@@ -141,7 +151,7 @@ impl Plan {
                         let tensor = work.planned.target.name;
                         return Err(Error::scheme(src, truecast_schemes::Error::DuplicateName { tensor }));
                     }
-                    shards[at.shard].works.push(work);
+                    shards[of_result(at)].works.push(work);
                 }
                 all_relaid.push(relaid);
                 continue;
@@ -153,12 +163,21 @@ impl Plan {
             }
             let of_group = || group.map(|group| Box::new(quantised(&folder, &stored, group).flat()));
             let scaled = quantising.as_mut().map(|quantising| quantising.work(at, value, of_group, path));
-            let work = match (scaled.transpose()?.flatten(), group) {
+            let scaled = scaled.transpose()?.flatten();
+            let stays =
+                scaled.as_ref().map_or(choice.to.is_none(), |work| group.is_some_and(|g| gguf::is_alike(work, g)));
+            let of_blocks = group.filter(|_| is_one && stays).and_then(|group| gguf::copied(&folder, &stored, group));
+            if let Some(works) = of_blocks {
+                names.extend(works.iter().map(|work| work.planned.target.name.clone()));
+                shards[0].works.extend(works);
+                continue;
+            }
+            let work = match (scaled, group) {
                 (Some(Work { planned, origin }), _) => {
                     Work { planned: Planned { from: tensor.dtype, ..planned }, origin }
                 }
                 (None, None) => {
-                    let planned = Planned::new(tensor, choice, kind, path, &options.tensors.request)?;
+                    let planned = Planned::new(tensor, choice, into, path, &options.tensors.request)?;
                     let kept_by = quantising.as_ref().map_or(choice.kept_by, |quantising| quantising.kept_by(tensor));
                     Work { origin: Origin::Stored(at), planned: Planned { kept_by, ..planned } }
                 }
@@ -168,7 +187,7 @@ impl Plan {
                         return Err(Error::checkpoint(src, CheckpointError::Kept { tensor, scheme }));
                     };
                     let choice = Choice { from: DType::F32, to: Some(to), kept_by: None };
-                    let planned = Planned::new(value, choice, kind, path, &options.tensors.request)?;
+                    let planned = Planned::new(value, choice, into, path, &options.tensors.request)?;
                     let kept_by = quantising.as_ref().and_then(|quantising| quantising.kept_by(value));
                     let planned = Planned { from: tensor.dtype, kept_by, ..planned };
                     let quantised = quantised(&folder, &stored, group).flat();
@@ -179,7 +198,7 @@ impl Plan {
                 let cause = truecast_schemes::Error::DuplicateName { tensor: twice.name.clone() };
                 return Err(Error::scheme(src, cause));
             }
-            shards[at.shard].works.push(work);
+            shards[of_result(at)].works.push(work);
         }
         let settled = quantising.map(|quantising| quantising.finish(src)).transpose()?;
         let Settled { kept, shares, warnings: of_quantised } = settled.unwrap_or_default();
@@ -190,11 +209,17 @@ impl Plan {
         }
         let scheme = writing.map_or(Scheme::PLAIN, |writing| writing.scheme);
         let outcome = (was_quantised || !scheme.is_plain()).then_some(Outcome { scheme, kept: &kept });
-        let configuration = Configuration::of(&folder, &documents, selection.to, outcome)?;
+        let configuration = match is_one {
+            true => Configuration::default(),
+            false => Configuration::of(&folder, &documents, selection.to, outcome)?,
+        };
+        let keys = is_one.then(|| gguf::keys(&folder, &documents, options, &shards[0].works)).transpose()?;
         let (reading, detected) = (options.reading.clone(), detected(&found));
         let provenance =
             Provenance { writing: writing.cloned(), reading, detected, ..Provenance::of(&options.tensors) };
-        let mut warnings = [found.choices, found.warnings, of_quantised].concat();
+        // What is said of names is about other files.
+        let choices = if is_gguf && is_one { Vec::new() } else { found.choices };
+        let mut warnings = [choices, found.warnings, of_quantised].concat();
         let rounded: Vec<&Relaid> = all_relaid.iter().filter(|relaid| relaid.is_rounded).collect();
         if let Some(first) = rounded.first() {
             let (path, name, others) = (src.display(), Shown(&first.quantised.name), rounded.len() - 1);
@@ -214,7 +239,7 @@ impl Plan {
                 }
             }
         }
-        Ok(Plan {
+        let plan = Plan {
             folder,
             provenance,
             shards,
@@ -224,9 +249,12 @@ impl Plan {
             relaid: all_relaid,
             dropped,
             read,
+            keys,
             warnings,
             options: options.clone(),
-        })
+        };
+        let of_gguf = plan.gguf().map(|new| gguf::warnings(&plan.folder, &new.tensors)).unwrap_or_default();
+        Ok(Plan { warnings: [plan.warnings, of_gguf].concat(), ..plan })
     }
 
     /// The source that was opened.
@@ -261,7 +289,8 @@ impl Plan {
 
     /// A tensor that has a second scale in common with others, by its place in the source.
     pub(super) fn scaled(&self, at: Stored) -> Option<&Scaled> {
-        match &self.shards[at.shard].works[*self.sharing.get(&at)?].origin {
+        let work = *self.sharing.get(&at)?;
+        match &self.shards[at.shard].works[work].origin {
             Origin::Dense(scaled) => Some(scaled),
             _ => None,
         }
@@ -276,6 +305,11 @@ impl Plan {
         }
     }
 
+    /// The result is one file.
+    pub(super) fn is_one_file(&self) -> bool {
+        self.keys.is_some() || self.folder.is_file()
+    }
+
     /// Bytes of tensor data that this run will read and write.
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
@@ -286,7 +320,9 @@ impl Plan {
     /// What a user should know before relying on the result.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = [self.folder.warnings(), &self.warnings].concat();
+        // Arrays that safetensors files cannot hold are not left out of GGUF files.
+        let of_folder = if self.keys.is_some() && self.folder.is_file() { &[] } else { self.folder.warnings() };
+        let mut warnings = [of_folder, &self.warnings].concat();
         let is_f6 = |work: &&Work| {
             let is_plain = matches!(work.origin, Origin::Stored(_));
             is_plain && matches!(work.planned.from, DType::F6E2M3 | DType::F6E3M2)

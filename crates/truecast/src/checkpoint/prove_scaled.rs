@@ -5,6 +5,7 @@ use super::flat::lies_in_rows;
 use super::marks::little_endian;
 use super::plan::Plan;
 use super::prove::Values;
+use super::prove_blocks;
 use super::scaled::Scaled;
 use super::stored::Stored;
 use crate::convert::planned::Planned;
@@ -15,7 +16,7 @@ use crate::verify::found::Found;
 use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
-use truecast_core::scaled::{Part, Plane, Planes, ScaledError, Search, Zero, amax};
+use truecast_core::scaled::{Coding, Part, Plane, Planes, ScaledError, Search, Zero, amax};
 use truecast_core::{CastSpec, DType, cast_one};
 use truecast_io::Source;
 use truecast_schemes::Content;
@@ -65,6 +66,9 @@ impl ScaledProof<'_> {
         stretches: &[Stretch],
         progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
     ) -> Result<(Vec<FileDifference>, u64), Error> {
+        if let Coding::Blocks { block, .. } = self.scaled.layout.coding {
+            return prove_blocks::compare(self, block, stretches, progress);
+        }
         let mut differences = Vec::new();
         let refused = |index| FileDifference::Refused { tensor: self.planned.name.clone(), index };
         for (at, output) in self.scaled.outputs.iter().enumerate() {
@@ -130,7 +134,7 @@ impl ScaledProof<'_> {
         output.map_or_else(|| self.planned.name.clone(), |tensor| tensor.name.clone())
     }
 
-    fn failed(&self, cause: ScaledError) -> Error {
+    pub(super) fn failed(&self, cause: ScaledError) -> Error {
         Error::tensor(self.plan.folder().path(), &self.planned.name, Cause::Scaled(cause))
     }
 
@@ -173,7 +177,7 @@ impl ScaledProof<'_> {
     }
 
     /// Elements of the source with their values, as bits of f32.
-    fn source(&self, scaled: &Scaled, elements: Range<u64>) -> Result<Vec<(u64, u32)>, Error> {
+    pub(super) fn source(&self, scaled: &Scaled, elements: Range<u64>) -> Result<Vec<(u64, u32)>, Error> {
         if let Some(quantised) = &scaled.source {
             let values = Values { folder: self.plan.folder(), quantised };
             let bits = match values.are_rows_together() {

@@ -11,10 +11,10 @@ use crate::select::{KeptBy, Selection, UNUSED_PRESET, Writing};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
-use truecast_core::scaled::{self, BlockType, Code, Coding, MxScale, Plane, Planes};
+use truecast_core::scaled::{self, BlockType, Code, Coding, MxScale, Plane, Planes, Search};
 use truecast_core::{DType, Kind, Layout};
 use truecast_io::{Shown, Tensor};
-use truecast_schemes::{Preset, target};
+use truecast_schemes::{Family, Preset, target};
 
 /// The dense tensors of a checkpoint, one after the other.
 pub(super) struct Quantising<'a> {
@@ -165,6 +165,11 @@ impl<'a> Quantising<'a> {
         }
         if !keep.is_empty() && !self.is_kept {
             return Err(Error::UnusedPreset { path: path.display().to_string(), why: UNUSED_PRESET });
+        }
+        let of_scales =
+            [(how.search != Search::Formula, "--scale-search"), (how.mx != MxScale::default(), "--mx-scale")];
+        if let (Family::Gguf(_), Some((_, option))) = (scheme.family, of_scales.into_iter().find(|(given, _)| *given)) {
+            return no_effect(option, format!("scales of {scheme} have one formula"));
         }
         if how.mx != MxScale::default() && !self.has_powers_of_two {
             return no_effect("--mx-scale", format!("{scheme} has no scales that are powers of two"));

@@ -52,7 +52,7 @@ impl Plan {
         let tensors = mine.flat_map(|(_, shard)| &shard.works);
         let tensors = tensors.map(|work| work.report(Counts::default())).collect();
         let report = Report::new(self.folder.path(), self.provenance.clone(), tensors, self.warnings());
-        let folder = (!self.folder.is_file()).then(|| Box::new(self.folder_report()));
+        let folder = (!self.is_one_file()).then(|| Box::new(self.folder_report()));
         Report { is_dry_run: true, dropped: self.dropped.clone(), folder, ..report }
     }
 

@@ -1,6 +1,7 @@
 //! A checkpoint that is one file: it becomes one file, with nothing beside it.
 
 use super::error::CheckpointError;
+use super::gguf;
 use super::options::Options;
 use super::plan::Plan;
 use super::reference::{Reference, contents, nothing_ignored};
@@ -12,7 +13,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::GgufFile;
-use truecast_io::{FileFormat, Foreign, Source, check_output};
+use truecast_io::{FileFormat, Foreign, OutputFile, Source, check_output};
 use truecast_schemes::Scheme;
 
 /// How a file is converted.
@@ -27,12 +28,15 @@ pub(crate) enum OfFile {
 
 impl Plan {
     /// Opens a file that is quantised, or is to be, and settles what becomes of each tensor. What lies beside it does not
-    /// count.
+    /// count. Where the destination is a GGUF file the source may be a folder.
     ///
     /// # Errors
     /// Everything that is wrong with the header or the options; scales that belong to nothing that is understood.
-    pub(crate) fn of_file(src: &Path, options: &Options) -> Result<OfFile, Error> {
-        let is_gguf = GgufFile::is_named(src);
+    pub(crate) fn of_file(src: &Path, dst: &Path, options: &Options) -> Result<OfFile, Error> {
+        let (is_gguf, into) = (GgufFile::is_named(src), gguf::container(dst));
+        if into == FileFormat::Gguf {
+            return Plan::into_gguf(src, options).map(|plan| OfFile::Quantised(Box::new(plan)));
+        }
         let writes = options.writing.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
         let by_value = options.reading.from_scheme == Some(Scheme::PLAIN) && !writes;
         if !is_gguf && (by_value || FileFormat::of_path(src) != Some(FileFormat::Safetensors)) {
@@ -46,12 +50,28 @@ impl Plan {
             nothing_ignored(options, src)?;
             return Ok(OfFile::ByValue(folder.into_source().map(Box::new)));
         }
-        let plan = Plan::of(folder, found, options, reference)?;
+        let plan = Plan::of(folder, found, options, reference, into)?;
         if let (Some(file), Some(writing)) = (plan.configuration.files.first(), &options.writing) {
             let (scheme, file) = (writing.scheme.to_string(), file.name.clone());
             return Err(Error::checkpoint(src, CheckpointError::Declared { scheme, file }));
         }
         Ok(OfFile::Quantised(Box::new(plan)))
+    }
+
+    /// The plan of a file or a folder that becomes a GGUF file.
+    fn into_gguf(src: &Path, options: &Options) -> Result<Plan, Error> {
+        let is_checkpoint = GgufFile::is_named(src) || FileFormat::of_path(src) == Some(FileFormat::Safetensors);
+        let folder = if src.is_dir() {
+            gguf::check_options(src, options)?;
+            Folder::open(src, options.tensors.onnx.follow_links)?
+        } else if is_checkpoint {
+            Folder::of_file(src)?
+        } else {
+            return Err(Error::checkpoint(src, CheckpointError::IntoGguf));
+        };
+        let reference = Reference::of(options)?;
+        let found = contents(&folder, options, reference.as_ref())?;
+        Plan::of(folder, found, options, reference, FileFormat::Gguf)
     }
 
     /// Whether [`run_file`](Plan::run_file) could start: the memory, the destination. Nothing is written.
@@ -60,6 +80,14 @@ impl Plan {
     /// Those of [`run_file`](Plan::run_file) that need no data.
     pub fn check_file(&self, dst: &Path) -> Result<(), Error> {
         self.check_memory()?;
+        let existing = self.options.tensors.existing;
+        if let Some(new) = self.gguf() {
+            if self.is_source(dst) {
+                return Err(Error::SameFile { path: dst.display().to_string() });
+            }
+            new.check(dst)?;
+            return Ok(OutputFile::check(dst, existing)?);
+        }
         match FileFormat::of_path(dst) {
             Some(FileFormat::Safetensors) => {}
             Some(_) => return Err(Error::checkpoint(dst, CheckpointError::NotSafetensors)),
@@ -69,7 +97,6 @@ impl Plan {
             return Err(Error::SameFile { path: dst.display().to_string() });
         }
         for shard in &self.shards {
-            let existing = self.options.tensors.existing;
             check_output(dst, FileFormat::Safetensors, &shard.targets(), &shard.metadata, existing)?;
         }
         Ok(())

@@ -25,6 +25,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
+use truecast_io::FileFormat;
 use truecast_io::folder::{Folder, Shard};
 
 /// A conversion of a checkpoint that is to be checked: everything about it is settled, and no element was read.
@@ -91,7 +92,7 @@ impl Verification {
         stop: &AtomicBool,
         mut progress: impl FnMut(Progress<'_>) + Send,
     ) -> Result<VerifyReport, Error> {
-        let is_file = self.plan.folder.is_file();
+        let is_file = self.plan.is_one_file();
         let result = if is_file { Folder::of_file(dst)? } else { Folder::open(dst, self.plan.folder.follows_links())? };
         let mut verdict = VerifyReport::default();
         let mut prepared = Prepared::default();
@@ -170,8 +171,12 @@ impl Verification {
             }
             let extra = is_extra.into_iter().map(|name| FileDifference::Extra { tensor: name.into() });
             verdict.differences.extend(extra);
-            if let Some(found) = actual {
-                verdict.differences.extend(metadata(shard, found));
+            match actual {
+                Some(found) if found.source.format() == FileFormat::Gguf => {
+                    verdict.differences.extend(self.plan.gguf_differences(&found.source)?);
+                }
+                Some(found) => verdict.differences.extend(metadata(shard, found)),
+                None => {}
             }
         }
         let known: BTreeSet<&str> = self.plan.shards.iter().map(|shard| shard.name.as_str()).collect();

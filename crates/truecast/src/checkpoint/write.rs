@@ -74,7 +74,10 @@ impl<'a> Shards<'a> {
         };
         let amax = shard.works.iter().map(amax).collect();
 
-        let writer = Writer::create(path, FileFormat::Safetensors, shard.targets(), &shard.metadata, existing)?;
+        let writer = match plan.gguf() {
+            Some(new) => Writer::create_gguf(path, &new, existing)?,
+            None => Writer::create(path, FileFormat::Safetensors, shard.targets(), &shard.metadata, existing)?,
+        };
         let outline = Outline::new(shard, amax, &writer);
         let Outline { items, order, amax, .. } = &outline;
         let mut sink = ShardSink::new(writer, path, &outline, means, wants_digest);

@@ -88,6 +88,13 @@ pub fn written() -> Vec<&'static str> {
     NAMES.into_iter().map(|(short, _)| short).chain(own).collect()
 }
 
+/// The names of the schemes that are written to files, which are those of [`written`] and the types of GGUF files.
+#[must_use]
+pub fn written_to_files() -> Vec<&'static str> {
+    let of_gguf = Family::all().filter(|family| family.writing() == Writing::Gguf).map(Family::name);
+    written().into_iter().chain(of_gguf).collect()
+}
+
 /// What a tensor becomes under a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
@@ -124,6 +131,11 @@ impl Form {
     /// # Errors
     /// [`Error::NotQuantised`] for a scheme that is only read and a shape that it cannot hold.
     pub fn new(scheme: Scheme, shape: &[u64]) -> Result<Form, Error> {
+        if scheme.family.writing() == Writing::Gguf {
+            return Err(Error::NotQuantised {
+                why: format!("{scheme} is a type of .gguf files, which convert writes"),
+            });
+        }
         let layout = truecast_core::Layout::Packed;
         let tensor = Tensor { name: "weight".into(), dtype: DType::F32, layout, shape: shape.into() };
         let target = target(&tensor, scheme).map_err(|error| {

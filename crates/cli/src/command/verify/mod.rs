@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use std::sync::atomic::AtomicBool;
 use truecast::checkpoint;
 use truecast::convert::TensorOptions;
-use truecast::file::Verification;
+use truecast::file::{Verification, is_of_folders};
 use truecast::report::Provenance;
 use truecast::request::Request;
 use truecast::select::Writing;
@@ -42,7 +42,7 @@ pub fn asked(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<
     let record = args.report.as_deref().map(Record::read).transpose()?;
     let typed_writing = select::writing(&args.writing)?;
     let nothing_typed = args.select.to.is_none() && select::rules(rules)?.is_empty() && typed_writing.is_none();
-    let wants_manifest = args.src.is_dir() && record.is_none() && nothing_typed;
+    let wants_manifest = is_of_folders(&args.src, &args.dst) && record.is_none() && nothing_typed;
     let manifest = if wants_manifest { checkpoint::recorded(&args.dst)? } else { None };
     let record_of = record.as_ref().map(|record| &record.provenance).or(manifest.as_ref());
     let is_recorded = record_of.is_some();
@@ -78,7 +78,7 @@ pub fn asked(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<
 
 pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
     let Asked { options, coverage, record, .. } = asked(args, rules, context.exec)?;
-    if args.src.is_dir() {
+    if is_of_folders(&args.src, &args.dst) {
         return of_folder(args, record, &options, coverage, context);
     }
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.seed)?;

@@ -1,0 +1,157 @@
+//! Keys of a file that is to be written: those of another file byte for byte, whatever they hold, and new ones.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Seek, SeekFrom};
+
+use super::{Header, HeaderError};
+use crate::error::Error;
+use crate::error::gguf::MAX_KEYS_BYTES;
+use crate::source::Source;
+use crate::window::Window;
+
+/// Numbers of types of values.
+const U32: u32 = 4;
+const TEXT: u32 = 8;
+
+/// Keys with their values, in the order in which they are written.
+///
+/// # Examples
+/// ```
+/// use truecast_io::gguf::{Header, Keys};
+/// let mut keys = Keys::new();
+/// keys.set_text("general.architecture", "llama");
+/// keys.set_u32("general.file_type", 32);
+/// let file = keys.header(&[]);
+/// let read = Header::parse(&file)?;
+/// assert_eq!((read.version, read.metadata[1].0.as_str()), (3, "general.file_type"));
+/// # Ok::<(), truecast_io::gguf::HeaderError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keys {
+    alignment: u64,
+    /// A value is its type and what follows, as bytes.
+    pairs: Vec<(String, Vec<u8>)>,
+}
+
+impl Default for Keys {
+    fn default() -> Keys {
+        Keys::new()
+    }
+}
+
+impl Keys {
+    /// None.
+    #[must_use]
+    pub fn new() -> Keys {
+        Keys { alignment: 32, pairs: Vec::new() }
+    }
+
+    /// Those of a GGUF file, arrays among them. Cost: memory for all of them.
+    ///
+    /// # Errors
+    /// [`HeaderError::KeysTooLong`]; [`Error::Io`]; what is wrong with a header that has changed.
+    ///
+    /// # Panics
+    /// If the source is no GGUF file.
+    pub fn of(source: &Source) -> Result<Keys, Error> {
+        let path = source.path();
+        let header = super::read(source.whole_file(), source.file_bytes());
+        let header = header.map_err(|e| e.at(path, "reading the header"))?;
+        Keys::read(&header, source.whole_file()).map_err(|e| e.at(path, "reading the keys"))
+    }
+
+    fn read(header: &Header, mut file: Window) -> Result<Keys, crate::error::ReadError<HeaderError>> {
+        let bytes: u64 = header.values.iter().map(|range| range.end - range.start).sum();
+        if bytes > MAX_KEYS_BYTES {
+            return Err(HeaderError::KeysTooLong { bytes }.into());
+        }
+        let mut pairs = Vec::with_capacity(header.metadata.len());
+        for ((key, _), range) in header.metadata.iter().zip(&header.values) {
+            let mut value = vec![0; (range.end - range.start) as usize];
+            file.seek(SeekFrom::Start(range.start))?;
+            file.fill(&mut value)?;
+            pairs.push((key.clone(), value));
+        }
+        Ok(Keys { alignment: header.alignment, pairs })
+    }
+
+    /// Keys in their order, each with its value as bytes: the type first.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.pairs.iter().map(|(key, value)| (key.as_str(), value.as_slice()))
+    }
+
+    /// Of how many bytes offsets are multiples.
+    #[must_use]
+    pub fn alignment(&self) -> u64 {
+        self.alignment
+    }
+
+    /// A number, in place of what the key had or after the others.
+    pub fn set_u32(&mut self, key: &str, value: u32) {
+        self.set(key, [U32.to_le_bytes(), value.to_le_bytes()].concat());
+    }
+
+    /// A text, in place of what the key had or after the others.
+    pub fn set_text(&mut self, key: &str, value: &str) {
+        let mut bytes = TEXT.to_le_bytes().to_vec();
+        put_text(&mut bytes, value);
+        self.set(key, bytes);
+    }
+
+    fn set(&mut self, key: &str, value: Vec<u8>) {
+        match self.pairs.iter_mut().find(|(known, _)| known == key) {
+            Some((_, old)) => *old = value,
+            None => self.pairs.push((key.to_owned(), value)),
+        }
+    }
+
+    /// Takes a key out.
+    pub fn remove(&mut self, key: &str) {
+        self.pairs.retain(|(known, _)| known != key);
+    }
+
+    /// Everything before the data, of tensors in the order of their data.
+    #[must_use]
+    pub fn header(&self, tensors: &[super::NewTensor]) -> Vec<u8> {
+        let mut bytes = b"GGUF".to_vec();
+        bytes.extend(3u32.to_le_bytes());
+        for count in [tensors.len(), self.pairs.len()] {
+            bytes.extend((count as u64).to_le_bytes());
+        }
+        for (key, value) in &self.pairs {
+            put_text(&mut bytes, key);
+            bytes.extend(value);
+        }
+        let mut offset = 0u64;
+        for tensor in tensors {
+            put_text(&mut bytes, &tensor.name);
+            bytes.extend((tensor.shape.len() as u32).to_le_bytes());
+            // The first dimension of the file is the fastest.
+            tensor.shape.iter().rev().for_each(|dimension| bytes.extend(dimension.to_le_bytes()));
+            bytes.extend(tensor.block.id().to_le_bytes());
+            bytes.extend(offset.to_le_bytes());
+            offset = (offset + tensor.bytes()).next_multiple_of(self.alignment);
+        }
+        bytes.resize(bytes.len().next_multiple_of(self.alignment as usize), 0);
+        bytes
+    }
+}
+
+fn put_text(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend((text.len() as u64).to_le_bytes());
+    bytes.extend(text.as_bytes());
+}
+
+/// The keys in which two lists of keys differ, those that only one of them has among them; all of them, if only their order
+/// does.
+#[must_use]
+pub fn differing_keys(a: &Keys, b: &Keys) -> Vec<String> {
+    if a.pairs == b.pairs {
+        return Vec::new();
+    }
+    let [of_a, of_b] = [a, b].map(|keys| keys.pairs().collect::<BTreeMap<&str, &[u8]>>());
+    let all: BTreeSet<&str> = of_a.keys().chain(of_b.keys()).copied().collect();
+    let differs = |key: &&str| of_a.get(key) != of_b.get(key);
+    let is_order = !all.iter().any(|key| differs(&key));
+    all.iter().filter(|key| is_order || differs(key)).map(|key| (*key).to_owned()).collect()
+}

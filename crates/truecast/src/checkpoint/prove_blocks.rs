@@ -1,0 +1,79 @@
+//! Blocks of GGUF files recomputed by the definition (`truecast_core::scaled`), which shares no code with what may have written
+//! them. Whole blocks are recomputed, since every element of one decides its scale.
+
+use super::prove_scaled::ScaledProof;
+use crate::error::Error;
+use crate::scan::Stretch;
+use crate::verify::difference::FileDifference;
+use crate::verify::found::Found;
+use rayon::prelude::*;
+use std::ops::{ControlFlow, Range};
+use truecast_core::scaled::{BlockType, ScaledError};
+
+/// About the elements that are recomputed together.
+const PIECE: u64 = 1 << 15;
+
+/// What differs in the blocks that hold these elements, and how many elements those blocks have.
+pub(super) fn compare(
+    proof: &ScaledProof<'_>,
+    block: BlockType,
+    stretches: &[Stretch],
+    progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
+) -> Result<(Vec<FileDifference>, u64), Error> {
+    let of_block = block.elements();
+    // Rows are whole numbers of blocks: these lie one after the other.
+    let pieces: Vec<Range<u64>> = stretches
+        .iter()
+        .flat_map(|stretch| {
+            let (first, end) = (stretch.first / of_block, (stretch.first + stretch.len).div_ceil(of_block));
+            let step = PIECE / of_block;
+            (first..end).step_by(step as usize).map(move |at| at..(at + step).min(end))
+        })
+        .collect();
+    let (mut found, mut seen) = (Found::new(), 0);
+    for some in pieces.chunks(4 * rayon::current_num_threads()) {
+        let of_piece = |blocks: &Range<u64>| piece(proof, block, blocks.clone());
+        let differing: Vec<Found<(u64, u64)>> = some.par_iter().map(of_piece).collect::<Result<_, _>>()?;
+        found = differing.into_iter().fold(found, Found::merge);
+        let elements = some.iter().map(|blocks| blocks.end - blocks.start).sum::<u64>() * of_block;
+        seen += elements;
+        let bits = u64::from(proof.scaled.dtype.storage_bits().unwrap_or(8));
+        if progress(elements * bits / 8).is_break() {
+            return Err(Error::Interrupted);
+        }
+    }
+    let tensor = proof.planned.target.name.clone();
+    if let Some(index) = found.refused {
+        return Ok((vec![FileDifference::Refused { tensor, index }], seen));
+    }
+    let count = found.count;
+    let part = |(index, (expected, actual))| FileDifference::Part { tensor, count, index, expected, actual };
+    Ok((found.first.map(part).into_iter().collect(), seen))
+}
+
+/// The bytes of some blocks that are not what they should be.
+fn piece(proof: &ScaledProof<'_>, block: BlockType, blocks: Range<u64>) -> Result<Found<(u64, u64)>, Error> {
+    let (of_block, bytes) = (block.elements(), block.bytes());
+    let source = proof.source(proof.scaled, blocks.start * of_block..blocks.end * of_block)?;
+    let mut actual = vec![0; ((blocks.end - blocks.start) * bytes) as usize];
+    proof.result.0.read_at(proof.result.1[0], blocks.start * bytes, &mut actual)?;
+    let (mut found, mut expected) = (Found::new(), vec![0; bytes as usize]);
+    let each = source.chunks(of_block as usize).zip(actual.chunks(bytes as usize));
+    for (at, (source, actual)) in (blocks.start..).zip(each) {
+        let values: Vec<u32> = source.iter().map(|(_, bits)| *bits).collect();
+        match block.quantise(proof.scaled.how.nonfinite, &values, &mut expected) {
+            Ok(()) => {}
+            Err(ScaledError::NotFinite { index }) => {
+                found.refuse(at * of_block + index);
+                continue;
+            }
+            Err(cause) => return Err(proof.failed(cause)),
+        }
+        for (i, (expected, actual)) in (0..).zip(expected.iter().zip(actual)) {
+            if expected != actual {
+                found.wrong(at * bytes + i, || (u64::from(*expected), u64::from(*actual)));
+            }
+        }
+    }
+    Ok(found)
+}
