@@ -31,12 +31,8 @@ pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize
             ahead.ask(source, src_step);
         }
         let mut results = [[_mm256_setzero_si256(); VECTORS]; 2];
-        if const { turns(BITS) == 1 } {
-            results[0] = convert(source);
-        } else {
-            for (results, source) in results.iter_mut().zip(source.chunks_exact(GROUP * src_bytes)) {
-                *results = convert(source);
-            }
+        for (results, source) in results[..turns(BITS)].iter_mut().zip(source.chunks_exact(GROUP * src_bytes)) {
+            *results = convert(source);
         }
         // A branch, which the compiler takes out of short loops: two loops would have a call each.
         if streams {
