@@ -1,17 +1,19 @@
 //! Settings of a specification that cannot change a result of the run are errors that say so: which, why, and what was
-//! probably meant. Whether they matter is the library's answer ([`truecast::setting`]); nothing is decided here.
+//! probably meant; but not those that say the default where they have a meaning. Whether they matter is the library's
+//! answer ([`truecast::setting`]); nothing is decided here.
 
 use crate::failure::Failure;
 use crate::policy::PolicyArgs;
 use truecast::DType;
 use truecast::policy::TextStyle;
 use truecast::request::{Request, Standard};
-use truecast::setting::Setting;
+use truecast::setting::{Setting, agree};
 use truecast::spec::ieee;
 
 type Pair = (DType, DType);
 
-/// Refuses the first setting that was typed and matters for none of the conversions.
+/// Refuses the first setting that was typed and matters for none of the conversions, unless it says what happens anyway
+/// and has a meaning for a destination.
 pub fn check(policy: &PolicyArgs, request: &Request, pairs: impl IntoIterator<Item = Pair>) -> Result<(), Failure> {
     let given = given(policy, request);
     if given.is_empty() {
@@ -27,7 +29,10 @@ pub fn check(policy: &PolicyArgs, request: &Request, pairs: impl IntoIterator<It
     if distinct.iter().any(|&(src, dst)| request.resolve(src, dst).is_err()) {
         return Ok(());
     }
-    match given.into_iter().find(|setting| !matters(*setting, request, &distinct)) {
+    let is_idle = |setting: &Setting| {
+        !matters(*setting, request, &distinct) && !says_the_default(*setting, policy, request, &distinct)
+    };
+    match given.into_iter().find(is_idle) {
         Some(setting) => Err(Failure::usage(refusal(setting, request, &distinct))),
         None => Ok(()),
     }
@@ -35,6 +40,13 @@ pub fn check(policy: &PolicyArgs, request: &Request, pairs: impl IntoIterator<It
 
 fn matters(setting: Setting, request: &Request, pairs: &[Pair]) -> bool {
     pairs.iter().any(|&(src, dst)| setting.matters(request, src, dst))
+}
+
+/// The results are those without the setting, whatever the source, and another value of it could give others.
+fn says_the_default(setting: Setting, policy: &PolicyArgs, request: &Request, pairs: &[Pair]) -> bool {
+    let Some(Ok(without)) = policy.without(setting).map(|policy| policy.request()) else { return false };
+    pairs.iter().any(|&(_, dst)| setting.has_meaning(request, dst))
+        && pairs.iter().all(|&(_, dst)| agree(request, &without, dst))
 }
 
 /// What was typed.

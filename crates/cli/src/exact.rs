@@ -66,6 +66,42 @@ pub fn few(every: &str) -> String {
     }
 }
 
+/// So many significant digits and an exponent, to nearest: `4.94e-324`, whatever an f64 can hold.
+pub fn scientific(value: Exact, digits: usize) -> String {
+    let every = to_decimal(value);
+    let (sign, every) = every.strip_prefix('-').map_or(("", every.as_str()), |every| ("-", every));
+    let point = every.find('.').unwrap_or(every.len()) as i64;
+    let all: Vec<u8> = every.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
+    let Some(zeros) = all.iter().position(|digit| *digit != 0) else { return every.into() };
+    let mut exponent = point - 1 - zeros as i64;
+    let at = |i: usize| all.get(zeros + i).copied().unwrap_or(0);
+    let mut kept: Vec<u8> = (0..digits).map(at).collect();
+    if at(digits) >= 5 {
+        match kept.iter().rposition(|digit| *digit != 9) {
+            Some(last) => {
+                kept[last] += 1;
+                kept[last + 1..].fill(0);
+            }
+            None => {
+                kept.fill(0);
+                kept[0] = 1;
+                exponent += 1;
+            }
+        }
+    }
+    let text: String = kept.iter().map(|digit| char::from(b'0' + digit)).collect();
+    let (first, rest) = text.split_at(1);
+    format!("{sign}{first}{}{rest}e{exponent}", if rest.is_empty() { "" } else { "." })
+}
+
+/// A number of JSON where an f64 holds it, rounded; else 17 digits as text.
+pub fn json(value: Exact) -> serde_json::Value {
+    match to_decimal(value).parse::<f64>() {
+        Ok(x) if x.is_normal() || to_decimal(value) == "0" => x.into(),
+        _ => scientific(value, 17).into(),
+    }
+}
+
 /// A number as [`shown`] writes it in at most so many characters: it loses digits first, then how many it has, and never
 /// the exponent, which tells its size.
 pub fn shortened(number: &str, most: usize) -> String {
@@ -96,6 +132,22 @@ pub fn shortened(number: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scientific_numbers_are_rounded() {
+        let of = |x: f64, digits| scientific(decode(DType::F64, x.to_bits()), digits);
+        for (x, digits, text) in [
+            (0.5, 3, "5.00e-1"),
+            (-9.996, 3, "-1.00e1"),
+            (9.994, 3, "9.99e0"),
+            (1995.0, 3, "2.00e3"),
+            (5e-324, 5, "4.9407e-324"),
+            (7.0, 1, "7e0"),
+            (0.0, 3, "0"),
+        ] {
+            assert_eq!(of(x, digits), text);
+        }
+    }
 
     #[test]
     fn short_numbers_keep_their_size() {

@@ -3,6 +3,7 @@
 use crate::terminal::{Mark, Terminal};
 use serde_json::json;
 use std::io::{self, Write};
+pub use truecast::io::{is_unseen, one_line};
 
 /// Tells on standard error why a command did not do its work.
 pub fn error(text: &str) {
@@ -28,17 +29,4 @@ fn message(mark: Mark, head: &str, text: &str) {
     let body = lines.strip_prefix(head).unwrap_or_default();
     // A closed standard error cannot be reported anywhere.
     writeln!(io::stderr(), "{}{body}", terminal.paint(mark, head)).ok();
-}
-
-/// Text on one line whatever it quotes: characters that are not seen are escaped.
-pub fn one_line(text: &str) -> String {
-    text.chars().flat_map(|c| if is_unseen(c) { c.escape_debug().collect() } else { vec![c] }).collect()
-}
-
-/// Control characters, and those that turn, join or divide what stands beside them: a name from a file could move the cursor
-/// with them, or look like another.
-pub fn is_unseen(c: char) -> bool {
-    let is_joiner = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
-    let turns = matches!(c, '\u{61c}' | '\u{2028}'..='\u{202e}' | '\u{2065}'..='\u{2069}');
-    c.is_control() || is_joiner || turns
 }

@@ -58,6 +58,19 @@ impl Big {
         }
     }
 
+    /// `self * factor`.
+    pub fn mul_u64(&self, factor: u64) -> Self {
+        let mut carry = 0u128;
+        let mut out = Vec::with_capacity(self.0.len() + 2);
+        for &limb in &self.0 {
+            carry += u128::from(limb) * u128::from(factor);
+            out.push(carry as u32);
+            carry >>= 32;
+        }
+        out.extend([carry as u32, (carry >> 32) as u32]);
+        Self(out).trimmed()
+    }
+
     pub fn shl(&self, n: u32) -> Self {
         let (limbs, bits) = ((n / 32) as usize, n % 32);
         let mut out = vec![0; limbs];
@@ -85,12 +98,26 @@ impl Big {
         rest as u32
     }
 
-    fn cmp(&self, other: &Self) -> Ordering {
+    pub fn cmp(&self, other: &Self) -> Ordering {
         self.0.len().cmp(&other.0.len()).then_with(|| self.0.iter().rev().cmp(other.0.iter().rev()))
     }
 
+    /// `self + other`.
+    pub fn add(&mut self, other: &Self) {
+        self.0.resize(self.0.len().max(other.0.len()) + 1, 0);
+        let mut carry = 0u64;
+        for (i, limb) in self.0.iter_mut().enumerate() {
+            carry += u64::from(*limb) + u64::from(other.0.get(i).copied().unwrap_or(0));
+            *limb = carry as u32;
+            carry >>= 32;
+        }
+        while self.0.last() == Some(&0) {
+            self.0.pop();
+        }
+    }
+
     /// `self - other`, for `other <= self`.
-    fn sub(&mut self, other: &Self) {
+    pub fn sub(&mut self, other: &Self) {
         let mut borrow = 0i64;
         for (i, limb) in self.0.iter_mut().enumerate() {
             let difference = *limb as i64 - other.0.get(i).copied().unwrap_or(0) as i64 + borrow;

@@ -23,6 +23,7 @@ pub mod literal;
 pub mod permitted;
 pub mod policy;
 pub mod promote;
+mod ratio;
 pub mod rescale;
 pub mod round;
 pub mod scaled;

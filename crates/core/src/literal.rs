@@ -8,8 +8,9 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 
 use crate::big::Big;
-use crate::decimal::{HUGE, TINY, scan};
+use crate::decimal::{HUGE, Number, TINY, scan};
 use crate::exact::Exact;
+pub use crate::ratio::Ratio;
 
 /// What was typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +88,53 @@ pub fn read(text: &str) -> Result<Literal, LiteralError> {
             Ok(Literal::Number(number.to_exact()))
         }
     }
+}
+
+/// A number that is read with more digits or a larger exponent has no [`Ratio`].
+const MOST_PLACES: usize = 10_000;
+
+/// The number that [`read`] rounds to 64 bits, with nothing lost. `None` of anything but a finite number, and of one with
+/// more than 10,000 digits or such an exponent.
+///
+/// # Examples
+/// ```
+/// use truecast_core::{DType, decimal::to_decimal, exact::decode, literal::ratio};
+/// let off = ratio("1/3").unwrap().minus(decode(DType::F16, 0x3555)).unwrap(); // 1365/4096
+/// assert!(to_decimal(off).starts_with("0.00008138020833333333")); // 1/12288
+/// assert!(ratio("nan").is_none());
+/// ```
+#[must_use]
+pub fn ratio(text: &str) -> Option<Ratio> {
+    let Ok(Literal::Number(Exact::Finite { neg, .. })) = read(text) else { return None };
+    let plain = text.replace('_', "");
+    let plain = plain.strip_prefix(['-', '+']).unwrap_or(&plain);
+    if plain.len() > MOST_PLACES {
+        return None;
+    }
+    let integer = |digits: &str, radix: u32| {
+        let mut value = Big::default();
+        digits.chars().filter_map(|c| c.to_digit(radix)).for_each(|digit| value.mul_add(radix, digit));
+        value
+    };
+    if let Some((over, under)) = plain.split_once('/') {
+        return Some(Ratio { neg, over: integer(over, 10), under: integer(under, 10), exp: 0 });
+    }
+    let within = |exp: i64| i32::try_from(exp).ok().filter(|exp| exp.unsigned_abs() as usize <= MOST_PLACES);
+    if let Some(digits) = plain.strip_prefix("0x").or_else(|| plain.strip_prefix("0X")) {
+        let (digits, power) = digits.split_once(['p', 'P']).unwrap_or((digits, "0"));
+        let places = digits.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+        let exp = within(power.parse::<i64>().ok()?)? - 4 * places as i32;
+        return Some(Ratio { neg, over: integer(digits, 16), under: Big::from_u64(1), exp });
+    }
+    let Ok(Number::Decimal(decimal)) = scan(plain.as_bytes()) else { return None };
+    let (mut over, mut under) = (Big::default(), Big::from_u64(1));
+    decimal.whole.iter().chain(decimal.fraction).for_each(|digit| over.mul_add(10, (digit - b'0').into()));
+    let exponent = within(decimal.exponent)? - decimal.fraction.len() as i32;
+    match exponent {
+        0.. => over.mul_pow10(exponent.unsigned_abs()),
+        _ => under.mul_pow10(exponent.unsigned_abs()),
+    }
+    Some(Ratio { neg, over, under, exp: 0 })
 }
 
 /// `_` stands between two digits and means nothing.

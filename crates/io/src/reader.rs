@@ -16,6 +16,7 @@ use crate::error::onnx::{ProtoError, TensorError};
 use crate::npz::{Member, MemberStream, inflating};
 use crate::onnx::elements::Entries;
 use crate::onnx::texts::Cells;
+use crate::room;
 use crate::tensor::Tensor;
 use crate::window::Window;
 
@@ -77,7 +78,7 @@ impl Stream {
     /// A member, read up to `offset`.
     pub(crate) fn member(member: &Member, file: &Arc<File>, offset: u64) -> Result<Stream, OpenError> {
         let (mut stream, mut crc) = (member.stream(file), Crc::new());
-        let mut header = vec![0; usize::try_from(offset).unwrap_or(usize::MAX)];
+        let mut header = room::zeros(offset).map_err(|e| inflating(&member.name, e))?;
         stream.read_exact(&mut header).map_err(|e| inflating(&member.name, e))?;
         crc.update(&header);
         Ok(Stream::Member { stream, crc, name: member.name.clone(), expected: member.checksum })

@@ -18,9 +18,9 @@ pub struct Shown<'a>(pub &'a str);
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.char_indices().nth(200) {
-            None => write!(f, "{:?}", self.0),
+            None => f.write_str(&one_line(&format!("{:?}", self.0))),
             Some((end, _)) => {
-                let cut = format!("{:?}", &self.0[..end]);
+                let cut = one_line(&format!("{:?}", &self.0[..end]));
                 write!(f, "{}…\"", &cut[..cut.len() - 1])
             }
         }
@@ -35,6 +35,7 @@ impl fmt::Display for ShownPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in self.0.to_string_lossy().chars() {
             match c {
+                _ if is_unseen(c) => f.write_str(&one_line(c.encode_utf8(&mut [0; 4])))?,
                 '"' | '\'' | '\\' => write!(f, "{c}")?,
                 _ => write!(f, "{}", c.escape_debug())?,
             }
@@ -43,9 +44,58 @@ impl fmt::Display for ShownPath<'_> {
     }
 }
 
+/// Text on one line whatever it quotes: characters that are not seen are escaped.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            _ if c.is_control() => out.extend(c.escape_debug()),
+            _ if is_unseen(c) => out.extend(c.escape_unicode()),
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
+/// Control characters, and those that turn, join or divide what stands beside them, or are not seen at all: a name from a
+/// file could move the cursor with them, or look like another.
+///
+/// Source: Unicode's property `Default_Ignorable_Code_Point`, with the separators of lines and paragraphs, and notes
+/// between lines.
+#[must_use]
+pub fn is_unseen(c: char) -> bool {
+    let is_ignorable = matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}');
+    c.is_control() || is_ignorable || matches!(c, '\u{2028}'..='\u{2029}' | '\u{fff9}'..='\u{fffb}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_seen_is_escaped_everywhere() {
+        for (c, escaped) in [
+            ('\u{202e}', r"\u{202e}"),
+            ('\u{2066}', r"\u{2066}"),
+            ('\u{200d}', r"\u{200d}"),
+            ('\u{3164}', r"\u{3164}"),
+            ('\u{fe0f}', r"\u{fe0f}"),
+            ('\u{e0041}', r"\u{e0041}"),
+            ('\u{1b}', r"\u{1b}"),
+            ('\n', r"\n"),
+        ] {
+            let name = format!("a{c}b");
+            assert_eq!(Shown(&name).to_string(), format!("\"a{escaped}b\""));
+            assert_eq!(ShownPath(Path::new(&name)).to_string(), format!("a{escaped}b"));
+            assert_eq!(one_line(&name), format!("a{escaped}b"));
+        }
+        assert_eq!(Shown("q\"é").to_string(), r#""q\"é""#);
+    }
 
     #[test]
     fn a_cut_name_stays_quoted() {

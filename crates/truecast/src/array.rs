@@ -132,11 +132,7 @@ pub(crate) fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tens
 fn read_bytes(source: &Source) -> Result<Vec<u8>, truecast_io::Error> {
     let len = source.tensors()[0].bytes();
     let mut bytes = Vec::new();
-    let no_room = |_| truecast_io::Error::Io {
-        path: source.path().into(),
-        action: "taking memory for the elements",
-        source: std::io::ErrorKind::OutOfMemory.into(),
-    };
+    let no_room = |_| truecast_io::Error::Memory { path: source.path().into(), bytes: len };
     bytes.try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX)).map_err(no_room)?;
     bytes.resize(len as usize, 0);
     source.reader(0)?.read(&mut bytes)?;

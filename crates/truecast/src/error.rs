@@ -142,6 +142,10 @@ pub enum Error {
         /// The least.
         least: u64,
     },
+    /// The system gives no memory.
+    #[cfg(feature = "files")]
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
     /// A checkpoint cannot be converted as asked.
     #[cfg(feature = "files")]
     #[error("{path}: {cause}")]
@@ -193,6 +197,15 @@ fn closest(names: &[String]) -> String {
     }
 }
 
+/// There is no memory for a buffer.
+#[cfg(feature = "files")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no memory for a buffer of {bytes} bytes; give less --max-memory, or convert where there is more")]
+pub struct NoMemory {
+    /// Bytes that were wanted.
+    pub bytes: u64,
+}
+
 /// Why a tensor cannot be converted as asked.
 #[cfg(feature = "files")]
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -210,6 +223,9 @@ pub enum Cause {
     /// A text is not a number, or an `error` policy refused it.
     #[error(transparent)]
     Text(#[from] TextError),
+    /// The system gives no memory.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
     /// Codes or scales that are no values.
     #[error(transparent)]
     Scaled(#[from] ScaledError),
@@ -247,6 +263,7 @@ impl Error {
             Error::Tensor { cause, .. } => match &**cause {
                 Cause::Spec(error) => error.kind(),
                 Cause::Form(_) => ErrorKind::Usage,
+                Cause::NoMemory(_) => ErrorKind::System,
                 _ => ErrorKind::Input,
             },
             #[cfg(feature = "files")]
@@ -268,7 +285,7 @@ impl Error {
             #[cfg(feature = "files")]
             Error::Model { .. } => ErrorKind::Input,
             #[cfg(feature = "files")]
-            Error::Interrupted => ErrorKind::System,
+            Error::NoMemory(_) | Error::Interrupted => ErrorKind::System,
         }
     }
 }

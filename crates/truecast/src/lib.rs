@@ -94,9 +94,9 @@ pub mod run;
 
 #[cfg(feature = "models")]
 pub use array::ArrayError;
-#[cfg(feature = "files")]
-pub use error::Cause;
 pub use error::Error;
+#[cfg(feature = "files")]
+pub use error::{Cause, NoMemory};
 #[cfg(feature = "files")]
 pub use progress::Progress;
 #[cfg(target_endian = "little")]

@@ -245,7 +245,7 @@ pub fn rescale(
     let items = [item];
     let work = |_, first, len: u64, src: &[u8], dst: &mut Vec<u8>| {
         let codes = Elements::new(stored, len as usize, src).expect("a chunk has the bytes of its elements");
-        let dst = stream::room(dst, items[0].dst_bytes(len));
+        let dst = stream::room(dst, items[0].dst_bytes(len)).map_err(Error::from)?;
         let bytes = dst.len();
         let room = ElementsMut::new(output, len as usize, dst).expect("the room is as large");
         rescaler.rescale_part(first, codes, room).map(|counts| (counts, bytes)).map_err(failed)

@@ -4,7 +4,7 @@
 //! reading and writing are in order and one at a time, so containers that can only be streamed are no special case.
 //! Where the bytes of a chunk come from and go to is a [`Feed`]'s and a [`Sink`]'s. Nothing here knows what is converted.
 
-use crate::error::Error;
+use crate::error::{Error, NoMemory};
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -107,7 +107,7 @@ impl Feed for FileFeed<'_> {
             Some((open, reader)) if *open == at => reader,
             other => &mut other.insert((at, self.source.reader(item.index)?)).1,
         };
-        let bytes = room(buffer, item.src_bytes(len));
+        let bytes = room(buffer, item.src_bytes(len))?;
         reader.read(bytes)?;
         Ok(bytes.len())
     }
@@ -280,25 +280,36 @@ impl<S, D, E> Output<S, D, E> {
 }
 
 /// The beginning of a buffer that only ever grows: nothing is cleared twice, and there is no spare capacity.
-pub(crate) fn room(buffer: &mut Vec<u8>, bytes: u64) -> &mut [u8] {
-    let bytes = bytes as usize;
-    if buffer.len() < bytes {
+pub(crate) fn room(buffer: &mut Vec<u8>, bytes: u64) -> Result<&mut [u8], NoMemory> {
+    let denied = || NoMemory { bytes };
+    let len = usize::try_from(bytes).map_err(|_| denied())?;
+    if buffer.len() < len {
         // The old one goes first: only one counts against the limit.
         *buffer = Vec::new();
-        *buffer = vec![0; bytes];
+        buffer.try_reserve_exact(len).map_err(|_| denied())?;
+        buffer.resize(len, 0);
     }
-    &mut buffer[..bytes]
+    Ok(&mut buffer[..len])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_buffer_that_no_machine_has_is_an_error() {
+        let mut buffer = vec![1; 3];
+        let error = Error::from(room(&mut buffer, 1 << 60).unwrap_err());
+        assert_eq!(error.kind(), crate::ErrorKind::System);
+        assert!(error.to_string().contains("1152921504606846976 bytes"), "{error}");
+        assert_eq!(room(&mut buffer, 2).unwrap(), [0, 0]);
+    }
+
     struct Zeros;
 
     impl Feed for Zeros {
         fn read(&mut self, _: usize, _: u64, len: u64, buffer: &mut Vec<u8>) -> Result<usize, Error> {
-            room(buffer, len);
+            room(buffer, len)?;
             Ok(len as usize)
         }
     }
@@ -317,7 +328,7 @@ mod tests {
         let limits = Limits { threads: NonZeroUsize::new(4).unwrap(), max_memory: 1 << 30, stop: &stop };
         let work = |at: usize, _: u64, _: u64, _: &[u8], dst: &mut Vec<u8>| {
             assert!(at != 5, "a panic on purpose");
-            room(dst, 1000);
+            room(dst, 1000)?;
             Ok::<_, Error>(((), 1000))
         };
         let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -39,7 +39,7 @@ fn convert_refuses_what_has_no_effect() {
     for (line, said) in [
         ("convert ints.npy b.npy --to f16 --nan canonical", "i32 has no NaN"),
         ("convert ints.npy b.npy --to f64 --spec ieee --rounding up", "every value of i32 is a value of f64"),
-        ("convert ints.npy b.npy --to i8 --spec ieee --nan-to-int zero", "i32 has no NaN"),
+        ("convert ints.npy b.npy --to i8 --spec ieee --nan-to-int saturate", "i32 has no NaN"),
         (
             "convert a.npy b.npy --to i8 --spec ieee --nan error --nan-to-int saturate",
             "another option decides before it",
@@ -85,6 +85,48 @@ fn what_says_the_default_is_no_error() {
         "--to i8 --spec ieee --rounding toward-zero --int-overflow wrap --nan-to-int zero",
     ] {
         folder.run(&format!("convert a.npy b.npy --force {options}")).succeeds();
+    }
+}
+
+/// Every policy with the value that is its default, to every kind of destination, from a source for which it matters and
+/// one for which it does not: accepted where `docs/interfaces.md §2` gives it a meaning, and else an error.
+#[test]
+fn a_default_is_no_error_where_it_has_a_meaning() {
+    let folder = folder();
+    folder.write("f4.npy", &npy("|V1", 2, &[1, 2]));
+    let floats = ["f8e4m3fn", "f8e5m2", "f8e8m0", "f16", "f64"];
+    let small = ["f8e4m3fn", "f8e5m2", "f8e8m0"];
+    for (spec, option, means_something) in [
+        ("onnx", "--saturate true", &small[..]),
+        ("onnx", "--round-mode up", &["f8e8m0"]),
+        ("onnx", "--string-style reference", &["string"]),
+        ("ieee", "--rounding nearest-even", &floats),
+        ("ieee", "--rounding toward-zero", &["i8", "i64"]),
+        ("ieee", "--overflow nonfinite", &floats),
+        ("ieee", "--int-overflow wrap", &["i8", "i64"]),
+        ("ieee", "--nan-to-int zero", &["i8", "i64"]),
+        ("tosa", "--profile strict", &["f8e4m3fn", "f8e5m2", "f16"]),
+    ] {
+        for to in floats.iter().chain(&["i8", "i64", "bool", "string"]) {
+            if spec == "tosa" && ["f8e8m0", "f64", "i64", "string"].contains(to) {
+                continue; // it has no such type
+            }
+            for source in ["a.npy", "ints.npy", "f4.npy --from f4e2m1"] {
+                if spec == "tosa" && (source.starts_with("f4") || source == "ints.npy" && to.starts_with("f8")) {
+                    continue;
+                }
+                let (file, from) = source.split_once(' ').unwrap_or((source, ""));
+                let ran =
+                    folder.run(&format!("convert {file} b.npy {from} --dry-run --to {to} --spec {spec} {option}"));
+                // To the other kind of type this rounding is another than the default, and may matter.
+                let is_other = option.starts_with("--rounding") && !["bool", "string"].contains(to);
+                match means_something.contains(to) {
+                    true => drop(ran.succeeds()),
+                    false if is_other => {}
+                    false => drop(ran.fails(2, &["has no effect"])),
+                }
+            }
+        }
     }
 }
 

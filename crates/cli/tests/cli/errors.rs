@@ -116,3 +116,34 @@ fn threads_that_cannot_be_had() {
     assert!(!err.contains("panicked"), "{err}");
     assert!(matches!(output.status.code(), Some(0 | 2 | 4)), "{:?} {err}", output.status);
 }
+
+/// Sizes that files and options say, and that the machine does not have: an error of the system that says how much was
+/// wanted, never an abort.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_that_cannot_be_had() {
+    let folder = Folder::with("a.npy", &npy("<f4", 1, &[0; 4]));
+    let safetensors = |name: &str, header: &str, data: u64| {
+        let text = header.to_string() + &" ".repeat(header.len().next_multiple_of(8) - header.len());
+        std::fs::write(folder.path(name), [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat()).unwrap();
+        let file = std::fs::OpenOptions::new().write(true).open(folder.path(name)).unwrap();
+        file.set_len(8 + text.len() as u64 + data).unwrap();
+    };
+    let note = "y".repeat(60 << 20);
+    let header =
+        format!(r#"{{"__metadata__":{{"x":"{note}"}},"a":{{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}}}"#);
+    safetensors("head.safetensors", &header, 4);
+    let header = r#"{"a.weight":{"dtype":"F32","shape":[8192,8192],"data_offsets":[0,268435456]}}"#;
+    safetensors("wide.safetensors", header, 268435456);
+    for line in [
+        "inspect head.safetensors",
+        "convert wide.safetensors q.safetensors --scheme comfy:float8_e4m3fn --scale-search mse --max-memory 4GiB",
+    ] {
+        let script = format!("ulimit -v 250000; exec {} {line} --quiet --color never", crate::run::binary());
+        let output =
+            std::process::Command::new("sh").args(["-c", &script]).current_dir(folder.path("")).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(4), "{line}: {err}");
+        assert!(err.contains("no memory for ") && err.contains(" bytes"), "{line}: {err}");
+    }
+}

@@ -237,12 +237,36 @@ fn neighbours_of_integers() {
 #[test]
 fn reading_is_not_converting() {
     let out = Folder::new().run("explain 0.1 --to f32").succeeds().out;
-    assert!(out.starts_with("0.1 rounded to f32 when it was read; the f32 is larger by 1.49e-9 (≈0.2 ulp)"), "{out}");
+    assert!(out.starts_with("0.1 rounded to f32 when it was read; the f32 is larger by 1.49e-9 (0.2 ulp)"), "{out}");
     assert!(out.contains("exact: 0.1 rounded to f32 is a value of f32"), "{out}");
     let source = &explained("0.1 --to f32")["source"];
     assert_eq!((&source["rounded"], &source["previous"]["bits"]), (&json!(true), &json!("0x3dcccccc")));
     assert!(source["error_ulp"].as_f64().unwrap() < 0.5);
     assert!(explained("0.5 --to f32")["source"].get("error").is_none());
+}
+
+/// The difference is computed exactly, also where f64 holds neither it nor the number. The digits are those of Python's
+/// `fractions.Fraction`.
+#[test]
+fn what_reading_lost_has_right_digits() {
+    for (line, says) in [
+        ("5e-324 --from f64", "smaller by 5.93e-326 "),
+        ("1e-400 --from f64", "smaller by 1.00e-400 "),
+        ("1/3 --from f64", "smaller by 1.85e-17 "),
+        ("0.1 --from f64", "larger by 5.55e-18 "),
+        ("1.00000000000000000000000000000000000001 --from f64", "smaller by 1.00e-38 "),
+        ("9007199254740993.5 --from f64", "larger by 5.00e-1 "),
+        ("1e-50 --from f32", "smaller by 1.00e-50 "),
+        ("0x1.00000000000000001p0 --from f64", "smaller by 3.39e-21 "),
+        ("1e30 --from f8e8m0", "larger by 2.68e29 "),
+    ] {
+        let out = Folder::new().run(&format!("explain {line} --to f32")).succeeds().out;
+        let first = out.lines().next().unwrap();
+        assert!(first.contains(says), "{line}: {first}");
+    }
+    let tiny = explained("5e-324 --from f64 --to f32");
+    assert_eq!(tiny["source"]["error"], "5.9343541587534558e-326");
+    assert_eq!(explained("0.1 --from f64 --to f32")["source"]["error"].as_f64(), Some(-5.551115123125783e-18));
 }
 
 /// The rule of the kind of type in words, and what a NaN consists of.

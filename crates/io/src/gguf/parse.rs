@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::{Block, BlockTensor, Header, HeaderError, Value};
 use crate::error::ReadError;
 use crate::error::gguf::{MAX_ALL_TEXT_BYTES, MAX_DEPTH, MAX_ENTRIES, MAX_NAME_BYTES, MAX_TEXT_BYTES};
+use crate::room;
 use crate::window::Window;
 use foldhash::{HashSet, HashSetExt};
 
@@ -112,7 +113,7 @@ impl<R: Read + Seek> Input<R> {
         if self.text > MAX_ALL_TEXT_BYTES {
             return Err(HeaderError::TooMuchText { offset }.into());
         }
-        let mut text = vec![0; bytes as usize];
+        let mut text = room::zeros(bytes)?;
         self.fill(&mut text)?;
         String::from_utf8(text).map_err(|_| HeaderError::NotUtf8 { offset }.into())
     }

@@ -11,6 +11,7 @@ use super::descr::{Element, element, resolve};
 use super::literal::Literal;
 use crate::error::ReadError;
 use crate::error::npy::{HeaderError, MAX_HEADER_BYTES};
+use crate::room;
 use crate::tensor::checked_len;
 
 /// What a header says, before a caller's type is applied.
@@ -74,7 +75,7 @@ impl Header {
         if data_start > stream_bytes {
             return Err(HeaderError::HeaderPastEnd { bytes: length }.into());
         }
-        let mut text = vec![0; length as usize];
+        let mut text = room::zeros(length)?;
         fill(stream, &mut text, HeaderError::HeaderPastEnd { bytes: length })?;
         let Literal { descr, is_fortran, shape } = Literal::parse(&text)?;
         let element = element(&descr)?;

@@ -21,6 +21,7 @@ use crate::error::onnx::{ProtoError, TensorError};
 use crate::open::open_regular;
 use crate::options::OnnxOptions;
 use crate::reader::{Decoding, Stream, TensorReader, Validity};
+use crate::room;
 use crate::tensor::Tensor;
 use crate::window::Window;
 
@@ -155,10 +156,7 @@ impl Storage {
 
     pub(crate) fn codes(&self, tensor: &TensorProto) -> Result<Vec<u8>, Error> {
         let mut reader = self.reader(tensor, None)?;
-        let mut codes = Vec::new();
-        let bytes = usize::try_from(reader.remaining()).unwrap_or(usize::MAX);
-        codes.try_reserve_exact(bytes).map_err(|e| Error::io(&self.path, "reading a tensor")(e.into()))?;
-        codes.resize(bytes, 0);
+        let mut codes = room::zeros(reader.remaining()).map_err(Error::io(&self.path, "reading a tensor"))?;
         reader.read(&mut codes)?;
         Ok(codes)
     }

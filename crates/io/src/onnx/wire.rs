@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::error::ReadError;
 use crate::error::onnx::ProtoError;
 use crate::os::ReadAt;
+use crate::room;
 
 /// Bytes that are read at once while walking.
 const BUFFER_BYTES: usize = 1 << 14;
@@ -123,11 +124,7 @@ impl Wire {
 
     /// A copy of a range that was checked against the file, if there is memory for it.
     pub(crate) fn copy(&mut self, range: Range<u64>) -> Result<Vec<u8>, ReadError<ProtoError>> {
-        let too_long = || ProtoError::TooMuch { offset: range.start };
-        let len = usize::try_from(range.end - range.start).map_err(|_| too_long())?;
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(len).map_err(io::Error::from)?;
-        bytes.resize(len, 0);
+        let mut bytes = room::zeros(range.end - range.start)?;
         self.fill(range.start, &mut bytes)?;
         Ok(bytes)
     }

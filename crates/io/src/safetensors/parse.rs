@@ -17,8 +17,12 @@ use truecast_core::{DType, Layout};
 use super::{Header, NAMES};
 use crate::error::ReadError;
 use crate::error::safetensors::{HeaderError, MAX_HEADER_BYTES, METADATA_KEY};
+use crate::room;
 use crate::tensor::{MAX_RANK, Tensor, checked_len};
 use crate::window::Window;
+
+/// Bytes that are made of a byte of text, at most: of tensors with short names.
+const PARSED_PER_BYTE: u64 = 6;
 
 impl Header {
     /// Reads the header of a file of `file_bytes` bytes. Returns also where the data buffer starts.
@@ -36,8 +40,10 @@ impl Header {
         if data_start > file_bytes {
             return Err(HeaderError::HeaderPastEnd { bytes, file_bytes }.into());
         }
-        let mut text = vec![0; bytes as usize];
+        let mut text = room::zeros(bytes)?;
         file.fill(&mut text)?;
+        // What is made of the text takes memory in proportion, in small pieces that nobody asks for.
+        room::there_is(PARSED_PER_BYTE * bytes)?;
         Ok((Header::parse(&text, file_bytes - data_start)?, data_start))
     }
 

@@ -108,7 +108,7 @@ impl Maker {
     ) -> Result<usize, Error> {
         let reads: Vec<Read> =
             self.dequantiser.windows(first..first + len).iter().flat_map(|w| self.dequantiser.reads(w)).collect();
-        let bytes = room(buffer, reads.iter().map(Read::bytes).sum());
+        let bytes = room(buffer, reads.iter().map(Read::bytes).sum())?;
         let mut at = 0;
         for read in &reads {
             let end = at + read.bytes() as usize;
@@ -128,7 +128,7 @@ impl Maker {
             return Ok(measure.compare(values, values));
         };
         VALUES.with_borrow_mut(|values| {
-            let values = room(values, len as u64 * 4);
+            let values = room(values, len as u64 * 4)?;
             self.values(first, len, src, values)?;
             let values = Elements::new(DType::F32, len, &*values)?;
             Ok(caster.cast_parts(values, ElementsMut::new(caster.spec().dst, len, dst)?)?)
@@ -185,7 +185,7 @@ fn read_into(folder: &Folder, stored: Stored, read: &Read, mut into: &mut [u8]) 
     let mut piece = 0;
     while piece < count {
         let some = step.min(count - piece);
-        let bytes = room(&mut together, (some - 1) * stride + len);
+        let bytes = room(&mut together, (some - 1) * stride + len)?;
         get(first + piece * stride, bytes)?;
         for one in bytes.chunks(stride as usize) {
             let (now, rest) = into.split_at_mut(len as usize);

@@ -179,8 +179,9 @@ impl Encoder<'_> {
         let mut all = Vec::new();
         for src in src.chunks(self.plans.unit as usize * self.size()) {
             let n = src.len() / self.size();
-            let dst = room(dst, to.bytes_in(truecast_core::Layout::Packed, n as u64).unwrap_or(0));
+            let bytes = to.bytes_in(truecast_core::Layout::Packed, n as u64).unwrap_or(0);
             let mut cast = || {
+                let dst = room(dst, bytes).ok()?;
                 let (x, y) = (Elements::new(self.plans.dtype, n, src).ok()?, ElementsMut::new(to, n, dst).ok()?);
                 caster.cast_parts(x, y).ok()
             };
@@ -203,7 +204,7 @@ impl Encoder<'_> {
         let size = self.size();
         let writes = self.writes_of(quantiser, first, (src.len() / size) as u64);
         let bytes: u64 = writes.iter().map(Read::bytes).sum();
-        let mut rest = room(dst, bytes);
+        let mut rest = room(dst, bytes)?;
         let mut all = PartsMut::default();
         for write in &writes {
             let now = rest.split_off_mut(..write.bytes() as usize).expect("there is room for every part");
@@ -254,7 +255,7 @@ impl Encoder<'_> {
             return Ok(quantiser.run(segment.matrix, rows, src, amax, parts).map_err(in_tensor(cols))?);
         }
         FILLED.with_borrow_mut(|filled| {
-            let filled = room(filled, n_rows * cols * size as u64);
+            let filled = room(filled, n_rows * cols * size as u64)?;
             filled.fill(0);
             let lines = src.chunks(kept_cols as usize * size).zip(filled.chunks_mut(cols as usize * size));
             lines.for_each(|(from, to)| to[..from.len()].copy_from_slice(from));
@@ -290,7 +291,7 @@ impl Encoder<'_> {
         let mut from = first;
         for src in src.chunks(*unit as usize * size) {
             let n = src.len() / size;
-            let values = room(values, n as u64 * 4);
+            let values = room(values, n as u64 * 4)?;
             for window in dequantiser.windows(from..from + n as u64) {
                 let reads = dequantiser.reads(&window);
                 let joined: Vec<(Part, Cow<'_, [u8]>)> = reads.iter().map(|read| (read.part, held.get(read))).collect();

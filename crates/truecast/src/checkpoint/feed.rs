@@ -29,12 +29,12 @@ impl Feed for FolderFeed<'_> {
         match &work.origin {
             Origin::Stored(stored) => {
                 let source = &self.folder.shards()[stored.shard].source;
-                let bytes = room(buffer, item.src_bytes(len));
+                let bytes = room(buffer, item.src_bytes(len))?;
                 source.read_at(stored.tensor, first * item.src_bits as u64 / 8, bytes)?;
                 Ok(bytes.len())
             }
             Origin::Bytes(known) => {
-                let bytes = room(buffer, item.src_bytes(len));
+                let bytes = room(buffer, item.src_bytes(len))?;
                 bytes.copy_from_slice(&known[item.src_bytes(first) as usize..][..bytes.len()]);
                 Ok(bytes.len())
             }

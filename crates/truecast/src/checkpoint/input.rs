@@ -42,7 +42,7 @@ impl Input {
             return maker.read(folder, quantised, first, len, buffer);
         }
         let (Stored { shard, tensor }, bits) = (from, u64::from(dtype.storage_bits().unwrap_or(64)));
-        let bytes = room(buffer, len * bits / 8);
+        let bytes = room(buffer, len * bits / 8)?;
         folder.shards()[shard].source.read_at(tensor, first * bits / 8, bytes)?;
         Ok(bytes.len())
     }
@@ -56,7 +56,7 @@ impl Input {
         values: &'a mut Vec<u8>,
     ) -> Result<&'a [u8], Cause> {
         let Some(maker) = &self.maker else { return Ok(src) };
-        let values = room(values, len * 4);
+        let values = room(values, len * 4)?;
         maker.values(first, len as usize, src, values)?;
         Ok(values)
     }

@@ -17,7 +17,7 @@ use crate::convert::planned::Planned;
 use crate::digest::Sha256;
 use crate::error::Error;
 use crate::report::Provenance;
-use crate::select::{Choice, Detected, Eligibility, Selection};
+use crate::select::{Choice, Detected, Eligibility, Selection, idle};
 use crate::stream::{Item, LEAST_MEMORY};
 use serde_json::json;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -112,6 +112,7 @@ impl Plan {
         // What is not quantised is treated as without a scheme.
         let beside = Selection { keep: writing.map_or(selection.keep.clone(), |_| Vec::new()), ..selection.clone() };
         let choices = beside.choose(kind, &tensors, &eligibilities, src)?;
+        let idle = idle(&beside, &tensors, &eligibilities, &choices, src);
         let was_quantised = !found.groups.is_empty();
         if !was_quantised {
             nothing_ignored(options, src)?;
@@ -219,11 +220,16 @@ impl Plan {
             Provenance { writing: writing.cloned(), reading, detected, ..Provenance::of(&options.tensors) };
         // What is said of names is about other files.
         let choices = if is_gguf && is_one { Vec::new() } else { found.choices };
-        let mut warnings = [choices, found.warnings, of_quantised].concat();
+        let mut warnings = [choices, found.warnings, of_quantised, idle].concat();
         let rounded: Vec<&Relaid> = all_relaid.iter().filter(|relaid| relaid.is_rounded).collect();
         if let Some(first) = rounded.first() {
-            let (path, name, others) = (src.display(), Shown(&first.quantised.name), rounded.len() - 1);
-            warnings.push(format!("{path}: tensor {name} and {others} others: the second scale is rounded to f32"));
+            let (path, name) = (src.display(), Shown(&first.quantised.name));
+            let others = match rounded.len() - 1 {
+                0 => String::new(),
+                1 => " and 1 other".into(),
+                n => format!(" and {n} others"),
+            };
+            warnings.push(format!("{path}: tensor {name}{others}: the second scale is rounded to f32"));
         }
         if let Some(reference) = reference {
             let all: Vec<_> = found.groups.iter().map(|group| quantised(&folder, &stored, group)).collect();

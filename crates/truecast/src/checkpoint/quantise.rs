@@ -187,7 +187,11 @@ impl<'a> Quantising<'a> {
             return no_effect("--share-global", "no module has two tensors that match".to_string());
         }
         let sentence = |(preset, name, count): &(Preset, String, usize)| {
-            let of = if *count == 1 { String::new() } else { format!(" and {} others", count - 1) };
+            let of = match count - 1 {
+                0 => String::new(),
+                1 => " and 1 other".into(),
+                n => format!(" and {n} others"),
+            };
             let preset = preset.name();
             format!(
                 "{}: tensor {}{of} quantised, which many programs expect in high precision; --keep-preset {preset} keeps it",

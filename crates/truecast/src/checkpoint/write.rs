@@ -99,11 +99,11 @@ impl<'a> Shards<'a> {
             let made = means.of(&shard.works[index]).and_then(|mean| match mean {
                 Mean::Quantise(plans) => Encoder { plans: &plans, amax: &amax[index] }.run(first, len, src, dst),
                 Mean::Dequantise(maker) => {
-                    let dst = room(dst, items[at].dst_bytes(len));
+                    let dst = room(dst, items[at].dst_bytes(len))?;
                     maker.run(first, len as usize, src, dst).map(|parts| counted(parts, dst.len()))
                 }
                 Mean::Cast(action) => {
-                    let dst = room(dst, items[at].dst_bytes(len));
+                    let dst = room(dst, items[at].dst_bytes(len))?;
                     let converter = Converter { tensor: planned, action: &action };
                     converter.run(first, len as usize, src, dst).map(|parts| counted(parts, dst.len()))
                 }

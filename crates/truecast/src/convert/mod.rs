@@ -11,7 +11,7 @@ use crate::model::{changes, eligibilities, raise_warning};
 use crate::parts::Parts;
 use crate::progress::Progress;
 use crate::report::{Provenance, Report, TensorReport};
-use crate::select::Eligibility;
+use crate::select::{Eligibility, idle};
 use crate::stream::{FileFeed, Item, LEAST_MEMORY, Limits, room, run};
 use crate::text::CellCaster;
 use action::{Action, Actions, Converter};
@@ -35,6 +35,8 @@ pub struct Plan {
     tensors: Vec<Planned>,
     /// From a model to a model: what changes in it.
     changes: Option<(Arc<ModelFile>, Changes)>,
+    /// Rules and presets that decide nothing.
+    idle: Vec<String>,
 }
 
 impl Plan {
@@ -63,10 +65,11 @@ impl Plan {
             None => source.tensors().iter().map(|tensor| Eligibility::in_container(source.format(), tensor)).collect(),
         };
         let choices = options.selection.choose(source.format(), source.tensors(), &eligibilities, src)?;
+        let idle = idle(&options.selection, source.tensors(), &eligibilities, &choices, src);
         let tensors = source.tensors().iter().zip(choices);
         let planned = tensors.map(|(tensor, choice)| Planned::new(tensor, choice, kind, src, &options.request));
         let tensors = planned.collect::<Result<_, _>>()?;
-        let mut plan = Plan { source, kind, provenance: Provenance::of(options), tensors, changes: None };
+        let mut plan = Plan { source, kind, provenance: Provenance::of(options), tensors, changes: None, idle };
         if let (FileFormat::Onnx, Some(file)) = (kind, plan.source.model()) {
             let changes = changes(src, file, &plan.tensors)?;
             plan.changes = Some((file.clone(), changes));
@@ -162,7 +165,7 @@ impl Plan {
         let raised = self.changes.as_ref().and_then(|(file, changes)| {
             changes.opset.and_then(|to| raise_warning(self.source.path(), file.model(), to))
         });
-        f6.map(text).into_iter().chain(codes).chain(raised).collect()
+        f6.map(text).into_iter().chain(codes).chain(raised).chain(self.idle.clone()).collect()
     }
 
     /// Whether [`run`](Plan::run) could start: the memory, the container's rules, the destination. Nothing is written.
@@ -241,7 +244,7 @@ impl Plan {
         let mut read = 0;
         let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>| {
             let index = items[at].index;
-            let dst = room(dst, items[at].dst_bytes(len));
+            let dst = room(dst, items[at].dst_bytes(len)).map_err(Error::from)?;
             let parts = converters[index].run(first, len as usize, src, dst);
             parts.map(|parts| (parts, dst.len())).map_err(|cause| failed(&self.tensors[index], cause))
         };

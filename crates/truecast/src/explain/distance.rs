@@ -3,31 +3,29 @@
 use super::element::Decoded;
 use std::cmp::Ordering;
 use truecast_core::Exact;
+use truecast_core::literal::Ratio;
 
 /// How many steps of the size `b - a` lie between `a` and the value.
 pub(super) fn steps_between(a: Exact, b: Exact, value: Exact) -> Option<f64> {
-    let steps = difference(value, a)? / difference(b, a)?;
+    let steps = quotient(difference(value, a)?, difference(b, a)?)?;
     Some(steps.abs()).filter(|steps| steps.is_finite())
 }
 
-/// `a - b`, to the nearest f64, or nearly: exact before that where the exponents are near each other, which they are
-/// wherever leading digits cancel.
-fn difference(a: Exact, b: Exact) -> Option<f64> {
-    let (Exact::Finite { neg: an, sig: asig, exp: ae, .. }, Exact::Finite { neg: bn, sig: bsig, exp: be, .. }) = (a, b)
+/// `a / b`, to the nearest f64, or nearly.
+fn quotient(a: Exact, b: Exact) -> Option<f64> {
+    let (Exact::Finite { neg: an, sig: asig, exp: ae, sticky }, Exact::Finite { neg: bn, sig: bsig, exp: be, .. }) =
+        (a, b)
     else {
         return None;
     };
-    let (ae, be) = (if asig == 0 { be } else { ae }, if bsig == 0 { ae } else { be });
-    let signed = |neg: bool, magnitude: f64| if neg { -magnitude } else { magnitude };
-    let common = ae.min(be);
-    if ae.max(be) - common > 60 {
-        return Some(signed(an, scaled(asig as f64, ae)) - signed(bn, scaled(bsig as f64, be)));
-    }
-    let on_grid = |neg: bool, sig: u64, exp: i32| {
-        let magnitude = i128::from(sig) << (exp - common);
-        if neg { -magnitude } else { magnitude }
-    };
-    Some(scaled((on_grid(an, asig, ae) - on_grid(bn, bsig, be)) as f64, common))
+    // The odd last bit is what is left, so that the one rounding to f64 sees it.
+    let magnitude = scaled((asig | u64::from(sticky)) as f64 / bsig as f64, ae - be);
+    Some(if an == bn { magnitude } else { -magnitude })
+}
+
+/// `a - b`: exact, or its leading 64 bits.
+fn difference(a: Exact, b: Exact) -> Option<Exact> {
+    Ratio::from_exact(a)?.minus(b)
 }
 
 /// `x * 2^exp`, in two steps, because either alone may leave the range.
@@ -38,9 +36,9 @@ fn scaled(x: f64, exp: i32) -> f64 {
 /// By how much a number was rounded when it was read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundingError {
-    /// The number without what was read, to about three digits.
-    pub value: f64,
-    /// Its size in steps between values of the type at this place.
+    /// The number without what was read: exact, or its leading 64 bits with `sticky`.
+    pub value: Exact,
+    /// Its size in steps between values of the type at this place, to the nearest f64.
     pub ulps: f64,
 }
 
@@ -48,19 +46,19 @@ pub struct RoundingError {
 ///
 /// # Examples
 /// ```
-/// use truecast::{DType, decimal::parse, explain::{explain, rounding_error}};
+/// use truecast::{DType, decimal::to_decimal, explain::{explain, rounding_error}, literal::ratio};
 /// let read = explain(DType::F32, 0.1f32.to_bits().into(), DType::F16).source;
-/// let error = rounding_error(parse("0.1")?, &read).unwrap();
-/// assert!(error.value < -1.4e-9 && error.ulps < 0.5);
-/// # Ok::<(), truecast::decimal::ParseDecimalError>(())
+/// let error = rounding_error(&ratio("0.1").unwrap(), &read).unwrap();
+/// assert!(to_decimal(error.value).starts_with("-0.0000000014901161193847656250000"));
+/// assert_eq!(error.ulps, 0.2);
 /// ```
 #[must_use]
-pub fn rounding_error(typed: Exact, read: &Decoded) -> Option<RoundingError> {
+pub fn rounding_error(typed: &Ratio, read: &Decoded) -> Option<RoundingError> {
     let [previous, next] = read.adjacent();
-    let toward = if typed.cmp_value(read.value) == Ordering::Less { previous } else { next }?;
-    let value = difference(typed, read.value)?;
-    let ulps = (value / difference(toward.value, read.value)?).abs();
-    (value.is_finite() && ulps.is_finite()).then_some(RoundingError { value, ulps })
+    let value = typed.minus(read.value)?;
+    let toward = if matches!(value, Exact::Finite { neg: true, .. }) { previous } else { next }?;
+    let ulps = quotient(value, difference(toward.value, read.value)?)?.abs();
+    ulps.is_finite().then_some(RoundingError { value, ulps })
 }
 
 pub(super) fn same(a: Exact, b: Exact) -> bool {

@@ -247,7 +247,7 @@ pub(super) fn read_whole(path: &Path) -> Result<Vec<u8>, RunError> {
     let (mut file, found) = open_regular(path)?;
     let mut bytes = Vec::new();
     let room = usize::try_from(found.len()).unwrap_or(usize::MAX);
-    bytes.try_reserve_exact(room).map_err(|_| failed(std::io::ErrorKind::OutOfMemory.into()))?;
+    bytes.try_reserve_exact(room).map_err(|_| truecast_io::Error::Memory { path: path.into(), bytes: found.len() })?;
     std::io::Read::read_to_end(&mut file, &mut bytes).map_err(failed)?;
     Ok(bytes)
 }

@@ -1,11 +1,13 @@
 //! Which tensor becomes what: rules and keep lists. Reference: `docs/interfaces.md §3`.
 
 pub(crate) mod glob;
+mod idle;
 mod near;
 pub mod reading;
 pub mod writing;
 
 pub use glob::{Glob, GlobError};
+pub(crate) use idle::idle;
 pub use reading::{Detected, Reading};
 pub use writing::{Preset, Share, Writing};
 

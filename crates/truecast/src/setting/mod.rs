@@ -79,6 +79,20 @@ impl Setting {
         })
     }
 
+    /// Whether the setting has a meaning for a destination: it [matters](Setting::matters) for some source.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast::{DType, request::Request, setting::Setting};
+    /// let onnx = Request::default();
+    /// assert!(Setting::Saturate.has_meaning(&onnx, DType::F8E4M3Fn)); // though nothing of i4 is out of its range
+    /// assert!(!Setting::Saturate.has_meaning(&onnx, DType::F16));
+    /// ```
+    #[must_use]
+    pub fn has_meaning(self, request: &Request, dst: DType) -> bool {
+        sources(dst).iter().any(|&src| self.matters(request, src, dst))
+    }
+
     /// The request with each value that the setting can have.
     fn every_value(self, request: &Request) -> Vec<Request> {
         let with = |standard| Request { standard, ..*request };
@@ -155,6 +169,31 @@ impl Setting {
         };
         all.into_iter().flatten().collect()
     }
+}
+
+/// Those that show every difference in a destination. Text holds the values of all types alike, so that a narrow one with
+/// every kind of value and an integer are enough; and printing is slow.
+fn sources(dst: DType) -> &'static [DType] {
+    if dst == DType::String { &[DType::F16, DType::I8] } else { &DType::ALL }
+}
+
+/// Whether two requests give every element of every source the same result in `dst`.
+///
+/// # Examples
+/// ```
+/// use truecast::{DType, policy::NanRule, request::Request, setting::agree};
+/// let onnx = Request::default();
+/// let keep = Request { nan: Some(NanRule::Keep), ..onnx };
+/// assert!(agree(&onnx, &keep, DType::F16)); // it says the default
+/// assert!(!agree(&onnx, &Request { nan: Some(NanRule::Canonical), ..onnx }, DType::F16));
+/// ```
+#[must_use]
+pub fn agree(a: &Request, b: &Request, dst: DType) -> bool {
+    sources(dst).iter().all(|&src| match (a.resolve(src, dst), b.resolve(src, dst)) {
+        (Ok(a), Ok(b)) if a.policy == b.policy && a.undefined == b.undefined => true,
+        (Ok(a), Ok(b)) => !Inputs::of(src, dst).tell_apart(&a, &b),
+        (a, b) => a.is_err() == b.is_err(),
+    })
 }
 
 /// Whether it matters for some element that NaN is compared bit for bit: a result is NaN, and NaN has several codes.

@@ -10,6 +10,7 @@ use super::formats::json_text;
 use super::{Context, differences};
 use crate::args::ExplainArgs;
 use crate::effect;
+use crate::exact;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::output::{self, bits};
@@ -178,7 +179,7 @@ fn to_json(args: &ExplainArgs, e: &Explanation, source: &Source) -> Map<String, 
         "previous": previous.as_ref().map(element), "next": next.as_ref().map(element)
     });
     if let Some(off) = &source.off_by {
-        read["error"] = json!(off.value);
+        read["error"] = exact::json(off.value);
         read["error_ulp"] = json!(off.ulps);
     }
     if let Some(nan) = e.source.nan() {

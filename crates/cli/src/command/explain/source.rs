@@ -5,7 +5,7 @@ use std::fmt::Display;
 use truecast::decimal::to_decimal;
 use truecast::exact::{decode, encode};
 use truecast::explain::{Decoded, RoundingError, rounding_error};
-use truecast::literal::{Literal, read};
+use truecast::literal::{Literal, ratio, read};
 use truecast::policy::{CastPolicy, Condition, IntOverflow};
 use truecast::{DType, Exact, Kind};
 
@@ -87,6 +87,6 @@ fn rounded(text: &str, value: Exact, from: DType) -> Result<Source, Failure> {
         (Exact::Nan { .. }, Exact::Nan { .. }) | (Exact::Inf { .. }, Exact::Inf { .. }) => true,
         _ => false,
     };
-    let off_by = if exact { None } else { rounding_error(value, &read) };
+    let off_by = if exact { None } else { ratio(text).and_then(|typed| rounding_error(&typed, &read)) };
     Ok(Source { code, exact, off_by })
 }

@@ -21,8 +21,9 @@ pub fn reading(args: &ExplainArgs, source: &Source) -> Option<String> {
         return None;
     }
     let off = source.off_by.as_ref().map_or(String::new(), |off| {
-        let than = if off.value < 0.0 { "larger" } else { "smaller" };
-        format!("; the {} is {than} by {:.2e} ({} ulp)", args.from, off.value.abs(), ulps(off.ulps, false))
+        let by = exact::scientific(off.value, 3);
+        let (than, by) = by.strip_prefix('-').map_or(("smaller", by.as_str()), |by| ("larger", by));
+        format!("; the {} is {than} by {by} ({} ulp)", args.from, ulps(off.ulps, false))
     });
     let (typed, from) = (&args.value, args.from);
     let itself = if typed.contains(['/', 'x', 'X', '_']) {

@@ -1,0 +1,71 @@
+//! Numbers that no binary fraction holds, such as 0.1 and 1/3, and how far they lie from one that does.
+//!
+//! Not for conversions, which round a number once into their destination (`decimal`): this says what was lost.
+
+use crate::big::Big;
+use crate::exact::Exact;
+use core::cmp::Ordering;
+
+/// `(-1)^neg * over / under * 2^exp`, with nothing lost.
+///
+/// Read from text by [`crate::literal::ratio`], or made from an [`Exact`].
+#[derive(Clone, Debug)]
+pub struct Ratio {
+    pub(crate) neg: bool,
+    pub(crate) over: Big,
+    /// Not zero.
+    pub(crate) under: Big,
+    pub(crate) exp: i32,
+}
+
+impl Ratio {
+    /// A finite value; of one with `sticky` what its 64 bits say. `None` of NaN and infinities.
+    #[must_use]
+    pub fn from_exact(value: Exact) -> Option<Ratio> {
+        let Exact::Finite { neg, sig, exp, .. } = value else { return None };
+        let exp = if sig == 0 { 0 } else { exp };
+        Some(Ratio { neg, over: Big::from_u64(sig), under: Big::from_u64(1), exp })
+    }
+
+    /// `self - value`: exact, or its leading 64 bits with `sticky`. `None` if the value is not finite.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::{DType, decimal::to_decimal, exact::decode, literal::ratio};
+    /// let one = decode(DType::F64, 1f64.to_bits());
+    /// let beside = ratio("1.0000000000000000000000000000000000000001").unwrap();
+    /// assert!(to_decimal(beside.minus(one).unwrap()).starts_with("0.000000000000000000000000000000000000000100000"));
+    /// ```
+    #[must_use]
+    pub fn minus(&self, value: Exact) -> Option<Exact> {
+        let Exact::Finite { neg, sig, exp, .. } = value else { return None };
+        // Both over the same denominator: n 2^e - s d 2^x.
+        let common = match (self.over.is_zero(), sig) {
+            (true, _) => exp,
+            (false, 0) => self.exp,
+            (false, _) => self.exp.min(exp),
+        };
+        let shifted = |n: &Big, exp: i32| if n.is_zero() { n.clone() } else { n.shl((exp - common) as u32) };
+        let (mut left, mut right) = (shifted(&self.over, self.exp), shifted(&self.under.mul_u64(sig), exp));
+        let neg = match (self.neg == neg, left.cmp(&right)) {
+            (false, _) => {
+                left.add(&right);
+                self.neg
+            }
+            (true, Ordering::Less) => {
+                right.sub(&left);
+                left = right;
+                !neg
+            }
+            (true, _) => {
+                left.sub(&right);
+                self.neg
+            }
+        };
+        if left.is_zero() {
+            return Some(Exact::Finite { neg: false, sig: 0, exp: 0, sticky: false });
+        }
+        let (sig, exp, sticky) = left.div_to_64(&self.under);
+        Some(Exact::Finite { neg, sig, exp: exp + common, sticky })
+    }
+}

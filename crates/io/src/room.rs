@@ -1,0 +1,44 @@
+//! Buffers whose size a file says: made if there is memory for them, and otherwise an error that says how much was wanted.
+
+use std::io;
+
+/// So many zeroed bytes.
+///
+/// # Errors
+/// [`io::ErrorKind::OutOfMemory`], with the number of bytes.
+pub(crate) fn zeros(bytes: u64) -> io::Result<Vec<u8>> {
+    let len = there_is(bytes)?;
+    let mut made = Vec::new();
+    made.try_reserve_exact(len).map_err(|_| none(bytes))?;
+    made.resize(len, 0);
+    Ok(made)
+}
+
+/// There is memory for so many bytes at this moment: for what is made by code that would abort without.
+///
+/// # Errors
+/// As [`zeros`].
+pub(crate) fn there_is(bytes: u64) -> io::Result<usize> {
+    let len = usize::try_from(bytes).map_err(|_| none(bytes))?;
+    Vec::<u8>::new().try_reserve_exact(len).map_err(|_| none(bytes))?;
+    Ok(len)
+}
+
+fn none(bytes: u64) -> io::Error {
+    io::Error::new(io::ErrorKind::OutOfMemory, format!("no memory for {bytes} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_machine_has_is_an_error() {
+        assert_eq!(zeros(3).unwrap(), [0; 3]);
+        for bytes in [1 << 60, u64::MAX] {
+            let error = zeros(bytes).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+            assert_eq!(error.to_string(), format!("no memory for {bytes} bytes"));
+        }
+    }
+}
