@@ -321,7 +321,7 @@ pub struct FolderArgs {
 pub struct ListArgs {
     /// List the tensors by name, size, elements, sqnr_db, rmse, cosine, max_abs_error, max_rel_error or a count: largest or
     /// worst first
-    #[arg(long, value_name = "COLUMN", conflicts_with = "summary")]
+    #[arg(long, value_name = "COLUMN", conflicts_with = "summary", value_parser = words::COLUMN, hide_possible_values = true)]
     pub sort: Option<String>,
     /// Name this many tensors that lost most
     #[arg(long, value_name = "N", default_value = "5")]

@@ -1,6 +1,7 @@
 //! Values of options that are words: how they are read, and the list of them that completion offers. Completion lists
 //! canonical names only; every name that the library understands is read.
 
+use crate::command::list::KEYS;
 use crate::failure::Failure;
 use crate::pages::PAGES;
 use crate::suggest::{MEANT, closest, did_you_mean};
@@ -180,6 +181,14 @@ fn read_scheme(text: &str) -> Result<Scheme, String> {
 }
 
 // ---- the others ----
+
+/// A column of a report.
+pub const COLUMN: Words<String> = Words { read: as_typed, list: columns };
+
+/// Sizes, measures and counts.
+fn columns() -> Vec<&'static str> {
+    KEYS.iter().map(|(name, ..)| *name).chain(COUNTS.iter().map(|count| count.name)).collect()
+}
 
 /// A column of `inspect`.
 pub const INSPECT_COLUMN: Words<String> = Words { read: as_typed, list: || INSPECT_COLUMNS.into() };

@@ -24,7 +24,7 @@ pub struct Item<'a> {
 }
 
 #[derive(Clone, Copy)]
-enum Key {
+pub enum Key {
     Name,
     Largest(fn(&Item<'_>) -> u64),
     Count(Count),
@@ -34,7 +34,7 @@ enum Key {
 }
 
 /// What `--sort` knows beside the counts; those with `true` need the values.
-const KEYS: [(&str, bool, Key); 8] = [
+pub const KEYS: [(&str, bool, Key); 8] = [
     ("name", false, Key::Name),
     ("size", false, Key::Largest(|item| item.bytes)),
     ("elements", false, Key::Largest(|item| item.elements)),

@@ -11,7 +11,7 @@ mod figures;
 mod formats;
 mod inspect;
 mod left_open;
-mod list;
+pub mod list;
 mod promote;
 mod provenance;
 mod rescale;

@@ -23,6 +23,7 @@ pub fn completions(shell: Shell) -> Result<ExitCode, Failure> {
     output::text(&match shell {
         Shell::Fish => script + &fish_operands(),
         Shell::Zsh => for_zsh(&script),
+        Shell::Bash => for_bash(&script),
         _ => script,
     })?;
     Ok(ExitCode::SUCCESS)
@@ -39,6 +40,38 @@ fn for_zsh(script: &str) -> String {
     };
     script.lines().map(|text| line(text) + "\n").collect()
 }
+
+/// What clap writes for bash, mended: the value after `--option=` and each of a list with commas are completed, and no word
+/// is offered twice.
+fn for_bash(script: &str) -> String {
+    let mend = |line: &str| -> String {
+        let text = line.trim_start();
+        if text == "prev=\"$3\"" {
+            return BASH_VALUES.into();
+        }
+        if let Some(words) = text.strip_prefix("opts=\"").and_then(|rest| rest.strip_suffix('"')) {
+            let mut once: Vec<&str> = Vec::new();
+            for word in words.split(' ') {
+                if !once.contains(&word) {
+                    once.push(word);
+                }
+            }
+            return line.replace(words, &once.join(" "));
+        }
+        line.replace("compgen -W", "compgen -P \"${list}\" -W")
+            .replace("compgen -f \"${cur}\"", "compgen -f \"${list}${cur}\"")
+    };
+    script.lines().map(|line| mend(line) + "\n").collect()
+}
+
+/// bash divides words at `=`.
+const BASH_VALUES: &str = r#"    prev="$3"
+    local list=""
+    [[ "${COMP_WORDS[COMP_CWORD]}" == "=" ]] && cur="" && prev="="
+    [[ "${prev}" == "=" && "${COMP_CWORD}" -gt 1 ]] && {
+        [[ "${COMP_WORDS[COMP_CWORD]}" == "=" ]] && prev="${COMP_WORDS[COMP_CWORD-1]}" || prev="${COMP_WORDS[COMP_CWORD-2]}"
+    }
+    [[ "${cur}" == *,* ]] && list="${cur%,*}," && cur="${cur##*,}""#;
 
 /// clap does not complete arguments without a name for fish.
 fn fish_operands() -> String {
