@@ -34,13 +34,16 @@ enum Key {
 /// Plans take some kilobytes each.
 const KEPT: usize = 256;
 
+/// Casts by their types; `None` where there is none.
+type Casts = HashMap<(DType, DType), Option<Arc<Caster>>>;
+
 /// The means of a conversion.
 pub(super) struct Means<'a> {
     request: &'a Request,
     exec: CastOptions,
     known: Mutex<HashMap<Key, Mean>>,
     /// Plain casts, of which there are few.
-    casts: Mutex<HashMap<(DType, DType), Option<Arc<Caster>>>>,
+    casts: Mutex<Casts>,
 }
 
 impl<'a> Means<'a> {
