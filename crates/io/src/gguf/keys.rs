@@ -151,7 +151,7 @@ pub fn differing_keys(a: &Keys, b: &Keys) -> Vec<String> {
     }
     let [of_a, of_b] = [a, b].map(|keys| keys.pairs().collect::<BTreeMap<&str, &[u8]>>());
     let all: BTreeSet<&str> = of_a.keys().chain(of_b.keys()).copied().collect();
-    let differs = |key: &&str| of_a.get(key) != of_b.get(key);
-    let is_order = !all.iter().any(|key| differs(&key));
+    let differs = |key: &str| of_a.get(key) != of_b.get(key);
+    let is_order = !all.iter().any(|key| differs(key));
     all.iter().filter(|key| is_order || differs(key)).map(|key| (*key).to_owned()).collect()
 }

@@ -164,7 +164,9 @@ fn parse<R: Read + Seek>(input: &mut Input<R>) -> Result<Header> {
 }
 
 /// Keys with their values, and where the values lie.
-fn metadata<R: Read + Seek>(input: &mut Input<R>, keys: u64) -> Result<(Vec<(String, Value)>, Vec<Range<u64>>)> {
+type Metadata = (Vec<(String, Value)>, Vec<Range<u64>>);
+
+fn metadata<R: Read + Seek>(input: &mut Input<R>, keys: u64) -> Result<Metadata> {
     let (mut all, mut ranges) = (Vec::new(), Vec::new());
     let mut names = HashSet::new();
     for _ in 0..keys {
