@@ -355,12 +355,10 @@ fn what_does_not_fit() {
     assert!(matches!(run(0..128, 128 * 128 * 4, 3), Err(ScaledError::Size { part: Part::Codes, .. })));
     let awq = Plane { code: Code::unsigned(4), packing: Packing::Awq };
     let planes = Planes { zero: Zero::Constant(8), ..Planes::times(awq, Plane::of(F16), [32, 1]) };
-    for (src, layout) in [
-        (DType::I8, layout),
-        (F32, Layout { transposed: true, ..layout }),
-        (F32, Layout::new(1, [32, 8], Coding::Planes(planes))),
-    ] {
-        let refused = Quantiser::new(&layout, src, &FORMULA, &CastOptions::default());
-        assert!(matches!(refused, Err(ScaledError::Layout { .. })), "{src} {layout:?}");
+    let new = |src: DType, layout: &Layout| Quantiser::new(layout, src, &FORMULA, &CastOptions::default());
+    assert!(matches!(new(DType::I8, &layout), Err(ScaledError::Source { dtype: DType::I8 })));
+    let transposed = Layout { transposed: true, ..layout };
+    for layout in [transposed, Layout::new(1, [32, 8], Coding::Planes(planes))] {
+        assert!(matches!(new(F32, &layout), Err(ScaledError::Layout { .. })), "{layout:?}");
     }
 }
