@@ -49,7 +49,7 @@ pub struct RoundingError {
 /// use truecast::{DType, decimal::to_decimal, explain::{explain, rounding_error}, literal::ratio};
 /// let read = explain(DType::F32, 0.1f32.to_bits().into(), DType::F16).source;
 /// let error = rounding_error(&ratio("0.1").unwrap(), &read).unwrap();
-/// assert!(to_decimal(error.value).starts_with("-0.000000001490116119384765624999"));
+/// assert!(to_decimal(error.value).starts_with("-0.0000000014901161193847656249"));
 /// assert_eq!(error.ulps, 0.2);
 /// ```
 #[must_use]
