@@ -129,7 +129,9 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        self.room.take().map(Room::keep);
+        if let Some(room) = self.room.take() {
+            room.keep();
+        }
     }
 }
 

@@ -92,7 +92,7 @@ pub fn quantize<'py>(
     let (mut made, mut room): (Vec<Given<'_>>, Vec<Memory<'_>>) = Default::default();
     for array in form.arrays() {
         let shape = PyTuple::new(py, &array.shape)?;
-        let bytes = array.bytes() as usize;
+        let bytes = array.bytes();
         let New { array, memory, .. } =
             new(py, library, &shape, &dtype_of(py, library, array, words)?, Order::C, bytes)?;
         made.push(array);
