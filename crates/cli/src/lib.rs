@@ -23,6 +23,7 @@ mod policy;
 mod progress;
 mod signals;
 mod size;
+mod sort_keys;
 mod suggest;
 mod table;
 mod terminal;

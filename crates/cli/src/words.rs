@@ -1,9 +1,9 @@
 //! Values of options that are words: how they are read, and the list of them that completion offers. Completion lists
 //! canonical names only; every name that the library understands is read.
 
-use crate::command::list::KEYS;
 use crate::failure::Failure;
 use crate::pages::PAGES;
+use crate::sort_keys::KEYS;
 use crate::suggest::{MEANT, closest, did_you_mean};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, error};

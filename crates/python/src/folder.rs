@@ -6,7 +6,7 @@ use crate::watched::watched;
 use pyo3::prelude::*;
 use std::path::Path;
 use truecast::Error;
-use truecast::checkpoint::{Options, Plan, Verification};
+use truecast::checkpoint::{self, Options, Plan, Verification};
 use truecast::report::Rows;
 use truecast::verify::{Coverage, Record};
 
@@ -19,6 +19,10 @@ pub fn convert(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let fail = |error: Error| error::of(py, &error);
+    // Its source is gone, so that there is no plan.
+    if let Some(report) = watched(py, None, 0, |stop, _| checkpoint::finished(src, &options, dry_run, stop))? {
+        return written(py, dst, &report);
+    }
     let plan = py.detach(|| Plan::new(src, &options)).map_err(fail)?;
     py.detach(|| plan.check(dst)).map_err(fail)?;
     if dry_run {

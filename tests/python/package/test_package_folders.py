@@ -251,6 +251,9 @@ def test_the_source_is_deleted_on_request(checkpoint, tmp_path):
     assert sorted(report.to_json()["deleted"]) == [FIRST, SECOND]
     assert not list(checkpoint.glob("*.safetensors")) and (checkpoint / "tokenizer.json").exists()
     assert tc.verify(kept, tmp_path / "b", "bf16")
+    again = tc.convert(checkpoint, tmp_path / "b", "bf16", resume=True, delete_source=True)
+    assert [shard["state"] for shard in again.shards] == ["resumed", "resumed"]
+    assert {Path(output["path"]).name for output in again.outputs} >= {FIRST, SECOND}
 
 
 def test_attributes_beside_a_report_may_not_say_otherwise(checkpoint, tmp_path):

@@ -5,45 +5,16 @@ use super::thresholds;
 use crate::args::ListArgs;
 use crate::failure::Failure;
 use crate::number;
+pub use crate::sort_keys::Item;
+use crate::sort_keys::{KEYS, Key};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use std::cmp::Ordering;
 use std::io::{self, Write};
-use truecast::Counts;
-use truecast::report::{COUNTS, Count, Group, Rows, Total};
+use truecast::report::{COUNTS, Group, Rows, Total};
 
 /// Rows of a table are in memory before it is printed; after so many, another begins.
 const ROWS: usize = 1000;
-
-/// What can be sorted by.
-pub struct Item<'a> {
-    pub name: &'a str,
-    pub bytes: u64,
-    pub elements: u64,
-    pub counts: &'a Counts,
-}
-
-#[derive(Clone, Copy)]
-pub enum Key {
-    Name,
-    Largest(fn(&Item<'_>) -> u64),
-    Count(Count),
-    /// The smallest is the worst.
-    Smallest(fn(&Counts) -> f64),
-    Greatest(fn(&Counts) -> f64),
-}
-
-/// What `--sort` knows beside the counts; those with `true` need the values.
-pub const KEYS: [(&str, bool, Key); 8] = [
-    ("name", false, Key::Name),
-    ("size", false, Key::Largest(|item| item.bytes)),
-    ("elements", false, Key::Largest(|item| item.elements)),
-    ("sqnr_db", true, Key::Smallest(Counts::sqnr_db)),
-    ("cosine", true, Key::Smallest(Counts::cosine)),
-    ("rmse", true, Key::Greatest(Counts::rmse)),
-    ("max_abs_error", true, Key::Greatest(|c| c.max_abs_error)),
-    ("max_rel_error", true, Key::Greatest(|c| c.max_rel_error)),
-];
 
 /// Which values a run knows.
 #[derive(Clone, Copy, PartialEq, Eq)]

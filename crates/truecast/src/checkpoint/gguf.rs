@@ -3,20 +3,17 @@
 
 use super::error::CheckpointError;
 use super::options::{Options, Share};
-use super::plan::Plan;
 use super::shard::{Origin, Work};
 use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::Error;
-use crate::verify::difference::FileDifference;
 use serde_json::Value;
-use std::collections::HashMap;
 use std::path::Path;
 use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Coding, Layout};
 use truecast_io::folder::Folder;
-use truecast_io::gguf::{Block, GgufFile, Keys, NewFile, NewTensor, differing_keys};
-use truecast_io::{FileFormat, Shown, Source, Tensor};
+use truecast_io::gguf::{GgufFile, Keys, NewTensor};
+use truecast_io::{FileFormat, Shown, Tensor};
 use truecast_schemes::{Documents, Family, Group, Scheme};
 
 const FILE_TYPE: &str = "general.file_type";
@@ -145,50 +142,4 @@ pub(super) fn warnings(folder: &Folder, tensors: &[NewTensor]) -> Vec<String> {
         )
     });
     names.into_iter().chain(too_long).collect()
-}
-
-impl Plan {
-    /// The file that is written, if it is one of this kind.
-    pub(super) fn gguf(&self) -> Option<NewFile> {
-        let keys = self.keys.clone()?;
-        let tensors = self.works().flat_map(|work| work.targets().map(|target| self.block_tensor(work, target)));
-        Some(NewFile { keys, tensors: tensors.collect() })
-    }
-
-    fn block_tensor(&self, work: &Work, target: &Tensor) -> NewTensor {
-        let scaled = match (&work.origin, target.dtype) {
-            (Origin::Dense(scaled), _) => match scaled.layout.coding {
-                Coding::Blocks { block, .. } => Some(Block::of_scaled(block)),
-                _ => None,
-            },
-            // The format has no such type: these are the bytes of blocks.
-            (Origin::Stored(at), DType::U8) => self.folder.shards()[at.shard].source.blocks().get(at.tensor).copied(),
-            _ => None,
-        };
-        let block = scaled.or(Block::of_dtype(target.dtype)).expect("every type was asked for its form");
-        let mut shape = target.shape.clone();
-        if let Some(columns) = shape.last_mut() {
-            *columns = *columns / if block.dtype().is_some() { 1 } else { block.bytes() } * block.elements();
-        }
-        NewTensor { name: target.name.clone(), block, shape }
-    }
-
-    /// How keys and types of blocks of a file differ from what they should be.
-    ///
-    /// # Errors
-    /// Reading.
-    pub(super) fn gguf_differences(&self, found: &Source) -> Result<Vec<FileDifference>, Error> {
-        let Some(new) = self.gguf() else { return Ok(Vec::new()) };
-        let metadata = |key| FileDifference::Metadata { key };
-        let mut all: Vec<_> = differing_keys(&new.keys, &Keys::of(found)?).into_iter().map(metadata).collect();
-        let expected: HashMap<&str, Block> =
-            new.tensors.iter().map(|tensor| (tensor.name.as_str(), tensor.block)).collect();
-        for (tensor, actual) in found.tensors().iter().zip(found.blocks()) {
-            if let Some(block) = expected.get(tensor.name.as_str()).filter(|block| *block != actual) {
-                let why = format!("has tensor {} in blocks of {actual}, not {block}", Shown(&tensor.name));
-                all.push(FileDifference::File { path: found.path().display().to_string(), why });
-            }
-        }
-        Ok(all)
-    }
 }

@@ -15,6 +15,7 @@ mod finished;
 mod flat;
 mod found;
 mod gguf;
+mod gguf_file;
 mod input;
 mod manifest;
 mod marks;

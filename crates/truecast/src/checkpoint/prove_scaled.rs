@@ -5,7 +5,6 @@ use super::flat::lies_in_rows;
 use super::marks::little_endian;
 use super::plan::Plan;
 use super::prove::Values;
-use super::prove_blocks;
 use super::scaled::Scaled;
 use super::stored::Stored;
 use crate::convert::planned::Planned;
@@ -16,7 +15,7 @@ use crate::verify::found::Found;
 use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
-use truecast_core::scaled::{Coding, Part, Plane, Planes, ScaledError, Search, Zero, amax};
+use truecast_core::scaled::{Part, Plane, Planes, ScaledError, Search, Zero, amax};
 use truecast_core::{CastSpec, DType, cast_one};
 use truecast_io::Source;
 use truecast_schemes::Content;
@@ -60,15 +59,12 @@ struct Seen {
 type Held = Vec<(Part, Vec<u8>)>;
 
 impl ScaledProof<'_> {
-    /// What differs in the blocks that hold these elements, as many as there are elements; and how many elements those are.
+    /// What differs in the blocks of planes that hold these elements, as many as there are elements; and how many elements those are.
     pub fn compare(
         &self,
         stretches: &[Stretch],
         progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
     ) -> Result<(Vec<FileDifference>, u64), Error> {
-        if let Coding::Blocks { block, .. } = self.scaled.layout.coding {
-            return prove_blocks::compare(self, block, stretches, progress);
-        }
         let mut differences = Vec::new();
         let refused = |index| FileDifference::Refused { tensor: self.planned.name.clone(), index };
         for (at, output) in self.scaled.outputs.iter().enumerate() {

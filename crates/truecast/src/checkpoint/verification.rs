@@ -6,6 +6,7 @@ use super::manifest::{FileEntry, MANIFEST, Manifest};
 use super::options::Options;
 use super::plan::Plan;
 use super::prove::Proof;
+use super::prove_blocks;
 use super::prove_relaid::RelaidProof;
 use super::prove_scaled::ScaledProof;
 use super::shard::{Origin, Work};
@@ -25,6 +26,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
+use truecast_core::scaled::Coding;
 use truecast_io::FileFormat;
 use truecast_io::folder::{Folder, Shard};
 
@@ -159,7 +161,10 @@ impl Verification {
                     Origin::Dense(scaled) => {
                         let (plan, result) = (&self.plan, (&found.source, places));
                         let proof = ScaledProof { plan, scaled, planned: tensor, result, last: Mutex::new(None) };
-                        let (differences, elements) = proof.compare(some, &mut progress)?;
+                        let (differences, elements) = match scaled.layout.coding {
+                            Coding::Blocks { block, .. } => prove_blocks::compare(&proof, block, some, &mut progress)?,
+                            _ => proof.compare(some, &mut progress)?,
+                        };
                         verdict.methods.definition += elements;
                         (differences, elements)
                     }

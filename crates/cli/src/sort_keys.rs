@@ -1,0 +1,34 @@
+//! What `--sort` knows beside the counts of a report, and how each orders tensors.
+
+use truecast::Counts;
+use truecast::report::Count;
+
+/// What can be sorted by.
+pub struct Item<'a> {
+    pub name: &'a str,
+    pub bytes: u64,
+    pub elements: u64,
+    pub counts: &'a Counts,
+}
+
+#[derive(Clone, Copy)]
+pub enum Key {
+    Name,
+    Largest(fn(&Item<'_>) -> u64),
+    Count(Count),
+    /// The smallest is the worst.
+    Smallest(fn(&Counts) -> f64),
+    Greatest(fn(&Counts) -> f64),
+}
+
+/// What `--sort` knows beside the counts; those with `true` need the values.
+pub const KEYS: [(&str, bool, Key); 8] = [
+    ("name", false, Key::Name),
+    ("size", false, Key::Largest(|item| item.bytes)),
+    ("elements", false, Key::Largest(|item| item.elements)),
+    ("sqnr_db", true, Key::Smallest(Counts::sqnr_db)),
+    ("cosine", true, Key::Smallest(Counts::cosine)),
+    ("rmse", true, Key::Greatest(Counts::rmse)),
+    ("max_abs_error", true, Key::Greatest(|c| c.max_abs_error)),
+    ("max_rel_error", true, Key::Greatest(|c| c.max_rel_error)),
+];
