@@ -19,12 +19,7 @@ pub fn grouped(value: u64) -> String {
 ///
 /// `1 tensor`, `2 tensors`, `0 entries`
 pub fn count(n: u64, thing: &str) -> String {
-    let plural = match thing.strip_suffix('y') {
-        _ if n == 1 => thing.into(),
-        Some(stem) => format!("{stem}ies"),
-        None => format!("{thing}s"),
-    };
-    format!("{} {plural}", grouped(n))
+    format!("{} {}", grouped(n), truecast::io::noun(n, thing))
 }
 
 /// Three significant digits and a binary unit.

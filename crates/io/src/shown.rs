@@ -44,6 +44,28 @@ impl fmt::Display for ShownPath<'_> {
     }
 }
 
+/// How many of a thing there are, the thing in the singular.
+///
+/// # Examples
+/// ```
+/// use truecast_io::counted;
+/// assert_eq!([counted(1, "shard"), counted(0, "key"), counted(2, "entry")], ["1 shard", "0 keys", "2 entries"]);
+/// ```
+#[must_use]
+pub fn counted(n: u64, thing: &str) -> String {
+    format!("{n} {}", noun(n, thing))
+}
+
+/// The noun for so many.
+#[must_use]
+pub fn noun(n: u64, thing: &str) -> String {
+    match thing.strip_suffix('y') {
+        _ if n == 1 => thing.into(),
+        Some(stem) if !stem.ends_with(['a', 'e', 'i', 'o', 'u']) => format!("{stem}ies"),
+        _ => format!("{thing}s"),
+    }
+}
+
 /// Text on one line whatever it quotes: characters that are not seen are escaped.
 #[must_use]
 pub fn one_line(text: &str) -> String {

@@ -4,6 +4,7 @@ use crate::error::Error;
 use std::path::Path;
 use truecast_core::ErrorKind;
 use truecast_core::{CastSpec, DType, Layout};
+use truecast_io::npy::tosa::narrow;
 use truecast_io::onnx::{Options, TensorFile};
 use truecast_io::{FileFormat, Source};
 use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
@@ -70,6 +71,7 @@ pub(crate) fn open(path: &Path, dtype: DType) -> Result<Source, ArrayError> {
         Ok(source) => match source.tensors() {
             [tensor] if tensor.dtype == dtype => source,
             [tensor] if source.format() == FileFormat::Npy && is_stand_in(tensor.dtype, dtype) => as_asked()?,
+            [tensor] if is_widened(&source, tensor.dtype, dtype) => source,
             [tensor] => return Err(ArrayError::Type { path: shown(), found: tensor.dtype, expected: dtype }),
             tensors => return Err(ArrayError::NotOne { path: shown(), tensors: tensors.len() }),
         },
@@ -107,6 +109,11 @@ fn is_stand_in(found: DType, dtype: DType) -> bool {
     same_width && is_bytes && (dtype.is_float() || is_narrow)
 }
 
+/// Arrays store i48 in 64 bits.
+fn is_widened(source: &Source, found: DType, dtype: DType) -> bool {
+    source.format() == FileFormat::Npy && (found, dtype) == (DType::I64, DType::I48)
+}
+
 /// Reads a file of one tensor of a type into memory.
 ///
 /// # Errors
@@ -119,6 +126,12 @@ pub(crate) fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tens
     let source = open(path, dtype)?;
     let described = &source.tensors()[0];
     let bytes = read_bytes(&source).map_err(in_file)?;
+    if is_widened(&source, described.dtype, dtype) {
+        let mut codes = vec![0; bytes.len() / 8 * 6];
+        let wide = |index| in_file(truecast_io::Error::Wide { path: path.into(), index: index as u64 });
+        narrow(&bytes, &mut codes).map_err(wide)?;
+        return Ok(Tensor { dtype, shape: described.shape.clone(), data: Data::Codes(codes) });
+    }
     let data = match described.layout {
         Layout::Utf32 { width } => Data::Texts(texts_of_cells(&bytes, width, described.len())),
         layout => {

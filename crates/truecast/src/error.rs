@@ -11,7 +11,7 @@ use truecast_core::dtype::ParseTypeError;
 use truecast_core::scaled::ScaledError;
 use truecast_core::spec::SpecError;
 #[cfg(feature = "files")]
-use truecast_io::{Foreign, NoForm, Shown};
+use truecast_io::{Foreign, NoForm, Shown, counted};
 use truecast_kernel::{CastError, PlanError};
 use truecast_text::TextError;
 
@@ -133,9 +133,16 @@ pub enum Error {
         /// What it names instead.
         found: Foreign,
     },
+    /// The destination of one file is a folder.
+    #[cfg(feature = "files")]
+    #[error("{path}: is a folder, and one file is to be written; name a file in it")]
+    FolderForFile {
+        /// The destination.
+        path: String,
+    },
     /// The memory limit is below what one chunk takes.
     #[cfg(feature = "files")]
-    #[error("buffers of {got} bytes are too small: at least {least} bytes are needed")]
+    #[error("buffers of {} are too small: at least {} are needed", counted(*.got, "byte"), counted(*.least, "byte"))]
     Memory {
         /// The limit.
         got: u64,
@@ -273,6 +280,7 @@ impl Error {
             | Error::UnusedPreset { .. }
             | Error::SameFile { .. }
             | Error::UnknownKind { .. }
+            | Error::FolderForFile { .. }
             | Error::Memory { .. }
             | Error::NotQuantised { .. }
             | Error::Scaled(ScaledError::Layout { .. } | ScaledError::Source { .. }) => ErrorKind::Usage,

@@ -2,8 +2,8 @@
 
 pub use truecast_io::{
     DeniedTensor, Error, Existing, FileFormat, FileId, Finished, Foreign, NewFolder, NoForm, OpenOptions, OutputFile,
-    Shown, ShownPath, Source, Tensor, TensorReader, Writer, check_output, follow, is_unseen, layout_for, one_line,
-    open_regular,
+    Shown, ShownPath, Source, Tensor, TensorReader, Writer, check_output, follow, is_unseen, layout_for, noun,
+    one_line, open_regular,
 };
 
 /// Files that appear complete or not at all.

@@ -1,7 +1,9 @@
 //! Reading a tensor in parts of bounded size, for work that looks but does not write.
 
 use crate::error::Error;
+use std::path::PathBuf;
 use truecast_core::{DType, Layout};
+use truecast_io::npy::tosa::narrow;
 use truecast_io::{Source, TensorReader};
 use truecast_kernel::Elements;
 
@@ -16,6 +18,16 @@ pub(crate) struct Parts {
     layout: Layout,
     left: u64,
     buffer: Vec<u8>,
+    /// Of i48 that is stored in 64 bits.
+    widened: Option<Widened>,
+}
+
+/// Elements that a file stores wider than they are.
+struct Widened {
+    path: PathBuf,
+    /// Elements that were read.
+    first: u64,
+    codes: Vec<u8>,
 }
 
 impl Parts {
@@ -24,7 +36,10 @@ impl Parts {
         let tensor = &source.tensors()[index];
         let reader = source.reader(index)?;
         let part = part_of(dtype, tensor.layout);
-        Ok(Parts { part, reader, dtype, layout: tensor.layout, left: tensor.len(), buffer: Vec::new() })
+        let is_widened = (tensor.dtype, dtype) == (DType::I64, DType::I48);
+        let layout = if is_widened { Layout::Packed } else { tensor.layout };
+        let widened = is_widened.then(|| Widened { path: source.path().to_path_buf(), first: 0, codes: Vec::new() });
+        Ok(Parts { part, reader, dtype, layout, left: tensor.len(), buffer: Vec::new(), widened })
     }
 
     /// In parts of at most `part` elements.
@@ -38,11 +53,20 @@ impl Parts {
             return Ok(None);
         }
         let len = self.left.min(self.part);
-        let bytes = self.dtype.bytes_in(self.layout, len).expect("a container's layout fits its type");
+        let stored = if self.widened.is_some() { DType::I64 } else { self.dtype };
+        let bytes = stored.bytes_in(self.layout, len).expect("a container's layout fits its type");
         self.buffer.resize(bytes as usize, 0);
         self.reader.read(&mut self.buffer)?;
+        let mut bytes = &self.buffer;
+        if let Some(Widened { path, first, codes }) = &mut self.widened {
+            codes.resize(bytes.len() / 8 * 6, 0);
+            let wide = |i| truecast_io::Error::Wide { path: path.clone(), index: *first + i as u64 };
+            narrow(bytes, codes).map_err(wide)?;
+            *first += len;
+            bytes = codes;
+        }
         self.left -= len;
-        let codes = Elements::with_layout(self.dtype, self.layout, len as usize, &self.buffer);
+        let codes = Elements::with_layout(self.dtype, self.layout, len as usize, &bytes[..]);
         Ok(Some(codes.expect("the buffer was made for these elements")))
     }
 }

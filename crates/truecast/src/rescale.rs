@@ -127,8 +127,8 @@ fn operand<'a>(
     values: &'a [i64],
 ) -> Result<Operand<'a>, RescaleFailure> {
     let bits = dtype.code_bits();
-    let range = if dtype != shown { 0..1i64 << bits } else { -(1i64 << (bits - 1))..1i64 << (bits - 1) };
-    match values.iter().find(|value| !range.contains(value)) {
+    let range = if dtype != shown { 0..1i128 << bits } else { -(1i128 << (bits - 1))..1i128 << (bits - 1) };
+    match values.iter().find(|&&value| !range.contains(&value.into())) {
         Some(&value) => Err(RescaleFailure::Number { operand: name, value, dtype: shown, hint }),
         None => Ok(Operand { dtype, shape, values }),
     }

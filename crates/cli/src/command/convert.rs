@@ -17,14 +17,14 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::BufWriter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use truecast::Error;
 use truecast::checkpoint::{Options, Share};
 use truecast::file::{Plan, is_of_folders};
 use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
-use truecast::io::{Existing, FileFormat, FileId, OutputFile, Shown, follow};
+use truecast::io::{Existing, FileFormat, FileId, Foreign, OutputFile, Shown, follow};
 use truecast::report::{Assessment, Provenance, Report, TensorReport, assess};
 use truecast::select::{Detected, KeptBy};
 use truecast::verify::RecordedFile;
@@ -43,7 +43,7 @@ pub fn run(args: &ConvertArgs, rules: &RuleOrder, context: &Context) -> Result<E
     // A path given on the command line is followed; the kind is that of the name that was given.
     let dst = follow(&args.dst)?;
     plan.check(&dst)?;
-    let report_path = args.report.as_deref().map(follow).transpose()?;
+    let report_path = args.report.as_deref().map(report_place).transpose()?;
     if let Some(report) = &report_path {
         refuse_data(report, &dst, &plan)?;
     }
@@ -124,6 +124,15 @@ pub fn options(args: &ConvertArgs, rules: &RuleOrder, exec: CastOptions) -> Resu
     let reading = select::reading(&args.scheme);
     let delete_source = args.folder.delete_source.then(|| follow(&args.dst)).transpose()?;
     Ok(Options { tensors, sidecars, resume, share, reading, delete_source, writing })
+}
+
+/// Where a report is written, which is a file.
+fn report_place(path: &Path) -> Result<PathBuf, Failure> {
+    if Foreign::of(path) == Foreign::Stream {
+        let path = path.display();
+        return Err(Failure::usage(format_args!("{path}: --report writes a file; --json prints the report")));
+    }
+    Ok(follow(path)?)
 }
 
 /// A report takes the place of neither the source nor the destination, nor of a file that belongs to either.

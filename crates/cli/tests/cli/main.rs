@@ -34,6 +34,7 @@ mod run;
 #[cfg(unix)]
 mod screen;
 mod select;
+mod sentences;
 mod shell;
 mod signals;
 mod tile;

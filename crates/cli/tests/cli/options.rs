@@ -150,7 +150,8 @@ fn options_of_files() {
         ran.fails(2, &[format!("--profile belongs to Tile IR modules or .tosa graphs; this is {model}")]);
     }
     for model in ["m.mlir", "m.xml"] {
-        let place = ".onnx models, .pb tensors, folders of checkpoints, .safetensors files or other files of tensors";
+        let place = ".onnx models, .pb tensors, folders of checkpoints, .safetensors files, .gguf files or other files of \
+                     tensors";
         refuses(&format!("inspect {model}"), "stats", place, model);
     }
     let ran = Folder::new().run("run g.tosa --output-dir out --output-format pb");

@@ -61,7 +61,9 @@ pub enum ScaledError {
         dtype: crate::DType,
     },
     /// No scaled format carries NaN or infinities (§3.6).
-    #[error("element {index} is NaN or infinite, which no scaled format carries; --nonfinite saturate replaces it")]
+    #[error(
+        "element {index} is NaN or infinite, or beyond f32, which no scaled format carries; --nonfinite saturate replaces it"
+    )]
     NotFinite {
         /// Index of the first such element of what was given.
         index: u64,

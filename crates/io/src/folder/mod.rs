@@ -170,8 +170,12 @@ impl Folder {
         let shown: Vec<String> = lists.iter().take(3).map(|key| Shown(key).to_string()).collect();
         let dots = if lists.len() > 3 { ", .." } else { "" };
         let warning = (!lists.is_empty()).then(|| {
-            let (path, keys, some) = (path.display(), lists.len(), shown.join(", "));
-            format!("{path}: {keys} keys hold arrays, which __metadata__ cannot, and are left out: {some}{dots}")
+            let (path, some) = (path.display(), shown.join(", "));
+            let keys = match lists.len() {
+                1 => "1 key holds an array, which __metadata__ cannot, and is left out".into(),
+                n => format!("{n} keys hold arrays, which __metadata__ cannot, and are left out"),
+            };
+            format!("{path}: {keys}: {some}{dots}")
         });
         Ok(Folder { warnings: warning.into_iter().collect(), ..Folder::of_source(source) })
     }

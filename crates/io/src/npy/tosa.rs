@@ -190,8 +190,11 @@ pub fn read(path: &Path, dtype: DType) -> Result<Array, Error> {
     Ok(Array { shape: reader.shape, codes })
 }
 
-/// 64-bit elements in 48 bits; the index of the first that does not fit.
-fn narrow(wide: &[u8], codes: &mut [u8]) -> Result<(), usize> {
+/// Elements of i48, which files store in 64 bits, in 48.
+///
+/// # Errors
+/// The index of the first that does not fit.
+pub fn narrow(wide: &[u8], codes: &mut [u8]) -> Result<(), usize> {
     for (index, (element, code)) in wide.as_chunks::<8>().0.iter().zip(codes.as_chunks_mut::<6>().0).enumerate() {
         let value = i64::from_le_bytes(*element);
         if value << 16 >> 16 != value {

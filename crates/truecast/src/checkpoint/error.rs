@@ -1,7 +1,7 @@
 //! What can be wrong with a checkpoint as a whole, beside what is wrong with its files.
 
 use truecast_core::ErrorKind;
-use truecast_io::Shown;
+use truecast_io::{Shown, counted};
 
 /// Why a checkpoint was not converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -95,7 +95,9 @@ pub enum CheckpointError {
         file: String,
     },
     /// The codes of one file become a file of the same kind.
-    #[error("quantised tensors become dense in a .safetensors or .gguf file; choose such a destination")]
+    #[error(
+        "quantised tensors, and what is made of them, go to .safetensors or .gguf files; choose such a destination"
+    )]
     NotSafetensors,
     /// No other files are understood as checkpoints.
     #[error("a .gguf file is made of a .safetensors or .gguf file, or of the folder of a checkpoint")]
@@ -113,7 +115,7 @@ pub enum CheckpointError {
         scheme: String,
     },
     /// Stopped on request, with something to go on from.
-    #[error("interrupted; {finished} of {of} shards are finished")]
+    #[error("interrupted; {finished} of {} finished", counted(*.of as u64, "shard"))]
     Interrupted {
         /// Shards that stay.
         finished: usize,

@@ -24,7 +24,7 @@ pub(super) fn name_of(part: Option<Part>) -> String {
 
 /// What was asked for, of what, and what came of it so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "the object of a manifest")]
 pub(super) struct Manifest {
     /// The version that wrote it.
     pub truecast: String,
@@ -38,7 +38,7 @@ pub(super) struct Manifest {
 
 /// A shard of the source and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "the object of a shard")]
 pub(super) struct ShardEntry {
     pub name: String,
     pub source: SourceEntry,
@@ -48,7 +48,7 @@ pub(super) struct ShardEntry {
 
 /// A file of the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "the object of a file")]
 pub(super) struct SourceEntry {
     pub bytes: u64,
     pub header_sha256: String,
@@ -56,7 +56,7 @@ pub(super) struct SourceEntry {
 
 /// A file that was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "the object of a file")]
 pub(super) struct FileEntry {
     pub bytes: u64,
     pub sha256: String,

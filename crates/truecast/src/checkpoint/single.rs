@@ -91,6 +91,7 @@ impl Plan {
         match FileFormat::of_path(dst) {
             Some(FileFormat::Safetensors) => {}
             Some(_) => return Err(Error::checkpoint(dst, CheckpointError::NotSafetensors)),
+            None if dst.is_dir() => return Err(Error::FolderForFile { path: dst.display().to_string() }),
             None => return Err(Error::UnknownKind { path: dst.display().to_string(), found: Foreign::of(dst) }),
         }
         if self.is_source(dst) {

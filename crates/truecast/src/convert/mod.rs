@@ -266,6 +266,9 @@ impl Plan {
 
 /// The format of a destination, by its name.
 fn kind_of(dst: &Path) -> Result<FileFormat, Error> {
+    if dst.is_dir() && FileFormat::of_path(dst).is_none() {
+        return Err(Error::FolderForFile { path: dst.display().to_string() });
+    }
     let unknown = || Error::UnknownKind { path: dst.display().to_string(), found: Foreign::of(dst) };
     FileFormat::of_path(dst).ok_or_else(unknown)
 }

@@ -24,6 +24,7 @@ pub struct Record {
 
 /// A file as it was when it had been written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "the object of a file")]
 pub struct RecordedFile {
     /// As the conversion named it.
     #[serde(serialize_with = "shown")]
@@ -108,6 +109,7 @@ impl RecordError {
 
 /// What is read of a report; the rest, which is long, is passed over.
 #[derive(Deserialize)]
+#[serde(expecting = "the object of a report")]
 struct Form {
     command: String,
     #[serde(default)]

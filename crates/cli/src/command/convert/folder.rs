@@ -1,6 +1,6 @@
 //! `truecast convert DIR OUT`: checkpoints that are folders.
 
-use super::{Printed, destination, item, left_out, print, print_tensors, refuse_place, write_report};
+use super::{Printed, destination, item, left_out, print, print_tensors, refuse_place, report_place, write_report};
 use crate::args::ConvertArgs;
 use crate::command::list::{self, Known, Listed};
 use crate::command::{Context, assessment, left_open, thresholds, warn};
@@ -28,7 +28,7 @@ pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<E
     effect::check(&args.policy, &options.tensors.request, plan.conversions())?;
     let dst = follow(&args.dst)?;
     plan.check(&dst)?;
-    let report_path = args.report.as_deref().map(follow).transpose()?;
+    let report_path = args.report.as_deref().map(report_place).transpose()?;
     if let Some(report) = &report_path {
         for folder in [plan.folder().path(), &dst] {
             refuse_place(report, folder)?;
@@ -195,10 +195,9 @@ fn ending(folder: &FolderReport, args: &ConvertArgs) -> String {
     let resumed = folder.shards.iter().filter(|shard| shard.state == ShardState::Resumed).count() as u64;
     let mut text = String::new();
     if resumed > 0 {
-        text += &format!(
-            "{} of an earlier run were right and stay; the figures above are of the others\n",
-            count(resumed, "shard")
-        );
+        let verbs = if resumed == 1 { "was right and stays" } else { "were right and stay" };
+        let shards = count(resumed, "shard");
+        text += &format!("{shards} of an earlier run {verbs}; the figures above are of the others\n");
     }
     if let Some(deleted) = &folder.deleted {
         text += &format!("{} of the source deleted\n", count(deleted.len() as u64, "file"));

@@ -77,6 +77,12 @@ pub fn asked(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<
 }
 
 pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<ExitCode, Failure> {
+    if args.src.canonicalize().is_ok_and(|src| args.dst.canonicalize().is_ok_and(|dst| src == dst)) {
+        return Err(Failure::usage(format_args!(
+            "{}: source and result are the same file; verify compares a result with what it was made from",
+            args.dst.display()
+        )));
+    }
     let Asked { options, coverage, record, .. } = asked(args, rules, context.exec)?;
     if is_of_folders(&args.src, &args.dst) {
         return of_folder(args, record, &options, coverage, context);

@@ -109,7 +109,13 @@ impl Rescale {
         use DType::{I8, I16, I32, I48};
         let Rescale { input, output, .. } = *self;
         if !matches!(input, I8 | I16 | I32 | I48) || !matches!(output, I8 | I16 | I32) {
-            return Err(condition(target, "E18", format!("there is none from {input} to {output}")));
+            return Err(condition(
+                target,
+                "E18",
+                format!(
+                    "there is none from {input} to {output}; inputs are i8, i16, i32 or i48, outputs i8, i16 or i32"
+                ),
+            ));
         }
         let conditions = [
             (self.input_unsigned && self.output_unsigned, "E1", "input and output cannot both be unsigned"),

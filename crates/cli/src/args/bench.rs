@@ -1,0 +1,57 @@
+//! `bench`.
+
+use super::threads::ThreadsArgs;
+use crate::policy::PolicyArgs;
+use clap::{Args, ValueEnum};
+use std::num::NonZeroUsize;
+use truecast::bench::Size;
+
+/// `bench`
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    /// Types to convert from and to; `all` for every pair that the specification allows (default: representative pairs)
+    #[arg(long, value_name = "SRC:DST,..", value_delimiter = ',')]
+    pub pairs: Vec<String>,
+    /// Sizes of source and destination: half of L2, half of the last-level cache, four times it
+    #[arg(long, value_name = "SIZE,..", value_delimiter = ',', default_value = "l2,llc,dram")]
+    pub sizes: Vec<Size>,
+    /// CPU level (default: the strongest of this CPU)
+    #[arg(long)]
+    pub level: Option<LevelArg>,
+    /// Samples of which the fastest counts
+    #[arg(long, value_name = "N", default_value = "7")]
+    pub best_of: NonZeroUsize,
+    /// Also measure conversions that count everything
+    #[arg(long)]
+    pub counts: bool,
+    /// Measure nothing: print the route that each pair takes, at --level or at every level of this CPU
+    #[arg(long, conflicts_with_all = ["sizes", "best_of", "counts", "threads"])]
+    pub routes: bool,
+    /// Measure layouts of quantised checkpoints instead, to bf16 and from it, on one thread out of cache: all of them, or
+    /// those that are named
+    #[arg(
+        long,
+        value_name = "LAYOUT,..",
+        value_delimiter = ',',
+        num_args = 0..,
+        require_equals = true,
+        value_parser = clap::builder::PossibleValuesParser::new(truecast::bench::scaled::names()),
+        hide_possible_values = true,
+        conflicts_with_all = ["pairs", "sizes", "counts", "routes", "threads", "PolicyArgs"]
+    )]
+    pub scaled: Option<Vec<String>>,
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
+}
+
+/// `--level`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum LevelArg {
+    Baseline,
+    Avx2,
+    Avx512,
+    Neon,
+}

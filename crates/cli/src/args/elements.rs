@@ -1,0 +1,194 @@
+//! Commands about elements of one operation: `rescale`, `check`, `vectors`.
+
+use super::threads::ThreadsArgs;
+use crate::policy::{PolicyArgs, operator};
+use crate::{size, words};
+use clap::{Args, ValueEnum, ValueHint};
+use std::path::PathBuf;
+use truecast::DType;
+use truecast::run::ModelKind;
+use truecast::vectors::Extent;
+
+/// `rescale`
+#[derive(Args, Debug)]
+pub struct RescaleArgs {
+    /// Array to read (.npy of i8, i16, i32, or 64-bit integers that hold i48; u8 and u16 imply --input-unsigned)
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub src: PathBuf,
+    /// Array to write
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub dst: PathBuf,
+    /// Type to rescale to: i8, i16, i32; u8 and u16 imply --output-unsigned
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    pub to: DType,
+    /// Version of TOSA
+    #[arg(long, value_name = "tosa[@VERSION]", default_value = "tosa", value_parser = words::TOSA)]
+    pub spec: String,
+    /// How the scaled value is rounded
+    #[arg(long, value_name = "MODE", default_value = "single", value_parser = words::RESCALE_ROUNDING)]
+    pub rounding: String,
+    /// Memory that buffers may take
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse)]
+    pub max_memory: u64,
+    /// Replace an existing destination
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub options: RescaleAttributes,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
+}
+
+/// What `rescale` and `check rescale` take.
+#[derive(Args, Debug, Clone)]
+pub struct RescaleAttributes {
+    /// RESCALE: multiplier, or one for each channel: numbers with commas, or a .npy file
+    #[arg(long, value_name = "N,..|FILE", allow_hyphen_values = true)]
+    pub multiplier: Option<String>,
+    /// RESCALE: shift, or one for each channel
+    #[arg(long, value_name = "N,..|FILE", allow_hyphen_values = true)]
+    pub shift: Option<String>,
+    /// RESCALE: instead of both, the scale that they stand for, or one for each channel: numbers, or a .npy file of floats
+    #[arg(long, value_name = "X,..|FILE", allow_hyphen_values = true, conflicts_with_all = ["multiplier", "shift"])]
+    pub scale: Option<String>,
+    /// RESCALE: zero point of the input
+    #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true)]
+    pub input_zp: i64,
+    /// RESCALE: zero point of the output
+    #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true)]
+    pub output_zp: i64,
+    /// RESCALE: multipliers have 32 bits, not 16
+    #[arg(long)]
+    pub scale32: bool,
+    /// RESCALE: a multiplier and a shift for each index of the last dimension
+    #[arg(long)]
+    pub per_channel: bool,
+    /// RESCALE: read the input as unsigned
+    #[arg(long)]
+    pub input_unsigned: bool,
+    /// RESCALE: clamp the output as unsigned
+    #[arg(long)]
+    pub output_unsigned: bool,
+}
+
+/// `check`
+#[derive(Args, Debug)]
+pub struct CheckArgs {
+    /// `cast`, `castlike` of ONNX, `rescale`, or a model
+    #[arg(value_name = "cast|castlike|rescale|MODEL", value_parser = words::CHECKED, hide_possible_values = true)]
+    pub what: PathBuf,
+    /// Source type (default: what the header of the input says)
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    pub from: Option<DType>,
+    /// Destination type
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    pub to: Option<DType>,
+    /// The elements that were converted
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub input: Option<PathBuf>,
+    /// What came of them
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub actual: Option<PathBuf>,
+    /// TOSA: the input is block-scaled, with these scales
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub input_scale: Option<PathBuf>,
+    /// TOSA: the output is block-scaled, with these scales
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub actual_scale: Option<PathBuf>,
+    /// Compare sign and payload of NaN too; otherwise any NaN is right where NaN is
+    #[arg(long)]
+    pub exact_nan: bool,
+    /// Violations to print
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub show: usize,
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+    #[command(flatten)]
+    pub rescale: RescaleAttributes,
+}
+
+impl CheckArgs {
+    /// The options of the specification that decides: the one that was typed, the only one that there is for what is
+    /// checked, or the default.
+    pub fn policy(&self) -> PolicyArgs {
+        let only = match self.what.to_str() {
+            Some("rescale") => Some("tosa"),
+            Some(named) if operator(named).is_some() => None,
+            _ => match ModelKind::of(&self.what) {
+                Ok(ModelKind::OpenVino) => Some("openvino"),
+                Ok(ModelKind::Tile) => Some("tile"),
+                Ok(ModelKind::Tosa) => Some("tosa"),
+                Ok(ModelKind::Onnx) | Err(_) => None,
+            },
+        };
+        only.map_or(self.policy.clone(), |name| self.policy.or_spec(name))
+    }
+}
+
+/// `vectors`
+#[derive(Args, Debug)]
+pub struct VectorsArgs {
+    /// Operation: cast, castlike of ONNX, or rescale of TOSA
+    #[arg(value_name = "OP", value_parser = words::OPERATION)]
+    pub op: String,
+    /// Source type
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    pub from: DType,
+    /// Destination type
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    pub to: DType,
+    /// Decisive inputs, or every code of a source of 16 bits or fewer
+    #[arg(long, default_value = "boundary")]
+    pub level: ExtentArg,
+    /// One line, one object or one array element a vector (default: hex, or json with --json)
+    #[arg(long)]
+    pub format: Option<VectorFormat>,
+    /// File to write (default: standard output); with npy FILE.input.npy, FILE.output.npy and FILE.undefined.npy
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Replace existing files
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub policy: PolicyArgs,
+    #[command(flatten)]
+    pub rescale: RescaleAttributes,
+}
+
+/// `vectors --format`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum VectorFormat {
+    Hex,
+    Npy,
+    Json,
+}
+
+impl VectorsArgs {
+    /// The options of the specification that decides: RESCALE is TOSA's.
+    pub fn policy(&self) -> PolicyArgs {
+        if self.op == "rescale" { self.policy.or_spec("tosa") } else { self.policy.clone() }
+    }
+
+    /// What is written.
+    pub fn format(&self, json: bool) -> VectorFormat {
+        self.format.unwrap_or(if json { VectorFormat::Json } else { VectorFormat::Hex })
+    }
+}
+
+/// `vectors --level`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum ExtentArg {
+    Boundary,
+    Exhaustive,
+}
+
+impl From<ExtentArg> for Extent {
+    fn from(level: ExtentArg) -> Extent {
+        match level {
+            ExtentArg::Boundary => Extent::Boundary,
+            ExtentArg::Exhaustive => Extent::Exhaustive,
+        }
+    }
+}

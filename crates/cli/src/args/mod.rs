@@ -1,0 +1,179 @@
+//! What may be typed: one definition from which help, man page and completions come. Reference:
+//! `docs/interfaces.md §3`. Here are the commands; what each takes is in a file for each group of options.
+
+mod bench;
+mod convert;
+mod elements;
+mod files;
+mod run;
+mod select;
+mod threads;
+mod value;
+
+pub use bench::*;
+pub use convert::*;
+pub use elements::*;
+pub use files::*;
+pub use run::*;
+pub use select::*;
+pub use threads::*;
+pub use value::*;
+
+use crate::words;
+use clap::{Parser, Subcommand, ValueHint};
+use std::path::PathBuf;
+
+/// Exact and fast tensor element-type conversion
+///
+/// Every result is the chosen specification's answer, rounded once, bit for bit; where a specification is silent,
+/// truecast says so.
+#[derive(Parser, Debug)]
+#[command(name = "truecast", version, max_term_width = 100)]
+pub struct Cli {
+    /// Print one JSON object instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print nothing but errors and what was asked for
+    #[arg(long, global = true)]
+    pub quiet: bool,
+    /// Show every column and every name whole, however narrow the terminal; a pipe gets them anyway
+    #[arg(long, global = true)]
+    pub wide: bool,
+    /// Colour: where a terminal shows it (auto, which NO_COLOR, CLICOLOR and CLICOLOR_FORCE decide), always or never
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    pub color: clap::ColorChoice,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Convert a file and report what happened to its values
+    ///
+    /// In a checkpoint (.safetensors) floating-point tensors are converted and the others copied, unless a rule says
+    /// otherwise; arrays (.npy, .npz, .pb) are always converted. In a model (.onnx) weights are stored in the type and
+    /// cast back where they are used. The destination is complete or untouched.
+    Convert(ConvertArgs),
+    /// List a file's tensors
+    Inspect(InspectArgs),
+    /// Recompute a conversion independently and compare bit for bit
+    ///
+    /// Takes the options of the conversion. Exit code 1 if anything differs.
+    Verify(VerifyArgs),
+    /// Show how two files differ as numbers, across types
+    Compare(CompareArgs),
+    /// Explain one value: bits, neighbours, rounding, and the result under every specification
+    #[command(allow_negative_numbers = true)]
+    Explain(ExplainArgs),
+    /// Rescale an array of integers as TOSA's RESCALE does
+    ///
+    /// `(value - input zero point) * multiplier / 2^shift`, rounded, with the output zero point, clamped to the type.
+    #[command(allow_negative_numbers = true)]
+    Rescale(RescaleArgs),
+    /// Evaluate a model of conversions (.onnx, .tosa, .xml, Tile IR): files in, files out
+    ///
+    /// ONNX: Cast, CastLike, Constant, Identity and model-local functions made of them. TOSA: CAST, RESCALE, CONST,
+    /// CONST_SHAPE, IDENTITY; arrays as Arm's tools write them. OpenVINO IR: Parameter, Const, Convert,
+    /// ConvertPromoteTypes, Result. Tile IR: the nine conversions.
+    Run(RunArgs),
+    /// Are these results allowed, or are a model's conversions legal?
+    ///
+    /// `check cast` and `check rescale` (TOSA) check results of any implementation element by element; `check MODEL` checks the conversions of a model,
+    /// without running them. Exit code 1 if anything is not allowed.
+    Check(CheckArgs),
+    /// Write test vectors: inputs at which a conversion shows what it does, with their results
+    Vectors(VectorsArgs),
+    /// Describe the types: layout, range, special codes, every code of the narrow ones
+    Formats(FormatsArgs),
+    /// The type to which two types promote, in OpenVINO, NumPy, JAX, PyTorch and TensorFlow
+    ///
+    /// With `--system all`, one line for each system and mode; those are marked that differ from what most say.
+    Promote(PromoteArgs),
+    /// Measure throughput on this machine, beside memcpy on the same buffers
+    ///
+    /// Conversion and memcpy take turns; the best time of each counts. GB/s are bytes read and bytes written, and memcpy
+    /// moves as many of them as the conversion.
+    Bench(BenchArgs),
+    /// Print a completion script
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man {
+        /// The page of one command
+        #[arg(value_parser = words::COMMAND, hide_possible_values = true, conflicts_with = "all")]
+        command: Option<String>,
+        /// Write every page into this folder, as truecast.1, truecast-convert.1, ..
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        all: Option<PathBuf>,
+    },
+}
+
+impl Command {
+    /// How many threads it may use; `None` of a command that uses one.
+    pub fn threads(&self) -> Option<ThreadsArgs> {
+        match self {
+            Command::Convert(args) => Some(args.threads),
+            Command::Inspect(args) => Some(args.threads),
+            Command::Verify(args) => Some(args.threads),
+            Command::Compare(args) => Some(args.threads),
+            Command::Rescale(args) => Some(args.threads),
+            Command::Run(args) => Some(args.threads),
+            Command::Bench(args) => Some(args.threads),
+            _ => None,
+        }
+    }
+
+    /// Only looks at things and says what there is to say.
+    pub fn is_question(&self) -> bool {
+        matches!(
+            self,
+            Command::Explain(_)
+                | Command::Formats(_)
+                | Command::Promote(_)
+                | Command::Inspect(_)
+                | Command::Compare(_)
+                | Command::Check(_)
+        )
+    }
+
+    /// As it is typed.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Convert(_) => "convert",
+            Command::Inspect(_) => "inspect",
+            Command::Verify(_) => "verify",
+            Command::Compare(_) => "compare",
+            Command::Explain(_) => "explain",
+            Command::Rescale(_) => "rescale",
+            Command::Run(_) => "run",
+            Command::Check(_) => "check",
+            Command::Vectors(_) => "vectors",
+            Command::Formats(_) => "formats",
+            Command::Promote(_) => "promote",
+            Command::Bench(_) => "bench",
+            Command::Completions { .. } => "completions",
+            Command::Man { .. } => "man",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn rules_keep_their_order() {
+        let line = ["truecast", "convert", "a", "b", "--rule", "x=f16", "--keep", "y", "--rule", "z=f32"];
+        let order = RuleOrder::of(&Cli::command().get_matches_from(line));
+        assert_eq!(order.iter().collect::<Vec<_>>(), [(false, "x=f16"), (true, "y"), (false, "z=f32")]);
+    }
+}

@@ -1,0 +1,84 @@
+//! `run`.
+
+use super::threads::ThreadsArgs;
+use crate::policy::StringStyleArg;
+use crate::words;
+use clap::{Args, ValueEnum, ValueHint};
+use std::path::PathBuf;
+use truecast::io::FileFormat;
+use truecast::models::openvino::Packing;
+
+/// `run`
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// Model to evaluate
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub model: PathBuf,
+    /// File (.npy, .pb) for an input of the model
+    #[arg(long, value_name = "NAME=FILE")]
+    pub input: Vec<String>,
+    /// Folder for the outputs, one file each
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output_dir: PathBuf,
+    /// What the outputs are written as
+    #[arg(long, value_name = "FORMAT", default_value = "npy")]
+    pub output_format: ArrayFormat,
+    /// OpenVINO: how u3 and u6 lie, for files of releases after 2026.4: groups of three bytes, or one stream of bits
+    #[arg(long)]
+    pub ir_layout: Option<IrLayoutArg>,
+    /// Replace existing outputs
+    #[arg(long)]
+    pub force: bool,
+    /// ONNX: floating-point numbers that become text: as the reference evaluator writes them, or plain (default reference)
+    #[arg(long)]
+    pub string_style: Option<StringStyleArg>,
+    /// Tile IR: whose rules (default the newest)
+    #[arg(long, value_name = "NAME[@VERSION]", value_parser = words::TILE)]
+    pub spec: Option<String>,
+    /// Tile IR: the entry, if the module has several
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+    /// Tile IR: whose values, spec (default), hw or seed. TOSA: what the implementation chooses where the text leaves a choice,
+    /// strict (default) or others, with + between them
+    #[arg(long, value_name = "PROFILE", value_parser = words::RUN_PROFILE)]
+    pub profile: Option<String>,
+    /// Tile IR: choices where its sources differ
+    #[arg(long, value_name = "NAME[=VALUE]", value_parser = words::TILE_OPTION)]
+    pub tile_option: Vec<String>,
+    #[command(flatten)]
+    pub threads: ThreadsArgs,
+}
+
+/// `--ir-layout`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum IrLayoutArg {
+    Groups,
+    Stream,
+}
+
+impl From<IrLayoutArg> for Packing {
+    fn from(layout: IrLayoutArg) -> Packing {
+        match layout {
+            IrLayoutArg::Groups => Packing::Groups,
+            IrLayoutArg::Stream => Packing::LowFirst,
+        }
+    }
+}
+
+/// `--output-format`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum ArrayFormat {
+    Npy,
+    Pb,
+}
+
+impl From<ArrayFormat> for FileFormat {
+    fn from(format: ArrayFormat) -> FileFormat {
+        match format {
+            ArrayFormat::Npy => FileFormat::Npy,
+            ArrayFormat::Pb => FileFormat::TensorProto,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Which tensors are converted and to what, how strictly files are read, and which rows of a report are listed: of
+//! `convert`, `verify` and others.
+
+use crate::words;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args};
+use truecast::DType;
+use truecast::select::writing::Preset;
+
+/// Options that choose tensors and what they become.
+#[derive(Args, Debug, Clone)]
+pub struct SelectArgs {
+    /// Type to convert to, such as f16, bf16, f8e4m3fn; `truecast formats` lists them
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    pub to: Option<DType>,
+    /// Read the payload as this type; in a checkpoint only of tensors of that width that a rule chooses
+    #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
+    pub from: Option<DType>,
+    /// Type of the tensors whose name matches; `*` matches anything, the first of all rules wins
+    #[arg(long, value_name = "GLOB=TYPE")]
+    pub rule: Vec<String>,
+    /// Copy the tensors whose name matches
+    #[arg(long, value_name = "GLOB")]
+    pub keep: Vec<String>,
+    /// Copy tensors with such names, and all of fewer than two dimensions; with --scheme: do not quantise them
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = words::PRESET)]
+    pub keep_preset: Vec<Preset>,
+    /// ONNX models: keep smaller tensors, unless a rule names them
+    #[arg(long, value_name = "N", default_value = "1024")]
+    pub min_elements: u64,
+    #[command(flatten)]
+    pub onnx: OnnxArgs,
+}
+
+/// How strictly ONNX files are read.
+#[derive(Args, Debug, Clone, Copy)]
+pub struct OnnxArgs {
+    /// ONNX: ignore surplus bytes and unused bits of tensors
+    #[arg(long)]
+    pub lenient: bool,
+    /// Accept files that a file names behind links that lead out of its folder
+    #[arg(long)]
+    pub follow_links: bool,
+}
+
+impl OnnxArgs {
+    /// What was asked for.
+    pub fn options(self) -> truecast::io::onnx::Options {
+        truecast::io::onnx::Options { lenient: self.lenient, follow_links: self.follow_links }
+    }
+}
+
+/// How the tensors of a report are listed.
+#[derive(Args, Debug, Clone)]
+pub struct ListArgs {
+    /// List the tensors by name, size, elements, sqnr_db, rmse, cosine, max_abs_error, max_rel_error or a count: largest or
+    /// worst first
+    #[arg(long, value_name = "COLUMN", conflicts_with = "summary", value_parser = words::COLUMN, hide_possible_values = true)]
+    pub sort: Option<String>,
+    /// Name this many tensors that lost most
+    #[arg(long, value_name = "N", default_value = "5")]
+    pub worst: usize,
+    /// Print totals only, no line for each tensor
+    #[arg(long)]
+    pub summary: bool,
+}
+
+/// The rules of a command line in the order in which they were typed.
+#[derive(Debug, Default)]
+pub struct RuleOrder {
+    rules: Vec<(usize, bool, String)>,
+    names_spec: bool,
+}
+
+impl RuleOrder {
+    /// Reads the positions that clap keeps beside the values.
+    pub fn of(matches: &ArgMatches) -> Self {
+        let (mut all, mut names_spec) = (Vec::new(), false);
+        if let Some((name, sub)) = matches.subcommand()
+            && matches!(name, "convert" | "verify")
+        {
+            names_spec = sub.value_source("spec") == Some(ValueSource::CommandLine);
+            for (id, keep) in [("rule", false), ("keep", true)] {
+                let values = sub.get_many::<String>(id).into_iter().flatten();
+                all.extend(sub.indices_of(id).into_iter().flatten().zip(values).map(|(at, v)| (at, keep, v.clone())));
+            }
+        }
+        all.sort();
+        Self { rules: all, names_spec }
+    }
+
+    /// `--spec` was typed, even if it says the default.
+    pub fn names_spec(&self) -> bool {
+        self.names_spec
+    }
+
+    /// (is it a `--keep`, the text), first typed first.
+    pub fn iter(&self) -> impl Iterator<Item = (bool, &str)> {
+        self.rules.iter().map(|(_, keep, text)| (*keep, text.as_str()))
+    }
+}

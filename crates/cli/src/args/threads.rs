@@ -1,0 +1,20 @@
+//! `--threads`, of commands that work on data.
+
+use clap::Args;
+use std::num::NonZeroUsize;
+
+/// Of commands that work on data.
+#[derive(Args, Debug, Clone, Copy, Default)]
+pub struct ThreadsArgs {
+    /// Threads to use (default: all cores)
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub threads: Option<NonZeroUsize>,
+}
+
+/// A larger number is a typing error, and would exhaust the machine.
+const MOST_THREADS: usize = 512;
+
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    let wanted: Option<NonZeroUsize> = text.parse().ok();
+    wanted.filter(|n| n.get() <= MOST_THREADS).ok_or_else(|| format!("expected a number from 1 to {MOST_THREADS}"))
+}
