@@ -174,6 +174,7 @@ fn presets_keep_what_they_name() {
     let keeps = |preset: &str, name: &str| preset.parse::<Preset>().unwrap().keeps(name);
     for (preset, kept, other) in [
         ("norms", "model.layers.0.post_attention_layernorm.weight", "model.norm.layers.0.mlp.up_proj.weight"),
+        ("norms", "encoder.layer.0.output.LayerNorm.bias", "encoder.layer.0.output.dense.bias"),
         ("embeddings", "model.embed_tokens.weight", "model.layers.0.mlp.up_proj.weight"),
         ("router", "model.layers.3.mlp.gate.weight", "model.layers.3.mlp.gate_proj.weight"),
         ("lm_head", "lm_head.weight", "model.layers.3.attention.wo.weight"),

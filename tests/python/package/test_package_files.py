@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import truecast as tc
+from container import read_safetensors
 
 SAMPLE = Path(__file__).resolve().parents[3] / "testdata" / "minilm-cut.safetensors"
 
@@ -90,7 +91,8 @@ def test_inspect():
     "call, kinds, words",
     [
         (lambda to: tc.convert("none.npy", to / "a.npy", "bf16"), (tc.FileError, OSError), "none.npy"),
-        (lambda to: tc.convert(SAMPLE, to / "a.gguf", "bf16"), (tc.UsageError, ValueError), "gguf"),
+        (lambda to: tc.convert(SAMPLE, to / "a.pt", "bf16"), (tc.UsageError, ValueError), r"a\.pt"),
+        (lambda to: tc.convert(SAMPLE, to / "a.gguf", "f8e4m3fn"), (tc.TruecastError, ValueError), "gguf"),
         (lambda to: tc.convert(SAMPLE, to / "old.npz", "bf16"), (tc.UsageError, ValueError), "force=True"),
         (lambda to: tc.convert(SAMPLE, to / "a.npz", "bf16", keep="no such"), (tc.UsageError, ValueError), "no such"),
         (lambda to: tc.convert(SAMPLE, to / "a.npz", "bf16", max_memory=1), (tc.UsageError, ValueError), "bytes"),
@@ -162,3 +164,22 @@ def test_ctrl_c(tmp_path):
     rest, _ = child.communicate(timeout=60)
     assert rest.splitlines()[-1] == "interrupted" and child.returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["big.npy"]
+
+
+def test_a_gguf_file(tmp_path):
+    """Names stay; blocks are those of docs/spec/checkpoints.md section 9.3, and what is kept is copied."""
+    destination, options = tmp_path / "q.gguf", {"scheme": "gguf:q8_0"}
+    tc.convert(SAMPLE, destination, **options)
+    assert tc.verify(SAMPLE, destination, **options)
+    tc.convert(destination, tmp_path / "b.safetensors", "f32")
+    (source, _, _), (dense, _, _) = read_safetensors(SAMPLE), read_safetensors(tmp_path / "b.safetensors")
+
+    name, one = "embeddings.word_embeddings.weight", np.float32(1)
+    x = source[name].reshape(-1, 32)
+    d = abs(x).max(1, keepdims=True) / np.float32(127)
+    v = x * (one / d)
+    q = np.trunc(v) + np.sign(v) * (abs(v - np.trunc(v)) >= 0.5)  # to nearest, ties away from zero
+    expected = q.astype(np.float32) * d.astype(np.float16).astype(np.float32)
+    assert np.array_equal(dense[name].reshape(-1, 32), expected)
+    kept = "embeddings.LayerNorm.weight"
+    assert dense[kept].tobytes() == source[kept].tobytes()

@@ -39,12 +39,17 @@ impl Preset {
     /// ```
     /// use truecast_schemes::Preset;
     /// assert!(Preset::Norms.keeps("model.layers.0.input_layernorm.weight"));
+    /// assert!(Preset::Norms.keeps("encoder.layer.0.output.LayerNorm.bias"));
     /// assert!(!Preset::Router.keeps("model.layers.0.mlp.gate_proj.weight"));
     /// ```
     pub fn keeps(self, name: &str) -> bool {
         let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
         match self {
-            Preset::Norms => name.rsplit('.').take(2).any(|part| part.contains("norm") || part.contains("ln_")),
+            // `input_layernorm`, and `LayerNorm` of BERT.
+            Preset::Norms => {
+                let is_norm = |part: &str| part.to_ascii_lowercase().contains("norm") || part.contains("ln_");
+                name.rsplit('.').take(2).any(is_norm)
+            }
             Preset::Embeddings => has(&["embed", "wte", "wpe"]),
             Preset::Router => has(&["router", "mlp.gate.weight", "ffn.gate.weight", "gate_inp"]),
             Preset::LmHead => has(&["lm_head", "output.weight"]),
