@@ -2,7 +2,7 @@
 //! which converts.
 
 use super::encode::Plans;
-use super::means::Means;
+use super::operations::Operations;
 use super::plan::Plan;
 use super::scaled::Scaled;
 use super::shard::{Origin, ShardPlan};
@@ -28,7 +28,7 @@ impl Amax {
         &mut self,
         plan: &Plan,
         shard: &ShardPlan,
-        means: &Means<'_>,
+        operations: &Operations<'_>,
         limits: &Limits<'_>,
         told: &mut (dyn FnMut(&str) + Send),
     ) -> Result<(), Error> {
@@ -52,7 +52,7 @@ impl Amax {
             Error::tensor(path, tensor, cause)
         };
         let failed = |scaled: &Scaled, cause: ScaledError| in_tensor(scaled, Cause::Scaled(cause));
-        let plans = wanted.iter().map(|scaled| means.of_scaled(scaled).map_err(|cause| in_tensor(scaled, cause)));
+        let plans = wanted.iter().map(|scaled| operations.of_scaled(scaled).map_err(|cause| in_tensor(scaled, cause)));
         let plans: Vec<Arc<Plans>> = plans.collect::<Result<_, _>>()?;
         let item = |(at, scaled): (usize, &&Scaled)| Item::new(at, scaled.layout.elements(), scaled.src_bits(), 0);
         let items: Vec<Item> = wanted.iter().enumerate().map(item).collect();

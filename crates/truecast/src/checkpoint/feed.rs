@@ -1,7 +1,7 @@
 //! Reading pieces of tensors from any shard of a checkpoint, and writing a shard while its digest is taken.
 
 use super::encode::Encoder;
-use super::means::{Mean, Means};
+use super::operations::{Operation, Operations};
 use super::outline::Outline;
 use super::shard::Origin;
 use crate::digest::{Sha256, sha256};
@@ -17,7 +17,7 @@ use truecast_io::folder::Folder;
 pub(super) struct FolderFeed<'a> {
     pub folder: &'a Folder,
     pub outline: &'a Outline<'a>,
-    pub means: &'a Means<'a>,
+    pub operations: &'a Operations<'a>,
 }
 
 impl Feed for FolderFeed<'_> {
@@ -25,7 +25,7 @@ impl Feed for FolderFeed<'_> {
         let Outline { works, order, items, .. } = self.outline;
         let (item, work) = (&items[at], &works[order[at]]);
         let planned =
-            || self.means.of(work).map_err(|cause| Error::tensor(self.folder.path(), &work.planned.name, cause));
+            || self.operations.of(work).map_err(|cause| Error::tensor(self.folder.path(), &work.planned.name, cause));
         match &work.origin {
             Origin::Stored(stored) => {
                 let source = &self.folder.shards()[stored.shard].source;
@@ -39,11 +39,11 @@ impl Feed for FolderFeed<'_> {
                 Ok(bytes.len())
             }
             Origin::Dense(scaled) => {
-                let Mean::Quantise(plans) = planned()? else { unreachable!("each work has its means") };
+                let Operation::Quantise(plans) = planned()? else { unreachable!("each work has its operation") };
                 plans.input.read(self.folder, scaled.place(), first, len, buffer)
             }
             Origin::Quantised(quantised) => {
-                let Mean::Dequantise(maker) = planned()? else { unreachable!("each work has its means") };
+                let Operation::Dequantise(maker) = planned()? else { unreachable!("each work has its operation") };
                 maker.read(self.folder, quantised, first, len, buffer)
             }
         }
@@ -60,7 +60,7 @@ pub(super) struct ShardSink<'a> {
     /// Bytes of data that the digest has seen.
     seen: u64,
     outline: &'a Outline<'a>,
-    means: &'a Means<'a>,
+    operations: &'a Operations<'a>,
 }
 
 impl<'a> ShardSink<'a> {
@@ -68,7 +68,7 @@ impl<'a> ShardSink<'a> {
         mut writer: Writer,
         path: &Path,
         outline: &'a Outline<'a>,
-        means: &'a Means<'a>,
+        operations: &'a Operations<'a>,
         wants_digest: bool,
     ) -> ShardSink<'a> {
         let digest = wants_digest.then(|| {
@@ -76,7 +76,7 @@ impl<'a> ShardSink<'a> {
             digest.add(&writer.take_header());
             digest
         });
-        ShardSink { writer, path: path.into(), digest, wants_digest, seen: 0, outline, means }
+        ShardSink { writer, path: path.into(), digest, wants_digest, seen: 0, outline, operations }
     }
 
     /// Writes bytes that begin at `offset` of the data.
@@ -120,7 +120,7 @@ impl Sink for ShardSink<'_> {
         let Origin::Dense(scaled) = &works[work].origin else {
             return self.put(offsets[work][0] + items[at].dst_bytes(first), bytes);
         };
-        let plans = self.means.of_scaled(scaled);
+        let plans = self.operations.of_scaled(scaled);
         let plans = plans.map_err(|cause| Error::tensor(&self.path, &works[work].planned.name, cause))?;
         let encoder = Encoder { plans: &plans, amax: &amax[work] };
         for write in encoder.writes(first, len) {

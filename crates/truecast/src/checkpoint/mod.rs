@@ -19,7 +19,7 @@ mod gguf_file;
 mod input;
 mod manifest;
 mod marks;
-mod means;
+mod operations;
 mod options;
 mod outline;
 mod place;

@@ -3,7 +3,7 @@
 use super::amax::Amax;
 use super::encode::{Encoder, Loss};
 use super::feed::{FolderFeed, ShardSink};
-use super::means::{Mean, Means};
+use super::operations::{Operation, Operations};
 use super::outline::Outline;
 use super::plan::Plan;
 use super::scaled::Scaled;
@@ -34,7 +34,7 @@ pub(super) struct Shards<'a> {
     pub warnings: Vec<String>,
     /// Of tensors whose scales need it.
     amax: Amax,
-    means: Means<'a>,
+    operations: Operations<'a>,
 }
 
 impl<'a> Shards<'a> {
@@ -42,8 +42,8 @@ impl<'a> Shards<'a> {
         let options = &plan.options.tensors;
         // Pieces are converted at the same time, each by one thread.
         let exec = CastOptions { counting: Counting::Full, threads: NonZeroUsize::MIN, ..options.exec };
-        let means = Means::new(&options.request, exec);
-        Shards { plan, stop, rows: Vec::new(), read: 0, warnings: Vec::new(), amax: Amax::default(), means }
+        let operations = Operations::new(&options.request, exec);
+        Shards { plan, stop, rows: Vec::new(), read: 0, warnings: Vec::new(), amax: Amax::default(), operations }
     }
 
     /// Converts shard `at` into the file `path`. Returns its length, and its digest if that is asked for.
@@ -59,14 +59,14 @@ impl<'a> Shards<'a> {
         let source = plan.folder.shards()[at].source.path();
         let failed = |tensor: &Planned, cause: Cause| Error::tensor(source, &tensor.name, cause);
         let limits = Limits { threads: options.exec.threads, max_memory: options.max_memory, stop: self.stop };
-        let (read, means) = (&mut self.read, &self.means);
-        self.amax.find(plan, shard, means, &limits, &mut |tensor| progress(Progress { bytes: *read, tensor }))?;
+        let (read, operations) = (&mut self.read, &self.operations);
+        self.amax.find(plan, shard, operations, &limits, &mut |tensor| progress(Progress { bytes: *read, tensor }))?;
         // What cannot be done is known before anything is written.
         for work in &shard.works {
             if self.stop.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
             }
-            means.of(work).map_err(|cause| failed(&work.planned, cause))?;
+            operations.of(work).map_err(|cause| failed(&work.planned, cause))?;
         }
         let amax = |work: &Work| match &work.origin {
             Origin::Dense(scaled) => self.amax.of(plan, scaled),
@@ -80,10 +80,10 @@ impl<'a> Shards<'a> {
         };
         let outline = Outline::new(shard, amax, &writer);
         let Outline { items, order, amax, .. } = &outline;
-        let mut sink = ShardSink::new(writer, path, &outline, means, wants_digest);
+        let mut sink = ShardSink::new(writer, path, &outline, operations, wants_digest);
         for (at, work) in shard.works.iter().enumerate() {
             if let Origin::Dense(scaled) = &work.origin {
-                let plans = means.of_scaled(scaled).map_err(|cause| failed(&work.planned, cause))?;
+                let plans = operations.of_scaled(scaled).map_err(|cause| failed(&work.planned, cause))?;
                 let encoder = Encoder { plans: &plans, amax: &amax[at] };
                 self.warnings.extend(unlikely(&work.planned.name, scaled, &encoder));
                 for (output, bytes) in small(scaled, &encoder) {
@@ -96,13 +96,13 @@ impl<'a> Shards<'a> {
             let index = order[at];
             let planned = &shard.works[index].planned;
             let counted = |counts: Vec<Counts>, bytes| (Loss { counts, ..Loss::default() }, bytes);
-            let made = means.of(&shard.works[index]).and_then(|mean| match mean {
-                Mean::Quantise(plans) => Encoder { plans: &plans, amax: &amax[index] }.run(first, len, src, dst),
-                Mean::Dequantise(maker) => {
+            let made = operations.of(&shard.works[index]).and_then(|operation| match operation {
+                Operation::Quantise(plans) => Encoder { plans: &plans, amax: &amax[index] }.run(first, len, src, dst),
+                Operation::Dequantise(maker) => {
                     let dst = room(dst, items[at].dst_bytes(len))?;
                     maker.run(first, len as usize, src, dst).map(|parts| counted(parts, dst.len()))
                 }
-                Mean::Cast(action) => {
+                Operation::Cast(action) => {
                     let dst = room(dst, items[at].dst_bytes(len))?;
                     let converter = Converter { tensor: planned, action: &action };
                     converter.run(first, len as usize, src, dst).map(|parts| counted(parts, dst.len()))
@@ -118,7 +118,7 @@ impl<'a> Shards<'a> {
             *read += bytes;
             progress(Progress { bytes: *read, tensor: &shard.works[index].planned.name });
         };
-        let feed = FolderFeed { folder: &plan.folder, outline: &outline, means };
+        let feed = FolderFeed { folder: &plan.folder, outline: &outline, operations };
         let sink = run(feed, sink, items, &limits, work, done)?;
         let written = sink.finish(self.stop)?;
         for (work, [counts, cast, formula]) in shard.works.iter().zip(losses) {

@@ -21,7 +21,7 @@ pub(super) struct Plan {
     pub values: Values,
     pub decoder: Decoder,
     pub coded: Coded,
-    pub how: How,
+    pub lookup: Lookup,
     /// The f32 of each code, as bytes.
     pub of_codes: Vec<u8>,
     /// Columns of a scale, at most those of a row.
@@ -37,16 +37,16 @@ pub(super) enum Coded {
     Blocks { block: BlockType, factor: bool },
 }
 
-/// How elements are made of codes.
+/// Which tables elements are looked up in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
-    /// One by one.
+pub(super) enum Lookup {
+    /// None: they are computed one by one.
     Arithmetic,
-    /// By a table for each block of a row.
+    /// One for each block of a row.
     Sixteen,
-    /// By a table for each code of a scale.
+    /// One for each code of a scale.
     SixteenByScale,
-    /// By tables of all bytes, for blocks that many elements share.
+    /// One of all bytes, for blocks that many elements share.
     Full,
 }
 
@@ -68,12 +68,12 @@ impl Plan {
         let minus = if let Zero::Constant(zero) = planes.zero { zero } else { 0 };
         let decoder = Decoder::new(planes.codes.code, minus, level)?;
         let block = if block >= layout.cols { layout.cols.next_multiple_of(64).max(64) } else { block };
-        let how = how(layout, &planes, block, values.dst_bytes, level);
+        let lookup = lookup(layout, &planes, block, values.dst_bytes, level);
         let granule = column_granule(planes.codes.packing);
         let column_align = if block <= LONG_BLOCK { lcm(granule, block) } else { granule };
         let grid = Grid::new(layout, &planes, level)?;
         let coded = Coded::Planes(Box::new(planes), Box::new(grid));
-        Ok(Plan::with(layout, exec, values, decoder, coded, how, block, column_align))
+        Ok(Plan::with(layout, exec, values, decoder, coded, lookup, block, column_align))
     }
 
     fn of_blocks(
@@ -88,9 +88,9 @@ impl Plan {
             Some((code, minus)) => (Decoder::new(code, minus, exec.level)?, code.bits()),
             None => (Decoder::doubled(), 4),
         };
-        let how = if bits <= 4 && values.dst_bytes == 2 { How::Sixteen } else { How::Arithmetic };
+        let lookup = if bits <= 4 && values.dst_bytes == 2 { Lookup::Sixteen } else { Lookup::Arithmetic };
         let coded = Coded::Blocks { block, factor };
-        Ok(Plan::with(layout, exec, values, decoder, coded, how, block.group(), block.elements()))
+        Ok(Plan::with(layout, exec, values, decoder, coded, lookup, block.group(), block.elements()))
     }
 
     #[allow(clippy::too_many_arguments)] // each is a field
@@ -100,15 +100,15 @@ impl Plan {
         values: Values,
         decoder: Decoder,
         coded: Coded,
-        how: How,
+        lookup: Lookup,
         block: u64,
         column_align: u64,
     ) -> Plan {
-        let n_codes: usize = if how == How::Full { 256 } else { 16 };
+        let n_codes: usize = if lookup == Lookup::Full { 256 } else { 16 };
         let mut of_codes = vec![0; n_codes * 4];
         let all: Vec<u8> = (0..n_codes).map(|code| code as u8).collect();
         decoder.run(&all, &mut of_codes, &mut Default::default());
-        Plan { layout: *layout, exec: *exec, values, decoder, coded, how, of_codes, block, column_align }
+        Plan { layout: *layout, exec: *exec, values, decoder, coded, lookup, of_codes, block, column_align }
     }
 
     /// Columns that are read for a window.
@@ -149,7 +149,7 @@ impl Plan {
     /// The end of the rows from one on that are made with the tables of all of them, one at least.
     pub fn rows_with_tables(&self, row: u64, end: u64) -> u64 {
         let Coded::Planes(planes, _) = &self.coded else { return row + 1 };
-        if self.how != How::Full || planes.group != Group::Grid {
+        if self.lookup != Lookup::Full || planes.group != Group::Grid {
             return row + 1;
         }
         let end_of = |block: u64| (row / block + 1).saturating_mul(block);
@@ -178,23 +178,23 @@ impl Plan {
 }
 
 /// Which way pays.
-fn how(layout: &Layout, planes: &Planes, block: u64, dst_bytes: usize, level: Level) -> How {
+fn lookup(layout: &Layout, planes: &Planes, block: u64, dst_bytes: usize, level: Level) -> Lookup {
     if dst_bytes != 2 || planes.group == Group::OfColumn {
-        return How::Arithmetic;
+        return Lookup::Arithmetic;
     }
     let bits = planes.codes.code.bits();
     if bits <= 4 && lookup::fits_sixteen(block) {
         let alone = planes.form != Form::Affine && !matches!(planes.zero, Zero::Grid { .. });
         let one_global = planes.global.is_none_or(|global| global.block[1] >= layout.cols);
         let by_scale = planes.scales.plane.code.bits() == 8 && alone && one_global;
-        return if by_scale { How::SixteenByScale } else { How::Sixteen };
+        return if by_scale { Lookup::SixteenByScale } else { Lookup::Sixteen };
     }
     let sharing = planes.scales.block[0].min(layout.rows).saturating_mul(block);
     let rows_follow = planes.group == Group::Grid || planes.scales.block[0] == 1;
     if bits > 4 && lookup::has_full(level) && block.is_multiple_of(64) && sharing >= FULL_FROM && rows_follow {
-        return How::Full;
+        return Lookup::Full;
     }
-    How::Arithmetic
+    Lookup::Arithmetic
 }
 
 fn lcm(a: u64, b: u64) -> u64 {

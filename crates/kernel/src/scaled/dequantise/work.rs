@@ -1,6 +1,6 @@
 //! One run over a window: its rows, each by lookups or by arithmetic.
 
-use super::plan::{Coded, How, LONG_BLOCK, Plan};
+use super::plan::{Coded, LONG_BLOCK, Lookup, Plan};
 use super::source::Source;
 use super::tables::Tables;
 use super::transposed::{self, COLUMNS, STRIP, Strip};
@@ -81,7 +81,7 @@ impl<'a> Job<'a> {
         let [Some((_, codes)), ..] = cuts else { unreachable!("every layout has codes") };
         let (source, factor) = match &plan.coded {
             Coded::Planes(_, grid) => {
-                let by_scale = plan.how == How::SixteenByScale && want == Want::Results;
+                let by_scale = plan.lookup == Lookup::SixteenByScale && want == Want::Results;
                 let of_row = if by_scale { Want::Codes } else { want };
                 (Source::Grid(Box::new(grid.row(cuts, parts, grid.columns(&cols), of_row)?)), None)
             }
@@ -248,13 +248,13 @@ impl Work<'_> {
         let fresh = self.made != Some(version);
         self.made = Some(version);
         let Work { job: Job { plan, want, .. }, tables, source, room, .. } = self;
-        match plan.how {
+        match plan.lookup {
             _ if *want == Want::Exact => self.by_operations(row, fresh, dst),
-            How::Arithmetic => match self.by_loop(row, dst) {
+            Lookup::Arithmetic => match self.by_loop(row, dst) {
                 None => self.by_operations(row, fresh, dst),
                 Some(done) => done,
             },
-            How::Sixteen => {
+            Lookup::Sixteen => {
                 if self.by_nibbles(row, dst)? {
                     return Ok(());
                 }
@@ -264,11 +264,11 @@ impl Work<'_> {
                 }
                 self.by_sixteen(row, dst)
             }
-            How::SixteenByScale => {
+            Lookup::SixteenByScale => {
                 tables.make_by_scale(plan, source, room);
                 self.by_sixteen(row, dst)
             }
-            How::Full => {
+            Lookup::Full => {
                 if fresh {
                     tables.make_full(plan, source, room);
                 }
@@ -418,7 +418,11 @@ impl Work<'_> {
         let level = plan.exec.level;
         let Source::Blocks(blocks) = &mut self.source else { return None };
         let order = blocks.nibbles()?;
-        if plan.how != How::Sixteen || want == Want::Exact || self.factor.is_some() || !by_hand::has_nibbles(level) {
+        if plan.lookup != Lookup::Sixteen
+            || want == Want::Exact
+            || self.factor.is_some()
+            || !by_hand::has_nibbles(level)
+        {
             return None;
         }
         let (narrow, how) = plan.values.combination(false, false)?;

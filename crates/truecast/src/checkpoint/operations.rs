@@ -1,5 +1,5 @@
-//! With which means tensors are converted. Those that are treated alike share what was planned; of unlike ones only some are
-//! kept, so that memory does not grow with their number.
+//! The operations that convert tensors. Tensors that are treated alike share one. Of unlike ones only some are kept, so that
+//! memory does not grow with their number.
 
 use super::dense::Maker;
 use super::encode::Plans;
@@ -16,7 +16,7 @@ use truecast_kernel::{CastOptions, Caster};
 
 /// How a work is done.
 #[derive(Clone)]
-pub(super) enum Mean {
+pub(super) enum Operation {
     Cast(Arc<Action>),
     Dequantise(Arc<Maker>),
     Quantise(Arc<Plans>),
@@ -37,34 +37,34 @@ const KEPT: usize = 256;
 /// Casts by their types; `None` where there is none.
 type Casts = HashMap<(DType, DType), Option<Arc<Caster>>>;
 
-/// The means of a conversion.
-pub(super) struct Means<'a> {
+/// The operations of a conversion, planned when they are first asked for.
+pub(super) struct Operations<'a> {
     request: &'a Request,
     exec: CastOptions,
-    known: Mutex<HashMap<Key, Mean>>,
+    known: Mutex<HashMap<Key, Operation>>,
     /// Plain casts, of which there are few.
     casts: Mutex<Casts>,
 }
 
-impl<'a> Means<'a> {
-    pub fn new(request: &'a Request, exec: CastOptions) -> Means<'a> {
-        Means { request, exec, known: Mutex::new(HashMap::new()), casts: Mutex::new(HashMap::new()) }
+impl<'a> Operations<'a> {
+    pub fn new(request: &'a Request, exec: CastOptions) -> Operations<'a> {
+        Operations { request, exec, known: Mutex::new(HashMap::new()), casts: Mutex::new(HashMap::new()) }
     }
 
     /// How a work is done.
     ///
     /// # Errors
     /// A layout or a conversion that is not understood.
-    pub fn of(&self, work: &Work) -> Result<Mean, Cause> {
+    pub fn of(&self, work: &Work) -> Result<Operation, Cause> {
         let planned = &work.planned;
         match &work.origin {
             Origin::Stored(_) | Origin::Bytes(_) => self.get(Key::Cast(planned.from, planned.cast), || {
-                Ok(Mean::Cast(Arc::new(Action::new(planned, &self.exec)?)))
+                Ok(Operation::Cast(Arc::new(Action::new(planned, &self.exec)?)))
             }),
             Origin::Quantised(quantised) => self.get(Key::Dequantise(quantised.layout, planned.cast), || {
-                Ok(Mean::Dequantise(Arc::new(Maker::new(quantised, planned, &self.exec)?)))
+                Ok(Operation::Dequantise(Arc::new(Maker::new(quantised, planned, &self.exec)?)))
             }),
-            Origin::Dense(scaled) => self.of_scaled(scaled).map(Mean::Quantise),
+            Origin::Dense(scaled) => self.of_scaled(scaled).map(Operation::Quantise),
         }
     }
 
@@ -77,9 +77,9 @@ impl<'a> Means<'a> {
         let made = self.get(Key::Quantise(scaled.dtype, scaled.layout, source), || {
             let to = scaled.layout.planes().map(|planes| planes.codes.code);
             let cast = if let Some(Code::Float(to)) = to { self.cast(scaled.dtype, to) } else { None };
-            Ok(Mean::Quantise(Arc::new(Plans::new(scaled, cast, &self.exec)?)))
+            Ok(Operation::Quantise(Arc::new(Plans::new(scaled, cast, &self.exec)?)))
         })?;
-        let Mean::Quantise(plans) = made else { unreachable!("it was asked for what quantises") };
+        let Operation::Quantise(plans) = made else { unreachable!("it was asked for what quantises") };
         Ok(plans)
     }
 
@@ -90,17 +90,17 @@ impl<'a> Means<'a> {
         casts.entry((from, to)).or_insert_with(plan).clone()
     }
 
-    fn get(&self, key: Key, plan: impl FnOnce() -> Result<Mean, Cause>) -> Result<Mean, Cause> {
+    fn get(&self, key: Key, plan: impl FnOnce() -> Result<Operation, Cause>) -> Result<Operation, Cause> {
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(mean) = known().get(&key) {
-            return Ok(mean.clone());
+        if let Some(operation) = known().get(&key) {
+            return Ok(operation.clone());
         }
-        let mean = plan()?;
+        let operation = plan()?;
         let mut known = known();
         if known.len() >= KEPT {
             known.clear();
         }
-        known.insert(key, mean.clone());
-        Ok(mean)
+        known.insert(key, operation.clone());
+        Ok(operation)
     }
 }
