@@ -431,8 +431,8 @@ fn upper_bits_512<S: Source512>(source: S, numbers: Nearest, token: Avx512) -> K
 }
 
 fn f16_512<S: Source512>(source: S, numbers: Nearest, token: Avx512) -> Kernel {
-    // Integers are never NaN.
-    if S::HAS_NAN && numbers.shape & shape::PAYLOAD != 0 {
+    // The instruction keeps payloads; a canonical NaN costs a comparison, which integers do not need.
+    if !S::HAS_NAN || numbers.shape & shape::PAYLOAD != 0 {
         return Some(blocks::<_, 2>(Fused::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source), token));
     }
     Some(blocks::<_, 2>(Fused::<S, F16_INSTRUCTION>(numbers, source), token))
@@ -567,7 +567,7 @@ fn upper_bits_256<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Ker
 
 fn f16_256<S: Source256>(source: S, numbers: Nearest, token: Avx2) -> Kernel {
     use avx2::fused::ToShorts;
-    if S::HAS_NAN && numbers.shape & shape::PAYLOAD != 0 {
+    if !S::HAS_NAN || numbers.shape & shape::PAYLOAD != 0 {
         return Some(stage(ToShorts::<S, { F16_INSTRUCTION | shape::PAYLOAD }>(numbers, source, token)));
     }
     Some(stage(ToShorts::<S, F16_INSTRUCTION>(numbers, source, token)))
