@@ -28,8 +28,8 @@ fn words(suspect: &Suspect, counts: &Counts) -> String {
 /// How much is suspicious, and by what.
 fn headline(assessment: &Assessment) -> String {
     format!(
-        "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB, more than 1 % saturated, or \
-         of the nonzero ones flushed to zero)",
+        "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB, more than 1 % saturated or \
+         flushed to zero)",
         grouped(assessment.suspicious),
         count(assessment.changed, "changed tensor"),
     )

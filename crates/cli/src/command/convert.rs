@@ -294,9 +294,8 @@ fn types(row: &TensorReport) -> String {
 fn summary(report: &Report, args: &ConvertArgs) -> String {
     let all = &report.total.all;
     format!(
-        "{}, {} converted, {}, {} -> {}: {}\n",
+        "{}, {}, {} -> {}: {}\n",
         count(all.tensors, "tensor"),
-        grouped(report.tensors.iter().filter(|tensor| tensor.converted).count() as u64),
         count(all.elements, "element"),
         number::bytes(all.bytes_in),
         number::bytes(all.bytes_out),

@@ -42,10 +42,10 @@ pub enum CheckpointError {
         /// What differs.
         what: String,
     },
-    /// Parts are missing.
-    #[error("not all parts are finished: {what}")]
+    /// Parts or shards are missing.
+    #[error("the conversion is not finished: {what}; run its other parts, or resume it")]
     Unfinished {
-        /// What is missing.
+        /// What is missing, or says so.
         what: String,
     },
     /// Other processes may need the files.

@@ -22,6 +22,15 @@ pub(super) fn name_of(part: Option<Part>) -> String {
     }
 }
 
+/// The manifests in a folder, of the whole conversion and of parts.
+pub(super) fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| name.starts_with(PREFIX)).collect();
+    names.sort();
+    names
+}
+
 /// What was asked for, of what, and what came of it so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "the object of a manifest")]

@@ -2,7 +2,7 @@
 //! checkpoint last (`docs/spec/checkpoints.md §2.8`, §2.9).
 
 use super::error::CheckpointError;
-use super::manifest::{FileEntry, MANIFEST, Manifest, name_of};
+use super::manifest::{self, FileEntry, MANIFEST, Manifest, name_of};
 use super::options::{Part, Share};
 use super::place::{self, Found};
 use super::plan::Plan;
@@ -255,7 +255,7 @@ impl Run<'_> {
     fn merged(&self) -> Result<Manifest, Error> {
         let failed = |cause| Error::checkpoint(self.dst, cause);
         let mut whole = self.fresh.clone();
-        for name in self.part_names() {
+        for name in manifest::names(self.dst) {
             let Some(manifest) = Manifest::read(self.dst, &name)? else { continue };
             if let Some(what) = manifest.difference(&self.fresh) {
                 return Err(failed(CheckpointError::Changed { what: format!("{name}: {what}") }));
@@ -278,15 +278,6 @@ impl Run<'_> {
         Ok(whole)
     }
 
-    /// The manifests in the destination.
-    fn part_names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.dst).into_iter().flatten().flatten();
-        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let mut names: Vec<String> = names.filter(|name| name.starts_with(super::manifest::PREFIX)).collect();
-        names.sort();
-        names
-    }
-
     /// Every shard is there: what makes them a checkpoint, and the manifest last.
     fn end(&mut self, manifest: &mut Manifest, report: &mut FolderReport) -> Result<(), Error> {
         let plan = self.plan;
@@ -306,7 +297,7 @@ impl Run<'_> {
         }
         manifest.complete = true;
         folder::write(&self.dst.join(MANIFEST), manifest.text().as_bytes(), Existing::Replace)?;
-        for name in self.part_names().iter().filter(|name| *name != MANIFEST) {
+        for name in manifest::names(self.dst).iter().filter(|name| *name != MANIFEST) {
             folder::remove(&self.dst.join(name))?;
         }
         report.digests = self.digests(manifest);
@@ -317,7 +308,7 @@ impl Run<'_> {
     /// The files of tensors that were written, by this run or before.
     fn digests(&self, manifest: &Manifest) -> Vec<(PathBuf, u64, String)> {
         let written = manifest.shards.iter().filter_map(|entry| Some((entry, entry.output.as_ref()?)));
-        let file = |(entry, output): (&super::manifest::ShardEntry, &FileEntry)| {
+        let file = |(entry, output): (&manifest::ShardEntry, &FileEntry)| {
             (self.dst.join(&entry.name), output.bytes, output.sha256.clone())
         };
         written.map(file).collect()

@@ -2,7 +2,7 @@
 //! and the files beside the weights are what they should be.
 
 use super::error::CheckpointError;
-use super::manifest::{FileEntry, MANIFEST, Manifest};
+use super::manifest::{self, FileEntry, MANIFEST, Manifest};
 use super::options::Options;
 use super::plan::Plan;
 use super::prove::Proof;
@@ -265,9 +265,18 @@ fn metadata<'a>(
 /// What decided a result, as its manifest records it; `None` if it has none.
 ///
 /// # Errors
-/// A manifest that cannot be read, or is of another version.
+/// A manifest that cannot be read, is of another version, or says that the conversion is not finished.
 pub fn recorded(dst: &Path) -> Result<Option<Provenance>, Error> {
-    let Some(Manifest { options, .. }) = Manifest::read(dst, MANIFEST)? else { return Ok(None) };
+    let unfinished = |what| Err(Error::checkpoint(dst, CheckpointError::Unfinished { what }));
+    let Some(Manifest { options, complete, .. }) = Manifest::read(dst, MANIFEST)? else {
+        return match manifest::names(dst).into_iter().next() {
+            Some(part) => unfinished(format!("{part} is of one part of it")),
+            None => Ok(None),
+        };
+    };
+    if !complete {
+        return unfinished(format!("{MANIFEST} says so"));
+    }
     let failed = |why: String| {
         let file = MANIFEST.into();
         Error::checkpoint(dst, CheckpointError::Manifest { file, why })

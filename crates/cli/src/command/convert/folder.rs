@@ -163,15 +163,17 @@ fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> Resul
             writeln!(out, "{}", terminal.wrap(&message::one_line(change)))?;
         }
         out.write_all(left_out(report).as_bytes())?;
-        let sidecars = count(folder.sidecars.len() as u64, "other file");
-        let memory = number::bytes(args.max_memory);
-        let line = match args.dry_run {
-            true => {
-                format!("{sidecars} to be copied; dry run: nothing was written; buffers would take at most {memory}\n")
-            }
-            false => format!("{sidecars} to be copied\n\n"),
+        let copied = match folder.sidecars.len() as u64 {
+            0 => None,
+            files => Some(format!("{} to be copied", count(files, "other file"))),
         };
-        out.write_all(terminal.wrap(&line).as_bytes())
+        let memory = number::bytes(args.max_memory);
+        let dry = format!("dry run: nothing was written; buffers would take at most {memory}");
+        let said: Vec<String> = copied.into_iter().chain(args.dry_run.then_some(dry)).collect();
+        if !said.is_empty() {
+            out.write_all(terminal.wrap(&format!("{}\n", said.join("; "))).as_bytes())?;
+        }
+        out.write_all(if args.dry_run { b"" } else { b"\n" })
     })
 }
 
