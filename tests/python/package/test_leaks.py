@@ -3,7 +3,7 @@
 import gc
 import resource
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import ml_dtypes
 import numpy as np
@@ -108,9 +108,6 @@ def test_threads_with_arrays_of_their_own():
                 continue
             wrong.append((number, "f9"))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
     assert not wrong

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import ml_dtypes
 import numpy as np
@@ -177,11 +178,8 @@ def test_threads_make_and_drop_results():
             if turn % 17 == 0:
                 tc.release_memory()
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
     assert not wrong
 
 
