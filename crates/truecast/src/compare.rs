@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::json;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
 use truecast_io::OpenOptions;
@@ -22,8 +23,10 @@ pub struct ComparedTensor {
     pub name: String,
     /// Its shape.
     pub shape: Vec<u64>,
-    /// Its type in either file.
+    /// Its type in either file; of one that is quantised that of its codes.
     pub types: (DType, DType),
+    /// The name of its scheme in either file, if it is quantised there.
+    pub schemes: (Option<Arc<str>>, Option<Arc<str>>),
     /// Its bytes in either file.
     pub bytes: (u64, u64),
     /// How the second file's values differ from the first's.
@@ -47,7 +50,14 @@ impl ComparedTensor {
     /// What an assessment looks at.
     #[must_use]
     pub fn assessed(&self) -> Assessed<'_> {
-        Assessed { name: &self.name, types: self.types, is_scaled: false, counts: &self.counts }
+        let is_scaled = self.schemes.0.is_some() || self.schemes.1.is_some();
+        Assessed { name: &self.name, types: self.types, is_scaled, counts: &self.counts }
+    }
+
+    /// Which tensors it is summed with.
+    #[must_use]
+    pub fn group(&self) -> Group {
+        Group::of_tensors(self.types, (self.schemes.0.as_deref(), self.schemes.1.as_deref()))
     }
 }
 
@@ -114,8 +124,8 @@ impl Serialize for ComparisonJson<'_> {
                 name: &row.name,
                 shape: &row.shape,
                 types: row.types,
-                group: Group::of(row.types.0, row.types.1),
-                schemes: (None, None),
+                group: row.group(),
+                schemes: (row.schemes.0.as_deref(), row.schemes.1.as_deref()),
                 beside: Beside::default(),
                 converted: None,
                 kept_by: None,
@@ -210,9 +220,11 @@ fn compare_files(
                 return Err(Error::Interrupted);
             }
         }
-        let (types, bytes) = ((x.dtype, y.dtype), (x.bytes, y.bytes));
-        result.total.add(Group::of(types.0, types.1), counts.elements, bytes, &counts);
-        result.rows.push(ComparedTensor { name: name.to_string(), shape: x.shape.clone(), types, bytes, counts });
+        let (types, bytes) = ((x.code_type(), y.code_type()), (x.bytes, y.bytes));
+        let (name, shape, schemes) = (name.to_string(), x.shape.clone(), (x.scheme(), y.scheme()));
+        let row = ComparedTensor { name, shape, types, schemes, bytes, counts };
+        result.total.add(row.group(), counts.elements, bytes, &counts);
+        result.rows.push(row);
     }
     if !single {
         // Of tensors of one name the last is found.

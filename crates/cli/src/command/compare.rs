@@ -10,6 +10,8 @@ use crate::number::count;
 use crate::table::{Cell, Mark};
 use crate::terminal::Terminal;
 use crate::{message, output, progress};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use truecast::DType;
 use truecast::compare::{ComparedTensor, Comparison, bytes_of, compare};
@@ -57,7 +59,17 @@ fn header(comparison: &Comparison, terminal: &Terminal) -> String {
     };
     let (first, second) = (&comparison.files.0, &comparison.files.1);
     let (a, b) = (named(first, comparison.readings.0.from), named(second, comparison.readings.1.from));
-    terminal.wrap(&format!("{b} against {a}\n"))
+    let mut text = format!("{b} against {a}\n");
+    let sides: [(&String, fn(&ComparedTensor) -> &Option<Arc<str>>); 2] =
+        [(first, |row| &row.schemes.0), (second, |row| &row.schemes.1)];
+    for (file, scheme) in sides {
+        let schemes: BTreeSet<&str> = comparison.rows.iter().filter_map(|row| scheme(row).as_deref()).collect();
+        if !schemes.is_empty() {
+            let schemes: Vec<&str> = schemes.into_iter().collect();
+            text += &format!("{} is quantised by: {}\n", message::one_line(file), schemes.join(", "));
+        }
+    }
+    terminal.wrap(&text)
 }
 
 fn print(

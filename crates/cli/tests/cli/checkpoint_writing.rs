@@ -124,9 +124,20 @@ fn blocks_of_fp8() {
     folder.run(&format!("verify model out --scheme fp8-block {KEEP}")).succeeds();
     folder.run("verify model out --scheme fp8-channel").exits(1);
     let compared = folder.run("compare model out --json").exits(0).object("compare");
+    for (group, figure) in
+        [("converted", "tensors"), ("converted", "sqnr_db"), ("converted", "inexact"), ("kept", "tensors")]
+    {
+        assert_eq!(compared["total"][group][figure], report["total"][group][figure], "{group} {figure}");
+    }
     let of = |row: &&Value| row["name"] == name;
     let compared = compared["tensors"].as_array().unwrap().iter().find(of).unwrap().clone();
-    assert_eq!(compared["sqnr_db"], row["sqnr_db"]);
+    for field in ["sqnr_db", "from", "to", "group"] {
+        assert_eq!(compared[field], row[field], "{field}");
+    }
+    let said = folder.run("compare model out --summary").exits(0).out;
+    assert!(said.contains("out is quantised by: fp8-block:128x128"), "{said}");
+    let same = folder.run("compare out out --json").exits(0).object("compare");
+    assert_eq!((&same["equal"], &same["total"]["converted"]["tensors"]), (&json!(true), &json!(0)));
     // One bit of a code or of a scale is found.
     for (tensor, said) in [(name, "1 wrong element; the first is 0"), (&scale_name, "1 wrong entry; the first is 0")] {
         let path = format!("out/{FIRST}");

@@ -231,6 +231,20 @@ impl Layout {
         if self.transposed { [cols, rows] } else { [rows, cols] }
     }
 
+    /// The type of the codes, or the narrowest whole byte that holds them.
+    #[must_use]
+    pub fn code_type(&self) -> DType {
+        match self.coding {
+            Coding::Planes(Planes { codes: Plane { code: Code::Float(dtype), .. }, .. }) => dtype,
+            Coding::Planes(Planes { codes: Plane { code: Code::Int(format), .. }, .. }) => {
+                let is_format = |dtype: &DType| matches!(dtype.kind(), Kind::Int(of) if of == format);
+                DType::ALL.into_iter().find(is_format).unwrap_or(if format.signed { DType::I8 } else { DType::U8 })
+            }
+            Coding::Blocks { block: BlockType::Mxfp4 | BlockType::Nvfp4, .. } => DType::F4E2M1,
+            _ => DType::I8,
+        }
+    }
+
     /// Elements of the tensor.
     #[must_use]
     pub const fn elements(&self) -> u64 {

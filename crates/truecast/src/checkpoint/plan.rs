@@ -7,7 +7,7 @@ use super::found::{Contents, quantised};
 use super::gguf;
 use super::manifest::{Manifest, ShardEntry, SourceEntry};
 use super::options::{Options, Share};
-use super::quantise::{Quantising, Settled, code_type};
+use super::quantise::{Quantising, Settled};
 use super::reference::{Reference, contents, nothing_ignored};
 use super::relayout::{Relaid, relaid};
 use super::scaled::Scaled;
@@ -95,7 +95,7 @@ impl Plan {
             None => tensor(at).clone(),
             Some(group) => Tensor {
                 name: group.name.clone(),
-                dtype: code_type(&group.layout),
+                dtype: group.layout.code_type(),
                 layout: Layout::Packed,
                 shape: group.shape.clone(),
             },

@@ -11,8 +11,8 @@ use crate::select::{KeptBy, Selection, UNUSED_PRESET, Writing};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
-use truecast_core::scaled::{self, BlockType, Code, Coding, MxScale, Plane, Planes, Search};
-use truecast_core::{DType, Kind, Layout};
+use truecast_core::scaled::{self, Code, MxScale, Search};
+use truecast_core::{DType, Layout};
 use truecast_io::{Shown, Tensor};
 use truecast_schemes::{Family, Preset, target};
 
@@ -118,7 +118,7 @@ impl<'a> Quantising<'a> {
             }
         }
         let shape = tensor.shape.clone();
-        let target = Tensor { name: name.clone(), dtype: code_type(&layout), layout: Layout::Packed, shape };
+        let target = Tensor { name: name.clone(), dtype: layout.code_type(), layout: Layout::Packed, shape };
         let (name, from, src_layout) = (name.clone(), tensor.dtype, tensor.layout);
         let planned = Planned { name, target, from, src_layout, cast: None, kept_by: None };
         Ok(Some(Work { planned, origin: Origin::Dense(Box::new(scaled)) }))
@@ -201,18 +201,5 @@ impl<'a> Quantising<'a> {
         };
         let unkept = self.named.iter().filter(|(preset, ..)| !keep.contains(preset));
         Ok(Settled { kept: self.kept, shares: self.shares, warnings: unkept.map(sentence).collect() })
-    }
-}
-
-/// The type of the codes, or one that holds them.
-pub(super) fn code_type(layout: &scaled::Layout) -> DType {
-    match layout.coding {
-        Coding::Planes(Planes { codes: Plane { code: Code::Float(dtype), .. }, .. }) => dtype,
-        Coding::Planes(Planes { codes: Plane { code: Code::Int(format), .. }, .. }) => {
-            let is_format = |dtype: &DType| matches!(dtype.kind(), Kind::Int(of) if of == format);
-            DType::ALL.into_iter().find(is_format).unwrap_or(if format.signed { DType::I8 } else { DType::U8 })
-        }
-        Coding::Blocks { block: BlockType::Mxfp4 | BlockType::Nvfp4, .. } => DType::F4E2M1,
-        _ => DType::I8,
     }
 }

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::opened::{Held, Opened};
 use crate::parts::{PART, Parts};
 use std::path::Path;
+use std::sync::Arc;
 use truecast_core::DType;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::GgufFile;
@@ -30,6 +31,22 @@ enum Origin<'a> {
 }
 
 impl<'a> Logical<'a> {
+    /// The type of what is stored: of the values, or of the codes.
+    pub fn code_type(&self) -> DType {
+        match &self.origin {
+            Origin::Held(_) => self.dtype,
+            Origin::Quantised(_, quantised) => quantised.layout.code_type(),
+        }
+    }
+
+    /// The name of its scheme, if it is quantised.
+    pub fn scheme(&self) -> Option<Arc<str>> {
+        match &self.origin {
+            Origin::Held(_) => None,
+            Origin::Quantised(_, quantised) => Some(quantised.scheme.clone()),
+        }
+    }
+
     /// What codes and scales of `folder` make.
     pub(super) fn of_quantised(folder: &'a Folder, quantised: Quantised, shape: Vec<u64>) -> Logical<'a> {
         let (name, bytes) = (quantised.name.clone(), quantised.bytes);

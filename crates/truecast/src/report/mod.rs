@@ -90,7 +90,7 @@ impl TensorReport {
     /// Which tensors it is summed with.
     #[must_use]
     pub fn group(&self) -> Group {
-        if self.scheme.is_some() || self.to_scheme.is_some() { Group::Converted } else { Group::of(self.from, self.to) }
+        Group::of_tensors((self.from, self.to), (self.scheme.as_deref(), self.to_scheme.as_deref()))
     }
 
     /// What an assessment looks at.

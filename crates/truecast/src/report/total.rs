@@ -39,6 +39,17 @@ impl Group {
         }
     }
 
+    /// The group of a tensor that may be quantised, by its types and the names of its schemes before and after. Types are
+    /// those of codes then, and say nothing.
+    #[must_use]
+    pub fn of_tensors((from, to): (DType, DType), schemes: (Option<&str>, Option<&str>)) -> Group {
+        match schemes {
+            (None, None) => Group::of(from, to),
+            (Some(before), Some(after)) if before == after => Group::Kept,
+            _ => Group::Converted,
+        }
+    }
+
     /// As reports name it.
     #[must_use]
     pub const fn name(self) -> &'static str {
