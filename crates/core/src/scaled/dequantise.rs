@@ -211,7 +211,7 @@ impl Layout {
 }
 
 /// The zero point that an entry stands for: it wraps at its width (§4.10).
-fn zero_point(plane: &Plane, plus: u8, code: u64) -> i64 {
+pub(super) fn zero_point(plane: &Plane, plus: u8, code: u64) -> i64 {
     match plane.code {
         Code::Int(f) => f.value(code.wrapping_add(plus.into()) & f.mask()) as i64,
         Code::Float(_) => 0,

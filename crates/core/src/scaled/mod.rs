@@ -17,6 +17,7 @@
 //! | `dequantise` | codes and scales to the value of an element | §3.2, §3.5, §3.6, §6 |
 //! | `blocks` | the blocks of GGUF files | §9.2 to §9.5 |
 //! | `quantise` | values to a scale and codes | §3.6, §7, §9.3, §9.4 |
+//! | `repack` | entries in another packing or type | §8 |
 //! | `error` | what is wrong with a layout or with stored bytes | |
 
 mod arithmetic;
@@ -27,6 +28,7 @@ mod layout;
 mod packing;
 mod part;
 mod quantise;
+mod repack;
 
 pub use blocks::{BlockTerms, BlockType, DOUBLED_E2M1};
 pub use dequantise::{Terms, value_of};
@@ -35,3 +37,4 @@ pub use layout::{Code, Coding, Form, Global, GlobalRule, Group, Layout, Plane, P
 pub use packing::Packing;
 pub use part::{Part, Parts};
 pub use quantise::{MxScale, NonFinite, Quantisation, Quantised, Search, amax};
+pub use repack::{Change, Repacking};

@@ -5,7 +5,8 @@
 //! conversion from f32 that [`crate::Caster`] makes too. Where few codes share a scale among many elements, that way makes
 //! a table of their results, and elements are looked up (`lookup`).
 //!
-//! Read in this order: `cut`, `unpack`, `blocks`, `values`, `short`, `products`, `grid`, `lookup`, `dequantise`, `quantise`.
+//! Read in this order: `cut`, `unpack`, `blocks`, `values`, `short`, `products`, `grid`, `lookup`, `dequantise`, `quantise`,
+//! `repack`.
 //! Reference: `docs/kernels.md §15`.
 
 mod blocks;
@@ -17,6 +18,7 @@ pub(crate) mod lookup;
 pub(crate) mod nibbles;
 mod products;
 mod quantise;
+mod repack;
 mod short;
 mod unpack;
 mod values;
@@ -24,3 +26,4 @@ mod values;
 pub use cut::{Read, Window};
 pub use dequantise::Dequantiser;
 pub use quantise::{PartsMut, Quantiser};
+pub use repack::Repacker;

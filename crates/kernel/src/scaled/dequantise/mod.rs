@@ -7,7 +7,7 @@ mod dequantiser;
 mod plan;
 mod source;
 mod tables;
-mod transposed;
+pub(super) mod transposed;
 mod work;
 
 pub use dequantiser::Dequantiser;

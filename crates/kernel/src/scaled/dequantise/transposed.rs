@@ -6,13 +6,13 @@ use crate::level::{Level, Task};
 use crate::stream;
 
 /// Stored rows that are made before they are turned: of two bytes, four lines of a column.
-pub(super) const STRIP: usize = 128;
+pub(in crate::scaled) const STRIP: usize = 128;
 
 /// Columns that are turned at a time: so few that the columns of the result are not too many pages.
-pub(super) const COLUMNS: u64 = 512;
+pub(in crate::scaled) const COLUMNS: u64 = 512;
 
 /// Rows of results, to be written as columns.
-pub(super) struct Strip<'a> {
+pub(in crate::scaled) struct Strip<'a> {
     pub rows: &'a [u8],
     /// Bytes of a row.
     pub wide: usize,
@@ -29,10 +29,10 @@ pub(super) struct Strip<'a> {
 
 /// Room for rows that were interleaved.
 #[derive(Default)]
-pub(super) struct Room(Vec<u8>);
+pub(in crate::scaled) struct Room(Vec<u8>);
 
 /// Turns results of so many bytes.
-pub(super) fn turn(level: Level, bytes: usize, strip: &Strip<'_>, room: &mut Room, dst: &mut [u8]) {
+pub(in crate::scaled) fn turn(level: Level, bytes: usize, strip: &Strip<'_>, room: &mut Room, dst: &mut [u8]) {
     match bytes {
         1 => of_bytes::<1>(level, strip, room, dst),
         2 => of_bytes::<2>(level, strip, room, dst),

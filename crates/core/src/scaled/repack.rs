@@ -1,0 +1,88 @@
+//! A plane of entries as another plane of the same values: what each of its entries is (`docs/spec/checkpoints.md §8`).
+
+use super::dequantise::zero_point;
+use super::layout::{Code, Plane};
+use crate::exact::encode_float;
+use crate::policy::CastPolicy;
+use core::cmp::Ordering;
+
+/// A plane that holds the entries of another. Rows and columns are those of stored matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Repacking {
+    /// What there is, and its rows and columns.
+    pub from: Plane,
+    /// Rows and columns of `from`.
+    pub from_shape: [u64; 2],
+    /// What is made of it.
+    pub to: Plane,
+    /// Rows and columns of `to`.
+    pub to_shape: [u64; 2],
+    /// Rows and columns of `to` that are made of entries of `from`; all bits beyond them are 0.
+    pub kept: [u64; 2],
+    /// Rows of `to` are columns of `from`.
+    pub transposed: bool,
+    /// What becomes of an entry.
+    pub change: Change,
+}
+
+/// What becomes of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// Its bits stay.
+    None,
+    /// An integer: `add` is added to its value.
+    Integer {
+        /// The difference.
+        add: i32,
+        /// What is added to a stored entry on either side, as [`super::Zero::Grid`] has it.
+        plus: [u8; 2],
+    },
+    /// A floating-point number: it is written in another type.
+    Float,
+}
+
+impl Repacking {
+    /// The code that stands for a code of `from`; `None` if no code of `to` has its value.
+    ///
+    /// # Examples
+    /// ```
+    /// use truecast_core::{DType, scaled::{Change, Code, Packing, Plane, Repacking}};
+    /// let nibbles = |code| Plane { code, packing: Packing::BYTES };
+    /// // Signed integers as unsigned ones less 8.
+    /// let repacking = Repacking {
+    ///     from: nibbles(Code::signed(4)), from_shape: [1, 2], to: nibbles(Code::unsigned(4)), to_shape: [1, 2],
+    ///     kept: [1, 2], transposed: false, change: Change::Integer { add: 8, plus: [0, 0] },
+    /// };
+    /// assert_eq!([0, 7, 8, 15].map(|code| repacking.code(code)), [Some(8), Some(15), Some(0), Some(7)]);
+    /// let scales = Repacking {
+    ///     from: Plane::of(DType::F32), to: Plane::of(DType::F8E8M0), change: Change::Float, ..repacking
+    /// };
+    /// assert_eq!(scales.code(0.5f32.to_bits().into()), Some(126));
+    /// assert_eq!(scales.code(0.75f32.to_bits().into()), None);
+    /// ```
+    #[must_use]
+    pub fn code(&self, code: u64) -> Option<u64> {
+        match (self.change, self.to.code) {
+            (Change::None, _) => Some(code),
+            (Change::Integer { add, plus }, Code::Int(to)) => {
+                let value = zero_point(&self.from, plus[0], code) + i64::from(add);
+                let made = (value as u64) & to.mask();
+                let is_same = to.value(made) as i64 == value;
+                is_same.then_some(made.wrapping_sub(plus[1].into()) & to.mask())
+            }
+            (Change::Float, Code::Float(_)) => {
+                let value = self.from.code.value(code);
+                let made = encode_float(&self.to.code.format()?, &CastPolicy::IEEE, value).code?;
+                (self.to.code.value(made).cmp_value(value) == Ordering::Equal).then_some(made)
+            }
+            _ => None,
+        }
+    }
+
+    /// The entry of `from` that an entry of `to` is made of; `None` beyond those that are kept.
+    #[must_use]
+    pub fn source(&self, [row, col]: [u64; 2]) -> Option<[u64; 2]> {
+        let is_kept = row < self.kept[0] && col < self.kept[1];
+        is_kept.then_some(if self.transposed { [col, row] } else { [row, col] })
+    }
+}
