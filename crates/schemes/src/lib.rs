@@ -54,4 +54,4 @@ pub use detection::{Detection, Dropped, Group, Options, Role, ShapeOf};
 pub use error::Error;
 pub use found::Nibbles;
 pub use scheme::{Family, Parameter, Parameters, ScaleType, Scheme, SchemeError, Strategy, Writing};
-pub use write::{Content, Output, Preset, Target, UnknownPreset, target};
+pub use write::{Content, Output, Preset, Target, UnknownPreset, target, target_of_layout};

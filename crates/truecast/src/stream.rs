@@ -292,6 +292,13 @@ pub(crate) fn room(buffer: &mut Vec<u8>, bytes: u64) -> Result<&mut [u8], NoMemo
     Ok(&mut buffer[..len])
 }
 
+/// Zeros, so many as a file says.
+pub(crate) fn zeros(bytes: u64) -> Result<Vec<u8>, NoMemory> {
+    let mut buffer = Vec::new();
+    room(&mut buffer, bytes)?;
+    Ok(buffer)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

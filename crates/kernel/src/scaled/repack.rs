@@ -4,8 +4,8 @@
 use super::cut::{Cut, Read};
 use super::dequantise::transposed::{COLUMNS, Room, STRIP, Strip, turn};
 use super::unpack;
-use crate::caster::Caster;
 use crate::buf::{Elements, ElementsMut};
+use crate::caster::Caster;
 use crate::level::Level;
 use crate::options::{CastOptions, Counting};
 use crate::pack;
@@ -186,10 +186,7 @@ impl Repacker {
         if transposed {
             self.turned(buffers, &rows, cut, src);
         }
-        let in_rows = matches!(
-            to.packing,
-            Packing::Rows { .. } | Packing::HighFirst | Packing::Padded | Packing::Awq
-        );
+        let in_rows = matches!(to.packing, Packing::Rows { .. } | Packing::HighFirst | Packing::Padded | Packing::Awq);
         let (row_bytes, of_chunk) = (self.bytes(1) as usize, [rows.end - rows.start, cols]);
         let mut wrong = None;
         for i in 0..n {

@@ -8,7 +8,7 @@ mod parameters;
 use std::fmt;
 use std::str::FromStr;
 
-use truecast_core::scaled::BlockType;
+use truecast_core::scaled::{BlockType, Layout};
 
 pub use parameters::{Parameter, Parameters, ScaleType, Strategy};
 
@@ -96,7 +96,7 @@ const TABLE: &[Row] = &[
     row("fp8-block", Family::Fp8Block, &[Block, Scale], Writing::Yes),
     row("fp8-tensor", Family::Fp8Tensor, &[], Writing::Yes),
     row("fp8-channel", Family::Fp8Channel, &[Scale], Writing::Yes),
-    row("deepseek-v4", Family::DeepSeekV4, &[Block], Writing::Relayout),
+    row("deepseek-v4", Family::DeepSeekV4, &[Block], Writing::Never),
     row("gpt-oss", Family::GptOss, &[], Writing::Never),
     row("ct:float-quantized", Family::CtFloatQuantized, &[By, Block, Group, Scale], Writing::Yes),
     row("ct:naive-quantized", Family::CtNaiveQuantized, &[By, Block, Group], Writing::Never),
@@ -248,6 +248,28 @@ impl Scheme {
 
     /// The scheme of tensors without one.
     pub const PLAIN: Scheme = Scheme::of(Family::Plain);
+
+    /// With what is open of it as a tensor is stored.
+    pub(crate) fn as_stored(self, layout: &Layout) -> Scheme {
+        let found = Parameters::of_layout(layout);
+        let mut parameters = self.parameters;
+        let is_open = |parameters: Parameters| {
+            parameters.strategy.is_none() && parameters.block.is_none() && parameters.group.is_none()
+        };
+        let blocks_are_open = is_open(self.parameters);
+        for parameter in self.family.row().parameters {
+            match parameter {
+                Bits => parameters.bits = parameters.bits.or(found.bits),
+                Symmetric => parameters.symmetric = parameters.symmetric.or(found.symmetric),
+                Scale => parameters.scale = parameters.scale.or(found.scale),
+                By if blocks_are_open => parameters.strategy = found.strategy,
+                Block if blocks_are_open => parameters.block = found.block,
+                Group if blocks_are_open => parameters.group = found.group,
+                _ => {}
+            }
+        }
+        Scheme { parameters, ..self }
+    }
 
     /// Tensors are what they look like.
     pub fn is_plain(&self) -> bool {

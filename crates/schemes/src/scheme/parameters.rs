@@ -1,6 +1,7 @@
 //! What schemes leave open: block, width, group, and the like.
 
 use truecast_core::DType;
+use truecast_core::scaled::{Code, Layout, Zero};
 
 /// A parameter of a scheme's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -123,6 +124,31 @@ impl Parameters {
     /// Nothing is known.
     pub const NONE: Parameters =
         Parameters { block: None, bits: None, group: None, strategy: None, symmetric: None, scale: None };
+
+    /// Those that a stored tensor has.
+    pub(super) fn of_layout(layout: &Layout) -> Parameters {
+        let mut found = Parameters::NONE;
+        let Some(planes) = layout.planes() else { return found };
+        if let Code::Int(format) = planes.codes.code {
+            found.bits = Some(format.bits.into());
+            found.symmetric = Some(!matches!(planes.zero, Zero::Grid { .. }));
+        }
+        let is_scale = |scale: &&(&str, ScaleType)| Code::Float(scale.1.dtype()) == planes.scales.plane.code;
+        found.scale = ScaleType::NAMES.iter().find(is_scale).map(|(_, scale)| *scale);
+        let mut block = planes.scales.block;
+        if layout.transposed {
+            block.reverse();
+        }
+        let [rows, cols] = layout.out();
+        let whole = [rows * layout.matrices, cols];
+        (found.strategy, found.block, found.group) = match block {
+            [m, k] if m >= whole[0] && k >= whole[1] && whole[0] > 1 => (Some(Strategy::Tensor), None, None),
+            [1, k] if k >= cols => (Some(Strategy::Channel), None, None),
+            [1, k] => (Some(Strategy::Group), None, Some(k)),
+            _ => (Some(Strategy::Block), Some(block), None),
+        };
+        found
+    }
 
     /// Sets one; `None` if it cannot have the value.
     pub(crate) fn set(&mut self, parameter: Parameter, value: &str) -> Option<()> {

@@ -1,6 +1,6 @@
 //! The form of each scheme that is written: layout, types and shapes of its parts.
 
-use truecast_core::DType::{self, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F32, I8, I32, I64, U8};
+use truecast_core::DType::{self, F4E2M1, F6E2M3, F8E4M3Fn, F8E5M2, F8E8M0, F32, I8, I32, I64, U8, U32};
 use truecast_core::scaled::{Code, Coding, Global, GlobalRule, Layout, Packing, Part, Plane, Planes, Zero};
 
 use crate::configuration::{packed_strategy, strategy};
@@ -88,6 +88,8 @@ impl Form {
             Family::CtMxfp4 => mx(Plane::of(F4E2M1), U8)?,
             Family::CtMxfp6 => mx(Plane::of(F6E2M3), U8)?,
             Family::CtMxfp8 | Family::ModelOptMxfp8 | Family::Mxfp8 => mx(float, F8E4M3Fn)?,
+            Family::MlxMxfp4 => mx(Plane::of(F4E2M1).packed(Packing::WORDS), U32)?,
+            Family::MlxMxfp8 => mx(float.packed(Packing::WORDS), U32)?,
             Family::ComfyFp8E4M3 | Family::ComfyFp8E5M2 | Family::ComfyNvfp4 | Family::ComfyMxfp8 => {
                 if !lead.is_empty() {
                     return Err("it has more than two dimensions".to_owned());

@@ -68,11 +68,28 @@ pub enum Content {
 /// ```
 pub fn target(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     match scheme.family.writing() {
-        Writing::Yes | Writing::Gguf => {}
-        writing => {
-            return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: writing == Writing::Relayout });
-        }
+        Writing::Yes | Writing::Gguf => target_of(tensor, scheme),
+        writing => Err(Error::NotWritten { scheme: Box::new(scheme), relayout: writing == Writing::Relayout }),
     }
+}
+
+/// Says what a quantised tensor becomes that keeps its values: as [`target`], also for schemes that are not made of dense
+/// tensors. `tensor` is the dense one, `source` how it is stored; what the scheme leaves open is as it is there. Gives the
+/// scheme with all that was settled.
+///
+/// Source: `docs/spec/checkpoints.md §8`.
+///
+/// # Errors
+/// As [`target`].
+pub fn target_of_layout(tensor: &Tensor, scheme: Scheme, source: &Layout) -> Result<(Target, Scheme), Error> {
+    if scheme.family.writing() == Writing::Never {
+        return Err(Error::NotWritten { scheme: Box::new(scheme), relayout: false });
+    }
+    let scheme = scheme.as_stored(source);
+    Ok((target_of(tensor, scheme)?, scheme))
+}
+
+fn target_of(tensor: &Tensor, scheme: Scheme) -> Result<Target, Error> {
     let refused = |why: String| Error::NoForm { tensor: tensor.name.clone(), scheme: Box::new(scheme), why };
     let is_wide = matches!(tensor.dtype.kind(), Kind::Float(_)) && tensor.dtype.storage_bits().is_some_and(|b| b >= 16);
     if !is_wide {

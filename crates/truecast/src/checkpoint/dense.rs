@@ -168,7 +168,7 @@ const GAP: u64 = 4096;
 /// At most so many bytes are read together.
 const TOGETHER: u64 = 1 << 20;
 
-fn read_into(folder: &Folder, stored: Stored, read: &Read, mut into: &mut [u8]) -> Result<(), Error> {
+pub(super) fn read_into(folder: &Folder, stored: Stored, read: &Read, mut into: &mut [u8]) -> Result<(), Error> {
     let source = &folder.shards()[stored.shard].source;
     let get = |at: u64, bytes: &mut [u8]| source.read_at(stored.tensor, at, bytes);
     let Read { first, len, stride, count, .. } = *read;

@@ -46,6 +46,10 @@ impl Feed for FolderFeed<'_> {
                 let Operation::Dequantise(maker) = planned()? else { unreachable!("each work has its operation") };
                 maker.read(self.folder, quantised, first, len, buffer)
             }
+            Origin::Repacked(repacked) => {
+                let Operation::Repack(repacker) = planned()? else { unreachable!("each work has its operation") };
+                repacked.read(&repacker, self.folder, (first, len), buffer)
+            }
         }
     }
 }
@@ -117,8 +121,10 @@ impl Sink for ShardSink<'_> {
     fn write(&mut self, at: usize, first: u64, len: u64, mut bytes: &[u8]) -> Result<(), Error> {
         let Outline { works, order, items, offsets, amax } = self.outline;
         let work = order[at];
-        let Origin::Dense(scaled) = &works[work].origin else {
-            return self.put(offsets[work][0] + items[at].dst_bytes(first), bytes);
+        let scaled = match &works[work].origin {
+            Origin::Dense(scaled) => scaled,
+            Origin::Repacked(repacked) => return self.put(offsets[work][0] + repacked.offset(first), bytes),
+            _ => return self.put(offsets[work][0] + items[at].dst_bytes(first), bytes),
         };
         let plans = self.operations.of_scaled(scaled);
         let plans = plans.map_err(|cause| Error::tensor(&self.path, &works[work].planned.name, cause))?;

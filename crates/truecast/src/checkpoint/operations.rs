@@ -10,8 +10,9 @@ use crate::error::Cause;
 use crate::request::Request;
 use foldhash::{HashMap, HashMapExt};
 use std::sync::{Arc, Mutex, PoisonError};
-use truecast_core::scaled::{Code, Layout};
+use truecast_core::scaled::{Code, Layout, Repacking};
 use truecast_core::{CastSpec, DType};
+use truecast_kernel::scaled::Repacker;
 use truecast_kernel::{CastOptions, Caster};
 
 /// How a work is done.
@@ -20,6 +21,7 @@ pub(super) enum Operation {
     Cast(Arc<Action>),
     Dequantise(Arc<Maker>),
     Quantise(Arc<Plans>),
+    Repack(Arc<Repacker>),
 }
 
 /// What tensors have in common that are treated alike.
@@ -29,6 +31,7 @@ enum Key {
     Dequantise(Layout, Option<CastSpec>),
     /// The type and the layout that is written, and that of a quantised source.
     Quantise(DType, Layout, Option<Layout>),
+    Repack(Repacking),
 }
 
 /// Plans take some kilobytes each.
@@ -65,6 +68,9 @@ impl<'a> Operations<'a> {
                 Ok(Operation::Dequantise(Arc::new(Maker::new(quantised, planned, &self.exec)?)))
             }),
             Origin::Dense(scaled) => self.of_scaled(scaled).map(Operation::Quantise),
+            Origin::Repacked(repacked) => self.get(Key::Repack(repacked.how), || {
+                Ok(Operation::Repack(Arc::new(Repacker::new(&repacked.how, &self.exec)?)))
+            }),
         }
     }
 

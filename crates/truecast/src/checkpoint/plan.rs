@@ -137,6 +137,7 @@ impl Plan {
         shards.truncate(if is_one { 1 } else { usize::MAX });
         let of_result = |at: Stored| if is_one { 0 } else { at.shard };
         let mut names = HashSet::new();
+        let mut settled_scheme = None;
         for (((at, group), tensor), choice) in made.into_iter().zip(&tensors).zip(choices) {
             let path = folder.shards()[at.shard].source.path();
             let value = match group {
@@ -144,7 +145,11 @@ impl Plan {
                 None => tensor,
             };
             if let (Some((scheme, how)), Some(group), None) = (carried, group, choice.to) {
-                let target = truecast_schemes::target(value, scheme).map_err(|cause| Error::scheme(path, cause))?;
+                // What is open of the scheme is as it is in the first tensor.
+                let scheme = settled_scheme.unwrap_or(scheme);
+                let made = truecast_schemes::target_of_layout(value, scheme, &group.layout);
+                let (target, scheme) = made.map_err(|cause| Error::scheme(path, cause))?;
+                settled_scheme = Some(scheme);
                 let source = (quantised(&folder, &stored, group), group.scheme);
                 let (works, relaid) = relaid(&folder, source, (target, scheme), how)?;
                 for work in works {
@@ -208,7 +213,7 @@ impl Plan {
             let (option, why) = ("--relayout", "no tensor is quantised, or rules make all of them dense".to_string());
             return Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why }));
         }
-        let scheme = writing.map_or(Scheme::PLAIN, |writing| writing.scheme);
+        let scheme = settled_scheme.unwrap_or(writing.map_or(Scheme::PLAIN, |writing| writing.scheme));
         let outcome = (was_quantised || !scheme.is_plain()).then_some(Outcome { scheme, kept: &kept });
         let configuration = match is_one {
             true => Configuration::default(),

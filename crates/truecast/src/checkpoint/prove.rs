@@ -6,6 +6,7 @@ use super::flat::lies_in_rows;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::scan::Stretch;
+use crate::stream::zeros;
 use crate::verify::difference::{FileDifference, WrongElement};
 use crate::verify::found::Found;
 use rayon::prelude::*;
@@ -86,7 +87,7 @@ impl Proof<'_> {
         let target = &self.planned.target;
         let bytes = |len| target.dtype.bytes_in(target.layout, len).expect("a container's layout fits its type");
         let (source, at) = self.result;
-        let mut dst = vec![0; bytes(to - begin) as usize];
+        let mut dst = zeros(bytes(to - begin))?;
         source.read_at(at, bytes(begin), &mut dst)?;
         let dst = Elements::with_layout(target.dtype, target.layout, (to - begin) as usize, &dst[..]);
         let dst = dst.expect("the buffer was made for these elements");
@@ -107,7 +108,7 @@ impl Proof<'_> {
     }
 }
 
-impl Values<'_> {
+impl<'a> Values<'a> {
     /// A few rows can be read without the rest of their matrix.
     pub fn are_rows_together(&self) -> bool {
         are_rows_together(&self.quantised.layout)
@@ -131,16 +132,64 @@ impl Values<'_> {
     /// Bits of some elements of a band.
     fn of_band(&self, band: &Band, elements: Range<u64>) -> Result<Vec<u32>, Error> {
         let layout = &self.quantised.layout;
-        let [out_rows, out_cols] = layout.out();
         let whole = !are_rows_together(layout);
-        let stored = if whole { 0..layout.rows } else { band.rows.clone() };
-        let mut held: Vec<(Part, Vec<u8>)> = Vec::new();
+        self.held(band.matrix, if whole { 0..layout.rows } else { band.rows.clone() })?.of(elements)
+    }
+
+    /// A matrix that is read as a whole.
+    ///
+    /// # Errors
+    /// Reading; no memory.
+    pub fn matrix(&self, matrix: u64) -> Result<HeldRows<'a>, Error> {
+        self.held(matrix, 0..self.quantised.layout.rows)
+    }
+
+    fn held(&self, matrix: u64, stored: Range<u64>) -> Result<HeldRows<'a>, Error> {
+        let layout = &self.quantised.layout;
+        let mut parts = Vec::new();
         for (part, _) in &self.quantised.parts {
-            if let Some(range) = bytes_of(layout, *part, band.matrix, &stored) {
-                held.push((*part, self.read(*part, range)?));
+            if let Some(range) = bytes_of(layout, *part, matrix, &stored) {
+                parts.push((*part, self.read(*part, range)?));
             }
         }
-        let get = |part| held.iter().find(|(of, _)| *of == part).map_or(&[][..], |(_, bytes)| bytes);
+        let [out_rows, out_cols] = layout.out();
+        let rows = stored.end - stored.start;
+        let kept = [layout.kept[0].saturating_sub(stored.start).min(rows), layout.kept[1]];
+        let first = if layout.transposed { 0 } else { stored.start };
+        Ok(HeldRows {
+            values: Values { folder: self.folder, quantised: self.quantised },
+            parts,
+            layout: Layout { matrices: 1, rows, kept, ..*layout },
+            before: (matrix * out_rows + first) * out_cols,
+        })
+    }
+
+    fn read(&self, part: Part, range: Range<u64>) -> Result<Vec<u8>, Error> {
+        let stored = self.quantised.stored(part);
+        let source = &self.folder.shards()[stored.shard].source;
+        let mut bytes = zeros(range.end - range.start)?;
+        source.read_at(stored.tensor, range.start, &mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+/// Stored rows that were read.
+pub(super) struct HeldRows<'a> {
+    values: Values<'a>,
+    parts: Vec<(Part, Vec<u8>)>,
+    /// Of the rows.
+    layout: Layout,
+    /// Elements of the tensor before them.
+    before: u64,
+}
+
+impl HeldRows<'_> {
+    /// Bits of these elements of the tensor.
+    ///
+    /// # Errors
+    /// Codes that have no value.
+    pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
+        let get = |part| self.parts.iter().find(|(of, _)| *of == part).map_or(&[][..], |(_, bytes)| bytes);
         let parts = Parts {
             codes: get(Part::Codes),
             scales: get(Part::Scales),
@@ -149,23 +198,12 @@ impl Values<'_> {
             biases: get(Part::Biases),
             index: get(Part::Index),
         };
-        let rows = stored.end - stored.start;
-        let kept = [layout.kept[0].saturating_sub(stored.start).min(rows), layout.kept[1]];
-        let small = Layout { matrices: 1, rows, kept, ..*layout };
-        let before = band.matrix * out_rows * out_cols + if whole { 0 } else { band.rows.start * out_cols };
+        let Values { folder, quantised } = &self.values;
         let value = |index| {
-            let value = small.value(&parts, index - before);
-            value.map_err(|cause| Error::tensor(self.folder.path(), &self.quantised.name, Cause::Scaled(cause)))
+            let value = self.layout.value(&parts, index - self.before);
+            value.map_err(|cause| Error::tensor(folder.path(), &quantised.name, Cause::Scaled(cause)))
         };
         elements.map(value).collect()
-    }
-
-    fn read(&self, part: Part, range: Range<u64>) -> Result<Vec<u8>, Error> {
-        let stored = self.quantised.stored(part);
-        let source = &self.folder.shards()[stored.shard].source;
-        let mut bytes = vec![0; (range.end - range.start) as usize];
-        source.read_at(stored.tensor, range.start, &mut bytes)?;
-        Ok(bytes)
     }
 }
 

@@ -2,17 +2,20 @@
 //! same bits. That the bytes are those that they should be is proved as of any tensor that is copied.
 
 use super::dense::Quantised;
-use super::prove::Values;
+use super::prove::{HeldRows, Values};
 use super::relayout::Relaid;
 use super::stored::Stored;
 use crate::error::Error;
 use crate::verify::difference::{FileDifference, WrongElement};
+use crate::verify::found::Found;
+use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
 use truecast_io::folder::Folder;
 
 /// Elements that are made together.
-const PIECE: u64 = 1 << 18;
+const PIECE: u64 = 1 << 16;
 
 /// A tensor of the source and what became of it.
 pub(super) struct RelaidProof<'a> {
@@ -45,23 +48,49 @@ impl RelaidProof<'_> {
         let made = Quantised { layout: *layout, parts, ..quantised.clone() };
         let sides = [Values { folder: self.folder, quantised }, Values { folder: self.result, quantised: &made }];
         let all = if is_sample { PIECE.min(layout.elements()) } else { layout.elements() };
-        let (mut first, mut count, mut wrong) = (0, 0, None);
-        while first < all {
-            if stop.load(Ordering::Relaxed) {
-                return Err(Error::Interrupted);
-            }
-            let end = (first + PIECE).min(all);
-            let (expected, actual) = (sides[0].of(first..end)?, sides[1].of(first..end)?);
-            for (index, (expected, actual)) in (first..).zip(expected.into_iter().zip(actual)) {
-                if expected != actual {
-                    let (expected, actual) = (u64::from(expected), u64::from(actual));
-                    wrong = wrong.or(Some(WrongElement { index, source: expected, expected, actual }));
-                    count += 1;
+        let of_whole = sides.iter().find(|side| !side.are_rows_together());
+        let matrix = of_whole.map_or(all, |side| side.quantised.layout.out().iter().product()).max(1);
+        let mut found = Found::new();
+        for (number, first) in (0..).zip((0..all).step_by(matrix as usize)) {
+            let held = [hold(&sides[0], number)?, hold(&sides[1], number)?];
+            let values = |i: usize, elements: Range<u64>| match &held[i] {
+                Some(held) => held.of(elements),
+                None => sides[i].of(elements),
+            };
+            let of_piece = |first: u64, end: u64| {
+                let mut found = Found::new();
+                let (expected, actual) = (values(0, first..end)?, values(1, first..end)?);
+                for (index, (expected, actual)) in (first..).zip(expected.into_iter().zip(actual)) {
+                    if expected != actual {
+                        let (expected, actual) = (u64::from(expected), u64::from(actual));
+                        found.wrong(index, || WrongElement { index, source: expected, expected, actual });
+                    }
                 }
+                Ok::<_, Error>(found)
+            };
+            let end = (first + matrix).min(all);
+            let mut at = first;
+            while at < end {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Error::Interrupted);
+                }
+                let next = (at + PIECE * rayon::current_num_threads() as u64).min(end);
+                let pieces: Vec<u64> = (at..next).step_by(PIECE as usize).collect();
+                let seen: Vec<Found<WrongElement>> = pieces
+                    .par_iter()
+                    .map(|first| of_piece(*first, (first + PIECE).min(next)))
+                    .collect::<Result<_, Error>>()?;
+                found = seen.into_iter().fold(found, Found::merge);
+                at = next;
             }
-            first = end;
         }
         let (tensor, types) = (quantised.name.clone(), (DType::F32, DType::F32));
-        Ok((wrong.map(|first| FileDifference::Elements { tensor, count, first, types }), all))
+        let count = found.count;
+        Ok((found.first.map(|(_, first)| FileDifference::Elements { tensor, count, first, types }), all))
     }
+}
+
+/// A matrix as a whole, of a tensor of which no few rows can be read.
+fn hold<'a>(side: &Values<'a>, matrix: u64) -> Result<Option<HeldRows<'a>>, Error> {
+    if side.are_rows_together() { Ok(None) } else { side.matrix(matrix).map(Some) }
 }

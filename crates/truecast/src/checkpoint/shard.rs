@@ -1,6 +1,7 @@
 //! What becomes of one file of a checkpoint.
 
 use super::dense::Quantised;
+use super::repacked::Repacked;
 use super::scaled::Scaled;
 use super::stored::Stored;
 use crate::convert::planned::Planned;
@@ -21,6 +22,8 @@ pub(crate) enum Origin {
     Quantised(Box<Quantised>),
     /// Codes, scales and what else belongs to them, of one that has as many elements, or of a quantised one.
     Dense(Box<Scaled>),
+    /// One, of the entries of one in another packing.
+    Repacked(Box<Repacked>),
 }
 
 /// What makes tensors of the result that belong together.
@@ -43,13 +46,16 @@ impl Work {
                 Item::new(index, target.len(), quantised.bits(), dst_bits)
             }
             Origin::Dense(scaled) => scaled.item(index),
+            Origin::Repacked(repacked) => repacked.item(index),
         }
     }
 
     /// The tensors of the result.
     pub fn targets(&self) -> impl Iterator<Item = &Tensor> + Clone {
         let (one, several) = match &self.origin {
-            Origin::Stored(_) | Origin::Bytes(_) | Origin::Quantised(_) => (Some(&self.planned.target), &[][..]),
+            Origin::Stored(_) | Origin::Bytes(_) | Origin::Quantised(_) | Origin::Repacked(_) => {
+                (Some(&self.planned.target), &[][..])
+            }
             Origin::Dense(scaled) => (None, &scaled.outputs[..]),
         };
         one.into_iter().chain(several.iter().map(|output| &output.tensor))
@@ -57,16 +63,17 @@ impl Work {
 
     /// Bytes of the source that it reads.
     pub fn bytes_in(&self) -> u64 {
-        match self.quantised() {
-            None => self.planned.from.bytes_in(self.planned.src_layout, self.planned.target.len()).unwrap_or(0),
-            Some(quantised) => quantised.bytes,
+        match (self.quantised(), &self.origin) {
+            (None, Origin::Repacked(repacked)) => repacked.bytes,
+            (None, _) => self.planned.from.bytes_in(self.planned.src_layout, self.planned.target.len()).unwrap_or(0),
+            (Some(quantised), _) => quantised.bytes,
         }
     }
 
     /// The quantised tensor that it is made of, if it is.
     pub fn quantised(&self) -> Option<&Quantised> {
         match &self.origin {
-            Origin::Stored(_) | Origin::Bytes(_) => None,
+            Origin::Stored(_) | Origin::Bytes(_) | Origin::Repacked(_) => None,
             Origin::Quantised(quantised) => Some(quantised),
             Origin::Dense(scaled) => scaled.source.as_deref(),
         }
@@ -84,6 +91,7 @@ impl Work {
             Origin::Bytes(_) => Vec::new(),
             Origin::Quantised(quantised) => quantised.sources().collect(),
             Origin::Dense(scaled) => scaled.sources(),
+            Origin::Repacked(repacked) => vec![repacked.from.shard],
         };
         parts.into_iter()
     }
@@ -96,6 +104,9 @@ impl Work {
         }
         if let Origin::Dense(scaled) = &self.origin {
             (row.bytes_out, row.to_scheme, row.converted) = (self.bytes_out(), Some(scaled.scheme.clone()), true);
+        }
+        if let Origin::Repacked(repacked) = &self.origin {
+            (row.bytes_in, row.converted) = (repacked.bytes, row.from != row.to);
         }
         row
     }

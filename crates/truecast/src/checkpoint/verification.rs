@@ -8,6 +8,7 @@ use super::plan::Plan;
 use super::prove::Proof;
 use super::prove_blocks;
 use super::prove_relaid::RelaidProof;
+use super::prove_repacked::RepackedProof;
 use super::prove_scaled::ScaledProof;
 use super::shard::{Origin, Work};
 use crate::digest::sha256;
@@ -150,6 +151,13 @@ impl Verification {
                         let mut actual = vec![0; bytes.len()];
                         found.source.read_at(at, 0, &mut actual)?;
                         let difference = FileDifference::of_bytes(name, bytes, &actual);
+                        (difference.into_iter().collect(), elements_of(some))
+                    }
+                    Origin::Repacked(repacked) => {
+                        let proof =
+                            RepackedProof { folder: &self.plan.folder, repacked, result: (&found.source, at, name) };
+                        let (difference, entries) = proof.compare(&mut progress)?;
+                        verdict.methods.definition += entries;
                         (difference.into_iter().collect(), elements_of(some))
                     }
                     Origin::Quantised(quantised) => {

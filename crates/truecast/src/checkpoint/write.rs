@@ -17,7 +17,7 @@ use crate::stream::{Limits, room, run};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use truecast_core::scaled::{GlobalRule, Part};
+use truecast_core::scaled::{GlobalRule, Part, ScaledError};
 use truecast_io::{Existing, FileFormat, Shown, Writer};
 use truecast_kernel::{CastOptions, Counting, Counts};
 use truecast_schemes::Content;
@@ -98,6 +98,14 @@ impl<'a> Shards<'a> {
             let counted = |counts: Vec<Counts>, bytes| (Loss { counts, ..Loss::default() }, bytes);
             let made = operations.of(&shard.works[index]).and_then(|operation| match operation {
                 Operation::Quantise(plans) => Encoder { plans: &plans, amax: &amax[index] }.run(first, len, src, dst),
+                Operation::Repack(repacker) => {
+                    let Origin::Repacked(repacked) = &shard.works[index].origin else {
+                        unreachable!("each work has its operation")
+                    };
+                    let (bytes, wrong) = repacked.run(&repacker, (first, len), src, dst)?;
+                    let changed = ScaledError::Layout { why: "its file was changed while it was converted" };
+                    wrong.map_or(Ok((Loss::default(), bytes)), |_| Err(changed.into()))
+                }
                 Operation::Dequantise(maker) => {
                     let dst = room(dst, items[at].dst_bytes(len))?;
                     maker.run(first, len as usize, src, dst).map(|parts| counted(parts, dst.len()))
@@ -126,6 +134,10 @@ impl<'a> Shards<'a> {
             let seen = |counts: &Counts| (counts.elements, counts.finite_pairs);
             let whole = |other: Counts| (seen(&other) == seen(&counts)).then(|| Noise::of(&other));
             let beside = Beside { cast: whole(cast), formula: whole(formula) };
+            let counts = match work.origin {
+                Origin::Repacked(_) => Counts::copied(work.planned.target.len()),
+                _ => counts,
+            };
             self.rows.push(TensorReport { beside, ..work.report(counts) });
         }
         Ok(written)

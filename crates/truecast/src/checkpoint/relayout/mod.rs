@@ -1,0 +1,181 @@
+//! Codes and scales that are carried over to another scheme with their values (`docs/spec/checkpoints.md §8`): which tensor of
+//! the source becomes which of the result, or why none does. Nothing is quantised anew. What lies in the same bytes is copied,
+//! the rest is packed anew (`repacked`).
+
+mod index;
+mod matching;
+
+use super::dense::Quantised;
+use super::marks::to_f32;
+use super::repacked::{OfPlane, Repacked};
+use super::shard::{Origin, Work};
+use crate::convert::planned::Planned;
+use crate::error::{Cause, Error};
+use crate::select::writing::Relayout;
+use index::is_trivial;
+use matching::{Matching, matching};
+use truecast_core::DType;
+use truecast_core::scaled::{Change, Code, GlobalRule, Layout, Part};
+use truecast_io::folder::Folder;
+use truecast_schemes::{Content, Output, Scheme, Target};
+
+/// A quantised tensor that has the same values in the result.
+#[derive(Clone, Debug)]
+pub(super) struct Relaid {
+    /// In the source.
+    pub quantised: Quantised,
+    /// In the result, with the names of its tensors and the file that holds them.
+    pub layout: Layout,
+    pub parts: Vec<(Part, String)>,
+    pub shard: usize,
+    /// Its second scale is the nearest f32, and its values are not quite the same.
+    pub is_rounded: bool,
+}
+
+/// What becomes of a quantised tensor that is carried over.
+///
+/// # Errors
+/// What the other scheme cannot hold; reading of the second scale, and of scales, zero points and groups whose values decide
+/// whether it can.
+pub(super) fn relaid(
+    folder: &Folder,
+    (quantised, from): (Quantised, Scheme),
+    (target, to): (Target, Scheme),
+    how: Relayout,
+) -> Result<(Vec<Work>, Relaid), Error> {
+    let refused = |why| {
+        let (tensor, from, to) = (quantised.name.clone(), Box::new(from), Box::new(to));
+        Error::scheme(folder.path(), truecast_schemes::Error::NoRelayout { tensor, from, to, why })
+    };
+    let failed = |cause| Error::tensor(folder.path(), &quantised.name, Cause::Scaled(cause));
+    let matching = matching(&quantised.layout, &target.layout).map_err(refused)?;
+    let repacked = |part, of: &OfPlane| {
+        let from = quantised.stored(part);
+        let bytes = folder.shards()[from.shard].source.tensors()[from.tensor].bytes();
+        Repacked::new(part, (from, bytes), of).map_err(failed)
+    };
+    if let Some(index) = &matching.index
+        && !is_trivial(folder, quantised.stored(Part::Index), index)?
+    {
+        return Err(refused("its columns belong to groups by an index, which is not written there"));
+    }
+    if let Some(of) = &matching.midpoint
+        && !repacked(Part::Zeros, of)?.is_nothing(folder)?
+    {
+        return Err(refused("one of its zero points is not the midpoint; symmetric=false keeps them"));
+    }
+    let (mut works, mut parts, mut is_rounded) = (Vec::new(), Vec::new(), false);
+    for output in &target.tensors {
+        let Content::Part(part) = output.content else {
+            let Content::Bytes(bytes) = &output.content else { unreachable!("there are no others") };
+            works.push(work(output, output.tensor.name.clone(), Origin::Bytes(bytes.clone())));
+            continue;
+        };
+        parts.push((part, output.tensor.name.clone()));
+        let stored = quantised.stored(part);
+        let name = folder.shards()[stored.shard].source.tensors()[stored.tensor].name.clone();
+        let Matching { codes, scales, zeros, globals, .. } = &matching;
+        let origin = match (part, globals) {
+            (Part::Global, Some([rule, other])) if rule != other => {
+                let mut bytes = [0; 4];
+                folder.shards()[stored.shard].source.read_at(stored.tensor, 0, &mut bytes)?;
+                let (made, is_exact) = second([*rule, *other], f32::from_le_bytes(bytes)).map_err(refused)?;
+                is_rounded = !is_exact;
+                Origin::Bytes(made.to_le_bytes().to_vec())
+            }
+            _ => {
+                let of = match part {
+                    Part::Codes => Some(codes),
+                    Part::Scales => Some(scales),
+                    Part::Zeros => zeros.as_ref(),
+                    _ => None,
+                };
+                match of.filter(|of| !of.is_same()) {
+                    None => Origin::Stored(stored),
+                    Some(of) => {
+                        let repacked = repacked(part, of)?;
+                        if !of.is_total && !repacked.is_possible(folder)? {
+                            return Err(refused(match part {
+                                Part::Scales => "one of its scales has no equal of the type that they have there",
+                                _ => "one of its zero points is out of the range that they have there",
+                            }));
+                        }
+                        Origin::Repacked(Box::new(repacked))
+                    }
+                }
+            }
+        };
+        works.push(work(output, name, origin));
+    }
+    if is_rounded && how == Relayout::Exact {
+        return Err(refused(
+            "its second scale is divided by there, and no f32 gives the same values; --relayout lossy takes the nearest",
+        ));
+    }
+    let shard = quantised.stored(Part::Codes).shard;
+    Ok((works, Relaid { layout: target.layout, quantised, parts, shard, is_rounded }))
+}
+
+/// What makes a tensor of the result. It is told as one of its own type, but for scales that get another.
+fn work(output: &Output, name: String, origin: Origin) -> Work {
+    let (mut from, src_layout) = (output.tensor.dtype, output.tensor.layout);
+    if let Origin::Repacked(repacked) = &origin
+        && let (Change::Float, Code::Float(dtype)) = (repacked.how.change, repacked.how.from.code)
+    {
+        from = dtype;
+    }
+    Work {
+        planned: Planned { name, target: output.tensor.clone(), from, src_layout, cast: None, kept_by: None },
+        origin,
+    }
+}
+
+/// The second scale of another rule that gives the same scales, and whether it does.
+fn second(rules: [GlobalRule; 2], scale: f32) -> Result<(f32, bool), &'static str> {
+    match rules {
+        // RN32(g / 2688) is what scales are multiplied by (§4.12).
+        [GlobalRule::Amax, GlobalRule::Times] => Ok((scale / 2688.0, true)),
+        [GlobalRule::Amax, GlobalRule::Divide] => inverse(GlobalRule::Times, scale / 2688.0),
+        [rule, _] => inverse(rule, scale),
+    }
+}
+
+/// The second scale of the other rule, and whether every block scale gives the same product or quotient with it.
+fn inverse(rule: GlobalRule, scale: f32) -> Result<(f32, bool), &'static str> {
+    let inverse = 1.0 / scale;
+    if rule == GlobalRule::Amax || !scale.is_normal() || !inverse.is_normal() {
+        return Err("its second scale has no inverse, or another meaning");
+    }
+    let is_same = |code: u64| {
+        let value = to_f32(DType::F8E4M3Fn, code);
+        let (scale, other) = match rule {
+            GlobalRule::Times => (value * scale, value / inverse),
+            _ => (value / scale, value * inverse),
+        };
+        scale.to_bits() == other.to_bits()
+    };
+    // Without sign; 7F is NaN.
+    Ok((inverse, 1.0 / inverse == scale && (0..0x7f).all(is_same)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Powers of two have an inverse that gives the same products; few others do.
+    #[test]
+    fn second_scales_are_inverted() {
+        for scale in [1.0, 0.25, 2f32.powi(-20), 2f32.powi(40)] {
+            assert_eq!(inverse(GlobalRule::Times, scale), Ok((1.0 / scale, true)));
+            assert_eq!(inverse(GlobalRule::Divide, scale), Ok((1.0 / scale, true)));
+        }
+        assert_eq!(inverse(GlobalRule::Times, 0.1), Ok((1.0 / 0.1, false)));
+        assert_eq!(inverse(GlobalRule::Divide, 3.0), Ok((1.0 / 3.0, false)));
+        for scale in [0.0, f32::INFINITY, f32::NAN, 1e-42] {
+            assert!(inverse(GlobalRule::Times, scale).is_err());
+        }
+        assert!(inverse(GlobalRule::Amax, 2.0).is_err());
+        assert_eq!(second([GlobalRule::Amax, GlobalRule::Times], 3.0), Ok((3.0 / 2688.0, true)));
+        assert_eq!(second([GlobalRule::Amax, GlobalRule::Divide], 2688.0), Ok((1.0, true)));
+    }
+}
