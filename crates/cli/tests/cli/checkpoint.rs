@@ -181,6 +181,7 @@ fn hostile_folders() {
         ("missing shard", with("x", "model-3.safetensors"), &["shard \"model-3.safetensors\" is missing", "\"x\""]),
         ("missing tensor", with("x", FIRST), &["has no tensor \"x\""]),
         ("no map", b"{}".to_vec(), &["no weight_map"]),
+        ("empty map", b"{\"weight_map\": {}}".to_vec(), &["weight_map is empty"]),
         ("map of numbers", b"{\"weight_map\": {\"a\": 1}}".to_vec(), &["the value of \"a\" is no string"]),
         ("twice", b"{\"weight_map\": {\"a\": \"x\", \"a\": \"y\"}}".to_vec(), &["key \"a\" occurs twice"]),
         ("deep", "[".repeat(200).into_bytes(), &["recursion limit"]),
@@ -278,19 +279,31 @@ fn a_dry_run_says_what_will_be_done() {
 #[test]
 fn a_report_has_every_tensor_and_the_digests() {
     let folder = checkpoint();
-    folder.run("convert model out --to bf16 --no-sidecars --report r.json --quiet").succeeds();
+    folder.run("convert model out --to bf16 --report r.json --quiet").succeeds();
+    let found = tree(&folder, "out");
     let names = ["config.json", FIRST, SECOND, "model.safetensors.index.json", "truecast-manifest.json"];
-    assert_eq!(tree(&folder, "out").keys().map(String::as_str).collect::<Vec<_>>(), names);
+    let beside = |name: &&str| !names.contains(name);
+    assert_eq!(found.keys().map(String::as_str).filter(beside).collect::<Vec<_>>(), ["code/run.py", "tokenizer.json"]);
     let report = folder.json("r.json");
     assert_eq!(report["tensors"].as_array().unwrap().len(), 4);
     assert_eq!(report["total"]["elements"], json!(1202));
     let manifest = folder.json("out/truecast-manifest.json");
     for (at, shard) in [FIRST, SECOND].into_iter().enumerate() {
         assert_eq!(report["outputs"][at]["sha256"], manifest["shards"][at]["output"]["sha256"]);
-        let sum = std::process::Command::new("sha256sum").arg(folder.path(&format!("out/{shard}"))).output().unwrap();
-        let sum = String::from_utf8(sum.stdout).unwrap();
-        assert_eq!(report["outputs"][at]["sha256"], sum.split(' ').next().unwrap());
+        assert!(report["outputs"][at]["path"].as_str().unwrap().ends_with(shard));
     }
+    let outputs = report["outputs"].as_array().unwrap();
+    assert_eq!(outputs.len(), found.len() - 1, "all but the manifest");
+    for output in outputs {
+        let path = folder.path(output["path"].as_str().unwrap());
+        let sum = std::process::Command::new("sha256sum").arg(&path).output().unwrap();
+        let sum = String::from_utf8(sum.stdout).unwrap();
+        assert_eq!(output["sha256"], sum.split(' ').next().unwrap(), "{output}");
+        assert_eq!(output["bytes"], std::fs::metadata(path).unwrap().len());
+    }
+    folder.run("verify model out --report r.json").succeeds();
+    folder.write("out/tokenizer.json", b"{\"changed\": 1}");
+    assert!(folder.run("verify model out --report r.json").exits(1).out.contains("tokenizer.json"));
 }
 
 /// A refused value leaves what is finished, and no file that would make a checkpoint of it.

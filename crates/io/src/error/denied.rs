@@ -43,6 +43,9 @@ pub enum DeniedTensor {
     /// `docs/spec/checkpoints.md §1.6` V13, V15.
     #[error("shape is too big")]
     ShapeTooBig,
+    /// `docs/spec/checkpoints.md §9.2`.
+    #[error("rows of {columns} elements are no whole number of blocks of {block}")]
+    PartialBlock { columns: u64, block: u64 },
     /// `docs/spec/checkpoints.md §1.4`.
     #[error("elements of {dtype} fill no whole number of bytes; choose a wider type")]
     PartialByte { dtype: DType },

@@ -45,6 +45,9 @@ pub enum FolderError {
     #[error("no weight_map: an index maps the name of each tensor to the file that holds it")]
     WeightMap,
     /// C5.
+    #[error("weight_map is empty: the index names no tensor and no file")]
+    EmptyWeightMap,
+    /// C5.
     #[error("weight_map: the value of {} is no string", Shown(tensor))]
     NotAShard { tensor: String },
     /// §2.3.

@@ -46,6 +46,9 @@ impl Index {
         let failed = |cause: FolderError| cause.at(&file.path);
         let map = file.value.get("weight_map").and_then(Value::as_object);
         let map = map.ok_or_else(|| failed(FolderError::WeightMap))?;
+        if map.is_empty() {
+            return Err(failed(FolderError::EmptyWeightMap));
+        }
         let mut weight_map = BTreeMap::new();
         for (tensor, shard) in map {
             let shard = shard.as_str().ok_or_else(|| failed(FolderError::NotAShard { tensor: tensor.clone() }))?;

@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Cause, Error};
 use crate::gguf::GgufFile;
 use crate::open::open_regular;
-use crate::shown::Shown;
+use crate::shown::{Shown, counted};
 use crate::source::Source;
 use foldhash::{HashMap, HashMapExt};
 
@@ -171,11 +171,9 @@ impl Folder {
         let dots = if lists.len() > 3 { ", .." } else { "" };
         let warning = (!lists.is_empty()).then(|| {
             let (path, some) = (path.display(), shown.join(", "));
-            let keys = match lists.len() {
-                1 => "1 key holds an array, which __metadata__ cannot, and is left out".into(),
-                n => format!("{n} keys hold arrays, which __metadata__ cannot, and are left out"),
-            };
-            format!("{path}: {keys}: {some}{dots}")
+            let keys = counted(lists.len() as u64, "key");
+            let (hold, are) = if lists.len() == 1 { ("holds an array", "is") } else { ("hold arrays", "are") };
+            format!("{path}: {keys} {hold}, which __metadata__ cannot, and {are} left out: {some}{dots}")
         });
         Ok(Folder { warnings: warning.into_iter().collect(), ..Folder::of_source(source) })
     }

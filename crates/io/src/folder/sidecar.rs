@@ -98,7 +98,7 @@ impl Sidecar {
         open_in(from, &self.path, follow_links).map(drop)
     }
 
-    /// Copies it from one folder to the same place in another. `goes_on` is asked again and again.
+    /// Copies it from one folder to the same place in another. `each` is given every piece of it, and says whether to go on.
     ///
     /// # Errors
     /// [`Error::Io`], a link that is not followed; `None` if it was told to stop.
@@ -108,7 +108,7 @@ impl Sidecar {
         to: &Path,
         existing: Existing,
         follow_links: bool,
-        goes_on: impl Fn() -> bool,
+        each: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<u64>, Error> {
         let (mut file, _) = open_in(from, &self.path, follow_links)?;
         let (source, target) = (from.join(&self.path), to.join(&self.path));
@@ -116,10 +116,8 @@ impl Sidecar {
         let mut output = OutputFile::create(&target, existing)?;
         let mut buffer = vec![0; 1 << 20];
         loop {
-            if !goes_on() {
-                return Ok(None);
-            }
             match file.read(&mut buffer) {
+                Ok(bytes) if !each(&buffer[..bytes]) => return Ok(None),
                 Ok(0) => break,
                 Ok(bytes) => output.write_all(&buffer[..bytes]).map_err(Error::io(&target, "writing"))?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -45,7 +45,11 @@ impl NewTensor {
         if self.shape.len() > MAX_RANK {
             return Some(DeniedTensor::RankOfGguf { rank: self.shape.len() });
         }
-        if !columns.is_multiple_of(self.block.elements()) || checked_len(&self.shape).is_none() {
+        let block = self.block.elements();
+        if !columns.is_multiple_of(block) {
+            return Some(DeniedTensor::PartialBlock { columns, block });
+        }
+        if checked_len(&self.shape).is_none() {
             return Some(DeniedTensor::ShapeTooBig);
         }
         (self.bytes() >= 1 << 60).then_some(DeniedTensor::ShapeTooBig)
@@ -141,7 +145,10 @@ mod tests {
         assert_eq!(refused(new(&[("a", f32, &[1]), ("a", f32, &[2])])), DeniedTensor::DuplicateName);
         assert_eq!(refused(new(&[("a", f32, &[1 << 40, 1 << 40])])), DeniedTensor::ShapeTooBig);
         assert_eq!(refused(new(&[("a", f32, &[1 << 57]), ("b", f32, &[1 << 57])])), DeniedTensor::ShapeTooBig);
-        assert_eq!(refused(new(&[("a", Block::of_id(8).unwrap(), &[33])])), DeniedTensor::ShapeTooBig);
+        assert_eq!(
+            refused(new(&[("a", Block::of_id(8).unwrap(), &[33])])),
+            DeniedTensor::PartialBlock { columns: 33, block: 32 }
+        );
         let long = "x".repeat(65_536);
         assert_eq!(refused(new(&[(&long, f32, &[1])])), DeniedTensor::NameTooLong { bytes: 65_536 });
     }

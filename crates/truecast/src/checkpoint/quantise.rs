@@ -13,7 +13,7 @@ use std::collections::hash_map::Entry;
 use std::path::Path;
 use truecast_core::scaled::{self, Code, MxScale, Search};
 use truecast_core::{DType, Layout};
-use truecast_io::{Shown, Tensor};
+use truecast_io::{Shown, Tensor, counted};
 use truecast_schemes::{Family, Preset, target};
 
 /// The dense tensors of a checkpoint, one after the other.
@@ -188,9 +188,8 @@ impl<'a> Quantising<'a> {
         }
         let sentence = |(preset, name, count): &(Preset, String, usize)| {
             let of = match count - 1 {
-                0 => String::new(),
-                1 => " and 1 other".into(),
-                n => format!(" and {n} others"),
+                0 => " is".to_string(),
+                n => format!(" and {} are", counted(n as u64, "other")),
             };
             let preset = preset.name();
             format!(

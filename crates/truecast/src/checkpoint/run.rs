@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::release::Release;
 use super::shard::ShardPlan;
 use super::write::{Shards, not_numbers};
-use crate::digest::sha256;
+use crate::digest::{Sha256, sha256};
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::report::{FolderReport, Report, ShardReport, ShardState};
@@ -283,24 +283,32 @@ impl Run<'_> {
         let plan = self.plan;
         // Another part may be at the same.
         let existing = if plan.options.share == Share::Whole { self.existing() } else { Existing::Replace };
-        let goes_on = || !self.stop.load(Ordering::Relaxed);
         let follow_links = plan.folder.follows_links();
+        let mut others = Vec::new();
         for sidecar in plan.copied() {
-            let copied = sidecar.copy(plan.folder.path(), self.dst, existing, follow_links, goes_on)?;
-            copied.ok_or(Error::Interrupted)?;
+            let mut digest = Sha256::new();
+            let mut each = |piece: &[u8]| {
+                digest.add(piece);
+                !self.stop.load(Ordering::Relaxed)
+            };
+            let copied = sidecar.copy(plan.folder.path(), self.dst, existing, follow_links, &mut each)?;
+            let bytes = copied.ok_or(Error::Interrupted)?;
+            others.push((self.dst.join(&sidecar.path), bytes, digest.finish()));
         }
-        if let Some((name, text)) = plan.index() {
-            folder::write(&self.dst.join(name), text.as_bytes(), existing)?;
-        }
-        for file in &plan.configuration.files {
-            folder::write(&self.dst.join(&file.name), file.text.as_bytes(), existing)?;
+        let texts = plan.configuration.files.iter().map(|file| (file.name.clone(), file.text.clone()));
+        for (name, text) in plan.index().into_iter().chain(texts) {
+            let path = self.dst.join(name);
+            folder::write(&path, text.as_bytes(), existing)?;
+            let mut digest = Sha256::new();
+            digest.add(text.as_bytes());
+            others.push((path, text.len() as u64, digest.finish()));
         }
         manifest.complete = true;
         folder::write(&self.dst.join(MANIFEST), manifest.text().as_bytes(), Existing::Replace)?;
         for name in manifest::names(self.dst).iter().filter(|name| *name != MANIFEST) {
             folder::remove(&self.dst.join(name))?;
         }
-        report.digests = self.digests(manifest);
+        report.digests = [self.digests(manifest), others].concat();
         report.complete = true;
         Ok(())
     }

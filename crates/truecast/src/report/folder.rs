@@ -14,7 +14,8 @@ pub struct FolderReport {
     pub changes: Vec<String>,
     /// Files that were copied, relative to the folder.
     pub sidecars: Vec<String>,
-    /// The files of tensors that were written by this run or before, with their length and SHA-256.
+    /// The files that were written, with their length and SHA-256: those of tensors by this run or before, then those beside
+    /// them, once all is complete.
     pub digests: Vec<(PathBuf, u64, String)>,
     /// Files of the source that this run deleted, if it was to delete any.
     pub deleted: Option<Vec<String>>,
