@@ -127,6 +127,7 @@ impl Serialize for ComparisonJson<'_> {
                 group: row.group(),
                 schemes: (row.schemes.0.as_deref(), row.schemes.1.as_deref()),
                 beside: Beside::default(),
+                blocks: None,
                 converted: None,
                 kept_by: None,
                 elements: row.counts.elements,

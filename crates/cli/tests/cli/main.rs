@@ -4,6 +4,7 @@
 mod bad_input;
 mod bench;
 mod checkpoint;
+mod checkpoint_blocks;
 mod checkpoint_delete;
 mod checkpoint_file;
 mod checkpoint_kills;

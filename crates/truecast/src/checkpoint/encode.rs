@@ -1,7 +1,7 @@
 //! Codes and scales of dense tensors: what becomes of a piece of whole units (`scaled`), and what that cost.
 
 use super::input::Input;
-use super::marks::{self, Marks, Piece};
+use super::marks::{self, Marks, Piece, Tally};
 use super::scaled::{Scaled, whole};
 use crate::error::Cause;
 use crate::stream::room;
@@ -72,6 +72,7 @@ pub(crate) struct Loss {
     pub cast: Vec<Counts>,
     /// With the scales of the formula.
     pub formula: Vec<Counts>,
+    pub tally: Tally,
 }
 
 thread_local! {
@@ -154,11 +155,12 @@ impl Encoder<'_> {
     fn encode(&self, first: u64, src: &[u8], dst: &mut Vec<u8>) -> Result<(Loss, usize), Cause> {
         let Plans { quantiser, formula, cast, .. } = self.plans;
         let made = self.quantise(quantiser, first, src, dst)?;
-        let mut loss = Loss { counts: self.measure(first, src, made, true)?, ..Loss::default() };
+        let mut loss = Loss::default();
+        loss.counts = self.measure(first, src, made, Some(&mut loss.tally))?;
         if let Some(formula) = formula {
             loss.formula = OTHERS.with_borrow_mut(|dst| {
                 let made = self.quantise(formula, first, src, dst)?;
-                self.measure(first, src, made, false)
+                self.measure(first, src, made, None)
             })?;
         }
         if let Some(caster) = cast {
@@ -269,9 +271,9 @@ impl Encoder<'_> {
         first: u64,
         src: &[u8],
         (writes, made): (Vec<Read>, &[u8]),
-        with_marks: bool,
+        tally: Option<&mut Tally>,
     ) -> Result<Vec<Counts>, Cause> {
-        VALUES.with_borrow_mut(|values| self.measure_in(first, src, (&writes, made), with_marks, values))
+        VALUES.with_borrow_mut(|values| self.measure_in(first, src, (&writes, made), tally, values))
     }
 
     fn measure_in(
@@ -279,7 +281,7 @@ impl Encoder<'_> {
         first: u64,
         src: &[u8],
         (writes, made): (&[Read], &[u8]),
-        with_marks: bool,
+        mut tally: Option<&mut Tally>,
         values: &mut Vec<u8>,
     ) -> Result<Vec<Counts>, Cause> {
         let Plans { dequantiser, measure, dtype, unit, .. } = self.plans;
@@ -304,8 +306,8 @@ impl Encoder<'_> {
             }
             let (x, y) = (Elements::new(*dtype, n, src)?, Elements::new(DType::F32, n, &*values)?);
             let mut of_unit = measure.compare(x, y);
-            if with_marks {
-                self.mark(&mut of_unit, &held, from, (src, values), global);
+            if let Some(tally) = &mut tally {
+                tally.add(&self.mark(&mut of_unit, &held, from, (src, values), global));
             }
             counts.append(&mut of_unit);
             from += n as u64;
@@ -313,21 +315,33 @@ impl Encoder<'_> {
         Ok(counts)
     }
 
-    /// Puts in what codes tell: results that are subnormal or saturated.
-    fn mark(&self, counts: &mut [Counts], held: &Held<'_>, first: u64, (mut src, values): (&[u8], &[u8]), global: f32) {
-        let is_mxfp4 = matches!(self.plans.layout.coding, Coding::Blocks { block: BlockType::Mxfp4, .. });
-        if let (true, Some((read, blocks))) = (is_mxfp4, held.part(Part::Codes)) {
+    /// Puts in what codes tell: results that are subnormal or saturated. Counts blocks.
+    fn mark(
+        &self,
+        counts: &mut [Counts],
+        held: &Held<'_>,
+        first: u64,
+        (mut src, values): (&[u8], &[u8]),
+        global: f32,
+    ) -> Tally {
+        let mut tally = Tally::default();
+        if let (Coding::Blocks { block, .. }, Some((read, blocks))) = (self.plans.layout.coding, held.part(Part::Codes))
+        {
             // Rows are whole numbers of blocks: these lie one after the other.
-            let (begin, blocks_of) = (first / 32 * 17 - read.first, values.len() / 4 / 32 * 17);
-            let blocks = &blocks[begin as usize..][..blocks_of];
-            let marked = marks::of_mxfp4((self.plans.dtype, src), values.as_chunks().0, blocks);
-            for (i, part) in counts.iter_mut().enumerate() {
-                (part.subnormal, part.saturated) = if i == 0 { (marked.subnormal, marked.saturated) } else { (0, 0) };
+            let (size, n, values) = (block.bytes(), block.elements(), values.as_chunks().0);
+            let blocks =
+                &blocks[(first / n * size - read.first) as usize..][..values.len() / n as usize * size as usize];
+            if block == BlockType::Mxfp4 {
+                let marked = marks::of_mxfp4((self.plans.dtype, src), values, blocks);
+                for (i, part) in counts.iter_mut().enumerate() {
+                    (part.subnormal, part.saturated) =
+                        if i == 0 { (marked.subnormal, marked.saturated) } else { (0, 0) };
+                }
             }
-            return;
+            return marks::of_gguf(block, (self.plans.dtype, src), values, blocks);
         }
         let found = (&self.plans.marks, held.part(Part::Codes), held.part(Part::Scales));
-        let (Some(marks), Some((codes_read, codes)), Some((scales_read, scales))) = found else { return };
+        let (Some(marks), Some((codes_read, codes)), Some((scales_read, scales))) = found else { return tally };
         let cols = self.plans.layout.kept[1];
         let mut values = values.as_chunks().0;
         for part in &mut *counts {
@@ -338,7 +352,7 @@ impl Encoder<'_> {
             let of_source = src.split_off(..n * self.size()).expect("as many elements as values");
             let of_values = values.split_off(..n).expect("the values of the segments");
             let first_row = segment.first / cols;
-            let marked = marks.count(&Piece {
+            let piece = Piece {
                 matrix: segment.matrix,
                 first_row,
                 cols: cols as usize,
@@ -347,12 +361,15 @@ impl Encoder<'_> {
                 codes: &codes[(marks.codes_at(segment.matrix, first_row) - codes_read.first) as usize..],
                 scales: (scales_read.first, scales),
                 global,
-            });
+            };
+            let marked = marks.count(&piece);
+            tally.add(&marks.tally(&piece));
             if let Some(part) = counts.first_mut() {
                 part.subnormal += marked.subnormal;
                 part.saturated += marked.saturated;
             }
         }
+        tally
     }
 }
 

@@ -1,6 +1,11 @@
 //! Counts of a quantisation that only its codes tell: results that are subnormal, and values beyond the last code
 //! (`docs/spec/checkpoints.md §10`).
 
+mod tally;
+
+pub(super) use tally::{Tally, of_gguf};
+
+use tally::ScaleCodes;
 use truecast_core::scaled::{Code, GlobalRule, Layout, Packing, Plane, Planes};
 use truecast_core::{CastSpec, DType, cast_one};
 
@@ -22,6 +27,11 @@ pub(super) struct Marks {
     of_scales: Vec<f32>,
     /// Half of the distance between the last codes, at which rounding ends and saturation begins.
     half_steps: [f64; 2],
+    /// Times a scale: beyond it codes are saturated, whatever the sign.
+    reach: f64,
+    scale_codes: ScaleCodes,
+    /// Rows of a matrix that belong to the tensor.
+    rows: u64,
 }
 
 /// Rows of one matrix: what they were, and what was made of them.
@@ -61,9 +71,10 @@ impl Marks {
         let end = |sign: f64| {
             let mut ordered: Vec<(u64, f64)> = finite.iter().map(|(code, value)| (*code, sign * value)).collect();
             ordered.sort_by(|a, b| b.1.total_cmp(&a.1));
-            Some((ordered.first()?.0, (ordered.first()?.1 - ordered.get(1)?.1) / 2.0))
+            let (code, most) = *ordered.first()?;
+            Some((code, (most - ordered.get(1)?.1) / 2.0, most))
         };
-        let ((high, above), (low, below)) = (end(1.0)?, end(-1.0)?);
+        let ((high, above, most), (low, below, least)) = (end(1.0)?, end(-1.0)?);
         let magnitude = ((1u32 << (bits - 1)) - 1) as u8;
         let subnormals = planes.codes.code.format().map_or(0, |format| (1u8 << format.man_bits) - 1);
         let ends = [high as u8, low as u8];
@@ -83,6 +94,9 @@ impl Marks {
             ends,
             of_scales,
             half_steps: [above, below],
+            reach: (most + above).max(least + below),
+            scale_codes: ScaleCodes::new(&planes.scales.plane),
+            rows: layout.kept[0],
         })
     }
 
@@ -144,18 +158,26 @@ impl Marks {
     /// What the code of an element is multiplied by.
     fn scale(&self, piece: &Piece<'_>, row: u64, col: u64) -> f64 {
         let Planes { scales, global, .. } = self.planes;
-        let (first, bytes) = piece.scales;
         let Code::Float(dtype) = scales.plane.code else { return f64::NAN };
-        let bits = scales.plane.code.bits();
-        let at = scales.plane.packing.bit(bits, self.grid, [row / scales.block[0], col / scales.block[1]], 0) / 8;
-        let at = at + piece.matrix * scales.plane.bytes(self.grid).unwrap_or(0) - first;
-        let code = little_endian(&bytes[at as usize..][..bits as usize / 8]);
+        let code = little_endian(self.scale_code(piece, [row, col]));
         let s = self.of_scales.get(code as usize).copied().unwrap_or_else(|| to_f32(dtype, code));
         f64::from(match global.map(|global| global.rule) {
             None => s,
             Some(GlobalRule::Divide) => s / piece.global,
             Some(_) => s * piece.global,
         })
+    }
+}
+
+impl Marks {
+    /// The bytes of the scale of an element.
+    fn scale_code<'a>(&self, piece: &Piece<'a>, [row, col]: [u64; 2]) -> &'a [u8] {
+        let scales = self.planes.scales;
+        let (first, bytes) = piece.scales;
+        let bits = scales.plane.code.bits();
+        let at = scales.plane.packing.bit(bits, self.grid, [row / scales.block[0], col / scales.block[1]], 0) / 8;
+        let at = at + piece.matrix * scales.plane.bytes(self.grid).unwrap_or(0) - first;
+        &bytes[at as usize..][..bits as usize / 8]
     }
 }
 
@@ -224,6 +246,31 @@ fn element((dtype, bytes): (DType, &[u8]), index: usize) -> f64 {
         DType::F64 => f64::from_bits(code),
         DType::Bf16 => f32::from_bits((code as u32) << 16).into(),
         DType::F32 => f32::from_bits(code as u32).into(),
+        DType::F16 => half(code as u16),
         dtype => to_f32(dtype, code).into(),
+    }
+}
+
+/// The value of a code of f16.
+fn half(code: u16) -> f64 {
+    let (sign, field, fraction) = (u64::from(code >> 15) << 63, u64::from(code >> 10 & 31), u64::from(code & 0x3ff));
+    let magnitude = match field {
+        0 => fraction as f64 / f64::from(1 << 24),
+        31 => f64::from_bits(0x7ff << 52 | fraction << 42),
+        _ => f64::from_bits((field + 1008) << 52 | fraction << 42),
+    };
+    f64::from_bits(magnitude.to_bits() | sign)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_those_of_the_definition() {
+        for code in 0..=u16::MAX {
+            let (found, expected) = (half(code), f64::from(to_f32(DType::F16, code.into())));
+            assert!(found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan(), "{code:#x}");
+        }
     }
 }

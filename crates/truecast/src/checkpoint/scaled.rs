@@ -4,6 +4,7 @@ use super::dense::Quantised;
 use super::flat::flat;
 use super::input::Place;
 use super::stored::Stored;
+use crate::report::Blocks;
 use crate::stream::Item;
 use std::sync::Arc;
 use truecast_core::DType;
@@ -97,6 +98,12 @@ impl Scaled {
     /// The place of a part among the outputs.
     pub fn output(&self, part: Part) -> Option<usize> {
         self.outputs.iter().position(|output| matches!(output.content, Content::Part(of) if of == part))
+    }
+
+    /// Counts of its blocks with what was added to its matrices.
+    pub fn padding(&self, counts: Blocks) -> Blocks {
+        let Layout { rows, cols, kept, .. } = self.layout;
+        Blocks { pad_rows: rows - kept[0], pad_cols: cols - kept[1], ..counts }
     }
 
     /// Elements of a matrix.

@@ -3,6 +3,7 @@
 use super::amax::Amax;
 use super::encode::{Encoder, Loss};
 use super::feed::{FolderFeed, ShardSink};
+use super::marks::Tally;
 use super::operations::{Operation, Operations};
 use super::outline::Outline;
 use super::plan::Plan;
@@ -91,7 +92,7 @@ impl<'a> Shards<'a> {
                 }
             }
         }
-        let mut losses = vec![<[Counts; 3]>::default(); shard.works.len()];
+        let mut losses = vec![(<[Counts; 3]>::default(), Tally::default()); shard.works.len()];
         let work = |at: usize, first: u64, len: u64, src: &[u8], dst: &mut Vec<u8>| {
             let index = order[at];
             let planned = &shard.works[index].planned;
@@ -118,9 +119,10 @@ impl<'a> Shards<'a> {
             });
             made.map_err(|cause| failed(planned, cause))
         };
-        let done = |at: usize, Loss { counts, cast, formula }: Loss, bytes: u64| {
+        let done = |at: usize, Loss { counts, cast, formula, tally }: Loss, bytes: u64| {
             let index = order[at];
-            for (total, parts) in losses[index].iter_mut().zip([counts, cast, formula]) {
+            losses[index].1.add(&tally);
+            for (total, parts) in losses[index].0.iter_mut().zip([counts, cast, formula]) {
                 parts.iter().for_each(|part| total.add(part));
             }
             *read += bytes;
@@ -129,7 +131,7 @@ impl<'a> Shards<'a> {
         let feed = FolderFeed { folder: &plan.folder, outline: &outline, operations };
         let sink = run(feed, sink, items, &limits, work, done)?;
         let written = sink.finish(self.stop)?;
-        for (work, [counts, cast, formula]) in shard.works.iter().zip(losses) {
+        for (work, ([counts, cast, formula], tally)) in shard.works.iter().zip(losses) {
             // What leaves out other elements cannot be compared.
             let seen = |counts: &Counts| (counts.elements, counts.finite_pairs);
             let whole = |other: Counts| (seen(&other) == seen(&counts)).then(|| Noise::of(&other));
@@ -138,7 +140,11 @@ impl<'a> Shards<'a> {
                 Origin::Repacked(_) => Counts::copied(work.planned.target.len()),
                 _ => counts,
             };
-            self.rows.push(TensorReport { beside, ..work.report(counts) });
+            let blocks = match &work.origin {
+                Origin::Dense(scaled) => Some(Box::new(scaled.padding(tally.total()))),
+                _ => None,
+            };
+            self.rows.push(TensorReport { beside, blocks, ..work.report(counts) });
         }
         Ok(written)
     }

@@ -6,6 +6,7 @@
 
 mod assessment;
 mod beside;
+mod blocks;
 mod counts;
 mod folder;
 mod provenance;
@@ -15,6 +16,7 @@ mod total;
 
 pub use assessment::{Assessed, Assessment, LEAST_SQNR_DB, Reason, Suspect, Unscaled, assess, is_much};
 pub use beside::{Beside, Noise};
+pub use blocks::Blocks;
 pub use counts::{COUNTS, Count, Number, hides_loss, json_number, left_out};
 pub use folder::{FolderReport, ShardReport, ShardState};
 pub use provenance::{Provenance, ProvenanceError};
@@ -52,6 +54,8 @@ pub struct TensorReport {
     pub to_scheme: Option<Arc<str>>,
     /// What other ways to store it would have cost, of one that was quantised.
     pub beside: Beside,
+    /// What became of its blocks, of one that was quantised.
+    pub blocks: Option<Box<Blocks>>,
     /// False if its bytes were copied.
     pub converted: bool,
     /// Why `--keep-preset` kept it, if it did.
@@ -77,6 +81,7 @@ impl TensorReport {
             scheme: None,
             to_scheme: None,
             beside: Beside::default(),
+            blocks: None,
             converted: cast.is_some_and(|cast| cast != CastSpec::copy(from)),
             kept_by,
             elements,
@@ -171,6 +176,7 @@ impl Serialize for ReportJson<'_> {
                 types: (t.from, t.to),
                 group: t.group(),
                 beside: origin.map_or(Beside::default(), |_| t.beside),
+                blocks: t.blocks.as_deref().copied(),
                 schemes: (t.scheme.as_deref(), t.to_scheme.as_deref()),
                 converted: Some(t.converted),
                 kept_by: t.kept_by.map(KeptBy::name),

@@ -1,6 +1,7 @@
 //! One tensor's object in a report, and which tensors a report lists.
 
 use super::beside::Beside;
+use super::blocks::Blocks;
 use super::counts::{Origin, put_counts, put_measures};
 use super::total::Group;
 use serde::Serialize;
@@ -29,6 +30,7 @@ pub(crate) struct RowJson<'a> {
     pub schemes: (Option<&'a str>, Option<&'a str>),
     /// Of tensors that were quantised.
     pub beside: Beside,
+    pub blocks: Option<Blocks>,
     /// Of conversions.
     pub converted: Option<bool>,
     /// Of tensors that a preset kept.
@@ -61,6 +63,7 @@ impl Serialize for RowJson<'_> {
             map.serialize_entry("index_max_abs", &counts.index_max_abs)?;
             self.beside.put(&mut map)?;
         }
+        self.blocks.map_or(Ok(()), |blocks| blocks.put(&mut map))?;
         map.end()
     }
 }

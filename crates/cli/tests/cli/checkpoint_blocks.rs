@@ -1,0 +1,123 @@
+//! Counts of blocks in reports of what was quantised (`docs/spec/checkpoints.md §10`), beside those of source and result.
+
+use crate::files::{Parsed, f32s, safetensors};
+use crate::run::Folder;
+use serde_json::{Value, json};
+
+const FILE: &str = "model.safetensors";
+const NAME: &str = "l.0.q_proj.weight";
+
+/// Rows of zeros, of numbers that codes have, of small and of many numbers.
+fn values(rows: usize, cols: usize) -> Vec<f32> {
+    let exact = [1.0, 2.0, 3.0, 4.0, 6.0, 0.5, -1.5, -0.0];
+    let of = |row: usize, col: usize| match row % 5 {
+        0 => 0.0,
+        1 => exact[col % 8],
+        2 => ((row * 31 + col * 17) % 101) as f32 * 1e-7,
+        _ => ((row * 7919 + col * 104_729) % 2003) as f32 * 0.003 - 3.0,
+    };
+    (0..rows).flat_map(|row| (0..cols).map(move |col| of(row, col))).collect()
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks::<4>().0.iter().map(|v| f32::from_le_bytes(*v)).collect()
+}
+
+/// The row of the matrix in a report.
+fn row(folder: &Folder, report: &str) -> Value {
+    let report = folder.json(report);
+    report["tensors"].as_array().unwrap().iter().find(|row| row["name"] == NAME).unwrap().clone()
+}
+
+#[test]
+fn blocks_that_lost_nothing() {
+    for ([rows, cols], scheme, block, padding) in [
+        ([7, 64], "ct:mxfp4-pack-quantized", [1, 32], [0, 0]),
+        ([7, 64], "modelopt:NVFP4", [1, 16], [0, 0]),
+        ([1300, 64], "modelopt:NVFP4", [1, 16], [0, 0]),
+        ([130, 70], "fp8-block:32x32", [32, 32], [0, 0]),
+        ([1300, 64], "fp8-tensor", [1300, 64], [0, 0]),
+        ([7, 96], "ct:int-quantized,strategy=channel", [1, 96], [0, 0]),
+        ([7, 70], "comfy:mxfp8", [1, 32], [25, 26]),
+        ([40, 64], "comfy:nvfp4", [1, 16], [8, 0]),
+    ] {
+        let folder = Folder::new();
+        std::fs::create_dir(folder.path("a")).unwrap();
+        let x = values(rows, cols);
+        let of = [(NAME, "F32", &[rows as u64, cols as u64][..], f32s(&x))];
+        folder.write(&format!("a/{FILE}"), &safetensors(&of, &[("format", "pt")]));
+        folder.write("a/config.json", b"{}");
+        folder.run(&format!("convert a b --scheme {scheme} --report r.json --quiet")).succeeds();
+        folder.run("convert b c --to f32 --quiet").succeeds();
+        let y = floats(Parsed::new(&folder.read(&format!("c/{FILE}"))).bytes(NAME));
+        // What fills up rows is not known there to be none of the tensor.
+        let wide = cols + padding[1];
+        let (mut blocks, mut lossless) = (0, 0);
+        for top in (0..rows).step_by(block[0]) {
+            for left in (0..cols).step_by(block[1]) {
+                blocks += 1;
+                let all = (top..(top + block[0]).min(rows))
+                    .flat_map(|r| (left..(left + block[1]).min(cols)).map(move |c| [r * cols + c, r * wide + c]));
+                lossless += u64::from(all.into_iter().all(|[at, to]| x[at].to_bits() == y[to].to_bits()));
+            }
+        }
+        let found = row(&folder, "r.json");
+        assert_eq!([&found["blocks"], &found["blocks_lossless"]], [&json!(blocks), &json!(lossless)], "{scheme}");
+        assert_eq!([&found["pad_rows"], &found["pad_cols"]], padding.map(|n| json!(n)).each_ref(), "{scheme}");
+        assert_eq!([&found["scale_nan"], &found["scale_saturated"]], [&json!(0), &json!(0)], "{scheme}");
+        let file = Parsed::new(&folder.read(&format!("b/{FILE}")));
+        let scales = file.names().into_iter().find(|name| name.ends_with("_scale")).filter(|_| padding == [0, 0]);
+        if let Some(scales) = scales.filter(|name| file.dtype(name) == "F8_E4M3") {
+            let zeros = file.bytes(scales).iter().filter(|code| **code & 0x7f == 0).count();
+            assert_eq!(found["scale_zero"], json!(zeros), "{scheme}");
+        }
+        for how in ["--threads 1 --max-memory 1MiB", "--threads 4"] {
+            folder.run(&format!("convert a b --scheme {scheme} --report s.json --quiet --force {how}")).succeeds();
+            assert_eq!(row(&folder, "s.json"), found, "{scheme} {how}");
+        }
+    }
+}
+
+/// Scales of f16 end at 65504: numbers beyond what codes reach with it are saturated.
+#[test]
+fn scales_at_their_ends() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("a")).unwrap();
+    let of = [(NAME, "F32", &[3u64, 64][..], f32s(&[[1e9; 64], [0.0; 64], [3.0; 64]].concat()))];
+    folder.write(&format!("a/{FILE}"), &safetensors(&of, &[("format", "pt")]));
+    folder.write("a/config.json", b"{}");
+    folder.run("convert a b --scheme ct:pack-quantized,group=32,scale=f16 --report r.json --quiet").succeeds();
+    let found = row(&folder, "r.json");
+    let file = Parsed::new(&folder.read(&format!("b/{FILE}")));
+    let scales: Vec<u16> =
+        file.bytes(&format!("{NAME}_scale")).as_chunks::<2>().0.iter().map(|code| u16::from_le_bytes(*code)).collect();
+    let count = |wanted: u16| json!(scales.iter().filter(|code| **code == wanted).count());
+    assert_eq!(
+        [&found["blocks"], &found["scale_saturated"], &found["scale_nan"]],
+        [&json!(6), &count(0x7bff), &json!(0)]
+    );
+    assert_eq!(found["scale_zero"], count(0), "{found}");
+    assert!(scales.contains(&0x7bff) || scales.contains(&0x7c00), "{scales:x?}");
+}
+
+/// Blocks of a GGUF file, whose scales lie among their codes.
+#[test]
+fn blocks_of_gguf_files() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("a")).unwrap();
+    let x = values(10, 64);
+    let of = [(NAME, "F32", &[10u64, 64][..], f32s(&x))];
+    folder.write(&format!("a/{FILE}"), &safetensors(&of, &[("format", "pt")]));
+    for scheme in ["gguf:q8_0", "gguf:mxfp4"] {
+        let line = format!("convert a/{FILE} b.gguf --scheme {scheme} --report r.json --quiet --force");
+        folder.run(&line).succeeds();
+        folder.run("convert b.gguf c.safetensors --to f32 --quiet --force").succeeds();
+        let y = floats(Parsed::new(&folder.read("c.safetensors")).bytes(NAME));
+        let is_same = |(x, y): (&[f32], &[f32])| x.iter().zip(y).all(|(x, y)| x.to_bits() == y.to_bits());
+        let lossless = x.chunks(32).zip(y.chunks(32)).filter(|pair| is_same(*pair)).count();
+        let found = row(&folder, "r.json");
+        assert_eq!([&found["blocks"], &found["blocks_lossless"]], [&json!(20), &json!(lossless)], "{scheme}");
+        let zeros = if scheme == "gguf:q8_0" { 4 } else { 0 };
+        assert_eq!([&found["scale_zero"], &found["scale_nan"]], [&json!(zeros), &json!(0)], "{scheme}");
+    }
+}
