@@ -31,7 +31,7 @@ pub(crate) fn has_split(_level: Level) -> bool {
 }
 
 /// No.
-pub(crate) fn split_packs(_bits: u32) -> bool {
+pub(crate) fn split_packs(_src_bytes: usize, _bits: u32) -> bool {
     false
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn split_packs(_bits: u32) -> bool {
 pub(crate) fn look_up(
     _split: &Split,
     _level: Level,
-    _src: &[u8],
+    _src: (u32, &[u8]),
     _dst: (u32, &mut [u8]),
     _n: usize,
     _streams: bool,

@@ -12,8 +12,8 @@ pub struct CastOptions {
     pub threads: NonZeroUsize,
     /// What is counted on the way.
     pub counting: Counting,
-    /// Results that are wider than their sources and take more bytes than this are stored past the caches; `None` stands
-    /// for the size of the last-level cache.
+    /// Results that take more bytes than this are stored past the caches, where the loop can and that pays; `None`: results
+    /// larger than the last-level cache, or, together with their sources, four times as large or more.
     pub stream_above_bytes: Option<usize>,
 }
 

@@ -72,12 +72,18 @@ impl Stores {
         const SURELY_CACHED: usize = 1 << 20;
         let large = match exec.stream_above_bytes {
             Some(limit) => dst_bytes > limit,
-            None => dst_bytes > SURELY_CACHED && dst_bytes as u64 > Caches::of_this_machine().llc,
+            None => dst_bytes > SURELY_CACHED && leaves_cache(src_bytes, dst_bytes, Caches::of_this_machine().llc),
         };
         let wider = dst_bytes > src_bytes;
         let quarter = src_slot == 4 && dst_slot == 1;
         Stores { by_stage: large && streaming == Streaming::Itself, by_tile: large && (wider || quarter) }
     }
+}
+
+/// Whether most of the results would not stay in a last-level cache of so many bytes until all are there: they are larger,
+/// or what is read and written passes through it at least four times.
+fn leaves_cache(src_bytes: usize, dst_bytes: usize, llc: u64) -> bool {
+    dst_bytes as u64 > llc || src_bytes as u64 + dst_bytes as u64 >= 4 * llc
 }
 
 impl Pipeline {
@@ -100,6 +106,11 @@ impl Pipeline {
     /// As [`Stage::streaming`] of the stage that reads the source.
     pub fn streaming(&self) -> Streaming {
         self.stages.first().map_or(Streaming::ByWidth, |stage| stage.streaming())
+    }
+
+    /// The stage, if there is but one.
+    pub fn only_stage(&self) -> Option<&dyn Stage> {
+        if let [stage] = &*self.stages { Some(&**stage) } else { None }
     }
 
     /// Converts `len` elements from one buffer to another, tile by tile.
@@ -284,5 +295,21 @@ impl Ends {
 
     fn dst_range(&self, first: usize, n: usize) -> std::ops::Range<usize> {
         first * self.dst_bits / 8..((first + n) * self.dst_bits).div_ceil(8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::leaves_cache;
+
+    /// f32 to 4 bits: the results of 64 Mi elements are as large as a cache of 32 MiB, their sources eight times that.
+    #[test]
+    fn few_results_of_many_sources_leave_the_cache() {
+        let (llc, mi) = (32 << 20, 1 << 20);
+        assert!(leaves_cache(4 * 64 * mi, 64 * mi / 2, llc));
+        assert!(!leaves_cache(4 * 16 * mi, 16 * mi / 2, llc));
+        // Results above the cache always do; equal widths below it never.
+        assert!(leaves_cache(mi, 33 * mi, llc));
+        assert!(!leaves_cache(32 * mi, 32 * mi, llc));
     }
 }

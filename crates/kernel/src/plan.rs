@@ -90,12 +90,12 @@ fn is_instruction(ops: &[Op], route: &Route) -> bool {
     *route == Route::kernel_of(ops) && !matches!(ops.last(), Some(Op::Nearest { .. } | Op::E8m0Cut(_)))
 }
 
-/// Stages from 16-bit elements to bytes, or what looks their results up (`docs/kernels.md §2.4`).
+/// Stages from elements of 16 bits or f32 to bytes, or what looks their results up (`docs/kernels.md §2.4`).
 fn split(spec: &CastSpec, level: Level, route: Route, stages: Stages) -> (Route, Stages) {
     if !by_hand::has_split(level) || !Split16::fits(spec.src, spec.dst) {
         return (route, stages);
     }
-    let split = Split16::new(Pipeline::new(spec.src, spec.dst, level, stages), level);
+    let split = Split16::new(spec.src, Pipeline::new(spec.src, spec.dst, level, stages), level);
     (route.split(), vec![Box::new(split)])
 }
 

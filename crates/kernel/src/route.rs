@@ -17,7 +17,7 @@ use std::fmt;
 /// | `narrow` | a kernel written by hand: integers to narrower ones |
 /// | `nonzero` | a kernel written by hand: whether any bit is set |
 /// | `lane` | a compiled loop over a function of one element |
-/// | `split(..)` | long arrays by tables of the two bytes of a code, which were filled by the path in parentheses |
+/// | `split(..)` | long arrays by tables of two bytes of an element, which were filled by the path in parentheses |
 /// | `definition` | the definition, one element at a time |
 ///
 /// # Examples

@@ -1,4 +1,5 @@
-//! The stage that looks up results of 16-bit codes in the tables of [`Split`], once that pays.
+//! The stage that looks up results of 16-bit codes in the tables of [`Split`], once that pays; of f32, those of the bf16
+//! that it becomes when it is rounded to odd (`docs/kernels.md §2.4`).
 
 use crate::by_hand;
 use crate::level::Level;
@@ -7,30 +8,40 @@ use crate::pipeline::{Pipeline, Scratch, Stores};
 use crate::stage::{Refusal, Stage, Streaming, slot_bytes};
 use crate::table::TABLE16_FROM;
 use std::sync::OnceLock;
-use truecast_core::{DType, Layout};
+use truecast_core::format::BF16;
+use truecast_core::{DType, Kind, Layout};
 
-/// Converts a 16-bit source to bytes by [`Split`] tables. They are filled by the first conversion that is long enough,
-/// with the results of the stages that convert until then, and from then on if there is no room for them.
+/// Converts a 16-bit source, or f32, to bytes by [`Split`] tables. They are filled by the first conversion that is long
+/// enough, with the results of the stages that convert until then, and from then on if there is no room for them.
 #[derive(Debug)]
 pub(crate) struct Split16 {
+    /// Bytes of an element of the source.
+    src_bytes: usize,
     stages: Pipeline,
     tables: OnceLock<Option<Box<Split>>>,
     level: Level,
 }
 
 impl Split16 {
-    /// Whether a pair has elements of the widths that the tables are for.
+    /// Whether a pair has elements that the tables are for: a result of a byte is that of 16 bits of the source, or of those
+    /// that are left of an f32 (`docs/kernels.md §3.1`). E8M0 takes less than that, an addition and a shift.
     pub fn fits(src: DType, dst: DType) -> bool {
-        (slot_bytes(src), slot_bytes(dst)) == (2, 1)
+        let odd = || matches!(dst.kind(), Kind::Float(f) if f.has_zero && BF16.is_safe_odd_intermediate_for(&f));
+        slot_bytes(dst) == 1 && (slot_bytes(src) == 2 || src == DType::F32 && odd())
     }
 
-    /// `stages` convert any 16-bit code, and refuse none.
-    pub fn new(stages: Pipeline, level: Level) -> Self {
-        Self { stages, tables: OnceLock::new(), level }
+    /// `stages` convert any element of the source, and refuse none.
+    pub fn new(src: DType, stages: Pipeline, level: Level) -> Self {
+        Self { src_bytes: slot_bytes(src), stages, tables: OnceLock::new(), level }
     }
 
-    fn is_filled(&self) -> bool {
-        matches!(self.tables.get(), Some(Some(_)))
+    fn tables(&self) -> Option<&Split> {
+        self.tables.get()?.as_deref()
+    }
+
+    /// What converts as long as there are no tables, if it is one stage.
+    fn stage(&self) -> Option<&dyn Stage> {
+        if self.tables().is_none() { self.stages.only_stage() } else { None }
     }
 
     fn by_stages(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
@@ -40,7 +51,9 @@ impl Split16 {
     }
 
     fn fill(&self) -> Option<Box<Split>> {
-        let codes: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
+        let below = self.src_bytes - 2;
+        let codes: Vec<u8> =
+            (0..=u16::MAX).flat_map(|code| [0; 2].into_iter().take(below).chain(code.to_le_bytes())).collect();
         let mut results = vec![0; 1 << 16];
         self.by_stages(&codes, &mut results).ok()?;
         Split::of(results.as_chunks().0).map(Box::new)
@@ -49,7 +62,7 @@ impl Split16 {
 
 impl Stage for Split16 {
     fn widths(&self) -> (usize, usize) {
-        (2, 1)
+        (self.src_bytes, 1)
     }
     fn prepare(&self, len: usize) {
         if len >= TABLE16_FROM && self.tables.get_or_init(|| self.fill()).is_none() {
@@ -57,26 +70,44 @@ impl Stage for Split16 {
         }
     }
     fn streaming(&self) -> Streaming {
-        if self.is_filled() { Streaming::Itself } else { Streaming::ByWidth }
+        match self.stage() {
+            Some(stage) => stage.streaming(),
+            None if self.tables().is_some() => Streaming::Itself,
+            None => Streaming::ByWidth,
+        }
     }
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), Refusal> {
-        match self.tables.get() {
-            Some(Some(_)) => self.run_packed((16, src), (8, dst), src.len() / 2),
-            _ => self.by_stages(src, dst)?,
+        match self.tables() {
+            Some(tables) => self.look_up(tables, src, (8, dst), src.len() / self.src_bytes),
+            None => self.by_stages(src, dst)?,
         }
         Ok(())
     }
     fn writes_packed(&self, bits: u32) -> bool {
-        self.is_filled() && by_hand::split_packs(bits)
-    }
-    fn run_streaming(&self, (_, src): (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) -> bool {
-        let Some(Some(tables)) = self.tables.get() else { return false };
-        by_hand::look_up(tables, self.level, src, dst, n, true)
-    }
-    fn run_packed(&self, (_, src): (u32, &[u8]), (bits, dst): (u32, &mut [u8]), n: usize) {
-        if let Some(Some(tables)) = self.tables.get() {
-            let looked_up = by_hand::look_up(tables, self.level, src, (bits, dst), n, false);
-            assert!(looked_up, "planned only where there is a lookup");
+        match self.stage() {
+            Some(stage) => stage.writes_packed(bits),
+            None => self.tables().is_some() && by_hand::split_packs(self.src_bytes, bits),
         }
+    }
+    fn run_streaming(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) -> bool {
+        match (self.stage(), self.tables()) {
+            (Some(stage), _) => stage.run_streaming(src, dst, n),
+            (None, Some(tables)) => by_hand::look_up(tables, self.level, src, dst, n, true),
+            (None, None) => false,
+        }
+    }
+    fn run_packed(&self, src: (u32, &[u8]), dst: (u32, &mut [u8]), n: usize) {
+        match (self.stage(), self.tables()) {
+            (Some(stage), _) => stage.run_packed(src, dst, n),
+            (None, Some(tables)) => self.look_up(tables, src.1, dst, n),
+            (None, None) => unreachable!("several stages write no packed elements here"),
+        }
+    }
+}
+
+impl Split16 {
+    fn look_up(&self, tables: &Split, src: &[u8], dst: (u32, &mut [u8]), n: usize) {
+        let looked_up = by_hand::look_up(tables, self.level, (8 * self.src_bytes as u32, src), dst, n, false);
+        assert!(looked_up, "planned only where there is a lookup");
     }
 }

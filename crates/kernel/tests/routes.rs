@@ -14,7 +14,7 @@ fn routes_are_those_of_the_page() {
     // At the baseline, AVX2, AVX-512 and NEON.
     let rows = [
         (F32, F32, ["copy", "copy", "copy", "copy"]),
-        (F32, F8E4M3Fn, ["lane", "fused", "fused", "lane"]),
+        (F32, F8E4M3Fn, ["lane", "fused", "split(fused)", "lane"]),
         (F16, F8E4M3Fn, ["lane+lane", "fused", "split(fused)", "instruction+lane"]),
         (F64, F32, ["lane", "instruction", "instruction", "instruction"]),
         (I64, F32, ["lane", "lane", "instruction", "lane"]),

@@ -53,20 +53,27 @@ pub(crate) fn has_split(level: Level) -> bool {
     matches!(level, Level::Avx512(_))
 }
 
-/// Whether it packs results to so many bits.
-pub(crate) fn split_packs(bits: u32) -> bool {
-    avx512::bits::packs(bits)
+/// Whether it packs results of elements of so many bytes to so many bits.
+pub(crate) fn split_packs(src_bytes: usize, bits: u32) -> bool {
+    avx512::split::packs(src_bytes, bits)
 }
 
-/// Looks up `n` codes of 16 bits, to results of so many, past the caches if it `streams`. False, and nothing is done, if
-/// there is no lookup or no such stores in these buffers.
-pub(crate) fn look_up(split: &Split, level: Level, src: &[u8], dst: (u32, &mut [u8]), n: usize, streams: bool) -> bool {
+/// Looks up `n` codes of 16 bits, or f32, to results of so many bits, past the caches if it `streams`. False, and nothing is
+/// done, if there is no lookup or no such stores in these buffers.
+pub(crate) fn look_up(
+    split: &Split,
+    level: Level,
+    src: (u32, &[u8]),
+    dst: (u32, &mut [u8]),
+    n: usize,
+    streams: bool,
+) -> bool {
     let Level::Avx512(token) = level else { return false };
-    let kernel = avx512::split::BySplit(split, token);
+    let kernel = avx512::split::BySplit { split, src_bits: src.0, token };
     if streams {
-        return run_streaming(&kernel, (16, src), dst, n);
+        return run_streaming(&kernel, src, dst, n);
     }
-    run(&kernel, (16, src), dst, n);
+    run(&kernel, src, dst, n);
     true
 }
 

@@ -4,12 +4,22 @@ use super::blocks::{Kernel, alignment, convert, group_of};
 use crate::drive::{Groups, Store};
 use crate::level::Avx512;
 use crate::numbers::split::Split;
+use crate::x86::pairs::both;
 use crate::x86::{Block, bytes_where, load};
 use std::arch::x86_64::*;
 
-/// The conversion by [`Split`].
+/// The conversion by [`Split`] of codes of 16 bits, or of f32.
 #[derive(Debug)]
-pub(crate) struct BySplit<'a>(pub &'a Split, pub Avx512);
+pub(crate) struct BySplit<'a> {
+    pub split: &'a Split,
+    pub src_bits: u32,
+    pub token: Avx512,
+}
+
+/// Whether results of elements of so many bytes are packed to so many bits.
+pub(crate) fn packs(src_bytes: usize, bits: u32) -> bool {
+    if src_bytes == 2 { <Tables<false>>::PACKS.contains(&bits) } else { OfF32::PACKS.contains(&bits) }
+}
 
 impl Groups for BySplit<'_> {
     fn group(&self) -> usize {
@@ -19,20 +29,21 @@ impl Groups for BySplit<'_> {
         group_of(dst_bits)
     }
     fn widths(&self) -> (usize, usize) {
-        (16, 1)
+        (self.src_bits as usize, 1)
     }
     fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
-        let BySplit(split, token) = *self;
+        let BySplit { split, src_bits, token } = *self;
         // SAFETY: the token proves that the features were detected.
         unsafe {
-            match split.short {
-                true => convert::<_, 1>(token, &Tables::<true>::new(split), src, store, dst),
-                false => convert::<_, 1>(token, &Tables::<false>::new(split), src, store, dst),
+            match (src_bits, split.short) {
+                (32, _) => convert::<_, 1>(token, &OfF32::new(split), src, store, dst),
+                (_, true) => convert::<_, 1>(token, &Tables::<true>::new(split), src, store, dst),
+                (_, false) => convert::<_, 1>(token, &Tables::<false>::new(split), src, store, dst),
             }
         }
     }
     fn stream_alignment(&self, dst_bits: u32) -> Option<usize> {
-        alignment::<Tables<false>, 1>(dst_bits)
+        if self.src_bits == 32 { alignment::<OfF32, 1>(dst_bits) } else { alignment::<Tables<false>, 1>(dst_bits) }
     }
 }
 
@@ -116,5 +127,50 @@ impl<const SHORT: bool> Kernel<1> for Tables<SHORT> {
     unsafe fn convert<const STORES_AS: u8>(&self, codes: &[u8]) -> [__m512i; 1] {
         let (halves, _) = codes.as_chunks();
         [self.look(load(&halves[0]), load(&halves[1]))]
+    }
+}
+
+/// The lookup of f32, rounded to odd first: the upper half, whose last bit is set if any of the lower half is.
+pub(super) struct OfF32 {
+    tables: Tables<false>,
+    /// Where the lower and the upper halves of 32 f32 are in two vectors.
+    lower: __m512i,
+    upper: __m512i,
+    /// 1 in each lane.
+    one: __m512i,
+}
+
+impl OfF32 {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn new(split: &Split) -> Self {
+        Self {
+            tables: Tables::new(split),
+            lower: load(const { &bytes_where!(|i| if i % 2 == 0 { i } else { 0 }) }),
+            upper: load(const { &bytes_where!(|i| if i % 2 == 0 { i + 1 } else { 0 }) }),
+            // Unknown to the compiler, which would make a test and a masked move of a minimum with it.
+            one: _mm512_set1_epi16(std::hint::black_box(1)),
+        }
+    }
+
+    /// 32 f32 as bf16.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn odd(&self, [first, second]: [__m512i; 2]) -> __m512i {
+        let upper = _mm512_permutex2var_epi16(first, self.upper, second);
+        let lower = _mm512_permutex2var_epi16(first, self.lower, second);
+        _mm512_or_si512(upper, _mm512_min_epu16(lower, self.one))
+    }
+}
+
+impl Kernel<1> for OfF32 {
+    const SRC_BITS: usize = 32;
+    const PACKS: &'static [u32] = &[4, 6];
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
+    unsafe fn convert<const STORES_AS: u8>(&self, f32s: &[u8]) -> [__m512i; 1] {
+        let (vectors, _) = f32s.as_chunks();
+        let [low, high] = both([0, 2], |i| self.odd([load(&vectors[i]), load(&vectors[i + 1])]));
+        [self.tables.look(low, high)]
     }
 }
