@@ -1,7 +1,7 @@
 //! Elements of 32 bits, and integers of 64, to bytes, with vectors of 256 bits: 32 at a time. Lanes of one line take more
 //! instructions than that when they are compiled, since the compiler packs each vector apart.
 
-use super::groups::groups;
+use super::groups::{groups, turns};
 use super::select;
 use crate::drive::{Groups, Store};
 use crate::level::Avx2;
@@ -64,6 +64,9 @@ impl Groups for Wraps {
     fn group(&self) -> usize {
         32
     }
+    fn group_of(&self, dst_bits: usize) -> usize {
+        32 * turns(dst_bits)
+    }
     fn widths(&self) -> (usize, usize) {
         (64, 1)
     }
@@ -93,6 +96,9 @@ macro_rules! of_words {
         impl$(<const $signed: bool>)? Groups for $kernel {
             fn group(&self) -> usize {
                 32
+            }
+            fn group_of(&self, dst_bits: usize) -> usize {
+                32 * turns(dst_bits)
             }
             fn widths(&self) -> (usize, usize) {
                 (32, 1)

@@ -78,16 +78,22 @@ impl EncoderSplat {
     }
 
     /// Signs and special codes, in bytes. The top bits of `signs` are the signs, and bytes of `special` are all ones where
-    /// the magnitude has a code of its own, which `payload` adds to.
+    /// the magnitude has a code of its own. `ANY_NAN`: that code has a payload, which `payload` gives, or a sign of its own;
+    /// else its sign is one more flip of a bit, as it is of ordinary codes.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub fn finish<const SHAPE: u8, const PAYLOAD: bool>(
+    pub fn finish<const SHAPE: u8, const ANY_NAN: bool>(
         &self,
         magnitudes: __m256i,
         signs: __m256i,
         special: impl FnOnce() -> __m256i,
         payload: impl FnOnce() -> __m256i,
     ) -> __m256i {
+        if SHAPE & shape::NEGATIVE_ZERO != 0 && !ANY_NAN {
+            let codes =
+                if SHAPE & shape::SPECIAL != 0 { select(special(), self.special, magnitudes) } else { magnitudes };
+            return select(signs, _mm256_xor_si256(codes, self.sign), codes);
+        }
         let zero = _mm256_setzero_si256();
         let sign = _mm256_and_si256(_mm256_cmpgt_epi8(zero, signs), self.sign);
         let mut codes = if SHAPE & shape::NEGATIVE_ZERO != 0 {
@@ -98,7 +104,7 @@ impl EncoderSplat {
         if SHAPE & shape::SPECIAL != 0 {
             let is_special = special();
             let mut special = self.special;
-            if PAYLOAD {
+            if ANY_NAN {
                 special = _mm256_or_si256(special, payload());
             }
             let special = _mm256_xor_si256(special, _mm256_and_si256(sign, self.special_sign));
@@ -110,14 +116,14 @@ impl EncoderSplat {
     /// f32 to bytes.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub fn words_to_bytes<const SHAPE: u8, const PAYLOAD: bool>(&self, hub: [__m256i; 4]) -> __m256i {
+    pub fn words_to_bytes<const SHAPE: u8, const ANY_NAN: bool>(&self, hub: [__m256i; 4]) -> __m256i {
         let mut abs = hub;
         let mut wide = hub;
         for i in 0..4 {
             abs[i] = _mm256_and_si256(hub[i], _mm256_set1_epi32(i32::MAX));
             wide[i] = _mm256_and_si256(self.magnitudes(abs[i]), _mm256_set1_epi32(0xff));
         }
-        let packed = self.finish::<SHAPE, PAYLOAD>(
+        let packed = self.finish::<SHAPE, ANY_NAN>(
             bytes_of(wide),
             bytes_of_signed(hub),
             || bytes_of_signed(abs.map(|abs| _mm256_cmpgt_epi32(abs, self.below_special))),

@@ -7,15 +7,17 @@
 use super::encoder::EncoderSplat;
 use super::groups::{groups, turns};
 use super::method::{BY_F32, JAMMED_16, Method, UPPER, UPPER_16, UPPER_32, is_taken};
-use super::shorts::{ByF32, Shorts};
+use super::shorts::{ByF32, CONSTANTS, Shorts};
 use super::{bytes, in_order};
 use crate::drive::{Groups, Store};
 use crate::level::Avx2;
 use crate::numbers::encode::{Nearest, shape};
 use crate::stream::LINE;
+use crate::x86::pairs::both;
 use crate::x86::source::{Bf16, Source, Source256};
 use crate::x86::{Block, F16_INSTRUCTION, bytes_where, load256};
 use std::arch::x86_64::*;
+use std::hint::black_box;
 use std::marker::PhantomData;
 
 /// Whether codes of so many bits are packed in the loop: from the usual sources, in the shapes of formats of so few bits.
@@ -35,7 +37,7 @@ impl<S: Source256, const SHAPE: u8> Words<S, SHAPE> {
     /// `None` if no loop is compiled for these numbers.
     pub fn new(numbers: Nearest, _: S, _: Avx2) -> Option<Self> {
         let method = Method::of::<Bf16, SHAPE>(&numbers);
-        let compiled = !S::HAS_NAN || is_taken::<Bf16>(SHAPE, 8, numbers.payload_mask != 0, method.number());
+        let compiled = !S::HAS_NAN || is_taken::<Bf16>(SHAPE, 8, method.number());
         compiled.then_some(Self { numbers, method, source: PhantomData })
     }
 }
@@ -52,7 +54,7 @@ impl<S: ByF32, const SHAPE: u8> FromShorts<S, SHAPE> {
     /// `None` if no loop is compiled for these numbers.
     pub fn new(numbers: Nearest, _: S, _: Avx2) -> Option<Self> {
         let method = Method::of::<S, SHAPE>(&numbers);
-        let compiled = is_taken::<S>(SHAPE, 8, numbers.payload_mask != 0, method.number());
+        let compiled = is_taken::<S>(SHAPE, 8, method.number());
         compiled.then_some(Self { numbers, method, source: PhantomData })
     }
 }
@@ -61,8 +63,13 @@ impl<S: ByF32, const SHAPE: u8> FromShorts<S, SHAPE> {
 #[derive(Debug)]
 pub(crate) struct ToShorts<S, const SHAPE: u8>(pub Nearest, pub S, pub Avx2);
 
-/// Calls a function for how results are stored, and for whether the code of a NaN has a payload: formats that have one have
-/// 8 bits and a negative zero.
+/// Whether the code of a NaN has a payload, or a sign that is not the source's or its inverse: in a format with a negative
+/// zero, a case of its own.
+fn any_nan<const SHAPE: u8>(numbers: &Nearest) -> bool {
+    SHAPE & shape::SPECIAL != 0 && (numbers.payload_mask != 0 || numbers.special_sign != numbers.sign)
+}
+
+/// Calls a function for how results are stored, and for [`any_nan`].
 macro_rules! to_bits {
     ($store:expr, $numbers:expr, $function:ident::<$s:ident, $shape:ident>($($argument:expr),*)) => {
         match $store.streams() {
@@ -78,8 +85,8 @@ macro_rules! to_bits {
             Store::Packed(_) | Store::PackedPastCaches(_) if const { packs::<$s>($shape) } => {
                 $function::<$s, $shape, 6, false, $streams>($($argument),*)
             }
-            _ if const { $shape & shape::PAYLOAD != 0 && $shape & shape::NEGATIVE_ZERO != 0 }
-                && $numbers.payload_mask != 0 => $function::<$s, $shape, 8, true, $streams>($($argument),*),
+            _ if const { $shape & shape::SPECIAL != 0 && $shape & shape::NEGATIVE_ZERO != 0 }
+                && any_nan::<$shape>($numbers) => $function::<$s, $shape, 8, true, $streams>($($argument),*),
             _ => $function::<$s, $shape, 8, false, $streams>($($argument),*),
         }
     };
@@ -103,7 +110,8 @@ impl<S: Source256, const SHAPE: u8> Groups for Words<S, SHAPE> {
     fn writes_packed(&self, bits: u32) -> bool {
         packs::<S>(SHAPE)
             && matches!(bits, 4 | 6)
-            && is_taken::<Bf16>(SHAPE, bits as usize, false, self.method.number())
+            && !any_nan::<SHAPE>(&self.numbers)
+            && is_taken::<Bf16>(SHAPE, bits as usize, self.method.number())
     }
     fn stream_alignment(&self, bits: u32) -> Option<usize> {
         (bits == 8 || self.writes_packed(bits)).then_some(LINE)
@@ -126,7 +134,10 @@ impl<S: ByF32, const SHAPE: u8> Groups for FromShorts<S, SHAPE> {
         unsafe { to_bits!(store, numbers, shorts_by::<S, SHAPE>(numbers, method, src, dst)) }
     }
     fn writes_packed(&self, bits: u32) -> bool {
-        packs::<S>(SHAPE) && matches!(bits, 4 | 6) && is_taken::<S>(SHAPE, bits as usize, false, self.method.number())
+        packs::<S>(SHAPE)
+            && matches!(bits, 4 | 6)
+            && !any_nan::<SHAPE>(&self.numbers)
+            && is_taken::<S>(SHAPE, bits as usize, self.method.number())
     }
     fn stream_alignment(&self, bits: u32) -> Option<usize> {
         (bits == 8 || self.writes_packed(bits)).then_some(LINE)
@@ -151,21 +162,20 @@ impl<S: Source256, const SHAPE: u8> Groups for ToShorts<S, SHAPE> {
 
 /// Calls a loop for the method, if it is one that is compiled.
 macro_rules! by_method {
-    ($method:expr, $of:ident, $function:ident::<$s:ident, $shape:ident, $bits:ident, $payload:ident, $streams:ident>
+    ($method:expr, $of:ident, $function:ident::<$s:ident, $shape:ident, $bits:ident, $any_nan:ident, $streams:ident>
      $arguments:tt: $($number:ident)*) => {
         match $method.number() {
-            $($number if const { is_taken::<$of>($shape, $bits, $payload, $number) } => {
-                $function::<$s, $shape, $bits, $number, $payload, $streams>$arguments
+            $($number if const { is_taken::<$of>($shape, $bits, $number) } => {
+                $function::<$s, $shape, $bits, $number, $any_nan, $streams>$arguments
             })*
             number => unreachable!("no loop of the method {number}"),
         }
     };
 }
 
-/// Elements of 32 and 64 bits, to codes of `BITS`, by the method; `PAYLOAD`: the code of a NaN has one; `STREAMS`: past the
-/// caches.
+/// Elements of 32 and 64 bits, to codes of `BITS`, by the method; `ANY_NAN`: as of the encoder; `STREAMS`: past the caches.
 #[target_feature(enable = "avx2,f16c")]
-fn words_by<S: Source256, const SHAPE: u8, const BITS: usize, const PAYLOAD: bool, const STREAMS: bool>(
+fn words_by<S: Source256, const SHAPE: u8, const BITS: usize, const ANY_NAN: bool, const STREAMS: bool>(
     numbers: &Nearest,
     method: &Method,
     src: &[u8],
@@ -173,22 +183,22 @@ fn words_by<S: Source256, const SHAPE: u8, const BITS: usize, const PAYLOAD: boo
 ) {
     // Integers have no subnormals.
     if const { !S::HAS_NAN } {
-        words::<S, SHAPE, BITS, BY_F32, PAYLOAD, STREAMS>(numbers, method, src, dst);
+        words::<S, SHAPE, BITS, BY_F32, ANY_NAN, STREAMS>(numbers, method, src, dst);
     } else {
-        by_method!(method, Bf16, words::<S, SHAPE, BITS, PAYLOAD, STREAMS>(numbers, method, src, dst):
+        by_method!(method, Bf16, words::<S, SHAPE, BITS, ANY_NAN, STREAMS>(numbers, method, src, dst):
             UPPER_16 UPPER_32 BY_F32);
     }
 }
 
 /// Elements of 16 bits, by the method.
 #[target_feature(enable = "avx2,f16c")]
-fn shorts_by<S: ByF32, const SHAPE: u8, const BITS: usize, const PAYLOAD: bool, const STREAMS: bool>(
+fn shorts_by<S: ByF32, const SHAPE: u8, const BITS: usize, const ANY_NAN: bool, const STREAMS: bool>(
     numbers: &Nearest,
     method: &Method,
     src: &[u8],
     dst: &mut [u8],
 ) {
-    by_method!(method, S, shorts::<S, SHAPE, BITS, PAYLOAD, STREAMS>(numbers, method, src, dst):
+    by_method!(method, S, shorts::<S, SHAPE, BITS, ANY_NAN, STREAMS>(numbers, method, src, dst):
         UPPER UPPER_16 JAMMED_16 UPPER_32 BY_F32);
 }
 
@@ -200,7 +210,7 @@ fn words<
     const SHAPE: u8,
     const BITS: usize,
     const METHOD: u8,
-    const PAYLOAD: bool,
+    const ANY_NAN: bool,
     const STREAMS: bool,
 >(
     numbers: &Nearest,
@@ -212,16 +222,22 @@ fn words<
     const PAIRS_APART: Block = bytes_where!(|i| i % 16 / 8 * 8 + i % 4 * 2 + i / 4 % 2);
     let pairs_apart = load256(PAIRS_APART.first_chunk().expect("64 bytes"));
     // Unknown to the compiler, which would make two instructions of a minimum with it.
-    let one = _mm256_set1_epi16(std::hint::black_box(1));
+    let one = _mm256_set1_epi16(black_box(1));
     let encoder = EncoderSplat::new(numbers);
-    let shorts = Shorts::new::<Bf16>(&encoder, numbers, method);
+    // Unknown too: where registers are few, it would broadcast them again in each iteration.
+    let shorts = Shorts::new::<Bf16>(&encoder, numbers, method, black_box(CONSTANTS));
     groups::<32, 1, BITS>(S::BYTES, src, STREAMS, dst, |source| {
-        let hub = load_f32s::<S>(source);
         if METHOD == BY_F32 {
-            return [encoder.words_to_bytes::<SHAPE, PAYLOAD>(hub)];
+            return [encoder.words_to_bytes::<SHAPE, ANY_NAN>(load_f32s::<S>(source))];
         }
-        let [a, b, c, d] = hub;
-        let codes = shorts.to_bytes::<Bf16, SHAPE, METHOD, PAYLOAD>([odd_bf16(a, b, one), odd_bf16(c, d, one)]);
+        // The hub itself is the only source of 32 bits that comes here.
+        let odd = if S::BYTES == 4 {
+            both([0, 1], |i| odd_bf16_of_f32(&source.as_chunks().0[i], one))
+        } else {
+            let [a, b, c, d] = load_f32s::<S>(source);
+            [odd_bf16(a, b, one), odd_bf16(c, d, one)]
+        };
+        let codes = shorts.to_bytes::<Bf16, SHAPE, METHOD, ANY_NAN>(odd);
         [bytes::in_order(_mm256_shuffle_epi8(codes, pairs_apart))]
     });
 }
@@ -235,20 +251,33 @@ fn odd_bf16(even: __m256i, odd: __m256i, one: __m256i) -> __m256i {
     _mm256_or_si256(upper, _mm256_min_epu16(lower, one))
 }
 
+/// The same of 16 f32 in memory, of which the first eight become the even elements: what is two bytes off lies where a shift
+/// would put it.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn odd_bf16_of_f32(pair: &[u8; 64], one: __m256i) -> __m256i {
+    let at = |byte: usize| load256(pair[byte..].first_chunk().expect("32 of 64 bytes"));
+    let upper = _mm256_blend_epi16::<0b1010_1010>(at(2), at(32));
+    let lower = _mm256_blend_epi16::<0b1010_1010>(at(0), at(30));
+    _mm256_or_si256(upper, _mm256_min_epu16(lower, one))
+}
+
 /// Elements of 16 bits.
 #[inline(never)]
 #[target_feature(enable = "avx2,f16c")]
-fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const PAYLOAD: bool, const STREAMS: bool>(
+fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const ANY_NAN: bool, const STREAMS: bool>(
     numbers: &Nearest,
     method: &Method,
     src: &[u8],
     dst: &mut [u8],
 ) {
     let encoder = EncoderSplat::new(numbers);
-    let shorts = Shorts::new::<S>(&encoder, numbers, method);
+    // As above: packing takes registers.
+    let constants = if BITS < 8 { black_box(CONSTANTS) } else { CONSTANTS };
+    let shorts = Shorts::new::<S>(&encoder, numbers, method, constants);
     groups::<32, 1, BITS>(2, src, STREAMS, dst, |source| {
         let (halves, _) = source.as_chunks();
-        [in_order(shorts.to_bytes::<S, SHAPE, METHOD, PAYLOAD>([load256(&halves[0]), load256(&halves[1])]))]
+        [in_order(shorts.to_bytes::<S, SHAPE, METHOD, ANY_NAN>([load256(&halves[0]), load256(&halves[1])]))]
     });
 }
 

@@ -10,7 +10,7 @@ use std::arch::x86_64::*;
 
 /// Converts `GROUP` elements at a time, of which the source takes `src_bytes` each, and the destination as many vectors as
 /// `convert` gives; 32 bytes of results may be packed to `BITS` if that is less than 8. Results go past the caches if it
-/// `streams`; the destination begins with a line then. Codes of six bits are converted in [`turns`] of `GROUP`.
+/// `streams`; the destination begins with a line then. Codes that are packed are converted in [`turns`] of `GROUP`.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
 pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize>(
@@ -44,9 +44,9 @@ pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize
     }
 }
 
-/// How many groups are converted at a time: of codes of six bits, two fill vectors of 16 bytes.
+/// How many groups are converted at a time: of codes that are packed, two fill vectors.
 pub(super) const fn turns(bits: usize) -> usize {
-    if bits == 6 { 2 } else { 1 }
+    if bits < 8 { 2 } else { 1 }
 }
 
 /// Stores results where they fit exactly.
@@ -54,7 +54,7 @@ pub(super) const fn turns(bits: usize) -> usize {
 #[target_feature(enable = "avx2")]
 fn put<const VECTORS: usize, const BITS: usize>(target: &mut [u8], results: [[__m256i; VECTORS]; 2]) {
     match BITS {
-        4 => store128(target.first_chunk_mut().expect("32 nibbles"), packed_16(results[0][0])),
+        4 => store256(target.first_chunk_mut().expect("64 nibbles"), packed_32([results[0][0], results[1][0]])),
         6 => {
             for (block, vector) in target.as_chunks_mut().0.iter_mut().zip(packed_48([results[0][0], results[1][0]])) {
                 store128(block, vector);
@@ -71,14 +71,14 @@ fn put<const VECTORS: usize, const BITS: usize>(target: &mut [u8], results: [[__
 /// As [`put`], past the caches.
 ///
 /// # Safety
-/// The target must be aligned to 32, for packed results to 16.
+/// The target must be aligned to 32, for results of six bits to 16.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn stream<const VECTORS: usize, const BITS: usize>(target: &mut [u8], results: [[__m256i; VECTORS]; 2]) {
     // SAFETY: what is stored is as wide as the target is aligned, or a vector of several.
     unsafe {
         match BITS {
-            4 => stream128(target.first_chunk_mut().expect("32 nibbles"), packed_16(results[0][0])),
+            4 => stream256(target.first_chunk_mut().expect("64 nibbles"), packed_32([results[0][0], results[1][0]])),
             6 => {
                 let packed = packed_48([results[0][0], results[1][0]]);
                 for (block, vector) in target.as_chunks_mut().0.iter_mut().zip(packed) {
@@ -94,15 +94,15 @@ unsafe fn stream<const VECTORS: usize, const BITS: usize>(target: &mut [u8], res
     }
 }
 
-/// 32 nibbles.
+/// 64 nibbles.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn packed_16(codes: __m256i) -> __m128i {
-    let pairs = _mm256_maddubs_epi16(codes, _mm256_set1_epi16(16 << 8 | 1));
-    _mm256_castsi256_si128(in_order(_mm256_packus_epi16(pairs, pairs)))
+fn packed_32(codes: [__m256i; 2]) -> __m256i {
+    let [first, second] = both(codes, |codes| _mm256_maddubs_epi16(codes, _mm256_set1_epi16(16 << 8 | 1)));
+    in_order(_mm256_packus_epi16(first, second))
 }
 
-/// 64 codes of six bits.
+/// 64 codes of six bits, in bytes without other bits.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn packed_48(codes: [__m256i; 2]) -> [__m128i; 3] {
@@ -122,7 +122,6 @@ fn packed_24(codes: __m256i) -> __m256i {
     const TOGETHER: Block = bytes_where!(|i| if i % 16 < 12 { i % 16 / 3 * 4 + i % 16 % 3 } else { 128 });
     let together = load256(TOGETHER.first_chunk().expect("64 bytes"));
     let lanes = _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7);
-    let codes = _mm256_and_si256(codes, _mm256_set1_epi8(0x3f));
     let dwords = _mm256_madd_epi16(_mm256_maddubs_epi16(codes, pairs), fours);
     _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(dwords, together), lanes)
 }

@@ -80,9 +80,8 @@ pub(super) const UPPER_16: u8 = 16;
 pub(super) const UPPER_32: u8 = 32;
 pub(super) const JAMMED_16: u8 = UPPER_16 | 1;
 
-/// Whether a type takes a method, to codes of so many bits in a shape; `payload`: the code of a NaN has one. Loops are
-/// compiled for those alone.
-pub(super) const fn is_taken<S: Short>(shape: u8, bits: usize, payload: bool, method: u8) -> bool {
+/// Whether a type takes a method, to codes of so many bits in a shape. Loops are compiled for those alone.
+pub(super) const fn is_taken<S: Short>(shape: u8, bits: usize, method: u8) -> bool {
     let is_f16 = S::LESS_FRACTION == F16::LESS_FRACTION;
     // What keeps one or two bits of its fraction drops more than a byte of f16's.
     let few_cells = method == if is_f16 { JAMMED_16 } else { UPPER_16 };
@@ -95,7 +94,7 @@ pub(super) const fn is_taken<S: Short>(shape: u8, bits: usize, payload: bool, me
             method == UPPER_32 || method == if is_f16 { BY_F32 } else { UPPER_16 }
         }
         _ if shape & shape::SPECIAL == 0 => few_cells || method == UPPER_32,
-        _ => five_exponent_bits || method == UPPER_32 || method == BY_F32 || (few_cells && !payload),
+        _ => five_exponent_bits || method == UPPER_32 || method == BY_F32 || few_cells,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::groups::packed_48;
 use crate::drive::{Groups, Store};
 use crate::level::Avx2;
+use crate::x86::pairs::both;
 use crate::x86::{Block, bytes_where, load128, load256, store128, store256};
 use std::arch::x86_64::*;
 
@@ -59,7 +60,8 @@ fn unpack(sources: &[[u8; 24]], targets: &mut [[u8; 32]]) {
 #[target_feature(enable = "avx2")]
 fn pack(sources: &[[[u8; 32]; 2]], targets: &mut [[[u8; 16]; 3]]) {
     for (target, [first, second]) in targets.iter_mut().zip(sources) {
-        for (block, vector) in target.iter_mut().zip(packed_48([load256(first), load256(second)])) {
+        let codes = both([first, second], |bytes| _mm256_and_si256(load256(bytes), _mm256_set1_epi8(0x3f)));
+        for (block, vector) in target.iter_mut().zip(packed_48(codes)) {
             store128(block, vector);
         }
     }

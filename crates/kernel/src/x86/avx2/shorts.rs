@@ -24,12 +24,24 @@ pub(super) struct Shorts<'a> {
     rebias: __m256i,
     max: __m256i,
     cells: [__m256i; 2],
+    /// A short without its sign; 1 in bytes.
+    magnitude: __m256i,
+    one: __m256i,
 }
 
+/// Constants of the loops: a short without its sign, and 1.
+pub(super) const CONSTANTS: (i16, u8) = (i16::MAX, 1);
+
 impl<'a> Shorts<'a> {
+    /// The constants are [`CONSTANTS`], which the compiler may have to take for unknown.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub fn new<S: Short>(encoder: &'a EncoderSplat, numbers: &Nearest, method: &Method) -> Self {
+    pub fn new<S: Short>(
+        encoder: &'a EncoderSplat,
+        numbers: &Nearest,
+        method: &Method,
+        (magnitude, one): (i16, u8),
+    ) -> Self {
         let unused = Upper { jammed: false, origin: 0, rebias: 0, max: 0, n_cells: 0, cells: [0; MOST_CELLS] };
         let Upper { jammed, origin, rebias, max, cells, .. } = method.upper.unwrap_or(unused);
         let dropped = S::LESS_FRACTION + if jammed { JAMMED_BITS } else { 0 };
@@ -48,17 +60,19 @@ impl<'a> Shorts<'a> {
             rebias: byte(rebias),
             max: byte(max),
             cells: [first, second],
+            magnitude: _mm256_set1_epi16(magnitude),
+            one: byte(one),
         }
     }
 
     /// f16 or bf16 to bytes, in the order of packing.
     #[inline]
     #[target_feature(enable = "avx2,f16c")]
-    pub fn to_bytes<S: ByF32, const SHAPE: u8, const METHOD: u8, const PAYLOAD: bool>(
+    pub fn to_bytes<S: ByF32, const SHAPE: u8, const METHOD: u8, const ANY_NAN: bool>(
         &self,
         elements: [__m256i; 2],
     ) -> __m256i {
-        let abs = both(elements, |elements| _mm256_and_si256(elements, _mm256_set1_epi16(i16::MAX)));
+        let abs = both(elements, |elements| _mm256_and_si256(elements, self.magnitude));
         let (magnitudes, upper) = if METHOD == BY_F32 {
             // SAFETY: this function has the features.
             let [low, high] = both(abs, |abs| unsafe { S::by_f32(self.encoder, abs) });
@@ -67,7 +81,7 @@ impl<'a> Shorts<'a> {
         } else {
             self.upper_bits::<METHOD>(abs)
         };
-        self.encoder.finish::<SHAPE, PAYLOAD>(
+        self.encoder.finish::<SHAPE, ANY_NAN>(
             magnitudes,
             _mm256_packs_epi16(elements[0], elements[1]),
             || {
@@ -99,9 +113,9 @@ impl<'a> Shorts<'a> {
         let upper = _mm256_packus_epi16(shifted[0], shifted[1]);
         let rest = _mm256_packus_epi16(rests[0], rests[1]);
         // A rest of one half goes up if the last bit that is kept is 1.
-        let with_parity = _mm256_or_si256(rest, _mm256_and_si256(upper, byte(1)));
+        let with_parity = _mm256_or_si256(rest, _mm256_and_si256(upper, self.one));
         let codes = if METHOD == UPPER {
-            _mm256_adds_epu8(upper, is_positive(_mm256_subs_epu8(with_parity, self.half)))
+            _mm256_adds_epu8(upper, self.is_positive(_mm256_subs_epu8(with_parity, self.half)))
         } else {
             let goes_up = _mm256_cmpgt_epi8(with_parity, self.half);
             let rounded = _mm256_sub_epi8(_mm256_subs_epu8(upper, self.rebias), goes_up);
@@ -111,9 +125,16 @@ impl<'a> Shorts<'a> {
                 let second = _mm256_shuffle_epi8(self.cells[1], _mm256_sub_epi8(upper, byte(16)));
                 cell = _mm256_max_epu8(cell, second);
             }
-            _mm256_max_epu8(rounded, _mm256_avg_epu8(cell, is_positive(rest)))
+            _mm256_max_epu8(rounded, _mm256_avg_epu8(cell, self.is_positive(rest)))
         };
         (_mm256_min_epu8(codes, self.max), shifted)
+    }
+
+    /// 1 where a byte from 0 to 127 is not 0: what the compiler does not take apart, as it does a minimum.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn is_positive(&self, bytes: __m256i) -> __m256i {
+        _mm256_sign_epi8(self.one, bytes)
     }
 }
 
@@ -124,13 +145,6 @@ fn jammed(shorts: __m256i) -> __m256i {
     let dropped = _mm256_and_si256(shorts, _mm256_set1_epi16((1 << JAMMED_BITS) - 1));
     let sticky = _mm256_sign_epi16(_mm256_set1_epi16(1), dropped);
     _mm256_or_si256(_mm256_srli_epi16::<{ JAMMED_BITS as i32 }>(shorts), sticky)
-}
-
-/// 1 where a byte from 0 to 127 is not 0: what the compiler does not take apart, as it does a minimum.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn is_positive(bytes: __m256i) -> __m256i {
-    _mm256_sign_epi8(_mm256_set1_epi8(1), bytes)
 }
 
 /// The way through f32.
