@@ -90,8 +90,11 @@ impl EncoderSplat {
         payload: impl FnOnce() -> __m256i,
     ) -> __m256i {
         if SHAPE & shape::NEGATIVE_ZERO != 0 && !ANY_NAN {
-            let codes =
-                if SHAPE & shape::SPECIAL != 0 { select(special(), self.special, magnitudes) } else { magnitudes };
+            if SHAPE & shape::SPECIAL == 0 {
+                // Integers overflow to the code of a lone sign where that is a NaN: it stays set.
+                return select(signs, _mm256_or_si256(magnitudes, self.sign), magnitudes);
+            }
+            let codes = select(special(), self.special, magnitudes);
             return select(signs, _mm256_xor_si256(codes, self.sign), codes);
         }
         let zero = _mm256_setzero_si256();
