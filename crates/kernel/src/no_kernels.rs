@@ -13,6 +13,7 @@ use crate::numbers::split::Split;
 use crate::scaled::divided::Divided;
 use crate::scaled::lookup::{Codes, Full, Tables};
 use crate::scaled::nibbles::Nibbles;
+use crate::scaled::stepped::{Shape, Stepped, Steps};
 use crate::stage::Stage;
 
 /// None.
@@ -69,6 +70,19 @@ pub(crate) fn largest(_level: Level, _block: usize, _src: &[u8], _ahead: usize, 
 
 /// None is encoded.
 pub(crate) fn encode(_: &Divided<'_>, _: &Split, _level: Level, _bits: usize, _dst: (&mut [u8], usize)) -> usize {
+    0
+}
+
+/// No.
+pub(crate) fn has_steps(_level: Level) -> bool {
+    false
+}
+
+/// None is made.
+pub(crate) fn steps(_level: Level, _: &Shape, _: &[f32], _: &mut Vec<Steps>) {}
+
+/// None is encoded.
+pub(crate) fn by_steps(_level: Level, _: &Stepped<'_>, _dst: (&mut [u8], usize)) -> usize {
     0
 }
 

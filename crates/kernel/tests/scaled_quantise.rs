@@ -128,8 +128,11 @@ fn check_source(layout: Layout, src: DType, how: Quantisation, bytes: &[u8], ran
         let needs_amax = layout.planes().is_some_and(one_scale) || quantiser.global(1.0).is_some();
         assert_eq!(quantiser.needs_amax(), needs_amax, "{layout:?}");
         let cut = (random.next() % layout.rows.div_ceil(granule) * granule).min(layout.rows);
-        for pieces in [vec![0..layout.rows], vec![0..cut, cut..layout.rows]] {
-            let got = quantise(&quantiser, amax, bytes, &pieces).unwrap();
+        let past_caches = CastOptions { stream_above_bytes: Some(0), ..exec };
+        let streaming = Quantiser::new(&layout, src, &how, &past_caches).unwrap();
+        let cases = [(&quantiser, vec![0..layout.rows]), (&streaming, vec![0..cut, cut..layout.rows])];
+        for (quantiser, pieces) in cases.into_iter().chain([(&streaming, vec![0..layout.rows])]) {
+            let got = quantise(quantiser, amax, bytes, &pieces).unwrap();
             for (part, (got, expected)) in got.iter().zip(&*expected).enumerate() {
                 let wrong = got.iter().zip(expected).position(|(a, b)| a != b);
                 if let Some(at) = wrong {
@@ -145,6 +148,49 @@ fn check_source(layout: Layout, src: DType, how: Quantisation, bytes: &[u8], ran
 
 fn layout(shape: [u64; 2], planes: Planes) -> Layout {
     Layout::new(1, shape, Coding::Planes(planes))
+}
+
+/// Layouts whose codes of bf16 are looked up as steps, of values without extremes: whole groups of 64 and what is left over,
+/// blocks within groups and of many rows, tables for all blocks, for codes of a scale and for each block.
+#[test]
+fn codes_of_bf16_by_steps() {
+    let mut random = Random::new("codes_of_bf16_by_steps");
+    let (fp4, fp8) = (Plane::of(F4E2M1), Plane::of(F8E4M3Fn));
+    let nvfp4 = |rule, block| Planes {
+        global: Some(Global { rule, block: [u64::MAX, u64::MAX] }),
+        ..Planes::times(fp4, fp8, [1, block])
+    };
+    let nvfp4_high = Planes { codes: fp4.packed(Packing::HighFirst), ..nvfp4(GlobalRule::Times, 16) };
+    let cases = [
+        ([130, 320], Planes::times(fp8, Plane::of(F32), [128, 128])),
+        ([130, 200], Planes::times(fp8, Plane::of(Bf16), [128, 128])),
+        ([3, 8192], Planes::times(fp8, Plane::of(F32), [1, 8192])),
+        ([70, 192], Planes::times(fp8, Plane::of(F16), [70, 192])),
+        ([9, 352], Planes::times(fp8, Plane::of(F8E8M0), [1, 32])),
+        ([9, 352], Planes::times(fp4, Plane::of(F8E8M0), [1, 32])),
+        ([9, 336], nvfp4(GlobalRule::Times, 16)),
+        ([9, 384], nvfp4(GlobalRule::Divide, 32)),
+        ([9, 384], nvfp4(GlobalRule::Divide, 128)),
+        ([9, 400], nvfp4_high),
+    ];
+    for (shape, mut planes) in cases {
+        if let Some(global) = &mut planes.global {
+            global.block = shape;
+        }
+        for power_of_two in [false, true] {
+            let mut x = || -> u16 {
+                let magnitude =
+                    0x3a00 + (random.next() % 0x600) as u16 & if random.next() % 3 == 0 { !0 } else { !0x1f };
+                let x = if random.next().is_multiple_of(9) { magnitude - 0x600 } else { magnitude };
+                x | (random.next() as u16 & 0x8000)
+            };
+            let mut bytes: Vec<u8> = (0..shape[0] * shape[1]).flat_map(|_| x().to_le_bytes()).collect();
+            // A block of zeros of both signs.
+            bytes[..64].iter_mut().enumerate().for_each(|(i, byte)| *byte = if i % 4 == 1 { 0x80 } else { 0 });
+            let how = Quantisation { power_of_two, ..Quantisation::default() };
+            check_source(layout(shape, planes), Bf16, how, &bytes, &mut random);
+        }
+    }
 }
 
 const FORMULA: Quantisation =

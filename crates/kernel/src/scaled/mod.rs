@@ -20,6 +20,7 @@ mod products;
 mod quantise;
 mod repack;
 mod short;
+pub(crate) mod stepped;
 mod unpack;
 mod values;
 

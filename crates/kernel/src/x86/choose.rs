@@ -20,6 +20,7 @@ use crate::numbers::split::Split;
 use crate::scaled::divided::Divided;
 use crate::scaled::lookup::{Codes, Full, Tables};
 use crate::scaled::nibbles::Nibbles;
+use crate::scaled::stepped::{Shape, Stepped, Steps};
 use crate::stage::Stage;
 
 type Kernel = Option<Box<dyn Stage>>;
@@ -150,6 +151,25 @@ pub(crate) fn largest(level: Level, block: usize, src: &[u8], ahead: usize, magn
 pub(crate) fn encode(rows: &Divided<'_>, split: &Split, level: Level, bits: usize, dst: (&mut [u8], usize)) -> usize {
     let Level::Avx512(token) = level else { return 0 };
     avx512::quantise::encode(token, rows, split, bits, dst)
+}
+
+/// Whether there are [`by_steps`] and [`steps`].
+pub(crate) fn has_steps(level: Level) -> bool {
+    matches!(level, Level::Avx512(_))
+}
+
+/// Adds the tables of divisors.
+pub(crate) fn steps(level: Level, shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {
+    if let Level::Avx512(token) = level {
+        avx512::stepped::tables(token, shape, divisors, tables);
+    }
+}
+
+/// Encodes elements of rows by tables of steps, and returns how many of each row it did, from the first on. The results of a
+/// row begin so many bytes after those of the one before.
+pub(crate) fn by_steps(level: Level, of: &Stepped<'_>, dst: (&mut [u8], usize)) -> usize {
+    let Level::Avx512(token) = level else { return 0 };
+    avx512::stepped::encode(token, of, dst)
 }
 
 /// Unpacks `n` elements of so many bits into bytes, i48 into 8 bytes each. False, and nothing is done, if no kernel does.

@@ -4,6 +4,7 @@ use super::element::Element;
 use super::rows::{Found, Rows};
 use super::scales::{self, Scaler};
 use super::source::{F32, Ratios, Source, by_source, how, may_be_nearly_divided};
+use super::steps::{Stepper, Tables};
 use crate::level::{Level, Task};
 use crate::pipeline::Scratch;
 use crate::scaled::divided::Divided;
@@ -24,6 +25,7 @@ const AHEAD: usize = 0;
 pub(super) struct Coder {
     pub scaler: Scaler,
     pub element: Element,
+    stepper: Option<Stepper>,
     level: Level,
 }
 
@@ -60,27 +62,16 @@ pub(super) struct Room {
     codes: Vec<u8>,
     pub scales: scales::Room,
     pub scratch: Scratch,
+    tables: Tables,
 }
 
 impl Coder {
     pub fn new(planes: &Planes, how: &Quantisation, level: Level) -> Result<Coder, ScaledError> {
         let (scaler, element) = (Scaler::new(planes, how, level)?, Element::new(planes.codes, level)?);
-        Ok(Coder { scaler, element, level })
+        Ok(Coder { scaler, element, stepper: Stepper::new(planes.codes.code, level), level })
     }
 
-    /// Operands of blocks with the scales of the formula. `seen` is the largest magnitude of any element.
-    pub fn formula(
-        &self,
-        (dtype, found, seen): (DType, &Found, u32),
-        global: f32,
-        operands: &mut Operands,
-        room: &mut Room,
-    ) {
-        self.scaler.scales(found, global, &mut operands.stored, &mut room.scales);
-        self.complete((dtype, found, seen), global, operands, room);
-    }
-
-    /// The same with stored scales.
+    /// Operands of blocks with stored scales. `seen` is the largest magnitude of any element.
     pub fn complete(
         &self,
         (dtype, found, seen): (DType, &Found, u32),
@@ -112,19 +103,39 @@ impl Coder {
         }
     }
 
-    /// Packed codes of rows, of whose elements `block` share each operand; those of a row begin so many bytes after those of
-    /// the one before. What is needed `next` lies in rows that are so many bytes apart; whether it was asked for.
+    /// Packed codes of rows with stored scales, of whose elements `block` share each; those of a row begin so many bytes
+    /// after those of the one before. What is needed `next` lies in rows that are so many bytes apart; whether it was asked
+    /// for.
     pub fn rows(
         &self,
         rows: &Rows<'_>,
         (block, next): (usize, (&[u8], usize)),
-        operands: &Operands,
-        (to, stride): (&mut [u8], usize),
+        (found, seen, global): (&Found, u32, f32),
+        operands: &mut Operands,
+        (to, stride, streams): (&mut [u8], usize, bool),
         room: &mut Room,
     ) -> bool {
+        let by_steps = self.stepper.as_ref().map_or(0, |stepper| {
+            let (of, known) = ((&self.scaler, &self.element), (found, &operands.stored[..], global));
+            stepper.rows(
+                rows,
+                (block, next),
+                of,
+                known,
+                (&mut *to, stride, streams),
+                (&mut room.tables, &mut room.scales),
+            )
+        });
+        if by_steps == rows.cols {
+            return !next.0.is_empty();
+        }
+        self.complete((rows.dtype, found, seen), global, operands, room);
         let packed = self.element.bytes(rows.cols);
         let src = &rows.bytes[..(rows.rows - 1) * rows.stride + rows.row(0).len()];
-        let done = self.in_one_loop(rows, src, (block, next), operands, (true, (&mut *to, stride)));
+        let done = match by_steps {
+            0 => self.in_one_loop(rows, src, (block, next), operands, (true, (&mut *to, stride))),
+            done => done,
+        };
         if done < rows.cols {
             for (i, to) in to.chunks_mut(stride).enumerate() {
                 let to = Codes::Packed(&mut to[..packed]);

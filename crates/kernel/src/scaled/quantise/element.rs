@@ -81,11 +81,18 @@ impl Element {
         let Some(Some(split)) = self.split.get() else { return 0 };
         let bits = if packed { self.bits() } else { 8 };
         let done = by_hand::encode(rows, split, self.level, bits, (&mut *to, stride));
-        if packed && done > 0 {
-            let bytes = self.bytes(done);
-            to.chunks_mut(stride).for_each(|row| self.swap(&mut row[..bytes]));
+        if packed {
+            self.finish(done, to, stride);
         }
         done
+    }
+
+    /// What a kernel leaves to do of so many packed codes of each row.
+    pub fn finish(&self, done: usize, to: &mut [u8], stride: usize) {
+        let bytes = self.bytes(done);
+        if done > 0 {
+            to.chunks_mut(stride).for_each(|row| self.swap(&mut row[..bytes]));
+        }
     }
 
     pub fn bits(&self) -> usize {

@@ -14,6 +14,7 @@ mod rows;
 mod scales;
 mod search;
 mod source;
+mod steps;
 mod strip;
 
 pub use quantiser::{PartsMut, Quantiser};

@@ -64,7 +64,7 @@ impl Quantiser {
             return Err(ScaledError::Layout { why: "transposed and padded tensors are read, but not written" });
         }
         let target = match layout.coding {
-            Coding::Planes(planes) => Target::Planes(Box::new(OfPlanes::new(planes, layout, how, exec.level)?)),
+            Coding::Planes(planes) => Target::Planes(Box::new(OfPlanes::new(planes, layout, how, exec)?)),
             Coding::Blocks { block, factor: false } => {
                 Target::Blocks(Box::new(OfBlocks::new(block, how.nonfinite, exec.level)?))
             }

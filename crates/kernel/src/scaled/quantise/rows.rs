@@ -1,6 +1,8 @@
 //! Rows of plain elements, some of their columns, and what is found in them.
 
-use super::source::{INF, Largest, Most, OfBf16, OfF16, Ranges, Source, ToZero, Widened, by_source, is_source};
+use super::source::{
+    INF, Largest, LargestOfRows, Most, OfBf16, OfF16, Ranges, Source, ToZero, Widened, by_source, is_source,
+};
 use crate::by_hand;
 use crate::level::Level;
 use crate::pipeline::{Pipeline, Scratch, Stores};
@@ -26,23 +28,6 @@ impl<'a> Rows<'a> {
     /// The bytes of a row.
     pub fn row(&self, row: usize) -> &'a [u8] {
         &self.bytes[row * self.stride..][..self.cols * slot_bytes(self.dtype)]
-    }
-}
-
-impl Rows<'_> {
-    /// A copy of the rows, one after the other. The row after the one that is copied is asked for.
-    pub fn copied<'c>(&self, copy: &'c mut Vec<u8>) -> Rows<'c> {
-        let stride = self.row(0).len();
-        copy.resize(self.rows * stride, 0);
-        for (i, to) in copy.chunks_mut(stride).enumerate() {
-            let row = self.row(i);
-            #[cfg(target_arch = "x86_64")]
-            for line in (0..stride).step_by(64) {
-                crate::x86::prefetch(row.as_ptr().wrapping_add(self.stride + line));
-            }
-            to.copy_from_slice(row);
-        }
-        Rows { bytes: copy, stride, ..*self }
     }
 }
 
@@ -82,6 +67,35 @@ impl Found {
             });
         }
         self.most = level.run(Most { magnitudes: &self.largest });
+    }
+
+    /// The same of many rows, which it may copy, without gaps; without ranges. Gives the rows that are to be read again.
+    pub fn look_at_rows<'r>(
+        &mut self,
+        level: Level,
+        rows: &Rows<'r>,
+        (block, ahead): (usize, usize),
+        copy: Option<&'r mut Vec<u8>>,
+    ) -> Rows<'r> {
+        let Rows { dtype, bytes: src, stride, cols, .. } = *rows;
+        let row_bytes = rows.row(0).len();
+        let (src, mut copy) = (&src[..(rows.rows - 1) * stride + row_bytes], copy);
+        self.ranges.clear();
+        self.largest.clear();
+        self.largest.resize(cols.div_ceil(block), 0);
+        if let Some(copy) = &mut copy {
+            copy.resize(rows.rows * row_bytes, 0);
+        }
+        by_source!(dtype, S => {
+            let (largest, source) = (&mut self.largest[..], PhantomData);
+            let copy = copy.as_deref_mut().map_or(&mut [][..], |copy| &mut copy[..]);
+            level.run(LargestOfRows::<S> { src, stride, cols, block, ahead, copy, largest, source });
+        });
+        self.most = level.run(Most { magnitudes: &self.largest });
+        match copy {
+            Some(copy) => Rows { bytes: copy, stride: row_bytes, ..*rows },
+            None => *rows,
+        }
     }
 
     /// Whether every element is finite.

@@ -121,6 +121,16 @@ impl Scaler {
         }
     }
 
+    /// What elements are divided by, of scales that [have inverses](Scaler::has_inverses); 2^-127 is 0 here.
+    pub fn powers<'a>(&self, stored: &'a [u8]) -> impl Iterator<Item = f32> + use<'a> {
+        let is_byte = self.size() == 1;
+        stored.chunks_exact(self.size()).map(move |scale| {
+            let exponent =
+                if is_byte { u32::from(scale[0]) } else { u32::from(scale[3]) << 1 | u32::from(scale[2]) >> 7 };
+            f32::from_bits(exponent << 23)
+        })
+    }
+
     /// What elements are divided by, or multiplied ([`Scaler::has_inverses`]).
     pub fn divisors(&self, stored: &[u8], global: f32, values: &mut Vec<F32>, room: &mut Room) {
         if !self.has_inverses() {

@@ -147,6 +147,55 @@ impl<S: Source> Task for Largest<'_, S> {
     }
 }
 
+/// The largest magnitude of each block of columns of rows that lie so many bytes apart, as bits of f32.
+pub(super) struct LargestOfRows<'a, S: Source> {
+    pub src: &'a [u8],
+    pub stride: usize,
+    pub cols: usize,
+    pub block: usize,
+    /// Bytes from an element to one that is needed soon; none: nothing is asked for.
+    pub ahead: usize,
+    /// Room for the rows without gaps; none: they are not copied.
+    pub copy: &'a mut [u8],
+    pub largest: &'a mut [u32],
+    pub source: PhantomData<S>,
+}
+
+impl<S: Source> Task for LargestOfRows<'_, S> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        const LANES: usize = 64;
+        let LargestOfRows { src, stride, cols, block, ahead, copy, largest, .. } = self;
+        let row_bytes = cols * size_of::<S::Element>();
+        let mut most = vec![[S::Magnitude::default(); LANES]; largest.len()];
+        let mut copies = copy.chunks_exact_mut(row_bytes);
+        for src in src.chunks(stride) {
+            let (src, copy) = (&src[..row_bytes], copies.next().unwrap_or(&mut []));
+            copy.copy_from_slice(&src[..copy.len()]);
+            for (src, most) in S::elements(src).chunks(block).zip(&mut most) {
+                let (parts, rest) = src.as_chunks::<LANES>();
+                let mut lanes = *most;
+                for x in parts {
+                    if ahead > 0 {
+                        look_ahead::<S>(x, ahead);
+                    }
+                    for i in 0..LANES {
+                        lanes[i] = lanes[i].max(S::magnitude(x[i]));
+                    }
+                }
+                for x in rest {
+                    lanes[0] = lanes[0].max(S::magnitude(*x));
+                }
+                *most = lanes;
+            }
+        }
+        for (largest, most) in largest.iter_mut().zip(most) {
+            *largest = S::widened(fold::<S, LANES>(most));
+        }
+    }
+}
+
 /// The largest of magnitudes that are bits of f32.
 pub(super) struct Most<'a> {
     pub magnitudes: &'a [u32],

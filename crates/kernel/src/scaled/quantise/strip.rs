@@ -5,10 +5,12 @@ use super::rows::{Found, Rows, Widener};
 use super::search::Search;
 use super::source::is_source;
 use crate::caches::Caches;
-use crate::level::Level;
+use crate::options::CastOptions;
+use crate::pipeline::Stores;
 use crate::scaled::cut::Cut;
 use crate::scaled::values::Decoder;
-use crate::stage::slot_bytes;
+use crate::stage::{Streaming, slot_bytes};
+use crate::stream;
 use std::ops::Range;
 use truecast_core::DType;
 use truecast_core::scaled::{self, Layout, Packing, Plane, Planes, Quantisation, ScaledError, Zero};
@@ -19,7 +21,7 @@ pub(super) struct OfPlanes {
     pub planes: Planes,
     layout: Layout,
     how: Quantisation,
-    level: Level,
+    exec: CastOptions,
     coder: Coder,
     decoder: Decoder,
 }
@@ -32,13 +34,19 @@ pub(super) struct Parts<'a> {
 }
 
 impl OfPlanes {
-    pub fn new(planes: Planes, layout: &Layout, how: &Quantisation, level: Level) -> Result<OfPlanes, ScaledError> {
+    pub fn new(
+        planes: Planes,
+        layout: &Layout,
+        how: &Quantisation,
+        exec: &CastOptions,
+    ) -> Result<OfPlanes, ScaledError> {
+        let level = exec.level;
         // The definition says whether there is such a quantisation at all.
         planes.quantise(how, 1.0f32.to_bits(), &[1.0f32.to_bits()])?;
         let minus = if let Zero::Constant(zero) = planes.zero { zero } else { 0 };
         let (coder, decoder) = (Coder::new(&planes, how, level)?, Decoder::new(planes.codes.code, minus, level)?);
         coder.element.prepare(layout.elements());
-        Ok(OfPlanes { planes, layout: *layout, how: *how, level, coder, decoder })
+        Ok(OfPlanes { planes, layout: *layout, how: *how, exec: *exec, coder, decoder })
     }
 
     /// One scale serves a whole matrix, and depends on nothing but its largest magnitude.
@@ -60,7 +68,10 @@ impl OfPlanes {
         self.fill_gaps(&mut parts);
         let (size, cols) = (slot_bytes(widener.src), self.layout.cols as usize);
         let block = usize::try_from(self.planes.scales.block[1]).unwrap_or(usize::MAX).min(cols);
-        let budget = (Caches::of_this_machine().l2 / 4) as usize;
+        let caches = Caches::of_this_machine();
+        let budget = (caches.l2 / 4) as usize;
+        // Several rows of blocks are read as they lie where they come back from the last-level cache.
+        let of_whole_rows = if self.how.search == scaled::Search::Formula { (caches.llc / 16) as usize } else { 0 };
         let amax = self.has_one_scale().then_some(amax);
         let at_once = |bytes: usize| (bytes / (cols * size)).max(1) as u64;
         let joins = self.joins_rows(parts.zeros.is_some());
@@ -69,11 +80,16 @@ impl OfPlanes {
             1 if joins => at_once(JOINED),
             rows => rows,
         };
+        let codes = parts.codes.1.len();
+        let stores = Stores::of(&self.exec, (size, src.len()), (1, codes), Streaming::Itself);
+        // Codes whose nibbles change places are read again.
+        let streams = stores.by_stage && self.planes.codes.packing != Packing::HighFirst;
         let mut strip = Strip {
             of: self,
             widener,
             amax,
             global,
+            streams,
             parts,
             next: &[],
             is_ahead: false,
@@ -89,13 +105,15 @@ impl OfPlanes {
             let (all, src) = (&src[first * size..], &src[first * size..][..n * cols * size]);
             let (n, cols) = if joins { (1, n * cols) } else { (n, cols) };
             // A row alone stays in a cache by itself.
+            let is_whole = n == 1 || n * cols * size <= of_whole_rows;
             let blocks = (budget / (n * size).saturating_mul(block)).max(1);
-            let width = if n == 1 { cols } else { blocks.saturating_mul(block).min(cols) };
+            let width = if is_whole { cols } else { blocks.saturating_mul(block).min(cols) };
             for col in (0..cols).step_by(width) {
                 let (bytes, of_strip) = (&src[col * size..], width.min(cols - col));
                 let rows = Rows { dtype: widener.src, bytes, stride: cols * size, cols: of_strip, rows: n };
                 let next = if col + width < cols { col + width } else { n * cols };
-                strip.next = &all[next * size..];
+                // Of rows as they lie the CPU asks for the next lines itself.
+                strip.next = if n > 1 && width == cols { &[] } else { &all[next * size..] };
                 if !strip.columns([row, col as u64], &rows, block) {
                     // The first of all columns, if there is one.
                     widener.amax(self.how.nonfinite, src, first)?;
@@ -103,6 +121,10 @@ impl OfPlanes {
                 }
             }
             row = end;
+        }
+        #[cfg(target_arch = "x86_64")]
+        if streams {
+            stream::fence();
         }
         Ok(())
     }
@@ -150,6 +172,8 @@ struct Strip<'a> {
     /// The largest magnitude of a matrix that has one scale.
     amax: Option<f32>,
     global: f32,
+    /// Codes go past the caches.
+    streams: bool,
     parts: Parts<'a>,
     /// From the first element of the columns that are taken next.
     next: &'a [u8],
@@ -165,22 +189,26 @@ struct Strip<'a> {
 impl Strip<'_> {
     /// Quantises some columns, the first of which begins a block. False, and nothing is done, if an element is not finite.
     fn columns(&mut self, at: [u64; 2], rows: &Rows<'_>, block: usize) -> bool {
-        let (mut copy, level) = (std::mem::take(&mut self.copy), self.of.level);
-        let (wide, joined);
-        let rows = if !is_source(rows.dtype) {
-            wide = self.widener.all(rows, &mut self.room.scratch);
-            &Rows { dtype: DType::F32, bytes: &wide, stride: 4 * rows.cols, ..*rows }
-        } else if rows.rows > 1 && rows.stride > rows.row(0).len() {
-            joined = rows.copied(&mut copy);
-            &joined
+        let (mut copy, level) = (std::mem::take(&mut self.copy), self.of.exec.level);
+        let has_gaps = rows.rows > 1 && rows.stride > rows.row(0).len();
+        let ahead = if self.is_ahead || (rows.rows > 1 && !has_gaps) { 0 } else { rows.stride };
+        let wide;
+        let rows = if rows.rows > 1 && is_source(rows.dtype) && self.parts.zeros.is_none() {
+            self.found.look_at_rows(level, rows, (block, ahead), has_gaps.then_some(&mut copy))
         } else {
+            let rows = if is_source(rows.dtype) {
+                *rows
+            } else {
+                wide = self.widener.all(rows, &mut self.room.scratch);
+                Rows { dtype: DType::F32, bytes: &wide, stride: 4 * rows.cols, ..*rows }
+            };
+            let ahead = if rows.rows > 1 { 0 } else { ahead };
+            self.found.look(level, &rows, (block, ahead), self.parts.zeros.is_some());
             rows
         };
-        let ahead = if self.is_ahead || rows.rows > 1 { 0 } else { rows.stride };
-        self.found.look(level, rows, (block, ahead), self.parts.zeros.is_some());
         let finite = self.found.is_finite();
         if finite {
-            self.quantise(at, rows, block);
+            self.quantise(at, &rows, block);
         }
         self.copy = copy;
         finite
@@ -193,7 +221,7 @@ impl Strip<'_> {
         let mut finite = x.clone();
         self.widener.to_zero(true, &mut finite);
         let wide = |bytes| Rows { dtype: DType::F32, bytes, stride: 4 * rows.cols, ..*rows };
-        self.found.look(self.of.level, &wide(&finite), (block, 0), self.parts.zeros.is_some());
+        self.found.look(self.of.exec.level, &wide(&finite), (block, 0), self.parts.zeros.is_some());
         self.quantise(at, &wide(&x), block);
     }
 
@@ -205,13 +233,14 @@ impl Strip<'_> {
             self.found.largest[0] = amax.to_bits();
         }
         let (found, operands, room) = (&self.found, &mut self.operands, &mut self.room);
-        coder.formula((rows.dtype, found, seen), self.global, operands, room);
+        coder.scaler.scales(found, self.global, &mut operands.stored, &mut room.scales);
         let next = (self.next, self.of.layout.cols as usize * slot_bytes(self.widener.src));
         let (cut, bytes) = (self.parts.codes.0, &mut *self.parts.codes.1);
         let packed = coder.element.bytes(rows.cols);
         let place = |i: usize| cut.byte_of([row + i as u64, col]);
         if how.search == scaled::Search::Mse {
             let x = self.widener.all(rows, &mut room.scratch);
+            coder.complete((rows.dtype, found, seen), self.global, operands, room);
             let search =
                 Search { coder, decoder, planes, how, x: &x, cols: rows.cols, block, found, seen, global: self.global };
             for (i, codes) in search.run(operands, room).chunks(rows.cols).enumerate() {
@@ -220,7 +249,8 @@ impl Strip<'_> {
         } else {
             let stride = if rows.rows > 1 { place(1) - place(0) } else { packed };
             let to = &mut bytes[place(0)..][..(rows.rows - 1) * stride + packed];
-            self.is_ahead = coder.rows(rows, (block, next), operands, (to, stride), room);
+            self.is_ahead =
+                coder.rows(rows, (block, next), (found, seen, self.global), operands, (to, stride, self.streams), room);
         }
         self.store_scales([row / planes.scales.block[0], col / planes.scales.block[1]]);
     }

@@ -16,6 +16,7 @@ pub(super) mod nibbles;
 pub(super) mod quantise;
 pub(super) mod scaled;
 pub(super) mod split;
+pub(super) mod stepped;
 pub(super) mod table;
 pub(super) mod turn;
 

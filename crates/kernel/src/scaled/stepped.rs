@@ -1,0 +1,192 @@
+//! Codes of bf16 elements without a quotient: the code of a magnitude is a step function of its bits, and a table has the
+//! steps of a divisor (`docs/kernels.md §15`).
+//!
+//! What lives here is how tables are made. They are looked up by a kernel written by hand.
+
+#![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "kernels of x86-64 take it"))]
+
+use truecast_core::{DType, FloatFormat, Kind};
+
+/// An element type whose codes are a sign and a magnitude `k`.
+///
+/// ```text
+///   bits of |x| as bf16 - first          eeeee mmmmmmm    first: 2^(e of t + e of the lowest middle)
+///   cells of 16 bit patterns             hhhhhhhh llll    at most one of the first eight steps in each
+///   k of the first eight steps           (near[h] + l) / 16
+///   k of the others, eight in a binade   h - far[m]
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// Between `k` and `k + 1`, as far as `k = 7`. What rounds to it is nearer to the even one of the two.
+    middles: [f32; 8],
+    /// The exponent of the first.
+    exponent: i32,
+    /// Whether these are all steps there are.
+    pub is_short: bool,
+    /// The largest `k`.
+    pub most: u8,
+}
+
+impl Shape {
+    /// That of a type which has one: eight subnormal codes and eight in each binade, or eight codes in all.
+    pub fn of(dtype: DType) -> Option<Shape> {
+        let (DType::F4E2M1 | DType::F8E4M3Fn, Kind::Float(f)) = (dtype, dtype.kind()) else { return None };
+        let most = f.max_code() as u8;
+        let value = |k: u8| if k > most { f32::INFINITY } else { value(&f, k) };
+        let middles = std::array::from_fn(|k| (value(k as u8) + value(k as u8 + 1)) / 2.0);
+        Some(Shape { middles, exponent: exponent(middles[0]) as i32 - 127, is_short: most < 8, most })
+    }
+
+    /// Whether there is a table for the divisor: everything that is computed for it is a normal f32.
+    pub fn takes(&self, t: f32) -> bool {
+        const SMALL: f32 = f32::from_bits((127 - 60) << 23);
+        const LARGE: f32 = f32::from_bits((127 + 40) << 23);
+        (SMALL..=LARGE).contains(&t)
+    }
+
+    /// The first bits that the table of a divisor is for.
+    pub fn first(&self, t: f32) -> u16 {
+        ((exponent(t) as i32 + self.exponent) << 7) as u16
+    }
+
+    /// The largest distance of bits from the first.
+    pub fn last(&self) -> u16 {
+        if self.is_short { 0x3ff } else { 0xfff }
+    }
+
+    /// The table of a divisor.
+    ///
+    /// `x / t` is compared with a middle `m` as the definition does it, rounded to f32, at bits around those of `m t`: with
+    /// `x` the bf16 below `RN32(m t)`, no smaller one rounds to `m`, and the one above `x` is above `m`.
+    #[inline(always)]
+    pub fn steps(&self, t: f32) -> Steps {
+        let first = self.first(t);
+        let mut at = [0u16; 8];
+        for k in 0..8 {
+            let middle = self.middles[k];
+            let below = (middle * t).to_bits() & 0xffff_0000;
+            let q = f32::from_bits(below) / t;
+            let is_reached = (q > middle) | ((q == middle) & (k % 2 == 1));
+            at[k] = (((below >> 16) + u32::from(!is_reached)) as u16).wrapping_sub(first);
+        }
+        let mut steps = Steps { near: [0; 64], far: [0; 128] };
+        for h in 0..64 {
+            let end = 16 * (h as u16 + 1);
+            let mut sum = 0;
+            for step in at {
+                sum += end.saturating_sub(step).min(16);
+            }
+            steps.near[h] = sum as u8;
+        }
+        if !self.is_short {
+            let t = f32::from_bits(t.to_bits() & 0x007f_ffff | 0x3f80_0000);
+            for m in 0..128u32 {
+                let q = (f32::from_bits(0x3f80_0000 | m << 16) / t).to_bits();
+                // To three bits of the fraction, of ties the even one; 8 a binade, none at 1.
+                let k = (q + 0x7_ffff + (q >> 20 & 1)) >> 20;
+                // Four binades of subnormal codes, of which three are missing eight.
+                steps.far[m as usize] = ((m >> 4) + 24 + 8 * 127 - k) as u8;
+            }
+        }
+        steps
+    }
+}
+
+/// The steps of a divisor, by cells and by fractions of bf16.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Steps {
+    pub near: [u8; 64],
+    pub far: [u8; 128],
+}
+
+/// Rows of bf16 with the same tables, of which the first element begins a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stepped<'a> {
+    /// From the first element to the last.
+    pub src: &'a [u8],
+    /// Bytes from a row to the next.
+    pub stride: usize,
+    /// Elements of a row.
+    pub cols: usize,
+    /// Elements that share a table.
+    pub block: usize,
+    pub shape: &'a Shape,
+    /// Of each block, and of three more.
+    pub firsts: &'a [u16],
+    /// The table of each block, and of three more; none: all have the first one.
+    pub which: &'a [u8],
+    pub tables: &'a [Steps],
+    /// Whether codes go past the caches, where they fill lines; other threads see them after a fence of this one.
+    pub streams: bool,
+    /// What is needed after these rows, as rows that are so many bytes apart; none: nothing is asked for.
+    pub next: (&'a [u8], usize),
+}
+
+/// The exponent field of a positive f32.
+fn exponent(x: f32) -> u32 {
+    x.to_bits() >> 23
+}
+
+/// The value of a code of eight bits or fewer, which is an f32.
+fn value(f: &FloatFormat, code: u8) -> f32 {
+    let (field, fraction) = (code >> f.man_bits, code & ((1 << f.man_bits) - 1));
+    let significand = f32::from(if field == 0 { fraction } else { fraction | 1 << f.man_bits });
+    let power = i32::from(field.max(1)) - i32::from(f.bias) - i32::from(f.man_bits);
+    significand * f32::from_bits(((127 + power) as u32) << 23)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use truecast_core::policy::Overflow;
+    use truecast_core::{CastPolicy, CastSpec, cast_one};
+
+    /// The code of bf16 bits, as the kernel looks it up.
+    fn looked_up(shape: &Shape, steps: &Steps, first: u16, x: u16) -> u8 {
+        let d = (x & 0x7fff).saturating_sub(first).min(shape.last());
+        let (h, l) = ((d >> 4) as u8, d as u8);
+        let near = (steps.near[usize::from(h & 63)] + (l & 15)) >> 4;
+        let far = h.saturating_sub(steps.far[usize::from(l & 127)]);
+        if shape.is_short { near } else { near.max(far).min(shape.most) }
+    }
+
+    /// Every finite bf16 by divisors of all kinds, of which many make ties, against a division and the definition of the cast.
+    #[test]
+    fn steps_are_those_of_a_division() {
+        let of_amax = |amax: u32, by: f32| f32::from_bits((amax + 0x3d80) << 16) / by;
+        let ties = (0..256).flat_map(|amax| [of_amax(amax, 448.0), of_amax(amax, 2688.0), of_amax(amax, 6.0)]);
+        let near = (0..128u32).flat_map(|i| [-1i32, 0, 1].map(|e| (0x3c00_0000 | i << 16).wrapping_add_signed(e)));
+        let spread = (0..300u32).map(|i| (0x3f00_0000 | i.wrapping_mul(2_654_435_761) >> 8) ^ (i % 40) << 23);
+        let ends = [67u32, 167].map(|e| f32::from_bits(e << 23));
+        let divisors: Vec<f32> = ties.chain(near.chain(spread).map(f32::from_bits)).chain(ends).collect();
+        for dtype in [DType::F4E2M1, DType::F8E4M3Fn] {
+            let shape = Shape::of(dtype).unwrap();
+            let policy = CastPolicy { overflow: Overflow::Saturate, inf: Overflow::Saturate, ..CastPolicy::IEEE };
+            let spec = CastSpec { src: DType::F32, dst: dtype, policy, undefined: &[], clause: "" };
+            let code = |q: f32| cast_one(&spec, q.to_bits().into()).code().unwrap() as u8;
+            // Where each code begins, as f32 bits.
+            let begins: Vec<u32> = (1..=shape.most)
+                .map(|k| {
+                    let (mut low, mut high) = (0u32, 0x7f80_0000);
+                    while low < high {
+                        let middle = low + (high - low) / 2;
+                        if code(f32::from_bits(middle)) >= k { high = middle } else { low = middle + 1 }
+                    }
+                    low
+                })
+                .collect();
+            for &t in divisors.iter().filter(|t| shape.takes(**t)) {
+                let (steps, first) = (shape.steps(t), shape.first(t));
+                let mut k = 0;
+                for x in 0..0x7f80u16 {
+                    let q = (f32::from_bits(u32::from(x) << 16) / t).to_bits();
+                    while k < begins.len() && begins[k] <= q {
+                        k += 1;
+                    }
+                    assert_eq!(looked_up(&shape, &steps, first, x), k as u8, "{dtype} of {x:#06x} by {t:e}");
+                }
+            }
+        }
+    }
+}
