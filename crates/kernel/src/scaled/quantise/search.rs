@@ -2,12 +2,15 @@
 
 use super::coder::{Coder, Operands, Room};
 use super::rows::Found;
-use crate::scaled::values::{Decoder, spread};
+use super::source::F32;
+use crate::level::{Level, Task};
+use crate::scaled::values::Decoder;
 use truecast_core::DType;
 use truecast_core::scaled::{Planes, Quantisation};
 
 /// What is searched: rows in f32 without gaps, and what belongs to them.
 pub(super) struct Search<'a> {
+    pub level: Level,
     pub coder: &'a Coder,
     pub decoder: &'a Decoder,
     pub planes: &'a Planes,
@@ -62,27 +65,82 @@ impl Search<'_> {
         let mut multipliers = Vec::new();
         self.coder.scaler.multipliers(&operands.stored, self.global, &mut multipliers, &mut room.scales);
         let mut errors = vec![0.0; multipliers.len()];
-        let (mut values, mut of_columns, mut zeros) = (vec![0; 4 * cols], vec![0; 4 * cols], Vec::new());
-        spread(multipliers.as_flattened(), block, 0, &mut of_columns);
-        if !operands.zeros().is_empty() {
-            zeros = vec![0; 4 * cols];
-            spread(operands.zeros().as_flattened(), block, 0, &mut zeros);
-            let half = self.coder.element.half();
-            zeros.as_chunks_mut::<4>().0.iter_mut().for_each(|z| *z = (f32::from_le_bytes(*z) + half).to_le_bytes());
+        let (mut values, mut minus) = (vec![0; 4 * cols], vec![[0; 4]; multipliers.len()]);
+        let half = self.coder.element.half();
+        for (minus, zero) in minus.iter_mut().zip(operands.zeros()) {
+            *minus = (f32::from_le_bytes(*zero) + half).to_le_bytes();
         }
         for (x, codes) in self.x.chunks(4 * cols).zip(codes.chunks_mut(cols)) {
             self.coder.row_to_bytes((DType::F32, x), block, operands, codes, room);
             self.decoder.run(codes, &mut values, &mut room.scratch);
-            for (i, x) in x.as_chunks::<4>().0.iter().enumerate() {
-                let of = |values: &[u8]| {
-                    f32::from_le_bytes([values[4 * i], values[4 * i + 1], values[4 * i + 2], values[4 * i + 3]])
-                };
-                let x = f32::from_le_bytes(*x);
-                let c = if zeros.is_empty() { of(&values) } else { of(&values) - of(&zeros) };
-                let error = f64::from(c * of(&of_columns)) - f64::from(x);
-                errors[i / block] += if x.is_finite() { error * error } else { 0.0 };
-            }
+            let (x, values) = (x.as_chunks().0, values.as_chunks().0);
+            let (multipliers, minus, errors) = (&multipliers[..], &minus[..], &mut errors[..]);
+            self.level.run(Errors { x, values, block, multipliers, minus, errors });
         }
         errors
+    }
+}
+
+/// The squared errors of a row, added to the sums of its blocks.
+struct Errors<'a> {
+    x: &'a [F32],
+    /// Of the codes.
+    values: &'a [F32],
+    block: usize,
+    /// What a value is multiplied by, and what is taken from it before, of each block.
+    multipliers: &'a [F32],
+    minus: &'a [F32],
+    errors: &'a mut [f64],
+}
+
+/// Blocks whose sums grow at the same time: each waits for its last sum.
+const TOGETHER: usize = 8;
+
+/// Elements of a block whose squares are made at once.
+const SQUARES: usize = 16;
+
+impl Task for Errors<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Errors { x, values, block, multipliers, minus, errors } = self;
+        let operands = multipliers.chunks(TOGETHER).zip(minus.chunks(TOGETHER));
+        let elements = x.chunks(TOGETHER * block).zip(values.chunks(TOGETHER * block));
+        for (((x, values), (multipliers, minus)), errors) in elements.zip(operands).zip(errors.chunks_mut(TOGETHER)) {
+            for first in (0..block.min(x.len())).step_by(SQUARES) {
+                let n = SQUARES.min(block - first);
+                // Elements that a short block does not have add zero, which changes no sum.
+                let mut squares = [[0.0; SQUARES]; TOGETHER];
+                for (i, squares) in squares.iter_mut().enumerate().take(errors.len()) {
+                    let at = (i * block + first).min(x.len());
+                    let end = (at + n).min(x.len());
+                    let (m, z) = (f32::from_le_bytes(multipliers[i]), f32::from_le_bytes(minus[i]));
+                    squares_of(&x[at..end], &values[at..end], (m, z), squares);
+                }
+                for j in 0..SQUARES {
+                    for (error, squares) in errors.iter_mut().zip(&squares) {
+                        *error += squares[j];
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn squares_of(x: &[F32], values: &[F32], (multiplier, minus): (f32, f32), squares: &mut [f64; SQUARES]) {
+    let square = |x: F32, value: F32| {
+        let x = f32::from_le_bytes(x);
+        let error = f64::from((f32::from_le_bytes(value) - minus) * multiplier) - f64::from(x);
+        if x.is_finite() { error * error } else { 0.0 }
+    };
+    if let (Some(x), Some(values)) = (x.first_chunk::<SQUARES>(), values.first_chunk::<SQUARES>()) {
+        for i in 0..SQUARES {
+            squares[i] = square(x[i], values[i]);
+        }
+        return;
+    }
+    for ((to, x), value) in squares.iter_mut().zip(x).zip(values) {
+        *to = square(*x, *value);
     }
 }

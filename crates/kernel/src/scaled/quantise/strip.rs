@@ -122,7 +122,6 @@ impl OfPlanes {
             }
             row = end;
         }
-        #[cfg(target_arch = "x86_64")]
         if streams {
             stream::fence();
         }
@@ -241,8 +240,19 @@ impl Strip<'_> {
         if how.search == scaled::Search::Mse {
             let x = self.widener.all(rows, &mut room.scratch);
             coder.complete((rows.dtype, found, seen), self.global, operands, room);
-            let search =
-                Search { coder, decoder, planes, how, x: &x, cols: rows.cols, block, found, seen, global: self.global };
+            let search = Search {
+                level: self.of.exec.level,
+                coder,
+                decoder,
+                planes,
+                how,
+                x: &x,
+                cols: rows.cols,
+                block,
+                found,
+                seen,
+                global: self.global,
+            };
             for (i, codes) in search.run(operands, room).chunks(rows.cols).enumerate() {
                 coder.element.pack_codes(codes, &mut bytes[place(i)..][..packed]);
             }
