@@ -16,6 +16,9 @@ const WITHIN: Expected = Expected::Aside("eight bytes within each word change pl
 const ONCE: Expected = Expected::Scalar("a comparison once for each block");
 const GROUPS: Expected = Expected::Aside("a table is made at the eight places where a group may begin a block");
 const PROOF: Expected = Expected::Aside("values before rounding, which only reports on losses ask for");
+const CLEARED: Expected = Expected::Aside("lanes of all blocks are cleared, which moves more bytes than reading them");
+const SUMS: Expected = Expected::Aside("sums in the order of the elements, of eight blocks at once");
+const SHARED_STEPS: Expected = Expected::Aside("the steps of a divisor, for a block of thousands of elements");
 const SPREAD: Expected = Expected::Aside("results of one byte, of which SSE2 interleaves few at a time");
 
 /// One row for loops that share what is expected of them.
@@ -41,8 +44,10 @@ pub const SCALED: &[Row] = &[
     row("scaled::quantise::scales::ReplaceZeros<1>", [vector(304), vector(76), vector(30)]),
     row("scaled::quantise::scales::ReplaceZeros<[24]>", [ONCE, ONCE, ONCE]),
     row("scaled::quantise::scales::Wanted", [vector(384), vector(128), ENDS]),
+    row("scaled::quantise::search::Errors", [SUMS, SUMS, SUMS]),
     row("scaled::quantise::source::Largest<*::Of*16>", [vector(232), vector(104), vector(60)]),
     row("scaled::quantise::source::Largest<*::OfF32>", [vector(560), vector(202), vector(60)]),
+    row("scaled::quantise::source::LargestOfRows<*>", [CLEARED, CLEARED, CLEARED]),
     row("scaled::quantise::source::Most", [vector(736), vector(56), vector(28)]),
     row("scaled::quantise::source::Ranges<*>", [RANGE, RANGE, RANGE]),
     row("scaled::quantise::source::Ratios<*::OfBf16, [012], 2>", [vector(701), vector(339), vector(204)]),
@@ -83,6 +88,8 @@ pub const SCALED: &[Row] = &[
     avx512("x86::avx512::quantise::groups::<*::Of*16, 3, 8, *>", vector(406)),
     avx512("x86::avx512::quantise::groups::<*::OfF32, 0, *>", vector(199)),
     avx512("x86::avx512::quantise::groups::<*::OfF32, 1, *>", vector(213)),
+    avx512("x86::avx512::stepped::groups::<*>", vector(1208)),
+    avx512("x86::avx512::stepped::tables::make", SHARED_STEPS),
     avx512("x86::avx512::turn::squares::<*>", STRIDES),
     avx512("x86::avx512::scaled::by_tables::<*>", vector(121)),
     avx512("x86::avx512::scaled::of_bytes::<*>", vector(112)),
