@@ -179,8 +179,8 @@ fn codes_of_bf16_by_steps() {
         }
         for power_of_two in [false, true] {
             let mut x = || -> u16 {
-                let magnitude =
-                    0x3a00 + (random.next() % 0x600) as u16 & if random.next() % 3 == 0 { !0 } else { !0x1f };
+                let mask = if random.next().is_multiple_of(3) { !0 } else { !0x1f };
+                let magnitude = (0x3a00 + (random.next() % 0x600) as u16) & mask;
                 let x = if random.next().is_multiple_of(9) { magnitude - 0x600 } else { magnitude };
                 x | (random.next() as u16 & 0x8000)
             };

@@ -62,12 +62,11 @@ impl Shape {
     pub fn steps(&self, t: f32) -> Steps {
         let first = self.first(t);
         let mut at = [0u16; 8];
-        for k in 0..8 {
-            let middle = self.middles[k];
+        for (k, (at, middle)) in at.iter_mut().zip(self.middles).enumerate() {
             let below = (middle * t).to_bits() & 0xffff_0000;
             let q = f32::from_bits(below) / t;
             let is_reached = (q > middle) | ((q == middle) & (k % 2 == 1));
-            at[k] = (((below >> 16) + u32::from(!is_reached)) as u16).wrapping_sub(first);
+            *at = (((below >> 16) + u32::from(!is_reached)) as u16).wrapping_sub(first);
         }
         let mut steps = Steps { near: [0; 64], far: [0; 128] };
         for h in 0..64 {
