@@ -65,6 +65,7 @@ pub use open::open_regular;
 pub use options::{OnnxOptions, OpenOptions};
 pub use os::FileId;
 pub use reader::TensorReader;
+pub use room::zeros;
 pub use shown::{Shown, ShownPath, counted, is_unseen, noun, one_line};
 pub use source::Source;
 pub use tensor::{FileFormat, Tensor};

@@ -6,7 +6,14 @@ use std::io;
 ///
 /// # Errors
 /// [`io::ErrorKind::OutOfMemory`], with the number of bytes.
-pub(crate) fn zeros(bytes: u64) -> io::Result<Vec<u8>> {
+///
+/// # Examples
+/// ```
+/// assert_eq!(truecast_io::zeros(3)?, [0; 3]);
+/// assert!(truecast_io::zeros(u64::MAX).is_err());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn zeros(bytes: u64) -> io::Result<Vec<u8>> {
     let len = there_is(bytes)?;
     let mut made = Vec::new();
     made.try_reserve_exact(len).map_err(|_| none(bytes))?;

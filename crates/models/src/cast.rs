@@ -104,9 +104,5 @@ fn print(spec: &CastSpec, codes: &[u8], len: u64, exec: &CastOptions) -> Result<
 /// Zeros for as many elements, if there is memory for them.
 pub(crate) fn zeros(dtype: DType, layout: Layout, len: u64) -> Result<Vec<u8>, DeniedCast> {
     let bytes = dtype.bytes_in(layout, len).unwrap_or(u64::MAX);
-    let size = usize::try_from(bytes).map_err(|_| DeniedCast::Memory { bytes })?;
-    let mut zeros = Vec::new();
-    zeros.try_reserve_exact(size).map_err(|_| DeniedCast::Memory { bytes })?;
-    zeros.resize(size, 0);
-    Ok(zeros)
+    truecast_io::zeros(bytes).map_err(|_| DeniedCast::Memory { bytes })
 }

@@ -22,6 +22,22 @@ impl Packer {
         Packer { dtype, bytes: Vec::new(), len: 0, used: 0 }
     }
 
+    /// The bytes of so many elements of one code.
+    ///
+    /// # Panics
+    /// If the type is text.
+    pub fn splat(dtype: DType, code: u64, len: u64) -> Vec<u8> {
+        let of = |len: u64| {
+            let mut packer = Packer::new(dtype);
+            (0..len).for_each(|_| packer.push(code));
+            packer.into_bytes()
+        };
+        // Eight elements fill whole bytes, whatever their width.
+        let mut bytes = of(8).repeat((len / 8) as usize);
+        bytes.extend_from_slice(&of(len % 8));
+        bytes
+    }
+
     /// Adds an element.
     pub fn push(&mut self, code: u64) {
         let bits = self.dtype.storage_bits().expect("asked when it was made");

@@ -78,11 +78,7 @@ impl Tensor {
     pub fn codes(&self) -> Cow<'_, [u8]> {
         match &self.data {
             Data::Codes(codes) | Data::Blocks { codes, .. } => codes.into(),
-            Data::Splat(code) => {
-                let mut packer = Packer::new(self.dtype);
-                (0..self.len()).for_each(|_| packer.push(*code));
-                packer.into_bytes().into()
-            }
+            Data::Splat(code) => Packer::splat(self.dtype, *code, self.len()).into(),
             Data::Texts(_) => Cow::default(),
         }
     }

@@ -38,13 +38,9 @@
 pub mod bench;
 pub mod convention;
 mod error;
-pub mod explain;
-pub mod request;
-pub mod setting;
 pub mod text;
 #[cfg(target_endian = "little")]
 mod typed;
-pub mod vectors;
 
 #[cfg(feature = "files")]
 pub mod checkpoint;
@@ -106,6 +102,7 @@ pub use truecast_core::{
     CastPolicy, CastSpec, DType, Ecosystem, ErrorKind, Exact, FloatFormat, Kind, Layout, Outcome, Rounding, cast_one,
     decimal, dtype, exact, format, literal, permitted, policy, promote, round, spec, spelling,
 };
+pub use truecast_explain::{explain, request, setting, vectors};
 pub use truecast_kernel::{
     Buffer, Caches, CastError, CastOptions, Caster, Counting, Counts, Elements, ElementsMut, Level, PlanError,
     RescaleCounts, RescaleError, Rescaler, Route, measure,

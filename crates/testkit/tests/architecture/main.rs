@@ -9,15 +9,16 @@ use std::path::{Path, PathBuf};
 use imports::{Module, circles, imports};
 
 /// The crates that each may use, tests and benchmarks included.
-const BELOW: [(&str, &[&str]); 11] = [
+const BELOW: [(&str, &[&str]); 12] = [
     ("testkit", &[]),
     ("core", &["testkit"]),
+    ("explain", &["core", "testkit"]),
     ("text", &["core", "testkit"]),
     ("kernel", &["core", "testkit"]),
     ("io", &["core", "testkit"]),
     ("schemes", &["core", "io", "testkit"]),
     ("models", &["core", "text", "kernel", "io", "testkit"]),
-    ("truecast", &["core", "text", "kernel", "io", "schemes", "models", "testkit"]),
+    ("truecast", &["core", "explain", "text", "kernel", "io", "schemes", "models", "testkit"]),
     ("cli", &["truecast", "testkit"]),
     ("python", &["truecast", "cli"]),
     ("verify", &["core", "kernel", "testkit"]),

@@ -128,9 +128,7 @@ impl IrFile {
     pub fn codes(&self, constant: &Constant) -> Result<Vec<u8>, Error> {
         let Some(weights) = self.weights.as_ref().filter(|_| constant.bytes > 0) else { return Ok(Vec::new()) };
         let read = || {
-            let mut bytes = Vec::new();
-            bytes.try_reserve_exact(constant.bytes as usize)?;
-            bytes.resize(constant.bytes as usize, 0);
+            let mut bytes = truecast_io::zeros(constant.bytes)?;
             Window::new(weights.file.clone(), constant.offset, weights.bytes).fill(&mut bytes)?;
             Ok(bytes)
         };

@@ -34,7 +34,8 @@ impl Decoded {
     ///
     /// # Examples
     /// ```
-    /// use truecast::{DType, explain::explain};
+    /// use truecast_core::DType;
+    /// use truecast_explain::explain::explain;
     /// let one = explain(DType::F16, 0x3c00, DType::F32).source;
     /// assert_eq!(one.adjacent().map(|e| e.map(|e| e.code)), [Some(0x3bff), Some(0x3c01)]);
     /// ```

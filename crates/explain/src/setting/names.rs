@@ -33,7 +33,7 @@ impl Setting {
     ///
     /// # Examples
     /// ```
-    /// use truecast::setting::Setting;
+    /// use truecast_explain::setting::Setting;
     /// assert_eq!(Setting::of_name("int_overflow").unwrap().name(), "int-overflow");
     /// assert!(Setting::all().all(|setting| Setting::of_name(setting.name()) == Some(setting)));
     /// ```

@@ -20,7 +20,8 @@ use truecast_core::{CastSpec, DType, Exact, Kind, Rounding, cast_one};
 ///
 /// # Examples
 /// ```
-/// use truecast::{DType, request::Request, setting::Setting};
+/// use truecast_core::DType;
+/// use truecast_explain::{request::Request, setting::Setting};
 /// let onnx = Request::default();
 /// assert!(Setting::Saturate.matters(&onnx, DType::F32, DType::F8E4M3Fn));
 /// assert!(!Setting::Saturate.matters(&onnx, DType::F32, DType::F16)); // 70000 is Inf whatever it says
@@ -83,7 +84,8 @@ impl Setting {
     ///
     /// # Examples
     /// ```
-    /// use truecast::{DType, request::Request, setting::Setting};
+    /// use truecast_core::DType;
+    /// use truecast_explain::{request::Request, setting::Setting};
     /// let onnx = Request::default();
     /// assert!(Setting::Saturate.has_meaning(&onnx, DType::F8E4M3Fn)); // though nothing of i4 is out of its range
     /// assert!(!Setting::Saturate.has_meaning(&onnx, DType::F16));
@@ -181,7 +183,8 @@ fn sources(dst: DType) -> &'static [DType] {
 ///
 /// # Examples
 /// ```
-/// use truecast::{DType, policy::NanRule, request::Request, setting::agree};
+/// use truecast_core::{DType, policy::NanRule};
+/// use truecast_explain::{request::Request, setting::agree};
 /// let onnx = Request::default();
 /// let keep = Request { nan: Some(NanRule::Keep), ..onnx };
 /// assert!(agree(&onnx, &keep, DType::F16)); // it says the default
@@ -200,11 +203,12 @@ pub fn agree(a: &Request, b: &Request, dst: DType) -> bool {
 ///
 /// # Examples
 /// ```
-/// use truecast::{DType, setting::exact_nan_matters, spec::onnx::Cast};
+/// use truecast_core::{DType, spec::onnx::Cast};
+/// use truecast_explain::setting::exact_nan_matters;
 /// assert!(exact_nan_matters(&Cast::to(DType::F16).resolve(DType::F32)?));
 /// assert!(!exact_nan_matters(&Cast::to(DType::F8E4M3Fnuz).resolve(DType::F32)?)); // has one NaN
 /// assert!(!exact_nan_matters(&Cast::to(DType::F16).resolve(DType::I32)?)); // no NaN comes out
-/// # Ok::<(), truecast::spec::SpecError>(())
+/// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
 #[must_use]
 pub fn exact_nan_matters(spec: &CastSpec) -> bool {

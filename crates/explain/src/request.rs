@@ -9,10 +9,11 @@ use truecast_core::{CastSpec, DType, Rounding};
 ///
 /// # Examples
 /// ```
-/// use truecast::{DType, request::Request};
+/// use truecast_core::DType;
+/// use truecast_explain::request::Request;
 /// let cast = Request::default().resolve(DType::F32, DType::F16)?;
 /// assert_eq!(cast.dst, DType::F16);
-/// # Ok::<(), truecast::spec::SpecError>(())
+/// # Ok::<(), truecast_core::spec::SpecError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -179,12 +180,13 @@ impl Request {
     ///
     /// # Examples
     /// ```
-    /// use truecast::{policy::NanRule, request::Request};
+    /// use truecast_core::policy::NanRule;
+    /// use truecast_explain::request::Request;
     /// let request = Request { nan: Some(NanRule::Canonical), ..Request::default() };
     /// assert_eq!(request.attributes(), [("nan", "canonical".to_string())]);
     /// let again = Request::from_attributes("onnx", request.version().as_deref(), [("nan", "canonical")])?;
     /// assert_eq!(again, request);
-    /// # Ok::<(), truecast::request::RequestError>(())
+    /// # Ok::<(), truecast_explain::request::RequestError>(())
     /// ```
     pub fn attributes(&self) -> Vec<(&'static str, String)> {
         let mut all: Vec<(&str, Option<String>)> = Vec::new();

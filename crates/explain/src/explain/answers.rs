@@ -72,11 +72,12 @@ pub fn explain_under(from: DType, code: u64, to: DType, interpretations: Vec<Int
 ///
 /// # Examples
 /// ```
-/// use truecast::{DType, Outcome, explain::{Decision, explain_text}, spec::interpretations};
+/// use truecast_core::{DType, Outcome, spec::interpretations};
+/// use truecast_explain::explain::{Decision, explain_text};
 /// let all = interpretations(DType::String, DType::F8E4M3Fn);
 /// let e = explain_text(b"464.0000000000000000001", DType::F8E4M3Fn, all)?;
 /// assert_eq!(e.neighbours.decision, Decision::Above); // 464 is the tie; f64 would not see the difference
-/// # Ok::<(), truecast::decimal::ParseDecimalError>(())
+/// # Ok::<(), truecast_core::decimal::ParseDecimalError>(())
 /// ```
 pub fn explain_text(
     text: &[u8],

@@ -123,13 +123,14 @@ impl<E> Neighbours<E> {
 ///
 /// # Examples
 /// ```
-/// use truecast::{DType, FloatFormat, exact::decode, explain::{Decision, explain_format}};
+/// use truecast_core::{DType, FloatFormat, exact::decode};
+/// use truecast_explain::explain::{Decision, explain_format};
 /// let e3m3 = FloatFormat::ieee(3, 3)?;
 /// let value = decode(DType::F32, 1.0625f32.to_bits().into());
 /// let e = explain_format(value, &e3m3)?;
 /// assert_eq!((e.below.unwrap().code, e.above.unwrap().code), (0b0_011_000, 0b0_011_001)); // 1 and 1.125
 /// assert_eq!((e.decision, e.steps), (Decision::Tie, Some(0.5)));
-/// # Ok::<(), truecast::format::FormatError>(())
+/// # Ok::<(), truecast_core::format::FormatError>(())
 /// ```
 pub fn explain_format(value: Exact, format: &FloatFormat) -> Result<Neighbours<CodePoint>, FormatError> {
     format.check()?;

@@ -1,7 +1,7 @@
 //! Test vectors: source codes at which a conversion has to show what it does.
 //!
 //! Nothing here says what a cast gives, so the lists hold for every specification; the results are
-//! [`crate::cast_one`]'s. RESCALE, whose scale decides where its results step, is asked of its own definition. The independent oracle has lists of its own.
+//! [`truecast_core::cast_one`]'s. RESCALE, whose scale decides where its results step, is asked of its own definition. The independent oracle has lists of its own.
 
 use truecast_core::exact::{decode, encode};
 use truecast_core::policy::{CastPolicy, IntOverflow, Overflow, Unrepresentable};
@@ -50,13 +50,14 @@ const EVERY_VALUE_BITS: u32 = 16;
 ///
 /// # Examples
 /// ```
-/// use truecast::{DType, vectors::{inputs, Extent}};
+/// use truecast_core::DType;
+/// use truecast_explain::vectors::{inputs, Extent};
 /// let codes = inputs(DType::F32, DType::F8E4M3Fn, Extent::Boundary)?;
 /// for x in [448f32, 464.0, 464f32.next_up(), f32::INFINITY, -0.0, f32::NAN] {
 ///     assert!(codes.contains(&x.to_bits().into())); // the largest value, the tie above it, what overflows, specials
 /// }
 /// assert!(inputs(DType::F32, DType::F16, Extent::Exhaustive).is_err());
-/// # Ok::<(), truecast::vectors::VectorError>(())
+/// # Ok::<(), truecast_explain::vectors::VectorError>(())
 /// ```
 pub fn inputs(src: DType, dst: DType, extent: Extent) -> Result<Vec<u64>, VectorError> {
     if let Some(dtype) = [src, dst].into_iter().find(|dtype| !dtype.is_numeric()) {
