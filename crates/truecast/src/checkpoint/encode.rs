@@ -1,8 +1,9 @@
 //! Codes and scales of dense tensors: what becomes of a piece of whole units (`scaled`), and what that cost.
 
 use super::input::Input;
-use super::marks::{self, Marks, Piece, Tally};
+use super::marks::{self, Marks, Piece};
 use super::scaled::{Scaled, whole};
+use super::tally::{Tally, of_gguf};
 use crate::error::Cause;
 use crate::stream::room;
 use std::borrow::Cow;
@@ -338,7 +339,7 @@ impl Encoder<'_> {
                         if i == 0 { (marked.subnormal, marked.saturated) } else { (0, 0) };
                 }
             }
-            return marks::of_gguf(block, (self.plans.dtype, src), values, blocks);
+            return of_gguf(block, (self.plans.dtype, src), values, blocks);
         }
         let found = (&self.plans.marks, held.part(Part::Codes), held.part(Part::Scales));
         let (Some(marks), Some((codes_read, codes)), Some((scales_read, scales))) = found else { return tally };

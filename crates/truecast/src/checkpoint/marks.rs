@@ -1,13 +1,10 @@
 //! Counts of a quantisation that only its codes tell: results that are subnormal, and values beyond the last code
 //! (`docs/spec/checkpoints.md §10`).
 
-mod tally;
-
-pub(super) use tally::{Tally, of_gguf};
-
-use tally::ScaleCodes;
+use super::element::{element, little_endian, to_f32};
+use super::tally::{ScaleCodes, Tally, count, is_kept};
+use truecast_core::DType;
 use truecast_core::scaled::{Code, GlobalRule, Layout, Packing, Plane, Planes};
-use truecast_core::{CastSpec, DType, cast_one};
 
 /// What to look for in the codes of a layout.
 #[derive(Debug)]
@@ -181,6 +178,42 @@ impl Marks {
     }
 }
 
+impl Marks {
+    /// Counts the blocks of a piece: whole rows of blocks, or a part of the one block of a matrix.
+    pub fn tally(&self, piece: &Piece<'_>) -> Tally {
+        let mut tally = Tally::default();
+        let (cols, rows) = (piece.cols, piece.values.len() / piece.cols.max(1));
+        let [high, wide] = self.planes.scales.block;
+        let is_begun = !piece.first_row.is_multiple_of(high);
+        let is_part = is_begun || (rows as u64) < high && piece.first_row + (rows as u64) < self.rows;
+        let (high, wide) = (high.min(rows as u64).max(1) as usize, wide.min(cols as u64).max(1) as usize);
+        let is_lossless = |row: usize, col: usize| {
+            let end = [(row + high).min(rows), (col + wide).min(cols)];
+            (row..end[0]).all(|row| {
+                let kept = |col| is_kept(element(piece.source, row * cols + col), piece.values[row * cols + col]);
+                (col..end[1]).all(kept)
+            })
+        };
+        if is_part {
+            tally.part = Some([!is_begun, is_lossless(0, 0)]);
+        }
+        for row in (0..rows).step_by(high).filter(|_| !is_begun) {
+            for col in (0..cols).step_by(wide) {
+                let at = [piece.first_row + row as u64, col as u64];
+                let kind = self.scale_codes.kind(self.scale_code(piece, at));
+                count(&mut tally.blocks, kind, || {
+                    let scale = self.scale(piece, at[0], at[1]).abs();
+                    let end = [(row + high).min(rows), (col + wide).min(cols)];
+                    let mut all = (row..end[0]).flat_map(|row| (col..end[1]).map(move |col| row * cols + col));
+                    all.any(|i| element(piece.source, i).abs() > self.reach * scale)
+                });
+                tally.blocks.blocks_lossless += u64::from(!is_part && is_lossless(row, col));
+            }
+        }
+        tally
+    }
+}
+
 /// Roundings of a scale are no saturation.
 const SURELY: f64 = 1.0 + 1.0 / (1 << 16) as f64;
 
@@ -210,17 +243,6 @@ fn unpack<'a>(bytes: &'a [u8], bits: u32, high_first: bool, codes: &'a mut [u8])
     codes
 }
 
-/// The value of a code, by the definition.
-pub(super) fn to_f32(dtype: DType, code: u64) -> f32 {
-    let widened = CastSpec { src: dtype, ..CastSpec::copy(DType::F32) };
-    f32::from_bits(cast_one(&widened, code).code().unwrap_or(0x7fc0_0000) as u32)
-}
-
-/// A code of at most eight bytes.
-pub(super) fn little_endian(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |code, byte| code << 8 | u64::from(*byte))
-}
-
 /// Counts of blocks of MXFP4 (§9.4): what they were, the f32 that their codes stand for, and their bytes.
 pub(super) fn of_mxfp4(source: (DType, &[u8]), values: &[[u8; 4]], blocks: &[u8]) -> Marked {
     let mut marked = Marked::default();
@@ -236,41 +258,4 @@ pub(super) fn of_mxfp4(source: (DType, &[u8]), values: &[[u8; 4]], blocks: &[u8]
         }
     }
     marked
-}
-
-/// An element of f32, f16, bf16 or f64.
-fn element((dtype, bytes): (DType, &[u8]), index: usize) -> f64 {
-    let size = dtype.storage_bits().unwrap_or(8) as usize / 8;
-    let code = little_endian(&bytes[index * size..][..size]);
-    match dtype {
-        DType::F64 => f64::from_bits(code),
-        DType::Bf16 => f32::from_bits((code as u32) << 16).into(),
-        DType::F32 => f32::from_bits(code as u32).into(),
-        DType::F16 => half(code as u16),
-        dtype => to_f32(dtype, code).into(),
-    }
-}
-
-/// The value of a code of f16.
-fn half(code: u16) -> f64 {
-    let (sign, field, fraction) = (u64::from(code >> 15) << 63, u64::from(code >> 10 & 31), u64::from(code & 0x3ff));
-    let magnitude = match field {
-        0 => fraction as f64 / f64::from(1 << 24),
-        31 => f64::from_bits(0x7ff << 52 | fraction << 42),
-        _ => f64::from_bits((field + 1008) << 52 | fraction << 42),
-    };
-    f64::from_bits(magnitude.to_bits() | sign)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn halves_are_those_of_the_definition() {
-        for code in 0..=u16::MAX {
-            let (found, expected) = (half(code), f64::from(to_f32(DType::F16, code.into())));
-            assert!(found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan(), "{code:#x}");
-        }
-    }
 }

@@ -1,8 +1,8 @@
 //! Codes and scales recomputed from dense elements by the definition (`truecast_core::scaled`), which shares no code with what
 //! may have written them. Whole blocks are recomputed, since every element of one decides its scale.
 
+use super::element::little_endian;
 use super::flat::lies_in_rows;
-use super::marks::little_endian;
 use super::plan::Plan;
 use super::prove::Values;
 use super::scaled::Scaled;

@@ -3,12 +3,12 @@
 use super::amax::Amax;
 use super::encode::{Encoder, Loss};
 use super::feed::{FolderFeed, ShardSink};
-use super::marks::Tally;
 use super::operations::{Operation, Operations};
 use super::outline::Outline;
 use super::plan::Plan;
 use super::scaled::Scaled;
 use super::shard::{Origin, Work};
+use super::tally::Tally;
 use crate::convert::action::Converter;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};

@@ -6,7 +6,7 @@ mod index;
 mod matching;
 
 use super::dense::Quantised;
-use super::marks::to_f32;
+use super::element::to_f32;
 use super::repacked::{OfPlane, Repacked};
 use super::shard::{Origin, Work};
 use crate::convert::planned::Planned;

@@ -1,6 +1,6 @@
 //! Counts of blocks: which lost nothing, and what is odd about their scales (`docs/spec/checkpoints.md §10`).
 
-use super::{Marks, Piece, element, little_endian, to_f32};
+use super::element::{element, little_endian, to_f32};
 use crate::report::Blocks;
 use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Code, Plane};
@@ -8,9 +8,9 @@ use truecast_core::scaled::{BlockType, Code, Plane};
 /// Counts of the blocks of a piece, and of a block that goes on in others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    blocks: Blocks,
+    pub blocks: Blocks,
     /// Whether the piece begins with the block, and whether nothing was lost in it.
-    part: Option<[bool; 2]>,
+    pub part: Option<[bool; 2]>,
 }
 
 impl Tally {
@@ -36,7 +36,7 @@ impl Tally {
 
 /// What a code of a scale is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Usual,
     Zero,
     Nan,
@@ -71,7 +71,7 @@ impl ScaleCodes {
         ScaleCodes { bytes: bits as usize / 8, kinds, infinity: (1 << (bits - 1)) - (1 << format.man_bits) }
     }
 
-    fn kind(&self, code: &[u8]) -> Kind {
+    pub fn kind(&self, code: &[u8]) -> Kind {
         let code = little_endian(code);
         if let Some(kind) = self.kinds.get(code as usize).filter(|_| self.bytes == 1) {
             return *kind;
@@ -86,52 +86,16 @@ impl ScaleCodes {
 }
 
 /// The same number with the same sign, or NaN.
-fn is_kept(x: f64, y: [u8; 4]) -> bool {
+pub(super) fn is_kept(x: f64, y: [u8; 4]) -> bool {
     let y = f64::from(f32::from_le_bytes(y));
     x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()
 }
 
-fn count(blocks: &mut Blocks, kind: Kind, is_saturated: impl FnOnce() -> bool) {
+pub(super) fn count(blocks: &mut Blocks, kind: Kind, is_saturated: impl FnOnce() -> bool) {
     blocks.blocks += 1;
     blocks.scale_zero += u64::from(kind == Kind::Zero);
     blocks.scale_nan += u64::from(kind == Kind::Nan);
     blocks.scale_saturated += u64::from(kind == Kind::Largest && is_saturated());
-}
-
-impl Marks {
-    /// Counts the blocks of a piece: whole rows of blocks, or a part of the one block of a matrix.
-    pub fn tally(&self, piece: &Piece<'_>) -> Tally {
-        let mut tally = Tally::default();
-        let (cols, rows) = (piece.cols, piece.values.len() / piece.cols.max(1));
-        let [high, wide] = self.planes.scales.block;
-        let is_begun = !piece.first_row.is_multiple_of(high);
-        let is_part = is_begun || (rows as u64) < high && piece.first_row + (rows as u64) < self.rows;
-        let (high, wide) = (high.min(rows as u64).max(1) as usize, wide.min(cols as u64).max(1) as usize);
-        let is_lossless = |row: usize, col: usize| {
-            let end = [(row + high).min(rows), (col + wide).min(cols)];
-            (row..end[0]).all(|row| {
-                let kept = |col| is_kept(element(piece.source, row * cols + col), piece.values[row * cols + col]);
-                (col..end[1]).all(kept)
-            })
-        };
-        if is_part {
-            tally.part = Some([!is_begun, is_lossless(0, 0)]);
-        }
-        for row in (0..rows).step_by(high).filter(|_| !is_begun) {
-            for col in (0..cols).step_by(wide) {
-                let at = [piece.first_row + row as u64, col as u64];
-                let kind = self.scale_codes.kind(self.scale_code(piece, at));
-                count(&mut tally.blocks, kind, || {
-                    let scale = self.scale(piece, at[0], at[1]).abs();
-                    let end = [(row + high).min(rows), (col + wide).min(cols)];
-                    let mut all = (row..end[0]).flat_map(|row| (col..end[1]).map(move |col| row * cols + col));
-                    all.any(|i| element(piece.source, i).abs() > self.reach * scale)
-                });
-                tally.blocks.blocks_lossless += u64::from(!is_part && is_lossless(row, col));
-            }
-        }
-        tally
-    }
 }
 
 /// Blocks of GGUF files: what they were, the f32 that their codes stand for, and their bytes.
