@@ -57,7 +57,7 @@ fn derived_quantities() {
 
 /// `docs/kernels.md §3.1`, conditions 1 to 3 with k = 2, each at its limit. No named format comes this close.
 #[test]
-fn hub_conditions() {
+fn intermediate_conditions() {
     let dst = |exp_bits, man_bits, bias| FloatFormat { exp_bits, man_bits, bias, ..F16 };
     let rows = [
         (dst(5, 21, 15), true, "p = 22 and p_H = 24"),

@@ -986,8 +986,8 @@ fn ieee_options() {
 
 /// Rounding to odd in an intermediate format and then to the destination is one rounding (`docs/kernels.md §3.1`).
 #[test]
-fn odd_hubs() {
-    let mut random = Random::new("odd_hubs");
+fn odd_intermediates() {
+    let mut random = Random::new("odd_intermediates");
     for dst in FORMATS {
         let mut sources = boundaries(&dst, &mut random);
         sources.extend((0..5000).map(|_| f64::from_bits(random.next())).filter(|x| !x.is_nan()));

@@ -18,9 +18,9 @@ mod definition;
 mod drive;
 mod environment;
 mod error;
-mod hub;
 #[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
 mod interleave;
+mod intermediate;
 mod lane;
 pub mod level;
 pub mod measure;

@@ -1,4 +1,4 @@
-//! Which route a conversion takes. Reference: `docs/kernels.md §2`, and §3 for why a hub never rounds twice.
+//! Which route a conversion takes. Reference: `docs/kernels.md §2`, and §3 for why an intermediate never rounds twice.
 //!
 //! Routes are tried in a fixed order and are additive: a format or a policy adds data to a row, not a row per pair. A
 //! lane's constructor answers `None` where a policy asks for something that it does not compute; the plan then goes on
@@ -6,7 +6,7 @@
 
 use crate::by_hand;
 use crate::definition::Scalar;
-use crate::hub::Hub;
+use crate::intermediate::Intermediate;
 use crate::lane::stage::{self as lane, has_nearest};
 use crate::level::Level;
 use crate::numbers::SpecialCodes;
@@ -170,7 +170,7 @@ impl Planner<'_> {
             // The identity keeps NaN bits, which encoders do not.
             Kind::Float(f) if src == dst && policy.nan == NanRule::Keep => Some(vec![self.tf32_identity(&f)?]),
             Kind::Float(f) => {
-                let mut ops = self.to_hub(&f)?;
+                let mut ops = self.to_intermediate(&f)?;
                 ops.push(self.encode(&f)?);
                 Some(ops)
             }
@@ -183,14 +183,14 @@ impl Planner<'_> {
         Int { bytes: slot_bytes(self.spec.src), signed: f.signed }
     }
 
-    // ---- the f32 hub ----
+    // ---- the f32 intermediate ----
 
     /// The source in f32, exactly or rounded to odd; no operation if it is f32. `docs/kernels.md §2.6`.
-    fn to_hub(&self, dst: &FloatFormat) -> Option<Ops> {
+    fn to_intermediate(&self, dst: &FloatFormat) -> Option<Ops> {
         const { assert!(F32.is_safe_odd_intermediate_for(&truecast_core::format::BF16), "docs/kernels.md §3.3") };
         match self.spec.src.kind() {
             Kind::Float(f) if f == F32 => Some(Vec::new()),
-            Kind::Float(f) if f.embeds_in(&F32) => Some(vec![self.embed(NanBits::HUB)?]),
+            Kind::Float(f) if f.embeds_in(&F32) => Some(vec![self.embed(NanBits::INTERMEDIATE)?]),
             _ if !F32.is_safe_odd_intermediate_for(dst) => None,
             Kind::Float(f) if f == F64 => Some(vec![Op::F64ToF32Odd { reduced: dst.quantum() >= REDUCED_FROM }]),
             Kind::Int(f) if f.bits <= 24 => Some(vec![Op::IntToF32(self.int(f))]),
@@ -216,7 +216,7 @@ impl Planner<'_> {
     fn tf32_identity(&self, f: &FloatFormat) -> Option<Op> {
         let CastSpec { dst, policy, .. } = self.spec;
         let inf = SpecialCodes::new(*dst, f, policy)?.inf.map(|c| dst.storage_of_code(c) as u32);
-        (*dst == DType::Tf32).then_some(Op::F32ToF32(F32ToF32 { nan: NanBits::HUB, mask: !0x1fff, inf }))
+        (*dst == DType::Tf32).then_some(Op::F32ToF32(F32ToF32 { nan: NanBits::INTERMEDIATE, mask: !0x1fff, inf }))
     }
 
     fn encode(&self, f: &FloatFormat) -> Option<Op> {
@@ -250,7 +250,7 @@ impl Planner<'_> {
             Kind::Float(f) if f == F64 => Some(vec![from_f64()]),
             Kind::Float(f) if f.embeds_in(&F32) => {
                 // The identity keeps NaN bits even where it changes Inf.
-                let nan = if src == dst && policy.nan == NanRule::Keep { NanBits::HUB } else { nan };
+                let nan = if src == dst && policy.nan == NanRule::Keep { NanBits::INTERMEDIATE } else { nan };
                 let finish = Op::F32ToF32(F32ToF32 { nan, mask: !0, inf: special.inf.map(|c| c as u32) });
                 match (self.embed(nan), policy.inf) {
                     (Some(load), Overflow::Nonfinite) => Some(vec![load]),
@@ -259,7 +259,7 @@ impl Planner<'_> {
                 }
             }
             Kind::Int(f) if nearest || f.bits <= 24 => Some(vec![Op::IntToF32(self.int(f))]),
-            // Rounded to odd into f64, which is an odd hub for f32, then once into f32.
+            // Rounded to odd into f64, which is an odd intermediate for f32, then once into f32.
             Kind::Int(f) if F64.is_safe_odd_intermediate_for(&F32) => {
                 Some(vec![Op::IntToF64 { from: self.int(f), odd: true }, from_f64()])
             }
@@ -273,7 +273,7 @@ impl Planner<'_> {
         match src.kind() {
             Kind::Float(f) if f.embeds_in(&F32) => {
                 let widen = Op::F32ToF64(F32ToF64::new(&special));
-                Some(if f == F32 { vec![widen] } else { vec![self.embed(NanBits::HUB)?, widen] })
+                Some(if f == F32 { vec![widen] } else { vec![self.embed(NanBits::INTERMEDIATE)?, widen] })
             }
             Kind::Int(f) if f.bits <= 53 || policy.to_float == Rounding::NearestEven => {
                 Some(vec![Op::IntToF64 { from: self.int(f), odd: false }])
@@ -291,7 +291,7 @@ impl Planner<'_> {
         match src {
             DType::F64 => Some(vec![Op::F64ToInt { numbers, bytes }]),
             DType::F32 => Some(vec![convert]),
-            _ => Some(vec![self.embed(NanBits::HUB)?, convert]),
+            _ => Some(vec![self.embed(NanBits::INTERMEDIATE)?, convert]),
         }
     }
 
@@ -314,24 +314,24 @@ impl Planner<'_> {
     }
 }
 
-/// The pipeline that reads a type as values of a hub that holds them exactly, for measuring; 64-bit integers become the
-/// nearest f64, which [`residual`] completes. It may be used only in the default floating-point environment, and does
+/// The pipeline that reads a type as values of an intermediate that holds them exactly, for measuring; 64-bit integers
+/// become the nearest f64, which [`residual`] completes. It may be used only in the default floating-point environment, and does
 /// not keep the bits of a NaN.
-pub(crate) fn values(src: DType, hub: Hub, level: Level) -> Pipeline {
-    let spec = CastSpec { dst: hub.dtype(), ..CastSpec::copy(src) };
+pub(crate) fn values(src: DType, intermediate: Intermediate, level: Level) -> Pipeline {
+    let spec = CastSpec { dst: intermediate.dtype(), ..CastSpec::copy(src) };
     let to_f32 = match src {
         DType::F32 => Some(Vec::new()),
-        _ => Planner { spec: &spec }.embed(NanBits::HUB).map(|load| vec![load]),
+        _ => Planner { spec: &spec }.embed(NanBits::INTERMEDIATE).map(|load| vec![load]),
     };
-    let stages = match (to_f32, hub) {
-        (Some(ops), Hub::F32) => stages_of(&ops, level).1,
-        (Some(mut ops), Hub::F64) => {
+    let stages = match (to_f32, intermediate) {
+        (Some(ops), Intermediate::F32) => stages_of(&ops, level).1,
+        (Some(mut ops), Intermediate::F64) => {
             ops.push(Op::F32Value);
             stages_of(&ops, level).1
         }
         (None, _) => stages(&spec, level).1,
     };
-    Pipeline::new(src, hub.dtype(), level, stages)
+    Pipeline::new(src, intermediate.dtype(), level, stages)
 }
 
 /// What [`values`] leaves out of a 64-bit integer.

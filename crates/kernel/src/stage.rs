@@ -1,5 +1,5 @@
 //! Stages: passes over a tile that stays in L1. At most four make a conversion (`docs/kernels.md §2`):
-//! unpack, load into a hub, encode, pack.
+//! unpack, load into an intermediate, encode, pack.
 //!
 //! What lives here is what a stage promises; what one computes lives in `lane`, `table` and kernels written by hand.
 

@@ -23,7 +23,7 @@ const PAIRS: [(DType, DType); 8] = [
     (DType::F32, DType::Bf16),     // Fused
     (DType::F32, DType::F8E4M3Fn), // Fused, narrower
     (DType::F32, DType::F4E2M1),   // Fused, then packing
-    (DType::F64, DType::F8E4M3Fn), // Hub32
+    (DType::F64, DType::F8E4M3Fn), // through f32
     (DType::F32, DType::I32),      // Direct
     (DType::I64, DType::F32),      // Direct, narrowing
 ];

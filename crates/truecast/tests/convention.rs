@@ -85,7 +85,7 @@ fn rounded_twice() {
 
 /// Elements may not tell two conventions apart; then both are named.
 #[test]
-fn hubs_that_look_alike() {
+fn intermediates_that_look_alike() {
     let spec = onnx(DType::F32, DType::F8E4M3Fn);
     let (first, second) = (ieee(DType::F32, DType::Bf16), onnx(DType::Bf16, DType::F8E4M3Fn));
     let findings = judge(&spec, |code| right(&second, right(&first, code)));

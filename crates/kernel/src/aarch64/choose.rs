@@ -22,7 +22,7 @@ pub(crate) fn kernel(ops: &[Op], level: Level) -> Kernel {
     let Level::Neon(token) = level else { return None };
     Some(match *ops {
         [Op::F16ToF32(nan)] => match nan.keeps_payload() {
-            // The instruction quiets NaN. The hub's NaN may be either: what encodes it sets the quiet bit.
+            // The instruction quiets NaN. The intermediate's NaN may be either: what encodes it sets the quiet bit.
             true => stage(Converts(F16ToF32::<true>, token)),
             false => stage(Converts(F16ToF32::<false>, token)),
         },

@@ -1,7 +1,8 @@
-//! Into f32: the hub that encoders start from, and f32 as a destination. Source: `docs/kernels.md §2.6`, §4.10 to §4.13.
+//! Into f32: the intermediate that encoders start from, and f32 as a destination. Source: `docs/kernels.md §2.6`, §4.10
+//! to §4.13.
 //!
-//! As a hub, an f32 holds the source exactly, or rounded to odd; NaN keeps sign and payload and may be signalling. As a
-//! destination, NaN is quieted here.
+//! As an intermediate, an f32 holds the source exactly, or rounded to odd; NaN keeps sign and payload and may be
+//! signalling. As a destination, NaN is quieted here.
 
 use super::{Lane, Reach, f64_parts};
 use crate::numbers::wide::{F32ToF32, NanBits};

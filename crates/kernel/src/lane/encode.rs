@@ -1,7 +1,7 @@
 //! f32 bits to any narrower float: nearest even by one lane, every rounding by another, E8M0 by a third.
 //! Source: `docs/kernels.md §4.2` to §4.8.
 //!
-//! The input is the f32 hub: the source itself, or a value that reached f32 exactly or rounded to odd (§3).
+//! The input is the f32 intermediate: the source itself, or a value that reached f32 exactly or rounded to odd (§3).
 
 use super::{F32Parts, Lane, Reach, f32_parts};
 use crate::numbers::F32_INF;

@@ -21,7 +21,7 @@ pub use survey::{Extreme, Survey};
 
 use crate::buf::Elements;
 use crate::environment;
-use crate::hub::Hub;
+use crate::intermediate::Intermediate;
 use crate::level::Level;
 use crate::options::CastOptions;
 use crate::parallel::map_range;
@@ -80,7 +80,7 @@ impl Measure {
         let residuals = x.has_residuals() || y.has_residuals();
         if residuals {
             // Residuals are rare: their sums are compiled for f64 only.
-            (x, y) = (Values::new(types.0, Hub::F64, level), Values::new(types.1, Hub::F64, level));
+            (x, y) = (Values::new(types.0, Intermediate::F64, level), Values::new(types.1, Intermediate::F64, level));
         }
         Measure { x, y, limits, level, keeps: false, residuals, threads, types }
     }
@@ -154,18 +154,26 @@ impl Block<'_> {
         let next = [Next::after(x_bytes, n), Next::after(y_bytes, n)];
         let (y_values, y_residuals) = y.read((layouts.1, y_bytes), n, y_tile, scratch);
         if measured.same {
-            return match y.hub {
-                Hub::F32 => measured.tile::<u32, u32>(measure, y_values, y_values, None, next),
-                Hub::F64 => measured.tile::<u64, u64>(measure, y_values, y_values, None, next),
+            return match y.intermediate {
+                Intermediate::F32 => measured.tile::<u32, u32>(measure, y_values, y_values, None, next),
+                Intermediate::F64 => measured.tile::<u64, u64>(measure, y_values, y_values, None, next),
             };
         }
         let (x_values, x_residuals) = x.read((layouts.0, x_bytes), n, x_tile, scratch);
         let residuals = residuals.then(|| [u64::view(x_residuals), u64::view(y_residuals)]);
-        match (x.hub, y.hub) {
-            (Hub::F32, Hub::F32) => measured.tile::<u32, u32>(measure, x_values, y_values, residuals, next),
-            (Hub::F32, Hub::F64) => measured.tile::<u32, u64>(measure, x_values, y_values, residuals, next),
-            (Hub::F64, Hub::F32) => measured.tile::<u64, u32>(measure, x_values, y_values, residuals, next),
-            (Hub::F64, Hub::F64) => measured.tile::<u64, u64>(measure, x_values, y_values, residuals, next),
+        match (x.intermediate, y.intermediate) {
+            (Intermediate::F32, Intermediate::F32) => {
+                measured.tile::<u32, u32>(measure, x_values, y_values, residuals, next)
+            }
+            (Intermediate::F32, Intermediate::F64) => {
+                measured.tile::<u32, u64>(measure, x_values, y_values, residuals, next)
+            }
+            (Intermediate::F64, Intermediate::F32) => {
+                measured.tile::<u64, u32>(measure, x_values, y_values, residuals, next)
+            }
+            (Intermediate::F64, Intermediate::F64) => {
+                measured.tile::<u64, u64>(measure, x_values, y_values, residuals, next)
+            }
         }
     }
 

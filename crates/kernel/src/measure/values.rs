@@ -1,7 +1,7 @@
 //! Values of a tile, in the narrower of f32 and f64 that holds their type exactly. 64-bit integers come as the nearest
 //! f64 and what it leaves over.
 
-use crate::hub::Hub;
+use crate::intermediate::Intermediate;
 use crate::level::Level;
 use crate::pipeline::{Pipeline, Scratch, Stores, room};
 use crate::plan::{residual, values};
@@ -20,7 +20,7 @@ fn fits_f32(dtype: DType) -> bool {
 /// Reads elements of one type as values, a tile at a time.
 #[derive(Debug)]
 pub(super) struct Values {
-    pub hub: Hub,
+    pub intermediate: Intermediate,
     /// `None` if the elements are the values.
     decode: Option<Pipeline>,
     /// Only for 64-bit integers.
@@ -48,14 +48,18 @@ fn aligned(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
 }
 
 impl Values {
-    /// In the narrowest hub.
+    /// In the narrowest intermediate.
     pub fn of(dtype: DType, level: Level) -> Self {
-        Values::new(dtype, if fits_f32(dtype) { Hub::F32 } else { Hub::F64 }, level)
+        Values::new(dtype, if fits_f32(dtype) { Intermediate::F32 } else { Intermediate::F64 }, level)
     }
 
-    pub fn new(dtype: DType, hub: Hub, level: Level) -> Self {
-        let is_hub = dtype == hub.dtype();
-        Self { hub, decode: (!is_hub).then(|| values(dtype, hub, level)), residual: residual(dtype, level) }
+    pub fn new(dtype: DType, intermediate: Intermediate, level: Level) -> Self {
+        let is_intermediate = dtype == intermediate.dtype();
+        Self {
+            intermediate,
+            decode: (!is_intermediate).then(|| values(dtype, intermediate, level)),
+            residual: residual(dtype, level),
+        }
     }
 
     pub fn has_residuals(&self) -> bool {
@@ -78,7 +82,7 @@ impl Values {
                 .expect(infallible);
         }
         let Some(decode) = &self.decode else { return (bytes, residuals) };
-        let values = aligned(&mut tile.values, n * self.hub.bytes());
+        let values = aligned(&mut tile.values, n * self.intermediate.bytes());
         decode.run((layout, bytes), (Layout::Packed, &mut *values), n, Stores::PLAIN, scratch, None).expect(infallible);
         (values, residuals)
     }

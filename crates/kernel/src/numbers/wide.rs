@@ -6,15 +6,15 @@ use truecast_core::Rounding;
 /// What a NaN becomes on its way into f32.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NanBits {
-    /// Set in every NaN: the quiet bit of a destination, nothing for the hub.
+    /// Set in every NaN: the quiet bit of a destination, nothing for the intermediate.
     quiet: u32,
     /// Fraction bits that stay.
     keep: u32,
 }
 
 impl NanBits {
-    /// The hub: bits as they are.
-    pub const HUB: NanBits = NanBits { quiet: 0, keep: 0x007f_ffff };
+    /// The intermediate: bits as they are.
+    pub const INTERMEDIATE: NanBits = NanBits { quiet: 0, keep: 0x007f_ffff };
     /// A destination that keeps payloads.
     pub const QUIET: NanBits = NanBits { quiet: 0x0040_0000, keep: 0x007f_ffff };
     /// A destination that drops payloads.

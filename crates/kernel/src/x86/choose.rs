@@ -502,7 +502,7 @@ fn of_avx2(ops: &[Op], token: Avx2) -> Kernel {
         [ref load @ .., Op::Nearest { numbers, bytes }] => fused_256(load, numbers, bytes, token),
         [Op::E8m0Cut(numbers)] if numbers.special_from != u32::MAX => Some(stage(avx2::bytes::ToE8m0(numbers, token))),
         [Op::F16ToF32(nan)] => Some(match nan.keeps_payload() {
-            // The instruction quiets NaN. The hub's NaN may be either: what encodes it sets the quiet bit.
+            // The instruction quiets NaN. The intermediate's NaN may be either: what encodes it sets the quiet bit.
             true => stage(avx2::half::ToF32::<true>(token)),
             false => stage(avx2::half::ToF32::<false>(token)),
         }),

@@ -119,16 +119,16 @@ impl EncoderSplat {
     /// f32 to bytes.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub fn words_to_bytes<const SHAPE: u8, const ANY_NAN: bool>(&self, hub: [__m256i; 4]) -> __m256i {
-        let mut abs = hub;
-        let mut wide = hub;
+    pub fn words_to_bytes<const SHAPE: u8, const ANY_NAN: bool>(&self, intermediate: [__m256i; 4]) -> __m256i {
+        let mut abs = intermediate;
+        let mut wide = intermediate;
         for i in 0..4 {
-            abs[i] = _mm256_and_si256(hub[i], _mm256_set1_epi32(i32::MAX));
+            abs[i] = _mm256_and_si256(intermediate[i], _mm256_set1_epi32(i32::MAX));
             wide[i] = _mm256_and_si256(self.magnitudes(abs[i]), _mm256_set1_epi32(0xff));
         }
         let packed = self.finish::<SHAPE, ANY_NAN>(
             bytes_of(wide),
-            bytes_of_signed(hub),
+            bytes_of_signed(intermediate),
             || bytes_of_signed(abs.map(|abs| _mm256_cmpgt_epi32(abs, self.below_special))),
             || bytes_of(abs.map(|abs| _mm256_and_si256(_mm256_srl_epi32(abs, self.shift), self.payload_mask))),
         );

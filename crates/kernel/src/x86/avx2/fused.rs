@@ -230,7 +230,7 @@ fn words<
         if METHOD == BY_F32 {
             return [encoder.words_to_bytes::<SHAPE, ANY_NAN>(load_f32s::<S>(source))];
         }
-        // The hub itself is the only source of 32 bits that comes here.
+        // The intermediate itself is the only source of 32 bits that comes here.
         let odd = if S::BYTES == 4 {
             both([0, 1], |i| odd_bf16_of_f32(&source.as_chunks().0[i], one))
         } else {
@@ -320,8 +320,8 @@ fn load_f32s<S: Source256>(source: &[u8]) -> [__m256i; 4] {
 /// Eight f32 to f16, nearest even.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-fn to_half<const SHAPE: u8>(hub: __m256i) -> __m128i {
-    let value = _mm256_castsi256_ps(hub);
+fn to_half<const SHAPE: u8>(intermediate: __m256i) -> __m128i {
+    let value = _mm256_castsi256_ps(intermediate);
     let half = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value);
     if SHAPE & shape::PAYLOAD != 0 {
         return half;

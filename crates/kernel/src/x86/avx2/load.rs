@@ -34,12 +34,12 @@ load! {
         let (halves, _) = bytes.as_chunks();
         let elements = [load256(&halves[0]), load256(&halves[1])];
         let [low, high] = both(elements, |elements| _mm256_cvtpd_ps(upper_odd(elements)));
-        let hub = _mm256_castps_si256(_mm256_set_m128(high, low));
-        let below = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x0080_0000), _mm256_and_si256(hub, _mm256_set1_epi32(i32::MAX)));
+        let values = _mm256_castps_si256(_mm256_set_m128(high, low));
+        let below = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x0080_0000), _mm256_and_si256(values, _mm256_set1_epi32(i32::MAX)));
         if _mm256_movemask_epi8(below) != 0 && Words::of(elements).tiny().1 {
             return in_order(any_f64(Words::of(elements)));
         }
-        hub
+        values
     };
     F64Reduced |bytes| in_order(f64_odd(of_64(bytes)));
     I32Clamped |bytes| clamped(of_32(bytes));
@@ -128,12 +128,12 @@ fn any_f64(words: Words) -> __m256i {
     let (mut lower, mut upper) = ([0; 32], [0; 32]);
     store256(&mut lower, words.lower);
     store256(&mut upper, words.upper);
-    let mut hub = [0; 32];
-    for ((d, l), u) in u32::view_mut(&mut hub).iter_mut().zip(u32::view(&lower)).zip(u32::view(&upper)) {
+    let mut values = [0; 32];
+    for ((d, l), u) in u32::view_mut(&mut values).iter_mut().zip(u32::view(&lower)).zip(u32::view(&upper)) {
         let bits = u32::load(*l) as u64 | (u32::load(*u) as u64) << 32;
         *d = F64ToF32Odd::<false>.one(bits).store();
     }
-    load256(&hub)
+    load256(&values)
 }
 
 /// Rounded to odd, for the few vectors whose nearest f32 does not do.

@@ -22,7 +22,7 @@ impl Short for F16 {
     const FIRST_NORMAL: u16 = 0x0400;
     const LESS_FRACTION: u32 = 13;
     fn to_f32(code: u16) -> u32 {
-        F16ToF32(NanBits::HUB).one(code)
+        F16ToF32(NanBits::INTERMEDIATE).one(code)
     }
 }
 
@@ -30,7 +30,7 @@ impl Short for Bf16 {
     const FIRST_NORMAL: u16 = 0x0080;
     const LESS_FRACTION: u32 = 16;
     fn to_f32(code: u16) -> u32 {
-        Bf16ToF32(NanBits::HUB).one(code)
+        Bf16ToF32(NanBits::INTERMEDIATE).one(code)
     }
 }
 
@@ -104,10 +104,11 @@ impl Method {
         if SHAPE & shape::UPPER_BITS != 0 {
             return Method { last_ordinary: 0, upper: None };
         }
-        let hub = S::to_f32;
-        let last_ordinary = last(0x7fff, &|magnitude| hub(magnitude) < numbers.special_from);
-        let code =
-            |magnitude: u16| EncodeNearest::<u8, SHAPE>(*numbers, PhantomData).one(hub(magnitude.min(last_ordinary)));
+        let to_f32 = S::to_f32;
+        let last_ordinary = last(0x7fff, &|magnitude| to_f32(magnitude) < numbers.special_from);
+        let code = |magnitude: u16| {
+            EncodeNearest::<u8, SHAPE>(*numbers, PhantomData).one(to_f32(magnitude.min(last_ordinary)))
+        };
         Method { last_ordinary, upper: Upper::of::<S>(numbers, last_ordinary, &code) }
     }
 
@@ -189,7 +190,7 @@ mod tests {
         Method::of::<S, SHAPE>(&numbers).number()
     }
 
-    /// The hub is taken only where the grids differ or many codes are subnormal.
+    /// The intermediate is taken only where the grids differ or many codes are subnormal.
     #[test]
     fn elements_of_16_bits_stay_in_their_lanes() {
         assert_eq!(method::<F16>(DType::F8E5M2), UPPER);

@@ -5,16 +5,16 @@ use truecast_core::DType;
 
 /// The type in which values are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hub {
+pub(crate) enum Intermediate {
     F32,
     F64,
 }
 
-impl Hub {
+impl Intermediate {
     pub fn dtype(self) -> DType {
         match self {
-            Hub::F32 => DType::F32,
-            Hub::F64 => DType::F64,
+            Intermediate::F32 => DType::F32,
+            Intermediate::F64 => DType::F64,
         }
     }
 
