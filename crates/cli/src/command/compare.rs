@@ -11,7 +11,6 @@ use crate::table::{Cell, Mark};
 use crate::terminal::Terminal;
 use crate::{message, output, progress};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use truecast::DType;
 use truecast::compare::{ComparedTensor, Comparison, bytes_of, compare};
@@ -60,14 +59,13 @@ fn header(comparison: &Comparison, terminal: &Terminal) -> String {
     let (first, second) = (&comparison.files.0, &comparison.files.1);
     let (a, b) = (named(first, comparison.readings.0.from), named(second, comparison.readings.1.from));
     let mut text = format!("{b} against {a}\n");
-    let sides: [(&String, fn(&ComparedTensor) -> &Option<Arc<str>>); 2] =
-        [(first, |row| &row.schemes.0), (second, |row| &row.schemes.1)];
-    for (file, scheme) in sides {
-        let schemes: BTreeSet<&str> = comparison.rows.iter().filter_map(|row| scheme(row).as_deref()).collect();
-        if !schemes.is_empty() {
-            let schemes: Vec<&str> = schemes.into_iter().collect();
-            text += &format!("{} is quantised by: {}\n", message::one_line(file), schemes.join(", "));
-        }
+    let of = |scheme: fn(&ComparedTensor) -> Option<&str>| {
+        comparison.rows.iter().filter_map(scheme).collect::<BTreeSet<_>>()
+    };
+    let sides = [(first, of(|row| row.schemes.0.as_deref())), (second, of(|row| row.schemes.1.as_deref()))];
+    for (file, schemes) in sides.into_iter().filter(|(_, schemes)| !schemes.is_empty()) {
+        let schemes: Vec<&str> = schemes.into_iter().collect();
+        text += &format!("{} is quantised by: {}\n", message::one_line(file), schemes.join(", "));
     }
     terminal.wrap(&text)
 }

@@ -1,5 +1,6 @@
 //! Elements that are quantised, and codes, as numbers.
 
+use std::ops::Range;
 use truecast_core::{CastSpec, DType, cast_one};
 
 /// The value of a code, by the definition.
@@ -15,15 +16,38 @@ pub(super) fn little_endian(bytes: &[u8]) -> u64 {
 
 /// An element of f32, f16, bf16 or f64.
 pub(super) fn element((dtype, bytes): (DType, &[u8]), index: usize) -> f64 {
-    let size = dtype.storage_bits().unwrap_or(8) as usize / 8;
-    let code = little_endian(&bytes[index * size..][..size]);
     match dtype {
-        DType::F64 => f64::from_bits(code),
-        DType::Bf16 => f32::from_bits((code as u32) << 16).into(),
-        DType::F32 => f32::from_bits(code as u32).into(),
-        DType::F16 => half(code as u16),
-        dtype => to_f32(dtype, code).into(),
+        DType::F64 => f64::from_le_bytes(bytes.as_chunks().0[index]),
+        DType::F32 => f32::from_le_bytes(bytes.as_chunks().0[index]).into(),
+        DType::Bf16 => bfloat(u16::from_le_bytes(bytes.as_chunks().0[index])),
+        DType::F16 => half(u16::from_le_bytes(bytes.as_chunks().0[index])),
+        dtype => {
+            let size = dtype.storage_bits().unwrap_or(8) as usize / 8;
+            to_f32(dtype, little_endian(&bytes[index * size..][..size])).into()
+        }
     }
+}
+
+/// The largest magnitude of some elements; infinite or NaN if one is NaN, or of another type.
+pub(super) fn largest((dtype, bytes): (DType, &[u8]), range: Range<usize>) -> f64 {
+    let halves = || {
+        let magnitude = |code: &[u8; 2]| u16::from_le_bytes(*code) & 0x7fff;
+        bytes.as_chunks().0[range.clone()].iter().map(magnitude).fold(0, u16::max)
+    };
+    match dtype {
+        DType::Bf16 => bfloat(halves()),
+        DType::F16 => half(halves()),
+        DType::F32 => {
+            let magnitude = |code: &[u8; 4]| u32::from_le_bytes(*code) & 0x7fff_ffff;
+            f32::from_bits(bytes.as_chunks().0[range].iter().map(magnitude).fold(0, u32::max)).into()
+        }
+        _ => f64::INFINITY,
+    }
+}
+
+/// The value of a code of bf16.
+fn bfloat(code: u16) -> f64 {
+    f32::from_bits(u32::from(code) << 16).into()
 }
 
 /// The value of a code of f16.

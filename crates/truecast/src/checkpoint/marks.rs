@@ -1,10 +1,10 @@
 //! Counts of a quantisation that only its codes tell: results that are subnormal, and values beyond the last code
 //! (`docs/spec/checkpoints.md §10`).
 
-use super::element::{element, little_endian, to_f32};
+use super::element::{element, largest, little_endian, to_f32};
 use super::tally::{ScaleCodes, Tally, count, is_kept};
 use truecast_core::DType;
-use truecast_core::scaled::{Code, GlobalRule, Layout, Packing, Plane, Planes};
+use truecast_core::scaled::{Code, GlobalRule, Layout, Packing, Plane, Planes, Zero};
 
 /// What to look for in the codes of a layout.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub(super) struct Marks {
     /// Bytes of the codes of a matrix.
     matrix_bytes: u64,
     grid: [u64; 2],
+    /// Bytes of the scales of a matrix.
+    scale_bytes: u64,
     /// The bits of a code without its sign.
     magnitude: u8,
     /// So many magnitudes after zero are subnormal.
@@ -26,6 +28,8 @@ pub(super) struct Marks {
     half_steps: [f64; 2],
     /// Times a scale: beyond it codes are saturated, whatever the sign.
     reach: f64,
+    /// Times a scale: up to it no code is.
+    safe: f64,
     scale_codes: ScaleCodes,
     /// Rows of a matrix that belong to the tensor.
     rows: u64,
@@ -72,6 +76,7 @@ impl Marks {
             Some((code, (most - ordered.get(1)?.1) / 2.0, most))
         };
         let ((high, above, most), (low, below, least)) = (end(1.0)?, end(-1.0)?);
+        let zero = if let Zero::Constant(zero) = planes.zero { zero.into() } else { 0.0 };
         let magnitude = ((1u32 << (bits - 1)) - 1) as u8;
         let subnormals = planes.codes.code.format().map_or(0, |format| (1u8 << format.man_bits) - 1);
         let ends = [high as u8, low as u8];
@@ -86,12 +91,17 @@ impl Marks {
             cols: layout.cols,
             matrix_bytes,
             grid,
+            scale_bytes: planes.scales.plane.bytes(grid)?,
             magnitude,
             subnormals,
             ends,
             of_scales,
             half_steps: [above, below],
-            reach: (most + above).max(least + below),
+            reach: (most - zero + above).max(least + zero + below),
+            safe: match planes.zero {
+                Zero::Grid { .. } => f64::NEG_INFINITY,
+                _ => (most - zero + above).min(least + zero + below) * NEARLY,
+            },
             scale_codes: ScaleCodes::new(&planes.scales.plane),
             rows: layout.kept[0],
         })
@@ -125,16 +135,26 @@ impl Marks {
                 if !has_ends {
                     continue;
                 }
-                for (col, code) in (from..).zip(codes) {
-                    let (is_high, is_low) = (*code == self.ends[0], *code == self.ends[1]);
-                    if is_high || is_low {
-                        let x = element(piece.source, first + col);
-                        let y = f64::from(f32::from_le_bytes(piece.values[first + col]));
-                        let beyond = if is_high { x - y } else { y - x };
-                        let half = self.half_steps[usize::from(!is_high)];
-                        let scale = || self.scale(piece, piece.first_row + row as u64, col as u64);
-                        marked.saturated += u64::from(beyond > 0.0 && beyond > half * scale() * SURELY);
+                // Elements that share a scale.
+                let wide = usize::try_from(self.planes.scales.block[1]).unwrap_or(usize::MAX);
+                let mut begin = from;
+                while begin < from + n {
+                    let end = (begin / wide * wide).saturating_add(wide).min(from + n);
+                    let scale = self.scale(piece, piece.first_row + row as u64, begin as u64);
+                    let is_safe = scale >= f64::from(f32::MIN_POSITIVE)
+                        && largest(piece.source, first + begin..first + end) <= self.safe * scale;
+                    for col in (begin..end).filter(|_| !is_safe) {
+                        let code = codes[col - from];
+                        let (is_high, is_low) = (code == self.ends[0], code == self.ends[1]);
+                        if is_high || is_low {
+                            let x = element(piece.source, first + col);
+                            let y = f64::from(f32::from_le_bytes(piece.values[first + col]));
+                            let beyond = if is_high { x - y } else { y - x };
+                            let half = self.half_steps[usize::from(!is_high)];
+                            marked.saturated += u64::from(beyond > 0.0 && beyond > half * scale * SURELY);
+                        }
                     }
+                    begin = end;
                 }
             }
         }
@@ -173,7 +193,7 @@ impl Marks {
         let (first, bytes) = piece.scales;
         let bits = scales.plane.code.bits();
         let at = scales.plane.packing.bit(bits, self.grid, [row / scales.block[0], col / scales.block[1]], 0) / 8;
-        let at = at + piece.matrix * scales.plane.bytes(self.grid).unwrap_or(0) - first;
+        let at = at + piece.matrix * self.scale_bytes - first;
         &bytes[at as usize..][..bits as usize / 8]
     }
 }
@@ -213,6 +233,9 @@ impl Marks {
         tally
     }
 }
+
+/// Above the roundings of a value in f32.
+const NEARLY: f64 = 1.0 - 1.0 / (1 << 20) as f64;
 
 /// Roundings of a scale are no saturation.
 const SURELY: f64 = 1.0 + 1.0 / (1 << 16) as f64;
