@@ -27,7 +27,7 @@ fn quantise(folder: &Folder, scheme: &str) {
 }
 
 /// Every tensor with its type, shape and bytes.
-fn tensors(folder: &Folder, dir: &str) -> Vec<(String, String, String, Vec<u8>)> {
+pub fn tensors(folder: &Folder, dir: &str) -> Vec<(String, String, String, Vec<u8>)> {
     let parsed = Parsed::new(&folder.read(&format!("{dir}/{FILE}")));
     let of = |name: &&str| {
         (name.to_string(), parsed.dtype(name).into(), parsed.shape(name).to_string(), parsed.bytes(name).to_vec())

@@ -1,6 +1,7 @@
 //! Codes, scales and zero points that are packed anew, of checkpoints as other programs write them: `docs/spec/checkpoints.md`
 //! §8, with the packings of §3.7 to §3.9, §4.4.2, §4.5, §4.9 and §4.10.
 
+use crate::checkpoint_relayout::tensors;
 use crate::files::{Parsed, f32s, safetensors};
 use crate::run::Folder;
 use serde_json::{Value, json};
@@ -116,17 +117,6 @@ fn gptq(size: Size, bits: usize, is_first: bool, is_symmetric: bool) -> (Vec<Nam
         "quant_method": "gptq", "bits": bits, "group_size": group, "desc_act": false, "checkpoint_format": format,
     });
     (tensors, json!({"quantization_config": config}))
-}
-
-/// Every tensor with its type, shape and bytes.
-fn tensors(folder: &Folder, dir: &str) -> Vec<(String, String, String, Vec<u8>)> {
-    let parsed = Parsed::new(&folder.read(&format!("{dir}/{FILE}")));
-    let of = |name: &&str| {
-        (name.to_string(), parsed.dtype(name).into(), parsed.shape(name).to_string(), parsed.bytes(name).to_vec())
-    };
-    let mut all: Vec<_> = parsed.names().iter().map(of).collect();
-    all.sort();
-    all
 }
 
 /// Carried over, proved, and dense tensors made of both are the same.

@@ -63,6 +63,30 @@ fn model() -> Folder {
 
 const KEEP: &str = "--keep-preset embeddings";
 
+/// Values beyond the last code by more than half a step are counted one by one (`docs/spec/checkpoints.md §10`); a scale that
+/// is rounded down has some.
+#[test]
+fn saturated_values_are_counted() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("model")).unwrap();
+    let values: Vec<f32> = (0..64 * 64).map(|i| ((i * 7919 % 4001) as f32 - 2000.0) * 0.0113).collect();
+    let tensor = ("l.q_proj.weight", "F32", &[64u64, 64][..], f32s(&values));
+    folder.write("model/model.safetensors", &safetensors(&[tensor], &[]));
+    folder.write("model/config.json", b"{}");
+    folder.run("convert model out --scheme ct:mxfp8-quantized --mx-scale floor --report r.json --quiet").succeeds();
+    let made = Parsed::new(&folder.read("out/model.safetensors"));
+    let (codes, scales) = (made.bytes("l.q_proj.weight"), made.bytes("l.q_proj.weight_scale"));
+    let is_saturated = |(i, x): (usize, &f32)| {
+        let scale = 2f64.powi(i32::from(scales[i / 32]) - 127);
+        let sign = if codes[i] == 0x7e { 1.0 } else { -1.0 };
+        let beyond = sign * f64::from(*x) - 448.0 * scale;
+        matches!(codes[i], 0x7e | 0xfe) && beyond > 16.0 * scale * (1.0 + 2f64.powi(-16))
+    };
+    let expected = values.iter().enumerate().filter(|of| is_saturated(*of)).count();
+    assert!(expected > 0 && expected < values.len() / 2, "{expected}");
+    assert_eq!(folder.json("r.json")["tensors"][0]["saturated"], json!(expected));
+}
+
 #[test]
 fn blocks_of_fp8() {
     let folder = model();
