@@ -1,16 +1,24 @@
 """The README's commands do what it says: each is run as it stands there, and outputs that it shows are what comes."""
 
+import contextlib
 import json
+import os
 import re
 import shlex
 import shutil
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from command import ROOT, SAMPLE, binary
 from container import read_safetensors
+
+if sys.platform == "linux":
+    import fcntl
+    import pty
+    import termios
 
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"(?:^    .*\n|^\n(?=    ))+", README, flags=re.MULTILINE)
@@ -92,6 +100,35 @@ def shown_outputs():
         at = [i for i, line in enumerate(lines) if line.startswith("$ truecast ")]
         for begin, end in zip(at, at[1:] + [len(lines)]):
             yield pytest.param(lines[begin][2:], lines[begin + 1 : end], id=lines[begin][2:])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a terminal of 80 columns is made by calls of Linux")
+def test_the_report_on_a_terminal(checkout):
+    """The table below the five commands is what `convert` prints at 80 columns."""
+    (commands,) = [lines for lines in LINES if lines[0].startswith("truecast inspect")]
+    (block,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    environment = {**os.environ, "NO_COLOR": "1"}
+    environment.pop("COLUMNS", None)
+    words = [binary(), *shlex.split(commands[1])[1:]]
+    process = subprocess.Popen(words, cwd=checkout, stdout=theirs, stderr=subprocess.DEVNULL, env=environment)
+    os.close(theirs)
+    printed = b""
+    with contextlib.suppress(OSError):  # the terminal is gone with the process
+        while part := os.read(ours, 65536):
+            printed += part
+    os.close(ours)
+    assert process.wait() == 0
+    assert printed.decode().replace("\r\n", "\n").startswith(block)
+
+
+def test_gguf_becomes_dense_and_other_gguf(checkout):
+    (commands,) = [lines for lines in LINES if lines[0].startswith("truecast convert model.gguf")]
+    run("truecast convert testdata/minilm-cut.safetensors model.gguf --to f32", checkout)
+    for line in commands:
+        run(line, checkout)
+    assert (checkout / "smaller.gguf").stat().st_size < (checkout / "model.safetensors").stat().st_size
 
 
 @pytest.mark.parametrize("command, shown", list(shown_outputs()))

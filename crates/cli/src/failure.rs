@@ -4,7 +4,7 @@
 use crate::exit::ExitCode;
 use crate::hint::Hint;
 use crate::message;
-use crate::suggest::did_you_mean;
+use crate::suggest::{did_you_mean, joined};
 use truecast::ErrorKind;
 use truecast::bench;
 use truecast::check::CheckError;
@@ -49,7 +49,7 @@ impl Failure {
 
     /// The same failure, with what helps to understand it.
     pub fn with_hint(self, hint: &str) -> Self {
-        Self { message: format!("{}; {hint}", self.message), ..self }
+        Self { message: joined(&self.message, hint), ..self }
     }
 
     /// The same failure about a word that is not known, with the one that was probably meant.

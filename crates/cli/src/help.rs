@@ -52,6 +52,7 @@ const HEADINGS: [(&str, &[&str]); 9] = [
         &[
             "multiplier",
             "shift",
+            "scale",
             "input_zp",
             "output_zp",
             "scale32",
@@ -101,6 +102,10 @@ const HEADINGS: [(&str, &[&str]); 9] = [
     ("Printing", &["sort", "worst", "summary", "show", "json", "quiet", "wide", "color", "help"]),
 ];
 
+/// `explain` has no default: without `--spec` it shows them all.
+const ONE_SPEC: &str = "Show the results of this specification only, with its options: onnx, onnx@OPSET, tosa, tosa@VERSION, \
+                        openvino, tile, tile@RELEASE or ieee (default: all)";
+
 /// The command line as `args` defines it, with everything that is said of it.
 pub fn definition() -> Command {
     let help =
@@ -116,6 +121,10 @@ pub fn definition() -> Command {
                 String::new()
             };
             let long = format!("{examples}\n\nExit status:\n{}{more}", rows(&EXIT_STATUS));
+            let command = match page.command {
+                "explain" => command.mut_arg("spec", |spec| spec.help(ONE_SPEC)),
+                _ => command,
+            };
             command.mut_args(headed).override_usage(usage(page)).after_help(examples).after_long_help(long)
         });
     }
@@ -123,9 +132,10 @@ pub fn definition() -> Command {
 }
 
 fn headed(arg: Arg) -> Arg {
-    let heading = HEADINGS.iter().find(|(_, ids)| ids.contains(&arg.get_id().as_str()));
-    match heading {
-        Some((heading, _)) => arg.help_heading(*heading),
+    let mut listed = HEADINGS.iter().flat_map(|(heading, ids)| ids.iter().map(move |id| (heading, id))).enumerate();
+    match listed.find(|(_, (_, id))| arg.get_id() == **id) {
+        Some((_, (_, _))) if arg.is_positional() => arg,
+        Some((place, (heading, _))) => arg.help_heading(*heading).display_order(place),
         None => arg,
     }
 }
@@ -135,7 +145,10 @@ fn usage(page: &Page) -> String {
 }
 
 fn examples(page: &Page) -> String {
-    let one = |(what, line): &(&str, &str)| format!("  {what}:\n    {line}");
+    let one = |(what, line): &(&str, &str)| {
+        let end = if what.ends_with('?') { "" } else { ":" };
+        format!("  {what}{end}\n    {line}")
+    };
     format!("Examples:\n{}", page.examples.iter().map(one).collect::<Vec<_>>().join("\n"))
 }
 

@@ -16,7 +16,7 @@ use truecast::rescale::RescaleFailure;
 use truecast::run::RunError;
 use truecast::spec::SpecError;
 use truecast::verify::RecordError;
-use truecast::{ArrayError, Cause, Error, Kind};
+use truecast::{ArrayError, Cause, Error, Kind, scaled};
 
 /// What one can type, if anything helps.
 pub trait Hint {
@@ -107,6 +107,13 @@ impl Hint for Error {
             // Of a folder everything was read that may say it.
             Error::Scheme { path, cause } if is_safetensors(path) && is_of_others(cause) => {
                 Some("a file is taken by itself, without what lies beside it: give its folder, or --from-scheme".into())
+            }
+            Error::Scheme { cause, .. } if matches!(**cause, SchemeError::NotWritten { relayout: false, .. }) => {
+                Some(format!("written are {}", scaled::written_to_files().join(", ")))
+            }
+            // Names alone were taken for a scheme, or a configuration of another revision.
+            Error::Scheme { cause, .. } if matches!(**cause, SchemeError::Grid { .. }) => {
+                Some("--from-scheme says how it is quantised, as fp8-block:128x128 does".into())
             }
             Error::Checkpoint { cause: CheckpointError::Nibbles, .. } => {
                 Some("give the other --nibbles, or leave it out; without --reference nothing is compared".into())

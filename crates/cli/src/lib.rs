@@ -37,7 +37,7 @@ use clap::error::ErrorKind as ClapErrorKind;
 use failure::Failure;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
-use terminal::Terminal;
+use terminal::{Room, Terminal};
 use truecast::verify::VerifyReport;
 use truecast::{DType, ErrorKind};
 
@@ -76,7 +76,7 @@ pub struct Refused {
 }
 
 /// What a command would print that only answers a question (`explain`, `formats`, `inspect`, `promote`, `check`), laid out
-/// for so many columns, or for a pipe. Nothing is written anywhere, and no process ends.
+/// for so many columns, or for a pipe, as Python shows it. Nothing is written anywhere, and no process ends.
 ///
 /// Cost: that of the command, on the current pool of rayon.
 ///
@@ -99,7 +99,7 @@ pub fn answer<A: Into<OsString>>(args: impl IntoIterator<Item = A>, columns: Opt
         }
         Err(error) => return Err(usage::failure(&error, &args).into()),
     };
-    let terminal = Terminal { width: columns, colour: false };
+    let terminal = Terminal { width: columns, colour: false, room: Room::Python };
     let run = || {
         if !cli.command.is_question() {
             return Err(Failure::usage(format_args!("{} does more than answer a question", cli.command.name())));

@@ -70,7 +70,7 @@ pub const PAGES: [Page; 14] = [
         usage: &["compare A B [OPTIONS]"],
         examples: &[
             ("What a conversion cost", "truecast compare model.safetensors bf16.safetensors"),
-            ("Fail if values became NaN or Inf", "truecast compare a.npy i8.npy --fail-on nan,inf"),
+            ("Fail if values became NaN or Inf", "truecast compare a.npy i8.npy --fail-on to_nan,to_inf"),
         ],
         see_also: &["convert", "verify"],
     },

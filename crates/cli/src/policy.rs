@@ -26,22 +26,22 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "MODE", value_parser = words::ROUND_MODE)]
     pub round_mode: Option<String>,
     /// ieee, tile: rounding (default nearest-even to floats and toward-zero to integers)
-    #[arg(long, value_name = "ROUNDING", value_parser = words::ROUNDING)]
+    #[arg(long, value_name = "MODE", value_parser = words::ROUNDING)]
     pub rounding: Option<String>,
     /// ieee: finite values beyond the largest (default nonfinite)
-    #[arg(long)]
+    #[arg(long, value_name = "WHAT")]
     pub overflow: Option<OverflowArg>,
     /// ieee: infinities (default as --overflow)
-    #[arg(long)]
+    #[arg(long, value_name = "WHAT")]
     pub inf: Option<OverflowArg>,
     /// ieee: integers out of range (default wrap)
-    #[arg(long)]
+    #[arg(long, value_name = "WHAT")]
     pub int_overflow: Option<IntOverflowArg>,
     /// ieee: NaN to an integer (default zero)
-    #[arg(long)]
+    #[arg(long, value_name = "WHAT")]
     pub nan_to_int: Option<NanToIntArg>,
     /// ieee: subnormals (default keep)
-    #[arg(long)]
+    #[arg(long, value_name = "WHAT")]
     pub subnormals: Option<SubnormalsArg>,
     /// Tile IR: clamp in ftoi
     #[arg(long)]
@@ -55,11 +55,11 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = words::TILE_OPTION)]
     pub tile_option: Vec<String>,
     /// Sign and payload of NaN, with every specification (default keep)
-    #[arg(long)]
+    #[arg(long, value_name = "WHAT")]
     pub nan: Option<NanArg>,
     /// onnx, ieee: floating-point numbers as text: as the reference evaluator writes them (1e-05), or plain, without an
     /// exponent (default reference)
-    #[arg(long)]
+    #[arg(long, value_name = "STYLE")]
     pub string_style: Option<StringStyleArg>,
 }
 
@@ -130,7 +130,7 @@ fn tile_roundings() -> Vec<&'static str> {
 
 fn unknown_rounding(what: &str, text: &str, known: &[&str]) -> Failure {
     let meant = did_you_mean(text, known.iter().copied());
-    Failure::usage(format_args!("{what} {text:?}{meant}; known are {}", known.join(", ")))
+    Failure::usage(format_args!("{what} {text:?}{meant}")).with_hint(&format!("known are {}", known.join(", ")))
 }
 
 impl PolicyArgs {
@@ -199,8 +199,8 @@ impl PolicyArgs {
             "ieee" => self.ieee(version)?,
             _ => {
                 let meant = did_you_mean(name, SPECS);
-                let known = SPECS.join(", ");
-                return Err(Failure::usage(format_args!("unknown specification {name:?}{meant}; known are {known}")));
+                let unknown = Failure::usage(format_args!("unknown specification {name:?}{meant}"));
+                return Err(unknown.with_hint(&format!("known are {}", SPECS.join(", "))));
             }
         };
         let text = self.string_style.map_or(TextStyle::default(), TextStyle::from);

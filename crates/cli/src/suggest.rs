@@ -18,6 +18,15 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// What stands before the word that was probably meant.
 pub const MEANT: &str = "; did you mean ";
 
+/// Two parts of a sentence. After a question a new one begins.
+pub fn joined(said: &str, more: &str) -> String {
+    let mut letters = more.chars();
+    match (said.ends_with('?'), letters.next()) {
+        (true, Some(first)) => format!("{said} {}{}", first.to_ascii_uppercase(), letters.as_str()),
+        _ => format!("{said}; {more}"),
+    }
+}
+
 /// `; did you mean X?`, or nothing.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     closest(word, candidates).map_or(String::new(), |meant| format!("{MEANT}{meant}?"))
@@ -34,5 +43,12 @@ mod tests {
         assert_eq!(closest("F8E4M3FM", types), Some("f8e4m3fn"));
         assert_eq!(closest("strnig", types), Some("string"));
         assert_eq!((closest("zork", types), closest("", types), closest("q", types)), (None, None, None));
+    }
+
+    #[test]
+    fn a_question_ends_a_sentence() {
+        assert_eq!(joined("no such type", "see --help"), "no such type; see --help");
+        assert_eq!(joined("did you mean f16?", "see --help"), "did you mean f16? See --help");
+        assert_eq!(joined("did you mean f16?", "`formats` lists them"), "did you mean f16? `formats` lists them");
     }
 }

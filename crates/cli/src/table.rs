@@ -244,7 +244,8 @@ impl Table {
         }
         if let (false, Some(width)) = (left_out.is_empty(), terminal.width) {
             let left_out = left_out.join(", ");
-            let note = format!("at {width} columns left out: {left_out}; --wide or a pipe shows all");
+            let advice = terminal.room.advice();
+            let note = format!("at {width} columns left out: {left_out}; {advice}");
             for line in terminal.wrap(&note).lines() {
                 each(&(terminal.paint(Mark::Dim, line) + "\n"))?;
             }
@@ -467,11 +468,12 @@ fn bounded(text: String, longest: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::Room;
 
-    const PIPE: Terminal = Terminal { width: None, colour: false };
+    const PIPE: Terminal = Terminal { width: None, colour: false, room: Room::Command };
 
     fn at(width: usize) -> Terminal {
-        Terminal { width: Some(width), colour: false }
+        Terminal { width: Some(width), ..PIPE }
     }
 
     /// A name, its numbers, and a sentence.
@@ -555,7 +557,7 @@ mod tests {
         let mut table = Table::new([Column::left("a"), Column::right("b")]);
         table.row([Cell::from("x").mark(Mark::Bad), Cell::from("y")]);
         table.row(["long", "zz"]);
-        let text = table.render(&Terminal { width: None, colour: true });
+        let text = table.render(&Terminal { colour: true, ..PIPE });
         assert!(text.contains("\u{1b}[1m\u{1b}[31mx\u{1b}[0m      y\nlong  zz\n"), "{text:?}");
     }
 }

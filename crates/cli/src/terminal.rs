@@ -51,6 +51,28 @@ pub struct Terminal {
     pub width: Option<usize>,
     /// Whether colours are wanted and shown.
     pub colour: bool,
+    /// How one gets what there is no room for.
+    pub room: Room,
+}
+
+/// How a reader gets the columns that a narrow table leaves out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Room {
+    /// At a command line.
+    #[default]
+    Command,
+    /// In Python.
+    Python,
+}
+
+impl Room {
+    /// The end of a sentence.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Room::Command => "--wide or a pipe shows all",
+            Room::Python => "to_dict() has all",
+        }
+    }
 }
 
 impl Terminal {
@@ -58,13 +80,13 @@ impl Terminal {
     pub fn stdout(wide: bool) -> Self {
         let stdout = io::stdout();
         let width = Self::columns(&stdout).filter(|_| !wide);
-        Self { width, colour: is_coloured(stdout) }
+        Self { width, colour: is_coloured(stdout), ..Self::default() }
     }
 
     /// Standard error.
     pub fn stderr() -> Self {
         let stderr = io::stderr();
-        Self { width: Self::columns(&stderr), colour: is_coloured(stderr) }
+        Self { width: Self::columns(&stderr), colour: is_coloured(stderr), ..Self::default() }
     }
 
     /// `COLUMNS` goes before what the terminal says of itself, as everywhere.
@@ -169,7 +191,7 @@ mod tests {
 
     #[test]
     fn colour_only_where_it_is_shown() {
-        let shown = Terminal { width: None, colour: true };
+        let shown = Terminal { colour: true, ..Terminal::default() };
         assert_eq!(shown.paint(Mark::Bad, "wrong"), "\u{1b}[1m\u{1b}[31mwrong\u{1b}[0m");
         assert_eq!(Terminal::default().paint(Mark::Bad, "wrong"), "wrong");
         assert_eq!((shown.paint(Mark::Plain, "x"), shown.paint(Mark::Bad, "")), ("x".into(), String::new()));
@@ -177,7 +199,7 @@ mod tests {
 
     #[test]
     fn sentences_break_between_words() {
-        let terminal = Terminal { width: Some(20), colour: false };
+        let terminal = Terminal { width: Some(20), ..Terminal::default() };
         assert_eq!(terminal.wrap("a line of more than twenty columns\n"), "a line of more than\n  twenty columns\n");
         assert_eq!(terminal.wrap("one line\nand another\n"), "one line\nand another\n");
         assert_eq!(terminal.wrap("take the option --max-memory"), "take the option\n  --max-memory");

@@ -4,12 +4,13 @@
 use crate::exit::ExitCode;
 use crate::failure::Failure;
 use crate::help;
-use crate::suggest::{closest, did_you_mean};
+use crate::suggest::{closest, did_you_mean, joined};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
 use std::error::Error as _;
 use std::ffi::OsString;
 use std::io;
+use std::num::{IntErrorKind, ParseIntError};
 
 /// Words of other tools, and what they are called here.
 const SYNONYMS: [(&[&str], &str); 12] = [
@@ -80,8 +81,8 @@ fn sentence(error: &Error, args: &[OsString]) -> String {
     let typed: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into()).collect();
     let command = typed.iter().find_map(|word| definition.find_subcommand(word));
     let help = match command {
-        Some(command) => format!("; see truecast {} --help", command.get_name()),
-        None => "; see truecast --help".into(),
+        Some(command) => format!("see truecast {} --help", command.get_name()),
+        None => "see truecast --help".into(),
     };
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
@@ -97,12 +98,19 @@ fn sentence(error: &Error, args: &[OsString]) -> String {
                 command.map_or(String::new(), |c| format!("; usage: {}", usage_of(c)))
             )
         }
+        // `help check cast`: what comes after a command is no command.
+        ErrorKind::InvalidSubcommand if typed.first().is_some_and(|word| word == "help") && command.is_some() => {
+            "help takes the name of one command".into()
+        }
         ErrorKind::InvalidSubcommand => return unknown_command(&text(ContextKind::InvalidSubcommand)),
         ErrorKind::MissingRequiredArgument => {
             let name = command.map_or("truecast", Command::get_name);
             let of_scheme = |option: &&&str| typed.iter().any(|word| word.split('=').next() == Some(option));
             let needing = OF_SCHEME.iter().find(of_scheme).filter(|_| arg.starts_with("--scheme"));
-            format!("{} needs {}", needing.unwrap_or(&name), arg.replace(['<', '>'], ""))
+            let missing = arg.replace(['<', '>'], "");
+            let (options, arguments): (Vec<&str>, Vec<&str>) =
+                missing.split(", ").partition(|arg| arg.starts_with('-'));
+            format!("{} needs {}", needing.unwrap_or(&name), [arguments, options].concat().join(", "))
         }
         ErrorKind::InvalidValue if text(ContextKind::InvalidValue).is_empty() => {
             format!("{} needs a value", option_of(&arg))
@@ -113,21 +121,38 @@ fn sentence(error: &Error, args: &[OsString]) -> String {
             format!("{} {value:?} is not one of {valid}{meant}", option_of(&arg))
         }
         ErrorKind::ValueValidation => {
-            let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+            let cause = error.source().map(|cause| format!(": {}", why(cause))).unwrap_or_default();
             let value = format!("{:?}", text(ContextKind::InvalidValue));
             match cause.contains(&value) {
                 true => option_of(&arg) + &cause,
                 false => format!("{} {value}{cause}", option_of(&arg)),
             }
         }
+        ErrorKind::ArgumentConflict if !text(ContextKind::PriorArg).is_empty() => {
+            let prior = text(ContextKind::PriorArg);
+            let others: Vec<String> = prior.split(", ").map(option_of).collect();
+            format!("{} and {} exclude each other", option_of(&arg), others.join(", "))
+        }
         _ => as_clap_says(&error.render().to_string()),
     };
-    said + &help
+    joined(&said, &help)
 }
 
-/// `--to <TYPE>` without the value's name.
+/// `--to <TYPE>`, `--scaled[=<LAYOUT>...]` without the value's name; of an argument its name.
 fn option_of(arg: &str) -> String {
-    arg.split(' ').next().unwrap_or(arg).replace(['<', '>', '[', ']'], "")
+    let end = if arg.starts_with('-') { arg.find([' ', '=', '[']) } else { None };
+    arg[..end.unwrap_or(arg.len())].replace(['<', '>', '[', ']'], "").trim_end_matches("...").into()
+}
+
+/// Why a value was not read, in words for people where the standard library has words for programmers.
+fn why(cause: &(dyn std::error::Error + 'static)) -> String {
+    match cause.downcast_ref::<ParseIntError>().map(ParseIntError::kind) {
+        Some(IntErrorKind::PosOverflow) => "the number is too large".into(),
+        Some(IntErrorKind::NegOverflow) => "the number is too small".into(),
+        Some(IntErrorKind::Zero) => "expected a whole number from 1 up".into(),
+        Some(_) => "expected a whole number".into(),
+        None => cause.to_string(),
+    }
 }
 
 fn usage_of(command: &Command) -> String {
@@ -214,7 +239,7 @@ pub fn unknown_command(typed: &str) -> String {
         Some(meant) => format!("; did you mean {meant}?"),
         None => String::new(),
     };
-    format!("there is no command {typed:?}{meant}; see truecast --help")
+    joined(&format!("there is no command {typed:?}{meant}"), "see truecast --help")
 }
 
 /// clap's paragraphs without the usage, on one line.

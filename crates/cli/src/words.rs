@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::pages::PAGES;
 use crate::sort_keys::KEYS;
-use crate::suggest::{MEANT, closest, did_you_mean};
+use crate::suggest::{MEANT, closest, did_you_mean, joined};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, error};
 use std::ffi::OsStr;
@@ -27,13 +27,16 @@ pub struct Words<T> {
     list: fn() -> Vec<&'static str>,
 }
 
+/// What a name that means several things is met with, before the list of them.
+const CHOICES: &str = " is ambiguous: ";
+
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for Words<T> {
     type Value = T;
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, error::Error> {
         let Words { read, list } = *self;
         let read = move |text: String| {
-            read(&text).map_err(|error| match error.contains(MEANT) {
+            read(&text).map_err(|error| match error.contains(MEANT) || error.contains(CHOICES) {
                 true => error,
                 false => error + &did_you_mean(&text, list()),
             })
@@ -174,7 +177,9 @@ pub const SCHEME: Words<Scheme> = Words { read: read_scheme, list: scaled::writt
 fn read_scheme(text: &str) -> Result<Scheme, String> {
     scaled::scheme(text).map_err(|error| match error {
         SchemeError::Unknown { name } => {
-            format!("no scheme is called {name:?}; written are {}", scaled::written_to_files().join(", "))
+            let written = scaled::written_to_files();
+            let meant = did_you_mean(&name, written.iter().copied());
+            joined(&format!("no scheme is called {name:?}{meant}"), &format!("written are {}", written.join(", ")))
         }
         error => error.to_string(),
     })

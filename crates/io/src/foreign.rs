@@ -91,7 +91,7 @@ fn first_bytes(path: &Path) -> Vec<u8> {
 /// As it is said of a path, after a colon.
 impl fmt::Display for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let files = "; expected a .safetensors, .npy, .npz, .pb or .onnx file";
+        let files = "; expected a .safetensors, .gguf, .npy, .npz, .pb or .onnx file, or the folder of a checkpoint";
         match self {
             Foreign::Stream => write!(f, "standard streams, pipes and devices are not supported{files}"),
             Foreign::Folder { safetensors: 0 } => write!(f, "is a folder, and folders are not supported{files}"),

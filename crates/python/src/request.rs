@@ -20,12 +20,12 @@ pub fn of(py: Python<'_>, spec: Option<&str>, attributes: Option<&Bound<'_, PyDi
         {
             Ok(values) => {
                 for value in values.try_iter()? {
-                    texts.push((key.clone(), text(&key, &value?)?));
+                    texts.push((key.clone(), text(spec, &key, &value?)?));
                 }
             }
             // What is not given.
             Err(_) if value.is_none() => {}
-            Err(_) => texts.push((key.clone(), text(&key, &value)?)),
+            Err(_) => texts.push((key.clone(), text(spec, &key, &value)?)),
         }
     }
     let pairs = texts.iter().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -42,7 +42,7 @@ pub fn resolve(py: Python<'_>, request: &Request, src: DType, dst: DType) -> PyR
 }
 
 /// A value as it is typed.
-fn text(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
+fn text(spec: Option<&str>, name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     let is_switch = Setting::of_name(name).is_some_and(Setting::is_switch);
     if value.is_instance_of::<PyBool>() {
         return Ok(value.is_truthy()?.to_string());
@@ -53,6 +53,7 @@ fn text(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     // ONNX attributes are integers.
     match value.extract::<i64>() {
         Ok(number @ (0 | 1)) if is_switch && value.is_instance_of::<PyInt>() => Ok((number == 1).to_string()),
+        _ if Setting::of_name(name).is_none() => Err(unknown(value.py(), spec.unwrap_or("onnx"), name, "")),
         _ => {
             let found = value.repr()?;
             let class = if is_switch { "True or False" } else { "a text" };

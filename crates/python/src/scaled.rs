@@ -8,9 +8,15 @@ use crate::source::Source;
 use crate::{pool, request};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use truecast::scaled::{Array, Code, Dequantiser, Form, Packing, Part, Plane, Quantisation, Quantiser, Scheme, scheme};
+use truecast::scaled::{
+    Array, Code, Dequantiser, Form, Packing, Part, Plane, Quantisation, Quantiser, Scheme, SchemeError, scheme, written,
+};
 use truecast::select::writing;
+use truecast::spelling::nearest;
 use truecast::{CastSpec, DType, Error, Layout};
+
+/// A scheme's name with more of them is another word.
+const MOST_TYPING_ERRORS: usize = 2;
 
 /// What Python calls a part, in the order of the arrays of a form.
 const fn name_of(part: Part) -> &'static str {
@@ -48,6 +54,20 @@ fn scheme_of(py: Python<'_>, name: &str) -> PyResult<Scheme> {
     scheme(name).map_err(|error| raise(py, Class::Usage, error))
 }
 
+/// The same of one that is written: the others are no choice.
+fn written_scheme(py: Python<'_>, name: &str) -> PyResult<Scheme> {
+    scheme(name).map_err(|error| match error {
+        SchemeError::Unknown { name } => {
+            let written = written();
+            let meant = nearest(&name, written.iter().copied(), MOST_TYPING_ERRORS);
+            let meant = meant.map_or("; ".into(), |meant| format!("; did you mean {meant}? "));
+            let message = format!("no scheme is called {name:?}{meant}quantize has {}", written.join(", "));
+            raise(py, Class::Usage, message)
+        }
+        error => raise(py, Class::Usage, error),
+    })
+}
+
 /// The type of an array of a form. torch has one for pairs of f4e2m1.
 fn dtype_of<'py>(py: Python<'py>, library: Library, array: &Array, words: Words) -> PyResult<Bound<'py, PyAny>> {
     const PAIRS: Plane = Plane { code: Code::Float(DType::F4E2M1), packing: Packing::BYTES };
@@ -74,7 +94,7 @@ pub fn quantize<'py>(
     layout: Option<&str>,
 ) -> PyResult<(String, Bound<'py, PyTuple>, &'static str, Bound<'py, PyDict>)> {
     let py = x.py();
-    let scheme = scheme_of(py, scheme)?;
+    let scheme = written_scheme(py, scheme)?;
     let words = Words::of(py, layout)?;
     if words == Words::Packed {
         return Err(raise(py, Class::Usage, "layout is \"values\" or \"codes\"; entries lie as the scheme has them"));
@@ -85,7 +105,8 @@ pub fn quantize<'py>(
     let source = Source::of(given, from_.map(dtypes::of_object).transpose()?, None)?;
     let shape: Vec<u64> = source.shape.extract()?;
     let fail = |error: Error| error::of(py, &error);
-    let form = Form::new(scheme, &shape).map_err(fail)?;
+    let form = Form::new(scheme, &shape)
+        .map_err(|error| raise(py, Class::Usage, format_args!("x has shape {}: {error}", source.shape)))?;
     let dense = source.given.read(false)?;
     let exec = pool::options_for(dense.memory.bytes().len());
     let quantiser = Quantiser::new(&form, source.dtype, &how, &exec).map_err(fail)?;

@@ -79,7 +79,7 @@ fn read(list: &Bound<'_, PyList>) -> PyResult<Vec<Vec<u8>>> {
         (_, Ok(bytes)) => Ok(bytes.as_bytes().to_vec()),
         _ => {
             let name = text.get_type().name()?;
-            Err(raise(list.py(), Class::Type, format_args!("element {index} is {name}, not str")))
+            Err(raise(list.py(), Class::Type, format_args!("element {index} is {name}; numbers and str are converted")))
         }
     };
     list.iter().enumerate().map(one).collect()

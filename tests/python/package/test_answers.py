@@ -158,6 +158,26 @@ def test_rescale_per_channel():
         tc.tosa.rescale(x, "i8")
 
 
+def test_rescale_by_scale():
+    """A scale stands for multiplier and shift wherever these are taken."""
+    x = np.int32([0, 100, -1000])
+    y = tc.tosa.rescale(x, "i8", scale=0.1)
+    assert y.tolist() == [0, 10, -100]
+    assert tc.tosa.check_rescale(x, y, scale=np.float32(0.1))
+    assert not tc.tosa.check_rescale(x, y + np.int8(1), scale=0.1)
+    for call in (tc.tosa.rescale, tc.tosa.check_rescale):
+        with pytest.raises(TypeError, match="not both"):
+            call(x, "i8" if call is tc.tosa.rescale else y, scale=0.1, multiplier=2, shift=3)
+        with pytest.raises(TypeError, match="needs multiplier and shift, or scale"):
+            call(x, "i8" if call is tc.tosa.rescale else y)
+
+
+def test_advice_is_of_python():
+    """No option of the command, where there is no command line."""
+    shown = tc.promotions("i32", "f32")._text(60)
+    assert "left out: version; to_dict() has all" in shown.replace("\n  ", " ") and "--wide" not in shown
+
+
 def test_tile():
     """docs/spec/tile-ir.md section 6."""
     assert tc.tile.ftof(np.float32([np.inf]), "f8e5m2").view(np.uint8).tolist() == [0x7B]

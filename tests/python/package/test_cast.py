@@ -353,3 +353,11 @@ def test_large_new_results_are_those_of_out():
     out = np.empty(x.shape, np.float32)
     tc.cast(x, "f32", from_="f8e4m3fn", out=out)
     assert np.array_equal(tc.cast(x, "f32", from_="f8e4m3fn").view(np.uint32), out.view(np.uint32))
+
+
+def test_arguments_that_do_not_exist():
+    x = np.float32([1])
+    with pytest.raises(tc.UsageError, match='onnx has no attribute "foo"; known are saturate'):
+        tc.cast(x, "f16", foo=1)
+    with pytest.raises(tc.DTypeError, match="element 0 is object; numbers and str are converted"):
+        tc.cast(object(), "f16")

@@ -219,3 +219,12 @@ def test_as_convert_does(tmp_path):
     tc.convert(tmp_path / "a", tmp_path / "b", "bf16")
     tensors, _, _ = read_safetensors(tmp_path / "b" / "model.safetensors")
     assert tensors["w.weight"].tobytes() == q.dequantize("bf16").tobytes()
+
+
+def test_errors_say_what_is_wrong():
+    x = np.ones((4, 32), np.float32)
+    with pytest.raises(tc.UsageError, match=r'no scheme is called "mxfp5"; did you mean mxfp4\? quantize has mxfp4, ') as found:
+        tc.quantize(x, "mxfp5")
+    assert "awq" not in str(found.value) and "gguf" not in str(found.value)
+    with pytest.raises(tc.UsageError, match=r"x has shape \(3,\): fp8-block: .*fewer than two dimensions"):
+        tc.quantize(np.ones(3, np.float32), "fp8-block")

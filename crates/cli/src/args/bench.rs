@@ -31,7 +31,7 @@ pub struct BenchArgs {
     /// those that are named
     #[arg(
         long,
-        value_name = "LAYOUT,..",
+        value_name = "LAYOUT",
         value_delimiter = ',',
         num_args = 0..,
         require_equals = true,

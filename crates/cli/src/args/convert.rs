@@ -12,7 +12,7 @@ use truecast::select::writing::{MxScale, NonFinite, Relayout, Search};
 /// `convert`
 #[derive(Args, Debug)]
 pub struct ConvertArgs {
-    /// File to read: .safetensors, .npy, .npz, .pb (TensorProto) or .onnx; or the folder of a checkpoint
+    /// File to read: .safetensors, .gguf, .npy, .npz, .pb (TensorProto) or .onnx; or the folder of a checkpoint
     #[arg(value_hint = ValueHint::AnyPath)]
     pub src: PathBuf,
     /// File to write, whose extension names the kind; of a folder the folder
@@ -44,9 +44,9 @@ pub struct ConvertArgs {
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = size::parse)]
     pub max_memory: u64,
     #[command(flatten)]
-    pub list: ListArgs,
-    #[command(flatten)]
     pub threads: ThreadsArgs,
+    #[command(flatten)]
+    pub list: ListArgs,
 }
 
 /// How quantised tensors of a checkpoint are understood.

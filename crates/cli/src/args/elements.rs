@@ -48,7 +48,8 @@ pub struct RescaleAttributes {
     /// RESCALE: shift, or one for each channel
     #[arg(long, value_name = "N,..|FILE", allow_hyphen_values = true)]
     pub shift: Option<String>,
-    /// RESCALE: instead of both, the scale that they stand for, or one for each channel: numbers, or a .npy file of floats
+    /// RESCALE: instead of --multiplier and --shift, the scale that they stand for, or one for each channel: numbers with
+    /// commas, or a .npy file of floats
     #[arg(long, value_name = "X,..|FILE", allow_hyphen_values = true, conflicts_with_all = ["multiplier", "shift"])]
     pub scale: Option<String>,
     /// RESCALE: zero point of the input
@@ -98,13 +99,13 @@ pub struct CheckArgs {
     /// Compare sign and payload of NaN too; otherwise any NaN is right where NaN is
     #[arg(long)]
     pub exact_nan: bool,
-    /// Violations to print
-    #[arg(long, value_name = "N", default_value = "10")]
-    pub show: usize,
     #[command(flatten)]
     pub policy: PolicyArgs,
     #[command(flatten)]
     pub rescale: RescaleAttributes,
+    /// Violations to print
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub show: usize,
 }
 
 impl CheckArgs {
@@ -129,7 +130,7 @@ impl CheckArgs {
 #[derive(Args, Debug)]
 pub struct VectorsArgs {
     /// Operation: cast, castlike of ONNX, or rescale of TOSA
-    #[arg(value_name = "OP", value_parser = words::OPERATION)]
+    #[arg(value_name = "cast|castlike|rescale", value_parser = words::OPERATION, hide_possible_values = true)]
     pub op: String,
     /// Source type
     #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
@@ -138,7 +139,7 @@ pub struct VectorsArgs {
     #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
     pub to: DType,
     /// Decisive inputs, or every code of a source of 16 bits or fewer
-    #[arg(long, default_value = "boundary")]
+    #[arg(long, value_name = "WHICH", default_value = "boundary")]
     pub level: ExtentArg,
     /// One line, one object or one array element a vector (default: hex, or json with --json)
     #[arg(long)]

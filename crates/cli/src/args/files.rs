@@ -12,7 +12,8 @@ use truecast::DType;
 /// `inspect`
 #[derive(Args, Debug)]
 pub struct InspectArgs {
-    /// Files to read: .safetensors, .npy, .npz, .pb or .onnx; folders of checkpoints; or .tosa, OpenVINO IR (.xml), Tile IR
+    /// Files to read: .safetensors, .gguf, .npy, .npz, .pb or .onnx; folders of checkpoints; or .tosa, OpenVINO IR (.xml),
+    /// Tile IR
     #[arg(value_hint = ValueHint::AnyPath, required = true)]
     pub src: Vec<PathBuf>,
     /// Range, NaN, Inf, zero and subnormal counts of each tensor, and how its magnitudes are distributed
@@ -21,9 +22,6 @@ pub struct InspectArgs {
     /// Only the tensors whose name matches; `*` matches anything
     #[arg(long, value_name = "GLOB")]
     pub filter: Vec<String>,
-    /// List the tensors by name, size or elements, with --stats also by min, max, nan, inf, zero or subnormal
-    #[arg(long, value_name = "COLUMN", value_parser = words::INSPECT_COLUMN)]
-    pub sort: Option<String>,
     /// Type of the elements of an array whose header does not say
     #[arg(long, value_name = "TYPE", value_parser = words::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
@@ -31,6 +29,9 @@ pub struct InspectArgs {
     pub onnx: OnnxArgs,
     #[command(flatten)]
     pub threads: ThreadsArgs,
+    /// List the tensors by name, size or elements, with --stats also by min, max, nan, inf, zero or subnormal
+    #[arg(long, value_name = "COLUMN", value_parser = words::INSPECT_COLUMN)]
+    pub sort: Option<String>,
 }
 
 /// `verify`
@@ -93,7 +94,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "COUNT[=N]", value_delimiter = ',', value_parser = words::DIFFERENCE)]
     pub fail_on: Vec<String>,
     #[command(flatten)]
-    pub list: ListArgs,
-    #[command(flatten)]
     pub threads: ThreadsArgs,
+    #[command(flatten)]
+    pub list: ListArgs,
 }

@@ -24,13 +24,13 @@ pub struct RunArgs {
     #[arg(long, value_name = "FORMAT", default_value = "npy")]
     pub output_format: ArrayFormat,
     /// OpenVINO: how u3 and u6 lie, for files of releases after 2026.4: groups of three bytes, or one stream of bits
-    #[arg(long)]
+    #[arg(long, value_name = "LAYOUT")]
     pub ir_layout: Option<IrLayoutArg>,
     /// Replace existing outputs
     #[arg(long)]
     pub force: bool,
     /// ONNX: floating-point numbers that become text: as the reference evaluator writes them, or plain (default reference)
-    #[arg(long)]
+    #[arg(long, value_name = "STYLE")]
     pub string_style: Option<StringStyleArg>,
     /// Tile IR: whose rules (default the newest)
     #[arg(long, value_name = "NAME[@VERSION]", value_parser = words::TILE)]

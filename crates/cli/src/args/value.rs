@@ -67,10 +67,10 @@ pub struct PromoteArgs {
     #[arg(long, value_name = "RANK")]
     pub rhs_rank: Option<RankArg>,
     /// jax: whether types of 64 bits exist (default on)
-    #[arg(long)]
+    #[arg(long, value_name = "WHICH")]
     pub jax_x64: Option<X64Arg>,
     /// tensorflow: the conversion mode (default all)
-    #[arg(long)]
+    #[arg(long, value_name = "MODE")]
     pub tensorflow_mode: Option<TensorFlowModeArg>,
 }
 

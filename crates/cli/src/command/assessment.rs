@@ -18,6 +18,7 @@ fn words(suspect: &Suspect, counts: &Counts) -> String {
         Reason::Nonfinite(inf, nan) => part(inf + nan, "became Inf or NaN"),
         Reason::Noise(db) => format!("SQNR {} dB", decibels(db)),
         Reason::Saturated(count) => part(count, "saturated"),
+        Reason::Wrapped(count) => part(count, "wrapped"),
         Reason::FlushedToZero(count) => {
             format!("{} of {} nonzero values flushed to zero", grouped(count), grouped(counts.nonzero_in()))
         }
@@ -28,8 +29,8 @@ fn words(suspect: &Suspect, counts: &Counts) -> String {
 /// How much is suspicious, and by what.
 fn headline(assessment: &Assessment) -> String {
     format!(
-        "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB, more than 1 % saturated or \
-         flushed to zero)",
+        "{} of {} lost much (values that became Inf or NaN, SQNR below {LEAST_SQNR_DB} dB, more than 1 % saturated, \
+         wrapped or flushed to zero)",
         grouped(assessment.suspicious),
         count(assessment.changed, "changed tensor"),
     )

@@ -12,10 +12,11 @@ use crate::terminal::Terminal;
 use crate::{message, output, progress};
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
-use truecast::DType;
 use truecast::compare::{ComparedTensor, Comparison, bytes_of, compare};
-use truecast::io::{OpenOptions, Shown};
-use truecast::report::{Assessment, assess};
+use truecast::io::npy::HeaderError;
+use truecast::io::{Error as FileError, OpenOptions, Shown};
+use truecast::report::{Assessment, Group, assess};
+use truecast::{DType, Error};
 
 /// A request to end ends the process: nothing is written that could be left behind.
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -27,7 +28,8 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     let bar = progress::bytes(total, context.quiet || context.json);
     let onnx = args.onnx.options();
     let readings = (OpenOptions { from: args.from, onnx }, OpenOptions { from: args.to, onnx });
-    let mut comparison = compare(&args.a, &args.b, readings, &context.exec, &NEVER, |progress| bar.at(progress))?;
+    let compared = compare(&args.a, &args.b, readings, &context.exec, &NEVER, |progress| bar.at(progress));
+    let mut comparison = compared.map_err(|error| failure(error, args))?;
     bar.finish();
     if !context.json && !context.quiet {
         super::warn(comparison.warnings.clone());
@@ -51,6 +53,18 @@ pub fn run(args: &CompareArgs, context: &Context) -> Result<ExitCode, Failure> {
     Ok(thresholds::report(&failed, "", context.json))
 }
 
+/// The element type of the second file is the one of `--to`.
+fn failure(error: Error, args: &CompareArgs) -> Failure {
+    match &error {
+        Error::Io(FileError::Npy { path, cause: HeaderError::FromNeeded { .. }, .. })
+            if *path == args.b && args.a != args.b =>
+        {
+            Failure::usage(&error).with_hint("give it with --to")
+        }
+        _ => error.into(),
+    }
+}
+
 /// The files, and the types that they were read as where that was said.
 fn header(comparison: &Comparison, terminal: &Terminal) -> String {
     let named = |file: &str, dtype: Option<DType>| {
@@ -68,6 +82,15 @@ fn header(comparison: &Comparison, terminal: &Terminal) -> String {
         text += &format!("{} is quantised by: {}\n", message::one_line(file), schemes.join(", "));
     }
     terminal.wrap(&text)
+}
+
+/// What two files have in common says nothing of which is made of the other.
+fn group(group: Group) -> &'static str {
+    match group {
+        Group::Converted => "types differ",
+        Group::Kept => "same types",
+        Group::Integers => "integers",
+    }
 }
 
 fn print(
@@ -88,7 +111,7 @@ fn print(
     };
     // One tensor that is listed speaks for itself.
     let is_one = comparison.rows.len() == 1 && !args.list.summary;
-    let totals = if is_one { Vec::new() } else { list::totals(&comparison.total, &figures) };
+    let totals = if is_one { Vec::new() } else { list::totals(&comparison.total, &figures, group) };
     output::stream(|out| {
         out.write_all(header(comparison, terminal).as_bytes())?;
         listed.write(out, terminal, comparison.rows.len(), columns, row, totals)?;

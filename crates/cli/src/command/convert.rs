@@ -25,7 +25,7 @@ use truecast::file::{Plan, is_of_folders};
 use truecast::io::atomic::leftover;
 use truecast::io::npy::descr_of;
 use truecast::io::{Existing, FileFormat, FileId, Foreign, OutputFile, Shown, follow};
-use truecast::report::{Assessment, Provenance, Report, TensorReport, assess};
+use truecast::report::{Assessment, Group, Provenance, Report, TensorReport, assess};
 use truecast::select::{Detected, KeptBy};
 use truecast::verify::RecordedFile;
 use truecast::{CastOptions, DType, Ecosystem};
@@ -323,7 +323,7 @@ fn print(
     };
     // One tensor that is listed speaks for itself.
     let is_one = report.tensors.len() == 1 && !matches!(listed, Listed::None);
-    let totals = if is_one { Vec::new() } else { list::totals(&report.total, &figures) };
+    let totals = if is_one { Vec::new() } else { list::totals(&report.total, &figures, Group::name) };
     output::stream(|out| {
         out.write_all(header(report, terminal).as_bytes())?;
         listed.write(out, terminal, report.tensors.len(), columns, row, totals)?;

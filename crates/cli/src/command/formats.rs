@@ -4,6 +4,7 @@ use super::Context;
 use crate::args::FormatsArgs;
 use crate::exit::ExitCode;
 use crate::failure::Failure;
+use crate::number::count;
 use crate::output::{self, bits};
 use crate::table::{Column, GAP, Table};
 use crate::terminal::Terminal;
@@ -167,10 +168,9 @@ fn detail(dtype: DType, terminal: &Terminal) -> String {
     }
     text.push('\n');
     if let Kind::Float(f) = dtype.kind() {
-        text += &format!(
-            "{} sign, {} exponent (bias {}), {} fraction bits\n",
-            f.signed as u8, f.exp_bits, f.bias, f.man_bits
-        );
+        let sign = if f.signed { "1 sign bit" } else { "no sign bit" };
+        let (exponent, fraction) = (count(f.exp_bits.into(), "exponent bit"), count(f.man_bits.into(), "fraction bit"));
+        text += &format!("{sign}, {exponent} (bias {}), {fraction}\n", f.bias);
     }
     let names: Vec<String> = Ecosystem::PREFIXES
         .iter()

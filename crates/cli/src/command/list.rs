@@ -124,15 +124,15 @@ impl Listed {
     }
 }
 
-/// Rows of the groups, and of everything if there are several groups. One tensor speaks for itself.
-pub fn totals(total: &Total, figures: &Figures) -> Vec<Vec<Cell>> {
+/// Rows of the groups, by these names, and of everything if there are several groups. One tensor speaks for itself.
+pub fn totals(total: &Total, figures: &Figures, name: impl Fn(Group) -> &'static str) -> Vec<Vec<Cell>> {
     let groups: Vec<Group> = Group::ALL.into_iter().filter(|group| total.of(*group).tensors > 0).collect();
     let cells = |name: &str, sum: &truecast::report::Sum, measured: bool| {
         let mut cells = vec![Cell::from(name).mark(Mark::Strong), Cell::from(number::count(sum.tensors, "tensor"))];
         cells.extend(figures.cells(&sum.counts, measured));
         cells
     };
-    let mut rows: Vec<_> = groups.iter().map(|group| cells(group.name(), total.of(*group), true)).collect();
+    let mut rows: Vec<_> = groups.iter().map(|group| cells(name(*group), total.of(*group), true)).collect();
     if groups.len() > 1 {
         rows.push(cells("all", &total.all, false));
     }

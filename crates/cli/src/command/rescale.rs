@@ -135,8 +135,8 @@ pub fn request(
         None => match (&options.multiplier, &options.shift) {
             (Some(multiplier), Some(shift)) => (numbers("--multiplier", multiplier)?, numbers("--shift", shift)?),
             _ => {
-                let missing = missing_scale(options).join(", ");
-                return Err(Failure::usage(format_args!("RESCALE needs {missing}, or --scale X alone; see --help")));
+                let missing = missing_scale(options).join(" and ");
+                return Err(Failure::usage(format_args!("RESCALE needs {missing}, or else --scale X")));
             }
         },
     };

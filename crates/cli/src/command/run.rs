@@ -8,11 +8,11 @@ use crate::number::{count, grouped};
 use crate::policy::{tile_rules, tile_values};
 use crate::table::{Column, Mark, Table};
 use crate::terminal::Terminal;
-use crate::{output, signals};
+use crate::{message, output, signals};
 use serde_json::{Map, Value, json};
 use truecast::ErrorKind;
+use truecast::io::Existing;
 use truecast::io::atomic::leftover;
-use truecast::io::{Existing, Shown};
 use truecast::models::openvino::Packing;
 use truecast::models::{Error as ModelError, OpenResults, Reason};
 use truecast::policy::TextStyle;
@@ -122,9 +122,14 @@ fn to_json(RunReport { written, left_open, warnings }: &RunReport) -> Map<String
 
 fn render(RunReport { written, left_open, .. }: &RunReport, terminal: &Terminal) -> String {
     let columns = ["output", "type", "shape", "file"].map(|name| Column::left(name).shrinks());
-    let mut table = Table::new(columns);
+    let mut table = Table::new(columns).or_say("no outputs");
     for Written { name, dtype, shape, path } in written {
-        table.row([Shown(name).to_string(), dtype.to_string(), format!("{shape:?}"), path.display().to_string()]);
+        table.row([
+            message::one_line(name).to_string(),
+            dtype.to_string(),
+            format!("{shape:?}"),
+            path.display().to_string(),
+        ]);
     }
     let mut text = table.render(terminal);
     for OpenResults { conversion, elements, undefined, clause } in left_open {

@@ -114,6 +114,10 @@ fn parts_and_resumed_runs_give_the_same_folder() {
     folder.run("convert model parts --to bf16 --part 1/3").fails(2, &["another division"]);
     folder.run("convert model parts --to bf16 --part 1/2 --quiet").succeeds();
     assert_eq!(tree(&folder, "parts"), expected);
+    // Nothing is gone: no figures of nothing.
+    let out = folder.run("convert model parts --to bf16 --resume").exits(0).out;
+    let said = "2 shards of an earlier run were right and stay; nothing was left to convert";
+    assert!(out.contains(said) && !out.contains("no tensors") && !out.contains("0 tensors"), "{out}");
     // Some of it is gone, or was never finished.
     for lost in [FIRST, "config.json", "model.safetensors.index.json", "tokenizer.json"] {
         std::fs::remove_file(folder.path(&format!("parts/{lost}"))).unwrap();

@@ -76,7 +76,7 @@ fn help_says_what_must_be_known() {
     let help = folder.run("convert --help").succeeds().out;
     for said in [
         "Usage: truecast convert SRC DST --to TYPE",
-        ".safetensors, .npy, .npz, .pb (TensorProto) or .onnx",
+        ".safetensors, .gguf, .npy, .npz, .pb (TensorProto) or .onnx",
         "`truecast formats`",
         "nearest-even, nearest-away, nearest-up, toward-zero, away, up, down,",
         "inexact, saturated, wrapped, to_inf, to_nan,",
@@ -170,7 +170,7 @@ fn what_was_probably_meant() {
         ("convert a.npy b.npy --to bf16 --keep-preset norm", "did you mean norms?"),
         (
             "explain 1 --to f16 --spec tile --rounding nearst-even",
-            "did you mean nearest-even?; known are nearest-even, ",
+            "did you mean nearest-even? Known are nearest-even, ",
         ),
         ("explain 1 --to f16 --spec tosa --profile strct", "did you mean strict?"),
         ("explain 1 --to f16 --spec tile --profile sepc", "did you mean spec?"),
@@ -218,7 +218,7 @@ fn what_was_probably_meant() {
             "needs --to TYPE, --input FILE, --actual FILE, --multiplier M; as in: truecast check rescale --to i8 --input",
         ),
         ("check rescale --scale 0.5", "check rescale needs --to TYPE, --input FILE, --actual FILE; as in: truecast"),
-        ("rescale acc.npy b.npy --to i8", "RESCALE needs --multiplier M, --shift S, or --scale X alone; see"),
+        ("rescale acc.npy b.npy --to i8", "RESCALE needs --multiplier M and --shift S, or else --scale X"),
         ("convert a.npy b.npy --to", "--to needs a value"),
         ("compare a.npy theirs.npy acc.npy", "unexpected argument \"acc.npy\"; usage: truecast compare A B"),
         ("convert model.safetensors b.safetensors --to f16 --keep *nrom*", "keep \"*nrom*\" matches no tensor"),
@@ -274,4 +274,27 @@ fn files_of_other_kinds() {
     folder.run("convert a.npy shards --to f16").fails(2, &["shards: is a folder", "name a file in it"]);
     folder.run("convert a.npy b.gguf --to f16").fails(2, &["a.npy: a .gguf file is made of"]);
     folder.run("convert a.npy - --to f16").fails(2, &["-: standard streams"]);
+}
+
+/// What belongs together stands together, the general options come last, and no value is called as its option is.
+#[test]
+fn options_are_listed_in_a_useful_order() {
+    let folder = folder();
+    for command in COMMANDS {
+        let help = folder.run(&format!("{command} --help")).succeeds().out;
+        assert!(!help.contains("?:"), "{command}: {help}");
+        for line in help.lines().filter_map(|line| line.trim().strip_prefix("--")) {
+            let Some((option, value)) = line.split_once(" <") else { continue };
+            let named_alike = value.trim_end_matches('>') == option.to_uppercase().replace('-', "_");
+            let is_plain = ["sort", "level", "format", "part", "seed"].contains(&option);
+            assert!(!named_alike || option.split('-').count() == 1 || is_plain, "{command}: --{line}");
+        }
+        let last = help.lines().rfind(|line| line.trim_start().starts_with('-')).unwrap();
+        assert!(last.contains("--help"), "{command}: {last}");
+    }
+    let help = folder.run("check --help").succeeds().out;
+    let place = |option: &str| help.find(&format!("--{option} ")).unwrap_or_else(|| panic!("{option}"));
+    assert!(place("multiplier") < place("shift") && place("shift") < place("scale"), "{help}");
+    assert!(folder.run("convert --help").succeeds().out.contains(".safetensors, .gguf, .npy"));
+    assert!(folder.run("explain --help").succeeds().out.contains("(default: all)"));
 }

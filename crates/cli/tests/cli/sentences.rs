@@ -84,3 +84,119 @@ fn vectors_of_i48_are_checked() {
     let ran = folder.run("check cast --from i48 --to i32 --spec ieee --input one.npy --actual two.npy --json").exits(1);
     assert_eq!(ran.object("check")["violations"][0]["input"], "0xffffffffffff");
 }
+
+/// Each advice helps: the type of the second file of `compare` is the one of `--to`.
+#[test]
+fn advice_names_the_option_that_helps() {
+    let folder = folder();
+    folder.run("convert a.npy f8.npy --to f8e4m3fn --quiet").succeeds();
+    let ran = folder.run("compare a.npy f8.npy").fails(2, &["f8.npy: descr", "give it with --to"]);
+    assert!(!ran.err.contains("--from"), "{}", ran.err);
+    folder.run("compare a.npy f8.npy --to f8e4m3fn").exits(0);
+    folder.run("compare f8.npy a.npy").fails(2, &["give it with --from"]);
+    folder.run("compare f8.npy a.npy --from f8e4m3fn").exits(0);
+    folder
+        .run("rescale ints.npy o.npy --to i8")
+        .fails(2, &["RESCALE needs --multiplier M and --shift S, or else --scale X"]);
+    folder.run("help check cast").fails(2, &["help takes the name of one command; see truecast check --help"]);
+}
+
+/// One question mark, and no semicolon behind it; a name that means several things has no nearest one.
+#[test]
+fn words_that_were_probably_meant() {
+    let folder = folder();
+    for (line, said) in [
+        ("convert a.npy o.npy --dtype f16", "unknown option --dtype; did you mean --to? See truecast convert --help"),
+        ("convrt a.npy o.npy", "there is no command \"convrt\"; did you mean convert? See truecast --help"),
+        (
+            "convert a.npy o.npy --to f16 --spec tossa",
+            "unknown specification \"tossa\"; did you mean tosa? Known are onnx,",
+        ),
+        (
+            "convert a.safetensors o.safetensors --scheme fp8-blok",
+            "no scheme is called \"fp8-blok\"; did you mean fp8-block? Written are mxfp4,",
+        ),
+    ] {
+        folder.run(line).fails(2, &[said]);
+    }
+    let ran = folder.run("convert a.npy o.npy --to f8e4m3").fails(2, &["is ambiguous: write one of f8e4m3fn, "]);
+    assert!(!ran.err.contains("did you mean"), "{}", ran.err);
+}
+
+/// Numbers that are none, in words of no programming language; what is missing, in the order in which it is typed.
+#[test]
+fn values_and_arguments() {
+    let folder = folder();
+    for (line, said) in [
+        ("convert a.npy o.npy --to f16 --worst x", "--worst \"x\": expected a whole number"),
+        ("convert a.npy o.npy --to f16 --worst 99999999999999999999", "the number is too large"),
+        ("bench --best-of 0", "--best-of \"0\": expected a whole number from 1 up"),
+        ("check cast --to f16 --input a.npy --actual a.npy --show 1.5", "--show \"1.5\": expected a whole number"),
+        ("bench --scaled=fp9", "--scaled \"fp9\" is not one of fp8-128x128, "),
+        ("vectors", "vectors needs cast|castlike|rescale, --from TYPE, --to TYPE;"),
+        ("explain", "explain needs VALUE, --to TYPE;"),
+        ("rescale ints.npy o.npy --to i8 --scale 0.1 --multiplier 2", "--scale and --multiplier exclude each other;"),
+        (
+            "convert - o.npy --to f16",
+            "expected a .safetensors, .gguf, .npy, .npz, .pb or .onnx file, or the folder of a",
+        ),
+    ] {
+        folder.run(line).fails(2, &[said]);
+    }
+    folder.write("none.npy", &[]);
+    folder
+        .run("convert none.npy o.npy --to f16")
+        .fails(3, &["not a .npy file; it is empty, damaged or something else"]);
+}
+
+/// More than one value in a hundred that wraps is a reason of its own.
+#[test]
+fn wrapped_values_are_named() {
+    let folder = folder();
+    let ran = folder.run("convert a.npy o.npy --to i8 --spec ieee").exits(0);
+    assert!(ran.out.contains("1 of 2 values wrapped"), "{}", ran.out);
+}
+
+/// Neither of two files is made of the other: what changed is no group of theirs.
+#[test]
+fn groups_of_two_files() {
+    let folder = folder();
+    let two = |a: &[f32]| safetensors(&[("a", "F32", &[2], f32s(a)), ("b", "F32", &[2], f32s(&[1.0, 0.1]))], &[]);
+    folder.write("first.safetensors", &two(&[1.0, 2.0]));
+    folder.write("second.safetensors", &two(&[1.0, 3.0]));
+    let out = folder.run("compare first.safetensors second.safetensors").exits(0).out;
+    assert!(out.contains("\nsame types  2 tensors") && !out.contains("kept"), "{out}");
+    folder.run("convert first.safetensors third.safetensors --to bf16 --keep a --quiet").succeeds();
+    let out = folder.run("compare first.safetensors third.safetensors").exits(0).out;
+    assert!(out.contains("\ntypes differ  1 tensor ") && !out.contains("converted"), "{out}");
+}
+
+/// What `verify` lacks, in the words of `verify`.
+#[test]
+fn verify_says_what_it_lacks() {
+    let folder = folder();
+    folder.run("verify a.npy nosuch.npy").fails(4, &["nosuch.npy: opening: "]);
+    folder.run("verify nosuch.npy a.npy --to f16").fails(4, &["nosuch.npy: opening: "]);
+    let ran =
+        folder.run("verify a.npy ints.npy").fails(2, &["options of the conversion: give --to TYPE", "--report FILE"]);
+    assert!(!ran.err.contains("nothing to do"), "{}", ran.err);
+}
+
+/// A scheme that was asked for or found, and cannot be: what to type instead.
+#[test]
+fn schemes_that_cannot_be() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("model")).unwrap();
+    let codes = [0x38u8; 256 * 256];
+    let tensors = [
+        ("a.weight", "F8_E4M3", &[256u64, 256][..], codes.to_vec()),
+        ("a.weight_scale_inv", "F32", &[2, 2], f32s(&[1.0; 4])),
+    ];
+    folder.write("model/model.safetensors", &safetensors(&tensors, &[]));
+    folder.write("model/config.json", b"{}");
+    folder
+        .run("convert model out --to bf16")
+        .fails(3, &["weight_scale_inv", "--from-scheme says how", "fp8-block:128x128"]);
+    folder.run("convert model out --to bf16 --from-scheme fp8-block:128x128 --quiet").succeeds();
+    folder.run("convert out other --scheme gptq").fails(2, &["scheme gptq is not written; written are mxfp4, "]);
+}

@@ -118,7 +118,7 @@ fn words_of_tf32() {
     folder.run("run m.mlir --input t=t.npy --output-dir out").succeeds();
     assert!(folder.read("out/f.npy").ends_with(&[0x3f80_2000u32; 2].map(u32::to_le_bytes).concat()));
     let ran = folder.run("run m.mlir --input t=t.npy --output-dir hw --profile hw").exits(0);
-    assert!(ran.err.contains("input %t: 1 elements have another value elsewhere: U14"), "{}", ran.err);
+    assert!(ran.err.contains("input %t: 1 element has another value elsewhere: U14"), "{}", ran.err);
 }
 
 /// The result of an operation that is no conversion is supplied by its name.
@@ -136,7 +136,9 @@ fn run_with_supplied_values() {
     assert!(folder.read("out/h.npy").ends_with(&[0x80, 0x3f, 0x80, 0x47]));
     let unknown = folder.run("run m.mlir --output-dir none --json").exits(0).object("run");
     assert_eq!(unknown["outputs"], json!([]));
-    assert!(unknown["warnings"][0].as_str().unwrap().contains("%h = ftof: the operand is unknown"));
+    assert!(unknown["warnings"][0].as_str().unwrap().contains("%h = ftof: operand %t is unknown; supply it"));
+    let text = folder.run("run m.mlir --output-dir nothing").exits(0).out;
+    assert_eq!(text, "no outputs\n");
     folder.run("run m.mlir --input z=t.npy --output-dir x").fails(2, &["names no value"]);
     folder.run("run m.mlir --entry other --output-dir x").fails(2, &["has no entry \"other\""]);
 }

@@ -22,7 +22,7 @@ pub const MAX_DEPTH: u32 = 4;
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum HeaderError {
     /// The first four bytes are not those of the format.
-    #[error("offset 0: not a GGUF file")]
+    #[error("offset 0: not a GGUF file; it is empty, damaged or something else")]
     Magic,
     /// Written by a big-endian machine.
     #[error("offset 4: a big-endian GGUF file, which is not supported")]

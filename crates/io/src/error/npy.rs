@@ -15,7 +15,7 @@ pub const MAX_HEADER_BYTES: u64 = 1 << 20;
 #[allow(missing_docs)] // The fields are those of the messages.
 pub enum HeaderError {
     /// The first six bytes are not those of the format, or there are fewer than ten.
-    #[error("offset 0: not a .npy file")]
+    #[error("offset 0: not a .npy file; it is empty, damaged or something else")]
     Magic,
     /// A version that NumPy has not defined.
     #[error("offset 6: version {major}.{minor} is not known; versions 1.0, 2.0 and 3.0 are read")]

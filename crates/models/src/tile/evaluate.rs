@@ -88,7 +88,9 @@ pub struct Converted<'a> {
     pub name: String,
     /// The operation.
     pub op: &'static str,
-    /// Its type.
+    /// What it converts, as it is written.
+    pub operand: String,
+    /// The result's type.
     pub tile: &'a TileType,
     /// Its elements; `None` if the operand is unknown.
     pub elements: Option<&'a Elements>,
@@ -219,12 +221,12 @@ impl<E: From<Error>> Program for Entry<'_, E> {
                 })?;
                 let mut notes = BTreeMap::new();
                 let made = operand(from).map(|operand| convert(&meaning, operand, to, &mut notes));
-                self.converted(statement, conversion.op().name(), to, made.as_ref(), notes)?;
+                self.converted(step, conversion.op().name(), to, made.as_ref(), notes)?;
                 made
             }
             Operation::Pack { kind, from, to, .. } => {
                 let made = operand(from).and_then(|operand| reinterpret(operand, to));
-                self.converted(statement, kind.name(), to, made.as_ref(), BTreeMap::new())?;
+                self.converted(step, kind.name(), to, made.as_ref(), BTreeMap::new())?;
                 made
             }
             Operation::Return { .. } | Operation::Opaque { .. } => return Ok(Vec::new()),
@@ -258,12 +260,13 @@ impl<E: From<Error>> Entry<'_, E> {
 
     fn converted(
         &mut self,
-        statement: &Statement,
+        step: usize,
         op: &'static str,
         tile: &TileType,
         elements: Option<&Elements>,
         notes: BTreeMap<&'static str, u64>,
     ) -> Result<(), E> {
+        let statement = self.statements[step];
         if self.settings.options.strict
             && let Some(elements) = elements
             && let Some((index, reason)) = (0..elements.tensor.len()).find_map(|i| Some((i, elements.undefined.of(i)?)))
@@ -272,8 +275,12 @@ impl<E: From<Error>> Entry<'_, E> {
             return Err(Error::Undefined(UndefinedResult { place, index: Some(index), reason }).into());
         }
         let name = self.function.name_of(statement.results[0]);
+        let operand = match statement.operation {
+            Operation::Convert { operand, .. } | Operation::Pack { operand, .. } => self.function.name_of(operand),
+            _ => String::new(),
+        };
         let undefined = elements.map(tally).unwrap_or_default();
-        (self.deliver)(Converted { name, op, tile, elements, undefined, notes })
+        (self.deliver)(Converted { name, op, operand, tile, elements, undefined, notes })
     }
 }
 

@@ -136,7 +136,8 @@ class ConversionReport(_Report):
         total = self._data["total"]
         spec = self._data["options"]
         name = spec["spec"] + (f"@{spec['version']}" if spec["version"] else "")
-        return f"{total['tensors']} tensors, {total['bytes_in']:_} to {total['bytes_out']:_} bytes, by {name}"
+        tensors = "1 tensor" if total["tensors"] == 1 else f"{total['tensors']} tensors"
+        return f"{tensors}, {total['bytes_in']:_} to {total['bytes_out']:_} bytes, by {name}"
 
 
 class Comparison(_Report):

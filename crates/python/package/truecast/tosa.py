@@ -70,17 +70,12 @@ def rescale(
     >>> tc.tosa.rescale(np.int32([3, -3, 1000]), "i8", multiplier=1 << 30, shift=31, scale32=True)
     array([  2,  -1, 127], dtype=int8)
     """
-    if scale is not None:
-        scales = [scale] if isinstance(scale, (int, float)) else list(scale)
-        both = [factors(one, scale32) for one in scales]
-        multiplier, shift = [one[0] for one in both], [one[1] for one in both]
-    if multiplier is None or shift is None:
-        raise TypeError("rescale needs multiplier and shift, or scale")
+    multipliers, shifts = _factors_of("rescale", multiplier, shift, scale, scale32)
     return _truecast.rescale(
         x,
         to,
-        multiplier=_numbers(multiplier),
-        shift=_numbers(shift),
+        multiplier=multipliers,
+        shift=shifts,
         input_zp=int(input_zp),
         output_zp=int(output_zp),
         scale32=scale32,
@@ -92,6 +87,22 @@ def rescale(
         out=out,
         from_=from_,
     )
+
+
+def _factors_of(
+    name: str, multiplier: Numbers | None, shift: Numbers | None, scale: Any, scale32: bool
+) -> tuple[list[int], list[int]]:
+    """Multipliers and shifts, or those of scales."""
+    if scale is not None:
+        if multiplier is not None or shift is not None:
+            raise TypeError(f"{name} takes multiplier and shift, or scale, not both")
+        import numpy as np
+
+        both = [factors(float(one), scale32) for one in np.atleast_1d(np.asarray(scale))]
+        return [one[0] for one in both], [one[1] for one in both]
+    if multiplier is None or shift is None:
+        raise TypeError(f"{name} needs multiplier and shift, or scale")
+    return _numbers(multiplier), _numbers(shift)
 
 
 def _numbers(numbers: Any) -> list[int]:
@@ -130,8 +141,10 @@ def check_rescale(
     actual: Any,
     to: Any = None,
     *,
-    multiplier: Numbers,
-    shift: Numbers,
+    multiplier: Numbers | None = None,
+    shift: Numbers | None = None,
+    scale: float | Sequence[float] | None = None,
+    scale32: bool = False,
     from_: Any = None,
     version: str | None = None,
     profile: str | None = None,
@@ -139,7 +152,7 @@ def check_rescale(
     **options: Any,
 ) -> _check.Check:
     """Whether ``actual`` is a permitted result of `rescale` on ``x``; ``options`` are those of `rescale`."""
-    factors_of = {"multiplier": _numbers(multiplier), "shift": _numbers(shift)}
-    words = {name: ",".join(map(str, numbers)) for name, numbers in factors_of.items()}
+    multipliers, shifts = _factors_of("check_rescale", multiplier, shift, scale, scale32)
+    words = {"multiplier": ",".join(map(str, multipliers)), "shift": ",".join(map(str, shifts)), "scale32": scale32}
     asked = {"spec": _spec(version), "profile": profile, "show": show, **words, **options}
     return _check.ask("rescale", x, actual, to, from_, asked)

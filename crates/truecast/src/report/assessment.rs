@@ -8,7 +8,7 @@ use truecast_kernel::Counts;
 
 /// Below this, noise is a tenth of the signal's amplitude or more.
 pub const LEAST_SQNR_DB: f64 = 20.0;
-/// More than one value in so many may not saturate, nor one in so many that are not zero become zero.
+/// More than one value in so many may not saturate nor wrap, nor one in so many that are not zero become zero.
 const ONE_IN: u64 = 100;
 /// Names are compared with one another up to this many.
 const MOST_SPARED: usize = 1000;
@@ -35,6 +35,8 @@ pub enum Reason {
     Noise(f64),
     /// So many values, more than one in a hundred, are the largest of the type instead of what they were.
     Saturated(u64),
+    /// So many values, more than one in a hundred, are what an integer keeps of them when it overflows.
+    Wrapped(u64),
     /// So many values, more than one in a hundred of those that were not zero, became zero.
     FlushedToZero(u64),
 }
@@ -147,6 +149,7 @@ fn reasons(row: &Assessed<'_>) -> Vec<Reason> {
     all.extend((c.to_inf > 0 || c.to_nan > 0).then_some(Reason::Nonfinite(c.to_inf, c.to_nan)));
     all.extend((is_number && c.sqnr_db() < LEAST_SQNR_DB).then(|| Reason::Noise(c.sqnr_db())));
     all.extend((is_number && is_much(c.saturated, c.elements)).then_some(Reason::Saturated(c.saturated)));
+    all.extend((is_number && is_much(c.wrapped, c.elements)).then_some(Reason::Wrapped(c.wrapped)));
     let is_flushed = is_number && !row.is_scaled && is_much(c.flushed_to_zero, c.nonzero_in());
     all.extend(is_flushed.then_some(Reason::FlushedToZero(c.flushed_to_zero)));
     all
@@ -161,7 +164,7 @@ fn is_unscaled(row: &Assessed<'_>) -> bool {
 fn worse_first(a: &Counts, b: &Counts) -> Ordering {
     let is_finite = |c: &Counts| c.to_inf == 0 && c.to_nan == 0;
     let part = |count: u64, of: u64| count as f64 / of.max(1) as f64;
-    let harm = |c: &Counts| part(c.saturated, c.elements) + part(c.flushed_to_zero, c.nonzero_in());
+    let harm = |c: &Counts| part(c.saturated + c.wrapped, c.elements) + part(c.flushed_to_zero, c.nonzero_in());
     let noise = a.sqnr_db().total_cmp(&b.sqnr_db());
     is_finite(a).cmp(&is_finite(b)).then(noise).then(harm(b).total_cmp(&harm(a)))
 }

@@ -96,7 +96,7 @@ fn supplied(entry: &Function, inputs: &[String], exec: &CastOptions) -> Result<(
         }
         match low_bits(&tensor, dtype) {
             0 => {}
-            n => masked.push(format!("input {name}: {n} elements have another value elsewhere: {MASKED}")),
+            n => masked.push(format!("input {name}: {} another value elsewhere: {MASKED}", have(n as u64))),
         }
         supplied.push((name, Tensor { dtype, ..tensor }));
     }
@@ -114,6 +114,11 @@ fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tensor, ArrayEr
         Err(ArrayError::Type { .. }) if other != dtype => array::read(path, other, exec),
         done => done,
     }
+}
+
+/// So many elements, and the verb.
+fn have(elements: u64) -> String {
+    if elements == 1 { "1 element has".into() } else { format!("{elements} elements have") }
 }
 
 /// The words of tf32 that have bits which are no part of an element.
@@ -139,7 +144,7 @@ impl Results {
     fn add(&mut self, converted: &Converted<'_>) -> Result<(), RunError> {
         let label = format!("{} = {}", converted.name, converted.op);
         let Some(elements) = converted.elements else {
-            self.warnings.push(format!("{label}: the operand is unknown; supply it as an input"));
+            self.warnings.push(format!("{label}: operand {} is unknown; supply it as an input", converted.operand));
             return Ok(());
         };
         for (clause, &undefined) in &converted.undefined {
@@ -147,7 +152,7 @@ impl Results {
             self.left_open.push(OpenResults { conversion, elements, undefined, clause });
         }
         for (note, n) in &converted.notes {
-            self.warnings.push(format!("{label}: {n} elements have another value elsewhere: {note}"));
+            self.warnings.push(format!("{label}: {} another value elsewhere: {note}", have(*n)));
         }
         let name = self.free_name(converted.name.trim_start_matches('%'));
         self.outputs.add_tensor(&name, &tensor(elements))

@@ -11,11 +11,13 @@ use crate::number::{count, grouped};
 use crate::table::{Cell, Column, Mark, Table};
 use crate::terminal::Terminal;
 use crate::{message, number, output, progress, signals};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
+use truecast::DType;
 use truecast::checkpoint::{self, Options, Plan};
-use truecast::io::{OutputFile, Shown, follow};
-use truecast::report::{FolderReport, Noise, Report, ShardState, TensorReport, assess};
+use truecast::io::{OutputFile, follow};
+use truecast::report::{Noise, Report, ShardState, TensorReport, assess};
 use truecast::verify::RecordedFile;
 
 pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<ExitCode, Failure> {
@@ -97,9 +99,12 @@ pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<E
         let (dry_run, destination) = (false, destination(args));
         output::json("convert", Printed { dry_run, destination, report, undefined_reasons, outputs })?;
     } else if is_text {
-        let open = left_open::text(&open, &context.terminal);
-        print(&report, &assessment, &listed, &open, elapsed, args, &context.terminal)?;
-        let done = report.folder.as_deref().map(|folder| ending(folder, args)).unwrap_or_default();
+        // What an earlier run converted has no figures.
+        if !(report.tensors.is_empty() && resumed(&report) > 0) {
+            let open = left_open::text(&open, &context.terminal);
+            print(&report, &assessment, &listed, &open, elapsed, args, &context.terminal)?;
+        }
+        let done = ending(&report, args);
         let done = beside(&report) + &done;
         output::text(&context.terminal.wrap(&done))?;
     }
@@ -120,9 +125,7 @@ fn finished(report: Report, args: &ConvertArgs, options: &Options, context: &Con
     if context.json {
         output::json("convert", printed(&report))?;
     } else if !context.quiet {
-        let shards = report.folder.iter().flat_map(|folder| &folder.shards);
-        let right = shards.filter(|shard| shard.state == ShardState::Resumed).count() as u64;
-        let (dst, shards) = (destination(args), count(right, "shard"));
+        let (dst, shards) = (destination(args), count(resumed(&report), "shard"));
         let text = format!(
             "{}: an earlier run finished it and deleted the source; {shards} read again and right, nothing is left to do\n",
             message::one_line(&dst)
@@ -184,28 +187,43 @@ fn beside(report: &Report) -> String {
         let all: Option<Vec<Noise>> = scaled.iter().map(|row| of(row)).collect();
         all?.into_iter().reduce(Noise::and).map(Noise::sqnr_db).filter(|sqnr| sqnr.is_finite())
     };
+    let types: BTreeSet<DType> = scaled.iter().map(|row| row.to).collect();
+    let codes = match types.first() {
+        Some(one) if types.len() == 1 => one.to_string(),
+        _ => "the types of the codes".into(),
+    };
     let said = [
-        (together(|row| row.beside.cast), "a plain cast to the type of the codes"),
-        (together(|row| row.beside.formula), "the scales of the formula"),
+        (together(|row| row.beside.cast), format!("cast to {codes} without scales")),
+        (together(|row| row.beside.formula), "with the scales of the formula".into()),
     ];
-    let said: Vec<String> = said.iter().filter_map(|(sqnr, what)| Some(format!("{what} {:.1} dB", (*sqnr)?))).collect();
+    let said: Vec<String> = said.iter().filter_map(|(sqnr, how)| Some(format!("{how} {:.1} dB", (*sqnr)?))).collect();
     if said.is_empty() { String::new() } else { format!("SQNR of the same tensors: {}\n", said.join(", ")) }
 }
 
+/// Shards of an earlier run that are right.
+fn resumed(report: &Report) -> u64 {
+    let shards = report.folder.iter().flat_map(|folder| &folder.shards);
+    shards.filter(|shard| shard.state == ShardState::Resumed).count() as u64
+}
+
 /// What is left to do.
-fn ending(folder: &FolderReport, args: &ConvertArgs) -> String {
-    let resumed = folder.shards.iter().filter(|shard| shard.state == ShardState::Resumed).count() as u64;
+fn ending(report: &Report, args: &ConvertArgs) -> String {
+    let Some(folder) = report.folder.as_deref() else { return String::new() };
     let mut text = String::new();
+    let resumed = resumed(report);
     if resumed > 0 {
         let verbs = if resumed == 1 { "was right and stays" } else { "were right and stay" };
-        let shards = count(resumed, "shard");
-        text += &format!("{shards} of an earlier run {verbs}; the figures above are of the others\n");
+        let others = match report.tensors.is_empty() {
+            true => "nothing was left to convert",
+            false => "the figures above are of the others",
+        };
+        text += &format!("{} of an earlier run {verbs}; {others}\n", count(resumed, "shard"));
     }
     if let Some(deleted) = &folder.deleted {
         text += &format!("{} of the source deleted\n", count(deleted.len() as u64, "file"));
     }
     if !folder.complete {
-        let dst = Shown(&destination(args)).to_string();
+        let dst = message::one_line(&destination(args)).to_string();
         text += &format!("{dst}: other parts are not finished; the last one writes index and configuration\n");
     }
     text

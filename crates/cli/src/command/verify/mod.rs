@@ -16,6 +16,7 @@ use std::sync::atomic::AtomicBool;
 use truecast::checkpoint;
 use truecast::convert::TensorOptions;
 use truecast::file::{Verification, is_of_folders};
+use truecast::io::Error as FileError;
 use truecast::report::Provenance;
 use truecast::request::Request;
 use truecast::select::Writing;
@@ -24,6 +25,9 @@ use truecast::{CastOptions, DType};
 
 /// A request to end ends the process: nothing is written that could be left behind.
 static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// What is said where neither a report nor a folder nor the command line has the options of the conversion.
+const NO_OPTIONS: &str = "verify takes the options of the conversion: give --to TYPE and the others, or --report FILE";
 
 /// What is asked for.
 pub struct Asked {
@@ -42,6 +46,10 @@ pub fn asked(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<
     let record = args.report.as_deref().map(Record::read).transpose()?;
     let typed_writing = select::writing(&args.writing)?;
     let nothing_typed = args.select.to.is_none() && select::rules(rules)?.is_empty() && typed_writing.is_none();
+    // Without options they would be looked for where nothing is.
+    for path in [&args.src, &args.dst].into_iter().filter(|_| nothing_typed && record.is_none()) {
+        std::fs::metadata(path).map_err(|source| FileError::Io { path: path.clone(), action: "opening", source })?;
+    }
     let wants_manifest = is_of_folders(&args.src, &args.dst) && record.is_none() && nothing_typed;
     let manifest = if wants_manifest { checkpoint::recorded(&args.dst)? } else { None };
     let record_of = record.as_ref().map(|record| &record.provenance).or(manifest.as_ref());
@@ -51,6 +59,7 @@ pub fn asked(args: &VerifyArgs, rules: &RuleOrder, exec: CastOptions) -> Result<
         None => TensorOptions {
             selection: match &typed_writing {
                 Some(_) => select::selection_beside(&args.select, rules)?,
+                None if nothing_typed => return Err(Failure::usage(NO_OPTIONS)),
                 None => select::selection(&args.select, rules)?,
             },
             request: args.policy.request()?,
