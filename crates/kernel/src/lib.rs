@@ -29,7 +29,7 @@ mod no_kernels;
 mod numbers;
 mod options;
 mod pack;
-mod parallel;
+pub mod parallel;
 mod pipeline;
 pub mod plain;
 mod plan;

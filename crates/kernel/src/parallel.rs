@@ -56,3 +56,52 @@ pub(crate) fn map_range<W, R: Send>(
     let mut work = work();
     range.map(|i| one(&mut work, i)).collect()
 }
+
+/// Calls `work` with every number below `count`, in any order, on the current rayon pool. This loop is compiled once, not for
+/// each kind of work, which has to be large beside a call and a lock.
+#[cfg(feature = "parallel")]
+pub fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
+    (0..count).into_par_iter().with_max_len(1).for_each(work);
+}
+
+/// Maps the numbers below `count`; results come in their order.
+#[cfg(feature = "parallel")]
+pub fn map<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let places: Vec<std::sync::Mutex<Option<T>>> = (0..count).map(|_| std::sync::Mutex::new(None)).collect();
+    each(count, &|at| {
+        let made = work(at);
+        *places[at].lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(made);
+    });
+    let made =
+        |place: std::sync::Mutex<Option<T>>| place.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    places.into_iter().map(|place| made(place).expect("every number was mapped")).collect()
+}
+
+/// Maps what is given, each once; results come in its order.
+#[cfg(feature = "parallel")]
+pub fn map_each<I: Send, T: Send>(items: Vec<I>, work: impl Fn(I) -> T + Sync) -> Vec<T> {
+    let items: Vec<std::sync::Mutex<Option<I>>> =
+        items.into_iter().map(|item| std::sync::Mutex::new(Some(item))).collect();
+    map(items.len(), |at| {
+        let item = items[at].lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        work(item.expect("every item is mapped once"))
+    })
+}
+
+#[cfg(all(test, feature = "parallel"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_order() {
+        assert_eq!(map(1000, |i| i * i), (0..1000).map(|i| i * i).collect::<Vec<_>>());
+        assert_eq!(map(0, |i| i), []);
+        let mut bytes = [0u8; 100];
+        let sums = map_each(bytes.chunks_mut(7).enumerate().collect(), |(at, chunk)| {
+            chunk.fill(at as u8);
+            chunk.len()
+        });
+        assert_eq!((sums.len(), sums.iter().sum::<usize>()), (15, 100));
+        assert!(bytes.iter().enumerate().all(|(i, byte)| usize::from(*byte) == i / 7));
+    }
+}

@@ -9,12 +9,15 @@
 //!
 //! [`Graph`] knows no file format: values with types, conversions that are already resolved, constants, inputs and
 //! outputs. One evaluator runs the steps of every format in order and drops each value after its last use. What a conversion means is
-//! `truecast-core`; tensors in files are `truecast-io`; feeding a model from files and writing what it gives is `truecast`.
+//! `truecast-core`; tensors in files are `truecast-io`. [`run`] feeds a model from files and writes what it gives;
+//! [`convention`] says which known convention a wrong result follows.
 //!
 //! Read in this order: [`tensor`], `evaluate`, [`graph`], then a format.
 #![forbid(unsafe_code)]
 
+pub mod array;
 mod cast;
+pub mod convention;
 mod description;
 pub mod error;
 mod evaluate;
@@ -22,6 +25,7 @@ pub mod graph;
 pub mod onnx;
 pub mod openvino;
 mod packer;
+pub mod run;
 pub mod tensor;
 pub mod tile;
 pub mod tosa;

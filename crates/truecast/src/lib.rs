@@ -34,9 +34,6 @@
 //! the engine, the specifications, text and `explain` are left.
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "bench")]
-pub mod bench;
-pub mod convention;
 mod error;
 pub mod text;
 #[cfg(target_endian = "little")]
@@ -80,16 +77,10 @@ mod stream;
 pub mod verify;
 
 #[cfg(feature = "models")]
-mod array;
-#[cfg(feature = "models")]
 pub mod check;
 #[cfg(feature = "models")]
 pub mod models;
-#[cfg(feature = "models")]
-pub mod run;
 
-#[cfg(feature = "models")]
-pub use array::ArrayError;
 pub use error::Error;
 #[cfg(feature = "files")]
 pub use error::{Cause, NoMemory};
@@ -97,6 +88,11 @@ pub use error::{Cause, NoMemory};
 pub use progress::Progress;
 #[cfg(target_endian = "little")]
 pub use typed::{Element, can_cast, cast_slice, cast_slice_with, cast_vec};
+
+#[cfg(feature = "bench")]
+pub use truecast_bench as bench;
+#[cfg(feature = "models")]
+pub use truecast_models::{array::ArrayError, convention, run};
 
 pub use truecast_core::{
     CastPolicy, CastSpec, DType, Ecosystem, ErrorKind, Exact, FloatFormat, Kind, Layout, Outcome, Rounding, cast_one,

@@ -1,4 +1,4 @@
-//! Models of conversions: what flows through them, and what can be wrong with them. [`run`](crate::run) opens them.
+//! Models of conversions: what flows through them, and what can be wrong with them. [`run`](mod@crate::run) opens them.
 
 pub use truecast_models::{
     Data, DeniedCast, Dimension, Error, Graph, Input, OpenResults, Output, Reason, Tensor, Texts, UndefinedResult,

@@ -1,10 +1,9 @@
 //! Reading a tensor in parts of bounded size, for work that looks but does not write.
 
-use crate::error::Error;
 use std::path::PathBuf;
 use truecast_core::{DType, Layout};
 use truecast_io::npy::tosa::narrow;
-use truecast_io::{Source, TensorReader};
+use truecast_io::{Error, Source, TensorReader};
 use truecast_kernel::Elements;
 
 /// Elements of a part: a multiple of the block that counts are taken over.
@@ -60,7 +59,7 @@ impl Parts {
         let mut bytes = &self.buffer;
         if let Some(Widened { path, first, codes }) = &mut self.widened {
             codes.resize(bytes.len() / 8 * 6, 0);
-            let wide = |i| truecast_io::Error::Wide { path: path.clone(), index: *first + i as u64 };
+            let wide = |i| Error::Wide { path: path.clone(), index: *first + i as u64 };
             narrow(bytes, codes).map_err(wide)?;
             *first += len;
             bytes = codes;

@@ -1,6 +1,5 @@
 //! TOSA RESCALE on an array in a file.
 
-use crate::array as array_of_a_type;
 use crate::error::Error;
 use crate::stream::{self, FileFeed, Item, LEAST_MEMORY, Limits, run};
 use std::collections::BTreeMap;
@@ -15,7 +14,7 @@ use truecast_core::{DType, Layout, cast_one};
 use truecast_io::npy::tosa::{self, Array, Reader};
 use truecast_io::{Existing, FileFormat, Source, Tensor, Writer};
 use truecast_kernel::{CastOptions, Elements, ElementsMut, RescaleCounts, RescaleError, Rescaler};
-use truecast_models::Data;
+use truecast_models::{Data, array as array_of_a_type};
 
 /// Why an array was not rescaled.
 #[derive(Debug, thiserror::Error)]

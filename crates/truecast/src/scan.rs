@@ -5,12 +5,12 @@
 //! determined, so what they see must add up in any order; work that needs an order reads `parts`.
 
 use crate::error::Error;
-use rayon::prelude::*;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use truecast_core::{DType, Layout};
 use truecast_io::{Source, TensorReader};
 use truecast_kernel::Elements;
+use truecast_kernel::parallel;
 
 /// A tensor of a file, its payload read as elements of a type of its width.
 #[derive(Clone, Copy)]
@@ -90,7 +90,7 @@ pub(crate) fn scan<const N: usize, T: Send>(
     };
     match chunks.min(threads) {
         0 | 1 => Ok(vec![worker()?]),
-        workers => (0..workers as usize).into_par_iter().with_max_len(1).map(|_| worker()).collect(),
+        workers => parallel::map(workers as usize, |_| worker()).into_iter().collect(),
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use imports::{Module, circles, imports};
 
 /// The crates that each may use, tests and benchmarks included.
-const BELOW: [(&str, &[&str]); 12] = [
+const BELOW: [(&str, &[&str]); 13] = [
     ("testkit", &[]),
     ("core", &["testkit"]),
     ("explain", &["core", "testkit"]),
@@ -17,8 +17,9 @@ const BELOW: [(&str, &[&str]); 12] = [
     ("kernel", &["core", "testkit"]),
     ("io", &["core", "testkit"]),
     ("schemes", &["core", "io", "testkit"]),
+    ("bench", &["core", "explain", "kernel", "testkit"]),
     ("models", &["core", "text", "kernel", "io", "testkit"]),
-    ("truecast", &["core", "explain", "text", "kernel", "io", "schemes", "models", "testkit"]),
+    ("truecast", &["core", "explain", "text", "kernel", "io", "schemes", "models", "bench", "testkit"]),
     ("cli", &["truecast", "testkit"]),
     ("python", &["truecast", "cli"]),
     ("verify", &["core", "kernel", "testkit"]),

@@ -3,15 +3,14 @@
 
 pub mod tosa;
 
-use crate::array::{self, ArrayError};
-use crate::convention::{Convention, ConventionCheck, ConventionGroup, Grouping, is_same};
-use crate::error::Error;
 use crate::parts::Parts;
 use std::path::Path;
 use truecast_core::ErrorKind;
 use truecast_core::permitted::{NanComparison, Permitted, Verdict, check_code, check_parsed, check_printed};
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::{CastOptions, Elements};
+use truecast_models::array::{self, ArrayError};
+use truecast_models::convention::{Convention, ConventionCheck, ConventionGroup, Grouping, is_same};
 use truecast_models::{Data, Tensor};
 
 /// A result that is not permitted.
@@ -297,7 +296,7 @@ pub fn check(
     let (inputs, actuals) = (array::open(input, spec.src)?, array::open(actual, spec.dst)?);
     same_shape(&inputs.tensors()[0].shape, &actuals.tensors()[0].shape)?;
     let mut check = Check::new(*spec, nan, keep);
-    let each = |part: &mut dyn FnMut(&Elements<'_>, &Elements<'_>) -> bool| -> Result<(), Error> {
+    let each = |part: &mut dyn FnMut(&Elements<'_>, &Elements<'_>) -> bool| -> Result<(), truecast_io::Error> {
         let (mut xs, mut ys) = (Parts::new(&inputs, 0, spec.src)?, Parts::new(&actuals, 0, spec.dst)?);
         while let (Some(x), Some(y)) = (xs.next()?, ys.next()?) {
             if !part(&x, &y) {
@@ -306,7 +305,7 @@ pub fn check(
         }
         Ok(())
     };
-    let judge = || -> Result<CastFindings, Error> {
+    let judge = || -> Result<CastFindings, truecast_io::Error> {
         each(&mut |x, y| {
             check.judge(x, y);
             true
@@ -320,5 +319,5 @@ pub fn check(
         }
         Ok(check.finish(&candidates))
     };
-    judge().map_err(|error: Error| ArrayError::from(error).into())
+    judge().map_err(|error| ArrayError::from(error).into())
 }

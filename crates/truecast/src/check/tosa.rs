@@ -1,7 +1,6 @@
 //! Is what another implementation of TOSA gave permitted? Files are paired and read in parts here;
 //! [`truecast_core::spec::tosa::check`] judges.
 
-use crate::convention::{Convention, ConventionCheck, ConventionGroup, Grouping, RescaleConvention, is_same};
 use crate::rescale::{RescaleFailure, RescaleRequest};
 use std::path::Path;
 use truecast_core::permitted::NanComparison;
@@ -12,6 +11,7 @@ use truecast_core::spec::tosa::rescale::GraphResult;
 use truecast_core::spec::tosa::{RescaleSpec, Target, signless};
 use truecast_core::{CastSpec, DType};
 use truecast_io::npy::tosa::Reader;
+use truecast_models::convention::{Convention, ConventionCheck, ConventionGroup, Grouping, RescaleConvention, is_same};
 use truecast_models::tosa::value::scale_shape;
 
 /// An input, the output that is judged, and how many failures are kept with their place.

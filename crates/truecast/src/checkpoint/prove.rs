@@ -9,13 +9,13 @@ use crate::scan::Stretch;
 use crate::stream::zeros;
 use crate::verify::difference::{FileDifference, WrongElement};
 use crate::verify::found::Found;
-use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
 use truecast_core::scaled::{Coding, Group, Layout, Part, Parts, Plane, Planes, Zero};
 use truecast_core::{CastSpec, DType, Outcome, cast_one};
 use truecast_io::Source;
 use truecast_io::folder::Folder;
 use truecast_kernel::Elements;
+use truecast_kernel::parallel;
 
 /// About the elements of a band.
 const BAND: u64 = 1 << 16;
@@ -58,8 +58,9 @@ impl Proof<'_> {
                 if some.is_empty() {
                     break;
                 }
-                let seen: Vec<Found<WrongElement>> = some.par_iter().map(of_band).collect::<Result<_, _>>()?;
-                found = seen.into_iter().fold(found, Found::merge);
+                for seen in parallel::map(some.len(), |i| of_band(&some[i])) {
+                    found = found.merge(seen?);
+                }
             }
             let part = self.quantised.bytes as f64 * stretch.len as f64 / layout.elements().max(1) as f64;
             if progress(part as u64).is_break() {

@@ -6,9 +6,9 @@ use crate::error::Error;
 use crate::scan::Stretch;
 use crate::verify::difference::FileDifference;
 use crate::verify::found::Found;
-use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
 use truecast_core::scaled::{BlockType, ScaledError};
+use truecast_kernel::parallel;
 
 /// About the elements that are recomputed together.
 const PIECE: u64 = 1 << 15;
@@ -32,9 +32,9 @@ pub(super) fn compare(
         .collect();
     let (mut found, mut seen) = (Found::new(), 0);
     for some in pieces.chunks(4 * rayon::current_num_threads()) {
-        let of_piece = |blocks: &Range<u64>| piece(proof, block, blocks.clone());
-        let differing: Vec<Found<(u64, u64)>> = some.par_iter().map(of_piece).collect::<Result<_, _>>()?;
-        found = differing.into_iter().fold(found, Found::merge);
+        for differing in parallel::map(some.len(), |i| piece(proof, block, some[i].clone())) {
+            found = found.merge(differing?);
+        }
         let elements = some.iter().map(|blocks| blocks.end - blocks.start).sum::<u64>() * of_block;
         seen += elements;
         let bits = u64::from(proof.scaled.dtype.storage_bits().unwrap_or(8));

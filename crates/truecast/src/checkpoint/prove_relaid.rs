@@ -8,11 +8,11 @@ use super::stored::Stored;
 use crate::error::Error;
 use crate::verify::difference::{FileDifference, WrongElement};
 use crate::verify::found::Found;
-use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
 use truecast_io::folder::Folder;
+use truecast_kernel::parallel;
 
 /// Elements that are made together.
 const PIECE: u64 = 1 << 16;
@@ -76,11 +76,9 @@ impl RelaidProof<'_> {
                 }
                 let next = (at + PIECE * rayon::current_num_threads() as u64).min(end);
                 let pieces: Vec<u64> = (at..next).step_by(PIECE as usize).collect();
-                let seen: Vec<Found<WrongElement>> = pieces
-                    .par_iter()
-                    .map(|first| of_piece(*first, (first + PIECE).min(next)))
-                    .collect::<Result<_, Error>>()?;
-                found = seen.into_iter().fold(found, Found::merge);
+                for seen in parallel::map(pieces.len(), |i| of_piece(pieces[i], (pieces[i] + PIECE).min(next))) {
+                    found = found.merge(seen?);
+                }
                 at = next;
             }
         }

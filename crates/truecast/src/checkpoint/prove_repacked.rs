@@ -7,11 +7,11 @@ use crate::error::Error;
 use crate::stream::zeros;
 use crate::verify::difference::FileDifference;
 use crate::verify::found::Found;
-use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
 use truecast_core::scaled::Repacking;
 use truecast_io::Source;
 use truecast_io::folder::Folder;
+use truecast_kernel::parallel;
 
 /// About the entries of a band.
 const BAND: u64 = 1 << 16;
@@ -64,9 +64,9 @@ impl RepackedProof<'_> {
             };
             let bands: Vec<u64> = (0..rows).step_by(band.max(1) as usize).collect();
             for some in bands.chunks(4 * rayon::current_num_threads()) {
-                let seen: Vec<Found<(u64, u64)>> =
-                    some.par_iter().map(|first| of_band(*first)).collect::<Result<_, Error>>()?;
-                found = seen.into_iter().fold(found, Found::merge);
+                for seen in parallel::map(some.len(), |i| of_band(some[i])) {
+                    found = found.merge(seen?);
+                }
                 let part = self.repacked.bytes / matrices * some.len() as u64 / bands.len().max(1) as u64;
                 if progress(part).is_break() {
                     return Err(Error::Interrupted);

@@ -12,12 +12,12 @@ use crate::error::{Cause, Error};
 use crate::scan::Stretch;
 use crate::verify::difference::{FileDifference, WrongElement};
 use crate::verify::found::Found;
-use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 use truecast_core::scaled::{Part, Plane, Planes, ScaledError, Search, Zero, amax};
 use truecast_core::{CastSpec, DType, cast_one};
 use truecast_io::Source;
+use truecast_kernel::parallel;
 use truecast_schemes::Content;
 
 /// Elements that are read together where a whole tensor is.
@@ -102,9 +102,10 @@ impl ScaledProof<'_> {
                 break;
             }
             let of_unit = |unit: &Unit| self.unit(&planes, unit, (global, &amaxes), &held);
-            let found: Vec<Seen> = some.par_iter().map(of_unit).collect::<Result<_, _>>()?;
             let before = seen.elements;
-            seen = found.into_iter().fold(seen, Seen::merge);
+            for found in parallel::map(some.len(), |i| of_unit(&some[i])) {
+                seen = seen.merge(found?);
+            }
             if progress(bytes_of(seen.elements - before)).is_break() {
                 return Err(Error::Interrupted);
             }

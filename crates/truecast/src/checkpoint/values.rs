@@ -146,7 +146,7 @@ impl<'a> Values<'a> {
     /// The next piece, `None` at the end.
     pub fn next(&mut self) -> Result<Option<Elements<'_>>, Error> {
         let made = match self {
-            Values::Stored(parts) => return parts.next(),
+            Values::Stored(parts) => return Ok(parts.next()?),
             Values::Made(made) => made,
         };
         let Made { folder, quantised, maker, first, len, source, values } = &mut **made;

@@ -2,12 +2,12 @@
 
 use super::{Form, PIECE};
 use crate::error::Error;
-use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
 use truecast_core::CastSpec;
 use truecast_core::scaled::{Part, Parts, ScaledError};
 use truecast_kernel::CastOptions;
+use truecast_kernel::parallel;
 use truecast_kernel::scaled::{Dequantiser as Kernel, Read};
 
 /// A planned dequantisation of a tensor.
@@ -53,9 +53,10 @@ impl Dequantiser {
             self.piece(first..first + dst.len() as u64 / self.width, arrays, dst)
         };
         let step = (len * self.width) as usize;
+        let pieces = dst.chunks_mut(step).enumerate();
         let done: Vec<Result<(), Error>> = match self.is_divided {
-            true => dst.par_chunks_mut(step).enumerate().map(run).collect(),
-            false => dst.chunks_mut(step).enumerate().map(run).collect(),
+            true => parallel::map_each(pieces.collect(), run),
+            false => pieces.map(run).collect(),
         };
         done.into_iter().collect()
     }

@@ -2,11 +2,11 @@
 
 use super::{Form, PIECE};
 use crate::error::Error;
-use rayon::prelude::*;
 use std::ops::Range;
 use truecast_core::DType;
 use truecast_core::scaled::{Part, Quantisation, ScaledError};
 use truecast_kernel::CastOptions;
+use truecast_kernel::parallel;
 use truecast_kernel::scaled::{PartsMut, Quantiser as Kernel};
 
 /// A planned quantisation of a tensor.
@@ -112,7 +112,7 @@ impl Quantiser {
         let pieces = self.pieces(src, &amax, left);
         let run = |piece: Piece<'_>| self.piece(piece);
         let done: Vec<Result<(), Error>> = match self.is_divided && pieces.len() > 1 {
-            true => pieces.into_par_iter().map(run).collect(),
+            true => parallel::map_each(pieces, run),
             false => pieces.into_iter().map(run).collect(),
         };
         done.into_iter().collect()
@@ -172,9 +172,10 @@ impl Quantiser {
             let first = before + at as u64 * (PIECE / self.width);
             self.kernel.amax(src).map_err(|error| Error::from(after(error, first)))
         };
+        let pieces = src.chunks(PIECE as usize).enumerate();
         let found: Vec<Result<f32, Error>> = match self.is_divided {
-            true => src.par_chunks(PIECE as usize).enumerate().map(of).collect(),
-            false => src.chunks(PIECE as usize).enumerate().map(of).collect(),
+            true => parallel::map_each(pieces.collect(), of),
+            false => pieces.map(of).collect(),
         };
         found.into_iter().try_fold(0.0, |most: f32, of| Ok(most.max(of?)))
     }

@@ -28,9 +28,9 @@
 //!
 //! NaN, infinities and the other special cases have no interval. Truth values are not in the order of numbers.
 
-use rayon::prelude::*;
 use truecast_core::policy::{Condition, IntOverflow, Undefined};
 use truecast_core::{CastSpec, DType, Kind, Outcome, cast_one};
+use truecast_kernel::parallel;
 
 /// Keys of one destination code: `count` of them from `first` on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -219,14 +219,17 @@ impl Search {
     /// The keys at which codes begin, ascending, with the codes. `None` if they are not in order.
     fn starts(&self, low: u64, high: u64) -> Option<Vec<(u64, u64)>> {
         let edge = |part: u64| low + ((high - low) as u128 * part as u128 / PARTS as u128) as u64;
-        let parts = (0..PARTS).into_par_iter().map(|part| {
+        let parts = parallel::map(PARTS as usize, |part| {
+            let part = part as u64;
             let (from, to) = (edge(part), edge(part + 1));
             let mut starts = Vec::new();
             self.changes((from, self.code(from)?), (to, self.code(to)?), &mut starts)?;
             Some(starts)
         });
         let mut starts = vec![(low, self.code(low)?)];
-        parts.collect::<Option<Vec<_>>>()?.iter().for_each(|part| starts.extend(part));
+        for part in parts {
+            starts.extend(part?);
+        }
         Some(starts)
     }
 

@@ -4,14 +4,17 @@ use super::difference::{FileDifference, WrongText};
 use super::found::Found;
 use super::pair::Pair;
 use crate::error::Error;
-use rayon::prelude::*;
 use std::mem;
 use std::ops::ControlFlow;
 use truecast_core::text::{parse_one, print_one};
 use truecast_core::{CastSpec, Layout};
 use truecast_io::Shown;
 use truecast_kernel::Elements;
+use truecast_kernel::parallel;
 use truecast_text::utf32;
+
+/// Elements that are recomputed together.
+const PIECE: usize = 64;
 
 /// What differs in a pair.
 pub(super) fn compare(
@@ -23,17 +26,21 @@ pub(super) fn compare(
         Found::new,
         |found, (first, [src, dst])| {
             // So slow that even a chunk is worth dividing.
-            let one = |mut found: Found<_>, i: usize| {
-                let (given, actual, index) = (Cell::of(&src, i), Cell::of(&dst, i), first + i as u64);
-                match given.converted(&cast) {
-                    Some(expected) if expected == actual => {}
-                    Some(expected) => found.wrong(index, || (given, expected, actual)),
-                    None => found.refuse(index),
+            let piece = |at: usize| {
+                let mut found = Found::new();
+                for i in at * PIECE..((at + 1) * PIECE).min(src.len()) {
+                    let (given, actual, index) = (Cell::of(&src, i), Cell::of(&dst, i), first + i as u64);
+                    match given.converted(&cast) {
+                        Some(expected) if expected == actual => {}
+                        Some(expected) => found.wrong(index, || (given, expected, actual)),
+                        None => found.refuse(index),
+                    }
                 }
                 found
             };
-            let all = (0..src.len()).into_par_iter().fold(Found::new, one).reduce(Found::new, Found::merge);
-            *found = mem::replace(found, Found::new()).merge(all);
+            for of_piece in parallel::map(src.len().div_ceil(PIECE), piece) {
+                *found = mem::replace(found, Found::new()).merge(of_piece);
+            }
         },
         progress,
     )?;

@@ -2,6 +2,7 @@
 
 use super::error::RunError;
 use crate::array::relaid;
+use crate::{Data, Tensor, Texts};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,6 @@ use truecast_core::Layout;
 use truecast_io::onnx::text_tensor;
 use truecast_io::{Existing, FileFormat, FileId, Finished, OutputFile, Writer, layout_for};
 use truecast_kernel::CastOptions;
-use truecast_models::{Data, Tensor, Texts};
 
 /// A name as a part of a path: letters, digits, `_`, `-` and inner dots stay, every other byte is `%XX`.
 pub(super) fn file_name(name: &str) -> String {

@@ -2,11 +2,11 @@
 
 use super::error::RunError;
 use super::files::{self, Reads};
+use crate::{OpenResults, Tensor};
 use std::path::{Path, PathBuf};
 use truecast_core::DType;
 use truecast_io::{Existing, FileFormat, Finished, NewFolder, OutputFile};
 use truecast_kernel::CastOptions;
-use truecast_models::{OpenResults, Tensor};
 
 /// What a run reads and writes, whatever the kind of the model.
 #[derive(Clone, Debug)]

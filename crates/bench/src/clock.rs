@@ -1,12 +1,12 @@
 //! Timing: contenders take turns, so that what else the machine does hits all of them, and the fastest sample of each
 //! counts.
 
-use rayon::prelude::*;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
 use std::time::Instant;
 use truecast_core::{DType, Layout};
 use truecast_kernel::caster::MIN_BYTES_PER_THREAD;
+use truecast_kernel::parallel;
 use truecast_kernel::plain::{self, Plain};
 use truecast_kernel::{CastError, Caster, Elements, ElementsMut, Level};
 
@@ -54,7 +54,8 @@ pub fn memcpy(src: &[u8], dst: &mut [u8], threads: NonZeroUsize) {
     if piece >= src.len() {
         dst.copy_from_slice(src);
     } else {
-        dst.par_chunks_mut(piece).zip(src.par_chunks(piece)).for_each(|(d, s)| d.copy_from_slice(s));
+        let pieces = dst.chunks_mut(piece).zip(src.chunks(piece));
+        parallel::map_each(pieces.collect(), |(d, s)| d.copy_from_slice(s));
     }
 }
 
@@ -66,8 +67,8 @@ fn plain_pass(level: Level, how: Plain, (k, m): (usize, usize), src: &[u8], dst:
     if piece >= groups {
         plain::pass(level, how, (k, m), src, dst);
     } else {
-        let pieces = dst.par_chunks_mut(piece * 64 * m).zip(src.par_chunks(piece * 64 * k));
-        pieces.for_each(|(d, s)| plain::pass(level, how, (k, m), s, d));
+        let pieces = dst.chunks_mut(piece * 64 * m).zip(src.chunks(piece * 64 * k));
+        parallel::map_each(pieces.collect(), |(d, s)| plain::pass(level, how, (k, m), s, d));
     }
 }
 

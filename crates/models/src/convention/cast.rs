@@ -78,12 +78,13 @@ impl Convention {
     ///
     /// # Examples
     /// ```
-    /// use truecast::{DType, convention::Convention, spec::onnx};
+    /// use truecast_core::{DType, spec::onnx};
+    /// use truecast_models::convention::Convention;
     /// let spec = onnx::Cast::to(DType::F8E4M3Fn).resolve(DType::F32)?;
     /// let all = Convention::all(&spec);
     /// assert!(all.contains(&Convention::Through(DType::F16)));
     /// assert!(!all.contains(&Convention::Through(DType::F32)));
-    /// # Ok::<(), truecast::spec::SpecError>(())
+    /// # Ok::<(), truecast_core::spec::SpecError>(())
     /// ```
     pub fn all(spec: &CastSpec) -> Vec<Convention> {
         let CastSpec { src, dst, policy, .. } = *spec;

@@ -8,15 +8,15 @@ use super::error::{Failed, RunError};
 use super::model::Model;
 use super::outputs::{Outputs, RunOptions, RunReport};
 use crate::array::{self, ArrayError};
+use crate::tile::Module;
+use crate::tile::evaluate::{Converted, Elements, evaluate};
+use crate::tile::module::{Function, written_type};
+use crate::{OpenResults, Tensor};
 use std::collections::BTreeSet;
 use std::path::Path;
 use truecast_core::DType;
 use truecast_core::spec::tile::{Profile, Rules, Signedness};
 use truecast_kernel::CastOptions;
-use truecast_models::tile::Module;
-use truecast_models::tile::evaluate::{Converted, Elements, evaluate};
-use truecast_models::tile::module::{Function, written_type};
-use truecast_models::{OpenResults, Tensor};
 
 /// How an entry of a module is evaluated.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +26,7 @@ pub struct EntrySettings {
     /// The entry; without a name the only one.
     pub entry: Option<String>,
     /// Whose values.
-    pub values: truecast_models::tile::evaluate::Settings,
+    pub values: crate::tile::evaluate::Settings,
 }
 
 impl Model {
@@ -39,7 +39,7 @@ impl Model {
     pub fn run_tile(&self, settings: &EntrySettings, options: &RunOptions<'_>) -> Result<RunReport, RunError> {
         let EntrySettings { rules, values, .. } = settings;
         let module = self.tile_module(*rules)?;
-        let report = truecast_models::tile::check(&module, *rules, values.profile, &values.options);
+        let report = crate::tile::check(&module, *rules, values.profile, &values.options);
         if let Some(cause) = report.errors.into_iter().next() {
             return Err(RunError::Tile { path: self.shown(), cause });
         }

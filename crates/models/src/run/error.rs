@@ -1,10 +1,10 @@
 //! What keeps a model from being evaluated.
 
 use crate::array::ArrayError;
+use crate::tile::Diagnostic;
 use std::path::Path;
 use truecast_core::ErrorKind;
 use truecast_io::Shown;
-use truecast_models::tile::Diagnostic;
 
 /// Why a model was not evaluated.
 #[derive(Debug, thiserror::Error)]
@@ -21,10 +21,10 @@ pub enum RunError {
     File(#[from] truecast_io::Error),
     /// The network cannot be read.
     #[error(transparent)]
-    Network(Box<truecast_models::Error>),
+    Network(Box<crate::Error>),
     /// It is not made of conversions, they are illegal, or evaluating them failed.
     #[error("{path}: {cause}")]
-    Model { path: String, cause: Box<truecast_models::Error> },
+    Model { path: String, cause: Box<crate::Error> },
     /// A Tile IR module is not read, or not legal.
     #[error("{path}:{cause}")]
     Tile { path: String, cause: Diagnostic },
@@ -60,8 +60,8 @@ pub enum RunError {
     Text { name: String, index: usize, why: &'static str },
 }
 
-impl From<truecast_models::Error> for RunError {
-    fn from(cause: truecast_models::Error) -> RunError {
+impl From<crate::Error> for RunError {
+    fn from(cause: crate::Error) -> RunError {
         RunError::Network(cause.into())
     }
 }
@@ -88,12 +88,12 @@ impl RunError {
 
 /// What ends an evaluation: the model, or a file that is read or written.
 pub(super) enum Failed {
-    Model(Box<truecast_models::Error>),
+    Model(Box<crate::Error>),
     File(RunError),
 }
 
-impl From<truecast_models::Error> for Failed {
-    fn from(cause: truecast_models::Error) -> Failed {
+impl From<crate::Error> for Failed {
+    fn from(cause: crate::Error) -> Failed {
         Failed::Model(cause.into())
     }
 }

@@ -5,18 +5,18 @@ use super::files::{Reads, file_name};
 use super::inputs::assign;
 use super::model::read_whole;
 use super::outputs::{Outputs, RunOptions, RunReport, Written};
+pub use crate::tosa::ElementType;
+use crate::tosa::FileError;
+use crate::tosa::read::{Graph, parse};
+use crate::tosa::value::{Declared, scale_shape};
+use crate::tosa::{Evaluated, evaluate, target_of};
+use crate::{Data, Tensor};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_core::spec::tosa::block::SCALE;
 use truecast_core::spec::tosa::{Freedoms, Target};
 use truecast_io::npy::tosa::{self as array, Array};
-pub use truecast_models::tosa::ElementType;
-use truecast_models::tosa::FileError;
-use truecast_models::tosa::read::{Graph, parse};
-use truecast_models::tosa::value::{Declared, scale_shape};
-use truecast_models::tosa::{Evaluated, evaluate, target_of};
-use truecast_models::{Data, Tensor};
 
 /// Evaluates a graph and writes its outputs; scales of a block-scaled output stand beside it (`NAME_scale.npy`).
 ///

@@ -4,6 +4,9 @@
 
 use super::error::RunError;
 use super::files::Reads;
+use crate::openvino::{IrFile, Packing};
+use crate::tosa::read::parse_blocks;
+use crate::{Description, Graph, LegalityReport, onnx, openvino, tosa};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,9 +16,6 @@ use truecast_core::spec::tile;
 use truecast_core::spec::tosa::Target;
 use truecast_io::onnx::{ModelFile, Options};
 use truecast_io::open_regular;
-use truecast_models::openvino::{IrFile, Packing};
-use truecast_models::tosa::read::parse_blocks;
-use truecast_models::{Description, Graph, LegalityReport, onnx, openvino, tosa};
 
 /// An opened model.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl Model {
                 Ok(openvino::types(file, &BTreeMap::new()).map_err(|cause| self.wrong(cause))?.into())
             }
             (File::Tile(_), ModelRules::Tile(rules, profile, options)) => {
-                Ok(truecast_models::tile::check(&self.tile_module(rules)?, rules, profile, &options).into())
+                Ok(crate::tile::check(&self.tile_module(rules)?, rules, profile, &options).into())
             }
             (File::Tosa(bytes), ModelRules::Tosa(target)) => {
                 let graphs = parse_blocks(bytes).map_err(|cause| self.wrong(cause))?;
@@ -146,7 +146,7 @@ impl Model {
             File::OpenVino(file) => openvino::describe(file).map_err(|cause| self.wrong(cause)),
             File::Tile(bytes) => {
                 let module = self.tile_module(tile::Rules::Of(tile::Release::NEWEST))?;
-                Ok(truecast_models::tile::describe(&module, bytes))
+                Ok(crate::tile::describe(&module, bytes))
             }
             File::Tosa(bytes) => Ok(tosa::describe(&parse_blocks(bytes).map_err(|cause| self.wrong(cause))?)),
             File::Onnx(_) => Err(RunError::UnknownKind { path: self.shown() }),
@@ -184,9 +184,9 @@ impl Model {
     }
 
     /// The module; text is taken to be of the release whose rules are asked for.
-    pub(crate) fn tile_module(&self, rules: tile::Rules) -> Result<truecast_models::tile::Module, RunError> {
+    pub(crate) fn tile_module(&self, rules: tile::Rules) -> Result<crate::tile::Module, RunError> {
         match &self.file {
-            File::Tile(bytes) => truecast_models::tile::read(bytes, rules.release(tile::Release::NEWEST))
+            File::Tile(bytes) => crate::tile::read(bytes, rules.release(tile::Release::NEWEST))
                 .map_err(|cause| RunError::Tile { path: self.shown(), cause }),
             File::Onnx(_) => Err(RunError::Rules { path: self.shown(), fitting: "onnx or onnx@OPSET" }),
             File::OpenVino(_) => Err(RunError::Rules { path: self.shown(), fitting: "openvino" }),
@@ -194,7 +194,7 @@ impl Model {
         }
     }
 
-    pub(super) fn wrong(&self, cause: impl Into<truecast_models::Error>) -> RunError {
+    pub(super) fn wrong(&self, cause: impl Into<crate::Error>) -> RunError {
         RunError::Model { path: self.shown(), cause: Box::new(cause.into()) }
     }
 
@@ -226,8 +226,8 @@ fn begins_as_bytecode(path: &Path) -> Result<bool, RunError> {
         Err(truecast_io::Error::NotRegular { .. }) => return Ok(false),
         Err(error) => return Err(error.into()),
     };
-    let mut first = [0; truecast_models::tile::bytecode::MAGIC.len()];
-    Ok(std::io::Read::read_exact(&mut file, &mut first).is_ok() && first == truecast_models::tile::bytecode::MAGIC)
+    let mut first = [0; crate::tile::bytecode::MAGIC.len()];
+    Ok(std::io::Read::read_exact(&mut file, &mut first).is_ok() && first == crate::tile::bytecode::MAGIC)
 }
 
 fn read_module(path: &Path) -> Result<Vec<u8>, RunError> {

@@ -1,6 +1,6 @@
 //! Files of one tensor whose type is known beforehand: what a check compares, what a model is fed.
 
-use crate::error::Error;
+use crate::{Data, Tensor, Texts};
 use std::path::Path;
 use truecast_core::ErrorKind;
 use truecast_core::{CastSpec, DType, Layout};
@@ -8,7 +8,6 @@ use truecast_io::npy::tosa::narrow;
 use truecast_io::onnx::{Options, TensorFile};
 use truecast_io::{FileFormat, Source};
 use truecast_kernel::{CastOptions, Caster, Elements, ElementsMut};
-use truecast_models::{Data, Tensor, Texts};
 use truecast_text::utf32;
 
 /// Why a file is not the tensor that it should be.
@@ -17,7 +16,7 @@ use truecast_text::utf32;
 pub enum ArrayError {
     /// It cannot be read.
     #[error(transparent)]
-    File(#[from] Error),
+    File(#[from] truecast_io::Error),
     /// It holds several tensors, or none.
     #[error("{path}: {tensors} tensors where one is expected")]
     NotOne {
@@ -64,9 +63,9 @@ impl ArrayError {
 ///
 /// # Errors
 /// [`ArrayError`].
-pub(crate) fn open(path: &Path, dtype: DType) -> Result<Source, ArrayError> {
+pub fn open(path: &Path, dtype: DType) -> Result<Source, ArrayError> {
     let shown = || path.display().to_string();
-    let as_asked = || Source::open(path, Some(dtype)).map_err(Error::from);
+    let as_asked = || Source::open(path, Some(dtype)).map_err(ArrayError::from);
     let source = match Source::open(path, None) {
         Ok(source) => match source.tensors() {
             [tensor] if tensor.dtype == dtype => source,
@@ -85,12 +84,12 @@ pub(crate) fn open(path: &Path, dtype: DType) -> Result<Source, ArrayError> {
 ///
 /// # Errors
 /// [`ArrayError`]: a header that does not say, several tensors.
-pub(crate) fn stated_type(path: &Path) -> Result<DType, ArrayError> {
+pub fn stated_type(path: &Path) -> Result<DType, ArrayError> {
     // Text in a message is no tensor of a source.
     if FileFormat::of_path(path) == Some(FileFormat::TensorProto) && read_texts(path).is_ok() {
         return Ok(DType::String);
     }
-    let source = Source::open(path, None).map_err(Error::from)?;
+    let source = Source::open(path, None).map_err(ArrayError::from)?;
     match source.tensors() {
         [tensor] => Ok(tensor.dtype),
         tensors => Err(ArrayError::NotOne { path: path.display().to_string(), tensors: tensors.len() }),
@@ -118,8 +117,8 @@ fn is_widened(source: &Source, found: DType, dtype: DType) -> bool {
 ///
 /// # Errors
 /// [`ArrayError`].
-pub(crate) fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tensor, ArrayError> {
-    let in_file = |error: truecast_io::Error| ArrayError::from(Error::from(error));
+pub fn read(path: &Path, dtype: DType, exec: &CastOptions) -> Result<Tensor, ArrayError> {
+    let in_file = |error: truecast_io::Error| ArrayError::from(error);
     if dtype == DType::String && FileFormat::of_path(path) == Some(FileFormat::TensorProto) {
         return read_texts(path).map_err(in_file);
     }

@@ -5,13 +5,12 @@ use super::inputs::assign;
 use super::model::{Model, Parameter};
 use super::outputs::{Outputs, RunOptions, RunReport};
 use crate::array::{self, ArrayError};
-use crate::error::Error;
+use crate::openvino::InputHeader;
+use crate::{Input, Output, Tensor, evaluate};
 use std::collections::BTreeMap;
 use std::path::Path;
 use truecast_core::DType;
 use truecast_io::Source;
-use truecast_models::openvino::InputHeader;
-use truecast_models::{Input, Output, Tensor, evaluate};
 
 impl Model {
     /// Evaluates the model and writes its outputs.
@@ -49,7 +48,7 @@ fn feed(parameters: &[Parameter], files: &BTreeMap<&str, &Path>) -> Result<BTree
     let header = |path: &Path, dtype: Option<DType>| -> Result<InputHeader, ArrayError> {
         let source = match dtype {
             Some(dtype) => array::open(path, dtype)?,
-            None => Source::open(path, None).map_err(Error::from)?,
+            None => Source::open(path, None).map_err(ArrayError::from)?,
         };
         match source.tensors() {
             [tensor] => Ok(InputHeader { dtype: Some(tensor.dtype), rank: tensor.shape.len() }),

@@ -3,6 +3,8 @@
 //! What is timed, and why so, is `docs/kernels.md §13`. Nothing here knows how a conversion works or how a result is
 //! printed. Read in this order: [`BenchPlan`], `pairs`, [`data`], [`pool`], `clock`.
 
+#![forbid(unsafe_code)]
+
 mod clock;
 pub mod data;
 mod memory;
@@ -12,12 +14,12 @@ pub mod scaled;
 
 pub use clock::memcpy;
 
-use crate::request::Request;
 use clock::Contender;
 use pool::Pool;
 use std::num::NonZeroUsize;
 use truecast_core::spec::SpecError;
 use truecast_core::{CastSpec, DType, Layout};
+use truecast_explain::request::Request;
 use truecast_kernel::plain::Plain;
 use truecast_kernel::{Caches, CastError, CastOptions, Caster, Counting, Elements, Level, PlanError, Route};
 
@@ -122,7 +124,9 @@ impl Arrays {
     ///
     /// # Examples
     /// ```
-    /// use truecast::{Caches, DType, bench::{Arrays, Size}};
+    /// use truecast_bench::{Arrays, Size};
+    /// use truecast_core::DType;
+    /// use truecast_kernel::Caches;
     /// let caches = Caches { l2: 1 << 20, llc: 32 << 20, all_llcs: 32 << 20 };
     /// let len = |src, dst, size| Arrays::new(src, dst, size, &caches).unwrap().len;
     /// assert_eq!(len(DType::F32, DType::I32, Size::L2), 65_536); // 256 KiB on either side
@@ -348,10 +352,13 @@ fn planned((src, dst): (DType, DType), request: &Request, exec: &CastOptions) ->
 ///
 /// # Examples
 /// ```
-/// use truecast::{DType, Level, bench::route, request::Request};
+/// use truecast_bench::route;
+/// use truecast_core::DType;
+/// use truecast_explain::request::Request;
+/// use truecast_kernel::Level;
 /// let baseline = Level::available()[0];
 /// assert_eq!(route((DType::F8E5M2, DType::F32), &Request::default(), baseline)?.to_string(), "table8");
-/// # Ok::<(), truecast::bench::BenchError>(())
+/// # Ok::<(), truecast_bench::BenchError>(())
 /// ```
 pub fn route(pair: (DType, DType), request: &Request, level: Level) -> Result<Route, BenchError> {
     let exec = CastOptions { level, ..CastOptions::default() };

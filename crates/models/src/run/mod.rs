@@ -1,0 +1,19 @@
+//! Evaluating a model of conversions: files in, files out.
+//!
+//! What a model means, how it is described, checked and evaluated is said beside each format; here it is opened (`model`),
+//! fed from files (`inputs`), run (`graph`, [`tile`], [`tosa`]), and what it gives is written (`outputs`, `files`).
+
+mod error;
+mod files;
+mod graph;
+mod inputs;
+mod model;
+mod outputs;
+pub mod tile;
+pub mod tosa;
+
+pub use crate::onnx::conversions as onnx_conversions;
+pub use crate::{Constant, Conversion, Description, Legality, LegalityReport};
+pub use error::RunError;
+pub use model::{Model, ModelKind, ModelRules};
+pub use outputs::{RunOptions, RunReport, Written};
