@@ -50,6 +50,7 @@ pub const PAGES: [Page; 14] = [
             ("Tensors with range, NaN and Inf", "truecast inspect model.safetensors --stats"),
             ("The largest of some tensors", "truecast inspect model.safetensors --filter '*norm*' --sort size"),
             ("A model, for a script", "truecast inspect model.onnx --json"),
+            ("How a checkpoint is quantised", "truecast inspect model"),
         ],
         see_also: &["convert", "compare", "formats"],
     },

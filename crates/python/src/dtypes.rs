@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyInt, PyList, PyString, PyType};
 use std::sync::{Mutex, PoisonError};
+use truecast::dtype::ParseTypeError;
 use truecast::spec::onnx::DataType;
 use truecast::{DType, Ecosystem, Layout};
 
@@ -84,7 +85,9 @@ fn read(object: &Bound<'_, PyAny>) -> PyResult<DType> {
 /// A name of any ecosystem.
 pub fn of_name(py: Python<'_>, name: &str) -> PyResult<DType> {
     DType::parse(name).map_err(|error| {
-        let meant = truecast_cli::nearest_type(name);
+        // A name that means several things has no nearest one.
+        let is_unknown = matches!(error, ParseTypeError::Unknown { .. });
+        let meant = truecast_cli::nearest_type(name).filter(|_| is_unknown);
         let meant = meant.map_or(String::new(), |dtype| format!("; did you mean {dtype}?"));
         raise(py, Class::Type, format_args!("{error}{meant}"))
     })

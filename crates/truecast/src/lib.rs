@@ -116,8 +116,9 @@ pub use truecast_kernel::{
 /// ```
 /// use truecast::{Elements, ElementsMut, DType, Layout, spec::onnx};
 /// let spec = onnx::Cast::to(DType::F16).resolve(DType::String)?;
-/// let text: Vec<u8> = "0.11e6".chars().flat_map(|c| (c as u32).to_le_bytes()).collect();
-/// let text = Elements::with_layout(DType::String, Layout::Utf32 { width: 3 }, 2, &text[..])?; // "0.1" and "1e6"
+/// // Two cells of three characters.
+/// let cells: Vec<u8> = ["0.1", "1e6"].concat().chars().flat_map(|c| (c as u32).to_le_bytes()).collect();
+/// let text = Elements::with_layout(DType::String, Layout::Utf32 { width: 3 }, 2, &cells[..])?;
 /// let mut dst = [0u8; 4];
 /// truecast::cast(&spec, text, ElementsMut::new(DType::F16, 2, &mut dst)?)?;
 /// assert_eq!(dst, [0x66, 0x2e, 0x00, 0x7c]); // 0.1 and Inf

@@ -183,3 +183,17 @@ def test_a_gguf_file(tmp_path):
     assert np.array_equal(dense[name].reshape(-1, 32), expected)
     kept = "embeddings.LayerNorm.weight"
     assert dense[kept].tobytes() == source[kept].tobytes()
+
+
+def test_arguments_that_do_not_exist(tmp_path):
+    np.save(tmp_path / "a.npy", np.float32([1]))
+    source, result = str(tmp_path / "a.npy"), str(tmp_path / "b.npy")
+    with pytest.raises(tc.UsageError, match="convert has no argument overwrite, .*; did you mean force[?]"):
+        tc.convert(source, result, "f16", overwrite=True)
+    with pytest.raises(tc.UsageError, match="verify has no argument max_memry"):
+        tc.verify(source, source, "f16", max_memry=1)
+    with pytest.raises(tc.UsageError, match='onnx has no attribute "overflow"'):
+        tc.convert(source, result, "f16", overflow="saturate")
+    with pytest.raises(tc.DTypeError, match="is ambiguous") as found:
+        tc.convert(source, result, "f8e4m3")
+    assert "did you mean" not in str(found.value)

@@ -55,7 +55,7 @@ pub enum Command {
     /// otherwise; arrays (.npy, .npz, .pb) are always converted. In a model (.onnx) weights are stored in the type and
     /// cast back where they are used. The destination is complete or untouched.
     Convert(ConvertArgs),
-    /// List a file's tensors
+    /// List the tensors of files and folders, and how they are quantised
     Inspect(InspectArgs),
     /// Recompute a conversion independently and compare bit for bit
     ///

@@ -197,6 +197,35 @@ fn schemes_that_cannot_be() {
     folder
         .run("convert model out --to bf16")
         .fails(3, &["weight_scale_inv", "--from-scheme says how", "fp8-block:128x128"]);
+    // Looking at it is no error, and says so.
+    let looked = folder.run("inspect model").exits(0).out;
+    assert!(looked.contains("how tensors are quantised is not understood: model: tensor"), "{looked}");
+    let object = folder.run("inspect model --json").exits(0).object("inspect");
+    assert!(object["unknown_scheme"].as_str().unwrap().contains("is no grid of") && object["schemes"].is_null());
     folder.run("convert model out --to bf16 --from-scheme fp8-block:128x128 --quiet").succeeds();
     folder.run("convert out other --scheme gptq").fails(2, &["scheme gptq is not written; written are mxfp4, "]);
+}
+
+/// Of a folder from its configuration, of a file from itself.
+#[test]
+fn inspect_says_how_tensors_are_quantised() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("model")).unwrap();
+    let tensors = [
+        ("a.weight", "F32", &[256u64, 256][..], f32s(&[1.0; 256 * 256])),
+        ("norm.weight", "F32", &[2], f32s(&[1.0; 2])),
+    ];
+    folder.write("model/model.safetensors", &safetensors(&tensors, &[]));
+    folder.write("model/config.json", b"{}");
+    folder.run("convert model fp8 --scheme fp8-block --quiet").exits(0);
+    let out = folder.run("inspect fp8").succeeds().out;
+    assert!(out.contains("\nquantised by: fp8-block:128x128 (1 tensor)\n"), "{out}");
+    let object = folder.run("inspect fp8 --json").succeeds().object("inspect");
+    assert_eq!(object["schemes"], serde_json::json!([{ "scheme": "fp8-block:128x128", "tensors": 1 }]));
+    folder.run("convert model/model.safetensors c.safetensors --scheme comfy:float8_e4m3fn --quiet").exits(0);
+    assert!(
+        folder.run("inspect c.safetensors").succeeds().out.contains("\nquantised by: comfy:float8_e4m3fn (1 tensor)\n")
+    );
+    let dense = folder.run("inspect model").succeeds().out;
+    assert!(!dense.contains("quantised"), "{dense}");
 }

@@ -5,6 +5,7 @@ Options have the names and defaults of the command's, which reads them: here the
 
 from __future__ import annotations
 
+import difflib
 import functools
 import json
 import os
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Union
 
 from . import _ask, _truecast
+from ._errors import UsageError
 from ._report import Comparison, ConversionReport, Verification
 
 Path = Union[str, "os.PathLike[str]"]
@@ -37,8 +39,22 @@ def _defaults(command: str) -> dict[str, str | None]:
     return {name: default for name, default, *_ in _truecast.arguments(command)}
 
 
+_SPECS = ("onnx", "tosa", "openvino", "tile", "ieee")
+_SYNONYMS = {"overwrite": "force", "exclude": "keep", "dtype": "to", "memory": "max_memory"}
+
+
 def _several(names: Iterable[str] | None) -> list[str]:
     return [names] if isinstance(names, str) else list(names or ())
+
+
+def _refuse_unknown(command: str, attributes: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """What is neither an argument nor an attribute of any specification was meant as an argument."""
+    known = {attribute for spec in _SPECS for attribute, *_ in _truecast.attributes(spec)}
+    for name in attributes:
+        if name not in known:
+            near = difflib.get_close_matches(_SYNONYMS.get(name, name), given, 1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise UsageError(f"{command} has no argument {name}, and no specification has such an attribute{meant}")
 
 
 def _words(command: str, given: dict[str, Any]) -> tuple[list[str], tuple[str | None, dict[str, Any]]]:
@@ -50,6 +66,7 @@ def _words(command: str, given: dict[str, Any]) -> tuple[list[str], tuple[str | 
     pairs += rules.items() if isinstance(rules, Mapping) else rules
     words = [f"--keep={glob}" if to is None else f"--rule={glob}={_truecast.type_name(to)}" for glob, to in pairs]
     decides = given.pop("spec"), given.pop("attributes")
+    _refuse_unknown(command, decides[1], given)
     for name, value in given.items():
         if name in ("to", "from_") and value is not None:
             value = _truecast.type_name(value)
@@ -111,7 +128,7 @@ def convert(
     Parameters
     ----------
     src, dst
-        ``.safetensors``, ``.npy``, ``.npz``, ``.pb`` or ``.onnx`` files; the names say which. Or folders of
+        ``.safetensors``, ``.gguf``, ``.npy``, ``.npz``, ``.pb`` or ``.onnx`` files; the names say which. Or folders of
         ``.safetensors``.
     to
         The type of every tensor that no rule names (in a checkpoint or model: of floating-point ones).

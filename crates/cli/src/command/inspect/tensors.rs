@@ -9,7 +9,7 @@ use crate::output;
 use crate::table::{Cell, Column, Mark, Table, in_one_line};
 use crate::terminal::Terminal;
 use crate::words::INSPECT_COLUMNS;
-use crate::{number, progress};
+use crate::{message, number, progress};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -18,6 +18,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use truecast::DType;
+use truecast::checkpoint;
 use truecast::inspect::{Magnitudes, Stats, stats};
 use truecast::io::folder::Folder;
 use truecast::io::onnx::{Listed, ModelFile};
@@ -106,11 +107,15 @@ pub struct Listing {
     /// Texts of a model that are listed.
     texts: Vec<usize>,
     conversions: Vec<Conversion>,
+    /// By which schemes how many tensors are quantised, or why that is not understood.
+    schemes: Result<Vec<(String, u64)>, String>,
 }
 
 impl Listing {
     pub fn of(path: &Path, args: &InspectArgs, asked: &Asked, context: &Context) -> Result<Listing, Failure> {
         let opened = Opened::open(path, OpenOptions { from: args.from, onnx: args.onnx.options() })?;
+        let (opened, schemes) = checkpoint::schemes(opened);
+        let schemes = schemes.map_err(|error| error.to_string());
         let held = opened.tensors();
         let indices: Vec<usize> = (0..held.len()).filter(|&i| asked.lists(&held[i].tensor().name)).collect();
         let total: u64 = indices.iter().map(|&i| held[i].tensor().bytes()).sum();
@@ -130,7 +135,7 @@ impl Listing {
         let texts = texts.filter(|(_, listed)| asked.lists(&listed.name)).map(|(i, _)| i).collect();
         let conversions = model.map_or(Vec::new(), |file| onnx_conversions(file.model()));
         drop(held);
-        Ok(Listing { path: path.into(), opened, rows, texts, conversions })
+        Ok(Listing { path: path.into(), opened, rows, texts, conversions, schemes })
     }
 
     /// The names that are listed.
@@ -178,6 +183,7 @@ impl Listing {
         for (key, value) in self.opened.file().into_iter().flat_map(Source::metadata) {
             writeln!(out, "{}", in_one_line(&format!("metadata {key}: {value}"), terminal))?;
         }
+        out.write_all(self.quantised(terminal).as_bytes())?;
         for warning in self.opened.folder().map_or(&[][..], Folder::warnings) {
             writeln!(out, "{}", in_one_line(warning, terminal))?;
         }
@@ -196,6 +202,19 @@ impl Listing {
         let files = self.opened.folder().map(|folder| folder.shards().len() as u64);
         let files = files.map_or(String::new(), |files| format!(" in {}", number::count(files, "file")));
         writeln!(out, "{tensors}{files}, {listed} of data, {all} in all")
+    }
+
+    /// How tensors are quantised, if they are.
+    fn quantised(&self, terminal: &Terminal) -> String {
+        let text = match &self.schemes {
+            Ok(schemes) if schemes.is_empty() => return String::new(),
+            Ok(schemes) => {
+                let one = |(name, tensors): &(String, u64)| format!("{name} ({})", number::count(*tensors, "tensor"));
+                format!("quantised by: {}\n", schemes.iter().map(one).collect::<Vec<_>>().join(", "))
+            }
+            Err(why) => format!("how tensors are quantised is not understood: {}\n", message::one_line(why)),
+        };
+        terminal.wrap(&text)
     }
 
     fn file_bytes(&self) -> u64 {
@@ -284,6 +303,10 @@ struct Inspected<'a, T> {
     file_bytes: u64,
     metadata: &'a BTreeMap<String, String>,
     tensors: T,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    schemes: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown_scheme: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<Value>,
 }
@@ -291,12 +314,15 @@ struct Inspected<'a, T> {
 impl Serialize for Listing {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (held, nothing) = (self.opened.tensors(), BTreeMap::new());
+        let schemes = self.schemes.iter().flatten();
         let object = Inspected {
             path: self.path.display().to_string(),
             kind: self.opened.file().map_or("folder", |source| source.format().extension()),
             file_bytes: self.file_bytes(),
             metadata: self.opened.file().map_or(&nothing, Source::metadata),
             tensors: output::Rows(|| self.rows.iter().map(|row| self.row_to_json(&held, row))),
+            schemes: schemes.map(|(scheme, tensors)| json!({ "scheme": scheme, "tensors": tensors })).collect(),
+            unknown_scheme: self.schemes.as_ref().err().map(String::as_str),
             model: self.model().map(|file| onnx::to_json(file, &self.conversions)),
         };
         object.serialize(serializer)
