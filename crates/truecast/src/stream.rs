@@ -294,9 +294,7 @@ pub(crate) fn room(buffer: &mut Vec<u8>, bytes: u64) -> Result<&mut [u8], NoMemo
 
 /// Zeros, so many as a file says.
 pub(crate) fn zeros(bytes: u64) -> Result<Vec<u8>, NoMemory> {
-    let mut buffer = Vec::new();
-    room(&mut buffer, bytes)?;
-    Ok(buffer)
+    truecast_io::zeros(bytes).map_err(|_| NoMemory { bytes })
 }
 
 #[cfg(test)]

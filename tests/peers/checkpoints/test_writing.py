@@ -36,7 +36,8 @@ def tensor(found, name):
     """A tensor of what `load` found, of any type as bytes of its width."""
     dtype, shape, data = found[name]
     types = {"F32": torch.float32, "F16": torch.float16, "BF16": BF16, "F8_E4M3": F8, "U8": torch.uint8,
-             "F8_E5M2": torch.float8_e5m2, "I8": torch.int8, "I32": torch.int32, "I64": torch.int64}
+             "F8_E5M2": torch.float8_e5m2, "I8": torch.int8, "I32": torch.int32, "I64": torch.int64,
+             "F8_E8M0": torch.float8_e8m0fnu}
     return torch.frombuffer(bytearray(data), dtype=types[dtype]).reshape(shape)
 
 

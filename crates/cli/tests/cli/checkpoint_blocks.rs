@@ -121,3 +121,19 @@ fn blocks_of_gguf_files() {
         assert_eq!([&found["scale_zero"], &found["scale_nan"]], [&json!(zeros), &json!(0)], "{scheme}");
     }
 }
+
+/// The text says of blocks what JSON counts where there is something to say, and nothing else.
+#[test]
+fn odd_scales_are_said() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("a")).unwrap();
+    let write = |values: &[f32]| {
+        let of = [(NAME, "F32", &[2u64, 64][..], f32s(values))];
+        folder.write(&format!("a/{FILE}"), &safetensors(&of, &[("format", "pt")]));
+        folder.write("a/config.json", b"{}");
+        folder.run("convert a b --scheme ct:pack-quantized,group=32,scale=f16 --force").exits(0).out
+    };
+    assert!(!write(&[0.25; 128]).contains("blocks:"));
+    let said = write(&[[1e9; 32], [0.25; 32], [1e9; 32], [3.0; 32]].concat());
+    assert!(said.contains("of 4 blocks: 2 have the largest scale, which some elements exceed\n"), "{said}");
+}

@@ -167,8 +167,20 @@ fn a_run_goes_on_without_what_described_its_source() {
 fn what_is_finished_is_known_again() {
     let convert = "convert model out --to bf16 --delete-source --resume";
     let folder = checkpoint(2.0);
-    folder.run("convert model out --to bf16 --delete-source --quiet").exits(0);
+    let first = folder.run("convert model out --to bf16 --delete-source --quiet --report first.json").exits(0);
+    assert!(first.out.is_empty());
+    let first = folder.json("first.json");
     let expected = tree(&folder, "out");
+    let again = folder.run(&format!("{convert} --report again.json --quiet")).exits(0);
+    assert!(again.out.is_empty());
+    // The same files, and what they are, as the first run told.
+    let files = |report: &serde_json::Value| {
+        let mut all: Vec<String> = report["outputs"].as_array().unwrap().iter().map(ToString::to_string).collect();
+        all.sort();
+        all
+    };
+    assert_eq!(files(&folder.json("again.json")), files(&first));
+    assert!(files(&first).iter().any(|file| file.contains("config.json")));
     let said = folder.run(convert).exits(0).out;
     assert!(said.contains("nothing is left to do"), "{said}");
     assert!(folder.run(&format!("{convert} --quiet")).exits(0).out.is_empty());

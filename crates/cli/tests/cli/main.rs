@@ -9,6 +9,7 @@ mod checkpoint_delete;
 mod checkpoint_file;
 mod checkpoint_kills;
 mod checkpoint_quantised;
+mod checkpoint_regroup;
 mod checkpoint_relayout;
 mod checkpoint_repack;
 mod checkpoint_requantise;

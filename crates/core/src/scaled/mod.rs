@@ -18,6 +18,7 @@
 //! | `blocks` | the blocks of GGUF files | §9.2 to §9.5 |
 //! | `quantise` | values to a scale and codes | §3.6, §7, §9.3, §9.4 |
 //! | `repack` | entries in another packing or type | §8 |
+//! | `regroup` | powers of two as scales of other blocks | §8 |
 //! | `error` | what is wrong with a layout or with stored bytes | |
 
 mod arithmetic;
@@ -28,6 +29,7 @@ mod layout;
 mod packing;
 mod part;
 mod quantise;
+mod regroup;
 mod repack;
 
 pub use blocks::{BlockTerms, BlockType, DOUBLED_E2M1};
@@ -37,4 +39,5 @@ pub use layout::{Code, Coding, Form, Global, GlobalRule, Group, Layout, Plane, P
 pub use packing::Packing;
 pub use part::{Part, Parts};
 pub use quantise::{MxScale, NonFinite, Quantisation, Quantised, Search, amax};
+pub use regroup::{BlockExponent, BlockScale, NoExponent, Regrouping};
 pub use repack::{Change, Repacking};

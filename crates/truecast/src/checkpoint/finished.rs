@@ -11,7 +11,7 @@ use serde_json::json;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use truecast_io::folder;
+use truecast_io::folder::{self, Folder};
 
 /// The report of a run of `delete_source` that an earlier run has finished; `None` if there is anything left to do. Every file
 /// of the result is read again. What an earlier run kept of the source goes, unless this is a dry run.
@@ -55,6 +55,14 @@ pub fn finished(src: &Path, options: &Options, is_dry_run: bool, stop: &AtomicBo
             of_folder.digests.push((path, *bytes, expected.clone()));
         }
         of_folder.shards.push(row);
+    }
+    // What was written beside the shards is what lies beside them.
+    let whole = Folder::open(dst, options.tensors.onnx.follow_links)?;
+    let sidecars = whole.sidecars().iter().map(|sidecar| sidecar.path.clone());
+    for path in sidecars.chain(whole.index().map(|index| index.name.clone().into())) {
+        let path = dst.join(path);
+        let (bytes, digest) = sha256(&path, stop)?;
+        of_folder.digests.push((path, bytes, digest));
     }
     if !is_dry_run && dst.join(KEPT).is_dir() {
         for entry in &manifest.shards {

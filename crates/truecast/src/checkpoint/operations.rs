@@ -3,6 +3,7 @@
 
 use super::dense::Maker;
 use super::encode::Plans;
+use super::regrouper::{Alike, Regrouper};
 use super::scaled::Scaled;
 use super::shard::{Origin, Work};
 use crate::convert::action::Action;
@@ -22,6 +23,7 @@ pub(super) enum Operation {
     Dequantise(Arc<Maker>),
     Quantise(Arc<Plans>),
     Repack(Arc<Repacker>),
+    Regroup(Arc<Regrouper>),
 }
 
 /// What tensors have in common that are treated alike.
@@ -32,6 +34,7 @@ enum Key {
     /// The type and the layout that is written, and that of a quantised source.
     Quantise(DType, Layout, Option<Layout>),
     Repack(Repacking),
+    Regroup(Alike),
 }
 
 /// Plans take some kilobytes each.
@@ -70,6 +73,9 @@ impl<'a> Operations<'a> {
             Origin::Dense(scaled) => self.of_scaled(scaled).map(Operation::Quantise),
             Origin::Repacked(repacked) => self.get(Key::Repack(repacked.how), || {
                 Ok(Operation::Repack(Arc::new(Repacker::new(&repacked.how, &self.exec)?)))
+            }),
+            Origin::Regrouped(regrouped) => self.get(Key::Regroup(regrouped.alike), || {
+                Ok(Operation::Regroup(Arc::new(Regrouper::new(&regrouped.alike, &self.exec)?)))
             }),
         }
     }

@@ -236,6 +236,13 @@ impl Plan {
             };
             warnings.push(format!("{path}: tensor {name}{others}: the second scale is rounded to f32"));
         }
+        warnings.extend(all_relaid.iter().filter_map(|relaid| {
+            let (path, name, value) = (src.display(), Shown(&relaid.quantised.name), relaid.unlikely?);
+            Some(format!(
+                "{path}: tensor {name}: magnitudes give the second scale {value:?}, which looks like one of the other \
+                 convention; --trust-scales reads it"
+            ))
+        }));
         if let Some(reference) = reference {
             let all: Vec<_> = found.groups.iter().map(|group| quantised(&folder, &stored, group)).collect();
             warnings.extend(reference.check_nibbles(&folder, &all)?);

@@ -241,7 +241,7 @@ fn blocks(layout: &Layout) -> Vec<u64> {
 }
 
 /// Every plane has the bytes of a row together, row after row.
-fn are_rows_together(layout: &Layout) -> bool {
+pub(super) fn are_rows_together(layout: &Layout) -> bool {
     let Some(planes) = layout.planes() else { return !layout.transposed };
     let grid = layout.grid(planes.scales.block);
     let zeros = match planes.zero {
@@ -256,7 +256,7 @@ fn are_rows_together(layout: &Layout) -> bool {
 }
 
 /// The bytes of a part that hold some rows of a matrix; `None` of a part that the layout does not have.
-fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u64>) -> Option<Range<u64>> {
+pub(super) fn bytes_of(layout: &Layout, part: Part, matrix: u64, rows: &Range<u64>) -> Option<Range<u64>> {
     let rows_of = |plane: &Plane, shape: [u64; 2], rows: Range<u64>| {
         let whole = plane.bytes(shape)?;
         // All of a matrix, however it lies.

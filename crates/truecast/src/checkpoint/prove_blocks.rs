@@ -4,6 +4,7 @@
 use super::prove_scaled::ScaledProof;
 use crate::error::Error;
 use crate::scan::Stretch;
+use crate::stream::zeros;
 use crate::verify::difference::FileDifference;
 use crate::verify::found::Found;
 use std::ops::{ControlFlow, Range};
@@ -55,7 +56,7 @@ pub(super) fn compare(
 fn piece(proof: &ScaledProof<'_>, block: BlockType, blocks: Range<u64>) -> Result<Found<(u64, u64)>, Error> {
     let (of_block, bytes) = (block.elements(), block.bytes());
     let source = proof.source(proof.scaled, blocks.start * of_block..blocks.end * of_block)?;
-    let mut actual = vec![0; ((blocks.end - blocks.start) * bytes) as usize];
+    let mut actual = zeros((blocks.end - blocks.start) * bytes)?;
     proof.result.0.read_at(proof.result.1[0], blocks.start * bytes, &mut actual)?;
     let (mut found, mut expected) = (Found::new(), vec![0; bytes as usize]);
     let each = source.chunks(of_block as usize).zip(actual.chunks(bytes as usize));

@@ -10,6 +10,7 @@ use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::scan::Stretch;
+use crate::stream::zeros;
 use crate::verify::difference::{FileDifference, WrongElement};
 use crate::verify::found::Found;
 use std::ops::{ControlFlow, Range};
@@ -137,7 +138,7 @@ impl ScaledProof<'_> {
 
     /// An output whose bytes are known as a whole.
     fn bytes(&self, at: usize, expected: &[u8], differences: &mut Vec<FileDifference>) -> Result<(), Error> {
-        let mut found = vec![0; expected.len()];
+        let mut found = zeros(expected.len() as u64)?;
         self.result.0.read_at(self.result.1[at], 0, &mut found)?;
         differences.extend(FileDifference::of_bytes(&self.scaled.outputs[at].tensor.name, expected, &found));
         Ok(())
@@ -185,7 +186,7 @@ impl ScaledProof<'_> {
         }
         let Stored { shard, tensor } = scaled.from;
         let size = scaled.dtype.storage_bits().unwrap_or(8) as u64 / 8;
-        let mut bytes = vec![0; ((elements.end - elements.start) * size) as usize];
+        let mut bytes = zeros((elements.end - elements.start) * size)?;
         self.plan.folder().shards()[shard].source.read_at(tensor, elements.start * size, &mut bytes)?;
         let widened = CastSpec { src: scaled.dtype, ..CastSpec::copy(DType::F32) };
         let value = |code: &[u8]| {
@@ -270,7 +271,7 @@ impl ScaledProof<'_> {
         let mut held = Vec::new();
         for (part, plane) in planes_of(planes) {
             if let (false, Some(at)) = (lies_in_rows(&plane, self.shape(planes, part)), self.scaled.output(part)) {
-                let mut bytes = vec![0; self.scaled.outputs[at].tensor.bytes() as usize];
+                let mut bytes = zeros(self.scaled.outputs[at].tensor.bytes())?;
                 self.result.0.read_at(self.result.1[at], 0, &mut bytes)?;
                 held.push((part, bytes));
             }
@@ -293,7 +294,8 @@ impl ScaledProof<'_> {
         let whole = held.iter().find(|(of, _)| *of == part);
         let [rows, cols] = if whole.is_some() { shape } else { [1, shape[1]] };
         let bits = plane.code.bits();
-        let mut free = vec![0xff_u8; plane.bytes([rows, cols]).unwrap_or(0) as usize];
+        let mut free = zeros(plane.bytes([rows, cols]).unwrap_or(0))?;
+        free.fill(0xff_u8);
         for at in (0..rows).flat_map(|row| (0..cols).map(move |col| [row, col])) {
             plane.packing.set(bits, [rows, cols], at, &mut free, 0);
         }
@@ -314,7 +316,7 @@ impl ScaledProof<'_> {
             Some((_, all)) => look(0, all),
             None => {
                 let step = ((1 << 18) / size).max(1) * size;
-                let mut bytes = vec![0; step.min(total as usize)];
+                let mut bytes = zeros(total.min(step as u64))?;
                 for first in (0..total).step_by(step) {
                     let bytes = &mut bytes[..step.min((total - first) as usize)];
                     self.result.0.read_at(self.result.1[at], first, bytes)?;
@@ -361,7 +363,7 @@ impl ScaledProof<'_> {
         let field = |col, bytes: &[u8]| plane.packing.get(bits, [1, shape[1]], [0, col - octets.start * 8], bytes);
         // Whole rows lie together.
         let together = if first == 0 && end == row_bytes { rows.end - rows.start } else { 1 };
-        let mut bytes = vec![0; ((end - first) * together) as usize];
+        let mut bytes = zeros((end - first) * together)?;
         for row in rows.clone().step_by(together as usize) {
             self.result.0.read_at(self.result.1[at], matrix * matrix_bytes + row * row_bytes + first, &mut bytes)?;
             for of_row in bytes.chunks((end - first) as usize) {

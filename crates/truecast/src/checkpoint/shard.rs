@@ -1,6 +1,7 @@
 //! What becomes of one file of a checkpoint.
 
 use super::dense::Quantised;
+use super::regrouped::Regrouped;
 use super::repacked::Repacked;
 use super::scaled::Scaled;
 use super::stored::Stored;
@@ -24,6 +25,8 @@ pub(crate) enum Origin {
     Dense(Box<Scaled>),
     /// One, of the entries of one in another packing.
     Repacked(Box<Repacked>),
+    /// One, of codes and scales that are powers of two.
+    Regrouped(Box<Regrouped>),
 }
 
 /// What makes tensors of the result that belong together.
@@ -47,16 +50,15 @@ impl Work {
             }
             Origin::Dense(scaled) => scaled.item(index),
             Origin::Repacked(repacked) => repacked.item(index),
+            Origin::Regrouped(regrouped) => regrouped.item(index),
         }
     }
 
     /// The tensors of the result.
     pub fn targets(&self) -> impl Iterator<Item = &Tensor> + Clone {
         let (one, several) = match &self.origin {
-            Origin::Stored(_) | Origin::Bytes(_) | Origin::Quantised(_) | Origin::Repacked(_) => {
-                (Some(&self.planned.target), &[][..])
-            }
             Origin::Dense(scaled) => (None, &scaled.outputs[..]),
+            _ => (Some(&self.planned.target), &[][..]),
         };
         one.into_iter().chain(several.iter().map(|output| &output.tensor))
     }
@@ -65,6 +67,7 @@ impl Work {
     pub fn bytes_in(&self) -> u64 {
         match (self.quantised(), &self.origin) {
             (None, Origin::Repacked(repacked)) => repacked.bytes,
+            (None, Origin::Regrouped(regrouped)) => regrouped.bytes(),
             (None, _) => self.planned.from.bytes_in(self.planned.src_layout, self.planned.target.len()).unwrap_or(0),
             (Some(quantised), _) => quantised.bytes,
         }
@@ -73,7 +76,7 @@ impl Work {
     /// The quantised tensor that it is made of, if it is.
     pub fn quantised(&self) -> Option<&Quantised> {
         match &self.origin {
-            Origin::Stored(_) | Origin::Bytes(_) | Origin::Repacked(_) => None,
+            Origin::Stored(_) | Origin::Bytes(_) | Origin::Repacked(_) | Origin::Regrouped(_) => None,
             Origin::Quantised(quantised) => Some(quantised),
             Origin::Dense(scaled) => scaled.source.as_deref(),
         }
@@ -92,6 +95,7 @@ impl Work {
             Origin::Quantised(quantised) => quantised.sources().collect(),
             Origin::Dense(scaled) => scaled.sources(),
             Origin::Repacked(repacked) => vec![repacked.from.shard],
+            Origin::Regrouped(regrouped) => regrouped.source.sources().collect(),
         };
         parts.into_iter()
     }
@@ -107,6 +111,9 @@ impl Work {
         }
         if let Origin::Repacked(repacked) = &self.origin {
             (row.bytes_in, row.converted) = (repacked.bytes, row.from != row.to);
+        }
+        if let Origin::Regrouped(regrouped) = &self.origin {
+            (row.bytes_in, row.converted) = (regrouped.bytes(), row.from != row.to);
         }
         row
     }

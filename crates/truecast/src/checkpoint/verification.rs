@@ -7,6 +7,7 @@ use super::options::Options;
 use super::plan::Plan;
 use super::prove::Proof;
 use super::prove_blocks;
+use super::prove_regrouped::RegroupedProof;
 use super::prove_relaid::RelaidProof;
 use super::prove_repacked::RepackedProof;
 use super::prove_scaled::ScaledProof;
@@ -16,6 +17,7 @@ use crate::error::Error;
 use crate::progress::Progress;
 use crate::report::Provenance;
 use crate::scan::Stretch;
+use crate::stream::zeros;
 use crate::verify::coverage::{Coverage, elements_of};
 use crate::verify::difference::FileDifference;
 use crate::verify::elements::{self, Prepared};
@@ -148,7 +150,7 @@ impl Verification {
                         (difference.into_iter().collect(), elements_of(some))
                     }
                     Origin::Bytes(bytes) => {
-                        let mut actual = vec![0; bytes.len()];
+                        let mut actual = zeros(bytes.len() as u64)?;
                         found.source.read_at(at, 0, &mut actual)?;
                         let difference = FileDifference::of_bytes(name, bytes, &actual);
                         (difference.into_iter().collect(), elements_of(some))
@@ -157,6 +159,13 @@ impl Verification {
                         let proof =
                             RepackedProof { folder: &self.plan.folder, repacked, result: (&found.source, at, name) };
                         let (difference, entries) = proof.compare(&mut progress)?;
+                        verdict.methods.definition += entries;
+                        (difference.into_iter().collect(), elements_of(some))
+                    }
+                    Origin::Regrouped(regrouped) => {
+                        let (folder, result) = (&self.plan.folder, (&found.source, at, name.as_str()));
+                        let proof = RegroupedProof { folder, regrouped, result };
+                        let (difference, entries) = proof.compare(some, &mut progress)?;
                         verdict.methods.definition += entries;
                         (difference.into_iter().collect(), elements_of(some))
                     }

@@ -107,6 +107,13 @@ impl<'a> Shards<'a> {
                     let changed = ScaledError::Layout { why: "its file was changed while it was converted" };
                     wrong.map_or(Ok((Loss::default(), bytes)), |_| Err(changed.into()))
                 }
+                Operation::Regroup(regrouper) => {
+                    let Origin::Regrouped(regrouped) = &shard.works[index].origin else {
+                        unreachable!("each work has its operation")
+                    };
+                    let bytes = regrouped.run(&regrouper, (first, len), src, dst)?;
+                    Ok((Loss::default(), bytes))
+                }
                 Operation::Dequantise(maker) => {
                     let dst = room(dst, items[at].dst_bytes(len))?;
                     maker.run(first, len as usize, src, dst).map(|parts| counted(parts, dst.len()))
@@ -137,7 +144,7 @@ impl<'a> Shards<'a> {
             let whole = |other: Counts| (seen(&other) == seen(&counts)).then(|| Noise::of(&other));
             let beside = Beside { cast: whole(cast), formula: whole(formula) };
             let counts = match work.origin {
-                Origin::Repacked(_) => Counts::copied(work.planned.target.len()),
+                Origin::Repacked(_) | Origin::Regrouped(_) => Counts::copied(work.planned.target.len()),
                 _ => counts,
             };
             let blocks = match &work.origin {

@@ -22,8 +22,8 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Of more blocks of the same tensor.
-    pub(crate) fn add(&mut self, more: &Blocks) {
+    /// Of more blocks; rows and columns that were added stay what they are.
+    pub fn add(&mut self, more: &Blocks) {
         self.blocks += more.blocks;
         self.blocks_lossless += more.blocks_lossless;
         self.scale_saturated += more.scale_saturated;

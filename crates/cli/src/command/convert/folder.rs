@@ -17,7 +17,7 @@ use std::time::Instant;
 use truecast::DType;
 use truecast::checkpoint::{self, Options, Plan};
 use truecast::io::{OutputFile, follow};
-use truecast::report::{Noise, Report, ShardState, TensorReport, assess};
+use truecast::report::{Blocks, Noise, Report, ShardState, TensorReport, assess};
 use truecast::verify::RecordedFile;
 
 pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<ExitCode, Failure> {
@@ -105,7 +105,7 @@ pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<E
             print(&report, &assessment, &listed, &open, elapsed, args, &context.terminal)?;
         }
         let done = ending(&report, args);
-        let done = beside(&report) + &done;
+        let done = blocks(&report) + &beside(&report) + &done;
         output::text(&context.terminal.wrap(&done))?;
     }
     Ok(thresholds::report(&failed, "; the result was written", context.json))
@@ -113,9 +113,11 @@ pub fn run(args: &ConvertArgs, options: &Options, context: &Context) -> Result<E
 
 /// An earlier run did everything, and nothing is left of the source.
 fn finished(report: Report, args: &ConvertArgs, options: &Options, context: &Context) -> Result<ExitCode, Failure> {
+    let wants_outputs = args.report.is_some() && !args.dry_run;
+    let outputs = wants_outputs.then(|| RecordedFile::all(&report, &signals::stop_flag(context.json))).transpose()?;
     let printed = |report| {
-        let (dry_run, destination) = (args.dry_run, destination(args));
-        Printed { dry_run, destination, report, undefined_reasons: Vec::new(), outputs: None }
+        let (dry_run, destination, outputs) = (args.dry_run, destination(args), outputs.clone());
+        Printed { dry_run, destination, report, undefined_reasons: Vec::new(), outputs }
     };
     if let Some(path) = args.report.as_deref().filter(|_| !args.dry_run) {
         let path = follow(path)?;
@@ -178,6 +180,23 @@ fn print_plan(report: &Report, args: &ConvertArgs, terminal: &Terminal) -> Resul
         }
         out.write_all(if args.dry_run { b"" } else { b"\n" })
     })
+}
+
+/// What is odd about the scales of blocks, if anything is.
+fn blocks(report: &Report) -> String {
+    let mut all = Blocks::default();
+    report.tensors.iter().filter_map(|row| row.blocks.as_deref()).for_each(|of_row| all.add(of_row));
+    let said = [
+        (all.scale_saturated, "the largest scale, which some elements exceed"),
+        (all.scale_zero, "the scale 0"),
+        (all.scale_nan, "the scale NaN"),
+    ];
+    let said: Vec<String> = said
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{} {} {what}", grouped(*n), if *n == 1 { "has" } else { "have" }))
+        .collect();
+    if said.is_empty() { String::new() } else { format!("of {}: {}\n", count(all.blocks, "block"), said.join(", ")) }
 }
 
 /// What other ways to store the quantised tensors would have cost, all together.

@@ -23,12 +23,12 @@ pub(super) struct Matching {
 }
 
 /// The tensor as it is read: what is rows there.
-struct Side<'a> {
-    layout: &'a Layout,
-    planes: &'a Planes,
+pub(super) struct Side<'a> {
+    pub layout: &'a Layout,
+    pub planes: &'a Planes,
 }
 
-type Why = &'static str;
+pub(super) type Why = &'static str;
 
 fn require(holds: bool, why: Why) -> Result<(), Why> {
     if holds { Ok(()) } else { Err(why) }
@@ -92,6 +92,11 @@ pub(super) fn matching(from: &Layout, to: &Layout) -> Result<Matching, Why> {
     require(sides.iter().all(is_one), "it has a second scale for each matrix")?;
     let globals = old.global.zip(new.global).map(|(old, new)| [old.rule, new.rule]);
     Ok(Matching { codes: of_codes, scales: of_scales, zeros, midpoint, globals, index })
+}
+
+/// Codes that stay what they are.
+pub(super) fn of_codes(sides: &[Side<'_>; 2], planes: [Plane; 2]) -> Result<OfPlane, Why> {
+    of_plane(sides, planes, [[1, 1]; 2], Change::None, true)
 }
 
 /// What is added to integer codes: each has one there.

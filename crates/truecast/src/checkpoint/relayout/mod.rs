@@ -4,6 +4,7 @@
 
 mod index;
 mod matching;
+mod regrouping;
 
 use super::dense::Quantised;
 use super::element::to_f32;
@@ -14,8 +15,9 @@ use crate::error::{Cause, Error};
 use crate::select::writing::Relayout;
 use index::is_trivial;
 use matching::{Matching, matching};
+use regrouping::OfPart;
 use truecast_core::DType;
-use truecast_core::scaled::{Change, Code, GlobalRule, Layout, Part};
+use truecast_core::scaled::{Change, Code, GlobalRule, Layout, Part, Plane, Planes, Scales};
 use truecast_io::folder::Folder;
 use truecast_schemes::{Content, Output, Scheme, Target};
 
@@ -30,6 +32,8 @@ pub(super) struct Relaid {
     pub shard: usize,
     /// Its second scale is the nearest f32, and its values are not quite the same.
     pub is_rounded: bool,
+    /// A second scale that readers take for one of the other convention (§4.5.1).
+    pub unlikely: Option<f32>,
 }
 
 /// What becomes of a quantised tensor that is carried over.
@@ -48,11 +52,29 @@ pub(super) fn relaid(
         Error::scheme(folder.path(), truecast_schemes::Error::NoRelayout { tensor, from, to, why })
     };
     let failed = |cause| Error::tensor(folder.path(), &quantised.name, Cause::Scaled(cause));
-    let matching = matching(&quantised.layout, &target.layout).map_err(refused)?;
     let repacked = |part, of: &OfPlane| {
         let from = quantised.stored(part);
         let bytes = folder.shards()[from.shard].source.tensors()[from.tensor].bytes();
         Repacked::new(part, (from, bytes), of).map_err(failed)
+    };
+    let matching = match matching(&quantised.layout, &target.layout) {
+        Ok(matching) => matching,
+        Err(why) => {
+            let Some(of) = regrouping::of_layouts(&quantised.layout, &target.layout) else { return Err(refused(why)) };
+            let settled = regrouping::settled(folder, &quantised, of)?.map_err(|why| {
+                let (tensor, from, to) = (quantised.name.clone(), Box::new(from), Box::new(to));
+                Error::scheme(folder.path(), truecast_schemes::Error::NoRelayoutOfBlock { tensor, from, to, why })
+            })?;
+            let made = |part| match settled.part(part) {
+                OfPart::Regrouped(regrouped) => Ok(Origin::Regrouped(regrouped)),
+                OfPart::Known(bytes) => Ok(Origin::Bytes(bytes.to_vec())),
+                OfPart::Plane(of) if of.is_same() => Ok(Origin::Stored(quantised.stored(part))),
+                OfPart::Plane(of) => Ok(Origin::Repacked(Box::new(repacked(part, &of)?))),
+            };
+            let unlikely = settled.unlikely();
+            let (works, relaid) = together(folder, quantised.clone(), target, made)?;
+            return Ok((works, Relaid { unlikely, ..relaid }));
+        }
     };
     if let Some(index) = &matching.index
         && !is_trivial(folder, quantised.stored(Part::Index), index)?
@@ -64,56 +86,69 @@ pub(super) fn relaid(
     {
         return Err(refused("one of its zero points is not the midpoint; symmetric=false keeps them"));
     }
-    let (mut works, mut parts, mut is_rounded) = (Vec::new(), Vec::new(), false);
-    for output in &target.tensors {
-        let Content::Part(part) = output.content else {
-            let Content::Bytes(bytes) = &output.content else { unreachable!("there are no others") };
-            works.push(work(output, output.tensor.name.clone(), Origin::Bytes(bytes.clone())));
-            continue;
-        };
-        parts.push((part, output.tensor.name.clone()));
-        let stored = quantised.stored(part);
-        let name = folder.shards()[stored.shard].source.tensors()[stored.tensor].name.clone();
+    let mut is_rounded = false;
+    let made = |part| {
         let Matching { codes, scales, zeros, globals, .. } = &matching;
-        let origin = match (part, globals) {
-            (Part::Global, Some([rule, other])) if rule != other => {
-                let mut bytes = [0; 4];
-                folder.shards()[stored.shard].source.read_at(stored.tensor, 0, &mut bytes)?;
-                let (made, is_exact) = second([*rule, *other], f32::from_le_bytes(bytes)).map_err(refused)?;
-                is_rounded = !is_exact;
-                Origin::Bytes(made.to_le_bytes().to_vec())
-            }
-            _ => {
-                let of = match part {
-                    Part::Codes => Some(codes),
-                    Part::Scales => Some(scales),
-                    Part::Zeros => zeros.as_ref(),
-                    _ => None,
-                };
-                match of.filter(|of| !of.is_same()) {
-                    None => Origin::Stored(stored),
-                    Some(of) => {
-                        let repacked = repacked(part, of)?;
-                        if !of.is_total && !repacked.is_possible(folder)? {
-                            return Err(refused(match part {
-                                Part::Scales => "one of its scales has no equal of the type that they have there",
-                                _ => "one of its zero points is out of the range that they have there",
-                            }));
-                        }
-                        Origin::Repacked(Box::new(repacked))
-                    }
-                }
-            }
+        let stored = quantised.stored(part);
+        if let (Part::Global, Some([rule, other])) = (part, globals)
+            && rule != other
+        {
+            let mut bytes = [0; 4];
+            folder.shards()[stored.shard].source.read_at(stored.tensor, 0, &mut bytes)?;
+            let (made, is_exact) = second([*rule, *other], f32::from_le_bytes(bytes)).map_err(refused)?;
+            is_rounded = !is_exact;
+            return Ok(Origin::Bytes(made.to_le_bytes().to_vec()));
+        }
+        let of = match part {
+            Part::Codes => Some(codes),
+            Part::Scales => Some(scales),
+            Part::Zeros => zeros.as_ref(),
+            _ => None,
         };
-        works.push(work(output, name, origin));
-    }
+        let Some(of) = of.filter(|of| !of.is_same()) else { return Ok(Origin::Stored(stored)) };
+        let repacked = repacked(part, of)?;
+        if !of.is_total && !repacked.is_possible(folder)? {
+            return Err(refused(match part {
+                Part::Scales => "one of its scales has no equal of the type that they have there",
+                _ => "one of its zero points is out of the range that they have there",
+            }));
+        }
+        Ok(Origin::Repacked(Box::new(repacked)))
+    };
+    let (works, relaid) = together(folder, quantised.clone(), target, made)?;
     if is_rounded && how == Relayout::Exact {
         return Err(refused(
             "its second scale is divided by there, and no f32 gives the same values; --relayout lossy takes the nearest",
         ));
     }
+    Ok((works, Relaid { is_rounded, ..relaid }))
+}
+
+/// The tensors of the result, each part by what makes it.
+fn together(
+    folder: &Folder,
+    quantised: Quantised,
+    target: Target,
+    mut made: impl FnMut(Part) -> Result<Origin, Error>,
+) -> Result<(Vec<Work>, Relaid), Error> {
+    let (mut works, mut parts) = (Vec::new(), Vec::new());
+    for output in &target.tensors {
+        let (name, origin) = match &output.content {
+            Content::Bytes(bytes) => (output.tensor.name.clone(), Origin::Bytes(bytes.clone())),
+            Content::Part(part) => {
+                parts.push((*part, output.tensor.name.clone()));
+                let stored = quantised.parts.iter().find(|(of, _)| of == part).map(|(_, stored)| *stored);
+                // What the source lacks is told by its own name.
+                let name = stored.map_or(&output.tensor.name, |stored| {
+                    &folder.shards()[stored.shard].source.tensors()[stored.tensor].name
+                });
+                (name.clone(), made(*part)?)
+            }
+        };
+        works.push(work(output, name, origin));
+    }
     let shard = quantised.stored(Part::Codes).shard;
-    Ok((works, Relaid { layout: target.layout, quantised, parts, shard, is_rounded }))
+    Ok((works, Relaid { layout: target.layout, quantised, parts, shard, is_rounded: false, unlikely: None }))
 }
 
 /// What makes a tensor of the result. It is told as one of its own type, but for scales that get another.
@@ -123,6 +158,15 @@ fn work(output: &Output, name: String, origin: Origin) -> Work {
         && let (Change::Float, Code::Float(dtype)) = (repacked.how.change, repacked.how.from.code)
     {
         from = dtype;
+    }
+    if let Origin::Regrouped(regrouped) = &origin {
+        from = match (regrouped.alike.part, regrouped.source.layout.planes()) {
+            (
+                Part::Scales,
+                Some(Planes { scales: Scales { plane: Plane { code: Code::Float(dtype), .. }, .. }, .. }),
+            ) => *dtype,
+            _ => regrouped.source.layout.code_type(),
+        };
     }
     Work {
         planned: Planned { name, target: output.tensor.clone(), from, src_layout, cast: None, kept_by: None },
