@@ -36,6 +36,12 @@ impl Name {
         }
     }
 
+    /// Whether a stored name ends as it has to.
+    pub(crate) fn may_be(self, stored: &str) -> bool {
+        let (Name::Append(end) | Name::Sibling(end) | Name::Hidden(end)) = self;
+        stored.ends_with(end)
+    }
+
     /// The logical name.
     pub(crate) fn logical(self, stored: &str) -> Option<String> {
         match self {

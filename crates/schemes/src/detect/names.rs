@@ -26,13 +26,27 @@ const ROWS: [(Name, Family); 11] = [
 
 pub(super) fn claim(claims: &mut Claims<'_>) -> Result<(), Error> {
     let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+    // Most checkpoints have no tensor that could stand beside others.
+    let occurs = |beside: Name| {
+        let mut names = (0..claims.index.len()).map(|number| claims.index.tensor(number).name.as_str());
+        names.any(|name| beside.may_be(name))
+    };
+    let rows: Vec<_> = ROWS
+        .into_iter()
+        .filter(|(beside, _)| occurs(*beside))
+        .map(|(beside, family)| {
+            (beside, family, catalogue::entry(family).expect("schemes that names tell have entries"))
+        })
+        .collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
     for number in 0..claims.index.len() {
         let tensor = claims.index.tensor(number);
-        for (beside, family) in ROWS {
+        for &(beside, family, entry) in &rows {
             if claims.is_claimed(number) {
                 break;
             }
-            let entry = catalogue::entry(family).expect("schemes that names tell have entries");
             let Some(name) = claims.logical(entry, tensor) else { continue };
             let Some(other) = beside.of(&name).and_then(|beside| claims.index.find(&beside)) else { continue };
             // GPTQ packs along the inputs, AWQ along the outputs: eight columns in a word (§5.2).
