@@ -15,6 +15,7 @@ use crate::scaled::lookup::{Codes, Full, Tables};
 use crate::scaled::nibbles::Nibbles;
 use crate::scaled::stepped::{Shape, Stepped, Steps};
 use crate::stage::Stage;
+use truecast_core::scaled::BlockType;
 
 /// None.
 pub(crate) fn kernel(_ops: &[Op], _level: Level) -> Option<Box<dyn Stage>> {
@@ -57,6 +58,9 @@ pub(crate) fn has_nibbles(_level: Level) -> bool {
 pub(crate) fn nibbles(_level: Level, _: &Nibbles<'_>, _dst: &mut [u8], _streams: bool) -> usize {
     0
 }
+
+/// None are made: they would be for that loop.
+pub(crate) fn operands(_level: Level, _: BlockType, _src: &[u8], _scales: &mut [[u8; 4]], _biases: &mut [[u8; 4]]) {}
 
 /// None is turned.
 pub(crate) fn turn(_level: Level, _: (&[u8], usize), _n_cols: usize, _: (&mut [u8], usize), _streams: bool) -> usize {

@@ -435,6 +435,67 @@ fn blocks_of_gguf_files() {
     }
 }
 
+/// Every f16 as the scale of a block, and pairs of them with multiples of all sizes: finite neighbours are taken together,
+/// and what is not finite is among them.
+#[test]
+fn nibbles_with_every_factor() {
+    let mut random = Random::new("nibbles_with_every_factor");
+    for (block, n) in [(BlockType::Q4_0, 1u64 << 16), (BlockType::Q4_1, 1 << 16), (BlockType::Q4_K, 1 << 13)] {
+        let layout = Layout::new(1, [n / 64, 64 * block.elements()], Coding::Blocks { block, factor: false });
+        let mut stored = stored(&layout, &mut random);
+        let size = block.bytes() as usize;
+        for (i, bytes) in stored[0].chunks_mut(size).enumerate() {
+            let below = (1u64 << 16) / n;
+            let factor = (i as u64 * below + random.next() % below) as u16;
+            bytes[..2].copy_from_slice(&factor.to_le_bytes());
+            if block != BlockType::Q4_0 {
+                // Any, or one near the other, so that sums cancel.
+                let other = if i % 3 == 0 { random.next() as u16 } else { factor ^ (random.next() as u16 & 0x87ff) };
+                bytes[2..4].copy_from_slice(&other.to_le_bytes());
+            }
+        }
+        check_stored(layout, &stored, &[Bf16], &mut random);
+    }
+}
+
+/// Halfway between two bf16 and next to that, by upper halves that are even and odd, in every binade.
+#[test]
+fn nibbles_that_are_rounded() {
+    let mut random = Random::new("nibbles_that_are_rounded");
+    let int4 = Plane { code: Code::unsigned(4), packing: Packing::WORDS };
+    let uppers = (0..1u32 << 16).step_by(13).filter(|upper| upper & 0x7f80 != 0x7f80);
+    let lowers = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff];
+    let mut scales: Vec<u32> = uppers.flat_map(|upper| lowers.map(|lower| upper << 16 | lower)).collect();
+    // Rows of finite scales, of which the last has an odd number of blocks; in some others one is not finite.
+    scales.truncate(scales.len() / 7 * 7);
+    for at in [7 * 5, 7 * 11 + 6, 7 * 900 + 3] {
+        scales[at] = 0x7f80_0000 | (at as u32 & 1);
+    }
+    let layout = planes(
+        1,
+        [scales.len() as u64 / 7, 7 * 32],
+        Planes { zero: Zero::Constant(8), ..Planes::times(int4, Plane::of(F32), [1, 32]) },
+    );
+    let mut stored = stored(&layout, &mut random);
+    stored[1] = scales.iter().flat_map(|s| s.to_le_bytes()).collect();
+    check_stored(layout, &stored, &[Bf16], &mut random);
+    // A6, whose intermediate results are rounded too.
+    for scale in [F32, Bf16] {
+        let coded = Planes { form: Form::Affine, ..Planes::times(int4, Plane::of(scale), [1, 32]) };
+        let layout = planes(1, [900, 7 * 32], coded);
+        let mut stored = self::stored(&layout, &mut random);
+        for part in [1, 4] {
+            for value in stored[part].chunks_mut(scale.storage_bits().unwrap() as usize / 8) {
+                let last = value.len() - 1;
+                // Magnitudes of a few binades; one in 64 is not finite.
+                let exponent = if random.next().is_multiple_of(64) { 0x7f } else { 0x3c };
+                value[last] = value[last] & 0x80 | exponent;
+            }
+        }
+        check_stored(layout, &stored, &[Bf16], &mut random);
+    }
+}
+
 /// Values before any rounding: within half an ulp of f32 of what the definition rounds.
 #[test]
 fn exact_values() {

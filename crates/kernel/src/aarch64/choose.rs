@@ -8,7 +8,7 @@ use crate::drive::{run, stage};
 use crate::level::Level;
 pub(crate) use crate::no_kernels::{add, add_values, small_results, specials};
 pub(crate) use crate::no_kernels::{by_steps, has_steps, steps};
-pub(crate) use crate::no_kernels::{encode, full, has_full, has_nibbles, largest, nibbles, turn};
+pub(crate) use crate::no_kernels::{encode, full, has_full, has_nibbles, largest, nibbles, operands, turn};
 pub(crate) use crate::no_kernels::{has_split, look_up, split_packs};
 use crate::numbers::encode::shape;
 use crate::numbers::op::Op;

@@ -1,7 +1,8 @@
 //! Blocks of GGUF files: codes, scales and biases of a row, unpacked (`truecast_core::scaled`, `blocks`).
 
 use super::cut::Cut;
-use super::nibbles::Order;
+use super::nibbles::{Order, scale_of_mxfp4, sixes_of_q4_k, splat};
+use crate::by_hand;
 use crate::level::{Level, Task};
 use std::ops::Range;
 use truecast_core::scaled::{BlockType, Code, DOUBLED_E2M1};
@@ -121,14 +122,9 @@ impl<'a> BlockRow<'a> {
     /// Scales and biases of some blocks, of a type that has [`nibbles`](BlockRow::nibbles).
     pub fn operands(&mut self, src: &[u8]) -> (&[u8], Option<&[u8]>) {
         self.at = None;
-        let (scales, codes) = (self.scales.as_chunks_mut::<4>().0, &mut []);
-        let biases = self.biases.as_deref_mut().unwrap_or(&mut []).as_chunks_mut::<4>().0;
-        match self.block {
-            BlockType::Q4_0 => self.level.run(Unpack::<OPERANDS_OF_Q4_0> { src, codes, scales, biases }),
-            BlockType::Q4_1 => self.level.run(Unpack::<OPERANDS_OF_Q4_1> { src, codes, scales, biases }),
-            BlockType::Mxfp4 => self.level.run(Unpack::<OPERANDS_OF_MXFP4> { src, codes, scales, biases }),
-            _ => self.level.run(Unpack::<OPERANDS_OF_Q4_K> { src, codes, scales, biases }),
-        }
+        let scales = self.scales.as_chunks_mut().0;
+        let biases = self.biases.as_deref_mut().unwrap_or(&mut []).as_chunks_mut().0;
+        by_hand::operands(self.level, self.block, src, scales, biases);
         let n = src.len() as u64 / self.block.bytes() * (self.block.elements() / self.block.group());
         (&self.scales[..4 * n as usize], self.biases.as_deref().map(|biases| &biases[..4 * n as usize]))
     }
@@ -147,19 +143,12 @@ macro_rules! constants {
 constants!(Q4_0 Q4_0 Q4_1 Q4_1 Q5_0 Q5_0 Q5_1 Q5_1 Q8_0 Q8_0 Q2_K Q2_K Q3_K Q3_K Q4_K Q4_K Q5_K Q5_K Q6_K Q6_K);
 constants!(MXFP4 Mxfp4);
 
-/// With this bit codes are left out.
-const OPERANDS: u8 = 0x80;
-const OPERANDS_OF_Q4_0: u8 = Q4_0 | OPERANDS;
-const OPERANDS_OF_Q4_1: u8 = Q4_1 | OPERANDS;
-const OPERANDS_OF_Q4_K: u8 = Q4_K | OPERANDS;
-const OPERANDS_OF_MXFP4: u8 = MXFP4 | OPERANDS;
-
 /// No block has more bytes.
 const MOST_BYTES: usize = 256;
 
 /// Elements, bytes and groups of a block.
 const fn sizes(block: u8) -> (usize, usize, usize) {
-    let block = BlockType::ALL[(block & !OPERANDS) as usize];
+    let block = BlockType::ALL[block as usize];
     (block.elements() as usize, block.bytes() as usize, (block.elements() / block.group()) as usize)
 }
 
@@ -169,9 +158,8 @@ impl<const BLOCK: u8> Task for Unpack<'_, BLOCK> {
     fn run(self) {
         let (elements, bytes, groups) = const { sizes(BLOCK) };
         let Unpack { src, codes, scales, mut biases } = self;
-        let mut codes = codes.chunks_exact_mut(elements);
-        for (b, scales) in src.chunks_exact(bytes).zip(scales.chunks_exact_mut(groups)) {
-            let codes = codes.next().unwrap_or(&mut []);
+        let targets = codes.chunks_exact_mut(elements).zip(scales.chunks_exact_mut(groups));
+        for (b, (codes, scales)) in src.chunks_exact(bytes).zip(targets) {
             let bias = if biases.is_empty() { &mut [][..] } else { biases.split_off_mut(..groups).unwrap_or(&mut []) };
             // In a place of its own: what is written does not change it, as far as the compiler can know.
             look_ahead(b);
@@ -195,18 +183,13 @@ fn look_ahead(block: &[u8]) {
 
 #[inline(always)]
 fn one<const BLOCK: u8>(b: &[u8; MOST_BYTES], codes: &mut [u8], scales: &mut [[u8; 4]], biases: &mut [[u8; 4]]) {
-    let has_codes = BLOCK & OPERANDS == 0;
-    match BLOCK & !OPERANDS {
+    match BLOCK {
         Q4_0 => {
-            if has_codes {
-                split(&b[2..18], codes);
-            }
+            split(&b[2..18], codes);
             scales[0] = half(b, 0).to_le_bytes();
         }
         Q4_1 => {
-            if has_codes {
-                split(&b[4..20], codes);
-            }
+            split(&b[4..20], codes);
             scales[0] = half(b, 0).to_le_bytes();
             biases[0] = half(b, 2).to_le_bytes();
         }
@@ -255,12 +238,8 @@ fn one<const BLOCK: u8>(b: &[u8; MOST_BYTES], codes: &mut [u8], scales: &mut [[u
                     join_fields(&b[16..48], i, 1, 4, codes);
                 }
             }
-            // Six bits each, as the drawing beside the definition has it; four at a time.
-            let word = |at: usize| u64::from(u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]));
-            let (first, second, low) = (word(4), word(8), word(12));
-            let six = |all: u64, low: u64| all & splat(63) | (low & splat(15) | all >> 2 & splat(48)) << 32;
             let (d, m) = (half(b, 0), half(b, 2));
-            let (of_scales, of_biases) = (six(first & LOWER, low), six(second & LOWER, low >> 4));
+            let [of_scales, of_biases] = sixes_of_q4_k(b.first_chunk().expect("a block of them"));
             for g in 0..8 {
                 scales[g] = (d * f32::from((of_scales >> (8 * g)) as u8)).to_le_bytes();
                 biases[g] = (-(m * f32::from((of_biases >> (8 * g)) as u8))).to_le_bytes();
@@ -279,12 +258,8 @@ fn one<const BLOCK: u8>(b: &[u8; MOST_BYTES], codes: &mut [u8], scales: &mut [[u
             }
         }
         MXFP4 => {
-            if has_codes {
-                split(&b[1..17], codes);
-            }
-            // 2^(e - 128), of which the first two are subnormal.
-            let e = u32::from(b[0]);
-            scales[0] = (if e < 2 { 0x0020_0000 << e } else { (e - 1) << 23 }).to_le_bytes();
+            split(&b[1..17], codes);
+            scales[0] = scale_of_mxfp4(b[0]).to_le_bytes();
         }
         _ => {
             for (codes, nibbles) in codes.chunks_exact_mut(16).zip(b[4..36].chunks_exact(8)) {
@@ -295,14 +270,6 @@ fn one<const BLOCK: u8>(b: &[u8; MOST_BYTES], codes: &mut [u8], scales: &mut [[u
             }
         }
     }
-}
-
-/// The lower four bytes of a word.
-const LOWER: u64 = 0xffff_ffff;
-
-/// A byte, eight times: fields of eight bytes are taken at once.
-const fn splat(byte: u8) -> u64 {
-    byte as u64 * 0x0101_0101_0101_0101
 }
 
 /// The first half of the elements in low nibbles, the other in high ones.

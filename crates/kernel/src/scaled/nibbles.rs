@@ -4,6 +4,7 @@
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "kernels of x86-64 take it"))]
 
 use super::lookup::Sixteen;
+use truecast_core::scaled::BlockType;
 
 /// How a code `c` is combined with the operands `s` and `u` of its block, in f32.
 pub(crate) mod form {
@@ -66,3 +67,32 @@ impl Nibbles<'_> {
 
 /// Bytes of the results of 32 elements.
 pub(crate) const RESULTS: usize = 2 * size_of::<Sixteen>();
+
+/// Bytes of a block of Q4_K.
+pub(crate) const Q4_K_BYTES: usize = BlockType::Q4_K.bytes() as usize;
+
+/// What the scales and the biases of the eight groups of a block of Q4_K or Q5_K are multiples of their factors by, in a
+/// byte each: six bits, as the drawing beside the definition has them, four at a time.
+#[inline(always)]
+pub(crate) fn sixes_of_q4_k(b: &[u8; Q4_K_BYTES]) -> [u64; 2] {
+    let word = |at: usize| u64::from(u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]));
+    let (first, second, low) = (word(4), word(8), word(12));
+    let six = |all: u64, low: u64| all & splat(63) | (low & splat(15) | all >> 2 & splat(48)) << 32;
+    [six(first & LOWER, low), six(second & LOWER, low >> 4)]
+}
+
+/// The scale of a block of MXFP4, of whose codes the values are doubled: 2^(e - 128) as f32, the first two of which are
+/// subnormal. (255 is no value.)
+#[inline(always)]
+pub(crate) fn scale_of_mxfp4(e: u8) -> u32 {
+    let e = u32::from(e);
+    if e < 2 { 0x0020_0000 << e } else { (e - 1) << 23 }
+}
+
+/// The lower four bytes of a word.
+const LOWER: u64 = 0xffff_ffff;
+
+/// A byte, eight times: fields of eight bytes are taken at once.
+pub(super) const fn splat(byte: u8) -> u64 {
+    byte as u64 * 0x0101_0101_0101_0101
+}

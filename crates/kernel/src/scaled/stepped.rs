@@ -14,6 +14,7 @@ use truecast_core::{DType, FloatFormat, Kind};
 ///   cells of 16 bit patterns             hhhhhhhh llll    at most one of the first eight steps in each
 ///   k of the first eight steps           (near[h] + l) / 16
 ///   k of the others, eight in a binade   h - far[m]
+///   the same of a fraction ccccrrr       h - h mod 8 - far[0] + (cells[c] + r) / 8
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
@@ -68,7 +69,7 @@ impl Shape {
             let is_reached = (q > middle) | ((q == middle) & (k % 2 == 1));
             *at = (((below >> 16) + u32::from(!is_reached)) as u16).wrapping_sub(first);
         }
-        let mut steps = Steps { near: [0; 64], far: [0; 128] };
+        let mut steps = Steps { near: [0; 64], far: [0; 128], cells: [0; 16] };
         for h in 0..64 {
             let end = 16 * (h as u16 + 1);
             let mut sum = 0;
@@ -86,6 +87,10 @@ impl Shape {
                 // Four binades of subnormal codes, of which three are missing eight.
                 steps.far[m as usize] = ((m >> 4) + 24 + 8 * 127 - k) as u8;
             }
+            // In a cell of eight fractions there is one step at most: they are a sixteenth of the fraction's range apart.
+            for (m, far) in steps.far.iter().enumerate() {
+                steps.cells[m / 8] += steps.far[0] + (m / 16) as u8 - far;
+            }
         }
         steps
     }
@@ -97,6 +102,8 @@ impl Shape {
 pub(crate) struct Steps {
     pub near: [u8; 64],
     pub far: [u8; 128],
+    /// What `far` says, of fractions of which eight make a cell.
+    pub cells: [u8; 16],
 }
 
 /// Rows of bf16 with the same tables, of which the first element begins a block.
@@ -147,6 +154,9 @@ mod tests {
         let (h, l) = ((d >> 4) as u8, d as u8);
         let near = (steps.near[usize::from(h & 63)] + (l & 15)) >> 4;
         let far = h.saturating_sub(steps.far[usize::from(l & 127)]);
+        let of_cell = (steps.cells[usize::from(l >> 3 & 15)] + (l & 7)) >> 3;
+        let by_cell = (h & !7).saturating_add(of_cell).saturating_sub(steps.far[0]);
+        assert!(shape.is_short || by_cell.min(shape.most) == far.min(shape.most), "{d:#x}");
         if shape.is_short { near } else { near.max(far).min(shape.most) }
     }
 

@@ -22,6 +22,7 @@ use crate::scaled::lookup::{Codes, Full, Tables};
 use crate::scaled::nibbles::Nibbles;
 use crate::scaled::stepped::{Shape, Stepped, Steps};
 use crate::stage::Stage;
+use truecast_core::scaled::BlockType;
 
 type Kernel = Option<Box<dyn Stage>>;
 
@@ -123,6 +124,13 @@ pub(crate) fn nibbles(level: Level, of: &Nibbles<'_>, dst: &mut [u8], streams: b
     avx512::nibbles::results(token, of, dst, streams)
 }
 
+/// Scales and biases of blocks of GGUF files, for that loop.
+pub(crate) fn operands(level: Level, block: BlockType, src: &[u8], scales: &mut [[u8; 4]], biases: &mut [[u8; 4]]) {
+    if let Level::Avx512(token) = level {
+        avx512::operands::operands(token, block, src, scales, biases);
+    }
+}
+
 /// Turns rows of groups of eight bytes, so many bytes apart, into columns so many bytes apart, and returns how many columns
 /// it did, from the first on: none, where no kernel does that.
 pub(crate) fn turn(
@@ -155,21 +163,26 @@ pub(crate) fn encode(rows: &Divided<'_>, split: &Split, level: Level, bits: usiz
 
 /// Whether there are [`by_steps`] and [`steps`].
 pub(crate) fn has_steps(level: Level) -> bool {
-    matches!(level, Level::Avx512(_))
+    matches!(level, Level::Avx2(_) | Level::Avx512(_))
 }
 
 /// Adds the tables of divisors.
 pub(crate) fn steps(level: Level, shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {
-    if let Level::Avx512(token) = level {
-        avx512::stepped::tables(token, shape, divisors, tables);
+    match level {
+        Level::Baseline | Level::Neon(_) => {}
+        Level::Avx2(token) => avx2::stepped::tables(token, shape, divisors, tables),
+        Level::Avx512(token) => avx512::stepped::tables(token, shape, divisors, tables),
     }
 }
 
 /// Encodes elements of rows by tables of steps, and returns how many of each row it did, from the first on. The results of a
 /// row begin so many bytes after those of the one before.
 pub(crate) fn by_steps(level: Level, of: &Stepped<'_>, dst: (&mut [u8], usize)) -> usize {
-    let Level::Avx512(token) = level else { return 0 };
-    avx512::stepped::encode(token, of, dst)
+    match level {
+        Level::Baseline | Level::Neon(_) => 0,
+        Level::Avx2(token) => avx2::stepped::encode(token, of, dst),
+        Level::Avx512(token) => avx512::stepped::encode(token, of, dst),
+    }
 }
 
 /// Unpacks `n` elements of so many bits into bytes, i48 into 8 bytes each. False, and nothing is done, if no kernel does.

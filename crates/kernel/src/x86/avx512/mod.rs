@@ -13,6 +13,7 @@ mod load;
 pub(crate) mod measure;
 pub(super) mod narrow;
 pub(super) mod nibbles;
+pub(super) mod operands;
 pub(super) mod quantise;
 pub(super) mod scaled;
 pub(super) mod split;

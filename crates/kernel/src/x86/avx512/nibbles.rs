@@ -1,6 +1,6 @@
 //! Blocks of codes of four bits: the 16 results of a block are made in a register, and its elements looked up there.
 
-use super::super::{ahead::Ahead, load, load128, load256, store, stream};
+use super::super::{ahead::Ahead, bytes_where, load, load128, load256, store, stream};
 use crate::level::Avx512;
 use crate::scaled::nibbles::{Nibbles, Order, RESULTS, form};
 use std::arch::x86_64::*;
@@ -13,8 +13,8 @@ pub(crate) fn results(_: Avx512, of: &Nibbles<'_>, dst: &mut [u8], streams: bool
             // SAFETY: the token proves that the features were detected; where it streams, `dst` is aligned.
             unsafe {
                 match (of.order, of.form, streams) {
-                    $((Order::$order { .. }, form::$form, false) => groups::<$order, { form::$form }, false>(of, dst),
-                    (Order::$order { .. }, form::$form, true) => groups::<$order, { form::$form }, true>(of, dst),)*
+                    $((Order::$order { .. }, form::$form, false) => all::<$order, { form::$form }, false>(of, dst),
+                    (Order::$order { .. }, form::$form, true) => all::<$order, { form::$form }, true>(of, dst),)*
                     _ => 0,
                 }
             }
@@ -33,7 +33,7 @@ pub(crate) fn results(_: Avx512, of: &Nibbles<'_>, dst: &mut [u8], streams: bool
 
 /// Codes in words.
 trait Codes {
-    /// Groups of 32 elements whose codes lie together.
+    /// Groups of 32 elements whose codes lie together: one or an even number.
     const GROUPS: usize;
     /// Bytes from the beginning of one such record to the next, and to its codes.
     fn place(order: Order) -> (usize, usize);
@@ -42,6 +42,25 @@ trait Codes {
     /// # Safety
     /// Needs the features of [`Avx512`].
     unsafe fn group(codes: &[u8], group: usize) -> __m512i;
+    /// The codes of two groups that follow each other, of which the lowest five bits count: those of the second have the
+    /// highest of these set. `codes` are those of the record of the first, `next` of the second, where it has its own.
+    ///
+    /// # Safety
+    /// As [`group`](Codes::group).
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    unsafe fn two(codes: &[u8], next: &[u8], group: usize) -> [__m512i; 2] {
+        // SAFETY: this function has the features.
+        let [first, second] = unsafe {
+            match Self::GROUPS {
+                1 => [Self::group(codes, 0), Self::group(next, 0)],
+                _ => [Self::group(codes, group), Self::group(codes, group + 1)],
+            }
+        };
+        let (code, table) = (_mm512_set1_epi16(15), _mm512_set1_epi16(16));
+        // x & 15, and x & 15 | 16.
+        [_mm512_and_si512(first, code), _mm512_ternarylogic_epi32::<0xf8>(table, second, code)]
+    }
 }
 
 struct Pairs;
@@ -88,8 +107,99 @@ impl Codes for Quarters {
     }
 }
 
+/// Short blocks by twos if they can, and the others.
+///
 /// # Safety
 /// Needs the features of [`Avx512`]; where it streams, `dst` must be aligned to 64.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+unsafe fn all<C: Codes, const FORM: u8, const STREAMS: bool>(of: &Nibbles<'_>, dst: &mut [u8]) -> usize {
+    let n = of.elements().min(dst.len() / RESULTS * 32);
+    let n_groups = n / 32;
+    let has_others = !matches!(FORM, form::TIMES);
+    let are_finite =
+        of.block == 32 && of.half == HALF && finite(&of.s[..n_groups]) && (!has_others || finite(&of.u[..n_groups]));
+    // SAFETY: this function has the features, and its caller aligned `dst`, of which whole lines are made by twos.
+    unsafe {
+        let done = if are_finite { twos::<C, FORM, STREAMS>(of, dst) } else { 0 };
+        if done == n {
+            return done;
+        }
+        let bytes = done / 32 / C::GROUPS * C::place(of.order).0;
+        let rest =
+            Nibbles { codes: &of.codes[bytes..], s: &of.s[done / of.block..], u: &of.u[done / of.block..], ..*of };
+        done + groups::<C, FORM, STREAMS>(&rest, &mut dst[2 * done..])
+    }
+}
+
+/// What rounds an f32 to its upper half, to nearest even.
+const HALF: u32 = 0x7fff;
+
+/// Whether all values are finite. A block whose operands are has no NaN among its results (`docs/kernels.md §15`).
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn finite(values: &[[u8; 4]]) -> bool {
+    let magnitude = |value: &[u8; 4]| u32::from_le_bytes(*value) & 0x7fff_ffff;
+    values.iter().map(magnitude).fold(0, u32::max) < 0x7f80_0000
+}
+
+/// Blocks of 32 with finite operands, two at a time with both tables in one register. The last of an odd number is left.
+///
+/// # Safety
+/// As [`all`].
+#[inline(never)] // so that `verify asm` finds each loop by its name
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+unsafe fn twos<C: Codes, const FORM: u8, const STREAMS: bool>(of: &Nibbles<'_>, dst: &mut [u8]) -> usize {
+    let (bytes, at) = C::place(of.order);
+    let ahead = Ahead::of_this_cpu();
+    let values = _mm512_castsi512_ps(load(of.values.as_flattened().first_chunk().expect("16 values")));
+    // Records of two groups, or of more.
+    let (records, twos) = (2usize.div_ceil(C::GROUPS), C::GROUPS.div_ceil(2));
+    let mut operands = of.s.as_chunks::<2>().0.iter().zip(of.u.as_chunks::<2>().0);
+    let (twos_of_dst, _) = dst.as_chunks_mut::<{ 2 * RESULTS }>();
+    let mut done = 0;
+    for (records, dst) in of.codes.chunks_exact(records * bytes).zip(twos_of_dst.chunks_exact_mut(twos)) {
+        ahead.ask(records, records.len());
+        let (codes, next) = (&records[at..], &records[records.len() - bytes + at..]);
+        for (i, dst) in dst.iter_mut().enumerate() {
+            let Some((s, u)) = operands.next() else { return done };
+            let tables = two_tables::<FORM>(values, s, u);
+            // SAFETY: this function has the features; every target is a whole line, and the caller aligned the first.
+            unsafe {
+                let indices = C::two(codes, next, 2 * i);
+                for (dst, indices) in dst.as_chunks_mut::<RESULTS>().0.iter_mut().zip(indices) {
+                    let results = _mm512_permutexvar_epi16(indices, tables);
+                    if STREAMS {
+                        stream(dst, results);
+                    } else {
+                        store(dst, results);
+                    }
+                }
+            }
+        }
+        done += 64 * twos;
+    }
+    done
+}
+
+/// The results of the 16 codes of two blocks with finite operands.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+fn two_tables<const FORM: u8>(c: __m512, s: &[[u8; 4]; 2], u: &[[u8; 4]; 2]) -> __m512i {
+    let [first, second] = [0, 1].map(|i| _mm512_castps_si512(product::<FORM>(c, [s[i], u[i]])));
+    // Words 2 i + 1 and 2 i of both.
+    let lower = load(const { &bytes_where!(|i| (1 - i % 2) * i) });
+    let upper = _mm512_add_epi16(lower, _mm512_set1_epi16(1));
+    let upper = _mm512_permutex2var_epi16(first, upper, second);
+    let lower = _mm512_permutex2var_epi16(first, lower, second);
+    // To nearest even: up if lower + upper % 2 > 0x8000, where a sum that overflows stays at the largest.
+    let odd = _mm512_and_si512(upper, _mm512_set1_epi16(1));
+    let is_up = _mm512_cmpgt_epu16_mask(_mm512_adds_epu16(lower, odd), _mm512_set1_epi16(i16::MIN));
+    _mm512_mask_add_epi16(upper, is_up, upper, _mm512_set1_epi16(1))
+}
+
+/// # Safety
+/// As [`all`].
+#[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn groups<C: Codes, const FORM: u8, const STREAMS: bool>(of: &Nibbles<'_>, dst: &mut [u8]) -> usize {
     let n = of.elements().min(dst.len() / RESULTS * 32) / (32 * C::GROUPS);
@@ -129,16 +239,23 @@ unsafe fn groups<C: Codes, const FORM: u8, const STREAMS: bool>(of: &Nibbles<'_>
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 fn table<const FORM: u8>(c: __m512, operands: [[u8; 4]; 2], (half, nan): (u32, u16)) -> __m512i {
+    let p = product::<FORM>(c, operands);
+    let is_nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(p, p);
+    let words = _mm512_mask_set1_epi32(upper(p, half), is_nan, i32::from(nan));
+    _mm512_broadcast_i64x4(_mm512_cvtepi32_epi16(words))
+}
+
+/// Codes with the operands of their block, in f32.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn product<const FORM: u8>(c: __m512, operands: [[u8; 4]; 2]) -> __m512 {
     let [s, u] = operands.map(|bytes| _mm512_set1_ps(f32::from_le_bytes(bytes)));
-    let p = match FORM {
+    match FORM {
         form::MINUS_TIMES => _mm512_mul_ps(_mm512_sub_ps(c, u), s),
         form::TIMES_PLUS => _mm512_add_ps(_mm512_mul_ps(c, s), u),
         form::TIMES_PLUS_BF16 => to_bf16(_mm512_add_ps(to_bf16(_mm512_mul_ps(c, s)), u)),
         _ => _mm512_mul_ps(c, s),
-    };
-    let is_nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(p, p);
-    let words = _mm512_mask_set1_epi32(upper(p, half), is_nan, i32::from(nan));
-    _mm512_broadcast_i64x4(_mm512_cvtepi32_epi16(words))
+    }
 }
 
 /// The upper halves, rounded to nearest even by `half`.

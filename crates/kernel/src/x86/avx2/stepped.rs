@@ -1,0 +1,168 @@
+//! bf16 to codes by tables of steps, 32 elements at a time (`scaled::stepped`).
+
+use crate::level::Avx2;
+use crate::scaled::stepped::{Shape, Stepped, Steps};
+use crate::x86::pairs::both;
+use crate::x86::{load128, prefetch, store128, store256, stream128, stream256};
+use std::arch::x86_64::*;
+
+/// Elements of an iteration.
+const ELEMENTS: usize = 32;
+
+/// Adds the tables of divisors.
+pub(crate) fn tables(_: Avx2, shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {
+    #[target_feature(enable = "avx2")]
+    fn make(shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {
+        tables.extend(divisors.iter().map(|t| shape.steps(*t)));
+    }
+    // SAFETY: the token proves that the features were detected.
+    unsafe { make(shape, divisors, tables) }
+}
+
+/// Encodes whole groups of 32 elements of rows, to bytes or, of [`Shape::is_short`], to nibbles, and returns how many
+/// elements of a row that were.
+pub(crate) fn encode(_: Avx2, of: &Stepped<'_>, dst: (&mut [u8], usize)) -> usize {
+    let fits = of.block == 16 || of.block.is_multiple_of(ELEMENTS);
+    let is_shared = of.which.is_empty() || of.block >= ELEMENTS;
+    if !fits || !(is_shared || of.shape.is_short) {
+        return 0;
+    }
+    // SAFETY: the token proves that the features were detected.
+    unsafe {
+        match of.shape.is_short {
+            true => groups::<true>(of, dst),
+            false => groups::<false>(of, dst),
+        }
+    }
+}
+
+/// The tables of the elements of both halves.
+#[derive(Clone, Copy)]
+struct Tables {
+    /// 16 cells each.
+    near: [__m256i; 4],
+    /// Cells of fractions, and what is taken from their `k`.
+    far: [__m256i; 2],
+}
+
+impl Tables {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn new(low: &Steps, high: &Steps) -> Tables {
+        let (of_low, of_high) = (low.near.as_chunks().0, high.near.as_chunks().0);
+        let quarter = |i: usize| two(load128(&of_low[i]), load128(&of_high[i]));
+        let one = load128(&low.cells);
+        Tables {
+            near: [quarter(0), quarter(1), quarter(2), quarter(3)],
+            far: [two(one, one), _mm256_set1_epi8(low.far[0] as i8)],
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn two(low: __m128i, high: __m128i) -> __m256i {
+    _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high)
+}
+
+#[target_feature(enable = "avx2")]
+fn groups<const SHORT: bool>(of: &Stepped<'_>, (dst, dst_stride): (&mut [u8], usize)) -> usize {
+    const SRC_BYTES: usize = 2 * ELEMENTS;
+    let Stepped { src, stride, cols, block, shape, firsts, which, tables, streams, next: (next, next_stride) } = *of;
+    let streams = streams && dst.as_ptr().addr().is_multiple_of(32) && dst_stride.is_multiple_of(32);
+    let dst_bytes = if SHORT { ELEMENTS / 2 } else { ELEMENTS };
+    let n = cols / ELEMENTS;
+    // Groups that share a table, or tables of a group.
+    let (shared, per_group) = ((block / ELEMENTS).max(1), (ELEMENTS / block).max(1));
+    let (last, most) = (_mm256_set1_epi16(shape.last() as i16), _mm256_set1_epi8(shape.most as i8));
+    let Some(first_table) = tables.first() else { return 0 };
+    for (row, (src, dst)) in src.chunks(stride).zip(dst.chunks_mut(dst_stride)).enumerate() {
+        let mut ahead = next.as_ptr().wrapping_add(row * next_stride);
+        let (src, dst) = (&src[..n * SRC_BYTES], &mut dst[..n * dst_bytes]);
+        let (mut block, mut left) = (0, 0);
+        let mut first = _mm256_set1_epi16(0);
+        let mut table = Tables::new(first_table, first_table);
+        for (src, dst) in src.as_chunks::<SRC_BYTES>().0.iter().zip(dst.chunks_exact_mut(dst_bytes)) {
+            if left == 0 {
+                // Of the blocks of both halves.
+                let Some(all) = firsts.get(block..block + 2) else { return 0 };
+                first = two(_mm_set1_epi16(all[0] as i16), _mm_set1_epi16(all[per_group / 2] as i16));
+                if !which.is_empty() {
+                    let of_block = |block: usize| &tables[usize::from(which[block])];
+                    table = Tables::new(of_block(block), of_block(block + per_group / 2));
+                }
+                (block, left) = (block + per_group, shared);
+            }
+            left -= 1;
+            if !next.is_empty() {
+                prefetch(ahead);
+                ahead = ahead.wrapping_add(SRC_BYTES);
+            }
+            // Quarters 0 and 2, 1 and 3, whose bytes are in order when they are packed.
+            let (quarters, _) = src.as_chunks();
+            let pair = |i: usize| two(load128(&quarters[i]), load128(&quarters[i + 2]));
+            let x = [pair(0), pair(1)];
+            let signed = codes::<SHORT>(x, (first, last, most), &table);
+            if SHORT {
+                let (to, codes) = (dst.first_chunk_mut().expect("16 bytes"), upper_nibbles(signed));
+                // SAFETY: each target is aligned to 16, since the first of a row is to 32 where it streams.
+                if streams { unsafe { stream128(to, codes) } } else { store128(to, codes) }
+            } else {
+                let to = dst.first_chunk_mut().expect("32 bytes");
+                // SAFETY: each target is aligned, since the first of a row is where it streams.
+                if streams { unsafe { stream256(to, signed) } } else { store256(to, signed) }
+            }
+        }
+    }
+    n * ELEMENTS
+}
+
+/// Codes, those of nibbles in the upper halves of their bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn codes<const SHORT: bool>(x: [__m256i; 2], (first, last, most): (__m256i, __m256i, __m256i), of: &Tables) -> __m256i {
+    let byte = |byte: i8| _mm256_set1_epi8(byte);
+    let distance = |x: __m256i| {
+        let magnitude = _mm256_and_si256(x, _mm256_set1_epi16(i16::MAX));
+        _mm256_min_epu16(_mm256_subs_epu16(magnitude, first), last)
+    };
+    let d = both(x, distance);
+    // As in the drawing of the shape.
+    let l = both(d, |d| _mm256_and_si256(d, _mm256_set1_epi16(0xff)));
+    let (l, h) = (_mm256_packus_epi16(l[0], l[1]), both(d, |d| _mm256_srli_epi16::<4>(d)));
+    let h = _mm256_packus_epi16(h[0], h[1]);
+    let [a, b, c, d] = of.near;
+    let found = |cells: __m256i| _mm256_shuffle_epi8(cells, h);
+    // Bits 4 and 5 of h, where a blend looks for them.
+    let (bit_4, bit_5) = (_mm256_slli_epi16::<3>(h), _mm256_slli_epi16::<2>(h));
+    let lower = _mm256_blendv_epi8(found(a), found(b), bit_4);
+    let upper = _mm256_blendv_epi8(found(c), found(d), bit_4);
+    let cell = _mm256_blendv_epi8(lower, upper, bit_5);
+    // k in the upper half of each byte.
+    let k = _mm256_add_epi8(cell, _mm256_and_si256(l, byte(15)));
+    let k = if SHORT {
+        k
+    } else {
+        let k = _mm256_and_si256(_mm256_srli_epi16::<4>(k), byte(15));
+        // Eight patterns of the fraction to a cell: k above that of the first one, in the upper bits.
+        let cell = _mm256_and_si256(_mm256_srli_epi16::<3>(l), byte(15));
+        let steps = _mm256_add_epi8(_mm256_shuffle_epi8(of.far[0], cell), _mm256_and_si256(l, byte(7)));
+        let steps = _mm256_and_si256(_mm256_srli_epi16::<3>(steps), byte(31));
+        let binade = _mm256_and_si256(h, byte(!7));
+        let others = _mm256_subs_epu8(_mm256_adds_epu8(binade, steps), of.far[1]);
+        _mm256_min_epu8(_mm256_max_epu8(k, others), most)
+    };
+    // Words keep their signs when they are packed.
+    let sign = _mm256_and_si256(_mm256_packs_epi16(x[0], x[1]), byte(i8::MIN));
+    _mm256_or_si256(_mm256_andnot_si256(byte(i8::MIN), k), sign)
+}
+
+/// The upper nibbles of bytes, packed.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn upper_nibbles(bytes: __m256i) -> __m128i {
+    let low = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), _mm256_set1_epi16(0x0f));
+    let high = _mm256_and_si256(_mm256_srli_epi16::<8>(bytes), _mm256_set1_epi16(0xf0));
+    let pairs = _mm256_or_si256(low, high);
+    _mm_packus_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256::<1>(pairs))
+}
