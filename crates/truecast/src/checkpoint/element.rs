@@ -1,7 +1,7 @@
 //! Elements that are quantised, and codes, as numbers.
 
 use std::ops::Range;
-use truecast_core::{CastSpec, DType, cast_one};
+use truecast_core::{CastSpec, DType, Kind, cast_one};
 
 /// The value of a code, by the definition.
 pub(super) fn to_f32(dtype: DType, code: u64) -> f32 {
@@ -28,22 +28,45 @@ pub(super) fn element((dtype, bytes): (DType, &[u8]), index: usize) -> f64 {
     }
 }
 
-/// The largest magnitude of some elements; infinite or NaN if one is NaN, or of another type.
-pub(super) fn largest((dtype, bytes): (DType, &[u8]), range: Range<usize>) -> f64 {
-    let halves = || {
-        let magnitude = |code: &[u8; 2]| u16::from_le_bytes(*code) & 0x7fff;
-        bytes.as_chunks().0[range.clone()].iter().map(magnitude).fold(0, u16::max)
+/// Calls back with the index of each element of a range whose magnitude may be above a limit: of all above it, and of others
+/// if the limit is small or negative, or the type another one than the usual.
+pub(super) fn each_above((dtype, bytes): (DType, &[u8]), range: Range<usize>, limit: f64, found: impl FnMut(usize)) {
+    let format = match dtype.kind() {
+        Kind::Float(f) if limit >= 0.0 && matches!(dtype, DType::Bf16 | DType::F16 | DType::F32) => f,
+        _ => return range.for_each(found),
     };
-    match dtype {
-        DType::Bf16 => bfloat(halves()),
-        DType::F16 => half(halves()),
-        DType::F32 => {
-            let magnitude = |code: &[u8; 4]| u32::from_le_bytes(*code) & 0x7fff_ffff;
-            f32::from_bits(bytes.as_chunks().0[range].iter().map(magnitude).fold(0, u32::max)).into()
-        }
-        _ => f64::INFINITY,
+    // The largest code of a magnitude up to the limit: that of f64, cut off. Below normal numbers it is too small.
+    let infinity = ((1 << format.exp_bits) - 1) << format.man_bits;
+    let exponents = (1023 - i64::from(format.bias)) << format.man_bits;
+    let code = (limit.to_bits() >> (52 - format.man_bits)) as i64 - exponents;
+    let most = code.clamp(0, infinity - 1) as u32;
+    if dtype == DType::F32 {
+        let magnitude = |code: &[u8; 4]| u32::from_le_bytes(*code) & 0x7fff_ffff;
+        each_larger(bytes.as_chunks().0, range, most, magnitude, found);
+    } else {
+        let magnitude = |code: &[u8; 2]| u16::from_le_bytes(*code) & 0x7fff;
+        each_larger(bytes.as_chunks().0, range, most as u16, magnitude, found);
     }
 }
+
+/// Calls back with the index of each code of a range whose magnitude is larger than one.
+fn each_larger<const N: usize, M: Ord + Default>(
+    codes: &[[u8; N]],
+    range: Range<usize>,
+    most: M,
+    magnitude: impl Fn(&[u8; N]) -> M,
+    mut found: impl FnMut(usize),
+) {
+    let all = codes[range.clone()].chunks(TOGETHER);
+    for (first, codes) in range.step_by(TOGETHER).zip(all) {
+        if codes.iter().map(&magnitude).fold(M::default(), M::max) > most {
+            (first..).zip(codes).filter(|(_, code)| magnitude(code) > most).for_each(|(i, _)| found(i));
+        }
+    }
+}
+
+/// Elements whose largest magnitude is looked for first.
+const TOGETHER: usize = 64;
 
 /// The value of a code of bf16.
 fn bfloat(code: u16) -> f64 {
@@ -64,6 +87,43 @@ fn half(code: u16) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every code of the two types of 16 bits with limits of every binade, and next to the values of some codes.
+    #[test]
+    fn all_above_a_limit_are_found() {
+        let codes: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
+        let powers = (-160..140).flat_map(|e| [1.0, 1.37, 1.999_999].map(|x| x * 2f64.powi(e)));
+        let special = [f64::NEG_INFINITY, -1.0, 0.0, f64::INFINITY, f64::NAN, 65504.0, 65519.0, 1e300];
+        for dtype in [DType::Bf16, DType::F16] {
+            let near = (0..0x7f80).step_by(331).flat_map(|i| {
+                let x = element((dtype, &codes), i);
+                [x, f64::from_bits(x.to_bits() + 1), f64::from_bits(x.to_bits().saturating_sub(1))]
+            });
+            let smallest = if dtype == DType::F16 { 2f64.powi(-14) } else { f64::from(f32::MIN_POSITIVE) };
+            for limit in powers.clone().chain(special).chain(near) {
+                let mut is_found = vec![false; 1 << 16];
+                each_above((dtype, &codes), 0..1 << 16, limit, |i| is_found[i] = true);
+                for (i, is_found) in is_found.into_iter().enumerate() {
+                    let x = element((dtype, &codes), i).abs();
+                    assert!(is_found || x <= limit, "{dtype} {i:#x} {limit:e}");
+                    let is_exact = limit >= smallest && !x.is_nan();
+                    assert!(!is_found || !is_exact || x > limit.min(f64::MAX), "{dtype} {i:#x} {limit:e}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_above_a_limit_are_found_in_f32() {
+        let values: Vec<f32> = (0..3000).map(|i| ((i * 7919 % 4001) as f32 - 2000.0) * 0.0113).collect();
+        let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        for limit in [0.0113, 1.0, f64::from(values[77].abs()), 22.5, 23.0] {
+            let mut found = Vec::new();
+            each_above((DType::F32, &bytes), 5..2900, limit, |i| found.push(i));
+            let expected: Vec<usize> = (5..2900).filter(|i| f64::from(values[*i].abs()) > limit).collect();
+            assert_eq!(found, expected, "{limit}");
+        }
+    }
 
     #[test]
     fn halves_are_those_of_the_definition() {

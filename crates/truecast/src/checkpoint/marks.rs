@@ -1,8 +1,9 @@
 //! Counts of a quantisation that only its codes tell: results that are subnormal, and values beyond the last code
 //! (`docs/spec/checkpoints.md §10`).
 
-use super::element::{element, largest, little_endian, to_f32};
+use super::element::{each_above, element, to_f32};
 use super::tally::{ScaleCodes, Tally, count, is_kept};
+use std::ops::Range;
 use truecast_core::DType;
 use truecast_core::scaled::{Code, GlobalRule, Layout, Packing, Plane, Planes, Zero};
 
@@ -28,7 +29,7 @@ pub(super) struct Marks {
     half_steps: [f64; 2],
     /// Times a scale: beyond it codes are saturated, whatever the sign.
     reach: f64,
-    /// Times a scale: up to it no code is.
+    /// Times a scale: up to it no code is, since `y >= NEARLY end scale`, and `x - y > SURELY step scale` of those that are.
     safe: f64,
     scale_codes: ScaleCodes,
     /// Rows of a matrix that belong to the tensor.
@@ -50,6 +51,13 @@ pub(super) struct Piece<'a> {
     /// Scales, and where these begin in their tensor.
     pub scales: (u64, &'a [u8]),
     pub global: f32,
+}
+
+/// The codes of a row, and which of the elements of a piece is its first.
+struct OfRow<'a> {
+    row: usize,
+    codes: &'a [u8],
+    first: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,7 +108,7 @@ impl Marks {
             reach: (most - zero + above).max(least + zero + below),
             safe: match planes.zero {
                 Zero::Grid { .. } => f64::NEG_INFINITY,
-                _ => (most - zero + above).min(least + zero + below) * NEARLY,
+                _ => ((most - zero) * NEARLY + above * SURELY).min((least + zero) * NEARLY + below * SURELY),
             },
             scale_codes: ScaleCodes::new(&planes.scales.plane),
             rows: layout.kept[0],
@@ -120,45 +128,54 @@ impl Marks {
     /// Counts them.
     pub fn count(&self, piece: &Piece<'_>) -> Marked {
         let mut marked = Marked::default();
-        let Plane { code, packing } = self.planes.codes;
         let rows = piece.values.len() / piece.cols.max(1);
-        let mut unpacked = [0; TILE];
-        for (row, of_row) in piece.codes.chunks_exact(self.row_bytes().max(1) as usize).take(rows).enumerate() {
-            let first = row * piece.cols;
+        for (row, codes) in piece.codes.chunks_exact(self.row_bytes().max(1) as usize).take(rows).enumerate() {
+            let of_row = OfRow { row, codes, first: row * piece.cols };
+            if self.subnormals == 0 {
+                marked.saturated += self.saturated(piece, &of_row, 0..piece.cols);
+                continue;
+            }
+            let Plane { code, packing } = self.planes.codes;
+            let mut unpacked = [0; TILE];
             for from in (0..piece.cols).step_by(TILE) {
                 let n = TILE.min(piece.cols - from);
                 // Eight fields fill whole bytes, so a tile begins with a byte.
-                let bytes = &of_row[from * code.bits() as usize / 8..];
+                let bytes = &codes[from * code.bits() as usize / 8..];
                 let codes = unpack(bytes, code.bits(), packing == Packing::HighFirst, &mut unpacked[..n]);
                 let (subnormal, has_ends) = self.look(codes);
                 marked.subnormal += subnormal;
-                if !has_ends {
-                    continue;
-                }
-                // Elements that share a scale.
-                let wide = usize::try_from(self.planes.scales.block[1]).unwrap_or(usize::MAX);
-                let mut begin = from;
-                while begin < from + n {
-                    let end = (begin / wide * wide).saturating_add(wide).min(from + n);
-                    let scale = self.scale(piece, piece.first_row + row as u64, begin as u64);
-                    let is_safe = scale >= f64::from(f32::MIN_POSITIVE)
-                        && largest(piece.source, first + begin..first + end) <= self.safe * scale;
-                    for col in (begin..end).filter(|_| !is_safe) {
-                        let code = codes[col - from];
-                        let (is_high, is_low) = (code == self.ends[0], code == self.ends[1]);
-                        if is_high || is_low {
-                            let x = element(piece.source, first + col);
-                            let y = f64::from(f32::from_le_bytes(piece.values[first + col]));
-                            let beyond = if is_high { x - y } else { y - x };
-                            let half = self.half_steps[usize::from(!is_high)];
-                            marked.saturated += u64::from(beyond > 0.0 && beyond > half * scale * SURELY);
-                        }
-                    }
-                    begin = end;
+                if has_ends {
+                    marked.saturated += self.saturated(piece, &of_row, from..from + n);
                 }
             }
         }
         marked
+    }
+
+    /// How many values of some columns are beyond the last code. Codes are looked at of those alone whose magnitude may be.
+    fn saturated(&self, piece: &Piece<'_>, of_row: &OfRow<'_>, cols: Range<usize>) -> u64 {
+        let OfRow { row, codes, first } = *of_row;
+        // Elements that share a scale.
+        let wide = usize::try_from(self.planes.scales.block[1]).unwrap_or(usize::MAX);
+        let (mut saturated, mut begin) = (0, cols.start);
+        while begin < cols.end {
+            let end = (begin / wide * wide).saturating_add(wide).min(cols.end);
+            let scale = self.scale(piece, piece.first_row + row as u64, begin as u64);
+            let safe = if scale >= f64::from(f32::MIN_POSITIVE) { self.safe * scale } else { f64::NEG_INFINITY };
+            each_above(piece.source, first + begin..first + end, safe, |i| {
+                let code = field(codes, i - first, self.planes.codes);
+                let (is_high, is_low) = (code == self.ends[0], code == self.ends[1]);
+                if is_high || is_low {
+                    let x = element(piece.source, i);
+                    let y = f64::from(f32::from_le_bytes(piece.values[i]));
+                    let beyond = if is_high { x - y } else { y - x };
+                    let half = self.half_steps[usize::from(!is_high)];
+                    saturated += u64::from(beyond > 0.0 && beyond > half * scale * SURELY);
+                }
+            });
+            begin = end;
+        }
+        saturated
     }
 
     /// How many codes are subnormal, and whether one is at an end.
@@ -176,8 +193,11 @@ impl Marks {
     fn scale(&self, piece: &Piece<'_>, row: u64, col: u64) -> f64 {
         let Planes { scales, global, .. } = self.planes;
         let Code::Float(dtype) = scales.plane.code else { return f64::NAN };
-        let code = little_endian(self.scale_code(piece, [row, col]));
-        let s = self.of_scales.get(code as usize).copied().unwrap_or_else(|| to_f32(dtype, code));
+        let code = self.scale_code(piece, [row, col]);
+        let s = match *code {
+            [code] if !self.of_scales.is_empty() => self.of_scales[usize::from(code)],
+            _ => element((dtype, code), 0) as f32,
+        };
         f64::from(match global.map(|global| global.rule) {
             None => s,
             Some(GlobalRule::Divide) => s / piece.global,
@@ -254,16 +274,29 @@ fn unpack<'a>(bytes: &'a [u8], bits: u32, high_first: bool, codes: &'a mut [u8])
             }
         }
         _ => {
-            let bits = bits as usize;
-            let byte = |at: usize| u32::from(bytes.get(at).copied().unwrap_or(0));
             for (i, code) in codes.iter_mut().enumerate() {
-                let at = i * bits;
-                let pair = byte(at / 8) | byte(at / 8 + 1) << 8;
-                *code = (pair >> (at % 8) & ((1 << bits) - 1)) as u8;
+                *code = low_first(bytes, i, bits);
             }
         }
     }
     codes
+}
+
+/// The code of a column.
+fn field(bytes: &[u8], col: usize, Plane { code, packing }: Plane) -> u8 {
+    match (code.bits(), packing) {
+        (8, _) => bytes[col],
+        (4, Packing::HighFirst) => low_first(bytes, col ^ 1, 4),
+        (bits, _) => low_first(bytes, col, bits),
+    }
+}
+
+/// A field of fewer bits than a byte has.
+fn low_first(bytes: &[u8], i: usize, bits: u32) -> u8 {
+    let byte = |at: usize| u32::from(bytes.get(at).copied().unwrap_or(0));
+    let at = i * bits as usize;
+    let pair = byte(at / 8) | byte(at / 8 + 1) << 8;
+    (pair >> (at % 8) & ((1 << bits) - 1)) as u8
 }
 
 /// Counts of blocks of MXFP4 (§9.4): what they were, the f32 that their codes stand for, and their bytes.
