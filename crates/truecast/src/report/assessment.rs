@@ -191,6 +191,8 @@ mod tests {
             (noisy(20.1), vec![]),
             (Counts { saturated: 10, ..noisy(30.0) }, vec![]),
             (Counts { saturated: 11, ..noisy(30.0) }, vec![Reason::Saturated(11)]),
+            (Counts { wrapped: 10, ..noisy(30.0) }, vec![]),
+            (Counts { wrapped: 11, ..noisy(30.0) }, vec![Reason::Wrapped(11)]),
             (Counts { flushed_to_zero: 10, ..noisy(30.0) }, vec![]),
             (Counts { flushed_to_zero: 11, ..noisy(30.0) }, vec![Reason::FlushedToZero(11)]),
             // Of the 100 values that are not zero, one may become zero.
