@@ -28,7 +28,9 @@ fn sparse() -> Folder {
 fn has_begun(id: u32) -> bool {
     let handles = std::fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten().filter_map(Result::ok);
     let targets = handles.filter_map(|handle| std::fs::read_link(handle.path()).ok());
-    let is_begun = |target: &str| target.ends_with(" (deleted)") || target.ends_with(".truecast-tmp");
+    // An emulator has files of its own in memory.
+    let is_unnamed = |target: &str| target.ends_with(" (deleted)") && !target.starts_with("/memfd:");
+    let is_begun = |target: &str| is_unnamed(target) || target.ends_with(".truecast-tmp");
     targets.into_iter().any(|target| is_begun(&target.to_string_lossy()))
 }
 
