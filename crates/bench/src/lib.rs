@@ -289,13 +289,8 @@ impl BenchPlan {
         let arrays = || specs.iter().flat_map(|spec| options.sizes.iter().map(|size| arrays_of(spec, *size, &caches)));
         let src = arrays().map(|a| a.src_bytes.max(a.copied_bytes())).max().unwrap_or(0);
         let dst = arrays().map(|a| a.dst_bytes.max(a.copied_bytes())).max().unwrap_or(0);
-        let needed = src as u64 + dst as u64;
-        let too_large = || BenchError::Memory { needed };
-        if memory::available().is_some_and(|available| needed > available) {
-            return Err(too_large());
-        }
-        let [src, dst] = [src, dst].map(|bytes| Pool::new(bytes).map_err(|_| too_large()));
-        Ok(BenchPlan { src: src?, dst: dst?, options, specs, caches })
+        let [src, dst] = pools([src, dst])?;
+        Ok(BenchPlan { src, dst, options, specs, caches })
     }
 
     /// Number of rows.
@@ -338,6 +333,17 @@ impl BenchPlan {
         }
         Ok(rows)
     }
+}
+
+/// A buffer to read from and one to write to.
+fn pools([src, dst]: [usize; 2]) -> Result<[Pool; 2], BenchError> {
+    let needed = src as u64 + dst as u64;
+    let too_large = || BenchError::Memory { needed };
+    if memory::available().is_some_and(|available| needed > available) {
+        return Err(too_large());
+    }
+    let pool = |bytes| Pool::new(bytes).map_err(|_| too_large());
+    Ok([pool(src)?, pool(dst)?])
 }
 
 fn planned((src, dst): (DType, DType), request: &Request, exec: &CastOptions) -> Result<Caster, BenchError> {

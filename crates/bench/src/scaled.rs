@@ -2,8 +2,7 @@
 //! plain pass over memory that reads and writes about as much (`docs/kernels.md §13`, §15).
 
 use super::clock::{self, Contender};
-use super::pool::Pool;
-use super::{BenchError, memory};
+use super::{BenchError, pools};
 use fastrand::Rng;
 use std::num::NonZeroUsize;
 use truecast_core::scaled::{
@@ -171,13 +170,7 @@ pub fn run(
     let chosen: Vec<_> = chosen(wanted).collect();
     let stored = |layout: &Layout| Part::ALL.map(|part| part_bytes(layout, part));
     let most = chosen.iter().map(|(_, layout)| stored(layout).iter().sum()).max().unwrap_or(0);
-    let needed = (most + 2 * ELEMENTS) as u64;
-    let too_large = || BenchError::Memory { needed };
-    if memory::available().is_some_and(|available| needed > available) {
-        return Err(too_large());
-    }
-    let pool = |bytes| Pool::new(bytes).map_err(|_| too_large());
-    let (mut parts, mut plain) = (pool(most)?, pool(2 * ELEMENTS)?);
+    let [mut parts, mut plain] = pools([most, 2 * ELEMENTS])?;
     let exec = CastOptions { level, threads: NonZeroUsize::MIN, ..CastOptions::default() };
     let mut rows = Vec::new();
     for (name, layout) in chosen {

@@ -87,6 +87,15 @@ impl Shape {
                 // Four binades of subnormal codes, of which three are missing eight.
                 steps.far[m as usize] = ((m >> 4) + 24 + 8 * 127 - k) as u8;
             }
+        }
+        steps
+    }
+
+    /// The same with its cells.
+    #[inline(always)]
+    pub fn steps_with_cells(&self, t: f32) -> Steps {
+        let mut steps = self.steps(t);
+        if !self.is_short {
             // In a cell of eight fractions there is one step at most: they are a sixteenth of the fraction's range apart.
             for (m, far) in steps.far.iter().enumerate() {
                 steps.cells[m / 8] += steps.far[0] + (m / 16) as u8 - far;
@@ -102,7 +111,7 @@ impl Shape {
 pub(crate) struct Steps {
     pub near: [u8; 64],
     pub far: [u8; 128],
-    /// What `far` says, of fractions of which eight make a cell.
+    /// What `far` says, of fractions of which eight make a cell; empty but of [`Shape::steps_with_cells`].
     pub cells: [u8; 16],
 }
 
@@ -186,7 +195,7 @@ mod tests {
                 })
                 .collect();
             for &t in divisors.iter().filter(|t| shape.takes(**t)) {
-                let (steps, first) = (shape.steps(t), shape.first(t));
+                let (steps, first) = (shape.steps_with_cells(t), shape.first(t));
                 let mut k = 0;
                 for x in 0..0x7f80u16 {
                     let q = (f32::from_bits(u32::from(x) << 16) / t).to_bits();

@@ -47,9 +47,7 @@ pub(super) fn compare(
     if let Some(index) = found.refused {
         return Ok((vec![FileDifference::Refused { tensor, index }], seen));
     }
-    let count = found.count;
-    let part = |(index, (expected, actual))| FileDifference::Part { tensor, count, index, expected, actual };
-    Ok((found.first.map(part).into_iter().collect(), seen))
+    Ok((FileDifference::of_found(&tensor, &found).into_iter().collect(), seen))
 }
 
 /// The bytes of some blocks that are not what they should be.

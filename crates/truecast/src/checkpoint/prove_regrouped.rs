@@ -9,12 +9,12 @@ use crate::scan::Stretch;
 use crate::stream::zeros;
 use crate::verify::difference::FileDifference;
 use crate::verify::found::Found;
-use rayon::prelude::*;
 use std::ops::{ControlFlow, Range};
 use truecast_core::exact::Exact;
 use truecast_core::scaled::{BlockExponent, BlockScale, Part, Planes, ScaledError};
 use truecast_io::Source;
 use truecast_io::folder::Folder;
+use truecast_kernel::parallel;
 
 /// About the elements of a band.
 const BAND: u64 = 1 << 16;
@@ -49,10 +49,10 @@ impl RegroupedProof<'_> {
         }
         bands.dedup_by(|next, band| band.matrix == next.matrix && band.rows == next.rows);
         for some in bands.chunks(4 * rayon::current_num_threads()) {
-            let seen: Vec<(Found<(u64, u64)>, u64)> =
-                some.par_iter().map(|band| self.band(band)).collect::<Result<_, Error>>()?;
-            entries += seen.iter().map(|(_, entries)| entries).sum::<u64>();
-            found = seen.into_iter().map(|(found, _)| found).fold(found, Found::merge);
+            for seen in parallel::map(some.len(), |i| self.band(&some[i])) {
+                let (differing, of_band) = seen?;
+                (found, entries) = (found.merge(differing), entries + of_band);
+            }
             let Blocks { matrices, rows, .. } = self.regrouped.alike.blocks;
             let n_rows: u64 = some.iter().map(|band| band.rows.end - band.rows.start).sum();
             let part = self.regrouped.bytes() as f64 * n_rows as f64 / (matrices * rows) as f64;
@@ -60,14 +60,7 @@ impl RegroupedProof<'_> {
                 return Err(Error::Interrupted);
             }
         }
-        let (tensor, count) = (self.result.2.to_string(), found.count);
-        let difference = found.first.map(|(index, (expected, actual))| FileDifference::Part {
-            tensor,
-            count,
-            index,
-            expected,
-            actual,
-        });
+        let difference = FileDifference::of_found(self.result.2, &found);
         Ok((difference, entries))
     }
 

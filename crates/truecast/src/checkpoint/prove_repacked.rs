@@ -73,14 +73,7 @@ impl RepackedProof<'_> {
                 }
             }
         }
-        let (tensor, count) = (self.result.2.to_string(), found.count);
-        let difference = found.first.map(|(index, (expected, actual))| FileDifference::Part {
-            tensor,
-            count,
-            index,
-            expected,
-            actual,
-        });
+        let difference = FileDifference::of_found(self.result.2, &found);
         Ok((difference, matrices * rows * cols))
     }
 

@@ -120,9 +120,7 @@ impl ScaledProof<'_> {
             differences.push(FileDifference::Elements { tensor, count, first, types });
         }
         for (part, found) in seen.parts {
-            let Some((index, (expected, actual))) = found.first else { continue };
-            let (tensor, count) = (self.name(part), found.count);
-            differences.push(FileDifference::Part { tensor, count, index, expected, actual });
+            differences.extend(FileDifference::of_found(&self.name(part), &found));
         }
         Ok((differences, seen.elements))
     }
@@ -324,15 +322,7 @@ impl ScaledProof<'_> {
                 }
             }
         }
-        if let Some((index, (expected, actual))) = wrong.first {
-            differences.push(FileDifference::Part {
-                tensor: self.name(part),
-                count: wrong.count,
-                index,
-                expected,
-                actual,
-            });
-        }
+        differences.extend(FileDifference::of_found(&self.name(part), &wrong));
         Ok(())
     }
 

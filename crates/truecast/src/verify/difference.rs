@@ -1,5 +1,6 @@
 //! How a file can differ from what it should be.
 
+use super::found::Found;
 use truecast_core::DType;
 
 /// One way in which a file is not what it should be.
@@ -107,6 +108,12 @@ impl FileDifference {
         let (index, (&first, &found)) = wrong().next()?;
         let (tensor, count) = (tensor.into(), wrong().count() as u64);
         Some(FileDifference::Part { tensor, count, index, expected: first.into(), actual: found.into() })
+    }
+
+    /// Of a part of a tensor whose entries were recomputed: what each should be and is.
+    pub(crate) fn of_found(tensor: &str, found: &Found<(u64, u64)>) -> Option<FileDifference> {
+        let (index, (expected, actual)) = found.first?;
+        Some(FileDifference::Part { tensor: tensor.into(), count: found.count, index, expected, actual })
     }
 }
 

@@ -13,7 +13,7 @@ const ELEMENTS: usize = 32;
 pub(crate) fn tables(_: Avx2, shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {
     #[target_feature(enable = "avx2")]
     fn make(shape: &Shape, divisors: &[f32], tables: &mut Vec<Steps>) {
-        tables.extend(divisors.iter().map(|t| shape.steps(*t)));
+        tables.extend(divisors.iter().map(|t| shape.steps_with_cells(*t)));
     }
     // SAFETY: the token proves that the features were detected.
     unsafe { make(shape, divisors, tables) }
