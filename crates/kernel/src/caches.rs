@@ -27,6 +27,13 @@ impl Caches {
         *CACHES.get_or_init(|| Caches::described_in(Path::new("/sys/devices/system/cpu")))
     }
 
+    /// Bytes of a last-level cache that a conversion may count on. One of more than 96 MiB is shared by dozens of cores,
+    /// often of other machines: there it is 8 MiB (`docs/kernels.md §8`).
+    pub fn counted_on(&self) -> u64 {
+        const OF_FEW_CORES: u64 = 96 << 20;
+        if self.llc > OF_FEW_CORES { 8 << 20 } else { self.llc }
+    }
+
     fn described_in(folder: &Path) -> Caches {
         let of_first = DataCache::all_of(&folder.join("cpu0/cache"));
         let l2 = of_first.iter().find(|c| c.level == 2).map_or(FALLBACK.l2, |c| c.bytes);
@@ -101,6 +108,13 @@ mod tests {
         }
         let expected = Caches { l2: 512 << 10, llc: 16 << 20, all_llcs: 32 << 20 };
         assert_eq!(Caches::described_in(folder.path()), expected);
+    }
+
+    #[test]
+    fn a_cache_of_dozens_of_cores_is_not_counted_on() {
+        let of = |llc| Caches { l2: 2 << 20, llc, all_llcs: llc }.counted_on();
+        assert_eq!([of(32 << 20), of(96 << 20)], [32 << 20, 96 << 20]);
+        assert_eq!([of(105 << 20), of(480 << 20)], [8 << 20; 2]);
     }
 
     #[test]

@@ -72,7 +72,9 @@ impl Stores {
         const SURELY_CACHED: usize = 1 << 20;
         let large = match exec.stream_above_bytes {
             Some(limit) => dst_bytes > limit,
-            None => dst_bytes > SURELY_CACHED && leaves_cache(src_bytes, dst_bytes, Caches::of_this_machine().llc),
+            None => {
+                dst_bytes > SURELY_CACHED && leaves_cache(src_bytes, dst_bytes, Caches::of_this_machine().counted_on())
+            }
         };
         let wider = dst_bytes > src_bytes;
         let quarter = src_slot == 4 && dst_slot == 1;

@@ -108,12 +108,12 @@ impl<T: Target, const K: usize, const M: usize> Task for Pass<'_, T, K, M> {
     #[inline(always)]
     fn run(self) {
         let (k, m) = if K == 0 { self.shape } else { (K, M) };
+        #[cfg(target_arch = "x86_64")]
+        let ahead = crate::x86::ahead::Ahead::of_plain_passes();
         for (from, to) in self.src.chunks_exact(k).zip(self.dst.chunks_exact_mut(m)) {
             #[cfg(target_arch = "x86_64")]
             if self.looks_ahead {
-                for block in from {
-                    crate::x86::prefetch(block.as_ptr().wrapping_add(crate::x86::AHEAD));
-                }
+                ahead.ask(true, from, 64 * k);
             }
             let mut joined = from[0];
             for block in &from[1..] {

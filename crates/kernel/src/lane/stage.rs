@@ -77,6 +77,7 @@ mod streaming {
     use super::*;
     use crate::drive::{Groups, Store};
     use crate::stream::{LINE, Line, lines};
+    use crate::x86::ahead::Ahead;
 
     struct Lines<'a, L: Lane> {
         lane: &'a L,
@@ -88,8 +89,9 @@ mod streaming {
         type Output = ();
         #[inline(always)]
         fn run(self) {
-            let lane = *self.lane;
+            let (lane, ahead) = (*self.lane, Ahead::past_caches_by_parts());
             for (line, sources) in self.dst.iter_mut().zip(self.src.chunks_exact(LINE / L::Dst::BYTES)) {
+                ahead.ask(true, sources, LINE / L::Dst::BYTES * L::Src::BYTES);
                 let mut results = [0; LINE];
                 for (d, s) in L::Dst::view_mut(&mut results).iter_mut().zip(sources) {
                     *d = lane.one(L::Src::load(*s)).store();

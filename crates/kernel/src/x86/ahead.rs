@@ -1,51 +1,112 @@
 //! How far ahead of its use a source is asked for: what differs by CPU (`docs/kernels.md §8`).
 
-use super::{AHEAD, prefetch};
+use super::{AHEAD, prefetch, prefetch_l2};
 use std::arch::x86_64::{__cpuid, CpuidResult};
 use std::sync::OnceLock;
 
-/// Bytes between what is read and what is asked for.
+/// Bytes between what is read and what is asked for; none where a cache is asked for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ahead(usize);
+pub(crate) struct Ahead {
+    l1: usize,
+    l2: usize,
+}
 
-/// CPUs, by vendor and family, that do best without: while results go past the caches, whatever is asked for in advance
-/// takes a fifth of the speed out of cache. Others are asked for [`AHEAD`].
-const NOTHING_AHEAD: &[(&[u8; 12], u32)] = &[
-    // Zen 4; Zen 3 has the same family.
-    (b"AuthenticAMD", 0x19),
+/// What a CPU does best with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cpu {
+    /// While results stay in the caches.
+    plain: Ahead,
+    /// While they go past them, a line at a time.
+    past_caches_by_lines: Ahead,
+    /// While they go past them in several stores a line.
+    past_caches_by_parts: Ahead,
+}
+
+/// Most CPUs.
+const USUAL: Cpu =
+    Cpu { plain: Ahead::USUAL, past_caches_by_lines: Ahead::USUAL, past_caches_by_parts: Ahead::NOTHING };
+
+/// Others, by vendor and family.
+const CPUS: &[(&[u8; 12], u32, Cpu)] = &[
+    // Zen 4; Zen 3 has the same family. While results go past the caches, whatever is asked for in advance takes a fifth of
+    // the speed out of cache.
+    (
+        b"AuthenticAMD",
+        0x19,
+        Cpu { plain: Ahead::NOTHING, past_caches_by_lines: Ahead::NOTHING, past_caches_by_parts: Ahead::NOTHING },
+    ),
+    // L1 waits for few lines at a time, some of which are results on their way; L2 waits for many, but its own prefetching
+    // ends with a page.
+    (
+        b"GenuineIntel",
+        6,
+        Cpu { plain: Ahead::USUAL, past_caches_by_lines: Ahead::BY_L2, past_caches_by_parts: Ahead::BY_L2 },
+    ),
 ];
 
 impl Ahead {
-    pub const NOTHING: Ahead = Ahead(0);
+    const NOTHING: Ahead = Ahead { l1: 0, l2: 0 };
+    const USUAL: Ahead = Ahead { l1: AHEAD, l2: 0 };
+    const BY_L2: Ahead = Ahead { l1: 1024, l2: 4096 };
 
-    /// That of this CPU, which is asked once.
-    pub fn of_this_cpu() -> Ahead {
-        static AHEAD_OF_THIS_CPU: OnceLock<Ahead> = OnceLock::new();
-        *AHEAD_OF_THIS_CPU.get_or_init(|| {
-            let CpuidResult { ebx, ecx, edx, .. } = __cpuid(0);
-            Ahead::of(&[ebx, edx, ecx], __cpuid(1).eax)
-        })
+    /// Of a loop whose results stay in the caches.
+    pub fn plain() -> Ahead {
+        Cpu::this().plain
     }
 
-    /// For a CPU's vendor and signature, as it gives them.
-    fn of(vendor: &[u32; 3], signature: u32) -> Ahead {
-        let family = (signature >> 8 & 0xf) + if signature >> 8 & 0xf == 0xf { signature >> 20 & 0xff } else { 0 };
-        let name = vendor.map(u32::to_le_bytes);
-        let nothing = NOTHING_AHEAD.iter().any(|(of, best)| of[..] == *name.as_flattened() && *best == family);
-        if nothing { Ahead::NOTHING } else { Ahead(AHEAD) }
+    /// Of a loop that stores whole lines past the caches.
+    pub fn past_caches_by_lines() -> Ahead {
+        Cpu::this().past_caches_by_lines
     }
 
-    /// Asks for as many lines as are read from here.
+    /// Of a loop that stores parts of lines past the caches.
+    pub fn past_caches_by_parts() -> Ahead {
+        Cpu::this().past_caches_by_parts
+    }
+
+    /// Of a pass that only moves bytes and does look ahead, whether or not that is best.
+    pub fn of_plain_passes() -> Ahead {
+        match Ahead::past_caches_by_lines() {
+            Ahead::NOTHING => Ahead::USUAL,
+            ahead => ahead,
+        }
+    }
+
+    /// Asks for as many lines as are read from here: L1, and L2 as well where results go past the caches. It is asked for
+    /// what is read anyway where it is to be asked for nothing: a branch for each cache would make four loops of one.
     #[inline(always)]
-    pub fn ask(self, source: &[u8], bytes: usize) {
-        if self.0 == 0 {
+    pub fn ask<T>(self, past_caches: bool, source: &[T], bytes: usize) {
+        if self.l1 == 0 {
             return;
         }
         let mut line = 0;
         while line < bytes {
-            prefetch(source.as_ptr().wrapping_add(self.0 + line));
+            let from = source.as_ptr().cast::<u8>().wrapping_add(line);
+            prefetch(from.wrapping_add(self.l1));
+            if past_caches {
+                prefetch_l2(from.wrapping_add(self.l2));
+            }
             line += 64;
         }
+    }
+}
+
+impl Cpu {
+    /// That which runs this, which is asked once.
+    fn this() -> Cpu {
+        static THIS: OnceLock<Cpu> = OnceLock::new();
+        *THIS.get_or_init(|| {
+            let CpuidResult { ebx, ecx, edx, .. } = __cpuid(0);
+            Cpu::of(&[ebx, edx, ecx], __cpuid(1).eax)
+        })
+    }
+
+    /// By vendor and signature, as a CPU gives them.
+    fn of(vendor: &[u32; 3], signature: u32) -> Cpu {
+        let family = (signature >> 8 & 0xf) + if signature >> 8 & 0xf == 0xf { signature >> 20 & 0xff } else { 0 };
+        let name = vendor.map(u32::to_le_bytes);
+        let found = CPUS.iter().find(|(vendor, of, _)| vendor[..] == *name.as_flattened() && *of == family);
+        found.map_or(USUAL, |&(_, _, cpu)| cpu)
     }
 }
 
@@ -53,13 +114,14 @@ impl Ahead {
 mod tests {
     use super::*;
 
-    /// Signatures of an EPYC 9004 (Zen 4), an EPYC 9005 (Zen 5) and a Sapphire Rapids.
+    /// Signatures of an EPYC 9004 (Zen 4), an EPYC 9005 (Zen 5), a Sapphire Rapids and a CPU of another maker.
     #[test]
-    fn zen_4_alone_asks_for_nothing() {
+    fn cpus_are_told_by_vendor_and_family() {
         let words = |name: &[u8; 12]| [0, 1, 2].map(|i| u32::from_le_bytes(name.as_chunks().0[i]));
         let (amd, intel) = (words(b"AuthenticAMD"), words(b"GenuineIntel"));
-        assert_eq!(Ahead::of(&amd, 0x00a1_0f11), Ahead(0));
-        assert_eq!(Ahead::of(&amd, 0x00b0_0f21), Ahead(AHEAD));
-        assert_eq!(Ahead::of(&intel, 0x0008_06f8), Ahead(AHEAD));
+        assert_eq!(Cpu::of(&amd, 0x00a1_0f11).past_caches_by_lines, Ahead::NOTHING);
+        assert_eq!(Cpu::of(&amd, 0x00b0_0f21), USUAL);
+        assert_eq!(Cpu::of(&intel, 0x0008_06f8).past_caches_by_parts, Ahead::BY_L2);
+        assert_eq!(Cpu::of(&words(b"CentaurHauls"), 0x0008_06f8), USUAL);
     }
 }

@@ -5,7 +5,7 @@
 //! Memory is touched by the functions of this file alone, through references to whole arrays; intrinsics on values are
 //! safe inside functions that have the feature.
 
-mod ahead;
+pub(crate) mod ahead;
 mod avx2;
 pub(crate) mod avx512;
 pub(crate) mod choose;
@@ -125,6 +125,13 @@ pub(crate) const AHEAD: usize = 8192;
 pub(crate) fn prefetch(at: *const u8) {
     // SAFETY: a prefetch is a hint that reads nothing and faults on no address.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+}
+
+/// As [`prefetch`], to L2.
+#[inline(always)]
+pub(crate) fn prefetch_l2(at: *const u8) {
+    // SAFETY: as above.
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
 }
 
 /// A block of the bytes that an expression gives for each position, settled when this is compiled.

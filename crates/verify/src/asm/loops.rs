@@ -116,27 +116,65 @@ fn falls_through(one: &Instruction) -> bool {
     !matches!(one.flow_control(), UnconditionalBranch | IndirectBranch | Return | Exception)
 }
 
+/// Where an operand lies in memory: at `base + scale * index + first`.
+#[derive(Clone, Copy)]
+struct Address {
+    base: Register,
+    index: Register,
+    scale: u32,
+    first: u64,
+}
+
+/// The registers that an instruction writes, or may.
+fn written(factory: &mut InstructionInfoFactory, one: &Instruction) -> Vec<Register> {
+    use OpAccess::*;
+    let used = factory.info(one).used_registers().iter();
+    let used = used.filter(|used| !matches!(used.access(), Read | CondRead | NoMemAccess | None));
+    used.map(|used| used.register().full_register()).collect()
+}
+
 /// Distinct bytes of arrays read and written in one iteration.
 fn moved(instructions: &[Instruction]) -> [usize; 2] {
     let mut factory = InstructionInfoFactory::new();
     let steps = steps(instructions, &mut factory);
     let step = |register: Register| steps.get(&register.full_register()).copied().unwrap_or(0);
     let mut bytes = [(); 2].map(|()| BTreeSet::new());
+    // The addresses that registers hold, where those were computed in the iteration.
+    let mut computed: HashMap<Register, Address> = HashMap::new();
     for one in instructions {
         for memory in factory.info(one).used_memory() {
-            let (base, index, scale) = (memory.base(), memory.index(), memory.scale());
+            let address = Address {
+                base: memory.base(),
+                index: memory.index(),
+                scale: memory.scale(),
+                first: memory.displacement(),
+            };
+            let address = match computed.get(&address.base.full_register()) {
+                Some(of) if address.index == Register::None => {
+                    Address { first: of.first.wrapping_add(address.first), ..*of }
+                }
+                _ => address,
+            };
+            let Address { base, index, scale, first } = address;
             if base.full_register() == Register::RSP || step(base) + step(index) * scale as i64 == 0 {
                 continue;
             }
             use OpAccess::*;
             let reads = matches!(memory.access(), Read | CondRead | ReadWrite | ReadCondWrite);
             let writes = matches!(memory.access(), Write | CondWrite | ReadWrite | ReadCondWrite);
-            let first = memory.displacement();
             for byte in (0..memory.memory_size().size() as u64).map(|i| first.wrapping_add(i)) {
                 for (bytes, _) in bytes.iter_mut().zip([reads, writes]).filter(|(_, is)| *is) {
                     bytes.insert((base as u32, index as u32, scale, byte));
                 }
             }
+        }
+        for register in written(&mut factory, one) {
+            computed.remove(&register);
+        }
+        let (to, from) = (one.op0_register().full_register(), [one.memory_base(), one.memory_index()]);
+        if one.mnemonic() == Mnemonic::Lea && from.iter().all(|from| from.full_register() != to) {
+            let (scale, first) = (one.memory_index_scale(), one.memory_displacement64());
+            computed.insert(to, Address { base: from[0], index: from[1], scale, first });
         }
     }
     bytes.map(|bytes| bytes.len())
@@ -147,11 +185,8 @@ fn moved(instructions: &[Instruction]) -> [usize; 2] {
 fn steps(instructions: &[Instruction], factory: &mut InstructionInfoFactory) -> HashMap<Register, i64> {
     let mut writes: HashMap<Register, Vec<&Instruction>> = HashMap::new();
     for one in instructions {
-        for used in factory.info(one).used_registers() {
-            use OpAccess::*;
-            if !matches!(used.access(), Read | CondRead | NoMemAccess | None) {
-                writes.entry(used.register().full_register()).or_default().push(one);
-            }
+        for register in written(factory, one) {
+            writes.entry(register).or_default().push(one);
         }
     }
     let sum = |all: &Vec<&Instruction>| all.iter().map(|one| added(one)).sum::<Option<i64>>();
@@ -299,6 +334,21 @@ pub(super) mod tests {
             a.lea(rsi, ptr(rdx + rax * 2))?;
             a.vmovntdq(zmmword_ptr(rsi), zmm0)?;
             a.add(rax, 32)?;
+            a.jne(head)
+        });
+        assert_eq!((found[0].read, found[0].written), (0, 64));
+    }
+
+    #[test]
+    fn a_register_may_hold_one_address_after_another() {
+        let found = loops_of(|a| {
+            let mut head = a.create_label();
+            a.set_label(&mut head)?;
+            for half in [0, 32] {
+                a.lea(rsi, ptr(rdx + rax + half))?;
+                a.vmovntdq(ymmword_ptr(rsi), ymm0)?;
+            }
+            a.add(rax, 64)?;
             a.jne(head)
         });
         assert_eq!((found[0].read, found[0].written), (0, 64));

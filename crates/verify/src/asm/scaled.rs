@@ -80,7 +80,7 @@ pub const SCALED: &[Row] = &[
 
     avx2("x86::avx2::scaled::largest_of", vector(332)),
     avx2("x86::avx2::scaled::rows::<*>", HALVES),
-    avx2("x86::avx2::stepped::groups::<*>", vector(2064)),
+    avx2("x86::avx2::stepped::groups::<*>", vector(1485)),
     avx2("x86::avx2::stepped::tables::make", SHARED_STEPS),
     avx2("x86::avx512::operands::of_halves::<*>", BLOCKS),
     avx512("x86::avx512::nibbles::all::<*>", vector(44)),
@@ -100,7 +100,7 @@ pub const SCALED: &[Row] = &[
     avx512("x86::avx512::quantise::groups::<*::Of*16, 3, 8, *>", vector(406)),
     avx512("x86::avx512::quantise::groups::<*::OfF32, 0, *>", vector(199)),
     avx512("x86::avx512::quantise::groups::<*::OfF32, 1, *>", vector(213)),
-    avx512("x86::avx512::stepped::groups::<*>", vector(1208)),
+    avx512("x86::avx512::stepped::groups::<*>", vector(845)),
     avx512("x86::avx512::stepped::tables::make", SHARED_STEPS),
     avx512("x86::avx512::turn::squares::<*>", STRIDES),
     avx512("x86::avx512::scaled::by_tables::<*>", vector(121)),

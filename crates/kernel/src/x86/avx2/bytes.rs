@@ -37,14 +37,30 @@ pub(super) fn in_order(packed: __m256i) -> __m256i {
 /// Converts 32 elements at a time. `bytes` gives them as [`bytes_of`] does.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-fn each_word<const BITS: usize>(src: &[u8], store: Store, dst: &mut [u8], bytes: impl Fn([__m256i; 4]) -> __m256i) {
-    groups::<32, 1, BITS>(4, src, store.streams(), dst, |source| {
+fn each_word<const BITS: usize, const STREAMS: bool>(
+    src: &[u8],
+    dst: &mut [u8],
+    bytes: impl Fn([__m256i; 4]) -> __m256i,
+) {
+    groups::<32, 1, BITS, STREAMS>(4, src, dst, |source| {
         let mut words = [_mm256_setzero_si256(); 4];
         for (word, vector) in words.iter_mut().zip(source.as_chunks().0) {
             *word = load256(vector);
         }
         [in_order(bytes(words))]
     });
+}
+
+/// Calls a function for how results are stored: of 8 bits, or packed to 4.
+macro_rules! by_store {
+    ($store:expr, $function:ident $([$parameter:ident])? ($($argument:expr),*)) => {
+        match ($store, $store.streams()) {
+            (Store::Packed(_), _) => $function::<$($parameter,)? 4, false>($($argument),*),
+            (Store::PackedPastCaches(_), _) => $function::<$($parameter,)? 4, true>($($argument),*),
+            (_, false) => $function::<$($parameter,)? 8, false>($($argument),*),
+            (_, true) => $function::<$($parameter,)? 8, true>($($argument),*),
+        }
+    };
 }
 
 /// The low bits of f32, truncated and wrapped, under a mask; NaN and Inf give 0. A magnitude of 2^31 or more is a multiple
@@ -72,12 +88,7 @@ impl Groups for Wraps {
     }
     fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
         // SAFETY: the token proves that the features were detected.
-        unsafe {
-            match store {
-                Store::Packed(_) | Store::PackedPastCaches(_) => wrap::<4>(self.0, src, store, dst),
-                _ => wrap::<8>(self.0, src, store, dst),
-            }
-        }
+        unsafe { by_store!(store, wrap(self.0, src, dst)) }
     }
     fn writes_packed(&self, bits: u32) -> bool {
         bits == 4
@@ -118,29 +129,27 @@ macro_rules! of_words {
 }
 
 of_words! {
-    [] Truncates, [4], |self, src, store, dst| match store {
-        Store::Packed(_) | Store::PackedPastCaches(_) => truncate::<4>(self.0, src, store, dst),
-        _ => truncate::<8>(self.0, src, store, dst),
-    };
-    [SIGNED] Clamps<SIGNED>, [4], |self, src, store, dst| match store {
-        Store::Packed(_) | Store::PackedPastCaches(_) => clamp::<SIGNED, 4>(self.0, self.1, src, store, dst),
-        _ => clamp::<SIGNED, 8>(self.0, self.1, src, store, dst),
-    };
+    [] Truncates, [4], |self, src, store, dst| by_store!(store, truncate(self.0, src, dst));
+    [SIGNED] Clamps<SIGNED>, [4], |self, src, store, dst| by_store!(store, clamp[SIGNED](self.0, self.1, src, dst));
     [] ToE8m0, [], |self, src, store, dst| {
         let EncodeE8m0Cut { addends: [even, odd], replaces_negative: [replaces, _], .. } = self.0;
-        match (even != odd, replaces != 0) {
-            (false, false) => e8m0::<false, false>(&self.0, src, store, dst),
-            (false, true) => e8m0::<false, true>(&self.0, src, store, dst),
-            (true, false) => e8m0::<true, false>(&self.0, src, store, dst),
-            (true, true) => e8m0::<true, true>(&self.0, src, store, dst),
+        match (even != odd, replaces != 0, store.streams()) {
+            (false, false, false) => e8m0::<false, false, false>(&self.0, src, dst),
+            (false, false, true) => e8m0::<false, false, true>(&self.0, src, dst),
+            (false, true, false) => e8m0::<false, true, false>(&self.0, src, dst),
+            (false, true, true) => e8m0::<false, true, true>(&self.0, src, dst),
+            (true, false, false) => e8m0::<true, false, false>(&self.0, src, dst),
+            (true, false, true) => e8m0::<true, false, true>(&self.0, src, dst),
+            (true, true, false) => e8m0::<true, true, false>(&self.0, src, dst),
+            (true, true, true) => e8m0::<true, true, true>(&self.0, src, dst),
         }
     };
 }
 
 #[target_feature(enable = "avx2,f16c")]
-fn truncate<const BITS: usize>(mask: u8, src: &[u8], store: Store, dst: &mut [u8]) {
+fn truncate<const BITS: usize, const STREAMS: bool>(mask: u8, src: &[u8], dst: &mut [u8]) {
     let mask = _mm256_set1_epi32(mask as i32);
-    each_word::<BITS>(src, store, dst, |mut words| {
+    each_word::<BITS, STREAMS>(src, dst, |mut words| {
         for word in &mut words {
             *word = _mm256_and_si256(_mm256_cvttps_epi32(_mm256_castsi256_ps(*word)), mask);
         }
@@ -149,10 +158,15 @@ fn truncate<const BITS: usize>(mask: u8, src: &[u8], store: Store, dst: &mut [u8
 }
 
 #[target_feature(enable = "avx2,f16c")]
-fn clamp<const SIGNED: bool, const BITS: usize>(range: [u32; 2], mask: u8, src: &[u8], store: Store, dst: &mut [u8]) {
+fn clamp<const SIGNED: bool, const BITS: usize, const STREAMS: bool>(
+    range: [u32; 2],
+    mask: u8,
+    src: &[u8],
+    dst: &mut [u8],
+) {
     let [low, high] = both(range, |end| _mm256_set1_epi32(end as i32));
     let mask = _mm256_set1_epi32(mask as i32);
-    each_word::<BITS>(src, store, dst, |mut words| {
+    each_word::<BITS, STREAMS>(src, dst, |mut words| {
         for word in &mut words {
             let cut = if SIGNED {
                 _mm256_min_epi32(_mm256_max_epi32(*word, low), high)
@@ -166,12 +180,12 @@ fn clamp<const SIGNED: bool, const BITS: usize>(range: [u32; 2], mask: u8, src: 
 }
 
 #[target_feature(enable = "avx2,f16c")]
-fn wrap<const BITS: usize>(mask: u8, src: &[u8], store: Store, dst: &mut [u8]) {
+fn wrap<const BITS: usize, const STREAMS: bool>(mask: u8, src: &[u8], dst: &mut [u8]) {
     // Pairs 0 2 4 .. of the lower quadword and 1 3 5 .. of the upper one, in turns.
     const IN_TURNS: Block = bytes_where!(|i| i % 16 / 4 * 2 + i / 2 % 2 * 8 + i % 2);
     let in_turns = load256(IN_TURNS.first_chunk().expect("64 bytes"));
     let mask = _mm256_set1_epi32(mask as i32);
-    groups::<32, 1, BITS>(8, src, store.streams(), dst, |source| {
+    groups::<32, 1, BITS, STREAMS>(8, src, dst, |source| {
         let mut words = [_mm256_setzero_si256(); 4];
         for (word, pair) in words.iter_mut().zip(source.as_chunks::<64>().0) {
             let [first, second] = both([0, 1], |i| _mm256_castsi256_ps(load256(&pair.as_chunks().0[i])));
@@ -185,12 +199,16 @@ fn wrap<const BITS: usize>(mask: u8, src: &[u8], store: Store, dst: &mut [u8]) {
 
 /// `PARITY`: the addend depends on the last bit that is kept. `NEGATIVE`: negative values have a code of their own.
 #[target_feature(enable = "avx2,f16c")]
-fn e8m0<const PARITY: bool, const NEGATIVE: bool>(lane: &EncodeE8m0Cut, src: &[u8], store: Store, dst: &mut [u8]) {
+fn e8m0<const PARITY: bool, const NEGATIVE: bool, const STREAMS: bool>(
+    lane: &EncodeE8m0Cut,
+    src: &[u8],
+    dst: &mut [u8],
+) {
     let word = |bits: u32| _mm256_set1_epi32(bits as i32);
     let byte = |code: u32| _mm256_set1_epi8(code as i8);
     let (floor, cap, last_ordinary) = (word(lane.floor), word(lane.cap), word(lane.special_from - 1));
     let (special, negative, addends) = (byte(lane.special), byte(lane.replaces_negative[1]), lane.addends.map(word));
-    each_word::<8>(src, store, dst, |mut words| {
+    each_word::<8, STREAMS>(src, dst, |mut words| {
         let (mut is_negative, mut is_special) = (words, words);
         for i in 0..4 {
             let abs = _mm256_and_si256(words[i], _mm256_set1_epi32(i32::MAX));

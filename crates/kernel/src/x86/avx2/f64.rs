@@ -104,7 +104,7 @@ impl<const PAYLOAD: bool> Groups for FromF32<PAYLOAD> {
 #[target_feature(enable = "avx2,f16c")]
 fn to_f32<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
     let sign = _mm256_set1_epi32(F32_SIGN);
-    groups::<8, 1, 8>(8, src, STREAMS, dst, |source| {
+    groups::<8, 1, 8, STREAMS>(8, src, dst, |source| {
         let (halves, _) = source.as_chunks();
         let bits = [load256(&halves[0]), load256(&halves[1])];
         let [low, high] = both(bits, |bits| _mm256_cvtpd_ps(_mm256_castsi256_pd(bits)));
@@ -135,7 +135,7 @@ fn to_f32<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]) 
 #[target_feature(enable = "avx2,f16c")]
 fn from_f32<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
     let sign = _mm256_set1_epi64x(i64::MIN);
-    groups::<8, 2, 8>(4, src, STREAMS, dst, |source| {
+    groups::<8, 2, 8, STREAMS>(4, src, dst, |source| {
         let bits = load256(source.first_chunk().expect("8 elements"));
         let magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(i32::MAX));
         let subnormal = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x0080_0000), magnitude);

@@ -153,7 +153,12 @@ impl<S: Source256, const SHAPE: u8> Groups for ToShorts<S, SHAPE> {
     }
     fn convert(&self, _: u32, src: &[u8], store: Store, dst: &mut [u8]) {
         // SAFETY: the token proves that the features were detected.
-        unsafe { to_16::<S, SHAPE>(&self.0, src, store, dst) }
+        unsafe {
+            match store.streams() {
+                true => to_16::<S, SHAPE, true>(&self.0, src, dst),
+                false => to_16::<S, SHAPE, false>(&self.0, src, dst),
+            }
+        }
     }
     fn stream_alignment(&self, _: u32) -> Option<usize> {
         Some(LINE)
@@ -226,7 +231,7 @@ fn words<
     let encoder = EncoderSplat::new(numbers);
     // Unknown too: where registers are few, it would broadcast them again in each iteration.
     let shorts = Shorts::new::<Bf16>(&encoder, numbers, method, black_box(CONSTANTS));
-    groups::<32, 1, BITS>(S::BYTES, src, STREAMS, dst, |source| {
+    groups::<32, 1, BITS, STREAMS>(S::BYTES, src, dst, |source| {
         if METHOD == BY_F32 {
             return [encoder.words_to_bytes::<SHAPE, ANY_NAN>(load_f32s::<S>(source))];
         }
@@ -275,7 +280,7 @@ fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const 
     // As above: packing takes registers.
     let constants = if BITS < 8 { black_box(CONSTANTS) } else { CONSTANTS };
     let shorts = Shorts::new::<S>(&encoder, numbers, method, constants);
-    groups::<32, 1, BITS>(2, src, STREAMS, dst, |source| {
+    groups::<32, 1, BITS, STREAMS>(2, src, dst, |source| {
         let (halves, _) = source.as_chunks();
         [in_order(shorts.to_bytes::<S, SHAPE, METHOD, ANY_NAN>([load256(&halves[0]), load256(&halves[1])]))]
     });
@@ -284,9 +289,9 @@ fn shorts<S: ByF32, const SHAPE: u8, const BITS: usize, const METHOD: u8, const 
 /// To codes of 16 bits.
 #[inline(never)]
 #[target_feature(enable = "avx2,f16c")]
-fn to_16<S: Source256, const SHAPE: u8>(numbers: &Nearest, src: &[u8], store: Store, dst: &mut [u8]) {
+fn to_16<S: Source256, const SHAPE: u8, const STREAMS: bool>(numbers: &Nearest, src: &[u8], dst: &mut [u8]) {
     let encoder = EncoderSplat::new(numbers);
-    groups::<32, 2, 8>(S::BYTES, src, store.streams(), dst, |source| to_shorts::<S, SHAPE>(&encoder, source));
+    groups::<32, 2, 8, STREAMS>(S::BYTES, src, dst, |source| to_shorts::<S, SHAPE>(&encoder, source));
 }
 
 /// 32 elements to their codes of 16 bits, in order.

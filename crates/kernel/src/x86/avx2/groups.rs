@@ -10,32 +10,30 @@ use std::arch::x86_64::*;
 
 /// Converts `GROUP` elements at a time, of which the source takes `src_bytes` each, and the destination as many vectors as
 /// `convert` gives; 32 bytes of results may be packed to `BITS` if that is less than 8. Results go past the caches if it
-/// `streams`; the destination begins with a line then. Codes that are packed are converted in [`turns`] of `GROUP`.
+/// `STREAMS`; the destination begins with a line then. Codes that are packed are converted in [`turns`] of `GROUP`.
 #[inline]
 #[target_feature(enable = "avx2,f16c")]
-pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize>(
+pub(super) fn groups<const GROUP: usize, const VECTORS: usize, const BITS: usize, const STREAMS: bool>(
     src_bytes: usize,
     src: &[u8],
-    streams: bool,
     dst: &mut [u8],
     convert: impl Fn(&[u8]) -> [__m256i; VECTORS],
 ) {
-    assert!(!streams || dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");
+    assert!(!STREAMS || dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");
     // What is aligned to 32 on the stack aligns all of it, with constants of the loop that find no register.
     std::hint::black_box(_mm256_setzero_si256());
-    let ahead = if streams { Ahead::NOTHING } else { Ahead::of_this_cpu() };
+    let ahead = if STREAMS { Ahead::past_caches_by_parts() } else { Ahead::plain() };
     let (src_step, dst_step) = (turns(BITS) * GROUP * src_bytes, turns(BITS) * 4 * VECTORS * BITS);
     for (target, source) in dst.chunks_exact_mut(dst_step).zip(src.chunks_exact(src_step)) {
-        // Where groups are small, it would take an eighth of the loop.
-        if GROUP == 32 {
-            ahead.ask(source, src_step);
+        // Where groups are small, it would take an eighth of a loop in the caches.
+        if STREAMS || GROUP == 32 {
+            ahead.ask(STREAMS, source, src_step);
         }
         let mut results = [[_mm256_setzero_si256(); VECTORS]; 2];
         for (results, source) in results[..turns(BITS)].iter_mut().zip(source.chunks_exact(GROUP * src_bytes)) {
             *results = convert(source);
         }
-        // A branch, which the compiler takes out of short loops: two loops would have a call each.
-        if streams {
+        if STREAMS {
             // SAFETY: the first target begins with a line, and every one takes a whole number of the vectors stored.
             unsafe { stream::<VECTORS, BITS>(target, results) };
         } else {

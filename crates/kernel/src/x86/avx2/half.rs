@@ -35,7 +35,7 @@ impl<const PAYLOAD: bool> Groups for ToF32<PAYLOAD> {
 
 #[target_feature(enable = "avx2,f16c")]
 fn decode<const PAYLOAD: bool, const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
-    groups::<16, 2, 8>(2, src, STREAMS, dst, |source| {
+    groups::<16, 2, 8, STREAMS>(2, src, dst, |source| {
         let halves = load256(source.first_chunk().expect("16 elements"));
         both([_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves)], |half| {
             let value = _mm256_cvtph_ps(half);

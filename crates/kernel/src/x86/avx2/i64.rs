@@ -33,7 +33,7 @@ impl Groups for Truncates {
 
 #[target_feature(enable = "avx2,f16c")]
 fn truncate<const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
-    groups::<8, 2, 8>(4, src, STREAMS, dst, |source| {
+    groups::<8, 2, 8, STREAMS>(4, src, dst, |source| {
         let bits = load256(source.first_chunk().expect("8 elements"));
         let abs = _mm256_and_si256(bits, _mm256_set1_epi32(i32::MAX));
         let finite = _mm256_and_si256(bits, _mm256_cmpgt_epi32(_mm256_set1_epi32(F32_INF), abs));
@@ -71,7 +71,7 @@ impl Groups for UnsignedToF32 {
 
 #[target_feature(enable = "avx2,f16c")]
 fn unsigned<const STREAMS: bool>(src: &[u8], dst: &mut [u8]) {
-    groups::<8, 1, 8>(8, src, STREAMS, dst, |source| {
+    groups::<8, 1, 8, STREAMS>(8, src, dst, |source| {
         let (halves, _) = source.as_chunks();
         let [low, high] = both([load256(&halves[0]), load256(&halves[1])], |int| _mm256_cvtpd_ps(unsigned_to_f64(int)));
         [_mm256_castps_si256(_mm256_set_m128(high, low))]

@@ -6,6 +6,7 @@ use crate::interleave::interleave;
 use crate::level::Avx2;
 use crate::numbers::rows::{EXCEPTIONS, Need, Nibbles, Tables};
 use crate::stream::LINE;
+use crate::x86::ahead::Ahead;
 use crate::x86::{load128, load256, store256, stream256};
 use std::arch::x86_64::*;
 
@@ -95,10 +96,14 @@ fn run<const N: usize, const NEED: u8, const UPPER: bool, const SRC: usize, cons
     dst: &mut [u8],
 ) {
     assert!(!STREAMING || dst.as_ptr().addr().is_multiple_of(LINE), "past the caches go whole lines");
+    let ahead = Ahead::past_caches_by_parts();
     let (sources, _) = src.as_chunks::<SRC>();
     let (blocks, _) = dst.as_chunks_mut::<32>();
     let (targets, _) = blocks.as_chunks_mut::<N>();
     for (target, source) in targets.iter_mut().zip(sources) {
+        if STREAMING {
+            ahead.ask(true, source, SRC);
+        }
         let found = look_up::<N, NEED, UPPER, SRC, STREAMING>(tables, source);
         for i in 0..N {
             if STREAMING {

@@ -22,11 +22,11 @@ fn rows<const NIBBLES: bool>(codes: &[u8], block: usize, tables: Tables<'_>, dst
     let bytes = if NIBBLES { 8 } else { 16 };
     let (vectors, _) = dst.as_chunks_mut::<32>();
     let n = vectors.len().min(codes.len() / bytes);
-    let (per_block, ahead) = (block / 16, Ahead::of_this_cpu());
+    let (per_block, ahead) = (block / 16, Ahead::plain());
     let blocks = vectors[..n].chunks_mut(per_block).zip(codes.chunks(per_block * bytes));
     for (i, (vectors, codes)) in blocks.enumerate() {
         let (low, high) = planes(tables.of(i));
-        ahead.ask(codes, 1);
+        ahead.ask(false, codes, 1);
         for (to, codes) in vectors.iter_mut().zip(codes.chunks_exact(bytes)) {
             let codes = if NIBBLES {
                 let nibbles = _mm_cvtsi64_si128(i64::from_le_bytes(*codes.first_chunk().expect("8 bytes of codes")));

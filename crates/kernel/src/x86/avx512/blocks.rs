@@ -43,11 +43,11 @@ const PACKED_PAST_CACHES: u8 = 1 << 7;
 /// Needs the features of [`Avx512`]; where it streams, `dst` must be aligned to 64.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8>(kernel: &K, src: &[u8], dst: &mut [u8]) {
-    let ahead = Ahead::of_this_cpu();
+    let ahead = if STORES_AS == PLAIN { Ahead::plain() } else { Ahead::past_caches_by_lines() };
     let (vectors, _): (&mut [Block], _) = dst.as_chunks_mut();
     let (targets, _) = vectors.as_chunks_mut::<N>();
     for (target, source) in targets.iter_mut().zip(src.chunks_exact(ELEMENTS / 8 * K::SRC_BITS)) {
-        look_ahead::<K, N>(ahead, source);
+        look_ahead::<K, N>(ahead, STORES_AS != PLAIN, source);
         // SAFETY: this function has the features.
         let results = unsafe { kernel.convert::<STORES_AS>(source) };
         for i in 0..N {
@@ -80,14 +80,14 @@ unsafe fn packed_blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8, const
     src: &[u8],
     dst: &mut [u8],
 ) {
-    let ahead = Ahead::of_this_cpu();
+    let ahead = if STREAMS { Ahead::past_caches_by_lines() } else { Ahead::plain() };
     let turns = turns(BITS as usize);
     let src_bytes = ELEMENTS / 8 * K::SRC_BITS;
     let targets = dst.chunks_exact_mut(turns * ELEMENTS / 8 * BITS as usize);
     for (target, source) in targets.zip(src.chunks_exact(turns * src_bytes)) {
         let mut codes = [_mm512_setzero_si512(); 2];
         for (codes, source) in codes[..turns].iter_mut().zip(source.chunks_exact(src_bytes)) {
-            look_ahead::<K, N>(ahead, source);
+            look_ahead::<K, N>(ahead, STREAMS, source);
             // SAFETY: this function has the features.
             *codes = unsafe { kernel.convert::<STORES_AS>(source) }[0];
         }
@@ -97,9 +97,10 @@ unsafe fn packed_blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8, const
 }
 
 #[inline(always)]
-fn look_ahead<K: Kernel<N>, const N: usize>(ahead: Ahead, source: &[u8]) {
+fn look_ahead<K: Kernel<N>, const N: usize>(ahead: Ahead, streams: bool, source: &[u8]) {
+    let bytes = ELEMENTS / 8 * K::SRC_BITS;
     if K::LOOKS_AHEAD {
-        ahead.ask(source, ELEMENTS / 8 * K::SRC_BITS);
+        ahead.ask(streams, source, bytes);
     }
 }
 

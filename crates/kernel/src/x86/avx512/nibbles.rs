@@ -150,7 +150,7 @@ fn finite(values: &[[u8; 4]]) -> bool {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn twos<C: Codes, const FORM: u8, const STREAMS: bool>(of: &Nibbles<'_>, dst: &mut [u8]) -> usize {
     let (bytes, at) = C::place(of.order);
-    let ahead = Ahead::of_this_cpu();
+    let ahead = if STREAMS { Ahead::past_caches_by_lines() } else { Ahead::plain() };
     let values = _mm512_castsi512_ps(load(of.values.as_flattened().first_chunk().expect("16 values")));
     // Records of two groups, or of more.
     let (records, twos) = (2usize.div_ceil(C::GROUPS), C::GROUPS.div_ceil(2));
@@ -158,7 +158,7 @@ unsafe fn twos<C: Codes, const FORM: u8, const STREAMS: bool>(of: &Nibbles<'_>, 
     let (twos_of_dst, _) = dst.as_chunks_mut::<{ 2 * RESULTS }>();
     let mut done = 0;
     for (records, dst) in of.codes.chunks_exact(records * bytes).zip(twos_of_dst.chunks_exact_mut(twos)) {
-        ahead.ask(records, records.len());
+        ahead.ask(STREAMS, records, records.len());
         let (codes, next) = (&records[at..], &records[records.len() - bytes + at..]);
         for (i, dst) in dst.iter_mut().enumerate() {
             let Some((s, u)) = operands.next() else { return done };
@@ -204,7 +204,7 @@ fn two_tables<const FORM: u8>(c: __m512, s: &[[u8; 4]; 2], u: &[[u8; 4]; 2]) -> 
 unsafe fn groups<C: Codes, const FORM: u8, const STREAMS: bool>(of: &Nibbles<'_>, dst: &mut [u8]) -> usize {
     let n = of.elements().min(dst.len() / RESULTS * 32) / (32 * C::GROUPS);
     let (bytes, at) = C::place(of.order);
-    let ahead = Ahead::of_this_cpu();
+    let ahead = if STREAMS { Ahead::past_caches_by_lines() } else { Ahead::plain() };
     let values = _mm512_castsi512_ps(load(of.values.as_flattened().first_chunk().expect("16 values")));
     let per_block = (of.block / 32).max(1);
     let mut both = _mm512_setzero_si512();
@@ -212,7 +212,7 @@ unsafe fn groups<C: Codes, const FORM: u8, const STREAMS: bool>(of: &Nibbles<'_>
     let mut left = 0;
     let records = of.codes.chunks_exact(bytes).zip(dst.chunks_exact_mut(RESULTS * C::GROUPS)).take(n);
     for (record, dst) in records {
-        ahead.ask(record, bytes);
+        ahead.ask(STREAMS, record, bytes);
         let codes = &record[at..];
         for (group, dst) in dst.as_chunks_mut::<RESULTS>().0.iter_mut().enumerate() {
             if left == 0 {
