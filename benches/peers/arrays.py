@@ -31,10 +31,10 @@ class Arrays:
         return self.src.size + self.dst.size
 
 
-def sizes(pairs: list[tuple[str, str]] | None) -> list[tuple[str, str, int]]:
-    """The pairs (by default those of `truecast bench`) and the elements of their arrays out of cache."""
+def sizes(pairs: list[tuple[str, str]] | None, size: str) -> list[tuple[str, str, int]]:
+    """The pairs (by default those of `truecast bench`) and the elements of their arrays of a size."""
     chosen = ["--pairs", ",".join(f"{src}:{dst}" for src, dst in pairs)] if pairs else []
-    measured = own.bench(*chosen, "--threads", "1", "--sizes", "dram", "--best-of", "1")
+    measured = own.bench(*chosen, "--threads", "1", "--sizes", size, "--best-of", "1")
     return [(row["src"], row["dst"], row["elements"]) for row in measured["rows"]]
 
 

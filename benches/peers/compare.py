@@ -30,21 +30,24 @@ def arguments() -> argparse.Namespace:
     threads = "threads of truecast and every peer among the peers, or `all`; default %(default)s"
     parser.add_argument("--peer-threads", default="1", metavar="N", help=threads)
     parser.add_argument("--samples", type=int, default=7, metavar="N", help="the best of N counts; default %(default)s")
+    size = "bytes of an array and its result that are out of cache, as `truecast bench` reads them; default %(default)s"
+    parser.add_argument("--size", default="dram", help=size)
     parser.add_argument("--only-peers", action="store_true", help="leave out the tables of `truecast bench`")
     return parser.parse_args()
 
 
 def main() -> None:
     args, cores, begin = arguments(), len(os.sched_getaffinity(0)), time.monotonic()
-    sized = arrays.sizes([tuple(pair.split(":")) for pair in args.pairs.split(",")] if args.pairs else None)
+    sized = arrays.sizes([tuple(pair.split(":")) for pair in args.pairs.split(",")] if args.pairs else None, args.size)
     pairs = [(src, dst) for src, dst, _ in sized]
     threads = cores if args.peer_threads == "all" else int(args.peer_threads)
     peers = {name: contenders.PEERS[name](threads) for name in args.peers.split(",") if name != "none"}
     rows = race.race(sized, peers, threads, args.samples)
     text = report.peers_table(rows, peers, threads)
     if not args.only_peers:
-        measured = own.measure(pairs, cores, args.samples)
+        measured = own.measure(pairs, cores, args.samples, args.size)
         text = conditions(args, peers, measured["caches"], cores) + report.own_tables(measured, cores) + "\n" + text
+        text = report.beside_other_cpus(OUTPUT.read_text() if OUTPUT.exists() else "", cpu(), text)
     print(text)
     print(f"{time.monotonic() - begin:.0f} s", file=sys.stderr)
     if not (args.only_peers or args.pairs or args.peers != ",".join(contenders.PEERS) or args.samples < 7):
@@ -57,24 +60,16 @@ def conditions(args: argparse.Namespace, peers: dict[str, object], caches: dict[
     versions = [f"{p} {importlib.metadata.version(p)}" for peer in peers.values() for p in peer.packages]
     facts = {
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-        "CPU": f"{cpu()}; {cores} cores; L2 {report.size(caches['l2'])}, last-level cache {report.size(caches['llc'])}",
+        "CPU": f"{cores} cores; L2 {report.size(caches['l2'])}, last-level cache {report.size(caches['llc'])}",
         "memory": report.size(memory),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "truecast": f"{said('git', 'describe', '--always', '--dirty')}, {said('rustc', '--version')}",
         "peers": f"Python {platform.python_version()}, {', '.join(versions)}",
+        "out of cache": args.size,
         "method": f"best of {args.samples} samples, everyone in turns; "
         f"of {race.LONG_SAMPLES} for a peer whose pass takes more than {race.LONG_PASS} s",
     }
-    return (
-        "# Benchmarks\n\n"
-        + report.paragraph(
-            "Written by `benches/peers/run`; what is compared, and how, is in "
-            "[benches/peers](benches/peers/README.md) and in [docs/kernels.md](docs/kernels.md) §13. "
-            "GB/s are bytes read and bytes written. The machine may have been shared: ratios say more than figures."
-        )
-        + report.table(["", ""], [[name, fact] for name, fact in facts.items()], 2)
-        + "\n"
-    )
+    return report.table(["", ""], [[name, fact] for name, fact in facts.items()], 2) + "\n"
 
 
 def cpu() -> str:
@@ -82,9 +77,10 @@ def cpu() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor()
-    named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    is_virtual = any(line.startswith("flags") and " hypervisor" in line for line in lines)
-    return (named[0] if named else platform.processor()) + (" (virtual machine)" if is_virtual else "")
+    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    family = f", family {fields['cpu family']}" if "cpu family" in fields else ""
+    is_virtual = " hypervisor" in fields.get("flags", "")
+    return fields.get("model name", platform.processor()) + family + (" (virtual machine)" if is_virtual else "")
 
 
 def said(*command: str) -> str:

@@ -19,21 +19,21 @@ def bench(*options: str) -> dict | None:
     return json.loads(done.stdout)
 
 
-def measure(pairs: list[tuple[str, str]], threads: int, samples: int) -> dict:
-    """Rows by what was measured: `one` (L2 and DRAM, one thread), `llc` (one thread, with counting), `all` (DRAM, all
-    threads) and `levels` (DRAM, one thread)."""
+def measure(pairs: list[tuple[str, str]], threads: int, samples: int, size: str) -> dict:
+    """Rows by what was measured: `one` (L2 and out of cache, one thread), `llc` (one thread, with counting), `all` (out of
+    cache, all threads) and `levels` (out of cache, one thread). `size` is what is out of cache."""
     common = ["--pairs", ",".join(f"{src}:{dst}" for src, dst in pairs), "--best-of", str(samples)]
-    one = bench(*common, "--threads", "1", "--sizes", "l2,dram")
+    one = bench(*common, "--threads", "1", "--sizes", f"l2,{size}")
     best = one["rows"][0]["level"]
     results = {
         "caches": {"l2": one["l2_bytes"], "llc": one["llc_bytes"]},
         "one": one["rows"],
         "llc": bench(*common, "--threads", "1", "--sizes", "llc", "--counts")["rows"],
-        "levels": {best: [row for row in one["rows"] if row["size"] == "dram"]},
+        "levels": {best: [row for row in one["rows"] if row["size"] != "l2"]},
     }
     if threads > 1:
-        results["all"] = bench(*common, "--threads", str(threads), "--sizes", "dram")["rows"]
+        results["all"] = bench(*common, "--threads", str(threads), "--sizes", size)["rows"]
     for level in LEVELS:
-        if level != best and (result := bench(*common, "--threads", "1", "--sizes", "dram", "--level", level)):
+        if level != best and (result := bench(*common, "--threads", "1", "--sizes", size, "--level", level)):
             results["levels"][level] = result["rows"]
     return results

@@ -28,13 +28,25 @@ def size(n: int) -> str:
     return f"{n / GIB:.1f} GiB" if n >= GIB else f"{n / (1 << 20):g} MiB"
 
 
+def beside_other_cpus(written: str, cpu: str, part: str) -> str:
+    """The page of all CPUs: what was written of others, and the new part of this one, by name."""
+    _, *others = ("\n" + written).split("\n## ")
+    parts = dict(other.split("\n\n", 1) for other in others) | {cpu: part}
+    head = "# Benchmarks\n\n" + paragraph(
+        "Written by `benches/peers/run`, a part for each CPU; what is compared, and how, is in "
+        "[benches/peers](benches/peers/README.md) and in [docs/kernels.md](docs/kernels.md) §13. "
+        "GB/s are bytes read and bytes written. The machine may have been shared: ratios say more than figures."
+    )
+    return head + "\n".join(f"## {name}\n\n{parts[name].rstrip()}\n" for name in sorted(parts))
+
+
 def own_tables(own: dict, threads: int) -> str:
     """Throughput of `truecast bench`: one thread by size, then out of cache by level and threads."""
 
-    def by_pair(rows: list[dict], of_size: str) -> dict:
-        return {(row["src"], row["dst"]): row for row in rows if row["size"] == of_size}
+    def by_pair(rows: list[dict], is_l2: bool = False) -> dict:
+        return {(row["src"], row["dst"]): row for row in rows if (row["size"] == "l2") == is_l2}
 
-    l2, dram, llc = by_pair(own["one"], "l2"), by_pair(own["one"], "dram"), by_pair(own["llc"], "llc")
+    l2, dram, llc = by_pair(own["one"], is_l2=True), by_pair(own["one"]), by_pair(own["llc"])
     columns = ["from", "to", "route", "L2", "ratio", "LLC", "ratio", "counting", "of LLC", "DRAM", "ratio", "memcpy"]
     rows = []
     for pair, row in dram.items():
@@ -45,7 +57,7 @@ def own_tables(own: dict, threads: int) -> str:
         cells += [f"{row['gbps']:.1f}", f"{row['of_limit']:.2f}", f"{row['ratio']:.2f}"]
         rows.append(cells)
     text = (
-        "## One thread\n\n"
+        "### One thread\n\n"
         + paragraph(
             "GB/s of `truecast bench`, and the ratio to the limit in the same run: the fastest plain pass that reads and "
             "writes as much in the same buffers (docs/kernels.md §13); *memcpy*: the ratio to memcpy of as many bytes. "
@@ -53,8 +65,8 @@ def own_tables(own: dict, threads: int) -> str:
         )
         + table(columns, rows, 3)
     )
-    levels = {level: by_pair(rows, "dram") for level, rows in own["levels"].items()}
-    several = by_pair(own.get("all", []), "dram")
+    levels = {level: by_pair(rows) for level, rows in own["levels"].items()}
+    several = by_pair(own.get("all", []))
     ordered = sorted(levels, key=["baseline", "avx2", "avx512"].index)
     columns = ["from", "to", *(heading for level in ordered for heading in (level, "ratio"))]
     columns += [f"{threads} threads", "ratio"] if several else []
@@ -65,8 +77,8 @@ def own_tables(own: dict, threads: int) -> str:
             cells += [f"{row['gbps']:.1f}", f"{row['of_limit']:.2f}"]
         rows.append(cells)
     return (
-        text + "\n## Out of cache, by level and threads\n\n"
-        "GB/s of `truecast bench --sizes dram`, and the ratio to the limit with as many threads; levels have one.\n\n"
+        text + "\n### Out of cache, by level and threads\n\n"
+        "GB/s of `truecast bench`, arrays out of cache, and the ratio to the limit with as many threads; levels have one.\n\n"
         + table(columns, rows, 2)
     )
 
@@ -94,7 +106,7 @@ def peers_table(rows: list[dict], peers: dict[str, object], threads: int) -> str
             line += [elements(row, name), speedup(row, name)]
         cells.append(line)
     return (
-        f"## Beside other libraries, {threads} thread{'s' if threads > 1 else ''}, out of cache\n\n"
+        f"### Beside other libraries, {threads} thread{'s' if threads > 1 else ''}, out of cache\n\n"
         + paragraph(
             "10^9 elements per second, everyone on the same arrays in the same run "
             "([benches/peers](benches/peers/README.md)), and GB/s of truecast with the ratio to memcpy. *speed-up*: the "

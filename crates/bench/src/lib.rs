@@ -60,39 +60,39 @@ pub enum Size {
     Llc,
     /// Four times all last-level caches, and at least 64 Mi elements.
     Dram,
+    /// So many bytes.
+    Bytes(u64),
 }
 
 /// Lengths are multiples of this: a whole number of tiles, bytes and cache lines whatever the type.
 const LEN_UNIT: u64 = 2048;
 
 impl Size {
-    /// Every size, smallest first.
+    /// Every size that has a name, smallest first.
     pub const ALL: [Size; 3] = [Size::L2, Size::Llc, Size::Dram];
-
-    /// The name on the command line and in JSON.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Size::L2 => "l2",
-            Size::Llc => "llc",
-            Size::Dram => "dram",
-        }
-    }
 
     /// Elements, if one takes `bits` bits in source and destination together.
     fn len(self, bits: u64, caches: &Caches) -> u64 {
-        let within = |bytes: u64| (bytes * 8 / bits / LEN_UNIT).max(1) * LEN_UNIT;
+        let within = |bytes: u64| (bytes.saturating_mul(8) / bits / LEN_UNIT).max(1) * LEN_UNIT;
         match self {
             Size::L2 => within(caches.l2 / 2),
             Size::Llc => within(caches.llc / 2),
             Size::Dram => (4 * caches.all_llcs * 8).div_ceil(bits).next_multiple_of(LEN_UNIT).max(64 << 20),
+            Size::Bytes(bytes) => within(bytes),
         }
     }
 }
 
+/// As on the command line and in JSON: `l2`, `llc`, `dram`, or bytes such as `512MiB`.
 impl std::fmt::Display for Size {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
+        match self {
+            Size::L2 => f.pad("l2"),
+            Size::Llc => f.pad("llc"),
+            Size::Dram => f.pad("dram"),
+            Size::Bytes(bytes) if bytes % (1 << 20) == 0 => f.pad(&format!("{}MiB", bytes >> 20)),
+            Size::Bytes(bytes) => f.pad(&bytes.to_string()),
+        }
     }
 }
 
@@ -104,7 +104,7 @@ pub struct ParseSizeError(String);
 impl std::str::FromStr for Size {
     type Err = ParseSizeError;
     fn from_str(text: &str) -> Result<Size, ParseSizeError> {
-        Size::ALL.into_iter().find(|s| s.name() == text).ok_or_else(|| ParseSizeError(text.into()))
+        Size::ALL.into_iter().find(|s| s.to_string() == text).ok_or_else(|| ParseSizeError(text.into()))
     }
 }
 

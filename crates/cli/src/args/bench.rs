@@ -12,8 +12,9 @@ pub struct BenchArgs {
     /// Types to convert from and to; `all` for every pair that the specification allows (default: representative pairs)
     #[arg(long, value_name = "SRC:DST,..", value_delimiter = ',')]
     pub pairs: Vec<String>,
-    /// Sizes of source and destination: half of L2, half of the last-level cache, four times it
-    #[arg(long, value_name = "SIZE,..", value_delimiter = ',', default_value = "l2,llc,dram")]
+    /// Sizes of source and destination together: half of L2 (l2), half of the last-level cache (llc), four times it (dram),
+    /// or so many bytes (512MiB)
+    #[arg(long, value_name = "SIZE,..", value_delimiter = ',', default_value = "l2,llc,dram", value_parser = size)]
     pub sizes: Vec<Size>,
     /// CPU level (default: the strongest of this CPU)
     #[arg(long)]
@@ -54,4 +55,10 @@ pub enum LevelArg {
     Avx2,
     Avx512,
     Neon,
+}
+
+/// A name, or bytes.
+fn size(text: &str) -> Result<Size, String> {
+    let known = |_| format!("unknown size {text:?}; known are l2, llc, dram, and bytes such as 512MiB");
+    text.parse().or_else(|_| crate::size::parse(text).map(Size::Bytes).map_err(known))
 }

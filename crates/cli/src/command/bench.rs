@@ -151,7 +151,7 @@ fn rounded(value: f64) -> Value {
 fn to_json(rows: &[BenchRow], caches: &Caches) -> Map<String, Value> {
     let row = |row: &BenchRow| {
         let mut object = json!({
-            "src": row.src.name(), "dst": row.dst.name(), "size": row.size.name(), "level": row.level.name(),
+            "src": row.src.name(), "dst": row.dst.name(), "size": row.size.to_string(), "level": row.level.name(),
             "threads": row.threads, "gbps": rounded(row.gbps()), "limit_gbps": rounded(row.limit_gbps()),
             "of_limit": rounded(row.of_limit()), "memcpy_gbps": rounded(row.memcpy_gbps()), "ratio": rounded(row.ratio()),
             "elements": row.len, "route": row.route.to_string()

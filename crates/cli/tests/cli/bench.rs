@@ -59,6 +59,16 @@ fn every_pair_at_every_size() {
     }
 }
 
+/// Of source and destination together.
+#[test]
+fn sizes_in_bytes() {
+    let line = "bench --pairs f32:bf16 --sizes 3MiB,96KiB --best-of 1 --threads 1 --json";
+    let object = Folder::new().run(line).succeeds().object("bench");
+    let seen: Vec<_> =
+        rows(&object).iter().map(|row| (row["size"].as_str().unwrap(), number(row, "elements"))).collect();
+    assert_eq!(seen, [("3MiB", 3.0 * 1048576.0 / 6.0), ("98304", 16384.0)]);
+}
+
 #[test]
 fn the_table_for_people() {
     let ran = Folder::new().run(&format!("bench --pairs f32:f8e4m3fn,i4:bf16 {SHORT}")).succeeds();
@@ -145,7 +155,7 @@ fn what_cannot_be_measured() {
     folder.run("bench --pairs f32:zork").fails(2, &["f32:zork", "zork"]);
     folder.run("bench --pairs f32").fails(2, &["f32", "SRC:DST"]);
     folder.run("bench --pairs f32:f8e4m3").fails(2, &["ambiguous", "f8e4m3fn"]);
-    folder.run("bench --sizes l9").fails(2, &["l9", "l2, llc, dram"]);
+    folder.run("bench --sizes l9").fails(2, &["l9", "l2, llc, dram", "512MiB"]);
     folder.run("bench --best-of 0").fails(2, &["best-of"]);
     folder.run("bench --pairs string:f32 --sizes l2").exits(3);
     folder.run(&format!("bench --pairs ov:f8e4m3:f32 {SHORT}")).succeeds();
