@@ -47,11 +47,10 @@ def main() -> None:
     if not args.only_peers:
         measured = own.measure(pairs, cores, args.samples, args.size)
         text = conditions(args, peers, measured["caches"], cores) + report.own_tables(measured, cores) + "\n" + text
-        text = report.beside_other_cpus(OUTPUT.read_text() if OUTPUT.exists() else "", cpu(), text)
     print(text)
     print(f"{time.monotonic() - begin:.0f} s", file=sys.stderr)
     if not (args.only_peers or args.pairs or args.peers != ",".join(contenders.PEERS) or args.samples < 7):
-        OUTPUT.write_text(text)
+        OUTPUT.write_text(report.beside_other_cpus(OUTPUT.read_text() if OUTPUT.exists() else "", cpu(), text))
 
 
 def conditions(args: argparse.Namespace, peers: dict[str, object], caches: dict[str, int], cores: int) -> str:
