@@ -303,7 +303,7 @@ pub const KERNELS: &[Row] = &[
     avx512("x86::avx512::blocks::packed_blocks::<x86::avx512::narrow::Splat<4, true, *>, 1, *, false>", vector(86)),
     avx512("x86::avx512::blocks::blocks::<x86::avx512::narrow::Splat<4, true, *>, 2, 0>", vector(56)),
     avx512("x86::avx512::blocks::blocks::<x86::avx512::narrow::Splat<8, false, *>, 1, 0>", vector(29)),
-    avx512("x86::avx512::blocks::packed_blocks::<x86::avx512::narrow::Splat<8, false, *>, 1, *, false>", vector(66)),
+    avx512("x86::avx512::blocks::packed_blocks::<x86::avx512::narrow::Splat<8, false, *>, 1, *, false>", vector(50)),
     avx512("x86::avx512::blocks::blocks::<x86::avx512::narrow::Splat<8, false, *>, 2, 0>", vector(28)),
     avx512("x86::avx512::blocks::blocks::<x86::avx512::narrow::Splat<8, false, *>, 4, 0>", vector(26)),
     avx512("x86::avx512::blocks::blocks::<x86::avx512::narrow::Splat<8, true, *>, 1, 0>", vector(50)),

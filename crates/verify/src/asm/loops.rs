@@ -168,9 +168,15 @@ fn moved(instructions: &[Instruction]) -> [usize; 2] {
                 }
             }
         }
+        let moved_on = added(one).and_then(|step| {
+            let to = one.op0_register().full_register();
+            let of = computed.get(&to)?;
+            Some((to, Address { first: of.first.wrapping_add_signed(step), ..*of }))
+        });
         for register in written(&mut factory, one) {
             computed.remove(&register);
         }
+        computed.extend(moved_on);
         let (to, from) = (one.op0_register().full_register(), [one.memory_base(), one.memory_index()]);
         if one.mnemonic() == Mnemonic::Lea && from.iter().all(|from| from.full_register() != to) {
             let (scale, first) = (one.memory_index_scale(), one.memory_displacement64());
@@ -348,6 +354,21 @@ pub(super) mod tests {
                 a.lea(rsi, ptr(rdx + rax + half))?;
                 a.vmovntdq(ymmword_ptr(rsi), ymm0)?;
             }
+            a.add(rax, 64)?;
+            a.jne(head)
+        });
+        assert_eq!((found[0].read, found[0].written), (0, 64));
+    }
+
+    #[test]
+    fn a_computed_address_may_be_moved_on() {
+        let found = loops_of(|a| {
+            let mut head = a.create_label();
+            a.set_label(&mut head)?;
+            a.lea(rsi, ptr(rdx + rax))?;
+            a.vmovntdq(ymmword_ptr(rsi), ymm0)?;
+            a.add(rsi, 32)?;
+            a.vmovntdq(ymmword_ptr(rsi), ymm0)?;
             a.add(rax, 64)?;
             a.jne(head)
         });
