@@ -19,6 +19,18 @@ pub(crate) trait Source512: Source {
     /// # Safety
     /// Needs the features of [`Avx512`](crate::level::Avx512).
     unsafe fn load(bytes: &[u8]) -> __m512i;
+
+    /// The same in a loop that waits for memory: fewer branches that elements decide, if more instructions. Where one is
+    /// guessed wrong, what follows is asked for late.
+    ///
+    /// # Safety
+    /// As [`load`](Source512::load).
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+    unsafe fn load_from_memory(bytes: &[u8]) -> __m512i {
+        // SAFETY: this function has the features.
+        unsafe { Self::load(bytes) }
+    }
 }
 
 /// A source that is read with vectors of 256 bits.

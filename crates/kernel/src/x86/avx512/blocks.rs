@@ -37,6 +37,11 @@ const PAST_CACHES: u8 = 1;
 // Other numbers are bits that results are packed to, with or without this one.
 const PACKED_PAST_CACHES: u8 = 1 << 7;
 
+/// Whether results of such a loop go past the caches.
+pub(super) const fn streams(stores_as: u8) -> bool {
+    stores_as == PAST_CACHES || stores_as & PACKED_PAST_CACHES != 0
+}
+
 /// The loop, with the only call of this [`Kernel::convert`], which is inlined therefore.
 ///
 /// # Safety
@@ -85,9 +90,9 @@ unsafe fn packed_blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8, const
     let src_bytes = ELEMENTS / 8 * K::SRC_BITS;
     let targets = dst.chunks_exact_mut(turns * ELEMENTS / 8 * BITS as usize);
     for (target, source) in targets.zip(src.chunks_exact(turns * src_bytes)) {
+        look_ahead::<K, N>(ahead, STREAMS, source);
         let mut codes = [_mm512_setzero_si512(); 2];
         for (codes, source) in codes[..turns].iter_mut().zip(source.chunks_exact(src_bytes)) {
-            look_ahead::<K, N>(ahead, STREAMS, source);
             // SAFETY: this function has the features.
             *codes = unsafe { kernel.convert::<STORES_AS>(source) }[0];
         }
@@ -98,9 +103,8 @@ unsafe fn packed_blocks<K: Kernel<N>, const N: usize, const STORES_AS: u8, const
 
 #[inline(always)]
 fn look_ahead<K: Kernel<N>, const N: usize>(ahead: Ahead, streams: bool, source: &[u8]) {
-    let bytes = ELEMENTS / 8 * K::SRC_BITS;
     if K::LOOKS_AHEAD {
-        ahead.ask(streams, source, bytes);
+        ahead.ask(streams, source, source.len());
     }
 }
 

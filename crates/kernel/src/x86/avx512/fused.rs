@@ -4,7 +4,7 @@
 //! As lanes they take two passes over a tile, between which memory waits. What an encoder computes is what the lane of that
 //! name computes.
 
-use super::blocks::{Kernel, Params};
+use super::blocks::{Kernel, Params, streams};
 use super::{join, to_half};
 use crate::numbers::F32_INF;
 use crate::numbers::encode::{Nearest, shape};
@@ -41,7 +41,7 @@ impl<S: Source512, const SHAPE: u8, const BYTES: usize> Kernel<BYTES> for Conver
         let mut f32s = [_mm512_setzero_si512(); 4];
         for (f32s, source) in f32s.iter_mut().zip(source.chunks_exact(16 * S::BYTES)) {
             // SAFETY: this function has the features.
-            *f32s = unsafe { S::load(source) };
+            *f32s = unsafe { if streams(STORES_AS) { S::load_from_memory(source) } else { S::load(source) } };
         }
         if SHAPE & F16_INSTRUCTION != 0 {
             let mut codes = [_mm512_setzero_si512(); BYTES];

@@ -25,12 +25,6 @@ load! {
     F16 |bytes| _mm512_castps_si512(_mm512_cvtph_ps(of_16(bytes)));
     I16 |bytes| exact(_mm512_cvtepi16_epi32(of_16(bytes)));
     U16 |bytes| exact(_mm512_cvtepu16_epi32(of_16(bytes)));
-    F64 |bytes| {
-        let [low, high] = of_64(bytes);
-        let bits = f64_odd(low, high);
-        let small = _mm512_fpclass_ps_mask::<ZERO_OR_SUBNORMAL>(_mm512_castsi512_ps(bits));
-        if small != 0 && small & nonzero(low, high) != 0 { any_f64(bytes) } else { bits }
-    };
     F64Reduced |bytes| {
         let [low, high] = of_64(bytes);
         f64_odd(low, high)
@@ -59,6 +53,25 @@ load! {
         let (eights, _) = bytes.as_chunks();
         join(int_to_f32_odd_8::<false>(&eights[0]), int_to_f32_odd_8::<false>(&eights[1]))
     };
+}
+
+impl Source512 for source::F64 {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+    unsafe fn load(bytes: &[u8]) -> __m512i {
+        let [low, high] = of_64(bytes);
+        let bits = f64_odd(low, high);
+        let small = zero_or_subnormal(bits);
+        if small != 0 && small & nonzero(low, high) != 0 { any_f64(bytes) } else { bits }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
+    unsafe fn load_from_memory(bytes: &[u8]) -> __m512i {
+        let [low, high] = of_64(bytes);
+        let bits = f64_odd(low, high);
+        if zero_or_subnormal(bits) & nonzero(low, high) != 0 { any_f64(bytes) } else { bits }
+    }
 }
 
 /// 16 elements of 16 bits.
@@ -109,6 +122,13 @@ fn f64_odd(low: __m512i, high: __m512i) -> __m512i {
         (_mm512_test_epi64_mask(high, dropped) as __mmask16) << 8 | _mm512_test_epi64_mask(low, dropped) as __mmask16;
     let bits = join(low_bits, high_bits);
     _mm512_mask_or_epi32(bits, sticky, bits, _mm512_set1_epi32(1))
+}
+
+/// Which of 16 f32 are.
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn zero_or_subnormal(f32s: __m512i) -> __mmask16 {
+    _mm512_fpclass_ps_mask::<ZERO_OR_SUBNORMAL>(_mm512_castsi512_ps(f32s))
 }
 
 /// Which of eight and eight f64 are not 0.

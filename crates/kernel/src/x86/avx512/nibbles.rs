@@ -35,6 +35,8 @@ pub(crate) fn results(_: Avx512, of: &Nibbles<'_>, dst: &mut [u8], streams: bool
 trait Codes {
     /// Groups of 32 elements whose codes lie together: one or an even number.
     const GROUPS: usize;
+    /// Bytes of a record that are asked for in advance at most.
+    const ASKS: usize = 64 * Self::GROUPS.div_ceil(4);
     /// Bytes from the beginning of one such record to the next, and to its codes.
     fn place(order: Order) -> (usize, usize);
     /// The codes of a group, of which the lowest four bits count. `codes` are those of its record.
@@ -212,7 +214,7 @@ unsafe fn groups<C: Codes, const FORM: u8, const STREAMS: bool>(of: &Nibbles<'_>
     let mut left = 0;
     let records = of.codes.chunks_exact(bytes).zip(dst.chunks_exact_mut(RESULTS * C::GROUPS)).take(n);
     for (record, dst) in records {
-        ahead.ask(STREAMS, record, bytes);
+        ahead.ask(STREAMS, record, bytes.min(C::ASKS));
         let codes = &record[at..];
         for (group, dst) in dst.as_chunks_mut::<RESULTS>().0.iter_mut().enumerate() {
             if left == 0 {
