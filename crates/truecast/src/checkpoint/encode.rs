@@ -2,6 +2,7 @@
 
 use super::input::Input;
 use super::marks::{self, Marks, Piece};
+use super::plain::{PART, PlainCast};
 use super::scaled::{Scaled, whole};
 use super::tally::{Tally, of_gguf};
 use crate::error::Cause;
@@ -14,7 +15,7 @@ use truecast_core::scaled::{BlockType, Coding, Layout, Part, Parts, Quantisation
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::scaled::{Dequantiser, PartsMut, Quantiser, Read};
-use truecast_kernel::{CastOptions, Caster, Counts, Elements, ElementsMut};
+use truecast_kernel::{CastOptions, Counts, Elements};
 
 /// What is planned for all tensors of a layout and a type together.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub(crate) struct Plans {
     measure: Measure,
     marks: Option<Marks>,
     /// A plain cast to the type of the codes, if there is one.
-    cast: Option<Arc<Caster>>,
+    cast: Option<Arc<PlainCast>>,
     /// The scales of the formula, where others are searched.
     formula: Option<Quantiser>,
     dtype: DType,
@@ -38,7 +39,7 @@ impl Plans {
     ///
     /// # Errors
     /// A layout that is only read.
-    pub fn new(scaled: &Scaled, cast: Option<Arc<Caster>>, exec: &CastOptions) -> Result<Plans, Cause> {
+    pub fn new(scaled: &Scaled, cast: Option<Arc<PlainCast>>, exec: &CastOptions) -> Result<Plans, Cause> {
         let Scaled { layout, dtype, unit, how, .. } = *scaled;
         let quantiser = |how: &Quantisation| Quantiser::new(&whole(&layout), dtype, how, exec);
         let formula = Quantisation { search: Search::Formula, ..how };
@@ -164,8 +165,8 @@ impl Encoder<'_> {
                 self.measure(first, src, made, None)
             })?;
         }
-        if let Some(caster) = cast {
-            loss.cast = OTHERS.with_borrow_mut(|dst| self.plain(caster, src, dst));
+        if let Some(cast) = cast {
+            loss.cast = self.beside(cast, src, &loss.counts);
         }
         let bytes = self.writes(first, (src.len() / self.size()) as u64).iter().map(Read::bytes).sum::<u64>();
         Ok((loss, bytes as usize))
@@ -176,24 +177,14 @@ impl Encoder<'_> {
         self.plans.dtype.storage_bits().unwrap_or(8) as usize / 8
     }
 
-    /// What a plain cast costs; nothing if it is refused.
-    fn plain(&self, caster: &Caster, src: &[u8], dst: &mut Vec<u8>) -> Vec<Counts> {
-        let to = caster.spec().dst;
-        let mut all = Vec::new();
-        for src in src.chunks(self.plans.unit as usize * self.size()) {
-            let n = src.len() / self.size();
-            let bytes = to.bytes_in(truecast_core::Layout::Packed, n as u64).unwrap_or(0);
-            let mut cast = || {
-                let dst = room(dst, bytes).ok()?;
-                let (x, y) = (Elements::new(self.plans.dtype, n, src).ok()?, ElementsMut::new(to, n, dst).ok()?);
-                caster.cast_parts(x, y).ok()
-            };
-            match cast() {
-                Some(mut counts) => all.append(&mut counts),
-                None => return Vec::new(),
-            }
-        }
-        all
+    /// What a plain cast would cost, unit by unit, as `counts` come; nothing of a unit that it refuses.
+    fn beside(&self, cast: &PlainCast, src: &[u8], mut counts: &[Counts]) -> Vec<Counts> {
+        let units = src.chunks(self.plans.unit as usize * self.size());
+        let of_unit = |src: &[u8]| {
+            let parts = (src.len() / self.size()).div_ceil(PART);
+            cast.counts(src, counts.split_off(..parts).expect("each part was measured"))
+        };
+        units.flat_map(of_unit).collect()
     }
 
     /// Makes codes and scales of whole units. Gives where they lie in their tensors, and their bytes.

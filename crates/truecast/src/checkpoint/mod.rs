@@ -24,6 +24,7 @@ mod operations;
 mod options;
 mod outline;
 mod place;
+mod plain;
 mod plan;
 mod prove;
 mod prove_blocks;

@@ -3,6 +3,7 @@
 
 use super::dense::Maker;
 use super::encode::Plans;
+use super::plain::PlainCast;
 use super::regrouper::{Alike, Regrouper};
 use super::scaled::Scaled;
 use super::shard::{Origin, Work};
@@ -41,7 +42,7 @@ enum Key {
 const KEPT: usize = 256;
 
 /// Casts by their types; `None` where there is none.
-type Casts = HashMap<(DType, DType), Option<Arc<Caster>>>;
+type Casts = HashMap<(DType, DType), Option<Arc<PlainCast>>>;
 
 /// The operations of a conversion, planned when they are first asked for.
 pub(super) struct Operations<'a> {
@@ -96,9 +97,12 @@ impl<'a> Operations<'a> {
     }
 
     /// A plain cast, if there is one.
-    fn cast(&self, from: DType, to: DType) -> Option<Arc<Caster>> {
+    fn cast(&self, from: DType, to: DType) -> Option<Arc<PlainCast>> {
         let mut casts = self.casts.lock().unwrap_or_else(PoisonError::into_inner);
-        let plan = || Some(Arc::new(Caster::new(&self.request.resolve(from, to).ok()?, &self.exec).ok()?));
+        let plan = || {
+            let caster = Caster::new(&self.request.resolve(from, to).ok()?, &self.exec).ok()?;
+            Some(Arc::new(PlainCast::new(caster, self.exec)))
+        };
         casts.entry((from, to)).or_insert_with(plan).clone()
     }
 
