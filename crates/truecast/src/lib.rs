@@ -75,6 +75,8 @@ pub mod select;
 mod stream;
 #[cfg(feature = "files")]
 pub mod verify;
+#[cfg(feature = "files")]
+mod windows;
 
 #[cfg(feature = "models")]
 pub mod check;

@@ -7,9 +7,11 @@ use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::stream::room;
+use crate::windows::dequantise;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
-use truecast_core::scaled::{Layout, Part, Parts};
+use truecast_core::scaled::{Layout, Part};
 use truecast_core::{CastSpec, DType};
 use truecast_io::folder::Folder;
 use truecast_kernel::measure::Measure;
@@ -137,29 +139,12 @@ impl Maker {
 
     /// The f32 values, as bytes.
     pub fn values(&self, first: u64, len: usize, mut src: &[u8], dst: &mut [u8]) -> Result<(), Cause> {
-        for window in self.dequantiser.windows(first..first + len as u64) {
-            let mut parts = Parts::default();
-            for read in self.dequantiser.reads(&window) {
-                let (bytes, rest) = src.split_at(read.bytes() as usize);
-                src = rest;
-                *part_of(&mut parts, read.part) = bytes;
-            }
-            let elements = window.elements();
-            let [from, to] = [elements.start, elements.end].map(|at| (at - first) as usize * 4);
-            self.dequantiser.run(&window, &parts, &mut dst[from..to])?;
-        }
-        Ok(())
-    }
-}
-
-fn part_of<'p, 'a>(parts: &'p mut Parts<'a>, part: Part) -> &'p mut &'a [u8] {
-    match part {
-        Part::Codes => &mut parts.codes,
-        Part::Scales => &mut parts.scales,
-        Part::Global => &mut parts.global,
-        Part::Zeros => &mut parts.zeros,
-        Part::Biases => &mut parts.biases,
-        Part::Index => &mut parts.index,
+        let next = |read: &Read| {
+            let (bytes, rest) = src.split_at(read.bytes() as usize);
+            src = rest;
+            Cow::Borrowed(bytes)
+        };
+        Ok(dequantise(&self.dequantiser, first..first + len as u64, next, dst)?)
     }
 }
 

@@ -7,11 +7,12 @@ use super::scaled::{Scaled, whole};
 use super::tally::{Tally, of_gguf};
 use crate::error::Cause;
 use crate::stream::room;
+use crate::windows::{dequantise, gathered};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
-use truecast_core::scaled::{BlockType, Coding, Layout, Part, Parts, Quantisation, ScaledError, Search};
+use truecast_core::scaled::{BlockType, Coding, Layout, Part, Quantisation, ScaledError, Search};
 use truecast_core::{CastSpec, DType};
 use truecast_kernel::measure::Measure;
 use truecast_kernel::scaled::{Dequantiser, PartsMut, Quantiser, Read};
@@ -286,16 +287,7 @@ impl Encoder<'_> {
         for src in src.chunks(*unit as usize * size) {
             let n = src.len() / size;
             let values = room(values, n as u64 * 4)?;
-            for window in dequantiser.windows(from..from + n as u64) {
-                let reads = dequantiser.reads(&window);
-                let joined: Vec<(Part, Cow<'_, [u8]>)> = reads.iter().map(|read| (read.part, held.get(read))).collect();
-                let get = |part| joined.iter().find(|(of, _)| *of == part).map_or(&[][..], |(_, bytes)| &**bytes);
-                let (codes, scales, zeros) = (get(Part::Codes), get(Part::Scales), get(Part::Zeros));
-                let parts = Parts { codes, scales, zeros, global: get(Part::Global), ..Parts::default() };
-                let elements = window.elements();
-                let [start, end] = [elements.start, elements.end].map(|at| (at - from) as usize * 4);
-                dequantiser.run(&window, &parts, &mut values[start..end])?;
-            }
+            dequantise(dequantiser, from..from + n as u64, |read| held.get(read), values)?;
             let (x, y) = (Elements::new(*dtype, n, src)?, Elements::new(DType::F32, n, &*values)?);
             let mut of_unit = measure.compare(x, y);
             if let Some(tally) = &mut tally {
@@ -397,11 +389,6 @@ impl<'a> Held<'a> {
     /// What the dequantiser asks for.
     fn get(&self, read: &Read) -> Cow<'a, [u8]> {
         let Some((write, bytes)) = self.part(read.part) else { return Cow::Borrowed(self.global) };
-        let first = read.first - write.first;
-        let piece = |i: u64| &bytes[(first + i * read.stride) as usize..][..read.len as usize];
-        match read.count {
-            1 => Cow::Borrowed(piece(0)),
-            count => (0..count).flat_map(piece).copied().collect(),
-        }
+        gathered(bytes, write.first, read)
     }
 }

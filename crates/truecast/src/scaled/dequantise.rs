@@ -2,10 +2,10 @@
 
 use super::{Form, PIECE};
 use crate::error::Error;
-use std::borrow::Cow;
+use crate::windows::{dequantise, gathered};
 use std::ops::Range;
 use truecast_core::CastSpec;
-use truecast_core::scaled::{Part, Parts, ScaledError};
+use truecast_core::scaled::{Part, ScaledError};
 use truecast_kernel::CastOptions;
 use truecast_kernel::parallel;
 use truecast_kernel::scaled::{Dequantiser as Kernel, Read};
@@ -61,39 +61,13 @@ impl Dequantiser {
         done.into_iter().collect()
     }
 
-    fn piece(&self, elements: Range<u64>, arrays: &[&[u8]], mut dst: &mut [u8]) -> Result<(), Error> {
-        for window in self.kernel.windows(elements) {
-            let reads = self.kernel.reads(&window);
-            let joined: Vec<(Part, Cow<'_, [u8]>)> =
-                reads.iter().map(|read| (read.part, joined(self.array(read.part, arrays), read))).collect();
-            let of = |part| joined.iter().find(|(of, _)| *of == part).map_or(&[][..], |(_, bytes)| bytes);
-            let parts = Parts {
-                codes: of(Part::Codes),
-                scales: of(Part::Scales),
-                global: of(Part::Global),
-                zeros: of(Part::Zeros),
-                biases: of(Part::Biases),
-                index: of(Part::Index),
-            };
-            let elements = window.elements();
-            let (now, rest) = dst.split_at_mut(((elements.end - elements.start) * self.width) as usize);
-            self.kernel.run(&window, &parts, now)?;
-            dst = rest;
-        }
-        Ok(())
+    fn piece(&self, elements: Range<u64>, arrays: &[&[u8]], dst: &mut [u8]) -> Result<(), Error> {
+        let get = |read: &Read| gathered(self.array(read.part, arrays), 0, read);
+        Ok(dequantise(&self.kernel, elements, get, dst)?)
     }
 
     fn array<'a>(&self, part: Part, arrays: &[&'a [u8]]) -> &'a [u8] {
         let at = self.form.arrays().iter().position(|array| array.part == part);
         arrays[at.expect("a form has the parts of its layout")]
-    }
-}
-
-/// The bytes that are read.
-fn joined<'a>(bytes: &'a [u8], read: &Read) -> Cow<'a, [u8]> {
-    let piece = |at: u64| &bytes[at as usize..(at + read.len) as usize];
-    match read.count {
-        1 => Cow::Borrowed(piece(read.first)),
-        count => (0..count).flat_map(|i| piece(read.first + i * read.stride)).copied().collect::<Vec<u8>>().into(),
     }
 }

@@ -1,0 +1,55 @@
+//! Dequantising a range of elements, window by window, of bytes that are in memory. Where they come from is the caller's business;
+//! what a window needs, and what is made of it, that of `truecast_kernel::scaled`.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use truecast_core::scaled::{Part, Parts, ScaledError};
+use truecast_kernel::scaled::{Dequantiser, Read};
+
+/// Makes the elements of a range. `get` gives the bytes of each read, in the order in which they are asked for.
+///
+/// Shapes: `dst` holds these elements and no others.
+///
+/// # Errors
+/// Codes and scales that are no value.
+pub(crate) fn dequantise<'a>(
+    dequantiser: &Dequantiser,
+    elements: Range<u64>,
+    mut get: impl FnMut(&Read) -> Cow<'a, [u8]>,
+    mut dst: &mut [u8],
+) -> Result<(), ScaledError> {
+    let width = dst.len() as u64 / (elements.end - elements.start).max(1);
+    for window in dequantiser.windows(elements) {
+        let held: Vec<(Part, Cow<'_, [u8]>)> =
+            dequantiser.reads(&window).iter().map(|read| (read.part, get(read))).collect();
+        let mut parts = Parts::default();
+        for (part, bytes) in &held {
+            *part_of(&mut parts, *part) = bytes;
+        }
+        let elements = window.elements();
+        let (now, rest) = dst.split_at_mut(((elements.end - elements.start) * width) as usize);
+        dequantiser.run(&window, &parts, now)?;
+        dst = rest;
+    }
+    Ok(())
+}
+
+/// The bytes of a read, of those of its part from `base` on.
+pub(crate) fn gathered<'a>(bytes: &'a [u8], base: u64, read: &Read) -> Cow<'a, [u8]> {
+    let piece = |i: u64| &bytes[(read.first - base + i * read.stride) as usize..][..read.len as usize];
+    match read.count {
+        1 => Cow::Borrowed(piece(0)),
+        count => (0..count).flat_map(piece).copied().collect(),
+    }
+}
+
+fn part_of<'p, 'a>(parts: &'p mut Parts<'a>, part: Part) -> &'p mut &'a [u8] {
+    match part {
+        Part::Codes => &mut parts.codes,
+        Part::Scales => &mut parts.scales,
+        Part::Global => &mut parts.global,
+        Part::Zeros => &mut parts.zeros,
+        Part::Biases => &mut parts.biases,
+        Part::Index => &mut parts.index,
+    }
+}
