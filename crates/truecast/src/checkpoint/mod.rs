@@ -28,6 +28,7 @@ mod plain;
 mod plan;
 mod prove;
 mod prove_blocks;
+mod prove_pieces;
 mod prove_regrouped;
 mod prove_relaid;
 mod prove_repacked;

@@ -3,6 +3,7 @@
 
 use super::dense::Quantised;
 use super::flat::lies_in_rows;
+use super::prove_pieces::prove;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::scan::Stretch;
@@ -15,7 +16,6 @@ use truecast_core::{CastSpec, DType, Outcome, cast_one};
 use truecast_io::Source;
 use truecast_io::folder::Folder;
 use truecast_kernel::Elements;
-use truecast_kernel::parallel;
 
 /// About the elements of a band.
 const BAND: u64 = 1 << 16;
@@ -41,6 +41,15 @@ struct Band {
     rows: Range<u64>,
 }
 
+impl Band {
+    /// Those of the elements that it holds.
+    fn elements(&self, layout: &Layout, wanted: &Range<u64>) -> Range<u64> {
+        let [rows, cols] = layout.out();
+        let element = |row: u64| (self.matrix * rows + row) * cols;
+        element(self.rows.start).max(wanted.start)..element(self.rows.end).min(wanted.end)
+    }
+}
+
 impl Proof<'_> {
     /// What differs in these elements.
     pub fn compare(
@@ -49,24 +58,18 @@ impl Proof<'_> {
         progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
     ) -> Result<Option<FileDifference>, Error> {
         let layout = &self.quantised.layout;
-        let mut found = Found::new();
-        for stretch in stretches {
-            let mut bands = bands(layout, stretch.first..stretch.first + stretch.len);
-            let of_band = |band: &Band| self.band(band, stretch.first..stretch.first + stretch.len);
-            loop {
-                let some: Vec<Band> = bands.by_ref().take(4 * rayon::current_num_threads()).collect();
-                if some.is_empty() {
-                    break;
-                }
-                for seen in parallel::map(some.len(), |i| of_band(&some[i])) {
-                    found = found.merge(seen?);
-                }
-            }
-            let part = self.quantised.bytes as f64 * stretch.len as f64 / layout.elements().max(1) as f64;
-            if progress(part as u64).is_break() {
-                return Err(Error::Interrupted);
-            }
-        }
+        let pieces = stretches.iter().flat_map(|stretch| {
+            let wanted = stretch.first..stretch.first + stretch.len;
+            bands(layout, wanted.clone()).map(move |band| (band.elements(layout, &wanted), band))
+        });
+        let mut seen = 0;
+        let bytes = |seen: u64| (self.quantised.bytes as f64 * seen as f64 / layout.elements().max(1) as f64) as u64;
+        let of_piece = |(elements, band): &(Range<u64>, Band)| self.band(band, elements.clone());
+        let found = prove(pieces, Found::new(), of_piece, Found::merge, |some| {
+            let before = bytes(seen);
+            seen += some.iter().map(|(elements, _)| elements.end - elements.start).sum::<u64>();
+            progress(bytes(seen) - before)
+        })?;
         let tensor = || self.planned.target.name.clone();
         if let Some(index) = found.refused {
             return Ok(Some(FileDifference::Refused { tensor: tensor(), index }));
@@ -76,12 +79,8 @@ impl Proof<'_> {
         Ok(found.first.map(|(_, first)| FileDifference::Elements { tensor: tensor(), count, first, types }))
     }
 
-    fn band(&self, band: &Band, wanted: Range<u64>) -> Result<Found<WrongElement>, Error> {
-        let [out_rows, out_cols] = self.quantised.layout.out();
+    fn band(&self, band: &Band, Range { start: from, end: to }: Range<u64>) -> Result<Found<WrongElement>, Error> {
         let cast = self.planned.cast.unwrap_or(CastSpec::copy(DType::F32));
-        let first = (band.matrix * out_rows + band.rows.start) * out_cols;
-        let end = (band.matrix * out_rows + band.rows.end) * out_cols;
-        let (from, to) = (first.max(wanted.start), end.min(wanted.end));
         let values = Values { folder: self.folder, quantised: self.quantised }.of_band(band, from..to)?;
         // Elements narrower than a byte begin with one.
         let begin = from / 8 * 8;
@@ -120,12 +119,10 @@ impl<'a> Values<'a> {
     /// # Errors
     /// Reading; codes that have no value.
     pub fn of(&self, elements: Range<u64>) -> Result<Vec<u32>, Error> {
-        let [out_rows, out_cols] = self.quantised.layout.out();
+        let layout = &self.quantised.layout;
         let mut all = Vec::with_capacity((elements.end - elements.start) as usize);
-        for band in bands(&self.quantised.layout, elements.clone()) {
-            let first = (band.matrix * out_rows + band.rows.start) * out_cols;
-            let end = (band.matrix * out_rows + band.rows.end) * out_cols;
-            all.extend(self.of_band(&band, first.max(elements.start)..end.min(elements.end))?);
+        for band in bands(layout, elements.clone()) {
+            all.extend(self.of_band(&band, band.elements(layout, &elements))?);
         }
         Ok(all)
     }

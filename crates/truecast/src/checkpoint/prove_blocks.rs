@@ -1,6 +1,7 @@
 //! Blocks of GGUF files recomputed by the definition (`truecast_core::scaled`), which shares no code with what may have written
 //! them. Whole blocks are recomputed, since every element of one decides its scale.
 
+use super::prove_pieces::prove;
 use super::prove_scaled::ScaledProof;
 use crate::error::Error;
 use crate::scan::Stretch;
@@ -9,7 +10,6 @@ use crate::verify::difference::FileDifference;
 use crate::verify::found::Found;
 use std::ops::{ControlFlow, Range};
 use truecast_core::scaled::{BlockType, ScaledError};
-use truecast_kernel::parallel;
 
 /// About the elements that are recomputed together.
 const PIECE: u64 = 1 << 15;
@@ -23,26 +23,18 @@ pub(super) fn compare(
 ) -> Result<(Vec<FileDifference>, u64), Error> {
     let of_block = block.elements();
     // Rows are whole numbers of blocks: these lie one after the other.
-    let pieces: Vec<Range<u64>> = stretches
-        .iter()
-        .flat_map(|stretch| {
-            let (first, end) = (stretch.first / of_block, (stretch.first + stretch.len).div_ceil(of_block));
-            let step = PIECE / of_block;
-            (first..end).step_by(step as usize).map(move |at| at..(at + step).min(end))
-        })
-        .collect();
-    let (mut found, mut seen) = (Found::new(), 0);
-    for some in pieces.chunks(4 * rayon::current_num_threads()) {
-        for differing in parallel::map(some.len(), |i| piece(proof, block, some[i].clone())) {
-            found = found.merge(differing?);
-        }
+    let pieces = stretches.iter().flat_map(|stretch| {
+        let (first, end) = (stretch.first / of_block, (stretch.first + stretch.len).div_ceil(of_block));
+        let step = PIECE / of_block;
+        (first..end).step_by(step as usize).map(move |at| at..(at + step).min(end))
+    });
+    let mut seen = 0;
+    let of_piece = |blocks: &Range<u64>| piece(proof, block, blocks.clone());
+    let found = prove(pieces, Found::new(), of_piece, Found::merge, |some| {
         let elements = some.iter().map(|blocks| blocks.end - blocks.start).sum::<u64>() * of_block;
         seen += elements;
-        let bits = u64::from(proof.scaled.dtype.storage_bits().unwrap_or(8));
-        if progress(elements * bits / 8).is_break() {
-            return Err(Error::Interrupted);
-        }
-    }
+        progress(elements * u64::from(proof.scaled.dtype.storage_bits().unwrap_or(8)) / 8)
+    })?;
     let tensor = proof.planned.target.name.clone();
     if let Some(index) = found.refused {
         return Ok((vec![FileDifference::Refused { tensor, index }], seen));

@@ -2,6 +2,7 @@
 //! no code with what may have written them.
 
 use super::prove::{are_rows_together, bytes_of};
+use super::prove_pieces::prove;
 use super::regrouped::Regrouped;
 use super::regrouper::Blocks;
 use crate::error::{Cause, Error};
@@ -14,7 +15,6 @@ use truecast_core::exact::Exact;
 use truecast_core::scaled::{BlockExponent, BlockScale, Part, Planes, ScaledError};
 use truecast_io::Source;
 use truecast_io::folder::Folder;
-use truecast_kernel::parallel;
 
 /// About the elements of a band.
 const BAND: u64 = 1 << 16;
@@ -40,26 +40,20 @@ impl RegroupedProof<'_> {
         stretches: &[Stretch],
         progress: &mut (dyn FnMut(u64) -> ControlFlow<()> + Send),
     ) -> Result<(Option<FileDifference>, u64), Error> {
-        let mut found = Found::new();
-        let mut entries = 0;
         let mut bands: Vec<Band> = Vec::new();
         for stretch in stretches {
             let new = self.bands(stretch.first..stretch.first + stretch.len);
             bands.extend(new);
         }
         bands.dedup_by(|next, band| band.matrix == next.matrix && band.rows == next.rows);
-        for some in bands.chunks(4 * rayon::current_num_threads()) {
-            for seen in parallel::map(some.len(), |i| self.band(&some[i])) {
-                let (differing, of_band) = seen?;
-                (found, entries) = (found.merge(differing), entries + of_band);
-            }
+        type Seen = (Found<(u64, u64)>, u64);
+        let merge = |a: Seen, b: Seen| (a.0.merge(b.0), a.1 + b.1);
+        let of_band = |band: &Band| self.band(band);
+        let (found, entries) = prove(bands, (Found::new(), 0), of_band, merge, |some| {
             let Blocks { matrices, rows, .. } = self.regrouped.alike.blocks;
             let n_rows: u64 = some.iter().map(|band| band.rows.end - band.rows.start).sum();
-            let part = self.regrouped.bytes() as f64 * n_rows as f64 / (matrices * rows) as f64;
-            if progress(part as u64).is_break() {
-                return Err(Error::Interrupted);
-            }
-        }
+            progress((self.regrouped.bytes() as f64 * n_rows as f64 / (matrices * rows) as f64) as u64)
+        })?;
         let difference = FileDifference::of_found(self.result.2, &found);
         Ok((difference, entries))
     }

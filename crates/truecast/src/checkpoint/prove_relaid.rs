@@ -3,16 +3,16 @@
 
 use super::dense::Quantised;
 use super::prove::{HeldRows, Values};
+use super::prove_pieces::prove;
 use super::relayout::Relaid;
 use super::stored::Stored;
 use crate::error::Error;
 use crate::verify::difference::{FileDifference, WrongElement};
 use crate::verify::found::Found;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
 use truecast_io::folder::Folder;
-use truecast_kernel::parallel;
 
 /// Elements that are made together.
 const PIECE: u64 = 1 << 16;
@@ -57,9 +57,11 @@ impl RelaidProof<'_> {
                 Some(held) => held.of(elements),
                 None => sides[i].of(elements),
             };
-            let of_piece = |first: u64, end: u64| {
+            let end = (first + matrix).min(all);
+            let of_piece = |&first: &u64| {
                 let mut found = Found::new();
-                let (expected, actual) = (values(0, first..end)?, values(1, first..end)?);
+                let elements = first..(first + PIECE).min(end);
+                let (expected, actual) = (values(0, elements.clone())?, values(1, elements)?);
                 for (index, (expected, actual)) in (first..).zip(expected.into_iter().zip(actual)) {
                     if expected != actual {
                         let (expected, actual) = (u64::from(expected), u64::from(actual));
@@ -68,19 +70,10 @@ impl RelaidProof<'_> {
                 }
                 Ok::<_, Error>(found)
             };
-            let end = (first + matrix).min(all);
-            let mut at = first;
-            while at < end {
-                if stop.load(Ordering::Relaxed) {
-                    return Err(Error::Interrupted);
-                }
-                let next = (at + PIECE * rayon::current_num_threads() as u64).min(end);
-                let pieces: Vec<u64> = (at..next).step_by(PIECE as usize).collect();
-                for seen in parallel::map(pieces.len(), |i| of_piece(pieces[i], (pieces[i] + PIECE).min(next))) {
-                    found = found.merge(seen?);
-                }
-                at = next;
-            }
+            let pieces = (first..end).step_by(PIECE as usize);
+            found = prove(pieces, found, of_piece, Found::merge, |_| {
+                if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
         }
         let (tensor, types) = (quantised.name.clone(), (DType::F32, DType::F32));
         let count = found.count;

@@ -2,6 +2,7 @@
 //! with what may have written them; bits that belong to no entry are 0.
 
 use super::flat::lies_in_rows;
+use super::prove_pieces::prove;
 use super::repacked::Repacked;
 use crate::error::Error;
 use crate::stream::zeros;
@@ -11,7 +12,6 @@ use std::ops::{ControlFlow, Range};
 use truecast_core::scaled::Repacking;
 use truecast_io::Source;
 use truecast_io::folder::Folder;
-use truecast_kernel::parallel;
 
 /// About the entries of a band.
 const BAND: u64 = 1 << 16;
@@ -51,7 +51,7 @@ impl RepackedProof<'_> {
                 whole = zeros(matrix_bytes)?;
                 source.read_at(from.tensor, matrix * matrix_bytes, &mut whole)?;
             }
-            let of_band = |first: u64| {
+            let of_band = |&first: &u64| {
                 let rows = first..(first + band).min(rows);
                 if !is_read_in_bands {
                     return self.band(matrix, rows, &Rows { bytes: &whole, first: 0, count: from_shape[0] });
@@ -62,16 +62,11 @@ impl RepackedProof<'_> {
                 source.read_at(from.tensor, matrix * matrix_bytes + from_row * row_bytes, &mut bytes)?;
                 self.band(matrix, rows, &Rows { bytes: &bytes, first: from_row, count: to_row - from_row })
             };
-            let bands: Vec<u64> = (0..rows).step_by(band.max(1) as usize).collect();
-            for some in bands.chunks(4 * rayon::current_num_threads()) {
-                for seen in parallel::map(some.len(), |i| of_band(some[i])) {
-                    found = found.merge(seen?);
-                }
-                let part = self.repacked.bytes / matrices * some.len() as u64 / bands.len().max(1) as u64;
-                if progress(part).is_break() {
-                    return Err(Error::Interrupted);
-                }
-            }
+            let bands = (0..rows).step_by(band.max(1) as usize);
+            let n_bands = rows.div_ceil(band.max(1)).max(1);
+            found = prove(bands, found, of_band, Found::merge, |some| {
+                progress(self.repacked.bytes / matrices * some.len() as u64 / n_bands)
+            })?;
         }
         let difference = FileDifference::of_found(self.result.2, &found);
         Ok((difference, matrices * rows * cols))

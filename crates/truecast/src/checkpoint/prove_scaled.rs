@@ -5,6 +5,7 @@ use super::element::little_endian;
 use super::flat::lies_in_rows;
 use super::plan::Plan;
 use super::prove::Values;
+use super::prove_pieces::prove;
 use super::scaled::Scaled;
 use super::stored::Stored;
 use crate::convert::planned::Planned;
@@ -18,7 +19,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use truecast_core::scaled::{Part, Plane, Planes, ScaledError, Search, Zero, amax};
 use truecast_core::{CastSpec, DType, cast_one};
 use truecast_io::Source;
-use truecast_kernel::parallel;
 use truecast_schemes::Content;
 
 /// Elements that are read together where a whole tensor is.
@@ -59,6 +59,14 @@ struct Seen {
 /// Planes that do not lie row after row, as a whole.
 type Held = Vec<(Part, Vec<u8>)>;
 
+impl Unit {
+    /// Its elements that are not filling.
+    fn kept(&self, [rows, cols]: [u64; 2]) -> u64 {
+        let len = |of: &Range<u64>, kept: u64| of.end.min(kept).saturating_sub(of.start);
+        len(&self.rows, rows) * len(&self.cols, cols)
+    }
+}
+
 impl ScaledProof<'_> {
     /// What differs in the blocks of planes that hold these elements, as many as there are elements; and how many elements those are.
     pub fn compare(
@@ -94,23 +102,13 @@ impl ScaledProof<'_> {
         for (part, plane) in planes_of(&planes) {
             self.filling(part, plane, &planes, &held, &mut differences)?;
         }
-        let mut units = stretches.iter().flat_map(|stretch| self.units(&planes, stretch));
-        let mut seen = Seen { codes: Found::new(), parts: Vec::new(), elements: 0 };
-        let bytes_of = |elements: u64| elements * u64::from(self.scaled.dtype.storage_bits().unwrap_or(8)) / 8;
-        loop {
-            let some: Vec<Unit> = units.by_ref().take(4 * rayon::current_num_threads()).collect();
-            if some.is_empty() {
-                break;
-            }
-            let of_unit = |unit: &Unit| self.unit(&planes, unit, (global, &amaxes), &held);
-            let before = seen.elements;
-            for found in parallel::map(some.len(), |i| of_unit(&some[i])) {
-                seen = seen.merge(found?);
-            }
-            if progress(bytes_of(seen.elements - before)).is_break() {
-                return Err(Error::Interrupted);
-            }
-        }
+        let units = stretches.iter().flat_map(|stretch| self.units(&planes, stretch));
+        let nothing = Seen { codes: Found::new(), parts: Vec::new(), elements: 0 };
+        let of_unit = |unit: &Unit| self.unit(&planes, unit, (global, &amaxes), &held);
+        let seen = prove(units, nothing, of_unit, Seen::merge, |some| {
+            let elements: u64 = some.iter().map(|unit| unit.kept(self.scaled.layout.kept)).sum();
+            progress(elements * u64::from(self.scaled.dtype.storage_bits().unwrap_or(8)) / 8)
+        })?;
         if let Some(index) = seen.codes.refused {
             return Ok((vec![refused(index)], seen.elements));
         }
