@@ -45,7 +45,7 @@ pub(super) fn compare(
 /// The bytes of some blocks that are not what they should be.
 fn piece(proof: &ScaledProof<'_>, block: BlockType, blocks: Range<u64>) -> Result<Found<(u64, u64)>, Error> {
     let (of_block, bytes) = (block.elements(), block.bytes());
-    let source = proof.source(proof.scaled, blocks.start * of_block..blocks.end * of_block)?;
+    let source = proof.source.of(proof.scaled, blocks.start * of_block..blocks.end * of_block)?;
     let mut actual = zeros((blocks.end - blocks.start) * bytes)?;
     proof.result.0.read_at(proof.result.1[0], blocks.start * bytes, &mut actual)?;
     let (mut found, mut expected) = (Found::new(), vec![0; bytes as usize]);

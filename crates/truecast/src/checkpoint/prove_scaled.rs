@@ -1,30 +1,24 @@
 //! Codes and scales recomputed from dense elements by the definition (`truecast_core::scaled`), which shares no code with what
 //! may have written them. Whole blocks are recomputed, since every element of one decides its scale.
+//!
+//! Which blocks those are says `prove_units`; elements are read by `prove_source`, codes and scales by `prove_planes`.
 
-use super::element::little_endian;
-use super::flat::lies_in_rows;
 use super::plan::Plan;
-use super::prove::Values;
 use super::prove_pieces::prove;
+use super::prove_planes::{Written, planes_of};
+use super::prove_source::SourceValues;
+use super::prove_units::{Unit, units};
 use super::scaled::Scaled;
-use super::stored::Stored;
 use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::scan::Stretch;
 use crate::stream::zeros;
 use crate::verify::difference::{FileDifference, WrongElement};
 use crate::verify::found::Found;
-use std::ops::{ControlFlow, Range};
-use std::sync::{Arc, Mutex, PoisonError};
-use truecast_core::scaled::{Part, Plane, Planes, ScaledError, Search, Zero, amax};
-use truecast_core::{CastSpec, DType, cast_one};
+use std::ops::ControlFlow;
+use truecast_core::scaled::{Part, Planes, ScaledError, Search, Zero};
 use truecast_io::Source;
 use truecast_schemes::Content;
-
-/// Elements that are read together where a whole tensor is.
-const PIECE: u64 = 1 << 20;
-/// About the elements of a unit.
-const UNIT: u64 = 1 << 14;
 
 /// A dense tensor of the source and what became of it.
 pub(super) struct ScaledProof<'a> {
@@ -33,18 +27,7 @@ pub(super) struct ScaledProof<'a> {
     pub planned: &'a Planned,
     /// The result, and the places of the outputs in it.
     pub result: (&'a Source, Vec<usize>),
-    /// The values of the last matrix of a quantised source whose rows cannot be read one by one.
-    pub last: Mutex<Option<Last>>,
-}
-
-/// A matrix of a quantised tensor, and its values as bits of f32.
-pub(super) type Last = (Stored, u64, Arc<Vec<u32>>);
-
-/// Blocks of one row of the grid, or of several as wide as the matrix; rows of elements where one scale serves them all.
-struct Unit {
-    matrix: u64,
-    rows: Range<u64>,
-    cols: Range<u64>,
+    pub source: SourceValues<'a>,
 }
 
 /// What was found of a part.
@@ -54,17 +37,6 @@ struct Seen {
     codes: Found<WrongElement>,
     parts: Vec<OfPart>,
     elements: u64,
-}
-
-/// Planes that do not lie row after row, as a whole.
-type Held = Vec<(Part, Vec<u8>)>;
-
-impl Unit {
-    /// Its elements that are not filling.
-    fn kept(&self, [rows, cols]: [u64; 2]) -> u64 {
-        let len = |of: &Range<u64>, kept: u64| of.end.min(kept).saturating_sub(of.start);
-        len(&self.rows, rows) * len(&self.cols, cols)
-    }
 }
 
 impl ScaledProof<'_> {
@@ -88,9 +60,10 @@ impl ScaledProof<'_> {
             amaxes = vec![0; self.scaled.layout.matrices as usize];
             for at in self.plan.shared(self.scaled).iter().chain([&self.scaled.from]) {
                 let of = self.plan.scaled(*at).unwrap_or(self.scaled);
-                match self.amax(of)? {
+                match self.source.amax(of)? {
                     Ok(found) => amaxes.iter_mut().zip(found).for_each(|(amax, found)| *amax = (*amax).max(found)),
-                    Err(index) => return Ok((vec![refused(index)], 0)),
+                    Err(ScaledError::NotFinite { index }) => return Ok((vec![refused(index)], 0)),
+                    Err(cause) => return Err(self.failed(cause)),
                 }
             }
         }
@@ -98,15 +71,17 @@ impl ScaledProof<'_> {
             global = of.rule.of_amax(amaxes[0]).map_err(|cause| self.failed(cause))?;
             self.bytes(at, &global.to_le_bytes(), &mut differences)?;
         }
-        let held = self.held(&planes)?;
+        let written = Written::new(self.scaled, &planes, (self.result.0, &self.result.1))?;
         for (part, plane) in planes_of(&planes) {
-            self.filling(part, plane, &planes, &held, &mut differences)?;
+            differences.extend(FileDifference::of_found(&self.name(part), &written.filling(part, plane)?));
         }
-        let units = stretches.iter().flat_map(|stretch| self.units(&planes, stretch));
+        let layout = &self.scaled.layout;
+        let block = if self.is_one_scale(&planes) { [1, layout.cols] } else { planes.scales.block };
+        let units = stretches.iter().flat_map(|stretch| units(layout, block, stretch));
         let nothing = Seen { codes: Found::new(), parts: Vec::new(), elements: 0 };
-        let of_unit = |unit: &Unit| self.unit(&planes, unit, (global, &amaxes), &held);
+        let of_unit = |unit: &Unit| self.unit(&planes, unit, (global, &amaxes), &written);
         let seen = prove(units, nothing, of_unit, Seen::merge, |some| {
-            let elements: u64 = some.iter().map(|unit| unit.kept(self.scaled.layout.kept)).sum();
+            let elements: u64 = some.iter().map(|unit| unit.kept(layout.kept)).sum();
             progress(elements * u64::from(self.scaled.dtype.storage_bits().unwrap_or(8)) / 8)
         })?;
         if let Some(index) = seen.codes.refused {
@@ -150,218 +125,14 @@ impl ScaledProof<'_> {
         is_formula && is_large && rows >= layout.rows && cols >= layout.cols
     }
 
-    /// The largest magnitude of each matrix, as bits of f32; or the first element that is refused.
-    fn amax(&self, scaled: &Scaled) -> Result<Result<Vec<u32>, u64>, Error> {
-        let mut all = vec![0; scaled.layout.matrices as usize];
-        for (matrix, largest) in all.iter_mut().enumerate() {
-            let first = matrix as u64 * scaled.matrix();
-            let mut at = 0;
-            while at < scaled.matrix() {
-                let now = PIECE.min(scaled.matrix() - at);
-                let values = self.source(scaled, first + at..first + at + now)?;
-                match amax(scaled.how.nonfinite, &values.iter().map(|(_, bits)| *bits).collect::<Vec<_>>()) {
-                    Ok(found) => *largest = found.max(*largest),
-                    Err(ScaledError::NotFinite { index }) => return Ok(Err(first + at + index)),
-                    Err(cause) => return Err(self.failed(cause)),
-                }
-                at += now;
-            }
-        }
-        Ok(Ok(all))
-    }
-
-    /// Elements of the source with their values, as bits of f32.
-    pub(super) fn source(&self, scaled: &Scaled, elements: Range<u64>) -> Result<Vec<(u64, u32)>, Error> {
-        if let Some(quantised) = &scaled.source {
-            let values = Values { folder: self.plan.folder(), quantised };
-            let bits = match values.are_rows_together() {
-                true => values.of(elements)?,
-                false => self.of_matrices(scaled.from, &values, elements)?,
-            };
-            return Ok(bits.into_iter().map(|bits| (bits.into(), bits)).collect());
-        }
-        let Stored { shard, tensor } = scaled.from;
-        let size = scaled.dtype.storage_bits().unwrap_or(8) as u64 / 8;
-        let mut bytes = zeros((elements.end - elements.start) * size)?;
-        self.plan.folder().shards()[shard].source.read_at(tensor, elements.start * size, &mut bytes)?;
-        let widened = CastSpec { src: scaled.dtype, ..CastSpec::copy(DType::F32) };
-        let value = |code: &[u8]| {
-            let code = little_endian(code);
-            let bits = match scaled.dtype {
-                DType::F32 => code,
-                DType::Bf16 => code << 16,
-                _ => cast_one(&widened, code).code().unwrap_or(0x7fc0_0000),
-            };
-            (code, bits as u32)
-        };
-        Ok(bytes.chunks_exact(size as usize).map(value).collect())
-    }
-
-    /// The same elements of a tensor of which whole matrices are read.
-    fn of_matrices(&self, at: Stored, values: &Values<'_>, elements: Range<u64>) -> Result<Vec<u32>, Error> {
-        let [rows, cols] = values.quantised.layout.out();
-        let (size, mut all) = (rows * cols, Vec::with_capacity((elements.end - elements.start) as usize));
-        for matrix in elements.start / size..elements.end.div_ceil(size) {
-            let whole = matrix * size..(matrix + 1) * size;
-            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-            let bits = match &*last {
-                Some((of, known, bits)) if (*of, *known) == (at, matrix) => bits.clone(),
-                _ => last.insert((at, matrix, Arc::new(values.of(whole.clone())?))).2.clone(),
-            };
-            drop(last);
-            let (from, to) = (elements.start.max(whole.start), elements.end.min(whole.end));
-            all.extend(&bits[(from - whole.start) as usize..(to - whole.start) as usize]);
-        }
-        Ok(all)
-    }
-
-    /// What is recomputed of a stretch: all of a whole tensor; of a sample as many elements, the last block of the tensor for
-    /// the last of them.
-    fn units(&self, planes: &Planes, stretch: &Stretch) -> impl Iterator<Item = Unit> + use<> {
-        let layout = self.scaled.layout;
-        let [kept_rows, kept_cols] = layout.kept;
-        let [rows, cols] = if self.is_one_scale(planes) { [1, layout.cols] } else { planes.scales.block };
-        let (rows, cols) = (rows.min(layout.rows), cols.min(layout.cols));
-        let (down, across) = (layout.rows.div_ceil(rows), layout.cols.div_ceil(cols));
-        let all_blocks = layout.matrices * down * across;
-        let is_whole = stretch.first == 0 && stretch.len == layout.elements();
-        let mut block = 0;
-        let mut end = all_blocks;
-        if !is_whole {
-            let blocks = stretch.len.div_ceil(rows * cols);
-            let (matrix, within) = (stretch.first / (kept_rows * kept_cols), stretch.first % (kept_rows * kept_cols));
-            block = (matrix * down + within / kept_cols / rows) * across + within % kept_cols / cols;
-            if stretch.first + stretch.len == layout.elements() {
-                block = all_blocks.saturating_sub(blocks);
-            }
-            end = (block + blocks).min(all_blocks);
-        }
-        let together = (UNIT / (rows * layout.cols).max(1)).max(1);
-        std::iter::from_fn(move || {
-            let (row, from) = (block / across, block % across);
-            let (matrix, of_matrix) = (row / down, row % down);
-            // Rows of blocks as a whole, or blocks of one.
-            let whole = (end - block) / across;
-            let (now, n_rows) = match from {
-                0 if whole > 0 => (across, whole.min(together).min(down - of_matrix)),
-                _ => ((across - from).min(end - block), 1),
-            };
-            let unit = Unit {
-                matrix,
-                rows: of_matrix * rows..((of_matrix + n_rows) * rows).min(layout.rows),
-                cols: from * cols..((from + now) * cols).min(layout.cols),
-            };
-            block += now * n_rows;
-            (now > 0).then_some(unit)
-        })
-    }
-
-    /// Rows and columns of the plane of a part.
-    fn shape(&self, planes: &Planes, part: Part) -> [u64; 2] {
-        let layout = &self.scaled.layout;
-        if part == Part::Codes { [layout.rows, layout.cols] } else { layout.grid(planes.scales.block) }
-    }
-
-    /// Planes that do not lie row after row.
-    fn held(&self, planes: &Planes) -> Result<Held, Error> {
-        let mut held = Vec::new();
-        for (part, plane) in planes_of(planes) {
-            if let (false, Some(at)) = (lies_in_rows(&plane, self.shape(planes, part)), self.scaled.output(part)) {
-                let mut bytes = zeros(self.scaled.outputs[at].tensor.bytes())?;
-                self.result.0.read_at(self.result.1[at], 0, &mut bytes)?;
-                held.push((part, bytes));
-            }
-        }
-        Ok(held)
-    }
-
-    /// Bits that belong to no entry are 0: those that fill up words at the end of a row, and tiles.
-    fn filling(
+    /// What differs in a unit.
+    fn unit(
         &self,
-        part: Part,
-        plane: Plane,
         planes: &Planes,
-        held: &Held,
-        differences: &mut Vec<FileDifference>,
-    ) -> Result<(), Error> {
-        let Some(at) = self.scaled.output(part) else { return Ok(()) };
-        let shape = self.shape(planes, part);
-        // Whole matrices, or rows that are alike.
-        let whole = held.iter().find(|(of, _)| *of == part);
-        let [rows, cols] = if whole.is_some() { shape } else { [1, shape[1]] };
-        let bits = plane.code.bits();
-        let mut free = zeros(plane.bytes([rows, cols]).unwrap_or(0))?;
-        free.fill(0xff_u8);
-        for at in (0..rows).flat_map(|row| (0..cols).map(move |col| [row, col])) {
-            plane.packing.set(bits, [rows, cols], at, &mut free, 0);
-        }
-        let Some(begin) = free.iter().position(|free| *free != 0) else { return Ok(()) };
-        let size = free.len();
-        let total = self.scaled.outputs[at].tensor.bytes();
-        let mut wrong = Found::new();
-        let mut look = |first: u64, bytes: &[u8]| {
-            for (i, of_one) in bytes.chunks(size).enumerate() {
-                for (at, (byte, free)) in of_one.iter().zip(&free).enumerate().skip(begin) {
-                    if byte & free != 0 {
-                        wrong.wrong(first + (i * size + at) as u64, || (0, u64::from(byte & free)));
-                    }
-                }
-            }
-        };
-        match whole {
-            Some((_, all)) => look(0, all),
-            None => {
-                let step = ((1 << 18) / size).max(1) * size;
-                let mut bytes = zeros(total.min(step as u64))?;
-                for first in (0..total).step_by(step) {
-                    let bytes = &mut bytes[..step.min((total - first) as usize)];
-                    self.result.0.read_at(self.result.1[at], first, bytes)?;
-                    look(first, bytes);
-                }
-            }
-        }
-        differences.extend(FileDifference::of_found(&self.name(part), &wrong));
-        Ok(())
-    }
-
-    /// The entries of a box of a plane, row after row.
-    fn entries(
-        &self,
-        (part, plane): (Part, Plane),
-        shape: [u64; 2],
-        (matrix, rows, cols): (u64, &Range<u64>, &Range<u64>),
-        held: &Held,
-    ) -> Result<Vec<u64>, Error> {
-        let bits = plane.code.bits();
-        let matrix_bytes = plane.bytes(shape).unwrap_or(0);
-        let mut all = Vec::with_capacity(((rows.end - rows.start) * (cols.end - cols.start)) as usize);
-        if let Some((_, bytes)) = held.iter().find(|(of, _)| *of == part) {
-            let of_matrix = &bytes[(matrix * matrix_bytes) as usize..];
-            for row in rows.clone() {
-                let entry = |col| plane.packing.get(bits, shape, [row, col], of_matrix);
-                all.extend(cols.clone().map(entry));
-            }
-            return Ok(all);
-        }
-        let at = self.scaled.output(part).expect("every part has its tensor");
-        let row_bytes = plane.bytes([1, shape[1]]).unwrap_or(0);
-        // Eight fields fill whole bytes.
-        let octets = cols.start / 8..cols.end.div_ceil(8);
-        let (first, end) = (octets.start * u64::from(bits), (octets.end * u64::from(bits)).min(row_bytes));
-        let field = |col, bytes: &[u8]| plane.packing.get(bits, [1, shape[1]], [0, col - octets.start * 8], bytes);
-        // Whole rows lie together.
-        let together = if first == 0 && end == row_bytes { rows.end - rows.start } else { 1 };
-        let mut bytes = zeros((end - first) * together)?;
-        for row in rows.clone().step_by(together as usize) {
-            self.result.0.read_at(self.result.1[at], matrix * matrix_bytes + row * row_bytes + first, &mut bytes)?;
-            for of_row in bytes.chunks((end - first) as usize) {
-                all.extend(cols.clone().map(|col| field(col, of_row)));
-            }
-        }
-        Ok(all)
-    }
-
-    fn unit(&self, planes: &Planes, unit: &Unit, (global, amaxes): (u32, &[u32]), held: &Held) -> Result<Seen, Error> {
+        unit: &Unit,
+        (global, amaxes): (u32, &[u32]),
+        written: &Written<'_>,
+    ) -> Result<Seen, Error> {
         let layout = &self.scaled.layout;
         let Unit { matrix, rows, cols } = unit;
         let [kept_rows, kept_cols] = layout.kept;
@@ -375,7 +146,7 @@ impl ScaledProof<'_> {
         for row in rows.clone().step_by(together as usize).filter(|row| *row < kept_rows) {
             let first = (matrix * kept_rows + row) * kept_cols;
             let last = first + (together.min(kept_rows - row) - 1) * kept_cols;
-            source.extend(self.source(self.scaled, first + used.start..last + used.end)?);
+            source.extend(self.source.of(self.scaled, first + used.start..last + used.end)?);
             source.resize(source.len().next_multiple_of(wide), (0, 0));
         }
         source.resize((rows.end - rows.start) as usize * wide, (0, 0));
@@ -384,12 +155,11 @@ impl ScaledProof<'_> {
             let is_kept = row < kept_rows && col < kept_cols;
             is_kept.then_some((matrix * kept_rows + row) * kept_cols + col)
         };
-        let actual =
-            self.entries((Part::Codes, planes.codes), [layout.rows, layout.cols], (*matrix, rows, cols), held)?;
+        let actual = written.entries((Part::Codes, planes.codes), (*matrix, rows, cols))?;
         let grid = layout.grid(planes.scales.block);
         let grid_rows = rows.start / block_rows..rows.end.div_ceil(block_rows);
         let grid_cols = cols.start / block_cols..cols.end.div_ceil(block_cols);
-        let on_grid = |part, plane| self.entries((part, plane), grid, (*matrix, &grid_rows, &grid_cols), held);
+        let on_grid = |part, plane| written.entries((part, plane), (*matrix, &grid_rows, &grid_cols));
         let scales = on_grid(Part::Scales, planes.scales.plane)?;
         let zeros = match planes.zero {
             Zero::Grid { plane, .. } => Some(on_grid(Part::Zeros, plane)?),
@@ -461,12 +231,4 @@ impl Seen {
         }
         Seen { codes: self.codes.merge(other.codes), parts, elements: self.elements + other.elements }
     }
-}
-
-fn planes_of(planes: &Planes) -> impl Iterator<Item = (Part, Plane)> {
-    let zeros = match planes.zero {
-        Zero::Grid { plane, .. } => Some((Part::Zeros, plane)),
-        _ => None,
-    };
-    [(Part::Codes, planes.codes), (Part::Scales, planes.scales.plane)].into_iter().chain(zeros)
 }

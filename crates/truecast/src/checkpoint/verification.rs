@@ -11,6 +11,7 @@ use super::prove_regrouped::RegroupedProof;
 use super::prove_relaid::RelaidProof;
 use super::prove_repacked::RepackedProof;
 use super::prove_scaled::ScaledProof;
+use super::prove_source::SourceValues;
 use super::shard::{Origin, Work};
 use crate::digest::sha256;
 use crate::error::Error;
@@ -26,7 +27,6 @@ use crate::verify::{Sample, VerifyReport};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
 use truecast_core::scaled::Coding;
@@ -177,7 +177,8 @@ impl Verification {
                     }
                     Origin::Dense(scaled) => {
                         let (plan, result) = (&self.plan, (&found.source, places));
-                        let proof = ScaledProof { plan, scaled, planned: tensor, result, last: Mutex::new(None) };
+                        let source = SourceValues::new(&plan.folder);
+                        let proof = ScaledProof { plan, scaled, planned: tensor, result, source };
                         let (differences, elements) = match scaled.layout.coding {
                             Coding::Blocks { block, .. } => prove_blocks::compare(&proof, block, some, &mut progress)?,
                             _ => proof.compare(some, &mut progress)?,

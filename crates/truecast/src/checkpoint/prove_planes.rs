@@ -1,0 +1,127 @@
+//! The planes of a quantised tensor that was written, for proofs: their entries as they are, and bits that belong to none. What
+//! the entries should be is the business of `prove_scaled`.
+
+use super::flat::lies_in_rows;
+use super::scaled::Scaled;
+use crate::error::Error;
+use crate::stream::zeros;
+use crate::verify::found::Found;
+use std::ops::Range;
+use truecast_core::scaled::{Part, Plane, Planes, Zero};
+use truecast_io::Source;
+
+/// What was written of a tensor.
+pub(super) struct Written<'a> {
+    scaled: &'a Scaled,
+    /// The result, and the places of the outputs in it.
+    result: (&'a Source, &'a [usize]),
+    block: [u64; 2],
+    /// Planes that do not lie row after row, as a whole.
+    held: Vec<(Part, Vec<u8>)>,
+}
+
+impl<'a> Written<'a> {
+    /// Reads what can only be read as a whole.
+    pub fn new(scaled: &'a Scaled, planes: &Planes, result: (&'a Source, &'a [usize])) -> Result<Written<'a>, Error> {
+        let mut written = Written { scaled, result, block: planes.scales.block, held: Vec::new() };
+        for (part, plane) in planes_of(planes) {
+            if let (false, Some(at)) = (lies_in_rows(&plane, written.shape(part)), scaled.output(part)) {
+                let mut bytes = zeros(scaled.outputs[at].tensor.bytes())?;
+                result.0.read_at(result.1[at], 0, &mut bytes)?;
+                written.held.push((part, bytes));
+            }
+        }
+        Ok(written)
+    }
+
+    /// Rows and columns of the plane of a part.
+    fn shape(&self, part: Part) -> [u64; 2] {
+        let layout = &self.scaled.layout;
+        if part == Part::Codes { [layout.rows, layout.cols] } else { layout.grid(self.block) }
+    }
+
+    /// Bits that belong to no entry are 0: those that fill up words at the end of a row, and tiles. Bytes where they are not.
+    pub fn filling(&self, part: Part, plane: Plane) -> Result<Found<(u64, u64)>, Error> {
+        let mut wrong = Found::new();
+        let Some(at) = self.scaled.output(part) else { return Ok(wrong) };
+        let shape = self.shape(part);
+        // Whole matrices, or rows that are alike.
+        let whole = self.held.iter().find(|(of, _)| *of == part);
+        let [rows, cols] = if whole.is_some() { shape } else { [1, shape[1]] };
+        let bits = plane.code.bits();
+        let mut free = zeros(plane.bytes([rows, cols]).unwrap_or(0))?;
+        free.fill(0xff_u8);
+        for at in (0..rows).flat_map(|row| (0..cols).map(move |col| [row, col])) {
+            plane.packing.set(bits, [rows, cols], at, &mut free, 0);
+        }
+        let Some(begin) = free.iter().position(|free| *free != 0) else { return Ok(wrong) };
+        let size = free.len();
+        let total = self.scaled.outputs[at].tensor.bytes();
+        let mut look = |first: u64, bytes: &[u8]| {
+            for (i, of_one) in bytes.chunks(size).enumerate() {
+                for (at, (byte, free)) in of_one.iter().zip(&free).enumerate().skip(begin) {
+                    if byte & free != 0 {
+                        wrong.wrong(first + (i * size + at) as u64, || (0, u64::from(byte & free)));
+                    }
+                }
+            }
+        };
+        match whole {
+            Some((_, all)) => look(0, all),
+            None => {
+                let step = ((1 << 18) / size).max(1) * size;
+                let mut bytes = zeros(total.min(step as u64))?;
+                for first in (0..total).step_by(step) {
+                    let bytes = &mut bytes[..step.min((total - first) as usize)];
+                    self.result.0.read_at(self.result.1[at], first, bytes)?;
+                    look(first, bytes);
+                }
+            }
+        }
+        Ok(wrong)
+    }
+
+    /// The entries of a box of a plane, row after row.
+    pub fn entries(
+        &self,
+        (part, plane): (Part, Plane),
+        (matrix, rows, cols): (u64, &Range<u64>, &Range<u64>),
+    ) -> Result<Vec<u64>, Error> {
+        let (bits, shape) = (plane.code.bits(), self.shape(part));
+        let matrix_bytes = plane.bytes(shape).unwrap_or(0);
+        let mut all = Vec::with_capacity(((rows.end - rows.start) * (cols.end - cols.start)) as usize);
+        if let Some((_, bytes)) = self.held.iter().find(|(of, _)| *of == part) {
+            let of_matrix = &bytes[(matrix * matrix_bytes) as usize..];
+            for row in rows.clone() {
+                let entry = |col| plane.packing.get(bits, shape, [row, col], of_matrix);
+                all.extend(cols.clone().map(entry));
+            }
+            return Ok(all);
+        }
+        let at = self.scaled.output(part).expect("every part has its tensor");
+        let row_bytes = plane.bytes([1, shape[1]]).unwrap_or(0);
+        // Eight fields fill whole bytes.
+        let octets = cols.start / 8..cols.end.div_ceil(8);
+        let (first, end) = (octets.start * u64::from(bits), (octets.end * u64::from(bits)).min(row_bytes));
+        let field = |col, bytes: &[u8]| plane.packing.get(bits, [1, shape[1]], [0, col - octets.start * 8], bytes);
+        // Whole rows lie together.
+        let together = if first == 0 && end == row_bytes { rows.end - rows.start } else { 1 };
+        let mut bytes = zeros((end - first) * together)?;
+        for row in rows.clone().step_by(together as usize) {
+            self.result.0.read_at(self.result.1[at], matrix * matrix_bytes + row * row_bytes + first, &mut bytes)?;
+            for of_row in bytes.chunks((end - first) as usize) {
+                all.extend(cols.clone().map(|col| field(col, of_row)));
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The planes that have a tensor of their own, but the second scale.
+pub(super) fn planes_of(planes: &Planes) -> impl Iterator<Item = (Part, Plane)> {
+    let zeros = match planes.zero {
+        Zero::Grid { plane, .. } => Some((Part::Zeros, plane)),
+        _ => None,
+    };
+    [(Part::Codes, planes.codes), (Part::Scales, planes.scales.plane)].into_iter().chain(zeros)
+}
