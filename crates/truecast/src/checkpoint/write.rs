@@ -1,8 +1,9 @@
 //! Converting one shard into a file, in bounded memory: what is read, what is made of it on any thread, where it is written.
 
 use super::amax::Amax;
-use super::encode::{Encoder, Loss};
+use super::encode::Encoder;
 use super::feed::{FolderFeed, ShardSink};
+use super::meter::Loss;
 use super::operations::{Operation, Operations};
 use super::outline::Outline;
 use super::plan::Plan;
