@@ -3,80 +3,22 @@
 
 use super::error::CheckpointError;
 use super::manifest::{self, FileEntry, MANIFEST, Manifest, name_of};
-use super::options::{Part, Share};
+use super::options::Share;
+use super::parts::{is_whole, merged, of_all_parts};
 use super::place::{self, Found};
 use super::plan::Plan;
 use super::release::Release;
-use super::shard::ShardPlan;
 use super::write::{Shards, not_numbers};
 use crate::digest::{Sha256, sha256};
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::report::{FolderReport, Report, ShardReport, ShardState};
+use crate::report::{FolderReport, Report, ShardState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_io::atomic::leftover;
-use truecast_io::{Existing, FileFormat, NewFolder, folder};
-use truecast_kernel::Counts;
+use truecast_io::{Existing, NewFolder, folder};
 
 impl Plan {
-    /// Whether [`run`](Plan::run) could start: the memory, the destination, the disk. Nothing is written.
-    ///
-    /// # Errors
-    /// Those of [`run`](Plan::run) that need no data.
-    pub fn check(&self, dst: &Path) -> Result<(), Error> {
-        self.check_memory()?;
-        for (at, shard) in self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at)) {
-            let path = dst.join(&self.folder.shards()[at].name);
-            let (targets, kind) = (shard.targets(), FileFormat::Safetensors);
-            truecast_io::check_tensors(&path, kind, &targets, &shard.metadata)?;
-        }
-        Release::of(self, dst)?;
-        place::look(self, dst, &self.options, &self.manifest()?).map(drop)
-    }
-
-    /// Removes from `dst`, where files may be replaced, what of an earlier result would make a half-written one look whole:
-    /// several parts may be written there then, as into a new folder.
-    ///
-    /// # Errors
-    /// Those of [`check`](Plan::check) about the destination; a file that cannot be removed.
-    pub fn clear(&self, dst: &Path) -> Result<(), Error> {
-        let Found { outdated, .. } = place::look(self, dst, &self.options, &self.manifest()?)?;
-        outdated.iter().try_for_each(|path| Ok(folder::remove(path)?))
-    }
-
-    /// What the report will say, without counts and errors: nothing was read but headers.
-    #[must_use]
-    pub fn report(&self) -> Report {
-        let mine = self.shards.iter().enumerate().filter(|(at, _)| self.is_mine(*at));
-        let tensors = mine.flat_map(|(_, shard)| &shard.works);
-        let tensors = tensors.map(|work| work.report(Counts::default())).collect();
-        let report = Report::new(self.folder.path(), self.provenance.clone(), tensors, self.warnings());
-        let folder = (!self.is_one_file()).then(|| Box::new(self.folder_report()));
-        Report { is_dry_run: true, dropped: self.dropped.clone(), folder, ..report }
-    }
-
-    fn folder_report(&self) -> FolderReport {
-        let shard = |(at, shard): (usize, &ShardPlan)| {
-            let (bytes_in, bytes_out) = shard.bytes();
-            let state = match () {
-                () if shard.is_empty() => ShardState::Empty,
-                () if !self.is_mine(at) => ShardState::OfOthers,
-                () => ShardState::Planned,
-            };
-            let tensors = shard.works.len() as u64;
-            ShardReport { name: shard.name.clone(), tensors, bytes_in, bytes_out, state }
-        };
-        FolderReport {
-            shards: self.shards.iter().enumerate().map(shard).collect(),
-            changes: self.configuration.changes.clone(),
-            sidecars: self.copied().map(|sidecar| sidecar.path.display().to_string()).collect(),
-            digests: Vec::new(),
-            deleted: None,
-            complete: false,
-        }
-    }
-
     /// Converts. `progress` is told the source bytes that are done, and the tensor.
     ///
     /// Result: every file of the destination is complete or absent; index and configuration are there if everything is. Cost:
@@ -156,7 +98,7 @@ impl Run<'_> {
         let part = match options.share {
             Share::Whole => None,
             Share::Part(part) => Some(part),
-            Share::Merge => return self.end(&mut self.merged()?, report),
+            Share::Merge => return self.end(&mut merged(self.plan, self.dst, &self.fresh, self.stop)?, report),
         };
         let mut release = Release::of(self.plan, self.dst)?;
         let mut manifest = self.trusted(begun, report, progress)?;
@@ -189,8 +131,8 @@ impl Run<'_> {
                 }
                 Ok(())
             }
-            Some(_) if self.is_whole(&manifest) => self.end(&mut manifest, report),
-            Some(part) => match self.if_all_parts(part, &manifest)? {
+            Some(_) if is_whole(self.plan, &manifest) => self.end(&mut manifest, report),
+            Some(part) => match of_all_parts(self.plan, self.dst, part, &manifest)? {
                 Some(mut whole) => self.end(&mut whole, report),
                 None => {
                     report.digests = self.digests(&manifest);
@@ -229,53 +171,6 @@ impl Run<'_> {
     fn existing(&self) -> Existing {
         let options = &self.plan.options;
         if options.resume { Existing::Replace } else { options.tensors.existing }
-    }
-
-    /// Every part is finished, and all were begun alike: what they did together.
-    fn if_all_parts(&self, part: Part, mine: &Manifest) -> Result<Option<Manifest>, Error> {
-        let mut whole = mine.clone();
-        for other in part.all() {
-            let Some(manifest) = Manifest::read(self.dst, &name_of(Some(other)))? else { return Ok(None) };
-            if manifest.difference(mine).is_some() {
-                return Ok(None);
-            }
-            for (entry, theirs) in whole.shards.iter_mut().zip(manifest.shards) {
-                entry.output = entry.output.take().or(theirs.output);
-            }
-        }
-        Ok(self.is_whole(&whole).then_some(whole))
-    }
-
-    /// Every shard that is written is finished.
-    fn is_whole(&self, manifest: &Manifest) -> bool {
-        manifest.shards.iter().zip(&self.plan.shards).all(|(entry, shard)| entry.output.is_some() || shard.is_empty())
-    }
-
-    /// What finished parts did together; every file is read again.
-    fn merged(&self) -> Result<Manifest, Error> {
-        let failed = |cause| Error::checkpoint(self.dst, cause);
-        let mut whole = self.fresh.clone();
-        for name in manifest::names(self.dst) {
-            let Some(manifest) = Manifest::read(self.dst, &name)? else { continue };
-            if let Some(what) = manifest.difference(&self.fresh) {
-                return Err(failed(CheckpointError::Changed { what: format!("{name}: {what}") }));
-            }
-            for (entry, theirs) in whole.shards.iter_mut().zip(manifest.shards) {
-                entry.output = entry.output.take().or(theirs.output);
-            }
-        }
-        for (entry, shard) in whole.shards.iter().zip(&self.plan.shards) {
-            if shard.is_empty() {
-                continue;
-            }
-            let unfinished = |what| failed(CheckpointError::Unfinished { what });
-            let Some(output) = &entry.output else { return Err(unfinished(format!("{} is missing", entry.name))) };
-            let path = self.dst.join(&entry.name);
-            if !path.is_file() || sha256(&path, self.stop)? != (output.bytes, output.sha256.clone()) {
-                return Err(unfinished(format!("{} is not what its manifest says", entry.name)));
-            }
-        }
-        Ok(whole)
     }
 
     /// Every shard is there: what makes them a checkpoint, and the manifest last.

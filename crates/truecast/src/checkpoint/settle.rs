@@ -1,0 +1,269 @@
+//! Settling what becomes of a checkpoint, tensor by tensor and file by file: the one way to make a [`Plan`].
+
+use super::begun;
+use super::config::Configuration;
+use super::error::CheckpointError;
+use super::found::{Contents, quantised};
+use super::gguf;
+use super::options::Options;
+use super::plan::Plan;
+use super::quantise::{Quantising, Settled};
+use super::reference::{Reference, contents, nothing_ignored};
+use super::relayout::{Relaid, relaid};
+use super::shard::{Origin, ShardPlan, Work};
+use super::stored::Stored;
+use crate::convert::planned::Planned;
+use crate::error::Error;
+use crate::report::Provenance;
+use crate::select::{Choice, Detected, Eligibility, Selection, idle};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use truecast_core::scaled::{Packing, Part};
+use truecast_core::{DType, Layout};
+use truecast_io::folder::{Folder, Shard};
+use truecast_io::{FileFormat, Shown, Tensor};
+use truecast_schemes::{Detection, Family, Group, Nibbles, Outcome, Role, Scheme};
+
+impl Plan {
+    /// Opens the source and settles what becomes of each tensor. Nothing is written.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the folder, the headers or the options.
+    pub fn new(src: &Path, options: &Options) -> Result<Plan, Error> {
+        let folder = begun::open(src, options)?;
+        let reference = Reference::of(options)?;
+        let found = contents(&folder, options, reference.as_ref())?;
+        Plan::of(folder, found, options, reference, FileFormat::Safetensors)
+    }
+
+    /// Settles what becomes of each tensor of a checkpoint that was opened.
+    pub(super) fn of(
+        folder: Folder,
+        contents: Contents,
+        options: &Options,
+        reference: Option<Reference>,
+        into: FileFormat,
+    ) -> Result<Plan, Error> {
+        let Contents { stored, documents, found, read } = contents;
+        let src = folder.path();
+        let tensor = |at: &Stored| &folder.shards()[at.shard].source.tensors()[at.tensor];
+        // What the result holds, in the order of files and data: a group stands where its codes do.
+        let (mut made, mut dropped) = (Vec::new(), Vec::new());
+        for (number, role) in found.roles.iter().enumerate() {
+            match role {
+                Role::Plain => made.push((stored[number], None)),
+                Role::Part { group, part: Part::Codes } => made.push((stored[number], Some(&found.groups[*group]))),
+                Role::Part { .. } => {}
+                Role::Dropped(why) => dropped.push((tensor(&stored[number]).name.clone(), why.to_string())),
+            }
+        }
+        let kind = FileFormat::Safetensors;
+        let logical = |(at, group): &(Stored, Option<&Group>)| match group {
+            None => tensor(at).clone(),
+            Some(group) => Tensor {
+                name: group.name.clone(),
+                dtype: group.layout.code_type(),
+                layout: Layout::Packed,
+                shape: group.shape.clone(),
+            },
+        };
+        let tensors: Vec<Tensor> = made.iter().map(logical).collect();
+        let eligible = |((_, group), tensor): (&(Stored, Option<&Group>), &Tensor)| match group {
+            None => Eligibility::in_container(kind, tensor),
+            Some(_) => Eligibility::Converted,
+        };
+        let eligibilities: Vec<_> = made.iter().zip(&tensors).map(eligible).collect();
+        let writing = options.writing.as_ref().filter(|writing| !writing.scheme.is_plain());
+        writing.map_or(Ok(()), |writing| gguf::check_scheme(src, writing.scheme, into))?;
+        let selection = &options.tensors.selection;
+        // What is not quantised is treated as without a scheme.
+        let beside = Selection { keep: writing.map_or(selection.keep.clone(), |_| Vec::new()), ..selection.clone() };
+        let choices = beside.choose(kind, &tensors, &eligibilities, src)?;
+        let idle = idle(&beside, &tensors, &eligibilities, &choices, src);
+        let was_quantised = !found.groups.is_empty();
+        if !was_quantised {
+            nothing_ignored(options, src)?;
+        }
+        let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
+        let carried = writing.and_then(|writing| Some((writing.scheme, writing.relayout?)));
+        let quantising = writing.filter(|writing| writing.relayout.is_none());
+        let mut quantising = quantising.map(|writing| Quantising::new(writing, selection));
+        let (mut all_relaid, mut dense) = (Vec::new(), Vec::new());
+        let of_shard = |shard: &Shard| {
+            let metadata = shard.source.metadata();
+            let metadata = if was_quantised || is_gguf {
+                truecast_schemes::metadata(metadata, &found.groups)
+            } else {
+                metadata.clone()
+            };
+            ShardPlan { name: shard.name.clone(), works: Vec::new(), metadata }
+        };
+        let mut shards: Vec<ShardPlan> = folder.shards().iter().map(of_shard).collect();
+        // Everything becomes one file.
+        let is_one = into == FileFormat::Gguf;
+        shards.truncate(if is_one { 1 } else { usize::MAX });
+        let of_result = |at: Stored| if is_one { 0 } else { at.shard };
+        let mut names = HashSet::new();
+        let mut settled_scheme = None;
+        for (((at, group), tensor), choice) in made.into_iter().zip(&tensors).zip(choices) {
+            let path = folder.shards()[at.shard].source.path();
+            let value = match group {
+                Some(_) => &Tensor { dtype: DType::F32, ..tensor.clone() },
+                None => tensor,
+            };
+            if let (Some((scheme, how)), Some(group), None) = (carried, group, choice.to) {
+                // What is open of the scheme is as it is in the first tensor.
+                let scheme = settled_scheme.unwrap_or(scheme);
+                let made = truecast_schemes::target_of_layout(value, scheme, &group.layout);
+                let (target, scheme) = made.map_err(|cause| Error::scheme(path, cause))?;
+                settled_scheme = Some(scheme);
+                let source = (quantised(&folder, &stored, group), group.scheme);
+                let (works, relaid) = relaid(&folder, source, (target, scheme), how)?;
+                for work in works {
+                    if !names.insert(work.planned.target.name.clone()) {
+                        let tensor = work.planned.target.name;
+                        return Err(Error::scheme(src, truecast_schemes::Error::DuplicateName { tensor }));
+                    }
+                    shards[of_result(at)].works.push(work);
+                }
+                all_relaid.push(relaid);
+                continue;
+            }
+            if let (Some(_), Some(module), true) =
+                (carried, tensor.name.strip_suffix(".weight"), tensor.shape.len() >= 2)
+            {
+                dense.push(module.to_string());
+            }
+            let of_group = || group.map(|group| Box::new(quantised(&folder, &stored, group).flat()));
+            let scaled = quantising.as_mut().map(|quantising| quantising.work(at, value, of_group, path));
+            let scaled = scaled.transpose()?.flatten();
+            let stays =
+                scaled.as_ref().map_or(choice.to.is_none(), |work| group.is_some_and(|g| gguf::is_alike(work, g)));
+            let of_blocks = group.filter(|_| is_one && stays).and_then(|group| gguf::copied(&folder, &stored, group));
+            if let Some(works) = of_blocks {
+                names.extend(works.iter().map(|work| work.planned.target.name.clone()));
+                shards[0].works.extend(works);
+                continue;
+            }
+            let work = match (scaled, group) {
+                (Some(Work { planned, origin }), _) => {
+                    Work { planned: Planned { from: tensor.dtype, ..planned }, origin }
+                }
+                (None, None) => {
+                    let planned = Planned::new(tensor, choice, into, path, &options.tensors.request)?;
+                    let kept_by = quantising.as_ref().map_or(choice.kept_by, |quantising| quantising.kept_by(tensor));
+                    Work { origin: Origin::Stored(at), planned: Planned { kept_by, ..planned } }
+                }
+                (None, Some(group)) => {
+                    let Some(to) = choice.to else {
+                        let (tensor, scheme) = (tensor.name.clone(), group.scheme.to_string());
+                        return Err(Error::checkpoint(src, CheckpointError::Kept { tensor, scheme }));
+                    };
+                    let choice = Choice { from: DType::F32, to: Some(to), kept_by: None };
+                    let planned = Planned::new(value, choice, into, path, &options.tensors.request)?;
+                    let kept_by = quantising.as_ref().and_then(|quantising| quantising.kept_by(value));
+                    let planned = Planned { from: tensor.dtype, kept_by, ..planned };
+                    let quantised = quantised(&folder, &stored, group).flat();
+                    Work { origin: Origin::Quantised(Box::new(quantised)), planned }
+                }
+            };
+            if let Some(twice) = work.targets().find(|target| !names.insert(target.name.clone())) {
+                let cause = truecast_schemes::Error::DuplicateName { tensor: twice.name.clone() };
+                return Err(Error::scheme(src, cause));
+            }
+            shards[of_result(at)].works.push(work);
+        }
+        let settled = quantising.map(|quantising| quantising.finish(src)).transpose()?;
+        let Settled { kept, shares, warnings: of_quantised } = settled.unwrap_or_default();
+        let kept = [kept, dense].concat();
+        if carried.is_some() && all_relaid.is_empty() {
+            let (option, why) = ("--relayout", "no tensor is quantised, or rules make all of them dense".to_string());
+            return Err(Error::checkpoint(src, CheckpointError::NoEffect { option, why }));
+        }
+        let scheme = settled_scheme.unwrap_or(writing.map_or(Scheme::PLAIN, |writing| writing.scheme));
+        let outcome = (was_quantised || !scheme.is_plain()).then_some(Outcome { scheme, kept: &kept });
+        let configuration = match is_one {
+            true => Configuration::default(),
+            false => Configuration::of(&folder, &documents, selection.to, outcome)?,
+        };
+        let keys = is_one.then(|| gguf::keys(&folder, &documents, options, &shards[0].works)).transpose()?;
+        let (reading, detected) = (options.reading.clone(), detected(&found));
+        let provenance =
+            Provenance { writing: writing.cloned(), reading, detected, ..Provenance::of(&options.tensors) };
+        // What is said of names is about other files.
+        let choices = if is_gguf && is_one { Vec::new() } else { found.choices };
+        let mut warnings = [choices, found.warnings, of_quantised, idle].concat();
+        warnings.extend(carried_over(src, &all_relaid));
+        if let Some(reference) = reference {
+            let all: Vec<_> = found.groups.iter().map(|group| quantised(&folder, &stored, group)).collect();
+            warnings.extend(reference.check_nibbles(&folder, &all)?);
+        }
+        let plan = Plan {
+            folder,
+            provenance,
+            sharing: sharing(&shards),
+            shards,
+            configuration,
+            shares,
+            relaid: all_relaid,
+            dropped,
+            read,
+            keys,
+            warnings,
+            options: options.clone(),
+        };
+        let of_gguf = plan.gguf().map(|new| gguf::warnings(&plan.folder, &new.tensors)).unwrap_or_default();
+        Ok(Plan { warnings: [plan.warnings, of_gguf].concat(), ..plan })
+    }
+}
+
+/// Of the tensors with a common second scale their places among the works of their shards.
+fn sharing(shards: &[ShardPlan]) -> HashMap<Stored, usize> {
+    let mut sharing = HashMap::new();
+    for shard in shards {
+        for (at, work) in shard.works.iter().enumerate() {
+            if let Origin::Dense(scaled) = &work.origin
+                && scaled.share.is_some()
+            {
+                sharing.insert(scaled.from, at);
+            }
+        }
+    }
+    sharing
+}
+
+/// What a user should know of codes and scales that are carried over.
+fn carried_over(src: &Path, all: &[Relaid]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let rounded: Vec<&Relaid> = all.iter().filter(|relaid| relaid.is_rounded).collect();
+    if let Some(first) = rounded.first() {
+        let (path, name) = (src.display(), Shown(&first.quantised.name));
+        let others = match rounded.len() - 1 {
+            0 => String::new(),
+            1 => " and 1 other".into(),
+            n => format!(" and {n} others"),
+        };
+        warnings.push(format!("{path}: tensor {name}{others}: the second scale is rounded to f32"));
+    }
+    warnings.extend(all.iter().filter_map(|relaid| {
+        let (path, name, value) = (src.display(), Shown(&relaid.quantised.name), relaid.unlikely?);
+        Some(format!(
+            "{path}: tensor {name}: magnitudes give the second scale {value:?}, which looks like one of the other \
+             convention; --trust-scales reads it"
+        ))
+    }));
+    warnings
+}
+
+/// What was found out of a source and decides its values.
+fn detected(found: &Detection) -> Detected {
+    let order = |group: &Group| match (group.scheme.family, group.layout.planes()?.codes.packing) {
+        (Family::ComfyNvfp4, Packing::HighFirst) => Some(Nibbles::High),
+        (Family::ComfyNvfp4, _) => Some(Nibbles::Low),
+        _ => None,
+    };
+    let mut schemes: Vec<String> = found.groups.iter().map(|group| group.scheme.to_string()).collect();
+    schemes.sort();
+    schemes.dedup();
+    Detected { schemes, nibbles: found.groups.iter().find_map(order) }
+}
