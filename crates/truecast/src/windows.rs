@@ -1,5 +1,5 @@
-//! Dequantising a range of elements, window by window, of bytes that are in memory. Where they come from is the caller's business;
-//! what a window needs, and what is made of it, that of `truecast_kernel::scaled`.
+//! Dequantising a range of elements, window by window, of bytes that are in memory. Where they come from is the caller's
+//! business; what a window needs, and what is made of it, that of `truecast_kernel::scaled`.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Converting checkpoints, folders and quantised files: what becomes of every file (`plan`), then one pass over the shards (`run`),
-//! which may be interrupted, resumed and divided among processes.
+//! Converting checkpoints, folders and quantised files: what becomes of every file (`plan`, made by `settle`), then one pass
+//! over the shards (`run`), which may be interrupted, resumed and divided among processes.
 //!
 //! How the elements of one tensor are converted is the business of `convert`; what a folder is, that of `truecast_io::folder`.
 //! Read first: `docs/spec/checkpoints.md §2`, §11.

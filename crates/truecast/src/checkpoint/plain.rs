@@ -1,5 +1,5 @@
-//! What a plain cast of elements to the type of the codes would lose: sums of squares, beside those of what was quantised. Nothing
-//! of what it makes is kept.
+//! What a plain cast of elements to the type of the codes would lose: sums of squares, beside those of what was quantised.
+//! Nothing of what it makes is kept.
 //!
 //! Of 16-bit types the squared error of every code is known before, and an element costs one look-up. The sums are those of
 //! `docs/spec/checkpoints.md §10`, to the last bit.

@@ -1,5 +1,5 @@
-//! The loop of every proof: pieces of a tensor on all threads, a few for each before what was found is put together. What a piece
-//! is, and what is wrong in it, is the business of the proofs.
+//! The loop of every proof: pieces of a tensor on all threads, a few for each before what was found is put together. What a
+//! piece is, and what is wrong in it, is the business of the proofs.
 
 use crate::error::Error;
 use std::ops::ControlFlow;

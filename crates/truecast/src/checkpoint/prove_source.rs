@@ -1,5 +1,5 @@
-//! The elements that were quantised, for proofs: their codes, their values as bits of f32, and the largest magnitudes of matrices.
-//! Nothing is known here of what became of them.
+//! The elements that were quantised, for proofs: their codes, their values as bits of f32, and the largest magnitudes of
+//! matrices. Nothing is known here of what became of them.
 
 use super::element::little_endian;
 use super::prove::Values;
