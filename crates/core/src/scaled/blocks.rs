@@ -168,9 +168,9 @@ impl BlockType {
                 (DOUBLED_E2M1[nibble(1) as usize].into(), scale, None)
             }
             BlockType::Nvfp4 => {
-                let (group, j) = (i / 16, i % 16);
-                let code = byte(4 + group * 8 + j % 8) >> (j / 8 * 4) & 15;
-                (DOUBLED_E2M1[code as usize].into(), half_of_ue4m3(block[group]), None)
+                let (at, shift) = nvfp4_nibble(i);
+                let code = byte(at) >> shift & 15;
+                (DOUBLED_E2M1[code as usize].into(), half_of_ue4m3(block[i / 16]), None)
             }
         };
         Some(BlockTerms { code, scale, bias })
@@ -190,6 +190,13 @@ fn six_bits(bytes: &[u8], g: usize) -> (u32, u32) {
         0..4 => (byte(g) & 63, byte(4 + g) & 63),
         _ => (byte(4 + g) & 15 | byte(g - 4) >> 6 << 4, byte(4 + g) >> 4 | byte(g) >> 6 << 4),
     }
+}
+
+/// The byte of a block of NVFP4 that holds element `i`, and the first bit there: after four scales, 16 elements in 8 bytes,
+/// the first half of them in low nibbles.
+pub(super) const fn nvfp4_nibble(i: usize) -> (usize, u32) {
+    let (group, j) = (i / 16, i % 16);
+    (4 + group * 8 + j % 8, j as u32 / 8 * 4)
 }
 
 /// Half of an unsigned E4M3 of bias 7: 00 and 7F are 0, the sign bit is ignored (§9.5).

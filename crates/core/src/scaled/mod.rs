@@ -19,12 +19,14 @@
 //! | `quantise` | values to a scale and codes | §3.6, §7, §9.3, §9.4 |
 //! | `repack` | entries in another packing or type | §8 |
 //! | `regroup` | powers of two as scales of other blocks | §8 |
+//! | `gather` | codes and scales of planes in blocks of GGUF files | §8, §9.5 |
 //! | `error` | what is wrong with a layout or with stored bytes | |
 
 mod arithmetic;
 mod blocks;
 mod dequantise;
 mod error;
+mod gather;
 mod layout;
 mod packing;
 mod part;
@@ -35,6 +37,7 @@ mod repack;
 pub use blocks::{BlockTerms, BlockType, DOUBLED_E2M1};
 pub use dequantise::{Terms, value_of};
 pub use error::ScaledError;
+pub use gather::{Fate, Gathering, LAST_BITS};
 pub use layout::{Code, Coding, Form, Global, GlobalRule, Group, Layout, Plane, Planes, Scales, Zero};
 pub use packing::Packing;
 pub use part::{Part, Parts};

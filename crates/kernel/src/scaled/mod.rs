@@ -6,13 +6,14 @@
 //! a table of their results, and elements are looked up (`lookup`).
 //!
 //! Read in this order: `cut`, `unpack`, `blocks`, `values`, `short`, `products`, `grid`, `lookup`, `dequantise`, `quantise`,
-//! `repack`.
+//! `repack`, `gather`.
 //! Reference: `docs/kernels.md §15`.
 
 mod blocks;
 mod cut;
 mod dequantise;
 pub(crate) mod divided;
+mod gather;
 mod grid;
 pub(crate) mod lookup;
 pub(crate) mod nibbles;
@@ -26,5 +27,6 @@ mod values;
 
 pub use cut::{Read, Window};
 pub use dequantise::Dequantiser;
+pub use gather::gather;
 pub use quantise::{PartsMut, Quantiser};
 pub use repack::Repacker;
