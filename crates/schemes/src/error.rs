@@ -1,5 +1,6 @@
 //! Everything that can be wrong with a checkpoint's description, one variant per cause, saying what was seen.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use truecast_core::{DType, ErrorKind};
@@ -94,14 +95,14 @@ pub enum Error {
     #[error(transparent)]
     Scheme(#[from] SchemeError),
     /// A scheme that is only read, or written by relayout only.
-    #[error("scheme {scheme} is not written{}", if *relayout { " from dense tensors; it takes the same values in another packing" } else { "" })]
+    #[error("scheme {scheme} is not written{}", if *relayout { " from dense tensors; it takes the same values in another packing, with --relayout" } else { "" })]
     NotWritten { scheme: Box<Scheme>, relayout: bool },
     /// A dense tensor has no form in a scheme.
     #[error("tensor {}: {why}, which {scheme} cannot hold; keep it with --keep", Shown(tensor))]
     NoForm { tensor: String, scheme: Box<Scheme>, why: String },
     /// The values of one scheme are none of another, whatever they are (§8).
     #[error("tensor {}: {from} has no lossless relayout to {to}: {why}", Shown(tensor))]
-    NoRelayout { tensor: String, from: Box<Scheme>, to: Box<Scheme>, why: &'static str },
+    NoRelayout { tensor: String, from: Box<Scheme>, to: Box<Scheme>, why: Cow<'static, str> },
     /// A block whose scale another scheme does not have (§8).
     #[error(
         "tensor {}: {from} has no lossless relayout to {to}: {why}; without --relayout the tensor is quantised anew",

@@ -245,7 +245,7 @@ fn what_cannot_be_converted() {
 
 /// A file that was written, as a test reads it: keys as bytes (the type first), and of each tensor its type, its dimensions
 /// outermost first, and its data.
-struct Written {
+pub struct Written {
     keys: Vec<(String, Vec<u8>)>,
     tensors: Vec<(String, u32, Vec<u64>, Vec<u8>)>,
 }
@@ -286,7 +286,7 @@ impl Bytes<'_> {
 }
 
 impl Written {
-    fn new(file: &[u8]) -> Written {
+    pub fn new(file: &[u8]) -> Written {
         let mut bytes = Bytes(file, 0);
         assert_eq!(bytes.take(8), b"GGUF\x03\0\0\0");
         let (tensors, keys) = (bytes.u64(), bytes.u64());
@@ -329,12 +329,16 @@ impl Written {
         Written { keys, tensors }
     }
 
-    fn tensor(&self, name: &str) -> (u32, &[u64], &[u8]) {
+    pub fn tensor(&self, name: &str) -> (u32, &[u64], &[u8]) {
         let found = self.tensors.iter().find(|(of, ..)| of == name).unwrap_or_else(|| panic!("{name}"));
         (found.1, &found.2, &found.3)
     }
 
-    fn key(&self, name: &str) -> Option<&[u8]> {
+    pub fn names(&self) -> Vec<&str> {
+        self.tensors.iter().map(|(name, ..)| name.as_str()).collect()
+    }
+
+    pub fn key(&self, name: &str) -> Option<&[u8]> {
         self.keys.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_slice())
     }
 }

@@ -7,6 +7,7 @@ mod checkpoint;
 mod checkpoint_blocks;
 mod checkpoint_delete;
 mod checkpoint_file;
+mod checkpoint_gather;
 mod checkpoint_kills;
 mod checkpoint_quantised;
 mod checkpoint_regroup;

@@ -13,6 +13,16 @@ use crate::scheme::{Family, Scheme};
 /// What a weight is called; its factor is called otherwise (§9.5).
 const WEIGHT: &str = ".weight";
 
+/// What the tensors beside a weight are called, but for their last word.
+pub(crate) fn module_of(name: &str) -> &str {
+    name.strip_suffix(WEIGHT).unwrap_or(name)
+}
+
+/// The factor of a weight, by what its module is called.
+pub(crate) fn factor_of(module: &str) -> String {
+    format!("{module}.scale")
+}
+
 /// Says of every tensor of a GGUF file what it is. A tensor of scaled blocks is listed as the bytes of its rows.
 ///
 /// Source: `docs/spec/checkpoints.md §9.2`, §9.5.
@@ -29,9 +39,9 @@ pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, E
             continue;
         }
         let Some(block) = block.scaled() else { return Err(refused(tensor, *block)) };
-        let module = tensor.name.strip_suffix(WEIGHT).unwrap_or(&tensor.name).to_owned();
-        let beside = |last: &str| numbers.get(format!("{module}.{last}").as_str()).copied();
-        let factor = beside("scale").filter(|_| block == BlockType::Nvfp4);
+        let module = module_of(&tensor.name).to_owned();
+        let beside = |name: String| numbers.get(name.as_str()).copied();
+        let factor = beside(factor_of(&module)).filter(|_| block == BlockType::Nvfp4);
         let (shape, layout) = described(tensor, block, factor.map(|factor| tensors[factor]))?;
         let mut parts = vec![(Part::Codes, number)];
         roles[number] = Role::Part { group: groups.len(), part: Part::Codes };
@@ -39,7 +49,7 @@ pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, E
             parts.push((Part::Global, factor));
             roles[factor] = Role::Part { group: groups.len(), part: Part::Global };
         }
-        if let Some(of_activations) = beside("input_scale").filter(|_| block == BlockType::Nvfp4) {
+        if let Some(of_activations) = beside(format!("{module}.input_scale")).filter(|_| block == BlockType::Nvfp4) {
             roles[of_activations] = Role::Dropped(Dropped::ActivationScale);
         }
         let scheme = Scheme::of(Family::Gguf(block));

@@ -5,7 +5,7 @@
 
 mod claims;
 mod complete;
-mod gguf;
+pub(crate) mod gguf;
 mod markers;
 mod names;
 

@@ -146,7 +146,7 @@ const TABLE: &[Row] = &[
     row("gguf:Q5_K", Family::Gguf(BlockType::Q5_K), &[], Writing::Never),
     row("gguf:Q6_K", Family::Gguf(BlockType::Q6_K), &[], Writing::Never),
     row("gguf:MXFP4", Family::Gguf(BlockType::Mxfp4), &[], Writing::Gguf),
-    row("gguf:NVFP4", Family::Gguf(BlockType::Nvfp4), &[], Writing::Never),
+    row("gguf:NVFP4", Family::Gguf(BlockType::Nvfp4), &[], Writing::Relayout),
 ];
 
 /// Other spellings of a family: what ModelOpt calls the same tensors (`docs/spec/checkpoints.md §4.5`).

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::verify::difference::FileDifference;
 use std::collections::HashMap;
 use truecast_core::DType;
-use truecast_core::scaled::Coding;
+use truecast_core::scaled::{Coding, Gathering};
 use truecast_io::gguf::{Block, Keys, NewFile, NewTensor, differing_keys};
 use truecast_io::{Shown, Source, Tensor};
 
@@ -24,6 +24,7 @@ impl Plan {
                 Coding::Blocks { block, .. } => Some(Block::of_scaled(block)),
                 _ => None,
             },
+            (Origin::Gathered(_), _) => Some(Block::of_scaled(Gathering::BLOCK)),
             // The format has no such type: these are the bytes of blocks.
             (Origin::Stored(at), DType::U8) => self.folder.shards()[at.shard].source.blocks().get(at.tensor).copied(),
             _ => None,

@@ -3,6 +3,7 @@
 
 use super::dense::Maker;
 use super::encode::Plans;
+use super::gatherer::{self, Gatherer};
 use super::plain::PlainCast;
 use super::regrouper::{Alike, Regrouper};
 use super::scaled::Scaled;
@@ -25,6 +26,7 @@ pub(super) enum Operation {
     Quantise(Arc<Plans>),
     Repack(Arc<Repacker>),
     Regroup(Arc<Regrouper>),
+    Gather(Arc<Gatherer>),
 }
 
 /// What tensors have in common that are treated alike.
@@ -36,6 +38,7 @@ enum Key {
     Quantise(DType, Layout, Option<Layout>),
     Repack(Repacking),
     Regroup(Alike),
+    Gather(gatherer::Alike),
 }
 
 /// Plans take some kilobytes each.
@@ -77,6 +80,9 @@ impl<'a> Operations<'a> {
             }),
             Origin::Regrouped(regrouped) => self.get(Key::Regroup(regrouped.alike), || {
                 Ok(Operation::Regroup(Arc::new(Regrouper::new(&regrouped.alike, &self.exec)?)))
+            }),
+            Origin::Gathered(gathered) => self.get(Key::Gather(gathered.alike), || {
+                Ok(Operation::Gather(Arc::new(Gatherer::new(&gathered.alike, &self.exec)?)))
             }),
         }
     }

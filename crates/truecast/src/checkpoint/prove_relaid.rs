@@ -1,5 +1,5 @@
 //! Values before and after codes and scales were carried over, both by the definition (`truecast_core::scaled`): they are the
-//! same bits. That the bytes are those that they should be is proved as of any tensor that is copied.
+//! same bits, but for what was told to be lost. That the bytes are those that they should be is proved as of any tensor that is copied.
 
 use super::dense::Quantised;
 use super::prove::{HeldRows, Values};
@@ -12,6 +12,7 @@ use crate::verify::found::Found;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 use truecast_core::DType;
+use truecast_core::scaled::Fate;
 use truecast_io::folder::Folder;
 
 /// Elements that are made together.
@@ -41,15 +42,22 @@ impl RelaidProof<'_> {
         };
         let found = parts.iter().map(|(part, name)| Some((*part, stored(name)?))).collect::<Option<Vec<_>>>();
         // What is missing or of another size was told.
-        let is_right = |(part, at): &(_, Stored)| {
+        let is_whole = |(part, at): &(_, Stored)| {
             layout.part_bytes(*part).is_ok_and(|bytes| bytes == Some(source.tensors()[at.tensor].bytes()))
         };
-        let Some(parts) = found.filter(|parts| parts.iter().all(is_right)) else { return Ok((None, 0)) };
+        let Some(parts) = found.filter(|parts| parts.iter().all(is_whole)) else { return Ok((None, 0)) };
         let made = Quantised { layout: *layout, parts, ..quantised.clone() };
         let sides = [Values { folder: self.folder, quantised }, Values { folder: self.result, quantised: &made }];
         let all = if is_sample { PIECE.min(layout.elements()) } else { layout.elements() };
         let of_whole = sides.iter().find(|side| !side.are_rows_together());
         let matrix = of_whole.map_or(all, |side| side.quantised.layout.out().iter().product()).max(1);
+        let loss = self.relaid.loss;
+        let is_right = |expected, actual| match Fate::of(expected, actual) {
+            Fate::Same => true,
+            Fate::Unsigned => loss.unsigned > 0,
+            Fate::Rounded => loss.rounded > 0,
+            Fate::Lost => false,
+        };
         let mut found = Found::new();
         for (number, first) in (0..).zip((0..all).step_by(matrix as usize)) {
             let held = [hold(&sides[0], number)?, hold(&sides[1], number)?];
@@ -63,7 +71,7 @@ impl RelaidProof<'_> {
                 let elements = first..(first + PIECE).min(end);
                 let (expected, actual) = (values(0, elements.clone())?, values(1, elements)?);
                 for (index, (expected, actual)) in (first..).zip(expected.into_iter().zip(actual)) {
-                    if expected != actual {
+                    if !is_right(expected, actual) {
                         let (expected, actual) = (u64::from(expected), u64::from(actual));
                         found.wrong(index, || WrongElement { index, source: expected, expected, actual });
                     }

@@ -9,7 +9,7 @@ use super::options::Options;
 use super::plan::Plan;
 use super::quantise::{Quantising, Settled};
 use super::reference::{Reference, contents, nothing_ignored};
-use super::relayout::{Relaid, relaid};
+use super::relayout::{self, Relaid, relaid};
 use super::shard::{Origin, ShardPlan, Work};
 use super::stored::Stored;
 use crate::convert::planned::Planned;
@@ -126,7 +126,7 @@ impl Plan {
                     }
                     shards[of_result(at)].works.push(work);
                 }
-                all_relaid.push(relaid);
+                all_relaid.push(Relaid { shard: of_result(at), ..relaid });
                 continue;
             }
             if let (Some(_), Some(module), true) =
@@ -245,6 +245,7 @@ fn carried_over(src: &Path, all: &[Relaid]) -> Vec<String> {
         };
         warnings.push(format!("{path}: tensor {name}{others}: the second scale is rounded to f32"));
     }
+    warnings.extend(relayout::warning(src, all));
     warnings.extend(all.iter().filter_map(|relaid| {
         let (path, name, value) = (src.display(), Shown(&relaid.quantised.name), relaid.unlikely?);
         Some(format!(

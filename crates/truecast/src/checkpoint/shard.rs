@@ -1,6 +1,7 @@
 //! What becomes of one file of a checkpoint.
 
 use super::dense::Quantised;
+use super::gathered::Gathered;
 use super::regrouped::Regrouped;
 use super::repacked::Repacked;
 use super::scaled::Scaled;
@@ -27,6 +28,8 @@ pub(crate) enum Origin {
     Repacked(Box<Repacked>),
     /// One, of codes and scales that are powers of two.
     Regrouped(Box<Regrouped>),
+    /// One, of codes and scales that lie together there.
+    Gathered(Box<Gathered>),
 }
 
 /// What makes tensors of the result that belong together.
@@ -51,6 +54,7 @@ impl Work {
             Origin::Dense(scaled) => scaled.item(index),
             Origin::Repacked(repacked) => repacked.item(index),
             Origin::Regrouped(regrouped) => regrouped.item(index),
+            Origin::Gathered(gathered) => gathered.item(index),
         }
     }
 
@@ -68,6 +72,7 @@ impl Work {
         match (self.quantised(), &self.origin) {
             (None, Origin::Repacked(repacked)) => repacked.bytes,
             (None, Origin::Regrouped(regrouped)) => regrouped.bytes(),
+            (None, Origin::Gathered(gathered)) => gathered.bytes(),
             (None, _) => self.planned.from.bytes_in(self.planned.src_layout, self.planned.target.len()).unwrap_or(0),
             (Some(quantised), _) => quantised.bytes,
         }
@@ -76,9 +81,9 @@ impl Work {
     /// The quantised tensor that it is made of, if it is.
     pub fn quantised(&self) -> Option<&Quantised> {
         match &self.origin {
-            Origin::Stored(_) | Origin::Bytes(_) | Origin::Repacked(_) | Origin::Regrouped(_) => None,
             Origin::Quantised(quantised) => Some(quantised),
             Origin::Dense(scaled) => scaled.source.as_deref(),
+            _ => None,
         }
     }
 
@@ -96,6 +101,7 @@ impl Work {
             Origin::Dense(scaled) => scaled.sources(),
             Origin::Repacked(repacked) => vec![repacked.from.shard],
             Origin::Regrouped(regrouped) => regrouped.source.sources().collect(),
+            Origin::Gathered(gathered) => gathered.sources().collect(),
         };
         parts.into_iter()
     }
@@ -114,6 +120,9 @@ impl Work {
         }
         if let Origin::Regrouped(regrouped) = &self.origin {
             (row.bytes_in, row.converted) = (regrouped.bytes(), row.from != row.to);
+        }
+        if let Origin::Gathered(gathered) = &self.origin {
+            gathered.report(&mut row);
         }
         row
     }

@@ -7,6 +7,7 @@ use super::options::Options;
 use super::plan::Plan;
 use super::prove::Proof;
 use super::prove_blocks;
+use super::prove_gathered::GatheredProof;
 use super::prove_regrouped::RegroupedProof;
 use super::prove_relaid::RelaidProof;
 use super::prove_repacked::RepackedProof;
@@ -167,6 +168,13 @@ impl Verification {
                         let proof = RegroupedProof { folder, regrouped, result };
                         let (difference, entries) = proof.compare(some, &mut progress)?;
                         verdict.methods.definition += entries;
+                        (difference.into_iter().collect(), elements_of(some))
+                    }
+                    Origin::Gathered(gathered) => {
+                        let (folder, result) = (&self.plan.folder, (&found.source, at, name.as_str()));
+                        let proof = GatheredProof { folder, gathered, result };
+                        let (difference, elements) = proof.compare(some, &mut progress)?;
+                        verdict.methods.definition += elements;
                         (difference.into_iter().collect(), elements_of(some))
                     }
                     Origin::Quantised(quantised) => {

@@ -115,6 +115,13 @@ impl<'a> Shards<'a> {
                     let bytes = regrouped.run(&regrouper, (first, len), src, dst)?;
                     Ok((Loss::default(), bytes))
                 }
+                Operation::Gather(gatherer) => {
+                    let Origin::Gathered(gathered) = &shard.works[index].origin else {
+                        unreachable!("each work has its operation")
+                    };
+                    let bytes = gathered.run(&gatherer, (first, len), src, dst)?;
+                    Ok((Loss::default(), bytes))
+                }
                 Operation::Dequantise(maker) => {
                     let dst = room(dst, items[at].dst_bytes(len))?;
                     maker.run(first, len as usize, src, dst).map(|parts| counted(parts, dst.len()))
@@ -143,9 +150,13 @@ impl<'a> Shards<'a> {
             // What leaves out other elements cannot be compared.
             let seen = |counts: &Counts| (counts.elements, counts.finite_pairs);
             let whole = |other: Counts| (seen(&other) == seen(&counts)).then(|| Noise::of(&other));
-            let beside = Beside { cast: whole(cast), formula: whole(formula) };
+            let beside = match work.origin {
+                Origin::Dense(_) => Beside { cast: whole(cast), formula: whole(formula) },
+                _ => Beside::default(),
+            };
             let counts = match work.origin {
                 Origin::Repacked(_) | Origin::Regrouped(_) => Counts::copied(work.planned.target.len()),
+                Origin::Gathered(ref gathered) => gathered.counts,
                 _ => counts,
             };
             let blocks = match &work.origin {

@@ -2,7 +2,10 @@
 //! the source becomes which of the result, or why none does. Nothing is quantised anew. What lies in the same bytes is copied,
 //! the rest is packed anew (`repacked`).
 
+mod census;
+mod gathering;
 mod index;
+mod loss;
 mod matching;
 mod regrouping;
 
@@ -14,10 +17,12 @@ use crate::convert::planned::Planned;
 use crate::error::{Cause, Error};
 use crate::select::writing::Relayout;
 use index::is_trivial;
+pub(super) use loss::{Loss, warning};
 use matching::{Matching, matching};
 use regrouping::OfPart;
+use std::borrow::Cow;
 use truecast_core::DType;
-use truecast_core::scaled::{Change, Code, GlobalRule, Layout, Part, Plane, Planes, Scales};
+use truecast_core::scaled::{Change, Code, Coding, Gathering, GlobalRule, Layout, Part, Plane, Planes, Scales};
 use truecast_io::folder::Folder;
 use truecast_schemes::{Content, Output, Scheme, Target};
 
@@ -34,6 +39,8 @@ pub(super) struct Relaid {
     pub is_rounded: bool,
     /// A second scale that readers take for one of the other convention (§4.5.1).
     pub unlikely: Option<f32>,
+    /// What blocks of a GGUF file do not hold of its values.
+    pub loss: Loss,
 }
 
 /// What becomes of a quantised tensor that is carried over.
@@ -47,10 +54,14 @@ pub(super) fn relaid(
     (target, to): (Target, Scheme),
     how: Relayout,
 ) -> Result<(Vec<Work>, Relaid), Error> {
-    let refused = |why| {
+    let refused = |why: Cow<'static, str>| {
         let (tensor, from, to) = (quantised.name.clone(), Box::new(from), Box::new(to));
         Error::scheme(folder.path(), truecast_schemes::Error::NoRelayout { tensor, from, to, why })
     };
+    if let Coding::Blocks { block: Gathering::BLOCK, .. } = target.layout.coding {
+        return gathering::relaid(folder, quantised.clone(), target, how)?.map_err(refused);
+    }
+    let refused = |why: &'static str| refused(why.into());
     let failed = |cause| Error::tensor(folder.path(), &quantised.name, Cause::Scaled(cause));
     let repacked = |part, of: &OfPlane| {
         let from = quantised.stored(part);
@@ -148,7 +159,18 @@ fn together(
         works.push(work(output, name, origin));
     }
     let shard = quantised.stored(Part::Codes).shard;
-    Ok((works, Relaid { layout: target.layout, quantised, parts, shard, is_rounded: false, unlikely: None }))
+    Ok((
+        works,
+        Relaid {
+            layout: target.layout,
+            quantised,
+            parts,
+            shard,
+            is_rounded: false,
+            unlikely: None,
+            loss: Loss::default(),
+        },
+    ))
 }
 
 /// What makes a tensor of the result. It is told as one of its own type, but for scales that get another.
