@@ -215,3 +215,50 @@ def test_written_from_files(tmp_path, name, to):
     assert ours == np.ascontiguousarray(right).tobytes()
     assert found["blk.0.norm.weight"] == ("F32", [512], norm.tobytes())
     run("verify", source, result, *option, "--full")
+
+
+E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+
+
+@pytest.mark.parametrize("second,shape", [(2.0**-7, (7, 320)), (0.3 / 2688, (131, 64)), (0.3 / 2688, (3, 5, 128))])
+def test_nvfp4_of_folders(tmp_path, second, shape):
+    """Codes and scales of ModelOpt in blocks: the package decodes them, torch's types say what the folder stands for."""
+    random = np.random.default_rng(3)
+    codes = torch.from_numpy(random.integers(0, 16, shape).astype(np.uint8))
+    scales = torch.from_numpy(random.integers(0, 0x7F, (*shape[:-1], shape[-1] // 16)).astype(np.uint8))
+    count = shape[0] if len(shape) == 3 else 1
+    seconds = torch.tensor([second * (1 + i / 3) for i in range(count)])
+    norm = torch.randn(9, generator=torch.Generator().manual_seed(1)).to(torch.bfloat16)
+    shards = [
+        {"a.weight": codes[..., ::2] | codes[..., 1::2] << 4, "a.norm.weight": norm},
+        {"a.weight_scale": scales.view(torch.float8_e4m3fn), "a.input_scale": torch.tensor(0.5),
+         "a.weight_scale_2": seconds if count > 1 else seconds[0]},
+    ]
+    config = {"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": []}}
+    source, result = checkpoint(tmp_path / "model", shards, config), tmp_path / "r.gguf"
+    option = ["--scheme", "gguf:nvfp4", "--relayout", "lossy"]
+    ran = run("convert", source, result, *option, "--report", tmp_path / "r.json")
+    run("verify", source, result, *option, "--full")
+    keys, found = values(result)
+    assert (keys["general.file_type"][1], keys["general.quantization_version"][1]) == (39, 2)
+    assert found["a.norm.weight"] == ("BF16", [9], norm.view(torch.uint8).numpy().tobytes())
+    assert found["a.scale"] == ("F32", [count], seconds.numpy().tobytes())
+    assert sorted(found) == ["a.norm.weight", "a.scale", "a.weight"]
+
+    kind, dims, data = found["a.weight"]
+    assert (kind, dims) == ("NVFP4", list(shape))
+    blocks = np.frombuffer(data, np.uint8).reshape(*shape[:-1], -1)
+    factors = seconds.numpy().reshape(-1, 1, 1) if count > 1 else seconds.numpy()
+    decoded = dequantize(blocks, Type.NVFP4).reshape(shape) * factors
+    effective = scales.view(torch.float8_e4m3fn).float() * seconds.view(-1, *[1] * (len(shape) - 1) if count > 1 else [1])
+    expected = (E2M1[codes.long()] * effective.repeat_interleave(16, -1)).numpy()
+    differ = decoded != expected
+    assert differ.any() == (second != 2.0**-7)
+    apart = np.abs(decoded.view("<i4").astype(np.int64) - expected.view("<i4"))[differ]
+    assert apart.max(initial=0) <= 2
+    signs = (expected == 0) & (np.signbit(expected) != np.signbit(decoded))
+    row = next(row for row in json.loads((tmp_path / "r.json").read_text())["tensors"] if row["name"] == "a.weight")
+    assert (row["inexact"], row["sign_of_zero_lost"]) == (differ.sum(), signs.sum())
+    assert (row["scheme"], row["to_scheme"], row["elements"]) == ("modelopt:NVFP4", "gguf:NVFP4", expected.size)
+    assert row["max_abs_error"] == np.abs(decoded.astype(np.float64) - expected).max()
+    assert f"{signs.sum()} zeros lose their sign" in ran.stderr
