@@ -4,6 +4,7 @@
 use super::flat::lies_in_rows;
 use super::gathered::Gathered;
 use super::prove::bytes_of;
+use super::prove_pieces;
 use crate::error::{Cause, Error};
 use crate::scan::Stretch;
 use crate::stream::zeros;
@@ -13,7 +14,6 @@ use std::ops::{ControlFlow, Range};
 use truecast_core::scaled::{Gathering, Part, Plane, ScaledError};
 use truecast_io::Source;
 use truecast_io::folder::Folder;
-use truecast_kernel::parallel;
 
 /// About the elements of a band.
 const BAND: u64 = 1 << 16;
@@ -59,18 +59,13 @@ impl GatheredProof<'_> {
         let mut bands: Vec<Band> =
             stretches.iter().flat_map(|some| self.bands(some.first..some.first + some.len)).collect();
         bands.dedup_by(|next, band| band.matrix == next.matrix && band.rows == next.rows);
-        let (mut found, mut elements) = (Found::new(), 0);
-        for some in bands.chunks(4 * rayon::current_num_threads()) {
-            for seen in parallel::map(some.len(), |i| self.band(&some[i])) {
-                found = found.merge(seen?);
-            }
+        let mut elements = 0;
+        let done = |some: &[Band]| {
             let rows: u64 = some.iter().map(|band| band.rows.end - band.rows.start).sum();
             elements += rows * cols;
-            let part = self.gathered.bytes() as f64 * rows as f64 / self.gathered.rows as f64;
-            if progress(part as u64).is_break() {
-                return Err(Error::Interrupted);
-            }
-        }
+            progress((self.gathered.bytes() as f64 * rows as f64 / self.gathered.rows as f64) as u64)
+        };
+        let found = prove_pieces::prove(bands, Found::new(), |band| self.band(band), Found::merge, done)?;
         Ok((FileDifference::of_found(self.result.2, &found), elements))
     }
 
